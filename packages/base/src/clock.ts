@@ -1,0 +1,35 @@
+/** A pending timer. Cancelling one that has fired does nothing. */
+export interface Timer {
+  cancel(): void;
+}
+
+/**
+ * Time, as a port. Elapsed time and every deadline that protects exclusion use `monotonicMs`; `wallMs` is for
+ * display. Production wires it to Node, the simulator to its virtual clock.
+ */
+export interface Clock {
+  /** Milliseconds since the epoch; may jump in either direction. */
+  wallMs(): number;
+  /** Milliseconds with fractions since some fixed moment; never goes back; does not count while the machine is suspended. */
+  monotonicMs(): number;
+  /** Calls `fn` once after `delayMs`. The timer does not keep the process alive. */
+  setTimer(delayMs: number, fn: () => void): Timer;
+  /** Calls `fn` after the current turn of the event loop, before any timer: the place to gather work into batches. */
+  setImmediate(fn: () => void): void;
+}
+
+/** Resolves after `delayMs`, or rejects with the signal's reason when it is aborted first. */
+export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const timer = clock.setTimer(delayMs, () => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    });
+    function onAbort(): void {
+      timer.cancel();
+      reject(signal?.reason);
+    }
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}

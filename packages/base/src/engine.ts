@@ -1,0 +1,58 @@
+import type { Bytes, Span } from './bytes.ts';
+
+export interface Row {
+  readonly key: Bytes;
+  readonly value: Bytes;
+}
+
+export interface ScanOptions extends Span {
+  /** Most rows to return; 0 or absent is unlimited. */
+  readonly limit?: number;
+  readonly reverse?: boolean;
+}
+
+/** A consistent, read-only picture of the engine at one moment. Must be released; afterwards it may not be used. */
+export interface EngineView {
+  get(key: Bytes): Bytes | undefined;
+  /** Rows in key order (or reverse), in batches of bounded size, so that a long scan neither fills memory nor hogs the loop. */
+  scan(options: ScanOptions): AsyncIterable<readonly Row[]>;
+  release(): void;
+}
+
+/**
+ * An ordered key-value store under the ranges of one node.
+ *
+ * E1. `put` and `delete` change memory only and are visible at once; they become durable by a checkpoint, all
+ *     changes up to one moment together or not at all. The write-ahead log covers what is not checkpointed yet.
+ * E2. `get`, `scanResident` and the mutations are synchronous: apply is one pass without an await on the hot path.
+ * E3. Keys and values handed in are owned by the engine afterwards; rows handed out must not be changed.
+ */
+export interface Engine {
+  get(key: Bytes): Bytes | undefined;
+  put(key: Bytes, value: Bytes): void;
+  delete(key: Bytes): void;
+
+  /** Rows of a span in key order, synchronously. The span must lie in a resident key space (see `EngineOptions.resident`). */
+  scanResident(options: ScanOptions): readonly Row[];
+  /** The rows of any span, as they are at the moment of the call. */
+  scan(options: ScanOptions): Promise<readonly Row[]>;
+  /** Pins the present state for a longer read (a snapshot, a history scan). */
+  view(): EngineView;
+
+  /** Removes every row of the span (a snapshot is about to be installed there, or the replica is gone), durably when it resolves. */
+  clearSpan(span: Span): Promise<void>;
+
+  /**
+   * Called synchronously when a checkpoint begins, before the state is frozen: the place to `put` what is kept in
+   * memory until then (applied index, remembered requests). Returns a function that unregisters it.
+   */
+  onCheckpoint(hook: () => void): () => void;
+  /**
+   * Writes everything changed before this call to disk in one synced batch. Calls made while one is under way share
+   * the next one. Resolves when durable.
+   */
+  checkpoint(): Promise<void>;
+  /** Bytes and keys waiting in memory for the next checkpoint. */
+  pending(): { readonly bytes: number; readonly keys: number };
+  close(): Promise<void>;
+}

@@ -1,0 +1,85 @@
+/**
+ * What a caller may do after an error.
+ *  - `no`: the request is wrong or its outcome final; repeating it changes nothing.
+ *  - `sameRequest`: repeat it, under the same request id.
+ *  - `refreshRoute`: look the route up again, then repeat it under the same request id.
+ *  - `later`: repeat it after a pause (the server is over a limit or not ready).
+ */
+export type RetryAdvice = 'no' | 'sameRequest' | 'refreshRoute' | 'later';
+
+/** The closed table of expected failures. `grpc` is the canonical status number that gateways answer with. */
+export const ERROR_TABLE = {
+  // Requests that are wrong whatever the state of the cluster.
+  INVALID_ARGUMENT: { grpc: 3, retry: 'no' },
+  EMPTY_KEY: { grpc: 3, retry: 'no' },
+  DUPLICATE_KEY: { grpc: 3, retry: 'no' },
+  TOO_MANY_OPERATIONS: { grpc: 3, retry: 'no' },
+  REQUEST_TOO_LARGE: { grpc: 3, retry: 'no' },
+  // Refused by the state of the data.
+  COMPACTED: { grpc: 11, retry: 'no' },
+  FUTURE_REVISION: { grpc: 11, retry: 'no' },
+  LEASE_NOT_FOUND: { grpc: 5, retry: 'no' },
+  LEASE_EXISTS: { grpc: 9, retry: 'no' },
+  LEASE_TTL_TOO_LARGE: { grpc: 11, retry: 'no' },
+  SESSION_EXPIRED: { grpc: 5, retry: 'no' },
+  LOCK_NOT_HELD: { grpc: 9, retry: 'no' },
+  LOCK_WRONG_OWNER: { grpc: 9, retry: 'no' },
+  LOCK_BUSY: { grpc: 9, retry: 'no' },
+  LOCK_CANCELED: { grpc: 1, retry: 'no' },
+  LOCK_TIMEOUT: { grpc: 4, retry: 'no' },
+  LOCK_DEPTH_EXCEEDED: { grpc: 9, retry: 'no' },
+  RANGE_NOT_FOUND: { grpc: 5, retry: 'refreshRoute' },
+  // Not done here, or not now; nothing was changed.
+  NOT_LEADER: { grpc: 14, retry: 'refreshRoute' },
+  STALE_EPOCH: { grpc: 14, retry: 'refreshRoute' },
+  UNAVAILABLE: { grpc: 14, retry: 'sameRequest' },
+  RESOURCE_EXHAUSTED: { grpc: 8, retry: 'later' },
+  DEADLINE_EXCEEDED: { grpc: 4, retry: 'no' },
+  CANCELED: { grpc: 1, retry: 'no' },
+  UNIMPLEMENTED: { grpc: 12, retry: 'no' },
+  // Sent, and the answer is lost: it may have been applied. Never reported as failed.
+  UNKNOWN_OUTCOME: { grpc: 2, retry: 'sameRequest' },
+  // Node and cluster.
+  WRONG_CLUSTER: { grpc: 9, retry: 'no' },
+  NODE_CONFLICT: { grpc: 9, retry: 'no' },
+  INTERNAL: { grpc: 13, retry: 'no' },
+} as const satisfies Record<string, { grpc: number; retry: RetryAdvice }>;
+
+export type ErrorCode = keyof typeof ERROR_TABLE;
+
+export function isErrorCode(text: string): text is ErrorCode {
+  return Object.hasOwn(ERROR_TABLE, text);
+}
+
+/** An expected failure, with a code to branch on. `details` is plain data that travels with it (a current leader, a revision). */
+export class ServiceError extends Error {
+  override readonly name = 'ServiceError';
+  readonly code: ErrorCode;
+  readonly details: Readonly<Record<string, unknown>> | undefined;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { readonly details?: Readonly<Record<string, unknown>>; readonly cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause });
+    this.code = code;
+    this.details = options.details;
+  }
+
+  get retry(): RetryAdvice {
+    return ERROR_TABLE[this.code].retry;
+  }
+
+  /** True when the request may have been applied although this error was returned. */
+  get outcomeUnknown(): boolean {
+    return this.code === 'UNKNOWN_OUTCOME';
+  }
+}
+
+/** The error itself when it is expected, otherwise an `INTERNAL` one that keeps it as its cause. */
+export function toServiceError(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new ServiceError('INTERNAL', message, { cause: error });
+}

@@ -1,0 +1,60 @@
+/** Chance, as a port: the simulator seeds it, production uses the system's. */
+export interface Random {
+  /** A uniform integer in `[0, bound)`; `bound` is a safe integer above 0. */
+  int(bound: number): number;
+  /** `length` random bytes. */
+  bytes(length: number): Buffer;
+}
+
+/** A random GUID (version 4) in its usual text form. */
+export function randomGuid(random: Random): string {
+  const b = random.bytes(16);
+  b[6] = ((b[6] ?? 0) & 0x0f) | 0x40;
+  b[8] = ((b[8] ?? 0) & 0x3f) | 0x80;
+  const hex = b.toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+/** A small, fast, seeded generator (xoshiro128**, Blackman & Vigna 2018) for tests and simulation; not for secrets. */
+export class SeededRandom implements Random {
+  readonly #s = new Uint32Array(4);
+
+  constructor(seed: number) {
+    // splitmix32 spreads a small seed over the whole state, as the authors advise.
+    let x = seed >>> 0;
+    for (let i = 0; i < 4; i++) {
+      x = (x + 0x9e3779b9) >>> 0;
+      let z = x;
+      z = Math.imul(z ^ (z >>> 16), 0x85ebca6b);
+      z = Math.imul(z ^ (z >>> 13), 0xc2b2ae35);
+      this.#s[i] = (z ^ (z >>> 16)) >>> 0;
+    }
+  }
+
+  #next(): number {
+    const s = this.#s;
+    const s1 = s[1] ?? 0;
+    const x = Math.imul(s1, 5);
+    const result = Math.imul((x << 7) | (x >>> 25), 9) >>> 0;
+    const t = s1 << 9;
+    s[2] = (s[2] ?? 0) ^ (s[0] ?? 0);
+    s[3] = (s[3] ?? 0) ^ s1;
+    s[1] = s1 ^ (s[2] ?? 0);
+    s[0] = (s[0] ?? 0) ^ (s[3] ?? 0);
+    s[2] = (s[2] ?? 0) ^ t;
+    const s3 = s[3] ?? 0;
+    s[3] = (s3 << 11) | (s3 >>> 21);
+    return result;
+  }
+
+  int(bound: number): number {
+    const wide = this.#next() * 0x200000 + (this.#next() >>> 11); // 53 bits
+    return wide % bound;
+  }
+
+  bytes(length: number): Buffer {
+    const out = Buffer.allocUnsafe(length);
+    for (let i = 0; i < length; i++) out[i] = this.#next() & 0xff;
+    return out;
+  }
+}

@@ -1,0 +1,151 @@
+import type { Bytes } from '@remora/base';
+
+/** Names one lock. Every record of a lock shares a key prefix, and thus a range. */
+export interface LockId {
+  /** Text that separates users of one cluster; `default` unless said otherwise. At most 255 bytes of UTF-8. */
+  readonly namespace: string;
+  /** Any bytes, 1 to 1,024 of them. */
+  readonly name: Bytes;
+}
+
+/** A session is a lease; both numbers name it, as an id may be used again (design §9). */
+export interface SessionRef {
+  readonly lease: bigint;
+  readonly incarnation: number;
+}
+
+/** Who acquires: a handle's token, unique per handle, within a session. */
+export interface Owner {
+  readonly session: SessionRef;
+  /** A GUID that the client made for this handle (SharkLock's `lockBy`). 1 to 128 bytes of UTF-8. */
+  readonly token: string;
+}
+
+/** Commands change a lock and go through the log. Times are range time in ms (see `LockView.timeMs`). */
+export type LockCommand =
+  | {
+      readonly type: 'acquire';
+      readonly lock: LockId;
+      readonly owner: Owner;
+      /** Join the queue when the lock is taken; otherwise answer `busy`. */
+      readonly wait: boolean;
+      /** Range time after which the waiter is passed over; 0 waits as long as the session lives. */
+      readonly waitUntilMs: number;
+      /** The command's own deadline: until then a mark left by cancel or release refuses it. */
+      readonly deadlineMs: number;
+      /** How deep the owner may re-enter; 1 turns re-entry off. */
+      readonly depthMax: number;
+      /** Free bytes shown with the lock, at most 4 KiB. */
+      readonly data: Bytes;
+    }
+  | {
+      readonly type: 'release';
+      readonly lock: LockId;
+      readonly owner: Owner /** Undo one level, or all of them. */;
+      readonly all: boolean;
+      readonly deadlineMs: number;
+    }
+  /** Leaves the queue; when the lock was granted meanwhile, gives it back. A mark stops an acquire that is still under way. */
+  | { readonly type: 'cancel'; readonly lock: LockId; readonly owner: Owner; readonly deadlineMs: number }
+  | { readonly type: 'forceRelease'; readonly lock: LockId };
+
+/** Queries read a lock and go through ReadIndex. */
+export type LockQuery =
+  | { readonly type: 'show'; readonly lock: LockId }
+  | {
+      readonly type: 'list';
+      readonly namespace: string;
+      readonly prefix: Bytes /** Names strictly after this one. */;
+      readonly after: Bytes;
+      readonly limit: number;
+    }
+  | { readonly type: 'check'; readonly checks: readonly { readonly lock: LockId; readonly version: number }[] };
+
+/** One grant. `version` is the fencing version: the revision of the command that granted. */
+export interface Holder {
+  readonly owner: Owner;
+  readonly version: number;
+  readonly depth: number;
+  /** The wall time that the granting leader stamped, in ms; for display. */
+  readonly lockTimeMs: number;
+  readonly data: Bytes;
+}
+
+export interface Waiter {
+  readonly owner: Owner;
+  /** 1 is next. */
+  readonly position: number;
+  readonly sinceMs: number;
+}
+
+export interface LockState {
+  readonly lock: LockId;
+  readonly kind: 'exclusive';
+  readonly holders: readonly Holder[];
+  readonly waiters: readonly Waiter[];
+}
+
+export type LockResult =
+  | { readonly type: 'granted'; readonly version: number; readonly depth: number; readonly lockTimeMs: number }
+  | { readonly type: 'queued'; readonly position: number }
+  | { readonly type: 'busy'; readonly holder: Holder }
+  | { readonly type: 'released' /** Levels still held. */; readonly depth: number; readonly version: number }
+  | { readonly type: 'canceled' /** True when a grant was given back. */; readonly released: boolean }
+  /** A waiter that left the queue without a grant: `reason` says why. */
+  | {
+      readonly type: 'refused';
+      readonly code:
+        | 'SESSION_EXPIRED'
+        | 'LOCK_NOT_HELD'
+        | 'LOCK_WRONG_OWNER'
+        | 'LOCK_CANCELED'
+        | 'LOCK_TIMEOUT'
+        | 'LOCK_DEPTH_EXCEEDED'
+        | 'INVALID_ARGUMENT'
+        | 'RESOURCE_EXHAUSTED';
+      readonly message: string;
+    };
+
+export type LockQueryResult =
+  | { readonly type: 'show'; readonly state: LockState | undefined }
+  | {
+      readonly type: 'list';
+      readonly locks: readonly LockState[] /** More may follow after the last one. */;
+      readonly more: boolean;
+    }
+  | { readonly type: 'check'; readonly current: readonly boolean[] };
+
+/** Something that a procedure caused for somebody else: an open call of that owner is answered with it. */
+export interface LockNotice {
+  readonly lock: LockId;
+  readonly owner: Owner;
+  readonly result: LockResult;
+}
+
+export interface LockOutcome {
+  readonly result: LockResult;
+  readonly notices: readonly LockNotice[];
+}
+
+/**
+ * A range's transactional view during one command. Procedures are pure functions over it: no clock, no chance, and
+ * their writes are confined to keys under the lock's prefix (`lockSpan`). All calls are synchronous.
+ */
+export interface LockView {
+  /** The revision that this command's changes get. */
+  readonly revision: number;
+  /** Range time: the leader's monotonic time, carried on from term to term by the log; for deadlines of requests only. */
+  readonly timeMs: number;
+  /** The leader's wall time, for display only. */
+  readonly wallMs: number;
+  get(key: Bytes): Bytes | undefined;
+  put(key: Bytes, value: Bytes): void;
+  delete(key: Bytes): void;
+  /** Rows in key order, at most `limit` (0: all). */
+  scan(start: Bytes, end: Bytes, limit: number): readonly { readonly key: Bytes; readonly value: Bytes }[];
+  /** Whether this very session is alive (traps 19: re-checked by the apply that grants). */
+  sessionAlive(session: SessionRef): boolean;
+  /** Makes the session's end call `sessionEnded` for this lock (idempotent), and undoes that. */
+  attach(session: SessionRef, lock: LockId): void;
+  detach(session: SessionRef, lock: LockId): void;
+}

@@ -1,0 +1,166 @@
+/** A replica's id: globally unique and never reused (traps 10). 0 means "none". */
+export type ReplicaId = number;
+
+export const NO_REPLICA: ReplicaId = 0;
+
+/** One record of a group's log. A leader's first entry of a term is `normal` with empty data. */
+export interface Entry {
+  readonly index: number;
+  readonly term: number;
+  /** `normal` carries the state machine's bytes, `conf` a membership change. */
+  readonly type: 'normal' | 'conf';
+  readonly data: Uint8Array;
+}
+
+/** What must be durable before a replica answers anything that depends on it (Raft dissertation, figure 3.1). */
+export interface HardState {
+  readonly term: number;
+  readonly vote: ReplicaId;
+  /** A hint that may lag: recovery takes it as a lower bound. */
+  readonly commit: number;
+}
+
+/** A group's membership. While `votersOutgoing` is not empty the configuration is joint (dissertation §4.3). */
+export interface ConfState {
+  readonly voters: readonly ReplicaId[];
+  readonly votersOutgoing: readonly ReplicaId[];
+  readonly learners: readonly ReplicaId[];
+  /** Voters of the outgoing configuration that become learners when it is left. */
+  readonly learnersNext: readonly ReplicaId[];
+  /** Leave the joint configuration as soon as it is committed. */
+  readonly autoLeave: boolean;
+}
+
+/** A position in a log. */
+export interface LogPosition {
+  readonly index: number;
+  readonly term: number;
+}
+
+/** What a snapshot stands for; its data travels beside the core. */
+export interface SnapshotMeta extends LogPosition {
+  readonly conf: ConfState;
+}
+
+interface Envelope {
+  readonly from: ReplicaId;
+  readonly to: ReplicaId;
+  /** The sender's term; for a (pre-)vote request the term it asks for. */
+  readonly term: number;
+}
+
+export interface PreVoteRequest extends Envelope {
+  readonly type: 'preVote';
+  readonly lastIndex: number;
+  readonly lastTerm: number;
+}
+export interface PreVoteResponse extends Envelope {
+  readonly type: 'preVoteResponse';
+  readonly reject: boolean;
+}
+export interface VoteRequest extends Envelope {
+  readonly type: 'vote';
+  readonly lastIndex: number;
+  readonly lastTerm: number;
+  /** Set for a leadership transfer: the leader itself asked for this election, so stickiness does not apply. */
+  readonly force: boolean;
+}
+export interface VoteResponse extends Envelope {
+  readonly type: 'voteResponse';
+  readonly reject: boolean;
+}
+export interface AppendRequest extends Envelope {
+  readonly type: 'append';
+  readonly prevIndex: number;
+  readonly prevTerm: number;
+  readonly entries: readonly Entry[];
+  readonly commit: number;
+}
+export interface AppendResponse extends Envelope {
+  readonly type: 'appendResponse';
+  readonly reject: boolean;
+  /** The highest index known to match and be durable; when rejected, the `prevIndex` that did not match. */
+  readonly index: number;
+  /** When rejected: where the leader should try next, as (term, index) of the follower's log (etcd-io/raft's hint). */
+  readonly hintIndex: number;
+  readonly hintTerm: number;
+  /** The follower's commit index, so that the leader can see it lag. */
+  readonly commit: number;
+}
+export interface HeartbeatRequest extends Envelope {
+  readonly type: 'heartbeat';
+  /** min(match, commit), so that a follower never commits past what it is known to hold. */
+  readonly commit: number;
+  /** The ReadIndex round that this heartbeat confirms; 0 when none. */
+  readonly readContext: number;
+}
+export interface HeartbeatResponse extends Envelope {
+  readonly type: 'heartbeatResponse';
+  readonly commit: number;
+  readonly readContext: number;
+}
+export interface InstallSnapshot extends Envelope {
+  readonly type: 'snapshot';
+  readonly snapshot: SnapshotMeta;
+}
+export interface TimeoutNow extends Envelope {
+  readonly type: 'timeoutNow';
+}
+
+/** Everything replicas of one group say to each other. */
+export type Message =
+  | PreVoteRequest
+  | PreVoteResponse
+  | VoteRequest
+  | VoteResponse
+  | AppendRequest
+  | AppendResponse
+  | HeartbeatRequest
+  | HeartbeatResponse
+  | InstallSnapshot
+  | TimeoutNow;
+
+export type Role = 'follower' | 'preCandidate' | 'candidate' | 'leader';
+
+/** Why a proposal or a read was refused. Nothing was changed. */
+export type Refusal = 'notLeader' | 'transferring' | 'queueFull' | 'confPending' | 'noOwnTermCommit';
+
+/**
+ * Names a batch handed out for persistence. It counts only if the log still holds that entry when the fsync is
+ * reported (design §4: the race of an entry persisted under an old term).
+ */
+export interface PersistMark {
+  /** Grows by one with each `Ready` that had something to persist; marks are reported in order. */
+  readonly sequence: number;
+}
+
+/** A confirmed ReadIndex: reads of `context` may be served once `index` is applied. */
+export interface ReadState {
+  readonly context: number;
+  readonly index: number;
+}
+
+/** What one loop turn must do for a group, in this order of dependence. */
+export interface Ready {
+  /** May leave at once (appends from a leader run beside its own fsync; dissertation §10.2.1). */
+  readonly messages: readonly Message[];
+  /** To be durable; `mark` is reported with `persisted` after the fsync. Absent when there is nothing to persist. */
+  readonly persist?: {
+    readonly mark: PersistMark;
+    /** Present when it changed. */
+    readonly hardState?: HardState;
+    /** Replace everything from `entries[0].index` on. */
+    readonly entries: readonly Entry[];
+    /** The log restarts here: a snapshot was accepted, and its data is already installed by the host. */
+    readonly snapshot?: SnapshotMeta;
+  };
+  /** Committed, and to be applied in order. */
+  readonly committed: readonly Entry[];
+  readonly readStates: readonly ReadState[];
+  /** Read contexts that will never be confirmed (leadership lost): the caller retries elsewhere. */
+  readonly readsDropped: readonly number[];
+  /** Followers that need a snapshot: the host sends its data, then reports how it went. */
+  readonly snapshotsWanted: readonly ReplicaId[];
+  /** Present when role, term or known leader changed since the last `Ready`. */
+  readonly soft?: { readonly role: Role; readonly term: number; readonly leader: ReplicaId };
+}

@@ -1,0 +1,71 @@
+import type { ConfState, LogPosition, Refusal, ReplicaId, Role } from '../core/types.ts';
+import type { GroupId, NodeId, RecoveredGroup, StateMachine } from './ports.ts';
+
+/** Where a group's members live. */
+export type ReplicaLocator = (replica: ReplicaId) => NodeId | undefined;
+
+export interface GroupOptions {
+  readonly groupId: GroupId;
+  readonly replicaId: ReplicaId;
+  /** The state machine's durable position and membership: (0,0) and the initial membership for a new group. */
+  readonly applied: LogPosition;
+  readonly conf: ConfState;
+  /** What the log held for this group at start; absent for a new group. */
+  readonly recovered?: RecoveredGroup;
+  readonly stateMachine: StateMachine;
+  readonly locate: ReplicaLocator;
+}
+
+export interface GroupStatus {
+  readonly groupId: GroupId;
+  readonly replicaId: ReplicaId;
+  readonly role: Role;
+  readonly term: number;
+  readonly leader: ReplicaId;
+  readonly commit: number;
+  readonly applied: number;
+  readonly lastIndex: number;
+  readonly firstIndex: number;
+  readonly conf: ConfState;
+  /** Leader only: per follower, the highest index known durable there and how it is being sent to. */
+  readonly progress: readonly {
+    readonly replica: ReplicaId;
+    readonly match: number;
+    readonly state: 'probe' | 'replicate' | 'snapshot';
+    readonly active: boolean;
+  }[];
+}
+
+/** A handle on one local replica. */
+export interface Group {
+  readonly groupId: GroupId;
+  readonly replicaId: ReplicaId;
+  readonly role: Role;
+  readonly term: number;
+  /** Replica id of the leader as far as known; 0 when unknown. */
+  readonly leader: ReplicaId;
+  /** True for a leader that has applied an entry of its own term: only then is its state known to be current. */
+  readonly ready: boolean;
+  /** Appends one entry and returns its position, or says why not. Persistence and sending happen at the end of the turn. */
+  propose(data: Uint8Array): LogPosition | { readonly refused: Refusal };
+  /**
+   * Calls `done` once this replica, as the leader, is known to have led after the call, and all that was committed
+   * by then is applied; with a refusal when it is not. Calls of one turn share a round (dissertation §6.4).
+   */
+  readIndex(done: (refused: Refusal | undefined) => void): void;
+  /** The state machine's state up to `position` is durable outside the log. The host keeps a tail for followers. */
+  checkpointed(position: LogPosition): void;
+  transferLeader(to: ReplicaId): { readonly refused: Refusal } | undefined;
+  status(): GroupStatus;
+}
+
+/** Runs the Raft groups of one node: one frame per peer, one log append and one fsync per loop turn. */
+export interface RaftHost {
+  start(): void;
+  createGroup(options: GroupOptions): Group;
+  group(groupId: GroupId): Group | undefined;
+  removeGroup(groupId: GroupId): Promise<void>;
+  /** Resolves when everything appended so far is durable; a checkpoint waits for it (design §6). */
+  logDurable(): Promise<void>;
+  stop(): Promise<void>;
+}

@@ -1,0 +1,113 @@
+import type { ConfState, Entry, HardState, LogPosition, Message, Role, SnapshotMeta } from '../core/types.ts';
+
+/** A Raft group's id, which is also its range's id. The master group is `MASTER_GROUP`; ranges count from 2. */
+export type GroupId = number;
+export const MASTER_GROUP: GroupId = 1;
+
+/** A node's id, given by the master (or by position in the initial cluster), never reused. */
+export type NodeId = number;
+
+// ---------------------------------------------------------------------------------------------- log
+
+export interface GroupAppend {
+  readonly groupId: GroupId;
+  readonly hardState?: HardState;
+  /** Contiguous; they replace everything from `entries[0].index` on. */
+  readonly entries: readonly Entry[];
+  /** The group's log restarts after this position; earlier and later entries are dropped. Comes before `entries`. */
+  readonly restartAt?: LogPosition;
+}
+
+export interface RecoveredGroup {
+  readonly hardState: HardState;
+  /** Contiguous, oldest first; may begin before what the state machine has applied. */
+  readonly entries: readonly Entry[];
+  /** The position just before `entries[0]`; (0, 0) for a log that was never compacted. */
+  readonly start: LogPosition;
+}
+
+/**
+ * The write-ahead log of a node, for all its groups.
+ *
+ * L1. `append` calls back in the order of the calls, each only after its batch and all before it are durable.
+ * L2. After a crash, recovery returns a prefix of the calls that includes every one that was called back.
+ * L3. A failure to write or to sync stops the node (`onFailure`); it is never retried (traps 26).
+ */
+export interface GroupLog {
+  /** What was found when the log was opened. Meant to be read once, then released by `forgetRecovered`. */
+  recovered(): ReadonlyMap<GroupId, RecoveredGroup>;
+  forgetRecovered(): void;
+  append(batch: readonly GroupAppend[], done: () => void): void;
+  /** Entries up to `position` are covered by a durable checkpoint and may be reclaimed. */
+  compact(groupId: GroupId, position: LogPosition): void;
+  /** The group is gone (removed, merged): all its records may be reclaimed. */
+  removeGroup(groupId: GroupId): void;
+  stats(): { readonly bytes: number; readonly segments: number; readonly syncs: number; readonly appends: number };
+  close(): Promise<void>;
+}
+
+// ---------------------------------------------------------------------------------------------- transport
+
+export interface GroupMessage {
+  readonly groupId: GroupId;
+  readonly message: Message;
+}
+
+export interface SnapshotHeader {
+  readonly groupId: GroupId;
+  readonly from: number;
+  readonly to: number;
+  readonly term: number;
+  readonly meta: SnapshotMeta;
+}
+
+export interface SnapshotReceiver {
+  /** Called in order; resolves when the chunk is stored, which is its acknowledgement. */
+  chunk(bytes: Uint8Array): Promise<void>;
+  /** All chunks are there: install. */
+  finish(): Promise<void>;
+  abort(reason: string): void;
+}
+
+export interface TransportHandlers {
+  onMessages(from: NodeId, messages: readonly GroupMessage[]): void;
+  /** Rejects when the snapshot is not wanted. */
+  onSnapshot(from: NodeId, header: SnapshotHeader): Promise<SnapshotReceiver>;
+  /** A peer went from reachable to unreachable: replication to it goes back to probing. */
+  onUnreachable(node: NodeId): void;
+}
+
+/** Messages between nodes. Losing, repeating and reordering them is allowed; corrupting or forging them is not. */
+export interface Transport {
+  start(handlers: TransportHandlers): void;
+  /** Queues one frame for a node; when its queue is full or it is down, the frame is dropped. */
+  send(node: NodeId, messages: readonly GroupMessage[]): void;
+  /** Sends a snapshot on the peer's snapshot stream; resolves once the peer has installed it. */
+  sendSnapshot(
+    node: NodeId,
+    header: SnapshotHeader,
+    chunks: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<void>;
+  stop(): Promise<void>;
+}
+
+// ---------------------------------------------------------------------------------------------- state machine
+
+export interface StateMachineSnapshot {
+  readonly meta: SnapshotMeta;
+  readonly chunks: AsyncIterable<Uint8Array>;
+  release(): void;
+}
+
+/** What a group replicates. All calls of one group are serial; `apply` must be deterministic. */
+export interface StateMachine {
+  /** Applies committed entries in order. Returns a promise only when it has to wait for cold data; the host then waits. */
+  apply(entries: readonly Entry[], conf: ConfState): void | Promise<void>;
+  /** Role, term or leader changed; called between applies, before entries of the new term are applied. */
+  roleChanged(change: { readonly role: Role; readonly term: number; readonly leader: number }): void;
+  /** A consistent picture of what is applied now; several may be open. */
+  snapshot(): StateMachineSnapshot;
+  /** Replaces everything with a snapshot's data; durable, together with its (index, term) and conf, when `finish` resolves. */
+  install(meta: SnapshotMeta): SnapshotReceiver;
+}
