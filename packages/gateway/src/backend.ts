@@ -1,0 +1,65 @@
+import type { Bytes, ServiceError } from '@remora/base';
+import type { ClusterView, Command, CommandResult, KvEvent, Query, QueryResult } from '@remora/protocol';
+
+/** Result and the header fields that etcd clients expect. */
+export interface BackendReply<Result> {
+  readonly result: Result;
+  readonly revision: number;
+  readonly raftTerm: number;
+}
+
+export type BackendDone<Result> = (error: ServiceError | undefined, reply: BackendReply<Result> | undefined) => void;
+
+export interface RequestOptions {
+  /** From now; the request ends with an error by then. At most 60 s for commands. */
+  readonly timeoutMs: number;
+  /**
+   * Given by clients that retry by themselves (the SDK), so that a retry through another gateway is applied once.
+   * Both or none; made up by the backend otherwise.
+   */
+  readonly requestId?: string;
+  /** For a blocking lock acquire: how long to wait in the queue, in ms; 0 waits as long as the session lives. */
+  readonly waitMs?: number;
+}
+
+export interface WatchOptions {
+  readonly key: Bytes;
+  readonly end?: Bytes;
+  /** 0: from now on. */
+  readonly startRevision: number;
+  readonly noPut: boolean;
+  readonly noDelete: boolean;
+  readonly prevKv: boolean;
+}
+
+export interface WatchListener {
+  onCreated(revision: number): void;
+  /** Events in revision order; `revision`: nothing at or below it is still to come. May be empty (progress). */
+  onEvents(events: readonly KvEvent[], revision: number): void;
+  /** Final. `compactRevision` is above 0 when the start was compacted. */
+  onEnd(error: ServiceError, compactRevision: number): void;
+}
+
+export interface WatchControl {
+  cancel(): void;
+  /** Asks for an `onEvents` with the current revision even when there are none. */
+  progress(): void;
+  /** Back-pressure: while paused, nothing is delivered; the watch is caught up from history afterwards. */
+  pause(): void;
+  resume(): void;
+}
+
+/**
+ * What gateway services are written against: it routes by key, follows leaders, retries under one request id until
+ * the deadline, and answers with typed errors: UNKNOWN_OUTCOME when a command may have been applied, otherwise
+ * nothing was changed.
+ */
+export interface Backend {
+  /** Returns a function that gives up waiting (the command itself may still be applied). */
+  command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void;
+  query(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void;
+  watch(options: WatchOptions, listener: WatchListener): WatchControl;
+  /** Cluster membership and routes, as last heard from the master. */
+  view(): ClusterView;
+  readonly nodeId: number;
+}

@@ -1,0 +1,86 @@
+import type { LockCommand, LockQuery, LockQueryResult, LockResult } from '@remora/lock';
+import type { KvResult, RangeOp, Txn } from './kv-types.ts';
+
+/**
+ * What goes through a range's log. `leaseExpire` is internal: only the range's leader proposes it, and apply refuses
+ * it when another term has begun or the lease was renewed since (traps 18).
+ */
+export type Command =
+  | { readonly type: 'txn'; readonly txn: Txn }
+  /** A transaction of one operation, answered with that operation's result: the hot path of put and delete. */
+  | { readonly type: 'kv'; readonly op: Exclude<Txn['success'][number], { type: 'txn' }> }
+  | { readonly type: 'compact'; readonly revision: number }
+  /** `id` was chosen by the client or by the gateway; never 0. */
+  | {
+      readonly type: 'leaseGrant';
+      readonly id: bigint;
+      readonly ttlMs: number /** Shown with a session: client name, host, pid. */;
+      readonly attributes: Readonly<Record<string, string>>;
+    }
+  /** `incarnation` 0 means whichever is there (etcd's revoke). */
+  | { readonly type: 'leaseRevoke'; readonly id: bigint; readonly incarnation: number }
+  | { readonly type: 'leaseExpire'; readonly id: bigint; readonly incarnation: number; readonly term: number }
+  | { readonly type: 'lock'; readonly command: LockCommand }
+  /** Changes nothing; a barrier, and a way to carry range time on. */
+  | { readonly type: 'noop' };
+
+/** Answered by the leader without a log entry, after ReadIndex where it says so. */
+export type Query =
+  /** `serializable` reads what the asked replica has applied, without ReadIndex. */
+  | { readonly type: 'range'; readonly op: RangeOp; readonly serializable: boolean }
+  /** A transaction that writes nothing. */
+  | { readonly type: 'readTxn'; readonly txn: Txn; readonly serializable: boolean }
+  /** Renews; acknowledged only by a leader confirmed after receipt (design §9). `incarnation` 0: whichever is there. */
+  | { readonly type: 'leaseKeepAlive'; readonly id: bigint; readonly incarnation: number }
+  | { readonly type: 'leaseTimeToLive'; readonly id: bigint; readonly keys: boolean }
+  | { readonly type: 'leases' }
+  | { readonly type: 'lock'; readonly query: LockQuery }
+  | { readonly type: 'status' };
+
+export interface LeaseInfo {
+  readonly id: bigint;
+  readonly incarnation: number;
+  readonly grantedTtlMs: number;
+  /** Left before it expires unless renewed; -1 when the lease is unknown. */
+  readonly remainingMs: number;
+  readonly keys: readonly Uint8Array[];
+  readonly attributes: Readonly<Record<string, string>>;
+}
+
+export type CommandResult =
+  | KvResult
+  | { readonly type: 'compact' }
+  | { readonly type: 'leaseGrant'; readonly id: bigint; readonly incarnation: number; readonly ttlMs: number }
+  | { readonly type: 'leaseRevoke' }
+  | { readonly type: 'lock'; readonly result: LockResult }
+  | { readonly type: 'noop' };
+
+export type QueryResult =
+  | KvResult
+  /** `ttlMs` -1: the lease is unknown. */
+  | { readonly type: 'leaseKeepAlive'; readonly id: bigint; readonly incarnation: number; readonly ttlMs: number }
+  | { readonly type: 'leaseTimeToLive'; readonly lease: LeaseInfo }
+  | { readonly type: 'leases'; readonly ids: readonly bigint[] }
+  | { readonly type: 'lock'; readonly result: LockQueryResult }
+  | { readonly type: 'status'; readonly status: RangeStatus };
+
+export interface RangeStatus {
+  readonly rangeId: number;
+  readonly leaderNode: number;
+  readonly term: number;
+  readonly commit: number;
+  readonly applied: number;
+  readonly revision: number;
+  readonly compactRevision: number;
+  /** Approximate bytes of keys and values. */
+  readonly bytes: number;
+  readonly keys: number;
+  readonly leases: number;
+  readonly watches: number;
+  readonly replicas: readonly {
+    readonly replicaId: number;
+    readonly nodeId: number;
+    readonly match: number;
+    readonly state: string;
+  }[];
+}

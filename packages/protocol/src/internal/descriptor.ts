@@ -1,0 +1,47 @@
+import type { Bytes, Span } from '@remora/base';
+
+/** First byte of every routed key: which key space it is in (design §6). */
+export const LEASE_SPACE = 0x01;
+export const LOCK_SPACE = 0x02;
+export const KV_SPACE = 0x03;
+
+/** `confVersion` grows with membership, `version` with split and merge. */
+export interface Epoch {
+  readonly confVersion: number;
+  readonly version: number;
+}
+
+export interface ReplicaDescriptor {
+  readonly replicaId: number;
+  readonly nodeId: number;
+  readonly type: 'voter' | 'learner';
+}
+
+export interface RangeDescriptor extends Span {
+  readonly rangeId: number;
+  readonly epoch: Epoch;
+  readonly replicas: readonly ReplicaDescriptor[];
+  /** Who numbers changes: the range itself while it is the only one, the master after the first split (design §8). */
+  readonly revisionSource: 'range' | 'master';
+}
+
+export type NodeRole = 'master' | 'data' | 'gateway';
+
+export interface NodeDescriptor {
+  readonly nodeId: number;
+  readonly name: string;
+  /** Made with the data directory; a node that lost its data comes back with another one and is refused. */
+  readonly incarnation: string;
+  readonly roles: readonly NodeRole[];
+  readonly peerAddress: string;
+  readonly clientAddress: string;
+  readonly httpAddress: string;
+  readonly version: string;
+}
+
+export type NodeState = 'up' | 'suspect' | 'down' | 'draining' | 'removed';
+
+/** The key by which a plain key is routed and stored. */
+export function kvRoutingKey(key: Bytes): Buffer {
+  return Buffer.concat([Buffer.from([KV_SPACE]), key]);
+}

@@ -1,0 +1,85 @@
+import type { Bytes, Span } from '@remora/base';
+import type { Command, CommandResult, Query, QueryResult } from './command.ts';
+import type { Epoch } from './descriptor.ts';
+import type { KvEvent } from './kv-types.ts';
+
+/** Where a request goes and what identifies it. */
+export interface RangeRequest {
+  readonly rangeId: number;
+  readonly epoch: Epoch;
+  /** A command is applied once per request id, however often it is sent (design §7). Empty for queries. At most 64 characters. */
+  readonly requestId: string;
+  /**
+   * Range time in ms after which apply refuses the command; fixed by the gateway when the request begins and the
+   * same in each retry. 0 for queries.
+   */
+  readonly deadlineMs: number;
+  readonly body:
+    | { readonly kind: 'command'; readonly command: Command }
+    | { readonly kind: 'query'; readonly query: Query };
+}
+
+/**
+ * Every reply of a range. `waiting` lock acquires are answered when granted: the call stays open until then, its
+ * time-out, or a change of leader (NOT_LEADER: ask again).
+ */
+export interface RangeReply {
+  readonly revision: number;
+  readonly raftTerm: number;
+  /** The range's time when it answered: what gateways reckon deadlines from (`deadlineMs`). */
+  readonly rangeTimeMs: number;
+  readonly result: CommandResult | QueryResult;
+}
+
+export interface WatchCreate {
+  readonly kind: 'create';
+  readonly watchId: number;
+  readonly rangeId: number;
+  readonly epoch: Epoch;
+  readonly span: Span;
+  /** First revision to report; 0: from now on (the reply `created` says which). */
+  readonly startRevision: number;
+  readonly noPut: boolean;
+  readonly noDelete: boolean;
+  readonly prevKv: boolean;
+}
+export type WatchRequest =
+  | WatchCreate
+  | { readonly kind: 'cancel'; readonly watchId: number }
+  | { readonly kind: 'progress' };
+
+export type WatchMessage =
+  | { readonly kind: 'created'; readonly watchId: number; readonly revision: number }
+  /** All events of the watch with revisions in (previous message's `revision`, `revision`]; may be empty (progress). */
+  | {
+      readonly kind: 'events';
+      readonly watchId: number;
+      readonly revision: number;
+      readonly events: readonly KvEvent[];
+    }
+  /** `COMPACTED` with the compact revision, NOT_LEADER, STALE_EPOCH, … The watch is over; resume after the last revision. */
+  | {
+      readonly kind: 'ended';
+      readonly watchId: number;
+      readonly code: string;
+      readonly message: string;
+      readonly compactRevision: number;
+    };
+
+/** Asked before the first request to a range: who leads it, and its time. */
+export interface RangeInfoRequest {
+  readonly rangeId: number;
+}
+export interface RangeInfo {
+  readonly rangeId: number;
+  /** 0: unknown at the moment. */
+  readonly leaderNode: number;
+  readonly rangeTimeMs: number;
+  readonly revision: number;
+  readonly term: number;
+}
+
+/** Longest time a command may have before its deadline, as reckoned by the range that applies it. */
+export const COMMAND_DEADLINE_MAX_MS = 120_000;
+
+export type RoutingKey = Bytes;
