@@ -1,4 +1,4 @@
-import type { LockCommand, LockQuery, LockQueryResult, LockResult } from '@remora/lock';
+import type { LockCommand, LockId, LockQuery, LockQueryResult, LockResult, Owner } from '@remora/lock';
 import type { KvResult, RangeOp, Txn } from './kv-types.ts';
 
 /**
@@ -35,6 +35,8 @@ export type Query =
   | { readonly type: 'leaseTimeToLive'; readonly id: bigint; readonly keys: boolean }
   | { readonly type: 'leases' }
   | { readonly type: 'lock'; readonly query: LockQuery }
+  /** Waits for a queued acquire: answered when that owner is granted, refused or no longer in the queue. */
+  | { readonly type: 'lockAwait'; readonly lock: LockId; readonly owner: Owner }
   | { readonly type: 'status' };
 
 export interface LeaseInfo {
@@ -62,6 +64,7 @@ export type QueryResult =
   | { readonly type: 'leaseTimeToLive'; readonly lease: LeaseInfo }
   | { readonly type: 'leases'; readonly ids: readonly bigint[] }
   | { readonly type: 'lock'; readonly result: LockQueryResult }
+  | { readonly type: 'lockAwait'; readonly result: LockResult }
   | { readonly type: 'status'; readonly status: RangeStatus };
 
 export interface RangeStatus {
