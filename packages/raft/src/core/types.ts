@@ -123,7 +123,7 @@ export type Message =
 export type Role = 'follower' | 'preCandidate' | 'candidate' | 'leader';
 
 /** Why a proposal or a read was refused. Nothing was changed. */
-export type Refusal = 'notLeader' | 'transferring' | 'queueFull' | 'confPending' | 'noOwnTermCommit';
+export type Refusal = 'notLeader' | 'transferring' | 'queueFull' | 'confPending' | 'noOwnTermCommit' | 'notVoter';
 
 /**
  * Names a batch handed out for persistence. It counts only if the log still holds that entry when the fsync is

@@ -1,0 +1,87 @@
+import type { Random } from '@remora/base';
+import type { ConfState, Entry, HardState, LogPosition, ReplicaId, Role } from './types.ts';
+
+/** What a core is told once. Times are in ticks of the caller, sizes in bytes of entry data plus a small overhead. */
+export interface RaftConfig {
+  readonly id: ReplicaId;
+  /** Silence after which a follower may campaign; each wait is drawn from [electionTicks, 2 * electionTicks). */
+  readonly electionTicks: number;
+  /** A leader's heartbeat interval; below `electionTicks`. */
+  readonly heartbeatTicks: number;
+  /** Ask before raising the term (dissertation §9.6). Default true. */
+  readonly preVote?: boolean;
+  /** A leader that hears no quorum for `electionTicks` steps down, and voters stick to a leader they hear. Default true. */
+  readonly checkQuorum?: boolean;
+  /** Entries per append message, in bytes; one entry always fits. */
+  readonly maxEntryBytesPerMessage: number;
+  /** Appends under way to one follower. */
+  readonly maxInflightMessages: number;
+  /** Entry bytes under way to one follower. */
+  readonly maxInflightBytes: number;
+  /** Proposed and not committed bytes of a leader; above it proposals are refused `queueFull`. */
+  readonly maxUncommittedBytes: number;
+  /**
+   * Committed bytes handed out by `ready` and not yet reported by `appliedTo`, which also bounds one `Ready`. While
+   * it is reached no more is handed out; one entry always fits.
+   */
+  readonly maxApplyingBytes: number;
+  readonly random: Random;
+}
+
+/** What a replica knows at start, all of it durable. */
+export interface RaftInitial {
+  readonly hardState: HardState;
+  /** The configuration as of `applied`. */
+  readonly conf: ConfState;
+  /** The position before `entries[0]`: what was compacted or came by snapshot; (0, 0) for a log with its beginning. */
+  readonly start: LogPosition;
+  readonly entries: readonly Entry[];
+  /** The state machine holds everything up to this index; at least `start.index`. */
+  readonly applied: number;
+  /**
+   * The replica ran before, and may have promised a leader not to vote for others: it refuses unforced votes for one
+   * full election timeout (design §4).
+   */
+  readonly restarted: boolean;
+}
+
+export type ProgressState = 'probe' | 'replicate' | 'snapshot';
+
+/** How a leader sees one other replica. */
+export interface ProgressStatus {
+  readonly replica: ReplicaId;
+  readonly learner: boolean;
+  /** The highest index known to be durable there. */
+  readonly match: number;
+  /** The next index to send. */
+  readonly next: number;
+  readonly state: ProgressState;
+  /** Heard from since the last quorum check. */
+  readonly active: boolean;
+  /** It has acknowledged an append in this term: it may be in merged heartbeats (design §5). */
+  readonly steady: boolean;
+  /** Entries and bytes that it is behind; bytes count only what is still in memory. */
+  readonly lagEntries: number;
+  readonly lagBytes: number;
+}
+
+export interface RaftStatus {
+  readonly id: ReplicaId;
+  readonly role: Role;
+  readonly term: number;
+  readonly vote: ReplicaId;
+  readonly leader: ReplicaId;
+  readonly commit: number;
+  readonly applied: number;
+  readonly firstIndex: number;
+  readonly lastIndex: number;
+  /** The highest index that is durable here. */
+  readonly stableIndex: number;
+  readonly conf: ConfState;
+  /** The leader has committed an entry of its own term. */
+  readonly leaderReady: boolean;
+  /** Target of a leadership transfer under way; 0 when none. */
+  readonly transferee: ReplicaId;
+  /** A leader's view of the others; empty otherwise. */
+  readonly progress: readonly ProgressStatus[];
+}
