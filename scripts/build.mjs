@@ -1,0 +1,46 @@
+// Generates code from the protobuf definitions, then compiles every package. Both are skipped when up to date.
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { digestTimes, filesUnder, must, root, Stamp, tool } from './lib.mjs';
+
+const GENERATOR = 'packages/protocol/scripts/generate.mjs';
+
+export async function build() {
+  await generate();
+  await compile();
+}
+
+/** Turns the .proto files into TypeScript; the result is not kept in version control. */
+export async function generate() {
+  if (!existsSync(join(root, GENERATOR))) return;
+  const digest = digestTimes([
+    'pnpm-lock.yaml',
+    ...filesUnder('packages/protocol').filter((path) => !path.includes('/src/')),
+  ]);
+  const stamp = new Stamp('generate');
+  if (stamp.matches(digest) && existsSync(join(root, 'packages/protocol/src/gen'))) return;
+  console.log('Generating protocol code ...');
+  await must('generate', process.execPath, [join(root, GENERATOR)]);
+  stamp.write(digest);
+}
+
+async function compile() {
+  const packages = readdirSync(join(root, 'packages')).sort();
+  const inputs = ['pnpm-lock.yaml', 'tsconfig.json', 'tsconfig.base.json', ...filesUnder('packages').filter(isInput)];
+  const digest = digestTimes(inputs);
+  const stamp = new Stamp('build');
+  const built = packages
+    .filter((name) => existsSync(join(root, 'packages', name, 'tsconfig.json')))
+    .every((name) => existsSync(join(root, 'packages', name, 'dist', '.tsbuildinfo')));
+  if (built && stamp.matches(digest)) return;
+  console.log('Building ...');
+  await must('build', process.execPath, [tool('typescript', 'bin/tsc'), '-b']);
+  stamp.write(digest);
+}
+
+function isInput(path) {
+  return path.endsWith('.ts') || path.endsWith('tsconfig.json') || path.endsWith('package.json');
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) await build();

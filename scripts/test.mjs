@@ -1,0 +1,50 @@
+// `npm test`: installs, builds, lints, checks types and runs every test. Arguments go to vitest.
+// The last line is `N passed, N failed`; lint and types count as one each, so that it agrees with the exit code.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { build } from './build.mjs';
+import { install } from './install.mjs';
+import { run, tool } from './lib.mjs';
+
+await install();
+await build();
+
+const steps = [
+  { name: 'lint', args: [tool('@biomejs/biome', 'bin/biome'), 'check', '.'] },
+  { name: 'types', args: [tool('typescript', 'bin/tsc'), '-p', 'tsconfig.check.json'] },
+];
+let passed = 0;
+const failures = [];
+for (const { name, args } of steps) {
+  console.log(`\n> ${name}`);
+  if ((await run(process.execPath, args)) === 0) passed += 1;
+  else failures.push(name);
+}
+
+console.log('\n> tests');
+const dir = mkdtempSync(join(tmpdir(), 'remora-test-'));
+const countsFile = join(dir, 'counts.json');
+const reporters = ['--reporter=default', '--reporter=./scripts/count-reporter.mjs'];
+const code = await run(
+  process.execPath,
+  [tool('vitest', 'vitest.mjs'), 'run', ...reporters, ...process.argv.slice(2)],
+  { env: { ...process.env, REMORA_TEST_COUNTS: countsFile } },
+);
+const counts = readCounts();
+rmSync(dir, { recursive: true, force: true });
+
+if (failures.length > 0) console.error(`\nfailed before the tests: ${failures.join(', ')}`);
+// A run that broke off, or failed for a reason other than a test, is a failure too.
+const failed = failures.length + Math.max(counts.failed, code === 0 ? 0 : 1);
+process.exitCode = failed === 0 ? 0 : 1;
+console.log(`${passed + counts.passed} passed, ${failed} failed`);
+
+function readCounts() {
+  try {
+    return JSON.parse(readFileSync(countsFile, 'utf8'));
+  } catch (error) {
+    console.error(`vitest left no counts: ${error.message}`);
+    return { passed: 0, failed: 1 };
+  }
+}
