@@ -1,0 +1,139 @@
+// M1. Asking twice for one name gives the same metric, so that each part of a process may declare what it counts;
+//     asking for it with another type or other labels is a broken invariant.
+// M2. A hot path costs one addition: bound label values are resolved once, by `labels`.
+import {
+  collectDefaultMetrics,
+  Counter as PromCounter,
+  Gauge as PromGauge,
+  Histogram as PromHistogram,
+  Registry,
+} from 'prom-client';
+import { assert } from '../assert.ts';
+import {
+  type Counter,
+  type Gauge,
+  type Histogram,
+  type HistogramDefinition,
+  LATENCY_BUCKETS_SECONDS,
+  type MetricDefinition,
+  type Metrics,
+} from '../metrics.ts';
+
+/** Metrics that can be shown to Prometheus. */
+export interface MetricsRegistry extends Metrics {
+  /** The content type of what `render` gives. */
+  readonly contentType: string;
+  /** Everything counted so far, in Prometheus' text format. */
+  render(): Promise<string>;
+  /** Calls `fn` before each rendering, to set gauges from state that is kept elsewhere. */
+  onRender(fn: () => void): void;
+}
+
+export interface MetricsOptions {
+  /** Also report the process itself: memory, CPU, garbage collection, event loop lag. */
+  readonly process?: boolean;
+}
+
+/** A registry of its own; several in one process do not mix. */
+export function createMetrics(options: MetricsOptions = {}): MetricsRegistry {
+  return new PromMetrics(options);
+}
+
+type Kind = 'counter' | 'gauge' | 'histogram';
+
+class PromMetrics implements MetricsRegistry {
+  readonly #registry = new Registry();
+  readonly #known = new Map<string, { readonly shape: string; readonly metric: unknown }>();
+  readonly #beforeRender: (() => void)[] = [];
+
+  constructor(options: MetricsOptions) {
+    if (options.process) collectDefaultMetrics({ register: this.#registry });
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  counter(definition: MetricDefinition): Counter {
+    return this.#once('counter', definition, () => bindCounter(new PromCounter(this.#configuration(definition))));
+  }
+
+  gauge(definition: MetricDefinition): Gauge {
+    return this.#once('gauge', definition, () => bindGauge(new PromGauge(this.#configuration(definition))));
+  }
+
+  histogram(definition: HistogramDefinition): Histogram {
+    const buckets = [...(definition.buckets ?? LATENCY_BUCKETS_SECONDS)];
+    return this.#once('histogram', definition, () =>
+      bindHistogram(new PromHistogram({ ...this.#configuration(definition), buckets })),
+    );
+  }
+
+  onRender(fn: () => void): void {
+    this.#beforeRender.push(fn);
+  }
+
+  render(): Promise<string> {
+    for (const fn of this.#beforeRender) fn();
+    return this.#registry.metrics();
+  }
+
+  #configuration({ name, help, labels = [] }: MetricDefinition) {
+    return { name, help, labelNames: [...labels], registers: [this.#registry] };
+  }
+
+  #once<M>(kind: Kind, { name, labels = [] }: MetricDefinition, make: () => M): M {
+    const shape = `${kind}(${labels.join(',')})`;
+    const known = this.#known.get(name);
+    if (known === undefined) {
+      const metric = make();
+      this.#known.set(name, { shape, metric });
+      return metric;
+    }
+    assert(known.shape === shape, `M1: metric ${name} is ${known.shape} and was asked for as ${shape}`);
+    return known.metric as M;
+  }
+}
+
+// prom-client's own `labels` gives an object without `labels`; binding twice is refused by its types and by these.
+
+function bindCounter(metric: PromCounter): Counter {
+  return {
+    inc: (by) => metric.inc(by ?? 1),
+    labels: (...values) => {
+      const bound = metric.labels(...values);
+      return { inc: (by) => bound.inc(by ?? 1), labels: boundTwice };
+    },
+  };
+}
+
+function bindGauge(metric: PromGauge): Gauge {
+  return {
+    set: (value) => metric.set(value),
+    inc: (by) => metric.inc(by ?? 1),
+    dec: (by) => metric.dec(by ?? 1),
+    labels: (...values) => {
+      const bound = metric.labels(...values);
+      return {
+        set: (value) => bound.set(value),
+        inc: (by) => bound.inc(by ?? 1),
+        dec: (by) => bound.dec(by ?? 1),
+        labels: boundTwice,
+      };
+    },
+  };
+}
+
+function bindHistogram(metric: PromHistogram): Histogram {
+  return {
+    observe: (value) => metric.observe(value),
+    labels: (...values) => {
+      const bound = metric.labels(...values);
+      return { observe: (value) => bound.observe(value), labels: boundTwice };
+    },
+  };
+}
+
+function boundTwice(): never {
+  throw new TypeError('the labels of this metric are bound already');
+}

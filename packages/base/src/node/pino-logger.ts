@@ -1,0 +1,64 @@
+import { type DestinationStream, pino } from 'pino';
+import type { Logger } from '../logger.ts';
+
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export interface PinoLoggerOptions {
+  readonly level: LogLevel;
+  /** One readable line per record instead of one JSON object. */
+  readonly pretty?: boolean;
+  /** Where records go: standard error unless given. */
+  readonly destination?: { write(line: string): void };
+  /** Added to every record. */
+  readonly fields?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * A logger that writes JSON lines (or readable ones). It writes synchronously: what was logged before a crash is
+ * there. An `Error` under `error` or `err` is written with its stack and its causes.
+ */
+export function createPinoLogger(options: PinoLoggerOptions): Logger {
+  const raw: DestinationStream = options.destination ?? pino.destination({ fd: 2, sync: true });
+  const destination = options.pretty ? { write: (line: string) => raw.write(prettyLine(line)) } : raw;
+  return pino(
+    {
+      level: options.level,
+      base: options.fields ?? null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { error: pino.stdSerializers.err, err: pino.stdSerializers.err },
+    },
+    destination,
+  );
+}
+
+const HIDDEN = new Set(['time', 'level', 'msg']);
+
+/** `12:00:00.123 INFO  message  key=value ...`, with a stack on lines of its own. */
+export function prettyLine(json: string): string {
+  let record: Record<string, unknown>;
+  try {
+    record = JSON.parse(json);
+  } catch {
+    return json;
+  }
+  const stacks: string[] = [];
+  const fields: string[] = [];
+  for (const [key, value] of Object.entries(record)) {
+    if (HIDDEN.has(key)) continue;
+    if (isError(value)) {
+      fields.push(`${key}=${JSON.stringify(value.message)}`);
+      stacks.push(value.stack);
+    } else
+      fields.push(`${key}=${typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value)}`);
+  }
+  const time = String(record.time).slice(11, 23);
+  const head = `${time} ${String(record.level).toUpperCase().padEnd(5)} ${String(record.msg ?? '')}`;
+  const line = fields.length === 0 ? head : `${head}  ${fields.join(' ')}`;
+  return `${[line, ...stacks.map((stack) => stack.replace(/^/gm, '    '))].join('\n')}\n`;
+}
+
+function isError(value: unknown): value is { readonly message: string; readonly stack: string } {
+  return typeof value === 'object' && value !== null && 'stack' in value && typeof value.stack === 'string';
+}
