@@ -1,0 +1,9 @@
+/**
+ * The etcd v3 API as generated code: messages, codecs, service definitions and clients. It stands apart from the
+ * package's main entry because it loads gRPC.
+ */
+export { Permission, Permission_Type, Role, User, UserAddOptions } from '../gen/etcd/authpb/auth.ts';
+export * from '../gen/etcd/etcdserverpb/rpc.ts';
+export { Event, Event_EventType, KeyValue } from '../gen/etcd/mvccpb/kv.ts';
+export * as v3electionpb from '../gen/etcd/v3electionpb/v3election.ts';
+export * as v3lockpb from '../gen/etcd/v3lockpb/v3lock.ts';
