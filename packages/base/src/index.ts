@@ -12,3 +12,4 @@ export * from './node/node-random.ts';
 export * from './options/index.ts';
 export * from './random.ts';
 export * from './sim/manual-clock.ts';
+export * from './sim/sim-disk.ts';
