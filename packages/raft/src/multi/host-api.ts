@@ -55,6 +55,11 @@ export interface Group {
   readIndex(done: (refused: Refusal | undefined) => void): void;
   /** The state machine's state up to `position` is durable outside the log. The host keeps a tail for followers. */
   checkpointed(position: LogPosition): void;
+  /**
+   * The entry that the state machine is applying makes `conf` the group's membership; called from within its `apply`.
+   * The next slice of entries is applied under it.
+   */
+  applyConf(conf: ConfState): void;
   transferLeader(to: ReplicaId): { readonly refused: Refusal } | undefined;
   status(): GroupStatus;
 }

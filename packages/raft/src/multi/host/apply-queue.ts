@@ -1,0 +1,135 @@
+/**
+ * Feeds one group's committed entries to its state machine, in order and one call at a time.
+ *
+ * A1. Calls of the state machine are serial: while `apply` waits for cold data, or while a snapshot is being
+ *     installed (`pause`), nothing else is called.
+ * A2. A change of role is told before entries handed out after it are applied. Changes that pile up while the state
+ *     machine is busy are told as one, the latest.
+ * A3. A `conf` entry is the last of its slice, so that the entries behind it see the membership it made.
+ */
+import type { ConfState, Entry, LogPosition, Role } from '../../core/types.ts';
+import type { StateMachine } from '../ports.ts';
+
+export interface RoleChange {
+  readonly role: Role;
+  readonly term: number;
+  readonly leader: number;
+}
+
+export interface ApplyOwner {
+  conf(): ConfState;
+  /** Entries up to the last of `slice` are applied. */
+  applied(slice: readonly Entry[]): void;
+  /** The state machine answered a call that took longer: there may be more to do. */
+  resumed(): void;
+  failed(error: unknown): void;
+}
+
+export class ApplyQueue {
+  readonly #stateMachine: StateMachine;
+  readonly #owner: ApplyOwner;
+  readonly #sliceEntries: number;
+  #queue: Entry[] = [];
+  #head = 0;
+  #roleChange: RoleChange | undefined;
+  #told: RoleChange | undefined;
+  #busy: Promise<void> | undefined;
+  #paused = false;
+  #closed = false;
+
+  constructor(stateMachine: StateMachine, owner: ApplyOwner, sliceEntries: number) {
+    this.#stateMachine = stateMachine;
+    this.#owner = owner;
+    this.#sliceEntries = sliceEntries;
+  }
+
+  /** What the state machine was last told. */
+  get told(): RoleChange | undefined {
+    return this.#told;
+  }
+
+  push(entries: readonly Entry[]): void {
+    if (this.#head === this.#queue.length) {
+      this.#queue = entries.slice();
+      this.#head = 0;
+    } else {
+      for (const entry of entries) this.#queue.push(entry);
+    }
+  }
+
+  roleChanged(change: RoleChange): void {
+    this.#roleChange = change;
+  }
+
+  /** Applies one slice. True when there is more that can go on at once. */
+  step(): boolean {
+    if (this.#busy !== undefined || this.#paused || this.#closed) return false;
+    this.#tellRole();
+    const slice = this.#takeSlice();
+    if (slice.length === 0) return false;
+    const waiting = this.#stateMachine.apply(slice, this.#owner.conf());
+    if (waiting === undefined) {
+      this.#owner.applied(slice);
+      return this.#head < this.#queue.length;
+    }
+    this.#busy = waiting.then(
+      () => this.#resume(slice),
+      (error: unknown) => this.#owner.failed(error),
+    );
+    return false;
+  }
+
+  /** Holds back further calls; resolves when none is under way (A1). */
+  async pause(): Promise<void> {
+    this.#paused = true;
+    await this.#busy;
+  }
+
+  /** Goes on behind `position`, which is where the state machine is now. */
+  unpause(position: LogPosition): void {
+    this.#paused = false;
+    while (this.#head < this.#queue.length && (this.#queue[this.#head]?.index ?? 0) <= position.index) this.#head++;
+  }
+
+  /** Resolves when no call is under way. */
+  async idle(): Promise<void> {
+    while (this.#busy !== undefined) await this.#busy;
+  }
+
+  get busy(): boolean {
+    return this.#busy !== undefined || this.#paused;
+  }
+
+  close(): Promise<void> {
+    this.#closed = true;
+    return this.idle();
+  }
+
+  #resume(slice: readonly Entry[]): void {
+    this.#busy = undefined;
+    if (this.#closed) return;
+    this.#owner.applied(slice);
+    this.#owner.resumed();
+  }
+
+  #tellRole(): void {
+    const change = this.#roleChange;
+    if (change === undefined) return;
+    this.#roleChange = undefined;
+    this.#told = change;
+    this.#stateMachine.roleChanged(change);
+  }
+
+  #takeSlice(): readonly Entry[] {
+    const limit = Math.min(this.#queue.length, this.#head + this.#sliceEntries);
+    let end = this.#head;
+    while (end < limit && this.#queue[end++]?.type !== 'conf'); // A3
+    const slice = this.#head === 0 && end === this.#queue.length ? this.#queue : this.#queue.slice(this.#head, end);
+    this.#head = end;
+    if (end === this.#queue.length) {
+      this.#queue = [];
+      this.#head = 0;
+    }
+    return slice;
+  }
+}

@@ -1,0 +1,383 @@
+/**
+ * One local replica: its core, its state machine, and what is under way between them.
+ *
+ * G1. Everything a turn does for a group goes through `collect` (messages and log records out) and then `apply`;
+ *     nothing is sent or written between turns.
+ * G2. Messages count only if they are addressed to this replica and come from the node where their sender lives.
+ * G3. While a snapshot is being received nothing is applied; the core takes no appends then.
+ */
+import type { Clock, Logger, Random } from '@remora/base';
+import { RaftCore } from '../../core/raft.ts';
+import type {
+  ConfState,
+  Entry,
+  LogPosition,
+  Message,
+  PersistMark,
+  Refusal,
+  ReplicaId,
+  Role,
+} from '../../core/types.ts';
+import type { Group, GroupOptions, GroupStatus } from '../host-api.ts';
+import type { GroupAppend, GroupId, GroupLog, NodeId, SnapshotHeader } from '../ports.ts';
+import { ApplyQueue } from './apply-queue.ts';
+import { LogTail, type TailHold } from './log-tail.ts';
+import type { HostOptions } from './options.ts';
+import type { Outbox } from './outbox.ts';
+import { ReadQueue } from './reads.ts';
+import { startState } from './recovery.ts';
+import type { HostStats } from './stats.ts';
+
+/** What a group needs of its host. */
+export interface HostContext {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly log: GroupLog;
+  readonly options: HostOptions;
+  readonly stats: HostStats;
+  /** The group has something for the next turn. */
+  markDirty(runner: GroupRunner): void;
+  wantSnapshot(runner: GroupRunner, to: ReplicaId): void;
+  fail(error: unknown): void;
+}
+
+/** Senders whose node no descriptor named yet, remembered per group so that they can be answered. */
+const HEARD_MAX = 16;
+
+export class GroupRunner implements Group {
+  readonly groupId: GroupId;
+  readonly replicaId: ReplicaId;
+  readonly logger: Logger;
+  /** Managed by the host: whether the group waits for the next turn. */
+  dirty = false;
+  /** Ends when leadership or the group does: snapshots under way are given up. */
+  #leading = new AbortController();
+  readonly #host: HostContext;
+  readonly #options: GroupOptions;
+  readonly #core: RaftCore;
+  readonly #apply: ApplyQueue;
+  readonly #reads: ReadQueue;
+  readonly #tail: LogTail;
+  readonly #heard = new Map<ReplicaId, NodeId>();
+  #applied: LogPosition;
+  /** The first record of a log that restarts; due with the next turn. */
+  #restart: GroupAppend | undefined;
+  /** The snapshot that is being received, and how to end it. */
+  #receiving: { readonly term: number; readonly abort: (reason: string) => void } | undefined;
+  #closed = false;
+
+  constructor(host: HostContext, options: GroupOptions) {
+    const { groupId, replicaId, applied, recovered } = options;
+    this.groupId = groupId;
+    this.replicaId = replicaId;
+    this.logger = host.logger.child({ group: groupId, replica: replicaId });
+    this.#host = host;
+    this.#options = options;
+    this.#applied = applied;
+    const { hardState, start, entries, restartAt } = startState({ groupId, applied, recovered });
+    this.#restart = restartAt && { groupId, hardState, entries: [], restartAt };
+    this.#core = new RaftCore(coreConfig(host, replicaId), {
+      hardState,
+      conf: options.conf,
+      start,
+      entries,
+      applied: applied.index,
+      restarted: recovered !== undefined,
+    });
+    this.#tail = new LogTail({ entries: host.options.tailEntries, bytes: host.options.tailBytes }, start);
+    this.#advanceTail(entries.filter((entry) => entry.index <= applied.index));
+    this.#reads = new ReadQueue(host.options.pendingReadsMax);
+    this.#apply = new ApplyQueue(
+      options.stateMachine,
+      {
+        conf: () => this.#core.conf,
+        applied: (slice) => this.#onApplied(slice),
+        resumed: () => host.markDirty(this),
+        failed: (error) => host.fail(error),
+      },
+      host.options.applySliceEntries,
+    );
+    host.markDirty(this);
+  }
+
+  // ---------------------------------------------------------------------------------------------- Group
+
+  get role(): Role {
+    return this.#core.role;
+  }
+
+  get term(): number {
+    return this.#core.term;
+  }
+
+  get leader(): ReplicaId {
+    return this.#core.leader;
+  }
+
+  get ready(): boolean {
+    const told = this.#apply.told;
+    return (
+      !this.#closed &&
+      told?.role === 'leader' &&
+      told.term === this.#applied.term &&
+      this.#core.role === 'leader' &&
+      this.#core.term === told.term
+    );
+  }
+
+  propose(data: Uint8Array): LogPosition | { readonly refused: Refusal } {
+    if (this.#closed) return { refused: 'notLeader' };
+    const result = this.#core.propose(data);
+    if (!('refused' in result)) {
+      this.#host.stats.entriesProposed++;
+      this.#host.markDirty(this);
+    }
+    return result;
+  }
+
+  readIndex(done: (refused: Refusal | undefined) => void): void {
+    if (this.#closed || this.#core.role !== 'leader') done('notLeader');
+    else if (!this.#reads.add(done)) done('queueFull');
+    else {
+      this.#host.stats.readsStarted++;
+      this.#host.markDirty(this);
+    }
+  }
+
+  checkpointed(position: LogPosition): void {
+    if (this.#closed) return;
+    this.#tail.checkpointed(position);
+    const compactTo = this.#tail.takeCompaction(this.#host.clock.monotonicMs());
+    if (compactTo === undefined) return;
+    this.#core.compactTo(compactTo.index);
+    this.#host.log.compact(this.groupId, compactTo);
+    this.#host.stats.compactions++;
+  }
+
+  applyConf(conf: ConfState): void {
+    if (this.#closed) return;
+    this.#core.applyConf(conf);
+    this.#host.markDirty(this);
+  }
+
+  transferLeader(to: ReplicaId): { readonly refused: Refusal } | undefined {
+    if (this.#closed) return { refused: 'notLeader' };
+    const refused = this.#core.transferLeader(to);
+    this.#host.markDirty(this);
+    return refused;
+  }
+
+  status(): GroupStatus {
+    const { role, term, leader, commit, lastIndex, firstIndex, conf, progress } = this.#core.status();
+    const { groupId, replicaId } = this;
+    const applied = this.#applied.index;
+    return { groupId, replicaId, role, term, leader, commit, applied, lastIndex, firstIndex, conf, progress };
+  }
+
+  // ---------------------------------------------------------------------------------------------- input
+
+  tick(): void {
+    this.#core.tick();
+    if (this.#core.hasReady()) this.#host.markDirty(this);
+  }
+
+  receive(from: NodeId, message: Message): void {
+    const { stats } = this.#host;
+    if (message.to !== this.replicaId) stats.messagesUnknown++;
+    else if (!this.comesFrom(message.from, from)) stats.messagesMisplaced++;
+    else {
+      this.#core.step(message);
+      this.#host.markDirty(this);
+    }
+  }
+
+  /** Whether `replica` lives at `node` (G2). A replica that nothing is known of yet is taken at its node's word. */
+  comesFrom(replica: ReplicaId, node: NodeId): boolean {
+    const known = this.#options.locate(replica);
+    if (known !== undefined) return known === node;
+    if (this.#heard.get(replica) !== node) {
+      this.#heard.delete(replica);
+      if (this.#heard.size >= HEARD_MAX) this.#heard.delete(this.#heard.keys().next().value ?? 0);
+      this.#heard.set(replica, node);
+    }
+    return true;
+  }
+
+  locate(replica: ReplicaId): NodeId | undefined {
+    return this.#options.locate(replica) ?? this.#heard.get(replica);
+  }
+
+  nodeUnreachable(node: NodeId): void {
+    if (this.#core.role !== 'leader') return;
+    for (const { replica } of this.#core.status().progress) {
+      if (this.locate(replica) === node) this.#core.reportUnreachable(replica);
+    }
+    this.#host.markDirty(this);
+  }
+
+  persisted(mark: PersistMark): void {
+    if (this.#closed) return;
+    this.#core.persisted(mark);
+    this.#host.markDirty(this);
+  }
+
+  // ---------------------------------------------------------------------------------------------- turn
+
+  /** Takes what the core has to send and to write (G1). */
+  collect(outbox: Outbox): void {
+    this.#reads.startRound((context) => this.#core.readIndex(context));
+    const ready = this.#core.hasReady() ? this.#core.ready() : undefined;
+    if (ready?.soft !== undefined) this.#roleChanged(ready.soft);
+    for (const message of ready?.messages ?? []) {
+      const node = this.locate(message.to);
+      if (node !== undefined) outbox.send(node, { groupId: this.groupId, message });
+    }
+    if (ready?.persist !== undefined || this.#restart !== undefined) this.#collectAppend(outbox, ready?.persist);
+    if (ready === undefined) return;
+    this.#apply.push(ready.committed);
+    this.#reads.confirmed(ready.readStates);
+    this.#reads.dropped(ready.readsDropped);
+    for (const to of ready.snapshotsWanted) this.#host.wantSnapshot(this, to);
+  }
+
+  /** Applies one slice of what is committed. True when there is more that can go on at once. */
+  apply(): boolean {
+    if (this.#closed) return false;
+    const more = this.#apply.step();
+    this.#reads.applied(this.#applied.index);
+    if (this.#core.hasReady()) this.#host.markDirty(this);
+    return more;
+  }
+
+  #collectAppend(outbox: Outbox, persist: NonNullable<ReturnType<RaftCore['ready']>['persist']> | undefined): void {
+    const restart = this.#restart;
+    this.#restart = undefined;
+    const hardState = persist?.hardState ?? restart?.hardState;
+    const restartAt = persist?.snapshot ?? restart?.restartAt;
+    outbox.append({
+      groupId: this.groupId,
+      entries: persist?.entries ?? [],
+      ...(hardState !== undefined && { hardState }),
+      ...(restartAt !== undefined && { restartAt: { index: restartAt.index, term: restartAt.term } }),
+    });
+    if (persist !== undefined) outbox.mark(this, persist.mark);
+  }
+
+  #roleChanged(change: { readonly role: Role; readonly term: number; readonly leader: ReplicaId }): void {
+    if (change.role !== 'leader') {
+      this.#leading.abort(new Error('leadership was lost'));
+      this.#leading = new AbortController();
+    }
+    const receiving = this.#receiving;
+    // A snapshot of an older term has lost its sender; the new leader offers its own.
+    if (receiving !== undefined && change.term > receiving.term) receiving.abort(`term ${change.term} began`);
+    this.#apply.roleChanged(change);
+  }
+
+  #onApplied(slice: readonly Entry[]): void {
+    const last = slice.at(-1);
+    if (last === undefined) return;
+    this.#applied = { index: last.index, term: last.term };
+    this.#advanceTail(slice);
+    this.#host.stats.entriesApplied += slice.length;
+    this.#core.appliedTo(last.index);
+  }
+
+  #advanceTail(entries: readonly Entry[]): void {
+    for (const entry of entries) this.#tail.advance(entry, entry.data.length);
+  }
+
+  // ---------------------------------------------------------------------------------------------- snapshots out
+
+  /** Resolves with a picture of the state machine between two applies; undefined when this is not the leader any more. */
+  async takeSnapshot(): Promise<OutgoingSnapshot | undefined> {
+    await this.#apply.idle();
+    if (this.#closed || this.#core.role !== 'leader') return undefined;
+    const snapshot = this.#options.stateMachine.snapshot();
+    const hold = this.#tail.hold(snapshot.meta.index);
+    return { snapshot, hold, term: this.#core.term, signal: this.#leading.signal };
+  }
+
+  snapshotSent(to: ReplicaId, outgoing: OutgoingSnapshot, ok: boolean): void {
+    const { clock, options } = this.#host;
+    outgoing.hold.untilMs = clock.monotonicMs() + (ok ? options.snapshotHoldMs : 0);
+    this.reportSnapshot(to, ok, { term: outgoing.term, index: outgoing.snapshot.meta.index });
+  }
+
+  reportSnapshot(to: ReplicaId, ok: boolean, of: LogPosition): void {
+    if (this.#closed || this.#core.role !== 'leader' || this.#core.term !== of.term) return;
+    this.#core.reportSnapshot(to, ok, of.index);
+    this.#host.markDirty(this);
+  }
+
+  // ---------------------------------------------------------------------------------------------- snapshots in
+
+  get stateMachine(): GroupOptions['stateMachine'] {
+    return this.#options.stateMachine;
+  }
+
+  /** Whether the offer is wanted; if so, nothing is applied from now on, and `installed` or `installFailed` ends that (G3). */
+  acceptSnapshot(header: SnapshotHeader, abort: (reason: string) => void): boolean {
+    if (this.#closed || this.#receiving !== undefined) return false;
+    const accepted = this.#core.acceptsSnapshot(header.from, header.term, header.meta);
+    this.#host.markDirty(this);
+    if (accepted) this.#receiving = { term: header.term, abort };
+    return accepted;
+  }
+
+  pauseApply(): Promise<void> {
+    return this.#apply.pause();
+  }
+
+  installed(meta: SnapshotHeader['meta']): void {
+    this.#receiving = undefined;
+    if (this.#closed) return;
+    this.#applied = { index: meta.index, term: meta.term };
+    this.#tail.restart(meta);
+    this.#core.installed(meta);
+    this.#apply.unpause(meta);
+    this.#host.markDirty(this);
+  }
+
+  installFailed(): void {
+    this.#receiving = undefined;
+    if (this.#closed) return;
+    this.#core.installFailed();
+    this.#apply.unpause(this.#applied);
+    this.#host.markDirty(this);
+  }
+
+  /** Lets go of everything. Resolves when the state machine is no longer being called. */
+  close(reason: string): Promise<void> {
+    this.#closed = true;
+    this.#leading.abort(new Error(reason));
+    this.#receiving?.abort(reason);
+    this.#reads.dropAll();
+    return this.#apply.close();
+  }
+}
+
+export interface OutgoingSnapshot {
+  readonly snapshot: ReturnType<GroupOptions['stateMachine']['snapshot']>;
+  readonly hold: TailHold;
+  readonly term: number;
+  /** Aborted when the leadership of `term` ends. */
+  readonly signal: AbortSignal;
+}
+
+function coreConfig({ options, random }: HostContext, id: ReplicaId): ConstructorParameters<typeof RaftCore>[0] {
+  return {
+    id,
+    electionTicks: options.electionTicks,
+    heartbeatTicks: options.heartbeatTicks,
+    preVote: options.preVote,
+    checkQuorum: options.checkQuorum,
+    maxEntryBytesPerMessage: options.maxEntryBytesPerMessage,
+    maxInflightMessages: options.maxInflightMessages,
+    maxInflightBytes: options.maxInflightBytes,
+    maxUncommittedBytes: options.maxUncommittedBytes,
+    maxApplyingBytes: options.maxApplyingBytes,
+    random,
+  };
+}

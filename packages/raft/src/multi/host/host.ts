@@ -1,0 +1,298 @@
+/**
+ * Runs the Raft groups of one node.
+ *
+ * H1. One loop turn goes over all groups that have something to do: one frame per node, then one log append, then
+ *     apply. Frames leave before the append, so followers work beside this node's fsync (dissertation §10.2.1); what
+ *     must not run ahead of the fsync is held back by the core until `persisted`.
+ * H2. Log callbacks come in order, so marks are reported in order.
+ * H3. Every entry given to a state machine was given to the log before, in this turn or an earlier one: `logDurable`
+ *     asked for after an apply covers it.
+ * H4. A turn ends after its time budget; groups with more to apply go on in the next one.
+ * H5. Any exception out of the core, a state machine or the log is a broken invariant: the host stops at once and says
+ *     so through `onFatal`, once.
+ */
+import { assert, type Clock, type Logger, type Random, silentLogger } from '@remora/base';
+import type { ReplicaId } from '../../core/types.ts';
+import type { Group, GroupOptions, RaftHost } from '../host-api.ts';
+import type { GroupId, GroupLog, GroupMessage, NodeId, SnapshotHeader, SnapshotReceiver, Transport } from '../ports.ts';
+import { GroupRunner, type HostContext } from './group-runner.ts';
+import { type HostOptions, hostOptions } from './options.ts';
+import { Outbox } from './outbox.ts';
+import { IncomingSnapshot } from './snapshot-receiver.ts';
+import { SnapshotSender } from './snapshot-sender.ts';
+import { type HostStats, newStats } from './stats.ts';
+import { Ticker } from './ticker.ts';
+
+export interface RaftHostOptions {
+  readonly nodeId: NodeId;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Stays the caller's: the host does not close it. */
+  readonly log: GroupLog;
+  readonly transport: Transport;
+  readonly options?: Partial<HostOptions>;
+  readonly logger?: Logger;
+  /** A broken invariant (H5): the process must stop. */
+  readonly onFatal: (error: unknown) => void;
+  /** A message came for a group or replica that is not here: perhaps it is to be created, perhaps it was removed. */
+  readonly onUnknownGroup?: (from: NodeId, message: GroupMessage) => void;
+}
+
+/** A `RaftHost` with its counters. */
+export interface NodeRaftHost extends RaftHost {
+  stats(): Readonly<HostStats>;
+}
+
+export function createRaftHost(options: RaftHostOptions): NodeRaftHost {
+  return new Host(options);
+}
+
+class Host implements NodeRaftHost {
+  readonly #given: RaftHostOptions;
+  readonly #options: HostOptions;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #groups = new Map<GroupId, GroupRunner>();
+  readonly #stats = newStats();
+  readonly #context: HostContext;
+  readonly #ticker: Ticker;
+  readonly #sender: SnapshotSender;
+  #receiving = 0;
+  #dirty: GroupRunner[] = [];
+  #scheduled = false;
+  #state: 'created' | 'running' | 'stopped' = 'created';
+  /** Batches given to the log and called back by it (H2). */
+  #appended = 0;
+  #durable = 0;
+  readonly #durableWaiters: { readonly upTo: number; readonly resolve: () => void }[] = [];
+
+  constructor(given: RaftHostOptions) {
+    const { clock, random, log, transport, logger = silentLogger } = given;
+    this.#given = given;
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#options = hostOptions(given.options);
+    const fail = (error: unknown) => this.#fail(error);
+    const stats = this.#stats;
+    const options = this.#options;
+    this.#sender = new SnapshotSender({ clock, transport, options, stats, fail });
+    this.#context = {
+      clock,
+      random,
+      logger,
+      log,
+      options,
+      stats,
+      markDirty: (runner) => this.#markDirty(runner),
+      wantSnapshot: (runner: GroupRunner, to: ReplicaId) => this.#sender.want(runner, to),
+      fail,
+    };
+    this.#ticker = new Ticker({
+      clock,
+      tickMs: options.tickMs,
+      catchUpTicksMax: options.catchUpTicksMax,
+      tick: (count) => this.#guard(() => this.#tick(count)),
+      stalled: (elapsedMs) => this.#stalled(elapsedMs),
+    });
+  }
+
+  start(): void {
+    assert(this.#state === 'created', 'a raft host starts once');
+    this.#state = 'running';
+    this.#given.transport.start({
+      onMessages: (from, messages) => this.#guard(() => this.#receive(from, messages)),
+      onSnapshot: (from, header) => this.#receiveSnapshot(from, header),
+      onUnreachable: (node) => this.#guard(() => this.#unreachable(node)),
+    });
+    this.#ticker.start();
+    this.#schedule();
+  }
+
+  createGroup(options: GroupOptions): Group {
+    assert(!this.#groups.has(options.groupId), `group ${options.groupId} is already here`);
+    assert(this.#state !== 'stopped', 'the raft host is stopped');
+    const runner = new GroupRunner(this.#context, options);
+    this.#groups.set(options.groupId, runner);
+    return runner;
+  }
+
+  group(groupId: GroupId): Group | undefined {
+    return this.#groups.get(groupId);
+  }
+
+  async removeGroup(groupId: GroupId): Promise<void> {
+    const runner = this.#groups.get(groupId);
+    if (runner === undefined) return;
+    this.#groups.delete(groupId);
+    // Records of this group that are under way lie before the removal in the log, whose calls keep their order.
+    this.#given.log.removeGroup(groupId);
+    await runner.close('the replica was removed');
+  }
+
+  logDurable(): Promise<void> {
+    if (this.#durable === this.#appended) return Promise.resolve();
+    return new Promise((resolve) => this.#durableWaiters.push({ upTo: this.#appended, resolve }));
+  }
+
+  stats(): Readonly<HostStats> {
+    return this.#stats;
+  }
+
+  async stop(): Promise<void> {
+    this.#halt();
+    await this.#given.transport.stop();
+    await this.#sender.stop();
+    await Promise.all([...this.#groups.values()].map((runner) => runner.close('the node is stopping')));
+    await this.logDurable();
+  }
+
+  // ---------------------------------------------------------------------------------------------- turn
+
+  #markDirty(runner: GroupRunner): void {
+    if (runner.dirty) return;
+    runner.dirty = true;
+    this.#dirty.push(runner);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#state !== 'running' || this.#dirty.length === 0) return;
+    this.#scheduled = true;
+    this.#clock.setImmediate(() => this.#guard(() => this.#turn()));
+  }
+
+  #turn(): void {
+    this.#scheduled = false;
+    const runners = this.#dirty;
+    this.#dirty = [];
+    const deadlineMs = this.#clock.monotonicMs() + this.#options.turnBudgetMs;
+    const outbox = new Outbox();
+    this.#stats.turns++;
+    for (const runner of runners) {
+      runner.dirty = false;
+      if (this.#groups.get(runner.groupId) === runner) runner.collect(outbox);
+    }
+    this.#send(outbox);
+    this.#append(outbox);
+    this.#apply(runners, deadlineMs);
+  }
+
+  #send({ frames }: Outbox): void {
+    for (const [node, messages] of frames) {
+      this.#stats.framesSent++;
+      this.#stats.messagesSent += messages.length;
+      this.#given.transport.send(node, messages);
+    }
+  }
+
+  #append({ appends, marks }: Outbox): void {
+    if (appends.length === 0) return;
+    this.#appended++;
+    this.#stats.appends++;
+    this.#given.log.append(appends, () => {
+      this.#durable++;
+      this.#guard(() => {
+        for (const { owner, mark } of marks) owner.persisted(mark); // H2
+      });
+      this.#resolveDurable();
+    });
+  }
+
+  #resolveDurable(): void {
+    while ((this.#durableWaiters[0]?.upTo ?? Number.POSITIVE_INFINITY) <= this.#durable) {
+      this.#durableWaiters.shift()?.resolve();
+    }
+  }
+
+  /** Each group gets a slice in turn, until all are done or the budget is spent (H4). */
+  #apply(runners: readonly GroupRunner[], deadlineMs: number): void {
+    let waiting = runners;
+    while (waiting.length > 0) {
+      const next: GroupRunner[] = [];
+      for (const runner of waiting) {
+        if (this.#groups.get(runner.groupId) === runner && runner.apply()) next.push(runner);
+      }
+      waiting = next;
+      if (this.#clock.monotonicMs() >= deadlineMs) break;
+    }
+    for (const runner of waiting) this.#markDirty(runner);
+  }
+
+  // ---------------------------------------------------------------------------------------------- input
+
+  #tick(count: number): void {
+    for (let i = 0; i < count; i++) {
+      this.#stats.ticks++;
+      for (const runner of this.#groups.values()) runner.tick();
+    }
+  }
+
+  #stalled(elapsedMs: number): void {
+    this.#stats.stalls++;
+    this.#logger.warn({ elapsedMs: Math.round(elapsedMs) }, 'the event loop stalled');
+  }
+
+  #receive(from: NodeId, messages: readonly GroupMessage[]): void {
+    for (const item of messages) {
+      this.#stats.messagesReceived++;
+      const runner = this.#groups.get(item.groupId);
+      if (runner === undefined || runner.replicaId !== item.message.to) {
+        this.#stats.messagesUnknown++;
+        this.#given.onUnknownGroup?.(from, item);
+      } else {
+        runner.receive(from, item.message);
+      }
+    }
+  }
+
+  #unreachable(node: NodeId): void {
+    for (const runner of this.#groups.values()) runner.nodeUnreachable(node);
+  }
+
+  async #receiveSnapshot(from: NodeId, header: SnapshotHeader): Promise<SnapshotReceiver> {
+    const runner = this.#groups.get(header.groupId);
+    if (this.#state !== 'running' || runner === undefined || runner.replicaId !== header.to) {
+      throw new Error(`replica ${header.to} of group ${header.groupId} is not here`);
+    }
+    if (!runner.comesFrom(header.from, from)) throw new Error(`replica ${header.from} does not live at node ${from}`);
+    if (this.#receiving >= this.#options.snapshotReceivesMax) throw new Error('too many snapshots are being received');
+    this.#receiving++;
+    const context = {
+      clock: this.#clock,
+      idleTimeoutMs: this.#options.snapshotIdleTimeoutMs,
+      fail: (error: unknown) => this.#fail(error),
+      ended: (ok: boolean) => {
+        this.#receiving--;
+        if (ok) this.#stats.snapshotsReceived++;
+        else this.#stats.snapshotsReceiveFailed++;
+      },
+    };
+    const incoming = await IncomingSnapshot.begin(context, runner, header);
+    if (incoming !== undefined) return incoming;
+    this.#receiving--;
+    throw new Error('the snapshot is not wanted');
+  }
+
+  // ---------------------------------------------------------------------------------------------- end
+
+  #guard(work: () => void): void {
+    if (this.#state !== 'running') return;
+    try {
+      work();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (this.#state === 'stopped') return;
+    this.#halt();
+    this.#logger.error({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }, 'fatal');
+    this.#given.onFatal(error);
+  }
+
+  #halt(): void {
+    this.#state = 'stopped';
+    this.#ticker.stop();
+  }
+}

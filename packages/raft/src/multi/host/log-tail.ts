@@ -1,0 +1,103 @@
+/**
+ * How far a group's log may be compacted: behind a checkpoint a tail of entries stays for followers that lag, and
+ * nothing that a snapshot under way builds on is dropped (traps 3).
+ *
+ * Positions are remembered in steps, not one per entry, so the tail kept may be one step longer than the limits.
+ */
+import type { LogPosition } from '../../core/types.ts';
+
+interface Step extends LogPosition {
+  /** Entry bytes from the beginning of the count up to this position. */
+  readonly bytes: number;
+}
+
+/** A claim on the log from `index` on. */
+export interface TailHold {
+  readonly index: number;
+  /** Monotonic milliseconds at which it ends by itself; absent while a snapshot is under way. */
+  untilMs: number | undefined;
+}
+
+export class LogTail {
+  readonly #limits: { readonly entries: number; readonly bytes: number };
+  readonly #stepEntries: number;
+  readonly #stepBytes: number;
+  readonly #holds = new Set<TailHold>();
+  #steps: Step[] = [];
+  #last: Step;
+  #compacted: number;
+  #checkpoint: LogPosition = { index: 0, term: 0 };
+
+  constructor(limits: { readonly entries: number; readonly bytes: number }, start: LogPosition) {
+    this.#limits = limits;
+    this.#stepEntries = Math.max(1, Math.floor(limits.entries / 64));
+    this.#stepBytes = Math.max(1, Math.floor(limits.bytes / 64));
+    this.#last = { ...start, bytes: 0 };
+    this.#compacted = start.index;
+  }
+
+  /** The log goes on up to `position`, with `bytes` of entries since the position before. */
+  advance(position: LogPosition, bytes: number): void {
+    this.#last = { index: position.index, term: position.term, bytes: this.#last.bytes + bytes };
+    const step = this.#steps.at(-1);
+    if (
+      step === undefined ||
+      this.#last.index - step.index >= this.#stepEntries ||
+      this.#last.bytes - step.bytes >= this.#stepBytes
+    ) {
+      this.#steps.push(this.#last);
+    }
+  }
+
+  /** The log restarts after `position`. */
+  restart(position: LogPosition): void {
+    this.#steps = [];
+    this.#last = { ...position, bytes: this.#last.bytes };
+    this.#compacted = position.index;
+    this.#checkpoint = position;
+  }
+
+  checkpointed(position: LogPosition): void {
+    if (position.index > this.#checkpoint.index) this.#checkpoint = position;
+  }
+
+  hold(index: number): TailHold {
+    const hold: TailHold = { index, untilMs: undefined };
+    this.#holds.add(hold);
+    return hold;
+  }
+
+  /** The furthest position up to which the log may go now; undefined when there is nothing to gain. */
+  takeCompaction(nowMs: number): LogPosition | undefined {
+    const limit = Math.min(this.#checkpoint.index, this.#heldFrom(nowMs));
+    const covered = this.#steps.filter((step) => step.index < this.#checkpoint.index);
+    const end: Step = { ...this.#checkpoint, bytes: this.#bytesAt(this.#checkpoint.index) };
+    const found = [...covered, end].findLast((step) => step.index <= limit && this.#outsideTail(step, end));
+    if (found === undefined || found.index <= this.#compacted) return undefined;
+    this.#compacted = found.index;
+    this.#steps = this.#steps.filter((step) => step.index > found.index);
+    return { index: found.index, term: found.term };
+  }
+
+  #outsideTail(step: Step, end: Step): boolean {
+    return end.index - step.index >= this.#limits.entries || end.bytes - step.bytes >= this.#limits.bytes;
+  }
+
+  #bytesAt(index: number): number {
+    let bytes = 0;
+    for (const step of this.#steps) {
+      if (step.index > index) break;
+      bytes = step.bytes;
+    }
+    return bytes;
+  }
+
+  #heldFrom(nowMs: number): number {
+    let least = Number.POSITIVE_INFINITY;
+    for (const hold of this.#holds) {
+      if (hold.untilMs !== undefined && hold.untilMs <= nowMs) this.#holds.delete(hold);
+      else least = Math.min(least, hold.index);
+    }
+    return least;
+  }
+}

@@ -1,0 +1,91 @@
+import { assert } from '@remora/base';
+
+/** How a node runs its Raft groups. Frozen at start; the same on every node of a cluster unless said otherwise. */
+export interface HostOptions {
+  /** Length of one Raft tick, in milliseconds: one timer per node ticks all its groups. */
+  readonly tickMs: number;
+  /** A follower that hears nothing campaigns after a time drawn from [electionTicks, 2 * electionTicks). */
+  readonly electionTicks: number;
+  /** Interval of a leader's heartbeats; well below `electionTicks`. */
+  readonly heartbeatTicks: number;
+  /** Ticks made up for after a stall of the event loop. More are forgotten: a stalled node knows nothing of that time. */
+  readonly catchUpTicksMax: number;
+  /** Ask before raising the term (dissertation §9.6). */
+  readonly preVote: boolean;
+  /** A leader that hears no quorum for an election timeout steps down. */
+  readonly checkQuorum: boolean;
+  /** Bytes of entries in one append message. */
+  readonly maxEntryBytesPerMessage: number;
+  /** Append messages under way to one follower. */
+  readonly maxInflightMessages: number;
+  /** Bytes of entries under way to one follower. */
+  readonly maxInflightBytes: number;
+  /** Proposed and not yet committed bytes of a group; above it proposals are refused `queueFull`. */
+  readonly maxUncommittedBytes: number;
+  /** Committed and not yet applied bytes that a group keeps at hand for its state machine. */
+  readonly maxApplyingBytes: number;
+  /** ReadIndex calls of one group that are not answered yet; above it they are refused `queueFull`. */
+  readonly pendingReadsMax: number;
+  /** Entries given to one call of `StateMachine.apply`. */
+  readonly applySliceEntries: number;
+  /** Time after which a loop turn lets other work run and goes on in the next one, in milliseconds. */
+  readonly turnBudgetMs: number;
+  /** Entries kept behind a checkpoint for followers that lag; they need a snapshot otherwise. */
+  readonly tailEntries: number;
+  /** Bytes kept behind a checkpoint, whichever of the two limits is reached first. */
+  readonly tailBytes: number;
+  /** Snapshots that this node sends at a time. */
+  readonly snapshotSendsMax: number;
+  /** Snapshots that this node receives at a time; further offers are declined and come again. */
+  readonly snapshotReceivesMax: number;
+  /** A snapshot whose next chunk does not come within this time is given up. */
+  readonly snapshotIdleTimeoutMs: number;
+  /** Longest time that sending one snapshot may take. */
+  readonly snapshotSendTimeoutMs: number;
+  /** Pause after a snapshot could not be sent. */
+  readonly snapshotRetryMs: number;
+  /** How long after a snapshot the log behind it is kept, so that its receiver can catch up from there. */
+  readonly snapshotHoldMs: number;
+}
+
+export const HOST_DEFAULTS: HostOptions = Object.freeze({
+  tickMs: 50,
+  electionTicks: 10,
+  heartbeatTicks: 2,
+  catchUpTicksMax: 2,
+  preVote: true,
+  checkQuorum: true,
+  maxEntryBytesPerMessage: 1024 * 1024,
+  maxInflightMessages: 256,
+  maxInflightBytes: 16 * 1024 * 1024,
+  maxUncommittedBytes: 64 * 1024 * 1024,
+  maxApplyingBytes: 16 * 1024 * 1024,
+  pendingReadsMax: 100_000,
+  applySliceEntries: 256,
+  turnBudgetMs: 10,
+  tailEntries: 10_000,
+  tailBytes: 8 * 1024 * 1024,
+  snapshotSendsMax: 3,
+  snapshotReceivesMax: 3,
+  snapshotIdleTimeoutMs: 30_000,
+  snapshotSendTimeoutMs: 600_000,
+  snapshotRetryMs: 500,
+  snapshotHoldMs: 30_000,
+});
+
+/** Fills in the defaults and checks ranges and relations. Throws `InvariantError` for options that cannot work. */
+export function hostOptions(given: Partial<HostOptions> = {}): HostOptions {
+  const options: HostOptions = { ...HOST_DEFAULTS, ...given };
+  const mayBeZero = new Set<string>(['tailEntries', 'tailBytes', 'snapshotRetryMs', 'snapshotHoldMs']);
+  for (const [name, value] of Object.entries(options)) {
+    if (typeof value !== 'number') continue;
+    const least = mayBeZero.has(name) ? 0 : 1;
+    assert(Number.isFinite(value) && value >= least, `raft host option ${name} must be at least ${least}: ${value}`);
+  }
+  assert(options.electionTicks > options.heartbeatTicks, 'electionTicks must be above heartbeatTicks');
+  assert(
+    options.catchUpTicksMax < options.electionTicks,
+    'catchUpTicksMax must be below electionTicks: a stall must not lead to a campaign by itself',
+  );
+  return Object.freeze(options);
+}

@@ -1,0 +1,45 @@
+/** Counters of one host since its start, for metrics. */
+export interface HostStats {
+  turns: number;
+  ticks: number;
+  /** Times the event loop stalled for longer than could be made up for. */
+  stalls: number;
+  framesSent: number;
+  messagesSent: number;
+  messagesReceived: number;
+  /** Messages for groups or replicas that are not here. */
+  messagesUnknown: number;
+  /** Messages whose sender's replica lives on another node. */
+  messagesMisplaced: number;
+  appends: number;
+  entriesProposed: number;
+  entriesApplied: number;
+  readsStarted: number;
+  compactions: number;
+  snapshotsSent: number;
+  snapshotsSendFailed: number;
+  snapshotsReceived: number;
+  snapshotsReceiveFailed: number;
+}
+
+export function newStats(): HostStats {
+  return {
+    turns: 0,
+    ticks: 0,
+    stalls: 0,
+    framesSent: 0,
+    messagesSent: 0,
+    messagesReceived: 0,
+    messagesUnknown: 0,
+    messagesMisplaced: 0,
+    appends: 0,
+    entriesProposed: 0,
+    entriesApplied: 0,
+    readsStarted: 0,
+    compactions: 0,
+    snapshotsSent: 0,
+    snapshotsSendFailed: 0,
+    snapshotsReceived: 0,
+    snapshotsReceiveFailed: 0,
+  };
+}

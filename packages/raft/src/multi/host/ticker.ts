@@ -1,0 +1,57 @@
+/**
+ * The one timer of a host, turned into Raft ticks.
+ *
+ * T1. Ticks are made after the input that waited at the same time: a node that was stopped reads its mail before it
+ *     concludes that a leader is gone.
+ * T2. After a stall at most `catchUpTicksMax` ticks are made up for, fewer than an election timeout has: what was not
+ *     observed is not counted as silence of others.
+ */
+import type { Clock, Timer } from '@remora/base';
+
+export interface TickerOptions {
+  readonly clock: Clock;
+  readonly tickMs: number;
+  readonly catchUpTicksMax: number;
+  readonly tick: (count: number) => void;
+  readonly stalled: (elapsedMs: number) => void;
+}
+
+export class Ticker {
+  readonly #options: TickerOptions;
+  #timer: Timer | undefined;
+  #lastMs = 0;
+
+  constructor(options: TickerOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#lastMs = this.#options.clock.monotonicMs();
+    this.#arm(this.#options.tickMs);
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  #arm(delayMs: number): void {
+    this.#timer = this.#options.clock.setTimer(delayMs, () => this.#fired());
+  }
+
+  #fired(): void {
+    const { clock, tickMs, catchUpTicksMax } = this.#options;
+    const now = clock.monotonicMs();
+    // A timer may fire a fraction early; half a tick of tolerance keeps that from costing a whole one.
+    let due = Math.floor((now - this.#lastMs) / tickMs + 0.5);
+    if (due > catchUpTicksMax) {
+      this.#options.stalled(now - this.#lastMs);
+      due = catchUpTicksMax; // T2
+      this.#lastMs = now;
+    } else {
+      this.#lastMs += due * tickMs;
+    }
+    this.#arm(Math.max(1, this.#lastMs + tickMs - now));
+    if (due > 0) clock.setImmediate(() => this.#timer !== undefined && this.#options.tick(due)); // T1
+  }
+}

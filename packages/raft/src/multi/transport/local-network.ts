@@ -1,0 +1,235 @@
+/**
+ * A network inside one process: the transport of tests and of the simulator.
+ *
+ * N1. Everything is a function of the clock and of the seeded random it is given: one seed, one run.
+ * N2. Frames go through the real codec, so nodes never share an object and whatever does not survive the wire shows.
+ * N3. Between two nodes frames keep their order, unless the link has `reorder` set; each link has its own faults, per
+ *     direction, so that one-way and bridged partitions can be built.
+ */
+import { assert, type Clock, copyBytes, type Random } from '@remora/base';
+import type { GroupMessage, NodeId, SnapshotHeader, Transport, TransportHandlers } from '../ports.ts';
+import { decodeFrame, decodeSnapshotHeader, encodeFrame, encodeSnapshotHeader } from './codec.ts';
+import { splitChunks } from './snapshot-chunks.ts';
+
+/** How one direction between two nodes behaves. Shares are in thousandths of the frames. */
+export interface LinkFaults {
+  /** Nothing passes. */
+  readonly blocked: boolean;
+  readonly dropPerMille: number;
+  readonly duplicatePerMille: number;
+  /** Delay of each frame: `delayMs` plus up to `jitterMs`. */
+  readonly delayMs: number;
+  readonly jitterMs: number;
+  /** Frames may overtake each other. */
+  readonly reorder: boolean;
+}
+
+const HEALTHY: LinkFaults = {
+  blocked: false,
+  dropPerMille: 0,
+  duplicatePerMille: 0,
+  delayMs: 0,
+  jitterMs: 0,
+  reorder: false,
+};
+
+const SNAPSHOT_CHUNK_BYTES_MAX = 256 * 1024;
+
+interface Link {
+  faults: LinkFaults;
+  /** No frame is delivered before this moment, which keeps order under jitter (N3). */
+  earliestMs: number;
+  reachable: boolean;
+}
+
+export class LocalNetwork {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #defaults: LinkFaults;
+  readonly #links = new Map<string, Link>();
+  readonly #nodes = new Map<NodeId, TransportHandlers>();
+  #frames = 0;
+
+  constructor(options: { readonly clock: Clock; readonly random: Random; readonly faults?: Partial<LinkFaults> }) {
+    this.#clock = options.clock;
+    this.#random = options.random;
+    this.#defaults = { ...HEALTHY, ...options.faults };
+  }
+
+  /** A node's end of the network. A node that is started again under the same id takes its predecessor's place. */
+  transport(node: NodeId): Transport {
+    return new LocalTransport(this, node);
+  }
+
+  /** Frames handed to receivers so far. */
+  get framesDelivered(): number {
+    return this.#frames;
+  }
+
+  setLink(link: { readonly from: NodeId; readonly to: NodeId }, faults: Partial<LinkFaults>): void {
+    const state = this.#link(link.from, link.to);
+    state.faults = { ...state.faults, ...faults };
+  }
+
+  /** Nodes of different sides cannot reach each other; a node named in no side is on its own. */
+  partition(...sides: readonly (readonly NodeId[])[]): void {
+    const sideOf = (node: NodeId) => sides.findIndex((side) => side.includes(node));
+    const nodes = new Set([...this.#nodes.keys(), ...sides.flat()]);
+    for (const from of nodes) {
+      for (const to of nodes) {
+        if (from === to) continue;
+        this.setLink({ from, to }, { blocked: sideOf(from) === -1 || sideOf(from) !== sideOf(to) });
+      }
+    }
+  }
+
+  /** Makes every link healthy (as first configured) again. */
+  heal(): void {
+    for (const link of this.#links.values()) link.faults = this.#defaults;
+  }
+
+  /** @internal */
+  attach(node: NodeId, handlers: TransportHandlers): void {
+    this.#nodes.set(node, handlers);
+  }
+
+  /** @internal */
+  detach(node: NodeId, handlers: TransportHandlers): void {
+    if (this.#nodes.get(node) === handlers) this.#nodes.delete(node);
+  }
+
+  /** @internal Whether `handlers` still speak for `node`. */
+  attached(node: NodeId, handlers: TransportHandlers): boolean {
+    return this.#nodes.get(node) === handlers;
+  }
+
+  /** @internal */
+  deliver(from: NodeId, to: NodeId, frame: Uint8Array): void {
+    const { faults } = this.#link(from, to);
+    if (!this.#passes(from, to) || this.#chance(faults.dropPerMille)) return;
+    this.#schedule(from, to, frame);
+    if (this.#chance(faults.duplicatePerMille)) this.#schedule(from, to, frame);
+  }
+
+  /** @internal The receiving side when the link is open at this moment. */
+  async reach(from: NodeId, to: NodeId): Promise<TransportHandlers> {
+    const { faults } = this.#link(from, to);
+    await this.#wait(faults.delayMs);
+    const receiver = this.#nodes.get(to);
+    if (!this.#passes(from, to) || receiver === undefined) throw new Error(`node ${to} is unreachable`);
+    return receiver;
+  }
+
+  #schedule(from: NodeId, to: NodeId, frame: Uint8Array): void {
+    const link = this.#link(from, to);
+    const { delayMs, jitterMs, reorder } = link.faults;
+    const now = this.#clock.monotonicMs();
+    const jitter = jitterMs > 0 ? this.#random.int(Math.ceil(jitterMs) + 1) : 0;
+    const at = reorder ? now + delayMs + jitter : Math.max(now + delayMs + jitter, link.earliestMs);
+    if (!reorder) link.earliestMs = at;
+    const arrive = () => {
+      const receiver = this.#nodes.get(to);
+      if (receiver === undefined || link.faults.blocked) return;
+      this.#frames++;
+      receiver.onMessages(from, decodeFrame(copyBytes(frame)));
+    };
+    if (at > now) this.#clock.setTimer(at - now, arrive);
+    else this.#clock.setImmediate(arrive);
+  }
+
+  /** Whether a frame can leave now; tells the sender when the answer turns to no. */
+  #passes(from: NodeId, to: NodeId): boolean {
+    const link = this.#link(from, to);
+    const open = this.#nodes.has(to) && !link.faults.blocked;
+    if (link.reachable && !open) {
+      const sender = this.#nodes.get(from);
+      this.#clock.setImmediate(() => sender !== undefined && this.attached(from, sender) && sender.onUnreachable(to));
+    }
+    link.reachable = open;
+    return open;
+  }
+
+  #chance(perMille: number): boolean {
+    return perMille > 0 && this.#random.int(1000) < perMille;
+  }
+
+  #wait(delayMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      if (delayMs > 0) this.#clock.setTimer(delayMs, resolve);
+      else this.#clock.setImmediate(resolve);
+    });
+  }
+
+  #link(from: NodeId, to: NodeId): Link {
+    const key = `${from}>${to}`;
+    let link = this.#links.get(key);
+    if (link === undefined) {
+      link = { faults: this.#defaults, earliestMs: 0, reachable: true };
+      this.#links.set(key, link);
+    }
+    return link;
+  }
+}
+
+class LocalTransport implements Transport {
+  readonly #network: LocalNetwork;
+  readonly #node: NodeId;
+  #handlers: TransportHandlers | undefined;
+
+  constructor(network: LocalNetwork, node: NodeId) {
+    this.#network = network;
+    this.#node = node;
+  }
+
+  start(handlers: TransportHandlers): void {
+    assert(this.#handlers === undefined, 'a transport starts once');
+    this.#handlers = handlers;
+    this.#network.attach(this.#node, handlers);
+  }
+
+  send(node: NodeId, messages: readonly GroupMessage[]): void {
+    if (this.#running()) this.#network.deliver(this.#node, node, encodeFrame(messages));
+  }
+
+  async sendSnapshot(
+    node: NodeId,
+    header: SnapshotHeader,
+    chunks: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    signal.throwIfAborted();
+    const target = await this.#reach(node);
+    const receiver = await target.onSnapshot(this.#node, decodeSnapshotHeader(encodeSnapshotHeader(header)));
+    try {
+      for await (const chunk of splitChunks(chunks, SNAPSHOT_CHUNK_BYTES_MAX)) {
+        await this.#stillOpen(node, target, signal);
+        await receiver.chunk(copyBytes(chunk));
+      }
+      await this.#stillOpen(node, target, signal);
+    } catch (error) {
+      receiver.abort(error instanceof Error ? error.message : String(error));
+      throw error;
+    }
+    await receiver.finish();
+    await this.#stillOpen(node, target, signal); // the answer takes the way back
+  }
+
+  async stop(): Promise<void> {
+    if (this.#handlers !== undefined) this.#network.detach(this.#node, this.#handlers);
+  }
+
+  async #stillOpen(node: NodeId, target: TransportHandlers, signal: AbortSignal): Promise<void> {
+    const reached = await this.#reach(node);
+    signal.throwIfAborted();
+    if (reached !== target) throw new Error(`node ${node} was restarted`);
+  }
+
+  #reach(node: NodeId): Promise<TransportHandlers> {
+    if (!this.#running()) throw new Error('the transport is stopped');
+    return this.#network.reach(this.#node, node);
+  }
+
+  #running(): boolean {
+    return this.#handlers !== undefined && this.#network.attached(this.#node, this.#handlers);
+  }
+}

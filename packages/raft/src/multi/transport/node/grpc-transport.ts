@@ -1,0 +1,208 @@
+/**
+ * `Transport` over gRPC: for each pair of nodes and direction one stream of Raft frames, and one stream per snapshot.
+ * A node dials the peers it has something to say to; its own server takes what they say.
+ *
+ * X1. What a peer sends is given on only after the handshake (handshake.ts K1), and only from its newest stream.
+ * X2. Bytes that are no valid frame end the stream they came on, with a status that says so, and nothing else.
+ */
+import {
+  ChannelCredentials,
+  type handleBidiStreamingCall,
+  type ServerDuplexStream,
+  status,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
+import { assert, type Clock, InvariantError, type Logger, type Random, silentLogger } from '@remora/base';
+import type { GroupMessage, NodeId, SnapshotHeader, Transport, TransportHandlers } from '../../ports.ts';
+import { decodeFrame, WireError } from '../codec.ts';
+import { FramePeer, type PeerContext } from './frame-peer.ts';
+import { type GrpcTransportOptions, grpcTransportOptions } from './grpc-options.ts';
+import {
+  checkPeer,
+  identityMetadata,
+  type PeerIdentity,
+  type PeerRefusal,
+  RAFT_SERVICE,
+  refusalStatus,
+} from './handshake.ts';
+import { receiveSnapshot, sendSnapshot } from './snapshot-stream.ts';
+
+export interface GrpcTransportConfig {
+  readonly local: PeerIdentity;
+  /** `host:port` of a node as known now; undefined when it is not. Asked anew for each attempt to connect. */
+  readonly resolveAddress: (node: NodeId) => string | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly options?: Partial<GrpcTransportOptions>;
+  readonly logger?: Logger;
+  /** How peers are dialled; without encryption unless given. */
+  readonly credentials?: ChannelCredentials;
+  /** What this node knows about its peers: a reason when `peer` is not the node it claims to be. */
+  readonly verifyPeer: (peer: PeerIdentity) => string | undefined;
+  readonly onPeerVerified?: (peer: PeerIdentity) => void;
+  /** A peer refused this node. `NODE_CONFLICT` means that this node must not go on. */
+  readonly onRefused?: (node: NodeId, refusal: PeerRefusal) => void;
+}
+
+export interface GrpcTransport {
+  readonly transport: Transport;
+  /** To be added to the node's server: `server.addService(service.definition, service.implementation)`. */
+  readonly service: {
+    readonly definition: typeof RAFT_SERVICE;
+    readonly implementation: UntypedServiceImplementation;
+  };
+}
+
+export function createGrpcTransport(config: GrpcTransportConfig): GrpcTransport {
+  const node = new GrpcNode(config);
+  return { transport: node, service: { definition: RAFT_SERVICE, implementation: node.implementation } };
+}
+
+type Call = ServerDuplexStream<Buffer, Buffer>;
+
+class GrpcNode implements Transport {
+  readonly implementation: UntypedServiceImplementation;
+  readonly #config: GrpcTransportConfig;
+  readonly #context: PeerContext;
+  readonly #logger: Logger;
+  readonly #peers = new Map<NodeId, FramePeer>();
+  /** The newest stream of frames from each peer (X1). */
+  readonly #incoming = new Map<NodeId, Call>();
+  readonly #snapshotsIn = new Set<Call>();
+  readonly #stopped = new AbortController();
+  #handlers: TransportHandlers | undefined;
+
+  constructor(config: GrpcTransportConfig) {
+    const { local, clock, random, resolveAddress, verifyPeer, logger = silentLogger } = config;
+    this.#config = config;
+    this.#logger = logger;
+    this.#context = {
+      local,
+      clock,
+      random,
+      logger,
+      resolveAddress,
+      verifyPeer,
+      options: grpcTransportOptions(config.options),
+      credentials: config.credentials ?? ChannelCredentials.createInsecure(),
+      onRefused: (node, refusal) => {
+        logger.error({ peer: node, ...refusal }, 'a peer refused this node');
+        config.onRefused?.(node, refusal);
+      },
+    };
+    const frames: handleBidiStreamingCall<Buffer, Buffer> = (call) => this.#framesFrom(call);
+    const snapshot: handleBidiStreamingCall<Buffer, Buffer> = (call) => void this.#snapshotFrom(call);
+    this.implementation = { frames, snapshot };
+  }
+
+  start(handlers: TransportHandlers): void {
+    assert(this.#handlers === undefined, 'a transport starts once');
+    this.#handlers = handlers;
+  }
+
+  send(node: NodeId, messages: readonly GroupMessage[]): void {
+    if (this.#stopped.signal.aborted) return;
+    let peer = this.#peers.get(node);
+    if (peer === undefined) {
+      peer = new FramePeer(this.#context, node, () => this.#handlers?.onUnreachable(node));
+      this.#peers.set(node, peer);
+    }
+    peer.send(messages);
+  }
+
+  sendSnapshot(
+    node: NodeId,
+    header: SnapshotHeader,
+    chunks: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    return sendSnapshot(this.#context, node, header, chunks, AbortSignal.any([signal, this.#stopped.signal]));
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort(new Error('the transport is stopped'));
+    for (const peer of this.#peers.values()) peer.close();
+    for (const call of [...this.#incoming.values(), ...this.#snapshotsIn]) {
+      end(call, { code: 'UNAVAILABLE', message: 'the node is stopping' });
+    }
+    this.#peers.clear();
+    this.#incoming.clear();
+  }
+
+  // ---------------------------------------------------------------------------------------------- from peers
+
+  #framesFrom(call: Call): void {
+    const welcome = this.#welcome(call);
+    if (welcome === undefined) return;
+    const { peer, handlers } = welcome;
+    const older = this.#incoming.get(peer.nodeId);
+    this.#incoming.set(peer.nodeId, call);
+    if (older !== undefined) end(older, { code: 'UNAVAILABLE', message: 'a newer stream took its place' });
+    // A stream from it shows that it is up: do not wait before dialling it.
+    this.#peers.get(peer.nodeId)?.nudge();
+    call.on('data', (frame: Buffer) => this.#frame(call, peer.nodeId, frame, handlers));
+    const over = () => {
+      if (this.#incoming.get(peer.nodeId) === call) this.#incoming.delete(peer.nodeId);
+    };
+    call.on('cancelled', over);
+    call.on('end', () => {
+      over();
+      call.end();
+    });
+  }
+
+  #frame(call: Call, from: NodeId, frame: Buffer, handlers: TransportHandlers): void {
+    if (this.#incoming.get(from) !== call) return; // X1
+    let messages: GroupMessage[];
+    try {
+      messages = decodeFrame(frame);
+    } catch (error) {
+      if (!(error instanceof WireError)) throw error;
+      this.#logger.error({ peer: from, error: error.message }, 'a peer sent a malformed frame'); // X2
+      this.#incoming.delete(from);
+      return end(call, { code: 'INVALID_ARGUMENT', message: `malformed frame: ${error.message}` });
+    }
+    handlers.onMessages(from, messages);
+  }
+
+  async #snapshotFrom(call: Call): Promise<void> {
+    const welcome = this.#welcome(call);
+    if (welcome === undefined) return;
+    this.#snapshotsIn.add(call);
+    try {
+      await receiveSnapshot(call, welcome.peer.nodeId, welcome.handlers);
+      call.end();
+    } catch (error) {
+      if (error instanceof InvariantError) this.#logger.error({ error: error.message }, 'receiving a snapshot failed');
+      const details = error instanceof Error ? error.message : String(error);
+      call.emit('error', { code: status.ABORTED, details });
+    } finally {
+      this.#snapshotsIn.delete(call);
+    }
+  }
+
+  /** Checks who calls, and answers with our own name; undefined when the caller was sent away. */
+  #welcome(call: Call): { readonly peer: PeerIdentity; readonly handlers: TransportHandlers } | undefined {
+    const handlers = this.#handlers;
+    call.on('error', () => undefined); // a broken stream is no news: the peer dials again
+    if (handlers === undefined || this.#stopped.signal.aborted) {
+      end(call, { code: 'UNAVAILABLE', message: 'the node is not running' });
+      return undefined;
+    }
+    const { local, verifyPeer, onPeerVerified } = this.#config;
+    const checked = checkPeer(call.metadata, local, verifyPeer);
+    if ('refusal' in checked) {
+      this.#logger.warn({ ...checked.refusal }, 'a peer was refused');
+      end(call, checked.refusal);
+      return undefined;
+    }
+    call.sendMetadata(identityMetadata(local));
+    onPeerVerified?.(checked.peer);
+    return { peer: checked.peer, handlers };
+  }
+}
+
+/** Ends a stream with a status that says why. */
+function end(call: Call, refusal: PeerRefusal): void {
+  call.emit('error', refusalStatus(refusal));
+}
