@@ -19,10 +19,7 @@ export interface RangeRequest {
     | { readonly kind: 'query'; readonly query: Query };
 }
 
-/**
- * Every reply of a range. `waiting` lock acquires are answered when granted: the call stays open until then, its
- * time-out, or a change of leader (NOT_LEADER: ask again).
- */
+/** Every reply of a range. An acquire that joined a queue is answered `queued` at once; `lockAwait` waits for the rest. */
 export interface RangeReply {
   readonly revision: number;
   readonly raftTerm: number;

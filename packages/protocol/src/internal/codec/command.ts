@@ -1,0 +1,374 @@
+import { unreachable } from '@remora/base';
+import {
+  decodeLockCommand,
+  decodeLockQuery,
+  decodeLockQueryResult,
+  decodeLockResult,
+  encodeLockCommand,
+  encodeLockQuery,
+  encodeLockQueryResult,
+  encodeLockResult,
+  type LockId,
+  type Owner,
+} from '@remora/lock';
+import type { Command, CommandResult, LeaseInfo, Query, QueryResult, RangeStatus } from '../command.ts';
+import {
+  asBool,
+  asBytes,
+  asCount,
+  asFields,
+  asLease,
+  asList,
+  asMs,
+  asText,
+  asTextMap,
+  invalid,
+  leaseToWire,
+  textMapToWire,
+} from './check.ts';
+import {
+  decodeKvOp,
+  decodeKvResult,
+  decodeRangeOp,
+  decodeTxn,
+  encodeKvOp,
+  encodeKvResult,
+  encodeRangeOp,
+  encodeTxn,
+} from './kv.ts';
+
+/** Tags of commands; the same tag marks a command's result. Part of the log format: append only. */
+const COMMAND = {
+  txn: 0,
+  kv: 1,
+  compact: 2,
+  leaseGrant: 3,
+  leaseRevoke: 4,
+  leaseExpire: 5,
+  lock: 6,
+  noop: 7,
+} as const;
+
+/** Tags of queries and their results, apart from those of commands so that a mix-up cannot decode. */
+const QUERY = {
+  range: 32,
+  readTxn: 33,
+  leaseKeepAlive: 34,
+  leaseTimeToLive: 35,
+  leases: 36,
+  lock: 37,
+  status: 38,
+  lockAwait: 39,
+} as const;
+
+export function encodeCommand(command: Command): unknown[] {
+  switch (command.type) {
+    case 'lock':
+      return [COMMAND.lock, encodeLockCommand(command.command)];
+    case 'kv':
+      return [COMMAND.kv, encodeKvOp(command.op)];
+    case 'txn':
+      return [COMMAND.txn, encodeTxn(command.txn)];
+    case 'compact':
+      return [COMMAND.compact, command.revision];
+    case 'leaseGrant':
+      return [COMMAND.leaseGrant, leaseToWire(command.id), command.ttlMs, textMapToWire(command.attributes)];
+    case 'leaseRevoke':
+      return [COMMAND.leaseRevoke, command.id, command.incarnation];
+    case 'leaseExpire':
+      return [COMMAND.leaseExpire, command.id, command.incarnation, command.term];
+    case 'noop':
+      return [COMMAND.noop];
+    default:
+      return unreachable(command);
+  }
+}
+
+export function decodeCommand(raw: unknown): Command {
+  if (!Array.isArray(raw)) throw invalid('command');
+  switch (raw[0]) {
+    case COMMAND.lock:
+      return { type: 'lock', command: decodeLockCommand(asFields(raw, 2, 'lock command')[1]) };
+    case COMMAND.kv: {
+      const op = decodeKvOp(asFields(raw, 2, 'kv command')[1]);
+      if (op.type === 'txn') throw invalid('kv command holds a transaction');
+      return { type: 'kv', op };
+    }
+    case COMMAND.txn:
+      return { type: 'txn', txn: decodeTxn(asFields(raw, 2, 'txn command')[1]) };
+    case COMMAND.compact:
+      return { type: 'compact', revision: asCount(asFields(raw, 2, 'compact')[1], 'compact.revision') };
+    case COMMAND.leaseGrant:
+    case COMMAND.leaseRevoke:
+    case COMMAND.leaseExpire:
+      return decodeLeaseCommand(raw);
+    case COMMAND.noop:
+      asFields(raw, 1, 'noop');
+      return { type: 'noop' };
+    default:
+      throw invalid('command tag');
+  }
+}
+
+function decodeLeaseCommand(raw: readonly unknown[]): Command {
+  const id = asLease(raw[1], 'lease id');
+  if (raw[0] === COMMAND.leaseGrant) {
+    const f = asFields(raw, 4, 'lease grant');
+    return {
+      type: 'leaseGrant',
+      id,
+      ttlMs: asMs(f[2], 'lease ttl'),
+      attributes: asTextMap(f[3], 'lease attributes'),
+    };
+  }
+  const incarnation = asCount(raw[2], 'lease incarnation');
+  if (raw[0] === COMMAND.leaseRevoke) {
+    asFields(raw, 3, 'lease revoke');
+    return { type: 'leaseRevoke', id, incarnation };
+  }
+  return { type: 'leaseExpire', id, incarnation, term: asCount(asFields(raw, 4, 'lease expire')[3], 'lease term') };
+}
+
+export function encodeQuery(query: Query): unknown[] {
+  switch (query.type) {
+    case 'range':
+      return [QUERY.range, encodeRangeOp(query.op), query.serializable];
+    case 'leaseKeepAlive':
+      return [QUERY.leaseKeepAlive, query.id, query.incarnation];
+    case 'lock':
+      return [QUERY.lock, encodeLockQuery(query.query)];
+    case 'readTxn':
+      return [QUERY.readTxn, encodeTxn(query.txn), query.serializable];
+    case 'leaseTimeToLive':
+      return [QUERY.leaseTimeToLive, query.id, query.keys];
+    case 'leases':
+      return [QUERY.leases];
+    case 'lockAwait':
+      return [QUERY.lockAwait, encodeLockRef(query.lock, query.owner)];
+    case 'status':
+      return [QUERY.status];
+    default:
+      return unreachable(query);
+  }
+}
+
+export function decodeQuery(raw: unknown): Query {
+  if (!Array.isArray(raw)) throw invalid('query');
+  switch (raw[0]) {
+    case QUERY.range: {
+      const f = asFields(raw, 3, 'range query');
+      return { type: 'range', op: decodeRangeOp(f[1]), serializable: asBool(f[2], 'serializable') };
+    }
+    case QUERY.leaseKeepAlive: {
+      const f = asFields(raw, 3, 'lease keep-alive');
+      return { type: 'leaseKeepAlive', id: asLease(f[1], 'lease id'), incarnation: asCount(f[2], 'lease incarnation') };
+    }
+    case QUERY.lock:
+      return { type: 'lock', query: decodeLockQuery(asFields(raw, 2, 'lock query')[1]) };
+    case QUERY.readTxn: {
+      const f = asFields(raw, 3, 'read transaction');
+      return { type: 'readTxn', txn: decodeTxn(f[1]), serializable: asBool(f[2], 'serializable') };
+    }
+    case QUERY.leaseTimeToLive: {
+      const f = asFields(raw, 3, 'lease time-to-live');
+      return { type: 'leaseTimeToLive', id: asLease(f[1], 'lease id'), keys: asBool(f[2], 'keys') };
+    }
+    case QUERY.leases:
+      asFields(raw, 1, 'leases query');
+      return { type: 'leases' };
+    case QUERY.lockAwait:
+      return { type: 'lockAwait', ...decodeLockRef(asFields(raw, 2, 'lock await')[1]) };
+    case QUERY.status:
+      asFields(raw, 1, 'status query');
+      return { type: 'status' };
+    default:
+      throw invalid('query tag');
+  }
+}
+
+export function encodeCommandResult(result: CommandResult): unknown[] {
+  switch (result.type) {
+    case 'lock':
+      return [COMMAND.lock, encodeLockResult(result.result)];
+    case 'put':
+    case 'delete':
+    case 'range':
+    case 'txn':
+      return [COMMAND.kv, encodeKvResult(result)];
+    case 'leaseGrant':
+      return [COMMAND.leaseGrant, result.id, result.incarnation, result.ttlMs];
+    case 'compact':
+      return [COMMAND.compact];
+    case 'leaseRevoke':
+      return [COMMAND.leaseRevoke];
+    case 'noop':
+      return [COMMAND.noop];
+    default:
+      return unreachable(result);
+  }
+}
+
+export function decodeCommandResult(raw: unknown): CommandResult {
+  if (!Array.isArray(raw)) throw invalid('command result');
+  switch (raw[0]) {
+    case COMMAND.lock:
+      return { type: 'lock', result: decodeLockResult(asFields(raw, 2, 'lock result')[1]) };
+    case COMMAND.kv:
+      return decodeKvResult(asFields(raw, 2, 'kv result')[1]);
+    case COMMAND.leaseGrant: {
+      const f = asFields(raw, 4, 'lease grant result');
+      return {
+        type: 'leaseGrant',
+        id: asLease(f[1], 'lease id'),
+        incarnation: asCount(f[2], 'lease incarnation'),
+        ttlMs: asMs(f[3], 'lease ttl'),
+      };
+    }
+    case COMMAND.compact:
+      asFields(raw, 1, 'compact result');
+      return { type: 'compact' };
+    case COMMAND.leaseRevoke:
+      asFields(raw, 1, 'lease revoke result');
+      return { type: 'leaseRevoke' };
+    case COMMAND.noop:
+      asFields(raw, 1, 'noop result');
+      return { type: 'noop' };
+    default:
+      throw invalid('command result tag');
+  }
+}
+
+export function encodeQueryResult(result: QueryResult): unknown[] {
+  switch (result.type) {
+    case 'put':
+    case 'delete':
+    case 'range':
+    case 'txn':
+      return [QUERY.range, encodeKvResult(result)];
+    case 'leaseKeepAlive':
+      return [QUERY.leaseKeepAlive, result.id, result.incarnation, result.ttlMs];
+    case 'lock':
+      return [QUERY.lock, encodeLockQueryResult(result.result)];
+    case 'lockAwait':
+      return [QUERY.lockAwait, encodeLockResult(result.result)];
+    case 'leaseTimeToLive':
+      return [QUERY.leaseTimeToLive, encodeLeaseInfo(result.lease)];
+    case 'leases':
+      return [QUERY.leases, result.ids.slice()];
+    case 'status':
+      return [QUERY.status, encodeRangeStatus(result.status)];
+    default:
+      return unreachable(result);
+  }
+}
+
+export function decodeQueryResult(raw: unknown): QueryResult {
+  if (!Array.isArray(raw)) throw invalid('query result');
+  switch (raw[0]) {
+    case QUERY.range:
+      return decodeKvResult(asFields(raw, 2, 'kv result')[1]);
+    case QUERY.leaseKeepAlive: {
+      const f = asFields(raw, 4, 'keep-alive result');
+      return {
+        type: 'leaseKeepAlive',
+        id: asLease(f[1], 'lease id'),
+        incarnation: asCount(f[2], 'lease incarnation'),
+        ttlMs: asMs(f[3], 'lease ttl'),
+      };
+    }
+    case QUERY.lock:
+      return { type: 'lock', result: decodeLockQueryResult(asFields(raw, 2, 'lock query result')[1]) };
+    case QUERY.lockAwait:
+      return { type: 'lockAwait', result: decodeLockResult(asFields(raw, 2, 'lock await result')[1]) };
+    case QUERY.leaseTimeToLive:
+      return { type: 'leaseTimeToLive', lease: decodeLeaseInfo(asFields(raw, 2, 'time-to-live result')[1]) };
+    case QUERY.leases:
+      return {
+        type: 'leases',
+        ids: asList(asFields(raw, 2, 'leases result')[1], 'lease ids', (id) => asLease(id, 'lease id')),
+      };
+    case QUERY.status:
+      return { type: 'status', status: decodeRangeStatus(asFields(raw, 2, 'status result')[1]) };
+    default:
+      throw invalid('query result tag');
+  }
+}
+
+function encodeLockRef(lock: LockId, owner: Owner): unknown[] {
+  return [lock.namespace, lock.name, owner.session.lease, owner.session.incarnation, owner.token];
+}
+
+function decodeLockRef(raw: unknown): { lock: LockId; owner: Owner } {
+  const f = asFields(raw, 5, 'lock reference');
+  const session = { lease: asLease(f[2], 'session lease'), incarnation: asCount(f[3], 'session incarnation') };
+  return {
+    lock: { namespace: asText(f[0], 'lock namespace'), name: asBytes(f[1], 'lock name') },
+    owner: { session, token: asText(f[4], 'owner token') },
+  };
+}
+
+function encodeLeaseInfo(lease: LeaseInfo): unknown[] {
+  return [
+    leaseToWire(lease.id),
+    lease.incarnation,
+    lease.grantedTtlMs,
+    lease.remainingMs,
+    lease.keys.slice(),
+    textMapToWire(lease.attributes),
+  ];
+}
+
+function decodeLeaseInfo(raw: unknown): LeaseInfo {
+  const f = asFields(raw, 6, 'lease info');
+  return {
+    id: asLease(f[0], 'lease id'),
+    incarnation: asCount(f[1], 'lease incarnation'),
+    grantedTtlMs: asMs(f[2], 'lease grantedTtlMs'),
+    remainingMs: asMs(f[3], 'lease remainingMs'),
+    keys: asList(f[4], 'lease keys', (key) => asBytes(key, 'lease key')),
+    attributes: asTextMap(f[5], 'lease attributes'),
+  };
+}
+
+function encodeRangeStatus(s: RangeStatus): unknown[] {
+  return [
+    s.rangeId,
+    s.leaderNode,
+    s.term,
+    s.commit,
+    s.applied,
+    s.revision,
+    s.compactRevision,
+    s.bytes,
+    s.keys,
+    s.leases,
+    s.watches,
+    s.replicas.map((r) => [r.replicaId, r.nodeId, r.match, r.state]),
+  ];
+}
+
+function decodeRangeStatus(raw: unknown): RangeStatus {
+  const f = asFields(raw, 12, 'range status');
+  return {
+    rangeId: asCount(f[0], 'status.rangeId'),
+    leaderNode: asCount(f[1], 'status.leaderNode'),
+    term: asCount(f[2], 'status.term'),
+    commit: asCount(f[3], 'status.commit'),
+    applied: asCount(f[4], 'status.applied'),
+    revision: asCount(f[5], 'status.revision'),
+    compactRevision: asCount(f[6], 'status.compactRevision'),
+    bytes: asCount(f[7], 'status.bytes'),
+    keys: asCount(f[8], 'status.keys'),
+    leases: asCount(f[9], 'status.leases'),
+    watches: asCount(f[10], 'status.watches'),
+    replicas: asList(f[11], 'status.replicas', (replica) => {
+      const r = asFields(replica, 4, 'replica status');
+      return {
+        replicaId: asCount(r[0], 'replica.replicaId'),
+        nodeId: asCount(r[1], 'replica.nodeId'),
+        match: asCount(r[2], 'replica.match'),
+        state: asText(r[3], 'replica.state'),
+      };
+    }),
+  };
+}

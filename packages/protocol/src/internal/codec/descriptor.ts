@@ -1,0 +1,90 @@
+import type { Epoch, NodeDescriptor, RangeDescriptor, ReplicaDescriptor } from '../descriptor.ts';
+import { asBytes, asCount, asFields, asList, asText, wireWords } from './check.ts';
+
+const REPLICA_TYPES = wireWords('replica type', ['voter', 'learner']);
+const REVISION_SOURCES = wireWords('revision source', ['range', 'master']);
+const NODE_ROLES = wireWords('node role', ['master', 'data', 'gateway']);
+export const NODE_STATES = wireWords('node state', ['up', 'suspect', 'down', 'draining', 'removed']);
+
+export function encodeEpoch(epoch: Epoch): unknown[] {
+  return [epoch.confVersion, epoch.version];
+}
+
+export function decodeEpoch(raw: unknown): Epoch {
+  const f = asFields(raw, 2, 'epoch');
+  return { confVersion: asCount(f[0], 'epoch.confVersion'), version: asCount(f[1], 'epoch.version') };
+}
+
+function encodeReplica(replica: ReplicaDescriptor): unknown[] {
+  return [replica.replicaId, replica.nodeId, REPLICA_TYPES.encode(replica.type)];
+}
+
+function decodeReplica(raw: unknown): ReplicaDescriptor {
+  const f = asFields(raw, 3, 'replica');
+  return {
+    replicaId: asCount(f[0], 'replica.replicaId'),
+    nodeId: asCount(f[1], 'replica.nodeId'),
+    type: REPLICA_TYPES.decode(f[2]),
+  };
+}
+
+export function encodeRangeDescriptor(range: RangeDescriptor): unknown[] {
+  return [
+    range.rangeId,
+    range.start,
+    range.end,
+    range.epoch.confVersion,
+    range.epoch.version,
+    range.replicas.map(encodeReplica),
+    REVISION_SOURCES.encode(range.revisionSource),
+  ];
+}
+
+export function decodeRangeDescriptor(raw: unknown): RangeDescriptor {
+  const f = asFields(raw, 7, 'range descriptor');
+  return {
+    rangeId: asCount(f[0], 'range.rangeId'),
+    start: asBytes(f[1], 'range.start'),
+    end: asBytes(f[2], 'range.end'),
+    epoch: { confVersion: asCount(f[3], 'epoch.confVersion'), version: asCount(f[4], 'epoch.version') },
+    replicas: asList(f[5], 'range.replicas', decodeReplica),
+    revisionSource: REVISION_SOURCES.decode(f[6]),
+  };
+}
+
+type NodeSelf = Omit<NodeDescriptor, 'nodeId'>;
+
+/** A node's description without its id: what a node that joins knows about itself. */
+export function encodeNodeSelf(node: NodeSelf): unknown[] {
+  return [
+    node.name,
+    node.incarnation,
+    node.roles.map((role) => NODE_ROLES.encode(role)),
+    node.peerAddress,
+    node.clientAddress,
+    node.httpAddress,
+    node.version,
+  ];
+}
+
+export function decodeNodeSelf(raw: unknown): NodeSelf {
+  const f = asFields(raw, 7, 'node');
+  return {
+    name: asText(f[0], 'node.name'),
+    incarnation: asText(f[1], 'node.incarnation'),
+    roles: asList(f[2], 'node.roles', NODE_ROLES.decode),
+    peerAddress: asText(f[3], 'node.peerAddress'),
+    clientAddress: asText(f[4], 'node.clientAddress'),
+    httpAddress: asText(f[5], 'node.httpAddress'),
+    version: asText(f[6], 'node.version'),
+  };
+}
+
+export function encodeNodeDescriptor(node: NodeDescriptor): unknown[] {
+  return [node.nodeId, encodeNodeSelf(node)];
+}
+
+export function decodeNodeDescriptor(raw: unknown): NodeDescriptor {
+  const f = asFields(raw, 2, 'node descriptor');
+  return { nodeId: asCount(f[0], 'node.nodeId'), ...decodeNodeSelf(f[1]) };
+}

@@ -1,0 +1,74 @@
+import type { Bytes } from '@remora/base';
+import type { Command } from '../command.ts';
+import type { Epoch } from '../descriptor.ts';
+import { asCount, asFields, asMs, invalid } from './check.ts';
+import { decodeCommand, encodeCommand } from './command.ts';
+import { asRequestId } from './range.ts';
+import { packVersioned, unpackVersioned } from './wire.ts';
+
+/** The version of the log-entry format; the first byte of every entry. */
+export const ENTRY_FORMAT_VERSION = 1;
+
+/** One command as it stands in the log. */
+export interface BatchedCommand {
+  /** Empty for commands that the leader itself proposes. */
+  readonly requestId: string;
+  /** Range time in ms after which apply refuses the command; 0: never. */
+  readonly deadlineMs: number;
+  readonly command: Command;
+}
+
+/** What one log entry carries: all commands that a range's leader queued in one turn. */
+export interface CommandBatch {
+  /** The range's time when the leader proposed the batch (see `LockView.timeMs`). */
+  readonly rangeTimeMs: number;
+  /** The leader's wall time, for display only. */
+  readonly wallMs: number;
+  /** The range's epoch when it was proposed; checked again at apply (traps 14). */
+  readonly epoch: Epoch;
+  readonly commands: readonly BatchedCommand[];
+}
+
+const HEADER_FIELDS = 4;
+const COMMAND_FIELDS = 3;
+
+/** Flat: a header of four fields, then three per command. */
+export function encodeEntry(batch: CommandBatch): Buffer {
+  const { commands } = batch;
+  const out = new Array<unknown>(HEADER_FIELDS + commands.length * COMMAND_FIELDS);
+  out[0] = batch.rangeTimeMs;
+  out[1] = batch.wallMs;
+  out[2] = batch.epoch.confVersion;
+  out[3] = batch.epoch.version;
+  let at = HEADER_FIELDS;
+  for (const { requestId, deadlineMs, command } of commands) {
+    out[at++] = requestId;
+    out[at++] = deadlineMs;
+    out[at++] = encodeCommand(command);
+  }
+  return packVersioned(ENTRY_FORMAT_VERSION, out);
+}
+
+/** Byte fields of the result are slices of `bytes`: copy what outlives the entry (conventions 7). */
+export function decodeEntry(bytes: Bytes): CommandBatch {
+  const raw = unpackVersioned(ENTRY_FORMAT_VERSION, bytes, 'log entry');
+  if (!Array.isArray(raw) || raw.length < HEADER_FIELDS || (raw.length - HEADER_FIELDS) % COMMAND_FIELDS !== 0) {
+    throw invalid('log entry');
+  }
+  const fields: readonly unknown[] = asFields(raw, raw.length, 'log entry');
+  const count = (fields.length - HEADER_FIELDS) / COMMAND_FIELDS;
+  const commands = new Array<BatchedCommand>(count);
+  for (let i = 0, at = HEADER_FIELDS; i < count; i++, at += COMMAND_FIELDS) {
+    commands[i] = {
+      requestId: asRequestId(fields[at]),
+      deadlineMs: asMs(fields[at + 1], 'deadlineMs'),
+      command: decodeCommand(fields[at + 2]),
+    };
+  }
+  return {
+    rangeTimeMs: asMs(fields[0], 'rangeTimeMs'),
+    wallMs: asMs(fields[1], 'wallMs'),
+    epoch: { confVersion: asCount(fields[2], 'epoch.confVersion'), version: asCount(fields[3], 'epoch.version') },
+    commands,
+  };
+}

@@ -1,0 +1,233 @@
+import { unreachable } from '@remora/base';
+import type { CommandResult, QueryResult } from '../command.ts';
+import type {
+  RangeInfo,
+  RangeInfoRequest,
+  RangeReply,
+  RangeRequest,
+  WatchCreate,
+  WatchMessage,
+  WatchRequest,
+} from '../range-api.ts';
+import { asBytes, asCount, asFields, asList, asMs, asText, invalid } from './check.ts';
+import {
+  decodeCommand,
+  decodeCommandResult,
+  decodeQuery,
+  decodeQueryResult,
+  encodeCommand,
+  encodeCommandResult,
+  encodeQuery,
+  encodeQueryResult,
+} from './command.ts';
+import { decodeKvEvent, encodeKvEvent } from './kv.ts';
+
+/** Longest request id, in characters. */
+export const REQUEST_ID_LENGTH_MAX = 64;
+
+export function asRequestId(raw: unknown): string {
+  const id = asText(raw, 'request id');
+  if (id.length > REQUEST_ID_LENGTH_MAX) throw invalid('request id');
+  return id;
+}
+
+export function encodeRangeRequest(request: RangeRequest): unknown[] {
+  const { body } = request;
+  return [
+    request.rangeId,
+    request.epoch.confVersion,
+    request.epoch.version,
+    request.requestId,
+    request.deadlineMs,
+    body.kind === 'command' ? encodeCommand(body.command) : encodeQuery(body.query),
+    body.kind === 'command' ? 0 : 1,
+  ];
+}
+
+export function decodeRangeRequest(raw: unknown): RangeRequest {
+  const f = asFields(raw, 7, 'range request');
+  return {
+    rangeId: asCount(f[0], 'rangeId'),
+    epoch: { confVersion: asCount(f[1], 'epoch.confVersion'), version: asCount(f[2], 'epoch.version') },
+    requestId: asRequestId(f[3]),
+    deadlineMs: asMs(f[4], 'deadlineMs'),
+    body:
+      asKind(f[6]) === 'command'
+        ? { kind: 'command', command: decodeCommand(f[5]) }
+        : { kind: 'query', query: decodeQuery(f[5]) },
+  };
+}
+
+function asKind(raw: unknown): 'command' | 'query' {
+  if (raw === 0) return 'command';
+  if (raw === 1) return 'query';
+  throw invalid('request kind');
+}
+
+/** A reply does not say what it answers: results that only a query has are told by their type, all others go as a command's. */
+export function encodeResult(result: CommandResult | QueryResult): unknown[] {
+  switch (result.type) {
+    case 'leaseKeepAlive':
+    case 'leaseTimeToLive':
+    case 'leases':
+    case 'lockAwait':
+    case 'status':
+      return encodeQueryResult(result);
+    case 'lock':
+      return isLockQueryResult(result) ? encodeQueryResult(result) : encodeCommandResult(result);
+    default:
+      return encodeCommandResult(result);
+  }
+}
+
+type LockAnswer = Extract<CommandResult | QueryResult, { type: 'lock' }>;
+
+function isLockQueryResult(result: LockAnswer): result is Extract<QueryResult, { type: 'lock' }> {
+  const { type } = result.result;
+  return type === 'show' || type === 'list' || type === 'check';
+}
+
+/** Query tags begin at 32; see `command.ts`. */
+export function decodeResult(raw: unknown): CommandResult | QueryResult {
+  if (!Array.isArray(raw)) throw invalid('result');
+  return asCount(raw[0], 'result tag') >= 32 ? decodeQueryResult(raw) : decodeCommandResult(raw);
+}
+
+export function encodeRangeReply(reply: RangeReply): unknown[] {
+  return [reply.revision, reply.raftTerm, reply.rangeTimeMs, encodeResult(reply.result)];
+}
+
+export function decodeRangeReply(raw: unknown): RangeReply {
+  const f = asFields(raw, 4, 'range reply');
+  return {
+    revision: asCount(f[0], 'revision'),
+    raftTerm: asCount(f[1], 'raftTerm'),
+    rangeTimeMs: asMs(f[2], 'rangeTimeMs'),
+    result: decodeResult(f[3]),
+  };
+}
+
+const WATCH = { create: 0, cancel: 1, progress: 2 } as const;
+
+export function encodeWatchRequest(request: WatchRequest): unknown[] {
+  switch (request.kind) {
+    case 'create':
+      return [
+        WATCH.create,
+        request.watchId,
+        request.rangeId,
+        request.epoch.confVersion,
+        request.epoch.version,
+        request.span.start,
+        request.span.end,
+        request.startRevision,
+        (request.noPut ? 1 : 0) | (request.noDelete ? 2 : 0) | (request.prevKv ? 4 : 0),
+      ];
+    case 'cancel':
+      return [WATCH.cancel, request.watchId];
+    case 'progress':
+      return [WATCH.progress];
+    default:
+      return unreachable(request);
+  }
+}
+
+export function decodeWatchRequest(raw: unknown): WatchRequest {
+  if (!Array.isArray(raw)) throw invalid('watch request');
+  switch (raw[0]) {
+    case WATCH.create:
+      return decodeWatchCreate(asFields(raw, 9, 'watch create'));
+    case WATCH.cancel:
+      return { kind: 'cancel', watchId: asCount(asFields(raw, 2, 'watch cancel')[1], 'watchId') };
+    case WATCH.progress:
+      asFields(raw, 1, 'watch progress');
+      return { kind: 'progress' };
+    default:
+      throw invalid('watch request tag');
+  }
+}
+
+function decodeWatchCreate(f: readonly unknown[]): WatchCreate {
+  const flags = asCount(f[8], 'watch flags');
+  if (flags > 7) throw invalid('watch flags');
+  return {
+    kind: 'create',
+    watchId: asCount(f[1], 'watchId'),
+    rangeId: asCount(f[2], 'rangeId'),
+    epoch: { confVersion: asCount(f[3], 'epoch.confVersion'), version: asCount(f[4], 'epoch.version') },
+    span: { start: asBytes(f[5], 'span.start'), end: asBytes(f[6], 'span.end') },
+    startRevision: asCount(f[7], 'startRevision'),
+    noPut: (flags & 1) !== 0,
+    noDelete: (flags & 2) !== 0,
+    prevKv: (flags & 4) !== 0,
+  };
+}
+
+const WATCH_MESSAGE = { created: 0, events: 1, ended: 2 } as const;
+
+export function encodeWatchMessage(message: WatchMessage): unknown[] {
+  switch (message.kind) {
+    case 'events':
+      return [WATCH_MESSAGE.events, message.watchId, message.revision, message.events.map(encodeKvEvent)];
+    case 'created':
+      return [WATCH_MESSAGE.created, message.watchId, message.revision];
+    case 'ended':
+      return [WATCH_MESSAGE.ended, message.watchId, message.code, message.message, message.compactRevision];
+    default:
+      return unreachable(message);
+  }
+}
+
+export function decodeWatchMessage(raw: unknown): WatchMessage {
+  if (!Array.isArray(raw)) throw invalid('watch message');
+  switch (raw[0]) {
+    case WATCH_MESSAGE.events: {
+      const f = asFields(raw, 4, 'watch events');
+      return {
+        kind: 'events',
+        watchId: asCount(f[1], 'watchId'),
+        revision: asCount(f[2], 'revision'),
+        events: asList(f[3], 'events', decodeKvEvent),
+      };
+    }
+    case WATCH_MESSAGE.created: {
+      const f = asFields(raw, 3, 'watch created');
+      return { kind: 'created', watchId: asCount(f[1], 'watchId'), revision: asCount(f[2], 'revision') };
+    }
+    case WATCH_MESSAGE.ended: {
+      const f = asFields(raw, 5, 'watch ended');
+      return {
+        kind: 'ended',
+        watchId: asCount(f[1], 'watchId'),
+        code: asText(f[2], 'code'),
+        message: asText(f[3], 'message'),
+        compactRevision: asCount(f[4], 'compactRevision'),
+      };
+    }
+    default:
+      throw invalid('watch message tag');
+  }
+}
+
+export function encodeRangeInfoRequest(request: RangeInfoRequest): unknown[] {
+  return [request.rangeId];
+}
+
+export function decodeRangeInfoRequest(raw: unknown): RangeInfoRequest {
+  return { rangeId: asCount(asFields(raw, 1, 'range info request')[0], 'rangeId') };
+}
+
+export function encodeRangeInfo(info: RangeInfo): unknown[] {
+  return [info.rangeId, info.leaderNode, info.rangeTimeMs, info.revision, info.term];
+}
+
+export function decodeRangeInfo(raw: unknown): RangeInfo {
+  const f = asFields(raw, 5, 'range info');
+  return {
+    rangeId: asCount(f[0], 'rangeId'),
+    leaderNode: asCount(f[1], 'leaderNode'),
+    rangeTimeMs: asMs(f[2], 'rangeTimeMs'),
+    revision: asCount(f[3], 'revision'),
+    term: asCount(f[4], 'term'),
+  };
+}

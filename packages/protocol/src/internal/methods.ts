@@ -1,0 +1,80 @@
+import type { Method } from '../rpc/rpc.ts';
+import {
+  decodeClusterView,
+  decodeJoinReply,
+  decodeJoinRequest,
+  decodeNodeHeartbeat,
+  decodeNodeHeartbeatReply,
+  encodeClusterView,
+  encodeJoinReply,
+  encodeJoinRequest,
+  encodeNodeHeartbeat,
+  encodeNodeHeartbeatReply,
+} from './codec/master.ts';
+import {
+  decodeRangeInfo,
+  decodeRangeInfoRequest,
+  decodeRangeReply,
+  decodeRangeRequest,
+  decodeWatchMessage,
+  decodeWatchRequest,
+  encodeRangeInfo,
+  encodeRangeInfoRequest,
+  encodeRangeReply,
+  encodeRangeRequest,
+  encodeWatchMessage,
+  encodeWatchRequest,
+} from './codec/range.ts';
+import type { ClusterView, JoinReply, JoinRequest, NodeHeartbeat, NodeHeartbeatReply } from './master-api.ts';
+import type { RangeInfo, RangeInfoRequest, RangeReply, RangeRequest, WatchMessage, WatchRequest } from './range-api.ts';
+
+/** Executes a command or a query on a range; answered by its leader. */
+export const rangeExecute: Method<RangeRequest, RangeReply> = {
+  name: 'range.execute',
+  encodeRequest: encodeRangeRequest,
+  decodeRequest: decodeRangeRequest,
+  encodeReply: encodeRangeReply,
+  decodeReply: decodeRangeReply,
+};
+
+/** One stream per pair of nodes; it carries any number of watches, each under the id that the caller chose. */
+export const rangeWatch: Method<WatchRequest, WatchMessage> = {
+  name: 'range.watch',
+  encodeRequest: encodeWatchRequest,
+  decodeRequest: decodeWatchRequest,
+  encodeReply: encodeWatchMessage,
+  decodeReply: decodeWatchMessage,
+};
+
+export const rangeInfo: Method<RangeInfoRequest, RangeInfo> = {
+  name: 'range.info',
+  encodeRequest: encodeRangeInfoRequest,
+  decodeRequest: decodeRangeInfoRequest,
+  encodeReply: encodeRangeInfo,
+  decodeReply: decodeRangeInfo,
+};
+
+export const masterJoin: Method<JoinRequest, JoinReply> = {
+  name: 'master.join',
+  encodeRequest: encodeJoinRequest,
+  decodeRequest: decodeJoinRequest,
+  encodeReply: encodeJoinReply,
+  decodeReply: decodeJoinReply,
+};
+
+export const masterHeartbeat: Method<NodeHeartbeat, NodeHeartbeatReply> = {
+  name: 'master.heartbeat',
+  encodeRequest: encodeNodeHeartbeat,
+  decodeRequest: decodeNodeHeartbeat,
+  encodeReply: encodeNodeHeartbeatReply,
+  decodeReply: decodeNodeHeartbeatReply,
+};
+
+/** The request says nothing: whoever asks wants everything. */
+export const masterView: Method<undefined, ClusterView> = {
+  name: 'master.view',
+  encodeRequest: () => null,
+  decodeRequest: () => undefined,
+  encodeReply: encodeClusterView,
+  decodeReply: decodeClusterView,
+};

@@ -1,0 +1,310 @@
+import { type Bytes, type Clock, ServiceError, toServiceError } from '@remora/base';
+import { ANSWER, ASK, decodeError, decodeFrame, roughSize } from './frame.ts';
+import type { FrameLink } from './link.ts';
+import { Outbox, type Sender } from './outbox.ts';
+import type { CallHandle, CallOptions, Done, Method, RpcChannel, StreamHandle } from './rpc.ts';
+import { Sweep } from './sweep.ts';
+
+export interface CallerLimits {
+  /** Calls and streams open at once; one more is refused with RESOURCE_EXHAUSTED. */
+  readonly callsMax: number;
+  /** Bytes that wait to be sent; beyond it calls are refused with RESOURCE_EXHAUSTED. */
+  readonly queueBytesMax: number;
+}
+
+export const DEFAULT_CALLER_LIMITS: CallerLimits = { callsMax: 16_384, queueBytesMax: 64 << 20 };
+
+/** Messages of a stream that are consumed before the other side is told. */
+const CREDIT_BATCH = 32;
+
+interface CallerPorts {
+  readonly link: FrameLink;
+  readonly clock: Clock;
+  readonly limits?: CallerLimits;
+  /** The link is open: what was queued goes out now. */
+  readonly onOpen?: () => void;
+  /** The link is gone and everything open on it has been answered. */
+  readonly onClose?: (error: ServiceError) => void;
+}
+
+/**
+ * The calling side of a link.
+ *
+ * C1. `done` runs exactly once per call that is not cancelled: with the reply, the server's error, UNAVAILABLE when
+ *     the call never left this process, or UNKNOWN_OUTCOME when it left and no answer came (time-out, broken link).
+ * C2. Nothing is sent before the link is open; until then calls wait, within the limits.
+ * C3. A call that ends without an answer is cancelled at the other side.
+ */
+export class LinkCaller implements RpcChannel {
+  readonly #link: FrameLink;
+  readonly #clock: Clock;
+  readonly #limits: CallerLimits;
+  readonly #ports: CallerPorts;
+  readonly #outbox: Outbox;
+  readonly #calls = new Map<number, PendingCall>();
+  readonly #streams = new Map<number, OpenStream>();
+  readonly #methods = new Map<string, number>();
+  readonly #sweep: Sweep;
+  #nextId = 1;
+  #closed: ServiceError | undefined;
+
+  constructor(ports: CallerPorts) {
+    this.#ports = ports;
+    this.#link = ports.link;
+    this.#clock = ports.clock;
+    this.#limits = ports.limits ?? DEFAULT_CALLER_LIMITS;
+    this.#outbox = new Outbox(ports.link, ports.clock, () => {});
+    this.#sweep = new Sweep(ports.clock, (nowMs) => this.#expire(nowMs));
+    ports.link.start({
+      onOpen: () => {
+        this.#outbox.open();
+        ports.onOpen?.();
+      },
+      onFrame: (frame) => this.#onFrame(frame),
+      onDrain: () => this.#outbox.drained(),
+      onClose: (error) => this.#fail(error),
+    });
+  }
+
+  /** Calls and streams open at the moment. */
+  get outstanding(): number {
+    return this.#calls.size + this.#streams.size;
+  }
+
+  call<Request, Reply>(
+    method: Method<Request, Reply>,
+    request: Request,
+    options: CallOptions,
+    done: Done<Reply>,
+  ): CallHandle {
+    const refusal = this.#refusal();
+    if (refusal !== undefined) {
+      done(refusal, undefined);
+      return { cancel() {} };
+    }
+    const deadlineMs = this.#clock.monotonicMs() + options.timeoutMs;
+    const call = new PendingCall(method as unknown as Method<unknown, unknown>, done as Done<unknown>, deadlineMs);
+    const id = this.#nextId++;
+    const body = method.encodeRequest(request);
+    const number = this.#methodNumber(method.name);
+    this.#calls.set(id, call);
+    this.#outbox.put([ASK.call, id, number, body], roughSize(body), call);
+    this.#sweep.arm();
+    return {
+      cancel: () => {
+        if (this.#calls.delete(id)) this.#abandon(id, call);
+      },
+    };
+  }
+
+  openStream<Request, Message>(
+    method: Method<Request, Message>,
+    request: Request,
+    onMessage: (message: Message) => void,
+    onEnd: (error: ServiceError | undefined) => void,
+  ): StreamHandle<Request> {
+    const refusal = this.#refusal();
+    if (refusal !== undefined) {
+      onEnd(refusal);
+      return { send() {}, cancel() {} };
+    }
+    const id = this.#nextId++;
+    const body = method.encodeRequest(request);
+    const number = this.#methodNumber(method.name);
+    this.#streams.set(id, {
+      onMessage: (raw) => onMessage(method.decodeReply(raw)),
+      onEnd,
+      consumed: 0,
+    });
+    this.#outbox.put([ASK.open, id, number, body], roughSize(body));
+    return {
+      send: (next) => {
+        if (!this.#streams.has(id)) return;
+        const raw = method.encodeRequest(next);
+        if (this.#outbox.bytes <= this.#limits.queueBytesMax) {
+          this.#outbox.put([ASK.message, id, raw], roughSize(raw));
+          return;
+        }
+        this.#streams.delete(id);
+        this.#outbox.put([ASK.cancel, id], 2);
+        onEnd(new ServiceError('RESOURCE_EXHAUSTED', 'too much waits to be sent to this peer'));
+      },
+      cancel: () => {
+        if (this.#streams.delete(id)) this.#outbox.put([ASK.cancel, id], 2);
+      },
+    };
+  }
+
+  /** Ends the link: calls that were sent end with UNKNOWN_OUTCOME, the others with UNAVAILABLE. */
+  close(reason: ServiceError): void {
+    if (this.#closed !== undefined) return;
+    this.#link.close(reason);
+    this.#fail(reason);
+  }
+
+  #refusal(): ServiceError | undefined {
+    if (this.#closed !== undefined) return unavailable(this.#closed);
+    if (this.outstanding >= this.#limits.callsMax) {
+      return new ServiceError('RESOURCE_EXHAUSTED', `${this.#limits.callsMax} calls to this peer are under way`);
+    }
+    if (this.#outbox.bytes > this.#limits.queueBytesMax) {
+      return new ServiceError('RESOURCE_EXHAUSTED', 'too much waits to be sent to this peer');
+    }
+    return undefined;
+  }
+
+  #methodNumber(name: string): number {
+    const known = this.#methods.get(name);
+    if (known !== undefined) return known;
+    const number = this.#methods.size + 1;
+    this.#methods.set(name, number);
+    this.#outbox.put([ASK.method, number, name], name.length + 4);
+    return number;
+  }
+
+  /** C3; a call that has not left yet simply never does. */
+  #abandon(id: number, call: PendingCall): void {
+    if (call.sent) this.#outbox.put([ASK.cancel, id], 2);
+    else call.canceled = true;
+  }
+
+  #expire(nowMs: number): boolean {
+    for (const [id, call] of this.#calls) {
+      if (call.deadlineMs > nowMs) continue;
+      this.#calls.delete(id);
+      this.#abandon(id, call);
+      call.done(noAnswer(call, 'timed out'), undefined);
+    }
+    return this.#calls.size > 0;
+  }
+
+  #onFrame(frame: Bytes): void {
+    if (this.#closed !== undefined) return;
+    let items: ReturnType<typeof decodeFrame>;
+    try {
+      items = decodeFrame(frame);
+    } catch (error) {
+      this.close(toServiceError(error));
+      return;
+    }
+    for (const [kind, id, body] of items) this.#onItem(kind, id, body);
+  }
+
+  #onItem(kind: unknown, id: number, body: unknown): void {
+    switch (kind) {
+      case ANSWER.reply:
+        this.#take(id)?.answer(body);
+        return;
+      case ANSWER.error:
+        this.#take(id)?.done(decodeErrorSafely(body), undefined);
+        return;
+      case ANSWER.message:
+        this.#onMessage(id, body);
+        return;
+      case ANSWER.end: {
+        const stream = this.#streams.get(id);
+        if (!this.#streams.delete(id)) return;
+        stream?.onEnd(body === null ? undefined : decodeErrorSafely(body));
+        return;
+      }
+      default:
+        this.close(new ServiceError('INTERNAL', 'the peer sent an unknown kind of item'));
+        return;
+    }
+  }
+
+  #take(id: number): PendingCall | undefined {
+    const call = this.#calls.get(id);
+    if (call !== undefined) this.#calls.delete(id);
+    return call;
+  }
+
+  #onMessage(id: number, body: unknown): void {
+    const stream = this.#streams.get(id);
+    if (stream === undefined) return;
+    try {
+      stream.onMessage(body);
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      this.#streams.delete(id);
+      this.#outbox.put([ASK.cancel, id], 2);
+      stream.onEnd(error);
+      return;
+    }
+    if (++stream.consumed < CREDIT_BATCH) return;
+    this.#outbox.put([ASK.credit, id, stream.consumed], 12);
+    stream.consumed = 0;
+  }
+
+  #fail(reason: ServiceError): void {
+    if (this.#closed !== undefined) return;
+    this.#closed = reason;
+    this.#outbox.close();
+    const calls = [...this.#calls.values()];
+    const streams = [...this.#streams.values()];
+    this.#calls.clear();
+    this.#streams.clear();
+    for (const call of calls) call.done(noAnswer(call, 'lost its connection', reason), undefined);
+    for (const stream of streams) stream.onEnd(unavailable(reason));
+    this.#ports.onClose?.(reason);
+  }
+}
+
+interface OpenStream {
+  readonly onMessage: (raw: unknown) => void;
+  readonly onEnd: (error: ServiceError | undefined) => void;
+  consumed: number;
+}
+
+class PendingCall implements Sender {
+  readonly method: Method<unknown, unknown>;
+  readonly done: Done<unknown>;
+  readonly deadlineMs: number;
+  sent = false;
+  canceled = false;
+
+  constructor(method: Method<unknown, unknown>, done: Done<unknown>, deadlineMs: number) {
+    this.method = method;
+    this.done = done;
+    this.deadlineMs = deadlineMs;
+  }
+
+  sending(): boolean {
+    if (this.canceled) return false;
+    this.sent = true;
+    return true;
+  }
+
+  answer(raw: unknown): void {
+    let reply: unknown;
+    try {
+      reply = this.method.decodeReply(raw);
+    } catch (cause) {
+      // It was executed; an answer that cannot be read is an answer that is lost.
+      this.done(new ServiceError('UNKNOWN_OUTCOME', `${this.method.name}: malformed reply`, { cause }), undefined);
+      return;
+    }
+    this.done(undefined, reply);
+  }
+}
+
+/** C1. */
+function noAnswer(call: PendingCall, what: string, cause?: ServiceError): ServiceError {
+  if (!call.sent && cause !== undefined) return unavailable(cause);
+  const code = call.sent ? 'UNKNOWN_OUTCOME' : 'UNAVAILABLE';
+  return new ServiceError(code, `${call.method.name} ${what}`, cause === undefined ? {} : { cause });
+}
+
+/** What ended a link, as an answer to those who never got through. Refusals keep their code. */
+function unavailable(reason: ServiceError): ServiceError {
+  if (reason.code === 'WRONG_CLUSTER' || reason.code === 'NODE_CONFLICT') return reason;
+  return new ServiceError('UNAVAILABLE', reason.message, { cause: reason });
+}
+
+function decodeErrorSafely(raw: unknown): ServiceError {
+  try {
+    return decodeError(raw);
+  } catch (cause) {
+    return new ServiceError('UNKNOWN_OUTCOME', 'malformed error', { cause });
+  }
+}

@@ -1,0 +1,197 @@
+import { type Clock, type Logger, type Random, ServiceError, silentLogger, type Timer } from '@remora/base';
+import { type CallerLimits, LinkCaller } from './caller.ts';
+import type { FrameLink } from './link.ts';
+import { createLocalChannel } from './local-channel.ts';
+import type { RpcDispatcher } from './registry.ts';
+import type { CallHandle, CallOptions, Done, Method, RpcChannel, RpcDialer, StreamHandle } from './rpc.ts';
+
+/** Begins a link; the link itself tells whether it opens. `nodeId` 0: whoever answers there. */
+export type LinkConnector = (target: { readonly address: string; readonly nodeId: number }) => FrameLink;
+
+export interface DialerPorts {
+  readonly localNodeId: number;
+  readonly registry: RpcDispatcher;
+  /** Asked at each attempt, as a node may move; undefined while it is not known. */
+  readonly resolveAddress: (nodeId: number) => string | undefined;
+  readonly connect: LinkConnector;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger?: Logger;
+  readonly options?: Partial<DialerOptions>;
+}
+
+export interface DialerOptions {
+  readonly connectTimeoutMs: number;
+  /** The first pause after a failed attempt; each further one doubles it, up to the maximum. */
+  readonly backoffMinMs: number;
+  readonly backoffMaxMs: number;
+  readonly limits: CallerLimits | undefined;
+}
+
+const DEFAULTS: DialerOptions = {
+  connectTimeoutMs: 3_000,
+  backoffMinMs: 50,
+  backoffMaxMs: 2_000,
+  limits: undefined,
+};
+
+export type ClosableDialer = RpcDialer & { close(): void };
+
+/** Keeps one channel per peer; calls to the local node go to its handlers directly. */
+export function createDialer(ports: DialerPorts): ClosableDialer {
+  const local = createLocalChannel({ registry: ports.registry, clock: ports.clock });
+  const byNode = new Map<number, ReconnectingChannel>();
+  const byAddress = new Map<string, ReconnectingChannel>();
+  return {
+    channel(nodeId) {
+      if (nodeId === ports.localNodeId) return local;
+      let channel = byNode.get(nodeId);
+      if (channel === undefined) {
+        channel = new ReconnectingChannel(ports, nodeId, () => ports.resolveAddress(nodeId));
+        byNode.set(nodeId, channel);
+      }
+      return channel;
+    },
+    channelTo(address) {
+      let channel = byAddress.get(address);
+      if (channel === undefined) {
+        channel = new ReconnectingChannel(ports, 0, () => address);
+        byAddress.set(address, channel);
+      }
+      return channel;
+    },
+    close() {
+      for (const channel of [...byNode.values(), ...byAddress.values()]) channel.close();
+    },
+  };
+}
+
+/**
+ * A channel over one link at a time. A call finds the link open, waits while it is being opened, or begins a new one;
+ * in the pause after a failed attempt it fails at once with UNAVAILABLE. Without calls nothing is attempted.
+ */
+export class ReconnectingChannel implements RpcChannel {
+  readonly #ports: Omit<DialerPorts, 'localNodeId' | 'registry' | 'resolveAddress'>;
+  readonly #options: DialerOptions;
+  readonly #nodeId: number;
+  readonly #address: () => string | undefined;
+  readonly #logger: Logger;
+  #caller: LinkCaller | undefined;
+  #connectTimer: Timer | undefined;
+  #failures = 0;
+  #notBeforeMs = Number.NEGATIVE_INFINITY;
+  #lastError: ServiceError | undefined;
+  #closed = false;
+
+  constructor(
+    ports: Omit<DialerPorts, 'localNodeId' | 'registry' | 'resolveAddress'>,
+    nodeId: number,
+    address: () => string | undefined,
+  ) {
+    this.#ports = ports;
+    this.#options = { ...DEFAULTS, ...ports.options };
+    this.#nodeId = nodeId;
+    this.#address = address;
+    this.#logger = ports.logger ?? silentLogger;
+  }
+
+  call<Request, Reply>(
+    method: Method<Request, Reply>,
+    request: Request,
+    options: CallOptions,
+    done: Done<Reply>,
+  ): CallHandle {
+    const caller = this.#obtain();
+    if (caller instanceof ServiceError) {
+      done(caller, undefined);
+      return { cancel() {} };
+    }
+    return caller.call(method, request, options, done);
+  }
+
+  openStream<Request, Message>(
+    method: Method<Request, Message>,
+    request: Request,
+    onMessage: (message: Message) => void,
+    onEnd: (error: ServiceError | undefined) => void,
+  ): StreamHandle<Request> {
+    const caller = this.#obtain();
+    if (caller instanceof ServiceError) {
+      onEnd(caller);
+      return { send() {}, cancel() {} };
+    }
+    return caller.openStream(method, request, onMessage, onEnd);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#connectTimer?.cancel();
+    const caller = this.#caller;
+    this.#caller = undefined;
+    caller?.close(new ServiceError('UNAVAILABLE', 'this node is stopping'));
+  }
+
+  #obtain(): LinkCaller | ServiceError {
+    if (this.#caller !== undefined) return this.#caller;
+    if (this.#closed) return new ServiceError('UNAVAILABLE', 'this node is stopping');
+    if (this.#ports.clock.monotonicMs() < this.#notBeforeMs) return this.#unreachable();
+    const address = this.#address();
+    if (address === undefined) {
+      return new ServiceError('UNAVAILABLE', `the address of node ${this.#nodeId} is not known`);
+    }
+    return this.#connect(address);
+  }
+
+  #unreachable(): ServiceError {
+    const cause = this.#lastError;
+    if (cause?.code === 'WRONG_CLUSTER' || cause?.code === 'NODE_CONFLICT') return cause;
+    const name = this.#nodeId === 0 ? (this.#address() ?? '') : `node ${this.#nodeId}`;
+    return new ServiceError('UNAVAILABLE', `${name} cannot be reached`, { cause });
+  }
+
+  #connect(address: string): LinkCaller | ServiceError {
+    const { clock } = this.#ports;
+    const { limits, connectTimeoutMs } = this.#options;
+    const link = this.#ports.connect({ address, nodeId: this.#nodeId });
+    let opened = false;
+    let ended = false;
+    const caller = new LinkCaller({
+      link,
+      clock,
+      ...(limits === undefined ? {} : { limits }),
+      onOpen: () => {
+        opened = true;
+        this.#failures = 0;
+        this.#connectTimer?.cancel();
+      },
+      onClose: (error) => {
+        ended = true;
+        this.#onClosed(caller, error, opened);
+      },
+    });
+    if (ended) return this.#unreachable();
+    this.#caller = caller;
+    if (!opened) {
+      this.#connectTimer = clock.setTimer(connectTimeoutMs, () => {
+        caller.close(new ServiceError('UNAVAILABLE', `no connection to ${address} within ${connectTimeoutMs} ms`));
+      });
+    }
+    return caller;
+  }
+
+  #onClosed(caller: LinkCaller | undefined, error: ServiceError, opened: boolean): void {
+    if (this.#caller === caller) this.#caller = undefined;
+    this.#connectTimer?.cancel();
+    this.#lastError = error;
+    this.#failures = opened ? 0 : this.#failures + 1;
+    const { backoffMinMs, backoffMaxMs } = this.#options;
+    // A link that worked may be replaced at once; one that never opened backs off, with jitter.
+    const ceilingMs = opened ? 0 : Math.min(backoffMaxMs, backoffMinMs * 2 ** Math.min(this.#failures - 1, 16));
+    const pauseMs = ceilingMs === 0 ? 0 : ceilingMs / 2 + this.#ports.random.int(Math.ceil(ceilingMs / 2));
+    this.#notBeforeMs = this.#ports.clock.monotonicMs() + pauseMs;
+    this.#logger.info(
+      { peer: this.#nodeId, address: this.#address(), opened, pauseMs, code: error.code, reason: error.message },
+      'link to peer ended',
+    );
+  }
+}

@@ -1,0 +1,95 @@
+import { type Bytes, isErrorCode, ServiceError } from '@remora/base';
+import { asCount, asFields, asText, invalid } from '../internal/codec/check.ts';
+import { packVersioned, unpackVersioned } from '../internal/codec/wire.ts';
+
+/**
+ * A frame is a version byte and a MessagePack array of items, each an array `[kind, id, ...]`. All that one side has
+ * to say in one turn of its loop goes into one frame. Ids are chosen by the caller's side and not reused while a link
+ * lives. Methods are named once per link: an item `method` binds a number to a name before the number is used.
+ */
+export const FRAME_FORMAT_VERSION = 1;
+
+/** From the side that calls. */
+export const ASK = {
+  /** `[0, number, name]` */
+  method: 0,
+  /** `[1, id, method number, request]` */
+  call: 1,
+  /** `[2, id]`: nobody waits for the call, or the stream is over. */
+  cancel: 2,
+  /** `[3, id, method number, request]` */
+  open: 3,
+  /** `[4, id, request]`: a further message on a stream. */
+  message: 4,
+  /** `[5, id, count]`: that many messages of the stream were consumed. */
+  credit: 5,
+} as const;
+
+/** From the side that serves. */
+export const ANSWER = {
+  /** `[0, id, reply]` */
+  reply: 0,
+  /** `[1, id, error]` */
+  error: 1,
+  /** `[2, id, message]` */
+  message: 2,
+  /** `[3, id, error or null]` */
+  end: 3,
+} as const;
+
+export type Item = readonly unknown[];
+
+export function encodeFrame(items: readonly Item[]): Buffer {
+  return packVersioned(FRAME_FORMAT_VERSION, items);
+}
+
+/** Throws `INVALID_ARGUMENT` for anything that is not a frame. */
+export function decodeFrame(frame: Bytes): readonly (readonly [kind: unknown, id: number, ...rest: unknown[]])[] {
+  const items = unpackVersioned(FRAME_FORMAT_VERSION, frame, 'frame');
+  if (!Array.isArray(items)) throw invalid('frame');
+  for (const item of items) {
+    if (!Array.isArray(item) || item.length < 2 || item.length > 4) throw invalid('frame item');
+    asCount(item[1], 'frame item id');
+  }
+  return items;
+}
+
+/** Errors travel with code, message and details; the cause stays where it happened. */
+export function encodeError(error: ServiceError): unknown[] {
+  return [error.code, error.message, error.details ?? null];
+}
+
+export function decodeError(raw: unknown): ServiceError {
+  const f = asFields(raw, 3, 'error');
+  const code = asText(f[0], 'error.code');
+  const message = asText(f[1], 'error.message');
+  // A newer peer may know codes that this one does not.
+  const known = isErrorCode(code) ? code : 'INTERNAL';
+  const details = f[2];
+  if (details === null || typeof details !== 'object') return new ServiceError(known, message);
+  return new ServiceError(known, message, { details: { ...details } });
+}
+
+/**
+ * About how many bytes `value` takes when encoded: exact for the bytes and strings that make messages large. What the
+ * limits on queues are counted in, before anything is encoded.
+ */
+export function roughSize(value: unknown): number {
+  switch (typeof value) {
+    case 'string':
+      return value.length + 3;
+    case 'object': {
+      if (value === null) return 1;
+      if (value instanceof Uint8Array) return value.length + 5;
+      let size = 3;
+      if (Array.isArray(value)) {
+        for (let i = 0; i < value.length; i++) size += roughSize(value[i]);
+      } else {
+        for (const [key, field] of Object.entries(value)) size += key.length + 1 + roughSize(field);
+      }
+      return size;
+    }
+    default:
+      return 9;
+  }
+}

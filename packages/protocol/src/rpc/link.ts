@@ -1,0 +1,23 @@
+import type { Bytes, ServiceError } from '@remora/base';
+
+/**
+ * An ordered, reliable stream of frames between two processes, as a port: gRPC in production, memory in tests and in
+ * the simulator. It may break at any moment; what was sent before may or may not have arrived.
+ */
+export interface FrameLink {
+  /** Attaches the receiver, once, before anything is delivered. `onOpen` follows when the handshake is done. */
+  start(receiver: FrameReceiver): void;
+  /** Sends one frame. False when the link's buffer is full: the frame is taken, but hold further ones until `onDrain`. */
+  send(frame: Uint8Array): boolean;
+  /** Ends the link; `onClose` is not called for it. */
+  close(reason?: ServiceError): void;
+}
+
+export interface FrameReceiver {
+  onOpen(): void;
+  /** `frame` belongs to the receiver. */
+  onFrame(frame: Bytes): void;
+  onDrain(): void;
+  /** Final; called at most once, also when the link never opened. */
+  onClose(error: ServiceError): void;
+}

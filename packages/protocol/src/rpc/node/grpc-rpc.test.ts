@@ -1,0 +1,124 @@
+import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { nodeClock, nodeRandom, type ServiceError } from '@remora/base';
+import { afterEach, expect, test } from 'vitest';
+import { createRpcRegistry } from '../registry.ts';
+import type { RpcChannel } from '../rpc.ts';
+import { countTo, echo } from '../test-methods.ts';
+import { createRpcDialer, createRpcService, type LinkIdentity } from './grpc-rpc.ts';
+
+const cleanups: (() => void)[] = [];
+afterEach(() => {
+  for (const clean of cleanups.splice(0).reverse()) clean();
+});
+
+function identity(over: Partial<LinkIdentity> = {}): LinkIdentity {
+  return { clusterId: 'c1', nodeId: 1, incarnation: 'i1', ...over };
+}
+
+async function startServer(self: LinkIdentity, port = 0): Promise<{ port: number; peers: number[]; stop: () => void }> {
+  const registry = createRpcRegistry();
+  const peers: number[] = [];
+  registry.handle(echo, (text, context, done) => {
+    peers.push(context.peer);
+    done(undefined, text);
+  });
+  registry.handleStream(countTo, (limit, context) => {
+    let next = 0;
+    const pump = (): void => {
+      while (next < limit) if (!context.send(next++)) return;
+      context.end();
+    };
+    context.onDrain(pump);
+    pump();
+    return { onMessage() {}, onClose() {} };
+  });
+  const service = createRpcService({ identity: () => self, registry, clock: nodeClock() });
+  const server = new Server();
+  server.addService(service.definition, service.implementation);
+  const bound = await new Promise<number>((resolve, reject) =>
+    server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), (error, actual) =>
+      error === null ? resolve(actual) : reject(error),
+    ),
+  );
+  const stop = (): void => {
+    service.close();
+    server.forceShutdown();
+  };
+  cleanups.push(stop);
+  return { port: bound, peers, stop };
+}
+
+function startDialer(port: number, self: LinkIdentity) {
+  const dialer = createRpcDialer({
+    localNodeId: self.nodeId,
+    identity: () => self,
+    registry: createRpcRegistry(),
+    resolveAddress: () => `127.0.0.1:${port}`,
+    clock: nodeClock(),
+    random: nodeRandom(),
+    options: { backoffMinMs: 10, backoffMaxMs: 50 },
+  });
+  cleanups.push(() => dialer.close());
+  return dialer;
+}
+
+function ask(channel: RpcChannel, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    channel.call(echo, text, { timeoutMs: 5_000 }, (error, reply) =>
+      error === undefined ? resolve(reply ?? '') : reject(error),
+    );
+  });
+}
+
+async function codeOf(promise: Promise<unknown>): Promise<string> {
+  return promise.then(
+    () => 'ok',
+    (error: ServiceError) => error.code,
+  );
+}
+
+test('calls and streams work over gRPC, and the handler knows its peer', async () => {
+  const server = await startServer(identity({ nodeId: 2 }));
+  const dialer = startDialer(server.port, identity());
+  const texts = Array.from({ length: 500 }, (_, i) => `t${i}`);
+  expect(await Promise.all(texts.map((text) => ask(dialer.channel(2), text)))).toEqual(texts);
+  expect(new Set(server.peers)).toEqual(new Set([1]));
+  const got: number[] = [];
+  await new Promise<void>((resolve) => {
+    dialer.channel(2).openStream(
+      countTo,
+      20_000,
+      (n) => got.push(n),
+      () => resolve(),
+    );
+  });
+  expect(got.length).toBe(20_000);
+  expect(got.every((n, i) => n === i)).toBe(true);
+});
+
+test('another cluster is refused as WRONG_CLUSTER', async () => {
+  const server = await startServer(identity({ nodeId: 2, clusterId: 'c2' }));
+  expect(await codeOf(ask(startDialer(server.port, identity()).channel(2), 'x'))).toBe('WRONG_CLUSTER');
+});
+
+test('an address that belongs to another node now gets no calls', async () => {
+  const server = await startServer(identity({ nodeId: 5 }));
+  expect(await codeOf(ask(startDialer(server.port, identity()).channel(2), 'x'))).toBe('NODE_CONFLICT');
+  expect(server.peers).toEqual([]);
+});
+
+test('a node that has not joined may ask for nothing but joining', async () => {
+  const server = await startServer(identity({ nodeId: 2 }));
+  const joining = startDialer(server.port, identity({ nodeId: 0, clusterId: '' }));
+  expect(await codeOf(ask(joining.channelTo(`127.0.0.1:${server.port}`), 'x'))).toBe('UNIMPLEMENTED');
+});
+
+test('nobody listening is UNAVAILABLE, and a server that comes up later is found', async () => {
+  const first = await startServer(identity({ nodeId: 2 }));
+  const channel = startDialer(first.port, identity()).channel(2);
+  expect(await ask(channel, 'a')).toBe('a');
+  first.stop();
+  await expect.poll(() => codeOf(ask(channel, 'b')), { timeout: 5_000 }).toBe('UNAVAILABLE');
+  await startServer(identity({ nodeId: 2 }), first.port);
+  await expect.poll(() => codeOf(ask(channel, 'c')), { timeout: 5_000 }).toBe('ok');
+});

@@ -1,0 +1,109 @@
+import type { Clock } from '@remora/base';
+import { encodeFrame, type Item } from './frame.ts';
+import type { FrameLink } from './link.ts';
+
+/** A frame is closed when it holds about this much, and the next one begun. */
+const FRAME_BYTES_SOFT = 1 << 20;
+
+interface Queued {
+  readonly item: Item;
+  readonly size: number;
+  readonly sender: Sender | undefined;
+}
+
+/** Whoever wants to know when its item leaves. */
+export interface Sender {
+  /** Runs just before the frame with the item is handed to the link; false drops the item. */
+  sending(): boolean;
+}
+
+/**
+ * Gathers what one side of a link has to say during a loop turn and sends it as few frames.
+ *
+ * O1. Items leave in the order in which they were put.
+ * O2. Until the link is open, and while it is full, items stay here unencoded; `bytes` tells how much, and whoever
+ *     puts them bounds it.
+ */
+export class Outbox {
+  readonly #link: FrameLink;
+  readonly #clock: Clock;
+  readonly #onWritable: () => void;
+  #queue: Queued[] = [];
+  #bytes = 0;
+  #state: 'closed' | 'writable' | 'full' = 'closed';
+  #scheduled = false;
+
+  /** `onWritable` is called when everything has been sent after a time in which the link was full. */
+  constructor(link: FrameLink, clock: Clock, onWritable: () => void) {
+    this.#link = link;
+    this.#clock = clock;
+    this.#onWritable = onWritable;
+  }
+
+  /** About how many bytes wait. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get full(): boolean {
+    return this.#state === 'full';
+  }
+
+  put(item: Item, size: number, sender?: Sender): void {
+    this.#queue.push({ item, size, sender });
+    this.#bytes += size;
+    this.#schedule();
+  }
+
+  open(): void {
+    this.#state = 'writable';
+    this.#schedule();
+  }
+
+  drained(): void {
+    if (this.#state !== 'full') return;
+    this.#state = 'writable';
+    this.#flush();
+    if (this.#writable()) this.#onWritable();
+  }
+
+  /** Drops what waits; nothing is sent any more. */
+  close(): void {
+    this.#state = 'closed';
+    this.#queue = [];
+    this.#bytes = 0;
+  }
+
+  #writable(): boolean {
+    return this.#state === 'writable';
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#state !== 'writable' || this.#queue.length === 0) return;
+    this.#scheduled = true;
+    this.#clock.setImmediate(() => {
+      this.#scheduled = false;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    const queue = this.#queue;
+    let at = 0;
+    while (at < queue.length && this.#writable()) {
+      const items: Item[] = [];
+      let size = 0;
+      for (; at < queue.length && size < FRAME_BYTES_SOFT; at++) {
+        const next = queue[at];
+        if (next === undefined) break;
+        this.#bytes -= next.size;
+        if (next.sender !== undefined && !next.sender.sending()) continue;
+        size += next.size;
+        items.push(next.item);
+      }
+      if (items.length > 0 && !this.#link.send(encodeFrame(items)) && this.#writable()) this.#state = 'full';
+    }
+    // A link may close itself inside send; close() has then replaced the queue already.
+    if (queue === this.#queue) this.#queue = at === queue.length ? [] : queue.slice(at);
+  }
+}

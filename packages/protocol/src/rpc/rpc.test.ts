@@ -1,0 +1,391 @@
+import { type Bytes, ManualClock, ServiceError } from '@remora/base';
+import { describe, expect, test } from 'vitest';
+import { LinkCaller } from './caller.ts';
+import { encodeFrame } from './frame.ts';
+import type { FrameLink } from './link.ts';
+import { createLocalChannel } from './local-channel.ts';
+import { createMemoryLink } from './memory-link.ts';
+import { createRpcRegistry } from './registry.ts';
+import type { RpcChannel, StreamContext } from './rpc.ts';
+import { DEFAULT_SERVER_LIMITS, type ServerLimits, serveLink } from './server.ts';
+import { countTo, echo, silent } from './test-methods.ts';
+
+interface Outcome {
+  error: string | undefined;
+  reply: string | undefined;
+  calls: number;
+}
+
+function setUp(options: { callsMax?: number; serverLimits?: Partial<ServerLimits>; serve?: boolean } = {}) {
+  const clock = new ManualClock();
+  const registry = createRpcRegistry();
+  const canceled: string[] = [];
+  registry.handle(echo, (text, _context, done) => {
+    if (text === 'fail') throw new ServiceError('LOCK_BUSY', 'taken', { details: { holder: 'x', term: 7 } });
+    done(undefined, text);
+  });
+  registry.handle(silent, (text, context) => context.onCancel(() => canceled.push(text)));
+  const pair = createMemoryLink(clock);
+  const frames: number[] = [];
+  const counted = countFrames(pair.client, frames);
+  const caller = new LinkCaller({
+    link: counted,
+    clock,
+    limits: { callsMax: options.callsMax ?? 100, queueBytesMax: 1 << 20 },
+  });
+  if (options.serve !== false) {
+    serveLink({
+      link: pair.server,
+      registry,
+      clock,
+      peer: 3,
+      limits: { ...DEFAULT_SERVER_LIMITS, ...options.serverLimits },
+    });
+  }
+  return { clock, registry, pair, caller, canceled, frames };
+}
+
+function countFrames(link: FrameLink, frames: number[]): FrameLink {
+  return {
+    start: (receiver) => link.start(receiver),
+    send(frame) {
+      frames.push(frame.length);
+      return link.send(frame);
+    },
+    close: (reason) => link.close(reason),
+  };
+}
+
+function callEcho(channel: RpcChannel, text: string, method = echo, timeoutMs = 1_000): Outcome {
+  const outcome: Outcome = { error: undefined, reply: undefined, calls: 0 };
+  channel.call(method, text, { timeoutMs }, (error, reply) => {
+    outcome.error = error?.code;
+    outcome.reply = reply;
+    outcome.calls++;
+  });
+  return outcome;
+}
+
+describe('calls over a link', () => {
+  test('all calls of one turn travel in one frame, and each gets its own answer', () => {
+    const { clock, caller, frames } = setUp();
+    clock.advance(1);
+    const outcomes = ['a', 'b', 'c'].map((text) => callEcho(caller, text));
+    clock.advance(1);
+    expect(frames.length).toBe(1);
+    expect(outcomes.map((o) => o.reply)).toEqual(['a', 'b', 'c']);
+    expect(caller.outstanding).toBe(0);
+  });
+
+  test('an error travels with code, message and details', () => {
+    const { clock, caller } = setUp();
+    let seen: ServiceError | undefined;
+    caller.call(echo, 'fail', { timeoutMs: 100 }, (error) => {
+      seen = error;
+    });
+    clock.advance(1);
+    expect(seen).toMatchObject({ code: 'LOCK_BUSY', message: 'taken', details: { holder: 'x', term: 7 } });
+  });
+
+  test('a method that is not registered is UNIMPLEMENTED', () => {
+    const { clock, caller } = setUp();
+    const outcome = callEcho(caller, 'x', { ...echo, name: 'test.unknown' });
+    clock.advance(1);
+    expect(outcome.error).toBe('UNIMPLEMENTED');
+  });
+
+  test('a request that does not decode is INVALID_ARGUMENT and leaves the link alone', () => {
+    const { clock, caller } = setUp();
+    const bad = callEcho(caller, 'x', { ...echo, encodeRequest: () => 42 });
+    const good = callEcho(caller, 'y');
+    clock.advance(1);
+    expect([bad.error, good.reply]).toEqual(['INVALID_ARGUMENT', 'y']);
+  });
+
+  test('a call that was sent and never answered times out as UNKNOWN_OUTCOME and is cancelled at the server', () => {
+    const { clock, caller, canceled } = setUp();
+    const outcome = callEcho(caller, 'q', silent, 500);
+    clock.advance(490);
+    expect(outcome.calls).toBe(0);
+    clock.advance(70);
+    expect(outcome).toEqual({ error: 'UNKNOWN_OUTCOME', reply: undefined, calls: 1 });
+    clock.advance(1);
+    expect(canceled).toEqual(['q']);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  test('a broken link answers what was sent with UNKNOWN_OUTCOME and what was not with UNAVAILABLE', () => {
+    const { clock, pair, caller } = setUp();
+    const sent = callEcho(caller, 'sent', silent);
+    clock.advance(1);
+    const unsent = callEcho(caller, 'unsent', silent);
+    pair.sever();
+    expect([sent.error, unsent.error]).toEqual(['UNKNOWN_OUTCOME', 'UNAVAILABLE']);
+    expect(callEcho(caller, 'late').error).toBe('UNAVAILABLE');
+    clock.advance(2_000);
+    expect([sent.calls, unsent.calls]).toEqual([1, 1]);
+  });
+
+  test('handlers hear when the link breaks', () => {
+    const { clock, pair, caller, canceled } = setUp();
+    callEcho(caller, 'q', silent);
+    clock.advance(1);
+    pair.sever();
+    expect(canceled).toEqual(['q']);
+  });
+
+  test('a call cancelled in its own turn never leaves', () => {
+    const { clock, caller, frames } = setUp();
+    clock.advance(1);
+    callEcho(caller, 'first');
+    clock.advance(1);
+    frames.length = 0;
+    let called = false;
+    caller
+      .call(echo, 'x', { timeoutMs: 100 }, () => {
+        called = true;
+      })
+      .cancel();
+    clock.advance(200);
+    expect(called).toBe(false);
+    expect(frames.length).toBe(0);
+  });
+
+  test('calls beyond the limit are refused at the caller', () => {
+    const { clock, caller } = setUp({ callsMax: 2 });
+    callEcho(caller, 'a', silent);
+    callEcho(caller, 'b', silent);
+    expect(callEcho(caller, 'c', silent).error).toBe('RESOURCE_EXHAUSTED');
+    clock.advance(2_000);
+    expect(caller.outstanding).toBe(0);
+  });
+
+  test('calls beyond the limit of the server are refused there', () => {
+    const { clock, caller } = setUp({ serverLimits: { callsMax: 2 } });
+    const outcomes = ['a', 'b', 'c'].map((text) => callEcho(caller, text, silent));
+    clock.advance(1);
+    expect(outcomes.map((o) => o.error)).toEqual([undefined, undefined, 'RESOURCE_EXHAUSTED']);
+  });
+
+  test('bytes that wait for a link that does not open are bounded', () => {
+    const { caller } = setUp({ serve: false });
+    const large = 'x'.repeat(700_000);
+    const outcomes = [1, 2, 3].map(() => callEcho(caller, large));
+    expect(outcomes.map((o) => o.error)).toEqual([undefined, undefined, 'RESOURCE_EXHAUSTED']);
+  });
+
+  test('an answer above the limit becomes RESOURCE_EXHAUSTED', () => {
+    const { clock, caller } = setUp({ serverLimits: { replyBytesMax: 100 } });
+    const outcome = callEcho(caller, 'x'.repeat(200));
+    clock.advance(1);
+    expect(outcome.error).toBe('RESOURCE_EXHAUSTED');
+  });
+
+  test('garbage from the peer ends the link, not the process', () => {
+    const clock = new ManualClock();
+    const pair = createMemoryLink(clock);
+    const caller = new LinkCaller({ link: pair.client, clock });
+    const outcome = callEcho(caller, 'x');
+    let closed = false;
+    pair.server.start({
+      onOpen() {},
+      onFrame() {},
+      onDrain() {},
+      onClose: () => {
+        closed = true;
+      },
+    });
+    clock.advance(1);
+    pair.server.send(Buffer.from([9, 9, 9]));
+    clock.advance(1);
+    expect([outcome.error, closed]).toEqual(['UNKNOWN_OUTCOME', true]);
+  });
+
+  const badFrames: { name: string; frame: Bytes }[] = [
+    { name: 'another version', frame: Buffer.from([2, 0x90]) },
+    { name: 'no array', frame: Buffer.from([1, 0x05]) },
+    { name: 'cut short', frame: Buffer.from([1, 0x92, 0x93]) },
+    { name: 'an unknown kind', frame: encodeFrame([[77, 1, 1]]) },
+    { name: 'a method number that was never bound', frame: encodeFrame([[1, 1, 5, 'x']]) },
+    { name: 'an id that is no number', frame: encodeFrame([[1, 'x', 5, 'x']]) },
+    {
+      name: 'an id used twice',
+      frame: encodeFrame([
+        [0, 1, silent.name],
+        [1, 1, 1, 'x'],
+        [1, 1, 1, 'x'],
+      ]),
+    },
+  ];
+  test.each(badFrames)('the server ends a link that sends $name', ({ frame }) => {
+    const { clock, pair } = setUp();
+    let ended: string | undefined;
+    pair.client.start({
+      onOpen() {},
+      onFrame() {},
+      onDrain() {},
+      onClose: (error) => {
+        ended = error.code;
+      },
+    });
+    pair.client.send(frame);
+    clock.advance(1);
+    expect(ended).toBe('INVALID_ARGUMENT');
+  });
+});
+
+describe('streams over a link', () => {
+  function served(clock: ManualClock) {
+    const registry = createRpcRegistry();
+    const closed: number[] = [];
+    const contexts: StreamContext<number>[] = [];
+    registry.handleStream(countTo, (first, context) => {
+      let limit = first;
+      contexts.push(context);
+      let next = 0;
+      const pump = (): void => {
+        while (next < limit) if (!context.send(next++)) return;
+        if (next >= limit) context.end();
+      };
+      context.onDrain(pump);
+      pump();
+      return {
+        onMessage: (more) => {
+          limit += more;
+          pump();
+        },
+        onClose: () => closed.push(next),
+      };
+    });
+    const pair = createMemoryLink(clock);
+    const caller = new LinkCaller({ link: pair.client, clock });
+    serveLink({ link: pair.server, registry, clock, peer: 1 });
+    return { caller, pair, closed, contexts };
+  }
+
+  test('delivers every message once and in order under back-pressure', () => {
+    const clock = new ManualClock();
+    const { caller } = served(clock);
+    const got: number[] = [];
+    let ended: unknown = 'open';
+    caller.openStream(
+      countTo,
+      5_000,
+      (n) => got.push(n),
+      (error) => {
+        ended = error;
+      },
+    );
+    clock.advance(10);
+    expect(got.length).toBe(5_000);
+    expect(got.every((n, i) => n === i)).toBe(true);
+    expect(ended).toBeUndefined();
+  });
+
+  test('stops at the window while the peer consumes nothing, and goes on afterwards', () => {
+    const clock = new ManualClock();
+    const { caller, pair, closed } = served(clock);
+    const got: number[] = [];
+    const handle = caller.openStream(
+      countTo,
+      100_000,
+      (n) => {
+        if (got.push(n) === 100) pair.stall(true);
+      },
+      () => {},
+    );
+    clock.advance(1);
+    const before = got.length;
+    clock.advance(1_000);
+    expect(got.length).toBe(before);
+    handle.cancel();
+    pair.stall(false);
+    clock.advance(1);
+    expect(closed.length).toBe(1);
+    expect((closed[0] ?? 0) - before).toBeLessThanOrEqual(600);
+  });
+
+  test('a handler that ignores back-pressure loses its stream with RESOURCE_EXHAUSTED', () => {
+    const clock = new ManualClock();
+    const registry = createRpcRegistry();
+    let heard = 0;
+    registry.handleStream(countTo, (limit, context) => {
+      for (let i = 0; i < limit; i++) context.send(i);
+      return {
+        onMessage() {},
+        onClose: () => {
+          heard++;
+        },
+      };
+    });
+    const pair = createMemoryLink(clock);
+    const caller = new LinkCaller({ link: pair.client, clock });
+    serveLink({ link: pair.server, registry, clock, peer: 1 });
+    let code: string | undefined;
+    caller.openStream(
+      countTo,
+      10_000,
+      () => {},
+      (error) => {
+        code = error?.code;
+      },
+    );
+    clock.advance(1);
+    expect(code).toBe('RESOURCE_EXHAUSTED');
+    expect(heard).toBeLessThanOrEqual(1);
+  });
+
+  test('a broken link ends both sides', () => {
+    const clock = new ManualClock();
+    const { caller, pair, closed } = served(clock);
+    let code: string | undefined;
+    caller.openStream(
+      countTo,
+      1_000_000,
+      (n) => {
+        if (n === 100) pair.sever();
+      },
+      (error) => {
+        code = error?.code;
+      },
+    );
+    clock.advance(1);
+    expect([code, closed.length]).toEqual(['UNAVAILABLE', 1]);
+  });
+});
+
+describe('the local channel', () => {
+  function local() {
+    const clock = new ManualClock();
+    const registry = createRpcRegistry();
+    const canceled: string[] = [];
+    registry.handle(echo, (text, _context, done) => done(undefined, text));
+    registry.handle(silent, (text, context) => context.onCancel(() => canceled.push(text)));
+    return { clock, canceled, channel: createLocalChannel({ registry, clock }) };
+  }
+
+  test('answers on the spot', () => {
+    expect(callEcho(local().channel, 'x')).toEqual({ error: undefined, reply: 'x', calls: 1 });
+  });
+
+  test('times out with UNKNOWN_OUTCOME, tells the handler, and leaves no timer', () => {
+    const { clock, channel, canceled } = local();
+    const outcome = callEcho(channel, 'q', silent, 300);
+    clock.advance(400);
+    expect(outcome).toEqual({ error: 'UNKNOWN_OUTCOME', reply: undefined, calls: 1 });
+    expect(canceled).toEqual(['q']);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  test('a cancelled call is never answered', () => {
+    const { clock, channel, canceled } = local();
+    let called = false;
+    channel
+      .call(silent, 'q', { timeoutMs: 100 }, () => {
+        called = true;
+      })
+      .cancel();
+    clock.advance(500);
+    expect([called, canceled]).toEqual([false, ['q']]);
+  });
+});

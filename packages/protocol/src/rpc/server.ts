@@ -1,0 +1,274 @@
+import { type Bytes, type Clock, InvariantError, ServiceError, toServiceError } from '@remora/base';
+import { asCount, asText } from '../internal/codec/check.ts';
+import { ANSWER, ASK, decodeFrame, encodeError, roughSize } from './frame.ts';
+import type { FrameLink } from './link.ts';
+import { Outbox } from './outbox.ts';
+import type { Registered, RpcDispatcher } from './registry.ts';
+import { ServedStream } from './served-stream.ts';
+
+export interface ServerLimits {
+  /** Calls and streams of one link that are open at once; one more is refused with RESOURCE_EXHAUSTED. */
+  readonly callsMax: number;
+  /** Bytes of answers that wait to be sent; beyond it calls are refused, at twice as much the link is closed. */
+  readonly queueBytesMax: number;
+  /** A larger answer is replaced by a RESOURCE_EXHAUSTED error. */
+  readonly replyBytesMax: number;
+}
+
+export const DEFAULT_SERVER_LIMITS: ServerLimits = {
+  callsMax: 16_384,
+  queueBytesMax: 64 << 20,
+  replyBytesMax: 48 << 20,
+};
+
+/** Names that a peer may bind on one link. */
+const METHODS_MAX = 256;
+
+export interface ServeOptions {
+  readonly link: FrameLink;
+  readonly registry: RpcDispatcher;
+  readonly clock: Clock;
+  /** The node at the other end; 0 when it is not a member. */
+  readonly peer: number;
+  readonly limits?: ServerLimits;
+  /** Restricts what this peer may call, by method name. */
+  readonly allows?: (method: string) => boolean;
+  readonly onClose?: (reason: ServiceError) => void;
+}
+
+export interface ServedLink {
+  /** Calls and streams open at the moment. */
+  readonly outstanding: number;
+  close(reason: ServiceError): void;
+}
+
+/** Answers the calls that come in over `link` from `registry`, until the link ends. */
+export function serveLink(options: ServeOptions): ServedLink {
+  return new LinkServer(options);
+}
+
+class LinkServer implements ServedLink {
+  readonly #options: ServeOptions;
+  readonly #limits: ServerLimits;
+  readonly #outbox: Outbox;
+  readonly #calls = new Map<number, ServedCall>();
+  readonly #streams = new Map<number, ServedStream>();
+  readonly #methods = new Map<number, Registered | string>();
+  #closed = false;
+
+  constructor(options: ServeOptions) {
+    this.#options = options;
+    this.#limits = options.limits ?? DEFAULT_SERVER_LIMITS;
+    this.#outbox = new Outbox(options.link, options.clock, () => this.#drainStreams());
+    options.link.start({
+      onOpen: () => this.#outbox.open(),
+      onFrame: (frame) => this.#onFrame(frame),
+      onDrain: () => this.#outbox.drained(),
+      onClose: (error) => this.#end(error),
+    });
+  }
+
+  get outstanding(): number {
+    return this.#calls.size + this.#streams.size;
+  }
+
+  close(reason: ServiceError): void {
+    if (this.#closed) return;
+    this.#options.link.close(reason);
+    this.#end(reason);
+  }
+
+  #onFrame(frame: Bytes): void {
+    if (this.#closed) return;
+    try {
+      for (const [kind, id, a, b] of decodeFrame(frame)) {
+        if (this.#closed) return;
+        this.#onItem(kind, id, a, b);
+      }
+    } catch (error) {
+      // Handlers' errors are caught where they are called: what arrives here is a malformed frame.
+      if (!(error instanceof ServiceError)) throw error;
+      this.close(error);
+    }
+  }
+
+  #onItem(kind: unknown, id: number, a: unknown, b: unknown): void {
+    switch (kind) {
+      case ASK.call:
+        this.#onCall(id, a, b);
+        return;
+      case ASK.cancel:
+        this.#onCancel(id);
+        return;
+      case ASK.message:
+        this.#streams.get(id)?.receive(a);
+        return;
+      case ASK.credit:
+        this.#streams.get(id)?.credit(asCount(a, 'credit'));
+        return;
+      case ASK.open:
+        this.#onOpen(id, a, b);
+        return;
+      case ASK.method:
+        this.#onMethod(id, asText(a, 'method name'));
+        return;
+      default:
+        throw new ServiceError('INVALID_ARGUMENT', 'unknown kind of frame item');
+    }
+  }
+
+  #onMethod(number: number, name: string): void {
+    if (this.#methods.size >= METHODS_MAX) throw new ServiceError('RESOURCE_EXHAUSTED', 'too many method names');
+    const allowed = this.#options.allows?.(name) ?? true;
+    this.#methods.set(number, (allowed ? this.#options.registry.lookup(name) : undefined) ?? name);
+  }
+
+  /** The method to serve, or the reason why not. */
+  #admit(id: number, rawNumber: unknown): Registered | ServiceError {
+    if (this.#calls.has(id) || this.#streams.has(id)) {
+      throw new ServiceError('INVALID_ARGUMENT', 'a call id is used twice');
+    }
+    if (this.outstanding >= this.#limits.callsMax) {
+      return new ServiceError('RESOURCE_EXHAUSTED', `${this.#limits.callsMax} calls of this connection are under way`);
+    }
+    if (this.#outbox.bytes > this.#limits.queueBytesMax) {
+      return new ServiceError('RESOURCE_EXHAUSTED', 'the connection does not take its answers');
+    }
+    const entry = this.#methods.get(asCount(rawNumber, 'method number'));
+    if (entry === undefined) throw new ServiceError('INVALID_ARGUMENT', 'a method number was never bound');
+    return typeof entry === 'string' ? new ServiceError('UNIMPLEMENTED', `${entry} is not served here`) : entry;
+  }
+
+  #onCall(id: number, rawNumber: unknown, rawRequest: unknown): void {
+    const entry = this.#admit(id, rawNumber);
+    if (entry instanceof ServiceError) {
+      this.#putError(id, entry);
+      return;
+    }
+    if (entry.kind !== 'call') {
+      this.#putError(id, wrongKind(entry.method.name));
+      return;
+    }
+    const call = new ServedCall(this.#options.peer);
+    this.#calls.set(id, call);
+    const done = (error: ServiceError | undefined, reply: unknown): void => {
+      if (call.over) return;
+      call.over = true;
+      this.#calls.delete(id);
+      if (error !== undefined) this.#putError(id, error);
+      else this.#putReply(id, entry.method.encodeReply(reply));
+    };
+    try {
+      entry.handler(entry.method.decodeRequest(rawRequest), call, done);
+    } catch (error) {
+      if (error instanceof InvariantError) throw error;
+      done(toServiceError(error), undefined);
+    }
+  }
+
+  #onOpen(id: number, rawNumber: unknown, rawRequest: unknown): void {
+    const entry = this.#admit(id, rawNumber);
+    if (entry instanceof ServiceError) {
+      this.#putEnd(id, entry);
+      return;
+    }
+    if (entry.kind !== 'stream') {
+      this.#putEnd(id, wrongKind(entry.method.name));
+      return;
+    }
+    const { method, handler } = entry;
+    const stream = new ServedStream(method, {
+      peer: this.#options.peer,
+      roomFor: () => !this.#outbox.full && this.#outbox.bytes <= this.#limits.queueBytesMax,
+      put: (raw) => this.#put([ANSWER.message, id, raw], roughSize(raw)),
+      end: (error) => {
+        if (this.#streams.delete(id)) this.#putEnd(id, error);
+      },
+    });
+    this.#streams.set(id, stream);
+    stream.open(handler, rawRequest);
+  }
+
+  #onCancel(id: number): void {
+    const call = this.#calls.get(id);
+    if (call !== undefined) {
+      this.#calls.delete(id);
+      call.cancel();
+      return;
+    }
+    const stream = this.#streams.get(id);
+    if (stream === undefined) return;
+    this.#streams.delete(id);
+    stream.close();
+  }
+
+  #putReply(id: number, raw: unknown): void {
+    const size = roughSize(raw);
+    if (size > this.#limits.replyBytesMax) {
+      this.#putError(id, new ServiceError('RESOURCE_EXHAUSTED', 'the answer is too large: ask for less at once'));
+      return;
+    }
+    this.#put([ANSWER.reply, id, raw], size);
+  }
+
+  #putError(id: number, error: ServiceError): void {
+    const raw = encodeError(error);
+    this.#put([ANSWER.error, id, raw], roughSize(raw));
+  }
+
+  #putEnd(id: number, error: ServiceError | undefined): void {
+    const raw = error === undefined ? null : encodeError(error);
+    this.#put([ANSWER.end, id, raw], roughSize(raw));
+  }
+
+  /** Answers are never dropped: a peer that asks without reading loses its link. */
+  #put(item: readonly unknown[], size: number): void {
+    if (this.#closed) return;
+    this.#outbox.put(item, size);
+    if (this.#outbox.bytes > 2 * this.#limits.queueBytesMax + this.#limits.replyBytesMax) {
+      this.close(new ServiceError('RESOURCE_EXHAUSTED', 'the connection does not take its answers'));
+    }
+  }
+
+  #drainStreams(): void {
+    for (const stream of [...this.#streams.values()]) stream.drain();
+  }
+
+  #end(reason: ServiceError): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#outbox.close();
+    const calls = [...this.#calls.values()];
+    const streams = [...this.#streams.values()];
+    this.#calls.clear();
+    this.#streams.clear();
+    for (const call of calls) call.cancel();
+    for (const stream of streams) stream.close();
+    this.#options.onClose?.(reason);
+  }
+}
+
+class ServedCall {
+  readonly peer: number;
+  over = false;
+  #hooks: (() => void)[] | undefined;
+
+  constructor(peer: number) {
+    this.peer = peer;
+  }
+
+  onCancel(fn: () => void): void {
+    if (this.over) return;
+    this.#hooks ??= [];
+    this.#hooks.push(fn);
+  }
+
+  cancel(): void {
+    this.over = true;
+    for (const hook of this.#hooks ?? []) hook();
+  }
+}
+
+function wrongKind(name: string): ServiceError {
+  return new ServiceError('INVALID_ARGUMENT', `${name} is called the wrong way (call or stream)`);
+}

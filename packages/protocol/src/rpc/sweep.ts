@@ -1,0 +1,28 @@
+import type { Clock } from '@remora/base';
+
+/** How late a time-out may be noticed. */
+const SWEEP_INTERVAL_MS = 50;
+
+/**
+ * One coarse timer for any number of deadlines: while armed it calls `sweep` with the monotonic time at an interval,
+ * until `sweep` returns false (nothing is left to watch). A timer per call would cost more than the call.
+ */
+export class Sweep {
+  readonly #clock: Clock;
+  readonly #sweep: (nowMs: number) => boolean;
+  #armed = false;
+
+  constructor(clock: Clock, sweep: (nowMs: number) => boolean) {
+    this.#clock = clock;
+    this.#sweep = sweep;
+  }
+
+  arm(): void {
+    if (this.#armed) return;
+    this.#armed = true;
+    this.#clock.setTimer(SWEEP_INTERVAL_MS, () => {
+      this.#armed = false;
+      if (this.#sweep(this.#clock.monotonicMs())) this.arm();
+    });
+  }
+}
