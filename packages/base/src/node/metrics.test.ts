@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { createMetrics } from './metrics.ts';
+
+test('what was counted is rendered in the text format of Prometheus', async () => {
+  const metrics = createMetrics();
+  const requests = metrics.counter({ name: 'remora_requests_total', help: 'Requests.', labels: ['method'] });
+  requests.labels('get').inc();
+  requests.labels('get').inc(2);
+  metrics.gauge({ name: 'remora_open', help: 'Open.' }).set(7);
+  const latency = metrics.histogram({ name: 'remora_latency_seconds', help: 'Latency.', buckets: [0.1, 1] });
+  latency.observe(0.5);
+  const text = await metrics.render();
+  expect(text).toContain('# TYPE remora_requests_total counter');
+  expect(text).toContain('remora_requests_total{method="get"} 3');
+  expect(text).toContain('remora_open 7');
+  expect(text).toContain('remora_latency_seconds_bucket{le="0.1"} 0');
+  expect(text).toContain('remora_latency_seconds_bucket{le="1"} 1');
+});
+
+test('asking twice for a metric gives the same one, and refuses another shape (M1)', async () => {
+  const metrics = createMetrics();
+  metrics.counter({ name: 'a_total', help: 'A.' }).inc();
+  metrics.counter({ name: 'a_total', help: 'A.' }).inc();
+  expect(await metrics.render()).toContain('a_total 2');
+  expect(() => metrics.gauge({ name: 'a_total', help: 'A.' })).toThrow('M1');
+});
+
+test('gauges can be set just before rendering, and registries do not mix', async () => {
+  const metrics = createMetrics();
+  const gauge = metrics.gauge({ name: 'depth', help: 'Depth.' });
+  let depth = 1;
+  metrics.onRender(() => gauge.set(depth));
+  expect(await metrics.render()).toContain('depth 1');
+  depth = 2;
+  expect(await metrics.render()).toContain('depth 2');
+  expect(await createMetrics().render()).not.toContain('depth');
+});
+
+test('the process reports itself only when asked to', async () => {
+  expect(await createMetrics({ process: true }).render()).toContain('process_cpu_seconds_total');
+  expect(await createMetrics().render()).not.toContain('process_cpu_seconds_total');
+});

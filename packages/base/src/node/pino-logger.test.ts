@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { createPinoLogger, type LogLevel } from './pino-logger.ts';
+
+function capture(options: { level: LogLevel; pretty?: boolean; fields?: Record<string, unknown> }) {
+  const lines: string[] = [];
+  const logger = createPinoLogger({ ...options, destination: { write: (line) => lines.push(line) } });
+  return { logger, lines };
+}
+
+test('a record is one JSON object with time, level, message and fields', () => {
+  const { logger, lines } = capture({ level: 'info', fields: { node: 'n1' } });
+  logger.child({ range: 7 }).warn({ lag: 3 }, 'follower lags');
+  expect(lines).toHaveLength(1);
+  const record = JSON.parse(lines[0] ?? '');
+  expect(record).toMatchObject({ level: 'warn', node: 'n1', range: 7, lag: 3, msg: 'follower lags' });
+  expect(record.time).toMatch(/^\d{4}-\d\d-\d\dT/);
+});
+
+test('records below the level are dropped', () => {
+  const { logger, lines } = capture({ level: 'warn' });
+  logger.debug({}, 'a');
+  logger.info({}, 'b');
+  logger.error({}, 'c');
+  expect(lines.map((line) => JSON.parse(line).msg)).toEqual(['c']);
+});
+
+test('an error is written with its stack and its cause', () => {
+  const { logger, lines } = capture({ level: 'info' });
+  logger.error({ error: new Error('outer', { cause: new Error('inner') }) }, 'failed');
+  const { error } = JSON.parse(lines[0] ?? '');
+  expect(error.message).toContain('outer');
+  expect(error.stack).toContain('inner');
+});
+
+test('the readable form is one line with the fields behind the message', () => {
+  const { logger, lines } = capture({ level: 'info', pretty: true });
+  logger.info({ node: 'n1', text: 'two words' }, 'started');
+  expect(lines[0]).toMatch(/^\d\d:\d\d:\d\d\.\d{3} INFO {2}started {2}node=n1 text="two words"\n$/);
+});
