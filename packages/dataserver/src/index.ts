@@ -1,1 +1,4 @@
-export {};
+export { Checkpointer, type CheckpointOptions, type CheckpointParticipant } from './checkpointer.ts';
+export type { RangeOptions } from './range/range-replica.ts';
+export { RESIDENT_SPANS } from './state/keys.ts';
+export { Store, type StoreDeps } from './store.ts';

@@ -15,9 +15,14 @@ export interface RequestOptions {
   readonly timeoutMs: number;
   /**
    * Given by clients that retry by themselves (the SDK), so that a retry through another gateway is applied once.
-   * Both or none; made up by the backend otherwise.
+   * Made up by the backend otherwise.
    */
   readonly requestId?: string;
+  /**
+   * Range time after which the command is refused, fixed by a client that retries by itself when it made the request
+   * id, from `Backend.rangeTimeMs`; the same in each of its attempts.
+   */
+  readonly deadlineMs?: number;
   /** For a blocking lock acquire: how long to wait in the queue, in ms; 0 waits as long as the session lives. */
   readonly waitMs?: number;
 }
@@ -62,4 +67,6 @@ export interface Backend {
   /** Cluster membership and routes, as last heard from the master. */
   view(): ClusterView;
   readonly nodeId: number;
+  /** The time of the ranges as far as known, in ms; undefined before the first answer of a range. */
+  rangeTimeMs(): number | undefined;
 }

@@ -1,1 +1,2 @@
-export {};
+export { type AgentDeps, NodeAgent } from './agent.ts';
+export { Master, type MasterDeps, type MasterOptions } from './master.ts';

@@ -1,0 +1,48 @@
+import { binaryString } from '@remora/base';
+import { type LockId, type LockNotice, type LockResult, lockSpan, type Owner } from '@remora/lock';
+
+type Answer = (result: LockResult) => void;
+
+/**
+ * The open calls of those who wait in lock queues at this leader. The queue itself is replicated state: these are
+ * only the lines on which to answer, and losing them loses nothing but promptness (traps 21).
+ */
+export class LockWaits {
+  readonly #open = new Map<string, Set<Answer>>();
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Returns a function that takes the call back. */
+  add(lock: LockId, owner: Owner, answer: Answer): () => void {
+    const name = nameOf(lock, owner);
+    const set = this.#open.get(name);
+    if (set === undefined) this.#open.set(name, new Set([answer]));
+    else set.add(answer);
+    return () => {
+      const current = this.#open.get(name);
+      current?.delete(answer);
+      if (current?.size === 0) this.#open.delete(name);
+    };
+  }
+
+  notify(notice: LockNotice): void {
+    if (this.#open.size === 0) return;
+    const name = nameOf(notice.lock, notice.owner);
+    const set = this.#open.get(name);
+    if (set === undefined) return;
+    this.#open.delete(name);
+    for (const answer of set) answer(notice.result);
+  }
+
+  /** Takes all open calls out, so that they can be answered otherwise. */
+  clear(): void {
+    this.#open.clear();
+  }
+}
+
+function nameOf(lock: LockId, owner: Owner): string {
+  const { lease, incarnation } = owner.session;
+  return `${lease}/${incarnation}/${owner.token}/${binaryString(lockSpan(lock).start)}`;
+}

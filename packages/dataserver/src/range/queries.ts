@@ -1,0 +1,199 @@
+import { type Clock, type Engine, ServiceError, toServiceError } from '@remora/base';
+import { type LockId, type LockResult, type Owner, ownerStatus, queryLocks } from '@remora/lock';
+import type { LeaseInfo, Query, QueryResult, RangeOp, RangeStatus, Txn } from '@remora/protocol';
+import { KvChanges } from '../state/kv-changes.ts';
+import { NOTHING_PREFETCHED, type Prefetched, prefetchRange, prefetchTxn } from '../state/kv-read.ts';
+import type { LeaseKeeper } from './lease-keeper.ts';
+import type { LockWaits } from './lock-waits.ts';
+import type { OnCancel, RangeReplica } from './range-replica.ts';
+
+type QueryDone = (error: ServiceError | undefined, result: QueryResult | undefined) => void;
+type AwaitDone = (error: ServiceError | undefined, result: LockResult | undefined) => void;
+
+export interface QueryDeps {
+  readonly engine: Engine;
+  readonly clock: Clock;
+  readonly keeper: LeaseKeeper;
+  readonly waits: LockWaits;
+  readonly nodeId: number;
+}
+
+/**
+ * What is answered without a log entry.
+ *
+ * Q1. Unless it says `serializable`, a query waits for a ReadIndex round begun after its arrival, and is then
+ *     evaluated in one synchronous step, or over a view taken in that step.
+ */
+export class Queries {
+  readonly #replica: RangeReplica;
+  readonly #deps: QueryDeps;
+  /** Open lock waits, to be ended when leadership is lost. */
+  readonly #awaiting = new Set<AwaitDone>();
+
+  constructor(replica: RangeReplica, deps: QueryDeps) {
+    this.#replica = replica;
+    this.#deps = deps;
+  }
+
+  execute(query: Query, onCancel: OnCancel, done: QueryDone): void {
+    if (query.type === 'status' || ((query.type === 'range' || query.type === 'readTxn') && query.serializable)) {
+      return this.#evaluate(query, 0, onCancel, done);
+    }
+    if (!this.#replica.leading) return done(this.#replica.notLeader(), undefined);
+    const receivedMs = this.#deps.clock.monotonicMs();
+    this.#replica.group.readIndex((refused) => {
+      if (refused === undefined) this.#evaluate(query, receivedMs, onCancel, done);
+      else if (refused === 'queueFull')
+        done(new ServiceError('RESOURCE_EXHAUSTED', 'too many reads are waiting; try again later'), undefined);
+      else done(this.#replica.notLeader(), undefined);
+    });
+  }
+
+  #evaluate(query: Query, receivedMs: number, onCancel: OnCancel, done: QueryDone): void {
+    try {
+      this.#answer(query, receivedMs, onCancel, done);
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      done(error, undefined);
+    }
+  }
+
+  #answer(query: Query, receivedMs: number, onCancel: OnCancel, done: QueryDone): void {
+    const { state } = this.#replica;
+    switch (query.type) {
+      case 'range':
+        return this.#range(query.op, done);
+      case 'readTxn':
+        return this.#readTxn(query.txn, done);
+      case 'leaseKeepAlive': {
+        const lease = this.#deps.keeper.renew(query.id, query.incarnation, receivedMs);
+        return done(undefined, {
+          type: 'leaseKeepAlive',
+          id: lease.id,
+          incarnation: lease.incarnation,
+          ttlMs: lease.ttlMs,
+        });
+      }
+      case 'leaseTimeToLive':
+        return done(undefined, { type: 'leaseTimeToLive', lease: this.#leaseInfo(query.id, query.keys) });
+      case 'leases':
+        return done(undefined, { type: 'leases', ids: [...state.leases.all()].map((lease) => lease.id) });
+      case 'lock':
+        return done(undefined, { type: 'lock', result: queryLocks(this.#lockReader(), query.query) });
+      case 'lockAwait':
+        return this.lockAwait(query.lock, query.owner, onCancel, (error, result) =>
+          result === undefined ? done(error, undefined) : done(undefined, { type: 'lockAwait', result }),
+        );
+      case 'status':
+        return done(undefined, { type: 'status', status: this.#status() });
+    }
+  }
+
+  #range(op: RangeOp, done: QueryDone): void {
+    const changes = this.#reader();
+    const cold = prefetchRange(this.#deps.engine, op, this.#replica.state);
+    this.#withPrefetched(cold, (prefetched) => changes.range(op, prefetched), done);
+  }
+
+  #readTxn(txn: Txn, done: QueryDone): void {
+    const changes = this.#reader();
+    const cold = prefetchTxn(this.#deps.engine, txn, this.#replica.state);
+    this.#withPrefetched(cold, (prefetched) => changes.txn(txn, prefetched), done);
+  }
+
+  /** The bounds are those of the moment of the call, as is what gets fetched. */
+  #reader(): KvChanges {
+    const { revision, compactRevision } = this.#replica.state;
+    return new KvChanges(this.#deps.engine, {
+      revision,
+      bounds: { revision, compactRevision },
+      leaseKnown: () => false,
+    });
+  }
+
+  #withPrefetched(
+    cold: Promise<Prefetched> | undefined,
+    evaluate: (prefetched: Prefetched) => QueryResult,
+    done: QueryDone,
+  ): void {
+    if (cold === undefined) return done(undefined, evaluate(NOTHING_PREFETCHED));
+    cold
+      .then((prefetched) => evaluate(prefetched))
+      .then(
+        (result) => done(undefined, result),
+        (error: unknown) => done(toServiceError(error), undefined),
+      );
+  }
+
+  /** Answers when the owner is no longer waiting: at once if it is not in the queue, otherwise by the queue's news. */
+  lockAwait(lock: LockId, owner: Owner, onCancel: OnCancel, done: AwaitDone): void {
+    const status = ownerStatus(this.#lockReader(), lock, owner);
+    if (status.type !== 'queued') return done(undefined, status);
+    this.#awaiting.add(done);
+    const remove = this.#deps.waits.add(lock, owner, (result) => {
+      if (this.#awaiting.delete(done)) done(undefined, result);
+    });
+    onCancel(() => {
+      this.#awaiting.delete(done);
+      remove();
+    });
+  }
+
+  /** Leadership is lost: those who wait must ask the next leader; their places in the queue are kept by the log. */
+  abandon(error: ServiceError): void {
+    const waiting = [...this.#awaiting];
+    this.#awaiting.clear();
+    for (const done of waiting) done(error, undefined);
+  }
+
+  #lockReader() {
+    const { engine } = this.#deps;
+    return {
+      timeMs: this.#replica.state.rangeTimeMs,
+      get: (key: Uint8Array) => engine.get(key),
+      scan: (start: Uint8Array, end: Uint8Array, limit: number) => engine.scanResident({ start, end, limit }),
+    };
+  }
+
+  #leaseInfo(id: bigint, withKeys: boolean): LeaseInfo {
+    const lease = this.#replica.state.leases.get(id);
+    if (lease === undefined) return { id, incarnation: 0, grantedTtlMs: 0, remainingMs: -1, keys: [], attributes: {} };
+    return {
+      id,
+      incarnation: lease.incarnation,
+      grantedTtlMs: lease.ttlMs,
+      remainingMs: this.#deps.keeper.remainingMs(id) ?? lease.ttlMs,
+      keys: withKeys ? this.#replica.state.leases.attachedKeys(id) : [],
+      attributes: lease.attributes,
+    };
+  }
+
+  #status(): RangeStatus {
+    const { state, group, hub } = this.#replica;
+    const raft = group.status();
+    const matches = new Map(raft.progress.map((p) => [p.replica, p]));
+    return {
+      rangeId: state.rangeId,
+      leaderNode: this.#replica.leading ? this.#deps.nodeId : this.#replica.leaderNode(),
+      term: raft.term,
+      commit: raft.commit,
+      applied: raft.applied,
+      revision: state.revision,
+      compactRevision: state.compactRevision,
+      bytes: state.bytes,
+      keys: state.keys,
+      leases: state.leases.size,
+      watches: hub.size,
+      replicas: state.descriptor.replicas.map((r) => {
+        const own = r.replicaId === raft.replicaId;
+        const progress = matches.get(r.replicaId);
+        return {
+          replicaId: r.replicaId,
+          nodeId: r.nodeId,
+          match: own ? raft.lastIndex : (progress?.match ?? 0),
+          state: own ? raft.role : (progress?.state ?? 'unknown'),
+        };
+      }),
+    };
+  }
+}

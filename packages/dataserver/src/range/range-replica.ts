@@ -1,0 +1,334 @@
+import { assert, type Clock, type Engine, type Logger, ServiceError } from '@remora/base';
+import {
+  COMMAND_DEADLINE_MAX_MS,
+  type Command,
+  type CommandResult,
+  decodeEntry,
+  type QueryResult,
+  type RangeDescriptor,
+  type RangeInfo,
+  type RangeReply,
+  type RangeRequest,
+} from '@remora/protocol';
+import type {
+  ConfState,
+  Entry,
+  Group,
+  Role,
+  SnapshotMeta,
+  SnapshotReceiver,
+  StateMachine,
+  StateMachineSnapshot,
+} from '@remora/raft';
+import { wholeRangeSpans } from '../state/keys.ts';
+import { errorOf, type Outcome } from '../state/outcome-codec.ts';
+import { RangeState } from '../state/range-state.ts';
+import { WatchHub, type WatchSink, type WatchStream } from '../watch/watch-hub.ts';
+import { AutoCompactor } from './auto-compactor.ts';
+import { HistoryCollector } from './history-collector.ts';
+import { LeaseKeeper } from './lease-keeper.ts';
+import { LockWaits } from './lock-waits.ts';
+import { commandBytes, Proposals } from './proposals.ts';
+import { Queries } from './queries.ts';
+import { RangeClock } from './range-clock.ts';
+import { receiveSnapshot, replaceRows, takeSnapshot } from './snapshot.ts';
+
+export interface RangeOptions {
+  /** Memory for recent events, from which watches are served. */
+  readonly watchRingBytesMax: number;
+  /** How long old versions stay readable before they are compacted; 0: until compacted by hand. */
+  readonly compactionRetentionMs: number;
+  /** Memory for remembered outcomes; beyond it new commands are refused until deadlines pass. */
+  readonly outcomeBytesMax: number;
+}
+
+export interface RangeDeps {
+  readonly engine: Engine;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly nodeId: number;
+  readonly options: RangeOptions;
+  /** Makes everything applied so far durable in the engine. */
+  readonly checkpoint: () => Promise<void>;
+}
+
+export type RangeDone = (error: ServiceError | undefined, reply: RangeReply | undefined) => void;
+export type OnCancel = (fn: () => void) => void;
+
+/** Range time is carried on by an entry at least this often, so that it falls back little when the leader changes. */
+const TIME_CARRY_MS = 30_000;
+
+/**
+ * One local replica of a range: the state machine that its Raft group drives, and the service that requests reach.
+ *
+ * R1. A command is proposed only here, after epoch, deadline and leadership were checked; apply checks them again.
+ * R2. A reply is sent only after apply of the entry that carries its request.
+ * R3. Reads are answered from a state that holds everything committed when they arrived (ReadIndex).
+ */
+export class RangeReplica implements StateMachine {
+  readonly #deps: RangeDeps;
+  readonly state: RangeState;
+  readonly hub: WatchHub;
+  readonly #proposals: Proposals;
+  readonly #queries: Queries;
+  readonly #keeper: LeaseKeeper;
+  readonly #waits = new LockWaits();
+  readonly #collector: HistoryCollector;
+  readonly #compactor: AutoCompactor;
+  readonly #time: RangeClock;
+  readonly #streams = new Set<WatchStream>();
+  #group: Group | undefined;
+  #leaderTerm = 0;
+  #leaderReplica = 0;
+  #serving = false;
+
+  constructor(deps: RangeDeps, descriptor: RangeDescriptor, conf: ConfState) {
+    this.#deps = deps;
+    const { engine, clock, logger } = deps;
+    this.state = new RangeState(engine, {
+      descriptor,
+      conf,
+      effects: {
+        onEvents: (revision, events) => this.hub.publish(revision, events),
+        onNotice: (notice) => this.#waits.notify(notice),
+        onLeaseGranted: (lease) => this.#keeper.granted(lease),
+        onLeaseEnded: (id) => this.#keeper.ended(id),
+      },
+    });
+    this.state.load();
+    this.hub = new WatchHub(engine, this.state, { ringBytesMax: deps.options.watchRingBytesMax, logger });
+    this.#time = new RangeClock(clock);
+    this.#proposals = new Proposals(clock, () => ({
+      rangeTimeMs: this.#time.nowMs(),
+      wallMs: clock.wallMs(),
+      epoch: this.state.descriptor.epoch,
+    }));
+    this.#keeper = new LeaseKeeper(clock, this.state.leases, (command, done) => this.#expire(command, done));
+    this.#collector = new HistoryCollector(engine, clock, logger);
+    this.#collector.collect(this.state.compactRevision);
+    this.#compactor = new AutoCompactor(deps.options.compactionRetentionMs);
+    this.#queries = new Queries(this, { engine, clock, keeper: this.#keeper, waits: this.#waits, nodeId: deps.nodeId });
+  }
+
+  get rangeId(): number {
+    return this.state.rangeId;
+  }
+
+  /** The group that drives this replica; set once, before anything else is called. */
+  attach(group: Group): void {
+    this.#group = group;
+    this.#proposals.attach(group);
+  }
+
+  get group(): Group {
+    assert(this.#group !== undefined, 'a replica is attached to its group before it serves');
+    return this.#group;
+  }
+
+  get leading(): boolean {
+    return this.#leaderTerm !== 0;
+  }
+
+  // -------------------------------------------------------------------------------------------- state machine
+
+  apply(entries: readonly Entry[], conf: ConfState): void | Promise<void> {
+    this.state.conf = conf;
+    return this.#applyFrom(entries, 0);
+  }
+
+  #applyFrom(entries: readonly Entry[], first: number): void | Promise<void> {
+    for (let i = first; i < entries.length; i++) {
+      const entry = entries[i];
+      if (entry === undefined) break;
+      const waiting = this.#applyEntry(entry);
+      if (waiting !== undefined)
+        return waiting.then(() => this.#applied(entry)).then(() => this.#applyFrom(entries, i + 1));
+      this.#applied(entry);
+    }
+  }
+
+  #applyEntry(entry: Entry): void | Promise<void> {
+    const position = { index: entry.index, term: entry.term };
+    const mine = this.#proposals.take(position);
+    if (entry.type === 'conf' || entry.data.length === 0) return this.state.skip(position);
+    const batch = mine?.batch ?? decodeEntry(entry.data);
+    return this.state.applyBatch(position, batch, (i, outcome) => mine?.done[i]?.(undefined, outcome));
+  }
+
+  #applied(entry: Entry): void {
+    this.hub.flush();
+    if (this.state.compactRevision > 0) this.#collector.collect(this.state.compactRevision);
+    if (this.#leaderTerm !== 0 && entry.term === this.#leaderTerm && !this.#serving) this.#startServing();
+  }
+
+  roleChanged(change: { readonly role: Role; readonly term: number; readonly leader: number }): void {
+    this.#leaderReplica = change.leader;
+    const term = change.role === 'leader' ? change.term : 0;
+    if (term === this.#leaderTerm) return;
+    if (this.#leaderTerm !== 0) this.#stopServing();
+    this.#leaderTerm = term;
+    if (term !== 0) this.#time.reset(this.state.rangeTimeMs);
+  }
+
+  /** An entry of the own term is applied: the state is current, and time may run. */
+  #startServing(): void {
+    this.#serving = true;
+    this.#time.rebase(this.state.rangeTimeMs);
+    this.#keeper.start(this.#leaderTerm);
+    this.#compactor.reset();
+    this.#deps.logger.info(
+      { range: this.rangeId, term: this.#leaderTerm, revision: this.state.revision },
+      'leads the range',
+    );
+  }
+
+  #stopServing(): void {
+    this.#serving = false;
+    this.#leaderTerm = 0;
+    this.#keeper.stop();
+    this.#waits.clear();
+    this.#proposals.abandon();
+    this.#queries.abandon(this.notLeader());
+    for (const stream of this.#streams) stream.endAll(this.notLeader());
+    this.#deps.logger.info({ range: this.rangeId }, 'no longer leads the range');
+  }
+
+  snapshot(): StateMachineSnapshot {
+    this.state.stage();
+    const { applied, conf } = this.state;
+    return takeSnapshot(this.#deps.engine, { ...applied, conf }, wholeRangeSpans(this.rangeId));
+  }
+
+  install(meta: SnapshotMeta): SnapshotReceiver {
+    return receiveSnapshot(async (rows) => {
+      const { engine, logger } = this.#deps;
+      await replaceRows(engine, wholeRangeSpans(this.rangeId), rows);
+      assert(this.state.load(), 'a snapshot carries the state of its range');
+      assert(this.state.applied.index === meta.index, 'a snapshot stands for the position that it names');
+      this.hub.reset();
+      await this.#deps.checkpoint();
+      logger.info({ range: this.rangeId, index: meta.index, rows: rows.length }, 'installed a snapshot');
+    });
+  }
+
+  /** Called for every replica as a checkpoint begins. */
+  stage(): void {
+    this.state.stage();
+  }
+
+  /** Called about every second: what a leader does by the clock. */
+  housekeep(): void {
+    if (!this.#serving) return;
+    if (this.#time.nowMs() - this.state.rangeTimeMs > TIME_CARRY_MS) this.#propose({ type: 'noop' });
+    const compactTo = this.#compactor.tick(this.#deps.clock.monotonicMs(), this.state);
+    if (compactTo !== undefined) this.#propose({ type: 'compact', revision: compactTo });
+  }
+
+  close(): void {
+    if (this.#leaderTerm !== 0) this.#stopServing();
+    this.#collector.stop();
+    for (const stream of this.#streams) stream.close();
+  }
+
+  // -------------------------------------------------------------------------------------------- requests
+
+  execute(request: RangeRequest, onCancel: OnCancel, done: RangeDone): void {
+    if (request.epoch.version !== this.state.descriptor.epoch.version) {
+      const details = { rangeId: this.rangeId };
+      return done(new ServiceError('STALE_EPOCH', 'the range has been split or merged since', { details }), undefined);
+    }
+    if (request.body.kind === 'query') {
+      this.#queries.execute(request.body.query, onCancel, (error, result) =>
+        error === undefined && result !== undefined ? done(undefined, this.reply(result)) : done(error, undefined),
+      );
+      return;
+    }
+    this.#command(request, request.body.command, done);
+  }
+
+  #command(request: RangeRequest, command: Command, done: RangeDone): void {
+    const refused = this.#refuse(request);
+    if (refused !== undefined) return done(refused, undefined);
+    const item = { requestId: request.requestId, deadlineMs: request.deadlineMs, command };
+    this.#proposals.add(item, commandBytes(command), (error, outcome) => {
+      if (outcome === undefined) return done(error, undefined);
+      if (outcome.ok) done(undefined, this.reply(outcome.result, outcome.revision));
+      else done(errorOf(outcome), undefined);
+    });
+  }
+
+  /** R1. What is refused here was not proposed: nothing changed. */
+  #refuse(request: RangeRequest): ServiceError | undefined {
+    if (this.#leaderTerm === 0) return this.notLeader();
+    const aheadMs = request.deadlineMs - this.#time.nowMs();
+    if (aheadMs < 0)
+      return new ServiceError(
+        'DEADLINE_EXCEEDED',
+        'the request reached the range after its deadline',
+        this.#timeDetails(),
+      );
+    if (aheadMs > COMMAND_DEADLINE_MAX_MS) {
+      return new ServiceError(
+        'UNAVAILABLE',
+        'the deadline is too far ahead of the time of the range',
+        this.#timeDetails(),
+      );
+    }
+    if (this.state.outcomes.bytes > this.#deps.options.outcomeBytesMax) {
+      return new ServiceError(
+        'RESOURCE_EXHAUSTED',
+        'the range remembers too many outcomes; use shorter deadlines or try again later',
+      );
+    }
+    return undefined;
+  }
+
+  #timeDetails() {
+    return { details: { rangeTimeMs: this.#time.nowMs() } };
+  }
+
+  reply(result: CommandResult | QueryResult, revision = this.state.revision): RangeReply {
+    return { revision, raftTerm: this.group.term, rangeTimeMs: this.#time.nowMs(), result };
+  }
+
+  info(): RangeInfo {
+    return {
+      rangeId: this.rangeId,
+      leaderNode: this.leaderNode(),
+      rangeTimeMs: this.leading ? this.#time.nowMs() : this.state.rangeTimeMs,
+      revision: this.state.revision,
+      term: this.#group?.term ?? 0,
+    };
+  }
+
+  openWatchStream(sink: WatchSink): WatchStream {
+    const stream = this.hub.openStream(sink);
+    this.#streams.add(stream);
+    return stream;
+  }
+
+  closeWatchStream(stream: WatchStream): void {
+    stream.close();
+    this.#streams.delete(stream);
+  }
+
+  leaderNode(): number {
+    return this.state.descriptor.replicas.find((r) => r.replicaId === this.#leaderReplica)?.nodeId ?? 0;
+  }
+
+  notLeader(): ServiceError {
+    return new ServiceError('NOT_LEADER', 'this replica does not lead the range', {
+      details: { rangeId: this.rangeId, leaderNode: this.leading ? 0 : this.leaderNode() },
+    });
+  }
+
+  // -------------------------------------------------------------------------------------------- internal commands
+
+  #propose(command: Command, done?: (outcome: Outcome | undefined) => void): void {
+    this.#proposals.add({ requestId: '', deadlineMs: 0, command }, 64, (_error, outcome) => done?.(outcome));
+  }
+
+  #expire(command: Extract<Command, { type: 'leaseExpire' }>, done: (ended: boolean) => void): void {
+    this.#propose(command, (outcome) => done(outcome?.ok === true));
+  }
+}

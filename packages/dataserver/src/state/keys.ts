@@ -1,0 +1,203 @@
+import { type Bytes, EMPTY_BYTES, prefixEnd, type Span } from '@remora/base';
+import { KV_SPACE, LEASE_SPACE, LOCK_SPACE } from '@remora/protocol';
+
+/**
+ * Where everything lies in a data server's engine. All ranges share one ordered space, so a split moves no data.
+ *
+ *   00 range(8) kind(1) …        range-local: applied position, descriptor, remembered outcomes   (resident)
+ *   01 lease(8)                  a lease                                                          (resident)
+ *   01 lease(8) kind(1) …        what belongs to it: `k` a plain key, `l` a lock                  (resident)
+ *   02 …                         the lock layer                                                   (resident)
+ *   03 key                       the current record of a plain key
+ *   04 escaped key, revision(8)  older records of a plain key, and its deletions, until compaction
+ */
+export const LOCAL_SPACE = 0x00;
+const HISTORY_SPACE = 0x04;
+
+const LOCAL_STATE = 0x73; // 's'
+const LOCAL_OUTCOMES = 0x6f; // 'o'
+const ATTACHED_KEY = 0x6b; // 'k'
+const ATTACHED_LOCK = 0x6c; // 'l'
+
+/** Kept in memory by the engine, so that apply reads them without touching the disk. */
+export const RESIDENT_SPANS: readonly Span[] = [{ start: Buffer.from([LOCAL_SPACE]), end: Buffer.from([KV_SPACE]) }];
+
+function writeUint64(out: Buffer, value: number, offset: number): void {
+  out.writeUInt32BE(Math.floor(value / 0x1_0000_0000), offset);
+  out.writeUInt32BE(value >>> 0, offset + 4);
+}
+
+export function readUint64(bytes: Buffer, offset: number): number {
+  return bytes.readUInt32BE(offset) * 0x1_0000_0000 + bytes.readUInt32BE(offset + 4);
+}
+
+// ---------------------------------------------------------------------------------------------- range-local
+
+function localKey(rangeId: number, kind: number, suffixBytes: number): Buffer {
+  const key = Buffer.allocUnsafe(10 + suffixBytes);
+  key[0] = LOCAL_SPACE;
+  writeUint64(key, rangeId, 1);
+  key[9] = kind;
+  return key;
+}
+
+export function stateKey(rangeId: number): Buffer {
+  return localKey(rangeId, LOCAL_STATE, 0);
+}
+
+/** One page of remembered outcomes; pages are numbered in the order in which they were written. */
+export function outcomePageKey(rangeId: number, page: number): Buffer {
+  const key = localKey(rangeId, LOCAL_OUTCOMES, 8);
+  writeUint64(key, page, 10);
+  return key;
+}
+
+export function outcomePagesSpan(rangeId: number): Span {
+  const start = localKey(rangeId, LOCAL_OUTCOMES, 0);
+  return { start, end: prefixEnd(start) };
+}
+
+export function localSpan(rangeId: number): Span {
+  const start = localKey(rangeId, 0, 0).subarray(0, 9);
+  return { start, end: prefixEnd(start) };
+}
+
+/** The range that a range-local key belongs to. */
+export function rangeIdOfLocalKey(key: Bytes): number {
+  return readUint64(Buffer.from(key), 1);
+}
+
+/** All ranges' state rows, for recovery. */
+export function allLocalSpan(): Span {
+  return { start: Buffer.from([LOCAL_SPACE]), end: Buffer.from([LOCAL_SPACE + 1]) };
+}
+
+export function isStateKey(key: Bytes): boolean {
+  return key.length === 10 && key[9] === LOCAL_STATE;
+}
+
+// ---------------------------------------------------------------------------------------------- leases
+
+function leasePrefix(id: bigint, suffixBytes: number): Buffer {
+  const key = Buffer.allocUnsafe(9 + suffixBytes);
+  key[0] = LEASE_SPACE;
+  key.writeBigInt64BE(id, 1);
+  return key;
+}
+
+export function leaseKey(id: bigint): Buffer {
+  return leasePrefix(id, 0);
+}
+
+export function leaseIdOfKey(key: Bytes): bigint {
+  return Buffer.from(key).readBigInt64BE(1);
+}
+
+/** True for the lease's own record, false for a row of what belongs to it. */
+export function isLeaseRecordKey(key: Bytes): boolean {
+  return key.length === 9;
+}
+
+export function attachedKey(id: bigint, key: Bytes): Buffer {
+  const row = leasePrefix(id, 1 + key.length);
+  row[9] = ATTACHED_KEY;
+  row.set(key, 10);
+  return row;
+}
+
+export function attachedLock(id: bigint, lockPrefix: Bytes): Buffer {
+  const row = leasePrefix(id, 1 + lockPrefix.length);
+  row[9] = ATTACHED_LOCK;
+  row.set(lockPrefix, 10);
+  return row;
+}
+
+export function attachedKeysSpan(id: bigint): Span {
+  const start = attachedKey(id, EMPTY_BYTES);
+  return { start, end: prefixEnd(start) };
+}
+
+export function attachedLocksSpan(id: bigint): Span {
+  const start = attachedLock(id, EMPTY_BYTES);
+  return { start, end: prefixEnd(start) };
+}
+
+/** The key or lock prefix that an attachment row names. */
+export function attachedTarget(row: Bytes): Buffer {
+  return Buffer.from(row.subarray(10));
+}
+
+export function leaseSpaceSpan(): Span {
+  return { start: Buffer.from([LEASE_SPACE]), end: Buffer.from([LOCK_SPACE]) };
+}
+
+// ---------------------------------------------------------------------------------------------- plain keys
+
+export function currentKey(key: Bytes): Buffer {
+  const out = Buffer.allocUnsafe(1 + key.length);
+  out[0] = KV_SPACE;
+  out.set(key, 1);
+  return out;
+}
+
+export function userKeyOfCurrent(row: Bytes): Bytes {
+  return row.subarray(1);
+}
+
+/** Records of the plain keys in `[key, end)`; `end` absent: just `key`, empty: to the last one. */
+export function currentSpan(range: { readonly key: Bytes; readonly end?: Bytes }): Span {
+  const start = currentKey(range.key);
+  if (range.end === undefined) return { start, end: Buffer.concat([start, Buffer.from([0])]) };
+  return { start, end: range.end.length === 0 ? Buffer.from([KV_SPACE + 1]) : currentKey(range.end) };
+}
+
+/** 00 becomes 00 FF and the key ends with 00 01, so that keys keep their order and none is a prefix of another. */
+function historyPrefix(key: Bytes, suffixBytes: number): Buffer {
+  let zeros = 0;
+  for (const byte of key) if (byte === 0) zeros++;
+  const out = Buffer.allocUnsafe(1 + key.length + zeros + 2 + suffixBytes);
+  out[0] = HISTORY_SPACE;
+  let at = 1;
+  for (const byte of key) {
+    out[at++] = byte;
+    if (byte === 0) out[at++] = 0xff;
+  }
+  out[at++] = 0;
+  out[at] = 1;
+  return out;
+}
+
+export function historyKey(key: Bytes, revision: number): Buffer {
+  const out = historyPrefix(key, 8);
+  writeUint64(out, revision, out.length - 8);
+  return out;
+}
+
+export function historySpan(range: { readonly key: Bytes; readonly end?: Bytes }): Span {
+  const start = historyPrefix(range.key, 0);
+  if (range.end === undefined) return { start, end: prefixEnd(start) };
+  // Every escaped key at or above `end` begins at or above its own prefix without revision.
+  return { start, end: range.end.length === 0 ? Buffer.from([HISTORY_SPACE + 1]) : historyPrefix(range.end, 0) };
+}
+
+export function parseHistoryKey(row: Bytes): { readonly key: Buffer; readonly revision: number } {
+  const bytes = Buffer.from(row.buffer, row.byteOffset, row.byteLength);
+  const key = Buffer.allocUnsafe(bytes.length);
+  let length = 0;
+  let at = 1;
+  for (; at < bytes.length - 10; at++) {
+    const byte = bytes[at] ?? 0;
+    key[length++] = byte;
+    if (byte === 0) at++; // skip the FF
+  }
+  return { key: Buffer.from(key.subarray(0, length)), revision: readUint64(bytes, bytes.length - 8) };
+}
+
+export function allHistorySpan(): Span {
+  return { start: Buffer.from([HISTORY_SPACE]), end: Buffer.from([HISTORY_SPACE + 1]) };
+}
+
+/** Every span of the engine that holds data of a range over all key spaces (the only shape until ranges split). */
+export function wholeRangeSpans(rangeId: number): readonly Span[] {
+  return [localSpan(rangeId), { start: Buffer.from([LEASE_SPACE]), end: Buffer.from([HISTORY_SPACE + 1]) }];
+}

@@ -1,0 +1,201 @@
+import { type Bytes, binaryString, compareBytes, type Engine, ServiceError, spanContains } from '@remora/base';
+import type {
+  Compare,
+  DeleteOp,
+  DeleteResult,
+  KeyRange,
+  KeyValue,
+  KvEvent,
+  KvOp,
+  KvResult,
+  PutOp,
+  PutResult,
+  RangeOp,
+  RangeResult,
+  Txn,
+} from '@remora/protocol';
+import { attachedKey, currentKey, currentSpan, historyKey } from './keys.ts';
+import {
+  checkReadRevision,
+  compareHolds,
+  getCurrent,
+  type Prefetched,
+  type RevisionBounds,
+  shapeRange,
+} from './kv-read.ts';
+import { DELETION, encodeVersion, toKeyValue, type Version } from './record.ts';
+
+/** Whether a lease is known: keys may belong to it. */
+export type LeaseKnown = (id: bigint) => boolean;
+
+/**
+ * The changes of one command, gathered while it is evaluated, then written at once or not at all.
+ *
+ * C1. An operation that fails (unknown lease, compacted revision) throws before anything was written.
+ * C2. All changes of a command carry one revision; each key changes at most once in it, so that (key, revision)
+ *     names a version. Two puts, or a put and a delete, of one key are refused (etcd's rule).
+ */
+export class KvChanges {
+  readonly #engine: Engine;
+  readonly #revision: number;
+  readonly #leaseKnown: LeaseKnown;
+  readonly #bounds: RevisionBounds;
+  /** By key as a binary string; `undefined` next version: deleted. */
+  readonly #pending = new Map<
+    string,
+    { readonly key: Bytes; readonly before: Version | undefined; readonly after: Version | undefined }
+  >();
+
+  constructor(
+    engine: Engine,
+    options: { readonly revision: number; readonly bounds: RevisionBounds; readonly leaseKnown: LeaseKnown },
+  ) {
+    this.#engine = engine;
+    this.#revision = options.revision;
+    this.#bounds = options.bounds;
+    this.#leaseKnown = options.leaseKnown;
+  }
+
+  get any(): boolean {
+    return this.#pending.size > 0;
+  }
+
+  get(key: Bytes): Version | undefined {
+    const pending = this.#pending.size === 0 ? undefined : this.#pending.get(binaryString(key));
+    return pending === undefined ? getCurrent(this.#engine, key) : pending.after;
+  }
+
+  evaluate(op: KvOp, prefetched: Prefetched): KvResult {
+    switch (op.type) {
+      case 'put':
+        return this.put(op);
+      case 'delete':
+        return this.delete(op, prefetched);
+      case 'range':
+        return this.range(op, prefetched);
+      case 'txn':
+        return this.txn(op.txn, prefetched);
+    }
+  }
+
+  txn(txn: Txn, prefetched: Prefetched): KvResult {
+    const succeeded = txn.compare.every((compare) => this.#compare(compare, prefetched));
+    const results = (succeeded ? txn.success : txn.failure).map((op) => this.evaluate(op, prefetched));
+    return { type: 'txn', succeeded, results };
+  }
+
+  put(op: PutOp): PutResult {
+    const before = this.get(op.key);
+    if ((op.ignoreValue || op.ignoreLease) && before === undefined) {
+      throw new ServiceError('INVALID_ARGUMENT', 'ignore_value and ignore_lease need a key that exists', {
+        details: { etcd: 'keyNotFound' },
+      });
+    }
+    const lease = op.ignoreLease && before !== undefined ? before.lease : op.lease;
+    if (lease !== 0n && !this.#leaseKnown(lease))
+      throw new ServiceError('LEASE_NOT_FOUND', `lease ${lease} does not exist or has expired`);
+    this.#change(op.key, before, {
+      createRevision: before?.createRevision ?? this.#revision,
+      modRevision: this.#revision,
+      version: (before?.version ?? 0) + 1,
+      lease,
+      value: op.ignoreValue && before !== undefined ? before.value : op.value,
+    });
+    return { type: 'put', prev: op.prevKv && before !== undefined ? toKeyValue(op.key, before) : undefined };
+  }
+
+  delete(op: DeleteOp, prefetched: Prefetched): DeleteResult {
+    const prev: KeyValue[] = [];
+    const found = this.#current(op, prefetched);
+    for (const kv of found) {
+      this.#change(kv.key, kv, undefined);
+      if (op.prevKv) prev.push(kv);
+    }
+    return { type: 'delete', deleted: found.length, prev };
+  }
+
+  /** Deletes one key, if it is there and still belongs to `lease`. */
+  deleteOwned(key: Bytes, lease: bigint): void {
+    const before = this.get(key);
+    if (before !== undefined && before.lease === lease) this.#change(key, before, undefined);
+  }
+
+  range(op: RangeOp, prefetched: Prefetched): RangeResult {
+    checkReadRevision(op.revision, this.#bounds);
+    if (op.revision > 0 && op.revision !== this.#bounds.revision) return shapeRange(op, prefetched.get(op) ?? []);
+    return shapeRange(op, this.#current(op, prefetched));
+  }
+
+  #compare(compare: Compare, prefetched: Prefetched): boolean {
+    if (compare.end === undefined) return compareHolds(compare, this.get(compare.key));
+    const kvs = this.#current(compare, prefetched);
+    // etcd: a range compare over nothing compares one absent key, except by value.
+    if (kvs.length === 0) return compareHolds(compare, undefined);
+    return kvs.every((kv) => compareHolds(compare, kv));
+  }
+
+  /** What a range holds now, this command's own changes included. */
+  #current(range: KeyRange, prefetched: Prefetched): readonly KeyValue[] {
+    if (range.end === undefined) {
+      const version = this.get(range.key);
+      return version === undefined ? [] : [toKeyValue(range.key, version)];
+    }
+    const fetched = prefetched.get(range) ?? [];
+    return this.#pending.size === 0 ? fetched : this.#overlay(range, fetched);
+  }
+
+  #overlay(range: KeyRange, fetched: readonly KeyValue[]): readonly KeyValue[] {
+    const span = currentSpan(range);
+    const merged = fetched.filter((kv) => !this.#pending.has(binaryString(kv.key)));
+    for (const { key, after } of this.#pending.values()) {
+      if (after !== undefined && spanContains(span, currentKey(key))) merged.push(toKeyValue(key, after));
+    }
+    return merged.sort((a, b) => compareBytes(a.key, b.key));
+  }
+
+  #change(key: Bytes, before: Version | undefined, after: Version | undefined): void {
+    const name = binaryString(key);
+    if (this.#pending.has(name)) throw new ServiceError('DUPLICATE_KEY', 'a transaction may change a key only once');
+    this.#pending.set(name, { key, before, after });
+  }
+
+  /** Writes everything; events come in the order of the changes. */
+  commit(onEvent: (event: KvEvent) => void): { readonly keys: number; readonly bytes: number } {
+    let keys = 0;
+    let bytes = 0;
+    for (const { key, before, after } of this.#pending.values()) {
+      this.#write(key, before, after);
+      keys += (after === undefined ? 0 : 1) - (before === undefined ? 0 : 1);
+      bytes +=
+        (after === undefined ? 0 : key.length + after.value.length) -
+        (before === undefined ? 0 : key.length + before.value.length);
+      onEvent(this.#event(key, before, after));
+    }
+    return { keys, bytes };
+  }
+
+  #write(key: Bytes, before: Version | undefined, after: Version | undefined): void {
+    if (before !== undefined) {
+      this.#engine.put(historyKey(key, before.modRevision), encodeVersion(before));
+      if (before.lease !== 0n && before.lease !== after?.lease) this.#engine.delete(attachedKey(before.lease, key));
+    }
+    if (after === undefined) {
+      this.#engine.delete(currentKey(key));
+      this.#engine.put(historyKey(key, this.#revision), DELETION);
+      return;
+    }
+    this.#engine.put(currentKey(key), encodeVersion(after));
+    if (after.lease !== 0n && after.lease !== before?.lease) this.#engine.put(attachedKey(after.lease, key), EMPTY);
+  }
+
+  #event(key: Bytes, before: Version | undefined, after: Version | undefined): KvEvent {
+    const kv: KeyValue =
+      after === undefined
+        ? { key, value: EMPTY, createRevision: 0, modRevision: this.#revision, version: 0, lease: 0n }
+        : toKeyValue(key, after);
+    const type = after === undefined ? 'delete' : 'put';
+    return before === undefined ? { type, kv } : { type, kv, prev: toKeyValue(key, before) };
+  }
+}
+
+const EMPTY = Buffer.alloc(0);

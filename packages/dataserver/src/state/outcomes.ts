@@ -1,0 +1,108 @@
+import { decodeOutcomePage, encodeOutcomePage, type Outcome } from './outcome-codec.ts';
+
+/**
+ * The memory of what commands returned: a retried command is answered from it instead of being applied again.
+ *
+ * O1. It is replicated state: changed by apply only, carried by checkpoints and snapshots (design §7 ▸).
+ * O2. An outcome is kept at least until the command's deadline in range time. As apply refuses a command past its
+ *     deadline, and retries carry the same deadline, a late retry never finds it forgotten *and* is applied.
+ * O3. Outcomes are kept in pages, in order of application. Which page an outcome is in differs between replicas
+ *     (a page is closed by a local checkpoint); which outcomes answer a retry does not, as only those before their
+ *     deadline are asked for.
+ */
+export interface Remembered {
+  readonly requestId: string;
+  readonly deadlineMs: number;
+  readonly outcome: Outcome;
+}
+
+interface Page {
+  readonly number: number;
+  readonly entries: Remembered[];
+  maxDeadlineMs: number;
+  bytes: number;
+  stored: boolean;
+}
+
+/** A page is closed when it holds this many outcomes. */
+const PAGE_ENTRIES_MAX = 1_024;
+
+export interface PageWrites {
+  put(page: number, bytes: Uint8Array): void;
+  delete(page: number): void;
+}
+
+export class Outcomes {
+  readonly #byId = new Map<string, Remembered>();
+  readonly #pages: Page[] = [];
+  #nextPage = 1;
+  #bytes = 0;
+  /** Stored pages that were dropped since the last flush. */
+  #dropped: number[] = [];
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get count(): number {
+    return this.#byId.size;
+  }
+
+  find(requestId: string): Outcome | undefined {
+    return this.#byId.get(requestId)?.outcome;
+  }
+
+  remember(entry: Remembered, bytes: number): void {
+    let page = this.#pages[this.#pages.length - 1];
+    if (page === undefined || page.stored || page.entries.length >= PAGE_ENTRIES_MAX) page = this.#open();
+    page.entries.push(entry);
+    page.maxDeadlineMs = Math.max(page.maxDeadlineMs, entry.deadlineMs);
+    page.bytes += bytes;
+    this.#bytes += bytes;
+    this.#byId.set(entry.requestId, entry);
+  }
+
+  /** Drops pages all of whose deadlines have passed (O2). */
+  expire(rangeTimeMs: number): void {
+    while (true) {
+      const page = this.#pages[0];
+      if (page === undefined || page.maxDeadlineMs >= rangeTimeMs) return;
+      this.#pages.shift();
+      for (const { requestId } of page.entries) this.#byId.delete(requestId);
+      this.#bytes -= page.bytes;
+      if (page.stored) this.#dropped.push(page.number);
+    }
+  }
+
+  /** Brings storage up to date: called as a checkpoint begins, or a snapshot is taken. */
+  flush(writes: PageWrites): void {
+    for (const page of this.#pages) {
+      if (page.stored) continue;
+      writes.put(page.number, encodeOutcomePage(page.entries));
+      page.stored = true;
+    }
+    for (const number of this.#dropped) writes.delete(number);
+    this.#dropped = [];
+  }
+
+  /** Reads the pages that `flush` wrote, oldest first. */
+  load(pages: readonly { readonly number: number; readonly bytes: Uint8Array }[]): void {
+    for (const { number, bytes } of pages) {
+      const entries = decodeOutcomePage(bytes);
+      const page: Page = { number, entries: [...entries], maxDeadlineMs: 0, bytes: bytes.length, stored: true };
+      for (const entry of entries) {
+        page.maxDeadlineMs = Math.max(page.maxDeadlineMs, entry.deadlineMs);
+        this.#byId.set(entry.requestId, entry);
+      }
+      this.#pages.push(page);
+      this.#bytes += bytes.length;
+      this.#nextPage = number + 1;
+    }
+  }
+
+  #open(): Page {
+    const page: Page = { number: this.#nextPage++, entries: [], maxDeadlineMs: 0, bytes: 0, stored: false };
+    this.#pages.push(page);
+    return page;
+  }
+}

@@ -1,0 +1,359 @@
+import { assert, type Bytes, type Engine, ServiceError } from '@remora/base';
+import { applyLockCommand, type LockNotice, type LockView, sessionEnded } from '@remora/lock';
+import type { Command, CommandBatch, CommandResult, KvEvent, RangeDescriptor } from '@remora/protocol';
+import type { ConfState, LogPosition } from '@remora/raft';
+import { outcomePageKey, outcomePagesSpan, readUint64, stateKey } from './keys.ts';
+import { KvChanges } from './kv-changes.ts';
+import { NOTHING_PREFETCHED, type Prefetched, prefetchRange, prefetchTxn } from './kv-read.ts';
+import { type Lease, Leases } from './leases.ts';
+import { decodeRangeMeta, encodeRangeMeta } from './meta-codec.ts';
+import { failed, type Outcome, outcomeBytes, rememberable } from './outcome-codec.ts';
+import { Outcomes } from './outcomes.ts';
+
+/** What an applied command causes beside its outcome; given to whoever serves the range on this node. */
+export interface Effects {
+  onEvents(revision: number, events: readonly KvEvent[]): void;
+  onNotice(notice: LockNotice): void;
+  onLeaseGranted(lease: Lease): void;
+  onLeaseEnded(id: bigint): void;
+}
+
+export type OnOutcome = (commandIndex: number, outcome: Outcome) => void;
+
+/**
+ * The replicated state of one range, and the only code that changes it.
+ *
+ * A1. Deterministic: depends on the log alone, never on a clock, chance, or what is cached (conventions 2).
+ * A2. A command past its deadline is refused, and one whose request id is remembered is answered from memory
+ *     (applied once, design §7). The deadline is judged by the time stamped on the batch, which never goes back.
+ * A3. Each command that changes something gets the next revision; all its changes carry it.
+ * A4. A command that fails changes nothing, and nothing of its neighbours.
+ * A5. `applied` moves with the data: both are in memory until the same checkpoint (traps 15).
+ */
+export class RangeState {
+  readonly #engine: Engine;
+  readonly #effects: Effects;
+  outcomes = new Outcomes();
+  readonly leases: Leases;
+  descriptor: RangeDescriptor;
+  applied: LogPosition = { index: 0, term: 0 };
+  conf: ConfState;
+  revision = 1;
+  compactRevision = 0;
+  /** Of the last applied batch: the leader's monotonic time, carried on from term to term. */
+  rangeTimeMs = 1;
+  wallMs = 0;
+  keys = 0;
+  bytes = 0;
+
+  constructor(
+    engine: Engine,
+    options: { readonly descriptor: RangeDescriptor; readonly conf: ConfState; readonly effects: Effects },
+  ) {
+    this.#engine = engine;
+    this.#effects = options.effects;
+    this.descriptor = options.descriptor;
+    this.conf = options.conf;
+    this.leases = new Leases(engine);
+  }
+
+  get rangeId(): number {
+    return this.descriptor.rangeId;
+  }
+
+  /** Takes up what the engine holds for this range; false when it holds nothing. */
+  load(): boolean {
+    const row = this.#engine.get(stateKey(this.rangeId));
+    if (row === undefined) return false;
+    const meta = decodeRangeMeta(row);
+    Object.assign(this, meta);
+    this.outcomes = new Outcomes();
+    const pages = this.#engine.scanResident(outcomePagesSpan(this.rangeId));
+    this.outcomes.load(pages.map(({ key, value }) => ({ number: readUint64(Buffer.from(key), 10), bytes: value })));
+    this.leases.load();
+    return true;
+  }
+
+  /** Puts what is kept in memory between checkpoints into the engine; called as a checkpoint or snapshot begins. */
+  stage(): void {
+    this.#engine.put(stateKey(this.rangeId), encodeRangeMeta(this));
+    this.outcomes.flush({
+      put: (page, bytes) => this.#engine.put(outcomePageKey(this.rangeId, page), bytes),
+      delete: (page) => this.#engine.delete(outcomePageKey(this.rangeId, page)),
+    });
+  }
+
+  /** Moves past an entry without commands (a leader's first, a membership change). */
+  skip(position: LogPosition): void {
+    assert(position.index === this.applied.index + 1, `entry ${position.index} does not follow ${this.applied.index}`);
+    this.applied = position;
+  }
+
+  /** Applies one entry. Returns a promise when a command needs cold data; no other call may come before it resolves. */
+  applyBatch(position: LogPosition, batch: CommandBatch, onOutcome: OnOutcome): void | Promise<void> {
+    assert(position.index === this.applied.index + 1, `entry ${position.index} does not follow ${this.applied.index}`);
+    this.rangeTimeMs = Math.max(this.rangeTimeMs, batch.rangeTimeMs);
+    this.wallMs = batch.wallMs;
+    this.outcomes.expire(this.rangeTimeMs);
+    return this.#applyFrom(0, position, batch, onOutcome);
+  }
+
+  #applyFrom(first: number, position: LogPosition, batch: CommandBatch, onOutcome: OnOutcome): void | Promise<void> {
+    const commands = batch.commands;
+    for (let i = first; i < commands.length; i++) {
+      const item = commands[i];
+      if (item === undefined) break;
+      const early = this.#refusal(batch, item) ?? this.#remembered(item.requestId);
+      if (early !== undefined) {
+        onOutcome(i, early);
+        continue;
+      }
+      const cold = this.#prefetch(item.command);
+      if (cold !== undefined) {
+        return cold.then(
+          (prefetched) => {
+            this.#applyOne(i, item, position.term, prefetched, onOutcome);
+            return this.#applyFrom(i + 1, position, batch, onOutcome);
+          },
+          (error: unknown) => {
+            if (!(error instanceof ServiceError)) throw error;
+            this.#settle(i, item, failed(this.revision, error), onOutcome);
+            return this.#applyFrom(i + 1, position, batch, onOutcome);
+          },
+        );
+      }
+      this.#applyOne(i, item, position.term, NOTHING_PREFETCHED, onOutcome);
+    }
+    this.applied = position;
+  }
+
+  /** A2, and the epoch check at apply (traps 14). Refusals are not remembered: they changed nothing. */
+  #refusal(batch: CommandBatch, item: CommandBatch['commands'][number]): Outcome | undefined {
+    if (batch.epoch.version !== this.descriptor.epoch.version) {
+      return failed(this.revision, new ServiceError('STALE_EPOCH', 'the range has been split or merged since'));
+    }
+    if (item.deadlineMs !== 0 && item.deadlineMs < this.rangeTimeMs) {
+      return failed(
+        this.revision,
+        new ServiceError('DEADLINE_EXCEEDED', 'the request reached the range after its deadline'),
+      );
+    }
+    return undefined;
+  }
+
+  #remembered(requestId: string): Outcome | undefined {
+    return requestId === '' ? undefined : this.outcomes.find(requestId);
+  }
+
+  #prefetch(command: Command): Promise<Prefetched> | undefined {
+    if (command.type === 'kv') {
+      const op = command.op;
+      return op.type === 'put' ? undefined : prefetchRange(this.#engine, op, this);
+    }
+    return command.type === 'txn' ? prefetchTxn(this.#engine, command.txn, this) : undefined;
+  }
+
+  #applyOne(
+    index: number,
+    item: CommandBatch['commands'][number],
+    term: number,
+    prefetched: Prefetched,
+    onOutcome: OnOutcome,
+  ): void {
+    let outcome: Outcome;
+    try {
+      const result = this.#execute(item.command, term, prefetched);
+      outcome = { ok: true, revision: this.revision, result };
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      outcome = failed(this.revision, error);
+    }
+    this.#settle(index, item, outcome, onOutcome);
+  }
+
+  #settle(index: number, item: CommandBatch['commands'][number], outcome: Outcome, onOutcome: OnOutcome): void {
+    if (item.requestId !== '') {
+      const kept = rememberable(outcome);
+      this.outcomes.remember(
+        { requestId: item.requestId, deadlineMs: item.deadlineMs, outcome: kept },
+        outcomeBytes(kept),
+      );
+    }
+    onOutcome(index, outcome);
+  }
+
+  #execute(command: Command, term: number, prefetched: Prefetched): CommandResult {
+    switch (command.type) {
+      case 'kv':
+        return this.#kv((changes) => changes.evaluate(command.op, prefetched));
+      case 'txn':
+        return this.#kv((changes) => changes.txn(command.txn, prefetched));
+      case 'lock':
+        return this.#lock(command);
+      case 'compact':
+        return this.#compact(command.revision);
+      case 'leaseGrant':
+        return this.#grant(command);
+      case 'leaseRevoke':
+        return this.#revoke(command.id, command.incarnation);
+      case 'leaseExpire':
+        return this.#expire(command, term);
+      case 'noop':
+        return { type: 'noop' };
+    }
+  }
+
+  #kv(evaluate: (changes: KvChanges) => CommandResult): CommandResult {
+    const changes = this.#changes();
+    const result = evaluate(changes);
+    if (changes.any) this.#commit(changes);
+    return result;
+  }
+
+  #changes(): KvChanges {
+    return new KvChanges(this.#engine, {
+      revision: this.revision + 1,
+      bounds: this,
+      leaseKnown: (id) => this.leases.get(id) !== undefined,
+    });
+  }
+
+  #commit(changes: KvChanges): void {
+    this.revision++;
+    const events: KvEvent[] = [];
+    const grown = changes.commit((event) => events.push(event));
+    this.keys += grown.keys;
+    this.bytes += grown.bytes;
+    this.#effects.onEvents(this.revision, events);
+  }
+
+  #lock(command: Extract<Command, { type: 'lock' }>): CommandResult {
+    const view = this.#lockView();
+    const { result, notices } = applyLockCommand(view, command.command);
+    if (view.changed) this.revision++;
+    for (const notice of notices) this.#effects.onNotice(notice);
+    return { type: 'lock', result };
+  }
+
+  #lockView(): LockView & { readonly changed: boolean } {
+    return new EngineLockView(this.#engine, this.leases, {
+      revision: this.revision + 1,
+      timeMs: this.rangeTimeMs,
+      wallMs: this.wallMs,
+    });
+  }
+
+  #compact(revision: number): CommandResult {
+    if (revision > this.revision) {
+      throw new ServiceError(
+        'FUTURE_REVISION',
+        `revision ${revision} is in the future; the newest is ${this.revision}`,
+      );
+    }
+    if (revision <= this.compactRevision) {
+      throw new ServiceError('COMPACTED', `revision ${revision} is already compacted`, {
+        details: { compactRevision: this.compactRevision },
+      });
+    }
+    this.compactRevision = revision;
+    return { type: 'compact' };
+  }
+
+  #grant(command: Extract<Command, { type: 'leaseGrant' }>): CommandResult {
+    // The incarnation is a revision of its own, so that no two grants of one id are ever taken for each other.
+    const lease: Lease = {
+      id: command.id,
+      incarnation: this.revision + 1,
+      ttlMs: command.ttlMs,
+      attributes: command.attributes,
+    };
+    this.leases.grant(lease);
+    this.revision++;
+    this.#effects.onLeaseGranted(lease);
+    return { type: 'leaseGrant', id: lease.id, incarnation: lease.incarnation, ttlMs: lease.ttlMs };
+  }
+
+  #revoke(id: bigint, incarnation: number): CommandResult {
+    const lease = this.leases.get(id);
+    if (lease === undefined || (incarnation !== 0 && lease.incarnation !== incarnation)) {
+      throw new ServiceError('LEASE_NOT_FOUND', `lease ${id} does not exist or has expired`);
+    }
+    this.#end(lease);
+    return { type: 'leaseRevoke' };
+  }
+
+  /** Refused when another term has begun since: its leader has given the lease a full TTL again (traps 17, 18). */
+  #expire(command: Extract<Command, { type: 'leaseExpire' }>, term: number): CommandResult {
+    if (command.term !== term) throw new ServiceError('NOT_LEADER', 'the expiry was proposed in an earlier term');
+    return this.#revoke(command.id, command.incarnation);
+  }
+
+  /** Ends a lease: in one step its keys go, its locks are released and granted onward, its waiters leave (design §9). */
+  #end(lease: Lease): void {
+    const session = { lease: lease.id, incarnation: lease.incarnation };
+    const keys = this.leases.attachedKeys(lease.id);
+    const locks = this.leases.attachedLocks(lease.id);
+    this.leases.remove(lease.id);
+    const view = this.#lockView();
+    const notices = locks.flatMap((lock) => sessionEnded(view, session, lock));
+    const changes = this.#changes();
+    for (const key of keys) changes.deleteOwned(key, lease.id);
+    // Locks and keys share the revision; it counts even when nothing belonged to the lease, as for its grant.
+    if (changes.any) this.#commit(changes);
+    else this.revision++;
+    for (const notice of notices) this.#effects.onNotice(notice);
+    this.#effects.onLeaseEnded(lease.id);
+  }
+}
+
+/** The lock layer's window on the engine during one command. */
+class EngineLockView implements LockView {
+  readonly revision: number;
+  readonly timeMs: number;
+  readonly wallMs: number;
+  readonly #engine: Engine;
+  readonly #leases: Leases;
+  changed = false;
+
+  constructor(
+    engine: Engine,
+    leases: Leases,
+    at: { readonly revision: number; readonly timeMs: number; readonly wallMs: number },
+  ) {
+    this.#engine = engine;
+    this.#leases = leases;
+    this.revision = at.revision;
+    this.timeMs = at.timeMs;
+    this.wallMs = at.wallMs;
+  }
+
+  get(key: Bytes): Bytes | undefined {
+    return this.#engine.get(key);
+  }
+
+  put(key: Bytes, value: Bytes): void {
+    this.changed = true;
+    this.#engine.put(key, value);
+  }
+
+  delete(key: Bytes): void {
+    this.changed = true;
+    this.#engine.delete(key);
+  }
+
+  scan(start: Bytes, end: Bytes, limit: number) {
+    return this.#engine.scanResident({ start, end, limit });
+  }
+
+  sessionAlive(session: Parameters<LockView['sessionAlive']>[0]): boolean {
+    return this.#leases.alive(session);
+  }
+
+  attach(...[session, lock]: Parameters<LockView['attach']>): void {
+    this.#leases.attachLock(session, lock);
+  }
+
+  detach(...[session, lock]: Parameters<LockView['detach']>): void {
+    this.#leases.detachLock(session, lock);
+  }
+}

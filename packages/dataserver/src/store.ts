@@ -1,0 +1,231 @@
+import { assert, type Clock, type Engine, type Logger, ServiceError, type Timer } from '@remora/base';
+import {
+  type RangeDescriptor,
+  type RangeReport,
+  type RpcRegistry,
+  rangeExecute,
+  rangeInfo,
+  rangeWatch,
+  type StreamContext,
+  type WatchMessage,
+  type WatchRequest,
+} from '@remora/protocol';
+import type { ConfState, GroupId, RaftHost, RecoveredGroup } from '@remora/raft';
+import type { Checkpointer } from './checkpointer.ts';
+import { type RangeOptions, RangeReplica } from './range/range-replica.ts';
+import { allLocalSpan, isStateKey } from './state/keys.ts';
+import { decodeRangeMeta } from './state/meta-codec.ts';
+import type { WatchStream } from './watch/watch-hub.ts';
+
+export interface StoreDeps {
+  readonly nodeId: number;
+  readonly engine: Engine;
+  readonly checkpointer: Checkpointer;
+  readonly host: RaftHost;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly options: RangeOptions;
+  /** What the log held for each group when the node started. */
+  readonly recovered: ReadonlyMap<GroupId, RecoveredGroup>;
+}
+
+const HOUSEKEEPING_MS = 1_000;
+
+/**
+ * The ranges of one node.
+ *
+ * T1. A replica is created in one place (`createReplica`), once per range, and is durable before it votes (traps 13).
+ */
+export class Store {
+  readonly #deps: StoreDeps;
+  readonly #replicas = new Map<number, RangeReplica>();
+  readonly #creating = new Map<number, Promise<void>>();
+  #timer: Timer | undefined;
+
+  constructor(deps: StoreDeps) {
+    this.#deps = deps;
+  }
+
+  /** Takes up every replica that the engine knows. */
+  start(): void {
+    for (const { key, value } of this.#deps.engine.scanResident(allLocalSpan())) {
+      if (!isStateKey(key)) continue;
+      const meta = decodeRangeMeta(value);
+      const own = meta.descriptor.replicas.find((r) => r.nodeId === this.#deps.nodeId);
+      assert(own !== undefined, `range ${meta.descriptor.rangeId} has no replica on this node`);
+      this.#open(meta.descriptor, meta.conf, own.replicaId);
+    }
+    this.#armHousekeeping();
+  }
+
+  /** Creates the local replica of a new range; does nothing when it is there. Resolves when it is durable and running. */
+  createReplica(descriptor: RangeDescriptor, replicaId: number): Promise<void> {
+    const { rangeId } = descriptor;
+    if (this.#replicas.has(rangeId)) return Promise.resolve();
+    const running = this.#creating.get(rangeId);
+    if (running !== undefined) return running;
+    const creating = this.#create(descriptor, replicaId).finally(() => this.#creating.delete(rangeId));
+    this.#creating.set(rangeId, creating);
+    return creating;
+  }
+
+  async #create(descriptor: RangeDescriptor, replicaId: number): Promise<void> {
+    const conf: ConfState = {
+      voters: descriptor.replicas.filter((r) => r.type === 'voter').map((r) => r.replicaId),
+      votersOutgoing: [],
+      learners: descriptor.replicas.filter((r) => r.type === 'learner').map((r) => r.replicaId),
+      learnersNext: [],
+      autoLeave: false,
+    };
+    const replica = this.#replica(descriptor, conf);
+    replica.stage();
+    await this.#deps.checkpointer.run();
+    this.#run(replica, replicaId);
+    this.#deps.logger.info({ range: descriptor.rangeId, replica: replicaId }, 'created a replica');
+  }
+
+  #open(descriptor: RangeDescriptor, conf: ConfState, replicaId: number): void {
+    this.#run(this.#replica(descriptor, conf), replicaId);
+  }
+
+  #replica(descriptor: RangeDescriptor, conf: ConfState): RangeReplica {
+    const { engine, clock, logger, nodeId, options, checkpointer } = this.#deps;
+    return new RangeReplica(
+      { engine, clock, logger, nodeId, options, checkpoint: () => checkpointer.run() },
+      descriptor,
+      conf,
+    );
+  }
+
+  #run(replica: RangeReplica, replicaId: number): void {
+    const { state } = replica;
+    const recovered = this.#deps.recovered.get(replica.rangeId);
+    const group = this.#deps.host.createGroup({
+      groupId: replica.rangeId,
+      replicaId,
+      applied: state.applied,
+      conf: state.conf,
+      ...(recovered === undefined ? {} : { recovered }),
+      stateMachine: replica,
+      locate: (id) => replica.state.descriptor.replicas.find((r) => r.replicaId === id)?.nodeId,
+    });
+    replica.attach(group);
+    this.#replicas.set(replica.rangeId, replica);
+    this.#deps.checkpointer.add(() => {
+      replica.stage();
+      const position = replica.state.applied;
+      return () => group.checkpointed(position);
+    });
+  }
+
+  #armHousekeeping(): void {
+    this.#timer = this.#deps.clock.setTimer(HOUSEKEEPING_MS, () => {
+      for (const replica of this.#replicas.values()) replica.housekeep();
+      this.#armHousekeeping();
+    });
+  }
+
+  replicas(): IterableIterator<RangeReplica> {
+    return this.#replicas.values();
+  }
+
+  reports(): readonly RangeReport[] {
+    return [...this.#replicas.values()].map((replica) => ({
+      rangeId: replica.rangeId,
+      replicaId: replica.group.replicaId,
+      leader: replica.leading,
+      term: replica.group.term,
+      applied: replica.state.applied.index,
+      bytes: replica.state.bytes,
+    }));
+  }
+
+  /** Serves the range calls of gateways, local and remote. */
+  register(registry: RpcRegistry): void {
+    registry.handle(rangeExecute, (request, context, done) => {
+      const replica = this.#find(request.rangeId);
+      if (replica instanceof ServiceError) done(replica, undefined);
+      else replica.execute(request, (fn) => context.onCancel(fn), done);
+    });
+    registry.handle(rangeInfo, (request, _context, done) => {
+      const replica = this.#find(request.rangeId);
+      if (replica instanceof ServiceError) done(replica, undefined);
+      else done(undefined, replica.info());
+    });
+    registry.handleStream(rangeWatch, (first, context) => new WatchSession((id) => this.#find(id), context, first));
+  }
+
+  #find(rangeId: number): RangeReplica | ServiceError {
+    const replica = this.#replicas.get(rangeId);
+    if (replica !== undefined) return replica;
+    return new ServiceError('RANGE_NOT_FOUND', `this node holds no replica of range ${rangeId}`, {
+      details: { rangeId },
+    });
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+    for (const replica of this.#replicas.values()) replica.close();
+  }
+}
+
+/** One gateway's stream of watches on this node; they may be on several ranges. */
+class WatchSession {
+  readonly #find: (rangeId: number) => RangeReplica | ServiceError;
+  readonly #context: StreamContext<WatchMessage>;
+  readonly #streams = new Map<RangeReplica, WatchStream>();
+  readonly #owners = new Map<number, WatchStream>();
+
+  constructor(
+    find: (rangeId: number) => RangeReplica | ServiceError,
+    context: StreamContext<WatchMessage>,
+    first: WatchRequest,
+  ) {
+    this.#find = find;
+    this.#context = context;
+    context.onDrain(() => {
+      for (const stream of this.#streams.values()) stream.drained();
+    });
+    this.onMessage(first);
+  }
+
+  onMessage(request: WatchRequest): void {
+    if (request.kind === 'cancel') {
+      this.#owners.get(request.watchId)?.cancel(request.watchId);
+      this.#owners.delete(request.watchId);
+    } else if (request.kind === 'progress') {
+      for (const stream of this.#streams.values()) stream.progress();
+    } else this.#create(request);
+  }
+
+  #create(create: Extract<WatchRequest, { kind: 'create' }>): void {
+    const replica = this.#find(create.rangeId);
+    if (replica instanceof ServiceError) return this.#refuse(create.watchId, replica);
+    if (!replica.leading) return this.#refuse(create.watchId, replica.notLeader());
+    // A watch "from now" begins at a state that holds what was committed when it was asked for.
+    replica.group.readIndex((refused) => {
+      if (refused !== undefined) return this.#refuse(create.watchId, replica.notLeader());
+      const stream = this.#stream(replica);
+      this.#owners.set(create.watchId, stream);
+      stream.create(create);
+    });
+  }
+
+  #stream(replica: RangeReplica): WatchStream {
+    let stream = this.#streams.get(replica);
+    if (stream === undefined) {
+      stream = replica.openWatchStream({ send: (message) => this.#context.send(message) });
+      this.#streams.set(replica, stream);
+    }
+    return stream;
+  }
+
+  #refuse(watchId: number, error: ServiceError): void {
+    this.#context.send({ kind: 'ended', watchId, code: error.code, message: error.message, compactRevision: 0 });
+  }
+
+  onClose(): void {
+    for (const [replica, stream] of this.#streams) replica.closeWatchStream(stream);
+    this.#streams.clear();
+  }
+}

@@ -1,0 +1,135 @@
+import { asBuffer, type Bytes, type Engine, type EngineView } from '@remora/base';
+import type { KeyRange, KeyValue, KvEvent } from '@remora/protocol';
+import { currentSpan, historySpan, parseHistoryKey, userKeyOfCurrent } from '../state/keys.ts';
+import { decodeVersion, isDeletion, modRevisionOf, toKeyValue } from '../state/record.ts';
+import type { RevisionEvents } from './event-ring.ts';
+
+/** Most events that one scan keeps; further ones are found by the next scan. */
+const EVENTS_MAX = 20_000;
+
+interface Found {
+  readonly revision: number;
+  readonly event: KvEvent;
+  /** A current record: its predecessor is looked up in history when asked for. */
+  readonly needsPrev: boolean;
+}
+
+/**
+ * The oldest changes of a span with revisions in `[from, below)`, read from storage. `upTo`: everything of the span
+ * below this revision is included.
+ *
+ * H1. Memory is bounded: only the oldest `EVENTS_MAX` changes are kept, whatever the span holds; a revision is
+ *     included whole or not at all.
+ */
+export async function scanHistory(
+  engine: Engine,
+  range: KeyRange,
+  revisions: { readonly from: number; readonly below: number },
+  withPrev: boolean,
+): Promise<{ readonly groups: readonly RevisionEvents[]; readonly upTo: number }> {
+  const view = engine.view();
+  try {
+    const kept = new OldestEvents(revisions.below);
+    await collectHistory(view, range, revisions.from, kept);
+    await collectCurrent(view, range, revisions.from, kept);
+    const { found, upTo } = kept.finish();
+    if (withPrev) await addPrevious(view, found);
+    return { groups: groupByRevision(found), upTo };
+  } finally {
+    view.release();
+  }
+}
+
+async function collectHistory(view: EngineView, range: KeyRange, from: number, kept: OldestEvents): Promise<void> {
+  let lastKey: Bytes | undefined;
+  let lastKv: KeyValue | undefined;
+  for await (const rows of view.scan(historySpan(range))) {
+    for (const row of rows) {
+      const { key, revision } = parseHistoryKey(row.key);
+      const prev = lastKey !== undefined && key.equals(lastKey) ? lastKv : undefined;
+      const kv = isDeletion(row.value) ? undefined : toKeyValue(key, decodeVersion(row.value));
+      if (revision >= from) kept.add({ revision, event: toEvent(key, revision, kv, prev), needsPrev: false });
+      lastKey = key;
+      lastKv = kv;
+    }
+  }
+}
+
+async function collectCurrent(view: EngineView, range: KeyRange, from: number, kept: OldestEvents): Promise<void> {
+  for await (const rows of view.scan(currentSpan(range))) {
+    for (const row of rows) {
+      const revision = modRevisionOf(row.value);
+      if (revision < from) continue;
+      const key = userKeyOfCurrent(row.key);
+      kept.add({
+        revision,
+        event: toEvent(key, revision, toKeyValue(key, decodeVersion(row.value)), undefined),
+        needsPrev: true,
+      });
+    }
+  }
+}
+
+function toEvent(key: Bytes, revision: number, kv: KeyValue | undefined, prev: KeyValue | undefined): KvEvent {
+  const type = kv === undefined ? ('delete' as const) : ('put' as const);
+  const shown = kv ?? {
+    key,
+    value: key.subarray(0, 0),
+    createRevision: 0,
+    modRevision: revision,
+    version: 0,
+    lease: 0n,
+  };
+  return prev === undefined ? { type, kv: shown } : { type, kv: shown, prev };
+}
+
+async function addPrevious(view: EngineView, found: Found[]): Promise<void> {
+  for (const [i, item] of found.entries()) {
+    if (!item.needsPrev || item.event.kv.version === 1) continue;
+    const key = item.event.kv.key;
+    for await (const rows of view.scan({ ...historySpan({ key }), reverse: true, limit: 1 })) {
+      const row = rows[0];
+      if (row === undefined || isDeletion(row.value)) continue;
+      found[i] = { ...item, event: { ...item.event, prev: toKeyValue(asBuffer(key), decodeVersion(row.value)) } };
+    }
+  }
+}
+
+/** H1. Keeps the oldest events seen; `#below` falls as newer ones are pushed out. */
+class OldestEvents {
+  #found: Found[] = [];
+  #below: number;
+
+  constructor(below: number) {
+    this.#below = below;
+  }
+
+  add(found: Found): void {
+    if (found.revision >= this.#below) return;
+    this.#found.push(found);
+    if (this.#found.length >= EVENTS_MAX * 2) this.#shrink();
+  }
+
+  #shrink(): void {
+    this.#found.sort((a, b) => a.revision - b.revision);
+    const cut = this.#found[EVENTS_MAX]?.revision ?? this.#below;
+    // A single revision larger than the bound is kept whole.
+    this.#below = cut === this.#found[0]?.revision ? cut + 1 : cut;
+    this.#found = this.#found.filter((item) => item.revision < this.#below);
+  }
+
+  finish(): { readonly found: Found[]; readonly upTo: number } {
+    this.#found.sort((a, b) => a.revision - b.revision);
+    return { found: this.#found, upTo: this.#below };
+  }
+}
+
+function groupByRevision(found: readonly Found[]): readonly RevisionEvents[] {
+  const groups: { revision: number; events: KvEvent[] }[] = [];
+  for (const { revision, event } of found) {
+    const last = groups[groups.length - 1];
+    if (last !== undefined && last.revision === revision) last.events.push(event);
+    else groups.push({ revision, events: [event] });
+  }
+  return groups;
+}

@@ -1,0 +1,207 @@
+import type { Clock, Logger, Random } from '@remora/base';
+import { ServiceError } from '@remora/base';
+import type { LockCommand, LockResult } from '@remora/lock';
+import type {
+  ClusterView,
+  Command,
+  CommandResult,
+  Query,
+  QueryResult,
+  RangeReply,
+  RangeRequest,
+  RpcDialer,
+} from '@remora/protocol';
+import { COMMAND_DEADLINE_MAX_MS } from '@remora/protocol';
+import type { Backend, BackendDone, RequestOptions, WatchControl, WatchListener, WatchOptions } from '../backend.ts';
+import { type RequestDeps, RoutedCall, type RoutedRequest } from './request.ts';
+import { Routes, routingKey } from './routes.ts';
+import { RoutedWatch, WatchStreams } from './watches.ts';
+
+export interface BackendDeps {
+  readonly nodeId: number;
+  readonly dialer: RpcDialer;
+  readonly view: () => ClusterView;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+/** Longest time that one request may take. */
+export const REQUEST_TIMEOUT_MAX_MS = 60_000;
+const ATTEMPT_MS = 1_000;
+/** A wait in a lock's queue is asked for anew at this interval, so that a lost line is noticed. */
+const AWAIT_MS = 15_000;
+
+/** The gateway's way to the ranges (see `Backend`). */
+export class RangeBackend implements Backend {
+  readonly nodeId: number;
+  readonly #deps: BackendDeps;
+  readonly #callDeps: RequestDeps;
+  readonly #routes: Routes;
+  readonly #streams: WatchStreams;
+  readonly #idPrefix: string;
+  #nextRequest = 1;
+  #nextWatch = 1;
+
+  constructor(deps: BackendDeps) {
+    this.nodeId = deps.nodeId;
+    this.#deps = deps;
+    this.#routes = new Routes(deps.clock, deps.view);
+    this.#callDeps = { ...deps, routes: this.#routes };
+    this.#streams = new WatchStreams(deps.dialer);
+    // Unique over restarts: 96 random bits name this gateway's life.
+    this.#idPrefix = `${deps.random.bytes(12).toString('base64url')}.`;
+  }
+
+  view(): ClusterView {
+    return this.#deps.view();
+  }
+
+  rangeTimeMs(): number | undefined {
+    return this.#routes.anyTimeMs();
+  }
+
+  command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
+    if (command.type === 'lock' && command.command.type === 'acquire') {
+      return this.#acquire(command.command, options, done);
+    }
+    return this.#command(command, options, done);
+  }
+
+  #command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
+    return this.#start(
+      {
+        key: routingKey(command),
+        command: true,
+        requestId: options.requestId ?? this.#newRequestId(),
+        build: (deadlineMs) => ({ kind: 'command', command: withDeadline(command, deadlineMs) }),
+        timeoutMs: Math.min(options.timeoutMs, REQUEST_TIMEOUT_MAX_MS),
+        deadlineMs: options.deadlineMs,
+        attemptMs: ATTEMPT_MS,
+      },
+      (error, reply) => answer(error, reply, done),
+    );
+  }
+
+  #newRequestId(): string {
+    return this.#idPrefix + (this.#nextRequest++).toString(36);
+  }
+
+  query(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void {
+    const body: RangeRequest['body'] = { kind: 'query', query };
+    return this.#start(
+      {
+        key: routingKey(query),
+        command: false,
+        requestId: '',
+        build: () => body,
+        timeoutMs: Math.min(options.timeoutMs, REQUEST_TIMEOUT_MAX_MS),
+        deadlineMs: undefined,
+        attemptMs: query.type === 'lockAwait' ? AWAIT_MS : ATTEMPT_MS,
+      },
+      (error, reply) => answer(error, reply, done),
+    );
+  }
+
+  #start(
+    request: RoutedRequest,
+    done: (error: ServiceError | undefined, reply: RangeReply | undefined) => void,
+  ): () => void {
+    const call = new RoutedCall(this.#callDeps, request, done);
+    call.start();
+    return () => call.cancel();
+  }
+
+  /** Acquires; when that joins the queue, waits for its end: granted, refused, or the time to wait is over. */
+  #acquire(
+    command: Extract<LockCommand, { type: 'acquire' }>,
+    options: RequestOptions,
+    done: BackendDone<CommandResult>,
+  ): () => void {
+    let giveUp = this.#command({ type: 'lock', command }, options, (error, reply) => {
+      const result = reply?.result;
+      if (result === undefined || result.type !== 'lock' || result.result.type !== 'queued') return done(error, reply);
+      giveUp = this.#await(command, options, done);
+    });
+    return () => giveUp();
+  }
+
+  #await(
+    command: Extract<LockCommand, { type: 'acquire' }>,
+    options: RequestOptions,
+    done: BackendDone<CommandResult>,
+  ): () => void {
+    const { clock } = this.#deps;
+    const { lock, owner } = command;
+    const waitMs = options.waitMs ?? 0;
+    const endsMs = waitMs === 0 ? Number.POSITIVE_INFINITY : clock.monotonicMs() + waitMs;
+    let over = false;
+    let cancelCall = (): void => {};
+    const ask = (): void => {
+      if (over) return;
+      const remainingMs = endsMs - clock.monotonicMs();
+      if (remainingMs <= 0) return this.#waitedTooLong(command, done);
+      const timeoutMs = Math.max(1, Math.min(remainingMs, AWAIT_MS));
+      cancelCall = this.query({ type: 'lockAwait', lock, owner }, { timeoutMs }, (error, reply) => {
+        if (over) return;
+        if (reply?.result.type === 'lockAwait') {
+          return done(undefined, { ...reply, result: { type: 'lock', result: reply.result.result } });
+        }
+        // No leader for now, or nothing has happened for long: the place in the queue is kept by the log.
+        if (error === undefined || error.code === 'DEADLINE_EXCEEDED') ask();
+        else done(error, undefined);
+      });
+    };
+    ask();
+    return () => {
+      over = true;
+      cancelCall();
+    };
+  }
+
+  /** The place in the queue is given up by a command, which also gives back a grant that came at the last moment. */
+  #waitedTooLong(command: Extract<LockCommand, { type: 'acquire' }>, done: BackendDone<CommandResult>): void {
+    const { lock, owner } = command;
+    const cancel: Command = { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0 } };
+    this.#command(cancel, { timeoutMs: 10_000 }, (error, reply) => {
+      if (reply === undefined) return done(error, undefined);
+      const result: LockResult = { type: 'refused', code: 'LOCK_TIMEOUT', message: 'the lock was not granted in time' };
+      done(undefined, { ...reply, result: { type: 'lock', result } });
+    });
+  }
+
+  watch(options: WatchOptions, listener: WatchListener): WatchControl {
+    const watch = new RoutedWatch({ ...this.#deps, routes: this.#routes }, this.#streams, {
+      options,
+      listener,
+      newId: () => this.#nextWatch++,
+    });
+    watch.start();
+    return watch;
+  }
+}
+
+/** Lock commands carry times of their own, which only the gateway can reckon. */
+function withDeadline(command: Command, deadlineMs: number): Command {
+  if (command.type !== 'lock') return command;
+  const lock = command.command;
+  switch (lock.type) {
+    case 'acquire':
+      return { type: 'lock', command: { ...lock, deadlineMs } };
+    case 'release':
+    case 'cancel':
+      // The mark must outlive any acquire that may still be on its way.
+      return { type: 'lock', command: { ...lock, deadlineMs: deadlineMs + COMMAND_DEADLINE_MAX_MS } };
+    case 'forceRelease':
+      return command;
+  }
+}
+
+function answer<Result extends CommandResult | QueryResult>(
+  error: ServiceError | undefined,
+  reply: RangeReply | undefined,
+  done: BackendDone<Result>,
+): void {
+  if (reply === undefined) done(error ?? new ServiceError('INTERNAL', 'neither an answer nor an error'), undefined);
+  else done(undefined, { result: reply.result as Result, revision: reply.revision, raftTerm: reply.raftTerm });
+}

@@ -1,0 +1,204 @@
+import { type Clock, type Logger, type Random, ServiceError } from '@remora/base';
+import type { CallHandle, RangeDescriptor, RangeReply, RangeRequest, RpcDialer } from '@remora/protocol';
+import { COMMAND_DEADLINE_MAX_MS, rangeExecute, rangeInfo } from '@remora/protocol';
+import type { Routes } from './routes.ts';
+
+export interface RequestDeps {
+  readonly dialer: RpcDialer;
+  readonly routes: Routes;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+export interface RoutedRequest {
+  readonly key: Uint8Array;
+  /** Made once the range's time is known: `deadlineMs` is in that time, 0 for queries. */
+  readonly build: (deadlineMs: number) => RangeRequest['body'];
+  readonly command: boolean;
+  readonly requestId: string;
+  readonly timeoutMs: number;
+  /** In range time, fixed by the caller; otherwise reckoned from `timeoutMs`. */
+  readonly deadlineMs: number | undefined;
+  /** How long one attempt may take before another is made; a query that waits at the server gives it longer. */
+  readonly attemptMs: number;
+}
+
+export type RequestDone = (error: ServiceError | undefined, reply: RangeReply | undefined) => void;
+
+const RETRY_MIN_MS = 10;
+const RETRY_MAX_MS = 250;
+const ATTEMPT_MAX_MS = 5_000;
+const INFO_TIMEOUT_MS = 500;
+
+/**
+ * One request on its way to a range's leader, from the first attempt to the answer.
+ *
+ * Q1. Every attempt of a command carries the same request id and the same deadline, so it is applied once.
+ * Q2. Once an attempt may have reached a leader, the request never ends as "failed": only with an answer that a
+ *     range gave to this request id, or as UNKNOWN_OUTCOME.
+ * Q3. It ends by its time-out.
+ */
+export class RoutedCall {
+  readonly #deps: RequestDeps;
+  readonly #request: RoutedRequest;
+  readonly #done: RequestDone;
+  readonly #endsMs: number;
+  #deadlineMs: number | undefined;
+  #body: RangeRequest['body'] | undefined;
+  #attempts = 0;
+  #maybeApplied = false;
+  #finished = false;
+  #call: CallHandle | undefined;
+
+  constructor(deps: RequestDeps, request: RoutedRequest, done: RequestDone) {
+    this.#deps = deps;
+    this.#request = request;
+    this.#done = done;
+    this.#endsMs = deps.clock.monotonicMs() + request.timeoutMs;
+    this.#deadlineMs = request.command ? request.deadlineMs : 0;
+  }
+
+  start(): void {
+    this.#attempt();
+  }
+
+  /** Nobody waits any more. */
+  cancel(): void {
+    this.#finished = true;
+    this.#call?.cancel();
+  }
+
+  #remainingMs(): number {
+    return this.#endsMs - this.#deps.clock.monotonicMs();
+  }
+
+  #attempt(): void {
+    if (this.#finished) return;
+    if (this.#remainingMs() <= 0) return this.#timedOut();
+    const range = this.#deps.routes.find(this.#request.key);
+    if (range === undefined) return this.#again(undefined);
+    const node = this.#deps.routes.leader(range.rangeId);
+    const timeMs = this.#deps.routes.timeMs(range.rangeId);
+    if (node === 0 || (this.#deadlineMs === undefined && timeMs === undefined)) return this.#ask(range);
+    this.#deadlineMs ??= (timeMs ?? 0) + Math.ceil(this.#remainingMs());
+    this.#send(range, node, this.#deadlineMs);
+  }
+
+  /** Finds out who leads the range and what time it has, from the supposed leader or else from any replica. */
+  #ask(range: RangeDescriptor): void {
+    const { routes, dialer } = this.#deps;
+    const supposed = routes.leader(range.rangeId);
+    const replica = range.replicas[this.#attempts % range.replicas.length];
+    const node = supposed !== 0 && this.#attempts === 0 ? supposed : (replica?.nodeId ?? 0);
+    const timeoutMs = Math.min(INFO_TIMEOUT_MS, this.#remainingMs());
+    this.#call = dialer.channel(node).call(rangeInfo, { rangeId: range.rangeId }, { timeoutMs }, (error, info) => {
+      if (this.#finished) return;
+      this.#attempts++;
+      if (info === undefined) {
+        routes.distrust(range.rangeId, node);
+        return this.#again(error);
+      }
+      routes.learnInfo(info);
+      if (info.leaderNode === 0) this.#again(undefined);
+      else this.#attempt();
+    });
+  }
+
+  #send(range: RangeDescriptor, node: number, deadlineMs: number): void {
+    const { rangeId, epoch } = range;
+    this.#body ??= this.#request.build(deadlineMs);
+    const request: RangeRequest = { rangeId, epoch, requestId: this.#request.requestId, deadlineMs, body: this.#body };
+    const timeoutMs = Math.min(this.#attemptMs(), Math.max(1, this.#remainingMs()));
+    this.#call = this.#deps.dialer.channel(node).call(rangeExecute, request, { timeoutMs }, (error, reply) => {
+      if (this.#finished) return;
+      this.#attempts++;
+      if (reply !== undefined) {
+        this.#deps.routes.learnReply(rangeId, node, reply);
+        this.#finish(undefined, reply);
+      } else if (error !== undefined) this.#failed(rangeId, node, error);
+    });
+  }
+
+  /** Each attempt may take longer than the one before: a slow leader is not asked faster than it can answer. */
+  #attemptMs(): number {
+    return Math.max(
+      this.#request.attemptMs,
+      Math.min(ATTEMPT_MAX_MS, this.#request.attemptMs * 2 ** Math.min(this.#attempts, 3)),
+    );
+  }
+
+  #failed(rangeId: number, node: number, error: ServiceError): void {
+    const { routes } = this.#deps;
+    switch (error.code) {
+      case 'NOT_LEADER': {
+        const leader = error.details?.leaderNode;
+        routes.distrust(rangeId, node);
+        if (typeof leader !== 'number' || leader === 0 || leader === node) return this.#again(error);
+        routes.learnLeader(rangeId, leader);
+        return this.#attempts < 3 ? this.#attempt() : this.#again(error);
+      }
+      case 'UNKNOWN_OUTCOME':
+        if (error.details?.applied === true) return this.#finish(error, undefined);
+        this.#maybeApplied ||= this.#request.command;
+        routes.distrust(rangeId, node);
+        return this.#again(error);
+      case 'UNAVAILABLE':
+        if (this.#wrongTime(rangeId, error)) return;
+        routes.distrust(rangeId, node);
+        return this.#again(error);
+      case 'STALE_EPOCH':
+      case 'RANGE_NOT_FOUND':
+        routes.distrust(rangeId, node);
+        return this.#again(error);
+      case 'DEADLINE_EXCEEDED':
+        if (this.#maybeApplied) return this.#unknown(error);
+        if (this.#wrongTime(rangeId, error)) return;
+        return this.#finish(error, undefined);
+      default:
+        return this.#finish(error, undefined);
+    }
+  }
+
+  /**
+   * The range's time is not what this gateway took it for, and the command was refused for that. As nothing was
+   * applied (Q2), it may be given another deadline, unless its client fixed it.
+   */
+  #wrongTime(rangeId: number, error: ServiceError): boolean {
+    const timeMs = error.details?.rangeTimeMs;
+    if (typeof timeMs !== 'number' || this.#deadlineMs === undefined) return false;
+    this.#deps.routes.learnTime(rangeId, timeMs);
+    const early =
+      this.#deadlineMs - timeMs < this.#remainingMs() / 2 || this.#deadlineMs - timeMs > COMMAND_DEADLINE_MAX_MS;
+    if (!early || this.#maybeApplied || this.#request.deadlineMs !== undefined || this.#attempts > 5) return false;
+    this.#deadlineMs = undefined;
+    this.#body = undefined;
+    this.#attempt();
+    return true;
+  }
+
+  #again(error: ServiceError | undefined): void {
+    const remainingMs = this.#remainingMs();
+    if (remainingMs <= 0) return this.#timedOut(error);
+    const ceiling = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(this.#attempts, 8));
+    const pauseMs = Math.min(remainingMs, ceiling / 2 + this.#deps.random.int(Math.ceil(ceiling / 2)));
+    this.#deps.clock.setTimer(pauseMs, () => this.#attempt());
+  }
+
+  #timedOut(cause?: ServiceError): void {
+    if (this.#maybeApplied) return this.#unknown(cause);
+    const message = 'no leader of the range answered in time; the request was not applied';
+    this.#finish(new ServiceError('DEADLINE_EXCEEDED', message, { cause }), undefined);
+  }
+
+  #unknown(cause: ServiceError | undefined): void {
+    const message =
+      'the answer was lost: the request may or may not have been applied; retry under the same request id';
+    this.#finish(new ServiceError('UNKNOWN_OUTCOME', message, { cause }), undefined);
+  }
+
+  #finish(error: ServiceError | undefined, reply: RangeReply | undefined): void {
+    this.#finished = true;
+    this.#done(error, reply);
+  }
+}

@@ -1,0 +1,157 @@
+import { type Clock, type Logger, type Random, ServiceError, type Timer } from '@remora/base';
+import {
+  type ClusterView,
+  type JoinReply,
+  masterHeartbeat,
+  masterJoin,
+  type NodeDescriptor,
+  type NodeTask,
+  type RangeReport,
+  type RpcChannel,
+  type RpcDialer,
+} from '@remora/protocol';
+
+export interface AgentDeps {
+  readonly dialer: RpcDialer;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  /** Addresses at which a master may be found before any view is known. */
+  readonly seeds: readonly string[];
+  /** Node ids of the initial masters, tried until the leader is known. */
+  readonly masters: readonly number[];
+  readonly reports: () => readonly RangeReport[];
+  readonly onTask: (task: NodeTask) => void;
+  readonly onView: (view: ClusterView) => void;
+  /** The cluster will never take this node (wiped data, another cluster): the process should end. */
+  readonly onRefused: (error: ServiceError) => void;
+}
+
+const CALL_TIMEOUT_MS = 1_000;
+const RETRY_MIN_MS = 50;
+const RETRY_MAX_MS = 1_000;
+const HEARTBEAT_MS = 1_000;
+/** While the cluster has no range yet, so that it comes up quickly. */
+const HEARTBEAT_STARTING_MS = 150;
+
+/** A node's side of its talk with the master: joins, reports, and takes tasks and the cluster's view from the answers. */
+export class NodeAgent {
+  readonly #deps: AgentDeps;
+  #descriptor: NodeDescriptor;
+  #view: ClusterView | undefined;
+  #leader = 0;
+  #tries = 0;
+  #joined = false;
+  #timer: Timer | undefined;
+  #stopped = false;
+
+  constructor(deps: AgentDeps, descriptor: NodeDescriptor) {
+    this.#deps = deps;
+    this.#descriptor = descriptor;
+  }
+
+  get view(): ClusterView | undefined {
+    return this.#view;
+  }
+
+  get joined(): boolean {
+    return this.#joined;
+  }
+
+  /** Asks the cluster for an id before the node's other parts start: only for nodes outside the initial cluster. */
+  requestId(signal: AbortSignal): Promise<JoinReply> {
+    return new Promise((resolve, reject) => {
+      const attempt = (): void => {
+        if (signal.aborted) return reject(signal.reason);
+        this.#callJoin((error, reply) => {
+          if (reply !== undefined) {
+            this.#descriptor = { ...this.#descriptor, nodeId: reply.nodeId };
+            resolve(reply);
+          } else if (error?.code === 'NODE_CONFLICT' || error?.code === 'WRONG_CLUSTER') reject(error);
+          else this.#later(attempt);
+        });
+      };
+      attempt();
+    });
+  }
+
+  start(): void {
+    this.#join();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+  }
+
+  #join(): void {
+    this.#callJoin((error, reply) => {
+      if (reply !== undefined) {
+        this.#joined = true;
+        this.#tries = 0;
+        this.#beat();
+      } else if (error?.code === 'NODE_CONFLICT' || error?.code === 'WRONG_CLUSTER') this.#deps.onRefused(error);
+      else this.#later(() => this.#join());
+    });
+  }
+
+  #callJoin(done: (error: ServiceError | undefined, reply: JoinReply | undefined) => void): void {
+    const { nodeId, ...descriptor } = this.#descriptor;
+    this.#master().call(masterJoin, { nodeId, descriptor }, { timeoutMs: CALL_TIMEOUT_MS }, (error, reply) => {
+      if (error !== undefined) this.#learn(error);
+      done(error, reply);
+    });
+  }
+
+  #beat(): void {
+    const { nodeId, incarnation } = this.#descriptor;
+    const heartbeat = { nodeId, incarnation, ranges: this.#deps.reports() };
+    this.#master().call(masterHeartbeat, heartbeat, { timeoutMs: CALL_TIMEOUT_MS }, (error, reply) => {
+      if (reply === undefined) return this.#missed(error ?? new ServiceError('INTERNAL', 'no answer'));
+      this.#tries = 0;
+      this.#view = reply.view;
+      this.#leader = reply.view.masterLeader;
+      this.#deps.onView(reply.view);
+      for (const task of reply.tasks) this.#deps.onTask(task);
+      this.#after(reply.view.ranges.length === 0 || reply.tasks.length > 0 ? HEARTBEAT_STARTING_MS : HEARTBEAT_MS, () =>
+        this.#beat(),
+      );
+    });
+  }
+
+  #missed(error: ServiceError): void {
+    if (error.code === 'NODE_CONFLICT') return this.#deps.onRefused(error);
+    this.#learn(error);
+    const rejoin = error.details?.join === true;
+    this.#later(() => (rejoin ? this.#join() : this.#beat()));
+  }
+
+  /** Where the master's leader may be, by what the last answer said. */
+  #learn(error: ServiceError): void {
+    const leader = error.code === 'NOT_LEADER' ? error.details?.leaderNode : 0;
+    this.#leader = typeof leader === 'number' ? leader : 0;
+  }
+
+  #master(): RpcChannel {
+    const { dialer, masters, seeds } = this.#deps;
+    if (this.#leader !== 0) return dialer.channel(this.#leader);
+    const turn = this.#tries;
+    const known = this.#view?.nodes
+      .filter((node) => node.descriptor.roles.includes('master'))
+      .map((node) => node.descriptor.nodeId);
+    const ids = known !== undefined && known.length > 0 ? known : masters;
+    const id = ids[turn % Math.max(1, ids.length)];
+    if (id !== undefined) return dialer.channel(id);
+    return dialer.channelTo(seeds[turn % seeds.length] ?? '');
+  }
+
+  #later(fn: () => void): void {
+    const ceiling = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(this.#tries++, 5));
+    this.#after(ceiling / 2 + this.#deps.random.int(Math.ceil(ceiling / 2)), fn);
+  }
+
+  #after(delayMs: number, fn: () => void): void {
+    if (this.#stopped) return;
+    this.#timer = this.#deps.clock.setTimer(delayMs, fn);
+  }
+}

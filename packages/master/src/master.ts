@@ -1,0 +1,288 @@
+import { assert, type Clock, type Logger, ServiceError, type Timer } from '@remora/base';
+import {
+  type ClusterView,
+  type JoinRequest,
+  masterHeartbeat,
+  masterJoin,
+  masterView,
+  type NodeDescriptor,
+  type NodeHeartbeat,
+  type NodeHeartbeatReply,
+  type NodeState,
+  type NodeTask,
+  type RpcRegistry,
+} from '@remora/protocol';
+import type {
+  ConfState,
+  Entry,
+  Group,
+  Role,
+  SnapshotMeta,
+  SnapshotReceiver,
+  StateMachine,
+  StateMachineSnapshot,
+} from '@remora/raft';
+import { decodeMasterCommand, decodeMasterImage, encodeMasterCommand, encodeMasterImage } from './codec.ts';
+import { type MasterCommand, type MasterResult, MasterState } from './state.ts';
+
+export interface MasterDeps {
+  readonly nodeId: number;
+  readonly clusterId: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly options: MasterOptions;
+  /** Where the state lies between checkpoints. */
+  readonly storage: { load(): Uint8Array | undefined; save(bytes: Uint8Array): void };
+  /** Makes what was saved durable. */
+  readonly checkpoint: () => Promise<void>;
+}
+
+export interface MasterOptions {
+  /** Replicas of a range. */
+  readonly replicas: number;
+  /** Silence after which a node is suspect, and down. */
+  readonly suspectAfterMs: number;
+  readonly downAfterMs: number;
+}
+
+type CommandDone = (error: ServiceError | undefined, result: MasterResult | undefined) => void;
+
+interface Heard {
+  readonly atMs: number;
+  readonly heartbeat: NodeHeartbeat;
+}
+
+const TICK_MS = 100;
+
+/**
+ * One replica of the master group: the cluster's metadata, and on the leader the care for it.
+ *
+ * M3. Only a leader that has applied an entry of its own term answers from its state.
+ * M4. What nodes report (health, leaders) is kept in the leader's memory only and built anew by each leader.
+ */
+export class Master implements StateMachine {
+  readonly #deps: MasterDeps;
+  readonly state: MasterState;
+  readonly #waiting = new Map<number, { readonly term: number; readonly done: CommandDone }>();
+  readonly #heard = new Map<number, Heard>();
+  #group: Group | undefined;
+  #leaderTerm = 0;
+  #leaderReplica = 0;
+  #bootstrapping = false;
+  #timer: Timer | undefined;
+
+  constructor(deps: MasterDeps, conf: ConfState) {
+    this.#deps = deps;
+    this.state = new MasterState(conf);
+    const stored = deps.storage.load();
+    if (stored !== undefined) this.state.restore(decodeMasterImage(stored));
+  }
+
+  attach(group: Group): void {
+    this.#group = group;
+    this.#arm();
+  }
+
+  get group(): Group {
+    assert(this.#group !== undefined, 'the master is attached to its group before it serves');
+    return this.#group;
+  }
+
+  get leading(): boolean {
+    return this.#leaderTerm !== 0 && this.group.ready;
+  }
+
+  // -------------------------------------------------------------------------------------------- state machine
+
+  apply(entries: readonly Entry[], conf: ConfState): void {
+    this.state.conf = conf;
+    for (const entry of entries) this.#applyEntry(entry);
+  }
+
+  #applyEntry(entry: Entry): void {
+    const waiting = this.#waiting.get(entry.index);
+    this.#waiting.delete(entry.index);
+    this.state.applied = { index: entry.index, term: entry.term };
+    const mine = waiting?.term === entry.term ? waiting.done : undefined;
+    if (waiting !== undefined && mine === undefined) waiting.done(this.#notLeader(), undefined);
+    if (entry.type === 'conf' || entry.data.length === 0) return;
+    try {
+      const result = this.state.apply(decodeMasterCommand(entry.data));
+      mine?.(undefined, result);
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      mine?.(error, undefined);
+    }
+  }
+
+  roleChanged(change: { readonly role: Role; readonly term: number; readonly leader: number }): void {
+    this.#leaderReplica = change.leader;
+    const term = change.role === 'leader' ? change.term : 0;
+    if (term === this.#leaderTerm) return;
+    this.#leaderTerm = term;
+    this.#heard.clear();
+    this.#bootstrapping = false;
+    if (term !== 0) {
+      this.#deps.logger.info({ term }, 'leads the master group');
+      return;
+    }
+    const unknown = new ServiceError('UNKNOWN_OUTCOME', 'the master changed while the command was being replicated');
+    for (const { done } of this.#waiting.values()) done(unknown, undefined);
+    this.#waiting.clear();
+  }
+
+  snapshot(): StateMachineSnapshot {
+    const image = this.state.image();
+    async function* chunks(): AsyncGenerator<Uint8Array> {
+      yield encodeMasterImage(image);
+    }
+    return { meta: { ...image.applied, conf: image.conf }, chunks: chunks(), release() {} };
+  }
+
+  install(meta: SnapshotMeta): SnapshotReceiver {
+    const parts: Uint8Array[] = [];
+    return {
+      chunk: async (bytes) => {
+        parts.push(Buffer.from(bytes));
+      },
+      finish: async () => {
+        const image = decodeMasterImage(Buffer.concat(parts));
+        assert(image.applied.index === meta.index, 'a snapshot stands for the position that it names');
+        this.state.restore(image);
+        this.stage();
+        await this.#deps.checkpoint();
+      },
+      abort() {},
+    };
+  }
+
+  /** Called as a checkpoint begins. */
+  stage(): void {
+    this.#deps.storage.save(encodeMasterImage(this.state.image()));
+  }
+
+  // -------------------------------------------------------------------------------------------- service
+
+  register(registry: RpcRegistry): void {
+    registry.handle(masterJoin, (request, _context, done) => this.#join(request, done));
+    registry.handle(masterHeartbeat, (heartbeat, _context, done) => {
+      const reply = this.#heartbeat(heartbeat);
+      if (reply instanceof ServiceError) done(reply, undefined);
+      else done(undefined, reply);
+    });
+    registry.handle(masterView, (_request, _context, done) => done(undefined, this.view()));
+  }
+
+  #join(
+    request: JoinRequest,
+    done: (error: ServiceError | undefined, reply: { nodeId: number; clusterId: string } | undefined) => void,
+  ): void {
+    if (!this.leading) return done(this.#notLeader(), undefined);
+    const descriptor: NodeDescriptor = { ...request.descriptor, nodeId: request.nodeId };
+    const conflict = this.state.registrationConflict(descriptor);
+    if (conflict !== undefined) return done(conflict, undefined);
+    this.#propose({ type: 'registerNode', descriptor }, (error, result) => {
+      if (result?.type !== 'registerNode') return done(error ?? this.#notLeader(), undefined);
+      this.#deps.logger.info({ node: result.nodeId, name: descriptor.name }, 'registered a node');
+      done(undefined, { nodeId: result.nodeId, clusterId: this.#deps.clusterId });
+    });
+  }
+
+  #heartbeat(heartbeat: NodeHeartbeat): NodeHeartbeatReply | ServiceError {
+    if (!this.leading) return this.#notLeader();
+    const node = this.state.node(heartbeat.nodeId);
+    if (node === undefined) {
+      return new ServiceError('INVALID_ARGUMENT', `node ${heartbeat.nodeId} has not joined`, {
+        details: { join: true },
+      });
+    }
+    if (node.incarnation !== heartbeat.incarnation) {
+      return new ServiceError('NODE_CONFLICT', `node id ${heartbeat.nodeId} belongs to another data directory`);
+    }
+    this.#heard.set(heartbeat.nodeId, { atMs: this.#deps.clock.monotonicMs(), heartbeat });
+    return { tasks: this.#tasksFor(heartbeat), view: this.view() };
+  }
+
+  #tasksFor(heartbeat: NodeHeartbeat): readonly NodeTask[] {
+    const present = new Set(heartbeat.ranges.map((report) => report.rangeId));
+    const tasks: NodeTask[] = [];
+    for (const descriptor of this.state.ranges()) {
+      const replica = descriptor.replicas.find((r) => r.nodeId === heartbeat.nodeId);
+      if (replica !== undefined && !present.has(descriptor.rangeId)) {
+        tasks.push({ type: 'createReplica', descriptor, replicaId: replica.replicaId });
+      }
+    }
+    return tasks;
+  }
+
+  view(): ClusterView {
+    const leaders = new Map<number, { readonly node: number; readonly term: number }>();
+    for (const [node, { heartbeat }] of this.#heard) {
+      for (const report of heartbeat.ranges) {
+        const known = leaders.get(report.rangeId);
+        if (report.leader && (known === undefined || known.term < report.term)) {
+          leaders.set(report.rangeId, { node, term: report.term });
+        }
+      }
+    }
+    return {
+      clusterId: this.#deps.clusterId,
+      nodes: this.state.nodes().map((descriptor) => ({ descriptor, state: this.#stateOf(descriptor.nodeId) })),
+      ranges: this.state.ranges(),
+      leaders: [...leaders].map(([rangeId, { node }]) => [rangeId, node] as const),
+      masterLeader: this.leading ? this.#deps.nodeId : this.#leaderReplica,
+    };
+  }
+
+  #stateOf(nodeId: number): NodeState {
+    const heard = this.#heard.get(nodeId);
+    if (heard === undefined) return 'suspect';
+    const silentMs = this.#deps.clock.monotonicMs() - heard.atMs;
+    if (silentMs > this.#deps.options.downAfterMs) return 'down';
+    return silentMs > this.#deps.options.suspectAfterMs ? 'suspect' : 'up';
+  }
+
+  /** Replica ids of the master group are node ids. */
+  #notLeader(): ServiceError {
+    const leaderNode = this.#leaderReplica === this.#deps.nodeId ? 0 : this.#leaderReplica;
+    return new ServiceError('NOT_LEADER', 'this node does not lead the master group', { details: { leaderNode } });
+  }
+
+  #propose(command: MasterCommand, done: CommandDone): void {
+    const proposed = this.group.propose(encodeMasterCommand(command));
+    if ('refused' in proposed) done(this.#notLeader(), undefined);
+    else this.#waiting.set(proposed.index, { term: proposed.term, done });
+  }
+
+  // -------------------------------------------------------------------------------------------- care
+
+  #arm(): void {
+    this.#timer = this.#deps.clock.setTimer(TICK_MS, () => {
+      if (this.leading) this.#bootstrapFirstRange();
+      this.#arm();
+    });
+  }
+
+  /** Creates the first range once enough data nodes are up. */
+  #bootstrapFirstRange(): void {
+    if (this.#bootstrapping || this.state.ranges().length > 0) return;
+    const up = this.state
+      .nodes()
+      .filter((node) => node.roles.includes('data') && this.#stateOf(node.nodeId) === 'up')
+      .map((node) => node.nodeId)
+      .sort((a, b) => a - b);
+    if (up.length < this.#deps.options.replicas) return;
+    this.#bootstrapping = true;
+    const nodeIds = up.slice(0, this.#deps.options.replicas);
+    this.#propose({ type: 'bootstrapRange', nodeIds }, (error, result) => {
+      this.#bootstrapping = false;
+      if (result?.type === 'bootstrapRange') {
+        this.#deps.logger.info({ range: result.rangeId, nodes: nodeIds }, 'created the first range');
+      } else this.#deps.logger.warn({ error: error?.message }, 'could not create the first range');
+    });
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+  }
+}

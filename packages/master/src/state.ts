@@ -1,0 +1,140 @@
+import { assert, ServiceError } from '@remora/base';
+import type { NodeDescriptor, RangeDescriptor } from '@remora/protocol';
+import type { ConfState, LogPosition } from '@remora/raft';
+
+/** Changes of the cluster's metadata, as they go through the master group's log. */
+export type MasterCommand =
+  /** `nodeId` 0: allocate one. Registering again with the same incarnation updates addresses and roles. */
+  | { readonly type: 'registerNode'; readonly descriptor: NodeDescriptor }
+  /** Creates the first range, over the whole key space, with voters on these nodes; refused when a range exists. */
+  | { readonly type: 'bootstrapRange'; readonly nodeIds: readonly number[] };
+
+export type MasterResult =
+  | { readonly type: 'registerNode'; readonly nodeId: number }
+  | { readonly type: 'bootstrapRange'; readonly rangeId: number };
+
+/** What a checkpoint and a snapshot of the master hold. */
+export interface MasterImage {
+  readonly applied: LogPosition;
+  readonly conf: ConfState;
+  readonly nextNodeId: number;
+  readonly nextRangeId: number;
+  readonly nextReplicaId: number;
+  readonly nodes: readonly NodeDescriptor[];
+  readonly ranges: readonly RangeDescriptor[];
+}
+
+/** Ids below are for what exists before the master does: nodes of the initial cluster, replicas of its own group. */
+const FIRST_ALLOCATED_NODE = 1_001;
+const FIRST_RANGE = 2;
+const FIRST_REPLICA = 1_001;
+
+/**
+ * The cluster's metadata, in memory on every master.
+ *
+ * M1. Ids of nodes, ranges and replicas are never given twice (traps 10).
+ * M2. A node id belongs to one data directory (its incarnation) for good: a node that lost its data may not come
+ *     back under its old id, because others count on what it had promised and stored.
+ */
+export class MasterState {
+  applied: LogPosition = { index: 0, term: 0 };
+  conf: ConfState;
+  #nextNodeId = FIRST_ALLOCATED_NODE;
+  #nextRangeId = FIRST_RANGE;
+  #nextReplicaId = FIRST_REPLICA;
+  readonly #nodes = new Map<number, NodeDescriptor>();
+  readonly #ranges = new Map<number, RangeDescriptor>();
+
+  constructor(conf: ConfState) {
+    this.conf = conf;
+  }
+
+  nodes(): readonly NodeDescriptor[] {
+    return [...this.#nodes.values()];
+  }
+
+  ranges(): readonly RangeDescriptor[] {
+    return [...this.#ranges.values()];
+  }
+
+  node(nodeId: number): NodeDescriptor | undefined {
+    return this.#nodes.get(nodeId);
+  }
+
+  apply(command: MasterCommand): MasterResult {
+    switch (command.type) {
+      case 'registerNode':
+        return this.#register(command.descriptor);
+      case 'bootstrapRange':
+        return this.#bootstrap(command.nodeIds);
+    }
+  }
+
+  /** The error that registering would end in; undefined when it would succeed. */
+  registrationConflict(descriptor: NodeDescriptor): ServiceError | undefined {
+    const byId = descriptor.nodeId === 0 ? undefined : this.#nodes.get(descriptor.nodeId);
+    if (byId !== undefined && byId.incarnation !== descriptor.incarnation) {
+      return new ServiceError(
+        'NODE_CONFLICT',
+        `node id ${descriptor.nodeId} belongs to another data directory; a node whose data was wiped must join under a new name`,
+      );
+    }
+    const byName = this.nodes().find((node) => node.name === descriptor.name);
+    if (byName !== undefined && byName.incarnation !== descriptor.incarnation) {
+      return new ServiceError(
+        'NODE_CONFLICT',
+        `a node named "${descriptor.name}" is already in the cluster; choose another --name`,
+      );
+    }
+    return undefined;
+  }
+
+  #register(descriptor: NodeDescriptor): MasterResult {
+    const conflict = this.registrationConflict(descriptor);
+    if (conflict !== undefined) throw conflict;
+    // A repeated join of a node that never heard its id.
+    const known = this.nodes().find((node) => node.incarnation === descriptor.incarnation);
+    const nodeId = known?.nodeId ?? (descriptor.nodeId === 0 ? this.#nextNodeId++ : descriptor.nodeId);
+    this.#nodes.set(nodeId, { ...descriptor, nodeId });
+    return { type: 'registerNode', nodeId };
+  }
+
+  #bootstrap(nodeIds: readonly number[]): MasterResult {
+    if (this.#ranges.size > 0) throw new ServiceError('INVALID_ARGUMENT', 'the cluster already has ranges');
+    const rangeId = this.#nextRangeId++;
+    this.#ranges.set(rangeId, {
+      rangeId,
+      start: new Uint8Array(0),
+      end: new Uint8Array(0),
+      epoch: { confVersion: 1, version: 1 },
+      replicas: nodeIds.map((nodeId) => ({ replicaId: this.#nextReplicaId++, nodeId, type: 'voter' as const })),
+      revisionSource: 'range',
+    });
+    return { type: 'bootstrapRange', rangeId };
+  }
+
+  image(): MasterImage {
+    return {
+      applied: this.applied,
+      conf: this.conf,
+      nextNodeId: this.#nextNodeId,
+      nextRangeId: this.#nextRangeId,
+      nextReplicaId: this.#nextReplicaId,
+      nodes: this.nodes(),
+      ranges: this.ranges(),
+    };
+  }
+
+  restore(image: MasterImage): void {
+    assert(image.applied.index >= this.applied.index, 'the master is never restored to an older state');
+    this.applied = image.applied;
+    this.conf = image.conf;
+    this.#nextNodeId = image.nextNodeId;
+    this.#nextRangeId = image.nextRangeId;
+    this.#nextReplicaId = image.nextReplicaId;
+    this.#nodes.clear();
+    this.#ranges.clear();
+    for (const node of image.nodes) this.#nodes.set(node.nodeId, node);
+    for (const range of image.ranges) this.#ranges.set(range.rangeId, range);
+  }
+}
