@@ -1,0 +1,83 @@
+import type { Bytes, Clock, Engine, EngineView, Logger, Row, ScanOptions, Span } from '@remora/base';
+import { MemoryMedium, MemoryStore } from './memory-store.ts';
+import { type EngineDeps, type EngineOptions, OverlayEngine } from './overlay-engine.ts';
+
+export interface MemoryEngineDeps {
+  readonly options: EngineOptions;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly logDurable?: () => Promise<void>;
+  readonly onFailure: (error: Error) => void;
+}
+
+/**
+ * The engine of tests and of the simulator: the same overlay as in production, over a store in memory that survives
+ * `crash`. It touches no disk and takes no time but turns of the event loop.
+ */
+export class MemoryEngine implements Engine {
+  readonly #deps: EngineDeps;
+  readonly #medium: MemoryMedium;
+  #store: MemoryStore;
+  #engine: OverlayEngine;
+
+  constructor(deps: MemoryEngineDeps) {
+    this.#deps = deps;
+    this.#medium = new MemoryMedium();
+    [this.#store, this.#engine] = this.#start();
+  }
+
+  /** Loses everything since the last checkpoint, and every hook, as a process that stops and starts again would. */
+  crash(): void {
+    this.#store.crash();
+    [this.#store, this.#engine] = this.#start();
+  }
+
+  #start(): [MemoryStore, OverlayEngine] {
+    const store = new MemoryStore(this.#medium);
+    return [store, OverlayEngine.openLoaded(store, this.#deps, this.#medium.all())];
+  }
+
+  get(key: Bytes): Bytes | undefined {
+    return this.#engine.get(key);
+  }
+
+  put(key: Bytes, value: Bytes): void {
+    this.#engine.put(key, value);
+  }
+
+  delete(key: Bytes): void {
+    this.#engine.delete(key);
+  }
+
+  scanResident(options: ScanOptions): readonly Row[] {
+    return this.#engine.scanResident(options);
+  }
+
+  scan(options: ScanOptions): Promise<readonly Row[]> {
+    return this.#engine.scan(options);
+  }
+
+  view(): EngineView {
+    return this.#engine.view();
+  }
+
+  clearSpan(span: Span): Promise<void> {
+    return this.#engine.clearSpan(span);
+  }
+
+  onCheckpoint(hook: () => void): () => void {
+    return this.#engine.onCheckpoint(hook);
+  }
+
+  checkpoint(): Promise<void> {
+    return this.#engine.checkpoint();
+  }
+
+  pending(): { readonly bytes: number; readonly keys: number } {
+    return this.#engine.pending();
+  }
+
+  close(): Promise<void> {
+    return this.#engine.close();
+  }
+}

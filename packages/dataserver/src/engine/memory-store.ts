@@ -1,0 +1,106 @@
+import { asBuffer, type Bytes, type Row } from '@remora/base';
+import { BTree } from './b-tree.ts';
+import { compareNames, keyOf, type Name, nameOf } from './latin1.ts';
+import type { PersistentStore, StoreBatch, StoreCursor, StoreRange, StoreSnapshot } from './store.ts';
+
+type Rows = BTree<Name, Bytes>;
+
+/** What outlives a crash of a process that keeps its data in a `MemoryStore`. */
+export class MemoryMedium {
+  readonly rows: Rows = new BTree<Name, Bytes>(undefined, compareNames);
+
+  *all(): Generator<Row> {
+    for (const [name, value] of this.rows.entries()) yield { key: keyOf(name), value };
+  }
+}
+
+/**
+ * A store over a `MemoryMedium`: one process's handle on it. After `crash()` the handle is dead: nothing that was
+ * asked of it reaches the medium any more, and writes under way never end, as for a process that is gone.
+ */
+export class MemoryStore implements PersistentStore {
+  readonly #medium: MemoryMedium;
+  #dead = false;
+
+  constructor(medium: MemoryMedium) {
+    this.#medium = medium;
+  }
+
+  crash(): void {
+    this.#dead = true;
+  }
+
+  get(key: Bytes): Bytes | undefined {
+    return this.#medium.rows.get(nameOf(key));
+  }
+
+  cursor(range: StoreRange): StoreCursor {
+    return new MemoryCursor(this.#medium.rows.clone(), range);
+  }
+
+  snapshot(): StoreSnapshot {
+    const rows = this.#medium.rows.clone();
+    return {
+      get: (key) => rows.get(nameOf(key)),
+      cursor: (range) => new MemoryCursor(rows, range),
+      release() {},
+    };
+  }
+
+  batch(): StoreBatch {
+    const changes: [Name, Bytes | undefined][] = [];
+    return {
+      put: (key, value) => void changes.push([nameOf(key), value]),
+      delete: (key) => void changes.push([nameOf(key), undefined]),
+      write: async () => {
+        // A write takes at least one turn of the microtask queue, as a disk's would.
+        await Promise.resolve();
+        if (this.#dead) return new Promise<void>(() => {});
+        for (const [name, value] of changes) {
+          if (value === undefined) this.#medium.rows.delete(name);
+          else this.#medium.rows.set(name, value);
+        }
+      },
+    };
+  }
+
+  async close(): Promise<void> {}
+}
+
+class MemoryCursor implements StoreCursor {
+  readonly #pairs: Iterator<[Name, Bytes]>;
+  readonly #start: Name;
+  readonly #end: Name;
+  readonly #reverse: boolean;
+  #ended = false;
+
+  constructor(rows: Rows, range: StoreRange) {
+    this.#start = nameOf(range.start);
+    this.#end = nameOf(range.end);
+    this.#reverse = range.reverse;
+    this.#pairs = range.reverse
+      ? rows.entriesReversed(this.#end === '' ? undefined : this.#end, undefined, true)
+      : rows.entries(this.#start);
+  }
+
+  async next(rowsMax: number): Promise<readonly Row[]> {
+    const out: Row[] = [];
+    while (!this.#ended && out.length < rowsMax) {
+      const step = this.#pairs.next();
+      if (step.done === true || this.#outside(step.value[0])) {
+        this.#ended = true;
+        break;
+      }
+      out.push({ key: keyOf(step.value[0]), value: asBuffer(step.value[1]) });
+    }
+    return out;
+  }
+
+  #outside(name: Name): boolean {
+    return this.#reverse ? name < this.#start : this.#end !== '' && name >= this.#end;
+  }
+
+  async close(): Promise<void> {
+    this.#ended = true;
+  }
+}

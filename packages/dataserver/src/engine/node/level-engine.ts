@@ -1,0 +1,31 @@
+import type { Engine } from '@remora/base';
+import { type EngineDeps, type EngineOptions, OverlayEngine } from '../overlay-engine.ts';
+import { LevelStore } from './level-store.ts';
+
+export interface LevelEngineOptions extends EngineOptions {
+  /** Bytes of LevelDB's cache of uncompressed blocks; 64 MiB when absent. */
+  readonly cacheBytes?: number;
+  /** Bytes of LevelDB's own table in memory, of which there may be two; 16 MiB when absent. */
+  readonly writeBufferBytes?: number;
+}
+
+export interface LevelEngineDeps extends EngineDeps {
+  /** The directory of the database; made when it does not exist. No other process may have it open. */
+  readonly dir: string;
+  readonly options: LevelEngineOptions;
+}
+
+/** Opens the engine of a data server on LevelDB. Throws a `StoreOpenError` when the directory cannot be used. */
+export async function openLevelEngine(deps: LevelEngineDeps): Promise<Engine> {
+  const { dir, options } = deps;
+  const store = await LevelStore.open(dir, {
+    cacheBytes: options.cacheBytes ?? 64 * 1024 * 1024,
+    writeBufferBytes: options.writeBufferBytes ?? 16 * 1024 * 1024,
+  });
+  try {
+    return await OverlayEngine.open(store, deps);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * An ordered table in memory, from names to values or tombstones.
+ *
+ * T1. A hash map answers point reads and finds the cell to overwrite; a B+ tree of the same cells keeps the order.
+ * T2. A picture is a lazy clone of the tree: O(1) to take, after which the tree copies a node when it first changes it.
+ * T3. A cell is overwritten in place only when it was made after the last picture (`epoch`); otherwise a fresh cell
+ *     takes its place, so that pictures never change.
+ */
+import type { Bytes } from '@remora/base';
+import { BTree } from './b-tree.ts';
+import { compareNames, type Name, type NameRange } from './latin1.ts';
+
+export interface Cell {
+  /** Absent: the key is deleted. */
+  value: Bytes | undefined;
+  /** How many pictures had been taken when the cell was made (T3). */
+  readonly epoch: number;
+}
+
+/** A table as it was at one moment; read only. */
+export type Picture = BTree<Name, Cell>;
+
+export class OrderedTable {
+  readonly #cells = new Map<Name, Cell>();
+  readonly #tree: Picture = new BTree<Name, Cell>(undefined, compareNames);
+  #epoch = 0;
+  #bytes = 0;
+
+  get keys(): number {
+    return this.#cells.size;
+  }
+
+  /** Bytes of keys and values. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get(name: Name): Cell | undefined {
+    return this.#cells.get(name);
+  }
+
+  has(name: Name): boolean {
+    return this.#cells.has(name);
+  }
+
+  /** Sets a value or, with `undefined`, a tombstone. */
+  set(name: Name, value: Bytes | undefined): void {
+    const old = this.#cells.get(name);
+    this.#bytes += value === undefined ? 0 : value.length;
+    if (old === undefined) {
+      this.#bytes += name.length;
+    } else {
+      this.#bytes -= old.value === undefined ? 0 : old.value.length;
+      if (old.epoch === this.#epoch) {
+        old.value = value;
+        return;
+      }
+    }
+    const cell: Cell = { value, epoch: this.#epoch };
+    this.#cells.set(name, cell);
+    this.#tree.set(name, cell);
+  }
+
+  /** Forgets a name altogether. */
+  remove(name: Name): boolean {
+    const old = this.#cells.get(name);
+    if (old === undefined) return false;
+    this.#bytes -= name.length + (old.value === undefined ? 0 : old.value.length);
+    this.#cells.delete(name);
+    this.#tree.delete(name);
+    return true;
+  }
+
+  /** Forgets every name of a range. */
+  removeRange(range: NameRange): void {
+    const names: Name[] = [];
+    for (const name of this.#tree.keys(range.start)) {
+      if (range.end !== '' && name >= range.end) break;
+      names.push(name);
+    }
+    for (const name of names) this.remove(name);
+  }
+
+  entries(): IterableIterator<[Name, Cell]> {
+    return this.#cells.entries();
+  }
+
+  /** The table as it is now, unaffected by what changes later. */
+  picture(): Picture {
+    this.#epoch++;
+    return this.#tree.clone();
+  }
+
+  /** The live tree, for reads that end before the next change. */
+  live(): Picture {
+    return this.#tree;
+  }
+}

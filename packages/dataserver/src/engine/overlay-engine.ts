@@ -1,0 +1,419 @@
+/**
+ * The storage engine: an overlay in memory over a persistent store.
+ *
+ * O1. State = active generation over frozen generation (the one being checkpointed, if any) over the store.
+ * O2. Every row of a resident key space is in `#resident`, so reads there never reach the store. What must still be
+ *     written for them is in the generations' `resident` maps, which need no order.
+ * O3. A delete leaves no trace only when nothing lies below it: the first change to a resident key in a generation
+ *     notes whether the key existed then, which is exactly whether the layers below hold it. Elsewhere the delete
+ *     stays as a tombstone until it is checkpointed.
+ * O4. A generation is written in one atomic, synced batch, and not before the log is durable up to it
+ *     (design §6). It is dropped only after the batch is durable; until then it hides equal rows in the store.
+ * O5. Checkpoints and clearings run one at a time, and a clearing that waits goes before a checkpoint that waits:
+ *     so while a span is being cleared the store holds nothing there that is newer than the call.
+ * O6. From the call of `clearSpan` on, what the frozen generation and the store hold in the span is invisible
+ *     (`#clearing`); changes made after the call lie in the active generation and survive.
+ * O7. A failed write or read of the store is final: `onFailure` is called once and nothing is retried.
+ */
+import {
+  assert,
+  type Bytes,
+  type Clock,
+  type Engine,
+  type EngineView,
+  type Logger,
+  type Row,
+  type ScanOptions,
+  type Span,
+} from '@remora/base';
+import { Generation } from './generation.ts';
+import {
+  anyRangeHolds,
+  keyOf,
+  type Name,
+  type NameRange,
+  nameOf,
+  rangeCovers,
+  rangeOf,
+  rangesOverlap,
+} from './latin1.ts';
+import { nextTurn, type PinnedLayer, type PinnedSpan, readMerged, readPicture, storeRange } from './merge.ts';
+import { OrderedTable } from './ordered-table.ts';
+import type { PersistentStore, StoreSnapshot } from './store.ts';
+
+const CHANGES_PER_TURN_MAX = 1000;
+const CLEAR_ROWS_PER_BATCH_MAX = 2000;
+const LOAD_ROWS_PER_PAGE_MAX = 1000;
+
+export interface EngineOptions {
+  /** Key spaces whose rows are all kept in memory. They do not overlap. */
+  readonly resident: readonly Span[];
+}
+
+export interface EngineDeps {
+  readonly options: EngineOptions;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Resolves when everything applied before the call is durable in the log; a checkpoint waits for it (O4). */
+  readonly logDurable?: () => Promise<void>;
+  /** Called once, with the error after which the engine is of no use: the process should stop (O7). */
+  readonly onFailure: (error: Error) => void;
+}
+
+interface Task {
+  readonly run: () => Promise<void>;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+  readonly promise: Promise<void>;
+}
+
+export class OverlayEngine implements Engine {
+  readonly #store: PersistentStore;
+  readonly #deps: EngineDeps;
+  readonly #residentRanges: readonly NameRange[];
+  readonly #resident = new OrderedTable();
+  readonly #hooks = new Set<() => void>();
+  #active = new Generation();
+  #frozen: Generation | undefined;
+  /** Replaced, never changed, so that views may keep it. */
+  #clearing: readonly NameRange[] = [];
+  #running: Task | undefined;
+  readonly #waitingClears: Task[] = [];
+  #waitingCheckpoint: Task | undefined;
+  #failure: Error | undefined;
+  #closing: Promise<void> | undefined;
+
+  private constructor(store: PersistentStore, deps: EngineDeps) {
+    this.#store = store;
+    this.#deps = deps;
+    this.#residentRanges = deps.options.resident.map(rangeOf);
+  }
+
+  /** Loads the resident rows and takes over the store, which `close` closes. */
+  static async open(store: PersistentStore, deps: EngineDeps): Promise<OverlayEngine> {
+    const engine = new OverlayEngine(store, deps);
+    for (const span of deps.options.resident) {
+      const cursor = store.cursor(storeRange(span));
+      for (;;) {
+        const rows = await cursor.next(LOAD_ROWS_PER_PAGE_MAX);
+        if (rows.length === 0) break;
+        engine.#load(rows);
+      }
+      await cursor.close();
+    }
+    return engine;
+  }
+
+  /** As `open`, when the rows of the store are at hand already. */
+  static openLoaded(store: PersistentStore, deps: EngineDeps, rows: Iterable<Row>): OverlayEngine {
+    const engine = new OverlayEngine(store, deps);
+    engine.#load(rows);
+    return engine;
+  }
+
+  #load(rows: Iterable<Row>): void {
+    for (const row of rows) {
+      const name = nameOf(row.key);
+      if (anyRangeHolds(this.#residentRanges, name)) this.#resident.set(name, row.value);
+    }
+  }
+
+  // ------------------------------------------------------------------------------------------------ rows
+
+  get(key: Bytes): Bytes | undefined {
+    const name = nameOf(key);
+    if (anyRangeHolds(this.#residentRanges, name)) return this.#resident.get(name)?.value; // O2
+    const changed = this.#active.changes.get(name);
+    if (changed !== undefined) return changed.value;
+    if (this.#clearing.length > 0 && anyRangeHolds(this.#clearing, name)) return undefined; // O6
+    const frozen = this.#frozen?.changes.get(name);
+    return frozen === undefined ? this.#readStore(key) : frozen.value;
+  }
+
+  put(key: Bytes, value: Bytes): void {
+    const name = this.#nameToChange(key);
+    if (anyRangeHolds(this.#residentRanges, name)) this.#active.putResident(name, value, this.#resident);
+    else this.#active.changes.set(name, value);
+  }
+
+  delete(key: Bytes): void {
+    const name = this.#nameToChange(key);
+    if (anyRangeHolds(this.#residentRanges, name)) this.#active.deleteResident(name, this.#resident);
+    else this.#active.changes.set(name, undefined);
+  }
+
+  #nameToChange(key: Bytes): Name {
+    assert(key.length > 0, 'P3: an engine key is not empty');
+    assert(this.#closing === undefined, 'the engine is not changed after close');
+    return nameOf(key);
+  }
+
+  #readStore(key: Bytes): Bytes | undefined {
+    try {
+      return this.#store.get(key);
+    } catch (error) {
+      throw this.#fail(error);
+    }
+  }
+
+  // ----------------------------------------------------------------------------------------------- scans
+
+  scanResident(options: ScanOptions): readonly Row[] {
+    assert(this.#isResident(rangeOf(options)), 'a resident scan lies in one resident key space');
+    return readPicture(this.#resident.live(), options);
+  }
+
+  async scan(options: ScanOptions): Promise<readonly Row[]> {
+    this.#checkUsable();
+    const range = rangeOf(options);
+    if (this.#isResident(range)) return readPicture(this.#resident.live(), options);
+    // The pins and the cursor are taken here, before the first await (M3).
+    const pinned = this.#pin(range, () => this.#store.cursor(storeRange(options)));
+    let rows: Row[] | undefined;
+    try {
+      for await (const batch of readMerged(pinned, options, this.#deps.clock)) {
+        if (rows === undefined) rows = batch;
+        else for (const row of batch) rows.push(row);
+      }
+    } catch (error) {
+      throw this.#fail(error);
+    }
+    return rows ?? [];
+  }
+
+  view(): EngineView {
+    this.#checkUsable();
+    const everything = this.#pin({ start: '', end: '' }, () => undefined);
+    return new View({
+      layers: everything.layers,
+      hiddenOnDisk: everything.hiddenOnDisk,
+      residentRanges: this.#residentRanges,
+      snapshot: this.#store.snapshot(),
+      clock: this.#deps.clock,
+      onError: (error) => this.#fail(error),
+    });
+  }
+
+  #isResident(range: NameRange): boolean {
+    return this.#residentRanges.some((resident) => rangeCovers(resident, range));
+  }
+
+  #pin(range: NameRange, openDisk: () => PinnedSpan['disk']): PinnedSpan {
+    const clearing = this.#clearing;
+    const layers: PinnedLayer[] = [];
+    if (this.#active.changes.keys > 0) layers.push({ picture: this.#active.changes.picture(), hidden: [] });
+    // A frozen generation never changes again: its live tree is its picture.
+    if (this.#frozen !== undefined) layers.push({ picture: this.#frozen.changes.live(), hidden: clearing });
+    if (this.#residentRanges.some((resident) => rangesOverlap(resident, range))) {
+      layers.push({ picture: this.#resident.picture(), hidden: [] });
+    }
+    return { layers, disk: openDisk(), hiddenOnDisk: [...clearing, ...this.#residentRanges] };
+  }
+
+  // --------------------------------------------------------------------------------------------- clearing
+
+  /**
+   * Removes the rows that the span holds now: they are invisible at once and off the disk when it resolves. Rows put
+   * into the span after the call survive. Not atomic on disk: after a crash before it resolves, any part of the rows
+   * of the last checkpoint may still be there, so the caller checkpoints a marker first and clears again.
+   */
+  clearSpan(span: Span): Promise<void> {
+    const range = rangeOf(span);
+    const refused = this.#refusal();
+    if (refused !== undefined) return Promise.reject(refused);
+    this.#resident.removeRange(range);
+    this.#active.removeRange(range);
+    this.#clearing = [...this.#clearing, range];
+    const task = newTask(async () => {
+      await this.#clearStore(span);
+      this.#clearing = this.#clearing.filter((other) => other !== range);
+    });
+    this.#waitingClears.push(task);
+    this.#runNext();
+    return task.promise;
+  }
+
+  async #clearStore(span: Span): Promise<void> {
+    const cursor = this.#store.cursor(storeRange(span));
+    for (;;) {
+      const rows = await cursor.next(CLEAR_ROWS_PER_BATCH_MAX);
+      if (rows.length === 0) break;
+      const batch = this.#store.batch();
+      for (const row of rows) batch.delete(row.key);
+      await batch.write();
+    }
+    await cursor.close();
+  }
+
+  // ------------------------------------------------------------------------------------------- checkpoints
+
+  onCheckpoint(hook: () => void): () => void {
+    this.#hooks.add(hook);
+    return () => this.#hooks.delete(hook);
+  }
+
+  checkpoint(): Promise<void> {
+    const refused = this.#refusal();
+    if (refused !== undefined) return Promise.reject(refused);
+    this.#waitingCheckpoint ??= newTask(() => this.#runCheckpoint());
+    const { promise } = this.#waitingCheckpoint;
+    this.#runNext();
+    return promise;
+  }
+
+  async #runCheckpoint(): Promise<void> {
+    for (const hook of this.#hooks) hook();
+    if (this.#active.empty) return;
+    const generation = this.#active;
+    this.#frozen = generation;
+    this.#active = new Generation();
+    await this.#deps.logDurable?.();
+    const batch = this.#store.batch();
+    let sinceTurn = 0;
+    for (const [name, value] of generation.allChanges()) {
+      if (value === undefined) batch.delete(keyOf(name));
+      else batch.put(keyOf(name), value);
+      if (++sinceTurn >= CHANGES_PER_TURN_MAX) {
+        sinceTurn = 0;
+        await nextTurn(this.#deps.clock);
+      }
+    }
+    await batch.write();
+    this.#frozen = undefined; // O4
+  }
+
+  pending(): { readonly bytes: number; readonly keys: number } {
+    const frozen = this.#frozen;
+    return {
+      bytes: this.#active.bytes + (frozen?.bytes ?? 0),
+      keys: this.#active.keys + (frozen?.keys ?? 0),
+    };
+  }
+
+  // ------------------------------------------------------------------------------------------- life cycle
+
+  /** Ends what is running or waiting, then closes the store. What was not checkpointed is left to the log. */
+  close(): Promise<void> {
+    this.#closing ??= this.#drainAndClose();
+    return this.#closing;
+  }
+
+  async #drainAndClose(): Promise<void> {
+    while (this.#running !== undefined) await this.#running.promise.catch(() => {});
+    await this.#store.close();
+  }
+
+  #runNext(): void {
+    if (this.#running !== undefined) return;
+    let task = this.#waitingClears.shift(); // O5
+    if (task === undefined) {
+      task = this.#waitingCheckpoint;
+      this.#waitingCheckpoint = undefined;
+    }
+    if (task === undefined) return;
+    this.#running = task;
+    void this.#runTask(task);
+  }
+
+  async #runTask(task: Task): Promise<void> {
+    try {
+      if (this.#failure !== undefined) throw this.#failure;
+      await task.run();
+      this.#running = undefined;
+      task.resolve();
+    } catch (error) {
+      this.#running = undefined;
+      task.reject(this.#fail(error));
+    }
+    this.#runNext();
+  }
+
+  #refusal(): Error | undefined {
+    return this.#failure ?? (this.#closing === undefined ? undefined : new Error('the engine is closed'));
+  }
+
+  #checkUsable(): void {
+    const refused = this.#refusal();
+    if (refused !== undefined) throw refused;
+  }
+
+  #fail(cause: unknown): Error {
+    if (this.#failure !== undefined) return this.#failure;
+    const error = cause instanceof Error ? cause : new Error(String(cause));
+    if (this.#closing !== undefined && this.#running === undefined) return error; // a read cut short by close
+    this.#failure = error;
+    this.#deps.logger.error({ error: error.message }, 'the storage engine failed');
+    this.#deps.onFailure(error);
+    return error;
+  }
+}
+
+interface ViewParts {
+  readonly layers: readonly PinnedLayer[];
+  readonly hiddenOnDisk: readonly NameRange[];
+  readonly residentRanges: readonly NameRange[];
+  readonly snapshot: StoreSnapshot;
+  readonly clock: Clock;
+  readonly onError: (error: unknown) => Error;
+}
+
+class View implements EngineView {
+  readonly #parts: ViewParts;
+  #released = false;
+
+  constructor(parts: ViewParts) {
+    this.#parts = parts;
+  }
+
+  get(key: Bytes): Bytes | undefined {
+    this.#checkOpen();
+    const name = nameOf(key);
+    for (const { picture, hidden } of this.#parts.layers) {
+      const cell = anyRangeHolds(hidden, name) ? undefined : picture.get(name);
+      if (cell !== undefined) return cell.value;
+    }
+    return anyRangeHolds(this.#parts.hiddenOnDisk, name) ? undefined : this.#parts.snapshot.get(key);
+  }
+
+  async *scan(options: ScanOptions): AsyncGenerator<readonly Row[]> {
+    this.#checkOpen();
+    const { layers, hiddenOnDisk, snapshot, clock } = this.#parts;
+    const range = rangeOf(options);
+    const inMemory = this.#parts.residentRanges.some((resident) => rangeCovers(resident, range));
+    const disk = inMemory ? undefined : snapshot.cursor(storeRange(options));
+    try {
+      for await (const batch of readMerged({ layers, disk, hiddenOnDisk }, options, clock)) {
+        yield batch;
+        this.#checkOpen();
+        await nextTurn(clock);
+      }
+    } catch (error) {
+      throw this.#released ? error : this.#parts.onError(error);
+    }
+  }
+
+  release(): void {
+    if (this.#released) return;
+    this.#released = true;
+    this.#parts.snapshot.release();
+  }
+
+  #checkOpen(): void {
+    assert(!this.#released, 'a view is not used after its release');
+  }
+}
+
+function newTask(run: () => Promise<void>): Task {
+  const { promise, resolve, reject } = withResolvers();
+  return { run, promise, resolve, reject };
+}
+
+function withResolvers(): Pick<Task, 'promise' | 'resolve' | 'reject'> {
+  let resolve: () => void = () => {};
+  let reject: (error: unknown) => void = () => {};
+  const promise = new Promise<void>((onResolve, onReject) => {
+    resolve = onResolve;
+    reject = onReject;
+  });
+  return { promise, resolve, reject };
+}
