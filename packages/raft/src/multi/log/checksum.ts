@@ -1,0 +1,27 @@
+import * as zlib from 'node:zlib';
+
+type Crc32 = (data: Uint8Array, previous?: number) => number;
+
+let table: Uint32Array | undefined;
+
+function crcTable(): Uint32Array {
+  if (table !== undefined) return table;
+  table = new Uint32Array(256);
+  for (let n = 0; n < 256; n++) {
+    let c = n;
+    for (let bit = 0; bit < 8; bit++) c = (c & 1) === 1 ? (c >>> 1) ^ 0xedb88320 : c >>> 1;
+    table[n] = c >>> 0;
+  }
+  return table;
+}
+
+/** The same checksum by a table, for runtimes whose zlib does not export it. */
+export function crc32ByTable(data: Uint8Array, previous = 0): number {
+  const lookup = crcTable();
+  let crc = ~previous >>> 0;
+  for (const byte of data) crc = (crc >>> 8) ^ (lookup[(crc ^ byte) & 0xff] ?? 0);
+  return ~crc >>> 0;
+}
+
+/** CRC-32 (ISO 3309), continued from `previous`. Node has it natively since 20.15 and 22.2. */
+export const crc32: Crc32 = typeof zlib.crc32 === 'function' ? zlib.crc32 : crc32ByTable;

@@ -1,0 +1,450 @@
+/**
+ * The write-ahead log of a node on disk.
+ *
+ * W1. One write and its sync are under way at a time; what is appended meanwhile goes into the next frame. Call-backs
+ *     come in the order of the calls, after the sync (L1).
+ * W2. The order of operations is the order of the calls, compactions and removals included; a compaction alone causes
+ *     no write, its record goes with the next frame.
+ * W3. Segments are reclaimed oldest first. Before one goes, its last live entries are copied to the tail, marked as
+ *     moved, and what it says about groups as such is said again; that copy is durable before the file is taken away.
+ * W4. After a failure nothing is called back and nothing is written any more (L3, traps 26).
+ *
+ * The queue is bounded by its callers: each group limits what it has in flight. `stats().queuedBytes` shows it.
+ */
+import { assert, type Disk, type Logger } from '@remora/base';
+import type { Entry, LogPosition } from '../../core/types.ts';
+import type { GroupAppend, GroupId, GroupLog, RecoveredGroup } from '../ports.ts';
+import { encodeSegmentHeader, SEGMENT_HEADER_BYTES } from './log-format.ts';
+import type { LogIndex } from './log-index.ts';
+import { type RecoveredLog, readFrames, recoverLog } from './log-recovery.ts';
+import { decodeRecords, FrameWriter, type LogRecord } from './record-codec.ts';
+import { type Segment, SegmentFiles } from './segment-files.ts';
+
+export interface GroupLogOptions {
+  /** Size of a segment. Space is reclaimed in pieces of it; at least two are on disk. */
+  readonly segmentBytes?: number;
+  /** Most bytes gathered into one write; a single larger call is written alone. */
+  readonly writeBytesMax?: number;
+}
+
+export interface GroupLogStats {
+  /** Bytes of frames in all segments. */
+  readonly bytes: number;
+  /** Estimated bytes of entries that are not compacted. */
+  readonly liveBytes: number;
+  readonly segments: number;
+  /** Writes made durable since the log was opened. */
+  readonly syncs: number;
+  /** Calls of `append` since the log was opened. */
+  readonly appends: number;
+  readonly bytesWritten: number;
+  /** Bytes of live entries copied to the tail to free their segment. */
+  readonly bytesMoved: number;
+  readonly segmentsReclaimed: number;
+  /** Data waiting for its write. */
+  readonly queuedBytes: number;
+}
+
+export interface OpenGroupLogOptions {
+  readonly disk: Disk;
+  readonly dir: string;
+  readonly options?: GroupLogOptions;
+  readonly logger: Logger;
+  /** Called once when the log cannot go on. The node must stop: what was not called back may be lost. */
+  readonly onFailure: (error: Error) => void;
+}
+
+export const SEGMENT_BYTES_DEFAULT = 16 << 20;
+const SEGMENT_BYTES_MIN = 4096;
+const WRITE_BYTES_MAX_DEFAULT = 4 << 20;
+/** A segment whose live part is smaller is moved as soon as it is the oldest. */
+const MOVE_FRACTION_MAX = 0.25;
+/** Otherwise it is moved when less than this part of the whole log is live: each byte copied frees one. */
+const LIVE_FRACTION_MIN = 0.5;
+/** Fewer segments are not worth moving anything. */
+const MOVE_SEGMENTS_MIN = 4;
+/** Live entries are moved in pieces, so that appends get their turn in between. */
+const MOVE_PIECE_BYTES = 256 * 1024;
+
+/** Opens the log in `dir` and reads it. Rejects with `LogDamagedError` or `LogVersionError` when it must not be used. */
+export async function openGroupLog(request: OpenGroupLogOptions): Promise<GroupLog & { stats(): GroupLogStats }> {
+  const segmentBytes = request.options?.segmentBytes ?? SEGMENT_BYTES_DEFAULT;
+  assert(segmentBytes >= SEGMENT_BYTES_MIN && segmentBytes <= 2 ** 30, 'a segment has between 4 KiB and 1 GiB');
+  const { disk, dir, logger } = request;
+  const recovered = await recoverLog({ disk, dir, segmentBytes, logger });
+  const { spares, nextGeneration } = recovered;
+  const files = new SegmentFiles({ disk, dir, segmentBytes, spares, nextGeneration });
+  const active = await files.prepare();
+  return new DiskGroupLog({ request, recovered, files, active, segmentBytes });
+}
+
+type Operation =
+  | {
+      readonly type: 'append';
+      readonly batch: readonly GroupAppend[];
+      readonly bytes: number;
+      readonly done: () => void;
+    }
+  | { readonly type: 'compact'; readonly groupId: GroupId; readonly position: LogPosition }
+  | { readonly type: 'remove'; readonly groupId: GroupId }
+  /** Records that are worked out when their turn comes; they get a frame of their own. */
+  | { readonly type: 'rewrite'; readonly build: () => readonly LogRecord[]; readonly done: () => void };
+
+type Effect = LogRecord | { readonly compact: GroupId; readonly position: LogPosition };
+
+interface FrameContent {
+  /** What the frame does to the index, in order. */
+  readonly effects: readonly Effect[];
+  readonly done: readonly (() => void)[];
+}
+
+class DiskGroupLog implements GroupLog {
+  readonly #dir: string;
+  readonly #logger: Logger;
+  readonly #onFailure: (error: Error) => void;
+  readonly #segmentBytes: number;
+  readonly #writeBytesMax: number;
+  readonly #files: SegmentFiles;
+  readonly #index: LogIndex;
+  readonly #writer = new FrameWriter();
+  #recovered: ReadonlyMap<GroupId, RecoveredGroup>;
+
+  /** Oldest first; the last one is appended to. */
+  readonly #segments: Segment[];
+  #active: Segment;
+  #next: Promise<Segment>;
+  #sequence: number;
+
+  #queue: Operation[] = [];
+  #queuedBytes = 0;
+  /** A frame is being written, or its call-backs run. */
+  #busy = false;
+  #reclaiming = false;
+  #failed = false;
+  #closed = false;
+  readonly #whenQuiet: (() => void)[] = [];
+
+  #syncs = 0;
+  #appends = 0;
+  #bytesWritten = 0;
+  #bytesMoved = 0;
+  #segmentsReclaimed = 0;
+
+  constructor(parts: {
+    readonly request: OpenGroupLogOptions;
+    readonly recovered: RecoveredLog;
+    readonly files: SegmentFiles;
+    readonly active: Segment;
+    readonly segmentBytes: number;
+  }) {
+    const { request, recovered } = parts;
+    this.#dir = request.dir;
+    this.#logger = request.logger;
+    this.#onFailure = request.onFailure;
+    this.#segmentBytes = parts.segmentBytes;
+    this.#writeBytesMax = request.options?.writeBytesMax ?? WRITE_BYTES_MAX_DEFAULT;
+    this.#files = parts.files;
+    this.#index = recovered.index;
+    this.#recovered = recovered.groups;
+    this.#sequence = recovered.nextSequence;
+    this.#active = parts.active;
+    this.#segments = [...recovered.segments, parts.active];
+    this.#next = this.#prepareNext();
+  }
+
+  // ------------------------------------------------------------------------------------------ the port
+
+  recovered(): ReadonlyMap<GroupId, RecoveredGroup> {
+    return this.#recovered;
+  }
+
+  forgetRecovered(): void {
+    this.#recovered = new Map();
+  }
+
+  append(batch: readonly GroupAppend[], done: () => void): void {
+    if (this.#failed || this.#closed) return;
+    this.#appends++;
+    let bytes = 0;
+    for (const { entries } of batch) for (const entry of entries) bytes += entry.data.length;
+    this.#queuedBytes += bytes;
+    this.#queue.push({ type: 'append', batch, bytes, done });
+    this.#pump();
+  }
+
+  compact(groupId: GroupId, position: LogPosition): void {
+    this.#enqueue({ type: 'compact', groupId, position });
+  }
+
+  removeGroup(groupId: GroupId): void {
+    this.#enqueue({ type: 'remove', groupId });
+  }
+
+  stats(): GroupLogStats {
+    return {
+      bytes: this.#segments.reduce((sum, segment) => sum + segment.position, 0),
+      liveBytes: this.#index.totalLiveBytes(),
+      segments: this.#segments.length,
+      syncs: this.#syncs,
+      appends: this.#appends,
+      bytesWritten: this.#bytesWritten,
+      bytesMoved: this.#bytesMoved,
+      segmentsReclaimed: this.#segmentsReclaimed,
+      queuedBytes: this.#queuedBytes,
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (!this.#failed) {
+      this.#pump();
+      if (this.#busy || this.#reclaiming) await new Promise<void>((resolve) => this.#whenQuiet.push(resolve));
+    }
+    const next = await this.#next.catch(() => undefined);
+    for (const segment of [...this.#segments, ...(next === undefined ? [] : [next])]) await segment.file.close();
+  }
+
+  // ------------------------------------------------------------------------------------------ writing
+
+  #enqueue(operation: Operation): void {
+    if (this.#failed || this.#closed) return;
+    this.#queue.push(operation);
+    this.#pump();
+  }
+
+  #pump(): void {
+    if (this.#busy || this.#failed) return;
+    const content = this.#gather();
+    if (content !== undefined) {
+      this.#busy = true;
+      this.#write(content);
+      return;
+    }
+    this.#startReclaim();
+    if (!this.#reclaiming) for (const resolve of this.#whenQuiet.splice(0)) resolve();
+  }
+
+  /** Takes operations off the queue and encodes them; undefined when there is nothing to write. */
+  #gather(): FrameContent | undefined {
+    this.#writer.begin();
+    const effects: Effect[] = [];
+    const done: (() => void)[] = [];
+    const add = (record: LogRecord): void => {
+      this.#writer.add(record);
+      effects.push(record);
+    };
+    const writable = this.#queue.some((operation) => operation.type !== 'compact');
+    if (writable || this.#closed) for (const record of this.#index.unwrittenStarts()) add(record);
+
+    let taken = 0;
+    for (const operation of this.#queue) {
+      if (taken > 0 && this.#endsFrame(operation, effects.length)) break;
+      taken++;
+      if (operation.type === 'append') {
+        for (const append of operation.batch) add(append);
+        this.#queuedBytes -= operation.bytes;
+        done.push(operation.done);
+      } else if (operation.type === 'remove') {
+        add({ groupId: operation.groupId, removed: true, entries: [] });
+      } else if (operation.type === 'compact') {
+        effects.push({ compact: operation.groupId, position: operation.position });
+      } else {
+        for (const record of operation.build()) add(record);
+        done.push(operation.done);
+        break;
+      }
+    }
+    this.#queue = this.#queue.slice(taken);
+    if (this.#writer.payloadBytes > 0 || done.length > 0) return { effects, done };
+    for (const effect of effects) this.#follow(effect);
+    return this.#queue.length > 0 ? this.#gather() : undefined;
+  }
+
+  #endsFrame(operation: Operation, effects: number): boolean {
+    // What a rewrite writes depends on the index, which must have followed everything before (X2).
+    if (operation.type === 'rewrite') return effects > 0;
+    return this.#writer.payloadBytes >= this.#writeBytesMax;
+  }
+
+  #write(content: FrameContent): void {
+    if (this.#writer.payloadBytes === 0) {
+      for (const effect of content.effects) this.#follow(effect);
+      queueMicrotask(() => this.#complete(content));
+      return;
+    }
+    const room = this.#segmentBytes - this.#active.position - this.#writer.payloadBytes - 2 * SEGMENT_HEADER_BYTES;
+    if (room >= 0 || this.#active.position === 0) {
+      this.#writeFrame(content);
+      return;
+    }
+    this.#next.then(
+      (segment) => {
+        this.#active = segment;
+        this.#segments.push(segment);
+        this.#next = this.#prepareNext();
+        this.#writeFrame(content);
+      },
+      () => {}, // reported by `#prepareNext`
+    );
+  }
+
+  #writeFrame(content: FrameContent): void {
+    const segment = this.#active;
+    const frame = this.#writer.finish({ generation: segment.generation, sequence: this.#sequence });
+    for (const effect of content.effects) this.#follow(effect);
+    let chunks = frame.chunks;
+    let bytes = frame.bytes;
+    const position = segment.position;
+    if (position === 0) {
+      const header = encodeSegmentHeader({ generation: segment.generation, firstSequence: this.#sequence });
+      chunks = [header, ...chunks];
+      bytes += header.length;
+    }
+    this.#sequence++;
+    segment.file.write(position, chunks, (writeError) => {
+      if (writeError !== null) return this.#fail('write', writeError);
+      segment.file.sync((syncError) => {
+        if (syncError !== null) return this.#fail('sync', syncError);
+        segment.position = position + bytes;
+        this.#syncs++;
+        this.#bytesWritten += bytes;
+        this.#complete(content);
+      });
+    });
+  }
+
+  #complete(content: FrameContent): void {
+    if (this.#failed) return;
+    try {
+      // `#busy` still holds: what these append is gathered into one frame.
+      for (const done of content.done) done();
+    } finally {
+      this.#busy = false;
+      this.#pump();
+    }
+  }
+
+  #follow(effect: Effect): void {
+    if ('compact' in effect) this.#index.compact(effect.compact, effect.position);
+    else this.#index.place(effect, this.#active.generation);
+  }
+
+  #prepareNext(): Promise<Segment> {
+    const next = this.#files.prepare();
+    next.catch((error: unknown) => this.#fail('prepare a segment of', toError(error)));
+    return next;
+  }
+
+  #fail(what: string, cause: Error): void {
+    if (this.#failed) return;
+    this.#failed = true;
+    this.#queue = [];
+    for (const resolve of this.#whenQuiet.splice(0)) resolve();
+    const full = 'code' in cause && cause.code === 'ENOSPC';
+    const advice = full ? 'the disk is full: free space, then start the node again' : cause.message;
+    this.#onFailure(new Error(`cannot ${what} the write-ahead log in ${this.#dir}: ${advice}`, { cause }));
+  }
+
+  // ------------------------------------------------------------------------------------------ reclaiming
+
+  #startReclaim(): void {
+    if (this.#reclaiming || this.#closed || !this.#isReclaimable()) return;
+    this.#reclaiming = true;
+    this.#reclaimAll().then(
+      () => {
+        this.#reclaiming = false;
+        this.#pump();
+      },
+      (error: unknown) => this.#fail('reclaim space in', toError(error)),
+    );
+  }
+
+  async #reclaimAll(): Promise<void> {
+    while (!this.#closed && !this.#failed && this.#isReclaimable()) {
+      const head = this.#segments[0];
+      if (head === undefined) return;
+      if (this.#index.liveBytes(head.generation) > 0) await this.#moveEntries(head);
+      await this.#rewrite(() => this.#index.statesIn(head.generation));
+      if (this.#failed) return;
+      assert(this.#index.liveBytes(head.generation) === 0, 'W3: nothing live is left in a segment that goes');
+      this.#segments.shift();
+      this.#index.dropSegment(head.generation);
+      await this.#files.retire(head);
+      this.#segmentsReclaimed++;
+      this.#logger.debug({ segment: head.path, left: this.#segments.length }, 'reclaimed a log segment');
+    }
+  }
+
+  #isReclaimable(): boolean {
+    const head = this.#segments[0];
+    if (head === undefined || head === this.#active) return false;
+    const live = this.#index.liveBytes(head.generation);
+    if (live === 0) return true;
+    if (this.#segments.length < MOVE_SEGMENTS_MIN) return false;
+    if (live <= MOVE_FRACTION_MAX * head.position) return true;
+    const total = this.#segments.reduce((sum, segment) => sum + segment.position, 0);
+    return this.#index.totalLiveBytes() <= LIVE_FRACTION_MIN * total;
+  }
+
+  async #moveEntries(head: Segment): Promise<void> {
+    // What the segment ends with: an entry that was overwritten within it must not be copied in its older form.
+    const found = new Map<GroupId, Map<number, Entry>>();
+    await readFrames(head, (frame) => {
+      for (const { groupId, entries } of decodeRecords(frame.payload)) {
+        for (const entry of entries) {
+          if (!this.#index.isLiveIn(groupId, entry.index, head.generation)) continue;
+          let ofGroup = found.get(groupId);
+          if (ofGroup === undefined) {
+            ofGroup = new Map();
+            found.set(groupId, ofGroup);
+          }
+          ofGroup.set(entry.index, entry);
+        }
+      }
+    });
+    for (const [groupId, entries] of found) {
+      for (const piece of pieces([...entries.values()].sort((a, b) => a.index - b.index))) {
+        await this.#rewrite(() => this.#asMoved(groupId, piece, head.generation));
+      }
+    }
+  }
+
+  /** The entries may have been truncated or compacted since they were read; what is left may have gaps. */
+  #asMoved(groupId: GroupId, piece: readonly Entry[], generation: number): LogRecord[] {
+    const records: { groupId: GroupId; entries: Entry[]; moved: true }[] = [];
+    for (const entry of piece) {
+      if (!this.#index.isLiveIn(groupId, entry.index, generation)) continue;
+      this.#bytesMoved += entry.data.length;
+      const open = records.at(-1);
+      if (open?.entries.at(-1)?.index === entry.index - 1) open.entries.push(entry);
+      else records.push({ groupId, entries: [entry], moved: true });
+    }
+    return records;
+  }
+
+  /** Queues records to be built when their turn comes; resolves when they, and all before them, are durable. */
+  #rewrite(build: () => readonly LogRecord[]): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#failed) return resolve();
+      this.#queue.push({ type: 'rewrite', build, done: resolve });
+      this.#pump();
+    });
+  }
+}
+
+function* pieces(entries: readonly Entry[]): Generator<readonly Entry[]> {
+  let from = 0;
+  let bytes = 0;
+  for (let i = 0; i < entries.length; i++) {
+    bytes += entries[i]?.data.length ?? 0;
+    if (bytes < MOVE_PIECE_BYTES) continue;
+    yield entries.slice(from, i + 1);
+    from = i + 1;
+    bytes = 0;
+  }
+  if (from < entries.length) yield entries.slice(from);
+}
+
+function toError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}

@@ -1,0 +1,239 @@
+/**
+ * Records, as they lie one after another in a frame's payload: one per group and call.
+ *
+ *   flags, group, [hard state], [restart or compacted position], [first index, count, data bytes, entries]
+ *
+ * All numbers are varints of safe integers. An entry takes its type and "same term as the one before" in one byte,
+ * then its term if it changed, its length and its bytes.
+ */
+import { assert } from '@remora/base';
+import type { Entry, HardState, LogPosition } from '../../core/types.ts';
+import type { GroupId } from '../ports.ts';
+import { crc32 } from './checksum.ts';
+import { encodeFrameHeader, FRAME_HEADER_BYTES, type FrameId, framePadding } from './log-format.ts';
+
+export interface LogRecord {
+  readonly groupId: GroupId;
+  readonly hardState?: HardState | undefined;
+  /** The log restarts here: everything before this record is dropped. */
+  readonly restartAt?: LogPosition | undefined;
+  /** Entries up to here may be gone. */
+  readonly compacted?: LogPosition | undefined;
+  /** The group is gone. */
+  readonly removed?: boolean | undefined;
+  readonly entries: readonly Entry[];
+  /** The entries are copies from a reclaimed segment: they replace nothing and truncate nothing. */
+  readonly moved?: boolean | undefined;
+}
+
+const HARD_STATE = 1;
+const RESTART = 2;
+const COMPACTED = 4;
+const REMOVED = 8;
+const MOVED = 16;
+
+const ENTRY_CONF = 1;
+const ENTRY_SAME_TERM = 2;
+
+const ZEROS = Buffer.alloc(8);
+/** Data of at least this size is handed to the disk where it is; smaller is copied, as a vector element costs more. */
+const BY_REFERENCE_BYTES = 4096;
+const BUFFER_BYTES = 256 * 1024;
+const VARINT_BYTES_MAX = 8;
+
+/** Gathers records into the chunks of one frame. Used for one frame at a time: `begin` reuses the buffer of the last. */
+export class FrameWriter {
+  readonly #home = Buffer.allocUnsafeSlow(BUFFER_BYTES);
+  #buffer = this.#home;
+  #at = 0;
+  /** Where the part of `#buffer` begins that is not in `#chunks` yet. */
+  #from = 0;
+  #chunks: Uint8Array[] = [];
+  #chunkBytes = 0;
+
+  begin(): void {
+    this.#buffer = this.#home;
+    this.#at = FRAME_HEADER_BYTES;
+    this.#from = 0;
+    this.#chunks = [];
+    this.#chunkBytes = 0;
+  }
+
+  /** Bytes of records so far. */
+  get payloadBytes(): number {
+    return this.#chunkBytes + this.#at - this.#from - FRAME_HEADER_BYTES;
+  }
+
+  add(record: LogRecord): void {
+    this.#reserve(12 * VARINT_BYTES_MAX);
+    const position = record.restartAt ?? record.compacted;
+    let flags = 0;
+    if (record.hardState !== undefined) flags |= HARD_STATE;
+    if (record.restartAt !== undefined) flags |= RESTART;
+    if (record.compacted !== undefined) flags |= COMPACTED;
+    if (record.removed === true) flags |= REMOVED;
+    if (record.moved === true) flags |= MOVED;
+    this.#number(flags);
+    this.#number(record.groupId);
+    if (record.hardState !== undefined) {
+      this.#number(record.hardState.term);
+      this.#number(record.hardState.vote);
+      this.#number(record.hardState.commit);
+    }
+    if (position !== undefined) {
+      this.#number(position.index);
+      this.#number(position.term);
+    }
+    this.#entries(record.entries);
+  }
+
+  /** Completes the frame and returns what to write. */
+  finish(id: FrameId): { readonly chunks: readonly Uint8Array[]; readonly bytes: number } {
+    const length = this.payloadBytes;
+    const padding = framePadding(length);
+    this.#flush();
+    let checksum = 0;
+    this.#chunks.forEach((chunk, i) => {
+      checksum = crc32(i === 0 ? chunk.subarray(FRAME_HEADER_BYTES) : chunk, checksum);
+    });
+    encodeFrameHeader(this.#home, id, { length, checksum });
+    if (padding > 0) this.#chunks.push(ZEROS.subarray(0, padding));
+    return { chunks: this.#chunks, bytes: FRAME_HEADER_BYTES + length + padding };
+  }
+
+  #entries(entries: readonly Entry[]): void {
+    this.#number(entries.length);
+    const first = entries[0];
+    if (first === undefined) return;
+    this.#number(first.index);
+    let term = -1;
+    for (let i = 0; i < entries.length; i++) {
+      const entry = entries[i];
+      assert(entry !== undefined && entry.index === first.index + i, 'the entries of one append are contiguous');
+      const data = entry.data;
+      this.#reserve(3 * VARINT_BYTES_MAX + (data.length < BY_REFERENCE_BYTES ? data.length : 0));
+      this.#number((entry.type === 'conf' ? ENTRY_CONF : 0) | (entry.term === term ? ENTRY_SAME_TERM : 0));
+      if (entry.term !== term) this.#number(entry.term);
+      term = entry.term;
+      this.#number(data.length);
+      if (data.length < BY_REFERENCE_BYTES) {
+        this.#buffer.set(data, this.#at);
+        this.#at += data.length;
+      } else {
+        this.#flush();
+        this.#chunks.push(data);
+        this.#chunkBytes += data.length;
+      }
+    }
+  }
+
+  #number(value: number): void {
+    assert(Number.isSafeInteger(value) && value >= 0, 'numbers in the log are safe integers');
+    let left = value;
+    const buffer = this.#buffer;
+    while (left >= 0x80) {
+      buffer[this.#at++] = (left & 0x7f) | 0x80;
+      // Above 31 bits a shift would lose the upper part.
+      left = left > 0x7fffffff ? Math.floor(left / 128) : left >>> 7;
+    }
+    buffer[this.#at++] = left;
+  }
+
+  /** Makes room. What is written stays where it is: chunks refer to it. */
+  #reserve(bytes: number): void {
+    if (this.#at + bytes <= this.#buffer.length) return;
+    this.#flush();
+    this.#buffer = Buffer.allocUnsafeSlow(Math.max(BUFFER_BYTES, bytes));
+    this.#at = 0;
+    this.#from = 0;
+  }
+
+  #flush(): void {
+    if (this.#at === this.#from) return;
+    this.#chunks.push(this.#buffer.subarray(this.#from, this.#at));
+    this.#chunkBytes += this.#at - this.#from;
+    this.#from = this.#at;
+  }
+}
+
+/** Decodes a frame's records. Entries are copied out of `payload`, so that keeping them does not pin a segment. */
+export function decodeRecords(payload: Buffer): LogRecord[] {
+  const reader = new RecordReader(payload);
+  const records: LogRecord[] = [];
+  while (!reader.atEnd) records.push(reader.record());
+  return records;
+}
+
+class RecordReader {
+  readonly #bytes: Buffer;
+  #at = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  get atEnd(): boolean {
+    return this.#at >= this.#bytes.length;
+  }
+
+  record(): LogRecord {
+    const flags = this.#number();
+    const groupId = this.#number();
+    const hardState =
+      (flags & HARD_STATE) !== 0 ? { term: this.#number(), vote: this.#number(), commit: this.#number() } : undefined;
+    const position =
+      (flags & (RESTART | COMPACTED)) !== 0 ? { index: this.#number(), term: this.#number() } : undefined;
+    return {
+      groupId,
+      hardState,
+      restartAt: (flags & RESTART) !== 0 ? position : undefined,
+      compacted: (flags & COMPACTED) !== 0 ? position : undefined,
+      removed: (flags & REMOVED) !== 0,
+      moved: (flags & MOVED) !== 0,
+      entries: this.#entries(),
+    };
+  }
+
+  #entries(): readonly Entry[] {
+    const count = this.#number();
+    if (count === 0) return [];
+    const first = this.#number();
+    const from = this.#at;
+    const entries: Entry[] = [];
+    let term = 0;
+    for (let i = 0; i < count; i++) {
+      const flags = this.#number();
+      if ((flags & ENTRY_SAME_TERM) === 0) term = this.#number();
+      const length = this.#number();
+      const data = this.#bytes.subarray(this.#at, this.#at + length);
+      assert(data.length === length, 'an entry lies within its frame');
+      this.#at += length;
+      entries.push({ index: first + i, term, type: (flags & ENTRY_CONF) !== 0 ? 'conf' : 'normal', data });
+    }
+    return this.#detach(entries, from);
+  }
+
+  /** One copy for all entries of a record. */
+  #detach(entries: readonly Entry[], from: number): readonly Entry[] {
+    const copy = Buffer.from(this.#bytes.subarray(from, this.#at));
+    const shift = this.#bytes.byteOffset + from;
+    return entries.map(({ index, term, type, data }) => {
+      const at = data.byteOffset - shift;
+      return { index, term, type, data: copy.subarray(at, at + data.length) };
+    });
+  }
+
+  #number(): number {
+    let value = 0;
+    let scale = 1;
+    for (;;) {
+      const byte = this.#bytes[this.#at++];
+      assert(byte !== undefined, 'a record lies within its frame');
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) break;
+      scale *= 128;
+    }
+    assert(Number.isSafeInteger(value), 'numbers in the log are safe integers');
+    return value;
+  }
+}
