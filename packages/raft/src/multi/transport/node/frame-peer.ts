@@ -127,7 +127,8 @@ export class FramePeer {
 
   #ended(call: Call, ended: StatusObject): void {
     const refusal = refusalOf(ended);
-    if (refusal === undefined) return this.#broken(call, ended.details);
+    // A peer that is stopping, or has a newer stream of ours, does not refuse us.
+    if (refusal === undefined || refusal.code === 'UNAVAILABLE') return this.#broken(call, ended.details);
     if (!this.#isCurrent(call)) return;
     this.#broken(call, refusal.message, this.#context.options.refusedBackoffMs);
     this.#context.onRefused(this.#node, refusal);

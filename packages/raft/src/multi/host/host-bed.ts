@@ -1,0 +1,357 @@
+/** A cluster of hosts on a virtual clock, for tests: real hosts and cores over an in-memory network, log and state. */
+import { assert, ManualClock, nodeClock, SeededRandom } from '@remora/base';
+import type { ConfState, Entry, HardState, LogPosition, Role } from '../../core/types.ts';
+import type { Group } from '../host-api.ts';
+import type {
+  GroupAppend,
+  GroupId,
+  GroupLog,
+  NodeId,
+  RecoveredGroup,
+  SnapshotReceiver,
+  StateMachine,
+  StateMachineSnapshot,
+} from '../ports.ts';
+import { type LinkFaults, LocalNetwork } from '../transport/local-network.ts';
+import { createRaftHost, type NodeRaftHost, type RaftHostOptions } from './host.ts';
+import type { HostOptions } from './options.ts';
+
+interface LogState {
+  hardState: HardState;
+  start: LogPosition;
+  entries: Entry[];
+}
+
+/** A log whose sync takes `syncMs` of the virtual clock; a crash loses what was not synced. Checks what it is given. */
+export class BedLog implements GroupLog {
+  readonly #clock: ManualClock;
+  readonly durable = new Map<GroupId, LogState>();
+  syncMs = 1;
+  appendCalls = 0;
+  groupsPerAppend: number[] = [];
+  #generation = 0;
+
+  constructor(clock: ManualClock) {
+    this.#clock = clock;
+  }
+
+  recovered(): ReadonlyMap<GroupId, RecoveredGroup> {
+    return new Map([...this.durable].map(([id, state]) => [id, { ...state, entries: state.entries.slice() }]));
+  }
+
+  forgetRecovered(): void {}
+
+  append(batch: readonly GroupAppend[], done: () => void): void {
+    this.appendCalls++;
+    this.groupsPerAppend.push(batch.length);
+    const generation = this.#generation;
+    this.#clock.setTimer(this.syncMs, () => {
+      if (generation !== this.#generation) return;
+      for (const item of batch) this.#store(item);
+      done();
+    });
+  }
+
+  compact(groupId: GroupId, position: LogPosition): void {
+    const state = this.durable.get(groupId);
+    if (state === undefined) return;
+    const kept = state.entries.findIndex((entry) => entry.index > position.index);
+    assert(
+      state.entries.some((entry) => entry.index === position.index),
+      'a log is compacted up to an entry it holds',
+    );
+    state.entries = kept === -1 ? [] : state.entries.slice(kept);
+    state.start = position;
+  }
+
+  removeGroup(groupId: GroupId): void {
+    this.durable.delete(groupId);
+  }
+
+  crash(): void {
+    this.#generation++;
+  }
+
+  stats() {
+    return { bytes: 0, segments: 1, syncs: this.appendCalls, appends: this.appendCalls };
+  }
+
+  async close(): Promise<void> {}
+
+  #store({ groupId, hardState, entries, restartAt }: GroupAppend): void {
+    let state = this.durable.get(groupId);
+    if (state === undefined) {
+      state = { hardState: { term: 0, vote: 0, commit: 0 }, start: { index: 0, term: 0 }, entries: [] };
+      this.durable.set(groupId, state);
+    }
+    if (hardState !== undefined) state.hardState = hardState;
+    if (restartAt !== undefined) {
+      state.start = restartAt;
+      state.entries = [];
+    }
+    const first = entries[0];
+    if (first === undefined) return;
+    const keep = first.index - state.start.index - 1;
+    assert(keep >= 0 && keep <= state.entries.length, `group ${groupId}: entries at ${first.index} leave a gap`);
+    state.entries = [...state.entries.slice(0, keep), ...entries];
+  }
+}
+
+/** What a state machine of the bed keeps: enough to see that replicas agree and that nothing was applied twice. */
+interface CounterState {
+  readonly applied: LogPosition;
+  readonly conf: ConfState;
+  /** The data of all entries applied, in order; empty ones left out. */
+  readonly history: readonly string[];
+}
+
+/** Appends the text of each entry to a history. Durable only by `checkpoint` and by an installed snapshot. */
+export class Counter implements StateMachine {
+  durable: CounterState;
+  applied: LogPosition;
+  conf: ConfState;
+  history: string[];
+  readonly roles: { readonly role: Role; readonly term: number; readonly leader: number }[] = [];
+  applying = 0;
+  /** While set, each `apply` waits for it. */
+  gate: Promise<void> | undefined;
+  snapshotChunks = 3;
+  installGate: Promise<void> | undefined;
+  aborts = 0;
+
+  constructor(durable: CounterState) {
+    this.durable = durable;
+    this.applied = durable.applied;
+    this.conf = durable.conf;
+    this.history = durable.history.slice();
+  }
+
+  apply(entries: readonly Entry[], conf: ConfState): void | Promise<void> {
+    assert(this.applying === 0, 'calls of one group are serial');
+    this.conf = conf;
+    for (const entry of entries) {
+      assert(entry.index === this.applied.index + 1, `entry ${entry.index} follows ${this.applied.index}`);
+      this.applied = { index: entry.index, term: entry.term };
+      if (entry.data.length > 0) this.history.push(Buffer.from(entry.data).toString());
+    }
+    if (this.gate === undefined) return;
+    this.applying++;
+    return this.gate.then(() => {
+      this.applying--;
+    });
+  }
+
+  roleChanged(change: { readonly role: Role; readonly term: number; readonly leader: number }): void {
+    assert(this.applying === 0, 'calls of one group are serial');
+    this.roles.push(change);
+  }
+
+  checkpoint(): LogPosition {
+    this.durable = { applied: this.applied, conf: this.conf, history: this.history.slice() };
+    return this.applied;
+  }
+
+  snapshot(): StateMachineSnapshot {
+    const state: CounterState = { applied: this.applied, conf: this.conf, history: this.history.slice() };
+    const bytes = Buffer.from(JSON.stringify(state));
+    const size = Math.ceil(bytes.length / this.snapshotChunks);
+    async function* chunks(): AsyncIterable<Uint8Array> {
+      for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+    }
+    return { meta: { ...state.applied, conf: state.conf }, chunks: chunks(), release: () => undefined };
+  }
+
+  install(): SnapshotReceiver {
+    assert(this.applying === 0, 'calls of one group are serial');
+    const chunks: Uint8Array[] = [];
+    return {
+      chunk: async (bytes) => {
+        chunks.push(bytes);
+      },
+      finish: async () => {
+        await this.installGate;
+        this.durable = JSON.parse(Buffer.concat(chunks).toString());
+        this.applied = this.durable.applied;
+        this.conf = this.durable.conf;
+        this.history = this.durable.history.slice();
+      },
+      abort: () => {
+        this.aborts++;
+      },
+    };
+  }
+}
+
+export interface BedNode {
+  readonly id: NodeId;
+  readonly host: NodeRaftHost;
+  readonly log: BedLog;
+  readonly counters: Map<GroupId, Counter>;
+  readonly fatal: unknown[];
+}
+
+const flushClock = nodeClock();
+
+export class HostBed {
+  readonly clock = new ManualClock();
+  readonly random: SeededRandom;
+  readonly network: LocalNetwork;
+  readonly nodes = new Map<NodeId, BedNode>();
+  readonly #options: Partial<HostOptions>;
+  readonly #extra: Partial<RaftHostOptions>;
+
+  constructor(given: {
+    readonly seed: number;
+    readonly options?: Partial<HostOptions>;
+    readonly faults?: Partial<LinkFaults>;
+    readonly extra?: Partial<RaftHostOptions>;
+  }) {
+    this.random = new SeededRandom(given.seed);
+    this.network = new LocalNetwork({
+      clock: this.clock,
+      random: this.random,
+      faults: { delayMs: 1, ...given.faults },
+    });
+    this.#options = given.options ?? {};
+    this.#extra = given.extra ?? {};
+  }
+
+  /** Starts a node, with the log and the durable states of its predecessor if it ran before. */
+  start(id: NodeId): BedNode {
+    const before = this.nodes.get(id);
+    const log = before?.log ?? new BedLog(this.clock);
+    const fatal: unknown[] = [];
+    const host = createRaftHost({
+      nodeId: id,
+      clock: this.clock,
+      random: this.random,
+      log,
+      transport: this.network.transport(id),
+      options: this.#options,
+      onFatal: (error) => fatal.push(error),
+      ...this.#extra,
+    });
+    const counters = new Map<GroupId, Counter>();
+    for (const [groupId, counter] of before?.counters ?? []) counters.set(groupId, new Counter(counter.durable));
+    const node: BedNode = { id, host, log, counters, fatal };
+    this.nodes.set(id, node);
+    const recovered = log.recovered();
+    host.start();
+    for (const groupId of counters.keys()) this.#createGroup(node, groupId, recovered.get(groupId));
+    return node;
+  }
+
+  /** A new group with a voter on each of `on`. Replica ids are group * 100 + node. */
+  addGroup(groupId: GroupId, on: readonly NodeId[]): void {
+    const voters = on.map((node) => replicaOn(groupId, node));
+    const conf: ConfState = { voters, votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false };
+    for (const id of on) {
+      const node = this.node(id);
+      node.counters.set(groupId, new Counter({ applied: { index: 0, term: 0 }, conf, history: [] }));
+      this.#createGroup(node, groupId, undefined);
+    }
+  }
+
+  #createGroup(node: BedNode, groupId: GroupId, recovered: RecoveredGroup | undefined): Group {
+    const stateMachine = this.counter(node.id, groupId);
+    return node.host.createGroup({
+      groupId,
+      replicaId: replicaOn(groupId, node.id),
+      applied: stateMachine.applied,
+      conf: stateMachine.conf,
+      stateMachine,
+      locate: (replica) => replica % 100,
+      ...(recovered !== undefined && { recovered }),
+    });
+  }
+
+  /** Stops a node as a power cut would: what its log had not synced is gone. */
+  async crash(id: NodeId): Promise<void> {
+    const node = this.node(id);
+    node.log.crash();
+    void node.host.stop(); // its last append is never called back
+    await this.flush();
+  }
+
+  node(id: NodeId): BedNode {
+    const node = this.nodes.get(id);
+    assert(node !== undefined, `node ${id} was not started`);
+    return node;
+  }
+
+  group(id: NodeId, groupId: GroupId): Group {
+    const group = this.node(id).host.group(groupId);
+    assert(group !== undefined, `node ${id} has no group ${groupId}`);
+    return group;
+  }
+
+  counter(id: NodeId, groupId: GroupId): Counter {
+    const counter = this.node(id).counters.get(groupId);
+    assert(counter !== undefined, `node ${id} has no group ${groupId}`);
+    return counter;
+  }
+
+  /** The node that leads the group and knows its state to be current. */
+  leaderOf(groupId: GroupId): NodeId | undefined {
+    const leaders = [...this.nodes.keys()].filter((id) => this.node(id).host.group(groupId)?.ready === true);
+    return leaders.toSorted((a, b) => this.group(b, groupId).term - this.group(a, groupId).term)[0];
+  }
+
+  /** Lets `ms` of virtual time pass, with promises settling on the way. */
+  async run(ms: number): Promise<void> {
+    for (let left = ms; left > 0; left--) {
+      this.clock.advance(Math.min(1, left));
+      await this.flush();
+    }
+  }
+
+  /** Runs until `met`; fails with `what` when that takes more than `withinMs` of virtual time. */
+  async until(what: string, met: () => boolean, withinMs = 20_000): Promise<void> {
+    const deadline = this.clock.monotonicMs() + withinMs;
+    while (!met()) {
+      assert(this.clock.monotonicMs() < deadline, `not in ${withinMs} ms: ${what}`);
+      await this.run(1);
+    }
+  }
+
+  async leader(groupId: GroupId): Promise<NodeId> {
+    await this.until(`group ${groupId} has a leader`, () => this.leaderOf(groupId) !== undefined);
+    const leader = this.leaderOf(groupId);
+    assert(leader !== undefined, 'there is a leader');
+    return leader;
+  }
+
+  /** Proposes at the leader, again after a refusal, until the text is applied there. */
+  async write(groupId: GroupId, text: string): Promise<void> {
+    const deadline = this.clock.monotonicMs() + 20_000;
+    for (;;) {
+      assert(this.clock.monotonicMs() < deadline, `'${text}' was not committed`);
+      const leader = await this.leader(groupId);
+      const result = this.group(leader, groupId).propose(Buffer.from(text));
+      if ('refused' in result) {
+        await this.run(10);
+        continue;
+      }
+      for (let waited = 0; waited < 2_000; waited++) {
+        if (this.counter(leader, groupId).history.includes(text)) return;
+        if (this.group(leader, groupId).term !== result.term) break;
+        await this.run(1);
+      }
+    }
+  }
+
+  /** A real turn of the event loop: promises settle, virtual time stands still. */
+  async flush(): Promise<void> {
+    await new Promise<void>((resolve) => flushClock.setImmediate(resolve));
+    this.clock.runImmediates();
+  }
+
+  /** The host that failed, if any: no test ends with one. */
+  fatal(): unknown[] {
+    return [...this.nodes.values()].flatMap((node) => node.fatal);
+  }
+}
+
+export function replicaOn(groupId: GroupId, node: NodeId): number {
+  return groupId * 100 + node;
+}
