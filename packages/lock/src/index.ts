@@ -1,1 +1,20 @@
+export {
+  decodeLockCommand,
+  decodeLockNotice,
+  decodeLockQuery,
+  decodeLockQueryResult,
+  decodeLockResult,
+  encodeLockCommand,
+  encodeLockNotice,
+  encodeLockQuery,
+  encodeLockQueryResult,
+  encodeLockResult,
+  lockSchema,
+} from './codec.ts';
+export { LOCK_SPACE, lockOfKey, lockSpan, lockStart, namespaceSpan } from './keys.ts';
+export * from './limits.ts';
+export { sameOwner, sameSession } from './lock-rows.ts';
+export { applyLockCommand, sessionEnded } from './procedures.ts';
+export { isCurrent, type LockReadView, queryLocks } from './queries.ts';
 export * from './types.ts';
+export { validateLockCommand, validateLockQuery } from './validate.ts';

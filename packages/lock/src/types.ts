@@ -33,6 +33,11 @@ export type LockCommand =
       readonly waitUntilMs: number;
       /** The command's own deadline: until then a mark left by cancel or release refuses it. */
       readonly deadlineMs: number;
+      /**
+       * Numbers the acquires of one owner, from 1: a new acquire takes the next number, asking again about an acquire
+       * repeats its number. Absent or 0: not numbered (see `procedures.ts`, M1 and M2, for what that costs).
+       */
+      readonly attempt?: number;
       /** How deep the owner may re-enter; 1 turns re-entry off. */
       readonly depthMax: number;
       /** Free bytes shown with the lock, at most 4 KiB. */
@@ -41,12 +46,24 @@ export type LockCommand =
   | {
       readonly type: 'release';
       readonly lock: LockId;
-      readonly owner: Owner /** Undo one level, or all of them. */;
+      readonly owner: Owner;
+      /** Undo all levels, not just one. */
       readonly all: boolean;
+      /** The latest deadline of an acquire of this owner that may still be under way; 0 when there is none: no mark. */
       readonly deadlineMs: number;
+      /** The latest acquire that this ends. */
+      readonly attempt?: number;
     }
   /** Leaves the queue; when the lock was granted meanwhile, gives it back. A mark stops an acquire that is still under way. */
-  | { readonly type: 'cancel'; readonly lock: LockId; readonly owner: Owner; readonly deadlineMs: number }
+  | {
+      readonly type: 'cancel';
+      readonly lock: LockId;
+      readonly owner: Owner;
+      /** The latest deadline of an acquire of this owner that may still be under way; the mark lives as long. */
+      readonly deadlineMs: number;
+      /** The acquire that this ends. */
+      readonly attempt?: number;
+    }
   | { readonly type: 'forceRelease'; readonly lock: LockId };
 
 /** Queries read a lock and go through ReadIndex. */
@@ -55,8 +72,10 @@ export type LockQuery =
   | {
       readonly type: 'list';
       readonly namespace: string;
-      readonly prefix: Bytes /** Names strictly after this one. */;
+      readonly prefix: Bytes;
+      /** Names strictly after this one; empty begins at the first. */
       readonly after: Bytes;
+      /** 1 to 1,000. */
       readonly limit: number;
     }
   | { readonly type: 'check'; readonly checks: readonly { readonly lock: LockId; readonly version: number }[] };
@@ -75,6 +94,7 @@ export interface Waiter {
   readonly owner: Owner;
   /** 1 is next. */
   readonly position: number;
+  /** The wall time that the leader stamped when it joined the queue, in ms; for display. */
   readonly sinceMs: number;
 }
 
@@ -82,16 +102,22 @@ export interface LockState {
   readonly lock: LockId;
   readonly kind: 'exclusive';
   readonly holders: readonly Holder[];
+  /** The first of the queue, in order: at most 1,000 in `show`, 10 in `list`, without those whose wait is over. */
   readonly waiters: readonly Waiter[];
+  /** How many wait in all; counts those whose wait is over until a hand-over passes them by. */
+  readonly waiterCount: number;
 }
 
 export type LockResult =
   | { readonly type: 'granted'; readonly version: number; readonly depth: number; readonly lockTimeMs: number }
+  /** `position` is exact when joining; when asked again it is an upper bound, as others may have left from the middle. */
   | { readonly type: 'queued'; readonly position: number }
   | { readonly type: 'busy'; readonly holder: Holder }
-  | { readonly type: 'released' /** Levels still held. */; readonly depth: number; readonly version: number }
-  | { readonly type: 'canceled' /** True when a grant was given back. */; readonly released: boolean }
-  /** A waiter that left the queue without a grant: `reason` says why. */
+  /** `depth`: levels still held. `version`: of the grant that was released. */
+  | { readonly type: 'released'; readonly depth: number; readonly version: number }
+  /** `released`: a grant, or a level of it, was given back. */
+  | { readonly type: 'canceled'; readonly released: boolean }
+  /** Refused, or a waiter that left the queue without a grant: `code` says why. */
   | {
       readonly type: 'refused';
       readonly code:
@@ -110,7 +136,8 @@ export type LockQueryResult =
   | { readonly type: 'show'; readonly state: LockState | undefined }
   | {
       readonly type: 'list';
-      readonly locks: readonly LockState[] /** More may follow after the last one. */;
+      readonly locks: readonly LockState[];
+      /** More may follow after the last one. */
       readonly more: boolean;
     }
   | { readonly type: 'check'; readonly current: readonly boolean[] };

@@ -1,0 +1,186 @@
+/**
+ * Where the records of a lock are kept.
+ *
+ *   0x02 | length of namespace | namespace | name, escaped | 00 01 |  = the lock's prefix
+ *     00                                        head: holder and counters
+ *     01 | sequence                             a waiter
+ *     02 | lease | incarnation | token          what an owner has besides the hold: a place in the queue, a mark
+ *     03 | deadline | lease | incarnation | token   a mark, by its end
+ *
+ * K1. All records of a lock share its prefix, and no lock's prefix begins another's: a 00 in a name is written
+ *     00 FF, and the name ends with 00 01 (the ordered tuple encoding of FoundationDB). Prefixes order as names do.
+ * K2. Numbers in keys are non-negative doubles, big-endian: IEEE 754 orders those as their bytes. Times may have
+ *     fractions, sequences and incarnations are safe integers.
+ * K3. Whatever exists of a lock, its head exists and is its first row.
+ */
+import { assert, type Bytes, prefixEnd, type Span } from '@remora/base';
+import { NAMESPACE_BYTES_MAX } from './limits.ts';
+import type { LockId, Owner, SessionRef } from './types.ts';
+
+/** The first byte of every key of the lock layer. */
+export const LOCK_SPACE = 0x02;
+
+const HEAD = 0x00;
+const QUEUE = 0x01;
+const OWNER = 0x02;
+const MARK = 0x03;
+const SESSION_BYTES = 16;
+
+/** Everything that is kept of one lock, and nothing else, lies in this span. A range is never split inside it. */
+export function lockSpan(lock: LockId): Span {
+  const start = headKey(lock).subarray(0, -1);
+  return { start, end: prefixEnd(start) };
+}
+
+/** The span of all locks of a namespace whose names begin with `prefix`, in the order of their names. */
+export function namespaceSpan(namespace: string, prefix: Bytes): Span {
+  const key = spaceKey(namespace, prefix, 0);
+  return { start: key, end: prefixEnd(key) };
+}
+
+/**
+ * The start of the lock that a key of the lock layer belongs to: the place to split a range when `key` was found to
+ * be the middle. Undefined for a key of another space.
+ */
+export function lockStart(key: Bytes): Bytes | undefined {
+  if (key[0] !== LOCK_SPACE) return undefined;
+  const end = nameEnd(key);
+  return end === undefined ? undefined : key.subarray(0, end + 2);
+}
+
+/** The lock that a key belongs to. The key must be one of the lock layer's. */
+export function lockOfKey(key: Bytes): LockId {
+  const end = nameEnd(key);
+  assert(key[0] === LOCK_SPACE && end !== undefined, 'K1: a key of the lock layer names its lock');
+  const nameStart = 2 + (key[1] ?? 0);
+  const namespace = Buffer.from(key.subarray(2, nameStart)).toString('utf8');
+  const name = Buffer.alloc(end - nameStart);
+  let length = 0;
+  for (let i = nameStart; i < end; i++) {
+    name[length++] = key[i] ?? 0;
+    if (key[i] === 0) i++; // The FF of an escaped 00.
+  }
+  return { namespace, name: name.subarray(0, length) };
+}
+
+export function headKey(lock: LockId): Buffer {
+  const key = spaceKey(lock.namespace, lock.name, 3);
+  key[key.length - 3] = 0;
+  key[key.length - 2] = 1;
+  key[key.length - 1] = HEAD;
+  return key;
+}
+
+/** Builds the keys of one lock. */
+export class LockKeys {
+  readonly head: Buffer;
+  readonly #prefixLength: number;
+
+  constructor(lock: LockId) {
+    this.head = headKey(lock);
+    this.#prefixLength = this.head.length - 1;
+  }
+
+  waiter(sequence: number): Buffer {
+    const key = this.#key(QUEUE, 8);
+    key.writeDoubleBE(sequence, this.#prefixLength + 1);
+    return key;
+  }
+
+  queueEnd(): Buffer {
+    return this.#key(OWNER, 0);
+  }
+
+  owner(owner: Owner): Buffer {
+    const tokenBytes = Buffer.byteLength(owner.token);
+    const key = this.#key(OWNER, SESSION_BYTES + tokenBytes);
+    const at = writeSession(key, owner.session, this.#prefixLength + 1);
+    key.write(owner.token, at);
+    return key;
+  }
+
+  /** The owners of one session that have a place in the queue or a mark. */
+  session(session: SessionRef): Span {
+    const start = this.#key(OWNER, SESSION_BYTES);
+    writeSession(start, session, this.#prefixLength + 1);
+    return { start, end: prefixEnd(start) };
+  }
+
+  ownerOf(ownerKey: Bytes): Owner {
+    return readOwner(ownerKey, this.#prefixLength + 1);
+  }
+
+  mark(owner: Owner, deadlineMs: number): Buffer {
+    const tokenBytes = Buffer.byteLength(owner.token);
+    const key = this.#key(MARK, 8 + SESSION_BYTES + tokenBytes);
+    key.writeDoubleBE(deadlineMs, this.#prefixLength + 1);
+    const at = writeSession(key, owner.session, this.#prefixLength + 9);
+    key.write(owner.token, at);
+    return key;
+  }
+
+  marks(): Span {
+    return { start: this.#key(MARK, 0), end: this.#key(MARK + 1, 0) };
+  }
+
+  markOf(markKey: Bytes): { readonly owner: Owner; readonly deadlineMs: number } {
+    const deadlineMs = asView(markKey).getFloat64(this.#prefixLength + 1);
+    return { deadlineMs, owner: readOwner(markKey, this.#prefixLength + 9) };
+  }
+
+  #key(kind: number, rest: number): Buffer {
+    const key = Buffer.allocUnsafe(this.#prefixLength + 1 + rest);
+    this.head.copy(key, 0, 0, this.#prefixLength);
+    key[this.#prefixLength] = kind;
+    return key;
+  }
+}
+
+function spaceKey(namespace: string, name: Bytes, rest: number): Buffer {
+  const namespaceBytes = Buffer.byteLength(namespace);
+  assert(namespaceBytes <= NAMESPACE_BYTES_MAX, 'a namespace was checked when its command came in');
+  let zeros = 0;
+  for (let i = 0; i < name.length; i++) if (name[i] === 0) zeros++;
+  const key = Buffer.allocUnsafe(2 + namespaceBytes + name.length + zeros + rest);
+  key[0] = LOCK_SPACE;
+  key[1] = namespaceBytes;
+  key.write(namespace, 2);
+  let at = 2 + namespaceBytes;
+  if (zeros === 0) {
+    key.set(name, at);
+    return key;
+  }
+  for (let i = 0; i < name.length; i++) {
+    const byte = name[i] ?? 0;
+    key[at++] = byte;
+    if (byte === 0) key[at++] = 0xff;
+  }
+  return key;
+}
+
+/** Where the terminator of the name begins. */
+function nameEnd(key: Bytes): number | undefined {
+  let at = 2 + (key[1] ?? 0);
+  for (;;) {
+    at = key.indexOf(0, at);
+    if (at < 0 || at + 1 >= key.length) return undefined;
+    if (key[at + 1] === 1) return at;
+    at += 2;
+  }
+}
+
+function writeSession(key: Buffer, session: SessionRef, at: number): number {
+  key.writeBigUInt64BE(session.lease, at);
+  key.writeDoubleBE(session.incarnation, at + 8);
+  return at + SESSION_BYTES;
+}
+
+function readOwner(key: Bytes, at: number): Owner {
+  const view = asView(key);
+  const session = { lease: view.getBigUint64(at), incarnation: view.getFloat64(at + 8) };
+  return { session, token: Buffer.from(key.subarray(at + SESSION_BYTES)).toString('utf8') };
+}
+
+function asView(bytes: Bytes): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

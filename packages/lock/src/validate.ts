@@ -1,0 +1,124 @@
+/**
+ * Bounds of commands and queries, checked where they come in (gateway, and data server for what other nodes send).
+ * Inside, nothing is checked again.
+ */
+import type { Bytes } from '@remora/base';
+import {
+  CHECKS_MAX,
+  DATA_BYTES_MAX,
+  DEPTH_MAX,
+  LEASE_MAX,
+  LIST_LIMIT_MAX,
+  NAME_BYTES_MAX,
+  NAMESPACE_BYTES_MAX,
+  TOKEN_BYTES_MAX,
+} from './limits.ts';
+import type { LockCommand, LockId, LockQuery, LockResult, Owner } from './types.ts';
+
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/** A refusal with code INVALID_ARGUMENT. */
+export type Refusal = Extract<LockResult, { readonly type: 'refused' }>;
+
+/** Undefined when the command is within bounds; otherwise a refusal that says what is right. */
+export function validateLockCommand(command: LockCommand): Refusal | undefined {
+  const problem = lockProblem(command.lock) ?? commandProblem(command);
+  return problem === undefined ? undefined : invalid(problem);
+}
+
+/** Undefined when the query is within bounds; otherwise a refusal that says what is right. */
+export function validateLockQuery(query: LockQuery): Refusal | undefined {
+  const problem = queryProblem(query);
+  return problem === undefined ? undefined : invalid(problem);
+}
+
+function commandProblem(command: LockCommand): string | undefined {
+  if (command.type === 'forceRelease') return undefined;
+  const problem =
+    ownerProblem(command.owner) ??
+    timeProblem('deadlineMs', command.deadlineMs) ??
+    integerProblem('attempt', command.attempt ?? 0, { min: 0, max: Number.MAX_SAFE_INTEGER });
+  if (problem !== undefined || command.type !== 'acquire') return problem;
+  return (
+    timeProblem('waitUntilMs', command.waitUntilMs) ??
+    integerProblem('depthMax', command.depthMax, { min: 1, max: DEPTH_MAX }) ??
+    bytesProblem('the data of a lock', command.data, { min: 0, max: DATA_BYTES_MAX })
+  );
+}
+
+function queryProblem(query: LockQuery): string | undefined {
+  switch (query.type) {
+    case 'show':
+      return lockProblem(query.lock);
+    case 'list':
+      return (
+        textProblem('a namespace', query.namespace, NAMESPACE_BYTES_MAX) ??
+        bytesProblem('a prefix of lock names', query.prefix, { min: 0, max: NAME_BYTES_MAX }) ??
+        bytesProblem('after', query.after, { min: 0, max: NAME_BYTES_MAX }) ??
+        integerProblem('limit', query.limit, { min: 1, max: LIST_LIMIT_MAX })
+      );
+    case 'check':
+      return checksProblem(query.checks);
+  }
+}
+
+function checksProblem(checks: Extract<LockQuery, { readonly type: 'check' }>['checks']): string | undefined {
+  if (checks.length === 0 || checks.length > CHECKS_MAX) {
+    return `one query checks 1 to ${CHECKS_MAX} versions, not ${checks.length}`;
+  }
+  for (const { lock, version } of checks) {
+    const problem = lockProblem(lock) ?? integerProblem('version', version, { min: 0, max: Number.MAX_SAFE_INTEGER });
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function lockProblem(lock: LockId): string | undefined {
+  return (
+    textProblem('a namespace', lock.namespace, NAMESPACE_BYTES_MAX) ??
+    bytesProblem('the name of a lock', lock.name, { min: 1, max: NAME_BYTES_MAX })
+  );
+}
+
+function ownerProblem({ session, token }: Owner): string | undefined {
+  if (session.lease < 1n || session.lease > LEASE_MAX) {
+    return `the lease of a session is a number from 1 to 2^63 - 1, not ${session.lease}`;
+  }
+  return (
+    integerProblem('incarnation', session.incarnation, { min: 0, max: Number.MAX_SAFE_INTEGER }) ??
+    textProblem('an owner token', token, TOKEN_BYTES_MAX)
+  );
+}
+
+function textProblem(what: string, text: string, max: number): string | undefined {
+  const length = Buffer.byteLength(text);
+  if (length < 1 || length > max) return `${what} has 1 to ${max} bytes of UTF-8, not ${length}`;
+  // A lone surrogate has no UTF-8 form: two such texts would become one.
+  return LONE_SURROGATE.test(text)
+    ? `${what} is well-formed Unicode; this one has half of a surrogate pair`
+    : undefined;
+}
+
+interface Bounds {
+  readonly min: number;
+  readonly max: number;
+}
+
+function bytesProblem(what: string, bytes: Bytes, { min, max }: Bounds): string | undefined {
+  if (bytes.length >= min && bytes.length <= max) return undefined;
+  return `${what} has ${min} to ${max} bytes, not ${bytes.length}`;
+}
+
+function integerProblem(what: string, value: number, { min, max }: Bounds): string | undefined {
+  if (Number.isInteger(value) && value >= min && value <= max) return undefined;
+  return `${what} is an integer from ${min} to ${max}, not ${value}`;
+}
+
+function timeProblem(what: string, value: number): string | undefined {
+  if (Number.isFinite(value) && value >= 0) return undefined;
+  return `${what} is a time in milliseconds, 0 or later, not ${value}`;
+}
+
+function invalid(message: string): Refusal {
+  return { type: 'refused', code: 'INVALID_ARGUMENT', message };
+}
