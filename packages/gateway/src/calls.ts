@@ -1,0 +1,66 @@
+import type { ServiceError } from '@remora/base';
+
+/**
+ * What services look like to the transport that carries them. Services know neither gRPC nor deadlines' absolute
+ * times; a shell per transport fits them (`node/grpc`).
+ *
+ * Callbacks, not promises: an unary call must cost little beside its transport.
+ */
+
+/** Exactly one of the two is given, once. */
+export type CallDone<Response> = (error: ServiceError | undefined, response: Response | undefined) => void;
+
+/** Ends the interest in a call: `done` does not run afterwards. */
+export type GiveUp = () => void;
+
+export interface CallInfo {
+  /** What is left for the whole call, in ms, within the service's limits. */
+  readonly timeoutMs: number;
+  /** What the caller's own deadline leaves, in ms, without limits; undefined when it set none. */
+  readonly callerMs: number | undefined;
+}
+
+/** A call with one request and one response. May throw a `ServiceError` before it does anything. */
+export type UnaryHandler<Request, Response> = (
+  request: Request,
+  call: CallInfo,
+  done: CallDone<Response>,
+) => GiveUp | undefined;
+
+/** The sending half of a stream. */
+export interface StreamSink<Response> {
+  /** False when the client is behind: send nothing that can wait until `onDrain` of the handler. */
+  write(response: Response): boolean;
+  /** Ends the stream; with an error its status says so. Nothing may be written afterwards. */
+  end(error?: ServiceError): void;
+}
+
+/** The receiving half of a stream, made by the service for each call. */
+export interface StreamHandler<Request> {
+  /** False when too much is under way: the transport reads no further until `resumeReading` is called. */
+  onRequest(request: Request): boolean;
+  onDrain(): void;
+  /** The client will send nothing more; it still reads. */
+  onHalfClose(): void;
+  /** The stream is over, for whichever reason. */
+  onClose(): void;
+}
+
+export type StreamService<Request, Response> = (
+  sink: StreamSink<Response>,
+  resumeReading: () => void,
+) => StreamHandler<Request>;
+
+export interface TimeoutLimits {
+  /** For calls without a deadline of their own. */
+  readonly defaultMs: number;
+  readonly maxMs: number;
+}
+
+/** etcd answers within 5 s plus two election timeouts; the backend takes commands of at most 60 s. */
+export const TIMEOUT_LIMITS: TimeoutLimits = { defaultMs: 7_000, maxMs: 60_000 };
+
+export function callInfo(callerMs: number | undefined, limits: TimeoutLimits): CallInfo {
+  const wanted = callerMs === undefined ? limits.defaultMs : Math.min(callerMs, limits.maxMs);
+  return { timeoutMs: Math.max(1, wanted), callerMs };
+}

@@ -1,0 +1,28 @@
+import { ServiceError } from '@remora/base';
+import type * as pb from '@remora/protocol/etcd';
+import type { CallDone, CallInfo } from '../calls.ts';
+import type { Headers } from './headers.ts';
+
+/** `etcdserverpb.Auth` of a cluster whose authentication is off. */
+export class EtcdAuth {
+  readonly #headers: Headers;
+
+  constructor(headers: Headers) {
+    this.#headers = headers;
+  }
+
+  authStatus(_request: pb.AuthStatusRequest, _call: CallInfo, done: CallDone<pb.AuthStatusResponse>): undefined {
+    done(undefined, { header: this.#headers.make(0, 0), enabled: false, authRevision: 0n });
+  }
+
+  /** Disabling what is off succeeds, as in etcd. */
+  authDisable(_request: pb.AuthDisableRequest, _call: CallInfo, done: CallDone<pb.AuthDisableResponse>): undefined {
+    done(undefined, { header: this.#headers.make(0, 0) });
+  }
+
+  authenticate(): never {
+    throw new ServiceError('INVALID_ARGUMENT', 'authentication is not enabled', {
+      details: { etcd: 'authNotEnabled' },
+    });
+  }
+}

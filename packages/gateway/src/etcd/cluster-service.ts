@@ -1,0 +1,35 @@
+import type * as pb from '@remora/protocol/etcd';
+import type { Backend } from '../backend.ts';
+import type { CallDone, CallInfo } from '../calls.ts';
+import type { Headers } from './headers.ts';
+
+/** `etcdserverpb.Cluster`, read only: members are Remora's nodes. Membership is changed through `remora admin`. */
+export class EtcdCluster {
+  readonly #backend: Backend;
+  readonly #headers: Headers;
+  readonly #scheme: 'http' | 'https';
+
+  constructor(backend: Backend, headers: Headers, scheme: 'http' | 'https') {
+    this.#backend = backend;
+    this.#headers = headers;
+    this.#scheme = scheme;
+  }
+
+  memberList(_request: pb.MemberListRequest, _call: CallInfo, done: CallDone<pb.MemberListResponse>): undefined {
+    const members = this.#backend
+      .view()
+      .nodes.filter(({ state }) => state !== 'removed')
+      .map(({ descriptor }) => ({
+        ID: descriptor.nodeId,
+        name: descriptor.name,
+        peerURLs: this.#urls(descriptor.peerAddress),
+        clientURLs: this.#urls(descriptor.clientAddress),
+        isLearner: false,
+      }));
+    done(undefined, { header: this.#headers.make(0, 0), members });
+  }
+
+  #urls(address: string): string[] {
+    return address === '' ? [] : [`${this.#scheme}://${address}`];
+  }
+}

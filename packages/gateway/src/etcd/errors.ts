@@ -1,0 +1,67 @@
+import { ERROR_TABLE, type ErrorCode, type ServiceError } from '@remora/base';
+
+/**
+ * The one place where Remora's errors become etcd's. Go's clientv3 recognises errors by their exact text and status
+ * (etcd `api/v3rpc/rpctypes/error.go`); other clients by the status alone.
+ *
+ * E1. An outcome that is unknown must not look like a refusal. etcd reports it as UNAVAILABLE "request timed out":
+ *     clientv3 repeats UNAVAILABLE for reads only, never for writes. So UNKNOWN_OUTCOME, and DEADLINE_EXCEEDED, which
+ *     etcd does not tell apart from it, are that. What did certainly not happen for want of a leader has etcd's texts
+ *     for that. The trailer `remora-code` tells all of them apart for those who look.
+ * E2. A text that clients know is sent exactly; the error's own message goes in the trailer `remora-message`.
+ */
+export interface EtcdStatus {
+  /** Canonical gRPC status number. */
+  readonly status: number;
+  readonly message: string;
+}
+
+const INVALID_ARGUMENT = 3;
+const NOT_FOUND = 5;
+const RESOURCE_EXHAUSTED = 8;
+const FAILED_PRECONDITION = 9;
+const OUT_OF_RANGE = 11;
+const UNAVAILABLE = 14;
+
+/** Without a row: the table's own status and the error's own message. */
+const ETCD_TABLE: Partial<Record<ErrorCode, EtcdStatus>> = {
+  EMPTY_KEY: { status: INVALID_ARGUMENT, message: 'etcdserver: key is not provided' },
+  DUPLICATE_KEY: { status: INVALID_ARGUMENT, message: 'etcdserver: duplicate key given in txn request' },
+  TOO_MANY_OPERATIONS: { status: INVALID_ARGUMENT, message: 'etcdserver: too many operations in txn request' },
+  REQUEST_TOO_LARGE: { status: INVALID_ARGUMENT, message: 'etcdserver: request is too large' },
+  COMPACTED: { status: OUT_OF_RANGE, message: 'etcdserver: mvcc: required revision has been compacted' },
+  FUTURE_REVISION: { status: OUT_OF_RANGE, message: 'etcdserver: mvcc: required revision is a future revision' },
+  LEASE_NOT_FOUND: { status: NOT_FOUND, message: 'etcdserver: requested lease not found' },
+  LEASE_EXISTS: { status: FAILED_PRECONDITION, message: 'etcdserver: lease already exists' },
+  LEASE_TTL_TOO_LARGE: { status: OUT_OF_RANGE, message: 'etcdserver: too large lease TTL' },
+  RESOURCE_EXHAUSTED: { status: RESOURCE_EXHAUSTED, message: 'etcdserver: too many requests' },
+  NOT_LEADER: { status: UNAVAILABLE, message: 'etcdserver: leader changed' },
+  STALE_EPOCH: { status: UNAVAILABLE, message: 'etcdserver: leader changed' },
+  RANGE_NOT_FOUND: { status: UNAVAILABLE, message: 'etcdserver: leader changed' },
+  UNAVAILABLE: { status: UNAVAILABLE, message: 'etcdserver: no leader' },
+  DEADLINE_EXCEEDED: { status: UNAVAILABLE, message: 'etcdserver: request timed out' },
+  UNKNOWN_OUTCOME: { status: UNAVAILABLE, message: 'etcdserver: request timed out' },
+};
+
+/** INVALID_ARGUMENT stands for several of etcd's errors; `details.etcd` says which. */
+const ETCD_DETAILS: Readonly<Record<string, EtcdStatus>> = {
+  keyNotFound: { status: INVALID_ARGUMENT, message: 'etcdserver: key not found' },
+  valueProvided: { status: INVALID_ARGUMENT, message: 'etcdserver: value is provided' },
+  leaseProvided: { status: INVALID_ARGUMENT, message: 'etcdserver: lease is provided' },
+  invalidSortOption: { status: INVALID_ARGUMENT, message: 'etcdserver: invalid sort option' },
+  authNotEnabled: { status: FAILED_PRECONDITION, message: 'etcdserver: authentication is not enabled' },
+};
+
+export function etcdStatus(error: ServiceError): EtcdStatus {
+  const detail = error.details?.['etcd'];
+  if (typeof detail === 'string') {
+    const known = ETCD_DETAILS[detail];
+    if (known !== undefined) return known;
+  }
+  return ETCD_TABLE[error.code] ?? { status: ERROR_TABLE[error.code].grpc, message: error.message };
+}
+
+/** What Remora's own services answer: the table's status and the error's message. */
+export function remoraStatus(error: ServiceError): EtcdStatus {
+  return { status: ERROR_TABLE[error.code].grpc, message: error.message };
+}

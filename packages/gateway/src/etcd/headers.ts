@@ -1,0 +1,32 @@
+import type { ResponseHeader } from '@remora/protocol/etcd';
+import type { Backend } from '../backend.ts';
+
+/** Makes response headers; the cluster's number is derived from its id once. */
+export class Headers {
+  readonly #backend: Backend;
+  #clusterId = '';
+  #clusterNumber = 0n;
+
+  constructor(backend: Backend) {
+    this.#backend = backend;
+  }
+
+  make(revision: number, raftTerm: number): ResponseHeader {
+    const { clusterId } = this.#backend.view();
+    if (clusterId !== this.#clusterId) {
+      this.#clusterId = clusterId;
+      this.#clusterNumber = clusterNumber(clusterId);
+    }
+    return { clusterId: this.#clusterNumber, memberId: this.#backend.nodeId, revision, raftTerm };
+  }
+}
+
+const FNV_OFFSET = 0xcbf29ce484222325n;
+const FNV_PRIME = 0x100000001b3n;
+
+/** etcd's clients know a cluster by 64 bits: FNV-1a of the id's text (Fowler, Noll & Vo). */
+export function clusterNumber(clusterId: string): bigint {
+  let hash = FNV_OFFSET;
+  for (const byte of Buffer.from(clusterId, 'utf8')) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * FNV_PRIME);
+  return hash;
+}

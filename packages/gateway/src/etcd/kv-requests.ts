@@ -1,0 +1,220 @@
+import { ServiceError } from '@remora/base';
+import type { Compare, DeleteOp, KeyRange, KvOp, PutOp, RangeOp, Txn } from '@remora/protocol';
+import type * as pb from '@remora/protocol/etcd';
+import type { EtcdLimits } from './limits.ts';
+import { checkNoOverlap } from './txn-overlap.ts';
+
+/**
+ * etcd's KV requests as typed, checked operations. The checks and their order are those of etcd
+ * (`server/etcdserver/api/v3rpc/key.go`).
+ *
+ * Q1. 64-bit numbers that a client sends may have any value. Revisions and versions inside Remora are safe integers
+ *     well below 2^53, so a number beyond is replaced by one that gives the same answer.
+ */
+
+const SORT_ORDERS = ['none', 'ascend', 'descend'] as const;
+const SORT_TARGETS = ['key', 'version', 'create', 'mod', 'value'] as const;
+const COMPARE_RESULTS = ['equal', 'greater', 'less', 'notEqual'] as const;
+
+export function toRangeOp(request: pb.RangeRequest): RangeOp {
+  if (request.key.length === 0) throw emptyKey();
+  const sortOrder = SORT_ORDERS[request.sortOrder];
+  const sortTarget = SORT_TARGETS[request.sortTarget];
+  if (sortOrder === undefined || sortTarget === undefined) {
+    throw invalid('the sort order or target is unknown', 'invalidSortOption');
+  }
+  return {
+    type: 'range',
+    ...toKeyRange(request),
+    limit: atLeastZero(request.limit),
+    revision: atLeastZero(request.revision),
+    // An order of keys alone is the natural one, and asking for "none" by another target sorts upwards, as in etcd.
+    sortOrder: sortOrder === 'none' && sortTarget !== 'key' ? 'ascend' : sortOrder,
+    sortTarget,
+    keysOnly: request.keysOnly,
+    countOnly: request.countOnly,
+    minModRevision: atLeastZero(request.minModRevision),
+    maxModRevision: upperBound(request.maxModRevision),
+    minCreateRevision: atLeastZero(request.minCreateRevision),
+    maxCreateRevision: upperBound(request.maxCreateRevision),
+  };
+}
+
+export function toPutOp(request: pb.PutRequest): PutOp {
+  if (request.key.length === 0) throw emptyKey();
+  if (request.ignoreValue && request.value.length > 0) throw invalid('ignore_value with a value', 'valueProvided');
+  if (request.ignoreLease && request.lease !== 0n) throw invalid('ignore_lease with a lease', 'leaseProvided');
+  return {
+    type: 'put',
+    key: request.key,
+    value: request.value,
+    lease: request.lease,
+    prevKv: request.prevKv,
+    ignoreValue: request.ignoreValue,
+    ignoreLease: request.ignoreLease,
+  };
+}
+
+export function toDeleteOp(request: pb.DeleteRangeRequest): DeleteOp {
+  if (request.key.length === 0) throw emptyKey();
+  return { type: 'delete', ...toKeyRange(request), prevKv: request.prevKv };
+}
+
+export function toTxn(request: pb.TxnRequest, limits: EtcdLimits): Txn {
+  const txn = nestedTxn(request, { opsMax: limits.txnOpsMax, depthLeft: limits.txnDepthMax });
+  checkNoOverlap(txn.success);
+  checkNoOverlap(txn.failure);
+  return txn;
+}
+
+/** A revision to compact at; 0 and less compacts nothing. */
+export function toRevision(revision: bigint): number {
+  return atLeastZero(revision);
+}
+
+/** Empty `range_end`: one key. "\0": everything from `key` on. */
+export function toKeyRange(request: { readonly key: Uint8Array; readonly rangeEnd: Uint8Array }): KeyRange {
+  const { key, rangeEnd } = request;
+  if (rangeEnd.length === 0) return { key };
+  return { key, end: rangeEnd.length === 1 && rangeEnd[0] === 0 ? rangeEnd.subarray(1) : rangeEnd };
+}
+
+/** Bytes that an operation would carry through the log. */
+export function checkSize(bytes: number, limits: EtcdLimits): void {
+  if (bytes > limits.requestBytesMax) {
+    throw new ServiceError(
+      'REQUEST_TOO_LARGE',
+      `the request has ${bytes} bytes; ${limits.requestBytesMax} are allowed`,
+    );
+  }
+}
+
+export function txnBytes(txn: Txn): number {
+  let bytes = 0;
+  for (const compare of txn.compare) {
+    bytes += compare.key.length + (compare.end?.length ?? 0);
+    if (compare.target.of === 'value') bytes += compare.target.value.length;
+  }
+  for (const op of txn.success) bytes += opBytes(op);
+  for (const op of txn.failure) bytes += opBytes(op);
+  return bytes;
+}
+
+/** Whether the transaction can change nothing, so that it needs no log entry. */
+export function readsOnly(txn: Txn): boolean {
+  return onlyReads(txn.success) && onlyReads(txn.failure);
+}
+
+function onlyReads(ops: readonly KvOp[]): boolean {
+  return ops.every((op) => op.type === 'range' || (op.type === 'txn' && readsOnly(op.txn)));
+}
+
+function opBytes(op: KvOp): number {
+  switch (op.type) {
+    case 'put':
+      return op.key.length + op.value.length;
+    case 'range':
+    case 'delete':
+      return op.key.length + (op.end?.length ?? 0);
+    case 'txn':
+      return txnBytes(op.txn);
+  }
+}
+
+interface TxnRoom {
+  readonly opsMax: number;
+  readonly depthLeft: number;
+}
+
+function nestedTxn(request: pb.TxnRequest, room: TxnRoom): Txn {
+  const ops = Math.max(request.compare.length, request.success.length, request.failure.length);
+  if (ops > room.opsMax || room.depthLeft === 0) {
+    throw new ServiceError('TOO_MANY_OPERATIONS', 'the transaction has too many operations or is nested too deep');
+  }
+  const inner = { opsMax: room.opsMax - ops, depthLeft: room.depthLeft - 1 };
+  return {
+    compare: request.compare.map(toCompare),
+    success: request.success.map((op) => toOp(op, inner)),
+    failure: request.failure.map((op) => toOp(op, inner)),
+  };
+}
+
+function toOp(op: pb.RequestOp, room: TxnRoom): KvOp {
+  const request = op.request;
+  switch (request?.$case) {
+    case 'requestRange':
+      return toRangeOp(request.value);
+    case 'requestPut':
+      return toPutOp(request.value);
+    case 'requestDeleteRange':
+      return toDeleteOp(request.value);
+    case 'requestTxn':
+      return { type: 'txn', txn: nestedTxn(request.value, room) };
+    case undefined:
+      throw invalid('an operation of the transaction is empty', 'keyNotFound');
+  }
+}
+
+/** A target without its value compares with zero or nothing, as in etcd. */
+function toCompare(compare: pb.Compare): Compare {
+  if (compare.key.length === 0) throw emptyKey();
+  const result = COMPARE_RESULTS[compare.result];
+  if (result === undefined) throw invalid('the compare result is unknown');
+  const range = toKeyRange(compare);
+  const union = compare.targetUnion;
+  switch (compare.target) {
+    case 0:
+      return numberCompare(range, result, 'version', union?.$case === 'version' ? union.value : 0n);
+    case 1:
+      return numberCompare(range, result, 'create', union?.$case === 'createRevision' ? union.value : 0n);
+    case 2:
+      return numberCompare(range, result, 'mod', union?.$case === 'modRevision' ? union.value : 0n);
+    case 3:
+      return { ...range, result, target: { of: 'value', value: union?.$case === 'value' ? union.value : EMPTY } };
+    case 4:
+      return { ...range, result, target: { of: 'lease', value: union?.$case === 'lease' ? union.value : 0n } };
+    default:
+      throw invalid('the compare target is unknown');
+  }
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** Q1. Real numbers lie in [0, 2^53 - 1): a compare with one outside has the same outcome for all of them. */
+function numberCompare(
+  range: KeyRange,
+  result: Compare['result'],
+  of: 'version' | 'create' | 'mod',
+  value: bigint,
+): Compare {
+  if (value >= 0n) return { ...range, result, target: { of, value: safe(value) } };
+  if (result === 'greater' || result === 'notEqual') {
+    return { ...range, result: 'notEqual', target: { of, value: Number.MAX_SAFE_INTEGER } };
+  }
+  return { ...range, result: 'less', target: { of, value: 0 } };
+}
+
+/** Q1. Negative means the same as absent. */
+function atLeastZero(value: bigint): number {
+  return value <= 0n ? 0 : safe(value);
+}
+
+/** Q1. No revision is above 2^53, so a larger bound is none; below zero it would exclude everything. */
+function upperBound(value: bigint): number {
+  if (value < 0n) throw invalid('a revision bound must not be negative');
+  return value > MAX_SAFE ? 0 : Number(value);
+}
+
+const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
+
+function safe(value: bigint): number {
+  return value > MAX_SAFE ? Number.MAX_SAFE_INTEGER : Number(value);
+}
+
+function emptyKey(): ServiceError {
+  return new ServiceError('EMPTY_KEY', 'a key is missing');
+}
+
+function invalid(message: string, etcd?: string): ServiceError {
+  return new ServiceError('INVALID_ARGUMENT', message, etcd === undefined ? {} : { details: { etcd } });
+}

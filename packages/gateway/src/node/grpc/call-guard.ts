@@ -1,0 +1,169 @@
+import type {
+  handleBidiStreamingCall,
+  handleUnaryCall,
+  ServerDuplexStream,
+  ServerUnaryCall,
+  sendUnaryData,
+} from '@grpc/grpc-js';
+import { type Logger, ServiceError, toServiceError } from '@remora/base';
+import {
+  callInfo,
+  type StreamHandler,
+  type StreamService,
+  type TimeoutLimits,
+  type UnaryHandler,
+} from '../../calls.ts';
+import { untilDeadline } from './deadline.ts';
+import { type StatusOf, toGrpcError } from './status.ts';
+
+export interface CallLimits {
+  /** Unary calls under way in the whole server; further ones get RESOURCE_EXHAUSTED. */
+  readonly unaryCallsMax: number;
+  /** Open streams in the whole server; further ones get RESOURCE_EXHAUSTED. */
+  readonly streamsMax: number;
+  readonly timeouts: TimeoutLimits;
+}
+
+/**
+ * Fits services into gRPC: limits, deadlines, cancellation, back-pressure and error statuses, for every call alike.
+ *
+ * C1. A call is answered at most once, and not at all after the client gave up.
+ * C2. Unexpected errors are logged with their cause and answered as INTERNAL.
+ */
+export class CallGuard {
+  readonly #limits: CallLimits;
+  readonly #logger: Logger;
+  #unaryCalls = 0;
+  #streams = 0;
+  #draining = false;
+
+  constructor(limits: CallLimits, logger: Logger) {
+    this.#limits = limits;
+    this.#logger = logger;
+  }
+
+  get load(): { readonly unaryCalls: number; readonly streams: number } {
+    return { unaryCalls: this.#unaryCalls, streams: this.#streams };
+  }
+
+  /** From now on new calls are refused as UNAVAILABLE, so that clients turn to another node. */
+  drain(): void {
+    this.#draining = true;
+  }
+
+  unary<Request, Response>(
+    handler: UnaryHandler<Request, Response>,
+    statusOf: StatusOf,
+  ): handleUnaryCall<Request, Response> {
+    return (call, callback) => {
+      const refusal = this.#refusal(this.#unaryCalls, this.#limits.unaryCallsMax);
+      if (refusal !== undefined) return callback(toGrpcError(refusal, statusOf));
+      this.#unaryCalls++;
+      this.#runUnary(handler, statusOf, call, callback);
+    };
+  }
+
+  #runUnary<Request, Response>(
+    handler: UnaryHandler<Request, Response>,
+    statusOf: StatusOf,
+    call: ServerUnaryCall<Request, Response>,
+    callback: sendUnaryData<Response>,
+  ): void {
+    let settled = false;
+    let giveUp: (() => void) | undefined;
+    const settle = (error: ServiceError | undefined, response: Response | undefined): void => {
+      if (settled) return; // C1
+      settled = true;
+      this.#unaryCalls--;
+      if (response !== undefined) callback(null, response);
+      else callback(toGrpcError(this.#logged(error), statusOf));
+    };
+    call.on('cancelled', () => {
+      if (settled) return;
+      settled = true;
+      this.#unaryCalls--;
+      giveUp?.();
+    });
+    try {
+      giveUp = handler(call.request, callInfo(untilDeadline(call.getDeadline()), this.#limits.timeouts), settle);
+    } catch (error) {
+      settle(toServiceError(error), undefined);
+    }
+  }
+
+  stream<Request, Response>(
+    service: StreamService<Request, Response>,
+    statusOf: StatusOf,
+  ): handleBidiStreamingCall<Request, Response> {
+    return (call) => {
+      const refusal = this.#refusal(this.#streams, this.#limits.streamsMax);
+      if (refusal !== undefined) return refuse(call, refusal, statusOf);
+      this.#streams++;
+      this.#runStream(service, statusOf, call);
+    };
+  }
+
+  #runStream<Request, Response>(
+    service: StreamService<Request, Response>,
+    statusOf: StatusOf,
+    call: ServerDuplexStream<Request, Response>,
+  ): void {
+    let over = false;
+    const close = (): void => {
+      if (over) return;
+      over = true;
+      this.#streams--;
+      handler.onClose();
+    };
+    const fail = (error: ServiceError): void => {
+      if (over) return;
+      close();
+      call.emit('error', toGrpcError(this.#logged(error), statusOf));
+    };
+    const sink = {
+      write: (response: Response): boolean => over || call.write(response),
+      end: (error?: ServiceError): void => {
+        if (error !== undefined) return fail(error);
+        if (over) return;
+        close();
+        call.end();
+      },
+    };
+    const handler: StreamHandler<Request> = service(sink, () => call.resume());
+    call.on('data', (request: Request) => {
+      if (over) return;
+      try {
+        if (!handler.onRequest(request)) call.pause();
+      } catch (error) {
+        fail(toServiceError(error));
+      }
+    });
+    call.on('drain', () => over || handler.onDrain());
+    call.on('end', () => over || handler.onHalfClose());
+    call.on('cancelled', close);
+    call.on('error', close);
+    call.on('close', close);
+  }
+
+  #refusal(current: number, max: number): ServiceError | undefined {
+    if (this.#draining) return new ServiceError('UNAVAILABLE', 'this node is shutting down');
+    if (current >= max)
+      return new ServiceError('RESOURCE_EXHAUSTED', 'the server has too many calls under way; try again later');
+    return undefined;
+  }
+
+  /** C2 */
+  #logged(error: ServiceError | undefined): ServiceError {
+    const known = error ?? new ServiceError('INTERNAL', 'a service gave neither a response nor an error');
+    if (known.code === 'INTERNAL') this.#logger.error({ error: known.message, cause: known.cause }, 'a call failed');
+    return known;
+  }
+}
+
+function refuse<Request, Response>(
+  call: ServerDuplexStream<Request, Response>,
+  refusal: ServiceError,
+  statusOf: StatusOf,
+): void {
+  call.emit('error', toGrpcError(refusal, statusOf));
+}

@@ -1,0 +1,149 @@
+import type { handleServerStreamingCall, handleUnaryCall } from '@grpc/grpc-js';
+import type { Clock, Random } from '@remora/base';
+import * as pb from '@remora/protocol/etcd';
+import type { Backend } from '../../backend.ts';
+import { TIMEOUT_LIMITS } from '../../calls.ts';
+import { EtcdAuth } from '../../etcd/auth-service.ts';
+import { EtcdCluster } from '../../etcd/cluster-service.ts';
+import { etcdStatus } from '../../etcd/errors.ts';
+import { Headers } from '../../etcd/headers.ts';
+import { KeepAliveStream } from '../../etcd/keep-alive-stream.ts';
+import { EtcdKv } from '../../etcd/kv-service.ts';
+import { EtcdLease } from '../../etcd/lease-service.ts';
+import { ETCD_LIMITS, type EtcdLimits } from '../../etcd/limits.ts';
+import { EtcdMaintenance } from '../../etcd/maintenance-service.ts';
+import { unsupported } from '../../etcd/unsupported.ts';
+import { WatchStream } from '../../etcd/watch-stream.ts';
+import type { CallGuard } from './call-guard.ts';
+import { type GrpcService, grpcService } from './service.ts';
+import { toGrpcError } from './status.ts';
+
+export interface EtcdServicesDeps {
+  readonly backend: Backend;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** How clients reach the nodes: part of the URLs in member lists. */
+  readonly scheme: 'http' | 'https';
+  readonly limits?: EtcdLimits;
+}
+
+/** The etcd v3 API, to be added to a gRPC server. */
+export function etcdServices(deps: EtcdServicesDeps, guard: CallGuard): readonly GrpcService[] {
+  const headers = new Headers(deps.backend);
+  return [
+    kvService(deps, headers, guard),
+    watchService(deps, headers, guard),
+    leaseService(deps, headers, guard),
+    clusterService(deps, headers, guard),
+    maintenanceService(deps, headers, guard),
+    authService(headers, guard),
+  ];
+}
+
+function kvService(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard): GrpcService {
+  const kv = new EtcdKv(deps.backend, headers, deps.limits ?? ETCD_LIMITS);
+  return grpcService<pb.KVServer>(pb.KVService, {
+    range: guard.unary(kv.range.bind(kv), etcdStatus),
+    put: guard.unary(kv.put.bind(kv), etcdStatus),
+    deleteRange: guard.unary(kv.deleteRange.bind(kv), etcdStatus),
+    txn: guard.unary(kv.txn.bind(kv), etcdStatus),
+    compact: guard.unary(kv.compact.bind(kv), etcdStatus),
+  });
+}
+
+function watchService(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard): GrpcService {
+  const services = { backend: deps.backend, headers, clock: deps.clock };
+  const limits = deps.limits ?? ETCD_LIMITS;
+  return grpcService<pb.WatchServer>(pb.WatchService, {
+    watch: guard.stream((sink, resume) => new WatchStream(services, limits, sink, resume), etcdStatus),
+  });
+}
+
+function leaseService(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard): GrpcService {
+  const lease = new EtcdLease(deps.backend, headers, deps.random);
+  const services = { backend: deps.backend, headers };
+  const limits = deps.limits ?? ETCD_LIMITS;
+  return grpcService<pb.LeaseServer>(pb.LeaseService, {
+    leaseGrant: guard.unary(lease.grant.bind(lease), etcdStatus),
+    leaseRevoke: guard.unary(lease.revoke.bind(lease), etcdStatus),
+    leaseKeepAlive: guard.stream(
+      (sink, resume) => new KeepAliveStream(services, limits, TIMEOUT_LIMITS, sink, resume),
+      etcdStatus,
+    ),
+    leaseTimeToLive: guard.unary(lease.timeToLive.bind(lease), etcdStatus),
+    leaseLeases: guard.unary(lease.leases.bind(lease), etcdStatus),
+  });
+}
+
+function clusterService(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard): GrpcService {
+  const cluster = new EtcdCluster(deps.backend, headers, deps.scheme);
+  const refused = <Q, A>(method: string): handleUnaryCall<Q, A> =>
+    refusedUnary(guard, method, 'nodes join by themselves and leave through `remora admin`');
+  return grpcService<pb.ClusterServer>(pb.ClusterService, {
+    memberList: guard.unary(cluster.memberList.bind(cluster), etcdStatus),
+    memberAdd: refused('MemberAdd'),
+    memberRemove: refused('MemberRemove'),
+    memberUpdate: refused('MemberUpdate'),
+    memberPromote: refused('MemberPromote'),
+  });
+}
+
+function maintenanceService(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard): GrpcService {
+  const maintenance = new EtcdMaintenance(deps.backend, headers);
+  return grpcService<pb.MaintenanceServer>(pb.MaintenanceService, {
+    status: guard.unary(maintenance.status.bind(maintenance), etcdStatus),
+    alarm: guard.unary(maintenance.alarm.bind(maintenance), etcdStatus),
+    defragment: guard.unary(maintenance.defragment.bind(maintenance), etcdStatus),
+    hash: refusedUnary(guard, 'Hash', 'replicas compare checksums by themselves'),
+    hashKv: refusedUnary(guard, 'HashKV', 'replicas compare checksums by themselves'),
+    snapshot: refusedServerStream('Snapshot', 'use `remora admin backup`'),
+    moveLeader: refusedUnary(guard, 'MoveLeader', 'use `remora admin transfer`'),
+    downgrade: refusedUnary(guard, 'Downgrade', 'install the older version node by node'),
+  });
+}
+
+function authService(headers: Headers, guard: CallGuard): GrpcService {
+  const auth = new EtcdAuth(headers);
+  const refused = <Q, A>(method: string): handleUnaryCall<Q, A> =>
+    refusedUnary(guard, method, 'this cluster has no users and roles');
+  return grpcService<pb.AuthServer>(pb.AuthService, {
+    authStatus: guard.unary(auth.authStatus.bind(auth), etcdStatus),
+    authDisable: guard.unary(auth.authDisable.bind(auth), etcdStatus),
+    authenticate: guard.unary(auth.authenticate.bind(auth), etcdStatus),
+    authEnable: refused('AuthEnable'),
+    userAdd: refused('UserAdd'),
+    userGet: refused('UserGet'),
+    userList: refused('UserList'),
+    userDelete: refused('UserDelete'),
+    userChangePassword: refused('UserChangePassword'),
+    userGrantRole: refused('UserGrantRole'),
+    userRevokeRole: refused('UserRevokeRole'),
+    roleAdd: refused('RoleAdd'),
+    roleGet: refused('RoleGet'),
+    roleList: refused('RoleList'),
+    roleDelete: refused('RoleDelete'),
+    roleGrantPermission: refused('RoleGrantPermission'),
+    roleRevokePermission: refused('RoleRevokePermission'),
+  });
+}
+
+function refusedUnary<Request, Response>(
+  guard: CallGuard,
+  method: string,
+  instead: string,
+): handleUnaryCall<Request, Response> {
+  const error = unsupported(method, instead);
+  return guard.unary(() => {
+    throw error;
+  }, etcdStatus);
+}
+
+function refusedServerStream<Request, Response>(
+  method: string,
+  instead: string,
+): handleServerStreamingCall<Request, Response> {
+  const error = unsupported(method, instead);
+  return (call) => {
+    call.emit('error', toGrpcError(error, etcdStatus));
+  };
+}

@@ -1,0 +1,24 @@
+import { type ServiceError as GrpcError, Metadata } from '@grpc/grpc-js';
+import type { ServiceError } from '@remora/base';
+
+/** How a service shows errors: status and message for a `ServiceError`. */
+export type StatusOf = (error: ServiceError) => { readonly status: number; readonly message: string };
+
+/** Trailer with the code of Remora's error table; the gRPC status is coarser. */
+export const CODE_TRAILER = 'remora-code';
+/** Trailer with Remora's own message where the status carries another text; percent-encoded UTF-8. */
+export const MESSAGE_TRAILER = 'remora-message';
+const MESSAGE_MAX = 512;
+
+export function toGrpcError(error: ServiceError, statusOf: StatusOf): GrpcError {
+  const { status, message } = statusOf(error);
+  const metadata = new Metadata();
+  metadata.set(CODE_TRAILER, error.code);
+  if (message !== error.message) metadata.set(MESSAGE_TRAILER, headerText(error.message));
+  return Object.assign(new Error(message), { code: status, details: message, metadata });
+}
+
+/** Trailers are ASCII. Going through bytes replaces half surrogates, which have no encoding. */
+function headerText(text: string): string {
+  return encodeURI(Buffer.from(text.slice(0, MESSAGE_MAX)).toString());
+}
