@@ -15,6 +15,6 @@ export { LOCK_SPACE, lockOfKey, lockSpan, lockStart, namespaceSpan } from './key
 export * from './limits.ts';
 export { sameOwner, sameSession } from './lock-rows.ts';
 export { applyLockCommand, sessionEnded } from './procedures.ts';
-export { isCurrent, type LockReadView, queryLocks } from './queries.ts';
+export { isCurrent, type LockReadView, ownerStatus, queryLocks } from './queries.ts';
 export * from './types.ts';
 export { validateLockCommand, validateLockQuery } from './validate.ts';

@@ -7,8 +7,9 @@
 import { type Bytes, compareBytes, prefixEnd, unreachable } from '@remora/base';
 import { headKey, LockKeys, lockOfKey, lockSpan, namespaceSpan } from './keys.ts';
 import { LIST_LIMIT_MAX, LIST_WAITERS_MAX, SHOW_WAITERS_MAX } from './limits.ts';
-import { decodeHead, decodeWaiter, type Head } from './records.ts';
-import type { LockId, LockQuery, LockQueryResult, LockState, LockView, Waiter } from './types.ts';
+import { sameOwner } from './lock-rows.ts';
+import { decodeHead, decodeOwner, decodeWaiter, type Head } from './records.ts';
+import type { LockId, LockQuery, LockQueryResult, LockResult, LockState, LockView, Owner, Waiter } from './types.ts';
 
 /** The part of a view that queries use. */
 export type LockReadView = Pick<LockView, 'get' | 'scan' | 'timeMs'>;
@@ -31,6 +32,33 @@ export function queryLocks(view: LockReadView, query: LockQuery): LockQueryResul
 export function isCurrent(view: Pick<LockView, 'get'>, lock: LockId, version: number): boolean {
   const bytes = view.get(headKey(lock));
   return bytes !== undefined && decodeHead(bytes).hold?.holder.version === version;
+}
+
+/**
+ * Where an owner stands: `granted`, `queued`, or `refused` when it neither holds nor waits. For a waiter whose open
+ * call was lost: the queue itself says what the call would have been answered.
+ */
+export function ownerStatus(
+  view: Pick<LockView, 'get' | 'sessionAlive'>,
+  lock: LockId,
+  owner: Owner,
+): Extract<LockResult, { readonly type: 'granted' | 'queued' | 'refused' }> {
+  const keys = new LockKeys(lock);
+  const bytes = view.get(keys.head);
+  const head = bytes === undefined ? undefined : decodeHead(bytes);
+  const holder = head?.hold?.holder;
+  if (holder !== undefined && sameOwner(holder.owner, owner)) {
+    return { type: 'granted', version: holder.version, depth: holder.depth, lockTimeMs: holder.lockTimeMs };
+  }
+  const row = head === undefined || head.waiters === 0 ? undefined : view.get(keys.owner(owner));
+  const sequence = row === undefined ? 0 : decodeOwner(row).sequence;
+  if (head !== undefined && sequence !== 0) {
+    return { type: 'queued', position: Math.min(sequence - head.firstSequence + 1, head.waiters) };
+  }
+  if (!view.sessionAlive(owner.session)) {
+    return { type: 'refused', code: 'SESSION_EXPIRED', message: 'the session has ended' };
+  }
+  return { type: 'refused', code: 'LOCK_CANCELED', message: 'the owner neither holds the lock nor waits for it' };
 }
 
 function show(view: LockReadView, lock: LockId): LockState | undefined {
