@@ -1,6 +1,22 @@
 export * from './core/config.ts';
 export * from './core/raft.ts';
 export * from './core/types.ts';
+export { createRaftHost, type NodeRaftHost, type RaftHostOptions } from './multi/host/host.ts';
+export { HOST_DEFAULTS, type HostOptions, hostOptions } from './multi/host/options.ts';
+export type { HostStats } from './multi/host/stats.ts';
 export * from './multi/host-api.ts';
 export * from './multi/log/index.ts';
 export * from './multi/ports.ts';
+export { type LinkFaults, LocalNetwork } from './multi/transport/local-network.ts';
+export {
+  GRPC_TRANSPORT_DEFAULTS,
+  type GrpcTransportOptions,
+  grpcServerOptions,
+  grpcTransportOptions,
+} from './multi/transport/node/grpc-options.ts';
+export {
+  createGrpcTransport,
+  type GrpcTransport,
+  type GrpcTransportConfig,
+} from './multi/transport/node/grpc-transport.ts';
+export type { PeerIdentity, PeerRefusal } from './multi/transport/node/handshake.ts';

@@ -60,6 +60,7 @@ class Host implements NodeRaftHost {
   #receiving = 0;
   #dirty: GroupRunner[] = [];
   #scheduled = false;
+  #failed = false;
   #state: 'created' | 'running' | 'stopped' = 'created';
   /** Batches given to the log and called back by it (H2). */
   #appended = 0;
@@ -143,7 +144,7 @@ class Host implements NodeRaftHost {
     await this.#given.transport.stop();
     await this.#sender.stop();
     await Promise.all([...this.#groups.values()].map((runner) => runner.close('the node is stopping')));
-    await this.logDurable();
+    if (!this.#failed) await this.logDurable();
   }
 
   // ---------------------------------------------------------------------------------------------- turn
@@ -286,6 +287,7 @@ class Host implements NodeRaftHost {
 
   #fail(error: unknown): void {
     if (this.#state === 'stopped') return;
+    this.#failed = true;
     this.#halt();
     this.#logger.error({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }, 'fatal');
     this.#given.onFatal(error);

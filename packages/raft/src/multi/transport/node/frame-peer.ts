@@ -153,7 +153,10 @@ export class FramePeer {
 
   #pause(delayMs: number): void {
     this.#failures++;
-    this.#state = { at: 'waiting', timer: this.#context.clock.setTimer(delayMs, () => this.#dial()) };
+    const timer = this.#context.clock.setTimer(delayMs, () => {
+      this.#state = { at: 'idle' }; // the next frame dials: a peer that nobody talks to costs nothing
+    });
+    this.#state = { at: 'waiting', timer };
   }
 
   /** Doubles with each failure; the random half keeps nodes from dialling in step. */
