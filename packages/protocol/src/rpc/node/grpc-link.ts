@@ -1,5 +1,5 @@
-import { type ClientDuplexStream, Metadata, type ServerDuplexStream, type StatusObject, status } from '@grpc/grpc-js';
-import { type Bytes, isErrorCode, ServiceError } from '@remora/base';
+import { type ClientDuplexStream, Metadata, type ServerDuplexStream, type StatusObject } from '@grpc/grpc-js';
+import { type Bytes, ERROR_TABLE, isErrorCode, ServiceError } from '@remora/base';
 import type { FrameLink, FrameReceiver } from '../link.ts';
 
 /**
@@ -113,7 +113,7 @@ export function serverLink(stream: ServerDuplexStream<Bytes, Bytes>): FrameLink 
 export function refuseStream(stream: ServerDuplexStream<Bytes, Bytes>, reason: ServiceError): void {
   const metadata = new Metadata();
   metadata.set(CODE_KEY, reason.code);
-  const code = reason.code === 'UNAVAILABLE' ? status.UNAVAILABLE : status.FAILED_PRECONDITION;
+  const code = ERROR_TABLE[reason.code].grpc;
   stream.emit('error', Object.assign(new Error(reason.message), { code, details: reason.message, metadata }));
 }
 

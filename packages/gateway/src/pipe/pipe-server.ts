@@ -1,0 +1,110 @@
+import { type Clock, ServiceError } from '@remora/base';
+import {
+  createRpcRegistry,
+  DEFAULT_SERVER_LIMITS,
+  type FrameLink,
+  type PipeReply,
+  type PipeWatchMessage,
+  type PipeWatchRequest,
+  pipeCommand,
+  pipeQuery,
+  pipeView,
+  pipeWatch,
+  type RpcDispatcher,
+  type ServedLink,
+  type ServerLimits,
+  type StreamContext,
+  type StreamSink,
+  serveLink,
+} from '@remora/protocol';
+import type { Backend, BackendReply, WatchControl } from '../backend.ts';
+import { validatePipeCommand, validatePipeQuery, validatePipeWatch } from './validate.ts';
+
+/** Per connection: one more request than this is answered RESOURCE_EXHAUSTED. */
+export const PIPE_LIMITS: ServerLimits = { ...DEFAULT_SERVER_LIMITS, callsMax: 4_096, queueBytesMax: 16 << 20 };
+
+/** The Pipe's methods on a backend; one registry serves all connections. */
+export function createPipeRegistry(backend: Backend): RpcDispatcher {
+  const registry = createRpcRegistry();
+
+  registry.handle(pipeCommand, (request, context, done) => {
+    validatePipeCommand(request);
+    const { command, ...options } = request;
+    const giveUp = backend.command(command, options, (error, reply) => done(error, withTime(backend, reply)));
+    context.onCancel(giveUp);
+  });
+  registry.handle(pipeQuery, (request, context, done) => {
+    validatePipeQuery(request);
+    const { query, timeoutMs } = request;
+    const giveUp = backend.query(query, { timeoutMs }, (error, reply) => done(error, withTime(backend, reply)));
+    context.onCancel(giveUp);
+  });
+  registry.handle(pipeView, (_request, _context, done) => done(undefined, backend.view()));
+  registry.handleStream(pipeWatch, (first, context) => openWatch(backend, first, context));
+  return registry;
+}
+
+/** Serves one client's connection. */
+export function servePipe(ports: {
+  readonly link: FrameLink;
+  readonly registry: RpcDispatcher;
+  readonly clock: Clock;
+  readonly limits?: ServerLimits;
+  readonly onClose?: () => void;
+}): ServedLink {
+  const { onClose } = ports;
+  return serveLink({
+    link: ports.link,
+    registry: ports.registry,
+    clock: ports.clock,
+    peer: 0,
+    limits: ports.limits ?? PIPE_LIMITS,
+    ...(onClose === undefined ? {} : { onClose: () => onClose() }),
+  });
+}
+
+function withTime<Result>(backend: Backend, reply: BackendReply<Result> | undefined): PipeReply<Result> | undefined {
+  return reply === undefined ? undefined : { ...reply, rangeTimeMs: backend.rangeTimeMs() };
+}
+
+/** A watch that is behind is paused at the backend, which catches it up from history: nothing is buffered here. */
+function openWatch(
+  backend: Backend,
+  first: PipeWatchRequest,
+  context: StreamContext<PipeWatchMessage>,
+): StreamSink<PipeWatchRequest> {
+  if (first.kind !== 'create') throw new ServiceError('INVALID_ARGUMENT', 'a watch begins with create');
+  validatePipeWatch(first);
+  const { kind: _, ...options } = first;
+  let control: WatchControl | undefined;
+  let behind = false;
+
+  function send(message: PipeWatchMessage): void {
+    if (context.send(message) || behind) return;
+    behind = true;
+    control?.pause();
+  }
+  context.onDrain(() => {
+    behind = false;
+    control?.resume();
+  });
+  control = backend.watch(options, {
+    onCreated: (revision) => send({ kind: 'created', revision }),
+    onEvents: (events, revision) => send({ kind: 'events', events, revision }),
+    onEnd: (error, compactRevision) => context.end(withCompactRevision(error, compactRevision)),
+  });
+  if (behind) control.pause();
+  return {
+    onMessage(request) {
+      if (request.kind === 'progress') control?.progress();
+    },
+    onClose() {
+      control?.cancel();
+    },
+  };
+}
+
+function withCompactRevision(error: ServiceError, compactRevision: number): ServiceError {
+  if (compactRevision === 0) return error;
+  return new ServiceError(error.code, error.message, { details: { ...error.details, compactRevision }, cause: error });
+}

@@ -1,0 +1,245 @@
+import { utf8 } from '@remora/base';
+import type { LockId, Owner } from '@remora/lock';
+import type { Command, CommandResult, Query, QueryResult } from '../command.ts';
+import type { NodeDescriptor, RangeDescriptor } from '../descriptor.ts';
+import type { Compare, KeyValue, KvEvent, KvOp, RangeOp, Txn } from '../kv-types.ts';
+import type { ClusterView, NodeHeartbeat } from '../master-api.ts';
+import type { RangeReply, RangeRequest, WatchMessage, WatchRequest } from '../range-api.ts';
+import type { CommandBatch } from './entry.ts';
+
+/** One fixed message of every kind, for the tests: their encoding is the schema that is pinned. */
+const LEASE = 0x1234_5678_9abc_def0n;
+const key = utf8('orders/42');
+const lock: LockId = { namespace: 'default', name: utf8('orders/42') };
+const owner: Owner = { session: { lease: LEASE, incarnation: 17 }, token: '9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d' };
+
+const kv: KeyValue = { key, value: utf8('v'), createRevision: 5, modRevision: 2 ** 53 - 1, version: 3, lease: LEASE };
+
+const rangeOp: RangeOp = {
+  type: 'range',
+  key,
+  end: utf8('orders/43'),
+  limit: 10,
+  revision: 9,
+  sortOrder: 'descend',
+  sortTarget: 'mod',
+  keysOnly: true,
+  countOnly: false,
+  minModRevision: 1,
+  maxModRevision: 2,
+  minCreateRevision: 3,
+  maxCreateRevision: 4,
+};
+
+const put: KvOp = {
+  type: 'put',
+  key,
+  value: utf8('value'),
+  lease: 0n,
+  prevKv: true,
+  ignoreValue: false,
+  ignoreLease: false,
+};
+const del: KvOp = { type: 'delete', key, end: new Uint8Array(0), prevKv: false };
+
+const compares: Compare[] = [
+  { key, result: 'equal', target: { of: 'version', value: 0 } },
+  { key, end: utf8('z'), result: 'greater', target: { of: 'create', value: 1 } },
+  { key, result: 'less', target: { of: 'mod', value: 2 } },
+  { key, result: 'notEqual', target: { of: 'lease', value: LEASE } },
+  { key, result: 'equal', target: { of: 'value', value: utf8('v') } },
+];
+
+const inner: Txn = { compare: [], success: [put], failure: [] };
+const txn: Txn = { compare: compares, success: [put, del, rangeOp], failure: [{ type: 'txn', txn: inner }] };
+
+export const COMMANDS: readonly Command[] = [
+  { type: 'txn', txn },
+  { type: 'kv', op: { ...put, lease: LEASE } as Extract<KvOp, { type: 'put' }> },
+  { type: 'kv', op: del },
+  { type: 'compact', revision: 77 },
+  { type: 'leaseGrant', id: LEASE, ttlMs: 10_000, attributes: { client: 'a', host: 'b' } },
+  { type: 'leaseRevoke', id: -1n, incarnation: 0 },
+  { type: 'leaseExpire', id: LEASE, incarnation: 4, term: 9 },
+  {
+    type: 'lock',
+    command: {
+      type: 'acquire',
+      lock,
+      owner,
+      wait: true,
+      waitUntilMs: 1_234.5,
+      deadlineMs: 99_999,
+      attempt: 2,
+      depthMax: 1,
+      data: utf8('who'),
+    },
+  },
+  { type: 'lock', command: { type: 'release', lock, owner, all: true, deadlineMs: 0, attempt: 2 } },
+  { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 5, attempt: 2 } },
+  { type: 'lock', command: { type: 'forceRelease', lock } },
+  { type: 'noop' },
+];
+
+export const QUERIES: readonly Query[] = [
+  { type: 'range', op: rangeOp, serializable: true },
+  { type: 'readTxn', txn, serializable: false },
+  { type: 'leaseKeepAlive', id: LEASE, incarnation: 3 },
+  { type: 'leaseTimeToLive', id: 7n, keys: true },
+  { type: 'leases' },
+  { type: 'lock', query: { type: 'show', lock } },
+  { type: 'lock', query: { type: 'list', namespace: 'n', prefix: utf8('p'), after: utf8(''), limit: 10 } },
+  { type: 'lock', query: { type: 'check', checks: [{ lock, version: 12 }] } },
+  { type: 'lockAwait', lock, owner },
+  { type: 'status' },
+];
+
+export const COMMAND_RESULTS: readonly CommandResult[] = [
+  { type: 'put', prev: undefined },
+  { type: 'put', prev: kv },
+  { type: 'range', kvs: [kv], more: true, count: 2 },
+  { type: 'delete', deleted: 1, prev: [kv] },
+  {
+    type: 'txn',
+    succeeded: false,
+    results: [
+      { type: 'put', prev: undefined },
+      { type: 'txn', succeeded: true, results: [] },
+    ],
+  },
+  { type: 'compact' },
+  { type: 'leaseGrant', id: LEASE, incarnation: 4, ttlMs: 5_000 },
+  { type: 'leaseRevoke' },
+  { type: 'lock', result: { type: 'granted', version: 12, depth: 1, lockTimeMs: 1_700_000_000_000 } },
+  { type: 'lock', result: { type: 'queued', position: 3 } },
+  { type: 'lock', result: { type: 'busy', holder: { owner, version: 12, depth: 1, lockTimeMs: 5, data: utf8('d') } } },
+  { type: 'lock', result: { type: 'released', depth: 0, version: 12 } },
+  { type: 'lock', result: { type: 'canceled', released: false } },
+  { type: 'lock', result: { type: 'refused', code: 'LOCK_TIMEOUT', message: 'too late' } },
+  { type: 'noop' },
+];
+
+export const QUERY_RESULTS: readonly QueryResult[] = [
+  { type: 'range', kvs: [], more: false, count: 0 },
+  { type: 'leaseKeepAlive', id: LEASE, incarnation: 4, ttlMs: -1 },
+  {
+    type: 'leaseTimeToLive',
+    lease: { id: LEASE, incarnation: 4, grantedTtlMs: 9, remainingMs: -1, keys: [key], attributes: { a: 'b' } },
+  },
+  { type: 'leases', ids: [1n, LEASE] },
+  { type: 'lock', result: { type: 'check', current: [true, false] } },
+  { type: 'lock', result: { type: 'show', state: undefined } },
+  { type: 'lockAwait', result: { type: 'queued', position: 1 } },
+  {
+    type: 'status',
+    status: {
+      rangeId: 2,
+      leaderNode: 1,
+      term: 3,
+      commit: 4,
+      applied: 5,
+      revision: 6,
+      compactRevision: 0,
+      bytes: 7,
+      keys: 8,
+      leases: 9,
+      watches: 10,
+      replicas: [{ replicaId: 1, nodeId: 1, match: 4, state: 'replicate' }],
+    },
+  },
+];
+
+export const EVENTS: readonly KvEvent[] = [
+  { type: 'put', kv },
+  { type: 'delete', kv, prev: kv },
+];
+
+export const RANGE: RangeDescriptor = {
+  rangeId: 2,
+  start: new Uint8Array(0),
+  end: utf8('m'),
+  epoch: { confVersion: 1, version: 2 },
+  replicas: [
+    { replicaId: 1, nodeId: 1, type: 'voter' },
+    { replicaId: 2, nodeId: 3, type: 'learner' },
+  ],
+  revisionSource: 'master',
+};
+
+export const NODE: NodeDescriptor = {
+  nodeId: 1,
+  name: 'n1',
+  incarnation: 'abc',
+  roles: ['master', 'data', 'gateway'],
+  peerAddress: '127.0.0.1:1',
+  clientAddress: '127.0.0.1:2',
+  httpAddress: '127.0.0.1:3',
+  version: '0.1.0',
+};
+
+export const VIEW: ClusterView = {
+  clusterId: 'c',
+  nodes: [{ descriptor: NODE, state: 'draining' }],
+  ranges: [RANGE],
+  leaders: [[2, 1]],
+  masterLeader: 1,
+};
+
+export const HEARTBEAT: NodeHeartbeat = {
+  nodeId: 1,
+  incarnation: 'abc',
+  ranges: [{ rangeId: 2, replicaId: 1, leader: true, term: 3, applied: 44, bytes: 5 }],
+};
+
+export const REQUESTS: readonly RangeRequest[] = [
+  ...COMMANDS.map((command) => ({
+    rangeId: 2,
+    epoch: { confVersion: 1, version: 1 },
+    requestId: 'r-1',
+    deadlineMs: 1_000.25,
+    body: { kind: 'command' as const, command },
+  })),
+  ...QUERIES.map((query) => ({
+    rangeId: 2,
+    epoch: { confVersion: 1, version: 1 },
+    requestId: '',
+    deadlineMs: 0,
+    body: { kind: 'query' as const, query },
+  })),
+];
+
+export const REPLIES: readonly RangeReply[] = [...COMMAND_RESULTS, ...QUERY_RESULTS].map((result) => ({
+  revision: 10,
+  raftTerm: 2,
+  rangeTimeMs: 55.5,
+  result,
+}));
+
+export const WATCH_REQUESTS: readonly WatchRequest[] = [
+  {
+    kind: 'create',
+    watchId: 1,
+    rangeId: 2,
+    epoch: { confVersion: 1, version: 1 },
+    span: { start: key, end: utf8('z') },
+    startRevision: 5,
+    noPut: true,
+    noDelete: false,
+    prevKv: true,
+  },
+  { kind: 'cancel', watchId: 1 },
+  { kind: 'progress' },
+];
+
+export const WATCH_MESSAGES: readonly WatchMessage[] = [
+  { kind: 'created', watchId: 1, revision: 4 },
+  { kind: 'events', watchId: 1, revision: 9, events: EVENTS },
+  { kind: 'ended', watchId: 1, code: 'COMPACTED', message: 'gone', compactRevision: 3 },
+];
+
+export const BATCH: CommandBatch = {
+  rangeTimeMs: 123.5,
+  wallMs: 1_700_000_000_000,
+  epoch: { confVersion: 1, version: 2 },
+  commands: COMMANDS.map((command, i) => ({ requestId: `request-${i}`, deadlineMs: 1_000 + i, command })),
+};

@@ -1,0 +1,156 @@
+import type { Bytes } from '@remora/base';
+import { asBytes, asCount, asFields, asList, asMs, invalid } from '../internal/codec/check.ts';
+import {
+  decodeCommand,
+  decodeCommandResult,
+  decodeQuery,
+  decodeQueryResult,
+  encodeCommand,
+  encodeCommandResult,
+  encodeQuery,
+  encodeQueryResult,
+} from '../internal/codec/command.ts';
+import { decodeKvEvent, encodeKvEvent } from '../internal/codec/kv.ts';
+import { decodeClusterView, encodeClusterView } from '../internal/codec/master.ts';
+import { asRequestId } from '../internal/codec/range.ts';
+import type { Command, CommandResult, Query, QueryResult } from '../internal/command.ts';
+import type { KvEvent } from '../internal/kv-types.ts';
+import type { ClusterView } from '../internal/master-api.ts';
+import type { Method } from '../rpc/rpc.ts';
+
+/**
+ * What clients may call over the Pipe: the SDK's protocol. It is RPC as between nodes (frames that carry all calls of
+ * a loop turn), with these methods, behind the gRPC service `remora.v1.Pipe`. Public: a change that an older peer
+ * would misread gets a new method name.
+ */
+export interface PipeCommand {
+  readonly command: Command;
+  /** Names the command: a retry, through whichever gateway, is applied once. 1 to 64 characters. */
+  readonly requestId: string;
+  /** The gateway answers by then. At most 60 s. */
+  readonly timeoutMs: number;
+  /**
+   * Range time after which the command is refused; the client fixes it together with the request id, from the
+   * `rangeTimeMs` of earlier replies, and repeats it in each retry. Absent: the gateway reckons it.
+   */
+  readonly deadlineMs?: number;
+  /** For a blocking lock acquire: how long to wait in the queue; 0 as long as the session lives. */
+  readonly waitMs?: number;
+}
+
+export interface PipeQuery {
+  readonly query: Query;
+  readonly timeoutMs: number;
+}
+
+export interface PipeReply<Result> {
+  readonly result: Result;
+  readonly revision: number;
+  readonly raftTerm: number;
+  /** The ranges' time when the gateway answered; undefined when it does not know it. */
+  readonly rangeTimeMs: number | undefined;
+}
+
+export type PipeWatchRequest =
+  | {
+      readonly kind: 'create';
+      readonly key: Bytes;
+      readonly end?: Bytes;
+      /** 0: from now on. */
+      readonly startRevision: number;
+      readonly noPut: boolean;
+      readonly noDelete: boolean;
+      readonly prevKv: boolean;
+    }
+  /** Asks for a message with the current revision even when there are no events. */
+  | { readonly kind: 'progress' };
+
+/** A watch ends by the stream's error; a start that is compacted away by `COMPACTED` with `compactRevision` in the details. */
+export type PipeWatchMessage =
+  | { readonly kind: 'created'; readonly revision: number }
+  /** `revision`: nothing at or below it is still to come. */
+  | { readonly kind: 'events'; readonly revision: number; readonly events: readonly KvEvent[] };
+
+export const pipeCommand: Method<PipeCommand, PipeReply<CommandResult>> = {
+  name: 'kv.command',
+  encodeRequest: (r) => [r.requestId, r.timeoutMs, r.deadlineMs ?? null, r.waitMs ?? null, encodeCommand(r.command)],
+  decodeRequest(raw) {
+    const f = asFields(raw, 5, 'pipe command');
+    return {
+      requestId: asRequestId(f[0]),
+      timeoutMs: asMs(f[1], 'timeoutMs'),
+      ...(f[2] === null ? {} : { deadlineMs: asMs(f[2], 'deadlineMs') }),
+      ...(f[3] === null ? {} : { waitMs: asMs(f[3], 'waitMs') }),
+      command: decodeCommand(f[4]),
+    };
+  },
+  encodeReply: (reply) => encodeReply(reply, encodeCommandResult),
+  decodeReply: (raw) => decodeReply(raw, decodeCommandResult),
+};
+
+export const pipeQuery: Method<PipeQuery, PipeReply<QueryResult>> = {
+  name: 'kv.query',
+  encodeRequest: (r) => [r.timeoutMs, encodeQuery(r.query)],
+  decodeRequest(raw) {
+    const f = asFields(raw, 2, 'pipe query');
+    return { timeoutMs: asMs(f[0], 'timeoutMs'), query: decodeQuery(f[1]) };
+  },
+  encodeReply: (reply) => encodeReply(reply, encodeQueryResult),
+  decodeReply: (raw) => decodeReply(raw, decodeQueryResult),
+};
+
+/** A stream: one watch. */
+export const pipeWatch: Method<PipeWatchRequest, PipeWatchMessage> = {
+  name: 'watch',
+  encodeRequest(r) {
+    if (r.kind === 'progress') return [1];
+    const flags = (r.noPut ? 1 : 0) | (r.noDelete ? 2 : 0) | (r.prevKv ? 4 : 0);
+    return [0, r.key, r.end ?? null, r.startRevision, flags];
+  },
+  decodeRequest(raw) {
+    if (!Array.isArray(raw)) throw invalid('watch request');
+    if (raw[0] === 1) return { kind: 'progress' };
+    const f = asFields(raw, 5, 'watch create');
+    const flags = asCount(f[4], 'watch flags');
+    if (f[0] !== 0 || flags > 7) throw invalid('watch create');
+    const create = {
+      kind: 'create' as const,
+      key: asBytes(f[1], 'watch key'),
+      startRevision: asCount(f[3], 'startRevision'),
+      noPut: (flags & 1) !== 0,
+      noDelete: (flags & 2) !== 0,
+      prevKv: (flags & 4) !== 0,
+    };
+    return f[2] === null ? create : { ...create, end: asBytes(f[2], 'watch end') };
+  },
+  encodeReply: (m) => (m.kind === 'created' ? [m.revision] : [m.revision, m.events.map(encodeKvEvent)]),
+  decodeReply(raw) {
+    if (!Array.isArray(raw) || raw.length < 1 || raw.length > 2) throw invalid('watch message');
+    const revision = asCount(raw[0], 'watch revision');
+    if (raw.length === 1) return { kind: 'created', revision };
+    return { kind: 'events', revision, events: asList(raw[1], 'watch events', decodeKvEvent) };
+  },
+};
+
+/** Cluster membership and routes, as the gateway last heard of them. */
+export const pipeView: Method<undefined, ClusterView> = {
+  name: 'view',
+  encodeRequest: () => null,
+  decodeRequest: () => undefined,
+  encodeReply: encodeClusterView,
+  decodeReply: decodeClusterView,
+};
+
+function encodeReply<Result>(reply: PipeReply<Result>, encode: (result: Result) => unknown[]): unknown[] {
+  return [reply.revision, reply.raftTerm, reply.rangeTimeMs ?? null, encode(reply.result)];
+}
+
+function decodeReply<Result>(raw: unknown, decode: (raw: unknown) => Result): PipeReply<Result> {
+  const f = asFields(raw, 4, 'pipe reply');
+  return {
+    revision: asCount(f[0], 'revision'),
+    raftTerm: asCount(f[1], 'raftTerm'),
+    rangeTimeMs: f[2] === null ? undefined : asMs(f[2], 'rangeTimeMs'),
+    result: decode(f[3]),
+  };
+}
