@@ -5,7 +5,8 @@
  *     part: a prefix of the writes with the last one torn, or any selection of their sectors, as chance decides.
  * D2. Creations, renames and removals survive once `syncDir` resolved; of the later ones a prefix survives (a
  *     journaling file system keeps their order).
- * D3. After a crash nothing is called back to those who used the disk before: their process is dead.
+ * D3. After a crash nothing is called back to those who used the disk before: their process is dead. Open files know
+ *     that by themselves; a process that may crash between other calls must hold a disk from `mount`.
  * D4. With the same seed and the same calls everything happens the same way.
  */
 import { assert } from '../assert.ts';
@@ -94,6 +95,20 @@ export class SimDisk implements Disk {
   }
 
   // ------------------------------------------------------------------------------------------ the control side
+
+  /** The disk as one process sees it: after the next `crash` or `kill` its calls do nothing and never resolve (D3). */
+  mount(): Disk {
+    const life = this.#life;
+    const alive = <T>(work: () => Promise<T>): Promise<T> => (life === this.#life ? work() : new Promise<T>(() => {}));
+    return {
+      list: (dir) => alive(() => this.list(dir)),
+      makeDir: () => alive(() => this.makeDir()),
+      open: (path, options) => alive(() => this.open(path, options)),
+      rename: (change) => alive(() => this.rename(change)),
+      remove: (path) => alive(() => this.remove(path)),
+      syncDir: (dir) => alive(() => this.syncDir(dir)),
+    };
+  }
 
   /** The machine loses power now. What survives is what `open` and `list` show afterwards. */
   crash(): void {

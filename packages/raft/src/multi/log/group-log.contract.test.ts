@@ -1,0 +1,207 @@
+// One suite for everything that implements GroupLog (ports.ts, L1-L3).
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { nodeDisk, SeededRandom, SimDisk, silentLogger } from '@remora/base';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Entry } from '../../core/types.ts';
+import type { GroupAppend, GroupLog } from '../ports.ts';
+import { openGroupLog } from './group-log.ts';
+import { MemoryGroupLog } from './memory-group-log.ts';
+
+interface Bench {
+  readonly log: GroupLog;
+  /** Closes the log and opens it again, as a restarted process would. */
+  reopen(): Promise<Bench>;
+  dispose(): Promise<void>;
+}
+
+function memoryBench(log: MemoryGroupLog): Bench {
+  return { log, reopen: async () => memoryBench(log.reopen()), dispose: async () => {} };
+}
+
+async function diskBench(disk: SimDisk | ReturnType<typeof nodeDisk>, dispose: () => Promise<void>): Promise<Bench> {
+  const log = await openGroupLog({
+    disk,
+    dir: 'log',
+    options: { segmentBytes: 8192 },
+    logger: silentLogger,
+    onFailure: (error) => {
+      throw error;
+    },
+  });
+  return {
+    log,
+    reopen: async () => {
+      await log.close();
+      return diskBench(disk, dispose);
+    },
+    dispose: async () => {
+      await log.close();
+      await dispose();
+    },
+  };
+}
+
+async function nodeBench(syncInPlace: boolean): Promise<Bench> {
+  const root = await mkdtemp(join(tmpdir(), 'group-log-'));
+  return diskBench(nodeDisk(root, { syncInPlace }), () => rm(root, { recursive: true, force: true }));
+}
+
+const factories: { readonly name: string; readonly create: () => Promise<Bench> }[] = [
+  { name: 'MemoryGroupLog', create: async () => memoryBench(new MemoryGroupLog()) },
+  {
+    name: 'the disk log over SimDisk',
+    create: () => diskBench(new SimDisk({ random: new SeededRandom(1) }), async () => {}),
+  },
+  { name: 'the disk log over nodeDisk, in the thread pool', create: () => nodeBench(false) },
+  { name: 'the disk log over nodeDisk, in place', create: () => nodeBench(true) },
+];
+
+function entries(first: number, count: number, term = 1, size = 10): Entry[] {
+  return Array.from({ length: count }, (_, i) => ({
+    index: first + i,
+    term,
+    type: (first + i) % 5 === 0 ? 'conf' : 'normal',
+    data: Buffer.alloc(size, `${term}:${first + i};`),
+  }));
+}
+
+function append(log: GroupLog, ...batch: GroupAppend[]): Promise<void> {
+  return new Promise((resolve) => log.append(batch, resolve));
+}
+
+describe.each(factories)('$name', ({ create }) => {
+  let bench: Bench | undefined;
+  afterEach(async () => {
+    await bench?.dispose();
+    bench = undefined;
+  });
+  async function opened(): Promise<GroupLog> {
+    bench = await create();
+    return bench.log;
+  }
+  async function reopened(): Promise<GroupLog> {
+    bench = await bench?.reopen();
+    if (bench === undefined) throw new Error('not opened');
+    return bench.log;
+  }
+
+  it('begins empty', async () => {
+    expect((await opened()).recovered().size).toBe(0);
+    expect((await reopened()).recovered().size).toBe(0);
+  });
+
+  it('gives back entries of every size, hard states and types, for every group', async () => {
+    const log = await opened();
+    const hardState = { term: 3, vote: 2 ** 52, commit: 2 ** 40 };
+    const sizes = [0, 1, 4095, 4096, 5000, 20_000, 3, 9_000].map((size, i) => ({
+      index: i + 1,
+      term: 2 + (i >> 1),
+      type: 'normal' as const,
+      data: Buffer.alloc(size, `x${i}`),
+    }));
+    await append(log, { groupId: 7, hardState, entries: sizes }, { groupId: 2 ** 50, entries: entries(1, 3) });
+    await append(log, { groupId: 9, hardState: { term: 1, vote: 0, commit: 0 }, entries: [] });
+    const recovered = (await reopened()).recovered();
+    expect([...recovered.keys()].sort((a, b) => a - b)).toEqual([7, 9, 2 ** 50]);
+    expect(recovered.get(7)).toEqual({ hardState, start: { index: 0, term: 0 }, entries: sizes });
+    expect(recovered.get(9)).toMatchObject({ hardState: { term: 1, vote: 0, commit: 0 }, entries: [] });
+    expect(recovered.get(2 ** 50)).toMatchObject({ entries: entries(1, 3) });
+  });
+
+  it('calls back in the order of the calls, never inside a call, also for empty batches (L1)', async () => {
+    const log = await opened();
+    const order: number[] = [];
+    let inside = true;
+    const all = Array.from({ length: 50 }, (_, i) => {
+      const batch = i % 7 === 0 ? [] : [{ groupId: 100 + i, entries: entries(1, 1 + (i % 3)) }];
+      return new Promise<void>((resolve) => {
+        log.append(batch, () => {
+          expect(inside).toBe(false);
+          order.push(i);
+          resolve();
+        });
+      });
+    });
+    inside = false;
+    await Promise.all(all);
+    expect(order).toEqual(Array.from({ length: 50 }, (_, i) => i));
+  });
+
+  it('replaces the suffix from the first index of an append', async () => {
+    const log = await opened();
+    await append(log, { groupId: 1, entries: entries(1, 10, 1) });
+    await append(log, { groupId: 1, entries: entries(4, 2, 2) });
+    expect((await reopened()).recovered().get(1)?.entries).toEqual([...entries(1, 3, 1), ...entries(4, 2, 2)]);
+  });
+
+  it('restarts a group after a position, dropping what was before', async () => {
+    const log = await opened();
+    await append(log, { groupId: 1, entries: entries(1, 10, 1) });
+    const restartAt = { index: 50, term: 4 };
+    await append(log, { groupId: 1, restartAt, entries: entries(51, 2, 5) }, { groupId: 2, restartAt, entries: [] });
+    const recovered = (await reopened()).recovered();
+    expect(recovered.get(1)).toMatchObject({ start: restartAt, entries: entries(51, 2, 5) });
+    expect(recovered.get(2)).toMatchObject({ start: restartAt, entries: [] });
+  });
+
+  it('forgets removed groups, and takes them in again later as new ones', async () => {
+    const log = await opened();
+    await append(log, { groupId: 1, entries: entries(1, 3) }, { groupId: 2, entries: entries(1, 3) });
+    log.removeGroup(1);
+    log.removeGroup(2);
+    await append(log, { groupId: 2, entries: entries(1, 1, 9) });
+    const again = await reopened();
+    expect([...again.recovered().keys()]).toEqual([2]);
+    expect(again.recovered().get(2)?.entries).toEqual(entries(1, 1, 9));
+  });
+
+  it('keeps what is above the compacted position, and names the start with its term', async () => {
+    const log = await opened();
+    await append(log, { groupId: 1, entries: entries(1, 10, 3) }, { groupId: 2, entries: entries(1, 2) });
+    log.compact(1, { index: 6, term: 3 });
+    log.compact(1, { index: 2, term: 3 });
+    log.compact(77, { index: 2, term: 3 });
+    await append(log, { groupId: 2, entries: entries(3, 1) });
+    const again = await reopened();
+    expect(again.recovered().get(1)).toMatchObject({ start: { index: 6, term: 3 }, entries: entries(7, 4, 3) });
+    expect([...again.recovered().keys()]).toEqual([1, 2]);
+    again.forgetRecovered();
+    expect(again.recovered().size).toBe(0);
+  });
+
+  it('keeps a slow group whole while a busy one fills and compacts the log many times over', async () => {
+    const log = await opened();
+    const hardState = { term: 6, vote: 3, commit: 2 };
+    await append(log, { groupId: 5, hardState, entries: entries(1, 3, 6) });
+    await append(log, { groupId: 6, hardState, restartAt: { index: 9, term: 2 }, entries: [] });
+    for (let i = 0; i < 60; i++) {
+      await append(log, { groupId: 1, entries: entries(1 + i * 10, 10, 1, 200) });
+      log.compact(1, { index: i * 10, term: 1 });
+      if (i === 30) await append(log, { groupId: 5, entries: entries(3, 2, 7) });
+    }
+    const recovered = (await reopened()).recovered();
+    expect(recovered.get(5)).toEqual({
+      hardState,
+      start: { index: 0, term: 0 },
+      entries: [...entries(1, 2, 6), ...entries(3, 2, 7)],
+    });
+    expect(recovered.get(6)).toEqual({ hardState, start: { index: 9, term: 2 }, entries: [] });
+    expect(recovered.get(1)?.entries).toEqual(entries(591, 10, 1, 200));
+  });
+
+  it('finishes what is under way when it is closed', async () => {
+    const log = await opened();
+    let called = 0;
+    for (let i = 1; i <= 20; i++) {
+      log.append([{ groupId: 1, entries: entries(i, 1) }], () => {
+        called++;
+      });
+    }
+    const again = await reopened();
+    expect(called).toBe(20);
+    expect(again.recovered().get(1)?.entries).toEqual(entries(1, 20));
+    expect(log.stats().appends).toBe(20);
+  });
+});
