@@ -1,0 +1,121 @@
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Engine, silentLogger, utf8 } from '@remora/base';
+import { Level } from 'level';
+import { describe, expect, it } from 'vitest';
+import { CONTRACT_RESIDENT, describeEngine, span, textRows, turningClock } from './engine.contract.ts';
+import { MemoryEngine } from './memory-engine.ts';
+import { MemoryMedium, MemoryStore } from './memory-store.ts';
+import { openLevelEngine } from './node/level-engine.ts';
+import { type EngineDeps, OverlayEngine } from './overlay-engine.ts';
+
+const DEPS: EngineDeps = {
+  options: { resident: CONTRACT_RESIDENT },
+  clock: turningClock((fn) => void setImmediate(fn)),
+  logger: silentLogger,
+  onFailure(error) {
+    throw error;
+  },
+};
+
+describeEngine('memory engine', async () => {
+  const engine = new MemoryEngine(DEPS);
+  return {
+    engine,
+    async crash() {
+      engine.crash();
+      return engine;
+    },
+    stop: () => engine.close(),
+  };
+});
+
+describeEngine('LevelDB engine', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'remora-engine-'));
+  let engine: Engine = await openLevelEngine({ ...DEPS, dir: join(root, 'a') });
+  const first = engine;
+  return {
+    engine,
+    async crash() {
+      // The files as they are now, opened elsewhere, are what a killed process leaves.
+      await cp(join(root, 'a'), join(root, 'b'), { recursive: true });
+      engine = await openLevelEngine({ ...DEPS, dir: join(root, 'b') });
+      return engine;
+    },
+    async stop() {
+      await Promise.all([first.close(), engine.close()]);
+      await rm(root, { recursive: true });
+    },
+  };
+});
+
+describe('opening a LevelDB engine', () => {
+  async function inDir(run: (dir: string) => Promise<void>): Promise<void> {
+    const dir = await mkdtemp(join(tmpdir(), 'remora-engine-'));
+    await run(dir).finally(() => rm(dir, { recursive: true }));
+  }
+
+  it('is refused while another has the directory open', () =>
+    inDir(async (dir) => {
+      const engine = await openLevelEngine({ ...DEPS, dir });
+      await expect(openLevelEngine({ ...DEPS, dir })).rejects.toMatchObject({ code: 'LOCKED' });
+      await engine.close();
+      await (await openLevelEngine({ ...DEPS, dir })).close();
+    }));
+
+  it.each([
+    { name: 'a newer format', rows: [['', '2']], code: 'NEWER_FORMAT' },
+    { name: 'an unknown format', rows: [['', 'x']], code: 'UNREADABLE' },
+    { name: 'a database of another program', rows: [['their', 'row']], code: 'UNREADABLE' },
+  ])('is refused for $name, and lets go of the directory', ({ rows, code }) =>
+    inDir(async (dir) => {
+      const db = new Level(dir);
+      for (const [key, value] of rows) await db.put(key ?? '', value ?? '');
+      await db.close();
+      await expect(openLevelEngine({ ...DEPS, dir })).rejects.toMatchObject({ name: 'StoreOpenError', code });
+      await db.open();
+      await db.close();
+    }),
+  );
+});
+
+describe('overlay engine', () => {
+  it('never retries a failed write: it reports once and refuses what follows', async () => {
+    const store = new MemoryStore(new MemoryMedium());
+    let writes = 0;
+    store.batch = () => ({
+      put() {},
+      delete() {},
+      async write() {
+        writes++;
+        throw new Error('disk full');
+      },
+    });
+    const failures: Error[] = [];
+    const engine = await OverlayEngine.open(store, { ...DEPS, onFailure: (error) => failures.push(error) });
+    engine.put(utf8('k'), utf8('v'));
+    const both = [engine.checkpoint(), engine.checkpoint(), engine.clearSpan(span('a', 'b'))];
+    for (const promise of both) await expect(promise).rejects.toThrow('disk full');
+    await expect(engine.checkpoint()).rejects.toThrow('disk full');
+    expect(failures.map((error) => error.message)).toEqual(['disk full']);
+    expect(writes).toBe(1);
+  });
+
+  it('writes nothing before the log is durable', async () => {
+    const medium = new MemoryMedium();
+    let durable = (): void => {};
+    const logDurable = (): Promise<void> =>
+      new Promise((resolve) => {
+        durable = resolve;
+      });
+    const engine = await OverlayEngine.open(new MemoryStore(medium), { ...DEPS, logDurable });
+    engine.put(utf8('k'), utf8('v'));
+    const checkpoint = engine.checkpoint();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect([...medium.all()]).toEqual([]);
+    durable();
+    await checkpoint;
+    expect(textRows([...medium.all()])).toEqual(['k=v']);
+  });
+});
