@@ -1,4 +1,5 @@
 export * from './core/config.ts';
+export { confOf, isJoint, isMember, isVoter, leaveJoint, membersOf, votersOf } from './core/membership.ts';
 export * from './core/raft.ts';
 export * from './core/types.ts';
 export { createRaftHost, type NodeRaftHost, type RaftHostOptions } from './multi/host/host.ts';

@@ -25,6 +25,11 @@ export interface RaftConfig {
    * it is reached no more is handed out; one entry always fits.
    */
   readonly maxApplyingBytes: number;
+  /**
+   * The host sends heartbeats for steady followers, merged per pair of nodes (design §5): the core leaves them out
+   * and is told by `heartbeatFrom` and `heartbeatAnsweredBy`. Default false.
+   */
+  readonly mergedHeartbeats?: boolean;
   readonly random: Random;
 }
 

@@ -1,59 +1,120 @@
+/**
+ * One replica of one Raft group, in the manner of etcd-io/raft: synchronous and pure. Inputs are ticks, messages,
+ * proposals and reports; the output is one `Ready` per turn.
+ *
+ *   const ready = core.ready();
+ *   transport.send(ready.messages);          // may leave before our own fsync
+ *   log.append(ready.persist, () => core.persisted(mark));
+ *   apply(ready.committed); core.appliedTo(last);
+ *
+ * Where things are: `roles.ts` transitions, `election.ts` votes, `leader.ts` and `follower.ts` replication,
+ * `log.ts` entries and their durability, `persist-gate.ts` what waits for an fsync, `read-index.ts` reads,
+ * `quorum.ts` majorities.
+ *
+ * C1. Terms: a newer term is adopted, an older one answered with the newer (traps 4); pre-votes change no term.
+ * C2. Committed entries are handed out in order and once each.
+ */
+import { assert, unreachable } from '@remora/base';
 import type { RaftConfig, RaftInitial, RaftStatus } from './config.ts';
-import type {
-  ConfState,
-  LogPosition,
-  Message,
-  PersistMark,
-  Ready,
-  Refusal,
-  ReplicaId,
-  Role,
-  SnapshotMeta,
+import {
+  handlePreVote,
+  handlePreVoteResponse,
+  handleTimeoutNow,
+  handleVote,
+  handleVoteResponse,
+  tickElection,
+} from './election.ts';
+import { handleAppend, handleHeartbeat, handleSnapshot, offerSnapshot, restartAtSnapshot } from './follower.ts';
+import {
+  confirmReads,
+  handleAppendResponse,
+  handleHeartbeatResponse,
+  maybeCommit,
+  reportSnapshot,
+  reportUnreachable,
+  sendAppends,
+  startReads,
+  tickLeader,
+  transferLeader,
+} from './leader.ts';
+import { ENTRY_OVERHEAD_BYTES, entryBytes } from './log.ts';
+import { isJoint, isVoter } from './membership.ts';
+import { appendOwn, becomeFollower, syncProgress } from './roles.ts';
+import { CoreState } from './state.ts';
+import { statusOf } from './status.ts';
+import {
+  type ConfState,
+  type Entry,
+  type LogPosition,
+  type Message,
+  NO_REPLICA,
+  type PersistMark,
+  type Ready,
+  type Refusal,
+  type ReplicaId,
+  type Role,
+  type SnapshotMeta,
 } from './types.ts';
 
-/**
- * One replica of one Raft group: synchronous and pure. Feed it ticks, messages and proposals; after each turn take
- * `ready()` and do what it says.
- */
+const NO_ENTRIES: readonly Entry[] = [];
+
+/** One replica of one Raft group. See the file's header for how a host drives it. */
 export class RaftCore {
   readonly id: ReplicaId;
+  readonly #s: CoreState;
+  #toldRole: Role = 'follower';
+  #toldTerm = 0;
+  #toldLeader: ReplicaId = NO_REPLICA;
 
-  constructor(config: RaftConfig, _initial: RaftInitial) {
+  constructor(config: RaftConfig, initial: RaftInitial) {
+    this.#s = new CoreState(config, initial);
     this.id = config.id;
+    this.#toldTerm = initial.hardState.term;
   }
 
   get role(): Role {
-    throw new Error('being written');
+    return this.#s.role;
   }
   get term(): number {
-    throw new Error('being written');
+    return this.#s.term;
   }
   /** The leader as far as known; 0 when unknown. */
   get leader(): ReplicaId {
-    throw new Error('being written');
+    return this.#s.leader;
   }
   get commit(): number {
-    throw new Error('being written');
+    return this.#s.commit;
   }
   get applied(): number {
-    throw new Error('being written');
+    return this.#s.applied;
   }
   get conf(): ConfState {
-    throw new Error('being written');
+    return this.#s.conf;
   }
   /** True for a leader that has committed an entry of its own term. */
   get leaderReady(): boolean {
-    throw new Error('being written');
+    return this.#s.leaderReady;
   }
 
   /** One unit of time has passed. */
   tick(): void {
-    throw new Error('being written');
+    const s = this.#s;
+    if (s.guardTicks > 0) s.guardTicks--;
+    if (s.role === 'leader') tickLeader(s);
+    else tickElection(s);
   }
 
   /** A message has arrived. Messages not addressed to this replica are ignored. */
-  step(_message: Message): void {
-    throw new Error('being written');
+  step(message: Message): void {
+    const s = this.#s;
+    if (message.to !== s.id) return;
+    if (message.term > s.term) {
+      if (!adoptTerm(s, message)) return;
+    } else if (message.term < s.term) {
+      answerStale(s, message);
+      return;
+    }
+    dispatch(s, message);
   }
 
   /**
@@ -61,16 +122,61 @@ export class RaftCore {
    * counts only when an entry of the same (index, term) is handed out as committed.
    * Refusals: `notLeader`, `transferring`, `queueFull`.
    */
-  propose(_data: Uint8Array): LogPosition | { readonly refused: Refusal } {
-    throw new Error('being written');
+  propose(data: Uint8Array): LogPosition | { readonly refused: Refusal } {
+    return this.#propose('normal', data);
   }
 
   /**
-   * The state machine has applied a `conf` entry (or a new group's first configuration): from now on this is the
-   * configuration. Call it before `appliedTo` of that entry.
+   * Proposes a membership change; `data` is the host's encoding of it. When its entry is applied, the host computes
+   * the new configuration and reports it by `applyConf`. One at a time, and only once an entry of the own term is
+   * committed (traps 1, 2).
+   * Refusals: those of `propose`, `noOwnTermCommit`, `confPending`.
    */
-  applyConf(_conf: ConfState): void {
-    throw new Error('being written');
+  proposeConf(data: Uint8Array): LogPosition | { readonly refused: Refusal } {
+    const s = this.#s;
+    if (s.role === 'leader' && !s.leaderReady) return { refused: 'noOwnTermCommit' };
+    if (s.role === 'leader' && s.confIndex > s.applied) return { refused: 'confPending' };
+    const result = this.#propose('conf', data);
+    if (!('refused' in result)) s.confIndex = result.index;
+    return result;
+  }
+
+  #propose(type: Entry['type'], data: Uint8Array): LogPosition | { readonly refused: Refusal } {
+    const s = this.#s;
+    if (s.role !== 'leader') return { refused: 'notLeader' };
+    if (s.transferee !== NO_REPLICA) return { refused: 'transferring' };
+    const bytes = data.length + ENTRY_OVERHEAD_BYTES;
+    // One proposal always fits, however large: else it could never be made.
+    if (s.uncommittedBytes > 0 && s.uncommittedBytes + bytes > s.config.maxUncommittedBytes) {
+      return { refused: 'queueFull' };
+    }
+    s.uncommittedBytes += bytes;
+    const entry = appendOwn(s, type, data);
+    return { index: entry.index, term: entry.term };
+  }
+
+  /**
+   * The state machine has applied a `conf` entry: from now on this is the configuration. Call it before `appliedTo`
+   * of that entry. A leader that is no longer a voter steps down.
+   */
+  applyConf(conf: ConfState): void {
+    const s = this.#s;
+    s.conf = conf;
+    if (s.role !== 'leader') return;
+    if (!isVoter(conf, s.id)) {
+      becomeFollower(s, s.term, NO_REPLICA);
+      return;
+    }
+    syncProgress(s, true);
+    if (s.transferee !== NO_REPLICA && !isVoter(conf, s.transferee)) s.transferee = NO_REPLICA;
+    maybeCommit(s); // the quorum may be smaller now
+    confirmReads(s);
+    s.sendDirty = true;
+  }
+
+  /** Whether the configuration is joint. */
+  get joint(): boolean {
+    return isJoint(this.#s.conf);
   }
 
   /**
@@ -79,8 +185,14 @@ export class RaftCore {
    * first. Before the leader has committed an entry of its own term the round waits for that.
    * Refusals: `notLeader`, `queueFull`.
    */
-  readIndex(_context: number): Refusal | undefined {
-    throw new Error('being written');
+  readIndex(context: number): Refusal | undefined {
+    const s = this.#s;
+    assert(s.reads.accepts(context), 'I1: read contexts grow');
+    if (s.role !== 'leader') return 'notLeader';
+    if (s.reads.full) return 'queueFull';
+    s.reads.wait(context);
+    if (s.leaderReady) startReads(s);
+    return undefined;
   }
 
   /**
@@ -88,46 +200,135 @@ export class RaftCore {
    * refused `transferring`; given up after an election timeout. Refusals: `notLeader`, `transferring` (to another
    * target), `notVoter`.
    */
-  transferLeader(_to: ReplicaId): { readonly refused: Refusal } | undefined {
-    throw new Error('being written');
+  transferLeader(to: ReplicaId): { readonly refused: Refusal } | undefined {
+    return transferLeader(this.#s, to);
   }
 
   /** Whether `ready` has anything to hand out. */
   hasReady(): boolean {
-    throw new Error('being written');
+    const s = this.#s;
+    return (
+      s.sendDirty ||
+      s.outbox.length > 0 ||
+      s.dirty ||
+      this.#canDeliver() ||
+      s.readStates.length > 0 ||
+      s.readsDropped.length > 0 ||
+      s.snapshotsWanted.length > 0 ||
+      this.#softChanged()
+    );
   }
 
   /** Takes everything there is to do. Each thing is handed out once. */
   ready(): Ready {
-    throw new Error('being written');
+    const s = this.#s;
+    if (s.sendDirty) sendAppends(s);
+    const { outbox: messages, readStates, readsDropped, snapshotsWanted } = s;
+    if (messages.length > 0) s.outbox = [];
+    if (readStates.length > 0) s.readStates = [];
+    if (readsDropped.length > 0) s.readsDropped = [];
+    if (snapshotsWanted.length > 0) s.snapshotsWanted = [];
+    const persist = s.dirty ? this.#takePersist() : undefined;
+    const soft = this.#softChanged() ? this.#takeSoft() : undefined;
+    return {
+      messages,
+      committed: this.#canDeliver() ? this.#takeCommitted() : NO_ENTRIES,
+      readStates,
+      readsDropped,
+      snapshotsWanted,
+      ...(persist === undefined ? undefined : { persist }),
+      ...(soft === undefined ? undefined : { soft }),
+    };
+  }
+
+  #takePersist(): NonNullable<Ready['persist']> {
+    const s = this.#s;
+    const mark: PersistMark = { sequence: s.gate.open() };
+    const entries = s.log.openMark();
+    // The commit index alone is not worth an fsync: it rides along.
+    const hard = s.hardDirty || s.commit !== s.persistedCommit;
+    const snapshot = s.restartAt;
+    s.hardDirty = false;
+    s.persistedCommit = s.commit;
+    s.restartAt = undefined;
+    return {
+      mark,
+      entries,
+      ...(hard ? { hardState: { term: s.term, vote: s.vote, commit: s.commit } } : undefined),
+      ...(snapshot === undefined ? undefined : { snapshot }),
+    };
+  }
+
+  #canDeliver(): boolean {
+    const s = this.#s;
+    return s.delivered < s.commit && s.installing === undefined && s.applyingBytes < s.config.maxApplyingBytes;
+  }
+
+  #takeCommitted(): readonly Entry[] {
+    const s = this.#s;
+    const room = s.config.maxApplyingBytes - s.applyingBytes;
+    const entries = s.log.slice(s.delivered + 1, s.commit, room);
+    for (const entry of entries) s.applyingBytes += entryBytes(entry);
+    s.delivered += entries.length; // C2
+    return entries;
+  }
+
+  #softChanged(): boolean {
+    const s = this.#s;
+    return s.role !== this.#toldRole || s.term !== this.#toldTerm || s.leader !== this.#toldLeader;
+  }
+
+  #takeSoft(): NonNullable<Ready['soft']> {
+    const { role, term, leader } = this.#s;
+    this.#toldRole = role;
+    this.#toldTerm = term;
+    this.#toldLeader = leader;
+    return { role, term, leader };
   }
 
   /**
    * What was handed out under `mark` is durable. Marks are reported in order, each once. Releases what waited for it
    * (votes, vote requests, acknowledgements) and counts the leader's own log: take `ready` afterwards.
    */
-  persisted(_mark: PersistMark): void {
-    throw new Error('being written');
+  persisted(mark: PersistMark): void {
+    const s = this.#s;
+    const released = s.gate.close(mark.sequence);
+    s.log.closeMark();
+    for (const message of released) {
+      if (message.term !== s.term) continue; // H3
+      if (message.type === 'vote' && s.role !== 'candidate') continue;
+      if (message.to === s.id) this.step(message);
+      else s.send(message);
+    }
+    if (s.role === 'leader') maybeCommit(s);
   }
 
   /** The state machine has applied everything up to `index`; call `ready` again if `hasReady`. */
-  appliedTo(_index: number): void {
-    throw new Error('being written');
+  appliedTo(index: number): void {
+    const s = this.#s;
+    if (index <= s.applied) return;
+    assert(index <= s.delivered, 'S1: only what was handed out is applied');
+    for (let i = s.applied + 1; i <= index; i++) {
+      const entry = s.log.entry(i);
+      if (entry !== undefined) s.applyingBytes -= entryBytes(entry);
+    }
+    s.applied = index;
   }
 
   /** Drops entries up to `index` (at most `applied`) from memory. Already compacted indexes are ignored. */
-  compactTo(_index: number): void {
-    throw new Error('being written');
+  compactTo(index: number): void {
+    assert(index <= this.#s.applied, 'G1: only what is applied is compacted');
+    this.#s.log.compactTo(index);
   }
 
   /** Messages to this replica may have been lost: replication to it goes back to probing. */
-  reportUnreachable(_to: ReplicaId): void {
-    throw new Error('being written');
+  reportUnreachable(to: ReplicaId): void {
+    reportUnreachable(this.#s, to);
   }
 
   /** The snapshot wanted by `Ready.snapshotsWanted` was installed there up to `index`, or has failed. */
-  reportSnapshot(_to: ReplicaId, _ok: boolean, _index: number): void {
-    throw new Error('being written');
+  reportSnapshot(to: ReplicaId, ok: boolean, index: number): void {
+    reportSnapshot(this.#s, to, { ok, index });
   }
 
   /**
@@ -135,21 +336,123 @@ export class RaftCore {
    * then this replica neither takes appends nor hands out committed entries nor campaigns, and further offers are
    * declined. False: not needed or not legitimate; an answer for the leader may be in the next `Ready`.
    */
-  acceptsSnapshot(_from: ReplicaId, _term: number, _meta: SnapshotMeta): boolean {
-    throw new Error('being written');
+  acceptsSnapshot(from: ReplicaId, term: number, meta: SnapshotMeta): boolean {
+    const s = this.#s;
+    if (term < s.term) return false;
+    if (term > s.term) becomeFollower(s, term, from);
+    return offerSnapshot(s, from, meta);
   }
 
   /** The accepted snapshot is durably in the state machine: the log restarts there, under its configuration. */
-  installed(_snapshot: SnapshotMeta): void {
-    throw new Error('being written');
+  installed(snapshot: SnapshotMeta): void {
+    const s = this.#s;
+    const { installing } = s;
+    assert(
+      installing !== undefined && installing.index === snapshot.index && installing.term === snapshot.term,
+      'F3: only the accepted snapshot is installed',
+    );
+    restartAtSnapshot(s, snapshot);
   }
 
   /** Receiving the accepted snapshot broke off and the state machine is as it was before: carry on. */
   installFailed(): void {
-    throw new Error('being written');
+    this.#s.installing = undefined;
+  }
+
+  /**
+   * A merged heartbeat of the leader's node names this group (design §5). True when it leads this replica's current
+   * term: the replica keeps waiting. False: the sender must be answered with an exception, and sends a full message.
+   */
+  heartbeatFrom(from: ReplicaId, term: number): boolean {
+    const s = this.#s;
+    if (s.role !== 'follower' || term !== s.term || from !== s.leader) return false;
+    s.electionElapsed = 0;
+    return true;
+  }
+
+  /** A merged heartbeat was answered without an exception: the follower is there (counts for CheckQuorum). */
+  heartbeatAnsweredBy(from: ReplicaId): void {
+    const pr = this.#s.progress.get(from);
+    if (pr !== undefined) pr.active = true;
+  }
+
+  /** Whether `to` may be in merged heartbeats: it has acknowledged an append of this leader in its current term. */
+  isSteady(to: ReplicaId): boolean {
+    return this.#s.role === 'leader' && this.#s.progress.get(to)?.steady === true;
   }
 
   status(): RaftStatus {
-    throw new Error('being written');
+    return statusOf(this.#s);
+  }
+}
+
+/** A message of a newer term. False when it shall not even be looked at. (C1) */
+function adoptTerm(s: CoreState, m: Message): boolean {
+  switch (m.type) {
+    case 'preVote':
+      return true;
+    case 'preVoteResponse':
+      if (m.reject) becomeFollower(s, m.term, NO_REPLICA);
+      return true;
+    case 'vote':
+      if (!m.force && s.inLease) return false; // E3
+      becomeFollower(s, m.term, NO_REPLICA);
+      return true;
+    case 'append':
+    case 'heartbeat':
+    case 'snapshot':
+      becomeFollower(s, m.term, m.from);
+      return true;
+    default:
+      becomeFollower(s, m.term, NO_REPLICA);
+      return true;
+  }
+}
+
+/** A message of an older term: whoever asks or leads learns of the newer one; answers are dropped. (C1, E4) */
+function answerStale(s: CoreState, m: Message): void {
+  const to = { from: s.id, to: m.from, term: s.term } as const;
+  switch (m.type) {
+    case 'preVote':
+      s.send({ ...to, type: 'preVoteResponse', reject: true });
+      return;
+    case 'vote':
+      s.send({ ...to, type: 'voteResponse', reject: true });
+      return;
+    case 'append':
+    case 'heartbeat':
+    case 'snapshot':
+      // Carries the term and claims nothing: no position was tried, so even a leader of this term learns nothing from it.
+      s.send({ ...to, type: 'appendResponse', reject: true, index: 0, hintIndex: 0, hintTerm: 0, commit: s.commit });
+      return;
+    default:
+      return;
+  }
+}
+
+function dispatch(s: CoreState, m: Message): void {
+  switch (m.type) {
+    case 'append':
+      return handleAppend(s, m);
+    case 'appendResponse':
+      return handleAppendResponse(s, m);
+    case 'heartbeat':
+      return handleHeartbeat(s, m);
+    case 'heartbeatResponse':
+      return handleHeartbeatResponse(s, m);
+    case 'preVote':
+      return handlePreVote(s, m);
+    case 'preVoteResponse':
+      return handlePreVoteResponse(s, m);
+    case 'vote':
+      return handleVote(s, m);
+    case 'voteResponse':
+      return handleVoteResponse(s, m);
+    case 'snapshot':
+      return handleSnapshot(s, m);
+    case 'timeoutNow':
+      return handleTimeoutNow(s, m);
+    default:
+      return unreachable(m);
   }
 }

@@ -1,0 +1,109 @@
+/**
+ * Elections: PreVote, votes, leader stickiness, forced elections.
+ *
+ * E1. A vote request and the own vote wait for the fsync of (term, vote), and so does every vote given: a crash
+ *     can never let a replica vote twice in a term (dissertation §3.8; design §4).
+ * E2. A vote goes only to a candidate whose log holds everything this replica may have helped to commit (§3.6.1).
+ * E3. Who hears a leader refuses to replace it, unless the leader itself asked for it (§4.2.3, §3.10).
+ * E4. A stale request is answered with the newer term, never dropped: else its sender stays behind (traps 4).
+ * E5. A replica that does not know of its own promotion still votes when asked: the candidate's configuration
+ *     decides whose votes count. Only members that know themselves to be voters campaign.
+ */
+import { votersOf } from './membership.ts';
+import { voteResult } from './quorum.ts';
+import { becomeCandidate, becomeFollower, becomeLeader, becomePreCandidate } from './roles.ts';
+import type { CoreState } from './state.ts';
+import {
+  NO_REPLICA,
+  type PreVoteRequest,
+  type PreVoteResponse,
+  type TimeoutNow,
+  type VoteRequest,
+  type VoteResponse,
+} from './types.ts';
+
+/** One tick of a replica that does not lead. */
+export function tickElection(s: CoreState): void {
+  s.electionElapsed++;
+  if (s.electionElapsed < s.electionTimeout) return;
+  if (!s.promotable) return;
+  if (s.preVote) campaignPreVote(s);
+  else campaign(s, false);
+}
+
+function campaignPreVote(s: CoreState): void {
+  becomePreCandidate(s);
+  s.votes.set(s.id, true);
+  for (const to of votersOf(s.conf)) {
+    if (to === s.id) continue;
+    const { lastIndex, lastTerm } = s.log;
+    s.send({ type: 'preVote', from: s.id, to, term: s.term + 1, lastIndex, lastTerm });
+  }
+  settlePreVote(s);
+}
+
+function campaign(s: CoreState, force: boolean): void {
+  becomeCandidate(s);
+  const { lastIndex, lastTerm } = s.log;
+  s.sendDurable({ type: 'voteResponse', from: s.id, to: s.id, term: s.term, reject: false }); // E1: the own vote
+  for (const to of votersOf(s.conf)) {
+    if (to === s.id) continue;
+    s.sendDurable({ type: 'vote', from: s.id, to, term: s.term, lastIndex, lastTerm, force }); // E1
+  }
+}
+
+export function handlePreVote(s: CoreState, m: PreVoteRequest): void {
+  const grant = m.term > s.term && !s.inLease && s.log.isUpToDate(m.lastIndex, m.lastTerm);
+  // A grant names the term asked for, a refusal the own term, so that who is behind learns of it (E4).
+  const term = grant ? m.term : s.term;
+  s.send({ type: 'preVoteResponse', from: s.id, to: m.from, term, reject: !grant });
+}
+
+export function handlePreVoteResponse(s: CoreState, m: PreVoteResponse): void {
+  if (s.role !== 'preCandidate') return;
+  if (m.term !== (m.reject ? s.term : s.term + 1)) return; // an answer to an earlier question
+  recordVote(s, m.from, !m.reject);
+  settlePreVote(s);
+}
+
+function settlePreVote(s: CoreState): void {
+  const result = voteResult(s.conf, s.votes);
+  if (result === 'won') campaign(s, false);
+  else if (result === 'lost') becomeFollower(s, s.term, NO_REPLICA);
+}
+
+/** A request of this term: a newer one was adopted before, an older one answered. */
+export function handleVote(s: CoreState, m: VoteRequest): void {
+  const free = s.vote === m.from || (s.vote === NO_REPLICA && s.leader === NO_REPLICA);
+  if (!free || !s.log.isUpToDate(m.lastIndex, m.lastTerm)) {
+    s.send({ type: 'voteResponse', from: s.id, to: m.from, term: s.term, reject: true });
+    return;
+  }
+  if (s.vote !== m.from) {
+    s.vote = m.from;
+    s.hardDirty = true;
+  }
+  s.electionElapsed = 0;
+  s.sendDurable({ type: 'voteResponse', from: s.id, to: m.from, term: s.term, reject: false }); // E1
+}
+
+export function handleVoteResponse(s: CoreState, m: VoteResponse): void {
+  if (s.role !== 'candidate') return;
+  recordVote(s, m.from, !m.reject);
+  // E1: without its own durable vote a candidate does not lead, even if the others suffice.
+  if (s.votes.get(s.id) !== true) return;
+  const result = voteResult(s.conf, s.votes);
+  if (result === 'won') becomeLeader(s);
+  else if (result === 'lost') becomeFollower(s, s.term, NO_REPLICA);
+}
+
+/** The leader hands over: no pre-vote, and nobody sticks to it (dissertation §3.10). */
+export function handleTimeoutNow(s: CoreState, m: TimeoutNow): void {
+  if (s.role !== 'follower' || s.leader !== m.from || !s.promotable) return;
+  campaign(s, true);
+}
+
+/** The first answer of each voter counts; a grant still replaces a refusal that came from an earlier question. */
+function recordVote(s: CoreState, from: number, granted: boolean): void {
+  if (s.votes.get(from) !== true) s.votes.set(from, granted);
+}

@@ -1,0 +1,236 @@
+/**
+ * A leader's side: replication, commit, heartbeats, quorum check, transfer.
+ *
+ * L1. Entries go to followers before the leader's own fsync (dissertation §10.2.1); the leader counts itself only up
+ *     to what is durable (traps 8).
+ * L2. Only entries of the current term commit by counting replicas; older ones commit with them (§3.6.2).
+ * L3. A leader that hears no quorum for an election timeout steps down (§6.2; traps 5).
+ * L4. Whatever is lost on the way is stirred up again at the next heartbeat interval by an empty append, with or
+ *     without an answer to heartbeats: a follower's log, and its commit index, which merged heartbeats do not carry.
+ */
+import { assert } from '@remora/base';
+import { entryBytes } from './log.ts';
+import { isVoter } from './membership.ts';
+import type { Progress } from './progress.ts';
+import { isQuorum, quorumIndex } from './quorum.ts';
+import { becomeFollower } from './roles.ts';
+import type { CoreState } from './state.ts';
+import {
+  type AppendResponse,
+  type Entry,
+  type HeartbeatResponse,
+  NO_REPLICA,
+  type Refusal,
+  type ReplicaId,
+} from './types.ts';
+
+const NO_ENTRIES: readonly Entry[] = [];
+
+/** One tick of a leader. */
+export function tickLeader(s: CoreState): void {
+  s.electionElapsed++;
+  if (s.transferee !== NO_REPLICA && ++s.transferElapsed >= s.config.electionTicks) s.transferee = NO_REPLICA;
+  if (s.electionElapsed >= s.config.electionTicks) {
+    s.electionElapsed = 0;
+    if (s.checkQuorum && !isQuorum(s.conf, s.isActive)) {
+      becomeFollower(s, s.term, NO_REPLICA); // L3
+      return;
+    }
+    for (const pr of s.peers) pr.active = false;
+  }
+  if (++s.heartbeatElapsed >= s.config.heartbeatTicks) {
+    s.heartbeatElapsed = 0;
+    beat(s);
+  }
+}
+
+function beat(s: CoreState): void {
+  const round = s.reads.active ? ++s.reads.round : 0;
+  for (const pr of s.peers) {
+    if (round !== 0 || !s.config.mergedHeartbeats || !pr.steady) sendHeartbeat(s, pr, round);
+    if (needsStirring(pr)) sendEmptyAppend(s, pr); // L4
+    pr.acked = false;
+    pr.commitTarget = Math.min(pr.match, s.commit);
+  }
+}
+
+/** L4: a whole interval has passed and the answer that would move this follower on has not come. */
+function needsStirring(pr: Progress): boolean {
+  if (pr.state === 'snapshot') return false;
+  if (pr.state === 'probe') return pr.paused;
+  return (!pr.acked && pr.match < pr.next - 1) || pr.commit < pr.commitTarget;
+}
+
+function sendHeartbeat(s: CoreState, pr: Progress, readContext: number): void {
+  const commit = Math.min(pr.match, s.commit);
+  s.send({ type: 'heartbeat', from: s.id, to: pr.id, term: s.term, commit, readContext });
+}
+
+/** Begins a ReadIndex round for all reads that wait, or confirms them here when the leader is its own quorum. */
+export function startReads(s: CoreState): void {
+  s.reads.begin(s.commit);
+  const round = ++s.reads.round;
+  for (const pr of s.peers) sendHeartbeat(s, pr, round);
+  confirmReads(s);
+}
+
+export function confirmReads(s: CoreState): void {
+  if (s.reads.active) s.reads.confirm(quorumIndex(s.conf, s.roundOf), s.readStates);
+}
+
+/** Sends every follower what it lacks, as far as the limits allow. Called once per `Ready`: a turn's entries batch. */
+export function sendAppends(s: CoreState): void {
+  s.sendDirty = false;
+  for (const pr of s.peers) while (sendEntries(s, pr));
+}
+
+/** Sends one message of entries; false when there is nothing to send now. */
+function sendEntries(s: CoreState, pr: Progress): boolean {
+  if (pr.blocked || pr.next > s.log.lastIndex) {
+    // A probe asks even without entries: only its answer tells what the follower holds.
+    if (pr.state === 'probe' && !pr.paused) sendProbe(s, pr);
+    return false;
+  }
+  const prevTerm = s.log.term(pr.next - 1);
+  if (prevTerm === undefined) return wantSnapshot(s, pr);
+  const entries = s.log.slice(pr.next, s.log.lastIndex, s.config.maxEntryBytesPerMessage);
+  sendAppend(s, pr, prevTerm, entries);
+  let bytes = 0;
+  for (const entry of entries) bytes += entryBytes(entry);
+  pr.sent(pr.next + entries.length - 1, bytes);
+  return true;
+}
+
+function sendProbe(s: CoreState, pr: Progress): void {
+  sendEmptyAppend(s, pr);
+  if (pr.state === 'probe') pr.paused = true;
+}
+
+function sendEmptyAppend(s: CoreState, pr: Progress): void {
+  const prevTerm = s.log.term(pr.next - 1);
+  if (prevTerm === undefined) wantSnapshot(s, pr);
+  else sendAppend(s, pr, prevTerm, NO_ENTRIES);
+}
+
+function sendAppend(s: CoreState, pr: Progress, prevTerm: number, entries: readonly Entry[]): void {
+  s.send({
+    type: 'append',
+    from: s.id,
+    to: pr.id,
+    term: s.term,
+    prevIndex: pr.next - 1,
+    prevTerm,
+    entries,
+    commit: s.commit,
+  });
+}
+
+/** What the follower needs next is compacted. One that is silent would get nothing out of a snapshot yet. */
+function wantSnapshot(s: CoreState, pr: Progress): false {
+  if (!pr.active) {
+    pr.paused = true;
+    return false;
+  }
+  pr.becomeSnapshot();
+  if (!s.snapshotsUnderWay.has(pr.id)) {
+    s.snapshotsUnderWay.add(pr.id);
+    s.snapshotsWanted.push(pr.id);
+  }
+  return false;
+}
+
+export function handleAppendResponse(s: CoreState, m: AppendResponse): void {
+  const pr = s.progress.get(m.from);
+  if (s.role !== 'leader' || pr === undefined) return;
+  pr.active = true;
+  pr.commit = m.commit;
+  if (m.reject) handleRejection(s, pr, m);
+  else handleAcknowledgement(s, pr, m.index);
+}
+
+function handleRejection(s: CoreState, pr: Progress, m: AppendResponse): void {
+  // The hint is the follower's; what it names may in turn be beyond what this log has of that term.
+  const hint = m.hintTerm > 0 ? s.log.findConflictByTerm(m.hintIndex, m.hintTerm).index : m.hintIndex;
+  if (pr.reject(m.index, hint)) s.sendDirty = true;
+}
+
+function handleAcknowledgement(s: CoreState, pr: Progress, index: number): void {
+  assert(index <= s.log.lastIndex, 'P1: acknowledged past the end of the log');
+  pr.acked = true;
+  pr.steady = pr.steady || index > 0;
+  const news = pr.acknowledge(index);
+  if (pr.state === 'probe' && pr.match === index) pr.becomeReplicate();
+  else if (pr.state === 'snapshot' && pr.match >= s.log.startIndex) pr.becomeReplicate();
+  s.sendDirty = true;
+  if (!news) return;
+  if (!pr.learner) maybeCommit(s);
+  if (s.transferee === pr.id && pr.match === s.log.lastIndex) sendTimeoutNow(s, pr.id);
+}
+
+export function handleHeartbeatResponse(s: CoreState, m: HeartbeatResponse): void {
+  const pr = s.progress.get(m.from);
+  if (s.role !== 'leader' || pr === undefined) return;
+  pr.active = true;
+  pr.commit = Math.max(pr.commit, m.commit);
+  if (pr.state === 'probe') {
+    pr.paused = false;
+    s.sendDirty = true;
+  } else if (pr.state === 'replicate' && !pr.acked && pr.match < pr.next - 1) {
+    sendEmptyAppend(s, pr); // lost on the way? The answer frees the window or starts probing.
+    pr.acked = true; // once per interval is enough
+  }
+  if (m.readContext > pr.round) {
+    pr.round = m.readContext;
+    confirmReads(s);
+  }
+}
+
+/** Commits what a quorum holds durably (L1, L2). */
+export function maybeCommit(s: CoreState): void {
+  const index = quorumIndex(s.conf, s.matchOf);
+  if (index <= s.commit || s.log.term(index) !== s.term) return; // L2
+  for (let i = s.commit + 1; i <= index && s.uncommittedBytes > 0; i++) {
+    const entry = s.log.entry(i);
+    if (entry !== undefined && entry.term === s.term) s.uncommittedBytes -= entryBytes(entry);
+  }
+  s.uncommittedBytes = Math.max(0, s.uncommittedBytes);
+  s.commitTo(index);
+  s.leaderReady = true;
+  if (s.reads.hasWaiting) startReads(s);
+}
+
+export function transferLeader(s: CoreState, to: ReplicaId): { readonly refused: Refusal } | undefined {
+  if (s.role !== 'leader') return { refused: 'notLeader' };
+  if (to === s.id || s.transferee === to) return undefined;
+  if (s.transferee !== NO_REPLICA) return { refused: 'transferring' };
+  const pr = s.progress.get(to);
+  if (pr === undefined || !isVoter(s.conf, to)) return { refused: 'notVoter' };
+  s.transferee = to;
+  s.transferElapsed = 0;
+  if (pr.match === s.log.lastIndex) sendTimeoutNow(s, to);
+  else s.sendDirty = true;
+  return undefined;
+}
+
+function sendTimeoutNow(s: CoreState, to: ReplicaId): void {
+  s.send({ type: 'timeoutNow', from: s.id, to, term: s.term });
+}
+
+export function reportUnreachable(s: CoreState, id: ReplicaId): void {
+  const pr = s.progress.get(id);
+  if (pr === undefined) return;
+  pr.steady = false;
+  pr.commit = 0;
+  if (pr.state === 'replicate') {
+    pr.becomeProbe(pr.match + 1);
+    pr.paused = true; // until it is heard again
+  }
+}
+
+export function reportSnapshot(s: CoreState, id: ReplicaId, result: { ok: boolean; index: number }): void {
+  s.snapshotsUnderWay.delete(id);
+  const pr = s.progress.get(id);
+  if (pr === undefined || pr.state !== 'snapshot') return;
+  pr.becomeProbe(result.ok ? result.index + 1 : pr.match + 1);
+  pr.paused = true; // its acknowledgement, or the next heartbeat, goes on from here
+}

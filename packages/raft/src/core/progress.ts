@@ -1,0 +1,151 @@
+/**
+ * How a leader sees one other replica (etcd-io/raft, tracker/progress.go).
+ *
+ * P1. `match` < `next`; everything up to `match` is durable there and equal to the leader's log.
+ * P2. `probe`: at most one message with entries is under way, `next` is a guess. `replicate`: messages follow each
+ *     other without waiting for answers, within the limits on messages and bytes under way. `snapshot`: nothing is
+ *     sent until the snapshot's outcome is reported or the replica turns out not to need it.
+ *
+ *     probe → replicate   an append is acknowledged
+ *     replicate → probe   a rejection, or messages may have been lost
+ *     any → snapshot      what it needs next is compacted
+ *     snapshot → probe    reported; or acknowledged past the compacted part, then → replicate
+ */
+import type { ProgressState } from './config.ts';
+import type { ReplicaId } from './types.ts';
+
+export class Progress {
+  readonly id: ReplicaId;
+  learner: boolean;
+  match = 0;
+  next: number;
+  state: ProgressState = 'probe';
+  /** In `probe`: a message is under way, wait for its answer or for the next heartbeat. */
+  paused = false;
+  /** Heard from since the last quorum check. */
+  active = false;
+  /** It has acknowledged an append in this term. */
+  steady = false;
+  /** The commit index it last echoed, and the one it should have echoed by the next heartbeat. */
+  commit = 0;
+  commitTarget = 0;
+  /** Something was acknowledged since the last heartbeat interval: nothing needs to be stirred up. */
+  acked = false;
+  /** The last ReadIndex round it answered. */
+  round = 0;
+  readonly #inflight: Inflight;
+
+  constructor(id: ReplicaId, next: number, learner: boolean, limits: { messages: number; bytes: number }) {
+    this.id = id;
+    this.next = next;
+    this.learner = learner;
+    this.#inflight = new Inflight(limits.messages, limits.bytes);
+  }
+
+  /** Whether no entries may be sent now (P2). */
+  get blocked(): boolean {
+    if (this.state === 'replicate') return this.#inflight.full;
+    return this.state === 'snapshot' || this.paused;
+  }
+
+  becomeProbe(next: number): void {
+    this.state = 'probe';
+    this.paused = false;
+    this.next = Math.max(this.match + 1, next);
+    this.#inflight.clear();
+  }
+
+  becomeReplicate(): void {
+    this.state = 'replicate';
+    this.paused = false;
+    this.next = this.match + 1;
+    this.#inflight.clear();
+  }
+
+  becomeSnapshot(): void {
+    this.state = 'snapshot';
+    this.paused = false;
+    this.#inflight.clear();
+  }
+
+  /** Entries up to `last` were sent. */
+  sent(last: number, bytes: number): void {
+    if (this.state === 'replicate') {
+      this.next = last + 1;
+      this.#inflight.add(last, bytes);
+    } else {
+      this.paused = true;
+    }
+  }
+
+  /** Everything up to `index` is durable there. True when that is news. */
+  acknowledge(index: number): boolean {
+    this.#inflight.freeTo(index);
+    if (index <= this.match) return false;
+    this.match = index;
+    this.next = Math.max(this.next, index + 1);
+    return true;
+  }
+
+  /**
+   * The append after `rejected` did not match; it can at best match at `hint`. False when the answer is to an older
+   * message and says nothing new.
+   */
+  reject(rejected: number, hint: number): boolean {
+    if (this.state === 'replicate') {
+      if (rejected <= this.match) return false;
+      this.becomeProbe(Math.min(rejected, hint + 1));
+      return true;
+    }
+    if (this.state !== 'probe' || this.next - 1 !== rejected) return false;
+    this.next = Math.max(Math.min(rejected, hint + 1), this.match + 1);
+    this.paused = false;
+    return true;
+  }
+}
+
+/** Appends under way: the last index and the size of each, oldest first. */
+class Inflight {
+  readonly #maxMessages: number;
+  readonly #maxBytes: number;
+  readonly #last: number[] = [];
+  readonly #sizes: number[] = [];
+  #head = 0;
+  #bytes = 0;
+
+  constructor(maxMessages: number, maxBytes: number) {
+    this.#maxMessages = maxMessages;
+    this.#maxBytes = maxBytes;
+  }
+
+  get full(): boolean {
+    return this.#last.length - this.#head >= this.#maxMessages || this.#bytes >= this.#maxBytes;
+  }
+
+  add(last: number, bytes: number): void {
+    this.#last.push(last);
+    this.#sizes.push(bytes);
+    this.#bytes += bytes;
+  }
+
+  freeTo(index: number): void {
+    const last = this.#last;
+    while (this.#head < last.length && (last[this.#head] ?? 0) <= index) {
+      this.#bytes -= this.#sizes[this.#head] ?? 0;
+      this.#head++;
+    }
+    if (this.#head === last.length) this.clear();
+    else if (this.#head >= this.#maxMessages) {
+      last.splice(0, this.#head);
+      this.#sizes.splice(0, this.#head);
+      this.#head = 0;
+    }
+  }
+
+  clear(): void {
+    this.#last.length = 0;
+    this.#sizes.length = 0;
+    this.#head = 0;
+    this.#bytes = 0;
+  }
+}

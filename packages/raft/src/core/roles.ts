@@ -1,0 +1,95 @@
+/**
+ * Transitions between roles.
+ *
+ *   follower      → preCandidate, candidate (forced, or without PreVote)
+ *   preCandidate  → candidate, follower
+ *   candidate     → leader, preCandidate, follower
+ *   leader        → follower
+ *
+ * R1. The term never falls; a vote is given once per term and is forgotten only with it.
+ * R2. A leader's first act is to append an empty entry: nothing older commits before it (dissertation §3.6.2, §6.4).
+ */
+import { assert } from '@remora/base';
+import { membersOf } from './membership.ts';
+import { Progress } from './progress.ts';
+import type { CoreState } from './state.ts';
+import { type Entry, NO_REPLICA, type ReplicaId } from './types.ts';
+
+export function becomeFollower(s: CoreState, term: number, leader: ReplicaId): void {
+  assert(term >= s.term, 'R1: the term never falls');
+  reset(s, term);
+  s.role = 'follower';
+  s.leader = leader;
+}
+
+/** Asks around without raising the term: nothing durable changes (dissertation §9.6). */
+export function becomePreCandidate(s: CoreState): void {
+  s.votes.clear();
+  s.role = 'preCandidate';
+  s.leader = NO_REPLICA;
+  s.resetElectionTimer();
+}
+
+export function becomeCandidate(s: CoreState): void {
+  assert(s.role !== 'leader', 'a leader does not campaign');
+  reset(s, s.term + 1);
+  s.role = 'candidate';
+  s.vote = s.id;
+}
+
+export function becomeLeader(s: CoreState): void {
+  assert(s.role === 'candidate', 'only a candidate becomes leader');
+  reset(s, s.term);
+  s.role = 'leader';
+  s.leader = s.id;
+  s.confIndex = s.log.lastIndex; // Conservative: any of these may be a membership change that is not applied yet.
+  syncProgress(s, false);
+  appendOwn(s, 'normal', new Uint8Array(0)); // R2
+}
+
+/** Appends an entry as the leader; it goes out with the next `Ready`. */
+export function appendOwn(s: CoreState, type: Entry['type'], data: Uint8Array): Entry {
+  const entry: Entry = { index: s.log.lastIndex + 1, term: s.term, type, data };
+  s.log.append(entry);
+  s.sendDirty = true;
+  return entry;
+}
+
+/** Brings the leader's list of followers in line with the configuration. Members added later get time to answer. */
+export function syncProgress(s: CoreState, added: boolean): void {
+  const limits = { messages: s.config.maxInflightMessages, bytes: s.config.maxInflightBytes };
+  const members = new Set(membersOf(s.conf));
+  members.delete(s.id);
+  for (const id of s.progress.keys()) if (!members.has(id)) s.progress.delete(id);
+  for (const id of members) {
+    const learner = !s.conf.voters.includes(id) && !s.conf.votersOutgoing.includes(id);
+    const known = s.progress.get(id);
+    if (known !== undefined) {
+      known.learner = learner;
+      continue;
+    }
+    const progress = new Progress(id, s.log.lastIndex + 1, learner, limits);
+    progress.active = added;
+    s.progress.set(id, progress);
+  }
+  s.peers = [...s.progress.values()];
+}
+
+function reset(s: CoreState, term: number): void {
+  if (term !== s.term) {
+    s.term = term;
+    s.vote = NO_REPLICA;
+    s.hardDirty = true;
+  }
+  s.leader = NO_REPLICA;
+  s.resetElectionTimer();
+  s.heartbeatElapsed = 0;
+  s.votes.clear();
+  s.progress.clear();
+  s.peers = [];
+  s.leaderReady = false;
+  s.uncommittedBytes = 0;
+  s.sendDirty = false;
+  s.transferee = NO_REPLICA;
+  s.reads.drop(s.readsDropped);
+}

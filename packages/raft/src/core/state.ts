@@ -1,0 +1,162 @@
+/**
+ * What the parts of the core share: one replica's state and its outgoing queues. Only the files of this folder touch
+ * it; everyone else sees `RaftCore`.
+ *
+ * S1. `commit` ≤ `log.lastIndex`; `applied` ≤ `delivered` ≤ `commit`.
+ * S2. `term` and `vote` change only in `roles.ts`; whatever they promise waits in the gate until they are durable.
+ * S3. Pre-vote messages, heartbeats and rejections promise nothing durable and are sent at once.
+ */
+import { assert } from '@remora/base';
+import type { RaftConfig, RaftInitial } from './config.ts';
+import { RaftLog } from './log.ts';
+import { isVoter } from './membership.ts';
+import { PersistGate } from './persist-gate.ts';
+import type { Progress } from './progress.ts';
+import { ReadQueue } from './read-index.ts';
+import {
+  type ConfState,
+  type Message,
+  NO_REPLICA,
+  type ReadState,
+  type ReplicaId,
+  type Role,
+  type SnapshotMeta,
+} from './types.ts';
+
+export class CoreState {
+  readonly config: RaftConfig;
+  readonly id: ReplicaId;
+  readonly preVote: boolean;
+  readonly checkQuorum: boolean;
+  readonly log: RaftLog;
+  readonly gate = new PersistGate();
+
+  role: Role = 'follower';
+  term: number;
+  vote: ReplicaId;
+  leader: ReplicaId = NO_REPLICA;
+  conf: ConfState;
+  commit: number;
+  /** Committed entries up to here were handed out, and applied up to there. */
+  delivered: number;
+  applied: number;
+  /** Bytes handed out and not applied. */
+  applyingBytes = 0;
+
+  electionElapsed = 0;
+  heartbeatElapsed = 0;
+  /** This wait's length, in [electionTicks, 2 * electionTicks). */
+  electionTimeout = 0;
+  /** Ticks for which a restarted replica still refuses unforced votes. */
+  guardTicks: number;
+  /** Answers in the (pre-)election under way. */
+  readonly votes = new Map<ReplicaId, boolean>();
+
+  /** Leader only: the others, by id and as a list. */
+  readonly progress = new Map<ReplicaId, Progress>();
+  peers: readonly Progress[] = [];
+  /** Leader only: an entry of the own term is committed. */
+  leaderReady = false;
+  uncommittedBytes = 0;
+  /** Leader only: there may be entries to send; `ready` looks. */
+  sendDirty = false;
+  transferee: ReplicaId = NO_REPLICA;
+  transferElapsed = 0;
+  /** Index of the last membership change in the log: no other is proposed until it is applied (traps 2). */
+  confIndex = 0;
+  readonly reads = new ReadQueue();
+
+  /** The snapshot that the host is receiving for this replica. */
+  installing: SnapshotMeta | undefined;
+  /** The log restarted here; goes out with the next mark. */
+  restartAt: SnapshotMeta | undefined;
+  /** Followers whose snapshot was asked for and not reported yet: one at a time each, over terms. */
+  readonly snapshotsUnderWay = new Set<ReplicaId>();
+
+  outbox: Message[] = [];
+  readStates: ReadState[] = [];
+  readsDropped: number[] = [];
+  snapshotsWanted: ReplicaId[] = [];
+  /** Term or vote changed since they were handed out for persistence. */
+  hardDirty = false;
+  /** The commit index last handed out for persistence. */
+  persistedCommit: number;
+
+  constructor(config: RaftConfig, initial: RaftInitial) {
+    const { hardState, start, entries, applied } = initial;
+    assert(config.id !== NO_REPLICA, 'a replica has an id');
+    assert(
+      config.heartbeatTicks > 0 && config.electionTicks > config.heartbeatTicks,
+      'electionTicks > heartbeatTicks > 0',
+    );
+    this.config = config;
+    this.id = config.id;
+    this.preVote = config.preVote ?? true;
+    this.checkQuorum = config.checkQuorum ?? true;
+    this.log = new RaftLog(start, entries);
+    assert(applied >= start.index && applied <= this.log.lastIndex, 'S1: what is applied is within the log');
+    // A snapshot may have become durable before the term it came with.
+    this.term = Math.max(hardState.term, this.log.lastTerm);
+    this.vote = this.term === hardState.term ? hardState.vote : NO_REPLICA;
+    this.hardDirty = this.term !== hardState.term;
+    this.commit = Math.min(Math.max(hardState.commit, applied), this.log.lastIndex);
+    this.persistedCommit = hardState.commit;
+    this.conf = initial.conf;
+    this.applied = applied;
+    this.delivered = applied;
+    this.guardTicks = initial.restarted ? config.electionTicks : 0;
+    this.resetElectionTimer();
+  }
+
+  resetElectionTimer(): void {
+    this.electionElapsed = 0;
+    this.electionTimeout = this.config.electionTicks + this.config.random.int(this.config.electionTicks);
+  }
+
+  /** Sends at once (S3), or what an fsync has released. */
+  send(message: Message): void {
+    this.outbox.push(message);
+  }
+
+  /** Sends once everything unpersisted by now is durable. */
+  sendDurable(message: Message): void {
+    if (!this.gate.hold(message, this.dirty)) this.outbox.push(message);
+  }
+
+  /** Something waits to be handed out for persistence. */
+  get dirty(): boolean {
+    return this.hardDirty || this.restartAt !== undefined || this.log.hasUnpersisted;
+  }
+
+  /** A quorum may be alive behind a leader: unforced votes are refused (dissertation §4.2.3, design §4). */
+  get inLease(): boolean {
+    if (!this.checkQuorum) return false;
+    return this.guardTicks > 0 || (this.leader !== NO_REPLICA && this.electionElapsed < this.config.electionTicks);
+  }
+
+  get promotable(): boolean {
+    return this.installing === undefined && isVoter(this.conf, this.id) && !this.#hasUnappliedConf();
+  }
+
+  /** A committed membership change that is not applied yet may decide whose votes count (dissertation §4.1; traps 2). */
+  #hasUnappliedConf(): boolean {
+    for (let i = this.applied + 1; i <= this.commit; i++) if (this.log.entry(i)?.type === 'conf') return true;
+    return false;
+  }
+
+  commitTo(index: number): void {
+    if (index <= this.commit) return;
+    assert(index <= this.log.lastIndex, 'S1: a commit index past the end of the log: an acknowledged entry was lost');
+    this.commit = index;
+  }
+
+  /** What `id` is known to hold durably; for quorums of replication. */
+  readonly matchOf = (id: ReplicaId): number =>
+    id === this.id ? this.log.stableIndex : (this.progress.get(id)?.match ?? 0);
+
+  /** The last ReadIndex round that `id` has answered. */
+  readonly roundOf = (id: ReplicaId): number =>
+    id === this.id ? this.reads.round : (this.progress.get(id)?.round ?? 0);
+
+  readonly isActive = (id: ReplicaId): boolean => id === this.id || this.progress.get(id)?.active === true;
+}
