@@ -141,12 +141,13 @@ export class LockRows {
     }
   }
 
-  /** Leaves a mark, united with one that is there: the later end, the higher number. */
+  /** Leaves a mark, united with a live one that is there: the later end, the higher number. */
   mark(owner: Owner, mark: Mark): void {
     const record = this.owner(owner);
     const before = record.mark;
-    const attempt = Math.max(mark.attempt, before?.attempt ?? 0);
-    const deadlineMs = Math.max(mark.deadlineMs, before?.deadlineMs ?? 0);
+    const live = before !== undefined && before.deadlineMs >= this.#view.timeMs;
+    const attempt = Math.max(mark.attempt, live ? before.attempt : 0);
+    const deadlineMs = Math.max(mark.deadlineMs, live ? before.deadlineMs : 0);
     if (before !== undefined) {
       if (before.attempt === attempt && before.deadlineMs === deadlineMs) return;
       this.#view.delete(this.#keys.mark(owner, before.deadlineMs));

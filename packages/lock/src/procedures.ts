@@ -33,7 +33,7 @@
 import { unreachable } from '@remora/base';
 import { WAITERS_MAX } from './limits.ts';
 import { LockRows, sameOwner, sameSession } from './lock-rows.ts';
-import type { Hold, OwnerRecord, WaiterRecord } from './records.ts';
+import type { Hold, Mark, OwnerRecord, WaiterRecord } from './records.ts';
 import type {
   Holder,
   LockCommand,
@@ -173,8 +173,7 @@ function cancel(view: LockView, rows: LockRows, command: CommandOf<'cancel'>): L
   const { lock, owner, attempt = 0 } = command;
   const notices: LockNotice[] = [];
   const record = rows.owner(owner);
-  const mark = record.mark;
-  if (mark !== undefined && attempt > 0 && attempt <= mark.attempt) {
+  if (attempt > 0 && attempt <= (liveMark(view, record)?.attempt ?? 0)) {
     return { result: { type: 'canceled', released: false }, notices }; // Ended before; must not undo another level.
   }
   if (record.sequence !== 0) {
@@ -239,10 +238,15 @@ function waitIsOver(view: LockView, waitUntilMs: number): boolean {
   return waitUntilMs > 0 && view.timeMs > waitUntilMs;
 }
 
+/** A mark whose end has passed says nothing, whether it was cleared yet or not. */
+function liveMark(view: LockView, { mark }: OwnerRecord): Mark | undefined {
+  return mark !== undefined && mark.deadlineMs >= view.timeMs ? mark : undefined;
+}
+
 /** M1, M2. Whether an acquire may have been sent before the cancel or release that left the mark. */
 function isMarked(view: LockView, record: OwnerRecord, command: CommandOf<'acquire'>): boolean {
-  const { mark } = record;
-  if (mark === undefined || view.timeMs > mark.deadlineMs) return false;
+  const mark = liveMark(view, record);
+  if (mark === undefined) return false;
   const attempt = command.attempt ?? 0;
   if (attempt > 0 && mark.attempt > 0) return attempt <= mark.attempt;
   return command.deadlineMs <= mark.deadlineMs;

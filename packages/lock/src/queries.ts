@@ -81,14 +81,11 @@ function list(view: LockReadView, query: Extract<LockQuery, { readonly type: 'li
     const row = view.scan(start, span.end, 1)[0]; // K3: the head of the next lock.
     if (row === undefined) break;
     start = afterLock(row.key);
-    const state = stateOf(view, {
-      lock: lockOfKey(row.key),
-      head: decodeHead(row.value),
-      waitersMax: LIST_WAITERS_MAX,
-    });
-    if (state === undefined) continue;
+    const head = decodeHead(row.value);
+    if (head.hold === undefined) continue;
     if (locks.length === limit) return { type: 'list', locks, more: true };
-    locks.push(state);
+    const state = stateOf(view, { lock: lockOfKey(row.key), head, waitersMax: LIST_WAITERS_MAX });
+    if (state !== undefined) locks.push(state);
   }
   return { type: 'list', locks, more: false };
 }

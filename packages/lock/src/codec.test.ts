@@ -1,0 +1,166 @@
+import { createHash } from 'node:crypto';
+import { ServiceError, utf8 } from '@remora/base';
+import { Packr } from 'msgpackr';
+import { describe, expect, it } from 'vitest';
+import {
+  decodeLockCommand,
+  decodeLockNotice,
+  decodeLockQuery,
+  decodeLockQueryResult,
+  decodeLockResult,
+  encodeLockCommand,
+  encodeLockNotice,
+  encodeLockQuery,
+  encodeLockQueryResult,
+  encodeLockResult,
+  type LockCommand,
+  type LockNotice,
+  type LockQuery,
+  type LockQueryResult,
+  type LockResult,
+  lockSchema,
+  validateLockCommand,
+  validateLockQuery,
+} from './index.ts';
+
+const lock = { namespace: 'default', name: utf8('orders/42') };
+const owner = { session: { lease: 2n ** 62n + 1n, incarnation: 2 ** 40 }, token: 'tökén' };
+const acquire: LockCommand = {
+  type: 'acquire',
+  lock,
+  owner,
+  wait: true,
+  waitUntilMs: 1_234.5,
+  deadlineMs: 2_000,
+  depthMax: 3,
+  data: utf8('data'),
+  attempt: 4,
+};
+const holder = { owner, version: 9, depth: 1, lockTimeMs: 1e12, data: utf8('d') };
+const state = {
+  lock,
+  kind: 'exclusive' as const,
+  holders: [holder],
+  waiters: [{ owner, position: 1, sinceMs: 5 }],
+  waiterCount: 1,
+};
+
+const commands: LockCommand[] = [
+  acquire,
+  { type: 'release', lock, owner, all: true, deadlineMs: 1, attempt: 0 },
+  { type: 'cancel', lock, owner, deadlineMs: 1, attempt: 7 },
+  { type: 'forceRelease', lock },
+];
+const queries: LockQuery[] = [
+  { type: 'show', lock },
+  { type: 'list', namespace: 'n', prefix: utf8('p'), after: utf8(''), limit: 3 },
+  { type: 'check', checks: [{ lock, version: 3 }] },
+];
+const results: LockResult[] = [
+  { type: 'granted', version: 9, depth: 2, lockTimeMs: 3 },
+  { type: 'queued', position: 3 },
+  { type: 'busy', holder },
+  { type: 'released', depth: 0, version: 4 },
+  { type: 'canceled', released: false },
+  { type: 'refused', code: 'RESOURCE_EXHAUSTED', message: 'm' },
+];
+const queryResults: LockQueryResult[] = [
+  { type: 'show', state },
+  { type: 'show', state: undefined },
+  { type: 'list', locks: [state], more: true },
+  { type: 'check', current: [true, false] },
+];
+
+const packr = new Packr({ useRecords: false });
+const overTheWire = (raw: unknown): unknown => packr.unpack(packr.pack(raw));
+
+describe('codecs', () => {
+  it('the layout of version 1 is the one that logs hold', () => {
+    expect(createHash('sha256').update(lockSchema).digest('hex').slice(0, 16)).toBe('5867e56b5d0439dc');
+  });
+
+  it('every message comes back as it was, through msgpackr', () => {
+    for (const x of commands) expect(decodeLockCommand(overTheWire(encodeLockCommand(x)))).toEqual(x);
+    for (const x of queries) expect(decodeLockQuery(overTheWire(encodeLockQuery(x)))).toEqual(x);
+    for (const x of results) expect(decodeLockResult(overTheWire(encodeLockResult(x)))).toEqual(x);
+    for (const x of queryResults) expect(decodeLockQueryResult(overTheWire(encodeLockQueryResult(x)))).toEqual(x);
+    for (const result of results) {
+      const notice: LockNotice = { lock, owner, result };
+      expect(decodeLockNotice(overTheWire(encodeLockNotice(notice)))).toEqual(notice);
+    }
+  });
+
+  it('an absent number of an acquire is 0', () => {
+    const { attempt: _, ...unnumbered } = acquire;
+    expect(decodeLockCommand(encodeLockCommand(unnumbered))).toEqual({ ...acquire, attempt: 0 });
+  });
+
+  it('anything else is refused when it is decoded', () => {
+    const damaged: unknown[] = [
+      undefined,
+      1,
+      {},
+      [],
+      [2, [0, []]],
+      [1, [99, []]],
+      [1, [-1, []]],
+      [1, [0, []]],
+      [1, ['acquire', []]],
+    ];
+    for (const raw of damaged) expect(() => decodeLockCommand(raw), JSON.stringify(raw)).toThrow(ServiceError);
+    // Each field in turn replaced by something of no type.
+    const [version, content] = encodeLockCommand(acquire) as [number, [number, unknown[]]];
+    for (let i = 0; i < content[1].length; i++) {
+      const fields = content[1].with(i, Number.NaN);
+      expect(() => decodeLockCommand([version, [content[0], fields]]), `field ${i}`).toThrow(ServiceError);
+    }
+  });
+});
+
+describe('bounds', () => {
+  const long = (length: number) => 'x'.repeat(length);
+  const bad: { name: string; command: LockCommand; says: string }[] = [
+    { name: 'an empty name', command: { ...acquire, lock: { ...lock, name: utf8('') } }, says: '1 to 1024 bytes' },
+    {
+      name: 'a long name',
+      command: { ...acquire, lock: { ...lock, name: utf8(long(1_025)) } },
+      says: '1 to 1024 bytes',
+    },
+    { name: 'no namespace', command: { ...acquire, lock: { ...lock, namespace: '' } }, says: '1 to 255 bytes' },
+    {
+      name: 'a long namespace',
+      command: { ...acquire, lock: { ...lock, namespace: 'ä'.repeat(128) } },
+      says: 'not 256',
+    },
+    { name: 'no token', command: { ...acquire, owner: { ...owner, token: '' } }, says: '1 to 128 bytes' },
+    { name: 'a long token', command: { ...acquire, owner: { ...owner, token: long(129) } }, says: '1 to 128 bytes' },
+    { name: 'half a character', command: { ...acquire, owner: { ...owner, token: '\ud800' } }, says: 'surrogate' },
+    { name: 'much data', command: { ...acquire, data: utf8(long(4_097)) }, says: '0 to 4096 bytes' },
+    { name: 'depth 0', command: { ...acquire, depthMax: 0 }, says: 'from 1 to' },
+    { name: 'a fractional attempt', command: { ...acquire, attempt: 0.5 }, says: 'attempt is an integer' },
+    { name: 'no number', command: { ...acquire, deadlineMs: Number.NaN }, says: 'deadlineMs is a time' },
+    { name: 'an endless wait', command: { ...acquire, waitUntilMs: Number.POSITIVE_INFINITY }, says: 'waitUntilMs' },
+    {
+      name: 'lease 0',
+      command: { type: 'cancel', lock, owner: { ...owner, session: { lease: 0n, incarnation: 1 } }, deadlineMs: 0 },
+      says: 'lease',
+    },
+  ];
+
+  it.each(bad)('$name is refused with what is right', ({ command, says }) => {
+    const message: unknown = expect.stringContaining(says);
+    expect(validateLockCommand(command)).toEqual({ type: 'refused', code: 'INVALID_ARGUMENT', message });
+  });
+
+  it('what is within bounds passes', () => {
+    for (const command of commands) expect(validateLockCommand(command)).toBeUndefined();
+    for (const query of queries) expect(validateLockQuery(query)).toBeUndefined();
+  });
+
+  it('queries have bounds too', () => {
+    const list = { type: 'list' as const, namespace: 'n', prefix: utf8(''), after: utf8('') };
+    for (const limit of [0, 1.5, 1_001]) expect(validateLockQuery({ ...list, limit })?.message).toContain('limit');
+    expect(validateLockQuery({ type: 'check', checks: [] })?.message).toContain('1 to 1000');
+    expect(validateLockQuery({ type: 'show', lock: { ...lock, name: utf8('') } })?.message).toContain('name');
+  });
+});

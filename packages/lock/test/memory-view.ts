@@ -1,0 +1,111 @@
+import { assert, type Bytes, compareBytes, type Row } from '@remora/base';
+import { type LockId, type LockView, lockSpan, type SessionRef } from '../src/index.ts';
+
+/** A range's view in memory: rows in order, sessions that end when told to, and a count of what was asked of it. */
+export class MemoryView implements LockView {
+  revision = 1;
+  timeMs = 1_000;
+  wallMs = 50_000;
+  readonly #rows: Row[] = [];
+  readonly #alive = new Set<string>();
+  /** Attached locks by session. */
+  readonly #attached = new Map<string, Map<string, LockId>>();
+  readonly calls = { get: 0, put: 0, delete: 0, scan: 0, rowsScanned: 0, attach: 0, detach: 0 };
+
+  get rows(): readonly Row[] {
+    return this.#rows;
+  }
+
+  resetCalls(): void {
+    for (const name of Object.keys(this.calls) as (keyof typeof this.calls)[]) this.calls[name] = 0;
+  }
+
+  begin(session: SessionRef): void {
+    this.#alive.add(sessionKey(session));
+  }
+
+  end(session: SessionRef): void {
+    this.#alive.delete(sessionKey(session));
+  }
+
+  attachedLocks(session: SessionRef): readonly LockId[] {
+    return [...(this.#attached.get(sessionKey(session))?.values() ?? [])];
+  }
+
+  get attachments(): number {
+    let count = 0;
+    for (const locks of this.#attached.values()) count += locks.size;
+    return count;
+  }
+
+  get(key: Bytes): Bytes | undefined {
+    this.calls.get += 1;
+    const at = this.#find(key);
+    const row = this.#rows[at];
+    return row !== undefined && compareBytes(row.key, key) === 0 ? row.value : undefined;
+  }
+
+  put(key: Bytes, value: Bytes): void {
+    this.calls.put += 1;
+    const at = this.#find(key);
+    const row = this.#rows[at];
+    const same = row !== undefined && compareBytes(row.key, key) === 0;
+    this.#rows.splice(at, same ? 1 : 0, { key, value });
+  }
+
+  delete(key: Bytes): void {
+    this.calls.delete += 1;
+    const at = this.#find(key);
+    const row = this.#rows[at];
+    assert(row !== undefined && compareBytes(row.key, key) === 0, 'only rows that exist are deleted');
+    this.#rows.splice(at, 1);
+  }
+
+  scan(start: Bytes, end: Bytes, limit: number): readonly Row[] {
+    this.calls.scan += 1;
+    const from = this.#find(start);
+    let to = end.length === 0 ? this.#rows.length : this.#find(end);
+    if (limit > 0) to = Math.min(to, from + limit);
+    const rows = this.#rows.slice(from, to);
+    this.calls.rowsScanned += rows.length;
+    return rows;
+  }
+
+  sessionAlive(session: SessionRef): boolean {
+    return this.#alive.has(sessionKey(session));
+  }
+
+  attach(session: SessionRef, lock: LockId): void {
+    this.calls.attach += 1;
+    assert(this.sessionAlive(session), 'only a living session is attached');
+    const key = sessionKey(session);
+    const locks = this.#attached.get(key) ?? new Map<string, LockId>();
+    locks.set(lockKey(lock), lock);
+    this.#attached.set(key, locks);
+  }
+
+  detach(session: SessionRef, lock: LockId): void {
+    this.calls.detach += 1;
+    this.#attached.get(sessionKey(session))?.delete(lockKey(lock));
+  }
+
+  #find(key: Bytes): number {
+    let low = 0;
+    let high = this.#rows.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const row = this.#rows[middle];
+      if (row !== undefined && compareBytes(row.key, key) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+function sessionKey(session: SessionRef): string {
+  return `${session.lease}/${session.incarnation}`;
+}
+
+function lockKey(lock: LockId): string {
+  return Buffer.from(lockSpan(lock).start).toString('hex');
+}
