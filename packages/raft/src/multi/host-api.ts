@@ -56,8 +56,13 @@ export interface Group {
   /** The state machine's state up to `position` is durable outside the log. The host keeps a tail for followers. */
   checkpointed(position: LogPosition): void;
   /**
-   * The entry that the state machine is applying makes `conf` the group's membership; called from within its `apply`.
-   * The next slice of entries is applied under it.
+   * Appends a membership change, in the state machine's own encoding: an entry of type `conf`. One at a time, and only
+   * once an entry of the own term is committed. The state machine answers it with `applyConf` when it is applied.
+   */
+  proposeConf(data: Uint8Array): LogPosition | { readonly refused: Refusal };
+  /**
+   * The `conf` entry that the state machine is applying makes `conf` the group's membership; called from within its `apply`.
+   * Entries behind it are applied under it.
    */
   applyConf(conf: ConfState): void;
   transferLeader(to: ReplicaId): { readonly refused: Refusal } | undefined;

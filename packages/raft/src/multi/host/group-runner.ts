@@ -42,6 +42,8 @@ export interface HostContext {
   fail(error: unknown): void;
 }
 
+const NOT_LEADER: { readonly refused: Refusal } = { refused: 'notLeader' };
+
 /** Senders whose node no descriptor named yet, remembered per group so that they can be answered. */
 const HEARD_MAX = 16;
 
@@ -127,8 +129,14 @@ export class GroupRunner implements Group {
   }
 
   propose(data: Uint8Array): LogPosition | { readonly refused: Refusal } {
-    if (this.#closed) return { refused: 'notLeader' };
-    const result = this.#core.propose(data);
+    return this.#proposed(this.#closed ? NOT_LEADER : this.#core.propose(data));
+  }
+
+  proposeConf(data: Uint8Array): LogPosition | { readonly refused: Refusal } {
+    return this.#proposed(this.#closed ? NOT_LEADER : this.#core.proposeConf(data));
+  }
+
+  #proposed(result: LogPosition | { readonly refused: Refusal }): LogPosition | { readonly refused: Refusal } {
     if (!('refused' in result)) {
       this.#host.stats.entriesProposed++;
       this.#host.markDirty(this);

@@ -1,5 +1,5 @@
 /** A cluster of hosts on a virtual clock, for tests: real hosts and cores over an in-memory network, log and state. */
-import { assert, ManualClock, nodeClock, SeededRandom } from '@remora/base';
+import { assert, type Clock, ManualClock, nodeClock, SeededRandom, type Timer } from '@remora/base';
 import type { ConfState, Entry, HardState, LogPosition, Role } from '../../core/types.ts';
 import type { Group } from '../host-api.ts';
 import type {
@@ -11,6 +11,7 @@ import type {
   SnapshotReceiver,
   StateMachine,
   StateMachineSnapshot,
+  Transport,
 } from '../ports.ts';
 import { type LinkFaults, LocalNetwork } from '../transport/local-network.ts';
 import { createRaftHost, type NodeRaftHost, type RaftHostOptions } from './host.ts';
@@ -97,6 +98,71 @@ export class BedLog implements GroupLog {
   }
 }
 
+/** A node's own view of the clock, and of its input: while it is paused (SIGSTOP) nothing of it runs, and all waits. */
+export class PausableClock implements Clock {
+  readonly #clock: ManualClock;
+  #paused = false;
+  #waiting: (() => void)[] = [];
+
+  constructor(clock: ManualClock) {
+    this.#clock = clock;
+  }
+
+  wallMs(): number {
+    return this.#clock.wallMs();
+  }
+
+  monotonicMs(): number {
+    return this.#clock.monotonicMs();
+  }
+
+  setTimer(delayMs: number, fn: () => void): Timer {
+    let cancelled = false;
+    const timer = this.#clock.setTimer(delayMs, () => this.run(() => !cancelled && fn()));
+    return {
+      cancel: () => {
+        cancelled = true;
+        timer.cancel();
+      },
+    };
+  }
+
+  setImmediate(fn: () => void): void {
+    this.#clock.setImmediate(() => this.run(fn));
+  }
+
+  run(fn: () => void): void {
+    if (this.#paused) this.#waiting.push(fn);
+    else fn();
+  }
+
+  pause(): void {
+    this.#paused = true;
+  }
+
+  resume(): void {
+    this.#paused = false;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const fn of waiting) fn();
+  }
+
+  /** The transport with its input under this clock. */
+  wrap(inner: Transport): Transport {
+    return {
+      start: (handlers) =>
+        inner.start({
+          onMessages: (from, messages) => this.run(() => handlers.onMessages(from, messages)),
+          onSnapshot: (from, header) => handlers.onSnapshot(from, header),
+          onUnreachable: (node) => this.run(() => handlers.onUnreachable(node)),
+        }),
+      send: (node, messages) => inner.send(node, messages),
+      sendSnapshot: (node, header, chunks, signal) => inner.sendSnapshot(node, header, chunks, signal),
+      stop: () => inner.stop(),
+    };
+  }
+}
+
 /** What a state machine of the bed keeps: enough to see that replicas agree and that nothing was applied twice. */
 interface CounterState {
   readonly applied: LogPosition;
@@ -118,6 +184,8 @@ export class Counter implements StateMachine {
   snapshotChunks = 3;
   installGate: Promise<void> | undefined;
   aborts = 0;
+  /** Set by the bed: an entry `conf:…` changes the membership. */
+  group: Group | undefined;
 
   constructor(durable: CounterState) {
     this.durable = durable;
@@ -132,7 +200,12 @@ export class Counter implements StateMachine {
     for (const entry of entries) {
       assert(entry.index === this.applied.index + 1, `entry ${entry.index} follows ${this.applied.index}`);
       this.applied = { index: entry.index, term: entry.term };
-      if (entry.data.length > 0) this.history.push(Buffer.from(entry.data).toString());
+      const text = Buffer.from(entry.data).toString();
+      if (text.length > 0) this.history.push(text);
+      if (text.startsWith('conf:')) {
+        this.conf = JSON.parse(text.slice('conf:'.length));
+        this.group?.applyConf(this.conf);
+      }
     }
     if (this.gate === undefined) return;
     this.applying++;
@@ -185,6 +258,7 @@ export class Counter implements StateMachine {
 export interface BedNode {
   readonly id: NodeId;
   readonly host: NodeRaftHost;
+  readonly clock: PausableClock;
   readonly log: BedLog;
   readonly counters: Map<GroupId, Counter>;
   readonly fatal: unknown[];
@@ -221,19 +295,20 @@ export class HostBed {
     const before = this.nodes.get(id);
     const log = before?.log ?? new BedLog(this.clock);
     const fatal: unknown[] = [];
+    const clock = new PausableClock(this.clock);
     const host = createRaftHost({
       nodeId: id,
-      clock: this.clock,
+      clock,
       random: this.random,
       log,
-      transport: this.network.transport(id),
+      transport: clock.wrap(this.network.transport(id)),
       options: this.#options,
       onFatal: (error) => fatal.push(error),
       ...this.#extra,
     });
     const counters = new Map<GroupId, Counter>();
     for (const [groupId, counter] of before?.counters ?? []) counters.set(groupId, new Counter(counter.durable));
-    const node: BedNode = { id, host, log, counters, fatal };
+    const node: BedNode = { id, host, clock, log, counters, fatal };
     this.nodes.set(id, node);
     const recovered = log.recovered();
     host.start();
@@ -241,9 +316,9 @@ export class HostBed {
     return node;
   }
 
-  /** A new group with a voter on each of `on`. Replica ids are group * 100 + node. */
-  addGroup(groupId: GroupId, on: readonly NodeId[]): void {
-    const voters = on.map((node) => replicaOn(groupId, node));
+  /** Replicas on each of `on` of a group whose first voters are on `votersOn`. Replica ids are group * 100 + node. */
+  addGroup(groupId: GroupId, on: readonly NodeId[], votersOn: readonly NodeId[] = on): void {
+    const voters = votersOn.map((node) => replicaOn(groupId, node));
     const conf: ConfState = { voters, votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false };
     for (const id of on) {
       const node = this.node(id);
@@ -254,7 +329,7 @@ export class HostBed {
 
   #createGroup(node: BedNode, groupId: GroupId, recovered: RecoveredGroup | undefined): Group {
     const stateMachine = this.counter(node.id, groupId);
-    return node.host.createGroup({
+    stateMachine.group = node.host.createGroup({
       groupId,
       replicaId: replicaOn(groupId, node.id),
       applied: stateMachine.applied,
@@ -263,6 +338,7 @@ export class HostBed {
       locate: (replica) => replica % 100,
       ...(recovered !== undefined && { recovered }),
     });
+    return stateMachine.group;
   }
 
   /** Stops a node as a power cut would: what its log had not synced is gone. */
@@ -327,14 +403,15 @@ export class HostBed {
     for (;;) {
       assert(this.clock.monotonicMs() < deadline, `'${text}' was not committed`);
       const leader = await this.leader(groupId);
-      const result = this.group(leader, groupId).propose(Buffer.from(text));
+      const group = this.group(leader, groupId);
+      const result = text.startsWith('conf:') ? group.proposeConf(Buffer.from(text)) : group.propose(Buffer.from(text));
       if ('refused' in result) {
         await this.run(10);
         continue;
       }
       for (let waited = 0; waited < 2_000; waited++) {
         if (this.counter(leader, groupId).history.includes(text)) return;
-        if (this.group(leader, groupId).term !== result.term) break;
+        if (group.term !== result.term || this.node(leader).host.group(groupId) !== group) break;
         await this.run(1);
       }
     }

@@ -20,9 +20,15 @@ afterEach(() => {
   bed = undefined;
 });
 
+/** Waits until the replicas on `nodes` have applied all that the leader has, and hold the same. */
 async function converged(b: HostBed, groupId = GROUP, nodes = NODES): Promise<readonly string[]> {
-  const histories = () => nodes.map((id) => b.counter(id, groupId).history.join(' '));
-  await b.until('all replicas hold the same', () => new Set(histories()).size === 1);
+  await b.until('all replicas have applied everything', () => {
+    const leader = b.leaderOf(groupId);
+    if (leader === undefined) return false;
+    const { lastIndex } = b.group(leader, groupId).status();
+    return nodes.every((id) => b.group(id, groupId).status().applied === lastIndex);
+  });
+  expect(new Set(nodes.map((id) => b.counter(id, groupId).history.join(' '))).size).toBe(1);
   return b.counter(nodes[0] ?? 0, groupId).history;
 }
 
@@ -100,7 +106,7 @@ describe('replication', () => {
     }
     outages.sort((a, b) => a - b);
     expect(outages[7]).toBeLessThan(750);
-    expect(outages.at(-1)).toBeLessThan(2000);
+    expect(outages.at(-1)).toBeLessThan(3000); // with split votes
   });
 
   test.each([1, 2, 3, 4, 5, 6])(
@@ -444,16 +450,58 @@ describe('groups', () => {
   });
 });
 
-test('a stalled node neither campaigns on old news nor keeps leading by it', async () => {
-  const b = three();
-  await b.write(GROUP, 'a');
-  const leader = await b.leader(GROUP);
-  const term = b.group(leader, GROUP).term;
-  // All nodes see one jump of the clock, as after a suspended machine: the timers are late, no message is.
-  for (let i = 0; i < 20; i++) {
-    b.clock.advance(0);
-    await b.run(200);
-  }
-  expect(b.leaderOf(GROUP)).toBe(leader);
-  expect(b.group(leader, GROUP).term).toBe(term);
+describe('stalls', () => {
+  test('a leader that was stopped for long leads no more when it goes on, and answers no read from before', async () => {
+    const b = three();
+    await b.write(GROUP, 'a');
+    const old = await b.leader(GROUP);
+    b.node(old).clock.pause();
+    const read = readAt(b, old);
+    await b.until('another leads', () => others(old).some((id) => b.group(id, GROUP).ready));
+    const leader = others(old).find((id) => b.group(id, GROUP).ready) ?? 0;
+    await b.write(GROUP, 'b');
+    const { term } = b.group(leader, GROUP);
+    await b.run(5000);
+    const late = readAt(b, old);
+    b.node(old).clock.resume();
+    await b.run(1000);
+    expect([read.result, late.result]).toEqual(['notLeader', 'notLeader']);
+    expect(b.node(old).host.stats().stalls).toBe(1);
+    expect(b.group(leader, GROUP).term).toBe(term);
+    expect(b.group(old, GROUP).role).toBe('follower');
+    expect(await converged(b)).toEqual(['a', 'b']);
+  });
+
+  test('a follower that was stopped for long does not campaign when it goes on', async () => {
+    const b = three();
+    await b.write(GROUP, 'a');
+    const leader = await b.leader(GROUP);
+    const { term } = b.group(leader, GROUP);
+    const stopped = others(leader)[0] ?? 0;
+    b.node(stopped).clock.pause();
+    await b.run(5000);
+    b.node(stopped).clock.resume();
+    await b.run(1000);
+    expect(b.counter(stopped, GROUP).roles.map(({ role }) => role)).not.toContain('preCandidate');
+    expect(b.group(leader, GROUP)).toMatchObject({ role: 'leader', term });
+  });
+});
+
+describe('membership', () => {
+  test('a learner is added, catches up, and votes after its promotion', async () => {
+    const b = three({ options: { tailEntries: 10, snapshotHoldMs: 0 } });
+    for (let i = 0; i < 5; i++) await b.write(GROUP, `w${i}`);
+    const [r1, r2, r3, r4] = [1, 2, 3, 4].map((id) => replicaOn(GROUP, id));
+    const base = { votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false };
+    b.start(4);
+    b.addGroup(GROUP, [4], NODES);
+    await b.write(GROUP, `conf:${JSON.stringify({ ...base, voters: [r1, r2, r3], learners: [r4] })}`);
+    expect((await converged(b, GROUP, [1, 2, 3, 4])).slice(0, 5)).toEqual(['w0', 'w1', 'w2', 'w3', 'w4']);
+    await b.write(GROUP, `conf:${JSON.stringify({ ...base, voters: [r1, r2, r3, r4] })}`);
+    await converged(b, GROUP, [1, 2, 3, 4]);
+    const leader = await b.leader(GROUP);
+    await b.crash(others(leader)[0] ?? 0);
+    await b.write(GROUP, 'three of four');
+    expect(b.group(leader, GROUP).status().conf.voters).toContain(r4);
+  });
 });

@@ -49,10 +49,10 @@ export interface HostOptions {
 }
 
 export const HOST_DEFAULTS: HostOptions = Object.freeze({
-  tickMs: 50,
-  electionTicks: 10,
-  heartbeatTicks: 2,
-  catchUpTicksMax: 2,
+  tickMs: 25,
+  electionTicks: 20,
+  heartbeatTicks: 4,
+  catchUpTicksMax: 4,
   preVote: true,
   checkQuorum: true,
   maxEntryBytesPerMessage: 1024 * 1024,

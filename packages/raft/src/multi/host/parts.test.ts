@@ -243,7 +243,7 @@ describe('options', () => {
   test.each([
     { tickMs: 0 },
     { electionTicks: 2, heartbeatTicks: 2 },
-    { catchUpTicksMax: 10 },
+    { catchUpTicksMax: 20 },
     { tailEntries: -1 },
     { turnBudgetMs: Number.NaN },
   ])('%o is refused', (given) => {
