@@ -183,6 +183,7 @@ export class Counter implements StateMachine {
   gate: Promise<void> | undefined;
   snapshotChunks = 3;
   installGate: Promise<void> | undefined;
+  installs = 0;
   aborts = 0;
   /** Set by the bed: an entry `conf:…` changes the membership. */
   group: Group | undefined;
@@ -236,6 +237,7 @@ export class Counter implements StateMachine {
 
   install(): SnapshotReceiver {
     assert(this.applying === 0, 'calls of one group are serial');
+    this.installs++;
     const chunks: Uint8Array[] = [];
     return {
       chunk: async (bytes) => {
