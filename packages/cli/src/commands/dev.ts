@@ -1,0 +1,98 @@
+import { fileURLToPath } from 'node:url';
+import { defineOptions, durationMs, int, nodeRandom, type Options, parseOptions, string } from '@remora/base';
+import { Command } from 'commander';
+import { DevCluster } from '../dev/cluster.ts';
+import { DEFAULT_NODES } from '../dev/settings.ts';
+import { addSchemaFlags, schemaFlags } from '../schema-flags.ts';
+import { aborted, type Shell, stopSignal } from '../shell.ts';
+
+const devSchema = defineOptions({
+  envPrefix: 'REMORA_DEV',
+  definitions: {
+    nodes: {
+      type: int({ min: 1, max: 9 }),
+      desc: `How many nodes; as many as last time, or ${DEFAULT_NODES}.`,
+    },
+    dataDir: {
+      type: string({ placeholder: '<path>' }),
+      default: '.remora/dev',
+      desc: 'Where the cluster keeps its data and its logs between runs.',
+    },
+    basePort: {
+      type: int({ min: 1, max: 65_000 }),
+      default: 7480,
+      desc: 'The first client port; peer and HTTP ports follow it, further nodes are ten apart.',
+    },
+    readyTimeout: {
+      type: durationMs({ min: 1000 }),
+      default: 60_000,
+      desc: 'How long the cluster may take to get ready.',
+    },
+  },
+});
+
+const EXAMPLES = `
+Examples:
+  Three nodes on ports 7480, 7490 and 7500, with what they knew last time:
+    $ remora dev
+
+  A second cluster beside it:
+    $ remora dev --data-dir .remora/other --base-port 8480
+
+Ctrl-C stops it. To start from nothing, remove the data directory.`;
+
+export function devCommand(shell: Shell): Command {
+  const command = new Command('dev')
+    .summary('run a cluster on this machine')
+    .description('Runs a cluster of real node processes on this machine, for development.')
+    .addHelpText('after', EXAMPLES);
+  addSchemaFlags(command, devSchema);
+  return command.action(async (parsed: Record<string, unknown>) => {
+    await runDev(parseOptions(devSchema, { flags: schemaFlags(devSchema, parsed), env: shell.env }), shell);
+  });
+}
+
+async function runDev(options: Options<typeof devSchema>, shell: Shell): Promise<void> {
+  const { signal, dispose } = stopSignal();
+  const program = fileURLToPath(new URL('../../bin/remora.mjs', import.meta.url));
+  try {
+    const cluster = await DevCluster.open({
+      dataDir: options.dataDir,
+      nodes: options.nodes,
+      basePort: options.basePort,
+      readyTimeoutMs: options.readyTimeout,
+      nodeProgram: [process.execPath, program, 'node'],
+      random: nodeRandom(),
+      say: shell.out,
+    });
+    try {
+      await cluster.start(signal);
+      if (!signal.aborted) shell.out(welcome(cluster, options.dataDir));
+      await aborted(signal);
+    } finally {
+      shell.out('stopping ...');
+      await cluster.stop();
+      shell.out('stopped');
+    }
+  } finally {
+    dispose();
+  }
+}
+
+function welcome(cluster: DevCluster, dataDir: string): string {
+  const endpoints = cluster.endpoints.join(',');
+  const first = cluster.nodes[0];
+  return `
+  endpoints  ${endpoints}
+  HTTP       ${cluster.nodes.map(({ http }) => `http://${http}`).join('  ')}
+  logs       ${dataDir}/n*.log
+
+Try:
+  remora kv put greeting hello
+  remora kv get greeting
+  remora lock run orders/42 -- sleep 10
+  etcdctl --endpoints ${first?.client ?? endpoints} put greeting hello
+  curl http://${first?.http}/health
+
+Ctrl-C stops the cluster; its data stays.`;
+}

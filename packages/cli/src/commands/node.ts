@@ -1,0 +1,100 @@
+import { kebabName, parseOptions } from '@remora/base';
+import { createPinoLogger } from '@remora/base/node';
+import { Command } from 'commander';
+import { parseConfig, readConfigFile } from '../config-file.ts';
+import { CommandError, exitCode } from '../exit-codes.ts';
+import type { StartNode } from '../node/running-node.ts';
+import { type NodeOptions, nodeSchema } from '../node-options.ts';
+import { addSchemaFlags, schemaFlags } from '../schema-flags.ts';
+import { aborted, type Shell, stopSignal } from '../shell.ts';
+
+const EXAMPLES = `
+Examples:
+  One node on its own, for trying things out:
+    $ remora node --data-dir ./data
+
+  The first of three machines (the same on the others, with --name n2 and n3):
+    $ remora node --name n1 --data-dir /var/lib/remora --listen-host 10.0.0.1 --insecure \\
+        --cluster-token prod-7f3a \\
+        --initial-cluster n1=10.0.0.1:7481,n2=10.0.0.2:7481,n3=10.0.0.3:7481
+
+  From a file, with one option changed by the environment:
+    $ REMORA_LOG_LEVEL=debug remora node --config /etc/remora.yaml
+
+Every option can stand in the file under its name without dashes ("log-level: info"). A flag goes before its
+variable, the variable before the file.`;
+
+export interface NodeCommandDeps {
+  readonly shell: Shell;
+  /** Loaded only when a node is started: the other commands need nothing of it. */
+  loadStartNode(): Promise<StartNode>;
+}
+
+export function nodeCommand({ shell, loadStartNode }: NodeCommandDeps): Command {
+  const command = new Command('node')
+    .summary('run one node of a cluster')
+    .description('Runs one node of a cluster until it is told to stop (SIGTERM or Ctrl-C).')
+    .option('--config <file>', 'YAML or JSON file with options')
+    .addHelpText('after', EXAMPLES);
+  addSchemaFlags(command, nodeSchema);
+  command.option('--print-options', 'print the options that result, as YAML, and exit');
+  return command.action(async (parsed: Record<string, unknown>) => {
+    const options = nodeOptions(parsed, shell.env);
+    if (parsed.printOptions === true) return shell.out(showOptions(options));
+    process.exitCode = await runNode(options, await loadStartNode());
+  });
+}
+
+function nodeOptions(parsed: Readonly<Record<string, unknown>>, env: Shell['env']): NodeOptions {
+  const file = typeof parsed.config === 'string' ? readConfigFile(parsed.config) : undefined;
+  return parseOptions(nodeSchema, { flags: schemaFlags(nodeSchema, parsed), env, file });
+}
+
+/** The options as a configuration file that gives the same again. */
+export function showOptions(options: NodeOptions): string {
+  const lines: string[] = [];
+  for (const [option, { type }] of Object.entries(nodeSchema.definitions)) {
+    const value = options[option as keyof NodeOptions];
+    if (value === undefined) continue;
+    const shown = (type as { show(value: unknown): string }).show(value);
+    lines.push(`${kebabName(option)}: ${JSON.stringify(shown)}`);
+  }
+  const text = lines.join('\n');
+  parseConfig('options', text);
+  return text;
+}
+
+/** Runs until a signal or a failure; gives the exit code. */
+async function runNode(options: NodeOptions, startNode: StartNode): Promise<number> {
+  const logger = createPinoLogger({ level: options.logLevel, pretty: options.logFormat === 'pretty' });
+  const { signal, dispose } = stopSignal();
+  try {
+    const node = await startNode(options);
+    const failure = node.failed.catch((error: unknown) => ({ error }));
+    const end = await Promise.race([failure, aborted(signal)]);
+    if (typeof end === 'object') {
+      logger.error({ error: end.error }, 'the node cannot go on');
+      return exitCode(end.error instanceof CommandError ? end.error.exit : 'internal');
+    }
+    logger.info({ reason: String(signal.reason) }, 'stopping');
+    return await stopWithin(options.shutdownTimeout, node.stop(), () =>
+      logger.error({ timeoutMs: options.shutdownTimeout }, 'did not stop in time; ending anyway'),
+    );
+  } finally {
+    dispose();
+  }
+}
+
+/** A stop that hangs ends the process: everything acknowledged is on disk, and a supervisor is waiting. */
+async function stopWithin(timeoutMs: number, stopped: Promise<void>, onTimeout: () => void): Promise<number> {
+  const deadline = setTimeout(() => {
+    onTimeout();
+    process.exit(exitCode('failed'));
+  }, timeoutMs);
+  try {
+    await stopped;
+    return exitCode('ok');
+  } finally {
+    clearTimeout(deadline);
+  }
+}

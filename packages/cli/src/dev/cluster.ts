@@ -1,0 +1,191 @@
+// V1. One supervisor per data directory, by the directory's lock.
+// V2. Every problem that can be known before a process is started is reported before one is.
+// V3. However it ends, no child is left: on a stop they are told, waited for and, past the deadline, killed.
+import { mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { formatDurationMs, type Random } from '@remora/base';
+import { CommandError } from '../exit-codes.ts';
+import { type DirLock, lockDirectory } from '../node/dir-lock.ts';
+import { localPorts } from '../node-options.ts';
+import { type ChildEvent, ChildNode, logTail } from './child-node.ts';
+import { firstTakenPort } from './ports.ts';
+import { type DevSettings, loadDevSettings } from './settings.ts';
+
+const HOST = '127.0.0.1';
+const POLL_MS = 100;
+const PROBE_TIMEOUT_MS = 2000;
+const STOP_GRACE_MS = 12_000;
+
+export interface DevClusterOptions {
+  readonly dataDir: string;
+  /** Undefined: as many as last time, or three. */
+  readonly nodes: number | undefined;
+  readonly basePort: number;
+  readonly readyTimeoutMs: number;
+  /** Program and arguments that run a node; the node's own flags come after them. */
+  readonly nodeProgram: readonly [string, ...string[]];
+  readonly random: Random;
+  /** One line of progress. */
+  say(line: string): void;
+}
+
+export interface DevNode {
+  readonly name: string;
+  readonly client: string;
+  readonly http: string;
+  readonly child: ChildNode;
+}
+
+/** A cluster of real processes on this machine. */
+export class DevCluster {
+  readonly nodes: readonly DevNode[];
+  readonly #options: DevClusterOptions;
+  readonly #lock: DirLock;
+  #onFatal: (error: CommandError) => void = () => {};
+  #ready = false;
+
+  private constructor(options: DevClusterOptions, lock: DirLock, settings: DevSettings) {
+    this.#options = options;
+    this.#lock = lock;
+    this.nodes = this.#describe(settings);
+  }
+
+  /** Takes the directory, checks ports and settings; starts nothing yet (V1, V2). */
+  static async open(options: DevClusterOptions): Promise<DevCluster> {
+    const dir = resolve(options.dataDir);
+    const lock = await lockDirectory(dir);
+    try {
+      const settings = await loadDevSettings(dir, options.nodes, options.random);
+      await checkPorts(options.basePort, settings.nodes);
+      for (let n = 1; n <= settings.nodes; n++) await mkdir(join(dir, `n${n}`), { recursive: true });
+      return new DevCluster({ ...options, dataDir: dir }, lock, settings);
+    } catch (error) {
+      await lock.release();
+      throw error;
+    }
+  }
+
+  get endpoints(): readonly string[] {
+    return this.nodes.map(({ client }) => client);
+  }
+
+  /**
+   * Starts all nodes and resolves once each says that it is ready.
+   * @throws {CommandError} when one gives up or the cluster is not ready in time.
+   */
+  async start(signal: AbortSignal): Promise<void> {
+    const begun = performance.now();
+    const fatal = new Promise<never>((_, reject) => {
+      this.#onFatal = reject;
+    });
+    for (const { name, child, client } of this.nodes) {
+      this.#options.say(`starting ${name} on ${client} ...`);
+      child.start();
+    }
+    const deadline = begun + this.#options.readyTimeoutMs;
+    const all = this.nodes.map(async (node) => {
+      if (!(await this.#untilReady(node, deadline, signal))) return;
+      this.#options.say(`${node.name} ready`);
+    });
+    await Promise.race([Promise.all(all), fatal]);
+    if (signal.aborted) return;
+    this.#ready = true;
+    this.#options.say(`cluster ready in ${((performance.now() - begun) / 1000).toFixed(1)} s`);
+  }
+
+  /** Stops every node (V3) and lets the directory go. */
+  async stop(): Promise<void> {
+    const stops = this.nodes.map(async ({ name, child }) => {
+      if (!(await child.stop(STOP_GRACE_MS))) this.#options.say(`${name} did not stop in time and was killed`);
+    });
+    await Promise.all(stops);
+    await this.#lock.release();
+  }
+
+  #describe({ nodes, clusterToken }: DevSettings): readonly DevNode[] {
+    const { basePort, dataDir, nodeProgram } = this.#options;
+    const numbers = Array.from({ length: nodes }, (_, i) => i + 1);
+    const members = numbers.map((n) => `n${n}=${HOST}:${localPorts(basePort, n).peer}`).join(',');
+    return numbers.map((n) => {
+      const name = `n${n}`;
+      const ports = localPorts(basePort, n);
+      const flags = {
+        name,
+        'data-dir': join(dataDir, name),
+        'listen-host': HOST,
+        'client-port': ports.client,
+        'peer-port': ports.peer,
+        'http-port': ports.http,
+        'initial-cluster': members,
+        'cluster-token': clusterToken,
+      };
+      const [program, ...args] = nodeProgram;
+      const child = new ChildNode({
+        name,
+        command: [program, ...args, ...Object.entries(flags).flatMap(([flag, value]) => [`--${flag}`, String(value)])],
+        logPath: join(dataDir, `${name}.log`),
+        onEvent: (event) => this.#childEvent(name, event),
+      });
+      return { name, client: `${HOST}:${ports.client}`, http: `${HOST}:${ports.http}`, child };
+    });
+  }
+
+  #childEvent(name: string, event: ChildEvent): void {
+    const { say } = this.#options;
+    const node = this.nodes.find((candidate) => candidate.name === name);
+    if (node === undefined) return;
+    if (event.type === 'restarting') {
+      return say(`${name} died (${event.how}); starting it again in ${formatDurationMs(event.delayMs)}`);
+    }
+    const message = `${name} stopped for good (${event.how}):\n${indented(logTail(node.child.logPath, 5))}`;
+    const error = new CommandError('failed', `${message}\n  its log: ${node.child.logPath}`);
+    // While starting, one node without hope ends the attempt; later the others go on without it.
+    if (!this.#ready) this.#onFatal(error);
+    else say(error.message);
+  }
+
+  /** Whether the node got ready; false when the signal came first. */
+  async #untilReady(node: DevNode, deadline: number, signal: AbortSignal): Promise<boolean> {
+    let reasons = 'it does not answer';
+    while (!signal.aborted) {
+      const answer = await probe(node.http);
+      if (answer === 'ready') return true;
+      if (answer !== undefined) reasons = answer;
+      if (performance.now() > deadline) throw this.#notReady(node, reasons);
+      await new Promise((next) => setTimeout(next, POLL_MS));
+    }
+    return false;
+  }
+
+  #notReady({ name, child }: DevNode, reasons: string): CommandError {
+    const waited = formatDurationMs(this.#options.readyTimeoutMs);
+    const tail = indented(logTail(child.logPath, 5));
+    return new CommandError(
+      'failed',
+      `${name} was not ready after ${waited}: ${reasons}\n${tail}\n  its log: ${child.logPath}`,
+    );
+  }
+}
+
+async function checkPorts(basePort: number, nodes: number): Promise<void> {
+  const ports = Array.from({ length: nodes }, (_, i) => Object.values(localPorts(basePort, i + 1))).flat();
+  const taken = ports.some((port) => port > 65_535) ? 65_536 : await firstTakenPort(HOST, ports);
+  if (taken === undefined) return;
+  const what = taken > 65_535 ? `ports would go beyond 65535` : `port ${taken} on ${HOST} is taken`;
+  throw new CommandError('portTaken', `${what}; choose other ports with --base-port (now ${basePort})`);
+}
+
+/** Asks a node whether it is ready; gives its reasons when not, undefined when it does not answer. */
+async function probe(http: string): Promise<string | undefined> {
+  try {
+    const response = await fetch(`http://${http}/ready`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
+    const text = await response.text();
+    return response.ok ? 'ready' : text.trim();
+  } catch {
+    return undefined;
+  }
+}
+
+function indented(lines: readonly string[]): string {
+  return lines.map((line) => `  | ${line}`).join('\n');
+}

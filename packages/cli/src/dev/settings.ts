@@ -1,0 +1,41 @@
+import { join } from 'node:path';
+import { type Random, randomGuid } from '@remora/base';
+import { CommandError } from '../exit-codes.ts';
+import { readJsonFile, writeJsonAtomically } from '../node/atomic-file.ts';
+
+export const DEFAULT_NODES = 3;
+const FILE = 'dev.json';
+
+/** What a local cluster keeps between runs. */
+export interface DevSettings {
+  readonly formatVersion: 1;
+  readonly nodes: number;
+  /** Keeps two local clusters on one machine from ever talking to each other. */
+  readonly clusterToken: string;
+}
+
+/**
+ * Reads the settings of the local cluster in `dir`, or makes new ones. `nodes` is what the command line asks for.
+ * @throws {CommandError} when the data was made with another number of nodes, or the file is damaged.
+ */
+export async function loadDevSettings(dir: string, nodes: number | undefined, random: Random): Promise<DevSettings> {
+  const kept = await readJsonFile(dir, FILE).catch(() => null);
+  if (kept === undefined) {
+    const settings = { formatVersion: 1, nodes: nodes ?? DEFAULT_NODES, clusterToken: randomGuid(random) } as const;
+    await writeJsonAtomically(join(dir, FILE), settings);
+    return settings;
+  }
+  if (!isSettings(kept))
+    throw new CommandError('dataDir', `${join(dir, FILE)} is damaged; remove ${dir} to start over`);
+  if (nodes !== undefined && nodes !== kept.nodes) {
+    const choice = `use --nodes ${kept.nodes}, another --data-dir, or remove ${dir} to start over`;
+    throw new CommandError('usage', `the cluster in ${dir} was made with ${kept.nodes} nodes; ${choice}`);
+  }
+  return kept;
+}
+
+function isSettings(value: unknown): value is DevSettings {
+  if (typeof value !== 'object' || value === null) return false;
+  const { formatVersion, nodes, clusterToken } = value as Partial<Record<keyof DevSettings, unknown>>;
+  return formatVersion === 1 && Number.isSafeInteger(nodes) && typeof clusterToken === 'string';
+}

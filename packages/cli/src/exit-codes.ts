@@ -1,0 +1,34 @@
+/** What the process's exit code means. `remora --help` shows this table; scripts may rely on it. */
+export const EXIT_CODES = {
+  ok: { code: 0, means: 'done' },
+  failed: { code: 1, means: 'refused by the cluster, or failed in a way that the message explains' },
+  usage: { code: 2, means: 'the command line, a variable or the configuration file is wrong' },
+  dataDir: { code: 3, means: 'the data directory is in use, damaged, or belongs to another node, cluster or version' },
+  portTaken: { code: 4, means: 'a port to listen on is taken' },
+  unavailable: { code: 69, means: 'no endpoint of the cluster could be reached' },
+  internal: { code: 70, means: 'a broken invariant; please report it' },
+  lockBusy: { code: 75, means: 'the lock was not acquired in time' },
+  lockLost: { code: 76, means: 'the lock was lost while the command ran; the command was stopped' },
+} as const;
+
+export type ExitName = keyof typeof EXIT_CODES;
+
+export function exitCode(name: ExitName): number {
+  return EXIT_CODES[name].code;
+}
+
+/** Whether starting the same node again may help; with these codes somebody has to change something first. */
+export function mayRestart(code: number | null): boolean {
+  return code === null || ![0, exitCode('usage'), exitCode('dataDir'), exitCode('portTaken')].includes(code);
+}
+
+/** A failure that the command reports in one line, without a stack, and that decides the exit code. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+  readonly exit: ExitName;
+
+  constructor(exit: ExitName, message: string, options: { readonly cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause });
+    this.exit = exit;
+  }
+}

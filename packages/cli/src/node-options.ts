@@ -1,0 +1,256 @@
+import {
+  type Address,
+  address,
+  bool,
+  bytes,
+  defineOptions,
+  durationMs,
+  formatAddress,
+  int,
+  list,
+  type Options,
+  type OptionType,
+  oneOf,
+  parseAddress,
+  string,
+} from '@remora/base';
+import { LOG_LEVELS } from '@remora/base/node';
+
+export const ROLES = ['master', 'data', 'gateway'] as const;
+export type NodeRole = (typeof ROLES)[number];
+
+/** A founding member of a cluster: its name and the address of its peer port. */
+export interface Member {
+  readonly name: string;
+  readonly peer: Address;
+}
+
+const NAME = { regex: /^[A-Za-z0-9][A-Za-z0-9._-]*$/, says: 'letters, digits, dots, dashes and underscores' };
+const port = () => int({ min: 1, max: 65_535 });
+
+/** Every option of a node: flags, `REMORA_*` variables, keys of the configuration file and `--help` come from here. */
+export const nodeSchema = defineOptions({
+  envPrefix: 'REMORA',
+  definitions: {
+    name: {
+      type: string({ placeholder: '<name>', pattern: NAME, maxLength: 64 }),
+      default: 'n1',
+      desc: 'The name of this node, unique in its cluster. A data directory keeps the name it was made with.',
+      group: 'Node',
+    },
+    dataDir: {
+      type: string({ placeholder: '<path>' }),
+      default: 'remora-data',
+      desc: 'Where this node keeps everything. One process at a time; never copy it to a second node.',
+      group: 'Node',
+    },
+    roles: {
+      type: list(oneOf(ROLES), { minLength: 1 }),
+      default: ROLES,
+      desc: 'What this node does: cluster metadata, ranges, client entry.',
+      group: 'Node',
+    },
+    listenHost: {
+      type: string({ placeholder: '<host>' }),
+      default: '127.0.0.1',
+      desc: 'The address to listen on. Anything but loopback needs --insecure, as nothing is encrypted or checked.',
+      group: 'Network',
+    },
+    clientPort: { type: port(), default: 7480, desc: 'gRPC for clients: etcd v3 and Remora.', group: 'Network' },
+    peerPort: { type: port(), default: 7481, desc: 'Messages between nodes.', group: 'Network' },
+    httpPort: { type: port(), default: 7482, desc: 'HTTP: /health, /ready, /metrics and JSON.', group: 'Network' },
+    advertiseClient: {
+      type: address(),
+      desc: 'The client address that others are told; the listening address unless given.',
+      group: 'Network',
+    },
+    advertisePeer: {
+      type: address(),
+      desc: 'The peer address that others are told; the listening address unless given.',
+      group: 'Network',
+    },
+    advertiseHttp: {
+      type: address(),
+      desc: 'The HTTP address that others are told; the listening address unless given.',
+      group: 'Network',
+    },
+    insecure: {
+      type: bool(),
+      default: false,
+      desc: 'Listen beyond loopback without TLS and authentication. Whoever reaches the ports may read and write all.',
+      group: 'Network',
+    },
+    initialCluster: {
+      type: list(member(), { maxLength: 9 }),
+      default: [],
+      desc: 'The founding members with their peer ports (n1=10.0.0.1:7481,n2=...), the same on each of them. Without it and --join, the node is a cluster of its own.',
+      group: 'Cluster',
+    },
+    clusterToken: {
+      type: string({ placeholder: '<token>', maxLength: 128 }),
+      default: 'remora',
+      desc: 'Tells clusters apart. Give each cluster its own, so that nodes of two clusters refuse each other.',
+      group: 'Cluster',
+    },
+    join: {
+      type: list(address(), { maxLength: 100 }),
+      default: [],
+      desc: 'Peer addresses of nodes of a running cluster, to join it as a further node.',
+      group: 'Cluster',
+    },
+    heartbeatInterval: {
+      type: durationMs({ min: 10, max: 10_000 }),
+      default: 100,
+      desc: 'How often leaders tell followers that they are there. About the round trip between nodes, at least.',
+      group: 'Raft',
+    },
+    electionTimeout: {
+      type: durationMs({ min: 50, max: 60_000 }),
+      default: 1000,
+      desc: 'How long followers wait for a leader before they elect another. Ten heartbeats; more on slow disks.',
+      group: 'Raft',
+    },
+    checkpointInterval: {
+      type: durationMs({ min: 100, max: 3_600_000 }),
+      default: 30_000,
+      desc: 'How long changes stay in memory and in the log before they are written to LevelDB.',
+      group: 'Storage',
+    },
+    checkpointBytes: {
+      type: bytes({ min: 2 ** 16, max: 2 ** 32 }),
+      default: 64 * 2 ** 20,
+      desc: 'How many bytes of changes bring that forward. They take this much memory, up to twice.',
+      group: 'Storage',
+    },
+    compactionRetention: {
+      type: durationMs(),
+      default: 3_600_000,
+      desc: 'How long older versions of keys are kept for watches and reads of the past; 0 keeps them for ever.',
+      group: 'Storage',
+    },
+    requestBytesMax: {
+      type: bytes({ min: 1024, max: 64 * 2 ** 20 }),
+      default: 1.5 * 2 ** 20,
+      desc: 'The largest request. The same on all nodes.',
+      group: 'Limits',
+    },
+    txnOpsMax: {
+      type: int({ min: 1, max: 10_000 }),
+      default: 128,
+      desc: 'The most operations in one transaction. The same on all nodes.',
+      group: 'Limits',
+    },
+    logLevel: { type: oneOf(LOG_LEVELS), default: 'info', desc: 'How much is logged.', group: 'Logging' },
+    logFormat: {
+      type: oneOf(['json', 'pretty']),
+      default: 'json',
+      desc: 'JSON for machines, lines for people. Logs go to standard error.',
+      group: 'Logging',
+    },
+    shutdownTimeout: {
+      type: durationMs({ min: 100, max: 600_000 }),
+      default: 10_000,
+      desc: 'How long a stop may take before the process ends anyway.',
+      group: 'Node',
+    },
+  },
+  relations: [
+    {
+      between: ['electionTimeout', 'heartbeatInterval'],
+      holds: ({ electionTimeout, heartbeatInterval }) => electionTimeout > 2 * heartbeatInterval,
+      must: 'be more than twice --heartbeat-interval',
+    },
+    {
+      between: ['clientPort', 'peerPort', 'httpPort'],
+      holds: ({ clientPort, peerPort, httpPort }) => new Set([clientPort, peerPort, httpPort]).size === 3,
+      must: 'differ from the other ports',
+    },
+    {
+      between: ['listenHost', 'insecure'],
+      holds: ({ listenHost, insecure }) => insecure || isLoopback(listenHost),
+      must: 'be a loopback address unless --insecure is given',
+    },
+    {
+      between: ['advertisePeer', 'listenHost'],
+      holds: ({ advertisePeer, listenHost }) => advertisePeer !== undefined || !isWildcard(listenHost),
+      must: 'be given when listening on all addresses, as others could not reach this node otherwise',
+    },
+    {
+      between: ['advertiseClient', 'listenHost'],
+      holds: ({ advertiseClient, listenHost }) => advertiseClient !== undefined || !isWildcard(listenHost),
+      must: 'be given when listening on all addresses, as others could not reach this node otherwise',
+    },
+    {
+      between: ['join', 'initialCluster'],
+      holds: ({ join, initialCluster }) => join.length === 0 || initialCluster.length === 0,
+      must: 'not be given together with --initial-cluster: a node either founds a cluster or joins one',
+    },
+    {
+      between: ['initialCluster', 'name'],
+      holds: ({ initialCluster, name }) =>
+        initialCluster.length === 0 || initialCluster.some((member) => member.name === name),
+      must: 'contain this node by its --name',
+    },
+    {
+      between: ['initialCluster'],
+      holds: ({ initialCluster }) =>
+        new Set(initialCluster.map(({ name }) => name)).size === initialCluster.length &&
+        new Set(initialCluster.map(({ peer }) => formatAddress(peer))).size === initialCluster.length,
+      must: 'name every member and every address once',
+    },
+    {
+      between: ['initialCluster', 'roles'],
+      holds: ({ initialCluster, roles, join }) =>
+        initialCluster.length > 0 || join.length > 0 || ROLES.every((role) => roles.includes(role)),
+      must: 'be given (or --join) for a node that does not have all roles',
+    },
+  ],
+});
+
+export type NodeOptions = Options<typeof nodeSchema>;
+
+/** The addresses under which others reach this node. */
+export function advertised(options: NodeOptions): {
+  readonly client: Address;
+  readonly peer: Address;
+  readonly http: Address;
+} {
+  const host = options.listenHost;
+  return {
+    client: options.advertiseClient ?? { host, port: options.clientPort },
+    peer: options.advertisePeer ?? { host, port: options.peerPort },
+    http: options.advertiseHttp ?? { host, port: options.httpPort },
+  };
+}
+
+/** Ports of the nth node (from 1) of a local cluster: ten apart, clear of etcd's 2379 and of Redis' 6379. */
+export function localPorts(basePort: number, n: number): { client: number; peer: number; http: number } {
+  const client = basePort + 10 * (n - 1);
+  return { client, peer: client + 1, http: client + 2 };
+}
+
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
+}
+
+function isWildcard(host: string): boolean {
+  return host === '0.0.0.0' || host === '::';
+}
+
+function member(): OptionType<Member> {
+  const expected = 'name=host:port, such as n1=10.0.0.1:7481';
+  const parse = (text: string) => {
+    const at = text.indexOf('=');
+    const name = text.slice(0, Math.max(at, 0));
+    const peer = parseAddress(text.slice(at + 1));
+    return NAME.regex.test(name) && peer !== undefined
+      ? ({ ok: true, value: { name, peer } } as const)
+      : ({ ok: false, expected } as const);
+  };
+  return {
+    placeholder: '<name=host:port>',
+    parse,
+    fromFile: (value) => (typeof value === 'string' ? parse(value) : { ok: false, expected }),
+    show: ({ name, peer }) => `${name}=${formatAddress(peer)}`,
+  };
+}

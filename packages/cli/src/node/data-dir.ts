@@ -1,0 +1,205 @@
+// I1. A data directory belongs to one node of one cluster, for good: name, cluster id, node id and incarnation never
+//     change once written, and a process that expects others is refused.
+// I2. The incarnation is drawn once, when the directory is made. A node that comes back under a known id with another
+//     incarnation has lost its disk, and with it its votes and its log; whoever knew it refuses it (traps 10).
+// I3. What a decision rests on is durable before the decision: identity and peers are synced before use.
+import { readdir } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { type Random, randomGuid, ServiceError } from '@remora/base';
+import { CommandError } from '../exit-codes.ts';
+import { readJsonFile, syncDirectory, writeJsonAtomically, writeJsonAtomicallySync } from './atomic-file.ts';
+import { type DirLock, lockDirectory } from './dir-lock.ts';
+
+/** Version of everything in a data directory that this program writes; it refuses newer ones. */
+export const DATA_FORMAT_VERSION = 1;
+
+export interface NodeIdentity {
+  readonly formatVersion: number;
+  readonly name: string;
+  /** Drawn when the directory was made (I2). */
+  readonly incarnation: string;
+  /** Absent until the node knows its cluster: at once for founders, after joining for others. */
+  readonly clusterId?: string;
+  readonly nodeId?: number;
+}
+
+export interface OpenDataDirOptions {
+  readonly dir: string;
+  readonly name: string;
+  /** What the node's options say, where they do; compared with what the directory says (I1). */
+  readonly clusterId?: string;
+  readonly nodeId?: number;
+  readonly random: Random;
+}
+
+/**
+ * Takes a data directory for this process and reads who it belongs to; makes a new one when the directory is empty.
+ * @throws {CommandError} `dataDir`: in use, of another node, cluster or newer version, or damaged.
+ */
+export async function openDataDir(options: OpenDataDirOptions): Promise<DataDir> {
+  const dir = resolve(options.dir);
+  const lock = await lockDirectory(dir);
+  try {
+    const identity = (await readIdentity(dir)) ?? (await createIdentity(dir, options));
+    const peers = await readPeers(dir);
+    const dataDir = new DataDir({ dir, lock, identity, peers });
+    expectSame(dir, 'node', options.name, identity.name);
+    const { clusterId, nodeId } = options;
+    if (clusterId !== undefined && nodeId !== undefined) await dataDir.assign({ clusterId, nodeId });
+    else if (clusterId !== undefined && identity.clusterId !== undefined) {
+      expectSame(dir, 'cluster', clusterId, identity.clusterId);
+    }
+    return dataDir;
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+export class DataDir {
+  readonly path: string;
+  readonly #lock: DirLock;
+  readonly #peers: Map<number, string>;
+  #identity: NodeIdentity;
+  #writes: Promise<void> = Promise.resolve();
+
+  constructor(parts: { dir: string; lock: DirLock; identity: NodeIdentity; peers: Map<number, string> }) {
+    this.path = parts.dir;
+    this.#lock = parts.lock;
+    this.#identity = parts.identity;
+    this.#peers = parts.peers;
+  }
+
+  get identity(): NodeIdentity {
+    return this.#identity;
+  }
+
+  /**
+   * Records the cluster and the id that this node was given, durably; the same again changes nothing.
+   * @throws {CommandError} `dataDir` when the directory belongs to another cluster or node (I1).
+   */
+  async assign(given: { readonly clusterId: string; readonly nodeId: number }): Promise<void> {
+    await this.#serially(async () => {
+      const { clusterId, nodeId } = this.#identity;
+      if (clusterId !== undefined) expectSame(this.path, 'cluster', given.clusterId, clusterId);
+      if (nodeId !== undefined) expectSame(this.path, 'node id', String(given.nodeId), String(nodeId));
+      if (clusterId !== undefined && nodeId !== undefined) return;
+      const identity = { ...this.#identity, ...given };
+      await writeJsonAtomically(join(this.path, 'node.json'), identity);
+      this.#identity = identity;
+    });
+  }
+
+  /**
+   * Checks who a peer says it is against what is remembered, and gives the `NODE_CONFLICT` to refuse it with when its
+   * id is known with another incarnation (I2). A peer seen for the first time is remembered, durably, before this
+   * returns (I3); that happens once per peer, and so it may block.
+   */
+  checkPeer(peer: { readonly nodeId: number; readonly incarnation: string }): ServiceError | undefined {
+    const known = this.#peers.get(peer.nodeId);
+    if (known === peer.incarnation) return undefined;
+    if (known !== undefined) {
+      return new ServiceError(
+        'NODE_CONFLICT',
+        `node ${peer.nodeId} came back without its data (incarnation ${peer.incarnation}, known as ${known}); ` +
+          'start it with an empty data directory as a new node',
+        { details: { nodeId: peer.nodeId, known, given: peer.incarnation } },
+      );
+    }
+    const next = new Map(this.#peers).set(peer.nodeId, peer.incarnation);
+    const peers = Object.fromEntries([...next].sort(([a], [b]) => a - b));
+    writeJsonAtomicallySync(join(this.path, 'peers.json'), { formatVersion: DATA_FORMAT_VERSION, peers });
+    this.#peers.set(peer.nodeId, peer.incarnation);
+    return undefined;
+  }
+
+  /** Lets the directory go, after what is being written. */
+  async close(): Promise<void> {
+    await this.#serially(() => this.#lock.release());
+  }
+
+  /** One write at a time; a failed one fails its caller and not the next. */
+  #serially(work: () => Promise<void>): Promise<void> {
+    const done = this.#writes.then(work);
+    this.#writes = done.catch(() => {});
+    return done;
+  }
+}
+
+function expectSame(dir: string, what: string, expected: string, found: string): void {
+  if (expected === found) return;
+  const advice = 'use another data directory, or the options that this one was made with';
+  throw new CommandError('dataDir', `${dir} belongs to ${what} ${found}, not to ${what} ${expected}; ${advice}`);
+}
+
+async function createIdentity(dir: string, { name, random }: OpenDataDirOptions): Promise<NodeIdentity> {
+  // The root of a mounted file system brings its own `lost+found`.
+  const ours = new Set(['lock', 'node.json.tmp', 'lost+found']);
+  const found = (await readdir(dir)).filter((entry) => !ours.has(entry));
+  if (found.length > 0) {
+    const list = found.slice(0, 5).join(', ');
+    throw new CommandError('dataDir', `${dir} is not empty (${list}) but has no node.json; it is not a data directory`);
+  }
+  const identity = { formatVersion: DATA_FORMAT_VERSION, name, incarnation: randomGuid(random) };
+  await writeJsonAtomically(join(dir, 'node.json'), identity);
+  await syncDirectory(dirname(dir));
+  return identity;
+}
+
+async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {
+  const value = await readVersioned(dir, 'node.json');
+  if (value === undefined) return undefined;
+  const { formatVersion, name, incarnation, clusterId, nodeId } = value;
+  const whole =
+    typeof name === 'string' &&
+    typeof incarnation === 'string' &&
+    (clusterId === undefined || typeof clusterId === 'string') &&
+    (nodeId === undefined || (typeof nodeId === 'number' && Number.isSafeInteger(nodeId)));
+  if (!whole) throw damaged(dir, 'node.json');
+  return {
+    formatVersion,
+    name,
+    incarnation,
+    ...(clusterId === undefined ? {} : { clusterId }),
+    ...(nodeId === undefined ? {} : { nodeId }),
+  };
+}
+
+async function readPeers(dir: string): Promise<Map<number, string>> {
+  const value = await readVersioned(dir, 'peers.json');
+  const entries = Object.entries(value?.peers ?? {});
+  return new Map(
+    entries.map(([id, incarnation]) => {
+      const nodeId = Number(id);
+      if (!Number.isSafeInteger(nodeId) || typeof incarnation !== 'string') throw damaged(dir, 'peers.json');
+      return [nodeId, incarnation];
+    }),
+  );
+}
+
+type Versioned = Readonly<Record<string, unknown>> & { readonly formatVersion: number };
+
+async function readVersioned(dir: string, name: string): Promise<Versioned | undefined> {
+  const value = await readJsonFile(dir, name).catch((cause) => {
+    throw damaged(dir, name, cause);
+  });
+  if (value === undefined) return undefined;
+  if (!isVersioned(value)) throw damaged(dir, name);
+  if (value.formatVersion > DATA_FORMAT_VERSION) {
+    const versions = `has format ${value.formatVersion}, and this program knows ${DATA_FORMAT_VERSION}`;
+    throw new CommandError('dataDir', `${join(dir, name)} ${versions}; use a newer program`);
+  }
+  return value;
+}
+
+function isVersioned(value: unknown): value is Versioned {
+  return (
+    typeof value === 'object' && value !== null && 'formatVersion' in value && Number.isSafeInteger(value.formatVersion)
+  );
+}
+
+function damaged(dir: string, name: string, cause?: unknown): CommandError {
+  return new CommandError('dataDir', `${join(dir, name)} is damaged; restore it or start with an empty directory`, {
+    cause,
+  });
+}

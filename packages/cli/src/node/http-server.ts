@@ -1,0 +1,133 @@
+// H1. Everything is bounded: connections, header and request times, bodies (nothing here reads one).
+// H2. /health says whether the process works, /ready whether it can serve clients now. Both answer 503 when not, so
+//     that load balancers and supervisors need not read the body.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Address, type Logger, suggest } from '@remora/base';
+import { CommandError } from '../exit-codes.ts';
+
+const CONNECTIONS_MAX = 1000;
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+
+/** The state of one aspect of the node, with reasons when it is not well. */
+export interface Report {
+  readonly ok: boolean;
+  /** Empty when `ok`. */
+  readonly reasons: readonly string[];
+  /** More to show: a role, a leader, a revision. */
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+/** Serves everything below a path: the JSON interface, the console. */
+export interface HttpHandler {
+  /** Begins and ends with a slash: `/v1/`. */
+  readonly prefix: string;
+  handle(request: IncomingMessage, response: ServerResponse): void | Promise<void>;
+}
+
+export interface HttpServerOptions {
+  readonly listen: Address;
+  readonly logger: Logger;
+  health(): Report;
+  ready(): Report;
+  metrics(): Promise<{ readonly contentType: string; readonly body: string }>;
+  readonly handlers?: readonly HttpHandler[];
+}
+
+export interface RunningHttpServer {
+  /** The port that was bound, also when port 0 was asked for. */
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+/**
+ * Listens for HTTP.
+ * @throws {CommandError} `portTaken`, naming the port and its flag; `usage` for an address that is not this machine's.
+ */
+export async function startHttpServer(options: HttpServerOptions): Promise<RunningHttpServer> {
+  const server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS });
+  server.maxConnections = CONNECTIONS_MAX;
+  server.on('request', (request, response) => {
+    serve(options, request, response).catch((error: unknown) => {
+      options.logger.error({ error, url: request.url }, 'HTTP request failed');
+      if (response.headersSent) response.destroy();
+      else sendJson(response, 500, { error: 'internal error; see the log of the node' });
+    });
+  });
+  await listen(server, options.listen, '--http-port');
+  const { port } = server.address() as AddressInfo;
+  return { port, stop: () => stop(server) };
+}
+
+/** Binds a server, or says which flag to change. */
+export function listen(server: Server, { host, port }: Address, flag: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) => reject(listenError(cause, { host, port }, flag)));
+    server.listen({ host, port }, resolve);
+  });
+}
+
+/** Turns the failure to bind an address into one that names the flag. */
+export function listenError(cause: NodeJS.ErrnoException, { host, port }: Address, flag: string): CommandError {
+  if (cause.code === 'EADDRINUSE') {
+    return new CommandError('portTaken', `port ${port} on ${host} is taken; choose another with ${flag}`, { cause });
+  }
+  if (cause.code === 'EACCES') {
+    return new CommandError('usage', `port ${port} needs privileges; choose one above 1023 with ${flag}`, { cause });
+  }
+  return new CommandError('usage', `cannot listen on ${host}:${port}: ${cause.message} (--listen-host)`, { cause });
+}
+
+const PATHS = ['/health', '/ready', '/metrics'];
+
+async function serve(options: HttpServerOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
+  const handler = options.handlers?.find(({ prefix }) => path.startsWith(prefix) || `${path}/` === prefix);
+  if (handler !== undefined) return handler.handle(request, response);
+  if (!PATHS.includes(path)) return sendNotFound(options, path, response);
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    response.setHeader('allow', 'GET, HEAD');
+    return sendJson(response, 405, { error: `${path} answers GET only` });
+  }
+  if (path === '/metrics') {
+    const { contentType, body } = await options.metrics();
+    return send(response, 200, contentType, body);
+  }
+  const report = path === '/health' ? options.health() : options.ready();
+  // The shape of etcd's /health, which its tools look for, with more beside it.
+  const etcd = path === '/health' ? { health: String(report.ok) } : { ready: report.ok };
+  sendJson(response, report.ok ? 200 : 503, { ...etcd, reasons: report.reasons, ...report.details });
+}
+
+function sendNotFound(options: HttpServerOptions, path: string, response: ServerResponse): void {
+  const paths = [...PATHS, ...(options.handlers ?? []).map(({ prefix }) => prefix)];
+  const meant = suggest(path, paths);
+  const hint = meant === undefined ? `there is ${paths.join(', ')}` : `did you mean ${meant}?`;
+  sendJson(response, 404, { error: `nothing at ${path.slice(0, 200)}; ${hint}` });
+}
+
+function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  send(response, status, 'application/json; charset=utf-8', `${JSON.stringify(body)}\n`);
+}
+
+function send(response: ServerResponse, status: number, contentType: string, body: string): void {
+  response.writeHead(status, {
+    'content-type': contentType,
+    'content-length': Buffer.byteLength(body),
+    'cache-control': 'no-store',
+  });
+  response.end(body);
+}
+
+/** Refuses new requests, lets running ones finish and closes idle connections; after a second, the rest too. */
+function stop(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    const force = setTimeout(() => server.closeAllConnections(), 1000);
+    server.close(() => {
+      clearTimeout(force);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+}

@@ -1,0 +1,62 @@
+import { OptionsError, ServiceError } from '@remora/base';
+import { CommanderError } from 'commander';
+import { CommandError, exitCode } from './exit-codes.ts';
+
+/** What a command sees of the process that it runs in. */
+export interface Shell {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Results: what a script reads. */
+  out(text: string): void;
+  /** Everything else: progress, hints, errors. */
+  err(text: string): void;
+}
+
+export const processShell: Shell = {
+  env: process.env,
+  out: (text) => process.stdout.write(`${text}\n`),
+  err: (text) => process.stderr.write(`${text}\n`),
+};
+
+/** Says what went wrong, briefly when it was expected, and gives the exit code. */
+export function reportFailure(error: unknown, shell: Shell): number {
+  // Commander has written its own message by now.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCode('usage');
+  if (error instanceof OptionsError) {
+    for (const { source, message } of error.problems) shell.err(`remora: ${source}: ${message}`);
+    return exitCode('usage');
+  }
+  if (error instanceof CommandError) {
+    shell.err(`remora: ${error.message}`);
+    return exitCode(error.exit);
+  }
+  if (error instanceof ServiceError) {
+    shell.err(`remora: ${error.message} (${error.code})`);
+    return exitCode(error.code === 'UNAVAILABLE' ? 'unavailable' : 'failed');
+  }
+  shell.err(`remora: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+  return exitCode('internal');
+}
+
+/** A signal that aborts when the process is asked to stop: by Ctrl-C, by a supervisor, or when its supervisor dies. */
+export function stopSignal(): { readonly signal: AbortSignal; dispose(): void } {
+  const controller = new AbortController();
+  const onSignal = (name: NodeJS.Signals) => controller.abort(name);
+  const onOrphaned = () => controller.abort('the supervisor is gone');
+  const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  for (const name of names) process.on(name, onSignal);
+  // A supervisor holds the other end of the channel; it closes with it, even on SIGKILL.
+  if (process.connected) process.on('disconnect', onOrphaned);
+  return {
+    signal: controller.signal,
+    dispose() {
+      for (const name of names) process.off(name, onSignal);
+      process.off('disconnect', onOrphaned);
+    },
+  };
+}
+
+/** Resolves once the signal aborts. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}
