@@ -15,8 +15,9 @@ export interface NodeDiskOptions {
 
 /** Above this average the loop is better not blocked: a few times the CPU that the thread pool would cost. */
 const IN_PLACE_SYNC_MS_MAX = 0.5;
-/** Weight of the newest sync in the average: one stall sends about the next 15 syncs to the pool. */
 const SYNC_AVERAGE_WEIGHT = 0.2;
+/** After the average passed its limit so many syncs go to the pool, then one in place tells whether the device recovered. */
+const POOL_SYNCS = 256;
 
 const ZEROS = Buffer.alloc(1 << 20);
 
@@ -68,10 +69,10 @@ function isNotFound(error: unknown): boolean {
 class NodeFile implements DiskFile {
   readonly #handle: fs.promises.FileHandle;
   readonly #fd: number;
-  /** Undefined: decided by `#syncMs`. */
+  /** Undefined: decided by what syncs in place took lately (in the pool, a busy loop would spoil the measurement). */
   readonly #inPlace: boolean | undefined;
-  /** A moving average of how long syncs took, wherever they ran. */
   #syncMs = 0;
+  #poolSyncsLeft = 0;
 
   constructor(handle: fs.promises.FileHandle, inPlace: boolean | undefined) {
     this.#handle = handle;
@@ -95,22 +96,36 @@ class NodeFile implements DiskFile {
   }
 
   write(position: number, chunks: readonly Uint8Array[], done: (error: Error | null) => void): void {
-    if (this.#isInPlace()) later(done, () => writeAllSync(this.#fd, position, chunks));
-    else writeAll(this.#fd, position, chunks, done);
+    if (!this.#isInPlace()) {
+      writeAll(this.#fd, position, chunks, done);
+      return;
+    }
+    const failure = attempt(() => writeAllSync(this.#fd, position, chunks));
+    queueMicrotask(() => done(failure));
   }
 
   sync(done: (error: Error | null) => void): void {
+    if (!this.#isInPlace()) {
+      this.#poolSyncsLeft--;
+      fs.fdatasync(this.#fd, done);
+      return;
+    }
     const startMs = performance.now();
-    const finish = (error: Error | null): void => {
-      this.#syncMs += SYNC_AVERAGE_WEIGHT * (performance.now() - startMs - this.#syncMs);
-      done(error);
-    };
-    if (this.#isInPlace()) later(finish, () => fs.fdatasyncSync(this.#fd));
-    else fs.fdatasync(this.#fd, finish);
+    const failure = attempt(() => fs.fdatasyncSync(this.#fd));
+    this.#measured(performance.now() - startMs);
+    // Not in a microtask: a caller that writes again when called back would keep the loop from everything else.
+    setImmediate(() => done(failure));
+  }
+
+  #measured(tookMs: number): void {
+    this.#syncMs += SYNC_AVERAGE_WEIGHT * (tookMs - this.#syncMs);
+    if (this.#syncMs <= IN_PLACE_SYNC_MS_MAX) return;
+    this.#syncMs = IN_PLACE_SYNC_MS_MAX;
+    this.#poolSyncsLeft = POOL_SYNCS;
   }
 
   #isInPlace(): boolean {
-    return this.#inPlace ?? this.#syncMs <= IN_PLACE_SYNC_MS_MAX;
+    return this.#inPlace ?? this.#poolSyncsLeft <= 0;
   }
 
   /** Writes zeros where the file ends short of `size`: unlike reserved extents, written blocks need no journal entry at the next sync. */
@@ -131,15 +146,13 @@ class NodeFile implements DiskFile {
   }
 }
 
-/** Runs `work` now and calls back in a microtask, so that no caller sees its callback run inside its own call. */
-function later(done: (error: Error | null) => void, work: () => void): void {
-  let failure: Error | null = null;
+function attempt(work: () => void): Error | null {
   try {
     work();
+    return null;
   } catch (error) {
-    failure = error instanceof Error ? error : new Error(String(error));
+    return error instanceof Error ? error : new Error(String(error));
   }
-  queueMicrotask(() => done(failure));
 }
 
 function writeAll(

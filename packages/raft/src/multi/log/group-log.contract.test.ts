@@ -191,6 +191,22 @@ describe.each(factories)('$name', ({ create }) => {
     expect(recovered.get(1)?.entries).toEqual(entries(591, 10, 1, 200));
   });
 
+  it('reclaims space while it is never at rest', async () => {
+    const log = await opened();
+    if (log instanceof MemoryGroupLog) return;
+    await new Promise<void>((resolve) => {
+      let next = 1;
+      const more = (): void => {
+        if (next > 1500) return resolve();
+        const index = next++;
+        log.compact(1, { index: Math.max(0, index - 4), term: 1 });
+        log.append([{ groupId: 1, entries: entries(index, 1, 1, 500) }], more);
+      };
+      for (let i = 0; i < 3; i++) more();
+    });
+    expect(log.stats().segments).toBeLessThan(40); // of about 100
+  });
+
   it('finishes what is under way when it is closed', async () => {
     const log = await opened();
     let called = 0;

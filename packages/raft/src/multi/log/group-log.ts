@@ -214,13 +214,14 @@ class DiskGroupLog implements GroupLog {
 
   #pump(): void {
     if (this.#busy || this.#failed) return;
+    this.#startReclaim(); // not only at rest: a busy log would never be
     const content = this.#gather();
     if (content !== undefined) {
       this.#busy = true;
       this.#write(content);
       return;
     }
-    this.#startReclaim();
+    this.#startReclaim(); // the compactions just followed may have made it possible
     if (!this.#reclaiming) for (const resolve of this.#whenQuiet.splice(0)) resolve();
   }
 
@@ -360,6 +361,7 @@ class DiskGroupLog implements GroupLog {
   }
 
   async #reclaimAll(): Promise<void> {
+    await Promise.resolve(); // `#pump` starts this, and must not be entered again from within
     while (!this.#closed && !this.#failed && this.#isReclaimable()) {
       const head = this.#segments[0];
       if (head === undefined) return;

@@ -167,6 +167,8 @@ export function decodeRecords(payload: Buffer): LogRecord[] {
 class RecordReader {
   readonly #bytes: Buffer;
   #at = 0;
+  /** Flags, term, place and length of each entry of the record that is being read. */
+  readonly #parts: number[] = [];
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
@@ -199,28 +201,26 @@ class RecordReader {
     if (count === 0) return [];
     const first = this.#number();
     const from = this.#at;
-    const entries: Entry[] = [];
+    const parts = this.#parts;
+    parts.length = 0;
     let term = 0;
     for (let i = 0; i < count; i++) {
       const flags = this.#number();
       if ((flags & ENTRY_SAME_TERM) === 0) term = this.#number();
       const length = this.#number();
-      const data = this.#bytes.subarray(this.#at, this.#at + length);
-      assert(data.length === length, 'an entry lies within its frame');
+      parts.push(flags, term, this.#at - from, length);
       this.#at += length;
-      entries.push({ index: first + i, term, type: (flags & ENTRY_CONF) !== 0 ? 'conf' : 'normal', data });
     }
-    return this.#detach(entries, from);
-  }
-
-  /** One copy for all entries of a record. */
-  #detach(entries: readonly Entry[], from: number): readonly Entry[] {
+    assert(this.#at <= this.#bytes.length, 'an entry lies within its frame');
+    // One copy for all entries of a record.
     const copy = Buffer.from(this.#bytes.subarray(from, this.#at));
-    const shift = this.#bytes.byteOffset + from;
-    return entries.map(({ index, term, type, data }) => {
-      const at = data.byteOffset - shift;
-      return { index, term, type, data: copy.subarray(at, at + data.length) };
-    });
+    const entries: Entry[] = [];
+    for (let i = 0; i < parts.length; i += 4) {
+      const [flags = 0, ofTerm = 0, at = 0, length = 0] = [parts[i], parts[i + 1], parts[i + 2], parts[i + 3]];
+      const type = (flags & ENTRY_CONF) !== 0 ? 'conf' : 'normal';
+      entries.push({ index: first + (i >> 2), term: ofTerm, type, data: copy.subarray(at, at + length) });
+    }
+    return entries;
   }
 
   #number(): number {
