@@ -1,1 +1,15 @@
-export {};
+export * from './backend.ts';
+export { TIMEOUT_LIMITS, type TimeoutLimits } from './calls.ts';
+export { ETCD_LIMITS, type EtcdLimits } from './etcd/limits.ts';
+export { CallGuard, type CallLimits } from './node/grpc/call-guard.ts';
+export {
+  CLIENT_SERVER_LIMITS,
+  ClientServer,
+  type ClientServerDeps,
+  type ClientServerLimits,
+  ListenError,
+  type TlsFiles,
+} from './node/grpc/client-server.ts';
+export { type EtcdServicesDeps, etcdServices } from './node/grpc/etcd-services.ts';
+export { type GrpcService, grpcService } from './node/grpc/service.ts';
+export { type BackendDeps, RangeBackend, REQUEST_TIMEOUT_MAX_MS } from './routing/range-backend.ts';

@@ -1,0 +1,20 @@
+import { nodeClock, nodeRandom, silentLogger } from '@remora/base';
+import { ClientServer, etcdServices } from '@remora/gateway';
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { etcd3Scenarios } from './etcd3-scenarios.ts';
+import { MemoryBackend } from './memory-backend.ts';
+
+describe('the npm client etcd3 against the gateway alone', () => {
+  const server = new ClientServer({ logger: silentLogger });
+  let endpoint = '';
+
+  beforeAll(async () => {
+    const clock = nodeClock();
+    const backend = new MemoryBackend(clock);
+    server.add(...etcdServices({ backend, clock, random: nodeRandom(), scheme: 'http' }, server.guard));
+    endpoint = `127.0.0.1:${await server.start('127.0.0.1', 0)}`;
+  });
+  afterAll(() => server.stop(100));
+
+  for (const scenario of etcd3Scenarios) it.concurrent(scenario.name, () => scenario.run([endpoint]));
+});
