@@ -11,5 +11,6 @@ export {
   type TlsFiles,
 } from './node/grpc/client-server.ts';
 export { type EtcdServicesDeps, etcdServices } from './node/grpc/etcd-services.ts';
+export { type LockServiceDeps, lockService } from './node/grpc/lock-services.ts';
 export { type GrpcService, grpcService } from './node/grpc/service.ts';
 export { type BackendDeps, RangeBackend, REQUEST_TIMEOUT_MAX_MS } from './routing/range-backend.ts';

@@ -25,3 +25,4 @@ export * from './rpc/node/grpc-rpc.ts';
 export * from './rpc/registry.ts';
 export * from './rpc/rpc.ts';
 export * from './rpc/server.ts';
+export * from './rpc/node/peer-server.ts';

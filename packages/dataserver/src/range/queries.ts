@@ -148,7 +148,9 @@ export class Queries {
 
   #lockReader() {
     const { engine } = this.#deps;
+    const { leases } = this.#replica.state;
     return {
+      sessionAlive: (session: Owner['session']) => leases.alive(session),
       timeMs: this.#replica.state.rangeTimeMs,
       get: (key: Uint8Array) => engine.get(key),
       scan: (start: Uint8Array, end: Uint8Array, limit: number) => engine.scanResident({ start, end, limit }),

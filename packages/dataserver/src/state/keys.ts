@@ -15,6 +15,7 @@ export const LOCAL_SPACE = 0x00;
 const HISTORY_SPACE = 0x04;
 
 const LOCAL_STATE = 0x73; // 's'
+const LOCAL_MASTER = 0x6d; // 'm'
 const LOCAL_OUTCOMES = 0x6f; // 'o'
 const ATTACHED_KEY = 0x6b; // 'k'
 const ATTACHED_LOCK = 0x6c; // 'l'
@@ -43,6 +44,11 @@ function localKey(rangeId: number, kind: number, suffixBytes: number): Buffer {
 
 export function stateKey(rangeId: number): Buffer {
   return localKey(rangeId, LOCAL_STATE, 0);
+}
+
+/** The master's state, on nodes that run one; its group's id is below every range's. */
+export function masterStateKey(groupId: number): Buffer {
+  return localKey(groupId, LOCAL_MASTER, 0);
 }
 
 /** One page of remembered outcomes; pages are numbered in the order in which they were written. */

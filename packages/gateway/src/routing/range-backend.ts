@@ -189,6 +189,9 @@ function withDeadline(command: Command, deadlineMs: number): Command {
     case 'acquire':
       return { type: 'lock', command: { ...lock, deadlineMs } };
     case 'release':
+      // 0: the client says that none of its acquires can still be on its way, so no mark is needed.
+      if (lock.deadlineMs === 0) return command;
+      return { type: 'lock', command: { ...lock, deadlineMs: deadlineMs + COMMAND_DEADLINE_MAX_MS } };
     case 'cancel':
       // The mark must outlive any acquire that may still be on its way.
       return { type: 'lock', command: { ...lock, deadlineMs: deadlineMs + COMMAND_DEADLINE_MAX_MS } };

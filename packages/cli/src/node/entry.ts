@@ -1,0 +1,97 @@
+import type { Clock, Engine, Logger, Random } from '@remora/base';
+import { createMetrics } from '@remora/base/node';
+import type { Store } from '@remora/dataserver';
+import type { Backend } from '@remora/gateway';
+import { ClientServer, createPipeService, etcdServices, ListenError, type PipeService } from '@remora/gateway/node';
+import type { ClusterView } from '@remora/protocol';
+import type { GroupLog, NodeRaftHost } from '@remora/raft';
+import { CommandError } from '../exit-codes.ts';
+import type { NodeOptions } from '../node-options.ts';
+import { type Report, type RunningHttpServer, startHttpServer } from './http-server.ts';
+import { nodeMetrics } from './node-metrics.ts';
+
+export interface EntryDeps {
+  readonly options: NodeOptions;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly nodeId: number;
+  readonly clusterId: string;
+  readonly backend: Backend;
+  readonly host: NodeRaftHost;
+  readonly log: GroupLog;
+  readonly engine: Engine;
+  readonly store: Store | undefined;
+  readonly view: () => ClusterView | undefined;
+}
+
+/** What the outside sees of a node: the port for clients, and HTTP for operators. */
+export class Entry {
+  readonly #deps: EntryDeps;
+  #server: ClientServer | undefined;
+  #pipe: PipeService | undefined;
+  #http: RunningHttpServer | undefined;
+  #stopping = false;
+
+  constructor(deps: EntryDeps) {
+    this.#deps = deps;
+  }
+
+  async start(): Promise<void> {
+    await this.#startHttp();
+    if (this.#deps.options.roles.includes('gateway')) await this.#startClients();
+  }
+
+  async #startClients(): Promise<void> {
+    const { options, clock, random, logger, backend } = this.#deps;
+    const server = new ClientServer({ logger });
+    this.#pipe = createPipeService({ backend, clock, logger });
+    server.add(...etcdServices({ backend, clock, random, scheme: 'http' }, server.guard));
+    server.add(this.#pipe);
+    this.#server = server;
+    try {
+      await server.start(options.listenHost, options.clientPort);
+    } catch (cause) {
+      if (!(cause instanceof ListenError)) throw cause;
+      throw new CommandError('portTaken', `${cause.message}; choose another --client-port`, { cause });
+    }
+  }
+
+  async #startHttp(): Promise<void> {
+    const { options, logger } = this.#deps;
+    const metrics = createMetrics({ process: true });
+    nodeMetrics(metrics, this.#deps);
+    this.#http = await startHttpServer({
+      listen: { host: options.listenHost, port: options.httpPort },
+      logger,
+      health: () => ({ ok: true, reasons: [], details: { node: options.name, nodeId: this.#deps.nodeId } }),
+      ready: () => this.#ready(),
+      metrics: async () => ({ contentType: metrics.contentType, body: await metrics.render() }),
+    });
+  }
+
+  /** Ready: in touch with the master, and every range has a leader. */
+  #ready(): Report {
+    const view = this.#deps.view();
+    const reasons: string[] = [];
+    if (this.#stopping) reasons.push('the node is stopping');
+    if (view === undefined) reasons.push('no answer from the master yet');
+    else {
+      if (view.ranges.length === 0) reasons.push('the cluster has no range yet');
+      const led = new Set(view.leaders.map(([rangeId]) => rangeId));
+      for (const { rangeId } of view.ranges) if (!led.has(rangeId)) reasons.push(`range ${rangeId} has no leader`);
+    }
+    return { ok: reasons.length === 0, reasons, details: { cluster: this.#deps.clusterId } };
+  }
+
+  /** Refuses what is new, lets what is under way end, then closes the ports. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    this.#pipe?.close();
+    await this.#server?.stop(SHUTDOWN_GRACE_MS);
+    await this.#http?.stop();
+  }
+}
+
+/** How long calls that are under way may take to end once the node stops. */
+const SHUTDOWN_GRACE_MS = 1_000;

@@ -1,0 +1,44 @@
+import { type Clock, formatAddress, type Logger, type Random, ServiceError } from '@remora/base';
+import { NodeAgent } from '@remora/master';
+import { createRpcDialer, createRpcRegistry, type JoinReply, type NodeDescriptor } from '@remora/protocol';
+import { CommandError } from '../exit-codes.ts';
+import type { NodeOptions } from '../node-options.ts';
+
+/** Asks a running cluster for an id, until it answers or refuses. */
+export async function joinCluster(
+  options: NodeOptions,
+  descriptor: NodeDescriptor,
+  ports: { readonly clock: Clock; readonly random: Random; readonly logger: Logger },
+): Promise<JoinReply> {
+  const seeds = options.join.map(formatAddress);
+  const dialer = createRpcDialer({
+    ...ports,
+    localNodeId: -1,
+    identity: () => ({ clusterId: '', nodeId: 0, incarnation: descriptor.incarnation }),
+    registry: createRpcRegistry(),
+    resolveAddress: () => undefined,
+  });
+  const agent = new NodeAgent(
+    {
+      ...ports,
+      dialer,
+      seeds,
+      masters: [],
+      reports: () => [],
+      onTask() {},
+      onView() {},
+      onRefused() {},
+    },
+    descriptor,
+  );
+  ports.logger.info({ seeds }, 'asking the cluster for an id');
+  try {
+    return await agent.requestId(new AbortController().signal);
+  } catch (error) {
+    if (error instanceof ServiceError)
+      throw new CommandError('dataDir', `the cluster refuses this node: ${error.message}`, { cause: error });
+    throw error;
+  } finally {
+    dialer.close();
+  }
+}

@@ -1,0 +1,55 @@
+import type { MetricsRegistry } from '@remora/base/node';
+import type { EntryDeps } from './entry.ts';
+
+/** What a node shows of itself besides process metrics; read when asked for, so that it costs nothing otherwise. */
+export function nodeMetrics(
+  metrics: MetricsRegistry,
+  deps: Pick<EntryDeps, 'host' | 'log' | 'engine' | 'store'>,
+): void {
+  const gauge = (name: string, help: string, labels: readonly string[] = []) =>
+    metrics.gauge({ name: `remora_${name}`, help, labels });
+  const range = ['range'];
+  const revision = gauge('range_revision', 'Newest revision of the range on this node.', range);
+  const compacted = gauge('range_compact_revision', 'Oldest revision that can be read.', range);
+  const leads = gauge('range_leader', '1 when this node leads the range.', range);
+  const term = gauge('range_term', 'Raft term of the local replica.', range);
+  const applied = gauge('range_applied_index', 'Last log index applied by the local replica.', range);
+  const commit = gauge('range_commit_index', 'Last log index known to be committed by the local replica.', range);
+  const bytes = gauge('range_bytes', 'Bytes of keys and values.', range);
+  const keys = gauge('range_keys', 'Number of keys.', range);
+  const leases = gauge('range_leases', 'Number of leases.', range);
+  const watches = gauge('range_watches', 'Number of open watches on this node.', range);
+  const outcomes = gauge('range_remembered_outcomes', 'Outcomes remembered for applied-once.', range);
+  const logBytes = gauge('log_bytes', 'Bytes in the write-ahead log.');
+  const logSegments = gauge('log_segments', 'Segments of the write-ahead log.');
+  const logSyncs = gauge('log_syncs_total', 'Synced writes of the log since the start.');
+  const logAppends = gauge('log_appends_total', 'Appends to the log since the start.');
+  const pendingBytes = gauge('engine_pending_bytes', 'Bytes changed in memory since the last checkpoint.');
+  const host = gauge('raft', 'Counters of the Raft host since the start, by name.', ['counter']);
+  metrics.onRender(() => {
+    for (const replica of deps.store?.replicas() ?? []) {
+      const id = String(replica.rangeId);
+      const { state } = replica;
+      const raft = replica.group.status();
+      revision.labels(id).set(state.revision);
+      compacted.labels(id).set(state.compactRevision);
+      leads.labels(id).set(replica.leading ? 1 : 0);
+      term.labels(id).set(raft.term);
+      applied.labels(id).set(raft.applied);
+      commit.labels(id).set(raft.commit);
+      bytes.labels(id).set(state.bytes);
+      keys.labels(id).set(state.keys);
+      leases.labels(id).set(state.leases.size);
+      watches.labels(id).set(replica.hub.size);
+      outcomes.labels(id).set(state.outcomes.count);
+    }
+    const log = deps.log.stats();
+    logBytes.set(log.bytes);
+    logSegments.set(log.segments);
+    logSyncs.set(log.syncs);
+    logAppends.set(log.appends);
+    pendingBytes.set(deps.engine.pending().bytes);
+    for (const [name, value] of Object.entries(deps.host.stats()))
+      if (typeof value === 'number') host.labels(name).set(value);
+  });
+}

@@ -1,0 +1,144 @@
+import { assert, nodeClock, silentLogger } from '@remora/base';
+import type { LockNotice } from '@remora/lock';
+import type { Command, CommandResult, KvEvent, KvOp, PutOp, RangeDescriptor, RangeOp } from '@remora/protocol';
+import { MemoryEngine } from '../engine/index.ts';
+import { RESIDENT_SPANS } from './keys.ts';
+import type { Outcome } from './outcome-codec.ts';
+import { RangeState } from './range-state.ts';
+
+export const DESCRIPTOR: RangeDescriptor = {
+  rangeId: 2,
+  start: new Uint8Array(0),
+  end: new Uint8Array(0),
+  epoch: { confVersion: 1, version: 1 },
+  replicas: [{ replicaId: 1, nodeId: 1, type: 'voter' }],
+  revisionSource: 'range',
+};
+
+export const CONF = { voters: [1], votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false };
+
+export function memoryEngine(clock = nodeClock()): MemoryEngine {
+  return new MemoryEngine({
+    options: { resident: RESIDENT_SPANS },
+    clock,
+    logger: silentLogger,
+    onFailure: (error) => {
+      throw error;
+    },
+  });
+}
+
+/** A range's state over a memory engine, driven one command per entry. For tests. */
+export class StateBed {
+  readonly engine = memoryEngine();
+  readonly events: { readonly revision: number; readonly events: readonly KvEvent[] }[] = [];
+  readonly notices: LockNotice[] = [];
+  state: RangeState;
+  timeMs = 1_000;
+  term = 1;
+
+  constructor() {
+    this.state = this.#open();
+  }
+
+  #open(): RangeState {
+    const state = new RangeState(this.engine, {
+      descriptor: DESCRIPTOR,
+      conf: CONF,
+      effects: {
+        onEvents: (revision, events) => this.events.push({ revision, events }),
+        onNotice: (notice) => this.notices.push(notice),
+        onLeaseGranted() {},
+        onLeaseEnded() {},
+      },
+    });
+    state.load();
+    return state;
+  }
+
+  async checkpoint(): Promise<void> {
+    this.state.stage();
+    await this.engine.checkpoint();
+  }
+
+  /** Stops without a checkpoint and starts again from the last one. */
+  crash(): void {
+    this.engine.crash();
+    this.state = this.#open();
+  }
+
+  /** Applies several commands as one entry. */
+  async batch(commands: readonly { command: Command; requestId?: string; deadlineMs?: number }[]): Promise<Outcome[]> {
+    const outcomes: Outcome[] = [];
+    await this.state.applyBatch(
+      { index: this.state.applied.index + 1, term: this.term },
+      {
+        rangeTimeMs: this.timeMs,
+        wallMs: 0,
+        epoch: this.state.descriptor.epoch,
+        commands: commands.map(({ command, requestId = '', deadlineMs = 0 }) => ({ command, requestId, deadlineMs })),
+      },
+      (i, outcome) => {
+        outcomes[i] = outcome;
+      },
+    );
+    return outcomes;
+  }
+
+  async run(command: Command, request: { requestId?: string; deadlineMs?: number } = {}): Promise<Outcome> {
+    const [outcome] = await this.batch([{ command, ...request }]);
+    assert(outcome !== undefined, 'each command has an outcome');
+    return outcome;
+  }
+
+  /** The result of a command that must succeed. */
+  async ok(command: Command): Promise<CommandResult> {
+    const outcome = await this.run(command);
+    if (!outcome.ok) throw new Error(`${outcome.code}: ${outcome.message}`);
+    return outcome.result;
+  }
+}
+
+export function put(key: string, value: string, more: Partial<PutOp> = {}): PutOp {
+  return {
+    type: 'put',
+    key: Buffer.from(key),
+    value: Buffer.from(value),
+    lease: 0n,
+    prevKv: false,
+    ignoreValue: false,
+    ignoreLease: false,
+    ...more,
+  };
+}
+
+export function del(key: string, end?: string, prevKv = false): KvOp {
+  return { type: 'delete', key: Buffer.from(key), prevKv, ...(end === undefined ? {} : { end: Buffer.from(end) }) };
+}
+
+export function range(key: string, end?: string, more: Partial<RangeOp> = {}): RangeOp {
+  return {
+    type: 'range',
+    key: Buffer.from(key),
+    ...(end === undefined ? {} : { end: Buffer.from(end) }),
+    limit: 0,
+    revision: 0,
+    sortOrder: 'none',
+    sortTarget: 'key',
+    keysOnly: false,
+    countOnly: false,
+    minModRevision: 0,
+    maxModRevision: 0,
+    minCreateRevision: 0,
+    maxCreateRevision: 0,
+    ...more,
+  };
+}
+
+/** `key=value@mod/create/version` of each pair, to compare at a glance. */
+export function show(result: CommandResult): string {
+  if (result.type !== 'range') return result.type;
+  return result.kvs
+    .map((kv) => `${Buffer.from(kv.key)}=${Buffer.from(kv.value)}@${kv.modRevision}/${kv.createRevision}/${kv.version}`)
+    .join(' ');
+}
