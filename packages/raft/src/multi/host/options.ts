@@ -50,7 +50,7 @@ export interface HostOptions {
 
 export const HOST_DEFAULTS: HostOptions = Object.freeze({
   tickMs: 25,
-  electionTicks: 20,
+  electionTicks: 18,
   heartbeatTicks: 4,
   catchUpTicksMax: 4,
   preVote: true,
