@@ -1,167 +1,20 @@
 /** A cluster of hosts on a virtual clock, for tests: real hosts and cores over an in-memory network, log and state. */
-import { assert, type Clock, ManualClock, nodeClock, SeededRandom, type Timer } from '@remora/base';
-import type { ConfState, Entry, HardState, LogPosition, Role } from '../../core/types.ts';
+import { assert, ManualClock, nodeClock, SeededRandom } from '@remora/base';
+import type { ConfState, Entry, LogPosition, Role } from '../../core/types.ts';
 import type { Group } from '../host-api.ts';
 import type {
-  GroupAppend,
   GroupId,
-  GroupLog,
   NodeId,
   RecoveredGroup,
   SnapshotReceiver,
   StateMachine,
   StateMachineSnapshot,
-  Transport,
 } from '../ports.ts';
 import { type LinkFaults, LocalNetwork } from '../transport/local-network.ts';
+import { BedLog } from './bed-log.ts';
 import { createRaftHost, type NodeRaftHost, type RaftHostOptions } from './host.ts';
 import type { HostOptions } from './options.ts';
-
-interface LogState {
-  hardState: HardState;
-  start: LogPosition;
-  entries: Entry[];
-}
-
-/** A log whose sync takes `syncMs` of the virtual clock; a crash loses what was not synced. Checks what it is given. */
-export class BedLog implements GroupLog {
-  readonly #clock: ManualClock;
-  readonly durable = new Map<GroupId, LogState>();
-  syncMs = 1;
-  appendCalls = 0;
-  groupsPerAppend: number[] = [];
-  #generation = 0;
-
-  constructor(clock: ManualClock) {
-    this.#clock = clock;
-  }
-
-  recovered(): ReadonlyMap<GroupId, RecoveredGroup> {
-    return new Map([...this.durable].map(([id, state]) => [id, { ...state, entries: state.entries.slice() }]));
-  }
-
-  forgetRecovered(): void {}
-
-  append(batch: readonly GroupAppend[], done: () => void): void {
-    this.appendCalls++;
-    this.groupsPerAppend.push(batch.length);
-    const generation = this.#generation;
-    this.#clock.setTimer(this.syncMs, () => {
-      if (generation !== this.#generation) return;
-      for (const item of batch) this.#store(item);
-      done();
-    });
-  }
-
-  compact(groupId: GroupId, position: LogPosition): void {
-    const state = this.durable.get(groupId);
-    if (state === undefined) return;
-    const kept = state.entries.findIndex((entry) => entry.index > position.index);
-    assert(
-      state.entries.some((entry) => entry.index === position.index),
-      'a log is compacted up to an entry it holds',
-    );
-    state.entries = kept === -1 ? [] : state.entries.slice(kept);
-    state.start = position;
-  }
-
-  removeGroup(groupId: GroupId): void {
-    this.durable.delete(groupId);
-  }
-
-  crash(): void {
-    this.#generation++;
-  }
-
-  stats() {
-    return { bytes: 0, segments: 1, syncs: this.appendCalls, appends: this.appendCalls };
-  }
-
-  async close(): Promise<void> {}
-
-  #store({ groupId, hardState, entries, restartAt }: GroupAppend): void {
-    let state = this.durable.get(groupId);
-    if (state === undefined) {
-      state = { hardState: { term: 0, vote: 0, commit: 0 }, start: { index: 0, term: 0 }, entries: [] };
-      this.durable.set(groupId, state);
-    }
-    if (hardState !== undefined) state.hardState = hardState;
-    if (restartAt !== undefined) {
-      state.start = restartAt;
-      state.entries = [];
-    }
-    const first = entries[0];
-    if (first === undefined) return;
-    const keep = first.index - state.start.index - 1;
-    assert(keep >= 0 && keep <= state.entries.length, `group ${groupId}: entries at ${first.index} leave a gap`);
-    state.entries = [...state.entries.slice(0, keep), ...entries];
-  }
-}
-
-/** A node's own view of the clock, and of its input: while it is paused (SIGSTOP) nothing of it runs, and all waits. */
-export class PausableClock implements Clock {
-  readonly #clock: ManualClock;
-  #paused = false;
-  #waiting: (() => void)[] = [];
-
-  constructor(clock: ManualClock) {
-    this.#clock = clock;
-  }
-
-  wallMs(): number {
-    return this.#clock.wallMs();
-  }
-
-  monotonicMs(): number {
-    return this.#clock.monotonicMs();
-  }
-
-  setTimer(delayMs: number, fn: () => void): Timer {
-    let cancelled = false;
-    const timer = this.#clock.setTimer(delayMs, () => this.run(() => !cancelled && fn()));
-    return {
-      cancel: () => {
-        cancelled = true;
-        timer.cancel();
-      },
-    };
-  }
-
-  setImmediate(fn: () => void): void {
-    this.#clock.setImmediate(() => this.run(fn));
-  }
-
-  run(fn: () => void): void {
-    if (this.#paused) this.#waiting.push(fn);
-    else fn();
-  }
-
-  pause(): void {
-    this.#paused = true;
-  }
-
-  resume(): void {
-    this.#paused = false;
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const fn of waiting) fn();
-  }
-
-  /** The transport with its input under this clock. */
-  wrap(inner: Transport): Transport {
-    return {
-      start: (handlers) =>
-        inner.start({
-          onMessages: (from, messages) => this.run(() => handlers.onMessages(from, messages)),
-          onSnapshot: (from, header) => handlers.onSnapshot(from, header),
-          onUnreachable: (node) => this.run(() => handlers.onUnreachable(node)),
-        }),
-      send: (node, messages) => inner.send(node, messages),
-      sendSnapshot: (node, header, chunks, signal) => inner.sendSnapshot(node, header, chunks, signal),
-      stop: () => inner.stop(),
-    };
-  }
-}
+import { PausableClock } from './pausable-clock.ts';
 
 /** What a state machine of the bed keeps: enough to see that replicas agree and that nothing was applied twice. */
 interface CounterState {
