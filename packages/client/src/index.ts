@@ -1,1 +1,25 @@
-export {};
+export { type ErrorCode, ServiceError, ServiceError as RemoraError } from '@remora/base';
+export type { Holder, LockId, LockState, Waiter } from '@remora/lock';
+export { type ClientOptions, ClientSession, RemoraClient, type SessionOptions } from './client.ts';
+export type { Duration } from './duration.ts';
+export { HeldLock, type HeldLockState } from './held-lock.ts';
+export type { BytesLike, KeySelector, KvPair } from './keys.ts';
+export {
+  Kv,
+  type OperationOptions,
+  type PutOptions,
+  type RangeAnswer,
+  type RangeOptions,
+  type ReadOptions,
+  type TxnAnswer,
+  type TxnCompare,
+  type TxnOperation,
+  type TxnRequest,
+} from './kv.ts';
+export { type GrantedLease, Leases } from './leases.ts';
+export { type AcquireOptions, Lock } from './lock.ts';
+export { type LockName, Locks } from './locks.ts';
+export { type ConnectOptions, connect } from './node/connect.ts';
+export type { ClientPorts, Liveness } from './ports.ts';
+export type { SessionState } from './session.ts';
+export { KvWatch, type WatchEvent, type WatchOptions } from './watch.ts';

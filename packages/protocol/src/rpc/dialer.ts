@@ -95,6 +95,11 @@ export class ReconnectingChannel implements RpcChannel {
     this.#logger = ports.logger ?? silentLogger;
   }
 
+  /** False while there is no link, not even one that is being opened. */
+  get connected(): boolean {
+    return this.#caller !== undefined;
+  }
+
   call<Request, Reply>(
     method: Method<Request, Reply>,
     request: Request,

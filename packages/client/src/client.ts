@@ -1,0 +1,190 @@
+import type { ServiceError } from '@remora/base';
+import { type ClusterView, pipeView, type RangeStatus } from '@remora/protocol';
+import { type Duration, durationMs } from './duration.ts';
+import type { BytesLike } from './keys.ts';
+import { Kv } from './kv.ts';
+import { Leases } from './leases.ts';
+import { Lock, type LockDeps } from './lock.ts';
+import { Locks, lockId } from './locks.ts';
+import type { ClientPorts } from './ports.ts';
+import { clientClosed, Requester } from './requester.ts';
+import { Session, type SessionState } from './session.ts';
+
+export interface ClientOptions {
+  /** Gateways, as `host:port`. The client uses one and goes over to another when it is gone. */
+  readonly endpoints: string | readonly string[];
+  /** How long one request may take, retries included, unless it says otherwise. Default 10 s, at most 60 s. */
+  readonly requestTimeout?: Duration;
+  /** How long `connect` looks for a gateway. Default 10 s. */
+  readonly connectTimeout?: Duration;
+  /** How long locks outlive this process when it dies or is cut off. Default 10 s. */
+  readonly sessionTtl?: Duration;
+  /** Shown with this client's sessions, such as its host and process id. */
+  readonly attributes?: Readonly<Record<string, string>>;
+}
+
+export interface SessionOptions {
+  readonly ttl?: Duration;
+  readonly attributes?: Readonly<Record<string, string>>;
+}
+
+const CLOSE_TIMEOUT_MS = 3_000;
+
+/** A connection to a cluster. Close it, or use `await using`: open connections keep the process alive. */
+export class RemoraClient implements AsyncDisposable {
+  readonly kv: Kv;
+  readonly lease: Leases;
+  readonly locks: Locks;
+  readonly #requester: Requester;
+  readonly #options: ClientOptions;
+  readonly #timeoutMs: number;
+  readonly #sessions = new Set<Session>();
+  #session: Session | undefined;
+  #opening: Promise<Session> | undefined;
+  #attempts = 0;
+  #closing: Promise<void> | undefined;
+
+  private constructor(ports: ClientPorts, options: ClientOptions) {
+    const { endpoints } = options;
+    this.#options = options;
+    this.#requester = new Requester(ports, typeof endpoints === 'string' ? endpoints.split(',') : endpoints);
+    this.#timeoutMs = durationMs(options.requestTimeout ?? 10_000, 'requestTimeout');
+    this.kv = new Kv(this.#requester, this.#timeoutMs);
+    this.lease = new Leases(this.#requester, this.#timeoutMs);
+    this.locks = new Locks(this.#requester, this.#timeoutMs);
+  }
+
+  /** Resolves when a gateway has answered. @throws ServiceError UNAVAILABLE or DEADLINE_EXCEEDED when none does. */
+  static async open(ports: ClientPorts, options: ClientOptions): Promise<RemoraClient> {
+    const client = new RemoraClient(ports, options);
+    const timeoutMs = durationMs(options.connectTimeout ?? 10_000, 'connectTimeout');
+    try {
+      await client.#requester.request(pipeView, undefined, { timeoutMs });
+      return client;
+    } catch (error) {
+      client.#requester.close();
+      throw error;
+    }
+  }
+
+  /** A lock that belongs to the client's own session, which begins with the first acquire. */
+  lock(name: BytesLike, options: { readonly namespace?: string } = {}): Lock {
+    return new Lock(
+      this.#lockDeps(() => this.#ownSession()),
+      lockId({ name, ...options }),
+    );
+  }
+
+  /** Opens a further session: locks that live and die together, apart from the client's others. */
+  async session(options: SessionOptions = {}): Promise<ClientSession> {
+    const session = await this.#openSession(options);
+    const deps = this.#lockDeps(async () => session);
+    return new ClientSession(session, deps, this.#timeoutMs);
+  }
+
+  /** What the gateway knows of the cluster, and the state of the first range as its leader tells it. */
+  async status(): Promise<{ readonly view: ClusterView; readonly range: RangeStatus | undefined }> {
+    const options = { timeoutMs: this.#timeoutMs };
+    const [view, { result }] = await Promise.all([
+      this.#requester.request(pipeView, undefined, options),
+      this.#requester.query({ type: 'status' }, options),
+    ]);
+    return { view, range: result.type === 'status' ? result.status : undefined };
+  }
+
+  /** Ends sessions, which releases everything held at once, then watches and connections. Waits 3 s at most. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #close(): Promise<void> {
+    // A session that is just being opened is waited for, as it would otherwise outlive the client by its TTL.
+    await this.#opening?.catch(() => {});
+    // What cannot be revoked now ends by its TTL: there is nobody left to tell.
+    await Promise.allSettled([...this.#sessions].map((session) => session.close(CLOSE_TIMEOUT_MS)));
+    this.#requester.close();
+  }
+
+  #lockDeps(session: () => Promise<Session>): LockDeps {
+    return {
+      requester: this.#requester,
+      session,
+      nextAttempt: () => ++this.#attempts,
+      requestTimeoutMs: this.#timeoutMs,
+    };
+  }
+
+  /** Lost means lost: what is acquired afterwards belongs to a new session. */
+  async #ownSession(): Promise<Session> {
+    if (this.#session?.alive) return this.#session;
+    this.#opening ??= this.#openSession({}).finally(() => {
+      this.#opening = undefined;
+    });
+    this.#session = await this.#opening;
+    return this.#session;
+  }
+
+  async #openSession(options: SessionOptions): Promise<Session> {
+    if (this.#closing !== undefined) throw clientClosed();
+    const session = await Session.open(this.#requester, {
+      ttlMs: durationMs(options.ttl ?? this.#options.sessionTtl ?? 10_000, 'ttl'),
+      timeoutMs: this.#timeoutMs,
+      attributes: { ...this.#options.attributes, ...options.attributes },
+    });
+    this.#sessions.add(session);
+    session.onLoss(() => this.#sessions.delete(session));
+    return session;
+  }
+}
+
+/** A session of one's own. */
+export class ClientSession implements AsyncDisposable {
+  readonly #session: Session;
+  readonly #deps: LockDeps;
+  readonly #timeoutMs: number;
+  readonly #controller = new AbortController();
+
+  constructor(session: Session, deps: LockDeps, timeoutMs: number) {
+    this.#session = session;
+    this.#deps = deps;
+    this.#timeoutMs = timeoutMs;
+    session.onLoss((reason: ServiceError) => this.#controller.abort(reason));
+  }
+
+  /** The lease that the session is; keys may be put under it too. */
+  get lease(): bigint {
+    return this.#session.ref.lease;
+  }
+
+  get ttlMs(): number {
+    return this.#session.ttlMs;
+  }
+
+  get state(): SessionState {
+    return this.#session.state;
+  }
+
+  /** Aborts, with the reason, when the session is lost or closed. */
+  get signal(): AbortSignal {
+    this.#session.check();
+    return this.#controller.signal;
+  }
+
+  lock(name: BytesLike, options: { readonly namespace?: string } = {}): Lock {
+    return new Lock(this.#deps, lockId({ name, ...options }));
+  }
+
+  /** Ends the session: its locks are released and its keys deleted, at once. */
+  async close(): Promise<void> {
+    await this.#session.close(this.#timeoutMs);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}

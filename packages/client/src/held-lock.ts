@@ -1,0 +1,185 @@
+import { ServiceError } from '@remora/base';
+import type { LockId, Owner } from '@remora/lock';
+import { AcquireOperation, type AcquireRequest, type Grant, lockResult } from './acquire.ts';
+import type { LockDeps } from './lock.ts';
+import type { Session } from './session.ts';
+
+/**
+ * `active`: held. `suspended`: held, but heartbeats are not answered at the moment; it will be lost unless they are
+ * again. `lost`: no longer held, or no longer certain to be. `released`: given back by its holder.
+ */
+export type HeldLockState = 'active' | 'suspended' | 'lost' | 'released';
+
+const REENTRY_DEPTH_MAX = 1_000;
+/** Any time but 0 in a release: the gateway leaves a mark that stops an asking that is still under way. */
+const LEAVE_MARK = 1;
+
+/** A lock that this client holds. Give it back by `release`, or by `await using`. */
+export class HeldLock implements AsyncDisposable {
+  readonly id: LockId;
+  /** Identifies the holder among those of its session. */
+  readonly token: string;
+  /**
+   * The fencing version: it grows with every grant of this lock. Whatever the lock protects should refuse a version
+   * below the highest it has seen.
+   */
+  readonly version: number;
+  /** The wall time of the server at the grant, in ms; for display. */
+  readonly lockTimeMs: number;
+  readonly #deps: LockDeps;
+  readonly #session: Session;
+  readonly #owner: Owner;
+  readonly #request: AcquireRequest;
+  readonly #forgetSession: () => void;
+  #attempt: number;
+  #askedAgain: boolean;
+  #depth: number;
+  #released = false;
+  #lossReason: ServiceError | undefined;
+  #controller: AbortController | undefined;
+
+  constructor(deps: LockDeps, session: Session, grant: Grant & { readonly request: AcquireRequest }) {
+    const { request } = grant;
+    this.#deps = deps;
+    this.#session = session;
+    this.#request = request;
+    this.id = request.lock;
+    this.token = request.token;
+    this.version = grant.version;
+    this.lockTimeMs = grant.lockTimeMs;
+    this.#owner = { session: session.ref, token: request.token };
+    this.#attempt = request.attempt;
+    this.#askedAgain = grant.askedAgain;
+    this.#depth = grant.depth;
+    this.#forgetSession = session.onLoss((reason) => this.#lose(reason));
+  }
+
+  get state(): HeldLockState {
+    if (this.#released) return 'released';
+    const session = this.#session.state;
+    if (this.#lossReason !== undefined) return 'lost';
+    return session === 'suspended' ? 'suspended' : 'active';
+  }
+
+  /** How often it was acquired and not released yet. */
+  get depth(): number {
+    return this.#depth;
+  }
+
+  /** How long the lock is certain to be held, in ms, if no further heartbeat is answered. */
+  get remainingMs(): number {
+    if (this.state === 'lost' || this.#released) return 0;
+    return Math.max(0, this.#session.deadlineMs - this.#deps.requester.ports.clock.monotonicMs());
+  }
+
+  /**
+   * Aborts when the lock is lost, with the reason, before another can hold it. Looking at it checks the deadline too,
+   * so that a process that was frozen sees the loss at once.
+   */
+  get signal(): AbortSignal {
+    this.#session.check();
+    this.#controller ??= new AbortController();
+    if (this.#lossReason !== undefined) this.#controller.abort(this.#lossReason);
+    return this.#controller.signal;
+  }
+
+  /** Throws the reason when the lock is lost, or LOCK_NOT_HELD after its release. Asks nobody. */
+  throwIfLost(): void {
+    this.#session.check();
+    if (this.#lossReason !== undefined) throw this.#lossReason;
+    if (this.#released) throw new ServiceError('LOCK_NOT_HELD', 'the lock was released');
+  }
+
+  /**
+   * Asks the cluster whether this grant is still the current one. An answer is about the moment before it: what must
+   * happen only under the lock needs the version checked where it happens.
+   */
+  async check(): Promise<boolean> {
+    if (this.#released || this.state === 'lost') return false;
+    const query = { type: 'check', checks: [{ lock: this.id, version: this.version }] } as const;
+    const { requester, requestTimeoutMs } = this.#deps;
+    const { result } = await requester.query({ type: 'lock', query }, { timeoutMs: requestTimeoutMs });
+    if (result.type !== 'lock' || result.result.type !== 'check') {
+      throw new ServiceError('INTERNAL', `a check was answered by ${result.type}`);
+    }
+    const current = result.result.current[0] === true;
+    if (!current) this.#lose(new ServiceError('LOCK_NOT_HELD', 'the lock was taken away'));
+    return current && !this.#released;
+  }
+
+  /** Enters once more; each entry needs its release. */
+  async acquire(options: { readonly depthMax?: number; readonly signal?: AbortSignal } = {}): Promise<this> {
+    this.throwIfLost();
+    const request: AcquireRequest = {
+      ...this.#request,
+      attempt: this.#deps.nextAttempt(),
+      depthMax: options.depthMax ?? REENTRY_DEPTH_MAX,
+      waitMs: 0,
+      signal: options.signal,
+    };
+    const grant = await new AcquireOperation(this.#deps.requester, this.#session, request).run();
+    if (grant === undefined || grant.version !== this.version) {
+      this.#lose(new ServiceError('LOCK_NOT_HELD', 'the lock was taken away'));
+      this.throwIfLost();
+    }
+    this.#attempt = request.attempt;
+    this.#askedAgain ||= grant?.askedAgain ?? false;
+    this.#depth++;
+    return this;
+  }
+
+  /**
+   * Gives the lock back, or one level of it. Afterwards the next in the queue has it. Once it is lost or released, it
+   * does nothing.
+   *
+   * @throws ServiceError LOCK_NOT_HELD when it had been taken away by force; UNAVAILABLE, DEADLINE_EXCEEDED or
+   *   UNKNOWN_OUTCOME when the cluster did not answer: it then ends with the session at the latest.
+   */
+  async release(): Promise<void> {
+    if (this.#released || this.state === 'lost') return;
+    this.#depth--;
+    const last = this.#depth <= 0;
+    if (last) {
+      this.#released = true;
+      this.#forgetSession();
+    }
+    const { requester, requestTimeoutMs } = this.#deps;
+    const reply = await requester.command(
+      {
+        type: 'lock',
+        command: {
+          type: 'release',
+          lock: this.id,
+          owner: this.#owner,
+          all: last,
+          deadlineMs: this.#askedAgain ? LEAVE_MARK : 0,
+          attempt: this.#attempt,
+        },
+      },
+      { timeoutMs: requestTimeoutMs },
+    );
+    const result = lockResult(reply);
+    if (result.type !== 'refused') return;
+    const error = new ServiceError(result.code, result.message);
+    this.#lose(error);
+    throw error;
+  }
+
+  /** As `release`; a lock that was taken away needs no release. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      await this.release();
+    } catch (error) {
+      const gone =
+        error instanceof ServiceError && (error.code === 'LOCK_NOT_HELD' || error.code === 'SESSION_EXPIRED');
+      if (!gone) throw error;
+    }
+  }
+
+  #lose(reason: ServiceError): void {
+    if (this.#lossReason !== undefined || (this.#released && reason.code !== 'LOCK_NOT_HELD')) return;
+    this.#lossReason = reason;
+    this.#forgetSession();
+    this.#controller?.abort(reason);
+  }
+}

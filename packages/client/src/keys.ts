@@ -1,0 +1,47 @@
+import { type Bytes, copyBytes, EMPTY_BYTES, prefixEnd, utf8 } from '@remora/base';
+import type { KeyValue } from '@remora/protocol';
+
+/** Text stands for its UTF-8. */
+export type BytesLike = string | Uint8Array;
+
+/** One key, all keys that begin with a prefix, or the keys from `start` up to but without `end` (absent: the last). */
+export type KeySelector =
+  | BytesLike
+  | { readonly prefix: BytesLike }
+  | { readonly start: BytesLike; readonly end?: BytesLike };
+
+/** A pair as the SDK hands it out: its bytes are the caller's own. */
+export interface KvPair {
+  readonly key: Buffer;
+  readonly value: Buffer;
+  readonly createRevision: number;
+  readonly modRevision: number;
+  /** 1 for a key just created; grows with each put. */
+  readonly version: number;
+  /** 0n: none. */
+  readonly lease: bigint;
+}
+
+export function toBytes(text: BytesLike): Bytes {
+  return typeof text === 'string' ? utf8(text) : text;
+}
+
+/** etcd names the first key of all `\0`, as an empty key is not allowed. */
+const FIRST_KEY = Buffer.from([0]);
+
+export function keyRange(selector: KeySelector): { readonly key: Bytes; readonly end?: Bytes } {
+  if (typeof selector === 'string' || selector instanceof Uint8Array) return { key: toBytes(selector) };
+  if ('prefix' in selector) {
+    const prefix = toBytes(selector.prefix);
+    if (prefix.length === 0) return { key: FIRST_KEY, end: EMPTY_BYTES };
+    return { key: prefix, end: prefixEnd(prefix) };
+  }
+  const start = toBytes(selector.start);
+  const key = start.length === 0 ? FIRST_KEY : start;
+  return { key, end: selector.end === undefined ? EMPTY_BYTES : toBytes(selector.end) };
+}
+
+/** Copied, as what a frame's slices are part of may be large. */
+export function toPair(kv: KeyValue): KvPair {
+  return { ...kv, key: copyBytes(kv.key), value: copyBytes(kv.value) };
+}

@@ -1,0 +1,216 @@
+import { ServiceError } from '@remora/base';
+import type { Compare, KvOp, KvResult, RangeOp } from '@remora/protocol';
+import { type Duration, durationMs } from './duration.ts';
+import { type BytesLike, type KeySelector, type KvPair, keyRange, toBytes, toPair } from './keys.ts';
+import type { Requester } from './requester.ts';
+import { KvWatch, type WatchOptions } from './watch.ts';
+
+export interface OperationOptions {
+  /** The client's `requestTimeout` unless given; at most 60 s. */
+  readonly timeout?: Duration;
+  /** Gives up waiting; a change may still take place. */
+  readonly signal?: AbortSignal;
+}
+
+export interface ReadOptions extends OperationOptions {
+  /** Read as of this revision. */
+  readonly revision?: number;
+  /** Answer from any replica without asking the others: faster, and possibly old. */
+  readonly serializable?: boolean;
+}
+
+export interface RangeOptions extends ReadOptions {
+  readonly limit?: number;
+  readonly keysOnly?: boolean;
+  readonly countOnly?: boolean;
+  readonly sort?: { readonly by: RangeOp['sortTarget']; readonly order: 'ascend' | 'descend' };
+}
+
+export interface PutOptions extends OperationOptions {
+  /** The key is deleted when this lease ends. */
+  readonly lease?: bigint;
+  /** Return the pair that was there before. */
+  readonly prevKv?: boolean;
+}
+
+export interface RangeAnswer {
+  readonly kvs: readonly KvPair[];
+  /** There are more pairs than `limit`. */
+  readonly more: boolean;
+  readonly count: number;
+  readonly revision: number;
+}
+
+export type TxnOperation =
+  | { readonly put: BytesLike; readonly value: BytesLike; readonly lease?: bigint; readonly prevKv?: boolean }
+  | { readonly delete: KeySelector; readonly prevKv?: boolean }
+  | ({ readonly get: KeySelector } & Omit<RangeOptions, 'timeout' | 'signal' | 'serializable'>);
+
+export interface TxnCompare {
+  readonly key: KeySelector;
+  readonly target: 'version' | 'create' | 'mod' | 'lease' | 'value';
+  readonly is: '=' | '>' | '<' | '!=';
+  readonly than: number | bigint | BytesLike;
+}
+
+export interface TxnRequest {
+  readonly if?: readonly TxnCompare[];
+  readonly then?: readonly TxnOperation[];
+  readonly else?: readonly TxnOperation[];
+}
+
+export type TxnAnswer =
+  | ({ readonly type: 'get' } & Omit<RangeAnswer, 'revision'>)
+  | { readonly type: 'put'; readonly prev: KvPair | undefined }
+  | { readonly type: 'delete'; readonly deleted: number; readonly prev: readonly KvPair[] };
+
+/** Key-value operations, with etcd's semantics. Each throws a `ServiceError`; see its `code`. */
+export class Kv {
+  readonly #requester: Requester;
+  readonly #timeoutMs: number;
+
+  constructor(requester: Requester, timeoutMs: number) {
+    this.#requester = requester;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  async get(key: BytesLike, options: ReadOptions = {}): Promise<KvPair | undefined> {
+    const { kvs } = await this.range(key, options);
+    return kvs[0];
+  }
+
+  async range(selector: KeySelector, options: RangeOptions = {}): Promise<RangeAnswer> {
+    const op = rangeOp(selector, options);
+    const query = { type: 'range', op, serializable: options.serializable ?? false } as const;
+    const { result, revision } = await this.#requester.query(query, this.#options(options));
+    if (result.type !== 'range') throw unexpected(result.type);
+    return { ...rangeAnswer(result), revision };
+  }
+
+  async put(
+    key: BytesLike,
+    value: BytesLike,
+    options: PutOptions = {},
+  ): Promise<{ readonly revision: number; readonly prev: KvPair | undefined }> {
+    const op = putOp({ put: key, value, ...options });
+    const { result, revision } = await this.#requester.command({ type: 'kv', op }, this.#options(options));
+    if (result.type !== 'put') throw unexpected(result.type);
+    return { revision, prev: result.prev === undefined ? undefined : toPair(result.prev) };
+  }
+
+  async delete(
+    selector: KeySelector,
+    options: OperationOptions & { readonly prevKv?: boolean } = {},
+  ): Promise<{ readonly revision: number; readonly deleted: number; readonly prev: readonly KvPair[] }> {
+    const op = { type: 'delete', ...keyRange(selector), prevKv: options.prevKv ?? false } as const;
+    const { result, revision } = await this.#requester.command({ type: 'kv', op }, this.#options(options));
+    if (result.type !== 'delete') throw unexpected(result.type);
+    return { revision, deleted: result.deleted, prev: result.prev.map(toPair) };
+  }
+
+  /** All of `then` when every comparison of `if` holds, else all of `else`; atomically, under one revision. */
+  async txn(
+    request: TxnRequest,
+    options: OperationOptions = {},
+  ): Promise<{ readonly succeeded: boolean; readonly results: readonly TxnAnswer[]; readonly revision: number }> {
+    const txn = {
+      compare: (request.if ?? []).map(compareOf),
+      success: (request.then ?? []).map(opOf),
+      failure: (request.else ?? []).map(opOf),
+    };
+    const writes = [...txn.success, ...txn.failure].some((op) => op.type !== 'range');
+    const { result, revision } = writes
+      ? await this.#requester.command({ type: 'txn', txn }, this.#options(options))
+      : await this.#requester.query({ type: 'readTxn', txn, serializable: false }, this.#options(options));
+    if (result.type !== 'txn') throw unexpected(result.type);
+    return { succeeded: result.succeeded, results: result.results.map(txnAnswer), revision };
+  }
+
+  /** Changes of the selected keys, one by one, in order and without gaps, over reconnects too. Ends by `return` or `close`. */
+  watch(selector: KeySelector, options: WatchOptions = {}): KvWatch {
+    return new KvWatch(this.#requester, keyRange(selector), options);
+  }
+
+  /** Forgets history up to `revision`: reads and watches before it end with COMPACTED. */
+  async compact(revision: number, options: OperationOptions = {}): Promise<void> {
+    await this.#requester.command({ type: 'compact', revision }, this.#options(options));
+  }
+
+  #options(options: OperationOptions): { timeoutMs: number; signal: AbortSignal | undefined } {
+    const timeoutMs = options.timeout === undefined ? this.#timeoutMs : durationMs(options.timeout, 'timeout');
+    return { timeoutMs, signal: options.signal };
+  }
+}
+
+function rangeOp(selector: KeySelector, options: RangeOptions): RangeOp {
+  return {
+    type: 'range',
+    ...keyRange(selector),
+    limit: options.limit ?? 0,
+    revision: options.revision ?? 0,
+    sortOrder: options.sort?.order ?? 'none',
+    sortTarget: options.sort?.by ?? 'key',
+    keysOnly: options.keysOnly ?? false,
+    countOnly: options.countOnly ?? false,
+    minModRevision: 0,
+    maxModRevision: 0,
+    minCreateRevision: 0,
+    maxCreateRevision: 0,
+  };
+}
+
+function putOp(put: Extract<TxnOperation, { put: unknown }>): Extract<KvOp, { type: 'put' }> {
+  return {
+    type: 'put',
+    key: toBytes(put.put),
+    value: toBytes(put.value),
+    lease: put.lease ?? 0n,
+    prevKv: put.prevKv ?? false,
+    ignoreValue: false,
+    ignoreLease: false,
+  };
+}
+
+function opOf(operation: TxnOperation): KvOp {
+  if ('put' in operation) return putOp(operation);
+  if ('delete' in operation) {
+    return { type: 'delete', ...keyRange(operation.delete), prevKv: operation.prevKv ?? false };
+  }
+  return rangeOp(operation.get, operation);
+}
+
+const RESULTS = { '=': 'equal', '>': 'greater', '<': 'less', '!=': 'notEqual' } as const;
+
+function compareOf(compare: TxnCompare): Compare {
+  const base = { ...keyRange(compare.key), result: RESULTS[compare.is] };
+  const { target, than } = compare;
+  if (target === 'value' && (typeof than === 'string' || than instanceof Uint8Array)) {
+    return { ...base, target: { of: target, value: toBytes(than) } };
+  }
+  if (target === 'lease' && typeof than === 'bigint') return { ...base, target: { of: target, value: than } };
+  if (target !== 'value' && target !== 'lease' && typeof than === 'number') {
+    return { ...base, target: { of: target, value: than } };
+  }
+  throw new ServiceError('INVALID_ARGUMENT', `a comparison of ${target} with a ${typeof than}`);
+}
+
+function rangeAnswer(result: Extract<KvResult, { type: 'range' }>): Omit<RangeAnswer, 'revision'> {
+  return { kvs: result.kvs.map(toPair), more: result.more, count: result.count };
+}
+
+function txnAnswer(result: KvResult): TxnAnswer {
+  switch (result.type) {
+    case 'range':
+      return { type: 'get', ...rangeAnswer(result) };
+    case 'put':
+      return { type: 'put', prev: result.prev === undefined ? undefined : toPair(result.prev) };
+    case 'delete':
+      return { type: 'delete', deleted: result.deleted, prev: result.prev.map(toPair) };
+    case 'txn':
+      throw unexpected(result.type);
+  }
+}
+
+function unexpected(type: string): ServiceError {
+  return new ServiceError('INTERNAL', `a request was answered by a result of another kind: ${type}`);
+}

@@ -1,0 +1,98 @@
+import { EMPTY_BYTES, randomGuid, ServiceError, utf8 } from '@remora/base';
+import type { LockId } from '@remora/lock';
+import { AcquireOperation, type AcquireRequest } from './acquire.ts';
+import { type Duration, durationMs } from './duration.ts';
+import { HeldLock } from './held-lock.ts';
+import type { Requester } from './requester.ts';
+import type { Session } from './session.ts';
+
+export interface AcquireOptions {
+  /** How long to queue for the lock; without it, as long as it takes. 0: not at all (LOCK_BUSY when it is taken). */
+  readonly wait?: Duration | undefined;
+  /** Gives up when aborted. */
+  readonly signal?: AbortSignal;
+  /** Shown with the lock to whoever looks at it, at most 4 KiB. */
+  readonly data?: string | Uint8Array;
+  /**
+   * The owner's token, 1 to 128 bytes. By default each acquire has its own, a GUID. With the token of a lock that
+   * this session holds, the acquire is a re-entry, up to `depthMax` deep.
+   */
+  readonly token?: string;
+  /** How deep the owner may re-enter; 1 (the default without a token) turns re-entry off. */
+  readonly depthMax?: number;
+}
+
+/** What locks need of their client. */
+export interface LockDeps {
+  readonly requester: Requester;
+  /** The session that locks belong to; opened when first asked for, and anew after a loss. */
+  readonly session: () => Promise<Session>;
+  /** Numbers the acquires of this client. */
+  readonly nextAttempt: () => number;
+  readonly requestTimeoutMs: number;
+}
+
+export const DEPTH_MAX = 1_000;
+
+/** A lock by name. Making one costs nothing and asks nobody. */
+export class Lock {
+  readonly id: LockId;
+  readonly #deps: LockDeps;
+
+  constructor(deps: LockDeps, id: LockId) {
+    this.#deps = deps;
+    this.id = id;
+  }
+
+  /**
+   * Acquires the lock, queueing first come, first served.
+   *
+   * A lock holds others off by itself only while everybody's clocks and processes behave: pass `version`, the fencing
+   * token, to whatever the lock protects, and `signal` to the work done under it.
+   *
+   * @throws ServiceError LOCK_TIMEOUT after `wait`; LOCK_BUSY with `wait: 0`; CANCELED when `signal` aborted;
+   *   SESSION_EXPIRED when the session was lost meanwhile; UNAVAILABLE, DEADLINE_EXCEEDED or UNKNOWN_OUTCOME when the
+   *   cluster did not answer. In each case nothing is left behind: a grant that comes too late is given back.
+   */
+  async acquire(options: AcquireOptions = {}): Promise<HeldLock> {
+    const waitMs = options.wait === undefined ? undefined : durationMs(options.wait, 'wait');
+    const held = await this.#acquire(options, waitMs);
+    if (held === undefined) throw new ServiceError('LOCK_BUSY', 'the lock is taken');
+    return held;
+  }
+
+  /** Acquires the lock if it is free; undefined when it is taken. */
+  async tryAcquire(options: Omit<AcquireOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
+    return this.#acquire(options, 0);
+  }
+
+  async #acquire(options: AcquireOptions, waitMs: number | undefined): Promise<HeldLock | undefined> {
+    const { requester, nextAttempt, requestTimeoutMs } = this.#deps;
+    requester.ports.liveness.hold();
+    try {
+      const startedMs = requester.ports.clock.monotonicMs();
+      const session = await this.#deps.session();
+      const spentMs = requester.ports.clock.monotonicMs() - startedMs;
+      const request: AcquireRequest = {
+        lock: this.id,
+        token: options.token ?? randomGuid(requester.ports.random),
+        attempt: nextAttempt(),
+        depthMax: options.depthMax ?? (options.token === undefined ? 1 : DEPTH_MAX),
+        data: dataBytes(options.data),
+        // A wait that was used up by opening the session still gets its one try.
+        waitMs: waitMs === undefined || waitMs === 0 ? waitMs : Math.max(1, waitMs - spentMs),
+        signal: options.signal,
+        requestTimeoutMs,
+      };
+      const grant = await new AcquireOperation(requester, session, request).run();
+      return grant === undefined ? undefined : new HeldLock(this.#deps, session, { request, ...grant });
+    } finally {
+      requester.ports.liveness.release();
+    }
+  }
+}
+
+export function dataBytes(data: string | Uint8Array | undefined): Uint8Array {
+  if (data === undefined) return EMPTY_BYTES;
+  return typeof data === 'string' ? utf8(data) : data;
+}

@@ -1,0 +1,81 @@
+import { EMPTY_BYTES, ServiceError } from '@remora/base';
+import type { LockId, LockQuery, LockQueryResult, LockState } from '@remora/lock';
+import { lockResult } from './acquire.ts';
+import { type BytesLike, toBytes } from './keys.ts';
+import type { Requester } from './requester.ts';
+
+export const DEFAULT_NAMESPACE = 'default';
+
+export interface LockName {
+  readonly name: BytesLike;
+  readonly namespace?: string;
+}
+
+/** Looking at locks, whoever holds them, and breaking them. */
+export class Locks {
+  readonly #requester: Requester;
+  readonly #timeoutMs: number;
+
+  constructor(requester: Requester, timeoutMs: number) {
+    this.#requester = requester;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** Who holds the lock and who waits; undefined when nobody does either. */
+  async show(name: BytesLike, options: { readonly namespace?: string } = {}): Promise<LockState | undefined> {
+    const result = await this.#query({ type: 'show', lock: lockId({ name, ...options }) });
+    if (result.type !== 'show') throw unexpected(result.type);
+    return result.state;
+  }
+
+  /** Locks in order of their names, at most 1,000 at once; go on with `after` while there are `more`. */
+  async list(
+    options: {
+      readonly namespace?: string;
+      readonly prefix?: BytesLike;
+      readonly after?: BytesLike;
+      readonly limit?: number;
+    } = {},
+  ): Promise<{ readonly locks: readonly LockState[]; readonly more: boolean }> {
+    const result = await this.#query({
+      type: 'list',
+      namespace: options.namespace ?? DEFAULT_NAMESPACE,
+      prefix: toBytes(options.prefix ?? EMPTY_BYTES),
+      after: toBytes(options.after ?? EMPTY_BYTES),
+      limit: options.limit ?? 100,
+    });
+    if (result.type !== 'list') throw unexpected(result.type);
+    return result;
+  }
+
+  /** For each, whether `version` is still that lock's current grant. */
+  async check(checks: readonly (LockName & { readonly version: number })[]): Promise<readonly boolean[]> {
+    const result = await this.#query({
+      type: 'check',
+      checks: checks.map((check) => ({ lock: lockId(check), version: check.version })),
+    });
+    if (result.type !== 'check') throw unexpected(result.type);
+    return result.current;
+  }
+
+  /** Takes the lock from its holder, who is not asked. Only the fencing version protects against what it still does. */
+  async forceRelease(name: BytesLike, options: { readonly namespace?: string } = {}): Promise<void> {
+    const command = { type: 'forceRelease', lock: lockId({ name, ...options }) } as const;
+    const result = lockResult(await this.#requester.command({ type: 'lock', command }, { timeoutMs: this.#timeoutMs }));
+    if (result.type === 'refused') throw new ServiceError(result.code, result.message);
+  }
+
+  async #query(query: LockQuery): Promise<LockQueryResult> {
+    const { result } = await this.#requester.query({ type: 'lock', query }, { timeoutMs: this.#timeoutMs });
+    if (result.type !== 'lock') throw unexpected(result.type);
+    return result.result;
+  }
+}
+
+export function lockId(lock: LockName): LockId {
+  return { namespace: lock.namespace ?? DEFAULT_NAMESPACE, name: toBytes(lock.name) };
+}
+
+function unexpected(type: string): ServiceError {
+  return new ServiceError('INTERNAL', `a lock request was answered by a result of another kind: ${type}`);
+}

@@ -1,0 +1,286 @@
+import { randomGuid, ServiceError } from '@remora/base';
+import {
+  type CallHandle,
+  type Command,
+  type CommandResult,
+  type Done,
+  type Method,
+  type PipeCommand,
+  type PipeReply,
+  pipeCommand,
+  pipeQuery,
+  type Query,
+  type QueryResult,
+  type ReconnectingChannel,
+} from '@remora/protocol';
+import { Gateways } from './gateways.ts';
+import type { ClientPorts } from './ports.ts';
+
+/** Longest time that a gateway takes for one request. */
+const REQUEST_TIMEOUT_MAX_MS = 60_000;
+/** The gateway answers by the time-out; this is how much later its answer may arrive. */
+const ANSWER_GRACE_MS = 250;
+const RETRY_MIN_MS = 20;
+const RETRY_MAX_MS = 1_000;
+
+export interface SendOptions {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface CommandOptions extends SendOptions {
+  /** For a blocking acquire: its wait in the queue (0: unlimited), and how long to wait for the answer to this try. */
+  readonly queue?: { readonly waitMs: number; readonly answerMs: number };
+}
+
+/**
+ * Sends requests to gateways until they are answered.
+ *
+ * R1. All attempts of a command carry one request id and one deadline in range time, so it is applied once.
+ * R2. A command that may have reached a range never ends as failed without an answer to its id: it ends as
+ *     UNKNOWN_OUTCOME. A query that was not answered simply failed.
+ * R3. Every request ends by its time-out (plus the grace for the answer), or at once by its signal.
+ */
+export class Requester {
+  readonly ports: ClientPorts;
+  readonly gateways: Gateways;
+  readonly #idPrefix: string;
+  #nextId = 1;
+  /** Range time minus monotonic time, once known. */
+  #rangeTimeOffsetMs: number | undefined;
+  #waitingForTime: ((error: ServiceError | undefined) => void)[] | undefined;
+  #closed = false;
+
+  constructor(ports: ClientPorts, endpoints: readonly string[]) {
+    this.ports = ports;
+    this.gateways = new Gateways(ports, endpoints);
+    // 122 random bits name this client's life; a counter its requests.
+    this.#idPrefix = `${randomGuid(ports.random)}.`;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  command(command: Command, options: CommandOptions): Promise<PipeReply<CommandResult>> {
+    return this.#promise((done) => this.sendCommand(command, options, done));
+  }
+
+  query(query: Query, options: SendOptions): Promise<PipeReply<QueryResult>> {
+    return this.#promise((done) => this.sendQuery(query, options, done));
+  }
+
+  request<Request, Reply>(method: Method<Request, Reply>, request: Request, options: SendOptions): Promise<Reply> {
+    return this.#promise((done) => {
+      new Operation(this, method, () => request, { ...options, command: false }, done).start();
+    });
+  }
+
+  sendQuery(query: Query, options: SendOptions, done: Done<PipeReply<QueryResult>>): CallHandle {
+    const build = (timeoutMs: number) => ({ query, timeoutMs });
+    const operation = new Operation(this, pipeQuery, build, { ...options, command: false }, this.#learning(done));
+    operation.start();
+    return operation;
+  }
+
+  sendCommand(command: Command, options: CommandOptions, done: Done<PipeReply<CommandResult>>): CallHandle {
+    const requestId = this.#idPrefix + (this.#nextId++).toString(36);
+    const endsMs = this.ports.clock.monotonicMs() + options.timeoutMs;
+    let deadlineMs: number | undefined;
+    const build = (timeoutMs: number): PipeCommand => {
+      if (deadlineMs === undefined && this.#rangeTimeOffsetMs !== undefined) {
+        deadlineMs = endsMs + this.#rangeTimeOffsetMs;
+      }
+      return {
+        command,
+        requestId,
+        timeoutMs,
+        ...(deadlineMs === undefined ? {} : { deadlineMs }),
+        ...(options.queue === undefined ? {} : { waitMs: options.queue.waitMs }),
+      };
+    };
+    const settings = { ...options, command: true, answerMs: options.queue?.answerMs };
+    const operation = new Operation(this, pipeCommand, build, settings, this.#learning(done));
+    if (this.#rangeTimeOffsetMs !== undefined) operation.start();
+    else this.#whenTimeIsKnown((error) => (error === undefined ? operation.start() : operation.fail(error)));
+    return operation;
+  }
+
+  /** One attempt at the present gateway, for those who count time from each attempt of their own. */
+  attempt<Request, Reply>(
+    method: Method<Request, Reply>,
+    request: Request,
+    timeoutMs: number,
+    done: Done<Reply>,
+  ): CallHandle {
+    const { channel } = this.gateways;
+    return channel.call(method, request, { timeoutMs }, (error, reply) => {
+      if (error !== undefined) this.gateways.failed(channel);
+      done(error, reply);
+    });
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.gateways.close();
+  }
+
+  /** R1 needs the ranges' time before the first command; any reply brings it. */
+  #whenTimeIsKnown(then: (error: ServiceError | undefined) => void): void {
+    if (this.#waitingForTime !== undefined) {
+      this.#waitingForTime.push(then);
+      return;
+    }
+    this.#waitingForTime = [then];
+    this.sendQuery({ type: 'status' }, { timeoutMs: 10_000 }, (error) => {
+      const waiting = this.#waitingForTime ?? [];
+      this.#waitingForTime = undefined;
+      for (const next of waiting) next(error);
+    });
+  }
+
+  #learning<Result>(done: Done<PipeReply<Result>>): Done<PipeReply<Result>> {
+    return (error, reply) => {
+      if (reply?.rangeTimeMs !== undefined) {
+        this.#rangeTimeOffsetMs = reply.rangeTimeMs - this.ports.clock.monotonicMs();
+      }
+      done(error, reply);
+    };
+  }
+
+  #promise<Reply>(start: (done: Done<Reply>) => void): Promise<Reply> {
+    const { liveness } = this.ports;
+    return new Promise((resolve, reject) => {
+      liveness.hold();
+      start((error, reply) => {
+        liveness.release();
+        if (error === undefined) resolve(reply as Reply);
+        else reject(error);
+      });
+    });
+  }
+}
+
+interface OperationSettings extends SendOptions {
+  readonly command: boolean;
+  readonly answerMs?: number | undefined;
+}
+
+class Operation<Request, Reply> implements CallHandle {
+  readonly #requester: Requester;
+  readonly #method: Method<Request, Reply>;
+  readonly #build: (timeoutMs: number) => Request;
+  readonly #settings: OperationSettings;
+  readonly #done: Done<Reply>;
+  readonly #endsMs: number;
+  #call: CallHandle | undefined;
+  #attempts = 0;
+  #maybeApplied = false;
+  #over = false;
+  readonly #onAbort: (() => void) | undefined;
+
+  constructor(
+    requester: Requester,
+    method: Method<Request, Reply>,
+    build: (timeoutMs: number) => Request,
+    settings: OperationSettings,
+    done: Done<Reply>,
+  ) {
+    this.#requester = requester;
+    this.#method = method;
+    this.#build = build;
+    this.#settings = settings;
+    this.#done = done;
+    this.#endsMs = requester.ports.clock.monotonicMs() + settings.timeoutMs;
+    const { signal } = settings;
+    if (signal === undefined) return;
+    this.#onAbort = () => this.#aborted(signal);
+    signal.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  start(): void {
+    const { signal } = this.#settings;
+    if (signal?.aborted) this.#aborted(signal);
+    else this.#attempt();
+  }
+
+  fail(error: ServiceError): void {
+    this.#finish(error, undefined);
+  }
+
+  cancel(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#settle();
+    this.#call?.cancel();
+  }
+
+  #attempt(): void {
+    if (this.#over) return;
+    if (this.#requester.closed) return this.#finish(clientClosed(), undefined);
+    const remainingMs = this.#endsMs - this.#requester.ports.clock.monotonicMs();
+    if (remainingMs <= 0) return this.#timedOut(undefined);
+    const { channel } = this.#requester.gateways;
+    const timeoutMs = Math.min(remainingMs, REQUEST_TIMEOUT_MAX_MS);
+    const answerMs = this.#settings.answerMs ?? timeoutMs + ANSWER_GRACE_MS;
+    this.#call = channel.call(this.#method, this.#build(timeoutMs), { timeoutMs: answerMs }, (error, reply) => {
+      if (this.#over) return;
+      if (error === undefined) this.#finish(undefined, reply);
+      else this.#failed(channel, error);
+    });
+  }
+
+  #failed(channel: ReconnectingChannel, error: ServiceError): void {
+    this.#attempts++;
+    this.#requester.gateways.failed(channel);
+    if (error.code === 'UNKNOWN_OUTCOME') this.#maybeApplied = true;
+    if (error.code === 'DEADLINE_EXCEEDED') return this.#timedOut(error);
+    // `applied`: the range remembers the id but not the answer; asking again brings nothing.
+    if (error.retry === 'no' || error.details?.applied === true) return this.#finish(error, undefined);
+    const { clock } = this.#requester.ports;
+    const remainingMs = this.#endsMs - clock.monotonicMs();
+    if (remainingMs <= 0) return this.#timedOut(error);
+    clock.setTimer(Math.min(remainingMs, this.#pauseMs(channel)), () => this.#attempt());
+  }
+
+  /** Another gateway is asked at once, one round of them; then with growing pauses. */
+  #pauseMs(failed: ReconnectingChannel): number {
+    const { gateways, ports } = this.#requester;
+    if (gateways.channel !== failed && this.#attempts < gateways.count) return 0;
+    const ceilingMs = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(this.#attempts, 6));
+    return ceilingMs / 2 + ports.random.int(Math.ceil(ceilingMs / 2));
+  }
+
+  /** R2. */
+  #timedOut(cause: ServiceError | undefined): void {
+    if (this.#maybeApplied && this.#settings.command) {
+      const message = 'the answer was lost: the command may or may not have been applied';
+      return this.#finish(new ServiceError('UNKNOWN_OUTCOME', message, { cause }), undefined);
+    }
+    if (cause !== undefined && cause.code !== 'UNKNOWN_OUTCOME') return this.#finish(cause, undefined);
+    const message = `no answer within ${Math.round(this.#settings.timeoutMs)} ms`;
+    this.#finish(new ServiceError('DEADLINE_EXCEEDED', message, { cause }), undefined);
+  }
+
+  #aborted(signal: AbortSignal): void {
+    if (this.#over) return;
+    this.#call?.cancel();
+    const message = 'the caller aborted';
+    this.#finish(new ServiceError('CANCELED', message, { cause: signal.reason }), undefined);
+  }
+
+  #finish(error: ServiceError | undefined, reply: Reply | undefined): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#settle();
+    this.#done(error, reply);
+  }
+
+  #settle(): void {
+    if (this.#onAbort !== undefined) this.#settings.signal?.removeEventListener('abort', this.#onAbort);
+  }
+}
+
+export function clientClosed(): ServiceError {
+  return new ServiceError('CANCELED', 'the client is closed');
+}

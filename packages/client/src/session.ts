@@ -1,0 +1,184 @@
+import { type Clock, ServiceError, type Timer } from '@remora/base';
+import type { SessionRef } from '@remora/lock';
+import { pipeQuery } from '@remora/protocol';
+import { clientClosed, type Requester } from './requester.ts';
+
+/**
+ * A session: a lease that the client keeps alive, to which its locks belong.
+ *
+ * S1. The client counts the session as alive until (send time of the last acknowledged heartbeat + TTL - margin) on
+ *     its own monotonic clock; the server ends it a full TTL after it received that heartbeat, or later. So the client
+ *     knows first (design §9).
+ * S2. Monotonic time stands still while a machine is suspended; wall time does not. A session is lost as well when
+ *     as much wall time has passed: stepping the clock may cost a session, but never exclusion.
+ * S3. Lost means lost: a session is never revived (traps 24).
+ */
+export type SessionState = 'active' | 'suspended' | 'lost' | 'closed';
+
+/** Twice the assumed bound of clock drift, of 1 %, and something for the way from the check to the use. */
+const MARGIN_FRACTION = 0.05;
+const MARGIN_MIN_MS = 50;
+const HEARTBEATS_PER_TTL = 3;
+const RETRY_MIN_MS = 50;
+
+export class Session {
+  readonly ref: SessionRef;
+  readonly ttlMs: number;
+  readonly #requester: Requester;
+  readonly #clock: Clock;
+  readonly #marginMs: number;
+  readonly #intervalMs: number;
+  readonly #onLoss = new Set<(reason: ServiceError) => void>();
+  #state: SessionState = 'active';
+  #lossReason: ServiceError | undefined;
+  #ackedMs: number;
+  #ackedWallMs: number;
+  #beatTimer: Timer | undefined;
+  #deadlineTimer: Timer | undefined;
+
+  private constructor(
+    requester: Requester,
+    lease: { readonly ref: SessionRef; readonly ttlMs: number; readonly sentMs: number; readonly sentWallMs: number },
+  ) {
+    this.#requester = requester;
+    this.#clock = requester.ports.clock;
+    this.ref = lease.ref;
+    this.ttlMs = lease.ttlMs;
+    this.#marginMs = Math.max(MARGIN_MIN_MS, lease.ttlMs * MARGIN_FRACTION);
+    this.#intervalMs = lease.ttlMs / HEARTBEATS_PER_TTL;
+    this.#ackedMs = lease.sentMs;
+    this.#ackedWallMs = lease.sentWallMs;
+    this.#watchDeadline();
+    this.#scheduleBeat();
+  }
+
+  static async open(
+    requester: Requester,
+    options: {
+      readonly ttlMs: number;
+      readonly timeoutMs: number;
+      readonly attributes: Readonly<Record<string, string>>;
+    },
+  ): Promise<Session> {
+    const { clock, random } = requester.ports;
+    const id = BigInt.asUintN(63, random.bytes(8).readBigUInt64BE()) | 1n;
+    const { ttlMs, attributes, timeoutMs } = options;
+    // The lease cannot begin before the first attempt is sent.
+    const sentMs = clock.monotonicMs();
+    const sentWallMs = clock.wallMs();
+    const { result } = await requester.command({ type: 'leaseGrant', id, ttlMs, attributes }, { timeoutMs });
+    if (result.type !== 'leaseGrant')
+      throw new ServiceError('INTERNAL', `a lease grant was answered by ${result.type}`);
+    const ref = { lease: result.id, incarnation: result.incarnation };
+    return new Session(requester, { ref, ttlMs: result.ttlMs, sentMs, sentWallMs });
+  }
+
+  /** `suspended`: heartbeats are not answered at the moment; what the session holds is still its own. */
+  get state(): SessionState {
+    this.check();
+    return this.#state;
+  }
+
+  get alive(): boolean {
+    this.check();
+    return this.#lossReason === undefined;
+  }
+
+  get lossReason(): ServiceError | undefined {
+    return this.#lossReason;
+  }
+
+  /** Until when, on the monotonic clock, the session is certainly alive unless its deadline is moved on (S1). */
+  get deadlineMs(): number {
+    return this.#ackedMs + this.ttlMs - this.#marginMs;
+  }
+
+  /** Runs `fn` when the session is lost or closed; returns a function that forgets it. */
+  onLoss(fn: (reason: ServiceError) => void): () => void {
+    this.#onLoss.add(fn);
+    return () => this.#onLoss.delete(fn);
+  }
+
+  /** S1, S2. Cheap: called on each look at a lock. */
+  check(): void {
+    if (this.#lossReason !== undefined) return;
+    const validMs = this.ttlMs - this.#marginMs;
+    if (this.#clock.monotonicMs() - this.#ackedMs >= validMs) this.#lose('no heartbeat was acknowledged in time');
+    else if (this.#clock.wallMs() - this.#ackedWallMs >= validMs)
+      this.#lose('the machine was suspended, or its clock was set');
+  }
+
+  /** The server said so. */
+  expired(): void {
+    this.#lose('the server has ended the session');
+  }
+
+  /** Ends the session at the server, which releases all that belongs to it at once. */
+  async close(timeoutMs: number): Promise<void> {
+    if (this.#lossReason !== undefined) return;
+    this.#end('closed', clientClosed());
+    const { lease: id, incarnation } = this.ref;
+    try {
+      await this.#requester.command({ type: 'leaseRevoke', id, incarnation }, { timeoutMs });
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== 'LEASE_NOT_FOUND') throw error;
+    }
+  }
+
+  #lose(why: string): void {
+    if (this.#lossReason !== undefined) return;
+    this.#end('lost', new ServiceError('SESSION_EXPIRED', `the session is lost: ${why}`));
+    this.#requester.ports.logger.warn({ lease: this.ref.lease.toString(16), why }, 'session lost');
+  }
+
+  #end(state: 'lost' | 'closed', reason: ServiceError): void {
+    this.#state = state;
+    this.#lossReason = reason;
+    this.#beatTimer?.cancel();
+    this.#deadlineTimer?.cancel();
+    const listeners = [...this.#onLoss];
+    this.#onLoss.clear();
+    for (const listener of listeners) listener(reason);
+  }
+
+  #watchDeadline(): void {
+    this.#deadlineTimer = this.#clock.setTimer(Math.max(0, this.deadlineMs - this.#clock.monotonicMs()), () => {
+      this.check();
+      if (this.#lossReason === undefined) this.#watchDeadline();
+    });
+  }
+
+  #scheduleBeat(): void {
+    const dueMs = this.#ackedMs + this.#intervalMs;
+    this.#beatTimer = this.#clock.setTimer(Math.max(0, dueMs - this.#clock.monotonicMs()), () => this.#beat());
+  }
+
+  /** Each attempt counts from its own sending; so none is repeated by the layer below. */
+  #beat(): void {
+    this.check();
+    if (this.#lossReason !== undefined) return;
+    const sentMs = this.#clock.monotonicMs();
+    const sentWallMs = this.#clock.wallMs();
+    const { lease: id, incarnation } = this.ref;
+    const timeoutMs = this.#intervalMs;
+    const request = { query: { type: 'leaseKeepAlive', id, incarnation }, timeoutMs } as const;
+    this.#requester.attempt(pipeQuery, request, timeoutMs, (error, reply) => {
+      this.check();
+      if (this.#lossReason !== undefined) return;
+      if (error !== undefined) return this.#missed(error);
+      const result = reply?.result;
+      if (result?.type !== 'leaseKeepAlive' || result.ttlMs <= 0) return this.expired();
+      this.#ackedMs = sentMs;
+      this.#ackedWallMs = sentWallMs;
+      this.#state = 'active';
+      this.#scheduleBeat();
+    });
+  }
+
+  #missed(error: ServiceError): void {
+    if (error.code === 'LEASE_NOT_FOUND' || error.code === 'SESSION_EXPIRED') return this.expired();
+    this.#state = 'suspended';
+    const pauseMs = Math.min(RETRY_MIN_MS, this.#intervalMs / 4) + this.#requester.ports.random.int(RETRY_MIN_MS);
+    this.#beatTimer = this.#clock.setTimer(pauseMs, () => this.#beat());
+  }
+}
