@@ -276,7 +276,7 @@ class Inode {
       const whole = random.int(changes.length + 1);
       for (const change of changes.slice(0, whole)) this.#durable.apply(change);
       const torn = changes[whole];
-      if (torn?.type === 'write') {
+      if (torn?.type === 'write' && random.int(3) > 0) {
         this.#durable.apply({ ...torn, data: torn.data.subarray(0, random.int(torn.data.length + 1)) });
       }
     } else {

@@ -12,12 +12,13 @@
  * The queue is bounded by its callers: each group limits what it has in flight. `stats().queuedBytes` shows it.
  */
 import { assert, type Disk, type Logger } from '@remora/base';
-import type { Entry, LogPosition } from '../../core/types.ts';
+import type { LogPosition } from '../../core/types.ts';
 import type { GroupAppend, GroupId, GroupLog, RecoveredGroup } from '../ports.ts';
 import { encodeSegmentHeader, SEGMENT_HEADER_BYTES } from './log-format.ts';
 import type { LogIndex } from './log-index.ts';
-import { type RecoveredLog, readFrames, recoverLog } from './log-recovery.ts';
-import { decodeRecords, FrameWriter, type LogRecord } from './record-codec.ts';
+import { type RecoveredLog, recoverLog } from './log-recovery.ts';
+import { isWorthReclaiming, movedRecords, readLiveEntries } from './reclaim.ts';
+import { FrameWriter, type LogRecord } from './record-codec.ts';
 import { type Segment, SegmentFiles } from './segment-files.ts';
 
 export interface GroupLogOptions {
@@ -57,15 +58,6 @@ export interface OpenGroupLogOptions {
 export const SEGMENT_BYTES_DEFAULT = 16 << 20;
 const SEGMENT_BYTES_MIN = 4096;
 const WRITE_BYTES_MAX_DEFAULT = 4 << 20;
-/** A segment whose live part is smaller is moved as soon as it is the oldest. */
-const MOVE_FRACTION_MAX = 0.25;
-/** Otherwise it is moved when less than this part of the whole log is live: each byte copied frees one. */
-const LIVE_FRACTION_MIN = 0.5;
-/** Fewer segments are not worth moving anything. */
-const MOVE_SEGMENTS_MIN = 4;
-/** Live entries are moved in pieces, so that appends get their turn in between. */
-const MOVE_PIECE_BYTES = 256 * 1024;
-
 /** Opens the log in `dir` and reads it. Rejects with `LogDamagedError` or `LogVersionError` when it must not be used. */
 export async function openGroupLog(request: OpenGroupLogOptions): Promise<GroupLog & { stats(): GroupLogStats }> {
   const segmentBytes = request.options?.segmentBytes ?? SEGMENT_BYTES_DEFAULT;
@@ -379,49 +371,17 @@ class DiskGroupLog implements GroupLog {
 
   #isReclaimable(): boolean {
     const head = this.#segments[0];
-    if (head === undefined || head === this.#active) return false;
-    const live = this.#index.liveBytes(head.generation);
-    if (live === 0) return true;
-    if (this.#segments.length < MOVE_SEGMENTS_MIN) return false;
-    if (live <= MOVE_FRACTION_MAX * head.position) return true;
-    const total = this.#segments.reduce((sum, segment) => sum + segment.position, 0);
-    return this.#index.totalLiveBytes() <= LIVE_FRACTION_MIN * total;
+    return head !== undefined && head !== this.#active && isWorthReclaiming(this.#segments, this.#index);
   }
 
   async #moveEntries(head: Segment): Promise<void> {
-    // What the segment ends with: an entry that was overwritten within it must not be copied in its older form.
-    const found = new Map<GroupId, Map<number, Entry>>();
-    await readFrames(head, (frame) => {
-      for (const { groupId, entries } of decodeRecords(frame.payload)) {
-        for (const entry of entries) {
-          if (!this.#index.isLiveIn(groupId, entry.index, head.generation)) continue;
-          let ofGroup = found.get(groupId);
-          if (ofGroup === undefined) {
-            ofGroup = new Map();
-            found.set(groupId, ofGroup);
-          }
-          ofGroup.set(entry.index, entry);
-        }
-      }
-    });
-    for (const [groupId, entries] of found) {
-      for (const piece of pieces([...entries.values()].sort((a, b) => a.index - b.index))) {
-        await this.#rewrite(() => this.#asMoved(groupId, piece, head.generation));
-      }
+    for (const piece of await readLiveEntries(head, this.#index)) {
+      await this.#rewrite(() => {
+        const records = movedRecords(piece, head, this.#index);
+        for (const { entries } of records) for (const { data } of entries) this.#bytesMoved += data.length;
+        return records;
+      });
     }
-  }
-
-  /** The entries may have been truncated or compacted since they were read; what is left may have gaps. */
-  #asMoved(groupId: GroupId, piece: readonly Entry[], generation: number): LogRecord[] {
-    const records: { groupId: GroupId; entries: Entry[]; moved: true }[] = [];
-    for (const entry of piece) {
-      if (!this.#index.isLiveIn(groupId, entry.index, generation)) continue;
-      this.#bytesMoved += entry.data.length;
-      const open = records.at(-1);
-      if (open?.entries.at(-1)?.index === entry.index - 1) open.entries.push(entry);
-      else records.push({ groupId, entries: [entry], moved: true });
-    }
-    return records;
   }
 
   /** Queues records to be built when their turn comes; resolves when they, and all before them, are durable. */
@@ -432,19 +392,6 @@ class DiskGroupLog implements GroupLog {
       this.#pump();
     });
   }
-}
-
-function* pieces(entries: readonly Entry[]): Generator<readonly Entry[]> {
-  let from = 0;
-  let bytes = 0;
-  for (let i = 0; i < entries.length; i++) {
-    bytes += entries[i]?.data.length ?? 0;
-    if (bytes < MOVE_PIECE_BYTES) continue;
-    yield entries.slice(from, i + 1);
-    from = i + 1;
-    bytes = 0;
-  }
-  if (from < entries.length) yield entries.slice(from);
 }
 
 function toError(error: unknown): Error {
