@@ -1,0 +1,124 @@
+import { OptionsError, parseOptions } from '@remora/base';
+import { describe, expect, test } from 'vitest';
+import { parseConfig } from './config-file.ts';
+import { advertised, localPorts, nodeSchema } from './node-options.ts';
+import { createProgram } from './program.ts';
+
+function problems(flags: Record<string, string>): readonly string[] {
+  try {
+    parseOptions(nodeSchema, { flags });
+  } catch (error) {
+    if (error instanceof OptionsError) return error.problems.map(({ source, message }) => `${source} ${message}`);
+    throw error;
+  }
+  return [];
+}
+
+const FOUNDERS = 'n1=10.0.0.1:7481,n2=10.0.0.2:7481';
+
+describe('relations', () => {
+  const rows: readonly { name: string; given: Record<string, string>; says: string | undefined }[] = [
+    { name: 'the defaults are consistent', given: {}, says: undefined },
+    {
+      name: 'the heartbeat is too slow for the election timeout',
+      given: { heartbeatInterval: '500ms' },
+      says: '--election-timeout must be more than twice',
+    },
+    { name: 'two ports are the same', given: { httpPort: '7480' }, says: '--client-port must differ' },
+    {
+      name: 'a public address without --insecure',
+      given: { listenHost: '10.0.0.1' },
+      says: '--listen-host must be a loopback address unless --insecure',
+    },
+    { name: 'a public address with --insecure', given: { listenHost: '10.0.0.1', insecure: 'true' }, says: undefined },
+    {
+      name: 'all addresses without an advertised one',
+      given: { listenHost: '0.0.0.0', insecure: 'true' },
+      says: '--advertise-peer must be given',
+    },
+    {
+      name: 'founding and joining at once',
+      given: { join: 'a:1', initialCluster: FOUNDERS },
+      says: '--join must not be given together',
+    },
+    {
+      name: 'a founder that is not in its cluster',
+      given: { name: 'n3', initialCluster: FOUNDERS },
+      says: '--initial-cluster must contain this node',
+    },
+    {
+      name: 'a member named twice',
+      given: { initialCluster: 'n1=a:1,n1=b:1' },
+      says: 'must name every member and every address once',
+    },
+    { name: 'a lone node without all roles', given: { roles: 'data' }, says: 'must be given (or --join)' },
+    { name: 'a member without a port', given: { initialCluster: 'n1=a' }, says: 'expected name=host:port' },
+  ];
+  test.each(rows)('$name', ({ given, says }) => {
+    if (says === undefined) expect(problems(given)).toEqual([]);
+    else expect(problems(given).join('\n')).toContain(says);
+  });
+});
+
+test('others are told the listening address unless an advertised one is given', () => {
+  const options = parseOptions(nodeSchema, { flags: { advertisePeer: 'db1:9000' } });
+  expect(advertised(options)).toEqual({
+    client: { host: '127.0.0.1', port: 7480 },
+    peer: { host: 'db1', port: 9000 },
+    http: { host: '127.0.0.1', port: 7482 },
+  });
+});
+
+test('nodes of a local cluster are ten ports apart', () => {
+  expect(localPorts(7480, 3)).toEqual({ client: 7500, peer: 7501, http: 7502 });
+});
+
+describe('the command line', () => {
+  async function run(args: readonly string[], env: Record<string, string> = {}): Promise<string> {
+    const lines: string[] = [];
+    const shell = { env, out: (text: string) => lines.push(text), err: (text: string) => lines.push(text) };
+    const program = createProgram(shell, () => Promise.reject(new Error('no node is started here')));
+    await program.parseAsync([...args], { from: 'user' });
+    return lines.join('\n');
+  }
+
+  test('what --print-options prints reads back as the same options', async () => {
+    const args = ['node', '--name', 'n2', '--initial-cluster', FOUNDERS, '--checkpoint-bytes', '1.5MiB', '--insecure'];
+    const text = await run([...args, '--print-options'], { REMORA_LOG_LEVEL: 'debug' });
+    const options = parseOptions(nodeSchema, { file: parseConfig('printed', text) });
+    expect(options).toMatchObject({ name: 'n2', checkpointBytes: 1_572_864, insecure: true, logLevel: 'debug' });
+    expect(options.initialCluster[1]).toEqual({ name: 'n2', peer: { host: '10.0.0.2', port: 7481 } });
+  });
+
+  test('a wrong flag is refused with a suggestion', async () => {
+    await expect(run(['node', '--nam', 'x'])).rejects.toMatchObject({ code: 'commander.unknownOption' });
+    await expect(run(['node', '--log-level', 'loud'])).rejects.toThrow('expected one of debug, info, warn, error');
+  });
+
+  test('every option stands in the help text with its variable', () => {
+    const shell = { env: {}, out() {}, err() {} };
+    const program = createProgram(shell, () => Promise.reject(new Error('unused')));
+    const help = program.commands.find((command) => command.name() === 'node')?.helpInformation() ?? '';
+    for (const option of ['--data-dir <path>', 'REMORA_ELECTION_TIMEOUT', '--roles <master|data|gateway>,...']) {
+      expect(help).toContain(option);
+    }
+  });
+});
+
+describe('the configuration file', () => {
+  test('a wrong value is named with its line', () => {
+    const file = parseConfig('remora.yaml', '# a node\nname: n1\nlog-level: loud\n');
+    expect(() => parseOptions(nodeSchema, { file })).toThrow('remora.yaml:3 (log-level): "loud" is not right');
+  });
+
+  test('JSON works as well, with lists', () => {
+    const file = parseConfig('remora.json', '{ "name": "n9", "roles": ["data"], "join": ["a:1", "b:2"] }');
+    const options = parseOptions(nodeSchema, { file });
+    expect(options.roles).toEqual(['data']);
+    expect(options.join).toHaveLength(2);
+  });
+
+  test.each(['a: [', '- list', 'a: 1\na: 2'])('what is not a map of options is refused: %s', (text) => {
+    expect(() => parseConfig('remora.yaml', text)).toThrow('remora.yaml');
+  });
+});

@@ -1,0 +1,160 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SeededRandom } from '@remora/base';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type DataDir, type OpenDataDirOptions, openDataDir } from './data-dir.ts';
+
+let dir: string;
+const opened: DataDir[] = [];
+const children: ChildProcess[] = [];
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'remora-data-dir-'));
+});
+
+afterEach(async () => {
+  for (const dataDir of opened.splice(0)) await dataDir.close();
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+  rmSync(dir, { recursive: true, force: true });
+});
+
+async function open(options: Partial<OpenDataDirOptions> = {}): Promise<DataDir> {
+  const dataDir = await openDataDir({ dir, name: 'n1', random: new SeededRandom(1), ...options });
+  opened.push(dataDir);
+  return dataDir;
+}
+
+async function closeAll(): Promise<void> {
+  for (const dataDir of opened.splice(0)) await dataDir.close();
+}
+
+function read(name: string): Record<string, unknown> {
+  return JSON.parse(readFileSync(join(dir, name), 'utf8'));
+}
+
+describe('identity', () => {
+  test('a new directory gets an incarnation that stays over restarts (I1, I2)', async () => {
+    const first = (await open({ clusterId: 'c1', nodeId: 1 })).identity;
+    await closeAll();
+    const second = (await open({ clusterId: 'c1', nodeId: 1, random: new SeededRandom(2) })).identity;
+    expect(second).toEqual(first);
+    expect(read('node.json')).toMatchObject({ formatVersion: 1, name: 'n1', clusterId: 'c1', nodeId: 1 });
+  });
+
+  test('a node that joins learns its cluster and id later, once', async () => {
+    const dataDir = await open();
+    expect(dataDir.identity.nodeId).toBeUndefined();
+    await dataDir.assign({ clusterId: 'c1', nodeId: 4 });
+    await dataDir.assign({ clusterId: 'c1', nodeId: 4 });
+    await expect(dataDir.assign({ clusterId: 'c1', nodeId: 5 })).rejects.toThrow(
+      'belongs to node id 4, not to node id 5',
+    );
+    await closeAll();
+    expect((await open()).identity).toMatchObject({ clusterId: 'c1', nodeId: 4 });
+  });
+
+  const refusals: readonly { name: string; given: Partial<OpenDataDirOptions>; says: string }[] = [
+    {
+      name: 'another name',
+      given: { name: 'n2', clusterId: 'c1', nodeId: 1 },
+      says: 'belongs to node n1, not to node n2',
+    },
+    {
+      name: 'another cluster',
+      given: { clusterId: 'c2', nodeId: 1 },
+      says: 'belongs to cluster c1, not to cluster c2',
+    },
+    { name: 'another cluster, without an id', given: { clusterId: 'c2' }, says: 'belongs to cluster c1' },
+    { name: 'another id', given: { clusterId: 'c1', nodeId: 2 }, says: 'belongs to node id 1, not to node id 2' },
+  ];
+  test.each(refusals)('a directory is refused to a node with $name (I1)', async ({ given, says }) => {
+    await open({ clusterId: 'c1', nodeId: 1 });
+    await closeAll();
+    await expect(open(given)).rejects.toThrow(says);
+    // A refusal lets the directory go.
+    await open({ clusterId: 'c1', nodeId: 1 });
+  });
+
+  test('a newer format is refused', async () => {
+    writeFileSync(join(dir, 'node.json'), '{"formatVersion":99,"name":"n1","incarnation":"x"}');
+    await expect(open()).rejects.toThrow('has format 99, and this program knows 1; use a newer program');
+  });
+
+  test.each(['', '{', '{}', '{"formatVersion":1}', '[]'])(
+    'a damaged identity is refused, not replaced: %s',
+    async (text) => {
+      writeFileSync(join(dir, 'node.json'), text);
+      await expect(open()).rejects.toMatchObject({ exit: 'dataDir', message: expect.stringContaining('is damaged') });
+      expect(readFileSync(join(dir, 'node.json'), 'utf8')).toBe(text);
+    },
+  );
+
+  test('a directory with other contents and no identity is not taken for a new one', async () => {
+    writeFileSync(join(dir, 'thesis.doc'), 'x');
+    await expect(open()).rejects.toThrow('is not empty (thesis.doc) but has no node.json');
+  });
+});
+
+describe('peers', () => {
+  test('a peer that is seen is remembered over restarts, and refused with another incarnation (I2, I3)', async () => {
+    expect((await open()).checkPeer({ nodeId: 2, incarnation: 'a' })).toBeUndefined();
+    expect(read('peers.json')).toEqual({ formatVersion: 1, peers: { 2: 'a' } });
+    await closeAll();
+    const again = await open();
+    expect(again.checkPeer({ nodeId: 2, incarnation: 'a' })).toBeUndefined();
+    expect(again.checkPeer({ nodeId: 2, incarnation: 'b' })).toMatchObject({ code: 'NODE_CONFLICT' });
+    expect(again.checkPeer({ nodeId: 3, incarnation: 'c' })).toBeUndefined();
+    expect(read('peers.json').peers).toEqual({ 2: 'a', 3: 'c' });
+  });
+});
+
+describe('lock (D1)', () => {
+  test('a directory that this process holds cannot be opened twice', async () => {
+    await open();
+    await expect(open()).rejects.toThrow(`in use by another process (process ${process.pid})`);
+  });
+
+  test('another process is refused while the owner lives, and let in once it was killed', async () => {
+    const owner = await startOwner();
+    await expect(open()).rejects.toMatchObject({
+      exit: 'dataDir',
+      message: expect.stringContaining(`in use by another process (process ${owner.pid})`),
+    });
+    const gone = new Promise((resolve) => owner.once('exit', resolve));
+    owner.kill('SIGKILL');
+    await gone;
+    await open();
+  });
+
+  test('an owner file that names a living process does not lock anything (D2)', async () => {
+    await open();
+    await closeAll();
+    writeFileSync(join(dir, 'lock', 'owner.json'), JSON.stringify({ pid: process.ppid }));
+    await open();
+  });
+});
+
+/** A process that holds `dir` through the same kernel lock, until it is killed. */
+async function startOwner(): Promise<ChildProcess> {
+  const program = `
+    import { mkdirSync, writeFileSync } from 'node:fs';
+    import { Level } from ${JSON.stringify(import.meta.resolve('level'))};
+    const lock = ${JSON.stringify(join(dir, 'lock'))};
+    mkdirSync(lock, { recursive: true });
+    const level = new Level(lock);
+    await level.open();
+    writeFileSync(lock + '/owner.json', JSON.stringify({ pid: process.pid }));
+    process.send('locked');
+    setInterval(() => level.status, 1000);`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  children.push(child);
+  await new Promise((resolve, reject) => {
+    child.once('message', resolve);
+    child.once('exit', (code) => reject(new Error(`the owner ended with ${code}`)));
+  });
+  return child;
+}

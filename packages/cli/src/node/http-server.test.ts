@@ -1,0 +1,103 @@
+import { createServer } from 'node:net';
+import { silentLogger } from '@remora/base';
+import { afterEach, expect, test } from 'vitest';
+import { type HttpServerOptions, type RunningHttpServer, startHttpServer } from './http-server.ts';
+
+const running: RunningHttpServer[] = [];
+
+afterEach(async () => {
+  for (const server of running.splice(0)) await server.stop();
+});
+
+async function start(
+  options: Partial<HttpServerOptions> = {},
+): Promise<(path: string, init?: RequestInit) => Promise<Response>> {
+  const server = await startHttpServer({
+    listen: { host: '127.0.0.1', port: 0 },
+    logger: silentLogger,
+    health: () => ({ ok: true, reasons: [] }),
+    ready: () => ({ ok: false, reasons: ['no leader'], details: { node: 'n1' } }),
+    metrics: async () => ({ contentType: 'text/plain', body: 'up 1\n' }),
+    ...options,
+  });
+  running.push(server);
+  return (path, init) => fetch(`http://127.0.0.1:${server.port}${path}`, init);
+}
+
+test('health has the shape that tools of etcd look for', async () => {
+  const get = await start();
+  const response = await get('/health?serializable=true');
+  expect(response.status).toBe(200);
+  expect(await response.json()).toEqual({ health: 'true', reasons: [] });
+});
+
+test('a node that is not ready answers 503 with its reasons (H2)', async () => {
+  const get = await start();
+  const response = await get('/ready');
+  expect(response.status).toBe(503);
+  expect(await response.json()).toEqual({ ready: false, reasons: ['no leader'], node: 'n1' });
+});
+
+test('metrics are served as they were rendered', async () => {
+  const get = await start();
+  const response = await get('/metrics');
+  expect(response.headers.get('content-type')).toBe('text/plain');
+  expect(await response.text()).toBe('up 1\n');
+});
+
+test('an unknown path is answered with what was probably meant', async () => {
+  const get = await start();
+  const response = await get('/heatlh');
+  expect(response.status).toBe(404);
+  expect(await response.json()).toEqual({ error: 'nothing at /heatlh; did you mean /health?' });
+  expect(((await (await get('/zzz')).json()) as { error: string }).error).toContain(
+    'there is /health, /ready, /metrics',
+  );
+});
+
+test('a method that makes no sense is refused with what is allowed', async () => {
+  const get = await start();
+  const response = await get('/health', { method: 'POST' });
+  expect(response.status).toBe(405);
+  expect(response.headers.get('allow')).toBe('GET, HEAD');
+});
+
+test('a handler gets what is below its prefix, and its failure is a 500 for that request only', async () => {
+  const get = await start({
+    handlers: [
+      {
+        prefix: '/v1/',
+        handle(request, response) {
+          if (request.url === '/v1/fail') throw new Error('secret');
+          response.end(request.url);
+        },
+      },
+    ],
+  });
+  expect(await (await get('/v1/kv')).text()).toBe('/v1/kv');
+  const failed = await get('/v1/fail');
+  expect(failed.status).toBe(500);
+  expect(await failed.text()).not.toContain('secret');
+  expect((await get('/health')).status).toBe(200);
+});
+
+test('a taken port is named together with the flag that changes it', async () => {
+  const other = createServer();
+  const port = await new Promise<number>((resolve) => {
+    other.listen(0, '127.0.0.1', () => resolve((other.address() as { port: number }).port));
+  });
+  await expect(start({ listen: { host: '127.0.0.1', port } })).rejects.toMatchObject({
+    exit: 'portTaken',
+    message: `port ${port} on 127.0.0.1 is taken; choose another with --http-port`,
+  });
+  await new Promise((resolve) => other.close(resolve));
+});
+
+test('a stop ends connections that are kept alive, and nothing answers afterwards', async () => {
+  const get = await start();
+  await (await get('/health')).text();
+  const begun = performance.now();
+  await running.splice(0)[0]?.stop();
+  expect(performance.now() - begun).toBeLessThan(5000);
+  await expect(get('/health')).rejects.toThrow();
+});

@@ -1,0 +1,105 @@
+// A1. Imports point one way between packages.
+// A2. Time, chance, files, network and environment are reached in adapters only: files below a folder `node`, and the
+//     command line package.
+// A3. The Raft core is synchronous and pure, and imports nothing but itself and the base package.
+// A4. No default exports, no enums.
+import { scanSource } from './source-scan.ts';
+
+/** What each package may import, by folder (A1). The command line may import everything. */
+export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
+  base: [],
+  raft: ['base'],
+  // Internal messages carry lock commands as the lock layer defines them.
+  protocol: ['base', 'lock'],
+  lock: ['base'],
+  dataserver: ['base', 'raft', 'protocol', 'lock'],
+  master: ['base', 'raft', 'protocol'],
+  gateway: ['base', 'protocol', 'lock'],
+  client: ['base', 'protocol', 'lock'],
+  dashboard: ['base'],
+  cli: ['base', 'raft', 'protocol', 'lock', 'dataserver', 'master', 'gateway', 'client', 'dashboard'],
+};
+
+const IMPURE_MODULES = new Set([
+  ...['fs', 'fs/promises', 'net', 'tls', 'http', 'http2', 'https', 'dgram', 'dns', 'child_process', 'cluster'],
+  ...['worker_threads', 'timers', 'timers/promises', 'os', 'process', 'perf_hooks', 'readline', 'vm', 'inspector'],
+]);
+const ADAPTED_PACKAGES = new Set(['level', 'classic-level', '@grpc/grpc-js', 'pino', 'prom-client']);
+
+/** Globals that bring in time, chance, the network or the environment (A2). A method of the same name is not one. */
+const IMPURE_USES: readonly { readonly what: string; readonly pattern: RegExp }[] = [
+  { what: 'Date', pattern: /(?<![.\w$#])Date\s*[.(]/ },
+  { what: 'Math.random', pattern: /\bMath\s*\.\s*random\b/ },
+  { what: 'performance.now', pattern: /(?<![.\w$#])performance\s*\.\s*now\b/ },
+  { what: 'process.env', pattern: /\bprocess\s*\.\s*env\b/ },
+  { what: 'process.hrtime', pattern: /\bprocess\s*\.\s*hrtime\b/ },
+  { what: 'fetch', pattern: callOf('fetch') },
+  { what: 'setTimeout', pattern: callOf('setTimeout') },
+  { what: 'setInterval', pattern: callOf('setInterval') },
+  { what: 'setImmediate', pattern: callOf('setImmediate') },
+  { what: 'random bytes of node:crypto', pattern: /\b(randomBytes|randomUUID|randomInt|randomFillSync)\b/ },
+];
+
+/** What the Raft core may not contain besides (A3). */
+const ASYNCHRONOUS: readonly { readonly what: string; readonly pattern: RegExp }[] = [
+  { what: 'async', pattern: /(?<![.\w$#])async\s+(function\b|\w+\s*\(|\(|\w+\s*=>)/ },
+  { what: 'await', pattern: /(?<![.\w$#])await\b/ },
+  { what: 'Promise', pattern: /(?<![.\w$#])Promise\b/ },
+  { what: 'queueMicrotask', pattern: callOf('queueMicrotask') },
+];
+
+/** Everything that one source file does against the rules; `path` is like `packages/raft/src/core/raft.ts`. */
+export function violations(path: string, source: string): readonly string[] {
+  const [, folder = ''] = /^packages\/([^/]+)\/src\//.exec(path) ?? [];
+  const { code, imports } = scanSource(source);
+  const isTest = /\.test\.ts$/.test(path);
+  const isAdapter = folder === 'cli' || path.includes('/node/');
+  const isCore = path.startsWith('packages/raft/src/core/');
+  const found = [...imports.flatMap((name) => wrongEdge(folder, path, name)), ...shape(code)];
+  if (!isAdapter && !isTest) {
+    found.push(...imports.filter(isImpureModule).map((name) => `A2: imports ${name} outside an adapter`));
+    found.push(...matching(code, IMPURE_USES).map((what) => `A2: uses ${what} outside an adapter`));
+  }
+  if (isCore && !isTest) {
+    found.push(...imports.filter((name) => !isOwnOrBase(name)).map((name) => `A3: the core imports ${name}`));
+    found.push(...matching(code, ASYNCHRONOUS).map((what) => `A3: the core uses ${what}`));
+  }
+  return found;
+}
+
+function wrongEdge(folder: string, path: string, name: string): readonly string[] {
+  const target = name === 'remora' || name.startsWith('remora/') ? 'client' : /^@remora\/([^/]+)/.exec(name)?.[1];
+  if (target !== undefined) {
+    return ALLOWED[folder]?.includes(target) ? [] : [`A1: ${folder} may not import ${name}`];
+  }
+  if (!name.startsWith('.')) return [];
+  // A relative path may not leave its package's sources; tests may use what stands beside them in the package.
+  const depth = path.split('/').length - 4 + (path.endsWith('.test.ts') ? 1 : 0);
+  const ups = name.split('/').filter((part) => part === '..').length;
+  return ups > depth && !name.endsWith('.json') ? [`A1: ${name} leaves the package`] : [];
+}
+
+function shape(code: string): readonly string[] {
+  const found: string[] = [];
+  if (/(?<![.\w$#])export\s+default\b/.test(code) || /\bas\s+default\b/.test(code)) found.push('A4: default export');
+  if (/(?<![.\w$#])enum\s+[A-Z]\w*\s*\{/.test(code)) found.push('A4: enum');
+  return found;
+}
+
+function isImpureModule(name: string): boolean {
+  const builtin = name.startsWith('node:') ? name.slice('node:'.length) : name;
+  return IMPURE_MODULES.has(builtin) || ADAPTED_PACKAGES.has(name);
+}
+
+function isOwnOrBase(name: string): boolean {
+  return name === '@remora/base' || name.startsWith('./');
+}
+
+function matching(code: string, rules: typeof IMPURE_USES): readonly string[] {
+  return rules.filter(({ pattern }) => pattern.test(code)).map(({ what }) => what);
+}
+
+/** A call of a global function, not of a method, and not the declaration of one (`name(...) {` or `name(...): type`). */
+function callOf(name: string): RegExp {
+  return new RegExp(`(?<![.\\w$#])(?<!function\\s)${name}\\s*\\((?![^()]*(\\([^()]*\\)[^()]*)*\\)\\s*[{:])`);
+}
