@@ -39,6 +39,7 @@ export async function recoverLog(options: {
 }): Promise<RecoveredLog> {
   const { disk, dir } = options;
   await disk.makeDir(dir);
+  await disk.syncDir(dir.slice(0, Math.max(0, dir.lastIndexOf('/'))));
   const names = await listSegmentFiles(disk, dir);
   const recovery = new Recovery(options);
   for (const name of names) if (name.kind === 'segment') await recovery.readSegment(name);
