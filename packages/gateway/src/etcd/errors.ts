@@ -53,7 +53,7 @@ const ETCD_DETAILS: Readonly<Record<string, EtcdStatus>> = {
 };
 
 export function etcdStatus(error: ServiceError): EtcdStatus {
-  const detail = error.details?.['etcd'];
+  const detail = error.details?.etcd;
   if (typeof detail === 'string') {
     const known = ETCD_DETAILS[detail];
     if (known !== undefined) return known;

@@ -7,13 +7,14 @@ import { EtcdAuth } from '../../etcd/auth-service.ts';
 import { EtcdCluster } from '../../etcd/cluster-service.ts';
 import { etcdStatus } from '../../etcd/errors.ts';
 import { Headers } from '../../etcd/headers.ts';
-import { KeepAliveStream } from '../../etcd/keep-alive-stream.ts';
+import { keepAliveWords } from '../../etcd/keep-alive-words.ts';
 import { EtcdKv } from '../../etcd/kv-service.ts';
 import { EtcdLease } from '../../etcd/lease-service.ts';
 import { ETCD_LIMITS, type EtcdLimits } from '../../etcd/limits.ts';
 import { EtcdMaintenance } from '../../etcd/maintenance-service.ts';
 import { unsupported } from '../../etcd/unsupported.ts';
 import { WatchStream } from '../../etcd/watch-stream.ts';
+import { HeartbeatStream } from '../../heartbeat-stream.ts';
 import type { CallGuard } from './call-guard.ts';
 import { type GrpcService, grpcService } from './service.ts';
 import { toGrpcError } from './status.ts';
@@ -61,13 +62,14 @@ function watchService(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard
 
 function leaseService(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard): GrpcService {
   const lease = new EtcdLease(deps.backend, headers, deps.random);
-  const services = { backend: deps.backend, headers };
-  const limits = deps.limits ?? ETCD_LIMITS;
+  const words = keepAliveWords(headers);
+  const { keepAlivesPendingMax: pendingMax } = deps.limits ?? ETCD_LIMITS;
+  const limits = { pendingMax, timeouts: TIMEOUT_LIMITS };
   return grpcService<pb.LeaseServer>(pb.LeaseService, {
     leaseGrant: guard.unary(lease.grant.bind(lease), etcdStatus),
     leaseRevoke: guard.unary(lease.revoke.bind(lease), etcdStatus),
     leaseKeepAlive: guard.stream(
-      (sink, resume) => new KeepAliveStream(services, limits, TIMEOUT_LIMITS, sink, resume),
+      (sink, resumeReading) => new HeartbeatStream(deps.backend, words, limits, { sink, resumeReading }),
       etcdStatus,
     ),
     leaseTimeToLive: guard.unary(lease.timeToLive.bind(lease), etcdStatus),

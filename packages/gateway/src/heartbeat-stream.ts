@@ -1,0 +1,129 @@
+import type { ServiceError } from '@remora/base';
+import type { QueryResult } from '@remora/protocol';
+import type { Backend, BackendReply } from './backend.ts';
+import { callInfo, type StreamHandler, type StreamSink, type TimeoutLimits } from './calls.ts';
+
+/** How one API words heartbeats and their answers. */
+export interface HeartbeatWords<Request, Response> {
+  lease(request: Request): { readonly id: bigint; readonly incarnation: number };
+  renewed(request: Request, ttlMs: number, reply: BackendReply<QueryResult>): Response;
+  gone(request: Request): Response;
+  /** Neither renewed nor gone, as far as is known. Undefined ends the stream with the error. */
+  failed(request: Request, error: ServiceError): Response | undefined;
+}
+
+export interface HeartbeatLimits {
+  /** Heartbeats of one stream that wait for an answer; then the stream is not read further. */
+  readonly pendingMax: number;
+  readonly timeouts: TimeoutLimits;
+}
+
+/**
+ * A stream of heartbeats of any number of leases, answered as their outcomes come.
+ *
+ * A1. The stream is not read further while `pendingMax` heartbeats are under way, or while the client does not take
+ *     the answers.
+ * A2. An answer says renewed or gone only when the range said so after this very heartbeat.
+ */
+export class HeartbeatStream<Request, Response> implements StreamHandler<Request> {
+  readonly #backend: Backend;
+  readonly #words: HeartbeatWords<Request, Response>;
+  readonly #limits: HeartbeatLimits;
+  readonly #sink: StreamSink<Response>;
+  readonly #resumeReading: () => void;
+  readonly #pending = new Set<Pending>();
+  #halfClosed = false;
+  #over = false;
+  /** The stream is not being read. */
+  #full = false;
+  #blocked = false;
+
+  constructor(
+    backend: Backend,
+    words: HeartbeatWords<Request, Response>,
+    limits: HeartbeatLimits,
+    stream: { readonly sink: StreamSink<Response>; readonly resumeReading: () => void },
+  ) {
+    this.#backend = backend;
+    this.#words = words;
+    this.#limits = limits;
+    this.#sink = stream.sink;
+    this.#resumeReading = stream.resumeReading;
+  }
+
+  onRequest(request: Request): boolean {
+    if (this.#over) return true;
+    const { id, incarnation } = this.#words.lease(request);
+    const entry: Pending = { giveUp: () => {} };
+    this.#pending.add(entry);
+    entry.giveUp = this.#backend.query(
+      { type: 'leaseKeepAlive', id, incarnation },
+      { timeoutMs: callInfo(undefined, this.#limits.timeouts).timeoutMs },
+      (error, reply) => {
+        this.#pending.delete(entry);
+        if (!this.#over) this.#answer(request, error, reply);
+      },
+    );
+    this.#full = this.#isFull();
+    return !this.#full;
+  }
+
+  onDrain(): void {
+    this.#blocked = false;
+    this.#readOn();
+  }
+
+  onHalfClose(): void {
+    this.#halfClosed = true;
+    this.#endIfDone();
+  }
+
+  onClose(): void {
+    this.#finish();
+  }
+
+  /** A2 */
+  #answer(request: Request, error: ServiceError | undefined, reply: BackendReply<QueryResult> | undefined): void {
+    let response: Response | undefined;
+    if (reply?.result.type === 'leaseKeepAlive') {
+      const { ttlMs } = reply.result;
+      response = ttlMs < 0 ? this.#words.gone(request) : this.#words.renewed(request, ttlMs, reply);
+    } else if (error?.code === 'LEASE_NOT_FOUND') response = this.#words.gone(request);
+    else if (error !== undefined) response = this.#words.failed(request, error);
+
+    if (response === undefined) {
+      this.#finish();
+      return this.#sink.end(error);
+    }
+    if (!this.#sink.write(response)) this.#blocked = true;
+    this.#endIfDone();
+    this.#readOn();
+  }
+
+  #endIfDone(): void {
+    if (!this.#halfClosed || this.#over || this.#pending.size > 0) return;
+    this.#finish();
+    this.#sink.end();
+  }
+
+  /** A1 */
+  #isFull(): boolean {
+    return this.#blocked || this.#pending.size >= this.#limits.pendingMax;
+  }
+
+  #readOn(): void {
+    if (this.#over || !this.#full || this.#isFull()) return;
+    this.#full = false;
+    this.#resumeReading();
+  }
+
+  #finish(): void {
+    this.#over = true;
+    for (const { giveUp } of this.#pending) giveUp();
+    this.#pending.clear();
+  }
+}
+
+interface Pending {
+  giveUp: () => void;
+}

@@ -1,0 +1,140 @@
+import { type Bytes, ServiceError } from '@remora/base';
+import type { LockCommand, LockId, LockQuery, Owner, SessionRef } from '@remora/lock';
+import { validateLockCommand, validateLockQuery } from '@remora/lock';
+import type * as pb from '@remora/protocol/remora';
+
+/**
+ * `remora.v1` requests as the lock layer's commands and queries, checked against its limits. Times in range time are
+ * 0 here: the backend knows that time and sets them.
+ */
+const DEFAULT_NAMESPACE = 'default';
+const LIST_LIMIT_DEFAULT = 100;
+const ATTRIBUTES_MAX = 16;
+const ATTRIBUTES_BYTES_MAX = 4_096;
+const REQUEST_ID_MAX = 64;
+
+export function toAcquire(request: pb.AcquireRequest): LockCommand {
+  return checked({
+    type: 'acquire',
+    lock: toLockId(request.lock),
+    owner: toOwner(request.owner),
+    wait: request.wait,
+    waitUntilMs: 0,
+    deadlineMs: 0,
+    attempt: request.attempt,
+    depthMax: request.depthMax === 0 ? 1 : request.depthMax,
+    data: request.data,
+  });
+}
+
+export function toCancel(request: pb.CancelRequest): LockCommand {
+  const { attempt } = request;
+  return checked({
+    type: 'cancel',
+    lock: toLockId(request.lock),
+    owner: toOwner(request.owner),
+    deadlineMs: 0,
+    attempt,
+  });
+}
+
+export function toRelease(request: pb.ReleaseRequest): LockCommand {
+  const { all, attempt } = request;
+  return checked({
+    type: 'release',
+    lock: toLockId(request.lock),
+    owner: toOwner(request.owner),
+    all,
+    deadlineMs: 0,
+    attempt,
+  });
+}
+
+export function toForceRelease(request: pb.ForceReleaseRequest): LockCommand {
+  return checked({ type: 'forceRelease', lock: toLockId(request.lock) });
+}
+
+export function toShow(request: pb.ShowRequest): LockQuery {
+  return checkedQuery({ type: 'show', lock: toLockId(request.lock) });
+}
+
+export function toList(request: pb.ListRequest): LockQuery {
+  return checkedQuery({
+    type: 'list',
+    namespace: request.namespace === '' ? DEFAULT_NAMESPACE : request.namespace,
+    prefix: request.prefix,
+    after: request.after,
+    limit: request.limit === 0 ? LIST_LIMIT_DEFAULT : request.limit,
+  });
+}
+
+export function toCheck(request: pb.CheckRequest): LockQuery {
+  const checks = request.checks.map(({ lock, version }) => ({
+    lock: toLockId(lock),
+    version: toCount(version, 'version'),
+  }));
+  return checkedQuery({ type: 'check', checks });
+}
+
+export function toSession(session: pb.Session | undefined): SessionRef {
+  if (session === undefined) throw invalid('the session is missing');
+  return { lease: session.id, incarnation: toCount(session.incarnation, 'session.incarnation') };
+}
+
+export function toTtlMs(ttlMs: bigint): number {
+  const ms = toCount(ttlMs, 'ttl_ms');
+  if (ms === 0) throw invalid('ttl_ms must be above 0');
+  return ms;
+}
+
+export function toAttributes(attributes: { readonly [name: string]: string }): Readonly<Record<string, string>> {
+  const entries = Object.entries(attributes);
+  const bytes = entries.reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0);
+  if (entries.length > ATTRIBUTES_MAX || bytes > ATTRIBUTES_BYTES_MAX) {
+    throw invalid(`attributes are at most ${ATTRIBUTES_MAX} entries and ${ATTRIBUTES_BYTES_MAX} bytes`);
+  }
+  return attributes;
+}
+
+/** How long to stay in the queue; undefined as long as the session lives. */
+export function toWaitMs(timeoutMs: bigint): number | undefined {
+  return timeoutMs === 0n ? undefined : toCount(timeoutMs, 'timeout_ms');
+}
+
+/** Undefined when the client left it to the server. */
+export function toRequestId(requestId: string): string | undefined {
+  if (requestId.length > REQUEST_ID_MAX) throw invalid(`request_id has at most ${REQUEST_ID_MAX} characters`);
+  return requestId === '' ? undefined : requestId;
+}
+
+export function toCount(value: bigint, what: string): number {
+  if (value < 0n || value > BigInt(Number.MAX_SAFE_INTEGER)) throw invalid(`${what} is out of bounds`);
+  return Number(value);
+}
+
+function toLockId(lock: pb.LockId | undefined): LockId {
+  if (lock === undefined) throw invalid('the lock is missing');
+  const name: Bytes = lock.name;
+  return { namespace: lock.namespace === '' ? DEFAULT_NAMESPACE : lock.namespace, name };
+}
+
+function toOwner(owner: pb.Owner | undefined): Owner {
+  if (owner === undefined) throw invalid('the owner is missing');
+  return { session: toSession(owner.session), token: owner.token };
+}
+
+function checked(command: LockCommand): LockCommand {
+  const refusal = validateLockCommand(command);
+  if (refusal !== undefined) throw new ServiceError(refusal.code, refusal.message);
+  return command;
+}
+
+function checkedQuery(query: LockQuery): LockQuery {
+  const refusal = validateLockQuery(query);
+  if (refusal !== undefined) throw new ServiceError(refusal.code, refusal.message);
+  return query;
+}
+
+function invalid(message: string): ServiceError {
+  return new ServiceError('INVALID_ARGUMENT', message);
+}

@@ -1,0 +1,84 @@
+import { asBuffer, ServiceError } from '@remora/base';
+import type { Holder, LockId, LockQueryResult, LockResult, LockState, Owner, Waiter } from '@remora/lock';
+import type * as pb from '@remora/protocol/remora';
+
+/** The lock layer's results as `remora.v1` messages. */
+export function fromAcquire(result: LockResult): pb.AcquireResponse {
+  switch (result.type) {
+    case 'granted': {
+      const { version, depth, lockTimeMs } = result;
+      return { outcome: { $case: 'granted', value: { version, depth, lockTimeMs } } };
+    }
+    case 'busy':
+      return { outcome: { $case: 'busy', value: fromHolder(result.holder) } };
+    case 'queued':
+      throw new ServiceError('UNAVAILABLE', 'the acquire is queued, but its wait was interrupted; ask again');
+    default:
+      throw refusal(result);
+  }
+}
+
+export function fromCancel(result: LockResult): pb.CancelResponse {
+  if (result.type !== 'canceled') throw refusal(result);
+  return { released: result.released };
+}
+
+export function fromRelease(result: LockResult): pb.ReleaseResponse {
+  if (result.type !== 'released') throw refusal(result);
+  return { depth: result.depth, version: result.version };
+}
+
+export function fromForceRelease(result: LockResult): pb.ForceReleaseResponse {
+  if (result.type !== 'released') throw refusal(result);
+  return { version: result.version };
+}
+
+export function fromShow(result: LockQueryResult): pb.ShowResponse {
+  if (result.type !== 'show') throw unexpected(result.type);
+  return { state: result.state === undefined ? undefined : fromState(result.state) };
+}
+
+export function fromList(result: LockQueryResult): pb.ListResponse {
+  if (result.type !== 'list') throw unexpected(result.type);
+  return { locks: result.locks.map(fromState), more: result.more };
+}
+
+export function fromCheck(result: LockQueryResult): pb.CheckResponse {
+  if (result.type !== 'check') throw unexpected(result.type);
+  return { current: [...result.current] };
+}
+
+function refusal(result: LockResult): ServiceError {
+  return result.type === 'refused' ? new ServiceError(result.code, result.message) : unexpected(result.type);
+}
+
+function unexpected(type: string): ServiceError {
+  return new ServiceError('INTERNAL', `the range answered "${type}", which was not asked for`);
+}
+
+function fromState(state: LockState): pb.LockState {
+  return {
+    lock: fromLockId(state.lock),
+    kind: state.kind,
+    holders: state.holders.map(fromHolder),
+    waiters: state.waiters.map(fromWaiter),
+    waiterCount: state.waiterCount,
+  };
+}
+
+function fromLockId(lock: LockId): pb.LockId {
+  return { namespace: lock.namespace, name: asBuffer(lock.name) };
+}
+
+function fromOwner({ session, token }: Owner): pb.Owner {
+  return { session: { id: session.lease, incarnation: BigInt(session.incarnation) }, token };
+}
+
+function fromHolder(holder: Holder): pb.Holder {
+  const { owner, version, depth, lockTimeMs, data } = holder;
+  return { owner: fromOwner(owner), version, depth, lockTimeMs, data: asBuffer(data) };
+}
+
+function fromWaiter({ owner, position, sinceMs }: Waiter): pb.Waiter {
+  return { owner: fromOwner(owner), position, sinceMs };
+}

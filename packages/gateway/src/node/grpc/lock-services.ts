@@ -1,0 +1,39 @@
+import type { Random } from '@remora/base';
+import * as pb from '@remora/protocol/remora';
+import type { Backend } from '../../backend.ts';
+import { TIMEOUT_LIMITS } from '../../calls.ts';
+import { remoraStatus } from '../../etcd/errors.ts';
+import { HeartbeatStream } from '../../heartbeat-stream.ts';
+import { LockApi } from '../../lock/lock-service.ts';
+import { SESSION_WORDS } from '../../lock/session-words.ts';
+import type { CallGuard } from './call-guard.ts';
+import { type GrpcService, grpcService } from './service.ts';
+
+export interface LockServiceDeps {
+  readonly backend: Backend;
+  readonly random: Random;
+}
+
+/** Heartbeats of one stream that wait for an answer. */
+const HEARTBEATS_PENDING_MAX = 4_096;
+
+/** `remora.v1.Lock`, to be added to a gRPC server. */
+export function lockService(deps: LockServiceDeps, guard: CallGuard): GrpcService {
+  const api = new LockApi(deps.backend, deps.random);
+  const limits = { pendingMax: HEARTBEATS_PENDING_MAX, timeouts: TIMEOUT_LIMITS };
+  return grpcService<pb.LockServer>(pb.LockService, {
+    openSession: guard.unary(api.openSession.bind(api), remoraStatus),
+    keepAlive: guard.stream(
+      (sink, resumeReading) => new HeartbeatStream(deps.backend, SESSION_WORDS, limits, { sink, resumeReading }),
+      remoraStatus,
+    ),
+    closeSession: guard.unary(api.closeSession.bind(api), remoraStatus),
+    acquire: guard.unary(api.acquire.bind(api), remoraStatus),
+    cancel: guard.unary(api.cancel.bind(api), remoraStatus),
+    release: guard.unary(api.release.bind(api), remoraStatus),
+    forceRelease: guard.unary(api.forceRelease.bind(api), remoraStatus),
+    show: guard.unary(api.show.bind(api), remoraStatus),
+    list: guard.unary(api.list.bind(api), remoraStatus),
+    check: guard.unary(api.check.bind(api), remoraStatus),
+  });
+}
