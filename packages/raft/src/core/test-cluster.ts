@@ -1,0 +1,445 @@
+/**
+ * A cluster of cores over a hostile network and disks, for the property tests: messages are lost, repeated and
+ * reordered, links fail one way, fsyncs are late, crashes lose whatever was not synced. After each step it checks:
+ *
+ * X1. Election safety: one leader per term.
+ * X2. Leader append-only; log matching: equal (index, term) means equal entry and equal predecessor.
+ * X3. Leader completeness: a new leader holds every committed entry.
+ * X4. State machine safety: all replicas apply the same entries in the same order; applied ≤ commit.
+ * X5. Nothing is claimed before its fsync: votes, vote requests, acknowledgements, commits (durable on a quorum).
+ * X6. A read is given an index at or above everything committed anywhere when it was asked for.
+ */
+import { assert, SeededRandom, utf8 } from '@remora/base';
+import type { RaftConfig } from './config.ts';
+import { confOf } from './membership.ts';
+import { isQuorum } from './quorum.ts';
+import { RaftCore } from './raft.ts';
+import type { ConfState, Entry, HardState, LogPosition, Message, Ready, ReplicaId, SnapshotMeta } from './types.ts';
+
+type Persist = NonNullable<Ready['persist']>;
+
+interface Disk {
+  hardState: HardState;
+  start: LogPosition;
+  entries: Entry[];
+  /** The state machine's last checkpoint. */
+  checkpoint: LogPosition;
+}
+
+export interface TestNode {
+  readonly id: ReplicaId;
+  readonly disk: Disk;
+  core: RaftCore;
+  up: boolean;
+  /** Handed out and not synced, oldest first. */
+  unsynced: Persist[];
+  /** Committed and not applied. */
+  applyQueue: Entry[];
+  applied: LogPosition;
+  /** The log as handed out so far. */
+  shadow: Disk;
+  leaderTerm: number;
+  seenCommit: number;
+  installing: Transfer | undefined;
+}
+
+interface Transfer {
+  readonly from: ReplicaId;
+  readonly to: ReplicaId;
+  readonly term: number;
+  readonly meta: SnapshotMeta;
+}
+
+const IN_FLIGHT_MAX = 400;
+
+export class TestCluster {
+  readonly nodes: readonly TestNode[];
+  readonly #conf: ConfState;
+  readonly #config: Partial<RaftConfig>;
+  readonly #random: SeededRandom;
+  readonly #network: Message[] = [];
+  readonly #transfers: Transfer[] = [];
+  readonly #cut = new Set<string>();
+  readonly #leaders = new Map<number, ReplicaId>();
+  readonly #entries = new Map<string, { readonly data: string; readonly previousTerm: number | undefined }>();
+  /** Terms of committed entries, by index. */
+  readonly #committed: number[] = [0];
+  readonly #readFloors = new Map<string, number>();
+  #nextContext = 1;
+  #nextValue = 1;
+
+  constructor(options: {
+    readonly voters: number;
+    readonly learners?: number;
+    readonly seed: number;
+    readonly config?: Partial<RaftConfig>;
+  }) {
+    const ids = Array.from({ length: options.voters + (options.learners ?? 0) }, (_, i) => i + 1);
+    this.#conf = confOf(ids.slice(0, options.voters), ids.slice(options.voters));
+    this.#config = options.config ?? {};
+    this.#random = new SeededRandom(options.seed);
+    this.nodes = ids.map((id) => {
+      const disk = emptyDisk();
+      const node = { id, disk, up: true, ...this.#boot(id, disk, false) };
+      return node;
+    });
+  }
+
+  /** The highest index known committed anywhere. */
+  get committedIndex(): number {
+    return this.#committed.length - 1;
+  }
+
+  #boot(id: ReplicaId, disk: Disk, restarted: boolean): Omit<TestNode, 'id' | 'disk' | 'up'> {
+    // A log that lacks what the state machine holds (a snapshot was installed, the crash came before the log's
+    // restart was durable) restarts there, on disk too, before anything is appended (design §6).
+    if (termAt(disk, disk.checkpoint.index) !== disk.checkpoint.term) {
+      disk.start = disk.checkpoint;
+      disk.entries = [];
+    }
+    const { start } = disk;
+    const entries = disk.entries.slice();
+    const config: RaftConfig = {
+      id,
+      electionTicks: 10,
+      heartbeatTicks: 2,
+      maxEntryBytesPerMessage: 60,
+      maxInflightMessages: 4,
+      maxInflightBytes: 200,
+      maxUncommittedBytes: 2000,
+      maxApplyingBytes: 200,
+      random: this.#random,
+      ...this.#config,
+    };
+    const applied = disk.checkpoint;
+    const hardState = disk.hardState;
+    const core = new RaftCore(config, {
+      hardState,
+      conf: this.#conf,
+      start,
+      entries,
+      applied: applied.index,
+      restarted,
+    });
+    return {
+      core,
+      unsynced: [],
+      applyQueue: [],
+      applied,
+      shadow: { hardState, start, entries: entries.slice(), checkpoint: applied },
+      leaderTerm: 0,
+      seenCommit: 0,
+      installing: undefined,
+    };
+  }
+
+  // ------------------------------------------------------------------------------------------ what can happen
+
+  tick(node: TestNode): void {
+    if (!node.up) return;
+    node.core.tick();
+    this.#turn(node);
+  }
+
+  propose(node: TestNode): void {
+    if (!node.up) return;
+    node.core.propose(utf8(`v${this.#nextValue++}`));
+    this.#turn(node);
+  }
+
+  read(node: TestNode): void {
+    if (!node.up) return;
+    const context = this.#nextContext++;
+    if (node.core.readIndex(context) === undefined) this.#readFloors.set(`${node.id}/${context}`, this.committedIndex);
+    this.#turn(node);
+  }
+
+  transfer(node: TestNode, to: TestNode): void {
+    if (!node.up) return;
+    node.core.transferLeader(to.id);
+    this.#turn(node);
+  }
+
+  /** Delivers some message in flight; it may arrive again later. */
+  deliver(pick: number, again = false): void {
+    if (this.#network.length === 0) return;
+    const index = pick % this.#network.length;
+    const message = this.#network[index] as Message;
+    if (!again) this.#network.splice(index, 1);
+    this.#receive(message);
+  }
+
+  drop(pick: number): void {
+    if (this.#network.length > 0) this.#network.splice(pick % this.#network.length, 1);
+  }
+
+  /** The fsync of the oldest batch is done. */
+  sync(node: TestNode): void {
+    const persist = node.unsynced.shift();
+    if (!node.up || persist === undefined) return;
+    writeTo(node.disk, persist);
+    node.core.persisted(persist.mark);
+    this.#turn(node);
+  }
+
+  apply(node: TestNode): void {
+    const entry = node.applyQueue.shift();
+    if (!node.up || entry === undefined) return;
+    assert(entry.index === node.applied.index + 1, 'X4: entries are applied in order, without a gap');
+    assert(this.#committed[entry.index] === entry.term, 'X4: replicas apply the same entries');
+    assert(entry.index <= node.core.commit, 'X4: applied ≤ commit');
+    node.applied = { index: entry.index, term: entry.term };
+    node.core.appliedTo(entry.index);
+    this.#turn(node);
+  }
+
+  /** A checkpoint holds only what is durable in the log (design §6); then the log may be cut. */
+  compact(node: TestNode, keep: number): void {
+    if (!node.up || node.installing !== undefined || node.applied.index > lastOf(node.disk).index) return;
+    if (termAt(node.disk, node.applied.index) !== node.applied.term) return;
+    node.disk.checkpoint = node.applied;
+    const index = Math.max(node.disk.start.index, node.applied.index - keep);
+    cutTo(node.disk, index);
+    cutTo(node.shadow, index);
+    node.core.compactTo(index);
+  }
+
+  /** Loses everything but what was synced; batches under way may have reached the disk, in order. */
+  crash(node: TestNode, pick: number): void {
+    if (!node.up) return;
+    const reached = pick % (node.unsynced.length + 1);
+    for (const persist of node.unsynced.slice(0, reached)) writeTo(node.disk, persist);
+    node.up = false;
+    node.unsynced = [];
+    if (node.installing !== undefined) this.#report(node.installing, false);
+    node.installing = undefined;
+  }
+
+  restart(node: TestNode): void {
+    if (node.up) return;
+    node.up = true;
+    Object.assign(node, this.#boot(node.id, node.disk, true));
+    this.#turn(node);
+  }
+
+  cutLink(from: TestNode, to: TestNode): void {
+    this.#cut.add(`${from.id}>${to.id}`);
+  }
+
+  healLinks(): void {
+    this.#cut.clear();
+  }
+
+  unreachable(node: TestNode, to: TestNode): void {
+    if (!node.up) return;
+    node.core.reportUnreachable(to.id);
+    this.#turn(node);
+  }
+
+  /** Moves a snapshot on: offered, then installed or broken off. */
+  moveSnapshot(pick: number, fail: boolean): void {
+    for (const node of this.nodes) {
+      if (node.up && node.installing !== undefined) return this.#finishInstall(node, node.installing, fail);
+    }
+    if (this.#transfers.length === 0) return;
+    const [transfer] = this.#transfers.splice(pick % this.#transfers.length, 1) as [Transfer];
+    const target = this.#node(transfer.to);
+    if (!target.up || fail || this.#cut.has(`${transfer.from}>${transfer.to}`) || target.applyQueue.length > 0) {
+      this.#report(transfer, false);
+      return;
+    }
+    if (target.core.acceptsSnapshot(transfer.from, transfer.term, transfer.meta)) target.installing = transfer;
+    else this.#report(transfer, false);
+    this.#turn(target);
+  }
+
+  #finishInstall(node: TestNode, transfer: Transfer, fail: boolean): void {
+    node.installing = undefined;
+    if (fail) {
+      node.core.installFailed();
+    } else {
+      const { meta } = transfer;
+      node.disk.checkpoint = { index: meta.index, term: meta.term };
+      node.applied = node.disk.checkpoint;
+      node.core.installed(meta);
+    }
+    this.#turn(node);
+    this.#report(transfer, !fail);
+  }
+
+  #report(transfer: Transfer, ok: boolean): void {
+    const sender = this.#node(transfer.from);
+    if (!sender.up) return;
+    sender.core.reportSnapshot(transfer.to, ok, transfer.meta.index);
+    this.#turn(sender);
+  }
+
+  /** Everything works again: true when, within `ticks`, a new proposal is applied everywhere. */
+  heals(ticks: number): boolean {
+    this.healLinks();
+    for (const node of this.nodes) this.restart(node);
+    const target = this.committedIndex + 1;
+    for (let i = 0; i < ticks; i++) {
+      for (const node of this.nodes) this.tick(node);
+      this.settle();
+      if (this.nodes.every((node) => node.applied.index >= target)) return true;
+      const leader = this.nodes.find((node) => node.core.leaderReady);
+      if (leader !== undefined) this.propose(leader);
+    }
+    return false;
+  }
+
+  /** Runs until nothing is under way. */
+  settle(): void {
+    for (let round = 0; round < 1000; round++) {
+      let busy = this.#network.length > 0 || this.#transfers.length > 0;
+      for (const node of this.nodes) {
+        busy ||= node.unsynced.length > 0 || node.applyQueue.length > 0 || node.installing !== undefined;
+        while (node.unsynced.length > 0) this.sync(node);
+        while (node.applyQueue.length > 0) this.apply(node);
+      }
+      const { length } = this.#network;
+      for (let i = 0; i < length; i++) this.deliver(0);
+      this.moveSnapshot(0, false);
+      if (!busy) return;
+    }
+    assert(false, 'messages go round for ever');
+  }
+
+  // ------------------------------------------------------------------------------------------ one turn, and its checks
+
+  #node(id: ReplicaId): TestNode {
+    return this.nodes[id - 1] as TestNode;
+  }
+
+  #receive(message: Message): void {
+    const node = this.#node(message.to);
+    if (!node.up || this.#cut.has(`${message.from}>${message.to}`)) return;
+    node.core.step(message);
+    this.#turn(node);
+  }
+
+  #turn(node: TestNode): void {
+    while (node.core.hasReady()) {
+      const ready = node.core.ready();
+      if (ready.persist !== undefined) this.#takePersist(node, ready.persist);
+      for (const message of ready.messages) this.#checkClaim(node, message);
+      this.#network.push(...ready.messages);
+      node.applyQueue.push(...ready.committed);
+      for (const state of ready.readStates) {
+        const floor = this.#readFloors.get(`${node.id}/${state.context}`);
+        assert(floor !== undefined && state.index >= floor, 'X6: a read is linearizable');
+      }
+      for (const to of ready.snapshotsWanted) this.#startTransfer(node, to);
+      this.#checkLeader(node);
+      this.#checkCommit(node);
+    }
+    while (this.#network.length > IN_FLIGHT_MAX) this.#network.shift();
+  }
+
+  #startTransfer(node: TestNode, to: ReplicaId): void {
+    assert(
+      !this.#transfers.some((t) => t.from === node.id && t.to === to && t.term === node.core.term),
+      'one at a time',
+    );
+    const meta = { ...node.applied, conf: this.#conf };
+    this.#transfers.push({ from: node.id, to, term: node.core.term, meta });
+  }
+
+  #takePersist(node: TestNode, persist: Persist): void {
+    const { shadow } = node;
+    const first = persist.entries[0];
+    if (first !== undefined && node.core.role === 'leader' && node.leaderTerm === node.core.term) {
+      assert(first.index > lastOf(shadow).index, 'X2: a leader only appends');
+    }
+    writeTo(shadow, persist);
+    for (const entry of persist.entries) {
+      const data = Buffer.from(entry.data).toString();
+      const previousTerm = termAt(shadow, entry.index - 1);
+      const key = `${entry.index}@${entry.term}`;
+      const known = this.#entries.get(key);
+      if (known === undefined) this.#entries.set(key, { data, previousTerm });
+      else assert(known.data === data && known.previousTerm === previousTerm, 'X2: logs match');
+    }
+    node.unsynced.push(persist);
+  }
+
+  /** X5: what leaves is true of the disk at this moment. */
+  #checkClaim(node: TestNode, m: Message): void {
+    const { hardState } = node.disk;
+    const voted = (to: ReplicaId) => hardState.term === m.term && hardState.vote === to;
+    if (m.type === 'vote') assert(voted(node.id), 'X5: a vote is asked for before the own one is durable');
+    if (m.type === 'voteResponse' && !m.reject) assert(voted(m.to), 'X5: a vote leaves before it is durable');
+    if (m.type === 'appendResponse' && !m.reject) {
+      assert(hardState.term === m.term, 'X5: an acknowledgement leaves before its term is durable');
+      const durable = Math.max(lastOf(node.disk).index, node.disk.checkpoint.index);
+      assert(m.index <= durable, 'X5: an acknowledgement leaves before its entries are durable');
+    }
+  }
+
+  #checkLeader(node: TestNode): void {
+    const { core } = node;
+    if (core.role !== 'leader' || node.leaderTerm === core.term) return;
+    node.leaderTerm = core.term;
+    const known = this.#leaders.get(core.term);
+    assert(known === undefined || known === node.id, 'X1: one leader per term');
+    this.#leaders.set(core.term, node.id);
+    for (let i = node.shadow.start.index + 1; i <= this.committedIndex; i++) {
+      assert(termAt(node.shadow, i) === this.#committed[i], 'X3: a new leader holds every committed entry');
+    }
+  }
+
+  #checkCommit(node: TestNode): void {
+    const { commit } = node.core;
+    const { shadow } = node;
+    if (commit <= node.seenCommit) return;
+    for (let i = Math.max(node.seenCommit, shadow.start.index) + 1; i <= commit; i++) {
+      const term = termAt(shadow, i);
+      assert(term !== undefined, 'X4: what is committed is in the log');
+      const known = this.#committed[i];
+      assert(known === undefined || known === term, 'X4: one entry per committed index');
+      this.#committed[i] = term;
+    }
+    node.seenCommit = commit;
+    const term = termAt(shadow, commit);
+    const holds = (id: ReplicaId) => {
+      const { disk } = this.#node(id);
+      return disk.checkpoint.index >= commit || termAt(disk, commit) === term;
+    };
+    if (node.core.role === 'leader') assert(isQuorum(this.#conf, holds), 'X5: committed is durable on a quorum');
+  }
+}
+
+function emptyDisk(): Disk {
+  const zero = { index: 0, term: 0 };
+  return { hardState: { term: 0, vote: 0, commit: 0 }, start: zero, entries: [], checkpoint: zero };
+}
+
+function writeTo(disk: Disk, persist: Persist): void {
+  if (persist.hardState !== undefined) disk.hardState = persist.hardState;
+  if (persist.snapshot !== undefined) {
+    disk.start = { index: persist.snapshot.index, term: persist.snapshot.term };
+    disk.entries = [];
+  }
+  const first = persist.entries[0];
+  if (first === undefined) return;
+  const keep = first.index - disk.start.index - 1;
+  assert(keep <= disk.entries.length, 'persisted entries leave no gap');
+  if (keep >= 0) disk.entries = disk.entries.slice(0, keep).concat(persist.entries);
+  else disk.entries = persist.entries.slice(-keep); // cut while the batch was under way
+}
+
+function lastOf(disk: Disk): LogPosition {
+  return disk.entries.at(-1) ?? disk.start;
+}
+
+function termAt(disk: Disk, index: number): number | undefined {
+  return index === disk.start.index ? disk.start.term : disk.entries[index - disk.start.index - 1]?.term;
+}
+
+function cutTo(disk: Disk, index: number): void {
+  const term = termAt(disk, index);
+  if (term === undefined) return;
+  disk.entries = disk.entries.slice(index - disk.start.index);
+  disk.start = { index, term };
+}
