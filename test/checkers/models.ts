@@ -1,0 +1,194 @@
+/**
+ * Sequential models: what one object does, one operation at a time.
+ *
+ * D1. `step` answers with the state after an operation, with the *same* state object when nothing changes, and with
+ *     undefined when the model could not have answered so. For an operation whose outcome is unknown it answers with
+ *     the effect that it may have had, whatever it would have been told.
+ * D2. An operation that `observes` changes no state whatever, wherever it is placed: a read, a refusal.
+ * D3. `fingerprint` is equal for equal states, and only for those.
+ */
+import type { HistoryRecord, Value } from './history.ts';
+
+export interface Model<S> {
+  readonly name: string;
+  readonly initial: S;
+  step(state: S, op: HistoryRecord): S | undefined;
+  observes(op: HistoryRecord): boolean;
+  fingerprint(state: S): string;
+  describe(state: S): string;
+  /** Leaves out operations that cannot make a difference to the verdict, to shorten the search. */
+  simplify?(ops: readonly HistoryRecord[]): readonly HistoryRecord[];
+}
+
+/** A key: `get`, `put`, `del`, `cas`. Where every write has a value of its own, it also shows lost writes. */
+export const registerModel: Model<Value> = {
+  name: 'register',
+  initial: null,
+  step(value, op) {
+    const unknown = op.t1 === null;
+    switch (op.op) {
+      case 'get':
+        return unknown || same(value, op.out ?? null) ? value : undefined;
+      case 'put':
+        return op.v ?? null;
+      case 'del':
+        return null;
+      case 'cas': {
+        const matches = same(value, op.x ?? null);
+        if (unknown) return matches ? (op.v ?? null) : value;
+        if (matches !== op.ok) return undefined;
+        return matches ? (op.v ?? null) : value;
+      }
+      default:
+        return undefined;
+    }
+  },
+  observes: (op) => op.op === 'get' || (op.op === 'cas' && isRefusal(op)),
+  fingerprint: (value) => JSON.stringify(value),
+  describe: (value) => (value === null ? 'absent' : `value ${JSON.stringify(value)}`),
+  simplify(ops) {
+    // A write of unknown outcome whose value nobody saw matters only by what it hides: for a compare that failed.
+    if (ops.some((op) => op.op === 'cas' && isRefusal(op))) return ops;
+    const seen = new Set<string>();
+    for (const op of ops) {
+      if (op.op === 'get' && op.t1 !== null) seen.add(JSON.stringify(op.out ?? null));
+      if (op.op === 'cas') seen.add(JSON.stringify(op.x ?? null));
+    }
+    const written = (op: HistoryRecord) => JSON.stringify(op.op === 'del' ? null : (op.v ?? null));
+    return ops.filter((op) => op.t1 !== null || op.op === 'get' || seen.has(written(op)));
+  },
+};
+
+export interface LockModelState {
+  /** Version undefined: granted to an acquire whose answer was lost. */
+  readonly holder: { readonly client: string | number; readonly version: number | undefined } | undefined;
+  /** The highest version that is known to have been granted. */
+  readonly last: number;
+}
+
+/**
+ * An exclusive lock: `acquire`, `release`, `check`. A grant needs a lock that is free and a version above all before.
+ * A lock that a server may have freed by itself (a session that ended) is a `release` of unknown outcome that begins
+ * when that became possible.
+ */
+export const lockModel: Model<LockModelState> = {
+  name: 'lock',
+  initial: { holder: undefined, last: 0 },
+  step(state, op) {
+    switch (op.op) {
+      case 'acquire':
+        return acquire(state, op);
+      case 'release':
+        return release(state, op);
+      case 'check':
+        return check(state, op);
+      default:
+        return undefined;
+    }
+  },
+  // A check that holds may settle a version that was unknown.
+  observes: (op) => isRefusal(op) || (op.op === 'check' && op.out !== true),
+  fingerprint: ({ holder, last }) => JSON.stringify([holder?.client ?? null, holder?.version ?? null, last]),
+  describe({ holder, last }) {
+    if (holder === undefined) return `free, last version ${last}`;
+    return `held by client ${holder.client}, version ${holder.version ?? `unknown, above ${last}`}`;
+  },
+};
+
+function acquire(state: LockModelState, op: HistoryRecord): LockModelState | undefined {
+  if (isRefusal(op)) return state.holder === undefined ? undefined : state; // Busy.
+  if (state.holder !== undefined) return op.t1 === null ? state : undefined;
+  if (op.t1 === null) return { holder: { client: op.c, version: undefined }, last: state.last };
+  const version = op.out;
+  if (typeof version !== 'number' || version <= state.last) return undefined;
+  return { holder: { client: op.c, version }, last: version };
+}
+
+function release(state: LockModelState, op: HistoryRecord): LockModelState | undefined {
+  const held = releases(state, op);
+  if (isRefusal(op)) return state.holder?.version !== undefined && held ? undefined : state;
+  if (held) return { holder: undefined, last: typeof op.v === 'number' ? Math.max(op.v, state.last) : state.last };
+  return op.t1 === null ? state : undefined;
+}
+
+/** Whether a release means the present grant; for one whose version is unknown: whether it may. */
+function releases({ holder, last }: LockModelState, op: HistoryRecord): boolean {
+  if (holder === undefined) return false;
+  if (typeof op.v !== 'number') return holder.client === op.c;
+  return holder.version === undefined ? op.v > last : holder.version === op.v;
+}
+
+function check(state: LockModelState, op: HistoryRecord): LockModelState | undefined {
+  const { holder, last } = state;
+  if (op.t1 === null) return state;
+  const version = typeof op.v === 'number' ? op.v : -1;
+  if (holder === undefined) return op.out === true ? undefined : state;
+  if (holder.version !== undefined) return (holder.version === version) === (op.out === true) ? state : undefined;
+  if (op.out !== true) return state;
+  return version > last ? { holder: { client: holder.client, version }, last: version } : undefined;
+}
+
+/** A list, as the last element behind the list before it. Equal lists of one model are the same node. */
+export interface ListNode {
+  readonly id: number;
+  readonly length: number;
+  readonly before: ListNode | undefined;
+  readonly element: string;
+  readonly after: Map<string, ListNode>;
+}
+
+/**
+ * A list: `append`, `get`. Where every element is unique, an append that was applied twice, lost or reordered cannot
+ * be explained. One model serves one check: it remembers every list that it met.
+ */
+export function createAppendModel(): Model<ListNode> {
+  const empty: ListNode = { id: 0, length: 0, before: undefined, element: '', after: new Map() };
+  let nodes = 1;
+  const append = (list: ListNode, element: string): ListNode => {
+    const known = list.after.get(element);
+    if (known !== undefined) return known;
+    const node = { id: nodes++, length: list.length + 1, before: list, element, after: new Map<string, ListNode>() };
+    list.after.set(element, node);
+    return node;
+  };
+  return {
+    name: 'list',
+    initial: empty,
+    step(list, op) {
+      if (op.op === 'append') return append(list, String(op.v));
+      if (op.op !== 'get') return undefined;
+      return op.t1 === null || isList(list, elementsOf(op)) ? list : undefined;
+    },
+    observes: (op) => op.op === 'get',
+    fingerprint: ({ id }) => String(id),
+    describe: (list) => `a list of ${list.length} that ends with ${JSON.stringify(list.element)}`,
+    simplify(ops) {
+      // What is in a list stays: an append of unknown outcome that no read saw has its place after all reads, or none.
+      const seen = new Set(ops.flatMap(elementsOf));
+      return ops.filter((op) => op.t1 !== null || op.op !== 'append' || seen.has(String(op.v)));
+    },
+  };
+}
+
+/** What a read returned; an absent list is an empty one. */
+export function elementsOf(op: HistoryRecord): readonly string[] {
+  return op.op === 'get' && op.t1 !== null && Array.isArray(op.out) ? op.out : [];
+}
+
+function isList(list: ListNode, elements: readonly string[]): boolean {
+  if (list.length !== elements.length) return false;
+  let node: ListNode | undefined = list;
+  for (let i = elements.length - 1; i >= 0; i--) {
+    if (node === undefined || node.element !== elements[i]) return false;
+    node = node.before;
+  }
+  return true;
+}
+
+function isRefusal(op: HistoryRecord): boolean {
+  return op.t1 !== null && !op.ok;
+}
+
+function same(a: Value, b: Value): boolean {
+  return a === b || (Array.isArray(a) && JSON.stringify(a) === JSON.stringify(b));
+}

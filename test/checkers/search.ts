@@ -1,0 +1,248 @@
+import { assert } from '@remora/base';
+import type { HistoryRecord } from './history.ts';
+import type { Model } from './models.ts';
+
+export interface SearchOptions {
+  readonly statesMax: number;
+}
+
+export interface SearchResult<S> {
+  readonly result: 'ok' | 'violation' | 'undecided';
+  readonly states: number;
+  /** The longest partial explanation that was found, and the state after it. */
+  readonly path: readonly HistoryRecord[];
+  readonly state: S;
+}
+
+/** Searches for an order that explains the operations of one object. See `linearizability.ts` for G1 to G4. */
+export function search<S>(model: Model<S>, ops: readonly HistoryRecord[], options: SearchOptions): SearchResult<S> {
+  return new Search(model, model.simplify?.(ops) ?? ops).run(options.statesMax);
+}
+
+interface Frame<S> {
+  /** Index of a completed operation, or of one of unknown outcome. */
+  readonly op: number;
+  readonly unknown: boolean;
+  /** The state before it. */
+  readonly state: S;
+  /** G2: nothing else needs to be tried in its place. */
+  readonly forced: boolean;
+}
+
+const HEAD = 0;
+
+class Search<S> {
+  readonly #model: Model<S>;
+  /** Operations that ended, and those of unknown outcome, each by begin. */
+  readonly #done: readonly HistoryRecord[];
+  readonly #open: readonly HistoryRecord[];
+  /**
+   * Begins and ends of what is not placed, in the order of time, as a linked list. Node 0 is the head; operation i
+   * begins at node 2i + 1 and ends at node 2i + 2.
+   */
+  readonly #next: Int32Array;
+  readonly #previous: Int32Array;
+  readonly #placedDone: BitSet;
+  readonly #placedOpen: BitSet;
+  readonly #stack: Frame<S>[] = [];
+  readonly #failed = new Set<string>();
+  #state: S;
+  #remaining: number;
+  #longest: readonly HistoryRecord[] = [];
+  #longestState: S;
+
+  constructor(model: Model<S>, ops: readonly HistoryRecord[]) {
+    this.#model = model;
+    const byBegin = ops.toSorted((a, b) => a.t0 - b.t0);
+    this.#done = byBegin.filter((op) => op.t1 !== null);
+    this.#open = byBegin.filter((op) => op.t1 === null);
+    this.#remaining = this.#done.length;
+    this.#placedDone = new BitSet(this.#done.length);
+    this.#placedOpen = new BitSet(this.#open.length);
+    this.#next = new Int32Array(2 * this.#done.length + 1).fill(-1);
+    this.#previous = new Int32Array(2 * this.#done.length + 1).fill(-1);
+    this.#link();
+    this.#state = model.initial;
+    this.#longestState = model.initial;
+  }
+
+  run(statesMax: number): SearchResult<S> {
+    let node = this.#after(HEAD);
+    let open = -1; // Below 0 while completed operations are tried, then the next one of unknown outcome.
+    for (;;) {
+      if (this.#remaining === 0) return this.#answer('ok');
+      if (this.#failed.size > statesMax) return this.#answer('undecided');
+      let stuck = false;
+      if (open < 0) {
+        if (isEnd(node)) {
+          open = 0;
+          continue;
+        }
+        const placed = this.#try((node - 1) / 2, false);
+        stuck = placed === 'stuck';
+        node = placed === 'placed' ? this.#after(HEAD) : this.#after(node);
+      } else if (this.#mayBegin(open)) {
+        const placed = this.#try(open, true);
+        open = placed === 'placed' ? -1 : open + 1;
+        node = this.#after(HEAD);
+      } else {
+        stuck = true;
+      }
+      if (!stuck) continue;
+      const frame = this.#back();
+      if (frame === undefined) return this.#answer('violation');
+      open = frame.unknown ? frame.op + 1 : -1;
+      node = frame.unknown ? this.#after(HEAD) : this.#after(2 * frame.op + 1);
+    }
+  }
+
+  /** Places an operation when it fits and leads somewhere new. `stuck`: by G2 there is nothing else to try. */
+  #try(op: number, unknown: boolean): 'placed' | 'passed' | 'stuck' {
+    const record = unknown ? this.#open[op] : this.#done[op];
+    assert(record !== undefined, 'an operation that is tried exists');
+    const bits = unknown ? this.#placedOpen : this.#placedDone;
+    if (unknown && bits.has(op)) return 'passed';
+    const state = this.#model.step(this.#state, record);
+    if (state === undefined || (unknown && state === this.#state)) return 'passed'; // G3
+    bits.add(op);
+    const forced = !unknown && this.#model.observes(record);
+    assert(!forced || state === this.#state, 'D2: what only observes changes nothing');
+    if (!this.#isNew(state)) {
+      bits.delete(op);
+      return forced ? 'stuck' : 'passed';
+    }
+    this.#stack.push({ op, unknown, state: this.#state, forced });
+    this.#state = state;
+    if (!unknown) {
+      this.#remaining -= 1;
+      this.#unlinkNode(2 * op + 1);
+      this.#unlinkNode(2 * op + 2);
+    }
+    return 'placed';
+  }
+
+  /** Takes back what was placed last and has alternatives; undefined when nothing has. */
+  #back(): Frame<S> | undefined {
+    if (this.#stack.length > this.#longest.length) {
+      this.#longest = this.#path();
+      this.#longestState = this.#state;
+    }
+    for (;;) {
+      const frame = this.#stack.pop();
+      if (frame === undefined) return undefined;
+      this.#state = frame.state;
+      (frame.unknown ? this.#placedOpen : this.#placedDone).delete(frame.op);
+      if (!frame.unknown) {
+        this.#remaining += 1;
+        this.#relinkNode(2 * frame.op + 2);
+        this.#relinkNode(2 * frame.op + 1);
+      }
+      if (!frame.forced) return frame;
+    }
+  }
+
+  /** G1, for an operation of unknown outcome. */
+  #mayBegin(op: number): boolean {
+    const record = this.#open[op];
+    if (record === undefined) return false;
+    let node = this.#after(HEAD);
+    while (!isEnd(node)) node = this.#after(node);
+    const firstEnd = this.#done[(node - 2) / 2]?.t1 ?? 0;
+    return record.t0 <= firstEnd;
+  }
+
+  /** G4. */
+  #isNew(state: S): boolean {
+    const key = `${this.#placedDone.text()}/${this.#placedOpen.text()}/${this.#model.fingerprint(state)}`;
+    const before = this.#failed.size;
+    return this.#failed.add(key).size > before;
+  }
+
+  #path(): readonly HistoryRecord[] {
+    return this.#stack.flatMap(({ op, unknown }) => (unknown ? this.#open[op] : this.#done[op]) ?? []);
+  }
+
+  #answer(result: SearchResult<S>['result']): SearchResult<S> {
+    return { result, states: this.#failed.size, path: this.#longest, state: this.#longestState };
+  }
+
+  #link(): void {
+    const times = new Float64Array(this.#next.length);
+    for (const [i, op] of this.#done.entries()) {
+      times[2 * i + 1] = op.t0;
+      times[2 * i + 2] = op.t1 ?? 0;
+    }
+    const at = (node: number) => times[node] ?? 0;
+    // At one moment begins come before ends: operations that touch count as concurrent.
+    const nodes = Array.from({ length: this.#next.length - 1 }, (_, i) => i + 1).sort(
+      (a, b) => at(a) - at(b) || Number(isEnd(a)) - Number(isEnd(b)) || a - b,
+    );
+    let last = HEAD;
+    for (const node of nodes) {
+      this.#next[last] = node;
+      this.#previous[node] = last;
+      last = node;
+    }
+  }
+
+  #after(node: number): number {
+    return this.#next[node] ?? -1;
+  }
+
+  #unlinkNode(node: number): void {
+    const next = this.#next[node] ?? -1;
+    const previous = this.#previous[node] ?? HEAD;
+    this.#next[previous] = next;
+    if (next >= 0) this.#previous[next] = previous;
+  }
+
+  /** Undoes `unlinkNode`: in the reverse order, each node still knows its neighbours (Knuth's dancing links). */
+  #relinkNode(node: number): void {
+    const next = this.#next[node] ?? -1;
+    const previous = this.#previous[node] ?? HEAD;
+    this.#next[previous] = node;
+    if (next >= 0) this.#previous[next] = node;
+  }
+}
+
+function isEnd(node: number): boolean {
+  assert(node > HEAD, 'what is not placed has an end ahead');
+  return node % 2 === 0;
+}
+
+/** A set of small integers that turns into a short text: a full lower part counts as one number. */
+class BitSet {
+  readonly #words: Uint16Array;
+  /** All words below are full. */
+  #full = 0;
+  /** No word from here on has a member. */
+  #end = 0;
+
+  constructor(size: number) {
+    this.#words = new Uint16Array(Math.ceil(size / 16));
+  }
+
+  has(i: number): boolean {
+    return ((this.#words[i >>> 4] ?? 0) & (1 << (i & 15))) !== 0;
+  }
+
+  add(i: number): void {
+    const word = i >>> 4;
+    this.#words[word] = (this.#words[word] ?? 0) | (1 << (i & 15));
+    this.#end = Math.max(this.#end, word + 1);
+    while (this.#words[this.#full] === 0xffff) this.#full += 1;
+  }
+
+  delete(i: number): void {
+    const word = i >>> 4;
+    this.#words[word] = (this.#words[word] ?? 0) & ~(1 << (i & 15));
+    this.#full = Math.min(this.#full, word);
+    while (this.#end > 0 && this.#words[this.#end - 1] === 0) this.#end -= 1;
+  }
+
+  text(): string {
+    let text = `${this.#full}:`;
+    for (let i = this.#full; i < this.#end; i++) text += String.fromCharCode(this.#words[i] ?? 0);
+    return text;
+  }
+}
