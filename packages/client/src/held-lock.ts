@@ -1,5 +1,6 @@
 import { ServiceError } from '@remora/base';
-import type { LockId, Owner } from '@remora/lock';
+import type { LockId, LockResult, Owner } from '@remora/lock';
+import type { Command } from '@remora/protocol';
 import { AcquireOperation, type AcquireRequest, type Grant, lockResult } from './acquire.ts';
 import type { LockDeps } from './lock.ts';
 import type { Session } from './session.ts';
@@ -10,6 +11,8 @@ import type { Session } from './session.ts';
  */
 export type HeldLockState = 'active' | 'suspended' | 'lost' | 'released';
 
+/** A release that was not answered is tried for this much longer, in the background. */
+const RELEASE_AGAIN_MS = 30_000;
 const REENTRY_DEPTH_MAX = 1_000;
 /** Any time but 0 in a release: the gateway leaves a mark that stops an asking that is still under way. */
 const LEAVE_MARK = 1;
@@ -133,7 +136,8 @@ export class HeldLock implements AsyncDisposable {
    * does nothing.
    *
    * @throws ServiceError LOCK_NOT_HELD when it had been taken away by force; UNAVAILABLE, DEADLINE_EXCEEDED or
-   *   UNKNOWN_OUTCOME when the cluster did not answer: it then ends with the session at the latest.
+   *   UNKNOWN_OUTCOME when the cluster did not answer: the release is then tried further in the background, and the
+   *   session's end is the latest.
    */
   async release(): Promise<void> {
     if (this.#released || this.state === 'lost') return;
@@ -143,22 +147,7 @@ export class HeldLock implements AsyncDisposable {
       this.#released = true;
       this.#forgetSession();
     }
-    const { requester, requestTimeoutMs } = this.#deps;
-    const reply = await requester.command(
-      {
-        type: 'lock',
-        command: {
-          type: 'release',
-          lock: this.id,
-          owner: this.#owner,
-          all: last,
-          deadlineMs: this.#askedAgain ? LEAVE_MARK : 0,
-          attempt: this.#attempt,
-        },
-      },
-      { timeoutMs: requestTimeoutMs },
-    );
-    const result = lockResult(reply);
+    const result = await this.#sendRelease(last);
     if (result.type !== 'refused') return;
     const error = new ServiceError(result.code, result.message);
     this.#lose(error);
@@ -173,6 +162,20 @@ export class HeldLock implements AsyncDisposable {
       const gone =
         error instanceof ServiceError && (error.code === 'LOCK_NOT_HELD' || error.code === 'SESSION_EXPIRED');
       if (!gone) throw error;
+    }
+  }
+
+  async #sendRelease(all: boolean): Promise<LockResult> {
+    const { requester, requestTimeoutMs } = this.#deps;
+    const deadlineMs = this.#askedAgain ? LEAVE_MARK : 0;
+    const release = { lock: this.id, owner: this.#owner, all, deadlineMs, attempt: this.#attempt };
+    const command: Command = { type: 'lock', command: { type: 'release', ...release } };
+    try {
+      return lockResult(await requester.command(command, { timeoutMs: requestTimeoutMs }));
+    } catch (error) {
+      // All levels may be released again without harm; so that others need not wait for the session's end.
+      if (all && !requester.closed) requester.sendCommand(command, { timeoutMs: RELEASE_AGAIN_MS }, () => {});
+      throw error;
     }
   }
 

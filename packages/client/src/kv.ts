@@ -54,9 +54,9 @@ export interface TxnCompare {
 }
 
 export interface TxnRequest {
-  readonly if?: readonly TxnCompare[];
-  readonly then?: readonly TxnOperation[];
-  readonly else?: readonly TxnOperation[];
+  readonly compare?: readonly TxnCompare[];
+  readonly success?: readonly TxnOperation[];
+  readonly failure?: readonly TxnOperation[];
 }
 
 export type TxnAnswer =
@@ -108,15 +108,15 @@ export class Kv {
     return { revision, deleted: result.deleted, prev: result.prev.map(toPair) };
   }
 
-  /** All of `then` when every comparison of `if` holds, else all of `else`; atomically, under one revision. */
+  /** All of `success` when every comparison holds, else all of `failure`; atomically, under one revision. */
   async txn(
     request: TxnRequest,
     options: OperationOptions = {},
   ): Promise<{ readonly succeeded: boolean; readonly results: readonly TxnAnswer[]; readonly revision: number }> {
     const txn = {
-      compare: (request.if ?? []).map(compareOf),
-      success: (request.then ?? []).map(opOf),
-      failure: (request.else ?? []).map(opOf),
+      compare: (request.compare ?? []).map(compareOf),
+      success: (request.success ?? []).map(opOf),
+      failure: (request.failure ?? []).map(opOf),
     };
     const writes = [...txn.success, ...txn.failure].some((op) => op.type !== 'range');
     const { result, revision } = writes

@@ -1,0 +1,81 @@
+import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { nodeClock } from '@remora/base';
+import { createPipeService, type PipeService } from '@remora/gateway';
+import { connect, type RemoraClient } from 'remora';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { SdkBackend } from '../support/sdk-backend.ts';
+
+interface Gateway {
+  readonly address: string;
+  readonly pipe: PipeService;
+  stop(): void;
+}
+
+let gateways: Gateway[];
+let backend: SdkBackend;
+let client: RemoraClient;
+
+async function startGateway(): Promise<Gateway> {
+  const pipe = createPipeService({ backend, clock: nodeClock() });
+  const server = new Server();
+  server.addService(pipe.definition, pipe.implementation);
+  const port = await new Promise<number>((resolve, reject) =>
+    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
+      error === null ? resolve(bound) : reject(error),
+    ),
+  );
+  return {
+    address: `127.0.0.1:${port}`,
+    pipe,
+    stop() {
+      pipe.close();
+      server.forceShutdown();
+    },
+  };
+}
+
+beforeEach(async () => {
+  backend = new SdkBackend(nodeClock());
+  gateways = [await startGateway(), await startGateway()];
+  client = await connect({ endpoints: gateways.map(({ address }) => address), sessionTtl: '5s' });
+});
+
+afterEach(async () => {
+  await client.close();
+  for (const gateway of gateways) gateway.stop();
+});
+
+test('many operations at once over real gRPC, all answered', async () => {
+  await Promise.all(Array.from({ length: 1_000 }, (_, i) => client.kv.put(`k/${i}`, `v${i}`)));
+  const { kvs, count } = await client.kv.range({ prefix: 'k/' });
+  expect([kvs.length, count]).toEqual([1_000, 1_000]);
+  const large = Buffer.alloc(1_400_000, 7);
+  await client.kv.put('large', large);
+  expect((await client.kv.get('large'))?.value.equals(large)).toBe(true);
+});
+
+test('a lock is held over the loss of its gateway and released by await using', async () => {
+  const watch = client.kv.watch('w');
+  {
+    await using held = await client.lock('orders/42').acquire({ wait: '5s' });
+    expect(held.version).toBeGreaterThan(0);
+    const used = gateways.findIndex(({ pipe }) => pipe.connections > 0);
+    gateways[used]?.stop();
+    await client.kv.put('w', 'after');
+    expect(await held.check()).toBe(true);
+    expect(held.signal.aborted).toBe(false);
+  }
+  expect(await client.locks.show('orders/42')).toBeUndefined();
+  expect((await watch.next()).value?.kv.value.toString()).toBe('after');
+  watch.close();
+});
+
+test('close frees what is held, for others at once', async () => {
+  const other = await connect({ endpoints: gateways.map(({ address }) => address) });
+  await client.lock('l').acquire();
+  const waiting = other.lock('l').acquire({ wait: '4s' });
+  await client.close();
+  expect((await waiting).state).toBe('active');
+  await other.close();
+  expect(backend.sessions).toBe(0);
+});

@@ -1,0 +1,212 @@
+import { type Bytes, type Clock, compareBytes, ServiceError, type Timer } from '@remora/base';
+import type { Backend, BackendDone, RequestOptions, WatchControl, WatchListener, WatchOptions } from '@remora/gateway';
+import {
+  applyLockCommand,
+  type LockCommand,
+  type LockId,
+  type LockResult,
+  type LockView,
+  queryLocks,
+  type SessionRef,
+  sessionEnded,
+} from '@remora/lock';
+import type { ClusterView, Command, CommandResult, Query, QueryResult } from '@remora/protocol';
+import { MemoryBackend } from '../e2e/memory-backend.ts';
+
+/** A command as it arrived, before anything was done about it. */
+export interface SeenCommand {
+  readonly requestId: string | undefined;
+  readonly deadlineMs: number | undefined;
+  readonly command: Command;
+}
+
+const WAIT_POLL_MS = 5;
+
+/**
+ * A cluster in one object for tests of the SDK: keys as in `MemoryBackend`, sessions that expire by a full TTL, the
+ * real lock procedures, and each request id applied once.
+ */
+export class SdkBackend implements Backend {
+  readonly nodeId = 1;
+  readonly seen: SeenCommand[] = [];
+  /** Sessions that ended by their TTL, with the time. */
+  readonly expired: { readonly lease: bigint; readonly atMs: number }[] = [];
+  /** Runs when a command has been applied, before its answer is sent. */
+  onApplied: (command: Command) => void = () => {};
+  readonly #clock: Clock;
+  readonly #keys: MemoryBackend;
+  readonly #rows = new Map<string, Bytes>();
+  readonly #sessions = new Map<bigint, { readonly ttlMs: number; timer: Timer; readonly locks: Map<string, LockId> }>();
+  readonly #outcomes = new Map<string, { readonly error?: ServiceError; readonly result?: CommandResult }>();
+  #revision = 100;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#keys = new MemoryBackend(clock);
+  }
+
+  view(): ClusterView {
+    return this.#keys.view();
+  }
+
+  rangeTimeMs(): number {
+    return 1_000_000 + this.#clock.monotonicMs();
+  }
+
+  get sessions(): number {
+    return this.#sessions.size;
+  }
+
+  watch(options: WatchOptions, listener: WatchListener): WatchControl {
+    return this.#keys.watch(options, listener);
+  }
+
+  command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
+    const { requestId = '', deadlineMs } = options;
+    this.seen.push({ requestId, deadlineMs, command });
+    let wanted = true;
+    const answer: BackendDone<CommandResult> = (error, reply) => {
+      this.onApplied(command);
+      if (wanted) done(error, reply);
+    };
+    this.#clock.setImmediate(() => this.#once(requestId, command, options, answer, () => wanted));
+    return () => {
+      wanted = false;
+    };
+  }
+
+  query(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void {
+    switch (query.type) {
+      case 'leaseKeepAlive': {
+        const ttlMs = this.#renew(query.id) ? (this.#sessions.get(query.id)?.ttlMs ?? -1) : -1;
+        return this.#reply(done, { type: 'leaseKeepAlive', id: query.id, incarnation: 1, ttlMs });
+      }
+      case 'lock':
+        return this.#reply(done, { type: 'lock', result: queryLocks(this.#view(), query.query) });
+      default:
+        return this.#keys.query(query, options, done);
+    }
+  }
+
+  #reply(done: BackendDone<QueryResult>, result: QueryResult): () => void {
+    let wanted = true;
+    this.#clock.setImmediate(() => {
+      if (wanted) done(undefined, { result, revision: this.#revision, raftTerm: 1 });
+    });
+    return () => {
+      wanted = false;
+    };
+  }
+
+  #once(
+    requestId: string,
+    command: Command,
+    options: RequestOptions,
+    done: BackendDone<CommandResult>,
+    wanted: () => boolean,
+  ): void {
+    const finish = (outcome: { readonly error?: ServiceError; readonly result?: CommandResult }): void => {
+      this.#outcomes.set(requestId, outcome);
+      const { error, result } = outcome;
+      if (result === undefined) done(error ?? new ServiceError('INTERNAL', 'no outcome'), undefined);
+      else if (isQueued(result) && command.type === 'lock') this.#await(command.command, options, done, wanted);
+      else done(undefined, { result, revision: this.#revision, raftTerm: 1 });
+    };
+    const known = this.#outcomes.get(requestId);
+    if (known !== undefined) return finish(known);
+    switch (command.type) {
+      case 'leaseGrant':
+        this.#sessions.set(command.id, { ttlMs: command.ttlMs, timer: { cancel() {} }, locks: new Map() });
+        this.#renew(command.id);
+        return finish({ result: { type: 'leaseGrant', id: command.id, incarnation: 1, ttlMs: command.ttlMs } });
+      case 'leaseRevoke':
+        this.#endSession(command.id);
+        return finish({ result: { type: 'leaseRevoke' } });
+      case 'lock': {
+        this.#revision++;
+        const { result } = applyLockCommand(this.#view(), command.command);
+        return finish({ result: { type: 'lock', result } });
+      }
+      default:
+        this.#keys.command(command, options, (error, reply) =>
+          finish(
+            error === undefined && reply !== undefined
+              ? { result: reply.result }
+              : error === undefined
+                ? {}
+                : { error },
+          ),
+        );
+    }
+  }
+
+  /** Asks again until the waiter is granted, or its time is over; as a gateway does, without the leader's open calls. */
+  #await(command: LockCommand, options: RequestOptions, done: BackendDone<CommandResult>, wanted: () => boolean): void {
+    const waitMs = options.waitMs ?? 0;
+    const endsMs = waitMs === 0 ? Number.POSITIVE_INFINITY : this.#clock.monotonicMs() + waitMs;
+    const poll = (): void => {
+      if (!wanted()) return;
+      let result: LockResult = applyLockCommand(this.#view(), command).result;
+      if (result.type === 'queued' && this.#clock.monotonicMs() < endsMs) {
+        this.#clock.setTimer(WAIT_POLL_MS, poll);
+        return;
+      }
+      if (result.type === 'queued' && command.type === 'acquire') {
+        const { lock, owner, attempt = 0 } = command;
+        applyLockCommand(this.#view(), { type: 'cancel', lock, owner, attempt, deadlineMs: 0 });
+        result = { type: 'refused', code: 'LOCK_TIMEOUT', message: 'too late' };
+      }
+      done(undefined, { result: { type: 'lock', result }, revision: this.#revision, raftTerm: 1 });
+    };
+    poll();
+  }
+
+  #renew(id: bigint): boolean {
+    const session = this.#sessions.get(id);
+    if (session === undefined) return false;
+    session.timer.cancel();
+    session.timer = this.#clock.setTimer(session.ttlMs, () => {
+      this.expired.push({ lease: id, atMs: this.#clock.monotonicMs() });
+      this.#endSession(id);
+    });
+    return true;
+  }
+
+  #endSession(id: bigint): void {
+    const session = this.#sessions.get(id);
+    if (session === undefined) return;
+    session.timer.cancel();
+    this.#sessions.delete(id);
+    this.#revision++;
+    for (const lock of session.locks.values()) sessionEnded(this.#view(), { lease: id, incarnation: 1 }, lock);
+  }
+
+  #view(): LockView {
+    const rows = this.#rows;
+    const nameOf = (key: Bytes): string => Buffer.from(key).toString('latin1');
+    const locksOf = (session: SessionRef) => this.#sessions.get(session.lease)?.locks;
+    const lockName = (lock: LockId): string => `${lock.namespace}/${nameOf(lock.name)}`;
+    return {
+      revision: this.#revision,
+      timeMs: this.rangeTimeMs(),
+      wallMs: this.#clock.wallMs(),
+      get: (key) => rows.get(nameOf(key)),
+      put: (key, value) => rows.set(nameOf(key), value),
+      delete: (key) => rows.delete(nameOf(key)),
+      scan: (start, end, limit) => {
+        const found = [...rows]
+          .map(([name, value]) => ({ key: Buffer.from(name, 'latin1'), value }))
+          .filter(({ key }) => compareBytes(start, key) <= 0 && (end.length === 0 || compareBytes(key, end) < 0))
+          .sort((a, b) => compareBytes(a.key, b.key));
+        return limit === 0 ? found : found.slice(0, limit);
+      },
+      sessionAlive: (session) => this.#sessions.has(session.lease),
+      attach: (session, lock) => locksOf(session)?.set(lockName(lock), lock),
+      detach: (session, lock) => locksOf(session)?.delete(lockName(lock)),
+    };
+  }
+}
+
+function isQueued(result: CommandResult): boolean {
+  return result.type === 'lock' && result.result.type === 'queued';
+}
