@@ -269,7 +269,12 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
     if (watch.id === undefined) return;
     watch.state = 'over';
     this.#watches.delete(watch.id);
-    this.#write({ ...this.#message(watch.id, watch.reached), canceled: true, cancelReason, compactRevision });
+    this.#write({
+      ...this.#message(watch.id, Math.max(watch.reached, compactRevision)),
+      canceled: true,
+      cancelReason,
+      compactRevision,
+    });
     this.#settleProgress();
   }
 

@@ -1,0 +1,285 @@
+import { ManualClock, ServiceError } from '@remora/base';
+import type { ClusterView, KvEvent } from '@remora/protocol';
+import * as pb from '@remora/protocol/etcd';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Backend, WatchControl, WatchListener, WatchOptions } from '../backend.ts';
+import { Headers } from './headers.ts';
+import { ETCD_LIMITS } from './limits.ts';
+import { WatchStream } from './watch-stream.ts';
+
+/** One watch as the backend sees it: what was asked, and what the stream did with it. */
+class BackendWatch implements WatchControl {
+  readonly options: WatchOptions;
+  readonly listener: WatchListener;
+  readonly done: string[] = [];
+  constructor(options: WatchOptions, listener: WatchListener) {
+    this.options = options;
+    this.listener = listener;
+  }
+  cancel(): void {
+    this.done.push('cancel');
+  }
+  progress(): void {
+    this.done.push('progress');
+  }
+  pause(): void {
+    this.done.push('pause');
+  }
+  resume(): void {
+    this.done.push('resume');
+  }
+}
+
+function event(revision: number, value = 'v'): KvEvent {
+  const kv = { createRevision: revision, modRevision: revision, version: 1, lease: 0n };
+  return { type: 'put', kv: { key: Buffer.from('k'), value: Buffer.from(value), ...kv } };
+}
+
+class Bed {
+  readonly clock = new ManualClock();
+  readonly watches: BackendWatch[] = [];
+  readonly sent: pb.WatchResponse[] = [];
+  ended: ServiceError | 'ok' | undefined;
+  writable = true;
+  resumedReading = 0;
+  readonly stream: WatchStream;
+
+  constructor(limits: Partial<typeof ETCD_LIMITS> = {}) {
+    const view: ClusterView = { clusterId: 'c', nodes: [], ranges: [], leaders: [], masterLeader: 0 };
+    const backend: Backend = {
+      nodeId: 1,
+      rangeTimeMs: () => 0,
+      view: () => view,
+      command: () => () => {},
+      query: (_query, _options, done) => {
+        const status = { rangeId: 1, leaderNode: 1, term: 1, commit: 1, applied: 1, compactRevision: 0 };
+        const rest = { revision: 77, bytes: 0, keys: 0, leases: 0, watches: 0, replicas: [] };
+        done(undefined, { result: { type: 'status', status: { ...status, ...rest } }, revision: 77, raftTerm: 1 });
+        return () => {};
+      },
+      watch: (options, listener) => {
+        const watch = new BackendWatch(options, listener);
+        this.watches.push(watch);
+        return watch;
+      },
+    };
+    this.stream = new WatchStream(
+      { backend, headers: new Headers(backend), clock: this.clock },
+      { ...ETCD_LIMITS, ...limits },
+      {
+        write: (message) => {
+          this.sent.push(message);
+          return this.writable;
+        },
+        end: (error) => {
+          this.ended = error ?? 'ok';
+        },
+      },
+      () => {
+        this.resumedReading++;
+      },
+    );
+  }
+
+  create(request: pb.DeepPartial<pb.WatchCreateRequest> = {}): boolean {
+    const value = pb.WatchCreateRequest.create({ key: Buffer.from('k'), ...request });
+    return this.stream.onRequest({ requestUnion: { $case: 'createRequest', value } });
+  }
+  cancel(watchId: bigint): void {
+    this.stream.onRequest({ requestUnion: { $case: 'cancelRequest', value: { watchId } } });
+  }
+  progress(): void {
+    this.stream.onRequest({ requestUnion: { $case: 'progressRequest', value: {} } });
+  }
+  watch(index: number): BackendWatch {
+    const watch = this.watches[index];
+    if (watch === undefined) throw new Error(`no watch ${index}`);
+    return watch;
+  }
+  /** What was sent, in short. */
+  get told(): string[] {
+    return this.sent.map((message) => {
+      const words = [`${message.watchId}@${message.header?.revision}`];
+      if (message.created) words.push('created');
+      if (message.canceled) words.push(`canceled(${message.compactRevision || message.cancelReason})`);
+      if (message.fragment) words.push('fragment');
+      if (message.events.length > 0) words.push(`events:${message.events.map((each) => each.kv?.modRevision)}`);
+      return words.join(' ');
+    });
+  }
+}
+
+describe('a watch stream', () => {
+  let bed: Bed;
+  beforeEach(() => {
+    bed = new Bed();
+  });
+
+  it('numbers watches from 0, skips ids that clients chose, and passes events on', () => {
+    bed.create();
+    bed.create({ watchId: 1n });
+    bed.create();
+    for (const watch of bed.watches) watch.listener.onCreated(5);
+    bed.watch(2).listener.onEvents([event(6), event(7)], 7);
+    expect(bed.told).toEqual(['0@5 created', '1@5 created', '2@5 created', '2@7 events:6,7']);
+    expect(bed.watches.flatMap((watch) => watch.done)).toEqual([]);
+  });
+
+  it('answers creates in the order of their requests, and holds an early one back (W1)', () => {
+    bed.create();
+    bed.create();
+    bed.watch(1).listener.onCreated(5);
+    expect(bed.told).toEqual([]);
+    expect(bed.watch(1).done).toEqual(['pause']);
+    bed.watch(0).listener.onCreated(6);
+    expect(bed.told).toEqual(['0@6 created', '1@5 created']);
+    expect(bed.watch(1).done).toEqual(['pause', 'resume']);
+  });
+
+  it('translates keys, ranges, filters and revisions', () => {
+    bed.create({ key: Buffer.alloc(0), rangeEnd: Buffer.from([0]), filters: [0], startRevision: 9n, prevKv: true });
+    const { options } = bed.watch(0);
+    expect(options).toMatchObject({ startRevision: 9, noPut: true, noDelete: false, prevKv: true });
+    expect(options.key).toEqual(Buffer.from([0]));
+    expect(options.end).toHaveLength(0);
+  });
+
+  it('refuses an id in use and an empty range as created and canceled at once, with no id', () => {
+    bed.create({ watchId: 4n });
+    bed.watch(0).listener.onCreated(5);
+    bed.create({ watchId: 4n });
+    bed.create({ key: Buffer.from('b'), rangeEnd: Buffer.from('a') });
+    expect(bed.told.slice(1)).toEqual([
+      '-1@0 created canceled(mvcc: duplicate watch ID provided on the WatchStream)',
+      '-1@0 created canceled(mvcc: watcher range is empty)',
+    ]);
+    expect(bed.watches).toHaveLength(1);
+  });
+
+  it('says nothing for a watch after canceled, and lets its id be used again (W2)', () => {
+    bed.create({ watchId: 4n });
+    bed.watch(0).listener.onCreated(5);
+    bed.cancel(4n);
+    bed.watch(0).listener.onEvents([event(6)], 6);
+    bed.cancel(4n);
+    expect(bed.told).toEqual(['4@5 created', '4@5 canceled()']);
+    expect(bed.watch(0).done).toEqual(['cancel']);
+    bed.create({ watchId: 4n });
+    bed.watch(1).listener.onCreated(7);
+    expect(bed.told.at(-1)).toBe('4@7 created');
+  });
+
+  it('answers created and canceled for a watch that was cancelled before it began', () => {
+    bed.create();
+    bed.cancel(0n);
+    expect(bed.told).toEqual(['0@0 created', '0@0 canceled()']);
+    bed.watch(0).listener.onCreated(5);
+    bed.watch(0).listener.onEvents([event(6)], 6);
+    expect(bed.sent).toHaveLength(2);
+  });
+
+  it('ends a watch on compacted history with the revision that is left', () => {
+    bed.create({ startRevision: 2n });
+    bed.watch(0).listener.onEnd(new ServiceError('COMPACTED', 'gone'), 10);
+    expect(bed.told).toEqual(['0@10 created', '0@10 canceled(10)']);
+    expect(bed.ended).toBeUndefined();
+  });
+
+  it('ends the stream when a watch ends for the moment only, so that clients resume (W4)', () => {
+    bed.create();
+    bed.create();
+    bed.watch(0).listener.onCreated(5);
+    bed.watch(1).listener.onCreated(5);
+    bed.watch(0).listener.onEnd(new ServiceError('UNAVAILABLE', 'no leader'), 0);
+    expect(bed.ended).toMatchObject({ code: 'UNAVAILABLE' });
+    expect(bed.watch(1).done).toEqual(['cancel']);
+    bed.watch(1).listener.onEvents([event(6)], 6);
+    expect(bed.sent).toHaveLength(2);
+  });
+
+  it('pauses every watch while the client does not read, and does not read on itself (W3)', () => {
+    bed.create();
+    bed.create();
+    for (const watch of bed.watches) watch.listener.onCreated(5);
+    bed.writable = false;
+    bed.watch(0).listener.onEvents([event(6)], 6);
+    expect(bed.watches.map((watch) => watch.done)).toEqual([['pause'], ['pause']]);
+    expect(bed.create()).toBe(false);
+    bed.watch(2).listener.onCreated(6);
+    expect(bed.told.at(-1)).toBe('0@6 events:6');
+    bed.writable = true;
+    bed.stream.onDrain();
+    expect(bed.told.at(-1)).toBe('2@6 created');
+    expect(bed.watches.map((watch) => watch.done.at(-1))).toEqual(['resume', 'resume', 'resume']);
+    expect(bed.resumedReading).toBe(1);
+  });
+
+  it('splits events for a client that asked for fragments, and only for it', () => {
+    bed = new Bed({ fragmentBytes: 250 });
+    bed.create({ fragment: true });
+    bed.create();
+    for (const watch of bed.watches) watch.listener.onCreated(5);
+    const big = [6, 6, 6, 6].map((revision) => event(revision, 'x'.repeat(80)));
+    bed.watch(0).listener.onEvents(big, 6);
+    bed.watch(1).listener.onEvents(big, 6);
+    expect(bed.told.slice(2)).toEqual(['0@6 fragment events:6,6', '0@6 events:6,6', '1@6 events:6,6,6,6']);
+  });
+
+  it('answers a progress request with a revision that every watch has reached (W5)', () => {
+    bed.create();
+    bed.create();
+    for (const watch of bed.watches) watch.listener.onCreated(5);
+    bed.progress();
+    bed.progress();
+    bed.watch(0).listener.onEvents([], 9);
+    expect(bed.sent).toHaveLength(2);
+    bed.watch(1).listener.onEvents([], 8);
+    expect(bed.told.slice(2)).toEqual(['-1@8']);
+    expect(bed.watches.map((watch) => watch.done)).toEqual([['progress'], ['progress']]);
+  });
+
+  it('answers a progress request without watches with the store’s revision', () => {
+    bed.progress();
+    expect(bed.told).toEqual(['-1@77']);
+  });
+
+  it('tells an idle watch of progress at intervals, if it asked for that', () => {
+    bed = new Bed({ progressIntervalMs: 1_000 });
+    bed.create({ progressNotify: true });
+    bed.create();
+    for (const watch of bed.watches) watch.listener.onCreated(5);
+    bed.watch(0).listener.onEvents([], 6);
+    expect(bed.sent).toHaveLength(2);
+    bed.clock.advance(1_000);
+    bed.watch(0).listener.onEvents([], 7);
+    bed.watch(1).listener.onEvents([], 7);
+    expect(bed.told.slice(2)).toEqual(['0@7']);
+    bed.watch(0).listener.onEvents([event(8)], 8);
+    bed.clock.advance(1_000);
+    expect(bed.watch(0).done).toEqual(['progress']);
+    bed.clock.advance(1_000);
+    expect(bed.watch(0).done).toEqual(['progress', 'progress']);
+    expect(bed.watch(1).done).toEqual([]);
+  });
+
+  it('bounds the watches of a stream, and the creates that wait', () => {
+    bed = new Bed({ watchesPerStreamMax: 2, watchRequestsPendingMax: 2 });
+    expect(bed.create()).toBe(true);
+    expect(bed.create()).toBe(false);
+    bed.watch(0).listener.onCreated(5);
+    expect(bed.resumedReading).toBe(1);
+    bed.watch(1).listener.onCreated(5);
+    bed.create();
+    expect(bed.told.at(-1)).toBe('-1@0 created canceled(etcdserver: too many watches on one stream)');
+  });
+
+  it('lets go of everything when the client leaves', () => {
+    bed.create({ progressNotify: true });
+    bed.create();
+    bed.watch(0).listener.onCreated(5);
+    bed.stream.onHalfClose();
+    expect(bed.ended).toBe('ok');
+    expect(bed.watches.map((watch) => watch.done)).toEqual([['cancel'], ['cancel']]);
+    expect(bed.clock.pendingTimers).toBe(0);
+  });
+});

@@ -1,0 +1,223 @@
+import { credentials, type ServiceError as GrpcError, Metadata } from '@grpc/grpc-js';
+import { nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import type { ClusterView, Command, CommandResult } from '@remora/protocol';
+import * as etcd from '@remora/protocol/etcd';
+import { LockClient } from '@remora/protocol/remora';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Backend, BackendDone, RequestOptions } from '../../backend.ts';
+import { CLIENT_SERVER_LIMITS, ClientServer, ListenError } from './client-server.ts';
+import { etcdServices } from './etcd-services.ts';
+import { lockService } from './lock-services.ts';
+
+/** Keeps what it was asked, to be answered by the test. */
+class HeldBackend implements Backend {
+  readonly nodeId = 3;
+  readonly commands: {
+    command: Command;
+    options: RequestOptions;
+    done: BackendDone<CommandResult>;
+    gaveUp: boolean;
+  }[] = [];
+  onCommand: () => void = () => {};
+
+  command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
+    const held = { command, options, done, gaveUp: false };
+    this.commands.push(held);
+    this.onCommand();
+    return () => {
+      held.gaveUp = true;
+      this.onCommand();
+    };
+  }
+  query(): () => void {
+    throw new ServiceError('UNAVAILABLE', 'not in this test');
+  }
+  watch(): never {
+    throw new ServiceError('UNAVAILABLE', 'not in this test');
+  }
+  view(): ClusterView {
+    return { clusterId: 'c', nodes: [], ranges: [], leaders: [], masterLeader: 0 };
+  }
+  rangeTimeMs(): undefined {
+    return undefined;
+  }
+  /** The next command, or the next time that one is given up. */
+  next(): Promise<void> {
+    return new Promise((resolve) => {
+      this.onCommand = resolve;
+    });
+  }
+}
+
+describe('the server for clients', () => {
+  let backend: HeldBackend;
+  let server: ClientServer;
+  let port: number;
+  let kv: etcd.KVClient;
+  let locks: InstanceType<typeof LockClient>;
+
+  beforeEach(async () => {
+    backend = new HeldBackend();
+    server = new ClientServer({ logger: silentLogger, limits: { ...CLIENT_SERVER_LIMITS, unaryCallsMax: 2 } });
+    const random = new SeededRandom(1);
+    server.add(...etcdServices({ backend, clock: nodeClock(), random, scheme: 'http' }, server.guard));
+    server.add(lockService({ backend, random }, server.guard));
+    port = await server.start('127.0.0.1', 0);
+    kv = new etcd.KVClient(`127.0.0.1:${port}`, credentials.createInsecure());
+    locks = new LockClient(`127.0.0.1:${port}`, credentials.createInsecure());
+  });
+  afterEach(async () => {
+    kv.close();
+    locks.close();
+    await server.stop(50);
+  });
+
+  const put = (request: etcd.DeepPartial<etcd.PutRequest> = {}, timeoutMs?: number) =>
+    new Promise<etcd.PutResponse | GrpcError>((resolve) => {
+      const options = timeoutMs === undefined ? {} : { deadline: Date.now() + timeoutMs };
+      kv.put(
+        etcd.PutRequest.create({ key: Buffer.from('k'), ...request }),
+        new Metadata(),
+        options,
+        (error, response) => resolve(error ?? response),
+      );
+    });
+
+  it('says clearly that a port is taken', async () => {
+    const second = new ClientServer({ logger: silentLogger });
+    await expect(second.start('127.0.0.1', port)).rejects.toThrow(ListenError);
+    await expect(second.start('127.0.0.1', port)).rejects.toThrow(
+      `cannot listen on 127.0.0.1:${port} for clients: the port is taken by another process`,
+    );
+  });
+
+  it('answers with the header that etcd clients expect', async () => {
+    const reply = put();
+    await backend.next();
+    backend.commands[0]?.done(undefined, { result: { type: 'put', prev: undefined }, revision: 9, raftTerm: 4 });
+    const response = (await reply) as etcd.PutResponse;
+    expect(response.header).toMatchObject({ memberId: 3, revision: 9, raftTerm: 4 });
+    expect(response.header?.clusterId).not.toBe(0n);
+  });
+
+  it('sends etcd’s status and text, and Remora’s code in the trailers', async () => {
+    const reply = put();
+    await backend.next();
+    backend.commands[0]?.done(new ServiceError('UNKNOWN_OUTCOME', 'the answer — lost'), undefined);
+    const error = (await reply) as GrpcError;
+    expect(error).toMatchObject({ code: 14, details: 'etcdserver: request timed out' });
+    expect(error.metadata.get('remora-code')).toEqual(['UNKNOWN_OUTCOME']);
+    expect(decodeURI(String(error.metadata.get('remora-message')[0]))).toBe('the answer — lost');
+  });
+
+  it('refuses a request that is too large before it reaches the backend', async () => {
+    const error = (await put({ value: Buffer.alloc(1.5 * 1024 * 1024) })) as GrpcError;
+    expect(error).toMatchObject({ code: 3, details: 'etcdserver: request is too large' });
+    expect(backend.commands).toEqual([]);
+  });
+
+  it('gives a request the client’s deadline, and a limit where it has none', async () => {
+    void put({}, 3_000);
+    await backend.next();
+    void put();
+    await backend.next();
+    const [withDeadline, without] = backend.commands.map(({ options }) => options.timeoutMs);
+    expect(withDeadline).toBeGreaterThan(2_000);
+    expect(withDeadline).toBeLessThanOrEqual(3_000);
+    expect(without).toBe(CLIENT_SERVER_LIMITS.timeouts.defaultMs);
+  });
+
+  it('gives up when the client does, and refuses calls above its limit', async () => {
+    const first = put({}, 300);
+    await backend.next();
+    void put();
+    await backend.next();
+    expect(await put()).toMatchObject({ code: 8, details: 'etcdserver: too many requests' });
+    expect(server.guard.load.unaryCalls).toBe(2);
+    const gaveUp = backend.next();
+    expect(await first).toMatchObject({ code: 4 });
+    await gaveUp;
+    expect(backend.commands[0]?.gaveUp).toBe(true);
+    expect(server.guard.load.unaryCalls).toBe(1);
+  });
+
+  it('refuses what Remora does not have, and says what to use', async () => {
+    const maintenance = new etcd.MaintenanceClient(`127.0.0.1:${port}`, credentials.createInsecure());
+    const error = await new Promise<GrpcError | null>((resolve) => maintenance.moveLeader({ targetID: 1n }, resolve));
+    expect(error).toMatchObject({ code: 12, details: expect.stringContaining('remora admin transfer') });
+    const snapshot = maintenance.snapshot({});
+    expect(await new Promise((resolve) => snapshot.on('error', resolve))).toMatchObject({ code: 12 });
+    maintenance.close();
+  });
+
+  const session = { id: 7n, incarnation: 5n };
+  const lock = { namespace: '', name: Buffer.from('orders/42') };
+  const owner = { session, token: 'a-guid' };
+  const blank = { attempt: 1, depthMax: 0, data: Buffer.alloc(0), requestId: '' };
+
+  it('acquires a lock, and ends the wait a little before the call', async () => {
+    const request = { lock, owner, wait: true, timeoutMs: 0n, ...blank };
+    const reply = new Promise<unknown>((resolve) => {
+      locks.acquire(request, new Metadata(), { deadline: Date.now() + 10_000 }, (error, response) =>
+        resolve(error ?? response),
+      );
+    });
+    await backend.next();
+    const held = backend.commands[0];
+    expect(held?.command).toMatchObject({
+      type: 'lock',
+      command: { type: 'acquire', lock: { namespace: 'default' }, wait: true, attempt: 1, depthMax: 1 },
+    });
+    expect(held?.options.waitMs).toBeGreaterThan(8_000);
+    expect(held?.options.waitMs).toBeLessThanOrEqual(9_500);
+    const granted = { type: 'granted', version: 12, depth: 1, lockTimeMs: 1_700_000_000_000 } as const;
+    held?.done(undefined, { result: { type: 'lock', result: granted }, revision: 12, raftTerm: 1 });
+    expect(await reply).toEqual({
+      outcome: { $case: 'granted', value: { version: 12, depth: 1, lockTimeMs: 1_700_000_000_000 } },
+    });
+  });
+
+  it('shows a refusal by the lock layer with its code', async () => {
+    const release = { lock, owner, all: false, attempt: 1, requestId: 'r1' };
+    const reply = new Promise<GrpcError | null>((resolve) => locks.release(release, resolve));
+    await backend.next();
+    expect(backend.commands[0]?.options.requestId).toBe('r1');
+    const refused = { type: 'refused', code: 'LOCK_NOT_HELD', message: 'the lock is not held' } as const;
+    backend.commands[0]?.done(undefined, { result: { type: 'lock', result: refused }, revision: 12, raftTerm: 1 });
+    const error = await reply;
+    expect(error).toMatchObject({ code: 9, details: 'the lock is not held' });
+    expect(error?.metadata.get('remora-code')).toEqual(['LOCK_NOT_HELD']);
+  });
+
+  it('refuses a lock request without an owner or a name before it reaches the backend', async () => {
+    const acquire = { lock, owner: undefined, wait: false, timeoutMs: 0n, ...blank };
+    expect(await new Promise((resolve) => locks.acquire(acquire, resolve))).toMatchObject({ code: 3 });
+    const nameless = { ...acquire, owner, lock: { namespace: '', name: Buffer.alloc(0) } };
+    expect(await new Promise((resolve) => locks.acquire(nameless, resolve))).toMatchObject({ code: 3 });
+    expect(backend.commands).toEqual([]);
+  });
+
+  it('opens and closes a session; closing what is over succeeds', async () => {
+    const open = { ttlMs: 10_000n, attributes: { host: 'h' }, requestId: '' };
+    const opened = new Promise<unknown>((resolve) =>
+      locks.openSession(open, (error, reply) => resolve(error ?? reply)),
+    );
+    await backend.next();
+    expect(backend.commands[0]?.command).toMatchObject({
+      type: 'leaseGrant',
+      ttlMs: 10_000,
+      attributes: { host: 'h' },
+    });
+    const grant = { type: 'leaseGrant', id: 7n, incarnation: 5, ttlMs: 10_000 } as const;
+    backend.commands[0]?.done(undefined, { result: grant, revision: 5, raftTerm: 1 });
+    expect(await opened).toEqual({ session, ttlMs: 10_000 });
+
+    const closed = new Promise<unknown>((resolve) =>
+      locks.closeSession({ session, requestId: '' }, (error, reply) => resolve(error ?? reply)),
+    );
+    await backend.next();
+    expect(backend.commands[1]?.command).toEqual({ type: 'leaseRevoke', id: 7n, incarnation: 5 });
+    backend.commands[1]?.done(new ServiceError('LEASE_NOT_FOUND', 'gone'), undefined);
+    expect(await closed).toEqual({});
+  });
+});
