@@ -1,6 +1,9 @@
 import { Command } from 'commander';
 import { devCommand } from './commands/dev.ts';
+import { kvCommand } from './commands/kv.ts';
+import { lockCommand } from './commands/lock.ts';
 import { nodeCommand } from './commands/node.ts';
+import { statusCommand } from './commands/status.ts';
 import { EXIT_CODES } from './exit-codes.ts';
 import type { StartNode } from './node/running-node.ts';
 import { reportFailure, type Shell } from './shell.ts';
@@ -16,9 +19,13 @@ export function createProgram(shell: Shell, loadStartNode: () => Promise<StartNo
       writeErr: (text) => shell.err(text.trimEnd()),
     })
     .showSuggestionAfterError()
+    .enablePositionalOptions()
     .addHelpText('after', `\nExit codes:\n${exitCodeTable()}`)
     .addCommand(devCommand(shell))
-    .addCommand(nodeCommand({ shell, loadStartNode }));
+    .addCommand(nodeCommand({ shell, loadStartNode }))
+    .addCommand(kvCommand(shell))
+    .addCommand(lockCommand(shell))
+    .addCommand(statusCommand(shell));
   for (const command of withSubcommands(program)) {
     // Errors come back to the caller, and each command says how to see its help.
     if (command !== program) command.copyInheritedSettings(program);

@@ -110,7 +110,10 @@ describe('errors', () => {
     },
     {
       name: 'a misspelt variable is refused, and a foreign one left alone',
-      given: { flags, env: { REMORA_LOG_LEVLE: 'debug', REMORA_TOTALLY_OTHER: '1', PATH: '/bin' } },
+      given: {
+        flags,
+        env: { REMORA_LOG_LEVLE: 'debug', REMORA_DEV_DATA_DIR: 'x', REMORA_ENDPOINTS: 'a:1', PATH: '/bin' },
+      },
       expect: ['REMORA_LOG_LEVLE: unknown variable; did you mean REMORA_LOG_LEVEL?'],
     },
     {

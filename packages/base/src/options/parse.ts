@@ -7,6 +7,9 @@ import { type Definitions, envName, kebabName, type OptionsSchema, type OptionVa
 import { suggest } from './suggest.ts';
 import type { OptionType, Reading } from './types.ts';
 
+/** So many letters apart, a variable under the same prefix is taken for another program's. */
+const FOREIGN_DISTANCE = 3;
+
 /** What a parsed configuration file says; keys are in kebab-case, as the flags are. */
 export interface OptionsFile {
   readonly path: string;
@@ -114,10 +117,8 @@ function* unknownKeys<D extends Definitions>(
   const variables = options.map((option) => envName(schema.envPrefix, option));
   for (const variable of Object.keys(env)) {
     if (!variable.startsWith(`${schema.envPrefix}_`) || variables.includes(variable)) continue;
-    const meant = suggest(
-      variable.slice(schema.envPrefix.length + 1),
-      variables.map((v) => v.slice(schema.envPrefix.length + 1)),
-    );
+    const bare = (name: string) => name.slice(schema.envPrefix.length + 1);
+    const meant = suggest(bare(variable), variables.map(bare), FOREIGN_DISTANCE - 1);
     if (meant !== undefined) yield unknown(variable, 'variable', meant, `${schema.envPrefix}_`);
   }
   for (const key of Object.keys(file?.values ?? {})) {

@@ -1,8 +1,14 @@
-/** The candidate that `word` was most likely meant to be; undefined when none is close. */
-export function suggest(word: string, candidates: Iterable<string>): string | undefined {
+/**
+ * The candidate that `word` was most likely meant to be; undefined when none is within `distanceMax`: a third of the
+ * word unless given, as with more than that wrong it is another word.
+ */
+export function suggest(
+  word: string,
+  candidates: Iterable<string>,
+  distanceMax: number = Math.max(1, Math.floor(word.length / 3)),
+): string | undefined {
   let best: string | undefined;
-  // A third of the word may be wrong; more than that is another word.
-  let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1;
+  let bestDistance = distanceMax + 1;
   for (const candidate of candidates) {
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance) {

@@ -1,0 +1,147 @@
+import { int } from '@remora/base';
+import { Command } from 'commander';
+import type { KeySelector, KvPair, RemoraClient } from 'remora';
+import { CommandError } from '../exit-codes.ts';
+import { jsonBytes, printable } from '../format/bytes-text.ts';
+import { aborted, type Shell, stopSignal } from '../shell.ts';
+import { addConnectionFlags, type ConnectionFlags, flagReader, withClient } from './connection.ts';
+
+const EXAMPLES = `
+Examples:
+  $ remora kv put greeting hello
+  $ remora kv get greeting
+  $ remora kv get --prefix orders/ --limit 10 --json
+  $ cat photo.jpg | remora kv put photo -
+  $ remora kv watch --prefix orders/`;
+
+interface GetFlags extends ConnectionFlags {
+  readonly prefix?: true;
+  readonly keysOnly?: true;
+  readonly limit?: number;
+  readonly revision?: number;
+}
+
+interface WatchFlags extends ConnectionFlags {
+  readonly prefix?: true;
+  readonly revision?: number;
+}
+
+export function kvCommand(shell: Shell): Command {
+  const kv = new Command('kv').description('Reads and writes keys.').addHelpText('after', EXAMPLES);
+  kv.addCommand(getCommand(shell)).addCommand(putCommand(shell));
+  kv.addCommand(deleteCommand(shell)).addCommand(watchCommand(shell));
+  return kv;
+}
+
+function getCommand(shell: Shell): Command {
+  const command = new Command('get')
+    .description('Prints the value of a key, or the pairs under a prefix. A key that does not exist is exit code 1.')
+    .argument('<key>')
+    .option('--prefix', 'all keys that begin with <key>')
+    .option('--keys-only', 'no values')
+    .option('--limit <number>', 'at most so many pairs', flagReader(int({ min: 1 })))
+    .option('--revision <number>', 'as of this revision', flagReader(int({ min: 1 })));
+  return addConnectionFlags(command, shell).action((key: string, flags: GetFlags) =>
+    withClient(flags, async (client) => {
+      const { limit, revision } = flags;
+      const answer = await client.kv.range(selector(key, flags), {
+        keysOnly: flags.keysOnly === true,
+        ...(limit === undefined ? {} : { limit }),
+        ...(revision === undefined ? {} : { revision }),
+      });
+      if (flags.json) {
+        return shell.out(
+          JSON.stringify({ revision: answer.revision, more: answer.more, kvs: answer.kvs.map(jsonPair) }),
+        );
+      }
+      const [first] = answer.kvs;
+      if (flags.prefix) for (const pair of answer.kvs) shell.out(pairLine(pair, flags.keysOnly === true));
+      else if (first === undefined) throw new CommandError('failed', `there is no key ${key}`);
+      // The very bytes, so that what was put from a file can be got into one.
+      else process.stdout.write(flags.keysOnly ? `${key}\n` : withNewline(first.value));
+    }),
+  );
+}
+
+function putCommand(shell: Shell): Command {
+  const command = new Command('put')
+    .description('Sets a key. With "-" the value is read from standard input.')
+    .argument('<key>')
+    .argument('<value>');
+  return addConnectionFlags(command, shell).action(async (key: string, value: string, flags: ConnectionFlags) => {
+    const bytes = value === '-' ? await readStdin() : Buffer.from(value);
+    await withClient(flags, async (client) => {
+      const { revision } = await client.kv.put(key, bytes);
+      shell.out(flags.json ? JSON.stringify({ revision }) : `revision ${revision}`);
+    });
+  });
+}
+
+function deleteCommand(shell: Shell): Command {
+  const command = new Command('delete')
+    .alias('del')
+    .description('Deletes a key, or all keys under a prefix.')
+    .argument('<key>')
+    .option('--prefix', 'all keys that begin with <key>');
+  return addConnectionFlags(command, shell).action((key: string, flags: ConnectionFlags & { prefix?: true }) =>
+    withClient(flags, async (client) => {
+      const { deleted, revision } = await client.kv.delete(selector(key, flags));
+      shell.out(flags.json ? JSON.stringify({ deleted, revision }) : `deleted ${deleted}`);
+    }),
+  );
+}
+
+function watchCommand(shell: Shell): Command {
+  const command = new Command('watch')
+    .description('Prints changes as they happen, until Ctrl-C.')
+    .argument('<key>')
+    .option('--prefix', 'all keys that begin with <key>')
+    .option('--revision <number>', 'begin with this revision', flagReader(int({ min: 1 })));
+  return addConnectionFlags(command, shell).action((key: string, flags: WatchFlags) =>
+    withClient(flags, (client) => watch(client, key, flags, shell)),
+  );
+}
+
+async function watch(client: RemoraClient, key: string, flags: WatchFlags, shell: Shell): Promise<void> {
+  const { signal, dispose } = stopSignal();
+  const { revision } = flags;
+  const events = client.kv.watch(selector(key, flags), {
+    signal,
+    ...(revision === undefined ? {} : { startRevision: revision }),
+  });
+  const printing = (async () => {
+    for await (const { type, kv } of events) {
+      if (flags.json) shell.out(JSON.stringify({ type, ...jsonPair(kv) }));
+      else if (type === 'put') shell.out(`PUT     ${kv.modRevision}  ${pairLine(kv, false)}`);
+      else shell.out(`DELETE  ${kv.modRevision}  ${printable(kv.key)}`);
+    }
+  })();
+  try {
+    await Promise.race([printing, aborted(signal)]);
+  } finally {
+    dispose();
+  }
+}
+
+function selector(key: string, { prefix }: { readonly prefix?: true }): KeySelector {
+  return prefix === true ? { prefix: key } : key;
+}
+
+function pairLine(pair: KvPair, keysOnly: boolean): string {
+  return keysOnly ? printable(pair.key) : `${printable(pair.key)}  ${printable(pair.value)}`;
+}
+
+function jsonPair({ key, value, createRevision, modRevision, version, lease }: KvPair) {
+  return { key: jsonBytes(key), value: jsonBytes(value), createRevision, modRevision, version, lease: String(lease) };
+}
+
+/** A line at a terminal, the bare bytes into a file or a pipe. */
+function withNewline(value: Buffer): Buffer {
+  return process.stdout.isTTY ? Buffer.concat([value, Buffer.from('\n')]) : value;
+}
+
+async function readStdin(): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks);
+}

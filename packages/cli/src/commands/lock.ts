@@ -1,0 +1,189 @@
+import { durationMs, int } from '@remora/base';
+import { Command } from 'commander';
+import type { Holder, LockState, RemoraClient } from 'remora';
+import { CommandError } from '../exit-codes.ts';
+import { jsonBytes, printable } from '../format/bytes-text.ts';
+import { table } from '../format/table.ts';
+import type { Shell } from '../shell.ts';
+import { addConnectionFlags, type ConnectionFlags, flagReader, withClient } from './connection.ts';
+import { type RunFlags, runUnderLock } from './lock-run.ts';
+
+const EXAMPLES = `
+Examples:
+  Run a command while holding a lock; a second one waits for the first:
+    $ remora lock run orders/42 -- ./ship-order 42
+
+  Give up when it is taken, with exit code 75:
+    $ remora lock run --wait 0 nightly -- ./backup
+
+  See who holds it and who waits:
+    $ remora lock show orders/42
+    $ remora lock ls --prefix orders/`;
+
+interface NamespaceFlags extends ConnectionFlags {
+  readonly namespace: string;
+}
+
+interface ListFlags extends NamespaceFlags {
+  readonly prefix?: string;
+  readonly limit?: number;
+}
+
+export function lockCommand(shell: Shell): Command {
+  return (
+    new Command('lock')
+      .description('Holds locks, and shows who does.')
+      .addHelpText('after', EXAMPLES)
+      // What follows the name of a lock belongs to the command that runs under it.
+      .enablePositionalOptions()
+      .addCommand(runCommand(shell))
+      .addCommand(listCommand(shell))
+      .addCommand(showCommand(shell))
+      .addCommand(releaseCommand(shell))
+  );
+}
+
+function namespaced(command: Command, shell: Shell): Command {
+  return addConnectionFlags(command.option('--namespace <name>', 'namespace of the lock', 'default'), shell);
+}
+
+function runCommand(shell: Shell): Command {
+  const command = new Command('run')
+    .description(
+      "Runs a command while holding a lock. Its exit code is the command's; 75 when the lock was not free in time, " +
+        '76 when it was lost. The command sees REMORA_LOCK_NAME and REMORA_LOCK_VERSION, the fencing version: pass ' +
+        'it to whatever the lock protects.',
+    )
+    .argument('<name>')
+    .argument('<command...>')
+    .option('--wait <duration>', 'how long to queue; as long as it takes unless given', flagReader(durationMs()))
+    .option(
+      '--ttl <duration>',
+      'how long the lock outlives this process when it dies (default 10s)',
+      flagReader(durationMs({ min: 1000 })),
+    )
+    .option(
+      '--kill-after <duration>',
+      'from SIGTERM to SIGKILL when the lock is lost (default 1s)',
+      flagReader(durationMs()),
+    )
+    .option('--data <text>', 'shown with the lock to whoever looks at it')
+    .passThroughOptions();
+  return namespaced(command, shell).action(async (name: string, argv: string[], flags: RunFlags) => {
+    process.exitCode = await withClient(flags, (client) => runUnderLock(client, { name, argv, flags, shell }));
+  });
+}
+
+function listCommand(shell: Shell): Command {
+  const command = new Command('list')
+    .alias('ls')
+    .description('Lists the locks that are held or waited for.')
+    .option('--prefix <text>', 'only names that begin with it')
+    .option('--limit <number>', 'at most so many (default 1000)', flagReader(int({ min: 1 })));
+  return namespaced(command, shell).action((flags: ListFlags) =>
+    withClient(flags, async (client) => {
+      const { locks, more } = await listLocks(client, flags);
+      if (flags.json) return shell.out(JSON.stringify({ locks: locks.map(jsonLock), more }));
+      const rows = locks.map(({ lock, holders, waiterCount }) => [
+        printable(lock.name),
+        ...holderCells(holders[0]),
+        waiterCount,
+      ]);
+      shell.out(table(['NAME', 'VERSION', 'SINCE', 'SESSION', 'DATA', 'WAITING'], rows));
+      if (more) shell.err(`there are more; see --limit and --prefix`);
+    }),
+  );
+}
+
+async function listLocks(client: RemoraClient, flags: ListFlags) {
+  const { namespace, prefix = '', limit = 1000 } = flags;
+  const locks: LockState[] = [];
+  let more = true;
+  while (more && locks.length < limit) {
+    const after = locks.at(-1)?.lock.name;
+    const page = await client.locks.list({
+      namespace,
+      prefix,
+      limit: Math.min(limit - locks.length, 1000),
+      ...(after === undefined ? {} : { after }),
+    });
+    locks.push(...page.locks);
+    more = page.more && page.locks.length > 0;
+  }
+  return { locks, more };
+}
+
+function showCommand(shell: Shell): Command {
+  const command = new Command('show').description('Shows who holds a lock and who waits for it.').argument('<name>');
+  return namespaced(command, shell).action((name: string, flags: NamespaceFlags) =>
+    withClient(flags, async (client) => {
+      const state = await client.locks.show(name, { namespace: flags.namespace });
+      if (flags.json) return shell.out(JSON.stringify(state === undefined ? null : jsonLock(state)));
+      shell.out(state === undefined ? `${name} is free` : lockText(state));
+    }),
+  );
+}
+
+function releaseCommand(shell: Shell): Command {
+  const command = new Command('release')
+    .description('Takes a lock from its holder, who is not asked.')
+    .argument('<name>')
+    .option('--force', 'yes, really: only the fencing version still protects against what the holder does next');
+  return namespaced(command, shell).action((name: string, flags: NamespaceFlags & { force?: true }) => {
+    if (!flags.force) {
+      throw new CommandError('usage', 'a lock is released by its holder; to take it away, add --force');
+    }
+    return withClient(flags, async (client) => {
+      await client.locks.forceRelease(name, { namespace: flags.namespace });
+      shell.out(flags.json ? JSON.stringify({ released: true }) : `released ${name}`);
+    });
+  });
+}
+
+export function lockText({ lock, holders, waiters, waiterCount }: LockState): string {
+  const rows = holders.map((holder) => [holder.owner.token, holder.depth, ...holderCells(holder)]);
+  const sections = [
+    `${printable(lock.name)} in ${lock.namespace}`,
+    table(['HOLDER', 'DEPTH', 'VERSION', 'SINCE', 'SESSION', 'DATA'], rows),
+  ];
+  if (waiterCount > 0) {
+    const queue = waiters.map(({ position, owner, sinceMs }) => [
+      position,
+      owner.token,
+      owner.session.lease.toString(16),
+      new Date(sinceMs).toISOString(),
+    ]);
+    sections.push(table(['POSITION', 'WAITER', 'SESSION', 'SINCE'], queue));
+    if (waiters.length < waiterCount) sections.push(`and ${waiterCount - waiters.length} more`);
+  }
+  return sections.join('\n\n');
+}
+
+function holderCells(holder: Holder | undefined): (string | number)[] {
+  if (holder === undefined) return ['', '', '', ''];
+  const { version, lockTimeMs, owner, data } = holder;
+  return [version, new Date(lockTimeMs).toISOString(), owner.session.lease.toString(16), printable(data)];
+}
+
+function jsonLock({ lock, kind, holders, waiters, waiterCount }: LockState) {
+  return {
+    namespace: lock.namespace,
+    name: jsonBytes(lock.name),
+    kind,
+    holders: holders.map(({ owner, version, depth, lockTimeMs, data }) => ({
+      token: owner.token,
+      session: owner.session.lease.toString(16),
+      version,
+      depth,
+      lockTime: new Date(lockTimeMs).toISOString(),
+      data: jsonBytes(data),
+    })),
+    waiters: waiters.map(({ owner, position, sinceMs }) => ({
+      token: owner.token,
+      session: owner.session.lease.toString(16),
+      position,
+      since: new Date(sinceMs).toISOString(),
+    })),
+    waiterCount,
+  };
+}
