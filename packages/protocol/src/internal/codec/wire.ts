@@ -1,5 +1,6 @@
 import { type Bytes, ServiceError } from '@remora/base';
-import { Packr } from 'msgpackr';
+import { Unpackr } from 'msgpackr';
+import { pack } from './pack.ts';
 
 /**
  * MessagePack as all our formats use it: nested arrays of null, booleans, numbers, strings, bytes and 64-bit integers,
@@ -8,24 +9,18 @@ import { Packr } from 'msgpackr';
  * W1. The first byte of every frame and log entry is its format version; a reader refuses versions it does not know.
  * W2. Bytes in the result are slices of the input: whoever retains one copies it (conventions 7).
  */
-const packr = new Packr({
+const unpackr = new Unpackr({
   useRecords: false,
   mapsAsObjects: true,
-  variableMapSize: true,
   moreTypes: false,
   structuredClone: false,
   int64AsType: 'bigint',
   copyBuffers: false,
 });
 
-/** msgpackr's RESERVE_START_SPACE with room for one byte: the version, so that it costs no copy. */
-const RESERVE_ONE_BYTE = 2048 | 1;
-
 /** Encodes `value` behind a version byte. The result is the caller's. */
 export function packVersioned(version: number, value: unknown): Buffer {
-  const out = packr.pack(value, RESERVE_ONE_BYTE);
-  out[0] = version;
-  return out;
+  return pack(version, value);
 }
 
 /** The inverse; throws `INVALID_ARGUMENT` for another version or anything malformed. */
@@ -34,7 +29,7 @@ export function unpackVersioned(version: number, bytes: Bytes, what: string): un
     throw new ServiceError('INVALID_ARGUMENT', `${what}: format version ${String(bytes[0])} is not ${version}`);
   }
   try {
-    return packr.unpack(bytes.subarray(1));
+    return unpackr.unpack(bytes.subarray(1));
   } catch (cause) {
     throw new ServiceError('INVALID_ARGUMENT', `${what} is malformed`, { cause });
   }
