@@ -33,8 +33,9 @@ export interface CallLimits {
 export class CallGuard {
   readonly #limits: CallLimits;
   readonly #logger: Logger;
-  #unaryCalls = 0;
-  #streams = 0;
+  /** How to end each call that is open. */
+  readonly #unaryCalls = new Set<(error: ServiceError) => void>();
+  readonly #streams = new Set<(error: ServiceError) => void>();
   #draining = false;
 
   constructor(limits: CallLimits, logger: Logger) {
@@ -43,12 +44,19 @@ export class CallGuard {
   }
 
   get load(): { readonly unaryCalls: number; readonly streams: number } {
-    return { unaryCalls: this.#unaryCalls, streams: this.#streams };
+    return { unaryCalls: this.#unaryCalls.size, streams: this.#streams.size };
   }
 
-  /** From now on new calls are refused as UNAVAILABLE, so that clients turn to another node. */
+  /** From now on new calls are refused as UNAVAILABLE, and streams end so, that clients turn to another node. */
   drain(): void {
     this.#draining = true;
+    for (const end of [...this.#streams]) end(new ServiceError('UNAVAILABLE', 'this node is shutting down'));
+  }
+
+  /** Answers the calls that are still open: what becomes of them is not known here. */
+  abandon(): void {
+    for (const end of [...this.#unaryCalls])
+      end(new ServiceError('UNKNOWN_OUTCOME', 'this node was shut down meanwhile'));
   }
 
   unary<Request, Response>(
@@ -56,9 +64,8 @@ export class CallGuard {
     statusOf: StatusOf,
   ): handleUnaryCall<Request, Response> {
     return (call, callback) => {
-      const refusal = this.#refusal(this.#unaryCalls, this.#limits.unaryCallsMax);
+      const refusal = this.#refusal(this.#unaryCalls.size, this.#limits.unaryCallsMax);
       if (refusal !== undefined) return callback(toGrpcError(refusal, statusOf));
-      this.#unaryCalls++;
       this.#runUnary(handler, statusOf, call, callback);
     };
   }
@@ -74,14 +81,19 @@ export class CallGuard {
     const settle = (error: ServiceError | undefined, response: Response | undefined): void => {
       if (settled) return; // C1
       settled = true;
-      this.#unaryCalls--;
+      this.#unaryCalls.delete(end);
       if (response !== undefined) callback(null, response);
       else callback(toGrpcError(this.#logged(error), statusOf));
     };
+    const end = (error: ServiceError): void => {
+      settle(error, undefined);
+      giveUp?.();
+    };
+    this.#unaryCalls.add(end);
     call.on('cancelled', () => {
       if (settled) return;
       settled = true;
-      this.#unaryCalls--;
+      this.#unaryCalls.delete(end);
       giveUp?.();
     });
     try {
@@ -96,9 +108,8 @@ export class CallGuard {
     statusOf: StatusOf,
   ): handleBidiStreamingCall<Request, Response> {
     return (call) => {
-      const refusal = this.#refusal(this.#streams, this.#limits.streamsMax);
+      const refusal = this.#refusal(this.#streams.size, this.#limits.streamsMax);
       if (refusal !== undefined) return refuse(call, refusal, statusOf);
-      this.#streams++;
       this.#runStream(service, statusOf, call);
     };
   }
@@ -112,7 +123,7 @@ export class CallGuard {
     const close = (): void => {
       if (over) return;
       over = true;
-      this.#streams--;
+      this.#streams.delete(fail);
       handler.onClose();
     };
     const fail = (error: ServiceError): void => {
@@ -120,6 +131,7 @@ export class CallGuard {
       close();
       call.emit('error', toGrpcError(this.#logged(error), statusOf));
     };
+    this.#streams.add(fail);
     const sink = {
       write: (response: Response): boolean => over || call.write(response),
       end: (error?: ServiceError): void => {

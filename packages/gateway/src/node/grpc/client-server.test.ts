@@ -141,6 +141,24 @@ describe('the server for clients', () => {
     expect(server.guard.load.unaryCalls).toBe(1);
   });
 
+  it('ends streams and answers open calls when it stops', async () => {
+    const watches = new etcd.WatchClient(`127.0.0.1:${port}`, credentials.createInsecure());
+    const watch = watches.watch();
+    const ended = new Promise<GrpcError>((resolve) => watch.on('error', resolve as (error: Error) => void));
+    watch.write({ requestUnion: { $case: 'progressRequest', value: {} } });
+    expect(await ended).toMatchObject({ code: 14, details: 'etcdserver: no leader' });
+    const idle = watches.watch();
+    const idleEnded = new Promise<GrpcError>((resolve) => idle.on('error', resolve as (error: Error) => void));
+    idle.write({ requestUnion: undefined });
+    const reply = put();
+    await backend.next();
+    await server.stop(50);
+    expect(await idleEnded).toMatchObject({ code: 14 });
+    expect(await reply).toMatchObject({ code: 14, details: 'etcdserver: request timed out' });
+    expect(server.guard.load).toEqual({ unaryCalls: 0, streams: 0 });
+    watches.close();
+  });
+
   it('refuses what Remora does not have, and says what to use', async () => {
     const maintenance = new etcd.MaintenanceClient(`127.0.0.1:${port}`, credentials.createInsecure());
     const error = await new Promise<GrpcError | null>((resolve) => maintenance.moveLeader({ targetID: 1n }, resolve));

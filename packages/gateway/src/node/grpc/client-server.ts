@@ -79,11 +79,19 @@ export class ClientServer {
     });
   }
 
-  /** Takes no new calls, lets unary ones finish within `graceMs`, then closes every connection. */
+  /**
+   * Takes no new calls, ends streams that use the guard, lets unary calls finish within `graceMs`, then answers them
+   * as unknown. Streams that do not use the guard are for their owners to end before. Connections that clients still
+   * keep open then are left to the end of the process.
+   */
   stop(graceMs: number): Promise<void> {
     this.guard.drain();
     return new Promise((resolve) => {
-      const timer = setTimeout(() => this.#server.forceShutdown(), graceMs);
+      const timer = setTimeout(() => {
+        this.guard.abandon();
+        this.#server.forceShutdown();
+        resolve();
+      }, graceMs);
       this.#server.tryShutdown(() => {
         clearTimeout(timer);
         resolve();
