@@ -7,7 +7,7 @@
  */
 import type { HistoryRecord } from './history.ts';
 import type { Model } from './models.ts';
-import { search } from './search.ts';
+import { type SearchResult, search } from './search.ts';
 
 interface Violation {
   readonly key: string;
@@ -17,6 +17,7 @@ interface Violation {
 
 /** Operations of the explained part that are shown, and of the window. */
 const SHOWN_MAX = 12;
+const STRAIGHT_STATES_MAX = 20_000;
 
 export function explain<S>(model: Model<S>, { key, ops, statesMax }: Violation): string {
   const ends = ops.flatMap((op) => op.t1 ?? []).sort((a, b) => a - b);
@@ -30,7 +31,7 @@ export function explain<S>(model: Model<S>, { key, ops, statesMax }: Violation):
   }
   const moment = ends[high] ?? 0;
   const part = upTo(ops, moment);
-  const { path, state } = search(model, part, { statesMax });
+  const { path, state } = furthest(model, part, statesMax);
   const culprits = part.filter((op) => op.t1 === moment);
   const windowStart = Math.min(...culprits.map((op) => op.t0));
   const placed = new Set(path);
@@ -46,6 +47,13 @@ export function explain<S>(model: Model<S>, { key, ops, statesMax }: Violation):
     `  and then the state is: ${model.describe(state)}`,
   ];
   return lines.join('\n');
+}
+
+/** The search as a person would do it, up to the answer that does not fit; where that takes long, the one that looks ahead. */
+function furthest<S>(model: Model<S>, part: readonly HistoryRecord[], statesMax: number): SearchResult<S> {
+  const { needs: _needs, gives: _gives, ...straight } = model;
+  const found = search(straight, part, { statesMax: Math.min(statesMax, STRAIGHT_STATES_MAX) });
+  return found.result === 'violation' ? found : search(model, part, { statesMax });
 }
 
 /** The history as it was known at one moment. */

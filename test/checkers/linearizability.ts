@@ -12,6 +12,8 @@
  * G3. Those of unknown outcome are tried only where no other fits, and only where they change something.
  * G4. A configuration (what is placed, and the state) that failed once is not tried again. Configurations are compared
  *     in full: a verdict never rests on a hash.
+ * G5. A state that one of those not placed needs is left only if something can lead back to it. Where written values
+ *     are unique, this keeps the search close to straight.
  */
 import { explain } from './explain.ts';
 import { type HistoryRecord, partitionByKey } from './history.ts';

@@ -16,8 +16,20 @@ export interface Model<S> {
   observes(op: HistoryRecord): boolean;
   fingerprint(state: S): string;
   describe(state: S): string;
-  /** Leaves out operations that cannot make a difference to the verdict, to shorten the search. */
-  simplify?(ops: readonly HistoryRecord[]): readonly HistoryRecord[];
+  /**
+   * Optional: the one state (its fingerprint) in which an operation that ended fits, and the one that an operation
+   * leads to. With both, the search does not leave a state that it could not come back to while it is still needed.
+   */
+  needs?(op: HistoryRecord): string | undefined;
+  gives?(op: HistoryRecord): string | undefined;
+  /** Optional: uses the whole history to leave out what makes no difference, and to see dead ends earlier. */
+  narrow?(ops: readonly HistoryRecord[]): Narrowed<S>;
+}
+
+/** The same question as before, with the same answer, in fewer steps. */
+export interface Narrowed<S> {
+  readonly ops: readonly HistoryRecord[];
+  readonly step: Model<S>['step'];
 }
 
 /** A key: `get`, `put`, `del`, `cas`. Where every write has a value of its own, it also shows lost writes. */
@@ -46,18 +58,34 @@ export const registerModel: Model<Value> = {
   observes: (op) => op.op === 'get' || (op.op === 'cas' && isRefusal(op)),
   fingerprint: (value) => JSON.stringify(value),
   describe: (value) => (value === null ? 'absent' : `value ${JSON.stringify(value)}`),
-  simplify(ops) {
-    // A write of unknown outcome whose value nobody saw matters only by what it hides: for a compare that failed.
-    if (ops.some((op) => op.op === 'cas' && isRefusal(op))) return ops;
-    const seen = new Set<string>();
-    for (const op of ops) {
-      if (op.op === 'get' && op.t1 !== null) seen.add(JSON.stringify(op.out ?? null));
-      if (op.op === 'cas') seen.add(JSON.stringify(op.x ?? null));
-    }
-    const written = (op: HistoryRecord) => JSON.stringify(op.op === 'del' ? null : (op.v ?? null));
-    return ops.filter((op) => op.t1 !== null || op.op === 'get' || seen.has(written(op)));
+  needs(op) {
+    if (op.t1 === null) return undefined;
+    if (op.op === 'get') return JSON.stringify(op.out ?? null);
+    return op.op === 'cas' && op.ok ? JSON.stringify(op.x ?? null) : undefined;
   },
+  gives(op) {
+    if (op.op === 'get' || (op.op === 'cas' && isRefusal(op))) return undefined;
+    return JSON.stringify(op.op === 'del' ? null : (op.v ?? null));
+  },
+  narrow: (ops) => ({ ops: withoutUnseenWrites(ops), step: registerModel.step }),
 };
+
+/**
+ * A write of unknown outcome whose value nobody saw matters only by what it hides: for a compare that failed, with a
+ * value that could have been there.
+ */
+function withoutUnseenWrites(ops: readonly HistoryRecord[]): readonly HistoryRecord[] {
+  const written = (op: HistoryRecord) => JSON.stringify(op.op === 'del' ? null : (op.v ?? null));
+  const values = new Set(ops.filter((op) => op.op !== 'get').map(written)).add('null');
+  const seen = new Set<string>();
+  for (const op of ops) {
+    const expected = JSON.stringify(op.x ?? null);
+    if (op.op === 'cas' && isRefusal(op) && values.has(expected)) return ops;
+    if (op.op === 'get' && op.t1 !== null) seen.add(JSON.stringify(op.out ?? null));
+    if (op.op === 'cas') seen.add(expected);
+  }
+  return ops.filter((op) => op.t1 !== null || op.op === 'get' || seen.has(written(op)));
+}
 
 export interface LockModelState {
   /** Version undefined: granted to an acquire whose answer was lost. */
@@ -151,21 +179,31 @@ export function createAppendModel(): Model<ListNode> {
     list.after.set(element, node);
     return node;
   };
+  const step = (list: ListNode, op: HistoryRecord): ListNode | undefined => {
+    if (op.op === 'append') return append(list, String(op.v));
+    if (op.op !== 'get') return undefined;
+    return op.t1 === null || isList(list, elementsOf(op)) ? list : undefined;
+  };
   return {
     name: 'list',
     initial: empty,
-    step(list, op) {
-      if (op.op === 'append') return append(list, String(op.v));
-      if (op.op !== 'get') return undefined;
-      return op.t1 === null || isList(list, elementsOf(op)) ? list : undefined;
-    },
+    step,
     observes: (op) => op.op === 'get',
     fingerprint: ({ id }) => String(id),
     describe: (list) => `a list of ${list.length} that ends with ${JSON.stringify(list.element)}`,
-    simplify(ops) {
-      // What is in a list stays: an append of unknown outcome that no read saw has its place after all reads, or none.
-      const seen = new Set(ops.flatMap(elementsOf));
-      return ops.filter((op) => op.t1 !== null || op.op !== 'append' || seen.has(String(op.v)));
+    narrow(ops) {
+      // What is in a list stays: an append of unknown outcome that no read saw has its place after all reads, or none,
+      // and every list is the beginning of the longest one that was read, or goes on from there.
+      const reads = ops.map(elementsOf);
+      const seen = new Set(reads.flat());
+      const longest = reads.reduce((best, elements) => (elements.length > best.length ? elements : best), []);
+      return {
+        ops: ops.filter((op) => op.t1 !== null || op.op !== 'append' || seen.has(String(op.v))),
+        step(list, op) {
+          const inOrder = list.length >= longest.length || longest[list.length] === String(op.v);
+          return op.op !== 'append' || inOrder ? step(list, op) : undefined;
+        },
+      };
     },
   };
 }

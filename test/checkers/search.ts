@@ -1,6 +1,6 @@
 import { assert } from '@remora/base';
 import type { HistoryRecord } from './history.ts';
-import type { Model } from './models.ts';
+import type { Model, Narrowed } from './models.ts';
 
 export interface SearchOptions {
   readonly statesMax: number;
@@ -14,9 +14,10 @@ export interface SearchResult<S> {
   readonly state: S;
 }
 
-/** Searches for an order that explains the operations of one object. See `linearizability.ts` for G1 to G4. */
+/** Searches for an order that explains the operations of one object. See `linearizability.ts` for G1 to G5. */
 export function search<S>(model: Model<S>, ops: readonly HistoryRecord[], options: SearchOptions): SearchResult<S> {
-  return new Search(model, model.simplify?.(ops) ?? ops).run(options.statesMax);
+  const narrowed = model.narrow?.(ops) ?? { ops, step: model.step };
+  return new Search(model, narrowed).run(options.statesMax);
 }
 
 interface Frame<S> {
@@ -33,6 +34,7 @@ const HEAD = 0;
 
 class Search<S> {
   readonly #model: Model<S>;
+  readonly #step: Model<S>['step'];
   /** Operations that ended, and those of unknown outcome, each by begin. */
   readonly #done: readonly HistoryRecord[];
   readonly #open: readonly HistoryRecord[];
@@ -46,13 +48,18 @@ class Search<S> {
   readonly #placedOpen: BitSet;
   readonly #stack: Frame<S>[] = [];
   readonly #failed = new Set<string>();
+  /** G5. How many of those not placed need a state, and how many lead to it, by its fingerprint. */
+  readonly #needed = new Map<string, number>();
+  readonly #given = new Map<string, number>();
   #state: S;
   #remaining: number;
   #longest: readonly HistoryRecord[] = [];
   #longestState: S;
 
-  constructor(model: Model<S>, ops: readonly HistoryRecord[]) {
+  constructor(model: Model<S>, { ops, step }: Narrowed<S>) {
     this.#model = model;
+    this.#step = step;
+    for (const op of ops) this.#count(op, 1);
     const byBegin = ops.toSorted((a, b) => a.t0 - b.t0);
     this.#done = byBegin.filter((op) => op.t1 !== null);
     this.#open = byBegin.filter((op) => op.t1 === null);
@@ -102,8 +109,9 @@ class Search<S> {
     assert(record !== undefined, 'an operation that is tried exists');
     const bits = unknown ? this.#placedOpen : this.#placedDone;
     if (unknown && bits.has(op)) return 'passed';
-    const state = this.#model.step(this.#state, record);
+    const state = this.#step(this.#state, record);
     if (state === undefined || (unknown && state === this.#state)) return 'passed'; // G3
+    if (state !== this.#state && this.#isNeeded(record)) return 'passed';
     bits.add(op);
     const forced = !unknown && this.#model.observes(record);
     assert(!forced || state === this.#state, 'D2: what only observes changes nothing');
@@ -113,6 +121,7 @@ class Search<S> {
     }
     this.#stack.push({ op, unknown, state: this.#state, forced });
     this.#state = state;
+    this.#count(record, -1);
     if (!unknown) {
       this.#remaining -= 1;
       this.#unlinkNode(2 * op + 1);
@@ -132,6 +141,8 @@ class Search<S> {
       if (frame === undefined) return undefined;
       this.#state = frame.state;
       (frame.unknown ? this.#placedOpen : this.#placedDone).delete(frame.op);
+      const record = frame.unknown ? this.#open[frame.op] : this.#done[frame.op];
+      if (record !== undefined) this.#count(record, 1);
       if (!frame.unknown) {
         this.#remaining += 1;
         this.#relinkNode(2 * frame.op + 2);
@@ -149,6 +160,22 @@ class Search<S> {
     while (!isEnd(node)) node = this.#after(node);
     const firstEnd = this.#done[(node - 2) / 2]?.t1 ?? 0;
     return record.t0 <= firstEnd;
+  }
+
+  /** G5. Whether another operation needs the present state, and nothing leads back to it once `leaving` is placed. */
+  #isNeeded(leaving: HistoryRecord): boolean {
+    if (this.#needed.size === 0) return false;
+    const present = this.#model.fingerprint(this.#state);
+    const needed = (this.#needed.get(present) ?? 0) - Number(this.#model.needs?.(leaving) === present);
+    const given = (this.#given.get(present) ?? 0) - Number(this.#model.gives?.(leaving) === present);
+    return needed > 0 && given <= 0;
+  }
+
+  #count(op: HistoryRecord, by: number): void {
+    const needs = this.#model.needs?.(op);
+    const gives = this.#model.gives?.(op);
+    if (needs !== undefined) this.#needed.set(needs, (this.#needed.get(needs) ?? 0) + by);
+    if (gives !== undefined) this.#given.set(gives, (this.#given.get(gives) ?? 0) + by);
   }
 
   /** G4. */
