@@ -28,6 +28,9 @@ export interface Member {
 const NAME = { regex: /^[A-Za-z0-9][A-Za-z0-9._-]*$/, says: 'letters, digits, dots, dashes and underscores' };
 const port = () => int({ min: 1, max: 65_535 });
 
+/** The usual client port, and the first one of a local cluster. */
+export const DEFAULT_BASE_PORT = 7480;
+
 /** Every option of a node: flags, `REMORA_*` variables, keys of the configuration file and `--help` come from here. */
 export const nodeSchema = defineOptions({
   envPrefix: 'REMORA',
@@ -56,7 +59,12 @@ export const nodeSchema = defineOptions({
       desc: 'The address to listen on. Anything but loopback needs --insecure, as nothing is encrypted or checked.',
       group: 'Network',
     },
-    clientPort: { type: port(), default: 7480, desc: 'gRPC for clients: etcd v3 and Remora.', group: 'Network' },
+    clientPort: {
+      type: port(),
+      default: DEFAULT_BASE_PORT,
+      desc: 'gRPC for clients: etcd v3 and Remora.',
+      group: 'Network',
+    },
     peerPort: { type: port(), default: 7481, desc: 'Messages between nodes.', group: 'Network' },
     httpPort: { type: port(), default: 7482, desc: 'HTTP: /health, /ready, /metrics and JSON.', group: 'Network' },
     advertiseClient: {

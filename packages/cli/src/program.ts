@@ -19,7 +19,6 @@ export function createProgram(shell: Shell, loadStartNode: () => Promise<StartNo
       writeErr: (text) => shell.err(text.trimEnd()),
     })
     .showSuggestionAfterError()
-    .enablePositionalOptions()
     .addHelpText('after', `\nExit codes:\n${exitCodeTable()}`)
     .addCommand(devCommand(shell))
     .addCommand(nodeCommand({ shell, loadStartNode }))

@@ -1,7 +1,7 @@
 import { address, durationMs, list, type OptionType } from '@remora/base';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { connect, type RemoraClient } from 'remora';
-import { localPorts } from '../node-options.ts';
+import { DEFAULT_BASE_PORT, localPorts } from '../node-options.ts';
 import type { Shell } from '../shell.ts';
 
 /** What every command that talks to a cluster takes. */
@@ -11,7 +11,7 @@ export interface ConnectionFlags {
   readonly json?: true;
 }
 
-const DEFAULT_ENDPOINTS = [1, 2, 3].map((n) => `127.0.0.1:${localPorts(7480, n).client}`).join(',');
+const DEFAULT_ENDPOINTS = [1, 2, 3].map((n) => `127.0.0.1:${localPorts(DEFAULT_BASE_PORT, n).client}`).join(',');
 
 /** Gives a command the flags by which it finds a cluster. */
 export function addConnectionFlags(command: Command, shell: Shell): Command {

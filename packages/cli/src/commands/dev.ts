@@ -3,6 +3,7 @@ import { defineOptions, durationMs, int, nodeRandom, type Options, parseOptions,
 import { Command } from 'commander';
 import { DevCluster } from '../dev/cluster.ts';
 import { DEFAULT_NODES } from '../dev/settings.ts';
+import { DEFAULT_BASE_PORT } from '../node-options.ts';
 import { addSchemaFlags, schemaFlags } from '../schema-flags.ts';
 import { aborted, type Shell, stopSignal } from '../shell.ts';
 
@@ -20,7 +21,7 @@ const devSchema = defineOptions({
     },
     basePort: {
       type: int({ min: 1, max: 65_000 }),
-      default: 7480,
+      default: DEFAULT_BASE_PORT,
       desc: 'The first client port; peer and HTTP ports follow it, further nodes are ten apart.',
     },
     readyTimeout: {
@@ -67,7 +68,7 @@ async function runDev(options: Options<typeof devSchema>, shell: Shell): Promise
     });
     try {
       await cluster.start(signal);
-      if (!signal.aborted) shell.out(welcome(cluster, options.dataDir));
+      if (!signal.aborted) shell.out(welcome(cluster, options, shell.env));
       await aborted(signal);
     } finally {
       shell.out('stopping ...');
@@ -79,18 +80,23 @@ async function runDev(options: Options<typeof devSchema>, shell: Shell): Promise
   }
 }
 
-function welcome(cluster: DevCluster, dataDir: string): string {
+function welcome(cluster: DevCluster, { dataDir, basePort }: Options<typeof devSchema>, env: Shell['env']): string {
   const endpoints = cluster.endpoints.join(',');
   const first = cluster.nodes[0];
+  // Started by npm from a clone, the command is linked in the workspace alone.
+  const remora = env.npm_command === undefined ? 'remora' : 'npx remora';
+  // Other commands look at the usual ports unless told otherwise.
+  const usual = basePort === DEFAULT_BASE_PORT ? '' : `  export REMORA_ENDPOINTS=${endpoints}\n`;
   return `
   endpoints  ${endpoints}
   HTTP       ${cluster.nodes.map(({ http }) => `http://${http}`).join('  ')}
   logs       ${dataDir}/n*.log
 
-Try:
-  remora kv put greeting hello
-  remora kv get greeting
-  remora lock run orders/42 -- sleep 10
+Try, in another terminal:
+${usual}  ${remora} kv put greeting hello
+  ${remora} kv get greeting
+  ${remora} lock run orders/42 -- sleep 10
+  ${remora} status
   etcdctl --endpoints ${first?.client ?? endpoints} put greeting hello
   curl http://${first?.http}/health
 

@@ -55,7 +55,7 @@ function runCommand(shell: Shell): Command {
         'it to whatever the lock protects.',
     )
     .argument('<name>')
-    .argument('<command...>')
+    .argument('<command...>', 'after "--", so that its flags are its own')
     .option('--wait <duration>', 'how long to queue; as long as it takes unless given', flagReader(durationMs()))
     .option(
       '--ttl <duration>',
@@ -67,8 +67,7 @@ function runCommand(shell: Shell): Command {
       'from SIGTERM to SIGKILL when the lock is lost (default 1s)',
       flagReader(durationMs()),
     )
-    .option('--data <text>', 'shown with the lock to whoever looks at it')
-    .passThroughOptions();
+    .option('--data <text>', 'shown with the lock to whoever looks at it');
   return namespaced(command, shell).action(async (name: string, argv: string[], flags: RunFlags) => {
     process.exitCode = await withClient(flags, (client) => runUnderLock(client, { name, argv, flags, shell }));
   });
