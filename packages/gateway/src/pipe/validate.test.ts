@@ -1,0 +1,121 @@
+import { ServiceError, utf8 } from '@remora/base';
+import type { Command, Query } from '@remora/protocol';
+import { expect, test } from 'vitest';
+import { validatePipeCommand, validatePipeQuery, validatePipeWatch } from './validate.ts';
+
+const put = {
+  type: 'put',
+  key: utf8('k'),
+  value: utf8('v'),
+  lease: 0n,
+  prevKv: false,
+  ignoreValue: false,
+  ignoreLease: false,
+} as const;
+const owner = { session: { lease: 1n, incarnation: 1 }, token: 't' };
+const lock = { namespace: 'default', name: utf8('l') };
+
+function codeOf(validate: () => void): string {
+  try {
+    validate();
+  } catch (error) {
+    return error instanceof ServiceError ? error.code : String(error);
+  }
+  return 'ok';
+}
+
+const commands: { name: string; command: Command; expect: string }[] = [
+  { name: 'a put', command: { type: 'kv', op: put }, expect: 'ok' },
+  { name: 'an empty key', command: { type: 'kv', op: { ...put, key: utf8('') } }, expect: 'EMPTY_KEY' },
+  {
+    name: 'a value of 1.5 MiB and a key',
+    command: { type: 'kv', op: { ...put, value: Buffer.alloc(1.5 * 1024 * 1024) } },
+    expect: 'REQUEST_TOO_LARGE',
+  },
+  {
+    name: 'a value that is ignored',
+    command: { type: 'kv', op: { ...put, ignoreValue: true } },
+    expect: 'INVALID_ARGUMENT',
+  },
+  {
+    name: 'a key put twice in a nested transaction',
+    command: {
+      type: 'txn',
+      txn: {
+        compare: [],
+        success: [put, { type: 'txn', txn: { compare: [], success: [put], failure: [] } }],
+        failure: [],
+      },
+    },
+    expect: 'DUPLICATE_KEY',
+  },
+  {
+    name: 'a comparison without a key',
+    command: {
+      type: 'txn',
+      txn: { compare: [{ key: utf8(''), result: 'equal', target: { of: 'mod', value: 1 } }], success: [], failure: [] },
+    },
+    expect: 'EMPTY_KEY',
+  },
+  {
+    name: 'a lease without id',
+    command: { type: 'leaseGrant', id: 0n, ttlMs: 5, attributes: {} },
+    expect: 'INVALID_ARGUMENT',
+  },
+  {
+    name: 'a lease without TTL',
+    command: { type: 'leaseGrant', id: 1n, ttlMs: 0, attributes: {} },
+    expect: 'INVALID_ARGUMENT',
+  },
+  { name: 'an expiry', command: { type: 'leaseExpire', id: 1n, incarnation: 1, term: 1 }, expect: 'INVALID_ARGUMENT' },
+  { name: 'a noop', command: { type: 'noop' }, expect: 'INVALID_ARGUMENT' },
+  {
+    name: 'a lock without a name',
+    command: { type: 'lock', command: { type: 'forceRelease', lock: { ...lock, name: utf8('') } } },
+    expect: 'INVALID_ARGUMENT',
+  },
+];
+test.each(commands)('a command: $name is $expect', (row) => {
+  const request = { command: row.command, requestId: 'r', timeoutMs: 1_000 };
+  expect(codeOf(() => validatePipeCommand(request))).toBe(row.expect);
+});
+
+test.each([0, -1, 60_001])('a time-out of %i ms is refused', (timeoutMs) => {
+  const command: Command = { type: 'kv', op: put };
+  expect(codeOf(() => validatePipeCommand({ command, requestId: 'r', timeoutMs }))).toBe('INVALID_ARGUMENT');
+});
+
+test('a command without a request id is refused', () => {
+  const command: Command = { type: 'kv', op: put };
+  expect(codeOf(() => validatePipeCommand({ command, requestId: '', timeoutMs: 5 }))).toBe('INVALID_ARGUMENT');
+});
+
+const queries: { name: string; query: Query; expect: string }[] = [
+  { name: 'show', query: { type: 'lock', query: { type: 'show', lock } }, expect: 'ok' },
+  {
+    name: 'too many checks',
+    query: { type: 'lock', query: { type: 'check', checks: new Array(1_001).fill({ lock, version: 1 }) } },
+    expect: 'INVALID_ARGUMENT',
+  },
+  { name: 'a wait', query: { type: 'lockAwait', lock, owner }, expect: 'ok' },
+  {
+    name: 'a wait without a token',
+    query: { type: 'lockAwait', lock, owner: { ...owner, token: '' } },
+    expect: 'INVALID_ARGUMENT',
+  },
+];
+test.each(queries)('a query: $name is $expect', (row) => {
+  expect(codeOf(() => validatePipeQuery({ query: row.query, timeoutMs: 1_000 }))).toBe(row.expect);
+});
+
+test('a watch needs a key', () => {
+  const watch = {
+    kind: 'create',
+    key: utf8(''),
+    startRevision: 0,
+    noPut: false,
+    noDelete: false,
+    prevKv: false,
+  } as const;
+  expect(codeOf(() => validatePipeWatch(watch))).toBe('EMPTY_KEY');
+});
