@@ -114,8 +114,8 @@ export const nodeSchema = defineOptions({
     },
     electionTimeout: {
       type: durationMs({ min: 50, max: 60_000 }),
-      default: 1000,
-      desc: 'How long followers wait for a leader before they elect another. Ten heartbeats; more on slow disks.',
+      default: 500,
+      desc: 'How long followers wait for a leader, up to twice as long, before they elect another. Five heartbeats at least; more on slow disks and networks.',
       group: 'Raft',
     },
     checkpointInterval: {

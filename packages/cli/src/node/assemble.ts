@@ -49,7 +49,7 @@ import { joinCluster } from './join.ts';
 import type { RunningNode } from './running-node.ts';
 
 /** Length of one Raft tick: heartbeats and election timeouts are whole numbers of it. */
-const TICK_MS = 50;
+const TICK_MS = 25;
 /** Replicas of a range; fewer only in a cluster that was founded with fewer nodes. */
 const REPLICAS = 3;
 /** How long a stopping node waits for others to take over what it leads. */

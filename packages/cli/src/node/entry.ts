@@ -1,8 +1,15 @@
 import type { Clock, Engine, Logger, Random } from '@remora/base';
 import { createMetrics } from '@remora/base/node';
 import type { Store } from '@remora/dataserver';
-import type { Backend } from '@remora/gateway';
-import { ClientServer, createPipeService, etcdServices, ListenError, type PipeService } from '@remora/gateway/node';
+import {
+  type Backend,
+  ClientServer,
+  createPipeService,
+  etcdServices,
+  ListenError,
+  lockService,
+  type PipeService,
+} from '@remora/gateway';
 import type { ClusterView } from '@remora/protocol';
 import type { GroupLog, NodeRaftHost } from '@remora/raft';
 import { CommandError } from '../exit-codes.ts';
@@ -47,6 +54,7 @@ export class Entry {
     const server = new ClientServer({ logger });
     this.#pipe = createPipeService({ backend, clock, logger });
     server.add(...etcdServices({ backend, clock, random, scheme: 'http' }, server.guard));
+    server.add(lockService({ backend, random }, server.guard));
     server.add(this.#pipe);
     this.#server = server;
     try {
