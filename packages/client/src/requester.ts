@@ -20,6 +20,8 @@ import type { ClientPorts } from './ports.ts';
 const REQUEST_TIMEOUT_MAX_MS = 60_000;
 /** The gateway answers by the time-out; this is how much later its answer may arrive. */
 const ANSWER_GRACE_MS = 250;
+/** A request for the ranges' time; several are made when need be. */
+const TIME_REQUEST_MS = 1_000;
 const RETRY_MIN_MS = 20;
 const RETRY_MAX_MS = 1_000;
 
@@ -102,7 +104,7 @@ export class Requester {
     const settings = { ...options, command: true, answerMs: options.queue?.answerMs };
     const operation = new Operation(this, pipeCommand, build, settings, this.#learning(done));
     if (this.#rangeTimeOffsetMs !== undefined) operation.start();
-    else this.#whenTimeIsKnown((error) => (error === undefined ? operation.start() : operation.fail(error)));
+    else this.#startOnceTimeIsKnown(operation, endsMs);
     return operation;
   }
 
@@ -126,13 +128,24 @@ export class Requester {
   }
 
   /** R1 needs the ranges' time before the first command; any reply brings it. */
-  #whenTimeIsKnown(then: (error: ServiceError | undefined) => void): void {
+  #startOnceTimeIsKnown<Request, Reply>(operation: Operation<Request, Reply>, endsMs: number): void {
+    const remainingMs = endsMs - this.ports.clock.monotonicMs();
+    this.#askTime(Math.min(remainingMs, TIME_REQUEST_MS), (error) => {
+      if (error === undefined) return operation.start();
+      const lasting = error.retry === 'no' && error.code !== 'DEADLINE_EXCEEDED';
+      if (lasting || endsMs <= this.ports.clock.monotonicMs()) return operation.fail(error);
+      this.#startOnceTimeIsKnown(operation, endsMs);
+    });
+  }
+
+  /** One request at a time, for all who wait. */
+  #askTime(timeoutMs: number, then: (error: ServiceError | undefined) => void): void {
     if (this.#waitingForTime !== undefined) {
       this.#waitingForTime.push(then);
       return;
     }
     this.#waitingForTime = [then];
-    this.sendQuery({ type: 'status' }, { timeoutMs: 10_000 }, (error) => {
+    this.sendQuery({ type: 'status' }, { timeoutMs }, (error) => {
       const waiting = this.#waitingForTime ?? [];
       this.#waitingForTime = undefined;
       for (const next of waiting) next(error);

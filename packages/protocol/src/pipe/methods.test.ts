@@ -55,7 +55,7 @@ const CASES = [
     QUERIES.map((query) => ({ query, timeoutMs: 5 })),
     QUERY_RESULTS.map((result) => ({ ...HEADER, rangeTimeMs: undefined, result })),
   ),
-  methodCase(pipeWatch, [WATCH, { kind: 'progress' }], WATCH_MESSAGES),
+  methodCase<PipeWatchRequest, PipeWatchMessage>(pipeWatch, [WATCH, { kind: 'progress' }], WATCH_MESSAGES),
   methodCase(pipeView, [undefined], [VIEW]),
 ];
 
