@@ -22,7 +22,7 @@ export * from './rpc/local-channel.ts';
 export * from './rpc/memory-link.ts';
 export * from './rpc/node/grpc-link.ts';
 export * from './rpc/node/grpc-rpc.ts';
+export * from './rpc/node/peer-server.ts';
 export * from './rpc/registry.ts';
 export * from './rpc/rpc.ts';
 export * from './rpc/server.ts';
-export * from './rpc/node/peer-server.ts';
