@@ -161,7 +161,7 @@ function handleAcknowledgement(s: CoreState, pr: Progress, index: number): void 
   const news = pr.acknowledge(index);
   if (pr.state === 'probe' && pr.match === index) pr.becomeReplicate();
   else if (pr.state === 'snapshot' && pr.match >= s.log.startIndex) pr.becomeReplicate();
-  s.sendDirty = true;
+  if (pr.next <= s.log.lastIndex) s.sendDirty = true;
   if (!news) return;
   if (!pr.learner) maybeCommit(s);
   if (s.transferee === pr.id && pr.match === s.log.lastIndex) sendTimeoutNow(s, pr.id);

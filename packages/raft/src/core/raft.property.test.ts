@@ -40,9 +40,7 @@ function isolate(cluster: TestCluster, node: TestNode): void {
 }
 
 /** Without bias: fast-check prefers small numbers, which would be deliveries only. */
-const schedule = fc.noBias(
-  fc.array(fc.nat({ max: 2 ** 31 - 1 }), { minLength: 400, maxLength: 1200, size: 'max' }),
-);
+const schedule = fc.noBias(fc.array(fc.nat({ max: 2 ** 31 - 1 }), { minLength: 400, maxLength: 1200, size: 'max' }));
 
 interface Shape {
   readonly name: string;

@@ -361,7 +361,8 @@ export class RaftCore {
 
   /**
    * A merged heartbeat of the leader's node names this group (design §5). True when it leads this replica's current
-   * term: the replica keeps waiting. False: the sender must be answered with an exception, and sends a full message.
+   * term: the replica keeps waiting. False: the sender must be answered with an exception; its leader then calls
+   * `reportUnreachable`, so that this replica gets full messages until it is steady again.
    */
   heartbeatFrom(from: ReplicaId, term: number): boolean {
     const s = this.#s;

@@ -1,0 +1,149 @@
+/** One core under the hands of a unit test: the test plays the host, the disk and the other replicas. */
+import { SeededRandom, utf8 } from '@remora/base';
+import type { RaftConfig, RaftInitial } from './config.ts';
+import { confOf } from './membership.ts';
+import { RaftCore } from './raft.ts';
+import type { Entry, Message, PersistMark, Ready, ReplicaId } from './types.ts';
+
+export const ELECTION_TICKS = 10;
+export const HEARTBEAT_TICKS = 3;
+
+export interface KitOptions extends Partial<RaftInitial> {
+  readonly id?: ReplicaId;
+  readonly voters?: readonly ReplicaId[];
+  readonly learners?: readonly ReplicaId[];
+  readonly config?: Partial<RaftConfig>;
+}
+
+export function makeCore(options: KitOptions = {}): RaftCore {
+  const { id = 1, voters = [1, 2, 3], learners = [], config, ...initial } = options;
+  return new RaftCore(
+    {
+      id,
+      electionTicks: ELECTION_TICKS,
+      heartbeatTicks: HEARTBEAT_TICKS,
+      maxEntryBytesPerMessage: 1000,
+      maxInflightMessages: 8,
+      maxInflightBytes: 10_000,
+      maxUncommittedBytes: 10_000,
+      maxApplyingBytes: 10_000,
+      random: new SeededRandom(7),
+      ...config,
+    },
+    {
+      hardState: { term: 0, vote: 0, commit: 0 },
+      conf: confOf(voters, learners),
+      start: { index: 0, term: 0 },
+      entries: [],
+      applied: 0,
+      restarted: false,
+      ...initial,
+    },
+  );
+}
+
+/** Everything there is to do, in one `Ready`; nothing is persisted or applied. */
+export interface Taken {
+  readonly messages: Message[];
+  readonly marks: PersistMark[];
+  readonly committed: Entry[];
+  readonly readies: Ready[];
+}
+
+export function take(core: RaftCore): Taken {
+  const taken: Taken = { messages: [], marks: [], committed: [], readies: [] };
+  while (core.hasReady()) {
+    const ready = core.ready();
+    taken.messages.push(...ready.messages);
+    if (ready.persist !== undefined) taken.marks.push(ready.persist.mark);
+    taken.committed.push(...ready.committed);
+    taken.readies.push(ready);
+  }
+  return taken;
+}
+
+/** Like `take`, with everything persisted and applied as it comes. Returns what was sent. */
+export function run(core: RaftCore): Message[] {
+  const messages: Message[] = [];
+  while (core.hasReady()) {
+    const ready = core.ready();
+    messages.push(...ready.messages);
+    if (ready.persist !== undefined) core.persisted(ready.persist.mark);
+    const last = ready.committed.at(-1);
+    if (last !== undefined) core.appliedTo(last.index);
+  }
+  return messages;
+}
+
+export function tick(core: RaftCore, times: number): void {
+  for (let i = 0; i < times; i++) core.tick();
+}
+
+/** Ticks until the core asks for (pre-)votes. */
+export function tickUntilCampaign(core: RaftCore): Message[] {
+  const sent: Message[] = [];
+  for (let i = 0; i < 2 * ELECTION_TICKS; i++) {
+    core.tick();
+    sent.push(...run(core));
+    if (core.role !== 'follower') return sent;
+  }
+  return sent;
+}
+
+/** A leader of its first term whose followers, except those given as silent, hold everything. */
+export function makeLeader(options: KitOptions & { readonly silent?: readonly ReplicaId[] } = {}): RaftCore {
+  const core = makeCore(options);
+  tickUntilCampaign(core);
+  const others = core.conf.voters.filter((id) => id !== core.id);
+  for (const from of others) {
+    core.step({ type: 'preVoteResponse', from, to: core.id, term: core.term + 1, reject: false });
+  }
+  run(core);
+  for (const from of others) core.step({ type: 'voteResponse', from, to: core.id, term: core.term, reject: false });
+  run(core);
+  for (const from of [...others, ...core.conf.learners]) if (!options.silent?.includes(from)) ack(core, from);
+  run(core);
+  return core;
+}
+
+/** `from` acknowledges everything up to `index`, by default the whole log. */
+export function ack(core: RaftCore, from: ReplicaId, index = core.status().lastIndex, commit = core.commit): void {
+  const { id: to, term } = core;
+  core.step({ type: 'appendResponse', from, to, term, reject: false, index, hintIndex: 0, hintTerm: 0, commit });
+}
+
+export function propose(core: RaftCore, text: string): void {
+  core.propose(utf8(text));
+}
+
+/** Entries of the given terms, from index `first` on. */
+export function entries(first: number, ...terms: number[]): Entry[] {
+  return terms.map((term, i) => ({ index: first + i, term, type: 'normal', data: utf8(`${first + i}@${term}`) }));
+}
+
+export function append(
+  core: RaftCore,
+  m: { from?: ReplicaId; term: number; prev: [index: number, term: number]; entries?: Entry[]; commit?: number },
+): void {
+  core.step({
+    type: 'append',
+    from: m.from ?? 2,
+    to: core.id,
+    term: m.term,
+    prevIndex: m.prev[0],
+    prevTerm: m.prev[1],
+    entries: m.entries ?? [],
+    commit: m.commit ?? 0,
+  });
+}
+
+export function heartbeat(core: RaftCore, from: ReplicaId, term: number, commit = 0): void {
+  core.step({ type: 'heartbeat', from, to: core.id, term, commit, readContext: 0 });
+}
+
+export function ofType<T extends Message['type']>(
+  messages: readonly Message[],
+  type: T,
+): Extract<Message, { type: T }>[] {
+  return messages.filter((m): m is Extract<Message, { type: T }> => m.type === type);
+}
