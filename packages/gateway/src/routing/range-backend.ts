@@ -161,8 +161,9 @@ export class RangeBackend implements Backend {
 
   /** The place in the queue is given up by a command, which also gives back a grant that came at the last moment. */
   #waitedTooLong(command: Extract<LockCommand, { type: 'acquire' }>, done: BackendDone<CommandResult>): void {
-    const { lock, owner } = command;
-    const cancel: Command = { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0 } };
+    const { lock, owner, attempt } = command;
+    const numbered = attempt === undefined ? {} : { attempt };
+    const cancel: Command = { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0, ...numbered } };
     this.#command(cancel, { timeoutMs: 10_000 }, (error, reply) => {
       if (reply === undefined) return done(error, undefined);
       const result: LockResult = { type: 'refused', code: 'LOCK_TIMEOUT', message: 'the lock was not granted in time' };
