@@ -51,20 +51,20 @@ interface Shape {
 }
 
 const SHAPES: readonly Shape[] = [
-  { name: 'one replica', voters: 1, runs: 20 },
-  { name: 'three replicas', voters: 3, runs: 400 },
-  { name: 'three replicas and a learner', voters: 3, learners: 1, runs: 40 },
-  { name: 'five replicas', voters: 5, runs: 40 },
+  { name: 'one replica', voters: 1, runs: 50 },
+  { name: 'three replicas', voters: 3, runs: 600 },
+  { name: 'three replicas and a learner', voters: 3, learners: 1, runs: 1000 },
+  { name: 'five replicas', voters: 5, runs: 1000 },
   {
     name: 'three replicas without PreVote and CheckQuorum',
     voters: 3,
-    runs: 40,
+    runs: 150,
     config: { preVote: false, checkQuorum: false },
   },
   {
     name: 'three replicas with merged heartbeats',
     voters: 3,
-    runs: 20,
+    runs: 100,
     config: { mergedHeartbeats: true, checkQuorum: false },
   },
 ];

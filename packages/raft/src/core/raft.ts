@@ -7,28 +7,18 @@
  *   log.append(ready.persist, () => core.persisted(mark));
  *   apply(ready.committed); core.appliedTo(last);
  *
- * Where things are: `roles.ts` transitions, `election.ts` votes, `leader.ts` and `follower.ts` replication,
- * `log.ts` entries and their durability, `persist-gate.ts` what waits for an fsync, `read-index.ts` reads,
+ * Where things are: `step.ts` messages, `roles.ts` transitions, `election.ts` votes, `leader.ts` and `follower.ts`
+ * replication, `log.ts` entries and their durability, `persist-gate.ts` what waits for an fsync, `read-index.ts` reads,
  * `quorum.ts` majorities.
  *
- * C1. Terms: a newer term is adopted, an older one answered with the newer (traps 4); pre-votes change no term.
  * C2. Committed entries are handed out in order and once each.
  */
-import { assert, unreachable } from '@remora/base';
+import { assert } from '@remora/base';
 import type { RaftConfig, RaftInitial, RaftStatus } from './config.ts';
-import {
-  handlePreVote,
-  handlePreVoteResponse,
-  handleTimeoutNow,
-  handleVote,
-  handleVoteResponse,
-  tickElection,
-} from './election.ts';
-import { handleAppend, handleHeartbeat, handleSnapshot, offerSnapshot, restartAtSnapshot } from './follower.ts';
+import { tickElection } from './election.ts';
+import { offerSnapshot, restartAtSnapshot } from './follower.ts';
 import {
   confirmReads,
-  handleAppendResponse,
-  handleHeartbeatResponse,
   maybeCommit,
   reportSnapshot,
   reportUnreachable,
@@ -42,6 +32,7 @@ import { isJoint, isVoter } from './membership.ts';
 import { appendOwn, becomeFollower, syncProgress } from './roles.ts';
 import { CoreState } from './state.ts';
 import { statusOf } from './status.ts';
+import { stepMessage } from './step.ts';
 import {
   type ConfState,
   type Entry,
@@ -108,13 +99,7 @@ export class RaftCore {
   step(message: Message): void {
     const s = this.#s;
     if (message.to !== s.id) return;
-    if (message.term > s.term) {
-      if (!adoptTerm(s, message)) return;
-    } else if (message.term < s.term) {
-      answerStale(s, message);
-      return;
-    }
-    dispatch(s, message);
+    stepMessage(s, message);
   }
 
   /**
@@ -384,76 +369,5 @@ export class RaftCore {
 
   status(): RaftStatus {
     return statusOf(this.#s);
-  }
-}
-
-/** A message of a newer term. False when it shall not even be looked at. (C1) */
-function adoptTerm(s: CoreState, m: Message): boolean {
-  switch (m.type) {
-    case 'preVote':
-      return true;
-    case 'preVoteResponse':
-      if (m.reject) becomeFollower(s, m.term, NO_REPLICA);
-      return true;
-    case 'vote':
-      if (!m.force && s.inLease) return false; // E3
-      becomeFollower(s, m.term, NO_REPLICA);
-      return true;
-    case 'append':
-    case 'heartbeat':
-    case 'snapshot':
-      becomeFollower(s, m.term, m.from);
-      return true;
-    default:
-      becomeFollower(s, m.term, NO_REPLICA);
-      return true;
-  }
-}
-
-/** A message of an older term: whoever asks or leads learns of the newer one; answers are dropped. (C1, E4) */
-function answerStale(s: CoreState, m: Message): void {
-  const to = { from: s.id, to: m.from, term: s.term } as const;
-  switch (m.type) {
-    case 'preVote':
-      s.send({ ...to, type: 'preVoteResponse', reject: true });
-      return;
-    case 'vote':
-      s.send({ ...to, type: 'voteResponse', reject: true });
-      return;
-    case 'append':
-    case 'heartbeat':
-    case 'snapshot':
-      // Carries the term and claims nothing: no position was tried, so even a leader of this term learns nothing from it.
-      s.send({ ...to, type: 'appendResponse', reject: true, index: 0, hintIndex: 0, hintTerm: 0, commit: s.commit });
-      return;
-    default:
-      return;
-  }
-}
-
-function dispatch(s: CoreState, m: Message): void {
-  switch (m.type) {
-    case 'append':
-      return handleAppend(s, m);
-    case 'appendResponse':
-      return handleAppendResponse(s, m);
-    case 'heartbeat':
-      return handleHeartbeat(s, m);
-    case 'heartbeatResponse':
-      return handleHeartbeatResponse(s, m);
-    case 'preVote':
-      return handlePreVote(s, m);
-    case 'preVoteResponse':
-      return handlePreVoteResponse(s, m);
-    case 'vote':
-      return handleVote(s, m);
-    case 'voteResponse':
-      return handleVoteResponse(s, m);
-    case 'snapshot':
-      return handleSnapshot(s, m);
-    case 'timeoutNow':
-      return handleTimeoutNow(s, m);
-    default:
-      return unreachable(m);
   }
 }

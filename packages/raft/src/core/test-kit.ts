@@ -1,9 +1,9 @@
 /** One core under the hands of a unit test: the test plays the host, the disk and the other replicas. */
 import { SeededRandom, utf8 } from '@remora/base';
-import type { RaftConfig, RaftInitial } from './config.ts';
+import type { ProgressStatus, RaftConfig, RaftInitial } from './config.ts';
 import { confOf } from './membership.ts';
 import { RaftCore } from './raft.ts';
-import type { Entry, Message, PersistMark, Ready, ReplicaId } from './types.ts';
+import type { AppendRequest, AppendResponse, Entry, Message, PersistMark, Ready, ReplicaId } from './types.ts';
 
 export const ELECTION_TICKS = 10;
 export const HEARTBEAT_TICKS = 3;
@@ -146,4 +146,33 @@ export function ofType<T extends Message['type']>(
   type: T,
 ): Extract<Message, { type: T }>[] {
   return messages.filter((m): m is Extract<Message, { type: T }> => m.type === type);
+}
+
+/** The appends among `messages` that go to one replica. */
+export function appendsTo(messages: readonly Message[], to: ReplicaId): AppendRequest[] {
+  return ofType(messages, 'append').filter((m) => m.to === to);
+}
+
+export function progressOf(core: RaftCore, replica: ReplicaId): ProgressStatus | undefined {
+  return core.status().progress.find((p) => p.replica === replica);
+}
+
+/** `from` rejects the append after `index`. */
+export function reject(core: RaftCore, from: number, m: { index: number; hint: [index: number, term: number] }): void {
+  const response: AppendResponse = {
+    type: 'appendResponse',
+    from,
+    to: core.id,
+    term: core.term,
+    reject: true,
+    index: m.index,
+    hintIndex: m.hint[0],
+    hintTerm: m.hint[1],
+    commit: 0,
+  };
+  core.step(response);
+}
+
+export function answerHeartbeat(core: RaftCore, from: number, readContext = 0): void {
+  core.step({ type: 'heartbeatResponse', from, to: core.id, term: core.term, commit: core.commit, readContext });
 }

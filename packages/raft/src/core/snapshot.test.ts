@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest';
+import { confOf } from './membership.ts';
+import type { RaftCore } from './raft.ts';
+import {
+  ack,
+  answerHeartbeat,
+  append,
+  appendsTo,
+  ELECTION_TICKS,
+  entries,
+  makeCore,
+  makeLeader,
+  progressOf,
+  propose,
+  reject,
+  run,
+  take,
+  tick,
+} from './test-kit.ts';
+
+describe('snapshots', () => {
+  const meta = { index: 10, term: 2, conf: confOf([1, 2, 3]) };
+
+  function compactedLeader(): RaftCore {
+    const core = makeLeader({ silent: [3] });
+    propose(core, 'a');
+    run(core);
+    ack(core, 2);
+    run(core);
+    core.compactTo(2);
+    return core;
+  }
+
+  test('a follower that needs compacted entries gets one, once it is heard, and one at a time', () => {
+    const core = compactedLeader();
+    expect(take(core).readies).toEqual([]);
+    reject(core, 3, { index: 0, hint: [0, 0] });
+    answerHeartbeat(core, 3);
+    expect(take(core).readies.flatMap((r) => r.snapshotsWanted)).toEqual([3]);
+    expect(progressOf(core, 3)).toMatchObject({ state: 'snapshot' });
+    answerHeartbeat(core, 3);
+    propose(core, 'b');
+    const { messages, readies } = take(core);
+    expect(appendsTo(messages, 3)).toEqual([]);
+    expect(readies.flatMap((r) => r.snapshotsWanted)).toEqual([]);
+  });
+
+  test('after a success replication goes on behind the snapshot, after a failure it is tried again', () => {
+    for (const ok of [true, false]) {
+      const core = compactedLeader();
+      answerHeartbeat(core, 3);
+      run(core);
+      core.reportSnapshot(3, ok, 2);
+      expect(progressOf(core, 3)).toMatchObject({ state: 'probe', next: ok ? 3 : 1 });
+      if (ok) ack(core, 3, 2);
+      else answerHeartbeat(core, 3);
+      expect(take(core).readies.flatMap((r) => r.snapshotsWanted)).toEqual(ok ? [] : [3]);
+      expect(progressOf(core, 3)?.state).toBe(ok ? 'replicate' : 'snapshot');
+    }
+  });
+
+  test('the receiver restarts its log there, and acknowledges after the fsync', () => {
+    const core = makeCore({ entries: entries(1, 1, 1), hardState: { term: 1, vote: 0, commit: 0 } });
+    expect(core.acceptsSnapshot(2, 3, meta)).toBe(true);
+    run(core);
+    core.installed(meta);
+    const { messages, marks, readies } = take(core);
+    expect(messages).toEqual([]);
+    expect(readies[0]?.persist).toMatchObject({ snapshot: meta, entries: [] });
+    expect(core.status()).toMatchObject({ commit: 10, applied: 10, firstIndex: 11, lastIndex: 10, conf: meta.conf });
+    for (const mark of marks) core.persisted(mark);
+    expect(take(core).messages).toMatchObject([{ type: 'appendResponse', reject: false, index: 10 }]);
+  });
+
+  test.each([
+    { name: 'of an older term', term: 1, index: 10 },
+    { name: 'that is older than the commit index', term: 5, index: 1 },
+    { name: 'that the log already holds', term: 5, index: 3 },
+  ])('one $name is declined', ({ term, index }) => {
+    const core = makeCore({ entries: entries(1, 2, 2, 2), hardState: { term: 2, vote: 0, commit: 2 } });
+    expect(core.acceptsSnapshot(2, term, { ...meta, index, term: 2 })).toBe(false);
+    expect(core.commit).toBe(index === 3 ? 3 : 2);
+    const sent = run(core);
+    if (term > 1) expect(sent).toMatchObject([{ type: 'appendResponse', reject: false, index: core.commit }]);
+  });
+
+  test('while one is received, nothing is appended, handed out or campaigned for', () => {
+    const core = makeCore();
+    expect(core.acceptsSnapshot(2, 3, meta)).toBe(true);
+    expect(core.acceptsSnapshot(2, 3, meta)).toBe(false);
+    run(core);
+    append(core, { term: 3, prev: [0, 0], entries: entries(1, 3), commit: 1 });
+    tick(core, 3 * ELECTION_TICKS);
+    expect(take(core)).toMatchObject({ messages: [], committed: [] });
+    expect(core.status()).toMatchObject({ role: 'follower', lastIndex: 0 });
+    core.installFailed();
+    append(core, { term: 3, prev: [0, 0], entries: entries(1, 3), commit: 1 });
+    expect(core.status()).toMatchObject({ lastIndex: 1, commit: 1 });
+  });
+});
