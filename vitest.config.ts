@@ -1,13 +1,36 @@
 import { defineConfig } from 'vitest/config';
 
+const SYSTEM = ['test/e2e/**/*.test.ts', 'test/chaos/**/*.test.ts'];
+
 // Workspace packages are tested from their sources (export condition "source"), never from a stale build.
 export default defineConfig({
   resolve: { conditions: ['source'] },
   ssr: { resolve: { conditions: ['source'] } },
   test: {
-    include: ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'forks',
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'unit',
+          include: ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
+          exclude: ['**/node_modules/**', ...SYSTEM],
+        },
+      },
+      {
+        // Real clusters: one at a time, and after everything else, as they need the machine for themselves.
+        extends: true,
+        test: {
+          name: 'system',
+          include: SYSTEM,
+          globalSetup: ['test/e2e/global-setup.ts'],
+          testTimeout: 120_000,
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
   },
 });

@@ -1,441 +1,229 @@
-import { ManualClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
-import { createPipeRegistry, servePipe } from '@remora/gateway';
-import { createMemoryLink, type MemoryLinkPair } from '@remora/protocol';
-import { type ClientOptions, RemoraClient } from 'remora';
-import { afterEach, describe, expect, test } from 'vitest';
-import { SdkBackend } from '../support/sdk-backend.ts';
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { connect, type KvWatch, type RemoraClient, type WatchEvent } from 'remora';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from './eventually.ts';
+import { Cluster } from './harness.ts';
 
-const GATEWAYS = ['a:1', 'b:1'];
+let cluster: Cluster;
+let client: RemoraClient;
+let other: RemoraClient;
 
-/** Two gateways on one cluster, any number of clients, and a clock that stands still unless moved. */
-class World {
-  readonly clock = new ManualClock();
-  readonly backend = new SdkBackend(this.clock);
-  readonly links: { readonly address: string; readonly pair: MemoryLinkPair }[] = [];
-  readonly down = new Set<string>();
-  held = 0;
-  readonly #registry = createPipeRegistry(this.backend);
-  #seed = 1;
-
-  async client(options: Partial<ClientOptions> = {}): Promise<RemoraClient> {
-    const ports = {
-      clock: this.clock,
-      random: new SeededRandom(this.#seed++),
-      logger: silentLogger,
-      connectLink: ({ address }: { readonly address: string }) => this.#connect(address),
-      liveness: {
-        hold: () => {
-          this.held++;
-        },
-        release: () => {
-          this.held--;
-        },
-      },
-    };
-    return this.until(RemoraClient.open(ports, { endpoints: GATEWAYS, ...options }));
-  }
-
-  #connect(address: string) {
-    const pair = createMemoryLink(this.clock);
-    this.links.push({ address, pair });
-    if (this.down.has(address)) this.clock.setImmediate(() => pair.sever());
-    else servePipe({ link: pair.server, registry: this.#registry, clock: this.clock });
-    return pair.client;
-  }
-
-  /** Breaks every link that is open. */
-  sever(): void {
-    for (const { pair } of this.links.splice(0)) pair.sever();
-  }
-
-  stall(on: boolean): void {
-    for (const { pair } of this.links) pair.stall(on);
-  }
-
-  async run(ms: number): Promise<void> {
-    for (let passed = 0; passed < ms; passed += 5) {
-      this.clock.advance(Math.min(5, ms - passed));
-      await turn();
-    }
-  }
-
-  /** Lets time pass until the promise is settled. */
-  async until<T>(promise: Promise<T>, maxMs = 120_000): Promise<T> {
-    let settled = false;
-    const settle = (): void => {
-      settled = true;
-    };
-    promise.then(settle, settle);
-    for (let passed = 0; passed < maxMs; passed += 5) {
-      await turn();
-      if (settled) return promise;
-      this.clock.advance(5);
-    }
-    throw new Error(`not settled within ${maxMs} ms`);
-  }
-}
-
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
-async function codeOf(promise: Promise<unknown>): Promise<string> {
-  return promise.then(
-    () => 'ok',
-    (error) => (error instanceof ServiceError ? error.code : String(error)),
-  );
-}
-
-let world: World;
-const unhandled: unknown[] = [];
-process.on('unhandledRejection', (reason) => unhandled.push(reason));
-afterEach(() => {
-  expect(unhandled.splice(0)).toEqual([]);
+beforeAll(async () => {
+  cluster = await Cluster.start();
+  client = await connect({ endpoints: cluster.endpoints });
+  other = await connect({ endpoints: cluster.endpoints });
+});
+afterAll(async () => {
+  await Promise.all([client?.close(), other?.close()]);
+  await cluster?.stop();
 });
 
-describe('requests', () => {
-  test('keys are written, read, compared and deleted', async () => {
-    world = new World();
-    const { kv } = await world.client();
-    expect((await world.until(kv.put('k/1', 'one'))).prev).toBeUndefined();
-    await world.until(kv.put('k/2', Buffer.from('two')));
-    expect((await world.until(kv.get('k/1')))?.value.toString()).toBe('one');
-    expect((await world.until(kv.range({ prefix: 'k/' }))).kvs.map(({ key }) => key.toString())).toEqual([
-      'k/1',
-      'k/2',
-    ]);
-    const txn = await world.until(
-      kv.txn({
-        compare: [{ key: 'k/1', target: 'version', is: '=', than: 1 }],
-        success: [{ put: 'k/1', value: 'uno', prevKv: true }, { get: 'k/2' }],
-        failure: [{ delete: { prefix: 'k/' } }],
-      }),
+const unique = (name: string) => `${name}/${randomUUID()}`;
+const code = (expected: string) => expect.objectContaining({ code: expected });
+
+describe('keys and values', () => {
+  test('a put is read by another client at once, and a delete too', async () => {
+    const key = unique('put');
+    const { revision } = await client.kv.put(key, 'one');
+    const read = await other.kv.get(key);
+    expect(read).toMatchObject({ createRevision: revision, modRevision: revision, version: 1, lease: 0n });
+    expect(read?.value.toString()).toBe('one');
+    expect((await other.kv.delete(key, { prevKv: true })).prev.map(({ value }) => value.toString())).toEqual(['one']);
+    expect(await client.kv.get(key)).toBeUndefined();
+    expect((await client.kv.get(key, { revision }))?.value.toString()).toBe('one');
+  });
+
+  test('a prefix is read in order, with limit and count', async () => {
+    const prefix = unique('prefix');
+    await Promise.all(['c', 'a', 'b'].map((name) => client.kv.put(`${prefix}/${name}`, name)));
+    const { kvs, more, count } = await other.kv.range({ prefix: `${prefix}/` }, { limit: 2 });
+    expect(kvs.map(({ value }) => value.toString())).toEqual(['a', 'b']);
+    expect({ more, count }).toEqual({ more: true, count: 3 });
+  });
+
+  test('of many transactions that create one key, through all gateways, one succeeds', async () => {
+    const key = unique('create');
+    const create = (by: RemoraClient, value: string) =>
+      by.kv.txn({
+        compare: [{ key, target: 'create', is: '=', than: 0 }],
+        success: [{ put: key, value }],
+        failure: [{ get: key }],
+      });
+    const attempts = Array.from({ length: 20 }, (_, i) => create(i % 2 === 0 ? client : other, String(i)));
+    const answers = await Promise.all(attempts);
+    const winners = answers.flatMap(({ succeeded }, i) => (succeeded ? [String(i)] : []));
+    expect(winners).toHaveLength(1);
+    for (const { succeeded, results } of answers.filter((each) => !each.succeeded)) {
+      expect(succeeded).toBe(false);
+      expect(results[0]).toMatchObject({ type: 'get', kvs: [{ value: Buffer.from(winners[0] ?? '') }] });
+    }
+  });
+
+  test('a watch tells every change once and in order, from the past into the present', async () => {
+    const prefix = unique('watch');
+    const first = await client.kv.put(`${prefix}/a`, '0');
+    for (let i = 1; i < 50; i++) await client.kv.put(`${prefix}/a`, String(i));
+    const watch = other.kv.watch({ prefix: `${prefix}/` }, { startRevision: first.revision, prevKv: true });
+    const past = await take(watch, 50);
+    expect(past.map(({ kv }) => kv.value.toString())).toEqual(past.map((_, i) => String(i)));
+    expect(past.map(({ prev }) => prev?.value.toString())).toEqual(
+      past.map((_, i) => (i === 0 ? undefined : String(i - 1))),
     );
-    expect(txn.succeeded).toBe(true);
-    expect(txn.results.map((result) => result.type)).toEqual(['put', 'get']);
-    expect((await world.until(kv.delete({ prefix: 'k/' }))).deleted).toBe(2);
-    expect(await world.until(kv.get('k/1'))).toBeUndefined();
-    expect(world.held).toBe(0);
+    await client.kv.delete(`${prefix}/a`);
+    const [deletion] = await take(watch, 1);
+    expect(deletion?.type).toBe('delete');
+    await watch.return();
   });
 
-  test('a command whose answer was lost is repeated at another gateway under the same id and deadline, and applied once', async () => {
-    world = new World();
-    const { kv } = await world.client();
-    await world.until(kv.get('x'));
-    world.backend.onApplied = (command) => {
-      if (command.type !== 'kv') return;
-      world.backend.onApplied = () => {};
-      world.sever();
-    };
-    await world.until(kv.put('k', 'v'));
-    const puts = world.backend.seen.filter(({ command }) => command.type === 'kv');
-    expect(puts.length).toBe(2);
-    expect(puts[0]?.requestId).toBe(puts[1]?.requestId);
-    expect(puts[0]?.deadlineMs).toBeGreaterThan(1_000_000);
-    expect(puts[0]?.deadlineMs).toBe(puts[1]?.deadlineMs);
-    expect((await world.until(kv.get('k')))?.version).toBe(1);
-  });
-
-  test('a command that was sent and never answered is UNKNOWN_OUTCOME; one that was never sent is not', async () => {
-    world = new World();
-    const { kv } = await world.client();
-    await world.until(kv.put('x', 'y'));
-    world.backend.onApplied = () => {
-      for (const address of GATEWAYS) world.down.add(address);
-      world.sever();
-    };
-    expect(await world.until(codeOf(kv.put('k', 'v', { timeout: '2s' })))).toBe('UNKNOWN_OUTCOME');
-    expect(await world.until(codeOf(kv.put('k', 'v', { timeout: '2s' })))).toMatch(/UNAVAILABLE|DEADLINE_EXCEEDED/);
-    expect(await world.until(codeOf(kv.get('k', { timeout: '1s' })))).toMatch(/UNAVAILABLE|DEADLINE_EXCEEDED/);
-    expect(world.held).toBe(0);
-  });
-
-  test('without any gateway, connect fails within its time', async () => {
-    world = new World();
-    for (const address of GATEWAYS) world.down.add(address);
-    expect(await codeOf(world.client({ connectTimeout: '1s' }))).toMatch(/UNAVAILABLE|DEADLINE_EXCEEDED/);
-    expect(world.clock.monotonicMs()).toBeLessThan(1_500);
-  });
-
-  test('a bad request is refused at the gateway', async () => {
-    world = new World();
-    const client = await world.client();
-    expect(await world.until(codeOf(client.kv.put('', 'v')))).toBe('EMPTY_KEY');
-    expect(await world.until(codeOf(client.kv.put('k', Buffer.alloc(1_600_000))))).toBe('REQUEST_TOO_LARGE');
-    expect(await world.until(codeOf(client.lock(Buffer.alloc(2_000)).acquire()))).toBe('INVALID_ARGUMENT');
-    const success = [
-      { put: 'k', value: '1' },
-      { put: 'k', value: '2' },
-    ];
-    expect(await world.until(codeOf(client.kv.txn({ success })))).toBe('DUPLICATE_KEY');
-    const many = Array.from({ length: 129 }, (_, i) => ({ put: `k${i}`, value: '' }));
-    expect(await world.until(codeOf(client.kv.txn({ success: many })))).toBe('TOO_MANY_OPERATIONS');
-  });
-
-  test('an aborted request ends at once', async () => {
-    world = new World();
-    const { kv } = await world.client();
-    world.stall(true);
-    const controller = new AbortController();
-    const code = codeOf(kv.put('k', 'v', { signal: controller.signal }));
-    controller.abort();
-    expect(await code).toBe('CANCELED');
+  test('keys of a lease go when it is revoked', async () => {
+    const key = unique('lease');
+    const { id } = await client.lease.grant('30s');
+    await client.kv.put(key, 'leased', { lease: id });
+    expect((await client.lease.timeToLive(id, { keys: true }))?.keys.map(String)).toHaveLength(1);
+    await client.lease.revoke(id);
+    expect(await client.kv.get(key)).toBeUndefined();
+    expect(await client.lease.timeToLive(id)).toBeUndefined();
   });
 });
 
 describe('locks', () => {
-  test('are granted in order, with growing versions', async () => {
-    world = new World();
-    const clients = [await world.client(), await world.client(), await world.client()];
-    const order: number[] = [];
-    const versions: number[] = [];
-    const holders = clients.map(async (client, i) => {
-      const held = await client.lock('l').acquire();
-      order.push(i);
-      versions.push(held.version);
-      await held.release();
-    });
-    await world.until(Promise.all(holders));
-    expect(order.length).toBe(3);
-    expect(versions).toEqual([...versions].sort((a, b) => a - b));
-    expect(new Set(versions).size).toBe(3);
-    expect(await world.until(clients[0]?.locks.show('l') ?? Promise.reject())).toBeUndefined();
-    expect(world.held).toBe(0);
-  });
-
-  test('tryAcquire is undefined when the lock is taken, and acquire without wait is LOCK_BUSY', async () => {
-    world = new World();
-    const [first, second] = [await world.client(), await world.client()];
-    const held = await world.until(first.lock('l').acquire());
-    expect(await world.until(second.lock('l').tryAcquire())).toBeUndefined();
-    expect(await world.until(codeOf(second.lock('l').acquire({ wait: 0 })))).toBe('LOCK_BUSY');
-    await world.until(held.release());
-    expect(held.state).toBe('released');
-    expect((await world.until(second.lock('l').tryAcquire()))?.state).toBe('active');
-  });
-
-  test('the holder enters again through its handle, and leaves level by level', async () => {
-    world = new World();
-    const [first, second] = [await world.client(), await world.client()];
-    const held = await world.until(first.lock('l').acquire());
-    await world.until(held.acquire());
-    expect(held.depth).toBe(2);
-    await world.until(held.release());
-    expect([held.state, await world.until(second.lock('l').tryAcquire())]).toEqual(['active', undefined]);
-    await world.until(held.release());
-    expect(await world.until(second.lock('l').tryAcquire())).toBeDefined();
-  });
-
-  test.each(['times out', 'is aborted'])('an acquire that %s leaves nothing behind', async (how) => {
-    world = new World();
-    const [first, second] = [await world.client(), await world.client()];
-    const held = await world.until(first.lock('l').acquire());
-    const controller = new AbortController();
-    const options = how === 'times out' ? { wait: '100ms' as const } : { signal: controller.signal };
-    const code = codeOf(second.lock('l').acquire(options));
-    await world.run(60);
-    expect((await world.until(first.locks.show('l')))?.waiterCount).toBe(1);
-    controller.abort(new Error('enough'));
-    expect(await world.until(code)).toBe(how === 'times out' ? 'LOCK_TIMEOUT' : 'CANCELED');
-    await world.run(20);
-    expect((await world.until(first.locks.show('l')))?.waiterCount).toBe(0);
-    await world.until(held.release());
-    expect(await world.until(first.locks.show('l'))).toBeUndefined();
-  });
-
-  test('a grant that comes after the time to wait is given back', async () => {
-    world = new World();
-    const client = await world.client();
-    await world.until(client.lock('other').acquire());
-    const code = codeOf(client.lock('l').acquire({ wait: '200ms' }));
-    world.backend.onApplied = ({ type }) => {
-      if (type === 'lock') world.stall(true);
-    };
-    expect(await world.until(code)).toBe('LOCK_TIMEOUT');
-    world.backend.onApplied = () => {};
-    const acquires = world.backend.seen.filter(
-      ({ command }) => command.type === 'lock' && command.command.type === 'acquire',
-    );
-    expect(acquires.length).toBe(2);
-    world.stall(false);
-    await world.run(50);
-    expect(await world.until(client.locks.show('l'))).toBeUndefined();
-  });
-
-  test('a wait outlives the gateway that it began at, and keeps its place', async () => {
-    world = new World();
-    const [first, second, third] = [await world.client(), await world.client(), await world.client()];
-    const held = await world.until(first.lock('l').acquire());
-    const waiting = second.lock('l').acquire();
-    await world.run(50);
-    const after = third.lock('l').acquire();
-    await world.run(50);
-    world.sever();
-    await world.run(500);
-    expect((await world.until(first.locks.show('l')))?.waiterCount).toBe(2);
-    await world.until(held.release());
-    const next = await world.until(waiting);
-    await world.until(next.release());
-    expect((await world.until(after)).version).toBeGreaterThan(next.version);
-  });
-
-  test('force release shows in check, which aborts the signal', async () => {
-    world = new World();
-    const [first, second] = [await world.client(), await world.client()];
-    const held = await world.until(first.lock('l').acquire());
-    expect(await world.until(held.check())).toBe(true);
-    await world.until(second.locks.forceRelease('l'));
-    const { signal } = held;
-    expect(await world.until(held.check())).toBe(false);
-    expect([signal.aborted, held.state]).toEqual([true, 'lost']);
-    expect(await world.until(codeOf(held[Symbol.asyncDispose]()))).toBe('ok');
-  });
-});
-
-describe('sessions', () => {
-  test('a client that is cut off loses its locks before the server ends its session', async () => {
-    world = new World();
-    const client = await world.client({ sessionTtl: '9s' });
-    const held = await world.until(client.lock('l').acquire());
-    const { signal } = held;
-    let lostMs = 0;
-    signal.addEventListener('abort', () => {
-      lostMs = world.clock.monotonicMs();
-    });
-    await world.run(4_000);
-    for (const address of GATEWAYS) world.down.add(address);
-    world.sever();
-    await world.run(3_500);
-    expect([held.state, signal.aborted]).toEqual(['suspended', false]);
-    await world.run(10_000);
-    expect(held.state).toBe('lost');
-    expect(signal.reason).toMatchObject({ code: 'SESSION_EXPIRED' });
-    const serverMs = world.backend.expired[0]?.atMs ?? 0;
-    expect(lostMs).toBeGreaterThan(0);
-    expect(serverMs - lostMs).toBeGreaterThanOrEqual(9_000 * 0.05 - 20);
-  });
-
-  test('goes on at another gateway when its own is gone', async () => {
-    world = new World();
-    const client = await world.client({ sessionTtl: '3s' });
-    const held = await world.until(client.lock('l').acquire());
-    for (let i = 0; i < 5; i++) {
-      await world.run(1_000);
-      world.down.clear();
-      world.down.add(world.links[0]?.address ?? '');
-      world.sever();
-      await world.run(2_000);
+  test('a lock excludes, is given back by `await using`, and versions grow', async () => {
+    const name = unique('lock');
+    let first: number;
+    {
+      await using held = await client.lock(name).acquire();
+      first = held.version;
       expect(held.state).toBe('active');
+      expect(held.remainingMs).toBeGreaterThan(0);
+      expect(await held.check()).toBe(true);
+      expect(await other.lock(name).tryAcquire()).toBeUndefined();
+      await expect(other.lock(name).acquire({ wait: 0 })).rejects.toThrow(code('LOCK_BUSY'));
     }
-    expect(world.backend.expired).toEqual([]);
+    const held = await other.lock(name).tryAcquire();
+    expect(held?.version).toBeGreaterThan(first);
+    expect(await client.locks.check([{ name, version: first }])).toEqual([false]);
+    await held?.release();
+    expect(await client.locks.show(name)).toBeUndefined();
   });
 
-  test('a machine that was suspended finds its locks lost at the first look', async () => {
-    world = new World();
-    const client = await world.client({ sessionTtl: '5s' });
-    const held = await world.until(client.lock('l').acquire());
-    world.clock.jumpWall(60_000);
+  test('waiters are served in the order in which they came', async () => {
+    const name = unique('fifo');
+    const held = await client.lock(name).acquire();
+    const order: number[] = [];
+    const waiters: Promise<void>[] = [];
+    for (let i = 0; i < 5; i++) {
+      const waiting = (i % 2 === 0 ? client : other).lock(name).acquire({ wait: '20s' });
+      waiters.push(
+        waiting.then(async (granted) => {
+          order.push(i);
+          await granted.release();
+        }),
+      );
+      await eventually('it is in the queue', async () => (await client.locks.show(name))?.waiters.length === i + 1);
+    }
+    await held.release();
+    await Promise.all(waiters);
+    expect(order).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  test('a wait ends by its time-out, and leaves the queue', async () => {
+    const name = unique('timeout');
+    await using _held = await client.lock(name).acquire();
+    const begun = performance.now();
+    await expect(other.lock(name).acquire({ wait: 300 })).rejects.toThrow(code('LOCK_TIMEOUT'));
+    expect(performance.now() - begun).toBeLessThan(5_000);
+    await eventually('the queue is empty', async () => (await client.locks.show(name))?.waiters.length === 0);
+  });
+
+  test('a wait that is aborted leaves the queue, and the next one is not kept waiting', async () => {
+    const name = unique('cancel');
+    const held = await client.lock(name).acquire();
+    const controller = new AbortController();
+    const canceled = other.lock(name).acquire({ signal: controller.signal });
+    await eventually('it is in the queue', async () => (await client.locks.show(name))?.waiters.length === 1);
+    const next = other.lock(name).acquire({ wait: '10s' });
+    await eventually('both are in the queue', async () => (await client.locks.show(name))?.waiters.length === 2);
+    controller.abort(new Error('changed my mind'));
+    await expect(canceled).rejects.toThrow(code('CANCELED'));
+    await held.release();
+    await (await next).release();
+  });
+
+  test('force release takes the lock away: its holder finds out by asking, and its release says so', async () => {
+    const name = unique('force');
+    const held = await client.lock(name).acquire();
+    await other.locks.forceRelease(name);
+    await using next = await other.lock(name).acquire({ wait: '5s' });
+    expect(next.version).toBeGreaterThan(held.version);
+    expect(await held.check()).toBe(false);
+    expect(held.state).toBe('lost');
     expect(held.signal.aborted).toBe(true);
-    expect(() => held.throwIfLost()).toThrow(/suspended/);
   });
 
-  test('after a loss, the next acquire has a new session', async () => {
-    world = new World();
-    const client = await world.client({ sessionTtl: '2s' });
-    const lost = await world.until(client.lock('l').acquire());
-    world.clock.jumpWall(60_000);
-    expect(lost.state).toBe('lost');
-    await world.run(2_500);
-    const again = await world.until(client.lock('l').acquire());
-    expect([again.state, lost.state]).toEqual(['active', 'lost']);
-    expect(again.version).toBeGreaterThan(lost.version);
-  });
-
-  test('close releases everything at once and leaves no timer', async () => {
-    world = new World();
-    const [first, second] = [await world.client({ sessionTtl: '60s' }), await world.client()];
-    await world.until(first.lock('a').acquire());
-    const waiting = second.lock('a').acquire();
-    await world.run(100);
-    await world.until(first.close());
-    expect((await world.until(waiting, 1_000)).state).toBe('active');
-    await world.until(second.close());
-    await world.run(1_000);
-    expect([world.backend.sessions, world.clock.pendingTimers, world.held]).toEqual([0, 0, 0]);
-    expect(await world.until(codeOf(first.lock('a').acquire()))).toBe('CANCELED');
-  });
-
-  test('sessions of one client are apart', async () => {
-    world = new World();
-    const client = await world.client();
-    const session = await world.until(client.session({ ttl: '5s' }));
-    const inSession = await world.until(session.lock('l').acquire());
-    expect(await world.until(client.lock('l').tryAcquire())).toBeUndefined();
-    const { signal } = session;
-    await world.until(session.close());
-    expect([inSession.state, signal.aborted, session.state]).toEqual(['lost', true, 'closed']);
-    expect(await world.until(client.lock('l').tryAcquire())).toBeDefined();
+  test('a session that is revoked at the server is lost: its lock is free and its holder is told', async () => {
+    const name = unique('loss');
+    const session = await client.session({ ttl: '2s' });
+    const held = await session.lock(name).acquire();
+    const lost = once(held.signal, 'abort');
+    await other.lease.revoke(session.lease);
+    await using next = await other.lock(name).acquire({ wait: '5s' });
+    expect(next.version).toBeGreaterThan(held.version);
+    await lost;
+    expect(held.state).toBe('lost');
+    expect(session.state).toBe('lost');
+    expect(() => held.throwIfLost()).toThrow(code('SESSION_EXPIRED'));
+    await expect(session.lock(name).acquire({ wait: 0 })).rejects.toThrow(code('SESSION_EXPIRED'));
   });
 });
 
-describe('watches', () => {
-  test('deliver every change once and in order, over broken links', async () => {
-    world = new World();
-    const { kv } = await world.client();
-    const watch = kv.watch({ prefix: 'w/' });
-    await world.run(50);
-    const got: string[] = [];
-    const reading = (async () => {
-      for await (const event of watch) {
-        got.push(event.kv.value.toString());
-        if (got.length === 60) break;
-      }
-    })();
-    for (let i = 0; i < 60; i++) {
-      await world.until(kv.put(`w/${i % 7}`, String(i)));
-      if (i % 11 === 5) world.sever();
-    }
-    await world.until(reading);
-    expect(got).toEqual(Array.from({ length: 60 }, (_, i) => String(i)));
-    expect(world.held).toBe(0);
+describe('a waiter gets the lock', () => {
+  test('promptly when it is released', async () => {
+    const name = unique('prompt');
+    const held = await client.lock(name).acquire();
+    const waiting = other.lock(name).acquire({ wait: '20s' });
+    await eventually('it is in the queue', async () => (await client.locks.show(name))?.waiters.length === 1);
+    const released = performance.now();
+    await held.release();
+    const next = await waiting;
+    expect(performance.now() - released).toBeLessThan(1_000);
+    await next.release();
   });
 
-  test('a consumer that is far behind is caught up from history', async () => {
-    world = new World();
-    const { kv } = await world.client();
-    const watch = kv.watch({ prefix: 'w/' }, { startRevision: 1 });
-    const total = 12_000;
-    for (let done = 0; done < total; done += 100) {
-      const success = Array.from({ length: 100 }, (_, i) => ({ put: `w/${i}`, value: String(done + i) }));
-      await world.until(kv.txn({ success }));
+  test('within the TTL and a second when the process that holds it is killed, and not before its lease ends', async () => {
+    const name = unique('crash');
+    const ttlMs = 2_000;
+    const program = fileURLToPath(new URL('lock-holder.mjs', import.meta.url));
+    const holder = spawn(process.execPath, [program, cluster.endpoints.join(), name, String(ttlMs)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    try {
+      const [line] = (await once(holder.stdout, 'data')) as [Buffer];
+      const waiting = other.lock(name).acquire({ wait: '20s' });
+      await eventually('it is in the queue', async () => (await client.locks.show(name))?.waiters.length === 1);
+      const killed = performance.now();
+      holder.kill('SIGKILL');
+      const next = await waiting;
+      const tookMs = performance.now() - killed;
+      expect(tookMs).toBeLessThan(ttlMs + 1_000);
+      // Its last heartbeat is at most a third of the TTL old.
+      expect(tookMs).toBeGreaterThan(ttlMs / 2);
+      expect(next.version).toBeGreaterThan(Number(line.toString()));
+      await next.release();
+    } finally {
+      holder.kill('SIGKILL');
     }
-    await world.run(100);
-    for (let i = 0; i < total; i++) {
-      const { value } = await world.until(watch.next());
-      expect(value?.kv.value.toString()).toBe(String(i));
-    }
-    watch.close();
-    expect(await watch.next()).toEqual({ done: true, value: undefined });
-  });
-
-  test('a start that is compacted away is COMPACTED', async () => {
-    world = new World();
-    const { kv } = await world.client();
-    for (let i = 0; i < 10; i++) await world.until(kv.put('k', String(i)));
-    await world.until(kv.compact(8));
-    const watch = kv.watch('k', { startRevision: 2 });
-    const error = await world.until(watch.next().catch((reason: unknown) => reason));
-    expect(error).toMatchObject({ code: 'COMPACTED', details: { compactRevision: 8 } });
-    expect(await watch.next()).toEqual({ done: true, value: undefined });
-  });
-
-  test('end when the client closes', async () => {
-    world = new World();
-    const client = await world.client();
-    const watch = client.kv.watch('k');
-    const next = watch.next();
-    await world.run(20);
-    await world.until(client.close());
-    expect(await world.until(next)).toEqual({ done: true, value: undefined });
   });
 });
+
+async function take(watch: KvWatch, count: number): Promise<readonly WatchEvent[]> {
+  const events: WatchEvent[] = [];
+  while (events.length < count) {
+    const { done, value } = await watch.next();
+    if (done) throw new Error(`the watch ended after ${events.length} events`);
+    events.push(value);
+  }
+  return events;
+}

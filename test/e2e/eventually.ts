@@ -1,0 +1,38 @@
+export interface EventuallyOptions {
+  readonly timeoutMs?: number;
+  readonly pollMs?: number;
+}
+
+/**
+ * Asks again and again until there is an answer (anything but undefined and false).
+ * A probe that throws has not been answered yet; the last error is the cause of the time-out.
+ */
+export async function eventually<T>(
+  what: string,
+  probe: () => T | undefined | false | Promise<T | undefined | false>,
+  options: EventuallyOptions = {},
+): Promise<T> {
+  const { timeoutMs = 15_000, pollMs = 20 } = options;
+  const endMs = performance.now() + timeoutMs;
+  let cause: unknown;
+  for (;;) {
+    try {
+      const answer = await probe();
+      if (answer !== undefined && answer !== false) return answer;
+    } catch (error) {
+      if (error instanceof FinalError) throw error;
+      cause = error;
+    }
+    if (performance.now() > endMs) throw new Error(`not within ${timeoutMs} ms: ${what}`, { cause });
+    await pause(pollMs);
+  }
+}
+
+/** Thrown by a probe that knows that waiting is of no use. */
+export class FinalError extends Error {
+  override readonly name = 'FinalError';
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

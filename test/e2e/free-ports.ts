@@ -1,0 +1,25 @@
+import { randomInt } from 'node:crypto';
+import { createServer } from 'node:net';
+
+/** Below the range that systems take outgoing ports from, so that a port stays free while its node is down. */
+const LOWEST = 11_000;
+const HIGHEST = 31_000;
+
+/** Ports that are free now. Drawn at random, so that test runs side by side seldom draw the same. */
+export async function freePorts(host: string, count: number): Promise<readonly number[]> {
+  const found = new Set<number>();
+  for (let tries = 0; found.size < count; tries++) {
+    if (tries > 1_000) throw new Error('found no free ports');
+    const port = randomInt(LOWEST, HIGHEST);
+    if (await isFree(host, port)) found.add(port);
+  }
+  return [...found];
+}
+
+function isFree(host: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(true)));
+  });
+}

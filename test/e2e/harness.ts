@@ -1,0 +1,163 @@
+/**
+ * Clusters of real node processes on loopback, for tests.
+ *
+ * K1. Whatever happens in a test, its nodes are gone afterwards (`NodeProcess`, N2) and so is their data; when it
+ *     failed, data and logs stay, and the error says where.
+ * K2. Waiting is polling for what is waited for, with a bound; no test sleeps in the hope that something has happened.
+ */
+
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { eventually } from './eventually.ts';
+import { freePorts } from './free-ports.ts';
+import { NodeProcess, nodePaths, type Ports, type Signal } from './node-process.ts';
+
+const HOST = '127.0.0.1';
+const STOP_TIMEOUT_MS = 15_000;
+
+export interface ClusterOptions {
+  /** Founding members; 3 unless given. */
+  readonly nodes?: number;
+  /** Flags of every node, without the dashes. */
+  readonly flags?: Readonly<Record<string, string>>;
+}
+
+export class Cluster {
+  readonly dir: string;
+  readonly token = randomUUID();
+  readonly #nodes: NodeProcess[] = [];
+  readonly #flags: Readonly<Record<string, string>>;
+
+  private constructor(dir: string, flags: Readonly<Record<string, string>>) {
+    this.dir = dir;
+    this.#flags = flags;
+  }
+
+  /** Founds a cluster and waits until it serves. */
+  static async start(options: ClusterOptions = {}): Promise<Cluster> {
+    const cluster = new Cluster(mkdtempSync(join(tmpdir(), 'remora-e2e-')), options.flags ?? {});
+    try {
+      const count = options.nodes ?? 3;
+      const ports = await portsOf(count);
+      const members = ports.map(({ peer }, i) => `n${i + 1}=${HOST}:${peer}`).join(',');
+      for (const [i, each] of ports.entries()) cluster.#add(`n${i + 1}`, each, { 'initial-cluster': members });
+      for (const node of cluster.#nodes) node.start();
+      await cluster.untilReady();
+      return cluster;
+    } catch (error) {
+      await cluster.stop({ keep: true });
+      throw error;
+    }
+  }
+
+  get nodes(): readonly NodeProcess[] {
+    return this.#nodes;
+  }
+
+  /** Client endpoints of all nodes. */
+  get endpoints(): readonly string[] {
+    return this.#nodes.map(({ client }) => client);
+  }
+
+  /** The nth node, from 1, as nodes are named. */
+  node(n: number): NodeProcess {
+    const node = this.#nodes[n - 1];
+    if (node === undefined) throw new Error(`there is no node ${n}`);
+    return node;
+  }
+
+  kill(n: number, signal: Signal): void {
+    this.node(n).signal(signal);
+  }
+
+  /** Starts a node that has ended, or ends (SIGTERM) one that runs first, and waits until it is ready. */
+  async restart(n: number): Promise<void> {
+    const node = this.node(n);
+    await node.end('SIGTERM');
+    node.start();
+    await node.untilReady();
+  }
+
+  /** A further node, which joins through those that run; not started yet. */
+  async addJoining(flags: Readonly<Record<string, string>> = {}): Promise<NodeProcess> {
+    const [ports] = await portsOf(1);
+    if (ports === undefined) throw new Error('no ports');
+    const join = this.#nodes.filter(({ running }) => running).map(({ peer }) => peer);
+    return this.#add(`n${this.#nodes.length + 1}`, ports, { join: join.join(','), ...flags });
+  }
+
+  /** The number of the node that leads the first range, as the newest term has it. */
+  async leader(): Promise<number> {
+    return eventually('a node leads the range', async () => {
+      const claims = await Promise.all(this.#nodes.map((node, i) => claimOf(node, i + 1)));
+      const terms = claims.map(({ term }) => term);
+      return claims.find(({ leads, term }) => leads && term === Math.max(...terms))?.n;
+    });
+  }
+
+  async untilReady(timeoutMs = 60_000): Promise<void> {
+    await Promise.all(this.#nodes.filter(({ running }) => running).map((node) => node.untilReady(timeoutMs)));
+  }
+
+  /** Ends every node and removes the data, unless it is to be kept for looking at. */
+  async stop(options: { readonly keep?: boolean } = {}): Promise<void> {
+    await Promise.all(this.#nodes.map((node) => node.end('SIGKILL')));
+    if (options.keep !== true) rmSync(this.dir, { recursive: true, force: true });
+  }
+
+  /** Asks every node to stop, as an operator would, and waits for them. Gives the exit codes. */
+  async stopGracefully(): Promise<readonly (number | null)[]> {
+    const ends = this.#nodes.map((node) => node.end('SIGTERM'));
+    const late = setTimeout(() => {
+      for (const node of this.#nodes) if (node.running) node.signal('SIGKILL');
+    }, STOP_TIMEOUT_MS);
+    const exits = await Promise.all(ends);
+    clearTimeout(late);
+    return exits.map(({ code }) => code);
+  }
+
+  #add(name: string, ports: Ports, flags: Readonly<Record<string, string>>): NodeProcess {
+    const node = new NodeProcess({
+      name,
+      host: HOST,
+      ports,
+      ...nodePaths(this.dir, name),
+      flags: { 'cluster-token': this.token, ...this.#flags, ...flags },
+    });
+    this.#nodes.push(node);
+    return node;
+  }
+}
+
+/** Runs `use` with a cluster of its own (K1). */
+export async function withCluster<T>(options: ClusterOptions, use: (cluster: Cluster) => Promise<T>): Promise<T> {
+  const cluster = await Cluster.start(options);
+  let result: T;
+  try {
+    result = await use(cluster);
+  } catch (error) {
+    await cluster.stop({ keep: true });
+    if (error instanceof Error) error.message += `\n(data and logs of the nodes are kept in ${cluster.dir})`;
+    throw error;
+  }
+  await cluster.stop();
+  return result;
+}
+
+async function claimOf(
+  node: NodeProcess,
+  n: number,
+): Promise<{ readonly n: number; readonly leads: boolean; readonly term: number }> {
+  const [leads, terms] = await Promise.all([node.metrics('remora_range_leader'), node.metrics('remora_range_term')]);
+  return { n, leads: [...leads.values()].includes(1), term: Math.max(0, ...terms.values()) };
+}
+
+async function portsOf(nodes: number): Promise<readonly Ports[]> {
+  const ports = await freePorts(HOST, 3 * nodes);
+  return Array.from({ length: nodes }, (_, i) => {
+    const [client = 0, peer = 0, http = 0] = ports.slice(3 * i, 3 * i + 3);
+    return { client, peer, http };
+  });
+}

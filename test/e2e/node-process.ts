@@ -1,0 +1,164 @@
+/**
+ * One node of a cluster under test: a real process, run from the built program.
+ *
+ * N1. A node is signalled by the id of a process that this object started and whose exit it has not seen.
+ * N2. No node outlives the tests: it holds a channel and stops when that closes, and on exit of this process it is
+ *     killed, frozen or not.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { eventually, FinalError } from './eventually.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../packages/cli/bin/remora.mjs', import.meta.url));
+const PROBE_TIMEOUT_MS = 1_000;
+
+export type Signal = 'SIGKILL' | 'SIGTERM' | 'SIGSTOP' | 'SIGCONT';
+
+export interface Ports {
+  readonly client: number;
+  readonly peer: number;
+  readonly http: number;
+}
+
+export interface NodeProcessOptions {
+  readonly name: string;
+  readonly host: string;
+  readonly ports: Ports;
+  readonly dataDir: string;
+  readonly logPath: string;
+  /** Further flags, without the dashes. */
+  readonly flags: Readonly<Record<string, string>>;
+}
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+const alive = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of alive) child.kill('SIGKILL');
+});
+
+export class NodeProcess {
+  readonly name: string;
+  readonly dataDir: string;
+  readonly logPath: string;
+  /** `host:port` for clients. */
+  readonly client: string;
+  readonly peer: string;
+  /** `host:port` of the HTTP endpoint. */
+  readonly http: string;
+  readonly ports: Ports;
+  readonly #options: NodeProcessOptions;
+  #child: ChildProcess | undefined;
+  #exit: Promise<Exit> = Promise.resolve({ code: null, signal: null });
+
+  constructor(options: NodeProcessOptions) {
+    this.#options = options;
+    this.name = options.name;
+    this.dataDir = options.dataDir;
+    this.logPath = options.logPath;
+    this.ports = options.ports;
+    this.client = `${options.host}:${options.ports.client}`;
+    this.peer = `${options.host}:${options.ports.peer}`;
+    this.http = `${options.host}:${options.ports.http}`;
+  }
+
+  get running(): boolean {
+    return this.#child !== undefined;
+  }
+
+  get pid(): number {
+    if (this.#child?.pid === undefined) throw new Error(`${this.name} does not run`);
+    return this.#child.pid;
+  }
+
+  /** How the present process ends, or the last one ended. */
+  get exit(): Promise<Exit> {
+    return this.#exit;
+  }
+
+  /** `flags` are for this start only. */
+  start(flags: Readonly<Record<string, string>> = {}): void {
+    if (this.#child !== undefined) throw new Error(`${this.name} runs already`);
+    const log = openSync(this.logPath, 'a');
+    const child = spawn(process.execPath, [PROGRAM, 'node', ...this.#arguments(flags)], {
+      stdio: ['ignore', log, log, 'ipc'],
+      env: { PATH: process.env.PATH },
+    });
+    closeSync(log);
+    this.#child = child;
+    alive.add(child);
+    this.#exit = new Promise((resolve) => {
+      child.once('exit', (code, signal) => {
+        alive.delete(child);
+        this.#child = undefined;
+        resolve({ code, signal });
+      });
+    });
+  }
+
+  /** At once: the process has the signal when this returns. */
+  signal(signal: Signal): void {
+    process.kill(this.pid, signal);
+  }
+
+  /** Signals and waits for the end. */
+  async end(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<Exit> {
+    if (this.#child !== undefined) this.signal(signal);
+    return this.#exit;
+  }
+
+  async untilReady(timeoutMs = 30_000): Promise<void> {
+    const probe = async (): Promise<boolean> => {
+      if (!this.running) throw new FinalError(`${this.name} ended instead of getting ready:\n${this.logTail(10)}`);
+      return (await fetch(`http://${this.http}/ready`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })).ok;
+    };
+    await eventually(`${this.name} is ready`, probe, { timeoutMs, pollMs: 50 }).catch((cause: unknown) => {
+      throw new Error(`${this.name} did not get ready; the end of its log:\n${this.logTail(10)}`, { cause });
+    });
+  }
+
+  /** One family of its metrics: label text to value. Empty when it does not answer. */
+  async metrics(name: string): Promise<ReadonlyMap<string, number>> {
+    const found = new Map<string, number>();
+    const text = await fetch(`http://${this.http}/metrics`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })
+      .then((response) => response.text())
+      .catch(() => '');
+    for (const line of text.split('\n')) {
+      const [, family, labels, value] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+      if (family === name) found.set(labels ?? '', Number(value));
+    }
+    return found;
+  }
+
+  log(): string {
+    return readFileSync(this.logPath, 'utf8');
+  }
+
+  logTail(lines: number): string {
+    return this.log().trimEnd().split('\n').slice(-lines).join('\n');
+  }
+
+  #arguments(flags: Readonly<Record<string, string>>): readonly string[] {
+    const { name, dataDir, host, ports } = this.#options;
+    const all: Readonly<Record<string, string>> = {
+      name,
+      'data-dir': dataDir,
+      'listen-host': host,
+      'client-port': String(ports.client),
+      'peer-port': String(ports.peer),
+      'http-port': String(ports.http),
+      ...this.#options.flags,
+      ...flags,
+    };
+    return Object.entries(all).flatMap(([flag, value]) => [`--${flag}`, value]);
+  }
+}
+
+export function nodePaths(dir: string, name: string): { readonly dataDir: string; readonly logPath: string } {
+  return { dataDir: join(dir, name), logPath: join(dir, `${name}.log`) };
+}
