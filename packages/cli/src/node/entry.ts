@@ -3,6 +3,7 @@ import { createMetrics } from '@remora/base/node';
 import type { Store } from '@remora/dataserver';
 import {
   type Backend,
+  CLIENT_SERVER_LIMITS,
   ClientServer,
   createPipeService,
   etcdServices,
@@ -10,7 +11,7 @@ import {
   lockService,
   type PipeService,
 } from '@remora/gateway';
-import type { ClusterView } from '@remora/protocol';
+import { type ClusterView, PIPE_FRAME_BYTES_MAX } from '@remora/protocol';
 import type { GroupLog, NodeRaftHost } from '@remora/raft';
 import { CommandError } from '../exit-codes.ts';
 import type { NodeOptions } from '../node-options.ts';
@@ -51,7 +52,9 @@ export class Entry {
 
   async #startClients(): Promise<void> {
     const { options, clock, random, logger, backend } = this.#deps;
-    const server = new ClientServer({ logger });
+    // A frame of the Pipe carries many requests, each within the limit that its service checks.
+    const limits = { ...CLIENT_SERVER_LIMITS, messageBytesMax: options.requestBytesMax + PIPE_FRAME_BYTES_MAX };
+    const server = new ClientServer({ logger, limits });
     this.#pipe = createPipeService({ backend, clock, logger });
     server.add(...etcdServices({ backend, clock, random, scheme: 'http' }, server.guard));
     server.add(lockService({ backend, random }, server.guard));
