@@ -8,6 +8,7 @@ import {
   appendsTo,
   ELECTION_TICKS,
   entries,
+  HEARTBEAT_TICKS,
   makeCore,
   makeLeader,
   progressOf,
@@ -33,7 +34,8 @@ describe('snapshots', () => {
 
   test('a follower that needs compacted entries gets one, once it is heard, and one at a time', () => {
     const core = compactedLeader();
-    expect(take(core).readies).toEqual([]);
+    tick(core, HEARTBEAT_TICKS);
+    expect(take(core).readies.flatMap((r) => r.snapshotsWanted)).toEqual([]);
     reject(core, 3, { index: 0, hint: [0, 0] });
     answerHeartbeat(core, 3);
     expect(take(core).readies.flatMap((r) => r.snapshotsWanted)).toEqual([3]);

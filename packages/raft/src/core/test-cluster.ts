@@ -45,6 +45,8 @@ export interface TestNode {
 
 interface Transfer {
   readonly from: ReplicaId;
+  /** The sender as it was: its restart ends what it was sending. */
+  readonly sender: RaftCore;
   readonly to: ReplicaId;
   readonly term: number;
   readonly meta: SnapshotMeta;
@@ -138,7 +140,18 @@ export class TestCluster {
   tick(node: TestNode): void {
     if (!node.up) return;
     node.core.tick();
+    if (this.#config.mergedHeartbeats === true) this.#mergedHeartbeats(node);
     this.#turn(node);
+  }
+
+  /** The host's part with merged heartbeats: steady followers are told, exceptions come back (design §5). */
+  #mergedHeartbeats(node: TestNode): void {
+    for (const to of this.nodes) {
+      if (!node.core.isSteady(to.id) || this.#cut.has(`${node.id}>${to.id}`)) continue;
+      const accepted = to.up && to.core.heartbeatFrom(node.id, node.core.term);
+      if (!accepted) node.core.reportUnreachable(to.id);
+      else if (!this.#cut.has(`${to.id}>${node.id}`)) node.core.heartbeatAnsweredBy(to.id);
+    }
   }
 
   propose(node: TestNode): void {
@@ -269,7 +282,7 @@ export class TestCluster {
 
   #report(transfer: Transfer, ok: boolean): void {
     const sender = this.#node(transfer.from);
-    if (!sender.up) return;
+    if (!sender.up || sender.core !== transfer.sender) return;
     sender.core.reportSnapshot(transfer.to, ok, transfer.meta.index);
     this.#turn(sender);
   }
@@ -339,11 +352,11 @@ export class TestCluster {
 
   #startTransfer(node: TestNode, to: ReplicaId): void {
     assert(
-      !this.#transfers.some((t) => t.from === node.id && t.to === to && t.term === node.core.term),
-      'one at a time',
+      !this.#transfers.some((t) => t.sender === node.core && t.to === to),
+      'one snapshot at a time to each follower',
     );
     const meta = { ...node.applied, conf: this.#conf };
-    this.#transfers.push({ from: node.id, to, term: node.core.term, meta });
+    this.#transfers.push({ from: node.id, sender: node.core, to, term: node.core.term, meta });
   }
 
   #takePersist(node: TestNode, persist: Persist): void {
