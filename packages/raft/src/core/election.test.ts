@@ -108,6 +108,15 @@ describe('campaigning', () => {
     expect(ofType(take(core).messages, 'vote')).toEqual([]);
   });
 
+  test('nor one of a candidate that follows a leader by now', () => {
+    const core = makeCore(PLAIN);
+    tick(core, 2 * ELECTION_TICKS - 1);
+    const { marks } = take(core);
+    heartbeat(core, 3, core.term);
+    for (const mark of marks) core.persisted(mark);
+    expect(ofType(take(core).messages, 'vote')).toEqual([]);
+  });
+
   test('a new leader appends an empty entry', () => {
     const core = makeLeader();
     expect(core.status()).toMatchObject({ role: 'leader', term: 1, lastIndex: 1, commit: 1, leaderReady: true });

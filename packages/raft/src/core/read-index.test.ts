@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { EMPTY_CONF } from './membership.ts';
+import { confOf, EMPTY_CONF } from './membership.ts';
 import type { RaftCore } from './raft.ts';
 import {
   ack,
@@ -64,6 +64,14 @@ describe('ReadIndex', () => {
     expect(statesOf(core)).toEqual([]);
     answerHeartbeat(core, 2, round);
     expect(statesOf(core).length).toBe(1); // 4 had answered
+  });
+
+  test('a smaller quorum confirms what was waiting', () => {
+    const core = makeLeader();
+    core.readIndex(1);
+    run(core);
+    core.applyConf(confOf([1]));
+    expect(statesOf(core)).toEqual([{ context: 1, index: 1 }]);
   });
 
   test('waits until an entry of the own term is committed', () => {

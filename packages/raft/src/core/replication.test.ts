@@ -185,6 +185,12 @@ describe('flow to a follower', () => {
     expect(progressOf(core, 3)).toMatchObject({ state: 'replicate', match: 2, next: 3, steady: true });
   });
 
+  test('a probing follower is asked again at the next interval, without entries, even if no heartbeat is answered', () => {
+    const core = makeLeader({ silent: [3] });
+    tick(core, HEARTBEAT_TICKS);
+    expect(appendsTo(run(core), 3)).toMatchObject([{ prevIndex: 0, entries: [] }]);
+  });
+
   test('a replicating follower is sent message after message, up to the limit of messages', () => {
     const core = makeLeader({ config: { maxInflightMessages: 2 } });
     const sent: number[] = [];
