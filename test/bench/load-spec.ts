@@ -1,0 +1,22 @@
+/** What `load-main` is told, as JSON in its only argument. */
+export interface LoadArguments {
+  readonly api: 'sdk' | 'etcd';
+  readonly workload: 'put' | 'get' | 'lock' | 'handoff' | 'writer';
+  /** Gateways or members, the one to use first. */
+  readonly endpoints: readonly string[];
+  readonly inflight: number;
+  readonly seconds: number;
+}
+
+/** What a load tells at its end. */
+export interface LoadResult {
+  readonly opsPerSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly ops: number;
+  readonly errors: number;
+  /** The first error, when there was one. */
+  readonly firstError?: string;
+  /** Between successful operations; only the continuous writer tells. */
+  readonly longestGapMs?: number;
+}

@@ -1,0 +1,48 @@
+/** A replicated system under measurement: three server processes on this machine. */
+
+export type Role = 'client' | 'leader' | 'entry' | 'follower';
+
+export interface ServerProcess {
+  readonly role: Exclude<Role, 'client'>;
+  readonly pid: number;
+}
+
+/** How a load process is run. */
+export interface LoadCommand {
+  readonly command: readonly [string, ...string[]];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** What a load does; `pnpm bench` has a case of the same name for each. */
+export const WORKLOADS = ['put', 'get', 'lock', 'unary-put', 'unary-get', 'handoff'] as const;
+export type Workload = (typeof WORKLOADS)[number];
+
+export interface LoadSpec {
+  readonly workload: Workload | 'writer';
+  readonly inflight: number;
+  readonly seconds: number;
+}
+
+/** Where clients connect: at the leader, or at a follower, as two of three clients do that do not choose. */
+export type EntryChoice = 'leader' | 'follower';
+
+export interface System {
+  readonly name: string;
+  readonly workloads: readonly Workload[];
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** Which process is what now. `entry` is the follower that the load connects to, if it does not connect to the leader. */
+  processes(): Promise<readonly ServerProcess[]>;
+  load(spec: LoadSpec): Promise<LoadCommand>;
+}
+
+/** A system whose members can be killed and started again. */
+export interface Killable extends System {
+  killLeader(): Promise<void>;
+  /** Starts what was killed and waits until all are ready. */
+  repair(): Promise<void>;
+}
+
+export function isKillable(system: System): system is Killable {
+  return 'killLeader' in system;
+}
