@@ -1,6 +1,7 @@
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { nodeClock } from '@remora/base';
-import { createPipeService, type PipeService } from '@remora/gateway';
+import { createPipeService, type PipeService, REQUEST_LIMITS } from '@remora/gateway';
+import { PIPE_REQUEST_BYTES_MAX, pipeFrameBytesMax } from '@remora/protocol';
 import { connect, type RemoraClient } from 'remora';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { SdkBackend } from '../support/sdk-backend.ts';
@@ -15,9 +16,10 @@ let gateways: Gateway[];
 let backend: SdkBackend;
 let client: RemoraClient;
 
-async function startGateway(): Promise<Gateway> {
-  const pipe = createPipeService({ backend, clock: nodeClock() });
-  const server = new Server();
+async function startGateway(requestBytesMax = REQUEST_LIMITS.requestBytesMax): Promise<Gateway> {
+  const requestLimits = { ...REQUEST_LIMITS, requestBytesMax };
+  const pipe = createPipeService({ backend, clock: nodeClock(), requestLimits });
+  const server = new Server({ 'grpc.max_receive_message_length': pipeFrameBytesMax(requestBytesMax) });
   server.addService(pipe.definition, pipe.implementation);
   const port = await new Promise<number>((resolve, reject) =>
     server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
@@ -78,4 +80,30 @@ test('close frees what is held, for others at once', async () => {
   expect((await waiting).state).toBe('active');
   await other.close();
   expect(backend.sessions).toBe(0);
+});
+
+test('a request that is too large is refused alone, by the gateway or before it is sent', async () => {
+  const codeOf = (put: Promise<unknown>) =>
+    put.then(
+      () => 'ok',
+      (error: { code: string }) => error.code,
+    );
+  const sizes = [1_500_000, 1_600_000, PIPE_REQUEST_BYTES_MAX - 1_000, PIPE_REQUEST_BYTES_MAX, 80_000_000];
+  const codes = await Promise.all([
+    ...sizes.map((size) => codeOf(client.kv.put('large', Buffer.alloc(size)))),
+    codeOf(client.kv.put('small', 'v')),
+  ]);
+  expect(codes).toEqual(['ok', ...new Array(4).fill('REQUEST_TOO_LARGE'), 'ok']);
+});
+
+test('a client and a gateway that allow larger requests exchange them, many in one turn', async () => {
+  const requestBytesMax = 6_000_000;
+  const gateway = await startGateway(requestBytesMax);
+  gateways.push(gateway);
+  const large = await connect({ endpoints: gateway.address, requestBytesMax: requestBytesMax + 1_000 });
+  const value = Buffer.alloc(requestBytesMax - 10, 7);
+  const puts = Array.from({ length: 20 }, (_, i) => large.kv.put(`k/${i}`, Buffer.alloc(100_000)));
+  await Promise.all([...puts, large.kv.put('l/1', value), large.kv.put('l/2', value)]);
+  expect((await large.kv.get('l/2'))?.value.equals(value)).toBe(true);
+  await large.close();
 });

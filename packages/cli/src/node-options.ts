@@ -137,9 +137,9 @@ export const nodeSchema = defineOptions({
       group: 'Storage',
     },
     requestBytesMax: {
-      type: bytes({ min: 1024, max: 64 * 2 ** 20 }),
+      type: bytes({ min: 1024, max: 32 * 2 ** 20 }),
       default: 1.5 * 2 ** 20,
-      desc: 'The largest request. The same on all nodes.',
+      desc: 'The largest request. The same on all nodes. Above 2 MiB, tell clients too (requestBytesMax).',
       group: 'Limits',
     },
     txnOpsMax: {

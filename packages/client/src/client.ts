@@ -1,5 +1,5 @@
 import type { ServiceError } from '@remora/base';
-import { type ClusterView, pipeView, type RangeStatus } from '@remora/protocol';
+import { type ClusterView, PIPE_REQUEST_BYTES_MAX, pipeView, type RangeStatus } from '@remora/protocol';
 import { type Duration, durationMs } from './duration.ts';
 import type { BytesLike } from './keys.ts';
 import { Kv } from './kv.ts';
@@ -19,6 +19,11 @@ export interface ClientOptions {
   readonly connectTimeout?: Duration;
   /** How long locks outlive this process when it dies or is cut off. Default 10 s. */
   readonly sessionTtl?: Duration;
+  /**
+   * The largest request that is sent; raise it together with `--request-bytes-max` of the nodes, which refuse what is
+   * above theirs. Default 2 MiB.
+   */
+  readonly requestBytesMax?: number;
   /** Shown with this client's sessions, such as its host and process id. */
   readonly attributes?: Readonly<Record<string, string>>;
 }
@@ -47,7 +52,10 @@ export class RemoraClient implements AsyncDisposable {
   private constructor(ports: ClientPorts, options: ClientOptions) {
     const { endpoints } = options;
     this.#options = options;
-    this.#requester = new Requester(ports, typeof endpoints === 'string' ? endpoints.split(',') : endpoints);
+    this.#requester = new Requester(ports, {
+      endpoints: typeof endpoints === 'string' ? endpoints.split(',') : endpoints,
+      requestBytesMax: options.requestBytesMax ?? PIPE_REQUEST_BYTES_MAX,
+    });
     this.#timeoutMs = durationMs(options.requestTimeout ?? 10_000, 'requestTimeout');
     this.kv = new Kv(this.#requester, this.#timeoutMs);
     this.lease = new Leases(this.#requester, this.#timeoutMs);

@@ -1,15 +1,21 @@
 import { ServiceError } from '@remora/base';
-import { ReconnectingChannel } from '@remora/protocol';
+import { DEFAULT_CALLER_LIMITS, ReconnectingChannel } from '@remora/protocol';
 import type { ClientPorts } from './ports.ts';
 
 const CONNECT_TIMEOUT_MS = 2_000;
+
+export interface GatewayOptions {
+  readonly endpoints: readonly string[];
+  /** A larger request is refused here, as its frame would end the connection. */
+  readonly requestBytesMax: number;
+}
 
 /** The gateways that the client may use; one at a time carries everything, the next one takes over when it is gone. */
 export class Gateways {
   readonly #channels: readonly ReconnectingChannel[];
   #current: number;
 
-  constructor(ports: ClientPorts, endpoints: readonly string[]) {
+  constructor(ports: ClientPorts, { endpoints, requestBytesMax }: GatewayOptions) {
     if (endpoints.length === 0) throw new ServiceError('INVALID_ARGUMENT', 'endpoints: name at least one gateway');
     this.#channels = endpoints.map((endpoint) => {
       const address = endpoint.replace(/^https?:\/\//, '');
@@ -19,7 +25,7 @@ export class Gateways {
           clock: ports.clock,
           random: ports.random,
           logger: ports.logger,
-          options: { connectTimeoutMs: CONNECT_TIMEOUT_MS },
+          options: { connectTimeoutMs: CONNECT_TIMEOUT_MS, limits: { ...DEFAULT_CALLER_LIMITS, requestBytesMax } },
         },
         0,
         () => address,

@@ -13,7 +13,7 @@ import {
   type QueryResult,
   type ReconnectingChannel,
 } from '@remora/protocol';
-import { Gateways } from './gateways.ts';
+import { type GatewayOptions, Gateways } from './gateways.ts';
 import type { ClientPorts } from './ports.ts';
 
 /** Longest time that a gateway takes for one request. */
@@ -53,9 +53,9 @@ export class Requester {
   #waitingForTime: ((error: ServiceError | undefined) => void)[] | undefined;
   #closed = false;
 
-  constructor(ports: ClientPorts, endpoints: readonly string[]) {
+  constructor(ports: ClientPorts, options: GatewayOptions) {
     this.ports = ports;
-    this.gateways = new Gateways(ports, endpoints);
+    this.gateways = new Gateways(ports, options);
     // 122 random bits name this client's life; a counter its requests.
     this.#idPrefix = `${randomGuid(ports.random)}.`;
   }

@@ -15,4 +15,5 @@ export { type LockServiceDeps, lockService } from './node/grpc/lock-services.ts'
 export { type GrpcService, grpcService } from './node/grpc/service.ts';
 export { createPipeService, type PipeService, type PipeServiceOptions } from './pipe/node/grpc-pipe.ts';
 export { createPipeRegistry, PIPE_LIMITS, servePipe } from './pipe/pipe-server.ts';
+export { REQUEST_LIMITS, type RequestLimits } from './request-limits.ts';
 export { type BackendDeps, RangeBackend, REQUEST_TIMEOUT_MAX_MS } from './routing/range-backend.ts';

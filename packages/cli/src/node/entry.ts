@@ -6,12 +6,13 @@ import {
   CLIENT_SERVER_LIMITS,
   ClientServer,
   createPipeService,
+  ETCD_LIMITS,
   etcdServices,
   ListenError,
   lockService,
   type PipeService,
 } from '@remora/gateway';
-import { type ClusterView, PIPE_FRAME_BYTES_MAX } from '@remora/protocol';
+import { type ClusterView, pipeFrameBytesMax } from '@remora/protocol';
 import type { GroupLog, NodeRaftHost } from '@remora/raft';
 import { CommandError } from '../exit-codes.ts';
 import type { NodeOptions } from '../node-options.ts';
@@ -52,11 +53,13 @@ export class Entry {
 
   async #startClients(): Promise<void> {
     const { options, clock, random, logger, backend } = this.#deps;
-    // A frame of the Pipe carries many requests, each within the limit that its service checks.
-    const limits = { ...CLIENT_SERVER_LIMITS, messageBytesMax: options.requestBytesMax + PIPE_FRAME_BYTES_MAX };
+    const { requestBytesMax, txnOpsMax } = options;
+    const requestLimits = { requestBytesMax, txnOpsMax };
+    const etcdLimits = { ...ETCD_LIMITS, ...requestLimits };
+    const limits = { ...CLIENT_SERVER_LIMITS, messageBytesMax: pipeFrameBytesMax(requestBytesMax) };
     const server = new ClientServer({ logger, limits });
-    this.#pipe = createPipeService({ backend, clock, logger });
-    server.add(...etcdServices({ backend, clock, random, scheme: 'http' }, server.guard));
+    this.#pipe = createPipeService({ backend, clock, logger, requestLimits });
+    server.add(...etcdServices({ backend, clock, random, scheme: 'http', limits: etcdLimits }, server.guard));
     server.add(lockService({ backend, random }, server.guard));
     server.add(this.#pipe);
     this.#server = server;

@@ -1,6 +1,7 @@
 import { ServiceError } from '@remora/base';
 import type { Compare, DeleteOp, KeyRange, KvOp, PutOp, RangeOp, Txn } from '@remora/protocol';
 import type * as pb from '@remora/protocol/etcd';
+import { checkOps } from '../request-limits.ts';
 import type { EtcdLimits } from './limits.ts';
 import { checkNoOverlap } from './txn-overlap.ts';
 
@@ -79,27 +80,6 @@ export function toKeyRange(request: { readonly key: Uint8Array; readonly rangeEn
   return { key, end: rangeEnd.length === 1 && rangeEnd[0] === 0 ? rangeEnd.subarray(1) : rangeEnd };
 }
 
-/** Bytes that an operation would carry through the log. */
-export function checkSize(bytes: number, limits: EtcdLimits): void {
-  if (bytes > limits.requestBytesMax) {
-    throw new ServiceError(
-      'REQUEST_TOO_LARGE',
-      `the request has ${bytes} bytes; ${limits.requestBytesMax} are allowed`,
-    );
-  }
-}
-
-export function txnBytes(txn: Txn): number {
-  let bytes = 0;
-  for (const compare of txn.compare) {
-    bytes += compare.key.length + (compare.end?.length ?? 0);
-    if (compare.target.of === 'value') bytes += compare.target.value.length;
-  }
-  for (const op of txn.success) bytes += opBytes(op);
-  for (const op of txn.failure) bytes += opBytes(op);
-  return bytes;
-}
-
 /** Whether the transaction can change nothing, so that it needs no log entry. */
 export function readsOnly(txn: Txn): boolean {
   return onlyReads(txn.success) && onlyReads(txn.failure);
@@ -109,29 +89,14 @@ function onlyReads(ops: readonly KvOp[]): boolean {
   return ops.every((op) => op.type === 'range' || (op.type === 'txn' && readsOnly(op.txn)));
 }
 
-function opBytes(op: KvOp): number {
-  switch (op.type) {
-    case 'put':
-      return op.key.length + op.value.length;
-    case 'range':
-    case 'delete':
-      return op.key.length + (op.end?.length ?? 0);
-    case 'txn':
-      return txnBytes(op.txn);
-  }
-}
-
 interface TxnRoom {
   readonly opsMax: number;
   readonly depthLeft: number;
 }
 
 function nestedTxn(request: pb.TxnRequest, room: TxnRoom): Txn {
-  const ops = Math.max(request.compare.length, request.success.length, request.failure.length);
-  if (ops > room.opsMax || room.depthLeft === 0) {
-    throw new ServiceError('TOO_MANY_OPERATIONS', 'the transaction has too many operations or is nested too deep');
-  }
-  const inner = { opsMax: room.opsMax - ops, depthLeft: room.depthLeft - 1 };
+  if (room.depthLeft === 0) throw new ServiceError('TOO_MANY_OPERATIONS', 'the transaction is nested too deep');
+  const inner = { opsMax: checkOps(request, room.opsMax), depthLeft: room.depthLeft - 1 };
   return {
     compare: request.compare.map(toCompare),
     success: request.success.map((op) => toOp(op, inner)),

@@ -1,8 +1,9 @@
 import type * as pb from '@remora/protocol/etcd';
 import type { Backend } from '../backend.ts';
 import type { CallDone, CallInfo, GiveUp } from '../calls.ts';
+import { checkSize, opBytes, txnBytes } from '../request-limits.ts';
 import type { Headers } from './headers.ts';
-import { checkSize, readsOnly, toDeleteOp, toPutOp, toRangeOp, toRevision, toTxn, txnBytes } from './kv-requests.ts';
+import { readsOnly, toDeleteOp, toPutOp, toRangeOp, toRevision, toTxn } from './kv-requests.ts';
 import { fromDelete, fromPut, fromRange, fromTxn } from './kv-responses.ts';
 import type { EtcdLimits } from './limits.ts';
 import { answering } from './replies.ts';
@@ -27,13 +28,13 @@ export class EtcdKv {
 
   put(request: pb.PutRequest, call: CallInfo, done: CallDone<pb.PutResponse>): GiveUp {
     const op = toPutOp(request);
-    checkSize(op.key.length + op.value.length, this.#limits);
+    checkSize(opBytes(op), this.#limits);
     return this.#backend.command({ type: 'kv', op }, call, answering(this.#headers, done, 'put', fromPut));
   }
 
   deleteRange(request: pb.DeleteRangeRequest, call: CallInfo, done: CallDone<pb.DeleteRangeResponse>): GiveUp {
     const op = toDeleteOp(request);
-    checkSize(op.key.length + (op.end?.length ?? 0), this.#limits);
+    checkSize(opBytes(op), this.#limits);
     return this.#backend.command({ type: 'kv', op }, call, answering(this.#headers, done, 'delete', fromDelete));
   }
 

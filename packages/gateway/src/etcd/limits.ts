@@ -1,9 +1,7 @@
+import { REQUEST_LIMITS, type RequestLimits } from '../request-limits.ts';
+
 /** Limits of the etcd services, all of them checked before anything is sent to a range. */
-export interface EtcdLimits {
-  /** Keys and values of one request, in bytes. */
-  readonly requestBytesMax: number;
-  /** Operations on one path through a transaction: of each of its three lists, and of those nested in it. */
-  readonly txnOpsMax: number;
+export interface EtcdLimits extends RequestLimits {
   /** Transactions inside transactions. */
   readonly txnDepthMax: number;
   /** Watches on one stream; a further one is answered as canceled. */
@@ -18,10 +16,9 @@ export interface EtcdLimits {
   readonly keepAlivesPendingMax: number;
 }
 
-/** As etcd's defaults where it has them (`--max-request-bytes`, `--max-txn-ops`, progress every 10 minutes). */
+/** As etcd's defaults where it has them (progress every 10 minutes). */
 export const ETCD_LIMITS: EtcdLimits = {
-  requestBytesMax: 1.5 * 1024 * 1024,
-  txnOpsMax: 128,
+  ...REQUEST_LIMITS,
   txnDepthMax: 8,
   watchesPerStreamMax: 10_000,
   watchRequestsPendingMax: 256,

@@ -18,23 +18,24 @@ import {
   serveLink,
 } from '@remora/protocol';
 import type { Backend, BackendReply, WatchControl } from '../backend.ts';
+import { REQUEST_LIMITS, type RequestLimits } from '../request-limits.ts';
 import { validatePipeCommand, validatePipeQuery, validatePipeWatch } from './validate.ts';
 
 /** Per connection: one more request than this is answered RESOURCE_EXHAUSTED. */
 export const PIPE_LIMITS: ServerLimits = { ...DEFAULT_SERVER_LIMITS, callsMax: 4_096, queueBytesMax: 16 << 20 };
 
 /** The Pipe's methods on a backend; one registry serves all connections. */
-export function createPipeRegistry(backend: Backend): RpcDispatcher {
+export function createPipeRegistry(backend: Backend, requestLimits: RequestLimits = REQUEST_LIMITS): RpcDispatcher {
   const registry = createRpcRegistry();
 
   registry.handle(pipeCommand, (request, context, done) => {
-    validatePipeCommand(request);
+    validatePipeCommand(request, requestLimits);
     const { command, ...options } = request;
     const giveUp = backend.command(command, options, (error, reply) => done(error, withTime(backend, reply)));
     context.onCancel(giveUp);
   });
   registry.handle(pipeQuery, (request, context, done) => {
-    validatePipeQuery(request);
+    validatePipeQuery(request, requestLimits);
     const { query, timeoutMs } = request;
     const giveUp = backend.query(query, { timeoutMs }, (error, reply) => done(error, withTime(backend, reply)));
     context.onCancel(giveUp);

@@ -1,6 +1,7 @@
 import { ServiceError, utf8 } from '@remora/base';
-import type { Command, Query } from '@remora/protocol';
+import type { Command, KvOp, Query } from '@remora/protocol';
 import { expect, test } from 'vitest';
+import { REQUEST_LIMITS } from '../request-limits.ts';
 import { validatePipeCommand, validatePipeQuery, validatePipeWatch } from './validate.ts';
 
 const put = {
@@ -77,17 +78,67 @@ const commands: { name: string; command: Command; expect: string }[] = [
 ];
 test.each(commands)('a command: $name is $expect', (row) => {
   const request = { command: row.command, requestId: 'r', timeoutMs: 1_000 };
-  expect(codeOf(() => validatePipeCommand(request))).toBe(row.expect);
+  expect(codeOf(() => validatePipeCommand(request, REQUEST_LIMITS))).toBe(row.expect);
+});
+
+const range = {
+  type: 'range',
+  key: utf8('k'),
+  limit: 0,
+  revision: 0,
+  sortOrder: 'none',
+  sortTarget: 'key',
+  keysOnly: false,
+  countOnly: false,
+  minModRevision: 0,
+  maxModRevision: 0,
+  minCreateRevision: 0,
+  maxCreateRevision: 0,
+} as const;
+const txnOf = (success: KvOp[]): Command => ({ type: 'txn', txn: { compare: [], success, failure: [] } });
+const nested = (success: KvOp[]): KvOp => ({ type: 'txn', txn: { compare: [], success, failure: [] } });
+const compare = { key: utf8('k'), result: 'equal', target: { of: 'value', value: utf8('12345678') } } as const;
+
+const limited: { name: string; command: Command; expect: string }[] = [
+  { name: '10 bytes', command: { type: 'kv', op: { ...put, value: utf8('123456789') } }, expect: 'ok' },
+  { name: '11 bytes', command: { type: 'kv', op: { ...put, value: utf8('1234567890') } }, expect: 'REQUEST_TOO_LARGE' },
+  {
+    name: 'a delete up to a long key',
+    command: { type: 'kv', op: { type: 'delete', key: utf8('k'), end: utf8('l234567890'), prevKv: false } },
+    expect: 'REQUEST_TOO_LARGE',
+  },
+  { name: '2 operations', command: txnOf([range, range]), expect: 'ok' },
+  { name: '3 operations', command: txnOf([range, range, range]), expect: 'TOO_MANY_OPERATIONS' },
+  { name: '1 operation in another', command: txnOf([nested([range])]), expect: 'ok' },
+  { name: '2 operations in another', command: txnOf([nested([range, range])]), expect: 'TOO_MANY_OPERATIONS' },
+  {
+    name: 'what is compared and put in 11 bytes',
+    command: { type: 'txn', txn: { compare: [compare], success: [], failure: [put] } },
+    expect: 'REQUEST_TOO_LARGE',
+  },
+  {
+    name: 'attributes of 11 bytes',
+    command: { type: 'leaseGrant', id: 1n, ttlMs: 5, attributes: { höst: 'abcdef' } },
+    expect: 'REQUEST_TOO_LARGE',
+  },
+];
+test.each(limited)('with 10 bytes and 2 operations allowed, $name is $expect', (row) => {
+  const request = { command: row.command, requestId: 'r', timeoutMs: 1_000 };
+  expect(codeOf(() => validatePipeCommand(request, { requestBytesMax: 10, txnOpsMax: 2 }))).toBe(row.expect);
 });
 
 test.each([0, -1, 60_001])('a time-out of %i ms is refused', (timeoutMs) => {
   const command: Command = { type: 'kv', op: put };
-  expect(codeOf(() => validatePipeCommand({ command, requestId: 'r', timeoutMs }))).toBe('INVALID_ARGUMENT');
+  expect(codeOf(() => validatePipeCommand({ command, requestId: 'r', timeoutMs }, REQUEST_LIMITS))).toBe(
+    'INVALID_ARGUMENT',
+  );
 });
 
 test('a command without a request id is refused', () => {
   const command: Command = { type: 'kv', op: put };
-  expect(codeOf(() => validatePipeCommand({ command, requestId: '', timeoutMs: 5 }))).toBe('INVALID_ARGUMENT');
+  expect(codeOf(() => validatePipeCommand({ command, requestId: '', timeoutMs: 5 }, REQUEST_LIMITS))).toBe(
+    'INVALID_ARGUMENT',
+  );
 });
 
 const queries: { name: string; query: Query; expect: string }[] = [
@@ -105,7 +156,7 @@ const queries: { name: string; query: Query; expect: string }[] = [
   },
 ];
 test.each(queries)('a query: $name is $expect', (row) => {
-  expect(codeOf(() => validatePipeQuery({ query: row.query, timeoutMs: 1_000 }))).toBe(row.expect);
+  expect(codeOf(() => validatePipeQuery({ query: row.query, timeoutMs: 1_000 }, REQUEST_LIMITS))).toBe(row.expect);
 });
 
 test('a watch needs a key', () => {

@@ -10,9 +10,15 @@ export interface CallerLimits {
   readonly callsMax: number;
   /** Bytes that wait to be sent; beyond it calls are refused with RESOURCE_EXHAUSTED. */
   readonly queueBytesMax: number;
+  /** A larger request is refused with REQUEST_TOO_LARGE: its frame would end the link, and all other calls on it. */
+  readonly requestBytesMax: number;
 }
 
-export const DEFAULT_CALLER_LIMITS: CallerLimits = { callsMax: 16_384, queueBytesMax: 64 << 20 };
+export const DEFAULT_CALLER_LIMITS: CallerLimits = {
+  callsMax: 16_384,
+  queueBytesMax: 64 << 20,
+  requestBytesMax: 48 << 20,
+};
 
 /** Messages of a stream that are consumed before the other side is told. */
 const CREDIT_BATCH = 32;
@@ -77,7 +83,9 @@ export class LinkCaller implements RpcChannel {
     options: CallOptions,
     done: Done<Reply>,
   ): CallHandle {
-    const refusal = this.#refusal();
+    const body = method.encodeRequest(request);
+    const size = roughSize(body);
+    const refusal = this.#refusal(size);
     if (refusal !== undefined) {
       done(refusal, undefined);
       return { cancel() {} };
@@ -85,10 +93,9 @@ export class LinkCaller implements RpcChannel {
     const deadlineMs = this.#clock.monotonicMs() + options.timeoutMs;
     const call = new PendingCall(method as unknown as Method<unknown, unknown>, done as Done<unknown>, deadlineMs);
     const id = this.#nextId++;
-    const body = method.encodeRequest(request);
     const number = this.#methodNumber(method.name);
     this.#calls.set(id, call);
-    this.#outbox.put([ASK.call, id, number, body], roughSize(body), call);
+    this.#outbox.put([ASK.call, id, number, body], size, call);
     this.#sweep.arm();
     return {
       cancel: () => {
@@ -103,20 +110,21 @@ export class LinkCaller implements RpcChannel {
     onMessage: (message: Message) => void,
     onEnd: (error: ServiceError | undefined) => void,
   ): StreamHandle<Request> {
-    const refusal = this.#refusal();
+    const body = method.encodeRequest(request);
+    const size = roughSize(body);
+    const refusal = this.#refusal(size);
     if (refusal !== undefined) {
       onEnd(refusal);
       return { send() {}, cancel() {} };
     }
     const id = this.#nextId++;
-    const body = method.encodeRequest(request);
     const number = this.#methodNumber(method.name);
     this.#streams.set(id, {
       onMessage: (raw) => onMessage(method.decodeReply(raw)),
       onEnd,
       consumed: 0,
     });
-    this.#outbox.put([ASK.open, id, number, body], roughSize(body));
+    this.#outbox.put([ASK.open, id, number, body], size);
     return {
       send: (next) => {
         if (!this.#streams.has(id)) return;
@@ -142,8 +150,15 @@ export class LinkCaller implements RpcChannel {
     this.#fail(reason);
   }
 
-  #refusal(): ServiceError | undefined {
+  #refusal(requestBytes: number): ServiceError | undefined {
     if (this.#closed !== undefined) return unavailable(this.#closed);
+    const { requestBytesMax } = this.#limits;
+    if (requestBytes > requestBytesMax) {
+      return new ServiceError(
+        'REQUEST_TOO_LARGE',
+        `a request of ${requestBytes} bytes; ${requestBytesMax} are sent at most`,
+      );
+    }
     if (this.outstanding >= this.#limits.callsMax) {
       return new ServiceError('RESOURCE_EXHAUSTED', `${this.#limits.callsMax} calls to this peer are under way`);
     }

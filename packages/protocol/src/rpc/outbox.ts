@@ -3,7 +3,7 @@ import { encodeFrame, type Item } from './frame.ts';
 import type { FrameLink } from './link.ts';
 
 /** A frame is closed when it holds about this much, and the next one begun. */
-const FRAME_BYTES_SOFT = 1 << 20;
+export const FRAME_BYTES_SOFT = 1 << 20;
 
 interface Queued {
   readonly item: Item;

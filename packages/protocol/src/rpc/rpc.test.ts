@@ -31,7 +31,7 @@ function setUp(options: { callsMax?: number; serverLimits?: Partial<ServerLimits
   const caller = new LinkCaller({
     link: counted,
     clock,
-    limits: { callsMax: options.callsMax ?? 100, queueBytesMax: 1 << 20 },
+    limits: { callsMax: options.callsMax ?? 100, queueBytesMax: 1 << 20, requestBytesMax: 800_000 },
   });
   if (options.serve !== false) {
     serveLink({
@@ -172,6 +172,23 @@ describe('calls over a link', () => {
     const large = 'x'.repeat(700_000);
     const outcomes = [1, 2, 3].map(() => callEcho(caller, large));
     expect(outcomes.map((o) => o.error)).toEqual([undefined, undefined, 'RESOURCE_EXHAUSTED']);
+  });
+
+  test('a request above the limit is refused alone, before it is sent', () => {
+    const { clock, caller } = setUp();
+    const small = callEcho(caller, 'small');
+    const large = callEcho(caller, 'x'.repeat(800_000));
+    let ended: string | undefined;
+    caller.openStream(
+      echo,
+      'x'.repeat(800_000),
+      () => {},
+      (error) => {
+        ended = error?.code;
+      },
+    );
+    clock.advance(1);
+    expect([small.reply, large.error, ended]).toEqual(['small', 'REQUEST_TOO_LARGE', 'REQUEST_TOO_LARGE']);
   });
 
   test('an answer above the limit becomes RESOURCE_EXHAUSTED', () => {

@@ -1,12 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { type ChannelOptions, Server, ServerCredentials } from '@grpc/grpc-js';
 import type { Logger } from '@remora/base';
+import { PIPE_FRAME_BYTES_MAX } from '@remora/protocol';
 import { TIMEOUT_LIMITS } from '../../calls.ts';
 import { CallGuard, type CallLimits } from './call-guard.ts';
 import type { GrpcService } from './service.ts';
 
 export interface ClientServerLimits extends CallLimits {
-  /** Largest message from a client, in bytes; above what services allow, so that they can refuse with a better message. */
+  /**
+   * Largest message from a client, in bytes: `pipeFrameBytesMax` of the largest request, so that a frame of the Pipe
+   * fits, and services can refuse what is too large with a better message.
+   */
   readonly messageBytesMax: number;
   /** Calls and streams of one connection at a time; further ones wait at the client. */
   readonly callsPerConnectionMax: number;
@@ -20,7 +24,7 @@ export const CLIENT_SERVER_LIMITS: ClientServerLimits = {
   unaryCallsMax: 16_384,
   streamsMax: 16_384,
   timeouts: TIMEOUT_LIMITS,
-  messageBytesMax: 2 * 1024 * 1024,
+  messageBytesMax: PIPE_FRAME_BYTES_MAX,
   callsPerConnectionMax: 8_192,
   keepAliveMs: 30_000,
   keepAliveTimeoutMs: 20_000,

@@ -17,12 +17,15 @@ import {
   serverLink,
 } from '@remora/protocol';
 import type { Backend } from '../../backend.ts';
+import type { RequestLimits } from '../../request-limits.ts';
 import { createPipeRegistry, servePipe } from '../pipe-server.ts';
 
 export interface PipeServiceOptions {
   readonly backend: Backend;
   readonly clock: Clock;
   readonly limits?: ServerLimits;
+  /** What one request may hold; the gRPC server takes frames of `pipeFrameBytesMax(requestBytesMax)`. */
+  readonly requestLimits?: RequestLimits;
   /** Connections open at once; one more is refused with RESOURCE_EXHAUSTED. */
   readonly connectionsMax?: number;
   readonly logger?: Logger;
@@ -41,7 +44,7 @@ const CONNECTIONS_MAX = 10_000;
 
 /** The Pipe for the gateway's gRPC server: `server.addService(pipe.definition, pipe.implementation)`. */
 export function createPipeService(options: PipeServiceOptions): PipeService {
-  const registry = createPipeRegistry(options.backend);
+  const registry = createPipeRegistry(options.backend, options.requestLimits);
   const logger = options.logger ?? silentLogger;
   const links = new Set<ServedLink>();
 

@@ -1,23 +1,26 @@
 import { type ChannelCredentials, Client, Metadata, type ServiceDefinition } from '@grpc/grpc-js';
-import { type Bytes, ServiceError } from '@remora/base';
+import { ServiceError } from '@remora/base';
 import type { FrameLink } from '../../rpc/link.ts';
 import { CHANNEL_OPTIONS, clientLink, metadataText } from '../../rpc/node/grpc-link.ts';
+import { FRAME_BYTES_SOFT } from '../../rpc/outbox.ts';
 import { decodePipeFrame, encodePipeFrame } from '../pipe-frame.ts';
 
 /** The gRPC service `remora.v1.Pipe` with its one stream, as both ends use it. */
 export const PIPE_PROTOCOL_VERSION = '1';
 /** Metadata that names the version, from the client and back from the server. */
 export const PIPE_VERSION_KEY = 'remora-pipe';
-/** The server ends a stream that sends a larger frame: well-behaved clients begin a new one at 1 MiB. */
+/** A gateway takes frames of this size, at least; the gRPC server ends a stream that brings a larger one. */
 export const PIPE_FRAME_BYTES_MAX = 4 << 20;
+/** Room in a frame for what is around keys and values. */
+const FRAME_OVERHEAD_BYTES = 1 << 20;
+/** The largest request that fits into a frame at any gateway, whatever came into the frame before it. */
+export const PIPE_REQUEST_BYTES_MAX = PIPE_FRAME_BYTES_MAX - FRAME_BYTES_SOFT - FRAME_OVERHEAD_BYTES;
 
 const OPEN_PATH = '/remora.v1.Pipe/Open';
 
-function decodeRequestFrame(bytes: Buffer): Bytes {
-  if (bytes.length > PIPE_FRAME_BYTES_MAX) {
-    throw new ServiceError('REQUEST_TOO_LARGE', `a frame holds at most ${PIPE_FRAME_BYTES_MAX} bytes`);
-  }
-  return decodePipeFrame(bytes);
+/** The frames that a gateway takes whose requests hold at most this: many small requests, or a large one after them. */
+export function pipeFrameBytesMax(requestBytesMax: number): number {
+  return Math.max(PIPE_FRAME_BYTES_MAX, FRAME_BYTES_SOFT + requestBytesMax + FRAME_OVERHEAD_BYTES);
 }
 
 export const pipeDefinition = {
@@ -26,7 +29,7 @@ export const pipeDefinition = {
     requestStream: true,
     responseStream: true,
     requestSerialize: encodePipeFrame,
-    requestDeserialize: decodeRequestFrame,
+    requestDeserialize: decodePipeFrame,
     responseSerialize: encodePipeFrame,
     responseDeserialize: decodePipeFrame,
   },

@@ -1,0 +1,57 @@
+import { ServiceError } from '@remora/base';
+import type { KvOp, Txn } from '@remora/protocol';
+
+/** Limits of one request, whichever service it comes through; the same on all nodes. */
+export interface RequestLimits {
+  /** Keys and values of one request, in bytes. */
+  readonly requestBytesMax: number;
+  /** Operations on one path through a transaction: of each of its three lists, and of those nested in it. */
+  readonly txnOpsMax: number;
+}
+
+/** As etcd's defaults (`--max-request-bytes`, `--max-txn-ops`). */
+export const REQUEST_LIMITS: RequestLimits = { requestBytesMax: 1.5 * 1024 * 1024, txnOpsMax: 128 };
+
+/** Throws REQUEST_TOO_LARGE above the limit. */
+export function checkSize(bytes: number, limits: RequestLimits): void {
+  if (bytes <= limits.requestBytesMax) return;
+  throw new ServiceError(
+    'REQUEST_TOO_LARGE',
+    `the request has ${bytes} bytes; ${limits.requestBytesMax} are allowed (--request-bytes-max of the nodes)`,
+  );
+}
+
+/** Throws TOO_MANY_OPERATIONS above `opsMax`; returns how many a nested transaction may still have. */
+export function checkOps(txn: { readonly [K in keyof Txn]: readonly unknown[] }, opsMax: number): number {
+  const ops = Math.max(txn.compare.length, txn.success.length, txn.failure.length);
+  if (ops <= opsMax) return opsMax - ops;
+  throw new ServiceError(
+    'TOO_MANY_OPERATIONS',
+    'the transaction has too many operations, those nested in it included (--txn-ops-max of the nodes)',
+  );
+}
+
+/** Bytes of keys and values that an operation carries. */
+export function opBytes(op: KvOp): number {
+  switch (op.type) {
+    case 'put':
+      return op.key.length + op.value.length;
+    case 'range':
+    case 'delete':
+      return op.key.length + (op.end?.length ?? 0);
+    case 'txn':
+      return txnBytes(op.txn);
+  }
+}
+
+/** Bytes of keys and values that a transaction carries, in both branches. */
+export function txnBytes(txn: Txn): number {
+  let bytes = 0;
+  for (const { key, end, target } of txn.compare) {
+    bytes += key.length + (end?.length ?? 0);
+    if (target.of === 'value') bytes += target.value.length;
+  }
+  for (const op of txn.success) bytes += opBytes(op);
+  for (const op of txn.failure) bytes += opBytes(op);
+  return bytes;
+}
