@@ -47,8 +47,7 @@ export class Cluster {
       await cluster.untilReady();
       return cluster;
     } catch (error) {
-      await cluster.stop({ keep: true });
-      throw error;
+      throw await cluster.failed(error);
     }
   }
 
@@ -107,6 +106,13 @@ export class Cluster {
     if (options.keep !== true) rmSync(this.dir, { recursive: true, force: true });
   }
 
+  /** Ends every node, keeps what they left, and makes the error say where. */
+  async failed(error: unknown): Promise<unknown> {
+    await this.stop({ keep: true });
+    if (error instanceof Error) error.message += `\n(data and logs of the nodes are kept in ${this.dir})`;
+    return error;
+  }
+
   /** Asks every node to stop, as an operator would, and waits for them. Gives the exit codes. */
   async stopGracefully(): Promise<readonly (number | null)[]> {
     const ends = this.#nodes.map((node) => node.end('SIGTERM'));
@@ -138,9 +144,7 @@ export async function withCluster<T>(options: ClusterOptions, use: (cluster: Clu
   try {
     result = await use(cluster);
   } catch (error) {
-    await cluster.stop({ keep: true });
-    if (error instanceof Error) error.message += `\n(data and logs of the nodes are kept in ${cluster.dir})`;
-    throw error;
+    throw await cluster.failed(error);
   }
   await cluster.stop();
   return result;

@@ -1,0 +1,54 @@
+import { type FSWatcher, watch } from 'node:fs';
+import { join } from 'node:path';
+import type { Random } from '@remora/base';
+import type { NodeProcess } from '../e2e/node-process.ts';
+
+/**
+ * What the node was doing when it was killed:
+ *  - `append`: it had just written to its log, and the sync was under way or just over;
+ *  - `apply`: up to a few milliseconds later: commit, apply, answers;
+ *  - `checkpoint`: it had just written to LevelDB, in the middle of a checkpoint;
+ *  - `any`: nothing of that came in time.
+ */
+export type Moment = 'append' | 'apply' | 'checkpoint' | 'any';
+
+export const MOMENTS = ['append', 'checkpoint', 'apply'] as const satisfies readonly Moment[];
+
+const PATIENCE_MS = 4_000;
+const APPLY_SPREAD_MS = 4;
+
+/**
+ * Kills the node at such a moment, provided that `busy` says that it has requests in flight right then. Resolves to
+ * the moment that it became.
+ */
+export function killAt(
+  node: NodeProcess,
+  options: { readonly moment: Exclude<Moment, 'any'>; readonly random: Random; readonly busy: () => boolean },
+): Promise<Moment> {
+  const { moment, random, busy } = options;
+  const dir = join(node.dataDir, moment === 'checkpoint' ? 'engine' : 'log');
+  return new Promise((resolve) => {
+    let watcher: FSWatcher | undefined;
+    let over = false;
+    const strike = (as: Moment) => {
+      if (over || !busy()) return;
+      over = true;
+      node.signal('SIGKILL');
+      watcher?.close();
+      clearTimeout(patience);
+      clearInterval(insistence);
+      resolve(as);
+    };
+    let insistence: NodeJS.Timeout | undefined;
+    const patience = setTimeout(() => {
+      insistence = setInterval(() => strike('any'), 1);
+    }, PATIENCE_MS);
+    // The first few writes go by, so that not every checkpoint is hit at its first block.
+    let skip = random.int(5);
+    watcher = watch(dir, () => {
+      if (skip-- > 0) return;
+      if (moment === 'apply') setTimeout(() => strike('apply'), random.int(APPLY_SPREAD_MS + 1));
+      else strike(moment);
+    });
+  });
+}

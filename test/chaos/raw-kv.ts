@@ -1,0 +1,124 @@
+import { credentials, type ServiceError as GrpcError, Metadata } from '@grpc/grpc-js';
+import {
+  Compare_CompareResult,
+  Compare_CompareTarget,
+  DeleteRangeRequest,
+  KVClient,
+  PutRequest,
+  RangeRequest,
+  type TxnRequest,
+} from '@remora/protocol/etcd';
+import { done, type KvClient, type Outcome, UNKNOWN } from './kv-client.ts';
+
+const NO_METADATA = new Metadata();
+/** A node that is down is not asked more often than this. */
+const DOWN_PAUSE_MS = 50;
+
+export interface RawKvOptions {
+  readonly name: string;
+  readonly endpoint: string;
+  readonly timeoutMs: number;
+}
+
+/**
+ * etcd's gRPC API at one node, without a retry and with a short deadline: what is in flight when that node dies stays
+ * unanswered. Any error of a request that left leaves a write's outcome unknown.
+ */
+export class RawKv implements KvClient {
+  readonly name: string;
+  readonly endpoint: string;
+  readonly #client: KVClient;
+  readonly #timeoutMs: number;
+  #inFlight = 0;
+
+  constructor({ name, endpoint, timeoutMs }: RawKvOptions) {
+    this.name = name;
+    this.endpoint = endpoint;
+    this.#timeoutMs = timeoutMs;
+    // A short way back to a node that was started again, and nothing that repeats a request by itself.
+    this.#client = new KVClient(endpoint, credentials.createInsecure(), {
+      'grpc.enable_retries': 0,
+      'grpc.initial_reconnect_backoff_ms': 50,
+      'grpc.max_reconnect_backoff_ms': 200,
+    });
+  }
+
+  /** Requests that were sent and not answered yet. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  get(key: string): Promise<Outcome> {
+    const request = RangeRequest.fromPartial({ key: Buffer.from(key) });
+    return this.#call<{ readonly kvs: readonly { readonly value: Uint8Array }[] }>(
+      (metadata, options, answer) => this.#client.range(request, metadata, options, answer),
+      ({ kvs }) => done(kvs[0] === undefined ? null : Buffer.from(kvs[0].value).toString()),
+    );
+  }
+
+  put(key: string, value: string): Promise<Outcome> {
+    const request = PutRequest.fromPartial({ key: Buffer.from(key), value: Buffer.from(value) });
+    return this.#call<unknown>(
+      (...rest) => this.#client.put(request, ...rest),
+      () => done(),
+    );
+  }
+
+  delete(key: string): Promise<Outcome> {
+    const request = DeleteRangeRequest.fromPartial({ key: Buffer.from(key) });
+    return this.#call<unknown>(
+      (...rest) => this.#client.deleteRange(request, ...rest),
+      () => done(),
+    );
+  }
+
+  compareAndSet(key: string, expected: string | null, value: string): Promise<Outcome> {
+    const put = PutRequest.fromPartial({ key: Buffer.from(key), value: Buffer.from(value) });
+    const request: TxnRequest = {
+      compare: [
+        {
+          key: Buffer.from(key),
+          rangeEnd: Buffer.alloc(0),
+          result: Compare_CompareResult.EQUAL,
+          ...(expected === null
+            ? { target: Compare_CompareTarget.CREATE, targetUnion: { $case: 'createRevision', value: 0n } }
+            : { target: Compare_CompareTarget.VALUE, targetUnion: { $case: 'value', value: Buffer.from(expected) } }),
+        },
+      ],
+      success: [{ request: { $case: 'requestPut', value: put } }],
+      failure: [],
+    };
+    return this.#call<{ readonly succeeded: boolean }>(
+      (metadata, options, answer) => this.#client.txn(request, metadata, options, answer),
+      ({ succeeded }) => ({ type: 'done', ok: succeeded }),
+    );
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  #call<Reply>(
+    send: (
+      metadata: Metadata,
+      options: { readonly deadline: number },
+      answer: (error: GrpcError | null, reply: Reply) => void,
+    ) => unknown,
+    read: (reply: Reply) => Outcome,
+  ): Promise<Outcome> {
+    this.#inFlight++;
+    return new Promise((resolve) => {
+      send(NO_METADATA, { deadline: Date.now() + this.#timeoutMs }, (error, reply) => {
+        this.#inFlight--;
+        if (error === null) resolve(read(reply));
+        else if (neverSent(error)) setTimeout(resolve, DOWN_PAUSE_MS, { type: 'failed', why: 'not connected' });
+        else resolve(UNKNOWN);
+      });
+    });
+  }
+}
+
+/** Whether gRPC had no connection to send the request on. */
+function neverSent({ code, details }: GrpcError): boolean {
+  return code === status.UNAVAILABLE && details.startsWith('No connection established');
+}

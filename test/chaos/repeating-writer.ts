@@ -1,0 +1,131 @@
+import { credentials } from '@grpc/grpc-js';
+import { nodeClock, nodeRandom, randomGuid, type ServiceError } from '@remora/base';
+import {
+  type Command,
+  type CommandResult,
+  dialPipe,
+  type Method,
+  type PipeReply,
+  pipeCommand,
+  pipeQuery,
+  ReconnectingChannel,
+} from '@remora/protocol';
+import { pause } from '../e2e/eventually.ts';
+import { done, type Outcome, UNKNOWN } from './kv-client.ts';
+
+/** How long a request id may be used: commands are refused after it. */
+const DEADLINE_MS = 4_000;
+const ATTEMPT_MS = 1_500;
+
+/**
+ * A client that repeats itself: it sends each put several times under one request id, through several gateways, at
+ * the same time and again after the answer. However often, it is to be applied once, and never two ways.
+ */
+export class RepeatingWriter {
+  readonly name: string;
+  readonly #gateways: readonly { readonly endpoint: string; readonly channel: ReconnectingChannel }[];
+  readonly #inFlight = new Map<string, number>();
+  readonly #prefix = `${randomGuid(nodeRandom())}.`;
+  readonly #clock = nodeClock();
+  #next = 1;
+  #sent = 0;
+
+  constructor(name: string, endpoints: readonly string[]) {
+    this.name = name;
+    const ports = {
+      clock: this.#clock,
+      random: nodeRandom(),
+      connect: (target: { readonly address: string }) => dialPipe(target, credentials.createInsecure()),
+      options: { connectTimeoutMs: 500, backoffMaxMs: 200 },
+    };
+    this.#gateways = endpoints.map((endpoint) => ({
+      endpoint,
+      channel: new ReconnectingChannel(ports, 0, () => endpoint),
+    }));
+  }
+
+  /** Attempts made, in all. */
+  get sent(): number {
+    return this.#sent;
+  }
+
+  inFlight(endpoint: string): number {
+    return this.#inFlight.get(endpoint) ?? 0;
+  }
+
+  async put(key: string, value: string): Promise<Outcome> {
+    const timeMs = await this.#rangeTimeMs();
+    if (timeMs === undefined) return { type: 'failed', why: 'no gateway knows the time' };
+    const command: Command = {
+      type: 'kv',
+      op: {
+        type: 'put',
+        key: Buffer.from(key),
+        value: Buffer.from(value),
+        lease: 0n,
+        prevKv: true,
+        ignoreValue: false,
+        ignoreLease: false,
+      },
+    };
+    const request = {
+      command,
+      requestId: this.#prefix + String(this.#next++),
+      timeoutMs: ATTEMPT_MS,
+      deadlineMs: timeMs + DEADLINE_MS,
+    };
+    const [first, second, third] = this.#rotated();
+    const send = (i: typeof first) =>
+      i === undefined ? Promise.resolve(undefined) : this.#call(i, pipeCommand, request);
+    const both = await Promise.all([send(first), pause(this.#next % 7).then(() => send(second))]);
+    const answers = [...both, await send(third), await send(first)].filter((answer) => answer !== undefined);
+    return outcomeOf(answers);
+  }
+
+  close(): void {
+    for (const { channel } of this.#gateways) channel.close();
+  }
+
+  async #rangeTimeMs(): Promise<number | undefined> {
+    for (const gateway of this.#rotated()) {
+      const request = { query: { type: 'status' }, timeoutMs: ATTEMPT_MS } as const;
+      const answer = await this.#call(gateway, pipeQuery, request);
+      if (answer.reply?.rangeTimeMs !== undefined) return answer.reply.rangeTimeMs;
+    }
+    return undefined;
+  }
+
+  #rotated() {
+    const by = this.#next % this.#gateways.length;
+    return [...this.#gateways.slice(by), ...this.#gateways.slice(0, by)];
+  }
+
+  #call<Request, Reply>(
+    { endpoint, channel }: { readonly endpoint: string; readonly channel: ReconnectingChannel },
+    method: Method<Request, Reply>,
+    request: Request,
+  ): Promise<Answer<Reply>> {
+    this.#sent++;
+    this.#inFlight.set(endpoint, this.inFlight(endpoint) + 1);
+    return new Promise((resolve) => {
+      channel.call(method, request, { timeoutMs: ATTEMPT_MS + 250 }, (error, reply) => {
+        this.#inFlight.set(endpoint, this.inFlight(endpoint) - 1);
+        resolve({ error, reply });
+      });
+    });
+  }
+}
+
+interface Answer<Reply> {
+  readonly error: ServiceError | undefined;
+  readonly reply: Reply | undefined;
+}
+
+/** One answer is enough to know; a range that remembers the id but not the answer says that it was applied. */
+function outcomeOf(answers: readonly Answer<PipeReply<CommandResult>>[]): Outcome {
+  const applied = ({ error, reply }: (typeof answers)[number]) =>
+    reply !== undefined || error?.details?.applied === true;
+  if (answers.some(applied)) return done();
+  if (answers.some(({ error }) => error?.code === 'UNKNOWN_OUTCOME')) return UNKNOWN;
+  return { type: 'failed', why: answers.map(({ error }) => error?.code ?? 'no answer').join(', ') };
+}

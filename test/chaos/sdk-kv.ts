@@ -1,0 +1,74 @@
+import { ServiceError } from '@remora/base';
+import { connect, type RemoraClient } from 'remora';
+import { done, type KvClient, type Outcome, UNKNOWN } from './kv-client.ts';
+
+export interface SdkKvOptions {
+  readonly name: string;
+  readonly endpoints: readonly string[];
+  readonly timeoutMs: number;
+}
+
+/**
+ * The SDK as users have it: it retries under one request id, at whichever gateway, until its time-out. It is held to
+ * its word: whatever does not end as UNKNOWN_OUTCOME or CANCELED was not applied.
+ */
+export async function openSdkKv({ name, endpoints, timeoutMs }: SdkKvOptions): Promise<KvClient> {
+  return new SdkKv(name, await connect({ endpoints, requestTimeout: timeoutMs }));
+}
+
+class SdkKv implements KvClient {
+  readonly name: string;
+  readonly #client: RemoraClient;
+
+  constructor(name: string, client: RemoraClient) {
+    this.name = name;
+    this.#client = client;
+  }
+
+  get(key: string): Promise<Outcome> {
+    return outcomeOf(async () => done((await this.#client.kv.get(key))?.value.toString() ?? null));
+  }
+
+  put(key: string, value: string): Promise<Outcome> {
+    return outcomeOf(async () => {
+      await this.#client.kv.put(key, value);
+      return done();
+    });
+  }
+
+  delete(key: string): Promise<Outcome> {
+    return outcomeOf(async () => {
+      await this.#client.kv.delete(key);
+      return done();
+    });
+  }
+
+  compareAndSet(key: string, expected: string | null, value: string): Promise<Outcome> {
+    return outcomeOf(async () => {
+      const { succeeded } = await this.#client.kv.txn({
+        compare: [
+          expected === null
+            ? { key, target: 'create', is: '=', than: 0 }
+            : { key, target: 'value', is: '=', than: expected },
+        ],
+        success: [{ put: key, value }],
+      });
+      return { type: 'done', ok: succeeded };
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+}
+
+/** What an error of the SDK says about the request. */
+export async function outcomeOf(run: () => Promise<Outcome>): Promise<Outcome> {
+  try {
+    return await run();
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    if (error.code === 'UNKNOWN_OUTCOME' || error.code === 'CANCELED') return UNKNOWN;
+    return { type: 'failed', why: error.code };
+  }
+}
