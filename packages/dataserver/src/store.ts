@@ -169,12 +169,18 @@ export class Store {
   }
 }
 
-/** One gateway's stream of watches on this node; they may be on several ranges. */
+/**
+ * One gateway's stream of watches on this node; they may be on several ranges.
+ *
+ * WS1. A watch begins only while this replica leads: a watch on a replica that does not would fall silent unnoticed.
+ * WS2. What is cancelled or closed while it waits for its ReadIndex never begins.
+ */
 class WatchSession {
   readonly #find: (rangeId: number) => RangeReplica | ServiceError;
   readonly #context: StreamContext<WatchMessage>;
   readonly #streams = new Map<RangeReplica, WatchStream>();
   readonly #owners = new Map<number, WatchStream>();
+  readonly #beginning = new Set<number>();
 
   constructor(
     find: (rangeId: number) => RangeReplica | ServiceError,
@@ -191,6 +197,7 @@ class WatchSession {
 
   onMessage(request: WatchRequest): void {
     if (request.kind === 'cancel') {
+      this.#beginning.delete(request.watchId);
       this.#owners.get(request.watchId)?.cancel(request.watchId);
       this.#owners.delete(request.watchId);
     } else if (request.kind === 'progress') {
@@ -199,14 +206,19 @@ class WatchSession {
   }
 
   #create(create: Extract<WatchRequest, { kind: 'create' }>): void {
+    const { watchId } = create;
     const replica = this.#find(create.rangeId);
-    if (replica instanceof ServiceError) return this.#refuse(create.watchId, replica);
-    if (!replica.leading) return this.#refuse(create.watchId, replica.notLeader());
+    if (replica instanceof ServiceError) return this.#refuse(watchId, replica);
+    const refusal = replica.watchRefusal(create.epoch);
+    if (refusal !== undefined) return this.#refuse(watchId, refusal);
+    this.#beginning.add(watchId);
     // A watch "from now" begins at a state that holds what was committed when it was asked for.
     replica.group.readIndex((refused) => {
-      if (refused !== undefined) return this.#refuse(create.watchId, replica.notLeader());
+      if (!this.#beginning.delete(watchId)) return;
+      const late = refused === undefined ? replica.watchRefusal(create.epoch) : replica.notLeader();
+      if (late !== undefined) return this.#refuse(watchId, late);
       const stream = this.#stream(replica);
-      this.#owners.set(create.watchId, stream);
+      this.#owners.set(watchId, stream);
       stream.create(create);
     });
   }
@@ -214,10 +226,15 @@ class WatchSession {
   #stream(replica: RangeReplica): WatchStream {
     let stream = this.#streams.get(replica);
     if (stream === undefined) {
-      stream = replica.openWatchStream({ send: (message) => this.#context.send(message) });
+      stream = replica.openWatchStream({ send: (message) => this.#send(message) });
       this.#streams.set(replica, stream);
     }
     return stream;
+  }
+
+  #send(message: WatchMessage): boolean {
+    if (message.kind === 'ended') this.#owners.delete(message.watchId);
+    return this.#context.send(message);
   }
 
   #refuse(watchId: number, error: ServiceError): void {
@@ -227,5 +244,7 @@ class WatchSession {
   onClose(): void {
     for (const [replica, stream] of this.#streams) replica.closeWatchStream(stream);
     this.#streams.clear();
+    this.#owners.clear();
+    this.#beginning.clear();
   }
 }

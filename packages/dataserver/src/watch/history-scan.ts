@@ -2,10 +2,11 @@ import { asBuffer, type Bytes, type Engine, type EngineView } from '@remora/base
 import type { KeyRange, KeyValue, KvEvent } from '@remora/protocol';
 import { currentSpan, historySpan, parseHistoryKey, userKeyOfCurrent } from '../state/keys.ts';
 import { decodeVersion, isDeletion, modRevisionOf, toKeyValue } from '../state/record.ts';
-import type { RevisionEvents } from './event-ring.ts';
+import { bytesOf, type RevisionEvents } from './event-ring.ts';
 
-/** Most events that one scan keeps; further ones are found by the next scan. */
+/** Most events, and bytes of them, that one scan keeps; further ones are found by the next scan. */
 const EVENTS_MAX = 20_000;
+const BYTES_MAX = 16 * 1024 * 1024;
 
 interface Found {
   readonly revision: number;
@@ -18,7 +19,7 @@ interface Found {
  * The oldest changes of a span with revisions in `[from, below)`, read from storage. `upTo`: everything of the span
  * below this revision is included.
  *
- * H1. Memory is bounded: only the oldest `EVENTS_MAX` changes are kept, whatever the span holds; a revision is
+ * H1. Memory is bounded: only the oldest `EVENTS_MAX` changes or `BYTES_MAX` bytes are kept, whatever the span holds; a revision is
  *     included whole or not at all.
  */
 export async function scanHistory(
@@ -98,7 +99,10 @@ async function addPrevious(view: EngineView, found: Found[]): Promise<void> {
 /** H1. Keeps the oldest events seen; `#below` falls as newer ones are pushed out. */
 class OldestEvents {
   #found: Found[] = [];
+  #bytes = 0;
   #below: number;
+  /** Doubles the bounds, or what a single revision left above them: each event is sorted a bounded number of times. */
+  #shrinkAt = { events: 2 * EVENTS_MAX, bytes: 2 * BYTES_MAX };
 
   constructor(below: number) {
     this.#below = below;
@@ -107,15 +111,28 @@ class OldestEvents {
   add(found: Found): void {
     if (found.revision >= this.#below) return;
     this.#found.push(found);
-    if (this.#found.length >= EVENTS_MAX * 2) this.#shrink();
+    this.#bytes += bytesOf([found.event]);
+    if (this.#found.length >= this.#shrinkAt.events || this.#bytes >= this.#shrinkAt.bytes) this.#shrink();
   }
 
   #shrink(): void {
     this.#found.sort((a, b) => a.revision - b.revision);
-    const cut = this.#found[EVENTS_MAX]?.revision ?? this.#below;
-    // A single revision larger than the bound is kept whole.
-    this.#below = cut === this.#found[0]?.revision ? cut + 1 : cut;
+    let bytes = 0;
+    let end = 0;
+    while (end < EVENTS_MAX && bytes < BYTES_MAX && end < this.#found.length) {
+      const found = this.#found[end++];
+      bytes += found === undefined ? 0 : bytesOf([found.event]);
+    }
+    const first = this.#found[0]?.revision ?? this.#below;
+    const cut = this.#found[end]?.revision ?? this.#below;
+    // A single revision larger than the bounds is kept whole.
+    this.#below = cut === first ? cut + 1 : cut;
     this.#found = this.#found.filter((item) => item.revision < this.#below);
+    this.#bytes = bytesOf(this.#found.map((item) => item.event));
+    this.#shrinkAt = {
+      events: 2 * Math.max(EVENTS_MAX, this.#found.length),
+      bytes: 2 * Math.max(BYTES_MAX, this.#bytes),
+    };
   }
 
   finish(): { readonly found: Found[]; readonly upTo: number } {

@@ -1,7 +1,7 @@
 import { type Bytes, binaryString, compareBytes, type Engine, type Logger, ServiceError } from '@remora/base';
 import type { KvEvent, WatchCreate, WatchMessage } from '@remora/protocol';
 import type { RangeState } from '../state/range-state.ts';
-import { EventRing, type RevisionEvents } from './event-ring.ts';
+import { bytesOf, EventRing, type RevisionEvents } from './event-ring.ts';
 import { scanHistory } from './history-scan.ts';
 
 /** Where a stream of watch messages goes; `send` is false when the other side is behind (stop until it drains). */
@@ -24,8 +24,12 @@ interface Watcher {
   pending: KvEvent[];
 }
 
+/** A message is closed at this many events or bytes; the events of one revision always share a message. */
 const MESSAGE_EVENTS_MAX = 1_000;
+const MESSAGE_BYTES_MAX = 1024 * 1024;
 const WATCHES_PER_STREAM_MAX = 100_000;
+/** History scans at a time; further watches wait for their turn. */
+const SCANS_MAX = 4;
 
 /**
  * The watches on one range.
@@ -34,6 +38,8 @@ const WATCHES_PER_STREAM_MAX = 100_000;
  *     was handed to its stream.
  * W2. Memory is bounded: a watch whose stream is behind falls out of sync and is caught up from the ring or from
  *     history when the stream drains; nothing is queued for it.
+ * W3. A watch that is not synced is in its stream's `behind`, or a scan of history is under way or waits for it; a
+ *     stream that drains takes those that are behind in turn, so none of them starves.
  */
 export class WatchHub {
   readonly #engine: Engine;
@@ -45,6 +51,8 @@ export class WatchHub {
   readonly #ranges = new Set<Watcher>();
   #touched: Watcher[] = [];
   #count = 0;
+  #scans = 0;
+  readonly #waitingForScan: Watcher[] = [];
 
   constructor(engine: Engine, state: RangeState, options: { readonly ringBytesMax: number; readonly logger: Logger }) {
     this.#engine = engine;
@@ -77,13 +85,14 @@ export class WatchHub {
     if (this.#count === 0) return;
     for (const event of events) {
       const exact = this.#byKey.size === 0 ? undefined : this.#byKey.get(binaryString(event.kv.key));
-      if (exact !== undefined) for (const watcher of exact) this.#offer(watcher, event);
-      for (const watcher of this.#ranges) if (inRange(watcher, event.kv.key)) this.#offer(watcher, event);
+      if (exact !== undefined) for (const watcher of exact) this.#offer(watcher, revision, event);
+      for (const watcher of this.#ranges) if (inRange(watcher, event.kv.key)) this.#offer(watcher, revision, event);
     }
   }
 
-  #offer(watcher: Watcher, event: KvEvent): void {
-    if (!watcher.synced || !wanted(watcher, event)) return;
+  #offer(watcher: Watcher, revision: number, event: KvEvent): void {
+    // A watch may begin at a revision that is still to come.
+    if (!watcher.synced || revision < watcher.next || !wanted(watcher, event)) return;
     if (watcher.pending.length === 0) this.#touched.push(watcher);
     watcher.pending.push(event);
   }
@@ -97,7 +106,7 @@ export class WatchHub {
       const events = watcher.pending;
       watcher.pending = [];
       if (watcher.gone || !watcher.synced) continue;
-      if (watcher.stream.blocked) watcher.synced = false;
+      if (watcher.stream.blocked) this.#fallBehind(watcher);
       else this.#send(watcher, events, this.#state.revision);
     }
   }
@@ -155,6 +164,7 @@ export class WatchHub {
     watcher.gone = true;
     this.#count--;
     watcher.stream.watchers.delete(watcher.create.watchId);
+    watcher.stream.behind.delete(watcher);
     if (watcher.end !== undefined) {
       this.#ranges.delete(watcher);
       return;
@@ -165,40 +175,49 @@ export class WatchHub {
     if (set?.size === 0) this.#byKey.delete(name);
   }
 
+  /** It is caught up when its stream drains (W2). */
+  #fallBehind(watcher: Watcher): void {
+    watcher.synced = false;
+    if (!watcher.gone) watcher.stream.behind.add(watcher);
+  }
+
   /** Brings a watch up to date, then marks it synced; pauses when its stream is behind. */
   #catchUp(watcher: Watcher): void {
     if (watcher.running || watcher.gone || watcher.synced) return;
-    if (watcher.next >= this.#ring.from) {
-      this.#fromRing(watcher);
-      return;
-    }
+    if (watcher.stream.blocked) return this.#fallBehind(watcher);
+    if (watcher.next >= this.#ring.from) return this.#fromRing(watcher);
     watcher.running = true;
-    this.#fromHistory(watcher).then(
-      () => {
-        watcher.running = false;
-        if (!watcher.stream.blocked) this.#catchUp(watcher);
-      },
-      (error: unknown) => {
-        watcher.running = false;
+    if (this.#scans >= SCANS_MAX) this.#waitingForScan.push(watcher);
+    else this.#scan(watcher);
+  }
+
+  #scan(watcher: Watcher): void {
+    this.#scans++;
+    this.#fromHistory(watcher)
+      .catch((error: unknown) => {
         this.#logger.error({ error: String(error) }, 'a watch could not be caught up from history');
         this.#end(watcher, new ServiceError('INTERNAL', 'the history could not be read', { cause: error }), 0);
-      },
-    );
+      })
+      .then(() => {
+        this.#scans--;
+        watcher.running = false;
+        this.#catchUp(watcher);
+        this.#nextScan();
+      });
+  }
+
+  #nextScan(): void {
+    while (this.#scans < SCANS_MAX) {
+      const watcher = this.#waitingForScan.shift();
+      if (watcher === undefined) return;
+      if (!watcher.gone) this.#scan(watcher);
+    }
   }
 
   #fromRing(watcher: Watcher): void {
-    let batch: KvEvent[] = [];
-    for (const group of this.#ring.since(watcher.next)) {
-      for (const event of group.events) if (matches(watcher, event)) batch.push(event);
-      if (batch.length < MESSAGE_EVENTS_MAX) continue;
-      this.#send(watcher, batch, group.revision);
-      batch = [];
-      if (watcher.stream.blocked) return;
-    }
-    watcher.synced = true;
-    // With nothing to say the next event speaks for itself; a watch from the past is told that it has arrived.
-    if (batch.length > 0) this.#send(watcher, batch, this.#state.revision);
-    else watcher.next = Math.max(watcher.next, this.#state.revision + 1);
+    if (!this.#sendGroups(watcher, this.#ring.since(watcher.next), this.#state.revision)) return;
+    watcher.synced = !watcher.stream.blocked;
+    if (!watcher.synced) this.#fallBehind(watcher);
   }
 
   async #fromHistory(watcher: Watcher): Promise<void> {
@@ -218,30 +237,36 @@ export class WatchHub {
       { from: watcher.next, below },
       watcher.create.prevKv,
     );
-    if (watcher.gone) return;
-    // W1. A compaction that passed while scanning may have removed what was to be found.
-    if (watcher.next < this.#state.compactRevision) return this.#fromHistory(watcher);
-    this.#sendGroups(watcher, groups, upTo - 1);
+    if (!watcher.gone) this.#sendGroups(watcher, groups, upTo - 1);
   }
 
-  #sendGroups(watcher: Watcher, groups: readonly RevisionEvents[], revision: number): void {
+  /** Sends what is wanted of `groups`, after which nothing up to `revision` is missing; false when it had to stop. */
+  #sendGroups(watcher: Watcher, groups: Iterable<RevisionEvents>, revision: number): boolean {
     let batch: KvEvent[] = [];
+    let bytes = 0;
     for (const group of groups) {
-      for (const event of group.events) if (wanted(watcher, event)) batch.push(event);
-      if (batch.length < MESSAGE_EVENTS_MAX) continue;
+      const events = group.events.filter((event) => matches(watcher, event));
+      if (events.length === 0) continue;
+      for (const event of events) batch.push(event);
+      bytes += bytesOf(events);
+      if (batch.length < MESSAGE_EVENTS_MAX && bytes < MESSAGE_BYTES_MAX) continue;
       this.#send(watcher, batch, group.revision);
       batch = [];
-      if (watcher.stream.blocked) return;
+      bytes = 0;
+      if (!watcher.stream.blocked) continue;
+      this.#fallBehind(watcher);
+      return false;
     }
+    // With nothing to say the next event speaks for itself.
     if (batch.length > 0) this.#send(watcher, batch, revision);
     else watcher.next = Math.max(watcher.next, revision + 1);
+    return true;
   }
 
   #send(watcher: Watcher, events: readonly KvEvent[], revision: number): void {
     const shown = watcher.create.prevKv ? events : events.map(withoutPrev);
-    watcher.next = revision + 1;
+    watcher.next = Math.max(watcher.next, revision + 1);
     watcher.stream.send({ kind: 'events', watchId: watcher.create.watchId, revision, events: shown });
-    if (watcher.stream.blocked) watcher.synced = false;
   }
 
   #end(watcher: Watcher, error: ServiceError, compactRevision: number): void {
@@ -255,19 +280,20 @@ export class WatchHub {
     });
   }
 
-  /** The stream has drained: everything that fell behind is caught up. */
+  /** The stream has drained: what fell behind is caught up, in turn (W3). */
   resume(stream: WatchStream): void {
-    for (const watcher of stream.watchers.values()) {
+    for (const watcher of stream.behind) {
       if (stream.blocked) return;
+      stream.behind.delete(watcher);
       this.#catchUp(watcher);
     }
   }
 
-  /** Tells each synced watch of the stream how far it is. */
+  /** Tells each synced watch of the stream how far it is; one that is not synced is told by its events. */
   progress(stream: WatchStream): void {
     for (const watcher of stream.watchers.values()) {
-      if (watcher.synced && !stream.blocked && watcher.pending.length === 0)
-        this.#send(watcher, [], this.#state.revision);
+      if (stream.blocked) return;
+      if (watcher.synced && watcher.pending.length === 0) this.#send(watcher, [], this.#state.revision);
     }
   }
 }
@@ -277,7 +303,12 @@ export class WatchStream {
   readonly #hub: WatchHub;
   readonly #sink: WatchSink;
   readonly watchers = new Map<number, Watcher>();
+  /** Not synced, and to be caught up when the stream drains; oldest first. */
+  readonly behind = new Set<Watcher>();
+  /** Asked for while the stream was blocked: each is answered at least once, so they wait too. */
+  readonly #waiting = new Map<number, WatchCreate>();
   #blocked = false;
+  #closed = false;
 
   constructor(hub: WatchHub, sink: WatchSink) {
     this.#hub = hub;
@@ -289,17 +320,20 @@ export class WatchStream {
   }
 
   send(message: WatchMessage): void {
-    if (!this.#sink.send(message)) this.#blocked = true;
+    if (!this.#closed && !this.#sink.send(message)) this.#blocked = true;
   }
 
   create(create: WatchCreate): void {
-    if (this.watchers.size >= WATCHES_PER_STREAM_MAX) {
+    if (this.#closed) return;
+    if (this.watchers.size + this.#waiting.size >= WATCHES_PER_STREAM_MAX) {
       const message = `a stream carries at most ${WATCHES_PER_STREAM_MAX} watches`;
-      this.send({ kind: 'ended', watchId: create.watchId, code: 'RESOURCE_EXHAUSTED', message, compactRevision: 0 });
-    } else this.#hub.add(this, create);
+      this.#ended(create.watchId, new ServiceError('RESOURCE_EXHAUSTED', message));
+    } else if (this.#blocked) this.#waiting.set(create.watchId, create);
+    else this.#hub.add(this, create);
   }
 
   cancel(watchId: number): void {
+    if (this.#waiting.delete(watchId)) return;
     const watcher = this.watchers.get(watchId);
     if (watcher !== undefined) this.#hub.remove(watcher);
   }
@@ -310,24 +344,32 @@ export class WatchStream {
 
   drained(): void {
     this.#blocked = false;
+    for (const [watchId, create] of this.#waiting) {
+      if (this.blocked) return;
+      this.#waiting.delete(watchId);
+      this.#hub.add(this, create);
+    }
     this.#hub.resume(this);
   }
 
   /** Ends every watch with an error, as when leadership moves. */
   endAll(error: ServiceError): void {
+    const waiting = [...this.#waiting.keys()];
+    this.#waiting.clear();
     for (const watcher of [...this.watchers.values()]) {
       this.#hub.remove(watcher);
-      this.send({
-        kind: 'ended',
-        watchId: watcher.create.watchId,
-        code: error.code,
-        message: error.message,
-        compactRevision: 0,
-      });
+      this.#ended(watcher.create.watchId, error);
     }
+    for (const watchId of waiting) this.#ended(watchId, error);
+  }
+
+  #ended(watchId: number, error: ServiceError): void {
+    this.send({ kind: 'ended', watchId, code: error.code, message: error.message, compactRevision: 0 });
   }
 
   close(): void {
+    this.#closed = true;
+    this.#waiting.clear();
     for (const watcher of [...this.watchers.values()]) this.#hub.remove(watcher);
   }
 }

@@ -51,11 +51,12 @@ export class Routes {
     if (known.leaderNode === node) known.leaderNode = 0;
   }
 
-  learnInfo(info: RangeInfo): void {
+  /** Only a leader knows the range's time; what a follower says of it may be old. */
+  learnInfo(info: RangeInfo, node: number): void {
     const known = this.#get(info.rangeId);
     if (info.term < known.term) return;
     if (info.leaderNode !== 0) known.leaderNode = info.leaderNode;
-    this.#learnTime(known, info.term, info.rangeTimeMs);
+    if (info.leaderNode === node) this.#learnTime(known, info.term, info.rangeTimeMs);
   }
 
   learnReply(rangeId: number, node: number, reply: RangeReply): void {

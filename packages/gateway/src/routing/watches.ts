@@ -16,16 +16,21 @@ const INFO_TIMEOUT_MS = 500;
 const RETRY_MIN_MS = 20;
 const RETRY_MAX_MS = 1_000;
 
+interface NodeStream {
+  readonly handle: StreamHandle<WatchRequest>;
+  readonly watches: Map<number, RoutedWatch>;
+  progressAsked: boolean;
+}
+
 /** One stream per node; every watch whose range that node leads shares it. */
 export class WatchStreams {
   readonly #dialer: RpcDialer;
-  readonly #byNode = new Map<
-    number,
-    { readonly handle: StreamHandle<WatchRequest>; readonly watches: Map<number, RoutedWatch> }
-  >();
+  readonly #clock: Clock;
+  readonly #byNode = new Map<number, NodeStream>();
 
-  constructor(dialer: RpcDialer) {
+  constructor(dialer: RpcDialer, clock: Clock) {
     this.#dialer = dialer;
+    this.#clock = clock;
   }
 
   open(node: number, request: Extract<WatchRequest, { kind: 'create' }>, watch: RoutedWatch): void {
@@ -36,25 +41,22 @@ export class WatchStreams {
       return;
     }
     const watches = new Map([[request.watchId, watch]]);
+    let ended = false;
     const handle = this.#dialer.channel(node).openStream(
       rangeWatch,
       request,
-      (message) => this.#deliver(node, watches, message),
+      (message) => deliver(watches, message),
       (error) => {
-        this.#byNode.delete(node);
+        ended = true;
+        if (this.#byNode.get(node)?.watches === watches) this.#byNode.delete(node);
         const cause = error ?? new ServiceError('UNAVAILABLE', 'the watch stream ended');
-        for (const one of [...watches.values()]) one.interrupted(cause);
+        const interrupted = [...watches.values()];
+        watches.clear();
+        for (const one of interrupted) one.interrupted(cause);
       },
     );
-    // A local stream may have ended while it was being opened.
-    if (watches.size > 0) this.#byNode.set(node, { handle, watches });
-  }
-
-  #deliver(_node: number, watches: Map<number, RoutedWatch>, message: WatchMessage): void {
-    const watch = watches.get(message.watchId);
-    if (watch === undefined) return;
-    if (message.kind === 'ended') watches.delete(message.watchId);
-    watch.message(message);
+    // A stream that cannot be opened has ended by now.
+    if (!ended) this.#byNode.set(node, { handle, watches, progressAsked: false });
   }
 
   cancel(node: number, watchId: number): void {
@@ -62,9 +64,22 @@ export class WatchStreams {
     if (stream?.watches.delete(watchId)) stream.handle.send({ kind: 'cancel', watchId });
   }
 
+  /** Asks for the progress of all watches on the node: once, however many of them ask in this turn. */
   progress(node: number): void {
-    this.#byNode.get(node)?.handle.send({ kind: 'progress' });
+    const stream = this.#byNode.get(node);
+    if (stream === undefined || stream.progressAsked) return;
+    stream.progressAsked = true;
+    this.#clock.setImmediate(() => {
+      stream.progressAsked = false;
+      if (this.#byNode.get(node) === stream) stream.handle.send({ kind: 'progress' });
+    });
   }
+}
+
+function deliver(watches: Map<number, RoutedWatch>, message: WatchMessage): void {
+  const watch = watches.get(message.watchId);
+  if (message.kind === 'ended') watches.delete(message.watchId);
+  watch?.message(message);
 }
 
 /**
@@ -73,6 +88,8 @@ export class WatchStreams {
  * V1. `#next` is the first revision not yet delivered: every resumption starts there, so nothing is missed or
  *     repeated (traps 22).
  * V2. A paused watch holds nothing: it is taken back from the leader, and resumed from `#next` (history serves it).
+ * V3. At most one attempt to begin is under way, and at most one watch id is this watch's: `#turn` names it, and what
+ *     an earlier one still brings is ignored.
  */
 export class RoutedWatch implements WatchControl {
   readonly #deps: WatchDeps;
@@ -87,6 +104,8 @@ export class RoutedWatch implements WatchControl {
   #attempts = 0;
   #node = 0;
   #watchId = 0;
+  /** Grows with each attempt to begin, and when the watch is paused or cancelled (V3). */
+  #turn = 0;
 
   constructor(
     deps: WatchDeps,
@@ -103,23 +122,26 @@ export class RoutedWatch implements WatchControl {
 
   start(): void {
     if (this.#over || this.#paused) return;
+    const turn = ++this.#turn;
     const range = this.#deps.routes.find(kvRoutingKey(this.#options.key));
     if (range === undefined) return this.#again();
     const node = this.#deps.routes.leader(range.rangeId);
-    if (node === 0) this.#ask(range);
+    if (node === 0) this.#ask(range, turn);
     else this.#open(range, node);
   }
 
-  #ask(range: RangeDescriptor): void {
-    const replica = range.replicas[this.#attempts++ % range.replicas.length];
-    const node = replica?.nodeId ?? 0;
-    this.#deps.dialer
-      .channel(node)
-      .call(rangeInfo, { rangeId: range.rangeId }, { timeoutMs: INFO_TIMEOUT_MS }, (_error, info) => {
-        if (info !== undefined) this.#deps.routes.learnInfo(info);
-        if (info === undefined || info.leaderNode === 0) this.#again();
-        else this.start();
-      });
+  #ask(range: RangeDescriptor, turn: number): void {
+    const { dialer, routes } = this.#deps;
+    const node = range.replicas[this.#attempts % range.replicas.length]?.nodeId ?? 0;
+    const options = { timeoutMs: INFO_TIMEOUT_MS };
+    dialer.channel(node).call(rangeInfo, { rangeId: range.rangeId }, options, (_error, info) => {
+      if (info !== undefined) routes.learnInfo(info, node);
+      if (turn !== this.#turn) return;
+      // Replicas that name each other are asked with pauses.
+      if (info === undefined || info.leaderNode === 0 || this.#attempts > 2) return this.#again();
+      this.#attempts++;
+      this.start();
+    });
   }
 
   #open(range: RangeDescriptor, node: number): void {
@@ -149,7 +171,7 @@ export class RoutedWatch implements WatchControl {
   }
 
   message(message: WatchMessage): void {
-    if (this.#over || this.#paused) return;
+    if (this.#over || this.#paused || message.watchId !== this.#watchId) return;
     switch (message.kind) {
       case 'created':
         this.#attempts = 0;
@@ -183,30 +205,41 @@ export class RoutedWatch implements WatchControl {
   interrupted(_cause: ServiceError): void {
     const range = this.#deps.routes.find(kvRoutingKey(this.#options.key));
     if (range !== undefined) this.#deps.routes.distrust(range.rangeId, this.#node);
+    this.#watchId = 0;
     this.#again();
   }
 
   #again(): void {
     if (this.#over || this.#paused) return;
+    const turn = ++this.#turn;
     const ceiling = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(this.#attempts++, 6));
-    this.#deps.clock.setTimer(ceiling / 2 + this.#deps.random.int(Math.ceil(ceiling / 2)), () => this.start());
+    const pauseMs = ceiling / 2 + this.#deps.random.int(Math.ceil(ceiling / 2));
+    this.#deps.clock.setTimer(pauseMs, () => {
+      if (turn === this.#turn) this.start();
+    });
+  }
+
+  #takeBack(): void {
+    this.#turn++;
+    if (this.#watchId !== 0) this.#streams.cancel(this.#node, this.#watchId);
+    this.#watchId = 0;
   }
 
   cancel(): void {
     if (this.#over) return;
     this.#over = true;
-    this.#streams.cancel(this.#node, this.#watchId);
+    this.#takeBack();
   }
 
   progress(): void {
-    if (!this.#over && !this.#paused) this.#streams.progress(this.#node);
+    if (!this.#over && !this.#paused && this.#watchId !== 0) this.#streams.progress(this.#node);
   }
 
   pause(): void {
     // V2. A watch from "now" that has not begun yet has no place to resume from: let it begin first.
     if (this.#over || this.#paused || this.#next === 0) return;
     this.#paused = true;
-    this.#streams.cancel(this.#node, this.#watchId);
+    this.#takeBack();
   }
 
   resume(): void {
