@@ -31,6 +31,9 @@ export const REQUEST_TIMEOUT_MAX_MS = 60_000;
 const ATTEMPT_MS = 1_000;
 /** A wait in a lock's queue is asked for anew at this interval, so that a lost line is noticed. */
 const AWAIT_MS = 15_000;
+const AWAIT_PAUSE_MS = 500;
+/** For the command that gives a place in a queue up. */
+const GIVE_UP_TIMEOUT_MS = 10_000;
 
 /** The gateway's way to the ranges (see `Backend`). */
 export class RangeBackend implements Backend {
@@ -48,7 +51,7 @@ export class RangeBackend implements Backend {
     this.#deps = deps;
     this.#routes = new Routes(deps.clock, deps.view);
     this.#callDeps = { ...deps, routes: this.#routes };
-    this.#streams = new WatchStreams(deps.dialer);
+    this.#streams = new WatchStreams(deps.dialer, deps.clock);
     // Unique over restarts: 96 random bits name this gateway's life.
     this.#idPrefix = `${deps.random.bytes(12).toString('base64url')}.`;
   }
@@ -68,13 +71,18 @@ export class RangeBackend implements Backend {
     return this.#command(command, options, done);
   }
 
-  #command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
+  #command(
+    command: Command,
+    options: RequestOptions,
+    done: BackendDone<CommandResult>,
+    build = withDeadline,
+  ): () => void {
     return this.#start(
       {
         key: routingKey(command),
         command: true,
         requestId: options.requestId ?? this.#newRequestId(),
-        build: (deadlineMs) => ({ kind: 'command', command: withDeadline(command, deadlineMs) }),
+        build: (deadlineMs) => ({ kind: 'command', command: build(command, deadlineMs) }),
         timeoutMs: Math.min(options.timeoutMs, REQUEST_TIMEOUT_MAX_MS),
         deadlineMs: options.deadlineMs,
         attemptMs: ATTEMPT_MS,
@@ -118,20 +126,25 @@ export class RangeBackend implements Backend {
     options: RequestOptions,
     done: BackendDone<CommandResult>,
   ): () => void {
-    let giveUp = this.#command({ type: 'lock', command }, options, (error, reply) => {
+    let stopWaiting: (() => void) | undefined;
+    const stopAsking = this.#command({ type: 'lock', command }, options, (error, reply) => {
       const result = reply?.result;
       if (result === undefined || result.type !== 'lock' || result.result.type !== 'queued') return done(error, reply);
-      giveUp = this.#await(command, options, done);
+      stopWaiting = this.#await(command, options, done);
     });
-    return () => giveUp();
+    return () => (stopWaiting ?? stopAsking)();
   }
 
+  /**
+   * The place in the queue is kept by the log, so nothing that happens to a question ends the wait: neither a change
+   * of leader nor a full queue. It ends with an answer of the lock, with the time to wait, or when nobody cares.
+   */
   #await(
     command: Extract<LockCommand, { type: 'acquire' }>,
     options: RequestOptions,
     done: BackendDone<CommandResult>,
   ): () => void {
-    const { clock } = this.#deps;
+    const { clock, random } = this.#deps;
     const { lock, owner } = command;
     const waitMs = options.waitMs ?? 0;
     const endsMs = waitMs === 0 ? Number.POSITIVE_INFINITY : clock.monotonicMs() + waitMs;
@@ -147,9 +160,9 @@ export class RangeBackend implements Backend {
         if (reply?.result.type === 'lockAwait') {
           return done(undefined, { ...reply, result: { type: 'lock', result: reply.result.result } });
         }
-        // No leader for now, or nothing has happened for long: the place in the queue is kept by the log.
-        if (error === undefined || error.code === 'DEADLINE_EXCEEDED') ask();
-        else done(error, undefined);
+        if (error === undefined || error.code === 'DEADLINE_EXCEEDED') return ask();
+        const pauseMs = AWAIT_PAUSE_MS / 2 + random.int(AWAIT_PAUSE_MS / 2);
+        clock.setTimer(Math.min(pauseMs, Math.max(0, endsMs - clock.monotonicMs())), ask);
       });
     };
     ask();
@@ -164,11 +177,17 @@ export class RangeBackend implements Backend {
     const { lock, owner, attempt } = command;
     const numbered = attempt === undefined ? {} : { attempt };
     const cancel: Command = { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0, ...numbered } };
-    this.#command(cancel, { timeoutMs: 10_000 }, (error, reply) => {
-      if (reply === undefined) return done(error, undefined);
-      const result: LockResult = { type: 'refused', code: 'LOCK_TIMEOUT', message: 'the lock was not granted in time' };
-      done(undefined, { ...reply, result: { type: 'lock', result } });
-    });
+    const refused: LockResult = { type: 'refused', code: 'LOCK_TIMEOUT', message: 'the lock was not granted in time' };
+    this.#command(
+      cancel,
+      { timeoutMs: GIVE_UP_TIMEOUT_MS },
+      (error, reply) => {
+        if (reply === undefined) return done(error, undefined);
+        done(undefined, { ...reply, result: { type: 'lock', result: refused } });
+      },
+      // No mark: the acquire was answered, so its request id keeps it from being applied again.
+      (unmarked) => unmarked,
+    );
   }
 
   watch(options: WatchOptions, listener: WatchListener): WatchControl {

@@ -30,13 +30,16 @@ const RETRY_MIN_MS = 10;
 const RETRY_MAX_MS = 250;
 const ATTEMPT_MAX_MS = 5_000;
 const INFO_TIMEOUT_MS = 500;
+/** Attempts that follow an answer at once; later ones pause, as replicas may name each other in turn. */
+const PROMPT_ATTEMPTS = 3;
 
 /**
  * One request on its way to a range's leader, from the first attempt to the answer.
  *
  * Q1. Every attempt of a command carries the same request id and the same deadline, so it is applied once.
- * Q2. Once an attempt may have reached a leader, the request never ends as "failed": only with an answer that a
- *     range gave to this request id, or as UNKNOWN_OUTCOME.
+ * Q2. Once an attempt may have reached a leader, the request never ends as "failed": only with the outcome that a
+ *     range gave to this request id, or as UNKNOWN_OUTCOME. Refusals at the door (full queues, a node that does not
+ *     serve) say nothing of earlier attempts.
  * Q3. It ends by its time-out.
  */
 export class RoutedCall {
@@ -49,7 +52,9 @@ export class RoutedCall {
   #attempts = 0;
   #maybeApplied = false;
   #finished = false;
+  /** The latest call, for `cancel`; a call that was answered before it returned leaves none. */
   #call: CallHandle | undefined;
+  #calls = 0;
 
   constructor(deps: RequestDeps, request: RoutedRequest, done: RequestDone) {
     this.#deps = deps;
@@ -88,21 +93,27 @@ export class RoutedCall {
   /** Finds out who leads the range and what time it has, from the supposed leader or else from any replica. */
   #ask(range: RangeDescriptor): void {
     const { routes, dialer } = this.#deps;
-    const supposed = routes.leader(range.rangeId);
-    const replica = range.replicas[this.#attempts % range.replicas.length];
-    const node = supposed !== 0 && this.#attempts === 0 ? supposed : (replica?.nodeId ?? 0);
+    const { rangeId } = range;
+    const supposed = routes.leader(rangeId);
+    const node = supposed !== 0 ? supposed : (range.replicas[this.#attempts % range.replicas.length]?.nodeId ?? 0);
     const timeoutMs = Math.min(INFO_TIMEOUT_MS, this.#remainingMs());
-    this.#call = dialer.channel(node).call(rangeInfo, { rangeId: range.rangeId }, { timeoutMs }, (error, info) => {
-      if (this.#finished) return;
-      this.#attempts++;
-      if (info === undefined) {
-        routes.distrust(range.rangeId, node);
-        return this.#again(error);
-      }
-      routes.learnInfo(info);
-      if (info.leaderNode === 0) this.#again(undefined);
-      else this.#attempt();
-    });
+    this.#track((ended) =>
+      dialer.channel(node).call(rangeInfo, { rangeId }, { timeoutMs }, (error, info) => {
+        ended();
+        if (this.#finished) return;
+        this.#attempts++;
+        if (info === undefined) {
+          routes.distrust(rangeId, node);
+          return this.#again(error);
+        }
+        routes.learnInfo(info, node);
+        if (info.leaderNode === 0) {
+          routes.distrust(rangeId, node);
+          this.#again(undefined);
+        } else if (this.#attempts <= PROMPT_ATTEMPTS) this.#attempt();
+        else this.#again(undefined);
+      }),
+    );
   }
 
   #send(range: RangeDescriptor, node: number, deadlineMs: number): void {
@@ -110,14 +121,28 @@ export class RoutedCall {
     this.#body ??= this.#request.build(deadlineMs);
     const request: RangeRequest = { rangeId, epoch, requestId: this.#request.requestId, deadlineMs, body: this.#body };
     const timeoutMs = Math.min(this.#attemptMs(), Math.max(1, this.#remainingMs()));
-    this.#call = this.#deps.dialer.channel(node).call(rangeExecute, request, { timeoutMs }, (error, reply) => {
-      if (this.#finished) return;
-      this.#attempts++;
-      if (reply !== undefined) {
-        this.#deps.routes.learnReply(rangeId, node, reply);
-        this.#finish(undefined, reply);
-      } else if (error !== undefined) this.#failed(rangeId, node, error);
+    this.#track((ended) =>
+      this.#deps.dialer.channel(node).call(rangeExecute, request, { timeoutMs }, (error, reply) => {
+        ended();
+        if (this.#finished) return;
+        this.#attempts++;
+        if (reply !== undefined) {
+          this.#deps.routes.learnReply(rangeId, node, reply);
+          this.#finish(undefined, reply);
+        } else if (error !== undefined) this.#failed(rangeId, node, error);
+      }),
+    );
+  }
+
+  /** A call of this process may be answered before it returns, and another one begun by then. */
+  #track(begin: (ended: () => void) => CallHandle): void {
+    const number = ++this.#calls;
+    let over = false;
+    const call = begin(() => {
+      over = true;
+      if (number === this.#calls) this.#call = undefined;
     });
+    if (!over) this.#call = call;
   }
 
   /** Each attempt may take longer than the one before: a slow leader is not asked faster than it can answer. */
@@ -136,7 +161,7 @@ export class RoutedCall {
         routes.distrust(rangeId, node);
         if (typeof leader !== 'number' || leader === 0 || leader === node) return this.#again(error);
         routes.learnLeader(rangeId, leader);
-        return this.#attempts < 3 ? this.#attempt() : this.#again(error);
+        return this.#attempts < PROMPT_ATTEMPTS ? this.#attempt() : this.#again(error);
       }
       case 'UNKNOWN_OUTCOME':
         if (error.details?.applied === true) return this.#finish(error, undefined);
@@ -149,8 +174,17 @@ export class RoutedCall {
         return this.#again(error);
       case 'STALE_EPOCH':
       case 'RANGE_NOT_FOUND':
+      case 'UNIMPLEMENTED':
+      case 'WRONG_CLUSTER':
+      case 'NODE_CONFLICT':
+        // This node does not serve the range; another one does, or will.
         routes.distrust(rangeId, node);
         return this.#again(error);
+      case 'RESOURCE_EXHAUSTED':
+        // Q2. The door is closed to this attempt; an earlier one may be inside.
+        return this.#maybeApplied ? this.#again(error) : this.#finish(error, undefined);
+      case 'INTERNAL':
+        return this.#maybeApplied ? this.#unknown(error) : this.#finish(error, undefined);
       case 'DEADLINE_EXCEEDED':
         if (this.#maybeApplied) return this.#unknown(error);
         if (this.#wrongTime(rangeId, error)) return;
