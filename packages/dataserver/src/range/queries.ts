@@ -2,12 +2,13 @@ import { type Clock, type Engine, ServiceError, toServiceError } from '@remora/b
 import { type LockId, type LockResult, type Owner, ownerStatus, queryLocks } from '@remora/lock';
 import type { LeaseInfo, Query, QueryResult, RangeOp, RangeStatus, Txn } from '@remora/protocol';
 import { KvChanges } from '../state/kv-changes.ts';
-import { NOTHING_PREFETCHED, type Prefetched, prefetchRange, prefetchTxn } from '../state/kv-read.ts';
+import { fetchAll, NOTHING_PREFETCHED, type Prefetched, wantedByRange, wantedByTxn } from '../state/kv-read.ts';
 import type { LeaseKeeper } from './lease-keeper.ts';
 import type { LockWaits } from './lock-waits.ts';
 import type { OnCancel, RangeReplica } from './range-replica.ts';
 
-type QueryDone = (error: ServiceError | undefined, result: QueryResult | undefined) => void;
+/** `revision`: of the state that the result shows, where that is not the present one. */
+type QueryDone = (error: ServiceError | undefined, result: QueryResult | undefined, revision?: number) => void;
 type AwaitDone = (error: ServiceError | undefined, result: LockResult | undefined) => void;
 
 export interface QueryDeps {
@@ -90,43 +91,37 @@ export class Queries {
   }
 
   #range(op: RangeOp, done: QueryDone): void {
-    const changes = this.#reader();
-    const cold = prefetchRange(this.#deps.engine, op, this.#replica.state);
-    this.#withPrefetched(cold, (prefetched) => changes.range(op, prefetched), done);
+    this.#read(wantedByRange(op), (changes, prefetched) => changes.range(op, prefetched), done);
   }
 
   #readTxn(txn: Txn, done: QueryDone): void {
-    const changes = this.#reader();
-    const cold = prefetchTxn(this.#deps.engine, txn, this.#replica.state);
-    this.#withPrefetched(cold, (prefetched) => changes.txn(txn, prefetched), done);
+    this.#read(wantedByTxn(txn), (changes, prefetched) => changes.txn(txn, prefetched), done);
   }
 
-  /** The bounds are those of the moment of the call, as is what gets fetched. */
-  #reader(): KvChanges {
-    const { revision, compactRevision } = this.#replica.state;
-    return new KvChanges(this.#deps.engine, {
-      revision,
-      bounds: { revision, compactRevision },
-      leaseKnown: () => false,
-    });
-  }
-
-  #withPrefetched(
-    cold: Promise<Prefetched> | undefined,
-    evaluate: (prefetched: Prefetched) => QueryResult,
+  /** All of a query reads one state, that of this moment, and its answer carries that state's revision (Q1). */
+  #read(
+    wanted: ReturnType<typeof wantedByTxn>,
+    evaluate: (changes: KvChanges, prefetched: Prefetched) => QueryResult,
     done: QueryDone,
   ): void {
-    if (cold === undefined) return done(undefined, evaluate(NOTHING_PREFETCHED));
-    cold
-      .then((prefetched) => evaluate(prefetched))
+    const { engine } = this.#deps;
+    const { revision, compactRevision } = this.#replica.state;
+    const bounds = { revision, compactRevision };
+    const options = { revision, bounds, leaseKnown: () => false };
+    if (wanted.length === 0) return done(undefined, evaluate(new KvChanges(engine, options), NOTHING_PREFETCHED));
+    const view = engine.view();
+    fetchAll(view, wanted, { bounds, changing: false })
+      .then((prefetched) => evaluate(new KvChanges(engine, { ...options, source: view }), prefetched))
+      .finally(() => view.release())
       .then(
-        (result) => done(undefined, result),
+        (result) => done(undefined, result, revision),
         (error: unknown) => done(toServiceError(error), undefined),
       );
   }
 
   /** Answers when the owner is no longer waiting: at once if it is not in the queue, otherwise by the queue's news. */
   lockAwait(lock: LockId, owner: Owner, onCancel: OnCancel, done: AwaitDone): void {
+    if (!this.#replica.leading) return done(this.#replica.notLeader(), undefined);
     const status = ownerStatus(this.#lockReader(), lock, owner);
     if (status.type !== 'queued') return done(undefined, status);
     this.#awaiting.add(done);

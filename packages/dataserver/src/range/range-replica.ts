@@ -4,6 +4,7 @@ import {
   type Command,
   type CommandResult,
   decodeEntry,
+  type Epoch,
   type QueryResult,
   type RangeDescriptor,
   type RangeInfo,
@@ -21,7 +22,7 @@ import type {
   StateMachineSnapshot,
 } from '@remora/raft';
 import { wholeRangeSpans } from '../state/keys.ts';
-import { errorOf, type Outcome } from '../state/outcome-codec.ts';
+import { errorOf, type Outcome, outcomeBytes, rememberable } from '../state/outcome-codec.ts';
 import { RangeState } from '../state/range-state.ts';
 import { WatchHub, type WatchSink, type WatchStream } from '../watch/watch-hub.ts';
 import { AutoCompactor } from './auto-compactor.ts';
@@ -55,6 +56,8 @@ export interface RangeDeps {
 export type RangeDone = (error: ServiceError | undefined, reply: RangeReply | undefined) => void;
 export type OnCancel = (fn: () => void) => void;
 
+/** Above this a command's result is not sent; the links between nodes take no more in one answer. */
+const REPLY_BYTES_MAX = 32 * 1024 * 1024;
 /** Range time is carried on by an entry at least this often, so that it falls back little when the leader changes. */
 const TIME_CARRY_MS = 30_000;
 
@@ -234,12 +237,11 @@ export class RangeReplica implements StateMachine {
 
   execute(request: RangeRequest, onCancel: OnCancel, done: RangeDone): void {
     if (request.epoch.version !== this.state.descriptor.epoch.version) {
-      const details = { rangeId: this.rangeId };
-      return done(new ServiceError('STALE_EPOCH', 'the range has been split or merged since', { details }), undefined);
+      return done(this.#staleEpoch(), undefined);
     }
     if (request.body.kind === 'query') {
-      this.#queries.execute(request.body.query, onCancel, (error, result) =>
-        error === undefined && result !== undefined ? done(undefined, this.reply(result)) : done(error, undefined),
+      this.#queries.execute(request.body.query, onCancel, (error, result, revision) =>
+        result === undefined ? done(error, undefined) : done(undefined, this.reply(result, revision)),
       );
       return;
     }
@@ -252,8 +254,10 @@ export class RangeReplica implements StateMachine {
     const item = { requestId: request.requestId, deadlineMs: request.deadlineMs, command };
     this.#proposals.add(item, commandBytes(command), (error, outcome) => {
       if (outcome === undefined) return done(error, undefined);
-      if (outcome.ok) done(undefined, this.reply(outcome.result, outcome.revision));
-      else done(errorOf(outcome), undefined);
+      // What is too large for one answer must not be taken for refused: it is applied.
+      const sendable = outcomeBytes(outcome) <= REPLY_BYTES_MAX ? outcome : rememberable(outcome);
+      if (sendable.ok) done(undefined, this.reply(sendable.result, sendable.revision));
+      else done(errorOf(sendable), undefined);
     });
   }
 
@@ -299,6 +303,18 @@ export class RangeReplica implements StateMachine {
       revision: this.state.revision,
       term: this.#group?.term ?? 0,
     };
+  }
+
+  /** Why a watch cannot begin here; undefined when it can. */
+  watchRefusal(epoch: Epoch): ServiceError | undefined {
+    if (epoch.version !== this.state.descriptor.epoch.version) return this.#staleEpoch();
+    return this.leading ? undefined : this.notLeader();
+  }
+
+  #staleEpoch(): ServiceError {
+    return new ServiceError('STALE_EPOCH', 'the range has been split or merged since', {
+      details: { rangeId: this.rangeId },
+    });
   }
 
   openWatchStream(sink: WatchSink): WatchStream {

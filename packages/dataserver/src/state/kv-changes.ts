@@ -14,7 +14,7 @@ import type {
   RangeResult,
   Txn,
 } from '@remora/protocol';
-import { attachedKey, currentKey, currentSpan, historyKey } from './keys.ts';
+import { attachedKey, currentKey, currentSpan, historyKey, userKeyOfCurrent } from './keys.ts';
 import {
   checkReadRevision,
   compareHolds,
@@ -23,7 +23,7 @@ import {
   type RevisionBounds,
   shapeRange,
 } from './kv-read.ts';
-import { DELETION, encodeVersion, toKeyValue, type Version } from './record.ts';
+import { DELETION, encodeVersion, toKeyValue, type Version, valueOf } from './record.ts';
 
 /** Whether a lease is known: keys may belong to it. */
 export type LeaseKnown = (id: bigint) => boolean;
@@ -37,6 +37,7 @@ export type LeaseKnown = (id: bigint) => boolean;
  */
 export class KvChanges {
   readonly #engine: Engine;
+  readonly #source: Pick<Engine, 'get'>;
   readonly #revision: number;
   readonly #leaseKnown: LeaseKnown;
   readonly #bounds: RevisionBounds;
@@ -48,9 +49,16 @@ export class KvChanges {
 
   constructor(
     engine: Engine,
-    options: { readonly revision: number; readonly bounds: RevisionBounds; readonly leaseKnown: LeaseKnown },
+    options: {
+      readonly revision: number;
+      readonly bounds: RevisionBounds;
+      readonly leaseKnown: LeaseKnown;
+      /** Where single keys are read; the engine unless a query is evaluated over a view. */
+      readonly source?: Pick<Engine, 'get'>;
+    },
   ) {
     this.#engine = engine;
+    this.#source = options.source ?? engine;
     this.#revision = options.revision;
     this.#bounds = options.bounds;
     this.#leaseKnown = options.leaseKnown;
@@ -62,7 +70,7 @@ export class KvChanges {
 
   get(key: Bytes): Version | undefined {
     const pending = this.#pending.size === 0 ? undefined : this.#pending.get(binaryString(key));
-    return pending === undefined ? getCurrent(this.#engine, key) : pending.after;
+    return pending === undefined ? getCurrent(this.#source, key) : pending.after;
   }
 
   evaluate(op: KvOp, prefetched: Prefetched): KvResult {
@@ -122,8 +130,13 @@ export class KvChanges {
 
   range(op: RangeOp, prefetched: Prefetched): RangeResult {
     checkReadRevision(op.revision, this.#bounds);
-    if (op.revision > 0 && op.revision !== this.#bounds.revision) return shapeRange(op, prefetched.get(op) ?? []);
-    return shapeRange(op, this.#current(op, prefetched));
+    // A read at a revision does not see this command's own changes; one of what is there now does.
+    if (op.revision > 0) return shapeRange(op, prefetched.get(op) ?? { kvs: [], count: 0 });
+    if (op.end === undefined || this.#pending.size > 0) {
+      const kvs = this.#current(op, prefetched);
+      return shapeRange(op, { kvs, count: kvs.length });
+    }
+    return shapeRange(op, prefetched.get(op) ?? { kvs: [], count: 0 });
   }
 
   #compare(compare: Compare, prefetched: Prefetched): boolean {
@@ -140,7 +153,7 @@ export class KvChanges {
       const version = this.get(range.key);
       return version === undefined ? [] : [toKeyValue(range.key, version)];
     }
-    const fetched = prefetched.get(range) ?? [];
+    const fetched = prefetched.get(range)?.kvs ?? [];
     return this.#pending.size === 0 ? fetched : this.#overlay(range, fetched);
   }
 
@@ -164,37 +177,35 @@ export class KvChanges {
     let keys = 0;
     let bytes = 0;
     for (const { key, before, after } of this.#pending.values()) {
-      this.#write(key, before, after);
+      onEvent(this.#write(key, before, after));
       keys += (after === undefined ? 0 : 1) - (before === undefined ? 0 : 1);
       bytes +=
         (after === undefined ? 0 : key.length + after.value.length) -
         (before === undefined ? 0 : key.length + before.value.length);
-      onEvent(this.#event(key, before, after));
     }
     return { keys, bytes };
   }
 
-  #write(key: Bytes, before: Version | undefined, after: Version | undefined): void {
+  /** The event shares the bytes that were stored: those of the command belong to a log entry or a network frame. */
+  #write(key: Bytes, before: Version | undefined, after: Version | undefined): KvEvent {
+    const rowKey = currentKey(key);
+    const ownKey = userKeyOfCurrent(rowKey);
     if (before !== undefined) {
       this.#engine.put(historyKey(key, before.modRevision), encodeVersion(before));
       if (before.lease !== 0n && before.lease !== after?.lease) this.#engine.delete(attachedKey(before.lease, key));
     }
+    const prev = before === undefined ? {} : { prev: toKeyValue(ownKey, before) };
     if (after === undefined) {
-      this.#engine.delete(currentKey(key));
+      this.#engine.delete(rowKey);
       this.#engine.put(historyKey(key, this.#revision), DELETION);
-      return;
+      const modRevision = this.#revision;
+      const kv = { key: ownKey, value: EMPTY, createRevision: 0, modRevision, version: 0, lease: 0n };
+      return { type: 'delete', kv, ...prev };
     }
-    this.#engine.put(currentKey(key), encodeVersion(after));
+    const row = encodeVersion(after);
+    this.#engine.put(rowKey, row);
     if (after.lease !== 0n && after.lease !== before?.lease) this.#engine.put(attachedKey(after.lease, key), EMPTY);
-  }
-
-  #event(key: Bytes, before: Version | undefined, after: Version | undefined): KvEvent {
-    const kv: KeyValue =
-      after === undefined
-        ? { key, value: EMPTY, createRevision: 0, modRevision: this.#revision, version: 0, lease: 0n }
-        : toKeyValue(key, after);
-    const type = after === undefined ? 'delete' : 'put';
-    return before === undefined ? { type, kv } : { type, kv, prev: toKeyValue(key, before) };
+    return { type: 'put', kv: { ...toKeyValue(ownKey, after), value: valueOf(row) }, ...prev };
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Bytes, binaryString, compareBytes, type Engine, type Row, ServiceError } from '@remora/base';
+import { type Bytes, binaryString, compareBytes, type Engine, type EngineView, ServiceError } from '@remora/base';
 import type { Compare, KeyRange, KeyValue, RangeOp, RangeResult, Txn } from '@remora/protocol';
 import { currentKey, currentSpan, historySpan, parseHistoryKey, userKeyOfCurrent } from './keys.ts';
 import { decodeVersion, isDeletion, modRevisionOf, toKeyValue, type Version } from './record.ts';
@@ -8,16 +8,30 @@ import { decodeVersion, isDeletion, modRevisionOf, toKeyValue, type Version } fr
  *
  * K1. What has to be read from cold storage is fetched *before* a command is evaluated (`prefetch`), as of that
  *     moment; evaluation itself is synchronous. Nothing else writes the range meanwhile, so both see one state.
+ *     A query is evaluated over the view that it was fetched from, as the range goes on meanwhile.
  * K2. A read at revision R sees, per key, the newest version at or below R, and nothing when that is a deletion.
  */
 
-/** Most rows that one operation of a transaction may touch. */
+/** Most rows that one operation may return or change, and bytes of them. */
 export const OPERATION_ROWS_MAX = 1_000_000;
+const OPERATION_BYTES_MAX = 512 * 1024 * 1024;
+
+/** What a range holds: `kvs` are all of it, or the first of it where the operation can return no more. */
+export interface Fetched {
+  readonly kvs: readonly KeyValue[];
+  readonly count: number;
+}
 
 /** What `prefetch` found, by the operation or comparison that asked. */
-export type Prefetched = ReadonlyMap<KeyRange, readonly KeyValue[]>;
+export type Prefetched = ReadonlyMap<KeyRange, Fetched>;
 
 export const NOTHING_PREFETCHED: Prefetched = new Map();
+const NOTHING: Fetched = { kvs: [], count: 0 };
+
+interface Wanted {
+  readonly range: KeyRange;
+  readonly revision: number;
+}
 
 export interface RevisionBounds {
   readonly revision: number;
@@ -49,18 +63,36 @@ export function checkReadRevision(revision: number, bounds: RevisionBounds): voi
 
 /** Fetches what evaluating `txn` may read beyond single current keys; undefined when there is nothing (the hot path). */
 export function prefetchTxn(engine: Engine, txn: Txn, bounds: RevisionBounds): Promise<Prefetched> | undefined {
-  const wanted: { readonly range: KeyRange; readonly revision: number }[] = [];
-  collectTxn(txn, wanted);
-  return wanted.length === 0 ? undefined : fetchAll(engine, wanted, bounds);
+  return prefetchAll(engine, wantedByTxn(txn), bounds);
 }
 
 export function prefetchRange(engine: Engine, op: KeyRange & { readonly revision?: number }, bounds: RevisionBounds) {
-  const wanted: { readonly range: KeyRange; readonly revision: number }[] = [];
-  collect(op, op.revision ?? 0, wanted);
-  return wanted.length === 0 ? undefined : fetchAll(engine, wanted, bounds);
+  return prefetchAll(engine, wantedByRange(op), bounds);
 }
 
-function collectTxn(txn: Txn, wanted: { readonly range: KeyRange; readonly revision: number }[]): void {
+function prefetchAll(
+  engine: Engine,
+  wanted: readonly Wanted[],
+  bounds: RevisionBounds,
+): Promise<Prefetched> | undefined {
+  if (wanted.length === 0) return undefined;
+  const view = engine.view();
+  return fetchAll(view, wanted, { bounds, changing: true }).finally(() => view.release());
+}
+
+export function wantedByRange(op: KeyRange & { readonly revision?: number }): readonly Wanted[] {
+  const wanted: Wanted[] = [];
+  collect(op, op.revision ?? 0, wanted);
+  return wanted;
+}
+
+export function wantedByTxn(txn: Txn): readonly Wanted[] {
+  const wanted: Wanted[] = [];
+  collectTxn(txn, wanted);
+  return wanted;
+}
+
+function collectTxn(txn: Txn, wanted: Wanted[]): void {
   for (const compare of txn.compare) collect(compare, 0, wanted);
   for (const branch of [txn.success, txn.failure]) {
     for (const op of branch) {
@@ -70,27 +102,26 @@ function collectTxn(txn: Txn, wanted: { readonly range: KeyRange; readonly revis
   }
 }
 
-function collect(
-  range: KeyRange,
-  revision: number,
-  wanted: { readonly range: KeyRange; readonly revision: number }[],
-): void {
+function collect(range: KeyRange, revision: number, wanted: Wanted[]): void {
   if (range.end !== undefined || revision > 0) wanted.push({ range, revision });
 }
 
-async function fetchAll(
-  engine: Engine,
-  wanted: readonly { readonly range: KeyRange; readonly revision: number }[],
-  bounds: RevisionBounds,
+/**
+ * Fetches from one view. `bounds` are those of the view. While `changing`, everything is fetched whole, as the
+ * command's own changes come on top; otherwise no more than the operation can return.
+ */
+export async function fetchAll(
+  view: EngineView,
+  wanted: readonly Wanted[],
+  { bounds, changing }: { readonly bounds: RevisionBounds; readonly changing: boolean },
 ): Promise<Prefetched> {
-  const out = new Map<KeyRange, readonly KeyValue[]>();
+  const out = new Map<KeyRange, Fetched>();
   for (const { range, revision } of wanted) {
-    if (isEmptyRange(range)) out.set(range, []);
+    if (isEmptyRange(range)) out.set(range, NOTHING);
     else if (revision > 0 && revision !== bounds.revision) {
-      if (revision >= bounds.compactRevision && revision <= bounds.revision) {
-        out.set(range, await readAt(engine, range, revision));
-      }
-    } else out.set(range, toKeyValues(await engine.scan({ ...currentSpan(range), limit: OPERATION_ROWS_MAX + 1 })));
+      if (revision < bounds.compactRevision || revision > bounds.revision) continue; // Evaluation says so.
+      out.set(range, await readAt(view, range, revision));
+    } else out.set(range, await readCurrent(view, range, changing ? Number.POSITIVE_INFINITY : rowsNeeded(range)));
   }
   return out;
 }
@@ -99,57 +130,81 @@ function isEmptyRange(range: KeyRange): boolean {
   return range.end !== undefined && range.end.length > 0 && compareBytes(range.key, range.end) >= 0;
 }
 
-function toKeyValues(rows: readonly Row[]): readonly KeyValue[] {
-  if (rows.length > OPERATION_ROWS_MAX) {
-    throw new ServiceError(
-      'RESOURCE_EXHAUSTED',
-      `the range holds more than ${OPERATION_ROWS_MAX} keys; read or delete it in parts`,
-    );
-  }
-  return rows.map((row) => toKeyValue(userKeyOfCurrent(row.key), decodeVersion(row.value)));
+/** How many of the first rows decide the answer of a read. */
+function rowsNeeded(range: KeyRange): number {
+  if (!('type' in range)) return Number.POSITIVE_INFINITY;
+  const op = range as RangeOp;
+  if (op.countOnly) return 0;
+  const inKeyOrder = op.sortTarget === 'key' && op.sortOrder !== 'descend' && !hasFilters(op);
+  return inKeyOrder && op.limit > 0 ? op.limit + 1 : Number.POSITIVE_INFINITY;
 }
 
-/** K2 over one consistent view. */
-async function readAt(engine: Engine, range: KeyRange, revision: number): Promise<readonly KeyValue[]> {
-  const view = engine.view();
-  try {
-    const found = new Map<string, KeyValue | undefined>();
-    for await (const rows of view.scan(historySpan(range))) {
-      for (const row of rows) {
-        const { key, revision: at } = parseHistoryKey(row.key);
-        if (at > revision) continue;
-        found.set(binaryString(key), isDeletion(row.value) ? undefined : toKeyValue(key, decodeVersion(row.value)));
-      }
+/** Counts all rows, and keeps the first `keep` of them. */
+async function readCurrent(view: EngineView, range: KeyRange, keep: number): Promise<Fetched> {
+  const kvs: KeyValue[] = [];
+  let count = 0;
+  let bytes = 0;
+  for await (const rows of view.scan(currentSpan(range))) {
+    count += rows.length;
+    for (const row of rows) {
+      if (kvs.length >= keep) break;
+      bytes = withinBounds(kvs.length, bytes + row.key.length + row.value.length);
+      kvs.push(toKeyValue(userKeyOfCurrent(row.key), decodeVersion(row.value)));
     }
-    for await (const rows of view.scan(currentSpan(range))) {
-      for (const row of rows) {
-        if (modRevisionOf(row.value) > revision) continue;
-        const key = userKeyOfCurrent(row.key);
-        found.set(binaryString(key), toKeyValue(key, decodeVersion(row.value)));
-      }
-    }
-    const kvs: KeyValue[] = [];
-    for (const kv of found.values()) if (kv !== undefined) kvs.push(kv);
-    return kvs.sort((a, b) => compareBytes(a.key, b.key));
-  } finally {
-    view.release();
   }
+  return { kvs, count };
 }
 
-export function getCurrent(engine: Engine, key: Bytes): Version | undefined {
-  const row = engine.get(currentKey(key));
+function withinBounds(rows: number, bytes: number): number {
+  if (rows < OPERATION_ROWS_MAX && bytes <= OPERATION_BYTES_MAX) return bytes;
+  throw new ServiceError(
+    'RESOURCE_EXHAUSTED',
+    `an operation covers at most ${OPERATION_ROWS_MAX} keys and ${OPERATION_BYTES_MAX} bytes; do it in parts`,
+  );
+}
+
+/** K2. */
+async function readAt(view: EngineView, range: KeyRange, revision: number): Promise<Fetched> {
+  const found = new Map<string, KeyValue | undefined>();
+  let bytes = 0;
+  const keep = (key: Bytes, kv: KeyValue | undefined): void => {
+    bytes = withinBounds(found.size, bytes + key.length + (kv?.value.length ?? 0));
+    found.set(binaryString(key), kv);
+  };
+  for await (const rows of view.scan(historySpan(range))) {
+    for (const row of rows) {
+      const { key, revision: at } = parseHistoryKey(row.key);
+      if (at > revision) continue;
+      keep(key, isDeletion(row.value) ? undefined : toKeyValue(key, decodeVersion(row.value)));
+    }
+  }
+  for await (const rows of view.scan(currentSpan(range))) {
+    for (const row of rows) {
+      if (modRevisionOf(row.value) > revision) continue;
+      const key = userKeyOfCurrent(row.key);
+      keep(key, toKeyValue(key, decodeVersion(row.value)));
+    }
+  }
+  const kvs: KeyValue[] = [];
+  for (const kv of found.values()) if (kv !== undefined) kvs.push(kv);
+  return { kvs: kvs.sort((a, b) => compareBytes(a.key, b.key)), count: kvs.length };
+}
+
+/** The newest version of a key in an engine or a view of it. */
+export function getCurrent(source: Pick<Engine, 'get'>, key: Bytes): Version | undefined {
+  const row = source.get(currentKey(key));
   return row === undefined ? undefined : decodeVersion(row);
 }
 
 /** Filters, sorts and limits, as etcd's Range does: `count` is what the range holds, whatever `limit` says. */
-export function shapeRange(op: RangeOp, all: readonly KeyValue[]): RangeResult {
+export function shapeRange(op: RangeOp, { kvs: all, count }: Fetched): RangeResult {
   const kept = hasFilters(op) ? all.filter((kv) => passes(op, kv)) : all;
-  if (op.countOnly) return { type: 'range', kvs: [], more: false, count: all.length };
+  if (op.countOnly) return { type: 'range', kvs: [], more: false, count };
   let kvs = sorted(op, kept);
   const more = op.limit > 0 && kvs.length > op.limit;
   if (more) kvs = kvs.slice(0, op.limit);
   if (op.keysOnly) kvs = kvs.map((kv) => ({ ...kv, value: kv.value.subarray(0, 0) }));
-  return { type: 'range', kvs, more, count: all.length };
+  return { type: 'range', kvs, more, count };
 }
 
 function hasFilters(op: RangeOp): boolean {

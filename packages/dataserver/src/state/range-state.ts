@@ -29,6 +29,8 @@ export type OnOutcome = (commandIndex: number, outcome: Outcome) => void;
  * A3. Each command that changes something gets the next revision; all its changes carry it.
  * A4. A command that fails changes nothing, and nothing of its neighbours.
  * A5. `applied` moves with the data: both are in memory until the same checkpoint (traps 15).
+ * A6. A checkpoint may fall into an entry that waits for cold data. It holds how many of the entry's commands are
+ *     applied (`appliedAhead`), and the replay after a crash goes on behind them.
  */
 export class RangeState {
   readonly #engine: Engine;
@@ -37,6 +39,7 @@ export class RangeState {
   readonly leases: Leases;
   descriptor: RangeDescriptor;
   applied: LogPosition = { index: 0, term: 0 };
+  appliedAhead = 0;
   conf: ConfState;
   revision = 1;
   compactRevision = 0;
@@ -95,7 +98,7 @@ export class RangeState {
     this.rangeTimeMs = Math.max(this.rangeTimeMs, batch.rangeTimeMs);
     this.wallMs = batch.wallMs;
     this.outcomes.expire(this.rangeTimeMs);
-    return this.#applyFrom(0, position, batch, onOutcome);
+    return this.#applyFrom(this.appliedAhead, position, batch, onOutcome);
   }
 
   #applyFrom(first: number, position: LogPosition, batch: CommandBatch, onOutcome: OnOutcome): void | Promise<void> {
@@ -103,6 +106,7 @@ export class RangeState {
     for (let i = first; i < commands.length; i++) {
       const item = commands[i];
       if (item === undefined) break;
+      this.appliedAhead = i;
       const early = this.#refusal(batch, item) ?? this.#remembered(item.requestId);
       if (early !== undefined) {
         onOutcome(i, early);
@@ -125,6 +129,7 @@ export class RangeState {
       this.#applyOne(i, item, position.term, NOTHING_PREFETCHED, onOutcome);
     }
     this.applied = position;
+    this.appliedAhead = 0;
   }
 
   /** A2, and the epoch check at apply (traps 14). Refusals are not remembered: they changed nothing. */

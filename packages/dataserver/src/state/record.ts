@@ -51,6 +51,11 @@ export function decodeVersion(row: Bytes): Version {
   };
 }
 
+/** The value alone, as a slice of the row. */
+export function valueOf(row: Bytes): Bytes {
+  return row.subarray(HEADER_BYTES);
+}
+
 /** The modification revision alone, without decoding the rest. */
 export function modRevisionOf(row: Bytes): number {
   return readUint64(asBuffer(row), 9);
