@@ -205,10 +205,11 @@ export class RangeReplica implements StateMachine {
   install(meta: SnapshotMeta): SnapshotReceiver {
     return receiveSnapshot(async (rows) => {
       const { engine, logger } = this.#deps;
-      await replaceRows(engine, wholeRangeSpans(this.rangeId), rows);
-      assert(this.state.load(), 'a snapshot carries the state of its range');
-      assert(this.state.applied.index === meta.index, 'a snapshot stands for the position that it names');
-      this.hub.reset();
+      await replaceRows(engine, wholeRangeSpans(this.rangeId), rows, () => {
+        assert(this.state.load(), 'a snapshot carries the state of its range');
+        assert(this.state.applied.index === meta.index, 'a snapshot stands for the position that it names');
+        this.hub.reset();
+      });
       await this.#deps.checkpoint();
       logger.info({ range: this.rangeId, index: meta.index, rows: rows.length }, 'installed a snapshot');
     });
@@ -264,6 +265,8 @@ export class RangeReplica implements StateMachine {
   /** R1. What is refused here was not proposed: nothing changed. */
   #refuse(request: RangeRequest): ServiceError | undefined {
     if (this.#leaderTerm === 0) return this.notLeader();
+    // Before that its time may lag, and it would judge deadlines by it.
+    if (!this.#serving) return new ServiceError('UNAVAILABLE', 'the new leader of the range is catching up');
     const aheadMs = request.deadlineMs - this.#time.nowMs();
     if (aheadMs < 0)
       return new ServiceError(
@@ -298,8 +301,9 @@ export class RangeReplica implements StateMachine {
   info(): RangeInfo {
     return {
       rangeId: this.rangeId,
-      leaderNode: this.leaderNode(),
-      rangeTimeMs: this.leading ? this.#time.nowMs() : this.state.rangeTimeMs,
+      // A leader that has not caught up with its log yet does not know the range's time.
+      leaderNode: this.leading && !this.#serving ? 0 : this.leaderNode(),
+      rangeTimeMs: this.#serving ? this.#time.nowMs() : this.state.rangeTimeMs,
       revision: this.state.revision,
       term: this.#group?.term ?? 0,
     };
