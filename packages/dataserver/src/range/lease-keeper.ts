@@ -10,6 +10,8 @@ interface Kept {
   expiring: boolean;
 }
 
+/** Expiries proposed and not decided at a time: more wait for the next sweep, so that they never crowd out requests. */
+const EXPIRING_MAX = 1_000;
 /** How often deadlines are looked at: the precision of expiry. */
 const SWEEP_MS = 100;
 
@@ -19,6 +21,8 @@ const SWEEP_MS = 100;
  * LK1. Deadlines run on this leader's monotonic clock and start again in full when it becomes leader (traps 17).
  * LK2. Nothing ends here: expiry is proposed, and names the term and the incarnation.
  * LK3. After proposing the expiry of a lease, no keep-alive of it is acknowledged until the outcome (design §9 ▸).
+ * LK4. A lease is said not to exist only when the state says so. A replica that does not keep its time any more, as
+ *      leadership was lost between the confirmation of a keep-alive and its answer, only says that it does not lead.
  */
 export class LeaseKeeper {
   readonly #clock: Clock;
@@ -26,6 +30,7 @@ export class LeaseKeeper {
   readonly #expire: (command: Extract<Command, { type: 'leaseExpire' }>, done: (ended: boolean) => void) => void;
   readonly #kept = new Map<bigint, Kept>();
   #term = 0;
+  #expiring = 0;
   #timer: Timer | undefined;
 
   constructor(
@@ -41,6 +46,7 @@ export class LeaseKeeper {
   /** LK1. Called once this replica leads and has applied an entry of its own term. */
   start(term: number): void {
     this.#term = term;
+    this.#expiring = 0;
     this.#kept.clear();
     for (const lease of this.#leases.all()) this.#keep(lease);
     this.#arm();
@@ -65,14 +71,16 @@ export class LeaseKeeper {
 
   /**
    * Renews from `receivedMs` (monotonic, when the keep-alive arrived); called when leadership at or after that moment
-   * is confirmed. Returns the lease; throws LEASE_NOT_FOUND, or UNAVAILABLE while its expiry is being decided.
+   * is confirmed. Returns the lease; throws LEASE_NOT_FOUND, UNAVAILABLE while its expiry is being decided, or
+   * NOT_LEADER (LK4).
    */
   renew(id: bigint, incarnation: number, receivedMs: number): Lease {
     const lease = this.#leases.get(id);
-    const kept = this.#kept.get(id);
-    if (lease === undefined || kept === undefined || (incarnation !== 0 && incarnation !== lease.incarnation)) {
+    if (lease === undefined || (incarnation !== 0 && incarnation !== lease.incarnation)) {
       throw new ServiceError('LEASE_NOT_FOUND', `lease ${id} does not exist or has expired`);
     }
+    const kept = this.#kept.get(id);
+    if (kept === undefined) throw new ServiceError('NOT_LEADER', 'this replica does not lead the range any more');
     if (kept.expiring)
       throw new ServiceError('UNAVAILABLE', 'the lease is about to expire; its outcome is being decided');
     kept.deadlineMs = Math.max(kept.deadlineMs, receivedMs + kept.ttlMs);
@@ -108,8 +116,11 @@ export class LeaseKeeper {
     const term = this.#term;
     for (const [id, kept] of this.#kept) {
       if (kept.expiring || kept.deadlineMs > now) continue;
+      if (this.#expiring >= EXPIRING_MAX) return;
       kept.expiring = true;
+      this.#expiring++;
       this.#expire({ type: 'leaseExpire', id, incarnation: kept.incarnation, term }, (ended) => {
+        if (term === this.#term) this.#expiring--;
         if (!ended) kept.expiring = false;
       });
     }

@@ -98,6 +98,8 @@ export class Proposals {
       for (const { done } of queued) done(error, undefined);
       return;
     }
+    // A leader of a later term overwrites what it proposed there in an earlier one, before it was told of the change.
+    this.#abandon(proposed.index);
     this.#inFlight.set(proposed.index, { term: proposed.term, batch, done: queued.map((q) => q.done) });
   }
 
@@ -115,9 +117,15 @@ export class Proposals {
 
   /** Leadership is lost: what was proposed may still be committed by the next leader. */
   abandon(): void {
+    for (const index of [...this.#inFlight.keys()]) this.#abandon(index);
+  }
+
+  #abandon(index: number): void {
+    const lost = this.#inFlight.get(index);
+    if (lost === undefined) return;
+    this.#inFlight.delete(index);
     const unknown = new ServiceError('UNKNOWN_OUTCOME', 'leadership moved while the command was being replicated');
-    for (const { done } of this.#inFlight.values()) for (const one of done) one(unknown, undefined);
-    this.#inFlight.clear();
+    for (const done of lost.done) done(unknown, undefined);
   }
 }
 
