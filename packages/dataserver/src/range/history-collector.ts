@@ -8,7 +8,8 @@ import { isDeletion, modRevisionOf } from '../state/record.ts';
  *
  * HC1. At compact revision C a put at revision r goes when a later version of its key has a revision at or below C;
  *      a deletion goes when r < C. What a read or a watch at C or later can see stays.
- * HC2. What goes of one key goes in one step: a put must not outlive the deletion that hid it.
+ * HC2. What goes of one key goes oldest first: a put must not outlive the deletion that hid it.
+ * HC3. Memory is bounded: a version is judged when its successor is seen, and nothing but it is kept.
  */
 export class HistoryCollector {
   readonly #engine: Engine;
@@ -25,21 +26,28 @@ export class HistoryCollector {
     this.#logger = logger;
   }
 
+  /** Cheap to call again and again; a pass that failed is taken up by a later call. */
   collect(compactRevision: number): void {
     this.#wanted = Math.max(this.#wanted, compactRevision);
     if (this.#running || this.#stopped || this.#wanted <= this.#done) return;
     this.#running = true;
-    const upTo = this.#wanted;
-    this.#pass(upTo)
-      .then((removed) => {
+    void this.#run();
+  }
+
+  async #run(): Promise<void> {
+    try {
+      while (this.#wanted > this.#done && !this.#stopped) {
+        const upTo = this.#wanted;
+        const removed = await this.#pass(upTo);
+        if (this.#stopped) return;
         this.#done = upTo;
         if (removed > 0) this.#logger.info({ compactRevision: upTo, removed }, 'removed compacted versions');
-      })
-      .catch((error: unknown) => this.#logger.error({ error: String(error) }, 'could not remove compacted versions'))
-      .finally(() => {
-        this.#running = false;
-        if (this.#wanted > this.#done) this.collect(this.#wanted);
-      });
+      }
+    } catch (error) {
+      if (!this.#stopped) this.#logger.error({ error: String(error) }, 'could not remove compacted versions');
+    } finally {
+      this.#running = false;
+    }
   }
 
   stop(): void {
@@ -49,46 +57,33 @@ export class HistoryCollector {
   async #pass(compactRevision: number): Promise<number> {
     const view = this.#engine.view();
     let removed = 0;
-    let ofOneKey: { key: Buffer; rows: { revision: number; deletion: boolean }[] } | undefined;
-    const finishKey = (): void => {
-      if (ofOneKey !== undefined) removed += this.#removeOf(ofOneKey.key, ofOneKey.rows, compactRevision);
-      ofOneKey = undefined;
+    let last: HistoryRow | undefined;
+    const judge = (next: HistoryRow | undefined): void => {
+      if (last !== undefined && this.#unreadable(last, next, compactRevision)) {
+        this.#engine.delete(historyKey(last.key, last.revision));
+        removed++;
+      }
+      last = next;
     };
     try {
       for await (const batch of view.scan(allHistorySpan())) {
         if (this.#stopped) return removed;
-        for (const row of batch) {
-          const { key, revision, deletion } = parse(row);
-          if (ofOneKey === undefined || !ofOneKey.key.equals(key)) {
-            finishKey();
-            ofOneKey = { key, rows: [] };
-          }
-          ofOneKey.rows.push({ revision, deletion });
-        }
+        for (const row of batch) judge(parse(row));
         await sleep(this.#clock, 1); // Let requests through between batches.
       }
-      finishKey();
+      judge(undefined);
     } finally {
       view.release();
     }
     return removed;
   }
 
-  /** HC1 and HC2 for one key, whose versions are given oldest first. */
-  #removeOf(
-    key: Buffer,
-    rows: readonly { readonly revision: number; readonly deletion: boolean }[],
-    compactRevision: number,
-  ): number {
-    let removed = 0;
-    for (const [i, row] of rows.entries()) {
-      if (row.revision >= compactRevision) break;
-      const next = rows[i + 1]?.revision ?? this.#currentRevision(key);
-      if (!row.deletion && (next === undefined || next > compactRevision)) continue;
-      this.#engine.delete(historyKey(key, row.revision));
-      removed++;
-    }
-    return removed;
+  /** HC1. `next` is the row behind it, of the same key or not. */
+  #unreadable(row: HistoryRow, next: HistoryRow | undefined, compactRevision: number): boolean {
+    if (row.revision >= compactRevision) return false;
+    if (row.deletion) return true;
+    const successor = next?.key.equals(row.key) === true ? next.revision : this.#currentRevision(row.key);
+    return successor !== undefined && successor <= compactRevision;
   }
 
   #currentRevision(key: Buffer): number | undefined {
@@ -97,6 +92,12 @@ export class HistoryCollector {
   }
 }
 
-function parse(row: Row): { readonly key: Buffer; readonly revision: number; readonly deletion: boolean } {
+interface HistoryRow {
+  readonly key: Buffer;
+  readonly revision: number;
+  readonly deletion: boolean;
+}
+
+function parse(row: Row): HistoryRow {
   return { ...parseHistoryKey(row.key), deletion: isDeletion(row.value) };
 }
