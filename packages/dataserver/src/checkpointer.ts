@@ -1,7 +1,7 @@
 import type { Clock, Engine, Logger, Timer } from '@remora/base';
 
 export interface CheckpointOptions {
-  /** A checkpoint begins at least this often while there is something to write. */
+  /** A checkpoint begins at least this often while there is something to write, or a log that could be cut by it. */
   readonly intervalMs: number;
   /** … and when this much has changed in memory. */
   readonly bytes: number;
@@ -9,6 +9,12 @@ export interface CheckpointOptions {
 
 /** Puts what it keeps in memory into the engine; the function it returns is called once that is durable. */
 export type CheckpointParticipant = () => () => void;
+
+/**
+ * Whether a participant has moved since it was staged last although nothing in the engine shows it: commands that
+ * change nothing (a lock that is busy, a compare that fails) lengthen the log all the same.
+ */
+export type HasMoved = () => boolean;
 
 /** How often the size of what waits is looked at. */
 const POLL_MS = 250;
@@ -26,7 +32,7 @@ export class Checkpointer {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #options: CheckpointOptions;
-  readonly #participants = new Set<CheckpointParticipant>();
+  readonly #participants = new Map<CheckpointParticipant, HasMoved>();
   readonly #unhook: () => void;
   #staged: (() => void)[] = [];
   #running: Promise<void> | undefined;
@@ -45,13 +51,13 @@ export class Checkpointer {
     this.#options = deps.options;
     this.#lastMs = deps.clock.monotonicMs();
     this.#unhook = engine.onCheckpoint(() => {
-      this.#staged = [...this.#participants].map((stage) => stage());
+      this.#staged = [...this.#participants.keys()].map((stage) => stage());
     });
     this.#arm();
   }
 
-  add(participant: CheckpointParticipant): () => void {
-    this.#participants.add(participant);
+  add(participant: CheckpointParticipant, hasMoved: HasMoved = () => false): () => void {
+    this.#participants.set(participant, hasMoved);
     return () => this.#participants.delete(participant);
   }
 
@@ -84,14 +90,16 @@ export class Checkpointer {
     if (this.#stopped) return;
     this.#timer = this.#clock.setTimer(POLL_MS, () => {
       this.#arm();
-      if (this.#running === undefined && this.#due()) void this.run();
+      // A checkpoint that fails stops the node; the engine has said why.
+      if (this.#running === undefined && this.#due()) this.run().catch(() => {});
     });
   }
 
   #due(): boolean {
     const { bytes, keys } = this.#engine.pending();
     if (bytes >= this.#options.bytes) return true;
-    return keys > 0 && this.#clock.monotonicMs() - this.#lastMs >= this.#options.intervalMs;
+    if (this.#clock.monotonicMs() - this.#lastMs < this.#options.intervalMs) return false;
+    return keys > 0 || [...this.#participants.values()].some((hasMoved) => hasMoved());
   }
 
   /** A last checkpoint, so that the next start has no log to replay; then none any more. */

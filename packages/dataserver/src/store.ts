@@ -30,6 +30,8 @@ export interface StoreDeps {
 }
 
 const HOUSEKEEPING_MS = 1_000;
+/** Entries that change nothing stored call for a checkpoint in this number, so that the log can be cut. */
+const LOG_ENTRIES_UNCUT = 1_000;
 
 /**
  * The ranges of one node.
@@ -111,11 +113,16 @@ export class Store {
     });
     replica.attach(group);
     this.#replicas.set(replica.rangeId, replica);
-    this.#deps.checkpointer.add(() => {
-      replica.stage();
-      const position = replica.state.applied;
-      return () => group.checkpointed(position);
-    });
+    let staged = state.applied;
+    this.#deps.checkpointer.add(
+      () => {
+        replica.stage();
+        const position = replica.state.applied;
+        staged = position;
+        return () => group.checkpointed(position);
+      },
+      () => replica.state.applied.index - staged.index >= LOG_ENTRIES_UNCUT,
+    );
   }
 
   #armHousekeeping(): void {
