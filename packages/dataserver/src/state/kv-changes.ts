@@ -23,7 +23,7 @@ import {
   type RevisionBounds,
   shapeRange,
 } from './kv-read.ts';
-import { DELETION, encodeVersion, toKeyValue, type Version, valueOf } from './record.ts';
+import { DELETION, encodeVersion, toKeyValue, type Version, valueOfRow } from './record.ts';
 
 /** Whether a lease is known: keys may belong to it. */
 export type LeaseKnown = (id: bigint) => boolean;
@@ -205,7 +205,7 @@ export class KvChanges {
     const row = encodeVersion(after);
     this.#engine.put(rowKey, row);
     if (after.lease !== 0n && after.lease !== before?.lease) this.#engine.put(attachedKey(after.lease, key), EMPTY);
-    return { type: 'put', kv: { ...toKeyValue(ownKey, after), value: valueOf(row) }, ...prev };
+    return { type: 'put', kv: { ...toKeyValue(ownKey, after), value: valueOfRow(row) }, ...prev };
   }
 }
 

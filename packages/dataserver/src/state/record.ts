@@ -52,7 +52,7 @@ export function decodeVersion(row: Bytes): Version {
 }
 
 /** The value alone, as a slice of the row. */
-export function valueOf(row: Bytes): Bytes {
+export function valueOfRow(row: Bytes): Bytes {
   return row.subarray(HEADER_BYTES);
 }
 

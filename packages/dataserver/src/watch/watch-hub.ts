@@ -193,7 +193,7 @@ export class WatchHub {
 
   #scan(watcher: Watcher): void {
     this.#scans++;
-    this.#fromHistory(watcher)
+    void this.#fromHistory(watcher)
       .catch((error: unknown) => {
         this.#logger.error({ error: String(error) }, 'a watch could not be caught up from history');
         this.#end(watcher, new ServiceError('INTERNAL', 'the history could not be read', { cause: error }), 0);
