@@ -68,6 +68,7 @@ export class RemoraClient implements AsyncDisposable {
     const timeoutMs = durationMs(options.connectTimeout ?? 10_000, 'connectTimeout');
     try {
       await client.#requester.request(pipeView, undefined, { timeoutMs });
+      client.#requester.followLeader();
       return client;
     } catch (error) {
       client.#requester.close();

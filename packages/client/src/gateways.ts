@@ -13,12 +13,13 @@ export interface GatewayOptions {
 /** The gateways that the client may use; one at a time carries everything, the next one takes over when it is gone. */
 export class Gateways {
   readonly #channels: readonly ReconnectingChannel[];
+  readonly #addresses: readonly string[];
   #current: number;
 
   constructor(ports: ClientPorts, { endpoints, requestBytesMax }: GatewayOptions) {
     if (endpoints.length === 0) throw new ServiceError('INVALID_ARGUMENT', 'endpoints: name at least one gateway');
-    this.#channels = endpoints.map((endpoint) => {
-      const address = endpoint.replace(/^https?:\/\//, '');
+    this.#addresses = endpoints.map((endpoint) => endpoint.replace(/^https?:\/\//, ''));
+    this.#channels = this.#addresses.map((address) => {
       return new ReconnectingChannel(
         {
           connect: ports.connectLink,
@@ -48,6 +49,12 @@ export class Gateways {
   /** A request on `channel` failed: when that gateway is not connected, the next one is used from now on. */
   failed(channel: ReconnectingChannel): void {
     if (channel === this.channel && !channel.connected) this.#current = (this.#current + 1) % this.#channels.length;
+  }
+
+  /** Uses this gateway from now on, if it is one of the endpoints; what is under way stays where it is. */
+  prefer(address: string): void {
+    const index = this.#addresses.indexOf(address);
+    if (index >= 0) this.#current = index;
   }
 
   close(): void {

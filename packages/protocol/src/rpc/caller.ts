@@ -20,6 +20,22 @@ export const DEFAULT_CALLER_LIMITS: CallerLimits = {
   requestBytesMax: 48 << 20,
 };
 
+/**
+ * A link on which something is open and nothing arrives is asked for a sign of life after this, and given up when none
+ * comes within the same time again. A process that is stopped, or a machine that is gone without a word, keeps its
+ * connections: only silence tells. Long enough for a loop that is held up by garbage collection or a slow disk.
+ */
+const SILENCE_MS = 1_500;
+const SILENCE_CHECK_MS = 500;
+/** Any answer will do, also that the method is not served. */
+const PING: Method<null, unknown> = {
+  name: 'link.ping',
+  encodeRequest: (request) => request,
+  decodeRequest: () => null,
+  encodeReply: (reply) => reply,
+  decodeReply: (raw) => raw,
+};
+
 /** Messages of a stream that are consumed before the other side is told. */
 const CREDIT_BATCH = 32;
 
@@ -29,7 +45,7 @@ interface CallerPorts {
   readonly limits?: CallerLimits;
   /** The link is open: what was queued goes out now. */
   readonly onOpen?: () => void;
-  /** The link is gone and everything open on it has been answered. */
+  /** The link is gone; everything open on it is answered after this. */
   readonly onClose?: (error: ServiceError) => void;
 }
 
@@ -40,6 +56,7 @@ interface CallerPorts {
  *     the call never left this process, or UNKNOWN_OUTCOME when it left and no answer came (time-out, broken link).
  * C2. Nothing is sent before the link is open; until then calls wait, within the limits.
  * C3. A call that ends without an answer is cancelled at the other side.
+ * C4. While anything is open, a peer that gives no sign of life is given up (see SILENCE_MS).
  */
 export class LinkCaller implements RpcChannel {
   readonly #link: FrameLink;
@@ -51,6 +68,10 @@ export class LinkCaller implements RpcChannel {
   readonly #streams = new Map<number, OpenStream>();
   readonly #methods = new Map<string, number>();
   readonly #sweep: Sweep;
+  readonly #silence: Sweep;
+  #opened = false;
+  #heardMs = 0;
+  #pinging = false;
   #nextId = 1;
   #closed: ServiceError | undefined;
 
@@ -61,8 +82,11 @@ export class LinkCaller implements RpcChannel {
     this.#limits = ports.limits ?? DEFAULT_CALLER_LIMITS;
     this.#outbox = new Outbox(ports.link, ports.clock, () => {});
     this.#sweep = new Sweep(ports.clock, (nowMs) => this.#expire(nowMs));
+    this.#silence = new Sweep(ports.clock, (nowMs) => this.#listen(nowMs), SILENCE_CHECK_MS);
     ports.link.start({
       onOpen: () => {
+        this.#opened = true;
+        this.#heard();
         this.#outbox.open();
         ports.onOpen?.();
       },
@@ -97,6 +121,7 @@ export class LinkCaller implements RpcChannel {
     this.#calls.set(id, call);
     this.#outbox.put([ASK.call, id, number, body], size, call);
     this.#sweep.arm();
+    this.#watchSilence();
     return {
       cancel: () => {
         if (this.#calls.delete(id)) this.#abandon(id, call);
@@ -125,6 +150,7 @@ export class LinkCaller implements RpcChannel {
       consumed: 0,
     });
     this.#outbox.put([ASK.open, id, number, body], size);
+    this.#watchSilence();
     return {
       send: (next) => {
         if (!this.#streams.has(id)) return;
@@ -193,8 +219,33 @@ export class LinkCaller implements RpcChannel {
     return this.#calls.size > 0;
   }
 
+  #heard(): void {
+    this.#heardMs = this.#clock.monotonicMs();
+  }
+
+  /** After a pause without calls, silence counts from now. */
+  #watchSilence(): void {
+    if (this.#silence.armed || this.#pinging) return;
+    this.#heard();
+    this.#silence.arm();
+  }
+
+  /** C4. An answer to the ping is heard like any other; a link that is not open yet has a time-out of its own. */
+  #listen(nowMs: number): boolean {
+    if (this.#closed !== undefined || this.outstanding === 0) return false;
+    if (!this.#opened || this.#pinging || nowMs - this.#heardMs < SILENCE_MS) return true;
+    const askedMs = nowMs;
+    this.#pinging = true;
+    this.call(PING, null, { timeoutMs: SILENCE_MS }, () => {
+      this.#pinging = false;
+      if (this.#heardMs < askedMs) this.close(new ServiceError('UNAVAILABLE', 'the peer gives no sign of life'));
+    });
+    return true;
+  }
+
   #onFrame(frame: Bytes): void {
     if (this.#closed !== undefined) return;
+    this.#heard();
     let items: ReturnType<typeof decodeFrame>;
     try {
       items = decodeFrame(frame);
@@ -259,9 +310,10 @@ export class LinkCaller implements RpcChannel {
     const streams = [...this.#streams.values()];
     this.#calls.clear();
     this.#streams.clear();
+    // First, so that whoever asks again from its callback finds this link gone.
+    this.#ports.onClose?.(reason);
     for (const call of calls) call.done(noAnswer(call, 'lost its connection', reason), undefined);
     for (const stream of streams) stream.onEnd(unavailable(reason));
-    this.#ports.onClose?.(reason);
   }
 }
 

@@ -111,7 +111,27 @@ describe('calls over a link', () => {
     expect(outcome).toEqual({ error: 'UNKNOWN_OUTCOME', reply: undefined, calls: 1 });
     clock.advance(1);
     expect(canceled).toEqual(['q']);
+    clock.advance(500);
     expect(clock.pendingTimers).toBe(0);
+  });
+
+  test('a peer that gives no sign of life is given up long before a long call times out (C4)', () => {
+    const { clock, pair, caller } = setUp();
+    clock.advance(1);
+    const outcome = callEcho(caller, 'q', silent, 60_000);
+    clock.advance(1);
+    pair.stall(true);
+    for (let i = 0; i < 100 && outcome.calls === 0; i++) clock.advance(50);
+    expect(outcome).toEqual({ error: 'UNKNOWN_OUTCOME', reply: undefined, calls: 1 });
+  });
+
+  test('a peer that is only quiet is not given up while it answers when asked (C4)', () => {
+    const { clock, caller } = setUp();
+    clock.advance(1);
+    const outcome = callEcho(caller, 'q', silent, 60_000);
+    for (let i = 0; i < 400; i++) clock.advance(50);
+    expect(outcome.calls).toBe(0);
+    expect(callEcho(caller, 'a').error).toBeUndefined();
   });
 
   test('a broken link answers what was sent with UNKNOWN_OUTCOME and what was not with UNAVAILABLE', () => {

@@ -10,17 +10,23 @@ const SWEEP_INTERVAL_MS = 50;
 export class Sweep {
   readonly #clock: Clock;
   readonly #sweep: (nowMs: number) => boolean;
+  readonly #intervalMs: number;
   #armed = false;
 
-  constructor(clock: Clock, sweep: (nowMs: number) => boolean) {
+  constructor(clock: Clock, sweep: (nowMs: number) => boolean, intervalMs = SWEEP_INTERVAL_MS) {
     this.#clock = clock;
     this.#sweep = sweep;
+    this.#intervalMs = intervalMs;
+  }
+
+  get armed(): boolean {
+    return this.#armed;
   }
 
   arm(): void {
     if (this.#armed) return;
     this.#armed = true;
-    this.#clock.setTimer(SWEEP_INTERVAL_MS, () => {
+    this.#clock.setTimer(this.#intervalMs, () => {
       this.#armed = false;
       if (this.#sweep(this.#clock.monotonicMs())) this.arm();
     });
