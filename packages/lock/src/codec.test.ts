@@ -22,6 +22,7 @@ import {
   validateLockCommand,
   validateLockQuery,
 } from './index.ts';
+import { layout } from './layout.ts';
 
 const lock = { namespace: 'default', name: utf8('orders/42') };
 const owner = { session: { lease: 2n ** 62n + 1n, incarnation: 2 ** 40 }, token: 'tökén' };
@@ -90,6 +91,43 @@ describe('codecs', () => {
     }
   });
 
+  it('what is coded by hand follows the layout', () => {
+    for (const x of commands) {
+      expect(encodeLockCommand(x)).toEqual(layout.command.encode(x));
+      expect(decodeLockCommand(overTheWire(layout.command.encode(x)))).toEqual(x);
+    }
+    for (const x of results) {
+      expect(encodeLockResult(x)).toEqual(layout.result.encode(x));
+      expect(decodeLockResult(overTheWire(layout.result.encode(x)))).toEqual(x);
+    }
+  });
+
+  it('damage anywhere is refused, by hand as by the layout', () => {
+    const bad = [undefined, null, Number.NaN, -1, 1.5, -0.5, 2n ** 63n, -1n, 'x', true, {}, [], [1, 2, 3], utf8('b')];
+    const outcome = (decode: (raw: unknown) => unknown, raw: unknown) => {
+      try {
+        return decode(raw);
+      } catch (error) {
+        return error instanceof ServiceError ? error.code : error;
+      }
+    };
+    let refused = 0;
+    const compare = (
+      messages: readonly unknown[],
+      byHand: (raw: unknown) => unknown,
+      by: (raw: unknown) => unknown,
+    ) => {
+      for (const raw of messages.flatMap((message) => [...damaged(message, bad)])) {
+        const expected = outcome(by, raw);
+        expect(outcome(byHand, raw)).toEqual(expected);
+        if (expected === 'INVALID_ARGUMENT') refused++;
+      }
+    };
+    compare(commands.map(encodeLockCommand), decodeLockCommand, layout.command.decode);
+    compare(results.map(encodeLockResult), decodeLockResult, layout.result.decode);
+    expect(refused).toBeGreaterThan(500);
+  });
+
   it('an absent number of an acquire is 0', () => {
     const { attempt: _, ...unnumbered } = acquire;
     expect(decodeLockCommand(encodeLockCommand(unnumbered))).toEqual({ ...acquire, attempt: 0 });
@@ -116,6 +154,13 @@ describe('codecs', () => {
     }
   });
 });
+
+/** Copies of a message with one part of it, at any depth, replaced. */
+function* damaged(raw: unknown, bad: readonly unknown[]): Generator<unknown> {
+  yield* bad;
+  if (!Array.isArray(raw)) return;
+  for (let i = 0; i < raw.length; i++) for (const part of damaged(raw[i], bad)) yield raw.with(i, part);
+}
 
 describe('bounds', () => {
   const long = (length: number) => 'x'.repeat(length);

@@ -1,26 +1,17 @@
 /**
  * The lock layer's messages as plain data for msgpackr: on the internal wire, in the log, and in the replicated
- * memory of outcomes. `[version, [variant, [fields…]]]`, positional; every field is checked when it is decoded.
+ * memory of outcomes. Commands and results, of which every acquire and release has several, are coded by hand to the
+ * layout that `layout.ts` describes (C1); a test compares the two.
  *
- * C1. The layout of a version never changes: logs hold it. `lockSchema` describes it, and a test pins its hash. A
- *     new layout is a new version, decoded beside the old one for as long as a log may hold that.
  * C2. Decoded bytes are slices of the frame; the records of a lock copy what they keep.
+ * C3. Every field is checked when it is decoded: `ServiceError` INVALID_ARGUMENT for anything that cannot have been
+ *     encoded here.
  */
-import {
-  bool,
-  bytes,
-  int,
-  lease,
-  listOf,
-  literal,
-  message,
-  optional,
-  optionalInt,
-  struct,
-  text,
-  time,
-  union,
-} from './schema.ts';
+import type { Bytes } from '@remora/base';
+import { unreachable } from '@remora/base';
+import { layout, REFUSAL_CODES, VERSION } from './layout.ts';
+import { LEASE_MAX } from './limits.ts';
+import { malformed } from './schema.ts';
 import type {
   Holder,
   LockCommand,
@@ -29,106 +20,225 @@ import type {
   LockQuery,
   LockQueryResult,
   LockResult,
-  LockState,
   Owner,
-  SessionRef,
-  Waiter,
 } from './types.ts';
 
-const VERSION = 1;
+/** Variants by number, in the order of the layout. */
+const COMMAND = { acquire: 0, release: 1, cancel: 2, forceRelease: 3 } as const;
+const RESULT = { granted: 0, queued: 1, busy: 2, released: 3, canceled: 4, refused: 5 } as const;
 
-const session = struct<SessionRef>({ lease, incarnation: int });
-const owner = struct<Owner>({ session, token: text });
-const lock = struct<LockId>({ namespace: text, name: bytes });
-const holder = struct<Holder>({ owner, version: int, depth: int, lockTimeMs: time, data: bytes });
-const waiter = struct<Waiter>({ owner, position: int, sinceMs: time });
-const state = struct<LockState>({
-  lock,
-  kind: literal(['exclusive']),
-  holders: listOf(holder),
-  waiters: listOf(waiter),
-  waiterCount: int,
-});
+export function encodeLockCommand(command: LockCommand): unknown[] {
+  return [VERSION, [COMMAND[command.type], commandFields(command)]];
+}
 
-const command = message<LockCommand>(
-  VERSION,
-  union<LockCommand>({
-    acquire: struct({
-      lock,
-      owner,
-      wait: bool,
-      waitUntilMs: time,
-      deadlineMs: time,
-      depthMax: int,
-      data: bytes,
-      attempt: optionalInt,
-    }),
-    release: struct({ lock, owner, all: bool, deadlineMs: time, attempt: optionalInt }),
-    cancel: struct({ lock, owner, deadlineMs: time, attempt: optionalInt }),
-    forceRelease: struct({ lock }),
-  }),
-);
+function commandFields(c: LockCommand): unknown[] {
+  switch (c.type) {
+    case 'acquire':
+      return [
+        encodeLock(c.lock),
+        encodeOwner(c.owner),
+        c.wait,
+        c.waitUntilMs,
+        c.deadlineMs,
+        c.depthMax,
+        c.data,
+        c.attempt ?? 0,
+      ];
+    case 'release':
+      return [encodeLock(c.lock), encodeOwner(c.owner), c.all, c.deadlineMs, c.attempt ?? 0];
+    case 'cancel':
+      return [encodeLock(c.lock), encodeOwner(c.owner), c.deadlineMs, c.attempt ?? 0];
+    case 'forceRelease':
+      return [encodeLock(c.lock)];
+    default:
+      return unreachable(c);
+  }
+}
 
-const query = message<LockQuery>(
-  VERSION,
-  union<LockQuery>({
-    show: struct({ lock }),
-    list: struct({ namespace: text, prefix: bytes, after: bytes, limit: int }),
-    check: struct({ checks: listOf(struct({ lock, version: int })) }),
-  }),
-);
+/** An absent `attempt` comes back as 0, which means the same. */
+export function decodeLockCommand(raw: unknown): LockCommand {
+  const variant = versioned(raw);
+  switch (variant[0]) {
+    case COMMAND.acquire: {
+      const f = fields(variant[1], 8);
+      return {
+        type: 'acquire',
+        lock: decodeLock(f[0]),
+        owner: decodeOwner(f[1]),
+        wait: asBool(f[2]),
+        waitUntilMs: asTime(f[3]),
+        deadlineMs: asTime(f[4]),
+        depthMax: asInt(f[5]),
+        data: asBytes(f[6]),
+        attempt: asInt(f[7]),
+      };
+    }
+    case COMMAND.release: {
+      const f = fields(variant[1], 5);
+      return {
+        type: 'release',
+        lock: decodeLock(f[0]),
+        owner: decodeOwner(f[1]),
+        all: asBool(f[2]),
+        deadlineMs: asTime(f[3]),
+        attempt: asInt(f[4]),
+      };
+    }
+    case COMMAND.cancel: {
+      const f = fields(variant[1], 4);
+      return {
+        type: 'cancel',
+        lock: decodeLock(f[0]),
+        owner: decodeOwner(f[1]),
+        deadlineMs: asTime(f[2]),
+        attempt: asInt(f[3]),
+      };
+    }
+    case COMMAND.forceRelease:
+      return { type: 'forceRelease', lock: decodeLock(fields(variant[1], 1)[0]) };
+    default:
+      throw malformed('a lock command', variant[0]);
+  }
+}
 
-const result = union<LockResult>({
-  granted: struct({ version: int, depth: int, lockTimeMs: time }),
-  queued: struct({ position: int }),
-  busy: struct({ holder }),
-  released: struct({ depth: int, version: int }),
-  canceled: struct({ released: bool }),
-  refused: struct({
-    code: literal([
-      'SESSION_EXPIRED',
-      'LOCK_NOT_HELD',
-      'LOCK_WRONG_OWNER',
-      'LOCK_CANCELED',
-      'LOCK_TIMEOUT',
-      'LOCK_DEPTH_EXCEEDED',
-      'INVALID_ARGUMENT',
-      'RESOURCE_EXHAUSTED',
-    ]),
-    message: text,
-  }),
-});
+export function encodeLockResult(result: LockResult): unknown[] {
+  return [VERSION, [RESULT[result.type], resultFields(result)]];
+}
 
-const resultMessage = message<LockResult>(VERSION, result);
+function resultFields(r: LockResult): unknown[] {
+  switch (r.type) {
+    case 'granted':
+      return [r.version, r.depth, r.lockTimeMs];
+    case 'queued':
+      return [r.position];
+    case 'busy':
+      return [encodeHolder(r.holder)];
+    case 'released':
+      return [r.depth, r.version];
+    case 'canceled':
+      return [r.released];
+    case 'refused':
+      return [REFUSAL_CODES.indexOf(r.code), r.message];
+    default:
+      return unreachable(r);
+  }
+}
 
-const queryResult = message<LockQueryResult>(
-  VERSION,
-  union<LockQueryResult>({
-    show: struct({ state: optional(state) }),
-    list: struct({ locks: listOf(state), more: bool }),
-    check: struct({ current: listOf(bool) }),
-  }),
-);
+export function decodeLockResult(raw: unknown): LockResult {
+  const variant = versioned(raw);
+  switch (variant[0]) {
+    case RESULT.granted: {
+      const f = fields(variant[1], 3);
+      return { type: 'granted', version: asInt(f[0]), depth: asInt(f[1]), lockTimeMs: asTime(f[2]) };
+    }
+    case RESULT.queued:
+      return { type: 'queued', position: asInt(fields(variant[1], 1)[0]) };
+    case RESULT.busy:
+      return { type: 'busy', holder: decodeHolder(fields(variant[1], 1)[0]) };
+    case RESULT.released: {
+      const f = fields(variant[1], 2);
+      return { type: 'released', depth: asInt(f[0]), version: asInt(f[1]) };
+    }
+    case RESULT.canceled:
+      return { type: 'canceled', released: asBool(fields(variant[1], 1)[0]) };
+    case RESULT.refused: {
+      const f = fields(variant[1], 2);
+      return { type: 'refused', code: asRefusalCode(f[0]), message: asText(f[1]) };
+    }
+    default:
+      throw malformed('a lock result', variant[0]);
+  }
+}
 
-const notice = message<LockNotice>(VERSION, struct<LockNotice>({ lock, owner, result }));
+export const encodeLockQuery = (value: LockQuery): unknown[] => layout.query.encode(value);
+export const decodeLockQuery = (raw: unknown): LockQuery => layout.query.decode(raw);
 
-/** The layout of every message of this module, one per line. */
-export const lockSchema: string = Object.entries({ command, query, result: resultMessage, queryResult, notice })
-  .map(([name, codec]) => `${name} ${codec.schema}`)
-  .join('\n');
+export const encodeLockQueryResult = (value: LockQueryResult): unknown[] => layout.queryResult.encode(value);
+export const decodeLockQueryResult = (raw: unknown): LockQueryResult => layout.queryResult.decode(raw);
 
-export const encodeLockCommand = (value: LockCommand): unknown[] => command.encode(value);
-/** An absent `attempt` comes back as 0, which means the same. Throws `ServiceError` INVALID_ARGUMENT, as all decoders. */
-export const decodeLockCommand = (raw: unknown): LockCommand => command.decode(raw);
+export const encodeLockNotice = (value: LockNotice): unknown[] => layout.notice.encode(value);
+export const decodeLockNotice = (raw: unknown): LockNotice => layout.notice.decode(raw);
 
-export const encodeLockQuery = (value: LockQuery): unknown[] => query.encode(value);
-export const decodeLockQuery = (raw: unknown): LockQuery => query.decode(raw);
+// ------------------------------------------------------------------------------------------------ parts
 
-export const encodeLockResult = (value: LockResult): unknown[] => resultMessage.encode(value);
-export const decodeLockResult = (raw: unknown): LockResult => resultMessage.decode(raw);
+function encodeLock(lock: LockId): unknown[] {
+  return [lock.namespace, lock.name];
+}
 
-export const encodeLockQueryResult = (value: LockQueryResult): unknown[] => queryResult.encode(value);
-export const decodeLockQueryResult = (raw: unknown): LockQueryResult => queryResult.decode(raw);
+function decodeLock(raw: unknown): LockId {
+  const f = fields(raw, 2);
+  return { namespace: asText(f[0]), name: asBytes(f[1]) };
+}
 
-export const encodeLockNotice = (value: LockNotice): unknown[] => notice.encode(value);
-export const decodeLockNotice = (raw: unknown): LockNotice => notice.decode(raw);
+function encodeOwner({ session, token }: Owner): unknown[] {
+  return [[session.lease, session.incarnation], token];
+}
+
+function decodeOwner(raw: unknown): Owner {
+  const f = fields(raw, 2);
+  const session = fields(f[0], 2);
+  return { session: { lease: asLease(session[0]), incarnation: asInt(session[1]) }, token: asText(f[1]) };
+}
+
+function encodeHolder(holder: Holder): unknown[] {
+  return [encodeOwner(holder.owner), holder.version, holder.depth, holder.lockTimeMs, holder.data];
+}
+
+function decodeHolder(raw: unknown): Holder {
+  const f = fields(raw, 5);
+  return {
+    owner: decodeOwner(f[0]),
+    version: asInt(f[1]),
+    depth: asInt(f[2]),
+    lockTimeMs: asTime(f[3]),
+    data: asBytes(f[4]),
+  };
+}
+
+function versioned(raw: unknown): readonly unknown[] {
+  const message = fields(raw, 2);
+  if (message[0] !== VERSION) throw malformed(`a message of version ${VERSION}`, message[0]);
+  return fields(message[1], 2);
+}
+
+function fields(raw: unknown, count: number): readonly unknown[] {
+  if (!Array.isArray(raw) || raw.length !== count) throw malformed(`${count} fields`, raw);
+  return raw;
+}
+
+function asInt(raw: unknown): number {
+  if (typeof raw !== 'number' || !Number.isSafeInteger(raw) || raw < 0) throw malformed('an integer', raw);
+  return raw;
+}
+
+function asTime(raw: unknown): number {
+  if (typeof raw !== 'number' || !Number.isFinite(raw) || raw < 0) throw malformed('a time', raw);
+  return raw;
+}
+
+function asBool(raw: unknown): boolean {
+  if (typeof raw !== 'boolean') throw malformed('a truth value', raw);
+  return raw;
+}
+
+function asText(raw: unknown): string {
+  if (typeof raw !== 'string') throw malformed('text', raw);
+  return raw;
+}
+
+function asBytes(raw: unknown): Bytes {
+  if (!(raw instanceof Uint8Array)) throw malformed('bytes', raw);
+  return raw;
+}
+
+function asLease(raw: unknown): bigint {
+  if (typeof raw === 'bigint' && raw >= 0n && raw <= LEASE_MAX) return raw;
+  if (typeof raw === 'number' && Number.isSafeInteger(raw) && raw >= 0) return BigInt(raw);
+  throw malformed('a lease', raw);
+}
+
+function asRefusalCode(raw: unknown): (typeof REFUSAL_CODES)[number] {
+  const code = typeof raw === 'number' ? REFUSAL_CODES[raw] : undefined;
+  if (code === undefined) throw malformed('a code', raw);
+  return code;
+}

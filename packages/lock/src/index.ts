@@ -9,9 +9,9 @@ export {
   encodeLockQuery,
   encodeLockQueryResult,
   encodeLockResult,
-  lockSchema,
 } from './codec.ts';
 export { LOCK_SPACE, lockOfKey, lockSpan, lockStart, namespaceSpan } from './keys.ts';
+export { lockSchema } from './layout.ts';
 export * from './limits.ts';
 export { sameOwner, sameSession } from './lock-rows.ts';
 export { applyLockCommand, sessionEnded } from './procedures.ts';

@@ -13,7 +13,8 @@
  *     fractions, sequences and incarnations are safe integers.
  * K3. Whatever exists of a lock, its head exists and is its first row.
  */
-import { assert, type Bytes, prefixEnd, type Span } from '@remora/base';
+import { asBuffer, assert, type Bytes, prefixEnd, type Span } from '@remora/base';
+import { viewAround, writeText } from './binary.ts';
 import { NAMESPACE_BYTES_MAX } from './limits.ts';
 import type { LockId, Owner, SessionRef } from './types.ts';
 
@@ -83,7 +84,7 @@ export class LockKeys {
 
   waiter(sequence: number): Buffer {
     const key = this.#key(QUEUE, 8);
-    key.writeDoubleBE(sequence, this.#prefixLength + 1);
+    viewAround(key).setFloat64(key.byteOffset + this.#prefixLength + 1, sequence);
     return key;
   }
 
@@ -95,7 +96,7 @@ export class LockKeys {
     const tokenBytes = Buffer.byteLength(owner.token);
     const key = this.#key(OWNER, SESSION_BYTES + tokenBytes);
     const at = writeSession(key, owner.session, this.#prefixLength + 1);
-    key.write(owner.token, at);
+    writeText(key, owner.token, at, tokenBytes);
     return key;
   }
 
@@ -113,9 +114,9 @@ export class LockKeys {
   mark(owner: Owner, deadlineMs: number): Buffer {
     const tokenBytes = Buffer.byteLength(owner.token);
     const key = this.#key(MARK, 8 + SESSION_BYTES + tokenBytes);
-    key.writeDoubleBE(deadlineMs, this.#prefixLength + 1);
+    viewAround(key).setFloat64(key.byteOffset + this.#prefixLength + 1, deadlineMs);
     const at = writeSession(key, owner.session, this.#prefixLength + 9);
-    key.write(owner.token, at);
+    writeText(key, owner.token, at, tokenBytes);
     return key;
   }
 
@@ -124,7 +125,7 @@ export class LockKeys {
   }
 
   markOf(markKey: Bytes): { readonly owner: Owner; readonly deadlineMs: number } {
-    const deadlineMs = asView(markKey).getFloat64(this.#prefixLength + 1);
+    const deadlineMs = viewAround(markKey).getFloat64(markKey.byteOffset + this.#prefixLength + 1);
     return { deadlineMs, owner: readOwner(markKey, this.#prefixLength + 9) };
   }
 
@@ -144,8 +145,7 @@ function spaceKey(namespace: string, name: Bytes, rest: number): Buffer {
   const key = Buffer.allocUnsafe(2 + namespaceBytes + name.length + zeros + rest);
   key[0] = LOCK_SPACE;
   key[1] = namespaceBytes;
-  key.write(namespace, 2);
-  let at = 2 + namespaceBytes;
+  let at = writeText(key, namespace, 2, namespaceBytes);
   if (zeros === 0) {
     key.set(name, at);
     return key;
@@ -170,17 +170,16 @@ function nameEnd(key: Bytes): number | undefined {
 }
 
 function writeSession(key: Buffer, session: SessionRef, at: number): number {
-  key.writeBigUInt64BE(session.lease, at);
-  key.writeDoubleBE(session.incarnation, at + 8);
+  const view = viewAround(key);
+  view.setBigUint64(key.byteOffset + at, session.lease);
+  view.setFloat64(key.byteOffset + at + 8, session.incarnation);
   return at + SESSION_BYTES;
 }
 
 function readOwner(key: Bytes, at: number): Owner {
-  const view = asView(key);
-  const session = { lease: view.getBigUint64(at), incarnation: view.getFloat64(at + 8) };
-  return { session, token: Buffer.from(key.subarray(at + SESSION_BYTES)).toString('utf8') };
-}
-
-function asView(bytes: Bytes): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  assert(key.length >= at + SESSION_BYTES, 'a key of the lock layer is complete');
+  const view = viewAround(key);
+  const start = key.byteOffset + at;
+  const session = { lease: view.getBigUint64(start), incarnation: view.getFloat64(start + 8) };
+  return { session, token: asBuffer(key).toString('utf8', at + SESSION_BYTES) };
 }

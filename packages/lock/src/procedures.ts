@@ -150,7 +150,7 @@ function release(view: LockView, rows: LockRows, command: CommandOf<'release'>):
     return { result: { type: 'released', depth: depth - 1, version }, notices: NO_NOTICES };
   }
   rows.vacate();
-  leaveMark(view, rows, { ...command, attempt: Math.max(command.attempt ?? 0, hold.attempt) });
+  leaveMark(view, rows, command, Math.max(command.attempt ?? 0, hold.attempt));
   const notices: LockNotice[] = [];
   handOver({ view, rows, lock, notices });
   return { result: { type: 'released', depth: 0, version }, notices };
@@ -163,7 +163,7 @@ function releaseByOther(view: LockView, rows: LockRows, command: CommandOf<'rele
   if (rows.owner(owner).sequence !== 0) {
     return refused('LOCK_NOT_HELD', 'the owner waits for the lock and does not hold it; cancel leaves the queue');
   }
-  leaveMark(view, rows, command);
+  leaveMark(view, rows, command, command.attempt ?? 0);
   const holder = rows.hold?.holder;
   if (holder === undefined) return refused('LOCK_NOT_HELD', 'nobody holds the lock');
   return refused('LOCK_WRONG_OWNER', `another owner holds the lock, since version ${holder.version}`);
@@ -189,7 +189,7 @@ function cancel(view: LockView, rows: LockRows, command: CommandOf<'cancel'>): L
   const vacated = undone && hold.holder.depth === 1;
   if (vacated) rows.vacate();
   else if (undone) rows.setHold(oneLevelLess(hold));
-  leaveMark(view, rows, vacated ? { ...command, attempt: Math.max(attempt, hold.attempt) } : command);
+  leaveMark(view, rows, command, vacated ? Math.max(attempt, hold.attempt) : attempt);
   if (vacated) handOver({ view, rows, lock, notices });
   return { result: { type: 'canceled', released: undone }, notices };
 }
@@ -216,6 +216,7 @@ interface HandOver {
 
 /** L2. Grants a vacated lock to the first waiter that can have it. */
 function handOver({ view, rows, lock, notices }: HandOver): void {
+  if (rows.waiters === 0) return;
   for (const waiter of rows.shift()) {
     const { owner, waitUntilMs } = waiter;
     const refusal = refusalOf(view, waiter);
@@ -253,8 +254,13 @@ function isMarked(view: LockView, record: OwnerRecord, command: CommandOf<'acqui
 }
 
 /** A mark is of use only while an acquire may still be applied, and for a session that could be granted one (M3). */
-function leaveMark(view: LockView, rows: LockRows, command: CommandOf<'release'> | CommandOf<'cancel'>): void {
-  const { owner, deadlineMs, attempt = 0 } = command;
+function leaveMark(
+  view: LockView,
+  rows: LockRows,
+  command: CommandOf<'release'> | CommandOf<'cancel'>,
+  attempt: number,
+): void {
+  const { owner, deadlineMs } = command;
   if (deadlineMs === 0 || deadlineMs < view.timeMs || !view.sessionAlive(owner.session)) return;
   rows.mark(owner, { attempt, deadlineMs });
 }

@@ -4,8 +4,10 @@
  *
  * R1. Every record begins with `RECORD_VERSION`; one of another version is a broken invariant, as an upgrade that
  *     changes a record must read the older one too.
+ * R2. A record is as long as its fields: checked first, as numbers are read past the bounds of its slice of memory.
  */
-import { asBuffer, assert, type Bytes } from '@remora/base';
+import { asBuffer, assert, type Bytes, EMPTY_BYTES, InvariantError } from '@remora/base';
+import { viewAround, writeText } from './binary.ts';
 import type { Holder, Owner } from './types.ts';
 
 export const RECORD_VERSION = 1;
@@ -51,6 +53,7 @@ export interface OwnerRecord {
 }
 
 const HEAD_BYTES = 34;
+/** From the holder's lease to the length of its token. */
 const HOLD_BYTES = 46;
 const WAITER_BYTES = 43;
 const OWNER_BYTES = 25;
@@ -61,106 +64,130 @@ export function encodeHead(head: Head): Buffer {
   const tokenBytes = hold === undefined ? 0 : Buffer.byteLength(hold.holder.owner.token);
   const rest = hold === undefined ? 0 : HOLD_BYTES + tokenBytes + hold.holder.data.length;
   const out = Buffer.allocUnsafe(HEAD_BYTES + rest);
+  const view = viewAround(out);
+  const at = out.byteOffset;
   out[0] = RECORD_VERSION;
   out[1] = hold === undefined ? 0 : HELD;
-  out.writeUInt32BE(head.waiters, 2);
-  out.writeUInt32BE(head.marks, 6);
-  out.writeDoubleBE(head.firstSequence, 10);
-  out.writeDoubleBE(head.nextSequence, 18);
-  out.writeDoubleBE(head.marksDueMs, 26);
+  view.setUint32(at + 2, head.waiters);
+  view.setUint32(at + 6, head.marks);
+  view.setFloat64(at + 10, head.firstSequence);
+  view.setFloat64(at + 18, head.nextSequence);
+  view.setFloat64(at + 26, head.marksDueMs);
   if (hold === undefined) return out;
   const { owner, version, depth, lockTimeMs, data } = hold.holder;
-  out.writeBigUInt64BE(owner.session.lease, 34);
-  out.writeDoubleBE(owner.session.incarnation, 42);
-  out.writeDoubleBE(hold.attempt, 50);
-  out.writeDoubleBE(version, 58);
-  out.writeDoubleBE(lockTimeMs, 66);
-  out.writeUInt32BE(depth, 74);
+  view.setBigUint64(at + 34, owner.session.lease);
+  view.setFloat64(at + 42, owner.session.incarnation);
+  view.setFloat64(at + 50, hold.attempt);
+  view.setFloat64(at + 58, version);
+  view.setFloat64(at + 66, lockTimeMs);
+  view.setUint32(at + 74, depth);
   writeTail(out, 78, { token: owner.token, tokenBytes, data });
   return out;
 }
 
 export function decodeHead(bytes: Bytes): Head {
-  const b = open(bytes);
+  check(bytes, HEAD_BYTES);
+  const view = viewAround(bytes);
+  const at = bytes.byteOffset;
   return {
-    hold: b[1] === HELD ? decodeHold(b) : undefined,
-    waiters: b.readUInt32BE(2),
-    marks: b.readUInt32BE(6),
-    firstSequence: b.readDoubleBE(10),
-    nextSequence: b.readDoubleBE(18),
-    marksDueMs: b.readDoubleBE(26),
+    hold: bytes[1] === HELD ? decodeHold(bytes) : undefined,
+    waiters: view.getUint32(at + 2),
+    marks: view.getUint32(at + 6),
+    firstSequence: view.getFloat64(at + 10),
+    nextSequence: view.getFloat64(at + 18),
+    marksDueMs: view.getFloat64(at + 26),
   };
 }
 
-function decodeHold(b: Buffer): Hold {
-  const session = { lease: b.readBigUInt64BE(34), incarnation: b.readDoubleBE(42) };
-  const { token, data } = readTail(b, 78);
+function decodeHold(bytes: Bytes): Hold {
+  check(bytes, HEAD_BYTES + HOLD_BYTES);
+  const view = viewAround(bytes);
+  const at = bytes.byteOffset;
+  const session = { lease: view.getBigUint64(at + 34), incarnation: view.getFloat64(at + 42) };
+  const { token, data } = readTail(bytes, 78);
   const holder = {
     owner: { session, token },
-    version: b.readDoubleBE(58),
-    depth: b.readUInt32BE(74),
-    lockTimeMs: b.readDoubleBE(66),
+    version: view.getFloat64(at + 58),
+    depth: view.getUint32(at + 74),
+    lockTimeMs: view.getFloat64(at + 66),
     data,
   };
-  return { holder, attempt: b.readDoubleBE(50) };
+  return { holder, attempt: view.getFloat64(at + 50) };
 }
 
 export function encodeWaiter(waiter: WaiterRecord): Buffer {
   const { owner, data } = waiter;
   const tokenBytes = Buffer.byteLength(owner.token);
   const out = Buffer.allocUnsafe(WAITER_BYTES + tokenBytes + data.length);
+  const view = viewAround(out);
+  const at = out.byteOffset;
   out[0] = RECORD_VERSION;
-  out.writeBigUInt64BE(owner.session.lease, 1);
-  out.writeDoubleBE(owner.session.incarnation, 9);
-  out.writeDoubleBE(waiter.attempt, 17);
-  out.writeDoubleBE(waiter.waitUntilMs, 25);
-  out.writeDoubleBE(waiter.sinceMs, 33);
+  view.setBigUint64(at + 1, owner.session.lease);
+  view.setFloat64(at + 9, owner.session.incarnation);
+  view.setFloat64(at + 17, waiter.attempt);
+  view.setFloat64(at + 25, waiter.waitUntilMs);
+  view.setFloat64(at + 33, waiter.sinceMs);
   writeTail(out, 41, { token: owner.token, tokenBytes, data });
   return out;
 }
 
 export function decodeWaiter(bytes: Bytes): WaiterRecord {
-  const b = open(bytes);
-  const session = { lease: b.readBigUInt64BE(1), incarnation: b.readDoubleBE(9) };
-  const { token, data } = readTail(b, 41);
+  check(bytes, WAITER_BYTES);
+  const view = viewAround(bytes);
+  const at = bytes.byteOffset;
+  const session = { lease: view.getBigUint64(at + 1), incarnation: view.getFloat64(at + 9) };
+  const { token, data } = readTail(bytes, 41);
   return {
     owner: { session, token },
-    attempt: b.readDoubleBE(17),
-    waitUntilMs: b.readDoubleBE(25),
-    sinceMs: b.readDoubleBE(33),
+    attempt: view.getFloat64(at + 17),
+    waitUntilMs: view.getFloat64(at + 25),
+    sinceMs: view.getFloat64(at + 33),
     data,
   };
 }
 
 export function encodeOwner(record: OwnerRecord): Buffer {
   const out = Buffer.allocUnsafe(OWNER_BYTES);
+  const view = viewAround(out);
+  const at = out.byteOffset;
   out[0] = RECORD_VERSION;
-  out.writeDoubleBE(record.sequence, 1);
-  out.writeDoubleBE(record.mark?.attempt ?? 0, 9);
-  out.writeDoubleBE(record.mark?.deadlineMs ?? -1, 17);
+  view.setFloat64(at + 1, record.sequence);
+  view.setFloat64(at + 9, record.mark?.attempt ?? 0);
+  view.setFloat64(at + 17, record.mark?.deadlineMs ?? -1);
   return out;
 }
 
 export function decodeOwner(bytes: Bytes): OwnerRecord {
-  const b = open(bytes);
-  const deadlineMs = b.readDoubleBE(17);
-  const mark = deadlineMs < 0 ? undefined : { attempt: b.readDoubleBE(9), deadlineMs };
-  return { sequence: b.readDoubleBE(1), mark };
+  check(bytes, OWNER_BYTES);
+  const view = viewAround(bytes);
+  const at = bytes.byteOffset;
+  const deadlineMs = view.getFloat64(at + 17);
+  const mark = deadlineMs < 0 ? undefined : { attempt: view.getFloat64(at + 9), deadlineMs };
+  return { sequence: view.getFloat64(at + 1), mark };
 }
 
-function open(bytes: Bytes): Buffer {
+/** R1, R2. */
+function check(bytes: Bytes, bytesMin: number): void {
+  if (bytes[0] === RECORD_VERSION && bytes.length >= bytesMin) return;
   assert(bytes[0] === RECORD_VERSION, `R1: lock record version ${String(bytes[0])} is not ${RECORD_VERSION}`);
-  return asBuffer(bytes);
+  incomplete();
+}
+
+function incomplete(): never {
+  throw new InvariantError('R2: a lock record is complete');
 }
 
 function writeTail(out: Buffer, at: number, tail: { token: string; tokenBytes: number; data: Bytes }): void {
-  out.writeUInt16BE(tail.tokenBytes, at);
-  out.write(tail.token, at + 2);
-  out.set(tail.data, at + 2 + tail.tokenBytes);
+  const tokenAt = at + 2;
+  out[at] = tail.tokenBytes >> 8;
+  out[at + 1] = tail.tokenBytes & 0xff;
+  const dataAt = writeText(out, tail.token, tokenAt, tail.tokenBytes);
+  if (tail.data.length > 0) out.set(tail.data, dataAt);
 }
 
-function readTail(b: Buffer, at: number): { readonly token: string; readonly data: Bytes } {
-  const dataStart = at + 2 + b.readUInt16BE(at);
-  assert(dataStart <= b.length, 'R1: a lock record is complete');
-  return { token: b.toString('utf8', at + 2, dataStart), data: b.subarray(dataStart) };
+function readTail(bytes: Bytes, at: number): { readonly token: string; readonly data: Bytes } {
+  const b = asBuffer(bytes);
+  const dataAt = at + 2 + (((b[at] ?? 0) << 8) | (b[at + 1] ?? 0));
+  if (dataAt > b.length) incomplete();
+  return { token: b.toString('utf8', at + 2, dataAt), data: dataAt === b.length ? EMPTY_BYTES : b.subarray(dataAt) };
 }

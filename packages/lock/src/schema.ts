@@ -3,6 +3,7 @@
  * what it decodes, and describes itself, so that a test can pin the whole wire schema by one hash.
  */
 import { ServiceError } from '@remora/base';
+import { LEASE_MAX } from './limits.ts';
 
 export interface Codec<T> {
   /** The layout as text: what the schema's hash is made of. */
@@ -28,7 +29,7 @@ export const lease: Codec<bigint> = {
   schema: 'lease',
   encode: (value) => value,
   decode: (raw) => {
-    if (typeof raw === 'bigint' && raw >= 0n && raw < 2n ** 63n) return raw;
+    if (typeof raw === 'bigint' && raw >= 0n && raw <= LEASE_MAX) return raw;
     if (Number.isSafeInteger(raw) && Number(raw) >= 0) return BigInt(Number(raw));
     throw malformed('lease', raw);
   },
@@ -155,7 +156,7 @@ function array(what: string, raw: unknown): readonly unknown[] {
   return raw;
 }
 
-function malformed(expected: string, raw: unknown): ServiceError {
+export function malformed(expected: string, raw: unknown): ServiceError {
   const found = typeof raw === 'object' ? (Array.isArray(raw) ? `${raw.length} fields` : 'an object') : String(raw);
   return new ServiceError('INVALID_ARGUMENT', `malformed lock message: expected ${expected}, found ${found}`);
 }
