@@ -74,7 +74,8 @@ async function runNode(options: NodeOptions, startNode: StartNode): Promise<numb
     const end = await Promise.race([failure, aborted(signal)]);
     if (typeof end === 'object') {
       logger.error({ error: end.error }, 'the node cannot go on');
-      return exitCode(end.error instanceof CommandError ? end.error.exit : 'internal');
+      // At once: its ports and timers would keep the process, and a broken node at work. The log has all that counts.
+      process.exit(exitCode(end.error instanceof CommandError ? end.error.exit : 'internal'));
     }
     logger.info({ reason: String(signal.reason) }, 'stopping');
     return await stopWithin(options.shutdownTimeout, node.stop(), () =>
