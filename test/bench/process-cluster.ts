@@ -26,13 +26,12 @@ export interface ServerKind {
   readonly workloads: readonly Workload[];
   readonly cwd: string;
   command(member: MemberAddress, all: readonly MemberAddress[]): readonly [string, ...string[]];
-  env(member: MemberAddress): Readonly<Record<string, string>>;
   isReady(member: MemberAddress): Promise<boolean>;
   isLeader(member: MemberAddress): Promise<boolean>;
   /** The API that a workload goes through. */
   api(workload: LoadSpec['workload']): LoadArguments['api'];
-  readonly loadProgram: string;
-  readonly loadEnv: Readonly<Record<string, string>>;
+  /** Takes `LoadArguments` as JSON behind it. */
+  readonly loadProgram: readonly [string, ...string[]];
 }
 
 interface Member {
@@ -79,7 +78,6 @@ export class ProcessCluster implements Killable {
       if (member.child?.running) continue;
       member.child = new Child({
         command: this.#kind.command(member.address, all),
-        env: this.#kind.env(member.address),
         cwd: this.#kind.cwd,
         logPath: `${member.address.dataDir}.log`,
       });
@@ -117,10 +115,7 @@ export class ProcessCluster implements Killable {
       inflight,
       seconds,
     };
-    return {
-      command: [process.execPath, this.#kind.loadProgram, JSON.stringify(args)],
-      env: this.#kind.loadEnv,
-    };
+    return { command: [...this.#kind.loadProgram, JSON.stringify(args)] };
   }
 
   async #leaderAndEntry(): Promise<readonly [leader: Member, entry: Member]> {

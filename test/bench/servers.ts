@@ -5,6 +5,8 @@ import { type MemberAddress, ProcessCluster, type ServerKind } from './process-c
 import type { EntryChoice } from './system.ts';
 
 const ETCD_PROGRAM = '/usr/bin/etcd';
+/** Beside the benchmark's own, that of a baseline: a system is measured with its own SDK. */
+const LOAD_PROGRAM = 'test/dist/bench/load-main.js';
 const PROBE_TIMEOUT_MS = 1_000;
 
 export interface ServerSettings {
@@ -22,23 +24,21 @@ export interface RemoraSettings extends ServerSettings {
 
 export function remora({ name, root, profileDir, ...settings }: RemoraSettings): ProcessCluster {
   const program = join(root, 'packages/cli/bin/remora.mjs');
-  const profiled = (who: string): Readonly<Record<string, string>> => {
-    if (profileDir === undefined) return {};
+  const node = (who: string): readonly [string, ...string[]] => {
+    if (profileDir === undefined) return [process.execPath];
     const dir = join(profileDir, `${name}-${who}`);
     mkdirSync(dir, { recursive: true });
-    return { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${dir}` };
+    return [process.execPath, '--cpu-prof', `--cpu-prof-dir=${dir}`];
   };
   const kind: ServerKind = {
     name,
     workloads: ['put', 'get', 'lock', 'unary-put', 'unary-get', 'handoff'],
     cwd: settings.dir,
-    command: (member, all) => [process.execPath, program, 'node', ...remoraFlags(member, all)],
-    env: (member) => profiled(member.name),
+    command: (member, all) => [...node(member.name), program, 'node', ...remoraFlags(member, all)],
     isReady: async ({ http }) => (await get(http, '/ready')) !== undefined,
     isLeader: async ({ http }) => /^remora_range_leader(\{.*\})? 1$/m.test((await get(http, '/metrics')) ?? ''),
     api: (workload) => (workload.startsWith('unary') ? 'etcd' : 'sdk'),
-    loadProgram: join(root, 'test/dist/bench/load-main.js'),
-    loadEnv: profiled('client'),
+    loadProgram: [...node('client'), join(root, LOAD_PROGRAM)],
   };
   return new ProcessCluster(kind, settings);
 }
@@ -53,12 +53,10 @@ export function etcd({ root, ...settings }: ServerSettings & { readonly root: st
     workloads: ['put', 'get', 'lock', 'unary-put', 'unary-get', 'handoff'],
     cwd: settings.dir,
     command: (member, all) => [ETCD_PROGRAM, ...etcdFlags(member, all)],
-    env: () => ({}),
     isReady: async ({ client }) => (await get(client, '/health'))?.includes('"true"') === true,
     isLeader: async ({ client }) => /^etcd_server_is_leader 1$/m.test((await get(client, '/metrics')) ?? ''),
     api: () => 'etcd',
-    loadProgram: join(root, 'test/dist/bench/load-main.js'),
-    loadEnv: {},
+    loadProgram: [process.execPath, join(root, LOAD_PROGRAM)],
   };
   return new ProcessCluster(kind, settings);
 }
