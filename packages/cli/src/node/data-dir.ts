@@ -102,7 +102,7 @@ export class DataDir {
       return new ServiceError(
         'NODE_CONFLICT',
         `node ${peer.nodeId} came back without its data (incarnation ${peer.incarnation}, known as ${known}); ` +
-          'start it with an empty data directory as a new node',
+          'let it join as a new node: another --name, an empty data directory, and --join',
         { details: { nodeId: peer.nodeId, known, given: peer.incarnation } },
       );
     }
