@@ -30,6 +30,8 @@ export interface StoreDeps {
 }
 
 const HOUSEKEEPING_MS = 1_000;
+/** The voters of a new range campaign this far apart: the first that finds a quorum created leads. */
+const FIRST_WAIT_TICKS_APART = 4;
 /** Entries that change nothing stored call for a checkpoint in this number, so that the log can be cut. */
 const LOG_ENTRIES_UNCUT = 1_000;
 
@@ -82,7 +84,8 @@ export class Store {
     const replica = this.#replica(descriptor, conf);
     replica.stage();
     await this.#deps.checkpointer.run();
-    this.#run(replica, replicaId);
+    const position = conf.voters.indexOf(replicaId);
+    this.#run(replica, replicaId, position < 0 ? undefined : position * FIRST_WAIT_TICKS_APART);
     this.#deps.logger.info({ range: descriptor.rangeId, replica: replicaId }, 'created a replica');
   }
 
@@ -99,7 +102,7 @@ export class Store {
     );
   }
 
-  #run(replica: RangeReplica, replicaId: number): void {
+  #run(replica: RangeReplica, replicaId: number, firstWaitTicks?: number): void {
     const { state } = replica;
     const recovered = this.#deps.recovered.get(replica.rangeId);
     const group = this.#deps.host.createGroup({
@@ -108,6 +111,7 @@ export class Store {
       applied: state.applied,
       conf: state.conf,
       ...(recovered === undefined ? {} : { recovered }),
+      ...(firstWaitTicks === undefined ? {} : { firstWaitTicks }),
       stateMachine: replica,
       locate: (id) => replica.state.descriptor.replicas.find((r) => r.replicaId === id)?.nodeId,
     });

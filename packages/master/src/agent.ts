@@ -28,11 +28,11 @@ export interface AgentDeps {
 }
 
 const CALL_TIMEOUT_MS = 1_000;
-const RETRY_MIN_MS = 50;
-const RETRY_MAX_MS = 1_000;
+const RETRY_MIN_MS = 40;
+const RETRY_MAX_MS = 250;
 const HEARTBEAT_MS = 1_000;
-/** While the cluster has no range yet, so that it comes up quickly. */
-const HEARTBEAT_STARTING_MS = 150;
+/** Until the cluster has a range with a leader, so that it comes up quickly. */
+const HEARTBEAT_STARTING_MS = 50;
 
 /** A node's side of its talk with the master: joins, reports, and takes tasks and the cluster's view from the answers. */
 export class NodeAgent {
@@ -113,9 +113,8 @@ export class NodeAgent {
       this.#leader = reply.view.masterLeader;
       this.#deps.onView(reply.view);
       for (const task of reply.tasks) this.#deps.onTask(task);
-      this.#after(reply.view.ranges.length === 0 || reply.tasks.length > 0 ? HEARTBEAT_STARTING_MS : HEARTBEAT_MS, () =>
-        this.#beat(),
-      );
+      const starting = reply.view.leaders.length === 0 || reply.tasks.length > 0;
+      this.#after(starting ? HEARTBEAT_STARTING_MS : HEARTBEAT_MS, () => this.#beat());
     });
   }
 

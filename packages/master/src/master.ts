@@ -200,6 +200,7 @@ export class Master implements StateMachine {
       return new ServiceError('NODE_CONFLICT', `node id ${heartbeat.nodeId} belongs to another data directory`);
     }
     this.#heard.set(heartbeat.nodeId, { atMs: this.#deps.clock.monotonicMs(), heartbeat });
+    this.#bootstrapFirstRange();
     return { tasks: this.#tasksFor(heartbeat), view: this.view() };
   }
 

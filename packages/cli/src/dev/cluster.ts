@@ -12,7 +12,7 @@ import { firstTakenPort } from './ports.ts';
 import { type DevSettings, loadDevSettings } from './settings.ts';
 
 const HOST = '127.0.0.1';
-const POLL_MS = 100;
+const POLL_MS = 50;
 const PROBE_TIMEOUT_MS = 2000;
 const STOP_GRACE_MS = 12_000;
 

@@ -50,6 +50,9 @@ import type { RunningNode } from './running-node.ts';
 
 /** Length of one Raft tick: heartbeats and election timeouts are whole numbers of it. */
 const TICK_MS = 25;
+/** A new cluster's founders do not wait out an election timeout, but give one another time to start. */
+const FIRST_WAIT_TICKS = 8;
+const FIRST_WAIT_TICKS_APART = 4;
 /** Replicas of a range; fewer only in a cluster that was founded with fewer nodes. */
 const REPLICAS = 3;
 /** How long a stopping node waits for others to take over what it leads. */
@@ -358,6 +361,8 @@ class Node implements RunningNode {
       applied: master.state.applied,
       conf: master.state.conf,
       ...(recovered === undefined ? {} : { recovered }),
+      // The founders start at about the same time.
+      firstWaitTicks: FIRST_WAIT_TICKS + FIRST_WAIT_TICKS_APART * (this.#nodeId - 1),
       stateMachine: master,
       locate: (replicaId) => replicaId,
     });

@@ -48,6 +48,11 @@ export interface RaftInitial {
    * full election timeout (design §4).
    */
   readonly restarted: boolean;
+  /**
+   * The first wait for a leader, in place of one that is drawn: short where there can be none yet, and apart for each
+   * member of a new group, so that they do not split their votes. Later waits are drawn.
+   */
+  readonly firstWaitTicks?: number | undefined;
 }
 
 export type ProgressState = 'probe' | 'replicate' | 'snapshot';

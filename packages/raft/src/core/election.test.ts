@@ -367,3 +367,27 @@ describe('handing leadership over', () => {
     ]);
   });
 });
+
+describe('the first wait', () => {
+  test('of a new group may be short; later ones are drawn', () => {
+    const core = makeCore({ firstWaitTicks: 2 });
+    tick(core, 1);
+    expect(run(core)).toEqual([]);
+    tick(core, 1);
+    expect(run(core).map(({ type }) => type)).toEqual(['preVote', 'preVote']);
+    // Nobody was there yet.
+    tick(core, ELECTION_TICKS - 1);
+    expect(run(core)).toEqual([]);
+    tick(core, ELECTION_TICKS);
+    expect(run(core).map(({ type }) => type)).toEqual(['preVote', 'preVote']);
+  });
+
+  test('is over once a leader is heard', () => {
+    const core = makeCore({ id: 2, firstWaitTicks: 3 });
+    tick(core, 2);
+    heartbeat(core, 1, 1);
+    run(core);
+    tick(core, ELECTION_TICKS - 1);
+    expect(run(core).filter(({ type }) => type === 'preVote')).toEqual([]);
+  });
+});

@@ -106,6 +106,7 @@ export class CoreState {
     this.delivered = applied;
     this.guardTicks = initial.restarted ? config.electionTicks : 0;
     this.resetElectionTimer();
+    if (initial.firstWaitTicks !== undefined) this.electionTimeout = initial.firstWaitTicks;
   }
 
   resetElectionTimer(): void {

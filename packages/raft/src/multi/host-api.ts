@@ -12,6 +12,8 @@ export interface GroupOptions {
   readonly conf: ConfState;
   /** What the log held for this group at start; absent for a new group. */
   readonly recovered?: RecoveredGroup;
+  /** For a new group, which has no leader to wait for: ticks before this replica campaigns first. Different for each. */
+  readonly firstWaitTicks?: number;
   readonly stateMachine: StateMachine;
   readonly locate: ReplicaLocator;
 }

@@ -86,6 +86,7 @@ export class GroupRunner implements Group {
       entries,
       applied: applied.index,
       restarted: recovered !== undefined,
+      firstWaitTicks: recovered === undefined ? options.firstWaitTicks : undefined,
     });
     this.#tail = new LogTail({ entries: host.options.tailEntries, bytes: host.options.tailBytes }, start);
     this.#advanceTail(entries.filter((entry) => entry.index <= applied.index));
