@@ -9,7 +9,7 @@ import { type Random, SeededRandom } from '@remora/base';
 import { pause } from '../e2e/eventually.ts';
 import { type Cluster, withCluster } from '../e2e/harness.ts';
 import { killAt, MOMENTS, type Moment } from './kill-moment.ts';
-import { type Evidence, faultsOf } from './verdict.ts';
+import { type Evidence, evidenceOf, faultsOf } from './verdict.ts';
 import { Workload } from './workload.ts';
 
 export interface KillRunOptions {
@@ -25,6 +25,8 @@ export interface Kill {
   /** Requests at the node that were never answered. */
   readonly inFlight: number;
   readonly atNs: number;
+  /** No other node was down before this one was back, so that a majority was there all the time. */
+  readonly alone: boolean;
 }
 
 export interface KillReport {
@@ -36,7 +38,7 @@ export interface KillReport {
   /** Refused with a definite error, by code. */
   readonly failed: Readonly<Record<string, number>>;
   readonly lockTurns: number;
-  /** From a leader's kill to the first write that began after it and was acknowledged, in ms. */
+  /** From the kill of a leader alone to the first write that began after it and was acknowledged, in ms. */
   readonly outagesMs: { readonly median: number; readonly longest: number };
   readonly durationMs: number;
   readonly faults: readonly string[];
@@ -57,7 +59,7 @@ export async function runKills(
       await pause(500);
       await killRepeatedly(cluster, workload, options, kills);
       await workload.stop();
-      const evidence = await gather(workload);
+      const evidence = await evidenceOf(workload);
       const report = reportOf({ options, kills, workload, evidence, durationMs: performance.now() - begun });
       // Within the cluster's scope, so that its data is kept when there is something to look at.
       if (report.faults.length > 0) throw new Error(`seed ${options.seed}:\n${report.faults.slice(0, 20).join('\n')}`);
@@ -78,61 +80,52 @@ async function killRepeatedly(
   const random = new SeededRandom(seed ^ 0x6b696c6c);
   while (kills.length < count) {
     workload.nextRound();
-    const down = [await killOne(cluster, workload, random, kills)];
+    const round = [await killOne(cluster, workload, { random, earlier: kills })];
     // Now and then a second one, before the first is back: no majority for a while.
-    if (kills.length < count && random.int(4) === 0) {
+    if (kills.length + 1 < count && random.int(4) === 0) {
       await pause(random.int(1_000));
-      down.push(await killOne(cluster, workload, random, kills, down[0]));
+      round.push(await killOne(cluster, workload, { random, earlier: [...kills, ...round], down: round[0]?.node }));
     }
+    for (const kill of round) kills.push({ ...kill, alone: round.length === 1 });
     await pause(random.int(2_000));
-    for (const n of down) cluster.node(n).start();
+    for (const { node } of round) cluster.node(node).start();
     await cluster.untilReady();
     await pause(300 + random.int(700));
-    for (const { node, leader, moment, inFlight } of kills.slice(-down.length)) {
+    for (const { node, leader, moment, inFlight } of round) {
       say(`killed n${node}${leader ? ', the leader,' : ''} at ${moment} with ${inFlight} requests in flight`);
     }
   }
 }
 
+/** Kills one more node; with one `down` there may be no leader to look for. */
 async function killOne(
   cluster: Cluster,
   workload: Workload,
-  random: Random,
-  kills: Kill[],
-  except?: number,
-): Promise<number> {
-  const others = cluster.nodes.map((_, i) => i + 1).filter((n) => n !== except);
-  // Without a majority there may be no leader to look for.
-  const leader = except === undefined ? await cluster.leader() : undefined;
-  const followers = others.filter((n) => n !== leader);
-  const wantsLeader = leader !== undefined && kills.filter((kill) => kill.leader).length * 2 <= kills.length;
-  const n = wantsLeader ? leader : (followers[random.int(followers.length)] ?? 1);
+  {
+    random,
+    earlier,
+    down,
+  }: { readonly random: Random; readonly earlier: readonly Pick<Kill, 'leader'>[]; readonly down?: number | undefined },
+): Promise<Omit<Kill, 'alone'>> {
+  const leader = down === undefined ? await cluster.leader() : undefined;
+  const others = cluster.nodes.map((_, i) => i + 1).filter((n) => n !== down && n !== leader);
+  const other = others[random.int(others.length)] ?? 1;
+  // K2. Where the leader's turn finds none, the next one makes up for it.
+  const n = leader !== undefined && earlier.filter((kill) => kill.leader).length * 2 <= earlier.length ? leader : other;
   const node = cluster.node(n);
   let inFlight = 0;
   const moment = await killAt(node, {
     // With every other kill the leader's, all pairs of role and moment come round.
-    moment: MOMENTS[kills.length % MOMENTS.length] ?? 'append',
+    moment: MOMENTS[earlier.length % MOMENTS.length] ?? 'append',
     random,
     busy: () => {
       inFlight = workload.inFlight(node.client);
       return inFlight > 0;
     },
   });
-  kills.push({ node: n, leader: n === leader, moment, inFlight, atNs: performance.now() * 1e6 });
+  const atNs = performance.now() * 1e6;
   await node.exit;
-  return n;
-}
-
-async function gather(workload: Workload): Promise<Evidence> {
-  const events = await workload.readBack();
-  return {
-    registers: workload.registers.records(),
-    lists: workload.lists.records(),
-    locks: workload.locks.records(),
-    writes: workload.writes,
-    events,
-    sectionFaults: workload.sections.faults,
-  };
+  return { node: n, leader: n === leader, moment, inFlight, atNs };
 }
 
 function reportOf(run: {
@@ -161,7 +154,7 @@ function reportOf(run: {
 function outages(evidence: Evidence, kills: readonly Kill[]): { readonly median: number; readonly longest: number } {
   const writes = [...evidence.registers, ...evidence.lists].filter(({ op, ok }) => ok && op !== 'get');
   const lengths = kills
-    .filter(({ leader }) => leader)
+    .filter(({ leader, alone }) => leader && alone)
     .map(({ atNs }) => {
       const ends = writes.flatMap(({ t0, t1 }) => (t0 >= atNs && t1 !== null ? [t1] : []));
       return Math.round((ends.reduce((first, t1) => Math.min(first, t1), Number.POSITIVE_INFINITY) - atNs) / 1e6);

@@ -1,4 +1,4 @@
-import { credentials, type ServiceError as GrpcError, Metadata } from '@grpc/grpc-js';
+import { credentials, type ServiceError as GrpcError, Metadata, status } from '@grpc/grpc-js';
 import {
   Compare_CompareResult,
   Compare_CompareTarget,

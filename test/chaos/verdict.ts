@@ -7,7 +7,7 @@ import {
   registerModel,
 } from '../checkers/index.ts';
 import { auditWrites } from './audit.ts';
-import type { Write } from './workload.ts';
+import type { Workload, Write } from './workload.ts';
 
 /** Everything that a run recorded. */
 export interface Evidence {
@@ -32,4 +32,17 @@ export function faultsOf(evidence: Evidence): readonly string[] {
     ...evidence.sectionFaults,
     ...verdicts.filter(({ result }) => result !== 'ok').map((v) => `${v.what}: ${v.result}: ${v.explanation}`),
   ];
+}
+
+/** What a workload has recorded, once it has stopped. */
+export async function evidenceOf(workload: Workload): Promise<Evidence> {
+  const events = await workload.readBack();
+  return {
+    registers: workload.registers.records(),
+    lists: workload.lists.records(),
+    locks: workload.locks.records(),
+    writes: workload.writes,
+    events,
+    sectionFaults: workload.sections.faults,
+  };
 }

@@ -7,6 +7,7 @@
  * W3. A client does one thing after another. A request ends at the latest by its client's own time-out.
  */
 
+import { randomUUID } from 'node:crypto';
 import { type Random, SeededRandom } from '@remora/base';
 import { connect } from 'remora';
 import { HistoryRecorder } from '../checkers/index.ts';
@@ -53,6 +54,8 @@ export class Workload {
   readonly #writers: RepeatingWriter[] = [];
   readonly #lockUsers: LockUser[] = [];
   readonly #loops: Promise<void>[] = [];
+  /** Keeps the keys of several runs on one cluster apart. */
+  readonly #run = randomUUID().slice(0, 8);
   readonly #keys = new Set<string>();
   #round = 0;
   #next = 1;
@@ -83,10 +86,10 @@ export class Workload {
     for (let i = 1; i <= 4; i++) {
       this.#lockUsers.push(await LockUser.open({ name: `locker${i}`, endpoints, recorder, sections }));
     }
-    for (const client of this.#kv) this.#run((random) => this.#useRegister(client, random));
-    for (const writer of [...this.#writers, ...this.#kv.slice(0, 4)]) this.#run(() => this.#append(writer));
+    for (const client of this.#kv) this.#loop((random) => this.#useRegister(client, random));
+    for (const writer of [...this.#writers, ...this.#kv.slice(0, 4)]) this.#loop(() => this.#append(writer));
     for (const user of this.#lockUsers) {
-      this.#run((random) => user.turn(`lock/${this.#round}/${random.int(LOCKS)}`, 2 + random.int(20)));
+      this.#loop((random) => user.turn(`lock/${this.#run}/${this.#round}/${random.int(LOCKS)}`, 2 + random.int(20)));
     }
   }
 
@@ -129,7 +132,7 @@ export class Workload {
   }
 
   /** Until the end, one after another, each client with a random sequence of its own (W3). */
-  #run(turn: (random: Random) => Promise<void>): void {
+  #loop(turn: (random: Random) => Promise<void>): void {
     const random = new SeededRandom(this.#random.int(2 ** 31));
     const loop = async () => {
       while (!this.#stop.signal.aborted) {
@@ -141,7 +144,7 @@ export class Workload {
   }
 
   async #useRegister(client: KvClient, random: Random): Promise<void> {
-    const key = `register/${this.#round}/${random.int(REGISTERS)}`;
+    const key = `register/${this.#run}/${this.#round}/${random.int(REGISTERS)}`;
     this.#keys.add(key);
     const dice = random.int(20);
     if (dice < 8) return this.#put(client, key);
@@ -182,7 +185,7 @@ export class Workload {
 
   /** A put, of which the key's history in the store is the list. */
   async #append(client: Pick<KvClient, 'name' | 'put'>): Promise<void> {
-    const key = `list/${this.#round}/${this.#next % LISTS}`;
+    const key = `list/${this.#run}/${this.#round}/${this.#next % LISTS}`;
     this.#keys.add(key);
     const write = this.#write(client.name, key);
     const open = this.lists.begin({ c: client.name, k: key, op: 'append', v: write.value });
