@@ -1,7 +1,10 @@
-import { assert, type Clock, type Engine, type Logger, ServiceError, type Timer } from '@remora/base';
+import { assert, type Clock, type Engine, type Logger, ServiceError, type Timer, toServiceError } from '@remora/base';
 import {
+  decodeRangeRequest,
+  encodeRangeRequest,
   type RangeDescriptor,
   type RangeReport,
+  type RangeRequest,
   type RpcRegistry,
   rangeExecute,
   rangeInfo,
@@ -39,6 +42,8 @@ const LOG_ENTRIES_UNCUT = 1_000;
  * The ranges of one node.
  *
  * T1. A replica is created in one place (`createReplica`), once per range, and is durable before it votes (traps 13).
+ * T2. Nothing is proposed that the log's codec would not read back: it would stop every replica, for good. What comes
+ *     from other nodes has been through the codec; what comes from this process has not, and is tried here.
  */
 export class Store {
   readonly #deps: StoreDeps;
@@ -155,8 +160,10 @@ export class Store {
   register(registry: RpcRegistry): void {
     registry.handle(rangeExecute, (request, context, done) => {
       const replica = this.#find(request.rangeId);
-      if (replica instanceof ServiceError) done(replica, undefined);
-      else replica.execute(request, (fn) => context.onCancel(fn), done);
+      if (replica instanceof ServiceError) return done(replica, undefined);
+      const malformed = context.peer === 0 && request.body.kind === 'command' ? malformation(request) : undefined;
+      if (malformed !== undefined) return done(malformed, undefined);
+      replica.execute(request, (fn) => context.onCancel(fn), done);
     });
     registry.handle(rangeInfo, (request, _context, done) => {
       const replica = this.#find(request.rangeId);
@@ -177,6 +184,16 @@ export class Store {
   stop(): void {
     this.#timer?.cancel();
     for (const replica of this.#replicas.values()) replica.close();
+  }
+}
+
+/** T2. */
+function malformation(request: RangeRequest): ServiceError | undefined {
+  try {
+    decodeRangeRequest(encodeRangeRequest(request));
+    return undefined;
+  } catch (error) {
+    return toServiceError(error);
   }
 }
 
