@@ -1,0 +1,330 @@
+/**
+ * A cluster of data servers and gateways on one virtual clock: real stores, Raft hosts, RPC and routing over memory
+ * engines, logs and links that fail as they are told to. One seed, one run.
+ */
+import { assert, ManualClock, nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import { Checkpointer, MemoryEngine, RESIDENT_SPANS, Store } from '@remora/dataserver';
+import { RangeBackend } from '@remora/gateway';
+import {
+  type ClosableDialer,
+  type ClusterView,
+  createDialer,
+  createMemoryLink,
+  createRpcRegistry,
+  type FrameLink,
+  type MemoryLinkPair,
+  type RangeDescriptor,
+  serveLink,
+} from '@remora/protocol';
+import { createRaftHost, LocalNetwork, type NodeRaftHost, type Transport } from '@remora/raft';
+import { BedLog } from '../../../packages/raft/src/multi/host/bed-log.ts';
+import { ProcessClock } from './node-clock.ts';
+
+export const DATA_NODES: readonly number[] = [1, 2, 3];
+/** A gateway without data; the data nodes are gateways as well. */
+export const GATEWAY_NODE = 4;
+export const NODES: readonly number[] = [...DATA_NODES, GATEWAY_NODE];
+
+const DESCRIPTOR: RangeDescriptor = {
+  rangeId: 2,
+  start: new Uint8Array(0),
+  end: new Uint8Array(0),
+  epoch: { confVersion: 1, version: 1 },
+  replicas: DATA_NODES.map((nodeId) => ({ replicaId: 100 + nodeId, nodeId, type: 'voter' as const })),
+  revisionSource: 'range',
+};
+
+const VIEW: ClusterView = { clusterId: 'sim', nodes: [], ranges: [DESCRIPTOR], leaders: [], masterLeader: 0 };
+
+interface Running {
+  readonly host: NodeRaftHost | undefined;
+  readonly store: Store | undefined;
+  readonly dialer: ClosableDialer;
+  readonly backend: RangeBackend;
+  readonly registry: ReturnType<typeof createRpcRegistry>;
+}
+
+export class SimNode {
+  readonly id: number;
+  readonly clock: ProcessClock;
+  readonly engine: MemoryEngine;
+  readonly log: BedLog;
+  /** Lives so far: what was asked of an earlier one is never answered. */
+  life = 0;
+  /** When it was paused last; requests through it may be late by that. */
+  pauses = 0;
+  running: Running | undefined;
+
+  constructor(bed: RangeCluster, id: number) {
+    this.id = id;
+    this.clock = new ProcessClock(bed.clock, { monotonicMs: id * 1_000_000, wallMs: (id - 2) * 3_600_000 });
+    // The log only sets timers: its syncs are the process's own, and end with it.
+    this.log = new BedLog(this.clock as unknown as ManualClock);
+    this.engine = new MemoryEngine({
+      options: { resident: RESIDENT_SPANS },
+      clock: this.clock,
+      logger: silentLogger,
+      logDurable: () => this.running?.host?.logDurable() ?? Promise.resolve(),
+      onFailure: (error) => bed.failures.push(error),
+    });
+  }
+}
+
+interface Link {
+  readonly from: number;
+  readonly to: number;
+  readonly pair: MemoryLinkPair;
+  stalled: boolean;
+}
+
+const realClock = nodeClock();
+
+export class RangeCluster {
+  readonly clock = new ManualClock();
+  readonly random: SeededRandom;
+  readonly network: LocalNetwork;
+  readonly nodes: ReadonlyMap<number, SimNode>;
+  readonly failures: unknown[] = [];
+  readonly #links = new Set<Link>();
+  #cut: ReadonlySet<number> = new Set();
+
+  constructor(seed: number) {
+    this.random = new SeededRandom(seed);
+    this.network = new LocalNetwork({
+      clock: this.clock,
+      random: this.random,
+      faults: { delayMs: 1, jitterMs: 3, dropPerMille: 5, duplicatePerMille: 5 },
+    });
+    this.nodes = new Map(NODES.map((id) => [id, new SimNode(this, id)]));
+  }
+
+  node(id: number): SimNode {
+    const node = this.nodes.get(id);
+    assert(node !== undefined, `there is no node ${id}`);
+    return node;
+  }
+
+  async start(): Promise<void> {
+    for (const id of NODES) this.startNode(id);
+    for (const id of DATA_NODES) {
+      void this.node(id).running?.store?.createReplica(DESCRIPTOR, 100 + id);
+    }
+    await this.run(1_500);
+  }
+
+  startNode(id: number): void {
+    const node = this.node(id);
+    assert(node.running === undefined, 'a node runs once at a time');
+    const { clock, engine, log } = node;
+    const registry = createRpcRegistry();
+    const isData = DATA_NODES.includes(id);
+    let host: NodeRaftHost | undefined;
+    let store: Store | undefined;
+    if (isData) {
+      host = createRaftHost({
+        nodeId: id,
+        clock,
+        random: this.random,
+        log,
+        transport: this.#transport(id),
+        options: {
+          tickMs: 25,
+          electionTicks: 10,
+          heartbeatTicks: 3,
+          tailEntries: 20,
+          snapshotRetryMs: 100,
+          snapshotHoldMs: 500,
+        },
+        onFatal: (error) => this.failures.push(error),
+      });
+      host.start();
+      const checkpointer = new Checkpointer(engine, {
+        clock,
+        logger: silentLogger,
+        options: { intervalMs: 400, bytes: 1_000_000 },
+      });
+      store = new Store({
+        nodeId: id,
+        engine,
+        checkpointer,
+        host,
+        clock,
+        logger: silentLogger,
+        options: { watchRingBytesMax: 4_000, compactionRetentionMs: 0, outcomeBytesMax: 1_000_000 },
+        recovered: log.recovered(),
+      });
+      store.start();
+      store.register(registry);
+    }
+    const dialer = createDialer({
+      localNodeId: id,
+      registry,
+      resolveAddress: (nodeId) => String(nodeId),
+      connect: ({ nodeId }) => this.#connect(id, nodeId),
+      clock,
+      random: this.random,
+    });
+    const backend = new RangeBackend({
+      nodeId: id,
+      dialer,
+      view: () => VIEW,
+      clock,
+      random: this.random,
+      logger: silentLogger,
+    });
+    node.running = { host, store, dialer, backend, registry };
+  }
+
+  /** As a power cut: what was not synced is gone, and nothing of it runs any more. */
+  async crash(id: number): Promise<void> {
+    const node = this.node(id);
+    const running = node.running;
+    if (running === undefined) return;
+    node.clock.kill();
+    node.log.crash();
+    node.running = undefined;
+    node.life++;
+    for (const link of [...this.#links]) if (link.from === id || link.to === id) this.#sever(link);
+    void running.host?.stop();
+    await this.flush();
+    node.engine.crash();
+  }
+
+  pause(id: number): void {
+    this.node(id).pauses++;
+    this.node(id).clock.pause();
+  }
+
+  resume(id: number): void {
+    this.node(id).clock.resume();
+  }
+
+  /** Cuts these nodes off from the others. Links that are open carry nothing until the partition ends. */
+  partition(cut: readonly number[]): void {
+    this.#cut = new Set(cut);
+    this.network.partition(
+      NODES.filter((id) => this.#cut.has(id)),
+      NODES.filter((id) => !this.#cut.has(id)),
+    );
+    for (const link of this.#links) {
+      if (!this.#divided(link.from, link.to)) continue;
+      link.stalled = true;
+      link.pair.stall(true);
+    }
+  }
+
+  heal(): void {
+    this.#cut = new Set();
+    this.network.heal();
+    for (const link of [...this.#links]) {
+      if (!link.stalled) continue;
+      link.stalled = false;
+      // Either the connection was given up meanwhile, or what it held arrives late.
+      if (this.random.int(2) === 0) this.#sever(link);
+      else link.pair.stall(false);
+    }
+  }
+
+  /** Breaks a link, with whatever is under way on it. */
+  breakSomeLink(): void {
+    const links = [...this.#links];
+    const link = links[this.random.int(Math.max(1, links.length))];
+    if (link !== undefined) this.#sever(link);
+  }
+
+  /** Lets time pass, with promises settling on the way. */
+  async run(ms: number): Promise<void> {
+    const endMs = this.clock.monotonicMs() + ms;
+    for (;;) {
+      const next = this.clock.nextTimerMs();
+      if (next === undefined || next > endMs) break;
+      this.clock.fireNext();
+      await this.flush();
+      if (this.failures.length > 0) throw this.failures[0];
+    }
+    this.clock.advance(endMs - this.clock.monotonicMs());
+    await this.flush();
+  }
+
+  async flush(): Promise<void> {
+    for (let turn = 0; turn < 3 || this.clock.hasImmediates; turn++) {
+      await new Promise<void>((resolve) => realClock.setImmediate(resolve));
+      this.clock.runImmediates();
+    }
+  }
+
+  leaders(): readonly number[] {
+    return DATA_NODES.filter((id) => this.node(id).running?.host?.group(DESCRIPTOR.rangeId)?.ready === true);
+  }
+
+  // ---------------------------------------------------------------------------------------------- links
+
+  #divided(a: number, b: number): boolean {
+    return this.#cut.has(a) !== this.#cut.has(b);
+  }
+
+  #sever(link: Link): void {
+    this.#links.delete(link);
+    link.pair.sever();
+  }
+
+  #connect(from: number, to: number): FrameLink {
+    const pair = createMemoryLink(this.clock);
+    const link: Link = { from, to, pair, stalled: false };
+    const target = this.node(to);
+    const reachable = target.running !== undefined && !this.#divided(from, to);
+    if (reachable) {
+      this.#links.add(link);
+      serveLink({
+        link: bound(pair.server, target.clock),
+        registry: target.running?.registry ?? createRpcRegistry(),
+        clock: target.clock,
+        peer: from,
+      });
+      return bound(pair.client, this.node(from).clock);
+    }
+    return refusing(this.node(from).clock);
+  }
+
+  #transport(id: number): Transport {
+    const inner = this.network.transport(id);
+    const enter = this.node(id).clock.door();
+    return {
+      start: (handlers) =>
+        inner.start({
+          onMessages: (from, messages) => enter(() => handlers.onMessages(from, messages)),
+          onSnapshot: (from, header) => handlers.onSnapshot(from, header),
+          onUnreachable: (node) => enter(() => handlers.onUnreachable(node)),
+        }),
+      send: (node, messages) => inner.send(node, messages),
+      sendSnapshot: (node, header, chunks, signal) => inner.sendSnapshot(node, header, chunks, signal),
+      stop: () => inner.stop(),
+    };
+  }
+}
+
+/** A link whose news reach a process only while it runs. */
+function bound(link: FrameLink, clock: ProcessClock): FrameLink {
+  const enter = clock.door();
+  return {
+    start: (receiver) =>
+      link.start({
+        onOpen: () => enter(() => receiver.onOpen()),
+        onFrame: (frame) => enter(() => receiver.onFrame(frame)),
+        onDrain: () => enter(() => receiver.onDrain()),
+        onClose: (error) => enter(() => receiver.onClose(error)),
+      }),
+    send: (frame) => link.send(frame),
+    close: (reason) => link.close(reason),
+  };
+}
+
+function refusing(clock: ProcessClock): FrameLink {
+  return {
+    start(receiver) {
+      clock.setTimer(1, () => receiver.onClose(new ServiceError('UNAVAILABLE', 'connection refused')));
+    },
+    send: () => true,
+    close() {},
+  };
+}

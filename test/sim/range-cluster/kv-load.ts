@@ -1,0 +1,334 @@
+/**
+ * Clients that read and write plain keys, and what is wrong with the answers they got.
+ *
+ * KV1. A write that was acknowledged happened once, at the revision that the answer named; one that failed did not;
+ *      one whose outcome is unknown happened at most once.
+ * KV2. What a read returned is what the keys held at the revision that its answer named, all of it.
+ * KV3. Revisions keep to real time: whoever begins after an answer sees at least its revision, and writes above it.
+ */
+import { type Random, ServiceError } from '@remora/base';
+import type { Backend, BackendReply, RequestOptions } from '@remora/gateway';
+import type { Command, CommandResult, KvOp, Query, QueryResult, RangeOp, RangeResult } from '@remora/protocol';
+import type { RangeCluster, SimNode } from './bed.ts';
+import { shown, type Truth } from './truth.ts';
+
+type Reply = BackendReply<CommandResult | QueryResult>;
+
+interface Observation {
+  readonly what: string;
+  readonly write: boolean;
+  /** The value that it puts when it succeeds. */
+  readonly value: string | undefined;
+  readonly startMs: number;
+  endMs: number | undefined;
+  error: ServiceError | undefined;
+  reply: Reply | undefined;
+  /** Ranges of the reply that show a state: `[start, end)`. */
+  readonly reads: (reply: Reply) => readonly { start: string; end: string | undefined; result: RangeResult }[];
+}
+
+const KEYS = ['k0', 'k1', 'k2', 'k3'];
+const ALL = { start: 'k', end: 'l' };
+
+export class KvLoad {
+  readonly #bed: RangeCluster;
+  readonly #random: Random;
+  readonly observations: Observation[] = [];
+  readonly faults: string[] = [];
+  #values = 0;
+
+  constructor(bed: RangeCluster) {
+    this.#bed = bed;
+    this.#random = bed.random;
+  }
+
+  /** One client, until `untilMs`: one request after another, each through some gateway. */
+  client(untilMs: number): void {
+    const next = (): void => {
+      if (this.#bed.clock.monotonicMs() >= untilMs) return;
+      this.#one(() => this.#bed.clock.setTimer(this.#random.int(60), next));
+    };
+    this.#bed.clock.setTimer(this.#random.int(50), next);
+  }
+
+  #one(after: () => void): void {
+    const key = KEYS[this.#random.int(KEYS.length)] ?? 'k0';
+    const value = `v${++this.#values}`;
+    switch (this.#random.int(8)) {
+      case 0:
+      case 1:
+        return this.#write(`put ${key}`, { type: 'kv', op: put(key, value) }, value, () => [], after);
+      case 2:
+        return this.#cas(key, value, after);
+      case 3:
+        return this.#write(
+          `delete from ${key}`,
+          { type: 'kv', op: { type: 'delete', key: Buffer.from(key), end: Buffer.from('k2'), prevKv: true } },
+          undefined,
+          () => [],
+          after,
+        );
+      case 4: {
+        const op = range(key, undefined);
+        return this.#read(
+          { type: 'range', op, serializable: false },
+          (r) => [{ start: key, end: undefined, result: r as RangeResult }],
+          after,
+        );
+      }
+      case 5:
+        return this.#read(
+          { type: 'range', op: range(ALL.start, ALL.end), serializable: false },
+          (r) => [{ ...ALL, result: r as RangeResult }],
+          after,
+        );
+      case 6:
+        return this.#readTxn(key, after);
+      default:
+        return this.#putAndRead(key, value, after);
+    }
+  }
+
+  #cas(key: string, value: string, after: () => void): void {
+    const txn = {
+      compare: [
+        {
+          key: Buffer.from(key),
+          result: 'equal' as const,
+          target: { of: 'version' as const, value: this.#random.int(3) },
+        },
+      ],
+      success: [put(key, value)],
+      failure: [range(key, undefined)],
+    };
+    const reads = (reply: Reply) => {
+      const result = reply.result;
+      if (result.type !== 'txn' || result.succeeded) return [];
+      return [{ start: key, end: undefined, result: result.results[0] as RangeResult }];
+    };
+    this.#write(`cas ${key}`, { type: 'txn', txn }, value, reads, after);
+  }
+
+  /** Reads cold data within a command, after the command's own change. */
+  #putAndRead(key: string, value: string, after: () => void): void {
+    const txn = { compare: [], success: [put(key, value), range(ALL.start, ALL.end)], failure: [] };
+    const reads = (reply: Reply) =>
+      reply.result.type === 'txn' ? [{ ...ALL, result: reply.result.results[1] as RangeResult }] : [];
+    this.#write(`put and read ${key}`, { type: 'txn', txn }, value, reads, after);
+  }
+
+  #readTxn(key: string, after: () => void): void {
+    const txn = {
+      compare: [],
+      success: [range(key, undefined), range(ALL.start, ALL.end), range('k0', 'k2')],
+      failure: [],
+    };
+    this.#read(
+      { type: 'readTxn', txn, serializable: false },
+      (result) => {
+        if (result.type !== 'txn') return [];
+        const [one, all, some] = result.results as RangeResult[];
+        if (one === undefined || all === undefined || some === undefined) return [];
+        return [
+          { start: key, end: undefined, result: one },
+          { ...ALL, result: all },
+          { start: 'k0', end: 'k2', result: some },
+        ];
+      },
+      after,
+    );
+  }
+
+  #read(query: Query, reads: (result: QueryResult) => ReturnType<Observation['reads']>, after: () => void): void {
+    const seen = this.#begin('read', undefined, false, (reply) => reads(reply.result as QueryResult));
+    const timeoutMs = 300 + this.#random.int(1_500);
+    this.#send(
+      timeoutMs,
+      (backend, done) => backend.query(query, { timeoutMs }, done),
+      (error, reply) => {
+        this.#end(seen, error, reply);
+        after();
+      },
+    );
+  }
+
+  #write(
+    what: string,
+    command: Command,
+    value: string | undefined,
+    reads: Observation['reads'],
+    after: () => void,
+  ): void {
+    const seen = this.#begin(what, value, true, reads);
+    const timeoutMs = 300 + this.#random.int(1_500);
+    const backend = this.#backend()?.running?.backend;
+    const timeMs = backend?.rangeTimeMs();
+    // As the SDK does: one id and one deadline for all attempts, through whichever gateway.
+    const fixed =
+      timeMs === undefined || this.#random.int(2) === 0
+        ? undefined
+        : { requestId: `r${this.#bed.random.int(1e9)}.${this.observations.length}`, deadlineMs: timeMs + 6_000 };
+    let unknown = false;
+    const attempt = (left: number): void => {
+      const options: RequestOptions = { timeoutMs, ...fixed };
+      this.#send(
+        timeoutMs,
+        (to, done) => to.command(command, options, done),
+        (error, reply) => {
+          unknown ||= error === undefined ? false : error.code === 'UNKNOWN_OUTCOME';
+          if (error !== undefined && fixed !== undefined && left > 0 && retryable(error)) return attempt(left - 1);
+          this.#end(seen, error !== undefined && unknown ? UNKNOWN : error, reply);
+          after();
+        },
+      );
+    };
+    attempt(3);
+  }
+
+  #begin(what: string, value: string | undefined, write: boolean, reads: Observation['reads']): Observation {
+    const startMs = this.#bed.clock.monotonicMs();
+    const seen = { what, value, write, startMs, endMs: undefined, error: undefined, reply: undefined, reads };
+    this.observations.push(seen);
+    return seen;
+  }
+
+  #end(seen: Observation, error: ServiceError | undefined, reply: Reply | undefined): void {
+    seen.endMs = this.#bed.clock.monotonicMs();
+    seen.error = error;
+    seen.reply = reply;
+  }
+
+  #backend(): SimNode | undefined {
+    const up = [...this.#bed.nodes.values()].filter((node) => node.running !== undefined);
+    return up[this.#random.int(up.length)];
+  }
+
+  /** Sends through some gateway; when that gateway dies the answer is UNKNOWN. Requests must end by their time-out. */
+  #send(
+    timeoutMs: number,
+    send: (backend: Backend, done: (error: ServiceError | undefined, reply: Reply | undefined) => void) => void,
+    done: (error: ServiceError | undefined, reply: Reply | undefined) => void,
+  ): void {
+    const node = this.#backend();
+    const { clock } = this.#bed;
+    if (node?.running === undefined) {
+      clock.setTimer(10, () => done(UNREACHABLE, undefined));
+      return;
+    }
+    const { life, pauses } = node;
+    const wasPaused = node.clock.paused;
+    const startMs = clock.monotonicMs();
+    let answered = false;
+    send(node.running.backend, (error, reply) => {
+      if (answered) return;
+      answered = true;
+      const tookMs = clock.monotonicMs() - startMs;
+      if (tookMs > timeoutMs + LATE_MS && node.pauses === pauses && !wasPaused) {
+        this.faults.push(`a request with ${timeoutMs} ms took ${tookMs} ms`);
+      }
+      done(error, reply);
+    });
+    const watch = (): void => {
+      if (answered) return;
+      if (node.life !== life) {
+        answered = true;
+        done(UNKNOWN, undefined);
+      } else if (clock.monotonicMs() - startMs > timeoutMs + ANSWER_MAX_MS)
+        this.faults.push('a request was never answered');
+      else clock.setTimer(50, watch);
+    };
+    clock.setTimer(50, watch);
+  }
+
+  check(truth: Truth): readonly string[] {
+    return [...this.faults, ...this.observations.flatMap((seen) => this.#checkOne(seen, truth)), ...this.#checkOrder()];
+  }
+
+  #checkOne(seen: Observation, truth: Truth): readonly string[] {
+    const at = seen.value === undefined ? [] : truth.revisionsOf(seen.value);
+    const name = `${seen.what} ${seen.value ?? ''} at ${seen.startMs}`;
+    if (at.length > 1) return [`${name} was applied ${at.length} times`];
+    if (seen.endMs === undefined) return [];
+    if (seen.error !== undefined) {
+      const unknown = seen.error.code === 'UNKNOWN_OUTCOME';
+      return at.length > 0 && !unknown ? [`${name} failed with ${seen.error.code}, and was applied`] : [];
+    }
+    const reply = seen.reply;
+    if (reply === undefined) return [`${name} has neither reply nor error`];
+    const faults: string[] = [];
+    if (seen.value !== undefined && changed(reply) && at[0] !== reply.revision) {
+      faults.push(`${name} was acknowledged at ${reply.revision}, and happened at ${at.join()}`);
+    }
+    for (const { start, end, result } of seen.reads(reply)) {
+      const want = truth.stateAt(reply.revision, start, end).join(' ');
+      const got = shown(result.kvs).join(' ');
+      if (got !== want) faults.push(`${name} saw [${got}] at ${reply.revision}, where there was [${want}]`);
+    }
+    return faults;
+  }
+
+  /** KV3. */
+  #checkOrder(): readonly string[] {
+    const faults: string[] = [];
+    const answered = this.observations.filter((seen) => seen.reply !== undefined && seen.endMs !== undefined);
+    const byEnd = answered.toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0));
+    let at = 0;
+    let floor = 0;
+    for (const seen of answered.toSorted((a, b) => a.startMs - b.startMs)) {
+      for (let done = byEnd[at]; done !== undefined && (done.endMs ?? 0) < seen.startMs; done = byEnd[++at]) {
+        floor = Math.max(floor, done.reply?.revision ?? 0);
+      }
+      const revision = seen.reply?.revision ?? 0;
+      if (revision < floor) faults.push(`${seen.what} at ${seen.startMs} saw ${revision}, after ${floor} was seen`);
+    }
+    return faults;
+  }
+}
+
+/** How much later than its time-out a request may end: time-outs are noticed by sweeps. */
+const LATE_MS = 150;
+
+/** … and with its gateway paused meanwhile. */
+const ANSWER_MAX_MS = 10_000;
+
+const UNKNOWN = new ServiceError('UNKNOWN_OUTCOME', 'the gateway is gone');
+const UNREACHABLE = new ServiceError('UNAVAILABLE', 'no gateway runs');
+
+function retryable(error: ServiceError): boolean {
+  return error.retry !== 'no' && error.details?.applied !== true;
+}
+
+/** Whether a write that was acknowledged put its value: a compare may have failed. */
+function changed({ result }: Reply): boolean {
+  return result.type === 'put' || (result.type === 'txn' && result.succeeded);
+}
+
+function put(key: string, value: string): Extract<KvOp, { type: 'put' }> {
+  return {
+    type: 'put',
+    key: Buffer.from(key),
+    value: Buffer.from(value),
+    lease: 0n,
+    prevKv: false,
+    ignoreValue: false,
+    ignoreLease: false,
+  };
+}
+
+function range(key: string, end: string | undefined): RangeOp {
+  return {
+    type: 'range',
+    key: Buffer.from(key),
+    ...(end === undefined ? {} : { end: Buffer.from(end) }),
+    limit: 0,
+    revision: 0,
+    sortOrder: 'none',
+    sortTarget: 'key',
+    keysOnly: false,
+    countOnly: false,
+    minModRevision: 0,
+    maxModRevision: 0,
+    minCreateRevision: 0,
+    maxCreateRevision: 0,
+  };
+}

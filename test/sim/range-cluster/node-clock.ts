@@ -1,0 +1,86 @@
+import type { Clock, ManualClock, Timer } from '@remora/base';
+
+/**
+ * One process's view of the virtual clock.
+ *
+ * PC1. While it is paused (SIGSTOP) nothing of the process runs; what came due runs when it goes on.
+ * PC2. What a killed process had set never runs; its successor begins with nothing set.
+ * PC3. Monotonic and wall time differ between processes: no two of them may be compared.
+ */
+export class ProcessClock implements Clock {
+  readonly #clock: ManualClock;
+  readonly #monotonicOffsetMs: number;
+  readonly #wallOffsetMs: number;
+  #life = 0;
+  #paused = false;
+  #waiting: (() => void)[] = [];
+
+  constructor(clock: ManualClock, offsets: { readonly monotonicMs: number; readonly wallMs: number }) {
+    this.#clock = clock;
+    this.#monotonicOffsetMs = offsets.monotonicMs;
+    this.#wallOffsetMs = offsets.wallMs;
+  }
+
+  get paused(): boolean {
+    return this.#paused;
+  }
+
+  wallMs(): number {
+    return this.#clock.wallMs() + this.#wallOffsetMs;
+  }
+
+  monotonicMs(): number {
+    return this.#clock.monotonicMs() + this.#monotonicOffsetMs;
+  }
+
+  setTimer(delayMs: number, fn: () => void): Timer {
+    let cancelled = false;
+    const due = this.bind(() => {
+      if (!cancelled) fn();
+    });
+    const timer = this.#clock.setTimer(delayMs, due);
+    return {
+      cancel: () => {
+        cancelled = true;
+        timer.cancel();
+      },
+    };
+  }
+
+  setImmediate(fn: () => void): void {
+    this.#clock.setImmediate(this.bind(fn));
+  }
+
+  /** `fn` as something that happens to this life of the process. */
+  bind(fn: () => void): () => void {
+    const enter = this.door();
+    return () => enter(fn);
+  }
+
+  /** How what happens outside gets into this life of the process (PC1, PC2). */
+  door(): (fn: () => void) => void {
+    const life = this.#life;
+    return (fn) => {
+      if (life !== this.#life) return;
+      if (this.#paused) this.#waiting.push(fn);
+      else fn();
+    };
+  }
+
+  pause(): void {
+    this.#paused = true;
+  }
+
+  resume(): void {
+    this.#paused = false;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const fn of waiting) this.#clock.setImmediate(this.bind(fn));
+  }
+
+  kill(): void {
+    this.#life++;
+    this.#paused = false;
+    this.#waiting = [];
+  }
+}

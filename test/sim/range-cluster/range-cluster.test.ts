@@ -1,0 +1,16 @@
+import { describe, expect, test } from 'vitest';
+import { runSeed } from './run.ts';
+
+/** `SIM_SEED=17 npx vitest run test/sim/range-cluster` replays one run; `SIM_SEEDS=1000` runs more. */
+const one = process.env.SIM_SEED;
+const count = Number(process.env.SIM_SEEDS ?? 60);
+const seeds = one === undefined ? Array.from({ length: count }, (_, i) => i + 1) : [Number(one)];
+
+describe('a cluster under load and misfortune keeps every promise', () => {
+  test.each(seeds)('seed %i', { timeout: 60_000 }, async (seed) => {
+    const result = await runSeed(seed);
+    expect(result.faults.slice(0, 10)).toEqual([]);
+    expect(result.events).toBeGreaterThan(5);
+    expect(result.acknowledged).toBeGreaterThan(10);
+  });
+});

@@ -1,0 +1,153 @@
+/** One run: load, faults and the checks at the end, all from one seed. */
+import { assert } from '@remora/base';
+import type { CommandResult, KvEvent, QueryResult } from '@remora/protocol';
+import { DATA_NODES, GATEWAY_NODE, NODES, RangeCluster } from './bed.ts';
+import { KvLoad } from './kv-load.ts';
+import { LockLoad } from './lock-load.ts';
+import { Truth } from './truth.ts';
+import { WatchLoad } from './watch-load.ts';
+
+export interface RunResult {
+  readonly faults: readonly string[];
+  readonly events: number;
+  readonly acknowledged: number;
+  readonly granted: number;
+}
+
+const LOAD_MS = 6_000;
+
+export async function runSeed(seed: number): Promise<RunResult> {
+  const bed = new RangeCluster(seed);
+  await bed.start();
+  const startMs = bed.clock.monotonicMs();
+  const untilMs = startMs + LOAD_MS;
+  const kv = new KvLoad(bed);
+  const watches = new WatchLoad(bed);
+  const locks = new LockLoad(bed);
+  for (let i = 0; i < 5; i++) kv.client(untilMs);
+  for (let i = 0; i < 4; i++) locks.client(untilMs);
+  for (let i = 0; i < 3; i++) watches.begin(GATEWAY_NODE, untilMs);
+  for (const id of DATA_NODES) watches.begin(id, untilMs);
+  await misfortune(bed, untilMs, () => watches.begin(GATEWAY_NODE, untilMs));
+  await recover(bed);
+  const truth = new Truth(await history(bed));
+  watches.askProgress();
+  await bed.run(2_500);
+  const faults = [...kv.check(truth), ...locks.check(), ...watches.check(truth), ...(await leftovers(bed))];
+  const acknowledged = kv.observations.filter((seen) => seen.reply !== undefined).length;
+  return { faults, events: truth.events.length, acknowledged, granted: locks.granted };
+}
+
+/** Crashes, pauses, partitions and broken links, one after another. */
+async function misfortune(bed: RangeCluster, untilMs: number, newWatch: () => void): Promise<void> {
+  const { random, clock } = bed;
+  while (clock.monotonicMs() < untilMs) {
+    await bed.run(50 + random.int(400));
+    const victim = target(bed);
+    const lastsMs = 50 + random.int(1_200);
+    switch (random.int(6)) {
+      case 0:
+        await bed.crash(victim);
+        await bed.run(lastsMs);
+        bed.startNode(victim);
+        break;
+      case 1:
+        bed.pause(victim);
+        await bed.run(lastsMs);
+        bed.resume(victim);
+        break;
+      case 2:
+        bed.partition(random.int(2) === 0 ? [victim] : [victim, GATEWAY_NODE]);
+        await bed.run(lastsMs);
+        bed.heal();
+        break;
+      case 3:
+        bed.breakSomeLink();
+        break;
+      case 4:
+        transfer(bed);
+        break;
+      default:
+        newWatch();
+    }
+  }
+}
+
+/** The leader more often than not: what happens to it matters most. */
+function target(bed: RangeCluster): number {
+  const leader = bed.leaders()[0];
+  if (leader !== undefined && bed.random.int(3) > 0) return leader;
+  return NODES[bed.random.int(NODES.length)] ?? 1;
+}
+
+function transfer(bed: RangeCluster): void {
+  const leader = bed.leaders()[0];
+  if (leader === undefined) return;
+  const to = DATA_NODES[bed.random.int(DATA_NODES.length)] ?? 1;
+  bed
+    .node(leader)
+    .running?.host?.group(2)
+    ?.transferLeader(100 + to);
+}
+
+async function recover(bed: RangeCluster): Promise<void> {
+  bed.heal();
+  await bed.run(6_000);
+  assert(bed.leaders().length === 1, `a healed cluster has one leader, not ${bed.leaders().join()}`);
+}
+
+/** All that ever happened to the keys, from the leader's history. */
+async function history(bed: RangeCluster): Promise<readonly KvEvent[]> {
+  const found: KvEvent[] = [];
+  let upTo = 0;
+  const backend = bed.node(GATEWAY_NODE).running?.backend;
+  const control = backend?.watch(
+    { key: Buffer.from('k'), end: Buffer.from('l'), startRevision: 1, noPut: false, noDelete: false, prevKv: false },
+    {
+      onCreated: () => undefined,
+      onEvents: (events, revision) => {
+        for (const event of events) found.push(event);
+        upTo = revision;
+      },
+      onEnd: (error) => {
+        throw error;
+      },
+    },
+  );
+  for (let tries = 0; tries < 20 && upTo === 0; tries++) {
+    await bed.run(100);
+    control?.progress();
+  }
+  await bed.run(500);
+  control?.cancel();
+  return found;
+}
+
+async function ask(
+  bed: RangeCluster,
+  query: { readonly type: 'leases' },
+): Promise<CommandResult | QueryResult | undefined> {
+  let answer: QueryResult | undefined;
+  bed.node(GATEWAY_NODE).running?.backend.query(query, { timeoutMs: 2_000 }, (_error, reply) => {
+    answer = reply?.result;
+  });
+  await bed.run(2_500);
+  return answer;
+}
+
+/** What nobody renews is gone in the end; replicas agree. */
+async function leftovers(bed: RangeCluster): Promise<readonly string[]> {
+  const faults: string[] = [];
+  const leases = await ask(bed, { type: 'leases' });
+  if (leases?.type !== 'leases') faults.push('a healed cluster did not answer a query');
+  else if (leases.ids.length > 0) faults.push(`leases ${leases.ids.join()} never expired`);
+  const states = DATA_NODES.map((id) => {
+    const [replica] = [...(bed.node(id).running?.store?.replicas() ?? [])];
+    const state = replica?.state;
+    return state === undefined
+      ? 'none'
+      : JSON.stringify([state.revision, state.keys, state.bytes, state.applied, state.rangeTimeMs]);
+  });
+  if (new Set(states).size !== 1) faults.push(`replicas differ: ${states.join(' / ')}`);
+  return faults;
+}
