@@ -13,3 +13,4 @@ export * from './options/index.ts';
 export * from './random.ts';
 export * from './sim/manual-clock.ts';
 export * from './sim/sim-disk.ts';
+export * from './transient-map.ts';

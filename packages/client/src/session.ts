@@ -1,4 +1,4 @@
-import { type Clock, ServiceError, type Timer } from '@remora/base';
+import { type Clock, ServiceError, type Timer, TransientMap } from '@remora/base';
 import type { SessionRef } from '@remora/lock';
 import { pipeQuery } from '@remora/protocol';
 import { clientClosed, type Requester } from './requester.ts';
@@ -28,7 +28,8 @@ export class Session {
   readonly #clock: Clock;
   readonly #marginMs: number;
   readonly #intervalMs: number;
-  readonly #onLoss = new Set<(reason: ServiceError) => void>();
+  readonly #onLoss = new TransientMap<(reason: ServiceError) => void>();
+  #nextListener = 1;
   #state: SessionState = 'active';
   #lossReason: ServiceError | undefined;
   #ackedMs: number;
@@ -95,8 +96,9 @@ export class Session {
 
   /** Runs `fn` when the session is lost or closed; returns a function that forgets it. */
   onLoss(fn: (reason: ServiceError) => void): () => void {
-    this.#onLoss.add(fn);
-    return () => this.#onLoss.delete(fn);
+    const id = this.#nextListener++;
+    this.#onLoss.add(id, fn);
+    return () => this.#onLoss.delete(id);
   }
 
   /** S1, S2. Cheap: called on each look at a lock. */
@@ -136,7 +138,7 @@ export class Session {
     this.#lossReason = reason;
     this.#beatTimer?.cancel();
     this.#deadlineTimer?.cancel();
-    const listeners = [...this.#onLoss];
+    const listeners = this.#onLoss.values();
     this.#onLoss.clear();
     for (const listener of listeners) listener(reason);
   }

@@ -1,4 +1,4 @@
-import { type Bytes, type Clock, ServiceError, toServiceError } from '@remora/base';
+import { type Bytes, type Clock, ServiceError, TransientMap, toServiceError } from '@remora/base';
 import { ANSWER, ASK, decodeError, decodeFrame, roughSize } from './frame.ts';
 import type { FrameLink } from './link.ts';
 import { Outbox, type Sender } from './outbox.ts';
@@ -64,7 +64,7 @@ export class LinkCaller implements RpcChannel {
   readonly #limits: CallerLimits;
   readonly #ports: CallerPorts;
   readonly #outbox: Outbox;
-  readonly #calls = new Map<number, PendingCall>();
+  readonly #calls = new TransientMap<PendingCall>();
   readonly #streams = new Map<number, OpenStream>();
   readonly #methods = new Map<string, number>();
   readonly #sweep: Sweep;
@@ -118,7 +118,7 @@ export class LinkCaller implements RpcChannel {
     const call = new PendingCall(method as unknown as Method<unknown, unknown>, done as Done<unknown>, deadlineMs);
     const id = this.#nextId++;
     const number = this.#methodNumber(method.name);
-    this.#calls.set(id, call);
+    this.#calls.add(id, call);
     this.#outbox.put([ASK.call, id, number, body], size, call);
     this.#sweep.arm();
     this.#watchSilence();
@@ -210,12 +210,12 @@ export class LinkCaller implements RpcChannel {
   }
 
   #expire(nowMs: number): boolean {
-    for (const [id, call] of this.#calls) {
-      if (call.deadlineMs > nowMs) continue;
+    this.#calls.forEach((call, id) => {
+      if (call.deadlineMs > nowMs) return;
       this.#calls.delete(id);
       this.#abandon(id, call);
       call.done(noAnswer(call, 'timed out'), undefined);
-    }
+    });
     return this.#calls.size > 0;
   }
 
@@ -306,7 +306,7 @@ export class LinkCaller implements RpcChannel {
     if (this.#closed !== undefined) return;
     this.#closed = reason;
     this.#outbox.close();
-    const calls = [...this.#calls.values()];
+    const calls = this.#calls.values();
     const streams = [...this.#streams.values()];
     this.#calls.clear();
     this.#streams.clear();

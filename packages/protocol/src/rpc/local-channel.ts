@@ -1,4 +1,4 @@
-import { type Clock, ServiceError } from '@remora/base';
+import { type Clock, ServiceError, TransientMap } from '@remora/base';
 import type { RpcDispatcher } from './registry.ts';
 import type { CallContext, CallHandle, CallOptions, Done, Method, RpcChannel, StreamHandle } from './rpc.ts';
 import { Sweep } from './sweep.ts';
@@ -19,14 +19,17 @@ export function createLocalChannel(ports: { readonly registry: RpcDispatcher; re
 class LocalChannel implements RpcChannel {
   readonly #registry: RpcDispatcher;
   readonly #clock: Clock;
-  readonly #open = new Set<LocalCall>();
+  readonly #open = new TransientMap<LocalCall>();
+  #nextId = 1;
   readonly #sweep: Sweep;
 
   constructor(registry: RpcDispatcher, clock: Clock) {
     this.#registry = registry;
     this.#clock = clock;
     this.#sweep = new Sweep(clock, (nowMs) => {
-      for (const call of this.#open) if (call.deadlineMs <= nowMs) call.timedOut();
+      this.#open.forEach((call) => {
+        if (call.deadlineMs <= nowMs) call.timedOut();
+      });
       return this.#open.size > 0;
     });
   }
@@ -43,12 +46,13 @@ class LocalChannel implements RpcChannel {
       return { cancel() {} };
     }
     const { handler } = entry;
+    const id = this.#nextId++;
     let over = false;
     const cancelHooks: (() => void)[] = [];
     const finish = (): boolean => {
       if (over) return false;
       over = true;
-      this.#open.delete(call);
+      this.#open.delete(id);
       return true;
     };
     const abandon = (): boolean => {
@@ -68,7 +72,7 @@ class LocalChannel implements RpcChannel {
         if (!over) cancelHooks.push(fn);
       },
     };
-    this.#open.add(call);
+    this.#open.add(id, call);
     handler(request, context, (error, reply) => {
       if (finish()) done(error, reply as Reply | undefined);
     });

@@ -1,4 +1,4 @@
-import { type Bytes, type Clock, InvariantError, ServiceError, toServiceError } from '@remora/base';
+import { type Bytes, type Clock, InvariantError, ServiceError, TransientMap, toServiceError } from '@remora/base';
 import { asCount, asText } from '../internal/codec/check.ts';
 import { ANSWER, ASK, decodeFrame, encodeError, roughSize } from './frame.ts';
 import type { FrameLink } from './link.ts';
@@ -51,7 +51,7 @@ class LinkServer implements ServedLink {
   readonly #options: ServeOptions;
   readonly #limits: ServerLimits;
   readonly #outbox: Outbox;
-  readonly #calls = new Map<number, ServedCall>();
+  readonly #calls = new TransientMap<ServedCall>();
   readonly #streams = new Map<number, ServedStream>();
   readonly #methods = new Map<number, Registered | string>();
   #closed = false;
@@ -150,7 +150,7 @@ class LinkServer implements ServedLink {
       return;
     }
     const call = new ServedCall(this.#options.peer);
-    this.#calls.set(id, call);
+    this.#calls.add(id, call);
     const done = (error: ServiceError | undefined, reply: unknown): void => {
       if (call.over) return;
       call.over = true;
@@ -238,7 +238,7 @@ class LinkServer implements ServedLink {
     if (this.#closed) return;
     this.#closed = true;
     this.#outbox.close();
-    const calls = [...this.#calls.values()];
+    const calls = this.#calls.values();
     const streams = [...this.#streams.values()];
     this.#calls.clear();
     this.#streams.clear();
