@@ -36,8 +36,7 @@ export async function openHandoff(load: LoadArguments): Promise<HandoffDriver> {
 // ---------------------------------------------------------------------------------------------------- SDK
 
 async function openSdk({ workload, endpoints }: LoadArguments): Promise<Driver> {
-  // The SDK takes any of several endpoints; only the writer, whose entry may die, is to have a choice.
-  const client = await connect({ endpoints: workload === 'writer' ? endpoints : endpoints.slice(0, 1) });
+  const client = await connect({ endpoints });
   const close = (): Promise<void> => client.close();
   if (workload === 'lock') {
     const operation = async (worker: number, n: number): Promise<void> => {

@@ -23,7 +23,7 @@ const OUTAGE_BEFORE_KILL_MS = 1_000;
 const OUTAGE_SECONDS = 6;
 
 export async function measureRun(system: System, spec: LoadSpec, dir: string): Promise<RunResult> {
-  const servers = await system.processes();
+  const servers = await system.processes(spec.workload);
   const load = await startLoad(system, spec, dir);
   try {
     await load.message('measuring');

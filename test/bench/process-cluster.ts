@@ -96,10 +96,11 @@ export class ProcessCluster implements Killable {
     await child?.exit;
   }
 
-  async processes(): Promise<readonly ServerProcess[]> {
+  async processes(workload?: LoadSpec['workload']): Promise<readonly ServerProcess[]> {
     const [leader, entry] = await this.#leaderAndEntry();
+    const chosen = workload !== undefined && this.#kind.api(workload) === 'etcd' ? entry : leader;
     return this.#members.map((member) => {
-      const role = member === leader ? 'leader' : member === entry ? 'entry' : 'follower';
+      const role = member === leader ? 'leader' : member === chosen ? 'entry' : 'follower';
       if (member.child === undefined) throw new Error(`${member.address.name} does not run`);
       return { role, pid: member.child.pid };
     });

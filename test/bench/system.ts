@@ -23,7 +23,7 @@ export interface LoadSpec {
   readonly seconds: number;
 }
 
-/** Where clients connect: at the leader, or at a follower, as two of three clients do that do not choose. */
+/** Where clients of the etcd API connect. The SDK is told all endpoints and finds the leader's gateway by itself. */
 export type EntryChoice = 'leader' | 'follower';
 
 export interface System {
@@ -31,8 +31,8 @@ export interface System {
   readonly workloads: readonly Workload[];
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Which process is what now. `entry` is the follower that the load connects to, if it does not connect to the leader. */
-  processes(): Promise<readonly ServerProcess[]>;
+  /** Which process is what now. `entry` is the follower that the load connects to, if it does connect to one. */
+  processes(workload?: LoadSpec['workload']): Promise<readonly ServerProcess[]>;
   load(spec: LoadSpec): Promise<LoadCommand>;
 }
 
