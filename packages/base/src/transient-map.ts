@@ -53,7 +53,9 @@ export class TransientMap<Value extends object> {
   /** All values, ordered by id: a copy. */
   values(): readonly Value[] {
     const found: [number, Value][] = [];
-    this.forEach((value, id) => found.push([id, value]));
+    this.forEach((value, id) => {
+      found.push([id, value]);
+    });
     return found.sort(([a], [b]) => a - b).map(([, value]) => value);
   }
 
