@@ -81,7 +81,7 @@ export class Workload {
       await openSdkKv({ name: 'sdk2', endpoints, timeoutMs: PATIENT_MS }),
       await openSdkKv({ name: 'sdk-impatient', endpoints, timeoutMs: IMPATIENT_MS }),
     );
-    this.#writers.push(new RepeatingWriter('repeats1', endpoints), new RepeatingWriter('repeats2', endpoints));
+    for (let i = 1; i <= 4; i++) this.#writers.push(new RepeatingWriter(`repeats${i}`, endpoints));
     const { locks: recorder, sections } = this;
     for (let i = 1; i <= 4; i++) {
       this.#lockUsers.push(await LockUser.open({ name: `locker${i}`, endpoints, recorder, sections }));
