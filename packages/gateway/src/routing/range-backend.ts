@@ -13,6 +13,7 @@ import type {
 } from '@remora/protocol';
 import { COMMAND_DEADLINE_MAX_MS } from '@remora/protocol';
 import type { Backend, BackendDone, RequestOptions, WatchControl, WatchListener, WatchOptions } from '../backend.ts';
+import { LeaderSearch } from './leader-search.ts';
 import { type RequestDeps, RoutedCall, type RoutedRequest } from './request.ts';
 import { Routes, routingKey } from './routes.ts';
 import { RoutedWatch, WatchStreams } from './watches.ts';
@@ -50,7 +51,8 @@ export class RangeBackend implements Backend {
     this.nodeId = deps.nodeId;
     this.#deps = deps;
     this.#routes = new Routes(deps.clock, deps.view);
-    this.#callDeps = { ...deps, routes: this.#routes };
+    const search = new LeaderSearch({ ...deps, routes: this.#routes });
+    this.#callDeps = { ...deps, routes: this.#routes, search };
     this.#streams = new WatchStreams(deps.dialer, deps.clock);
     // Unique over restarts: 96 random bits name this gateway's life.
     this.#idPrefix = `${deps.random.bytes(12).toString('base64url')}.`;

@@ -1,11 +1,13 @@
 import { type Clock, type Logger, type Random, ServiceError } from '@remora/base';
 import type { CallHandle, RangeDescriptor, RangeReply, RangeRequest, RpcDialer } from '@remora/protocol';
 import { COMMAND_DEADLINE_MAX_MS, rangeExecute, rangeInfo } from '@remora/protocol';
+import type { LeaderSearch } from './leader-search.ts';
 import type { Routes } from './routes.ts';
 
 export interface RequestDeps {
   readonly dialer: RpcDialer;
   readonly routes: Routes;
+  readonly search: LeaderSearch;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -27,7 +29,7 @@ export interface RoutedRequest {
 export type RequestDone = (error: ServiceError | undefined, reply: RangeReply | undefined) => void;
 
 const RETRY_MIN_MS = 10;
-const RETRY_MAX_MS = 250;
+const RETRY_MAX_MS = 100;
 const ATTEMPT_MAX_MS = 5_000;
 const INFO_TIMEOUT_MS = 500;
 /** Attempts that follow an answer at once; later ones pause, as replicas may name each other in turn. */
@@ -85,33 +87,52 @@ export class RoutedCall {
     if (range === undefined) return this.#again(undefined);
     const node = this.#deps.routes.leader(range.rangeId);
     const timeMs = this.#deps.routes.timeMs(range.rangeId);
-    if (node === 0 || (this.#deadlineMs === undefined && timeMs === undefined)) return this.#ask(range);
+    if (node === 0) return this.#search(range);
+    if (this.#deadlineMs === undefined && timeMs === undefined) return this.#askTime(range, node);
     this.#deadlineMs ??= (timeMs ?? 0) + Math.ceil(this.#remainingMs());
     this.#send(range, node, this.#deadlineMs);
   }
 
-  /** Finds out who leads the range and what time it has, from the supposed leader or else from any replica. */
-  #ask(range: RangeDescriptor): void {
+  /** Waits until somebody leads the range, or the time is over. */
+  #search(range: RangeDescriptor): void {
+    const { search, clock } = this.#deps;
+    this.#track((ended) => {
+      const timer = clock.setTimer(this.#remainingMs(), () => {
+        stop();
+        ended();
+        if (!this.#finished) this.#timedOut();
+      });
+      const stop = search.wait(range, () => {
+        timer.cancel();
+        ended();
+        this.#attempts++;
+        this.#attempt();
+      });
+      return {
+        cancel() {
+          timer.cancel();
+          stop();
+        },
+      };
+    });
+  }
+
+  /** Asks the leader for the range's time, which the deadline of a command is reckoned from. */
+  #askTime(range: RangeDescriptor, node: number): void {
     const { routes, dialer } = this.#deps;
     const { rangeId } = range;
-    const supposed = routes.leader(rangeId);
-    const node = supposed !== 0 ? supposed : (range.replicas[this.#attempts % range.replicas.length]?.nodeId ?? 0);
     const timeoutMs = Math.min(INFO_TIMEOUT_MS, this.#remainingMs());
     this.#track((ended) =>
       dialer.channel(node).call(rangeInfo, { rangeId }, { timeoutMs }, (error, info) => {
         ended();
         if (this.#finished) return;
         this.#attempts++;
-        if (info === undefined) {
-          routes.distrust(rangeId, node);
-          return this.#again(error);
+        if (info?.leaderNode === node) {
+          routes.learnInfo(info, node);
+          return this.#attempt();
         }
-        routes.learnInfo(info, node);
-        if (info.leaderNode === 0) {
-          routes.distrust(rangeId, node);
-          this.#again(undefined);
-        } else if (this.#attempts <= PROMPT_ATTEMPTS) this.#attempt();
-        else this.#again(undefined);
+        routes.distrust(rangeId, node);
+        this.#again(error);
       }),
     );
   }
@@ -214,9 +235,16 @@ export class RoutedCall {
   #again(error: ServiceError | undefined): void {
     const remainingMs = this.#remainingMs();
     if (remainingMs <= 0) return this.#timedOut(error);
+    if (this.#attempts <= PROMPT_ATTEMPTS && this.#leaderless()) return this.#attempt();
     const ceiling = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(this.#attempts, 8));
     const pauseMs = Math.min(remainingMs, ceiling / 2 + this.#deps.random.int(Math.ceil(ceiling / 2)));
     this.#deps.clock.setTimer(pauseMs, () => this.#attempt());
+  }
+
+  /** Nobody is thought to lead: the search paces itself, and needs no pause before it. */
+  #leaderless(): boolean {
+    const range = this.#deps.routes.find(this.#request.key);
+    return range !== undefined && this.#deps.routes.leader(range.rangeId) === 0;
   }
 
   #timedOut(cause?: ServiceError): void {

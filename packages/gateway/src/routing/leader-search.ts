@@ -1,0 +1,80 @@
+import type { Clock } from '@remora/base';
+import { type RangeDescriptor, type RpcDialer, rangeInfo } from '@remora/protocol';
+import type { Routes } from './routes.ts';
+
+/** How often replicas are asked while nobody leads: what a search adds to an election, and what it costs. */
+const ROUND_MS = 25;
+const INFO_TIMEOUT_MS = 500;
+
+interface Search {
+  range: RangeDescriptor;
+  readonly waiting: Set<() => void>;
+  /** Nodes that have been asked and have not answered yet. */
+  readonly asked: Set<number>;
+}
+
+/**
+ * Looks for the leaders of ranges, once for all requests that wait for one.
+ *
+ * LS1. Only a replica that says "I lead" is believed: followers may still name a leader that is gone.
+ * LS2. While anybody waits, each replica has at most one question under way, and gets a new one every round.
+ */
+export class LeaderSearch {
+  readonly #dialer: RpcDialer;
+  readonly #routes: Routes;
+  readonly #clock: Clock;
+  readonly #searches = new Map<number, Search>();
+
+  constructor(deps: { readonly dialer: RpcDialer; readonly routes: Routes; readonly clock: Clock }) {
+    this.#dialer = deps.dialer;
+    this.#routes = deps.routes;
+    this.#clock = deps.clock;
+  }
+
+  /** Calls `found` once when a leader is known. Returns a function that stops waiting. */
+  wait(range: RangeDescriptor, found: () => void): () => void {
+    let search = this.#searches.get(range.rangeId);
+    if (search === undefined) {
+      search = { range, waiting: new Set(), asked: new Set() };
+      this.#searches.set(range.rangeId, search);
+      // Later, so that a waiter is never called before it has what `wait` returns.
+      const begun = search;
+      this.#clock.setImmediate(() => this.#round(begun));
+    }
+    search.range = range;
+    const { waiting } = search;
+    waiting.add(found);
+    return () => {
+      waiting.delete(found);
+    };
+  }
+
+  #round(search: Search): void {
+    const { rangeId, replicas } = search.range;
+    if (this.#searches.get(rangeId) !== search) return;
+    if (search.waiting.size === 0) {
+      this.#searches.delete(rangeId);
+      return;
+    }
+    for (const { nodeId } of replicas) if (!search.asked.has(nodeId)) this.#ask(search, nodeId);
+    this.#clock.setTimer(ROUND_MS, () => this.#round(search));
+  }
+
+  #ask(search: Search, nodeId: number): void {
+    const { rangeId } = search.range;
+    search.asked.add(nodeId);
+    this.#dialer.channel(nodeId).call(rangeInfo, { rangeId }, { timeoutMs: INFO_TIMEOUT_MS }, (_error, info) => {
+      search.asked.delete(nodeId);
+      if (info === undefined || info.leaderNode !== nodeId) return;
+      this.#routes.learnInfo(info, nodeId);
+      if (this.#routes.leader(rangeId) !== 0) this.#found(search);
+    });
+  }
+
+  #found(search: Search): void {
+    const { rangeId } = search.range;
+    if (this.#searches.get(rangeId) !== search) return;
+    this.#searches.delete(rangeId);
+    for (const found of search.waiting) found();
+  }
+}
