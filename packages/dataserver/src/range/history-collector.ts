@@ -71,7 +71,7 @@ export class HistoryCollector {
         for (const row of batch) judge(parse(row));
         await sleep(this.#clock, 1); // Let requests through between batches.
       }
-      judge(undefined);
+      if (!this.#stopped) judge(undefined);
     } finally {
       view.release();
     }

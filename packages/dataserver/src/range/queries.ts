@@ -188,6 +188,7 @@ export class Queries {
           replicaId: r.replicaId,
           nodeId: r.nodeId,
           match: own ? raft.lastIndex : (progress?.match ?? 0),
+          commit: own ? raft.commit : (progress?.commit ?? 0),
           state: own ? raft.role : (progress?.state ?? 'unknown'),
         };
       }),
