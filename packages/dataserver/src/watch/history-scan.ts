@@ -1,4 +1,4 @@
-import { asBuffer, type Bytes, type Engine, type EngineView } from '@remora/base';
+import { asBuffer, type Bytes, compareBytes, type Engine, type EngineView } from '@remora/base';
 import type { KeyRange, KeyValue, KvEvent } from '@remora/protocol';
 import { currentSpan, historySpan, parseHistoryKey, userKeyOfCurrent } from '../state/keys.ts';
 import { decodeVersion, isDeletion, modRevisionOf, toKeyValue } from '../state/record.ts';
@@ -116,7 +116,7 @@ class OldestEvents {
   }
 
   #shrink(): void {
-    this.#found.sort((a, b) => a.revision - b.revision);
+    this.#found.sort(inOrder);
     let bytes = 0;
     let end = 0;
     while (end < EVENTS_MAX && bytes < BYTES_MAX && end < this.#found.length) {
@@ -136,9 +136,14 @@ class OldestEvents {
   }
 
   finish(): { readonly found: Found[]; readonly upTo: number } {
-    this.#found.sort((a, b) => a.revision - b.revision);
+    this.#found.sort(inOrder);
     return { found: this.#found, upTo: this.#below };
   }
+}
+
+/** History does not know in which order a command changed its keys: within a revision they come in the order of keys. */
+function inOrder(a: Found, b: Found): number {
+  return a.revision - b.revision || compareBytes(a.event.kv.key, b.event.kv.key);
 }
 
 function groupByRevision(found: readonly Found[]): readonly RevisionEvents[] {

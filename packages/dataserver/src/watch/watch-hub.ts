@@ -28,7 +28,7 @@ interface Watcher {
 const MESSAGE_EVENTS_MAX = 1_000;
 const MESSAGE_BYTES_MAX = 1024 * 1024;
 const WATCHES_PER_STREAM_MAX = 100_000;
-/** History scans at a time; further watches wait for their turn. */
+/** History scans at a time; further watches wait for their turn. So many messages may follow on a stream that blocks. */
 const SCANS_MAX = 4;
 
 /**
@@ -210,7 +210,12 @@ export class WatchHub {
     while (this.#scans < SCANS_MAX) {
       const watcher = this.#waitingForScan.shift();
       if (watcher === undefined) return;
-      if (!watcher.gone) this.#scan(watcher);
+      if (watcher.gone) continue;
+      if (!watcher.stream.blocked) this.#scan(watcher);
+      else {
+        watcher.running = false;
+        this.#fallBehind(watcher);
+      }
     }
   }
 
