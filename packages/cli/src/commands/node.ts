@@ -86,6 +86,9 @@ async function runNode(options: NodeOptions, startNode: StartNode): Promise<numb
   }
 }
 
+/** How long after a stop the process may still write out what it has to say. */
+const LINGER_MS = 1_000;
+
 /** A stop that hangs ends the process: everything acknowledged is on disk, and a supervisor is waiting. */
 async function stopWithin(timeoutMs: number, stopped: Promise<void>, onTimeout: () => void): Promise<number> {
   const deadline = setTimeout(() => {
@@ -94,8 +97,10 @@ async function stopWithin(timeoutMs: number, stopped: Promise<void>, onTimeout: 
   }, timeoutMs);
   try {
     await stopped;
-    return exitCode('ok');
   } finally {
     clearTimeout(deadline);
   }
+  // The process ends by itself once nothing is left to do; it is not kept by something that was forgotten.
+  setTimeout(() => process.exit(exitCode('ok')), LINGER_MS).unref();
+  return exitCode('ok');
 }
