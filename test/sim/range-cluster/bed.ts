@@ -2,7 +2,19 @@
  * A cluster of data servers and gateways on one virtual clock: real stores, Raft hosts, RPC and routing over memory
  * engines, logs and links that fail as they are told to. One seed, one run.
  */
-import { assert, ManualClock, nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import {
+  assert,
+  type Clock,
+  type EngineView,
+  ManualClock,
+  nodeClock,
+  type Row,
+  type ScanOptions,
+  SeededRandom,
+  ServiceError,
+  silentLogger,
+  sleep,
+} from '@remora/base';
 import { Checkpointer, MemoryEngine, RESIDENT_SPANS, Store } from '@remora/dataserver';
 import { RangeBackend } from '@remora/gateway';
 import {
@@ -44,6 +56,31 @@ interface Running {
   readonly registry: ReturnType<typeof createRpcRegistry>;
 }
 
+/** An engine whose scans take time, as a disk's do: much happens between their beginning and their end. */
+class SlowEngine extends MemoryEngine {
+  readonly #random: SeededRandom;
+  readonly #clock: Clock;
+
+  constructor(random: SeededRandom, deps: ConstructorParameters<typeof MemoryEngine>[0]) {
+    super(deps);
+    this.#random = random;
+    this.#clock = deps.clock;
+  }
+
+  override view(): EngineView {
+    const inner = super.view();
+    const slowly = (options: ScanOptions) => this.#scan(inner, options);
+    return { get: (key) => inner.get(key), scan: slowly, release: () => inner.release() };
+  }
+
+  async *#scan(inner: EngineView, options: ScanOptions): AsyncGenerator<readonly Row[]> {
+    for await (const rows of inner.scan(options)) {
+      await sleep(this.#clock, this.#random.int(15));
+      yield rows;
+    }
+  }
+}
+
 export class SimNode {
   readonly id: number;
   readonly clock: ProcessClock;
@@ -60,7 +97,7 @@ export class SimNode {
     this.clock = new ProcessClock(bed.clock, { monotonicMs: id * 1_000_000, wallMs: (id - 2) * 3_600_000 });
     // The log only sets timers: its syncs are the process's own, and end with it.
     this.log = new BedLog(this.clock as unknown as ManualClock);
-    this.engine = new MemoryEngine({
+    this.engine = new SlowEngine(bed.random, {
       options: { resident: RESIDENT_SPANS },
       clock: this.clock,
       logger: silentLogger,

@@ -36,6 +36,11 @@ class LogMaker {
   }
 
   #new(near: number): CommandBatch['commands'][number] {
+    // What a leader proposes by itself has neither an id nor a deadline.
+    if (this.#random.int(6) === 0) {
+      const op = this.#random.int(2) === 0 ? put('a', 'own') : del('a', 'b');
+      if (op.type !== 'txn') return { requestId: '', deadlineMs: 0, command: { type: 'kv', op } };
+    }
     const deadlineMs = this.#timeMs + this.#random.int(120);
     const item = { requestId: `r${++this.#ids}`, deadlineMs, command: this.#kind(near) };
     this.#recent = [...this.#recent.slice(-12), item];
@@ -237,13 +242,12 @@ function expected(log: readonly CommandBatch[]): { readonly model: NaiveKv; read
   for (const [at, batch] of log.entries()) {
     for (const [i, { requestId, deadlineMs, command }] of batch.commands.entries()) {
       const name = `${at + 1}.${i}`;
-      if (deadlineMs < batch.rangeTimeMs) {
+      if (deadlineMs !== 0 && deadlineMs < batch.rangeTimeMs) {
         outcomes.set(name, `${model.revision}:DEADLINE_EXCEEDED`);
         continue;
       }
-      const before = remembered.get(requestId);
-      const text = before ?? answer(model, leases, command);
-      remembered.set(requestId, text);
+      const text = remembered.get(requestId) ?? answer(model, leases, command);
+      if (requestId !== '') remembered.set(requestId, text);
       outcomes.set(name, text);
     }
   }
@@ -264,7 +268,7 @@ function answer(model: NaiveKv, leases: Set<bigint>, command: Command): string {
 }
 
 describe('a range against a naive model', () => {
-  test.each(Array.from({ length: 40 }, (_, i) => i + 1))(
+  test.each(Array.from({ length: 25 }, (_, i) => i + 1))(
     'seed %i: replicas agree with it and with each other, whenever they checkpoint, collect and crash',
     async (seed) => {
       const random = new SeededRandom(seed);

@@ -14,6 +14,7 @@ interface Watching {
   readonly seen: string[];
   /** Nothing at or below is still to come. */
   upTo: number;
+  last: number;
   from: number;
   ended: string | undefined;
   created: boolean;
@@ -40,6 +41,7 @@ class SlowStream {
       create,
       seen: [],
       upTo: 0,
+      last: 0,
       from: create.startRevision,
       ended: undefined,
       created: false,
@@ -70,6 +72,8 @@ class SlowStream {
       for (const event of message.events) {
         if (event.kv.modRevision <= watching.upTo) this.faults.push(`${textOf(event)} is late`);
         if (event.kv.modRevision > message.revision) this.faults.push(`${textOf(event)} is early`);
+        if (event.kv.modRevision < watching.last) this.faults.push(`${textOf(event)} is out of order`);
+        watching.last = event.kv.modRevision;
         watching.seen.push(textOf(event));
       }
       watching.upTo = Math.max(watching.upTo, message.revision);
