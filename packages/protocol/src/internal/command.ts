@@ -80,10 +80,15 @@ export interface RangeStatus {
   readonly keys: number;
   readonly leases: number;
   readonly watches: number;
+  /** As the leader sees them; only the answering replica itself when it does not lead. */
   readonly replicas: readonly {
     readonly replicaId: number;
     readonly nodeId: number;
+    /** The highest log index known to be durable there. */
     readonly match: number;
+    /** The highest log index known to be committed there; it applies up to it. */
+    readonly commit: number;
+    /** `leader`, or how the leader sends to it: `probe`, `replicate`, `snapshot`; `unknown` to one that does not lead. */
     readonly state: string;
   }[];
 }

@@ -63,6 +63,8 @@ export interface ProgressStatus {
   readonly learner: boolean;
   /** The highest index known to be durable there. */
   readonly match: number;
+  /** The commit index that it last told: it applies up to there. */
+  readonly commit: number;
   /** The next index to send. */
   readonly next: number;
   readonly state: ProgressState;

@@ -27,6 +27,7 @@ function progressStatus(s: CoreState, pr: Progress): ProgressStatus {
     replica: pr.id,
     learner: pr.learner,
     match: pr.match,
+    commit: pr.commit,
     next: pr.next,
     state: pr.state,
     active: pr.active,

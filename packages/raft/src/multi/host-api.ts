@@ -29,10 +29,11 @@ export interface GroupStatus {
   readonly lastIndex: number;
   readonly firstIndex: number;
   readonly conf: ConfState;
-  /** Leader only: per follower, the highest index known durable there and how it is being sent to. */
+  /** Leader only: per follower, what is known to be durable and to be committed there, and how it is being sent to. */
   readonly progress: readonly {
     readonly replica: ReplicaId;
     readonly match: number;
+    readonly commit: number;
     readonly state: 'probe' | 'replicate' | 'snapshot';
     readonly active: boolean;
   }[];

@@ -343,7 +343,7 @@ function encodeRangeStatus(s: RangeStatus): unknown[] {
     s.keys,
     s.leases,
     s.watches,
-    s.replicas.map((r) => [r.replicaId, r.nodeId, r.match, r.state]),
+    s.replicas.map((r) => [r.replicaId, r.nodeId, r.match, r.commit, r.state]),
   ];
 }
 
@@ -362,12 +362,13 @@ function decodeRangeStatus(raw: unknown): RangeStatus {
     leases: asCount(f[9], 'status.leases'),
     watches: asCount(f[10], 'status.watches'),
     replicas: asList(f[11], 'status.replicas', (replica) => {
-      const r = asFields(replica, 4, 'replica status');
+      const r = asFields(replica, 5, 'replica status');
       return {
         replicaId: asCount(r[0], 'replica.replicaId'),
         nodeId: asCount(r[1], 'replica.nodeId'),
         match: asCount(r[2], 'replica.match'),
-        state: asText(r[3], 'replica.state'),
+        commit: asCount(r[3], 'replica.commit'),
+        state: asText(r[4], 'replica.state'),
       };
     }),
   };

@@ -144,7 +144,7 @@ export const QUERY_RESULTS: readonly QueryResult[] = [
       keys: 8,
       leases: 9,
       watches: 10,
-      replicas: [{ replicaId: 1, nodeId: 1, match: 4, state: 'replicate' }],
+      replicas: [{ replicaId: 1, nodeId: 1, match: 4, commit: 3, state: 'replicate' }],
     },
   },
 ];
