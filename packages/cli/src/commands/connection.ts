@@ -1,6 +1,15 @@
-import { address, durationMs, list, type OptionType } from '@remora/base';
+import {
+  address,
+  durationMs,
+  formatAddress,
+  formatDurationMs,
+  list,
+  type OptionType,
+  ServiceError,
+} from '@remora/base';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { connect, type RemoraClient } from 'remora';
+import { CommandError } from '../exit-codes.ts';
 import { DEFAULT_BASE_PORT, localPorts } from '../node-options.ts';
 import type { Shell } from '../shell.ts';
 
@@ -11,13 +20,17 @@ export interface ConnectionFlags {
   readonly json?: true;
 }
 
+/** How long to look for a node that answers: one that runs does so at once. */
+const CONNECT_TIMEOUT_MS = 3_000;
+
 const DEFAULT_ENDPOINTS = [1, 2, 3].map((n) => `127.0.0.1:${localPorts(DEFAULT_BASE_PORT, n).client}`).join(',');
 
 /** Gives a command the flags by which it finds a cluster. */
 export function addConnectionFlags(command: Command, shell: Shell): Command {
-  const endpoints = new Option('--endpoints <host:port,...>', 'client addresses of nodes (or REMORA_ENDPOINTS)')
-    .default(shell.env.REMORA_ENDPOINTS || DEFAULT_ENDPOINTS)
-    .argParser((text) => readFlag(list(address(), { minLength: 1 }), text, () => text));
+  const endpoints = new Option(
+    '--endpoints <host:port,...>',
+    'client addresses of nodes (or REMORA_ENDPOINTS)',
+  ).default(shell.env.REMORA_ENDPOINTS || DEFAULT_ENDPOINTS);
   const timeout = new Option('--timeout <duration>', 'how long one request may take')
     .default(10_000, '10s')
     .argParser(flagReader(durationMs({ min: 1, max: 60_000 })));
@@ -29,12 +42,7 @@ export async function withClient<T>(
   flags: ConnectionFlags & { readonly ttl?: number },
   work: (client: RemoraClient) => Promise<T>,
 ): Promise<T> {
-  const client = await connect({
-    endpoints: flags.endpoints.split(',').map((endpoint) => endpoint.trim()),
-    requestTimeout: flags.timeout,
-    connectTimeout: flags.timeout,
-    ...(flags.ttl === undefined ? {} : { sessionTtl: flags.ttl }),
-  });
+  const client = await connected(flags);
   try {
     return await work(client);
   } finally {
@@ -42,13 +50,43 @@ export async function withClient<T>(
   }
 }
 
-/** Reads a flag's text by an option type, with its words for what is wrong. */
-export function flagReader<T>(type: OptionType<T>): (text: string) => T {
-  return (text) => readFlag(type, text, (value) => value);
+async function connected(flags: ConnectionFlags & { readonly ttl?: number }): Promise<RemoraClient> {
+  const endpoints = endpointsOf(flags.endpoints);
+  const connectTimeout = Math.min(flags.timeout, CONNECT_TIMEOUT_MS);
+  try {
+    return await connect({
+      endpoints,
+      requestTimeout: flags.timeout,
+      connectTimeout,
+      ...(flags.ttl === undefined ? {} : { sessionTtl: flags.ttl }),
+    });
+  } catch (cause) {
+    const nobody = cause instanceof ServiceError && ['UNAVAILABLE', 'DEADLINE_EXCEEDED'].includes(cause.code);
+    if (!nobody) throw cause;
+    const message =
+      `no node answers at ${endpoints.join(', ')} (tried for ${formatDurationMs(connectTimeout)})\n` +
+      'Is the cluster running? Name other nodes with --endpoints or REMORA_ENDPOINTS; `remora dev` starts a cluster here.';
+    throw new CommandError('unavailable', message, { cause });
+  }
 }
 
-function readFlag<T, R>(type: OptionType<T>, text: string, use: (value: T) => R): R {
-  const reading = type.parse(text);
-  if (!reading.ok) throw new InvalidArgumentError(`Expected ${reading.expected}.`);
-  return use(reading.value);
+/** Whether it came by flag, variable or default. */
+function endpointsOf(text: string): readonly string[] {
+  const reading = list(address(), { minLength: 1 }).parse(text);
+  if (reading.ok) return reading.value.map(formatAddress);
+  throw new CommandError('usage', `--endpoints or REMORA_ENDPOINTS: expected ${reading.expected}`);
+}
+
+/** The examples at the end of a command's help: what it does, and how. */
+export function examples(...lines: readonly string[]): string {
+  return `\nExamples:\n${lines.map((line) => `  $ ${line}`).join('\n')}`;
+}
+
+/** Reads a flag's text by an option type, with its words for what is wrong. */
+export function flagReader<T>(type: OptionType<T>): (text: string) => T {
+  return (text) => {
+    const reading = type.parse(text);
+    if (!reading.ok) throw new InvalidArgumentError(`Expected ${reading.expected}.`);
+    return reading.value;
+  };
 }

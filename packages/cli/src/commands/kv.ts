@@ -4,15 +4,15 @@ import type { KeySelector, KvPair, RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
 import { jsonBytes, printable } from '../format/bytes-text.ts';
 import { aborted, type Shell, stopSignal } from '../shell.ts';
-import { addConnectionFlags, type ConnectionFlags, flagReader, withClient } from './connection.ts';
+import { addConnectionFlags, type ConnectionFlags, examples, flagReader, withClient } from './connection.ts';
 
-const EXAMPLES = `
-Examples:
-  $ remora kv put greeting hello
-  $ remora kv get greeting
-  $ remora kv get --prefix orders/ --limit 10 --json
-  $ cat photo.jpg | remora kv put photo -
-  $ remora kv watch --prefix orders/`;
+const EXAMPLES = examples(
+  'remora kv put greeting hello',
+  'remora kv get greeting',
+  'remora kv get --prefix orders/ --limit 10 --json',
+  'cat photo.jpg | remora kv put photo -',
+  'remora kv watch --prefix orders/',
+);
 
 interface GetFlags extends ConnectionFlags {
   readonly prefix?: true;
@@ -40,7 +40,15 @@ function getCommand(shell: Shell): Command {
     .option('--prefix', 'all keys that begin with <key>')
     .option('--keys-only', 'no values')
     .option('--limit <number>', 'at most so many pairs', flagReader(int({ min: 1 })))
-    .option('--revision <number>', 'as of this revision', flagReader(int({ min: 1 })));
+    .option('--revision <number>', 'as of this revision', flagReader(int({ min: 1 })))
+    .addHelpText(
+      'after',
+      examples(
+        'remora kv get greeting',
+        'remora kv get --prefix orders/ --limit 10',
+        'remora kv get photo > photo.jpg',
+      ),
+    );
   return addConnectionFlags(command, shell).action((key: string, flags: GetFlags) =>
     withClient(flags, async (client) => {
       const { limit, revision } = flags;
@@ -67,7 +75,8 @@ function putCommand(shell: Shell): Command {
   const command = new Command('put')
     .description('Sets a key. With "-" the value is read from standard input.')
     .argument('<key>')
-    .argument('<value>');
+    .argument('<value>')
+    .addHelpText('after', examples('remora kv put greeting hello', 'cat photo.jpg | remora kv put photo -'));
   return addConnectionFlags(command, shell).action(async (key: string, value: string, flags: ConnectionFlags) => {
     const bytes = value === '-' ? await readStdin() : Buffer.from(value);
     await withClient(flags, async (client) => {
@@ -82,7 +91,8 @@ function deleteCommand(shell: Shell): Command {
     .alias('del')
     .description('Deletes a key, or all keys under a prefix.')
     .argument('<key>')
-    .option('--prefix', 'all keys that begin with <key>');
+    .option('--prefix', 'all keys that begin with <key>')
+    .addHelpText('after', examples('remora kv delete greeting', 'remora kv delete --prefix orders/42/'));
   return addConnectionFlags(command, shell).action((key: string, flags: ConnectionFlags & { prefix?: true }) =>
     withClient(flags, async (client) => {
       const { deleted, revision } = await client.kv.delete(selector(key, flags));
@@ -96,7 +106,11 @@ function watchCommand(shell: Shell): Command {
     .description('Prints changes as they happen, until Ctrl-C.')
     .argument('<key>')
     .option('--prefix', 'all keys that begin with <key>')
-    .option('--revision <number>', 'begin with this revision', flagReader(int({ min: 1 })));
+    .option('--revision <number>', 'begin with this revision', flagReader(int({ min: 1 })))
+    .addHelpText(
+      'after',
+      examples('remora kv watch greeting', 'remora kv watch --prefix orders/ --revision 100 --json'),
+    );
   return addConnectionFlags(command, shell).action((key: string, flags: WatchFlags) =>
     withClient(flags, (client) => watch(client, key, flags, shell)),
   );

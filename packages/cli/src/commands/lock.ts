@@ -5,7 +5,7 @@ import { CommandError } from '../exit-codes.ts';
 import { jsonBytes, printable } from '../format/bytes-text.ts';
 import { table } from '../format/table.ts';
 import type { Shell } from '../shell.ts';
-import { addConnectionFlags, type ConnectionFlags, flagReader, withClient } from './connection.ts';
+import { addConnectionFlags, type ConnectionFlags, examples, flagReader, withClient } from './connection.ts';
 import { type RunFlags, runUnderLock } from './lock-run.ts';
 
 const EXAMPLES = `
@@ -67,7 +67,15 @@ function runCommand(shell: Shell): Command {
       'from SIGTERM to SIGKILL when the lock is lost (default 1s)',
       flagReader(durationMs()),
     )
-    .option('--data <text>', 'shown with the lock to whoever looks at it');
+    .option('--data <text>', 'shown with the lock to whoever looks at it')
+    .addHelpText(
+      'after',
+      examples(
+        'remora lock run orders/42 -- ./ship-order 42',
+        'remora lock run --wait 0 nightly -- ./backup',
+        'remora lock run --wait 30s --data "$HOSTNAME" deploy -- sh -c \'./deploy --fence $REMORA_LOCK_VERSION\'',
+      ),
+    );
   return namespaced(command, shell).action(async (name: string, argv: string[], flags: RunFlags) => {
     process.exitCode = await withClient(flags, (client) => runUnderLock(client, { name, argv, flags, shell }));
   });
@@ -78,7 +86,8 @@ function listCommand(shell: Shell): Command {
     .alias('ls')
     .description('Lists the locks that are held or waited for.')
     .option('--prefix <text>', 'only names that begin with it')
-    .option('--limit <number>', 'at most so many (default 1000)', flagReader(int({ min: 1 })));
+    .option('--limit <number>', 'at most so many (default 1000)', flagReader(int({ min: 1 })))
+    .addHelpText('after', examples('remora lock ls', 'remora lock ls --prefix orders/ --json'));
   return namespaced(command, shell).action((flags: ListFlags) =>
     withClient(flags, async (client) => {
       const { locks, more } = await listLocks(client, flags);
@@ -113,7 +122,10 @@ async function listLocks(client: RemoraClient, flags: ListFlags) {
 }
 
 function showCommand(shell: Shell): Command {
-  const command = new Command('show').description('Shows who holds a lock and who waits for it.').argument('<name>');
+  const command = new Command('show')
+    .description('Shows who holds a lock and who waits for it.')
+    .argument('<name>')
+    .addHelpText('after', examples('remora lock show orders/42', 'remora lock show orders/42 --json'));
   return namespaced(command, shell).action((name: string, flags: NamespaceFlags) =>
     withClient(flags, async (client) => {
       const state = await client.locks.show(name, { namespace: flags.namespace });
@@ -127,7 +139,8 @@ function releaseCommand(shell: Shell): Command {
   const command = new Command('release')
     .description('Takes a lock from its holder, who is not asked.')
     .argument('<name>')
-    .option('--force', 'yes, really: only the fencing version still protects against what the holder does next');
+    .option('--force', 'yes, really: only the fencing version still protects against what the holder does next')
+    .addHelpText('after', examples('remora lock release --force orders/42'));
   return namespaced(command, shell).action((name: string, flags: NamespaceFlags & { force?: true }) => {
     if (!flags.force) {
       throw new CommandError('usage', 'a lock is released by its holder; to take it away, add --force');

@@ -3,17 +3,16 @@ import { Command } from 'commander';
 import type { RemoraClient } from 'remora';
 import { table } from '../format/table.ts';
 import type { Shell } from '../shell.ts';
-import { addConnectionFlags, type ConnectionFlags, withClient } from './connection.ts';
+import { addConnectionFlags, type ConnectionFlags, examples, withClient } from './connection.ts';
 
-const EXAMPLES = `
-Examples:
-  $ remora status
-  $ remora status --endpoints 10.0.0.1:7480,10.0.0.2:7480 --json`;
+const EXAMPLES = examples('remora status', 'remora status --endpoints 10.0.0.1:7480,10.0.0.2:7480 --json');
 
 export function statusCommand(shell: Shell): Command {
   const command = new Command('status')
     .summary('show the nodes and ranges of a cluster')
-    .description('Shows the nodes of a cluster, its ranges and who leads them.')
+    .description(
+      'Shows the nodes of a cluster, its ranges and who leads them, and how many log entries each replica is behind.',
+    )
     .addHelpText('after', EXAMPLES);
   return addConnectionFlags(command, shell).action((flags: ConnectionFlags) =>
     withClient(flags, async (client) => {
@@ -24,11 +23,13 @@ export function statusCommand(shell: Shell): Command {
 }
 
 type ClusterStatus = Awaited<ReturnType<RemoraClient['status']>>;
+type RangeStatus = NonNullable<ClusterStatus['range']>;
 
 export function statusText({ view, range }: ClusterStatus): string {
   const names = new Map(view.nodes.map(({ descriptor }) => [descriptor.nodeId, descriptor.name]));
   const nameOf = (nodeId: number) => names.get(nodeId) ?? (nodeId === 0 ? 'none' : `node ${nodeId}`);
-  const nodes = view.nodes.map(({ descriptor, state }) => [
+  const byId = [...view.nodes].sort((a, b) => a.descriptor.nodeId - b.descriptor.nodeId);
+  const nodes = byId.map(({ descriptor, state }) => [
     descriptor.nodeId,
     descriptor.name,
     state,
@@ -50,12 +51,24 @@ export function statusText({ view, range }: ClusterStatus): string {
     table(['RANGE', 'EPOCH', 'LEADER', 'REPLICAS'], ranges),
   ];
   if (range !== undefined) {
-    const { keys, bytes, leases, watches, revision, term } = range;
+    const { rangeId, keys, bytes, leases, watches, revision, term, commit, applied } = range;
     sections.push(
-      `range ${range.rangeId}: ${keys} keys, ${formatBytes(bytes)}, ${leases} leases, ${watches} watches, revision ${revision}, term ${term}`,
+      `range ${rangeId}: revision ${revision}, term ${term}, commit ${commit}, applied ${applied}; ` +
+        `${keys} keys, ${formatBytes(bytes)}, ${leases} leases, ${watches} watches`,
+      table(['REPLICA', 'NODE', 'STATE', 'LOG BEHIND', 'COMMIT BEHIND'], replicaRows(range, nameOf)),
     );
   }
   return sections.join('\n\n');
+}
+
+/** How many entries each replica is known to be behind its leader: in its log, and in what it may apply. */
+function replicaRows(range: RangeStatus, nameOf: (nodeId: number) => string): (string | number)[][] {
+  const leader = range.replicas.find(({ state }) => state === 'leader');
+  return range.replicas.map(({ replicaId, nodeId, state, match, commit }) => {
+    const known = leader !== undefined;
+    const behind = known ? [Math.max(0, leader.match - match), Math.max(0, leader.commit - commit)] : ['?', '?'];
+    return [replicaId, nameOf(nodeId), state, ...behind];
+  });
 }
 
 /** Lease ids are bigints and keys are bytes, neither of which JSON knows. */

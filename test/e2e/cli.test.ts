@@ -1,0 +1,326 @@
+/** The `remora` command as its users run it, against a cluster of one node. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from './eventually.ts';
+import { freePorts } from './free-ports.ts';
+import { Cluster } from './harness.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../packages/cli/bin/remora.mjs', import.meta.url));
+
+let cluster: Cluster;
+beforeAll(async () => {
+  cluster = await Cluster.start({ nodes: 1 });
+});
+afterAll(() => cluster.stop());
+
+interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** One run of the command. */
+class Run {
+  out = '';
+  err = '';
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+
+  constructor(args: readonly string[], given: { readonly env?: Record<string, string>; readonly input?: Buffer }) {
+    const env = { PATH: process.env.PATH, REMORA_ENDPOINTS: cluster.endpoints.join(','), ...given.env };
+    const child = spawn(process.execPath, [PROGRAM, ...args], { env, stdio: 'pipe' });
+    this.child = child;
+    child.stdout.on('data', (chunk: Buffer) => {
+      this.out += chunk.toString('latin1');
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      this.err += chunk.toString('utf8');
+    });
+    child.stdin.end(given.input);
+    this.ended = new Promise((resolve) => {
+      child.once('close', (code) => resolve({ code, out: this.out, err: this.err }));
+    });
+  }
+
+  get alive(): boolean {
+    return this.child.exitCode === null && this.child.signalCode === null;
+  }
+}
+
+const runs: Run[] = [];
+afterEach(async () => {
+  const left = runs.splice(0).filter((run) => run.alive);
+  for (const run of left) run.child.kill('SIGTERM');
+  const late = setTimeout(() => {
+    for (const run of left) run.child.kill('SIGKILL');
+  }, 5_000);
+  await Promise.all(left.map((run) => run.ended));
+  clearTimeout(late);
+});
+
+function begin(args: readonly string[], given: ConstructorParameters<typeof Run>[1] = {}): Run {
+  const run = new Run(args, given);
+  runs.push(run);
+  return run;
+}
+
+function remora(...args: readonly string[]): Promise<Ended> {
+  return begin(args).ended;
+}
+
+async function json(...args: readonly string[]): Promise<unknown> {
+  const { code, out, err } = await remora(...args, '--json');
+  if (code !== 0) throw new Error(`exit code ${code}: ${err}`);
+  return JSON.parse(out);
+}
+
+describe('remora kv', () => {
+  test('put, get and delete, for people and for programs', async () => {
+    expect((await remora('kv', 'put', 'k/1', 'one')).out).toMatch(/^revision \d+\n$/);
+    await remora('kv', 'put', 'k/2', 'two');
+    // Nothing but the value, so that it can go into a file.
+    expect(await remora('kv', 'get', 'k/1')).toEqual({ code: 0, out: 'one', err: '' });
+    expect((await remora('kv', 'get', '--prefix', 'k/')).out).toBe('k/1  one\nk/2  two\n');
+    expect((await remora('kv', 'get', '--prefix', 'k/', '--keys-only', '--limit', '1')).out).toBe('k/1\n');
+    expect(await json('kv', 'get', 'k/2')).toMatchObject({
+      more: false,
+      kvs: [{ key: 'k/2', value: 'two', version: 1 }],
+    });
+    expect((await remora('kv', 'delete', 'k/1')).out).toBe('deleted 1\n');
+    expect(await json('kv', 'del', '--prefix', 'k/')).toMatchObject({ deleted: 1 });
+  });
+
+  test('a key that does not exist is exit code 1, and says so', async () => {
+    expect(await remora('kv', 'get', 'nowhere')).toEqual({
+      code: 1,
+      out: '',
+      err: 'remora: there is no key nowhere\n',
+    });
+    expect(await remora('kv', 'del', 'nowhere')).toMatchObject({ code: 0, out: 'deleted 0\n' });
+  });
+
+  test('bytes that are no text come back as they went in', async () => {
+    const input = Buffer.from(Array.from({ length: 256 }, (_, i) => i));
+    expect(await begin(['kv', 'put', 'binary', '-'], { input }).ended).toMatchObject({ code: 0 });
+    expect((await remora('kv', 'get', 'binary')).out).toBe(input.toString('latin1'));
+    expect(await json('kv', 'get', 'binary')).toMatchObject({ kvs: [{ value: { base64: input.toString('base64') } }] });
+    expect((await remora('kv', 'get', '--prefix', 'binary')).out).toMatch(/^binary {2}\\x00\\x01.* !"#/);
+  });
+
+  test('an older revision can be read', async () => {
+    const { revision } = (await json('kv', 'put', 'aged', 'young')) as { revision: number };
+    await remora('kv', 'put', 'aged', 'old');
+    expect((await remora('kv', 'get', 'aged', '--revision', String(revision))).out).toBe('young');
+    const future = await remora('kv', 'get', 'aged', '--revision', String(revision + 1_000));
+    expect(future).toMatchObject({ code: 1, err: expect.stringContaining('(FUTURE_REVISION)') });
+  });
+
+  test('watch prints changes as they happen, those of the past too, and ends well by a signal', async () => {
+    const { revision } = (await json('kv', 'put', 'w/1', 'a')) as { revision: number };
+    const lines = begin(['kv', 'watch', '--prefix', 'w/', '--revision', String(revision)]);
+    const objects = begin(['kv', 'watch', 'w/1', '--json', '--revision', String(revision)]);
+    await eventually('the past', () => lines.out !== '' && objects.out !== '');
+    await remora('kv', 'put', 'w/2', 'b');
+    await remora('kv', 'del', 'w/1');
+    const text = `PUT     ${revision}  w/1  a\nPUT     ${revision + 1}  w/2  b\nDELETE  ${revision + 2}  w/1\n`;
+    await eventually('all changes', () => lines.out === text && objects.out.split('\n').length === 3);
+    const types = objects.out
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { type: string }).type);
+    expect(types).toEqual(['put', 'delete']);
+    lines.child.kill('SIGTERM');
+    objects.child.kill('SIGINT');
+    expect([(await lines.ended).code, (await objects.ended).code]).toEqual([0, 0]);
+  });
+});
+
+describe('remora lock', () => {
+  const hold = (name: string, ...flags: string[]): Run => begin(['lock', 'run', ...flags, name, '--', 'sleep', '60']);
+  const held = (name: string) => eventually(`${name} is held`, async () => (await json('lock', 'show', name)) !== null);
+
+  test('run passes on the exit code and tells the command name and version of the lock', async () => {
+    const show = 'echo "$REMORA_LOCK_NAMESPACE/$REMORA_LOCK_NAME:$REMORA_LOCK_VERSION"; cat >&2; exit 7';
+    const run = await begin(['lock', 'run', 'r/1', '--', 'sh', '-c', show], { input: Buffer.from('input') }).ended;
+    expect(run).toMatchObject({ code: 7, err: 'input' });
+    const version = Number(/^default\/r\/1:(\d+)\n$/.exec(run.out)?.[1]);
+    expect(version).toBeGreaterThan(0);
+    const again = await remora('lock', 'run', '--namespace', 'jobs', 'r/1', '--', 'sh', '-c', show);
+    expect(Number(/^jobs\/r\/1:(\d+)\n$/.exec(again.out)?.[1])).toBeGreaterThan(version);
+    // Released, not left to the session's end.
+    expect(await remora('lock', 'show', 'r/1')).toEqual({ code: 0, out: 'r/1 is free\n', err: '' });
+  });
+
+  test('a signal reaches the command, whose end is the exit code', async () => {
+    const run = begin([
+      'lock',
+      'run',
+      'r/2',
+      '--',
+      'sh',
+      '-c',
+      'trap "exit 9" TERM; echo on; while :; do sleep 0.1; done',
+    ]);
+    await eventually('it runs', () => run.out === 'on\n');
+    run.child.kill('SIGTERM');
+    expect((await run.ended).code).toBe(9);
+    const killed = await remora('lock', 'run', 'r/2', '--', 'sh', '-c', 'kill -KILL $$');
+    expect(killed.code).toBe(137);
+    const missing = await remora('lock', 'run', 'r/2', '--', 'no-such-program');
+    expect(missing).toMatchObject({ code: 1, err: expect.stringContaining('cannot run the command') });
+    expect((await remora('lock', 'show', 'r/2')).out).toBe('r/2 is free\n');
+  });
+
+  test('run gives up with 75 when the lock is taken: at once, or after its wait', async () => {
+    hold('busy');
+    await held('busy');
+    const started = performance.now();
+    const none = await remora('lock', 'run', '--wait', '0', 'busy', '--', 'echo', 'never');
+    expect(none).toEqual({ code: 75, out: '', err: 'remora: busy is taken\n' });
+    expect(performance.now() - started).toBeLessThan(5_000);
+    const some = await remora('lock', 'run', '--wait', '300ms', 'busy', '--', 'echo', 'never');
+    expect(some).toEqual({ code: 75, out: '', err: 'remora: busy is taken and was not free within 300ms\n' });
+  });
+
+  test('run waits for its turn as long as it takes, and a signal gives up the wait', async () => {
+    const first = hold('turn');
+    await held('turn');
+    const second = begin(['lock', 'run', 'turn', '--', 'echo', 'mine']);
+    const third = begin(['lock', 'run', 'turn', '--', 'echo', 'never']);
+    await eventually('two wait', async () => ((await json('lock', 'show', 'turn')) as State).waiterCount === 2);
+    third.child.kill('SIGINT');
+    expect(await third.ended).toMatchObject({ code: 130, out: '' });
+    first.child.kill('SIGTERM');
+    expect(await second.ended).toMatchObject({ code: 0, out: 'mine\n' });
+  });
+
+  test('a lock that is taken away stops the command, with 76', async () => {
+    const script = 'trap "echo stopped; exit 0" TERM; echo on; while :; do sleep 0.1; done';
+    const run = begin(['lock', 'run', 'lost', '--', 'sh', '-c', script]);
+    await eventually('it runs', () => run.out === 'on\n');
+    expect(await remora('lock', 'release', 'lost')).toMatchObject({ code: 2, err: expect.stringContaining('--force') });
+    expect(run.alive).toBe(true);
+    expect(await remora('lock', 'release', '--force', 'lost')).toEqual({ code: 0, out: 'released lost\n', err: '' });
+    const ended = await run.ended;
+    expect(ended).toMatchObject({ code: 76, out: 'on\nstopped\n' });
+    expect(ended.err).toMatch(/^remora: the lock was lost \(.+\); stopping the command\n/);
+    const nobody = await remora('lock', 'release', '--force', 'lost');
+    expect(nobody).toMatchObject({ code: 1, err: expect.stringContaining('LOCK_NOT_HELD') });
+  });
+
+  test('a command that does not stop when the lock is lost is killed', async () => {
+    const script = 'trap "" TERM; echo on; for i in $(seq 300); do sleep 0.1; done';
+    const run = begin(['lock', 'run', '--kill-after', '200ms', 'stubborn', '--', 'sh', '-c', script]);
+    await eventually('it runs', () => run.out === 'on\n');
+    await remora('lock', 'release', '--force', 'stubborn');
+    expect((await run.ended).code).toBe(76);
+  });
+
+  test('ls and show tell who holds and who waits', async () => {
+    hold('s/1', '--data', 'batch 7');
+    hold('s/2');
+    await Promise.all([held('s/1'), held('s/2')]);
+    hold('s/1');
+    await eventually('one waits', async () => ((await json('lock', 'show', 's/1')) as State).waiterCount === 1);
+    const [head = '', ...rows] = (await remora('lock', 'ls', '--prefix', 's/')).out.trim().split('\n');
+    expect(head.split(/ {2,}/)).toEqual(['NAME', 'VERSION', 'SINCE', 'SESSION', 'DATA', 'WAITING']);
+    expect(rows.map((row) => row.split(/ {2,}/)[0])).toEqual(['s/1', 's/2']);
+    expect(rows[0]).toMatch(/batch 7 +1$/);
+    const list = (await json('lock', 'ls', '--prefix', 's/', '--limit', '1')) as { locks: State[]; more: boolean };
+    expect([list.locks.map(({ name }) => name), list.more]).toEqual([['s/1'], true]);
+    const text = (await remora('lock', 'show', 's/1')).out;
+    for (const part of ['s/1 in default', 'HOLDER', 'batch 7', 'POSITION', 'WAITER']) expect(text).toContain(part);
+    expect(await json('lock', 'show', 'nothing')).toBeNull();
+  });
+});
+
+interface State {
+  readonly name: string;
+  readonly waiterCount: number;
+}
+
+describe('remora status', () => {
+  test('shows nodes with their roles, ranges with their leaders, the revision, and how far behind replicas are', async () => {
+    const { revision } = (await json('kv', 'put', 'counted', 'x')) as { revision: number };
+    const { code, out } = await remora('status');
+    expect(code).toBe(0);
+    expect(out).toMatch(/^cluster [0-9a-f]+ {2}master n1\n/);
+    expect(out).toMatch(/ID +NAME +STATE +ROLES +CLIENT +HTTP +VERSION\n1 +n1 +up +master,data,gateway +127/);
+    expect(out).toMatch(/RANGE +EPOCH +LEADER +REPLICAS\n\d+ +1\.1 +n1 +n1\n/);
+    expect(out).toMatch(new RegExp(`range \\d+: revision ${revision}, term \\d+, commit \\d+, applied \\d+; `));
+    expect(out).toMatch(/REPLICA +NODE +STATE +LOG BEHIND +COMMIT BEHIND\n\d+ +n1 +leader +0 +0\n/);
+    expect(await json('status')).toMatchObject({
+      view: { nodes: [{ descriptor: { name: 'n1' }, state: 'up' }], masterLeader: 1 },
+      range: { leaderNode: 1, revision, replicas: [{ nodeId: 1, state: 'leader' }] },
+    });
+  });
+});
+
+describe('finding a cluster', () => {
+  const commands: readonly (readonly string[])[] = [['kv', 'get', 'k'], ['lock', 'run', 'l', '--', 'true'], ['status']];
+
+  test('nobody at the endpoints is exit code 69 within seconds, with a hint', async () => {
+    const [port] = await freePorts('127.0.0.1', 1);
+    const REMORA_ENDPOINTS = `127.0.0.1:${port}`;
+    const started = performance.now();
+    const ends = await Promise.all(commands.map((args) => begin(args, { env: { REMORA_ENDPOINTS } }).ended));
+    expect(performance.now() - started).toBeLessThan(15_000);
+    for (const { code, out, err } of ends) {
+      expect([code, out]).toEqual([69, '']);
+      expect(err).toContain(`no node answers at ${REMORA_ENDPOINTS}`);
+      expect(err).toContain('remora dev');
+    }
+  });
+
+  test('--endpoints goes before the variable; one living node among dead ones is enough', async () => {
+    const [port] = await freePorts('127.0.0.1', 1);
+    const env = { REMORA_ENDPOINTS: '127.0.0.1:1' };
+    const endpoints = `127.0.0.1:${port},${cluster.endpoints.join(',')}`;
+    const { code } = await begin(['kv', 'put', 'e', 'v', '--endpoints', endpoints], { env }).ended;
+    expect(code).toBe(0);
+  });
+
+  test.each(['flag', 'variable'])('an address that is none is a usage error, by %s', async (by) => {
+    const args = by === 'flag' ? ['status', '--endpoints', 'nonsense'] : ['status'];
+    const env: Record<string, string> = by === 'flag' ? {} : { REMORA_ENDPOINTS: 'nonsense' };
+    const { code, err } = await begin(args, { env }).ended;
+    expect(code).toBe(2);
+    expect(err).toContain('host:port');
+  });
+});
+
+describe('help', () => {
+  const paths = [
+    'kv',
+    'kv get',
+    'kv put',
+    'kv delete',
+    'kv watch',
+    'lock',
+    'lock run',
+    'lock list',
+    'lock show',
+    'lock release',
+    'status',
+    'dev',
+    'node',
+  ];
+
+  test('every command has help with examples', async () => {
+    const pages = await Promise.all(paths.map((path) => remora(...path.split(' '), '--help')));
+    for (const [i, { code, out }] of pages.entries()) {
+      expect([paths[i], code]).toEqual([paths[i], 0]);
+      expect(out, paths[i]).toMatch(/^Usage: remora /);
+      expect(out, paths[i]).toContain('\nExamples:\n');
+      expect(out, paths[i]).toContain(`$ remora ${paths[i]?.replace(' list', ' ls')}`);
+    }
+  });
+
+  test('a mistake is exit code 2, with a hint at what was meant and at the help', async () => {
+    const { code, err } = await remora('kv', 'geet', 'k');
+    expect([code, err]).toEqual([2, expect.stringContaining('Did you mean get?')]);
+    const unknown = await remora('lock', 'run');
+    expect(unknown).toMatchObject({ code: 2, err: expect.stringContaining('(see remora lock run --help)') });
+  });
+});
