@@ -15,7 +15,6 @@ import { freePorts } from './free-ports.ts';
 import { NodeProcess, nodePaths, type Ports, type Signal } from './node-process.ts';
 
 const HOST = '127.0.0.1';
-const STOP_TIMEOUT_MS = 15_000;
 
 export interface ClusterOptions {
   /** Founding members; 3 unless given. */
@@ -115,12 +114,7 @@ export class Cluster {
 
   /** Asks every node to stop, as an operator would, and waits for them. Gives the exit codes. */
   async stopGracefully(): Promise<readonly (number | null)[]> {
-    const ends = this.#nodes.map((node) => node.end('SIGTERM'));
-    const late = setTimeout(() => {
-      for (const node of this.#nodes) if (node.running) node.signal('SIGKILL');
-    }, STOP_TIMEOUT_MS);
-    const exits = await Promise.all(ends);
-    clearTimeout(late);
+    const exits = await Promise.all(this.#nodes.map((node) => node.end('SIGTERM')));
     return exits.map(({ code }) => code);
   }
 

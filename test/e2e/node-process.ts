@@ -13,6 +13,8 @@ import { eventually, FinalError } from './eventually.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../packages/cli/bin/remora.mjs', import.meta.url));
 const PROBE_TIMEOUT_MS = 1_000;
+/** Above what a node gives itself (--shutdown-timeout). */
+const STOP_TIMEOUT_MS = 15_000;
 
 export type Signal = 'SIGKILL' | 'SIGTERM' | 'SIGSTOP' | 'SIGCONT';
 
@@ -106,10 +108,15 @@ export class NodeProcess {
     process.kill(this.pid, signal);
   }
 
-  /** Signals and waits for the end. */
+  /** Signals and waits for the end. One that does not stop in time is killed, which its exit shows. */
   async end(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<Exit> {
     if (this.#child !== undefined) this.signal(signal);
-    return this.#exit;
+    const late = setTimeout(() => {
+      if (this.running) this.signal('SIGKILL');
+    }, STOP_TIMEOUT_MS);
+    const exit = await this.#exit;
+    clearTimeout(late);
+    return exit;
   }
 
   async untilReady(timeoutMs = 30_000): Promise<void> {

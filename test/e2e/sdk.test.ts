@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { connect, type KvWatch, type RemoraClient, type WatchEvent } from 'remora';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -192,31 +193,44 @@ describe('a waiter gets the lock', () => {
     await next.release();
   });
 
-  test('within the TTL and a second when the process that holds it is killed, and not before its lease ends', async () => {
-    const name = unique('crash');
+  test.each([
+    ['SIGKILL', 'killed'],
+    ['SIGSTOP', 'frozen'],
+  ] as const)('within the TTL and a second, but not at once, after %s of its holder', async (signal, how) => {
+    const name = unique(how);
     const ttlMs = 2_000;
     const program = fileURLToPath(new URL('lock-holder.mjs', import.meta.url));
     const holder = spawn(process.execPath, [program, cluster.endpoints.join(), name, String(ttlMs)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     try {
-      const [line] = (await once(holder.stdout, 'data')) as [Buffer];
+      const version = Number(await line(holder.stdout));
       const waiting = other.lock(name).acquire({ wait: '20s' });
       await eventually('it is in the queue', async () => (await client.locks.show(name))?.waiters.length === 1);
-      const killed = performance.now();
-      holder.kill('SIGKILL');
-      const next = await waiting;
-      const tookMs = performance.now() - killed;
+      const begun = performance.now();
+      holder.kill(signal);
+      await using next = await waiting;
+      const tookMs = performance.now() - begun;
       expect(tookMs).toBeLessThan(ttlMs + 1_000);
       // Its last heartbeat is at most a third of the TTL old.
       expect(tookMs).toBeGreaterThan(ttlMs / 2);
-      expect(next.version).toBeGreaterThan(Number(line.toString()));
-      await next.release();
+      expect(next.version).toBeGreaterThan(version);
+      expect(await client.locks.check([{ name, version }])).toEqual([false]);
+      if (signal === 'SIGKILL') return;
+      // It wakes up with a lock that it does not have any more, and is told so first of all.
+      const told = line(holder.stdout);
+      holder.kill('SIGCONT');
+      expect(await told).toBe('lost');
     } finally {
       holder.kill('SIGKILL');
     }
   });
 });
+
+async function line(output: Readable): Promise<string> {
+  const [text] = (await once(output, 'data', { signal: AbortSignal.timeout(10_000) })) as [Buffer];
+  return text.toString().trim();
+}
 
 async function take(watch: KvWatch, count: number): Promise<readonly WatchEvent[]> {
   const events: WatchEvent[] = [];
