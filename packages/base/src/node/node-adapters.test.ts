@@ -82,6 +82,16 @@ describe('nodeRandom', () => {
     expect(random.bytes(16)).toHaveLength(16);
     expect(() => random.int(0)).toThrow();
   });
+
+  it('gives bytes that nobody had before and that no later draw changes', () => {
+    const random = nodeRandom();
+    const given = Array.from({ length: 2_000 }, (_, i) => random.bytes(i % 2 === 0 ? 16 : 200));
+    const texts = given.map((bytes) => bytes.toString('hex'));
+    expect(new Set(texts).size).toBe(2_000);
+    random.int(2 ** 40);
+    expect(given.map((bytes) => bytes.toString('hex'))).toEqual(texts);
+    expect(random.bytes(0)).toHaveLength(0);
+  });
 });
 
 describe('nodeClock', () => {

@@ -3,22 +3,41 @@ import { assert } from '../assert.ts';
 import type { Random } from '../random.ts';
 
 const POOL_BYTES = 4096;
+/** Longer ones are worth a call of their own. */
+const POOLED_BYTES_MAX = 64;
 const WIDE = 2 ** 53;
 
-/** The system's cryptographic generator, drawn from in blocks so that one number costs no system call. */
+/** The system's cryptographic generator, drawn from in blocks so that one number or id costs no system call. */
 export function nodeRandom(): Random {
   const pool = Buffer.alloc(POOL_BYTES);
   let used = POOL_BYTES;
 
-  function draw53(): number {
-    if (used + 8 > POOL_BYTES) {
+  /** Where the next `length` bytes of the pool are, that nobody has had yet. */
+  function draw(length: number): number {
+    if (used + length > POOL_BYTES) {
       randomFillSync(pool);
       used = 0;
     }
-    const high = pool.readUInt32LE(used) >>> 11;
-    const low = pool.readUInt32LE(used + 4);
-    used += 8;
+    const at = used;
+    used += length;
+    return at;
+  }
+
+  function draw53(): number {
+    const at = draw(8);
+    const high = pool.readUInt32LE(at) >>> 11;
+    const low = pool.readUInt32LE(at + 4);
     return high * 2 ** 32 + low;
+  }
+
+  function bytes(length: number): Buffer {
+    if (length > POOLED_BYTES_MAX) return randomBytes(length);
+    const out = Buffer.allocUnsafe(length);
+    const at = draw(length);
+    pool.copy(out, 0, at, at + length);
+    // What was given out, a token perhaps, is not to be found in the pool later.
+    pool.fill(0, at, at + length);
+    return out;
   }
 
   return {
@@ -31,6 +50,6 @@ export function nodeRandom(): Random {
         if (value < limit) return value % bound;
       }
     },
-    bytes: (length) => randomBytes(length),
+    bytes,
   };
 }
