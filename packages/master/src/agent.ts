@@ -86,6 +86,7 @@ export class NodeAgent {
 
   #join(): void {
     this.#callJoin((error, reply) => {
+      if (this.#stopped) return;
       if (reply !== undefined) {
         this.#joined = true;
         this.#tries = 0;
@@ -107,6 +108,7 @@ export class NodeAgent {
     const { nodeId, incarnation } = this.#descriptor;
     const heartbeat = { nodeId, incarnation, ranges: this.#deps.reports() };
     this.#master().call(masterHeartbeat, heartbeat, { timeoutMs: CALL_TIMEOUT_MS }, (error, reply) => {
+      if (this.#stopped) return;
       if (reply === undefined) return this.#missed(error ?? new ServiceError('INTERNAL', 'no answer'));
       this.#tries = 0;
       this.#view = reply.view;

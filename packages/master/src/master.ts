@@ -16,6 +16,7 @@ import type {
   ConfState,
   Entry,
   Group,
+  Refusal,
   Role,
   SnapshotMeta,
   SnapshotReceiver,
@@ -59,6 +60,7 @@ const TICK_MS = 100;
  *
  * M3. Only a leader that has applied an entry of its own term answers from its state.
  * M4. What nodes report (health, leaders) is kept in the leader's memory only and built anew by each leader.
+ * M5. Every proposal is answered once: with its result, or with an error when leadership moved before it was known.
  */
 export class Master implements StateMachine {
   readonly #deps: MasterDeps;
@@ -121,14 +123,16 @@ export class Master implements StateMachine {
     if (term === this.#leaderTerm) return;
     this.#leaderTerm = term;
     this.#heard.clear();
-    this.#bootstrapping = false;
-    if (term !== 0) {
-      this.#deps.logger.info({ term }, 'leads the master group');
-      return;
-    }
-    const unknown = new ServiceError('UNKNOWN_OUTCOME', 'the master changed while the command was being replicated');
-    for (const { done } of this.#waiting.values()) done(unknown, undefined);
-    this.#waiting.clear();
+    // M5. Also from one own term to the next: what was proposed in the earlier one may be lost.
+    for (const index of [...this.#waiting.keys()]) this.#lose(index);
+    if (term !== 0) this.#deps.logger.info({ term }, 'leads the master group');
+  }
+
+  #lose(index: number): void {
+    const waiting = this.#waiting.get(index);
+    this.#waiting.delete(index);
+    const message = 'the master changed while the command was being replicated';
+    waiting?.done(new ServiceError('UNKNOWN_OUTCOME', message), undefined);
   }
 
   snapshot(): StateMachineSnapshot {
@@ -170,7 +174,9 @@ export class Master implements StateMachine {
       if (reply instanceof ServiceError) done(reply, undefined);
       else done(undefined, reply);
     });
-    registry.handle(masterView, (_request, _context, done) => done(undefined, this.view()));
+    registry.handle(masterView, (_request, _context, done) =>
+      this.leading ? done(undefined, this.view()) : done(this.#notLeader(), undefined),
+    );
   }
 
   #join(
@@ -251,8 +257,9 @@ export class Master implements StateMachine {
 
   #propose(command: MasterCommand, done: CommandDone): void {
     const proposed = this.group.propose(encodeMasterCommand(command));
-    if ('refused' in proposed) done(this.#notLeader(), undefined);
-    else this.#waiting.set(proposed.index, { term: proposed.term, done });
+    if ('refused' in proposed) return done(refusal(proposed.refused) ?? this.#notLeader(), undefined);
+    this.#lose(proposed.index);
+    this.#waiting.set(proposed.index, { term: proposed.term, done });
   }
 
   // -------------------------------------------------------------------------------------------- care
@@ -286,4 +293,10 @@ export class Master implements StateMachine {
   stop(): void {
     this.#timer?.cancel();
   }
+}
+
+/** Why a leader takes no command at the moment; undefined when it is none. */
+function refusal(refused: Refusal): ServiceError | undefined {
+  if (refused === 'queueFull') return new ServiceError('RESOURCE_EXHAUSTED', 'the master has too much to replicate');
+  return refused === 'transferring' ? new ServiceError('UNAVAILABLE', 'the master is handing over') : undefined;
 }

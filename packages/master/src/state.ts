@@ -79,6 +79,20 @@ export class MasterState {
         `node id ${descriptor.nodeId} belongs to another data directory; a node whose data was wiped must join under a new name`,
       );
     }
+    const byData = this.nodes().find((node) => node.incarnation === descriptor.incarnation);
+    if (byData !== undefined && descriptor.nodeId !== 0 && byData.nodeId !== descriptor.nodeId) {
+      return new ServiceError(
+        'NODE_CONFLICT',
+        `this data directory belongs to node ${byData.nodeId}; a copy of it cannot join as node ${descriptor.nodeId}`,
+      );
+    }
+    if (byId === undefined && descriptor.nodeId >= FIRST_ALLOCATED_NODE) {
+      // M1. Taking it would let the id be given to another node later.
+      return new ServiceError(
+        'NODE_CONFLICT',
+        `node id ${descriptor.nodeId} was never given to a node of this cluster`,
+      );
+    }
     const byName = this.nodes().find((node) => node.name === descriptor.name);
     if (byName !== undefined && byName.incarnation !== descriptor.incarnation) {
       return new ServiceError(

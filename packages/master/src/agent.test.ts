@@ -1,0 +1,134 @@
+import { ManualClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import type { ClusterView, NodeTask, RpcChannel, RpcDialer } from '@remora/protocol';
+import { describe, expect, test } from 'vitest';
+import { NodeAgent } from './agent.ts';
+import { descriptor } from './test-kit.ts';
+
+const VIEW: ClusterView = { clusterId: 'c', nodes: [], ranges: [], leaders: [], masterLeader: 2 };
+const TASK = { type: 'createReplica', descriptor: {}, replicaId: 5 } as unknown as NodeTask;
+
+type Reply = ServiceError | unknown;
+
+/** Answers calls as a script says: by node, the method's name and how often it was asked. */
+class AgentBed {
+  readonly clock = new ManualClock();
+  readonly calls: string[] = [];
+  readonly tasks: NodeTask[] = [];
+  refused: string | undefined;
+  answer: (node: number, method: string) => Reply = () => new ServiceError('UNAVAILABLE', 'nobody there');
+  readonly agent: NodeAgent;
+
+  constructor(masters: readonly number[] = [1, 2, 3]) {
+    const channel = (node: number): RpcChannel =>
+      ({
+        call: (
+          method: { readonly name: string },
+          _request: unknown,
+          _options: unknown,
+          done: (e: unknown, r: unknown) => void,
+        ) => {
+          this.calls.push(`${node}:${method.name}`);
+          const reply = this.answer(node, method.name);
+          this.clock.setTimer(1, () =>
+            reply instanceof ServiceError ? done(reply, undefined) : done(undefined, reply),
+          );
+          return { cancel() {} };
+        },
+      }) as unknown as RpcChannel;
+    const dialer: RpcDialer = { channel, channelTo: (address) => channel(Number(address)) };
+    this.agent = new NodeAgent(
+      {
+        dialer,
+        clock: this.clock,
+        random: new SeededRandom(1),
+        logger: silentLogger,
+        seeds: ['7', '8'],
+        masters,
+        reports: () => [],
+        onTask: (task) => this.tasks.push(task),
+        onView: () => {},
+        onRefused: (error) => {
+          this.refused = error.code;
+        },
+      },
+      descriptor(masters.length === 0 ? 0 : 1),
+    );
+  }
+}
+
+const ok = (method: string): Reply =>
+  method === 'master.join' ? { nodeId: 1, clusterId: 'c' } : { tasks: [TASK], view: VIEW };
+
+describe('a node agent', () => {
+  test('asks one master after the other until one answers, then follows it to the leader', () => {
+    const bed = new AgentBed();
+    bed.answer = (node, method) => {
+      if (node === 1) return new ServiceError('UNAVAILABLE', 'down');
+      if (node === 3) return ok(method);
+      return new ServiceError('NOT_LEADER', 'not me', { details: { leaderNode: 3 } });
+    };
+    bed.agent.start();
+    bed.clock.advance(300);
+    expect(bed.calls.slice(0, 3)).toEqual(['1:master.join', '2:master.join', '3:master.join']);
+    expect(bed.agent.joined).toBe(true);
+    expect(bed.tasks.length).toBeGreaterThan(0);
+  });
+
+  test('masters that name each other are asked with growing pauses, never in a storm', () => {
+    const bed = new AgentBed();
+    bed.answer = (node) => new ServiceError('NOT_LEADER', 'not me', { details: { leaderNode: node === 1 ? 2 : 1 } });
+    bed.agent.start();
+    bed.clock.advance(10_000);
+    expect(bed.calls.length).toBeLessThan(90);
+    expect(bed.calls.length).toBeGreaterThan(8);
+  });
+
+  test('joins again when the master does not know it', () => {
+    const bed = new AgentBed();
+    let forgotten = true;
+    bed.answer = (_node, method) => {
+      if (method === 'master.join' || !forgotten) return ok(method);
+      forgotten = false;
+      return new ServiceError('INVALID_ARGUMENT', 'who?', { details: { join: true } });
+    };
+    bed.agent.start();
+    bed.clock.advance(2_000);
+    expect(bed.calls.map((call) => call.split(':')[1]).slice(0, 4)).toEqual([
+      'master.join',
+      'master.heartbeat',
+      'master.join',
+      'master.heartbeat',
+    ]);
+  });
+
+  test.each(['master.join', 'master.heartbeat'])('that is refused at %s says so and asks no more', (refusing) => {
+    const bed = new AgentBed();
+    bed.answer = (_node, method) => (method === refusing ? new ServiceError('NODE_CONFLICT', 'wiped') : ok(method));
+    bed.agent.start();
+    bed.clock.advance(5_000);
+    expect(bed.refused).toBe('NODE_CONFLICT');
+    const { length } = bed.calls;
+    bed.clock.advance(5_000);
+    expect(bed.calls.length).toBe(length);
+  });
+
+  test('without masters asks the seeds for an id, in turn', async () => {
+    const bed = new AgentBed([]);
+    bed.answer = (node, method) => (node === 8 ? ok(method) : new ServiceError('UNAVAILABLE', 'down'));
+    const reply = bed.agent.requestId(new AbortController().signal);
+    bed.clock.advance(1_000);
+    expect(await reply).toEqual({ nodeId: 1, clusterId: 'c' });
+    expect(bed.calls).toEqual(['7:master.join', '8:master.join']);
+  });
+
+  test('does nothing any more once it is stopped, not even with an answer that comes later', () => {
+    const bed = new AgentBed();
+    bed.answer = (_node, method) => ok(method);
+    bed.agent.start();
+    bed.clock.advance(1);
+    bed.agent.stop();
+    bed.clock.advance(5_000);
+    expect(bed.tasks).toEqual([]);
+    expect(bed.clock.pendingTimers).toBe(0);
+  });
+});

@@ -1,0 +1,193 @@
+import { ManualClock, type ServiceError, silentLogger } from '@remora/base';
+import {
+  type ClusterView,
+  createLocalChannel,
+  createRpcRegistry,
+  type JoinReply,
+  masterHeartbeat,
+  masterJoin,
+  masterView,
+  type NodeHeartbeatReply,
+  type RangeReport,
+} from '@remora/protocol';
+import type { Entry, Group } from '@remora/raft';
+import { describe, expect, test } from 'vitest';
+import { Master } from './master.ts';
+import { CONF, descriptor } from './test-kit.ts';
+
+/** One master, and a log that the test commits. */
+class MasterBed {
+  readonly clock = new ManualClock();
+  readonly master: Master;
+  readonly registry = createRpcRegistry();
+  readonly proposed: Entry[] = [];
+  saved: Uint8Array | undefined;
+  term = 1;
+  #index: number;
+
+  constructor(nodeId = 1, saved?: Uint8Array) {
+    this.master = new Master(
+      {
+        nodeId,
+        clusterId: 'c',
+        clock: this.clock,
+        logger: silentLogger,
+        options: { replicas: 3, suspectAfterMs: 3_000, downAfterMs: 60_000 },
+        storage: {
+          load: () => saved,
+          save: (bytes) => {
+            this.saved = bytes;
+          },
+        },
+        checkpoint: async () => {},
+      },
+      CONF,
+    );
+    this.#index = this.master.state.applied.index;
+    const propose = (data: Uint8Array) => {
+      const entry = { index: ++this.#index, term: this.term, type: 'normal' as const, data };
+      this.proposed.push(entry);
+      return { index: entry.index, term: entry.term };
+    };
+    this.master.attach({ propose, ready: true } as Partial<Group> as Group);
+    this.master.register(this.registry);
+  }
+
+  lead(term: number): void {
+    this.term = term;
+    this.master.roleChanged({ role: 'leader', term, leader: 1 });
+  }
+
+  commit(): void {
+    this.master.apply(this.proposed.splice(0), CONF);
+  }
+
+  join(nodeId: number, more: Parameters<typeof descriptor>[1] = {}) {
+    const { nodeId: id, ...rest } = descriptor(nodeId, more);
+    return call<unknown, JoinReply>(this, masterJoin as never, { nodeId: id, descriptor: rest });
+  }
+
+  beat(nodeId: number, ranges: readonly RangeReport[] = [], incarnation = `dir${nodeId}`) {
+    return call<unknown, NodeHeartbeatReply>(this, masterHeartbeat as never, { nodeId, incarnation, ranges });
+  }
+}
+
+interface Answer<Reply> {
+  code: string | undefined;
+  error: ServiceError | undefined;
+  reply: Reply | undefined;
+}
+
+function call<Request, Reply>(bed: MasterBed, method: never, request: Request): Answer<Reply> {
+  const answer: Answer<Reply> = { code: undefined, error: undefined, reply: undefined };
+  createLocalChannel({ registry: bed.registry, clock: bed.clock }).call<Request, Reply>(
+    method,
+    request,
+    { timeoutMs: 1_000 },
+    (error, reply) => Object.assign(answer, { code: error?.code, error, reply }),
+  );
+  return answer;
+}
+
+function ready(bed: MasterBed): MasterBed {
+  bed.lead(1);
+  for (const id of [1, 2, 3]) bed.join(id);
+  bed.commit();
+  for (const id of [1, 2, 3]) bed.beat(id);
+  return bed;
+}
+
+describe('a master', () => {
+  test('that does not lead says who does, and nothing else', () => {
+    const bed = new MasterBed(1);
+    bed.master.roleChanged({ role: 'follower', term: 2, leader: 3 });
+    for (const answer of [
+      bed.join(1),
+      bed.beat(1),
+      call<undefined, ClusterView>(bed, masterView as never, undefined),
+    ]) {
+      expect(answer.code).toBe('NOT_LEADER');
+      expect(answer.error?.details).toEqual({ leaderNode: 3 });
+    }
+  });
+
+  test('asks a node that it does not know to join, and refuses one whose data was wiped', () => {
+    const bed = ready(new MasterBed());
+    expect(bed.beat(9).error?.details).toEqual({ join: true });
+    expect(bed.beat(2, [], 'wiped').code).toBe('NODE_CONFLICT');
+    expect(bed.join(2, { incarnation: 'wiped' }).code).toBe('NODE_CONFLICT');
+  });
+
+  test('creates the first range once three data nodes are up, and only one', () => {
+    const bed = ready(new MasterBed());
+    bed.clock.advance(1_000);
+    expect(bed.proposed.length).toBe(1);
+    bed.commit();
+    bed.clock.advance(1_000);
+    expect(bed.proposed.length).toBe(0);
+    expect(bed.master.state.ranges().map((r) => r.replicas.map((replica) => replica.nodeId))).toEqual([[1, 2, 3]]);
+  });
+
+  test('two leaders that both propose the first range create one', () => {
+    const bed = ready(new MasterBed());
+    bed.clock.advance(100);
+    bed.lead(2);
+    for (const id of [1, 2, 3]) bed.beat(id);
+    bed.clock.advance(100);
+    expect(bed.proposed.length).toBe(2);
+    bed.commit();
+    bed.clock.advance(1_000);
+    expect(bed.proposed.length).toBe(0);
+    expect(bed.master.state.ranges().length).toBe(1);
+  });
+
+  test('repeats a task until the node reports it done, and gives it to nobody else', () => {
+    const bed = ready(new MasterBed());
+    bed.clock.advance(100);
+    bed.commit();
+    const task = { type: 'createReplica', replicaId: 1_002 };
+    for (let i = 0; i < 3; i++) expect(bed.beat(2).reply?.tasks).toMatchObject([task]);
+    const report = { rangeId: 2, replicaId: 1_002, leader: true, term: 4, applied: 1, bytes: 0 };
+    expect(bed.beat(2, [report]).reply?.tasks).toEqual([]);
+    bed.join(0, { name: 'x', incarnation: 'x' });
+    bed.commit();
+    expect(bed.beat(1_001, [], 'x').reply?.tasks).toEqual([]);
+    // Of two that claim to lead, the later term is believed.
+    bed.beat(1, [{ ...report, replicaId: 1_001, term: 3 }]);
+    expect(bed.beat(3).reply?.view.leaders).toEqual([[2, 2]]);
+  });
+
+  test('answers every join, also when leadership goes or changes under it (M5)', () => {
+    const bed = new MasterBed();
+    bed.lead(1);
+    const first = bed.join(1);
+    bed.lead(3);
+    expect(first.code).toBe('UNKNOWN_OUTCOME');
+    const second = bed.join(2);
+    bed.master.roleChanged({ role: 'follower', term: 4, leader: 2 });
+    expect(second.code).toBe('UNKNOWN_OUTCOME');
+    bed.commit();
+    expect(bed.master.state.nodes().map((node) => node.nodeId)).toEqual([1, 2]);
+  });
+
+  test('forgets what nodes reported when another term begins (M4)', () => {
+    const bed = ready(new MasterBed());
+    bed.lead(2);
+    const view = call<undefined, ClusterView>(bed, masterView as never, undefined).reply;
+    expect(view?.nodes.map((node) => node.state)).toEqual(['suspect', 'suspect', 'suspect']);
+  });
+
+  test('comes back from its checkpoint, and a follower from its snapshot', async () => {
+    const bed = ready(new MasterBed());
+    bed.master.stage();
+    const again = new MasterBed(1, bed.saved);
+    expect(again.master.state.image()).toEqual(bed.master.state.image());
+    const follower = new MasterBed(2);
+    const snapshot = bed.master.snapshot();
+    const receiver = follower.master.install(snapshot.meta);
+    for await (const chunk of snapshot.chunks) for (const byte of chunk) await receiver.chunk(Uint8Array.of(byte));
+    await receiver.finish();
+    expect(follower.master.state.image()).toEqual(bed.master.state.image());
+    expect(follower.saved).toBeDefined();
+  });
+});

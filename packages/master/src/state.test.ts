@@ -1,0 +1,76 @@
+import type { ServiceError } from '@remora/base';
+import type { NodeDescriptor } from '@remora/protocol';
+import { describe, expect, test } from 'vitest';
+import { decodeMasterCommand, decodeMasterImage, encodeMasterCommand, encodeMasterImage } from './codec.ts';
+import { MasterState } from './state.ts';
+import { CONF, descriptor } from './test-kit.ts';
+
+function register(state: MasterState, node: NodeDescriptor): number | string {
+  try {
+    const result = state.apply({ type: 'registerNode', descriptor: node });
+    return result.type === 'registerNode' ? result.nodeId : result.type;
+  } catch (error) {
+    return (error as ServiceError).code;
+  }
+}
+
+describe('registering a node', () => {
+  const rows = [
+    { name: 'a founder keeps its id', node: descriptor(2), expect: 2 },
+    { name: 'a node without an id gets one', node: descriptor(0, { name: 'x', incarnation: 'x' }), expect: 1_001 },
+    {
+      name: 'a node that never heard its id gets the same again',
+      node: descriptor(0, { name: 'n1', incarnation: 'dir1' }),
+      expect: 1,
+    },
+    { name: 'a node that moved is the same node', node: descriptor(1, { peerAddress: 'other:1' }), expect: 1 },
+    {
+      name: 'a node that lost its data may not come back under its id',
+      node: descriptor(1, { incarnation: 'new' }),
+      expect: 'NODE_CONFLICT',
+    },
+    {
+      name: 'a node that lost its data may not come back under its name',
+      node: descriptor(0, { name: 'n1', incarnation: 'new' }),
+      expect: 'NODE_CONFLICT',
+    },
+    {
+      name: 'a copy of a data directory may not be another node',
+      node: descriptor(3, { incarnation: 'dir1' }),
+      expect: 'NODE_CONFLICT',
+    },
+    {
+      name: 'an id that was never given is not taken',
+      node: descriptor(1_001, { incarnation: 'y' }),
+      expect: 'NODE_CONFLICT',
+    },
+  ];
+  test.each(rows)('$name', (row) => {
+    const state = new MasterState(CONF);
+    register(state, descriptor(1));
+    const before = state.nodes();
+    expect(register(state, row.node)).toBe(row.expect);
+    if (typeof row.expect === 'string') expect(state.nodes()).toEqual(before);
+  });
+});
+
+test('a master restored from its image goes on as the original: no id is given twice', () => {
+  const state = new MasterState(CONF);
+  for (let i = 0; i < 3; i++) register(state, descriptor(0, { name: `x${i}`, incarnation: `x${i}` }));
+  state.apply({ type: 'bootstrapRange', nodeIds: [1_001, 1_002, 1_003] });
+  state.applied = { index: 9, term: 2 };
+  const restored = new MasterState(CONF);
+  restored.restore(decodeMasterImage(encodeMasterImage(state.image())));
+  expect(encodeMasterImage(restored.image())).toEqual(encodeMasterImage(state.image()));
+  expect(register(restored, descriptor(0, { name: 'y', incarnation: 'y' }))).toBe(1_004);
+  expect(restored.ranges()[0]?.replicas.map((r) => r.replicaId)).toEqual([1_001, 1_002, 1_003]);
+});
+
+test('commands survive the log', () => {
+  for (const command of [
+    { type: 'registerNode' as const, descriptor: descriptor(7) },
+    { type: 'bootstrapRange' as const, nodeIds: [1, 2, 3] },
+  ]) {
+    expect(decodeMasterCommand(encodeMasterCommand(command))).toEqual(command);
+  }
+});
