@@ -3,7 +3,7 @@ import { runSeed } from './run.ts';
 
 /** `SIM_SEED=17 npx vitest run test/sim/range-cluster` replays one run; `SIM_SEEDS=1000` runs more. */
 const one = process.env.SIM_SEED;
-const count = Number(process.env.SIM_SEEDS ?? 60);
+const count = Number(process.env.SIM_SEEDS ?? 12);
 const seeds = one === undefined ? Array.from({ length: count }, (_, i) => i + 1) : [Number(one)];
 
 describe('a cluster under load and misfortune keeps every promise', () => {
