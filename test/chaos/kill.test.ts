@@ -20,8 +20,8 @@ describe(`nodes killed under load (again: REMORA_CHAOS_SEED=${SEED} npx vitest r
 
   test('some outcomes were unknown, most were not, and locks went round', () => {
     expect(report.unknown).toBeGreaterThan(0);
-    expect(report.acknowledged).toBeGreaterThan(1_000);
-    expect(report.lockTurns).toBeGreaterThan(50);
+    expect(report.acknowledged).toBeGreaterThan(500);
+    expect(report.lockTurns).toBeGreaterThan(20);
   });
 
   test('nothing acknowledged was lost, nothing was applied twice, no lock had two holders, reads were current', () => {

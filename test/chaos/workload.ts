@@ -86,6 +86,9 @@ export class Workload {
     for (let i = 1; i <= 4; i++) {
       this.#lockUsers.push(await LockUser.open({ name: `locker${i}`, endpoints, recorder, sections }));
     }
+    // Written once, before anything happens: to be there at the end.
+    const [first] = this.#kv.slice(endpoints.length);
+    for (let i = 0; first !== undefined && i < REGISTERS; i++) await this.#put(first, this.#register('first', i));
     for (const client of this.#kv) this.#loop((random) => this.#useRegister(client, random));
     for (const writer of [...this.#writers, ...this.#kv.slice(0, 4)]) this.#loop(() => this.#append(writer));
     for (const user of this.#lockUsers) {
@@ -144,14 +147,19 @@ export class Workload {
   }
 
   async #useRegister(client: KvClient, random: Random): Promise<void> {
-    const key = `register/${this.#run}/${this.#round}/${random.int(REGISTERS)}`;
-    this.#keys.add(key);
+    const key = this.#register(this.#round, random.int(REGISTERS));
     const dice = random.int(20);
     if (dice < 8) return this.#put(client, key);
     if (dice < 9) return this.#delete(client, key);
     const value = await this.#get(client, key);
     if (dice < 15 || value === undefined) return;
     await this.#compareAndSet(client, key, value);
+  }
+
+  #register(round: number | string, i: number): string {
+    const key = `register/${this.#run}/${round}/${i}`;
+    this.#keys.add(key);
+    return key;
   }
 
   /** The value read; undefined when there was no answer. */

@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import { connect, type RemoraClient } from 'remora';
+import { expect, test } from 'vitest';
+import { eventually } from './eventually.ts';
+import { type Cluster, withCluster } from './harness.ts';
+
+/** Far more than the log keeps behind a checkpoint for followers that lag (8 MiB). */
+const VALUES = 32;
+const VALUE_BYTES = 512 * 1024;
+const KEYS = 8;
+
+test('a node that was away too long for the log is caught up by a snapshot, also when it is killed meanwhile, and then bears the cluster', async () => {
+  await withCluster({ flags: { 'checkpoint-interval': '200ms', 'checkpoint-bytes': '1MiB' } }, async (cluster) => {
+    await using client = await connect({ endpoints: cluster.endpoints, requestTimeout: '20s' });
+    await client.kv.put('before', 'it went');
+    const away = (await cluster.leader()) === 3 ? 2 : 3;
+    const node = cluster.node(away);
+    await node.end('SIGKILL');
+    const written = await writeMuch(client);
+    const leader = await cluster.leader();
+    await eventually('the log is cut', async () => ((await counter(cluster, leader, 'compactions')) ?? 0) > 0);
+
+    // Killed as soon as it runs, then as soon as it has installed a snapshot.
+    for (const enough of [0, 1]) {
+      node.start();
+      await eventually('it is being caught up', async () => {
+        const received = await counter(cluster, away, 'snapshotsReceived');
+        return received !== undefined && received >= enough;
+      });
+      await node.end('SIGKILL');
+    }
+    node.start();
+    await node.untilReady();
+    await eventually('it has caught up', async () => {
+      const [own = 0, leaders = 1] = await Promise.all([
+        applied(cluster, away),
+        applied(cluster, await cluster.leader()),
+      ]);
+      return own >= leaders;
+    });
+
+    expect(await counter(cluster, leader, 'snapshotsSent')).toBeGreaterThan(0);
+
+    // Now the others depend on it.
+    const other = [1, 2, 3].find((n) => n !== away) ?? 1;
+    await cluster.node(other).end('SIGKILL');
+    expect((await client.kv.get('before'))?.value.toString()).toBe('it went');
+    await using through = await connect({ endpoints: [node.client] });
+    for (const [key, digest] of written) {
+      for (const serializable of [true, false]) {
+        expect(digestOf((await through.kv.get(key, { serializable }))?.value)).toBe(digest);
+      }
+    }
+    await client.kv.put('after', 'it came back');
+  });
+});
+
+/** What each key holds in the end. */
+async function writeMuch(client: RemoraClient): Promise<ReadonlyMap<string, string>> {
+  const written = new Map<string, string>();
+  for (let i = 0; i < VALUES; i++) {
+    const value = Buffer.alloc(VALUE_BYTES, `value ${i} `);
+    await client.kv.put(`much/${i % KEYS}`, value);
+    written.set(`much/${i % KEYS}`, digestOf(value));
+  }
+  return written;
+}
+
+function digestOf(value: Uint8Array | undefined): string {
+  return createHash('sha256')
+    .update(value ?? 'absent')
+    .digest('hex');
+}
+
+/** One of the counters of a node's Raft host; undefined when it does not answer. */
+async function counter(cluster: Cluster, n: number, name: string): Promise<number | undefined> {
+  return (await cluster.node(n).metrics('remora_raft')).get(`counter="${name}"`);
+}
+
+async function applied(cluster: Cluster, n: number): Promise<number | undefined> {
+  return [...(await cluster.node(n).metrics('remora_range_applied_index')).values()][0];
+}
