@@ -1,16 +1,26 @@
 import { describe, expect, test } from 'vitest';
-import { runSeed } from './run.ts';
+import { type RunResult, runSeed } from './run.ts';
 
 /** `SIM_SEED=17 npx vitest run test/sim/range-cluster` replays one run; `SIM_SEEDS=1000` runs more. */
 const one = process.env.SIM_SEED;
 const count = Number(process.env.SIM_SEEDS ?? 12);
 const seeds = one === undefined ? Array.from({ length: count }, (_, i) => i + 1) : [Number(one)];
 
+const results: RunResult[] = [];
+
 describe('a cluster under load and misfortune keeps every promise', () => {
   test.each(seeds)('seed %i', { timeout: 60_000 }, async (seed) => {
     const result = await runSeed(seed);
+    results.push(result);
     expect(result.faults.slice(0, 10)).toEqual([]);
     expect(result.events).toBeGreaterThan(5);
     expect(result.acknowledged).toBeGreaterThan(10);
+  });
+
+  test.runIf(seeds.length >= 10)('the runs met what they are for: grants, lost answers, snapshots', () => {
+    const sum = (what: (result: RunResult) => number) => results.reduce((total, result) => total + what(result), 0);
+    expect(sum((result) => result.granted)).toBeGreaterThan(0);
+    expect(sum((result) => result.unknown)).toBeGreaterThan(0);
+    expect(sum((result) => result.snapshots)).toBeGreaterThan(0);
   });
 });

@@ -12,9 +12,18 @@ export interface RunResult {
   readonly events: number;
   readonly acknowledged: number;
   readonly granted: number;
+  /** Requests whose outcome their clients never learned. */
+  readonly unknown: number;
+  readonly snapshots: number;
 }
 
 const LOAD_MS = 6_000;
+/** Leases, locks, keys and their history: all that replicas have in common. */
+const DATA_SPAN = { start: Buffer.from([1]), end: Buffer.from([5]) };
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex');
+}
 
 export async function runSeed(seed: number): Promise<RunResult> {
   const bed = new RangeCluster(seed);
@@ -35,7 +44,12 @@ export async function runSeed(seed: number): Promise<RunResult> {
   await bed.run(2_500);
   const faults = [...kv.check(truth), ...locks.check(), ...watches.check(truth), ...(await leftovers(bed))];
   const acknowledged = kv.observations.filter((seen) => seen.reply !== undefined).length;
-  return { faults, events: truth.events.length, acknowledged, granted: locks.granted };
+  const unknown = kv.observations.filter((seen) => seen.error?.code === 'UNKNOWN_OUTCOME').length;
+  const snapshots = DATA_NODES.reduce(
+    (sum, id) => sum + (bed.node(id).running?.host?.stats().snapshotsReceived ?? 0),
+    0,
+  );
+  return { faults, events: truth.events.length, acknowledged, granted: locks.granted, unknown, snapshots };
 }
 
 /** Crashes, pauses, partitions and broken links, one after another. */
@@ -148,6 +162,9 @@ async function leftovers(bed: RangeCluster): Promise<readonly string[]> {
       ? 'none'
       : JSON.stringify([state.revision, state.keys, state.bytes, state.applied, state.rangeTimeMs]);
   });
+  const rows = await Promise.all(DATA_NODES.map((id) => bed.node(id).engine.scan(DATA_SPAN)));
+  const contents = rows.map((all) => all.map(({ key, value }) => `${hex(key)}=${hex(value)}`).join(' '));
+  if (new Set(contents).size !== 1) faults.push('replicas hold different rows');
   if (new Set(states).size !== 1) faults.push(`replicas differ: ${states.join(' / ')}`);
   return faults;
 }
