@@ -27,8 +27,10 @@ export const DEFAULT_CALLER_LIMITS: CallerLimits = {
  */
 const SILENCE_MS = 1_500;
 const SILENCE_CHECK_MS = 500;
+/** A check that comes this long after the one before tells of this process, which stood still, not of the peer. */
+const SILENCE_CHECK_LATE_MS = 2 * SILENCE_CHECK_MS;
 /** Any answer will do, also that the method is not served. */
-const PING: Method<null, unknown> = {
+const PING: Method<unknown, unknown> = {
   name: 'link.ping',
   encodeRequest: (request) => request,
   decodeRequest: () => null,
@@ -56,7 +58,9 @@ interface CallerPorts {
  *     the call never left this process, or UNKNOWN_OUTCOME when it left and no answer came (time-out, broken link).
  * C2. Nothing is sent before the link is open; until then calls wait, within the limits.
  * C3. A call that ends without an answer is cancelled at the other side.
- * C4. While anything is open, a peer that gives no sign of life is given up (see SILENCE_MS).
+ * C4. While anything is open, a peer that gives no sign of life is given up (see SILENCE_MS). Frames that come from it
+ *     are such signs, and that it takes in what is sent to it. Silence is counted in checks that came on time, so that
+ *     time in which this process could not listen does not count.
  */
 export class LinkCaller implements RpcChannel {
   readonly #link: FrameLink;
@@ -70,8 +74,9 @@ export class LinkCaller implements RpcChannel {
   readonly #sweep: Sweep;
   readonly #silence: Sweep;
   #opened = false;
-  #heardMs = 0;
-  #pinging = false;
+  /** How long nothing was heard of the peer, and when that was looked at last (C4). */
+  #silentMs = 0;
+  #listenedMs = 0;
   #nextId = 1;
   #closed: ServiceError | undefined;
 
@@ -91,7 +96,10 @@ export class LinkCaller implements RpcChannel {
         ports.onOpen?.();
       },
       onFrame: (frame) => this.#onFrame(frame),
-      onDrain: () => this.#outbox.drained(),
+      onDrain: () => {
+        this.#heard();
+        this.#outbox.drained();
+      },
       onClose: (error) => this.#fail(error),
     });
   }
@@ -116,17 +124,9 @@ export class LinkCaller implements RpcChannel {
     }
     const deadlineMs = this.#clock.monotonicMs() + options.timeoutMs;
     const call = new PendingCall(method as unknown as Method<unknown, unknown>, done as Done<unknown>, deadlineMs);
-    const id = this.#nextId++;
-    const number = this.#methodNumber(method.name);
-    this.#calls.add(id, call);
-    this.#outbox.put([ASK.call, id, number, body], size, call);
-    this.#sweep.arm();
+    const id = this.#put(call, body, size);
     this.#watchSilence();
-    return {
-      cancel: () => {
-        if (this.#calls.delete(id)) this.#abandon(id, call);
-      },
-    };
+    return { cancel: () => this.#cancel(id) };
   }
 
   openStream<Request, Message>(
@@ -176,6 +176,20 @@ export class LinkCaller implements RpcChannel {
     this.#fail(reason);
   }
 
+  #put(call: PendingCall, body: unknown, size: number): number {
+    const id = this.#nextId++;
+    const number = this.#methodNumber(call.method.name);
+    this.#calls.add(id, call);
+    this.#outbox.put([ASK.call, id, number, body], size, call);
+    this.#sweep.arm();
+    return id;
+  }
+
+  #cancel(id: number): void {
+    const call = this.#take(id);
+    if (call !== undefined) this.#abandon(id, call);
+  }
+
   #refusal(requestBytes: number): ServiceError | undefined {
     if (this.#closed !== undefined) return unavailable(this.#closed);
     const { requestBytesMax } = this.#limits;
@@ -220,26 +234,27 @@ export class LinkCaller implements RpcChannel {
   }
 
   #heard(): void {
-    this.#heardMs = this.#clock.monotonicMs();
+    this.#silentMs = 0;
   }
 
   /** After a pause without calls, silence counts from now. */
   #watchSilence(): void {
-    if (this.#silence.armed || this.#pinging) return;
+    if (this.#silence.armed) return;
     this.#heard();
+    this.#listenedMs = this.#clock.monotonicMs();
     this.#silence.arm();
   }
 
   /** C4. An answer to the ping is heard like any other; a link that is not open yet has a time-out of its own. */
   #listen(nowMs: number): boolean {
     if (this.#closed !== undefined || this.outstanding === 0) return false;
-    if (!this.#opened || this.#pinging || nowMs - this.#heardMs < SILENCE_MS) return true;
-    const askedMs = nowMs;
-    this.#pinging = true;
-    this.call(PING, null, { timeoutMs: SILENCE_MS }, () => {
-      this.#pinging = false;
-      if (this.#heardMs < askedMs) this.close(new ServiceError('UNAVAILABLE', 'the peer gives no sign of life'));
-    });
+    const late = nowMs - this.#listenedMs > SILENCE_CHECK_LATE_MS;
+    this.#listenedMs = nowMs;
+    if (!this.#opened || late) return true;
+    this.#silentMs += SILENCE_CHECK_MS;
+    if (this.#silentMs >= 2 * SILENCE_MS) this.close(new ServiceError('UNAVAILABLE', 'the peer gives no sign of life'));
+    // Past the limits: it is asked for when they are reached, too.
+    else if (this.#silentMs === SILENCE_MS) this.#put(new PendingCall(PING, () => {}, nowMs + SILENCE_MS), null, 1);
     return true;
   }
 

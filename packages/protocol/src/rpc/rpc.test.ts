@@ -125,6 +125,69 @@ describe('calls over a link', () => {
     expect(outcome).toEqual({ error: 'UNKNOWN_OUTCOME', reply: undefined, calls: 1 });
   });
 
+  test('a peer is not given up for what came in while this process stood still (C4)', () => {
+    for (const askedBefore of [1_000, 1_700, 2_400]) {
+      const clock = new ManualClock();
+      let stoodStillMs = 0;
+      const late = {
+        wallMs: () => clock.wallMs(),
+        monotonicMs: () => clock.monotonicMs() + stoodStillMs,
+        setTimer: (delayMs: number, fn: () => void) => clock.setTimer(delayMs, fn),
+        setImmediate: (fn: () => void) => clock.setImmediate(fn),
+      };
+      const pair = createMemoryLink(clock);
+      const registry = createRpcRegistry();
+      registry.handle(silent, () => {});
+      serveLink({ link: pair.server, registry, clock, peer: 3 });
+      const caller = new LinkCaller({ link: pair.client, clock: late });
+      clock.advance(1);
+      const outcome = callEcho(caller, 'q', silent, 60_000);
+      clock.advance(1);
+      pair.stall(true);
+      clock.advance(askedBefore);
+      // The timers of the time that was missed run before anything is read.
+      stoodStillMs = 10_000;
+      clock.advance(500);
+      expect(outcome.calls).toBe(0);
+      pair.stall(false);
+      clock.advance(8_000);
+      expect(outcome.calls).toBe(0);
+    }
+  });
+
+  test('a peer that has as many calls open as it may is asked for a sign of life all the same (C4)', () => {
+    const { clock, caller } = setUp({ callsMax: 2 });
+    clock.advance(1);
+    const outcomes = ['a', 'b'].map((text) => callEcho(caller, text, silent, 60_000));
+    clock.advance(20_000);
+    expect(outcomes.map(({ calls }) => calls)).toEqual([0, 0]);
+  });
+
+  test('a peer that takes in what is sent to it is alive, however long that takes (C4)', () => {
+    const clock = new ManualClock();
+    let sent = 0;
+    const link: FrameLink = {
+      start(receiver) {
+        clock.setImmediate(() => receiver.onOpen());
+        const drain = (): void => {
+          receiver.onDrain();
+          clock.setTimer(1_000, drain);
+        };
+        clock.setTimer(1_000, drain);
+      },
+      send() {
+        sent++;
+        return false;
+      },
+      close() {},
+    };
+    const caller = new LinkCaller({ link, clock });
+    const outcomes = Array.from({ length: 10 }, () => callEcho(caller, 'x'.repeat(1 << 20), silent, 60_000));
+    clock.advance(9_000);
+    expect(sent).toBeGreaterThan(5);
+    expect(outcomes.every(({ calls }) => calls === 0)).toBe(true);
+  });
+
   test('a peer that is only quiet is not given up while it answers when asked (C4)', () => {
     const { clock, caller } = setUp();
     clock.advance(1);
