@@ -1,4 +1,5 @@
 import type { Clock, Engine, Logger, Timer } from '@remora/base';
+import type { Group, LogPosition } from '@remora/raft';
 
 export interface CheckpointOptions {
   /** A checkpoint begins at least this often while there is something to write, or a log that could be cut by it. */
@@ -15,6 +16,16 @@ export type CheckpointParticipant = () => () => void;
  * change nothing (a lock that is busy, a compare that fails) lengthen the log all the same.
  */
 export type HasMoved = () => boolean;
+
+/** A replica whose state is checkpointed together with its applied position. */
+export interface CheckpointedReplica {
+  /** Puts what it keeps in memory into the engine. */
+  stage(): void;
+  readonly applied: () => LogPosition;
+}
+
+/** Entries applied since the last checkpoint that make one due although they changed nothing: the log is long. */
+const LOG_ENTRIES_UNCUT = 1_000;
 
 /** How often the size of what waits is looked at. */
 const POLL_MS = 250;
@@ -59,6 +70,20 @@ export class Checkpointer {
   add(participant: CheckpointParticipant, hasMoved: HasMoved = () => false): () => void {
     this.#participants.set(participant, hasMoved);
     return () => this.#participants.delete(participant);
+  }
+
+  /** Checkpoints a replica, and lets its group's log go up to what is durable (CP2). */
+  addGroup(group: Pick<Group, 'checkpointed'>, replica: CheckpointedReplica): () => void {
+    let staged = replica.applied();
+    return this.add(
+      () => {
+        replica.stage();
+        const position = replica.applied();
+        staged = position;
+        return () => group.checkpointed(position);
+      },
+      () => replica.applied().index - staged.index >= LOG_ENTRIES_UNCUT,
+    );
   }
 
   /** Resolves when everything applied before the call is durable in the engine. */

@@ -35,8 +35,6 @@ export interface StoreDeps {
 const HOUSEKEEPING_MS = 1_000;
 /** The voters of a new range campaign this far apart: the first that finds a quorum created leads. */
 const FIRST_WAIT_TICKS_APART = 4;
-/** Entries that change nothing stored call for a checkpoint in this number, so that the log can be cut. */
-const LOG_ENTRIES_UNCUT = 1_000;
 
 /**
  * The ranges of one node.
@@ -122,16 +120,7 @@ export class Store {
     });
     replica.attach(group);
     this.#replicas.set(replica.rangeId, replica);
-    let staged = state.applied;
-    this.#deps.checkpointer.add(
-      () => {
-        replica.stage();
-        const position = replica.state.applied;
-        staged = position;
-        return () => group.checkpointed(position);
-      },
-      () => replica.state.applied.index - staged.index >= LOG_ENTRIES_UNCUT,
-    );
+    this.#deps.checkpointer.addGroup(group, { stage: () => replica.stage(), applied: () => replica.state.applied });
   }
 
   #armHousekeeping(): void {

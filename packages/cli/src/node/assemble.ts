@@ -11,9 +11,9 @@ import {
   type ServiceError,
 } from '@remora/base';
 import { createPinoLogger } from '@remora/base/node';
-import { Checkpointer, masterStateKey, openLevelEngine, RESIDENT_SPANS, Store } from '@remora/dataserver';
+import { Checkpointer, openLevelEngine, RESIDENT_SPANS, type Store } from '@remora/dataserver';
 import { RangeBackend } from '@remora/gateway';
-import { Master, NodeAgent } from '@remora/master';
+import { type Master, NodeAgent } from '@remora/master';
 import {
   type ClosableDialer,
   type ClusterView,
@@ -29,12 +29,10 @@ import {
 import {
   createGrpcTransport,
   createRaftHost,
-  type Group,
   type GroupId,
   type GroupLog,
   type GrpcTransport,
   grpcServerOptions,
-  MASTER_GROUP,
   type NodeRaftHost,
   openGroupLog,
   type RecoveredGroup,
@@ -46,17 +44,11 @@ import { type Founders, foundersOf } from './cluster-identity.ts';
 import { type DataDir, openDataDir } from './data-dir.ts';
 import { Entry } from './entry.ts';
 import { joinCluster } from './join.ts';
+import { createMaster, createStore, handOver, type StateDeps } from './roles.ts';
 import type { RunningNode } from './running-node.ts';
 
 /** Length of one Raft tick: heartbeats and election timeouts are whole numbers of it. */
 const TICK_MS = 25;
-/** A new cluster's founders do not wait out an election timeout, but give one another time to start. */
-const FIRST_WAIT_TICKS = 8;
-const FIRST_WAIT_TICKS_APART = 4;
-/** Replicas of a range; fewer only in a cluster that was founded with fewer nodes. */
-const REPLICAS = 3;
-/** How long a stopping node waits for others to take over what it leads. */
-const HAND_OVER_MS = 1_000;
 
 /** Assembles a node from its roles and runs it. */
 export async function startNode(options: NodeOptions): Promise<RunningNode> {
@@ -148,7 +140,7 @@ class Node implements RunningNode {
     await this.#listenForPeers(raft, rpc);
     this.#onStop('leaderships', () => {
       const ranges = [...(store?.replicas() ?? [])].map((replica) => replica.group);
-      return this.#handOver(master === undefined ? ranges : [master.group, ...ranges]);
+      return handOver(master === undefined ? ranges : [master.group, ...ranges], this.#parts.clock);
     });
     this.#agent(descriptor, dialer, store);
     const entry = new Entry({
@@ -338,60 +330,17 @@ class Node implements RunningNode {
   // -------------------------------------------------------------------------------------------- roles
 
   #master(deps: StateDeps): Master | undefined {
-    const { options, founders, clock, logger } = this.#parts;
+    const { options, founders } = this.#parts;
     if (founders === undefined || !options.roles.includes('master')) return undefined;
-    const voters = founders.members.map((_member, i) => i + 1);
-    const key = masterStateKey(MASTER_GROUP);
-    const master = new Master(
-      {
-        nodeId: this.#nodeId,
-        clusterId: this.#clusterId,
-        clock,
-        logger,
-        options: { replicas: Math.min(REPLICAS, founders.members.length), suspectAfterMs: 3_000, downAfterMs: 600_000 },
-        storage: { load: () => deps.engine.get(key), save: (bytes) => deps.engine.put(key, bytes) },
-        checkpoint: () => deps.checkpointer.run(),
-      },
-      { voters, votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false },
-    );
-    const recovered = deps.recovered.get(MASTER_GROUP);
-    const group = deps.host.createGroup({
-      groupId: MASTER_GROUP,
-      replicaId: this.#nodeId,
-      applied: master.state.applied,
-      conf: master.state.conf,
-      ...(recovered === undefined ? {} : { recovered }),
-      // The founders start at about the same time.
-      firstWaitTicks: FIRST_WAIT_TICKS + FIRST_WAIT_TICKS_APART * (this.#nodeId - 1),
-      stateMachine: master,
-      locate: (replicaId) => replicaId,
-    });
-    master.attach(group);
-    deps.checkpointer.add(() => {
-      master.stage();
-      const position = master.state.applied;
-      return () => group.checkpointed(position);
-    });
+    const master = createMaster({ ...this.#parts, ...deps, nodeId: this.#nodeId, founders });
     this.#onStop('master', () => master.stop());
     return master;
   }
 
   #store(deps: StateDeps): Store | undefined {
-    const { options, clock, logger } = this.#parts;
     this.#onStop('last checkpoint', () => deps.checkpointer.stop());
-    if (!options.roles.includes('data')) return undefined;
-    const store = new Store({
-      ...deps,
-      nodeId: this.#nodeId,
-      clock,
-      logger,
-      options: {
-        watchRingBytesMax: 8 * 1024 * 1024,
-        outcomeBytesMax: 256 * 1024 * 1024,
-        compactionRetentionMs: options.compactionRetention,
-      },
-    });
-    store.start();
+    if (!this.#parts.options.roles.includes('data')) return undefined;
+    const store = createStore({ ...this.#parts, ...deps, nodeId: this.#nodeId });
     this.#onStop('ranges', () => store.stop());
     return store;
   }
@@ -422,29 +371,4 @@ class Node implements RunningNode {
   #perform(task: NodeTask, store: Store | undefined): void {
     store?.createReplica(task.descriptor, task.replicaId).catch((error: unknown) => this.#fail(error));
   }
-
-  /** Gives leaderships to others before the node goes, so that writers need not wait for an election. */
-  async #handOver(groups: readonly Group[]): Promise<void> {
-    const { clock } = this.#parts;
-    const led = groups.filter((group) => group.role === 'leader');
-    for (const group of led) {
-      const { progress } = group.status();
-      const best = [...progress].filter((p) => p.active).sort((a, b) => b.match - a.match)[0];
-      if (best !== undefined) group.transferLeader(best.replica);
-    }
-    const endMs = clock.monotonicMs() + HAND_OVER_MS;
-    while (
-      led.some((group) => group.role === 'leader' && group.status().progress.some((p) => p.active)) &&
-      clock.monotonicMs() < endMs
-    ) {
-      await new Promise<void>((resolve) => clock.setTimer(10, resolve));
-    }
-  }
-}
-
-interface StateDeps {
-  readonly host: NodeRaftHost;
-  readonly engine: Engine;
-  readonly checkpointer: Checkpointer;
-  readonly recovered: ReadonlyMap<GroupId, RecoveredGroup>;
 }

@@ -1,0 +1,103 @@
+import type { Clock, Engine, Logger } from '@remora/base';
+import { type Checkpointer, masterStateKey, Store } from '@remora/dataserver';
+import { Master } from '@remora/master';
+import { type Group, type GroupId, MASTER_GROUP, type NodeRaftHost, type RecoveredGroup } from '@remora/raft';
+import type { NodeOptions } from '../node-options.ts';
+import type { Founders } from './cluster-identity.ts';
+
+/** What the roles with replicated state are built on. */
+export interface StateDeps {
+  readonly host: NodeRaftHost;
+  readonly engine: Engine;
+  readonly checkpointer: Checkpointer;
+  readonly recovered: ReadonlyMap<GroupId, RecoveredGroup>;
+}
+
+interface RoleDeps extends StateDeps {
+  readonly options: NodeOptions;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly nodeId: number;
+}
+
+/** Replicas of a range; fewer only in a cluster that was founded with fewer nodes. */
+const REPLICAS = 3;
+/** A node that is silent for this long is shown as suspect, and as down. */
+const SUSPECT_AFTER_MS = 3_000;
+const DOWN_AFTER_MS = 600_000;
+/** The founders start at about the same time: the first campaign soon, and not together. */
+const FIRST_WAIT_TICKS = 8;
+const FIRST_WAIT_TICKS_APART = 4;
+/** Memory for recent events and for remembered outcomes, per range. */
+const WATCH_RING_BYTES = 8 * 1024 * 1024;
+const OUTCOME_BYTES = 256 * 1024 * 1024;
+/** How long a stopping node waits for others to take over what it leads. */
+const HAND_OVER_MS = 1_000;
+
+/** This node's replica of the master group, running. Replica ids of that group are node ids. */
+export function createMaster(deps: RoleDeps & { readonly founders: Founders }): Master {
+  const { engine, checkpointer, host, founders, clock, logger, nodeId } = deps;
+  const voters = founders.members.map((_member, i) => i + 1);
+  const key = masterStateKey(MASTER_GROUP);
+  const master = new Master(
+    {
+      nodeId,
+      clusterId: founders.clusterId,
+      clock,
+      logger,
+      options: {
+        replicas: Math.min(REPLICAS, founders.members.length),
+        suspectAfterMs: SUSPECT_AFTER_MS,
+        downAfterMs: DOWN_AFTER_MS,
+      },
+      storage: { load: () => engine.get(key), save: (bytes) => engine.put(key, bytes) },
+      checkpoint: () => checkpointer.run(),
+    },
+    { voters, votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false },
+  );
+  const recovered = deps.recovered.get(MASTER_GROUP);
+  const group = host.createGroup({
+    groupId: MASTER_GROUP,
+    replicaId: nodeId,
+    applied: master.state.applied,
+    conf: master.state.conf,
+    ...(recovered === undefined ? {} : { recovered }),
+    firstWaitTicks: FIRST_WAIT_TICKS + FIRST_WAIT_TICKS_APART * (nodeId - 1),
+    stateMachine: master,
+    locate: (replicaId) => replicaId,
+  });
+  master.attach(group);
+  checkpointer.addGroup(group, { stage: () => master.stage(), applied: () => master.state.applied });
+  return master;
+}
+
+/** The ranges of this node, running. */
+export function createStore(deps: RoleDeps): Store {
+  const store = new Store({
+    ...deps,
+    options: {
+      watchRingBytesMax: WATCH_RING_BYTES,
+      outcomeBytesMax: OUTCOME_BYTES,
+      compactionRetentionMs: deps.options.compactionRetention,
+    },
+  });
+  store.start();
+  return store;
+}
+
+/** Gives leaderships to others before the node goes, so that writers need not wait for an election. */
+export async function handOver(groups: readonly Group[], clock: Clock): Promise<void> {
+  const led = groups.filter((group) => group.role === 'leader');
+  for (const group of led) {
+    const { progress } = group.status();
+    const best = [...progress].filter((p) => p.active).sort((a, b) => b.match - a.match)[0];
+    if (best !== undefined) group.transferLeader(best.replica);
+  }
+  const endMs = clock.monotonicMs() + HAND_OVER_MS;
+  while (
+    led.some((group) => group.role === 'leader' && group.status().progress.some((p) => p.active)) &&
+    clock.monotonicMs() < endMs
+  ) {
+    await new Promise<void>((resolve) => clock.setTimer(10, resolve));
+  }
+}
