@@ -1,6 +1,8 @@
 import { type Bytes, ServiceError, type Timer } from '@remora/base';
 import type { LockId, LockResult, Owner } from '@remora/lock';
 import type { CallHandle, Command, CommandResult, PipeReply } from '@remora/protocol';
+import { onAbort } from './abort.ts';
+import type { Owner as OwnerTurns } from './owner.ts';
 import { clientClosed, type Requester } from './requester.ts';
 import type { Session } from './session.ts';
 
@@ -14,14 +16,19 @@ export interface AcquireRequest {
   readonly waitMs: number | undefined;
   readonly signal: AbortSignal | undefined;
   readonly requestTimeoutMs: number;
+  /** A re-entry: of this grant and no other, if `refusal` has nothing against it when its turn comes. */
+  readonly reentry?: {
+    readonly version: number;
+    readonly refusal: () => ServiceError | undefined;
+    readonly onGrant: () => void;
+  };
 }
 
 export interface Grant {
   readonly version: number;
   readonly depth: number;
   readonly lockTimeMs: number;
-  /** The lock was asked for more than once, so that an asking may still be under way somewhere. */
-  readonly askedAgain: boolean;
+  readonly turns: OwnerTurns;
 }
 
 /** A wait is asked for anew at this interval, so that an answer lost on the way is noticed. */
@@ -37,6 +44,7 @@ const PAUSE_MAX_MS = 2_000;
  * A1. Every asking carries the same owner and attempt number, so it finds its place in the queue, or its grant, again.
  * A2. Whoever gives up (time-out, abort, error) sends a cancel, which leaves the queue or gives a grant back and stops
  *     an asking that is still under way.
+ *     It keeps its owner's turn until the cancel is answered or can no longer be applied (owner.ts, W1).
  * A3. A grant counts only if the session is alive when it arrives, by the client's own reckoning.
  */
 export class AcquireOperation {
@@ -44,8 +52,10 @@ export class AcquireOperation {
   readonly #session: Session;
   readonly #request: AcquireRequest;
   readonly #owner: Owner;
+  readonly #turns: OwnerTurns;
   readonly #endsMs: number;
   #askings = 0;
+  #hasTurn = false;
   #call: CallHandle | undefined;
   #waitTimer: Timer | undefined;
   #pauseTimer: Timer | undefined;
@@ -59,6 +69,7 @@ export class AcquireOperation {
     this.#session = session;
     this.#request = request;
     this.#owner = { session: session.ref, token: request.token };
+    this.#turns = session.owners.of(request.lock, request.token);
     const { waitMs } = request;
     this.#endsMs = requester.ports.clock.monotonicMs() + (waitMs === undefined ? Number.POSITIVE_INFINITY : waitMs);
   }
@@ -76,9 +87,7 @@ export class AcquireOperation {
     const { signal, waitMs } = this.#request;
     if (signal?.aborted) return this.#end(aborted(signal));
     if (signal !== undefined) {
-      const onAbort = (): void => this.#giveUp(aborted(signal));
-      signal.addEventListener('abort', onAbort, { once: true });
-      this.#forget.push(() => signal.removeEventListener('abort', onAbort));
+      this.#forget.push(onAbort(signal, () => this.#giveUp(aborted(signal))));
     }
     if (!this.#session.alive) return this.#end(this.#session.lossReason ?? clientClosed());
     // The server ends what belongs to a lost session: there is nothing to cancel.
@@ -87,12 +96,30 @@ export class AcquireOperation {
       const timedOut = (): void => this.#giveUp(new ServiceError('LOCK_TIMEOUT', 'the lock was not granted in time'));
       this.#waitTimer = this.#requester.ports.clock.setTimer(waitMs, timedOut);
     }
+    this.#turns.enter(() => this.#takeTurn());
+    if (this.#hasTurn || this.#over || waitMs !== 0) return;
+    const timedOut = (): void => this.#giveUp(new ServiceError('DEADLINE_EXCEEDED', 'the same owner is still asking'));
+    this.#waitTimer = this.#requester.ports.clock.setTimer(this.#request.requestTimeoutMs, timedOut);
+  }
+
+  #takeTurn(): boolean {
+    if (this.#over) return false;
+    const refusal = this.#request.reentry?.refusal();
+    if (refusal !== undefined) {
+      this.#end(refusal);
+      return false;
+    }
+    if (this.#request.waitMs === 0) this.#waitTimer?.cancel();
+    this.#hasTurn = true;
+    this.#turns.attempt = Math.max(this.#turns.attempt, this.#request.attempt);
     this.#ask();
+    return true;
   }
 
   #ask(): void {
     if (this.#over) return;
     this.#askings++;
+    if (this.#askings > 1) this.#turns.askedAgain = true;
     const { requestTimeoutMs, waitMs, lock, attempt, depthMax, data } = this.#request;
     const waiting = waitMs !== 0;
     const remainingMs = this.#endsMs - this.#requester.ports.clock.monotonicMs();
@@ -121,14 +148,13 @@ export class AcquireOperation {
   }
 
   #answered(reply: PipeReply<CommandResult> | undefined): void {
-    const result = lockResult(reply);
+    if (reply?.result.type !== 'lock') {
+      return this.#giveUp(new ServiceError('INTERNAL', `an acquire was answered by ${String(reply?.result.type)}`));
+    }
+    const { result } = reply.result;
     switch (result.type) {
-      case 'granted': {
-        // A3. Looking at the session may find it lost, which ends this operation; the server frees its locks.
-        if (!this.#session.alive) return;
-        const { version, depth, lockTimeMs } = result;
-        return this.#finish(() => this.#resolve({ version, depth, lockTimeMs, askedAgain: this.#askings > 1 }));
-      }
+      case 'granted':
+        return this.#granted(result);
       case 'busy':
         return this.#finish(() => this.#resolve(undefined));
       case 'queued':
@@ -139,6 +165,19 @@ export class AcquireOperation {
       default:
         return this.#giveUp(new ServiceError('INTERNAL', `an acquire was answered by ${result.type}`));
     }
+  }
+
+  #granted(grant: Omit<Grant, 'turns'>): void {
+    // A3. Looking at the session may find it lost, which ends this operation; the server frees its locks.
+    if (!this.#session.alive) return;
+    const { reentry } = this.#request;
+    if (reentry !== undefined && reentry.version !== grant.version) {
+      return this.#giveUp(new ServiceError('LOCK_NOT_HELD', 'the lock was taken away'));
+    }
+    this.#turns.granted(grant.version);
+    reentry?.onGrant();
+    const { version, depth, lockTimeMs } = grant;
+    this.#finish(() => this.#resolve({ version, depth, lockTimeMs, turns: this.#turns }));
   }
 
   #failed(error: ServiceError): void {
@@ -158,15 +197,19 @@ export class AcquireOperation {
   /** A2. */
   #giveUp(error: ServiceError): void {
     if (this.#over) return;
-    this.#call?.cancel();
+    const toldServer = this.#hasTurn && this.#session.alive && !this.#requester.closed;
+    // The turn goes on until the cancel is answered.
+    if (toldServer) this.#hasTurn = false;
     this.#end(error);
-    if (!this.#session.alive || this.#requester.closed) return;
+    if (!toldServer) return;
+    this.#turns.askedAgain = true;
     const { lock, attempt } = this.#request;
     const command: Command = {
       type: 'lock',
       command: { type: 'cancel', lock, owner: this.#owner, deadlineMs: 0, attempt },
     };
     this.#requester.sendCommand(command, { timeoutMs: CANCEL_TIMEOUT_MS }, (failure) => {
+      this.#turns.leave();
       if (failure === undefined) return;
       const { logger } = this.#requester.ports;
       logger.warn({ code: failure.code }, 'an acquire could not be cancelled; its place ends with the session');
@@ -185,6 +228,9 @@ export class AcquireOperation {
     this.#pauseTimer?.cancel();
     for (const forget of this.#forget) forget();
     settle();
+    if (!this.#hasTurn) return;
+    this.#hasTurn = false;
+    this.#turns.leave();
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ServiceError } from '@remora/base';
+import type { ServiceError, Timer } from '@remora/base';
 import { type ClusterView, PIPE_REQUEST_BYTES_MAX, pipeView, type RangeStatus } from '@remora/protocol';
 import { type Duration, durationMs } from './duration.ts';
 import type { BytesLike } from './keys.ts';
@@ -48,6 +48,7 @@ export class RemoraClient implements AsyncDisposable {
   #opening: Promise<Session> | undefined;
   #attempts = 0;
   #closing: Promise<void> | undefined;
+  readonly #beingOpened = new Set<Promise<Session>>();
 
   private constructor(ports: ClientPorts, options: ClientOptions) {
     const { endpoints } = options;
@@ -112,11 +113,22 @@ export class RemoraClient implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    // A session that is just being opened is waited for, as it would otherwise outlive the client by its TTL.
-    await this.#opening?.catch(() => {});
+    const { clock } = this.#requester.ports;
+    let timer: Timer | undefined;
+    const timedOut = new Promise<void>((resolve) => {
+      timer = clock.setTimer(CLOSE_TIMEOUT_MS, resolve);
+    });
     // What cannot be revoked now ends by its TTL: there is nobody left to tell.
-    await Promise.allSettled([...this.#sessions].map((session) => session.close(CLOSE_TIMEOUT_MS)));
+    await Promise.race([this.#endSessions(), timedOut]);
+    timer?.cancel();
     this.#requester.close();
+  }
+
+  async #endSessions(): Promise<void> {
+    const close = (session: Session): Promise<void> => session.close(CLOSE_TIMEOUT_MS);
+    // One that is just being opened would otherwise outlive the client by its TTL.
+    const opening = [...this.#beingOpened].map((session) => session.then(close));
+    await Promise.allSettled([...opening, ...[...this.#sessions].map(close)]);
   }
 
   #lockDeps(session: () => Promise<Session>): LockDeps {
@@ -140,11 +152,14 @@ export class RemoraClient implements AsyncDisposable {
 
   async #openSession(options: SessionOptions): Promise<Session> {
     if (this.#closing !== undefined) throw clientClosed();
-    const session = await Session.open(this.#requester, {
+    const opening = Session.open(this.#requester, {
       ttlMs: durationMs(options.ttl ?? this.#options.sessionTtl ?? 10_000, 'ttl'),
       timeoutMs: this.#timeoutMs,
       attributes: { ...this.#options.attributes, ...options.attributes },
     });
+    this.#beingOpened.add(opening);
+    const session = await opening.finally(() => this.#beingOpened.delete(opening));
+    if (this.#closing !== undefined) throw clientClosed();
     this.#sessions.add(session);
     session.onLoss(() => this.#sessions.delete(session));
     return session;

@@ -10,15 +10,22 @@ export interface GatewayOptions {
   readonly requestBytesMax: number;
 }
 
-/** The gateways that the client may use; one at a time carries everything, the next one takes over when it is gone. */
+/**
+ * The gateways that the client may use; one at a time carries everything, the next one takes over when it is gone, or
+ * when it is there and brings nothing to an end.
+ */
 export class Gateways {
   readonly #channels: readonly ReconnectingChannel[];
   readonly #addresses: readonly string[];
   #current: number;
+  /** Whether the present gateway has failed since it last brought a request to an end. */
+  #doubtful = false;
 
   constructor(ports: ClientPorts, { endpoints, requestBytesMax }: GatewayOptions) {
-    if (endpoints.length === 0) throw new ServiceError('INVALID_ARGUMENT', 'endpoints: name at least one gateway');
-    this.#addresses = endpoints.map((endpoint) => endpoint.replace(/^https?:\/\//, ''));
+    this.#addresses = [...new Set(endpoints.map(addressOf).filter((address) => address !== ''))];
+    if (this.#addresses.length === 0) {
+      throw new ServiceError('INVALID_ARGUMENT', 'endpoints: name at least one gateway');
+    }
     this.#channels = this.#addresses.map((address) => {
       return new ReconnectingChannel(
         {
@@ -46,18 +53,53 @@ export class Gateways {
     return this.#channels.length;
   }
 
-  /** A request on `channel` failed: when that gateway is not connected, the next one is used from now on. */
-  failed(channel: ReconnectingChannel): void {
-    if (channel === this.channel && !channel.connected) this.#current = (this.#current + 1) % this.#channels.length;
+  /**
+   * A request on `channel` failed: when that gateway is not connected, the next one is used from now on. `cutOff`: it
+   * answers, if at all, that it reaches no range.
+   */
+  failed(channel: ReconnectingChannel, cutOff = false): void {
+    if (channel === this.channel && (cutOff || !channel.connected)) {
+      this.#use((this.#current + 1) % this.#channels.length);
+    }
   }
 
-  /** Uses this gateway from now on, if it is one of the endpoints; what is under way stays where it is. */
-  prefer(address: string): void {
+  /** A request on `channel` was not brought to an end in its time: the second in a row is one too many. */
+  doubt(channel: ReconnectingChannel): void {
+    if (channel !== this.channel) return;
+    const again = this.#doubtful;
+    this.#doubtful = true;
+    this.failed(channel, again);
+  }
+
+  /** A range answered through `channel`. */
+  served(channel: ReconnectingChannel): void {
+    if (this.#doubtful && channel === this.channel) this.#doubtful = false;
+  }
+
+  /** The gateway of this address, if it is one of the endpoints and not the present one. */
+  other(address: string): ReconnectingChannel | undefined {
     const index = this.#addresses.indexOf(address);
-    if (index >= 0) this.#current = index;
+    return index === this.#current ? undefined : this.#channels[index];
+  }
+
+  /** Uses this gateway from now on; what is under way stays where it is. */
+  prefer(channel: ReconnectingChannel): void {
+    this.#use(this.#channels.indexOf(channel));
   }
 
   close(): void {
     for (const channel of this.#channels) channel.close();
   }
+
+  #use(index: number): void {
+    this.#current = index;
+    this.#doubtful = false;
+  }
+}
+
+function addressOf(endpoint: string): string {
+  return endpoint
+    .trim()
+    .replace(/^https?:\/\//, '')
+    .replace(/\/$/, '');
 }

@@ -3,6 +3,7 @@ import type { LockId, LockResult, Owner } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { AcquireOperation, type AcquireRequest, type Grant, lockResult } from './acquire.ts';
 import type { LockDeps } from './lock.ts';
+import type { Owner as OwnerTurns } from './owner.ts';
 import type { Session } from './session.ts';
 
 /**
@@ -34,9 +35,8 @@ export class HeldLock implements AsyncDisposable {
   readonly #owner: Owner;
   readonly #request: AcquireRequest;
   readonly #forgetSession: () => void;
-  #attempt: number;
-  #askedAgain: boolean;
-  #depth: number;
+  readonly #turns: OwnerTurns;
+  #depth = 1;
   #released = false;
   #lossReason: ServiceError | undefined;
   #controller: AbortController | undefined;
@@ -51,9 +51,7 @@ export class HeldLock implements AsyncDisposable {
     this.version = grant.version;
     this.lockTimeMs = grant.lockTimeMs;
     this.#owner = { session: session.ref, token: request.token };
-    this.#attempt = request.attempt;
-    this.#askedAgain = grant.askedAgain;
-    this.#depth = grant.depth;
+    this.#turns = grant.turns;
     this.#forgetSession = session.onLoss((reason) => this.#lose(reason));
   }
 
@@ -64,7 +62,7 @@ export class HeldLock implements AsyncDisposable {
     return session === 'suspended' ? 'suspended' : 'active';
   }
 
-  /** How often it was acquired and not released yet. */
+  /** How often it was acquired through this handle and not released yet. */
   get depth(): number {
     return this.#depth;
   }
@@ -88,9 +86,8 @@ export class HeldLock implements AsyncDisposable {
 
   /** Throws the reason when the lock is lost, or LOCK_NOT_HELD after its release. Asks nobody. */
   throwIfLost(): void {
-    this.#session.check();
-    if (this.#lossReason !== undefined) throw this.#lossReason;
-    if (this.#released) throw new ServiceError('LOCK_NOT_HELD', 'the lock was released');
+    const refusal = this.#refusal();
+    if (refusal !== undefined) throw refusal;
   }
 
   /**
@@ -107,7 +104,7 @@ export class HeldLock implements AsyncDisposable {
     }
     const current = result.result.current[0] === true;
     if (!current) this.#lose(new ServiceError('LOCK_NOT_HELD', 'the lock was taken away'));
-    return current && !this.#released;
+    return current && this.#refusal() === undefined;
   }
 
   /** Enters once more; each entry needs its release. */
@@ -119,15 +116,22 @@ export class HeldLock implements AsyncDisposable {
       depthMax: options.depthMax ?? REENTRY_DEPTH_MAX,
       waitMs: 0,
       signal: options.signal,
+      reentry: {
+        version: this.version,
+        refusal: () => this.#refusal(),
+        onGrant: () => {
+          this.#depth++;
+        },
+      },
     };
-    const grant = await new AcquireOperation(this.#deps.requester, this.#session, request).run();
-    if (grant === undefined || grant.version !== this.version) {
-      this.#lose(new ServiceError('LOCK_NOT_HELD', 'the lock was taken away'));
-      this.throwIfLost();
+    const taken = new ServiceError('LOCK_NOT_HELD', 'the lock was taken away');
+    try {
+      const grant = await new AcquireOperation(this.#deps.requester, this.#session, request).run();
+      if (grant === undefined) throw taken;
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'LOCK_NOT_HELD' && !this.#released) this.#lose(error);
+      throw error;
     }
-    this.#attempt = request.attempt;
-    this.#askedAgain ||= grant?.askedAgain ?? false;
-    this.#depth++;
     return this;
   }
 
@@ -139,19 +143,22 @@ export class HeldLock implements AsyncDisposable {
    *   UNKNOWN_OUTCOME when the cluster did not answer: the release is then tried further in the background, and the
    *   session's end is the latest.
    */
-  async release(): Promise<void> {
-    if (this.#released || this.state === 'lost') return;
-    this.#depth--;
-    const last = this.#depth <= 0;
-    if (last) {
-      this.#released = true;
-      this.#forgetSession();
-    }
-    const result = await this.#sendRelease(last);
-    if (result.type !== 'refused') return;
-    const error = new ServiceError(result.code, result.message);
-    this.#lose(error);
-    throw error;
+  release(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#turns.enter(() => {
+        if (this.#released || this.state === 'lost') {
+          resolve();
+          return false;
+        }
+        if (this.#turns.version !== this.version) {
+          this.#lose(new ServiceError('LOCK_NOT_HELD', 'the lock was taken away'));
+          reject(this.#lossReason);
+          return false;
+        }
+        this.#leaveLevel().then(resolve, reject);
+        return true;
+      });
+    });
   }
 
   /** As `release`; a lock that was taken away needs no release. */
@@ -165,23 +172,47 @@ export class HeldLock implements AsyncDisposable {
     }
   }
 
-  async #sendRelease(all: boolean): Promise<LockResult> {
+  /** Keeps the owner's turn until the release is answered or can no longer be applied (owner.ts, W1). */
+  async #leaveLevel(): Promise<void> {
     const { requester, requestTimeoutMs } = this.#deps;
-    const deadlineMs = this.#askedAgain ? LEAVE_MARK : 0;
-    const release = { lock: this.id, owner: this.#owner, all, deadlineMs, attempt: this.#attempt };
+    const turns = this.#turns;
+    this.#depth--;
+    turns.levels--;
+    if (this.#depth === 0) {
+      this.#released = true;
+      this.#forgetSession();
+    }
+    const all = turns.levels <= 0;
+    const deadlineMs = turns.askedAgain ? LEAVE_MARK : 0;
+    const release = { lock: this.id, owner: this.#owner, all, deadlineMs, attempt: turns.attempt };
     const command: Command = { type: 'lock', command: { type: 'release', ...release } };
+    let result: LockResult;
     try {
-      return lockResult(await requester.command(command, { timeoutMs: requestTimeoutMs }));
+      result = lockResult(await requester.command(command, { timeoutMs: requestTimeoutMs }));
     } catch (error) {
       // All levels may be released again without harm; so that others need not wait for the session's end.
-      if (all && !requester.closed) requester.sendCommand(command, { timeoutMs: RELEASE_AGAIN_MS }, () => {});
+      if (all && !requester.closed) {
+        requester.sendCommand(command, { timeoutMs: RELEASE_AGAIN_MS }, () => turns.leave());
+      } else turns.leave();
       throw error;
     }
+    turns.leave();
+    if (result.type !== 'refused') return;
+    const error = new ServiceError(result.code, result.message);
+    this.#lose(error);
+    throw error;
+  }
+
+  #refusal(): ServiceError | undefined {
+    this.#session.check();
+    if (this.#lossReason !== undefined) return this.#lossReason;
+    return this.#released ? new ServiceError('LOCK_NOT_HELD', 'the lock was released') : undefined;
   }
 
   #lose(reason: ServiceError): void {
     if (this.#lossReason !== undefined || (this.#released && reason.code !== 'LOCK_NOT_HELD')) return;
     this.#lossReason = reason;
+    if (this.#turns.version === this.version) this.#turns.levels = 0;
     this.#forgetSession();
     this.#controller?.abort(reason);
   }

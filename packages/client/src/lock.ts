@@ -3,7 +3,7 @@ import type { LockId } from '@remora/lock';
 import { AcquireOperation, type AcquireRequest } from './acquire.ts';
 import { type Duration, durationMs } from './duration.ts';
 import { HeldLock } from './held-lock.ts';
-import type { Requester } from './requester.ts';
+import { clientClosed, type Requester } from './requester.ts';
 import type { Session } from './session.ts';
 
 export interface AcquireOptions {
@@ -85,7 +85,10 @@ export class Lock {
         requestTimeoutMs,
       };
       const grant = await new AcquireOperation(requester, session, request).run();
-      return grant === undefined ? undefined : new HeldLock(this.#deps, session, { request, ...grant });
+      if (grant === undefined) return undefined;
+      // The session may have been lost since the grant came, by what came in the same frame.
+      if (!session.alive) throw session.lossReason ?? clientClosed();
+      return new HeldLock(this.#deps, session, { request, ...grant });
     } finally {
       requester.ports.liveness.release();
     }

@@ -14,6 +14,7 @@ import {
   type QueryResult,
   type ReconnectingChannel,
 } from '@remora/protocol';
+import { onAbort } from './abort.ts';
 import { type GatewayOptions, Gateways } from './gateways.ts';
 import type { ClientPorts } from './ports.ts';
 
@@ -123,7 +124,8 @@ export class Requester {
   ): CallHandle {
     const { channel } = this.gateways;
     return channel.call(method, request, { timeoutMs }, (error, reply) => {
-      if (error !== undefined) this.gateways.failed(channel);
+      // Whoever counts time has none to find out whether the next attempt would fare better here.
+      if (error !== undefined) this.gateways.failed(channel, isNoAnswer(error));
       done(error, reply);
     });
   }
@@ -185,7 +187,11 @@ export class Requester {
       const [leader, ...others] = view?.leaders ?? [];
       if (leader === undefined || others.length > 0) return;
       const node = view?.nodes.find(({ descriptor }) => descriptor.nodeId === leader[1]);
-      if (node !== undefined) this.gateways.prefer(node.descriptor.clientAddress);
+      const there = node === undefined ? undefined : this.gateways.other(node.descriptor.clientAddress);
+      // Only if this client reaches it: the wrong gateway costs a hop, one that is not there costs seconds.
+      there?.call(pipeView, undefined, { timeoutMs: VIEW_TIMEOUT_MS }, (error) => {
+        if (error === undefined) this.gateways.prefer(there);
+      });
     });
   }
 
@@ -218,7 +224,7 @@ class Operation<Request, Reply> implements CallHandle {
   #attempts = 0;
   #maybeApplied = false;
   #over = false;
-  readonly #onAbort: (() => void) | undefined;
+  readonly #forgetSignal: (() => void) | undefined;
 
   constructor(
     requester: Requester,
@@ -235,8 +241,7 @@ class Operation<Request, Reply> implements CallHandle {
     this.#endsMs = requester.ports.clock.monotonicMs() + settings.timeoutMs;
     const { signal } = settings;
     if (signal === undefined) return;
-    this.#onAbort = () => this.#aborted(signal);
-    signal.addEventListener('abort', this.#onAbort, { once: true });
+    this.#forgetSignal = onAbort(signal, () => this.#aborted(signal));
   }
 
   start(): void {
@@ -252,7 +257,7 @@ class Operation<Request, Reply> implements CallHandle {
   cancel(): void {
     if (this.#over) return;
     this.#over = true;
-    this.#settle();
+    this.#forgetSignal?.();
     this.#call?.cancel();
   }
 
@@ -266,14 +271,18 @@ class Operation<Request, Reply> implements CallHandle {
     const answerMs = this.#settings.answerMs ?? timeoutMs + ANSWER_GRACE_MS;
     this.#call = channel.call(this.#method, this.#build(timeoutMs), { timeoutMs: answerMs }, (error, reply) => {
       if (this.#over) return;
-      if (error === undefined) this.#finish(undefined, reply);
-      else this.#failed(channel, error);
+      if (error !== undefined) return this.#failed(channel, error);
+      this.#requester.gateways.served(channel);
+      this.#finish(undefined, reply);
     });
   }
 
   #failed(channel: ReconnectingChannel, error: ServiceError): void {
     this.#attempts++;
-    this.#requester.gateways.failed(channel);
+    const { gateways } = this.#requester;
+    // A blocking acquire is asked again now and then without anybody's fault.
+    if (isNoAnswer(error) && this.#settings.answerMs === undefined) gateways.doubt(channel);
+    else gateways.failed(channel);
     if (error.code === 'UNKNOWN_OUTCOME') this.#maybeApplied = true;
     if (error.code === 'DEADLINE_EXCEEDED') return this.#timedOut(error);
     // `applied`: the range remembers the id but not the answer; asking again brings nothing.
@@ -313,13 +322,14 @@ class Operation<Request, Reply> implements CallHandle {
   #finish(error: ServiceError | undefined, reply: Reply | undefined): void {
     if (this.#over) return;
     this.#over = true;
-    this.#settle();
+    this.#forgetSignal?.();
     this.#done(error, reply);
   }
+}
 
-  #settle(): void {
-    if (this.#onAbort !== undefined) this.#settings.signal?.removeEventListener('abort', this.#onAbort);
-  }
+/** The range, or the gateway itself, did not answer. */
+function isNoAnswer({ code }: ServiceError): boolean {
+  return code === 'UNAVAILABLE' || code === 'DEADLINE_EXCEEDED' || code === 'UNKNOWN_OUTCOME';
 }
 
 export function clientClosed(): ServiceError {

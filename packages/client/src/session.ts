@@ -1,6 +1,7 @@
 import { type Clock, ServiceError, type Timer, TransientMap } from '@remora/base';
 import type { SessionRef } from '@remora/lock';
 import { pipeQuery } from '@remora/protocol';
+import { Owners } from './owner.ts';
 import { clientClosed, type Requester } from './requester.ts';
 
 /**
@@ -24,6 +25,7 @@ const RETRY_MIN_MS = 50;
 export class Session {
   readonly ref: SessionRef;
   readonly ttlMs: number;
+  readonly owners = new Owners();
   readonly #requester: Requester;
   readonly #clock: Clock;
   readonly #marginMs: number;
@@ -94,8 +96,12 @@ export class Session {
     return this.#ackedMs + this.ttlMs - this.#marginMs;
   }
 
-  /** Runs `fn` when the session is lost or closed; returns a function that forgets it. */
+  /** Runs `fn` when the session is lost or closed, at once if it is; returns a function that forgets it. */
   onLoss(fn: (reason: ServiceError) => void): () => void {
+    if (this.#lossReason !== undefined) {
+      fn(this.#lossReason);
+      return () => {};
+    }
     const id = this.#nextListener++;
     this.#onLoss.add(id, fn);
     return () => this.#onLoss.delete(id);

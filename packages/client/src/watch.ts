@@ -1,6 +1,7 @@
 import type { Bytes, ServiceError, Timer } from '@remora/base';
 import type { PipeWatchRequest, ReconnectingChannel } from '@remora/protocol';
 import { type KvEvent, type PipeWatchMessage, pipeWatch, type StreamHandle } from '@remora/protocol';
+import { onAbort } from './abort.ts';
 import { type KvPair, toPair } from './keys.ts';
 import type { Requester } from './requester.ts';
 
@@ -39,8 +40,7 @@ const PAUSE_MAX_MS = 2_000;
 export class KvWatch implements AsyncIterableIterator<WatchEvent> {
   readonly #requester: Requester;
   readonly #request: Extract<PipeWatchRequest, { kind: 'create' }>;
-  readonly #signal: AbortSignal | undefined;
-  readonly #onAbort = (): void => this.close();
+  readonly #forgetSignal: (() => void) | undefined;
   #nextRevision: number;
   #buffer: WatchEvent[] = [];
   #read = 0;
@@ -64,9 +64,9 @@ export class KvWatch implements AsyncIterableIterator<WatchEvent> {
       noDelete: options.noDelete ?? false,
       prevKv: options.prevKv ?? false,
     };
-    this.#signal = options.signal;
-    this.#signal?.addEventListener('abort', this.#onAbort, { once: true });
-    if (this.#signal?.aborted) this.close();
+    const { signal } = options;
+    if (signal !== undefined) this.#forgetSignal = onAbort(signal, () => this.close());
+    if (signal?.aborted) this.close();
     else this.#open();
   }
 
@@ -188,7 +188,7 @@ export class KvWatch implements AsyncIterableIterator<WatchEvent> {
     this.#over = true;
     this.#stream?.cancel();
     this.#timer?.cancel();
-    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#forgetSignal?.();
     const waiting = this.#waiting.splice(0);
     const rejecting = this.#rejecting.splice(0);
     if (error !== undefined && rejecting.length === 0) this.#error = error;

@@ -1,0 +1,24 @@
+/** Whoever waits for a signal, by signal: one listener each, as Node warns of a leak when there are more than ten. */
+const waiting = new WeakMap<AbortSignal, Set<() => void>>();
+
+/** Runs `fn` when the signal aborts; returns a function that forgets it. A signal that has aborted calls nobody. */
+export function onAbort(signal: AbortSignal, fn: () => void): () => void {
+  let callbacks = waiting.get(signal);
+  if (callbacks === undefined) {
+    callbacks = new Set();
+    waiting.set(signal, callbacks);
+  }
+  if (callbacks.size === 0) signal.addEventListener('abort', abortAll);
+  callbacks.add(fn);
+  const mine = callbacks;
+  return () => {
+    if (mine.delete(fn) && mine.size === 0) signal.removeEventListener('abort', abortAll);
+  };
+}
+
+function abortAll(this: AbortSignal): void {
+  const callbacks = [...(waiting.get(this) ?? [])];
+  waiting.delete(this);
+  this.removeEventListener('abort', abortAll);
+  for (const callback of callbacks) callback();
+}

@@ -1,0 +1,67 @@
+import { asBuffer } from '@remora/base';
+import type { LockId } from '@remora/lock';
+
+/**
+ * What this client does in the name of one owner of a lock: a session and a token. Several handles may share it.
+ *
+ * W1. Askings, cancels and releases of one owner take turns, each until it is answered or can no longer be applied: a
+ *     cancel or release that comes late would otherwise undo what was granted after it.
+ * W2. The server counts at least as many levels as `levels`, so that leaving an inner level never frees the lock.
+ */
+export class Owner {
+  /** Of the grant that `levels` belongs to. */
+  version = 0;
+  /** How often the lock was entered and not left, by all handles together. */
+  levels = 0;
+  /** The number of the latest acquire. */
+  attempt = 0;
+  /** An asking may still be under way somewhere, though another one was answered or it was given up. */
+  askedAgain = false;
+  readonly #onIdle: () => void;
+  #busy = false;
+  readonly #queue: (() => boolean)[] = [];
+
+  constructor(onIdle: () => void) {
+    this.#onIdle = onIdle;
+  }
+
+  /**
+   * W1. Runs `fn` at its turn, at once if nothing is under way. It returns whether it takes the turn, which then lasts
+   * until `leave`.
+   */
+  enter(fn: () => boolean): void {
+    this.#queue.push(fn);
+    if (!this.#busy) this.leave();
+  }
+
+  leave(): void {
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+      this.#busy = true;
+      if (next()) return;
+    }
+    this.#busy = false;
+    if (this.levels <= 0) this.#onIdle();
+  }
+
+  /** A grant, or a further level of it. */
+  granted(version: number): void {
+    if (version !== this.version) this.levels = 0;
+    this.version = version;
+    this.levels++;
+  }
+}
+
+/** The owners of one session that hold something or are about to. */
+export class Owners {
+  readonly #byKey = new Map<string, Owner>();
+
+  of(lock: LockId, token: string): Owner {
+    const key = `${token}\0${lock.namespace}\0${asBuffer(lock.name).toString('latin1')}`;
+    let owner = this.#byKey.get(key);
+    if (owner === undefined) {
+      owner = new Owner(() => this.#byKey.delete(key));
+      this.#byKey.set(key, owner);
+    }
+    return owner;
+  }
+}

@@ -1,0 +1,162 @@
+import { getEventListeners } from 'node:events';
+import { afterEach, describe, expect, test } from 'vitest';
+import { codeOf, GATEWAYS, World } from '../support/sdk-world.ts';
+
+let world: World;
+const unhandled: unknown[] = [];
+process.on('unhandledRejection', (reason) => unhandled.push(reason));
+afterEach(() => {
+  expect(unhandled.splice(0)).toEqual([]);
+});
+
+async function microtasks(): Promise<void> {
+  for (let i = 0; i < 20; i++) await Promise.resolve();
+}
+
+describe('locks of the SDK', () => {
+  test('a grant that comes in one frame with the end of its session is no lock held', async () => {
+    world = new World();
+    const client = await world.client();
+    const session = await world.until(client.session({ ttl: '60s' }));
+    const granted = session.lock('x').acquire();
+    await microtasks();
+    const revoked = client.lease.revoke(session.lease);
+    const refused = codeOf(session.lock('y').acquire());
+    const outcome = await world.until(
+      granted.then(
+        (held) => [held.state, held.signal.aborted, held.remainingMs],
+        (error) => error.code,
+      ),
+    );
+    expect(outcome).toBe('SESSION_EXPIRED');
+    await world.until(revoked);
+    expect([await world.until(refused), session.state]).toEqual(['SESSION_EXPIRED', 'lost']);
+  });
+
+  test('entering again what was taken away keeps nothing', async () => {
+    world = new World();
+    const [first, second] = [await world.client(), await world.client()];
+    const held = await world.until(first.lock('l').acquire());
+    await world.until(second.locks.forceRelease('l'));
+    expect(await world.until(codeOf(held.acquire()))).toBe('LOCK_NOT_HELD');
+    expect([held.state, held.signal.aborted]).toEqual(['lost', true]);
+    await world.run(50);
+    expect(await world.until(second.lock('l').tryAcquire())).toBeDefined();
+  });
+
+  test('what is released while it is being entered again is released', async () => {
+    world = new World();
+    const [first, second] = [await world.client(), await world.client()];
+    const held = await world.until(first.lock('l').acquire());
+    const again = codeOf(held.acquire());
+    const released = held.release();
+    expect(await world.until(Promise.all([again, codeOf(released)]))).toEqual(['ok', 'ok']);
+    expect([held.state, held.depth]).toEqual(['active', 1]);
+    const both = Promise.all([codeOf(held.release()), codeOf(held.acquire())]);
+    expect(await world.until(both)).toEqual(['ok', 'LOCK_NOT_HELD']);
+    await world.run(50);
+    expect(await world.until(second.lock('l').tryAcquire())).toBeDefined();
+  });
+
+  test('handles of one token hold until each of them has let go, in whatever order', async () => {
+    world = new World();
+    const [first, second] = [await world.client(), await world.client()];
+    const outer = await world.until(first.lock('l').acquire({ token: 't' }));
+    const inner = await world.until(first.lock('l').acquire({ token: 't' }));
+    await world.until(outer.release());
+    expect([outer.state, inner.state]).toEqual(['released', 'active']);
+    expect(await world.until(inner.check())).toBe(true);
+    expect(await world.until(second.lock('l').tryAcquire())).toBeUndefined();
+    await world.until(inner.release());
+    expect(await world.until(second.lock('l').tryAcquire())).toBeDefined();
+  });
+
+  test('a level that could not be entered for certain never costs one that was', async () => {
+    world = new World();
+    const [first, second] = [await world.client({ requestTimeout: '1s' }), await world.client()];
+    const held = await world.until(first.lock('l').acquire());
+    for (const address of GATEWAYS) world.isolated.add(address);
+    expect(await world.until(codeOf(held.acquire()))).not.toBe('ok');
+    world.isolated.clear();
+    // Until its cancel is over nothing more is asked in its name.
+    expect(await world.until(codeOf(held.acquire()))).toBe('DEADLINE_EXCEEDED');
+    await world.run(31_000);
+    await world.until(held.acquire());
+    await world.until(held.release());
+    await world.run(5_000);
+    expect([held.state, held.depth, await world.until(held.check())]).toEqual(['active', 1, true]);
+    expect(await world.until(second.lock('l').tryAcquire())).toBeUndefined();
+    await world.until(held.release());
+    expect(await world.until(second.lock('l').tryAcquire())).toBeDefined();
+  });
+
+  test('any number of acquires, one after the other and together, leave nothing at their signal', async () => {
+    world = new World();
+    const warnings: string[] = [];
+    const onWarning = (warning: Error): unknown => warnings.push(warning.name);
+    process.on('warning', onWarning);
+    const client = await world.client();
+    const { signal } = new AbortController();
+    for (let i = 0; i < 300; i++)
+      await world.until((await world.until(client.lock('l').acquire({ signal }))).release());
+    const held = await world.until(
+      Promise.all(Array.from({ length: 100 }, (_, i) => client.lock(`l${i}`).acquire({ signal }))),
+    );
+    expect(getEventListeners(signal, 'abort').length).toBe(0);
+    await world.until(Promise.all(held.map((each) => each.release())));
+    await world.until(client.close());
+    await world.run(61_000);
+    process.off('warning', onWarning);
+    expect([warnings, world.clock.pendingTimers, world.held]).toEqual([[], 0, 0]);
+  });
+});
+
+describe('sessions of the SDK', () => {
+  test.each(GATEWAYS)('a session outlives that gateway %s is cut off from the ranges', async (gateway) => {
+    world = new World();
+    const client = await world.client({ sessionTtl: '9s' });
+    const held = await world.until(client.lock('l').acquire());
+    world.isolated.add(gateway);
+    await world.run(30_000);
+    expect([held.state, world.backend.expired]).toEqual(['active', []]);
+    expect(await world.until(codeOf(client.kv.put('k', 'v')))).toBe('ok');
+  });
+
+  test('requests leave a gateway that is cut off from the ranges', async () => {
+    world = new World();
+    const client = await world.client({ requestTimeout: '2s' });
+    await world.until(client.kv.put('k', 'v'));
+    for (const gateway of GATEWAYS) {
+      world.isolated.clear();
+      world.isolated.add(gateway);
+      for (const _ of GATEWAYS) await world.until(codeOf(client.kv.put('k', 'v')));
+      expect(await world.until(codeOf(client.kv.put('k', 'v')))).toBe('ok');
+    }
+  });
+
+  test('close ends a session that is still being opened, and in its time', async () => {
+    world = new World();
+    const client = await world.client();
+    await world.until(client.kv.put('k', 'v'));
+    const opening = codeOf(client.session({ ttl: '600s' }));
+    await microtasks();
+    await world.until(client.close());
+    await world.run(100);
+    expect([await opening, world.backend.sessions]).toEqual(['CANCELED', 0]);
+  });
+
+  test('close takes 3 s at most when the cluster is gone', async () => {
+    world = new World();
+    const client = await world.client();
+    await world.until(client.kv.put('k', 'v'));
+    world.stall(true);
+    const acquiring = codeOf(client.lock('l').acquire());
+    await world.run(10);
+    const startMs = world.clock.monotonicMs();
+    await world.until(client.close());
+    expect(world.clock.monotonicMs() - startMs).toBeLessThan(3_100);
+    expect(await world.until(acquiring)).toBe('CANCELED');
+    await world.run(61_000);
+    expect([world.clock.pendingTimers, world.held]).toEqual([0, 0]);
+  });
+});

@@ -1,0 +1,106 @@
+import { ManualClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import { type Backend, type BackendDone, createPipeRegistry, servePipe } from '@remora/gateway';
+import { createMemoryLink, type MemoryLinkPair } from '@remora/protocol';
+import { type ClientOptions, RemoraClient } from 'remora';
+import { SdkBackend } from './sdk-backend.ts';
+
+export const GATEWAYS = ['a:1', 'b:1'];
+
+/** Two gateways on one cluster, any number of clients, and a clock that stands still unless moved. */
+export class World {
+  readonly clock = new ManualClock();
+  readonly backend = new SdkBackend(this.clock);
+  readonly links: { readonly address: string; readonly pair: MemoryLinkPair }[] = [];
+  readonly down = new Set<string>();
+  /** Gateways that are there but cut off from the ranges: their requests time out. */
+  readonly isolated = new Set<string>();
+  held = 0;
+  #seed = 1;
+
+  async client(options: Partial<ClientOptions> = {}): Promise<RemoraClient> {
+    const ports = {
+      clock: this.clock,
+      random: new SeededRandom(this.#seed++),
+      logger: silentLogger,
+      connectLink: ({ address }: { readonly address: string }) => this.#connect(address),
+      liveness: {
+        hold: () => {
+          this.held++;
+        },
+        release: () => {
+          this.held--;
+        },
+      },
+    };
+    return this.until(RemoraClient.open(ports, { endpoints: GATEWAYS, ...options }));
+  }
+
+  #connect(address: string) {
+    const pair = createMemoryLink(this.clock);
+    this.links.push({ address, pair });
+    if (this.down.has(address)) this.clock.setImmediate(() => pair.sever());
+    else servePipe({ link: pair.server, registry: createPipeRegistry(this.#backendOf(address)), clock: this.clock });
+    return pair.client;
+  }
+
+  #backendOf(address: string): Backend {
+    const { backend, clock, isolated } = this;
+    const timeOut = (timeoutMs: number, done: BackendDone<never>): (() => void) => {
+      const timer = clock.setTimer(timeoutMs, () => done(new ServiceError('DEADLINE_EXCEEDED', 'no range'), undefined));
+      return () => timer.cancel();
+    };
+    return {
+      nodeId: backend.nodeId,
+      view: () => backend.view(),
+      rangeTimeMs: () => backend.rangeTimeMs(),
+      watch: (options, listener) => backend.watch(options, listener),
+      command: (command, options, done) =>
+        isolated.has(address) ? timeOut(options.timeoutMs, done) : backend.command(command, options, done),
+      query: (query, options, done) =>
+        isolated.has(address) ? timeOut(options.timeoutMs, done) : backend.query(query, options, done),
+    };
+  }
+
+  /** Breaks every link that is open. */
+  sever(): void {
+    for (const { pair } of this.links.splice(0)) pair.sever();
+  }
+
+  stall(on: boolean): void {
+    for (const { pair } of this.links) pair.stall(on);
+  }
+
+  async run(ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += 5) {
+      this.clock.advance(Math.min(5, ms - passed));
+      await turn();
+    }
+  }
+
+  /** Lets time pass until the promise is settled. */
+  async until<T>(promise: Promise<T>, maxMs = 120_000): Promise<T> {
+    let settled = false;
+    const settle = (): void => {
+      settled = true;
+    };
+    promise.then(settle, settle);
+    for (let passed = 0; passed < maxMs; passed += 5) {
+      await turn();
+      if (settled) return promise;
+      this.clock.advance(5);
+    }
+    throw new Error(`not settled within ${maxMs} ms`);
+  }
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** The code of the error that the promise is rejected with; 'ok' when it is not. */
+export async function codeOf(promise: Promise<unknown>): Promise<string> {
+  return promise.then(
+    () => 'ok',
+    (error) => (error instanceof ServiceError ? error.code : String(error)),
+  );
+}
