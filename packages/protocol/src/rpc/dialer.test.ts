@@ -1,4 +1,4 @@
-import { ManualClock, SeededRandom, type ServiceError } from '@remora/base';
+import { type Logger, ManualClock, SeededRandom, type ServiceError, silentLogger } from '@remora/base';
 import { expect, test } from 'vitest';
 import { createDialer } from './dialer.ts';
 import { createMemoryLink, type MemoryLinkPair } from './memory-link.ts';
@@ -13,6 +13,8 @@ function setUp() {
   const links: MemoryLinkPair[] = [];
   const dialled: string[] = [];
   let peer: 'up' | 'down' | 'silent' = 'up';
+  const logged: string[] = [];
+  const log = (_fields: unknown, message: string): unknown => logged.push(message);
   const addresses = new Map([[2, 'two:1']]);
   const dialer = createDialer({
     localNodeId: 1,
@@ -29,6 +31,7 @@ function setUp() {
     },
     clock,
     random: new SeededRandom(1),
+    logger: { ...silentLogger, info: log as Logger['info'] },
     options: { backoffMinMs: 100, backoffMaxMs: 400 },
   });
   const call = (nodeId: number) => {
@@ -43,6 +46,7 @@ function setUp() {
     dialer,
     links,
     dialled,
+    logged,
     addresses,
     call,
     become(next: typeof peer) {
@@ -50,6 +54,23 @@ function setUp() {
     },
   };
 }
+
+test('a peer that is away for long is not logged at every attempt', () => {
+  const { clock, call, dialled, logged, become } = setUp();
+  become('down');
+  for (let ms = 0; ms < 290_000; ms += 100) {
+    call(2);
+    clock.advance(100);
+  }
+  expect(dialled.length).toBeGreaterThan(500);
+  expect(logged.length).toBeGreaterThanOrEqual(4);
+  expect(logged.length).toBeLessThanOrEqual(6);
+  become('up');
+  clock.advance(1_000);
+  const seen = call(2);
+  clock.advance(10);
+  expect(seen.reply).toBe('hi');
+});
 
 test('the local node is called without a link', () => {
   const { call, dialled } = setUp();

@@ -35,6 +35,9 @@ const DEFAULTS: DialerOptions = {
   limits: undefined,
 };
 
+/** A peer that stays away is spoken of once, and then this often. */
+const STILL_AWAY_LOG_MS = 60_000;
+
 export type ClosableDialer = RpcDialer & { close(): void };
 
 /** Keeps one channel per peer; calls to the local node go to its handlers directly. */
@@ -81,6 +84,7 @@ export class ReconnectingChannel implements RpcChannel {
   #failures = 0;
   #notBeforeMs = Number.NEGATIVE_INFINITY;
   #lastError: ServiceError | undefined;
+  #loggedMs = Number.NEGATIVE_INFINITY;
   #closed = false;
 
   constructor(
@@ -193,9 +197,14 @@ export class ReconnectingChannel implements RpcChannel {
     // A link that worked may be replaced at once; one that never opened backs off, with jitter.
     const ceilingMs = opened ? 0 : Math.min(backoffMaxMs, backoffMinMs * 2 ** Math.min(this.#failures - 1, 16));
     const pauseMs = ceilingMs === 0 ? 0 : ceilingMs / 2 + this.#ports.random.int(Math.ceil(ceilingMs / 2));
-    this.#notBeforeMs = this.#ports.clock.monotonicMs() + pauseMs;
+    const nowMs = this.#ports.clock.monotonicMs();
+    this.#notBeforeMs = nowMs + pauseMs;
+    if (this.#failures > 1 && nowMs - this.#loggedMs < STILL_AWAY_LOG_MS) return;
+    this.#loggedMs = nowMs;
+    const { code, message: reason } = error;
+    const attempts = this.#failures;
     this.#logger.info(
-      { peer: this.#nodeId, address: this.#address(), opened, pauseMs, code: error.code, reason: error.message },
+      { peer: this.#nodeId, address: this.#address(), opened, attempts, pauseMs, code, reason },
       'link to peer ended',
     );
   }
