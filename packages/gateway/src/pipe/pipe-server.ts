@@ -3,6 +3,7 @@ import {
   createRpcRegistry,
   DEFAULT_SERVER_LIMITS,
   type FrameLink,
+  type HeldBytes,
   type PipeReply,
   type PipeWatchMessage,
   type PipeWatchRequest,
@@ -22,7 +23,14 @@ import { REQUEST_LIMITS, type RequestLimits } from '../request-limits.ts';
 import { validatePipeCommand, validatePipeQuery, validatePipeWatch } from './validate.ts';
 
 /** Per connection: one more request than this is answered RESOURCE_EXHAUSTED. */
-export const PIPE_LIMITS: ServerLimits = { ...DEFAULT_SERVER_LIMITS, callsMax: 4_096, queueBytesMax: 16 << 20 };
+export const PIPE_LIMITS: ServerLimits = {
+  ...DEFAULT_SERVER_LIMITS,
+  callsMax: 4_096,
+  queueBytesMax: 16 << 20,
+  heldBytesMax: 64 << 20,
+};
+/** Of all connections together. */
+export const PIPE_HELD_BYTES_MAX = 256 << 20;
 
 /** The Pipe's methods on a backend; one registry serves all connections. */
 export function createPipeRegistry(backend: Backend, requestLimits: RequestLimits = REQUEST_LIMITS): RpcDispatcher {
@@ -51,6 +59,8 @@ export function servePipe(ports: {
   readonly registry: RpcDispatcher;
   readonly clock: Clock;
   readonly limits?: ServerLimits;
+  /** Shared by all connections. */
+  readonly held?: HeldBytes;
   readonly onClose?: () => void;
 }): ServedLink {
   const { onClose } = ports;
@@ -60,6 +70,7 @@ export function servePipe(ports: {
     clock: ports.clock,
     peer: 0,
     limits: ports.limits ?? PIPE_LIMITS,
+    ...(ports.held === undefined ? {} : { held: ports.held }),
     ...(onClose === undefined ? {} : { onClose: () => onClose() }),
   });
 }

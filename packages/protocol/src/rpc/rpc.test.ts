@@ -234,6 +234,32 @@ describe('calls over a link', () => {
     expect(frames.length).toBe(0);
   });
 
+  test('requests under way hold a bounded number of bytes, which those that end give back', () => {
+    const { clock, caller } = setUp({ serverLimits: { heldBytesMax: 1_000_000 } });
+    clock.advance(1);
+    const big = 'x'.repeat(300_000);
+    const ask = (): { outcome: Outcome; cancel: () => void } => {
+      const outcome: Outcome = { error: undefined, reply: undefined, calls: 0 };
+      const { cancel } = caller.call(silent, big, { timeoutMs: 1_000 }, (error) => {
+        outcome.error = error?.code;
+      });
+      clock.advance(1);
+      return { outcome, cancel };
+    };
+    const first = Array.from({ length: 4 }, ask);
+    expect(first.map(({ outcome }) => outcome.error)).toEqual([undefined, undefined, undefined, 'RESOURCE_EXHAUSTED']);
+    expect(callEcho(caller, 'small').error).toBeUndefined();
+    first[0]?.cancel();
+    expect([ask(), ask()].map(({ outcome }) => outcome.error)).toEqual([undefined, 'RESOURCE_EXHAUSTED']);
+    clock.advance(2_000);
+    for (let i = 0; i < 10; i++) {
+      const outcome = callEcho(caller, big);
+      clock.advance(1);
+      expect(outcome.reply).toBe(big);
+    }
+    expect(ask().outcome.error).toBeUndefined();
+  });
+
   test('calls beyond the limit are refused at the caller', () => {
     const { clock, caller } = setUp({ callsMax: 2 });
     callEcho(caller, 'a', silent);

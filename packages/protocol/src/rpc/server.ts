@@ -11,6 +11,8 @@ export interface ServerLimits {
   readonly callsMax: number;
   /** Bytes of answers that wait to be sent; beyond it calls are refused, at twice as much the link is closed. */
   readonly queueBytesMax: number;
+  /** Bytes of requests of one link that are being worked on; beyond it calls are refused with RESOURCE_EXHAUSTED. */
+  readonly heldBytesMax: number;
   /** A larger answer is replaced by a RESOURCE_EXHAUSTED error. */
   readonly replyBytesMax: number;
 }
@@ -18,8 +20,37 @@ export interface ServerLimits {
 export const DEFAULT_SERVER_LIMITS: ServerLimits = {
   callsMax: 16_384,
   queueBytesMax: 64 << 20,
+  heldBytesMax: 256 << 20,
   replyBytesMax: 48 << 20,
 };
+
+/** Requests in frames up to this size are not measured: `callsMax` of them are few bytes. */
+const SMALL_FRAME_BYTES = 16 << 10;
+
+/** What the requests of all links together may hold. */
+export class HeldBytes {
+  readonly #max: number;
+  #bytes = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Whether there was room. */
+  take(bytes: number): boolean {
+    if (this.#bytes + bytes > this.#max) return false;
+    this.#bytes += bytes;
+    return true;
+  }
+
+  give(bytes: number): void {
+    this.#bytes -= bytes;
+  }
+}
 
 /** Names that a peer may bind on one link. */
 const METHODS_MAX = 256;
@@ -31,6 +62,8 @@ export interface ServeOptions {
   /** The node at the other end; 0 when it is not a member. */
   readonly peer: number;
   readonly limits?: ServerLimits;
+  /** Shared with other links. */
+  readonly held?: HeldBytes;
   /** Restricts what this peer may call, by method name. */
   readonly allows?: (method: string) => boolean;
   readonly onClose?: (reason: ServiceError) => void;
@@ -54,11 +87,14 @@ class LinkServer implements ServedLink {
   readonly #calls = new TransientMap<ServedCall>();
   readonly #streams = new Map<number, ServedStream>();
   readonly #methods = new Map<number, Registered | string>();
+  readonly #held: HeldBytes;
+  #measured = false;
   #closed = false;
 
   constructor(options: ServeOptions) {
     this.#options = options;
     this.#limits = options.limits ?? DEFAULT_SERVER_LIMITS;
+    this.#held = new HeldBytes(this.#limits.heldBytesMax);
     this.#outbox = new Outbox(options.link, options.clock, () => this.#drainStreams());
     options.link.start({
       onOpen: () => this.#outbox.open(),
@@ -80,6 +116,7 @@ class LinkServer implements ServedLink {
 
   #onFrame(frame: Bytes): void {
     if (this.#closed) return;
+    this.#measured = frame.length > SMALL_FRAME_BYTES;
     try {
       for (const [kind, id, a, b] of decodeFrame(frame)) {
         if (this.#closed) return;
@@ -149,12 +186,18 @@ class LinkServer implements ServedLink {
       this.#putError(id, wrongKind(entry.method.name));
       return;
     }
-    const call = new ServedCall(this.#options.peer);
+    const bytes = this.#measured ? roughSize(rawRequest) : 0;
+    if (!this.#hold(bytes)) {
+      this.#putError(id, new ServiceError('RESOURCE_EXHAUSTED', 'the requests under way hold too many bytes'));
+      return;
+    }
+    const call = new ServedCall(this.#options.peer, bytes);
     this.#calls.add(id, call);
     const done = (error: ServiceError | undefined, reply: unknown): void => {
       if (call.over) return;
       call.over = true;
       this.#calls.delete(id);
+      this.#letGo(call.bytes);
       if (error !== undefined) this.#putError(id, error);
       else this.#putReply(id, entry.method.encodeReply(reply));
     };
@@ -193,6 +236,7 @@ class LinkServer implements ServedLink {
     const call = this.#calls.get(id);
     if (call !== undefined) {
       this.#calls.delete(id);
+      this.#letGo(call.bytes);
       call.cancel();
       return;
     }
@@ -200,6 +244,20 @@ class LinkServer implements ServedLink {
     if (stream === undefined) return;
     this.#streams.delete(id);
     stream.close();
+  }
+
+  #hold(bytes: number): boolean {
+    if (bytes === 0) return true;
+    if (!this.#held.take(bytes)) return false;
+    if (this.#options.held?.take(bytes) ?? true) return true;
+    this.#held.give(bytes);
+    return false;
+  }
+
+  #letGo(bytes: number): void {
+    if (bytes === 0) return;
+    this.#held.give(bytes);
+    this.#options.held?.give(bytes);
   }
 
   #putReply(id: number, raw: unknown): void {
@@ -242,7 +300,10 @@ class LinkServer implements ServedLink {
     const streams = [...this.#streams.values()];
     this.#calls.clear();
     this.#streams.clear();
-    for (const call of calls) call.cancel();
+    for (const call of calls) {
+      this.#letGo(call.bytes);
+      call.cancel();
+    }
     for (const stream of streams) stream.close();
     this.#options.onClose?.(reason);
   }
@@ -250,11 +311,14 @@ class LinkServer implements ServedLink {
 
 class ServedCall {
   readonly peer: number;
+  /** What its request was measured to hold. */
+  readonly bytes: number;
   over = false;
   #hooks: (() => void)[] | undefined;
 
-  constructor(peer: number) {
+  constructor(peer: number, bytes: number) {
     this.peer = peer;
+    this.bytes = bytes;
   }
 
   onCancel(fn: () => void): void {

@@ -7,6 +7,7 @@ import {
 } from '@grpc/grpc-js';
 import { type Bytes, type Clock, type Logger, ServiceError, silentLogger } from '@remora/base';
 import {
+  HeldBytes,
   metadataText,
   PIPE_PROTOCOL_VERSION,
   PIPE_VERSION_KEY,
@@ -18,7 +19,7 @@ import {
 } from '@remora/protocol';
 import type { Backend } from '../../backend.ts';
 import type { RequestLimits } from '../../request-limits.ts';
-import { createPipeRegistry, servePipe } from '../pipe-server.ts';
+import { createPipeRegistry, PIPE_HELD_BYTES_MAX, servePipe } from '../pipe-server.ts';
 
 export interface PipeServiceOptions {
   readonly backend: Backend;
@@ -47,6 +48,7 @@ export function createPipeService(options: PipeServiceOptions): PipeService {
   const registry = createPipeRegistry(options.backend, options.requestLimits);
   const logger = options.logger ?? silentLogger;
   const links = new Set<ServedLink>();
+  const held = new HeldBytes(PIPE_HELD_BYTES_MAX);
 
   function open(stream: ServerDuplexStream<Bytes, Bytes>): void {
     const refusal = refusalOf(metadataText(stream.metadata, PIPE_VERSION_KEY));
@@ -63,6 +65,7 @@ export function createPipeService(options: PipeServiceOptions): PipeService {
       link: serverLink(stream),
       registry,
       clock: options.clock,
+      held,
       onClose: () => links.delete(link),
       ...(options.limits === undefined ? {} : { limits: options.limits }),
     });
