@@ -199,6 +199,11 @@ export class LockLoad {
     },
     untilMs: number,
   ): void {
+    if (this.#nowMs >= session.validUntilMs) {
+      // LL1. A grant that comes after the session's end by the client's own reckoning is not used, as in the SDK.
+      session.over = true;
+      return this.#later(10, () => this.#openSession(untilMs));
+    }
     this.granted++;
     const name = Buffer.from(lock.name).toString();
     const hold: Hold = { lock: name, version, fromMs: this.#nowMs, toMs: Number.POSITIVE_INFINITY, session };

@@ -4,7 +4,10 @@ import { type RunResult, runSeed } from './run.ts';
 /** `SIM_SEED=17 npx vitest run test/sim/range-cluster` replays one run; `SIM_SEEDS=1000` runs more. */
 const one = process.env.SIM_SEED;
 const count = Number(process.env.SIM_SEEDS ?? 12);
-const seeds = one === undefined ? Array.from({ length: count }, (_, i) => i + 1) : [Number(one)];
+/** Runs that once found something, in the product or in the simulation; they stay. */
+const REGRESSIONS = [443, 1503];
+const drawn = Array.from({ length: count }, (_, i) => i + 1);
+const seeds = one === undefined ? [...REGRESSIONS, ...drawn.filter((n) => !REGRESSIONS.includes(n))] : [Number(one)];
 
 const results: RunResult[] = [];
 
