@@ -134,6 +134,26 @@ describe('sessions of the SDK', () => {
     }
   });
 
+  test.each(GATEWAYS)(
+    'goes over to the gateway of the leader, %s, and not to one that it cannot reach',
+    async (leader) => {
+      world = new World();
+      world.leader = leader;
+      const client = await world.client({ endpoints: GATEWAYS.map((address) => ` http://${address}/`) });
+      await world.run(100);
+      expect(world.links.at(-1)?.address).toBe(leader);
+      await world.until(client.kv.put('k', 'v'));
+      const other = GATEWAYS.find((address) => address !== leader) ?? '';
+      world.down.add(leader);
+      world.sever();
+      await world.until(client.kv.put('k', 'v'));
+      const startMs = world.clock.monotonicMs();
+      for (let i = 0; i < 20; i++) await world.until(client.kv.put('k', String(i)));
+      expect(world.clock.monotonicMs() - startMs).toBeLessThan(500);
+      expect(world.links.at(-1)?.address).toBe(other);
+    },
+  );
+
   test('close ends a session that is still being opened, and in its time', async () => {
     world = new World();
     const client = await world.client();

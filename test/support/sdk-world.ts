@@ -1,6 +1,6 @@
 import { ManualClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
 import { type Backend, type BackendDone, createPipeRegistry, servePipe } from '@remora/gateway';
-import { createMemoryLink, type MemoryLinkPair } from '@remora/protocol';
+import { type ClusterView, createMemoryLink, type MemoryLinkPair } from '@remora/protocol';
 import { type ClientOptions, RemoraClient } from 'remora';
 import { SdkBackend } from './sdk-backend.ts';
 
@@ -14,6 +14,8 @@ export class World {
   readonly down = new Set<string>();
   /** Gateways that are there but cut off from the ranges: their requests time out. */
   readonly isolated = new Set<string>();
+  /** The client address of the node that leads, as gateways tell it. */
+  leader: string | undefined;
   held = 0;
   #seed = 1;
 
@@ -43,6 +45,14 @@ export class World {
     return pair.client;
   }
 
+  #view(): ClusterView {
+    const view = this.backend.view();
+    const [node] = view.nodes;
+    if (this.leader === undefined || node === undefined) return view;
+    const descriptor = { ...node.descriptor, nodeId: 9, clientAddress: this.leader };
+    return { ...view, leaders: [[1, 9]], nodes: [{ ...node, descriptor }] };
+  }
+
   #backendOf(address: string): Backend {
     const { backend, clock, isolated } = this;
     const timeOut = (timeoutMs: number, done: BackendDone<never>): (() => void) => {
@@ -51,7 +61,7 @@ export class World {
     };
     return {
       nodeId: backend.nodeId,
-      view: () => backend.view(),
+      view: () => this.#view(),
       rangeTimeMs: () => backend.rangeTimeMs(),
       watch: (options, listener) => backend.watch(options, listener),
       command: (command, options, done) =>
