@@ -44,6 +44,7 @@ class AgentBed {
         logger: silentLogger,
         seeds: ['7', '8'],
         masters,
+        reachable: (node) => masters.includes(node),
         reports: () => [],
         onTask: (task) => this.tasks.push(task),
         onView: () => {},
@@ -72,6 +73,27 @@ describe('a node agent', () => {
     expect(bed.calls.slice(0, 3)).toEqual(['1:master.join', '2:master.join', '3:master.join']);
     expect(bed.agent.joined).toBe(true);
     expect(bed.tasks.length).toBeGreaterThan(0);
+  });
+
+  test('a node that joins goes to the address that a follower names, as it knows no node by its id', () => {
+    const bed = new AgentBed([]);
+    bed.answer = (node, method) => {
+      if (node === 9) return ok(method);
+      return new ServiceError('NOT_LEADER', 'not me', { details: { leaderNode: 2, leaderAddress: '9' } });
+    };
+    bed.agent.start();
+    bed.clock.advance(300);
+    expect(bed.calls.slice(0, 2)).toEqual(['7:master.join', '9:master.join']);
+    expect(bed.agent.joined).toBe(true);
+  });
+
+  test('a node that joins asks every seed in turn while none names a leader', () => {
+    const bed = new AgentBed([]);
+    bed.answer = (node, method) =>
+      node === 8 ? ok(method) : new ServiceError('NOT_LEADER', 'nobody leads', { details: { leaderNode: 0 } });
+    bed.agent.start();
+    bed.clock.advance(300);
+    expect(bed.agent.joined).toBe(true);
   });
 
   test('masters that name each other are asked with growing pauses, never in a storm', () => {

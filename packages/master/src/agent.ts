@@ -20,6 +20,8 @@ export interface AgentDeps {
   readonly seeds: readonly string[];
   /** Node ids of the initial masters, tried until the leader is known. */
   readonly masters: readonly number[];
+  /** Whether the address of a node is known; otherwise it is taken from the answer that names the leader. */
+  readonly reachable: (nodeId: number) => boolean;
   readonly reports: () => readonly RangeReport[];
   readonly onTask: (task: NodeTask) => void;
   readonly onView: (view: ClusterView) => void;
@@ -40,6 +42,8 @@ export class NodeAgent {
   #descriptor: NodeDescriptor;
   #view: ClusterView | undefined;
   #leader = 0;
+  /** Of a leader whose id says nothing yet: to a node that joins. */
+  #leaderAddress = '';
   #tries = 0;
   #joined = false;
   #timer: Timer | undefined;
@@ -129,13 +133,15 @@ export class NodeAgent {
 
   /** Where the master's leader may be, by what the last answer said. */
   #learn(error: ServiceError): void {
-    const leader = error.code === 'NOT_LEADER' ? error.details?.leaderNode : 0;
-    this.#leader = typeof leader === 'number' ? leader : 0;
+    const { leaderNode, leaderAddress } = error.code === 'NOT_LEADER' ? (error.details ?? {}) : {};
+    this.#leader = typeof leaderNode === 'number' && this.#deps.reachable(leaderNode) ? leaderNode : 0;
+    this.#leaderAddress = typeof leaderAddress === 'string' ? leaderAddress : '';
   }
 
   #master(): RpcChannel {
     const { dialer, masters, seeds } = this.#deps;
     if (this.#leader !== 0) return dialer.channel(this.#leader);
+    if (this.#leaderAddress !== '') return dialer.channelTo(this.#leaderAddress);
     const turn = this.#tries;
     const known = this.#view?.nodes
       .filter((node) => node.descriptor.roles.includes('master'))

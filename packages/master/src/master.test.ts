@@ -107,7 +107,7 @@ describe('a master', () => {
       call<undefined, ClusterView>(bed, masterView as never, undefined),
     ]) {
       expect(answer.code).toBe('NOT_LEADER');
-      expect(answer.error?.details).toEqual({ leaderNode: 3 });
+      expect(answer.error?.details).toMatchObject({ leaderNode: 3 });
     }
   });
 

@@ -252,7 +252,10 @@ export class Master implements StateMachine {
   /** Replica ids of the master group are node ids. */
   #notLeader(): ServiceError {
     const leaderNode = this.#leaderReplica === this.#deps.nodeId ? 0 : this.#leaderReplica;
-    return new ServiceError('NOT_LEADER', 'this node does not lead the master group', { details: { leaderNode } });
+    const leaderAddress = this.state.node(leaderNode)?.peerAddress ?? '';
+    return new ServiceError('NOT_LEADER', 'this node does not lead the master group', {
+      details: { leaderNode, leaderAddress },
+    });
   }
 
   #propose(command: MasterCommand, done: CommandDone): void {

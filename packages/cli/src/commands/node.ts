@@ -68,8 +68,15 @@ export function showOptions(options: NodeOptions): string {
 async function runNode(options: NodeOptions, startNode: StartNode): Promise<number> {
   const logger = createPinoLogger({ level: options.logLevel, pretty: options.logFormat === 'pretty' });
   const { signal, dispose } = stopSignal();
+  // A node that is joining has nothing but timers that do not keep the process.
+  const alive = setInterval(() => {}, 2 ** 30);
   try {
-    const node = await startNode(options);
+    const node = await startNode(options, signal).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+      logger.info({ reason: String(signal.reason) }, 'stopped while starting');
+      return undefined;
+    });
+    if (node === undefined) return exitCode('ok');
     const failure = node.failed.catch((error: unknown) => ({ error }));
     const end = await Promise.race([failure, aborted(signal)]);
     if (typeof end === 'object') {
@@ -82,6 +89,7 @@ async function runNode(options: NodeOptions, startNode: StartNode): Promise<numb
       logger.error({ timeoutMs: options.shutdownTimeout }, 'did not stop in time; ending anyway'),
     );
   } finally {
+    clearInterval(alive);
     dispose();
   }
 }

@@ -51,7 +51,7 @@ import type { RunningNode } from './running-node.ts';
 const TICK_MS = 25;
 
 /** Assembles a node from its roles and runs it. */
-export async function startNode(options: NodeOptions): Promise<RunningNode> {
+export async function startNode(options: NodeOptions, signal: AbortSignal): Promise<RunningNode> {
   const clock = nodeClock();
   const random = nodeRandom();
   const logger = createPinoLogger({ level: options.logLevel, pretty: options.logFormat === 'pretty' }).child({
@@ -64,7 +64,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     random,
     ...(founders === undefined ? {} : { clusterId: founders.clusterId, nodeId: founders.ownNodeId }),
   });
-  const node = new Node({ options, clock, random, logger, dataDir, founders });
+  const node = new Node({ options, clock, random, logger, dataDir, founders, signal });
   try {
     await node.start();
     return node;
@@ -81,6 +81,8 @@ interface NodeParts {
   readonly logger: Logger;
   readonly dataDir: DataDir;
   readonly founders: Founders | undefined;
+  /** Aborted when the process is to end while it is still starting. */
+  readonly signal: AbortSignal;
 }
 
 /**
@@ -355,6 +357,7 @@ class Node implements RunningNode {
         logger,
         seeds: options.join.map(formatAddress),
         masters: founders?.members.map((_member, i) => i + 1) ?? [],
+        reachable: (nodeId) => this.#address(nodeId) !== undefined,
         reports: () => store?.reports() ?? [],
         onTask: (task) => this.#perform(task, store),
         onView: (view) => {

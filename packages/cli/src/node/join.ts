@@ -8,7 +8,7 @@ import type { NodeOptions } from '../node-options.ts';
 export async function joinCluster(
   options: NodeOptions,
   descriptor: NodeDescriptor,
-  ports: { readonly clock: Clock; readonly random: Random; readonly logger: Logger },
+  ports: { readonly clock: Clock; readonly random: Random; readonly logger: Logger; readonly signal: AbortSignal },
 ): Promise<JoinReply> {
   const seeds = options.join.map(formatAddress);
   const dialer = createRpcDialer({
@@ -24,6 +24,7 @@ export async function joinCluster(
       dialer,
       seeds,
       masters: [],
+      reachable: () => false,
       reports: () => [],
       onTask() {},
       onView() {},
@@ -33,7 +34,7 @@ export async function joinCluster(
   );
   ports.logger.info({ seeds }, 'asking the cluster for an id');
   try {
-    return await agent.requestId(new AbortController().signal);
+    return await agent.requestId(ports.signal);
   } catch (error) {
     if (error instanceof ServiceError)
       throw new CommandError('dataDir', `the cluster refuses this node: ${error.message}`, { cause: error });

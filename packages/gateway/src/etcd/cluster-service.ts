@@ -3,7 +3,7 @@ import type { Backend } from '../backend.ts';
 import type { CallDone, CallInfo } from '../calls.ts';
 import type { Headers } from './headers.ts';
 
-/** `etcdserverpb.Cluster`, read only: members are Remora's nodes. Membership is changed through `remora admin`. */
+/** `etcdserverpb.Cluster`, read only: members are Remora's nodes. Nodes join by themselves. */
 export class EtcdCluster {
   readonly #backend: Backend;
   readonly #headers: Headers;

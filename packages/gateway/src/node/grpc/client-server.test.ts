@@ -162,7 +162,7 @@ describe('the server for clients', () => {
   it('refuses what Remora does not have, and says what to use', async () => {
     const maintenance = new etcd.MaintenanceClient(`127.0.0.1:${port}`, credentials.createInsecure());
     const error = await new Promise<GrpcError | null>((resolve) => maintenance.moveLeader({ targetID: 1n }, resolve));
-    expect(error).toMatchObject({ code: 12, details: expect.stringContaining('remora admin transfer') });
+    expect(error).toMatchObject({ code: 12, details: expect.stringContaining('hands its leaderships over') });
     const snapshot = maintenance.snapshot({});
     expect(await new Promise((resolve) => snapshot.on('error', resolve))).toMatchObject({ code: 12 });
     maintenance.close();

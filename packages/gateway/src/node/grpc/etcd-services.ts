@@ -80,7 +80,7 @@ function leaseService(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard
 function clusterService(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard): GrpcService {
   const cluster = new EtcdCluster(deps.backend, headers, deps.scheme);
   const refused = <Q, A>(method: string): handleUnaryCall<Q, A> =>
-    refusedUnary(guard, method, 'nodes join by themselves and leave through `remora admin`');
+    refusedUnary(guard, method, 'nodes join by themselves, with `remora node --join`');
   return grpcService<pb.ClusterServer>(pb.ClusterService, {
     memberList: guard.unary(cluster.memberList.bind(cluster), etcdStatus),
     memberAdd: refused('MemberAdd'),
@@ -98,8 +98,8 @@ function maintenanceService(deps: EtcdServicesDeps, headers: Headers, guard: Cal
     defragment: guard.unary(maintenance.defragment.bind(maintenance), etcdStatus),
     hash: refusedUnary(guard, 'Hash', 'replicas compare checksums by themselves'),
     hashKv: refusedUnary(guard, 'HashKV', 'replicas compare checksums by themselves'),
-    snapshot: refusedServerStream('Snapshot', 'use `remora admin backup`'),
-    moveLeader: refusedUnary(guard, 'MoveLeader', 'use `remora admin transfer`'),
+    snapshot: refusedServerStream('Snapshot', 'not available yet'),
+    moveLeader: refusedUnary(guard, 'MoveLeader', 'a node that is stopped hands its leaderships over'),
     downgrade: refusedUnary(guard, 'Downgrade', 'install the older version node by node'),
   });
 }
