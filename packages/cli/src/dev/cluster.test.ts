@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -132,11 +133,19 @@ describe('refusals before anything is started (V2)', () => {
 });
 
 /** The ports after one that the system has just given out; they are free as a rule, and `open` checks them. */
+/** Below the range from which systems take outgoing ports, so that nothing else takes one of ours between two runs. */
 async function freeBasePort(): Promise<number> {
-  const probe = createServer();
-  const port = await new Promise<number>((resolve) => {
-    probe.listen(0, '127.0.0.1', () => resolve((probe.address() as { port: number }).port));
+  while (true) {
+    const base = randomInt(11_000, 31_000);
+    const free = await Promise.all([0, 1, 2, 10, 11, 12, 20, 21, 22].map((offset) => isFree(base + offset)));
+    if (free.every(Boolean)) return base;
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', () => resolve(false));
+    probe.listen({ port, host: '127.0.0.1', exclusive: true }, () => probe.close(() => resolve(true)));
   });
-  await new Promise((resolve) => probe.close(resolve));
-  return Math.min(port, 65_000);
 }
