@@ -1,0 +1,25 @@
+/**
+ * Loads a mutation of the table in place of the product's source. For vitest.config.ts, and for programs that are
+ * loaded by Vite: `runnerImport(file, { plugins: mutationPlugins(name), … })` gives a module graph of its own with the
+ * fault in it, also beside an unchanged one in the same process.
+ */
+import { fileURLToPath } from 'node:url';
+import type { Plugin } from 'vite';
+import { mutate, mutationNamed } from './table.ts';
+
+/** The repository's root, with a slash at its end. */
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+
+/** No plugin without a name. Throws when the table has no such mutation. */
+export function mutationPlugins(name: string | undefined): Plugin[] {
+  if (name === undefined || name === '') return [];
+  const mutation = mutationNamed(name);
+  const path = ROOT + mutation.file;
+  return [
+    {
+      name: `raft-mutation:${name}`,
+      enforce: 'pre', // on the source as it is written
+      transform: (code, id) => (id.split('?')[0] === path ? { code: mutate(mutation, code), map: null } : undefined),
+    },
+  ];
+}

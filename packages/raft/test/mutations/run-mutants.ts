@@ -1,0 +1,115 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { MUTATIONS, type Mutation, mutationNamed } from './table.ts';
+
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+const VITEST = join(ROOT, 'node_modules/vitest/vitest.mjs');
+const RUN_MS_MAX = 120_000;
+
+/** `survived`: the test passes although the rule is broken. `broken`: the run says nothing about the mutation. */
+type Verdict = 'killed' | 'survived' | 'broken';
+
+interface Outcome {
+  readonly mutation: Mutation;
+  readonly verdict: Verdict;
+  readonly detail: string;
+}
+
+interface Killable extends Mutation {
+  readonly killedBy: NonNullable<Mutation['killedBy']>;
+}
+
+/** The exit code: 0 when every mutation was killed by its test. */
+export async function main(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    options: { jobs: { type: 'string', default: '2' } },
+    allowPositionals: true,
+  });
+  const chosen = positionals.length > 0 ? positionals.map(mutationNamed) : MUTATIONS;
+  const killable = chosen.filter((mutation): mutation is Killable => mutation.killedBy !== undefined);
+  const dir = mkdtempSync(join(tmpdir(), 'raft-mutants-'));
+  try {
+    console.log(`${killable.length} mutations, ${values.jobs} at a time`);
+    const failures = [
+      ...(await unmutatedFailures(killable, dir)),
+      ...(await runAll(killable, Number(values.jobs), dir)),
+    ];
+    for (const failure of failures) console.error(failure);
+    console.log(`${killable.length} mutations, ${failures.length} failures`);
+    return failures.length === 0 ? 0 : 1;
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+/** A test that fails anyway kills nothing: all named tests pass on the source as it is. */
+async function unmutatedFailures(mutations: readonly Killable[], dir: string): Promise<string[]> {
+  const files = [...new Set(mutations.map(({ killedBy }) => killedBy.file))];
+  const results = await runTests({ files, mutation: undefined, report: join(dir, 'unmutated.json') });
+  return mutations
+    .filter(({ killedBy }) => statusOf(results, killedBy.test) !== 'passed')
+    .map(({ name, killedBy }) => `${name}: '${killedBy.test}' does not pass on the source as it is`);
+}
+
+async function runAll(mutations: readonly Killable[], jobs: number, dir: string): Promise<string[]> {
+  const waiting = [...mutations];
+  const failures: string[] = [];
+  const worker = async (): Promise<void> => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const { mutation, verdict, detail } = await runOne(next, dir);
+      console.log(`${verdict.padEnd(8)}  ${mutation.name}`);
+      if (verdict !== 'killed') failures.push(`${mutation.name}: ${detail}`);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.max(1, jobs) }, worker));
+  return failures;
+}
+
+async function runOne(mutation: Killable, dir: string): Promise<Outcome> {
+  const { file, test } = mutation.killedBy;
+  const report = join(dir, `${mutation.name}.json`);
+  const results = await runTests({ files: [file], mutation: mutation.name, report });
+  const status = statusOf(results, test);
+  if (status === 'failed') return { mutation, verdict: 'killed', detail: '' };
+  if (status === 'passed') return { mutation, verdict: 'survived', detail: `'${test}' passes although it is in` };
+  return { mutation, verdict: 'broken', detail: `'${test}' did not run in ${file}` };
+}
+
+interface TestResults {
+  readonly testResults: readonly {
+    readonly assertionResults: readonly { readonly title: string; readonly status: string }[];
+  }[];
+}
+
+function statusOf(results: TestResults | undefined, test: string): string | undefined {
+  return results?.testResults.flatMap((file) => file.assertionResults).find(({ title }) => title === test)?.status;
+}
+
+/** Undefined when there is no report: the runner itself failed. */
+async function runTests(run: {
+  readonly files: readonly string[];
+  readonly mutation: string | undefined;
+  readonly report: string;
+}): Promise<TestResults | undefined> {
+  const args = [VITEST, 'run', '--project', 'unit', ...run.files, '--reporter=json', `--outputFile=${run.report}`];
+  await new Promise<void>((resolve) => {
+    const child = spawn(process.execPath, args, {
+      cwd: ROOT,
+      stdio: 'ignore',
+      timeout: RUN_MS_MAX,
+      env: { ...process.env, RAFT_MUTATION: run.mutation ?? '' },
+    });
+    child.on('error', () => resolve());
+    child.on('exit', () => resolve());
+  });
+  try {
+    return JSON.parse(readFileSync(run.report, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
