@@ -1,6 +1,7 @@
 export * from './core/config.ts';
 export { confOf, isJoint, isMember, isVoter, leaveJoint, membersOf, votersOf } from './core/membership.ts';
 export * from './core/raft.ts';
+export { type TraceEvent, type TraceEventName, type TraceSink, traceLine } from './core/trace.ts';
 export * from './core/types.ts';
 export { createRaftHost, type NodeRaftHost, type RaftHostOptions } from './multi/host/host.ts';
 export { HOST_DEFAULTS, type HostOptions, hostOptions } from './multi/host/options.ts';

@@ -1,4 +1,5 @@
 import type { Random } from '@remora/base';
+import type { TraceSink } from './trace.ts';
 import type { ConfState, Entry, HardState, LogPosition, ReplicaId, Role } from './types.ts';
 
 /** What a core is told once. Times are in ticks of the caller, sizes in bytes of entry data plus a small overhead. */
@@ -31,6 +32,8 @@ export interface RaftConfig {
    */
   readonly mergedHeartbeats?: boolean;
   readonly random: Random;
+  /** Is told every change of state and every message (see `trace.ts`). */
+  readonly trace?: TraceSink;
 }
 
 /** What a replica knows at start, all of it durable. */

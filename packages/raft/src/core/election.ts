@@ -13,6 +13,7 @@ import { votersOf } from './membership.ts';
 import { voteResult } from './quorum.ts';
 import { becomeCandidate, becomeFollower, becomeLeader, becomePreCandidate } from './roles.ts';
 import type { CoreState } from './state.ts';
+import { trace } from './trace.ts';
 import {
   NO_REPLICA,
   type PreVoteRequest,
@@ -27,6 +28,7 @@ export function tickElection(s: CoreState): void {
   s.electionElapsed++;
   if (s.electionElapsed < s.electionTimeout) return;
   if (!s.promotable) return;
+  trace(s, 'timeout');
   if (s.preVote) campaignPreVote(s);
   else campaign(s, false);
 }
@@ -82,6 +84,7 @@ export function handleVote(s: CoreState, m: VoteRequest): void {
   if (s.vote !== m.from) {
     s.vote = m.from;
     s.hardDirty = true;
+    trace(s, 'vote');
   }
   s.electionElapsed = 0;
   s.sendDurable({ type: 'voteResponse', from: s.id, to: m.from, term: s.term, reject: false }); // E1

@@ -7,6 +7,7 @@
  */
 import { becomeFollower } from './roles.ts';
 import type { CoreState } from './state.ts';
+import { trace } from './trace.ts';
 import type { AppendRequest, HeartbeatRequest, InstallSnapshot, ReplicaId, SnapshotMeta } from './types.ts';
 
 /** A message of this term from its leader: there is only one, so stop campaigning and restart the wait. */
@@ -41,6 +42,7 @@ export function handleAppend(s: CoreState, m: AppendRequest): void {
     return;
   }
   log.accept(m.entries, s.commit);
+  trace(s, 'accept');
   const last = m.prevIndex + m.entries.length;
   s.commitTo(Math.min(m.commit, last)); // F2
   acknowledge(s, m.from, last);
@@ -94,6 +96,7 @@ export function restartAtSnapshot(s: CoreState, meta: SnapshotMeta): void {
   s.delivered = meta.index;
   s.applied = meta.index;
   s.applyingBytes = 0;
+  trace(s, 'restartAtSnapshot');
   if (s.leader !== 0 && s.leader !== s.id) acknowledge(s, s.leader, meta.index);
 }
 

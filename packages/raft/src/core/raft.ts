@@ -33,6 +33,7 @@ import { appendOwn, becomeFollower, syncProgress } from './roles.ts';
 import { CoreState } from './state.ts';
 import { statusOf } from './status.ts';
 import { stepMessage } from './step.ts';
+import { trace } from './trace.ts';
 import {
   type ConfState,
   type Entry,
@@ -99,6 +100,7 @@ export class RaftCore {
   step(message: Message): void {
     const s = this.#s;
     if (message.to !== s.id) return;
+    trace(s, 'receive', message);
     stepMessage(s, message);
   }
 
@@ -147,6 +149,7 @@ export class RaftCore {
   applyConf(conf: ConfState): void {
     const s = this.#s;
     s.conf = conf;
+    trace(s, 'applyConf');
     if (s.role !== 'leader') return;
     if (!isVoter(conf, s.id)) {
       becomeFollower(s, s.term, NO_REPLICA);
@@ -279,13 +282,20 @@ export class RaftCore {
     const s = this.#s;
     const released = s.gate.close(mark.sequence);
     s.log.closeMark();
+    trace(s, 'persisted');
     for (const message of released) {
       if (message.term !== s.term) continue; // H3
       if (message.type === 'vote' && s.role !== 'candidate') continue;
-      if (message.to === s.id) this.step(message);
+      if (message.to === s.id) this.#stepOwn(message);
       else s.send(message);
     }
     if (s.role === 'leader') maybeCommit(s);
+  }
+
+  /** The own vote, now durable, counts like the others' (E1). */
+  #stepOwn(message: Message): void {
+    trace(this.#s, 'send', message);
+    this.step(message);
   }
 
   /** The state machine has applied everything up to `index`; call `ready` again if `hasReady`. */

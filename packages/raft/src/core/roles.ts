@@ -13,6 +13,7 @@ import { assert } from '@remora/base';
 import { membersOf } from './membership.ts';
 import { Progress } from './progress.ts';
 import type { CoreState } from './state.ts';
+import { trace } from './trace.ts';
 import { type Entry, NO_REPLICA, type ReplicaId } from './types.ts';
 
 export function becomeFollower(s: CoreState, term: number, leader: ReplicaId): void {
@@ -20,6 +21,7 @@ export function becomeFollower(s: CoreState, term: number, leader: ReplicaId): v
   reset(s, term);
   s.role = 'follower';
   s.leader = leader;
+  trace(s, 'becomeFollower');
 }
 
 /** Asks around without raising the term: nothing durable changes (dissertation §9.6). */
@@ -28,6 +30,7 @@ export function becomePreCandidate(s: CoreState): void {
   s.role = 'preCandidate';
   s.leader = NO_REPLICA;
   s.resetElectionTimer();
+  trace(s, 'becomePreCandidate');
 }
 
 export function becomeCandidate(s: CoreState): void {
@@ -35,6 +38,7 @@ export function becomeCandidate(s: CoreState): void {
   reset(s, s.term + 1);
   s.role = 'candidate';
   s.vote = s.id;
+  trace(s, 'becomeCandidate');
 }
 
 export function becomeLeader(s: CoreState): void {
@@ -44,6 +48,7 @@ export function becomeLeader(s: CoreState): void {
   s.leader = s.id;
   s.confIndex = s.log.lastIndex; // Conservative: any of these may be a membership change that is not applied yet.
   syncProgress(s, false);
+  trace(s, 'becomeLeader');
   appendOwn(s, 'normal', new Uint8Array(0)); // R2
 }
 
@@ -52,6 +57,7 @@ export function appendOwn(s: CoreState, type: Entry['type'], data: Uint8Array): 
   const entry: Entry = { index: s.log.lastIndex + 1, term: s.term, type, data };
   s.log.append(entry);
   s.sendDirty = true;
+  trace(s, 'append');
   return entry;
 }
 

@@ -13,6 +13,7 @@ import { isVoter } from './membership.ts';
 import { PersistGate } from './persist-gate.ts';
 import type { Progress } from './progress.ts';
 import { ReadQueue } from './read-index.ts';
+import { trace } from './trace.ts';
 import {
   type ConfState,
   type Message,
@@ -107,6 +108,7 @@ export class CoreState {
     this.guardTicks = initial.restarted ? config.electionTicks : 0;
     this.resetElectionTimer();
     if (initial.firstWaitTicks !== undefined) this.electionTimeout = initial.firstWaitTicks;
+    trace(this, 'start');
   }
 
   resetElectionTimer(): void {
@@ -116,12 +118,13 @@ export class CoreState {
 
   /** Sends at once (S3), or what an fsync has released. */
   send(message: Message): void {
+    trace(this, 'send', message);
     this.outbox.push(message);
   }
 
   /** Sends once everything unpersisted by now is durable. */
   sendDurable(message: Message): void {
-    if (!this.gate.hold(message, this.dirty)) this.outbox.push(message);
+    if (!this.gate.hold(message, this.dirty)) this.send(message);
   }
 
   /** Something waits to be handed out for persistence. */
@@ -149,6 +152,7 @@ export class CoreState {
     if (index <= this.commit) return;
     assert(index <= this.log.lastIndex, 'S1: a commit index past the end of the log: an acknowledged entry was lost');
     this.commit = index;
+    trace(this, 'commit');
   }
 
   /** What `id` is known to hold durably; for quorums of replication. */

@@ -8,6 +8,7 @@
  */
 import type { Clock, Logger, Random } from '@remora/base';
 import { RaftCore } from '../../core/raft.ts';
+import type { TraceEvent } from '../../core/trace.ts';
 import type {
   ConfState,
   Entry,
@@ -39,6 +40,7 @@ export interface HostContext {
   /** The group has something for the next turn. */
   markDirty(runner: GroupRunner): void;
   wantSnapshot(runner: GroupRunner, to: ReplicaId): void;
+  readonly trace: ((groupId: GroupId, event: TraceEvent) => void) | undefined;
   fail(error: unknown): void;
 }
 
@@ -79,7 +81,7 @@ export class GroupRunner implements Group {
     this.#applied = applied;
     const { hardState, start, entries, restartAt } = startState({ groupId, applied, recovered });
     this.#restart = restartAt && { groupId, hardState, entries: [], restartAt };
-    this.#core = new RaftCore(coreConfig(host, replicaId), {
+    this.#core = new RaftCore(coreConfig(host, groupId, replicaId), {
       hardState,
       conf: options.conf,
       start,
@@ -375,7 +377,11 @@ export interface OutgoingSnapshot {
   readonly signal: AbortSignal;
 }
 
-function coreConfig({ options, random }: HostContext, id: ReplicaId): ConstructorParameters<typeof RaftCore>[0] {
+function coreConfig(
+  { options, random, trace }: HostContext,
+  groupId: GroupId,
+  id: ReplicaId,
+): ConstructorParameters<typeof RaftCore>[0] {
   return {
     id,
     electionTicks: options.electionTicks,
@@ -388,5 +394,6 @@ function coreConfig({ options, random }: HostContext, id: ReplicaId): Constructo
     maxUncommittedBytes: options.maxUncommittedBytes,
     maxApplyingBytes: options.maxApplyingBytes,
     random,
+    ...(trace !== undefined && { trace: (event) => trace(groupId, event) }),
   };
 }

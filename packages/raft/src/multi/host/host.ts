@@ -12,6 +12,7 @@
  *     so through `onFatal`, once.
  */
 import { assert, type Clock, type Logger, type Random, silentLogger } from '@remora/base';
+import type { TraceEvent } from '../../core/trace.ts';
 import type { ReplicaId } from '../../core/types.ts';
 import type { Group, GroupOptions, RaftHost } from '../host-api.ts';
 import type { GroupId, GroupLog, GroupMessage, NodeId, SnapshotHeader, SnapshotReceiver, Transport } from '../ports.ts';
@@ -36,6 +37,11 @@ export interface RaftHostOptions {
   readonly onFatal: (error: unknown) => void;
   /** A message came for a group or replica that is not here: perhaps it is to be created, perhaps it was removed. */
   readonly onUnknownGroup?: (from: NodeId, message: GroupMessage) => void;
+  /**
+   * Is told every change of state and every message of every group, in order, to be checked against a model outside.
+   * Called from within the core: it must only take the event down.
+   */
+  readonly trace?: (groupId: GroupId, event: TraceEvent) => void;
 }
 
 /** A `RaftHost` with its counters. */
@@ -86,6 +92,7 @@ class Host implements NodeRaftHost {
       stats,
       markDirty: (runner) => this.#markDirty(runner),
       wantSnapshot: (runner: GroupRunner, to: ReplicaId) => this.#sender.want(runner, to),
+      trace: given.trace,
       fail,
     };
     this.#ticker = new Ticker({
