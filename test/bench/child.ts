@@ -84,6 +84,11 @@ export class Child {
     }
   }
 
+  send(message: object): void {
+    if (!this.#running) throw this.#ended();
+    this.#process.send(message);
+  }
+
   signal(signal: 'SIGTERM' | 'SIGKILL'): void {
     process.kill(this.pid, signal);
   }

@@ -3,10 +3,11 @@
  * meets all of them alike.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, release, tmpdir, totalmem } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BareSystem } from './bare-system.ts';
 import { type BenchOptions, HELP, parseOptions } from './bench-options.ts';
+import { machine } from './machine.ts';
 import { measureIdle, measureOutage, measureRun, type RunResult } from './measure.ts';
 import { bars, type IdleReport, type LoadReport, type OutageReport, type Report, render, summaryOf } from './report.ts';
 import { etcd, remora } from './servers.ts';
@@ -137,17 +138,10 @@ function save(report: Report, options: BenchOptions, root: string): string {
 }
 
 function describe(report: Report, options: BenchOptions) {
-  const [cpu] = cpus();
   return {
     formatVersion: 1,
     at: new Date().toISOString(),
-    machine: {
-      cpu: cpu?.model,
-      cores: cpus().length,
-      memoryBytes: totalmem(),
-      kernel: release(),
-      node: process.version,
-    },
+    machine: machine(),
     options,
     summaries: report.loads.map((load) => ({ ...load, runs: undefined, ...summaryOf(load) })),
     bars: bars(report),

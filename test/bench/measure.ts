@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Child } from './child.ts';
 import type { LoadResult } from './load-spec.ts';
 import { cpuMicros, pssBytes } from './proc.ts';
-import type { Killable, LoadSpec, Role, System } from './system.ts';
+import type { Killable, LoadSpec, Role, ServerProcess, System } from './system.ts';
 
 export interface RunResult extends LoadResult {
   /** CPU time per operation. */
@@ -24,7 +24,11 @@ const OUTAGE_SECONDS = 6;
 
 export async function measureRun(system: System, spec: LoadSpec, dir: string): Promise<RunResult> {
   const servers = await system.processes(spec.workload);
-  const load = await startLoad(system, spec, dir);
+  return measureLoad(await startLoad(system, spec, dir), servers);
+}
+
+/** The result of a load process that was just started, and what it cost everywhere. */
+export async function measureLoad(load: Child, servers: readonly ServerProcess[]): Promise<RunResult> {
   try {
     await load.message('measuring');
     const all: { readonly role: Role; readonly pid: number }[] = [{ role: 'client', pid: load.pid }, ...servers];

@@ -205,7 +205,7 @@ function megabytes(bytes: number | undefined): number | undefined {
 }
 
 /** Columns, all but the first and last aligned to the right. */
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((title, i) => Math.max(title.length, ...rows.map((row) => row[i]?.length ?? 0)));
   const line = (cells: readonly string[]): string =>
     cells

@@ -1,0 +1,147 @@
+/** `pnpm bench raft`: runs cases (case.ts) one after another, prints what came of them and writes it down. */
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { machine } from '../machine.ts';
+import type { CaseBar, CaseContext, CaseResult, RaftCase } from './case.ts';
+
+interface RaftBenchOptions {
+  readonly cases: readonly string[];
+  readonly seconds: number;
+  readonly runs: number;
+  readonly profile: boolean;
+  readonly json: boolean;
+  readonly settings: ReadonlyMap<string, string>;
+}
+
+const CASES_DIR = new URL('./cases/', import.meta.url);
+
+/** Runs the command; resolves to its exit code. */
+export async function main({ root, argv }: { readonly root: string; readonly argv: readonly string[] }) {
+  const known = readdirSync(CASES_DIR)
+    .filter((name) => name.endsWith('.js'))
+    .map((name) => name.slice(0, -'.js'.length));
+  let options: RaftBenchOptions | undefined;
+  try {
+    options = parseOptions(argv, known);
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : error}\n\n${help(known)}`);
+    return 2;
+  }
+  if (options === undefined) {
+    console.log(help(known));
+    return 0;
+  }
+  const dir = mkdtempSync(join(tmpdir(), 'remora-bench-raft-'));
+  try {
+    const results = await runCases(options, { root, dir });
+    const path = save(results, options, root);
+    if (options.json) console.log(JSON.stringify(describe(results, options), null, 2));
+    else console.log(`\n${render(results)}\n\nwritten to ${path}`);
+    rmSync(dir, { recursive: true, force: true });
+    return 0;
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    console.error(`(logs and data are kept in ${dir})`);
+    return 1;
+  }
+}
+
+type Results = ReadonlyMap<string, CaseResult>;
+
+async function runCases(
+  options: RaftBenchOptions,
+  { root, dir }: { readonly root: string; readonly dir: string },
+): Promise<Results> {
+  const results = new Map<string, CaseResult>();
+  for (const name of options.cases) {
+    const { run }: { run: RaftCase } = await import(new URL(`${name}.js`, CASES_DIR).href);
+    const context: CaseContext = {
+      root,
+      dir: join(dir, name),
+      seconds: options.seconds,
+      runs: options.runs,
+      profileDir: options.profile ? join(root, 'bench-results', 'profiles', `raft-${name}`) : undefined,
+      settings: options.settings,
+      progress: (line) => process.stderr.write(`${name}: ${line}\n`),
+    };
+    mkdirSync(context.dir);
+    results.set(name, await run(context));
+  }
+  return results;
+}
+
+function render(results: Results): string {
+  return [...results].map(([name, { text, bars }]) => [`## ${name}`, text, barList(bars)].join('\n\n')).join('\n\n');
+}
+
+function barList(bars: readonly CaseBar[]): string {
+  return bars
+    .map(({ met, text, value, unit }) => `${met ? 'met   ' : 'missed'}  ${text} (${value.toPrecision(3)}${unit})`)
+    .join('\n');
+}
+
+function save(results: Results, options: RaftBenchOptions, root: string): string {
+  const dir = join(root, 'bench-results');
+  mkdirSync(dir, { recursive: true });
+  const path = join(dir, `raft-${new Date().toISOString().slice(0, 19).replaceAll(':', '')}.json`);
+  writeFileSync(path, `${JSON.stringify(describe(results, options), null, 2)}\n`);
+  return path;
+}
+
+function describe(results: Results, options: RaftBenchOptions): object {
+  const cases = Object.fromEntries([...results].map(([name, { data, bars }]) => [name, { data, bars }]));
+  const settings = Object.fromEntries(options.settings);
+  return {
+    formatVersion: 1,
+    at: new Date().toISOString(),
+    machine: machine(),
+    options: { ...options, settings },
+    cases,
+  };
+}
+
+function help(known: readonly string[]): string {
+  return `pnpm bench raft [options]
+
+Measures packages/raft alone, in processes of its own on this machine; see docs/benchmarks.md.
+
+  --cases <names>      ${known.join(', ')} (default: all)
+  --seconds <n>        length of one measurement, after its warm-up (default: 3)
+  --runs <n>           repetitions, of which the median counts (default: 3)
+  --set <name=value>   a setting of a case, as its file in test/bench/raft/cases says; may be repeated
+  --profile            write CPU profiles of all processes to bench-results/profiles/
+  --json               print JSON instead of tables
+  --help               print this`;
+}
+
+/** Undefined: help was asked for. @throws Error that says what is wrong with the arguments. */
+function parseOptions(argv: readonly string[], known: readonly string[]): RaftBenchOptions | undefined {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      cases: { type: 'string', default: known.join(',') },
+      seconds: { type: 'string', default: '3' },
+      runs: { type: 'string', default: '3' },
+      set: { type: 'string', multiple: true, default: [] },
+      profile: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return undefined;
+  const cases = values.cases.split(',');
+  const unknown = cases.find((name) => !known.includes(name));
+  if (unknown !== undefined) throw new Error(`--cases: "${unknown}" is none of ${known.join(', ')}`);
+  const [seconds, runs] = [Number(values.seconds), Number(values.runs)];
+  if (!(seconds > 0) || !(runs > 0)) throw new Error('--seconds and --runs take numbers above 0');
+  const settings = new Map(
+    values.set.map((text) => {
+      const at = text.indexOf('=');
+      if (at < 1) throw new Error(`--set: "${text}" is not name=value`);
+      return [text.slice(0, at), text.slice(at + 1)] as const;
+    }),
+  );
+  return { cases, seconds, runs, profile: values.profile, json: values.json, settings };
+}
