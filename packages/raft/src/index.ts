@@ -1,3 +1,5 @@
+export * from './core/conf-change.ts';
+export { ConfChangeError, decodeConfChange, encodeConfChange } from './core/conf-change-codec.ts';
 export * from './core/config.ts';
 export { confOf, isJoint, isMember, isVoter, leaveJoint, membersOf, votersOf } from './core/membership.ts';
 export * from './core/raft.ts';

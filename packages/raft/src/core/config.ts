@@ -26,6 +26,10 @@ export interface RaftConfig {
    * it is reached no more is handed out; one entry always fits.
    */
   readonly maxApplyingBytes: number;
+  /** A follower that lags less than this many entries counts as caught up. Default 500. */
+  readonly caughtUpEntries?: number;
+  /** So does one that lags less than this share of the log since the snapshot, in percent. Default 5. */
+  readonly caughtUpPercent?: number;
   /**
    * The host sends heartbeats for steady followers, merged per pair of nodes (design §5): the core leaves them out
    * and is told by `heartbeatFrom` and `heartbeatAnsweredBy`. Default false.
@@ -78,6 +82,11 @@ export interface ProgressStatus {
   /** Entries and bytes that it is behind; bytes count only what is still in memory. */
   readonly lagEntries: number;
   readonly lagBytes: number;
+  /**
+   * It is alive, takes entries as they come, and lags little (`caughtUpEntries`, `caughtUpPercent`): a learner may be
+   * promoted. That is asked for by whoever added it; the core promotes nobody.
+   */
+  readonly caughtUp: boolean;
 }
 
 export interface RaftStatus {

@@ -5,6 +5,7 @@
  * F2. The commit index follows the leader's, but never past the entries known to be equal to the leader's.
  * F3. While the host receives a snapshot nothing is appended, acknowledged or handed out: state and log would part.
  */
+import { setConf } from './reconfigure.ts';
 import { becomeFollower } from './roles.ts';
 import type { CoreState } from './state.ts';
 import { trace } from './trace.ts';
@@ -91,7 +92,7 @@ export function restartAtSnapshot(s: CoreState, meta: SnapshotMeta): void {
   s.installing = undefined;
   s.log.restart(meta);
   s.restartAt = meta;
-  s.conf = meta.conf;
+  setConf(s, meta.conf);
   s.commit = meta.index;
   s.delivered = meta.index;
   s.applied = meta.index;

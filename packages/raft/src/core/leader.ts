@@ -9,18 +9,18 @@
  *     without an answer to heartbeats: a follower's log, and its commit index, which merged heartbeats do not carry.
  */
 import { assert } from '@remora/base';
-import { entryBytes } from './log.ts';
-import { isVoter } from './membership.ts';
+import { ENTRY_OVERHEAD_BYTES, entryBytes } from './log.ts';
 import type { Progress } from './progress.ts';
 import { isQuorum, quorumIndex } from './quorum.ts';
-import { becomeFollower } from './roles.ts';
+import { appendOwn, becomeFollower } from './roles.ts';
 import type { CoreState } from './state.ts';
 import {
   type AppendResponse,
   type Entry,
   type HeartbeatResponse,
+  type LogPosition,
   NO_REPLICA,
-  type Refusal,
+  type Refused,
   type ReplicaId,
 } from './types.ts';
 
@@ -185,6 +185,20 @@ export function handleHeartbeatResponse(s: CoreState, m: HeartbeatResponse): voi
   }
 }
 
+/** Appends one entry as the leader, or says why not. It goes out with the next `Ready`. */
+export function propose(s: CoreState, type: Entry['type'], data: Uint8Array): LogPosition | Refused {
+  if (s.role !== 'leader') return { refused: 'notLeader' };
+  if (s.transferee !== NO_REPLICA) return { refused: 'transferring' };
+  const bytes = data.length + ENTRY_OVERHEAD_BYTES;
+  // One proposal always fits, however large: else it could never be made.
+  if (s.uncommittedBytes > 0 && s.uncommittedBytes + bytes > s.config.maxUncommittedBytes) {
+    return { refused: 'queueFull' };
+  }
+  s.uncommittedBytes += bytes;
+  const { index, term } = appendOwn(s, type, data);
+  return { index, term };
+}
+
 /** Commits what a quorum holds durably (L1, L2). */
 export function maybeCommit(s: CoreState): void {
   const index = quorumIndex(s.conf, s.matchOf);
@@ -199,12 +213,18 @@ export function maybeCommit(s: CoreState): void {
   if (s.reads.hasWaiting) startReads(s);
 }
 
-export function transferLeader(s: CoreState, to: ReplicaId): { readonly refused: Refusal } | undefined {
+/** Sends what is committed, as far as the follower can take it. */
+export function tellCommit(s: CoreState, pr: Progress): void {
+  if (pr.state === 'replicate') sendEmptyAppend(s, pr);
+  else sendHeartbeat(s, pr, 0);
+}
+
+export function transferLeader(s: CoreState, to: ReplicaId): Refused | undefined {
   if (s.role !== 'leader') return { refused: 'notLeader' };
   if (to === s.id || s.transferee === to) return undefined;
   if (s.transferee !== NO_REPLICA) return { refused: 'transferring' };
   const pr = s.progress.get(to);
-  if (pr === undefined || !isVoter(s.conf, to)) return { refused: 'notVoter' };
+  if (pr === undefined || !s.conf.voters.includes(to)) return { refused: 'notVoter' };
   s.transferee = to;
   s.transferElapsed = 0;
   if (pr.match === s.log.lastIndex) sendTimeoutNow(s, to);

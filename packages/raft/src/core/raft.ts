@@ -8,18 +8,19 @@
  *   apply(ready.committed); core.appliedTo(last);
  *
  * Where things are: `step.ts` messages, `roles.ts` transitions, `election.ts` votes, `leader.ts` and `follower.ts`
- * replication, `log.ts` entries and their durability, `persist-gate.ts` what waits for an fsync, `read-index.ts` reads,
+ * replication, `reconfigure.ts` membership, `log.ts` entries and their durability, `persist-gate.ts` what waits for an fsync, `read-index.ts` reads,
  * `quorum.ts` majorities.
  *
  * C2. Committed entries are handed out in order and once each.
  */
 import { assert } from '@remora/base';
+import type { ConfChange } from './conf-change.ts';
 import type { RaftConfig, RaftInitial, RaftStatus } from './config.ts';
 import { tickElection } from './election.ts';
 import { offerSnapshot, restartAtSnapshot } from './follower.ts';
 import {
-  confirmReads,
   maybeCommit,
+  propose,
   reportSnapshot,
   reportUnreachable,
   sendAppends,
@@ -27,9 +28,10 @@ import {
   tickLeader,
   transferLeader,
 } from './leader.ts';
-import { ENTRY_OVERHEAD_BYTES, entryBytes } from './log.ts';
-import { isJoint, isVoter } from './membership.ts';
-import { appendOwn, becomeFollower, syncProgress } from './roles.ts';
+import { entryBytes } from './log.ts';
+import { isJoint } from './membership.ts';
+import { applyConf, leaveJointWhenDue, proposeConf } from './reconfigure.ts';
+import { becomeFollower } from './roles.ts';
 import { CoreState } from './state.ts';
 import { statusOf } from './status.ts';
 import { stepMessage } from './step.ts';
@@ -43,6 +45,7 @@ import {
   type PersistMark,
   type Ready,
   type Refusal,
+  type Refused,
   type ReplicaId,
   type Role,
   type SnapshotMeta,
@@ -92,8 +95,9 @@ export class RaftCore {
   tick(): void {
     const s = this.#s;
     if (s.guardTicks > 0) s.guardTicks--;
-    if (s.role === 'leader') tickLeader(s);
-    else tickElection(s);
+    if (s.role !== 'leader') return tickElection(s);
+    tickLeader(s);
+    leaveJointWhenDue(s); // a transfer that it waited for may have been given up
   }
 
   /** A message has arrived. Messages not addressed to this replica are ignored. */
@@ -109,57 +113,27 @@ export class RaftCore {
    * counts only when an entry of the same (index, term) is handed out as committed.
    * Refusals: `notLeader`, `transferring`, `queueFull`.
    */
-  propose(data: Uint8Array): LogPosition | { readonly refused: Refusal } {
-    return this.#propose('normal', data);
+  propose(data: Uint8Array): LogPosition | Refused {
+    return propose(this.#s, 'normal', data);
   }
 
   /**
-   * Proposes a membership change; `data` is the host's encoding of it. When its entry is applied, the host computes
-   * the new configuration and reports it by `applyConf`. One at a time, and only once an entry of the own term is
-   * committed (traps 1, 2).
-   * Refusals: those of `propose`, `noOwnTermCommit`, `confPending`.
+   * Appends a membership change, as an entry of type `conf`. It takes effect when it is applied: decode its data then
+   * (`decodeConfChange`), compute the next configuration (`changeConf`) and report it by `applyConf`. One at a time,
+   * and only once an entry of the own term is committed (traps 1, 2).
+   * Refusals: those of `propose`, `noOwnTermCommit`, `confPending`, `confInvalid`.
    */
-  proposeConf(data: Uint8Array): LogPosition | { readonly refused: Refusal } {
-    const s = this.#s;
-    if (s.role === 'leader' && !s.leaderReady) return { refused: 'noOwnTermCommit' };
-    if (s.role === 'leader' && s.confIndex > s.applied) return { refused: 'confPending' };
-    const result = this.#propose('conf', data);
-    if (!('refused' in result)) s.confIndex = result.index;
-    return result;
-  }
-
-  #propose(type: Entry['type'], data: Uint8Array): LogPosition | { readonly refused: Refusal } {
-    const s = this.#s;
-    if (s.role !== 'leader') return { refused: 'notLeader' };
-    if (s.transferee !== NO_REPLICA) return { refused: 'transferring' };
-    const bytes = data.length + ENTRY_OVERHEAD_BYTES;
-    // One proposal always fits, however large: else it could never be made.
-    if (s.uncommittedBytes > 0 && s.uncommittedBytes + bytes > s.config.maxUncommittedBytes) {
-      return { refused: 'queueFull' };
-    }
-    s.uncommittedBytes += bytes;
-    const entry = appendOwn(s, type, data);
-    return { index: entry.index, term: entry.term };
+  proposeConf(change: ConfChange): LogPosition | Refused {
+    return proposeConf(this.#s, change);
   }
 
   /**
    * The state machine has applied a `conf` entry: from now on this is the configuration. Call it before `appliedTo`
-   * of that entry. A leader that is no longer a voter steps down.
+   * of that entry. A leader that is a voter no more steps down; one that finds itself in a joint configuration that
+   * is to be left automatically appends the leave.
    */
   applyConf(conf: ConfState): void {
-    const s = this.#s;
-    s.conf = conf;
-    trace(s, 'applyConf');
-    if (s.role !== 'leader') return;
-    if (!isVoter(conf, s.id)) {
-      becomeFollower(s, s.term, NO_REPLICA);
-      return;
-    }
-    syncProgress(s, true);
-    if (s.transferee !== NO_REPLICA && !isVoter(conf, s.transferee)) s.transferee = NO_REPLICA;
-    maybeCommit(s); // the quorum may be smaller now
-    confirmReads(s);
-    s.sendDirty = true;
+    applyConf(this.#s, conf);
   }
 
   /** Whether the configuration is joint. */
@@ -188,7 +162,7 @@ export class RaftCore {
    * refused `transferring`; given up after an election timeout. Refusals: `notLeader`, `transferring` (to another
    * target), `notVoter`.
    */
-  transferLeader(to: ReplicaId): { readonly refused: Refusal } | undefined {
+  transferLeader(to: ReplicaId): Refused | undefined {
     return transferLeader(this.#s, to);
   }
 
@@ -308,6 +282,7 @@ export class RaftCore {
       if (entry !== undefined) s.applyingBytes -= entryBytes(entry);
     }
     s.applied = index;
+    leaveJointWhenDue(s);
   }
 
   /** Drops entries up to `index` (at most `applied`) from memory. Already compacted indexes are ignored. */

@@ -159,19 +159,6 @@ describe('proposals', () => {
     for (const text of ['a', 'b', 'c']) propose(core, text);
     expect(appendsTo(run(core), 2).map((m) => m.entries.length)).toEqual([3]);
   });
-
-  test('a membership change waits for an entry of the own term, and for the one before it', () => {
-    const fresh = makeLeader({ silent: [2, 3] });
-    expect(fresh.proposeConf(Buffer.from('c'))).toEqual({ refused: 'noOwnTermCommit' });
-    const core = makeLeader();
-    expect(core.proposeConf(Buffer.from('c'))).toMatchObject({ index: 2 });
-    expect(core.proposeConf(Buffer.from('d'))).toEqual({ refused: 'confPending' });
-    run(core);
-    ack(core, 2);
-    expect(core.proposeConf(Buffer.from('d'))).toEqual({ refused: 'confPending' });
-    run(core); // applied
-    expect(core.proposeConf(Buffer.from('d'))).toMatchObject({ index: 3 });
-  });
 });
 
 describe('flow to a follower', () => {

@@ -22,6 +22,21 @@ export function statusOf(s: CoreState): RaftStatus {
   };
 }
 
+/** Defaults of `RaftConfig.caughtUpEntries` and `caughtUpPercent` (design §4). */
+const CAUGHT_UP_ENTRIES = 500;
+const CAUGHT_UP_PERCENT = 5;
+
+/**
+ * Measured, not guessed (traps 3): one that was never heard from, or that needs a snapshot, lags little only on paper,
+ * and so does one whose acknowledgements are of some earlier time.
+ */
+function isCaughtUp(s: CoreState, pr: Progress): boolean {
+  if (pr.state !== 'replicate' || !pr.active) return false;
+  const { caughtUpEntries = CAUGHT_UP_ENTRIES, caughtUpPercent = CAUGHT_UP_PERCENT } = s.config;
+  const lag = s.log.lastIndex - pr.match;
+  return lag < caughtUpEntries || lag * 100 < caughtUpPercent * (s.log.lastIndex - s.log.startIndex);
+}
+
 function progressStatus(s: CoreState, pr: Progress): ProgressStatus {
   return {
     replica: pr.id,
@@ -34,5 +49,6 @@ function progressStatus(s: CoreState, pr: Progress): ProgressStatus {
     steady: pr.steady,
     lagEntries: s.log.lastIndex - pr.match,
     lagBytes: s.log.bytesFrom(pr.match + 1),
+    caughtUp: isCaughtUp(s, pr),
   };
 }

@@ -1,5 +1,7 @@
 /** One core under the hands of a unit test: the test plays the host, the disk and the other replicas. */
 import { SeededRandom, utf8 } from '@remora/base';
+import { changeConf } from './conf-change.ts';
+import { decodeConfChange } from './conf-change-codec.ts';
 import type { ProgressStatus, RaftConfig, RaftInitial } from './config.ts';
 import { confOf } from './membership.ts';
 import { RaftCore } from './raft.ts';
@@ -69,10 +71,18 @@ export function run(core: RaftCore): Message[] {
     const ready = core.ready();
     messages.push(...ready.messages);
     if (ready.persist !== undefined) core.persisted(ready.persist.mark);
-    const last = ready.committed.at(-1);
-    if (last !== undefined) core.appliedTo(last.index);
+    for (const entry of ready.committed) apply(core, entry);
   }
   return messages;
+}
+
+/** Applies an entry as a host does: a membership change takes effect if it is possible. */
+export function apply(core: RaftCore, entry: Entry): void {
+  if (entry.type === 'conf') {
+    const next = changeConf(core.conf, decodeConfChange(entry.data));
+    if (!('invalid' in next)) core.applyConf(next);
+  }
+  core.appliedTo(entry.index);
 }
 
 export function tick(core: RaftCore, times: number): void {

@@ -1,3 +1,5 @@
+import type { ConfProblem } from './conf-change.ts';
+
 /** A replica's id: globally unique and never reused (traps 10). 0 means "none". */
 export type ReplicaId = number;
 
@@ -122,8 +124,28 @@ export type Message =
 
 export type Role = 'follower' | 'preCandidate' | 'candidate' | 'leader';
 
-/** Why a proposal or a read was refused. Nothing was changed. */
-export type Refusal = 'notLeader' | 'transferring' | 'queueFull' | 'confPending' | 'noOwnTermCommit' | 'notVoter';
+/** Why a proposal, a read or a transfer was refused. Nothing was changed. */
+export type Refusal =
+  /** This replica does not lead: ask the one that does. */
+  | 'notLeader'
+  /** Leadership is being handed over: ask the new leader soon. */
+  | 'transferring'
+  /** Too much is under way: later. */
+  | 'queueFull'
+  /** A membership change is not applied yet: later. */
+  | 'confPending'
+  /** The leader has not committed an entry of its own term: later. */
+  | 'noOwnTermCommit'
+  /** The membership change is not possible in this configuration; `Refused.problem` says why. */
+  | 'confInvalid'
+  /** The target of a transfer is not a voter, or will not be one for long. */
+  | 'notVoter';
+
+export interface Refused {
+  readonly refused: Refusal;
+  /** With `confInvalid`. */
+  readonly problem?: ConfProblem;
+}
 
 /**
  * Names a batch handed out for persistence. It counts only if the log still holds that entry when the fsync is

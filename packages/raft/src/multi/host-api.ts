@@ -1,4 +1,6 @@
-import type { ConfState, LogPosition, Refusal, ReplicaId, Role } from '../core/types.ts';
+import type { ConfChange } from '../core/conf-change.ts';
+import type { ProgressStatus } from '../core/config.ts';
+import type { ConfState, LogPosition, Refusal, Refused, ReplicaId, Role } from '../core/types.ts';
 import type { GroupId, NodeId, RecoveredGroup, StateMachine } from './ports.ts';
 
 /** Where a group's members live. */
@@ -7,7 +9,10 @@ export type ReplicaLocator = (replica: ReplicaId) => NodeId | undefined;
 export interface GroupOptions {
   readonly groupId: GroupId;
   readonly replicaId: ReplicaId;
-  /** The state machine's durable position and membership: (0,0) and the initial membership for a new group. */
+  /**
+   * The state machine's durable position and the membership there: (0,0) and the group's first membership for a new
+   * group, also on replicas that join it later, as they may be fed its log from the beginning.
+   */
   readonly applied: LogPosition;
   readonly conf: ConfState;
   /** What the log held for this group at start; absent for a new group. */
@@ -30,13 +35,7 @@ export interface GroupStatus {
   readonly firstIndex: number;
   readonly conf: ConfState;
   /** Leader only: per follower, what is known to be durable and to be committed there, and how it is being sent to. */
-  readonly progress: readonly {
-    readonly replica: ReplicaId;
-    readonly match: number;
-    readonly commit: number;
-    readonly state: 'probe' | 'replicate' | 'snapshot';
-    readonly active: boolean;
-  }[];
+  readonly progress: readonly ProgressStatus[];
 }
 
 /** A handle on one local replica. */
@@ -50,7 +49,7 @@ export interface Group {
   /** True for a leader that has applied an entry of its own term: only then is its state known to be current. */
   readonly ready: boolean;
   /** Appends one entry and returns its position, or says why not. Persistence and sending happen at the end of the turn. */
-  propose(data: Uint8Array): LogPosition | { readonly refused: Refusal };
+  propose(data: Uint8Array): LogPosition | Refused;
   /**
    * Calls `done` once this replica, as the leader, is known to have led after the call, and all that was committed
    * by then is applied; with a refusal when it is not. Calls of one turn share a round (dissertation §6.4).
@@ -59,16 +58,12 @@ export interface Group {
   /** The state machine's state up to `position` is durable outside the log. The host keeps a tail for followers. */
   checkpointed(position: LogPosition): void;
   /**
-   * Appends a membership change, in the state machine's own encoding: an entry of type `conf`. One at a time, and only
-   * once an entry of the own term is committed. The state machine answers it with `applyConf` when it is applied.
+   * Appends a membership change: an entry of type `conf`, which takes effect when it is applied, before the entries
+   * behind it are, unless the state machine does not admit it then. One at a time, and only once an entry of the own
+   * term is committed. `status().conf` shows what has come out of it.
    */
-  proposeConf(data: Uint8Array): LogPosition | { readonly refused: Refusal };
-  /**
-   * The `conf` entry that the state machine is applying makes `conf` the group's membership; called from within its `apply`.
-   * Entries behind it are applied under it.
-   */
-  applyConf(conf: ConfState): void;
-  transferLeader(to: ReplicaId): { readonly refused: Refusal } | undefined;
+  proposeConf(change: ConfChange): LogPosition | Refused;
+  transferLeader(to: ReplicaId): Refused | undefined;
   status(): GroupStatus;
 }
 

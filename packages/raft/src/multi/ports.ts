@@ -1,3 +1,4 @@
+import type { ConfChange } from '../core/conf-change.ts';
 import type { ConfState, Entry, HardState, LogPosition, Message, Role, SnapshotMeta } from '../core/types.ts';
 
 /** A Raft group's id, which is also its range's id. The master group is `MASTER_GROUP`; ranges count from 2. */
@@ -102,8 +103,19 @@ export interface StateMachineSnapshot {
 
 /** What a group replicates. All calls of one group are serial; `apply` must be deterministic. */
 export interface StateMachine {
-  /** Applies committed entries in order. Returns a promise only when it has to wait for cold data; the host then waits. */
+  /**
+   * Applies committed entries in order. Returns a promise only when it has to wait for cold data; the host then waits.
+   * `conf` is the membership once they are applied, to be stored with the position: an entry of type `conf` comes
+   * alone, with the membership it makes; there is nothing else to do for it.
+   */
   apply(entries: readonly Entry[], conf: ConfState): void | Promise<void>;
+  /**
+   * Whether a committed membership change takes effect, by the state machine's own rules (design §7: the epoch in its
+   * context, for one); absent, all do. Asked between applies, when everything before the change is applied: a pure
+   * function of that state, as every replica must find the same. Not asked about leaving a joint configuration, which
+   * must always be possible. Whoever proposes a change checks the same rules before.
+   */
+  admitsConf?(change: ConfChange): boolean;
   /** Role, term or leader changed; called between applies, before entries of the new term are applied. */
   roleChanged(change: { readonly role: Role; readonly term: number; readonly leader: number }): void;
   /** A consistent picture of what is applied now; several may be open. */

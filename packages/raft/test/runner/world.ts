@@ -3,6 +3,7 @@
  * command. What a command did is told line by line, beginning with the state that changed.
  */
 import { assert } from '@remora/base';
+import { apply as applyEntry } from '../../src/core/test-kit.ts';
 import type { TraceEvent } from '../../src/core/trace.ts';
 import type { Message, ReplicaId } from '../../src/core/types.ts';
 import { at, name, showConf, showEntry, showMessage, showPersist } from './format.ts';
@@ -122,8 +123,8 @@ export class World {
     const entry = node.toApply.shift();
     assert(entry !== undefined, `n${node.id} has nothing to apply`);
     this.tell(`${name(node.id)} applies ${showEntry(entry)}`);
+    applyEntry(node.core, entry);
     node.applied = { index: entry.index, term: entry.term, conf: node.core.conf };
-    node.core.appliedTo(entry.index);
     this.tellChanges(node);
   }
 

@@ -5,7 +5,8 @@
  *     installed (`pause`), nothing else is called.
  * A2. A change of role is told before entries handed out after it are applied. Changes that pile up while the state
  *     machine is busy are told as one, the latest.
- * A3. A `conf` entry is the last of its slice, so that the entries behind it see the membership it made.
+ * A3. A `conf` entry is a slice of its own. What it makes of the membership is computed when everything before it is
+ *     applied, the same on every replica; the state machine gets the entry together with the membership behind it.
  */
 import type { ConfState, Entry, LogPosition, Role } from '../../core/types.ts';
 import type { StateMachine } from '../ports.ts';
@@ -17,9 +18,10 @@ export interface RoleChange {
 }
 
 export interface ApplyOwner {
-  conf(): ConfState;
-  /** Entries up to the last of `slice` are applied. */
-  applied(slice: readonly Entry[]): void;
+  /** The membership once `slice` is applied. */
+  confAfter(slice: readonly Entry[]): ConfState;
+  /** Entries up to the last of `slice` are applied, and the membership is `conf`. */
+  applied(slice: readonly Entry[], conf: ConfState): void;
   /** The state machine answered a call that took longer: there may be more to do. */
   resumed(): void;
   failed(error: unknown): void;
@@ -67,13 +69,14 @@ export class ApplyQueue {
     this.#tellRole();
     const slice = this.#takeSlice();
     if (slice.length === 0) return false;
-    const waiting = this.#stateMachine.apply(slice, this.#owner.conf());
+    const conf = this.#owner.confAfter(slice);
+    const waiting = this.#stateMachine.apply(slice, conf);
     if (waiting === undefined) {
-      this.#owner.applied(slice);
+      this.#owner.applied(slice, conf);
       return this.#head < this.#queue.length;
     }
     this.#busy = waiting.then(
-      () => this.#resume(slice),
+      () => this.#resume(slice, conf),
       (error: unknown) => this.#owner.failed(error),
     );
     return false;
@@ -105,10 +108,10 @@ export class ApplyQueue {
     return this.idle();
   }
 
-  #resume(slice: readonly Entry[]): void {
+  #resume(slice: readonly Entry[], conf: ConfState): void {
     this.#busy = undefined;
     if (this.#closed) return;
-    this.#owner.applied(slice);
+    this.#owner.applied(slice, conf);
     this.#owner.resumed();
   }
 
@@ -123,7 +126,8 @@ export class ApplyQueue {
   #takeSlice(): readonly Entry[] {
     const limit = Math.min(this.#queue.length, this.#head + this.#sliceEntries);
     let end = this.#head;
-    while (end < limit && this.#queue[end++]?.type !== 'conf'); // A3
+    while (end < limit && this.#queue[end]?.type !== 'conf') end++;
+    if (end === this.#head && end < limit) end++; // A3
     const slice = this.#head === 0 && end === this.#queue.length ? this.#queue : this.#queue.slice(this.#head, end);
     this.#head = end;
     if (end === this.#queue.length) {

@@ -5,8 +5,12 @@
  *     nothing is sent or written between turns.
  * G2. Messages count only if they are addressed to this replica and come from the node where their sender lives.
  * G3. While a snapshot is being received nothing is applied; the core takes no appends then.
+ * G4. The membership behind a `conf` entry follows from the one before it, the entry, and the state machine's veto on
+ *     what it has applied by then. A change that is not possible, or not admitted, changes nothing, on every replica.
  */
-import type { Clock, Logger, Random } from '@remora/base';
+import { assert, type Clock, type Logger, type Random } from '@remora/base';
+import { type ConfChange, changeConf } from '../../core/conf-change.ts';
+import { decodeConfChange } from '../../core/conf-change-codec.ts';
 import { RaftCore } from '../../core/raft.ts';
 import type { TraceEvent } from '../../core/trace.ts';
 import type {
@@ -16,6 +20,7 @@ import type {
   Message,
   PersistMark,
   Refusal,
+  Refused,
   ReplicaId,
   Role,
 } from '../../core/types.ts';
@@ -44,7 +49,7 @@ export interface HostContext {
   fail(error: unknown): void;
 }
 
-const NOT_LEADER: { readonly refused: Refusal } = { refused: 'notLeader' };
+const NOT_LEADER: Refused = { refused: 'notLeader' };
 
 /** Senders whose node no descriptor named yet, remembered per group so that they can be answered. */
 const HEARD_MAX = 16;
@@ -96,8 +101,8 @@ export class GroupRunner implements Group {
     this.#apply = new ApplyQueue(
       options.stateMachine,
       {
-        conf: () => this.#core.conf,
-        applied: (slice) => this.#onApplied(slice),
+        confAfter: (slice) => this.#confAfter(slice),
+        applied: (slice, conf) => this.#onApplied(slice, conf),
         resumed: () => host.markDirty(this),
         failed: (error) => host.fail(error),
       },
@@ -131,15 +136,15 @@ export class GroupRunner implements Group {
     );
   }
 
-  propose(data: Uint8Array): LogPosition | { readonly refused: Refusal } {
+  propose(data: Uint8Array): LogPosition | Refused {
     return this.#proposed(this.#closed ? NOT_LEADER : this.#core.propose(data));
   }
 
-  proposeConf(data: Uint8Array): LogPosition | { readonly refused: Refusal } {
-    return this.#proposed(this.#closed ? NOT_LEADER : this.#core.proposeConf(data));
+  proposeConf(change: ConfChange): LogPosition | Refused {
+    return this.#proposed(this.#closed ? NOT_LEADER : this.#core.proposeConf(change));
   }
 
-  #proposed(result: LogPosition | { readonly refused: Refusal }): LogPosition | { readonly refused: Refusal } {
+  #proposed(result: LogPosition | Refused): LogPosition | Refused {
     if (!('refused' in result)) {
       this.#host.stats.entriesProposed++;
       this.#host.markDirty(this);
@@ -166,14 +171,8 @@ export class GroupRunner implements Group {
     this.#host.stats.compactions++;
   }
 
-  applyConf(conf: ConfState): void {
-    if (this.#closed) return;
-    this.#core.applyConf(conf);
-    this.#host.markDirty(this);
-  }
-
-  transferLeader(to: ReplicaId): { readonly refused: Refusal } | undefined {
-    if (this.#closed) return { refused: 'notLeader' };
+  transferLeader(to: ReplicaId): Refused | undefined {
+    if (this.#closed) return NOT_LEADER;
     const refused = this.#core.transferLeader(to);
     this.#host.markDirty(this);
     return refused;
@@ -286,12 +285,26 @@ export class GroupRunner implements Group {
     this.#apply.roleChanged(change);
   }
 
-  #onApplied(slice: readonly Entry[]): void {
+  #confAfter(slice: readonly Entry[]): ConfState {
+    const { conf } = this.#core;
+    const entry = slice[0];
+    if (entry?.type !== 'conf') return conf;
+    assert(conf.voters.length > 0, 'a replica without membership applies no change to it: it needs a snapshot first');
+    const change = decodeConfChange(entry.data);
+    const next = changeConf(conf, change);
+    const admitted =
+      !('invalid' in next) && (change.steps.length === 0 || (this.#options.stateMachine.admitsConf?.(change) ?? true));
+    this.logger.info({ index: entry.index, ...(admitted ? { conf: next } : { refused: true }) }, 'membership change');
+    return admitted ? next : conf; // G4
+  }
+
+  #onApplied(slice: readonly Entry[], conf: ConfState): void {
     const last = slice.at(-1);
     if (last === undefined) return;
     this.#applied = { index: last.index, term: last.term };
     this.#advanceTail(slice);
     this.#host.stats.entriesApplied += slice.length;
+    if (conf !== this.#core.conf) this.#core.applyConf(conf);
     this.#core.appliedTo(last.index);
   }
 
@@ -393,6 +406,8 @@ function coreConfig(
     maxInflightBytes: options.maxInflightBytes,
     maxUncommittedBytes: options.maxUncommittedBytes,
     maxApplyingBytes: options.maxApplyingBytes,
+    caughtUpEntries: options.caughtUpEntries,
+    caughtUpPercent: options.caughtUpPercent,
     random,
     ...(trace !== undefined && { trace: (event) => trace(groupId, event) }),
   };

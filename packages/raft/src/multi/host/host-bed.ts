@@ -1,5 +1,6 @@
 /** A cluster of hosts on a virtual clock, for tests: real hosts and cores over an in-memory network, log and state. */
 import { assert, ManualClock, nodeClock, SeededRandom } from '@remora/base';
+import type { ConfChange } from '../../core/conf-change.ts';
 import type { ConfState, Entry, LogPosition, Role } from '../../core/types.ts';
 import type { Group } from '../host-api.ts';
 import type {
@@ -38,8 +39,10 @@ export class Counter implements StateMachine {
   installGate: Promise<void> | undefined;
   installs = 0;
   aborts = 0;
-  /** Set by the bed: an entry `conf:…` changes the membership. */
-  group: Group | undefined;
+  /** The veto of membership changes. */
+  admits: (change: ConfChange) => boolean = () => true;
+  /** Memberships after each change applied, and how much was applied by then. */
+  readonly confs: { readonly conf: ConfState; readonly index: number }[] = [];
 
   constructor(durable: CounterState) {
     this.durable = durable;
@@ -50,22 +53,23 @@ export class Counter implements StateMachine {
 
   apply(entries: readonly Entry[], conf: ConfState): void | Promise<void> {
     assert(this.applying === 0, 'calls of one group are serial');
+    if (conf !== this.conf) this.confs.push({ conf, index: entries[0]?.index ?? 0 });
     this.conf = conf;
     for (const entry of entries) {
       assert(entry.index === this.applied.index + 1, `entry ${entry.index} follows ${this.applied.index}`);
       this.applied = { index: entry.index, term: entry.term };
-      const text = Buffer.from(entry.data).toString();
-      if (text.length > 0) this.history.push(text);
-      if (text.startsWith('conf:')) {
-        this.conf = JSON.parse(text.slice('conf:'.length));
-        this.group?.applyConf(this.conf);
-      }
+      if (entry.type === 'normal' && entry.data.length > 0) this.history.push(Buffer.from(entry.data).toString());
     }
     if (this.gate === undefined) return;
     this.applying++;
     return this.gate.then(() => {
       this.applying--;
     });
+  }
+
+  admitsConf(change: ConfChange): boolean {
+    assert(this.applying === 0, 'calls of one group are serial');
+    return this.admits(change);
   }
 
   roleChanged(change: { readonly role: Role; readonly term: number; readonly leader: number }): void {
@@ -184,7 +188,7 @@ export class HostBed {
 
   #createGroup(node: BedNode, groupId: GroupId, recovered: RecoveredGroup | undefined): Group {
     const stateMachine = this.counter(node.id, groupId);
-    stateMachine.group = node.host.createGroup({
+    return node.host.createGroup({
       groupId,
       replicaId: replicaOn(groupId, node.id),
       applied: stateMachine.applied,
@@ -193,7 +197,6 @@ export class HostBed {
       locate: (replica) => replica % 100,
       ...(recovered !== undefined && { recovered }),
     });
-    return stateMachine.group;
   }
 
   /** Stops a node as a power cut would: what its log had not synced is gone. */
@@ -259,7 +262,7 @@ export class HostBed {
       assert(this.clock.monotonicMs() < deadline, `'${text}' was not committed`);
       const leader = await this.leader(groupId);
       const group = this.group(leader, groupId);
-      const result = text.startsWith('conf:') ? group.proposeConf(Buffer.from(text)) : group.propose(Buffer.from(text));
+      const result = group.propose(Buffer.from(text));
       if ('refused' in result) {
         await this.run(10);
         continue;
@@ -270,6 +273,18 @@ export class HostBed {
         await this.run(1);
       }
     }
+  }
+
+  /** Proposes a membership change at the leader, again after a refusal that passes, until the group has left it. */
+  async change(groupId: GroupId, change: ConfChange, done: (conf: ConfState) => boolean): Promise<void> {
+    await this.until(`the membership change ${JSON.stringify(change.steps)}`, () => {
+      const leader = this.leaderOf(groupId);
+      if (leader === undefined) return false;
+      const group = this.group(leader, groupId);
+      if (done(group.status().conf)) return true;
+      group.proposeConf(change);
+      return false;
+    });
   }
 
   /** A real turn of the event loop: promises settle, virtual time stands still. */

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { confChange } from '../../core/conf-change.ts';
 import { HostBed, replicaOn } from './host-bed.ts';
 
 const GROUP = 2;
@@ -491,13 +492,12 @@ describe('membership', () => {
   test('a learner is added, catches up, and votes after its promotion', async () => {
     const b = three({ options: { tailEntries: 10, snapshotHoldMs: 0 } });
     for (let i = 0; i < 5; i++) await b.write(GROUP, `w${i}`);
-    const [r1, r2, r3, r4] = [1, 2, 3, 4].map((id) => replicaOn(GROUP, id));
-    const base = { votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false };
+    const r4 = replicaOn(GROUP, 4);
     b.start(4);
     b.addGroup(GROUP, [4], NODES);
-    await b.write(GROUP, `conf:${JSON.stringify({ ...base, voters: [r1, r2, r3], learners: [r4] })}`);
+    await b.change(GROUP, confChange([{ type: 'addLearner', replica: r4 }]), ({ learners }) => learners.includes(r4));
     expect((await converged(b, GROUP, [1, 2, 3, 4])).slice(0, 5)).toEqual(['w0', 'w1', 'w2', 'w3', 'w4']);
-    await b.write(GROUP, `conf:${JSON.stringify({ ...base, voters: [r1, r2, r3, r4] })}`);
+    await b.change(GROUP, confChange([{ type: 'addVoter', replica: r4 }]), ({ voters }) => voters.includes(r4));
     await converged(b, GROUP, [1, 2, 3, 4]);
     const leader = await b.leader(GROUP);
     await b.crash(others(leader)[0] ?? 0);

@@ -34,6 +34,10 @@ export interface HostOptions {
   readonly tailEntries: number;
   /** Bytes kept behind a checkpoint, whichever of the two limits is reached first. */
   readonly tailBytes: number;
+  /** A follower that lags less than this many entries counts as caught up: a learner may be promoted. */
+  readonly caughtUpEntries: number;
+  /** So does one that lags less than this share of the log since the snapshot, in percent. */
+  readonly caughtUpPercent: number;
   /** Snapshots that this node sends at a time. */
   readonly snapshotSendsMax: number;
   /** Snapshots that this node receives at a time; further offers are declined and come again. */
@@ -65,6 +69,8 @@ export const HOST_DEFAULTS: HostOptions = Object.freeze({
   turnBudgetMs: 10,
   tailEntries: 10_000,
   tailBytes: 8 * 1024 * 1024,
+  caughtUpEntries: 500,
+  caughtUpPercent: 5,
   snapshotSendsMax: 3,
   snapshotReceivesMax: 3,
   snapshotIdleTimeoutMs: 30_000,
@@ -76,7 +82,14 @@ export const HOST_DEFAULTS: HostOptions = Object.freeze({
 /** Fills in the defaults and checks ranges and relations. Throws `InvariantError` for options that cannot work. */
 export function hostOptions(given: Partial<HostOptions> = {}): HostOptions {
   const options: HostOptions = { ...HOST_DEFAULTS, ...given };
-  const mayBeZero = new Set<string>(['tailEntries', 'tailBytes', 'snapshotRetryMs', 'snapshotHoldMs']);
+  const mayBeZero = new Set<string>([
+    'caughtUpEntries',
+    'caughtUpPercent',
+    'tailEntries',
+    'tailBytes',
+    'snapshotRetryMs',
+    'snapshotHoldMs',
+  ]);
   for (const [name, value] of Object.entries(options)) {
     if (typeof value !== 'number') continue;
     const least = mayBeZero.has(name) ? 0 : 1;
