@@ -330,10 +330,12 @@ export class RangeCluster {
       start: (handlers) =>
         inner.start({
           onMessages: (from, messages) => enter(() => handlers.onMessages(from, messages)),
+          onHeartbeat: (from, frame) => enter(() => handlers.onHeartbeat(from, frame)),
           onSnapshot: (from, header) => handlers.onSnapshot(from, header),
           onUnreachable: (node) => enter(() => handlers.onUnreachable(node)),
         }),
       send: (node, messages) => inner.send(node, messages),
+      sendHeartbeat: (node, frame) => inner.sendHeartbeat(node, frame),
       sendSnapshot: (node, header, chunks, signal) => inner.sendSnapshot(node, header, chunks, signal),
       stop: () => inner.stop(),
     };

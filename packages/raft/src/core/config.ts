@@ -30,11 +30,8 @@ export interface RaftConfig {
   readonly caughtUpEntries?: number;
   /** So does one that lags less than this share of the log since the snapshot, in percent. Default 5. */
   readonly caughtUpPercent?: number;
-  /**
-   * The host sends heartbeats for steady followers, merged per pair of nodes (design §5): the core leaves them out
-   * and is told by `heartbeatFrom` and `heartbeatAnsweredBy`. Default false.
-   */
-  readonly mergedHeartbeats?: boolean;
+  /** Length of the leader's lease in milliseconds (`leaseLengthMs`); default 0: none. */
+  readonly leaseMs?: number;
   readonly random: Random;
   /** Is told every change of state and every message (see `trace.ts`). */
   readonly trace?: TraceSink;

@@ -2,6 +2,7 @@ import { SeededRandom } from '@remora/base';
 import { describe, expect, test } from 'vitest';
 import type { RaftCore } from './raft.ts';
 import {
+  answerHeartbeat,
   append,
   ELECTION_TICKS,
   entries,
@@ -292,7 +293,7 @@ describe('a leader that hears no quorum', () => {
     const core = makeLeader({ voters: [1, 2, 3, 4, 5] });
     for (let i = 0; i < 3 * ELECTION_TICKS; i++) {
       core.tick();
-      if (i % HEARTBEAT_TICKS === 0) core.heartbeatAnsweredBy(2); // one of four is not enough
+      if (i % HEARTBEAT_TICKS === 0) answerHeartbeat(core, 2); // one of four is not enough
     }
     expect([core.role, core.term, core.leader]).toEqual(['follower', 1, 0]);
   });

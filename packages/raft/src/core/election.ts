@@ -76,7 +76,8 @@ function settlePreVote(s: CoreState): void {
 
 /** A request of this term: a newer one was adopted before, an older one answered. */
 export function handleVote(s: CoreState, m: VoteRequest): void {
-  const free = s.vote === m.from || (s.vote === NO_REPLICA && s.leader === NO_REPLICA);
+  const bound = s.inLease && !m.force; // E3: also if the term came from somebody else than the candidate
+  const free = !bound && (s.vote === m.from || (s.vote === NO_REPLICA && s.leader === NO_REPLICA));
   if (!free || !s.log.isUpToDate(m.lastIndex, m.lastTerm)) {
     s.send({ type: 'voteResponse', from: s.id, to: m.from, term: s.term, reject: true });
     return;

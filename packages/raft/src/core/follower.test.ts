@@ -83,11 +83,13 @@ describe('a follower', () => {
     const core = makeCore();
     heartbeat(core, 2, 1);
     tick(core, ELECTION_TICKS - 1);
-    expect(core.heartbeatFrom(3, 1)).toBe(false);
-    expect(core.heartbeatFrom(2, 2)).toBe(false);
-    expect(core.heartbeatFrom(2, 1)).toBe(true);
+    expect(core.heartbeatFrom(3)).toBe(false);
+    expect(core.heartbeatFrom(2)).toBe(true);
     tick(core, ELECTION_TICKS - 1);
     expect(core.role).toBe('follower');
+    heartbeat(core, 3, 2);
+    expect(core.heartbeatFrom(2)).toBe(false);
+    expect(makeCore().heartbeatFrom(0)).toBe(false);
   });
 });
 

@@ -15,7 +15,7 @@ import type { AppendRequest, HeartbeatRequest, InstallSnapshot, ReplicaId, Snaps
 function followLeader(s: CoreState, leader: ReplicaId): void {
   if (s.role !== 'follower') becomeFollower(s, s.term, leader);
   s.leader = leader;
-  s.electionElapsed = 0;
+  s.heardLeader();
 }
 
 export function handleAppend(s: CoreState, m: AppendRequest): void {

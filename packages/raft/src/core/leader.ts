@@ -9,6 +9,7 @@
  *     without an answer to heartbeats: a follower's log, and its commit index, which merged heartbeats do not carry.
  */
 import { assert } from '@remora/base';
+import { RoundTimes } from './lease.ts';
 import { ENTRY_OVERHEAD_BYTES, entryBytes } from './log.ts';
 import type { Progress } from './progress.ts';
 import { isQuorum, quorumIndex } from './quorum.ts';
@@ -19,6 +20,7 @@ import {
   type Entry,
   type HeartbeatResponse,
   type LogPosition,
+  type Moment,
   NO_REPLICA,
   type Refused,
   type ReplicaId,
@@ -44,10 +46,15 @@ export function tickLeader(s: CoreState): void {
   }
 }
 
+/** Heartbeats to those whose are not merged with other groups' (design §5), or to all while reads need a round. */
 function beat(s: CoreState): void {
-  const round = s.reads.active ? ++s.reads.round : 0;
+  const toAll = s.reads.active;
+  let round: number | undefined;
   for (const pr of s.peers) {
-    if (round !== 0 || !s.config.mergedHeartbeats || !pr.steady) sendHeartbeat(s, pr, round);
+    if (toAll || !pr.merged) {
+      round ??= toAll || s.config.leaseMs !== undefined ? beginRound(s) : 0;
+      sendHeartbeat(s, pr, round);
+    }
     if (needsStirring(pr)) sendEmptyAppend(s, pr); // L4
     pr.acked = false;
     pr.commitTarget = Math.min(pr.match, s.commit);
@@ -66,10 +73,20 @@ function sendHeartbeat(s: CoreState, pr: Progress, readContext: number): void {
   s.send({ type: 'heartbeat', from: s.id, to: pr.id, term: s.term, commit, readContext });
 }
 
+/** A number for heartbeats that are sent now. */
+function beginRound(s: CoreState): number {
+  const round = ++s.reads.round;
+  if (s.now !== undefined && s.config.leaseMs !== undefined) {
+    s.roundTimes ??= new RoundTimes();
+    s.roundTimes.began(round, s.now);
+  }
+  return round;
+}
+
 /** Begins a ReadIndex round for all reads that wait, or confirms them here when the leader is its own quorum. */
 export function startReads(s: CoreState): void {
   s.reads.begin(s.commit);
-  const round = ++s.reads.round;
+  const round = beginRound(s);
   for (const pr of s.peers) sendHeartbeat(s, pr, round);
   confirmReads(s);
 }
@@ -157,7 +174,7 @@ function handleRejection(s: CoreState, pr: Progress, m: AppendResponse): void {
 function handleAcknowledgement(s: CoreState, pr: Progress, index: number): void {
   assert(index <= s.log.lastIndex, 'P1: acknowledged past the end of the log');
   pr.acked = true;
-  pr.steady = pr.steady || index > 0;
+  if (pr.steadyEpoch === 0 && index > 0) pr.steadyEpoch = ++s.steadyVersion;
   const news = pr.acknowledge(index);
   if (pr.state === 'probe' && pr.match === index) pr.becomeReplicate();
   else if (pr.state === 'snapshot' && pr.match >= s.log.startIndex) pr.becomeReplicate();
@@ -179,6 +196,8 @@ export function handleHeartbeatResponse(s: CoreState, m: HeartbeatResponse): voi
     sendEmptyAppend(s, pr); // lost on the way? The answer frees the window or starts probing.
     pr.acked = true; // once per interval is enough
   }
+  const sent = pr.steadyEpoch > 0 ? s.roundTimes?.of(m.readContext) : undefined;
+  if (sent !== undefined) pr.heard(sent); // lease.ts E1, E2
   if (m.readContext > pr.round) {
     pr.round = m.readContext;
     confirmReads(s);
@@ -233,18 +252,46 @@ export function transferLeader(s: CoreState, to: ReplicaId): Refused | undefined
 }
 
 function sendTimeoutNow(s: CoreState, to: ReplicaId): void {
+  s.handedOver = true; // lease.ts E5
   s.send({ type: 'timeoutNow', from: s.id, to, term: s.term });
 }
 
 export function reportUnreachable(s: CoreState, id: ReplicaId): void {
   const pr = s.progress.get(id);
   if (pr === undefined) return;
-  pr.steady = false;
+  endSteadiness(s, pr);
   pr.commit = 0;
   if (pr.state === 'replicate') {
     pr.becomeProbe(pr.match + 1);
     pr.paused = true; // until it is heard again
   }
+}
+
+/**
+ * A merged heartbeat was answered that named this group and was sent in the stretch of steadiness `epoch`: the follower
+ * follows (counts for CheckQuorum, and from `sent` on for the lease).
+ */
+export function heartbeatAnswered(s: CoreState, id: ReplicaId, epoch: number, sent: Moment | undefined): void {
+  const pr = s.progress.get(id);
+  if (pr === undefined || pr.steadyEpoch !== epoch) return;
+  pr.active = true;
+  if (sent !== undefined && s.config.leaseMs !== undefined) pr.heard(sent);
+}
+
+/** A merged heartbeat was refused: a full one goes out, whose answer says all that there is to say. */
+export function heartbeatRefused(s: CoreState, id: ReplicaId, epoch: number): void {
+  const pr = s.progress.get(id);
+  if (pr === undefined || pr.steadyEpoch !== epoch) return;
+  reportUnreachable(s, id);
+  sendHeartbeat(s, pr, 0);
+}
+
+function endSteadiness(s: CoreState, pr: Progress): void {
+  pr.answered = undefined;
+  if (pr.steadyEpoch === 0) return;
+  pr.steadyEpoch = 0;
+  pr.merged = false;
+  s.steadyVersion++;
 }
 
 export function reportSnapshot(s: CoreState, id: ReplicaId, result: { ok: boolean; index: number }): void {

@@ -12,7 +12,7 @@
  *     snapshot → probe    reported; or acknowledged past the compacted part, then → replicate
  */
 import type { ProgressState } from './config.ts';
-import type { ReplicaId } from './types.ts';
+import type { Moment, ReplicaId } from './types.ts';
 
 export class Progress {
   readonly id: ReplicaId;
@@ -24,8 +24,13 @@ export class Progress {
   paused = false;
   /** Heard from since the last quorum check. */
   active = false;
-  /** It has acknowledged an append in this term. */
-  steady = false;
+  /**
+   * Above 0 while it is steady: it has acknowledged an append in this term, and nothing since says that it may have
+   * stopped following. The number names this stretch of steadiness, over all terms of this process (design §5).
+   */
+  steadyEpoch = 0;
+  /** The host sends its heartbeats, merged with those of other groups; ends with the steadiness. */
+  merged = false;
   /** The commit index it last echoed, and the one it should have echoed by the next heartbeat. */
   commit = 0;
   commitTarget = 0;
@@ -33,6 +38,8 @@ export class Progress {
   acked = false;
   /** The last ReadIndex round it answered. */
   round = 0;
+  /** When the newest heartbeat was sent that it answered while steady (lease.ts E1). */
+  answered: Moment | undefined;
   readonly #inflight: Inflight;
 
   constructor(id: ReplicaId, next: number, learner: boolean, limits: { messages: number; bytes: number }) {
@@ -46,6 +53,11 @@ export class Progress {
   get blocked(): boolean {
     if (this.state === 'replicate') return this.#inflight.full;
     return this.state === 'snapshot' || this.paused;
+  }
+
+  /** A heartbeat sent at `sent` was answered. */
+  heard(sent: Moment): void {
+    if (this.answered === undefined || sent.monotonicMs > this.answered.monotonicMs) this.answered = sent;
   }
 
   becomeProbe(next: number): void {

@@ -48,6 +48,7 @@ interface Shape {
   readonly learners?: number;
   readonly runs: number;
   readonly config?: Partial<RaftConfig>;
+  readonly mergedHeartbeats?: boolean;
 }
 
 const SHAPES: readonly Shape[] = [
@@ -64,8 +65,8 @@ const SHAPES: readonly Shape[] = [
   {
     name: 'three replicas with merged heartbeats',
     voters: 3,
-    runs: 100,
-    config: { mergedHeartbeats: true },
+    runs: 150,
+    mergedHeartbeats: true,
   },
 ];
 

@@ -19,6 +19,8 @@ import type { RaftConfig, RaftInitial, RaftStatus } from './config.ts';
 import { tickElection } from './election.ts';
 import { offerSnapshot, restartAtSnapshot } from './follower.ts';
 import {
+  heartbeatAnswered,
+  heartbeatRefused,
   maybeCommit,
   propose,
   reportSnapshot,
@@ -28,6 +30,7 @@ import {
   tickLeader,
   transferLeader,
 } from './leader.ts';
+import { leaseHolds } from './lease.ts';
 import { entryBytes } from './log.ts';
 import { isJoint } from './membership.ts';
 import { applyConf, leaveJointWhenDue, proposeConf } from './reconfigure.ts';
@@ -41,6 +44,7 @@ import {
   type Entry,
   type LogPosition,
   type Message,
+  type Moment,
   NO_REPLICA,
   type PersistMark,
   type Ready,
@@ -91,9 +95,10 @@ export class RaftCore {
     return this.#s.leaderReady;
   }
 
-  /** One unit of time has passed. */
-  tick(): void {
+  /** One unit of time has passed. `now` is needed for leases only; it may be read a little earlier, never later. */
+  tick(now?: Moment): void {
     const s = this.#s;
+    s.now = now;
     if (s.guardTicks > 0) s.guardTicks--;
     if (s.role !== 'leader') return tickElection(s);
     tickLeader(s);
@@ -329,27 +334,63 @@ export class RaftCore {
     this.#s.installing = undefined;
   }
 
+  // ------------------------------------------------------------------------------------------ merged heartbeats
+
+  /** Changes whenever `steadyFollowers` does. */
+  get steadyVersion(): number {
+    return this.#s.steadyVersion;
+  }
+
   /**
-   * A merged heartbeat of the leader's node names this group (design §5). True when it leads this replica's current
-   * term: the replica keeps waiting. False: the sender must be answered with an exception; its leader then calls
-   * `reportUnreachable`, so that this replica gets full messages until it is steady again.
+   * The followers that may be in merged heartbeats: each has acknowledged an append in this leader's current term, and
+   * nothing since says that it may have stopped following. `epoch` names that stretch of steadiness (design §5 ▸).
    */
-  heartbeatFrom(from: ReplicaId, term: number): boolean {
+  steadyFollowers(): readonly { readonly replica: ReplicaId; readonly epoch: number }[] {
+    return this.#s.peers
+      .filter((pr) => pr.steadyEpoch > 0)
+      .map(({ id, steadyEpoch }) => ({ replica: id, epoch: steadyEpoch }));
+  }
+
+  /** The host sends the heartbeats to `to` from now on, or no more; the core leaves them out while it does. */
+  mergeHeartbeats(to: ReplicaId, epoch: number, merged: boolean): void {
+    const pr = this.#s.progress.get(to);
+    if (pr?.steadyEpoch === epoch && epoch > 0) pr.merged = merged;
+  }
+
+  /**
+   * A merged heartbeat of the node where `from` lives names this group. True when `from` leads this replica's current
+   * term: the replica keeps waiting. False: the sender must be told, and calls `heartbeatRefusedBy`.
+   */
+  heartbeatFrom(from: ReplicaId): boolean {
     const s = this.#s;
-    if (s.role !== 'follower' || term !== s.term || from !== s.leader) return false;
-    s.electionElapsed = 0;
+    if (s.role !== 'follower' || from !== s.leader || from === NO_REPLICA) return false;
+    s.heardLeader();
     return true;
   }
 
-  /** A merged heartbeat was answered without an exception: the follower is there (counts for CheckQuorum). */
-  heartbeatAnsweredBy(from: ReplicaId): void {
-    const pr = this.#s.progress.get(from);
-    if (pr !== undefined) pr.active = true;
+  /** `from` did not refuse a merged heartbeat that was sent, at `sent`, while it was steady in `epoch`. */
+  heartbeatAnsweredBy(from: ReplicaId, epoch: number, sent?: Moment): void {
+    heartbeatAnswered(this.#s, from, epoch, sent);
   }
 
-  /** Whether `to` may be in merged heartbeats: it has acknowledged an append of this leader in its current term. */
-  isSteady(to: ReplicaId): boolean {
-    return this.#s.role === 'leader' && this.#s.progress.get(to)?.steady === true;
+  /** `from` refused a merged heartbeat of `epoch`: it is not steady any more, and gets a full one at once. */
+  heartbeatRefusedBy(from: ReplicaId, epoch: number): void {
+    heartbeatRefused(this.#s, from, epoch);
+  }
+
+  // ------------------------------------------------------------------------------------------ lease
+
+  /**
+   * Whether no other leader can have been elected up to `now`, which the caller has just read (lease.ts). Always false
+   * without `RaftConfig.leaseMs`. Work under the lease waits until what is committed now is applied.
+   */
+  hasLease(now: Moment): boolean {
+    return leaseHolds(this.#s, now);
+  }
+
+  /** The node stood still, or its clocks are in doubt: only heartbeats sent after `nowMs` count for a lease. */
+  voidLease(nowMs: number): void {
+    this.#s.leaseVoidMs = Math.max(this.#s.leaseVoidMs, nowMs);
   }
 
   status(): RaftStatus {

@@ -266,7 +266,8 @@ describe('flow to a follower', () => {
   });
 
   test('a follower whose commit lags gets an empty append, without heartbeats of the core', () => {
-    const core = makeLeader({ config: { mergedHeartbeats: true, checkQuorum: false } });
+    const core = makeLeader({ config: { checkQuorum: false } });
+    for (const { replica, epoch } of core.steadyFollowers()) core.mergeHeartbeats(replica, epoch, true);
     propose(core, 'a');
     run(core);
     ack(core, 2, 2, 1);

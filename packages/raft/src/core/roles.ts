@@ -66,7 +66,11 @@ export function syncProgress(s: CoreState, added: boolean): void {
   const limits = { messages: s.config.maxInflightMessages, bytes: s.config.maxInflightBytes };
   const members = new Set(membersOf(s.conf));
   members.delete(s.id);
-  for (const id of s.progress.keys()) if (!members.has(id)) s.progress.delete(id);
+  for (const id of s.progress.keys()) {
+    if (members.has(id)) continue;
+    s.progress.delete(id);
+    s.steadyVersion++;
+  }
   for (const id of members) {
     const learner = !s.conf.voters.includes(id) && !s.conf.votersOutgoing.includes(id);
     const known = s.progress.get(id);
@@ -91,11 +95,13 @@ function reset(s: CoreState, term: number): void {
   s.resetElectionTimer();
   s.heartbeatElapsed = 0;
   s.votes.clear();
+  if (s.peers.length > 0) s.steadyVersion++;
   s.progress.clear();
   s.peers = [];
   s.leaderReady = false;
   s.uncommittedBytes = 0;
   s.sendDirty = false;
   s.transferee = NO_REPLICA;
+  s.handedOver = false;
   s.reads.drop(s.readsDropped);
 }

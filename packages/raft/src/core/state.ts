@@ -8,6 +8,7 @@
  */
 import { assert } from '@remora/base';
 import type { RaftConfig, RaftInitial } from './config.ts';
+import type { RoundTimes } from './lease.ts';
 import { RaftLog } from './log.ts';
 import { isVoter } from './membership.ts';
 import { PersistGate } from './persist-gate.ts';
@@ -17,6 +18,7 @@ import { trace } from './trace.ts';
 import {
   type ConfState,
   type Message,
+  type Moment,
   NO_REPLICA,
   type ReadState,
   type ReplicaId,
@@ -48,7 +50,10 @@ export class CoreState {
   heartbeatElapsed = 0;
   /** This wait's length, in [electionTicks, 2 * electionTicks). */
   electionTimeout = 0;
-  /** Ticks for which a restarted replica still refuses unforced votes. */
+  /**
+   * Ticks for which unforced votes are still refused: a full election timeout since a leader was heard, whatever term
+   * was learned since, and since a restart, which forgets whom it heard (design §4 ▸). Leases are built on it (lease.ts).
+   */
   guardTicks: number;
   /** Answers in the (pre-)election under way. */
   readonly votes = new Map<ReplicaId, boolean>();
@@ -56,6 +61,8 @@ export class CoreState {
   /** Leader only: the others, by id and as a list. */
   readonly progress = new Map<ReplicaId, Progress>();
   peers: readonly Progress[] = [];
+  /** Counts changes of who is steady; the source of `Progress.steadyEpoch`. */
+  steadyVersion = 0;
   /** Leader only: an entry of the own term is committed. */
   leaderReady = false;
   uncommittedBytes = 0;
@@ -63,9 +70,16 @@ export class CoreState {
   sendDirty = false;
   transferee: ReplicaId = NO_REPLICA;
   transferElapsed = 0;
+  /** Leader only: TimeoutNow was sent in this term (lease.ts E5). */
+  handedOver = false;
   /** Index of the last membership change in the log: no other is proposed until it is applied (traps 2). */
   confIndex = 0;
   readonly reads = new ReadQueue();
+  /** When the last tick was, as far as the host says; sends are taken to be that early (lease.ts E1). */
+  now: Moment | undefined;
+  roundTimes: RoundTimes | undefined;
+  /** Only heartbeats sent later count for a lease (lease.ts E6). */
+  leaseVoidMs = Number.NEGATIVE_INFINITY;
 
   /** The snapshot that the host is receiving for this replica. */
   installing: SnapshotMeta | undefined;
@@ -107,7 +121,8 @@ export class CoreState {
     this.delivered = applied;
     this.guardTicks = initial.restarted ? config.electionTicks : 0;
     this.resetElectionTimer();
-    if (initial.firstWaitTicks !== undefined) this.electionTimeout = initial.firstWaitTicks;
+    // What a restarted replica promised before binds its own campaign as well.
+    if (initial.firstWaitTicks !== undefined && !initial.restarted) this.electionTimeout = initial.firstWaitTicks;
     trace(this, 'start');
   }
 
@@ -134,8 +149,7 @@ export class CoreState {
 
   /** A quorum may be alive behind a leader: unforced votes are refused (dissertation §4.2.3, design §4). */
   get inLease(): boolean {
-    if (!this.checkQuorum) return false;
-    return this.guardTicks > 0 || (this.leader !== NO_REPLICA && this.electionElapsed < this.config.electionTicks);
+    return this.checkQuorum && (this.role === 'leader' || this.guardTicks > 0);
   }
 
   get promotable(): boolean {
@@ -146,6 +160,12 @@ export class CoreState {
   #hasUnappliedConf(): boolean {
     for (let i = this.applied + 1; i <= this.commit; i++) if (this.log.entry(i)?.type === 'conf') return true;
     return false;
+  }
+
+  /** The leader was heard: wait for it, and refuse to replace it, for a full election timeout. */
+  heardLeader(): void {
+    this.electionElapsed = 0;
+    this.guardTicks = this.config.electionTicks;
   }
 
   commitTo(index: number): void {

@@ -46,7 +46,7 @@ function progressStatus(s: CoreState, pr: Progress): ProgressStatus {
     next: pr.next,
     state: pr.state,
     active: pr.active,
-    steady: pr.steady,
+    steady: pr.steadyEpoch > 0,
     lagEntries: s.log.lastIndex - pr.match,
     lagBytes: s.log.bytesFrom(pr.match + 1),
     caughtUp: isCaughtUp(s, pr),

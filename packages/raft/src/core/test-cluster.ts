@@ -58,8 +58,11 @@ export class TestCluster {
   readonly nodes: readonly TestNode[];
   readonly #conf: ConfState;
   readonly #config: Partial<RaftConfig>;
+  readonly #mergedHeartbeats: boolean;
   readonly #random: SeededRandom;
   readonly #network: Message[] = [];
+  /** Merged heartbeats and their replies under way. */
+  readonly #merged: (() => void)[] = [];
   readonly #transfers: Transfer[] = [];
   readonly #cut = new Set<string>();
   readonly #leaders = new Map<number, ReplicaId>();
@@ -75,10 +78,12 @@ export class TestCluster {
     readonly learners?: number;
     readonly seed: number;
     readonly config?: Partial<RaftConfig>;
+    readonly mergedHeartbeats?: boolean;
   }) {
     const ids = Array.from({ length: options.voters + (options.learners ?? 0) }, (_, i) => i + 1);
     this.#conf = confOf(ids.slice(0, options.voters), ids.slice(options.voters));
     this.#config = options.config ?? {};
+    this.#mergedHeartbeats = options.mergedHeartbeats ?? false;
     this.#random = new SeededRandom(options.seed);
     this.nodes = ids.map((id) => {
       const disk = emptyDisk();
@@ -140,18 +145,34 @@ export class TestCluster {
   tick(node: TestNode): void {
     if (!node.up) return;
     node.core.tick();
-    if (this.#config.mergedHeartbeats === true) this.#mergedHeartbeats(node);
+    if (this.#mergedHeartbeats) this.#sendMerged(node);
     this.#turn(node);
   }
 
   /** The host's part with merged heartbeats: steady followers are told, exceptions come back (design §5). */
-  #mergedHeartbeats(node: TestNode): void {
-    for (const to of this.nodes) {
-      if (!node.core.isSteady(to.id) || this.#cut.has(`${node.id}>${to.id}`)) continue;
-      const accepted = to.up && to.core.heartbeatFrom(node.id, node.core.term);
-      if (!accepted) node.core.reportUnreachable(to.id);
-      else if (!this.#cut.has(`${to.id}>${node.id}`)) node.core.heartbeatAnsweredBy(to.id);
+  #sendMerged(node: TestNode): void {
+    const { core } = node;
+    for (const { replica, epoch } of core.steadyFollowers()) {
+      core.mergeHeartbeats(replica, epoch, true);
+      const to = this.#node(replica);
+      this.#late(node, to, () => {
+        const accepted = to.core.heartbeatFrom(node.id);
+        this.#late(to, node, () => {
+          if (node.core !== core) return; // a reply of an older boot counts for nothing
+          if (accepted) core.heartbeatAnsweredBy(replica, epoch);
+          else core.heartbeatRefusedBy(replica, epoch);
+          this.#turn(node);
+        });
+      });
     }
+  }
+
+  /** Something that goes from one node to another, in its own time or never. */
+  #late(from: TestNode, to: TestNode, arrive: () => void): void {
+    this.#merged.push(() => {
+      if (to.up && !this.#cut.has(`${from.id}>${to.id}`)) arrive();
+    });
+    if (this.#merged.length > IN_FLIGHT_MAX) this.#merged.shift();
   }
 
   propose(node: TestNode): void {
@@ -175,6 +196,7 @@ export class TestCluster {
 
   /** Delivers some message in flight; it may arrive again later. */
   deliver(pick: number, again = false): void {
+    this.#deliverMerged(pick, again);
     if (this.#network.length === 0) return;
     const index = pick % this.#network.length;
     const message = this.#network[index] as Message;
@@ -182,7 +204,16 @@ export class TestCluster {
     this.#receive(message);
   }
 
+  #deliverMerged(pick: number, again: boolean): void {
+    if (this.#merged.length === 0) return;
+    const index = pick % this.#merged.length;
+    const arrive = this.#merged[index] as () => void;
+    if (!again) this.#merged.splice(index, 1);
+    arrive();
+  }
+
   drop(pick: number): void {
+    if (this.#merged.length > 0) this.#merged.splice(pick % this.#merged.length, 1);
     if (this.#network.length > 0) this.#network.splice(pick % this.#network.length, 1);
   }
 
@@ -305,13 +336,13 @@ export class TestCluster {
   /** Runs until nothing is under way. */
   settle(): void {
     for (let round = 0; round < 1000; round++) {
-      let busy = this.#network.length > 0 || this.#transfers.length > 0;
+      let busy = this.#network.length > 0 || this.#merged.length > 0 || this.#transfers.length > 0;
       for (const node of this.nodes) {
         busy ||= node.unsynced.length > 0 || node.applyQueue.length > 0 || node.installing !== undefined;
         while (node.unsynced.length > 0) this.sync(node);
         while (node.applyQueue.length > 0) this.apply(node);
       }
-      const { length } = this.#network;
+      const length = Math.max(this.#network.length, this.#merged.length);
       for (let i = 0; i < length; i++) this.deliver(0);
       this.moveSnapshot(0, false);
       if (!busy) return;

@@ -156,6 +156,12 @@ export interface PersistMark {
   readonly sequence: number;
 }
 
+/** One moment on both clocks of a node, read together. */
+export interface Moment {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+}
+
 /** A confirmed ReadIndex: reads of `context` may be served once `index` is applied. */
 export interface ReadState {
   readonly context: number;

@@ -54,6 +54,40 @@ export interface GroupMessage {
   readonly message: Message;
 }
 
+/**
+ * A node's heartbeats to one peer, for all groups that it leads and that are steady there (design §5). It names no term
+ * and no commit index: it keeps authority and checks health, nothing else.
+ */
+export interface Heartbeat {
+  readonly type: 'heartbeat';
+  /** Drawn when the sender's host was made: an answer to an earlier process counts for nothing. */
+  readonly bootId: number;
+  /** Grows by one with each heartbeat of this process to this peer. */
+  readonly sequence: number;
+  /** Growing. The same array object as before when nothing changed. */
+  readonly groups: readonly GroupId[];
+}
+
+export interface HeartbeatRefusal {
+  readonly groupId: GroupId;
+  /** There is no replica of it here, or it does not follow one at the sender's node. */
+  readonly reason: 'noReplica' | 'notFollowing';
+  /** The replica's term; 0 when there is none. */
+  readonly term: number;
+}
+
+export interface HeartbeatReply {
+  readonly type: 'reply';
+  /** What is answered. */
+  readonly bootId: number;
+  readonly sequence: number;
+  readonly replierBootId: number;
+  /** The exceptions, by growing group: all other groups that were named follow. */
+  readonly refused: readonly HeartbeatRefusal[];
+}
+
+export type HeartbeatFrame = Heartbeat | HeartbeatReply;
+
 export interface SnapshotHeader {
   readonly groupId: GroupId;
   readonly from: number;
@@ -72,6 +106,7 @@ export interface SnapshotReceiver {
 
 export interface TransportHandlers {
   onMessages(from: NodeId, messages: readonly GroupMessage[]): void;
+  onHeartbeat(from: NodeId, frame: HeartbeatFrame): void;
   /** Rejects when the snapshot is not wanted. */
   onSnapshot(from: NodeId, header: SnapshotHeader): Promise<SnapshotReceiver>;
   /** A peer went from reachable to unreachable: replication to it goes back to probing. */
@@ -83,6 +118,8 @@ export interface Transport {
   start(handlers: TransportHandlers): void;
   /** Queues one frame for a node; when its queue is full or it is down, the frame is dropped. */
   send(node: NodeId, messages: readonly GroupMessage[]): void;
+  /** Queues a heartbeat or a reply to one, as a frame of its own, under the same rules. */
+  sendHeartbeat(node: NodeId, frame: HeartbeatFrame): void;
   /** Sends a snapshot on the peer's snapshot stream; resolves once the peer has installed it. */
   sendSnapshot(
     node: NodeId,

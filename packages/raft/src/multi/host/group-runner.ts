@@ -18,6 +18,7 @@ import type {
   Entry,
   LogPosition,
   Message,
+  Moment,
   PersistMark,
   Refusal,
   Refused,
@@ -27,6 +28,7 @@ import type {
 import type { Group, GroupOptions, GroupStatus } from '../host-api.ts';
 import type { GroupAppend, GroupId, GroupLog, NodeId, SnapshotHeader } from '../ports.ts';
 import { ApplyQueue } from './apply-queue.ts';
+import type { HeartbeatReceiver, HeartbeatSender, Heartbeats, SteadyFollower } from './heartbeats.ts';
 import { LogTail, type TailHold } from './log-tail.ts';
 import type { HostOptions } from './options.ts';
 import type { Outbox } from './outbox.ts';
@@ -42,6 +44,7 @@ export interface HostContext {
   readonly log: GroupLog;
   readonly options: HostOptions;
   readonly stats: HostStats;
+  readonly heartbeats: Heartbeats;
   /** The group has something for the next turn. */
   markDirty(runner: GroupRunner): void;
   wantSnapshot(runner: GroupRunner, to: ReplicaId): void;
@@ -54,7 +57,7 @@ const NOT_LEADER: Refused = { refused: 'notLeader' };
 /** Senders whose node no descriptor named yet, remembered per group so that they can be answered. */
 const HEARD_MAX = 16;
 
-export class GroupRunner implements Group {
+export class GroupRunner implements Group, HeartbeatSender, HeartbeatReceiver {
   readonly groupId: GroupId;
   readonly replicaId: ReplicaId;
   readonly logger: Logger;
@@ -74,6 +77,11 @@ export class GroupRunner implements Group {
   #restart: GroupAppend | undefined;
   /** The snapshot that is being received, and how to end it. */
   #receiving: { readonly term: number; readonly abort: (reason: string) => void } | undefined;
+  /** The followers in merged heartbeats, as of this version of the core's. */
+  #steady: readonly SteadyFollower[] = [];
+  #steadyVersion = 0;
+  /** Where the leader lives, as far as it was asked for. */
+  #leaderAt: { readonly replica: ReplicaId; readonly node: NodeId } | undefined;
   #closed = false;
 
   constructor(host: HostContext, options: GroupOptions) {
@@ -187,8 +195,8 @@ export class GroupRunner implements Group {
 
   // ---------------------------------------------------------------------------------------------- input
 
-  tick(): void {
-    this.#core.tick();
+  tick(now: Moment): void {
+    this.#core.tick(now);
     if (this.#core.hasReady()) this.#host.markDirty(this);
   }
 
@@ -226,6 +234,25 @@ export class GroupRunner implements Group {
     this.#host.markDirty(this);
   }
 
+  heartbeatFrom(node: NodeId): boolean {
+    const { leader } = this.#core;
+    if (this.#leaderAt?.replica !== leader) {
+      const at = this.locate(leader);
+      if (at === undefined) return false;
+      this.#leaderAt = { replica: leader, node: at }; // a replica never moves
+    }
+    return this.#leaderAt.node === node && this.#core.heartbeatFrom(leader);
+  }
+
+  heartbeatAnswered({ replica, epoch }: SteadyFollower, sent: Moment): void {
+    this.#core.heartbeatAnsweredBy(replica, epoch, sent);
+  }
+
+  heartbeatRefused({ replica, epoch }: SteadyFollower): void {
+    this.#core.heartbeatRefusedBy(replica, epoch);
+    this.#host.markDirty(this);
+  }
+
   persisted(mark: PersistMark): void {
     if (this.#closed) return;
     this.#core.persisted(mark);
@@ -244,6 +271,7 @@ export class GroupRunner implements Group {
       if (node !== undefined) outbox.send(node, { groupId: this.groupId, message });
     }
     if (ready?.persist !== undefined || this.#restart !== undefined) this.#collectAppend(outbox, ready?.persist);
+    if (this.#core.steadyVersion !== this.#steadyVersion) this.#syncHeartbeats();
     if (ready === undefined) return;
     this.#apply.push(ready.committed);
     this.#reads.confirmed(ready.readStates);
@@ -272,6 +300,25 @@ export class GroupRunner implements Group {
       ...(restartAt !== undefined && { restartAt: { index: restartAt.index, term: restartAt.term } }),
     });
     if (persist !== undefined) outbox.mark(this, persist.mark);
+  }
+
+  /** Hands the heartbeats of steady followers to the node, and takes back those of others (heartbeats.ts M1). */
+  #syncHeartbeats(): void {
+    this.#steadyVersion = this.#core.steadyVersion;
+    const before = this.#steady;
+    const now = this.#core.steadyFollowers();
+    const kept = before.filter((old) => now.some(({ epoch }) => epoch === old.epoch));
+    for (const old of before) if (!kept.includes(old)) this.#host.heartbeats.remove(this, old);
+    const added: SteadyFollower[] = [];
+    for (const { replica, epoch } of now) {
+      const node = this.locate(replica);
+      if (node === undefined || kept.some((old) => old.epoch === epoch)) continue;
+      const follower = { replica, epoch, node };
+      if (!this.#host.heartbeats.add(this, follower)) continue;
+      this.#core.mergeHeartbeats(replica, epoch, true);
+      added.push(follower);
+    }
+    this.#steady = [...kept, ...added];
   }
 
   #roleChanged(change: { readonly role: Role; readonly term: number; readonly leader: ReplicaId }): void {
@@ -378,6 +425,8 @@ export class GroupRunner implements Group {
     this.#leading.abort(new Error(reason));
     this.#receiving?.abort(reason);
     this.#reads.dropAll();
+    for (const follower of this.#steady) this.#host.heartbeats.remove(this, follower);
+    this.#steady = [];
     return this.#apply.close();
   }
 }

@@ -15,8 +15,18 @@ import { assert, type Clock, type Logger, type Random, silentLogger } from '@rem
 import type { TraceEvent } from '../../core/trace.ts';
 import type { ReplicaId } from '../../core/types.ts';
 import type { Group, GroupOptions, RaftHost } from '../host-api.ts';
-import type { GroupId, GroupLog, GroupMessage, NodeId, SnapshotHeader, SnapshotReceiver, Transport } from '../ports.ts';
+import type {
+  GroupId,
+  GroupLog,
+  GroupMessage,
+  HeartbeatFrame,
+  NodeId,
+  SnapshotHeader,
+  SnapshotReceiver,
+  Transport,
+} from '../ports.ts';
 import { GroupRunner, type HostContext } from './group-runner.ts';
+import { Heartbeats } from './heartbeats.ts';
 import { type HostOptions, hostOptions } from './options.ts';
 import { Outbox } from './outbox.ts';
 import { IncomingSnapshot } from './snapshot-receiver.ts';
@@ -63,6 +73,8 @@ class Host implements NodeRaftHost {
   readonly #context: HostContext;
   readonly #ticker: Ticker;
   readonly #sender: SnapshotSender;
+  readonly #heartbeats: Heartbeats;
+  #ticksSinceBeat = 0;
   #receiving = 0;
   #dirty: GroupRunner[] = [];
   #scheduled = false;
@@ -83,6 +95,11 @@ class Host implements NodeRaftHost {
     const stats = this.#stats;
     const options = this.#options;
     this.#sender = new SnapshotSender({ clock, transport, options, stats, fail });
+    this.#heartbeats = new Heartbeats({
+      bootId: random.int(Number.MAX_SAFE_INTEGER),
+      send: (node, frame) => this.#sendHeartbeat(node, frame),
+      receiver: (groupId) => this.#groups.get(groupId),
+    });
     this.#context = {
       clock,
       random,
@@ -90,6 +107,7 @@ class Host implements NodeRaftHost {
       log,
       options,
       stats,
+      heartbeats: this.#heartbeats,
       markDirty: (runner) => this.#markDirty(runner),
       wantSnapshot: (runner: GroupRunner, to: ReplicaId) => this.#sender.want(runner, to),
       trace: given.trace,
@@ -109,6 +127,7 @@ class Host implements NodeRaftHost {
     this.#state = 'running';
     this.#given.transport.start({
       onMessages: (from, messages) => this.#guard(() => this.#receive(from, messages)),
+      onHeartbeat: (from, frame) => this.#guard(() => this.#receiveHeartbeat(from, frame)),
       onSnapshot: (from, header) => this.#receiveSnapshot(from, header),
       onUnreachable: (node) => this.#guard(() => this.#unreachable(node)),
     });
@@ -121,6 +140,7 @@ class Host implements NodeRaftHost {
     assert(this.#state !== 'stopped', 'the raft host is stopped');
     const runner = new GroupRunner(this.#context, options);
     this.#groups.set(options.groupId, runner);
+    this.#heartbeats.groupsChanged();
     return runner;
   }
 
@@ -132,6 +152,7 @@ class Host implements NodeRaftHost {
     const runner = this.#groups.get(groupId);
     if (runner === undefined) return;
     this.#groups.delete(groupId);
+    this.#heartbeats.groupsChanged();
     // Records of this group that are under way lie before the removal in the log, whose calls keep their order.
     this.#given.log.removeGroup(groupId);
     await runner.close('the replica was removed');
@@ -229,10 +250,15 @@ class Host implements NodeRaftHost {
   // ---------------------------------------------------------------------------------------------- input
 
   #tick(count: number): void {
+    const now = { monotonicMs: this.#clock.monotonicMs(), wallMs: this.#clock.wallMs() };
     for (let i = 0; i < count; i++) {
       this.#stats.ticks++;
-      for (const runner of this.#groups.values()) runner.tick();
+      for (const runner of this.#groups.values()) runner.tick(now);
     }
+    this.#ticksSinceBeat += count;
+    if (this.#ticksSinceBeat < this.#options.heartbeatTicks) return;
+    this.#ticksSinceBeat = 0;
+    this.#heartbeats.beat(now); // at once, not in a turn: however much groups have to do, authority does not wait
   }
 
   #stalled(elapsedMs: number): void {
@@ -251,6 +277,21 @@ class Host implements NodeRaftHost {
         runner.receive(from, item.message);
       }
     }
+  }
+
+  #receiveHeartbeat(from: NodeId, frame: HeartbeatFrame): void {
+    if (frame.type === 'heartbeat') this.#stats.heartbeatsReceived++;
+    else this.#stats.heartbeatRepliesReceived++;
+    this.#heartbeats.receive(from, frame);
+  }
+
+  #sendHeartbeat(node: NodeId, frame: HeartbeatFrame): void {
+    if (frame.type === 'heartbeat') this.#stats.heartbeatsSent++;
+    else {
+      this.#stats.heartbeatRepliesSent++;
+      this.#stats.heartbeatsRefused += frame.refused.length;
+    }
+    this.#given.transport.sendHeartbeat(node, frame);
   }
 
   #unreachable(node: NodeId): void {

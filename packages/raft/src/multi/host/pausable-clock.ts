@@ -56,10 +56,12 @@ export class PausableClock implements Clock {
       start: (handlers) =>
         inner.start({
           onMessages: (from, messages) => this.run(() => handlers.onMessages(from, messages)),
+          onHeartbeat: (from, frame) => this.run(() => handlers.onHeartbeat(from, frame)),
           onSnapshot: (from, header) => handlers.onSnapshot(from, header),
           onUnreachable: (node) => this.run(() => handlers.onUnreachable(node)),
         }),
       send: (node, messages) => inner.send(node, messages),
+      sendHeartbeat: (node, frame) => inner.sendHeartbeat(node, frame),
       sendSnapshot: (node, header, chunks, signal) => inner.sendSnapshot(node, header, chunks, signal),
       stop: () => inner.stop(),
     };

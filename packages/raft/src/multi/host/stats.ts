@@ -7,6 +7,13 @@ export interface HostStats {
   framesSent: number;
   messagesSent: number;
   messagesReceived: number;
+  /** Merged heartbeats, each for many groups, and the replies to them. */
+  heartbeatsSent: number;
+  heartbeatsReceived: number;
+  heartbeatRepliesSent: number;
+  heartbeatRepliesReceived: number;
+  /** Groups for which a peer's heartbeat was refused here. */
+  heartbeatsRefused: number;
   /** Messages for groups or replicas that are not here. */
   messagesUnknown: number;
   /** Messages whose sender's replica lives on another node. */
@@ -30,6 +37,11 @@ export function newStats(): HostStats {
     framesSent: 0,
     messagesSent: 0,
     messagesReceived: 0,
+    heartbeatsSent: 0,
+    heartbeatsReceived: 0,
+    heartbeatRepliesSent: 0,
+    heartbeatRepliesReceived: 0,
+    heartbeatsRefused: 0,
     messagesUnknown: 0,
     messagesMisplaced: 0,
     appends: 0,

@@ -12,7 +12,8 @@ import { Packr, Unpackr } from 'msgpackr';
 import type { ConfState, Entry, Message, SnapshotMeta } from '../../core/types.ts';
 import type { GroupMessage, SnapshotHeader } from '../ports.ts';
 
-export const WIRE_VERSION = 1;
+/** Of frames, heartbeats and snapshot streams. 2: merged heartbeats. */
+export const WIRE_VERSION = 2;
 
 /** Bytes from a peer that are not a valid frame. The stream they came on is closed. */
 export class WireError extends Error {

@@ -7,8 +7,10 @@
  *     direction, so that one-way and bridged partitions can be built.
  */
 import { assert, type Clock, copyBytes, type Random } from '@remora/base';
-import type { GroupMessage, NodeId, SnapshotHeader, Transport, TransportHandlers } from '../ports.ts';
-import { decodeFrame, decodeSnapshotHeader, encodeFrame, encodeSnapshotHeader } from './codec.ts';
+import type { GroupMessage, HeartbeatFrame, NodeId, SnapshotHeader, Transport, TransportHandlers } from '../ports.ts';
+import { decodeSnapshotHeader, encodeFrame, encodeSnapshotHeader } from './codec.ts';
+import { HeartbeatEncoder } from './heartbeat-codec.ts';
+import { IncomingFrames } from './incoming-frames.ts';
 import { splitChunks } from './snapshot-chunks.ts';
 
 /** How one direction between two nodes behaves. Shares are in thousandths of the frames. */
@@ -40,6 +42,7 @@ interface Link {
   /** No frame is delivered before this moment, which keeps order under jitter (N3). */
   earliestMs: number;
   reachable: boolean;
+  incoming?: IncomingFrames;
 }
 
 export class LocalNetwork {
@@ -131,7 +134,8 @@ export class LocalNetwork {
       const receiver = this.#nodes.get(to);
       if (receiver === undefined || link.faults.blocked) return;
       this.#frames++;
-      receiver.onMessages(from, decodeFrame(copyBytes(frame)));
+      if (link.incoming?.handlers !== receiver) link.incoming = new IncomingFrames(from, receiver);
+      link.incoming.take(copyBytes(frame));
     };
     if (at > now) this.#clock.setTimer(at - now, arrive);
     else this.#clock.setImmediate(arrive);
@@ -174,6 +178,7 @@ export class LocalNetwork {
 class LocalTransport implements Transport {
   readonly #network: LocalNetwork;
   readonly #node: NodeId;
+  readonly #heartbeats = new Map<NodeId, HeartbeatEncoder>();
   #handlers: TransportHandlers | undefined;
 
   constructor(network: LocalNetwork, node: NodeId) {
@@ -189,6 +194,16 @@ class LocalTransport implements Transport {
 
   send(node: NodeId, messages: readonly GroupMessage[]): void {
     if (this.#running()) this.#network.deliver(this.#node, node, encodeFrame(messages));
+  }
+
+  sendHeartbeat(node: NodeId, frame: HeartbeatFrame): void {
+    if (!this.#running()) return;
+    let encoder = this.#heartbeats.get(node);
+    if (encoder === undefined) {
+      encoder = new HeartbeatEncoder();
+      this.#heartbeats.set(node, encoder);
+    }
+    this.#network.deliver(this.#node, node, encoder.encode(frame));
   }
 
   async sendSnapshot(

@@ -2,7 +2,15 @@
 import { nodeClock, sleep } from '@remora/base';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Message } from '../../core/types.ts';
-import type { GroupMessage, NodeId, SnapshotHeader, SnapshotReceiver, Transport, TransportHandlers } from '../ports.ts';
+import type {
+  GroupMessage,
+  HeartbeatFrame,
+  NodeId,
+  SnapshotHeader,
+  SnapshotReceiver,
+  Transport,
+  TransportHandlers,
+} from '../ports.ts';
 
 /** Some nodes that can reach each other through the transport under test. */
 export interface TransportBed {
@@ -26,6 +34,7 @@ export async function until(what: string, met: () => boolean, timeoutMs = 10_000
 /** Keeps what arrives. */
 export class Recorder implements TransportHandlers {
   readonly messages: { readonly from: NodeId; readonly item: GroupMessage }[] = [];
+  readonly heartbeats: { readonly from: NodeId; readonly frame: HeartbeatFrame }[] = [];
   readonly unreachable: NodeId[] = [];
   readonly snapshots: { readonly from: NodeId; readonly header: SnapshotHeader; readonly chunks: Uint8Array[] }[] = [];
   readonly aborts: string[] = [];
@@ -37,6 +46,10 @@ export class Recorder implements TransportHandlers {
 
   onMessages(from: NodeId, messages: readonly GroupMessage[]): void {
     for (const item of messages) this.messages.push({ from, item });
+  }
+
+  onHeartbeat(from: NodeId, frame: HeartbeatFrame): void {
+    this.heartbeats.push({ from, frame });
   }
 
   async onSnapshot(from: NodeId, header: SnapshotHeader): Promise<SnapshotReceiver> {
@@ -148,6 +161,30 @@ export function transportContract(name: string, makeBed: () => Promise<Transport
       );
       for (const [i, entry] of entries.entries())
         expect(entry.data.equals(arrived[i]?.data ?? Buffer.of(255))).toBe(true);
+    });
+
+    test('merged heartbeats and their replies arrive between the frames, in order, a kept list as the same object', async () => {
+      const { a, b, one, two } = await pair();
+      const groups = [2, 3, 2 ** 40];
+      const frame = (sequence: number, named: readonly number[]): HeartbeatFrame => {
+        return { type: 'heartbeat', bootId: 2 ** 52 + 1, sequence, groups: named };
+      };
+      const sent = [frame(1, groups), frame(2, groups), frame(3, [5])];
+      a.send(2, [heartbeat(1)]);
+      for (const item of sent) a.sendHeartbeat(2, item);
+      a.send(2, [heartbeat(2)]);
+      await until('all is there', () => two.messages.length === 2);
+      expect(two.heartbeats).toEqual(sent.map((item) => ({ from: 1, frame: item })));
+      const lists = two.heartbeats.map((item) => item.frame.type === 'heartbeat' && item.frame.groups);
+      expect(lists[1]).toBe(lists[0]);
+      const refused = [
+        { groupId: 3, reason: 'noReplica' as const, term: 0 },
+        { groupId: 2 ** 40, reason: 'notFollowing' as const, term: 8 },
+      ];
+      const reply: HeartbeatFrame = { type: 'reply', bootId: 2 ** 52 + 1, sequence: 2, replierBootId: 77, refused };
+      b.sendHeartbeat(1, reply);
+      await until('the reply is there', () => one.heartbeats.length === 1);
+      expect(one.heartbeats).toEqual([{ from: 2, frame: reply }]);
     });
 
     test('a peer that is down is reported, costs nothing but its frames, and is found again when it is back', async () => {

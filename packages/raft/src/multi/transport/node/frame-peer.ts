@@ -14,8 +14,9 @@ import {
   type StatusObject,
 } from '@grpc/grpc-js';
 import type { Clock, Logger, Random, Timer } from '@remora/base';
-import type { GroupMessage, NodeId } from '../../ports.ts';
+import type { GroupMessage, HeartbeatFrame, NodeId } from '../../ports.ts';
 import { approximateSize, encodeFrame } from '../codec.ts';
+import { HeartbeatEncoder } from '../heartbeat-codec.ts';
 import { channelOptions, type GrpcTransportOptions } from './grpc-options.ts';
 import {
   checkPeer,
@@ -49,6 +50,7 @@ export class FramePeer {
   readonly #context: PeerContext;
   readonly #node: NodeId;
   readonly #lost: () => void;
+  readonly #heartbeats = new HeartbeatEncoder();
   #state: State = { at: 'idle' };
   /** Bytes queued or written, and not yet taken by the socket. */
   #pendingBytes = 0;
@@ -64,9 +66,20 @@ export class FramePeer {
   }
 
   send(messages: readonly GroupMessage[]): void {
+    if (!this.#reachable()) return;
+    for (const frame of cutFrames(messages, this.#context.options.frameBytesMax)) {
+      this.#sendFrame(() => encodeFrame(frame));
+    }
+  }
+
+  sendHeartbeat(frame: HeartbeatFrame): void {
+    if (this.#reachable()) this.#sendFrame(() => this.#heartbeats.encode(frame));
+  }
+
+  /** Dials if nobody has yet; false while frames are dropped (P2). */
+  #reachable(): boolean {
     if (this.#state.at === 'idle') this.#dial();
-    if (this.#state.at !== 'open' && this.#state.at !== 'dialling') return; // P2
-    for (const frame of cutFrames(messages, this.#context.options.frameBytesMax)) this.#sendFrame(frame);
+    return this.#state.at === 'open' || this.#state.at === 'dialling';
   }
 
   /** The peer has shown that it is alive: do not wait out the pause. */
@@ -168,10 +181,10 @@ export class FramePeer {
 
   // ---------------------------------------------------------------------------------------------- frames
 
-  #sendFrame(messages: readonly GroupMessage[]): void {
+  #sendFrame(encode: () => Buffer): void {
     if (this.#pendingBytes > this.#context.options.queueBytesMax) return this.#overflow();
     this.#overflowing = false;
-    const frame = encodeFrame(messages);
+    const frame = encode();
     this.#pendingBytes += frame.length;
     if (this.#state.at === 'open') this.#write(this.#state.call, frame);
     else this.#queue.push(frame);

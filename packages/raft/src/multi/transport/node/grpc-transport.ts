@@ -13,8 +13,16 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import { assert, type Clock, InvariantError, type Logger, type Random, silentLogger } from '@remora/base';
-import type { GroupMessage, NodeId, SnapshotHeader, Transport, TransportHandlers } from '../../ports.ts';
-import { decodeFrame, WireError } from '../codec.ts';
+import type {
+  GroupMessage,
+  HeartbeatFrame,
+  NodeId,
+  SnapshotHeader,
+  Transport,
+  TransportHandlers,
+} from '../../ports.ts';
+import { WireError } from '../codec.ts';
+import { IncomingFrames } from '../incoming-frames.ts';
 import { FramePeer, type PeerContext } from './frame-peer.ts';
 import { type GrpcTransportOptions, grpcTransportOptions } from './grpc-options.ts';
 import {
@@ -101,13 +109,20 @@ class GrpcNode implements Transport {
   }
 
   send(node: NodeId, messages: readonly GroupMessage[]): void {
-    if (this.#stopped.signal.aborted) return;
+    if (!this.#stopped.signal.aborted) this.#peer(node).send(messages);
+  }
+
+  sendHeartbeat(node: NodeId, frame: HeartbeatFrame): void {
+    if (!this.#stopped.signal.aborted) this.#peer(node).sendHeartbeat(frame);
+  }
+
+  #peer(node: NodeId): FramePeer {
     let peer = this.#peers.get(node);
     if (peer === undefined) {
       peer = new FramePeer(this.#context, node, () => this.#handlers?.onUnreachable(node));
       this.#peers.set(node, peer);
     }
-    peer.send(messages);
+    return peer;
   }
 
   sendSnapshot(
@@ -140,7 +155,8 @@ class GrpcNode implements Transport {
     if (older !== undefined) end(older, { code: 'UNAVAILABLE', message: 'a newer stream took its place' });
     // A stream from it shows that it is up: do not wait before dialling it.
     this.#peers.get(peer.nodeId)?.nudge();
-    call.on('data', (frame: Buffer) => this.#frame(call, peer.nodeId, frame, handlers));
+    const frames = new IncomingFrames(peer.nodeId, handlers);
+    call.on('data', (frame: Buffer) => this.#frame(call, peer.nodeId, frame, frames));
     const over = () => {
       if (this.#incoming.get(peer.nodeId) === call) this.#incoming.delete(peer.nodeId);
     };
@@ -151,18 +167,16 @@ class GrpcNode implements Transport {
     });
   }
 
-  #frame(call: Call, from: NodeId, frame: Buffer, handlers: TransportHandlers): void {
+  #frame(call: Call, from: NodeId, frame: Buffer, frames: IncomingFrames): void {
     if (this.#incoming.get(from) !== call) return; // X1
-    let messages: GroupMessage[];
     try {
-      messages = decodeFrame(frame);
+      frames.take(frame);
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
       this.#logger.error({ peer: from, error: error.message }, 'a peer sent a malformed frame'); // X2
       this.#incoming.delete(from);
-      return end(call, { code: 'INVALID_ARGUMENT', message: `malformed frame: ${error.message}` });
+      end(call, { code: 'INVALID_ARGUMENT', message: `malformed frame: ${error.message}` });
     }
-    handlers.onMessages(from, messages);
   }
 
   async #snapshotFrom(call: Call): Promise<void> {

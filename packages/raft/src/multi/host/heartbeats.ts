@@ -1,0 +1,221 @@
+/**
+ * Merged heartbeats (design §5 ▸): per interval one frame to each peer, for all groups that this node leads and that
+ * are steady there; the peer's reply lists only the groups for which it says no.
+ *
+ * M1. A group is in the frame to a node only while the follower there is steady: that replica has acknowledged an
+ *     append in the leader's current term. The core says so and names each stretch of steadiness (`epoch`).
+ * M2. A reply to sequence N counts for a group only if the group was in frame N and has been steady ever since: each
+ *     member remembers its first sequence and its epoch, and the core compares the epoch with the present one. A new
+ *     term or a replaced replica begins a new epoch.
+ * M3. A reply counts only if it names this process (boot id) and a sequence that was sent, and comes from the process
+ *     that answered before. The first one from another process only ends the steadiness of all groups there: what was
+ *     sent before is no longer answered for.
+ * M4. A follower accepts only from the node where the leader of its current term lives (`HeartbeatReceiver.heartbeatFrom`),
+ *     and no frame older than the newest that it has seen of that process.
+ * M5. No reply, no effect: a lost frame or reply is made up for by the next one. An exception makes the leader send a
+ *     full heartbeat at once, and more until the follower is steady again.
+ * M6. While nothing changes, a beat costs no allocation per group: the list of ids is one array object that is kept,
+ *     encoded once, decoded once, and resolved to replicas once.
+ */
+import type { Moment, ReplicaId } from '../../core/types.ts';
+import type { GroupId, Heartbeat, HeartbeatFrame, HeartbeatRefusal, HeartbeatReply, NodeId } from '../ports.ts';
+
+/** Sends whose replies may still come, per peer. An older one counts for nothing. */
+const SENT_MAX = 64;
+
+/** A leader, as far as heartbeats are concerned. */
+export interface HeartbeatSender {
+  readonly groupId: GroupId;
+  heartbeatAnswered(member: SteadyFollower, sent: Moment): void;
+  heartbeatRefused(member: SteadyFollower): void;
+}
+
+/** A replica to which a peer's heartbeat is given. */
+export interface HeartbeatReceiver {
+  readonly term: number;
+  /** Whether the leader of its current term lives at `node`; if so, it keeps waiting (M4). */
+  heartbeatFrom(node: NodeId): boolean;
+}
+
+/** A follower in merged heartbeats, for one stretch of steadiness. */
+export interface SteadyFollower {
+  readonly replica: ReplicaId;
+  readonly epoch: number;
+  readonly node: NodeId;
+}
+
+export interface HeartbeatsOptions {
+  readonly bootId: number;
+  readonly send: (node: NodeId, frame: HeartbeatFrame) => void;
+  readonly receiver: (groupId: GroupId) => HeartbeatReceiver | undefined;
+}
+
+/** The heartbeats of a node, to and from all its peers. */
+export class Heartbeats {
+  readonly #options: HeartbeatsOptions;
+  readonly #outgoing = new Map<NodeId, Outgoing>();
+  readonly #incoming = new Map<NodeId, Incoming>();
+  /** Grows when a group comes or goes: resolved lists are void. */
+  #groupsVersion = 0;
+
+  constructor(options: HeartbeatsOptions) {
+    this.#options = options;
+  }
+
+  groupsChanged(): void {
+    this.#groupsVersion++;
+  }
+
+  /** From the next beat on the group is in the frame to the follower's node (M1). False: another replica there is. */
+  add(sender: HeartbeatSender, follower: SteadyFollower): boolean {
+    let outgoing = this.#outgoing.get(follower.node);
+    if (outgoing === undefined) {
+      outgoing = new Outgoing(this.#options.bootId);
+      this.#outgoing.set(follower.node, outgoing);
+    }
+    return outgoing.add(sender, follower);
+  }
+
+  remove(sender: HeartbeatSender, follower: SteadyFollower): void {
+    this.#outgoing.get(follower.node)?.remove(sender.groupId, follower);
+  }
+
+  /** Sends what is due, at `now` or a little later. */
+  beat(now: Moment): void {
+    for (const [node, outgoing] of this.#outgoing) {
+      const frame = outgoing.next(now);
+      if (frame !== undefined) this.#options.send(node, frame);
+    }
+  }
+
+  receive(from: NodeId, frame: HeartbeatFrame): void {
+    if (frame.type === 'reply') {
+      this.#outgoing.get(from)?.replied(frame);
+      return;
+    }
+    let incoming = this.#incoming.get(from);
+    if (incoming === undefined) {
+      incoming = new Incoming(from);
+      this.#incoming.set(from, incoming);
+    }
+    const refused = incoming.receive(frame, this.#groupsVersion, this.#options.receiver);
+    if (refused === undefined) return;
+    const { bootId, sequence } = frame;
+    this.#options.send(from, { type: 'reply', bootId, sequence, replierBootId: this.#options.bootId, refused });
+  }
+}
+
+interface Member {
+  readonly sender: HeartbeatSender;
+  readonly follower: SteadyFollower;
+  /** The first sequence that names it (M2). */
+  readonly since: number;
+}
+
+/** Heartbeats to one peer. */
+class Outgoing {
+  readonly #bootId: number;
+  readonly #members = new Map<GroupId, Member>();
+  /** The ids of the members in order; undefined when they changed (M6). */
+  #groups: readonly GroupId[] | undefined;
+  #sequence = 0;
+  /** Send times by sequence, as a ring. */
+  readonly #sent: Moment[] = [];
+  #peerBootId: number | undefined;
+
+  constructor(bootId: number) {
+    this.#bootId = bootId;
+  }
+
+  add(sender: HeartbeatSender, follower: SteadyFollower): boolean {
+    const { groupId } = sender;
+    if (this.#members.has(groupId)) return false;
+    this.#members.set(groupId, { sender, follower, since: this.#sequence + 1 });
+    this.#groups = undefined;
+    return true;
+  }
+
+  remove(groupId: GroupId, follower: SteadyFollower): void {
+    if (this.#members.get(groupId)?.follower !== follower) return;
+    this.#members.delete(groupId);
+    this.#groups = undefined;
+  }
+
+  next(now: Moment): Heartbeat | undefined {
+    if (this.#members.size === 0) return undefined;
+    this.#groups ??= [...this.#members.keys()].sort((a, b) => a - b);
+    this.#sequence++;
+    this.#sent[this.#sequence % SENT_MAX] = now;
+    return { type: 'heartbeat', bootId: this.#bootId, sequence: this.#sequence, groups: this.#groups };
+  }
+
+  replied({ bootId, sequence, replierBootId, refused }: HeartbeatReply): void {
+    const sent = this.#sentAt(sequence);
+    if (bootId !== this.#bootId || sent === undefined) return; // M3
+    if (replierBootId !== this.#peerBootId) {
+      const first = this.#peerBootId === undefined;
+      this.#peerBootId = replierBootId;
+      if (!first) return this.#refuseAll(); // M3
+    }
+    const no = refused.length === 0 ? undefined : new Set(refused.map(({ groupId }) => groupId));
+    for (const [groupId, { sender, follower, since }] of this.#members) {
+      if (since > sequence) continue; // M2
+      if (no?.has(groupId) === true) sender.heartbeatRefused(follower);
+      else sender.heartbeatAnswered(follower, sent);
+    }
+  }
+
+  #refuseAll(): void {
+    for (const { sender, follower } of this.#members.values()) sender.heartbeatRefused(follower);
+  }
+
+  #sentAt(sequence: number): Moment | undefined {
+    if (sequence > this.#sequence || sequence <= this.#sequence - SENT_MAX) return undefined;
+    return this.#sent[sequence % SENT_MAX];
+  }
+}
+
+const NOBODY: readonly HeartbeatRefusal[] = [];
+
+/** Heartbeats from one peer. */
+class Incoming {
+  readonly #from: NodeId;
+  #bootId: number | undefined;
+  #sequence = 0;
+  #groups: readonly GroupId[] | undefined;
+  #groupsVersion = 0;
+  #receivers: readonly (HeartbeatReceiver | undefined)[] = [];
+
+  constructor(from: NodeId) {
+    this.#from = from;
+  }
+
+  /** Gives the heartbeat to all replicas that it names; returns the exceptions, or undefined when it is not answered. */
+  receive(
+    frame: Heartbeat,
+    groupsVersion: number,
+    receiver: HeartbeatsOptions['receiver'],
+  ): readonly HeartbeatRefusal[] | undefined {
+    const { bootId, sequence, groups } = frame;
+    if (bootId === this.#bootId && sequence <= this.#sequence) return undefined; // M4
+    this.#bootId = bootId;
+    this.#sequence = sequence;
+    if (groups !== this.#groups || groupsVersion !== this.#groupsVersion) {
+      this.#groups = groups;
+      this.#groupsVersion = groupsVersion;
+      this.#receivers = groups.map(receiver); // M6
+    }
+    let refused: HeartbeatRefusal[] | undefined;
+    for (let i = 0; i < groups.length; i++) {
+      const replica = this.#receivers[i];
+      if (replica?.heartbeatFrom(this.#from) === true) continue;
+      refused ??= [];
+      refused.push({
+        groupId: groups[i] ?? 0,
+        reason: replica === undefined ? 'noReplica' : 'notFollowing',
+        term: replica?.term ?? 0,
+      });
+    }
+    return refused ?? NOBODY;
+  }
+}
