@@ -55,6 +55,16 @@ export interface Group {
    * by then is applied; with a refusal when it is not. Calls of one turn share a round (dissertation §6.4).
    */
   readIndex(done: (refused: Refusal | undefined) => void): void;
+  /**
+   * Like `readIndex`, but without a round while the leader's lease holds (`HostOptions.leaseReads`): then `done` is
+   * called as soon as all that is committed now is applied, at once if it is.
+   */
+  leaseRead(done: (refused: Refusal | undefined) => void): void;
+  /**
+   * Whether this replica leads and no other leader can have been elected by now (core/lease.ts). True for this moment
+   * only, and never without `HostOptions.leaseReads`.
+   */
+  hasLease(): boolean;
   /** The state machine's state up to `position` is durable outside the log. The host keeps a tail for followers. */
   checkpointed(position: LogPosition): void;
   /**

@@ -29,8 +29,9 @@ import type { Group, GroupOptions, GroupStatus } from '../host-api.ts';
 import type { GroupAppend, GroupId, GroupLog, NodeId, SnapshotHeader } from '../ports.ts';
 import { ApplyQueue } from './apply-queue.ts';
 import type { HeartbeatReceiver, HeartbeatSender, Heartbeats, SteadyFollower } from './heartbeats.ts';
+import type { LeaseClock } from './lease-clock.ts';
 import { LogTail, type TailHold } from './log-tail.ts';
-import type { HostOptions } from './options.ts';
+import { type HostOptions, leaseLengthOf } from './options.ts';
 import type { Outbox } from './outbox.ts';
 import { ReadQueue } from './reads.ts';
 import { startState } from './recovery.ts';
@@ -45,6 +46,7 @@ export interface HostContext {
   readonly options: HostOptions;
   readonly stats: HostStats;
   readonly heartbeats: Heartbeats;
+  readonly leaseClock: LeaseClock;
   /** The group has something for the next turn. */
   markDirty(runner: GroupRunner): void;
   wantSnapshot(runner: GroupRunner, to: ReplicaId): void;
@@ -167,6 +169,21 @@ export class GroupRunner implements Group, HeartbeatSender, HeartbeatReceiver {
       this.#host.stats.readsStarted++;
       this.#host.markDirty(this);
     }
+  }
+
+  leaseRead(done: (refused: Refusal | undefined) => void): void {
+    if (!this.hasLease()) this.readIndex(done);
+    else if (this.#reads.addLeased(this.#core.commit, this.#applied.index, done)) this.#host.stats.readsLeased++;
+    else done('queueFull');
+  }
+
+  hasLease(): boolean {
+    if (this.#closed || !this.#host.options.leaseReads || this.#core.role !== 'leader') return false;
+    return this.#core.hasLease(this.#host.leaseClock.now());
+  }
+
+  voidLease(nowMs: number): void {
+    this.#core.voidLease(nowMs);
   }
 
   checkpointed(position: LogPosition): void {
@@ -450,6 +467,7 @@ function coreConfig(
     heartbeatTicks: options.heartbeatTicks,
     preVote: options.preVote,
     checkQuorum: options.checkQuorum,
+    ...(options.leaseReads && { leaseMs: leaseLengthOf(options) }),
     maxEntryBytesPerMessage: options.maxEntryBytesPerMessage,
     maxInflightMessages: options.maxInflightMessages,
     maxInflightBytes: options.maxInflightBytes,

@@ -27,6 +27,7 @@ import type {
 } from '../ports.ts';
 import { GroupRunner, type HostContext } from './group-runner.ts';
 import { Heartbeats } from './heartbeats.ts';
+import { LeaseClock } from './lease-clock.ts';
 import { type HostOptions, hostOptions } from './options.ts';
 import { Outbox } from './outbox.ts';
 import { IncomingSnapshot } from './snapshot-receiver.ts';
@@ -74,6 +75,7 @@ class Host implements NodeRaftHost {
   readonly #ticker: Ticker;
   readonly #sender: SnapshotSender;
   readonly #heartbeats: Heartbeats;
+  readonly #leaseClock: LeaseClock;
   #ticksSinceBeat = 0;
   #receiving = 0;
   #dirty: GroupRunner[] = [];
@@ -100,6 +102,11 @@ class Host implements NodeRaftHost {
       send: (node, frame) => this.#sendHeartbeat(node, frame),
       receiver: (groupId) => this.#groups.get(groupId),
     });
+    this.#leaseClock = new LeaseClock({
+      clock,
+      stallMs: (options.catchUpTicksMax + 0.5) * options.tickMs,
+      voided: (nowMs) => this.#voidLeases(nowMs),
+    });
     this.#context = {
       clock,
       random,
@@ -108,6 +115,7 @@ class Host implements NodeRaftHost {
       options,
       stats,
       heartbeats: this.#heartbeats,
+      leaseClock: this.#leaseClock,
       markDirty: (runner) => this.#markDirty(runner),
       wantSnapshot: (runner: GroupRunner, to: ReplicaId) => this.#sender.want(runner, to),
       trace: given.trace,
@@ -250,7 +258,8 @@ class Host implements NodeRaftHost {
   // ---------------------------------------------------------------------------------------------- input
 
   #tick(count: number): void {
-    const now = { monotonicMs: this.#clock.monotonicMs(), wallMs: this.#clock.wallMs() };
+    const now = this.#leaseClock.now();
+    this.#leaseClock.ticked(now);
     for (let i = 0; i < count; i++) {
       this.#stats.ticks++;
       for (const runner of this.#groups.values()) runner.tick(now);
@@ -259,6 +268,11 @@ class Host implements NodeRaftHost {
     if (this.#ticksSinceBeat < this.#options.heartbeatTicks) return;
     this.#ticksSinceBeat = 0;
     this.#heartbeats.beat(now); // at once, not in a turn: however much groups have to do, authority does not wait
+  }
+
+  #voidLeases(nowMs: number): void {
+    if (!this.#options.leaseReads) return;
+    for (const runner of this.#groups.values()) runner.voidLease(nowMs);
   }
 
   #stalled(elapsedMs: number): void {

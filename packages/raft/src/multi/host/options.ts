@@ -1,4 +1,5 @@
 import { assert } from '@remora/base';
+import { leaseLengthMs } from '../../core/lease.ts';
 
 /** How a node runs its Raft groups. Frozen at start; the same on every node of a cluster unless said otherwise. */
 export interface HostOptions {
@@ -14,6 +15,14 @@ export interface HostOptions {
   readonly preVote: boolean;
   /** A leader that hears no quorum for an election timeout steps down. */
   readonly checkQuorum: boolean;
+  /**
+   * Serve `leaseRead` under a leader's lease, without a round of messages. Safe only while the clocks of any two nodes
+   * run at rates that differ by less than `leaseDriftPercent`, and while all nodes have the same `tickMs`,
+   * `electionTicks` and `catchUpTicksMax`; therefore off by default. Needs `checkQuorum`.
+   */
+  readonly leaseReads: boolean;
+  /** By how much the rates of two nodes' clocks may differ, in percent. */
+  readonly leaseDriftPercent: number;
   /** Bytes of entries in one append message. */
   readonly maxEntryBytesPerMessage: number;
   /** Append messages under way to one follower. */
@@ -59,6 +68,8 @@ export const HOST_DEFAULTS: HostOptions = Object.freeze({
   catchUpTicksMax: 4,
   preVote: true,
   checkQuorum: true,
+  leaseReads: false,
+  leaseDriftPercent: 5,
   maxEntryBytesPerMessage: 1024 * 1024,
   maxInflightMessages: 256,
   maxInflightBytes: 16 * 1024 * 1024,
@@ -78,6 +89,12 @@ export const HOST_DEFAULTS: HostOptions = Object.freeze({
   snapshotRetryMs: 500,
   snapshotHoldMs: 30_000,
 });
+
+/** How long a leader's lease counts from the send time of its heartbeats, in milliseconds (core/lease.ts E3). */
+export function leaseLengthOf(options: HostOptions): number {
+  const { electionTicks, tickMs, catchUpTicksMax, leaseDriftPercent } = options;
+  return leaseLengthMs({ electionTicks, tickMs, aheadTicksMax: catchUpTicksMax, driftPercent: leaseDriftPercent });
+}
 
 /** Fills in the defaults and checks ranges and relations. Throws `InvariantError` for options that cannot work. */
 export function hostOptions(given: Partial<HostOptions> = {}): HostOptions {
@@ -99,6 +116,14 @@ export function hostOptions(given: Partial<HostOptions> = {}): HostOptions {
   assert(
     options.catchUpTicksMax < options.electionTicks,
     'catchUpTicksMax must be below electionTicks: a stall must not lead to a campaign by itself',
+  );
+  assert(
+    !options.leaseReads || options.checkQuorum,
+    'leaseReads needs checkQuorum: without it nobody sticks to a leader',
+  );
+  assert(
+    !options.leaseReads || leaseLengthOf(options) > options.heartbeatTicks * options.tickMs,
+    'leaseReads needs a lease longer than the heartbeat interval: raise electionTicks or lower catchUpTicksMax',
   );
   return Object.freeze(options);
 }

@@ -6,6 +6,8 @@
  * Q2. A call is answered without refusal only after its round was confirmed and its index is applied here. From the
  *     confirmation on, losing the leadership changes nothing: the state at that index is what the call asked for.
  * Q3. Every call is answered exactly once.
+ * Q4. A read under a lease needs no round: what was committed when it came is all that it may have to show
+ *     (core/lease.ts E7).
  */
 import type { ReadState, Refusal } from '../../core/types.ts';
 
@@ -32,6 +34,18 @@ export class ReadQueue {
     return true;
   }
 
+  /** A read under a lease: answered once `index` is applied, which may be now. False when the queue is full. */
+  addLeased(index: number, applied: number, done: ReadDone): boolean {
+    if (index <= applied) {
+      done(undefined);
+      return true;
+    }
+    if (this.#pending >= this.#pendingMax) return false;
+    this.#pending++;
+    this.#confirm(index, [done]);
+    return true;
+  }
+
   /** Starts a round for the calls that wait for one. `begin` says why there can be none. */
   startRound(begin: (context: number) => Refusal | undefined): void {
     if (this.#queued.length === 0) return;
@@ -48,9 +62,13 @@ export class ReadQueue {
       const calls = this.#rounds.get(context);
       if (calls === undefined) continue;
       this.#rounds.delete(context);
-      const last = this.#confirmed.at(-1);
-      this.#confirmed.push({ index: Math.max(index, last?.index ?? 0), calls });
+      this.#confirm(index, calls);
     }
+  }
+
+  #confirm(index: number, calls: readonly ReadDone[]): void {
+    const last = this.#confirmed.at(-1);
+    this.#confirmed.push({ index: Math.max(index, last?.index ?? 0), calls });
   }
 
   dropped(contexts: readonly number[]): void {

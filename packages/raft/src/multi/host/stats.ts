@@ -22,6 +22,8 @@ export interface HostStats {
   entriesProposed: number;
   entriesApplied: number;
   readsStarted: number;
+  /** Reads served under a lease. */
+  readsLeased: number;
   compactions: number;
   snapshotsSent: number;
   snapshotsSendFailed: number;
@@ -48,6 +50,7 @@ export function newStats(): HostStats {
     entriesProposed: 0,
     entriesApplied: 0,
     readsStarted: 0,
+    readsLeased: 0,
     compactions: 0,
     snapshotsSent: 0,
     snapshotsSendFailed: 0,

@@ -5,6 +5,8 @@
  *     concludes that a leader is gone.
  * T2. After a stall at most `catchUpTicksMax` ticks are made up for, fewer than an election timeout has: what was not
  *     observed is not counted as silence of others.
+ * T3. Ticks never run ahead of time by more than half a tick, and those made after some moment cover at most
+ *     `catchUpTicksMax` ticks of the time before it. Leases are built on that (core/lease.ts E3).
  */
 import type { Clock, Timer } from '@remora/base';
 
@@ -40,8 +42,12 @@ export class Ticker {
   }
 
   #fired(): void {
-    const { clock, tickMs, catchUpTicksMax } = this.#options;
-    const now = clock.monotonicMs();
+    this.#options.clock.setImmediate(() => this.#timer !== undefined && this.#run()); // T1
+  }
+
+  #run(): void {
+    const { clock, tickMs, catchUpTicksMax, tick } = this.#options;
+    const now = clock.monotonicMs(); // T3: read when the ticks are made, not when the timer fired
     // A timer may fire a fraction early; half a tick of tolerance keeps that from costing a whole one.
     let due = Math.floor((now - this.#lastMs) / tickMs + 0.5);
     if (due > catchUpTicksMax) {
@@ -52,6 +58,6 @@ export class Ticker {
       this.#lastMs += due * tickMs;
     }
     this.#arm(Math.max(1, this.#lastMs + tickMs - now));
-    if (due > 0) clock.setImmediate(() => this.#timer !== undefined && this.#options.tick(due)); // T1
+    if (due > 0) tick(due);
   }
 }
