@@ -1,6 +1,6 @@
 import type { Random } from '@remora/base';
 import type { TraceSink } from './trace.ts';
-import type { ConfState, Entry, HardState, LogPosition, ReplicaId, Role } from './types.ts';
+import type { ConfState, Entry, HardState, LogOutline, LogPosition, ReplicaId, Role } from './types.ts';
 
 /** What a core is told once. Times are in ticks of the caller, sizes in bytes of entry data plus a small overhead. */
 export interface RaftConfig {
@@ -13,7 +13,7 @@ export interface RaftConfig {
   readonly preVote?: boolean;
   /** A leader that hears no quorum for `electionTicks` steps down, and voters stick to a leader they hear. Default true. */
   readonly checkQuorum?: boolean;
-  /** Entries per append message, in bytes; one entry always fits. */
+  /** Entries per append message, and per reading of entries that left memory, in bytes; one entry always fits. */
   readonly maxEntryBytesPerMessage: number;
   /** Appends under way to one follower. */
   readonly maxInflightMessages: number;
@@ -42,9 +42,12 @@ export interface RaftInitial {
   readonly hardState: HardState;
   /** The configuration as of `applied`. */
   readonly conf: ConfState;
-  /** The position before `entries[0]`: what was compacted or came by snapshot; (0, 0) for a log with its beginning. */
+  /** The position before the log's first entry: what was compacted or came by snapshot; (0, 0) for one with its beginning. */
   readonly start: LogPosition;
+  /** The log's last entries, as many as shall be in memory: all of them unless there is an `outline`. */
   readonly entries: readonly Entry[];
+  /** What the log holds from `start` on. */
+  readonly outline?: LogOutline | undefined;
   /** The state machine holds everything up to this index; at least `start.index`. */
   readonly applied: number;
   /**
@@ -76,7 +79,7 @@ export interface ProgressStatus {
   readonly active: boolean;
   /** It has acknowledged an append in this term: it may be in merged heartbeats (design §5). */
   readonly steady: boolean;
-  /** Entries and bytes that it is behind; bytes count only what is still in memory. */
+  /** Entries and bytes that it is behind; bytes are estimated where they left memory. */
   readonly lagEntries: number;
   readonly lagBytes: number;
   /**

@@ -96,7 +96,8 @@ export function restartAtSnapshot(s: CoreState, meta: SnapshotMeta): void {
   s.commit = meta.index;
   s.delivered = meta.index;
   s.applied = meta.index;
-  s.applyingBytes = 0;
+  s.applying.clear();
+  s.entryReads.loaded = undefined;
   trace(s, 'restartAtSnapshot');
   if (s.leader !== 0 && s.leader !== s.id) acknowledge(s, s.leader, meta.index);
 }

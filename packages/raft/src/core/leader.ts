@@ -9,6 +9,7 @@
  *     without an answer to heartbeats: a follower's log, and its commit index, which merged heartbeats do not carry.
  */
 import { assert } from '@remora/base';
+import { wantEntries } from './entry-reads.ts';
 import { RoundTimes } from './lease.ts';
 import { ENTRY_OVERHEAD_BYTES, entryBytes } from './log.ts';
 import type { Progress } from './progress.ts';
@@ -110,12 +111,29 @@ function sendEntries(s: CoreState, pr: Progress): boolean {
   }
   const prevTerm = s.log.term(pr.next - 1);
   if (prevTerm === undefined) return wantSnapshot(s, pr);
-  const entries = s.log.slice(pr.next, s.log.lastIndex, s.config.maxEntryBytesPerMessage);
+  if (pr.next <= s.log.windowStart) {
+    wantEntries(s, pr.id, { from: pr.next, to: s.log.lastIndex });
+    return false;
+  }
+  sendRun(s, pr, prevTerm, s.log.slice(pr.next, s.log.lastIndex, s.config.maxEntryBytesPerMessage));
+  return true;
+}
+
+/** Entries read back for a follower have come. What it waits for by now is looked at with the next `Ready`. */
+export function sendRead(s: CoreState, to: ReplicaId, entries: readonly Entry[]): void {
+  if (s.role !== 'leader') return;
+  s.sendDirty = true;
+  const pr = s.progress.get(to);
+  if (pr === undefined || pr.blocked || pr.next !== entries[0]?.index) return;
+  const prevTerm = s.log.term(pr.next - 1);
+  if (prevTerm !== undefined) sendRun(s, pr, prevTerm, entries);
+}
+
+function sendRun(s: CoreState, pr: Progress, prevTerm: number, entries: readonly Entry[]): void {
   sendAppend(s, pr, prevTerm, entries);
   let bytes = 0;
   for (const entry of entries) bytes += entryBytes(entry);
   pr.sent(pr.next + entries.length - 1, bytes);
-  return true;
 }
 
 function sendProbe(s: CoreState, pr: Progress): void {
@@ -210,11 +228,11 @@ export function propose(s: CoreState, type: Entry['type'], data: Uint8Array): Lo
   if (s.transferee !== NO_REPLICA) return { refused: 'transferring' };
   const bytes = data.length + ENTRY_OVERHEAD_BYTES;
   // One proposal always fits, however large: else it could never be made.
-  if (s.uncommittedBytes > 0 && s.uncommittedBytes + bytes > s.config.maxUncommittedBytes) {
+  if (s.uncommitted.bytes > 0 && s.uncommitted.bytes + bytes > s.config.maxUncommittedBytes) {
     return { refused: 'queueFull' };
   }
-  s.uncommittedBytes += bytes;
   const { index, term } = appendOwn(s, type, data);
+  s.uncommitted.add(index, bytes);
   return { index, term };
 }
 
@@ -222,11 +240,7 @@ export function propose(s: CoreState, type: Entry['type'], data: Uint8Array): Lo
 export function maybeCommit(s: CoreState): void {
   const index = quorumIndex(s.conf, s.matchOf);
   if (index <= s.commit || s.log.term(index) !== s.term) return; // L2
-  for (let i = s.commit + 1; i <= index && s.uncommittedBytes > 0; i++) {
-    const entry = s.log.entry(i);
-    if (entry !== undefined && entry.term === s.term) s.uncommittedBytes -= entryBytes(entry);
-  }
-  s.uncommittedBytes = Math.max(0, s.uncommittedBytes);
+  s.uncommitted.freeTo(index);
   s.commitTo(index);
   s.leaderReady = true;
   if (s.reads.hasWaiting) startReads(s);

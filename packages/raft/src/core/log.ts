@@ -1,5 +1,6 @@
 /**
- * The log of one replica as far as it is kept in memory: the entries since compaction, and how far they are durable.
+ * The log of one replica: the term of every entry since compaction, a window of recent entries, and how far they are
+ * durable. Entries before the window are on disk only and are read back when they are needed (`entry-reads.ts`).
  *
  * G1. `start` is the position before the first entry kept; its term stays known, so that a follower that is there
  *     can be served without a snapshot.
@@ -8,44 +9,93 @@
  *     an entry that is truncated and later appended again with the same (index, term) (etcd-io/raft,
  *     newStorageAppendRespMsg, calls it the ABA problem).
  * G3. Entries are immutable and shared: with messages, with persistence, with apply.
+ * G4. The window reaches up to the last entry, and only durable entries leave it: what is not in memory is on disk.
  */
 import { assert } from '@remora/base';
-import type { Entry, LogPosition } from './types.ts';
+import { TermRuns } from './term-runs.ts';
+import type { Entry, LogOutline, LogPosition } from './types.ts';
 
 /** What an entry counts beside its data against every limit in bytes, so that empty entries are not free. */
 export const ENTRY_OVERHEAD_BYTES = 16;
+/** What an entry takes in memory beside its data: its object, and that of its data (measured with Node 20: 150 to 200). */
+export const ENTRY_MEMORY_BYTES = 192;
 
 export function entryBytes(entry: Entry): number {
   return entry.data.length + ENTRY_OVERHEAD_BYTES;
 }
 
+/** The outline of a log that holds just these entries, which must be contiguous. */
+export function outlineOf(start: LogPosition, entries: readonly Entry[]): LogOutline {
+  const terms: LogPosition[] = [];
+  const confs: number[] = [];
+  let bytes = 0;
+  for (const entry of entries) {
+    if (terms.at(-1)?.term !== entry.term) terms.push({ index: entry.index, term: entry.term });
+    if (entry.type === 'conf') confs.push(entry.index);
+    bytes += entryBytes(entry);
+  }
+  return { terms, confs, lastIndex: start.index + entries.length, bytes };
+}
+
 const NO_ENTRIES: readonly Entry[] = [];
+/** Stands in the array where an entry has left the window. */
+const GONE: Entry = { index: 0, term: 0, type: 'normal', data: new Uint8Array(0) };
+/** A shorter dead part of the array is not worth moving the rest. */
+const TRIM_MIN = 256;
 
 export class RaftLog {
   #startIndex: number;
   #startTerm: number;
-  /** `#entries[i]` has index `#startIndex + 1 + i`. */
+  /** Of the entries from `start` on. */
+  readonly #terms: TermRuns;
+  /** Indexes of the `conf` entries from `start` on, ascending. */
+  readonly #confs: number[];
+  /** `#entries[i]` has index `#base + 1 + i`; those up to `#windowStart` are `GONE`. */
   #entries: Entry[];
+  #base: number;
+  #windowStart: number;
+  /** `entryBytes` of the window, and, roughly, of what is before it. */
+  #windowBytes = 0;
+  #bytesBefore = 0;
   /** Everything up to here is durable. */
   #stable: number;
   /** Everything up to here was handed out to be persisted. */
   #handedOut: number;
   /** Per mark under way, oldest first: the last index that is durable once it is persisted (G2). */
   readonly #marks: number[] = [];
+  #truncations = 0;
   /** The last run of entries cut for a message: followers at one place share one array. */
   #run: { readonly from: number; readonly entries: readonly Entry[] } = { from: 0, entries: NO_ENTRIES };
 
-  constructor(start: LogPosition, entries: readonly Entry[]) {
+  /** `entries` are the last ones of the log that `outline` describes; without one they are all. */
+  constructor(start: LogPosition, entries: readonly Entry[], outline: LogOutline = outlineOf(start, entries)) {
     this.#startIndex = start.index;
     this.#startTerm = start.term;
+    this.#terms = new TermRuns(outline.terms);
+    this.#confs = outline.confs.slice();
     this.#entries = entries.slice();
-    let previous: LogPosition = start;
+    this.#windowStart = outline.lastIndex - entries.length;
+    this.#base = this.#windowStart;
+    this.#stable = outline.lastIndex;
+    this.#handedOut = outline.lastIndex;
+    for (const entry of entries) this.#windowBytes += entryBytes(entry);
+    this.#bytesBefore = Math.max(0, outline.bytes - this.#windowBytes);
+    this.#checkRecovered(entries, outline);
+  }
+
+  #checkRecovered(entries: readonly Entry[], { terms }: LogOutline): void {
+    const first = terms[0];
+    assert(
+      this.#windowStart >= this.#startIndex &&
+        (first === undefined ? this.lastIndex === this.#startIndex : first.index === this.firstIndex) &&
+        (first?.term ?? this.#startTerm) >= this.#startTerm,
+      'G: recovered entries are contiguous',
+    );
+    let index = this.#windowStart;
     for (const entry of entries) {
-      assert(entry.index === previous.index + 1 && entry.term >= previous.term, 'G: recovered entries are contiguous');
-      previous = entry;
+      index++;
+      assert(entry.index === index && this.matches(index, entry.term), 'G: recovered entries are contiguous');
     }
-    this.#stable = previous.index;
-    this.#handedOut = previous.index;
   }
 
   get startIndex(): number {
@@ -55,31 +105,50 @@ export class RaftLog {
     return this.#startIndex + 1;
   }
   get lastIndex(): number {
-    return this.#startIndex + this.#entries.length;
+    return this.#base + this.#entries.length;
   }
   get lastTerm(): number {
-    return this.#entries.at(-1)?.term ?? this.#startTerm;
+    return this.#terms.lastTerm ?? this.#startTerm;
   }
   get stableIndex(): number {
     return this.#stable;
+  }
+  /** Entries behind this index are in memory, others are not (G4). */
+  get windowStart(): number {
+    return this.#windowStart;
+  }
+  /** Bytes that the entries in memory take. */
+  get memoryBytes(): number {
+    const count = this.lastIndex - this.#windowStart;
+    return this.#windowBytes + count * (ENTRY_MEMORY_BYTES - ENTRY_OVERHEAD_BYTES);
+  }
+  /** Grows whenever entries are taken away at the end: what was read from disk before may be of another branch. */
+  get truncations(): number {
+    return this.#truncations;
   }
   /** Whether entries wait to be handed out for persistence. */
   get hasUnpersisted(): boolean {
     return this.#handedOut < this.lastIndex;
   }
 
-  /** The term at `index`; undefined when it is compacted or past the end. */
+  /** The term at `index`, in memory or not; undefined when it is compacted or past the end. */
   term(index: number): number | undefined {
     if (index === this.#startIndex) return this.#startTerm;
-    return this.#entries[index - this.#startIndex - 1]?.term;
+    return index < this.#startIndex || index > this.lastIndex ? undefined : this.#terms.at(index);
   }
 
   matches(index: number, term: number): boolean {
     return this.term(index) === term;
   }
 
-  entry(index: number): Entry | undefined {
-    return this.#entries[index - this.#startIndex - 1];
+  /** Whether a `conf` entry lies in `after + 1 .. upTo`, in memory or not. */
+  hasConf(after: number, upTo: number): boolean {
+    for (let i = this.#confs.length - 1; i >= 0; i--) {
+      const index = this.#confs[i] ?? 0;
+      if (index <= after) return false;
+      if (index <= upTo) return true;
+    }
+    return false;
   }
 
   /** Whether a log that ends at the given position holds all that this one may have committed (dissertation §3.6.1). */
@@ -91,6 +160,9 @@ export class RaftLog {
   append(entry: Entry): void {
     assert(entry.index === this.lastIndex + 1, 'G: entries are appended in order');
     this.#entries.push(entry);
+    this.#windowBytes += entryBytes(entry);
+    this.#terms.push(entry.index, entry.term);
+    if (entry.type === 'conf') this.#confs.push(entry.index);
   }
 
   /**
@@ -114,11 +186,35 @@ export class RaftLog {
   }
 
   #truncateTo(last: number): void {
-    this.#entries.length = last - this.#startIndex;
+    if (last <= this.#windowStart) {
+      this.#scaleBytesBefore(this.#startIndex, last);
+      this.#emptyWindow(last);
+    } else {
+      for (let i = last - this.#base; i < this.#entries.length; i++) {
+        this.#windowBytes -= entryBytes(this.#entries[i] as Entry);
+      }
+      this.#entries.length = last - this.#base;
+    }
+    this.#terms.cutFrom(last + 1);
+    while ((this.#confs.at(-1) ?? 0) > last) this.#confs.pop();
     this.#clipDurable(last);
   }
 
+  /** Of what is before the window only `after + 1 .. last` is left. */
+  #scaleBytesBefore(after: number, last: number): void {
+    const before = this.#windowStart - this.#startIndex;
+    if (before > 0) this.#bytesBefore = (this.#bytesBefore * Math.max(0, last - after)) / before;
+  }
+
+  #emptyWindow(last: number): void {
+    this.#entries = [];
+    this.#base = last;
+    this.#windowStart = last;
+    this.#windowBytes = 0;
+  }
+
   #clipDurable(last: number): void {
+    this.#truncations++;
     this.#stable = Math.min(this.#stable, last);
     this.#handedOut = Math.min(this.#handedOut, last);
     for (let i = 0; i < this.#marks.length; i++) this.#marks[i] = Math.min(this.#marks[i] ?? 0, last);
@@ -131,21 +227,23 @@ export class RaftLog {
    * (etcd-io/raft, findConflictByTerm).
    */
   findConflictByTerm(index: number, term: number): LogPosition {
-    let i = Math.min(index, this.lastIndex);
-    for (; i > 0; i--) {
-      const here = this.term(i);
-      if (here === undefined) return { index: i, term: 0 };
-      if (here <= term) return { index: i, term: here };
-    }
-    return { index: 0, term: 0 };
+    const from = Math.min(index, this.lastIndex);
+    if (from < this.#startIndex) return { index: from, term: 0 };
+    const at = from > this.#startIndex ? this.#terms.lastAtMost(from, term) : from;
+    if (at > this.#startIndex) return { index: at, term: this.#terms.at(at) ?? 0 };
+    if (this.#startIndex === 0 || this.#startTerm <= term) return { index: this.#startIndex, term: this.#startTerm };
+    return { index: this.#startIndex - 1, term: 0 };
   }
 
-  /** Entries from `from` to at most `to`, up to `maxBytes` but at least one. Shared: not to be changed. */
+  /**
+   * Entries from `from` to at most `to`, up to `maxBytes` but at least one. Shared: not to be changed. They must be in
+   * memory.
+   */
   slice(from: number, to: number, maxBytes: number): readonly Entry[] {
-    const begin = from - this.#startIndex - 1;
-    const limit = Math.min(to, this.lastIndex) - this.#startIndex;
+    const begin = from - this.#base - 1;
+    const limit = Math.min(to, this.lastIndex) - this.#base;
     if (begin >= limit) return NO_ENTRIES;
-    assert(begin >= 0, 'G1: compacted entries are not read');
+    assert(from > this.#windowStart, 'G4: compacted or evicted entries are not read');
     let end = begin;
     let bytes = 0;
     while (end < limit) {
@@ -160,18 +258,21 @@ export class RaftLog {
     return entries;
   }
 
-  /** Sum of bytes from `from` to the end, as far as it is in memory. */
+  /** Sum of bytes from `from` to the end; estimated for what is not in memory. */
   bytesFrom(from: number): number {
-    let bytes = 0;
-    for (let i = Math.max(0, from - this.#startIndex - 1); i < this.#entries.length; i++) {
-      bytes += entryBytes(this.#entries[i] as Entry);
+    if (from <= this.#windowStart) {
+      const before = this.#windowStart - this.#startIndex;
+      const left = this.#windowStart - Math.max(from - 1, this.#startIndex);
+      return this.#windowBytes + Math.round((this.#bytesBefore * left) / before || 0);
     }
+    let bytes = 0;
+    for (let i = from - this.#base - 1; i < this.#entries.length; i++) bytes += entryBytes(this.#entries[i] as Entry);
     return bytes;
   }
 
   /** Opens the next mark: hands out everything not yet handed out for persistence. */
   openMark(): readonly Entry[] {
-    const entries = this.hasUnpersisted ? this.#entries.slice(this.#handedOut - this.#startIndex) : NO_ENTRIES;
+    const entries = this.hasUnpersisted ? this.#entries.slice(this.#handedOut - this.#base) : NO_ENTRIES;
     this.#handedOut = this.lastIndex;
     this.#marks.push(this.lastIndex);
     return entries;
@@ -184,20 +285,58 @@ export class RaftLog {
     this.#stable = Math.max(this.#stable, last); // G2: already clipped
   }
 
+  /** Lets go of the entries up to `index`, as far as they are durable; their terms stay known (G4). */
+  evictTo(index: number): void {
+    const last = Math.min(index, this.#stable);
+    if (last > this.#windowStart) this.#bytesBefore += this.#leaveWindow(last);
+  }
+
+  /** Takes the entries up to `last` out of the window and returns their bytes. */
+  #leaveWindow(last: number): number {
+    let bytes = 0;
+    const end = last - this.#base;
+    for (let i = this.#windowStart - this.#base; i < end; i++) {
+      bytes += entryBytes(this.#entries[i] as Entry);
+      this.#entries[i] = GONE;
+    }
+    this.#windowBytes -= bytes;
+    this.#windowStart = last;
+    if (end === this.#entries.length || (end >= TRIM_MIN && end * 2 >= this.#entries.length)) {
+      this.#entries = this.#entries.slice(end);
+      this.#base = last;
+    }
+    this.#run = { from: 0, entries: NO_ENTRIES };
+    return bytes;
+  }
+
   /** Drops entries up to `index`, keeping its term (G1). */
   compactTo(index: number): void {
     if (index <= this.#startIndex) return;
     const term = this.term(index);
-    assert(term !== undefined, 'G1: compaction ends at an entry of the log');
-    this.#entries = this.#entries.slice(index - this.#startIndex);
+    assert(
+      term !== undefined && index <= this.#handedOut,
+      'G1: compaction ends at an entry of the log that was handed out for persistence',
+    );
+    if (index > this.#windowStart) {
+      this.#leaveWindow(index);
+      this.#bytesBefore = 0;
+    } else {
+      this.#scaleBytesBefore(index, this.#windowStart);
+    }
+    this.#terms.cutTo(index, this.lastIndex);
+    let confs = 0;
+    while ((this.#confs[confs] ?? Number.POSITIVE_INFINITY) <= index) confs++;
+    if (confs > 0) this.#confs.splice(0, confs);
     this.#startIndex = index;
     this.#startTerm = term;
-    this.#run = { from: 0, entries: NO_ENTRIES };
   }
 
   /** Forgets everything and begins again after `start`, which is durable outside the log. */
   restart(start: LogPosition): void {
-    this.#entries = [];
+    this.#emptyWindow(start.index);
+    this.#bytesBefore = 0;
+    this.#terms.cutFrom(0);
+    this.#confs.length = 0;
     this.#startIndex = start.index;
     this.#startTerm = start.term;
     this.#clipDurable(start.index);

@@ -11,6 +11,7 @@
  *     any → snapshot      what it needs next is compacted
  *     snapshot → probe    reported; or acknowledged past the compacted part, then → replicate
  */
+import { ByteMarks } from './byte-marks.ts';
 import type { ProgressState } from './config.ts';
 import type { Moment, ReplicaId } from './types.ts';
 
@@ -40,18 +41,21 @@ export class Progress {
   round = 0;
   /** When the newest heartbeat was sent that it answered while steady (lease.ts E1). */
   answered: Moment | undefined;
-  readonly #inflight: Inflight;
+  readonly #inflight = new ByteMarks();
+  readonly #limits: { readonly messages: number; readonly bytes: number };
 
   constructor(id: ReplicaId, next: number, learner: boolean, limits: { messages: number; bytes: number }) {
     this.id = id;
     this.next = next;
     this.learner = learner;
-    this.#inflight = new Inflight(limits.messages, limits.bytes);
+    this.#limits = limits;
   }
 
   /** Whether no entries may be sent now (P2). */
   get blocked(): boolean {
-    if (this.state === 'replicate') return this.#inflight.full;
+    if (this.state === 'replicate') {
+      return this.#inflight.count >= this.#limits.messages || this.#inflight.bytes >= this.#limits.bytes;
+    }
     return this.state === 'snapshot' || this.paused;
   }
 
@@ -113,51 +117,5 @@ export class Progress {
     this.next = Math.max(Math.min(rejected, hint + 1), this.match + 1);
     this.paused = false;
     return true;
-  }
-}
-
-/** Appends under way: the last index and the size of each, oldest first. */
-class Inflight {
-  readonly #maxMessages: number;
-  readonly #maxBytes: number;
-  readonly #last: number[] = [];
-  readonly #sizes: number[] = [];
-  #head = 0;
-  #bytes = 0;
-
-  constructor(maxMessages: number, maxBytes: number) {
-    this.#maxMessages = maxMessages;
-    this.#maxBytes = maxBytes;
-  }
-
-  get full(): boolean {
-    return this.#last.length - this.#head >= this.#maxMessages || this.#bytes >= this.#maxBytes;
-  }
-
-  add(last: number, bytes: number): void {
-    this.#last.push(last);
-    this.#sizes.push(bytes);
-    this.#bytes += bytes;
-  }
-
-  freeTo(index: number): void {
-    const last = this.#last;
-    while (this.#head < last.length && (last[this.#head] ?? 0) <= index) {
-      this.#bytes -= this.#sizes[this.#head] ?? 0;
-      this.#head++;
-    }
-    if (this.#head === last.length) this.clear();
-    else if (this.#head >= this.#maxMessages) {
-      last.splice(0, this.#head);
-      this.#sizes.splice(0, this.#head);
-      this.#head = 0;
-    }
-  }
-
-  clear(): void {
-    this.#last.length = 0;
-    this.#sizes.length = 0;
-    this.#head = 0;
-    this.#bytes = 0;
   }
 }

@@ -17,6 +17,7 @@ import { assert } from '@remora/base';
 import type { ConfChange } from './conf-change.ts';
 import type { RaftConfig, RaftInitial, RaftStatus } from './config.ts';
 import { tickElection } from './election.ts';
+import { countApplying, keepLoaded, nextCommitted, takeRead, wantEntries, wantsApplyRead } from './entry-reads.ts';
 import { offerSnapshot, restartAtSnapshot } from './follower.ts';
 import {
   heartbeatAnswered,
@@ -26,12 +27,12 @@ import {
   reportSnapshot,
   reportUnreachable,
   sendAppends,
+  sendRead,
   startReads,
   tickLeader,
   transferLeader,
 } from './leader.ts';
 import { leaseHolds } from './lease.ts';
-import { entryBytes } from './log.ts';
 import { isJoint } from './membership.ts';
 import { applyConf, leaveJointWhenDue, proposeConf } from './reconfigure.ts';
 import { becomeFollower } from './roles.ts';
@@ -42,6 +43,7 @@ import { trace } from './trace.ts';
 import {
   type ConfState,
   type Entry,
+  type EntryRead,
   type LogPosition,
   type Message,
   type Moment,
@@ -182,6 +184,8 @@ export class RaftCore {
       s.readStates.length > 0 ||
       s.readsDropped.length > 0 ||
       s.snapshotsWanted.length > 0 ||
+      s.entryReads.wanted.length > 0 ||
+      wantsApplyRead(s) ||
       this.#softChanged()
     );
   }
@@ -197,9 +201,11 @@ export class RaftCore {
     if (snapshotsWanted.length > 0) s.snapshotsWanted = [];
     const persist = s.dirty ? this.#takePersist() : undefined;
     const soft = this.#softChanged() ? this.#takeSoft() : undefined;
+    const committed = this.#canDeliver() ? this.#takeCommitted() : NO_ENTRIES;
     return {
       messages,
-      committed: this.#canDeliver() ? this.#takeCommitted() : NO_ENTRIES,
+      committed,
+      entriesWanted: this.#takeWanted(),
       readStates,
       readsDropped,
       snapshotsWanted,
@@ -228,16 +234,57 @@ export class RaftCore {
 
   #canDeliver(): boolean {
     const s = this.#s;
-    return s.delivered < s.commit && s.installing === undefined && s.applyingBytes < s.config.maxApplyingBytes;
+    return (
+      s.delivered < s.commit &&
+      s.installing === undefined &&
+      s.applying.bytes < s.config.maxApplyingBytes &&
+      (s.delivered >= s.log.windowStart || s.entryReads.loaded !== undefined)
+    );
   }
 
   #takeCommitted(): readonly Entry[] {
     const s = this.#s;
-    const room = s.config.maxApplyingBytes - s.applyingBytes;
-    const entries = s.log.slice(s.delivered + 1, s.commit, room);
-    for (const entry of entries) s.applyingBytes += entryBytes(entry);
+    const entries = nextCommitted(s);
+    countApplying(s, entries);
     s.delivered += entries.length; // C2
     return entries;
+  }
+
+  #takeWanted(): Ready['entriesWanted'] {
+    const s = this.#s;
+    if (wantsApplyRead(s)) wantEntries(s, s.id, { from: s.delivered + 1, to: s.commit });
+    const { wanted } = s.entryReads;
+    if (wanted.length > 0) s.entryReads.wanted = [];
+    return wanted;
+  }
+
+  /**
+   * What `Ready.entriesWanted` asked for: contiguous from `read.from`, at least one, perhaps not up to `read.to`. Empty,
+   * or entries of another term, when the log was truncated or compacted meanwhile. Throws `InvariantError` when it was
+   * not: then durable entries are lost.
+   */
+  entriesRead(read: EntryRead, entries: readonly Entry[]): void {
+    const s = this.#s;
+    const usable = takeRead(s, read, entries) ?? NO_ENTRIES;
+    if (read.reader === s.id) keepLoaded(s, usable);
+    else sendRead(s, read.reader, usable);
+  }
+
+  /**
+   * Lets go of entries in memory up to `index`, as far as they are durable. They are asked for by
+   * `Ready.entriesWanted` when they are needed again.
+   */
+  evictTo(index: number): void {
+    this.#s.log.evictTo(index);
+  }
+
+  /** Bytes that the entries in memory take. */
+  get entryMemoryBytes(): number {
+    return this.#s.log.memoryBytes;
+  }
+
+  get lastIndex(): number {
+    return this.#s.log.lastIndex;
   }
 
   #softChanged(): boolean {
@@ -282,10 +329,7 @@ export class RaftCore {
     const s = this.#s;
     if (index <= s.applied) return;
     assert(index <= s.delivered, 'S1: only what was handed out is applied');
-    for (let i = s.applied + 1; i <= index; i++) {
-      const entry = s.log.entry(i);
-      if (entry !== undefined) s.applyingBytes -= entryBytes(entry);
-    }
+    s.applying.freeTo(index);
     s.applied = index;
     leaveJointWhenDue(s);
   }

@@ -65,5 +65,5 @@ export function leaveJointWhenDue(s: CoreState): void {
   if (s.confIndex > s.applied || s.transferee !== NO_REPLICA) return;
   const entry = appendOwn(s, 'conf', encodeConfChange(LEAVE_JOINT));
   s.confIndex = entry.index;
-  s.uncommittedBytes += entryBytes(entry);
+  s.uncommitted.add(entry.index, entryBytes(entry));
 }

@@ -99,7 +99,7 @@ function reset(s: CoreState, term: number): void {
   s.progress.clear();
   s.peers = [];
   s.leaderReady = false;
-  s.uncommittedBytes = 0;
+  s.uncommitted.clear();
   s.sendDirty = false;
   s.transferee = NO_REPLICA;
   s.handedOver = false;

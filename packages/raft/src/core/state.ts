@@ -7,7 +7,9 @@
  * S3. Pre-vote messages, heartbeats and rejections promise nothing durable and are sent at once.
  */
 import { assert } from '@remora/base';
+import { ByteMarks } from './byte-marks.ts';
 import type { RaftConfig, RaftInitial } from './config.ts';
+import { EntryReads } from './entry-reads.ts';
 import type { RoundTimes } from './lease.ts';
 import { RaftLog } from './log.ts';
 import { isVoter } from './membership.ts';
@@ -43,8 +45,8 @@ export class CoreState {
   /** Committed entries up to here were handed out, and applied up to there. */
   delivered: number;
   applied: number;
-  /** Bytes handed out and not applied. */
-  applyingBytes = 0;
+  /** What was handed out and is not applied. */
+  readonly applying = new ByteMarks();
 
   electionElapsed = 0;
   heartbeatElapsed = 0;
@@ -65,7 +67,8 @@ export class CoreState {
   steadyVersion = 0;
   /** Leader only: an entry of the own term is committed. */
   leaderReady = false;
-  uncommittedBytes = 0;
+  /** Leader only: what was proposed here and is not committed. */
+  readonly uncommitted = new ByteMarks();
   /** Leader only: there may be entries to send; `ready` looks. */
   sendDirty = false;
   transferee: ReplicaId = NO_REPLICA;
@@ -80,6 +83,7 @@ export class CoreState {
   roundTimes: RoundTimes | undefined;
   /** Only heartbeats sent later count for a lease (lease.ts E6). */
   leaseVoidMs = Number.NEGATIVE_INFINITY;
+  readonly entryReads = new EntryReads();
 
   /** The snapshot that the host is receiving for this replica. */
   installing: SnapshotMeta | undefined;
@@ -108,7 +112,7 @@ export class CoreState {
     this.id = config.id;
     this.preVote = config.preVote ?? true;
     this.checkQuorum = config.checkQuorum ?? true;
-    this.log = new RaftLog(start, entries);
+    this.log = new RaftLog(start, entries, initial.outline);
     assert(applied >= start.index && applied <= this.log.lastIndex, 'S1: what is applied is within the log');
     // A snapshot may have become durable before the term it came with.
     this.term = Math.max(hardState.term, this.log.lastTerm);
@@ -158,8 +162,7 @@ export class CoreState {
 
   /** A committed membership change that is not applied yet may decide whose votes count (dissertation §4.1; traps 2). */
   #hasUnappliedConf(): boolean {
-    for (let i = this.applied + 1; i <= this.commit; i++) if (this.log.entry(i)?.type === 'conf') return true;
-    return false;
+    return this.log.hasConf(this.applied, this.commit);
   }
 
   /** The leader was heard: wait for it, and refuse to replace it, for a full election timeout. */

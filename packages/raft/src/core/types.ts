@@ -39,6 +39,20 @@ export interface LogPosition {
   readonly term: number;
 }
 
+/**
+ * What a log holds behind its start, without the entries themselves: enough for elections, for matching and for
+ * deciding what to read.
+ */
+export interface LogOutline {
+  /** Where each term begins, oldest first; the first one is the first entry. */
+  readonly terms: readonly LogPosition[];
+  /** Indexes of the entries of type `conf`, ascending. */
+  readonly confs: readonly number[];
+  readonly lastIndex: number;
+  /** Bytes of all entries, roughly: for reports and estimates. */
+  readonly bytes: number;
+}
+
 /** What a snapshot stands for; its data travels beside the core. */
 export interface SnapshotMeta extends LogPosition {
   readonly conf: ConfState;
@@ -168,6 +182,19 @@ export interface ReadState {
   readonly index: number;
 }
 
+/**
+ * Entries that are not in memory any more and are needed: the host reads them from its log and answers with
+ * `RaftCore.entriesRead`, in any order of requests. They are durable.
+ */
+export interface EntryRead {
+  /** Who needs them: the follower that they are for, or this replica itself, to apply them. One read each at a time. */
+  readonly reader: ReplicaId;
+  readonly from: number;
+  readonly to: number;
+  /** Fewer will do, but at least one. */
+  readonly maxBytes: number;
+}
+
 /** What one loop turn must do for a group, in this order of dependence. */
 export interface Ready {
   /** May leave at once (appends from a leader run beside its own fsync; dissertation §10.2.1). */
@@ -189,6 +216,8 @@ export interface Ready {
   readonly readsDropped: readonly number[];
   /** Followers that need a snapshot: the host sends its data, then reports how it went. */
   readonly snapshotsWanted: readonly ReplicaId[];
+  /** Entries to be read back. */
+  readonly entriesWanted: readonly EntryRead[];
   /** Present when role, term or known leader changed since the last `Ready`. */
   readonly soft?: { readonly role: Role; readonly term: number; readonly leader: ReplicaId };
 }
