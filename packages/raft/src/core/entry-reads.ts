@@ -104,7 +104,7 @@ export function nextCommitted(s: CoreState): readonly Entry[] {
 
 /** Entries read back to be applied have come: they go out with the next `Ready`. */
 export function keepLoaded(s: CoreState, entries: readonly Entry[]): void {
-  if (s.installing === undefined && entries[0]?.index === s.delivered + 1) s.entryReads.loaded = entries;
+  if (s.installing === undefined && entries.length > 0) s.entryReads.loaded = entries;
 }
 
 /** Counts entries as handed out to be applied. */

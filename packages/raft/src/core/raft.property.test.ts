@@ -14,7 +14,8 @@ function perform(cluster: TestCluster, number: number): void {
   if (roll < 26) for (let i = 0; i < 4; i++) cluster.deliver(pick + i * 7);
   else if (roll < 29) cluster.deliver(pick, true);
   else if (roll < 32) cluster.drop(pick);
-  else if (roll < 50) cluster.sync(node);
+  else if (roll < 48) cluster.sync(node);
+  else if (roll < 50) for (const each of cluster.nodes) cluster.answerRead(each, pick);
   else if (roll < 58) for (let i = 0; i < 3; i++) cluster.apply(node);
   else if (roll < 70) for (const each of cluster.nodes) cluster.tick(each);
   else if (roll < 80) for (const each of cluster.nodes) cluster.propose(each);
@@ -49,6 +50,7 @@ interface Shape {
   readonly runs: number;
   readonly config?: Partial<RaftConfig>;
   readonly mergedHeartbeats?: boolean;
+  readonly evict?: boolean;
 }
 
 const SHAPES: readonly Shape[] = [
@@ -68,21 +70,32 @@ const SHAPES: readonly Shape[] = [
     runs: 150,
     mergedHeartbeats: true,
   },
+  { name: 'three replicas that keep no durable entry in memory', voters: 3, runs: 300, evict: true },
+  {
+    name: 'three replicas and a learner that keep no durable entry in memory',
+    voters: 3,
+    learners: 1,
+    runs: 150,
+    evict: true,
+  },
 ];
 
 describe('Raft holds its promises over lossy networks, late fsyncs and crashes, and recovers', () => {
   for (const shape of SHAPES) {
     test(shape.name, () => {
+      let reads = 0;
       fc.assert(
         fc.property(fc.nat(), schedule, (seed, steps) => {
           const cluster = new TestCluster({ ...shape, seed });
           // Begin with a working cluster, so that most of a schedule is not spent on the first election.
           expect(cluster.heals(100)).toBe(true);
           for (const step of steps) perform(cluster, step);
+          reads += cluster.readsAnswered;
           expect(cluster.heals(200)).toBe(true);
         }),
         { numRuns: shape.runs, interruptAfterTimeLimit: 20_000, markInterruptAsFailure: false },
       );
+      if (shape.evict === true) expect(reads).toBeGreaterThan(1000);
     });
   }
 });

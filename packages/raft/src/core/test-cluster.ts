@@ -11,10 +11,21 @@
  */
 import { assert, SeededRandom, utf8 } from '@remora/base';
 import type { RaftConfig } from './config.ts';
+import { entryBytes, outlineOf } from './log.ts';
 import { confOf } from './membership.ts';
 import { isQuorum } from './quorum.ts';
 import { RaftCore } from './raft.ts';
-import type { ConfState, Entry, HardState, LogPosition, Message, Ready, ReplicaId, SnapshotMeta } from './types.ts';
+import type {
+  ConfState,
+  Entry,
+  EntryRead,
+  HardState,
+  LogPosition,
+  Message,
+  Ready,
+  ReplicaId,
+  SnapshotMeta,
+} from './types.ts';
 
 type Persist = NonNullable<Ready['persist']>;
 
@@ -41,6 +52,8 @@ export interface TestNode {
   leaderTerm: number;
   seenCommit: number;
   installing: Transfer | undefined;
+  /** Entries that the core asked for, and the disk as it was then: the answer is of any moment since. */
+  reads: { readonly read: EntryRead; readonly entries: readonly Entry[] }[];
 }
 
 interface Transfer {
@@ -70,6 +83,10 @@ export class TestCluster {
   /** Terms of committed entries, by index. */
   readonly #committed: number[] = [0];
   readonly #readFloors = new Map<string, number>();
+  /** Durable entries never stay in memory. */
+  readonly #evict: boolean;
+  /** Answers to reads that the cores could use, and that they could not. */
+  readsAnswered = 0;
   #nextContext = 1;
   #nextValue = 1;
 
@@ -79,7 +96,9 @@ export class TestCluster {
     readonly seed: number;
     readonly config?: Partial<RaftConfig>;
     readonly mergedHeartbeats?: boolean;
+    readonly evict?: boolean;
   }) {
+    this.#evict = options.evict ?? false;
     const ids = Array.from({ length: options.voters + (options.learners ?? 0) }, (_, i) => i + 1);
     this.#conf = confOf(ids.slice(0, options.voters), ids.slice(options.voters));
     this.#config = options.config ?? {};
@@ -124,7 +143,8 @@ export class TestCluster {
       hardState,
       conf: this.#conf,
       start,
-      entries,
+      entries: this.#evict ? [] : entries,
+      outline: outlineOf(start, entries),
       applied: applied.index,
       restarted,
     });
@@ -137,6 +157,7 @@ export class TestCluster {
       leaderTerm: 0,
       seenCommit: 0,
       installing: undefined,
+      reads: [],
     };
   }
 
@@ -234,6 +255,15 @@ export class TestCluster {
     assert(entry.index <= node.core.commit, 'X4: applied ≤ commit');
     node.applied = { index: entry.index, term: entry.term };
     node.core.appliedTo(entry.index);
+    this.#turn(node);
+  }
+
+  /** A read of old entries is answered, in any order, with the disk of now or of when it was asked for. */
+  answerRead(node: TestNode, pick: number): void {
+    if (!node.up || node.reads.length === 0) return;
+    const [{ read, entries }] = node.reads.splice(pick % node.reads.length, 1) as [TestNode['reads'][number]];
+    node.core.entriesRead(read, readFrom(pick % 2 === 0 ? entries : node.disk.entries, read));
+    this.readsAnswered++;
     this.#turn(node);
   }
 
@@ -339,6 +369,8 @@ export class TestCluster {
       let busy = this.#network.length > 0 || this.#merged.length > 0 || this.#transfers.length > 0;
       for (const node of this.nodes) {
         busy ||= node.unsynced.length > 0 || node.applyQueue.length > 0 || node.installing !== undefined;
+        busy ||= node.reads.length > 0;
+        while (node.reads.length > 0) this.answerRead(node, 0);
         while (node.unsynced.length > 0) this.sync(node);
         while (node.applyQueue.length > 0) this.apply(node);
       }
@@ -375,8 +407,10 @@ export class TestCluster {
         assert(floor !== undefined && state.index >= floor, 'X6: a read is linearizable');
       }
       for (const to of ready.snapshotsWanted) this.#startTransfer(node, to);
+      for (const read of ready.entriesWanted) node.reads.push({ read, entries: node.disk.entries });
       this.#checkLeader(node);
       this.#checkCommit(node);
+      if (this.#evict) node.core.evictTo(Number.POSITIVE_INFINITY);
     }
     while (this.#network.length > IN_FLIGHT_MAX) this.#network.shift();
   }
@@ -479,6 +513,19 @@ function lastOf(disk: Disk): LogPosition {
 
 function termAt(disk: Disk, index: number): number | undefined {
   return index === disk.start.index ? disk.start.term : disk.entries[index - disk.start.index - 1]?.term;
+}
+
+/** What a log answers: contiguous from `read.from`, nothing when that is not there. */
+function readFrom(entries: readonly Entry[], { from, to, maxBytes }: EntryRead): readonly Entry[] {
+  const found: Entry[] = [];
+  let bytes = 0;
+  for (const entry of entries) {
+    if (entry.index !== from + found.length || entry.index > to) continue;
+    bytes += entryBytes(entry);
+    if (bytes > maxBytes && found.length > 0) break;
+    found.push(entry);
+  }
+  return found;
 }
 
 function cutTo(disk: Disk, index: number): void {

@@ -103,6 +103,14 @@ export function tickUntilCampaign(core: RaftCore): Message[] {
 /** A leader of its first term whose followers, except those given as silent, hold everything. */
 export function makeLeader(options: KitOptions & { readonly silent?: readonly ReplicaId[] } = {}): RaftCore {
   const core = makeCore(options);
+  const others = elect(core);
+  for (const from of [...others, ...core.conf.learners]) if (!options.silent?.includes(from)) ack(core, from);
+  run(core);
+  return core;
+}
+
+/** Makes it the leader of a new term, with the votes of all other voters, whom it returns. */
+export function elect(core: RaftCore): readonly ReplicaId[] {
   tickUntilCampaign(core);
   const others = core.conf.voters.filter((id) => id !== core.id);
   for (const from of others) {
@@ -111,9 +119,7 @@ export function makeLeader(options: KitOptions & { readonly silent?: readonly Re
   run(core);
   for (const from of others) core.step({ type: 'voteResponse', from, to: core.id, term: core.term, reject: false });
   run(core);
-  for (const from of [...others, ...core.conf.learners]) if (!options.silent?.includes(from)) ack(core, from);
-  run(core);
-  return core;
+  return others;
 }
 
 /** `from` acknowledges everything up to `index`, by default the whole log. */
