@@ -22,6 +22,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['add-nodes', addNodes],
   ['tick', tick],
   ['campaign', campaign],
+  ['elect', elect],
   ['propose', propose],
   ['read', read],
   ['transfer', transfer],
@@ -129,9 +130,21 @@ function tick(world: World, args: Args): void {
   }
 }
 
+/** `elect 1`: it campaigns, and all that follows happens; only the outcome is told. */
+function elect(world: World, args: Args): void {
+  campaignNow(world, nodeOf(world, args));
+  const nodes = nodesOf(world, args);
+  world.stabilize(nodes.map((node) => node.id));
+  world.takeLines();
+  for (const node of nodes) summary(world, node);
+}
+
 /** `campaign 1`: ticks until the wait for a leader is over and it campaigns. */
 function campaign(world: World, args: Args): void {
-  const node = nodeOf(world, args);
+  campaignNow(world, nodeOf(world, args));
+}
+
+function campaignNow(world: World, node: ScenarioNode): void {
   if (node.core.hasReady()) throw new Error('process-ready first: what a campaign does would not show');
   for (let ticks = 1; ticks <= 2 * node.electionTicks; ticks++) {
     node.core.tick();
