@@ -132,6 +132,11 @@ export class SimDisk implements Disk {
     this.#failures.push({ operation, error: systemError(code, `${operation} failed`) });
   }
 
+  /** Forgets failures that were asked for and have not come up. */
+  repair(): void {
+    this.#failures = [];
+  }
+
   setLatency(latencyMs: number): void {
     this.#latencyMs = latencyMs;
   }
@@ -148,6 +153,16 @@ export class SimDisk implements Disk {
   /** A copy of what a reader sees. */
   contents(path: string): Buffer {
     return Buffer.from(this.#inode(path).bytes());
+  }
+
+  /** What would be left of a file if the machine lost power now and nothing that is not synced survived. */
+  durableContents(path: string): Buffer | undefined {
+    return this.#durableNames.get(clean(path))?.durableBytes();
+  }
+
+  /** The names that survive a loss of power now, sorted. */
+  durableNames(): readonly string[] {
+    return [...this.#durableNames.keys()].sort();
   }
 
   usedBytes(): number {
@@ -252,6 +267,10 @@ class Inode {
 
   bytes(): Buffer {
     return this.#visible.bytes();
+  }
+
+  durableBytes(): Buffer {
+    return Buffer.from(this.#durable.bytes());
   }
 
   write(position: number, data: Buffer): void {

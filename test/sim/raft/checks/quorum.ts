@@ -1,0 +1,8 @@
+/** Majorities, written down once more: the checks do not ask the code that they check. */
+import type { ConfState } from '@remora/raft';
+
+export function isQuorumOf(conf: ConfState, holds: (id: number) => boolean): boolean {
+  return [conf.voters, conf.votersOutgoing].every(
+    (side) => side.length === 0 || 2 * side.filter(holds).length > side.length,
+  );
+}

@@ -1,0 +1,57 @@
+/** The network of a world: links behave as the faults in force on them say, the worst of them counting. */
+import type { LinkFaults } from '@remora/raft';
+import type { LocalNetwork } from '../../../packages/raft/src/multi/transport/local-network.ts';
+
+/** What a fault does to the links that it is on. */
+export interface LinkRule {
+  readonly on: (from: number, to: number) => boolean;
+  readonly faults: Partial<LinkFaults>;
+}
+
+export class NetworkFaults {
+  readonly #network: LocalNetwork;
+  readonly #nodes: readonly number[];
+  readonly #base: LinkFaults;
+  readonly #rules = new Set<LinkRule>();
+
+  constructor(network: LocalNetwork, nodes: readonly number[], base: LinkFaults) {
+    this.#network = network;
+    this.#nodes = nodes;
+    this.#base = base;
+  }
+
+  add(rule: LinkRule): () => void {
+    this.#rules.add(rule);
+    this.#update();
+    return () => {
+      if (this.#rules.delete(rule)) this.#update();
+    };
+  }
+
+  clear(): void {
+    this.#rules.clear();
+    this.#update();
+  }
+
+  #update(): void {
+    for (const from of this.#nodes) {
+      for (const to of this.#nodes) {
+        if (from !== to) this.#network.setLink({ from, to }, this.#faultsOf(from, to));
+      }
+    }
+  }
+
+  #faultsOf(from: number, to: number): LinkFaults {
+    let { blocked, dropPerMille, duplicatePerMille, delayMs, jitterMs, reorder } = this.#base;
+    for (const { on, faults } of this.#rules) {
+      if (!on(from, to)) continue;
+      blocked ||= faults.blocked ?? false;
+      reorder ||= faults.reorder ?? false;
+      dropPerMille = Math.max(dropPerMille, faults.dropPerMille ?? 0);
+      duplicatePerMille = Math.max(duplicatePerMille, faults.duplicatePerMille ?? 0);
+      delayMs = Math.max(delayMs, faults.delayMs ?? 0);
+      jitterMs = Math.max(jitterMs, faults.jitterMs ?? 0);
+    }
+    return { blocked, dropPerMille, duplicatePerMille, delayMs, jitterMs, reorder };
+  }
+}

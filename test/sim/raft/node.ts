@@ -1,0 +1,360 @@
+/**
+ * One machine of the simulated cluster, and the process on it: the product's host and log over a virtual clock, disk
+ * and network.
+ *
+ * N1. A process ends without a word: nothing of it runs afterwards, and nothing it waited for is answered.
+ * N2. When the log or the host says that it cannot go on, the process ends at once. That is right after a fault of the
+ *     disk; otherwise it is a bug.
+ */
+import { assert, type Random, SeededRandom, SimDisk, silentLogger, type Timer } from '@remora/base';
+import type { ConfState, Group, GroupLog, NodeRaftHost, RecoveredGroup, Transport } from '@remora/raft';
+import { createRaftHost } from '../../../packages/raft/src/multi/host/host.ts';
+import { openGroupLog } from '../../../packages/raft/src/multi/log/group-log.ts';
+import { ReplicaView } from './checks/replica-view.ts';
+import type { DurableGroup } from './env/durable-log.ts';
+import { DurableLog } from './env/durable-log.ts';
+import { Engine } from './env/engine.ts';
+import type { SimLoop } from './env/loop.ts';
+import { observedLog } from './env/observed-log.ts';
+import { ProcessClock } from './env/process-clock.ts';
+import { DiskStall, ProcessDisk } from './env/process-disk.ts';
+import { ProcessTransport } from './env/process-transport.ts';
+import { Machine } from './machine.ts';
+import type { Observer } from './observer.ts';
+import type { NodeOptions } from './options.ts';
+import type { Trace } from './trace.ts';
+import { require, Violation } from './violation.ts';
+
+export const LOG_DIR = 'log';
+
+export interface NodeDeps {
+  readonly id: number;
+  readonly seed: number;
+  readonly loop: SimLoop;
+  readonly options: NodeOptions;
+  readonly observer: Observer;
+  readonly trace: Trace;
+  /** A new end of the network for this node. */
+  readonly transport: () => Transport;
+  readonly locate: (replicaId: number) => number | undefined;
+  readonly fail: (error: unknown) => void;
+}
+
+export class SimNode {
+  readonly id: number;
+  readonly clock: ProcessClock;
+  readonly disk: SimDisk;
+  readonly stall = new DiskStall();
+  readonly durable: DurableLog;
+  readonly engine = new Engine();
+  readonly machines = new Map<number, Machine>();
+  readonly options: NodeOptions;
+  /** A fault of the disk was injected into this life: it may end by it. */
+  diskFault = false;
+  /** Whether the disk takes no more: the node cannot start. */
+  diskFull = false;
+  lives = 0;
+  /** Nodes that died of their disk start again after this time, through `onDied`. */
+  onDied: () => void = () => {};
+  #host: NodeRaftHost | undefined;
+  #log: GroupLog | undefined;
+  #transport: ProcessTransport | undefined;
+  #state: 'down' | 'starting' | 'up' = 'down';
+  #turns = 0;
+  #checkpointTimer: Timer | undefined;
+  readonly #deps: NodeDeps;
+  readonly #random: Random;
+
+  constructor(deps: NodeDeps) {
+    const { id, seed, loop } = deps;
+    this.id = id;
+    this.#deps = deps;
+    this.options = deps.options;
+    this.#random = new SeededRandom(seed * 64 + id);
+    this.clock = new ProcessClock(loop, id * 1_000_000, () => this.#looked());
+    this.disk = new SimDisk({ random: new SeededRandom(seed * 64 + id + 32), clock: loop, latencyMs: 0 });
+    this.disk.setLatency(deps.options.diskMs);
+    this.durable = new DurableLog(this.disk, LOG_DIR);
+  }
+
+  get host(): NodeRaftHost | undefined {
+    return this.#host;
+  }
+
+  get up(): boolean {
+    return this.#state === 'up';
+  }
+
+  get down(): boolean {
+    return this.#state === 'down';
+  }
+
+  get groupIds(): readonly number[] {
+    return this.engine.groups();
+  }
+
+  group(groupId: number): Group | undefined {
+    return this.#host?.group(groupId);
+  }
+
+  /** Does `work` within the process, when it can; not at all when it ends before. */
+  enter(work: (host: NodeRaftHost) => void): void {
+    const host = this.#host;
+    if (host === undefined || this.#state !== 'up') return;
+    this.clock.door()(() => work(host));
+  }
+
+  // ------------------------------------------------------------------------------------------ life
+
+  start(): void {
+    assert(this.#state === 'down', 'a node runs once at a time');
+    this.#state = 'starting';
+    const life = ++this.lives;
+    this.diskFault = this.diskFull;
+    this.#deps.trace.add('start', this.id, 0, life);
+    const disk = new ProcessDisk({
+      disk: this.disk.mount(),
+      door: this.clock.door(),
+      stall: this.stall,
+      onSynced: (path) => this.durable.synced(path),
+      onDirSynced: () => undefined,
+    });
+    const { segmentBytes, writeBytesMax } = this.options;
+    const died = (error: unknown): void => this.#died(life, error);
+    openGroupLog({
+      disk,
+      dir: LOG_DIR,
+      options: { segmentBytes, writeBytesMax },
+      logger: silentLogger,
+      onFailure: died,
+    }).then((log) => {
+      if (life === this.lives && this.#state === 'starting') this.clock.door()(() => this.#run(life, log));
+    }, died);
+  }
+
+  #run(life: number, log: GroupLog): void {
+    if (life !== this.lives || this.#state !== 'starting') return;
+    this.#deps.trace.add('start', this.id, 0, life, 1);
+    const recovered = log.recovered();
+    for (const [groupId, found] of recovered) this.#checkRecovered(groupId, found);
+    this.durable.reread();
+    const transport = new ProcessTransport({
+      inner: this.#deps.transport(),
+      door: this.clock.door(),
+      onSend: (messages) => this.#deps.observer.sent(this, messages),
+      onHeartbeat: ({ type, sequence }) => this.#deps.trace.add('heartbeat', this.id, 0, sequence, 0, type),
+    });
+    this.#transport = transport;
+    this.#log = log;
+    this.#host = createRaftHost({
+      nodeId: this.id,
+      clock: this.clock,
+      random: this.#random,
+      log: observedLog(log, (batch) => this.#deps.observer.appended(this, batch)),
+      transport,
+      options: this.options.host,
+      onFatal: (error) => this.#died(life, error),
+    });
+    this.#turns = 0;
+    this.#state = 'up';
+    this.#host.start();
+    for (const groupId of this.engine.groups()) this.#open(groupId, recovered.get(groupId));
+    log.forgetRecovered();
+    this.#checkpointLater();
+  }
+
+  /** The process ends now; with `power`, so does the machine's power. */
+  end(power: boolean): void {
+    if (this.#state === 'down') return;
+    this.#deps.trace.add('end', this.id, 0, power ? 1 : 0);
+    this.#state = 'down';
+    this.clock.kill(); // N1
+    this.stall.clear();
+    if (power) this.disk.crash();
+    else this.disk.kill();
+    this.#host = undefined;
+    this.#log = undefined;
+    this.machines.clear();
+    void this.#transport?.end();
+    this.#transport = undefined;
+    this.#checkKept();
+  }
+
+  #died(life: number, error: unknown): void {
+    if (life !== this.lives || this.#state === 'down') return;
+    if (error instanceof Violation) {
+      this.#deps.fail(error);
+      return;
+    }
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    if (!this.diskFault) {
+      this.#deps.fail(new Violation('nodes do not stop', `node ${this.id}: ${text}`));
+      return;
+    }
+    this.end(true); // N2: what the disk did not take may be gone
+    this.onDied();
+  }
+
+  /** Ends the process as an operator does; resolves when it let go of everything. */
+  async stop(): Promise<void> {
+    const { machines } = this;
+    this.#checkpointTimer?.cancel();
+    const [host, log] = [this.#host, this.#log];
+    if (host === undefined || log === undefined) return;
+    await host.stop();
+    await log.close();
+    machines.clear();
+    this.#state = 'down';
+    this.#host = undefined;
+    this.#deps.trace.add('end', this.id, 0, 2);
+  }
+
+  #looked(): void {
+    const turns = this.#host?.stats().turns ?? 0;
+    if (turns === this.#turns) return;
+    this.#turns = turns;
+    try {
+      this.#deps.observer.looked(this);
+    } catch (error) {
+      this.#deps.fail(error);
+    }
+  }
+
+  // ------------------------------------------------------------------------------------------ what a crash must leave
+
+  /** Nothing that was synced and counts is gone from the medium. */
+  #checkKept(): void {
+    const before = new Map(this.durable.groups);
+    this.durable.reread();
+    for (const [groupId, had] of before) {
+      const replicaId = this.engine.record(groupId)?.replicaId;
+      if (replicaId === undefined) continue;
+      this.#checkHolds(groupId, had, this.durable.groups.get(groupId));
+    }
+  }
+
+  #checkRecovered(groupId: number, found: RecoveredGroup): void {
+    const medium = this.durable.groups.get(groupId);
+    if (medium === undefined || this.engine.record(groupId) === undefined) return;
+    const { hardState, start, entries } = found;
+    const last = start.index + entries.length;
+    this.#checkHolds(groupId, medium, {
+      term: hardState.term,
+      vote: hardState.vote,
+      last,
+      start,
+      termAt: (index) => (index === start.index ? start.term : entries[index - start.index - 1]?.term),
+    });
+  }
+
+  #checkHolds(
+    groupId: number,
+    had: DurableGroup,
+    has: Pick<DurableGroup, 'term' | 'vote' | 'start' | 'termAt' | 'last'> | undefined,
+  ): void {
+    const truth = this.#deps.observer.group(groupId);
+    try {
+      require(has !== undefined, 'durable is kept', () => `node ${this.id} lost all that it had of group ${groupId}`);
+      if (has === undefined) return;
+      const vote = has.term > had.term || (has.term === had.term && (had.vote === 0 || has.vote === had.vote));
+      require(vote, 'durable is kept', () =>
+        `node ${this.id}, group ${groupId}: term ${had.term}, vote ${had.vote} became ${has.term}, ${has.vote}`);
+      const upTo = Math.min(had.last, truth.committedIndex);
+      const applied = this.engine.record(groupId)?.applied.index ?? 0;
+      for (let index = Math.max(had.start.index, has.start.index, applied) + 1; index <= upTo; index++) {
+        if (had.termAt(index) !== truth.committedTerm(index)) continue;
+        require(has.termAt(index) === had.termAt(index), 'durable is kept', () =>
+          `node ${this.id}, group ${groupId}: index ${index} of term ${had.termAt(index)} was synced and is gone`);
+      }
+    } catch (error) {
+      this.#deps.fail(error);
+    }
+  }
+
+  // ------------------------------------------------------------------------------------------ replicas
+
+  create(groupId: number, replicaId: number, conf: ConfState): void {
+    assert(this.engine.record(groupId) === undefined, 'a node has one replica of a group');
+    this.engine.create(groupId, replicaId, conf);
+    this.#deps.observer.addView(new ReplicaView({ groupId, replicaId, nodeId: this.id }, conf));
+    if (this.#state === 'up') this.#open(groupId, undefined);
+  }
+
+  /** Takes the replica away, with all that is known of it. */
+  remove(groupId: number): void {
+    void this.#host?.removeGroup(groupId);
+    this.engine.remove(groupId);
+    this.machines.delete(groupId);
+  }
+
+  #open(groupId: number, recovered: RecoveredGroup | undefined): void {
+    const record = this.engine.record(groupId);
+    const host = this.#host;
+    if (record === undefined || host === undefined) return;
+    const { replicaId, applied, conf } = record;
+    const { observer } = this.#deps;
+    const machine = new Machine(
+      {
+        groupId,
+        replicaId,
+        engine: this.engine,
+        clock: this.clock,
+        random: this.#random,
+        options: this.options.machine,
+        watcher: {
+          applied: (entry, checksum) => observer.applied(this, groupId, entry, checksum),
+          installed: (meta, checksum) => observer.installed(this, groupId, meta, checksum),
+          snapshot: (index) => this.#deps.trace.add('snapshot', this.id, groupId, index),
+        },
+      },
+      record,
+    );
+    this.machines.set(groupId, machine);
+    observer.view(replicaId)?.begin({ ...this.#found(groupId, recovered), applied: applied.index, conf });
+    host.createGroup({
+      groupId,
+      replicaId,
+      applied,
+      conf,
+      stateMachine: machine,
+      locate: this.#deps.locate,
+      ...(recovered !== undefined && { recovered }),
+    });
+  }
+
+  #found(groupId: number, recovered: RecoveredGroup | undefined) {
+    const entries = recovered?.entries ?? [];
+    const start = recovered?.start ?? this.engine.record(groupId)?.applied ?? { index: 0, term: 0 };
+    const confs = entries.filter((entry) => entry.type === 'conf').map((entry) => entry.index);
+    return { start, terms: entries.map((entry) => entry.term), confs };
+  }
+
+  // ------------------------------------------------------------------------------------------ checkpoints
+
+  #checkpointLater(): void {
+    const { checkpointMs } = this.options;
+    this.#checkpointTimer = this.clock.setTimer(checkpointMs / 2 + this.#random.int(checkpointMs), () => {
+      for (const groupId of this.engine.groups()) this.checkpoint(groupId);
+      this.#checkpointLater();
+    });
+  }
+
+  /** Stores what is applied now, once the log is durable up to there; then the log may go. */
+  checkpoint(groupId: number): void {
+    const { lives } = this;
+    const host = this.#host;
+    const machine = this.machines.get(groupId);
+    const replicaId = this.engine.record(groupId)?.replicaId;
+    if (host === undefined || machine === undefined || machine.busy || replicaId === undefined) return;
+    const { state } = machine;
+    if (state.applied.index === 0 || state.applied.index === this.engine.record(groupId)?.applied.index) return;
+    void host.logDurable().then(() => {
+      if (lives !== this.lives || this.#state !== 'up') return;
+      this.clock.setTimer(this.#random.int(this.options.machine.storeMsMax + 1), () => {
+        if (!this.engine.store(groupId, replicaId, state)) return;
+        this.#deps.trace.add('checkpoint', this.id, groupId, state.applied.index);
+        host.group(groupId)?.checkpointed(state.applied);
+      });
+    });
+  }
+}

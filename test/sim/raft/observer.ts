@@ -1,0 +1,200 @@
+/**
+ * Looks at everything the nodes do, as they do it, and holds it against what is known of each group.
+ *
+ * O1. The code's word is compared with what left it: its messages, its log records, what its state machine was given,
+ *     and the bytes on the medium of its disk.
+ * O2. A promise (a vote, a vote request, an acknowledgement) is checked when it leaves, against the medium (design §4).
+ */
+
+import type { Entry, Group, GroupAppend, GroupMessage, Message, SnapshotMeta } from '@remora/raft';
+import { GroupTruth } from './checks/group-truth.ts';
+import { isQuorumOf } from './checks/quorum.ts';
+import { placeOf, type ReplicaView } from './checks/replica-view.ts';
+import type { SimNode } from './node.ts';
+import type { Trace } from './trace.ts';
+import { require } from './violation.ts';
+
+const TYPES: readonly Message['type'][] = [
+  'preVote',
+  'preVoteResponse',
+  'vote',
+  'voteResponse',
+  'append',
+  'appendResponse',
+  'heartbeat',
+  'heartbeatResponse',
+  'snapshot',
+  'timeoutNow',
+];
+
+export interface ObserverDeps {
+  readonly trace: Trace;
+  /** Where a replica lives, or lived. */
+  readonly nodeOf: (replicaId: number) => SimNode | undefined;
+}
+
+export class Observer {
+  readonly #deps: ObserverDeps;
+  readonly #groups = new Map<number, GroupTruth>();
+  readonly #views = new Map<number, ReplicaView>();
+
+  constructor(deps: ObserverDeps) {
+    this.#deps = deps;
+  }
+
+  group(groupId: number): GroupTruth {
+    let group = this.#groups.get(groupId);
+    if (group === undefined) {
+      group = new GroupTruth(groupId);
+      this.#groups.set(groupId, group);
+    }
+    return group;
+  }
+
+  view(replicaId: number): ReplicaView | undefined {
+    return this.#views.get(replicaId);
+  }
+
+  addView(view: ReplicaView): void {
+    this.#views.set(view.replicaId, view);
+  }
+
+  // ------------------------------------------------------------------------------------------ what leaves a node
+
+  sent(node: SimNode, messages: readonly GroupMessage[]): void {
+    for (const { groupId, message } of messages) {
+      this.#deps.trace.add('send', node.id, groupId, TYPES.indexOf(message.type), message.term, '');
+      const view = this.#views.get(message.from);
+      if (view === undefined) continue;
+      if (message.type === 'vote') this.#vote(node, view, message.term, message.from);
+      else if (message.type === 'voteResponse' && !message.reject) this.#vote(node, view, message.term, message.to);
+      else if (message.type === 'appendResponse' && !message.reject) this.#acknowledged(node, view, message);
+    }
+  }
+
+  #vote(node: SimNode, view: ReplicaView, term: number, candidate: number): void {
+    require(view.vote.term !== term || view.vote.candidate === candidate, 'one vote per term', () =>
+      `${placeOf(view)} votes for ${view.vote.candidate} and ${candidate} in term ${term}`);
+    if (term > view.vote.term) view.vote = { term, candidate };
+    const durable = node.durable.groups.get(view.groupId);
+    const kept = durable !== undefined && durable.term === term && durable.vote === candidate;
+    require(kept, 'promise durable', () =>
+      `${placeOf(view)} votes for ${candidate} in term ${term}; its disk has term ${durable?.term}, vote ${durable?.vote}`);
+  }
+
+  #acknowledged(node: SimNode, view: ReplicaView, message: { readonly term: number; readonly index: number }): void {
+    const durable = node.durable.groups.get(view.groupId);
+    const { index, term } = message;
+    if (index === 0) return;
+    require(durable !== undefined && durable.term >= term, 'promise durable', () =>
+      `${placeOf(view)} acknowledges index ${index} in term ${term}; its disk has term ${durable?.term}`);
+    if (durable === undefined || index <= durable.start.index) return;
+    if ((node.engine.record(view.groupId)?.applied.index ?? 0) >= index) return;
+    const leader = this.#views.get(this.group(view.groupId).leaderOf(term) ?? 0);
+    const leads = leader !== undefined && leader.role === 'leader' && leader.term === term;
+    const expected = (leads ? leader : view).termAt(index);
+    if (expected === undefined) return; // compacted at the leader meanwhile
+    require(durable.termAt(index) === expected, 'promise durable', () =>
+      `${placeOf(view)} acknowledges index ${index} of term ${expected}; its disk has term ${durable.termAt(index)} there`);
+  }
+
+  appended(node: SimNode, batch: readonly GroupAppend[]): void {
+    for (const append of batch) {
+      const view = this.#viewOn(node, append.groupId);
+      const group = node.host?.group(append.groupId);
+      if (view === undefined || group === undefined) continue;
+      const truth = this.group(append.groupId);
+      truth.appended(view, append, group);
+      view.follow(append);
+      const last = append.entries.at(-1);
+      this.#deps.trace.add('append', node.id, append.groupId, last?.index ?? 0, last?.term ?? 0);
+      this.#confRules(view, append, group);
+    }
+  }
+
+  /** Of a leader's own membership changes: one at a time, and only after an entry of its own term (traps 1, 2). */
+  #confRules(view: ReplicaView, append: GroupAppend, group: Group): void {
+    if (group.role !== 'leader') return;
+    const own = append.entries.find((entry) => entry.type === 'conf' && entry.term === group.term);
+    if (own === undefined) return;
+    const { applied, commit, conf } = group.status();
+    this.group(view.groupId).confProposed(view, applied, conf);
+    const before = append.entries.find((entry) => entry.term === group.term);
+    const committedTerm = this.group(view.groupId).committedTerm(commit);
+    require(view.termAt(commit) === group.term || committedTerm === group.term, 'one pending membership change', () =>
+      `${placeOf(view)} proposes a change at ${own.index} before an entry of its term ${group.term} is committed ` +
+      `(commit ${commit}, first here ${before?.index})`);
+  }
+
+  // ------------------------------------------------------------------------------------------ what a node is
+
+  /** After a node did something: every replica on it that changed. */
+  looked(node: SimNode): void {
+    for (const groupId of node.groupIds) {
+      const view = this.#viewOn(node, groupId);
+      const group = node.host?.group(groupId);
+      if (view !== undefined && group !== undefined) this.#look(node, view, group);
+    }
+  }
+
+  #look(node: SimNode, view: ReplicaView, group: Group): void {
+    const { role, term, commit, applied, lastIndex, conf } = group.status();
+    require(term >= view.term && term >= view.vote.term && commit >= view.commit, 'terms and commit grow', () =>
+      `${placeOf(view)}: term ${view.term} → ${term} (voted in ${view.vote.term}), commit ${view.commit} → ${commit}`);
+    require(applied <= commit && commit <= lastIndex, 'applied within commit', () =>
+      `${placeOf(view)}: applied ${applied}, commit ${commit}, last ${lastIndex}`);
+    const truth = this.group(view.groupId);
+    const newLeader = role === 'leader' && (view.role !== 'leader' || view.term !== term);
+    if (role !== view.role || term !== view.term) this.#deps.trace.add('role', node.id, view.groupId, term, 0, role);
+    const confBefore = view.conf;
+    view.role = role;
+    view.term = term;
+    view.termMax = Math.max(view.termMax, term);
+    view.conf = conf;
+    view.applied = applied;
+    if (newLeader) truth.elected(view);
+    if (commit === view.commit) return;
+    view.commit = commit;
+    this.#deps.trace.add('commit', node.id, view.groupId, commit, term);
+    if (!truth.committed(view, commit, term)) return;
+    const committedTerm = truth.committedTerm(commit) ?? 0;
+    const holds = (id: number) => this.#durablyHolds(id, view.groupId, commit, committedTerm);
+    require(isQuorumOf(confBefore, holds) || isQuorumOf(conf, holds), 'commit durable on a quorum', () =>
+      `${placeOf(view)} committed (index ${commit}, term ${committedTerm}), which is on the disks of ` +
+      `${conf.voters.filter(holds).join(', ')} of ${JSON.stringify(conf)}`);
+  }
+
+  /** Whether a replica's disk holds an entry, in its log or under what its engine holds. */
+  #durablyHolds(replicaId: number, groupId: number, index: number, term: number): boolean {
+    const node = this.#deps.nodeOf(replicaId);
+    const record = node?.engine.record(groupId);
+    if (node === undefined || record?.replicaId !== replicaId) return false;
+    if (record.applied.index >= index) return true;
+    const durable = node.durable.groups.get(groupId);
+    return durable !== undefined && (durable.start.index >= index || durable.termAt(index) === term);
+  }
+
+  // ------------------------------------------------------------------------------------------ state machines
+
+  applied(node: SimNode, groupId: number, entry: Entry, checksum: number): void {
+    const view = this.#viewOn(node, groupId);
+    const truth = this.group(groupId);
+    const group = node.host?.group(groupId);
+    if (view === undefined || group === undefined) return;
+    if (entry.index > truth.committedIndex) this.#look(node, view, group);
+    truth.applied(view, entry, checksum);
+    this.#deps.trace.add('applied', node.id, groupId, entry.index, entry.term);
+  }
+
+  installed(node: SimNode, groupId: number, meta: SnapshotMeta, checksum: number): void {
+    const view = this.#viewOn(node, groupId);
+    if (view === undefined) return;
+    this.group(groupId).installed(view, meta, checksum);
+    this.#deps.trace.add('installed', node.id, groupId, meta.index, meta.term);
+  }
+
+  #viewOn(node: SimNode, groupId: number): ReplicaView | undefined {
+    const replicaId = node.engine.record(groupId)?.replicaId;
+    return replicaId === undefined ? undefined : this.#views.get(replicaId);
+  }
+}

@@ -1,0 +1,105 @@
+/** How a world is set up, drawn from its seed: sizes, limits, times. */
+import type { Random } from '@remora/base';
+import type { HostOptions } from '@remora/raft';
+import { hostOptions, leaseLengthOf } from '../../../packages/raft/src/multi/host/options.ts';
+import type { MachineOptions } from './machine.ts';
+
+export interface NodeOptions {
+  readonly host: Partial<HostOptions>;
+  readonly machine: MachineOptions;
+  readonly segmentBytes: number;
+  readonly writeBytesMax: number;
+  /** Longest time that a write or a sync takes. */
+  readonly diskMs: number;
+  readonly checkpointMs: number;
+}
+
+export interface WorldOptions {
+  readonly nodes: number;
+  readonly groups: number;
+  /** Replicas of each group to begin with. */
+  readonly replicas: number;
+  readonly clients: number;
+  /** Mean pause of a client between operations. */
+  readonly thinkMs: number;
+  readonly payloadBytesMax: number;
+  readonly linkDelayMs: number;
+  readonly linkJitterMs: number;
+  /** How far a node's clock may run from the world's, in thousandths. */
+  readonly driftPerMille: number;
+  readonly electionMs: number;
+  readonly runMs: number;
+  readonly node: (id: number) => NodeOptions;
+}
+
+function pick<T>(random: Random, ...of: readonly [T, ...T[]]): T {
+  return of[random.int(of.length)] ?? of[0];
+}
+
+/** Lease reads, where the other times leave room for a lease that outlives a heartbeat interval. */
+function leaseOptions(common: Partial<HostOptions>, driftPerMille: number): Partial<HostOptions> {
+  // Two clocks that run up to so many thousandths off, in opposite directions.
+  const leaseDriftPercent = Math.max(1, Math.ceil((2 * driftPerMille) / 10) + 1);
+  const { heartbeatTicks, tickMs, ...rest } = hostOptions({ ...common, leaseDriftPercent });
+  const leaseReads = leaseLengthOf({ ...rest, heartbeatTicks, tickMs }) > heartbeatTicks * tickMs;
+  return { leaseReads, leaseDriftPercent };
+}
+
+export function drawOptions(random: Random): WorldOptions {
+  const nodes = pick(random, 3, 3, 4, 5, 5, 6, 7);
+  const tickMs = pick(random, 30, 40, 50);
+  const electionTicks = 6 + random.int(5);
+  const common: Partial<HostOptions> = {
+    tickMs,
+    electionTicks,
+    heartbeatTicks: 1 + random.int(2),
+    catchUpTicksMax: pick(random, 1, 2, 4),
+    snapshotSendsMax: pick(random, 1, 2, 3),
+    snapshotReceivesMax: pick(random, 1, 2, 3),
+    snapshotIdleTimeoutMs: pick(random, 300, 1_000),
+    snapshotSendTimeoutMs: 3_000,
+    snapshotRetryMs: pick(random, 20, 100),
+    snapshotHoldMs: pick(random, 0, 200, 1_000),
+  };
+  const driftPerMille = pick(random, 0, 20, 50);
+  const lease = leaseOptions(common, driftPerMille);
+  const tail = pick(random, 0, 3, 10, 1_000);
+  const node = (): NodeOptions => ({
+    host: {
+      ...common,
+      ...lease,
+      maxEntryBytesPerMessage: pick(random, 64, 300, 1 << 20),
+      maxInflightMessages: pick(random, 1, 2, 8, 256),
+      maxInflightBytes: pick(random, 100, 1_000, 1 << 20),
+      maxUncommittedBytes: pick(random, 300, 2_000, 1 << 20),
+      maxApplyingBytes: pick(random, 100, 1 << 20),
+      applySliceEntries: pick(random, 1, 3, 256),
+      tailEntries: tail,
+      tailBytes: pick(random, 200, 1 << 20),
+    },
+    machine: {
+      slowApplyPerMille: pick(random, 0, 0, 20, 100),
+      snapshotChunkBytes: pick(random, 64, 200, 4_096),
+      storeMsMax: pick(random, 0, 5, 40),
+    },
+    segmentBytes: pick(random, 4_096, 4_096, 8_192, 65_536),
+    writeBytesMax: pick(random, 200, 4 << 20),
+    diskMs: pick(random, 0, 1, 4, 15),
+    checkpointMs: pick(random, 150, 400, 1_500),
+  });
+  const perNode = Array.from({ length: nodes + 1 }, node);
+  return {
+    nodes,
+    groups: pick(random, 1, 1, 2, 2, 3, 4),
+    replicas: Math.min(nodes, pick(random, 3, 3, 3, 5)),
+    clients: 2 + random.int(3),
+    thinkMs: pick(random, 15, 40, 80),
+    payloadBytesMax: pick(random, 20, 100, 800),
+    linkDelayMs: pick(random, 0, 1, 3),
+    linkJitterMs: pick(random, 0, 2, 8),
+    driftPerMille,
+    electionMs: tickMs * electionTicks,
+    runMs: 4_000 + random.int(3_000),
+    node: (id) => perNode[id] ?? node(),
+  };
+}

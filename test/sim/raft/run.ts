@@ -1,0 +1,166 @@
+/**
+ * One run: load, faults, and the end on a healed cluster, all from one seed.
+ *
+ * E1. After the last fault each group has, within a bound of virtual time, a leader, a new write acknowledged, and
+ *     replicas that all agree.
+ * E2. Then the nodes stop, and nothing is left: no timer, no snapshot slot, no promise that never settles.
+ */
+import { SeededRandom } from '@remora/base';
+import { Client, type OperationCounts } from './client.ts';
+import type { FaultEvent } from './faults/fault.ts';
+import { drawOptions } from './options.ts';
+import { drawSchedule } from './schedule.ts';
+import type { EventName } from './trace.ts';
+import { Violation } from './violation.ts';
+import { World } from './world.ts';
+
+export interface RunResult {
+  readonly seed: number;
+  readonly schedule: readonly FaultEvent[];
+  /** Equal for equal runs. */
+  readonly hash: string;
+  readonly counts: Readonly<OperationCounts>;
+  readonly fired: ReadonlyMap<string, number>;
+  readonly simulatedMs: number;
+  readonly steps: number;
+  readonly elections: number;
+  readonly failure?: { readonly property: string; readonly detail: string; readonly last: readonly string[] };
+}
+
+/** Virtual time within which a healed cluster works again. */
+const RECOVERY_MS_MAX = 20_000;
+const STOP_MS_MAX = 10_000;
+const LAST_EVENTS = 40;
+const NOISE: ReadonlySet<EventName> = new Set(['send', 'append', 'heartbeat']);
+
+/** Runs a seed, with the faults drawn from it or with those given. */
+export async function runSeed(seed: number, given?: readonly FaultEvent[]): Promise<RunResult> {
+  const options = drawOptions(new SeededRandom(seed));
+  const schedule = given ?? drawSchedule(seed, options);
+  const world = new World(seed, options);
+  try {
+    await live(world, schedule);
+  } catch (error) {
+    world.fail(error);
+  }
+  return resultOf(world, schedule);
+}
+
+async function live(world: World, schedule: readonly FaultEvent[]): Promise<void> {
+  const { loop, options } = world;
+  world.begin();
+  world.schedule(schedule);
+  const random = new SeededRandom(world.seed ^ 0xc11e27);
+  for (let i = 0; i < options.clients; i++) new Client(world, random).run(options.runMs);
+  await drive(world, () => loop.monotonicMs() < options.runMs);
+  world.heal();
+  await recover(world);
+  await stop(world);
+}
+
+/** Goes on while `goOn` says so; throws at the first failure. */
+async function drive(world: World, goOn: () => boolean): Promise<void> {
+  await world.loop.drive(() => world.failure === undefined && goOn());
+  if (world.failure !== undefined) throw world.failure;
+}
+
+/** E1. */
+async function recover(world: World): Promise<void> {
+  const { loop } = world;
+  const untilMs = loop.monotonicMs() + RECOVERY_MS_MAX;
+  let missing = '';
+  const written = new Set<number>();
+  let nextLookMs = 0;
+  await drive(world, () => {
+    if (loop.monotonicMs() < nextLookMs) return true;
+    nextLookMs = loop.monotonicMs() + 20;
+    missing = '';
+    for (const groupId of world.groupIds) missing ||= lacks(world, groupId, written);
+    return missing !== '' && loop.monotonicMs() < untilMs;
+  });
+  if (missing !== '') throw new Violation('liveness', `${RECOVERY_MS_MAX} ms after the last fault: ${missing}`);
+}
+
+/** What a group lacks to be well again; empty when it is. Asks for a last write on the way. */
+function lacks(world: World, groupId: number, written: Set<number>): string {
+  const leader = world.leaderOf(groupId);
+  const status = leader?.group(groupId)?.status();
+  if (leader === undefined || status === undefined) return `group ${groupId} has no leader`;
+  if (!written.has(groupId)) {
+    lastWrite(world, groupId, written);
+    return `group ${groupId} has not acknowledged a write`;
+  }
+  if (leader.machines.get(groupId)?.state.applied.index !== status.lastIndex) return `group ${groupId} is behind`;
+  for (const node of world.nodes) {
+    if (!node.up) return `node ${node.id} is not up`;
+    const record = node.engine.record(groupId);
+    if (record === undefined) continue;
+    const state = node.machines.get(groupId)?.state;
+    const theirs = leader.machines.get(groupId)?.state;
+    if (state?.applied.index !== status.lastIndex) {
+      return `group ${groupId}: node ${node.id} has applied ${state?.applied.index} of ${status.lastIndex}`;
+    }
+    if (state.checksum !== theirs?.checksum) {
+      throw new Violation('state machine safety', `group ${groupId}: node ${node.id} ends with another state`);
+    }
+  }
+  return '';
+}
+
+function lastWrite(world: World, groupId: number, written: Set<number>): void {
+  const leader = world.leaderOf(groupId);
+  leader?.enter((host) => {
+    const data = Buffer.alloc(4);
+    data.writeUInt32BE(world.nextValue());
+    const result = host.group(groupId)?.propose(data);
+    if (result === undefined || 'refused' in result) return;
+    leader.machines.get(groupId)?.whenApplied(result.index, result.term, (applied) => {
+      if (applied) written.add(groupId);
+    });
+  });
+}
+
+/** E2. */
+async function stop(world: World): Promise<void> {
+  const { loop } = world;
+  const untilMs = loop.monotonicMs() + STOP_MS_MAX;
+  world.over = true;
+  const left = new Set(world.nodes.map((node) => node.id));
+  for (const node of world.nodes) {
+    node.stop().then(
+      () => left.delete(node.id),
+      (error: unknown) => world.fail(error),
+    );
+  }
+  await drive(world, () => left.size > 0 && loop.monotonicMs() < untilMs);
+  if (left.size > 0) throw new Violation('nothing leaks', `nodes ${[...left].join(', ')} do not stop`);
+  await drive(world, () => loop.pendingTimers > 0 && loop.monotonicMs() < untilMs);
+  for (const node of world.nodes) {
+    if (node.clock.pendingTimers > 0) {
+      throw new Violation('nothing leaks', `node ${node.id} left ${node.clock.pendingTimers} timers`);
+    }
+  }
+}
+
+function resultOf(world: World, schedule: readonly FaultEvent[]): RunResult {
+  const { seed, trace, counts, fired, loop, failure } = world;
+  const elections = world.groupIds.reduce((sum, id) => sum + world.observer.group(id).elections, 0);
+  return {
+    seed,
+    schedule,
+    hash: trace.hash,
+    counts,
+    fired,
+    simulatedMs: loop.monotonicMs(),
+    steps: loop.steps,
+    elections,
+    ...(failure !== undefined && { failure: describe(world, failure) }),
+  };
+}
+
+function describe(world: World, failure: unknown): NonNullable<RunResult['failure']> {
+  const last = world.trace.last(LAST_EVENTS, ({ name }) => !NOISE.has(name));
+  if (failure instanceof Violation) return { property: failure.property, detail: failure.message, last };
+  const detail = failure instanceof Error ? (failure.stack ?? failure.message) : String(failure);
+  return { property: 'nodes do not stop', detail, last };
+}

@@ -1,0 +1,52 @@
+/** The faults of a run, drawn from its seed. */
+import { type Random, SeededRandom } from '@remora/base';
+import { DISK_FAULTS } from './faults/disk-faults.ts';
+import { DRAW_MAX, type Fault, type FaultEvent } from './faults/fault.ts';
+import { NETWORK_FAULTS } from './faults/network-faults.ts';
+import { PROCESS_FAULTS } from './faults/process-faults.ts';
+import { RAFT_FAULTS } from './faults/raft-faults.ts';
+import type { WorldOptions } from './options.ts';
+
+export const FAULTS: readonly Fault[] = [...NETWORK_FAULTS, ...PROCESS_FAULTS, ...DISK_FAULTS, ...RAFT_FAULTS];
+
+const BY_KIND = new Map(FAULTS.map((fault) => [fault.kind, fault]));
+
+export function faultOf(kind: string): Fault {
+  const fault = BY_KIND.get(kind);
+  if (fault === undefined) throw new Error(`there is no fault '${kind}'`);
+  return fault;
+}
+
+/** Faults a second in one run, from calm to wild. */
+const RATES = [1, 3, 6, 10] as const;
+
+/** Each kind has a rate of its own in each run: many are absent, some are frequent. */
+export function drawSchedule(seed: number, options: WorldOptions): readonly FaultEvent[] {
+  const random = new SeededRandom(seed ^ 0x5eed);
+  const weights = FAULTS.map(() => (random.int(2) === 0 ? 0 : 1 << random.int(4)));
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  if (total === 0) return [];
+  const perSecond = RATES[random.int(RATES.length)] ?? 1;
+  const events: FaultEvent[] = [];
+  let atMs = options.electionMs;
+  for (;;) {
+    atMs += random.int(Math.ceil(2_000 / perSecond));
+    if (atMs >= options.runMs) return events;
+    const fault = weighted(random, weights, total);
+    const lastsMs = fault.lastsMs(random, options.electionMs);
+    events.push({ atMs, kind: fault.kind, lastsMs, a: draw(random), b: draw(random), c: draw(random) });
+  }
+}
+
+function draw(random: Random): number {
+  return random.int(DRAW_MAX);
+}
+
+function weighted(random: Random, weights: readonly number[], total: number): Fault {
+  let left = random.int(total);
+  for (const [i, fault] of FAULTS.entries()) {
+    left -= weights[i] ?? 0;
+    if (left < 0) return fault;
+  }
+  throw new Error('the weights add up');
+}

@@ -1,0 +1,87 @@
+/**
+ * What happened in a run: folded into a hash, so that two runs can be compared as a whole, and the last of it in full,
+ * so that a failure can be read.
+ */
+
+export const EVENTS = [
+  'send',
+  'append',
+  'applied',
+  'role',
+  'commit',
+  'start',
+  'end',
+  'fault',
+  'healed',
+  'proposed',
+  'acknowledged',
+  'lost',
+  'unknown',
+  'read',
+  'refused',
+  'snapshot',
+  'installed',
+  'checkpoint',
+  'replica',
+  'heartbeat',
+] as const;
+
+export type EventName = (typeof EVENTS)[number];
+
+const CODES = new Map<EventName, number>(EVENTS.map((name, i) => [name, i]));
+const KEPT = 4096;
+
+interface Item {
+  readonly atMs: number;
+  readonly name: EventName;
+  readonly node: number;
+  readonly group: number;
+  readonly a: number;
+  readonly b: number;
+  readonly text: string;
+}
+
+export class Trace {
+  #hash = 0x811c9dc5;
+  #count = 0;
+  readonly #ring: Item[] = [];
+  readonly #nowMs: () => number;
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  add(name: EventName, node: number, group: number, a = 0, b = 0, text = ''): void {
+    const atMs = this.#nowMs();
+    let hash = this.#hash;
+    hash = Math.imul(hash ^ ((CODES.get(name) ?? 0) + (node << 8) + (group << 16)), 0x01000193);
+    hash = Math.imul(hash ^ a, 0x01000193);
+    hash = Math.imul(hash ^ b, 0x01000193);
+    hash = Math.imul(hash ^ (atMs * 1000), 0x01000193);
+    this.#hash = hash;
+    this.#ring[this.#count % KEPT] = { atMs, name, node, group, a, b, text };
+    this.#count++;
+  }
+
+  /** Of everything so far; equal for equal runs. */
+  get hash(): string {
+    return `${(this.#hash >>> 0).toString(16).padStart(8, '0')}-${this.#count}`;
+  }
+
+  /** The last `count` events that `matters` accepts, as text. */
+  last(count: number, matters: (item: { readonly name: EventName; readonly group: number }) => boolean): string[] {
+    const lines: string[] = [];
+    const oldest = Math.max(0, this.#count - KEPT);
+    for (let i = this.#count - 1; i >= oldest && lines.length < count; i--) {
+      const item = this.#ring[i % KEPT];
+      if (item !== undefined && matters(item)) lines.push(textOf(item));
+    }
+    return lines.reverse();
+  }
+}
+
+function textOf({ atMs, name, node, group, a, b, text }: Item): string {
+  const where = `${node === 0 ? '' : ` node ${node}`}${group === 0 ? '' : ` group ${group}`}`;
+  const numbers = a === 0 && b === 0 ? '' : ` (${a}, ${b})`;
+  return `${atMs.toFixed(3).padStart(10)} ${name}${where}${numbers}${text === '' ? '' : ` ${text}`}`;
+}

@@ -1,0 +1,35 @@
+/** The promises of a Raft group that a run checks; the names are those of the dissertation (figure 3.2) where it has one. */
+export type Property =
+  | 'election safety'
+  | 'leader append-only'
+  | 'log matching'
+  | 'leader completeness'
+  | 'state machine safety'
+  | 'applied within commit'
+  | 'commit durable on a quorum'
+  | 'promise durable'
+  | 'one vote per term'
+  | 'terms and commit grow'
+  | 'durable is kept'
+  | 'one pending membership change'
+  | 'linearizable writes'
+  | 'linearizable reads'
+  | 'refused writes have no effect'
+  | 'nodes do not stop'
+  | 'liveness'
+  | 'nothing leaks';
+
+/** A promise that was broken, in words. */
+export class Violation extends Error {
+  override readonly name = 'Violation';
+  readonly property: Property;
+
+  constructor(property: Property, detail: string) {
+    super(`${property}: ${detail}`);
+    this.property = property;
+  }
+}
+
+export function require(condition: boolean, property: Property, detail: () => string): void {
+  if (!condition) throw new Violation(property, detail());
+}
