@@ -19,6 +19,19 @@ export interface EngineView {
   release(): void;
 }
 
+/** What the rows of some spans are to be replaced by. */
+export interface Rebuild {
+  readonly spans: readonly Span[];
+  /** Outside the spans, in a resident key space. On disk from before the first old row goes until the last new one is there. */
+  readonly marker: Row;
+  /** All that the spans will hold, in any order. Read once, behind the marker. */
+  readonly rows: AsyncIterable<readonly Row[]>;
+  /** Called in the step in which the new rows become visible. */
+  readonly replaced: () => void;
+  /** What the process stops with when `cause` comes in between. */
+  readonly failure: (cause: unknown) => Error;
+}
+
 /**
  * An ordered key-value store under the ranges of one node.
  *
@@ -41,6 +54,15 @@ export interface Engine {
 
   /** Removes every row of the span (a snapshot is about to be installed there, or the replica is gone), durably when it resolves. */
   clearSpan(span: Span): Promise<void>;
+
+  /**
+   * Replaces all rows of some spans, in steps of bounded size between which everything else goes on. Until the new rows
+   * are visible the spans read as empty and must not be changed; checkpoints leave them alone. Durable when it
+   * resolves. Not atomic on disk: after a crash, whoever finds the marker calls it again before anything reads the
+   * spans. A failure is the engine's (the process should stop); while the engine is being closed it rejects without
+   * one, and the marker stays.
+   */
+  rebuild(plan: Rebuild): Promise<void>;
 
   /**
    * Called synchronously when a checkpoint begins, before the state is frozen: the place to `put` what is kept in

@@ -22,6 +22,8 @@ export interface CheckpointedReplica {
   /** Puts what it keeps in memory into the engine. */
   stage(): void;
   readonly applied: () => LogPosition;
+  /** Whether its rows are being replaced by a snapshot (CP3); absent: never. */
+  readonly replacing?: () => boolean;
 }
 
 /** Entries applied since the last checkpoint that make one due although they changed nothing: the log is long. */
@@ -37,6 +39,7 @@ const POLL_MS = 250;
  * CP1. All participants are staged in the step in which the engine freezes its state, so one checkpoint holds each
  *      group's data together with its applied position (traps 15).
  * CP2. A log is cut only after the checkpoint that covers it is durable.
+ * CP3. A replica whose rows are being replaced by a snapshot has no part in a checkpoint; the others have.
  */
 export class Checkpointer {
   readonly #engine: Engine;
@@ -77,12 +80,13 @@ export class Checkpointer {
     let staged = replica.applied();
     return this.add(
       () => {
+        if (replica.replacing?.() === true) return () => {};
         replica.stage();
         const position = replica.applied();
         staged = position;
         return () => group.checkpointed(position);
       },
-      () => replica.applied().index - staged.index >= LOG_ENTRIES_UNCUT,
+      () => replica.replacing?.() !== true && replica.applied().index - staged.index >= LOG_ENTRIES_UNCUT,
     );
   }
 

@@ -1,4 +1,13 @@
-import { assert, type Clock, type Engine, type Logger, ServiceError, type Timer, toServiceError } from '@remora/base';
+import {
+  assert,
+  type Clock,
+  type Disk,
+  type Engine,
+  type Logger,
+  ServiceError,
+  type Timer,
+  toServiceError,
+} from '@remora/base';
 import {
   decodeRangeRequest,
   encodeRangeRequest,
@@ -15,14 +24,18 @@ import {
 } from '@remora/protocol';
 import type { ConfState, GroupId, RaftHost, RecoveredGroup } from '@remora/raft';
 import type { Checkpointer } from './checkpointer.ts';
+import { Installer } from './install/installer.ts';
+import type { InstallMarker } from './install/marker.ts';
 import { type RangeOptions, RangeReplica } from './range/range-replica.ts';
-import { allLocalSpan, isStateKey } from './state/keys.ts';
+import { allLocalSpan, isStateKey, rangeIdOfLocalKey, stateKey, wholeRangeSpans } from './state/keys.ts';
 import { decodeRangeMeta } from './state/meta-codec.ts';
 import type { WatchStream } from './watch/watch-hub.ts';
 
 export interface StoreDeps {
   readonly nodeId: number;
   readonly engine: Engine;
+  /** Where incoming snapshots are staged, under `snapshots/`. Its calls should not hold up the loop. */
+  readonly disk: Disk;
   readonly checkpointer: Checkpointer;
   readonly host: RaftHost;
   readonly clock: Clock;
@@ -42,41 +55,64 @@ const FIRST_WAIT_TICKS_APART = 4;
  * T1. A replica is created in one place (`createReplica`), once per range, and is durable before it votes (traps 13).
  * T2. Nothing is proposed that the log's codec would not read back: it would stop every replica, for good. What comes
  *     from other nodes has been through the codec; what comes from this process has not, and is tried here.
+ * T3. A replica never runs with half a state: one whose rows a snapshot was replacing when the process ended runs once
+ *     that is finished, and until then no replica that shares keys with it is created (design §6 ▸).
  */
 export class Store {
   readonly #deps: StoreDeps;
   readonly #replicas = new Map<number, RangeReplica>();
+  /** Replicas that are being created, or whose snapshot is being installed after a restart. */
   readonly #creating = new Map<number, Promise<void>>();
+  readonly #installer: Installer;
   #timer: Timer | undefined;
 
   constructor(deps: StoreDeps) {
     this.#deps = deps;
+    this.#installer = new Installer(deps);
   }
 
-  /** Takes up every replica that the engine knows. */
-  start(): void {
+  /**
+   * Takes up every replica that the engine knows: at once, or once the snapshot is installed that a crash interrupted
+   * (T3). Resolves when all of them run. Rejects when one cannot: the node must not go on.
+   */
+  async start(): Promise<void> {
+    const interrupted = this.#installer.interrupted();
+    const halves = new Set(interrupted.map(({ rangeId }) => rangeId));
     for (const { key, value } of this.#deps.engine.scanResident(allLocalSpan())) {
-      if (!isStateKey(key)) continue;
-      const meta = decodeRangeMeta(value);
-      const own = meta.descriptor.replicas.find((r) => r.nodeId === this.#deps.nodeId);
-      assert(own !== undefined, `range ${meta.descriptor.rangeId} has no replica on this node`);
-      this.#open(meta.descriptor, meta.conf, own.replicaId);
+      if (isStateKey(key) && !halves.has(rangeIdOfLocalKey(key))) this.#open(value);
     }
     this.#armHousekeeping();
+    const resumed = interrupted.map((marker) => this.#creation(marker.rangeId, () => this.#resume(marker)));
+    await Promise.all([this.#installer.clean(), ...resumed]);
   }
 
-  /** Creates the local replica of a new range; does nothing when it is there. Resolves when it is durable and running. */
+  async #resume(marker: InstallMarker): Promise<void> {
+    await this.#installer.resume(marker);
+    const state = this.#deps.engine.get(stateKey(marker.rangeId));
+    assert(state !== undefined, 'a snapshot carries the state of its range');
+    this.#open(state);
+  }
+
+  /**
+   * Creates the local replica of a new range; does nothing when it is there. Resolves when it is durable and running.
+   * Rejects with `UNAVAILABLE` while rows that it would share are being replaced.
+   */
   createReplica(descriptor: RangeDescriptor, replicaId: number): Promise<void> {
     const { rangeId } = descriptor;
     if (this.#replicas.has(rangeId)) return Promise.resolve();
-    const running = this.#creating.get(rangeId);
-    if (running !== undefined) return running;
-    const creating = this.#create(descriptor, replicaId).finally(() => this.#creating.delete(rangeId));
+    return this.#creating.get(rangeId) ?? this.#creation(rangeId, () => this.#create(descriptor, replicaId));
+  }
+
+  /** T1. */
+  #creation(rangeId: number, create: () => Promise<void>): Promise<void> {
+    const creating = create().finally(() => this.#creating.delete(rangeId));
     this.#creating.set(rangeId, creating);
     return creating;
   }
 
   async #create(descriptor: RangeDescriptor, replicaId: number): Promise<void> {
+    const { rangeId } = descriptor;
+    this.#checkNotReplaced(rangeId);
     const conf: ConfState = {
       voters: descriptor.replicas.filter((r) => r.type === 'voter').map((r) => r.replicaId),
       votersOutgoing: [],
@@ -87,22 +123,33 @@ export class Store {
     const replica = this.#replica(descriptor, conf);
     replica.stage();
     await this.#deps.checkpointer.run();
+    this.#checkNotReplaced(rangeId);
     const position = conf.voters.indexOf(replicaId);
     this.#run(replica, replicaId, position < 0 ? undefined : position * FIRST_WAIT_TICKS_APART);
-    this.#deps.logger.info({ range: descriptor.rangeId, replica: replicaId }, 'created a replica');
+    this.#deps.logger.info({ range: rangeId, replica: replicaId }, 'created a replica');
   }
 
-  #open(descriptor: RangeDescriptor, conf: ConfState, replicaId: number): void {
-    this.#run(this.#replica(descriptor, conf), replicaId);
+  /** T3. */
+  #checkNotReplaced(rangeId: number): void {
+    const other = this.#installer.replacing(wholeRangeSpans(rangeId));
+    if (other === undefined) return;
+    throw new ServiceError(
+      'UNAVAILABLE',
+      `range ${rangeId} shares keys with range ${other}, which is installing a snapshot here; try again later`,
+      { details: { rangeId } },
+    );
+  }
+
+  #open(state: Uint8Array): void {
+    const { descriptor, conf } = decodeRangeMeta(state);
+    const own = descriptor.replicas.find((r) => r.nodeId === this.#deps.nodeId);
+    assert(own !== undefined, `range ${descriptor.rangeId} has no replica on this node`);
+    this.#run(this.#replica(descriptor, conf), own.replicaId);
   }
 
   #replica(descriptor: RangeDescriptor, conf: ConfState): RangeReplica {
-    const { engine, clock, logger, nodeId, options, checkpointer } = this.#deps;
-    return new RangeReplica(
-      { engine, clock, logger, nodeId, options, checkpoint: () => checkpointer.run() },
-      descriptor,
-      conf,
-    );
+    const { engine, clock, logger, nodeId, options } = this.#deps;
+    return new RangeReplica({ engine, clock, logger, nodeId, options, installer: this.#installer }, descriptor, conf);
   }
 
   #run(replica: RangeReplica, replicaId: number, firstWaitTicks?: number): void {
@@ -120,7 +167,11 @@ export class Store {
     });
     replica.attach(group);
     this.#replicas.set(replica.rangeId, replica);
-    this.#deps.checkpointer.addGroup(group, { stage: () => replica.stage(), applied: () => replica.state.applied });
+    this.#deps.checkpointer.addGroup(group, {
+      stage: () => replica.stage(),
+      applied: () => replica.state.applied,
+      replacing: () => replica.replacing,
+    });
   }
 
   #armHousekeeping(): void {
@@ -172,6 +223,7 @@ export class Store {
 
   stop(): void {
     this.#timer?.cancel();
+    this.#installer.stop();
     for (const replica of this.#replicas.values()) replica.close();
   }
 }

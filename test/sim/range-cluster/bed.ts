@@ -12,6 +12,7 @@ import {
   type ScanOptions,
   SeededRandom,
   ServiceError,
+  SimDisk,
   silentLogger,
   sleep,
 } from '@remora/base';
@@ -86,6 +87,8 @@ export class SimNode {
   readonly clock: ProcessClock;
   readonly engine: MemoryEngine;
   readonly log: BedLog;
+  /** Where snapshots are staged. */
+  readonly disk: SimDisk;
   /** Lives so far: what was asked of an earlier one is never answered. */
   life = 0;
   /** When it was paused last; requests through it may be late by that. */
@@ -97,6 +100,7 @@ export class SimNode {
     this.clock = new ProcessClock(bed.clock, { monotonicMs: id * 1_000_000, wallMs: (id - 2) * 3_600_000 });
     // The log only sets timers: its syncs are the process's own, and end with it.
     this.log = new BedLog(this.clock as unknown as ManualClock);
+    this.disk = new SimDisk({ random: bed.random, clock: this.clock, latencyMs: 2 });
     this.engine = new SlowEngine(bed.random, {
       options: { resident: RESIDENT_SPANS },
       clock: this.clock,
@@ -183,6 +187,7 @@ export class RangeCluster {
       store = new Store({
         nodeId: id,
         engine,
+        disk: node.disk.mount(),
         checkpointer,
         host,
         clock,
@@ -190,7 +195,7 @@ export class RangeCluster {
         options: { watchRingBytesMax: 4_000, compactionRetentionMs: 0, outcomeBytesMax: 1_000_000 },
         recovered: log.recovered(),
       });
-      store.start();
+      store.start().catch((error: unknown) => this.failures.push(error));
       store.register(registry);
     }
     const dialer = createDialer({
@@ -225,6 +230,7 @@ export class RangeCluster {
     void running.host?.stop();
     await this.flush();
     node.engine.crash();
+    node.disk.crash();
   }
 
   pause(id: number): void {

@@ -8,7 +8,7 @@ import {
   nodeDisk,
   nodeRandom,
   type Random,
-  type ServiceError,
+  ServiceError,
 } from '@remora/base';
 import { createPinoLogger } from '@remora/base/node';
 import { Checkpointer, openLevelEngine, RESIDENT_SPANS, type Store } from '@remora/dataserver';
@@ -342,7 +342,12 @@ class Node implements RunningNode {
   #store(deps: StateDeps): Store | undefined {
     this.#onStop('last checkpoint', () => deps.checkpointer.stop());
     if (!this.#parts.options.roles.includes('data')) return undefined;
-    const store = createStore({ ...this.#parts, ...deps, nodeId: this.#nodeId });
+    const store = createStore({
+      ...this.#parts,
+      ...deps,
+      nodeId: this.#nodeId,
+      onFailure: (error) => this.#fail(error),
+    });
     this.#onStop('ranges', () => store.stop());
     return store;
   }
@@ -372,6 +377,10 @@ class Node implements RunningNode {
   }
 
   #perform(task: NodeTask, store: Store | undefined): void {
-    store?.createReplica(task.descriptor, task.replicaId).catch((error: unknown) => this.#fail(error));
+    store?.createReplica(task.descriptor, task.replicaId).catch((error: unknown) => {
+      // Not now: the master asks again.
+      if (error instanceof ServiceError) this.#parts.logger.warn({ error: error.message }, 'no replica was created');
+      else this.#fail(error);
+    });
   }
 }

@@ -1,4 +1,4 @@
-import type { Clock, Engine, Logger } from '@remora/base';
+import { type Clock, type Engine, type Logger, nodeDisk } from '@remora/base';
 import { type Checkpointer, masterStateKey, Store } from '@remora/dataserver';
 import { Master } from '@remora/master';
 import { type Group, type GroupId, MASTER_GROUP, type NodeRaftHost, type RecoveredGroup } from '@remora/raft';
@@ -71,17 +71,24 @@ export function createMaster(deps: RoleDeps & { readonly founders: Founders }): 
   return master;
 }
 
-/** The ranges of this node, running. */
-export function createStore(deps: RoleDeps): Store {
+/**
+ * The ranges of this node: running, or about to once the snapshot is installed that the last stop interrupted. Should
+ * that fail, `onFailure` is called: the node cannot go on.
+ */
+export function createStore(
+  deps: RoleDeps & { readonly dataDir: { readonly path: string }; readonly onFailure: (error: unknown) => void },
+): Store {
   const store = new Store({
     ...deps,
+    // Not in place: what is staged comes in bulk, and its syncs would hold up the loop.
+    disk: nodeDisk(deps.dataDir.path, { syncInPlace: false }),
     options: {
       watchRingBytesMax: WATCH_RING_BYTES,
       outcomeBytesMax: OUTCOME_BYTES,
       compactionRetentionMs: deps.options.compactionRetention,
     },
   });
-  store.start();
+  store.start().catch(deps.onFailure);
   return store;
 }
 

@@ -1,4 +1,4 @@
-import type { Bytes, Clock, Engine, EngineView, Logger, Row, ScanOptions, Span } from '@remora/base';
+import type { Bytes, Clock, Engine, EngineView, Logger, Rebuild, Row, ScanOptions, Span } from '@remora/base';
 import { MemoryMedium, MemoryStore } from './memory-store.ts';
 import { type EngineDeps, type EngineOptions, OverlayEngine } from './overlay-engine.ts';
 
@@ -63,6 +63,10 @@ export class MemoryEngine implements Engine {
 
   clearSpan(span: Span): Promise<void> {
     return this.#engine.clearSpan(span);
+  }
+
+  rebuild(plan: Rebuild): Promise<void> {
+    return this.#engine.rebuild(plan);
   }
 
   onCheckpoint(hook: () => void): () => void {

@@ -62,11 +62,11 @@ export async function* readMerged(pinned: PinnedSpan, options: ScanOptions, cloc
   }
 }
 
-/** The rows of one picture, synchronously. */
-export function readPicture(picture: Picture, options: ScanOptions): Row[] {
+/** The rows of one picture, synchronously, without those of the hidden ranges (M2). */
+export function readPicture(picture: Picture, options: ScanOptions, hidden: readonly NameRange[]): Row[] {
   const rows: Row[] = [];
   const limit = options.limit === undefined || options.limit === 0 ? Number.POSITIVE_INFINITY : options.limit;
-  const reader = new LayerReader({ picture, hidden: [] }, rangeOf(options), options.reverse === true);
+  const reader = new LayerReader({ picture, hidden }, rangeOf(options), options.reverse === true);
   while (rows.length < limit && reader.name !== undefined) {
     if (reader.value !== undefined) rows.push({ key: keyOf(reader.name), value: reader.value });
     reader.advance();

@@ -73,12 +73,18 @@ export class OrderedTable {
 
   /** Forgets every name of a range. */
   removeRange(range: NameRange): void {
+    this.removeSome(range, Number.POSITIVE_INFINITY);
+  }
+
+  /** Forgets up to `max` names of a range; true when there may be more. */
+  removeSome(range: NameRange, max: number): boolean {
     const names: Name[] = [];
     for (const name of this.#tree.keys(range.start)) {
-      if (range.end !== '' && name >= range.end) break;
+      if (names.length >= max || (range.end !== '' && name >= range.end)) break;
       names.push(name);
     }
     for (const name of names) this.remove(name);
+    return names.length >= max;
   }
 
   entries(): IterableIterator<[Name, Cell]> {

@@ -9,11 +9,14 @@
  *     stays as a tombstone until it is checkpointed.
  * O4. A generation is written in one atomic, synced batch, and not before the log is durable up to it
  *     (design §6). It is dropped only after the batch is durable; until then it hides equal rows in the store.
- * O5. Checkpoints and clearings run one at a time, and a clearing that waits goes before a checkpoint that waits:
- *     so while a span is being cleared the store holds nothing there that is newer than the call.
+ * O5. Checkpoints, clearings and the beginnings of rebuilds run one at a time, and one of the latter two that waits
+ *     goes before a checkpoint that waits: so while a span is being cleared the store holds nothing there that is newer
+ *     than the call.
  * O6. From the call of `clearSpan` on, what the frozen generation and the store hold in the span is invisible
  *     (`#clearing`); changes made after the call lie in the active generation and survive.
  * O7. A failed write or read of the store is final: `onFailure` is called once and nothing is retried.
+ * O8. Spans that are being rebuilt (`#rebuilding`, see rebuild.ts) read as empty and take no change, so no generation
+ *     holds anything of them: checkpoints go on meanwhile and cannot write there.
  */
 import {
   assert,
@@ -22,6 +25,7 @@ import {
   type Engine,
   type EngineView,
   type Logger,
+  type Rebuild,
   type Row,
   type ScanOptions,
   type Span,
@@ -39,10 +43,11 @@ import {
 } from './latin1.ts';
 import { nextTurn, type PinnedLayer, type PinnedSpan, readMerged, readPicture, storeRange } from './merge.ts';
 import { OrderedTable } from './ordered-table.ts';
-import type { PersistentStore, StoreSnapshot } from './store.ts';
+import { clearStore, type RebuildHost, rebuildSpans } from './rebuild.ts';
+import type { PersistentStore } from './store.ts';
+import { View } from './view.ts';
 
 const CHANGES_PER_TURN_MAX = 1000;
-const CLEAR_ROWS_PER_BATCH_MAX = 2000;
 const LOAD_ROWS_PER_PAGE_MAX = 1000;
 
 export interface EngineOptions {
@@ -58,6 +63,10 @@ export interface EngineDeps {
   readonly logDurable?: () => Promise<void>;
   /** Called once, with the error after which the engine is of no use: the process should stop (O7). */
   readonly onFailure: (error: Error) => void;
+}
+
+class EngineClosedError extends Error {
+  override readonly name = 'EngineClosedError';
 }
 
 interface Task {
@@ -77,8 +86,12 @@ export class OverlayEngine implements Engine {
   #frozen: Generation | undefined;
   /** Replaced, never changed, so that views may keep it. */
   #clearing: readonly NameRange[] = [];
+  /** Replaced, never changed, so that views may keep it (O8). */
+  #rebuilding: readonly NameRange[] = [];
+  readonly #rebuilds = new Set<Promise<void>>();
   #running: Task | undefined;
-  readonly #waitingClears: Task[] = [];
+  /** Clearings and beginnings of rebuilds (O5). */
+  readonly #waitingFirst: Task[] = [];
   #waitingCheckpoint: Task | undefined;
   #failure: Error | undefined;
   #closing: Promise<void> | undefined;
@@ -122,6 +135,7 @@ export class OverlayEngine implements Engine {
 
   get(key: Bytes): Bytes | undefined {
     const name = nameOf(key);
+    if (this.#rebuilding.length > 0 && anyRangeHolds(this.#rebuilding, name)) return undefined; // O8
     if (anyRangeHolds(this.#residentRanges, name)) return this.#resident.get(name)?.value; // O2
     const changed = this.#active.changes.get(name);
     if (changed !== undefined) return changed.value;
@@ -145,7 +159,9 @@ export class OverlayEngine implements Engine {
   #nameToChange(key: Bytes): Name {
     assert(key.length > 0, 'P3: an engine key is not empty');
     assert(this.#closing === undefined, 'the engine is not changed after close');
-    return nameOf(key);
+    const name = nameOf(key);
+    if (this.#rebuilding.length > 0) assert(!anyRangeHolds(this.#rebuilding, name), 'O8: a span is being rebuilt');
+    return name;
   }
 
   #readStore(key: Bytes): Bytes | undefined {
@@ -160,13 +176,13 @@ export class OverlayEngine implements Engine {
 
   scanResident(options: ScanOptions): readonly Row[] {
     assert(this.#isResident(rangeOf(options)), 'a resident scan lies in one resident key space');
-    return readPicture(this.#resident.live(), options);
+    return readPicture(this.#resident.live(), options, this.#rebuilding);
   }
 
   async scan(options: ScanOptions): Promise<readonly Row[]> {
     this.#checkUsable();
     const range = rangeOf(options);
-    if (this.#isResident(range)) return readPicture(this.#resident.live(), options);
+    if (this.#isResident(range)) return readPicture(this.#resident.live(), options, this.#rebuilding);
     // The pins and the cursor are taken here, before the first await (M3).
     const pinned = this.#pin(range, () => this.#store.cursor(storeRange(options)));
     let rows: Row[] | undefined;
@@ -205,12 +221,12 @@ export class OverlayEngine implements Engine {
     // A frozen generation never changes again: its live tree is its picture.
     if (this.#frozen !== undefined) layers.push({ picture: this.#frozen.changes.live(), hidden: clearing });
     if (this.#residentRanges.some((resident) => rangesOverlap(resident, range))) {
-      layers.push({ picture: this.#resident.picture(), hidden: [] });
+      layers.push({ picture: this.#resident.picture(), hidden: this.#rebuilding });
     }
-    return { layers, disk: openDisk(), hiddenOnDisk: [...clearing, ...this.#residentRanges] };
+    return { layers, disk: openDisk(), hiddenOnDisk: [...clearing, ...this.#rebuilding, ...this.#residentRanges] };
   }
 
-  // --------------------------------------------------------------------------------------------- clearing
+  // --------------------------------------------------------------------------------- clearing and rebuilding
 
   /**
    * Removes the rows that the span holds now: they are invisible at once and off the disk when it resolves. Rows put
@@ -221,28 +237,52 @@ export class OverlayEngine implements Engine {
     const range = rangeOf(span);
     const refused = this.#refusal();
     if (refused !== undefined) return Promise.reject(refused);
+    this.#checkNotRebuilt([range]);
     this.#resident.removeRange(range);
     this.#active.removeRange(range);
     this.#clearing = [...this.#clearing, range];
-    const task = newTask(async () => {
-      await this.#clearStore(span);
+    return this.#first(async () => {
+      await clearStore(this.#store, span);
       this.#clearing = this.#clearing.filter((other) => other !== range);
     });
-    this.#waitingClears.push(task);
-    this.#runNext();
-    return task.promise;
   }
 
-  async #clearStore(span: Span): Promise<void> {
-    const cursor = this.#store.cursor(storeRange(span));
-    for (;;) {
-      const rows = await cursor.next(CLEAR_ROWS_PER_BATCH_MAX);
-      if (rows.length === 0) break;
-      const batch = this.#store.batch();
-      for (const row of rows) batch.delete(row.key);
-      await batch.write();
-    }
-    await cursor.close();
+  async rebuild(plan: Rebuild): Promise<void> {
+    this.#checkUsable();
+    const work = rebuildSpans(this.#rebuildHost(plan), plan).catch((error: unknown) => {
+      throw error instanceof EngineClosedError ? error : this.#fail(plan.failure(error));
+    });
+    this.#rebuilds.add(work);
+    await work.finally(() => this.#rebuilds.delete(work));
+  }
+
+  #rebuildHost(plan: Rebuild): RebuildHost {
+    return {
+      store: this.#store,
+      clock: this.#deps.clock,
+      resident: this.#resident,
+      isResident: (name) => anyRangeHolds(this.#residentRanges, name),
+      betweenCheckpoints: (work) =>
+        this.#first(() =>
+          work().catch((error: unknown) => {
+            throw plan.failure(error);
+          }),
+        ),
+      hide: (ranges) => {
+        this.#checkNotRebuilt(ranges);
+        for (const range of ranges) this.#active.removeRange(range);
+        this.#rebuilding = [...this.#rebuilding, ...ranges];
+      },
+      show: (ranges) => {
+        this.#rebuilding = this.#rebuilding.filter((range) => !ranges.includes(range));
+      },
+      checkUsable: () => this.#checkUsable(),
+    };
+  }
+
+  #checkNotRebuilt(ranges: readonly NameRange[]): void {
+    const overlap = ranges.some((range) => this.#rebuilding.some((other) => rangesOverlap(range, other)));
+    assert(!overlap, 'O8: a span is being rebuilt');
   }
 
   // ------------------------------------------------------------------------------------------- checkpoints
@@ -300,12 +340,21 @@ export class OverlayEngine implements Engine {
 
   async #drainAndClose(): Promise<void> {
     while (this.#running !== undefined) await this.#running.promise.catch(() => {});
+    await Promise.allSettled(this.#rebuilds);
     await this.#store.close();
+  }
+
+  /** Runs `work` before any checkpoint that waits (O5). */
+  #first(work: () => Promise<void>): Promise<void> {
+    const task = newTask(work);
+    this.#waitingFirst.push(task);
+    this.#runNext();
+    return task.promise;
   }
 
   #runNext(): void {
     if (this.#running !== undefined) return;
-    let task = this.#waitingClears.shift(); // O5
+    let task = this.#waitingFirst.shift(); // O5
     if (task === undefined) {
       task = this.#waitingCheckpoint;
       this.#waitingCheckpoint = undefined;
@@ -329,7 +378,7 @@ export class OverlayEngine implements Engine {
   }
 
   #refusal(): Error | undefined {
-    return this.#failure ?? (this.#closing === undefined ? undefined : new Error('the engine is closed'));
+    return this.#failure ?? (this.#closing === undefined ? undefined : new EngineClosedError('the engine is closed'));
   }
 
   #checkUsable(): void {
@@ -345,61 +394,6 @@ export class OverlayEngine implements Engine {
     this.#deps.logger.error({ error: error.message }, 'the storage engine failed');
     this.#deps.onFailure(error);
     return error;
-  }
-}
-
-interface ViewParts {
-  readonly layers: readonly PinnedLayer[];
-  readonly hiddenOnDisk: readonly NameRange[];
-  readonly residentRanges: readonly NameRange[];
-  readonly snapshot: StoreSnapshot;
-  readonly clock: Clock;
-  readonly onError: (error: unknown) => Error;
-}
-
-class View implements EngineView {
-  readonly #parts: ViewParts;
-  #released = false;
-
-  constructor(parts: ViewParts) {
-    this.#parts = parts;
-  }
-
-  get(key: Bytes): Bytes | undefined {
-    this.#checkOpen();
-    const name = nameOf(key);
-    for (const { picture, hidden } of this.#parts.layers) {
-      const cell = anyRangeHolds(hidden, name) ? undefined : picture.get(name);
-      if (cell !== undefined) return cell.value;
-    }
-    return anyRangeHolds(this.#parts.hiddenOnDisk, name) ? undefined : this.#parts.snapshot.get(key);
-  }
-
-  async *scan(options: ScanOptions): AsyncGenerator<readonly Row[]> {
-    this.#checkOpen();
-    const { layers, hiddenOnDisk, snapshot, clock } = this.#parts;
-    const range = rangeOf(options);
-    const inMemory = this.#parts.residentRanges.some((resident) => rangeCovers(resident, range));
-    const disk = inMemory ? undefined : snapshot.cursor(storeRange(options));
-    try {
-      for await (const batch of readMerged({ layers, disk, hiddenOnDisk }, options, clock)) {
-        yield batch;
-        this.#checkOpen();
-        await nextTurn(clock);
-      }
-    } catch (error) {
-      throw this.#released ? error : this.#parts.onError(error);
-    }
-  }
-
-  release(): void {
-    if (this.#released) return;
-    this.#released = true;
-    this.#parts.snapshot.release();
-  }
-
-  #checkOpen(): void {
-    assert(!this.#released, 'a view is not used after its release');
   }
 }
 

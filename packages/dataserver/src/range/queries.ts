@@ -51,6 +51,8 @@ export class Queries {
   }
 
   #evaluate(query: Query, receivedMs: number, onCancel: OnCancel, done: QueryDone): void {
+    const refused = query.type === 'status' ? undefined : this.#replica.unreadable();
+    if (refused !== undefined) return done(refused, undefined);
     try {
       this.#answer(query, receivedMs, onCancel, done);
     } catch (error) {

@@ -21,7 +21,8 @@ import type {
   StateMachine,
   StateMachineSnapshot,
 } from '@remora/raft';
-import { wholeRangeSpans } from '../state/keys.ts';
+import type { Installer } from '../install/installer.ts';
+import { takeSnapshot } from '../install/snapshot-source.ts';
 import { errorOf, type Outcome, outcomeBytes, rememberable } from '../state/outcome-codec.ts';
 import { RangeState } from '../state/range-state.ts';
 import { WatchHub, type WatchSink, type WatchStream } from '../watch/watch-hub.ts';
@@ -32,7 +33,6 @@ import { LockWaits } from './lock-waits.ts';
 import { commandBytes, Proposals } from './proposals.ts';
 import { Queries } from './queries.ts';
 import { RangeClock } from './range-clock.ts';
-import { receiveSnapshot, replaceRows, takeSnapshot } from './snapshot.ts';
 
 export interface RangeOptions {
   /** Memory for recent events, from which watches are served. */
@@ -49,8 +49,7 @@ export interface RangeDeps {
   readonly logger: Logger;
   readonly nodeId: number;
   readonly options: RangeOptions;
-  /** Makes everything applied so far durable in the engine. */
-  readonly checkpoint: () => Promise<void>;
+  readonly installer: Installer;
 }
 
 export type RangeDone = (error: ServiceError | undefined, reply: RangeReply | undefined) => void;
@@ -67,6 +66,8 @@ const TIME_CARRY_MS = 30_000;
  * R1. A command is proposed only here, after epoch, deadline and leadership were checked; apply checks them again.
  * R2. A reply is sent only after apply of the entry that carries its request.
  * R3. Reads are answered from a state that holds everything committed when they arrived (ReadIndex).
+ * R4. While a snapshot takes the place of its rows it reads and changes none of them: it neither serves, nor collects
+ *     history, nor takes part in a checkpoint. Raft applies nothing meanwhile.
  */
 export class RangeReplica implements StateMachine {
   readonly #deps: RangeDeps;
@@ -76,7 +77,7 @@ export class RangeReplica implements StateMachine {
   readonly #queries: Queries;
   readonly #keeper: LeaseKeeper;
   readonly #waits = new LockWaits();
-  readonly #collector: HistoryCollector;
+  #collector: HistoryCollector;
   readonly #compactor: AutoCompactor;
   readonly #time: RangeClock;
   readonly #streams = new Set<WatchStream>();
@@ -84,6 +85,8 @@ export class RangeReplica implements StateMachine {
   #leaderTerm = 0;
   #leaderReplica = 0;
   #serving = false;
+  #replacing = false;
+  #closed = false;
 
   constructor(deps: RangeDeps, descriptor: RangeDescriptor, conf: ConfState) {
     this.#deps = deps;
@@ -107,8 +110,7 @@ export class RangeReplica implements StateMachine {
       epoch: this.state.descriptor.epoch,
     }));
     this.#keeper = new LeaseKeeper(clock, this.state.leases, (command, done) => this.#expire(command, done));
-    this.#collector = new HistoryCollector(engine, clock, logger);
-    this.#collector.collect(this.state.compactRevision);
+    this.#collector = this.#collectHistory();
     this.#compactor = new AutoCompactor(deps.options.compactionRetentionMs);
     this.#queries = new Queries(this, { engine, clock, keeper: this.#keeper, waits: this.#waits, nodeId: deps.nodeId });
   }
@@ -199,24 +201,49 @@ export class RangeReplica implements StateMachine {
   snapshot(): StateMachineSnapshot {
     this.state.stage();
     const { applied, conf } = this.state;
-    return takeSnapshot(this.#deps.engine, { ...applied, conf }, wholeRangeSpans(this.rangeId));
+    return takeSnapshot(this.#deps.engine, this.rangeId, { ...applied, conf });
   }
 
   install(meta: SnapshotMeta): SnapshotReceiver {
-    return receiveSnapshot(async (rows) => {
-      const { engine, logger } = this.#deps;
-      await replaceRows(engine, wholeRangeSpans(this.rangeId), rows, () => {
-        assert(this.state.load(), 'a snapshot carries the state of its range');
-        assert(this.state.applied.index === meta.index, 'a snapshot stands for the position that it names');
-        this.hub.reset();
-      });
-      await this.#deps.checkpoint();
-      logger.info({ range: this.rangeId, index: meta.index, rows: rows.length }, 'installed a snapshot');
+    // Whoever is sent a snapshot follows; it may not have been told yet, as nothing is applied meanwhile.
+    if (this.#leaderTerm !== 0) this.#stopServing();
+    const { rangeId, group } = this;
+    return this.#deps.installer.receive({
+      rangeId,
+      replicaId: group.replicaId,
+      meta,
+      begins: () => {
+        this.#replacing = true;
+        this.#collector.stop();
+      },
+      replaced: () => this.#replaced(meta),
     });
+  }
+
+  #replaced(meta: SnapshotMeta): void {
+    this.#replacing = false;
+    assert(this.state.load(), 'a snapshot carries the state of its range');
+    assert(this.state.applied.index === meta.index, 'a snapshot stands for the position that it names');
+    this.hub.reset();
+    // What the sender has not collected yet came along: this replica begins anew.
+    this.#collector = this.#collectHistory();
+  }
+
+  #collectHistory(): HistoryCollector {
+    const { engine, clock, logger } = this.#deps;
+    const collector = new HistoryCollector(engine, clock, logger);
+    if (!this.#closed) collector.collect(this.state.compactRevision);
+    return collector;
+  }
+
+  /** R4. Its rows are being replaced by a snapshot. */
+  get replacing(): boolean {
+    return this.#replacing;
   }
 
   /** Called for every replica as a checkpoint begins. */
   stage(): void {
+    assert(!this.#replacing, 'R4: nothing is staged while rows are being replaced');
     this.state.stage();
   }
 
@@ -229,6 +256,7 @@ export class RangeReplica implements StateMachine {
   }
 
   close(): void {
+    this.#closed = true;
     if (this.#leaderTerm !== 0) this.#stopServing();
     this.#collector.stop();
     for (const stream of this.#streams) stream.close();
@@ -334,6 +362,14 @@ export class RangeReplica implements StateMachine {
 
   leaderNode(): number {
     return this.state.descriptor.replicas.find((r) => r.replicaId === this.#leaderReplica)?.nodeId ?? 0;
+  }
+
+  /** Why nothing can be read here now; undefined when it can (R4). */
+  unreadable(): ServiceError | undefined {
+    if (!this.#replacing) return undefined;
+    return new ServiceError('UNAVAILABLE', 'this replica is installing a snapshot; ask again, or another replica', {
+      details: { rangeId: this.rangeId },
+    });
   }
 
   notLeader(): ServiceError {

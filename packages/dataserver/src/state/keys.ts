@@ -5,6 +5,7 @@ import { KV_SPACE, LEASE_SPACE, LOCK_SPACE } from '@remora/protocol';
  * Where everything lies in a data server's engine. All ranges share one ordered space, so a split moves no data.
  *
  *   00 range(8) kind(1) …        range-local: applied position, descriptor, remembered outcomes   (resident)
+ *   00 0(8) kind(1) …            the node's own: snapshots that are being installed               (resident)
  *   01 lease(8)                  a lease                                                          (resident)
  *   01 lease(8) kind(1) …        what belongs to it: `k` a plain key, `l` a lock                  (resident)
  *   02 …                         the lock layer                                                   (resident)
@@ -17,6 +18,9 @@ const HISTORY_SPACE = 0x04;
 const LOCAL_STATE = 0x73; // 's'
 const LOCAL_MASTER = 0x6d; // 'm'
 const LOCAL_OUTCOMES = 0x6f; // 'o'
+const LOCAL_INSTALL = 0x69; // 'i'
+/** In the place of a range's id: rows of the node itself. */
+const NO_RANGE = 0;
 const ATTACHED_KEY = 0x6b; // 'k'
 const ATTACHED_LOCK = 0x6c; // 'l'
 
@@ -60,6 +64,18 @@ export function outcomePageKey(rangeId: number, page: number): Buffer {
 
 export function outcomePagesSpan(rangeId: number): Span {
   const start = localKey(rangeId, LOCAL_OUTCOMES, 0);
+  return { start, end: prefixEnd(start) };
+}
+
+/** The marker of a range whose rows are being replaced by a snapshot. */
+export function installKey(rangeId: number): Buffer {
+  const key = localKey(NO_RANGE, LOCAL_INSTALL, 8);
+  writeUint64(key, rangeId, 10);
+  return key;
+}
+
+export function allInstallsSpan(): Span {
+  const start = localKey(NO_RANGE, LOCAL_INSTALL, 0);
   return { start, end: prefixEnd(start) };
 }
 
@@ -203,7 +219,10 @@ export function allHistorySpan(): Span {
   return { start: Buffer.from([HISTORY_SPACE]), end: Buffer.from([HISTORY_SPACE + 1]) };
 }
 
-/** Every span of the engine that holds data of a range over all key spaces (the only shape until ranges split). */
+/**
+ * Every span of the engine that holds data of a range over all key spaces (the only shape until ranges split). Its own
+ * rows come last, and of them its state row: what is written in this order is complete once that one is there.
+ */
 export function wholeRangeSpans(rangeId: number): readonly Span[] {
-  return [localSpan(rangeId), { start: Buffer.from([LEASE_SPACE]), end: Buffer.from([HISTORY_SPACE + 1]) }];
+  return [{ start: Buffer.from([LEASE_SPACE]), end: Buffer.from([HISTORY_SPACE + 1]) }, localSpan(rangeId)];
 }

@@ -1,3 +1,4 @@
+export { crc32 } from './checksum.ts';
 export {
   type GroupLogOptions,
   type GroupLogStats,

@@ -1,0 +1,244 @@
+/**
+ * Installs snapshots: first staged in a file, then put in the place of the replica's rows (docs/decisions/0006).
+ *
+ * I1. Until the staged file is complete, checked and durable, the replica is untouched: whatever breaks off before
+ *     leaves it exactly as it was, and the file is removed, at the latest at the next start.
+ * I2. The marker then makes the new state the replica's, whatever happens: from that moment on only a broken invariant
+ *     ends the work early, and the next start does it again from the file, before the replica runs.
+ * I3. While rows are being replaced, nobody reads or changes them (`begins`, `replaced`), and no replica that shares
+ *     keys with them is created (`replacing`).
+ * I4. The file goes after the marker.
+ * I5. Memory is bounded by a frame of the stream and a batch of the engine, whatever the size of the snapshot.
+ */
+import {
+  assert,
+  type Bytes,
+  type Disk,
+  type Engine,
+  InvariantError,
+  type Logger,
+  type Row,
+  type Span,
+} from '@remora/base';
+import type { SnapshotMeta, SnapshotReceiver } from '@remora/raft';
+import { allInstallsSpan, installKey, wholeRangeSpans } from '../state/keys.ts';
+import { decodeMarker, encodeMarker, type InstallMarker } from './marker.ts';
+import { SnapshotParser } from './snapshot-stream.ts';
+import { type StagedFile, StagedFiles } from './staged-files.ts';
+
+export interface InstallerDeps {
+  readonly engine: Engine;
+  /** Where snapshots are staged; its calls should not hold up the loop. */
+  readonly disk: Disk;
+  readonly logger: Logger;
+}
+
+/** The replica that a snapshot is for. */
+export interface InstallTarget {
+  readonly rangeId: number;
+  readonly replicaId: number;
+  readonly meta: SnapshotMeta;
+  /** Its rows are about to go: from now on it neither reads nor changes them (I3). */
+  readonly begins: () => void;
+  /** Its new rows are there, durably; called in the step in which they become visible. */
+  readonly replaced: () => void;
+}
+
+const DIR = 'snapshots';
+
+export class Installer {
+  readonly #deps: InstallerDeps;
+  readonly #files: StagedFiles;
+  /** By range (I3). */
+  readonly #markers = new Map<number, InstallMarker>();
+  #cleaned: Promise<void> = Promise.resolve();
+  #stopped = false;
+
+  constructor(deps: InstallerDeps) {
+    this.#deps = deps;
+    this.#files = new StagedFiles(deps.disk, DIR);
+  }
+
+  /** What a crash interrupted: each is to be ended by `resume`. Called once, before anything else. */
+  interrupted(): readonly InstallMarker[] {
+    for (const { value } of this.#deps.engine.scanResident(allInstallsSpan())) {
+      const marker = decodeMarker(value);
+      this.#markers.set(marker.rangeId, marker);
+    }
+    return [...this.#markers.values()];
+  }
+
+  /** Removes files that no marker names (I1). What is received from now on waits for it. */
+  clean(): Promise<void> {
+    this.#cleaned = this.#clean();
+    return this.#cleaned;
+  }
+
+  async #clean(): Promise<void> {
+    const stale = await this.#files.discardExcept(new Set([...this.#markers.values()].map(({ file }) => file)));
+    if (stale.length > 0) this.#deps.logger.info({ files: stale }, 'removed snapshots that were not received whole');
+  }
+
+  /** The range whose rows are being replaced among which the spans have keys; undefined when there is none (I3). */
+  replacing(spans: readonly Span[]): number | undefined {
+    for (const rangeId of this.#markers.keys()) {
+      const theirs = wholeRangeSpans(rangeId);
+      if (spans.some((span) => theirs.some((other) => overlap(span, other)))) return rangeId;
+    }
+    return undefined;
+  }
+
+  receive(target: InstallTarget): SnapshotReceiver {
+    return new Incoming(target, {
+      create: async () => {
+        await this.#cleaned;
+        return this.#files.create(target.rangeId);
+      },
+      remove: (file) => this.#files.remove(file.name),
+      install: (file) => this.#install(file, target),
+    });
+  }
+
+  /** I2. */
+  async #install(staged: StagedFile, target: InstallTarget): Promise<void> {
+    const { rangeId, replicaId, meta } = target;
+    const { index, term } = meta;
+    const marker = { rangeId, replicaId, applied: { index, term }, file: staged.name, bytes: staged.bytes };
+    this.#markers.set(rangeId, marker);
+    target.begins();
+    await this.#replace(marker, target.replaced);
+  }
+
+  /** Ends what a crash interrupted. Rejects with an `InvariantError`, after which the node must not go on. */
+  async resume(marker: InstallMarker): Promise<void> {
+    const { rangeId, applied } = marker;
+    this.#deps.logger.info({ range: rangeId, index: applied.index }, 'goes on with installing a snapshot');
+    await this.#replace(marker, () => {});
+  }
+
+  async #replace(marker: InstallMarker, replaced: () => void): Promise<void> {
+    const { engine, logger } = this.#deps;
+    const { rangeId, applied, bytes, file } = marker;
+    try {
+      await engine.rebuild({
+        spans: wholeRangeSpans(rangeId),
+        marker: { key: installKey(rangeId), value: encodeMarker(marker) },
+        rows: this.#rows(marker),
+        replaced: () => {
+          this.#markers.delete(rangeId);
+          replaced();
+        },
+        failure: (cause) => failure(marker, cause),
+      });
+    } catch (error) {
+      // The node is on its way down and the replica is between two states: nobody may take it for either.
+      if (this.#stopped) return new Promise(() => {});
+      throw error instanceof InvariantError ? error : failure(marker, error);
+    }
+    logger.info({ range: rangeId, index: applied.index, bytes }, 'installed a snapshot');
+    await this.#remove(file); // I4
+  }
+
+  async *#rows({ rangeId, applied, file, bytes }: InstallMarker): AsyncGenerator<readonly Row[]> {
+    const parser = new SnapshotParser({ rangeId, applied });
+    let read = 0;
+    for await (const piece of this.#files.read(file)) {
+      read += piece.length;
+      yield* parser.push(piece);
+    }
+    assert(read === bytes, `the staged file has ${read} bytes of ${bytes}`);
+    parser.finish();
+  }
+
+  async #remove(file: string): Promise<void> {
+    await this.#files.remove(file).catch((error: unknown) => {
+      this.#deps.logger.warn({ file, error: String(error) }, 'could not remove the file of a snapshot');
+    });
+  }
+
+  /** The node is stopping: what is under way is left to the next start. */
+  stop(): void {
+    this.#stopped = true;
+  }
+}
+
+function failure({ rangeId, replicaId, file }: InstallMarker, cause: unknown): InvariantError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  const message =
+    `replica ${replicaId} of range ${rangeId} could not install its snapshot: ${reason}. It holds no usable state until ` +
+    `that is done; the next start tries again from snapshots/${file}. Make sure that the disk has space; if the file is ` +
+    'damaged or gone, remove this replica and let the cluster make a new one';
+  return new InvariantError(message, { cause });
+}
+
+function overlap(a: Span, b: Span): boolean {
+  return endsAbove(a, b.start) && endsAbove(b, a.start);
+}
+
+function endsAbove({ end }: Span, key: Bytes): boolean {
+  return end.length === 0 || Buffer.compare(end, key) > 0;
+}
+
+interface Staging {
+  create(): Promise<StagedFile>;
+  remove(file: StagedFile): Promise<void>;
+  /** The file is complete, checked and durable. */
+  install(file: StagedFile): Promise<void>;
+}
+
+/** One snapshot on its way into its file (I1). */
+class Incoming implements SnapshotReceiver {
+  readonly #rangeId: number;
+  readonly #staging: Staging;
+  readonly #parser: SnapshotParser;
+  #file: StagedFile | undefined;
+
+  constructor({ rangeId, meta }: InstallTarget, staging: Staging) {
+    this.#rangeId = rangeId;
+    this.#staging = staging;
+    this.#parser = new SnapshotParser({ rangeId, applied: { index: meta.index, term: meta.term } });
+  }
+
+  async chunk(bytes: Bytes): Promise<void> {
+    for (const rows of this.#parser.push(bytes)) void rows; // checked here, read again from the file
+    await this.#onDisk(async () => {
+      this.#file ??= await this.#staging.create();
+      await this.#file.append(bytes);
+    });
+  }
+
+  async finish(): Promise<void> {
+    const file = this.#file;
+    try {
+      this.#parser.finish();
+      await this.#onDisk(async () => file?.commit());
+    } catch (error) {
+      this.abort();
+      throw error;
+    }
+    assert(file !== undefined, 'what was parsed was staged');
+    await this.#staging.install(file);
+  }
+
+  /** What cannot be removed now goes at the next start. */
+  abort(): void {
+    const file = this.#file;
+    this.#file = undefined;
+    if (file === undefined) return;
+    const remove = (): Promise<void> => this.#staging.remove(file);
+    void file
+      .close()
+      .then(remove, remove)
+      .catch(() => undefined);
+  }
+
+  /** Nothing rests on the file yet: a disk that fails here costs the transfer and no more. */
+  async #onDisk(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new Error(`the snapshot of range ${this.#rangeId} cannot be staged: ${reason}`, { cause: error });
+    }
+  }
+}

@@ -1,0 +1,20 @@
+import type { Engine, Row } from '@remora/base';
+import type { SnapshotMeta, StateMachineSnapshot } from '@remora/raft';
+import { wholeRangeSpans } from '../state/keys.ts';
+import { encodeSnapshot } from './snapshot-stream.ts';
+
+/**
+ * A replica's data on its way out.
+ *
+ * The picture is one engine view, taken in the same step as the applied position that it stands for (`meta`). It is
+ * read as fast as the receiver takes it, a bounded batch at a time; the view is let go by `release`, and a read under
+ * way ends with it.
+ */
+export function takeSnapshot(engine: Engine, rangeId: number, meta: SnapshotMeta): StateMachineSnapshot {
+  const view = engine.view();
+  async function* rows(): AsyncGenerator<readonly Row[]> {
+    for (const span of wholeRangeSpans(rangeId)) yield* view.scan(span);
+  }
+  const applied = { index: meta.index, term: meta.term };
+  return { meta, chunks: encodeSnapshot({ rangeId, applied }, rows()), release: () => view.release() };
+}

@@ -1,0 +1,285 @@
+/**
+ * A replica's data as a stream of bytes: between nodes, and in the file where an incoming one is staged.
+ *
+ *   stream  magic(8), whose last byte is the format's version; then frames
+ *   frame   length(4) checksum(4) body: MessagePack, `[kind, …]`
+ *   frames  one header, any number of rows, one end
+ *
+ * N1. Nothing of a damaged, cut, extended or foreign stream is taken for data: each frame has a checksum, and the end
+ *     frame has the number of rows, their bytes, and a checksum over all frames before it.
+ * N2. Rows come span by span and ascending, none outside the spans. The last span is the one of the range's own rows,
+ *     and the state row, which holds the applied position, is the last of them: who writes the rows in order has it in
+ *     the last batch.
+ * N3. Chunks may be cut anywhere. Not more than one frame is held, which is about `FRAME_BYTES`, or one row if that is
+ *     larger.
+ */
+import { asBuffer, type Bytes, compareBytes, copyBytes, type Row, type Span, spanContains } from '@remora/base';
+import { crc32, type LogPosition } from '@remora/raft';
+import { Packr } from 'msgpackr';
+import { stateKey, wholeRangeSpans } from '../state/keys.ts';
+import { decodeRangeMeta } from '../state/meta-codec.ts';
+
+const FORMAT = 2;
+const MAGIC = Buffer.from('remsnap\0', 'latin1');
+const FRAME_HEADER_BYTES = 8;
+/** A frame of rows is closed when it holds this much. */
+const FRAME_BYTES = 128 * 1024;
+/** A value comes to a range in one message between nodes, of at most 64 MiB. */
+const FRAME_BYTES_MAX = 72 * 1024 * 1024;
+const HEADER = 0;
+const ROWS = 1;
+const END = 2;
+const packr = new Packr({ useRecords: false });
+
+/** Which data a stream holds. */
+export interface SnapshotIdentity {
+  readonly rangeId: number;
+  readonly applied: LogPosition;
+}
+
+export interface SnapshotTotals {
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+/** What came is not the snapshot that was announced; nothing of it was used. */
+export class SnapshotFormatError extends Error {
+  override readonly name = 'SnapshotFormatError';
+}
+
+// ------------------------------------------------------------------------------------------------ writing
+
+/** Encodes the rows of `batches`, which come as N2 says. */
+export async function* encodeSnapshot(
+  { rangeId, applied }: SnapshotIdentity,
+  batches: AsyncIterable<readonly Row[]>,
+): AsyncGenerator<Buffer> {
+  const frames = new FrameEncoder();
+  yield magicOf(FORMAT);
+  yield frames.encode([HEADER, rangeId, applied.index, applied.term]);
+  let parts: unknown[] = [ROWS];
+  let frameBytes = 0;
+  let [rows, bytes] = [0, 0];
+  for await (const batch of batches) {
+    for (const { key, value } of batch) {
+      parts.push(key, value);
+      frameBytes += key.length + value.length;
+      rows++;
+      if (frameBytes < FRAME_BYTES) continue;
+      bytes += frameBytes;
+      yield frames.encode(parts);
+      [parts, frameBytes] = [[ROWS], 0];
+    }
+  }
+  bytes += frameBytes;
+  if (parts.length > 1) yield frames.encode(parts);
+  yield frames.encode([END, rows, bytes, frames.checksum]);
+}
+
+function magicOf(version: number): Buffer {
+  const magic = Buffer.from(MAGIC);
+  magic[MAGIC.length - 1] = version;
+  return magic;
+}
+
+class FrameEncoder {
+  /** Over the checksums of all frames so far. */
+  checksum = 0;
+
+  encode(parts: readonly unknown[]): Buffer {
+    const body = packr.pack(parts);
+    const frame = Buffer.allocUnsafeSlow(FRAME_HEADER_BYTES + body.length);
+    frame.writeUInt32BE(body.length, 0);
+    frame.writeUInt32BE(crc32(body), 4);
+    frame.set(body, FRAME_HEADER_BYTES);
+    this.checksum = crc32(frame.subarray(4, FRAME_HEADER_BYTES), this.checksum);
+    return frame;
+  }
+}
+
+// ------------------------------------------------------------------------------------------------ reading
+
+type Stage = 'magic' | 'header' | 'rows' | 'ended';
+
+/** Reads a stream and checks it (N1, N2). Every method throws a `SnapshotFormatError`; afterwards it is of no use. */
+export class SnapshotParser {
+  readonly #expected: SnapshotIdentity;
+  readonly #order: RowOrder;
+  #stage: Stage = 'magic';
+  #held: Bytes[] = [];
+  #heldBytes = 0;
+  /** Pieces are joined when this much is there. */
+  #needed = MAGIC.length;
+  #checksum = 0;
+  #rows = 0;
+  #bytes = 0;
+
+  constructor(expected: SnapshotIdentity) {
+    this.#expected = expected;
+    this.#order = new RowOrder(expected);
+  }
+
+  /** Bytes that wait for the rest of their frame. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  /** The rows of the frames that `bytes` completes, a frame at a time; they are views of what was pushed. */
+  *push(bytes: Bytes): Generator<readonly Row[]> {
+    this.#held.push(bytes);
+    this.#heldBytes += bytes.length;
+    if (this.#heldBytes < this.#needed) {
+      this.#held[this.#held.length - 1] = copyBytes(bytes);
+      return;
+    }
+    let rest = this.#held.length === 1 ? asBuffer(bytes) : Buffer.concat(this.#held);
+    this.#held = [];
+    for (;;) {
+      const taken = this.#take(rest);
+      if (taken === undefined) break;
+      rest = rest.subarray(taken.bytes);
+      if (taken.rows.length > 0) yield taken.rows;
+    }
+    this.#heldBytes = rest.length;
+    if (rest.length > 0) this.#held = [copyBytes(rest)];
+  }
+
+  /** What is at the beginning of `bytes`, if it is whole; otherwise notes how much is needed. */
+  #take(bytes: Buffer): { readonly bytes: number; readonly rows: readonly Row[] } | undefined {
+    if (this.#stage === 'ended' && bytes.length > 0) throw broken('goes on behind its end');
+    this.#needed = this.#stage === 'magic' ? MAGIC.length : FRAME_HEADER_BYTES;
+    if (bytes.length < this.#needed) return undefined;
+    if (this.#stage === 'magic') {
+      checkMagic(bytes);
+      this.#stage = 'header';
+      return { bytes: MAGIC.length, rows: [] };
+    }
+    const length = bytes.readUInt32BE(0);
+    if (length > FRAME_BYTES_MAX) throw broken(`has a frame of ${length} bytes; at most ${FRAME_BYTES_MAX} are taken`);
+    this.#needed = FRAME_HEADER_BYTES + length;
+    if (bytes.length < this.#needed) return undefined;
+    const body = bytes.subarray(FRAME_HEADER_BYTES, this.#needed);
+    if (crc32(body) !== bytes.readUInt32BE(4)) throw broken('is damaged: the checksum of a frame is wrong');
+    const rows = this.#frame(unpack(body));
+    this.#checksum = crc32(bytes.subarray(4, FRAME_HEADER_BYTES), this.#checksum);
+    return { bytes: this.#needed, rows };
+  }
+
+  #frame(parts: readonly unknown[]): readonly Row[] {
+    const [kind] = parts;
+    if (this.#stage === 'header' && kind === HEADER) {
+      const { rangeId, applied } = this.#expected;
+      const [, range, index, term] = parts;
+      if (range !== rangeId || index !== applied.index || term !== applied.term) {
+        const [found, wanted] = [place(range, index, term), place(rangeId, applied.index, applied.term)];
+        throw broken(`is one of ${found}, not of ${wanted}`);
+      }
+      this.#stage = 'rows';
+      return [];
+    }
+    if (this.#stage === 'rows' && kind === ROWS) return this.#rowsOf(parts);
+    if (this.#stage === 'rows' && kind === END) {
+      const [, rows, bytes, checksum] = parts;
+      const complete = rows === this.#rows && bytes === this.#bytes && checksum === this.#checksum;
+      if (!complete) throw broken(`is not complete: ${String(rows)} rows were sent, ${this.#rows} came`);
+      this.#order.finish();
+      this.#stage = 'ended';
+      return [];
+    }
+    throw broken('has its frames in no known order');
+  }
+
+  #rowsOf(parts: readonly unknown[]): readonly Row[] {
+    const rows: Row[] = [];
+    for (let i = 1; i < parts.length; i += 2) {
+      const [key, value] = [parts[i], parts[i + 1]];
+      if (!(key instanceof Uint8Array && value instanceof Uint8Array)) throw broken('has a row that is none');
+      this.#bytes += key.length + value.length;
+      rows.push({ key, value });
+    }
+    this.#order.check(rows);
+    this.#rows += rows.length;
+    return rows;
+  }
+
+  /** Everything was pushed. */
+  finish(): SnapshotTotals {
+    if (this.#stage !== 'ended') throw broken('ends too early');
+    if (this.#heldBytes > 0) throw broken('goes on behind its end');
+    return { rows: this.#rows, bytes: this.#bytes };
+  }
+}
+
+/** N2. */
+class RowOrder {
+  readonly #expected: SnapshotIdentity;
+  readonly #spans: readonly Span[];
+  #at = 0;
+  #last: Bytes | undefined;
+  #lastRow: Row | undefined;
+
+  constructor(expected: SnapshotIdentity) {
+    this.#expected = expected;
+    this.#spans = wholeRangeSpans(expected.rangeId);
+  }
+
+  check(rows: readonly Row[]): void {
+    for (const { key } of rows) {
+      while (!spanContains(this.#span(), key)) {
+        this.#at++;
+        this.#last = undefined;
+      }
+      if (this.#last !== undefined && compareBytes(this.#last, key) >= 0) throw broken('has rows out of order');
+      this.#last = key;
+    }
+    const row = rows[rows.length - 1];
+    if (row === undefined) return;
+    this.#lastRow = { key: copyBytes(row.key), value: copyBytes(row.value) };
+    this.#last = this.#lastRow.key;
+  }
+
+  #span(): Span {
+    const span = this.#spans[this.#at];
+    if (span === undefined) throw broken('has rows out of order, or outside its range');
+    return span;
+  }
+
+  finish(): void {
+    const { rangeId, applied } = this.#expected;
+    const row = this.#lastRow;
+    if (row === undefined || compareBytes(row.key, stateKey(rangeId)) !== 0) throw broken("lacks its range's state");
+    const state = attempt(() => decodeRangeMeta(row.value));
+    if (state.descriptor.rangeId !== rangeId || state.applied.index !== applied.index) {
+      throw broken('stands for another position than it names');
+    }
+  }
+}
+
+function checkMagic(bytes: Buffer): void {
+  const version = bytes[MAGIC.length - 1];
+  if (MAGIC.compare(bytes, 0, MAGIC.length - 1, 0, MAGIC.length - 1) !== 0) throw broken('is no snapshot of a range');
+  if (version !== FORMAT) throw broken(`has format ${version}; this version reads ${FORMAT}`);
+}
+
+function place(range: unknown, index: unknown, term: unknown): string {
+  return `range ${String(range)} at (${String(index)}, term ${String(term)})`;
+}
+
+function unpack(body: Buffer): readonly unknown[] {
+  const parts = attempt(() => packr.unpack(body) as unknown);
+  if (!Array.isArray(parts)) throw broken('has a frame that cannot be read');
+  return parts;
+}
+
+/** Decoding what came from elsewhere: no failure of it is this node's. */
+function attempt<T>(decode: () => T): T {
+  try {
+    return decode();
+  } catch (error) {
+    throw broken(`cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function broken(what: string): SnapshotFormatError {
+  return new SnapshotFormatError(`the snapshot ${what}`);
+}

@@ -1,0 +1,119 @@
+import type { Bytes, Disk, DiskFile } from '@remora/base';
+
+/** Synced this often, so that the last sync does not hold up the disk for everyone. */
+const SYNC_BYTES = 8 * 1024 * 1024;
+const READ_BYTES = 256 * 1024;
+
+/**
+ * The files of incoming snapshots, in one directory of the node.
+ *
+ * F1. A file belongs to one transfer and is named once per life of the process; `discardExcept` empties the directory
+ *     of everything older before the first is made.
+ * F2. What `commit` resolved for is durable, name and contents.
+ */
+export class StagedFiles {
+  readonly #disk: Disk;
+  readonly #dir: string;
+  #next = 1;
+
+  constructor(disk: Disk, dir: string) {
+    this.#disk = disk;
+    this.#dir = dir;
+  }
+
+  /** Removes what earlier lives of the process left behind, except the named files (F1). */
+  async discardExcept(kept: ReadonlySet<string>): Promise<readonly string[]> {
+    await this.#disk.makeDir(this.#dir);
+    await this.#disk.syncDir('');
+    const stale = (await this.#disk.list(this.#dir)).filter((name) => !kept.has(name));
+    for (const name of stale) await this.#disk.remove(this.#path(name));
+    for (const name of kept) this.#next = Math.max(this.#next, numberOf(name) + 1);
+    return stale;
+  }
+
+  async create(rangeId: number): Promise<StagedFile> {
+    const name = `${rangeId}-${this.#next++}.snapshot`;
+    const file = await this.#disk.open(this.#path(name), { create: true });
+    try {
+      await file.truncate(0); // a removal that was not durable may have come undone
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+    return new StagedFile(name, file, () => this.#disk.syncDir(this.#dir));
+  }
+
+  /** The bytes of a file in pieces of bounded size. */
+  async *read(name: string): AsyncGenerator<Bytes> {
+    const file = await this.#disk.open(this.#path(name), { create: false });
+    try {
+      for (let at = 0; ; ) {
+        const piece = await file.read(at, READ_BYTES);
+        if (piece.length === 0) return;
+        yield piece;
+        at += piece.length;
+      }
+    } finally {
+      await file.close();
+    }
+  }
+
+  async remove(name: string): Promise<void> {
+    await this.#disk.remove(this.#path(name));
+  }
+
+  #path(name: string): string {
+    return `${this.#dir}/${name}`;
+  }
+}
+
+function numberOf(name: string): number {
+  const number = Number(/-(\d+)\.snapshot$/.exec(name)?.[1]);
+  return Number.isSafeInteger(number) ? number : 0;
+}
+
+/** A file that is being written from beginning to end. One call at a time. */
+export class StagedFile {
+  readonly name: string;
+  readonly #file: DiskFile;
+  readonly #syncDir: () => Promise<void>;
+  #bytes = 0;
+  #unsynced = 0;
+
+  constructor(name: string, file: DiskFile, syncDir: () => Promise<void>) {
+    this.name = name;
+    this.#file = file;
+    this.#syncDir = syncDir;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  async append(bytes: Bytes): Promise<void> {
+    await settled((done) => this.#file.write(this.#bytes, [bytes], done));
+    this.#bytes += bytes.length;
+    this.#unsynced += bytes.length;
+    if (this.#unsynced >= SYNC_BYTES) await this.#sync();
+  }
+
+  /** F2. */
+  async commit(): Promise<void> {
+    await this.#sync();
+    await this.#file.close();
+    await this.#syncDir();
+  }
+
+  async close(): Promise<void> {
+    await this.#file.close();
+  }
+
+  async #sync(): Promise<void> {
+    await settled((done) => this.#file.sync(done));
+    this.#unsynced = 0;
+  }
+}
+
+function settled(call: (done: (error: Error | null) => void) => void): Promise<void> {
+  return new Promise((resolve, reject) => call((error) => (error === null ? resolve() : reject(error))));
+}
