@@ -1,5 +1,6 @@
 /** The commands of scenarios. Each reads its arguments, does one thing to the world, and tells what happened. */
 import { utf8 } from '@remora/base';
+import { type ConfStep, confChange } from '../../src/core/conf-change.ts';
 import type { RaftConfig } from '../../src/core/config.ts';
 import { confOf } from '../../src/core/membership.ts';
 import type { Entry, LogPosition, ReplicaId } from '../../src/core/types.ts';
@@ -22,8 +23,13 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['add-nodes', addNodes],
   ['tick', tick],
   ['campaign', campaign],
+  ['elect', elect],
   ['propose', propose],
+  ['propose-conf', proposeConf],
   ['read', read],
+  ['advance', advance],
+  ['lease', lease],
+  ['void-lease', voidLease],
   ['transfer', transfer],
   ['process-ready', processReady],
   ['persist', persist],
@@ -86,6 +92,8 @@ const NUMBER_OPTIONS = [
   ['max-inflight-bytes', 'maxInflightBytes'],
   ['max-uncommitted-bytes', 'maxUncommittedBytes'],
   ['max-applying-bytes', 'maxApplyingBytes'],
+  ['caught-up-entries', 'caughtUpEntries'],
+  ['lease-ms', 'leaseMs'],
 ] as const satisfies readonly (readonly [string, keyof RaftConfig])[];
 
 function configOf(args: Args): Partial<RaftConfig> {
@@ -123,18 +131,30 @@ function tick(world: World, args: Args): void {
   const times = args.number('times') ?? 1;
   for (const node of nodesOf(world, args)) {
     for (let i = 0; i < times; i++) {
-      node.core.tick();
+      node.core.tick(world.now);
       world.tellChanges(node);
     }
   }
 }
 
+/** `elect 1 among=(1,2)`: it campaigns, and all that follows happens, by default among all; only the outcome is told. */
+function elect(world: World, args: Args): void {
+  campaignNow(world, nodeOf(world, args));
+  const nodes = args.numbers('among')?.map((id) => world.running(id)) ?? nodesOf(world, args);
+  world.stabilize(nodes.map((node) => node.id));
+  world.takeLines();
+  for (const node of nodes) summary(world, node);
+}
+
 /** `campaign 1`: ticks until the wait for a leader is over and it campaigns. */
 function campaign(world: World, args: Args): void {
-  const node = nodeOf(world, args);
+  campaignNow(world, nodeOf(world, args));
+}
+
+function campaignNow(world: World, node: ScenarioNode): void {
   if (node.core.hasReady()) throw new Error('process-ready first: what a campaign does would not show');
   for (let ticks = 1; ticks <= 2 * node.electionTicks; ticks++) {
-    node.core.tick();
+    node.core.tick(world.now);
     if (!node.core.hasReady()) continue;
     world.tell(`${name(node.id)} waited ${ticks} ticks`);
     world.tellChanges(node);
@@ -155,11 +175,54 @@ function propose(world: World, args: Args): void {
   }
 }
 
+/** `propose-conf 1 v4 l5 r2 transition=joint`: voter 4, learner 5, without 2. Without steps: leave. */
+function proposeConf(world: World, args: Args): void {
+  const node = nodeOf(world, args);
+  const transition = args.text('transition') ?? 'auto';
+  if (transition !== 'auto' && transition !== 'joint' && transition !== 'jointAuto') {
+    throw new Error(`there is no transition '${transition}'`);
+  }
+  const result = node.core.proposeConf(confChange(args.words().map(stepOf), transition));
+  if (!('refused' in result)) world.tell(`${name(node.id)} appends ${at(result)}`);
+  else world.tell(`${name(node.id)} refuses: ${result.refused}${'problem' in result ? ` (${result.problem})` : ''}`);
+}
+
+function stepOf(word: string): ConfStep {
+  const type = STEP_TYPES.get(word.slice(0, 1));
+  if (type === undefined) throw new Error(`'${word}' is no step`);
+  return { type, replica: toNumber(word.slice(1)) };
+}
+
+const STEP_TYPES: ReadonlyMap<string, ConfStep['type']> = new Map([
+  ['v', 'addVoter'],
+  ['l', 'addLearner'],
+  ['r', 'remove'],
+]);
+
 /** `read 1 context=7`: a ReadIndex round. */
 function read(world: World, args: Args): void {
   const node = nodeOf(world, args);
   const refused = node.core.readIndex(args.number('context') ?? 1);
   if (refused !== undefined) world.tell(`${name(node.id)} refuses: ${refused}`);
+}
+
+/** `advance ms=100`: the clocks of all nodes go on; with `wall=` the wall clocks by another amount. */
+function advance(world: World, args: Args): void {
+  const ms = args.number('ms') ?? 0;
+  const wall = args.number('wall') ?? ms;
+  world.now = { monotonicMs: world.now.monotonicMs + ms, wallMs: world.now.wallMs + wall };
+}
+
+/** `lease 1`: whether it has a lease now. */
+function lease(world: World, args: Args): void {
+  for (const node of nodesOf(world, args)) {
+    world.tell(`${name(node.id)} has ${node.core.hasLease(world.now) ? 'a' : 'no'} lease`);
+  }
+}
+
+/** `void-lease 1`: its host found that it stood still until now. */
+function voidLease(world: World, args: Args): void {
+  nodeOf(world, args).core.voidLease(world.now.monotonicMs);
 }
 
 function transfer(world: World, args: Args): void {
@@ -215,11 +278,11 @@ function checkpoint(world: World, args: Args): void {
   world.tell(`${name(node.id)} holds ${at(node.applied)} durably`);
 }
 
-/** `crash 1 reached=1`: of the writes under way, so many came through. */
+/** `crash 1 reached=1`: of the writes under way, so many came through. `keep`: messages to it are late, not lost. */
 function crash(world: World, args: Args): void {
   const node = nodeOf(world, args);
   const { length } = node.unsynced;
-  node.crash(args.number('reached') ?? 0);
+  world.crash(node, { reached: args.number('reached') ?? 0, keep: args.flag('keep') });
   world.tell(`${name(node.id)} is down; ${length} writes were under way`);
 }
 
@@ -343,6 +406,7 @@ function raftLog(world: World, args: Args): void {
     world.tell(`${name(node.id)} durable: term=${term} vote=${name(vote)} commit=${commit}, checkpoint ${at(held)}`);
     world.tell(`  after ${at(start)}: ${entries.map(showEntry).join(', ') || 'no entries'}`);
     world.tell(`  ${showConf(held.conf)}`);
+    if (node.unsynced.length > 0) world.tell(`  counts as durable up to ${node.core.status().stableIndex}`);
     for (const write of node.unsynced) {
       world.tell(`  under way #${write.mark.sequence}: ${write.entries.map(showEntry).join(', ') || 'no entries'}`);
     }

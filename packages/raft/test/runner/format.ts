@@ -1,5 +1,7 @@
 /** How a scenario's trace shows things: one line each, the same words everywhere. */
 import { unreachable } from '@remora/base';
+import type { ConfChange } from '../../src/core/conf-change.ts';
+import { decodeConfChange } from '../../src/core/conf-change-codec.ts';
 import type { ProgressStatus } from '../../src/core/config.ts';
 import { isJoint } from '../../src/core/membership.ts';
 import type { ConfState, Entry, LogPosition, Message, Ready, ReplicaId } from '../../src/core/types.ts';
@@ -20,9 +22,16 @@ export function showEntry(entry: Entry): string {
 }
 
 function showData({ type, data }: Entry): string {
-  if (type === 'conf') return 'conf';
+  if (type === 'conf') return showChange(decodeConfChange(data));
   const text = Buffer.from(data).toString();
   return text.length > TEXT_MAX ? `"${text.slice(0, 4)}..." (${text.length} bytes)` : JSON.stringify(text);
+}
+
+/** `conf v4 r1 joint`: voter 4, without 1; `leave` without steps. */
+function showChange({ steps, transition }: ConfChange): string {
+  if (steps.length === 0) return 'conf leave';
+  const letters = { addVoter: 'v', addLearner: 'l', remove: 'r' } as const;
+  return `conf ${steps.map(({ type, replica }) => letters[type] + replica).join(' ')} ${transition}`;
 }
 
 export function showEntries(entries: readonly Entry[]): string {
@@ -88,5 +97,6 @@ export function showProgress(pr: ProgressStatus): string {
   if (pr.learner) text += ' learner';
   if (pr.active) text += ' active';
   if (pr.steady) text += ' steady';
+  if (pr.learner && pr.caughtUp) text += ' caughtUp';
   return pr.lagEntries > 0 ? `${text} lag=${pr.lagEntries}` : text;
 }

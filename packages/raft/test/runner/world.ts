@@ -3,9 +3,10 @@
  * command. What a command did is told line by line, beginning with the state that changed.
  */
 import { assert } from '@remora/base';
-import { apply as applyEntry } from '../../src/core/test-kit.ts';
+import { changeConf } from '../../src/core/conf-change.ts';
+import { decodeConfChange } from '../../src/core/conf-change-codec.ts';
 import type { TraceEvent } from '../../src/core/trace.ts';
-import type { Message, ReplicaId } from '../../src/core/types.ts';
+import type { Entry, Message, Moment, ReplicaId } from '../../src/core/types.ts';
 import { at, name, showConf, showEntry, showMessage, showPersist } from './format.ts';
 import type { ScenarioNode } from './node.ts';
 
@@ -94,10 +95,7 @@ export class World {
   /** Takes one `Ready`. */
   takeReady(node: ScenarioNode): void {
     const ready = node.core.ready();
-    for (const message of ready.messages) {
-      this.tell(`  send ${showMessage(message)}`);
-      this.network.push(message);
-    }
+    for (const message of ready.messages) this.#send(message);
     if (ready.persist !== undefined) {
       this.tell(`  ${showPersist(ready.persist)}`);
       node.unsynced.push(ready.persist);
@@ -123,15 +121,42 @@ export class World {
     const entry = node.toApply.shift();
     assert(entry !== undefined, `n${node.id} has nothing to apply`);
     this.tell(`${name(node.id)} applies ${showEntry(entry)}`);
-    applyEntry(node.core, entry);
+    if (entry.type === 'conf') this.#applyConf(node, entry);
+    node.core.appliedTo(entry.index);
     node.applied = { index: entry.index, term: entry.term, conf: node.core.conf };
     this.tellChanges(node);
   }
 
+  /** The host's part: a change that is not possible on the configuration as it is changes nothing. */
+  #applyConf(node: ScenarioNode, entry: Entry): void {
+    const next = changeConf(node.core.conf, decodeConfChange(entry.data));
+    if ('invalid' in next) this.tell(`  changes nothing: ${next.invalid}`);
+    else node.core.applyConf(next);
+  }
+
+  // ------------------------------------------------------------------------------------------ time
+
+  /** The clocks of all nodes, in milliseconds: they run only by command. */
+  now: Moment = { monotonicMs: 0, wallMs: 0 };
+
   // ------------------------------------------------------------------------------------------ messages
 
+  /** What is sent there from now on is lost, and what is under way. */
   cut(from: ReplicaId, to: ReplicaId): void {
     this.#cut.add(`${from}>${to}`);
+    this.remove(this.select({ from: [from], to: [to] }));
+  }
+
+  /** Takes a node down. What is under way to it is lost, or late (`keep`): it may arrive after the restart. */
+  crash(node: ScenarioNode, how: { readonly reached: number; readonly keep: boolean }): void {
+    node.crash(how.reached);
+    if (!how.keep) this.remove(this.select({ to: [node.id] }));
+  }
+
+  #send(message: Message): void {
+    const reaches = this.nodes.get(message.to)?.up === true && !this.#cut.has(`${message.from}>${message.to}`);
+    this.tell(`  ${reaches ? 'send' : 'lose'} ${showMessage(message)}`);
+    if (reaches) this.network.push(message);
   }
 
   heal(): void {
@@ -155,11 +180,7 @@ export class World {
   }
 
   deliver(message: Message): void {
-    const target = this.nodes.get(message.to);
-    if (target === undefined || !target.up || this.#cut.has(`${message.from}>${message.to}`)) {
-      this.tell(`lost ${showMessage(message)}`);
-      return;
-    }
+    const target = this.running(message.to);
     this.tell(showMessage(message));
     target.core.step(message);
     this.tellChanges(target);
