@@ -25,7 +25,7 @@ export interface MachineOptions {
 /** Who watches what the machine does. */
 export interface MachineWatcher {
   /** Before the entry takes effect here. */
-  applied(entry: Entry, checksum: number): void;
+  applied(entry: Entry, checksum: number, conf: ConfState): void;
   installed(meta: SnapshotMeta, checksum: number): void;
   snapshot(index: number): void;
 }
@@ -84,12 +84,12 @@ export class Machine implements StateMachine {
     const { index, term, type } = entry;
     const { applied, values } = this.#state;
     assert(index === applied.index + 1, `entry ${index} follows ${applied.index}`);
-    const value = writtenValue(entry.data);
+    const value = writtenValue(entry);
     let checksum = mix(mix(mix(this.#state.checksum, index), term), value);
     if (type === 'conf') checksum = mix(checksum, checksumOf(conf));
     let { count } = this.#state;
     if (value !== 0) values[count++] = value;
-    this.#deps.watcher.applied(entry, checksum);
+    this.#deps.watcher.applied(entry, checksum, conf);
     this.#state = { applied: { index, term }, conf, checksum, values, count };
     const waiting = this.#waiting.get(index);
     if (waiting === undefined) return;

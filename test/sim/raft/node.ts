@@ -43,10 +43,10 @@ export interface NodeDeps {
 export class SimNode {
   readonly id: number;
   readonly clock: ProcessClock;
-  readonly disk: SimDisk;
+  disk: SimDisk;
   readonly stall = new DiskStall();
-  readonly durable: DurableLog;
-  readonly engine = new Engine();
+  durable: DurableLog;
+  engine = new Engine();
   readonly machines = new Map<number, Machine>();
   readonly options: NodeOptions;
   /** A fault of the disk was injected into this life: it may end by it. */
@@ -64,6 +64,7 @@ export class SimNode {
   #checkpointTimer: Timer | undefined;
   readonly #deps: NodeDeps;
   readonly #random: Random;
+  readonly #diskRandom: Random;
 
   constructor(deps: NodeDeps) {
     const { id, seed, loop } = deps;
@@ -72,9 +73,14 @@ export class SimNode {
     this.options = deps.options;
     this.#random = new SeededRandom(seed * 64 + id);
     this.clock = new ProcessClock(loop, id * 1_000_000, () => this.#looked());
-    this.disk = new SimDisk({ random: new SeededRandom(seed * 64 + id + 32), clock: loop, latencyMs: 0 });
-    this.disk.setLatency(deps.options.diskMs);
+    this.#diskRandom = new SeededRandom(seed * 64 + id + 32);
+    this.disk = this.#newDisk();
     this.durable = new DurableLog(this.disk, LOG_DIR);
+  }
+
+  #newDisk(): SimDisk {
+    const { loop, options } = this.#deps;
+    return new SimDisk({ random: this.#diskRandom, clock: loop, latencyMs: options.diskMs });
   }
 
   get host(): NodeRaftHost | undefined {
@@ -159,6 +165,8 @@ export class SimNode {
     this.#state = 'up';
     this.#host.start();
     for (const groupId of this.engine.groups()) this.#open(groupId, recovered.get(groupId));
+    // What a crash left of replicas that were taken away.
+    for (const groupId of recovered.keys()) if (this.engine.record(groupId) === undefined) log.removeGroup(groupId);
     log.forgetRecovered();
     this.#checkpointLater();
   }
@@ -178,6 +186,15 @@ export class SimNode {
     void this.#transport?.end();
     this.#transport = undefined;
     this.#checkKept();
+  }
+
+  /** The machine gets an empty disk in place of its own, while no process runs. */
+  replaceDisk(): void {
+    assert(this.#state === 'down', 'a disk is replaced while the machine is off');
+    this.disk = this.#newDisk();
+    this.durable = new DurableLog(this.disk, LOG_DIR);
+    this.engine = new Engine();
+    this.diskFull = false;
   }
 
   #died(life: number, error: unknown): void {
@@ -302,7 +319,7 @@ export class SimNode {
         random: this.#random,
         options: this.options.machine,
         watcher: {
-          applied: (entry, checksum) => observer.applied(this, groupId, entry, checksum),
+          applied: (entry, checksum, conf) => observer.applied(this, groupId, entry, { checksum, conf }),
           installed: (meta, checksum) => observer.installed(this, groupId, meta, checksum),
           snapshot: (index) => this.#deps.trace.add('snapshot', this.id, groupId, index),
         },

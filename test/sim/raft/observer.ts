@@ -6,7 +6,8 @@
  * O2. A promise (a vote, a vote request, an acknowledgement) is checked when it leaves, against the medium (design §4).
  */
 
-import type { Entry, Group, GroupAppend, GroupMessage, Message, SnapshotMeta } from '@remora/raft';
+import { assert } from '@remora/base';
+import type { ConfState, Entry, Group, GroupAppend, GroupMessage, Message, SnapshotMeta } from '@remora/raft';
 import { GroupTruth } from './checks/group-truth.ts';
 import { isQuorumOf } from './checks/quorum.ts';
 import { placeOf, type ReplicaView } from './checks/replica-view.ts';
@@ -31,6 +32,8 @@ export interface ObserverDeps {
   readonly trace: Trace;
   /** Where a replica lives, or lived. */
   readonly nodeOf: (replicaId: number) => SimNode | undefined;
+  /** Whether its disk is lost: what it had acknowledged before still counts. */
+  readonly isLost: (replicaId: number) => boolean;
 }
 
 export class Observer {
@@ -42,12 +45,13 @@ export class Observer {
     this.#deps = deps;
   }
 
+  addGroup(groupId: number, conf: ConfState): void {
+    this.#groups.set(groupId, new GroupTruth(groupId, conf));
+  }
+
   group(groupId: number): GroupTruth {
-    let group = this.#groups.get(groupId);
-    if (group === undefined) {
-      group = new GroupTruth(groupId);
-      this.#groups.set(groupId, group);
-    }
+    const group = this.#groups.get(groupId);
+    assert(group !== undefined, `there is no group ${groupId}`);
     return group;
   }
 
@@ -158,7 +162,7 @@ export class Observer {
     this.#deps.trace.add('commit', node.id, view.groupId, commit, term);
     if (!truth.committed(view, commit, term)) return;
     const committedTerm = truth.committedTerm(commit) ?? 0;
-    const holds = (id: number) => this.#durablyHolds(id, view.groupId, commit, committedTerm);
+    const holds = (id: number) => this.#deps.isLost(id) || this.#durablyHolds(id, view.groupId, commit, committedTerm);
     require(isQuorumOf(confBefore, holds) || isQuorumOf(conf, holds), 'commit durable on a quorum', () =>
       `${placeOf(view)} committed (index ${commit}, term ${committedTerm}), which is on the disks of ` +
       `${conf.voters.filter(holds).join(', ')} of ${JSON.stringify(conf)}`);
@@ -176,13 +180,13 @@ export class Observer {
 
   // ------------------------------------------------------------------------------------------ state machines
 
-  applied(node: SimNode, groupId: number, entry: Entry, checksum: number): void {
+  applied(node: SimNode, groupId: number, entry: Entry, state: { checksum: number; conf: ConfState }): void {
     const view = this.#viewOn(node, groupId);
     const truth = this.group(groupId);
     const group = node.host?.group(groupId);
     if (view === undefined || group === undefined) return;
     if (entry.index > truth.committedIndex) this.#look(node, view, group);
-    truth.applied(view, entry, checksum);
+    truth.applied(view, entry, state);
     this.#deps.trace.add('applied', node.id, groupId, entry.index, entry.term);
   }
 

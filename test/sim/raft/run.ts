@@ -6,8 +6,11 @@
  * E2. Then the nodes stop, and nothing is left: no timer, no snapshot slot, no promise that never settles.
  */
 import { SeededRandom } from '@remora/base';
+import { confChange, LEAVE_JOINT } from '../../../packages/raft/src/core/conf-change.ts';
+import { isJoint, isMember, membersOf } from '../../../packages/raft/src/core/membership.ts';
 import { Client, type OperationCounts } from './client.ts';
 import type { FaultEvent } from './faults/fault.ts';
+import type { SimNode } from './node.ts';
 import { drawOptions } from './options.ts';
 import { drawSchedule } from './schedule.ts';
 import type { EventName } from './trace.ts';
@@ -81,30 +84,49 @@ async function recover(world: World): Promise<void> {
   if (missing !== '') throw new Violation('liveness', `${RECOVERY_MS_MAX} ms after the last fault: ${missing}`);
 }
 
-/** What a group lacks to be well again; empty when it is. Asks for a last write on the way. */
+/** What a group lacks to be well again; empty when it is. Does on the way what an operator would. */
 function lacks(world: World, groupId: number, written: Set<number>): string {
+  const down = world.nodes.find((node) => !node.up);
+  if (down !== undefined) return `node ${down.id} is not up`;
   const leader = world.leaderOf(groupId);
   const status = leader?.group(groupId)?.status();
   if (leader === undefined || status === undefined) return `group ${groupId} has no leader`;
+  const changing = mend(leader, groupId, world);
+  if (changing !== '') return `group ${groupId}: ${changing}`;
   if (!written.has(groupId)) {
     lastWrite(world, groupId, written);
     return `group ${groupId} has not acknowledged a write`;
   }
-  if (leader.machines.get(groupId)?.state.applied.index !== status.lastIndex) return `group ${groupId} is behind`;
+  world.tidy(groupId);
+  const theirs = leader.machines.get(groupId)?.state;
+  if (theirs?.applied.index !== status.lastIndex) return `group ${groupId}: its leader has not applied everything`;
   for (const node of world.nodes) {
-    if (!node.up) return `node ${node.id} is not up`;
-    const record = node.engine.record(groupId);
-    if (record === undefined) continue;
+    const id = node.engine.record(groupId)?.replicaId;
+    if (id === undefined) continue;
+    if (!isMember(status.conf, id)) return `group ${groupId}: replica ${id} is not taken away`;
     const state = node.machines.get(groupId)?.state;
-    const theirs = leader.machines.get(groupId)?.state;
     if (state?.applied.index !== status.lastIndex) {
       return `group ${groupId}: node ${node.id} has applied ${state?.applied.index} of ${status.lastIndex}`;
     }
-    if (state.checksum !== theirs?.checksum) {
+    if (state.checksum !== theirs.checksum) {
       throw new Violation('state machine safety', `group ${groupId}: node ${node.id} ends with another state`);
     }
   }
   return '';
+}
+
+/** Ends what membership changes left: joint configurations that nobody leaves, members that are lost. */
+function mend(leader: SimNode, groupId: number, world: World): string {
+  const conf = leader.group(groupId)?.status().conf;
+  if (conf === undefined) return '';
+  if (isJoint(conf)) {
+    if (!conf.autoLeave) leader.enter((host) => host.group(groupId)?.proposeConf(LEAVE_JOINT));
+    return 'its configuration is joint';
+  }
+  const replica = membersOf(conf).find((id) => world.isLost(id));
+  if (replica === undefined) return '';
+  leader.enter((host) => host.group(groupId)?.proposeConf(confChange([{ type: 'remove', replica }])));
+  return `replica ${replica} is lost and a member`;
 }
 
 function lastWrite(world: World, groupId: number, written: Set<number>): void {

@@ -2,12 +2,19 @@
 import { type Random, SeededRandom } from '@remora/base';
 import { DISK_FAULTS } from './faults/disk-faults.ts';
 import { DRAW_MAX, type Fault, type FaultEvent } from './faults/fault.ts';
+import { MEMBER_FAULTS } from './faults/member-faults.ts';
 import { NETWORK_FAULTS } from './faults/network-faults.ts';
 import { PROCESS_FAULTS } from './faults/process-faults.ts';
 import { RAFT_FAULTS } from './faults/raft-faults.ts';
 import type { WorldOptions } from './options.ts';
 
-export const FAULTS: readonly Fault[] = [...NETWORK_FAULTS, ...PROCESS_FAULTS, ...DISK_FAULTS, ...RAFT_FAULTS];
+export const FAULTS: readonly Fault[] = [
+  ...NETWORK_FAULTS,
+  ...PROCESS_FAULTS,
+  ...DISK_FAULTS,
+  ...RAFT_FAULTS,
+  ...MEMBER_FAULTS,
+];
 
 const BY_KIND = new Map(FAULTS.map((fault) => [fault.kind, fault]));
 

@@ -1,7 +1,9 @@
 /** A simulated cluster: its nodes, network, groups, clients and the faults that befall them. */
 import { assert, SeededRandom } from '@remora/base';
-import { confOf } from '../../../packages/raft/src/core/membership.ts';
+import { confOf, isJoint, isMember, membersOf } from '../../../packages/raft/src/core/membership.ts';
 import { LocalNetwork } from '../../../packages/raft/src/multi/transport/local-network.ts';
+import { isQuorumOf } from './checks/quorum.ts';
+import type { ReplicaView } from './checks/replica-view.ts';
 import { newCounts } from './client.ts';
 import { SimLoop } from './env/loop.ts';
 import type { FaultEvent } from './faults/fault.ts';
@@ -11,6 +13,8 @@ import { Observer } from './observer.ts';
 import type { WorldOptions } from './options.ts';
 import { faultOf } from './schedule.ts';
 import { Trace } from './trace.ts';
+
+const TIDY_MS = 200;
 
 export class World {
   readonly seed: number;
@@ -27,6 +31,7 @@ export class World {
   /** What went wrong first. */
   failure: unknown;
   readonly #replicas = new Map<number, SimNode>();
+  readonly #lost = new Set<number>();
   /** How faults under way end. */
   readonly #open = new Set<() => void>();
   #healing = false;
@@ -43,7 +48,11 @@ export class World {
     const network = new LocalNetwork({ clock: this.loop, random: new SeededRandom(seed * 64), faults: base });
     const ids = Array.from({ length: nodes }, (_, i) => i + 1);
     this.network = new NetworkFaults(network, ids, base);
-    this.observer = new Observer({ trace: this.trace, nodeOf: (replicaId) => this.#replicas.get(replicaId) });
+    this.observer = new Observer({
+      trace: this.trace,
+      nodeOf: (replicaId) => this.#replicas.get(replicaId),
+      isLost: (replicaId) => this.isLost(replicaId),
+    });
     this.groupIds = Array.from({ length: groups }, (_, i) => i + 2);
     this.nodes = ids.map(
       (id) =>
@@ -65,17 +74,107 @@ export class World {
   begin(): void {
     for (const groupId of this.groupIds) {
       const on = this.nodes.map((_, i) => this.nodeAt(i + groupId)).slice(0, this.options.replicas);
-      const ids = on.map((node) => this.newReplica(node));
+      const ids = on.map((node) => this.#newReplica(node));
       const conf = confOf(ids);
+      this.observer.addGroup(groupId, conf);
       for (const [i, node] of on.entries()) node.create(groupId, ids[i] ?? 0, conf);
     }
     for (const node of this.nodes) node.start();
+    this.#tidyLater();
   }
 
-  newReplica(node: SimNode): number {
+  #newReplica(node: SimNode): number {
     const id = this.#nextReplica++;
     this.#replicas.set(id, node);
     return id;
+  }
+
+  // ------------------------------------------------------------------------------------------ replicas
+
+  /** Whether a node may get a replica of a group: it has none, and nothing of an earlier one is left in its log. */
+  mayCreate(node: SimNode, groupId: number): boolean {
+    return node.up && node.engine.record(groupId) === undefined && !node.durable.groups.has(groupId);
+  }
+
+  /** A fresh replica, which is not a member yet. */
+  createReplica(node: SimNode, groupId: number): number {
+    const replicaId = this.#newReplica(node);
+    const first = this.observer.group(groupId).confs[0]?.conf;
+    assert(first !== undefined, 'a group has a first membership');
+    node.create(groupId, replicaId, first);
+    this.trace.add('replica', node.id, groupId, replicaId, 1);
+    return replicaId;
+  }
+
+  /** Whether a replica's data is lost for good. */
+  isLost(replicaId: number): boolean {
+    return this.#lost.has(replicaId);
+  }
+
+  /**
+   * Whether a node's disk may be lost: each of its groups goes on without it, whatever is under way. Who leads or
+   * comes to lead then holds everything, as what is committed is on a majority and at most one of it goes.
+   */
+  mayLose(node: SimNode): boolean {
+    return node.groupIds.every((groupId) => {
+      const id = node.engine.record(groupId)?.replicaId ?? 0;
+      const views = this.#viewsOf(groupId);
+      const pending = views.some((view) => view.confs.some((index) => index > view.applied));
+      const confs = new Set(views.filter((view) => isMember(view.conf, view.replicaId)).map((view) => view.conf));
+      return (
+        !pending &&
+        [...confs].every(
+          (conf) =>
+            !isMember(conf, id) ||
+            (!isJoint(conf) && conf.voters.length >= 3 && !membersOf(conf).some((member) => this.isLost(member))),
+        )
+      );
+    });
+  }
+
+  loseDisk(node: SimNode): void {
+    for (const groupId of node.groupIds) this.#lost.add(node.engine.record(groupId)?.replicaId ?? 0);
+    node.end(true);
+    node.replaceDisk();
+  }
+
+  #viewsOf(groupId: number): readonly ReplicaView[] {
+    return this.nodes.flatMap((node) => {
+      const view = this.observer.view(node.engine.record(groupId)?.replicaId ?? 0);
+      return view === undefined ? [] : [view];
+    });
+  }
+
+  /** From time to time replicas that were removed are taken away, as a master would. */
+  #tidyLater(): void {
+    this.loop.setTimer(TIDY_MS, () => {
+      if (this.#healing) return;
+      for (const groupId of this.groupIds) this.tidy(groupId);
+      this.#tidyLater();
+    });
+  }
+
+  /**
+   * Takes away what is no member any more. Those that stay must be able to do without: a majority of them has the
+   * removal under a checkpoint, and will not ask the removed ones for votes after a restart.
+   */
+  tidy(groupId: number): void {
+    const { confs } = this.observer.group(groupId);
+    const now = confs.at(-1);
+    if (now === undefined) return;
+    const knows = (id: number): boolean => {
+      const record = this.#replicas.get(id)?.engine.record(groupId);
+      return record?.replicaId === id && record.applied.index >= now.index;
+    };
+    if (!isQuorumOf(now.conf, knows)) return;
+    for (const node of this.nodes) {
+      const id = node.engine.record(groupId)?.replicaId;
+      if (id === undefined || isMember(now.conf, id)) continue;
+      const wasMember = confs.some(({ conf }) => isMember(conf, id));
+      if (!wasMember && !this.#healing) continue; // perhaps it is about to be one
+      this.trace.add('replica', node.id, groupId, id, 0);
+      node.remove(groupId);
+    }
   }
 
   nextValue(): number {

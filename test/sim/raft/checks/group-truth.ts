@@ -28,8 +28,17 @@ interface Election {
 }
 
 /** The number that a client wrote; 0 for entries without one. */
-export function writtenValue(data: Uint8Array): number {
-  if (data.length < 4) return 0;
+export function writtenValue({ type, data }: Entry): number {
+  return type === 'normal' && data.length >= 4 ? leadingNumber(data) : 0;
+}
+
+/** Tells entries at one position apart: the number that a client wrote, or a sum over a membership change. */
+function fingerprint(entry: Entry): number {
+  if (entry.type === 'normal') return writtenValue(entry);
+  return entry.data.reduce((sum, byte) => Math.imul(sum ^ byte, 0x01000193), entry.data.length);
+}
+
+function leadingNumber(data: Uint8Array): number {
   return (((data[0] ?? 0) << 24) | ((data[1] ?? 0) << 16) | ((data[2] ?? 0) << 8) | (data[3] ?? 0)) >>> 0;
 }
 
@@ -48,11 +57,14 @@ export class GroupTruth {
   readonly #dead = new Set<number>();
   /** Values that are applied. */
   readonly #values = new Set<number>();
+  /** The memberships so far, and the index of the entry that made each. */
+  readonly confs: { readonly index: number; readonly conf: ConfState }[];
   /** The highest index whose effect some client has seen. */
   visible = 0;
 
-  constructor(groupId: number) {
+  constructor(groupId: number, conf: ConfState) {
     this.groupId = groupId;
+    this.confs = [{ index: 0, conf }];
   }
 
   get committedIndex(): number {
@@ -92,7 +104,7 @@ export class GroupTruth {
 
   #matches(view: ReplicaView, entry: Entry, prevTerm: number): void {
     const key = keyOf(entry.index, entry.term);
-    const value = writtenValue(entry.data);
+    const value = fingerprint(entry);
     const known = this.#known.get(key);
     if (known === undefined) {
       this.#known.set(key, { prevTerm, value, type: entry.type });
@@ -155,11 +167,11 @@ export class GroupTruth {
   }
 
   /** A state machine has applied an entry and has this checksum now. */
-  applied(view: ReplicaView, entry: Entry, checksum: number): void {
+  applied(view: ReplicaView, entry: Entry, { checksum, conf }: { checksum: number; conf: ConfState }): void {
     const { index, term } = entry;
     require(index <= this.committedIndex && this.#committed[index]?.term === term, 'state machine safety', () =>
       `${placeOf(view)} applied (index ${index}, term ${term}), committed is term ${this.#committed[index]?.term}`);
-    const value = writtenValue(entry.data);
+    const value = writtenValue(entry);
     const known = this.#checksums[index];
     if (known !== undefined) {
       require(known === checksum, 'state machine safety', () =>
@@ -167,6 +179,7 @@ export class GroupTruth {
       return;
     }
     this.#checksums[index] = checksum;
+    if (entry.type === 'conf') this.confs.push({ index, conf });
     if (value === 0) return;
     require(!this.#dead.has(value), 'refused writes have no effect', () =>
       `${placeOf(view)} applied value ${value} at index ${index}, which had been reported as lost`);
