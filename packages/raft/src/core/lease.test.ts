@@ -102,6 +102,8 @@ describe('the lease of a leader', () => {
     expect(core.hasLease(at(1001))).toBe(true); // 4 had answered
     core.applyConf({ ...EMPTY_CONF, voters: [1, 5, 6], votersOutgoing: [1, 2, 3] });
     expect(core.hasLease(at(1001))).toBe(false);
+    core.applyConf({ ...EMPTY_CONF, voters: [1, 2, 3], votersOutgoing: [1, 5, 6] });
+    expect(core.hasLease(at(1001))).toBe(false);
     core.applyConf(confOf([1]));
     expect(core.hasLease(at(1001))).toBe(true);
   });

@@ -132,12 +132,15 @@ export class HostBed {
   readonly nodes = new Map<NodeId, BedNode>();
   readonly #options: Partial<HostOptions>;
   readonly #extra: Partial<RaftHostOptions>;
+  readonly #rateOf: (node: NodeId) => number;
 
   constructor(given: {
     readonly seed: number;
     readonly options?: Partial<HostOptions>;
     readonly faults?: Partial<LinkFaults>;
     readonly extra?: Partial<RaftHostOptions>;
+    /** How fast each node's clock runs. */
+    readonly rateOf?: (node: NodeId) => number;
   }) {
     this.random = new SeededRandom(given.seed);
     this.network = new LocalNetwork({
@@ -147,6 +150,7 @@ export class HostBed {
     });
     this.#options = given.options ?? {};
     this.#extra = given.extra ?? {};
+    this.#rateOf = given.rateOf ?? (() => 1);
   }
 
   /** Starts a node, with the log and the durable states of its predecessor if it ran before. */
@@ -154,7 +158,7 @@ export class HostBed {
     const before = this.nodes.get(id);
     const log = before?.log ?? new BedLog(this.clock);
     const fatal: unknown[] = [];
-    const clock = new PausableClock(this.clock);
+    const clock = new PausableClock(this.clock, this.#rateOf(id));
     const host = createRaftHost({
       nodeId: id,
       clock,
@@ -176,17 +180,22 @@ export class HostBed {
   }
 
   /** Replicas on each of `on` of a group whose first voters are on `votersOn`. Replica ids are group * 100 + node. */
-  addGroup(groupId: GroupId, on: readonly NodeId[], votersOn: readonly NodeId[] = on): void {
+  addGroup(
+    groupId: GroupId,
+    on: readonly NodeId[],
+    votersOn: readonly NodeId[] = on,
+    firstWaitTicks?: (node: NodeId) => number,
+  ): void {
     const voters = votersOn.map((node) => replicaOn(groupId, node));
     const conf: ConfState = { voters, votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false };
     for (const id of on) {
       const node = this.node(id);
       node.counters.set(groupId, new Counter({ applied: { index: 0, term: 0 }, conf, history: [] }));
-      this.#createGroup(node, groupId, undefined);
+      this.#createGroup(node, groupId, undefined, firstWaitTicks?.(id));
     }
   }
 
-  #createGroup(node: BedNode, groupId: GroupId, recovered: RecoveredGroup | undefined): Group {
+  #createGroup(node: BedNode, groupId: GroupId, recovered: RecoveredGroup | undefined, firstWaitTicks?: number): Group {
     const stateMachine = this.counter(node.id, groupId);
     return node.host.createGroup({
       groupId,
@@ -196,6 +205,7 @@ export class HostBed {
       stateMachine,
       locate: (replica) => replica % 100,
       ...(recovered !== undefined && { recovered }),
+      ...(firstWaitTicks !== undefined && { firstWaitTicks }),
     });
   }
 

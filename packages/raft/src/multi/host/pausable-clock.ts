@@ -1,14 +1,22 @@
 import type { Clock, ManualClock, Timer } from '@remora/base';
 import type { Transport } from '../ports.ts';
 
-/** A node's own view of the clock, and of its input: while it is paused (SIGSTOP) nothing of it runs, and all waits. */
+/**
+ * A node's own view of the clock, and of its input: its time runs at a rate of its own; while it is paused (SIGSTOP)
+ * nothing of it runs, and all waits; while it is suspended its monotonic time stands still, too.
+ */
 export class PausableClock implements Clock {
   readonly #clock: ManualClock;
+  readonly #rate: number;
   #paused = false;
   #waiting: (() => void)[] = [];
+  /** True time at which the machine was suspended, and true time that the monotonic clock has missed. */
+  #suspendedAt: number | undefined;
+  #missedMs = 0;
 
-  constructor(clock: ManualClock) {
+  constructor(clock: ManualClock, rate = 1) {
     this.#clock = clock;
+    this.#rate = rate;
   }
 
   wallMs(): number {
@@ -16,12 +24,12 @@ export class PausableClock implements Clock {
   }
 
   monotonicMs(): number {
-    return this.#clock.monotonicMs();
+    return ((this.#suspendedAt ?? this.#clock.monotonicMs()) - this.#missedMs) * this.#rate;
   }
 
   setTimer(delayMs: number, fn: () => void): Timer {
     let cancelled = false;
-    const timer = this.#clock.setTimer(delayMs, () => this.run(() => !cancelled && fn()));
+    const timer = this.#clock.setTimer(delayMs / this.#rate, () => this.run(() => !cancelled && fn()));
     return {
       cancel: () => {
         cancelled = true;
@@ -43,8 +51,20 @@ export class PausableClock implements Clock {
     this.#paused = true;
   }
 
+  /** Pauses it together with its monotonic clock; the wall clock goes on. */
+  suspend(): void {
+    this.#paused = true;
+    this.#suspendedAt ??= this.#clock.monotonicMs();
+  }
+
+  get paused(): boolean {
+    return this.#paused;
+  }
+
   resume(): void {
     this.#paused = false;
+    if (this.#suspendedAt !== undefined) this.#missedMs += this.#clock.monotonicMs() - this.#suspendedAt;
+    this.#suspendedAt = undefined;
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const fn of waiting) fn();
