@@ -7,6 +7,8 @@
 
 export interface CaseContext {
   readonly root: string;
+  /** Another working tree, built, whose nodes a case may measure by turns with this one's. */
+  readonly baseline: string | undefined;
   /** Empty, of this case alone; removed when all went well. */
   readonly dir: string;
   /** Length of one measurement, where a case measures for a time. */

@@ -1,7 +1,7 @@
 /** `pnpm bench raft`: runs cases (case.ts) one after another, prints what came of them and writes it down. */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { machine } from '../machine.ts';
 import type { CaseBar, CaseContext, CaseResult, RaftCase } from './case.ts';
@@ -10,6 +10,7 @@ interface RaftBenchOptions {
   readonly cases: readonly string[];
   readonly seconds: number;
   readonly runs: number;
+  readonly baseline: string | undefined;
   readonly profile: boolean;
   readonly json: boolean;
   readonly settings: ReadonlyMap<string, string>;
@@ -59,6 +60,7 @@ async function runCases(
     const { run }: { run: RaftCase } = await import(new URL(`${name}.js`, CASES_DIR).href);
     const context: CaseContext = {
       root,
+      baseline: options.baseline,
       dir: join(dir, name),
       seconds: options.seconds,
       runs: options.runs,
@@ -111,6 +113,7 @@ Measures packages/raft alone, in processes of its own on this machine; see docs/
   --seconds <n>        length of one measurement, after its warm-up (default: 3)
   --runs <n>           repetitions, of which the median counts (default: 3)
   --set <name=value>   a setting of a case, as its file in test/bench/raft/cases says; may be repeated
+  --baseline <dir>     measure the nodes of another working tree too, by turns, where a case can
   --profile            write CPU profiles of all processes to bench-results/profiles/
   --json               print JSON instead of tables
   --help               print this`;
@@ -124,6 +127,7 @@ function parseOptions(argv: readonly string[], known: readonly string[]): RaftBe
       cases: { type: 'string', default: known.join(',') },
       seconds: { type: 'string', default: '3' },
       runs: { type: 'string', default: '3' },
+      baseline: { type: 'string' },
       set: { type: 'string', multiple: true, default: [] },
       profile: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
@@ -143,5 +147,6 @@ function parseOptions(argv: readonly string[], known: readonly string[]): RaftBe
       return [text.slice(0, at), text.slice(at + 1)] as const;
     }),
   );
-  return { cases, seconds, runs, profile: values.profile, json: values.json, settings };
+  const baseline = values.baseline === undefined ? undefined : resolve(values.baseline);
+  return { cases, seconds, runs, baseline, profile: values.profile, json: values.json, settings };
 }

@@ -20,6 +20,8 @@ export interface ClusterOptions {
   readonly nodeCount?: number;
   readonly groupCount: number;
   readonly log: NodeArguments['log'];
+  /** The working tree whose nodes run; this one unless given. */
+  readonly root?: string;
   readonly leaders?: NodeArguments['leaders'];
   readonly checkpointMs?: number;
   readonly hostOptions?: NodeArguments['hostOptions'];
@@ -107,7 +109,10 @@ export class RaftCluster {
       role: leading.has(port) ? ('leader' as const) : ('follower' as const),
       pid: child.pid,
     }));
-    return measureLoad(this.#spawn('load', 'load-main', args), servers);
+    return measureLoad(
+      this.#spawn('load', { program: 'load-main', root: this.#context.root, flags: [] }, args),
+      servers,
+    );
   }
 
   /** Stops a node as a power cut would, as far as a process can. */
@@ -158,11 +163,16 @@ export class RaftCluster {
   }
 
   #spawnNode(args: NodeArguments): Child {
-    return this.#spawn(`node${args.nodeId}`, 'node-main', args, this.#options.nodeFlags);
+    const { root = this.#context.root, nodeFlags = [] } = this.#options;
+    return this.#spawn(`node${args.nodeId}`, { program: 'node-main', root, flags: nodeFlags }, args);
   }
 
-  #spawn(who: string, program: string, args: object, flags: readonly string[] = []): Child {
-    const { root, profileDir } = this.#context;
+  #spawn(
+    who: string,
+    { program, root, flags }: { readonly program: string; readonly root: string; readonly flags: readonly string[] },
+    args: object,
+  ): Child {
+    const { profileDir } = this.#context;
     const profile: string[] = [];
     if (profileDir !== undefined) {
       const dir = join(profileDir, `${this.#options.name}-${who}`);

@@ -14,7 +14,7 @@ import { measureRun, type RunResult } from '../../measure.ts';
 import { median } from '../../quantile.ts';
 import { type Summary, summaryOf, table } from '../../report.ts';
 import { type CaseBar, type CaseContext, type CaseResult, numbersOf, wordsOf } from '../case.ts';
-import { RaftCluster } from '../cluster.ts';
+import { type ClusterOptions, RaftCluster } from '../cluster.ts';
 import { ENTRY_MODES, type EntryMode } from '../messages.ts';
 
 const LOGS = ['memory', 'disk'] as const;
@@ -31,6 +31,8 @@ interface Load {
 interface Measured {
   readonly load: Load;
   readonly runs: RunResult[];
+  /** The same load on the nodes of the baseline. */
+  readonly before: RunResult[];
 }
 
 interface Bare {
@@ -51,7 +53,7 @@ export async function run(context: CaseContext): Promise<CaseResult> {
   }
   return {
     data: {
-      loads: measured.map(({ load, runs }) => ({ ...load, ...summaryOf(loadReport(runs)), runs })),
+      loads: measured.map(({ load, runs, before }) => ({ ...load, ...summaryOf(loadReport(runs)), runs, before })),
       bare: bares.map(({ inflight, runs }) => ({ inflight, ...summaryOf(loadReport(runs)), runs })),
     },
     text: render(measured, bares),
@@ -75,35 +77,57 @@ async function measureLog(
 ): Promise<readonly Measured[]> {
   const many = numbersOf(context, 'groups', [64])[0] ?? 0;
   const [leaders = 'one'] = wordsOf(context, 'leaders', ['one', 'spread'] as const);
-  const one = await RaftCluster.start(context, { name: `${log}-1`, groupCount: 1, log });
-  const several =
-    many === 0
-      ? undefined
-      : await RaftCluster.start(context, { name: `${log}-${many}`, groupCount: many, log, leaders });
-  const measured = loadsOf(context, log, many).map((load): Measured => ({ load, runs: [] }));
+  const measured = loadsOf(context, log, many).map((load): Measured => ({ load, runs: [], before: [] }));
   if (bare !== undefined) bares.push(...inflights(context).map((inflight): Bare => ({ inflight, runs: [] })));
+  const clusters = new Clusters(context, { log, leaders });
   try {
     for (let round = 0; round < context.runs; round++) {
-      if (bare !== undefined) {
-        for (const { inflight, runs } of bares) {
-          const spec = { workload: 'lock', inflight, seconds: context.seconds } as const;
-          runs.push(await measureRun(bare, spec, context.dir));
-          tell(context, `bare × ${inflight}`, runs, 2);
-        }
-      }
-      for (const { load, runs } of measured) {
-        const cluster = load.groups === 1 ? one : several;
-        if (cluster === undefined) continue;
+      if (bare !== undefined) await measureBare(context, bare, bares);
+      for (const { load, runs, before } of measured) {
+        if (context.baseline !== undefined) before.push(await clusters.load(load, context.baseline));
+        runs.push(await clusters.load(load, undefined));
         const { groups, inflight, payloadBytes, entries } = load;
-        const { seconds } = context;
-        runs.push(await cluster.load({ inflightPerGroup: inflight / groups, payloadBytes, entries, seconds }));
         tell(context, `${log}, ${groups} × ${inflight / groups}, ${payloadBytes} B, ${entries}`, runs, 1);
       }
     }
   } finally {
-    await Promise.all([one.stop(), several?.stop()]);
+    await clusters.stop();
   }
   return measured;
+}
+
+async function measureBare(context: CaseContext, bare: BareSystem, bares: readonly Bare[]): Promise<void> {
+  for (const { inflight, runs } of bares) {
+    runs.push(await measureRun(bare, { workload: 'lock', inflight, seconds: context.seconds }, context.dir));
+    tell(context, `bare × ${inflight}`, runs, 2);
+  }
+}
+
+/** Clusters are started when they are first loaded. */
+class Clusters {
+  readonly #context: CaseContext;
+  readonly #kind: Pick<ClusterOptions, 'log' | 'leaders'>;
+  readonly #clusters = new Map<string, RaftCluster>();
+
+  constructor(context: CaseContext, kind: Pick<ClusterOptions, 'log' | 'leaders'>) {
+    this.#context = context;
+    this.#kind = kind;
+  }
+
+  async load({ groups, inflight, payloadBytes, entries }: Load, baseline: string | undefined): Promise<RunResult> {
+    const name = `${this.#kind.log}-${groups}${baseline === undefined ? '' : '-before'}`;
+    let cluster = this.#clusters.get(name);
+    if (cluster === undefined) {
+      const root = baseline ?? this.#context.root;
+      cluster = await RaftCluster.start(this.#context, { ...this.#kind, name, groupCount: groups, root });
+      this.#clusters.set(name, cluster);
+    }
+    return cluster.load({ inflightPerGroup: inflight / groups, payloadBytes, entries, seconds: this.#context.seconds });
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#clusters.values()].map((cluster) => cluster.stop()));
+  }
 }
 
 function loadsOf(context: CaseContext, log: Load['log'], many: number): readonly Load[] {
@@ -137,40 +161,48 @@ function loadReport(runs: readonly RunResult[]): Parameters<typeof summaryOf>[0]
   return { case: 'put', inflight: 0, system: 'raft', runs };
 }
 
-/** The median over the rounds of what this load did against what bare did in the same round, in operations per second. */
-function ratioTo(bare: Bare | undefined, runs: readonly RunResult[]): number | undefined {
-  if (bare === undefined) return undefined;
-  const ratios = runs.flatMap(({ opsPerSecond }, round) => {
-    const other = bare.runs[round];
-    return other === undefined ? [] : [opsPerSecond / (2 * other.opsPerSecond)];
+/** The median over the rounds of a figure against another's in the same round; undefined without rounds of both. */
+function ratio(
+  runs: readonly RunResult[],
+  others: readonly RunResult[],
+  figure: (run: RunResult) => number,
+): number | undefined {
+  const ratios = runs.flatMap((run, round) => {
+    const other = others[round];
+    return other === undefined ? [] : [figure(run) / figure(other)];
   });
   return ratios.length === 0 ? undefined : median(ratios);
 }
 
+/** Operations per second against those of bare. */
+function ratioToBare(bare: Bare | undefined, runs: readonly RunResult[]): number | undefined {
+  const cycles = ratio(runs, bare?.runs ?? [], ({ opsPerSecond }) => opsPerSecond);
+  return cycles === undefined ? undefined : cycles / 2;
+}
+
+function shown(value: number | undefined): string {
+  return value === undefined ? '' : value.toFixed(2);
+}
+
 function render(measured: readonly Measured[], bares: readonly Bare[]): string {
-  const head = [
-    'log',
-    'groups',
-    'in flight',
-    'bytes',
-    'entries',
-    'ops/s',
-    'p50 ms',
-    'p99 ms',
-    'vs bare',
-    'CPU µs per op',
-  ];
-  const rows = measured.map(({ load, runs }) => {
+  const head = ['log', 'groups', 'in flight', 'bytes', 'entries', 'ops/s', 'p50 ms', 'p99 ms', 'vs bare'];
+  const compared = measured.some(({ before }) => before.length > 0);
+  const rows = measured.map(({ load, runs, before }) => {
+    const what = [load.log, load.groups, load.inflight, load.payloadBytes, load.entries].map(String);
+    const toBare = shown(ratioToBare(bareFor(load, bares), runs));
+    const toBefore = [ratio(runs, before, (run) => run.opsPerSecond), ratio(runs, before, (run) => run.p50Ms)].map(
+      shown,
+    );
     const summary = summaryOf(loadReport(runs));
-    const bare = bareFor(load, bares);
-    const shown = [load.log, load.groups, load.inflight, load.payloadBytes, load.entries].map(String);
-    return [...shown, ...figures(summary, 1), ratioTo(bare, runs)?.toFixed(2) ?? '', cpu(summary, 1)];
+    return [...what, ...figures(summary, 1), toBare, ...(compared ? toBefore : []), cpu(summary, 1)];
   });
   const floor = bares.map(({ inflight, runs }) => {
     const summary = summaryOf(loadReport(runs));
-    return ['bare', '', String(inflight), '', '2 a cycle', ...figures(summary, 2), '', cpu(summary, 2)];
+    const what = ['bare', '', String(inflight), '', '2 a cycle'];
+    return [...what, ...figures(summary, 2), '', ...(compared ? ['', ''] : []), cpu(summary, 2)];
   });
-  return table(head, [...rows, ...floor]);
+  const titles = [...head, ...(compared ? ['ops/s vs before', 'p50 vs before'] : []), 'CPU µs per op'];
+  return table(titles, [...rows, ...floor]);
 }
 
 function bareFor({ log, groups, inflight }: Load, bares: readonly Bare[]): Bare | undefined {
@@ -204,7 +236,7 @@ function bars(measured: readonly Measured[], bares: readonly Bare[]): readonly C
     const [alone, busy, many] = [find(1, 1, entries), find(1, 256, entries), find(2, undefined, entries)];
     const found: (CaseBar | undefined)[] = [
       busy &&
-        atLeast(0.5, ratioTo(bareFor(busy.load, bares), busy.runs), {
+        atLeast(0.5, ratioToBare(bareFor(busy.load, bares), busy.runs), {
           text: `${entries} entries, one group, 256 in flight: at least half of the operations of the bare pipeline`,
         }),
       alone && latencyBar(alone, bareFor(alone.load, bares)),
@@ -223,18 +255,13 @@ function atLeast(limit: number, value: number | undefined, { text }: { readonly 
 }
 
 function latencyBar({ load, runs }: Measured, bare: Bare | undefined): CaseBar | undefined {
-  if (bare === undefined) return undefined;
-  const ratios = runs.flatMap(({ p50Ms }, round) => {
-    const other = bare.runs[round];
-    return other === undefined ? [] : [p50Ms / (other.p50Ms / 2)];
-  });
-  const value = median(ratios);
+  const toCycle = ratio(runs, bare?.runs ?? [], ({ p50Ms }) => p50Ms);
+  if (toCycle === undefined) return undefined;
+  const value = 2 * toCycle;
   const text = `${load.entries} entries, one group, one in flight: p50 at most 1.5 of half a cycle of the bare pipeline`;
   return { text, value, unit: '×', met: value <= 1.5 };
 }
 
-function againstOne(many: Measured, one: Measured): number {
-  return median(
-    many.runs.map(({ opsPerSecond }, round) => opsPerSecond / (one.runs[round]?.opsPerSecond ?? opsPerSecond)),
-  );
+function againstOne(many: Measured, one: Measured): number | undefined {
+  return ratio(many.runs, one.runs, ({ opsPerSecond }) => opsPerSecond);
 }
