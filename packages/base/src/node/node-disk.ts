@@ -110,11 +110,14 @@ class NodeFile implements DiskFile {
       fs.fdatasync(this.#fd, done);
       return;
     }
-    const startMs = performance.now();
-    const failure = attempt(() => fs.fdatasyncSync(this.#fd));
-    this.#measured(performance.now() - startMs);
-    // Not in a microtask: a caller that writes again when called back would keep the loop from everything else.
-    setImmediate(() => done(failure));
+    // In the next turn of the loop. What was sent in this one is on its way by then and worked on elsewhere meanwhile;
+    // and a caller that writes again when called back does not keep the loop from everything else.
+    setImmediate(() => {
+      const startMs = performance.now();
+      const failure = attempt(() => fs.fdatasyncSync(this.#fd));
+      this.#measured(performance.now() - startMs);
+      done(failure);
+    });
   }
 
   #measured(tookMs: number): void {
