@@ -180,6 +180,11 @@ function ratioToBare(bare: Bare | undefined, runs: readonly RunResult[]): number
   return cycles === undefined ? undefined : cycles / 2;
 }
 
+/** CPU time per operation of all nodes together. */
+function nodesCpu({ processes }: RunResult): number {
+  return processes.reduce((sum, { role, cpuMicrosPerOp }) => sum + (role === 'client' ? 0 : cpuMicrosPerOp), 0);
+}
+
 function shown(value: number | undefined): string {
   return value === undefined ? '' : value.toFixed(2);
 }
@@ -190,18 +195,20 @@ function render(measured: readonly Measured[], bares: readonly Bare[]): string {
   const rows = measured.map(({ load, runs, before }) => {
     const what = [load.log, load.groups, load.inflight, load.payloadBytes, load.entries].map(String);
     const toBare = shown(ratioToBare(bareFor(load, bares), runs));
-    const toBefore = [ratio(runs, before, (run) => run.opsPerSecond), ratio(runs, before, (run) => run.p50Ms)].map(
-      shown,
-    );
+    const toBefore = [
+      ratio(runs, before, (run) => run.opsPerSecond),
+      ratio(runs, before, (run) => run.p50Ms),
+      ratio(runs, before, nodesCpu),
+    ].map(shown);
     const summary = summaryOf(loadReport(runs));
     return [...what, ...figures(summary, 1), toBare, ...(compared ? toBefore : []), cpu(summary, 1)];
   });
   const floor = bares.map(({ inflight, runs }) => {
     const summary = summaryOf(loadReport(runs));
     const what = ['bare', '', String(inflight), '', '2 a cycle'];
-    return [...what, ...figures(summary, 2), '', ...(compared ? ['', ''] : []), cpu(summary, 2)];
+    return [...what, ...figures(summary, 2), '', ...(compared ? ['', '', ''] : []), cpu(summary, 2)];
   });
-  const titles = [...head, ...(compared ? ['ops/s vs before', 'p50 vs before'] : []), 'CPU µs per op'];
+  const titles = [...head, ...(compared ? ['vs before: ops/s', 'p50', 'CPU'] : []), 'CPU µs per op'];
   return table(titles, [...rows, ...floor]);
 }
 

@@ -1,27 +1,27 @@
 /**
  * The wire form of what nodes say to each other: Raft frames and snapshot headers.
  *
- * C1. Everything is a positional array in msgpack, led by `WIRE_VERSION`. A change of meaning, order or type of a
- *     position changes the version; a test pins the encoding of one message of each kind.
+ *   frame    0xc0 version | message…
+ *   message  group, kind and flag (1 byte), from, to, term, then by kind:
+ *            append  prevIndex, prevTerm, commit, count, entry…
+ *   entry    flags (1 byte), term unless the same as before, length, data
+ *
+ * All numbers are varints (wire-bytes.ts).
+ *
+ * C1. A change of meaning, order or type of a position changes `WIRE_VERSION`; a test pins the encoding of one message
+ *     of each kind.
  * C2. Decoding checks every shape: what comes out is a valid value or `WireError` is thrown. Nothing behind it
  *     checks again (conventions 5).
- * C3. Bytes that leave `decodeFrame` never pin a frame that is much larger than themselves (conventions 7).
+ * C3. An entry that leaves `decodeFrame` shares memory with at most `SHARED_BYTES` beside its own bytes, or twice its
+ *     own: it never pins a frame that is much larger than itself (conventions 7).
  */
-import { copyBytes, unreachable } from '@remora/base';
-import { Packr, Unpackr } from 'msgpackr';
+import { unreachable } from '@remora/base';
 import type { ConfState, Entry, Message, SnapshotMeta } from '../../core/types.ts';
 import type { GroupMessage, SnapshotHeader } from '../ports.ts';
+import { VARINT_BYTES_MAX, WIRE_VERSION, WireError, WireReader, WireWriter } from './wire-bytes.ts';
 
-/** Of frames, heartbeats and snapshot streams. 2: merged heartbeats. */
-export const WIRE_VERSION = 2;
-
-/** Bytes from a peer that are not a valid frame. The stream they came on is closed. */
-export class WireError extends Error {
-  override readonly name = 'WireError';
-}
-
-const packr = new Packr({ useRecords: false, variableMapSize: true });
-const unpackr = new Unpackr({ useRecords: false, int64AsType: 'number' });
+const MARK = 0xc0;
+const FRAME_HEAD_BYTES = 2;
 
 /** The place of a type in this list is its code on the wire (C1): append only. */
 const MESSAGE_TYPES = [
@@ -50,223 +50,257 @@ const TYPE_CODES: Readonly<Record<Message['type'], number>> = {
   timeoutNow: 9,
 };
 
-/** An entry carries at most this share of a frame's bytes before it is kept in place instead of copied (C3). */
-const KEEP_IN_FRAME_SHARE = 0.5;
+/** A message's one yes or no, beside its type's code. */
+const FLAG = 0x80;
+
+const ENTRY_CONF = 1;
+const ENTRY_SAME_TERM = 2;
+
+const MESSAGE_HEAD_BYTES_MAX = 1 + 10 * VARINT_BYTES_MAX;
+const ENTRY_HEAD_BYTES_MAX = 1 + 2 * VARINT_BYTES_MAX;
+const ENTRY_BYTES_MIN = 2;
+
+/** Small entries that came together are copied out of their frame in pieces of this size (C3). */
+const SHARED_BYTES = 8 * 1024;
+/** A larger entry gets a copy of its own. */
+const SMALL_ENTRY_BYTES = 2 * 1024;
 
 export function encodeFrame(messages: readonly GroupMessage[]): Buffer {
-  return packr.pack([WIRE_VERSION, messages.map(packMessage)]);
+  let bytesMax = FRAME_HEAD_BYTES;
+  for (const { message } of messages) bytesMax += encodedBytesMax(message);
+  const out = new WireWriter(bytesMax);
+  out.byte(MARK);
+  out.byte(WIRE_VERSION);
+  for (const { groupId, message } of messages) writeMessage(out, groupId, message);
+  return out.finish();
 }
 
 /** Throws `WireError` for anything but a well-formed frame. */
 export function decodeFrame(frame: Uint8Array): GroupMessage[] {
-  const items = new Fields(unpackVersioned(frame), 'frame').skip(1).array();
-  const copyBelow = frame.length * KEEP_IN_FRAME_SHARE;
-  return items.map((item) => unpackMessage(item, copyBelow));
+  if (frame[0] !== MARK) throw new WireError('not a frame');
+  if (frame[1] !== WIRE_VERSION) throw new WireError(`unknown wire version ${String(frame[1])}`);
+  const reader = new MessageReader(frame, FRAME_HEAD_BYTES);
+  const messages: GroupMessage[] = [];
+  while (!reader.atEnd) messages.push(reader.message());
+  return messages;
 }
 
-/** Bytes a message takes in a frame, roughly and never far too low: the measure for cutting and bounding frames. */
-export function approximateSize(message: Message): number {
-  if (message.type !== 'append') return 48;
-  let size = 48;
-  for (const entry of message.entries) size += entry.data.length + 24;
-  return size;
+/** What a message takes in a frame at most, and not much less: the measure for cutting and bounding frames. */
+export function encodedBytesMax(message: Message): number {
+  if (message.type === 'snapshot') {
+    const { voters, votersOutgoing, learners, learnersNext } = message.snapshot.conf;
+    const ids = voters.length + votersOutgoing.length + learners.length + learnersNext.length;
+    return MESSAGE_HEAD_BYTES_MAX + VARINT_BYTES_MAX * ids;
+  }
+  if (message.type !== 'append') return MESSAGE_HEAD_BYTES_MAX;
+  let bytes = MESSAGE_HEAD_BYTES_MAX;
+  for (const entry of message.entries) bytes += ENTRY_HEAD_BYTES_MAX + entry.data.length;
+  return bytes;
 }
 
-export function encodeSnapshotHeader(header: SnapshotHeader): Buffer {
-  const { groupId, from, to, term, meta } = header;
-  return packr.pack([WIRE_VERSION, groupId, from, to, term, packMeta(meta)]);
+export function encodeSnapshotHeader({ groupId, from, to, term, meta }: SnapshotHeader): Buffer {
+  const out = new WireWriter(1 + encodedBytesMax({ type: 'snapshot', from, to, term, snapshot: meta }));
+  out.byte(WIRE_VERSION);
+  out.varint(groupId);
+  out.varint(from);
+  out.varint(to);
+  out.varint(term);
+  writeMeta(out, meta);
+  return out.finish();
 }
 
 export function decodeSnapshotHeader(bytes: Uint8Array): SnapshotHeader {
-  const fields = new Fields(unpackVersioned(bytes), 'snapshot header').skip(1);
-  const groupId = fields.integer();
-  const from = fields.integer();
-  const to = fields.integer();
-  const term = fields.integer();
-  return { groupId, from, to, term, meta: unpackMeta(fields.array()) };
+  if (bytes[0] !== WIRE_VERSION) throw new WireError(`unknown wire version ${String(bytes[0])}`);
+  const reader = new WireReader(bytes, 1);
+  const [groupId, from, to, term] = [reader.varint(), reader.varint(), reader.varint(), reader.varint()];
+  const meta = readMeta(reader);
+  reader.end();
+  return { groupId, from, to, term, meta };
 }
 
-function unpackVersioned(bytes: Uint8Array): readonly unknown[] {
-  let value: unknown;
-  try {
-    value = unpackr.unpack(bytes);
-  } catch (cause) {
-    throw new WireError('not msgpack', { cause });
-  }
-  if (!Array.isArray(value)) throw new WireError('not an array');
-  if (value[0] !== WIRE_VERSION) throw new WireError(`unknown wire version ${String(value[0])}`);
-  return value;
-}
+// ------------------------------------------------------------------------------------------------ writing
 
-// ------------------------------------------------------------------------------------------------ messages
-
-function packMessage({ groupId, message }: GroupMessage): unknown[] {
-  const head = [groupId, TYPE_CODES[message.type], message.from, message.to, message.term];
+function writeMessage(out: WireWriter, groupId: number, message: Message): void {
+  out.varint(groupId);
+  out.byte(TYPE_CODES[message.type] | (flagOf(message) ? FLAG : 0));
+  out.varint(message.from);
+  out.varint(message.to);
+  out.varint(message.term);
   switch (message.type) {
     case 'preVote':
-      return [...head, message.lastIndex, message.lastTerm];
     case 'vote':
-      return [...head, message.lastIndex, message.lastTerm, message.force];
-    case 'preVoteResponse':
-    case 'voteResponse':
-      return [...head, message.reject];
+      out.varint(message.lastIndex);
+      out.varint(message.lastTerm);
+      return;
     case 'append':
-      return [...head, message.prevIndex, message.prevTerm, message.commit, packEntries(message.entries)];
+      out.varint(message.prevIndex);
+      out.varint(message.prevTerm);
+      out.varint(message.commit);
+      writeEntries(out, message.entries);
+      return;
     case 'appendResponse':
-      return [...head, message.reject, message.index, message.hintIndex, message.hintTerm, message.commit];
+      out.varint(message.index);
+      out.varint(message.hintIndex);
+      out.varint(message.hintTerm);
+      out.varint(message.commit);
+      return;
     case 'heartbeat':
     case 'heartbeatResponse':
-      return [...head, message.commit, message.readContext];
+      out.varint(message.commit);
+      out.varint(message.readContext);
+      return;
     case 'snapshot':
-      return [...head, packMeta(message.snapshot)];
-    case 'timeoutNow':
-      return head;
-    default:
-      return unreachable(message);
-  }
-}
-
-function unpackMessage(item: unknown, copyBelow: number): GroupMessage {
-  const fields = new Fields(item, 'message');
-  const groupId = fields.integer();
-  const type = MESSAGE_TYPES[fields.integer()];
-  const envelope = { from: fields.integer(), to: fields.integer(), term: fields.integer() };
-  if (type === undefined) throw new WireError('unknown message type');
-  return { groupId, message: unpackBody(type, envelope, fields, copyBelow) };
-}
-
-function unpackBody(
-  type: Message['type'],
-  envelope: { readonly from: number; readonly to: number; readonly term: number },
-  f: Fields,
-  copyBelow: number,
-): Message {
-  // Object literals evaluate in order, so the positions are read as they are written.
-  switch (type) {
-    case 'preVote':
-      return { type, ...envelope, lastIndex: f.integer(), lastTerm: f.integer() };
-    case 'vote':
-      return { type, ...envelope, lastIndex: f.integer(), lastTerm: f.integer(), force: f.boolean() };
+      writeMeta(out, message.snapshot);
+      return;
     case 'preVoteResponse':
     case 'voteResponse':
-      return { type, ...envelope, reject: f.boolean() };
-    case 'append': {
-      const prevIndex = f.integer();
-      const prevTerm = f.integer();
-      const commit = f.integer();
-      const entries = unpackEntries(f.array(), prevIndex, copyBelow);
-      return { type, ...envelope, prevIndex, prevTerm, entries, commit };
-    }
-    case 'appendResponse': {
-      const reject = f.boolean();
-      const index = f.integer();
-      const hintIndex = f.integer();
-      const hintTerm = f.integer();
-      return { type, ...envelope, reject, index, hintIndex, hintTerm, commit: f.integer() };
-    }
-    case 'heartbeat':
-    case 'heartbeatResponse':
-      return { type, ...envelope, commit: f.integer(), readContext: f.integer() };
-    case 'snapshot':
-      return { type, ...envelope, snapshot: unpackMeta(f.array()) };
     case 'timeoutNow':
-      return { type, ...envelope };
+      return;
     default:
-      return unreachable(type);
+      unreachable(message);
   }
 }
 
-/** Indexes follow from `prevIndex`, so an entry is three positions of one flat array: term, kind, data. */
-function packEntries(entries: readonly Entry[]): unknown[] {
-  const flat: unknown[] = [];
-  for (const entry of entries) flat.push(entry.term, entry.type === 'conf' ? 1 : 0, entry.data);
-  return flat;
-}
-
-function unpackEntries(flat: readonly unknown[], prevIndex: number, copyBelow: number): Entry[] {
-  if (flat.length % 3 !== 0) throw new WireError('entries are cut short');
-  const fields = new Fields(flat, 'entries');
-  const entries: Entry[] = [];
-  for (let i = 0; i < flat.length / 3; i++) {
-    const term = fields.integer();
-    const kind = fields.integer();
-    if (kind > 1) throw new WireError('unknown entry type');
-    const data = fields.bytes();
-    entries.push({
-      index: prevIndex + 1 + i,
-      term,
-      type: kind === 1 ? 'conf' : 'normal',
-      data: data.length < copyBelow ? copyBytes(data) : data,
-    });
+function flagOf(message: Message): boolean {
+  switch (message.type) {
+    case 'vote':
+      return message.force;
+    case 'preVoteResponse':
+    case 'voteResponse':
+    case 'appendResponse':
+      return message.reject;
+    default:
+      return false;
   }
-  return entries;
 }
 
-function packMeta(meta: SnapshotMeta): unknown[] {
-  const { voters, votersOutgoing, learners, learnersNext, autoLeave } = meta.conf;
-  return [meta.index, meta.term, voters, votersOutgoing, learners, learnersNext, autoLeave];
+/** Indexes follow from `prevIndex`. */
+function writeEntries(out: WireWriter, entries: readonly Entry[]): void {
+  out.varint(entries.length);
+  let term = -1;
+  for (const entry of entries) {
+    const { data } = entry;
+    out.byte((entry.type === 'conf' ? ENTRY_CONF : 0) | (entry.term === term ? ENTRY_SAME_TERM : 0));
+    if (entry.term !== term) out.varint(entry.term);
+    term = entry.term;
+    out.varint(data.length);
+    out.bytes(data);
+  }
 }
 
-function unpackMeta(items: readonly unknown[]): SnapshotMeta {
-  const f = new Fields(items, 'snapshot meta');
-  const index = f.integer();
-  const term = f.integer();
+function writeMeta(out: WireWriter, { index, term, conf }: SnapshotMeta): void {
+  out.varint(index);
+  out.varint(term);
+  out.byte(conf.autoLeave ? 1 : 0);
+  out.varints(conf.voters);
+  out.varints(conf.votersOutgoing);
+  out.varints(conf.learners);
+  out.varints(conf.learnersNext);
+}
+
+// ------------------------------------------------------------------------------------------------ reading
+
+class MessageReader extends WireReader {
+  readonly #frame: Uint8Array;
+  /** The piece of the frame that small entries are taken from now, and where it begins in the frame. */
+  #piece: Uint8Array;
+  #pieceFrom = 0;
+
+  constructor(frame: Uint8Array, at: number) {
+    super(frame, at);
+    this.#frame = frame;
+    this.#piece = frame.length <= SHARED_BYTES ? frame : new Uint8Array(0);
+  }
+
+  message(): GroupMessage {
+    const groupId = this.varint();
+    const kind = this.byte();
+    const type = MESSAGE_TYPES[kind & ~FLAG];
+    if (type === undefined) throw new WireError('unknown message type');
+    const envelope = { from: this.varint(), to: this.varint(), term: this.varint() };
+    return { groupId, message: this.#body(type, envelope, (kind & FLAG) !== 0) };
+  }
+
+  #body(
+    type: Message['type'],
+    envelope: { readonly from: number; readonly to: number; readonly term: number },
+    flag: boolean,
+  ): Message {
+    const { from, to, term } = envelope;
+    // Object literals evaluate in order, so the positions are read as they are written.
+    switch (type) {
+      case 'preVote':
+        return { type, from, to, term, lastIndex: this.varint(), lastTerm: this.varint() };
+      case 'vote':
+        return { type, from, to, term, lastIndex: this.varint(), lastTerm: this.varint(), force: flag };
+      case 'preVoteResponse':
+      case 'voteResponse':
+        return { type, from, to, term, reject: flag };
+      case 'append': {
+        const prevIndex = this.varint();
+        const prevTerm = this.varint();
+        const commit = this.varint();
+        return { type, from, to, term, prevIndex, prevTerm, entries: this.#entries(prevIndex), commit };
+      }
+      case 'appendResponse': {
+        const index = this.varint();
+        const hintIndex = this.varint();
+        const hintTerm = this.varint();
+        return { type, from, to, term, reject: flag, index, hintIndex, hintTerm, commit: this.varint() };
+      }
+      case 'heartbeat':
+      case 'heartbeatResponse':
+        return { type, from, to, term, commit: this.varint(), readContext: this.varint() };
+      case 'snapshot':
+        return { type, from, to, term, snapshot: readMeta(this) };
+      case 'timeoutNow':
+        return { type, from, to, term };
+      default:
+        return unreachable(type);
+    }
+  }
+
+  #entries(prevIndex: number): Entry[] {
+    const count = this.count(ENTRY_BYTES_MIN);
+    const entries: Entry[] = [];
+    let term = 0;
+    for (let i = 1; i <= count; i++) {
+      const flags = this.byte();
+      if (flags > (ENTRY_CONF | ENTRY_SAME_TERM)) throw new WireError('unknown entry type');
+      if ((flags & ENTRY_SAME_TERM) === 0) term = this.varint();
+      else if (i === 1) throw new WireError('a first entry names its term');
+      const length = this.varint();
+      const data = this.#data(this.skip(length), length);
+      entries.push({ index: prevIndex + i, term, type: (flags & ENTRY_CONF) === 0 ? 'normal' : 'conf', data });
+    }
+    if (!Number.isSafeInteger(prevIndex + count)) throw new WireError('an index is too large');
+    return entries;
+  }
+
+  /** An entry's bytes (C3). */
+  #data(from: number, length: number): Uint8Array {
+    const to = from + length;
+    if (2 * length >= this.#frame.length) return this.#frame.subarray(from, to);
+    if (length > SMALL_ENTRY_BYTES && this.#piece !== this.#frame) return Buffer.from(this.#frame.subarray(from, to));
+    if (to > this.#pieceFrom + this.#piece.length) {
+      this.#piece = Buffer.from(this.#frame.subarray(from, from + SHARED_BYTES));
+      this.#pieceFrom = from;
+    }
+    return this.#piece.subarray(from - this.#pieceFrom, to - this.#pieceFrom);
+  }
+}
+
+function readMeta(reader: WireReader): SnapshotMeta {
+  const index = reader.varint();
+  const term = reader.varint();
+  const autoLeave = reader.byte();
+  if (autoLeave > 1) throw new WireError('neither yes nor no');
   const conf: ConfState = {
-    voters: f.integers(),
-    votersOutgoing: f.integers(),
-    learners: f.integers(),
-    learnersNext: f.integers(),
-    autoLeave: f.boolean(),
+    voters: reader.varints(),
+    votersOutgoing: reader.varints(),
+    learners: reader.varints(),
+    learnersNext: reader.varints(),
+    autoLeave: autoLeave === 1,
   };
   return { index, term, conf };
 }
-
-/** Reads the positions of an array in order, checking each (C2). Further positions are a later version's and ignored. */
-class Fields {
-  readonly #items: readonly unknown[];
-  readonly #what: string;
-  #next = 0;
-
-  constructor(items: unknown, what: string) {
-    if (!Array.isArray(items)) throw new WireError(`${what}: not an array`);
-    this.#items = items;
-    this.#what = what;
-  }
-
-  skip(count: number): this {
-    this.#next += count;
-    return this;
-  }
-
-  integer(): number {
-    return this.#check(this.#items[this.#next], isCount, 'integer');
-  }
-
-  boolean(): boolean {
-    return this.#check(this.#items[this.#next], isBoolean, 'boolean');
-  }
-
-  bytes(): Uint8Array {
-    return this.#check(this.#items[this.#next], isBytes, 'bytes');
-  }
-
-  array(): readonly unknown[] {
-    return this.#check(this.#items[this.#next], isArray, 'array');
-  }
-
-  integers(): number[] {
-    return this.#check(this.#items[this.#next], isCounts, 'integers');
-  }
-
-  #check<T>(value: unknown, test: (value: unknown) => value is T, wanted: string): T {
-    if (!test(value)) throw new WireError(`${this.#what}: position ${this.#next} is not ${wanted}`);
-    this.#next++;
-    return value;
-  }
-}
-
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
-const isBoolean = (value: unknown): value is boolean => typeof value === 'boolean';
-const isBytes = (value: unknown): value is Uint8Array => value instanceof Uint8Array;
-const isArray = (value: unknown): value is readonly unknown[] => Array.isArray(value);
-const isCounts = (value: unknown): value is number[] => Array.isArray(value) && value.every(isCount);

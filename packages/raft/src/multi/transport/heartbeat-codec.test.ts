@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import { SeededRandom } from '@remora/base';
 import { describe, expect, test } from 'vitest';
 import type { Heartbeat, HeartbeatReply } from '../ports.ts';
-import { encodeFrame, WireError } from './codec.ts';
+import { encodeFrame } from './codec.ts';
 import { HeartbeatDecoder, HeartbeatEncoder, isHeartbeatFrame } from './heartbeat-codec.ts';
 import { heartbeat } from './transport-contract.ts';
+import { WIRE_VERSION, WireError } from './wire-bytes.ts';
 
 const beat = (groups: readonly number[], sequence = 5): Heartbeat => {
   return { type: 'heartbeat', bootId: Number.MAX_SAFE_INTEGER, sequence, groups };
@@ -70,22 +71,28 @@ describe('merged heartbeats on the wire', () => {
       .update(encoder.encode(beat([2, 3, 2 ** 40])))
       .update(encoder.encode(REPLY));
     expect(hash.digest('hex')).toMatchInlineSnapshot(
-      `"5b454f547d8e1b30793e963aaa47c7e0edb869017fdd7e30633fc418a51171a4"`,
+      `"fddc05b4151f8a6974420535017c3fe0f40e0a5a2e1c2fea20bf4e20a93e7d9b"`,
     );
   });
 
   test.each<{ name: string; bytes: number[] }>([
     { name: 'nothing', bytes: [] },
-    { name: 'another version', bytes: [0xc1, 1, 0, 1, 1, 0] },
-    { name: 'an unknown kind', bytes: [0xc1, 2, 2, 1, 1, 0] },
-    { name: 'a header that is cut short', bytes: [0xc1, 2, 0, 0x80] },
-    { name: 'more groups than bytes', bytes: [0xc1, 2, 0, 1, 1, 3, 1, 1] },
-    { name: 'bytes left over', bytes: [0xc1, 2, 0, 1, 1, 1, 1, 1] },
-    { name: 'an id twice', bytes: [0xc1, 2, 0, 1, 1, 2, 1, 0] },
-    { name: 'a number beyond 2^53', bytes: [0xc1, 2, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 1, 0] },
-    { name: 'a number that does not end', bytes: [0xc1, 2, 0, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1] },
-    { name: 'an unknown reason', bytes: [0xc1, 2, 1, 1, 1, 1, 1, 1, 2, 0] },
-    { name: 'a reply with a refusal missing', bytes: [0xc1, 2, 1, 1, 1, 1, 2, 1, 0, 0] },
+    { name: 'another version', bytes: [0xc1, WIRE_VERSION - 1, 0, 1, 1, 0] },
+    { name: 'an unknown kind', bytes: [0xc1, WIRE_VERSION, 2, 1, 1, 0] },
+    { name: 'a header that is cut short', bytes: [0xc1, WIRE_VERSION, 0, 0x80] },
+    { name: 'more groups than bytes', bytes: [0xc1, WIRE_VERSION, 0, 1, 1, 3, 1, 1] },
+    { name: 'bytes left over', bytes: [0xc1, WIRE_VERSION, 0, 1, 1, 1, 1, 1] },
+    { name: 'an id twice', bytes: [0xc1, WIRE_VERSION, 0, 1, 1, 2, 1, 0] },
+    {
+      name: 'a number beyond 2^53',
+      bytes: [0xc1, WIRE_VERSION, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 1, 0],
+    },
+    {
+      name: 'a number that does not end',
+      bytes: [0xc1, WIRE_VERSION, 0, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1],
+    },
+    { name: 'an unknown reason', bytes: [0xc1, WIRE_VERSION, 1, 1, 1, 1, 1, 1, 2, 0] },
+    { name: 'a reply with a refusal missing', bytes: [0xc1, WIRE_VERSION, 1, 1, 1, 1, 2, 1, 0, 0] },
   ])('$name is refused', ({ bytes }) => {
     expect(() => decode(Uint8Array.from(bytes))).toThrow(WireError);
   });

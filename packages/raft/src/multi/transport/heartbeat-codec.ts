@@ -4,18 +4,17 @@
  *   heartbeat   0xc1 version 0 | boot | sequence | count | first id, then differences, all varints
  *   reply       0xc1 version 1 | boot | sequence | replier's boot | count | (id difference, reason, term)…, all varints
  *
- * W1. The first byte tells these frames from others: msgpack never uses 0xc1.
+ * W1. The first byte tells these frames from those of messages (codec.ts).
  * W2. Ids grow strictly, so dense ids cost one byte each. What decodes has valid shape, or `WireError` is thrown.
  * W3. A list of ids that did not change is neither encoded nor decoded again: it is the same array object on either
  *     side as before, by which the host sees that it did not change.
  */
 import type { GroupId, Heartbeat, HeartbeatFrame, HeartbeatRefusal, HeartbeatReply } from '../ports.ts';
-import { WIRE_VERSION, WireError } from './codec.ts';
+import { VARINT_BYTES_MAX, WIRE_VERSION, WireError, WireReader, WireWriter } from './wire-bytes.ts';
 
 const MARK = 0xc1;
 const KIND = { heartbeat: 0, reply: 1 } as const;
 const HEADER_BYTES = 3;
-const VARINT_BYTES_MAX = 8;
 
 /** The place of a reason in this list is its code on the wire: append only. */
 const REASONS = ['noReplica', 'notFollowing'] as const satisfies readonly HeartbeatRefusal['reason'][];
@@ -39,7 +38,7 @@ export class HeartbeatEncoder {
       this.#groups = frame.groups;
       this.#encoded = encodeGroups(frame.groups); // W3
     }
-    const out = new VarintWriter(2 + Math.ceil(this.#encoded.length / VARINT_BYTES_MAX), KIND.heartbeat);
+    const out = frameWriter(KIND.heartbeat, 2 * VARINT_BYTES_MAX + this.#encoded.length);
     out.varint(frame.bootId);
     out.varint(frame.sequence);
     out.bytes(this.#encoded);
@@ -56,7 +55,7 @@ export class HeartbeatDecoder {
   decode(bytes: Uint8Array): HeartbeatFrame {
     if (!isHeartbeatFrame(bytes)) throw new WireError('not a heartbeat');
     if (bytes[1] !== WIRE_VERSION) throw new WireError(`unknown wire version ${String(bytes[1])}`);
-    const input = new VarintReader(bytes, HEADER_BYTES);
+    const input = new WireReader(bytes, HEADER_BYTES);
     switch (bytes[2]) {
       case KIND.heartbeat:
         return {
@@ -72,10 +71,10 @@ export class HeartbeatDecoder {
     }
   }
 
-  #decodeGroups(input: VarintReader): readonly GroupId[] {
+  #decodeGroups(input: WireReader): readonly GroupId[] {
     const encoded = input.rest();
     if (this.#groups !== undefined && Buffer.compare(encoded, this.#encoded) === 0) return this.#groups; // W3
-    const list = new VarintReader(encoded, 0);
+    const list = new WireReader(encoded, 0);
     const count = list.count(1);
     const groups: GroupId[] = new Array(count);
     let id = 0;
@@ -91,7 +90,7 @@ export class HeartbeatDecoder {
 }
 
 function encodeGroups(groups: readonly GroupId[]): Uint8Array {
-  const out = new VarintWriter(1 + groups.length);
+  const out = new WireWriter(VARINT_BYTES_MAX * (1 + groups.length));
   out.varint(groups.length);
   let last = 0;
   for (const id of groups) {
@@ -102,7 +101,7 @@ function encodeGroups(groups: readonly GroupId[]): Uint8Array {
 }
 
 function encodeReply({ bootId, sequence, replierBootId, refused }: HeartbeatReply): Buffer {
-  const out = new VarintWriter(4 + 3 * refused.length, KIND.reply);
+  const out = frameWriter(KIND.reply, VARINT_BYTES_MAX * (4 + 3 * refused.length));
   out.varint(bootId);
   out.varint(sequence);
   out.varint(replierBootId);
@@ -117,7 +116,7 @@ function encodeReply({ bootId, sequence, replierBootId, refused }: HeartbeatRepl
   return out.finish();
 }
 
-function decodeReply(input: VarintReader): HeartbeatReply {
+function decodeReply(input: WireReader): HeartbeatReply {
   const bootId = input.varint();
   const sequence = input.varint();
   const replierBootId = input.varint();
@@ -134,7 +133,7 @@ function decodeReply(input: VarintReader): HeartbeatReply {
   return { type: 'reply', bootId, sequence, replierBootId, refused };
 }
 
-function nextId(last: GroupId, input: VarintReader): GroupId {
+function nextId(last: GroupId, input: WireReader): GroupId {
   const difference = input.varint();
   if (difference === 0) throw new WireError('group ids do not grow');
   const id = last + difference;
@@ -142,76 +141,10 @@ function nextId(last: GroupId, input: VarintReader): GroupId {
   return id;
 }
 
-/** Little-endian base 128, up to 2^53 − 1: beyond 32 bits without bit operations. */
-class VarintWriter {
-  readonly #buffer: Buffer;
-  #at = 0;
-
-  constructor(count: number, kind?: number) {
-    this.#buffer = Buffer.allocUnsafe(HEADER_BYTES + VARINT_BYTES_MAX * count);
-    if (kind === undefined) return;
-    this.#buffer[0] = MARK;
-    this.#buffer[1] = WIRE_VERSION;
-    this.#buffer[2] = kind;
-    this.#at = HEADER_BYTES;
-  }
-
-  varint(value: number): void {
-    let left = value;
-    while (left >= 0x80) {
-      this.#buffer[this.#at++] = (left % 0x80) | 0x80;
-      left = Math.floor(left / 0x80);
-    }
-    this.#buffer[this.#at++] = left;
-  }
-
-  bytes(bytes: Uint8Array): void {
-    this.#buffer.set(bytes, this.#at);
-    this.#at += bytes.length;
-  }
-
-  finish(): Buffer {
-    return this.#buffer.subarray(0, this.#at);
-  }
-}
-
-class VarintReader {
-  readonly #bytes: Uint8Array;
-  #at: number;
-
-  constructor(bytes: Uint8Array, at: number) {
-    this.#bytes = bytes;
-    this.#at = at;
-  }
-
-  varint(): number {
-    let value = 0;
-    let scale = 1;
-    for (let i = 0; i < VARINT_BYTES_MAX; i++) {
-      const byte = this.#bytes[this.#at++];
-      if (byte === undefined) throw new WireError('a heartbeat is cut short');
-      value += (byte & 0x7f) * scale;
-      if (byte < 0x80) {
-        if (!Number.isSafeInteger(value)) break;
-        return value;
-      }
-      scale *= 0x80;
-    }
-    throw new WireError('a number is too large');
-  }
-
-  /** How many items follow, of at least `bytesEach`: never more than there are bytes for. */
-  count(bytesEach: number): number {
-    const count = this.varint();
-    if (count * bytesEach > this.#bytes.length - this.#at) throw new WireError('a list is cut short');
-    return count;
-  }
-
-  rest(): Uint8Array {
-    return this.#bytes.subarray(this.#at);
-  }
-
-  end(): void {
-    if (this.#at !== this.#bytes.length) throw new WireError('bytes are left over');
-  }
+function frameWriter(kind: number, bytesMax: number): WireWriter {
+  const out = new WireWriter(HEADER_BYTES + bytesMax);
+  out.byte(MARK);
+  out.byte(WIRE_VERSION);
+  out.byte(kind);
+  return out;
 }

@@ -15,7 +15,7 @@ import {
 } from '@grpc/grpc-js';
 import type { Clock, Logger, Random, Timer } from '@remora/base';
 import type { GroupMessage, HeartbeatFrame, NodeId } from '../../ports.ts';
-import { approximateSize, encodeFrame } from '../codec.ts';
+import { encodedBytesMax, encodeFrame } from '../codec.ts';
 import { HeartbeatEncoder } from '../heartbeat-codec.ts';
 import { channelOptions, type GrpcTransportOptions } from './grpc-options.ts';
 import {
@@ -234,7 +234,7 @@ function cutFrames(messages: readonly GroupMessage[], bytesMax: number): readonl
   let bytes = 0;
   for (const item of messages) {
     frame.push(item);
-    bytes += approximateSize(item.message);
+    bytes += encodedBytesMax(item.message);
     if (bytes < bytesMax) continue;
     frames.push(frame);
     frame = [];

@@ -21,8 +21,8 @@ import type {
   Transport,
   TransportHandlers,
 } from '../../ports.ts';
-import { WireError } from '../codec.ts';
 import { IncomingFrames } from '../incoming-frames.ts';
+import { WireError } from '../wire-bytes.ts';
 import { FramePeer, type PeerContext } from './frame-peer.ts';
 import { type GrpcTransportOptions, grpcTransportOptions } from './grpc-options.ts';
 import {

@@ -9,7 +9,7 @@
 import { Metadata, type MethodDefinition, type ServiceDefinition, type StatusObject, status } from '@grpc/grpc-js';
 import { type ErrorCode, isErrorCode } from '@remora/base';
 import type { NodeId } from '../../ports.ts';
-import { WIRE_VERSION } from '../codec.ts';
+import { WIRE_VERSION } from '../wire-bytes.ts';
 
 /** A node as it names itself. The incarnation changes when its data directory is made anew. */
 export interface PeerIdentity {

@@ -12,8 +12,9 @@ import {
   type StatusObject,
 } from '@grpc/grpc-js';
 import type { NodeId, SnapshotHeader, SnapshotReceiver, TransportHandlers } from '../../ports.ts';
-import { decodeSnapshotHeader, encodeSnapshotHeader, WireError } from '../codec.ts';
+import { decodeSnapshotHeader, encodeSnapshotHeader } from '../codec.ts';
 import { splitChunks } from '../snapshot-chunks.ts';
+import { WireError } from '../wire-bytes.ts';
 import type { PeerContext } from './frame-peer.ts';
 import { channelOptions } from './grpc-options.ts';
 import { checkPeer, identityMetadata, RAFT_SERVICE, SNAPSHOT_ANSWER, SNAPSHOT_MESSAGE } from './handshake.ts';
