@@ -7,7 +7,7 @@
  *     disk; otherwise it is a bug.
  */
 import { assert, type Random, SeededRandom, SimDisk, silentLogger, type Timer } from '@remora/base';
-import type { ConfState, Group, GroupLog, NodeRaftHost, RecoveredGroup, Transport } from '@remora/raft';
+import type { ConfState, Group, GroupLog, HostStats, NodeRaftHost, RecoveredGroup, Transport } from '@remora/raft';
 import { createRaftHost } from '../../../packages/raft/src/multi/host/host.ts';
 import { openGroupLog } from '../../../packages/raft/src/multi/log/group-log.ts';
 import { ReplicaView } from './checks/replica-view.ts';
@@ -38,6 +38,8 @@ export interface NodeDeps {
   readonly transport: () => Transport;
   readonly locate: (replicaId: number) => number | undefined;
   readonly fail: (error: unknown) => void;
+  /** A process ended, with these counters of its host. */
+  readonly ended: (stats: Readonly<HostStats>) => void;
 }
 
 export class SimNode {
@@ -180,6 +182,7 @@ export class SimNode {
     this.stall.clear();
     if (power) this.disk.crash();
     else this.disk.kill();
+    if (this.#host !== undefined) this.#deps.ended(this.#host.stats());
     this.#host = undefined;
     this.#log = undefined;
     this.machines.clear();
@@ -223,6 +226,7 @@ export class SimNode {
     machines.clear();
     this.#state = 'down';
     this.#host = undefined;
+    this.#deps.ended(host.stats());
     this.#deps.trace.add('end', this.id, 0, 2);
   }
 

@@ -27,6 +27,8 @@ export interface RunResult {
   readonly simulatedMs: number;
   readonly steps: number;
   readonly elections: number;
+  readonly snapshots: number;
+  readonly snapshotsBroken: number;
   readonly failure?: { readonly property: string; readonly detail: string; readonly last: readonly string[] };
 }
 
@@ -176,6 +178,8 @@ function resultOf(world: World, schedule: readonly FaultEvent[]): RunResult {
     simulatedMs: loop.monotonicMs(),
     steps: loop.steps,
     elections,
+    snapshots: world.snapshots.installed,
+    snapshotsBroken: world.snapshots.broken,
     ...(failure !== undefined && { failure: describe(world, failure) }),
   };
 }

@@ -28,6 +28,8 @@ export class World {
   readonly counts = newCounts();
   /** How often each kind of fault happened. */
   readonly fired = new Map<string, number>();
+  /** Snapshots that hosts received, and that broke off while they were sent. */
+  readonly snapshots = { installed: 0, broken: 0 };
   /** What went wrong first. */
   failure: unknown;
   readonly #replicas = new Map<number, SimNode>();
@@ -66,6 +68,10 @@ export class World {
           transport: () => network.transport(id),
           locate: (replicaId) => this.#replicas.get(replicaId)?.id,
           fail: (error) => this.fail(error),
+          ended: (stats) => {
+            this.snapshots.installed += stats.snapshotsReceived;
+            this.snapshots.broken += stats.snapshotsSendFailed;
+          },
         }),
     );
   }
