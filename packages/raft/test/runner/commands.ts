@@ -41,6 +41,8 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map<string, Command>([
   ['heal', heal],
   ['compact', compact],
   ['checkpoint', checkpoint],
+  ['evict', evict],
+  ['read-back', readBack],
   ['send-snapshot', sendSnapshot],
   ['install', install],
   ['install-failed', installFailed],
@@ -269,6 +271,16 @@ function compact(world: World, args: Args): void {
   const to = args.number('to') ?? node.applied.index;
   node.compact(to);
   world.tell(`${name(node.id)} begins after ${at(node.disk.start)}`);
+}
+
+/** `evict 1 to=5`: entries up to there leave memory. */
+function evict(world: World, args: Args): void {
+  nodeOf(world, args).core.evictTo(args.number('to') ?? 0);
+}
+
+/** `read-back 1`: the oldest wish for entries that left memory is answered from the disk. */
+function readBack(world: World, args: Args): void {
+  world.readBack(nodeOf(world, args));
 }
 
 /** `checkpoint 1`: a restart goes on from what is applied now. */

@@ -2,7 +2,16 @@
 import { assert } from '@remora/base';
 import type { RaftConfig } from '../../src/core/config.ts';
 import { RaftCore } from '../../src/core/raft.ts';
-import type { ConfState, Entry, HardState, LogPosition, Ready, ReplicaId, SnapshotMeta } from '../../src/core/types.ts';
+import type {
+  ConfState,
+  Entry,
+  EntryRead,
+  HardState,
+  LogPosition,
+  Ready,
+  ReplicaId,
+  SnapshotMeta,
+} from '../../src/core/types.ts';
 
 export type Persist = NonNullable<Ready['persist']>;
 
@@ -37,6 +46,8 @@ export class ScenarioNode {
   unsynced: Persist[] = [];
   /** Committed and not applied. */
   toApply: Entry[] = [];
+  /** What the core wants to be read back. */
+  toRead: EntryRead[] = [];
   /** What the state machine holds. */
   applied: SnapshotMeta;
   /** The snapshot that is being received, and from whom. */
@@ -89,12 +100,23 @@ export class ScenarioNode {
     return persist;
   }
 
+  /** Answers the oldest wish for entries that left memory. */
+  readBack(): EntryRead {
+    const read = this.toRead.shift();
+    assert(read !== undefined, `n${this.id} wants nothing to be read`);
+    const { start, entries } = this.disk;
+    const first = read.from - start.index - 1;
+    this.core.entriesRead(read, first < 0 ? [] : entries.slice(first, read.to - start.index));
+    return read;
+  }
+
   /** Loses what is not durable; of the writes under way the first `reached` came through. */
   crash(reached: number): void {
     for (const persist of this.unsynced.slice(0, reached)) this.#write(persist);
     this.up = false;
     this.unsynced = [];
     this.toApply = [];
+    this.toRead = [];
     this.receiving = undefined;
   }
 

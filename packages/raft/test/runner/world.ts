@@ -108,7 +108,14 @@ export class World {
       this.tell(`  wants a snapshot for ${name(to)}`);
       this.wanted.push({ from: node.id, to });
     }
+    for (const { reader, from, to } of ready.entriesWanted) this.tell(`  wants ${from} to ${to} for ${name(reader)}`);
+    node.toRead.push(...ready.entriesWanted);
     this.tellChanges(node);
+  }
+
+  readBack(node: ScenarioNode): void {
+    const { reader, from, to } = node.readBack();
+    this.tell(`${name(node.id)} read ${from} to ${to} for ${name(reader)}`);
   }
 
   persist(node: ScenarioNode): void {
@@ -255,6 +262,7 @@ export class World {
         this.tell(`${name(node.id)} ready`);
         this.takeReady(node);
       } else if (node.unsynced.length > 0) this.persist(node);
+      else if (node.toRead.length > 0) this.readBack(node);
       else if (node.toApply.length > 0) this.apply(node);
       else return busy;
       busy = true;
