@@ -8,34 +8,30 @@
  * X4. State machine safety: all replicas apply the same entries in the same order; applied ≤ commit.
  * X5. Nothing is claimed before its fsync: votes, vote requests, acknowledgements, commits (durable on a quorum).
  * X6. A read is given an index at or above everything committed anywhere when it was asked for.
+ * X7. Membership: all replicas find the same configuration behind the same change, quorums of consecutive
+ *     configurations overlap, a log holds at most one change that it does not know committed, and a leader is a voter.
  */
 import { assert, SeededRandom, utf8 } from '@remora/base';
+import { LEAVE_JOINT } from './conf-change.ts';
 import type { RaftConfig } from './config.ts';
-import { entryBytes, outlineOf } from './log.ts';
-import { confOf } from './membership.ts';
+import { outlineOf } from './log.ts';
+import { confOf, isJoint, isMember, isVoter, membersOf } from './membership.ts';
 import { isQuorum } from './quorum.ts';
 import { RaftCore } from './raft.ts';
-import type {
-  ConfState,
-  Entry,
-  EntryRead,
-  HardState,
-  LogPosition,
-  Message,
-  Ready,
-  ReplicaId,
-  SnapshotMeta,
-} from './types.ts';
-
-type Persist = NonNullable<Ready['persist']>;
-
-interface Disk {
-  hardState: HardState;
-  start: LogPosition;
-  entries: Entry[];
-  /** The state machine's last checkpoint. */
-  checkpoint: LogPosition;
-}
+import { type ChangeKind, confBehind, kindsOf, quorumsOverlap, randomChange } from './test-changes.ts';
+import {
+  changesAfter,
+  cutTo,
+  type Disk,
+  emptyDisk,
+  lastOf,
+  mend,
+  type Persist,
+  readFrom,
+  termAt,
+  writeTo,
+} from './test-disk.ts';
+import type { ConfState, Entry, EntryRead, Message, ReplicaId, SnapshotMeta } from './types.ts';
 
 export interface TestNode {
   readonly id: ReplicaId;
@@ -46,7 +42,7 @@ export interface TestNode {
   unsynced: Persist[];
   /** Committed and not applied. */
   applyQueue: Entry[];
-  applied: LogPosition;
+  applied: SnapshotMeta;
   /** The log as handed out so far. */
   shadow: Disk;
   leaderTerm: number;
@@ -69,7 +65,6 @@ const IN_FLIGHT_MAX = 400;
 
 export class TestCluster {
   readonly nodes: readonly TestNode[];
-  readonly #conf: ConfState;
   readonly #config: Partial<RaftConfig>;
   readonly #mergedHeartbeats: boolean;
   readonly #random: SeededRandom;
@@ -82,6 +77,10 @@ export class TestCluster {
   readonly #entries = new Map<string, { readonly data: string; readonly previousTerm: number | undefined }>();
   /** Terms of committed entries, by index. */
   readonly #committed: number[] = [0];
+  /** Memberships behind each change applied anywhere, by index. */
+  readonly #confs = new Map<number, ConfState>();
+  /** What kinds of changes were applied, and which of them took its leader out. */
+  readonly changes = new Set<ChangeKind | 'leaderLeft'>();
   readonly #readFloors = new Map<string, number>();
   /** Durable entries never stay in memory. */
   readonly #evict: boolean;
@@ -93,19 +92,22 @@ export class TestCluster {
   constructor(options: {
     readonly voters: number;
     readonly learners?: number;
+    /** Replicas that are no members at first. */
+    readonly spares?: number;
     readonly seed: number;
     readonly config?: Partial<RaftConfig>;
     readonly mergedHeartbeats?: boolean;
     readonly evict?: boolean;
   }) {
     this.#evict = options.evict ?? false;
-    const ids = Array.from({ length: options.voters + (options.learners ?? 0) }, (_, i) => i + 1);
-    this.#conf = confOf(ids.slice(0, options.voters), ids.slice(options.voters));
+    const { voters, learners = 0, spares = 0 } = options;
+    const ids = Array.from({ length: voters + learners + spares }, (_, i) => i + 1);
+    const conf = confOf(ids.slice(0, voters), ids.slice(voters, voters + learners));
     this.#config = options.config ?? {};
     this.#mergedHeartbeats = options.mergedHeartbeats ?? false;
     this.#random = new SeededRandom(options.seed);
     this.nodes = ids.map((id) => {
-      const disk = emptyDisk();
+      const disk = emptyDisk(conf);
       const node = { id, disk, up: true, ...this.#boot(id, disk, false) };
       return node;
     });
@@ -117,12 +119,9 @@ export class TestCluster {
   }
 
   #boot(id: ReplicaId, disk: Disk, restarted: boolean): Omit<TestNode, 'id' | 'disk' | 'up'> {
-    // A log that lacks what the state machine holds (a snapshot was installed, the crash came before the log's
-    // restart was durable) restarts there, on disk too, before anything is appended (design §6).
-    if (termAt(disk, disk.checkpoint.index) !== disk.checkpoint.term) {
-      disk.start = disk.checkpoint;
-      disk.entries = [];
-    }
+    mend(disk);
+    const known = Math.max(disk.hardState.commit, disk.checkpoint.index);
+    assert(changesAfter(disk, known) <= 1, 'X7: one change at most is not known committed after a restart');
     const { start } = disk;
     const entries = disk.entries.slice();
     const config: RaftConfig = {
@@ -141,7 +140,7 @@ export class TestCluster {
     const hardState = disk.hardState;
     const core = new RaftCore(config, {
       hardState,
-      conf: this.#conf,
+      conf: applied.conf,
       start,
       entries: this.#evict ? [] : entries,
       outline: outlineOf(start, entries),
@@ -202,6 +201,12 @@ export class TestCluster {
     this.#turn(node);
   }
 
+  change(node: TestNode, pick: number): void {
+    if (!node.up) return;
+    node.core.proposeConf(randomChange(pick, this.nodes.length));
+    this.#turn(node);
+  }
+
   read(node: TestNode): void {
     if (!node.up) return;
     const context = this.#nextContext++;
@@ -253,7 +258,9 @@ export class TestCluster {
     assert(entry.index === node.applied.index + 1, 'X4: entries are applied in order, without a gap');
     assert(this.#committed[entry.index] === entry.term, 'X4: replicas apply the same entries');
     assert(entry.index <= node.core.commit, 'X4: applied ≤ commit');
-    node.applied = { index: entry.index, term: entry.term };
+    let { conf } = node.applied;
+    if (entry.type === 'conf') conf = this.#applyConf(node, entry);
+    node.applied = { index: entry.index, term: entry.term, conf };
     node.core.appliedTo(entry.index);
     this.#turn(node);
   }
@@ -265,6 +272,24 @@ export class TestCluster {
     node.core.entriesRead(read, readFrom(pick % 2 === 0 ? entries : node.disk.entries, read));
     this.readsAnswered++;
     this.#turn(node);
+  }
+
+  #applyConf(node: TestNode, entry: Entry): ConfState {
+    const before = node.applied.conf;
+    const after = confBehind(before, entry);
+    const known = this.#confs.get(entry.index);
+    if (known === undefined) {
+      this.#confs.set(entry.index, after);
+      assert(quorumsOverlap(before, after, this.nodes.length), 'X7: quorums of consecutive configurations overlap');
+    } else assert(JSON.stringify(known) === JSON.stringify(after), 'X7: one configuration behind a change');
+    for (const kind of kindsOf(before, after)) this.changes.add(kind);
+    if (node.core.role === 'leader' && !isVoter(after, node.id)) this.changes.add('leaderLeft');
+    if (after === before) return after;
+    // What the host was sending to a replica that is no member any more ends.
+    const sending = this.#transfers.filter((t) => t.sender !== node.core || isMember(after, t.to));
+    this.#transfers.splice(0, this.#transfers.length, ...sending);
+    node.core.applyConf(after);
+    return after;
   }
 
   /** A checkpoint holds only what is durable in the log (design §6); then the log may be cut. */
@@ -333,8 +358,8 @@ export class TestCluster {
       node.core.installFailed();
     } else {
       const { meta } = transfer;
-      node.disk.checkpoint = { index: meta.index, term: meta.term };
-      node.applied = node.disk.checkpoint;
+      node.disk.checkpoint = meta;
+      node.applied = meta;
       node.core.installed(meta);
     }
     this.#turn(node);
@@ -348,7 +373,10 @@ export class TestCluster {
     this.#turn(sender);
   }
 
-  /** Everything works again: true when, within `ticks`, a new proposal is applied everywhere. */
+  /**
+   * Everything works again: true when, within `ticks`, no configuration is joint any more and a new proposal is applied
+   * by all members.
+   */
   heals(ticks: number): boolean {
     this.healLinks();
     for (const node of this.nodes) this.restart(node);
@@ -356,9 +384,13 @@ export class TestCluster {
     for (let i = 0; i < ticks; i++) {
       for (const node of this.nodes) this.tick(node);
       this.settle();
-      if (this.nodes.every((node) => node.applied.index >= target)) return true;
       const leader = this.nodes.find((node) => node.core.leaderReady);
-      if (leader !== undefined) this.propose(leader);
+      if (leader === undefined) continue;
+      const { core, applied } = leader;
+      const members = membersOf(applied.conf).map((id) => this.#node(id));
+      if (!isJoint(applied.conf) && members.every((node) => node.applied.index >= target)) return true;
+      if (isJoint(applied.conf)) core.proposeConf(LEAVE_JOINT);
+      this.propose(leader);
     }
     return false;
   }
@@ -408,11 +440,17 @@ export class TestCluster {
       }
       for (const to of ready.snapshotsWanted) this.#startTransfer(node, to);
       for (const read of ready.entriesWanted) node.reads.push({ read, entries: node.disk.entries });
-      this.#checkLeader(node);
-      this.#checkCommit(node);
+      this.#check(node);
       if (this.#evict) node.core.evictTo(Number.POSITIVE_INFINITY);
     }
+    this.#check(node); // not all that changes is handed out at once
     while (this.#network.length > IN_FLIGHT_MAX) this.#network.shift();
+  }
+
+  #check(node: TestNode): void {
+    this.#checkLeader(node);
+    this.#checkCommit(node);
+    this.#checkMembership(node);
   }
 
   #startTransfer(node: TestNode, to: ReplicaId): void {
@@ -420,8 +458,7 @@ export class TestCluster {
       !this.#transfers.some((t) => t.sender === node.core && t.to === to),
       'one snapshot at a time to each follower',
     );
-    const meta = { ...node.applied, conf: this.#conf };
-    this.#transfers.push({ from: node.id, sender: node.core, to, term: node.core.term, meta });
+    this.#transfers.push({ from: node.id, sender: node.core, to, term: node.core.term, meta: node.applied });
   }
 
   #takePersist(node: TestNode, persist: Persist): void {
@@ -484,53 +521,11 @@ export class TestCluster {
       const { disk } = this.#node(id);
       return disk.checkpoint.index >= commit || termAt(disk, commit) === term;
     };
-    if (node.core.role === 'leader') assert(isQuorum(this.#conf, holds), 'X5: committed is durable on a quorum');
+    if (node.core.role === 'leader') assert(isQuorum(node.core.conf, holds), 'X5: committed is durable on a quorum');
   }
-}
 
-function emptyDisk(): Disk {
-  const zero = { index: 0, term: 0 };
-  return { hardState: { term: 0, vote: 0, commit: 0 }, start: zero, entries: [], checkpoint: zero };
-}
-
-function writeTo(disk: Disk, persist: Persist): void {
-  if (persist.hardState !== undefined) disk.hardState = persist.hardState;
-  if (persist.snapshot !== undefined) {
-    disk.start = { index: persist.snapshot.index, term: persist.snapshot.term };
-    disk.entries = [];
+  #checkMembership({ core, shadow }: TestNode): void {
+    assert(changesAfter(shadow, core.commit) <= 1, 'X7: one change at most is not known committed');
+    assert(core.role !== 'leader' || isVoter(core.conf, core.id), 'X7: a leader is a voter');
   }
-  const first = persist.entries[0];
-  if (first === undefined) return;
-  const keep = first.index - disk.start.index - 1;
-  assert(keep <= disk.entries.length, 'persisted entries leave no gap');
-  if (keep >= 0) disk.entries = disk.entries.slice(0, keep).concat(persist.entries);
-  else disk.entries = persist.entries.slice(-keep); // cut while the batch was under way
-}
-
-function lastOf(disk: Disk): LogPosition {
-  return disk.entries.at(-1) ?? disk.start;
-}
-
-function termAt(disk: Disk, index: number): number | undefined {
-  return index === disk.start.index ? disk.start.term : disk.entries[index - disk.start.index - 1]?.term;
-}
-
-/** What a log answers: contiguous from `read.from`, nothing when that is not there. */
-function readFrom(entries: readonly Entry[], { from, to, maxBytes }: EntryRead): readonly Entry[] {
-  const found: Entry[] = [];
-  let bytes = 0;
-  for (const entry of entries) {
-    if (entry.index !== from + found.length || entry.index > to) continue;
-    bytes += entryBytes(entry);
-    if (bytes > maxBytes && found.length > 0) break;
-    found.push(entry);
-  }
-  return found;
-}
-
-function cutTo(disk: Disk, index: number): void {
-  const term = termAt(disk, index);
-  if (term === undefined) return;
-  disk.entries = disk.entries.slice(index - disk.start.index);
-  disk.start = { index, term };
 }
