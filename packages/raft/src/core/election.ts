@@ -8,6 +8,10 @@
  * E4. A stale request is answered with the newer term, never dropped: else its sender stays behind (traps 4).
  * E5. A replica that does not know of its own promotion still votes when asked: the candidate's configuration
  *     decides whose votes count. Only members that know themselves to be voters campaign.
+ * E6. Who asks for a vote, and who refuses one, tells what it knows to be committed: a membership change of which one
+ *     side does not know would keep the group from electing for ever. One has the longer log and would be refused by
+ *     the new configuration, the other would win in it and does not know that it is in force (etcd #12359, raft-rs
+ *     #411). What is committed stays so, so this may be late, and holds for every role and term.
  */
 import { votersOf } from './membership.ts';
 import { voteResult } from './quorum.ts';
@@ -15,6 +19,7 @@ import { becomeCandidate, becomeFollower, becomeLeader, becomePreCandidate } fro
 import type { CoreState } from './state.ts';
 import { trace } from './trace.ts';
 import {
+  type LogPosition,
   NO_REPLICA,
   type PreVoteRequest,
   type PreVoteResponse,
@@ -39,7 +44,7 @@ function campaignPreVote(s: CoreState): void {
   for (const to of votersOf(s.conf)) {
     if (to === s.id) continue;
     const { lastIndex, lastTerm } = s.log;
-    s.send({ type: 'preVote', from: s.id, to, term: s.term + 1, lastIndex, lastTerm });
+    s.send({ type: 'preVote', from: s.id, to, term: s.term + 1, lastIndex, lastTerm, ...whatIsCommitted(s) });
   }
   settlePreVote(s);
 }
@@ -50,15 +55,34 @@ function campaign(s: CoreState, force: boolean): void {
   s.sendDurable({ type: 'voteResponse', from: s.id, to: s.id, term: s.term, reject: false }); // E1: the own vote
   for (const to of votersOf(s.conf)) {
     if (to === s.id) continue;
-    s.sendDurable({ type: 'vote', from: s.id, to, term: s.term, lastIndex, lastTerm, force }); // E1
+    s.sendDurable({ type: 'vote', from: s.id, to, term: s.term, lastIndex, lastTerm, force, ...whatIsCommitted(s) }); // E1
   }
 }
 
 export function handlePreVote(s: CoreState, m: PreVoteRequest): void {
   const grant = m.term > s.term && !s.inLease && s.log.isUpToDate(m.lastIndex, m.lastTerm);
   // A grant names the term asked for, a refusal the own term, so that who is behind learns of it (E4).
-  const term = grant ? m.term : s.term;
-  s.send({ type: 'preVoteResponse', from: s.id, to: m.from, term, reject: !grant });
+  if (grant) s.send({ type: 'preVoteResponse', from: s.id, to: m.from, term: m.term, reject: false });
+  else refuse(s, m);
+}
+
+/** Refuses a (pre-)vote under the own term. (E4, E6) */
+export function refuse(s: CoreState, m: PreVoteRequest | VoteRequest): void {
+  const type = m.type === 'vote' ? 'voteResponse' : 'preVoteResponse';
+  s.send({ type, from: s.id, to: m.from, term: s.term, reject: true, ...whatIsCommitted(s) });
+}
+
+function whatIsCommitted(s: CoreState): { readonly committed?: LogPosition } {
+  const term = s.log.term(s.commit);
+  return s.commit === 0 || term === undefined ? {} : { committed: { index: s.commit, term } };
+}
+
+/** Somebody else knows this entry to be committed. (E6) */
+export function learnCommit(s: CoreState, { index, term }: LogPosition): void {
+  if (s.role === 'leader' || s.installing !== undefined || !s.log.matches(index, term)) return;
+  s.commitTo(index);
+  // Whose votes count may be about to change.
+  if (s.role !== 'follower' && !s.promotable) becomeFollower(s, s.term, NO_REPLICA);
 }
 
 export function handlePreVoteResponse(s: CoreState, m: PreVoteResponse): void {
@@ -79,7 +103,7 @@ export function handleVote(s: CoreState, m: VoteRequest): void {
   const bound = s.inLease && !m.force; // E3: also if the term came from somebody else than the candidate
   const free = !bound && (s.vote === m.from || (s.vote === NO_REPLICA && s.leader === NO_REPLICA));
   if (!free || !s.log.isUpToDate(m.lastIndex, m.lastTerm)) {
-    s.send({ type: 'voteResponse', from: s.id, to: m.from, term: s.term, reject: true });
+    refuse(s, m);
     return;
   }
   if (s.vote !== m.from) {

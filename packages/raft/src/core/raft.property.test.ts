@@ -7,6 +7,12 @@ import { perform } from './test-schedule.ts';
 /** Without bias: fast-check prefers small numbers, which would be deliveries only. */
 const schedule = fc.noBias(fc.array(fc.nat({ max: 2 ** 31 - 1 }), { minLength: 400, maxLength: 1200, size: 'max' }));
 
+/** Every run with membership changes has met all of them. */
+const CHANGE_KINDS = [
+  ...['simple', 'joint', 'jointAuto', 'leave', 'learner', 'promotion', 'demotion', 'removal'],
+  ...['none', 'leaderLeft'],
+];
+
 interface Shape {
   readonly name: string;
   readonly voters: number;
@@ -69,6 +75,7 @@ describe('Raft holds its promises over lossy networks, late fsyncs and crashes, 
   for (const shape of SHAPES) {
     test(shape.name, () => {
       let reads = 0;
+      const changes = new Set<string>();
       fc.assert(
         fc.property(fc.nat(), schedule, (seed, steps) => {
           const cluster = new TestCluster({ ...shape, seed });
@@ -76,10 +83,12 @@ describe('Raft holds its promises over lossy networks, late fsyncs and crashes, 
           expect(cluster.heals(100)).toBe(true);
           for (const step of steps) perform(cluster, step, shape.changes === true);
           reads += cluster.readsAnswered;
+          for (const kind of cluster.changes) changes.add(kind);
           expect(cluster.heals(200)).toBe(true);
         }),
         { numRuns: shape.runs, interruptAfterTimeLimit: 20_000, markInterruptAsFailure: false },
       );
+      if (shape.changes === true) expect(changes).toEqual(new Set(CHANGE_KINDS));
       if (shape.evict === true) expect(reads).toBeGreaterThan(1000);
     });
   }

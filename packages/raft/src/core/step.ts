@@ -4,7 +4,15 @@
  * C1. Terms: a newer term is adopted, an older one answered with the newer (traps 4); pre-votes change no term.
  */
 import { unreachable } from '@remora/base';
-import { handlePreVote, handlePreVoteResponse, handleTimeoutNow, handleVote, handleVoteResponse } from './election.ts';
+import {
+  handlePreVote,
+  handlePreVoteResponse,
+  handleTimeoutNow,
+  handleVote,
+  handleVoteResponse,
+  learnCommit,
+  refuse,
+} from './election.ts';
 import { handleAppend, handleHeartbeat, handleSnapshot } from './follower.ts';
 import { handleAppendResponse, handleHeartbeatResponse } from './leader.ts';
 import { becomeFollower } from './roles.ts';
@@ -13,6 +21,7 @@ import { type Message, NO_REPLICA } from './types.ts';
 
 /** Takes in one message addressed to this replica. */
 export function stepMessage(s: CoreState, m: Message): void {
+  if ('committed' in m && m.committed !== undefined) learnCommit(s, m.committed);
   if (m.term > s.term) {
     if (!adoptTerm(s, m)) return;
   } else if (m.term < s.term) {
@@ -50,10 +59,8 @@ function answerStale(s: CoreState, m: Message): void {
   const to = { from: s.id, to: m.from, term: s.term } as const;
   switch (m.type) {
     case 'preVote':
-      s.send({ ...to, type: 'preVoteResponse', reject: true });
-      return;
     case 'vote':
-      s.send({ ...to, type: 'voteResponse', reject: true });
+      refuse(s, m);
       return;
     case 'append':
     case 'heartbeat':

@@ -7,16 +7,21 @@ import type { ConfState, Entry, ReplicaId } from './types.ts';
 const TYPES = ['addVoter', 'addVoter', 'addLearner', 'remove'] as const satisfies readonly ConfStep['type'][];
 const TRANSITIONS = ['auto', 'auto', 'joint', 'jointAuto'] as const satisfies readonly ConfChange['transition'][];
 
-/** A change among replicas 1 to `count`, drawn from the digits of `pick`. One in five leaves a joint configuration. */
-export function randomChange(pick: number, count: number): ConfChange {
+/** A change of `conf` among replicas 1 to `count`, drawn from the digits of `pick`. */
+export function randomChange(conf: ConfState, pick: number, count: number): ConfChange {
   let digits = pick;
   const draw = (bound: number) => {
     const digit = digits % bound;
     digits = Math.floor(digits / bound);
     return digit;
   };
-  if (draw(5) === 0) return LEAVE_JOINT;
+  const kind = draw(6);
   const transition = TRANSITIONS[draw(TRANSITIONS.length)] ?? 'auto';
+  if (kind === 0) return LEAVE_JOINT;
+  if (kind === 1 && conf.learners.length > 0) {
+    const promoted = conf.learners.map((replica): ConfStep => ({ type: 'addVoter', replica }));
+    return confChange(promoted, transition);
+  }
   const steps: ConfStep[] = [];
   for (let left = 1 + draw(3); left > 0; left--) {
     steps.push({ type: TYPES[draw(TYPES.length)] ?? 'remove', replica: 1 + draw(count) });
@@ -24,10 +29,11 @@ export function randomChange(pick: number, count: number): ConfChange {
   return confChange(steps, transition);
 }
 
-/** The membership behind a `conf` entry, as a host computes it. */
+/** The membership behind a `conf` entry, as a host computes it; the state machine does not admit some of them. */
 export function confBehind(conf: ConfState, entry: Entry): ConfState {
-  const next = changeConf(conf, decodeConfChange(entry.data));
-  return 'invalid' in next ? conf : next;
+  const change = decodeConfChange(entry.data);
+  const next = changeConf(conf, change);
+  return 'invalid' in next || (entry.index % 8 === 0 && change.steps.length > 0) ? conf : next;
 }
 
 export type ChangeKind =

@@ -203,7 +203,7 @@ export class TestCluster {
 
   change(node: TestNode, pick: number): void {
     if (!node.up) return;
-    node.core.proposeConf(randomChange(pick, this.nodes.length));
+    node.core.proposeConf(randomChange(node.core.conf, pick, this.nodes.length));
     this.#turn(node);
   }
 

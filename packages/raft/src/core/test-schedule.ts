@@ -9,12 +9,14 @@ export function perform(cluster: TestCluster, number: number, changes: boolean):
   const pick = Math.floor(rest / count);
   const other = cluster.nodes[pick % count] as TestNode;
   const roll = number % 100;
-  if (roll < 26) for (let i = 0; i < 4; i++) cluster.deliver(pick + i * 7);
+  // With changes there are more nodes, and more has to happen before one follows the other.
+  const some = changes ? cluster.nodes : [node];
+  if (roll < 26) for (let i = 0; i < 4 * some.length; i++) cluster.deliver(pick + i * 7);
   else if (roll < 29) cluster.deliver(pick, true);
   else if (roll < 32) cluster.drop(pick);
-  else if (roll < 48) cluster.sync(node);
+  else if (roll < 48) for (const each of some) cluster.sync(each);
   else if (roll < 50) for (const each of cluster.nodes) cluster.answerRead(each, pick);
-  else if (roll < 58) for (let i = 0; i < 3; i++) cluster.apply(node);
+  else if (roll < 58) for (const each of some) for (let i = 0; i < 3; i++) cluster.apply(each);
   else if (roll < 70) for (const each of cluster.nodes) cluster.tick(each);
   else if (roll < 78) for (const each of cluster.nodes) cluster.propose(each);
   else if (roll < 80) {

@@ -65,23 +65,29 @@ interface Envelope {
   readonly term: number;
 }
 
-export interface PreVoteRequest extends Envelope {
+/** In requests for votes, and in refusals. */
+interface TellsCommit {
+  /** An entry that the sender knows to be committed, the last one. (election.ts E6) */
+  readonly committed?: LogPosition;
+}
+
+export interface PreVoteRequest extends Envelope, TellsCommit {
   readonly type: 'preVote';
   readonly lastIndex: number;
   readonly lastTerm: number;
 }
-export interface PreVoteResponse extends Envelope {
+export interface PreVoteResponse extends Envelope, TellsCommit {
   readonly type: 'preVoteResponse';
   readonly reject: boolean;
 }
-export interface VoteRequest extends Envelope {
+export interface VoteRequest extends Envelope, TellsCommit {
   readonly type: 'vote';
   readonly lastIndex: number;
   readonly lastTerm: number;
   /** Set for a leadership transfer: the leader itself asked for this election, so stickiness does not apply. */
   readonly force: boolean;
 }
-export interface VoteResponse extends Envelope {
+export interface VoteResponse extends Envelope, TellsCommit {
   readonly type: 'voteResponse';
   readonly reject: boolean;
 }

@@ -16,7 +16,7 @@
  *     own: it never pins a frame that is much larger than itself (conventions 7).
  */
 import { unreachable } from '@remora/base';
-import type { ConfState, Entry, Message, SnapshotMeta } from '../../core/types.ts';
+import type { ConfState, Entry, LogPosition, Message, SnapshotMeta } from '../../core/types.ts';
 import type { GroupMessage, SnapshotHeader } from '../ports.ts';
 import { VARINT_BYTES_MAX, WIRE_VERSION, WireError, WireReader, WireWriter } from './wire-bytes.ts';
 
@@ -131,6 +131,11 @@ function writeMessage(out: WireWriter, groupId: number, message: Message): void 
     case 'vote':
       out.varint(message.lastIndex);
       out.varint(message.lastTerm);
+      writeCommitted(out, message.committed);
+      return;
+    case 'preVoteResponse':
+    case 'voteResponse':
+      writeCommitted(out, message.committed);
       return;
     case 'append':
       out.varint(message.prevIndex);
@@ -152,13 +157,23 @@ function writeMessage(out: WireWriter, groupId: number, message: Message): void 
     case 'snapshot':
       writeMeta(out, message.snapshot);
       return;
-    case 'preVoteResponse':
-    case 'voteResponse':
     case 'timeoutNow':
       return;
     default:
       unreachable(message);
   }
+}
+
+/** Index 0 stands for nothing told. */
+function writeCommitted(out: WireWriter, committed: LogPosition | undefined): void {
+  out.varint(committed?.index ?? 0);
+  out.varint(committed?.term ?? 0);
+}
+
+function readCommitted(reader: WireReader): { readonly committed?: LogPosition } {
+  const index = reader.varint();
+  const term = reader.varint();
+  return index === 0 ? {} : { committed: { index, term } };
 }
 
 function flagOf(message: Message): boolean {
@@ -230,12 +245,15 @@ class MessageReader extends WireReader {
     // Object literals evaluate in order, so the positions are read as they are written.
     switch (type) {
       case 'preVote':
-        return { type, from, to, term, lastIndex: this.varint(), lastTerm: this.varint() };
-      case 'vote':
-        return { type, from, to, term, lastIndex: this.varint(), lastTerm: this.varint(), force: flag };
+        return { type, from, to, term, lastIndex: this.varint(), lastTerm: this.varint(), ...readCommitted(this) };
+      case 'vote': {
+        const lastIndex = this.varint();
+        const lastTerm = this.varint();
+        return { type, from, to, term, lastIndex, lastTerm, force: flag, ...readCommitted(this) };
+      }
       case 'preVoteResponse':
       case 'voteResponse':
-        return { type, from, to, term, reject: flag };
+        return { type, from, to, term, reject: flag, ...readCommitted(this) };
       case 'append': {
         const prevIndex = this.varint();
         const prevTerm = this.varint();
