@@ -12,7 +12,9 @@ export * from './multi/host-api.ts';
 export * from './multi/log/index.ts';
 export * from './multi/ports.ts';
 export { type LinkFaults, LocalNetwork } from './multi/transport/local-network.ts';
+export type { SnapshotTap, TappedSnapshotMessage } from './multi/transport/local-snapshots.ts';
 export {
+  type GivenGrpcTransportOptions,
   GRPC_TRANSPORT_DEFAULTS,
   type GrpcTransportOptions,
   grpcServerOptions,
@@ -24,3 +26,11 @@ export {
   type GrpcTransportConfig,
 } from './multi/transport/node/grpc-transport.ts';
 export type { PeerIdentity, PeerRefusal } from './multi/transport/node/handshake.ts';
+export {
+  isSnapshotBusy,
+  SNAPSHOT_TRANSFER_DEFAULTS,
+  type SnapshotTraffic,
+  type SnapshotTransferOptions,
+  snapshotBusy,
+  snapshotTransferOptions,
+} from './multi/transport/snapshot-transfer.ts';

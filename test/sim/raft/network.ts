@@ -42,7 +42,7 @@ export class NetworkFaults {
   }
 
   #faultsOf(from: number, to: number): LinkFaults {
-    let { blocked, dropPerMille, duplicatePerMille, delayMs, jitterMs, reorder } = this.#base;
+    let { blocked, dropPerMille, duplicatePerMille, delayMs, jitterMs, reorder, snapshotBreakPerMille } = this.#base;
     for (const { on, faults } of this.#rules) {
       if (!on(from, to)) continue;
       blocked ||= faults.blocked ?? false;
@@ -51,7 +51,8 @@ export class NetworkFaults {
       duplicatePerMille = Math.max(duplicatePerMille, faults.duplicatePerMille ?? 0);
       delayMs = Math.max(delayMs, faults.delayMs ?? 0);
       jitterMs = Math.max(jitterMs, faults.jitterMs ?? 0);
+      snapshotBreakPerMille = Math.max(snapshotBreakPerMille, faults.snapshotBreakPerMille ?? 0);
     }
-    return { blocked, dropPerMille, duplicatePerMille, delayMs, jitterMs, reorder };
+    return { blocked, dropPerMille, duplicatePerMille, delayMs, jitterMs, reorder, snapshotBreakPerMille };
   }
 }

@@ -46,7 +46,15 @@ export class World {
     this.seed = seed;
     this.options = options;
     const { nodes, groups, linkDelayMs: delayMs, linkJitterMs: jitterMs } = options;
-    const base = { blocked: false, dropPerMille: 0, duplicatePerMille: 0, delayMs, jitterMs, reorder: false };
+    const base = {
+      blocked: false,
+      dropPerMille: 0,
+      duplicatePerMille: 0,
+      delayMs,
+      jitterMs,
+      reorder: false,
+      snapshotBreakPerMille: 0,
+    };
     const network = new LocalNetwork({ clock: this.loop, random: new SeededRandom(seed * 64), faults: base });
     const ids = Array.from({ length: nodes }, (_, i) => i + 1);
     this.network = new NetworkFaults(network, ids, base);

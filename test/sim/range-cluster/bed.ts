@@ -342,7 +342,8 @@ export class RangeCluster {
         }),
       send: (node, messages) => inner.send(node, messages),
       sendHeartbeat: (node, frame) => inner.sendHeartbeat(node, frame),
-      sendSnapshot: (node, header, chunks, signal) => inner.sendSnapshot(node, header, chunks, signal),
+      sendSnapshot: (node, header, chunks, signal, resumed) =>
+        inner.sendSnapshot(node, header, chunks, signal, resumed),
       stop: () => inner.stop(),
     };
   }

@@ -99,15 +99,18 @@ export interface SnapshotHeader {
 export interface SnapshotReceiver {
   /** Called in order; resolves when the chunk is stored, which is its acknowledgement. */
   chunk(bytes: Uint8Array): Promise<void>;
-  /** All chunks are there: install. */
-  finish(): Promise<void>;
+  /**
+   * All chunks are there: install. A long installation calls `progress` now and then: an installation that shows none
+   * for `HostOptions.snapshotInstallTimeoutMs` is taken for stuck.
+   */
+  finish(progress?: () => void): Promise<void>;
   abort(reason: string): void;
 }
 
 export interface TransportHandlers {
   onMessages(from: NodeId, messages: readonly GroupMessage[]): void;
   onHeartbeat(from: NodeId, frame: HeartbeatFrame): void;
-  /** Rejects when the snapshot is not wanted. */
+  /** Rejects when the snapshot is not wanted; with `RESOURCE_EXHAUSTED` when it may be offered again later. */
   onSnapshot(from: NodeId, header: SnapshotHeader): Promise<SnapshotReceiver>;
   /** A peer went from reachable to unreachable: replication to it goes back to probing. */
   onUnreachable(node: NodeId): void;
@@ -120,12 +123,17 @@ export interface Transport {
   send(node: NodeId, messages: readonly GroupMessage[]): void;
   /** Queues a heartbeat or a reply to one, as a frame of its own, under the same rules. */
   sendHeartbeat(node: NodeId, frame: HeartbeatFrame): void;
-  /** Sends a snapshot on the peer's snapshot stream; resolves once the peer has installed it. */
+  /**
+   * Sends a snapshot; resolves once the peer has installed it. A connection that breaks is made anew, and the transfer
+   * goes on where it was: `resumed` is called each time, the chunks are read once. Rejects with `RESOURCE_EXHAUSTED`,
+   * before anything was read, when the peer has no place for it now.
+   */
   sendSnapshot(
     node: NodeId,
     header: SnapshotHeader,
     chunks: AsyncIterable<Uint8Array>,
     signal: AbortSignal,
+    resumed?: () => void,
   ): Promise<void>;
   stop(): Promise<void>;
 }
@@ -134,7 +142,10 @@ export interface Transport {
 
 export interface StateMachineSnapshot {
   readonly meta: SnapshotMeta;
+  /** Read once at most. */
   readonly chunks: AsyncIterable<Uint8Array>;
+  /** About how many bytes the chunks have, if that is known: for showing progress. */
+  readonly bytes?: number;
   release(): void;
 }
 

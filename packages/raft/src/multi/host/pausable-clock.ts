@@ -82,7 +82,8 @@ export class PausableClock implements Clock {
         }),
       send: (node, messages) => inner.send(node, messages),
       sendHeartbeat: (node, frame) => inner.sendHeartbeat(node, frame),
-      sendSnapshot: (node, header, chunks, signal) => inner.sendSnapshot(node, header, chunks, signal),
+      sendSnapshot: (node, header, chunks, signal, resumed) =>
+        inner.sendSnapshot(node, header, chunks, signal, resumed),
       stop: () => inner.stop(),
     };
   }

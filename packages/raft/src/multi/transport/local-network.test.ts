@@ -5,7 +5,7 @@ import { LocalNetwork } from './local-network.ts';
 import { heartbeat, Recorder, transportContract } from './transport-contract.ts';
 
 transportContract('in memory', async () => {
-  const network = new LocalNetwork({ clock: nodeClock(), random: new SeededRandom(1) });
+  const network = new LocalNetwork({ clock: nodeClock(), random: new SeededRandom(1), snapshots: { resumeMs: 300 } });
   const nodes = new Map<NodeId, Transport>();
   return {
     start: async (node, handlers) => {

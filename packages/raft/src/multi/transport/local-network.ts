@@ -8,10 +8,17 @@
  */
 import { assert, type Clock, copyBytes, type Random } from '@remora/base';
 import type { GroupMessage, HeartbeatFrame, NodeId, SnapshotHeader, Transport, TransportHandlers } from '../ports.ts';
-import { decodeSnapshotHeader, encodeFrame, encodeSnapshotHeader } from './codec.ts';
+import { encodeFrame } from './codec.ts';
 import { HeartbeatEncoder } from './heartbeat-codec.ts';
 import { IncomingFrames } from './incoming-frames.ts';
-import { splitChunks } from './snapshot-chunks.ts';
+import { LocalSnapshots, type SnapshotTap } from './local-snapshots.ts';
+import { type OutgoingContext, sendOverLinks } from './snapshot-outgoing.ts';
+import {
+  newTraffic,
+  type SnapshotTraffic,
+  type SnapshotTransferOptions,
+  snapshotTransferOptions,
+} from './snapshot-transfer.ts';
 
 /** How one direction between two nodes behaves. Shares are in thousandths of the frames. */
 export interface LinkFaults {
@@ -24,6 +31,8 @@ export interface LinkFaults {
   readonly jitterMs: number;
   /** Frames may overtake each other. */
   readonly reorder: boolean;
+  /** Share of the messages of snapshot streams at which the stream breaks. */
+  readonly snapshotBreakPerMille: number;
 }
 
 const HEALTHY: LinkFaults = {
@@ -33,9 +42,8 @@ const HEALTHY: LinkFaults = {
   delayMs: 0,
   jitterMs: 0,
   reorder: false,
+  snapshotBreakPerMille: 0,
 };
-
-const SNAPSHOT_CHUNK_BYTES_MAX = 256 * 1024;
 
 interface Link {
   faults: LinkFaults;
@@ -51,12 +59,29 @@ export class LocalNetwork {
   readonly #defaults: LinkFaults;
   readonly #links = new Map<string, Link>();
   readonly #nodes = new Map<NodeId, TransportHandlers>();
+  readonly #snapshots: LocalSnapshots;
+  readonly #snapshotOptions: SnapshotTransferOptions;
+  readonly #traffic = newTraffic();
   #frames = 0;
 
-  constructor(options: { readonly clock: Clock; readonly random: Random; readonly faults?: Partial<LinkFaults> }) {
+  constructor(options: {
+    readonly clock: Clock;
+    readonly random: Random;
+    readonly faults?: Partial<LinkFaults>;
+    readonly snapshots?: Partial<SnapshotTransferOptions>;
+  }) {
     this.#clock = options.clock;
     this.#random = options.random;
     this.#defaults = { ...HEALTHY, ...options.faults };
+    this.#snapshotOptions = snapshotTransferOptions(options.snapshots);
+    this.#snapshots = new LocalSnapshots({
+      clock: this.#clock,
+      options: this.#snapshotOptions,
+      traffic: this.#traffic,
+      delayMs: (from, to) => this.#link(from, to).faults.delayMs,
+      passes: (from, to) => this.#passes(from, to),
+      breaks: (from, to) => this.#chance(this.#link(from, to).faults.snapshotBreakPerMille),
+    });
   }
 
   /** A node's end of the network. A node that is started again under the same id takes its predecessor's place. */
@@ -72,6 +97,29 @@ export class LocalNetwork {
   setLink(link: { readonly from: NodeId; readonly to: NodeId }, faults: Partial<LinkFaults>): void {
     const state = this.#link(link.from, link.to);
     state.faults = { ...state.faults, ...faults };
+    const { from, to } = link;
+    if (!state.faults.blocked) return;
+    // An answer cannot pass either way: such a stream is over.
+    this.#snapshots.breakStreams(
+      (stream) => (stream.from === from && stream.to === to) || (stream.from === to && stream.to === from),
+    );
+  }
+
+  /** Counters of all snapshots on this network. */
+  get snapshotTraffic(): Readonly<SnapshotTraffic> {
+    return this.#traffic;
+  }
+
+  /** Lets `tap` see each message of snapshot streams, and break the stream at it; undefined ends that. */
+  tapSnapshots(tap: SnapshotTap | undefined): void {
+    this.#snapshots.tap = tap;
+  }
+
+  /** Breaks the snapshot streams that are open between two nodes, or all. */
+  breakSnapshots(ends?: { readonly from: NodeId; readonly to: NodeId }): void {
+    this.#snapshots.breakStreams(
+      (stream) => ends === undefined || (stream.from === ends.from && stream.to === ends.to),
+    );
   }
 
   /** Nodes of different sides cannot reach each other; a node named in no side is on its own. */
@@ -94,11 +142,14 @@ export class LocalNetwork {
   /** @internal */
   attach(node: NodeId, handlers: TransportHandlers): void {
     this.#nodes.set(node, handlers);
+    this.#snapshots.attach(node, handlers);
   }
 
   /** @internal */
   detach(node: NodeId, handlers: TransportHandlers): void {
-    if (this.#nodes.get(node) === handlers) this.#nodes.delete(node);
+    if (this.#nodes.get(node) !== handlers) return;
+    this.#nodes.delete(node);
+    this.#snapshots.detach(node);
   }
 
   /** @internal Whether `handlers` still speak for `node`. */
@@ -114,13 +165,15 @@ export class LocalNetwork {
     if (this.#chance(faults.duplicatePerMille)) this.#schedule(from, to, frame);
   }
 
-  /** @internal The receiving side when the link is open at this moment. */
-  async reach(from: NodeId, to: NodeId): Promise<TransportHandlers> {
-    const { faults } = this.#link(from, to);
-    await this.#wait(faults.delayMs);
-    const receiver = this.#nodes.get(to);
-    if (!this.#passes(from, to) || receiver === undefined) throw new Error(`node ${to} is unreachable`);
-    return receiver;
+  /** @internal How `from` sends a snapshot to `to`. */
+  outgoing(from: NodeId, to: NodeId): OutgoingContext {
+    return {
+      clock: this.#clock,
+      random: this.#random,
+      options: this.#snapshotOptions,
+      traffic: this.#traffic,
+      dial: (events) => this.#snapshots.dial(from, to, events),
+    };
   }
 
   #schedule(from: NodeId, to: NodeId, frame: Uint8Array): void {
@@ -157,13 +210,6 @@ export class LocalNetwork {
     return perMille > 0 && this.#random.int(1000) < perMille;
   }
 
-  #wait(delayMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      if (delayMs > 0) this.#clock.setTimer(delayMs, resolve);
-      else this.#clock.setImmediate(resolve);
-    });
-  }
-
   #link(from: NodeId, to: NodeId): Link {
     const key = `${from}>${to}`;
     let link = this.#links.get(key);
@@ -179,6 +225,7 @@ class LocalTransport implements Transport {
   readonly #network: LocalNetwork;
   readonly #node: NodeId;
   readonly #heartbeats = new Map<NodeId, HeartbeatEncoder>();
+  readonly #stopped = new AbortController();
   #handlers: TransportHandlers | undefined;
 
   constructor(network: LocalNetwork, node: NodeId) {
@@ -206,42 +253,21 @@ class LocalTransport implements Transport {
     this.#network.deliver(this.#node, node, encoder.encode(frame));
   }
 
-  async sendSnapshot(
+  sendSnapshot(
     node: NodeId,
     header: SnapshotHeader,
     chunks: AsyncIterable<Uint8Array>,
     signal: AbortSignal,
+    resumed?: () => void,
   ): Promise<void> {
-    signal.throwIfAborted();
-    const target = await this.#reach(node);
-    const receiver = await target.onSnapshot(this.#node, decodeSnapshotHeader(encodeSnapshotHeader(header)));
-    try {
-      for await (const chunk of splitChunks(chunks, SNAPSHOT_CHUNK_BYTES_MAX)) {
-        await this.#stillOpen(node, target, signal);
-        await receiver.chunk(copyBytes(chunk));
-      }
-      await this.#stillOpen(node, target, signal);
-    } catch (error) {
-      receiver.abort(error instanceof Error ? error.message : String(error));
-      throw error;
-    }
-    await receiver.finish();
-    await this.#stillOpen(node, target, signal); // the answer takes the way back
+    const context = this.#network.outgoing(this.#node, node);
+    const either = AbortSignal.any([signal, this.#stopped.signal]);
+    return sendOverLinks(context, { header, chunks, signal: either, resumed });
   }
 
   async stop(): Promise<void> {
+    this.#stopped.abort(new Error('the transport is stopped'));
     if (this.#handlers !== undefined) this.#network.detach(this.#node, this.#handlers);
-  }
-
-  async #stillOpen(node: NodeId, target: TransportHandlers, signal: AbortSignal): Promise<void> {
-    const reached = await this.#reach(node);
-    signal.throwIfAborted();
-    if (reached !== target) throw new Error(`node ${node} was restarted`);
-  }
-
-  #reach(node: NodeId): Promise<TransportHandlers> {
-    if (!this.#running()) throw new Error('the transport is stopped');
-    return this.#network.reach(this.#node, node);
   }
 
   #running(): boolean {

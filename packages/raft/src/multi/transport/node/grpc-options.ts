@@ -1,5 +1,10 @@
 import type { ChannelOptions, ServerOptions } from '@grpc/grpc-js';
 import { assert } from '@remora/base';
+import {
+  SNAPSHOT_TRANSFER_DEFAULTS,
+  type SnapshotTransferOptions,
+  snapshotTransferOptions,
+} from '../snapshot-transfer.ts';
 
 /** How nodes talk to each other over gRPC. */
 export interface GrpcTransportOptions {
@@ -20,14 +25,8 @@ export interface GrpcTransportOptions {
   /** A silent connection is probed after this time, and closed if the answer takes longer than the timeout. */
   readonly keepaliveMs: number;
   readonly keepaliveTimeoutMs: number;
-  /** Bytes per snapshot chunk, at most 256 KiB. */
-  readonly snapshotChunkBytes: number;
-  /** Chunks sent and not yet acknowledged. */
-  readonly snapshotWindowChunks: number;
-  /** Longest wait for the acknowledgement of a chunk. */
-  readonly snapshotAckTimeoutMs: number;
-  /** Longest wait for the installation after the last chunk. */
-  readonly snapshotInstallTimeoutMs: number;
+  /** How snapshots travel. */
+  readonly snapshots: SnapshotTransferOptions;
 }
 
 export const GRPC_TRANSPORT_DEFAULTS: GrpcTransportOptions = Object.freeze({
@@ -40,20 +39,23 @@ export const GRPC_TRANSPORT_DEFAULTS: GrpcTransportOptions = Object.freeze({
   messageBytesMax: 64 * 1024 * 1024,
   keepaliveMs: 2_000,
   keepaliveTimeoutMs: 2_000,
-  snapshotChunkBytes: 256 * 1024,
-  snapshotWindowChunks: 4,
-  snapshotAckTimeoutMs: 30_000,
-  snapshotInstallTimeoutMs: 300_000,
+  snapshots: SNAPSHOT_TRANSFER_DEFAULTS,
 });
 
+/** What may be given: defaults stand in for what is missing. */
+export type GivenGrpcTransportOptions = Partial<Omit<GrpcTransportOptions, 'snapshots'>> & {
+  readonly snapshots?: Partial<SnapshotTransferOptions>;
+};
+
 /** Fills in the defaults and checks them. Throws `InvariantError` for options that cannot work. */
-export function grpcTransportOptions(given: Partial<GrpcTransportOptions> = {}): GrpcTransportOptions {
-  const options: GrpcTransportOptions = { ...GRPC_TRANSPORT_DEFAULTS, ...given };
+export function grpcTransportOptions(given: GivenGrpcTransportOptions = {}): GrpcTransportOptions {
+  const snapshots = snapshotTransferOptions(given.snapshots);
+  const options: GrpcTransportOptions = { ...GRPC_TRANSPORT_DEFAULTS, ...given, snapshots };
   for (const [name, value] of Object.entries(options)) {
+    if (typeof value !== 'number') continue;
     assert(Number.isFinite(value) && value > 0, `transport option ${name} must be above 0: ${value}`);
   }
   assert(options.backoffMinMs <= options.backoffMaxMs, 'backoffMinMs must not be above backoffMaxMs');
-  assert(options.snapshotChunkBytes <= 256 * 1024, 'snapshotChunkBytes must not be above 256 KiB');
   assert(options.frameBytesMax < options.messageBytesMax, 'frameBytesMax must be below messageBytesMax');
   return Object.freeze(options);
 }
@@ -80,7 +82,7 @@ export function channelOptions(options: GrpcTransportOptions): ChannelOptions {
 }
 
 /** What the server that carries the transport's service needs; other services on it may ask for more. */
-export function grpcServerOptions(given: Partial<GrpcTransportOptions> = {}): ServerOptions {
+export function grpcServerOptions(given: GivenGrpcTransportOptions = {}): ServerOptions {
   const options = grpcTransportOptions(given);
   return {
     'grpc.max_receive_message_length': options.messageBytesMax,

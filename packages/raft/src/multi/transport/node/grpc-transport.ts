@@ -9,10 +9,9 @@ import {
   ChannelCredentials,
   type handleBidiStreamingCall,
   type ServerDuplexStream,
-  status,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import { assert, type Clock, InvariantError, type Logger, type Random, silentLogger } from '@remora/base';
+import { assert, type Clock, type Logger, type Random, silentLogger } from '@remora/base';
 import type {
   GroupMessage,
   HeartbeatFrame,
@@ -22,9 +21,12 @@ import type {
   TransportHandlers,
 } from '../../ports.ts';
 import { IncomingFrames } from '../incoming-frames.ts';
+import { IncomingSnapshots } from '../snapshot-incoming.ts';
+import { type SnapshotLinkEvents, sendOverLinks } from '../snapshot-outgoing.ts';
+import { newTraffic, type SnapshotTraffic } from '../snapshot-transfer.ts';
 import { WireError } from '../wire-bytes.ts';
 import { FramePeer, type PeerContext } from './frame-peer.ts';
-import { type GrpcTransportOptions, grpcTransportOptions } from './grpc-options.ts';
+import { type GivenGrpcTransportOptions, grpcTransportOptions } from './grpc-options.ts';
 import {
   checkPeer,
   identityMetadata,
@@ -33,7 +35,7 @@ import {
   RAFT_SERVICE,
   refusalStatus,
 } from './handshake.ts';
-import { receiveSnapshot, sendSnapshot } from './snapshot-stream.ts';
+import { dialSnapshot, receiveSnapshotStream } from './snapshot-stream.ts';
 
 export interface GrpcTransportConfig {
   readonly local: PeerIdentity;
@@ -41,7 +43,7 @@ export interface GrpcTransportConfig {
   readonly resolveAddress: (node: NodeId) => string | undefined;
   readonly clock: Clock;
   readonly random: Random;
-  readonly options?: Partial<GrpcTransportOptions>;
+  readonly options?: GivenGrpcTransportOptions;
   readonly logger?: Logger;
   /** How peers are dialled; without encryption unless given. */
   readonly credentials?: ChannelCredentials;
@@ -54,6 +56,8 @@ export interface GrpcTransportConfig {
 
 export interface GrpcTransport {
   readonly transport: Transport;
+  /** Counters of the snapshots sent and received. */
+  readonly snapshotTraffic: Readonly<SnapshotTraffic>;
   /** To be added to the node's server: `server.addService(service.definition, service.implementation)`. */
   readonly service: {
     readonly definition: typeof RAFT_SERVICE;
@@ -63,13 +67,25 @@ export interface GrpcTransport {
 
 export function createGrpcTransport(config: GrpcTransportConfig): GrpcTransport {
   const node = new GrpcNode(config);
-  return { transport: node, service: { definition: RAFT_SERVICE, implementation: node.implementation } };
+  return {
+    transport: node,
+    snapshotTraffic: node.snapshotTraffic,
+    service: { definition: RAFT_SERVICE, implementation: node.implementation },
+  };
 }
 
 type Call = ServerDuplexStream<Buffer, Buffer>;
 
+/** A verified caller, and who takes what it says. */
+interface Welcome {
+  readonly peer: PeerIdentity;
+  readonly handlers: TransportHandlers;
+  readonly transfers: IncomingSnapshots;
+}
+
 class GrpcNode implements Transport {
   readonly implementation: UntypedServiceImplementation;
+  readonly snapshotTraffic = newTraffic();
   readonly #config: GrpcTransportConfig;
   readonly #context: PeerContext;
   readonly #logger: Logger;
@@ -79,6 +95,7 @@ class GrpcNode implements Transport {
   readonly #snapshotsIn = new Set<Call>();
   readonly #stopped = new AbortController();
   #handlers: TransportHandlers | undefined;
+  #transfers: IncomingSnapshots | undefined;
 
   constructor(config: GrpcTransportConfig) {
     const { local, clock, random, resolveAddress, verifyPeer, logger = silentLogger } = config;
@@ -106,6 +123,13 @@ class GrpcNode implements Transport {
   start(handlers: TransportHandlers): void {
     assert(this.#handlers === undefined, 'a transport starts once');
     this.#handlers = handlers;
+    const { clock, options } = this.#context;
+    this.#transfers = new IncomingSnapshots({
+      clock,
+      options: options.snapshots,
+      traffic: this.snapshotTraffic,
+      onSnapshot: (from, header) => handlers.onSnapshot(from, header),
+    });
   }
 
   send(node: NodeId, messages: readonly GroupMessage[]): void {
@@ -130,12 +154,23 @@ class GrpcNode implements Transport {
     header: SnapshotHeader,
     chunks: AsyncIterable<Uint8Array>,
     signal: AbortSignal,
+    resumed?: () => void,
   ): Promise<void> {
-    return sendSnapshot(this.#context, node, header, chunks, AbortSignal.any([signal, this.#stopped.signal]));
+    const { clock, random, options } = this.#context;
+    const context = {
+      clock,
+      random,
+      options: options.snapshots,
+      traffic: this.snapshotTraffic,
+      dial: (events: SnapshotLinkEvents) => dialSnapshot(this.#context, node, events),
+    };
+    const either = AbortSignal.any([signal, this.#stopped.signal]);
+    return sendOverLinks(context, { header, chunks, signal: either, resumed });
   }
 
   async stop(): Promise<void> {
     this.#stopped.abort(new Error('the transport is stopped'));
+    this.#transfers?.stop('the node is stopping');
     for (const peer of this.#peers.values()) peer.close();
     for (const call of [...this.#incoming.values(), ...this.#snapshotsIn]) {
       end(call, { code: 'UNAVAILABLE', message: 'the node is stopping' });
@@ -183,23 +218,16 @@ class GrpcNode implements Transport {
     const welcome = this.#welcome(call);
     if (welcome === undefined) return;
     this.#snapshotsIn.add(call);
-    try {
-      await receiveSnapshot(call, welcome.peer.nodeId, welcome.handlers);
-      call.end();
-    } catch (error) {
-      if (error instanceof InvariantError) this.#logger.error({ error: error.message }, 'receiving a snapshot failed');
-      const details = error instanceof Error ? error.message : String(error);
-      call.emit('error', { code: status.ABORTED, details });
-    } finally {
-      this.#snapshotsIn.delete(call);
-    }
+    await receiveSnapshotStream(call, welcome.peer.nodeId, welcome.transfers);
+    this.#snapshotsIn.delete(call);
   }
 
   /** Checks who calls, and answers with our own name; undefined when the caller was sent away. */
-  #welcome(call: Call): { readonly peer: PeerIdentity; readonly handlers: TransportHandlers } | undefined {
+  #welcome(call: Call): Welcome | undefined {
     const handlers = this.#handlers;
+    const transfers = this.#transfers;
     call.on('error', () => undefined); // a broken stream is no news: the peer dials again
-    if (handlers === undefined || this.#stopped.signal.aborted) {
+    if (handlers === undefined || transfers === undefined || this.#stopped.signal.aborted) {
       end(call, { code: 'UNAVAILABLE', message: 'the node is not running' });
       return undefined;
     }
@@ -212,7 +240,7 @@ class GrpcNode implements Transport {
     }
     call.sendMetadata(identityMetadata(local));
     onPeerVerified?.(checked.peer);
-    return { peer: checked.peer, handlers };
+    return { peer: checked.peer, handlers, transfers };
   }
 }
 

@@ -119,10 +119,5 @@ function streamOfBytes(path: string): MethodDefinition<Buffer, Buffer> {
 /** The service of one node towards the others. Its bodies are bytes in the codec's own form. */
 export const RAFT_SERVICE = {
   frames: streamOfBytes('/remora.internal.Raft/Frames'),
-  snapshot: streamOfBytes('/remora.internal.Raft/Snapshot'),
+  snapshot: streamOfBytes('/remora.internal.Raft/SnapshotTransfer'),
 } as const satisfies ServiceDefinition;
-
-/** First byte of each message on a snapshot stream. */
-export const SNAPSHOT_MESSAGE = { header: 0, chunk: 1, finish: 2 } as const;
-/** What the receiver answers: one byte per message taken. */
-export const SNAPSHOT_ANSWER = { accepted: 0, stored: 1, installed: 2 } as const;

@@ -1,8 +1,6 @@
 /**
- * Snapshots over gRPC: a connection of its own per transfer, so that bulk data never delays Raft messages.
- *
- * The sender writes a header, chunks and a last message; the receiver answers each with one byte once it has dealt
- * with it: accepted, stored, installed. At most `snapshotWindowChunks` are unanswered.
+ * Snapshots over gRPC: each stream of a transfer has a connection of its own, so that bulk data never delays Raft
+ * messages, and nothing is said on it before the other side has named itself (handshake.ts K1).
  */
 import {
   Client,
@@ -10,158 +8,132 @@ import {
   type Metadata,
   type ServerDuplexStream,
   type StatusObject,
+  status,
 } from '@grpc/grpc-js';
-import type { NodeId, SnapshotHeader, SnapshotReceiver, TransportHandlers } from '../../ports.ts';
-import { decodeSnapshotHeader, encodeSnapshotHeader } from '../codec.ts';
-import { splitChunks } from '../snapshot-chunks.ts';
-import { WireError } from '../wire-bytes.ts';
+import type { Timer } from '@remora/base';
+import type { NodeId } from '../../ports.ts';
+import type { IncomingSnapshots } from '../snapshot-incoming.ts';
+import type { SnapshotLink, SnapshotLinkEvents } from '../snapshot-outgoing.ts';
 import type { PeerContext } from './frame-peer.ts';
 import { channelOptions } from './grpc-options.ts';
-import { checkPeer, identityMetadata, RAFT_SERVICE, SNAPSHOT_ANSWER, SNAPSHOT_MESSAGE } from './handshake.ts';
+import { checkPeer, identityMetadata, RAFT_SERVICE, refusalOf } from './handshake.ts';
 
-/** Resolves once the peer has installed the snapshot. */
-export async function sendSnapshot(
-  context: PeerContext,
-  node: NodeId,
-  header: SnapshotHeader,
-  chunks: AsyncIterable<Uint8Array>,
-  signal: AbortSignal,
-): Promise<void> {
-  signal.throwIfAborted();
-  const { options } = context;
-  const stream = new SnapshotStream(context, node, signal);
-  try {
-    await stream.connected();
-    stream.write(SNAPSHOT_MESSAGE.header, encodeSnapshotHeader(header));
-    await stream.answered({ unansweredMax: 0, timeoutMs: options.snapshotAckTimeoutMs });
-    for await (const chunk of splitChunks(chunks, options.snapshotChunkBytes)) {
-      stream.write(SNAPSHOT_MESSAGE.chunk, chunk);
-      const unansweredMax = options.snapshotWindowChunks - 1;
-      await stream.answered({ unansweredMax, timeoutMs: options.snapshotAckTimeoutMs });
-    }
-    await stream.answered({ unansweredMax: 0, timeoutMs: options.snapshotAckTimeoutMs });
-    stream.write(SNAPSHOT_MESSAGE.finish, Buffer.alloc(0));
-    await stream.answered({ unansweredMax: 0, timeoutMs: options.snapshotInstallTimeoutMs });
-  } finally {
-    stream.close();
-  }
+/** How long a stream whose last message is under way may take to end by itself. */
+const FAREWELL_MS = 1_000;
+
+/** Begins a stream to `node`. */
+export function dialSnapshot(context: PeerContext, node: NodeId, events: SnapshotLinkEvents): SnapshotLink {
+  const address = context.resolveAddress(node);
+  if (address !== undefined) return new GrpcSnapshotLink(context, node, address, events);
+  context.clock.setImmediate(() => events.broken(`the address of node ${node} is not known`));
+  return { send: () => undefined, close: () => undefined };
 }
 
-/** The sender's end: counts what is unanswered and lets one caller wait for it. */
-class SnapshotStream {
+class GrpcSnapshotLink implements SnapshotLink {
   readonly #context: PeerContext;
+  readonly #events: SnapshotLinkEvents;
   readonly #client: Client;
   readonly #call: ClientDuplexStream<Buffer, Buffer>;
-  readonly #signal: AbortSignal;
-  readonly #onAbort = () => this.#fail(this.#signal.reason);
-  #connected = false;
-  #unanswered = 0;
-  #failure: unknown;
-  #wake: (() => void) | undefined;
+  #timer: Timer;
+  /** Messages for a peer that has not named itself yet: the opening, and perhaps an abort. */
+  #waiting: Buffer[] | undefined = [];
+  #over = false;
 
-  constructor(context: PeerContext, node: NodeId, signal: AbortSignal) {
-    const address = context.resolveAddress(node);
-    if (address === undefined) throw new Error(`the address of node ${node} is not known`);
+  constructor(context: PeerContext, node: NodeId, address: string, events: SnapshotLinkEvents) {
     const { path, requestSerialize, responseDeserialize } = RAFT_SERVICE.snapshot;
+    const { clock, credentials, options, local } = context;
     this.#context = context;
-    this.#signal = signal;
-    this.#client = new Client(address, context.credentials, channelOptions(context.options));
-    const metadata = identityMetadata(context.local);
-    this.#call = this.#client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, metadata);
+    this.#events = events;
+    this.#client = new Client(address, credentials, channelOptions(options));
+    this.#call = this.#client.makeBidiStreamRequest(
+      path,
+      requestSerialize,
+      responseDeserialize,
+      identityMetadata(local),
+    );
+    this.#timer = clock.setTimer(options.connectTimeoutMs, () => this.#broken('the handshake took too long'));
     this.#call.on('metadata', (answer: Metadata) => this.#greeted(node, answer));
-    this.#call.on('data', () => this.#answer());
-    this.#call.on('status', (ended: StatusObject) => this.#fail(new Error(ended.details || 'the stream ended')));
+    this.#call.on('data', (message: Buffer) => {
+      if (!this.#over) events.message(message);
+    });
+    this.#call.on('status', (ended: StatusObject) => this.#ended(ended));
     this.#call.on('error', () => undefined); // `status` tells the same
-    signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
-  connected(): Promise<void> {
-    return this.#until(() => this.#connected, this.#context.options.connectTimeoutMs);
+  send(message: Buffer): void {
+    if (this.#waiting !== undefined) this.#waiting.push(message);
+    else if (!this.#over) this.#call.write(message);
   }
 
-  write(kind: number, body: Uint8Array): void {
-    this.#unanswered++;
-    this.#call.write(Buffer.concat([Buffer.of(kind), body]));
-  }
-
-  answered(wanted: { readonly unansweredMax: number; readonly timeoutMs: number }): Promise<void> {
-    return this.#until(() => this.#unanswered <= wanted.unansweredMax, wanted.timeoutMs);
-  }
-
-  close(): void {
-    this.#signal.removeEventListener('abort', this.#onAbort);
-    this.#call.cancel();
-    this.#client.close();
+  close(last?: Buffer): void {
+    if (this.#over) return;
+    const heard = this.#waiting === undefined;
+    this.#over = true;
+    if (last === undefined || !heard) return this.#release();
+    this.#call.write(last);
+    this.#call.end();
+    this.#timer = this.#context.clock.setTimer(FAREWELL_MS, () => this.#release());
   }
 
   #greeted(node: NodeId, answer: Metadata): void {
-    const checked = checkPeer(answer, this.#context.local, this.#context.verifyPeer);
-    if ('refusal' in checked) return this.#fail(new Error(checked.refusal.message));
-    if (checked.peer.nodeId !== node) return this.#fail(new Error(`node ${checked.peer.nodeId} answers there`));
-    this.#connected = true;
-    this.#wake?.();
+    if (this.#over) return;
+    const { local, verifyPeer } = this.#context;
+    const checked = checkPeer(answer, local, verifyPeer);
+    if ('refusal' in checked) return this.#broken(checked.refusal.message, true);
+    if (checked.peer.nodeId !== node) return this.#broken(`node ${checked.peer.nodeId} answers there`, true);
+    this.#timer.cancel();
+    const waiting = this.#waiting ?? [];
+    this.#waiting = undefined;
+    for (const message of waiting) this.#call.write(message);
   }
 
-  #answer(): void {
-    this.#unanswered--;
-    this.#wake?.();
+  #ended(ended: StatusObject): void {
+    if (this.#over) return this.#release();
+    const refusal = refusalOf(ended);
+    // A peer that is stopping does not refuse us; it may be back in time.
+    this.#broken(ended.details || 'the stream ended', refusal !== undefined && refusal.code !== 'UNAVAILABLE');
   }
 
-  #fail(reason: unknown): void {
-    this.#failure ??= reason;
-    this.#wake?.();
+  #broken(reason: string, final = false): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#release();
+    this.#events.broken(reason, final);
   }
 
-  async #until(met: () => boolean, timeoutMs: number): Promise<void> {
-    const timer = this.#context.clock.setTimer(timeoutMs, () => this.#fail(new Error('the peer does not answer')));
-    try {
-      while (this.#failure === undefined && !met()) {
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
-      }
-    } finally {
-      timer.cancel();
-    }
-    if (this.#failure !== undefined) throw this.#failure;
+  #release(): void {
+    this.#timer.cancel();
+    this.#call.cancel();
+    this.#client.close();
   }
 }
 
-/** Takes a snapshot from a verified peer. Resolves when it is installed; the caller ends the stream either way. */
-export async function receiveSnapshot(
+/** Hands a verified peer's stream to the node's transfers. Resolves when the stream is over. */
+export function receiveSnapshotStream(
   call: ServerDuplexStream<Buffer, Buffer>,
   from: NodeId,
-  handlers: TransportHandlers,
+  transfers: IncomingSnapshots,
 ): Promise<void> {
-  let receiver: SnapshotReceiver | undefined;
-  let finished = false;
-  try {
-    // Reading on only when a message is dealt with is what keeps a slow receiver's memory bounded.
-    for await (const message of call.iterator({ destroyOnReturn: false })) {
-      finished = await receiveMessage(message);
-      if (finished) return;
-    }
-    throw new Error('the sender went away');
-  } catch (error) {
-    if (!finished) receiver?.abort(error instanceof Error ? error.message : String(error));
-    throw error;
-  }
-
-  async function receiveMessage(message: Buffer): Promise<boolean> {
-    const body = message.subarray(1);
-    if (message[0] === SNAPSHOT_MESSAGE.header && receiver === undefined) {
-      receiver = await handlers.onSnapshot(from, decodeSnapshotHeader(body));
-      call.write(Buffer.of(SNAPSHOT_ANSWER.accepted));
-    } else if (message[0] === SNAPSHOT_MESSAGE.chunk && receiver !== undefined) {
-      await receiver.chunk(body);
-      call.write(Buffer.of(SNAPSHOT_ANSWER.stored));
-    } else if (message[0] === SNAPSHOT_MESSAGE.finish && receiver !== undefined) {
-      await receiver.finish();
-      call.write(Buffer.of(SNAPSHOT_ANSWER.installed));
-      return true;
-    } else {
-      throw new WireError('unexpected message on a snapshot stream');
-    }
-    return false;
-  }
+  return new Promise((resolve) => {
+    const stream = transfers.accept(from, {
+      send: (message) => {
+        call.write(message);
+      },
+      end: (reason) => {
+        call.emit('error', { code: status.ABORTED, details: reason });
+        resolve();
+      },
+    });
+    // What is not taken yet is bounded by the window (snapshot-incoming.ts I4).
+    call.on('data', (message: Buffer) => stream.message(message));
+    const over = () => {
+      stream.broken();
+      call.end();
+      resolve();
+    };
+    call.on('cancelled', over);
+    call.on('end', over);
+    call.on('close', over);
+    call.on('error', over);
+  });
 }
