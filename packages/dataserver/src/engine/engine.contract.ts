@@ -4,11 +4,13 @@ import {
   type Engine,
   type EngineView,
   InvariantError,
+  nodeClock,
   type Row,
   type ScanOptions,
   utf8,
 } from '@remora/base';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { nextTurn } from './merge.ts';
 
 /** The resident key space of every engine under the suite: keys that begin with `r`. */
 export const CONTRACT_RESIDENT = [{ start: utf8('r'), end: utf8('s') }] as const;
@@ -247,6 +249,116 @@ export function describeEngine(name: string, start: () => Promise<EngineUnderTes
       expect(await all()).toEqual(expected);
       engine = await test.crash();
       expect(await all()).toEqual(expected);
+    });
+
+    const marker = { key: utf8('r-marker'), value: utf8('m') };
+    /** Rebuilds `k2` to `k4` and `r2` to `r4` from rows that come as the test lets them. */
+    function rebuilding(): { readonly done: Promise<void>; readonly give: (...rows: string[]) => void; end(): void } {
+      const queue: (string[] | 'end')[] = [];
+      let wake = (): void => {};
+      async function* rows(): AsyncGenerator<Row[]> {
+        for (;;) {
+          const next = queue.shift();
+          if (next === 'end') return;
+          if (next !== undefined) yield next.map((row) => ({ key: utf8(row), value: utf8('new') }));
+          else
+            await new Promise<void>((resolve) => {
+              wake = resolve;
+            });
+        }
+      }
+      const push = (item: string[] | 'end'): void => {
+        queue.push(item);
+        wake();
+      };
+      const done = engine.rebuild({
+        spans: [span('k2', 'k4'), span('r2', 'r4')],
+        marker,
+        rows: rows(),
+        replaced: () => put('told', text(engine.get(utf8('k2'))) ?? 'nothing'),
+        failure: (cause) => new Error(`rebuilding failed: ${String(cause)}`),
+      });
+      done.catch(() => undefined);
+      return { done, give: (...given) => push(given), end: () => push('end') };
+    }
+    const turns = async (count: number): Promise<void> => {
+      for (let i = 0; i < count; i++) await nextTurn(nodeClock());
+    };
+    const beforeRebuilding = async (): Promise<void> => {
+      for (const key of ['k1', 'k2', 'k3', 'k4', 'r1', 'r2', 'r3', 'r4']) put(key, 'old');
+      await engine.checkpoint();
+      for (const key of ['k3', 'k3x', 'r3', 'r3x']) put(key, 'in memory');
+      del('k2');
+    };
+
+    it('a rebuilt span holds the new rows and nothing else, at once and after a crash; the rest is untouched', async () => {
+      await beforeRebuilding();
+      const { done, give, end } = rebuilding();
+      give('k2', 'r2x');
+      end();
+      await done;
+      const expected = ['k1=old', 'k2=new', 'k4=old', 'r1=old', 'r2x=new', 'r4=old'];
+      expect(await all()).toEqual([...expected, 'told=new']);
+      expect(textRows(engine.scanResident(span('r', 's')))).toEqual(['r1=old', 'r2x=new', 'r4=old']);
+      engine = await test.crash();
+      expect(await all()).toEqual(expected);
+      expect(textRows(engine.scanResident(span('r', 's')))).toEqual(['r1=old', 'r2x=new', 'r4=old']);
+    });
+
+    it('a span that is being rebuilt is empty and not to be changed, and a checkpoint of the rest goes on', async () => {
+      await beforeRebuilding();
+      const before = engine.view();
+      const { done, give, end } = rebuilding();
+      give('k2', 'r2');
+      await turns(20);
+      const rest = ['k1=old', 'k4=old', 'r-marker=m', 'r1=old', 'r4=old'];
+      expect(await all()).toEqual(rest);
+      expect([get('k2'), get('k3'), get('r2'), get('r3')]).toEqual([undefined, undefined, undefined, undefined]);
+      expect(textRows(engine.scanResident(span('r', 's')))).toEqual(rest.slice(2));
+      expect(() => put('k2', 'v')).toThrow(InvariantError);
+      expect(() => del('r3')).toThrow(InvariantError);
+      expect(() => engine.clearSpan(span('k3', 'k5'))).toThrow(InvariantError);
+      put('k5', 'meanwhile');
+      await engine.checkpoint();
+      const during = engine.view();
+      give('k3');
+      end();
+      await done;
+      const fresh = ['k1=old', 'k2=new', 'k3=new', 'k4=old', 'k5=meanwhile', 'r1=old', 'r2=new', 'r4=old'];
+      expect(await all()).toEqual([...fresh, 'told=new']);
+      expect(await viewRows(during, span('', ''))).toEqual([...rest.slice(0, 2), 'k5=meanwhile', ...rest.slice(2)]);
+      expect(text(during.get(utf8('r2')))).toBeUndefined();
+      expect(await viewRows(before, span('k2', 'k4'))).toEqual(['k3=in memory', 'k3x=in memory']);
+      expect(await viewRows(before, span('r2', 'r4'))).toEqual(['r2=old', 'r3=in memory', 'r3x=in memory']);
+      for (const view of [before, during]) view.release();
+    });
+
+    it('a crash while a span is being rebuilt leaves the marker, and doing it again mends the span', async () => {
+      await beforeRebuilding();
+      const first = rebuilding();
+      first.give('k2', 'r2');
+      await turns(20);
+      engine = await test.crash();
+      first.end();
+      expect(get('r-marker')).toBe('m');
+      const { done, give, end } = rebuilding();
+      give('k3', 'r3');
+      end();
+      await done;
+      expect(await all()).toEqual(['k1=old', 'k3=new', 'k4=old', 'r1=old', 'r3=new', 'r4=old', 'told=nothing']);
+    });
+
+    it('closing ends a rebuild without a failure, and leaves the marker', async () => {
+      await beforeRebuilding();
+      const { done, give, end } = rebuilding();
+      await turns(20);
+      const closed = engine.close();
+      give('k2');
+      end();
+      await expect(done).rejects.toThrow('closed');
+      await closed;
+      engine = await test.crash();
+      expect(get('r-marker')).toBe('m');
     });
 
     it('after close nothing is accepted', async () => {

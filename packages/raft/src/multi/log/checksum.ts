@@ -23,5 +23,13 @@ export function crc32ByTable(data: Uint8Array, previous = 0): number {
   return ~crc >>> 0;
 }
 
+/**
+ * The native one begins anew when it is given no bytes at a null address, which is what an array over an empty
+ * ArrayBuffer is: a checksum over several pieces would forget those before it.
+ */
+function crc32Native(data: Uint8Array, previous = 0): number {
+  return data.length === 0 ? previous : zlib.crc32(data, previous);
+}
+
 /** CRC-32 (ISO 3309), continued from `previous`. Node has it natively since 20.15 and 22.2. */
-export const crc32: Crc32 = typeof zlib.crc32 === 'function' ? zlib.crc32 : crc32ByTable;
+export const crc32: Crc32 = typeof zlib.crc32 === 'function' ? crc32Native : crc32ByTable;

@@ -246,6 +246,15 @@ describe('the format', () => {
       expect(crc32ByTable(b, crc32ByTable(a))).toBe(crc32(Buffer.concat([a, b])));
     }
   });
+
+  it.each([
+    ['of its own', Buffer.alloc(0)],
+    ['over an empty ArrayBuffer', new Uint8Array(new ArrayBuffer(0))],
+    ['within another', Buffer.alloc(5).subarray(5)],
+  ])('a checksum goes on over an empty piece %s', (_, empty) => {
+    expect(crc32(empty, 123)).toBe(123);
+    expect(crc32ByTable(empty, 123)).toBe(123);
+  });
 });
 
 describe('a disk that fails', () => {
