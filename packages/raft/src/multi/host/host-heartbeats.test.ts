@@ -159,6 +159,17 @@ describe('merged heartbeats', () => {
     expect(b.group(1, GROUP).role).not.toBe('leader');
   });
 
+  test('late heartbeats of a leader that was replaced are refused', async () => {
+    const b = three();
+    await groupsLedBy(b, 1, 1);
+    for (const to of others(1)) b.network.setLink({ from: 1, to }, { delayMs: 3 * ELECTION_MS });
+    await b.until('another leads', () => (b.leaderOf(GROUP) ?? 1) !== 1);
+    const follower = others(1).find((id) => b.group(id, GROUP).role === 'follower') ?? 0;
+    const { heartbeatsRefused } = b.node(follower).host.stats();
+    await b.run(3 * ELECTION_MS);
+    expect(b.node(follower).host.stats().heartbeatsRefused).toBeGreaterThan(heartbeatsRefused);
+  });
+
   test('after a transfer the old leader is not followed any more, and heartbeats come from the new one', async () => {
     const b = three();
     await groupsLedBy(b, 1, 2);
