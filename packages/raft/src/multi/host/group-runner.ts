@@ -36,6 +36,7 @@ import type { Outbox } from './outbox.ts';
 import { ReadQueue } from './reads.ts';
 import { startState } from './recovery.ts';
 import type { HostStats } from './stats.ts';
+import type { TurnMember } from './turns.ts';
 
 /** What a group needs of its host. */
 export interface HostContext {
@@ -59,7 +60,7 @@ const NOT_LEADER: Refused = { refused: 'notLeader' };
 /** Senders whose node no descriptor named yet, remembered per group so that they can be answered. */
 const HEARD_MAX = 16;
 
-export class GroupRunner implements Group, HeartbeatSender, HeartbeatReceiver {
+export class GroupRunner implements Group, HeartbeatSender, HeartbeatReceiver, TurnMember {
   readonly groupId: GroupId;
   readonly replicaId: ReplicaId;
   readonly logger: Logger;
@@ -122,6 +123,10 @@ export class GroupRunner implements Group, HeartbeatSender, HeartbeatReceiver {
   }
 
   // ---------------------------------------------------------------------------------------------- Group
+
+  get closed(): boolean {
+    return this.#closed;
+  }
 
   get role(): Role {
     return this.#core.role;

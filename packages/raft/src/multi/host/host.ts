@@ -1,13 +1,12 @@
 /**
  * Runs the Raft groups of one node.
  *
- * H1. One loop turn goes over all groups that have something to do: one frame per node, then one log append, then
- *     apply. Frames leave before the append, so followers work beside this node's fsync (dissertation §10.2.1); what
- *     must not run ahead of the fsync is held back by the core until `persisted`.
+ * H1. One loop turn (turns.ts) goes over the groups that have something to do: one frame per node, then one log append,
+ *     then apply.
  * H2. Log callbacks come in order, so marks are reported in order.
  * H3. Every entry given to a state machine was given to the log before, in this turn or an earlier one: `logDurable`
  *     asked for after an apply covers it.
- * H4. A turn ends after its time budget; groups with more to apply go on in the next one.
+ * H4. A turn is bounded by time (turns.ts); merged heartbeats and their replies leave at once and wait for no turn.
  * H5. Any exception out of the core, a state machine or the log is a broken invariant: the host stops at once and says
  *     so through `onFatal`, once.
  */
@@ -29,11 +28,12 @@ import { GroupRunner, type HostContext } from './group-runner.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { LeaseClock } from './lease-clock.ts';
 import { type HostOptions, hostOptions } from './options.ts';
-import { Outbox } from './outbox.ts';
+import type { Outbox } from './outbox.ts';
 import { IncomingSnapshot } from './snapshot-receiver.ts';
 import { SnapshotSender } from './snapshot-sender.ts';
 import { type HostStats, newStats } from './stats.ts';
 import { Ticker } from './ticker.ts';
+import { TurnLoop } from './turns.ts';
 
 export interface RaftHostOptions {
   readonly nodeId: NodeId;
@@ -78,8 +78,7 @@ class Host implements NodeRaftHost {
   readonly #leaseClock: LeaseClock;
   #ticksSinceBeat = 0;
   #receiving = 0;
-  #dirty: GroupRunner[] = [];
-  #scheduled = false;
+  readonly #turns: TurnLoop;
   #failed = false;
   #state: 'created' | 'running' | 'stopped' = 'created';
   /** Batches given to the log and called back by it (H2). */
@@ -116,11 +115,21 @@ class Host implements NodeRaftHost {
       stats,
       heartbeats: this.#heartbeats,
       leaseClock: this.#leaseClock,
-      markDirty: (runner) => this.#markDirty(runner),
+      markDirty: (runner) => this.#turns.markDirty(runner),
       wantSnapshot: (runner: GroupRunner, to: ReplicaId) => this.#sender.want(runner, to),
       trace: given.trace,
       fail,
     };
+    this.#turns = new TurnLoop({
+      clock,
+      turnBudgetMs: options.turnBudgetMs,
+      guard: (work) => this.#guard(work),
+      flush: (outbox) => {
+        this.#stats.turns++;
+        this.#send(outbox);
+        this.#append(outbox);
+      },
+    });
     this.#ticker = new Ticker({
       clock,
       tickMs: options.tickMs,
@@ -140,7 +149,7 @@ class Host implements NodeRaftHost {
       onUnreachable: (node) => this.#guard(() => this.#unreachable(node)),
     });
     this.#ticker.start();
-    this.#schedule();
+    this.#turns.start();
   }
 
   createGroup(options: GroupOptions): Group {
@@ -185,35 +194,6 @@ class Host implements NodeRaftHost {
 
   // ---------------------------------------------------------------------------------------------- turn
 
-  #markDirty(runner: GroupRunner): void {
-    if (runner.dirty) return;
-    runner.dirty = true;
-    this.#dirty.push(runner);
-    this.#schedule();
-  }
-
-  #schedule(): void {
-    if (this.#scheduled || this.#state !== 'running' || this.#dirty.length === 0) return;
-    this.#scheduled = true;
-    this.#clock.setImmediate(() => this.#guard(() => this.#turn()));
-  }
-
-  #turn(): void {
-    this.#scheduled = false;
-    const runners = this.#dirty;
-    this.#dirty = [];
-    const deadlineMs = this.#clock.monotonicMs() + this.#options.turnBudgetMs;
-    const outbox = new Outbox();
-    this.#stats.turns++;
-    for (const runner of runners) {
-      runner.dirty = false;
-      if (this.#groups.get(runner.groupId) === runner) runner.collect(outbox);
-    }
-    this.#send(outbox);
-    this.#append(outbox);
-    this.#apply(runners, deadlineMs);
-  }
-
   #send({ frames }: Outbox): void {
     for (const [node, messages] of frames) {
       this.#stats.framesSent++;
@@ -239,20 +219,6 @@ class Host implements NodeRaftHost {
     while ((this.#durableWaiters[0]?.upTo ?? Number.POSITIVE_INFINITY) <= this.#durable) {
       this.#durableWaiters.shift()?.resolve();
     }
-  }
-
-  /** Each group gets a slice in turn, until all are done or the budget is spent (H4). */
-  #apply(runners: readonly GroupRunner[], deadlineMs: number): void {
-    let waiting = runners;
-    while (waiting.length > 0) {
-      const next: GroupRunner[] = [];
-      for (const runner of waiting) {
-        if (this.#groups.get(runner.groupId) === runner && runner.apply()) next.push(runner);
-      }
-      waiting = next;
-      if (this.#clock.monotonicMs() >= deadlineMs) break;
-    }
-    for (const runner of waiting) this.#markDirty(runner);
   }
 
   // ---------------------------------------------------------------------------------------------- input

@@ -1,0 +1,125 @@
+import { ManualClock } from '@remora/base';
+import { describe, expect, test } from 'vitest';
+import { TurnLoop, type TurnMember } from './turns.ts';
+
+const BUDGET_MS = 10;
+
+/** A loop whose groups take time on the manual clock, and the order of what it did; `|` begins a turn. */
+function loop() {
+  const clock = new ManualClock();
+  let spentMs = 0;
+  const log: string[] = [];
+  const turns = new TurnLoop({
+    clock: {
+      wallMs: () => clock.wallMs(),
+      monotonicMs: () => clock.monotonicMs() + spentMs,
+      setTimer: (delayMs, fn) => clock.setTimer(delayMs, fn),
+      setImmediate: (fn) => clock.setImmediate(fn),
+    },
+    turnBudgetMs: BUDGET_MS,
+    guard: (work) => work(),
+    flush: () => log.push('|'),
+  });
+  /** A group that takes `collectMs` and has `slices` to apply, of `applyMs` each. */
+  const group = (name: string, work: { collectMs?: number; slices?: number; applyMs?: number }) => {
+    let slices = work.slices ?? 0;
+    const member: TurnMember & { closed: boolean } = {
+      dirty: false,
+      closed: false,
+      collect: () => {
+        log.push(name);
+        spentMs += work.collectMs ?? 0;
+      },
+      apply: () => {
+        if (slices === 0) return false;
+        log.push(name.toUpperCase());
+        spentMs += work.applyMs ?? 0;
+        return --slices > 0;
+      },
+    };
+    return member;
+  };
+  return { clock, turns, group, take: () => log.splice(0).join('') };
+}
+
+/** Everything that is to be done, with what is done in each turn on its own. */
+function run({ clock, take }: ReturnType<typeof loop>): string[] {
+  const seen: string[] = [];
+  while (clock.hasImmediates) {
+    oneTurn(clock);
+    seen.push(take());
+  }
+  return seen;
+}
+
+/** One turn, and not those that follow from it. */
+function oneTurn(clock: ManualClock): void {
+  let again: (() => void) | undefined;
+  const real = clock.setImmediate.bind(clock);
+  clock.setImmediate = (fn) => {
+    again = fn;
+  };
+  clock.runImmediates();
+  clock.setImmediate = real;
+  if (again !== undefined) clock.setImmediate(again);
+}
+
+describe('a turn', () => {
+  test('collects from all groups, sends and writes once, then applies', () => {
+    const bed = loop();
+    bed.turns.start();
+    for (const name of ['a', 'b', 'c']) bed.turns.markDirty(bed.group(name, { slices: 1 }));
+    expect(run(bed)).toEqual(['abc|ABC']);
+  });
+
+  test('ends collecting after half of its budget; who was not reached goes first in the next one', () => {
+    const bed = loop();
+    bed.turns.start();
+    const all = ['a', 'b', 'c', 'd', 'e'].map((name) => bed.group(name, { collectMs: 3 }));
+    for (const member of all) bed.turns.markDirty(member);
+    oneTurn(bed.clock);
+    expect(bed.take()).toBe('ab|');
+    const [first] = all;
+    if (first !== undefined) bed.turns.markDirty(first); // it has more to do already
+    expect(run(bed)).toEqual(['cd|', 'ea|']);
+  });
+
+  test('ends applying when its budget is spent; groups take turns, slice by slice, and nobody starves', () => {
+    const bed = loop();
+    bed.turns.start();
+    bed.turns.markDirty(bed.group('a', { slices: 6, applyMs: 4 }));
+    bed.turns.markDirty(bed.group('b', { slices: 1, applyMs: 4 }));
+    bed.turns.markDirty(bed.group('c', { slices: 2, applyMs: 4 }));
+    bed.turns.markDirty(bed.group('d', { slices: 1, applyMs: 4 }));
+    const seen = run(bed);
+    expect(seen.map((turn) => turn.replace(/^.*\|/, ''))).toEqual(['ABC', 'DAC', 'AAA', 'A']);
+  });
+
+  test('reaches one group at least, however long it takes', () => {
+    const bed = loop();
+    bed.turns.start();
+    bed.turns.markDirty(bed.group('a', { collectMs: 100, slices: 2, applyMs: 100 }));
+    bed.turns.markDirty(bed.group('b', { collectMs: 100, slices: 1, applyMs: 100 }));
+    expect(run(bed)).toEqual(['a|A', 'b|B', 'a|A']);
+  });
+
+  test('passes over groups that are gone', () => {
+    const bed = loop();
+    bed.turns.start();
+    const gone = bed.group('a', { slices: 1 });
+    bed.turns.markDirty(gone);
+    gone.closed = true;
+    bed.turns.markDirty(bed.group('b', { slices: 1 }));
+    expect(run(bed)).toEqual(['b|B']);
+  });
+
+  test('waits for the start, and takes each group once however often it is marked', () => {
+    const bed = loop();
+    const member = bed.group('a', {});
+    bed.turns.markDirty(member);
+    bed.turns.markDirty(member);
+    expect(bed.clock.hasImmediates).toBe(false);
+    bed.turns.start();
+    expect(run(bed)).toEqual(['a|']);
+  });
+});

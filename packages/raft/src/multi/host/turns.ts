@@ -1,0 +1,106 @@
+/**
+ * The loop of a host: one turn goes over the groups that have something to do.
+ *
+ * H1. One turn collects from them one frame per node and one log append, then lets them apply. Frames leave before the
+ *     append, so followers work beside this node's fsync (dissertation §10.2.1); what must not run ahead of the fsync is
+ *     held back by the core until `persisted`.
+ * H3. Every entry given to a state machine was given to the log before, in this turn or an earlier one.
+ * H4. A turn is bounded by time: collecting ends after half of its budget and applying when all of it is spent, each
+ *     after one group at least. Who was not reached goes first in the next turn, who had its share goes last: nobody
+ *     starves. Timers, ticks, heartbeats and input run between turns.
+ */
+import type { Clock } from '@remora/base';
+import { Outbox } from './outbox.ts';
+
+/** A group, as a turn sees it. */
+export interface TurnMember {
+  /** Managed by the loop: whether it waits for a turn. */
+  dirty: boolean;
+  /** Gone: nothing is to be done for it any more. */
+  readonly closed: boolean;
+  /** Takes what it has to send and to write. */
+  collect(outbox: Outbox): void;
+  /** Applies one slice of what is committed. True when there is more that can go on at once. */
+  apply(): boolean;
+}
+
+export interface TurnLoopOptions {
+  readonly clock: Clock;
+  readonly turnBudgetMs: number;
+  /** Runs `work` unless the host has stopped, and stops it when that fails. */
+  readonly guard: (work: () => void) => void;
+  /** Sends and writes what a turn has collected. */
+  readonly flush: (outbox: Outbox) => void;
+}
+
+export class TurnLoop {
+  readonly #options: TurnLoopOptions;
+  #waiting: TurnMember[] = [];
+  #scheduled = false;
+  #started = false;
+
+  constructor(options: TurnLoopOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#started = true;
+    this.#schedule();
+  }
+
+  /** The group has something for the next turn. */
+  markDirty(member: TurnMember): void {
+    if (member.dirty) return;
+    member.dirty = true;
+    this.#waiting.push(member);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || !this.#started || this.#waiting.length === 0) return;
+    this.#scheduled = true;
+    this.#options.clock.setImmediate(() => this.#options.guard(() => this.#turn()));
+  }
+
+  #turn(): void {
+    this.#scheduled = false;
+    const { clock, turnBudgetMs, flush } = this.#options;
+    const startedMs = clock.monotonicMs();
+    const outbox = new Outbox();
+    const members = this.#collect(outbox, startedMs + turnBudgetMs / 2);
+    flush(outbox);
+    this.#apply(members, startedMs + turnBudgetMs);
+    this.#schedule();
+  }
+
+  #collect(outbox: Outbox, deadlineMs: number): readonly TurnMember[] {
+    const members = this.#waiting;
+    this.#waiting = [];
+    let reached = 0;
+    for (const member of members) {
+      reached++;
+      member.dirty = false;
+      if (!member.closed) member.collect(outbox);
+      if (this.#options.clock.monotonicMs() >= deadlineMs) break;
+    }
+    if (reached === members.length) return members;
+    this.#waiting = members.splice(reached).concat(this.#waiting); // H4
+    return members;
+  }
+
+  /** Each group gets a slice in turn, until all are done or the time is over (H4). */
+  #apply(members: readonly TurnMember[], deadlineMs: number): void {
+    let round = members;
+    while (round.length > 0) {
+      const more: TurnMember[] = [];
+      for (const [i, member] of round.entries()) {
+        if (!member.closed && member.apply()) more.push(member);
+        if (this.#options.clock.monotonicMs() < deadlineMs) continue;
+        for (let rest = i + 1; rest < round.length; rest++) this.markDirty(round[rest] ?? member);
+        for (const one of more) this.markDirty(one);
+        return;
+      }
+      round = more;
+    }
+  }
+}
