@@ -8,6 +8,7 @@ import {
   type EngineView,
   ManualClock,
   nodeClock,
+  type Rebuild,
   type Row,
   type ScanOptions,
   SeededRandom,
@@ -49,6 +50,12 @@ const DESCRIPTOR: RangeDescriptor = {
 
 const VIEW: ClusterView = { clusterId: 'sim', nodes: [], ranges: [DESCRIPTOR], leaders: [], masterLeader: 0 };
 
+/** Where a node's engine holds the markers of snapshots that are being installed. */
+const INSTALLS = {
+  start: Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 0, 0x69]),
+  end: Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 0, 0x6a]),
+};
+
 interface Running {
   readonly host: NodeRaftHost | undefined;
   readonly store: Store | undefined;
@@ -59,6 +66,8 @@ interface Running {
 
 /** An engine whose scans take time, as a disk's do: much happens between their beginning and their end. */
 class SlowEngine extends MemoryEngine {
+  /** Snapshots are being installed. */
+  rebuilding = false;
   readonly #random: SeededRandom;
   readonly #clock: Clock;
 
@@ -74,6 +83,21 @@ class SlowEngine extends MemoryEngine {
     return { get: (key) => inner.get(key), scan: slowly, release: () => inner.release() };
   }
 
+  override rebuild(plan: Rebuild): Promise<void> {
+    return super.rebuild({ ...plan, rows: this.#slowly(plan.rows) });
+  }
+
+  /** Long enough for a crash to fall into it now and then. */
+  async *#slowly(pages: AsyncIterable<readonly Row[]>): AsyncGenerator<readonly Row[]> {
+    this.rebuilding = true;
+    for await (const rows of pages) {
+      await sleep(this.#clock, this.#random.int(100));
+      yield rows;
+    }
+    await sleep(this.#clock, this.#random.int(100));
+    this.rebuilding = false;
+  }
+
   async *#scan(inner: EngineView, options: ScanOptions): AsyncGenerator<readonly Row[]> {
     for await (const rows of inner.scan(options)) {
       await sleep(this.#clock, this.#random.int(15));
@@ -85,7 +109,7 @@ class SlowEngine extends MemoryEngine {
 export class SimNode {
   readonly id: number;
   readonly clock: ProcessClock;
-  readonly engine: MemoryEngine;
+  readonly engine: SlowEngine;
   readonly log: BedLog;
   /** Where snapshots are staged. */
   readonly disk: SimDisk;
@@ -100,7 +124,7 @@ export class SimNode {
     this.clock = new ProcessClock(bed.clock, { monotonicMs: id * 1_000_000, wallMs: (id - 2) * 3_600_000 });
     // The log only sets timers: its syncs are the process's own, and end with it.
     this.log = new BedLog(this.clock as unknown as ManualClock);
-    this.disk = new SimDisk({ random: bed.random, clock: this.clock, latencyMs: 2 });
+    this.disk = new SimDisk({ random: bed.laterRandom, clock: this.clock, latencyMs: 2 });
     this.engine = new SlowEngine(bed.random, {
       options: { resident: RESIDENT_SPANS },
       clock: this.clock,
@@ -126,11 +150,16 @@ export class RangeCluster {
   readonly network: LocalNetwork;
   readonly nodes: ReadonlyMap<number, SimNode>;
   readonly failures: unknown[] = [];
+  /** For what was added later: the draws of earlier runs stay as they were. */
+  readonly laterRandom: SeededRandom;
+  /** Nodes that died while they installed a snapshot, and ended it at their next start. */
+  resumed = 0;
   readonly #links = new Set<Link>();
   #cut: ReadonlySet<number> = new Set();
 
   constructor(seed: number) {
     this.random = new SeededRandom(seed);
+    this.laterRandom = new SeededRandom(seed + 0x1000_0000);
     this.network = new LocalNetwork({
       clock: this.clock,
       random: this.random,
@@ -195,6 +224,7 @@ export class RangeCluster {
         options: { watchRingBytesMax: 4_000, compactionRetentionMs: 0, outcomeBytesMax: 1_000_000 },
         recovered: log.recovered(),
       });
+      this.resumed += engine.scanResident(INSTALLS).length;
       store.start().catch((error: unknown) => this.failures.push(error));
       store.register(registry);
     }
@@ -230,6 +260,7 @@ export class RangeCluster {
     void running.host?.stop();
     await this.flush();
     node.engine.crash();
+    node.engine.rebuilding = false;
     node.disk.crash();
   }
 

@@ -15,6 +15,8 @@ export interface RunResult {
   /** Requests whose outcome their clients never learned. */
   readonly unknown: number;
   readonly snapshots: number;
+  /** Snapshots whose installation a crash interrupted. */
+  readonly resumed: number;
 }
 
 const LOAD_MS = 6_000;
@@ -49,14 +51,22 @@ export async function runSeed(seed: number): Promise<RunResult> {
     (sum, id) => sum + (bed.node(id).running?.host?.stats().snapshotsReceived ?? 0),
     0,
   );
-  return { faults, events: truth.events.length, acknowledged, granted: locks.granted, unknown, snapshots };
+  return {
+    faults,
+    events: truth.events.length,
+    acknowledged,
+    granted: locks.granted,
+    unknown,
+    snapshots,
+    resumed: bed.resumed,
+  };
 }
 
 /** Crashes, pauses, partitions and broken links, one after another. */
 async function misfortune(bed: RangeCluster, untilMs: number, newWatch: () => void): Promise<void> {
   const { random, clock } = bed;
   while (clock.monotonicMs() < untilMs) {
-    await bed.run(50 + random.int(400));
+    await pass(bed, 50 + random.int(400));
     const victim = target(bed);
     const lastsMs = 50 + random.int(1_200);
     switch (random.int(6)) {
@@ -84,6 +94,18 @@ async function misfortune(bed: RangeCluster, untilMs: number, newWatch: () => vo
       default:
         newWatch();
     }
+  }
+}
+
+/** Lets time pass. A node that installs a snapshot then may die of it, and again while its next life goes on with it. */
+async function pass(bed: RangeCluster, ms: number): Promise<void> {
+  for (let left = ms; left > 0; left -= 10) {
+    await bed.run(Math.min(10, left));
+    const id = DATA_NODES.find((node) => bed.node(node).engine.rebuilding);
+    if (id === undefined || bed.node(id).running === undefined || bed.laterRandom.int(8) > 0) continue;
+    await bed.crash(id);
+    await bed.run(bed.laterRandom.int(300));
+    bed.startNode(id);
   }
 }
 
