@@ -24,6 +24,16 @@ export function entryBytes(entry: Entry): number {
   return entry.data.length + ENTRY_OVERHEAD_BYTES;
 }
 
+/** As many of `entries` as fit into `maxBytes`, and at least one. */
+export function takeBytes(entries: readonly Entry[], maxBytes: number): readonly Entry[] {
+  let bytes = 0;
+  const end = entries.findIndex((entry, i) => {
+    bytes += entryBytes(entry);
+    return bytes > maxBytes && i > 0;
+  });
+  return end === -1 ? entries : entries.slice(0, end);
+}
+
 /** The outline of a log that holds just these entries, which must be contiguous. */
 export function outlineOf(start: LogPosition, entries: readonly Entry[]): LogOutline {
   const terms: LogPosition[] = [];

@@ -1,5 +1,5 @@
 import type { ConfChange } from '../core/conf-change.ts';
-import type { ConfState, Entry, HardState, LogPosition, Message, Role, SnapshotMeta } from '../core/types.ts';
+import type { ConfState, Entry, HardState, LogOutline, LogPosition, Message, Role, SnapshotMeta } from '../core/types.ts';
 
 /** A Raft group's id, which is also its range's id. The master group is `MASTER_GROUP`; ranges count from 2. */
 export type GroupId = number;
@@ -21,10 +21,21 @@ export interface GroupAppend {
 
 export interface RecoveredGroup {
   readonly hardState: HardState;
-  /** Contiguous, oldest first; may begin before what the state machine has applied. */
-  readonly entries: readonly Entry[];
-  /** The position just before `entries[0]`; (0, 0) for a log that was never compacted. */
+  /** The position just before the log's first entry; (0, 0) for one that was never compacted. */
   readonly start: LogPosition;
+  /** What the log holds behind `start`; may begin before what the state machine has applied. */
+  readonly outline: LogOutline;
+  /** The last entries of it, contiguous, as many as the log saw fit to keep at hand; the others are there to be read. */
+  readonly entries: readonly Entry[];
+}
+
+/** Entries of a group, from `from` to at most `to`, both included. */
+export interface EntryRange {
+  readonly groupId: GroupId;
+  readonly from: number;
+  readonly to: number;
+  /** Most bytes of entries (`entryBytes`); the first one always fits. */
+  readonly maxBytes: number;
 }
 
 /**
@@ -33,12 +44,24 @@ export interface RecoveredGroup {
  * L1. `append` calls back in the order of the calls, each only after its batch and all before it are durable.
  * L2. After a crash, recovery returns a prefix of the calls that includes every one that was called back.
  * L3. A failure to write or to sync stops the node (`onFailure`); it is never retried (traps 26).
+ * L4. What was called back and is neither compacted, truncated nor removed since can be read, and is what was appended.
  */
 export interface GroupLog {
   /** What was found when the log was opened. Meant to be read once, then released by `forgetRecovered`. */
   recovered(): ReadonlyMap<GroupId, RecoveredGroup>;
   forgetRecovered(): void;
   append(batch: readonly GroupAppend[], done: () => void): void;
+  /**
+   * Too much waits to be written: whoever can refuse or drop work should, until it is false again. `append` itself
+   * refuses nothing.
+   */
+  readonly full: boolean;
+  /**
+   * Reads entries back (L4): contiguous from `from`, at least one, and as many as fit. None when the log does not hold
+   * `from`; entries that an append under way replaces may come in either form. Rejects with `LogDamagedError` when
+   * they are there and cannot be read: the node must stop.
+   */
+  read(range: EntryRange): Promise<readonly Entry[]>;
   /** Entries up to `position` are covered by a durable checkpoint and may be reclaimed. */
   compact(groupId: GroupId, position: LogPosition): void;
   /** The group is gone (removed, merged): all its records may be reclaimed. */

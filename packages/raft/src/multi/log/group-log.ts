@@ -9,13 +9,16 @@
  *     moved, and what it says about groups as such is said again; that copy is durable before the file is taken away.
  * W4. After a failure nothing is called back and nothing is written any more (L3, traps 26).
  *
- * The queue is bounded by its callers: each group limits what it has in flight. `stats().queuedBytes` shows it.
+ * W5. The queue has a limit in bytes (`queueBytesMax`), above which the log says `full`: then the host refuses
+ *     proposals and drops appends of other leaders. It is passed at most by what one turn was about to append.
  */
 import { assert, type Disk, type Logger } from '@remora/base';
-import type { LogPosition } from '../../core/types.ts';
-import type { GroupAppend, GroupId, GroupLog, RecoveredGroup } from '../ports.ts';
+import { entryBytes } from '../../core/log.ts';
+import type { Entry, LogPosition } from '../../core/types.ts';
+import type { EntryRange, GroupAppend, GroupId, GroupLog, RecoveredGroup } from '../ports.ts';
 import { encodeSegmentHeader, SEGMENT_HEADER_BYTES } from './log-format.ts';
-import type { LogIndex } from './log-index.ts';
+import { type LogIndex, placedRecord } from './log-index.ts';
+import { LogReader } from './log-reader.ts';
 import { type RecoveredLog, recoverLog } from './log-recovery.ts';
 import { isWorthReclaiming, movedRecords, readLiveEntries } from './reclaim.ts';
 import { FrameWriter, type LogRecord } from './record-codec.ts';
@@ -26,6 +29,10 @@ export interface GroupLogOptions {
   readonly segmentBytes?: number;
   /** Most bytes gathered into one write; a single larger call is written alone. */
   readonly writeBytesMax?: number;
+  /** Bytes of entries that may wait for their write; above it the log is `full`. */
+  readonly queueBytesMax?: number;
+  /** Memory for the last entries of all groups that are handed out when the log is opened. */
+  readonly recentBytes?: number;
 }
 
 export interface GroupLogStats {
@@ -44,6 +51,11 @@ export interface GroupLogStats {
   readonly segmentsReclaimed: number;
   /** Data waiting for its write. */
   readonly queuedBytes: number;
+  /** Calls of `read`, and the bytes of entries that they gave. */
+  readonly reads: number;
+  readonly bytesRead: number;
+  /** Places of entries that the index holds, each for a piece of one group's entries in one segment. */
+  readonly indexRuns: number;
 }
 
 export interface OpenGroupLogOptions {
@@ -58,12 +70,16 @@ export interface OpenGroupLogOptions {
 export const SEGMENT_BYTES_DEFAULT = 16 << 20;
 const SEGMENT_BYTES_MIN = 4096;
 const WRITE_BYTES_MAX_DEFAULT = 4 << 20;
+const QUEUE_BYTES_MAX_DEFAULT = 64 << 20;
+const RECENT_BYTES_DEFAULT = 32 << 20;
+
 /** Opens the log in `dir` and reads it. Rejects with `LogDamagedError` or `LogVersionError` when it must not be used. */
 export async function openGroupLog(request: OpenGroupLogOptions): Promise<GroupLog & { stats(): GroupLogStats }> {
   const segmentBytes = request.options?.segmentBytes ?? SEGMENT_BYTES_DEFAULT;
   assert(segmentBytes >= SEGMENT_BYTES_MIN && segmentBytes <= 2 ** 30, 'a segment has between 4 KiB and 1 GiB');
   const { disk, dir, logger } = request;
-  const recovered = await recoverLog({ disk, dir, segmentBytes, logger });
+  const recentBytes = request.options?.recentBytes ?? RECENT_BYTES_DEFAULT;
+  const recovered = await recoverLog({ disk, dir, segmentBytes, recentBytes, logger });
   const { spares, nextGeneration } = recovered;
   const files = new SegmentFiles({ disk, dir, segmentBytes, spares, nextGeneration });
   const active = await files.prepare();
@@ -96,8 +112,10 @@ class DiskGroupLog implements GroupLog {
   readonly #onFailure: (error: Error) => void;
   readonly #segmentBytes: number;
   readonly #writeBytesMax: number;
+  readonly #queueBytesMax: number;
   readonly #files: SegmentFiles;
   readonly #index: LogIndex;
+  readonly #reader: LogReader;
   readonly #writer = new FrameWriter();
   #recovered: ReadonlyMap<GroupId, RecoveredGroup>;
 
@@ -115,6 +133,7 @@ class DiskGroupLog implements GroupLog {
   #failed = false;
   #closed = false;
   readonly #whenQuiet: (() => void)[] = [];
+  readonly #whenFrameDone: (() => void)[] = [];
 
   #syncs = 0;
   #appends = 0;
@@ -136,7 +155,13 @@ class DiskGroupLog implements GroupLog {
     this.#segmentBytes = parts.segmentBytes;
     this.#writeBytesMax = request.options?.writeBytesMax ?? WRITE_BYTES_MAX_DEFAULT;
     this.#files = parts.files;
+    this.#queueBytesMax = request.options?.queueBytesMax ?? QUEUE_BYTES_MAX_DEFAULT;
     this.#index = recovered.index;
+    this.#reader = new LogReader({
+      index: this.#index,
+      segment: (generation) => this.#segments.find((segment) => segment.generation === generation),
+      frameDone: () => new Promise((resolve) => this.#whenFrameDone.push(resolve)),
+    });
     this.#recovered = recovered.groups;
     this.#sequence = recovered.nextSequence;
     this.#active = parts.active;
@@ -158,10 +183,18 @@ class DiskGroupLog implements GroupLog {
     if (this.#failed || this.#closed) return;
     this.#appends++;
     let bytes = 0;
-    for (const { entries } of batch) for (const entry of entries) bytes += entry.data.length;
+    for (const { entries } of batch) for (const entry of entries) bytes += entryBytes(entry);
     this.#queuedBytes += bytes;
     this.#queue.push({ type: 'append', batch, bytes, done });
     this.#pump();
+  }
+
+  get full(): boolean {
+    return this.#queuedBytes >= this.#queueBytesMax;
+  }
+
+  read(range: EntryRange): Promise<readonly Entry[]> {
+    return this.#reader.read(range);
   }
 
   compact(groupId: GroupId, position: LogPosition): void {
@@ -183,6 +216,9 @@ class DiskGroupLog implements GroupLog {
       bytesMoved: this.#bytesMoved,
       segmentsReclaimed: this.#segmentsReclaimed,
       queuedBytes: this.#queuedBytes,
+      reads: this.#reader.reads,
+      bytesRead: this.#reader.bytesRead,
+      indexRuns: this.#index.runCount,
     };
   }
 
@@ -192,6 +228,7 @@ class DiskGroupLog implements GroupLog {
       this.#pump();
       if (this.#busy || this.#reclaiming) await new Promise<void>((resolve) => this.#whenQuiet.push(resolve));
     }
+    await this.#reader.released(this.#segments);
     const next = await this.#next.catch(() => undefined);
     for (const segment of [...this.#segments, ...(next === undefined ? [] : [next])]) await segment.file.close();
   }
@@ -249,7 +286,7 @@ class DiskGroupLog implements GroupLog {
     }
     this.#queue = this.#queue.slice(taken);
     if (this.#writer.payloadBytes > 0 || done.length > 0) return { effects, done };
-    for (const effect of effects) this.#follow(effect);
+    for (const effect of effects) this.#follow(effect, 0); // compactions only
     return this.#queue.length > 0 ? this.#gather() : undefined;
   }
 
@@ -261,7 +298,7 @@ class DiskGroupLog implements GroupLog {
 
   #write(content: FrameContent): void {
     if (this.#writer.payloadBytes === 0) {
-      for (const effect of content.effects) this.#follow(effect);
+      for (const effect of content.effects) this.#follow(effect, 0); // compactions only
       queueMicrotask(() => this.#complete(content));
       return;
     }
@@ -284,7 +321,7 @@ class DiskGroupLog implements GroupLog {
   #writeFrame(content: FrameContent): void {
     const segment = this.#active;
     const frame = this.#writer.finish({ generation: segment.generation, sequence: this.#sequence });
-    for (const effect of content.effects) this.#follow(effect);
+    for (const effect of content.effects) this.#follow(effect, segment.position || SEGMENT_HEADER_BYTES);
     let chunks = frame.chunks;
     let bytes = frame.bytes;
     const position = segment.position;
@@ -308,6 +345,7 @@ class DiskGroupLog implements GroupLog {
 
   #complete(content: FrameContent): void {
     if (this.#failed) return;
+    for (const resolve of this.#whenFrameDone.splice(0)) resolve();
     try {
       // `#busy` still holds: what these append is gathered into one frame.
       for (const done of content.done) done();
@@ -317,9 +355,10 @@ class DiskGroupLog implements GroupLog {
     }
   }
 
-  #follow(effect: Effect): void {
+  /** X2. `offset` is where the frame begins that the effect is written with. */
+  #follow(effect: Effect, offset: number): void {
     if ('compact' in effect) this.#index.compact(effect.compact, effect.position);
-    else this.#index.place(effect, this.#active.generation);
+    else this.#index.place(placedRecord(effect), { segment: this.#active.generation, offset });
   }
 
   #prepareNext(): Promise<Segment> {
@@ -363,6 +402,7 @@ class DiskGroupLog implements GroupLog {
       assert(this.#index.liveBytes(head.generation) === 0, 'W3: nothing live is left in a segment that goes');
       this.#segments.shift();
       this.#index.dropSegment(head.generation);
+      await this.#reader.released([head]);
       await this.#files.retire(head);
       this.#segmentsReclaimed++;
       this.#logger.debug({ segment: head.path, left: this.#segments.length }, 'reclaimed a log segment');

@@ -117,6 +117,18 @@ export function readFrame(segment: Buffer, offset: number, generation: number): 
   return { sequence: header.readUIntLE(8, 6), payload, end: start + length + framePadding(length) };
 }
 
+/** How long the frame at `offset` is by what its header says, whether or not that is intact. */
+export function frameBytes(segment: Buffer, offset: number): number {
+  const length = offset + FRAME_HEADER_BYTES <= segment.length ? segment.readUInt32LE(offset + 4) : 0;
+  return FRAME_HEADER_BYTES + length + framePadding(length);
+}
+
+/** The payload of a frame that is known to be intact. */
+export function framePayload(segment: Buffer, offset: number): Buffer {
+  const start = offset + FRAME_HEADER_BYTES;
+  return segment.subarray(start, start + segment.readUInt32LE(offset + 4));
+}
+
 /** Zeros that follow a payload, so that the next frame is aligned. */
 export function framePadding(payloadLength: number): number {
   return -payloadLength & (FRAME_ALIGNMENT - 1);

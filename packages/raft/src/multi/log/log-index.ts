@@ -4,20 +4,51 @@
  * X1. An entry is live when its index is above the group's start and nothing later truncated it; its newest copy
  *     counts. A segment may go when no live entry and no group's latest state lies in it.
  * X2. The index follows the order of the records in the log: it is changed when a record is placed in a frame.
+ * X3. The entries of a run come in order, and each before any other form of it, when the frames of its segment are gone
+ *     through from the run's offset: records are put together in a run only if they followed each other so. Its first
+ *     frame may hold an older form of them in an earlier record.
+ * X4. How far a read must look is bounded by `RUN_SPAN_BYTES` unless the group has hardly anything there; how much
+ *     memory the index takes is bounded by a run per `RUN_BYTES_MIN` of live entries, and one per group and segment.
  */
 import type { HardState, LogPosition } from '../../core/types.ts';
 import type { GroupId } from '../ports.ts';
-import type { LogRecord } from './record-codec.ts';
+import type { LogRecord, RecordHead } from './record-codec.ts';
 
+/** A run that reaches over more of its segment ends, once it holds enough of its group to be worth its place. (X4) */
+const RUN_SPAN_BYTES = 256 * 1024;
+const RUN_BYTES_MIN = 1024;
+const RUN_BYTES_MAX = 64 * 1024;
 /** Bytes that an entry takes beside its data, roughly. */
 const ENTRY_OVERHEAD_BYTES = 5;
 const NO_SEGMENT = -1;
 
-/** Indexes `first..last` have their newest copy in one segment. */
+/** What the index needs to know of a record. */
+export interface PlacedRecord extends RecordHead {
+  /** Of its entries; 0 when there are none. */
+  readonly first: number;
+  readonly last: number;
+  readonly bytes: number;
+}
+
+/** A frame. */
+export interface FramePlace {
+  /** The segment's generation. */
+  readonly segment: number;
+  /** Where in it the frame begins. */
+  readonly offset: number;
+}
+
+/** Where entries lie: `last` is the last one of which this is known to be the place (X3). */
+export interface EntryPlace extends FramePlace {
+  readonly last: number;
+}
+
+/** Indexes `first..last` have their newest copy in one segment, in its frames from `offset` on. */
 interface Run {
   first: number;
   last: number;
-  segment: number;
+  readonly segment: number;
+  readonly offset: number;
   /** Estimated when a part of the run is cut off. */
   bytes: number;
 }
@@ -42,10 +73,10 @@ export class LogIndex {
 
   // ------------------------------------------------------------------------------------------ changes
 
-  /** Follows a record that is placed in `segment`. */
-  place(record: LogRecord, segment: number): void {
+  /** Follows a record that is placed in a frame. */
+  place(record: PlacedRecord, place: FramePlace): void {
     if (record.removed === true) this.remove(record.groupId);
-    else this.#placeIn(record, segment);
+    else this.#placeIn(record, place);
   }
 
   /** Entries up to `position` are covered elsewhere. Written with the next frame. */
@@ -72,6 +103,12 @@ export class LogIndex {
 
   // ------------------------------------------------------------------------------------------ questions
 
+  get runCount(): number {
+    let count = 0;
+    for (const { runs } of this.#groups.values()) count += runs.length;
+    return count;
+  }
+
   has(groupId: GroupId): boolean {
     return this.#groups.has(groupId);
   }
@@ -89,8 +126,20 @@ export class LogIndex {
 
   /** Whether the newest copy of a live entry lies in `segment`. */
   isLiveIn(groupId: GroupId, index: number, segment: number): boolean {
-    const runs = this.#groups.get(groupId)?.runs ?? [];
-    return runs.some((run) => run.segment === segment && run.first <= index && index <= run.last);
+    return this.#runOf(groupId, index)?.segment === segment;
+  }
+
+  /** Where the newest copy of a live entry lies. */
+  placeOf(groupId: GroupId, index: number): EntryPlace | undefined {
+    const run = this.#runOf(groupId, index);
+    return run && { segment: run.segment, offset: run.offset, last: run.last };
+  }
+
+  /** Bytes of a group's live entries. */
+  groupBytes(groupId: GroupId): number {
+    let bytes = 0;
+    for (const run of this.#groups.get(groupId)?.runs ?? []) bytes += run.bytes;
+    return bytes;
   }
 
   /** Records that say again what only `segment` says about groups as such. */
@@ -119,7 +168,19 @@ export class LogIndex {
 
   // ------------------------------------------------------------------------------------------ helpers
 
-  #placeIn(record: LogRecord, segment: number): void {
+  #runOf(groupId: GroupId, index: number): Run | undefined {
+    const runs = this.#groups.get(groupId)?.runs ?? [];
+    let [low, high] = [0, runs.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((runs[middle]?.last ?? 0) < index) low = middle + 1;
+      else high = middle;
+    }
+    const run = runs[low];
+    return run !== undefined && run.first <= index ? run : undefined;
+  }
+
+  #placeIn(record: PlacedRecord, { segment, offset }: FramePlace): void {
     const state = this.#stateOf(record.groupId);
     this.#join(segment, record.groupId);
     if (record.hardState !== undefined) {
@@ -134,12 +195,11 @@ export class LogIndex {
       this.#cut(state, 0, start.index);
       this.#startDirty.delete(record.groupId);
     }
-    const first = record.entries[0]?.index;
-    if (first === undefined) return;
-    const last = first + record.entries.length - 1;
-    const bytes = record.entries.reduce((sum, entry) => sum + entry.data.length + ENTRY_OVERHEAD_BYTES, 0);
-    this.#cut(state, first, record.moved === true ? last : Number.POSITIVE_INFINITY);
-    this.#put(state, { first, last, segment, bytes });
+    const { first, last } = record;
+    if (first === 0) return;
+    const bytes = record.bytes + (last - first + 1) * ENTRY_OVERHEAD_BYTES;
+    const replaced = this.#cut(state, first, record.moved === true ? last : Number.POSITIVE_INFINITY);
+    this.#put(state, { first, last, segment, offset, bytes }, !replaced);
   }
 
   #stateOf(groupId: GroupId): GroupState {
@@ -163,7 +223,8 @@ export class LogIndex {
     else members.add(groupId);
   }
 
-  #put(state: GroupState, run: Run): void {
+  /** `follows`: it replaced nothing, so that it may go on a run that ends just before it (X3). */
+  #put(state: GroupState, run: Run, follows: boolean): void {
     if (run.first <= state.start.index) {
       if (run.last <= state.start.index) return;
       run.bytes = part(run, state.start.index + 1, run.last);
@@ -172,7 +233,7 @@ export class LogIndex {
     this.#addLive(run.segment, run.bytes);
     const tail = state.runs.at(-1);
     if (tail === undefined || tail.last < run.first) {
-      if (tail !== undefined && tail.segment === run.segment && tail.last + 1 === run.first) {
+      if (follows && tail !== undefined && goesOn(tail, run)) {
         tail.last = run.last;
         tail.bytes += run.bytes;
       } else {
@@ -187,10 +248,10 @@ export class LogIndex {
     );
   }
 
-  /** Forgets where `first..last` lie. */
-  #cut(state: GroupState, first: number, last: number): void {
+  /** Forgets where `first..last` lie. False when nothing was known of any of them. */
+  #cut(state: GroupState, first: number, last: number): boolean {
     const tail = state.runs.at(-1);
-    if (tail === undefined || tail.last < first) return;
+    if (tail === undefined || tail.last < first) return false;
     const kept: Run[] = [];
     for (const run of state.runs) {
       if (run.last < first || run.first > last) {
@@ -210,11 +271,29 @@ export class LogIndex {
       }
     }
     state.runs = kept;
+    return true;
   }
 
   #addLive(segment: number, bytes: number): void {
     this.#liveBytes.set(segment, (this.#liveBytes.get(segment) ?? 0) + bytes);
   }
+}
+
+/** Whether `next` may become part of `run`. (X3, X4) */
+function goesOn(run: Run, next: Run): boolean {
+  if (run.segment !== next.segment || run.last + 1 !== next.first) return false;
+  const wide = next.offset - run.offset >= RUN_SPAN_BYTES;
+  return run.bytes < (wide ? RUN_BYTES_MIN : RUN_BYTES_MAX);
+}
+
+/** What the index needs to know of a record that is about to be written. */
+export function placedRecord(record: LogRecord): PlacedRecord {
+  const { groupId, hardState, restartAt, compacted, removed, moved, entries } = record;
+  let bytes = 0;
+  for (const entry of entries) bytes += entry.data.length;
+  const first = entries[0]?.index ?? 0;
+  const last = first + Math.max(0, entries.length - 1);
+  return { groupId, hardState, restartAt, compacted, removed, moved, first, last, bytes };
 }
 
 /** The share of a run's bytes that `first..last` of it take: at least 1 per entry, so that it is 0 for none only. */

@@ -3,7 +3,7 @@
  *
  * V1. A bad frame is a torn tail unless something written after it is intact; then it is damage (traps 25).
  * V2. A torn tail is cut off durably before anything is appended, and appends go to a new segment.
- * V3. Memory: one segment at a time, and the entries that are not overwritten by then.
+ * V3. Memory: one segment at a time, of each group an outline, and a bounded number of the last entries.
  */
 import type { Disk, DiskFile, Logger } from '@remora/base';
 import type { GroupId, RecoveredGroup } from '../ports.ts';
@@ -15,9 +15,10 @@ import {
   readFrame,
   SEGMENT_HEADER_BYTES,
 } from './log-format.ts';
-import { LogIndex } from './log-index.ts';
-import { decodeRecords } from './record-codec.ts';
-import { Replay } from './replay.ts';
+import { type FramePlace, LogIndex } from './log-index.ts';
+import { RecordReader } from './record-codec.ts';
+import { recentEntries } from './recent-entries.ts';
+import { Replay, type ReplayedGroup } from './replay.ts';
 import { listSegmentFiles, type Segment, type SegmentFileName, segmentPath, syncFile } from './segment-files.ts';
 
 export interface RecoveredLog {
@@ -35,6 +36,8 @@ export async function recoverLog(options: {
   readonly dir: string;
   /** Spares of another size are deleted: the option changed since. */
   readonly segmentBytes: number;
+  /** Memory for the last entries. */
+  readonly recentBytes: number;
   readonly logger: Logger;
 }): Promise<RecoveredLog> {
   const { disk, dir } = options;
@@ -43,13 +46,20 @@ export async function recoverLog(options: {
   const names = await listSegmentFiles(disk, dir);
   const recovery = new Recovery(options);
   for (const name of names) if (name.kind === 'segment') await recovery.readSegment(name);
-  const groups = recovery.result();
+  const replayed = recovery.result();
   await recovery.cutTail();
+  const { index, segments } = recovery;
+  const recent = await recentEntries(segments, replayed, options.recentBytes);
+  const groups = new Map<GroupId, RecoveredGroup>();
+  for (const [groupId, { hardState, start, outline }] of replayed) {
+    const bytes = index.groupBytes(groupId);
+    groups.set(groupId, { hardState, start, outline: { ...outline, bytes }, entries: recent.get(groupId) ?? [] });
+  }
   const spares = await usableSpares(options, names);
   return {
     groups,
-    index: recovery.index,
-    segments: recovery.segments,
+    index,
+    segments,
     spares,
     nextGeneration: (names.at(-1)?.generation ?? 0) + 1,
     nextSequence: recovery.nextSequence,
@@ -121,10 +131,10 @@ class Recovery {
     this.#checkFollows(header.firstSequence);
     this.#nextSequence = header.firstSequence;
     const position = this.#readAll(path, bytes, generation);
-    this.segments.push({ generation, path, file, position });
+    this.segments.push({ generation, path, file, position, readers: 0 });
   }
 
-  result(): Map<GroupId, RecoveredGroup> {
+  result(): Map<GroupId, ReplayedGroup> {
     try {
       return this.#replay.result();
     } catch (error) {
@@ -158,10 +168,7 @@ class Recovery {
       const frame = readFrame(bytes, at, generation);
       if (frame === undefined || frame.sequence !== this.nextSequence) break;
       try {
-        for (const record of decodeRecords(frame.payload)) {
-          this.#replay.apply(record);
-          this.index.place(record, generation);
-        }
+        this.#take(frame.payload, { segment: generation, offset: at });
       } catch (error) {
         throw new LogDamagedError({ file: path, offset: at }, reason(error));
       }
@@ -174,6 +181,17 @@ class Recovery {
     }
     this.#logger.debug({ file: path, offset: at, sequence: this.nextSequence }, 'the frames of the segment end here');
     return at;
+  }
+
+  #take(payload: Buffer, place: FramePlace): void {
+    const reader = new RecordReader(payload);
+    while (!reader.atEnd) {
+      const head = reader.head();
+      const entries = reader.entriesOutline();
+      this.#replay.apply(head, entries);
+      const { first, last, bytes } = entries;
+      this.index.place({ ...head, first, last, bytes }, place);
+    }
   }
 
   /** V1, across segments: a segment is begun when all frames before it are durable. */

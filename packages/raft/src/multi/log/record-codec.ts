@@ -160,14 +160,29 @@ export class FrameWriter {
 export function decodeRecords(payload: Buffer): LogRecord[] {
   const reader = new RecordReader(payload);
   const records: LogRecord[] = [];
-  while (!reader.atEnd) records.push(reader.record());
+  while (!reader.atEnd) records.push({ ...reader.head(), entries: reader.entries(0, Number.POSITIVE_INFINITY) });
   return records;
 }
 
-class RecordReader {
+/** What a record says beside its entries. */
+export type RecordHead = Omit<LogRecord, 'entries'>;
+
+/** What a record says of its entries, without their data. */
+export interface EntriesOutline {
+  /** 0 when there are none. */
+  readonly first: number;
+  readonly last: number;
+  /** Bytes of data. */
+  readonly bytes: number;
+  /** Runs of entries of one term and type: first index, term, and 1 for `conf`, one after another. */
+  readonly runs: readonly number[];
+}
+
+/** Reads records one after another: of each first the head, then its entries in one of three ways. */
+export class RecordReader {
   readonly #bytes: Buffer;
   #at = 0;
-  /** Flags, term, place and length of each entry of the record that is being read. */
+  /** Index, flags, term, place and length of each entry that is wanted of the record being read. */
   readonly #parts: number[] = [];
 
   constructor(bytes: Buffer) {
@@ -178,7 +193,16 @@ class RecordReader {
     return this.#at >= this.#bytes.length;
   }
 
-  record(): LogRecord {
+  /** Where the next record begins; `seek` returns there. */
+  get position(): number {
+    return this.#at;
+  }
+
+  seek(position: number): void {
+    this.#at = position;
+  }
+
+  head(): RecordHead {
     const flags = this.#number();
     const groupId = this.#number();
     const hardState =
@@ -192,35 +216,76 @@ class RecordReader {
       compacted: (flags & COMPACTED) !== 0 ? position : undefined,
       removed: (flags & REMOVED) !== 0,
       moved: (flags & MOVED) !== 0,
-      entries: this.#entries(),
     };
   }
 
-  #entries(): readonly Entry[] {
+  /** The index of the record's first entry, without going on; 0 when there is none. */
+  peekFirst(): number {
+    const at = this.#at;
+    const first = this.#number() === 0 ? 0 : this.#number();
+    this.#at = at;
+    return first;
+  }
+
+  /** Goes over the entries of the record without looking at them. */
+  skipEntries(): void {
     const count = this.#number();
-    if (count === 0) return [];
+    if (count > 0) this.#number();
+    for (let i = 0; i < count; i++) {
+      const flags = this.#number();
+      if ((flags & ENTRY_SAME_TERM) === 0) this.#number();
+      this.#skip(this.#number());
+    }
+  }
+
+  entriesOutline(): EntriesOutline {
+    const count = this.#number();
+    if (count === 0) return NO_OUTLINE;
     const first = this.#number();
-    const from = this.#at;
+    const runs: number[] = [];
+    let bytes = 0;
+    let term = 0;
+    let type = -1;
+    for (let i = 0; i < count; i++) {
+      const flags = this.#number();
+      const sameTerm = (flags & ENTRY_SAME_TERM) !== 0;
+      if (!sameTerm) term = this.#number();
+      if (!sameTerm || (flags & ENTRY_CONF) !== type) runs.push(first + i, term, flags & ENTRY_CONF);
+      type = flags & ENTRY_CONF;
+      const length = this.#number();
+      bytes += length;
+      this.#skip(length);
+    }
+    return { first, last: first + count - 1, bytes, runs };
+  }
+
+  /** The entries of the record from index `from` to at most `to`, in one copy. */
+  entries(from: number, to: number): readonly Entry[] {
+    const count = this.#number();
+    if (count === 0) return NO_ENTRIES;
+    const first = this.#number();
     const parts = this.#parts;
     parts.length = 0;
+    let copyFrom = 0;
+    let copyTo = 0;
     let term = 0;
-    for (let i = 0; i < count; i++) {
+    for (let index = first; index < first + count; index++) {
       const flags = this.#number();
       if ((flags & ENTRY_SAME_TERM) === 0) term = this.#number();
       const length = this.#number();
-      parts.push(flags, term, this.#at - from, length);
-      this.#at += length;
+      if (index >= from && index <= to) {
+        if (parts.length === 0) copyFrom = this.#at;
+        copyTo = this.#at + length;
+        parts.push(index, flags, term, this.#at - copyFrom, length);
+      }
+      this.#skip(length);
     }
+    return parts.length === 0 ? NO_ENTRIES : partsOf(Buffer.from(this.#bytes.subarray(copyFrom, copyTo)), parts);
+  }
+
+  #skip(length: number): void {
+    this.#at += length;
     assert(this.#at <= this.#bytes.length, 'an entry lies within its frame');
-    // One copy for all entries of a record.
-    const copy = Buffer.from(this.#bytes.subarray(from, this.#at));
-    const entries: Entry[] = [];
-    for (let i = 0; i < parts.length; i += 4) {
-      const [flags = 0, ofTerm = 0, at = 0, length = 0] = [parts[i], parts[i + 1], parts[i + 2], parts[i + 3]];
-      const type = (flags & ENTRY_CONF) !== 0 ? 'conf' : 'normal';
-      entries.push({ index: first + (i >> 2), term: ofTerm, type, data: copy.subarray(at, at + length) });
-    }
-    return entries;
   }
 
   #number(): number {
@@ -236,4 +301,18 @@ class RecordReader {
     assert(Number.isSafeInteger(value), 'numbers in the log are safe integers');
     return value;
   }
+}
+
+const NO_ENTRIES: readonly Entry[] = [];
+const NO_OUTLINE: EntriesOutline = { first: 0, last: 0, bytes: 0, runs: [] };
+
+function partsOf(copy: Buffer, parts: readonly number[]): Entry[] {
+  const entries: Entry[] = [];
+  for (let i = 0; i < parts.length; i += 5) {
+    const [index = 0, flags = 0, term = 0] = [parts[i], parts[i + 1], parts[i + 2]];
+    const [at = 0, length = 0] = [parts[i + 3], parts[i + 4]];
+    const type = (flags & ENTRY_CONF) !== 0 ? 'conf' : 'normal';
+    entries.push({ index, term, type, data: copy.subarray(at, at + length) });
+  }
+  return entries;
 }

@@ -1,5 +1,5 @@
 /**
- * Rebuilds what each group had from its records, in the order of the log.
+ * Works out what each group has from the outlines of its records, in the order of the log.
  *
  * R1. An append replaces everything from its first index on. After a group's first record that is still there, appends
  *     follow each other without a gap: segments go oldest first, so a later append never outlives an earlier one's.
@@ -8,22 +8,25 @@
  * R3. Between the start and the last entry nothing may be missing: a start is durable before the segments go that it
  *     makes superfluous.
  */
-import type { Entry, HardState, LogPosition } from '../../core/types.ts';
-import type { GroupId, RecoveredGroup } from '../ports.ts';
-import type { LogRecord } from './record-codec.ts';
+import type { HardState, LogOutline, LogPosition } from '../../core/types.ts';
+import type { GroupId } from '../ports.ts';
+import { IndexRuns } from './index-runs.ts';
+import type { EntriesOutline, RecordHead } from './record-codec.ts';
 
 const ORIGIN: LogPosition = { index: 0, term: 0 };
 const NO_HARD_STATE: HardState = { term: 0, vote: 0, commit: 0 };
 
+export interface ReplayedGroup {
+  readonly hardState: HardState;
+  readonly start: LogPosition;
+  readonly outline: Omit<LogOutline, 'bytes'>;
+}
+
 export class Replay {
   readonly #groups = new Map<GroupId, GroupReplay>();
 
-  has(groupId: GroupId): boolean {
-    return this.#groups.has(groupId);
-  }
-
   /** Throws when the record cannot follow those before it. */
-  apply(record: LogRecord): void {
+  apply(record: RecordHead, entries: EntriesOutline): void {
     if (record.removed === true) {
       this.#groups.delete(record.groupId);
       return;
@@ -33,11 +36,11 @@ export class Replay {
       group = new GroupReplay();
       this.#groups.set(record.groupId, group);
     }
-    group.apply(record);
+    group.apply(record, entries);
   }
 
   /** Throws when a group lacks entries (R3). */
-  result(): Map<GroupId, RecoveredGroup> {
+  result(): Map<GroupId, ReplayedGroup> {
     return new Map([...this.#groups].map(([groupId, group]) => [groupId, group.result(groupId)]));
   }
 }
@@ -45,64 +48,62 @@ export class Replay {
 class GroupReplay {
   #hardState = NO_HARD_STATE;
   #start = ORIGIN;
-  /** Contiguous. */
-  #entries: Entry[] = [];
-  readonly #moved = new Map<number, Entry>();
+  /** By index: twice the term, and one more for `conf`. */
+  readonly #entries = new IndexRuns();
+  /** The last index appended and not compacted since; 0 before there is one. */
+  #newest = 0;
 
-  apply(record: LogRecord): void {
+  apply(record: RecordHead, entries: EntriesOutline): void {
     if (record.hardState !== undefined) this.#hardState = record.hardState;
     if (record.restartAt !== undefined) this.#restart(record.restartAt);
     if (record.compacted !== undefined) this.#compact(record.compacted);
-    if (record.moved === true) {
-      for (const entry of record.entries) this.#moved.set(entry.index, entry);
-    } else {
-      this.#append(record.entries);
-    }
+    if (entries.first === 0) return;
+    if (record.moved !== true) this.#append(entries);
+    forEachRun(entries, (first, last, value) => {
+      if (first > this.#start.index) this.#entries.set(first, last, value);
+      else if (last > this.#start.index) this.#entries.set(this.#start.index + 1, last, value);
+    });
   }
 
-  result(groupId: GroupId): RecoveredGroup {
-    const newest = this.#entries.at(-1)?.index ?? 0;
-    const last = Math.max(newest, ...this.#moved.keys());
-    const base = this.#entries[0]?.index ?? 0;
-    const entries: Entry[] = [];
-    for (let index = this.#start.index + 1; index <= last; index++) {
-      const entry = base > 0 && index >= base && index <= newest ? this.#entries[index - base] : this.#moved.get(index);
-      if (entry === undefined) throw new Error(`group ${groupId} lacks the entry at index ${index}`);
-      entries.push(entry);
-    }
-    return { hardState: this.#hardState, start: this.#start, entries };
+  result(groupId: GroupId): ReplayedGroup {
+    const terms: LogPosition[] = [];
+    const confs: number[] = [];
+    let lastIndex = this.#start.index;
+    this.#entries.forEach((first, last, value) => {
+      if (first !== lastIndex + 1) throw new Error(`group ${groupId} lacks the entry at index ${lastIndex + 1}`);
+      lastIndex = last;
+      const term = Math.floor(value / 2);
+      if (terms.at(-1)?.term !== term) terms.push({ index: first, term });
+      if (value % 2 === 1) for (let index = first; index <= last; index++) confs.push(index);
+    });
+    return { hardState: this.#hardState, start: this.#start, outline: { terms, confs, lastIndex } };
   }
 
   #restart(position: LogPosition): void {
     this.#start = position;
-    this.#entries = [];
-    this.#moved.clear();
+    this.#entries.cutFrom(0);
+    this.#newest = 0;
   }
 
   #compact(position: LogPosition): void {
     if (position.index < this.#start.index) return;
     this.#start = position;
-    const base = this.#entries[0]?.index ?? 0;
-    if (base <= position.index) this.#entries = this.#entries.slice(position.index + 1 - base);
-    for (const index of this.#moved.keys()) {
-      if (index <= position.index) this.#moved.delete(index);
-    }
+    this.#entries.cutTo(position.index);
+    if (this.#newest <= position.index) this.#newest = 0;
   }
 
-  #append(entries: readonly Entry[]): void {
-    const first = entries[0]?.index;
-    if (first === undefined) return;
-    const base = this.#entries[0]?.index ?? first;
-    if (first > base + this.#entries.length) {
-      throw new Error(`an append at index ${first} follows one that ended at ${base + this.#entries.length - 1}`);
+  #append({ first, last }: EntriesOutline): void {
+    if (this.#newest > 0 && first > this.#newest + 1) {
+      throw new Error(`an append at index ${first} follows one that ended at ${this.#newest}`);
     }
-    if (first <= base) this.#entries = entries.slice();
-    else {
-      this.#entries.length = first - base;
-      for (const entry of entries) this.#entries.push(entry);
-    }
-    for (const index of this.#moved.keys()) {
-      if (index >= first) this.#moved.delete(index);
-    }
+    this.#entries.cutFrom(first);
+    this.#newest = last;
+  }
+}
+
+function forEachRun({ runs, last }: EntriesOutline, visit: (first: number, last: number, value: number) => void): void {
+  for (let i = 0; i < runs.length; i += 3) {
+    const [first = 0, term = 0, conf = 0] = [runs[i], runs[i + 1], runs[i + 2]];
+    visit(first, (runs[i + 3] ?? last + 1) - 1, term * 2 + conf);
   }
 }

@@ -15,6 +15,8 @@ export interface Segment {
   readonly file: DiskFile;
   /** Where the next frame goes; 0 while not even the header is written. */
   position: number;
+  /** Reads under way: the file may not be taken away. */
+  readers: number;
 }
 
 export interface SegmentFileName {
@@ -85,7 +87,7 @@ export class SegmentFiles {
       await syncFile(file);
       await this.#disk.syncDir(this.#dir);
     }
-    return { generation, path, file, position: 0 };
+    return { generation, path, file, position: 0, readers: 0 };
   }
 
   /** Takes a segment out of the log, durably. */

@@ -1,0 +1,46 @@
+/**
+ * Goes through the frames of a segment from one of them on, reading the file in pieces.
+ *
+ * C1. Only what is written and synced is looked at: up to the segment's `position`. There every frame must be intact.
+ */
+import { FRAME_HEADER_BYTES, type Frame, frameBytes, LogDamagedError, readFrame } from './log-format.ts';
+import type { Segment } from './segment-files.ts';
+
+export class FrameCursor {
+  readonly #segment: Segment;
+  readonly #pieceBytes: number;
+  /** The file from `#from` on. */
+  #buffer: Buffer = Buffer.alloc(0);
+  #from = 0;
+  #at: number;
+
+  constructor(segment: Segment, at: number, pieceBytes: number) {
+    this.#segment = segment;
+    this.#at = at;
+    this.#pieceBytes = pieceBytes;
+  }
+
+  /** The next frame; undefined at the end. Its payload is good until the next call. */
+  async next(): Promise<Frame | undefined> {
+    const segment = this.#segment;
+    if (this.#at >= segment.position) return undefined;
+    await this.#load(FRAME_HEADER_BYTES);
+    await this.#load(frameBytes(this.#buffer, this.#at - this.#from));
+    const frame = readFrame(this.#buffer, this.#at - this.#from, segment.generation);
+    if (frame === undefined) {
+      throw new LogDamagedError({ file: segment.path, offset: this.#at }, 'a frame that was intact is not any more');
+    }
+    this.#at = this.#from + frame.end;
+    return frame;
+  }
+
+  /** Has at least `bytes` from `#at` on in the buffer, as far as the segment goes. */
+  async #load(bytes: number): Promise<void> {
+    const { file, position } = this.#segment;
+    const end = Math.min(this.#at + bytes, position);
+    if (this.#buffer.length > 0 && end <= this.#from + this.#buffer.length) return;
+    const length = Math.min(Math.max(bytes, this.#pieceBytes), position - this.#at);
+    this.#buffer = await file.read(this.#at, length);
+    this.#from = this.#at;
+  }
+}

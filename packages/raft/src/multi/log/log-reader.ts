@@ -1,0 +1,162 @@
+/**
+ * Reads entries of one group back from the segments (ports.ts, L4).
+ *
+ * D1. A segment that is being read is not taken away: it is pinned from the moment its place was looked up, and
+ *     `released` waits for the pins. No new ones come once nothing live lies in it.
+ * D2. The index is ahead of the disk (X2): a frame that is not durable yet is waited for.
+ * D3. The index says where to look, and the records what is there. If it still says so after a search in vain, the log
+ *     is damaged.
+ */
+import { entryBytes, takeBytes } from '../../core/log.ts';
+import type { Entry } from '../../core/types.ts';
+import type { EntryRange, GroupId } from '../ports.ts';
+import { FrameCursor } from './frame-cursor.ts';
+import { LogDamagedError } from './log-format.ts';
+import type { EntryPlace, LogIndex } from './log-index.ts';
+import { RecordReader } from './record-codec.ts';
+import type { Segment } from './segment-files.ts';
+
+const PIECE_BYTES_MIN = 64 * 1024;
+const PIECE_BYTES_MAX = 1024 * 1024;
+
+export class LogReader {
+  readonly #index: LogIndex;
+  readonly #segment: (generation: number) => Segment | undefined;
+  readonly #frameDone: () => Promise<void>;
+  readonly #whenReleased: (() => void)[] = [];
+  #reads = 0;
+  #bytesRead = 0;
+
+  /** `frameDone` resolves when the frame that is being written is durable. */
+  constructor(parts: {
+    readonly index: LogIndex;
+    readonly segment: (generation: number) => Segment | undefined;
+    readonly frameDone: () => Promise<void>;
+  }) {
+    this.#index = parts.index;
+    this.#segment = parts.segment;
+    this.#frameDone = parts.frameDone;
+  }
+
+  get reads(): number {
+    return this.#reads;
+  }
+
+  get bytesRead(): number {
+    return this.#bytesRead;
+  }
+
+  async read(range: EntryRange): Promise<readonly Entry[]> {
+    const { groupId, from, to, maxBytes } = range;
+    this.#reads++;
+    const found = new Found(groupId, from, maxBytes);
+    let vain: EntryPlace | undefined;
+    while (found.next <= to && !found.full) {
+      const place = this.#index.placeOf(groupId, found.next);
+      if (place === undefined) break;
+      const segment = this.#segment(place.segment);
+      if (segment === undefined || isSame(place, vain)) throw lost(place, segment, range);
+      if (place.offset >= segment.position) {
+        await this.#frameDone(); // D2
+        continue;
+      }
+      vain = (await this.#search(segment, place, found, to)) ? undefined : place;
+    }
+    const entries = takeBytes(found.entries, maxBytes);
+    for (const entry of entries) this.#bytesRead += entryBytes(entry);
+    return entries;
+  }
+
+  /** Resolves when none of the segments is being read. (D1) */
+  async released(segments: readonly Segment[]): Promise<void> {
+    while (segments.some((segment) => segment.readers > 0)) {
+      await new Promise<void>((resolve) => this.#whenReleased.push(resolve));
+    }
+  }
+
+  /** Looks through the frames from `place` on. False when the entry wanted next was not there. */
+  async #search(segment: Segment, place: EntryPlace, found: Found, to: number): Promise<boolean> {
+    segment.readers++;
+    try {
+      const wanted = found.next;
+      const last = Math.min(to, place.last);
+      const pieceBytes = Math.min(PIECE_BYTES_MAX, Math.max(PIECE_BYTES_MIN, found.room));
+      const cursor = new FrameCursor(segment, place.offset, pieceBytes);
+      while (found.next <= last && !found.full) {
+        const frame = await cursor.next();
+        if (frame === undefined) break;
+        found.take(frame.payload, last);
+      }
+      return found.next > wanted;
+    } finally {
+      segment.readers--;
+      if (segment.readers === 0) for (const resolve of this.#whenReleased.splice(0)) resolve();
+    }
+  }
+}
+
+function isSame(a: EntryPlace, b: EntryPlace | undefined): boolean {
+  return a.segment === b?.segment && a.offset === b.offset && a.last === b.last;
+}
+
+function lost(place: EntryPlace, segment: Segment | undefined, { groupId, from }: EntryRange): LogDamagedError {
+  const file = segment?.path ?? `segment ${place.segment}`;
+  return new LogDamagedError(
+    { file, offset: place.offset },
+    `entries of group ${groupId} from index ${from} on are not where they were written`,
+  );
+}
+
+/** Entries found so far, contiguous. */
+class Found {
+  readonly #groupId: GroupId;
+  readonly #from: number;
+  readonly #maxBytes: number;
+  readonly entries: Entry[] = [];
+  #bytes = 0;
+
+  constructor(groupId: GroupId, from: number, maxBytes: number) {
+    this.#groupId = groupId;
+    this.#from = from;
+    this.#maxBytes = maxBytes;
+  }
+
+  get next(): number {
+    return this.#from + this.entries.length;
+  }
+
+  get full(): boolean {
+    return this.#bytes >= this.#maxBytes;
+  }
+
+  get room(): number {
+    return this.#maxBytes - this.#bytes;
+  }
+
+  /** Takes what a frame has of the entries up to `last`. Its later records replace what its earlier ones said (X3). */
+  take(payload: Buffer, last: number): void {
+    const reader = new RecordReader(payload);
+    while (!reader.atEnd) {
+      const { groupId, moved } = reader.head();
+      if (groupId !== this.#groupId) {
+        reader.skipEntries();
+        continue;
+      }
+      if (moved !== true) this.#cutFrom(reader.peekFirst());
+      this.#push(reader.entries(this.next, last));
+    }
+  }
+
+  #cutFrom(first: number): void {
+    if (first === 0 || first >= this.next) return;
+    for (const entry of this.entries.splice(Math.max(0, first - this.#from))) this.#bytes -= entryBytes(entry);
+  }
+
+  #push(entries: readonly Entry[]): void {
+    for (const entry of entries) {
+      if (entry.index !== this.next || this.full) return;
+      this.entries.push(entry);
+      this.#bytes += entryBytes(entry);
+    }
+  }
+}
