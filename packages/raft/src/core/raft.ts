@@ -283,6 +283,11 @@ export class RaftCore {
     return this.#s.log.memoryBytes;
   }
 
+  /** Entries behind this index are in memory. */
+  get entryWindowStart(): number {
+    return this.#s.log.windowStart;
+  }
+
   get lastIndex(): number {
     return this.#s.log.lastIndex;
   }

@@ -1,5 +1,14 @@
 import type { ConfChange } from '../core/conf-change.ts';
-import type { ConfState, Entry, HardState, LogOutline, LogPosition, Message, Role, SnapshotMeta } from '../core/types.ts';
+import type {
+  ConfState,
+  Entry,
+  HardState,
+  LogOutline,
+  LogPosition,
+  Message,
+  Role,
+  SnapshotMeta,
+} from '../core/types.ts';
 
 /** A Raft group's id, which is also its range's id. The master group is `MASTER_GROUP`; ranges count from 2. */
 export type GroupId = number;
@@ -57,7 +66,7 @@ export interface GroupLog {
    */
   readonly full: boolean;
   /**
-   * Reads entries back (L4): contiguous from `from`, at least one, and as many as fit. None when the log does not hold
+   * Reads entries back (L4): contiguous from `from`, at least one, perhaps fewer than fit. None when the log does not hold
    * `from`; entries that an append under way replaces may come in either form. Rejects with `LogDamagedError` when
    * they are there and cannot be read: the node must stop.
    */

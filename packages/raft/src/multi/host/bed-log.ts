@@ -1,6 +1,7 @@
 import { assert, type ManualClock } from '@remora/base';
+import { outlineOf, takeBytes } from '../../core/log.ts';
 import type { Entry, HardState, LogPosition } from '../../core/types.ts';
-import type { GroupAppend, GroupId, GroupLog, RecoveredGroup } from '../ports.ts';
+import type { EntryRange, GroupAppend, GroupId, GroupLog, RecoveredGroup } from '../ports.ts';
 
 interface LogState {
   hardState: HardState;
@@ -15,6 +16,9 @@ export class BedLog implements GroupLog {
   syncMs = 1;
   appendCalls = 0;
   groupsPerAppend: number[] = [];
+  full = false;
+  /** How long a read takes; it shows the log as it is then. */
+  readMs = 1;
   #generation = 0;
 
   constructor(clock: ManualClock) {
@@ -22,7 +26,12 @@ export class BedLog implements GroupLog {
   }
 
   recovered(): ReadonlyMap<GroupId, RecoveredGroup> {
-    return new Map([...this.durable].map(([id, state]) => [id, { ...state, entries: state.entries.slice() }]));
+    return new Map(
+      [...this.durable].map(([id, { hardState, start, entries }]) => [
+        id,
+        { hardState, start, outline: outlineOf(start, entries), entries: entries.slice() },
+      ]),
+    );
   }
 
   forgetRecovered(): void {}
@@ -35,6 +44,19 @@ export class BedLog implements GroupLog {
       if (generation !== this.#generation) return;
       for (const item of batch) this.#store(item);
       done();
+    });
+  }
+
+  read({ groupId, from, to, maxBytes }: EntryRange): Promise<readonly Entry[]> {
+    const generation = this.#generation;
+    return new Promise((resolve) => {
+      this.#clock.setTimer(this.readMs, () => {
+        if (generation !== this.#generation) return;
+        const state = this.durable.get(groupId);
+        const start = state?.start.index ?? 0;
+        if (state === undefined || from <= start) return resolve([]);
+        resolve(takeBytes(state.entries.slice(from - start - 1, to - start), maxBytes));
+      });
     });
   }
 

@@ -16,6 +16,7 @@ import type { TraceEvent } from '../../core/trace.ts';
 import type {
   ConfState,
   Entry,
+  EntryRead,
   LogPosition,
   Message,
   Moment,
@@ -28,6 +29,8 @@ import type {
 import type { Group, GroupOptions, GroupStatus } from '../host-api.ts';
 import type { GroupAppend, GroupId, GroupLog, NodeId, SnapshotHeader } from '../ports.ts';
 import { ApplyQueue } from './apply-queue.ts';
+import type { CacheShare, EntryCache } from './entry-cache.ts';
+import type { EntryOwner, EntryReader } from './entry-reader.ts';
 import type { HeartbeatReceiver, HeartbeatSender, Heartbeats, SteadyFollower } from './heartbeats.ts';
 import type { LeaseClock } from './lease-clock.ts';
 import { LogTail, type TailHold } from './log-tail.ts';
@@ -46,6 +49,8 @@ export interface HostContext {
   readonly log: GroupLog;
   readonly options: HostOptions;
   readonly stats: HostStats;
+  readonly entryCache: EntryCache;
+  readonly entryReader: EntryReader;
   readonly heartbeats: Heartbeats;
   readonly leaseClock: LeaseClock;
   /** The group has something for the next turn. */
@@ -55,12 +60,13 @@ export interface HostContext {
   fail(error: unknown): void;
 }
 
+const QUEUE_FULL: Refused = { refused: 'queueFull' };
 const NOT_LEADER: Refused = { refused: 'notLeader' };
 
 /** Senders whose node no descriptor named yet, remembered per group so that they can be answered. */
 const HEARD_MAX = 16;
 
-export class GroupRunner implements Group, HeartbeatSender, HeartbeatReceiver, TurnMember {
+export class GroupRunner implements Group, EntryOwner, HeartbeatSender, HeartbeatReceiver, TurnMember {
   readonly groupId: GroupId;
   readonly replicaId: ReplicaId;
   readonly logger: Logger;
@@ -74,6 +80,7 @@ export class GroupRunner implements Group, HeartbeatSender, HeartbeatReceiver, T
   readonly #apply: ApplyQueue;
   readonly #reads: ReadQueue;
   readonly #tail: LogTail;
+  readonly #cached: CacheShare;
   readonly #heard = new Map<ReplicaId, NodeId>();
   #applied: LogPosition;
   /** The first record of a log that restarts; due with the next turn. */
@@ -95,19 +102,21 @@ export class GroupRunner implements Group, HeartbeatSender, HeartbeatReceiver, T
     this.#host = host;
     this.#options = options;
     this.#applied = applied;
-    const { hardState, start, entries, restartAt } = startState({ groupId, applied, recovered });
+    const { hardState, start, outline, entries, restartAt } = startState({ groupId, applied, recovered });
     this.#restart = restartAt && { groupId, hardState, entries: [], restartAt };
     this.#core = new RaftCore(coreConfig(host, groupId, replicaId), {
       hardState,
       conf: options.conf,
       start,
+      outline,
       entries,
       applied: applied.index,
       restarted: recovered !== undefined,
       firstWaitTicks: recovered === undefined ? options.firstWaitTicks : undefined,
     });
     this.#tail = new LogTail({ entries: host.options.tailEntries, bytes: host.options.tailBytes }, start);
-    this.#advanceTail(entries.filter((entry) => entry.index <= applied.index));
+    this.#tail.recovered(outline, applied.index);
+    this.#cached = host.entryCache.join(this.#core);
     this.#reads = new ReadQueue(host.options.pendingReadsMax);
     this.#apply = new ApplyQueue(
       options.stateMachine,
@@ -152,11 +161,19 @@ export class GroupRunner implements Group, HeartbeatSender, HeartbeatReceiver, T
   }
 
   propose(data: Uint8Array): LogPosition | Refused {
-    return this.#proposed(this.#closed ? NOT_LEADER : this.#core.propose(data));
+    return this.#proposed(this.#refused() ?? this.#core.propose(data));
   }
 
   proposeConf(change: ConfChange): LogPosition | Refused {
-    return this.#proposed(this.#closed ? NOT_LEADER : this.#core.proposeConf(change));
+    return this.#proposed(this.#refused() ?? this.#core.proposeConf(change));
+  }
+
+  /** What keeps this node from taking proposals now, whatever the core says. */
+  #refused(): Refused | undefined {
+    if (this.#closed) return NOT_LEADER;
+    if (!this.#host.log.full || this.#core.role !== 'leader') return undefined;
+    this.#host.stats.logFull++;
+    return QUEUE_FULL;
   }
 
   #proposed(result: LogPosition | Refused): LogPosition | Refused {
@@ -197,6 +214,7 @@ export class GroupRunner implements Group, HeartbeatSender, HeartbeatReceiver, T
     const compactTo = this.#tail.takeCompaction(this.#host.clock.monotonicMs());
     if (compactTo === undefined) return;
     this.#core.compactTo(compactTo.index);
+    this.#cached.update();
     this.#host.log.compact(this.groupId, compactTo);
     this.#host.stats.compactions++;
   }
@@ -226,6 +244,7 @@ export class GroupRunner implements Group, HeartbeatSender, HeartbeatReceiver, T
     const { stats } = this.#host;
     if (message.to !== this.replicaId) stats.messagesUnknown++;
     else if (!this.comesFrom(message.from, from)) stats.messagesMisplaced++;
+    else if (this.#host.log.full && message.type === 'append' && message.entries.length > 0) stats.logFull++;
     else {
       this.#core.step(message);
       this.#host.markDirty(this);
@@ -278,6 +297,13 @@ export class GroupRunner implements Group, HeartbeatSender, HeartbeatReceiver, T
   persisted(mark: PersistMark): void {
     if (this.#closed) return;
     this.#core.persisted(mark);
+    this.#cached.update();
+    this.#host.markDirty(this);
+  }
+
+  entriesRead(read: EntryRead, entries: readonly Entry[]): void {
+    if (this.#closed) return;
+    this.#core.entriesRead(read, entries);
     this.#host.markDirty(this);
   }
 
@@ -298,7 +324,9 @@ export class GroupRunner implements Group, HeartbeatSender, HeartbeatReceiver, T
     this.#apply.push(ready.committed);
     this.#reads.confirmed(ready.readStates);
     this.#reads.dropped(ready.readsDropped);
+    for (const read of ready.entriesWanted) this.#host.entryReader.read(this, read);
     for (const to of ready.snapshotsWanted) this.#host.wantSnapshot(this, to);
+    if (ready.persist !== undefined) this.#cached.update();
   }
 
   /** Applies one slice of what is committed. True when there is more that can go on at once. */
@@ -429,6 +457,7 @@ export class GroupRunner implements Group, HeartbeatSender, HeartbeatReceiver, T
     this.#applied = { index: meta.index, term: meta.term };
     this.#tail.restart(meta);
     this.#core.installed(meta);
+    this.#cached.update();
     this.#apply.unpause(meta);
     this.#host.markDirty(this);
   }
@@ -444,6 +473,7 @@ export class GroupRunner implements Group, HeartbeatSender, HeartbeatReceiver, T
   /** Lets go of everything. Resolves when the state machine is no longer being called. */
   close(reason: string): Promise<void> {
     this.#closed = true;
+    this.#cached.leave();
     this.#leading.abort(new Error(reason));
     this.#receiving?.abort(reason);
     this.#reads.dropAll();

@@ -24,6 +24,8 @@ import type {
   SnapshotReceiver,
   Transport,
 } from '../ports.ts';
+import { EntryCache } from './entry-cache.ts';
+import { EntryReader } from './entry-reader.ts';
 import { GroupRunner, type HostContext } from './group-runner.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { LeaseClock } from './lease-clock.ts';
@@ -74,6 +76,7 @@ class Host implements NodeRaftHost {
   readonly #context: HostContext;
   readonly #ticker: Ticker;
   readonly #sender: SnapshotSender;
+  readonly #entryCache: EntryCache;
   readonly #heartbeats: Heartbeats;
   readonly #leaseClock: LeaseClock;
   #ticksSinceBeat = 0;
@@ -96,6 +99,8 @@ class Host implements NodeRaftHost {
     const stats = this.#stats;
     const options = this.#options;
     this.#sender = new SnapshotSender({ clock, transport, options, stats, fail });
+    this.#entryCache = new EntryCache(options.entryCacheBytes);
+    const guard = (work: () => void) => this.#guard(work);
     this.#heartbeats = new Heartbeats({
       bootId: random.int(Number.MAX_SAFE_INTEGER),
       send: (node, frame) => this.#sendHeartbeat(node, frame),
@@ -113,6 +118,8 @@ class Host implements NodeRaftHost {
       log,
       options,
       stats,
+      entryCache: this.#entryCache,
+      entryReader: new EntryReader({ log, readsMax: options.entryReadsMax, stats, guard, fail }),
       heartbeats: this.#heartbeats,
       leaseClock: this.#leaseClock,
       markDirty: (runner) => this.#turns.markDirty(runner),
@@ -181,6 +188,7 @@ class Host implements NodeRaftHost {
   }
 
   stats(): Readonly<HostStats> {
+    this.#stats.entryCacheBytes = this.#entryCache.bytes;
     return this.#stats;
   }
 

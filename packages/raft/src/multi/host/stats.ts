@@ -21,6 +21,13 @@ export interface HostStats {
   appends: number;
   entriesProposed: number;
   entriesApplied: number;
+  /** Bytes that the entries in memory take now, of all groups. */
+  entryCacheBytes: number;
+  /** Reads of entries that had left memory, and the entries that came. */
+  entryReads: number;
+  entriesReadBack: number;
+  /** Proposals refused and appends of other leaders dropped because too much waited to be written to the log. */
+  logFull: number;
   readsStarted: number;
   /** Reads served under a lease. */
   readsLeased: number;
@@ -49,6 +56,10 @@ export function newStats(): HostStats {
     appends: 0,
     entriesProposed: 0,
     entriesApplied: 0,
+    entryCacheBytes: 0,
+    entryReads: 0,
+    entriesReadBack: 0,
+    logFull: 0,
     readsStarted: 0,
     readsLeased: 0,
     compactions: 0,

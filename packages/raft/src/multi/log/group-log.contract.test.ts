@@ -4,9 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { nodeDisk, SeededRandom, SimDisk, silentLogger } from '@remora/base';
 import { afterEach, describe, expect, it } from 'vitest';
+import { ENTRY_OVERHEAD_BYTES } from '../../core/log.ts';
 import type { Entry } from '../../core/types.ts';
 import type { GroupAppend, GroupLog } from '../ports.ts';
 import { openGroupLog } from './group-log.ts';
+import { readAll } from './log-test-kit.ts';
 import { MemoryGroupLog } from './memory-group-log.ts';
 
 interface Bench {
@@ -105,7 +107,12 @@ describe.each(factories)('$name', ({ create }) => {
     await append(log, { groupId: 9, hardState: { term: 1, vote: 0, commit: 0 }, entries: [] });
     const recovered = (await reopened()).recovered();
     expect([...recovered.keys()].sort((a, b) => a - b)).toEqual([7, 9, 2 ** 50]);
-    expect(recovered.get(7)).toEqual({ hardState, start: { index: 0, term: 0 }, entries: sizes });
+    expect(recovered.get(7)).toMatchObject({
+      hardState,
+      start: { index: 0, term: 0 },
+      outline: { terms: [2, 3, 4, 5].map((term, i) => ({ index: 1 + 2 * i, term })), confs: [], lastIndex: 8 },
+      entries: sizes,
+    });
     expect(recovered.get(9)).toMatchObject({ hardState: { term: 1, vote: 0, commit: 0 }, entries: [] });
     expect(recovered.get(2 ** 50)).toMatchObject({ entries: entries(1, 3) });
   });
@@ -181,14 +188,112 @@ describe.each(factories)('$name', ({ create }) => {
       log.compact(1, { index: i * 10, term: 1 });
       if (i === 30) await append(log, { groupId: 5, entries: entries(3, 2, 7) });
     }
-    const recovered = (await reopened()).recovered();
-    expect(recovered.get(5)).toEqual({
+    const recovered = await readAll(await reopened());
+    expect(recovered.get(5)).toMatchObject({
       hardState,
       start: { index: 0, term: 0 },
       entries: [...entries(1, 2, 6), ...entries(3, 2, 7)],
     });
-    expect(recovered.get(6)).toEqual({ hardState, start: { index: 9, term: 2 }, entries: [] });
+    expect(recovered.get(6)).toMatchObject({ hardState, start: { index: 9, term: 2 }, entries: [] });
     expect(recovered.get(1)?.entries).toEqual(entries(591, 10, 1, 200));
+  });
+
+  const ALL = Number.POSITIVE_INFINITY;
+
+  it('reads entries back by index, as many as fit, over segments and of the group that is asked for (L4)', async () => {
+    const log = await opened();
+    for (let i = 0; i < 40; i++) {
+      await append(
+        log,
+        { groupId: 1, entries: entries(1 + 5 * i, 5, 1 + (i >> 3), 100) },
+        { groupId: 2, entries: entries(1 + i, 1, 7, i % 10 === 0 ? 9000 : 20) },
+      );
+    }
+    const all = Array.from({ length: 40 }, (_, i) => entries(1 + 5 * i, 5, 1 + (i >> 3), 100)).flat();
+    const check = async (of: GroupLog): Promise<void> => {
+      for (const [from, to] of [
+        [1, 200],
+        [1, 1],
+        [7, 9],
+        [40, 41],
+        [77, 160],
+        [200, 200],
+      ] as const) {
+        const found = await of.read({ groupId: 1, from, to, maxBytes: ALL });
+        expect(found).toEqual(all.slice(from - 1, to));
+      }
+      const fits = await of.read({ groupId: 1, from: 11, to: 200, maxBytes: 7 * (100 + ENTRY_OVERHEAD_BYTES) });
+      expect(fits).toEqual(all.slice(10, 17));
+      expect(await of.read({ groupId: 2, from: 31, to: 40, maxBytes: 1 })).toEqual(entries(31, 1, 7, 9000));
+      expect(await of.read({ groupId: 2, from: 41, to: 50, maxBytes: ALL })).toEqual([]);
+      expect(await of.read({ groupId: 3, from: 1, to: 50, maxBytes: ALL })).toEqual([]);
+    };
+    await check(log);
+    await check(await reopened());
+  });
+
+  it('reads what replaced entries, and nothing of what was compacted, dropped by a restart or removed', async () => {
+    const log = await opened();
+    await append(log, { groupId: 1, entries: entries(1, 20, 1) });
+    // In one frame with what they replace, and in a later one.
+    const one = append(log, { groupId: 1, entries: entries(15, 10, 2) });
+    const two = append(log, { groupId: 1, entries: entries(12, 4, 3) });
+    const three = append(log, { groupId: 1, entries: entries(14, 9, 4) });
+    await Promise.all([one, two, three]);
+    await append(log, { groupId: 1, entries: entries(20, 2, 5) });
+    const now = [...entries(1, 11, 1), ...entries(12, 2, 3), ...entries(14, 6, 4), ...entries(20, 2, 5)];
+    const check = async (of: GroupLog): Promise<void> => {
+      for (let from = 1; from <= 21; from++) {
+        expect(await of.read({ groupId: 1, from, to: 30, maxBytes: ALL })).toEqual(now.slice(from - 1));
+      }
+    };
+    await check(log);
+    const again = await reopened();
+    await check(again);
+    again.compact(1, { index: 13, term: 3 });
+    await append(again, { groupId: 2, entries: entries(1, 1) });
+    expect(await again.read({ groupId: 1, from: 13, to: 30, maxBytes: ALL })).toEqual([]);
+    expect(await again.read({ groupId: 1, from: 14, to: 30, maxBytes: ALL })).toEqual(now.slice(13));
+    await append(again, { groupId: 1, restartAt: { index: 15, term: 9 }, entries: entries(16, 1, 9) });
+    expect(await again.read({ groupId: 1, from: 14, to: 30, maxBytes: ALL })).toEqual([]);
+    expect(await again.read({ groupId: 1, from: 16, to: 30, maxBytes: ALL })).toEqual(entries(16, 1, 9));
+    again.removeGroup(1);
+    await append(again, { groupId: 2, entries: entries(2, 1) });
+    expect(await again.read({ groupId: 1, from: 16, to: 30, maxBytes: ALL })).toEqual([]);
+  });
+
+  it('reads a slow group while its entries are moved and their segments taken away', async () => {
+    const log = await opened();
+    const slow = entries(1, 30, 6, 50);
+    await append(log, { groupId: 5, entries: slow });
+    let reading = true;
+    let reads = 0;
+    const reader = (async () => {
+      for (let from = 1; reading; from = (from % 30) + 1) {
+        const found = await log.read({ groupId: 5, from, to: 30, maxBytes: ALL });
+        expect(found.length).toBeGreaterThan(0);
+        expect(found).toEqual(slow.slice(from - 1, from - 1 + found.length));
+        reads++;
+        await new Promise<void>((resolve) => setImmediate(resolve));
+      }
+    })();
+    for (let i = 0; i < 60; i++) {
+      await append(log, { groupId: 1, entries: entries(1 + i * 10, 10, 1, 200) });
+      log.compact(1, { index: i * 10, term: 1 });
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+    reading = false;
+    await reader;
+    expect(reads).toBeGreaterThan(10);
+    expect(await log.read({ groupId: 5, from: 1, to: 30, maxBytes: ALL })).toEqual(slow);
+  });
+
+  it('finishes reads that are under way when it is closed', async () => {
+    const log = await opened();
+    await append(log, { groupId: 1, entries: entries(1, 20) });
+    const reads = Promise.all([1, 5, 9].map((from) => log.read({ groupId: 1, from, to: 20, maxBytes: ALL })));
+    await reopened();
+    expect((await reads).map((found) => found.length)).toEqual([20, 16, 12]);
   });
 
   it('reclaims space while it is never at rest', async () => {

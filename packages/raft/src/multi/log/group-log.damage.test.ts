@@ -141,6 +141,26 @@ describe('a torn write', () => {
   });
 });
 
+describe('a write that a dying process did not sync', () => {
+  it('is made durable before others follow it: losing it then would be damage (V2)', async () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const clock = new ManualClock();
+      const disk = new SimDisk({ random: new SeededRandom(seed), clock, latencyMs: 1 });
+      const log = await drive(clock, open(disk.mount()));
+      // It fills its segment to the end, so that nothing has to be cut off behind it.
+      append(log, entry(1, 2 * SEGMENT_BYTES)).catch(() => {});
+      clock.fireNext();
+      disk.kill();
+      const again = await drive(clock, open(disk.mount()));
+      const found = again.recovered().get(1)?.entries.length ?? 0;
+      await drive(clock, append(again, entry(found + 1)));
+      disk.crash();
+      const third = await drive(clock, open(disk.mount()));
+      expect(third.recovered().get(1)?.entries, `seed ${seed}`).toHaveLength(found + 1);
+    }
+  });
+});
+
 async function drive<T>(clock: ManualClock, work: Promise<T>): Promise<T> {
   let settled = false;
   const watched = work.finally(() => {

@@ -1,9 +1,11 @@
 // Random calls on the disk log with crashes at random moments, against a naive model that keeps every call.
 import { ManualClock, SeededRandom, SimDisk, silentLogger } from '@remora/base';
 import { describe, expect, it } from 'vitest';
+import { outlineOf, takeBytes } from '../../core/log.ts';
 import type { Entry, HardState, LogPosition } from '../../core/types.ts';
-import type { GroupAppend, GroupId, GroupLog, RecoveredGroup } from '../ports.ts';
+import type { GroupAppend, GroupId, GroupLog } from '../ports.ts';
 import { openGroupLog } from './group-log.ts';
+import { type FoundLog, readAll } from './log-test-kit.ts';
 
 type Call =
   | { readonly type: 'append'; readonly batch: readonly GroupAppend[] }
@@ -49,7 +51,7 @@ function applyAppend(model: Model, append: GroupAppend): void {
 }
 
 /** Why `found` is not what the model says; undefined when it is. */
-function difference(model: Model, found: ReadonlyMap<GroupId, RecoveredGroup>): string | undefined {
+function difference(model: Model, found: FoundLog): string | undefined {
   if ([...model.keys()].sort().join() !== [...found.keys()].sort().join()) {
     return `groups ${[...found.keys()].sort().join()}, expected ${[...model.keys()].sort().join()}`;
   }
@@ -66,6 +68,11 @@ function difference(model: Model, found: ReadonlyMap<GroupId, RecoveredGroup>): 
     if (show(expected) !== show(got.entries)) {
       return `group ${groupId}: entries ${show(got.entries)}, expected ${show(expected)}`;
     }
+    const { terms, confs, lastIndex } = outlineOf(got.start, expected);
+    const { bytes: _, ...outline } = got.outline;
+    if (JSON.stringify(outline) !== JSON.stringify({ terms, confs, lastIndex })) {
+      return `group ${groupId}: outline ${JSON.stringify(outline)}`;
+    }
   }
   return undefined;
 }
@@ -78,6 +85,15 @@ function show(entries: readonly Entry[]): string {
 
 const GROUPS = [1, 2, 3, 4, 2 ** 40];
 
+/** What may be read of a group: everything up to `acknowledged`, but for what appends under way replace. */
+interface Readable {
+  acknowledged: number;
+  /** First indexes of appends that are not called back. */
+  readonly pending: number[];
+  /** Counts whatever takes entries away. */
+  losses: number;
+}
+
 class Run {
   readonly #random: SeededRandom;
   readonly #clock = new ManualClock();
@@ -87,8 +103,14 @@ class Run {
   #calls: Call[] = [];
   #acknowledged = 0;
   #term = 1;
+  readonly #readable = new Map<GroupId, Readable>();
+  /** What a read gave that it should not have. */
+  #wrong: Error | undefined;
   reclaimed = 0;
   moved = 0;
+  /** Reads that ended, and those of them during which the group lost entries. */
+  reads = 0;
+  disturbed = 0;
 
   constructor(seed: number) {
     this.#random = new SeededRandom(seed);
@@ -98,14 +120,21 @@ class Run {
   async cycle(): Promise<void> {
     const log = await this.#open();
     if (log === undefined) return;
-    this.#adopt(log.recovered());
+    this.#adopt(await this.#drive(readAll(log)));
+    this.#readable.clear();
+    for (const [groupId, { origin, entries }] of this.#base) {
+      this.#readable.set(groupId, { acknowledged: origin.index + entries.length, pending: [], losses: 0 });
+    }
+    const cycle = { over: false };
     const model: Model = structuredClone(this.#base);
     for (const group of model.values()) group.entries = group.entries.map((e) => ({ ...e, data: Buffer.from(e.data) }));
     const steps = 20 + this.#random.int(150);
     for (let i = 0; i < steps; i++) {
       this.#call(log, model);
+      if (this.#random.int(2) === 0) this.#read(log, model, cycle);
       if (this.#random.int(3) === 0) await this.#advance(1 + this.#random.int(6));
     }
+    if (this.#wrong !== undefined) throw this.#wrong;
     const stats = log.stats();
     this.reclaimed += 'segmentsReclaimed' in stats ? Number(stats.segmentsReclaimed) : 0;
     this.moved += 'bytesMoved' in stats ? Number(stats.bytesMoved) : 0;
@@ -113,6 +142,7 @@ class Run {
       await this.#drive(log.close());
       this.#acknowledged = this.#calls.length;
     }
+    cycle.over = true;
     if (this.#random.int(4) === 0) this.#disk.kill();
     else this.#disk.crash();
   }
@@ -122,7 +152,7 @@ class Run {
     const opening = openGroupLog({
       disk: this.#disk.mount(),
       dir: 'log',
-      options: { segmentBytes: 4096, writeBytesMax: 2000 },
+      options: { segmentBytes: 4096, writeBytesMax: 2000, recentBytes: this.#random.int(3) * 3000 + 1 },
       logger: silentLogger,
       onFailure: (error) => {
         throw error;
@@ -144,7 +174,7 @@ class Run {
   }
 
   /** L2: what was recovered is a prefix of the calls that includes everything called back. */
-  #adopt(found: ReadonlyMap<GroupId, RecoveredGroup>): void {
+  #adopt(found: FoundLog): void {
     const model = this.#base;
     let matched: Model | undefined;
     let why = '';
@@ -183,17 +213,71 @@ class Run {
       if (groupId === 4 && this.#random.int(4) > 0) return;
       call = { type: 'append', batch: this.#batch(model) };
     }
+    this.#noteLoss(call, model);
     applyCall(model, call);
     this.#calls.push(call);
     const count = this.#calls.length;
     if (call.type === 'remove') log.removeGroup(call.groupId);
     else if (call.type === 'compact') log.compact(call.groupId, call.position);
     else {
-      log.append(call.batch, () => {
+      const durable = call.batch;
+      const readable = new Map(this.#readable);
+      log.append(durable, () => {
         expect(count).toBeGreaterThan(this.#acknowledged); // L1
         this.#acknowledged = count;
+        for (const append of durable) this.#noteDurable(append, readable.get(append.groupId));
       });
     }
+  }
+
+  #noteLoss(call: Call, model: Model): void {
+    if (call.type === 'append') {
+      for (const { groupId, restartAt, entries } of call.batch) {
+        const readable = this.#readable.get(groupId) ?? { acknowledged: 0, pending: [], losses: 0 };
+        this.#readable.set(groupId, readable);
+        const group = model.get(groupId);
+        const last = (group?.origin.index ?? 0) + (group?.entries.length ?? 0);
+        const first = restartAt === undefined ? (entries[0]?.index ?? last + 1) : 0;
+        if (first <= last) readable.losses++;
+        readable.pending.push(first);
+      }
+    } else if (call.type === 'compact') {
+      const readable = this.#readable.get(call.groupId);
+      if (readable !== undefined) readable.losses++;
+    } else this.#readable.delete(call.groupId);
+  }
+
+  /** `readable` is the group's at the time of the call: it may have been removed and begun again since. */
+  #noteDurable({ restartAt, entries }: GroupAppend, readable: Readable | undefined): void {
+    if (readable === undefined || readable.pending.shift() === undefined) return;
+    const last = entries.at(-1)?.index ?? restartAt?.index;
+    if (last !== undefined) readable.acknowledged = last;
+  }
+
+  /** L4: reads at a random moment; what comes is checked against the model of that moment, unless entries went meanwhile. */
+  #read(log: GroupLog, model: Model, cycle: { readonly over: boolean }): void {
+    const groupId = GROUPS[this.#random.int(GROUPS.length)] ?? 1;
+    const group = model.get(groupId);
+    const readable = this.#readable.get(groupId);
+    if (group === undefined || readable === undefined) return;
+    const limit = Math.min(readable.acknowledged, ...readable.pending.map((first) => first - 1));
+    const count = limit - group.compacted;
+    if (count <= 0) return;
+    const from = group.compacted + 1 + this.#random.int(count);
+    const to = from + this.#random.int(30);
+    const maxBytes = 1 + this.#random.int(2) * this.#random.int(8000);
+    const expected = group.entries.slice(from - group.origin.index - 1, Math.min(to, limit) - group.origin.index);
+    const losses = readable.losses;
+    log.read({ groupId, from, to, maxBytes }).then(
+      (entries) => {
+        this.reads++;
+        if (this.#readable.get(groupId) !== readable || readable.losses !== losses) this.disturbed++;
+        else this.#wrong ??= wrongRead({ entries, expected, maxBytes, atLimit: to > limit });
+      },
+      (error: unknown) => {
+        if (!cycle.over) this.#wrong ??= new Error('a read failed', { cause: error });
+      },
+    );
   }
 
   #compactable(groupId: GroupId, group: ModelGroup): LogPosition | undefined {
@@ -264,11 +348,27 @@ class Run {
   }
 }
 
+/** `expected`: everything that may be read, as far as it was durable when it was asked for. */
+function wrongRead(read: {
+  readonly entries: readonly Entry[];
+  readonly expected: readonly Entry[];
+  readonly maxBytes: number;
+  /** More was asked for than was durable: more may have come. */
+  readonly atLimit: boolean;
+}): Error | undefined {
+  const { entries, expected, maxBytes, atLimit } = read;
+  const fits = takeBytes(expected, maxBytes);
+  const got = atLimit ? entries.slice(0, fits.length) : entries;
+  // A piece that is being moved at this moment ends a read early.
+  if (got.length > 0 && show(got) === show(fits.slice(0, got.length))) return undefined;
+  return new Error(`read ${show(entries)}, expected ${show(fits)}`);
+}
+
 describe('the disk log under crashes', () => {
-  it('recovers a prefix of the calls that includes all acknowledged ones, again and again (L1, L2)', async () => {
+  it('recovers a prefix of the calls that includes all acknowledged ones, and reads back what is durable, again and again (L1, L2, L4)', async () => {
     const only = process.env.LOG_SEED;
-    const seeds = only === undefined ? Array.from({ length: 60 }, (_, i) => i + 1) : [Number(only)];
-    let [reclaimed, moved] = [0, 0];
+    const seeds = only === undefined ? Array.from({ length: 25 }, (_, i) => i + 1) : [Number(only)];
+    let [reclaimed, moved, reads, disturbed] = [0, 0, 0, 0];
     for (const seed of seeds) {
       const run = new Run(seed);
       try {
@@ -278,11 +378,15 @@ describe('the disk log under crashes', () => {
       }
       reclaimed += run.reclaimed;
       moved += run.moved;
+      reads += run.reads;
+      disturbed += run.disturbed;
     }
     // The run means little if it never came this far.
     if (only === undefined) {
-      expect(reclaimed).toBeGreaterThan(100);
+      expect(reclaimed).toBeGreaterThan(50);
       expect(moved).toBeGreaterThan(1000);
+      expect(reads - disturbed).toBeGreaterThan(1000);
+      expect(disturbed).toBeGreaterThan(50);
     }
   });
 });

@@ -12,10 +12,19 @@
  * W5. The queue has a limit in bytes (`queueBytesMax`), above which the log says `full`: then the host refuses
  *     proposals and drops appends of other leaders. It is passed at most by what one turn was about to append.
  */
-import { assert, type Disk, type Logger } from '@remora/base';
+import { assert, type Logger } from '@remora/base';
 import { entryBytes } from '../../core/log.ts';
 import type { Entry, LogPosition } from '../../core/types.ts';
 import type { EntryRange, GroupAppend, GroupId, GroupLog, RecoveredGroup } from '../ports.ts';
+import {
+  type GroupLogStats,
+  type OpenGroupLogOptions,
+  QUEUE_BYTES_MAX_DEFAULT,
+  RECENT_BYTES_DEFAULT,
+  SEGMENT_BYTES_DEFAULT,
+  SEGMENT_BYTES_MIN,
+  WRITE_BYTES_MAX_DEFAULT,
+} from './group-log-options.ts';
 import { encodeSegmentHeader, SEGMENT_HEADER_BYTES } from './log-format.ts';
 import { type LogIndex, placedRecord } from './log-index.ts';
 import { LogReader } from './log-reader.ts';
@@ -23,55 +32,6 @@ import { type RecoveredLog, recoverLog } from './log-recovery.ts';
 import { isWorthReclaiming, movedRecords, readLiveEntries } from './reclaim.ts';
 import { FrameWriter, type LogRecord } from './record-codec.ts';
 import { type Segment, SegmentFiles } from './segment-files.ts';
-
-export interface GroupLogOptions {
-  /** Size of a segment. Space is reclaimed in pieces of it; at least two are on disk. */
-  readonly segmentBytes?: number;
-  /** Most bytes gathered into one write; a single larger call is written alone. */
-  readonly writeBytesMax?: number;
-  /** Bytes of entries that may wait for their write; above it the log is `full`. */
-  readonly queueBytesMax?: number;
-  /** Memory for the last entries of all groups that are handed out when the log is opened. */
-  readonly recentBytes?: number;
-}
-
-export interface GroupLogStats {
-  /** Bytes of frames in all segments. */
-  readonly bytes: number;
-  /** Estimated bytes of entries that are not compacted. */
-  readonly liveBytes: number;
-  readonly segments: number;
-  /** Writes made durable since the log was opened. */
-  readonly syncs: number;
-  /** Calls of `append` since the log was opened. */
-  readonly appends: number;
-  readonly bytesWritten: number;
-  /** Bytes of live entries copied to the tail to free their segment. */
-  readonly bytesMoved: number;
-  readonly segmentsReclaimed: number;
-  /** Data waiting for its write. */
-  readonly queuedBytes: number;
-  /** Calls of `read`, and the bytes of entries that they gave. */
-  readonly reads: number;
-  readonly bytesRead: number;
-  /** Places of entries that the index holds, each for a piece of one group's entries in one segment. */
-  readonly indexRuns: number;
-}
-
-export interface OpenGroupLogOptions {
-  readonly disk: Disk;
-  readonly dir: string;
-  readonly options?: GroupLogOptions;
-  readonly logger: Logger;
-  /** Called once when the log cannot go on. The node must stop: what was not called back may be lost. */
-  readonly onFailure: (error: Error) => void;
-}
-
-export const SEGMENT_BYTES_DEFAULT = 16 << 20;
-const SEGMENT_BYTES_MIN = 4096;
-const WRITE_BYTES_MAX_DEFAULT = 4 << 20;
-const QUEUE_BYTES_MAX_DEFAULT = 64 << 20;
-const RECENT_BYTES_DEFAULT = 32 << 20;
 
 /** Opens the log in `dir` and reads it. Rejects with `LogDamagedError` or `LogVersionError` when it must not be used. */
 export async function openGroupLog(request: OpenGroupLogOptions): Promise<GroupLog & { stats(): GroupLogStats }> {
@@ -160,7 +120,7 @@ class DiskGroupLog implements GroupLog {
     this.#reader = new LogReader({
       index: this.#index,
       segment: (generation) => this.#segments.find((segment) => segment.generation === generation),
-      frameDone: () => new Promise((resolve) => this.#whenFrameDone.push(resolve)),
+      frameDone: () => this.#frameDone(),
     });
     this.#recovered = recovered.groups;
     this.#sequence = recovered.nextSequence;
@@ -234,6 +194,10 @@ class DiskGroupLog implements GroupLog {
   }
 
   // ------------------------------------------------------------------------------------------ writing
+
+  #frameDone(): Promise<void> {
+    return this.#busy ? new Promise((resolve) => this.#whenFrameDone.push(resolve)) : Promise.resolve();
+  }
 
   #enqueue(operation: Operation): void {
     if (this.#failed || this.#closed) return;

@@ -1,10 +1,10 @@
 export { crc32 } from './checksum.ts';
+export { openGroupLog } from './group-log.ts';
 export {
   type GroupLogOptions,
   type GroupLogStats,
   type OpenGroupLogOptions,
-  openGroupLog,
   SEGMENT_BYTES_DEFAULT,
-} from './group-log.ts';
+} from './group-log-options.ts';
 export { LogDamagedError, LogVersionError } from './log-format.ts';
 export { MemoryGroupLog } from './memory-group-log.ts';

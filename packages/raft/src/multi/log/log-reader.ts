@@ -3,9 +3,10 @@
  *
  * D1. A segment that is being read is not taken away: it is pinned from the moment its place was looked up, and
  *     `released` waits for the pins. No new ones come once nothing live lies in it.
- * D2. The index is ahead of the disk (X2): a frame that is not durable yet is waited for.
- * D3. The index says where to look, and the records what is there. If it still says so after a search in vain, the log
- *     is damaged.
+ * D2. The index is ahead of the disk (X2): an entry whose frame is being written is waited for, unless others that
+ *     come before it are there.
+ * D3. The index says where to look, and the records what is there. If it still says so after a search in vain, and
+ *     after the frame that was being written, the log is damaged.
  */
 import { entryBytes, takeBytes } from '../../core/log.ts';
 import type { Entry } from '../../core/types.ts';
@@ -27,7 +28,7 @@ export class LogReader {
   #reads = 0;
   #bytesRead = 0;
 
-  /** `frameDone` resolves when the frame that is being written is durable. */
+  /** `frameDone` resolves when the frame that is being written, if any, is durable. */
   constructor(parts: {
     readonly index: LogIndex;
     readonly segment: (generation: number) => Segment | undefined;
@@ -55,12 +56,12 @@ export class LogReader {
       const place = this.#index.placeOf(groupId, found.next);
       if (place === undefined) break;
       const segment = this.#segment(place.segment);
-      if (segment === undefined || isSame(place, vain)) throw lost(place, segment, range);
-      if (place.offset >= segment.position) {
-        await this.#frameDone(); // D2
-        continue;
-      }
-      vain = (await this.#search(segment, place, found, to)) ? undefined : place;
+      if (segment === undefined) throw lost(place, segment, range);
+      if (await this.#search(segment, place, found, to)) continue;
+      if (found.entries.length > 0) break;
+      if (place.segment === vain?.segment && place.offset === vain.offset) throw lost(place, segment, range);
+      vain = place;
+      await this.#frameDone(); // D2
     }
     const entries = takeBytes(found.entries, maxBytes);
     for (const entry of entries) this.#bytesRead += entryBytes(entry);
@@ -93,10 +94,6 @@ export class LogReader {
       if (segment.readers === 0) for (const resolve of this.#whenReleased.splice(0)) resolve();
     }
   }
-}
-
-function isSame(a: EntryPlace, b: EntryPlace | undefined): boolean {
-  return a.segment === b?.segment && a.offset === b.offset && a.last === b.last;
 }
 
 function lost(place: EntryPlace, segment: Segment | undefined, { groupId, from }: EntryRange): LogDamagedError {

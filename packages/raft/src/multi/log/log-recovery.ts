@@ -2,7 +2,9 @@
  * Reads the log back and makes it ready to be appended to.
  *
  * V1. A bad frame is a torn tail unless something written after it is intact; then it is damage (traps 25).
- * V2. A torn tail is cut off durably before anything is appended, and appends go to a new segment.
+ * V2. A torn tail is cut off durably before anything is appended, and appends go to a new segment. What is kept of the
+ *     last segment is synced as well: a process that died may have written a frame and not synced it, and once others
+ *     follow it, losing it would be damage.
  * V3. Memory: one segment at a time, of each group an outline, and a bounded number of the last entries.
  */
 import type { Disk, DiskFile, Logger } from '@remora/base';
@@ -16,8 +18,8 @@ import {
   SEGMENT_HEADER_BYTES,
 } from './log-format.ts';
 import { type FramePlace, LogIndex } from './log-index.ts';
-import { RecordReader } from './record-codec.ts';
 import { recentEntries } from './recent-entries.ts';
+import { RecordReader } from './record-codec.ts';
 import { Replay, type ReplayedGroup } from './replay.ts';
 import { listSegmentFiles, type Segment, type SegmentFileName, segmentPath, syncFile } from './segment-files.ts';
 
@@ -149,8 +151,8 @@ class Recovery {
       if (last.position === SEGMENT_HEADER_BYTES) {
         this.segments.pop();
         this.#unused.push(last);
-      } else if ((await last.file.size()) > last.position) {
-        await last.file.truncate(last.position);
+      } else {
+        if ((await last.file.size()) > last.position) await last.file.truncate(last.position);
         await syncFile(last.file);
       }
     }

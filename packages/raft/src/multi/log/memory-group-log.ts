@@ -107,7 +107,8 @@ export class MemoryGroupLog implements GroupLog {
       group.entries = entries.slice(-keep);
       return;
     }
-    if (keep > group.entries.length) throw new Error(`group ${groupId}: an append at index ${first.index} leaves a gap`);
+    if (keep > group.entries.length)
+      throw new Error(`group ${groupId}: an append at index ${first.index} leaves a gap`);
     group.entries.length = keep;
     for (const entry of entries) group.entries.push(entry);
   }

@@ -63,7 +63,8 @@ class Recent {
 
   takeSegment(bytes: Buffer): void {
     const frames: number[] = [];
-    for (let at = SEGMENT_HEADER_BYTES; at + FRAME_HEADER_BYTES <= bytes.length; at += frameBytes(bytes, at)) frames.push(at);
+    for (let at = SEGMENT_HEADER_BYTES; at + FRAME_HEADER_BYTES <= bytes.length; at += frameBytes(bytes, at))
+      frames.push(at);
     for (const at of frames.toReversed()) {
       if (this.done) return;
       this.#takeFrame(framePayload(bytes, at));

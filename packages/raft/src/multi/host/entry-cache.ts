@@ -1,0 +1,164 @@
+/**
+ * Keeps the entries that all groups of a node have in memory within a limit in bytes.
+ *
+ * K1. The oldest leave first, over all groups: what groups append is noted in extents, in the order of time.
+ * K2. Only groups whose log grew or was cut are looked at, never all of them. A group that is idle costs an extent as
+ *     long as it has entries in memory, and nothing any more once they have left.
+ * K3. What is not durable stays (core/log.ts, G4). By that the limit may be passed; the log's queue bounds it.
+ */
+
+/** One group's log in memory, as the core shows it. */
+export interface CachedLog {
+  /** Bytes that its entries take. */
+  readonly entryMemoryBytes: number;
+  /** Entries behind this index are in memory. */
+  readonly entryWindowStart: number;
+  readonly lastIndex: number;
+  evictTo(index: number): void;
+}
+
+/** Entries that one group appended about the same time; it grows while it is the group's newest. */
+interface Extent {
+  readonly share: CacheShare;
+  upTo: number;
+  bytes: number;
+}
+
+/** How coarse the order of time is within a group. */
+const EXTENT_BYTES = 64 * 1024;
+/** More extents that cannot go yet are not tried at a time. */
+const BLOCKED_MAX = 16;
+const SWEEP_MIN = 1024;
+
+export class EntryCache {
+  readonly #limit: number;
+  /** Oldest first, from `#head` on. */
+  #extents: Extent[] = [];
+  #head = 0;
+  #sweepAt = SWEEP_MIN;
+  #bytes = 0;
+  #evictedBytes = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Bytes that have left so far. */
+  get evictedBytes(): number {
+    return this.#evictedBytes;
+  }
+
+  get extentCount(): number {
+    return this.#extents.length - this.#head;
+  }
+
+  /** Takes a group in. Tell it by `CacheShare.update` whenever its entries in memory may be others. */
+  join(log: CachedLog): CacheShare {
+    const share = new CacheShare(this, log);
+    share.update();
+    return share;
+  }
+
+  /** A share's bytes changed. */
+  changed(share: CacheShare, by: number): void {
+    this.#bytes += by;
+    if (by > 0) this.#note(share, by);
+    if (this.#bytes > this.#limit) this.#evict();
+  }
+
+  #note(share: CacheShare, bytes: number): void {
+    let extent = share.newest;
+    if (extent === undefined || extent.bytes >= EXTENT_BYTES) {
+      extent = { share, upTo: 0, bytes: 0 };
+      share.newest = extent;
+      this.#extents.push(extent);
+      if (this.extentCount >= this.#sweepAt) this.#sweep();
+    }
+    extent.bytes += bytes;
+    extent.upTo = share.log.lastIndex;
+  }
+
+  /** K1, K3. */
+  #evict(): void {
+    let left = this.extentCount;
+    let blocked = 0;
+    while (this.#bytes > this.#limit && left > 0 && blocked < BLOCKED_MAX) {
+      left--;
+      const extent = this.#extents[this.#head++] as Extent;
+      if (!this.#evictExtent(extent)) {
+        blocked++;
+        this.#extents.push(extent);
+      } else if (extent.share.newest === extent) extent.share.newest = undefined;
+    }
+    if (this.#head * 2 < this.#extents.length) return;
+    this.#extents = this.#extents.slice(this.#head);
+    this.#head = 0;
+  }
+
+  /** False when some of it must stay. */
+  #evictExtent({ share, upTo }: Extent): boolean {
+    if (share.left) return true;
+    share.log.evictTo(upTo);
+    const gone = share.settle();
+    this.#bytes -= gone;
+    this.#evictedBytes += gone;
+    return isGone(share.log, upTo);
+  }
+
+  /** Forgets extents of which nothing is in memory any more: logs are cut by their checkpoints too. */
+  #sweep(): void {
+    this.#extents = this.#extents
+      .slice(this.#head)
+      .filter(
+        (extent) => extent.share.newest === extent || !(extent.share.left || isGone(extent.share.log, extent.upTo)),
+      );
+    this.#head = 0;
+    this.#sweepAt = Math.max(SWEEP_MIN, 2 * this.#extents.length);
+  }
+}
+
+/** One group's part of the cache. */
+export class CacheShare {
+  readonly log: CachedLog;
+  readonly #cache: EntryCache;
+  /** Managed by the cache. */
+  newest: Extent | undefined;
+  left = false;
+  #bytes = 0;
+
+  constructor(cache: EntryCache, log: CachedLog) {
+    this.#cache = cache;
+    this.log = log;
+  }
+
+  /** The group's log has changed. */
+  update(): void {
+    if (this.left) return;
+    const by = this.log.entryMemoryBytes - this.#bytes;
+    this.#bytes += by;
+    this.#cache.changed(this, by);
+  }
+
+  /** The group is gone. */
+  leave(): void {
+    if (this.left) return;
+    this.left = true;
+    this.newest = undefined;
+    this.#cache.changed(this, -this.#bytes);
+  }
+
+  /** Brings the count in line after entries have left; returns how many bytes did. */
+  settle(): number {
+    const gone = this.#bytes - this.log.entryMemoryBytes;
+    this.#bytes -= gone;
+    return gone;
+  }
+}
+
+function isGone(log: CachedLog, upTo: number): boolean {
+  return Math.min(upTo, log.lastIndex) <= log.entryWindowStart;
+}
