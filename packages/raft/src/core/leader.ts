@@ -163,6 +163,7 @@ function sendAppend(s: CoreState, pr: Progress, prevTerm: number, entries: reado
 /** What the follower needs next is compacted. One that is silent would get nothing out of a snapshot yet. */
 function wantSnapshot(s: CoreState, pr: Progress): false {
   if (!pr.active) {
+    pr.becomeProbe(pr.match + 1); // L4 stirs it up
     pr.paused = true;
     return false;
   }

@@ -18,6 +18,7 @@ import {
   take,
   tick,
 } from './test-kit.ts';
+import type { EntryRead } from './types.ts';
 
 describe('snapshots', () => {
   const meta = { index: 10, term: 2, conf: confOf([1, 2, 3]) };
@@ -45,6 +46,25 @@ describe('snapshots', () => {
     const { messages, readies } = take(core);
     expect(appendsTo(messages, 3)).toEqual([]);
     expect(readies.flatMap((r) => r.snapshotsWanted)).toEqual([]);
+  });
+
+  test('a replicating follower that falls silent while its next entries are read back, and compacted, gets one when heard', () => {
+    const core = makeLeader({ silent: [3] });
+    for (const text of ['a', 'b', 'c']) propose(core, text);
+    run(core);
+    ack(core, 2);
+    run(core);
+    core.evictTo(4);
+    ack(core, 3, 1);
+    const [read] = take(core).readies.flatMap((r) => r.entriesWanted);
+    expect(read).toMatchObject({ reader: 3, from: 2 });
+    tick(core, ELECTION_TICKS);
+    expect(progressOf(core, 3)).toMatchObject({ state: 'replicate', active: false });
+    core.compactTo(4);
+    core.entriesRead(read as EntryRead, []);
+    expect(take(core).readies.flatMap((r) => r.snapshotsWanted)).toEqual([]);
+    answerHeartbeat(core, 3);
+    expect(take(core).readies.flatMap((r) => r.snapshotsWanted)).toEqual([3]);
   });
 
   test('after a success replication goes on behind the snapshot, after a failure it is tried again', () => {
