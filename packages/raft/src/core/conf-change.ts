@@ -75,7 +75,6 @@ function applySteps(conf: ConfState, steps: readonly ConfStep[]): ConfState {
   const learners = new Set(conf.learners);
   const learnersNext = new Set(conf.learnersNext);
   for (const { type, replica } of steps) {
-    if (type === 'addLearner' && learners.has(replica)) continue;
     voters.delete(replica);
     learners.delete(replica);
     learnersNext.delete(replica);

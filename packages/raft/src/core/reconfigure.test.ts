@@ -139,6 +139,7 @@ describe('a joint configuration that is left automatically (N3)', () => {
 
   test('a new leader that finds itself in one leaves it, but not before an entry of its own term is committed', () => {
     const core = makeLeader({ conf: auto, silent: [2, 4, 3] });
+    tick(core, 1);
     expect(core.status().lastIndex).toBe(1);
     settle(core, [2]);
     expect(core.status().lastIndex).toBe(2);
@@ -259,6 +260,20 @@ describe('the end of a membership (N4)', () => {
     expect(core.transferLeader(2)).toBeUndefined();
   });
 
+  test('a snapshot that is to be asked for is not, when its receiver is removed first', () => {
+    for (const removed of [false, true]) {
+      const core = makeLeader({ learners: [4], silent: [4] });
+      propose(core, 'a');
+      settle(core, [2]);
+      answerHeartbeat(core, 4);
+      run(core);
+      core.compactTo(2);
+      tick(core, HEARTBEAT_TICKS);
+      if (removed) core.applyConf(confOf([1, 2, 3]));
+      expect(take(core).readies.flatMap((ready) => ready.snapshotsWanted)).toEqual(removed ? [] : [4]);
+    }
+  });
+
   test('a snapshot under way to a replica that is removed is forgotten: under a new id it would start afresh', () => {
     const core = makeLeader({
       start: { index: 5, term: 1 },
@@ -272,6 +287,7 @@ describe('the end of a membership (N4)', () => {
     expect(wanted()).toEqual([4]);
     core.applyConf(confOf([1, 2, 3]));
     core.applyConf(confOf([1, 2, 3], [4]));
+    expect(wanted()).toEqual([]);
     take(core);
     reject(core, 4, { index: core.status().lastIndex, hint: [0, 0] });
     expect(wanted()).toEqual([4]);

@@ -15,7 +15,6 @@
 import { type ConfChange, changeConf, LEAVE_JOINT } from './conf-change.ts';
 import { encodeConfChange } from './conf-change-codec.ts';
 import { confirmReads, maybeCommit, propose, tellCommit } from './leader.ts';
-import { entryBytes } from './log.ts';
 import { isJoint, isMember, isVoter } from './membership.ts';
 import { appendOwn, becomeFollower, syncProgress } from './roles.ts';
 import type { CoreState } from './state.ts';
@@ -65,5 +64,4 @@ export function leaveJointWhenDue(s: CoreState): void {
   if (s.confIndex > s.applied || s.transferee !== NO_REPLICA) return;
   const entry = appendOwn(s, 'conf', encodeConfChange(LEAVE_JOINT));
   s.confIndex = entry.index;
-  s.uncommitted.add(entry.index, entryBytes(entry));
 }

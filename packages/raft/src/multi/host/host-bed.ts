@@ -285,7 +285,7 @@ export class HostBed {
     }
   }
 
-  /** Proposes a membership change at the leader, again after a refusal that passes, until the group has left it. */
+  /** Proposes a membership change at the leader, again as long as the leader's membership is not as wanted. */
   async change(groupId: GroupId, change: ConfChange, done: (conf: ConfState) => boolean): Promise<void> {
     await this.until(`the membership change ${JSON.stringify(change.steps)}`, () => {
       const leader = this.leaderOf(groupId);
