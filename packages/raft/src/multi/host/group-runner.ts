@@ -438,6 +438,10 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     return this.#options.stateMachine;
   }
 
+  get receivingSnapshot(): boolean {
+    return this.#receiving !== undefined;
+  }
+
   /** Whether the offer is wanted; if so, nothing is applied from now on, and `installed` or `installFailed` ends that (G3). */
   acceptSnapshot(header: SnapshotHeader, abort: (reason: string) => void): boolean {
     if (this.#closed || this.#receiving !== undefined) return false;

@@ -14,16 +14,7 @@ import { assert, type Clock, type Logger, type Random, silentLogger } from '@rem
 import type { TraceEvent } from '../../core/trace.ts';
 import type { ReplicaId } from '../../core/types.ts';
 import type { Group, GroupOptions, RaftHost } from '../host-api.ts';
-import type {
-  GroupId,
-  GroupLog,
-  GroupMessage,
-  HeartbeatFrame,
-  NodeId,
-  SnapshotHeader,
-  SnapshotReceiver,
-  Transport,
-} from '../ports.ts';
+import type { GroupId, GroupLog, GroupMessage, HeartbeatFrame, NodeId, Transport } from '../ports.ts';
 import { EntryCache } from './entry-cache.ts';
 import { EntryReader } from './entry-reader.ts';
 import { GroupRunner, type HostContext } from './group-runner.ts';
@@ -31,7 +22,7 @@ import { Heartbeats } from './heartbeats.ts';
 import { LeaseClock } from './lease-clock.ts';
 import { type HostOptions, hostOptions } from './options.ts';
 import type { Outbox } from './outbox.ts';
-import { IncomingSnapshot } from './snapshot-receiver.ts';
+import { SnapshotIntake } from './snapshot-intake.ts';
 import { SnapshotSender } from './snapshot-sender.ts';
 import { type HostStats, newStats } from './stats.ts';
 import { Ticker } from './ticker.ts';
@@ -77,10 +68,10 @@ class Host implements NodeRaftHost {
   readonly #ticker: Ticker;
   readonly #sender: SnapshotSender;
   readonly #entryCache: EntryCache;
+  readonly #intake: SnapshotIntake;
   readonly #heartbeats: Heartbeats;
   readonly #leaseClock: LeaseClock;
   #ticksSinceBeat = 0;
-  #receiving = 0;
   readonly #turns: TurnLoop;
   #failed = false;
   #state: 'created' | 'running' | 'stopped' = 'created';
@@ -101,6 +92,8 @@ class Host implements NodeRaftHost {
     this.#sender = new SnapshotSender({ clock, transport, options, stats, fail });
     this.#entryCache = new EntryCache(options.entryCacheBytes);
     const guard = (work: () => void) => this.#guard(work);
+    const find = (groupId: GroupId) => (this.#state === 'running' ? this.#groups.get(groupId) : undefined);
+    this.#intake = new SnapshotIntake({ clock, options, stats, fail, find });
     this.#heartbeats = new Heartbeats({
       bootId: random.int(Number.MAX_SAFE_INTEGER),
       send: (node, frame) => this.#sendHeartbeat(node, frame),
@@ -152,7 +145,7 @@ class Host implements NodeRaftHost {
     this.#given.transport.start({
       onMessages: (from, messages) => this.#guard(() => this.#receive(from, messages)),
       onHeartbeat: (from, frame) => this.#guard(() => this.#receiveHeartbeat(from, frame)),
-      onSnapshot: (from, header) => this.#receiveSnapshot(from, header),
+      onSnapshot: (from, header) => this.#intake.receive(from, header),
       onUnreachable: (node) => this.#guard(() => this.#unreachable(node)),
     });
     this.#ticker.start();
@@ -284,30 +277,6 @@ class Host implements NodeRaftHost {
 
   #unreachable(node: NodeId): void {
     for (const runner of this.#groups.values()) runner.nodeUnreachable(node);
-  }
-
-  async #receiveSnapshot(from: NodeId, header: SnapshotHeader): Promise<SnapshotReceiver> {
-    const runner = this.#groups.get(header.groupId);
-    if (this.#state !== 'running' || runner === undefined || runner.replicaId !== header.to) {
-      throw new Error(`replica ${header.to} of group ${header.groupId} is not here`);
-    }
-    if (!runner.comesFrom(header.from, from)) throw new Error(`replica ${header.from} does not live at node ${from}`);
-    if (this.#receiving >= this.#options.snapshotReceivesMax) throw new Error('too many snapshots are being received');
-    this.#receiving++;
-    const context = {
-      clock: this.#clock,
-      idleTimeoutMs: this.#options.snapshotIdleTimeoutMs,
-      fail: (error: unknown) => this.#fail(error),
-      ended: (ok: boolean) => {
-        this.#receiving--;
-        if (ok) this.#stats.snapshotsReceived++;
-        else this.#stats.snapshotsReceiveFailed++;
-      },
-    };
-    const incoming = await IncomingSnapshot.begin(context, runner, header);
-    if (incoming !== undefined) return incoming;
-    this.#receiving--;
-    throw new Error('the snapshot is not wanted');
   }
 
   // ---------------------------------------------------------------------------------------------- end

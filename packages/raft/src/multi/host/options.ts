@@ -58,12 +58,18 @@ export interface HostOptions {
   readonly snapshotSendsMax: number;
   /** Snapshots that this node receives at a time; further offers are declined and come again. */
   readonly snapshotReceivesMax: number;
-  /** A snapshot whose next chunk does not come within this time is given up. */
+  /** Bytes of snapshots that this node sends per second, all together; 0 for no limit, otherwise at least 1 MiB. */
+  readonly snapshotBytesPerSecondMax: number;
+  /** Longest wait for the next chunk of a snapshot, and for the state machine to give or to store one. */
   readonly snapshotIdleTimeoutMs: number;
-  /** Longest time that sending one snapshot may take. */
+  /** An installation in which the state machine shows no progress for this long fails towards the sender. */
+  readonly snapshotInstallTimeoutMs: number;
+  /** Longest time from taking a snapshot to its installation: the log behind it is kept for so long. */
   readonly snapshotSendTimeoutMs: number;
   /** Pause after a snapshot could not be sent. */
   readonly snapshotRetryMs: number;
+  /** Interval of the log lines that tell how far a long transfer is. */
+  readonly snapshotLogMs: number;
   /** How long after a snapshot the log behind it is kept, so that its receiver can catch up from there. */
   readonly snapshotHoldMs: number;
 }
@@ -93,9 +99,12 @@ export const HOST_DEFAULTS: HostOptions = Object.freeze({
   caughtUpPercent: 5,
   snapshotSendsMax: 3,
   snapshotReceivesMax: 3,
+  snapshotBytesPerSecondMax: 64 * 1024 * 1024,
   snapshotIdleTimeoutMs: 30_000,
-  snapshotSendTimeoutMs: 600_000,
+  snapshotInstallTimeoutMs: 300_000,
+  snapshotSendTimeoutMs: 3_600_000,
   snapshotRetryMs: 500,
+  snapshotLogMs: 10_000,
   snapshotHoldMs: 30_000,
 });
 
@@ -111,6 +120,7 @@ export function hostOptions(given: Partial<HostOptions> = {}): HostOptions {
   const mayBeZero = new Set<string>([
     'caughtUpEntries',
     'caughtUpPercent',
+    'snapshotBytesPerSecondMax',
     'tailEntries',
     'tailBytes',
     'snapshotRetryMs',
@@ -121,6 +131,10 @@ export function hostOptions(given: Partial<HostOptions> = {}): HostOptions {
     const least = mayBeZero.has(name) ? 0 : 1;
     assert(Number.isFinite(value) && value >= least, `raft host option ${name} must be at least ${least}: ${value}`);
   }
+  assert(
+    options.snapshotBytesPerSecondMax === 0 || options.snapshotBytesPerSecondMax >= 1024 * 1024,
+    'snapshotBytesPerSecondMax must be 0 or at least 1 MiB: chunks would come later than a receiver waits for them',
+  );
   assert(options.electionTicks > options.heartbeatTicks, 'electionTicks must be above heartbeatTicks');
   assert(
     options.catchUpTicksMax < options.electionTicks,

@@ -8,17 +8,26 @@
  *     state machine ahead of the log, which the start mends (see recovery.ts).
  * R4. Once `finish` has begun nothing stops it; a failure of it that is no broken invariant leaves the state machine as
  *     it was.
+ * R5. A call of the state machine that takes too long gives back the node's place and fails towards the sender, but the
+ *     group stays with this snapshot until the call ends (R1, R4): an installation that was only slow still counts.
+ *     Opening and storing a chunk have `snapshotIdleTimeoutMs`; installing has `snapshotInstallTimeoutMs`, which begins
+ *     anew whenever the state machine shows progress.
  */
 import { type Clock, InvariantError, type Timer } from '@remora/base';
 import type { SnapshotHeader, SnapshotReceiver } from '../ports.ts';
 import type { GroupRunner } from './group-runner.ts';
+import type { HostOptions } from './options.ts';
+import { ProgressLog, within } from './snapshot-pace.ts';
 
 type State = 'receiving' | 'installing' | 'ended';
 
 export interface ReceiveContext {
   readonly clock: Clock;
-  readonly idleTimeoutMs: number;
+  readonly options: Pick<HostOptions, 'snapshotIdleTimeoutMs' | 'snapshotInstallTimeoutMs' | 'snapshotLogMs'>;
   readonly fail: (error: unknown) => void;
+  /** Called once, when the node may take another one: at the end at the latest (R5). */
+  readonly freed: () => void;
+  readonly stored: (bytes: number) => void;
   /** Called once, when it is over. */
   readonly ended: (ok: boolean) => void;
 }
@@ -27,7 +36,9 @@ export class IncomingSnapshot implements SnapshotReceiver {
   readonly #context: ReceiveContext;
   readonly #runner: GroupRunner;
   readonly #header: SnapshotHeader;
+  readonly #log: ProgressLog;
   #state: State = 'receiving';
+  #freed = false;
   #target: SnapshotReceiver | undefined;
   #aborted: string | undefined;
   #last: Promise<void> = Promise.resolve();
@@ -50,6 +61,13 @@ export class IncomingSnapshot implements SnapshotReceiver {
     this.#context = context;
     this.#runner = runner;
     this.#header = header;
+    this.#log = new ProgressLog({
+      clock: context.clock,
+      logger: runner.logger,
+      what: 'receiving a snapshot',
+      fields: { from: header.from, index: header.meta.index },
+      intervalMs: context.options.snapshotLogMs,
+    });
   }
 
   async #open(): Promise<void> {
@@ -66,8 +84,10 @@ export class IncomingSnapshot implements SnapshotReceiver {
     }
   }
 
-  chunk(bytes: Uint8Array): Promise<void> {
-    return this.#call(async () => this.#target?.chunk(bytes));
+  async chunk(bytes: Uint8Array): Promise<void> {
+    await this.#call(async () => this.#target?.chunk(bytes));
+    this.#context.stored(bytes.length);
+    this.#log.add(bytes.length);
   }
 
   async finish(): Promise<void> {
@@ -75,21 +95,49 @@ export class IncomingSnapshot implements SnapshotReceiver {
     this.#throwIfAborted();
     this.#state = 'installing';
     this.#idle?.cancel();
+    const { clock, options } = this.#context;
+    const limitMs = options.snapshotInstallTimeoutMs;
+    let timer: Timer | undefined;
+    let giveUp: (error: Error) => void = () => undefined;
+    const stuck = new Promise<never>((_, reject) => {
+      giveUp = reject;
+    });
+    const progress = () => {
+      timer?.cancel();
+      if (this.#state === 'installing' && !this.#freed) timer = clock.setTimer(limitMs, () => giveUp(this.#stuck()));
+    };
+    progress();
     try {
-      await this.#target?.finish();
+      await Promise.race([this.#install(progress), stuck]);
+    } finally {
+      timer?.cancel();
+    }
+  }
+
+  /** The installation shows no progress: it goes on, and nobody waits for it (R5). */
+  #stuck(): Error {
+    this.#runner.logger.error({ index: this.#header.meta.index }, 'installing a snapshot shows no progress');
+    this.#free();
+    return new Error('the state machine shows no progress in installing the snapshot');
+  }
+
+  abort(reason: string): void {
+    if (this.#state !== 'receiving' || this.#aborted !== undefined) return; // R4
+    this.#aborted = reason;
+    this.#idle?.cancel();
+    this.#runner.logger.warn({ reason }, 'receiving a snapshot broke off');
+    void this.#last.then(() => this.#endAborted(reason)); // R1
+  }
+
+  async #install(progress: () => void): Promise<void> {
+    try {
+      await this.#target?.finish(progress);
     } catch (error) {
       this.#stopIfBroken(error);
       this.#end(false);
       throw error;
     }
     this.#end(true);
-  }
-
-  abort(reason: string): void {
-    if (this.#state !== 'receiving' || this.#aborted !== undefined) return; // R4
-    this.#aborted = reason;
-    this.#runner.logger.warn({ reason }, 'receiving a snapshot broke off');
-    void this.#last.then(() => this.#endAborted(reason)); // R1
   }
 
   #endAborted(reason: string): void {
@@ -110,23 +158,31 @@ export class IncomingSnapshot implements SnapshotReceiver {
     await this.#last;
     this.#throwIfAborted();
     this.#idle?.cancel();
+    const { clock, options } = this.#context;
+    const limitMs = options.snapshotIdleTimeoutMs;
     const done = work();
     this.#last = done.catch(() => undefined);
     try {
-      await done;
+      await within(clock, limitMs, done, 'the state machine took too long for a part of the snapshot');
     } catch (error) {
       this.#stopIfBroken(error);
       this.abort(error instanceof Error ? error.message : String(error));
+      this.#free(); // R5
       throw error;
     }
-    const { clock, idleTimeoutMs } = this.#context;
     if (this.#state === 'receiving' && this.#aborted === undefined) {
-      this.#idle = clock.setTimer(idleTimeoutMs, () => this.abort('the next chunk did not come'));
+      this.#idle = clock.setTimer(limitMs, () => this.abort('the next chunk did not come'));
     }
   }
 
   #throwIfAborted(): void {
     if (this.#aborted !== undefined) throw new Error(`the snapshot was given up: ${this.#aborted}`);
+  }
+
+  #free(): void {
+    if (this.#freed) return;
+    this.#freed = true;
+    this.#context.freed();
   }
 
   #end(ok: boolean): void {
@@ -139,6 +195,7 @@ export class IncomingSnapshot implements SnapshotReceiver {
     } catch (error) {
       this.#context.fail(error);
     }
+    this.#free();
     this.#context.ended(ok);
   }
 }

@@ -1,15 +1,25 @@
 /**
- * Sends snapshots to followers that the log cannot help any more: a bounded number at a time over all groups.
+ * Sends snapshots to followers that the log cannot help any more: a bounded number at a time over all groups, at a
+ * bounded rate.
  *
  * S1. One snapshot per (group, follower) at a time; each ends in exactly one report to the core, or in the end of the
  *     leadership that wanted it.
  * S2. While it is under way, and for a while after, the leader's log behind it is kept (traps 3).
+ * S3. A receiver that has no place now is asked again after a pause, with the same picture of the state machine: that
+ *     one waits without holding a place here. At most `snapshotSendsMax` pictures wait so; one more is let go, and taken
+ *     anew when its turn comes. Meanwhile other nodes get theirs.
+ * S4. Nothing holds a place for ever: the state machine has `snapshotIdleTimeoutMs` for each chunk, the receiver must
+ *     not fall silent (snapshot-outgoing.ts O4), and the whole has `snapshotSendTimeoutMs`.
  */
 import { type Clock, sleep } from '@remora/base';
 import type { ReplicaId } from '../../core/types.ts';
-import type { GroupId, Transport } from '../ports.ts';
+import type { GroupId, NodeId, Transport } from '../ports.ts';
+import { isSnapshotBusy } from '../transport/snapshot-transfer.ts';
+import { ByteRate } from './byte-rate.ts';
 import type { GroupRunner, OutgoingSnapshot } from './group-runner.ts';
 import type { HostOptions } from './options.ts';
+import { SendQueue } from './send-queue.ts';
+import { ProgressLog, pacedChunks, TooLateError, within } from './snapshot-pace.ts';
 import type { HostStats } from './stats.ts';
 
 export interface SnapshotSenderOptions {
@@ -20,43 +30,64 @@ export interface SnapshotSenderOptions {
   readonly fail: (error: unknown) => void;
 }
 
+/** A picture of a state machine, and until when it may be sent. */
+interface Picture {
+  readonly outgoing: OutgoingSnapshot;
+  readonly dueMs: number;
+  /** Set while it waits (S3): lets go of it. */
+  unpark: (() => void) | undefined;
+}
+
 interface Wanted {
+  readonly key: string;
   readonly runner: GroupRunner;
   readonly to: ReplicaId;
+  readonly node: NodeId;
+  readonly picture: Picture | undefined;
 }
+
+/** Stands for the node of a replica that nobody has located. */
+const NOWHERE: NodeId = 0;
 
 export class SnapshotSender {
   readonly #host: SnapshotSenderOptions;
-  readonly #waiting = new Map<string, Wanted>();
+  readonly #rate: ByteRate;
+  readonly #queue = new SendQueue<Wanted>();
   readonly #running = new Map<string, Promise<void>>();
+  readonly #parked = new Set<Picture>();
   readonly #stopped = new AbortController();
 
   constructor(host: SnapshotSenderOptions) {
     this.#host = host;
+    this.#rate = new ByteRate(host.clock, host.options.snapshotBytesPerSecondMax);
   }
 
   want(runner: GroupRunner, to: ReplicaId): void {
     const key = keyOf(runner.groupId, runner.replicaId, to);
-    this.#waiting.set(key, { runner, to });
+    const node = runner.locate(to) ?? NOWHERE;
+    if (this.#queue.get(node, key)?.picture === undefined) {
+      this.#queue.put(node, key, { key, runner, to, node, picture: undefined });
+    }
     this.#startMore();
   }
 
   async stop(): Promise<void> {
-    this.#waiting.clear();
     this.#stopped.abort(new Error('the node is stopping'));
+    this.#queue.clear();
+    for (const picture of [...this.#parked]) {
+      picture.unpark?.();
+      this.#letGo(picture.outgoing);
+    }
     await Promise.all(this.#running.values());
   }
 
   #startMore(): void {
-    for (const [key, wanted] of this.#waiting) {
-      if (this.#running.size >= this.#host.options.snapshotSendsMax || this.#stopped.signal.aborted) return;
-      if (this.#running.has(key)) continue; // S1
-      this.#waiting.delete(key);
-      const run = this.#run(wanted).then(
-        () => this.#ended(key),
-        (error: unknown) => this.#host.fail(error),
-      );
-      this.#running.set(key, run);
+    const { clock, options, fail } = this.#host;
+    while (this.#running.size < options.snapshotSendsMax && !this.#stopped.signal.aborted) {
+      const wanted = this.#queue.next(clock.monotonicMs(), (key) => !this.#running.has(key)); // S1
+      if (wanted === undefined) return;
+      const run = this.#run(wanted).then(() => this.#ended(wanted.key), fail);
+      this.#running.set(wanted.key, run);
     }
   }
 
@@ -65,47 +96,146 @@ export class SnapshotSender {
     this.#startMore();
   }
 
-  async #run({ runner, to }: Wanted): Promise<void> {
-    const outgoing = await runner.takeSnapshot();
-    if (outgoing === undefined) return;
+  async #run(wanted: Wanted): Promise<void> {
+    const { runner, to } = wanted;
+    const picture = await this.#pictureFor(wanted);
+    if (picture === undefined) return;
     const { logger } = runner;
+    const { outgoing } = picture;
     const { index } = outgoing.snapshot.meta;
-    let ok = false;
     try {
-      await this.#send(runner, to, outgoing);
-      ok = true;
+      const bytes = await this.#send(wanted, picture);
       this.#host.stats.snapshotsSent++;
-      logger.info({ to, index }, 'snapshot sent');
+      logger.info({ to, index, bytes }, 'snapshot sent');
     } catch (error) {
+      if (isSnapshotBusy(error) && !outgoing.signal.aborted && !this.#stopped.signal.aborted) {
+        return this.#putOff(wanted, picture);
+      }
       this.#host.stats.snapshotsSendFailed++;
       logger.warn({ to, index, error: String(error) }, 'sending a snapshot failed');
-    } finally {
       outgoing.snapshot.release();
+      return this.#reportLater(wanted, outgoing);
     }
-    if (!ok) await this.#pause(outgoing.signal);
-    runner.snapshotSent(to, outgoing, ok);
+    outgoing.snapshot.release();
+    runner.snapshotSent(to, outgoing, true);
   }
 
-  async #send(runner: GroupRunner, to: ReplicaId, outgoing: OutgoingSnapshot): Promise<void> {
-    const { clock, options, transport } = this.#host;
-    const node = runner.locate(to);
-    if (node === undefined) throw new Error(`the node of replica ${to} is not known`);
+  /** The picture that waited (S3), or a new one; undefined when there is none to send now. */
+  async #pictureFor(wanted: Wanted): Promise<Picture | undefined> {
+    const { clock, options } = this.#host;
+    const { runner, picture } = wanted;
+    if (picture !== undefined) {
+      picture.unpark?.();
+      return picture;
+    }
+    const taking = runner.takeSnapshot();
+    try {
+      const outgoing = await within(clock, options.snapshotIdleTimeoutMs, taking, 'the state machine is busy');
+      if (outgoing === undefined) return undefined;
+      return { outgoing, dueMs: clock.monotonicMs() + options.snapshotSendTimeoutMs, unpark: undefined };
+    } catch (error) {
+      if (!(error instanceof TooLateError)) throw error;
+      void taking.then((late) => late !== undefined && this.#letGo(late), this.#host.fail);
+      this.#again(wanted); // S4: its place is for others meanwhile
+      return undefined;
+    }
+  }
+
+  /** Resolves with the bytes sent. */
+  async #send({ runner, to, node }: Wanted, { outgoing, dueMs }: Picture): Promise<number> {
+    const { clock, options, transport, stats } = this.#host;
+    if (node === NOWHERE) throw new Error(`the node of replica ${to} is not known`);
     const overdue = new AbortController();
-    const timer = clock.setTimer(options.snapshotSendTimeoutMs, () => overdue.abort(new Error('it took too long')));
+    const leftMs = Math.max(0, dueMs - clock.monotonicMs());
+    const timer = clock.setTimer(leftMs, () => overdue.abort(new Error('it took too long'))); // S4
     const signal = AbortSignal.any([outgoing.signal, this.#stopped.signal, overdue.signal]);
-    const { meta, chunks } = outgoing.snapshot;
+    const { meta, chunks, bytes } = outgoing.snapshot;
+    const log = new ProgressLog({
+      clock,
+      logger: runner.logger,
+      what: 'sending a snapshot',
+      fields: { to, index: meta.index },
+      intervalMs: options.snapshotLogMs,
+      total: bytes,
+    });
+    const paced = pacedChunks(chunks, {
+      clock,
+      share: this.#rate.share(),
+      signal,
+      idleTimeoutMs: options.snapshotIdleTimeoutMs,
+      sent: (count) => {
+        stats.snapshotBytesSent += count;
+        log.add(count);
+      },
+    });
+    const resumed = () => {
+      stats.snapshotsResumed++;
+      runner.logger.info({ to, index: meta.index, bytes: log.bytes }, 'a snapshot goes on after a break');
+    };
     const header = { groupId: runner.groupId, from: runner.replicaId, to, term: outgoing.term, meta };
     try {
-      await transport.sendSnapshot(node, header, chunks, signal);
+      await transport.sendSnapshot(node, header, paced, signal, resumed);
     } finally {
       timer.cancel();
     }
+    return log.bytes;
   }
 
-  async #pause(signal: AbortSignal): Promise<void> {
+  // ---------------------------------------------------------------------------------------------- later
+
+  /** S3. */
+  #putOff(wanted: Wanted, picture: Picture): void {
+    const { options, stats } = this.#host;
+    const { key, node } = wanted;
+    stats.snapshotsPutOff++;
+    const keep = this.#parked.size < options.snapshotSendsMax;
+    if (keep) {
+      const { signal } = picture.outgoing;
+      const gone = () => {
+        picture.unpark?.();
+        this.#queue.delete(node, key);
+        this.#letGo(picture.outgoing);
+      };
+      picture.unpark = () => {
+        picture.unpark = undefined;
+        signal.removeEventListener('abort', gone);
+        this.#parked.delete(picture);
+      };
+      signal.addEventListener('abort', gone, { once: true });
+      this.#parked.add(picture);
+      this.#queue.put(node, key, { ...wanted, picture }, 'front');
+      this.#putOffNode(node);
+    } else {
+      this.#letGo(picture.outgoing);
+      this.#again(wanted);
+    }
+  }
+
+  /** Waits for another turn, with a new picture then. */
+  #again(wanted: Wanted): void {
+    this.#queue.put(wanted.node, wanted.key, { ...wanted, picture: undefined });
+    this.#putOffNode(wanted.node);
+  }
+
+  #putOffNode(node: NodeId): void {
     const { clock, options } = this.#host;
-    // Ends early with the leadership or the node: then nobody waits for the report.
-    await sleep(clock, options.snapshotRetryMs, AbortSignal.any([signal, this.#stopped.signal])).catch(() => undefined);
+    this.#queue.putOff(node, clock.monotonicMs() + options.snapshotRetryMs);
+    clock.setTimer(options.snapshotRetryMs, () => this.#startMore());
+  }
+
+  #letGo(outgoing: OutgoingSnapshot): void {
+    outgoing.hold.untilMs = this.#host.clock.monotonicMs();
+    outgoing.snapshot.release();
+  }
+
+  /** Tells the core after a pause, which holds no place; not at all when leadership or the node ends before. */
+  #reportLater({ runner, to }: Wanted, outgoing: OutgoingSnapshot): void {
+    const { clock, options } = this.#host;
+    const signal = AbortSignal.any([outgoing.signal, this.#stopped.signal]);
+    void sleep(clock, options.snapshotRetryMs, signal)
+      .catch(() => undefined)
+      .then(() => runner.snapshotSent(to, outgoing, false))
+      .catch((error: unknown) => this.#host.fail(error));
   }
 }
 

@@ -36,6 +36,14 @@ export interface HostStats {
   snapshotsSendFailed: number;
   snapshotsReceived: number;
   snapshotsReceiveFailed: number;
+  /** Streams that went on with a snapshot being sent after a break. */
+  snapshotsResumed: number;
+  /** Times a receiver had no place and was to be asked again. */
+  snapshotsPutOff: number;
+  /** Bytes of snapshots sent; what is sent again after a break counts once. */
+  snapshotBytesSent: number;
+  /** Bytes of snapshots stored. */
+  snapshotBytesReceived: number;
 }
 
 export function newStats(): HostStats {
@@ -67,5 +75,9 @@ export function newStats(): HostStats {
     snapshotsSendFailed: 0,
     snapshotsReceived: 0,
     snapshotsReceiveFailed: 0,
+    snapshotsResumed: 0,
+    snapshotsPutOff: 0,
+    snapshotBytesSent: 0,
+    snapshotBytesReceived: 0,
   };
 }

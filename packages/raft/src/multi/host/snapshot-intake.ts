@@ -1,0 +1,68 @@
+/**
+ * Which snapshots a node takes.
+ *
+ * J1. At most `snapshotReceivesMax` at a time. One that has no place, or whose group is still busy with another, is
+ *     answered so that it comes again; one that is not wanted is not.
+ * J2. A place is given back once for each that was taken: when the snapshot ends, or before, when the state machine is
+ *     stuck (snapshot-receiver.ts R5).
+ */
+import type { Clock } from '@remora/base';
+import type { GroupId, NodeId, SnapshotHeader, SnapshotReceiver } from '../ports.ts';
+import { snapshotBusy } from '../transport/snapshot-transfer.ts';
+import type { GroupRunner } from './group-runner.ts';
+import type { HostOptions } from './options.ts';
+import { IncomingSnapshot } from './snapshot-receiver.ts';
+import type { HostStats } from './stats.ts';
+
+export interface SnapshotIntakeOptions {
+  readonly clock: Clock;
+  readonly options: HostOptions;
+  readonly stats: HostStats;
+  readonly fail: (error: unknown) => void;
+  /** The group's replica here; undefined when there is none or the node does not run. */
+  readonly find: (groupId: GroupId) => GroupRunner | undefined;
+}
+
+export class SnapshotIntake {
+  readonly #host: SnapshotIntakeOptions;
+  #receiving = 0;
+
+  constructor(host: SnapshotIntakeOptions) {
+    this.#host = host;
+  }
+
+  /** Rejects with `RESOURCE_EXHAUSTED` when it may be offered again (J1). */
+  async receive(from: NodeId, header: SnapshotHeader): Promise<SnapshotReceiver> {
+    const { options, stats } = this.#host;
+    const runner = this.#host.find(header.groupId);
+    if (runner === undefined || runner.replicaId !== header.to) {
+      throw new Error(`replica ${header.to} of group ${header.groupId} is not here`);
+    }
+    if (!runner.comesFrom(header.from, from)) throw new Error(`replica ${header.from} does not live at node ${from}`);
+    if (runner.receivingSnapshot) throw snapshotBusy('the group is busy with another snapshot');
+    if (this.#receiving >= options.snapshotReceivesMax) throw snapshotBusy('too many snapshots are being received');
+    this.#receiving++;
+    const incoming = await IncomingSnapshot.begin(
+      {
+        clock: this.#host.clock,
+        options,
+        fail: this.#host.fail,
+        freed: () => {
+          this.#receiving--; // J2
+        },
+        stored: (bytes) => {
+          stats.snapshotBytesReceived += bytes;
+        },
+        ended: (ok) => {
+          if (ok) stats.snapshotsReceived++;
+          else stats.snapshotsReceiveFailed++;
+        },
+      },
+      runner,
+      header,
+    );
+    if (incoming !== undefined) return incoming;
+    this.#receiving--;
+    throw new Error('the snapshot is not wanted');
+  }
+}
