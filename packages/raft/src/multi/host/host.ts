@@ -60,7 +60,6 @@ export function createRaftHost(options: RaftHostOptions): NodeRaftHost {
 class Host implements NodeRaftHost {
   readonly #given: RaftHostOptions;
   readonly #options: HostOptions;
-  readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #groups = new Map<GroupId, GroupRunner>();
   readonly #stats = newStats();
@@ -83,7 +82,6 @@ class Host implements NodeRaftHost {
   constructor(given: RaftHostOptions) {
     const { clock, random, log, transport, logger = silentLogger } = given;
     this.#given = given;
-    this.#clock = clock;
     this.#logger = logger;
     this.#options = hostOptions(given.options);
     const fail = (error: unknown) => this.#fail(error);
