@@ -127,12 +127,12 @@ export class SimNode {
       onSynced: (path) => this.durable.synced(path),
       onDirSynced: () => undefined,
     });
-    const { segmentBytes, writeBytesMax } = this.options;
+    const { segmentBytes, writeBytesMax, recentBytes } = this.options;
     const died = (error: unknown): void => this.#died(life, error);
     openGroupLog({
       disk,
       dir: LOG_DIR,
-      options: { segmentBytes, writeBytesMax },
+      options: { segmentBytes, writeBytesMax, recentBytes },
       logger: silentLogger,
       onFailure: died,
     }).then((log) => {
@@ -257,14 +257,13 @@ export class SimNode {
   #checkRecovered(groupId: number, found: RecoveredGroup): void {
     const medium = this.durable.groups.get(groupId);
     if (medium === undefined || this.engine.record(groupId) === undefined) return;
-    const { hardState, start, entries } = found;
-    const last = start.index + entries.length;
+    const { hardState, start, outline } = found;
     this.#checkHolds(groupId, medium, {
       term: hardState.term,
       vote: hardState.vote,
-      last,
+      last: outline.lastIndex,
       start,
-      termAt: (index) => (index === start.index ? start.term : entries[index - start.index - 1]?.term),
+      termAt: (index) => (index === start.index ? start.term : termsOf(found)[index - start.index - 1]),
     });
   }
 
@@ -344,10 +343,8 @@ export class SimNode {
   }
 
   #found(groupId: number, recovered: RecoveredGroup | undefined) {
-    const entries = recovered?.entries ?? [];
     const start = recovered?.start ?? this.engine.record(groupId)?.applied ?? { index: 0, term: 0 };
-    const confs = entries.filter((entry) => entry.type === 'conf').map((entry) => entry.index);
-    return { start, terms: entries.map((entry) => entry.term), confs };
+    return { start, terms: recovered === undefined ? [] : termsOf(recovered), confs: recovered?.outline.confs.slice() ?? [] };
   }
 
   // ------------------------------------------------------------------------------------------ checkpoints
@@ -378,4 +375,14 @@ export class SimNode {
       });
     });
   }
+}
+
+/** The terms of all entries that a log holds. */
+function termsOf({ start, outline: { terms, lastIndex } }: RecoveredGroup): number[] {
+  const all: number[] = [];
+  for (const [i, { term }] of terms.entries()) {
+    const end = (terms[i + 1]?.index ?? lastIndex + 1) - 1;
+    while (start.index + all.length < end) all.push(term);
+  }
+  return all;
 }

@@ -8,6 +8,7 @@ export interface NodeOptions {
   readonly host: Partial<HostOptions>;
   readonly machine: MachineOptions;
   readonly segmentBytes: number;
+  readonly recentBytes: number;
   readonly writeBytesMax: number;
   /** Longest time that a write or a sync takes. */
   readonly diskMs: number;
@@ -73,6 +74,8 @@ export function drawOptions(random: Random): WorldOptions {
       maxInflightBytes: pick(random, 100, 1_000, 1 << 20),
       maxUncommittedBytes: pick(random, 300, 2_000, 1 << 20),
       maxApplyingBytes: pick(random, 100, 1 << 20),
+      entryCacheBytes: pick(random, 1, 2_000, 20_000, 1 << 20),
+      entryReadsMax: pick(random, 1, 4),
       applySliceEntries: pick(random, 1, 3, 256),
       tailEntries: tail,
       tailBytes: pick(random, 200, 1 << 20),
@@ -82,6 +85,7 @@ export function drawOptions(random: Random): WorldOptions {
       snapshotChunkBytes: pick(random, 64, 200, 4_096),
       storeMsMax: pick(random, 0, 5, 40),
     },
+    recentBytes: pick(random, 1, 5_000, 1 << 20),
     segmentBytes: pick(random, 4_096, 4_096, 8_192, 65_536),
     writeBytesMax: pick(random, 200, 4 << 20),
     diskMs: pick(random, 0, 1, 4, 15),
