@@ -344,7 +344,11 @@ export class SimNode {
 
   #found(groupId: number, recovered: RecoveredGroup | undefined) {
     const start = recovered?.start ?? this.engine.record(groupId)?.applied ?? { index: 0, term: 0 };
-    return { start, terms: recovered === undefined ? [] : termsOf(recovered), confs: recovered?.outline.confs.slice() ?? [] };
+    return {
+      start,
+      terms: recovered === undefined ? [] : termsOf(recovered),
+      confs: recovered?.outline.confs.slice() ?? [],
+    };
   }
 
   // ------------------------------------------------------------------------------------------ checkpoints

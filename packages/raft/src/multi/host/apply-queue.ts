@@ -99,8 +99,13 @@ export class ApplyQueue {
     while (this.#busy !== undefined) await this.#busy;
   }
 
-  get busy(): boolean {
-    return this.#busy !== undefined || this.#paused;
+  /**
+   * Runs `work` while no call is under way, at once if it can be: after a wait for `idle` a turn might have begun the
+   * next call already.
+   */
+  async whenIdle<T>(work: () => T): Promise<T> {
+    while (this.#busy !== undefined) await this.#busy;
+    return work();
   }
 
   close(): Promise<void> {

@@ -412,12 +412,13 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
   // ---------------------------------------------------------------------------------------------- snapshots out
 
   /** Resolves with a picture of the state machine between two applies; undefined when this is not the leader any more. */
-  async takeSnapshot(): Promise<OutgoingSnapshot | undefined> {
-    await this.#apply.idle();
-    if (this.#closed || this.#core.role !== 'leader') return undefined;
-    const snapshot = this.#options.stateMachine.snapshot();
-    const hold = this.#tail.hold(snapshot.meta.index);
-    return { snapshot, hold, term: this.#core.term, signal: this.#leading.signal };
+  takeSnapshot(): Promise<OutgoingSnapshot | undefined> {
+    return this.#apply.whenIdle(() => {
+      if (this.#closed || this.#core.role !== 'leader') return undefined;
+      const snapshot = this.#options.stateMachine.snapshot();
+      const hold = this.#tail.hold(snapshot.meta.index);
+      return { snapshot, hold, term: this.#core.term, signal: this.#leading.signal };
+    });
   }
 
   snapshotSent(to: ReplicaId, outgoing: OutgoingSnapshot, ok: boolean): void {
