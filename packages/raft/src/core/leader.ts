@@ -7,6 +7,8 @@
  * L3. A leader that hears no quorum for an election timeout steps down (§6.2; traps 5).
  * L4. Whatever is lost on the way is stirred up again at the next heartbeat interval by an empty append, with or
  *     without an answer to heartbeats: a follower's log, and its commit index, which merged heartbeats do not carry.
+ * L5. A target of a transfer that holds everything is asked to campaign again at each heartbeat interval: the request
+ *     may have been lost, and a target that has not applied its own promotion yet cannot follow it.
  */
 import { assert } from '@remora/base';
 import { wantEntries } from './entry-reads.ts';
@@ -51,6 +53,8 @@ export function tickLeader(s: CoreState): void {
 function beat(s: CoreState): void {
   const toAll = s.reads.active;
   let round: number | undefined;
+  const target = s.progress.get(s.transferee);
+  if (target?.match === s.log.lastIndex) sendTimeoutNow(s, target.id); // L5
   for (const pr of s.peers) {
     if (toAll || !pr.merged) {
       round ??= toAll || s.config.leaseMs !== undefined ? beginRound(s) : 0;

@@ -252,6 +252,31 @@ describe('the end of a membership (N4)', () => {
     }
   });
 
+  test('a voter that was just promoted takes over as soon as it has applied that', () => {
+    const core = makeLeader({ learners: [4] });
+    core.proposeConf(confChange([add(4)]));
+    settle(core, [2, 3, 4]);
+    expect(core.transferLeader(4)).toBeUndefined();
+    expect(ofType(run(core), 'timeoutNow')).toHaveLength(1);
+    tick(core, HEARTBEAT_TICKS);
+    expect(ofType(run(core), 'timeoutNow')).toMatchObject([{ to: 4 }]);
+    tick(core, ELECTION_TICKS); // given up
+    run(core);
+    tick(core, HEARTBEAT_TICKS);
+    expect(ofType(run(core), 'timeoutNow')).toEqual([]);
+
+    const target = makeCore({ id: 4, learners: [4] });
+    const promotion: Entry = { index: 1, term: 1, type: 'conf', data: encodeConfChange(confChange([add(4)])) };
+    append(target, { from: 1, term: 1, prev: [0, 0], entries: [promotion], commit: 1 });
+    const { committed, marks } = take(target);
+    for (const mark of marks) target.persisted(mark);
+    target.step({ type: 'timeoutNow', from: 1, to: 4, term: 1 });
+    expect(target.role).toBe('follower');
+    for (const entry of committed) apply(target, entry);
+    target.step({ type: 'timeoutNow', from: 1, to: 4, term: 1 });
+    expect(target.role).toBe('candidate');
+  });
+
   test('leadership does not go to a replica of the outgoing side alone', () => {
     const core = makeLeader();
     core.proposeConf(confChange([add(4), remove(3)], 'joint'));

@@ -1,0 +1,242 @@
+import { nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import type { Query, WatchMessage } from '@remora/protocol';
+import type { Group, GroupOptions, LogPosition, RaftHost } from '@remora/raft';
+import { describe, expect, test } from 'vitest';
+import { Checkpointer } from './checkpointer.ts';
+import { CrashWorld } from './install/crash-world.ts';
+import { metaAt, pieces, someRows, stateAt, streamOf } from './install/test-data.ts';
+import type { RangeReplica } from './range/range-replica.ts';
+import { currentKey } from './state/keys.ts';
+import { encodeVersion } from './state/record.ts';
+import { CONF, DESCRIPTOR, range } from './state/test-bed.ts';
+import { Store } from './store.ts';
+
+const EPOCH = DESCRIPTOR.epoch;
+const turn = (): Promise<void> => new Promise((resolve) => nodeClock().setImmediate(resolve));
+
+/** A host whose groups follow a leader that says nothing. */
+class QuietHost implements RaftHost {
+  readonly created: GroupOptions[] = [];
+  readonly checkpointed: LogPosition[] = [];
+
+  createGroup(options: GroupOptions): Group {
+    this.created.push(options);
+    const refused = { refused: 'notLeader' } as const;
+    return {
+      groupId: options.groupId,
+      replicaId: options.replicaId,
+      role: 'follower',
+      term: 2,
+      leader: 0,
+      ready: false,
+      propose: () => refused,
+      proposeConf: () => refused,
+      readIndex: (done) => done('notLeader'),
+      leaseRead: (done) => done('notLeader'),
+      hasLease: () => false,
+      checkpointed: (position) => void this.checkpointed.push(position),
+      transferLeader: () => refused,
+      status() {
+        throw new Error('nobody asks');
+      },
+    };
+  }
+
+  start(): void {}
+  group(): undefined {}
+  async removeGroup(): Promise<void> {}
+  async logDurable(): Promise<void> {}
+  async stop(): Promise<void> {}
+}
+
+async function boot(world: CrashWorld) {
+  const { engine, disk } = await world.boot();
+  const [clock, logger, host] = [nodeClock(), silentLogger, new QuietHost()];
+  const checkpointer = new Checkpointer(engine, { clock, logger, options: { intervalMs: 3_600_000, bytes: 1 << 30 } });
+  const store = new Store({
+    ...{ nodeId: 1, engine, disk, checkpointer, host, clock, logger, recovered: new Map() },
+    options: { watchRingBytesMax: 1_000, compactionRetentionMs: 0, outcomeBytesMax: 1_000_000 },
+  });
+  return { engine, checkpointer, host, store };
+}
+
+type Booted = Awaited<ReturnType<typeof boot>>;
+
+function replicaOf({ store }: Booted): RangeReplica {
+  const [replica] = [...store.replicas()];
+  if (replica === undefined) throw new Error('there is a replica');
+  return replica;
+}
+
+/** The row of the key `k`, written at this revision. */
+function keyAt(revision: number) {
+  const version = {
+    value: Buffer.from(`at ${revision}`),
+    createRevision: 2,
+    modRevision: revision,
+    version: 1,
+    lease: 0n,
+  };
+  return { key: currentKey(Buffer.from('k')), value: encodeVersion(version) };
+}
+
+async function started(): Promise<Booted & { readonly world: CrashWorld; readonly stream: Buffer }> {
+  const world = new CrashWorld(1);
+  const { engine } = await world.boot();
+  for (const { key, value } of [keyAt(4), stateAt(5)]) engine.put(key, value);
+  await engine.checkpoint();
+  const booted = await boot(world);
+  await booted.store.start();
+  const rows = [...someRows(new SeededRandom(1), { small: 0, large: 8 }), keyAt(19)];
+  const stream = await streamOf(
+    rows.sort((a, b) => Buffer.compare(a.key, b.key)),
+    20,
+  );
+  return { ...booted, world, stream };
+}
+
+/** Receives all of the stream; `finish` of the receiver is to follow. */
+async function staged(replica: RangeReplica, stream: Buffer) {
+  const receiver = replica.install(metaAt(20));
+  for (const piece of pieces(stream, new SeededRandom(2))) await receiver.chunk(piece);
+  return receiver;
+}
+
+/** What a serializable read of `k` says: its value at a revision, or the error's code. */
+function read(replica: RangeReplica): Promise<string> {
+  const query: Query = { type: 'range', op: range('k'), serializable: true };
+  return new Promise((resolve) => {
+    replica.execute(
+      { rangeId: 2, epoch: EPOCH, requestId: '', deadlineMs: 0, body: { kind: 'query', query } },
+      () => {},
+      (error, reply) => {
+        const kv = reply?.result.type === 'range' ? reply.result.kvs[0] : undefined;
+        resolve(error === undefined ? `${Buffer.from(kv?.value ?? 'none')}, revision ${reply?.revision}` : error.code);
+      },
+    );
+  });
+}
+
+describe('while a replica installs a snapshot', () => {
+  test('a read gets the old state, then a refusal that may be retried, then the new state: never a mixture', async () => {
+    const booted = await started();
+    const replica = replicaOf(booted);
+    const receiver = await staged(replica, booted.stream);
+    const answers = [await read(replica)];
+    let done = false;
+    const finished = receiver.finish().then(() => {
+      done = true;
+    });
+    while (!done) {
+      answers.push(await read(replica));
+      await turn();
+    }
+    await finished;
+    answers.push(await read(replica));
+    const seen = answers.filter((answer, i) => answer !== answers[i - 1]);
+    expect(seen).toEqual(['at 4, revision 5', 'UNAVAILABLE', 'at 19, revision 20']);
+    expect(new ServiceError('UNAVAILABLE', '').retry).toBe('sameRequest');
+    expect(booted.world.failures).toEqual([]);
+  });
+
+  test('a checkpoint passes it by, and what else is checkpointed is durable', async () => {
+    const booted = await started();
+    const { checkpointer, host } = booted;
+    const replica = replicaOf(booted);
+    const receiver = await staged(replica, booted.stream);
+    let others = 0;
+    checkpointer.add(() => () => {
+      others += replica.replacing ? 1 : 0;
+    });
+    let done = false;
+    const finished = receiver.finish().then(() => {
+      done = true;
+    });
+    while (!done) {
+      const before = host.checkpointed.length;
+      const replacing = replica.replacing;
+      await checkpointer.run();
+      if (replacing && replica.replacing) expect(host.checkpointed.length).toBe(before);
+      await turn();
+    }
+    await finished;
+    expect(others).toBeGreaterThan(0);
+    await checkpointer.run();
+    expect(host.checkpointed.at(-1)).toEqual({ index: 20, term: 2 });
+    expect(booted.world.failures).toEqual([]);
+  });
+
+  test('one that was not told yet that it leads no more ends its watches, and is led again only when told', async () => {
+    const booted = await started();
+    const replica = replicaOf(booted);
+    const messages: WatchMessage[] = [];
+    replica.roleChanged({ role: 'leader', term: 3, leader: 1 });
+    await replica.apply([{ index: 6, term: 3, type: 'normal', data: Buffer.alloc(0) }], CONF);
+    const watch = replica.openWatchStream({
+      send: (message) => {
+        messages.push(message);
+        return true;
+      },
+    });
+    const span = { start: Buffer.from('a'), end: Buffer.from('z') };
+    watch.create({
+      ...{ kind: 'create', watchId: 1, rangeId: 2, epoch: EPOCH, span, startRevision: 0 },
+      ...{ noPut: false, noDelete: false, prevKv: false },
+    });
+    const receiver = await staged(replica, booted.stream);
+    expect(messages.map((message) => (message.kind === 'ended' ? message.code : message.kind))).toEqual([
+      'created',
+      'NOT_LEADER',
+    ]);
+    expect([replica.leading, replica.watchRefusal(EPOCH)?.code]).toEqual([false, 'NOT_LEADER']);
+    await receiver.finish();
+    replica.roleChanged({ role: 'follower', term: 4, leader: 2 });
+    expect(replica.leading).toBe(false);
+    expect(replica.state.applied.index).toBe(20);
+  });
+});
+
+describe('a node that died while a replica installed a snapshot', () => {
+  async function died(): Promise<CrashWorld> {
+    const { world, stream, ...booted } = await started();
+    const receiver = await staged(replicaOf(booted), stream);
+    world.batchesUntilFull = 2;
+    await receiver.finish().catch(() => undefined);
+    world.batchesUntilFull = Number.POSITIVE_INFINITY;
+    world.failures.length = 0;
+    world.crash();
+    return world;
+  }
+
+  test('runs the replica once that is finished, at the position of the snapshot', async () => {
+    const booted = await boot(await died());
+    const { store, host } = booted;
+    const starting = store.start();
+    const again = store.createReplica(DESCRIPTOR, 1);
+    expect([[...store.replicas()].length, host.created.length]).toEqual([0, 0]);
+    await Promise.all([starting, again]);
+    expect(host.created.map(({ groupId, applied }) => [groupId, applied])).toEqual([[2, { index: 20, term: 2 }]]);
+    expect(await read(replicaOf(booted))).toBe('at 19, revision 20');
+    store.stop();
+  });
+
+  test('creates no replica that shares keys with it before', async () => {
+    const { store, host } = await boot(await died());
+    const starting = store.start();
+    const other = { ...DESCRIPTOR, rangeId: 7 };
+    await expect(store.createReplica(other, 1)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    await starting;
+    await store.createReplica(other, 1);
+    expect(host.created.map(({ groupId }) => groupId)).toEqual([2, 7]);
+    store.stop();
+  });
+
+  test('does not run the replica when its file is gone, and says why', async () => {
+    const world = await died();
+    for (const name of await world.sim.list('snapshots')) await world.sim.remove(`snapshots/${name}`);
+    const { store, host } = await boot(world);
+    await expect(store.start()).rejects.toThrow('remove this replica');
+    expect(host.created).toEqual([]);
+    store.stop();
+  });
+});
