@@ -13,6 +13,7 @@ export * from './multi/log/index.ts';
 export * from './multi/ports.ts';
 export { type LinkFaults, LocalNetwork } from './multi/transport/local-network.ts';
 export type { SnapshotTap, TappedSnapshotMessage } from './multi/transport/local-snapshots.ts';
+export type { FrameTraffic } from './multi/transport/node/frame-peer.ts';
 export {
   type GivenGrpcTransportOptions,
   GRPC_TRANSPORT_DEFAULTS,

@@ -5,6 +5,7 @@ import { nodeClock, nodeDisk, nodeRandom, silentLogger } from '@remora/base';
 import {
   createGrpcTransport,
   createRaftHost,
+  type FrameTraffic,
   type GroupId,
   type GroupLog,
   type GroupOptions,
@@ -29,6 +30,7 @@ export class BenchNode {
   #ports: readonly number[] = [];
   #host: NodeRaftHost | undefined;
   #log: GroupLog | undefined;
+  #frames: Readonly<FrameTraffic> | undefined;
 
   constructor(args: NodeArguments, onFatal: (error: unknown) => void) {
     this.#args = args;
@@ -42,7 +44,7 @@ export class BenchNode {
     const log = await this.#openLog();
     const recoveryMs = performance.now() - begunMs;
     const random = nodeRandom();
-    const { transport, service } = createGrpcTransport({
+    const { transport, service, frameTraffic } = createGrpcTransport({
       local: { clusterId: 'bench', nodeId, incarnation: `node ${nodeId}` },
       resolveAddress: (node) => `${HOST}:${this.#ports[node - 1]}`,
       clock: this.#clock,
@@ -50,6 +52,7 @@ export class BenchNode {
       verifyPeer: () => undefined,
     });
     this.#log = log;
+    this.#frames = frameTraffic;
     this.#host = createRaftHost({
       nodeId,
       clock: this.#clock,
@@ -86,6 +89,7 @@ export class BenchNode {
       operations: groups.reduce((sum, { machine }) => sum + machine.operations, 0),
       host: host.stats(),
       log: log.stats(),
+      frames: this.#frames,
       sample: groups[0]?.group.status(),
       rssBytes: memory.rss,
       heapBytes: memory.heapUsed,

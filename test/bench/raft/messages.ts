@@ -1,5 +1,5 @@
 /** What the processes of the Raft benchmark tell each other over their IPC channels. */
-import type { GroupId, GroupStatus, HostOptions, HostStats, NodeId } from '@remora/raft';
+import type { FrameTraffic, GroupId, GroupStatus, HostOptions, HostStats, NodeId } from '@remora/raft';
 
 /** What a node process is told at its start, as JSON in its only argument. */
 export interface NodeArguments {
@@ -36,6 +36,7 @@ export interface NodeStatus {
   readonly operations: number;
   readonly host: Readonly<HostStats>;
   readonly log: { readonly bytes: number; readonly segments: number; readonly syncs: number; readonly appends: number };
+  readonly frames: Readonly<FrameTraffic> | undefined;
   /** Of the first group. */
   readonly sample: GroupStatus | undefined;
   readonly rssBytes: number;

@@ -265,8 +265,10 @@ class Host implements NodeRaftHost {
   }
 
   #sendHeartbeat(node: NodeId, frame: HeartbeatFrame): void {
-    if (frame.type === 'heartbeat') this.#stats.heartbeatsSent++;
-    else {
+    if (frame.type === 'heartbeat') {
+      this.#stats.heartbeatsSent++;
+      this.#stats.heartbeatGroupsSent += frame.groups.length;
+    } else {
       this.#stats.heartbeatRepliesSent++;
       this.#stats.heartbeatsRefused += frame.refused.length;
     }

@@ -9,6 +9,8 @@ export interface HostStats {
   messagesReceived: number;
   /** Merged heartbeats, each for many groups, and the replies to them. */
   heartbeatsSent: number;
+  /** Groups named by heartbeats sent, over all of them. */
+  heartbeatGroupsSent: number;
   heartbeatsReceived: number;
   heartbeatRepliesSent: number;
   heartbeatRepliesReceived: number;
@@ -55,6 +57,7 @@ export function newStats(): HostStats {
     messagesSent: 0,
     messagesReceived: 0,
     heartbeatsSent: 0,
+    heartbeatGroupsSent: 0,
     heartbeatsReceived: 0,
     heartbeatRepliesSent: 0,
     heartbeatRepliesReceived: 0,

@@ -21,7 +21,7 @@ function loop() {
     flush: () => log.push('|'),
   });
   /** A group that takes `collectMs` and has `slices` to apply, of `applyMs` each. */
-  const group = (name: string, work: { collectMs?: number; slices?: number; applyMs?: number }) => {
+  const group = (name: string, work: { collectMs?: number; slices?: number; applyMs?: number; marks?: TurnMember }) => {
     let slices = work.slices ?? 0;
     const member: TurnMember & { closed: boolean } = {
       dirty: false,
@@ -29,6 +29,7 @@ function loop() {
       collect: () => {
         log.push(name);
         spentMs += work.collectMs ?? 0;
+        if (work.marks !== undefined) turns.markDirty(work.marks);
       },
       apply: () => {
         if (slices === 0) return false;
@@ -75,13 +76,14 @@ describe('a turn', () => {
   test('ends collecting after half of its budget; who was not reached goes first in the next one', () => {
     const bed = loop();
     bed.turns.start();
-    const all = ['a', 'b', 'c', 'd', 'e'].map((name) => bed.group(name, { collectMs: 3 }));
+    const marks = bed.group('x', {}); // has something to do only once `a` was collected from
+    const all = ['a', 'b', 'c', 'd', 'e'].map((name) => bed.group(name, { collectMs: 3, marks }));
     for (const member of all) bed.turns.markDirty(member);
     oneTurn(bed.clock);
     expect(bed.take()).toBe('ab|');
     const [first] = all;
     if (first !== undefined) bed.turns.markDirty(first); // it has more to do already
-    expect(run(bed)).toEqual(['cd|', 'ea|']);
+    expect(run(bed)).toEqual(['cd|', 'exa|', 'x|']);
   });
 
   test('ends applying when its budget is spent; groups take turns, slice by slice, and nobody starves', () => {

@@ -27,6 +27,21 @@ import {
   refusalOf,
 } from './handshake.ts';
 
+/** What was given to streams, over all peers. */
+export interface FrameTraffic {
+  frames: number;
+  bytes: number;
+  /** Of these, merged heartbeats and their replies. */
+  heartbeatFrames: number;
+  heartbeatBytes: number;
+  /** Frames that met a full queue. */
+  dropped: number;
+}
+
+export function newFrameTraffic(): FrameTraffic {
+  return { frames: 0, bytes: 0, heartbeatFrames: 0, heartbeatBytes: 0, dropped: 0 };
+}
+
 export interface PeerContext {
   readonly local: PeerIdentity;
   readonly clock: Clock;
@@ -37,6 +52,7 @@ export interface PeerContext {
   readonly resolveAddress: (node: NodeId) => string | undefined;
   readonly verifyPeer: (peer: PeerIdentity) => string | undefined;
   readonly onRefused: (node: NodeId, refusal: PeerRefusal) => void;
+  readonly traffic: FrameTraffic;
 }
 
 type Call = ClientDuplexStream<Buffer, Buffer>;
@@ -73,7 +89,11 @@ export class FramePeer {
   }
 
   sendHeartbeat(frame: HeartbeatFrame): void {
-    if (this.#reachable()) this.#sendFrame(() => this.#heartbeats.encode(frame));
+    if (!this.#reachable()) return;
+    const bytes = this.#sendFrame(() => this.#heartbeats.encode(frame));
+    const { traffic } = this.#context;
+    if (bytes > 0) traffic.heartbeatFrames++;
+    traffic.heartbeatBytes += bytes;
   }
 
   /** Dials if nobody has yet; false while frames are dropped (P2). */
@@ -181,13 +201,22 @@ export class FramePeer {
 
   // ---------------------------------------------------------------------------------------------- frames
 
-  #sendFrame(encode: () => Buffer): void {
-    if (this.#pendingBytes > this.#context.options.queueBytesMax) return this.#overflow();
+  /** The frame's size; 0 when it was dropped. */
+  #sendFrame(encode: () => Buffer): number {
+    const { options, traffic } = this.#context;
+    if (this.#pendingBytes > options.queueBytesMax) {
+      traffic.dropped++;
+      this.#overflow();
+      return 0;
+    }
     this.#overflowing = false;
     const frame = encode();
     this.#pendingBytes += frame.length;
     if (this.#state.at === 'open') this.#write(this.#state.call, frame);
     else this.#queue.push(frame);
+    traffic.frames++;
+    traffic.bytes += frame.length;
+    return frame.length;
   }
 
   #write(call: Call, frame: Buffer): void {

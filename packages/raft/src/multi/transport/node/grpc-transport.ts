@@ -25,7 +25,7 @@ import { IncomingSnapshots } from '../snapshot-incoming.ts';
 import { type SnapshotLinkEvents, sendOverLinks } from '../snapshot-outgoing.ts';
 import { newTraffic, type SnapshotTraffic } from '../snapshot-transfer.ts';
 import { WireError } from '../wire-bytes.ts';
-import { FramePeer, type PeerContext } from './frame-peer.ts';
+import { FramePeer, type FrameTraffic, newFrameTraffic, type PeerContext } from './frame-peer.ts';
 import { type GivenGrpcTransportOptions, grpcTransportOptions } from './grpc-options.ts';
 import {
   checkPeer,
@@ -56,6 +56,8 @@ export interface GrpcTransportConfig {
 
 export interface GrpcTransport {
   readonly transport: Transport;
+  /** Counters of the frames sent. */
+  readonly frameTraffic: Readonly<FrameTraffic>;
   /** Counters of the snapshots sent and received. */
   readonly snapshotTraffic: Readonly<SnapshotTraffic>;
   /** To be added to the node's server: `server.addService(service.definition, service.implementation)`. */
@@ -69,6 +71,7 @@ export function createGrpcTransport(config: GrpcTransportConfig): GrpcTransport 
   const node = new GrpcNode(config);
   return {
     transport: node,
+    frameTraffic: node.frameTraffic,
     snapshotTraffic: node.snapshotTraffic,
     service: { definition: RAFT_SERVICE, implementation: node.implementation },
   };
@@ -85,6 +88,7 @@ interface Welcome {
 
 class GrpcNode implements Transport {
   readonly implementation: UntypedServiceImplementation;
+  readonly frameTraffic = newFrameTraffic();
   readonly snapshotTraffic = newTraffic();
   readonly #config: GrpcTransportConfig;
   readonly #context: PeerContext;
@@ -108,6 +112,7 @@ class GrpcNode implements Transport {
       logger,
       resolveAddress,
       verifyPeer,
+      traffic: this.frameTraffic,
       options: grpcTransportOptions(config.options),
       credentials: config.credentials ?? ChannelCredentials.createInsecure(),
       onRefused: (node, refusal) => {
