@@ -33,23 +33,30 @@ const NO_ENTRIES: readonly Entry[] = [];
 
 /** One tick of a leader. */
 export function tickLeader(s: CoreState): void {
-  s.electionElapsed++;
-  if (s.transferee !== NO_REPLICA && ++s.transferElapsed >= s.config.electionTicks) s.transferee = NO_REPLICA;
-  if (s.electionElapsed >= s.config.electionTicks) {
-    s.electionElapsed = 0;
+  const { electionTicks, heartbeatTicks } = s.config;
+  if (s.transferee !== NO_REPLICA && s.ticks - s.transferSince >= electionTicks) s.transferee = NO_REPLICA;
+  if (s.ticks - s.electionSince >= electionTicks) {
+    s.electionSince = s.ticks;
     if (s.checkQuorum && !isQuorum(s.conf, s.isActive)) {
       becomeFollower(s, s.term, NO_REPLICA); // L3
       return;
     }
     for (const pr of s.peers) pr.active = false;
   }
-  if (++s.heartbeatElapsed >= s.config.heartbeatTicks) {
-    s.heartbeatElapsed = 0;
+  if (s.ticks - s.heartbeatSince >= heartbeatTicks) {
+    s.heartbeatSince = s.ticks;
     beat(s);
   }
 }
 
 /** Heartbeats to those whose are not merged with other groups' (design §5), or to all while reads need a round. */
+/** The next tick at which a leader has something to do (S4). */
+export function leaderDueTick(s: CoreState): number {
+  const { electionTicks, heartbeatTicks } = s.config;
+  const due = Math.min(s.heartbeatSince + heartbeatTicks, s.electionSince + electionTicks);
+  return s.transferee === NO_REPLICA ? due : Math.min(due, s.transferSince + electionTicks);
+}
+
 function beat(s: CoreState): void {
   const toAll = s.reads.active;
   let round: number | undefined;
@@ -264,7 +271,8 @@ export function transferLeader(s: CoreState, to: ReplicaId): Refused | undefined
   const pr = s.progress.get(to);
   if (pr === undefined || !s.conf.voters.includes(to)) return { refused: 'notVoter' };
   s.transferee = to;
-  s.transferElapsed = 0;
+  s.transferSince = s.ticks;
+  s.dueTick = 0;
   if (pr.match === s.log.lastIndex) sendTimeoutNow(s, to);
   else s.sendDirty = true;
   return undefined;

@@ -5,7 +5,7 @@
  * E1. Basis. A follower's share of the lease counts from the *send* time of the newest heartbeat that it answered:
  *     whatever it promised, it promised later. Send times are taken before sending, never after.
  * E2. Promise. A replica that hears its leader refuses unforced votes and pre-votes, and does not campaign, for
- *     `electionTicks` of its own ticks (`CoreState.guardTicks`), whatever term it learns meanwhile; after a restart it
+ *     `electionTicks` of its own ticks (`CoreState.guardUntil`), whatever term it learns meanwhile; after a restart it
  *     does so from the start. Only a steady follower's answer counts: it has the term on disk, so its restart is
  *     known to be one.
  * E3. Length. Ticks may run ahead of the time since the promise: after a stall up to `aheadTicksMax` ticks are made up

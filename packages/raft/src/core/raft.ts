@@ -22,6 +22,7 @@ import { offerSnapshot, restartAtSnapshot } from './follower.ts';
 import {
   heartbeatAnswered,
   heartbeatRefused,
+  leaderDueTick,
   maybeCommit,
   propose,
   reportSnapshot,
@@ -97,14 +98,22 @@ export class RaftCore {
     return this.#s.leaderReady;
   }
 
-  /** One unit of time has passed. `now` is needed for leases only; it may be read a little earlier, never later. */
-  tick(now?: Moment): void {
+  /**
+   * One unit of time has passed. `now` is needed for leases only; it may be read a little earlier, never later.
+   * False: nothing came of it, there is no need to look at `hasReady`.
+   */
+  tick(now?: Moment): boolean {
     const s = this.#s;
     s.now = now;
-    if (s.guardTicks > 0) s.guardTicks--;
-    if (s.role !== 'leader') return tickElection(s);
-    tickLeader(s);
-    leaveJointWhenDue(s); // a transfer that it waited for may have been given up
+    if (++s.ticks < s.dueTick) return false; // S4
+    if (s.role === 'leader') {
+      tickLeader(s);
+      leaveJointWhenDue(s); // a transfer that it waited for may have been given up
+    } else {
+      tickElection(s);
+    }
+    s.dueTick = s.role === 'leader' ? leaderDueTick(s) : s.electionSince + s.electionTimeout;
+    return this.hasReady();
   }
 
   /** A message has arrived. Messages not addressed to this replica are ignored. */

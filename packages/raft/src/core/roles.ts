@@ -93,7 +93,7 @@ function reset(s: CoreState, term: number): void {
   }
   s.leader = NO_REPLICA;
   s.resetElectionTimer();
-  s.heartbeatElapsed = 0;
+  s.heartbeatSince = s.ticks;
   s.votes.clear();
   if (s.peers.length > 0) s.steadyVersion++;
   s.progress.clear();

@@ -236,8 +236,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
   // ---------------------------------------------------------------------------------------------- input
 
   tick(now: Moment): void {
-    this.#core.tick(now);
-    if (this.#core.hasReady()) this.#host.markDirty(this);
+    if (this.#core.tick(now)) this.#host.markDirty(this);
   }
 
   receive(from: NodeId, message: Message): void {
