@@ -1,36 +1,32 @@
 /**
  * A limit on the bytes per second of several senders together.
  *
- * B1. Over any time the bytes granted are at most the rate times that time, and one burst and one grant more.
- * B2. Senders that wait share the rate equally by bytes, whatever the sizes that they ask for (start-time fair queueing,
- *     Goyal, Vin and Cheng 1996). One that was idle saves nothing up.
+ * B1. Over any time the bytes taken are at most the rate times that time, one burst, and one grant per sender.
+ * B2. Senders that wait share the rate equally by bytes: grants are of one size and go round in turn, and a sender that
+ *     moves less at a time draws on its grant for longer. One that was idle saves nothing up beyond its grant.
  * B3. Each sender has one request at a time, so what waits is bounded by the number of senders.
  */
 import { assert, type Clock, type Timer } from '@remora/base';
 
+const GRANT_BYTES = 256 * 1024;
 /** What was not used is forgotten beyond this time. */
 const BURST_MS = 50;
-
-interface Request {
-  readonly tag: number;
-  readonly bytes: number;
-  readonly grant: () => void;
-}
 
 /** One sender's part of a limit. */
 export interface ByteShare {
   /** Resolves when `bytes` may be sent; rejects with the signal's reason. */
   take(bytes: number, signal: AbortSignal): Promise<void>;
+  /** The sender is done: what is left of its grant goes back. */
+  done(): void;
 }
 
 export class ByteRate {
   readonly #clock: Clock;
   readonly #bytesPerSecond: number;
-  readonly #waiting = new Set<Request>();
+  /** In the order in which they asked. */
+  readonly #waiting = new Set<() => void>();
   /** When everything granted so far is paid for. */
   #paidAtMs = 0;
-  /** The tag of the last request granted: where a sender that was idle joins in (B2). */
-  #virtual = 0;
   #timer: Timer | undefined;
 
   /** 0 means no limit. */
@@ -40,7 +36,7 @@ export class ByteRate {
   }
 
   share(): ByteShare {
-    let served = 0;
+    let left = 0;
     let asking = false;
     return {
       take: async (bytes, signal) => {
@@ -48,32 +44,32 @@ export class ByteRate {
         if (this.#bytesPerSecond === 0) return;
         assert(!asking, 'B3: a sender has one request at a time');
         asking = true;
-        const tag = Math.max(served, this.#virtual);
         try {
-          await this.#wait({ tag, bytes }, signal);
-          served = tag + bytes;
+          for (; left < bytes; left += GRANT_BYTES) await this.#grant(signal);
         } finally {
           asking = false;
         }
+        left -= bytes;
+      },
+      done: () => {
+        if (left > 0) this.#paidAtMs -= this.#costMs(left);
+        left = 0;
       },
     };
   }
 
-  #wait(asked: Omit<Request, 'grant'>, signal: AbortSignal): Promise<void> {
+  #grant(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      const request: Request = {
-        ...asked,
-        grant: () => {
-          signal.removeEventListener('abort', onAbort);
-          resolve();
-        },
+      const granted = () => {
+        signal.removeEventListener('abort', onAbort);
+        resolve();
       };
       const onAbort = () => {
-        this.#waiting.delete(request);
+        this.#waiting.delete(granted);
         reject(signal.reason);
       };
       signal.addEventListener('abort', onAbort, { once: true });
-      this.#waiting.add(request);
+      this.#waiting.add(granted);
       this.#grantMore();
     });
   }
@@ -81,17 +77,20 @@ export class ByteRate {
   #grantMore(): void {
     if (this.#timer !== undefined) return;
     const now = this.#clock.monotonicMs();
-    while (this.#waiting.size > 0 && this.#paidAtMs <= now) {
-      const next = [...this.#waiting].reduce((least, request) => (request.tag < least.tag ? request : least));
-      this.#waiting.delete(next);
-      this.#virtual = next.tag;
-      this.#paidAtMs = Math.max(this.#paidAtMs, now - BURST_MS) + (next.bytes / this.#bytesPerSecond) * 1000; // B1
-      next.grant();
+    for (const granted of this.#waiting) {
+      if (this.#paidAtMs > now) break;
+      this.#waiting.delete(granted);
+      this.#paidAtMs = Math.max(this.#paidAtMs, now - BURST_MS) + this.#costMs(GRANT_BYTES); // B1
+      granted();
     }
     if (this.#waiting.size === 0) return;
     this.#timer = this.#clock.setTimer(this.#paidAtMs - now, () => {
       this.#timer = undefined;
       this.#grantMore();
     });
+  }
+
+  #costMs(bytes: number): number {
+    return (bytes / this.#bytesPerSecond) * 1000;
   }
 }

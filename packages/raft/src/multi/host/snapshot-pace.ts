@@ -50,6 +50,7 @@ export async function* pacedChunks(chunks: AsyncIterable<Uint8Array>, pace: Pace
       }
     }
   } finally {
+    share.done();
     // Not awaited: a source that hangs would never answer.
     void source.return?.().catch(() => undefined);
   }
@@ -58,7 +59,7 @@ export async function* pacedChunks(chunks: AsyncIterable<Uint8Array>, pace: Pace
 /** Says at intervals how far a long transfer is. */
 export class ProgressLog {
   readonly #clock: Clock;
-  readonly #logger: Logger;
+  readonly #logger: Pick<Logger, 'info'>;
   readonly #what: string;
   readonly #fields: Readonly<Record<string, unknown>>;
   readonly #intervalMs: number;
@@ -70,7 +71,7 @@ export class ProgressLog {
 
   constructor(given: {
     readonly clock: Clock;
-    readonly logger: Logger;
+    readonly logger: Pick<Logger, 'info'>;
     readonly what: string;
     readonly fields: Readonly<Record<string, unknown>>;
     readonly intervalMs: number;
