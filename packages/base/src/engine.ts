@@ -28,6 +28,8 @@ export interface Rebuild {
   readonly rows: AsyncIterable<readonly Row[]>;
   /** Called in the step in which the new rows become visible. */
   readonly replaced: () => void;
+  /** Called now and then while the work gets on. */
+  readonly progress: () => void;
   /** What the process stops with when `cause` comes in between. */
   readonly failure: (cause: unknown) => Error;
 }

@@ -276,6 +276,7 @@ export function describeEngine(name: string, start: () => Promise<EngineUnderTes
         marker,
         rows: rows(),
         replaced: () => put('told', text(engine.get(utf8('k2'))) ?? 'nothing'),
+        progress() {},
         failure: (cause) => new Error(`rebuilding failed: ${String(cause)}`),
       });
       done.catch(() => undefined);

@@ -48,25 +48,33 @@ export async function rebuildSpans(host: RebuildHost, plan: Rebuild): Promise<vo
     batch.put(plan.marker.key, plan.marker.value);
     await batch.write(); // RB1
   });
-  host.checkUsable();
+  const goOn = (): void => {
+    host.checkUsable();
+    plan.progress();
+  };
+  goOn();
   for (const range of ranges) {
     while (resident.removeSome(range, ROWS_PER_BATCH_MAX)) await nextTurn(host.clock);
   }
-  for (const span of plan.spans) await clearStore(store, span, () => host.checkUsable());
-  await writeRows(host, ranges, plan);
+  for (const span of plan.spans) await clearStore(store, span, goOn);
+  await writeRows(host, ranges, { ...plan, goOn });
   resident.remove(marker);
   host.show(ranges);
   plan.replaced(); // RB3
 }
 
-async function writeRows(host: RebuildHost, ranges: readonly NameRange[], plan: Rebuild): Promise<void> {
+async function writeRows(
+  host: RebuildHost,
+  ranges: readonly NameRange[],
+  plan: Pick<Rebuild, 'rows' | 'marker'> & { readonly goOn: () => void },
+): Promise<void> {
   let batch = host.store.batch();
   let [rows, bytes] = [0, 0];
   for await (const page of plan.rows) {
     for (const row of page) {
       // Written only when a further row follows, so that the last batch holds the last rows and the marker (RB1).
       if (rows >= ROWS_PER_BATCH_MAX || bytes >= BYTES_PER_BATCH_MAX) {
-        host.checkUsable();
+        plan.goOn();
         await batch.write(); // RB4
         await nextTurn(host.clock);
         batch = host.store.batch();
@@ -78,7 +86,7 @@ async function writeRows(host: RebuildHost, ranges: readonly NameRange[], plan: 
       bytes += row.key.length + row.value.length;
     }
   }
-  host.checkUsable();
+  plan.goOn();
   batch.delete(plan.marker.key);
   await batch.write();
 }

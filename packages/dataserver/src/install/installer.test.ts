@@ -53,7 +53,7 @@ describe('an installer', () => {
     });
   }
 
-  async function send(bytes: Buffer): Promise<void> {
+  async function send(bytes: Buffer, progress?: () => void): Promise<void> {
     const receiver = receive();
     try {
       for (const piece of pieces(bytes, random)) await receiver.chunk(piece);
@@ -61,7 +61,7 @@ describe('an installer', () => {
       receiver.abort('it failed'); // as the host does
       throw error;
     }
-    await receiver.finish();
+    await receiver.finish(progress);
   }
 
   const damaged = (): Buffer => {
@@ -194,7 +194,7 @@ describe('an installer', () => {
     expect(await contents(engine)).toBe(fresh);
   });
 
-  test('holds no more than a batch at a time, however large the snapshot', async () => {
+  test('holds no more than a batch at a time, however large the snapshot, and shows its progress', async () => {
     const many = Array.from({ length: 12_000 }, (_, i) => {
       const key = Buffer.from([3, 0, 0, 0, 0]);
       key.writeUInt32BE(i, 1);
@@ -210,12 +210,14 @@ describe('an installer', () => {
         await turn();
       }
     })();
-    await send(large);
+    let steps = 0;
+    await send(large, () => steps++);
     done = true;
     await watching;
     expect(large.length).toBeGreaterThan(24_000_000);
     expect(world.bytesAtOnceMax).toBeLessThan(1_100_000);
     expect(pendingMax).toBe(0);
+    expect(steps).toBeGreaterThan(24); // whoever waits sees each of them
     expect(await contents(engine)).toBe(digest([...many, stateAt(20)]));
   });
 

@@ -95,28 +95,29 @@ export class Installer {
         return this.#files.create(target.rangeId);
       },
       remove: (file) => this.#files.remove(file.name),
-      install: (file) => this.#install(file, target),
+      install: (file, progress) => this.#install(file, target, progress),
     });
   }
 
   /** I2. */
-  async #install(staged: StagedFile, target: InstallTarget): Promise<void> {
+  async #install(staged: StagedFile, target: InstallTarget, progress: () => void): Promise<void> {
     const { rangeId, replicaId, meta } = target;
     const { index, term } = meta;
     const marker = { rangeId, replicaId, applied: { index, term }, file: staged.name, bytes: staged.bytes };
     this.#markers.set(rangeId, marker);
     target.begins();
-    await this.#replace(marker, target.replaced);
+    await this.#replace(marker, target.replaced, progress);
   }
 
   /** Ends what a crash interrupted. Rejects with an `InvariantError`, after which the node must not go on. */
   async resume(marker: InstallMarker): Promise<void> {
     const { rangeId, applied } = marker;
     this.#deps.logger.info({ range: rangeId, index: applied.index }, 'goes on with installing a snapshot');
-    await this.#replace(marker, () => {});
+    const nobody = (): void => {};
+    await this.#replace(marker, nobody, nobody);
   }
 
-  async #replace(marker: InstallMarker, replaced: () => void): Promise<void> {
+  async #replace(marker: InstallMarker, replaced: () => void, progress: () => void): Promise<void> {
     const { engine, logger } = this.#deps;
     const { rangeId, applied, bytes, file } = marker;
     try {
@@ -128,6 +129,7 @@ export class Installer {
           this.#markers.delete(rangeId);
           replaced();
         },
+        progress,
         failure: (cause) => failure(marker, cause),
       });
     } catch (error) {
@@ -183,7 +185,7 @@ interface Staging {
   create(): Promise<StagedFile>;
   remove(file: StagedFile): Promise<void>;
   /** The file is complete, checked and durable. */
-  install(file: StagedFile): Promise<void>;
+  install(file: StagedFile, progress: () => void): Promise<void>;
 }
 
 /** One snapshot on its way into its file (I1). */
@@ -207,7 +209,7 @@ class Incoming implements SnapshotReceiver {
     });
   }
 
-  async finish(): Promise<void> {
+  async finish(progress: () => void = () => {}): Promise<void> {
     const file = this.#file;
     try {
       this.#parser.finish();
@@ -217,7 +219,7 @@ class Incoming implements SnapshotReceiver {
       throw error;
     }
     assert(file !== undefined, 'what was parsed was staged');
-    await this.#staging.install(file);
+    await this.#staging.install(file, progress);
   }
 
   /** What cannot be removed now goes at the next start. */
