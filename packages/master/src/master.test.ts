@@ -1,4 +1,4 @@
-import { ManualClock, type ServiceError, silentLogger } from '@remora/base';
+import { InvariantError, ManualClock, type ServiceError, silentLogger } from '@remora/base';
 import {
   type ClusterView,
   createLocalChannel,
@@ -189,5 +189,35 @@ describe('a master', () => {
     await receiver.finish();
     expect(follower.master.state.image()).toEqual(bed.master.state.image());
     expect(follower.saved).toBeDefined();
+  });
+
+  const edits: readonly { name: string; edit: (stream: Buffer) => Buffer; says: string }[] = [
+    { name: 'is cut', edit: (stream) => stream.subarray(0, -1), says: 'not complete' },
+    { name: 'goes on behind its end', edit: (stream) => Buffer.concat([stream, Buffer.of(0)]), says: 'behind its end' },
+    { name: 'is empty', edit: () => Buffer.alloc(0), says: 'ends too early' },
+    { name: 'is another thing', edit: (stream) => Buffer.from(stream).fill('x', 0, 5), says: 'none of a master' },
+    { name: 'has a newer format', edit: (stream) => Buffer.from(stream).fill(9, 7, 8), says: 'format 9' },
+    { name: 'is damaged', edit: (stream) => Buffer.from(stream).fill(0xfe, 30, 31), says: 'damaged' },
+    { name: 'is of another position', edit: (stream) => stream, says: 'another position' },
+    { name: 'is too large', edit: () => Buffer.alloc(65 * 1024 * 1024), says: 'larger than' },
+  ];
+  test.each(edits)('keeps its state when a snapshot $name', async ({ name, edit, says }) => {
+    const bed = ready(new MasterBed());
+    const follower = new MasterBed(2);
+    const before = follower.master.state.image();
+    const { meta, chunks } = bed.master.snapshot();
+    const parts: Uint8Array[] = [];
+    for await (const chunk of chunks) parts.push(chunk);
+    const index = name === 'is of another position' ? meta.index + 1 : meta.index;
+    const receiver = follower.master.install({ ...meta, index });
+    const receive = async (): Promise<void> => {
+      await receiver.chunk(edit(Buffer.concat(parts)));
+      await receiver.finish();
+    };
+    const error = await receive().catch((thrown: unknown) => thrown);
+    expect(error).not.toBeInstanceOf(InvariantError);
+    expect(String(error)).toContain(says);
+    expect(follower.master.state.image()).toEqual(before);
+    expect(follower.saved).toBeUndefined();
   });
 });

@@ -24,6 +24,7 @@ import type {
   StateMachineSnapshot,
 } from '@remora/raft';
 import { decodeMasterCommand, decodeMasterImage, encodeMasterCommand, encodeMasterImage } from './codec.ts';
+import { encodeMasterSnapshot, receiveMasterSnapshot } from './snapshot.ts';
 import { type MasterCommand, type MasterResult, MasterState } from './state.ts';
 
 export interface MasterDeps {
@@ -138,26 +139,17 @@ export class Master implements StateMachine {
   snapshot(): StateMachineSnapshot {
     const image = this.state.image();
     async function* chunks(): AsyncGenerator<Uint8Array> {
-      yield encodeMasterImage(image);
+      yield encodeMasterSnapshot(image);
     }
     return { meta: { ...image.applied, conf: image.conf }, chunks: chunks(), release() {} };
   }
 
   install(meta: SnapshotMeta): SnapshotReceiver {
-    const parts: Uint8Array[] = [];
-    return {
-      chunk: async (bytes) => {
-        parts.push(Buffer.from(bytes));
-      },
-      finish: async () => {
-        const image = decodeMasterImage(Buffer.concat(parts));
-        assert(image.applied.index === meta.index, 'a snapshot stands for the position that it names');
-        this.state.restore(image);
-        this.stage();
-        await this.#deps.checkpoint();
-      },
-      abort() {},
-    };
+    return receiveMasterSnapshot(meta, async (image) => {
+      this.state.restore(image);
+      this.stage();
+      await this.#deps.checkpoint();
+    });
   }
 
   /** Called as a checkpoint begins. */

@@ -118,4 +118,73 @@ describe('overlay engine', () => {
     await checkpoint;
     expect(textRows([...medium.all()])).toEqual(['k=v']);
   });
+
+  /** A rebuild whose writes wait for `open`, under a log that never becomes durable before `durable`. */
+  async function rebuilding() {
+    const store = new MemoryStore(new MemoryMedium());
+    const [order, failures]: [string[], Error[]] = [[], []];
+    let [open, durable]: (() => void)[] = [];
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const makeBatch = store.batch.bind(store);
+    store.batch = () => {
+      const batch = makeBatch();
+      const write = async (): Promise<void> => {
+        await gate;
+        await batch.write();
+        order.push('written');
+      };
+      return { put: batch.put, delete: batch.delete, write };
+    };
+    store.close = async () => void order.push('closed');
+    const log = new Promise<void>((resolve) => {
+      durable = resolve;
+    });
+    const deps = { ...DEPS, logDurable: () => log, onFailure: (error: Error) => void failures.push(error) };
+    const engine = await OverlayEngine.open(store, deps);
+    const rebuild = (): Promise<string> =>
+      engine
+        .rebuild({
+          ...{ spans: [span('k2', 'k4')], marker: { key: utf8('r-marker'), value: utf8('m') } },
+          rows: (async function* () {})(),
+          ...{ replaced() {}, progress() {} },
+          failure: (cause) => new Error(`failed: ${String(cause)}`),
+        })
+        .then(
+          () => 'done',
+          (error: unknown) => String(error),
+        );
+    return { engine, rebuild, order, failures, open: () => open?.(), durable: () => durable?.() };
+  }
+  const turns = async (): Promise<void> => {
+    for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+  };
+
+  it('closes its store behind the step of a rebuild that is under way', async () => {
+    const { engine, rebuild, order, failures, open } = await rebuilding();
+    const ended = rebuild();
+    await turns();
+    const closed = engine.close();
+    await turns();
+    expect(order).toEqual([]);
+    open();
+    expect(await ended).toContain('closed');
+    await closed;
+    expect([order, failures]).toEqual([['written', 'closed'], []]);
+  });
+
+  it('ends a rebuild when it is closed during a checkpoint, and that is no failure', async () => {
+    const { engine, rebuild, failures, open, durable } = await rebuilding();
+    engine.put(utf8('k1'), utf8('v'));
+    const ended = rebuild();
+    await turns();
+    const checkpoint = engine.checkpoint();
+    open();
+    const closed = engine.close();
+    expect(await ended).toBe('EngineClosedError: the engine is closed');
+    durable();
+    await Promise.all([checkpoint, closed]);
+    expect(failures).toEqual([]);
+  });
 });

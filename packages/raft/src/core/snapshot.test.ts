@@ -119,4 +119,23 @@ describe('snapshots', () => {
     append(core, { term: 3, prev: [0, 0], entries: entries(1, 3), commit: 1 });
     expect(core.status()).toMatchObject({ lastIndex: 1, commit: 1 });
   });
+
+  test('while one is received or installed, votes are given by the log and the HardState that are there', () => {
+    const core = makeCore({ entries: entries(1, 1, 1), hardState: { term: 1, vote: 0, commit: 1 } });
+    expect(core.acceptsSnapshot(2, 3, meta)).toBe(true);
+    run(core);
+    tick(core, ELECTION_TICKS);
+    const ask = (term: number, lastIndex: number) => {
+      core.step({ type: 'vote', from: 3, to: core.id, term, lastIndex, lastTerm: 1, force: false });
+      const { messages, marks, readies } = take(core);
+      const before = messages.map((m) => m.type === 'voteResponse' && m.reject);
+      for (const mark of marks) core.persisted(mark);
+      const after = take(core).messages.map((m) => m.type === 'voteResponse' && m.reject);
+      return { before, after, vote: readies.at(-1)?.persist?.hardState?.vote };
+    };
+    expect(ask(4, 1)).toEqual({ before: [true], after: [], vote: 0 });
+    expect(ask(5, 2)).toEqual({ before: [], after: [false], vote: 3 });
+    core.installed(meta);
+    expect(core.status()).toMatchObject({ term: 5, applied: 10 });
+  });
 });

@@ -211,6 +211,8 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
   checkpointed(position: LogPosition): void {
     if (this.#closed) return;
     this.#tail.checkpointed(position);
+    // The state machine is ahead of what the group was told, as an installation or a long apply ends: nothing goes yet.
+    if (position.index > this.#applied.index) return;
     const compactTo = this.#tail.takeCompaction(this.#host.clock.monotonicMs());
     if (compactTo === undefined) return;
     this.#core.compactTo(compactTo.index);

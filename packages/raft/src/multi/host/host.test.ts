@@ -319,6 +319,19 @@ describe('snapshots', () => {
     expect(b.node(leader).log.durable.get(GROUP)?.start.index).toBe(firstIndex - 1);
   });
 
+  test('a checkpoint ahead of what the group knows to be applied compacts nothing yet', async () => {
+    const b = three({ options: { ...options, tailEntries: 0, tailBytes: 0 } });
+    const leader = await b.leader(GROUP);
+    await b.write(GROUP, 'a');
+    const { lastIndex, firstIndex, term } = b.group(leader, GROUP).status();
+    b.group(leader, GROUP).checkpointed({ index: lastIndex + 1, term });
+    expect(b.group(leader, GROUP).status().firstIndex).toBe(firstIndex);
+    await b.write(GROUP, 'b');
+    b.group(leader, GROUP).checkpointed({ index: lastIndex + 1, term });
+    expect(b.group(leader, GROUP).status().firstIndex).toBe(lastIndex + 2);
+    expect(b.fatal()).toEqual([]);
+  });
+
   test('a follower behind the compacted log catches up by a snapshot, and goes on from the log', async () => {
     const b = three({ options });
     const { leader, behind } = await lagging(b);
