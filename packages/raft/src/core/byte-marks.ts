@@ -5,15 +5,19 @@
 
 /** Fewer marks that are done with are not worth moving the others. */
 const TRIM_MIN = 64;
+/** Room for so many marks is kept when all are done with: every group has several lists. */
+const KEPT_MAX = 32;
 
 export class ByteMarks {
-  readonly #last: number[] = [];
-  readonly #sizes: number[] = [];
+  /** Marks are at places `#head` to `#end`; behind them is room that was used before. */
+  #last: number[] = [];
+  #sizes: number[] = [];
   #head = 0;
+  #end = 0;
   #bytes = 0;
 
   get count(): number {
-    return this.#last.length - this.#head;
+    return this.#end - this.#head;
   }
 
   get bytes(): number {
@@ -22,30 +26,34 @@ export class ByteMarks {
 
   /** `bytes` more are under way, up to index `last`. */
   add(last: number, bytes: number): void {
-    this.#last.push(last);
-    this.#sizes.push(bytes);
+    this.#last[this.#end] = last;
+    this.#sizes[this.#end] = bytes;
+    this.#end++;
     this.#bytes += bytes;
   }
 
   /** What reaches up to `index` is done. */
   freeTo(index: number): void {
-    const last = this.#last;
-    while (this.#head < last.length && (last[this.#head] ?? 0) <= index) {
+    while (this.#head < this.#end && (this.#last[this.#head] ?? 0) <= index) {
       this.#bytes -= this.#sizes[this.#head] ?? 0;
       this.#head++;
     }
-    if (this.#head === last.length) this.clear();
-    else if (this.#head >= TRIM_MIN && this.#head * 2 >= last.length) {
-      last.splice(0, this.#head);
-      this.#sizes.splice(0, this.#head);
+    if (this.#head === this.#end) this.clear();
+    else if (this.#head >= TRIM_MIN && this.#head * 2 >= this.#end) {
+      this.#last = this.#last.slice(this.#head, this.#end);
+      this.#sizes = this.#sizes.slice(this.#head, this.#end);
+      this.#end -= this.#head;
       this.#head = 0;
     }
   }
 
   clear(): void {
-    this.#last.length = 0;
-    this.#sizes.length = 0;
+    if (this.#last.length > KEPT_MAX) {
+      this.#last = [];
+      this.#sizes = [];
+    }
     this.#head = 0;
+    this.#end = 0;
     this.#bytes = 0;
   }
 }

@@ -27,7 +27,8 @@ export class LogTail {
   readonly #stepBytes: number;
   readonly #holds = new Set<TailHold>();
   #steps: Step[] = [];
-  #last: Step;
+  /** Changed in place: it moves with every entry. */
+  readonly #last: { -readonly [K in keyof Step]: Step[K] };
   #compacted: number;
   #checkpoint: LogPosition = { index: 0, term: 0 };
 
@@ -41,14 +42,17 @@ export class LogTail {
 
   /** The log goes on up to `position`, with `bytes` of entries since the position before. */
   advance(position: LogPosition, bytes: number): void {
-    this.#last = { index: position.index, term: position.term, bytes: this.#last.bytes + bytes };
-    const step = this.#steps.at(-1);
+    const last = this.#last;
+    last.index = position.index;
+    last.term = position.term;
+    last.bytes += bytes;
+    const step = this.#steps[this.#steps.length - 1];
     if (
       step === undefined ||
-      this.#last.index - step.index >= this.#stepEntries ||
-      this.#last.bytes - step.bytes >= this.#stepBytes
+      last.index - step.index >= this.#stepEntries ||
+      last.bytes - step.bytes >= this.#stepBytes
     ) {
-      this.#steps.push(this.#last);
+      this.#steps.push({ ...last });
     }
   }
 
@@ -71,7 +75,8 @@ export class LogTail {
   /** The log restarts after `position`. */
   restart(position: LogPosition): void {
     this.#steps = [];
-    this.#last = { ...position, bytes: this.#last.bytes };
+    this.#last.index = position.index;
+    this.#last.term = position.term;
     this.#compacted = position.index;
     this.#checkpoint = position;
   }
