@@ -9,7 +9,8 @@
  * X5. Nothing is claimed before its fsync: votes, vote requests, acknowledgements, commits (durable on a quorum).
  * X6. A read is given an index at or above everything committed anywhere when it was asked for.
  * X7. Membership: all replicas find the same configuration behind the same change, quorums of consecutive
- *     configurations overlap, a log holds at most one change that it does not know committed, and a leader is a voter.
+ *     configurations overlap, a leader appends a change only when it has applied the one before, a log holds at most
+ *     one change that it does not know committed, and a leader is a voter.
  */
 import { assert, SeededRandom, utf8 } from '@remora/base';
 import { LEAVE_JOINT } from './conf-change.ts';
@@ -389,7 +390,7 @@ export class TestCluster {
       const { core, applied } = leader;
       const members = membersOf(applied.conf).map((id) => this.#node(id));
       if (!isJoint(applied.conf) && members.every((node) => node.applied.index >= target)) return true;
-      if (isJoint(applied.conf)) core.proposeConf(LEAVE_JOINT);
+      if (isJoint(applied.conf) && !applied.conf.autoLeave) core.proposeConf(LEAVE_JOINT);
       this.propose(leader);
     }
     return false;
@@ -524,7 +525,15 @@ export class TestCluster {
     if (node.core.role === 'leader') assert(isQuorum(node.core.conf, holds), 'X5: committed is durable on a quorum');
   }
 
-  #checkMembership({ core, shadow }: TestNode): void {
+  #checkMembership({ core, shadow, applied }: TestNode): void {
+    const own =
+      core.role === 'leader' ? shadow.entries.findLast((e) => e.type === 'conf' && e.term === core.term) : undefined;
+    if (own !== undefined && own.index > applied.index) {
+      assert(
+        changesAfter(shadow, applied.index) === 1,
+        'X7: a leader appends a change when it has applied the last one',
+      );
+    }
     assert(changesAfter(shadow, core.commit) <= 1, 'X7: one change at most is not known committed');
     assert(core.role !== 'leader' || isVoter(core.conf, core.id), 'X7: a leader is a voter');
   }
