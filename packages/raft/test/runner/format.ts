@@ -52,7 +52,8 @@ export function showConf(conf: ConfState): string {
 }
 
 export function showMessage(m: Message): string {
-  return `${name(m.from)}->${name(m.to)} ${m.type} term=${m.term}${details(m)}`;
+  const committed = 'committed' in m && m.committed !== undefined ? ` committed=${at(m.committed)}` : '';
+  return `${name(m.from)}->${name(m.to)} ${m.type} term=${m.term}${details(m)}${committed}`;
 }
 
 function details(m: Message): string {
