@@ -98,6 +98,12 @@ export class RaftCore {
     return this.#s.leaderReady;
   }
 
+  /** Ticks since a leader was heard, or since the start if none was; 0 for a leader. */
+  get silentTicks(): number {
+    const s = this.#s;
+    return s.role === 'leader' ? 0 : s.ticks - s.heardTick;
+  }
+
   /**
    * One unit of time has passed. `now` is needed for leases only; it may be read a little earlier, never later.
    * False: nothing came of it, there is no need to look at `hasReady`.

@@ -18,6 +18,7 @@ import { type Entry, NO_REPLICA, type ReplicaId } from './types.ts';
 
 export function becomeFollower(s: CoreState, term: number, leader: ReplicaId): void {
   assert(term >= s.term, 'R1: the term never falls');
+  if (s.role === 'leader') s.heardTick = s.ticks;
   reset(s, term);
   s.role = 'follower';
   s.leader = leader;

@@ -53,6 +53,8 @@ export class CoreState {
 
   /** Ticks so far, and where waits began among them (S4). */
   ticks = 0;
+  /** When a leader was last heard, or this replica was one. */
+  heardTick = 0;
   electionSince = 0;
   heartbeatSince = 0;
   transferSince = 0;
@@ -176,6 +178,7 @@ export class CoreState {
   /** The leader was heard: wait for it, and refuse to replace it, for a full election timeout. */
   heardLeader(): void {
     this.electionSince = this.ticks;
+    this.heardTick = this.ticks;
     this.guardUntil = this.ticks + this.config.electionTicks;
   }
 

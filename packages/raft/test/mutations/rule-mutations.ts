@@ -98,7 +98,7 @@ const ROWS: readonly Row[] = [
     `${CORE}state.ts`,
     `return this.hardDirty || this.restartAt !== undefined || this.log.hasUnpersisted;`,
     `return this.hardDirty || this.log.hasUnpersisted;`,
-    'snapshot-rules.test.ts',
+    'node-rules.test.ts',
     'trap 8: a restart at a snapshot is acknowledged only when it is durable',
   ],
   // ------------------------------------------------------------------------------------------ elections
@@ -189,8 +189,35 @@ const ROWS: readonly Row[] = [
     `${HOST}host.ts`,
     `runner === undefined || runner.replicaId !== item.message.to`,
     `runner === undefined`,
-    'snapshot-rules.test.ts',
+    'node-rules.test.ts',
     'trap 10: takes no message for a replica of the group that it does not hold, and says so',
+  ],
+  [
+    'silence-not-told',
+    'a replica that was removed and could not be told never finds out (CockroachDB #60259)',
+    `${HOST}host.ts`,
+    `if (runner.silentTicks >= silenceTicks) this.#given.onSilence?.(runner);`,
+    '',
+    'node-rules.test.ts',
+    'trap 11: tells of a replica that hears no leader for long, again and again, and of no other',
+  ],
+  [
+    'silence-of-followers-told',
+    'a replica that hears its leader is told of as silent',
+    `${CORE}state.ts`,
+    `    this.heardTick = this.ticks;\n`,
+    '',
+    'node-rules.test.ts',
+    'trap 11: tells of a replica that hears no leader for long, again and again, and of no other',
+  ],
+  [
+    'deposed-leader-silent',
+    'a leader that steps down is told of as silent since before it led',
+    `${CORE}roles.ts`,
+    `  if (s.role === 'leader') s.heardTick = s.ticks;\n`,
+    '',
+    'core-rules.test.ts',
+    'trap 11: silence counts from when a leader was last heard, or when this replica was one',
   ],
   // ------------------------------------------------------------------------------------------ commit and reads
   [
@@ -336,7 +363,7 @@ const ROWS: readonly Row[] = [
     `${HOST}log-tail.ts`,
     `const limit = Math.min(this.#checkpoint.index, this.#heldFrom(nowMs));`,
     `const limit = this.#checkpoint.index;`,
-    'snapshot-rules.test.ts',
+    'node-rules.test.ts',
     'trap 3: is not cut while a snapshot that builds on it is under way',
   ],
   [
@@ -345,7 +372,7 @@ const ROWS: readonly Row[] = [
     `${CORE}follower.ts`,
     `if (s.installing !== undefined || alreadyHeld(s, from, meta)) return false;`,
     `if (alreadyHeld(s, from, meta)) return false;`,
-    'snapshot-rules.test.ts',
+    'node-rules.test.ts',
     'trap 9: is serial: while a snapshot is received, a second one is declined',
   ],
   [
@@ -354,7 +381,7 @@ const ROWS: readonly Row[] = [
     `${CORE}follower.ts`,
     `if (s.installing !== undefined || alreadyHeld(s, from, meta)) return false;`,
     `if (s.installing !== undefined) return false;`,
-    'snapshot-rules.test.ts',
+    'node-rules.test.ts',
     'trap 9: is idempotent: a snapshot of what is held is acknowledged, not installed again',
   ],
   [
@@ -363,7 +390,7 @@ const ROWS: readonly Row[] = [
     `${CORE}follower.ts`,
     `  if (s.installing !== undefined) return; // F3\n`,
     '',
-    'snapshot-rules.test.ts',
+    'node-rules.test.ts',
     'trap 9: while a snapshot is received, nothing is appended, acknowledged, handed out or campaigned for',
   ],
   // ------------------------------------------------------------------------------------------ leases

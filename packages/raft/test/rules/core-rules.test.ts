@@ -226,6 +226,25 @@ describe('elections', () => {
   });
 });
 
+test('trap 11: silence counts from when a leader was last heard, or when this replica was one', () => {
+  const core = makeLeader();
+  for (let i = 0; i < 50; i++) {
+    core.tick();
+    answerHeartbeat(core, 2);
+  }
+  expect(core.silentTicks).toBe(0);
+  heartbeat(core, 3, core.term + 1);
+  tick(core, 5);
+  expect(core.silentTicks).toBe(5);
+  heartbeat(core, 3, core.term);
+  core.step({ type: 'preVoteResponse', from: 2, to: 1, term: core.term + 1, reject: true }); // no leader is known
+  tick(core, 7);
+  expect(core.silentTicks).toBe(7);
+  const deposed = makeLeader();
+  tick(deposed, 30);
+  expect([deposed.role, deposed.silentTicks < 30]).toEqual(['follower', true]);
+});
+
 describe('commit and reads', () => {
   test('design §4: only entries of the own term commit by counting replicas', () => {
     const core = makeLeader({ entries: entries(1, 1), hardState: { term: 1, vote: 0, commit: 0 }, silent: [2, 3] });

@@ -241,6 +241,11 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     if (this.#core.tick(now)) this.#host.markDirty(this);
   }
 
+  /** Ticks since this replica heard a leader; 0 while it leads. */
+  get silentTicks(): number {
+    return this.#core.silentTicks;
+  }
+
   receive(from: NodeId, message: Message): void {
     const { stats } = this.#host;
     if (message.to !== this.replicaId) stats.messagesUnknown++;

@@ -42,6 +42,11 @@ export interface RaftHostOptions {
   /** A message came for a group or replica that is not here: perhaps it is to be created, perhaps it was removed. */
   readonly onUnknownGroup?: (from: NodeId, message: GroupMessage) => void;
   /**
+   * A replica has heard no leader for `HostOptions.silenceTicks`: perhaps it was removed and nobody could tell it. Ask
+   * whoever knows the membership whether it still belongs; told again at each such time (design §5 ▸, traps 11).
+   */
+  readonly onSilence?: (group: Group) => void;
+  /**
    * Is told every change of state and every message of every group, in order, to be checked against a model outside.
    * Called from within the core: it must only take the event down.
    */
@@ -71,6 +76,7 @@ class Host implements NodeRaftHost {
   readonly #heartbeats: Heartbeats;
   readonly #leaseClock: LeaseClock;
   #ticksSinceBeat = 0;
+  #ticksSinceSilenceCheck = 0;
   readonly #turns: TurnLoop;
   #failed = false;
   #state: 'created' | 'running' | 'stopped' = 'created';
@@ -229,10 +235,22 @@ class Host implements NodeRaftHost {
       this.#stats.ticks++;
       for (const runner of this.#groups.values()) runner.tick(now);
     }
+    this.#tellSilence(count);
     this.#ticksSinceBeat += count;
     if (this.#ticksSinceBeat < this.#options.heartbeatTicks) return;
     this.#ticksSinceBeat = 0;
     this.#heartbeats.beat(now); // at once, not in a turn: however much groups have to do, authority does not wait
+  }
+
+  /** Looked at rarely, so that it costs nothing for each group and tick. */
+  #tellSilence(ticks: number): void {
+    const { silenceTicks } = this.#options;
+    this.#ticksSinceSilenceCheck += ticks;
+    if (this.#ticksSinceSilenceCheck < silenceTicks) return;
+    this.#ticksSinceSilenceCheck = 0;
+    for (const runner of this.#groups.values()) {
+      if (runner.silentTicks >= silenceTicks) this.#given.onSilence?.(runner);
+    }
   }
 
   #voidLeases(nowMs: number): void {

@@ -11,6 +11,8 @@ export interface HostOptions {
   readonly heartbeatTicks: number;
   /** Ticks made up for after a stall of the event loop. More are forgotten: a stalled node knows nothing of that time. */
   readonly catchUpTicksMax: number;
+  /** A replica that hears no leader for so long is told of (`RaftHostOptions.onSilence`), and again each time as long. */
+  readonly silenceTicks: number;
   /** Ask before raising the term (dissertation §9.6). */
   readonly preVote: boolean;
   /** A leader that hears no quorum for an election timeout steps down. */
@@ -79,6 +81,7 @@ export const HOST_DEFAULTS: HostOptions = Object.freeze({
   electionTicks: 18,
   heartbeatTicks: 4,
   catchUpTicksMax: 4,
+  silenceTicks: 1200,
   preVote: true,
   checkQuorum: true,
   leaseReads: false,
@@ -136,6 +139,7 @@ export function hostOptions(given: Partial<HostOptions> = {}): HostOptions {
     'snapshotBytesPerSecondMax must be 0 or at least 1 MiB: chunks would come later than a receiver waits for them',
   );
   assert(options.electionTicks > options.heartbeatTicks, 'electionTicks must be above heartbeatTicks');
+  assert(options.silenceTicks > options.electionTicks, 'silenceTicks must be above electionTicks');
   assert(
     options.catchUpTicksMax < options.electionTicks,
     'catchUpTicksMax must be below electionTicks: a stall must not lead to a campaign by itself',

@@ -1,4 +1,4 @@
-// Snapshots: traps 3 and 9, and replica ids on the node: trap 10.
+// Snapshots (traps 3 and 9), and what a node does with replica ids and with silence (traps 10 and 11).
 import { describe, expect, test } from 'vitest';
 import { confOf } from '../../src/core/membership.ts';
 import { append, ELECTION_TICKS, entries, makeCore, run, take, tick } from '../../src/core/test-kit.ts';
@@ -65,6 +65,26 @@ describe('the log of a sender', () => {
 });
 
 describe('a node', () => {
+  test('trap 11: tells of a replica that hears no leader for long, again and again, and of no other', async () => {
+    const silent: number[] = [];
+    const options = { silenceTicks: 40 };
+    const bed = new HostBed({ seed: 1, options, extra: { onSilence: ({ replicaId }) => silent.push(replicaId) } });
+    for (const id of [1, 2, 3]) bed.start(id);
+    bed.addGroup(2, [1, 2, 3]);
+    await bed.leader(2);
+    await bed.run(5_000);
+    expect(silent).toEqual([]);
+    const leader = await bed.leader(2);
+    const [removed = 0] = [1, 2, 3].filter((id) => id !== leader);
+    bed.network.partition(
+      [1, 2, 3].filter((id) => id !== removed),
+      [removed],
+    ); // removed meanwhile, say
+    await bed.run(5_000);
+    expect(silent.length).toBeGreaterThan(1);
+    expect(new Set(silent)).toEqual(new Set([replicaOn(2, removed)]));
+  });
+
   test('trap 10: takes no message for a replica of the group that it does not hold, and says so', async () => {
     const unknown: Message[] = [];
     const bed = new HostBed({ seed: 1, extra: { onUnknownGroup: (_, { message }) => unknown.push(message) } });
