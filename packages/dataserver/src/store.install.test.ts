@@ -6,7 +6,7 @@ import { Checkpointer } from './checkpointer.ts';
 import { CrashWorld } from './install/crash-world.ts';
 import { metaAt, pieces, someRows, stateAt, streamOf } from './install/test-data.ts';
 import type { RangeReplica } from './range/range-replica.ts';
-import { currentKey } from './state/keys.ts';
+import { allHistorySpan, currentKey, historyKey, parseHistoryKey } from './state/keys.ts';
 import { encodeVersion } from './state/record.ts';
 import { CONF, DESCRIPTOR, range } from './state/test-bed.ts';
 import { Store } from './store.ts';
@@ -194,6 +194,19 @@ describe('while a replica installs a snapshot', () => {
     expect(replica.leading).toBe(false);
     expect(replica.state.applied.index).toBe(20);
   });
+});
+
+test('versions that the sender of a snapshot had not collected yet are collected where it was installed', async () => {
+  const { engine, ...booted } = await started();
+  const replica = replicaOf({ engine, ...booted });
+  const old = [3, 6].map((revision) => ({ key: historyKey(Buffer.from('k'), revision), value: keyAt(revision).value }));
+  const stream = await streamOf([keyAt(19), ...old], 20, stateAt(20, { compactRevision: 10 }));
+  const receiver = await staged(replica, stream);
+  await receiver.finish();
+  const left = async () => (await engine.scan(allHistorySpan())).map((row) => parseHistoryKey(row.key).revision);
+  for (let tries = 0; tries < 5_000 && (await left()).length > 1; tries++) await turn();
+  expect(await left()).toEqual([6]); // what a read at 10 sees
+  replica.close();
 });
 
 describe('a node that died while a replica installed a snapshot', () => {
