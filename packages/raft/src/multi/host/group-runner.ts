@@ -11,6 +11,7 @@
 import { assert, type Clock, type Logger, type Random } from '@remora/base';
 import { type ConfChange, changeConf } from '../../core/conf-change.ts';
 import { decodeConfChange } from '../../core/conf-change-codec.ts';
+import { isMember } from '../../core/membership.ts';
 import { RaftCore } from '../../core/raft.ts';
 import type { TraceEvent } from '../../core/trace.ts';
 import type {
@@ -74,6 +75,8 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
   dirty = false;
   /** Ends when leadership or the group does: snapshots under way are given up. */
   #leading = new AbortController();
+  /** Ends when the membership of the receiver does: its snapshot is given up (traps 3). */
+  readonly #sending = new Map<ReplicaId, AbortController>();
   readonly #host: HostContext;
   readonly #options: GroupOptions;
   readonly #core: RaftCore;
@@ -401,13 +404,20 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     return admitted ? next : conf; // G4
   }
 
+  #applyConf(conf: ConfState): void {
+    this.#core.applyConf(conf);
+    for (const [to, membership] of this.#sending) {
+      if (!isMember(conf, to)) membership.abort(new Error(`replica ${to} was removed`));
+    }
+  }
+
   #onApplied(slice: readonly Entry[], conf: ConfState): void {
     const last = slice.at(-1);
     if (last === undefined) return;
     this.#applied = { index: last.index, term: last.term };
     this.#advanceTail(slice);
     this.#host.stats.entriesApplied += slice.length;
-    if (conf !== this.#core.conf) this.#core.applyConf(conf);
+    if (conf !== this.#core.conf) this.#applyConf(conf);
     this.#core.appliedTo(last.index);
   }
 
@@ -418,17 +428,21 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
   // ---------------------------------------------------------------------------------------------- snapshots out
 
   /** Resolves with a picture of the state machine between two applies; undefined when this is not the leader any more. */
-  takeSnapshot(): Promise<OutgoingSnapshot | undefined> {
+  takeSnapshot(to: ReplicaId): Promise<OutgoingSnapshot | undefined> {
     return this.#apply.whenIdle(() => {
-      if (this.#closed || this.#core.role !== 'leader') return undefined;
+      if (this.#closed || this.#core.role !== 'leader' || !isMember(this.#core.conf, to)) return undefined;
+      const membership = new AbortController();
+      this.#sending.set(to, membership);
+      const signal = AbortSignal.any([this.#leading.signal, membership.signal]);
       const snapshot = this.#options.stateMachine.snapshot();
       const hold = this.#tail.hold(snapshot.meta.index);
-      return { snapshot, hold, term: this.#core.term, signal: this.#leading.signal };
+      return { snapshot, hold, term: this.#core.term, signal };
     });
   }
 
   snapshotSent(to: ReplicaId, outgoing: OutgoingSnapshot, ok: boolean): void {
     const { clock, options } = this.#host;
+    this.#sending.delete(to);
     outgoing.hold.untilMs = clock.monotonicMs() + (ok ? options.snapshotHoldMs : 0);
     this.reportSnapshot(to, ok, { term: outgoing.term, index: outgoing.snapshot.meta.index });
   }
@@ -498,7 +512,7 @@ export interface OutgoingSnapshot {
   readonly snapshot: ReturnType<GroupOptions['stateMachine']['snapshot']>;
   readonly hold: TailHold;
   readonly term: number;
-  /** Aborted when the leadership of `term` ends. */
+  /** Aborted when the leadership of `term` ends, or the membership of the receiver. */
   readonly signal: AbortSignal;
 }
 

@@ -131,6 +131,23 @@ describe('the host drives membership changes', () => {
     await applied(b, [1, 2, 3, 4], 'c');
   });
 
+  test('a snapshot under way to a replica that is removed is given up (traps 3)', async () => {
+    const b = start(NODES, NODES, { options: { tailEntries: 0, snapshotHoldMs: 0 } });
+    await applied(b, NODES, 'a');
+    await changeTo(b, confChange([learn(r4)]), confOf([r1, r2, r3], [r4]));
+    const leader = await b.leader(GROUP);
+    b.group(leader, GROUP).checkpointed(b.counter(leader, GROUP).checkpoint());
+    b.start(4);
+    b.addGroup(GROUP, [4], NODES);
+    b.counter(4, GROUP).installGate = new Promise(() => {}); // it never ends by itself
+    await b.until('it is under way', () => b.counter(4, GROUP).installs === 1);
+    await changeTo(b, confChange([remove(r4)]), confOf([r1, r2, r3]));
+    const { host } = b.node(leader);
+    await b.until('it is given up', () => host.stats().snapshotsSendFailed === 1, 1000);
+    await b.run(1000);
+    expect(host.stats().snapshotsSendFailed).toBe(1); // and not tried again
+  });
+
   test('an impossible change is refused with its reason, at a follower as such', async () => {
     const b = start(NODES);
     const leader = await b.leader(GROUP);

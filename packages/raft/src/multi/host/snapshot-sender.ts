@@ -128,7 +128,7 @@ export class SnapshotSender {
       picture.unpark?.();
       return picture;
     }
-    const taking = runner.takeSnapshot();
+    const taking = runner.takeSnapshot(wanted.to);
     try {
       const outgoing = await within(clock, options.snapshotIdleTimeoutMs, taking, 'the state machine is busy');
       if (outgoing === undefined) return undefined;
