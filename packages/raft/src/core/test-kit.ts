@@ -192,3 +192,10 @@ export function reject(core: RaftCore, from: number, m: { index: number; hint: [
 export function answerHeartbeat(core: RaftCore, from: number, readContext = 0): void {
   core.step({ type: 'heartbeatResponse', from, to: core.id, term: core.term, commit: core.commit, readContext });
 }
+
+/** Everything is acknowledged by `from`, and applied. */
+export function settle(core: RaftCore, from: readonly ReplicaId[]): void {
+  run(core);
+  for (const id of from) ack(core, id);
+  run(core);
+}
