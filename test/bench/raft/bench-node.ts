@@ -126,7 +126,7 @@ export class BenchNode {
     const { nodeId, nodeCount, leaders } = this.#args;
     const voters = Array.from({ length: nodeCount }, (_, i) => replicaOf(groupId, i + 1));
     const conf = { voters, votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false };
-    const machine = new CountingMachine(conf);
+    const machine = new CountingMachine(conf, groupId === FIRST_GROUP ? this.#args.snapshotBytes : 0);
     const first = leaders === 'one' ? 1 : 1 + (groupId % nodeCount);
     const found = recovered?.get(groupId);
     const options: GroupOptions = {

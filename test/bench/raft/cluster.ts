@@ -10,6 +10,7 @@ import { eventually } from '../../e2e/eventually.ts';
 import { Child } from '../child.ts';
 import { measureLoad, type RunResult } from '../measure.ts';
 import type { CaseContext } from './case.ts';
+import type { CuttingProxy } from './cutting-proxy.ts';
 import type { EntryMode, NodeArguments, NodeCommand, NodeStatus, RaftLoadArguments } from './messages.ts';
 
 const LEADERS_TIMEOUT_MS = 60_000;
@@ -25,6 +26,10 @@ export interface ClusterOptions {
   readonly leaders?: NodeArguments['leaders'];
   readonly checkpointMs?: number;
   readonly hostOptions?: NodeArguments['hostOptions'];
+  /** Bytes of a snapshot of the first group. */
+  readonly snapshotBytes?: number;
+  /** What stands between a node and the others; the load goes to the node itself. */
+  readonly proxy?: { readonly nodeId: number; readonly proxy: CuttingProxy };
   /** Further flags for the node processes of this cluster, for example `--max-old-space-size=…`. */
   readonly nodeFlags?: readonly string[];
 }
@@ -42,6 +47,8 @@ interface Member {
   readonly args: NodeArguments;
   child: Child;
   port: number;
+  /** The last question to it, answered or not. */
+  asked: Promise<unknown>;
 }
 
 export class RaftCluster {
@@ -49,6 +56,7 @@ export class RaftCluster {
   readonly #options: ClusterOptions;
   readonly #dir: string;
   readonly #members: Member[] = [];
+  #proxyPort = 0;
 
   private constructor(context: CaseContext, options: ClusterOptions) {
     this.#context = context;
@@ -105,7 +113,8 @@ export class RaftCluster {
     const targets = groups.map((groupId) => ({ groupId, port: this.#member(leaders.get(groupId) ?? 0).port }));
     const args: RaftLoadArguments = { targets, inflightPerGroup, payloadBytes, entries, seconds };
     const leading = new Set(targets.map(({ port }) => port));
-    const servers = this.#members.map(({ child, port }) => ({
+    const running = this.#members.filter(({ child }) => child.running);
+    const servers = running.map(({ child, port }) => ({
       role: leading.has(port) ? ('leader' as const) : ('follower' as const),
       pid: child.pid,
     }));
@@ -138,28 +147,60 @@ export class RaftCluster {
   // ---------------------------------------------------------------------------------------------- parts
 
   async #start(): Promise<void> {
-    const { nodeCount = 3, groupCount, log, leaders = 'one', checkpointMs = 1_000, hostOptions = {} } = this.#options;
+    const {
+      nodeCount = 3,
+      groupCount,
+      log,
+      leaders = 'one',
+      checkpointMs = 1_000,
+      hostOptions = {},
+      snapshotBytes = 0,
+    } = this.#options;
     mkdirSync(this.#dir, { recursive: true });
     for (let nodeId = 1; nodeId <= nodeCount; nodeId++) {
       const dir = this.#dir;
-      const args = { nodeId, nodeCount, port: 0, groupCount, log, dir, leaders, checkpointMs, hostOptions };
-      this.#members.push({ args, child: this.#spawnNode(args), port: 0 });
+      const args = {
+        nodeId,
+        nodeCount,
+        port: 0,
+        groupCount,
+        log,
+        dir,
+        leaders,
+        checkpointMs,
+        hostOptions,
+        snapshotBytes,
+      };
+      this.#members.push({ args, child: this.#spawnNode(args), port: 0, asked: Promise.resolve() });
     }
     for (const member of this.#members) member.port = Number((await member.child.message('listening')).port);
+    const { proxy } = this.#options;
+    if (proxy !== undefined) {
+      proxy.proxy.targetPort = this.#member(proxy.nodeId).port;
+      this.#proxyPort = await proxy.proxy.listen();
+    }
     await Promise.all(this.#members.map((member) => this.#begin(member)));
     await this.leaders();
   }
 
   async #begin({ args }: Member): Promise<number> {
-    const ports = this.#members.map(({ port }) => port);
+    const { proxy } = this.#options;
+    const ports = this.#members.map(({ port, args: { nodeId } }) =>
+      nodeId === proxy?.nodeId ? this.#proxyPort : port,
+    );
     const { recoveryMs } = await this.#ask(args.nodeId, { type: 'begin', ports }, 'begun');
     return Number(recoveryMs);
   }
 
-  async #ask(nodeId: number, command: NodeCommand, answer: string): Promise<Readonly<Record<string, unknown>>> {
-    const { child } = this.#member(nodeId);
-    child.send(command);
-    return child.message(answer);
+  /** One question to a node at a time: `Child.message` has one listener. */
+  #ask(nodeId: number, command: NodeCommand, answer: string): Promise<Readonly<Record<string, unknown>>> {
+    const member = this.#member(nodeId);
+    const asked = member.asked.then(() => {
+      member.child.send(command);
+      return member.child.message(answer);
+    });
+    member.asked = asked.catch(() => undefined);
+    return asked;
   }
 
   #spawnNode(args: NodeArguments): Child {

@@ -6,6 +6,7 @@ import { assert } from '@remora/base';
 import type { ConfState, Entry, LogPosition, Role, SnapshotReceiver, StateMachine } from '@remora/raft';
 
 const LENGTH_BYTES = 2;
+const FILLER_CHUNK_BYTES = 256 * 1024;
 
 /** One entry of several operations. */
 export function packOperations(operations: readonly Uint8Array[]): Buffer {
@@ -32,12 +33,15 @@ export class CountingMachine implements StateMachine {
   sum = 0;
   #applied: LogPosition = { index: 0, term: 0 };
   #conf: ConfState;
+  readonly #fillerBytes: number;
   /** By index, in the order of the proposals. */
   readonly #waiting: { readonly position: LogPosition; readonly waiter: Waiter }[] = [];
   #head = 0;
 
-  constructor(conf: ConfState) {
+  /** `fillerBytes` make its snapshots larger than what they say. */
+  constructor(conf: ConfState, fillerBytes = 0) {
     this.#conf = conf;
+    this.#fillerBytes = fillerBytes;
   }
 
   get applied(): LogPosition {
@@ -67,22 +71,26 @@ export class CountingMachine implements StateMachine {
 
   snapshot(): ReturnType<StateMachine['snapshot']> {
     const { operations, sum } = this;
-    const bytes = Buffer.from(JSON.stringify({ operations, sum }));
+    const fillerBytes = this.#fillerBytes;
     async function* chunks(): AsyncIterable<Uint8Array> {
-      yield bytes;
+      yield Buffer.from(JSON.stringify({ operations, sum }));
+      for (let left = fillerBytes; left > 0; left -= FILLER_CHUNK_BYTES) {
+        yield Buffer.alloc(Math.min(left, FILLER_CHUNK_BYTES), 1);
+      }
     }
     const { index, term } = this.#applied;
     return { meta: { index, term, conf: this.#conf }, chunks: chunks(), release: () => {} };
   }
 
   install(meta: LogPosition & { readonly conf: ConfState }): SnapshotReceiver {
-    const chunks: Uint8Array[] = [];
+    // What comes first, and is never cut, says everything; the rest is filler.
+    let said: string | undefined;
     return {
       chunk: async (bytes) => {
-        chunks.push(Buffer.from(bytes));
+        said ??= Buffer.from(bytes).toString();
       },
       finish: async () => {
-        const state: { operations: number; sum: number } = JSON.parse(Buffer.concat(chunks).toString());
+        const state: { operations: number; sum: number } = JSON.parse(said ?? '');
         this.operations = state.operations;
         this.sum = state.sum;
         this.#applied = { index: meta.index, term: meta.term };

@@ -17,6 +17,8 @@ export interface NodeArguments {
   /** Interval at which the state machines say that they are durable, which lets the log go; 0: never. */
   readonly checkpointMs: number;
   readonly hostOptions: Partial<HostOptions>;
+  /** Bytes that are added to a snapshot of the first group. */
+  readonly snapshotBytes: number;
 }
 
 export type NodeCommand =

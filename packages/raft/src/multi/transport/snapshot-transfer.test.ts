@@ -389,6 +389,18 @@ describe('the sending end', () => {
     expect(await result).toBe('installed');
   });
 
+  test('sends again, after a break, from the chunk that is wanted, and no earlier one (I1)', async () => {
+    const { clock, answer, said, broken } = sending();
+    await answer(ready(4));
+    broken('cut');
+    await new Promise((resolve) => setImmediate(resolve));
+    clock.advance(1_000);
+    await new Promise((resolve) => setImmediate(resolve));
+    said.length = 0;
+    await answer({ type: 'ready', wanted: 2, stored: 0, window: 4 });
+    expect(said.map((message) => (message.type === 'chunk' ? message.number : -1))).toEqual([2, 3]);
+  });
+
   test('ends with a break before it was accepted: the offer costs nothing to repeat (O3)', async () => {
     const { result, broken, source } = sending();
     broken('no route');
