@@ -55,7 +55,8 @@ describe('one change at a time (N1; traps 1, 2)', () => {
       entries: [{ index: 1, term: 1, type: 'conf', data: new Uint8Array(0) }],
       silent: [2, 3],
     });
-    const { committed } = (ack(core, 2), take(core));
+    ack(core, 2);
+    const { committed } = take(core);
     expect(core.leaderReady).toBe(true);
     expect(core.proposeConf(confChange([learn(4)]))).toEqual({ refused: 'confPending' });
     for (const entry of committed) apply(core, entry);
