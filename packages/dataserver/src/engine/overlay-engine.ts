@@ -45,6 +45,7 @@ import { nextTurn, type PinnedLayer, type PinnedSpan, readMerged, readPicture, s
 import { OrderedTable } from './ordered-table.ts';
 import { clearStore, type RebuildHost, rebuildSpans } from './rebuild.ts';
 import type { PersistentStore } from './store.ts';
+import { newTask, type Task } from './task.ts';
 import { View } from './view.ts';
 
 const CHANGES_PER_TURN_MAX = 1000;
@@ -67,13 +68,6 @@ export interface EngineDeps {
 
 class EngineClosedError extends Error {
   override readonly name = 'EngineClosedError';
-}
-
-interface Task {
-  readonly run: () => Promise<void>;
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
-  readonly promise: Promise<void>;
 }
 
 export class OverlayEngine implements Engine {
@@ -395,19 +389,4 @@ export class OverlayEngine implements Engine {
     this.#deps.onFailure(error);
     return error;
   }
-}
-
-function newTask(run: () => Promise<void>): Task {
-  const { promise, resolve, reject } = withResolvers();
-  return { run, promise, resolve, reject };
-}
-
-function withResolvers(): Pick<Task, 'promise' | 'resolve' | 'reject'> {
-  let resolve: () => void = () => {};
-  let reject: (error: unknown) => void = () => {};
-  const promise = new Promise<void>((onResolve, onReject) => {
-    resolve = onResolve;
-    reject = onReject;
-  });
-  return { promise, resolve, reject };
 }
