@@ -1,6 +1,6 @@
 import type { Random } from '@remora/base';
 import type { TraceSink } from './trace.ts';
-import type { ConfState, Entry, HardState, LogOutline, LogPosition, ReplicaId, Role } from './types.ts';
+import type { ConfState, Entry, HardState, LogOutline, LogPosition, ReplicaId, Role, TickTime } from './types.ts';
 
 /** What a core is told once. Times are in ticks of the caller, sizes in bytes of entry data plus a small overhead. */
 export interface RaftConfig {
@@ -30,6 +30,11 @@ export interface RaftConfig {
   readonly caughtUpEntries?: number;
   /** So does one that lags less than this share of the log since the snapshot, in percent. Default 5. */
   readonly caughtUpPercent?: number;
+  /**
+   * The time that several cores of a host share. The host counts its ticks, and calls `elapsed` on a core once they
+   * reach its `dueTick`. Absent: the core has its own and is driven by `tick`.
+   */
+  readonly time?: TickTime;
   /** Length of the leader's lease in milliseconds (`leaseLengthMs`); default 0: none. */
   readonly leaseMs?: number;
   readonly random: Random;

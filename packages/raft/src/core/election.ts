@@ -30,7 +30,7 @@ import {
 
 /** One tick of a replica that does not lead. */
 export function tickElection(s: CoreState): void {
-  if (s.ticks - s.electionSince < s.electionTimeout) return;
+  if (s.time.ticks - s.electionSince < s.electionTimeout) return;
   if (!s.promotable) return;
   trace(s, 'timeout');
   if (s.preVote) campaignPreVote(s);
@@ -110,7 +110,7 @@ export function handleVote(s: CoreState, m: VoteRequest): void {
     s.hardDirty = true;
     trace(s, 'vote');
   }
-  s.electionSince = s.ticks;
+  s.electionSince = s.time.ticks;
   s.sendDurable({ type: 'voteResponse', from: s.id, to: m.from, term: s.term, reject: false }); // E1
 }
 

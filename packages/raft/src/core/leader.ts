@@ -34,18 +34,20 @@ const NO_ENTRIES: readonly Entry[] = [];
 /** One tick of a leader. */
 export function tickLeader(s: CoreState): void {
   const { electionTicks, heartbeatTicks } = s.config;
-  if (s.transferee !== NO_REPLICA && s.ticks - s.transferSince >= electionTicks) s.transferee = NO_REPLICA;
-  if (s.ticks - s.electionSince >= electionTicks) {
-    s.electionSince = s.ticks;
+  if (s.transferee !== NO_REPLICA && s.time.ticks - s.transferSince >= electionTicks) s.transferee = NO_REPLICA;
+  if (s.time.ticks - s.electionSince >= electionTicks) {
+    s.electionSince = s.time.ticks;
     if (s.checkQuorum && !isQuorum(s.conf, s.isActive)) {
       becomeFollower(s, s.term, NO_REPLICA); // L3
       return;
     }
     for (const pr of s.peers) pr.active = false;
   }
-  if (s.ticks - s.heartbeatSince >= heartbeatTicks) {
-    s.heartbeatSince = s.ticks;
-    beat(s);
+  const sinceBeat = s.time.ticks - s.heartbeatSince;
+  if (sinceBeat >= heartbeatTicks) {
+    // Intervals at which there was nothing to do may have passed uncounted; their rhythm goes on.
+    s.heartbeatSince = s.time.ticks - (sinceBeat % heartbeatTicks);
+    if (s.heartbeatSince === s.time.ticks) beat(s);
   }
 }
 
@@ -53,8 +55,25 @@ export function tickLeader(s: CoreState): void {
 /** The next tick at which a leader has something to do (S4). */
 export function leaderDueTick(s: CoreState): number {
   const { electionTicks, heartbeatTicks } = s.config;
-  const due = Math.min(s.heartbeatSince + heartbeatTicks, s.electionSince + electionTicks);
+  const check = s.electionSince + electionTicks;
+  if (isQuiet(s)) return check;
+  const due = Math.min(s.heartbeatSince + heartbeatTicks, check);
   return s.transferee === NO_REPLICA ? due : Math.min(due, s.transferSince + electionTicks);
+}
+
+/** Whether the next beats, up to the next input, would send nothing and change nothing. */
+function isQuiet(s: CoreState): boolean {
+  if (s.reads.active || s.transferee !== NO_REPLICA) return false;
+  const { lastIndex } = s.log;
+  return s.peers.every(
+    (pr) =>
+      pr.merged &&
+      pr.state === 'replicate' &&
+      pr.match === lastIndex &&
+      !pr.acked &&
+      pr.commitTarget === s.commit &&
+      pr.commit >= s.commit,
+  );
 }
 
 function beat(s: CoreState): void {
@@ -88,9 +107,10 @@ function sendHeartbeat(s: CoreState, pr: Progress, readContext: number): void {
 /** A number for heartbeats that are sent now. */
 function beginRound(s: CoreState): number {
   const round = ++s.reads.round;
-  if (s.now !== undefined && s.config.leaseMs !== undefined) {
+  const { now } = s.time;
+  if (now !== undefined && s.config.leaseMs !== undefined) {
     s.roundTimes ??= new RoundTimes();
-    s.roundTimes.began(round, s.now);
+    s.roundTimes.began(round, now);
   }
   return round;
 }
@@ -271,8 +291,7 @@ export function transferLeader(s: CoreState, to: ReplicaId): Refused | undefined
   const pr = s.progress.get(to);
   if (pr === undefined || !s.conf.voters.includes(to)) return { refused: 'notVoter' };
   s.transferee = to;
-  s.transferSince = s.ticks;
-  s.dueTick = 0;
+  s.transferSince = s.time.ticks;
   if (pr.match === s.log.lastIndex) sendTimeoutNow(s, to);
   else s.sendDirty = true;
   return undefined;

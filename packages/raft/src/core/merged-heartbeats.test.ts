@@ -9,6 +9,7 @@ import {
   makeLeader,
   ofType,
   progressOf,
+  propose,
   run,
   tick,
 } from './test-kit.ts';
@@ -49,6 +50,35 @@ describe('merged heartbeats', () => {
     core.mergeHeartbeats(2, epochOf(core, 2), true);
     core.readIndex(1);
     expect(beatsOf(core)).toEqual([2, 3]);
+  });
+
+  test('a leader with nothing to do is due for its quorum check only, until the next input; its rhythm goes on', () => {
+    const time = { ticks: 0, now: undefined };
+    const core = makeLeader({ config: { time } });
+    for (const { replica, epoch } of core.steadyFollowers()) {
+      core.mergeHeartbeats(replica, epoch, true);
+      ack(core, replica);
+    }
+    const asked: number[] = [];
+    const pass = (ticks: number) => {
+      for (let i = 0; i < ticks; i++) {
+        for (const { replica, epoch } of core.steadyFollowers()) core.heartbeatAnsweredBy(replica, epoch);
+        if (++time.ticks < core.dueTick) continue;
+        asked.push(time.ticks);
+        core.elapsed();
+      }
+    };
+    pass(3 * HEARTBEAT_TICKS); // beats that settle
+    asked.length = 0;
+    pass(ELECTION_TICKS);
+    expect(asked).toHaveLength(1);
+    propose(core, 'x');
+    pass(1);
+    expect(asked.at(-1)).toBe(time.ticks);
+    run(core);
+    ack(core, 3);
+    pass(2 * HEARTBEAT_TICKS);
+    expect(ofType(run(core), 'append').map(({ to }) => to)).toContain(2); // its answer was lost: it is stirred up
   });
 
   test('answers of a stretch of steadiness that is over count for nothing', () => {

@@ -101,17 +101,24 @@ export class RaftCore {
   /** Ticks since a leader was heard, or since the start if none was; 0 for a leader. */
   get silentTicks(): number {
     const s = this.#s;
-    return s.role === 'leader' ? 0 : s.ticks - s.heardTick;
+    return s.role === 'leader' ? 0 : s.time.ticks - s.heardTick;
   }
 
-  /**
-   * One unit of time has passed. `now` is needed for leases only; it may be read a little earlier, never later.
-   * False: nothing came of it, there is no need to look at `hasReady`.
-   */
-  tick(now?: Moment): boolean {
+  /** One unit of time has passed. `now` is needed for leases only; it may be read a little earlier, never later. */
+  tick(now?: Moment): void {
+    const { time, dueTick } = this.#s;
+    time.now = now;
+    if (++time.ticks >= dueTick) this.elapsed();
+  }
+
+  /** The next tick at which there may be something to do, in the ticks of `RaftConfig.time`. It can move either way. */
+  get dueTick(): number {
+    return this.#s.dueTick;
+  }
+
+  /** `dueTick` has come; on a shared time the host calls this in place of `tick`. Calling it early does no harm. */
+  elapsed(): void {
     const s = this.#s;
-    s.now = now;
-    if (++s.ticks < s.dueTick) return false; // S4
     if (s.role === 'leader') {
       tickLeader(s);
       leaveJointWhenDue(s); // a transfer that it waited for may have been given up
@@ -119,13 +126,13 @@ export class RaftCore {
       tickElection(s);
     }
     s.dueTick = s.role === 'leader' ? leaderDueTick(s) : s.electionSince + s.electionTimeout;
-    return this.hasReady();
   }
 
   /** A message has arrived. Messages not addressed to this replica are ignored. */
   step(message: Message): void {
     const s = this.#s;
     if (message.to !== s.id) return;
+    s.dueTick = 0;
     trace(s, 'receive', message);
     stepMessage(s, message);
   }
@@ -136,6 +143,7 @@ export class RaftCore {
    * Refusals: `notLeader`, `transferring`, `queueFull`.
    */
   propose(data: Uint8Array): LogPosition | Refused {
+    this.#s.dueTick = 0;
     return propose(this.#s, 'normal', data);
   }
 
@@ -146,6 +154,7 @@ export class RaftCore {
    * Refusals: those of `propose`, `noOwnTermCommit`, `confPending`, `confInvalid`.
    */
   proposeConf(change: ConfChange): LogPosition | Refused {
+    this.#s.dueTick = 0;
     return proposeConf(this.#s, change);
   }
 
@@ -155,6 +164,7 @@ export class RaftCore {
    * is to be left automatically appends the leave.
    */
   applyConf(conf: ConfState): void {
+    this.#s.dueTick = 0;
     applyConf(this.#s, conf);
   }
 
@@ -171,6 +181,7 @@ export class RaftCore {
    */
   readIndex(context: number): Refusal | undefined {
     const s = this.#s;
+    s.dueTick = 0;
     assert(s.reads.accepts(context), 'I1: read contexts grow');
     if (s.role !== 'leader') return 'notLeader';
     if (s.reads.full) return 'queueFull';
@@ -185,6 +196,7 @@ export class RaftCore {
    * target), `notVoter`.
    */
   transferLeader(to: ReplicaId): Refused | undefined {
+    this.#s.dueTick = 0;
     return transferLeader(this.#s, to);
   }
 
@@ -280,6 +292,7 @@ export class RaftCore {
    */
   entriesRead(read: EntryRead, entries: readonly Entry[]): void {
     const s = this.#s;
+    s.dueTick = 0;
     const usable = takeRead(s, read, entries) ?? NO_ENTRIES;
     if (read.reader === s.id) keepLoaded(s, usable);
     else sendRead(s, read.reader, usable);
@@ -326,6 +339,7 @@ export class RaftCore {
    */
   persisted(mark: PersistMark): void {
     const s = this.#s;
+    s.dueTick = 0;
     const released = s.gate.close(mark.sequence);
     s.log.closeMark();
     trace(s, 'persisted');
@@ -348,6 +362,7 @@ export class RaftCore {
   appliedTo(index: number): void {
     const s = this.#s;
     if (index <= s.applied) return;
+    s.dueTick = 0;
     assert(index <= s.delivered, 'S1: only what was handed out is applied');
     s.applying.freeTo(index);
     s.applied = index;
@@ -362,11 +377,13 @@ export class RaftCore {
 
   /** Messages to this replica may have been lost: replication to it goes back to probing. */
   reportUnreachable(to: ReplicaId): void {
+    this.#s.dueTick = 0;
     reportUnreachable(this.#s, to);
   }
 
   /** The snapshot wanted by `Ready.snapshotsWanted` was installed there up to `index`, or has failed. */
   reportSnapshot(to: ReplicaId, ok: boolean, index: number): void {
+    this.#s.dueTick = 0;
     reportSnapshot(this.#s, to, { ok, index });
   }
 
@@ -377,6 +394,7 @@ export class RaftCore {
    */
   acceptsSnapshot(from: ReplicaId, term: number, meta: SnapshotMeta): boolean {
     const s = this.#s;
+    s.dueTick = 0;
     if (term < s.term) return false;
     if (term > s.term) becomeFollower(s, term, from);
     return offerSnapshot(s, from, meta);
@@ -385,6 +403,7 @@ export class RaftCore {
   /** The accepted snapshot is durably in the state machine: the log restarts there, under its configuration. */
   installed(snapshot: SnapshotMeta): void {
     const s = this.#s;
+    s.dueTick = 0;
     const { installing } = s;
     assert(
       installing !== undefined && installing.index === snapshot.index && installing.term === snapshot.term,
@@ -395,6 +414,7 @@ export class RaftCore {
 
   /** Receiving the accepted snapshot broke off and the state machine is as it was before: carry on. */
   installFailed(): void {
+    this.#s.dueTick = 0;
     this.#s.installing = undefined;
   }
 
@@ -418,6 +438,7 @@ export class RaftCore {
   /** The host sends the heartbeats to `to` from now on, or no more; the core leaves them out while it does. */
   mergeHeartbeats(to: ReplicaId, epoch: number, merged: boolean): void {
     const pr = this.#s.progress.get(to);
+    this.#s.dueTick = 0;
     if (pr?.steadyEpoch === epoch && epoch > 0) pr.merged = merged;
   }
 
@@ -439,6 +460,7 @@ export class RaftCore {
 
   /** `from` refused a merged heartbeat of `epoch`: it is not steady any more, and gets a full one at once. */
   heartbeatRefusedBy(from: ReplicaId, epoch: number): void {
+    this.#s.dueTick = 0;
     heartbeatRefused(this.#s, from, epoch);
   }
 

@@ -18,7 +18,7 @@ import { type Entry, NO_REPLICA, type ReplicaId } from './types.ts';
 
 export function becomeFollower(s: CoreState, term: number, leader: ReplicaId): void {
   assert(term >= s.term, 'R1: the term never falls');
-  if (s.role === 'leader') s.heardTick = s.ticks;
+  if (s.role === 'leader') s.heardTick = s.time.ticks;
   reset(s, term);
   s.role = 'follower';
   s.leader = leader;
@@ -94,7 +94,7 @@ function reset(s: CoreState, term: number): void {
   }
   s.leader = NO_REPLICA;
   s.resetElectionTimer();
-  s.heartbeatSince = s.ticks;
+  s.heartbeatSince = s.time.ticks;
   s.votes.clear();
   if (s.peers.length > 0) s.steadyVersion++;
   s.progress.clear();

@@ -6,8 +6,8 @@
  * S2. `term` and `vote` change only in `roles.ts`; whatever they promise waits in the gate until they are durable.
  * S3. Pre-vote messages, heartbeats and rejections promise nothing durable and are sent at once.
  * S4. Waits are kept as the tick at which they began, so that a tick before `dueTick` only counts: with thousands of
- *     idle groups, ticks must cost next to nothing. Whatever brings something forward sets `dueTick` to 0; what puts
- *     something off need not touch it.
+ *     idle groups, ticks must cost next to nothing. Every input sets `dueTick` to 0 and so has the next tick look at
+ *     everything; only merged heartbeats and their answers, which put off and never bring forward, leave it.
  */
 import { assert } from '@remora/base';
 import { ByteMarks } from './byte-marks.ts';
@@ -23,12 +23,12 @@ import { trace } from './trace.ts';
 import {
   type ConfState,
   type Message,
-  type Moment,
   NO_REPLICA,
   type ReadState,
   type ReplicaId,
   type Role,
   type SnapshotMeta,
+  type TickTime,
 } from './types.ts';
 
 export class CoreState {
@@ -51,10 +51,11 @@ export class CoreState {
   /** What was handed out and is not applied. */
   readonly applying = new ByteMarks();
 
-  /** Ticks so far, and where waits began among them (S4). */
-  ticks = 0;
+  /** Ticks so far, perhaps those of the whole host. Sends are taken to be as early as the last one (lease.ts E1). */
+  readonly time: TickTime;
   /** When a leader was last heard, or this replica was one. */
-  heardTick = 0;
+  heardTick: number;
+  /** The ticks at which waits began (S4). */
   electionSince = 0;
   heartbeatSince = 0;
   transferSince = 0;
@@ -87,8 +88,6 @@ export class CoreState {
   /** Index of the last membership change in the log: no other is proposed until it is applied (traps 2). */
   confIndex = 0;
   readonly reads = new ReadQueue();
-  /** When the last tick was, as far as the host says; sends are taken to be that early (lease.ts E1). */
-  now: Moment | undefined;
   roundTimes: RoundTimes | undefined;
   /** Only heartbeats sent later count for a lease (lease.ts E6). */
   leaseVoidMs = Number.NEGATIVE_INFINITY;
@@ -118,6 +117,8 @@ export class CoreState {
       'electionTicks > heartbeatTicks > 0',
     );
     this.config = config;
+    this.time = config.time ?? { ticks: 0, now: undefined };
+    this.heardTick = this.time.ticks;
     this.id = config.id;
     this.preVote = config.preVote ?? true;
     this.checkQuorum = config.checkQuorum ?? true;
@@ -132,7 +133,7 @@ export class CoreState {
     this.conf = initial.conf;
     this.applied = applied;
     this.delivered = applied;
-    this.guardUntil = initial.restarted ? config.electionTicks : 0;
+    this.guardUntil = initial.restarted ? this.time.ticks + config.electionTicks : 0;
     this.resetElectionTimer();
     // What a restarted replica promised before binds its own campaign as well.
     if (initial.firstWaitTicks !== undefined && !initial.restarted) this.electionTimeout = initial.firstWaitTicks;
@@ -140,8 +141,7 @@ export class CoreState {
   }
 
   resetElectionTimer(): void {
-    this.electionSince = this.ticks;
-    this.dueTick = 0;
+    this.electionSince = this.time.ticks;
     this.electionTimeout = this.config.electionTicks + this.config.random.int(this.config.electionTicks);
   }
 
@@ -163,7 +163,7 @@ export class CoreState {
 
   /** A quorum may be alive behind a leader: unforced votes are refused (dissertation §4.2.3, design §4). */
   get inLease(): boolean {
-    return this.checkQuorum && (this.role === 'leader' || this.ticks < this.guardUntil);
+    return this.checkQuorum && (this.role === 'leader' || this.time.ticks < this.guardUntil);
   }
 
   get promotable(): boolean {
@@ -177,9 +177,9 @@ export class CoreState {
 
   /** The leader was heard: wait for it, and refuse to replace it, for a full election timeout. */
   heardLeader(): void {
-    this.electionSince = this.ticks;
-    this.heardTick = this.ticks;
-    this.guardUntil = this.ticks + this.config.electionTicks;
+    this.electionSince = this.time.ticks;
+    this.heardTick = this.time.ticks;
+    this.guardUntil = this.time.ticks + this.config.electionTicks;
   }
 
   commitTo(index: number): void {

@@ -182,6 +182,12 @@ export interface Moment {
   readonly wallMs: number;
 }
 
+/** Time as a core sees it: ticks so far, and the moment of the last one, which only leases need. */
+export interface TickTime {
+  ticks: number;
+  now: Moment | undefined;
+}
+
 /** A confirmed ReadIndex: reads of `context` may be served once `index` is applied. */
 export interface ReadState {
   readonly context: number;

@@ -26,6 +26,7 @@ import type {
   Refused,
   ReplicaId,
   Role,
+  TickTime,
 } from '../../core/types.ts';
 import type { Group, GroupOptions, GroupStatus } from '../host-api.ts';
 import type { GroupAppend, GroupId, GroupLog, NodeId, SnapshotHeader } from '../ports.ts';
@@ -40,6 +41,7 @@ import type { Outbox } from './outbox.ts';
 import { ReadQueue } from './reads.ts';
 import { startState } from './recovery.ts';
 import type { HostStats } from './stats.ts';
+import { NOWHERE, type TickMember } from './tick-wheel.ts';
 import type { TurnMember } from './turns.ts';
 
 /** What a group needs of its host. */
@@ -54,8 +56,12 @@ export interface HostContext {
   readonly entryReader: EntryReader;
   readonly heartbeats: Heartbeats;
   readonly leaseClock: LeaseClock;
+  /** Ticks of all groups. */
+  readonly time: TickTime;
   /** The group has something for the next turn. */
   markDirty(runner: GroupRunner): void;
+  /** Its next due tick may have come nearer. */
+  schedule(runner: GroupRunner): void;
   wantSnapshot(runner: GroupRunner, to: ReplicaId): void;
   readonly trace: ((groupId: GroupId, event: TraceEvent) => void) | undefined;
   fail(error: unknown): void;
@@ -67,14 +73,16 @@ const NOT_LEADER: Refused = { refused: 'notLeader' };
 /** Senders whose node no descriptor named yet, remembered per group so that they can be answered. */
 const HEARD_MAX = 16;
 
-export class GroupRunner implements Group, EntryOwner, HeartbeatSender, HeartbeatReceiver, TurnMember {
+export class GroupRunner implements Group, EntryOwner, HeartbeatSender, HeartbeatReceiver, TickMember, TurnMember {
   readonly groupId: GroupId;
   readonly replicaId: ReplicaId;
   readonly logger: Logger;
   /** Managed by the host: whether the group waits for the next turn. */
   dirty = false;
-  /** Ends when leadership or the group does: snapshots under way are given up. */
-  #leading = new AbortController();
+  /** Managed by the host: at which tick it is looked at next. */
+  place = NOWHERE;
+  /** Ends when leadership or the group does: snapshots under way are given up. Made when the first begins. */
+  #leading: AbortController | undefined;
   /** Ends when the membership of the receiver does: its snapshot is given up (traps 3). */
   readonly #sending = new Map<ReplicaId, AbortController>();
   readonly #host: HostContext;
@@ -240,8 +248,13 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
 
   // ---------------------------------------------------------------------------------------------- input
 
-  tick(now: Moment): void {
-    if (this.#core.tick(now)) this.#host.markDirty(this);
+  get dueTick(): number {
+    return this.#core.dueTick;
+  }
+
+  elapsed(): void {
+    this.#core.elapsed();
+    if (this.#core.hasReady()) this.#host.markDirty(this);
   }
 
   /** Ticks since this replica heard a leader; 0 while it leads. */
@@ -329,6 +342,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     }
     if (ready?.persist !== undefined || this.#restart !== undefined) this.#collectAppend(outbox, ready?.persist);
     if (this.#core.steadyVersion !== this.#steadyVersion) this.#syncHeartbeats();
+    this.#host.schedule(this);
     if (ready === undefined) return;
     this.#apply.push(ready.committed);
     this.#reads.confirmed(ready.readStates);
@@ -382,8 +396,8 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
 
   #roleChanged(change: { readonly role: Role; readonly term: number; readonly leader: ReplicaId }): void {
     if (change.role !== 'leader') {
-      this.#leading.abort(new Error('leadership was lost'));
-      this.#leading = new AbortController();
+      this.#leading?.abort(new Error('leadership was lost'));
+      this.#leading = undefined;
     }
     const receiving = this.#receiving;
     // A snapshot of an older term has lost its sender; the new leader offers its own.
@@ -433,6 +447,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
       if (this.#closed || this.#core.role !== 'leader' || !isMember(this.#core.conf, to)) return undefined;
       const membership = new AbortController();
       this.#sending.set(to, membership);
+      this.#leading ??= new AbortController();
       const signal = AbortSignal.any([this.#leading.signal, membership.signal]);
       const snapshot = this.#options.stateMachine.snapshot();
       const hold = this.#tail.hold(snapshot.meta.index);
@@ -499,7 +514,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
   close(reason: string): Promise<void> {
     this.#closed = true;
     this.#cached.leave();
-    this.#leading.abort(new Error(reason));
+    this.#leading?.abort(new Error(reason));
     this.#receiving?.abort(reason);
     this.#reads.dropAll();
     for (const follower of this.#steady) this.#host.heartbeats.remove(this, follower);
@@ -517,7 +532,7 @@ export interface OutgoingSnapshot {
 }
 
 function coreConfig(
-  { options, random, trace }: HostContext,
+  { options, random, trace, time }: HostContext,
   groupId: GroupId,
   id: ReplicaId,
 ): ConstructorParameters<typeof RaftCore>[0] {
@@ -536,6 +551,7 @@ function coreConfig(
     caughtUpEntries: options.caughtUpEntries,
     caughtUpPercent: options.caughtUpPercent,
     random,
+    time,
     ...(trace !== undefined && { trace: (event) => trace(groupId, event) }),
   };
 }

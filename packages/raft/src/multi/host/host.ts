@@ -12,7 +12,7 @@
  */
 import { assert, type Clock, type Logger, type Random, silentLogger } from '@remora/base';
 import type { TraceEvent } from '../../core/trace.ts';
-import type { ReplicaId } from '../../core/types.ts';
+import type { ReplicaId, TickTime } from '../../core/types.ts';
 import type { Group, GroupOptions, RaftHost } from '../host-api.ts';
 import type { GroupId, GroupLog, GroupMessage, HeartbeatFrame, NodeId, Transport } from '../ports.ts';
 import { EntryCache } from './entry-cache.ts';
@@ -25,6 +25,7 @@ import type { Outbox } from './outbox.ts';
 import { SnapshotIntake } from './snapshot-intake.ts';
 import { SnapshotSender } from './snapshot-sender.ts';
 import { type HostStats, newStats } from './stats.ts';
+import { TickWheel } from './tick-wheel.ts';
 import { Ticker } from './ticker.ts';
 import { TurnLoop } from './turns.ts';
 
@@ -77,6 +78,8 @@ class Host implements NodeRaftHost {
   readonly #leaseClock: LeaseClock;
   #ticksSinceBeat = 0;
   #ticksSinceSilenceCheck = 0;
+  readonly #wheel = new TickWheel();
+  readonly #time: TickTime = { ticks: 0, now: undefined };
   readonly #turns: TurnLoop;
   #failed = false;
   #state: 'created' | 'running' | 'stopped' = 'created';
@@ -119,7 +122,9 @@ class Host implements NodeRaftHost {
       entryReader: new EntryReader({ log, readsMax: options.entryReadsMax, stats, guard, fail }),
       heartbeats: this.#heartbeats,
       leaseClock: this.#leaseClock,
+      time: this.#time,
       markDirty: (runner) => this.#turns.markDirty(runner),
+      schedule: (runner) => this.#wheel.schedule(runner),
       wantSnapshot: (runner: GroupRunner, to: ReplicaId) => this.#sender.want(runner, to),
       trace: given.trace,
       fail,
@@ -173,6 +178,7 @@ class Host implements NodeRaftHost {
     const runner = this.#groups.get(groupId);
     if (runner === undefined) return;
     this.#groups.delete(groupId);
+    this.#wheel.remove(runner);
     this.#heartbeats.groupsChanged();
     // Records of this group that are under way lie before the removal in the log, whose calls keep their order.
     this.#given.log.removeGroup(groupId);
@@ -231,9 +237,10 @@ class Host implements NodeRaftHost {
   #tick(count: number): void {
     const now = this.#leaseClock.now();
     this.#leaseClock.ticked(now);
+    this.#time.now = now;
     for (let i = 0; i < count; i++) {
       this.#stats.ticks++;
-      for (const runner of this.#groups.values()) runner.tick(now);
+      this.#wheel.advance(++this.#time.ticks);
     }
     this.#tellSilence(count);
     this.#ticksSinceBeat += count;
