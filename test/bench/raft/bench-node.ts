@@ -87,6 +87,7 @@ export class BenchNode {
     return {
       leads: groups.filter(({ group }) => group.ready).map(({ group }) => group.groupId),
       operations: groups.reduce((sum, { machine }) => sum + machine.operations, 0),
+      checksum: groups.reduce((sum, { machine }) => (sum + machine.sum) >>> 0, 0),
       host: host.stats(),
       log: log.stats(),
       frames: this.#frames,

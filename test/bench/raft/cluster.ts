@@ -124,6 +124,19 @@ export class RaftCluster {
     );
   }
 
+  /** Resolves when all nodes have applied the same operations: what was measured has been replicated. */
+  async agree(): Promise<void> {
+    await eventually(
+      `the nodes of ${this.#options.name} agree`,
+      async () => {
+        const states = await Promise.all(this.nodeIds.map((nodeId) => this.status(nodeId)));
+        const [first] = states;
+        return states.every((state) => state.operations === first?.operations && state.checksum === first.checksum);
+      },
+      { timeoutMs: LEADERS_TIMEOUT_MS, pollMs: 50 },
+    );
+  }
+
   /** Stops a node as a power cut would, as far as a process can. */
   async kill(nodeId: number): Promise<void> {
     const { child } = this.#member(nodeId);

@@ -36,6 +36,8 @@ export interface NodeStatus {
   readonly leads: readonly GroupId[];
   /** Operations applied since the start, over all groups. */
   readonly operations: number;
+  /** Over what was applied: equal wherever the same was. */
+  readonly checksum: number;
   readonly host: Readonly<HostStats>;
   readonly log: { readonly bytes: number; readonly segments: number; readonly syncs: number; readonly appends: number };
   readonly frames: Readonly<FrameTraffic> | undefined;

@@ -90,6 +90,7 @@ async function measureLog(
         tell(context, `${log}, ${groups} × ${inflight / groups}, ${payloadBytes} B, ${entries}`, runs, 1);
       }
     }
+    await clusters.agree();
   } finally {
     await clusters.stop();
   }
@@ -123,6 +124,10 @@ class Clusters {
       this.#clusters.set(name, cluster);
     }
     return cluster.load({ inflightPerGroup: inflight / groups, payloadBytes, entries, seconds: this.#context.seconds });
+  }
+
+  async agree(): Promise<void> {
+    await Promise.all([...this.#clusters.values()].map((cluster) => cluster.agree()));
   }
 
   async stop(): Promise<void> {
