@@ -6,23 +6,30 @@
 import { FRAME_HEADER_BYTES, type Frame, frameBytes, LogDamagedError, readFrame } from './log-format.ts';
 import type { Segment } from './segment-files.ts';
 
+const NOTHING: Buffer = Buffer.alloc(0);
+
 export class FrameCursor {
-  readonly #segment: Segment;
+  readonly segment: Segment;
   readonly #pieceBytes: number;
   /** The file from `#from` on. */
-  #buffer: Buffer = Buffer.alloc(0);
+  #buffer = NOTHING;
   #from = 0;
-  #at: number;
+  #at = 0;
 
-  constructor(segment: Segment, at: number, pieceBytes: number) {
-    this.#segment = segment;
-    this.#at = at;
+  constructor(segment: Segment, pieceBytes: number) {
+    this.segment = segment;
     this.#pieceBytes = pieceBytes;
+  }
+
+  /** Goes to the frame at `offset`; what was read of it already is not read again. */
+  seek(offset: number): void {
+    if (offset < this.#from || offset > this.#from + this.#buffer.length) this.#buffer = NOTHING;
+    this.#at = offset;
   }
 
   /** The next frame; undefined at the end. Its payload is good until the next call. */
   async next(): Promise<Frame | undefined> {
-    const segment = this.#segment;
+    const { segment } = this;
     if (this.#at >= segment.position) return undefined;
     await this.#load(FRAME_HEADER_BYTES);
     await this.#load(frameBytes(this.#buffer, this.#at - this.#from));
@@ -36,7 +43,7 @@ export class FrameCursor {
 
   /** Has at least `bytes` from `#at` on in the buffer, as far as the segment goes. */
   async #load(bytes: number): Promise<void> {
-    const { file, position } = this.#segment;
+    const { file, position } = this.segment;
     const end = Math.min(this.#at + bytes, position);
     if (this.#buffer.length > 0 && end <= this.#from + this.#buffer.length) return;
     const length = Math.min(Math.max(bytes, this.#pieceBytes), position - this.#at);

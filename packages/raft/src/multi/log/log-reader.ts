@@ -51,13 +51,16 @@ export class LogReader {
     const { groupId, from, to, maxBytes } = range;
     this.#reads++;
     const found = new Found(groupId, from, maxBytes);
+    let cursor: FrameCursor | undefined;
     let vain: EntryPlace | undefined;
     while (found.next <= to && !found.full) {
       const place = this.#index.placeOf(groupId, found.next);
       if (place === undefined) break;
       const segment = this.#segment(place.segment);
       if (segment === undefined) throw lost(place, segment, range);
-      if (await this.#search(segment, place, found, to)) continue;
+      if (cursor?.segment !== segment) cursor = new FrameCursor(segment, pieceBytes(maxBytes));
+      cursor.seek(place.offset);
+      if (await this.#search(cursor, found, Math.min(to, place.last))) continue;
       if (found.entries.length > 0) break;
       if (place.segment === vain?.segment && place.offset === vain.offset) throw lost(place, segment, range);
       vain = place;
@@ -75,14 +78,12 @@ export class LogReader {
     }
   }
 
-  /** Looks through the frames from `place` on. False when the entry wanted next was not there. */
-  async #search(segment: Segment, place: EntryPlace, found: Found, to: number): Promise<boolean> {
+  /** Looks through the frames from the cursor on for entries up to `last`. False when the one wanted next was not there. */
+  async #search(cursor: FrameCursor, found: Found, last: number): Promise<boolean> {
+    const { segment } = cursor;
+    const wanted = found.next;
     segment.readers++;
     try {
-      const wanted = found.next;
-      const last = Math.min(to, place.last);
-      const pieceBytes = Math.min(PIECE_BYTES_MAX, Math.max(PIECE_BYTES_MIN, found.room));
-      const cursor = new FrameCursor(segment, place.offset, pieceBytes);
       while (found.next <= last && !found.full) {
         const frame = await cursor.next();
         if (frame === undefined) break;
@@ -94,6 +95,11 @@ export class LogReader {
       if (segment.readers === 0) for (const resolve of this.#whenReleased.splice(0)) resolve();
     }
   }
+}
+
+/** How much is read from the file at a time: what is asked for lies among other groups' entries. */
+function pieceBytes(maxBytes: number): number {
+  return Math.min(PIECE_BYTES_MAX, Math.max(PIECE_BYTES_MIN, maxBytes));
 }
 
 function lost(place: EntryPlace, segment: Segment | undefined, { groupId, from }: EntryRange): LogDamagedError {
@@ -124,10 +130,6 @@ class Found {
 
   get full(): boolean {
     return this.#bytes >= this.#maxBytes;
-  }
-
-  get room(): number {
-    return this.#maxBytes - this.#bytes;
   }
 
   /** Takes what a frame has of the entries up to `last`. Its later records replace what its earlier ones said (X3). */
