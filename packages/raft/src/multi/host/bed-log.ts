@@ -19,6 +19,9 @@ export class BedLog implements GroupLog {
   full = false;
   /** How long a read takes; it shows the log as it is then. */
   readMs = 1;
+  readFailure: Error | undefined;
+  /** Entries of each group that are handed out at start. */
+  recentMax = Number.POSITIVE_INFINITY;
   #generation = 0;
 
   constructor(clock: ManualClock) {
@@ -29,7 +32,12 @@ export class BedLog implements GroupLog {
     return new Map(
       [...this.durable].map(([id, { hardState, start, entries }]) => [
         id,
-        { hardState, start, outline: outlineOf(start, entries), entries: entries.slice() },
+        {
+          hardState,
+          start,
+          outline: outlineOf(start, entries),
+          entries: entries.slice(Math.max(0, entries.length - this.recentMax)),
+        },
       ]),
     );
   }
@@ -49,9 +57,10 @@ export class BedLog implements GroupLog {
 
   read({ groupId, from, to, maxBytes }: EntryRange): Promise<readonly Entry[]> {
     const generation = this.#generation;
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
       this.#clock.setTimer(this.readMs, () => {
         if (generation !== this.#generation) return;
+        if (this.readFailure !== undefined) return reject(this.readFailure);
         const state = this.durable.get(groupId);
         const start = state?.start.index ?? 0;
         if (state === undefined || from <= start) return resolve([]);

@@ -41,10 +41,15 @@ test.each(SEEDS)(
   async (seed) => {
     const bed = new HostBed({
       seed,
-      options: { tailEntries: 5, snapshotHoldMs: 0, snapshotRetryMs: 50 },
+      options: {
+        tailEntries: 5,
+        snapshotHoldMs: 0,
+        snapshotRetryMs: 50,
+        ...(seed % 3 === 0 && { entryCacheBytes: 1 }),
+      },
       faults: { dropPerMille: 50, duplicatePerMille: 30, delayMs: 1, jitterMs: 15, reorder: seed % 2 === 0 },
     });
-    for (const id of NODES) bed.start(id);
+    for (const id of NODES) bed.start(id).log.recentMax = seed % 3 === 0 ? 0 : Number.POSITIVE_INFINITY;
     bed.addGroup(GROUP, NODES);
     const written: string[] = [];
     for (let i = 0; i < 25; i++) {

@@ -1,7 +1,9 @@
 /**
  * Keeps the entries that all groups of a node have in memory within a limit in bytes.
  *
- * K1. The oldest leave first, over all groups: what groups append is noted in extents, in the order of time.
+ * K1. The oldest leave first, over all groups: what groups append is noted in extents, in the order of time. An extent
+ *     ends when all groups together have appended a part of the limit since it began, so that what a group appends now
+ *     does not leave with what it appended long ago.
  * K2. Only groups whose log grew or was cut are looked at, never all of them. A group that is idle costs an extent as
  *     long as it has entries in memory, and nothing any more once they have left.
  * K3. What is not durable stays (core/log.ts, G4). By that the limit may be passed; the log's queue bounds it.
@@ -20,12 +22,14 @@ export interface CachedLog {
 /** Entries that one group appended about the same time; it grows while it is the group's newest. */
 interface Extent {
   readonly share: CacheShare;
+  /** What all groups had appended when it began. */
+  readonly begunAt: number;
   upTo: number;
-  bytes: number;
 }
 
-/** How coarse the order of time is within a group. */
-const EXTENT_BYTES = 64 * 1024;
+/** How coarse the order of time is: this part of the limit, but within a group no more than so many bytes. */
+const EXTENT_FRACTION = 1 / 8;
+const EXTENT_BYTES_MAX = 64 * 1024;
 /** More extents that cannot go yet are not tried at a time. */
 const BLOCKED_MAX = 16;
 const SWEEP_MIN = 1024;
@@ -38,6 +42,8 @@ export class EntryCache {
   #sweepAt = SWEEP_MIN;
   #bytes = 0;
   #evictedBytes = 0;
+  /** Bytes appended so far. */
+  #appended = 0;
 
   constructor(limit: number) {
     this.#limit = limit;
@@ -72,13 +78,16 @@ export class EntryCache {
 
   #note(share: CacheShare, bytes: number): void {
     let extent = share.newest;
-    if (extent === undefined || extent.bytes >= EXTENT_BYTES) {
-      extent = { share, upTo: 0, bytes: 0 };
+    this.#appended += bytes;
+    share.sinceExtent += bytes;
+    const long = extent !== undefined && this.#appended - extent.begunAt > this.#limit * EXTENT_FRACTION;
+    if (extent === undefined || long || share.sinceExtent > EXTENT_BYTES_MAX) {
+      extent = { share, begunAt: this.#appended, upTo: 0 };
       share.newest = extent;
+      share.sinceExtent = 0;
       this.#extents.push(extent);
       if (this.extentCount >= this.#sweepAt) this.#sweep();
     }
-    extent.bytes += bytes;
     extent.upTo = share.log.lastIndex;
   }
 
@@ -127,6 +136,7 @@ export class CacheShare {
   readonly #cache: EntryCache;
   /** Managed by the cache. */
   newest: Extent | undefined;
+  sinceExtent = 0;
   left = false;
   #bytes = 0;
 
