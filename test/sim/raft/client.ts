@@ -27,13 +27,15 @@ const ANSWER_MS_MAX = 1_500;
 export class Client {
   readonly #world: World;
   readonly #random: Random;
+  readonly #reads: boolean;
   /** The node that it turns to, per group: where it was served last. */
   readonly #believed = new Map<number, number>();
   #untilMs = 0;
 
-  constructor(world: World, random: Random) {
+  constructor(world: World, random: Random, kind: 'mixed' | 'reader') {
     this.#world = world;
     this.#random = random;
+    this.#reads = kind === 'reader';
   }
 
   run(untilMs: number): void {
@@ -51,7 +53,7 @@ export class Client {
   #next(): void {
     const groupId = this.#world.groupIds[this.#random.int(this.#world.groupIds.length)] ?? 0;
     const node = this.#target(groupId);
-    const kind = this.#random.int(10);
+    const kind = this.#reads ? 7 + this.#random.int(4) : this.#random.int(10);
     if (node?.up !== true) this.#later();
     else if (kind < 6) this.#write(groupId, node);
     else this.#read(groupId, node, kind < 8);
@@ -61,7 +63,7 @@ export class Client {
   #target(groupId: number): SimNode | undefined {
     const { nodes } = this.#world;
     const believed = nodes[(this.#believed.get(groupId) ?? 1) - 1];
-    if (believed?.group(groupId)?.role === 'leader' && this.#random.int(8) > 0) return believed;
+    if (!this.#reads && believed?.group(groupId)?.role === 'leader' && this.#random.int(8) > 0) return believed;
     const leaders = nodes.filter((node) => node.group(groupId)?.role === 'leader');
     const chosen = leaders[this.#random.int(Math.max(1, leaders.length))] ?? nodes[this.#random.int(nodes.length)];
     if (chosen !== undefined) this.#believed.set(groupId, chosen.id);

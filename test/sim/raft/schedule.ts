@@ -2,6 +2,7 @@
 import { type Random, SeededRandom } from '@remora/base';
 import { DISK_FAULTS } from './faults/disk-faults.ts';
 import { DRAW_MAX, type Fault, type FaultEvent } from './faults/fault.ts';
+import { LEADER_FAULTS } from './faults/leader-faults.ts';
 import { MEMBER_FAULTS } from './faults/member-faults.ts';
 import { NETWORK_FAULTS } from './faults/network-faults.ts';
 import { PROCESS_FAULTS } from './faults/process-faults.ts';
@@ -14,6 +15,7 @@ export const FAULTS: readonly Fault[] = [
   ...DISK_FAULTS,
   ...RAFT_FAULTS,
   ...MEMBER_FAULTS,
+  ...LEADER_FAULTS,
 ];
 
 const BY_KIND = new Map(FAULTS.map((fault) => [fault.kind, fault]));
@@ -30,7 +32,12 @@ const RATES = [1, 3, 6, 10] as const;
 /** Each kind has a rate of its own in each run: many are absent, some are frequent. */
 export function drawSchedule(seed: number, options: WorldOptions): readonly FaultEvent[] {
   const random = new SeededRandom(seed ^ 0x5eed);
-  const weights = FAULTS.map(() => (random.int(2) === 0 ? 0 : 1 << random.int(4)));
+  // In some runs nothing but what hurts leaders most: noise keeps that from happening.
+  const only = random.int(3) === 0 ? new Set(LEADER_FAULTS) : undefined;
+  const weights = FAULTS.map((fault) => {
+    const weight = random.int(2) === 0 ? 0 : 1 << random.int(4);
+    return only === undefined || only.has(fault) ? weight : weight >> 3;
+  });
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   if (total === 0) return [];
   const perSecond = RATES[random.int(RATES.length)] ?? 1;

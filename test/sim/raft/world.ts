@@ -1,5 +1,6 @@
 /** A simulated cluster: its nodes, network, groups, clients and the faults that befall them. */
 import { assert, SeededRandom } from '@remora/base';
+import type { ConfState } from '@remora/raft';
 import { confOf, isJoint, isMember, membersOf } from '../../../packages/raft/src/core/membership.ts';
 import { LocalNetwork } from '../../../packages/raft/src/multi/transport/local-network.ts';
 import { isQuorumOf } from './checks/quorum.ts';
@@ -37,6 +38,7 @@ export class World {
   /** How faults under way end. */
   readonly #open = new Set<() => void>();
   #healing = false;
+  #keptDown: SimNode | undefined;
   /** The nodes are stopping: none is started any more. */
   over = false;
   #values = 0;
@@ -126,24 +128,22 @@ export class World {
   }
 
   /**
-   * Whether a node's disk may be lost: each of its groups goes on without it, whatever is under way. Who leads or
-   * comes to lead then holds everything, as what is committed is on a majority and at most one of it goes.
+   * Whether all groups of a node go on without it, whatever is under way: no membership change is pending, and of no
+   * membership that a replica believes in is anybody else lost. What is committed is on a majority, and at most one of
+   * it goes.
    */
-  mayLose(node: SimNode): boolean {
+  canSpare(node: SimNode): boolean {
     return node.groupIds.every((groupId) => {
       const id = node.engine.record(groupId)?.replicaId ?? 0;
       const views = this.#viewsOf(groupId);
-      const pending = views.some((view) => view.confs.some((index) => index > view.applied));
-      const confs = new Set(views.filter((view) => isMember(view.conf, view.replicaId)).map((view) => view.conf));
-      return (
-        !pending &&
-        [...confs].every(
-          (conf) =>
-            !isMember(conf, id) ||
-            (!isJoint(conf) && conf.voters.length >= 3 && !membersOf(conf).some((member) => this.isLost(member))),
-        )
-      );
+      if (views.some((view) => view.confs.some((index) => index > view.applied))) return false;
+      const confs = views.filter((view) => isMember(view.conf, view.replicaId)).map((view) => view.conf);
+      return confs.every((conf) => !isMember(conf, id) || this.#goesOnWithoutOne(conf));
     });
+  }
+
+  #goesOnWithoutOne(conf: ConfState): boolean {
+    return !isJoint(conf) && conf.voters.length >= 3 && !membersOf(conf).some((member) => this.isLost(member));
   }
 
   loseDisk(node: SimNode): void {
@@ -255,9 +255,20 @@ export class World {
     this.loop.setTimer(event.lastsMs, once);
   }
 
+  /** Many proposals at once, whose outcome nobody waits for. */
+  burst(groupId: number, leader: SimNode, count: number, bytes: number): void {
+    leader.enter((host) => {
+      for (let i = 0; i < count; i++) {
+        const data = Buffer.alloc(4 + bytes);
+        data.writeUInt32BE(this.nextValue());
+        host.group(groupId)?.propose(data);
+      }
+    });
+  }
+
   /** Starts a node again that had ended, if nobody did before. */
   startAgain(node: SimNode): void {
-    if (!node.down || this.over) return;
+    if (!node.down || this.over || node === this.#keptDown) return;
     if (node.diskFull) {
       this.loop.setTimer(100, () => this.startAgain(node));
       return;
@@ -265,14 +276,26 @@ export class World {
     node.start();
   }
 
-  /** Ends all faults, for good. */
-  heal(): void {
+  /** Ends all faults, for good. One node may stay down for now, if every group can do without it. */
+  heal(spare: SimNode | undefined): void {
     this.#healing = true;
     for (const end of [...this.#open]) end();
     this.network.clear();
+    this.#keptDown = spare !== undefined && this.canSpare(spare) ? spare : undefined;
+    this.#keptDown?.end(true);
     for (const node of this.nodes) {
       node.disk.repair();
       this.startAgain(node);
     }
+  }
+
+  get keptDown(): SimNode | undefined {
+    return this.#keptDown;
+  }
+
+  healAll(): void {
+    const node = this.#keptDown;
+    this.#keptDown = undefined;
+    if (node !== undefined) this.startAgain(node);
   }
 }

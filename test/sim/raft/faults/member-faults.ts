@@ -96,7 +96,7 @@ const diskLost: Fault = {
   lastsMs: (random, electionMs) => random.int(2 * electionMs),
   begin: (world, event) => {
     const node = world.nodeAt(event.a);
-    if (!node.up || !world.mayLose(node)) return undefined;
+    if (!node.up || !world.canSpare(node)) return undefined;
     world.loseDisk(node);
     return () => world.startAgain(node);
   },

@@ -34,13 +34,7 @@ const burst: Fault = {
     const groupId = world.groupAt(a);
     const leader = world.leaderOf(groupId);
     if (leader === undefined) return undefined;
-    leader.enter((host) => {
-      for (let i = 0; i < 5 + (b % 40); i++) {
-        const data = Buffer.alloc(4 + (b % 200));
-        data.writeUInt32BE(world.nextValue());
-        host.group(groupId)?.propose(data);
-      }
-    });
+    world.burst(groupId, leader, 5 + (b % 40), b % 200);
     return nothing;
   },
 };

@@ -1,0 +1,187 @@
+/**
+ * Misfortunes in the order in which they hurt: each brings a leader, or those who elect one, into a state that single
+ * faults reach too seldom.
+ */
+import type { World } from '../world.ts';
+import { type Fault, type FaultEvent, nothing } from './fault.ts';
+
+type On = (from: number, to: number) => boolean;
+
+const from =
+  (node: number): On =>
+  (sender) =>
+    sender === node;
+const to =
+  (node: number): On =>
+  (_, receiver) =>
+    receiver === node;
+const around =
+  (node: number): On =>
+  (sender, receiver) =>
+    sender === node || receiver === node;
+
+/** What goes on for a while, in steps; everything that a step began ends with it. */
+class Course {
+  readonly #world: World;
+  readonly #ends: (() => void)[] = [];
+  #over = false;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  block(on: On): () => void {
+    return this.#keep(this.#world.network.add({ on, faults: { blocked: true } }));
+  }
+
+  delay(on: On, delayMs: number): void {
+    this.#keep(this.#world.network.add({ on, faults: { delayMs } }));
+  }
+
+  after(ms: number, step: () => void): void {
+    this.#world.loop.setTimer(ms, () => {
+      if (!this.#over) step();
+    });
+  }
+
+  /** Ends a process now; it starts again after `ms`. */
+  restart(nodeId: number, power: boolean, ms: number): void {
+    const node = this.#world.nodeAt(nodeId - 1);
+    if (!node.up) return;
+    node.end(power);
+    this.#world.loop.setTimer(ms, () => this.#world.startAgain(node));
+  }
+
+  readonly end = (): void => {
+    this.#over = true;
+    for (const end of this.#ends) end();
+  };
+
+  #keep(end: () => void): () => void {
+    this.#ends.push(end);
+    return end;
+  }
+}
+
+function leaderNode(world: World, drawn: number): number | undefined {
+  return world.leaderOf(world.groupAt(drawn))?.id;
+}
+
+function course(kind: string, begin: (course: Course, world: World, leader: number, event: FaultEvent) => void): Fault {
+  return {
+    kind,
+    lastsMs: (random, electionMs) => electionMs + random.int(4 * electionMs),
+    begin: (world, event) => {
+      const leader = leaderNode(world, event.a);
+      if (leader === undefined) return undefined;
+      const going = new Course(world);
+      begin(going, world, leader, event);
+      return going.end;
+    },
+  };
+}
+
+/** A leader's answers come late, then nothing of it goes out: what it hears is about a time long ago (traps 6, 7). */
+const lateAnswers = course('late answers', (going, world, leader, { b, c }) => {
+  const { electionMs } = world.options;
+  going.delay(to(leader), Math.floor(electionMs / 3) + (b % electionMs));
+  going.after(c % electionMs, () => going.block(from(leader)));
+});
+
+/** A leader reaches one follower only while much is proposed, then ends: logs part (dissertation, figure 3.7). */
+const divided = course('divided leader', (going, world, leader, { a, b, c }) => {
+  const groupId = world.groupAt(a);
+  const confidant = world.nodeAt(b).id;
+  going.block((sender, receiver) => sender === leader && receiver !== confidant);
+  world.burst(groupId, world.nodeAt(leader - 1), 1 + (c % 10), 8);
+  const { electionMs } = world.options;
+  if (c % 3 > 0) going.after(5 + (c % electionMs), () => going.restart(leader, c % 2 === 0, b % electionMs));
+});
+
+/** One leader after the other is cut off, some with a follower: short terms that commit little. */
+const churn: Fault = {
+  kind: 'leaders cut off in turn',
+  lastsMs: (random, electionMs) => 4 * electionMs + random.int(8 * electionMs),
+  begin: (world, { a, b, c }) => {
+    const { electionMs } = world.options;
+    const going = new Course(world);
+    let mend = nothing;
+    const next = (i: number): void => {
+      mend();
+      mend = nothing;
+      const leader = leaderNode(world, a);
+      if (leader !== undefined) {
+        const confidant = ((c >> (i % 8)) & 1) === 1 ? world.nodeAt(b + i).id : leader;
+        const inside = (node: number) => node === leader || node === confidant;
+        world.burst(world.groupAt(a), world.nodeAt(leader - 1), 1 + ((b + i) % 4), 8);
+        going.after(5 + ((b >> (i % 8)) % 60), () => {
+          mend = going.block((sender, receiver) => inside(sender) !== inside(receiver));
+        });
+      }
+      going.after(electionMs + ((b * (i + 1)) % electionMs), () => next(i + 1));
+    };
+    next(0);
+    return going.end;
+  },
+};
+
+/**
+ * A follower that no longer hears the leader campaigns; the others, who do, are started anew while the leader is cut
+ * off: they must not have forgotten whom they promised (design §4).
+ */
+const forgetful = course('followers started anew', (going, world, leader, { b, c }) => {
+  const { electionMs } = world.options;
+  const cut = world.nodeAt(b).id;
+  going.block((sender, receiver) => sender === leader && receiver === cut);
+  going.after(electionMs / 2 + (c % electionMs), () => {
+    going.block(around(leader));
+    for (const node of world.nodes) {
+      if (node.id !== leader && node.id !== cut) going.restart(node.id, c % 2 === 0, (b + c) % 20);
+    }
+  });
+});
+
+/** Voters end right after they voted, and are asked again. */
+const votersRestarted: Fault = {
+  kind: 'voters started anew',
+  lastsMs: (random, electionMs) => 2 * electionMs + random.int(4 * electionMs),
+  begin: (world, { a, b, c }) => {
+    const { electionMs } = world.options;
+    const going = new Course(world);
+    const groupId = world.groupAt(a);
+    const leader = leaderNode(world, a);
+    if (leader !== undefined) going.block(around(leader));
+    const seen = new Map<number, number>();
+    const look = (): void => {
+      for (const node of world.nodes) {
+        const term = node.group(groupId)?.term ?? 0;
+        const before = seen.get(node.id) ?? term;
+        seen.set(node.id, term);
+        if (term > before && node.id !== leader && (b + node.id) % 3 > 0) going.restart(node.id, false, c % 10);
+      }
+      going.after(4, look);
+    };
+    going.after(electionMs / 2, look);
+    return going.end;
+  },
+};
+
+/** Leadership is handed over while nothing of the leader goes out, or with an answer that comes late. */
+const transferCutOff = course('transfer cut off', (going, world, leader, { a, b, c }) => {
+  const groupId = world.groupAt(a);
+  const group = world.nodeAt(leader - 1).group(groupId);
+  const others = group?.status().conf.voters.filter((id) => id !== group.replicaId) ?? [];
+  const target = others[b % Math.max(1, others.length)];
+  if (target === undefined) return;
+  world.nodeAt(leader - 1).enter((host) => host.group(groupId)?.transferLeader(target));
+  going.after(c % 40, () => going.block(around(leader)));
+});
+
+export const LEADER_FAULTS: readonly Fault[] = [
+  lateAnswers,
+  divided,
+  churn,
+  forgetful,
+  votersRestarted,
+  transferCutOff,
+];
