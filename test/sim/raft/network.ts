@@ -52,6 +52,7 @@ export class NetworkFaults {
       delayMs = Math.max(delayMs, faults.delayMs ?? 0);
       jitterMs = Math.max(jitterMs, faults.jitterMs ?? 0);
       snapshotBreakPerMille = Math.max(snapshotBreakPerMille, faults.snapshotBreakPerMille ?? 0);
+      snapshotBreakPerMille = Math.max(snapshotBreakPerMille, faults.snapshotBreakPerMille ?? 0);
     }
     return { blocked, dropPerMille, duplicatePerMille, delayMs, jitterMs, reorder, snapshotBreakPerMille };
   }

@@ -127,12 +127,11 @@ export class SimNode {
       onSynced: (path) => this.durable.synced(path),
       onDirSynced: () => undefined,
     });
-    const { segmentBytes, writeBytesMax, recentBytes } = this.options;
     const died = (error: unknown): void => this.#died(life, error);
     openGroupLog({
       disk,
       dir: LOG_DIR,
-      options: { segmentBytes, writeBytesMax, recentBytes },
+      options: this.options.log,
       logger: silentLogger,
       onFailure: died,
     }).then((log) => {
@@ -258,12 +257,13 @@ export class SimNode {
     const medium = this.durable.groups.get(groupId);
     if (medium === undefined || this.engine.record(groupId) === undefined) return;
     const { hardState, start, outline } = found;
+    const terms = termsOf(found);
     this.#checkHolds(groupId, medium, {
       term: hardState.term,
       vote: hardState.vote,
       last: outline.lastIndex,
       start,
-      termAt: (index) => (index === start.index ? start.term : termsOf(found)[index - start.index - 1]),
+      termAt: (index) => (index === start.index ? start.term : terms[index - start.index - 1]),
     });
   }
 

@@ -1,15 +1,13 @@
 /** How a world is set up, drawn from its seed: sizes, limits, times. */
 import type { Random } from '@remora/base';
-import type { HostOptions } from '@remora/raft';
+import type { GroupLogOptions, HostOptions } from '@remora/raft';
 import { hostOptions, leaseLengthOf } from '../../../packages/raft/src/multi/host/options.ts';
 import type { MachineOptions } from './machine.ts';
 
 export interface NodeOptions {
   readonly host: Partial<HostOptions>;
   readonly machine: MachineOptions;
-  readonly segmentBytes: number;
-  readonly recentBytes: number;
-  readonly writeBytesMax: number;
+  readonly log: GroupLogOptions;
   /** Longest time that a write or a sync takes. */
   readonly diskMs: number;
   readonly checkpointMs: number;
@@ -87,9 +85,12 @@ export function drawOptions(random: Random): WorldOptions {
       snapshotChunkBytes: pick(random, 64, 200, 4_096),
       storeMsMax: pick(random, 0, 5, 40),
     },
-    recentBytes: pick(random, 1, 5_000, 1 << 20),
-    segmentBytes: pick(random, 4_096, 4_096, 8_192, 65_536),
-    writeBytesMax: pick(random, 200, 4 << 20),
+    log: {
+      segmentBytes: pick(random, 4_096, 4_096, 8_192, 65_536),
+      writeBytesMax: pick(random, 200, 4 << 20),
+      recentBytes: pick(random, 1, 5_000, 1 << 20),
+      queueBytesMax: pick(random, 2_000, 1 << 20),
+    },
     diskMs: pick(random, 0, 1, 4, 15),
     checkpointMs: pick(random, 150, 400, 1_500),
   });

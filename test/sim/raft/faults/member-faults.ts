@@ -102,6 +102,23 @@ const diskLost: Fault = {
   },
 };
 
+/** Where a configuration is joint, and is not left by itself. */
+const leave: Fault = {
+  kind: 'joint configuration left',
+  lastsMs: () => 0,
+  begin: (world, { a }) => {
+    for (let i = 0; i < world.groupIds.length; i++) {
+      const groupId = world.groupAt(a + i);
+      const leader = world.leaderOf(groupId);
+      const conf = leader?.group(groupId)?.status().conf;
+      if (leader === undefined || conf === undefined || !isJoint(conf) || conf.autoLeave) continue;
+      leader.enter((host) => host.group(groupId)?.proposeConf(LEAVE_JOINT));
+      return nothing;
+    }
+    return undefined;
+  },
+};
+
 export const MEMBER_FAULTS: readonly Fault[] = [
   change('learner added', (world, place, { b }) => step('addLearner', fresh(world, place, b))),
   change('voter added', (world, place, { b }) => step('addVoter', fresh(world, place, b))),
@@ -114,6 +131,6 @@ export const MEMBER_FAULTS: readonly Fault[] = [
   change('replica replaced', replace('auto')),
   change('replica replaced, left by hand', replace('joint')),
   change('many members changed', manySteps),
-  change('joint configuration left', (_, { conf }) => (isJoint(conf) ? LEAVE_JOINT : undefined)),
+  leave,
   diskLost,
 ];

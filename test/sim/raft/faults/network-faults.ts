@@ -84,6 +84,7 @@ export const NETWORK_FAULTS: readonly Fault[] = [
   linkFault('delay', ({ b }, electionMs) => ({ delayMs: b % electionMs, jitterMs: b % 50 })),
   linkFault('duplication', ({ b }) => ({ duplicatePerMille: 100 + (b % 700) })),
   linkFault('reordering', ({ b }) => ({ reorder: true, jitterMs: 10 + (b % 200) })),
+  linkFault('snapshots broken off', ({ b }) => ({ snapshotBreakPerMille: 100 + (b % 600) })),
   partition,
   oneWay,
   bridge,
