@@ -155,7 +155,10 @@ export class SimDisk implements Disk {
     return Buffer.from(this.#inode(path).bytes());
   }
 
-  /** What would be left of a file if the machine lost power now and nothing that is not synced survived. */
+  /**
+   * What would be left of a file if the machine lost power now and nothing that is not synced survived. Shared with
+   * the disk: to be read at once, and not to be changed.
+   */
   durableContents(path: string): Buffer | undefined {
     return this.#durableNames.get(clean(path))?.durableBytes();
   }
@@ -270,7 +273,7 @@ class Inode {
   }
 
   durableBytes(): Buffer {
-    return Buffer.from(this.#durable.bytes());
+    return this.#durable.bytes();
   }
 
   write(position: number, data: Buffer): void {
