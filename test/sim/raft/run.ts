@@ -199,7 +199,28 @@ function resultOf(world: World, schedule: readonly FaultEvent[]): RunResult {
 
 function describe(world: World, failure: unknown): NonNullable<RunResult['failure']> {
   const last = world.trace.last(LAST_EVENTS, ({ name }) => !NOISE.has(name));
+  last.push(...stateLines(world));
   if (failure instanceof Violation) return { property: failure.property, detail: failure.message, last };
   const detail = failure instanceof Error ? (failure.stack ?? failure.message) : String(failure);
   return { property: 'nodes do not stop', detail, last };
+}
+
+/** How each replica ended, one line each. */
+function stateLines(world: World): string[] {
+  return world.nodes.flatMap((node) =>
+    node.groupIds.map((groupId) => {
+      const status = node.group(groupId)?.status();
+      if (status === undefined) return `node ${node.id} group ${groupId}: down`;
+      const { replicaId, role, term, commit, applied, lastIndex, firstIndex, conf, progress } = status;
+      const { voters, votersOutgoing, learners } = conf;
+      const followers = progress.map(
+        (pr) => `${pr.replica} ${pr.state} ${pr.match}→${pr.next}${pr.active ? '' : ' silent'}`,
+      );
+      return (
+        `node ${node.id} group ${groupId}: replica ${replicaId} ${role} of term ${term}, log ${firstIndex}..${lastIndex}, ` +
+        `commit ${commit}, applied ${applied}, voters ${voters.join()}/${votersOutgoing.join()}, ` +
+        `learners ${learners.join()} ${followers.join('; ')}`
+      );
+    }),
+  );
 }

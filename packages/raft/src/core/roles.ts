@@ -105,4 +105,7 @@ function reset(s: CoreState, term: number): void {
   s.transferee = NO_REPLICA;
   s.handedOver = false;
   s.reads.drop(s.readsDropped);
+  // What was asked for in this leadership is reported to it or to nobody; the next one asks anew.
+  s.snapshotsUnderWay.clear();
+  s.snapshotsWanted = [];
 }

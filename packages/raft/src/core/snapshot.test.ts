@@ -7,6 +7,7 @@ import {
   append,
   appendsTo,
   ELECTION_TICKS,
+  elect,
   entries,
   HEARTBEAT_TICKS,
   makeCore,
@@ -79,6 +80,19 @@ describe('snapshots', () => {
       expect(take(core).readies.flatMap((r) => r.snapshotsWanted)).toEqual(ok ? [] : [3]);
       expect(progressOf(core, 3)?.state).toBe(ok ? 'replicate' : 'snapshot');
     }
+  });
+
+  test('one that was asked for in a lost leadership is asked for again by the next one of the same replica', () => {
+    const core = compactedLeader();
+    answerHeartbeat(core, 3);
+    expect(take(core).readies.flatMap((r) => r.snapshotsWanted)).toEqual([3]);
+    append(core, { from: 2, term: core.term + 1, prev: [0, 0] });
+    run(core);
+    expect(core.role).toBe('follower');
+    elect(core);
+    reject(core, 3, { index: core.status().lastIndex - 1, hint: [0, 0] });
+    answerHeartbeat(core, 3);
+    expect(take(core).readies.flatMap((r) => r.snapshotsWanted)).toEqual([3]);
   });
 
   test('the receiver restarts its log there, and acknowledges after the fsync', () => {

@@ -97,7 +97,7 @@ export class CoreState {
   installing: SnapshotMeta | undefined;
   /** The log restarted here; goes out with the next mark. */
   restartAt: SnapshotMeta | undefined;
-  /** Followers whose snapshot was asked for and not reported yet: one at a time each, over terms. */
+  /** Followers whose snapshot was asked for in this leadership and not reported yet: one at a time each. */
   readonly snapshotsUnderWay = new Set<ReplicaId>();
 
   outbox: Message[] = [];
