@@ -34,7 +34,7 @@ import { FrameWriter, type LogRecord } from './record-codec.ts';
 import { type Segment, SegmentFiles } from './segment-files.ts';
 
 /** Opens the log in `dir` and reads it. Rejects with `LogDamagedError` or `LogVersionError` when it must not be used. */
-export async function openGroupLog(request: OpenGroupLogOptions): Promise<GroupLog & { stats(): GroupLogStats }> {
+export async function openGroupLog(request: OpenGroupLogOptions): Promise<{ stats(): GroupLogStats } & GroupLog> {
   const segmentBytes = request.options?.segmentBytes ?? SEGMENT_BYTES_DEFAULT;
   assert(segmentBytes >= SEGMENT_BYTES_MIN && segmentBytes <= 2 ** 30, 'a segment has between 4 KiB and 1 GiB');
   const { disk, dir, logger } = request;
