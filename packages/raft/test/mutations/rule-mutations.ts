@@ -399,7 +399,7 @@ const ROWS: readonly Row[] = [
     'a lease counts from the time of the answer',
     `${CORE}leader.ts`,
     `if (sent !== undefined) pr.heard(sent); // lease.ts E1, E2`,
-    `if (sent !== undefined) pr.heard(s.now ?? sent);`,
+    `if (sent !== undefined) pr.heard(s.time.now ?? sent);`,
     'lease-rules.test.ts',
     'trap 6: counts from the send time of the heartbeat that was answered, not from the answer',
   ],
