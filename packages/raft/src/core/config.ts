@@ -35,6 +35,11 @@ export interface RaftConfig {
    * reach its `dueTick`. Absent: the core has its own and is driven by `tick`.
    */
   readonly time?: TickTime;
+  /**
+   * Asked before each campaign that a wait for a leader leads to; false puts it off for `heartbeatTicks`. For hosts
+   * that limit how many of their groups campaign at a time.
+   */
+  readonly admitsCampaign?: () => boolean;
   /** Length of the leader's lease in milliseconds (`leaseLengthMs`); default 0: none. */
   readonly leaseMs?: number;
   readonly random: Random;

@@ -32,6 +32,10 @@ import {
 export function tickElection(s: CoreState): void {
   if (s.time.ticks - s.electionSince < s.electionTimeout) return;
   if (!s.promotable) return;
+  if (s.config.admitsCampaign?.() === false) {
+    s.electionSince = s.time.ticks - s.electionTimeout + s.config.heartbeatTicks; // asks again in a while
+    return;
+  }
   trace(s, 'timeout');
   if (s.preVote) campaignPreVote(s);
   else campaign(s, false);

@@ -58,6 +58,8 @@ export interface HostContext {
   readonly leaseClock: LeaseClock;
   /** Ticks of all groups. */
   readonly time: TickTime;
+  /** Whether one more group may campaign now. */
+  admitsCampaign(runner: GroupRunner): boolean;
   /** The group has something for the next turn. */
   markDirty(runner: GroupRunner): void;
   /** Its next due tick may have come nearer. */
@@ -115,7 +117,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     this.#applied = applied;
     const { hardState, start, outline, entries, restartAt } = startState({ groupId, applied, recovered });
     this.#restart = restartAt && { groupId, hardState, entries: [], restartAt };
-    this.#core = new RaftCore(coreConfig(host, groupId, replicaId), {
+    this.#core = new RaftCore(coreConfig(host, this), {
       hardState,
       conf: options.conf,
       start,
@@ -531,13 +533,10 @@ export interface OutgoingSnapshot {
   readonly signal: AbortSignal;
 }
 
-function coreConfig(
-  { options, random, trace, time }: HostContext,
-  groupId: GroupId,
-  id: ReplicaId,
-): ConstructorParameters<typeof RaftCore>[0] {
+function coreConfig(host: HostContext, runner: GroupRunner): ConstructorParameters<typeof RaftCore>[0] {
+  const { options, random, trace, time } = host;
   return {
-    id,
+    id: runner.replicaId,
     electionTicks: options.electionTicks,
     heartbeatTicks: options.heartbeatTicks,
     preVote: options.preVote,
@@ -552,6 +551,7 @@ function coreConfig(
     caughtUpPercent: options.caughtUpPercent,
     random,
     time,
-    ...(trace !== undefined && { trace: (event) => trace(groupId, event) }),
+    admitsCampaign: () => host.admitsCampaign(runner),
+    ...(trace !== undefined && { trace: (event) => trace(runner.groupId, event) }),
   };
 }

@@ -15,6 +15,7 @@ import type { TraceEvent } from '../../core/trace.ts';
 import type { ReplicaId, TickTime } from '../../core/types.ts';
 import type { Group, GroupOptions, RaftHost } from '../host-api.ts';
 import type { GroupId, GroupLog, GroupMessage, HeartbeatFrame, NodeId, Transport } from '../ports.ts';
+import { Campaigns } from './campaigns.ts';
 import { EntryCache } from './entry-cache.ts';
 import { EntryReader } from './entry-reader.ts';
 import { GroupRunner, type HostContext } from './group-runner.ts';
@@ -111,6 +112,7 @@ class Host implements NodeRaftHost {
       stallMs: (options.catchUpTicksMax + 0.5) * options.tickMs,
       voided: (nowMs) => this.#voidLeases(nowMs),
     });
+    const campaigns = new Campaigns({ most: options.campaignsMax, lastsTicks: options.electionTicks });
     this.#context = {
       clock,
       random,
@@ -123,6 +125,7 @@ class Host implements NodeRaftHost {
       heartbeats: this.#heartbeats,
       leaseClock: this.#leaseClock,
       time: this.#time,
+      admitsCampaign: (runner) => campaigns.admit(runner, this.#time.ticks),
       markDirty: (runner) => this.#turns.markDirty(runner),
       schedule: (runner) => this.#wheel.schedule(runner),
       wantSnapshot: (runner: GroupRunner, to: ReplicaId) => this.#sender.want(runner, to),
