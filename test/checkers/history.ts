@@ -1,5 +1,5 @@
 /**
- * Histories: what clients asked, what they were told, and when. One JSON object per line.
+ * Histories: what clients asked, what they were told, and when. `json-lines.ts` has their form as text.
  *
  * H1. `t0` is taken before the request leaves and `t1` after its answer came, by one clock for all clients; an
  *     operation took effect, if at all, between them.
@@ -47,8 +47,6 @@ export interface OpenRequest {
   drop(): void;
 }
 
-const OPS: readonly string[] = ['get', 'put', 'del', 'cas', 'append', 'acquire', 'release', 'check'] satisfies Op[];
-
 /** Gathers a history. A run longer than `recordsMax` is a mistake of the test, and stops it. */
 export class HistoryRecorder {
   readonly #nowNs: () => number;
@@ -92,46 +90,4 @@ export function partitionByKey(history: readonly HistoryRecord[]): ReadonlyMap<s
     else part.push(record);
   }
   return parts;
-}
-
-export function toJsonLines(history: readonly HistoryRecord[]): string {
-  return history.map((record) => `${JSON.stringify(record)}\n`).join('');
-}
-
-/** Throws an `Error` that names the line which is not a record. */
-export function fromJsonLines(text: string): readonly HistoryRecord[] {
-  const records: HistoryRecord[] = [];
-  for (const [i, line] of text.split('\n').entries()) {
-    if (line.trim() === '') continue;
-    let raw: unknown;
-    try {
-      raw = JSON.parse(line);
-    } catch (cause) {
-      throw new Error(`line ${i + 1} is not JSON`, { cause });
-    }
-    const problem = problemOf(raw);
-    if (problem !== undefined) throw new Error(`line ${i + 1} is not a history record: ${problem}`);
-    records.push(raw as HistoryRecord);
-  }
-  return records;
-}
-
-function problemOf(raw: unknown): string | undefined {
-  if (typeof raw !== 'object' || raw === null) return 'not an object';
-  const { c, k, op, v, x, out, ok, t0, t1 } = raw as Record<string, unknown>;
-  if (typeof c !== 'string' && typeof c !== 'number') return 'c is not a text or number';
-  if (typeof k !== 'string') return 'k is not a text';
-  if (typeof op !== 'string' || !OPS.includes(op)) return `op is not one of ${OPS.join(', ')}`;
-  if (typeof ok !== 'boolean') return 'ok is not a boolean';
-  if (typeof t0 !== 'number') return 't0 is not a number';
-  if (t1 !== null && (typeof t1 !== 'number' || t1 < t0)) return 't1 is neither null nor a time from t0 on';
-  for (const [name, value] of Object.entries({ v, x, out })) {
-    if (value !== undefined && !isValue(value)) return `${name} is not a value`;
-  }
-  return undefined;
-}
-
-function isValue(raw: unknown): boolean {
-  if (Array.isArray(raw)) return raw.every((item) => typeof item === 'string');
-  return raw === null || ['string', 'number', 'boolean'].includes(typeof raw);
 }

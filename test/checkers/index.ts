@@ -1,15 +1,15 @@
 export { checkAppliedOnce } from './applied-once.ts';
+export { type Check, type Finding, NOTHING, runCheck, violation } from './check.ts';
 export {
-  fromJsonLines,
   type HistoryRecord,
   HistoryRecorder,
   type Op,
   type OpenRequest,
   partitionByKey,
   type Request,
-  toJsonLines,
   type Value,
 } from './history.ts';
+export { type AnyRecord, fromJsonLines, readJsonLines, toJsonLine, toJsonLines } from './json-lines.ts';
 export { type CheckOptions, checkLinearizable, type Verdict } from './linearizability.ts';
 export {
   createAppendModel,
@@ -19,3 +19,11 @@ export {
   type Model,
   registerModel,
 } from './models.ts';
+export {
+  type Anomaly,
+  type AnomalyType,
+  checkTransactions,
+  type TxnCheckOptions,
+  type TxnVerdict,
+} from './txn/check.ts';
+export { isTxn, type OpenTxn, type TxnOp, type TxnRecord, TxnRecorder } from './txn/history.ts';
