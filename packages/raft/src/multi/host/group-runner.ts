@@ -98,8 +98,8 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
   #applied: LogPosition;
   /** The first record of a log that restarts; due with the next turn. */
   #restart: GroupAppend | undefined;
-  /** The snapshot that is being received, and how to end it. */
-  #receiving: { readonly term: number; readonly abort: (reason: string) => void } | undefined;
+  /** The snapshot that is being received. */
+  #receiving: Receiving | undefined;
   /** The followers in merged heartbeats, as of this version of the core's. */
   #steady: readonly SteadyFollower[] = [];
   #steadyVersion = 0;
@@ -485,7 +485,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     if (this.#closed || this.#receiving !== undefined) return false;
     const accepted = this.#core.acceptsSnapshot(header.from, header.term, header.meta);
     this.#host.markDirty(this);
-    if (accepted) this.#receiving = { term: header.term, abort };
+    if (accepted) this.#receiving = new Receiving(header.term, abort);
     return accepted;
   }
 
@@ -494,7 +494,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
   }
 
   installed(meta: SnapshotHeader['meta']): void {
-    this.#receiving = undefined;
+    this.#endReceiving();
     if (this.#closed) return;
     this.#applied = { index: meta.index, term: meta.term };
     this.#tail.restart(meta);
@@ -505,23 +505,47 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
   }
 
   installFailed(): void {
-    this.#receiving = undefined;
+    this.#endReceiving();
     if (this.#closed) return;
     this.#core.installFailed();
     this.#apply.unpause(this.#applied);
     this.#host.markDirty(this);
   }
 
-  /** Lets go of everything. Resolves when the state machine is no longer being called. */
-  close(reason: string): Promise<void> {
+  #endReceiving(): void {
+    this.#receiving?.end();
+    this.#receiving = undefined;
+  }
+
+  /** Lets go of everything. Resolves when the state machine is no longer being called, nor a snapshot installed in it. */
+  async close(reason: string): Promise<void> {
     this.#closed = true;
     this.#cached.leave();
     this.#leading?.abort(new Error(reason));
-    this.#receiving?.abort(reason);
+    const receiving = this.#receiving;
+    receiving?.abort(reason);
     this.#reads.dropAll();
     for (const follower of this.#steady) this.#host.heartbeats.remove(this, follower);
     this.#steady = [];
-    return this.#apply.close();
+    await this.#apply.close();
+    await receiving?.ended;
+  }
+}
+
+/** A snapshot that is being received, and how to give it up. */
+class Receiving {
+  readonly term: number;
+  readonly abort: (reason: string) => void;
+  /** Resolves when the state machine is done with it. */
+  readonly ended: Promise<void>;
+  end: () => void = () => undefined;
+
+  constructor(term: number, abort: (reason: string) => void) {
+    this.term = term;
+    this.abort = abort;
+    this.ended = new Promise((resolve) => {
+      this.end = resolve;
+    });
   }
 }
 

@@ -194,6 +194,52 @@ describe('snapshots between hosts', () => {
     await b.until('it failed', () => b.node(leader).host.stats().snapshotsSendFailed > failedBefore);
   });
 
+  test('a replica that is removed while a snapshot is installed in it is gone only when the state machine is left alone', async () => {
+    const lag = await lagging([2]);
+    const { b, behind } = lag;
+    const { gate, open } = gateOf();
+    const counter = b.counter(behind, 2);
+    counter.installGate = gate;
+    b.network.heal();
+    await b.until('it is on its way', () => counter.installs === 1);
+    await b.run(50);
+    let removed = false;
+    void b
+      .node(behind)
+      .host.removeGroup(2)
+      .then(() => {
+        removed = true;
+      });
+    b.node(behind).counters.delete(2);
+    await b.run(100);
+    expect({ removed, history: counter.history }).toEqual({ removed: false, history: [] });
+    open();
+    await b.until('it is removed', () => removed, 100);
+    expect(counter.history).toHaveLength(30);
+  });
+
+  test('a replica that is removed between two chunks of a snapshot is gone when that was given up', async () => {
+    const lag = await lagging([2]);
+    const { b, behind } = lag;
+    const { gate, open } = gateOf();
+    const counter = b.counter(behind, 2);
+    const install = counter.install.bind(counter);
+    counter.install = () => ({ ...install(), chunk: () => gate });
+    b.network.heal();
+    await b.until('it is on its way', () => counter.installs === 1);
+    await b.run(50);
+    const aborts: number[] = [];
+    void b
+      .node(behind)
+      .host.removeGroup(2)
+      .then(() => aborts.push(counter.aborts));
+    b.node(behind).counters.delete(2);
+    await b.run(50);
+    open();
+    await b.until('it is removed', () => aborts.length > 0, 100);
+    expect(aborts).toEqual([1]);
+  });
+
   test('a node that stops while it sends and receives ends both at once', async () => {
     const lag = await lagging([2]);
     const { b, leader, behind } = lag;
