@@ -1,38 +1,20 @@
-import { join } from 'node:path';
-import {
-  type Clock,
-  type Engine,
-  formatAddress,
-  type Logger,
-  nodeClock,
-  nodeDisk,
-  nodeRandom,
-  type Random,
-  ServiceError,
-} from '@remora/base';
-import { createPinoLogger } from '@remora/base/node';
-import { Checkpointer, openLevelEngine, RESIDENT_SPANS, type Store } from '@remora/dataserver';
+import { type Engine, formatAddress, ServiceError } from '@remora/base';
+import { Checkpointer, RESIDENT_SPANS, type Store } from '@remora/dataserver';
 import { RangeBackend } from '@remora/gateway';
 import { type Master, NodeAgent } from '@remora/master';
 import {
   type ClosableDialer,
   type ClusterView,
-  createRpcDialer,
+  createDialer,
   createRpcRegistry,
-  createRpcService,
+  type LinkIdentity,
   type NodeDescriptor,
   type NodeTask,
-  type PeerServer,
-  type RpcService,
-  startPeerServer,
 } from '@remora/protocol';
 import {
-  createGrpcTransport,
   createRaftHost,
   type GroupId,
   type GroupLog,
-  type GrpcTransport,
-  grpcServerOptions,
   type NodeRaftHost,
   openGroupLog,
   type RecoveredGroup,
@@ -41,45 +23,47 @@ import { CommandError } from '../exit-codes.ts';
 import { advertised, type NodeOptions } from '../node-options.ts';
 import { VERSION } from '../version.ts';
 import { type Founders, foundersOf } from './cluster-identity.ts';
-import { type DataDir, openDataDir } from './data-dir.ts';
-import { Entry } from './entry.ts';
 import { joinCluster } from './join.ts';
+import type { NodePlatform, Peers } from './platform.ts';
 import { createMaster, createStore, handOver, type StateDeps } from './roles.ts';
 import type { RunningNode } from './running-node.ts';
 
 /** Length of one Raft tick: heartbeats and election timeouts are whole numbers of it. */
 const TICK_MS = 25;
 
-/** Assembles a node from its roles and runs it. */
-export async function startNode(options: NodeOptions, signal: AbortSignal): Promise<RunningNode> {
-  const clock = nodeClock();
-  const random = nodeRandom();
-  const logger = createPinoLogger({ level: options.logLevel, pretty: options.logFormat === 'pretty' }).child({
-    node: options.name,
-  });
-  const founders = foundersOf(options);
-  const dataDir = await openDataDir({
-    dir: options.dataDir,
-    name: options.name,
-    random,
-    ...(founders === undefined ? {} : { clusterId: founders.clusterId, nodeId: founders.ownNodeId }),
-  });
-  const node = new Node({ options, clock, random, logger, dataDir, founders, signal });
+/** Assembles a node from its roles and runs it; lets go of the platform if that fails. */
+export async function assembleNode(
+  options: NodeOptions,
+  platform: NodePlatform,
+  signal: AbortSignal,
+): Promise<AssembledNode> {
+  const node = new Node({ ...platform, platform, options, founders: foundersOf(options), signal });
   try {
     await node.start();
     return node;
   } catch (error) {
+    const { logger } = platform;
     await node.stop().catch((cause: unknown) => logger.warn({ error: String(cause) }, 'could not clean up'));
     throw error;
   }
 }
 
-interface NodeParts {
+/** What does the work of a node, for those who look into it. */
+export interface NodeRoles {
+  readonly host: NodeRaftHost;
+  readonly engine: Engine;
+  readonly master: Master | undefined;
+  readonly store: Store | undefined;
+}
+
+export interface AssembledNode extends RunningNode {
+  /** Absent until the node has come so far in its start. */
+  readonly roles: NodeRoles | undefined;
+}
+
+interface NodeParts extends Pick<NodePlatform, 'clock' | 'random' | 'logger' | 'records'> {
   readonly options: NodeOptions;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  readonly dataDir: DataDir;
+  readonly platform: NodePlatform;
   readonly founders: Founders | undefined;
   /** Aborted when the process is to end while it is still starting. */
   readonly signal: AbortSignal;
@@ -90,13 +74,14 @@ interface NodeParts {
  *
  * Starting goes from the disk outwards, so that nothing is asked before it can answer; stopping goes the other way.
  */
-class Node implements RunningNode {
+class Node implements AssembledNode {
   readonly #parts: NodeParts;
   readonly failed: Promise<never>;
   #fail: (error: unknown) => void = () => {};
   #nodeId = 0;
   #clusterId = '';
   #view: ClusterView | undefined;
+  #roles: NodeRoles | undefined;
   /** What was started, in order; stopped from the end. */
   readonly #closers: { readonly name: string; readonly close: () => unknown }[] = [];
   #stopping: Promise<void> | undefined;
@@ -108,7 +93,11 @@ class Node implements RunningNode {
     });
     // Whoever runs the node watches `failed`; a failure before that is reported by `start`.
     this.failed.catch(() => {});
-    this.#onStop('data directory', () => parts.dataDir.close());
+    this.#onStop('data directory', () => parts.platform.records.close());
+  }
+
+  get roles(): NodeRoles | undefined {
+    return this.#roles;
   }
 
   #onStop(name: string, close: () => unknown): void {
@@ -116,44 +105,34 @@ class Node implements RunningNode {
   }
 
   async start(): Promise<void> {
-    const { options, logger } = this.#parts;
+    const { options, platform, clock, random, logger } = this.#parts;
     const descriptor = await this.#identify();
     const { log, recovered } = await this.#openLog();
     let host: NodeRaftHost | undefined;
     const engine = await this.#openEngine(() => host?.logDurable() ?? Promise.resolve());
     const checkpointer = this.#checkpointer(engine);
     const registry = createRpcRegistry();
-    const raft = this.#transport(descriptor);
-    host = this.#host(log, raft);
+    const peers = this.#peers(descriptor);
+    host = this.#host(log, peers);
     const dialer = this.#dialer(descriptor, registry);
     const master = this.#master({ host, engine, checkpointer, recovered });
     master?.register(registry);
     const store = this.#store({ host, engine, checkpointer, recovered });
     store?.register(registry);
     log.forgetRecovered();
+    this.#roles = { host, engine, master, store };
     const backend = new RangeBackend({ ...this.#parts, nodeId: this.#nodeId, dialer, view: () => this.#currentView() });
-    const rpc = createRpcService({
-      registry,
-      clock: this.#parts.clock,
-      logger,
-      identity: () => this.#identity(descriptor),
-      acceptPeer: (peer) => (peer.nodeId === 0 ? undefined : this.#parts.dataDir.checkPeer(peer)),
-    });
-    await this.#listenForPeers(raft, rpc);
+    await peers.listen(registry);
+    this.#onStop('peer port', () => peers.close());
     this.#onStop('leaderships', () => {
       const ranges = [...(store?.replicas() ?? [])].map((replica) => replica.group);
-      return handOver(master === undefined ? ranges : [master.group, ...ranges], this.#parts.clock);
+      return handOver(master === undefined ? ranges : [master.group, ...ranges], clock);
     });
     this.#agent(descriptor, dialer, store);
-    const entry = new Entry({
-      ...this.#parts,
+    const entry = platform.openEntry({
+      ...{ options, clock, random, logger, backend, host, log, engine, store },
       nodeId: this.#nodeId,
       clusterId: this.#clusterId,
-      backend,
-      host,
-      log,
-      engine,
-      store,
       view: () => this.#view,
     });
     this.#onStop('entry', () => entry.stop());
@@ -182,29 +161,29 @@ class Node implements RunningNode {
 
   /** Who this node is: by its options when it founds the cluster, otherwise as the cluster says. */
   async #identify(): Promise<NodeDescriptor> {
-    const { options, dataDir, founders } = this.#parts;
+    const { options, records, founders } = this.#parts;
     const addresses = advertised(options);
     const base = {
       name: options.name,
-      incarnation: dataDir.identity.incarnation,
+      incarnation: records.identity.incarnation,
       roles: options.roles,
       peerAddress: formatAddress(addresses.peer),
       clientAddress: formatAddress(addresses.client),
       httpAddress: formatAddress(addresses.http),
       version: VERSION,
     };
-    let { clusterId, nodeId } = dataDir.identity;
+    let { clusterId, nodeId } = records.identity;
     if (clusterId === undefined || nodeId === undefined) {
       if (founders !== undefined) throw new CommandError('internal', 'a founder knows its id from its options');
       ({ clusterId, nodeId } = await joinCluster(options, { ...base, nodeId: 0 }, this.#parts));
-      await dataDir.assign({ clusterId, nodeId });
+      await records.assign({ clusterId, nodeId });
     }
     this.#clusterId = clusterId;
     this.#nodeId = nodeId;
     return { ...base, nodeId };
   }
 
-  #identity({ incarnation }: NodeDescriptor) {
+  #identity({ incarnation }: NodeDescriptor): LinkIdentity {
     return { clusterId: this.#clusterId, nodeId: this.#nodeId, incarnation };
   }
 
@@ -227,17 +206,21 @@ class Node implements RunningNode {
   // -------------------------------------------------------------------------------------------- disk
 
   async #openLog(): Promise<{ log: GroupLog; recovered: ReadonlyMap<GroupId, RecoveredGroup> }> {
-    const { dataDir, logger } = this.#parts;
-    const disk = nodeDisk(dataDir.path);
-    const log = await openGroupLog({ disk, dir: 'log', logger, onFailure: (error) => this.#fail(error) });
+    const { platform, logger } = this.#parts;
+    const log = await openGroupLog({
+      disk: platform.logDisk,
+      dir: 'log',
+      logger,
+      onFailure: (error) => this.#fail(error),
+      ...(platform.tuning?.log === undefined ? {} : { options: platform.tuning.log }),
+    });
     this.#onStop('log', () => log.close());
     return { log, recovered: log.recovered() };
   }
 
   async #openEngine(logDurable: () => Promise<void>): Promise<Engine> {
-    const { dataDir, logger, clock } = this.#parts;
-    const engine = await openLevelEngine({
-      dir: join(dataDir.path, 'engine'),
+    const { platform, logger, clock } = this.#parts;
+    const engine = await platform.openEngine({
       options: { resident: RESIDENT_SPANS },
       clock,
       logger,
@@ -259,34 +242,29 @@ class Node implements RunningNode {
 
   // -------------------------------------------------------------------------------------------- between nodes
 
-  #transport(descriptor: NodeDescriptor): GrpcTransport {
-    const { clock, random, logger, dataDir } = this.#parts;
-    return createGrpcTransport({
-      local: this.#identity(descriptor),
+  #peers(descriptor: NodeDescriptor): Peers {
+    const { platform, records } = this.#parts;
+    return platform.openPeers({
+      self: this.#identity(descriptor),
       resolveAddress: (nodeId) => this.#address(nodeId),
-      clock,
-      random,
-      logger,
-      verifyPeer: (peer) => dataDir.checkPeer(peer)?.message,
-      onRefused: (node, { code, message }) => {
-        if (code !== 'NODE_CONFLICT' && code !== 'WRONG_CLUSTER') return;
-        this.#fail(new CommandError('dataDir', `node ${node} refuses this node: ${message}`));
-      },
+      checkPeer: (peer) => (peer.nodeId === 0 ? undefined : records.checkPeer(peer)),
+      onRefused: (by, reason) => this.#fail(new CommandError('dataDir', `node ${by} refuses this node: ${reason}`)),
     });
   }
 
-  #host(log: GroupLog, raft: GrpcTransport): NodeRaftHost {
-    const { clock, random, logger, options } = this.#parts;
+  #host(log: GroupLog, peers: Peers): NodeRaftHost {
+    const { clock, random, logger, options, platform } = this.#parts;
     const host = createRaftHost({
       nodeId: this.#nodeId,
       clock,
       random,
       log,
-      transport: raft.transport,
+      transport: peers.transport,
       options: {
         tickMs: TICK_MS,
         heartbeatTicks: Math.max(1, Math.round(options.heartbeatInterval / TICK_MS)),
         electionTicks: Math.max(3, Math.round(options.electionTimeout / TICK_MS)),
+        ...platform.tuning?.host,
       },
       logger,
       onFatal: (error) => this.#fail(error),
@@ -297,36 +275,19 @@ class Node implements RunningNode {
   }
 
   #dialer(descriptor: NodeDescriptor, registry: ReturnType<typeof createRpcRegistry>): ClosableDialer {
-    const { clock, random, logger } = this.#parts;
-    const dialer = createRpcDialer({
+    const { clock, random, logger, platform } = this.#parts;
+    const self = this.#identity(descriptor);
+    const dialer = createDialer({
       localNodeId: this.#nodeId,
-      identity: () => this.#identity(descriptor),
       registry,
       resolveAddress: (nodeId) => this.#address(nodeId),
+      connect: (target) => platform.connect(target, self),
       clock,
       random,
       logger,
     });
     this.#onStop('calls to peers', () => dialer.close());
     return dialer;
-  }
-
-  async #listenForPeers(raft: GrpcTransport, rpc: RpcService): Promise<PeerServer> {
-    const { options } = this.#parts;
-    const server = await startPeerServer({
-      host: options.listenHost,
-      port: options.peerPort,
-      services: [raft.service, rpc],
-      options: grpcServerOptions(),
-    }).catch((cause: unknown) => {
-      const message = `cannot listen on ${options.listenHost}:${options.peerPort}; is it taken? Choose another --peer-port`;
-      throw new CommandError('portTaken', message, { cause });
-    });
-    this.#onStop('peer port', () => {
-      rpc.close();
-      server.stop();
-    });
-    return server;
   }
 
   // -------------------------------------------------------------------------------------------- roles

@@ -1,8 +1,5 @@
-import type { Clock, Engine, Logger, Random } from '@remora/base';
 import { createMetrics } from '@remora/base/node';
-import type { Store } from '@remora/dataserver';
 import {
-  type Backend,
   CLIENT_SERVER_LIMITS,
   ClientServer,
   createPipeService,
@@ -12,30 +9,14 @@ import {
   lockService,
   type PipeService,
 } from '@remora/gateway';
-import { type ClusterView, pipeFrameBytesMax } from '@remora/protocol';
-import type { GroupLog, NodeRaftHost } from '@remora/raft';
+import { pipeFrameBytesMax } from '@remora/protocol';
 import { CommandError } from '../exit-codes.ts';
-import type { NodeOptions } from '../node-options.ts';
 import { type Report, type RunningHttpServer, startHttpServer } from './http-server.ts';
 import { nodeMetrics } from './node-metrics.ts';
-
-export interface EntryDeps {
-  readonly options: NodeOptions;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  readonly nodeId: number;
-  readonly clusterId: string;
-  readonly backend: Backend;
-  readonly host: NodeRaftHost;
-  readonly log: GroupLog;
-  readonly engine: Engine;
-  readonly store: Store | undefined;
-  readonly view: () => ClusterView | undefined;
-}
+import type { EntryDeps, NodeEntry } from './platform.ts';
 
 /** What the outside sees of a node: the port for clients, and HTTP for operators. */
-export class Entry {
+export class Entry implements NodeEntry {
   readonly #deps: EntryDeps;
   #server: ClientServer | undefined;
   #pipe: PipeService | undefined;

@@ -1,20 +1,28 @@
 import { type Clock, formatAddress, type Logger, type Random, ServiceError } from '@remora/base';
 import { NodeAgent } from '@remora/master';
-import { createRpcDialer, createRpcRegistry, type JoinReply, type NodeDescriptor } from '@remora/protocol';
+import { createDialer, createRpcRegistry, type JoinReply, type NodeDescriptor } from '@remora/protocol';
 import { CommandError } from '../exit-codes.ts';
 import type { NodeOptions } from '../node-options.ts';
+import type { NodePlatform } from './platform.ts';
 
 /** Asks a running cluster for an id, until it answers or refuses. */
 export async function joinCluster(
   options: NodeOptions,
   descriptor: NodeDescriptor,
-  ports: { readonly clock: Clock; readonly random: Random; readonly logger: Logger; readonly signal: AbortSignal },
+  ports: {
+    readonly clock: Clock;
+    readonly random: Random;
+    readonly logger: Logger;
+    readonly platform: Pick<NodePlatform, 'connect'>;
+    readonly signal: AbortSignal;
+  },
 ): Promise<JoinReply> {
   const seeds = options.join.map(formatAddress);
-  const dialer = createRpcDialer({
+  const self = { clusterId: '', nodeId: 0, incarnation: descriptor.incarnation };
+  const dialer = createDialer({
     ...ports,
     localNodeId: -1,
-    identity: () => ({ clusterId: '', nodeId: 0, incarnation: descriptor.incarnation }),
+    connect: (target) => ports.platform.connect(target, self),
     registry: createRpcRegistry(),
     resolveAddress: () => undefined,
   });

@@ -1,5 +1,5 @@
 import type { MetricsRegistry } from '@remora/base/node';
-import type { EntryDeps } from './entry.ts';
+import type { EntryDeps } from './platform.ts';
 
 /** What a node shows of itself besides process metrics; read when asked for, so that it costs nothing otherwise. */
 export function nodeMetrics(

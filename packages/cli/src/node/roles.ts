@@ -1,9 +1,10 @@
-import { type Clock, type Engine, type Logger, nodeDisk } from '@remora/base';
+import type { Clock, Engine, Logger } from '@remora/base';
 import { type Checkpointer, masterStateKey, Store } from '@remora/dataserver';
 import { Master } from '@remora/master';
 import { type Group, type GroupId, MASTER_GROUP, type NodeRaftHost, type RecoveredGroup } from '@remora/raft';
 import type { NodeOptions } from '../node-options.ts';
 import type { Founders } from './cluster-identity.ts';
+import type { NodePlatform } from './platform.ts';
 
 /** What the roles with replicated state are built on. */
 export interface StateDeps {
@@ -76,16 +77,16 @@ export function createMaster(deps: RoleDeps & { readonly founders: Founders }): 
  * that fail, `onFailure` is called: the node cannot go on.
  */
 export function createStore(
-  deps: RoleDeps & { readonly dataDir: { readonly path: string }; readonly onFailure: (error: unknown) => void },
+  deps: RoleDeps & { readonly platform: NodePlatform; readonly onFailure: (error: unknown) => void },
 ): Store {
   const store = new Store({
     ...deps,
-    // Not in place: what is staged comes in bulk, and its syncs would hold up the loop.
-    disk: nodeDisk(deps.dataDir.path, { syncInPlace: false }),
+    disk: deps.platform.stagingDisk,
     options: {
       watchRingBytesMax: WATCH_RING_BYTES,
       outcomeBytesMax: OUTCOME_BYTES,
       compactionRetentionMs: deps.options.compactionRetention,
+      ...deps.platform.tuning?.ranges,
     },
   });
   store.start().catch(deps.onFailure);

@@ -1,10 +1,11 @@
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { nodeClock, nodeRandom, type ServiceError } from '@remora/base';
 import { afterEach, expect, test } from 'vitest';
+import { createDialer } from '../dialer.ts';
 import { createRpcRegistry } from '../registry.ts';
 import type { RpcChannel } from '../rpc.ts';
 import { countTo, echo } from '../test-methods.ts';
-import { createRpcDialer, createRpcService, type LinkIdentity } from './grpc-rpc.ts';
+import { createRpcService, dialRpc, type LinkIdentity } from './grpc-rpc.ts';
 
 const cleanups: (() => void)[] = [];
 afterEach(() => {
@@ -49,9 +50,9 @@ async function startServer(self: LinkIdentity, port = 0): Promise<{ port: number
 }
 
 function startDialer(port: number, self: LinkIdentity) {
-  const dialer = createRpcDialer({
+  const dialer = createDialer({
     localNodeId: self.nodeId,
-    identity: () => self,
+    connect: (target) => dialRpc(target, self),
     registry: createRpcRegistry(),
     resolveAddress: () => `127.0.0.1:${port}`,
     clock: nodeClock(),

@@ -8,8 +8,7 @@ import {
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import { type Bytes, type Clock, type Logger, type Random, ServiceError, silentLogger } from '@remora/base';
-import { type ClosableDialer, createDialer, type DialerOptions } from '../dialer.ts';
+import { type Bytes, type Clock, type Logger, ServiceError, silentLogger } from '@remora/base';
 import type { FrameLink } from '../link.ts';
 import type { RpcDispatcher } from '../registry.ts';
 import { type ServedLink, type ServerLimits, serveLink } from '../server.ts';
@@ -106,31 +105,11 @@ export function createRpcService(options: RpcServiceOptions): RpcService {
   };
 }
 
-export interface RpcDialerOptions {
-  readonly localNodeId: number;
-  readonly identity: () => LinkIdentity;
-  readonly registry: RpcDispatcher;
-  readonly resolveAddress: (nodeId: number) => string | undefined;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger?: Logger;
-  readonly credentials?: ChannelCredentials;
-  readonly options?: Partial<DialerOptions>;
-}
-
-/** The production dialer: local calls go to the registry, others over gRPC. */
-export function createRpcDialer(options: RpcDialerOptions): ClosableDialer {
-  const credentials = options.credentials ?? grpcCredentials.createInsecure();
-  return createDialer({
-    ...options,
-    connect: (target) => dial(target, credentials, options.identity()),
-  });
-}
-
-function dial(
+/** Begins a link to a peer in the name of `local` (G1); without encryption unless credentials are given. */
+export function dialRpc(
   target: { readonly address: string; readonly nodeId: number },
-  credentials: ChannelCredentials,
   local: LinkIdentity,
+  credentials: ChannelCredentials = grpcCredentials.createInsecure(),
 ): FrameLink {
   // Its own subchannel: a shared one would be closed, or held in back-off, for everybody.
   const client = new Client(target.address, credentials, { ...CHANNEL_OPTIONS, 'grpc.use_local_subchannel_pool': 1 });

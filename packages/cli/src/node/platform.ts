@@ -1,0 +1,89 @@
+/**
+ * What a node stands on: everything in which a real process differs from a simulated one. `assemble.ts` puts the roles
+ * together on top of it and knows neither sockets nor files, so that the simulator runs the same node.
+ */
+import type { Clock, Disk, Engine, Logger, Random, ServiceError } from '@remora/base';
+import type { EngineDeps, RangeOptions, Store } from '@remora/dataserver';
+import type { Backend } from '@remora/gateway';
+import type { ClusterView, FrameLink, LinkIdentity, RpcDispatcher } from '@remora/protocol';
+import type { GroupLog, GroupLogOptions, HostOptions, NodeId, NodeRaftHost, Transport } from '@remora/raft';
+import type { NodeOptions } from '../node-options.ts';
+
+export interface NodePlatform {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly records: NodeRecords;
+  /** Holds the log: its syncs are short and many. */
+  readonly logDisk: Disk;
+  /** Where snapshots are staged: what is synced comes in bulk, and must not hold up the loop. */
+  readonly stagingDisk: Disk;
+  /** Sizes and limits other than the usual ones. */
+  readonly tuning?: NodeTuning;
+  openEngine(deps: EngineDeps): Promise<Engine>;
+  /** Begins a link for calls to another node, in the name of `self`. */
+  connect(target: { readonly address: string; readonly nodeId: number }, self: LinkIdentity): FrameLink;
+  /** The node's end of the network between nodes. It hears nothing before `listen`. */
+  openPeers(deps: PeersDeps): Peers;
+  /** What the outside sees of the node. */
+  openEntry(deps: EntryDeps): NodeEntry;
+}
+
+/** What a node keeps about itself and its peers besides data; each change is durable when the call has ended. */
+export interface NodeRecords {
+  readonly identity: {
+    readonly incarnation: string;
+    /** Absent until the node knows its cluster. */
+    readonly clusterId?: string;
+    readonly nodeId?: number;
+  };
+  assign(given: { readonly clusterId: string; readonly nodeId: number }): Promise<void>;
+  /** Gives the refusal for a peer that is known under another incarnation; remembers one seen for the first time. */
+  checkPeer(peer: { readonly nodeId: number; readonly incarnation: string }): ServiceError | undefined;
+  close(): Promise<void>;
+}
+
+export interface NodeTuning {
+  readonly host?: Partial<HostOptions>;
+  readonly log?: GroupLogOptions;
+  readonly ranges?: Partial<RangeOptions>;
+}
+
+export interface PeersDeps {
+  readonly self: LinkIdentity;
+  /** `host:port` of a node as known now. */
+  readonly resolveAddress: (nodeId: NodeId) => string | undefined;
+  /** Why a peer is not welcome. */
+  readonly checkPeer: (peer: LinkIdentity) => ServiceError | undefined;
+  /** The cluster will not have this node. */
+  readonly onRefused: (by: NodeId, reason: string) => void;
+}
+
+export interface Peers {
+  /** Carries the messages of Raft. */
+  readonly transport: Transport;
+  /** Takes what peers say: calls go to the registry. Once. */
+  listen(registry: RpcDispatcher): Promise<void>;
+  close(): void;
+}
+
+export interface EntryDeps {
+  readonly options: NodeOptions;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly nodeId: number;
+  readonly clusterId: string;
+  readonly backend: Backend;
+  readonly host: NodeRaftHost;
+  readonly log: GroupLog;
+  readonly engine: Engine;
+  readonly store: Store | undefined;
+  readonly view: () => ClusterView | undefined;
+}
+
+export interface NodeEntry {
+  start(): Promise<void>;
+  /** Refuses what is new, lets what is under way end, then closes. */
+  stop(): Promise<void>;
+}

@@ -1,0 +1,109 @@
+/** A node as a process: sockets, files, LevelDB and the system's clock under what `assemble.ts` puts together. */
+import { join } from 'node:path';
+import { type Clock, type Logger, nodeClock, nodeDisk, nodeRandom, type Random } from '@remora/base';
+import { createPinoLogger } from '@remora/base/node';
+import { openLevelEngine } from '@remora/dataserver';
+import { createRpcService, dialRpc, type RpcService, startPeerServer } from '@remora/protocol';
+import { createGrpcTransport, type GrpcTransport, grpcServerOptions } from '@remora/raft';
+import { CommandError } from '../exit-codes.ts';
+import type { NodeOptions } from '../node-options.ts';
+import { assembleNode } from './assemble.ts';
+import { foundersOf } from './cluster-identity.ts';
+import { type DataDir, openDataDir } from './data-dir.ts';
+import { Entry } from './entry.ts';
+import type { NodePlatform, Peers, PeersDeps } from './platform.ts';
+import type { RunningNode } from './running-node.ts';
+
+/** Assembles a node from its roles and runs it in this process. */
+export async function startNode(options: NodeOptions, signal: AbortSignal): Promise<RunningNode> {
+  const clock = nodeClock();
+  const random = nodeRandom();
+  const logger = createPinoLogger({ level: options.logLevel, pretty: options.logFormat === 'pretty' }).child({
+    node: options.name,
+  });
+  const founders = foundersOf(options);
+  const dataDir = await openDataDir({
+    dir: options.dataDir,
+    name: options.name,
+    random,
+    ...(founders === undefined ? {} : { clusterId: founders.clusterId, nodeId: founders.ownNodeId }),
+  });
+  return assembleNode(options, processPlatform(options, { clock, random, logger, dataDir }), signal);
+}
+
+interface ProcessParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly dataDir: DataDir;
+}
+
+function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatform {
+  const { clock, random, logger, dataDir } = parts;
+  return {
+    clock,
+    random,
+    logger,
+    records: dataDir,
+    logDisk: nodeDisk(dataDir.path),
+    stagingDisk: nodeDisk(dataDir.path, { syncInPlace: false }),
+    openEngine: (deps) => openLevelEngine({ ...deps, dir: join(dataDir.path, 'engine') }),
+    connect: dialRpc,
+    openPeers: (deps) => new ProcessPeers(options, parts, deps),
+    openEntry: (deps) => new Entry(deps),
+  };
+}
+
+/** One port carries the Raft streams and the calls between roles. */
+class ProcessPeers implements Peers {
+  readonly #options: NodeOptions;
+  readonly #parts: ProcessParts;
+  readonly #deps: PeersDeps;
+  readonly #raft: GrpcTransport;
+  #stop: () => void = () => {};
+
+  constructor(options: NodeOptions, parts: ProcessParts, deps: PeersDeps) {
+    this.#options = options;
+    this.#parts = parts;
+    this.#deps = deps;
+    this.#raft = createGrpcTransport({
+      local: deps.self,
+      resolveAddress: deps.resolveAddress,
+      clock: parts.clock,
+      random: parts.random,
+      logger: parts.logger,
+      verifyPeer: (peer) => deps.checkPeer(peer)?.message,
+      onRefused: (node, { code, message }) => {
+        if (code === 'NODE_CONFLICT' || code === 'WRONG_CLUSTER') deps.onRefused(node, message);
+      },
+    });
+  }
+
+  get transport() {
+    return this.#raft.transport;
+  }
+
+  async listen(registry: Parameters<Peers['listen']>[0]): Promise<void> {
+    const { clock, logger } = this.#parts;
+    const { self, checkPeer } = this.#deps;
+    const rpc = createRpcService({ registry, clock, logger, identity: () => self, acceptPeer: checkPeer });
+    const server = await this.#bind(rpc);
+    this.#stop = () => {
+      rpc.close();
+      server.stop();
+    };
+  }
+
+  #bind(rpc: RpcService) {
+    const { listenHost: host, peerPort: port } = this.#options;
+    const services = [this.#raft.service, rpc];
+    return startPeerServer({ host, port, services, options: grpcServerOptions() }).catch((cause: unknown) => {
+      const message = `cannot listen on ${host}:${port}; is it taken? Choose another --peer-port`;
+      throw new CommandError('portTaken', message, { cause });
+    });
+  }
+
+  close(): void {
+    this.#stop();
+  }
+}
