@@ -19,6 +19,10 @@ export {
   type Model,
   registerModel,
 } from './models.ts';
+export { appliedOnce, linearizable, strictlySerializable } from './online/histories.ts';
+export { LeaseCheck, type LeaseCheckOptions, type LeaseEvent } from './online/lease.ts';
+export { LockCheck, type LockEvent, type LockMode } from './online/lock.ts';
+export { type Change, WatchCheck, type WatchCheckOptions, type WatchEvent, type WatchSpan } from './online/watch.ts';
 export {
   type Anomaly,
   type AnomalyType,

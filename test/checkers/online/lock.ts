@@ -1,0 +1,194 @@
+/**
+ * Whether locks exclude, by what those know who use them (design §15). Events come in the order of real time.
+ *
+ * Promises:
+ * K1. One holder: from `granted` to `left` an owner shares the lock with nobody, or only with readers if it reads.
+ * K2. Versions grow: a grant has a higher version than every grant that was known when it was asked for, and a version
+ *     of its own; readers may share one.
+ * K3. First come, first served: who was in the queue before another asked is granted before him.
+ * K4. Fencing: of the writes that a resource accepts, none has a lower version than one before.
+ * K5. Whoever asks is answered: at the end nobody waits.
+ *
+ * An owner is one acquire: who asks again after it left is another owner. `granted` again without `left` between is a
+ * re-entry, or a change of the mode.
+ */
+import { assert } from '@remora/base';
+import { type Check, type Finding, NOTHING, violation } from '../check.ts';
+
+export type LockMode = 'exclusive' | 'shared';
+
+export type LockEvent =
+  /** The acquire was sent. */
+  | { readonly type: 'asked'; readonly lock: string; readonly owner: string; readonly mode: LockMode }
+  /** It is known to wait in the lock's queue. */
+  | { readonly type: 'queued'; readonly lock: string; readonly owner: string }
+  /** It will wait no longer, or may be taken out of the queue from now on: canceled, timed out, session at its end. */
+  | { readonly type: 'gone'; readonly lock: string; readonly owner: string }
+  | {
+      readonly type: 'granted';
+      readonly lock: string;
+      readonly owner: string;
+      readonly mode: LockMode;
+      readonly version: number;
+    }
+  /** It relies on the lock no longer: before the release is sent, when the loss is noticed, when the client dies. */
+  | { readonly type: 'left'; readonly lock: string; readonly owner: string }
+  /** What the lock protects accepted a write under this version. */
+  | { readonly type: 'accepted'; readonly lock: string; readonly owner: string; readonly version: number };
+
+interface Waiter {
+  readonly mode: LockMode;
+  /** The highest version known when it asked. */
+  readonly versionAtAsk: number;
+  readonly askedAt: number;
+  /** When it was known to be in the queue. */
+  queuedAt: number;
+  /** The lowest version of those who asked when it was in the queue, and were granted since. */
+  overtakenBy: number;
+}
+
+interface Holder {
+  mode: LockMode;
+  version: number;
+}
+
+interface Lock {
+  readonly name: string;
+  readonly waiters: Map<string, Waiter>;
+  readonly holders: Map<string, Holder>;
+  /** The version and mode of the newest grant. */
+  readonly modes: Map<number, LockMode>;
+  version: number;
+  accepted: number;
+}
+
+const NEVER = Number.POSITIVE_INFINITY;
+/** Versions to remember per lock, to see one given twice; more are a mistake of the test. */
+const VERSIONS_MAX = 1_000_000;
+
+export class LockCheck implements Check<LockEvent> {
+  readonly name = 'lock';
+  readonly #locks = new Map<string, Lock>();
+  #now = 0;
+
+  observe(event: LockEvent): readonly Finding[] {
+    const lock = this.#lock(event.lock);
+    this.#now += 1;
+    switch (event.type) {
+      case 'asked':
+        assert(!lock.waiters.has(event.owner), `${event.owner} asks once`);
+        lock.waiters.set(event.owner, {
+          mode: event.mode,
+          versionAtAsk: lock.version,
+          askedAt: this.#now,
+          queuedAt: NEVER,
+          overtakenBy: NEVER,
+        });
+        return NOTHING;
+      case 'queued': {
+        const waiter = lock.waiters.get(event.owner);
+        if (waiter !== undefined) waiter.queuedAt = Math.min(waiter.queuedAt, this.#now);
+        return NOTHING;
+      }
+      case 'gone':
+        lock.waiters.delete(event.owner);
+        return NOTHING;
+      case 'granted':
+        return this.#grant(lock, event);
+      case 'left':
+        lock.holders.delete(event.owner);
+        return NOTHING;
+      case 'accepted':
+        return accept(lock, event);
+    }
+  }
+
+  /** K5. */
+  finish(): readonly Finding[] {
+    return [...this.#locks.values()].flatMap(({ name, waiters }) =>
+      [...waiters.keys()].map((owner) => violation('lock: who asks is answered', `${owner} still waits for ${name}`)),
+    );
+  }
+
+  #grant(lock: Lock, { owner, mode, version }: Extract<LockEvent, { type: 'granted' }>): readonly Finding[] {
+    const waiter = lock.waiters.get(owner);
+    const what = `${owner} was granted ${lock.name} (${mode}, version ${version})`;
+    const found: Finding[] = [];
+    for (const [other, holder] of lock.holders) {
+      if (other === owner || (mode === 'shared' && holder.mode === 'shared')) continue;
+      found.push(violation('lock: one holder', `${what} while ${other} held it (${holder.mode}, ${holder.version})`));
+    }
+    const held = lock.holders.get(owner);
+    lock.holders.set(owner, { mode, version });
+    lock.waiters.delete(owner);
+    if (held === undefined || held.version !== version)
+      found.push(...newVersion(lock, { what, mode, version, waiter }));
+    if (held === undefined && waiter !== undefined) found.push(...this.#overtakes(lock, { what, version, waiter }));
+    lock.version = Math.max(lock.version, version);
+    return found;
+  }
+
+  /**
+   * K3. A waiter that was not granted, or does not know of it yet, would hold the lock if its turn had come; so whoever
+   * excludes it came out of turn. Readers may hear of one grant in any order: there the versions tell.
+   */
+  #overtakes(
+    lock: Lock,
+    { what, version, waiter }: { readonly what: string; readonly version: number; readonly waiter: Waiter },
+  ): readonly Finding[] {
+    const found: Finding[] = [];
+    for (const [owner, other] of lock.waiters) {
+      if (other.queuedAt >= waiter.askedAt) continue;
+      if (other.mode === 'shared' && waiter.mode === 'shared') {
+        other.overtakenBy = Math.min(other.overtakenBy, version);
+      } else
+        found.push(violation('lock: first come, first served', `${what}, and ${owner} had waited before it asked`));
+    }
+    if (waiter.overtakenBy < version) {
+      const detail = `${what}, and one that asked when it was waiting got ${waiter.overtakenBy}`;
+      found.push(violation('lock: first come, first served', detail));
+    }
+    return found;
+  }
+
+  #lock(name: string): Lock {
+    let lock = this.#locks.get(name);
+    if (lock === undefined) {
+      lock = { name, waiters: new Map(), holders: new Map(), modes: new Map(), version: 0, accepted: 0 };
+      this.#locks.set(name, lock);
+    }
+    return lock;
+  }
+}
+
+/** K2. */
+function newVersion(
+  { modes, version: last }: Lock,
+  grant: {
+    readonly what: string;
+    readonly mode: LockMode;
+    readonly version: number;
+    readonly waiter: Waiter | undefined;
+  },
+): readonly Finding[] {
+  const { mode, version, waiter, what } = grant;
+  const known = modes.get(version);
+  modes.set(version, mode);
+  assert(modes.size <= VERSIONS_MAX, 'a lock is granted as often as can be remembered');
+  if (known !== undefined && (known === 'exclusive' || mode === 'exclusive')) {
+    return [violation('lock: versions grow', `${what}: another grant has that version`)];
+  }
+  const floor = waiter?.versionAtAsk ?? last;
+  const shares = known === 'shared' && version === floor;
+  if (version > floor || shares) return NOTHING;
+  return [violation('lock: versions grow', `${what}, and ${floor} was granted before it asked`)];
+}
+
+/** K4. */
+function accept(lock: Lock, { owner, version }: Extract<LockEvent, { type: 'accepted' }>): readonly Finding[] {
+  const before = lock.accepted;
+  lock.accepted = Math.max(before, version);
+  if (version >= before) return NOTHING;
+  const detail = `a write of ${owner} under ${lock.name} was accepted with version ${version}, after one with ${before}`;
+  return [violation('lock: fencing', detail)];
+}
