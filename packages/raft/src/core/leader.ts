@@ -51,7 +51,6 @@ export function tickLeader(s: CoreState): void {
   }
 }
 
-/** Heartbeats to those whose are not merged with other groups' (design §5), or to all while reads need a round. */
 /** The next tick at which a leader has something to do (S4). */
 export function leaderDueTick(s: CoreState): number {
   const { electionTicks, heartbeatTicks } = s.config;
@@ -76,6 +75,7 @@ function isQuiet(s: CoreState): boolean {
   );
 }
 
+/** Heartbeats to those whose are not merged with other groups' (design §5), or to all while reads need a round. */
 function beat(s: CoreState): void {
   const toAll = s.reads.active;
   let round: number | undefined;

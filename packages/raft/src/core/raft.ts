@@ -8,16 +8,15 @@
  *   apply(ready.committed); core.appliedTo(last);
  *
  * Where things are: `step.ts` messages, `roles.ts` transitions, `election.ts` votes, `leader.ts` and `follower.ts`
- * replication, `reconfigure.ts` membership, `log.ts` entries and their durability, `persist-gate.ts` what waits for an fsync, `read-index.ts` reads,
- * `quorum.ts` majorities.
- *
- * C2. Committed entries are handed out in order and once each.
+ * replication, `reconfigure.ts` membership, `log.ts` entries and their durability, `entry-reads.ts` those that left
+ * memory, `persist-gate.ts` what waits for an fsync, `read-index.ts` and `lease.ts` reads, `quorum.ts` majorities,
+ * `ready.ts` what comes out.
  */
 import { assert } from '@remora/base';
 import type { ConfChange } from './conf-change.ts';
 import type { RaftConfig, RaftInitial, RaftStatus } from './config.ts';
 import { tickElection } from './election.ts';
-import { countApplying, keepLoaded, nextCommitted, takeRead, wantEntries, wantsApplyRead } from './entry-reads.ts';
+import { keepLoaded, takeRead } from './entry-reads.ts';
 import { offerSnapshot, restartAtSnapshot } from './follower.ts';
 import {
   heartbeatAnswered,
@@ -27,7 +26,6 @@ import {
   propose,
   reportSnapshot,
   reportUnreachable,
-  sendAppends,
   sendRead,
   startReads,
   tickLeader,
@@ -35,6 +33,7 @@ import {
 } from './leader.ts';
 import { leaseHolds } from './lease.ts';
 import { isJoint } from './membership.ts';
+import { Readies } from './ready.ts';
 import { applyConf, leaveJointWhenDue, proposeConf } from './reconfigure.ts';
 import { becomeFollower } from './roles.ts';
 import { CoreState } from './state.ts';
@@ -64,14 +63,12 @@ const NO_ENTRIES: readonly Entry[] = [];
 export class RaftCore {
   readonly id: ReplicaId;
   readonly #s: CoreState;
-  #toldRole: Role = 'follower';
-  #toldTerm = 0;
-  #toldLeader: ReplicaId = NO_REPLICA;
+  readonly #readies: Readies;
 
   constructor(config: RaftConfig, initial: RaftInitial) {
     this.#s = new CoreState(config, initial);
     this.id = config.id;
-    this.#toldTerm = initial.hardState.term;
+    this.#readies = new Readies(this.#s, initial.hardState.term);
   }
 
   get role(): Role {
@@ -202,87 +199,12 @@ export class RaftCore {
 
   /** Whether `ready` has anything to hand out. */
   hasReady(): boolean {
-    const s = this.#s;
-    return (
-      s.sendDirty ||
-      s.outbox.length > 0 ||
-      s.dirty ||
-      this.#canDeliver() ||
-      s.readStates.length > 0 ||
-      s.readsDropped.length > 0 ||
-      s.snapshotsWanted.length > 0 ||
-      s.entryReads.wanted.length > 0 ||
-      wantsApplyRead(s) ||
-      this.#softChanged()
-    );
+    return this.#readies.hasReady();
   }
 
   /** Takes everything there is to do. Each thing is handed out once. */
   ready(): Ready {
-    const s = this.#s;
-    if (s.sendDirty) sendAppends(s);
-    const { outbox: messages, readStates, readsDropped, snapshotsWanted } = s;
-    if (messages.length > 0) s.outbox = [];
-    if (readStates.length > 0) s.readStates = [];
-    if (readsDropped.length > 0) s.readsDropped = [];
-    if (snapshotsWanted.length > 0) s.snapshotsWanted = [];
-    const persist = s.dirty ? this.#takePersist() : undefined;
-    const soft = this.#softChanged() ? this.#takeSoft() : undefined;
-    const committed = this.#canDeliver() ? this.#takeCommitted() : NO_ENTRIES;
-    return {
-      messages,
-      committed,
-      entriesWanted: this.#takeWanted(),
-      readStates,
-      readsDropped,
-      snapshotsWanted,
-      ...(persist === undefined ? undefined : { persist }),
-      ...(soft === undefined ? undefined : { soft }),
-    };
-  }
-
-  #takePersist(): NonNullable<Ready['persist']> {
-    const s = this.#s;
-    const mark: PersistMark = { sequence: s.gate.open() };
-    const entries = s.log.openMark();
-    // The commit index alone is not worth an fsync: it rides along.
-    const hard = s.hardDirty || s.commit !== s.persistedCommit;
-    const snapshot = s.restartAt;
-    s.hardDirty = false;
-    s.persistedCommit = s.commit;
-    s.restartAt = undefined;
-    return {
-      mark,
-      entries,
-      ...(hard ? { hardState: { term: s.term, vote: s.vote, commit: s.commit } } : undefined),
-      ...(snapshot === undefined ? undefined : { snapshot }),
-    };
-  }
-
-  #canDeliver(): boolean {
-    const s = this.#s;
-    return (
-      s.delivered < s.commit &&
-      s.installing === undefined &&
-      s.applying.bytes < s.config.maxApplyingBytes &&
-      (s.delivered >= s.log.windowStart || s.entryReads.loaded !== undefined)
-    );
-  }
-
-  #takeCommitted(): readonly Entry[] {
-    const s = this.#s;
-    const entries = nextCommitted(s);
-    countApplying(s, entries);
-    s.delivered += entries.length; // C2
-    return entries;
-  }
-
-  #takeWanted(): Ready['entriesWanted'] {
-    const s = this.#s;
-    if (wantsApplyRead(s)) wantEntries(s, s.id, { from: s.delivered + 1, to: s.commit });
-    const { wanted } = s.entryReads;
-    if (wanted.length > 0) s.entryReads.wanted = [];
-    return wanted;
+    return this.#readies.take();
   }
 
   /**
@@ -318,19 +240,6 @@ export class RaftCore {
 
   get lastIndex(): number {
     return this.#s.log.lastIndex;
-  }
-
-  #softChanged(): boolean {
-    const s = this.#s;
-    return s.role !== this.#toldRole || s.term !== this.#toldTerm || s.leader !== this.#toldLeader;
-  }
-
-  #takeSoft(): NonNullable<Ready['soft']> {
-    const { role, term, leader } = this.#s;
-    this.#toldRole = role;
-    this.#toldTerm = term;
-    this.#toldLeader = leader;
-    return { role, term, leader };
   }
 
   /**
