@@ -4,12 +4,22 @@
  * F1. An acknowledgement leaves only after the fsync of what it acknowledges and of the term (traps 8).
  * F2. The commit index follows the leader's, but never past the entries known to be equal to the leader's.
  * F3. While the host receives a snapshot nothing is appended, acknowledged or handed out: state and log would part.
+ * F4. A replica that knows no membership has nothing that the changes in a log could be applied to: it takes no entries,
+ *     only a snapshot (as an uninitialized peer of TiKV). Its hint has a term at index 0, where no log has one, and by
+ *     that its leader knows (leader.ts L6).
  */
 import { setConf } from './reconfigure.ts';
 import { becomeFollower } from './roles.ts';
 import type { CoreState } from './state.ts';
 import { trace } from './trace.ts';
-import type { AppendRequest, HeartbeatRequest, InstallSnapshot, ReplicaId, SnapshotMeta } from './types.ts';
+import type {
+  AppendRequest,
+  HeartbeatRequest,
+  InstallSnapshot,
+  LogPosition,
+  ReplicaId,
+  SnapshotMeta,
+} from './types.ts';
 
 /** A message of this term from its leader: there is only one, so stop campaigning and restart the wait. */
 function followLeader(s: CoreState, leader: ReplicaId): void {
@@ -27,26 +37,29 @@ export function handleAppend(s: CoreState, m: AppendRequest): void {
     acknowledge(s, m.from, s.commit); // late or repeated: committed entries are equal everywhere
     return;
   }
+  if (s.conf.voters.length === 0) return rejectAppend(s, m, { index: 0, term: s.term }); // F4
   if (!log.matches(m.prevIndex, m.prevTerm)) {
-    const hint = log.findConflictByTerm(m.prevIndex, m.prevTerm);
-    s.send({
-      type: 'appendResponse',
-      from: s.id,
-      to: m.from,
-      term: s.term,
-      reject: true,
-      index: m.prevIndex,
-      hintIndex: hint.index,
-      hintTerm: hint.term,
-      commit: s.commit,
-    });
-    return;
+    return rejectAppend(s, m, log.findConflictByTerm(m.prevIndex, m.prevTerm));
   }
   log.accept(m.entries, s.commit);
   trace(s, 'accept');
   const last = m.prevIndex + m.entries.length;
   s.commitTo(Math.min(m.commit, last)); // F2
   acknowledge(s, m.from, last);
+}
+
+function rejectAppend(s: CoreState, m: AppendRequest, hint: LogPosition): void {
+  s.send({
+    type: 'appendResponse',
+    from: s.id,
+    to: m.from,
+    term: s.term,
+    reject: true,
+    index: m.prevIndex,
+    hintIndex: hint.index,
+    hintTerm: hint.term,
+    commit: s.commit,
+  });
 }
 
 export function handleHeartbeat(s: CoreState, m: HeartbeatRequest): void {

@@ -9,6 +9,8 @@
  *     without an answer to heartbeats: a follower's log, and its commit index, which merged heartbeats do not carry.
  * L5. A target of a transfer that holds everything is asked to campaign again at each heartbeat interval: the request
  *     may have been lost, and a target that has not applied its own promotion yet cannot follow it.
+ * L6. A follower whose hint has a term at index 0 knows no membership (follower.ts F4): it gets a snapshot, even if the
+ *     log reaches back to the first entry.
  */
 import { assert } from '@remora/base';
 import { wantEntries } from './entry-reads.ts';
@@ -191,7 +193,7 @@ function sendAppend(s: CoreState, pr: Progress, prevTerm: number, entries: reado
   });
 }
 
-/** What the follower needs next is compacted. One that is silent would get nothing out of a snapshot yet. */
+/** The log cannot help the follower. One that is silent would get nothing out of a snapshot yet. */
 function wantSnapshot(s: CoreState, pr: Progress): false {
   if (!pr.active) {
     pr.becomeProbe(pr.match + 1); // L4 stirs it up
@@ -218,7 +220,9 @@ export function handleAppendResponse(s: CoreState, m: AppendResponse): void {
 function handleRejection(s: CoreState, pr: Progress, m: AppendResponse): void {
   // The hint is the follower's; what it names may in turn be beyond what this log has of that term.
   const hint = m.hintTerm > 0 ? s.log.findConflictByTerm(m.hintIndex, m.hintTerm).index : m.hintIndex;
-  if (pr.reject(m.index, hint)) s.sendDirty = true;
+  if (!pr.reject(m.index, hint)) return;
+  s.sendDirty = true;
+  if (m.hintIndex === 0 && m.hintTerm > 0) wantSnapshot(s, pr); // L6
 }
 
 function handleAcknowledgement(s: CoreState, pr: Progress, index: number): void {

@@ -12,12 +12,14 @@ import {
   HEARTBEAT_TICKS,
   makeCore,
   makeLeader,
+  ofType,
   progressOf,
   propose,
   reject,
   run,
   take,
   tick,
+  tickUntilCampaign,
 } from './test-kit.ts';
 import type { EntryRead } from './types.ts';
 
@@ -93,6 +95,38 @@ describe('snapshots', () => {
     reject(core, 3, { index: core.status().lastIndex - 1, hint: [0, 0] });
     answerHeartbeat(core, 3);
     expect(take(core).readies.flatMap((r) => r.snapshotsWanted)).toEqual([3]);
+  });
+
+  test('a replica without membership takes no entries, from the first on or later ones (F4)', () => {
+    const core = makeCore({ id: 4, voters: [] });
+    for (const index of [0, 5]) {
+      append(core, {
+        from: 1,
+        term: 1,
+        prev: [index, index > 0 ? 1 : 0],
+        entries: entries(index + 1, 1, 1),
+        commit: 7,
+      });
+      expect(ofType(run(core), 'appendResponse')).toMatchObject([{ reject: true, index, hintIndex: 0, hintTerm: 1 }]);
+    }
+    expect(core.status()).toMatchObject({ lastIndex: 0, commit: 0, conf: confOf([]) });
+    expect(tickUntilCampaign(core)).toEqual([]);
+    const first = makeCore({ id: 4, voters: [1, 2, 3] });
+    append(first, { from: 1, term: 1, prev: [0, 0], entries: entries(1, 1, 1), commit: 2 });
+    expect(ofType(run(first), 'appendResponse')).toMatchObject([{ reject: false, index: 2 }]);
+  });
+
+  test('it gets one of a leader whose log reaches back to the beginning, and a late rejection asks for no other (L6)', () => {
+    const core = makeLeader({ learners: [4], silent: [4] });
+    const snapshots = () => take(core).readies.flatMap((r) => r.snapshotsWanted);
+    reject(core, 4, { index: 0, hint: [0, 0] });
+    expect(snapshots()).toEqual([]); // an empty log is fed from the beginning
+    reject(core, 4, { index: 0, hint: [0, core.term] });
+    expect(snapshots()).toEqual([4]);
+    core.reportSnapshot(4, true, 1);
+    reject(core, 4, { index: 0, hint: [0, core.term] });
+    expect(snapshots()).toEqual([]);
+    expect(progressOf(core, 4)).toMatchObject({ state: 'probe', next: 2 });
   });
 
   test('the receiver restarts its log there, and acknowledges after the fsync', () => {

@@ -103,7 +103,10 @@ export interface AppendResponse extends Envelope {
   readonly reject: boolean;
   /** The highest index known to match and be durable; when rejected, the `prevIndex` that did not match. */
   readonly index: number;
-  /** When rejected: where the leader should try next, as (term, index) of the follower's log (etcd-io/raft's hint). */
+  /**
+   * When rejected: where the leader should try next, as (term, index) of the follower's log (etcd-io/raft's hint). A term
+   * at index 0: nowhere, the follower needs a snapshot (follower.ts F4).
+   */
   readonly hintIndex: number;
   readonly hintTerm: number;
   /** The follower's commit index, so that the leader can see it lag. */

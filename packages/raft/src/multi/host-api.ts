@@ -10,8 +10,10 @@ export interface GroupOptions {
   readonly groupId: GroupId;
   readonly replicaId: ReplicaId;
   /**
-   * The state machine's durable position and the membership there: (0,0) and the group's first membership for a new
-   * group, also on replicas that join it later, as they may be fed its log from the beginning.
+   * The state machine's durable position and the membership there. At (0,0) it is the group's *first* membership, on
+   * the replicas that begin a group; one that joins later begins there with `confOf([])`, takes no entries, and is
+   * brought in by a snapshot. Anything else, the membership of the day say, would have the changes in the log applied
+   * to what they are part of already, and the replicas would disagree about who decides.
    */
   readonly applied: LogPosition;
   readonly conf: ConfState;

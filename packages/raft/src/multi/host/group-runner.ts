@@ -109,6 +109,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
 
   constructor(host: HostContext, options: GroupOptions) {
     const { groupId, replicaId, applied, recovered } = options;
+    assert(options.conf.voters.length > 0 || applied.index === 0, 'nothing can be applied without membership');
     this.groupId = groupId;
     this.replicaId = replicaId;
     this.logger = host.logger.child({ group: groupId, replica: replicaId });
@@ -411,7 +412,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     const { conf } = this.#core;
     const entry = slice[0];
     if (entry?.type !== 'conf') return conf;
-    assert(conf.voters.length > 0, 'a replica without membership applies no change to it: it needs a snapshot first');
+    assert(conf.voters.length > 0, 'a replica without membership takes no entries (follower.ts F4)');
     const change = decodeConfChange(entry.data);
     const next = changeConf(conf, change);
     const admitted =

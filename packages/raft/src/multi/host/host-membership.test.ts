@@ -214,15 +214,48 @@ describe("the state machine's veto (design §7: checked at apply by the same rul
   });
 });
 
-describe('a replica without a membership', () => {
-  test('that meets a change in the log stops its node: it cannot know what the change makes', async () => {
+describe('a replica that joins, without any membership', () => {
+  test('is brought in by a snapshot though the log reaches back to its beginning, and agrees about all that follows', async () => {
     const b = start(NODES);
     await applied(b, NODES, 'a');
+    // Changes that mean something else, or nothing, to who knows what they have led to.
+    await changeTo(b, confChange([learn(r4)]), confOf([r1, r2, r3], [r4]));
+    await changeTo(b, confChange([add(r4)]), confOf([r1, r2, r3, r4]));
     b.start(4);
     b.addGroup(GROUP, [4], []);
+    await applied(b, [1, 2, 3, 4], 'b');
+    expect(b.counter(4, GROUP)).toMatchObject({ installs: 1, confs: [] });
+    expect(b.counter(4, GROUP).history).toEqual(b.counter(1, GROUP).history);
+    const leader = await b.leader(GROUP);
+    const leaving = NODES.find((id) => id !== leader) ?? 0;
+    const left = [r1, r2, r3, r4].filter((id) => id !== replicaOn(GROUP, leaving));
+    await changeTo(b, confChange([remove(replicaOn(GROUP, leaving))]), confOf(left));
+    await b.until('the one that joined knows', () => b.counter(4, GROUP).confs.length === 1);
+    expect(b.group(4, GROUP).status().conf).toEqual(confOf(left));
+  });
+
+  test('takes nothing and does not campaign until then, over a restart too', async () => {
+    const b = start(NODES);
+    await applied(b, NODES, 'a');
     await changeTo(b, confChange([learn(r4)]), confOf([r1, r2, r3], [r4]));
-    await b.until('it has stopped', () => b.node(4).fatal.length > 0);
-    expect(String(b.node(4).fatal[0])).toMatch('it needs a snapshot first');
-    bed = undefined;
+    b.start(4);
+    b.addGroup(GROUP, [4], []);
+    b.counter(4, GROUP).installGate = new Promise(() => {}); // it never ends by itself
+    await b.until('a snapshot is under way', () => b.counter(4, GROUP).installs === 1);
+    await b.crash(4);
+    b.start(4);
+    const role = () => b.group(4, GROUP).status();
+    expect(role()).toMatchObject({ role: 'follower', lastIndex: 0, applied: 0, conf: confOf([]) });
+    await applied(b, [1, 2, 3, 4], 'b');
+    expect(role().conf).toEqual(confOf([r1, r2, r3], [r4]));
+  });
+
+  test('that has applied something is a contradiction', () => {
+    const b = start([1]);
+    const { host } = b.node(1);
+    const stateMachine = b.counter(1, GROUP);
+    const applied = { index: 3, term: 1 };
+    const options = { groupId: 9, replicaId: 901, applied, conf: confOf([]), stateMachine, locate: () => 1 };
+    expect(() => host.createGroup(options)).toThrow('without membership');
   });
 });
