@@ -1,6 +1,14 @@
 import { nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
 import type { Query, WatchMessage } from '@remora/protocol';
-import type { Group, GroupOptions, LogPosition, RaftHost } from '@remora/raft';
+import {
+  confOf,
+  type Group,
+  type GroupId,
+  type GroupOptions,
+  type LogPosition,
+  type RaftHost,
+  type RecoveredGroup,
+} from '@remora/raft';
 import { describe, expect, test } from 'vitest';
 import { Checkpointer } from './checkpointer.ts';
 import { CrashWorld } from './install/crash-world.ts';
@@ -49,12 +57,12 @@ class QuietHost implements RaftHost {
   async stop(): Promise<void> {}
 }
 
-async function boot(world: CrashWorld) {
+async function boot(world: CrashWorld, recovered = new Map<GroupId, RecoveredGroup>()) {
   const { engine, disk } = await world.boot();
   const [clock, logger, host] = [nodeClock(), silentLogger, new QuietHost()];
   const checkpointer = new Checkpointer(engine, { clock, logger, options: { intervalMs: 3_600_000, bytes: 1 << 30 } });
   const store = new Store({
-    ...{ nodeId: 1, engine, disk, checkpointer, host, clock, logger, recovered: new Map() },
+    ...{ nodeId: 1, engine, disk, checkpointer, host, clock, logger, recovered },
     options: { watchRingBytesMax: 1_000, compactionRetentionMs: 0, outcomeBytesMax: 1_000_000 },
   });
   return { engine, checkpointer, host, store };
@@ -139,6 +147,14 @@ describe('while a replica installs a snapshot', () => {
     expect(booted.world.failures).toEqual([]);
   });
 
+  test('whoever waits for it sees each step of the installation', async () => {
+    const booted = await started();
+    const receiver = await staged(replicaOf(booted), booted.stream);
+    let steps = 0;
+    await receiver.finish(() => steps++);
+    expect(steps).toBeGreaterThan(1);
+  });
+
   test('a checkpoint passes it by, and what else is checkpointed is durable', async () => {
     const booted = await started();
     const { checkpointer, host } = booted;
@@ -207,6 +223,47 @@ test('versions that the sender of a snapshot had not collected yet are collected
   for (let tries = 0; tries < 5_000 && (await left()).length > 1; tries++) await turn();
   expect(await left()).toEqual([6]); // what a read at 10 sees
   replica.close();
+});
+
+describe('a new replica', () => {
+  const replicas = [1, 2, 3].map((id) => ({ replicaId: id + 10, nodeId: id, type: 'voter' as const }));
+
+  test('of a new range begins with the membership of its descriptor', async () => {
+    const { store, host } = await boot(new CrashWorld(1));
+    await store.createReplica({ ...DESCRIPTOR, replicas }, 11);
+    expect(host.created).toMatchObject([{ applied: { index: 0, term: 0 }, conf: confOf([11, 12, 13]) }]);
+    store.stop();
+  });
+
+  test('that joins a range begins without membership, after a restart too: what its descriptor says came later', async () => {
+    const world = new CrashWorld(1);
+    const descriptor = { ...DESCRIPTOR, replicas, epoch: { ...DESCRIPTOR.epoch, confVersion: 2 } };
+    const { store, host } = await boot(world);
+    await store.createReplica(descriptor, 11);
+    store.stop();
+    world.crash();
+    const again = await boot(world);
+    await again.store.start();
+    for (const { created } of [host, again.host]) {
+      expect(created).toMatchObject([{ groupId: 2, replicaId: 11, applied: { index: 0, term: 0 }, conf: confOf([]) }]);
+    }
+    again.store.stop();
+  });
+
+  test('that starts again takes what the log held for it, and leaves nothing of it in memory', async () => {
+    const { world } = await started();
+    world.crash();
+    const held: RecoveredGroup = {
+      ...{ hardState: { term: 2, vote: 0, commit: 5 }, start: { index: 5, term: 2 }, entries: [] },
+      outline: { lastIndex: 5, terms: [], confs: [], bytes: 0 },
+    };
+    const recovered = new Map([[2, held]]);
+    const { store, host } = await boot(world, recovered);
+    await store.start();
+    expect(host.created[0]?.recovered).toBe(held);
+    expect(recovered.size).toBe(0);
+    store.stop();
+  });
 });
 
 describe('a node that died while a replica installed a snapshot', () => {

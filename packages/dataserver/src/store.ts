@@ -11,6 +11,7 @@ import {
 import {
   decodeRangeRequest,
   encodeRangeRequest,
+  FIRST_EPOCH,
   type RangeDescriptor,
   type RangeReport,
   type RangeRequest,
@@ -22,7 +23,7 @@ import {
   type WatchMessage,
   type WatchRequest,
 } from '@remora/protocol';
-import type { ConfState, GroupId, RaftHost, RecoveredGroup } from '@remora/raft';
+import { type ConfState, confOf, type GroupId, type RaftHost, type RecoveredGroup } from '@remora/raft';
 import type { Checkpointer } from './checkpointer.ts';
 import { Installer } from './install/installer.ts';
 import type { InstallMarker } from './install/marker.ts';
@@ -41,8 +42,8 @@ export interface StoreDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly options: RangeOptions;
-  /** What the log held for each group when the node started. */
-  readonly recovered: ReadonlyMap<GroupId, RecoveredGroup>;
+  /** What the log held for each group when the node started. Each replica takes its own out, so that nothing is kept. */
+  readonly recovered: Map<GroupId, RecoveredGroup>;
 }
 
 const HOUSEKEEPING_MS = 1_000;
@@ -57,6 +58,8 @@ const FIRST_WAIT_TICKS_APART = 4;
  *     from other nodes has been through the codec; what comes from this process has not, and is tried here.
  * T3. A replica never runs with half a state: one whose rows a snapshot was replacing when the process ended runs once
  *     that is finished, and until then no replica that shares keys with it is created (design §6 ▸).
+ * T4. A replica that joins a range begins without membership and is brought in by a snapshot (host-api.ts `applied`): the
+ *     descriptor that it is created by has the membership of the day, the log the changes that led there.
  */
 export class Store {
   readonly #deps: StoreDeps;
@@ -113,13 +116,7 @@ export class Store {
   async #create(descriptor: RangeDescriptor, replicaId: number): Promise<void> {
     const { rangeId } = descriptor;
     this.#checkNotReplaced(rangeId);
-    const conf: ConfState = {
-      voters: descriptor.replicas.filter((r) => r.type === 'voter').map((r) => r.replicaId),
-      votersOutgoing: [],
-      learners: descriptor.replicas.filter((r) => r.type === 'learner').map((r) => r.replicaId),
-      learnersNext: [],
-      autoLeave: false,
-    };
+    const conf = firstConf(descriptor);
     const replica = this.#replica(descriptor, conf);
     replica.stage();
     await this.#deps.checkpointer.run();
@@ -155,6 +152,7 @@ export class Store {
   #run(replica: RangeReplica, replicaId: number, firstWaitTicks?: number): void {
     const { state } = replica;
     const recovered = this.#deps.recovered.get(replica.rangeId);
+    this.#deps.recovered.delete(replica.rangeId);
     const group = this.#deps.host.createGroup({
       groupId: replica.rangeId,
       replicaId,
@@ -226,6 +224,13 @@ export class Store {
     this.#installer.stop();
     for (const replica of this.#replicas.values()) replica.close();
   }
+}
+
+/** The membership of a replica that has applied nothing: the range's first, or none (T4). */
+function firstConf({ epoch, replicas }: RangeDescriptor): ConfState {
+  if (epoch.confVersion > FIRST_EPOCH.confVersion) return confOf([]);
+  const idsOf = (type: 'voter' | 'learner') => replicas.filter((r) => r.type === type).map((r) => r.replicaId);
+  return confOf(idsOf('voter'), idsOf('learner'));
 }
 
 /** T2. */

@@ -10,9 +10,9 @@ import {
   type NodeHeartbeatReply,
   type RangeReport,
 } from '@remora/protocol';
-import type { Entry, Group } from '@remora/raft';
+import type { Entry, Group, Refusal } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
-import { Master } from './master.ts';
+import { Master, refusal } from './master.ts';
 import { CONF, descriptor } from './test-kit.ts';
 
 /** One master, and a log that the test commits. */
@@ -220,4 +220,16 @@ describe('a master', () => {
     expect(follower.master.state.image()).toEqual(before);
     expect(follower.saved).toBeUndefined();
   });
+});
+
+test.each<{ refused: Refusal; code: string | undefined }>([
+  { refused: 'notLeader', code: undefined },
+  { refused: 'queueFull', code: 'RESOURCE_EXHAUSTED' },
+  { refused: 'transferring', code: 'UNAVAILABLE' },
+  { refused: 'noOwnTermCommit', code: 'UNAVAILABLE' },
+  { refused: 'confPending', code: 'UNAVAILABLE' },
+  { refused: 'confInvalid', code: 'INVALID_ARGUMENT' },
+  { refused: 'notVoter', code: 'INVALID_ARGUMENT' },
+])('what Raft refuses as $refused is $code for who asked the master', ({ refused, code }) => {
+  expect(refusal(refused)?.code).toBe(code);
 });

@@ -1,4 +1,4 @@
-import { assert, type Clock, type Logger, ServiceError, type Timer } from '@remora/base';
+import { assert, type Clock, type Logger, ServiceError, type Timer, unreachable } from '@remora/base';
 import {
   type ClusterView,
   type JoinRequest,
@@ -291,7 +291,21 @@ export class Master implements StateMachine {
 }
 
 /** Why a leader takes no command at the moment; undefined when it is none. */
-function refusal(refused: Refusal): ServiceError | undefined {
-  if (refused === 'queueFull') return new ServiceError('RESOURCE_EXHAUSTED', 'the master has too much to replicate');
-  return refused === 'transferring' ? new ServiceError('UNAVAILABLE', 'the master is handing over') : undefined;
+export function refusal(refused: Refusal): ServiceError | undefined {
+  switch (refused) {
+    case 'notLeader':
+      return undefined;
+    case 'queueFull':
+      return new ServiceError('RESOURCE_EXHAUSTED', 'the master has too much to replicate');
+    case 'transferring':
+      return new ServiceError('UNAVAILABLE', 'the master is handing over');
+    case 'noOwnTermCommit':
+    case 'confPending':
+      return new ServiceError('UNAVAILABLE', 'another change of the masters is under way');
+    case 'confInvalid':
+    case 'notVoter':
+      return new ServiceError('INVALID_ARGUMENT', 'the change of the masters is not possible');
+    default:
+      return unreachable(refused);
+  }
 }

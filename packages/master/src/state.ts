@@ -1,5 +1,5 @@
 import { assert, ServiceError } from '@remora/base';
-import type { NodeDescriptor, RangeDescriptor } from '@remora/protocol';
+import { FIRST_EPOCH, type NodeDescriptor, type RangeDescriptor } from '@remora/protocol';
 import type { ConfState, LogPosition } from '@remora/raft';
 
 /** Changes of the cluster's metadata, as they go through the master group's log. */
@@ -120,7 +120,7 @@ export class MasterState {
       rangeId,
       start: new Uint8Array(0),
       end: new Uint8Array(0),
-      epoch: { confVersion: 1, version: 1 },
+      epoch: FIRST_EPOCH,
       replicas: nodeIds.map((nodeId) => ({ replicaId: this.#nextReplicaId++, nodeId, type: 'voter' as const })),
       revisionSource: 'range',
     });

@@ -222,7 +222,7 @@ export class RangeCluster {
         clock,
         logger: silentLogger,
         options: { watchRingBytesMax: 4_000, compactionRetentionMs: 0, outcomeBytesMax: 1_000_000 },
-        recovered: log.recovered(),
+        recovered: new Map(log.recovered()),
       });
       this.resumed += engine.scanResident(INSTALLS).length;
       store.start().catch((error: unknown) => this.failures.push(error));

@@ -205,7 +205,7 @@ class Node implements AssembledNode {
 
   // -------------------------------------------------------------------------------------------- disk
 
-  async #openLog(): Promise<{ log: GroupLog; recovered: ReadonlyMap<GroupId, RecoveredGroup> }> {
+  async #openLog(): Promise<{ log: GroupLog; recovered: Map<GroupId, RecoveredGroup> }> {
     const { platform, logger } = this.#parts;
     const log = await openGroupLog({
       disk: platform.logDisk,
@@ -215,7 +215,7 @@ class Node implements AssembledNode {
       ...(platform.tuning?.log === undefined ? {} : { options: platform.tuning.log }),
     });
     this.#onStop('log', () => log.close());
-    return { log, recovered: log.recovered() };
+    return { log, recovered: new Map(log.recovered()) };
   }
 
   async #openEngine(logDurable: () => Promise<void>): Promise<Engine> {

@@ -11,7 +11,8 @@ export interface StateDeps {
   readonly host: NodeRaftHost;
   readonly engine: Engine;
   readonly checkpointer: Checkpointer;
-  readonly recovered: ReadonlyMap<GroupId, RecoveredGroup>;
+  /** What the log held when the node started; each replica takes its own out. */
+  readonly recovered: Map<GroupId, RecoveredGroup>;
 }
 
 interface RoleDeps extends StateDeps {
@@ -57,6 +58,7 @@ export function createMaster(deps: RoleDeps & { readonly founders: Founders }): 
     { voters, votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false },
   );
   const recovered = deps.recovered.get(MASTER_GROUP);
+  deps.recovered.delete(MASTER_GROUP);
   const group = host.createGroup({
     groupId: MASTER_GROUP,
     replicaId: nodeId,

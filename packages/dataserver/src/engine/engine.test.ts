@@ -8,6 +8,7 @@ import { CONTRACT_RESIDENT, describeEngine, span, textRows, turningClock } from 
 import { MemoryEngine } from './memory-engine.ts';
 import { MemoryMedium, MemoryStore } from './memory-store.ts';
 import { openLevelEngine } from './node/level-engine.ts';
+import { ENGINE_FORMAT_VERSION } from './node/level-store.ts';
 import { type EngineDeps, OverlayEngine } from './overlay-engine.ts';
 
 const DEPS: EngineDeps = {
@@ -64,8 +65,27 @@ describe('opening a LevelDB engine', () => {
       await (await openLevelEngine({ ...DEPS, dir })).close();
     }));
 
+  it('takes up an older format as it is, from when on an older program refuses it', () =>
+    inDir(async (dir) => {
+      const db = new Level(dir);
+      await db.batch([
+        { type: 'put', key: '', value: '1' },
+        { type: 'put', key: 'k', value: 'old' },
+      ]);
+      await db.close();
+      const engine = await openLevelEngine({ ...DEPS, dir });
+      expect(await engine.scan({ start: Buffer.alloc(0), end: Buffer.alloc(0) })).toEqual([
+        { key: Buffer.from('k'), value: Buffer.from('old') },
+      ]);
+      await engine.close();
+      await db.open();
+      expect([await db.get(''), await db.get('k')]).toEqual([String(ENGINE_FORMAT_VERSION), 'old']);
+      await db.close();
+    }));
+
   it.each([
-    { name: 'a newer format', rows: [['', '2']], code: 'NEWER_FORMAT' },
+    { name: 'a newer format', rows: [['', String(ENGINE_FORMAT_VERSION + 1)]], code: 'NEWER_FORMAT' },
+    { name: 'a format that never was', rows: [['', '0']], code: 'UNREADABLE' },
     { name: 'an unknown format', rows: [['', 'x']], code: 'UNREADABLE' },
     { name: 'a database of another program', rows: [['their', 'row']], code: 'UNREADABLE' },
   ])('is refused for $name, and lets go of the directory', ({ rows, code }) =>

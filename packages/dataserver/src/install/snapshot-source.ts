@@ -8,13 +8,16 @@ import { encodeSnapshot } from './snapshot-stream.ts';
  *
  * The picture is one engine view, taken in the same step as the applied position that it stands for (`meta`). It is
  * read as fast as the receiver takes it, a bounded batch at a time; the view is let go by `release`, and a read under
- * way ends with it.
+ * way ends with it. `bytes` is about how many there are, for showing progress.
  */
-export function takeSnapshot(engine: Engine, rangeId: number, meta: SnapshotMeta): StateMachineSnapshot {
+export function takeSnapshot(
+  engine: Engine,
+  { rangeId, meta, bytes }: { readonly rangeId: number; readonly meta: SnapshotMeta; readonly bytes: number },
+): StateMachineSnapshot {
   const view = engine.view();
   async function* rows(): AsyncGenerator<readonly Row[]> {
     for (const span of wholeRangeSpans(rangeId)) yield* view.scan(span);
   }
   const applied = { index: meta.index, term: meta.term };
-  return { meta, chunks: encodeSnapshot({ rangeId, applied }, rows()), release: () => view.release() };
+  return { meta, chunks: encodeSnapshot({ rangeId, applied }, rows()), bytes, release: () => view.release() };
 }

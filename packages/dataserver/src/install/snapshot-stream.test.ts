@@ -147,7 +147,8 @@ test('a snapshot shows the moment it was taken, and its view is let go of when i
     ...(await engine.scan({ start: Buffer.from([1]), end: Buffer.from([5]) })),
     { key: stateKey(2), value: stateRow().value },
   ];
-  const snapshot = takeSnapshot(engine, 2, { index: 7, term: 2, conf: CONF });
+  const snapshot = takeSnapshot(engine, { rangeId: 2, meta: { index: 7, term: 2, conf: CONF }, bytes: 12 });
+  expect(snapshot.bytes).toBe(12);
   engine.put(key(2), Buffer.from('later'));
   engine.delete(key(3));
   const parts: Bytes[] = [];
@@ -155,7 +156,7 @@ test('a snapshot shows the moment it was taken, and its view is let go of when i
   snapshot.release();
   expect(parse(Buffer.concat(parts))).toEqual(expected);
 
-  const left = takeSnapshot(engine, 2, { index: 7, term: 2, conf: CONF });
+  const left = takeSnapshot(engine, { rangeId: 2, meta: { index: 7, term: 2, conf: CONF }, bytes: 12 });
   const chunks = left.chunks[Symbol.asyncIterator]();
   for (let i = 0; i < 2; i++) await chunks.next(); // what comes before the rows
   left.release();

@@ -1,6 +1,6 @@
-import { type Clock, ServiceError } from '@remora/base';
+import { type Clock, ServiceError, unreachable } from '@remora/base';
 import { type Command, type CommandBatch, type Epoch, encodeEntry } from '@remora/protocol';
-import type { Group, LogPosition } from '@remora/raft';
+import type { Group, LogPosition, Refusal } from '@remora/raft';
 import type { Outcome } from '../state/outcome-codec.ts';
 
 /** Told the outcome once the entry that carried the command is applied, or the error that kept it from being known. */
@@ -129,11 +129,26 @@ export class Proposals {
   }
 }
 
-function refusalError(refused: string): ServiceError {
-  if (refused === 'queueFull')
-    return new ServiceError('RESOURCE_EXHAUSTED', 'too much is waiting to be replicated; try again later');
-  if (refused === 'transferring') return new ServiceError('UNAVAILABLE', 'leadership is being transferred');
-  return new ServiceError('NOT_LEADER', 'this replica does not lead the range');
+/** What a caller is told when nothing was proposed. */
+export function refusalError(refused: Refusal): ServiceError {
+  switch (refused) {
+    case 'notLeader':
+      return new ServiceError('NOT_LEADER', 'this replica does not lead the range');
+    case 'queueFull':
+      return new ServiceError('RESOURCE_EXHAUSTED', 'too much is waiting to be replicated; try again later');
+    case 'transferring':
+      return new ServiceError('UNAVAILABLE', 'leadership is being transferred');
+    case 'noOwnTermCommit':
+      return new ServiceError('UNAVAILABLE', 'the new leader of the range is catching up');
+    case 'confPending':
+      return new ServiceError('UNAVAILABLE', 'another change of the membership is under way');
+    case 'confInvalid':
+      return new ServiceError('INVALID_ARGUMENT', 'the membership cannot be changed so');
+    case 'notVoter':
+      return new ServiceError('INVALID_ARGUMENT', 'only a voter can lead the range');
+    default:
+      return unreachable(refused);
+  }
 }
 
 /** About how many bytes a command takes in the log: for bounds, not for accounting. */

@@ -200,8 +200,8 @@ export class RangeReplica implements StateMachine {
 
   snapshot(): StateMachineSnapshot {
     this.state.stage();
-    const { applied, conf } = this.state;
-    return takeSnapshot(this.#deps.engine, this.rangeId, { ...applied, conf });
+    const { applied, conf, bytes } = this.state;
+    return takeSnapshot(this.#deps.engine, { rangeId: this.rangeId, meta: { ...applied, conf }, bytes });
   }
 
   install(meta: SnapshotMeta): SnapshotReceiver {

@@ -11,6 +11,9 @@ export interface Epoch {
   readonly version: number;
 }
 
+/** The epoch of a range that was created anew: a higher `confVersion` means that its membership has changed since. */
+export const FIRST_EPOCH: Epoch = Object.freeze({ confVersion: 1, version: 1 });
+
 export interface ReplicaDescriptor {
   readonly replicaId: number;
   readonly nodeId: number;

@@ -8,8 +8,16 @@ import { type Bytes, EMPTY_BYTES, type Row } from '@remora/base';
 import { Level } from 'level';
 import type { PersistentStore, StoreBatch, StoreCursor, StoreRange, StoreSnapshot } from '../store.ts';
 
-/** Of everything under the engine: keys, records, their encodings. Raised when an older program could not read them. */
-export const ENGINE_FORMAT_VERSION = 1;
+/**
+ * Of everything under the engine: keys, records, their encodings. Raised when an older program could not read them.
+ *
+ *   2  markers of snapshots that are being installed: a program that does not know them would run half a state
+ *   1  the first
+ *
+ * A directory of an older format is read as it is, and is of this format from then on.
+ */
+export const ENGINE_FORMAT_VERSION = 2;
+const OLDEST_READABLE = 1;
 
 const FORMAT_KEY = Buffer.alloc(0);
 const ONE_ZERO = Buffer.from([0]);
@@ -124,11 +132,11 @@ async function checkFormat(dir: string, db: Database): Promise<void> {
     const [foreign] = await db.keys({ limit: 1 }).all();
     if (foreign !== undefined)
       throw new StoreOpenError('UNREADABLE', `${dir} holds a database that Remora did not make`);
-    await db.put(FORMAT_KEY, Buffer.from(String(ENGINE_FORMAT_VERSION)), SYNCED);
-    return;
+    return writeFormat(db);
   }
   const version = Number(found.toString('latin1'));
   if (version === ENGINE_FORMAT_VERSION) return;
+  if (version >= OLDEST_READABLE && version < ENGINE_FORMAT_VERSION) return writeFormat(db);
   if (version > ENGINE_FORMAT_VERSION) {
     throw new StoreOpenError(
       'NEWER_FORMAT',
@@ -136,6 +144,10 @@ async function checkFormat(dir: string, db: Database): Promise<void> {
     );
   }
   throw new StoreOpenError('UNREADABLE', `${dir} has an unknown format version "${found.toString('latin1')}"`);
+}
+
+function writeFormat(db: Database): Promise<void> {
+  return db.put(FORMAT_KEY, Buffer.from(String(ENGINE_FORMAT_VERSION)), SYNCED);
 }
 
 function openError(dir: string, error: unknown): StoreOpenError {

@@ -88,7 +88,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
   /** Ends when the membership of the receiver does: its snapshot is given up (traps 3). */
   readonly #sending = new Map<ReplicaId, AbortController>();
   readonly #host: HostContext;
-  readonly #options: GroupOptions;
+  readonly #options: Pick<GroupOptions, 'stateMachine' | 'locate'>;
   readonly #core: RaftCore;
   readonly #apply: ApplyQueue;
   readonly #reads: ReadQueue;
@@ -114,7 +114,8 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     this.replicaId = replicaId;
     this.logger = host.logger.child({ group: groupId, replica: replicaId });
     this.#host = host;
-    this.#options = options;
+    const { stateMachine, locate } = options;
+    this.#options = { stateMachine, locate }; // not what was recovered: that would stay in memory for ever
     this.#applied = applied;
     const { hardState, start, outline, entries, restartAt } = startState({ groupId, applied, recovered });
     this.#restart = restartAt && { groupId, hardState, entries: [], restartAt };
@@ -133,7 +134,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     this.#cached = host.entryCache.join(this.#core);
     this.#reads = new ReadQueue(host.options.pendingReadsMax);
     this.#apply = new ApplyQueue(
-      options.stateMachine,
+      stateMachine,
       {
         confAfter: (slice) => this.#confAfter(slice),
         applied: (slice, conf) => this.#onApplied(slice, conf),
