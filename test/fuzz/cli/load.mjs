@@ -1,0 +1,42 @@
+// Builds the fuzzer into one file for the program and one for its worker: bundled code needs no loader in the worker.
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build } from 'vite';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const CONDITIONS = ['source', 'node'];
+
+/** Resolves to the folder with `main.mjs` and `worker.mjs`, and how to take it away. */
+export async function bundle() {
+  const dir = join(ROOT, `.remora/fuzz/build-${process.pid}`);
+  mkdirSync(dir, { recursive: true });
+  await build({
+    configFile: false,
+    root: ROOT,
+    logLevel: 'error',
+    resolve: { conditions: CONDITIONS },
+    ssr: { noExternal: true, resolve: { conditions: CONDITIONS } },
+    build: {
+      ssr: true,
+      outDir: dir,
+      target: 'node20',
+      minify: false,
+      sourcemap: 'inline',
+      rollupOptions: {
+        input: {
+          main: fileURLToPath(new URL('main.ts', import.meta.url)),
+          worker: fileURLToPath(new URL('worker.ts', import.meta.url)),
+        },
+        output: { entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' },
+      },
+    },
+  });
+  return { dir, remove: () => rmSync(dir, { recursive: true, force: true }) };
+}
+
+export async function importFrom(dir, name) {
+  return import(pathToFileURL(join(dir, `${name}.mjs`)).href);
+}
+
+export const CORPUS_DIR = fileURLToPath(new URL('../corpus', import.meta.url));

@@ -1,0 +1,117 @@
+/** The command line of fuzzing: targets in turn, each time from another seed, until the time is over. */
+import { parseArgs } from 'node:util';
+import { Worker } from 'node:worker_threads';
+import { RUNS_DEFAULT } from '../target.ts';
+import { TARGETS } from '../targets.ts';
+import type { Chunk, ChunkResult } from './worker.ts';
+
+const USAGE = `pnpm fuzz [options]
+  --minutes M      go on for M minutes (default 1)
+  --target NAME    this decoder only; part of a name means all that have it
+  --seed S         the first seed (default: from the clock; shown)
+  --runs N         with --seed: N inputs per target from this very seed, once
+  --list           the names of all targets`;
+
+/** A chunk of inputs takes a second or two: one that takes this long hangs. */
+const HANG_MS = 120_000;
+const MEMORY_MIB = 1024;
+
+/** The exit code: 0 when nothing was found. */
+export async function main(args: readonly string[], place: { readonly workerFile: string }): Promise<number> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      minutes: { type: 'string', default: '1' },
+      target: { type: 'string', default: '' },
+      seed: { type: 'string' },
+      runs: { type: 'string' },
+      list: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  const exact = TARGETS.filter(({ name }) => name === values.target);
+  const targets = exact.length > 0 ? exact : TARGETS.filter(({ name }) => name.includes(values.target));
+  const minutes = Number(values.minutes);
+  const seed = values.seed === undefined ? Date.now() % 1_000_000_000 : Number(values.seed);
+  const runs = values.runs === undefined ? undefined : Number(values.runs);
+  const numbersRight = minutes > 0 && Number.isSafeInteger(seed) && (runs === undefined || Number.isSafeInteger(runs));
+  if (values.help || targets.length === 0 || !numbersRight) {
+    console.log(USAGE);
+    return values.help ? 0 : 2;
+  }
+  if (values.list) {
+    for (const { name } of targets) console.log(name);
+    return 0;
+  }
+  const bench = new Bench(place.workerFile);
+  try {
+    return await go(bench, targets, { seed, runs, untilMs: performance.now() + minutes * 60_000 });
+  } finally {
+    await bench.close();
+  }
+}
+
+async function go(
+  bench: Bench,
+  targets: typeof TARGETS,
+  { seed, runs, untilMs }: { readonly seed: number; readonly runs: number | undefined; readonly untilMs: number },
+): Promise<number> {
+  let [inputs, round] = [0, 0];
+  const failures = new Map<string, string>();
+  do {
+    for (const target of targets) {
+      if (failures.has(target.name)) continue;
+      const chunk = { target: target.name, seed: seed + round, runs: runs ?? target.runs ?? RUNS_DEFAULT };
+      const { failure } = await bench.run(chunk);
+      inputs += chunk.runs;
+      if (failure === undefined) continue;
+      failures.set(target.name, failure);
+      console.log(`\n${failure}\n`);
+    }
+    round++;
+    if (round % 10 === 0) console.log(`${inputs} inputs, ${round} rounds, ${failures.size} decoders with a finding`);
+  } while (runs === undefined && performance.now() < untilMs && failures.size < targets.length);
+  console.log(
+    `${inputs} inputs for ${targets.length} decoders from seed ${seed}: ` +
+      (failures.size === 0 ? 'nothing found' : `findings in ${[...failures.keys()].join(', ')}`),
+  );
+  return failures.size === 0 ? 0 : 1;
+}
+
+/** One worker at a time; a new one after a hang or a death. */
+class Bench {
+  readonly #file: string;
+  #worker: Worker | undefined;
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  async run(chunk: Chunk): Promise<ChunkResult> {
+    this.#worker ??= new Worker(this.#file, { resourceLimits: { maxOldGenerationSizeMb: MEMORY_MIB } });
+    const worker = this.#worker;
+    const replay = `pnpm fuzz --target ${chunk.target} --seed ${chunk.seed} --runs ${chunk.runs}`;
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      return await new Promise<ChunkResult>((resolve, reject) => {
+        timer = setTimeout(() => reject(new Error(`no answer for ${HANG_MS / 1000} s`)), HANG_MS);
+        worker.once('message', resolve);
+        worker.once('error', reject);
+        worker.once('exit', (code) => reject(new Error(`its thread ended with ${code}`)));
+        worker.postMessage(chunk);
+      });
+    } catch (error) {
+      this.#worker = undefined;
+      worker.removeAllListeners();
+      await worker.terminate();
+      return { failure: `${chunk.target}: ${error instanceof Error ? error.message : String(error)}\n${replay}` };
+    } finally {
+      clearTimeout(timer);
+      worker.removeAllListeners();
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#worker?.terminate();
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * Runs a target on many inputs from a seed.
+ *
+ * E1. A run fails on an error that the target does not expect, on memory out of proportion to the input, and on an
+ *     input that takes longer than anything could that is linear.
+ * E2. The same target, seed and number of runs give the same inputs. A failure names them, and its input is shrunk.
+ * E3. Inputs that once failed are kept as files and run first, in every form (`corpus.ts`).
+ */
+import { getHeapStatistics } from 'node:v8';
+import fc from 'fast-check';
+import { keptInputs } from './corpus.ts';
+import { inputs } from './mutations.ts';
+import { FuzzViolation, MEMORY_FACTOR_DEFAULT, type Target } from './target.ts';
+
+/** A bound for hanging, not a measure of speed: an input of 256 KiB takes milliseconds. */
+const INPUT_MS_MAX = 10_000;
+/** What a decoder may use whatever the input; garbage of the run itself is in it. */
+const MEMORY_BASE_BYTES = 16 * 1024 * 1024;
+
+export interface FuzzRun {
+  readonly seed: number;
+  readonly runs: number;
+}
+
+/** Throws with the input that failed and the command that repeats it. */
+export async function fuzz(target: Target, { seed, runs }: FuzzRun): Promise<void> {
+  const corpus = [...target.corpus(), ...keptInputs(target.name)];
+  for (const input of corpus) await attempt(target, input, () => '');
+  const property = fc.asyncProperty(inputs(corpus), async (input) => await check(target, input));
+  const result = await fc.check(property, { seed, numRuns: runs, endOnFailure: false });
+  if (!result.failed) return;
+  const [input = new Uint8Array(0)] = result.counterexample ?? [];
+  await attempt(target, input, () => `\npnpm fuzz --target ${target.name} --seed ${seed} --runs ${runs}`);
+  throw new FuzzViolation(`${target.name}: failed once and not again, with seed ${seed}: ${hex(input)}`);
+}
+
+async function attempt(target: Target, input: Uint8Array, replay: () => string): Promise<void> {
+  try {
+    await check(target, input);
+  } catch (cause) {
+    const error = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
+    throw new FuzzViolation(`${target.name}: ${error}\ninput: ${hex(input)}${replay()}`, { cause });
+  }
+}
+
+/** One input (E1). */
+async function check(target: Target, input: Uint8Array): Promise<void> {
+  const began = performance.now();
+  const before = memoryBytes();
+  try {
+    const decoding = target.decode(input);
+    if (decoding !== undefined) await decoding;
+  } catch (error) {
+    if (!target.expected(error)) throw error;
+  }
+  const used = memoryBytes() - before;
+  const factor = target.memoryFactor ?? MEMORY_FACTOR_DEFAULT;
+  if (used > MEMORY_BASE_BYTES + factor * input.length) {
+    throw new FuzzViolation(`${input.length} bytes of input took ${used} bytes of memory`);
+  }
+  const elapsed = performance.now() - began;
+  if (elapsed > INPUT_MS_MAX) throw new FuzzViolation(`the input took ${Math.round(elapsed)} ms`);
+}
+
+/** Collections in between make it smaller, never larger. */
+function memoryBytes(): number {
+  const { used_heap_size, external_memory } = getHeapStatistics();
+  return used_heap_size + external_memory;
+}
+
+function hex(input: Uint8Array): string {
+  const text = Buffer.from(input.subarray(0, 2_000)).toString('hex');
+  return input.length > 2_000 ? `${text}… (${input.length} bytes)` : text;
+}

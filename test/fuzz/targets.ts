@@ -1,0 +1,6 @@
+/** Every place where bytes or text from outside become values. A new decoder is a new entry here. */
+import type { Target } from './target.ts';
+import { PROTOCOL_TARGETS } from './targets/protocol.ts';
+import { RAFT_TARGETS } from './targets/raft.ts';
+
+export const TARGETS: readonly Target[] = [...RAFT_TARGETS, ...PROTOCOL_TARGETS];

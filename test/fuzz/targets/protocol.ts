@@ -1,0 +1,148 @@
+import {
+  type CommandBatch,
+  decodeEntry,
+  decodePipeFrame,
+  encodeEntry,
+  encodePipeFrame,
+  type Method,
+  masterHeartbeat,
+  masterJoin,
+  masterView,
+  type PipeWatchMessage,
+  type PipeWatchRequest,
+  packVersioned,
+  pipeCommand,
+  pipeQuery,
+  pipeView,
+  pipeWatch,
+  rangeExecute,
+  rangeInfo,
+  rangeWatch,
+  unpackVersioned,
+} from '@remora/protocol';
+import * as samples from '../../../packages/protocol/src/internal/codec/samples.ts';
+import { decodeError, decodeFrame, encodeFrame } from '../../../packages/protocol/src/rpc/frame.ts';
+import { isInvalidArgument, sameAgain, type Target } from '../target.ts';
+
+const { COMMANDS, QUERIES, COMMAND_RESULTS, QUERY_RESULTS, NODE, RANGE, VIEW } = samples;
+const VERSION = 1;
+
+const entries: Target = {
+  name: 'entry',
+  corpus: () => [
+    encodeEntry(samples.BATCH),
+    ...samples.BATCH.commands.map((command) => encodeEntry({ ...samples.BATCH, commands: [command] })),
+  ],
+  decode(bytes) {
+    sameAgain<CommandBatch>(decodeEntry(bytes), (batch) => decodeEntry(encodeEntry(batch)));
+  },
+  expected: isInvalidArgument,
+};
+
+/** One side of a method: what its codec makes of a message. */
+function side<T>(
+  name: string,
+  codec: { encode(value: T): unknown; decode(raw: unknown): T },
+  values: readonly T[],
+): Target {
+  const decode = (bytes: Uint8Array): T => codec.decode(unpackVersioned(VERSION, bytes, name));
+  const encode = (value: T): Uint8Array => packVersioned(VERSION, codec.encode(value));
+  return {
+    name,
+    corpus: () => values.map(encode),
+    decode(bytes) {
+      sameAgain(decode(bytes), (value) => decode(encode(value)));
+    },
+    expected: isInvalidArgument,
+  };
+}
+
+function method<Q, R>(given: Method<Q, R>, requests: readonly Q[], replies: readonly R[]): Target[] {
+  const name = `method-${given.name.replaceAll('.', '-')}`;
+  return [
+    side(`${name}-request`, { encode: given.encodeRequest, decode: given.decodeRequest }, requests),
+    side(`${name}-reply`, { encode: given.encodeReply, decode: given.decodeReply }, replies),
+  ];
+}
+
+const { nodeId: _, ...descriptor } = NODE;
+const header = { revision: 9, raftTerm: 2, rangeTimeMs: 7.5 };
+const task = { type: 'createReplica' as const, descriptor: RANGE, replicaId: 4 };
+
+const METHODS: readonly Target[] = [
+  ...method(rangeExecute, samples.REQUESTS, samples.REPLIES),
+  ...method(rangeWatch, samples.WATCH_REQUESTS, samples.WATCH_MESSAGES),
+  ...method(rangeInfo, [{ rangeId: 2 }], [{ rangeId: 2, leaderNode: 1, rangeTimeMs: 5, revision: 4, term: 3 }]),
+  ...method(masterJoin, [{ nodeId: 0, descriptor }], [{ nodeId: 4, clusterId: 'c' }]),
+  ...method(masterHeartbeat, [samples.HEARTBEAT], [{ tasks: [task], view: VIEW }]),
+  ...method(masterView, [undefined], [VIEW]),
+  ...method(
+    pipeCommand,
+    COMMANDS.map((command) => ({ command, requestId: 'r', timeoutMs: 5, deadlineMs: 77.5, waitMs: 0 })),
+    COMMAND_RESULTS.map((result) => ({ ...header, result })),
+  ),
+  ...method(
+    pipeQuery,
+    QUERIES.map((query) => ({ query, timeoutMs: 5 })),
+    QUERY_RESULTS.map((result) => ({ ...header, rangeTimeMs: undefined, result })),
+  ),
+  ...method<PipeWatchRequest, PipeWatchMessage>(
+    pipeWatch,
+    [
+      { kind: 'progress' },
+      { kind: 'create', key: Buffer.from('a'), startRevision: 3, noPut: true, noDelete: false, prevKv: true },
+    ],
+    [
+      { kind: 'created', revision: 4 },
+      { kind: 'events', revision: 9, events: samples.EVENTS },
+    ],
+  ),
+  ...method(pipeView, [undefined], [VIEW]),
+];
+
+const frames: Target = {
+  name: 'rpc-frame',
+  corpus: () => [
+    encodeFrame([
+      [0, 1, 'range.execute'],
+      [1, 2, 1, rangeExecute.encodeRequest(samples.REQUESTS[0] ?? fail())],
+      [2, 2],
+      [5, 9, 100],
+    ]),
+    encodeFrame([[1, 2, ['NOT_LEADER', 'somebody else', { leader: 3, tried: ['a', 'b'], at: { x: 1n } }]]]),
+  ],
+  decode(bytes) {
+    const items = decodeFrame(bytes);
+    for (const item of items) if (item[0] === 1) tolerate(() => decodeError(item[2]));
+    sameAgain(items, (value) => decodeFrame(encodeFrame(value)));
+  },
+  expected: isInvalidArgument,
+};
+
+function tolerate(decode: () => unknown): void {
+  try {
+    decode();
+  } catch (error) {
+    if (!isInvalidArgument(error)) throw error;
+  }
+}
+
+function fail(): never {
+  throw new Error('there are no samples');
+}
+
+const pipeFrames: Target = {
+  name: 'pipe-frame',
+  corpus: () => [
+    encodePipeFrame(Buffer.alloc(0)),
+    encodePipeFrame(Buffer.alloc(300, 1)),
+    Buffer.from('10ff010a0161', 'hex'),
+    Buffer.from(`0a016119${'00'.repeat(8)}1202ffff`, 'hex'),
+  ],
+  decode(bytes) {
+    sameAgain(decodePipeFrame(bytes), (body) => decodePipeFrame(encodePipeFrame(body)));
+  },
+  expected: isInvalidArgument,
+};
+
+export const PROTOCOL_TARGETS: readonly Target[] = [entries, ...METHODS, frames, pipeFrames];
