@@ -19,8 +19,6 @@ export interface WorldOptions {
   /** Replicas of each group to begin with. */
   readonly replicas: number;
   readonly clients: number;
-  /** Clients that only read, of all that take themselves for leaders. */
-  readonly readers: number;
   /** Mean pause of a client between operations. */
   readonly thinkMs: number;
   readonly payloadBytesMax: number;
@@ -100,7 +98,6 @@ export function drawOptions(random: Random): WorldOptions {
     groups: pick(random, 1, 1, 2, 2, 3, 4),
     replicas: Math.min(nodes, pick(random, 3, 3, 3, 5)),
     clients: 2 + random.int(3),
-    readers: 1 + random.int(2),
     thinkMs: pick(random, 15, 40, 80),
     payloadBytesMax: pick(random, 20, 100, 800),
     linkDelayMs: pick(random, 0, 1, 3),

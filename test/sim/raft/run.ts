@@ -8,9 +8,10 @@
 import { SeededRandom } from '@remora/base';
 import { confChange, LEAVE_JOINT } from '../../../packages/raft/src/core/conf-change.ts';
 import { isJoint, isMember, membersOf } from '../../../packages/raft/src/core/membership.ts';
-import { Client, type OperationCounts } from './client.ts';
+import { Client, Prober } from './client.ts';
 import type { FaultEvent } from './faults/fault.ts';
 import type { SimNode } from './node.ts';
+import type { OperationCounts } from './operations.ts';
 import { drawOptions } from './options.ts';
 import { drawSchedule } from './schedule.ts';
 import type { EventName } from './trace.ts';
@@ -56,8 +57,8 @@ async function live(world: World, schedule: readonly FaultEvent[]): Promise<void
   world.begin();
   world.schedule(schedule);
   const random = new SeededRandom(world.seed ^ 0xc11e27);
-  for (let i = 0; i < options.clients; i++) new Client(world, random, 'mixed').run(options.runMs);
-  for (let i = 0; i < options.readers; i++) new Client(world, random, 'reader').run(options.runMs);
+  for (let i = 0; i < options.clients; i++) new Client(world, random).run(options.runMs);
+  new Prober(world, random).run(options.runMs);
   await drive(world, () => loop.monotonicMs() < options.runMs);
   // E1 also holds for a bare majority: with a node more, another one can bring about what is missing.
   world.heal(random.int(2) === 0 ? world.nodeAt(random.int(world.nodes.length)) : undefined);

@@ -5,12 +5,12 @@ import { confOf, isJoint, isMember, membersOf } from '../../../packages/raft/src
 import { LocalNetwork } from '../../../packages/raft/src/multi/transport/local-network.ts';
 import { isQuorumOf } from './checks/quorum.ts';
 import type { ReplicaView } from './checks/replica-view.ts';
-import { newCounts } from './client.ts';
 import { SimLoop } from './env/loop.ts';
 import type { FaultEvent } from './faults/fault.ts';
 import { NetworkFaults } from './network.ts';
 import { SimNode } from './node.ts';
 import { Observer } from './observer.ts';
+import { newCounts } from './operations.ts';
 import type { WorldOptions } from './options.ts';
 import { faultOf } from './schedule.ts';
 import { Trace } from './trace.ts';

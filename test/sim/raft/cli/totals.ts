@@ -1,7 +1,7 @@
 /** What a run over many seeds adds up to; kept in a file, so that it can go on after it was stopped. */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { newCounts, type OperationCounts } from '../client.ts';
+import { newCounts, type OperationCounts } from '../operations.ts';
 import type { RunResult } from '../run.ts';
 import { FAULTS } from '../schedule.ts';
 
