@@ -52,6 +52,8 @@ export class Client {
 
 const LOOK_MS = 6;
 const PROBE_MS_MAX = 200;
+/** A node that stands still answers when it goes on. */
+const PROBE_READ_MS_MAX = 3_000;
 
 /**
  * Looks for groups of which two nodes take themselves for the leader: writes at the newer one, then reads at the older.
@@ -84,14 +86,17 @@ export class Prober {
       const termOf = (node: SimNode): number => node.group(groupId)?.term ?? 0;
       const [newest, ...older] = leaders.sort((a, b) => termOf(b) - termOf(a));
       if (newest === undefined) continue;
-      const target = (node: SimNode): Target => ({ groupId, node, answerMsMax: PROBE_MS_MAX });
-      this.#operations.write(target(newest), () => {
+      this.#operations.write({ groupId, node: newest, answerMsMax: PROBE_MS_MAX }, () => {
         const how = this.#random.int(4) === 0 ? 'ReadIndex' : 'lease read';
-        for (const node of older) if (node.up) this.#operations.read(target(node), how, () => undefined);
+        for (const node of older) this.#read({ groupId, node, answerMsMax: PROBE_READ_MS_MAX }, how);
         then();
       });
       return;
     }
     then();
+  }
+
+  #read(target: Target, how: 'ReadIndex' | 'lease read'): void {
+    if (target.node.up) this.#operations.read(target, how, () => undefined);
   }
 }

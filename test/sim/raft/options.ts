@@ -98,7 +98,7 @@ export function drawOptions(random: Random): WorldOptions {
     groups: pick(random, 1, 1, 2, 2, 3, 4),
     replicas: Math.min(nodes, pick(random, 3, 3, 3, 5)),
     clients: 2 + random.int(3),
-    thinkMs: pick(random, 15, 40, 80),
+    thinkMs: pick(random, 15, 40, 80, 400, 1_000),
     payloadBytesMax: pick(random, 20, 100, 800),
     linkDelayMs: pick(random, 0, 1, 3),
     linkJitterMs: pick(random, 0, 2, 8),

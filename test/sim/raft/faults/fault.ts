@@ -1,5 +1,6 @@
 /** What every kind of fault has in common. */
 import type { Random } from '@remora/base';
+import type { LinkFaults } from '@remora/raft';
 import type { World } from '../world.ts';
 
 /** One fault of a schedule. `a`, `b` and `c` are drawn without knowing what they will mean, so that each event stands by itself. */
@@ -24,3 +25,6 @@ export const DRAW_MAX = 1 << 16;
 
 /** Ends by itself. */
 export const nothing = (): void => {};
+
+/** A link that loses everything. A blocked one loses it as well, but senders learn of it at once, as of a closed connection. */
+export const SILENT: Partial<LinkFaults> = { dropPerMille: 1_000 };

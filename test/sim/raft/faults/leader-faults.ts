@@ -3,7 +3,7 @@
  * faults reach too seldom.
  */
 import type { World } from '../world.ts';
-import { type Fault, type FaultEvent, nothing } from './fault.ts';
+import { type Fault, type FaultEvent, nothing, SILENT } from './fault.ts';
 
 type On = (from: number, to: number) => boolean;
 
@@ -30,8 +30,9 @@ class Course {
     this.#world = world;
   }
 
+  /** Nothing passes, and nobody is told: leaders go on with what they heard before. */
   block(on: On): () => void {
-    return this.#keep(this.#world.network.add({ on, faults: { blocked: true } }));
+    return this.#keep(this.#world.network.add({ on, faults: SILENT }));
   }
 
   delay(on: On, delayMs: number): void {

@@ -1,7 +1,7 @@
 /** What goes wrong between nodes. */
 import type { LinkFaults } from '@remora/raft';
 import type { World } from '../world.ts';
-import type { Fault, FaultEvent } from './fault.ts';
+import { type Fault, type FaultEvent, SILENT } from './fault.ts';
 
 /** All links, those of one node, or a single one, by what was drawn. */
 function someLinks(world: World, { a, b, c }: FaultEvent): (from: number, to: number) => boolean {
@@ -25,7 +25,8 @@ function cut(kind: string, side: (world: World, event: FaultEvent) => (from: num
   return {
     kind,
     lastsMs: (random, electionMs) => 100 + random.int(5 * electionMs),
-    begin: (world, event) => world.network.add({ on: side(world, event), faults: { blocked: true } }),
+    begin: (world, event) =>
+      world.network.add({ on: side(world, event), faults: event.c % 2 === 0 ? { blocked: true } : SILENT }),
   };
 }
 
