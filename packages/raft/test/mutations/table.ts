@@ -6,6 +6,7 @@
  * M2. Each is caught: by the test named in `killedBy` (`pnpm mutants:raft`), or by the simulation (`foundBy`).
  */
 import { RULE_MUTATIONS } from './rule-mutations.ts';
+import { SIM_MUTATIONS } from './sim-mutations.ts';
 
 export interface Mutation {
   /** In kebab-case; the value of RAFT_MUTATION. */
@@ -22,7 +23,7 @@ export interface Mutation {
   readonly foundBy?: readonly number[];
 }
 
-export const MUTATIONS: readonly Mutation[] = [...RULE_MUTATIONS];
+export const MUTATIONS: readonly Mutation[] = [...RULE_MUTATIONS, ...SIM_MUTATIONS];
 
 /** The mutation of that name; throws when there is none. */
 export function mutationNamed(name: string): Mutation {

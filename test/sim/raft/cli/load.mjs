@@ -32,6 +32,7 @@ export async function bundle(mutation) {
         input: {
           main: fileURLToPath(new URL('main.ts', import.meta.url)),
           worker: fileURLToPath(new URL('worker.ts', import.meta.url)),
+          run: fileURLToPath(new URL('../run.ts', import.meta.url)),
         },
         output: { entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' },
       },
