@@ -8,12 +8,11 @@
  * G4. The membership behind a `conf` entry follows from the one before it, the entry, and the state machine's veto on
  *     what it has applied by then. A change that is not possible, or not admitted, changes nothing, on every replica.
  */
-import { assert, type Clock, type Logger, type Random } from '@remora/base';
+import { assert, type Logger } from '@remora/base';
 import { type ConfChange, changeConf } from '../../core/conf-change.ts';
 import { decodeConfChange } from '../../core/conf-change-codec.ts';
 import { isMember } from '../../core/membership.ts';
 import { RaftCore } from '../../core/raft.ts';
-import type { TraceEvent } from '../../core/trace.ts';
 import type {
   ConfState,
   Entry,
@@ -22,58 +21,31 @@ import type {
   Message,
   Moment,
   PersistMark,
+  Ready,
   Refusal,
   Refused,
   ReplicaId,
   Role,
-  TickTime,
 } from '../../core/types.ts';
 import type { Group, GroupOptions, GroupStatus } from '../host-api.ts';
-import type { GroupAppend, GroupId, GroupLog, NodeId, SnapshotHeader } from '../ports.ts';
+import type { GroupAppend, GroupId, NodeId, SnapshotHeader, StateMachine } from '../ports.ts';
 import { ApplyQueue } from './apply-queue.ts';
-import type { CacheShare, EntryCache } from './entry-cache.ts';
-import type { EntryOwner, EntryReader } from './entry-reader.ts';
-import type { HeartbeatReceiver, HeartbeatSender, Heartbeats, SteadyFollower } from './heartbeats.ts';
-import type { LeaseClock } from './lease-clock.ts';
-import { LogTail, type TailHold } from './log-tail.ts';
-import { type HostOptions, leaseLengthOf } from './options.ts';
+import type { CacheShare } from './entry-cache.ts';
+import type { EntryOwner } from './entry-reader.ts';
+import type { HeartbeatReceiver, HeartbeatSender, SteadyFollower } from './heartbeats.ts';
+import { coreConfig, type HostContext } from './host-context.ts';
+import { LogTail } from './log-tail.ts';
+import { MergedFollowers } from './merged-followers.ts';
 import type { Outbox } from './outbox.ts';
 import { ReadQueue } from './reads.ts';
 import { startState } from './recovery.ts';
-import type { HostStats } from './stats.ts';
+import { ReplicaPlaces } from './replica-places.ts';
+import { type OutgoingSnapshot, OutgoingSnapshots, Reception } from './snapshots-under-way.ts';
 import { NOWHERE, type TickMember } from './tick-wheel.ts';
 import type { TurnMember } from './turns.ts';
 
-/** What a group needs of its host. */
-export interface HostContext {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  readonly log: GroupLog;
-  readonly options: HostOptions;
-  readonly stats: HostStats;
-  readonly entryCache: EntryCache;
-  readonly entryReader: EntryReader;
-  readonly heartbeats: Heartbeats;
-  readonly leaseClock: LeaseClock;
-  /** Ticks of all groups. */
-  readonly time: TickTime;
-  /** Whether one more group may campaign now. */
-  admitsCampaign(runner: GroupRunner): boolean;
-  /** The group has something for the next turn. */
-  markDirty(runner: GroupRunner): void;
-  /** Its next due tick may have come nearer. */
-  schedule(runner: GroupRunner): void;
-  wantSnapshot(runner: GroupRunner, to: ReplicaId): void;
-  readonly trace: ((groupId: GroupId, event: TraceEvent) => void) | undefined;
-  fail(error: unknown): void;
-}
-
 const QUEUE_FULL: Refused = { refused: 'queueFull' };
 const NOT_LEADER: Refused = { refused: 'notLeader' };
-
-/** Senders whose node no descriptor named yet, remembered per group so that they can be answered. */
-const HEARD_MAX = 16;
 
 export class GroupRunner implements Group, EntryOwner, HeartbeatSender, HeartbeatReceiver, TickMember, TurnMember {
   readonly groupId: GroupId;
@@ -83,28 +55,20 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
   dirty = false;
   /** Managed by the host: at which tick it is looked at next. */
   place = NOWHERE;
-  /** Ends when leadership or the group does: snapshots under way are given up. Made when the first begins. */
-  #leading: AbortController | undefined;
-  /** Ends when the membership of the receiver does: its snapshot is given up (traps 3). */
-  readonly #sending = new Map<ReplicaId, AbortController>();
   readonly #host: HostContext;
-  readonly #options: Pick<GroupOptions, 'stateMachine' | 'locate'>;
+  readonly #stateMachine: StateMachine;
   readonly #core: RaftCore;
   readonly #apply: ApplyQueue;
   readonly #reads: ReadQueue;
   readonly #tail: LogTail;
   readonly #cached: CacheShare;
-  readonly #heard = new Map<ReplicaId, NodeId>();
+  readonly #places: ReplicaPlaces;
   #applied: LogPosition;
   /** The first record of a log that restarts; due with the next turn. */
   #restart: GroupAppend | undefined;
-  /** The snapshot that is being received. */
-  #receiving: Receiving | undefined;
-  /** The followers in merged heartbeats, as of this version of the core's. */
-  #steady: readonly SteadyFollower[] = [];
-  #steadyVersion = 0;
-  /** Where the leader lives, as far as it was asked for. */
-  #leaderAt: { readonly replica: ReplicaId; readonly node: NodeId } | undefined;
+  readonly #outgoing = new OutgoingSnapshots();
+  #receiving: Reception | undefined;
+  readonly #merged: MergedFollowers;
   #closed = false;
 
   constructor(host: HostContext, options: GroupOptions) {
@@ -114,8 +78,10 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     this.replicaId = replicaId;
     this.logger = host.logger.child({ group: groupId, replica: replicaId });
     this.#host = host;
+    // Not what was recovered: that would stay in memory for ever.
     const { stateMachine, locate } = options;
-    this.#options = { stateMachine, locate }; // not what was recovered: that would stay in memory for ever
+    this.#stateMachine = stateMachine;
+    this.#places = new ReplicaPlaces(locate);
     this.#applied = applied;
     const { hardState, start, outline, entries, restartAt } = startState({ groupId, applied, recovered });
     this.#restart = restartAt && { groupId, hardState, entries: [], restartAt };
@@ -128,6 +94,12 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
       applied: applied.index,
       restarted: recovered !== undefined,
       firstWaitTicks: recovered === undefined ? options.firstWaitTicks : undefined,
+    });
+    this.#merged = new MergedFollowers({
+      core: this.#core,
+      sender: this,
+      heartbeats: host.heartbeats,
+      locate: (replica) => this.locate(replica),
     });
     this.#tail = new LogTail({ entries: host.options.tailEntries, bytes: host.options.tailBytes }, start);
     this.#tail.recovered(outline, applied.index);
@@ -277,20 +249,13 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     }
   }
 
-  /** Whether `replica` lives at `node` (G2). A replica that nothing is known of yet is taken at its node's word. */
+  /** Whether `replica` lives at `node` (G2). */
   comesFrom(replica: ReplicaId, node: NodeId): boolean {
-    const known = this.#options.locate(replica);
-    if (known !== undefined) return known === node;
-    if (this.#heard.get(replica) !== node) {
-      this.#heard.delete(replica);
-      if (this.#heard.size >= HEARD_MAX) this.#heard.delete(this.#heard.keys().next().value ?? 0);
-      this.#heard.set(replica, node);
-    }
-    return true;
+    return this.#places.comesFrom(replica, node);
   }
 
   locate(replica: ReplicaId): NodeId | undefined {
-    return this.#options.locate(replica) ?? this.#heard.get(replica);
+    return this.#places.locate(replica);
   }
 
   nodeUnreachable(node: NodeId): void {
@@ -303,12 +268,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
 
   heartbeatFrom(node: NodeId): boolean {
     const { leader } = this.#core;
-    if (this.#leaderAt?.replica !== leader) {
-      const at = this.locate(leader);
-      if (at === undefined) return false;
-      this.#leaderAt = { replica: leader, node: at }; // a replica never moves
-    }
-    return this.#leaderAt.node === node && this.#core.heartbeatFrom(leader);
+    return this.#places.nodeOf(leader) === node && this.#core.heartbeatFrom(leader);
   }
 
   heartbeatAnswered({ replica, epoch }: SteadyFollower, sent: Moment): void {
@@ -345,7 +305,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
       if (node !== undefined) outbox.send(node, { groupId: this.groupId, message });
     }
     if (ready?.persist !== undefined || this.#restart !== undefined) this.#collectAppend(outbox, ready?.persist);
-    if (this.#core.steadyVersion !== this.#steadyVersion) this.#syncHeartbeats();
+    this.#merged.sync();
     this.#host.schedule(this);
     if (ready === undefined) return;
     this.#apply.push(ready.committed);
@@ -365,7 +325,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     return more;
   }
 
-  #collectAppend(outbox: Outbox, persist: NonNullable<ReturnType<RaftCore['ready']>['persist']> | undefined): void {
+  #collectAppend(outbox: Outbox, persist: Ready['persist']): void {
     const restart = this.#restart;
     this.#restart = undefined;
     const hardState = persist?.hardState ?? restart?.hardState;
@@ -379,33 +339,9 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     if (persist !== undefined) outbox.mark(this, persist.mark);
   }
 
-  /** Hands the heartbeats of steady followers to the node, and takes back those of others (heartbeats.ts M1). */
-  #syncHeartbeats(): void {
-    this.#steadyVersion = this.#core.steadyVersion;
-    const before = this.#steady;
-    const now = this.#core.steadyFollowers();
-    const kept = before.filter((old) => now.some(({ epoch }) => epoch === old.epoch));
-    for (const old of before) if (!kept.includes(old)) this.#host.heartbeats.remove(this, old);
-    const added: SteadyFollower[] = [];
-    for (const { replica, epoch } of now) {
-      const node = this.locate(replica);
-      if (node === undefined || kept.some((old) => old.epoch === epoch)) continue;
-      const follower = { replica, epoch, node };
-      if (!this.#host.heartbeats.add(this, follower)) continue;
-      this.#core.mergeHeartbeats(replica, epoch, true);
-      added.push(follower);
-    }
-    this.#steady = [...kept, ...added];
-  }
-
   #roleChanged(change: { readonly role: Role; readonly term: number; readonly leader: ReplicaId }): void {
-    if (change.role !== 'leader') {
-      this.#leading?.abort(new Error('leadership was lost'));
-      this.#leading = undefined;
-    }
-    const receiving = this.#receiving;
-    // A snapshot of an older term has lost its sender; the new leader offers its own.
-    if (receiving !== undefined && change.term > receiving.term) receiving.abort(`term ${change.term} began`);
+    if (change.role !== 'leader') this.#outgoing.giveUp('leadership was lost');
+    this.#receiving?.termBegan(change.term);
     this.#apply.roleChanged(change);
   }
 
@@ -417,16 +353,9 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     const change = decodeConfChange(entry.data);
     const next = changeConf(conf, change);
     const admitted =
-      !('invalid' in next) && (change.steps.length === 0 || (this.#options.stateMachine.admitsConf?.(change) ?? true));
+      !('invalid' in next) && (change.steps.length === 0 || (this.#stateMachine.admitsConf?.(change) ?? true));
     this.logger.info({ index: entry.index, ...(admitted ? { conf: next } : { refused: true }) }, 'membership change');
     return admitted ? next : conf; // G4
-  }
-
-  #applyConf(conf: ConfState): void {
-    this.#core.applyConf(conf);
-    for (const [to, membership] of this.#sending) {
-      if (!isMember(conf, to)) membership.abort(new Error(`replica ${to} was removed`));
-    }
   }
 
   #onApplied(slice: readonly Entry[], conf: ConfState): void {
@@ -435,7 +364,10 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     this.#applied = { index: last.index, term: last.term };
     this.#advanceTail(slice);
     this.#host.stats.entriesApplied += slice.length;
-    if (conf !== this.#core.conf) this.#applyConf(conf);
+    if (conf !== this.#core.conf) {
+      this.#core.applyConf(conf);
+      this.#outgoing.membership(conf);
+    }
     this.#core.appliedTo(last.index);
   }
 
@@ -449,19 +381,15 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
   takeSnapshot(to: ReplicaId): Promise<OutgoingSnapshot | undefined> {
     return this.#apply.whenIdle(() => {
       if (this.#closed || this.#core.role !== 'leader' || !isMember(this.#core.conf, to)) return undefined;
-      const membership = new AbortController();
-      this.#sending.set(to, membership);
-      this.#leading ??= new AbortController();
-      const signal = AbortSignal.any([this.#leading.signal, membership.signal]);
-      const snapshot = this.#options.stateMachine.snapshot();
+      const snapshot = this.#stateMachine.snapshot();
       const hold = this.#tail.hold(snapshot.meta.index);
-      return { snapshot, hold, term: this.#core.term, signal };
+      return { snapshot, hold, term: this.#core.term, signal: this.#outgoing.begin(to) };
     });
   }
 
   snapshotSent(to: ReplicaId, outgoing: OutgoingSnapshot, ok: boolean): void {
     const { clock, options } = this.#host;
-    this.#sending.delete(to);
+    this.#outgoing.ended(to, outgoing.signal);
     outgoing.hold.untilMs = clock.monotonicMs() + (ok ? options.snapshotHoldMs : 0);
     this.reportSnapshot(to, ok, { term: outgoing.term, index: outgoing.snapshot.meta.index });
   }
@@ -474,8 +402,8 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
 
   // ---------------------------------------------------------------------------------------------- snapshots in
 
-  get stateMachine(): GroupOptions['stateMachine'] {
-    return this.#options.stateMachine;
+  get stateMachine(): StateMachine {
+    return this.#stateMachine;
   }
 
   get receivingSnapshot(): boolean {
@@ -487,7 +415,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     if (this.#closed || this.#receiving !== undefined) return false;
     const accepted = this.#core.acceptsSnapshot(header.from, header.term, header.meta);
     this.#host.markDirty(this);
-    if (accepted) this.#receiving = new Receiving(header.term, abort);
+    if (accepted) this.#receiving = new Reception(header.term, abort);
     return accepted;
   }
 
@@ -523,61 +451,12 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
   async close(reason: string): Promise<void> {
     this.#closed = true;
     this.#cached.leave();
-    this.#leading?.abort(new Error(reason));
+    this.#outgoing.giveUp(reason);
     const receiving = this.#receiving;
     receiving?.abort(reason);
     this.#reads.dropAll();
-    for (const follower of this.#steady) this.#host.heartbeats.remove(this, follower);
-    this.#steady = [];
+    this.#merged.close();
     await this.#apply.close();
     await receiving?.ended;
   }
-}
-
-/** A snapshot that is being received, and how to give it up. */
-class Receiving {
-  readonly term: number;
-  readonly abort: (reason: string) => void;
-  /** Resolves when the state machine is done with it. */
-  readonly ended: Promise<void>;
-  end: () => void = () => undefined;
-
-  constructor(term: number, abort: (reason: string) => void) {
-    this.term = term;
-    this.abort = abort;
-    this.ended = new Promise((resolve) => {
-      this.end = resolve;
-    });
-  }
-}
-
-export interface OutgoingSnapshot {
-  readonly snapshot: ReturnType<GroupOptions['stateMachine']['snapshot']>;
-  readonly hold: TailHold;
-  readonly term: number;
-  /** Aborted when the leadership of `term` ends, or the membership of the receiver. */
-  readonly signal: AbortSignal;
-}
-
-function coreConfig(host: HostContext, runner: GroupRunner): ConstructorParameters<typeof RaftCore>[0] {
-  const { options, random, trace, time } = host;
-  return {
-    id: runner.replicaId,
-    electionTicks: options.electionTicks,
-    heartbeatTicks: options.heartbeatTicks,
-    preVote: options.preVote,
-    checkQuorum: options.checkQuorum,
-    ...(options.leaseReads && { leaseMs: leaseLengthOf(options) }),
-    maxEntryBytesPerMessage: options.maxEntryBytesPerMessage,
-    maxInflightMessages: options.maxInflightMessages,
-    maxInflightBytes: options.maxInflightBytes,
-    maxUncommittedBytes: options.maxUncommittedBytes,
-    maxApplyingBytes: options.maxApplyingBytes,
-    caughtUpEntries: options.caughtUpEntries,
-    caughtUpPercent: options.caughtUpPercent,
-    random,
-    time,
-    admitsCampaign: () => host.admitsCampaign(runner),
-    ...(trace !== undefined && { trace: (event) => trace(runner.groupId, event) }),
-  };
 }

@@ -18,8 +18,9 @@ import type { GroupId, GroupLog, GroupMessage, HeartbeatFrame, NodeId, Transport
 import { Campaigns } from './campaigns.ts';
 import { EntryCache } from './entry-cache.ts';
 import { EntryReader } from './entry-reader.ts';
-import { GroupRunner, type HostContext } from './group-runner.ts';
+import { GroupRunner } from './group-runner.ts';
 import { Heartbeats } from './heartbeats.ts';
+import type { HostContext } from './host-context.ts';
 import { LeaseClock } from './lease-clock.ts';
 import { type HostOptions, hostOptions } from './options.ts';
 import type { Outbox } from './outbox.ts';

@@ -16,10 +16,11 @@ import type { ReplicaId } from '../../core/types.ts';
 import type { GroupId, NodeId, Transport } from '../ports.ts';
 import { isSnapshotBusy } from '../transport/snapshot-transfer.ts';
 import { ByteRate } from './byte-rate.ts';
-import type { GroupRunner, OutgoingSnapshot } from './group-runner.ts';
+import type { GroupRunner } from './group-runner.ts';
 import type { HostOptions } from './options.ts';
 import { SendQueue } from './send-queue.ts';
 import { ProgressLog, pacedChunks, TooLateError, within } from './snapshot-pace.ts';
+import type { OutgoingSnapshot } from './snapshots-under-way.ts';
 import type { HostStats } from './stats.ts';
 
 export interface SnapshotSenderOptions {

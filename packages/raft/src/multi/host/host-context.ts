@@ -1,0 +1,62 @@
+/** What groups share on a node. */
+import type { Clock, Logger, Random } from '@remora/base';
+import type { RaftConfig } from '../../core/config.ts';
+import type { TraceEvent } from '../../core/trace.ts';
+import type { ReplicaId, TickTime } from '../../core/types.ts';
+import type { GroupId, GroupLog } from '../ports.ts';
+import type { EntryCache } from './entry-cache.ts';
+import type { EntryReader } from './entry-reader.ts';
+import type { GroupRunner } from './group-runner.ts';
+import type { Heartbeats } from './heartbeats.ts';
+import type { LeaseClock } from './lease-clock.ts';
+import { type HostOptions, leaseLengthOf } from './options.ts';
+import type { HostStats } from './stats.ts';
+
+/** What a group needs of its host. */
+export interface HostContext {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly log: GroupLog;
+  readonly options: HostOptions;
+  readonly stats: HostStats;
+  readonly entryCache: EntryCache;
+  readonly entryReader: EntryReader;
+  readonly heartbeats: Heartbeats;
+  readonly leaseClock: LeaseClock;
+  /** Ticks of all groups. */
+  readonly time: TickTime;
+  /** Whether one more group may campaign now. */
+  admitsCampaign(runner: GroupRunner): boolean;
+  /** The group has something for the next turn. */
+  markDirty(runner: GroupRunner): void;
+  /** Its next due tick may have come nearer. */
+  schedule(runner: GroupRunner): void;
+  wantSnapshot(runner: GroupRunner, to: ReplicaId): void;
+  readonly trace: ((groupId: GroupId, event: TraceEvent) => void) | undefined;
+  fail(error: unknown): void;
+}
+
+/** What the core of a group is told. */
+export function coreConfig(host: HostContext, runner: GroupRunner): RaftConfig {
+  const { options, random, trace, time } = host;
+  return {
+    id: runner.replicaId,
+    electionTicks: options.electionTicks,
+    heartbeatTicks: options.heartbeatTicks,
+    preVote: options.preVote,
+    checkQuorum: options.checkQuorum,
+    ...(options.leaseReads && { leaseMs: leaseLengthOf(options) }),
+    maxEntryBytesPerMessage: options.maxEntryBytesPerMessage,
+    maxInflightMessages: options.maxInflightMessages,
+    maxInflightBytes: options.maxInflightBytes,
+    maxUncommittedBytes: options.maxUncommittedBytes,
+    maxApplyingBytes: options.maxApplyingBytes,
+    caughtUpEntries: options.caughtUpEntries,
+    caughtUpPercent: options.caughtUpPercent,
+    random,
+    time,
+    admitsCampaign: () => host.admitsCampaign(runner),
+    ...(trace !== undefined && { trace: (event) => trace(runner.groupId, event) }),
+  };
+}
