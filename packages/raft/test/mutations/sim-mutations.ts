@@ -116,8 +116,8 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/multi/log/log-recovery.ts',
     find: 'await last.file.truncate(last.position);\n        await syncFile(last.file);',
     replace: 'await last.file.truncate(last.position);',
-    foundBy: [1],
-    properties: ['promise durable', 'durable is kept'],
+    foundBy: [70],
+    properties: ['promise durable', 'durable is kept', 'nodes do not stop'],
   },
   {
     name: 'planted-dir-not-synced',
