@@ -1,6 +1,6 @@
 /**
- * Turns a violation into something a person can follow: the shortest part of the history that fails, the operation
- * whose answer makes it fail, what was under way beside it, and how far an explanation gets.
+ * Turns a violation into something a person can follow: the shortest part of the history that fails, and of that only
+ * what the failure needs (`shrink.ts`), the operation whose answer makes it fail, and how far an explanation gets.
  *
  * X1. If a history has an explanation, so has each part of it up to a moment (an operation that has not ended by then
  *     counts as one of unknown outcome). So the shortest part that fails is found by halving.
@@ -8,6 +8,7 @@
 import type { HistoryRecord } from './history.ts';
 import type { Model } from './models.ts';
 import { type SearchResult, search } from './search.ts';
+import { openAgain, shrink } from './shrink.ts';
 
 interface Violation {
   readonly key: string;
@@ -15,8 +16,8 @@ interface Violation {
   readonly statesMax: number;
 }
 
-/** Operations of the explained part that are shown, and of the window. */
-const SHOWN_MAX = 12;
+/** Operations of the explained part that are shown, and of the explanation. */
+const SHOWN_MAX = 16;
 const STRAIGHT_STATES_MAX = 20_000;
 
 export function explain<S>(model: Model<S>, { key, ops, statesMax }: Violation): string {
@@ -30,21 +31,14 @@ export function explain<S>(model: Model<S>, { key, ops, statesMax }: Violation):
     else low = middle + 1;
   }
   const moment = ends[high] ?? 0;
-  const part = upTo(ops, moment);
+  const part = shrink(model, upTo(ops, moment), { statesMax });
   const { path, state } = furthest(model, part, statesMax);
-  const culprits = part.filter((op) => op.t1 === moment);
-  const windowStart = Math.min(...culprits.map((op) => op.t0));
-  const placed = new Set(path);
-  const beside = part.filter((op) => !culprits.includes(op) && (op.t1 === null || op.t1 >= windowStart));
+  const isCulprit = (op: HistoryRecord): boolean => op.t1 === moment;
   const lines = [
-    `key ${JSON.stringify(key)}: the ${model.name} cannot have answered so. The first ${high + 1} of ${ends.length} answers suffice:`,
-    ...culprits.map((op) => `  this answer has no place:  ${describeOp(op)}`),
-    ...section(
-      '  while these were under way:',
-      beside.map((op) => `${describeOp(op)}${placed.has(op) ? '' : ' (not placed)'}`),
-    ),
-    ...section('  the longest explanation ends with:', path.map(describeOp)),
-    `  and then the state is: ${model.describe(state)}`,
+    `key ${JSON.stringify(key)}: the ${model.name} cannot have answered so. The first ${high + 1} of ${ends.length} answers suffice, and of what was asked by then this:`,
+    ...shown(part.map((op) => `${describeOp(op)}${isCulprit(op) ? '   ← has no place' : ''}`)),
+    ...(path.length === 0 ? [] : ['  the longest explanation of it:', ...shown(path.map(describeOp))]),
+    `  ${path.length === 0 ? 'at the beginning' : 'and then'} the state is: ${model.describe(state)}`,
   ];
   return lines.join('\n');
 }
@@ -61,15 +55,10 @@ function upTo(ops: readonly HistoryRecord[], moment: number): readonly HistoryRe
   return ops.filter((op) => op.t0 <= moment).map((op) => (op.t1 === null || op.t1 <= moment ? op : openAgain(op)));
 }
 
-function openAgain({ out: _, ...op }: HistoryRecord): HistoryRecord {
-  return { ...op, ok: false, t1: null };
-}
-
-function section(title: string, lines: readonly string[]): readonly string[] {
-  if (lines.length === 0) return [];
+function shown(lines: readonly string[]): readonly string[] {
   const left = lines.length - SHOWN_MAX;
   const more = left > 0 ? [`    … ${left} before`] : [];
-  return [title, ...more, ...lines.slice(-SHOWN_MAX).map((line) => `    ${line}`)];
+  return [...more, ...lines.slice(-SHOWN_MAX).map((line) => `    ${line}`)];
 }
 
 function describeOp(op: HistoryRecord): string {

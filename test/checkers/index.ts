@@ -10,6 +10,7 @@ export {
   type Value,
 } from './history.ts';
 export { type AnyRecord, fromJsonLines, readJsonLines, toJsonLine, toJsonLines } from './json-lines.ts';
+export { type Judgement, judge } from './judge.ts';
 export { type CheckOptions, checkLinearizable, type Verdict } from './linearizability.ts';
 export {
   createAppendModel,

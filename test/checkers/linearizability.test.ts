@@ -11,6 +11,7 @@ import {
   registerModel,
   type Value,
 } from './index.ts';
+import { shrink } from './shrink.ts';
 
 type Extra = Partial<Pick<HistoryRecord, 'v' | 'x' | 'out' | 'ok' | 'k'>>;
 
@@ -292,7 +293,7 @@ describe('list', () => {
 });
 
 describe('verdicts', () => {
-  it('an explanation shows the shortest part that fails and what went on beside it', () => {
+  it('an explanation shows the shortest part that fails, and of that only what it needs', () => {
     const history = [
       by('w', op('put', [0, 1], { v: 'a' })),
       by('w', op('put', [2, 3], { v: 'b' })),
@@ -304,11 +305,11 @@ describe('verdicts', () => {
     const { explanation, keys } = checkLinearizable(registerModel, history);
     expect(keys).toEqual(['k']);
     expect(explanation.split('\n')).toEqual([
-      'key "k": the register cannot have answered so. The first 3 of 6 answers suffice:',
-      '  this answer has no place:  [5 – 6] client r: get() = ok "a"',
-      '  while these were under way:',
-      '    [4 – …] client v: put("c") = unknown (not placed)',
-      '  the longest explanation ends with:',
+      'key "k": the register cannot have answered so. The first 3 of 6 answers suffice, and of what was asked by then this:',
+      '    [0 – 1] client w: put("a") = ok',
+      '    [2 – 3] client w: put("b") = ok',
+      '    [5 – 6] client r: get() = ok "a"   ← has no place',
+      '  the longest explanation of it:',
       '    [0 – 1] client w: put("a") = ok',
       '    [2 – 3] client w: put("b") = ok',
       '  and then the state is: value "b"',
@@ -328,6 +329,8 @@ describe('verdicts', () => {
     expect(verdict).toMatchObject({ result: 'undecided', keys: ['k'] });
   });
 });
+
+const SHRINK = { statesMax: 10_000 };
 
 /** Tries every order of every choice of unknown operations: no pruning at all. */
 function bruteForce<S>(model: Model<S>, ops: readonly HistoryRecord[]): boolean {
@@ -377,13 +380,14 @@ describe('against every order', () => {
         const expected = bruteForce(create(), history) ? 'ok' : 'violation';
         verdicts[expected] += 1;
         expect(checkLinearizable(create(), history).result).toBe(expected);
+        if (expected === 'violation') expect(bruteForce(create(), shrink(create(), history, SHRINK))).toBe(false);
       }),
       { numRuns: 2_000 },
     );
     expect(Math.min(verdicts.ok, verdicts.violation)).toBeGreaterThan(100); // Both kinds were met.
   }
 
-  it('registers: the search finds an explanation exactly where there is one', () => {
+  it('registers: the search finds an explanation exactly where there is one, and what shrinks has none either', () => {
     agree(
       () => registerModel,
       fc.oneof(
@@ -395,7 +399,7 @@ describe('against every order', () => {
     );
   });
 
-  it('locks: the search finds an explanation exactly where there is one', () => {
+  it('locks: the search finds an explanation exactly where there is one, and what shrinks has none either', () => {
     const version = fc.integer({ min: 1, max: 4 });
     agree(
       () => lockModel,
@@ -408,7 +412,7 @@ describe('against every order', () => {
     );
   });
 
-  it('lists: the search finds an explanation exactly where there is one', () => {
+  it('lists: the search finds an explanation exactly where there is one, and what shrinks has none either', () => {
     agree(
       createAppendModel,
       fc.oneof(
@@ -468,14 +472,16 @@ function generate(options: {
 }
 
 describe('long histories', () => {
-  it('10,000 operations over 10 keys are decided, and one stale read among them is found', () => {
-    const history = generate({ seed: 7, ops: 10_000, keys: 10, clients: 10, unknownPerMille: 5 });
+  it('10,000 operations over 20 keys are decided, and one stale read among them is found and explained in a few lines', () => {
+    const history = generate({ seed: 7, ops: 10_000, keys: 20, clients: 10, unknownPerMille: 20 });
     const verdict = checkLinearizable(registerModel, history);
     expect(verdict.result, verdict.explanation).toBe('ok');
 
     const late = history.findLastIndex((record) => record.op === 'get' && record.t1 !== null);
     const stale = history.find((record) => record.op === 'put' && record.k === history[late]?.k);
     const broken = history.map((record, i) => (i === late ? { ...record, out: stale?.v ?? null } : record));
-    expect(checkLinearizable(registerModel, broken)).toMatchObject({ result: 'violation', keys: [history[late]?.k] });
+    const found = checkLinearizable(registerModel, broken);
+    expect(found).toMatchObject({ result: 'violation', keys: [history[late]?.k] });
+    expect(found.explanation.split('\n').length).toBeLessThan(15); // Of 500 operations on that key.
   });
 });

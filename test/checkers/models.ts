@@ -121,7 +121,35 @@ export const lockModel: Model<LockModelState> = {
     if (holder === undefined) return `free, last version ${last}`;
     return `held by client ${holder.client}, version ${holder.version ?? `unknown, above ${last}`}`;
   },
+  narrow: (ops) => ({ ops: withoutUnseenGrants(ops), step: lockModel.step }),
 };
+
+/**
+ * A grant of unknown outcome matters by what it hides, a refusal of others, and by what shows it: a release or a check
+ * that no known grant explains. Where there is neither, it may as well not have been; and a release of unknown outcome
+ * matters only where there is a grant for it.
+ */
+function withoutUnseenGrants(ops: readonly HistoryRecord[]): readonly HistoryRecord[] {
+  const versions = new Set<unknown>();
+  const clients = new Set<string | number>();
+  for (const { op, ok, t1, out, c } of ops) {
+    if (op !== 'acquire' || t1 === null || !ok) continue;
+    versions.add(out);
+    clients.add(c);
+  }
+  const needsUnseen = (op: HistoryRecord): boolean => {
+    if (op.t1 === null) return false;
+    if (op.op === 'acquire') return !op.ok;
+    if (op.op === 'check') return op.out === true && !versions.has(op.v);
+    return op.ok && (typeof op.v === 'number' ? !versions.has(op.v) : true);
+  };
+  if (ops.some(needsUnseen)) return ops;
+  return ops.filter((op) => {
+    if (op.t1 !== null) return true;
+    if (op.op !== 'release') return false;
+    return typeof op.v === 'number' ? versions.has(op.v) : clients.has(op.c);
+  });
+}
 
 function acquire(state: LockModelState, op: HistoryRecord): LockModelState | undefined {
   if (isRefusal(op)) return state.holder === undefined ? undefined : state; // Busy.
