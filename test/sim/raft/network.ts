@@ -36,12 +36,13 @@ export class NetworkFaults {
   #update(): void {
     for (const from of this.#nodes) {
       for (const to of this.#nodes) {
-        if (from !== to) this.#network.setLink({ from, to }, this.#faultsOf(from, to));
+        if (from !== to) this.#network.setLink({ from, to }, this.faultsOf(from, to));
       }
     }
   }
 
-  #faultsOf(from: number, to: number): LinkFaults {
+  /** What holds on a link now. */
+  faultsOf(from: number, to: number): LinkFaults {
     let { blocked, dropPerMille, duplicatePerMille, delayMs, jitterMs, reorder, snapshotBreakPerMille } = this.#base;
     for (const { on, faults } of this.#rules) {
       if (!on(from, to)) continue;

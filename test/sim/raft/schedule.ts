@@ -8,8 +8,9 @@ import { NETWORK_FAULTS } from './faults/network-faults.ts';
 import { PROCESS_FAULTS } from './faults/process-faults.ts';
 import { RAFT_FAULTS } from './faults/raft-faults.ts';
 import type { WorldOptions } from './options.ts';
+import type { World } from './world.ts';
 
-export const FAULTS: readonly Fault[] = [
+export const FAULTS: readonly Fault<World>[] = [
   ...NETWORK_FAULTS,
   ...PROCESS_FAULTS,
   ...DISK_FAULTS,
@@ -20,7 +21,7 @@ export const FAULTS: readonly Fault[] = [
 
 const BY_KIND = new Map(FAULTS.map((fault) => [fault.kind, fault]));
 
-export function faultOf(kind: string): Fault {
+export function faultOf(kind: string): Fault<World> {
   const fault = BY_KIND.get(kind);
   if (fault === undefined) throw new Error(`there is no fault '${kind}'`);
   return fault;
@@ -56,7 +57,7 @@ function draw(random: Random): number {
   return random.int(DRAW_MAX);
 }
 
-function weighted(random: Random, weights: readonly number[], total: number): Fault {
+function weighted(random: Random, weights: readonly number[], total: number): Fault<World> {
   let left = random.int(total);
   for (const [i, fault] of FAULTS.entries()) {
     left -= weights[i] ?? 0;

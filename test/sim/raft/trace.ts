@@ -24,6 +24,10 @@ export const EVENTS = [
   'checkpoint',
   'replica',
   'heartbeat',
+  'frame',
+  'log',
+  'asked',
+  'answered',
 ] as const;
 
 export type EventName = (typeof EVENTS)[number];

@@ -17,7 +17,9 @@ export type Property =
   | 'refused writes have no effect'
   | 'nodes do not stop'
   | 'liveness'
-  | 'nothing leaks';
+  | 'nothing leaks'
+  | 'linearizable registers'
+  | 'replicas agree';
 
 /** A promise that was broken, in words. */
 export class Violation extends Error {

@@ -1,7 +1,7 @@
 /** What every kind of fault has in common. */
 import type { Random } from '@remora/base';
 import type { LinkFaults } from '@remora/raft';
-import type { World } from '../world.ts';
+import type { FaultWorld } from './fault-world.ts';
 
 /** One fault of a schedule. `a`, `b` and `c` are drawn without knowing what they will mean, so that each event stands by itself. */
 export interface FaultEvent {
@@ -13,7 +13,7 @@ export interface FaultEvent {
   readonly c: number;
 }
 
-export interface Fault {
+export interface Fault<World = FaultWorld> {
   readonly kind: string;
   /** How long one lasts; 0 for a moment. */
   lastsMs(random: Random, electionMs: number): number;

@@ -68,7 +68,10 @@ function leaderNode(world: World, drawn: number): number | undefined {
   return world.leaderOf(world.groupAt(drawn))?.id;
 }
 
-function course(kind: string, begin: (course: Course, world: World, leader: number, event: FaultEvent) => void): Fault {
+function course(
+  kind: string,
+  begin: (course: Course, world: World, leader: number, event: FaultEvent) => void,
+): Fault<World> {
   return {
     kind,
     lastsMs: (random, electionMs) => electionMs + random.int(4 * electionMs),
@@ -100,7 +103,7 @@ const divided = course('divided leader', (going, world, leader, { a, b, c }) => 
 });
 
 /** One leader after the other is cut off, some with a follower: short terms that commit little. */
-const churn: Fault = {
+const churn: Fault<World> = {
   kind: 'leaders cut off in turn',
   lastsMs: (random, electionMs) => 4 * electionMs + random.int(8 * electionMs),
   begin: (world, { a, b, c }) => {
@@ -143,7 +146,7 @@ const forgetful = course('followers started anew', (going, world, leader, { b, c
 });
 
 /** Voters end right after they voted, and are asked again. */
-const votersRestarted: Fault = {
+const votersRestarted: Fault<World> = {
   kind: 'voters started anew',
   lastsMs: (random, electionMs) => 2 * electionMs + random.int(4 * electionMs),
   begin: (world, { a, b, c }) => {

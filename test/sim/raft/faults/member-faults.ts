@@ -13,7 +13,10 @@ interface Place {
   readonly conf: ConfState;
 }
 
-function change(kind: string, make: (world: World, place: Place, event: FaultEvent) => ConfChange | undefined): Fault {
+function change(
+  kind: string,
+  make: (world: World, place: Place, event: FaultEvent) => ConfChange | undefined,
+): Fault<World> {
   return {
     kind,
     lastsMs: () => 0,
@@ -91,7 +94,7 @@ function manySteps(_world: World, place: Place, { b, c }: FaultEvent): ConfChang
 }
 
 /** A machine's disk is lost for good: its replicas never come back, and others take their place under new ids. */
-const diskLost: Fault = {
+const diskLost: Fault<World> = {
   kind: 'lost disk',
   lastsMs: (random, electionMs) => random.int(2 * electionMs),
   begin: (world, event) => {
@@ -103,7 +106,7 @@ const diskLost: Fault = {
 };
 
 /** Where a configuration is joint, and is not left by itself. */
-const leave: Fault = {
+const leave: Fault<World> = {
   kind: 'joint configuration left',
   lastsMs: () => 0,
   begin: (world, { a }) => {

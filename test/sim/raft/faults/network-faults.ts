@@ -1,7 +1,7 @@
 /** What goes wrong between nodes. */
 import type { LinkFaults } from '@remora/raft';
-import type { World } from '../world.ts';
 import { type Fault, type FaultEvent, SILENT } from './fault.ts';
+import type { FaultWorld as World } from './fault-world.ts';
 
 /** All links, those of one node, or a single one, by what was drawn. */
 function someLinks(world: World, { a, b, c }: FaultEvent): (from: number, to: number) => boolean {

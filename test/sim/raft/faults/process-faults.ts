@@ -1,6 +1,6 @@
 /** What goes wrong with processes and their clocks. */
-import type { World } from '../world.ts';
 import { type Fault, type FaultEvent, nothing } from './fault.ts';
+import type { FaultWorld as World } from './fault-world.ts';
 
 /** Ends a process and starts it again later. */
 function endOne(kind: string, power: boolean): Fault {

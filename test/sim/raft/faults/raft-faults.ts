@@ -1,7 +1,8 @@
 /** What is asked of groups at bad moments. */
+import type { World } from '../world.ts';
 import { type Fault, nothing } from './fault.ts';
 
-const transfer: Fault = {
+const transfer: Fault<World> = {
   kind: 'leadership transfer',
   lastsMs: () => 0,
   begin: (world, { a, b }) => {
@@ -16,7 +17,7 @@ const transfer: Fault = {
   },
 };
 
-const compaction: Fault = {
+const compaction: Fault<World> = {
   kind: 'compaction',
   lastsMs: () => 0,
   begin: (world, { a }) => {
@@ -27,7 +28,7 @@ const compaction: Fault = {
 };
 
 /** Many proposals at once: queues run full. */
-const burst: Fault = {
+const burst: Fault<World> = {
   kind: 'burst',
   lastsMs: () => 0,
   begin: (world, { a, b }) => {

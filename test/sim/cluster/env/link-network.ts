@@ -1,0 +1,335 @@
+/**
+ * Streams between the processes of a world, as TCP and gRPC's keep-alive make them.
+ *
+ * S1. While a link stands it keeps order and loses nothing: a lost segment shows as a delay of all that comes after.
+ * S2. What a cut holds up arrives late if the cut ends soon. Both ends give the link up by themselves when nothing has
+ *     come from the other for the keep-alive's time; what was under way then is lost, and nobody knows how much.
+ * S3. A process that is killed has its links closed by its machine; one that loses power says nothing, ever (S2).
+ * S4. What arrives enters a process through its door: not while it is paused, never after its end.
+ * S5. Both ends are told who the other is, and refuse whom they do not know, as the handshake of gRPC links does.
+ */
+import { type Bytes, copyBytes, type Random, ServiceError } from '@remora/base';
+import type { FrameLink, FrameReceiver, LinkIdentity } from '@remora/protocol';
+import type { LinkFaults } from '@remora/raft';
+import type { SimLoop } from '../../raft/env/loop.ts';
+
+/** One life of a process, as links know it. */
+export interface Party {
+  readonly id: number;
+  readonly door: (fn: () => void) => void;
+}
+
+export interface Listener {
+  readonly party: Party;
+  /** Who answers; absent where nobody asks. */
+  readonly self?: LinkIdentity;
+  /** Takes a new link, or says why not. */
+  accept(link: FrameLink, caller: LinkIdentity | undefined): ServiceError | undefined;
+}
+
+export interface LinkNetworkDeps {
+  readonly loop: SimLoop;
+  readonly random: Random;
+  readonly faultsOf: (from: number, to: number) => LinkFaults;
+  /** Before a frame is taken in. */
+  readonly onFrame: (from: number, to: number, frame: Uint8Array) => void;
+}
+
+/** gRPC's settings between nodes: a ping every 5 s, 3 s for its answer. */
+const KEEP_ALIVE_MS = 8_000;
+const KEEP_ALIVE_LOOK_MS = 1_000;
+/** How long TCP waits before it sends again; twice as long each time. */
+const RESEND_MS = 200;
+const HELD_LOOK_MS = 20;
+/** Bytes under way before a sender is told to hold. */
+const WINDOW_BYTES = 64 << 10;
+
+export class LinkNetwork {
+  readonly #deps: LinkNetworkDeps;
+  readonly #listeners = new Map<string, Listener>();
+  readonly #links = new Set<SimLink>();
+
+  constructor(deps: LinkNetworkDeps) {
+    this.#deps = deps;
+  }
+
+  /** Links that stand or are being opened. */
+  get open(): number {
+    return this.#links.size;
+  }
+
+  /** Takes links at an address until the returned function is called. */
+  listen(address: string, listener: Listener): () => void {
+    this.#listeners.set(address, listener);
+    return () => {
+      if (this.#listeners.get(address) === listener) this.#listeners.set(address, { ...listener, accept: refuse });
+    };
+  }
+
+  connect(
+    from: Party,
+    target: { readonly address: string; readonly nodeId: number },
+    self: LinkIdentity | undefined,
+  ): FrameLink {
+    const link = new SimLink(this.#deps, from, () => this.#links.delete(link));
+    this.#links.add(link);
+    link.dial(() => this.#answer(target.address), { nodeId: target.nodeId, self });
+    return link.client;
+  }
+
+  /** A process ended; `told`: its machine closes its connections. */
+  ended(party: Party, told: boolean): void {
+    for (const [address, listener] of this.#listeners) {
+      if (listener.party === party) this.#listeners.set(address, { ...listener, accept: told ? refuse : noAnswer });
+    }
+    for (const link of [...this.#links]) link.ended(party, told);
+  }
+
+  /** Breaks the nth of the links that stand, with whatever is under way on it. */
+  breakOne(n: number): boolean {
+    const link = [...this.#links][n % Math.max(1, this.#links.size)];
+    link?.break('the connection was reset');
+    return link !== undefined;
+  }
+
+  #answer(address: string): Listener | undefined {
+    return this.#listeners.get(address);
+  }
+}
+
+const REFUSED = new ServiceError('UNAVAILABLE', 'connection refused');
+/** What stands for a process that is gone: its machine refuses, or is off. */
+const refuse: Listener['accept'] = () => REFUSED;
+const noAnswer: Listener['accept'] = () => undefined;
+
+interface Dial {
+  readonly nodeId: number;
+  readonly self: LinkIdentity | undefined;
+}
+
+/** Both ends of one link, and what is between them. */
+class SimLink {
+  readonly client: End;
+  readonly #deps: LinkNetworkDeps;
+  readonly #server: End;
+  readonly #gone: () => void;
+  #over = false;
+  /** How long nothing could get through, one way or the other. */
+  #silentMs = 0;
+
+  constructor(deps: LinkNetworkDeps, from: Party, gone: () => void) {
+    this.#deps = deps;
+    this.#gone = gone;
+    this.client = new End(this, deps, from);
+    this.#server = new End(this, deps, undefined);
+    this.client.other = this.#server;
+    this.#server.other = this.client;
+  }
+
+  dial(answer: () => Listener | undefined, dial: Dial): void {
+    const listener = answer();
+    // Nobody was ever there: as good as refused by some machine on the way.
+    this.#server.party = listener?.party ?? { id: this.client.party?.id ?? 0, door: (fn) => fn() };
+    this.client.push(() => this.#arrive(answer(), dial));
+    this.#look();
+  }
+
+  #arrive(listener: Listener | undefined, dial: Dial): void {
+    if (listener === undefined || listener.accept === refuse) return this.#refuse(REFUSED);
+    if (listener.accept === noAnswer) return; // whoever dials gives up by itself
+    this.#server.party = listener.party;
+    listener.party.door(() => {
+      if (this.#over) return;
+      const refusal = listener.accept(this.#server, dial.self);
+      if (refusal !== undefined) return this.#refuse(refusal);
+      this.#server.push(() => this.client.enter(() => this.#opened(listener, dial)));
+    });
+  }
+
+  #opened({ self }: Listener, { nodeId }: Dial): void {
+    if (self !== undefined && nodeId !== 0 && self.nodeId !== nodeId) {
+      this.client.hearClose(new ServiceError('NODE_CONFLICT', `was to be node ${nodeId} but is node ${self.nodeId}`));
+      this.break('the peer is gone');
+    } else {
+      this.client.opened();
+    }
+  }
+
+  #refuse(reason: ServiceError): void {
+    this.#server.push(() => {
+      this.client.enter(() => this.client.hearClose(reason));
+      this.end();
+    });
+  }
+
+  /** S2, S3. */
+  #look(): void {
+    this.#deps.loop.setTimer(KEEP_ALIVE_LOOK_MS, () => {
+      if (this.#over) return;
+      const silent = this.blocked(this.client, this.#server) || this.blocked(this.#server, this.client);
+      this.#silentMs = silent ? this.#silentMs + KEEP_ALIVE_LOOK_MS : 0;
+      if (this.#silentMs >= KEEP_ALIVE_MS) this.break('nothing was heard for too long');
+      else this.#look();
+    });
+  }
+
+  blocked(from: End, to: End): boolean {
+    if (from.dead || to.dead) return true;
+    const [a, b] = [from.party?.id ?? 0, to.party?.id ?? 0];
+    return a !== b && this.#deps.faultsOf(a, b).blocked;
+  }
+
+  ended(party: Party, told: boolean): void {
+    const end = [this.client, this.#server].find((one) => one.party === party);
+    if (end === undefined) return;
+    end.dead = true;
+    if (!told) return;
+    end.clear();
+    end.dead = false;
+    end.push(() => this.break('the peer ended the connection'));
+  }
+
+  break(reason: string): void {
+    if (this.#over) return;
+    const error = new ServiceError('UNAVAILABLE', reason);
+    for (const end of [this.client, this.#server]) end.enter(() => end.hearClose(error));
+    this.end();
+  }
+
+  end(): void {
+    this.#over = true;
+    this.client.clear();
+    this.#server.clear();
+    this.#gone();
+  }
+
+  get over(): boolean {
+    return this.#over;
+  }
+}
+
+interface UnderWay {
+  readonly atMs: number;
+  readonly bytes: number;
+  readonly arrive: () => void;
+}
+
+/** One end: what it sends waits here until it has arrived at the other. */
+class End implements FrameLink {
+  readonly #link: SimLink;
+  readonly #deps: LinkNetworkDeps;
+  party: Party | undefined;
+  other: End | undefined;
+  /** Its machine has no power. */
+  dead = false;
+  #receiver: FrameReceiver | undefined;
+  #closed = false;
+  #underWay: UnderWay[] = [];
+  #bytes = 0;
+  #full = false;
+  #earliestMs = 0;
+
+  constructor(link: SimLink, deps: LinkNetworkDeps, party: Party | undefined) {
+    this.#link = link;
+    this.#deps = deps;
+    this.party = party;
+  }
+
+  // ------------------------------------------------------------------------------------------ the port
+
+  start(receiver: FrameReceiver): void {
+    this.#receiver = receiver;
+    // The accepting end is open from the beginning; the dialling end hears of it.
+    if (this === this.#link.client) return;
+    receiver.onOpen();
+  }
+
+  send(frame: Uint8Array): boolean {
+    if (this.#closed || this.#link.over) return true;
+    const copy = copyBytes(frame);
+    this.push(() => this.other?.take(copy), copy.length);
+    this.#full ||= this.#bytes >= WINDOW_BYTES;
+    return !this.#full;
+  }
+
+  close(reason?: ServiceError): void {
+    if (this.#closed || this.#link.over) return;
+    this.#closed = true;
+    const error = reason ?? new ServiceError('UNAVAILABLE', 'the peer ended the connection');
+    this.push(() => {
+      const { other } = this;
+      other?.enter(() => other.hearClose(error));
+      this.#link.end();
+    });
+  }
+
+  // ------------------------------------------------------------------------------------------ what happens to it
+
+  enter(fn: () => void): void {
+    this.party?.door(fn);
+  }
+
+  opened(): void {
+    if (!this.#closed) this.#receiver?.onOpen();
+  }
+
+  hearClose(error: ServiceError): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#receiver?.onClose(error);
+  }
+
+  take(frame: Bytes): void {
+    this.#deps.onFrame(this.other?.party?.id ?? 0, this.party?.id ?? 0, frame);
+    this.enter(() => {
+      if (!this.#closed) this.#receiver?.onFrame(frame);
+    });
+  }
+
+  clear(): void {
+    this.#underWay = [];
+    this.#bytes = 0;
+  }
+
+  // ------------------------------------------------------------------------------------------ the way
+
+  push(arrive: () => void, bytes = 0): void {
+    const { loop, random, faultsOf } = this.#deps;
+    const { delayMs, jitterMs, dropPerMille } = faultsOf(this.party?.id ?? 0, this.other?.party?.id ?? 0);
+    let tripMs = delayMs + (jitterMs > 0 ? random.int(Math.ceil(jitterMs) + 1) : 0);
+    for (let wait = RESEND_MS; dropPerMille > 0 && random.int(1000) < dropPerMille && wait < 4_000; wait *= 2) {
+      tripMs += wait; // S1
+    }
+    this.#earliestMs = Math.max(this.#earliestMs, loop.monotonicMs() + tripMs);
+    this.#underWay.push({ atMs: this.#earliestMs, bytes, arrive });
+    this.#bytes += bytes;
+    if (this.#underWay.length === 1) this.#wait(this.#earliestMs);
+  }
+
+  #wait(untilMs: number): void {
+    const { loop } = this.#deps;
+    const [first] = this.#underWay;
+    loop.setTimer(untilMs - loop.monotonicMs(), () => {
+      if (this.#underWay[0] === first) this.#deliver();
+    });
+  }
+
+  #deliver(): void {
+    const { other } = this;
+    const [first] = this.#underWay;
+    if (other === undefined || first === undefined) return;
+    const nowMs = this.#deps.loop.monotonicMs();
+    if (this.#link.blocked(this, other)) return this.#wait(nowMs + HELD_LOOK_MS);
+    this.#underWay.shift();
+    this.#bytes -= first.bytes;
+    const [next] = this.#underWay;
+    if (next !== undefined) this.#wait(Math.max(nowMs, next.atMs));
+    if (this.#full && this.#bytes < WINDOW_BYTES / 2) {
+      this.#full = false;
+      this.enter(() => {
+        if (!this.#closed) this.#receiver?.onDrain();
+      });
+    }
+    first.arrive();
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * The store under a simulated node's engine: rows that outlive a process, in time that a disk takes.
+ *
+ * B1. A batch reaches the medium as a whole or not at all; its writer hears of it later. A crash in between leaves
+ *     either outcome.
+ * B2. While the disk is stalled nothing is read or written; nothing of a process that has ended is done any more.
+ */
+import { asBuffer, type Clock, type Random, sleep } from '@remora/base';
+import { MemoryMedium, MemoryStore } from '../../../../packages/dataserver/src/engine/memory-store.ts';
+import type {
+  PersistentStore,
+  StoreBatch,
+  StoreCursor,
+  StoreRange,
+  StoreSnapshot,
+} from '../../../../packages/dataserver/src/engine/store.ts';
+import type { DiskStall } from '../../raft/env/process-disk.ts';
+
+export { MemoryMedium };
+
+export interface SimStoreDeps {
+  readonly medium: MemoryMedium;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly stall: DiskStall;
+  /** Longest time of a read or a write. */
+  readonly latencyMs: () => number;
+  /** Whether the next write fails. */
+  readonly takeFailure: () => Error | undefined;
+}
+
+export class SimStore implements PersistentStore {
+  readonly #deps: SimStoreDeps;
+  readonly #inner: MemoryStore;
+
+  constructor(deps: SimStoreDeps) {
+    this.#deps = deps;
+    this.#inner = new MemoryStore(deps.medium);
+  }
+
+  /** The process has ended. */
+  end(): void {
+    this.#inner.crash();
+  }
+
+  get(key: Uint8Array) {
+    const found = this.#inner.get(key);
+    return found === undefined ? undefined : asBuffer(found);
+  }
+
+  cursor(range: StoreRange): StoreCursor {
+    return this.#slowly(this.#inner.cursor(range));
+  }
+
+  snapshot(): StoreSnapshot {
+    const inner = this.#inner.snapshot();
+    return {
+      get: (key) => inner.get(key),
+      cursor: (range) => this.#slowly(inner.cursor(range)),
+      release: () => inner.release(),
+    };
+  }
+
+  batch(): StoreBatch {
+    const inner = this.#inner.batch();
+    return {
+      put: (key, value) => inner.put(key, value),
+      delete: (key) => inner.delete(key),
+      write: async () => {
+        const failure = this.#deps.takeFailure();
+        await this.#pass();
+        if (failure !== undefined) throw failure;
+        await inner.write();
+        await this.#pass(); // B1
+      },
+    };
+  }
+
+  close(): Promise<void> {
+    return this.#inner.close();
+  }
+
+  #slowly(inner: StoreCursor): StoreCursor {
+    return {
+      next: async (rowsMax) => {
+        await this.#pass();
+        return inner.next(rowsMax);
+      },
+      close: () => inner.close(),
+    };
+  }
+
+  async #pass(): Promise<void> {
+    const { clock, random, stall, latencyMs } = this.#deps;
+    await sleep(clock, random.int(Math.floor(latencyMs() * 1000) + 1) / 1000);
+    if (stall.stalled) await new Promise<void>((resolve) => stall.run(resolve)); // B2
+  }
+}

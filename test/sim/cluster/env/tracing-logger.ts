@@ -1,0 +1,26 @@
+/** What a process logs is part of a run's trace. */
+import type { Logger } from '@remora/base';
+import type { Trace } from '../../raft/trace.ts';
+import { hashOfText } from '../hash.ts';
+
+export function tracingLogger(trace: Trace, process: number): Logger {
+  const write =
+    (level: string) =>
+    (fields: Readonly<Record<string, unknown>>, message: string): void => {
+      const text = `${level}: ${message} ${JSON.stringify(fields, plain)}`;
+      trace.add('log', process, 0, hashOfText(text), 0, text);
+    };
+  const logger: Logger = {
+    debug() {},
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
+    child: () => logger,
+  };
+  return logger;
+}
+
+function plain(_key: string, value: unknown): unknown {
+  if (typeof value === 'bigint') return value.toString();
+  return value instanceof Error ? value.message : value;
+}

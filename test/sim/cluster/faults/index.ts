@@ -1,0 +1,14 @@
+import { DISK_FAULTS } from '../../raft/faults/disk-faults.ts';
+import type { Fault } from '../../raft/faults/fault.ts';
+import { NETWORK_FAULTS } from '../../raft/faults/network-faults.ts';
+import { PROCESS_FAULTS } from '../../raft/faults/process-faults.ts';
+import type { World } from '../world.ts';
+import { CLUSTER_FAULTS } from './cluster-faults.ts';
+
+/** All kinds of faults. To add one: a file that exports it, and its name here. */
+export const FAULTS: readonly Fault<World>[] = [
+  ...NETWORK_FAULTS,
+  ...PROCESS_FAULTS,
+  ...DISK_FAULTS,
+  ...CLUSTER_FAULTS,
+];

@@ -1,0 +1,236 @@
+/**
+ * One machine of the simulated cluster and the process on it: a node as `assemble.ts` puts it together, on a virtual
+ * clock, network, disk and store.
+ *
+ * N1. A process ends without a word: nothing of it runs afterwards, and nothing it waited for is answered.
+ * N2. When a node says that it cannot go on, its process ends at once. That is right after a fault of the disk;
+ *     otherwise it is a bug.
+ */
+import { assert, formatAddress, parseOptions, SeededRandom, SimDisk } from '@remora/base';
+import type { Group } from '@remora/raft';
+import { type AssembledNode, assembleNode, type NodeRoles } from '../../../packages/cli/src/node/assemble.ts';
+import { foundersOf } from '../../../packages/cli/src/node/cluster-identity.ts';
+import { advertised, localPorts, type NodeOptions, nodeSchema } from '../../../packages/cli/src/node-options.ts';
+import type { LocalNetwork } from '../../../packages/raft/src/multi/transport/local-network.ts';
+import type { SimLoop } from '../raft/env/loop.ts';
+import { ProcessClock } from '../raft/env/process-clock.ts';
+import { DiskStall, ProcessDisk } from '../raft/env/process-disk.ts';
+import type { Trace } from '../raft/trace.ts';
+import { Violation } from '../raft/violation.ts';
+import type { LinkNetwork, Party } from './env/link-network.ts';
+import { SimRecords } from './env/sim-records.ts';
+import { MemoryMedium, SimStore } from './env/sim-store.ts';
+import { tracingLogger } from './env/tracing-logger.ts';
+import { seedOf } from './hash.ts';
+import type { ClusterOptions } from './options.ts';
+import { SimPlatform } from './platform.ts';
+
+const BASE_PORT = 7_480;
+
+export function clientAddress(nodeId: number): string {
+  return `127.0.0.1:${localPorts(BASE_PORT, nodeId).client}`;
+}
+
+export interface NodeDeps {
+  readonly id: number;
+  readonly seed: number;
+  readonly loop: SimLoop;
+  readonly options: ClusterOptions;
+  readonly trace: Trace;
+  readonly links: LinkNetwork;
+  readonly network: LocalNetwork;
+  /** Called after everything that happened to the process. */
+  readonly looked: (node: SimNode) => void;
+  readonly fail: (error: unknown) => void;
+}
+
+/** One run of the process. */
+interface Life {
+  readonly number: number;
+  readonly platform: SimPlatform;
+  node?: AssembledNode;
+  stopping?: true;
+}
+
+export class SimNode {
+  readonly id: number;
+  readonly clock: ProcessClock;
+  readonly stall = new DiskStall();
+  readonly options: ClusterOptions;
+  readonly disk: SimDisk;
+  /** A fault of the disk was injected into this life: it may end by it. */
+  diskFault = false;
+  /** Whether the disk takes no more: the node cannot start. */
+  diskFull = false;
+  lives = 0;
+  /** What is done when the process died of its disk. */
+  onDied: () => void = () => {};
+  readonly #deps: NodeDeps;
+  readonly #diskRandom: SeededRandom;
+  readonly #medium = new MemoryMedium();
+  readonly #records: SimRecords;
+  readonly #nodeOptions: NodeOptions;
+  #storeFailure: Error | undefined;
+  #life: Life | undefined;
+
+  constructor(deps: NodeDeps) {
+    const { id, seed, loop, options } = deps;
+    this.id = id;
+    this.options = options;
+    this.#deps = deps;
+    this.clock = new ProcessClock(loop, id * 1_000_000, () => deps.looked(this));
+    this.#diskRandom = new SeededRandom(seedOf(seed, id, 1));
+    this.disk = new SimDisk({ random: this.#diskRandom, clock: loop, latencyMs: options.diskMs });
+    this.#nodeOptions = nodeOptionsOf(id, options);
+    const clusterId = foundersOf(this.#nodeOptions)?.clusterId ?? '';
+    this.#records = new SimRecords({ incarnation: `machine-${id}`, clusterId, nodeId: id });
+  }
+
+  get up(): boolean {
+    return this.#life?.node !== undefined;
+  }
+
+  get down(): boolean {
+    return this.#life === undefined;
+  }
+
+  get stopping(): boolean {
+    return this.#life?.stopping === true;
+  }
+
+  /** What runs in the process; absent while none does. */
+  get roles(): NodeRoles | undefined {
+    return this.#life?.node?.roles;
+  }
+
+  group(groupId: number): Group | undefined {
+    return this.roles?.host.group(groupId);
+  }
+
+  /** Does `work` within the process, when it can; not at all when it ends before. */
+  enter(work: (roles: NodeRoles) => void): void {
+    const { roles } = this;
+    if (roles !== undefined) this.clock.door()(() => work(roles));
+  }
+
+  /** The next write of the engine's store fails. */
+  failStore(): void {
+    this.#storeFailure = new Error('EIO: write failed');
+  }
+
+  // ------------------------------------------------------------------------------------------ life
+
+  start(): void {
+    assert(this.down, 'a node runs once at a time');
+    const number = ++this.lives;
+    this.diskFault = this.diskFull;
+    this.#storeFailure = undefined;
+    this.#deps.trace.add('start', this.id, 0, number);
+    const party: Party = { id: this.id, door: this.clock.door() };
+    const life: Life = { number, platform: this.#platform(party) };
+    this.#life = life;
+    const died = (error: unknown): void => this.#died(life, error);
+    party.door(() => {
+      assembleNode(this.#nodeOptions, life.platform, new AbortController().signal).then((node) => {
+        life.node = node;
+        this.#deps.trace.add('start', this.id, 0, number, 1);
+        node.failed.catch(died);
+      }, died);
+    });
+  }
+
+  /** The process ends now; with `power`, so does the machine's power. */
+  end(power: boolean): void {
+    if (this.#life === undefined) return;
+    this.#deps.trace.add('end', this.id, 0, power ? 1 : 0);
+    this.clock.kill(); // N1
+    this.stall.clear();
+    if (power) this.disk.crash();
+    else this.disk.kill();
+    this.#life.platform.end(!power);
+    this.#life = undefined;
+  }
+
+  /** Ends the process as an operator does; resolves when it let go of everything. */
+  async stop(): Promise<void> {
+    const life = this.#life;
+    if (life?.node === undefined) return;
+    const { node } = life;
+    life.stopping = true;
+    await new Promise<void>((resolve) => this.clock.door()(() => void node.stop().then(resolve)));
+    if (this.#life !== life) return;
+    this.#deps.trace.add('end', this.id, 0, 2);
+    life.platform.end(true);
+    this.#life = undefined;
+  }
+
+  #died(life: Life, error: unknown): void {
+    if (this.#life !== life) return;
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    if (!this.diskFault) {
+      this.#deps.fail(new Violation('nodes do not stop', `node ${this.id}: ${text}`));
+      return;
+    }
+    this.end(true); // N2: what the disk did not take may be gone
+    this.onDied();
+  }
+
+  #platform(party: Party): SimPlatform {
+    const { seed, trace, options, links, network } = this.#deps;
+    const { peer, client } = advertised(this.#nodeOptions);
+    return new SimPlatform({
+      party,
+      clock: this.clock,
+      random: new SeededRandom(seedOf(seed, this.id, 100 + this.lives)),
+      logger: tracingLogger(trace, this.id),
+      trace,
+      records: this.#records,
+      disk: new ProcessDisk({
+        disk: this.disk.mount(),
+        door: party.door,
+        stall: this.stall,
+        onSynced: () => undefined,
+        onDirSynced: () => undefined,
+      }),
+      store: this.#store(),
+      links,
+      network,
+      options,
+      addresses: { peer: formatAddress(peer), client: formatAddress(client) },
+    });
+  }
+
+  #store(): SimStore {
+    return new SimStore({
+      medium: this.#medium,
+      clock: this.clock,
+      random: this.#diskRandom,
+      stall: this.stall,
+      latencyMs: () => this.options.diskMs,
+      takeFailure: () => {
+        const failure = this.#storeFailure;
+        this.#storeFailure = undefined;
+        return failure;
+      },
+    });
+  }
+}
+
+/** A founder with all roles. */
+function nodeOptionsOf(id: number, options: ClusterOptions): NodeOptions {
+  const { nodes, heartbeatMs, electionMs, checkpointMs } = options;
+  const { client, peer, http } = localPorts(BASE_PORT, id);
+  const members = Array.from({ length: nodes }, (_, i) => `n${i + 1}=127.0.0.1:${localPorts(BASE_PORT, i + 1).peer}`);
+  return parseOptions(nodeSchema, {
+    flags: {
+      name: `n${id}`,
+      clientPort: String(client),
+      peerPort: String(peer),
+      httpPort: String(http),
+      initialCluster: members.join(','),
+      heartbeatInterval: `${heartbeatMs}ms`,
+      electionTimeout: `${electionMs}ms`,
+      checkpointInterval: `${checkpointMs}ms`,
+    },
+  });
+}

@@ -1,0 +1,67 @@
+/** How a cluster is set up, drawn from its seed: sizes, limits, times. */
+import type { Random } from '@remora/base';
+import type { NodeTuning } from '../../../packages/cli/src/node/platform.ts';
+
+export interface ClusterOptions {
+  /** Nodes with all roles. */
+  readonly nodes: number;
+  readonly clients: number;
+  /** Mean pause of a client between operations. */
+  readonly thinkMs: number;
+  readonly linkDelayMs: number;
+  readonly linkJitterMs: number;
+  /** How far a process's clock may run from the world's, in thousandths. */
+  readonly driftPerMille: number;
+  readonly heartbeatMs: number;
+  readonly electionMs: number;
+  readonly checkpointMs: number;
+  /** Longest time that a write or a sync takes. */
+  readonly diskMs: number;
+  readonly tuning: NodeTuning;
+  /** How long faults befall the cluster. */
+  readonly runMs: number;
+}
+
+function pick<T>(random: Random, ...of: readonly [T, ...T[]]): T {
+  return of[random.int(of.length)] ?? of[0];
+}
+
+export function drawOptions(random: Random): ClusterOptions {
+  return {
+    nodes: pick(random, 3, 3, 3, 5),
+    clients: 2 + random.int(4),
+    thinkMs: pick(random, 50, 100, 200),
+    linkDelayMs: pick(random, 0, 1, 3),
+    linkJitterMs: pick(random, 0, 2, 8),
+    driftPerMille: pick(random, 0, 20, 50),
+    heartbeatMs: 100,
+    electionMs: 500,
+    checkpointMs: pick(random, 300, 1_000, 3_000),
+    diskMs: pick(random, 0, 1, 4, 15),
+    tuning: drawTuning(random),
+    runMs: 60_000,
+  };
+}
+
+/** Small sizes, so that what is rare happens often. */
+function drawTuning(random: Random): NodeTuning {
+  const tailEntries = pick(random, 3, 20, 1_000);
+  return {
+    host: {
+      tailEntries,
+      entryCacheBytes: pick(random, 2_000, 1 << 20),
+      maxInflightMessages: pick(random, 2, 8, 256),
+      snapshotRetryMs: 100,
+      snapshotHoldMs: pick(random, 0, 500),
+    },
+    log: {
+      segmentBytes: pick(random, 16_384, 65_536),
+      recentBytes: pick(random, 5_000, 1 << 20),
+    },
+    ranges: {
+      watchRingBytesMax: pick(random, 4_000, 1 << 20),
+      outcomeBytesMax: 4 << 20,
+      compactionRetentionMs: pick(random, 0, 5_000, 20_000),
+    },
+  };
+}

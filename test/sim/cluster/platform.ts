@@ -1,0 +1,147 @@
+/**
+ * What a simulated node stands on: the ports of `packages/cli/src/node/platform.ts` over a virtual network, disk and
+ * store. What it lacks of a process: sockets, and the services of gRPC and HTTP on them; clients come by the Pipe.
+ */
+import { type Clock, type Disk, type Engine, type Logger, type Random, ServiceError } from '@remora/base';
+import { createPipeRegistry, PIPE_LIMITS, servePipe } from '@remora/gateway';
+import { HeldBytes, type RpcDispatcher, type ServedLink, serveLink } from '@remora/protocol';
+import type { EntryDeps, NodeEntry, NodePlatform, Peers, PeersDeps } from '../../../packages/cli/src/node/platform.ts';
+import { OverlayEngine } from '../../../packages/dataserver/src/engine/overlay-engine.ts';
+import type { LocalNetwork } from '../../../packages/raft/src/multi/transport/local-network.ts';
+
+import { ProcessTransport } from '../raft/env/process-transport.ts';
+import type { Trace } from '../raft/trace.ts';
+import type { LinkNetwork, Party } from './env/link-network.ts';
+import type { SimRecords } from './env/sim-records.ts';
+import type { SimStore } from './env/sim-store.ts';
+import type { ClusterOptions } from './options.ts';
+
+/** Of all connections of a gateway together. */
+const HELD_BYTES_MAX = 64 << 20;
+const STOPPING = new ServiceError('UNAVAILABLE', 'the node is stopping');
+
+export interface PlatformDeps {
+  readonly party: Party;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly trace: Trace;
+  readonly records: SimRecords;
+  readonly disk: Disk;
+  readonly store: SimStore;
+  readonly links: LinkNetwork;
+  readonly network: LocalNetwork;
+  readonly options: ClusterOptions;
+  readonly addresses: { readonly peer: string; readonly client: string };
+}
+
+export class SimPlatform implements NodePlatform {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly records: SimRecords;
+  readonly logDisk: Disk;
+  readonly stagingDisk: Disk;
+  readonly tuning: ClusterOptions['tuning'];
+  readonly #deps: PlatformDeps;
+  #transport: ProcessTransport | undefined;
+
+  constructor(deps: PlatformDeps) {
+    this.#deps = deps;
+    this.clock = deps.clock;
+    this.random = deps.random;
+    this.logger = deps.logger;
+    this.records = deps.records;
+    this.logDisk = deps.disk;
+    this.stagingDisk = deps.disk;
+    this.tuning = deps.options.tuning;
+  }
+
+  /** The process has ended; `told`: its machine says so to others. */
+  end(told: boolean): void {
+    const { store, links, party } = this.#deps;
+    store.end();
+    void this.#transport?.end();
+    links.ended(party, told);
+  }
+
+  openEngine(deps: Parameters<NodePlatform['openEngine']>[0]): Promise<Engine> {
+    return OverlayEngine.open(this.#deps.store, deps);
+  }
+
+  connect(...[target, self]: Parameters<NodePlatform['connect']>) {
+    return this.#deps.links.connect(this.#deps.party, target, self);
+  }
+
+  openPeers(deps: PeersDeps): Peers {
+    const { party, network, trace } = this.#deps;
+    const transport = new ProcessTransport({
+      inner: network.transport(party.id),
+      door: party.door,
+      onSend: (messages) => {
+        for (const { groupId, message } of messages) {
+          trace.add('send', party.id, groupId, message.term, message.to, message.type);
+        }
+      },
+      onHeartbeat: ({ type, sequence }) => trace.add('heartbeat', party.id, 0, sequence, 0, type),
+    });
+    this.#transport = transport;
+    const served = new Served();
+    return {
+      transport,
+      listen: async (registry) => served.listen(() => this.#listenForCalls(deps, registry, served)),
+      close: () => served.close(),
+    };
+  }
+
+  #listenForCalls({ self, checkPeer }: PeersDeps, registry: RpcDispatcher, served: Served): () => void {
+    const { links, party, clock, addresses } = this.#deps;
+    return links.listen(addresses.peer, {
+      party,
+      self,
+      accept: (link, caller) => {
+        const peer = caller ?? { clusterId: '', nodeId: 0, incarnation: '' };
+        const refusal = checkPeer(peer);
+        if (refusal !== undefined) return refusal;
+        served.add((onClose) => serveLink({ link, registry, clock, peer: peer.nodeId, onClose }));
+        return undefined;
+      },
+    });
+  }
+
+  /** The Pipe, for SDK clients. */
+  openEntry({ backend, clock, options }: EntryDeps): NodeEntry {
+    const { links, party, addresses } = this.#deps;
+    const { requestBytesMax, txnOpsMax } = options;
+    const registry = createPipeRegistry(backend, { requestBytesMax, txnOpsMax });
+    const held = new HeldBytes(HELD_BYTES_MAX);
+    const served = new Served();
+    const accept = (link: Parameters<typeof servePipe>[0]['link']): undefined => {
+      served.add((onClose) => servePipe({ link, registry, clock, limits: PIPE_LIMITS, held, onClose }));
+    };
+    return {
+      start: async () => served.listen(() => links.listen(addresses.client, { party, accept })),
+      stop: async () => served.close(),
+    };
+  }
+}
+
+/** The links that a listener has taken. */
+class Served {
+  readonly #links = new Set<ServedLink>();
+  #unlisten: () => void = () => {};
+
+  listen(begin: () => () => void): void {
+    this.#unlisten = begin();
+  }
+
+  add(serve: (onClose: () => void) => ServedLink): void {
+    const link = serve(() => this.#links.delete(link));
+    this.#links.add(link);
+  }
+
+  close(): void {
+    this.#unlisten();
+    for (const link of [...this.#links]) link.close(STOPPING);
+  }
+}

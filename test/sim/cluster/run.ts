@@ -1,0 +1,152 @@
+/**
+ * One run: load, faults, and the end on a healed cluster, all from one seed.
+ *
+ * E1. After the last fault, within a bound of virtual time, every group has a leader and every client is served.
+ * E2. When the clients rest, all replicas come to hold the same.
+ * E3. Then clients and nodes stop, and nothing is left: no timer, no link.
+ */
+import { SeededRandom } from '@remora/base';
+import type { FaultEvent } from '../raft/faults/fault.ts';
+import type { EventName } from '../raft/trace.ts';
+import { Violation } from '../raft/violation.ts';
+import { differences } from './checks/replicas.ts';
+import { seedOf } from './hash.ts';
+import { drawOptions } from './options.ts';
+import { drawSchedule } from './schedule.ts';
+import type { OperationCounts } from './workloads/workload.ts';
+import { World } from './world.ts';
+
+export interface RunResult {
+  readonly seed: number;
+  readonly schedule: readonly FaultEvent[];
+  /** Equal for equal runs. */
+  readonly hash: string;
+  readonly counts: Readonly<OperationCounts>;
+  readonly fired: ReadonlyMap<string, number>;
+  readonly simulatedMs: number;
+  readonly steps: number;
+  readonly elections: number;
+  readonly failure?: { readonly property: string; readonly detail: string; readonly last: readonly string[] };
+}
+
+export interface RunChange {
+  /** In place of the drawn faults. */
+  readonly schedule?: readonly FaultEvent[];
+  /** How long faults befall the cluster, in place of the usual time. */
+  readonly runMs?: number;
+}
+
+/** Virtual time within which a healed cluster works again. */
+const RECOVERY_MS_MAX = 30_000;
+const REST_MS_MAX = 30_000;
+const STOP_MS_MAX = 20_000;
+const LOOK_MS = 50;
+const LAST_EVENTS = 60;
+const NOISE: ReadonlySet<EventName> = new Set(['send', 'append', 'heartbeat', 'frame']);
+
+/** Runs a seed, with the faults drawn from it or with those given. */
+export async function runSeed(seed: number, change: RunChange = {}): Promise<RunResult> {
+  const drawn = drawOptions(new SeededRandom(seedOf(seed)));
+  const options = { ...drawn, runMs: change.runMs ?? drawn.runMs };
+  const schedule = change.schedule ?? drawSchedule(seed, options);
+  const world = new World(seed, options);
+  try {
+    await live(world, schedule);
+  } catch (error) {
+    world.fail(error);
+  }
+  return resultOf(world, schedule);
+}
+
+async function live(world: World, schedule: readonly FaultEvent[]): Promise<void> {
+  const { loop, options } = world;
+  world.begin();
+  world.schedule(schedule);
+  await drive(world, () => loop.monotonicMs() < options.runMs);
+  world.heal();
+  await recover(world);
+  world.resting = true;
+  await until(world, REST_MS_MAX, 'replicas agree', () => differences(world));
+  for (const workload of world.workloads) await workload.check();
+  await stop(world);
+}
+
+/** Goes on while `goOn` says so; throws at the first failure. */
+async function drive(world: World, goOn: () => boolean): Promise<void> {
+  await world.loop.drive(() => world.failure === undefined && goOn());
+  if (world.failure !== undefined) throw world.failure;
+}
+
+/** Waits until nothing is missing any more. */
+async function until(
+  world: World,
+  boundMs: number,
+  property: Violation['property'],
+  missing: () => string,
+): Promise<void> {
+  const { loop } = world;
+  const endMs = loop.monotonicMs() + boundMs;
+  let lacking = '';
+  let nextLookMs = 0;
+  await drive(world, () => {
+    if (loop.monotonicMs() < nextLookMs) return true;
+    nextLookMs = loop.monotonicMs() + LOOK_MS;
+    lacking = missing();
+    return lacking !== '' && loop.monotonicMs() < endMs;
+  });
+  if (lacking !== '') throw new Violation(property, `${boundMs} ms after the last fault: ${lacking}`);
+}
+
+/** E1. */
+async function recover(world: World): Promise<void> {
+  const served = new Map(world.clients.map((client) => [client.id, client.answered]));
+  await until(world, RECOVERY_MS_MAX, 'liveness', () => {
+    for (const node of world.nodes) if (!node.up) return `node ${node.id} does not run`;
+    for (const groupId of [1, 2]) {
+      if (world.leaderOf(groupId)?.group(groupId)?.ready !== true) return `group ${groupId} has no leader`;
+    }
+    const waits = world.clients.find((client) => client.answered === served.get(client.id));
+    return waits === undefined ? '' : `client ${waits.id} is not served`;
+  });
+}
+
+/** E3. */
+async function stop(world: World): Promise<void> {
+  world.over = true;
+  let stopped = false;
+  const all = async (): Promise<void> => {
+    await Promise.all(world.clients.map((client) => client.close()));
+    await Promise.all(world.nodes.map((node) => node.stop()));
+    stopped = true;
+  };
+  all().catch((error: unknown) => world.fail(error));
+  await until(world, STOP_MS_MAX, 'nothing leaks', () => (stopped ? '' : 'a node or client does not stop'));
+  await world.loop.run(2_000);
+  for (const { id, clock } of [...world.nodes, ...world.clients]) {
+    if (clock.pendingTimers > 0)
+      throw new Violation('nothing leaks', `process ${id} left ${clock.pendingTimers} timers`);
+  }
+  if (world.links.open > 0) throw new Violation('nothing leaks', `${world.links.open} links are open`);
+}
+
+function resultOf(world: World, schedule: readonly FaultEvent[]): RunResult {
+  const { seed, trace, counts, fired, loop, leaders, failure } = world;
+  return {
+    seed,
+    schedule,
+    hash: trace.hash,
+    counts,
+    fired,
+    simulatedMs: loop.monotonicMs(),
+    steps: loop.steps,
+    elections: leaders.elections,
+    ...(failure !== undefined && { failure: describe(world, failure) }),
+  };
+}
+
+function describe(world: World, failure: unknown): NonNullable<RunResult['failure']> {
+  const last = world.trace.last(LAST_EVENTS, ({ name }) => !NOISE.has(name));
+  if (failure instanceof Violation) return { property: failure.property, detail: failure.message, last };
+  const detail = failure instanceof Error ? (failure.stack ?? failure.message) : String(failure);
+  return { property: 'nodes do not stop', detail, last };
+}

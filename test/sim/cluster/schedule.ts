@@ -1,0 +1,45 @@
+/** The faults of a run, drawn from its seed. */
+import { type Random, SeededRandom } from '@remora/base';
+import { DRAW_MAX, type Fault, type FaultEvent } from '../raft/faults/fault.ts';
+import { FAULTS } from './faults/index.ts';
+import { seedOf } from './hash.ts';
+import type { ClusterOptions } from './options.ts';
+import type { World } from './world.ts';
+
+/** Faults in ten seconds of one run, from calm to wild. */
+const RATES = [3, 8, 20] as const;
+
+const BY_KIND = new Map(FAULTS.map((fault) => [fault.kind, fault]));
+
+export function faultOf(kind: string): Fault<World> {
+  const fault = BY_KIND.get(kind);
+  if (fault === undefined) throw new Error(`there is no fault '${kind}'`);
+  return fault;
+}
+
+/** Each kind has a rate of its own in each run: many are absent, some are frequent. */
+export function drawSchedule(seed: number, options: ClusterOptions): readonly FaultEvent[] {
+  const random = new SeededRandom(seedOf(seed, 0x5eed));
+  const weights = FAULTS.map(() => (random.int(2) === 0 ? 0 : 1 << random.int(4)));
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  if (total === 0) return [];
+  const per10s = RATES[random.int(RATES.length)] ?? 1;
+  const events: FaultEvent[] = [];
+  for (let atMs = options.electionMs; ; ) {
+    atMs += random.int(Math.ceil(20_000 / per10s));
+    if (atMs >= options.runMs) return events;
+    const fault = weighted(random, weights, total);
+    const lastsMs = fault.lastsMs(random, options.electionMs);
+    const [a, b, c] = [random.int(DRAW_MAX), random.int(DRAW_MAX), random.int(DRAW_MAX)];
+    events.push({ atMs, kind: fault.kind, lastsMs, a, b, c });
+  }
+}
+
+function weighted(random: Random, weights: readonly number[], total: number): Fault<World> {
+  let left = random.int(total);
+  for (const [i, fault] of FAULTS.entries()) {
+    left -= weights[i] ?? 0;
+    if (left < 0) return fault;
+  }
+  throw new Error('the weights add up');
+}

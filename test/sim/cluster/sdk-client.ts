@@ -1,0 +1,120 @@
+/**
+ * A machine with one client process: the SDK on a virtual clock and network. When it vanishes nobody is told, and the
+ * process that comes after it knows nothing of it.
+ */
+import { SeededRandom } from '@remora/base';
+import { RemoraClient } from 'remora';
+import type { SimLoop } from '../raft/env/loop.ts';
+import { ProcessClock } from '../raft/env/process-clock.ts';
+import type { Trace } from '../raft/trace.ts';
+import type { LinkNetwork, Party } from './env/link-network.ts';
+import { tracingLogger } from './env/tracing-logger.ts';
+import { seedOf } from './hash.ts';
+
+export interface ClientDeps {
+  readonly id: number;
+  readonly seed: number;
+  readonly loop: SimLoop;
+  readonly trace: Trace;
+  readonly links: LinkNetwork;
+  readonly endpoints: readonly string[];
+  readonly fail: (error: unknown) => void;
+}
+
+/** One life of a client, with its connection. */
+export interface ClientLife {
+  /** Unlike that of any other client, or of an earlier life of this one. */
+  readonly name: string;
+  readonly client: SimClient;
+  readonly clock: ProcessClock;
+  readonly random: SeededRandom;
+  readonly remora: RemoraClient;
+}
+
+const REQUEST_TIMEOUT_MS = 4_000;
+/** Sessions, and the locks that they hold, outlive a client that vanished by this. */
+export const SESSION_TTL_MS = 5_000;
+
+export class SimClient {
+  readonly id: number;
+  readonly clock: ProcessClock;
+  lives = 0;
+  /** Operations that were answered, over all lives. */
+  answered = 0;
+  readonly #deps: ClientDeps;
+  #party: Party | undefined;
+  #life: ClientLife | undefined;
+
+  constructor(deps: ClientDeps) {
+    this.id = deps.id;
+    this.#deps = deps;
+    this.clock = new ProcessClock(deps.loop, deps.id * 1_000_000, () => undefined);
+  }
+
+  get running(): boolean {
+    return this.#party !== undefined;
+  }
+
+  /** Connects, for as long as it takes, and then does `work`. */
+  start(work: (life: ClientLife) => Promise<void>): void {
+    const { seed, trace } = this.#deps;
+    this.lives++;
+    const party: Party = { id: this.id, door: this.clock.door() };
+    this.#party = party;
+    trace.add('start', this.id, 0, this.lives);
+    const random = new SeededRandom(seedOf(seed, this.id, this.lives));
+    party.door(() => {
+      void this.#connect(party, random)
+        .then((remora) => {
+          const life = { name: `${this.id}.${this.lives}`, client: this, clock: this.clock, random, remora };
+          this.#life = life;
+          return work(life);
+        })
+        .catch(this.#deps.fail);
+    });
+  }
+
+  async #connect(party: Party, random: SeededRandom): Promise<RemoraClient> {
+    const { links, trace, endpoints } = this.#deps;
+    const ports = {
+      clock: this.clock,
+      random,
+      logger: tracingLogger(trace, this.id),
+      connectLink: (target: { readonly address: string; readonly nodeId: number }) =>
+        links.connect(party, target, undefined),
+      liveness: { hold() {}, release() {} },
+    };
+    for (;;) {
+      const opened = await RemoraClient.open(ports, {
+        endpoints,
+        requestTimeout: REQUEST_TIMEOUT_MS,
+        connectTimeout: REQUEST_TIMEOUT_MS,
+        sessionTtl: SESSION_TTL_MS,
+      }).catch(() => undefined);
+      if (opened !== undefined) return opened;
+    }
+  }
+
+  /** The process is gone; its machine closes its connections unless it lost power. */
+  vanish(power: boolean): void {
+    const party = this.#party;
+    if (party === undefined) return;
+    this.#deps.trace.add('end', this.id, 0, power ? 1 : 0);
+    this.clock.kill();
+    this.#deps.links.ended(party, !power);
+    this.#party = undefined;
+    this.#life = undefined;
+  }
+
+  /** Ends the process as its user does. */
+  async close(): Promise<void> {
+    const life = this.#life;
+    const party = this.#party;
+    if (life === undefined || party === undefined) return;
+    await new Promise<void>((resolve) => party.door(() => void life.remora.close().then(resolve)));
+    this.#deps.trace.add('end', this.id, 0, 2);
+    this.#deps.links.ended(party, true);
+    this.#party = undefined;
+    this.#life = undefined;
+  }
+}

@@ -1,0 +1,26 @@
+/** What every kind of load has in common. */
+import type { ClientLife } from '../sdk-client.ts';
+import type { World } from '../world.ts';
+
+export interface Workload {
+  readonly name: string;
+  /** What one client does until `world.resting`; a client that vanishes meanwhile is simply never heard of again. */
+  run(life: ClientLife): Promise<void>;
+  /** Throws a `Violation` if a promise was broken. The cluster is healed, and all clients rest. */
+  check(): void | Promise<void>;
+}
+
+/** To add a workload: a file that exports one of these, and its name in `workloads/index.ts`. */
+export type MakeWorkload = (world: World) => Workload;
+
+export interface OperationCounts {
+  /** Answered, as asked or otherwise: a compare that failed is an answer. */
+  done: number;
+  /** Certainly without effect. */
+  refused: number;
+  unknown: number;
+}
+
+export function newCounts(): OperationCounts {
+  return { done: 0, refused: 0, unknown: 0 };
+}

@@ -1,0 +1,208 @@
+/** A simulated cluster: its nodes, its clients, the network between them, and the faults that befall them. */
+import { assert, SeededRandom } from '@remora/base';
+import { LocalNetwork } from '../../../packages/raft/src/multi/transport/local-network.ts';
+import { SimLoop } from '../raft/env/loop.ts';
+import type { FaultEvent } from '../raft/faults/fault.ts';
+import { NetworkFaults } from '../raft/network.ts';
+import { Trace } from '../raft/trace.ts';
+import { Leaders } from './checks/leaders.ts';
+import { LinkNetwork } from './env/link-network.ts';
+import { hashOfBytes, hashOfText, seedOf } from './hash.ts';
+import { clientAddress, SimNode } from './node.ts';
+import type { ClusterOptions } from './options.ts';
+import { faultOf } from './schedule.ts';
+import { type ClientLife, SimClient } from './sdk-client.ts';
+import { WORKLOADS } from './workloads/index.ts';
+import { newCounts, type OperationCounts, type Workload } from './workloads/workload.ts';
+
+/** Clients' ids begin here. */
+const FIRST_CLIENT = 9;
+const MASTER_GROUP = 1;
+const FIRST_RANGE = 2;
+
+export class World {
+  readonly seed: number;
+  readonly options: ClusterOptions;
+  readonly loop = new SimLoop();
+  readonly trace = new Trace(() => this.loop.monotonicMs());
+  readonly network: NetworkFaults;
+  readonly links: LinkNetwork;
+  readonly nodes: readonly SimNode[];
+  readonly clients: readonly SimClient[];
+  readonly workloads: readonly Workload[];
+  readonly leaders = new Leaders();
+  readonly counts: OperationCounts = newCounts();
+  /** How often each kind of fault happened. */
+  readonly fired = new Map<string, number>();
+  /** What went wrong first. */
+  failure: unknown;
+  /** Clients begin nothing new. */
+  resting = false;
+  /** The nodes are stopping: none is started any more. */
+  over = false;
+  /** How faults under way end. */
+  readonly #open = new Set<() => void>();
+  #healing = false;
+
+  constructor(seed: number, options: ClusterOptions) {
+    this.seed = seed;
+    this.options = options;
+    const nodeIds = Array.from({ length: options.nodes }, (_, i) => i + 1);
+    const clientIds = Array.from({ length: options.clients }, (_, i) => FIRST_CLIENT + i);
+    const { loop, trace } = this;
+    const base = healthyLinks(options);
+    const network = new LocalNetwork({ clock: loop, random: new SeededRandom(seedOf(seed, 1)), faults: base });
+    this.network = new NetworkFaults(network, [...nodeIds, ...clientIds], base);
+    this.links = new LinkNetwork({
+      loop,
+      random: new SeededRandom(seedOf(seed, 2)),
+      faultsOf: (from, to) => this.network.faultsOf(from, to),
+      onFrame: (from, to, frame) => trace.add('frame', from, to, frame.length, hashOfBytes(frame)),
+    });
+    const common = { seed, loop, trace, links: this.links, fail: (error: unknown) => this.fail(error) };
+    this.nodes = nodeIds.map(
+      (id) => new SimNode({ ...common, id, options, network, looked: (node) => this.#looked(node) }),
+    );
+    const endpoints = nodeIds.map(clientAddress);
+    this.clients = clientIds.map((id) => new SimClient({ ...common, id, endpoints }));
+    this.workloads = Object.values(WORKLOADS).map((make) => make(this));
+  }
+
+  begin(): void {
+    for (const node of this.nodes) node.start();
+    for (const client of this.clients) this.startClient(client);
+  }
+
+  startClient(client: SimClient): void {
+    if (client.running || this.resting) return;
+    client.start(async (life) => {
+      await Promise.all(this.workloads.map((workload) => workload.run(life)));
+    });
+  }
+
+  /** Nanoseconds since the beginning, as seen from outside. */
+  nowNs(): number {
+    return Math.round(this.loop.monotonicMs() * 1e6);
+  }
+
+  /** An operation of a client begins; the returned function says how it ended. */
+  operation(life: ClientLife, what: string): (how: keyof OperationCounts, code?: string) => void {
+    const { trace, counts } = this;
+    trace.add('asked', 0, 0, hashOfText(life.name), hashOfText(what), `${life.name} ${what}`);
+    return (how, code = '') => {
+      counts[how]++;
+      if (how === 'done') life.client.answered++;
+      const text = `${life.name} ${what} ${how} ${code}`;
+      trace.add('answered', 0, 0, hashOfText(text), 0, text);
+    };
+  }
+
+  /** The run ends with the first failure. */
+  fail(error: unknown): void {
+    this.failure ??= error;
+  }
+
+  #looked(node: SimNode): void {
+    try {
+      this.leaders.look(node);
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  // ------------------------------------------------------------------------------------------ who
+
+  nodeAt(i: number): SimNode {
+    const node = this.nodes[i % this.nodes.length];
+    assert(node !== undefined, 'a world has nodes');
+    return node;
+  }
+
+  clientAt(i: number): SimClient {
+    const client = this.clients[i % this.clients.length];
+    assert(client !== undefined, 'a world has clients');
+    return client;
+  }
+
+  /** A range more often than the master group. */
+  groupAt(i: number): number {
+    return i % 4 === 0 ? MASTER_GROUP : FIRST_RANGE;
+  }
+
+  /** The id of a leader's node as often as of any: what happens to leaders matters most. */
+  target(drawn: number): number {
+    const leader = drawn % 2 === 0 ? this.leaderOf(this.groupAt(drawn >> 1)) : undefined;
+    return (leader ?? this.nodeAt(drawn >> 1)).id;
+  }
+
+  /** The node that leads the group in the highest term. */
+  leaderOf(groupId: number): SimNode | undefined {
+    let best: SimNode | undefined;
+    for (const node of this.nodes) {
+      const group = node.group(groupId);
+      if (group?.role === 'leader' && group.term > (best?.group(groupId)?.term ?? 0)) best = node;
+    }
+    return best;
+  }
+
+  /** Whether this node's machine is one that gets suspended; such a one's wall clock never jumps back. */
+  suspends(nodeId: number): boolean {
+    return (nodeId + this.seed) % 2 === 0;
+  }
+
+  // ------------------------------------------------------------------------------------------ faults
+
+  schedule(events: readonly FaultEvent[]): void {
+    for (const event of events) this.loop.setTimer(event.atMs, () => this.#befall(event));
+  }
+
+  #befall(event: FaultEvent): void {
+    if (this.#healing) return;
+    const end = faultOf(event.kind).begin(this, event);
+    if (end === undefined) return;
+    this.trace.add('fault', 0, 0, Math.round(event.lastsMs), event.a, `${event.kind} ${event.b} ${event.c}`);
+    this.fired.set(event.kind, (this.fired.get(event.kind) ?? 0) + 1);
+    const once = (): void => {
+      if (!this.#open.delete(once)) return;
+      this.trace.add('healed', 0, 0, 0, 0, event.kind);
+      end();
+    };
+    this.#open.add(once);
+    this.loop.setTimer(event.lastsMs, once);
+  }
+
+  /** Starts a node again that had ended, if nobody did before. */
+  startAgain(node: { readonly id: number }): void {
+    const mine = this.nodeAt(node.id - 1);
+    if (this.over || !mine.down) return;
+    if (mine.diskFull) {
+      this.loop.setTimer(100, () => this.startAgain(node));
+      return;
+    }
+    mine.start();
+  }
+
+  /** Ends all faults, for good. */
+  heal(): void {
+    this.#healing = true;
+    for (const end of [...this.#open]) end();
+    this.network.clear();
+    for (const node of this.nodes) {
+      node.disk.repair();
+      this.startAgain(node);
+    }
+    for (const client of this.clients) this.startClient(client);
+  }
+}
+
+function healthyLinks({ linkDelayMs: delayMs, linkJitterMs: jitterMs }: ClusterOptions) {
+  return {
+    blocked: false,
+    dropPerMille: 0,
+    duplicatePerMille: 0,
+    delayMs,
+    jitterMs,
+    reorder: false,
+    snapshotBreakPerMille: 0,
+  };
+}
