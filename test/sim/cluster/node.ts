@@ -118,6 +118,12 @@ export class SimNode {
     this.#storeFailure = new Error('EIO: write failed');
   }
 
+  /** Forgets failures that were asked for and have not come up. */
+  repair(): void {
+    this.disk.repair();
+    this.#storeFailure = undefined;
+  }
+
   // ------------------------------------------------------------------------------------------ life
 
   start(): void {

@@ -8,6 +8,7 @@ export interface ClusterOptions {
   readonly clients: number;
   /** Mean pause of a client between operations. */
   readonly thinkMs: number;
+  readonly requestTimeoutMs: number;
   readonly linkDelayMs: number;
   readonly linkJitterMs: number;
   /** How far a process's clock may run from the world's, in thousandths. */
@@ -31,6 +32,7 @@ export function drawOptions(random: Random): ClusterOptions {
     nodes: pick(random, 3, 3, 3, 5),
     clients: 2 + random.int(4),
     thinkMs: pick(random, 50, 100, 200),
+    requestTimeoutMs: pick(random, 500, 1_500, 4_000),
     linkDelayMs: pick(random, 0, 1, 3),
     linkJitterMs: pick(random, 0, 2, 8),
     driftPerMille: pick(random, 0, 20, 50),

@@ -40,6 +40,7 @@ export interface RunChange {
 const RECOVERY_MS_MAX = 30_000;
 const REST_MS_MAX = 30_000;
 const STOP_MS_MAX = 20_000;
+const LINGER_MS = 10_000;
 const LOOK_MS = 50;
 const LAST_EVENTS = 60;
 const NOISE: ReadonlySet<EventName> = new Set(['send', 'append', 'heartbeat', 'frame']);
@@ -121,7 +122,7 @@ async function stop(world: World): Promise<void> {
   };
   all().catch((error: unknown) => world.fail(error));
   await until(world, STOP_MS_MAX, 'nothing leaks', () => (stopped ? '' : 'a node or client does not stop'));
-  await world.loop.run(2_000);
+  await world.loop.run(LINGER_MS); // what a loss of power left is given up by the other end
   for (const { id, clock } of [...world.nodes, ...world.clients]) {
     if (clock.pendingTimers > 0)
       throw new Violation('nothing leaks', `process ${id} left ${clock.pendingTimers} timers`);

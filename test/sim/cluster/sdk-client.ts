@@ -18,6 +18,7 @@ export interface ClientDeps {
   readonly trace: Trace;
   readonly links: LinkNetwork;
   readonly endpoints: readonly string[];
+  readonly requestTimeoutMs: number;
   readonly fail: (error: unknown) => void;
 }
 
@@ -31,7 +32,7 @@ export interface ClientLife {
   readonly remora: RemoraClient;
 }
 
-const REQUEST_TIMEOUT_MS = 4_000;
+const CONNECT_TIMEOUT_MS = 4_000;
 /** Sessions, and the locks that they hold, outlive a client that vanished by this. */
 export const SESSION_TTL_MS = 5_000;
 
@@ -75,7 +76,7 @@ export class SimClient {
   }
 
   async #connect(party: Party, random: SeededRandom): Promise<RemoraClient> {
-    const { links, trace, endpoints } = this.#deps;
+    const { links, trace, endpoints, requestTimeoutMs } = this.#deps;
     const ports = {
       clock: this.clock,
       random,
@@ -87,8 +88,8 @@ export class SimClient {
     for (;;) {
       const opened = await RemoraClient.open(ports, {
         endpoints,
-        requestTimeout: REQUEST_TIMEOUT_MS,
-        connectTimeout: REQUEST_TIMEOUT_MS,
+        requestTimeout: requestTimeoutMs,
+        connectTimeout: CONNECT_TIMEOUT_MS,
         sessionTtl: SESSION_TTL_MS,
       }).catch(() => undefined);
       if (opened !== undefined) return opened;

@@ -64,7 +64,9 @@ export class World {
       (id) => new SimNode({ ...common, id, options, network, looked: (node) => this.#looked(node) }),
     );
     const endpoints = nodeIds.map(clientAddress);
-    this.clients = clientIds.map((id) => new SimClient({ ...common, id, endpoints }));
+    this.clients = clientIds.map(
+      (id) => new SimClient({ ...common, id, endpoints, requestTimeoutMs: options.requestTimeoutMs }),
+    );
     this.workloads = Object.values(WORKLOADS).map((make) => make(this));
   }
 
@@ -188,7 +190,7 @@ export class World {
     for (const end of [...this.#open]) end();
     this.network.clear();
     for (const node of this.nodes) {
-      node.disk.repair();
+      node.repair();
       this.startAgain(node);
     }
     for (const client of this.clients) this.startClient(client);

@@ -56,8 +56,15 @@ const restart: Fault<World> = {
   begin: (world, { a }) => {
     const node = world.nodeAt(world.target(a) - 1);
     if (!node.up || node.stopping || node.clock.paused) return undefined;
-    void node.stop();
-    return () => world.startAgain(node);
+    let due = false;
+    const again = (): void => {
+      if (due) world.startAgain(node);
+    };
+    void node.stop().then(again);
+    return () => {
+      due = true;
+      again(); // unless it is still stopping
+    };
   },
 };
 
