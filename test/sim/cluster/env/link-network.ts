@@ -176,7 +176,9 @@ class SimLink {
   blocked(from: End, to: End): boolean {
     if (from.dead || to.dead) return true;
     const [a, b] = [from.party?.id ?? 0, to.party?.id ?? 0];
-    return a !== b && this.#deps.faultsOf(a, b).blocked;
+    if (a === b) return false;
+    const { blocked, dropPerMille } = this.#deps.faultsOf(a, b);
+    return blocked || dropPerMille >= 1000;
   }
 
   ended(party: Party, told: boolean): void {
