@@ -1,5 +1,5 @@
 // `pnpm sim:raft`: builds the simulation, with a planted bug if one is named, and runs it.
-import { bundle, importFrom, STATE_DIR } from './load.mjs.mts';
+import { bundle, importFrom, STATE_DIR } from './load.mjs';
 
 const args = process.argv.slice(2);
 const at = args.indexOf('--mutation');
