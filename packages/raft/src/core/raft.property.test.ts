@@ -20,6 +20,7 @@ interface Shape {
   /** Membership changes happen. */
   readonly changes?: boolean;
   readonly spares?: number;
+  readonly sparesKnow?: 'none';
   readonly runs: number;
   readonly config?: Partial<RaftConfig>;
   readonly mergedHeartbeats?: boolean;
@@ -70,9 +71,10 @@ const SHAPES: readonly Shape[] = [
     config: { preVote: false },
   },
   {
-    name: 'changing members, with merged heartbeats',
+    name: 'changing members, who join without membership, with merged heartbeats',
     voters: 3,
     spares: 2,
+    sparesKnow: 'none',
     changes: true,
     runs: 60,
     mergedHeartbeats: true,

@@ -1,6 +1,7 @@
 /**
  * A cluster of cores over a hostile network and disks, for the property tests: messages are lost, repeated and
- * reordered, links fail one way, fsyncs are late, crashes lose whatever was not synced. After each step it checks:
+ * reordered, links fail one way, fsyncs are late, crashes lose whatever was not synced. After each step it checks
+ * (here and in `test-invariants.ts`):
  *
  * X1. Election safety: one leader per term.
  * X2. Leader append-only; log matching: equal (index, term) means equal entry and equal predecessor.
@@ -16,8 +17,7 @@ import { assert, SeededRandom, utf8 } from '@remora/base';
 import { LEAVE_JOINT } from './conf-change.ts';
 import type { RaftConfig } from './config.ts';
 import { outlineOf } from './log.ts';
-import { confOf, isJoint, isMember, isVoter, membersOf } from './membership.ts';
-import { isQuorum } from './quorum.ts';
+import { confOf, EMPTY_CONF, isJoint, isMember, isVoter, membersOf } from './membership.ts';
 import { RaftCore } from './raft.ts';
 import { type ChangeKind, confBehind, kindsOf, quorumsOverlap, randomChange } from './test-changes.ts';
 import {
@@ -32,6 +32,7 @@ import {
   termAt,
   writeTo,
 } from './test-disk.ts';
+import { Invariants } from './test-invariants.ts';
 import type { ConfState, Entry, EntryRead, Message, ReplicaId, SnapshotMeta } from './types.ts';
 
 export interface TestNode {
@@ -74,10 +75,7 @@ export class TestCluster {
   readonly #merged: (() => void)[] = [];
   readonly #transfers: Transfer[] = [];
   readonly #cut = new Set<string>();
-  readonly #leaders = new Map<number, ReplicaId>();
-  readonly #entries = new Map<string, { readonly data: string; readonly previousTerm: number | undefined }>();
-  /** Terms of committed entries, by index. */
-  readonly #committed: number[] = [0];
+  readonly #invariants: Invariants;
   /** Memberships behind each change applied anywhere, by index. */
   readonly #confs = new Map<number, ConfState>();
   /** What kinds of changes were applied, and which of them took its leader out. */
@@ -93,8 +91,9 @@ export class TestCluster {
   constructor(options: {
     readonly voters: number;
     readonly learners?: number;
-    /** Replicas that are no members at first. */
+    /** Replicas that are no members at first: they know the group's first membership, or none. */
     readonly spares?: number;
+    readonly sparesKnow?: 'first' | 'none';
     readonly seed: number;
     readonly config?: Partial<RaftConfig>;
     readonly mergedHeartbeats?: boolean;
@@ -107,8 +106,10 @@ export class TestCluster {
     this.#config = options.config ?? {};
     this.#mergedHeartbeats = options.mergedHeartbeats ?? false;
     this.#random = new SeededRandom(options.seed);
+    this.#invariants = new Invariants((id) => this.#node(id));
     this.nodes = ids.map((id) => {
-      const disk = emptyDisk(conf);
+      const spare = id > voters + learners;
+      const disk = emptyDisk(spare && options.sparesKnow === 'none' ? EMPTY_CONF : conf);
       const node = { id, disk, up: true, ...this.#boot(id, disk, false) };
       return node;
     });
@@ -116,7 +117,7 @@ export class TestCluster {
 
   /** The highest index known committed anywhere. */
   get committedIndex(): number {
-    return this.#committed.length - 1;
+    return this.#invariants.committedIndex;
   }
 
   #boot(id: ReplicaId, disk: Disk, restarted: boolean): Omit<TestNode, 'id' | 'disk' | 'up'> {
@@ -257,7 +258,7 @@ export class TestCluster {
     const entry = node.applyQueue.shift();
     if (!node.up || entry === undefined) return;
     assert(entry.index === node.applied.index + 1, 'X4: entries are applied in order, without a gap');
-    assert(this.#committed[entry.index] === entry.term, 'X4: replicas apply the same entries');
+    assert(this.#invariants.committedTerm(entry.index) === entry.term, 'X4: replicas apply the same entries');
     assert(entry.index <= node.core.commit, 'X4: applied ≤ commit');
     let { conf } = node.applied;
     if (entry.type === 'conf') conf = this.#applyConf(node, entry);
@@ -433,7 +434,7 @@ export class TestCluster {
     while (node.core.hasReady()) {
       const ready = node.core.ready();
       if (ready.persist !== undefined) this.#takePersist(node, ready.persist);
-      for (const message of ready.messages) this.#checkClaim(node, message);
+      for (const message of ready.messages) this.#invariants.checkClaim(node, message);
       this.#network.push(...ready.messages);
       node.applyQueue.push(...ready.committed);
       for (const state of ready.readStates) {
@@ -442,17 +443,11 @@ export class TestCluster {
       }
       for (const to of ready.snapshotsWanted) this.#startTransfer(node, to);
       for (const read of ready.entriesWanted) node.reads.push({ read, entries: node.disk.entries });
-      this.#check(node);
+      this.#invariants.check(node);
       if (this.#evict) node.core.evictTo(Number.POSITIVE_INFINITY);
     }
-    this.#check(node); // not all that changes is handed out at once
+    this.#invariants.check(node); // not all that changes is handed out at once
     while (this.#network.length > IN_FLIGHT_MAX) this.#network.shift();
-  }
-
-  #check(node: TestNode): void {
-    this.#checkLeader(node);
-    this.#checkCommit(node);
-    this.#checkMembership(node);
   }
 
   #startTransfer(node: TestNode, to: ReplicaId): void {
@@ -463,78 +458,7 @@ export class TestCluster {
   }
 
   #takePersist(node: TestNode, persist: Persist): void {
-    const { shadow } = node;
-    const first = persist.entries[0];
-    if (first !== undefined && node.core.role === 'leader' && node.leaderTerm === node.core.term) {
-      assert(first.index > lastOf(shadow).index, 'X2: a leader only appends');
-    }
-    writeTo(shadow, persist);
-    for (const entry of persist.entries) {
-      const data = Buffer.from(entry.data).toString();
-      const previousTerm = termAt(shadow, entry.index - 1);
-      const key = `${entry.index}@${entry.term}`;
-      const known = this.#entries.get(key);
-      if (known === undefined) this.#entries.set(key, { data, previousTerm });
-      else assert(known.data === data && known.previousTerm === previousTerm, 'X2: logs match');
-    }
+    this.#invariants.appended(node, persist);
     node.unsynced.push(persist);
-  }
-
-  /** X5: what leaves is true of the disk at this moment. */
-  #checkClaim(node: TestNode, m: Message): void {
-    const { hardState } = node.disk;
-    const voted = (to: ReplicaId) => hardState.term === m.term && hardState.vote === to;
-    if (m.type === 'vote') assert(voted(node.id), 'X5: a vote is asked for before the own one is durable');
-    if (m.type === 'voteResponse' && !m.reject) assert(voted(m.to), 'X5: a vote leaves before it is durable');
-    if (m.type === 'appendResponse' && !m.reject) {
-      assert(hardState.term === m.term, 'X5: an acknowledgement leaves before its term is durable');
-      const durable = Math.max(lastOf(node.disk).index, node.disk.checkpoint.index);
-      assert(m.index <= durable, 'X5: an acknowledgement leaves before its entries are durable');
-    }
-  }
-
-  #checkLeader(node: TestNode): void {
-    const { core } = node;
-    if (core.role !== 'leader' || node.leaderTerm === core.term) return;
-    node.leaderTerm = core.term;
-    const known = this.#leaders.get(core.term);
-    assert(known === undefined || known === node.id, 'X1: one leader per term');
-    this.#leaders.set(core.term, node.id);
-    for (let i = node.shadow.start.index + 1; i <= this.committedIndex; i++) {
-      assert(termAt(node.shadow, i) === this.#committed[i], 'X3: a new leader holds every committed entry');
-    }
-  }
-
-  #checkCommit(node: TestNode): void {
-    const { commit } = node.core;
-    const { shadow } = node;
-    if (commit <= node.seenCommit) return;
-    for (let i = Math.max(node.seenCommit, shadow.start.index) + 1; i <= commit; i++) {
-      const term = termAt(shadow, i);
-      assert(term !== undefined, 'X4: what is committed is in the log');
-      const known = this.#committed[i];
-      assert(known === undefined || known === term, 'X4: one entry per committed index');
-      this.#committed[i] = term;
-    }
-    node.seenCommit = commit;
-    const term = termAt(shadow, commit);
-    const holds = (id: ReplicaId) => {
-      const { disk } = this.#node(id);
-      return disk.checkpoint.index >= commit || termAt(disk, commit) === term;
-    };
-    if (node.core.role === 'leader') assert(isQuorum(node.core.conf, holds), 'X5: committed is durable on a quorum');
-  }
-
-  #checkMembership({ core, shadow, applied }: TestNode): void {
-    const own =
-      core.role === 'leader' ? shadow.entries.findLast((e) => e.type === 'conf' && e.term === core.term) : undefined;
-    if (own !== undefined && own.index > applied.index) {
-      assert(
-        changesAfter(shadow, applied.index) === 1,
-        'X7: a leader appends a change when it has applied the last one',
-      );
-    }
-    assert(changesAfter(shadow, core.commit) <= 1, 'X7: one change at most is not known committed');
-    assert(core.role !== 'leader' || isVoter(core.conf, core.id), 'X7: a leader is a voter');
   }
 }
