@@ -82,36 +82,41 @@ async function go(
 class Bench {
   readonly #file: string;
   #worker: Worker | undefined;
+  #settle: (result: ChunkResult | Error) => void = () => {};
 
   constructor(file: string) {
     this.#file = file;
   }
 
   async run(chunk: Chunk): Promise<ChunkResult> {
-    this.#worker ??= new Worker(this.#file, { resourceLimits: { maxOldGenerationSizeMb: MEMORY_MIB } });
-    const worker = this.#worker;
+    const worker = this.#worker ?? this.#start();
+    const answer = await new Promise<ChunkResult | Error>((resolve) => {
+      const timer = setTimeout(() => resolve(new Error(`no answer for ${HANG_MS / 1000} s`)), HANG_MS);
+      this.#settle = (result) => {
+        clearTimeout(timer);
+        resolve(result);
+      };
+      worker.postMessage(chunk);
+    });
+    if (!(answer instanceof Error)) return answer;
+    await this.close();
     const replay = `pnpm fuzz --target ${chunk.target} --seed ${chunk.seed} --runs ${chunk.runs}`;
-    let timer: NodeJS.Timeout | undefined;
-    try {
-      return await new Promise<ChunkResult>((resolve, reject) => {
-        timer = setTimeout(() => reject(new Error(`no answer for ${HANG_MS / 1000} s`)), HANG_MS);
-        worker.once('message', resolve);
-        worker.once('error', reject);
-        worker.once('exit', (code) => reject(new Error(`its thread ended with ${code}`)));
-        worker.postMessage(chunk);
-      });
-    } catch (error) {
-      this.#worker = undefined;
-      worker.removeAllListeners();
-      await worker.terminate();
-      return { failure: `${chunk.target}: ${error instanceof Error ? error.message : String(error)}\n${replay}` };
-    } finally {
-      clearTimeout(timer);
-      worker.removeAllListeners();
-    }
+    return { failure: `${chunk.target}: ${answer.message}\n${replay}` };
+  }
+
+  #start(): Worker {
+    const worker = new Worker(this.#file, { resourceLimits: { maxOldGenerationSizeMb: MEMORY_MIB } });
+    worker.on('message', (result: ChunkResult) => this.#settle(result));
+    worker.on('error', (error) => this.#settle(error));
+    worker.on('exit', (code) => this.#settle(new Error(`its thread ended with ${code}`)));
+    this.#worker = worker;
+    return worker;
   }
 
   async close(): Promise<void> {
-    await this.#worker?.terminate();
+    const worker = this.#worker;
+    this.#worker = undefined;
+    this.#settle = () => {};
+    await worker?.terminate();
   }
 }
