@@ -1,66 +1,74 @@
-import { assert, type Bytes } from '@remora/base';
+import type { Bytes } from '@remora/base';
 import {
+  asCount,
+  asFields,
+  asList,
+  decodeConfFields,
   decodeNodeDescriptor,
   decodeRangeDescriptor,
+  decodeStored,
+  encodeConfFields,
   encodeNodeDescriptor,
   encodeRangeDescriptor,
+  encodeStored,
+  invalid,
+  type StoredFormat,
 } from '@remora/protocol';
-import { Packr } from 'msgpackr';
 import type { MasterCommand, MasterImage } from './state.ts';
 
 /** Log entries and checkpoints of the master, each with a format number in front. */
-const FORMAT = 1;
+const COMMAND: StoredFormat = { what: 'a master command', version: 1, fields: 2 };
+const IMAGE: StoredFormat = { what: "the master's state", version: 1, fields: 5 };
 const REGISTER_NODE = 1;
 const BOOTSTRAP_RANGE = 2;
-const packr = new Packr({ useRecords: false });
 
 export function encodeMasterCommand(command: MasterCommand): Buffer {
   switch (command.type) {
     case 'registerNode':
-      return packr.pack([FORMAT, REGISTER_NODE, encodeNodeDescriptor(command.descriptor)]);
+      return encodeStored(COMMAND, [REGISTER_NODE, encodeNodeDescriptor(command.descriptor)]);
     case 'bootstrapRange':
-      return packr.pack([FORMAT, BOOTSTRAP_RANGE, command.nodeIds]);
+      return encodeStored(COMMAND, [BOOTSTRAP_RANGE, command.nodeIds]);
   }
 }
 
+/** Throws an `InvariantError` for anything else. */
 export function decodeMasterCommand(bytes: Bytes): MasterCommand {
-  const [format, type, body] = packr.unpack(bytes) as [number, number, unknown];
-  assert(format === FORMAT, `a master command has format ${format}; this version reads ${FORMAT}`);
-  if (type === REGISTER_NODE) return { type: 'registerNode', descriptor: decodeNodeDescriptor(body) };
-  assert(type === BOOTSTRAP_RANGE, `a master command has the unknown type ${type}`);
-  return { type: 'bootstrapRange', nodeIds: body as number[] };
+  return decodeStored(COMMAND, bytes, ([type, body]) => {
+    switch (type) {
+      case REGISTER_NODE:
+        return { type: 'registerNode', descriptor: decodeNodeDescriptor(body) };
+      case BOOTSTRAP_RANGE:
+        return { type: 'bootstrapRange', nodeIds: asList(body, 'node ids', (id) => asCount(id, 'node id')) };
+      default:
+        throw invalid(`the unknown type ${String(type)}`);
+    }
+  });
 }
 
 export function encodeMasterImage(image: MasterImage): Buffer {
-  const { applied, conf } = image;
-  return packr.pack([
-    FORMAT,
+  const { applied } = image;
+  return encodeStored(IMAGE, [
     [applied.index, applied.term],
-    [conf.voters, conf.votersOutgoing, conf.learners, conf.learnersNext, conf.autoLeave],
+    encodeConfFields(image.conf),
     [image.nextNodeId, image.nextRangeId, image.nextReplicaId],
     image.nodes.map(encodeNodeDescriptor),
     image.ranges.map(encodeRangeDescriptor),
   ]);
 }
 
+/** Throws an `InvariantError` for anything else. */
 export function decodeMasterImage(bytes: Bytes): MasterImage {
-  const [format, applied, conf, next, nodes, ranges] = packr.unpack(bytes) as [
-    number,
-    [number, number],
-    [number[], number[], number[], number[], boolean],
-    [number, number, number],
-    unknown[],
-    unknown[],
-  ];
-  assert(format === FORMAT, `the master's state has format ${format}; this version reads ${FORMAT}`);
-  const [voters, votersOutgoing, learners, learnersNext, autoLeave] = conf;
-  return {
-    applied: { index: applied[0], term: applied[1] },
-    conf: { voters, votersOutgoing, learners, learnersNext, autoLeave },
-    nextNodeId: next[0],
-    nextRangeId: next[1],
-    nextReplicaId: next[2],
-    nodes: nodes.map(decodeNodeDescriptor),
-    ranges: ranges.map(decodeRangeDescriptor),
-  };
+  return decodeStored(IMAGE, bytes, ([position, conf, ids, nodes, ranges]) => {
+    const applied = asFields(position, 2, 'applied');
+    const next = asFields(ids, 3, 'next ids');
+    return {
+      applied: { index: asCount(applied[0], 'applied.index'), term: asCount(applied[1], 'applied.term') },
+      conf: decodeConfFields(conf),
+      nextNodeId: asCount(next[0], 'nextNodeId'),
+      nextRangeId: asCount(next[1], 'nextRangeId'),
+      nextReplicaId: asCount(next[2], 'nextReplicaId'),
+      nodes: asList(nodes, 'nodes', decodeNodeDescriptor),
+      ranges: asList(ranges, 'ranges', decodeRangeDescriptor),
+    };
+  });
 }

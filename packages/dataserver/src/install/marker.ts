@@ -1,6 +1,6 @@
-import { assert, type Bytes } from '@remora/base';
+import type { Bytes } from '@remora/base';
+import { asCount, asText, decodeStored, encodeStored, type StoredFormat } from '@remora/protocol';
 import type { LogPosition } from '@remora/raft';
-import { Packr } from 'msgpackr';
 
 /**
  * The durable marker (design §6 ▸): the rows of a replica are being replaced by a staged snapshot. Whoever finds it at
@@ -16,19 +16,19 @@ export interface InstallMarker {
   readonly bytes: number;
 }
 
-const FORMAT = 1;
-const packr = new Packr({ useRecords: false });
+const MARKER: StoredFormat = { what: 'the marker of a snapshot', version: 1, fields: 6 };
 
 export function encodeMarker({ rangeId, replicaId, applied, file, bytes }: InstallMarker): Buffer {
-  return packr.pack([FORMAT, rangeId, replicaId, applied.index, applied.term, file, bytes]);
+  return encodeStored(MARKER, [rangeId, replicaId, applied.index, applied.term, file, bytes]);
 }
 
+/** Throws an `InvariantError` for anything else. */
 export function decodeMarker(value: Bytes): InstallMarker {
-  const [format, rangeId, replicaId, index, term, file, bytes] = packr.unpack(value) as [
-    ...[number, number, number, number, number],
-    string,
-    number,
-  ];
-  assert(format === FORMAT, `the marker of a snapshot has format ${format}; this version reads ${FORMAT}`);
-  return { rangeId, replicaId, applied: { index, term }, file, bytes };
+  return decodeStored(MARKER, value, ([rangeId, replicaId, index, term, file, bytes]) => ({
+    rangeId: asCount(rangeId, 'rangeId'),
+    replicaId: asCount(replicaId, 'replicaId'),
+    applied: { index: asCount(index, 'applied.index'), term: asCount(term, 'applied.term') },
+    file: asText(file, 'file'),
+    bytes: asCount(bytes, 'bytes'),
+  }));
 }

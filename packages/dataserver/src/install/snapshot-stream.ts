@@ -14,8 +14,8 @@
  *     larger.
  */
 import { asBuffer, type Bytes, compareBytes, copyBytes, type Row, type Span, spanContains } from '@remora/base';
+import { packPlain, unpack as unpackValue } from '@remora/protocol';
 import { crc32, type LogPosition } from '@remora/raft';
-import { Packr } from 'msgpackr';
 import { stateKey, wholeRangeSpans } from '../state/keys.ts';
 import { decodeRangeMeta } from '../state/meta-codec.ts';
 
@@ -29,7 +29,6 @@ const FRAME_BYTES_MAX = 72 * 1024 * 1024;
 const HEADER = 0;
 const ROWS = 1;
 const END = 2;
-const packr = new Packr({ useRecords: false });
 
 /** Which data a stream holds. */
 export interface SnapshotIdentity {
@@ -87,7 +86,7 @@ class FrameEncoder {
   checksum = 0;
 
   encode(parts: readonly unknown[]): Buffer {
-    const body = packr.pack(parts);
+    const body = packPlain(parts);
     const frame = Buffer.allocUnsafeSlow(FRAME_HEADER_BYTES + body.length);
     frame.writeUInt32BE(body.length, 0);
     frame.writeUInt32BE(crc32(body), 4);
@@ -249,7 +248,11 @@ class RowOrder {
     const row = this.#lastRow;
     if (row === undefined || compareBytes(row.key, stateKey(rangeId)) !== 0) throw broken("lacks its range's state");
     const state = attempt(() => decodeRangeMeta(row.value));
-    if (state.descriptor.rangeId !== rangeId || state.applied.index !== applied.index) {
+    if (
+      state.descriptor.rangeId !== rangeId ||
+      state.applied.index !== applied.index ||
+      state.applied.term !== applied.term
+    ) {
       throw broken('stands for another position than it names');
     }
   }
@@ -266,7 +269,7 @@ function place(range: unknown, index: unknown, term: unknown): string {
 }
 
 function unpack(body: Buffer): readonly unknown[] {
-  const parts = attempt(() => packr.unpack(body) as unknown);
+  const parts = attempt(() => unpackValue(body, 0));
   if (!Array.isArray(parts)) throw broken('has a frame that cannot be read');
   return parts;
 }

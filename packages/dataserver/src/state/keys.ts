@@ -1,4 +1,4 @@
-import { type Bytes, EMPTY_BYTES, prefixEnd, type Span } from '@remora/base';
+import { assert, type Bytes, EMPTY_BYTES, prefixEnd, type Span } from '@remora/base';
 import { KV_SPACE, LEASE_SPACE, LOCK_SPACE } from '@remora/protocol';
 
 /**
@@ -32,8 +32,12 @@ function writeUint64(out: Buffer, value: number, offset: number): void {
   out.writeUInt32BE(value >>> 0, offset + 4);
 }
 
+/** Ids, indexes and revisions: no stored one is above what a number holds exactly, unless its row is damaged. */
 export function readUint64(bytes: Buffer, offset: number): number {
-  return bytes.readUInt32BE(offset) * 0x1_0000_0000 + bytes.readUInt32BE(offset + 4);
+  assert(bytes.length >= offset + 8, 'a stored number is complete');
+  const high = bytes.readUInt32BE(offset);
+  assert(high < 0x20_0000, 'stored numbers are safe integers');
+  return high * 0x1_0000_0000 + bytes.readUInt32BE(offset + 4);
 }
 
 // ---------------------------------------------------------------------------------------------- range-local
@@ -112,6 +116,7 @@ export function leaseKey(id: bigint): Buffer {
 }
 
 export function leaseIdOfKey(key: Bytes): bigint {
+  assert(key.length >= 9, 'a key of the space of leases names its lease');
   return Buffer.from(key).readBigInt64BE(1);
 }
 
@@ -204,6 +209,7 @@ export function historySpan(range: { readonly key: Bytes; readonly end?: Bytes }
 
 export function parseHistoryKey(row: Bytes): { readonly key: Buffer; readonly revision: number } {
   const bytes = Buffer.from(row.buffer, row.byteOffset, row.byteLength);
+  assert(bytes.length >= 11, 'a key of the history ends with its revision');
   const key = Buffer.allocUnsafe(bytes.length);
   let length = 0;
   let at = 1;

@@ -1,6 +1,6 @@
 import { type Bytes, type Engine, ServiceError } from '@remora/base';
 import { type LockId, lockSpan, type SessionRef } from '@remora/lock';
-import { Packr } from 'msgpackr';
+import { asCount, asMs, asText, decodeStored, encodeStored, invalid, type StoredFormat } from '@remora/protocol';
 import {
   attachedKeysSpan,
   attachedLock,
@@ -28,8 +28,7 @@ export interface Lease {
 
 /** etcd's bound: longer TTLs overflow what clients compute with them. */
 export const LEASE_TTL_MAX_MS = 9_000_000_000_000;
-const FORMAT = 1;
-const packr = new Packr({ useRecords: false });
+const LEASE: StoredFormat = { what: 'a lease', version: 1, fields: 3 };
 
 export class Leases {
   readonly #engine: Engine;
@@ -96,13 +95,25 @@ export class Leases {
   }
 }
 
-function encodeLease(lease: Lease): Buffer {
-  return packr.pack([FORMAT, lease.incarnation, lease.ttlMs, lease.attributes]);
+export function encodeLease(lease: Lease): Buffer {
+  return encodeStored(LEASE, [lease.incarnation, lease.ttlMs, lease.attributes]);
 }
 
-function decodeLease(id: bigint, value: Bytes): Lease {
-  const [, incarnation, ttlMs, attributes] = packr.unpack(value) as [number, number, number, Record<string, string>];
-  return { id, incarnation, ttlMs, attributes };
+/** Throws an `InvariantError` for anything else. */
+export function decodeLease(id: bigint, value: Bytes): Lease {
+  return decodeStored(LEASE, value, ([incarnation, ttlMs, attributes]) => ({
+    id,
+    incarnation: asCount(incarnation, 'lease incarnation'),
+    ttlMs: asMs(ttlMs, 'lease ttl'),
+    attributes: asAttributes(attributes),
+  }));
+}
+
+function asAttributes(raw: unknown): Readonly<Record<string, string>> {
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw) || raw instanceof Uint8Array) {
+    throw invalid('lease attributes');
+  }
+  return Object.fromEntries(Object.entries(raw).map(([name, value]) => [name, asText(value, 'lease attribute')]));
 }
 
 function encodeLockId(lock: LockId): Buffer {

@@ -1,7 +1,18 @@
-import { assert, type Bytes } from '@remora/base';
-import { decodeRangeDescriptor, encodeRangeDescriptor, type RangeDescriptor } from '@remora/protocol';
+import type { Bytes } from '@remora/base';
+import {
+  asCount,
+  asFields,
+  asMs,
+  decodeConfFields,
+  decodeRangeDescriptor,
+  decodeStored,
+  encodeConfFields,
+  encodeRangeDescriptor,
+  encodeStored,
+  type RangeDescriptor,
+  type StoredFormat,
+} from '@remora/protocol';
 import type { ConfState, LogPosition } from '@remora/raft';
-import { Packr } from 'msgpackr';
 
 /** What a range's state row holds: everything of a range that is not a row of its own. */
 export interface RangeMeta {
@@ -18,41 +29,34 @@ export interface RangeMeta {
   readonly bytes: number;
 }
 
-const FORMAT = 1;
-const packr = new Packr({ useRecords: false });
+const META: StoredFormat = { what: "a range's state", version: 1, fields: 4 };
 
 export function encodeRangeMeta(meta: RangeMeta): Buffer {
-  const { applied, conf } = meta;
-  return packr.pack([
-    FORMAT,
+  const { applied } = meta;
+  return encodeStored(META, [
     [applied.index, applied.term, meta.appliedAhead],
-    [conf.voters, conf.votersOutgoing, conf.learners, conf.learnersNext, conf.autoLeave],
+    encodeConfFields(meta.conf),
     encodeRangeDescriptor(meta.descriptor),
     [meta.revision, meta.compactRevision, meta.rangeTimeMs, meta.wallMs, meta.keys, meta.bytes],
   ]);
 }
 
+/** Throws an `InvariantError` for anything else. */
 export function decodeRangeMeta(bytes: Bytes): RangeMeta {
-  const [format, applied, conf, descriptor, numbers] = packr.unpack(bytes) as [
-    number,
-    [number, number, number],
-    [number[], number[], number[], number[], boolean],
-    unknown,
-    [number, number, number, number, number, number],
-  ];
-  assert(format === FORMAT, `a range's state has format ${format}; this version reads ${FORMAT}`);
-  const [voters, votersOutgoing, learners, learnersNext, autoLeave] = conf;
-  const [revision, compactRevision, rangeTimeMs, wallMs, keys, size] = numbers;
-  return {
-    applied: { index: applied[0], term: applied[1] },
-    appliedAhead: applied[2],
-    conf: { voters, votersOutgoing, learners, learnersNext, autoLeave },
-    descriptor: decodeRangeDescriptor(descriptor),
-    revision,
-    compactRevision,
-    rangeTimeMs,
-    wallMs,
-    keys,
-    bytes: size,
-  };
+  return decodeStored(META, bytes, ([position, conf, descriptor, sizes]) => {
+    const applied = asFields(position, 3, 'applied');
+    const numbers = asFields(sizes, 6, 'numbers');
+    return {
+      applied: { index: asCount(applied[0], 'applied.index'), term: asCount(applied[1], 'applied.term') },
+      appliedAhead: asCount(applied[2], 'appliedAhead'),
+      conf: decodeConfFields(conf),
+      descriptor: decodeRangeDescriptor(descriptor),
+      revision: asCount(numbers[0], 'revision'),
+      compactRevision: asCount(numbers[1], 'compactRevision'),
+      rangeTimeMs: asMs(numbers[2], 'rangeTimeMs'),
+      wallMs: asMs(numbers[3], 'wallMs'),
+      keys: asCount(numbers[4], 'keys'),
+      bytes: asCount(numbers[5], 'bytes'),
+    };
+  });
 }

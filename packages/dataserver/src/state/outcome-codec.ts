@@ -1,6 +1,18 @@
-import { assert, type Bytes, type ErrorCode, isErrorCode, ServiceError } from '@remora/base';
-import { type CommandResult, decodeCommandResult, encodeCommandResult } from '@remora/protocol';
-import { Packr } from 'msgpackr';
+import { type Bytes, type ErrorCode, isErrorCode, ServiceError } from '@remora/base';
+import {
+  asCount,
+  asFields,
+  asList,
+  asMs,
+  asText,
+  type CommandResult,
+  decodeCommandResult,
+  decodeStored,
+  encodeCommandResult,
+  encodeStored,
+  invalid,
+  type StoredFormat,
+} from '@remora/protocol';
 import type { Remembered } from './outcomes.ts';
 
 /** What a command came to: the same on every replica, and what a retry is answered with. */
@@ -16,8 +28,7 @@ export type Outcome =
 
 /** Results above this are not kept: a retry learns that the command was applied, but not what it returned. */
 export const OUTCOME_BYTES_MAX = 16_384;
-const FORMAT = 1;
-const packr = new Packr({ useRecords: false });
+const PAGE: StoredFormat = { what: 'a page of outcomes', version: 1, fields: 1 };
 
 export function failed(revision: number, error: ServiceError): Outcome {
   const outcome = { ok: false as const, revision, code: error.code, message: error.message };
@@ -66,17 +77,21 @@ export function rememberable(outcome: Outcome): Outcome {
 }
 
 export function encodeOutcomePage(entries: readonly Remembered[]): Buffer {
-  return packr.pack([FORMAT, entries.map((e) => [e.requestId, e.deadlineMs, encodeOutcome(e.outcome)])]);
+  return encodeStored(PAGE, [entries.map((e) => [e.requestId, e.deadlineMs, encodeOutcome(e.outcome)])]);
 }
 
+/** Throws an `InvariantError` for anything else. */
 export function decodeOutcomePage(bytes: Bytes): readonly Remembered[] {
-  const [format, entries] = packr.unpack(bytes) as [number, [string, number, unknown[]][]];
-  assert(format === FORMAT, `a page of outcomes has format ${format}`);
-  return entries.map(([requestId, deadlineMs, outcome]) => ({
-    requestId,
-    deadlineMs,
-    outcome: decodeOutcome(outcome),
-  }));
+  return decodeStored(PAGE, bytes, ([entries]) =>
+    asList(entries, 'outcomes', (raw) => {
+      const f = asFields(raw, 3, 'remembered outcome');
+      return {
+        requestId: asText(f[0], 'request id'),
+        deadlineMs: asMs(f[1], 'deadline'),
+        outcome: decodeOutcome(f[2]),
+      };
+    }),
+  );
 }
 
 function encodeOutcome(outcome: Outcome): unknown[] {
@@ -84,11 +99,20 @@ function encodeOutcome(outcome: Outcome): unknown[] {
   return [outcome.revision, null, outcome.code, outcome.message, outcome.details ?? null];
 }
 
-function decodeOutcome(raw: readonly unknown[]): Outcome {
-  const revision = raw[0] as number;
-  if (raw[1] !== null) return { ok: true, revision, result: decodeCommandResult(raw[1]) };
-  const code = raw[2] as string;
-  assert(isErrorCode(code), `a stored outcome has the unknown code ${code}`);
-  const details = raw[4] as Record<string, unknown> | null;
-  return { ok: false, revision, code, message: raw[3] as string, ...(details === null ? {} : { details }) };
+function decodeOutcome(raw: unknown): Outcome {
+  if (!Array.isArray(raw)) throw invalid('outcome');
+  const revision = asCount(raw[0], 'outcome revision');
+  if (raw[1] !== null) return { ok: true, revision, result: decodeCommandResult(asFields(raw, 2, 'outcome')[1]) };
+  const f = asFields(raw, 5, 'failed outcome');
+  const code = asText(f[2], 'outcome code');
+  if (!isErrorCode(code)) throw invalid(`the unknown code ${code}`);
+  const failure = { ok: false as const, revision, code, message: asText(f[3], 'outcome message') };
+  return f[4] === null ? failure : { ...failure, details: asDetails(f[4]) };
+}
+
+function asDetails(raw: unknown): Readonly<Record<string, unknown>> {
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw) || raw instanceof Uint8Array) {
+    throw invalid('details of an outcome');
+  }
+  return { ...raw };
 }

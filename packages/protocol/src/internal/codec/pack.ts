@@ -24,6 +24,17 @@ function viewOf(buffer: Buffer): DataView {
 export function pack(firstByte: number, value: unknown): Buffer {
   target[0] = firstByte;
   at = 1;
+  return written(value);
+}
+
+/** The value alone. The result is the caller's. */
+export function packPlain(value: unknown): Buffer {
+  at = 0;
+  return written(value);
+}
+
+/** Adds `value` to what was begun, and gives all of it. */
+function written(value: unknown): Buffer {
   packValue(value);
   const out = Buffer.allocUnsafe(at);
   target.copy(out, 0, 0, at);

@@ -1,6 +1,6 @@
 import { type Bytes, ServiceError } from '@remora/base';
-import { Unpackr } from 'msgpackr';
 import { pack } from './pack.ts';
+import { unpack } from './unpack.ts';
 
 /**
  * MessagePack as all our formats use it: nested arrays of null, booleans, numbers, strings, bytes and 64-bit integers,
@@ -9,14 +9,6 @@ import { pack } from './pack.ts';
  * W1. The first byte of every frame and log entry is its format version; a reader refuses versions it does not know.
  * W2. Bytes in the result are slices of the input: whoever retains one copies it (conventions 7).
  */
-const unpackr = new Unpackr({
-  useRecords: false,
-  mapsAsObjects: true,
-  moreTypes: false,
-  structuredClone: false,
-  int64AsType: 'bigint',
-  copyBuffers: false,
-});
 
 /** Encodes `value` behind a version byte. The result is the caller's. */
 export function packVersioned(version: number, value: unknown): Buffer {
@@ -29,7 +21,7 @@ export function unpackVersioned(version: number, bytes: Bytes, what: string): un
     throw new ServiceError('INVALID_ARGUMENT', `${what}: format version ${String(bytes[0])} is not ${version}`);
   }
   try {
-    return unpackr.unpack(bytes.subarray(1));
+    return unpack(bytes, 1);
   } catch (cause) {
     throw new ServiceError('INVALID_ARGUMENT', `${what} is malformed`, { cause });
   }

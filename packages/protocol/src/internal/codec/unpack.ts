@@ -1,0 +1,203 @@
+import { asBuffer, type Bytes } from '@remora/base';
+
+/**
+ * The inverse of `pack.ts`: a MessagePack decoder for exactly what our formats hold. A general one also reads
+ * extensions (dates, patterns, errors, sets, references, records that it compiles to code): from a peer or a client
+ * they are so many ways to make what no codec expects.
+ *
+ * U1. What comes out is a value that `pack` can write, or `UnpackError` is thrown: no extensions, no bytes left over,
+ *     text that is UTF-8, names of fields that are text.
+ * U2. Nothing is made that is larger than the bytes given allow: every list and map announces at most as many items as
+ *     there are bytes left for, all of them together.
+ * U3. Nesting is bounded: neither decoding nor whoever walks the result exhausts the stack.
+ * U4. Bytes in the result are slices of the input: whoever retains one copies it (conventions 7).
+ * U5. The input being read is state of the module, as in `pack.ts`: decoding never runs inside itself.
+ */
+export class UnpackError extends Error {
+  override readonly name = 'UnpackError';
+}
+
+/** Our deepest message, a transaction of eight levels in an entry, has 40. */
+const DEPTH_MAX = 64;
+const REPLACEMENT = '\ufffd';
+
+const NOTHING = Buffer.alloc(0) as Buffer as TextBuffer;
+const NO_VIEW = new DataView(new ArrayBuffer(0));
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Text without a look at the name of its encoding, which costs as much as short text itself. */
+interface TextBuffer extends Buffer {
+  utf8Slice(from: number, to: number): string;
+}
+
+let input = NOTHING;
+let view: DataView = NO_VIEW;
+let at = 0;
+/** Items that lists and maps may still announce (U2). */
+let room = 0;
+
+/** Decodes `bytes` from `from` on; throws `UnpackError`. */
+export function unpack(bytes: Bytes, from: number): unknown {
+  input = asBuffer(bytes) as TextBuffer;
+  at = from;
+  room = input.length;
+  try {
+    const value = read(0);
+    if (at !== input.length) throw new UnpackError('bytes are left over');
+    return value;
+  } finally {
+    input = NOTHING;
+    view = NO_VIEW;
+  }
+}
+
+function read(depth: number): unknown {
+  const token = input[at++];
+  if (token === undefined) throw cutShort();
+  if (token < 0x80) return token;
+  if (token < 0x90) return readMap(token & 0x0f, depth);
+  if (token < 0xa0) return readList(token & 0x0f, depth);
+  if (token < 0xc0) return readText(token & 0x1f);
+  switch (token) {
+    case 0xc0:
+      return null;
+    case 0xc2:
+      return false;
+    case 0xc3:
+      return true;
+    case 0xc4:
+      return readBytes(uint8());
+    case 0xc5:
+      return readBytes(uint16());
+    case 0xc6:
+      return readBytes(uint32());
+    case 0xd9:
+      return readText(uint8());
+    case 0xda:
+      return readText(uint16());
+    case 0xdb:
+      return readText(uint32());
+    case 0xdc:
+      return readList(uint16(), depth);
+    case 0xdd:
+      return readList(uint32(), depth);
+    case 0xde:
+      return readMap(uint16(), depth);
+    case 0xdf:
+      return readMap(uint32(), depth);
+    default:
+      return readNumber(token);
+  }
+}
+
+function readNumber(token: number): number | bigint {
+  switch (token) {
+    case 0xca:
+      return numbers().getFloat32(take(4));
+    case 0xcb:
+      return numbers().getFloat64(take(8));
+    case 0xcc:
+      return uint8();
+    case 0xcd:
+      return uint16();
+    case 0xce:
+      return uint32();
+    case 0xcf:
+      return numbers().getBigUint64(take(8));
+    case 0xd0:
+      return (uint8() << 24) >> 24;
+    case 0xd1:
+      return (uint16() << 16) >> 16;
+    case 0xd2:
+      return uint32() | 0;
+    case 0xd3:
+      return numbers().getBigInt64(take(8));
+    default:
+      if (token >= 0xe0) return token - 0x100;
+      throw new UnpackError(`a value of the unknown type ${token}`); // U1
+  }
+}
+
+function readList(count: number, depth: number): unknown[] {
+  announce(count, depth);
+  const list = new Array<unknown>(count);
+  for (let i = 0; i < count; i++) list[i] = read(depth + 1);
+  return list;
+}
+
+/** The fields are the result's own, whatever their names: `__proto__` is one as any other. */
+function readMap(count: number, depth: number): Record<string, unknown> {
+  announce(2 * count, depth);
+  const map: Record<string, unknown> = {};
+  for (let i = 0; i < count; i++) {
+    const name = read(depth + 1);
+    if (typeof name !== 'string') throw new UnpackError('the name of a field is no text');
+    const value = read(depth + 1);
+    if (name === '__proto__') {
+      Object.defineProperty(map, name, { value, enumerable: true, configurable: true, writable: true });
+    } else map[name] = value;
+  }
+  return map;
+}
+
+/** U2, U3. */
+function announce(items: number, depth: number): void {
+  room -= items;
+  if (items > input.length - at || room < 0) throw cutShort();
+  if (depth >= DEPTH_MAX) throw new UnpackError('nested too deep');
+}
+
+function readBytes(length: number): Buffer {
+  const from = take(length);
+  return input.subarray(from, at);
+}
+
+function readText(length: number): string {
+  const from = take(length);
+  const text = input.utf8Slice(from, at);
+  // U1. What is no UTF-8 shows as a replacement character; so does that character itself.
+  if (text.includes(REPLACEMENT)) checkUtf8(input.subarray(from, at));
+  return text;
+}
+
+function checkUtf8(bytes: Uint8Array): void {
+  try {
+    strictUtf8.decode(bytes);
+  } catch {
+    throw new UnpackError('text that is no UTF-8');
+  }
+}
+
+/** Goes past `length` bytes and returns where they begin. */
+function take(length: number): number {
+  const from = at;
+  if (length > input.length - from) throw cutShort();
+  at = from + length;
+  return from;
+}
+
+function uint8(): number {
+  const from = take(1);
+  return input[from] ?? 0;
+}
+
+function uint16(): number {
+  const from = take(2);
+  return ((input[from] ?? 0) << 8) | (input[from + 1] ?? 0);
+}
+
+function uint32(): number {
+  const from = take(4);
+  const low = ((input[from + 1] ?? 0) << 16) | ((input[from + 2] ?? 0) << 8) | (input[from + 3] ?? 0);
+  return (input[from] ?? 0) * 0x100_0000 + low;
+}
+
+/** Made when the first number needs it. */
+function numbers(): DataView {
+  if (view === NO_VIEW) view = new DataView(input.buffer, input.byteOffset, input.byteLength);
+  return view;
+}
+
+function cutShort(): UnpackError {
+  return new UnpackError('cut short');
+}
