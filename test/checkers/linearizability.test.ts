@@ -11,6 +11,7 @@ import {
   registerModel,
   type Value,
 } from './index.ts';
+import { search } from './search.ts';
 import { shrink } from './shrink.ts';
 
 type Extra = Partial<Pick<HistoryRecord, 'v' | 'x' | 'out' | 'ok' | 'k'>>;
@@ -321,12 +322,25 @@ describe('verdicts', () => {
     expect(checkLinearizable(registerModel, history)).toMatchObject({ result: 'violation', keys: ['bad'] });
   });
 
-  it('a search over its budget is undecided, not passed', () => {
-    const history = Array.from({ length: 14 }, (_, i) => op('put', [0, 100], { v: `v${i}` }));
-    const verdict = checkLinearizable(registerModel, [...history, op('get', [101, 102], { out: 'no' })], {
-      statesMax: 1_000,
-    });
+  it('a search over its budget of configurations, or of steps, is undecided, not passed', () => {
+    const puts = Array.from({ length: 14 }, (_, i) => op('put', [0, 100], { v: `v${i}` }));
+    const history = [...puts, op('get', [101, 102], { out: 'v0' }), op('get', [103, 104], { out: 'v1' })];
+    const verdict = checkLinearizable(registerModel, history, { statesMax: 1_000 });
     expect(verdict).toMatchObject({ result: 'undecided', keys: ['k'] });
+    const options = { statesMax: 1_000_000, stepsMax: 1_000 };
+    expect(search(registerModel, history, options)).toMatchObject({ result: 'undecided' });
+    expect(checkLinearizable(registerModel, history).result).toBe('violation');
+  });
+
+  it('a value that nothing can have led to needs no search', () => {
+    const puts = Array.from({ length: 14 }, (_, i) => op('put', [0, 100], { v: `v${i}` }));
+    const late = op('put', [103, 104], { v: 'late' });
+    for (const out of ['nobody wrote it', 'late']) {
+      const { result, states } = checkLinearizable(registerModel, [...puts, op('get', [101, 102], { out }), late]);
+      expect([result, states]).toEqual(['violation', 0]);
+    }
+    const own = op('cas', [101, 102], { x: 'own', v: 'own', ok: true });
+    expect(checkLinearizable(registerModel, [...puts, own])).toMatchObject({ result: 'violation', states: 0 });
   });
 });
 

@@ -14,6 +14,9 @@
  *     in full: a verdict never rests on a hash.
  * G5. A state that one of those not placed needs is left only if something can lead back to it. Where written values
  *     are unique, this keeps the search close to straight.
+ * G6. Where an operation needs a state to which nothing can have led by then, there is no need to search.
+ * G7. Memory and time have bounds: so many configurations, and so many steps for each. Beyond them the verdict is
+ *     `undecided`.
  */
 import { explain } from './explain.ts';
 import { type HistoryRecord, partitionByKey } from './history.ts';
@@ -21,7 +24,7 @@ import type { Model } from './models.ts';
 import { search } from './search.ts';
 
 export interface CheckOptions {
-  /** Configurations to look at per key before giving up with `undecided`; each takes some 100 bytes. */
+  /** Configurations to look at per key before giving up with `undecided` (G7); each takes some 100 bytes. */
   readonly statesMax?: number;
 }
 

@@ -4,20 +4,49 @@ import type { Model, Narrowed } from './models.ts';
 
 export interface SearchOptions {
   readonly statesMax: number;
+  /** Operations to try in some place, so that the time has a bound as well. By default 30 per configuration. */
+  readonly stepsMax?: number;
 }
+
+const STEPS_PER_STATE = 30;
 
 export interface SearchResult<S> {
   readonly result: 'ok' | 'violation' | 'undecided';
   readonly states: number;
+  readonly steps: number;
   /** The longest partial explanation that was found, and the state after it. */
   readonly path: readonly HistoryRecord[];
   readonly state: S;
 }
 
-/** Searches for an order that explains the operations of one object. See `linearizability.ts` for G1 to G5. */
+/** Searches for an order that explains the operations of one object. See `linearizability.ts` for G1 to G6. */
 export function search<S>(model: Model<S>, ops: readonly HistoryRecord[], options: SearchOptions): SearchResult<S> {
   const narrowed = model.narrow?.(ops) ?? { ops, step: model.step };
-  return new Search(model, narrowed).run(options.statesMax);
+  if (hasUnreachable(model, narrowed.ops)) {
+    return { result: 'violation', states: 0, steps: 0, path: [], state: model.initial };
+  }
+  return new Search(model, narrowed).run({ stepsMax: STEPS_PER_STATE * options.statesMax, ...options });
+}
+
+/** G6. Whether an operation needs a state to which no other leads that began before it ended. */
+function hasUnreachable<S>(model: Model<S>, ops: readonly HistoryRecord[]): boolean {
+  const initial = model.fingerprint(model.initial);
+  const givers = new Map<string, { first: HistoryRecord; second: HistoryRecord | undefined }>();
+  for (const op of ops) {
+    const gives = model.gives?.(op);
+    if (gives === undefined) continue;
+    const known = givers.get(gives);
+    if (known === undefined) givers.set(gives, { first: op, second: undefined });
+    else if (op.t0 < known.first.t0) [known.first, known.second] = [op, known.first];
+    else if (known.second === undefined || op.t0 < known.second.t0) known.second = op;
+  }
+  return ops.some((op) => {
+    const needs = model.needs?.(op);
+    if (needs === undefined || needs === initial || op.t1 === null) return false;
+    const known = givers.get(needs);
+    const giver = known?.first === op ? known.second : known?.first;
+    return giver === undefined || giver.t0 > op.t1;
+  });
 }
 
 interface Frame<S> {
@@ -53,6 +82,7 @@ class Search<S> {
   readonly #given = new Map<string, number>();
   #state: S;
   #remaining: number;
+  #steps = 0;
   #longest: readonly HistoryRecord[] = [];
   #longestState: S;
 
@@ -73,12 +103,12 @@ class Search<S> {
     this.#longestState = model.initial;
   }
 
-  run(statesMax: number): SearchResult<S> {
+  run({ statesMax, stepsMax }: Required<SearchOptions>): SearchResult<S> {
     let node = this.#after(HEAD);
     let open = -1; // Below 0 while completed operations are tried, then the next one of unknown outcome.
     for (;;) {
       if (this.#remaining === 0) return this.#answer('ok');
-      if (this.#failed.size > statesMax) return this.#answer('undecided');
+      if (this.#failed.size > statesMax || this.#steps > stepsMax) return this.#answer('undecided');
       let stuck = false;
       if (open < 0) {
         if (isEnd(node)) {
@@ -107,6 +137,7 @@ class Search<S> {
   #try(op: number, unknown: boolean): 'placed' | 'passed' | 'stuck' {
     const record = unknown ? this.#open[op] : this.#done[op];
     assert(record !== undefined, 'an operation that is tried exists');
+    this.#steps += 1;
     const bits = unknown ? this.#placedOpen : this.#placedDone;
     if (unknown && bits.has(op)) return 'passed';
     const state = this.#step(this.#state, record);
@@ -190,7 +221,8 @@ class Search<S> {
   }
 
   #answer(result: SearchResult<S>['result']): SearchResult<S> {
-    return { result, states: this.#failed.size, path: this.#longest, state: this.#longestState };
+    const path = this.#longest;
+    return { result, states: this.#failed.size, steps: this.#steps, path, state: this.#longestState };
   }
 
   #link(): void {

@@ -15,8 +15,10 @@ export interface ShrinkOptions {
   readonly statesMax: number;
 }
 
-const TRIES_MAX = 400;
-const TRY_STATES_MAX = 5_000;
+/** Of the search, in all and for one try; and how often the history is gone through. */
+const STEPS_MAX = 1_500_000;
+const TRY_STEPS_MAX = 30_000;
+const TRIES_MAX = 2_000;
 
 /** The part of a history without explanation that is left, by begin; as small as it gets in single steps (Z2). */
 export function shrink<S>(
@@ -27,15 +29,17 @@ export function shrink<S>(
   const byBegin = history.toSorted((a, b) => a.t0 - b.t0);
   let left = model.narrow?.(byBegin).ops ?? byBegin;
   let tries = 0;
-  for (let size = left.length; size >= 1 && tries < TRIES_MAX; size = Math.floor(size / 2)) {
-    // From the end, where those are that a prefix without explanation needs least often.
-    for (let end = left.length; end > 0 && tries < TRIES_MAX; end -= size) {
+  let steps = 0;
+  for (let size = left.length; size >= 1; size = Math.floor(size / 2)) {
+    for (let end = left.length; end > 0; end -= size) {
+      if (tries >= TRIES_MAX || steps >= STEPS_MAX) return left;
       const begin = Math.max(0, end - size);
       const fewer = without(model, left, { begin, end });
       if (fewer === undefined) continue;
       tries += 1;
-      const options = { statesMax: Math.min(statesMax, TRY_STATES_MAX) };
-      if (search(model, fewer, options).result === 'violation') left = fewer;
+      const found = search(model, fewer, { statesMax, stepsMax: TRY_STEPS_MAX });
+      steps += found.steps;
+      if (found.result === 'violation') left = fewer;
     }
   }
   return left;
