@@ -1,17 +1,19 @@
 /**
  * Leases against elections, on hosts whose clocks run at different rates (within the bound), whose processes are
- * paused, machines suspended, links cut and slow, and which restart and hand over. After every millisecond:
+ * paused, machines suspended, links cut and slow, which restart and hand over, and whose members come and go. After
+ * every millisecond:
  *
  * Z1. While a node holds a lease, nobody else leads a newer term: nothing newer can have been committed.
  * Z2. A read under the lease shows everything that was committed anywhere when it came.
  */
 import { assert, type Random, SeededRandom } from '@remora/base';
 import { expect, test } from 'vitest';
+import { type ConfStep, confChange, LEAVE_JOINT } from '../../core/conf-change.ts';
 import { HostBed, replicaOn } from './host-bed.ts';
 
 const GROUP = 2;
-const NODES = [1, 2, 3];
 const SEEDS = Array.from({ length: 40 }, (_, i) => 1 + i);
+const CHANGING_SEEDS = SEEDS.slice(0, 15);
 const EPISODES = 50;
 /** The rates of any two clocks differ by less than the 5 % that the options allow for. */
 const RATES = [0.976, 1, 1.024];
@@ -23,8 +25,6 @@ const OPTIONS = {
   catchUpTicksMax: 2,
   leaseReads: true,
 };
-
-const others = (node: number): number[] => NODES.filter((id) => id !== node);
 
 /** Waits for a leader are often the shortest possible: what a lease leans on is the shortest one. */
 class Hasty implements Random {
@@ -46,13 +46,17 @@ class Hasty implements Random {
 
 class LeaseBed {
   readonly bed: HostBed;
+  readonly #nodes: readonly number[];
   /** Virtual milliseconds in which somebody held a lease, and reads that it served. */
   leasedMs = 0;
   leasedReads = 0;
   elections = 0;
+  /** Membership changes proposed. */
+  changes = 0;
   #maxTerm = 0;
 
-  constructor(seed: number) {
+  constructor(seed: number, given: { readonly nodes: number; readonly voters: number }) {
+    this.#nodes = Array.from({ length: given.nodes }, (_, i) => 1 + i);
     this.bed = new HostBed({
       seed,
       options: OPTIONS,
@@ -60,8 +64,8 @@ class LeaseBed {
       extra: { random: new Hasty(new SeededRandom(seed)) },
       rateOf: (node) => RATES[(node + seed) % RATES.length] ?? 1,
     });
-    for (const id of NODES) this.bed.start(id);
-    this.bed.addGroup(GROUP, NODES);
+    for (const id of this.#nodes) this.bed.start(id);
+    this.bed.addGroup(GROUP, this.#nodes, this.#nodes.slice(0, given.voters));
   }
 
   run(ms: number): void {
@@ -72,12 +76,12 @@ class LeaseBed {
   }
 
   get leased(): boolean {
-    return NODES.some((id) => this.bed.group(id, GROUP).hasLease());
+    return this.#nodes.some((id) => this.bed.group(id, GROUP).hasLease());
   }
 
   check(): void {
     const { bed } = this;
-    for (const id of NODES) {
+    for (const id of this.#nodes) {
       const group = bed.group(id, GROUP);
       if (group.term > this.#maxTerm && group.role === 'leader') {
         this.#maxTerm = group.term;
@@ -85,7 +89,7 @@ class LeaseBed {
       }
       if (bed.node(id).clock.paused || !group.hasLease()) continue;
       this.leasedMs++;
-      for (const other of NODES) {
+      for (const other of this.#nodes) {
         const rival = bed.group(other, GROUP);
         const deposed = rival.role === 'leader' && rival.term > group.term;
         assert(
@@ -98,7 +102,7 @@ class LeaseBed {
   }
 
   #read(id: number): void {
-    const committed = Math.max(...NODES.map((node) => this.bed.group(node, GROUP).status().commit));
+    const committed = Math.max(...this.#nodes.map((node) => this.bed.group(node, GROUP).status().commit));
     this.bed.group(id, GROUP).leaseRead((refused) => {
       if (refused !== undefined) return;
       this.leasedReads++;
@@ -109,18 +113,17 @@ class LeaseBed {
   misfortune(): void {
     const { random, network } = this.bed;
     const leader = this.bed.leaderOf(GROUP) ?? 1;
-    const [first = 1, second = 1] = random.int(2) === 0 ? others(leader) : others(leader).reverse();
-    const victim = 1 + random.int(NODES.length);
+    const others = this.#nodes.filter((id) => id !== leader);
+    const from = random.int(2) * (others.length - 1);
+    const [first = 1, second = 1] = [others[from], others[others.length - 1 - from]];
+    const victim = 1 + random.int(this.#nodes.length);
     switch (random.int(10)) {
       case 0:
-        return network.partition(
-          NODES.filter((id) => id !== leader),
-          [leader],
-        );
+        return network.partition(others, [leader]);
       case 1:
         return this.#mute(leader, [first]);
       case 2: // it hears answers for a while and reaches nobody: a lease must not count from when they come
-        for (const from of [first, second]) network.setLink({ from, to: leader }, { delayMs: random.int(90) });
+        for (const id of [first, second]) network.setLink({ from: id, to: leader }, { delayMs: random.int(90) });
         this.bed.clock.setTimer(random.int(60), () => this.#mute(leader, [first, second]));
         return;
       case 3: // who promised restarts again and again, while another wants to lead
@@ -145,6 +148,22 @@ class LeaseBed {
       default:
         this.bed.group(leader, GROUP).propose(Buffer.from('x'));
     }
+  }
+
+  /** One to three steps, or the end of a joint configuration; refused where it is not possible. */
+  change(): void {
+    const { random } = this.bed;
+    const group = this.bed.group(this.bed.leaderOf(GROUP) ?? 1, GROUP);
+    if (random.int(4) === 0) {
+      group.proposeConf(LEAVE_JOINT);
+      return;
+    }
+    const steps = Array.from({ length: 1 + random.int(3) }, (): ConfStep => {
+      const type = (['addVoter', 'addVoter', 'addLearner', 'remove'] as const)[random.int(4)] ?? 'remove';
+      return { type, replica: replicaOn(GROUP, 1 + random.int(this.#nodes.length)) };
+    });
+    const transition = (['auto', 'auto', 'jointAuto', 'joint'] as const)[random.int(4)] ?? 'auto';
+    if (!('refused' in group.proposeConf(confChange(steps, transition)))) this.changes++;
   }
 
   /** Silently: nobody is told that the link is down. */
@@ -174,7 +193,7 @@ class LeaseBed {
 test.each(SEEDS)(
   'no lease holds while another leads a newer term, and reads under it are current (seed %i)',
   (seed) => {
-    const world = new LeaseBed(seed);
+    const world = new LeaseBed(seed, { nodes: 3, voters: 3 });
     const { random } = world.bed;
     for (let episode = 0; episode < EPISODES; episode++) {
       world.bed.network.heal();
@@ -191,3 +210,22 @@ test.each(SEEDS)(
     expect(world.elections).toBeGreaterThan(EPISODES / 4);
   },
 );
+
+test.each(CHANGING_SEEDS)('nor while members come and go (seed %i)', (seed) => {
+  const world = new LeaseBed(seed, { nodes: 5, voters: 1 + (seed % 3) });
+  const { random } = world.bed;
+  for (let episode = 0; episode < EPISODES; episode++) {
+    world.bed.network.heal();
+    for (let ms = 0; ms < 500 && !world.leased; ms++) world.run(1);
+    world.change();
+    world.run(random.int(25));
+    world.misfortune();
+    world.run(random.int(12));
+    if (random.int(2) === 0) world.change();
+    else world.misfortune();
+    world.run(200);
+  }
+  expect(world.bed.fatal()).toEqual([]);
+  expect(world.leasedMs).toBeGreaterThan(5 * EPISODES);
+  expect(world.changes).toBeGreaterThan(10);
+});
