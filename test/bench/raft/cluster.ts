@@ -39,6 +39,8 @@ export interface LoadOptions {
   readonly payloadBytes: number;
   readonly entries: EntryMode;
   readonly seconds: number;
+  /** An open load of so many operations (messages.ts); a closed one unless given. */
+  readonly opsPerSecond?: number;
   /** The groups to load; all unless given. */
   readonly groups?: readonly GroupId[];
 }
@@ -109,9 +111,9 @@ export class RaftCluster {
   async load(load: LoadOptions): Promise<RunResult> {
     const leaders = await this.leaders();
     const groups = load.groups ?? [...leaders.keys()];
-    const { inflightPerGroup, payloadBytes, entries, seconds } = load;
+    const { inflightPerGroup, payloadBytes, entries, seconds, opsPerSecond = 0 } = load;
     const targets = groups.map((groupId) => ({ groupId, port: this.#member(leaders.get(groupId) ?? 0).port }));
-    const args: RaftLoadArguments = { targets, inflightPerGroup, payloadBytes, entries, seconds };
+    const args: RaftLoadArguments = { targets, inflightPerGroup, payloadBytes, entries, seconds, opsPerSecond };
     const leading = new Set(targets.map(({ port }) => port));
     const running = this.#members.filter(({ child }) => child.running);
     const servers = running.map(({ child, port }) => ({

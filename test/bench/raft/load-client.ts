@@ -1,4 +1,4 @@
-/** Keeps a fixed number of operations in flight per group, and takes the time of each. */
+/** Keeps a fixed number of operations in flight per group, or begins so many per second, and takes the time of each. */
 import { Client, type ClientDuplexStream, credentials } from '@grpc/grpc-js';
 import { APPLIED, decodeReplies, encodeRequest, LOAD_SERVICE } from './load-wire.ts';
 import type { RaftLoadArguments } from './messages.ts';
@@ -21,6 +21,8 @@ export class LoadClient {
   readonly #connections: Connection[] = [];
   readonly #begunMs: Float64Array;
   readonly #all: readonly Connection[];
+  /** Slots with nothing in flight, of an open load. */
+  readonly #free: number[] = [];
   #latencies: number[] = [];
   #errors = 0;
   #scheduled = false;
@@ -46,7 +48,14 @@ export class LoadClient {
   }
 
   start(): void {
-    for (let slot = 0; slot < this.#connections.length; slot++) this.#issue(slot, performance.now());
+    const nowMs = performance.now();
+    const { opsPerSecond } = this.#args;
+    if (opsPerSecond > 0) {
+      for (let slot = 0; slot < this.#connections.length; slot++) this.#free.push(slot);
+      this.#beginDue(nowMs, 1000 / opsPerSecond);
+    } else {
+      for (let slot = 0; slot < this.#connections.length; slot++) this.#issue(slot, nowMs);
+    }
   }
 
   /** Forgets what was measured so far. */
@@ -69,6 +78,19 @@ export class LoadClient {
       throw error;
     });
     return { call, queued: [] };
+  }
+
+  /** Open load: begins what is due by now, as far as there are free slots. What must wait is due still. */
+  #beginDue(dueMs: number, everyMs: number): void {
+    if (this.#over) return;
+    let nextMs = dueMs;
+    const nowMs = performance.now();
+    for (; nextMs <= nowMs; nextMs += everyMs) {
+      const slot = this.#free.pop();
+      if (slot === undefined) break;
+      this.#issue(slot, nextMs);
+    }
+    setTimeout(() => this.#beginDue(nextMs, everyMs), 1);
   }
 
   #issue(slot: number, nowMs: number): void {
@@ -96,7 +118,8 @@ export class LoadClient {
     decodeReplies(frame, (slot, outcome) => {
       if (outcome === APPLIED) {
         this.#latencies.push(nowMs - (this.#begunMs[slot] ?? nowMs));
-        this.#issue(slot, nowMs);
+        if (this.#args.opsPerSecond > 0) this.#free.push(slot);
+        else this.#issue(slot, nowMs);
       } else {
         this.#errors++;
         setTimeout(() => this.#issue(slot, performance.now()), REFUSED_PAUSE_MS);

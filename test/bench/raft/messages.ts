@@ -58,6 +58,11 @@ export interface RaftLoadArguments {
   /** Whether each operation is an entry of its own, or those that one loop turn of the load makes for a group share one. */
   readonly entries: EntryMode;
   readonly seconds: number;
+  /**
+   * Operations begun per second, by the clock and whatever the answers (an open load); above `inflightPerGroup` they
+   * wait, and their latency counts from when they were due. 0: each answer begins the next (a closed load).
+   */
+  readonly opsPerSecond: number;
 }
 
 export const ENTRY_MODES = ['single', 'batched'] as const;

@@ -2,7 +2,8 @@
  * How far a group's log may be compacted: behind a checkpoint a tail of entries stays for followers that lag, and
  * nothing that a snapshot under way builds on is dropped (traps 3).
  *
- * Positions are remembered in steps, not one per entry, so the tail kept may be one step longer than the limits.
+ * Positions are remembered in steps, not one per entry, so the tail kept may be one step longer than the limits. There
+ * are at most `STEPS_MAX`: where more would be needed, as while a snapshot holds the log for long, every other one goes.
  */
 import type { LogOutline, LogPosition } from '../../core/types.ts';
 
@@ -11,8 +12,7 @@ interface Step extends LogPosition {
   readonly bytes: number;
 }
 
-/** Positions remembered of the log that was there at start. */
-const RECOVERED_STEPS_MAX = 1024;
+const STEPS_MAX = 1024;
 
 /** A claim on the log from `index` on. */
 export interface TailHold {
@@ -53,14 +53,20 @@ export class LogTail {
       last.bytes - step.bytes >= this.#stepBytes
     ) {
       this.#steps.push({ ...last });
+      if (this.#steps.length > STEPS_MAX) this.#steps = this.#steps.filter((_, i) => i % 2 === 0); // the newest stays
     }
+  }
+
+  /** Positions that are remembered now. */
+  get steps(): number {
+    return this.#steps.length;
   }
 
   /** What a log holds at start, up to what is applied; its bytes are taken to be spread evenly. */
   recovered({ terms, lastIndex, bytes }: LogOutline, applied: number): void {
     const from = this.#last.index;
     const perEntry = bytes / Math.max(1, lastIndex - from);
-    const stride = Math.max(this.#stepEntries, Math.ceil((applied - from) / RECOVERED_STEPS_MAX));
+    const stride = Math.max(this.#stepEntries, Math.ceil((applied - from) / STEPS_MAX));
     let run = 0;
     for (
       let index = Math.min(from + stride, applied);
@@ -93,14 +99,18 @@ export class LogTail {
 
   /** The furthest position up to which the log may go now; undefined when there is nothing to gain. */
   takeCompaction(nowMs: number): LogPosition | undefined {
-    const limit = Math.min(this.#checkpoint.index, this.#heldFrom(nowMs));
-    const covered = this.#steps.filter((step) => step.index < this.#checkpoint.index);
-    const end: Step = { ...this.#checkpoint, bytes: this.#bytesAt(this.#checkpoint.index) };
-    const found = [...covered, end].findLast((step) => step.index <= limit && this.#outsideTail(step, end));
+    const found = this.#furthest(Math.min(this.#checkpoint.index, this.#heldFrom(nowMs)));
     if (found === undefined || found.index <= this.#compacted) return undefined;
     this.#compacted = found.index;
     this.#steps = this.#steps.filter((step) => step.index > found.index);
     return { index: found.index, term: found.term };
+  }
+
+  /** The newest position up to `limit` behind which the tail is whole. */
+  #furthest(limit: number): LogPosition | undefined {
+    const end: Step = { ...this.#checkpoint, bytes: this.#bytesAt(this.#checkpoint.index) };
+    const fits = (step: Step) => step.index <= limit && this.#outsideTail(step, end);
+    return fits(end) ? end : this.#steps.findLast((step) => step.index < end.index && fits(step));
   }
 
   #outsideTail(step: Step, end: Step): boolean {

@@ -130,6 +130,17 @@ describe('log tail', () => {
     expect(tail.takeCompaction(100)).toEqual(at(990, 1));
   });
 
+  test('a hold for long costs a bounded number of positions, and the tail stays right to one part in 512', () => {
+    const tail = filled({ entries: 64, bytes: 1e9 }, 100_000, 1);
+    tail.hold(10);
+    tail.checkpointed(at(100_000, 1));
+    expect(tail.takeCompaction(0)?.index ?? 10).toBeLessThanOrEqual(10);
+    expect(tail.steps).toBeLessThanOrEqual(1024);
+    const free = filled({ entries: 50_000, bytes: 1e9 }, 100_000, 1);
+    free.checkpointed(at(100_000, 1));
+    expect(free.takeCompaction(0)?.index).toBeGreaterThan(50_000 - 2 * (100_000 / 512));
+  });
+
   test('a restart forgets what was before', () => {
     const tail = filled({ entries: 10, bytes: 1e9 }, 100, 1);
     tail.restart(at(500, 2));

@@ -13,7 +13,13 @@ import {
   type SenderMessage,
 } from './snapshot-messages.ts';
 import { type SnapshotLinkEvents, sendOverLinks } from './snapshot-outgoing.ts';
-import { isSnapshotBusy, newTraffic, snapshotBusy, snapshotTransferOptions } from './snapshot-transfer.ts';
+import {
+  isSnapshotBusy,
+  newTraffic,
+  SNAPSHOT_TRANSFER_DEFAULTS,
+  snapshotBusy,
+  snapshotTransferOptions,
+} from './snapshot-transfer.ts';
 import { SNAPSHOT_HEADER } from './transport-contract.ts';
 import { WireError } from './wire-bytes.ts';
 
@@ -323,6 +329,8 @@ describe('the receiving end', () => {
 });
 
 describe('the sending end', () => {
+  const CHUNKS = 2 * SNAPSHOT_TRANSFER_DEFAULTS.windowChunks;
+
   /** A receiver that says only what the test lets it say. */
   function sending(signal = new AbortController().signal) {
     const clock = new ManualClock();
@@ -343,7 +351,7 @@ describe('the sending end', () => {
         };
       },
     };
-    const source = testSource(10);
+    const source = testSource(CHUNKS);
     const result = sendOverLinks(context, { header: SNAPSHOT_HEADER, chunks: source.chunks, signal }).then(
       () => 'installed',
       (error: unknown) => (error instanceof Error ? error.message : String(error)),
@@ -366,7 +374,7 @@ describe('the sending end', () => {
     expect(small.chunks()).toBe(3);
     const large = sending();
     await large.answer(ready(1000));
-    expect(large.chunks()).toBe(4);
+    expect(large.chunks()).toBe(SNAPSHOT_TRANSFER_DEFAULTS.windowChunks);
   });
 
   test('gives up a receiver that owes an answer and says nothing (O4)', async () => {
@@ -380,7 +388,7 @@ describe('the sending end', () => {
   test('waits for a receiver that says that it is working (O4)', async () => {
     const { clock, result, answer } = sending();
     await answer(ready(100));
-    for (let stored = 1; stored <= 10; stored++) await answer({ type: 'stored', stored });
+    for (let stored = 1; stored <= CHUNKS; stored++) await answer({ type: 'stored', stored });
     for (let i = 0; i < 100; i++) {
       clock.advance(20_000);
       await answer({ type: 'working' });

@@ -11,6 +11,7 @@ import type {
   Transport,
   TransportHandlers,
 } from '../ports.ts';
+import { SNAPSHOT_TRANSFER_DEFAULTS } from './snapshot-transfer.ts';
 
 /** Some nodes that can reach each other through the transport under test. */
 export interface TransportBed {
@@ -217,7 +218,7 @@ export function transportContract(name: string, makeBed: () => Promise<Transport
       two.chunkDelayMs = 3;
       let pulled = 0;
       let aheadMost = 0;
-      const chunks = chunksOf(30, 1000, () => {
+      const chunks = chunksOf(60, 1000, () => {
         pulled++;
         aheadMost = Math.max(aheadMost, pulled - (two.snapshots[0]?.chunks.length ?? 0));
       });
@@ -226,10 +227,10 @@ export function transportContract(name: string, makeBed: () => Promise<Transport
       expect(two.snapshots[0]?.from).toBe(1);
       expect(two.snapshots[0]?.header).toEqual(SNAPSHOT_HEADER);
       expect(Buffer.concat(two.snapshots[0]?.chunks ?? [])).toEqual(
-        Buffer.concat(Array.from({ length: 30 }, (_, i) => Buffer.alloc(1000, i + 1))),
+        Buffer.concat(Array.from({ length: 60 }, (_, i) => Buffer.alloc(1000, i + 1))),
       );
       expect(two.chunksBusyMost).toBe(1);
-      expect(aheadMost).toBeLessThanOrEqual(6);
+      expect(aheadMost).toBeLessThanOrEqual(SNAPSHOT_TRANSFER_DEFAULTS.windowChunks + 2);
     });
 
     test('large pieces of a snapshot are cut to chunks of at most 256 KiB', async () => {
