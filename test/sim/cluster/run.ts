@@ -67,8 +67,9 @@ async function live(world: World, schedule: readonly FaultEvent[]): Promise<void
   world.heal();
   await recover(world);
   world.resting = true;
+  await until(world, REST_MS_MAX, 'liveness', () => unfinished(world));
+  for (const workload of world.workloads) await within(world, workload.check());
   await until(world, REST_MS_MAX, 'replicas agree', () => differences(world));
-  for (const workload of world.workloads) await workload.check();
   await stop(world);
 }
 
@@ -79,12 +80,7 @@ async function drive(world: World, goOn: () => boolean): Promise<void> {
 }
 
 /** Waits until nothing is missing any more. */
-async function until(
-  world: World,
-  boundMs: number,
-  property: Violation['property'],
-  missing: () => string,
-): Promise<void> {
+async function until(world: World, boundMs: number, property: string, missing: () => string): Promise<void> {
   const { loop } = world;
   const endMs = loop.monotonicMs() + boundMs;
   let lacking = '';
@@ -109,6 +105,26 @@ async function recover(world: World): Promise<void> {
     const waits = world.clients.find((client) => client.answered === served.get(client.id));
     return waits === undefined ? '' : `client ${waits.id} is not served`;
   });
+}
+
+/** Who waits for something that does not come. */
+function unfinished(world: World): string {
+  const client = world.clients.find(({ working }) => working);
+  if (client !== undefined) return `client ${client.id} does not come to an end`;
+  return world.workloads.map((workload) => workload.missing?.() ?? '').find((text) => text !== '') ?? '';
+}
+
+/** Lets time pass until the promise has settled. */
+async function within(world: World, promise: void | Promise<void>): Promise<void> {
+  let settled = false;
+  const done = Promise.resolve(promise).then(
+    () => {
+      settled = true;
+    },
+    (error: unknown) => world.fail(error),
+  );
+  await until(world, REST_MS_MAX, 'liveness', () => (settled ? '' : 'the last questions are not answered'));
+  await done;
 }
 
 /** E3. */

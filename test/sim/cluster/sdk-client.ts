@@ -2,7 +2,7 @@
  * A machine with one client process: the SDK on a virtual clock and network. When it vanishes nobody is told, and the
  * process that comes after it knows nothing of it.
  */
-import { SeededRandom } from '@remora/base';
+import { assert, SeededRandom } from '@remora/base';
 import { RemoraClient } from 'remora';
 import type { SimLoop } from '../raft/env/loop.ts';
 import { ProcessClock } from '../raft/env/process-clock.ts';
@@ -20,6 +20,8 @@ export interface ClientDeps {
   readonly endpoints: readonly string[];
   readonly requestTimeoutMs: number;
   readonly fail: (error: unknown) => void;
+  /** A life ended without a word. */
+  readonly ended: (life: ClientLife) => void;
 }
 
 /** One life of a client, with its connection. */
@@ -30,6 +32,12 @@ export interface ClientLife {
   readonly clock: ProcessClock;
   readonly random: SeededRandom;
   readonly remora: RemoraClient;
+}
+
+/** The life of a client that is connected. */
+export function lifeOf({ id, life }: SimClient): ClientLife {
+  assert(life !== undefined, `client ${id} is connected`);
+  return life;
 }
 
 const CONNECT_TIMEOUT_MS = 4_000;
@@ -45,6 +53,7 @@ export class SimClient {
   readonly #deps: ClientDeps;
   #party: Party | undefined;
   #life: ClientLife | undefined;
+  #working = false;
 
   constructor(deps: ClientDeps) {
     this.id = deps.id;
@@ -56,12 +65,23 @@ export class SimClient {
     return this.#party !== undefined;
   }
 
+  /** Absent until it is connected. */
+  get life(): ClientLife | undefined {
+    return this.#life;
+  }
+
+  /** Its work is not done. */
+  get working(): boolean {
+    return this.#party !== undefined && this.#working;
+  }
+
   /** Connects, for as long as it takes, and then does `work`. */
   start(work: (life: ClientLife) => Promise<void>): void {
     const { seed, trace } = this.#deps;
     this.lives++;
     const party: Party = { id: this.id, door: this.clock.door() };
     this.#party = party;
+    this.#working = true;
     trace.add('start', this.id, 0, this.lives);
     const random = new SeededRandom(seedOf(seed, this.id, this.lives));
     party.door(() => {
@@ -70,6 +90,9 @@ export class SimClient {
           const life = { name: `${this.id}.${this.lives}`, client: this, clock: this.clock, random, remora };
           this.#life = life;
           return work(life);
+        })
+        .then(() => {
+          this.#working = false;
         })
         .catch(this.#deps.fail);
     });
@@ -103,6 +126,7 @@ export class SimClient {
     this.#deps.trace.add('end', this.id, 0, power ? 1 : 0);
     this.clock.kill();
     this.#deps.links.ended(party, !power);
+    if (this.#life !== undefined) this.#deps.ended(this.#life);
     this.#party = undefined;
     this.#life = undefined;
   }

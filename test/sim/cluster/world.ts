@@ -1,10 +1,12 @@
 /** A simulated cluster: its nodes, its clients, the network between them, and the faults that befall them. */
 import { assert, SeededRandom } from '@remora/base';
 import { LocalNetwork } from '../../../packages/raft/src/multi/transport/local-network.ts';
+import type { Change, Finding } from '../../checkers/index.ts';
 import { SimLoop } from '../raft/env/loop.ts';
 import type { FaultEvent } from '../raft/faults/fault.ts';
 import { NetworkFaults } from '../raft/network.ts';
 import { Trace } from '../raft/trace.ts';
+import { Violation } from '../raft/violation.ts';
 import { Leaders } from './checks/leaders.ts';
 import { LinkNetwork } from './env/link-network.ts';
 import { hashOfBytes, hashOfText, seedOf } from './hash.ts';
@@ -40,6 +42,9 @@ export class World {
   resting = false;
   /** The nodes are stopping: none is started any more. */
   over = false;
+  /** Of the writes that were acknowledged. */
+  newestRevision = 0;
+  readonly #listeners: ((change: Change) => void)[] = [];
   /** How faults under way end. */
   readonly #open = new Set<() => void>();
   #healing = false;
@@ -65,7 +70,14 @@ export class World {
     );
     const endpoints = nodeIds.map(clientAddress);
     this.clients = clientIds.map(
-      (id) => new SimClient({ ...common, id, endpoints, requestTimeoutMs: options.requestTimeoutMs }),
+      (id) =>
+        new SimClient({
+          ...common,
+          id,
+          endpoints,
+          requestTimeoutMs: options.requestTimeoutMs,
+          ended: (life) => this.#ended(life),
+        }),
     );
     this.workloads = Object.values(WORKLOADS).map((make) => make(this));
   }
@@ -97,6 +109,26 @@ export class World {
       const text = `${life.name} ${what} ${how} ${code}`;
       trace.add('answered', 0, 0, hashOfText(text), 0, text);
     };
+  }
+
+  #ended(life: ClientLife): void {
+    for (const workload of this.workloads) workload.ended?.(life);
+  }
+
+  /** A write was acknowledged. */
+  changed(change: Change): void {
+    this.newestRevision = Math.max(this.newestRevision, change.revision);
+    for (const listener of this.#listeners) listener(change);
+  }
+
+  onChange(listener: (change: Change) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** What a check found. */
+  report(findings: readonly Finding[]): void {
+    const [first] = findings;
+    if (first !== undefined) this.fail(new Violation(first.property, first.detail));
   }
 
   /** The run ends with the first failure. */

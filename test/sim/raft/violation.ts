@@ -17,16 +17,14 @@ export type Property =
   | 'refused writes have no effect'
   | 'nodes do not stop'
   | 'liveness'
-  | 'nothing leaks'
-  | 'linearizable registers'
-  | 'replicas agree';
+  | 'nothing leaks';
 
 /** A promise that was broken, in words. */
 export class Violation extends Error {
   override readonly name = 'Violation';
-  readonly property: Property;
+  readonly property: string;
 
-  constructor(property: Property, detail: string) {
+  constructor(property: string, detail: string) {
     super(`${property}: ${detail}`);
     this.property = property;
   }

@@ -18,6 +18,8 @@ import type { World } from '../world.ts';
 import type { MakeWorkload } from './workload.ts';
 
 const KEYS = 4;
+/** How the keys begin. */
+export const REGISTERS = 'r';
 
 export const registers: MakeWorkload = (world) => {
   const history = new HistoryRecorder(() => world.nowNs());
@@ -28,7 +30,7 @@ export const registers: MakeWorkload = (world) => {
       const seen = new Map<string, Value>();
       for (let n = 0; !world.resting; n++) {
         await sleep(clock, random.int(2 * world.options.thinkMs));
-        const key = `r${random.int(KEYS)}`;
+        const key = `${REGISTERS}${random.int(KEYS)}`;
         await one(world, history, life, drawRequest(life, key, `${life.name}:${n}`, seen.get(key) ?? null), seen);
       }
     },
@@ -57,7 +59,7 @@ async function one(
   const open = history.begin(request);
   const end = world.operation(life, request.op);
   try {
-    const answer = await perform(life, request);
+    const answer = await perform(world, life, request);
     open.done(answer);
     end('done');
     if (request.op === 'get') seen.set(request.k, answer.out ?? null);
@@ -69,24 +71,30 @@ async function one(
   }
 }
 
-async function perform({ remora: { kv } }: ClientLife, { op, k, v, x }: Request) {
+async function perform(world: World, { remora: { kv } }: ClientLife, { op, k, v, x }: Request) {
+  const value = String(v);
   switch (op) {
     case 'get': {
       const found = await kv.get(k);
       return { ok: true, out: found === undefined ? null : found.value.toString() };
     }
-    case 'put':
-      await kv.put(k, String(v));
+    case 'put': {
+      const { revision } = await kv.put(k, value);
+      world.changed({ revision, key: k, kind: 'put', value });
       return { ok: true };
-    case 'del':
-      await kv.delete(k);
+    }
+    case 'del': {
+      const { revision, deleted } = await kv.delete(k);
+      if (deleted > 0) world.changed({ revision, key: k, kind: 'delete' });
       return { ok: true };
+    }
     default: {
       const was =
         x === null || x === undefined
           ? ({ key: k, target: 'version', is: '=', than: 0 } as const)
           : ({ key: k, target: 'value', is: '=', than: String(x) } as const);
-      const { succeeded } = await kv.txn({ compare: [was], success: [{ put: k, value: String(v) }] });
+      const { succeeded, revision } = await kv.txn({ compare: [was], success: [{ put: k, value }] });
+      if (succeeded) world.changed({ revision, key: k, kind: 'put', value });
       return { ok: succeeded };
     }
   }

@@ -6,7 +6,11 @@ export interface Workload {
   readonly name: string;
   /** What one client does until `world.resting`; a client that vanishes meanwhile is simply never heard of again. */
   run(life: ClientLife): Promise<void>;
-  /** Throws a `Violation` if a promise was broken. The cluster is healed, and all clients rest. */
+  /** A client vanished. */
+  ended?(life: ClientLife): void;
+  /** What is still to come once the clients rest; empty when nothing is. */
+  missing?(): string;
+  /** Throws or reports a `Violation` if a promise was broken. The cluster is healed, and all clients rest. */
   check(): void | Promise<void>;
 }
 
