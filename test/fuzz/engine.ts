@@ -17,6 +17,9 @@ const INPUT_MS_MAX = 10_000;
 /** What a decoder may use whatever the input; garbage of the run itself is in it. */
 const MEMORY_BASE_BYTES = 16 * 1024 * 1024;
 
+/** Of an input that is shown; the command repeats it whole. */
+const SHOWN_BYTES = 512;
+
 export interface FuzzRun {
   readonly seed: number;
   readonly runs: number;
@@ -69,6 +72,6 @@ function memoryBytes(): number {
 }
 
 function hex(input: Uint8Array): string {
-  const text = Buffer.from(input.subarray(0, 2_000)).toString('hex');
-  return input.length > 2_000 ? `${text}… (${input.length} bytes)` : text;
+  const text = Buffer.from(input.subarray(0, SHOWN_BYTES)).toString('hex');
+  return input.length > SHOWN_BYTES ? `${text}… (${input.length} bytes)` : text;
 }

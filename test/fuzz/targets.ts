@@ -2,5 +2,6 @@
 import type { Target } from './target.ts';
 import { PROTOCOL_TARGETS } from './targets/protocol.ts';
 import { RAFT_TARGETS } from './targets/raft.ts';
+import { STORAGE_TARGETS } from './targets/storage.ts';
 
-export const TARGETS: readonly Target[] = [...RAFT_TARGETS, ...PROTOCOL_TARGETS];
+export const TARGETS: readonly Target[] = [...RAFT_TARGETS, ...PROTOCOL_TARGETS, ...STORAGE_TARGETS];

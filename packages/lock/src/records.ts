@@ -4,10 +4,11 @@
  *
  * R1. Every record begins with `RECORD_VERSION`; one of another version is a broken invariant, as an upgrade that
  *     changes a record must read the older one too.
- * R2. A record is as long as its fields: checked first, as numbers are read past the bounds of its slice of memory.
+ * R2. A record is as long as its fields, and its token within bounds: checked first, as numbers are read past the bounds of its slice of memory.
  */
 import { asBuffer, assert, type Bytes, EMPTY_BYTES, InvariantError } from '@remora/base';
 import { viewAround, writeText } from './binary.ts';
+import { TOKEN_BYTES_MAX } from './limits.ts';
 import type { Holder, Owner } from './types.ts';
 
 export const RECORD_VERSION = 1;
@@ -188,6 +189,6 @@ function writeTail(out: Buffer, at: number, tail: { token: string; tokenBytes: n
 function readTail(bytes: Bytes, at: number): { readonly token: string; readonly data: Bytes } {
   const b = asBuffer(bytes);
   const dataAt = at + 2 + (((b[at] ?? 0) << 8) | (b[at + 1] ?? 0));
-  if (dataAt > b.length) incomplete();
+  if (dataAt > b.length || dataAt > at + 2 + TOKEN_BYTES_MAX) incomplete();
   return { token: b.toString('utf8', at + 2, dataAt), data: dataAt === b.length ? EMPTY_BYTES : b.subarray(dataAt) };
 }

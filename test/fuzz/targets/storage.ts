@@ -1,0 +1,367 @@
+import { type Bytes, type Row, SeededRandom, SimDisk, silentLogger } from '@remora/base';
+import { crc32, LogDamagedError, LogVersionError, openGroupLog } from '@remora/raft';
+import { decodeMarker, encodeMarker } from '../../../packages/dataserver/src/install/marker.ts';
+import {
+  encodeSnapshot,
+  SnapshotFormatError,
+  SnapshotParser,
+} from '../../../packages/dataserver/src/install/snapshot-stream.ts';
+import { stateAt } from '../../../packages/dataserver/src/install/test-data.ts';
+import {
+  attachedTarget,
+  currentKey,
+  historyKey,
+  leaseIdOfKey,
+  leaseKey,
+  parseHistoryKey,
+  rangeIdOfLocalKey,
+} from '../../../packages/dataserver/src/state/keys.ts';
+import { decodeLease, encodeLease } from '../../../packages/dataserver/src/state/leases.ts';
+import { decodeRangeMeta, encodeRangeMeta } from '../../../packages/dataserver/src/state/meta-codec.ts';
+import { decodeOutcomePage, encodeOutcomePage } from '../../../packages/dataserver/src/state/outcome-codec.ts';
+import { decodeVersion, encodeVersion } from '../../../packages/dataserver/src/state/record.ts';
+import { lockOfKey, lockStart } from '../../../packages/lock/src/keys.ts';
+import * as locks from '../../../packages/lock/src/records.ts';
+import {
+  decodeMasterCommand,
+  decodeMasterImage,
+  encodeMasterCommand,
+  encodeMasterImage,
+} from '../../../packages/master/src/codec.ts';
+import {
+  encodeMasterSnapshot,
+  MasterSnapshotError,
+  receiveMasterSnapshot,
+} from '../../../packages/master/src/snapshot.ts';
+import type { MasterImage } from '../../../packages/master/src/state.ts';
+import { COMMAND_RESULTS, NODE, RANGE } from '../../../packages/protocol/src/internal/codec/samples.ts';
+import {
+  encodeFrameHeader,
+  encodeSegmentHeader,
+  FRAME_HEADER_BYTES,
+  framePadding,
+} from '../../../packages/raft/src/multi/log/log-format.ts';
+import { FrameWriter, type LogRecord } from '../../../packages/raft/src/multi/log/record-codec.ts';
+import { segmentPath } from '../../../packages/raft/src/multi/log/segment-files.ts';
+import { isInvariant, sameAgain, type Target } from '../target.ts';
+
+// ------------------------------------------------------------------------------------------------ the log
+
+const GENERATION = 1;
+const SEGMENT = segmentPath('log', GENERATION);
+
+const RECORDS: readonly LogRecord[] = [
+  { groupId: 1, hardState: { term: 3, vote: 2, commit: 0 }, entries: [] },
+  {
+    groupId: 1,
+    entries: [
+      { index: 1, term: 3, type: 'normal', data: Buffer.from('first') },
+      { index: 2, term: 3, type: 'conf', data: Buffer.alloc(40, 1) },
+      { index: 3, term: 4, type: 'normal', data: Buffer.alloc(0) },
+    ],
+  },
+  {
+    groupId: 2,
+    restartAt: { index: 70, term: 2 },
+    entries: [{ index: 71, term: 2, type: 'normal', data: Buffer.of(1) }],
+  },
+  { groupId: 1, compacted: { index: 2, term: 3 }, entries: [] },
+  { groupId: 2, moved: true, entries: [{ index: 71, term: 2, type: 'normal', data: Buffer.of(1) }] },
+  { groupId: 2, removed: true, entries: [] },
+];
+
+function frame(records: readonly LogRecord[], sequence: number): Buffer {
+  const writer = new FrameWriter();
+  writer.begin();
+  for (const record of records) writer.add(record);
+  return Buffer.concat(writer.finish({ generation: GENERATION, sequence }).chunks);
+}
+
+/** A frame whatever its payload is, with checksums that are right. */
+function frameOf(payload: Uint8Array): Buffer {
+  const header = Buffer.alloc(FRAME_HEADER_BYTES);
+  const checksum = crc32(payload);
+  encodeFrameHeader(header, { generation: GENERATION, sequence: 1 }, { length: payload.length, checksum });
+  return Buffer.concat([header, payload, Buffer.alloc(framePadding(payload.length))]);
+}
+
+const HEADER = encodeSegmentHeader({ generation: GENERATION, firstSequence: 1 });
+
+/** Opens a log whose only segment has these bytes. */
+async function recover(segment: Uint8Array): Promise<void> {
+  const disk = new SimDisk({ random: new SeededRandom(1) });
+  const file = await disk.open(SEGMENT, { create: true });
+  await new Promise<void>((resolve) => file.write(0, [segment], () => resolve()));
+  await file.close();
+  const log = await openGroupLog({
+    disk,
+    dir: 'log',
+    options: { segmentBytes: 4096 },
+    logger: silentLogger,
+    onFailure: (error) => {
+      throw error;
+    },
+  });
+  await log.close();
+}
+
+const isLogError = (error: unknown): boolean => error instanceof LogDamagedError || error instanceof LogVersionError;
+
+const segments: Target = {
+  name: 'log-segment',
+  memoryFactor: 400,
+  corpus: () => [
+    HEADER,
+    Buffer.concat([HEADER, ...RECORDS.map((record, i) => frame([record], i + 1))]),
+    Buffer.concat([HEADER, frame(RECORDS, 1), Buffer.alloc(500)]),
+  ],
+  decode: recover,
+  expected: isLogError,
+};
+
+const records: Target = {
+  name: 'log-records',
+  memoryFactor: 400,
+  corpus: () => [...RECORDS.map((record) => [record]), RECORDS].map((some) => payloadOf(frame(some, 1))),
+  decode: (payload) => (payload.length === 0 ? undefined : recover(Buffer.concat([HEADER, frameOf(payload)]))),
+  expected: isLogError,
+};
+
+function payloadOf(bytes: Buffer): Buffer {
+  return bytes.subarray(FRAME_HEADER_BYTES, FRAME_HEADER_BYTES + bytes.readUInt32LE(4));
+}
+
+// ------------------------------------------------------------------------------------------------ snapshots
+
+const IDENTITY = { rangeId: 2, applied: { index: 7, term: 2 } };
+const ROWS: readonly Row[] = [
+  { key: leaseKey(9n), value: encodeLease({ id: 9n, incarnation: 3, ttlMs: 1000, attributes: {} }) },
+  { key: currentKey(Buffer.from('a')), value: Buffer.from('b') },
+  { key: historyKey(Buffer.from('a\0b'), 12), value: Buffer.alloc(300) },
+  stateAt(7),
+];
+
+/** Frames of a stream: what its corpus and the repaired streams are made of. */
+let stream: Promise<Buffer> | undefined;
+function snapshotStream(): Promise<Buffer> {
+  async function* all() {
+    yield ROWS;
+  }
+  const gather = async (): Promise<Buffer> => {
+    const parts: Bytes[] = [];
+    for await (const part of encodeSnapshot(IDENTITY, all())) parts.push(part);
+    return Buffer.concat(parts);
+  };
+  stream ??= gather();
+  return stream;
+}
+const STREAM = await snapshotStream();
+
+function parse(bytes: Uint8Array): void {
+  const parser = new SnapshotParser(IDENTITY);
+  // In two pieces, cut anywhere, as chunks are.
+  const cut = bytes.length % 61;
+  for (const piece of [bytes.subarray(0, cut), bytes.subarray(cut)]) for (const rows of parser.push(piece)) void rows;
+  parser.finish();
+}
+
+/** The frames of the stream behind its magic. */
+function bodies(): Buffer[] {
+  const found: Buffer[] = [];
+  for (let at = 8; at < STREAM.length; ) {
+    const length = STREAM.readUInt32BE(at);
+    found.push(STREAM.subarray(at + 8, at + 8 + length));
+    at += 8 + length;
+  }
+  return found;
+}
+
+function checked(body: Uint8Array): Buffer {
+  const head = Buffer.alloc(8);
+  head.writeUInt32BE(body.length, 0);
+  head.writeUInt32BE(crc32(body), 4);
+  return Buffer.concat([head, body]);
+}
+
+const isSnapshotError = (error: unknown): boolean => error instanceof SnapshotFormatError;
+
+const snapshots: Target = {
+  name: 'snapshot-stream',
+  corpus: () => [STREAM],
+  decode: parse,
+  expected: isSnapshotError,
+};
+
+/** Frames with right checksums and anything inside, in the place of the rows and in that of the header. */
+const snapshotFrames: Target = {
+  name: 'snapshot-frame',
+  corpus: bodies,
+  decode(body) {
+    const [magic, header] = [STREAM.subarray(0, 8), bodies()[0] ?? Buffer.alloc(0)];
+    const parser = new SnapshotParser(IDENTITY);
+    for (const rows of parser.push(Buffer.concat([magic, checked(header), checked(body)]))) void rows;
+    parse(Buffer.concat([magic, checked(body)]));
+  },
+  expected: isSnapshotError,
+};
+
+const CONF = { voters: [1, 2, 3], votersOutgoing: [], learners: [4], learnersNext: [], autoLeave: false };
+const IMAGE: MasterImage = {
+  applied: { index: 4, term: 2 },
+  conf: CONF,
+  nextNodeId: 1001,
+  nextRangeId: 3,
+  nextReplicaId: 1004,
+  nodes: [NODE],
+  ranges: [RANGE],
+};
+
+async function receive(bytes: Uint8Array): Promise<void> {
+  const { applied, conf } = IMAGE;
+  const receiver = receiveMasterSnapshot({ ...applied, conf }, async () => {});
+  await receiver.chunk(bytes);
+  await receiver.finish(() => {});
+}
+
+const isMasterError = (error: unknown): boolean => error instanceof MasterSnapshotError;
+
+const masterSnapshots: Target = {
+  name: 'master-snapshot',
+  corpus: () => [encodeMasterSnapshot(IMAGE)],
+  decode: receive,
+  expected: isMasterError,
+};
+
+const masterSnapshotBodies: Target = {
+  name: 'master-snapshot-body',
+  corpus: () => [encodeMasterImage(IMAGE)],
+  decode: (body) => receive(Buffer.concat([encodeMasterSnapshot(IMAGE).subarray(0, 8), checked(body)])),
+  expected: isMasterError,
+};
+
+// ------------------------------------------------------------------------------------------------ rows
+
+/** A row of the engine, or an entry of the log, that only this program has written: damage is a broken invariant. */
+function row<T>(
+  name: string,
+  values: readonly T[],
+  encode: (value: T) => Uint8Array,
+  decode: (bytes: Uint8Array) => T,
+): Target {
+  return {
+    name,
+    corpus: () => values.map(encode),
+    decode(bytes) {
+      sameAgain(decode(bytes), (value) => decode(encode(value)));
+    },
+    expected: isInvariant,
+  };
+}
+
+const owner = { session: { lease: 2n ** 62n, incarnation: 4 }, token: 'tökén' };
+const holder = { owner, version: 9, depth: 2, lockTimeMs: 5.5, data: Buffer.from('d') };
+const head = { waiters: 1, firstSequence: 1, nextSequence: 2, marks: 1, marksDueMs: 7.25 };
+
+const ROW_TARGETS: readonly Target[] = [
+  row('row-range-state', [decodeRangeMeta(stateAt(7).value)], encodeRangeMeta, decodeRangeMeta),
+  row(
+    'row-install-marker',
+    [{ rangeId: 2, replicaId: 3, applied: { index: 7, term: 2 }, file: '2-1.snapshot', bytes: 70 }],
+    encodeMarker,
+    decodeMarker,
+  ),
+  row(
+    'row-outcomes',
+    [
+      [],
+      COMMAND_RESULTS.map((result, i) => ({
+        requestId: `r${i}`,
+        deadlineMs: 5.5,
+        outcome: { ok: true as const, revision: i, result },
+      })),
+      [
+        {
+          requestId: 'failed',
+          deadlineMs: 1,
+          outcome: { ok: false as const, revision: 3, code: 'COMPACTED' as const, message: 'gone', details: { at: 3 } },
+        },
+      ],
+    ],
+    encodeOutcomePage,
+    decodeOutcomePage,
+  ),
+  row(
+    'row-lease',
+    [{ id: 9n, incarnation: 3, ttlMs: 1000, attributes: { host: 'a', '': 'b' } }],
+    encodeLease,
+    (bytes) => decodeLease(9n, bytes),
+  ),
+  row(
+    'row-version',
+    [{ createRevision: 1, modRevision: 2 ** 53 - 1, version: 3, lease: -1n, value: Buffer.from('v') }],
+    encodeVersion,
+    decodeVersion,
+  ),
+  row(
+    'row-master-command',
+    [
+      { type: 'registerNode', descriptor: NODE },
+      { type: 'bootstrapRange', nodeIds: [1, 2, 3] },
+    ],
+    encodeMasterCommand,
+    decodeMasterCommand,
+  ),
+  row('row-master-state', [IMAGE], encodeMasterImage, decodeMasterImage),
+  row(
+    'row-lock-head',
+    [
+      { ...head, hold: undefined },
+      { ...head, hold: { holder, attempt: 3 } },
+    ],
+    locks.encodeHead,
+    locks.decodeHead,
+  ),
+  row(
+    'row-lock-waiter',
+    [{ owner, attempt: 1, waitUntilMs: 0, sinceMs: 8.5, data: Buffer.alloc(0) }],
+    locks.encodeWaiter,
+    locks.decodeWaiter,
+  ),
+  row(
+    'row-lock-owner',
+    [
+      { sequence: 4, mark: undefined },
+      { sequence: 0, mark: { attempt: 2, deadlineMs: 3 } },
+    ],
+    locks.encodeOwner,
+    locks.decodeOwner,
+  ),
+  {
+    name: 'row-keys',
+    corpus: () => [
+      ...ROWS.map(({ key }) => key),
+      Buffer.from(`\x02\x07defaulta\0\xffb\0\x01\0`, 'latin1'),
+      Buffer.from('\x02\x00\x00\x01', 'latin1'),
+    ],
+    decode(key) {
+      for (const read of [parseHistoryKey, leaseIdOfKey, rangeIdOfLocalKey, attachedTarget, lockStart, lockOfKey]) {
+        try {
+          read(key);
+        } catch (error) {
+          if (!isInvariant(error)) throw error;
+        }
+      }
+    },
+    expected: isInvariant,
+  },
+];
+
+export const STORAGE_TARGETS: readonly Target[] = [
+  segments,
+  records,
+  snapshots,
+  snapshotFrames,
+  masterSnapshots,
+  masterSnapshotBodies,
+  ...ROW_TARGETS,
+];
