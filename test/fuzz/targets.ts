@@ -1,7 +1,15 @@
 /** Every place where bytes or text from outside become values. A new decoder is a new entry here. */
 import type { Target } from './target.ts';
+import { GATEWAY_TARGETS } from './targets/gateway.ts';
+import { PROCESS_TARGETS } from './targets/process.ts';
 import { PROTOCOL_TARGETS } from './targets/protocol.ts';
 import { RAFT_TARGETS } from './targets/raft.ts';
 import { STORAGE_TARGETS } from './targets/storage.ts';
 
-export const TARGETS: readonly Target[] = [...RAFT_TARGETS, ...PROTOCOL_TARGETS, ...STORAGE_TARGETS];
+export const TARGETS: readonly Target[] = [
+  ...RAFT_TARGETS,
+  ...PROTOCOL_TARGETS,
+  ...STORAGE_TARGETS,
+  ...GATEWAY_TARGETS,
+  ...PROCESS_TARGETS,
+];

@@ -1,7 +1,11 @@
 import { readFileSync } from 'node:fs';
 import type { OptionsFile } from '@remora/base';
-import { isMap, isScalar, LineCounter, parseDocument } from 'yaml';
+import { type Document, isMap, isScalar, LineCounter, parseDocument } from 'yaml';
 import { CommandError } from './exit-codes.ts';
+
+/** Every option once takes a hundredth of it. What is larger is another file, and YAML's parser is slow on nonsense. */
+const CONFIG_LENGTH_MAX = 64 * 1024;
+const NESTING_MAX = 200;
 
 /**
  * Reads a configuration file: YAML, and so JSON too. Its keys are the flags without their dashes.
@@ -13,7 +17,11 @@ export function readConfigFile(path: string): OptionsFile {
 
 export function parseConfig(path: string, text: string): OptionsFile {
   const lineCounter = new LineCounter();
-  const document = parseDocument(text, { lineCounter, prettyErrors: true });
+  if (text.length > CONFIG_LENGTH_MAX) {
+    throw new CommandError('usage', `${path}: a configuration file has at most ${CONFIG_LENGTH_MAX} characters`);
+  }
+  if (nestsTooDeep(text)) throw new CommandError('usage', `${path}: is nested too deep for a configuration file`);
+  const document = readable(path, () => parseDocument(text, { lineCounter, prettyErrors: true }));
   const [error] = document.errors;
   if (error !== undefined) throw new CommandError('usage', `${path}: ${error.message.trimEnd()}`);
   if (document.contents === null) return { path, values: {} };
@@ -24,7 +32,36 @@ export function parseConfig(path: string, text: string): OptionsFile {
   for (const { key } of document.contents.items) {
     if (isScalar(key) && key.range) lines[String(key.value)] = lineCounter.linePos(key.range[0]).line;
   }
-  return { path, values: document.toJS() as Record<string, unknown>, lines };
+  return { path, values: valuesOf(path, document), lines };
+}
+
+/** Without aliases: what they expand to has no bound, and may contain itself. */
+function valuesOf(path: string, document: Document): Record<string, unknown> {
+  return readable(path, () => document.toJS({ maxAliasCount: 0 }) as Record<string, unknown>);
+}
+
+/**
+ * Told before it is parsed: the parser goes down into each level, and when the stack is used up in one of its regular
+ * expressions, the process dies without a word. Options are at most a list in a map; every level takes a bracket, or
+ * a word that ends in what announces a value.
+ */
+function nestsTooDeep(text: string): boolean {
+  let [brackets, announced] = [0, 0];
+  for (const word of text.split(/\s+/)) {
+    for (const char of word) if (char === '[' || char === '{') brackets++;
+    announced = /[-?:]$/.test(word) ? announced + 1 : 0;
+    if (brackets > NESTING_MAX || announced > NESTING_MAX) return true;
+  }
+  return false;
+}
+
+/** The parser throws some of its complaints. */
+function readable<T>(path: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch (cause) {
+    throw new CommandError('usage', `${path}: cannot be read: ${String(cause)}`, { cause });
+  }
 }
 
 function readText(path: string): string {

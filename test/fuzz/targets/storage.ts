@@ -121,6 +121,7 @@ const segments: Target = {
 
 const records: Target = {
   name: 'log-records',
+  runs: 120,
   memoryFactor: 400,
   corpus: () => [...RECORDS.map((record) => [record]), RECORDS].map((some) => payloadOf(frame(some, 1))),
   decode: (payload) => (payload.length === 0 ? undefined : recover(Buffer.concat([HEADER, frameOf(payload)]))),

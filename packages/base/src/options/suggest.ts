@@ -10,6 +10,8 @@ export function suggest(
   let best: string | undefined;
   let bestDistance = distanceMax + 1;
   for (const candidate of candidates) {
+    // Lengths differ by no more than the distance, and long words would take long.
+    if (Math.abs(candidate.length - word.length) >= bestDistance) continue;
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance) {
       best = candidate;

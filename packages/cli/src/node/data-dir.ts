@@ -154,7 +154,7 @@ async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {
     typeof name === 'string' &&
     typeof incarnation === 'string' &&
     (clusterId === undefined || typeof clusterId === 'string') &&
-    (nodeId === undefined || (typeof nodeId === 'number' && Number.isSafeInteger(nodeId)));
+    (nodeId === undefined || isNodeId(nodeId));
   if (!whole) throw damaged(dir, 'node.json');
   return {
     formatVersion,
@@ -167,14 +167,20 @@ async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {
 
 async function readPeers(dir: string): Promise<Map<number, string>> {
   const value = await readVersioned(dir, 'peers.json');
-  const entries = Object.entries(value?.peers ?? {});
+  const known = value?.peers ?? {};
+  if (typeof known !== 'object' || Array.isArray(known)) throw damaged(dir, 'peers.json');
+  const entries = Object.entries(known);
   return new Map(
     entries.map(([id, incarnation]) => {
       const nodeId = Number(id);
-      if (!Number.isSafeInteger(nodeId) || typeof incarnation !== 'string') throw damaged(dir, 'peers.json');
+      if (!isNodeId(nodeId) || typeof incarnation !== 'string') throw damaged(dir, 'peers.json');
       return [nodeId, incarnation];
     }),
   );
+}
+
+function isNodeId(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0;
 }
 
 type Versioned = Readonly<Record<string, unknown>> & { readonly formatVersion: number };

@@ -1,0 +1,174 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  address,
+  bytes as byteSize,
+  durationMs,
+  OptionsError,
+  parseOptions,
+  SeededRandom,
+  silentLogger,
+} from '@remora/base';
+import { parseConfig } from '../../../packages/cli/src/config-file.ts';
+import { CommandError, exitCode } from '../../../packages/cli/src/exit-codes.ts';
+import { openDataDir } from '../../../packages/cli/src/node/data-dir.ts';
+import { startHttpServer } from '../../../packages/cli/src/node/http-server.ts';
+import { nodeSchema } from '../../../packages/cli/src/node-options.ts';
+import { createProgram } from '../../../packages/cli/src/program.ts';
+import { reportFailure } from '../../../packages/cli/src/shell.ts';
+import { FuzzViolation, type Target } from '../target.ts';
+
+// What a process is given: files, flags, variables, and whatever somebody sends to its HTTP port.
+
+const texts = (...given: readonly string[]): readonly Uint8Array[] => given.map((text) => Buffer.from(text));
+const isOptionsError = (error: unknown): boolean => error instanceof OptionsError || error instanceof CommandError;
+
+const configFile: Target = {
+  name: 'config-file',
+  runs: 100,
+  corpus: () =>
+    texts(
+      'name: n1\nlog-level: info\nclient-port: 7480\n',
+      '{"name": "n1", "roles": ["master", "data"], "election-timeout": "1s"}',
+      'initial-cluster:\n  - n1=10.0.0.1:7481\n  - n2=10.0.0.2:7481\ninsecure: true\n',
+      'roles: &a [data]\nname: *a\n',
+    ),
+  decode(bytes) {
+    const file = parseConfig('remora.yaml', Buffer.from(bytes).toString('utf8'));
+    parseOptions(nodeSchema, { file });
+  },
+  expected: isOptionsError,
+};
+
+const flags: Target = {
+  name: 'flags-and-environment',
+  corpus: () =>
+    texts(
+      'name=n1\nlogLevel=debug\nclientPort=7480',
+      'REMORA_NAME=n1\nREMORA_ELECTION_TIMEOUT=1m30s\nREMORA_INITIAL_CLUSTER=n1=[::1]:7481,n2=h:1',
+    ),
+  decode(bytes) {
+    const given = Buffer.from(bytes)
+      .toString('utf8')
+      .split('\n')
+      .map((line) => [line.split('=', 1)[0] ?? '', line.slice(line.indexOf('=') + 1)] as const);
+    const env = Object.fromEntries(given.filter(([name]) => name.startsWith('REMORA_')));
+    const named = Object.fromEntries(given.filter(([name]) => Object.hasOwn(nodeSchema.definitions, name)));
+    for (const type of [address(), byteSize(), durationMs()]) for (const [, text] of given) type.parse(text);
+    parseOptions(nodeSchema, { flags: named, env });
+  },
+  expected: isOptionsError,
+};
+
+type Program = ReturnType<typeof createProgram>;
+
+const shell = { env: {}, out: () => {}, err: () => {} };
+
+/** The command line without what its commands do. */
+function idle(command: Program): Program {
+  for (const child of command.commands) idle(child);
+  if (command.commands.length === 0) command.action(() => {});
+  return command;
+}
+
+const commandLine: Target = {
+  name: 'command-line',
+  runs: 60,
+  corpus: () =>
+    texts(
+      'kv\nput\ngreeting\nhello',
+      'kv\nget\n--prefix\norders/\n--limit\n10\n--json',
+      'lock\nrun\norders\n--ttl\n10s\n--\ntrue',
+      'node\n--name\nn1\n--client-port\n7480',
+      'dev\n--nodes\n3',
+      '--help',
+    ),
+  async decode(bytes) {
+    const program = idle(createProgram(shell, () => Promise.reject(new CommandError('usage', 'not here'))));
+    await program.parseAsync(Buffer.from(bytes).toString('utf8').split('\n'), { from: 'user' });
+  },
+  // What the process would report as a mistake of its caller, and not as its own.
+  expected: (error) => reportFailure(error, shell) !== exitCode('internal'),
+};
+
+/** Opens a data directory that has these files. */
+async function opened(files: Readonly<Record<string, string | Uint8Array>>): Promise<void> {
+  const dir = await mkdtemp(join(tmpdir(), 'remora-fuzz-'));
+  try {
+    for (const [name, contents] of Object.entries(files)) await writeFile(join(dir, name), contents);
+    const dataDir = await openDataDir({ dir, name: 'n1', random: new SeededRandom(1) });
+    dataDir.checkPeer({ nodeId: 9, incarnation: 'x' });
+    await dataDir.close();
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+const IDENTITY = '{"formatVersion":1,"name":"n1","incarnation":"abc","clusterId":"c","nodeId":1}';
+
+const identity: Target = {
+  name: 'data-dir-identity',
+  runs: 40,
+  corpus: () => texts(IDENTITY, '{"formatVersion":1,"name":"n1","incarnation":"abc"}'),
+  decode: (bytes) => opened({ 'node.json': bytes }),
+  expected: isOptionsError,
+};
+
+const peers: Target = {
+  name: 'data-dir-peers',
+  runs: 40,
+  corpus: () => texts('{"formatVersion":1,"peers":{"2":"def","3":"ghi"}}', '{"formatVersion":1,"peers":{}}'),
+  decode: (bytes) => opened({ 'node.json': IDENTITY, 'peers.json': bytes }),
+  expected: isOptionsError,
+};
+
+const http: Target = {
+  name: 'http',
+  runs: 40,
+  corpus: () =>
+    texts(
+      'GET /health HTTP/1.1\r\nhost: a\r\n\r\n',
+      'HEAD /metrics?x=%00 HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n',
+      'POST /ready HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n',
+      'PUT /v1/../health HTTP/1.0\r\ncontent-length: 99999999999\r\n\r\nx',
+      `GET /${'a'.repeat(9_000)} HTTP/1.1\r\nhost: a\r\nx: ${'b'.repeat(9_000)}\r\n\r\n`,
+      'GET http://[::1/health HTTP/1.1\r\nhost:\r\nupgrade: h2c\r\n\r\n',
+    ),
+  async decode(bytes) {
+    const report = { ok: true, reasons: [] };
+    const failures: unknown[] = [];
+    const server = await startHttpServer({
+      listen: { host: '127.0.0.1', port: 0 },
+      logger: { ...silentLogger, error: (fields: unknown) => failures.push(fields) },
+      health: () => report,
+      ready: () => report,
+      metrics: async () => ({ contentType: 'text/plain', body: 'up 1\n' }),
+    });
+    try {
+      await exchange(server.port, bytes);
+      const answer = await exchange(server.port, Buffer.from('GET /health HTTP/1.0\r\n\r\n'));
+      if (!answer.startsWith('HTTP/1.1 200')) throw new FuzzViolation(`/health answers ${answer.slice(0, 60)}`);
+      if (failures.length > 0) throw new FuzzViolation(`the server failed: ${JSON.stringify(failures)}`);
+    } finally {
+      await server.stop();
+    }
+  },
+  expected: () => false,
+};
+
+/** Sends the bytes and no more, and gives what comes back until the server closes. */
+function exchange(port: number, bytes: Uint8Array): Promise<string> {
+  return new Promise((resolve) => {
+    let answer = '';
+    const socket = connect({ host: '127.0.0.1', port });
+    socket.setEncoding('latin1').on('data', (text: string) => {
+      answer += text;
+    });
+    socket.on('error', () => {}).on('close', () => resolve(answer));
+    socket.end(bytes);
+  });
+}
+
+export const PROCESS_TARGETS: readonly Target[] = [configFile, flags, commandLine, identity, peers, http];
