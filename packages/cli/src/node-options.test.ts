@@ -24,6 +24,12 @@ describe('relations', () => {
       given: { heartbeatInterval: '500ms' },
       says: '--election-timeout must be more than twice',
     },
+    {
+      name: 'snapshots that would never arrive',
+      given: { snapshotBytesPerSecondMax: '100KiB' },
+      says: '--snapshot-bytes-per-second-max must be 0 or at least 1MiB',
+    },
+    { name: 'snapshots without a limit', given: { snapshotBytesPerSecondMax: '0' }, says: undefined },
     { name: 'two ports are the same', given: { httpPort: '7480' }, says: '--client-port must differ' },
     {
       name: 'a public address without --insecure',

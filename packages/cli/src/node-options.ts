@@ -15,6 +15,7 @@ import {
   string,
 } from '@remora/base';
 import { LOG_LEVELS } from '@remora/base/node';
+import { HOST_DEFAULTS } from '@remora/raft';
 
 export const ROLES = ['master', 'data', 'gateway'] as const;
 export type NodeRole = (typeof ROLES)[number];
@@ -27,6 +28,9 @@ export interface Member {
 
 const NAME = { regex: /^[A-Za-z0-9][A-Za-z0-9._-]*$/, says: 'letters, digits, dots, dashes and underscores' };
 const port = () => int({ min: 1, max: 65_535 });
+
+/** Below this, parts of a snapshot would come later than a receiver waits for them. */
+const SNAPSHOT_RATE_MIN = 2 ** 20;
 
 /** The usual client port, and the first one of a local cluster. */
 export const DEFAULT_BASE_PORT = 7480;
@@ -118,6 +122,24 @@ export const nodeSchema = defineOptions({
       desc: 'How long followers wait for a leader, up to twice as long, before they elect another. Five heartbeats at least; more on slow disks and networks.',
       group: 'Raft',
     },
+    snapshotBytesPerSecondMax: {
+      type: bytes({ min: 0, max: 2 ** 40 }),
+      default: HOST_DEFAULTS.snapshotBytesPerSecondMax,
+      desc: 'How fast this node sends copies of ranges to nodes that were away too long, all together; 0: no limit. More of it costs other requests latency.',
+      group: 'Raft',
+    },
+    snapshotSendsMax: {
+      type: int({ min: 1, max: 100 }),
+      default: HOST_DEFAULTS.snapshotSendsMax,
+      desc: 'How many such copies this node sends at a time.',
+      group: 'Raft',
+    },
+    snapshotReceivesMax: {
+      type: int({ min: 1, max: 100 }),
+      default: HOST_DEFAULTS.snapshotReceivesMax,
+      desc: 'How many such copies this node receives at a time. Each needs room on the disk for a range, twice over.',
+      group: 'Raft',
+    },
     checkpointInterval: {
       type: durationMs({ min: 100, max: 3_600_000 }),
       default: 30_000,
@@ -167,6 +189,11 @@ export const nodeSchema = defineOptions({
       between: ['electionTimeout', 'heartbeatInterval'],
       holds: ({ electionTimeout, heartbeatInterval }) => electionTimeout > 2 * heartbeatInterval,
       must: 'be more than twice --heartbeat-interval',
+    },
+    {
+      between: ['snapshotBytesPerSecondMax'],
+      holds: ({ snapshotBytesPerSecondMax: rate }) => rate === 0 || rate >= SNAPSHOT_RATE_MIN,
+      must: 'be 0 or at least 1MiB: a receiver would wait in vain',
     },
     {
       between: ['clientPort', 'peerPort', 'httpPort'],

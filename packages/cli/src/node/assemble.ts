@@ -25,11 +25,9 @@ import { VERSION } from '../version.ts';
 import { type Founders, foundersOf } from './cluster-identity.ts';
 import { joinCluster } from './join.ts';
 import type { NodePlatform, Peers } from './platform.ts';
+import { raftOptions } from './raft-options.ts';
 import { createMaster, createStore, handOver, type StateDeps } from './roles.ts';
 import type { RunningNode } from './running-node.ts';
-
-/** Length of one Raft tick: heartbeats and election timeouts are whole numbers of it. */
-const TICK_MS = 25;
 
 /** Assembles a node from its roles and runs it; lets go of the platform if that fails. */
 export async function assembleNode(
@@ -261,9 +259,7 @@ class Node implements AssembledNode {
       log,
       transport: peers.transport,
       options: {
-        tickMs: TICK_MS,
-        heartbeatTicks: Math.max(1, Math.round(options.heartbeatInterval / TICK_MS)),
-        electionTicks: Math.max(3, Math.round(options.electionTimeout / TICK_MS)),
+        ...raftOptions(options),
         ...platform.tuning?.host,
       },
       logger,
