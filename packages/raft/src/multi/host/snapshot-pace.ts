@@ -1,7 +1,7 @@
 /**
  * The pace of a snapshot under way: limits on waiting, the byte rate, and lines for operators when it takes long.
  *
- * A1. A snapshot is background work: it gets one small piece for each turn of the event loop, whatever the rate allows.
+ * A1. A snapshot is background work: it gets one piece for each turn of the event loop, whatever the rate allows.
  *     So a busy node, whose turns are long, gives way by itself, and nothing waits for more than one piece of each
  *     snapshot that is being sent.
  */
@@ -9,7 +9,7 @@ import type { Clock, Logger } from '@remora/base';
 import type { ByteShare } from './byte-rate.ts';
 
 /** Bytes asked of the rate and sent at a time; larger chunks are cut (A1). */
-const PIECE_BYTES_MAX = 64 * 1024;
+const PIECE_BYTES_MAX = 256 * 1024;
 
 /** What was waited for did not come in time. */
 export class TooLateError extends Error {
