@@ -12,16 +12,16 @@ import { type AssembledNode, assembleNode, type NodeRoles } from '../../../packa
 import { foundersOf } from '../../../packages/cli/src/node/cluster-identity.ts';
 import { advertised, localPorts, type NodeOptions, nodeSchema } from '../../../packages/cli/src/node-options.ts';
 import type { LocalNetwork } from '../../../packages/raft/src/multi/transport/local-network.ts';
-import type { SimLoop } from '../raft/env/loop.ts';
-import { ProcessClock } from '../raft/env/process-clock.ts';
-import { DiskStall, ProcessDisk } from '../raft/env/process-disk.ts';
-import type { Trace } from '../raft/trace.ts';
-import { Violation } from '../raft/violation.ts';
+import type { SimLoop } from '../common/env/loop.ts';
+import { ProcessClock } from '../common/env/process-clock.ts';
+import { DiskStall, ProcessDisk } from '../common/env/process-disk.ts';
+import { seedOf } from '../common/hash.ts';
+import type { Trace } from '../common/trace.ts';
+import { Violation } from '../common/violation.ts';
 import type { LinkNetwork, Party } from './env/link-network.ts';
 import { SimRecords } from './env/sim-records.ts';
 import { MemoryMedium, SimStore } from './env/sim-store.ts';
 import { tracingLogger } from './env/tracing-logger.ts';
-import { seedOf } from './hash.ts';
 import type { ClusterOptions } from './options.ts';
 import { SimPlatform } from './platform.ts';
 

@@ -1,6 +1,7 @@
 /** How a cluster is set up, drawn from its seed: sizes, limits, times. */
-import type { Random } from '@remora/base';
+import { type Random, SeededRandom } from '@remora/base';
 import type { NodeTuning } from '../../../packages/cli/src/node/platform.ts';
+import { seedOf } from '../common/hash.ts';
 
 export interface ClusterOptions {
   /** Nodes with all roles. */
@@ -27,7 +28,11 @@ function pick<T>(random: Random, ...of: readonly [T, ...T[]]): T {
   return of[random.int(of.length)] ?? of[0];
 }
 
-export function drawOptions(random: Random): ClusterOptions {
+export function optionsOf(seed: number): ClusterOptions {
+  return drawOptions(new SeededRandom(seedOf(seed)));
+}
+
+function drawOptions(random: Random): ClusterOptions {
   return {
     nodes: pick(random, 3, 3, 3, 5),
     clients: 2 + random.int(4),

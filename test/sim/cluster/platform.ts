@@ -9,8 +9,8 @@ import type { EntryDeps, NodeEntry, NodePlatform, Peers, PeersDeps } from '../..
 import { OverlayEngine } from '../../../packages/dataserver/src/engine/overlay-engine.ts';
 import type { LocalNetwork } from '../../../packages/raft/src/multi/transport/local-network.ts';
 
-import { ProcessTransport } from '../raft/env/process-transport.ts';
-import type { Trace } from '../raft/trace.ts';
+import { ProcessTransport } from '../common/env/process-transport.ts';
+import type { Trace } from '../common/trace.ts';
 import type { LinkNetwork, Party } from './env/link-network.ts';
 import type { SimRecords } from './env/sim-records.ts';
 import type { SimStore } from './env/sim-store.ts';
@@ -39,6 +39,7 @@ export class SimPlatform implements NodePlatform {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  readonly version = 'simulated';
   readonly records: SimRecords;
   readonly logDisk: Disk;
   readonly stagingDisk: Disk;

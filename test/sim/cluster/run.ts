@@ -5,13 +5,11 @@
  * E2. When the clients rest, all replicas come to hold the same.
  * E3. Then clients and nodes stop, and nothing is left: no timer, no link.
  */
-import { SeededRandom } from '@remora/base';
-import type { FaultEvent } from '../raft/faults/fault.ts';
-import type { EventName } from '../raft/trace.ts';
-import { Violation } from '../raft/violation.ts';
+import type { FaultEvent } from '../common/faults/fault.ts';
+import type { EventName } from '../common/trace.ts';
+import { Violation } from '../common/violation.ts';
 import { differences } from './checks/replicas.ts';
-import { seedOf } from './hash.ts';
-import { drawOptions } from './options.ts';
+import { optionsOf } from './options.ts';
 import { drawSchedule } from './schedule.ts';
 import type { OperationCounts } from './workloads/workload.ts';
 import { World } from './world.ts';
@@ -25,7 +23,7 @@ export interface RunResult {
   readonly fired: ReadonlyMap<string, number>;
   readonly simulatedMs: number;
   readonly steps: number;
-  readonly elections: number;
+  readonly figures: Readonly<Record<string, number>>;
   readonly failure?: { readonly property: string; readonly detail: string; readonly last: readonly string[] };
 }
 
@@ -47,7 +45,7 @@ const NOISE: ReadonlySet<EventName> = new Set(['send', 'append', 'heartbeat', 'f
 
 /** Runs a seed, with the faults drawn from it or with those given. */
 export async function runSeed(seed: number, change: RunChange = {}): Promise<RunResult> {
-  const drawn = drawOptions(new SeededRandom(seedOf(seed)));
+  const drawn = optionsOf(seed);
   const options = { ...drawn, runMs: change.runMs ?? drawn.runMs };
   const schedule = change.schedule ?? drawSchedule(seed, options);
   const world = new World(seed, options);
@@ -156,7 +154,7 @@ function resultOf(world: World, schedule: readonly FaultEvent[]): RunResult {
     fired,
     simulatedMs: loop.monotonicMs(),
     steps: loop.steps,
-    elections: leaders.elections,
+    figures: { elections: leaders.elections },
     ...(failure !== undefined && { failure: describe(world, failure) }),
   };
 }

@@ -1,8 +1,8 @@
 /** The faults of a run, drawn from its seed. */
 import { type Random, SeededRandom } from '@remora/base';
-import { DRAW_MAX, type Fault, type FaultEvent } from '../raft/faults/fault.ts';
+import { DRAW_MAX, type Fault, type FaultEvent } from '../common/faults/fault.ts';
+import { seedOf } from '../common/hash.ts';
 import { FAULTS } from './faults/index.ts';
-import { seedOf } from './hash.ts';
 import type { ClusterOptions } from './options.ts';
 import type { World } from './world.ts';
 

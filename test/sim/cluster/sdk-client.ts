@@ -4,12 +4,12 @@
  */
 import { assert, SeededRandom } from '@remora/base';
 import { RemoraClient } from 'remora';
-import type { SimLoop } from '../raft/env/loop.ts';
-import { ProcessClock } from '../raft/env/process-clock.ts';
-import type { Trace } from '../raft/trace.ts';
+import type { SimLoop } from '../common/env/loop.ts';
+import { ProcessClock } from '../common/env/process-clock.ts';
+import { seedOf } from '../common/hash.ts';
+import type { Trace } from '../common/trace.ts';
 import type { LinkNetwork, Party } from './env/link-network.ts';
 import { tracingLogger } from './env/tracing-logger.ts';
-import { seedOf } from './hash.ts';
 
 export interface ClientDeps {
   readonly id: number;

@@ -10,20 +10,20 @@ import { assert, type Random, SeededRandom, SimDisk, silentLogger, type Timer } 
 import type { ConfState, Group, GroupLog, HostStats, NodeRaftHost, RecoveredGroup, Transport } from '@remora/raft';
 import { createRaftHost } from '../../../packages/raft/src/multi/host/host.ts';
 import { openGroupLog } from '../../../packages/raft/src/multi/log/group-log.ts';
+import type { SimLoop } from '../common/env/loop.ts';
+import { ProcessClock } from '../common/env/process-clock.ts';
+import { DiskStall, ProcessDisk } from '../common/env/process-disk.ts';
+import { ProcessTransport } from '../common/env/process-transport.ts';
+import type { Trace } from '../common/trace.ts';
+import { require, Violation } from '../common/violation.ts';
 import { ReplicaView } from './checks/replica-view.ts';
 import type { DurableGroup } from './env/durable-log.ts';
 import { DurableLog } from './env/durable-log.ts';
 import { Engine } from './env/engine.ts';
-import type { SimLoop } from './env/loop.ts';
 import { observedLog } from './env/observed-log.ts';
-import { ProcessClock } from './env/process-clock.ts';
-import { DiskStall, ProcessDisk } from './env/process-disk.ts';
-import { ProcessTransport } from './env/process-transport.ts';
 import { Machine } from './machine.ts';
 import type { Observer } from './observer.ts';
 import type { NodeOptions } from './options.ts';
-import type { Trace } from './trace.ts';
-import { require, Violation } from './violation.ts';
 
 export const LOG_DIR = 'log';
 

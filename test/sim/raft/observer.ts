@@ -8,12 +8,12 @@
 
 import { assert } from '@remora/base';
 import type { ConfState, Entry, Group, GroupAppend, GroupMessage, Message, SnapshotMeta } from '@remora/raft';
+import type { Trace } from '../common/trace.ts';
+import { require } from '../common/violation.ts';
 import { GroupTruth } from './checks/group-truth.ts';
 import { isQuorumOf } from './checks/quorum.ts';
 import { placeOf, type ReplicaView } from './checks/replica-view.ts';
 import type { SimNode } from './node.ts';
-import type { Trace } from './trace.ts';
-import { require } from './violation.ts';
 
 const TYPES: readonly Message['type'][] = [
   'preVote',

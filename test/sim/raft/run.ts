@@ -8,14 +8,14 @@
 import { SeededRandom } from '@remora/base';
 import { confChange, LEAVE_JOINT } from '../../../packages/raft/src/core/conf-change.ts';
 import { isJoint, isMember, membersOf } from '../../../packages/raft/src/core/membership.ts';
+import type { FaultEvent } from '../common/faults/fault.ts';
+import type { EventName } from '../common/trace.ts';
+import { Violation } from '../common/violation.ts';
 import { Client, Prober } from './client.ts';
-import type { FaultEvent } from './faults/fault.ts';
 import type { SimNode } from './node.ts';
 import type { OperationCounts } from './operations.ts';
 import { drawOptions } from './options.ts';
 import { drawSchedule } from './schedule.ts';
-import type { EventName } from './trace.ts';
-import { Violation } from './violation.ts';
 import { World } from './world.ts';
 
 export interface RunResult {
@@ -27,9 +27,7 @@ export interface RunResult {
   readonly fired: ReadonlyMap<string, number>;
   readonly simulatedMs: number;
   readonly steps: number;
-  readonly elections: number;
-  readonly snapshots: number;
-  readonly snapshotsBroken: number;
+  readonly figures: Readonly<Record<string, number>>;
   readonly failure?: { readonly property: string; readonly detail: string; readonly last: readonly string[] };
 }
 
@@ -191,9 +189,11 @@ function resultOf(world: World, schedule: readonly FaultEvent[]): RunResult {
     fired,
     simulatedMs: loop.monotonicMs(),
     steps: loop.steps,
-    elections,
-    snapshots: world.snapshots.installed,
-    snapshotsBroken: world.snapshots.broken,
+    figures: {
+      elections,
+      'snapshots installed': world.snapshots.installed,
+      'snapshots broken off': world.snapshots.broken,
+    },
     ...(failure !== undefined && { failure: describe(world, failure) }),
   };
 }

@@ -1,11 +1,11 @@
 /** The faults of a run, drawn from its seed. */
 import { type Random, SeededRandom } from '@remora/base';
-import { DISK_FAULTS } from './faults/disk-faults.ts';
-import { DRAW_MAX, type Fault, type FaultEvent } from './faults/fault.ts';
+import { DISK_FAULTS } from '../common/faults/disk-faults.ts';
+import { DRAW_MAX, type Fault, type FaultEvent } from '../common/faults/fault.ts';
+import { NETWORK_FAULTS } from '../common/faults/network-faults.ts';
+import { PROCESS_FAULTS } from '../common/faults/process-faults.ts';
 import { LEADER_FAULTS } from './faults/leader-faults.ts';
 import { MEMBER_FAULTS } from './faults/member-faults.ts';
-import { NETWORK_FAULTS } from './faults/network-faults.ts';
-import { PROCESS_FAULTS } from './faults/process-faults.ts';
 import { RAFT_FAULTS } from './faults/raft-faults.ts';
 import type { WorldOptions } from './options.ts';
 import type { World } from './world.ts';

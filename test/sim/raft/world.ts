@@ -3,17 +3,17 @@ import { assert, SeededRandom } from '@remora/base';
 import type { ConfState } from '@remora/raft';
 import { confOf, isJoint, isMember, membersOf } from '../../../packages/raft/src/core/membership.ts';
 import { LocalNetwork } from '../../../packages/raft/src/multi/transport/local-network.ts';
+import { SimLoop } from '../common/env/loop.ts';
+import type { FaultEvent } from '../common/faults/fault.ts';
+import { NetworkFaults } from '../common/network.ts';
+import { Trace } from '../common/trace.ts';
 import { isQuorumOf } from './checks/quorum.ts';
 import type { ReplicaView } from './checks/replica-view.ts';
-import { SimLoop } from './env/loop.ts';
-import type { FaultEvent } from './faults/fault.ts';
-import { NetworkFaults } from './network.ts';
 import { SimNode } from './node.ts';
 import { Observer } from './observer.ts';
 import { newCounts } from './operations.ts';
 import type { WorldOptions } from './options.ts';
 import { faultOf } from './schedule.ts';
-import { Trace } from './trace.ts';
 
 const TIDY_MS = 200;
 

@@ -21,7 +21,6 @@ import {
 } from '@remora/raft';
 import { CommandError } from '../exit-codes.ts';
 import { advertised, type NodeOptions } from '../node-options.ts';
-import { VERSION } from '../version.ts';
 import { type Founders, foundersOf } from './cluster-identity.ts';
 import { joinCluster } from './join.ts';
 import type { NodePlatform, Peers } from './platform.ts';
@@ -159,7 +158,7 @@ class Node implements AssembledNode {
 
   /** Who this node is: by its options when it founds the cluster, otherwise as the cluster says. */
   async #identify(): Promise<NodeDescriptor> {
-    const { options, records, founders } = this.#parts;
+    const { options, platform, records, founders } = this.#parts;
     const addresses = advertised(options);
     const base = {
       name: options.name,
@@ -168,7 +167,7 @@ class Node implements AssembledNode {
       peerAddress: formatAddress(addresses.peer),
       clientAddress: formatAddress(addresses.client),
       httpAddress: formatAddress(addresses.http),
-      version: VERSION,
+      version: platform.version,
     };
     let { clusterId, nodeId } = records.identity;
     if (clusterId === undefined || nodeId === undefined) {

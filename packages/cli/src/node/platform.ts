@@ -13,6 +13,8 @@ export interface NodePlatform {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** Of the program, as others are told. */
+  readonly version: string;
   readonly records: NodeRecords;
   /** Holds the log: its syncs are short and many. */
   readonly logDisk: Disk;

@@ -7,6 +7,7 @@ import { createRpcService, dialRpc, type RpcService, startPeerServer } from '@re
 import { createGrpcTransport, type GrpcTransport, grpcServerOptions } from '@remora/raft';
 import { CommandError } from '../exit-codes.ts';
 import type { NodeOptions } from '../node-options.ts';
+import { VERSION } from '../version.ts';
 import { assembleNode } from './assemble.ts';
 import { foundersOf } from './cluster-identity.ts';
 import { type DataDir, openDataDir } from './data-dir.ts';
@@ -44,6 +45,7 @@ function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatfor
     clock,
     random,
     logger,
+    version: VERSION,
     records: dataDir,
     logDisk: nodeDisk(dataDir.path),
     stagingDisk: nodeDisk(dataDir.path, { syncInPlace: false }),

@@ -1,6 +1,6 @@
 /** Election safety: at most one leader in a term of a group (dissertation figure 3.2), the master group included. */
 import type { Group } from '@remora/raft';
-import { Violation } from '../../raft/violation.ts';
+import { Violation } from '../../common/violation.ts';
 import type { SimNode } from '../node.ts';
 
 export class Leaders {

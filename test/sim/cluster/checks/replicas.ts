@@ -1,5 +1,5 @@
 /** Whether all replicas of a range hold the same, once nothing changes any more. */
-import { hashOfBytes } from '../hash.ts';
+import { hashOfBytes } from '../../common/hash.ts';
 import type { World } from '../world.ts';
 
 /** Leases and locks, which are always in memory. */

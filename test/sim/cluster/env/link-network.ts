@@ -11,7 +11,7 @@
 import { type Bytes, copyBytes, type Random, ServiceError } from '@remora/base';
 import type { FrameLink, FrameReceiver, LinkIdentity } from '@remora/protocol';
 import type { LinkFaults } from '@remora/raft';
-import type { SimLoop } from '../../raft/env/loop.ts';
+import type { SimLoop } from '../../common/env/loop.ts';
 
 /** One life of a process, as links know it. */
 export interface Party {

@@ -14,7 +14,7 @@ import type {
   StoreRange,
   StoreSnapshot,
 } from '../../../../packages/dataserver/src/engine/store.ts';
-import type { DiskStall } from '../../raft/env/process-disk.ts';
+import type { DiskStall } from '../../common/env/process-disk.ts';
 
 export { MemoryMedium };
 

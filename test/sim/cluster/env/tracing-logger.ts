@@ -1,7 +1,7 @@
 /** What a process logs is part of a run's trace. */
 import type { Logger } from '@remora/base';
-import type { Trace } from '../../raft/trace.ts';
-import { hashOfText } from '../hash.ts';
+import { hashOfText } from '../../common/hash.ts';
+import type { Trace } from '../../common/trace.ts';
 
 export function tracingLogger(trace: Trace, process: number): Logger {
   const write =

@@ -1,5 +1,5 @@
 /** What goes wrong with connections, clients and roles, and what operators do at bad moments. */
-import { type Fault, nothing } from '../../raft/faults/fault.ts';
+import { type Fault, nothing } from '../../common/faults/fault.ts';
 import type { World } from '../world.ts';
 
 /** One connection is reset, with whatever is under way on it. */

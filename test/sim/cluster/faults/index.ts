@@ -1,7 +1,7 @@
-import { DISK_FAULTS } from '../../raft/faults/disk-faults.ts';
-import type { Fault } from '../../raft/faults/fault.ts';
-import { NETWORK_FAULTS } from '../../raft/faults/network-faults.ts';
-import { PROCESS_FAULTS } from '../../raft/faults/process-faults.ts';
+import { DISK_FAULTS } from '../../common/faults/disk-faults.ts';
+import type { Fault } from '../../common/faults/fault.ts';
+import { NETWORK_FAULTS } from '../../common/faults/network-faults.ts';
+import { PROCESS_FAULTS } from '../../common/faults/process-faults.ts';
 import type { World } from '../world.ts';
 import { CLUSTER_FAULTS } from './cluster-faults.ts';
 

@@ -12,7 +12,7 @@ import {
   registerModel,
   type Value,
 } from '../../../checkers/index.ts';
-import { Violation } from '../../raft/violation.ts';
+import { Violation } from '../../common/violation.ts';
 import type { ClientLife } from '../sdk-client.ts';
 import type { World } from '../world.ts';
 import type { MakeWorkload } from './workload.ts';

@@ -3,7 +3,7 @@
  * Everything is checked as it happens, against this.
  */
 import type { ConfState, Entry, GroupAppend, Role } from '@remora/raft';
-import { require } from '../violation.ts';
+import { require } from '../../common/violation.ts';
 import { placeOf, type ReplicaView } from './replica-view.ts';
 
 /** An entry as it was first seen in any log. */

@@ -2,8 +2,9 @@
  * Misfortunes in the order in which they hurt: each brings a leader, or those who elect one, into a state that single
  * faults reach too seldom.
  */
+
+import { type Fault, type FaultEvent, nothing, SILENT } from '../../common/faults/fault.ts';
 import type { World } from '../world.ts';
-import { type Fault, type FaultEvent, nothing, SILENT } from './fault.ts';
 
 type On = (from: number, to: number) => boolean;
 

@@ -2,9 +2,9 @@
 import type { ConfChange, ConfState, ConfStep } from '@remora/raft';
 import { changeConf, confChange, LEAVE_JOINT } from '../../../../packages/raft/src/core/conf-change.ts';
 import { isJoint, membersOf } from '../../../../packages/raft/src/core/membership.ts';
+import { type Fault, type FaultEvent, nothing } from '../../common/faults/fault.ts';
 import type { SimNode } from '../node.ts';
 import type { World } from '../world.ts';
-import { type Fault, type FaultEvent, nothing } from './fault.ts';
 
 /** Where a change is proposed, and in which membership. */
 interface Place {

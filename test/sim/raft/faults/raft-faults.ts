@@ -1,6 +1,7 @@
 /** What is asked of groups at bad moments. */
+
+import { type Fault, nothing } from '../../common/faults/fault.ts';
 import type { World } from '../world.ts';
-import { type Fault, nothing } from './fault.ts';
 
 const transfer: Fault<World> = {
   kind: 'leadership transfer',

@@ -3,8 +3,9 @@
  * quarters, and so on down to single faults (delta debugging, Zeller & Hildebrandt, "Simplifying and isolating
  * failure-inducing input", 2002).
  */
+
+import type { SimResult } from './cli/simulation.ts';
 import type { FaultEvent } from './faults/fault.ts';
-import { runSeed } from './run.ts';
 
 const RUNS_MAX = 300;
 
@@ -13,12 +14,16 @@ export interface Shrunk {
   readonly runs: number;
 }
 
-export async function shrink(seed: number, events: readonly FaultEvent[], property: string): Promise<Shrunk> {
+export async function shrink(
+  run: (events: readonly FaultEvent[]) => Promise<Pick<SimResult, 'failure'>>,
+  events: readonly FaultEvent[],
+  property: string,
+): Promise<Shrunk> {
   let kept = events;
   let runs = 0;
   const fails = async (candidate: readonly FaultEvent[]): Promise<boolean> => {
     runs++;
-    return (await runSeed(seed, candidate)).failure?.property === property;
+    return (await run(candidate)).failure?.property === property;
   };
   if (kept.length > 0 && (await fails([]))) return { events: [], runs };
   for (let size = Math.ceil(kept.length / 2); size >= 1 && runs < RUNS_MAX; ) {

@@ -1,9 +1,7 @@
 /** What a run over many seeds adds up to; kept in a file, so that it can go on after it was stopped. */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { newCounts, type OperationCounts } from '../operations.ts';
-import type { RunResult } from '../run.ts';
-import { FAULTS } from '../schedule.ts';
+import type { SimResult } from './simulation.ts';
 
 export interface Failure {
   readonly seed: number;
@@ -11,49 +9,50 @@ export interface Failure {
   readonly detail: string;
 }
 
+type Sums = Record<string, number>;
+
 export interface Totals {
-  readonly version: 1;
+  readonly version: 2;
   /** Seeds from here on to `next` are done. */
   readonly first: number;
   next: number;
   seconds: number;
   simulatedMs: number;
   steps: number;
-  elections: number;
-  snapshots: number;
-  snapshotsBroken: number;
-  readonly counts: OperationCounts;
-  readonly fired: Record<string, number>;
+  readonly figures: Sums;
+  readonly counts: Sums;
+  readonly fired: Sums;
   readonly failures: Failure[];
 }
 
-export function newTotals(first: number): Totals {
+export function newTotals(first: number, faultKinds: readonly string[]): Totals {
+  const fired = Object.fromEntries(faultKinds.map((kind) => [kind, 0]));
   return {
-    version: 1,
+    version: 2,
     first,
     next: first,
     seconds: 0,
     simulatedMs: 0,
     steps: 0,
-    elections: 0,
-    snapshots: 0,
-    snapshotsBroken: 0,
-    counts: newCounts(),
-    fired: Object.fromEntries(FAULTS.map((fault) => [fault.kind, 0])),
+    figures: {},
+    counts: {},
+    fired,
     failures: [],
   };
 }
 
-export function addResult(totals: Totals, result: Omit<RunResult, 'schedule'>): void {
+export function addResult(totals: Totals, result: SimResult): void {
   totals.simulatedMs += result.simulatedMs;
   totals.steps += result.steps;
-  totals.elections += result.elections;
-  totals.snapshots += result.snapshots;
-  totals.snapshotsBroken += result.snapshotsBroken;
-  for (const [kind, count] of result.fired) totals.fired[kind] = (totals.fired[kind] ?? 0) + count;
-  for (const key of Object.keys(totals.counts) as (keyof OperationCounts)[]) totals.counts[key] += result.counts[key];
+  add(totals.figures, Object.entries(result.figures));
+  add(totals.counts, Object.entries(result.counts));
+  add(totals.fired, result.fired);
   const { seed, failure } = result;
   if (failure !== undefined) totals.failures.push({ seed, property: failure.property, detail: failure.detail });
+}
+
+function add(sums: Sums, more: Iterable<readonly [string, number]>): void {
+  for (const [name, count] of more) sums[name] = (sums[name] ?? 0) + count;
 }
 
 /** Kinds of faults that never happened. */
@@ -61,10 +60,12 @@ export function neverFired(totals: Totals): readonly string[] {
   return Object.keys(totals.fired).filter((kind) => totals.fired[kind] === 0);
 }
 
-export function readTotals(file: string): Totals | undefined {
+export function readTotals(file: string, faultKinds: readonly string[]): Totals | undefined {
   try {
     const totals: Totals = JSON.parse(readFileSync(file, 'utf8'));
-    return totals.version === 1 ? { ...totals, fired: { ...newTotals(0).fired, ...totals.fired } } : undefined;
+    return totals.version === 2
+      ? { ...totals, fired: { ...newTotals(0, faultKinds).fired, ...totals.fired } }
+      : undefined;
   } catch {
     return undefined;
   }
@@ -77,27 +78,32 @@ export function writeTotals(file: string, totals: Totals): void {
 }
 
 export function progressLine(totals: Totals, seedsNow: number, secondsNow: number): string {
-  const { counts, simulatedMs, failures, next, first } = totals;
-  const faults = Object.values(totals.fired).reduce((sum, count) => sum + count, 0);
-  const operations = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  const { counts, simulatedMs, failures, next, first, fired, figures } = totals;
   const rate = (seedsNow / Math.max(0.001, secondsNow)).toFixed(1);
   const hours = (simulatedMs / 3_600_000).toFixed(2);
   return (
-    `${next - first} seeds, ${rate} seeds/s, ${hours} h simulated, ${operations} operations, ` +
-    `${faults} faults, ${totals.elections} elections, ${failures.length} failures`
+    `${next - first} seeds, ${rate} seeds/s, ${hours} h simulated, ${sumOf(counts)} operations, ` +
+    `${sumOf(fired)} faults, ${listed(figures)}, ${failures.length} failures`
   );
 }
 
 export function summary(totals: Totals): string {
-  const { counts } = totals;
   const lines = [
-    `operations: ${Object.entries(counts)
-      .map(([name, count]) => `${name} ${count}`)
-      .join(', ')}`,
-    `snapshots: ${totals.snapshots} installed, ${totals.snapshotsBroken} broken off`,
+    `operations: ${listed(totals.counts)}`,
+    listed(totals.figures),
     `steps: ${totals.steps} in ${totals.seconds.toFixed(0)} s`,
     'faults:',
     ...Object.entries(totals.fired).map(([kind, count]) => `  ${kind.padEnd(32)} ${count}`),
   ];
   return lines.join('\n');
+}
+
+function sumOf(sums: Sums): number {
+  return Object.values(sums).reduce((sum, count) => sum + count, 0);
+}
+
+function listed(sums: Sums): string {
+  return Object.entries(sums)
+    .map(([name, count]) => `${name} ${count}`)
+    .join(', ');
 }

@@ -1,0 +1,205 @@
+/** The command line of a simulation. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Worker } from 'node:worker_threads';
+import type { FaultEvent } from '../faults/fault.ts';
+import { shrink } from '../shrink.ts';
+import type { Job, SimResult, Simulation } from './simulation.ts';
+import {
+  addResult,
+  neverFired,
+  newTotals,
+  progressLine,
+  readTotals,
+  summary,
+  type Totals,
+  writeTotals,
+} from './totals.ts';
+
+const usage = (command: string): string => `${command} [options]
+  --seeds N          run N seeds (default 200)
+  --seed S           the first seed (default 1); alone: run this one seed, and shrink it if it fails
+  --minutes M        stop after M minutes
+  --jobs J           threads (default 1)
+  --resume           go on where the last run stopped
+  --faults A,B       of the drawn faults only those of these kinds
+  --schedule FILE    with --seed: the faults of a file in place of the drawn ones
+  --mutation NAME    with a planted bug of packages/raft/test/mutations
+  --keep-going       do not stop at the first failure`;
+
+/** Fewer seeds need not meet every kind of fault. */
+const SEEDS_FOR_ALL_KINDS = 100;
+const PROGRESS_MS = 2_000;
+
+export interface Place {
+  readonly workerFile: string;
+  readonly stateDir: string;
+}
+
+/** The exit code: 0 when every promise held, and every kind of fault was met. */
+export async function runSimulation(simulation: Simulation, args: readonly string[], place: Place): Promise<number> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      seeds: { type: 'string' },
+      seed: { type: 'string' },
+      minutes: { type: 'string' },
+      jobs: { type: 'string', default: '1' },
+      resume: { type: 'boolean', default: false },
+      schedule: { type: 'string' },
+      faults: { type: 'string' },
+      mutation: { type: 'string' },
+      'keep-going': { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) {
+    console.log(usage(simulation.command));
+    return 0;
+  }
+  const { mutation, faults } = values;
+  const suffix = `${mutation === undefined ? '' : ` --mutation ${mutation}`}${faults === undefined ? '' : ` --faults '${faults}'`}`;
+  const session: Session = { simulation, only: kindsOf(simulation, faults), suffix, place };
+  if (values.seed !== undefined && values.seeds === undefined && values.minutes === undefined) {
+    return one(session, Number(values.seed), values.schedule);
+  }
+  const { faultKinds } = simulation;
+  const file = join(place.stateDir, `state${mutation === undefined ? '' : `-${mutation}`}.json`);
+  const before = values.resume ? readTotals(file, faultKinds) : undefined;
+  const totals = before ?? newTotals(Number(values.seed ?? 1), [...(session.only ?? faultKinds)]);
+  const minutes = values.minutes === undefined ? Number.POSITIVE_INFINITY : Number(values.minutes);
+  const seeds = Number(values.seeds ?? (values.minutes === undefined ? 200 : 1e9));
+  await many(session, totals, {
+    file,
+    end: totals.next + seeds,
+    untilMs: Date.now() + minutes * 60_000,
+    jobs: Math.max(1, Number(values.jobs)),
+    stopAtFailure: !values['keep-going'],
+  });
+  return conclude(session, totals);
+}
+
+/** What stays the same over a call of the command. */
+interface Session {
+  readonly simulation: Simulation;
+  /** Kinds of faults that may happen; absent: all. */
+  readonly only: ReadonlySet<string> | undefined;
+  /** Options that a replay needs too. */
+  readonly suffix: string;
+  readonly place: Place;
+}
+
+function kindsOf({ faultKinds }: Simulation, given: string | undefined): ReadonlySet<string> | undefined {
+  if (given === undefined) return undefined;
+  const kinds = given.split(',').map((kind) => kind.trim());
+  const unknown = kinds.find((kind) => !faultKinds.includes(kind));
+  if (unknown !== undefined) throw new Error(`there is no fault '${unknown}'; there are: ${faultKinds.join(', ')}`);
+  return new Set(kinds);
+}
+
+function jobOf({ simulation, only }: Session, seed: number): Job {
+  return only === undefined ? { seed } : { seed, schedule: simulation.draw(seed).filter(({ kind }) => only.has(kind)) };
+}
+
+interface ManyOptions {
+  readonly file: string;
+  readonly end: number;
+  readonly untilMs: number;
+  readonly jobs: number;
+  readonly stopAtFailure: boolean;
+}
+
+/** Runs seeds on several threads. What is counted as done is always a run of seeds without a gap. */
+async function many(session: Session, totals: Totals, options: ManyOptions): Promise<void> {
+  const began = Date.now();
+  const firstSeed = totals.next;
+  const secondsBefore = totals.seconds;
+  const done = new Map<number, SimResult>();
+  let given = totals.next;
+  const more = (): boolean =>
+    given < options.end && Date.now() < options.untilMs && !(options.stopAtFailure && totals.failures.length > 0);
+  const take = (result: SimResult): void => {
+    done.set(result.seed, result);
+    for (let next = done.get(totals.next); next !== undefined; next = done.get(totals.next)) {
+      done.delete(totals.next);
+      totals.next++;
+      addResult(totals, next);
+    }
+  };
+  const seconds = (): number => (Date.now() - began) / 1_000;
+  const progress = setInterval(() => {
+    totals.seconds = secondsBefore + seconds();
+    writeTotals(options.file, totals);
+    console.log(progressLine(totals, totals.next - firstSeed, seconds()));
+  }, PROGRESS_MS);
+  const worker = async (): Promise<void> => {
+    const thread = new Worker(session.place.workerFile);
+    try {
+      while (more()) take(await ask(thread, jobOf(session, given++)));
+    } finally {
+      await thread.terminate();
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: options.jobs }, worker));
+  } finally {
+    clearInterval(progress);
+    totals.seconds = secondsBefore + seconds();
+    writeTotals(options.file, totals);
+  }
+  console.log(progressLine(totals, totals.next - firstSeed, seconds()));
+}
+
+function ask(thread: Worker, job: Job): Promise<SimResult> {
+  return new Promise((resolve, reject) => {
+    const end = (settle: () => void): void => {
+      thread.off('message', onMessage);
+      thread.off('error', onError);
+      settle();
+    };
+    const onMessage = (result: SimResult): void => end(() => resolve(result));
+    const onError = (error: unknown): void => end(() => reject(error));
+    thread.on('message', onMessage);
+    thread.on('error', onError);
+    thread.postMessage(job);
+  });
+}
+
+async function conclude(session: Session, totals: Totals): Promise<number> {
+  console.log(summary(totals));
+  const [first] = totals.failures;
+  for (const { seed, detail } of totals.failures.slice(1, 10)) console.log(`seed ${seed}: ${detail.split('\n')[0]}`);
+  if (first !== undefined) return one(session, first.seed, undefined);
+  const missing = totals.next - totals.first >= SEEDS_FOR_ALL_KINDS ? neverFired(totals) : [];
+  if (missing.length > 0) console.log(`never happened: ${missing.join(', ')}`);
+  return missing.length === 0 ? 0 : 1;
+}
+
+/** Runs one seed; if it fails, shows how, and what is left of its faults. */
+async function one(session: Session, seed: number, file: string | undefined): Promise<number> {
+  const { simulation, suffix, place } = session;
+  const given: readonly FaultEvent[] | undefined =
+    file === undefined ? undefined : JSON.parse(readFileSync(file, 'utf8'));
+  const job = given === undefined ? jobOf(session, seed) : { seed, schedule: given };
+  const { failure, schedule, hash, counts, fired, simulatedMs } = await simulation.run(job);
+  if (failure === undefined) {
+    console.log(
+      `seed ${seed}: every promise held in ${(simulatedMs / 1_000).toFixed(1)} s of virtual time, trace ${hash}`,
+    );
+    console.log(JSON.stringify({ ...counts, faults: Object.fromEntries(fired) }));
+    return 0;
+  }
+  console.log(`\nseed ${seed} failed: ${failure.detail}\n\n${failure.last.join('\n')}\n`);
+  console.log(`replay: ${simulation.command} --seed ${seed}${suffix}`);
+  if (given !== undefined) return 1;
+  const run = (events: readonly FaultEvent[]) => simulation.run({ seed, schedule: events });
+  const { events, runs } = await shrink(run, schedule, failure.property);
+  mkdirSync(place.stateDir, { recursive: true });
+  const target = join(place.stateDir, `seed-${seed}.json`);
+  writeFileSync(target, JSON.stringify(events, undefined, 1));
+  console.log(`\n${events.length} of its ${schedule.length} faults are enough (${runs} runs):`);
+  for (const { atMs, kind, lastsMs } of events) console.log(`  at ${atMs} ms for ${lastsMs} ms: ${kind}`);
+  console.log(`replay: ${simulation.command} --seed ${seed} --schedule ${target}${suffix}`);
+  return 1;
+}

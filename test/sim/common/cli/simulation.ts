@@ -1,0 +1,34 @@
+/** What the command line needs of a simulation. */
+import type { FaultEvent } from '../faults/fault.ts';
+
+export interface Job {
+  readonly seed: number;
+  /** In place of the faults that are drawn from the seed. */
+  readonly schedule?: readonly FaultEvent[];
+}
+
+export interface SimResult {
+  readonly seed: number;
+  readonly schedule: readonly FaultEvent[];
+  /** Equal for equal runs. */
+  readonly hash: string;
+  /** Operations of clients by outcome. */
+  readonly counts: Readonly<Record<string, number>>;
+  /** How often each kind of fault happened. */
+  readonly fired: ReadonlyMap<string, number>;
+  readonly simulatedMs: number;
+  readonly steps: number;
+  /** Further numbers that are worth adding up. */
+  readonly figures: Readonly<Record<string, number>>;
+  readonly failure?: { readonly property: string; readonly detail: string; readonly last: readonly string[] };
+}
+
+export interface Simulation {
+  /** How it is called: `pnpm sim:raft`. */
+  readonly command: string;
+  /** Of every kind at least one has to happen in a long run. */
+  readonly faultKinds: readonly string[];
+  run(job: Job): Promise<SimResult>;
+  /** The faults of a seed. */
+  draw(seed: number): readonly FaultEvent[];
+}

@@ -1,0 +1,11 @@
+/** One thread of a run: a seed comes in, its result goes out. */
+import { parentPort } from 'node:worker_threads';
+import type { Job, SimResult } from './simulation.ts';
+
+export function serveSeeds(run: (job: Job) => Promise<SimResult>): void {
+  const port = parentPort;
+  if (port === null) return;
+  port.on('message', (job: Job) => {
+    void run(job).then((result) => port.postMessage({ ...result, schedule: [] }));
+  });
+}
