@@ -34,7 +34,7 @@ const rows: readonly Row[] = [
   { name: 'an early end', events: [granted(0), ended(949)], expect: ['lease: not early'] },
   {
     name: 'an end before the revocation was asked for',
-    events: [granted(0), ended(20), revoked(30)],
+    events: [granted(0), revoked(30), ended(20)],
     expect: ['lease: not early'],
   },
   {

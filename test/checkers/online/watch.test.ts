@@ -135,6 +135,17 @@ const rows: readonly Row[] = [
     expect: ['watch: complete'],
   },
   {
+    name: 'a change that was asked for again and does not come again',
+    events: [
+      opened(1),
+      ...[put(1, 'a'), put(2, 'a'), put(3, 'a')].map((change) => told(change)),
+      progress(3),
+      resumed(2),
+      told(put(3, 'a')),
+    ],
+    expect: ['watch: complete'],
+  },
+  {
     name: 'a stream that goes on too late',
     events: [opened(1), told(put(1, 'a')), resumed(4)],
     expect: ['watch: complete'],
