@@ -2,6 +2,8 @@ import { type Random, SeededRandom } from '@remora/base';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type AnomalyType, checkTransactions, type TxnOp, type TxnRecord } from '../index.ts';
+import { findCycles } from './cycles.ts';
+import { Graph, WW } from './graph.ts';
 
 let clients = 0;
 const a = (k: string, v: string): TxnOp => ({ k, op: 'append', v });
@@ -150,6 +152,30 @@ const bad: readonly Row[] = [
     expect: ['internal', 'G1b'],
   },
   {
+    name: 'appends of one transaction in another order',
+    history: [txn([0, 1], a('x', '1'), a('x', '2'), a('x', '3')), txn([2, 3], r('x', '1 3 2'))],
+    expect: ['internal', 'G1b'],
+  },
+  {
+    name: 'a stale read after two that ended one after the other',
+    history: [
+      txn([0, 5], a('x', '1')),
+      txn([0, 6], a('y', '1')),
+      txn([7, 8], r('x', '')),
+      txn([9, 10], r('x', '1'), r('y', '1')),
+    ],
+    expect: ['G-single-realtime'],
+  },
+  {
+    name: 'a shorter cycle of a less grave kind does not hide the graver one',
+    history: [
+      txn([0, 9], r('x', ''), r('w', '1'), a('y', '1')),
+      txn([0, 9], r('y', ''), a('x', '1'), a('z', '1')),
+      txn([0, 9], r('z', '1'), a('w', '1')),
+    ],
+    expect: ['G-single', 'G2'],
+  },
+  {
     name: 'an append applied twice',
     history: [txn([0, 1], a('x', '1')), txn([2, 3], r('x', '1 1'))],
     expect: ['duplicate-elements'],
@@ -211,6 +237,23 @@ describe('transactions', () => {
     ).toEqual(expected);
     expect(result).toBe(expected.length === 0 ? 'ok' : 'violation');
     expect(explanation === '').toBe(expected.length === 0);
+  });
+
+  it('the gravest anomaly comes first, wherever it is in the history', () => {
+    const skew = [txn([0, 9], r('x', ''), a('y', '1')), txn([0, 9], r('y', ''), a('x', '1'))];
+    const half = [txn([0, 9], a('u', '1'), a('v', '1')), txn([0, 9], r('u', '1'), r('v', ''))];
+    for (const history of [
+      [...skew, ...half],
+      [...half, ...skew],
+    ]) {
+      expect(checkTransactions(history).anomalies.map(({ type }) => type)).toEqual(['G-single', 'G2']);
+    }
+  });
+
+  it('a cycle is found however little a search may look at', () => {
+    const graph = new Graph(100);
+    for (let i = 0; i < 100; i++) graph.add({ from: i, to: (i + 1) % 100, kind: WW, key: 'x', element: `${i}` });
+    expect(findCycles(graph, WW, 0)).toMatchObject([{ type: 'G0', edges: { length: 100 } }]);
   });
 
   it('the order of time binds only where it is asked for', () => {

@@ -84,7 +84,7 @@ function lostAppends(history: readonly TxnRecord[], lists: Lists): readonly Faul
     if (last === undefined) return [];
     for (const { txn, element } of unseenWriters(key, lists.committed)) {
       const append = history[txn];
-      if (append === undefined || append === last || append.t1 === null || append.t1 >= last.t0) continue;
+      if (append === undefined || append.t1 === null || append.t1 >= last.t0) continue;
       const what = `${quote(element)} was appended to ${quote(key.key)} and acknowledged`;
       const detail = `${what}; a read that began later does not show it, nor does any other`;
       return [{ type: 'lost-append', detail, transactions: [append, last] }];
