@@ -332,6 +332,11 @@ describe('verdicts', () => {
     expect(checkLinearizable(registerModel, history).result).toBe('violation');
   });
 
+  it('what cannot be decided in time is not taken away from a violation', () => {
+    const history = [op('put', [0, 1], { v: 'a' }), op('put', [2, 3], { v: 'b' }), op('get', [4, 5], { out: 'a' })];
+    expect(shrink(registerModel, history, { statesMax: 0 })).toEqual(history);
+  });
+
   it('a value that nothing can have led to needs no search', () => {
     const puts = Array.from({ length: 14 }, (_, i) => op('put', [0, 100], { v: `v${i}` }));
     const late = op('put', [103, 104], { v: 'late' });

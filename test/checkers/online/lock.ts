@@ -56,8 +56,9 @@ interface Lock {
   readonly name: string;
   readonly waiters: Map<string, Waiter>;
   readonly holders: Map<string, Holder>;
-  /** The version and mode of the newest grant. */
+  /** By version: how it was granted. */
   readonly modes: Map<number, LockMode>;
+  /** The highest one granted, and the highest one under which a write was accepted. */
   version: number;
   accepted: number;
 }
