@@ -1,5 +1,6 @@
 // Builds the fuzzer into one file for the program and one for its worker: bundled code needs no loader in the worker.
-import { mkdirSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'vite';
@@ -11,10 +12,13 @@ const CONDITIONS = ['source', 'node'];
 export async function bundle() {
   const dir = join(ROOT, `.remora/fuzz/build-${process.pid}`);
   mkdirSync(dir, { recursive: true });
+  // The command line reads its version from the folder above its code.
+  copyFileSync(join(ROOT, 'packages/cli/package.json'), join(dir, '../package.json'));
   await build({
     configFile: false,
     root: ROOT,
     logLevel: 'error',
+    plugins: [outside('level', 'packages/dataserver/package.json')],
     resolve: { conditions: CONDITIONS },
     ssr: { noExternal: true, resolve: { conditions: CONDITIONS } },
     build: {
@@ -33,6 +37,16 @@ export async function bundle() {
     },
   });
   return { dir, remove: () => rmSync(dir, { recursive: true, force: true }) };
+}
+
+/** A package that cannot be bundled, as it has a native part: imported from where the named one finds it. */
+function outside(name, from) {
+  const id = pathToFileURL(createRequire(join(ROOT, from)).resolve(name)).href;
+  return {
+    name: `outside-${name}`,
+    enforce: 'pre',
+    resolveId: (source) => (source === name ? { id, external: true } : null),
+  };
 }
 
 export async function importFrom(dir, name) {
