@@ -16,9 +16,8 @@ const USAGE = `pnpm fuzz [options]
 const HANG_MS = 120_000;
 const MEMORY_MIB = 1024;
 
-/** The exit code: 0 when nothing was found. */
-export async function main(args: readonly string[], place: { readonly workerFile: string }): Promise<number> {
-  const { values } = parseArgs({
+function parse(args: readonly string[]) {
+  return parseArgs({
     args: [...args],
     options: {
       minutes: { type: 'string', default: '1' },
@@ -28,7 +27,18 @@ export async function main(args: readonly string[], place: { readonly workerFile
       list: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
-  });
+  }).values;
+}
+
+/** The exit code: 0 when nothing was found, 2 for what cannot be run. */
+export async function main(args: readonly string[], place: { readonly workerFile: string }): Promise<number> {
+  let values: ReturnType<typeof parse>;
+  try {
+    values = parse(args);
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
+    return 2;
+  }
   const exact = TARGETS.filter(({ name }) => name === values.target);
   const targets = exact.length > 0 ? exact : TARGETS.filter(({ name }) => name.includes(values.target));
   const minutes = Number(values.minutes);

@@ -23,22 +23,61 @@ interface Killable extends Mutation {
   readonly killedBy: NonNullable<Mutation['killedBy']>;
 }
 
-/** The exit code: 0 when every mutation was killed by its test. */
-export async function main(args: readonly string[]): Promise<number> {
+const USAGE = `pnpm mutants:raft [NAME…] [options]
+  NAME       a mutation of packages/raft/test/mutations (default: all that a test must kill)
+  --jobs N   tests to run at a time (default 2)
+  --list     the names of all mutations, with their rules`;
+
+interface Chosen {
+  readonly killable: readonly Killable[];
+  readonly jobs: number;
+  readonly shown: string | undefined;
+}
+
+/** Throws what is wrong with the command line: a run of nothing would succeed. */
+function choose(args: readonly string[]): Chosen {
   const { values, positionals } = parseArgs({
     args: [...args],
-    options: { jobs: { type: 'string', default: '2' } },
+    options: {
+      jobs: { type: 'string', default: '2' },
+      list: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
     allowPositionals: true,
   });
+  const jobs = Number(values.jobs);
+  if (!Number.isSafeInteger(jobs) || jobs < 1)
+    throw new Error(`--jobs: "${values.jobs}" is not a whole number above 0`);
   const chosen = positionals.length > 0 ? positionals.map(mutationNamed) : MUTATIONS;
   const killable = chosen.filter((mutation): mutation is Killable => mutation.killedBy !== undefined);
+  const hunted = chosen.find(({ killedBy }) => killedBy === undefined);
+  if (positionals.length > 0 && hunted !== undefined) {
+    throw new Error(
+      `no test is to kill '${hunted.name}', the simulation finds it: pnpm sim:raft --seeds 100 --mutation ${hunted.name}`,
+    );
+  }
+  const list = MUTATIONS.map(({ name, rule }) => `${name}: ${rule}`).join('\n');
+  return { killable, jobs, shown: values.help ? USAGE : values.list ? list : undefined };
+}
+
+/** The exit code: 0 when every mutation was killed by its test, 2 for what cannot be run. */
+export async function main(args: readonly string[]): Promise<number> {
+  let chosen: Chosen;
+  try {
+    chosen = choose(args);
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
+    return 2;
+  }
+  const { killable, jobs, shown } = chosen;
+  if (shown !== undefined) {
+    console.log(shown);
+    return 0;
+  }
   const dir = mkdtempSync(join(tmpdir(), 'raft-mutants-'));
   try {
-    console.log(`${killable.length} mutations, ${values.jobs} at a time`);
-    const failures = [
-      ...(await unmutatedFailures(killable, dir)),
-      ...(await runAll(killable, Number(values.jobs), dir)),
-    ];
+    console.log(`${killable.length} mutations, ${jobs} at a time`);
+    const failures = [...(await unmutatedFailures(killable, dir)), ...(await runAll(killable, jobs, dir))];
     for (const failure of failures) console.error(failure);
     console.log(`${killable.length} mutations, ${failures.length} failures`);
     return failures.length === 0 ? 0 : 1;

@@ -28,7 +28,7 @@ export const MUTATIONS: readonly Mutation[] = [...RULE_MUTATIONS, ...SIM_MUTATIO
 /** The mutation of that name; throws when there is none. */
 export function mutationNamed(name: string): Mutation {
   const found = MUTATIONS.find((mutation) => mutation.name === name);
-  if (found === undefined) throw new Error(`there is no mutation '${name}'`);
+  if (found === undefined) throw new Error(`there is no mutation '${name}': pnpm mutants:raft --list shows them`);
   return found;
 }
 
