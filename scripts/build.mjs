@@ -1,7 +1,9 @@
 // Generates code from the protobuf definitions, then compiles every package. Both are skipped when up to date.
+// `npm run build` installs before, where that has not been done.
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { install } from './install.mjs';
 import { digestTimes, filesUnder, must, root, Stamp, tool } from './lib.mjs';
 
 const GENERATOR = 'packages/protocol/scripts/generate.mjs';
@@ -43,4 +45,7 @@ function isInput(path) {
   return path.endsWith('.ts') || path.endsWith('tsconfig.json') || path.endsWith('package.json');
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) await build();
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  await install();
+  await build();
+}

@@ -4,6 +4,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
 import { build, runnerImport } from 'vite';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
@@ -31,12 +32,13 @@ export function stateDir(name) {
 export async function bundle(simulation, mutation) {
   const dir = join(stateDir(`sim-${simulation}`), `build-${process.pid}-${mutation ?? 'none'}`);
   const source = (file) => join(ROOT, 'test/sim', simulation, file);
+  const plugins = mutation === undefined ? [] : await mutationPlugins(mutation);
   mkdirSync(dir, { recursive: true });
   await build({
     configFile: false,
     root: ROOT,
     logLevel: 'error',
-    plugins: mutation === undefined ? [] : await mutationPlugins(mutation),
+    plugins,
     resolve: { conditions: CONDITIONS },
     ssr: { noExternal: true, resolve: { conditions: CONDITIONS } },
     build: {
@@ -72,8 +74,22 @@ async function mutationPlugins(name) {
 
 /** Runs the command line of a simulation; resolves to the exit code. */
 export async function runMain(simulation, args) {
-  const at = args.indexOf('--mutation');
-  const { dir, remove } = await bundle(simulation, at >= 0 ? args[at + 1] : undefined);
+  // Only what the build needs; the built program judges the rest.
+  const { mutation } = parseArgs({ args, strict: false, options: { mutation: { type: 'string' } } }).values;
+  let built;
+  try {
+    built = await bundle(simulation, typeof mutation === 'string' ? mutation : undefined);
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    return 2;
+  }
+  const { dir, remove } = built;
+  for (const signal of ['SIGINT', 'SIGTERM']) {
+    process.once(signal, () => {
+      remove();
+      process.exit(130);
+    });
+  }
   try {
     const { main } = await importFrom(dir, 'main');
     return await main(args, { workerFile: `${dir}/worker.mjs`, stateDir: stateDir(`sim-${simulation}`) });
