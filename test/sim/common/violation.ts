@@ -14,6 +14,7 @@ export type Property =
   | 'one pending membership change'
   | 'linearizable writes'
   | 'linearizable reads'
+  | 'a lease excludes'
   | 'refused writes have no effect'
   | 'nodes do not stop'
   | 'liveness'

@@ -1,5 +1,6 @@
 /** Clients: who asks whom for what, and when. */
 import type { Random } from '@remora/base';
+import { Violation } from '../common/violation.ts';
 import type { SimNode } from './node.ts';
 import { Operations, type Target } from './operations.ts';
 import type { World } from './world.ts';
@@ -98,5 +99,55 @@ export class Prober {
 
   #read(target: Target, how: 'ReadIndex' | 'lease read'): void {
     if (target.node.up) this.#operations.read(target, how, () => undefined);
+  }
+}
+
+const WATCH_MS = 2;
+
+/**
+ * Asks every node that takes itself for the leader, again and again, whether it holds the lease: then nobody may lead a
+ * newer term (core/lease.ts). One that stands still is asked first of all when it goes on.
+ */
+export class LeaseWatch {
+  readonly #world: World;
+  /** Who has been asked and has not answered, by node and group. */
+  readonly #asked = new Set<string>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  run(untilMs: number): void {
+    const { loop, nodes, groupIds } = this.#world;
+    loop.setTimer(WATCH_MS, () => {
+      if (loop.monotonicMs() >= untilMs) return;
+      for (const node of nodes) for (const groupId of groupIds) this.#ask(node, groupId);
+      this.run(untilMs);
+    });
+  }
+
+  #ask(node: SimNode, groupId: number): void {
+    const asked = `${node.id} ${node.lives} ${groupId}`;
+    if (node.group(groupId)?.role !== 'leader' || this.#asked.has(asked)) return;
+    this.#asked.add(asked);
+    node.enter((host) => {
+      this.#asked.delete(asked);
+      const group = host.group(groupId);
+      if (group?.hasLease() === true) this.#excludes(node, groupId, group.term);
+    });
+  }
+
+  #excludes(holder: SimNode, groupId: number, term: number): void {
+    for (const node of this.#world.nodes) {
+      const rival = node.group(groupId);
+      const leads = rival?.role === 'leader' && rival.term > term;
+      if (!leads) continue;
+      this.#world.fail(
+        new Violation(
+          'a lease excludes',
+          `node ${node.id} leads group ${groupId} in term ${rival.term}, and node ${holder.id} holds the lease of term ${term}`,
+        ),
+      );
+    }
   }
 }

@@ -21,6 +21,7 @@ import type { DurableGroup } from './env/durable-log.ts';
 import { DurableLog } from './env/durable-log.ts';
 import { Engine } from './env/engine.ts';
 import { observedLog } from './env/observed-log.ts';
+import { HastyRandom } from './hasty-random.ts';
 import { Machine } from './machine.ts';
 import type { Observer } from './observer.ts';
 import type { NodeOptions } from './options.ts';
@@ -75,6 +76,7 @@ export class SimNode {
     this.options = deps.options;
     this.#random = new SeededRandom(seed * 64 + id);
     this.clock = new ProcessClock(loop, id * 1_000_000, () => this.#looked());
+    this.clock.setRate(this.options.rate);
     this.#diskRandom = new SeededRandom(seed * 64 + id + 32);
     this.disk = this.#newDisk();
     this.durable = new DurableLog(this.disk, LOG_DIR);
@@ -83,6 +85,11 @@ export class SimNode {
   #newDisk(): SimDisk {
     const { loop, options } = this.#deps;
     return new SimDisk({ random: this.#diskRandom, clock: loop, latencyMs: options.diskMs });
+  }
+
+  #hostRandom(): Random {
+    const { hasty, host } = this.options;
+    return hasty ? new HastyRandom(this.#random, host.electionTicks ?? 0) : this.#random;
   }
 
   get host(): NodeRaftHost | undefined {
@@ -156,7 +163,7 @@ export class SimNode {
     this.#host = createRaftHost({
       nodeId: this.id,
       clock: this.clock,
-      random: this.#random,
+      random: this.#hostRandom(),
       log: observedLog(log, (batch) => this.#deps.observer.appended(this, batch)),
       transport,
       options: this.options.host,

@@ -1,5 +1,5 @@
 /** How a world is set up, drawn from its seed: sizes, limits, times. */
-import type { Random } from '@remora/base';
+import { type Random, SeededRandom } from '@remora/base';
 import type { GroupLogOptions, HostOptions } from '@remora/raft';
 import { hostOptions, leaseLengthOf } from '../../../packages/raft/src/multi/host/options.ts';
 import type { MachineOptions } from './machine.ts';
@@ -11,6 +11,10 @@ export interface NodeOptions {
   /** Longest time that a write or a sync takes. */
   readonly diskMs: number;
   readonly checkpointMs: number;
+  /** Waits for a leader are often the shortest possible: what a lease leans on is the shortest one. */
+  readonly hasty: boolean;
+  /** The rate of its clock to begin with. */
+  readonly rate: number;
 }
 
 export interface WorldOptions {
@@ -28,6 +32,8 @@ export interface WorldOptions {
   readonly driftPerMille: number;
   readonly electionMs: number;
   readonly runMs: number;
+  /** All that happens is about leases: short elections, clocks at the bound, quiet groups. */
+  readonly leases: boolean;
   readonly node: (id: number) => NodeOptions;
 }
 
@@ -44,7 +50,44 @@ function leaseOptions(common: Partial<HostOptions>, driftPerMille: number): Part
   return { leaseReads, leaseDriftPercent };
 }
 
-export function drawOptions(random: Random): WorldOptions {
+/** One run in so many is about leases. */
+const LEASES_EVERY = 5;
+
+/** The options of a seed's run. */
+export function optionsOf(seed: number): WorldOptions {
+  const random = new SeededRandom(seed);
+  return seed % LEASES_EVERY === 0 ? drawLeaseOptions(random) : drawOptions(random);
+}
+
+/** Quick nodes and links, so that the margins of a lease are the largest part of what is left. */
+function drawLeaseOptions(random: Random): WorldOptions {
+  const tickMs = 10;
+  const electionTicks = pick(random, 8, 10, 14, 18);
+  const common: Partial<HostOptions> = { tickMs, electionTicks, heartbeatTicks: pick(random, 1, 2, 2) };
+  const driftPerMille = pick(random, 0, 10, 30);
+  const catchUpTicksMax = pick(random, 1, 1, 2);
+  const host = { ...common, catchUpTicksMax, ...leaseOptions({ ...common, catchUpTicksMax }, driftPerMille) };
+  const rates = Array.from({ length: 8 }, () => 1 + pick(random, -driftPerMille, 0, driftPerMille) / 1_000);
+  const log: GroupLogOptions = { segmentBytes: 65_536 };
+  const machine: MachineOptions = { slowApplyPerMille: 0, snapshotChunkBytes: 4_096, storeMsMax: 0 };
+  return {
+    nodes: 3,
+    groups: pick(random, 1, 1, 2),
+    replicas: 3,
+    clients: 1,
+    thinkMs: pick(random, 40, 200, 1_000),
+    payloadBytesMax: 20,
+    linkDelayMs: pick(random, 0, 1),
+    linkJitterMs: pick(random, 0, 1, 3),
+    driftPerMille,
+    electionMs: tickMs * electionTicks,
+    runMs: 6_000 + random.int(3_000),
+    leases: true,
+    node: (id) => ({ host, machine, log, diskMs: 0, checkpointMs: 1_500, hasty: true, rate: rates[id] ?? 1 }),
+  };
+}
+
+function drawOptions(random: Random): WorldOptions {
   const nodes = pick(random, 3, 3, 4, 5, 5, 6, 7);
   const tickMs = pick(random, 30, 40, 50);
   const electionTicks = 6 + random.int(5);
@@ -91,6 +134,8 @@ export function drawOptions(random: Random): WorldOptions {
     },
     diskMs: pick(random, 0, 1, 4, 15),
     checkpointMs: pick(random, 150, 400, 1_500),
+    hasty: false,
+    rate: 1,
   });
   const perNode = Array.from({ length: nodes + 1 }, node);
   return {
@@ -105,6 +150,7 @@ export function drawOptions(random: Random): WorldOptions {
     driftPerMille,
     electionMs: tickMs * electionTicks,
     runMs: 4_000 + random.int(3_000),
+    leases: false,
     node: (id) => perNode[id] ?? node(),
   };
 }

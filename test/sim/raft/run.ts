@@ -11,10 +11,10 @@ import { isJoint, isMember, membersOf } from '../../../packages/raft/src/core/me
 import type { FaultEvent } from '../common/faults/fault.ts';
 import type { EventName } from '../common/trace.ts';
 import { Violation } from '../common/violation.ts';
-import { Client, Prober } from './client.ts';
+import { Client, LeaseWatch, Prober } from './client.ts';
 import type { SimNode } from './node.ts';
 import type { OperationCounts } from './operations.ts';
-import { drawOptions } from './options.ts';
+import { optionsOf } from './options.ts';
 import { drawSchedule } from './schedule.ts';
 import { World } from './world.ts';
 
@@ -39,7 +39,7 @@ const NOISE: ReadonlySet<EventName> = new Set(['send', 'append', 'heartbeat']);
 
 /** Runs a seed, with the faults drawn from it or with those given. */
 export async function runSeed(seed: number, given?: readonly FaultEvent[]): Promise<RunResult> {
-  const options = drawOptions(new SeededRandom(seed));
+  const options = optionsOf(seed);
   const schedule = given ?? drawSchedule(seed, options);
   const world = new World(seed, options);
   try {
@@ -57,6 +57,7 @@ async function live(world: World, schedule: readonly FaultEvent[]): Promise<void
   const random = new SeededRandom(world.seed ^ 0xc11e27);
   for (let i = 0; i < options.clients; i++) new Client(world, random).run(options.runMs);
   new Prober(world, random).run(options.runMs);
+  if (options.leases) new LeaseWatch(world).run(options.runMs);
   await drive(world, () => loop.monotonicMs() < options.runMs);
   // E1 also holds for a bare majority: with a node more, another one can bring about what is missing.
   world.heal(random.int(2) === 0 ? world.nodeAt(random.int(world.nodes.length)) : undefined);

@@ -3,88 +3,9 @@
  * faults reach too seldom.
  */
 
-import { type Fault, type FaultEvent, nothing, SILENT } from '../../common/faults/fault.ts';
+import { type Fault, nothing } from '../../common/faults/fault.ts';
 import type { World } from '../world.ts';
-
-type On = (from: number, to: number) => boolean;
-
-const from =
-  (node: number): On =>
-  (sender) =>
-    sender === node;
-const to =
-  (node: number): On =>
-  (_, receiver) =>
-    receiver === node;
-const around =
-  (node: number): On =>
-  (sender, receiver) =>
-    sender === node || receiver === node;
-
-/** What goes on for a while, in steps; everything that a step began ends with it. */
-class Course {
-  readonly #world: World;
-  readonly #ends: (() => void)[] = [];
-  #over = false;
-
-  constructor(world: World) {
-    this.#world = world;
-  }
-
-  /** Nothing passes, and nobody is told: leaders go on with what they heard before. */
-  block(on: On): () => void {
-    return this.#keep(this.#world.network.add({ on, faults: SILENT }));
-  }
-
-  delay(on: On, delayMs: number): void {
-    this.#keep(this.#world.network.add({ on, faults: { delayMs } }));
-  }
-
-  after(ms: number, step: () => void): void {
-    this.#world.loop.setTimer(ms, () => {
-      if (!this.#over) step();
-    });
-  }
-
-  /** Ends a process now; it starts again after `ms`. */
-  restart(nodeId: number, power: boolean, ms: number): void {
-    const node = this.#world.nodeAt(nodeId - 1);
-    if (!node.up) return;
-    node.end(power);
-    this.#world.loop.setTimer(ms, () => this.#world.startAgain(node));
-  }
-
-  readonly end = (): void => {
-    this.#over = true;
-    for (const end of this.#ends) end();
-  };
-
-  #keep(end: () => void): () => void {
-    this.#ends.push(end);
-    return end;
-  }
-}
-
-function leaderNode(world: World, drawn: number): number | undefined {
-  return world.leaderOf(world.groupAt(drawn))?.id;
-}
-
-function course(
-  kind: string,
-  begin: (course: Course, world: World, leader: number, event: FaultEvent) => void,
-): Fault<World> {
-  return {
-    kind,
-    lastsMs: (random, electionMs) => electionMs + random.int(4 * electionMs),
-    begin: (world, event) => {
-      const leader = leaderNode(world, event.a);
-      if (leader === undefined) return undefined;
-      const going = new Course(world);
-      begin(going, world, leader, event);
-      return going.end;
-    },
-  };
-}
+import { around, Course, course, from, leaderNode, to } from './course.ts';
 
 /** A leader's answers come late, then nothing of it goes out: what it hears is about a time long ago (traps 6, 7). */
 const lateAnswers = course('late answers', (going, world, leader, { b, c }) => {

@@ -33,6 +33,20 @@ function change(
   };
 }
 
+/** The same in the first group, from the drawn one on, to which it applies. */
+function anywhere(fault: Fault<World>): Fault<World> {
+  return {
+    ...fault,
+    begin: (world, event) => {
+      for (let i = 0; i < world.groupIds.length; i++) {
+        const end = fault.begin(world, { ...event, a: event.a + i });
+        if (end !== undefined) return end;
+      }
+      return undefined;
+    },
+  };
+}
+
 /** A change after which the replicas that are lost for good are the majority would end the group: nobody asks for that. */
 function leavesQuorum(world: World, conf: ConfState, wanted: ConfChange): boolean {
   const next = changeConf(conf, wanted);
@@ -125,7 +139,7 @@ const leave: Fault<World> = {
 export const MEMBER_FAULTS: readonly Fault[] = [
   change('learner added', (world, place, { b }) => step('addLearner', fresh(world, place, b))),
   change('voter added', (world, place, { b }) => step('addVoter', fresh(world, place, b))),
-  change('learner promoted', (_, { conf }, { b }) => step('addVoter', oneOf(conf.learners, b))),
+  anywhere(change('learner promoted', (_, { conf }, { b }) => step('addVoter', oneOf(conf.learners, b)))),
   change('voter demoted', (world, place, event) => step('addLearner', leaving(world, place, event))),
   change('replica removed', (world, place, event) => {
     const learner = event.c % 2 === 0 ? oneOf(place.conf.learners, event.b) : undefined;
