@@ -64,7 +64,7 @@ function drawLeaseOptions(random: Random): WorldOptions {
   const tickMs = 10;
   const electionTicks = pick(random, 8, 10, 14, 18);
   const common: Partial<HostOptions> = { tickMs, electionTicks, heartbeatTicks: pick(random, 1, 2, 2) };
-  const driftPerMille = pick(random, 0, 10, 30);
+  const driftPerMille = pick(random, 0, 10, 50);
   const catchUpTicksMax = pick(random, 1, 1, 2);
   const host = { ...common, catchUpTicksMax, ...leaseOptions({ ...common, catchUpTicksMax }, driftPerMille) };
   const rates = Array.from({ length: 8 }, () => 1 + pick(random, -driftPerMille, 0, driftPerMille) / 1_000);
@@ -75,7 +75,7 @@ function drawLeaseOptions(random: Random): WorldOptions {
     groups: pick(random, 1, 1, 2),
     replicas: 3,
     clients: 1,
-    thinkMs: pick(random, 40, 200, 1_000),
+    thinkMs: pick(random, 100, 1_000, 1_000),
     payloadBytesMax: 20,
     linkDelayMs: pick(random, 0, 1),
     linkJitterMs: pick(random, 0, 1, 3),

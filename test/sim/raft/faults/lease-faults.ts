@@ -59,6 +59,7 @@ const handedLate = course('lease: handed over late', (going, world, leader, { a,
   const { electionMs } = world.options;
   const [target] = others(world, leader, b);
   going.delay(on(leader, target), electionMs + (c % Math.floor(electionMs / 2)));
+  going.block(on(target, leader));
   going.transfer(world.groupAt(a), leader, target);
 });
 
