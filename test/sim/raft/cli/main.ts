@@ -1,8 +1,7 @@
 /** The command line of the Raft simulation. */
-import { SeededRandom } from '@remora/base';
 import { type Place, runSimulation } from '../../common/cli/runner.ts';
 import type { Simulation } from '../../common/cli/simulation.ts';
-import { drawOptions } from '../options.ts';
+import { optionsOf } from '../options.ts';
 import { runSeed } from '../run.ts';
 import { drawSchedule, FAULTS } from '../schedule.ts';
 
@@ -10,7 +9,7 @@ const simulation: Simulation = {
   command: 'pnpm sim:raft',
   faultKinds: FAULTS.map(({ kind }) => kind),
   run: ({ seed, schedule }) => runSeed(seed, schedule),
-  draw: (seed) => drawSchedule(seed, drawOptions(new SeededRandom(seed))),
+  draw: (seed) => drawSchedule(seed, optionsOf(seed)),
 };
 
 export function main(args: readonly string[], place: Place): Promise<number> {
