@@ -1,5 +1,6 @@
 /**
- * A case of `pnpm bench raft`: a file in `cases/`, named after it, that exports `run: RaftCase`.
+ * A case of `pnpm bench raft`: a file in `cases/`, named after it, that exports `run: RaftCase` and
+ * `SETTINGS`, the names that its settings have on the command line.
  *
  * It starts the processes that it needs with `RaftCluster.start`, stops them before it resolves, and asserts nothing:
  * what came of it goes into the result.
@@ -40,6 +41,12 @@ export interface CaseResult {
 }
 
 export type RaftCase = (context: CaseContext) => Promise<CaseResult>;
+
+/** What a case's file exports. */
+export interface CaseModule {
+  readonly run: RaftCase;
+  readonly SETTINGS: readonly string[];
+}
 
 /** A setting that is a list of numbers: `--set inflight=1,64`. @throws Error that names what is wrong. */
 export function numbersOf(context: CaseContext, name: string, fallback: readonly number[]): readonly number[] {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { machine } from '../machine.ts';
-import type { CaseBar, CaseContext, CaseResult, RaftCase } from './case.ts';
+import type { CaseBar, CaseContext, CaseModule, CaseResult } from './case.ts';
 
 interface RaftBenchOptions {
   readonly cases: readonly string[];
@@ -20,9 +20,7 @@ const CASES_DIR = new URL('./cases/', import.meta.url);
 
 /** Runs the command; resolves to its exit code. */
 export async function main({ root, argv }: { readonly root: string; readonly argv: readonly string[] }) {
-  const known = readdirSync(CASES_DIR)
-    .filter((name) => name.endsWith('.js'))
-    .map((name) => name.slice(0, -'.js'.length));
+  const known = await loadCases();
   let options: RaftBenchOptions | undefined;
   try {
     options = parseOptions(argv, known);
@@ -36,7 +34,7 @@ export async function main({ root, argv }: { readonly root: string; readonly arg
   }
   const dir = mkdtempSync(join(tmpdir(), 'remora-bench-raft-'));
   try {
-    const results = await runCases(options, { root, dir });
+    const results = await runCases(options, known, { root, dir });
     const path = save(results, options, root);
     if (options.json) console.log(JSON.stringify(describe(results, options), null, 2));
     else console.log(`\n${render(results)}\n\nwritten to ${path}`);
@@ -51,13 +49,24 @@ export async function main({ root, argv }: { readonly root: string; readonly arg
 
 type Results = ReadonlyMap<string, CaseResult>;
 
+type Cases = ReadonlyMap<string, CaseModule>;
+
+async function loadCases(): Promise<Cases> {
+  const cases = new Map<string, CaseModule>();
+  for (const file of readdirSync(CASES_DIR).sort()) {
+    if (file.endsWith('.js')) cases.set(file.slice(0, -'.js'.length), await import(new URL(file, CASES_DIR).href));
+  }
+  return cases;
+}
+
 async function runCases(
   options: RaftBenchOptions,
+  known: Cases,
   { root, dir }: { readonly root: string; readonly dir: string },
 ): Promise<Results> {
   const results = new Map<string, CaseResult>();
-  for (const name of options.cases) {
-    const { run }: { run: RaftCase } = await import(new URL(`${name}.js`, CASES_DIR).href);
+  for (const [name, { run }] of known) {
+    if (!options.cases.includes(name)) continue;
     const context: CaseContext = {
       root,
       baseline: options.baseline,
@@ -104,15 +113,17 @@ function describe(results: Results, options: RaftBenchOptions): object {
   };
 }
 
-function help(known: readonly string[]): string {
+function help(known: Cases): string {
+  const settings = [...known].map(([name, { SETTINGS }]) => `    ${name}: ${SETTINGS.join(', ')}`).join('\n');
   return `pnpm bench raft [options]
 
 Measures packages/raft alone, in processes of its own on this machine; see docs/benchmarks.md.
 
-  --cases <names>      ${known.join(', ')} (default: all)
+  --cases <names>      ${[...known.keys()].join(', ')} (default: all)
   --seconds <n>        length of one measurement, after its warm-up (default: 3)
   --runs <n>           repetitions, of which the median counts (default: 3)
-  --set <name=value>   a setting of a case, as its file in test/bench/raft/cases says; may be repeated
+  --set <name=value>   a setting of a case, as its file in test/bench/raft/cases says; may be repeated:
+${settings}
   --baseline <dir>     measure the nodes of another working tree too, by turns, where a case can
   --profile            write CPU profiles of all processes to bench-results/profiles/
   --json               print JSON instead of tables
@@ -120,11 +131,11 @@ Measures packages/raft alone, in processes of its own on this machine; see docs/
 }
 
 /** Undefined: help was asked for. @throws Error that says what is wrong with the arguments. */
-function parseOptions(argv: readonly string[], known: readonly string[]): RaftBenchOptions | undefined {
+function parseOptions(argv: readonly string[], known: Cases): RaftBenchOptions | undefined {
   const { values } = parseArgs({
     args: [...argv],
     options: {
-      cases: { type: 'string', default: known.join(',') },
+      cases: { type: 'string', default: [...known.keys()].join(',') },
       seconds: { type: 'string', default: '3' },
       runs: { type: 'string', default: '3' },
       baseline: { type: 'string' },
@@ -136,15 +147,20 @@ function parseOptions(argv: readonly string[], known: readonly string[]): RaftBe
   });
   if (values.help) return undefined;
   const cases = values.cases.split(',');
-  const unknown = cases.find((name) => !known.includes(name));
-  if (unknown !== undefined) throw new Error(`--cases: "${unknown}" is none of ${known.join(', ')}`);
+  const unknown = cases.find((name) => !known.has(name));
+  if (unknown !== undefined) throw new Error(`--cases: "${unknown}" is none of ${[...known.keys()].join(', ')}`);
   const [seconds, runs] = [Number(values.seconds), Number(values.runs)];
   if (!(seconds > 0) || !(runs > 0)) throw new Error('--seconds and --runs take numbers above 0');
   const settings = new Map(
     values.set.map((text) => {
       const at = text.indexOf('=');
       if (at < 1) throw new Error(`--set: "${text}" is not name=value`);
-      return [text.slice(0, at), text.slice(at + 1)] as const;
+      const name = text.slice(0, at);
+      // A misspelt name would run for many minutes what nobody asked for.
+      if (!cases.some((one) => known.get(one)?.SETTINGS.includes(name))) {
+        throw new Error(`--set: "${name}" is no setting of ${cases.join(', ')}`);
+      }
+      return [name, text.slice(at + 1)] as const;
     }),
   );
   const baseline = values.baseline === undefined ? undefined : resolve(values.baseline);

@@ -37,6 +37,8 @@ interface Idle {
   readonly heapBytes: readonly number[];
 }
 
+export const SETTINGS = ['groups', 'settle'];
+
 export async function run(context: CaseContext): Promise<CaseResult> {
   const results: Idle[] = [];
   for (const groups of numbersOf(context, 'groups', [1, 1000, 10_000])) {

@@ -42,6 +42,8 @@ const MIB = 2 ** 20;
 const OPEN_MS_BAR = 10_000;
 const PEAK_BYTES_BAR = 300 * MIB;
 
+export const SETTINGS = ['bytes', 'payload', 'groups'];
+
 export async function run(context: CaseContext): Promise<CaseResult> {
   const [bytes = GIB] = numbersOf(context, 'bytes', [GIB]);
   const measured: Measured[] = [];

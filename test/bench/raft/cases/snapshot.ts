@@ -45,6 +45,8 @@ interface Round {
 type LoadKind = 'closed' | 'open';
 const LOADS: readonly LoadKind[] = ['closed', 'open'];
 
+export const SETTINGS = ['mib', 'rate', 'load', 'inflight', 'ops'];
+
 export async function run(context: CaseContext): Promise<CaseResult> {
   const bytes = (numbersOf(context, 'mib', [256])[0] ?? 0) * MIB;
   const rounds: Round[] = [];

@@ -40,6 +40,8 @@ interface Bare {
   readonly runs: RunResult[];
 }
 
+export const SETTINGS = ['log', 'payload', 'inflight', 'groups', 'per-group', 'entries', 'leaders', 'bare'];
+
 export async function run(context: CaseContext): Promise<CaseResult> {
   const bare = await startBare(context);
   const measured: Measured[] = [];
