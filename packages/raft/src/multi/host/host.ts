@@ -271,7 +271,10 @@ class Host implements NodeRaftHost {
 
   #stalled(elapsedMs: number): void {
     this.#stats.stalls++;
-    this.#logger.warn({ elapsedMs: Math.round(elapsedMs) }, 'the event loop stalled');
+    this.#logger.warn(
+      { elapsedMs: Math.round(elapsedMs) },
+      'the event loop stalled: a machine without time or memory, or a long computation; elections may follow',
+    );
   }
 
   #receive(from: NodeId, messages: readonly GroupMessage[]): void {
@@ -323,7 +326,11 @@ class Host implements NodeRaftHost {
     if (this.#state === 'stopped') return;
     this.#failed = true;
     this.#halt();
-    this.#logger.error({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }, 'fatal');
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.#logger.error(
+      { error: text },
+      'raft has stopped: an invariant broke or the disk failed; this process must end',
+    );
     this.#given.onFatal(error);
   }
 
