@@ -104,8 +104,11 @@ class Node implements AssembledNode {
   async start(): Promise<void> {
     const { options, platform, clock, random, logger } = this.#parts;
     const descriptor = await this.#identify();
-    const { log, recovered } = await this.#openLog();
     let host: NodeRaftHost | undefined;
+    const { log, recovered } = await this.#openLog((error) => {
+      this.#fail(error);
+      host?.logFailed(error);
+    });
     const engine = await this.#openEngine(() => host?.logDurable() ?? Promise.resolve());
     const checkpointer = this.#checkpointer(engine);
     const registry = createRpcRegistry();
@@ -202,13 +205,15 @@ class Node implements AssembledNode {
 
   // -------------------------------------------------------------------------------------------- disk
 
-  async #openLog(): Promise<{ log: GroupLog; recovered: Map<GroupId, RecoveredGroup> }> {
+  async #openLog(
+    onFailure: (error: Error) => void,
+  ): Promise<{ log: GroupLog; recovered: Map<GroupId, RecoveredGroup> }> {
     const { platform, logger } = this.#parts;
     const log = await openGroupLog({
       disk: platform.logDisk,
       dir: 'log',
       logger,
-      onFailure: (error) => this.#fail(error),
+      onFailure,
       ...(platform.tuning?.log === undefined ? {} : { options: platform.tuning.log }),
     });
     this.#onStop('log', () => log.close());

@@ -67,7 +67,10 @@ export interface Group {
    * only, and never without `HostOptions.leaseReads`.
    */
   hasLease(): boolean;
-  /** The state machine's state up to `position` is durable outside the log. The host keeps a tail for followers. */
+  /**
+   * The state machine's state up to `position` is durable outside the log. The host keeps a tail for followers. It may
+   * be called while `apply` or an installation is under way: then nothing goes before the host knows of its end.
+   */
   checkpointed(position: LogPosition): void;
   /**
    * Appends a membership change: an entry of type `conf`, which takes effect when it is applied, before the entries
@@ -85,7 +88,7 @@ export interface RaftHost {
   createGroup(options: GroupOptions): Group;
   group(groupId: GroupId): Group | undefined;
   removeGroup(groupId: GroupId): Promise<void>;
-  /** Resolves when everything appended so far is durable; a checkpoint waits for it (design §6). */
+  /** Resolves when everything appended so far is durable, rejects when the log failed; a checkpoint waits for it (design §6). */
   logDurable(): Promise<void>;
   stop(): Promise<void>;
 }

@@ -243,4 +243,22 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     foundBy: [10],
     properties: ['a lease excludes', 'linearizable reads'],
   },
+  {
+    name: 'planted-commit-old-term',
+    rule: 'only entries of the own term commit by counting replicas (dissertation §3.6.2, figure 3.7)',
+    file: 'packages/raft/src/core/leader.ts',
+    find: 'if (index <= s.commit || s.log.term(index) !== s.term) return; // L2',
+    replace: 'if (index <= s.commit) return;',
+    foundBy: [9],
+    properties: ['one pending membership change', 'leader completeness', 'state machine safety', 'nodes do not stop'],
+  },
+  {
+    name: 'planted-stale-pre-vote-unanswered',
+    rule: 'a stale pre-vote is answered with the newer term (traps 4)',
+    file: 'packages/raft/src/core/election.ts',
+    find: '  else refuse(s, m);\n}\n\n/** Refuses',
+    replace: '}\n\n/** Refuses',
+    foundBy: [50],
+    properties: ['liveness'],
+  },
 ];

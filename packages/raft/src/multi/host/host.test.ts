@@ -451,6 +451,27 @@ describe('groups', () => {
     expect(durable).toBe(true);
   });
 
+  test.each(['before', 'while'])('a log that fails %s the host stops does not keep it from stopping', async (when) => {
+    const b = three();
+    const leader = await b.leader(GROUP);
+    await b.run(20);
+    const { host, log } = b.node(leader);
+    b.group(leader, GROUP).propose(Buffer.from('a'));
+    await b.flush();
+    log.crash(); // what is under way is never called back
+    const failure = new Error('no space');
+    const waiting = host.logDurable().catch((error: unknown) => error);
+    if (when === 'before') host.logFailed(failure);
+    const stopping = host.stop();
+    await b.flush();
+    if (when === 'while') host.logFailed(failure);
+    await stopping;
+    expect(await waiting).toBe(failure);
+    await expect(host.logDurable()).rejects.toBe(failure);
+    expect(b.fatal()).toEqual(when === 'before' ? [failure] : []);
+    bed = undefined; // its failure was meant
+  });
+
   test('stopping ends everything: no timer is left', async () => {
     const b = three();
     await b.write(GROUP, 'a');

@@ -58,6 +58,11 @@ export interface RaftHostOptions {
 
 /** A `RaftHost` with its counters. */
 export interface NodeRaftHost extends RaftHost {
+  /**
+   * To be called when the log failed (`GroupLog` L3): nothing more of it becomes durable. The host ends, calls of
+   * `logDurable` reject with `error`, and `stop` does not wait for the log any more, also one that is under way.
+   */
+  logFailed(error: Error): void;
   stats(): Readonly<HostStats>;
 }
 
@@ -88,7 +93,12 @@ class Host implements NodeRaftHost {
   /** Batches given to the log and called back by it (H2). */
   #appended = 0;
   #durable = 0;
-  readonly #durableWaiters: { readonly upTo: number; readonly resolve: () => void }[] = [];
+  readonly #durableWaiters: {
+    readonly upTo: number;
+    readonly resolve: () => void;
+    readonly reject: (error: Error) => void;
+  }[] = [];
+  #logFailure: Error | undefined;
 
   constructor(given: RaftHostOptions) {
     const { clock, random, log, transport, logger = silentLogger } = given;
@@ -191,7 +201,15 @@ class Host implements NodeRaftHost {
 
   logDurable(): Promise<void> {
     if (this.#durable === this.#appended) return Promise.resolve();
-    return new Promise((resolve) => this.#durableWaiters.push({ upTo: this.#appended, resolve }));
+    if (this.#logFailure !== undefined) return Promise.reject(this.#logFailure);
+    return new Promise((resolve, reject) => this.#durableWaiters.push({ upTo: this.#appended, resolve, reject }));
+  }
+
+  logFailed(error: Error): void {
+    if (this.#logFailure !== undefined) return;
+    this.#logFailure = error;
+    this.#fail(error);
+    for (const { reject } of this.#durableWaiters.splice(0)) reject(error);
   }
 
   stats(): Readonly<HostStats> {
@@ -204,7 +222,10 @@ class Host implements NodeRaftHost {
     await this.#given.transport.stop();
     await this.#sender.stop();
     await Promise.all([...this.#groups.values()].map((runner) => runner.close('the node is stopping')));
-    if (!this.#failed) await this.logDurable();
+    if (this.#failed) return;
+    await this.logDurable().catch((error: unknown) => {
+      if (error !== this.#logFailure) throw error; // whoever reported it knows
+    });
   }
 
   // ---------------------------------------------------------------------------------------------- turn
