@@ -105,7 +105,7 @@ export const HOST_DEFAULTS: HostOptions = Object.freeze({
   caughtUpPercent: 5,
   snapshotSendsMax: 3,
   snapshotReceivesMax: 3,
-  snapshotBytesPerSecondMax: 32 * 1024 * 1024,
+  snapshotBytesPerSecondMax: 16 * 1024 * 1024,
   snapshotIdleTimeoutMs: 30_000,
   snapshotInstallTimeoutMs: 300_000,
   snapshotSendTimeoutMs: 3_600_000,
