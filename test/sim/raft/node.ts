@@ -131,7 +131,7 @@ export class SimNode {
       disk: this.disk.mount(),
       door: this.clock.door(),
       stall: this.stall,
-      onSynced: (path) => this.durable.synced(path),
+      onSynced: (path) => this.#synced(path),
       onDirSynced: () => undefined,
     });
     const died = (error: unknown): void => this.#died(life, error);
@@ -248,6 +248,16 @@ export class SimNode {
   }
 
   // ------------------------------------------------------------------------------------------ what a crash must leave
+
+  /** What the medium holds of a term and of a vote in it is not overwritten by less. */
+  #synced(path: string): void {
+    this.durable.synced(path);
+    for (const [groupId, { takenBack, term, vote }] of this.durable.groups) {
+      if (takenBack === undefined || this.engine.record(groupId) === undefined) continue;
+      const what = `node ${this.id}, group ${groupId}: term ${takenBack.term}, vote ${takenBack.vote}`;
+      this.#deps.fail(new Violation('durable is kept', `${what} was overwritten, now ${term}, ${vote}`));
+    }
+  }
 
   /** Nothing that was synced and counts is gone from the medium. */
   #checkKept(): void {

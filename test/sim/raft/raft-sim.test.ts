@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { type RunResult, runSeed } from './run.ts';
 import { FAULTS } from './schedule.ts';
+import { SEEDS_IN_TEST } from './seeds.ts';
 
 /** Runs that once found something, in the product or in the simulation; they stay, and run first. */
 const REGRESSIONS: readonly number[] = [142, 238, 124, 199];
-const SEEDS = 200;
 const PER_TEST = 20;
 
 const results: RunResult[] = [];
@@ -24,7 +24,7 @@ async function runAll(seeds: readonly number[]): Promise<void> {
 describe('groups of replicas under load and misfortune keep every promise', () => {
   test('in the runs that once found something', { timeout: 60_000 }, () => runAll(REGRESSIONS));
 
-  test.each(Array.from({ length: SEEDS / PER_TEST }, (_, i) => 1 + i * PER_TEST))(
+  test.each(Array.from({ length: SEEDS_IN_TEST / PER_TEST }, (_, i) => 1 + i * PER_TEST))(
     'from seed %i on',
     { timeout: 60_000 },
     (first) => runAll(Array.from({ length: PER_TEST }, (_, i) => first + i)),

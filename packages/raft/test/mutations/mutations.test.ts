@@ -1,7 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { patchBuilt } from './patch.ts';
+import { withPlantedTable } from './planted-table.ts';
 import { mutationPlugins } from './plugin.ts';
+import { SIM_MUTATIONS } from './sim-mutations.ts';
 import { MUTATIONS, mutate, mutationNamed } from './table.ts';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
@@ -17,6 +20,17 @@ describe('the table of mutations', () => {
     if (mutation.killedBy === undefined) return;
     expect(existsSync(ROOT + mutation.killedBy.file)).toBe(true);
     expect(sourceOf(mutation.killedBy.file)).toContain(mutation.killedBy.test);
+  });
+
+  test('docs/testing.md shows the planted bugs as they are', () => {
+    const page = sourceOf('docs/testing.md');
+    expect(page).toBe(withPlantedTable(page, SIM_MUTATIONS));
+  });
+
+  test('at least twelve planted bugs pass all unit tests', () => {
+    expect(SIM_MUTATIONS.filter(({ caughtBy }) => caughtBy === undefined).length).toBeGreaterThanOrEqual(12);
+    for (const { caughtBy } of SIM_MUTATIONS)
+      if (caughtBy !== undefined) expect(existsSync(ROOT + caughtBy)).toBe(true);
   });
 
   test('names are unique', () => {
@@ -37,5 +51,21 @@ describe('a mutation', () => {
     expect(() => mutationNamed('no-such')).toThrow("there is no mutation 'no-such'");
     expect(() => mutationPlugins('no-such')).toThrow("there is no mutation 'no-such'");
     expect(mutationPlugins(undefined)).toEqual([]);
+  });
+});
+
+describe('a mutation put into a built program', () => {
+  const source =
+    'export function one(): number {\n  go();\n  return 1;\n}\nexport function two(): number {\n  go();\n  return 2;\n}\n';
+  const built = 'function one() {\n  go();\n  return 1;\n}\nfunction two() {\n  go();\n  return 2;\n}\nother();\n';
+  const second = { name: 'x', rule: '', file: 'f.ts', find: '  go();\n  return 2;', replace: '  return 2;' };
+
+  test('changes the one place that it is about, among others that look alike (B1)', async () => {
+    expect(await patchBuilt(second, source, built)).toBe(built.replace('  go();\n  return 2;', '  return 2;'));
+  });
+
+  test('changes nothing where the program reads otherwise (B2)', async () => {
+    expect(await patchBuilt(second, source, built.replace('return 2', 'return two2'))).toBeUndefined();
+    expect(await patchBuilt(second, source, '')).toBeUndefined();
   });
 });

@@ -1,11 +1,15 @@
 /**
  * Bugs planted for the simulation (test/sim/raft): one place each, and each a bug that Raft implementations have had.
- * test/sim/raft/planted-bugs.test.ts runs seeds from `foundBy` on until one breaks one of the `properties`.
+ * test/sim/raft/planted-bugs.test.ts runs the seed `foundBy`, which breaks one of the `properties`. When runs have changed,
+ * `pnpm planted:raft --write` looks for the seeds anew.
  */
 import type { Mutation } from './table.ts';
 
 export interface SimMutation extends Mutation {
+  /** The first seed that finds it. */
   readonly foundBy: readonly [number];
+  /** A unit test file that fails with it, the first that was seen to; absent: all pass. */
+  readonly caughtBy?: string;
   /** The promises that it may break, by their names in test/sim/raft/violation.ts. */
   readonly properties: readonly string[];
 }
@@ -17,7 +21,8 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/election.ts',
     find: '    s.vote = m.from;\n    s.hardDirty = true;',
     replace: '    s.vote = m.from;',
-    foundBy: [1],
+    foundBy: [3],
+    caughtBy: 'packages/raft/src/core/raft.property.test.ts',
     properties: ['promise durable', 'one vote per term'],
   },
   {
@@ -27,6 +32,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     find: "s.sendDurable({ type: 'vote', from: s.id, to,",
     replace: "s.send({ type: 'vote', from: s.id, to,",
     foundBy: [1],
+    caughtBy: 'packages/raft/src/core/election.test.ts',
     properties: ['promise durable'],
   },
   {
@@ -36,6 +42,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     find: 'function acknowledge(s: CoreState, to: ReplicaId, index: number): void {\n  s.sendDurable({',
     replace: 'function acknowledge(s: CoreState, to: ReplicaId, index: number): void {\n  s.send({',
     foundBy: [1],
+    caughtBy: 'packages/raft/src/core/snapshot.test.ts',
     properties: ['promise durable', 'commit durable on a quorum'],
   },
   {
@@ -45,6 +52,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     find: 'const after = dirty ? this.#opened + 1 : this.#opened;',
     replace: 'const after = dirty ? this.#opened + 1 : this.#closed;',
     foundBy: [1],
+    caughtBy: 'packages/raft/src/core/follower.test.ts',
     properties: ['promise durable'],
   },
   {
@@ -54,6 +62,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     find: 'id === this.id ? this.log.stableIndex :',
     replace: 'id === this.id ? this.log.lastIndex :',
     foundBy: [1],
+    caughtBy: 'packages/raft/src/core/election.test.ts',
     properties: ['commit durable on a quorum'],
   },
   {
@@ -62,7 +71,8 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/reconfigure.ts',
     find: "  if (!s.leaderReady) return { refused: 'noOwnTermCommit' };\n",
     replace: '',
-    foundBy: [9],
+    foundBy: [91],
+    caughtBy: 'packages/raft/src/core/reconfigure.test.ts',
     properties: ['one pending membership change'],
   },
   {
@@ -71,7 +81,8 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/reconfigure.ts',
     find: "  if (s.confIndex > s.applied) return { refused: 'confPending' };\n",
     replace: '',
-    foundBy: [18],
+    foundBy: [14],
+    caughtBy: 'packages/raft/src/core/reconfigure.test.ts',
     properties: ['one pending membership change'],
   },
   {
@@ -80,8 +91,9 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/state.ts',
     find: 'this.guardUntil = initial.restarted ? this.time.ticks + config.electionTicks : 0;',
     replace: 'this.guardUntil = 0;',
-    foundBy: [30],
-    properties: ['linearizable reads', 'a lease excludes'],
+    foundBy: [55],
+    caughtBy: 'packages/raft/src/core/election.test.ts',
+    properties: ['a lease excludes', 'linearizable reads'],
   },
   {
     name: 'planted-readindex-before-own-commit',
@@ -89,8 +101,9 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/raft.ts',
     find: 'if (s.leaderReady) startReads(s);',
     replace: 'startReads(s);',
-    foundBy: [10],
-    properties: ['linearizable reads', 'a lease excludes'],
+    foundBy: [2],
+    caughtBy: 'packages/raft/src/core/read-index.test.ts',
+    properties: ['a lease excludes', 'linearizable reads'],
   },
   {
     name: 'planted-follower-commit-past-match',
@@ -98,7 +111,8 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/follower.ts',
     find: 's.commitTo(Math.min(m.commit, last)); // F2',
     replace: 's.commitTo(Math.min(m.commit, log.lastIndex)); // F2',
-    foundBy: [1],
+    foundBy: [6],
+    caughtBy: 'packages/raft/src/core/follower.test.ts',
     properties: ['state machine safety', 'nodes do not stop'],
   },
   {
@@ -107,7 +121,8 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/log.ts',
     find: 'return lastTerm > this.lastTerm || (lastTerm === this.lastTerm && lastIndex >= this.lastIndex);',
     replace: 'return lastTerm > this.lastTerm || lastIndex >= this.lastIndex;',
-    foundBy: [1],
+    foundBy: [61],
+    caughtBy: 'packages/raft/src/core/election.test.ts',
     properties: ['leader completeness', 'state machine safety', 'nodes do not stop'],
   },
   {
@@ -116,7 +131,8 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/multi/log/log-recovery.ts',
     find: 'await last.file.truncate(last.position);\n        await syncFile(last.file);',
     replace: 'await last.file.truncate(last.position);',
-    foundBy: [70],
+    foundBy: [4],
+    caughtBy: 'packages/raft/src/multi/log/group-log.property.test.ts',
     properties: ['promise durable', 'durable is kept', 'nodes do not stop'],
   },
   {
@@ -126,6 +142,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     find: '      await syncFile(file);\n      await this.#disk.syncDir(this.#dir);',
     replace: '      await syncFile(file);',
     foundBy: [1],
+    caughtBy: 'packages/raft/src/multi/log/group-log.property.test.ts',
     properties: ['promise durable', 'durable is kept'],
   },
   {
@@ -135,6 +152,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     find: 'this.#cut(state, first, record.moved === true ? last : Number.POSITIVE_INFINITY);',
     replace: 'this.#cut(state, first, Number.POSITIVE_INFINITY);',
     foundBy: [1],
+    caughtBy: 'packages/raft/src/multi/log/group-log.property.test.ts',
     properties: ['durable is kept', 'nodes do not stop', 'promise durable'],
   },
   {
@@ -144,6 +162,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     find: '  s.restartAt = meta;\n',
     replace: '',
     foundBy: [1],
+    caughtBy: 'packages/raft/src/core/snapshot.test.ts',
     properties: [
       'state machine safety',
       'nodes do not stop',
@@ -159,8 +178,9 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/state.ts',
     find: "return this.checkQuorum && (this.role === 'leader' || this.time.ticks < this.guardUntil);",
     replace: "return this.checkQuorum && this.role === 'leader';",
-    foundBy: [5],
-    properties: ['linearizable reads', 'a lease excludes'],
+    foundBy: [10],
+    caughtBy: 'packages/raft/src/core/election.test.ts',
+    properties: ['a lease excludes', 'linearizable reads'],
   },
   {
     name: 'planted-host-marks-early',
@@ -169,6 +189,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     find: 'if (persist !== undefined) outbox.mark(this, persist.mark);',
     replace: 'if (persist !== undefined) this.#core.persisted(persist.mark);',
     foundBy: [1],
+    caughtBy: 'packages/raft/src/multi/host/host-lease.property.test.ts',
     properties: ['promise durable', 'commit durable on a quorum'],
   },
   {
@@ -177,7 +198,8 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/multi/host/recovery.ts',
     find: 'return { hardState: { ...recovered.hardState, commit }, start,',
     replace: 'return { hardState: { ...recovered.hardState, vote: 0, commit }, start,',
-    foundBy: [20],
+    foundBy: [2],
+    caughtBy: 'packages/raft/src/multi/host/parts.test.ts',
     properties: ['durable is kept', 'one vote per term'],
   },
   {
@@ -187,6 +209,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     find: '      ...(hardState !== undefined && { hardState }),',
     replace: '      ...(hardState !== undefined && (persist?.entries.length ?? 0) === 0 && { hardState }),',
     foundBy: [1],
+    caughtBy: 'packages/raft/src/multi/host/host-lease.property.test.ts',
     properties: ['promise durable'],
   },
   {
@@ -196,6 +219,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     find: 'const restartAt = persist?.snapshot ?? restart?.restartAt;',
     replace: 'const restartAt = restart?.restartAt;',
     foundBy: [1],
+    caughtBy: 'packages/raft/src/multi/host/chaos.test.ts',
     properties: ['state machine safety', 'nodes do not stop', 'promise durable', 'durable is kept', 'log matching'],
   },
   {
@@ -205,6 +229,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     find: 'else sender.heartbeatAnswered(follower, sent);',
     replace: 'else sender.heartbeatAnswered(follower, this.#sent[this.#sequence % SENT_MAX] ?? sent);',
     foundBy: [15],
+    caughtBy: 'packages/raft/src/multi/host/host-lease.property.test.ts',
     properties: ['a lease excludes', 'linearizable reads'],
   },
   {
@@ -214,6 +239,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     find: 'const now = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };',
     replace: 'const now = { monotonicMs: clock.monotonicMs(), wallMs: clock.monotonicMs() };',
     foundBy: [5],
+    caughtBy: 'packages/raft/src/multi/host/host-lease.property.test.ts',
     properties: ['a lease excludes', 'linearizable reads'],
   },
   {
@@ -223,6 +249,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     find: '  s.handedOver = true; // lease.ts E5\n',
     replace: '',
     foundBy: [5],
+    caughtBy: 'packages/raft/src/core/lease.test.ts',
     properties: ['a lease excludes', 'linearizable reads'],
   },
   {
@@ -231,7 +258,8 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/leader.ts',
     find: '>= electionTicks) s.transferee = NO_REPLICA;',
     replace: '>= electionTicks) [s.transferee, s.handedOver] = [NO_REPLICA, false];',
-    foundBy: [5],
+    foundBy: [10],
+    caughtBy: 'packages/raft/src/core/lease.test.ts',
     properties: ['a lease excludes', 'linearizable reads'],
   },
   {
@@ -240,7 +268,8 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/lease.ts',
     find: 'given.electionTicks - given.aheadTicksMax - 1',
     replace: 'given.electionTicks',
-    foundBy: [10],
+    foundBy: [30],
+    caughtBy: 'packages/raft/src/core/lease.test.ts',
     properties: ['a lease excludes', 'linearizable reads'],
   },
   {
@@ -250,6 +279,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     find: 'if (index <= s.commit || s.log.term(index) !== s.term) return; // L2',
     replace: 'if (index <= s.commit) return;',
     foundBy: [9],
+    caughtBy: 'packages/raft/src/core/replication.test.ts',
     properties: ['one pending membership change', 'leader completeness', 'state machine safety', 'nodes do not stop'],
   },
   {
@@ -258,7 +288,133 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/election.ts',
     find: '  else refuse(s, m);\n}\n\n/** Refuses',
     replace: '}\n\n/** Refuses',
-    foundBy: [50],
+    foundBy: [56],
+    caughtBy: 'packages/raft/src/core/election.test.ts',
     properties: ['liveness'],
+  },
+  {
+    name: 'planted-candidate-vote-not-written',
+    rule: "a candidate's own vote is on disk before it asks for others' (dissertation §3.8)",
+    file: 'packages/raft/src/multi/host/group-runner.ts',
+    find: '      ...(hardState !== undefined && { hardState }),',
+    replace: "      ...(hardState !== undefined && this.#core.role !== 'candidate' && { hardState }),",
+    foundBy: [1],
+    properties: ['promise durable', 'one vote per term', 'durable is kept'],
+  },
+  {
+    name: 'planted-term-lost-with-entries',
+    rule: 'a term without a vote is on disk before entries that come along are acknowledged (dissertation, figure 3.1)',
+    file: 'packages/raft/src/multi/host/group-runner.ts',
+    find: '      ...(hardState !== undefined && { hardState }),',
+    replace:
+      '      ...(hardState !== undefined && (hardState.vote !== 0 || (persist?.entries.length ?? 0) === 0) && { hardState }),',
+    foundBy: [2],
+    properties: ['promise durable'],
+  },
+  {
+    name: 'planted-hardstate-lost-with-batch',
+    rule: 'the hard state is written with any number of entries',
+    file: 'packages/raft/src/multi/host/group-runner.ts',
+    find: '      ...(hardState !== undefined && { hardState }),',
+    replace: '      ...(hardState !== undefined && (persist?.entries.length ?? 0) < 2 && { hardState }),',
+    foundBy: [13],
+    properties: ['promise durable'],
+  },
+  {
+    name: 'planted-leader-marks-early',
+    rule: 'a leader counts what it appends after its fsync (traps 8)',
+    file: 'packages/raft/src/multi/host/group-runner.ts',
+    find: 'if (persist !== undefined) outbox.mark(this, persist.mark);',
+    replace:
+      "if (persist !== undefined && this.#core.role !== 'leader') outbox.mark(this, persist.mark);\n    else if (persist !== undefined) this.#core.persisted(persist.mark);",
+    foundBy: [1],
+    properties: ['commit durable on a quorum', 'promise durable'],
+  },
+  {
+    name: 'planted-restart-acknowledged-early',
+    rule: 'where the log restarts is on disk before the snapshot is acknowledged (snapshot-receiver.ts R3)',
+    file: 'packages/raft/src/multi/host/group-runner.ts',
+    find: 'if (persist !== undefined) outbox.mark(this, persist.mark);',
+    replace:
+      'if (persist !== undefined && restartAt === undefined) outbox.mark(this, persist.mark);\n    else if (persist !== undefined) this.#core.persisted(persist.mark);',
+    foundBy: [6],
+    properties: ['promise durable', 'commit durable on a quorum', 'nodes do not stop'],
+  },
+  {
+    name: 'planted-marks-of-others-early',
+    rule: 'when several groups share an fsync, all wait for it (host.ts H2)',
+    file: 'packages/raft/src/multi/host/host.ts',
+    find: '    this.#given.log.append(appends, () => {',
+    replace:
+      '    for (const { owner, mark } of marks.splice(1)) owner.persisted(mark);\n    this.#given.log.append(appends, () => {',
+    foundBy: [1],
+    properties: ['promise durable', 'commit durable on a quorum'],
+  },
+  {
+    name: 'planted-install-mid-apply',
+    rule: 'a snapshot is not installed while entries are applied (apply-queue.ts A1)',
+    file: 'packages/raft/src/multi/host/apply-queue.ts',
+    find: '    this.#paused = true;\n    await this.#busy;',
+    replace: '    this.#paused = true;',
+    foundBy: [149],
+    properties: ['nodes do not stop', 'state machine safety'],
+  },
+  {
+    name: 'planted-apply-while-installing',
+    rule: 'nothing is applied while a snapshot is installed (apply-queue.ts A1)',
+    file: 'packages/raft/src/multi/host/apply-queue.ts',
+    find: 'this.#busy !== undefined || this.#paused || this.#closed',
+    replace: 'this.#busy !== undefined || this.#closed',
+    foundBy: [149],
+    properties: ['nodes do not stop', 'state machine safety'],
+  },
+  {
+    name: 'planted-paused-after-broken-snapshot',
+    rule: 'a snapshot that breaks off does not keep its group from applying (group-runner.ts G3)',
+    file: 'packages/raft/src/multi/host/group-runner.ts',
+    find: '    this.#core.installFailed();\n    this.#apply.unpause(this.#applied);',
+    replace: '    this.#core.installFailed();',
+    foundBy: [93],
+    properties: ['liveness'],
+  },
+  {
+    name: 'planted-vote-given-not-written',
+    rule: 'a vote that a follower gives is on disk before it leaves (dissertation §3.8)',
+    file: 'packages/raft/src/multi/host/group-runner.ts',
+    find: '      ...(hardState !== undefined && { hardState }),',
+    replace:
+      "      ...(hardState !== undefined && { hardState: this.#core.role === 'follower' ? { ...hardState, vote: 0 } : hardState }),",
+    foundBy: [1],
+    properties: ['promise durable', 'one vote per term', 'durable is kept'],
+  },
+  {
+    name: 'planted-candidate-marks-early',
+    rule: 'no vote request leaves before the fsync of term and vote (design §4)',
+    file: 'packages/raft/src/multi/host/group-runner.ts',
+    find: 'if (persist !== undefined) outbox.mark(this, persist.mark);',
+    replace:
+      "if (persist !== undefined && this.#core.role !== 'candidate') outbox.mark(this, persist.mark);\n    else if (persist !== undefined) this.#core.persisted(persist.mark);",
+    foundBy: [1],
+    properties: ['promise durable'],
+  },
+  {
+    name: 'planted-vote-forgotten-long-log',
+    rule: 'a vote is remembered over a restart also when the log is longer than what is kept of it in memory',
+    file: 'packages/raft/src/multi/host/recovery.ts',
+    find: 'return { hardState: { ...recovered.hardState, commit }, start,',
+    replace:
+      'return { hardState: { ...recovered.hardState, ...(entries.length < outline.lastIndex - start.index && { vote: 0 }), commit }, start,',
+    foundBy: [13],
+    properties: ['durable is kept', 'one vote per term'],
+  },
+  {
+    name: 'planted-vote-forgotten-empty-log',
+    rule: 'a vote is remembered over a restart also when the log is empty',
+    file: 'packages/raft/src/multi/host/recovery.ts',
+    find: 'return { hardState: { ...recovered.hardState, commit }, start,',
+    replace:
+      'return { hardState: { ...recovered.hardState, ...(outline.lastIndex === start.index && { vote: 0 }), commit }, start,',
+    foundBy: [19],
+    properties: ['durable is kept', 'one vote per term'],
   },
 ];

@@ -17,6 +17,8 @@ export class DurableGroup {
   term = 0;
   vote = 0;
   commit = 0;
+  /** A term, or a vote given in it, that a later record takes back. */
+  takenBack: { readonly term: number; readonly vote: number } | undefined;
   start: LogPosition = { index: 0, term: 0 };
   /** The terms of `start.index + 1` and on. */
   terms: number[] = [];
@@ -87,8 +89,11 @@ export class DurableLog {
 
 function followRecord(group: DurableGroup, record: LogRecord): void {
   if (record.hardState !== undefined) {
-    group.term = record.hardState.term;
-    group.vote = record.hardState.vote;
+    const { term, vote } = record.hardState;
+    const kept = term > group.term || (term === group.term && (group.vote === 0 || vote === group.vote));
+    if (!kept) group.takenBack ??= { term: group.term, vote: group.vote };
+    group.term = term;
+    group.vote = vote;
     group.commit = record.hardState.commit;
   }
   if (record.restartAt !== undefined) {

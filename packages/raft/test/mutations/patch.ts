@@ -1,0 +1,43 @@
+/**
+ * Puts a mutation into a program that is built already: building it anew takes a second for each, this milliseconds.
+ *
+ * B1. What changes is worked out from the compiled form of the source file, with and without the mutation: the lines in
+ *     which they differ, and as many around them as it takes to be there once in the program.
+ * B2. Where a bundler wrote these lines otherwise (it renames what has the same name in two files), nothing is changed
+ *     and the answer is undefined: the caller builds the program with the mutation then.
+ */
+import { transformWithEsbuild } from 'vite';
+import { type Mutation, mutate } from './table.ts';
+
+const AROUND_MAX = 20;
+
+/** The program `built` with the mutation in it; `source` is the text of `mutation.file`. (B2) */
+export async function patchBuilt(mutation: Mutation, source: string, built: string): Promise<string | undefined> {
+  const before = await compiledLines(source);
+  const after = await compiledLines(mutate(mutation, source));
+  const [first, last] = difference(before, after);
+  for (let around = 0; around <= AROUND_MAX; around++) {
+    const [head, tail] = [Math.max(0, first - around), Math.max(0, last - around)];
+    const find = before.slice(head, before.length - tail).join('\n');
+    const at = find === '' ? -1 : built.indexOf(find);
+    if (at === -1 && find !== '') return undefined;
+    if (at === -1 || built.includes(find, at + 1)) continue;
+    return built.slice(0, at) + after.slice(head, after.length - tail).join('\n') + built.slice(at + find.length);
+  }
+  return undefined;
+}
+
+async function compiledLines(source: string): Promise<readonly string[]> {
+  const { code } = await transformWithEsbuild(source, 'source.ts', { target: 'node20', sourcemap: false });
+  return code.split('\n').map((line) => line.replace(/^export (?=async |class |const |function )/, ''));
+}
+
+/** How many lines at the beginning, and at the end, are the same. */
+function difference(a: readonly string[], b: readonly string[]): readonly [number, number] {
+  const least = Math.min(a.length, b.length);
+  let head = 0;
+  while (head < least && a[head] === b[head]) head++;
+  let tail = 0;
+  while (tail < least - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
+  return [head, tail];
+}
