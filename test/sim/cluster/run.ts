@@ -60,7 +60,7 @@ export async function runSeed(seed: number, change: RunChange = {}): Promise<Run
 async function live(world: World, schedule: readonly FaultEvent[]): Promise<void> {
   const { loop, options } = world;
   world.begin();
-  world.schedule(schedule);
+  world.faults.schedule(schedule);
   await drive(world, () => loop.monotonicMs() < options.runMs);
   world.heal();
   await recover(world);
@@ -145,13 +145,13 @@ async function stop(world: World): Promise<void> {
 }
 
 function resultOf(world: World, schedule: readonly FaultEvent[]): RunResult {
-  const { seed, trace, counts, fired, loop, leaders, failure } = world;
+  const { seed, trace, counts, faults, loop, leaders, failure } = world;
   return {
     seed,
     schedule,
     hash: trace.hash,
     counts,
-    fired,
+    fired: faults.fired,
     simulatedMs: loop.monotonicMs(),
     steps: loop.steps,
     figures: { elections: leaders.elections },

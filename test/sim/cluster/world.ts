@@ -3,7 +3,7 @@ import { assert, SeededRandom } from '@remora/base';
 import { LocalNetwork } from '../../../packages/raft/src/multi/transport/local-network.ts';
 import type { Change, Finding } from '../../checkers/index.ts';
 import { SimLoop } from '../common/env/loop.ts';
-import type { FaultEvent } from '../common/faults/fault.ts';
+import { FaultTimeline } from '../common/faults/timeline.ts';
 import { hashOfBytes, hashOfText, seedOf } from '../common/hash.ts';
 import { NetworkFaults } from '../common/network.ts';
 import { Trace } from '../common/trace.ts';
@@ -34,8 +34,11 @@ export class World {
   readonly workloads: readonly Workload[];
   readonly leaders = new Leaders();
   readonly counts: OperationCounts = newCounts();
-  /** How often each kind of fault happened. */
-  readonly fired = new Map<string, number>();
+  readonly faults = new FaultTimeline({
+    loop: this.loop,
+    trace: this.trace,
+    begin: (event) => faultOf(event.kind).begin(this, event),
+  });
   /** What went wrong first. */
   failure: unknown;
   /** Clients begin nothing new. */
@@ -45,9 +48,6 @@ export class World {
   /** Of the writes that were acknowledged. */
   newestRevision = 0;
   readonly #listeners: ((change: Change) => void)[] = [];
-  /** How faults under way end. */
-  readonly #open = new Set<() => void>();
-  #healing = false;
 
   constructor(seed: number, options: ClusterOptions) {
     this.seed = seed;
@@ -186,25 +186,6 @@ export class World {
 
   // ------------------------------------------------------------------------------------------ faults
 
-  schedule(events: readonly FaultEvent[]): void {
-    for (const event of events) this.loop.setTimer(event.atMs, () => this.#befall(event));
-  }
-
-  #befall(event: FaultEvent): void {
-    if (this.#healing) return;
-    const end = faultOf(event.kind).begin(this, event);
-    if (end === undefined) return;
-    this.trace.add('fault', 0, 0, Math.round(event.lastsMs), event.a, `${event.kind} ${event.b} ${event.c}`);
-    this.fired.set(event.kind, (this.fired.get(event.kind) ?? 0) + 1);
-    const once = (): void => {
-      if (!this.#open.delete(once)) return;
-      this.trace.add('healed', 0, 0, 0, 0, event.kind);
-      end();
-    };
-    this.#open.add(once);
-    this.loop.setTimer(event.lastsMs, once);
-  }
-
   /** Starts a node again that had ended, if nobody did before. */
   startAgain(node: { readonly id: number }): void {
     const mine = this.nodeAt(node.id - 1);
@@ -218,8 +199,7 @@ export class World {
 
   /** Ends all faults, for good. */
   heal(): void {
-    this.#healing = true;
-    for (const end of [...this.#open]) end();
+    this.faults.heal();
     this.network.clear();
     for (const node of this.nodes) {
       node.repair();

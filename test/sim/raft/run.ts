@@ -53,7 +53,7 @@ export async function runSeed(seed: number, given?: readonly FaultEvent[]): Prom
 async function live(world: World, schedule: readonly FaultEvent[]): Promise<void> {
   const { loop, options } = world;
   world.begin();
-  world.schedule(schedule);
+  world.faults.schedule(schedule);
   const random = new SeededRandom(world.seed ^ 0xc11e27);
   for (let i = 0; i < options.clients; i++) new Client(world, random).run(options.runMs);
   new Prober(world, random).run(options.runMs);
@@ -180,14 +180,14 @@ async function stop(world: World): Promise<void> {
 }
 
 function resultOf(world: World, schedule: readonly FaultEvent[]): RunResult {
-  const { seed, trace, counts, fired, loop, failure } = world;
+  const { seed, trace, counts, faults, loop, failure } = world;
   const elections = world.groupIds.reduce((sum, id) => sum + world.observer.group(id).elections, 0);
   return {
     seed,
     schedule,
     hash: trace.hash,
     counts,
-    fired,
+    fired: faults.fired,
     simulatedMs: loop.monotonicMs(),
     steps: loop.steps,
     figures: {

@@ -4,7 +4,7 @@ import type { ConfState } from '@remora/raft';
 import { confOf, isJoint, isMember, membersOf } from '../../../packages/raft/src/core/membership.ts';
 import { LocalNetwork } from '../../../packages/raft/src/multi/transport/local-network.ts';
 import { SimLoop } from '../common/env/loop.ts';
-import type { FaultEvent } from '../common/faults/fault.ts';
+import { FaultTimeline } from '../common/faults/timeline.ts';
 import { NetworkFaults } from '../common/network.ts';
 import { Trace } from '../common/trace.ts';
 import { isQuorumOf } from './checks/quorum.ts';
@@ -27,17 +27,17 @@ export class World {
   readonly nodes: readonly SimNode[];
   readonly groupIds: readonly number[];
   readonly counts = newCounts();
-  /** How often each kind of fault happened. */
-  readonly fired = new Map<string, number>();
+  readonly faults = new FaultTimeline({
+    loop: this.loop,
+    trace: this.trace,
+    begin: (event) => faultOf(event.kind).begin(this, event),
+  });
   /** Snapshots that hosts received, and that broke off while they were sent. */
   readonly snapshots = { installed: 0, broken: 0 };
   /** What went wrong first. */
   failure: unknown;
   readonly #replicas = new Map<number, SimNode>();
   readonly #lost = new Set<number>();
-  /** How faults under way end. */
-  readonly #open = new Set<() => void>();
-  #healing = false;
   #keptDown: SimNode | undefined;
   /** The nodes are stopping: none is started any more. */
   over = false;
@@ -162,7 +162,7 @@ export class World {
   /** From time to time replicas that were removed are taken away, as a master would. */
   #tidyLater(): void {
     this.loop.setTimer(TIDY_MS, () => {
-      if (this.#healing) return;
+      if (this.faults.healed) return;
       for (const groupId of this.groupIds) this.tidy(groupId);
       this.#tidyLater();
     });
@@ -185,7 +185,7 @@ export class World {
       const id = node.engine.record(groupId)?.replicaId;
       if (id === undefined || isMember(now.conf, id)) continue;
       const wasMember = confs.some(({ conf }) => isMember(conf, id));
-      if (!wasMember && !this.#healing) continue; // perhaps it is about to be one
+      if (!wasMember && !this.faults.healed) continue; // perhaps it is about to be one
       this.trace.add('replica', node.id, groupId, id, 0);
       node.remove(groupId);
     }
@@ -236,25 +236,6 @@ export class World {
 
   // ------------------------------------------------------------------------------------------ faults
 
-  schedule(events: readonly FaultEvent[]): void {
-    for (const event of events) this.loop.setTimer(event.atMs, () => this.#befall(event));
-  }
-
-  #befall(event: FaultEvent): void {
-    if (this.#healing) return;
-    const end = faultOf(event.kind).begin(this, event);
-    if (end === undefined) return;
-    this.trace.add('fault', 0, 0, Math.round(event.lastsMs), event.a, `${event.kind} ${event.b} ${event.c}`);
-    this.fired.set(event.kind, (this.fired.get(event.kind) ?? 0) + 1);
-    const once = (): void => {
-      if (!this.#open.delete(once)) return;
-      this.trace.add('healed', 0, 0, 0, 0, event.kind);
-      end();
-    };
-    this.#open.add(once);
-    this.loop.setTimer(event.lastsMs, once);
-  }
-
   /** Many proposals at once, whose outcome nobody waits for. */
   burst(groupId: number, leader: SimNode, count: number, bytes: number): void {
     leader.enter((host) => {
@@ -278,8 +259,7 @@ export class World {
 
   /** Ends all faults, for good. One node may stay down for now, if every group can do without it. */
   heal(spare: SimNode | undefined): void {
-    this.#healing = true;
-    for (const end of [...this.#open]) end();
+    this.faults.heal();
     this.network.clear();
     this.#keptDown = spare !== undefined && this.canSpare(spare) ? spare : undefined;
     this.#keptDown?.end(true);
