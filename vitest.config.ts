@@ -1,11 +1,11 @@
 import { defineConfig } from 'vitest/config';
-import { mutationPlugins } from './packages/raft/test/mutations/plugin.ts';
+import { mutationPlugins } from './test/mutations/plugin.ts';
 
 const SYSTEM = ['test/e2e/**/*.test.ts', 'test/chaos/**/*.test.ts'];
 
 // Workspace packages are tested from their sources (export condition "source"), never from a stale build.
 export default defineConfig({
-  plugins: mutationPlugins(process.env.RAFT_MUTATION),
+  plugins: mutationPlugins(process.env.MUTATION),
   resolve: { conditions: ['source'] },
   ssr: { resolve: { conditions: ['source'] } },
   test: {

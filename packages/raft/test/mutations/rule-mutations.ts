@@ -1,5 +1,5 @@
 /** What the tests in `../rules` must notice: for each rule, the code that upholds it, broken. */
-import type { Mutation } from './table.ts';
+import type { Mutation } from '../../../../test/mutations/mutation.ts';
 
 const CORE = 'packages/raft/src/core/';
 const HOST = 'packages/raft/src/multi/host/';
@@ -623,7 +623,14 @@ const ROWS: readonly Row[] = [
   ],
 ];
 
-export const RULE_MUTATIONS: readonly Mutation[] = ROWS.map(([name, rule, file, find, replace, testFile, test]) => ({
-  ...{ name, rule, file, find, replace },
-  killedBy: { file: RULES + testFile, test },
-}));
+export interface RuleMutation extends Mutation {
+  /** The test that fails with it, and passes without: its file from the root of the repository, and its full name. */
+  readonly killedBy: { readonly file: string; readonly test: string };
+}
+
+export const RULE_MUTATIONS: readonly RuleMutation[] = ROWS.map(
+  ([name, rule, file, find, replace, testFile, test]) => ({
+    ...{ name, rule, file, find, replace },
+    killedBy: { file: RULES + testFile, test },
+  }),
+);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { MUTATIONS, type Mutation, mutationNamed } from './table.ts';
+import { RULE_MUTATIONS, type RuleMutation } from './rule-mutations.ts';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const VITEST = join(ROOT, 'node_modules/vitest/vitest.mjs');
@@ -14,13 +14,9 @@ const RUN_MS_MAX = 120_000;
 type Verdict = 'killed' | 'survived' | 'broken';
 
 interface Outcome {
-  readonly mutation: Mutation;
+  readonly mutation: RuleMutation;
   readonly verdict: Verdict;
   readonly detail: string;
-}
-
-interface Killable extends Mutation {
-  readonly killedBy: NonNullable<Mutation['killedBy']>;
 }
 
 const USAGE = `pnpm mutants:raft [NAME…] [options]
@@ -29,7 +25,7 @@ const USAGE = `pnpm mutants:raft [NAME…] [options]
   --list     the names of all mutations, with their rules`;
 
 interface Chosen {
-  readonly killable: readonly Killable[];
+  readonly chosen: readonly RuleMutation[];
   readonly jobs: number;
   readonly shown: string | undefined;
 }
@@ -48,38 +44,33 @@ function choose(args: readonly string[]): Chosen {
   const jobs = Number(values.jobs);
   if (!Number.isSafeInteger(jobs) || jobs < 1)
     throw new Error(`--jobs: "${values.jobs}" is not a whole number above 0`);
-  const chosen = positionals.length > 0 ? positionals.map(mutationNamed) : MUTATIONS;
-  const killable = chosen.filter((mutation): mutation is Killable => mutation.killedBy !== undefined);
-  const hunted = chosen.find(({ killedBy }) => killedBy === undefined);
-  if (positionals.length > 0 && hunted !== undefined) {
-    throw new Error(
-      `no test is to kill '${hunted.name}', the simulation finds it: pnpm sim:raft --seeds 100 --mutation ${hunted.name}`,
-    );
-  }
-  const list = MUTATIONS.map(({ name, rule }) => `${name}: ${rule}`).join('\n');
-  return { killable, jobs, shown: values.help ? USAGE : values.list ? list : undefined };
+  const unknown = positionals.find((name) => !RULE_MUTATIONS.some((mutation) => mutation.name === name));
+  if (unknown !== undefined) throw new Error(`there is no mutation '${unknown}': --list shows them`);
+  const chosen = RULE_MUTATIONS.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
+  const list = RULE_MUTATIONS.map(({ name, rule }) => `${name}: ${rule}`).join('\n');
+  return { chosen, jobs, shown: values.help ? USAGE : values.list ? list : undefined };
 }
 
 /** The exit code: 0 when every mutation was killed by its test, 2 for what cannot be run. */
 export async function main(args: readonly string[]): Promise<number> {
-  let chosen: Chosen;
+  let choice: Chosen;
   try {
-    chosen = choose(args);
+    choice = choose(args);
   } catch (error) {
     console.error(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
     return 2;
   }
-  const { killable, jobs, shown } = chosen;
+  const { chosen, jobs, shown } = choice;
   if (shown !== undefined) {
     console.log(shown);
     return 0;
   }
   const dir = mkdtempSync(join(tmpdir(), 'raft-mutants-'));
   try {
-    console.log(`${killable.length} mutations, ${jobs} at a time`);
-    const failures = [...(await unmutatedFailures(killable, dir)), ...(await runAll(killable, jobs, dir))];
+    console.log(`${chosen.length} mutations, ${jobs} at a time`);
+    const failures = [...(await unmutatedFailures(chosen, dir)), ...(await runAll(chosen, jobs, dir))];
     for (const failure of failures) console.error(failure);
-    console.log(`${killable.length} mutations, ${failures.length} failures`);
+    console.log(`${chosen.length} mutations, ${failures.length} failures`);
     return failures.length === 0 ? 0 : 1;
   } finally {
     rmSync(dir, { recursive: true, force: true });
@@ -87,7 +78,7 @@ export async function main(args: readonly string[]): Promise<number> {
 }
 
 /** A test that fails anyway kills nothing: all named tests pass on the source as it is. */
-async function unmutatedFailures(mutations: readonly Killable[], dir: string): Promise<string[]> {
+async function unmutatedFailures(mutations: readonly RuleMutation[], dir: string): Promise<string[]> {
   const files = [...new Set(mutations.map(({ killedBy }) => killedBy.file))];
   const results = await runTests({ files, mutation: undefined, report: join(dir, 'unmutated.json') });
   return mutations
@@ -95,7 +86,7 @@ async function unmutatedFailures(mutations: readonly Killable[], dir: string): P
     .map(({ name, killedBy }) => `${name}: '${killedBy.test}' does not pass on the source as it is`);
 }
 
-async function runAll(mutations: readonly Killable[], jobs: number, dir: string): Promise<string[]> {
+async function runAll(mutations: readonly RuleMutation[], jobs: number, dir: string): Promise<string[]> {
   const waiting = [...mutations];
   const failures: string[] = [];
   const worker = async (): Promise<void> => {
@@ -109,7 +100,7 @@ async function runAll(mutations: readonly Killable[], jobs: number, dir: string)
   return failures;
 }
 
-async function runOne(mutation: Killable, dir: string): Promise<Outcome> {
+async function runOne(mutation: RuleMutation, dir: string): Promise<Outcome> {
   const { file, test } = mutation.killedBy;
   const report = join(dir, `${mutation.name}.json`);
   const results = await runTests({ files: [file], mutation: mutation.name, report });
@@ -141,7 +132,7 @@ async function runTests(run: {
       cwd: ROOT,
       stdio: 'ignore',
       timeout: RUN_MS_MAX,
-      env: { ...process.env, RAFT_MUTATION: run.mutation ?? '' },
+      env: { ...process.env, MUTATION: run.mutation ?? '' },
     });
     child.on('error', () => resolve());
     child.on('exit', () => resolve());

@@ -67,7 +67,7 @@ export async function importFrom(dir, name) {
 }
 
 async function mutationPlugins(name) {
-  const file = join(ROOT, 'packages/raft/test/mutations/plugin.ts');
+  const file = join(ROOT, 'test/mutations/plugin.ts');
   const { module } = await runnerImport(file, { configFile: false, logLevel: 'error' });
   return module.mutationPlugins(name);
 }

@@ -5,10 +5,11 @@
  */
 import { fileURLToPath } from 'node:url';
 import type { Plugin } from 'vite';
-import { mutate, mutationNamed } from './table.ts';
+import { mutate } from './mutation.ts';
+import { mutationNamed } from './table.ts';
 
 /** The repository's root, with a slash at its end. */
-const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** No plugin without a name. Throws when the table has no such mutation. */
 export function mutationPlugins(name: string | undefined): Plugin[] {
@@ -17,7 +18,7 @@ export function mutationPlugins(name: string | undefined): Plugin[] {
   const path = ROOT + mutation.file;
   return [
     {
-      name: `raft-mutation:${name}`,
+      name: `mutation:${name}`,
       enforce: 'pre', // on the source as it is written
       transform: (code, id) => (id.split('?')[0] === path ? { code: mutate(mutation, code), map: null } : undefined),
     },

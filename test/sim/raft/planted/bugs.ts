@@ -1,27 +1,18 @@
 /**
- * Bugs planted for the simulation (test/sim/raft): one place each, and each a bug that Raft implementations have had.
- * test/sim/raft/planted-bugs.test.ts runs the seed `foundBy`, which breaks one of the `properties`. When runs have changed,
+ * Bugs planted for the Raft simulation: one place each, and each a bug that Raft implementations have had.
+ * planted-bugs.test.ts runs the `seed` of each, which breaks one of its `properties`. When runs have changed,
  * `pnpm planted:raft --write` looks for the seeds anew.
  */
-import type { Mutation } from './table.ts';
+import type { PlantedBug } from '../../common/planted/planted-bug.ts';
 
-export interface SimMutation extends Mutation {
-  /** The first seed that finds it. */
-  readonly foundBy: readonly [number];
-  /** A unit test file that fails with it, the first that was seen to; absent: all pass. */
-  readonly caughtBy?: string;
-  /** The promises that it may break, by their names in test/sim/raft/violation.ts. */
-  readonly properties: readonly string[];
-}
-
-export const SIM_MUTATIONS: readonly SimMutation[] = [
+export const RAFT_BUGS: readonly PlantedBug[] = [
   {
     name: 'planted-vote-not-persisted',
     rule: 'a vote is on disk before it leaves (dissertation §3.8)',
     file: 'packages/raft/src/core/election.ts',
     find: '    s.vote = m.from;\n    s.hardDirty = true;',
     replace: '    s.vote = m.from;',
-    foundBy: [3],
+    seed: 3,
     caughtBy: 'packages/raft/src/core/raft.property.test.ts',
     properties: ['promise durable', 'one vote per term'],
   },
@@ -31,7 +22,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/election.ts',
     find: "s.sendDurable({ type: 'vote', from: s.id, to,",
     replace: "s.send({ type: 'vote', from: s.id, to,",
-    foundBy: [1],
+    seed: 1,
     caughtBy: 'packages/raft/src/core/election.test.ts',
     properties: ['promise durable'],
   },
@@ -41,7 +32,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/follower.ts',
     find: 'function acknowledge(s: CoreState, to: ReplicaId, index: number): void {\n  s.sendDurable({',
     replace: 'function acknowledge(s: CoreState, to: ReplicaId, index: number): void {\n  s.send({',
-    foundBy: [1],
+    seed: 1,
     caughtBy: 'packages/raft/src/core/snapshot.test.ts',
     properties: ['promise durable', 'commit durable on a quorum'],
   },
@@ -51,7 +42,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/persist-gate.ts',
     find: 'const after = dirty ? this.#opened + 1 : this.#opened;',
     replace: 'const after = dirty ? this.#opened + 1 : this.#closed;',
-    foundBy: [1],
+    seed: 1,
     caughtBy: 'packages/raft/src/core/follower.test.ts',
     properties: ['promise durable'],
   },
@@ -61,7 +52,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/state.ts',
     find: 'id === this.id ? this.log.stableIndex :',
     replace: 'id === this.id ? this.log.lastIndex :',
-    foundBy: [1],
+    seed: 1,
     caughtBy: 'packages/raft/src/core/election.test.ts',
     properties: ['commit durable on a quorum'],
   },
@@ -71,7 +62,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/reconfigure.ts',
     find: "  if (!s.leaderReady) return { refused: 'noOwnTermCommit' };\n",
     replace: '',
-    foundBy: [91],
+    seed: 91,
     caughtBy: 'packages/raft/src/core/reconfigure.test.ts',
     properties: ['one pending membership change'],
   },
@@ -81,7 +72,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/reconfigure.ts',
     find: "  if (s.confIndex > s.applied) return { refused: 'confPending' };\n",
     replace: '',
-    foundBy: [14],
+    seed: 14,
     caughtBy: 'packages/raft/src/core/reconfigure.test.ts',
     properties: ['one pending membership change'],
   },
@@ -91,7 +82,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/state.ts',
     find: 'this.guardUntil = initial.restarted ? this.time.ticks + config.electionTicks : 0;',
     replace: 'this.guardUntil = 0;',
-    foundBy: [55],
+    seed: 55,
     caughtBy: 'packages/raft/src/core/election.test.ts',
     properties: ['a lease excludes', 'linearizable reads'],
   },
@@ -101,7 +92,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/raft.ts',
     find: 'if (s.leaderReady) startReads(s);',
     replace: 'startReads(s);',
-    foundBy: [2],
+    seed: 2,
     caughtBy: 'packages/raft/src/core/read-index.test.ts',
     properties: ['a lease excludes', 'linearizable reads'],
   },
@@ -111,7 +102,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/follower.ts',
     find: 's.commitTo(Math.min(m.commit, last)); // F2',
     replace: 's.commitTo(Math.min(m.commit, log.lastIndex)); // F2',
-    foundBy: [6],
+    seed: 6,
     caughtBy: 'packages/raft/src/core/follower.test.ts',
     properties: ['state machine safety', 'nodes do not stop'],
   },
@@ -121,7 +112,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/log.ts',
     find: 'return lastTerm > this.lastTerm || (lastTerm === this.lastTerm && lastIndex >= this.lastIndex);',
     replace: 'return lastTerm > this.lastTerm || lastIndex >= this.lastIndex;',
-    foundBy: [61],
+    seed: 61,
     caughtBy: 'packages/raft/src/core/election.test.ts',
     properties: ['leader completeness', 'state machine safety', 'nodes do not stop'],
   },
@@ -131,7 +122,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/multi/log/log-recovery.ts',
     find: 'await last.file.truncate(last.position);\n        await syncFile(last.file);',
     replace: 'await last.file.truncate(last.position);',
-    foundBy: [4],
+    seed: 4,
     caughtBy: 'packages/raft/src/multi/log/group-log.property.test.ts',
     properties: ['promise durable', 'durable is kept', 'nodes do not stop'],
   },
@@ -141,7 +132,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/multi/log/segment-files.ts',
     find: '      await syncFile(file);\n      await this.#disk.syncDir(this.#dir);',
     replace: '      await syncFile(file);',
-    foundBy: [1],
+    seed: 1,
     caughtBy: 'packages/raft/src/multi/log/group-log.property.test.ts',
     properties: ['promise durable', 'durable is kept'],
   },
@@ -151,7 +142,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/multi/log/log-index.ts',
     find: 'this.#cut(state, first, record.moved === true ? last : Number.POSITIVE_INFINITY);',
     replace: 'this.#cut(state, first, Number.POSITIVE_INFINITY);',
-    foundBy: [1],
+    seed: 1,
     caughtBy: 'packages/raft/src/multi/log/group-log.property.test.ts',
     properties: ['durable is kept', 'nodes do not stop', 'promise durable'],
   },
@@ -161,7 +152,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/follower.ts',
     find: '  s.restartAt = meta;\n',
     replace: '',
-    foundBy: [1],
+    seed: 1,
     caughtBy: 'packages/raft/src/core/snapshot.test.ts',
     properties: [
       'state machine safety',
@@ -178,7 +169,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/state.ts',
     find: "return this.checkQuorum && (this.role === 'leader' || this.time.ticks < this.guardUntil);",
     replace: "return this.checkQuorum && this.role === 'leader';",
-    foundBy: [10],
+    seed: 10,
     caughtBy: 'packages/raft/src/core/election.test.ts',
     properties: ['a lease excludes', 'linearizable reads'],
   },
@@ -188,7 +179,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/multi/host/group-runner.ts',
     find: 'if (persist !== undefined) outbox.mark(this, persist.mark);',
     replace: 'if (persist !== undefined) this.#core.persisted(persist.mark);',
-    foundBy: [1],
+    seed: 1,
     caughtBy: 'packages/raft/src/multi/host/host-lease.property.test.ts',
     properties: ['promise durable', 'commit durable on a quorum'],
   },
@@ -198,7 +189,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/multi/host/recovery.ts',
     find: 'return { hardState: { ...recovered.hardState, commit }, start,',
     replace: 'return { hardState: { ...recovered.hardState, vote: 0, commit }, start,',
-    foundBy: [2],
+    seed: 2,
     caughtBy: 'packages/raft/src/multi/host/parts.test.ts',
     properties: ['durable is kept', 'one vote per term'],
   },
@@ -208,7 +199,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/multi/host/group-runner.ts',
     find: '      ...(hardState !== undefined && { hardState }),',
     replace: '      ...(hardState !== undefined && (persist?.entries.length ?? 0) === 0 && { hardState }),',
-    foundBy: [1],
+    seed: 1,
     caughtBy: 'packages/raft/src/multi/host/host-lease.property.test.ts',
     properties: ['promise durable'],
   },
@@ -218,7 +209,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/multi/host/group-runner.ts',
     find: 'const restartAt = persist?.snapshot ?? restart?.restartAt;',
     replace: 'const restartAt = restart?.restartAt;',
-    foundBy: [1],
+    seed: 1,
     caughtBy: 'packages/raft/src/multi/host/chaos.test.ts',
     properties: ['state machine safety', 'nodes do not stop', 'promise durable', 'durable is kept', 'log matching'],
   },
@@ -228,7 +219,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/multi/host/heartbeats.ts',
     find: 'else sender.heartbeatAnswered(follower, sent);',
     replace: 'else sender.heartbeatAnswered(follower, this.#sent[this.#sequence % SENT_MAX] ?? sent);',
-    foundBy: [15],
+    seed: 15,
     caughtBy: 'packages/raft/src/multi/host/host-lease.property.test.ts',
     properties: ['a lease excludes', 'linearizable reads'],
   },
@@ -238,7 +229,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/multi/host/lease-clock.ts',
     find: 'const now = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };',
     replace: 'const now = { monotonicMs: clock.monotonicMs(), wallMs: clock.monotonicMs() };',
-    foundBy: [5],
+    seed: 5,
     caughtBy: 'packages/raft/src/multi/host/host-lease.property.test.ts',
     properties: ['a lease excludes', 'linearizable reads'],
   },
@@ -248,7 +239,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/leader.ts',
     find: '  s.handedOver = true; // lease.ts E5\n',
     replace: '',
-    foundBy: [5],
+    seed: 5,
     caughtBy: 'packages/raft/src/core/lease.test.ts',
     properties: ['a lease excludes', 'linearizable reads'],
   },
@@ -258,7 +249,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/leader.ts',
     find: '>= electionTicks) s.transferee = NO_REPLICA;',
     replace: '>= electionTicks) [s.transferee, s.handedOver] = [NO_REPLICA, false];',
-    foundBy: [10],
+    seed: 10,
     caughtBy: 'packages/raft/src/core/lease.test.ts',
     properties: ['a lease excludes', 'linearizable reads'],
   },
@@ -268,7 +259,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/lease.ts',
     find: 'given.electionTicks - given.aheadTicksMax - 1',
     replace: 'given.electionTicks',
-    foundBy: [30],
+    seed: 30,
     caughtBy: 'packages/raft/src/core/lease.test.ts',
     properties: ['a lease excludes', 'linearizable reads'],
   },
@@ -278,7 +269,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/leader.ts',
     find: 'if (index <= s.commit || s.log.term(index) !== s.term) return; // L2',
     replace: 'if (index <= s.commit) return;',
-    foundBy: [9],
+    seed: 9,
     caughtBy: 'packages/raft/src/core/replication.test.ts',
     properties: ['one pending membership change', 'leader completeness', 'state machine safety', 'nodes do not stop'],
   },
@@ -288,7 +279,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/core/election.ts',
     find: '  else refuse(s, m);\n}\n\n/** Refuses',
     replace: '}\n\n/** Refuses',
-    foundBy: [56],
+    seed: 56,
     caughtBy: 'packages/raft/src/core/election.test.ts',
     properties: ['liveness'],
   },
@@ -298,7 +289,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/multi/host/group-runner.ts',
     find: '      ...(hardState !== undefined && { hardState }),',
     replace: "      ...(hardState !== undefined && this.#core.role !== 'candidate' && { hardState }),",
-    foundBy: [1],
+    seed: 1,
     properties: ['promise durable', 'one vote per term', 'durable is kept'],
   },
   {
@@ -308,7 +299,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     find: '      ...(hardState !== undefined && { hardState }),',
     replace:
       '      ...(hardState !== undefined && (hardState.vote !== 0 || (persist?.entries.length ?? 0) === 0) && { hardState }),',
-    foundBy: [2],
+    seed: 2,
     properties: ['promise durable'],
   },
   {
@@ -317,7 +308,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/multi/host/group-runner.ts',
     find: '      ...(hardState !== undefined && { hardState }),',
     replace: '      ...(hardState !== undefined && (persist?.entries.length ?? 0) < 2 && { hardState }),',
-    foundBy: [13],
+    seed: 13,
     properties: ['promise durable'],
   },
   {
@@ -327,7 +318,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     find: 'if (persist !== undefined) outbox.mark(this, persist.mark);',
     replace:
       "if (persist !== undefined && this.#core.role !== 'leader') outbox.mark(this, persist.mark);\n    else if (persist !== undefined) this.#core.persisted(persist.mark);",
-    foundBy: [1],
+    seed: 1,
     properties: ['commit durable on a quorum', 'promise durable'],
   },
   {
@@ -337,7 +328,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     find: 'if (persist !== undefined) outbox.mark(this, persist.mark);',
     replace:
       'if (persist !== undefined && restartAt === undefined) outbox.mark(this, persist.mark);\n    else if (persist !== undefined) this.#core.persisted(persist.mark);',
-    foundBy: [6],
+    seed: 6,
     properties: ['promise durable', 'commit durable on a quorum', 'nodes do not stop'],
   },
   {
@@ -347,7 +338,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     find: '    this.#given.log.append(appends, () => {',
     replace:
       '    for (const { owner, mark } of marks.splice(1)) owner.persisted(mark);\n    this.#given.log.append(appends, () => {',
-    foundBy: [1],
+    seed: 1,
     properties: ['promise durable', 'commit durable on a quorum'],
   },
   {
@@ -356,7 +347,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/multi/host/apply-queue.ts',
     find: '    this.#paused = true;\n    await this.#busy;',
     replace: '    this.#paused = true;',
-    foundBy: [149],
+    seed: 149,
     properties: ['nodes do not stop', 'state machine safety'],
   },
   {
@@ -365,7 +356,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/multi/host/apply-queue.ts',
     find: 'this.#busy !== undefined || this.#paused || this.#closed',
     replace: 'this.#busy !== undefined || this.#closed',
-    foundBy: [149],
+    seed: 149,
     properties: ['nodes do not stop', 'state machine safety'],
   },
   {
@@ -374,7 +365,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     file: 'packages/raft/src/multi/host/group-runner.ts',
     find: '    this.#core.installFailed();\n    this.#apply.unpause(this.#applied);',
     replace: '    this.#core.installFailed();',
-    foundBy: [93],
+    seed: 93,
     properties: ['liveness'],
   },
   {
@@ -384,7 +375,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     find: '      ...(hardState !== undefined && { hardState }),',
     replace:
       "      ...(hardState !== undefined && { hardState: this.#core.role === 'follower' ? { ...hardState, vote: 0 } : hardState }),",
-    foundBy: [1],
+    seed: 1,
     properties: ['promise durable', 'one vote per term', 'durable is kept'],
   },
   {
@@ -394,7 +385,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     find: 'if (persist !== undefined) outbox.mark(this, persist.mark);',
     replace:
       "if (persist !== undefined && this.#core.role !== 'candidate') outbox.mark(this, persist.mark);\n    else if (persist !== undefined) this.#core.persisted(persist.mark);",
-    foundBy: [1],
+    seed: 1,
     properties: ['promise durable'],
   },
   {
@@ -404,7 +395,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     find: 'return { hardState: { ...recovered.hardState, commit }, start,',
     replace:
       'return { hardState: { ...recovered.hardState, ...(entries.length < outline.lastIndex - start.index && { vote: 0 }), commit }, start,',
-    foundBy: [13],
+    seed: 13,
     properties: ['durable is kept', 'one vote per term'],
   },
   {
@@ -414,7 +405,7 @@ export const SIM_MUTATIONS: readonly SimMutation[] = [
     find: 'return { hardState: { ...recovered.hardState, commit }, start,',
     replace:
       'return { hardState: { ...recovered.hardState, ...(outline.lastIndex === start.index && { vote: 0 }), commit }, start,',
-    foundBy: [19],
+    seed: 19,
     properties: ['durable is kept', 'one vote per term'],
   },
 ];

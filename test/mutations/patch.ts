@@ -7,7 +7,7 @@
  *     and the answer is undefined: the caller builds the program with the mutation then.
  */
 import { transformWithEsbuild } from 'vite';
-import { type Mutation, mutate } from './table.ts';
+import { type Mutation, mutate } from './mutation.ts';
 
 const AROUND_MAX = 20;
 

@@ -1,36 +1,17 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { mutate } from './mutation.ts';
 import { patchBuilt } from './patch.ts';
-import { withPlantedTable } from './planted-table.ts';
 import { mutationPlugins } from './plugin.ts';
-import { SIM_MUTATIONS } from './sim-mutations.ts';
-import { MUTATIONS, mutate, mutationNamed } from './table.ts';
+import { MUTATIONS, mutationNamed } from './table.ts';
 
-const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-function sourceOf(file: string): string {
-  return readFileSync(ROOT + file, 'utf8');
-}
-
-describe('the table of mutations', () => {
-  test.each(MUTATIONS)('$name: its text is exactly once in its file, and it is caught somewhere', (mutation) => {
-    expect(mutate(mutation, sourceOf(mutation.file))).not.toBe(sourceOf(mutation.file));
-    expect(mutation.killedBy !== undefined || (mutation.foundBy?.length ?? 0) > 0).toBe(true);
-    if (mutation.killedBy === undefined) return;
-    expect(existsSync(ROOT + mutation.killedBy.file)).toBe(true);
-    expect(sourceOf(mutation.killedBy.file)).toContain(mutation.killedBy.test);
-  });
-
-  test('docs/testing.md shows the planted bugs as they are', () => {
-    const page = sourceOf('docs/testing.md');
-    expect(page).toBe(withPlantedTable(page, SIM_MUTATIONS));
-  });
-
-  test('at least twelve planted bugs pass all unit tests', () => {
-    expect(SIM_MUTATIONS.filter(({ caughtBy }) => caughtBy === undefined).length).toBeGreaterThanOrEqual(12);
-    for (const { caughtBy } of SIM_MUTATIONS)
-      if (caughtBy !== undefined) expect(existsSync(ROOT + caughtBy)).toBe(true);
+describe('the tables of mutations', () => {
+  test.each(MUTATIONS)('$name: its text is exactly once in its file', (mutation) => {
+    const source = readFileSync(ROOT + mutation.file, 'utf8');
+    expect(mutate(mutation, source)).not.toBe(source);
   });
 
   test('names are unique', () => {

@@ -1,0 +1,17 @@
+/** All mutations: those that a unit test kills, and the bugs that are planted for the simulations. */
+import { RULE_MUTATIONS } from '../../packages/raft/test/mutations/rule-mutations.ts';
+import { RAFT_BUGS } from '../sim/raft/planted/bugs.ts';
+import type { Mutation } from './mutation.ts';
+
+export const MUTATIONS: readonly Mutation[] = [...RULE_MUTATIONS, ...RAFT_BUGS];
+
+/** The mutation of that name; throws when there is none. */
+export function mutationNamed(name: string): Mutation {
+  const found = MUTATIONS.find((mutation) => mutation.name === name);
+  if (found === undefined) throw new Error(`there is no mutation '${name}'; there are: ${names()}`);
+  return found;
+}
+
+function names(): string {
+  return MUTATIONS.map(({ name }) => name).join(', ');
+}

@@ -1,0 +1,150 @@
+/**
+ * Looks for the first seed that finds each planted bug, which its row names: a change of the product or of the
+ * simulation makes other runs of the same seeds.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import type { PlantedBug, Planting } from './planted-bug.ts';
+import { withPlantedTable } from './planted-table.ts';
+import { finds, type Loader, openPlanter, type RunSeed } from './planter.ts';
+import { failingUnitTest } from './unit-tests.ts';
+
+const usage = ({ command, files }: Planting): string => `${command} [NAME…] [options]
+  NAME        a bug of ${files.join(', ')} (default: all)
+  --seeds N   seeds to run for each, from 1 on (default 300)
+  --stale     only those that the seed of their row does not find any more
+  --units     which unit tests fail with each bug, in place of which seeds
+  --table     only the table in docs/testing.md
+  --write     write what was found into the rows, and the table into docs/testing.md
+  --list      the names of all, with their rules`;
+
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+const DOCS = join(ROOT, 'docs/testing.md');
+
+interface Choice {
+  readonly bugs: readonly PlantedBug[];
+  readonly seeds: number;
+  readonly stale: boolean;
+  readonly units: boolean;
+  readonly table: boolean;
+  readonly write: boolean;
+  readonly shown: string | undefined;
+}
+
+/** @throws Error that says what is wrong with the command line. */
+function choose(planting: Planting, args: readonly string[]): Choice {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    options: {
+      seeds: { type: 'string', default: '300' },
+      stale: { type: 'boolean', default: false },
+      units: { type: 'boolean', default: false },
+      table: { type: 'boolean', default: false },
+      write: { type: 'boolean', default: false },
+      list: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+    allowPositionals: true,
+  });
+  const unknown = positionals.filter((name) => !planting.bugs.some((bug) => bug.name === name));
+  if (unknown.length > 0) throw new Error(`there is no bug ${unknown.join(', ')}: --list shows them`);
+  const seeds = Number(values.seeds);
+  if (!Number.isSafeInteger(seeds) || seeds < 1)
+    throw new Error(`--seeds: "${values.seeds}" is not a whole number above 0`);
+  const { stale, units, table, write } = values;
+  const list = planting.bugs.map(({ name, rule }) => `${name}: ${rule}`).join('\n');
+  const bugs = planting.bugs.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
+  const shown = values.help ? usage(planting) : values.list ? list : undefined;
+  return { bugs, seeds, stale, units, table, write, shown };
+}
+
+/** The exit code: 0 when each was found, 2 for what cannot be run. */
+export async function findPlanted(planting: Planting, args: readonly string[], loader: Loader): Promise<number> {
+  let choice: Choice;
+  try {
+    choice = choose(planting, args);
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n\n${usage(planting)}`);
+    return 2;
+  }
+  if (choice.shown !== undefined) {
+    console.log(choice.shown);
+    return 0;
+  }
+  if (choice.table) {
+    writeTable(planting.bugs);
+    return 0;
+  }
+  const found = choice.units ? await unitTests(choice.bugs) : await seeds(planting, choice, loader);
+  if (choice.write) write(planting, found);
+  return found.size === choice.bugs.length ? 0 : 1;
+}
+
+/** What was learned of each bug, by its name. */
+type Found = ReadonlyMap<string, Partial<Pick<PlantedBug, 'seed'>> & { readonly caughtBy?: string | undefined }>;
+
+async function unitTests(bugs: readonly PlantedBug[]): Promise<Found> {
+  const found = new Map<string, { readonly caughtBy: string | undefined }>();
+  for (const bug of bugs) {
+    const caughtBy = await failingUnitTest(bug);
+    found.set(bug.name, { caughtBy });
+    console.log(`${bug.name.padEnd(48)} ${caughtBy ?? 'all unit tests pass'}`);
+  }
+  return found;
+}
+
+async function seeds({ simulation }: Planting, choice: Choice, loader: Loader): Promise<Found> {
+  const found = new Map<string, { readonly seed: number }>();
+  const planter = await openPlanter(loader, simulation);
+  try {
+    for (const bug of choice.bugs) {
+      const run = await planter.plant(bug);
+      const held = choice.stale && (await finds(run, bug.seed, bug)) ? bug.seed : undefined;
+      const seed = held ?? (await firstSeed(run, bug, choice.seeds));
+      if (seed !== undefined) found.set(bug.name, { seed });
+      console.log(`${bug.name.padEnd(48)} ${seed === undefined ? 'not found' : `seed ${seed}`}`);
+    }
+  } finally {
+    planter.close();
+  }
+  return found;
+}
+
+async function firstSeed(run: RunSeed, bug: PlantedBug, count: number): Promise<number | undefined> {
+  for (let seed = 1; seed <= count; seed++) if (await finds(run, seed, bug)) return seed;
+  return undefined;
+}
+
+function write({ files, bugs }: Planting, found: Found): void {
+  for (const file of files) {
+    const path = join(ROOT, file);
+    let text = readFileSync(path, 'utf8');
+    for (const [name, row] of found) text = withRow(text, name, row);
+    writeFileSync(path, text);
+  }
+  const now = bugs.map((bug) => {
+    const { caughtBy, ...rest } = { ...bug, ...found.get(bug.name) };
+    return caughtBy === undefined ? rest : { ...rest, caughtBy };
+  });
+  writeTable(now);
+}
+
+/** The text of a file of bugs with what was found of one of them; as it is when the bug stands in another file. */
+function withRow(text: string, name: string, row: { readonly seed?: number; readonly caughtBy?: string | undefined }) {
+  const at = text.indexOf(`name: '${name}'`);
+  if (at === -1) return text;
+  const end = text.indexOf('\n  },', at);
+  let lines = text.slice(at, end);
+  if (row.seed !== undefined) lines = lines.replace(/seed: \d+/, `seed: ${row.seed}`);
+  if ('caughtBy' in row) {
+    lines = lines.replace(/\n {4}caughtBy: '[^']*',/, '');
+    if (row.caughtBy !== undefined) lines = lines.replace(/(\n {4}seed: \d+,)/, `$1\n    caughtBy: '${row.caughtBy}',`);
+  }
+  return text.slice(0, at) + lines + text.slice(end);
+}
+
+function writeTable(bugs: readonly PlantedBug[]): void {
+  writeFileSync(DOCS, withPlantedTable(readFileSync(DOCS, 'utf8'), bugs));
+}

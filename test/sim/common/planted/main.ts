@@ -1,0 +1,12 @@
+/** The command line that looks for the seeds of planted bugs. */
+import { RAFT_PLANTING } from '../../raft/planted/planting.ts';
+import { findPlanted } from './find.ts';
+import type { Loader } from './planter.ts';
+
+const PLANTINGS = [RAFT_PLANTING];
+
+export function main(simulation: string, args: readonly string[], loader: Loader): Promise<number> {
+  const planting = PLANTINGS.find((one) => one.simulation === simulation);
+  if (planting === undefined) throw new Error(`there is no simulation '${simulation}'`);
+  return findPlanted(planting, args, loader);
+}

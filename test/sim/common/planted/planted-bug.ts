@@ -1,0 +1,24 @@
+/** A bug that a simulation must find. */
+import type { Mutation } from '../../../mutations/mutation.ts';
+
+export interface PlantedBug extends Mutation {
+  /** The part of the system that it is in; for tables over several. */
+  readonly layer?: string;
+  /** The first seed that finds it: so many runs it takes. */
+  readonly seed: number;
+  /** A unit test file that fails with it, the first that was seen to; absent: all pass. */
+  readonly caughtBy?: string;
+  /** The promises that it may break, by the names that the simulation's violations have. */
+  readonly properties: readonly string[];
+}
+
+/** The bugs of one simulation, and where they are written down. */
+export interface Planting {
+  /** The simulation's folder below test/sim. */
+  readonly simulation: string;
+  /** Looks for seeds: `pnpm planted:raft`. */
+  readonly command: string;
+  readonly bugs: readonly PlantedBug[];
+  /** The files of `bugs`, from the root of the repository. */
+  readonly files: readonly string[];
+}

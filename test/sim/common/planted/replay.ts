@@ -1,0 +1,58 @@
+/**
+ * Tests that a simulation finds its planted bugs, each in the promise that it breaks.
+ *
+ * P1. Of each bug only the seed that its row names is run. Unless other tests run that seed without the bug, it is run
+ *     here without it too, and must pass.
+ * P2. A change anywhere makes other runs of the same seeds. A bug that its seed does not find any more is looked for in
+ *     others, few over all bugs; `command` with `--stale --write` finds the seeds anew.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Planting } from './planted-bug.ts';
+import { finds, type Loader, openPlanter, type Planter, type RunSeed } from './planter.ts';
+
+const LOADER = new URL('../cli/load.mjs', import.meta.url).href;
+
+export interface Replay {
+  readonly planting: Planting;
+  /** The simulation without any bug. */
+  readonly runSeed: RunSeed;
+  /** Seeds up to here are run without bugs by other tests. (P1) */
+  readonly seedsInTest: number;
+  /** Other seeds that may be run, over all bugs. (P2) */
+  readonly spareSeeds: number;
+  readonly timeoutMs: number;
+}
+
+/** Declares a test for each bug. */
+export function replayPlanted({ planting, runSeed, seedsInTest, spareSeeds, timeoutMs }: Replay): void {
+  let planter: Planter;
+  let spare = spareSeeds;
+
+  beforeAll(async () => {
+    const loader: Loader = await import(LOADER);
+    planter = await openPlanter(loader, planting.simulation);
+  }, 60_000);
+  afterAll(() => planter.close());
+
+  /** The row's seed first, then others while there are any left. */
+  function* seedsFor(seed: number): Generator<number> {
+    yield seed;
+    for (let other = 1; spare > 0; other++) {
+      if (other === seed) continue;
+      spare--;
+      yield other;
+    }
+  }
+
+  test.each(planting.bugs)('$name', { timeout: timeoutMs }, async (bug) => {
+    const run = await planter.plant(bug);
+    let found: number | undefined;
+    for (const seed of seedsFor(bug.seed)) {
+      if (!(await finds(run, seed, bug))) continue;
+      found = seed;
+      break;
+    }
+    expect(found, `no seed finds it any more: ${planting.command} ${bug.name} --write`).toBeDefined();
+    if (found !== undefined && found > seedsInTest) expect((await runSeed(found)).failure).toBeUndefined(); // P1
+  });
+}
