@@ -11,7 +11,7 @@ import type {
   StateMachine,
   StateMachineSnapshot,
 } from '@remora/raft';
-import { writtenValue } from './checks/group-truth.ts';
+import { writtenValue } from './checks/written-values.ts';
 import type { Engine, MachineState } from './env/engine.ts';
 
 export interface MachineOptions {

@@ -14,16 +14,18 @@ import type { SimLoop } from '../common/env/loop.ts';
 import { ProcessClock } from '../common/env/process-clock.ts';
 import { DiskStall, ProcessDisk } from '../common/env/process-disk.ts';
 import { ProcessTransport } from '../common/env/process-transport.ts';
+import { DurableLog } from '../common/raft/durable-log.ts';
+import { KeptCheck, termsOf } from '../common/raft/kept-check.ts';
+import { observedLog } from '../common/raft/observed-log.ts';
+import type { ObservedNode } from '../common/raft/observed-node.ts';
+import type { Observer } from '../common/raft/observer.ts';
+import { ReplicaView } from '../common/raft/replica-view.ts';
 import type { Trace } from '../common/trace.ts';
-import { require, Violation } from '../common/violation.ts';
-import { ReplicaView } from './checks/replica-view.ts';
-import type { DurableGroup } from './env/durable-log.ts';
-import { DurableLog } from './env/durable-log.ts';
-import { Engine } from './env/engine.ts';
-import { observedLog } from './env/observed-log.ts';
+import { Violation } from '../common/violation.ts';
+import type { WrittenValues } from './checks/written-values.ts';
+import { Engine, type EngineRecord } from './env/engine.ts';
 import { HastyRandom } from './hasty-random.ts';
 import { Machine } from './machine.ts';
-import type { Observer } from './observer.ts';
 import type { NodeOptions } from './options.ts';
 
 export const LOG_DIR = 'log';
@@ -34,6 +36,8 @@ export interface NodeDeps {
   readonly loop: SimLoop;
   readonly options: NodeOptions;
   readonly observer: Observer;
+  /** What clients wrote into a group. */
+  readonly values: (groupId: number) => WrittenValues;
   readonly trace: Trace;
   /** A new end of the network for this node. */
   readonly transport: () => Transport;
@@ -43,7 +47,7 @@ export interface NodeDeps {
   readonly ended: (stats: Readonly<HostStats>) => void;
 }
 
-export class SimNode {
+export class SimNode implements ObservedNode {
   readonly id: number;
   readonly clock: ProcessClock;
   disk: SimDisk;
@@ -66,6 +70,7 @@ export class SimNode {
   #turns = 0;
   #checkpointTimer: Timer | undefined;
   readonly #deps: NodeDeps;
+  readonly #kept: KeptCheck;
   readonly #random: Random;
   readonly #diskRandom: Random;
 
@@ -80,6 +85,7 @@ export class SimNode {
     this.#diskRandom = new SeededRandom(seed * 64 + id + 32);
     this.disk = this.#newDisk();
     this.durable = new DurableLog(this.disk, LOG_DIR);
+    this.#kept = new KeptCheck(this, deps.observer);
   }
 
   #newDisk(): SimDisk {
@@ -108,6 +114,10 @@ export class SimNode {
     return this.engine.groups();
   }
 
+  stored(groupId: number): EngineRecord | undefined {
+    return this.engine.record(groupId);
+  }
+
   group(groupId: number): Group | undefined {
     return this.#host?.group(groupId);
   }
@@ -131,7 +141,7 @@ export class SimNode {
       disk: this.disk.mount(),
       door: this.clock.door(),
       stall: this.stall,
-      onSynced: (path) => this.#synced(path),
+      onSynced: (path) => this.#kept.synced(path),
       onDirSynced: () => undefined,
     });
     const died = (error: unknown): void => this.#died(life, error);
@@ -150,8 +160,7 @@ export class SimNode {
     if (life !== this.lives || this.#state !== 'starting') return;
     this.#deps.trace.add('start', this.id, 0, life, 1);
     const recovered = log.recovered();
-    for (const [groupId, found] of recovered) this.#checkRecovered(groupId, found);
-    this.durable.reread();
+    this.#kept.recovered(recovered);
     const transport = new ProcessTransport({
       inner: this.#deps.transport(),
       door: this.clock.door(),
@@ -194,7 +203,7 @@ export class SimNode {
     this.machines.clear();
     void this.#transport?.end();
     this.#transport = undefined;
-    this.#checkKept();
+    this.#kept.ended();
   }
 
   /** The machine gets an empty disk in place of its own, while no process runs. */
@@ -240,72 +249,7 @@ export class SimNode {
     const turns = this.#host?.stats().turns ?? 0;
     if (turns === this.#turns) return;
     this.#turns = turns;
-    try {
-      this.#deps.observer.looked(this);
-    } catch (error) {
-      this.#deps.fail(error);
-    }
-  }
-
-  // ------------------------------------------------------------------------------------------ what a crash must leave
-
-  /** What the medium holds of a term and of a vote in it is not overwritten by less. */
-  #synced(path: string): void {
-    this.durable.synced(path);
-    for (const [groupId, { takenBack, term, vote }] of this.durable.groups) {
-      if (takenBack === undefined || this.engine.record(groupId) === undefined) continue;
-      const what = `node ${this.id}, group ${groupId}: term ${takenBack.term}, vote ${takenBack.vote}`;
-      this.#deps.fail(new Violation('durable is kept', `${what} was overwritten, now ${term}, ${vote}`));
-    }
-  }
-
-  /** Nothing that was synced and counts is gone from the medium. */
-  #checkKept(): void {
-    const before = new Map(this.durable.groups);
-    this.durable.reread();
-    for (const [groupId, had] of before) {
-      const replicaId = this.engine.record(groupId)?.replicaId;
-      if (replicaId === undefined) continue;
-      this.#checkHolds(groupId, had, this.durable.groups.get(groupId));
-    }
-  }
-
-  #checkRecovered(groupId: number, found: RecoveredGroup): void {
-    const medium = this.durable.groups.get(groupId);
-    if (medium === undefined || this.engine.record(groupId) === undefined) return;
-    const { hardState, start, outline } = found;
-    const terms = termsOf(found);
-    this.#checkHolds(groupId, medium, {
-      term: hardState.term,
-      vote: hardState.vote,
-      last: outline.lastIndex,
-      start,
-      termAt: (index) => (index === start.index ? start.term : terms[index - start.index - 1]),
-    });
-  }
-
-  #checkHolds(
-    groupId: number,
-    had: DurableGroup,
-    has: Pick<DurableGroup, 'term' | 'vote' | 'start' | 'termAt' | 'last'> | undefined,
-  ): void {
-    const truth = this.#deps.observer.group(groupId);
-    try {
-      require(has !== undefined, 'durable is kept', () => `node ${this.id} lost all that it had of group ${groupId}`);
-      if (has === undefined) return;
-      const vote = has.term > had.term || (has.term === had.term && (had.vote === 0 || has.vote === had.vote));
-      require(vote, 'durable is kept', () =>
-        `node ${this.id}, group ${groupId}: term ${had.term}, vote ${had.vote} became ${has.term}, ${has.vote}`);
-      const upTo = Math.min(had.last, truth.committedIndex);
-      const applied = this.engine.record(groupId)?.applied.index ?? 0;
-      for (let index = Math.max(had.start.index, has.start.index, applied) + 1; index <= upTo; index++) {
-        if (had.termAt(index) !== truth.committedTerm(index)) continue;
-        require(has.termAt(index) === had.termAt(index), 'durable is kept', () =>
-          `node ${this.id}, group ${groupId}: index ${index} of term ${had.termAt(index)} was synced and is gone`);
-      }
-    } catch (error) {
-      this.#deps.fail(error);
-    }
+    this.#deps.observer.looked(this);
   }
 
   // ------------------------------------------------------------------------------------------ replicas
@@ -329,7 +273,7 @@ export class SimNode {
     const host = this.#host;
     if (record === undefined || host === undefined) return;
     const { replicaId, applied, conf } = record;
-    const { observer } = this.#deps;
+    const { observer, values } = this.#deps;
     const machine = new Machine(
       {
         groupId,
@@ -339,7 +283,9 @@ export class SimNode {
         random: this.#random,
         options: this.options.machine,
         watcher: {
-          applied: (entry, checksum, conf) => observer.applied(this, groupId, entry, { checksum, conf }),
+          applied: (entry, checksum, conf) => {
+            if (observer.applied(this, groupId, entry, { checksum, conf })) values(groupId).applied(entry);
+          },
           installed: (meta, checksum) => observer.installed(this, groupId, meta, checksum),
           snapshot: (index) => this.#deps.trace.add('snapshot', this.id, groupId, index),
         },
@@ -347,7 +293,7 @@ export class SimNode {
       record,
     );
     this.machines.set(groupId, machine);
-    observer.view(replicaId)?.begin({ ...this.#found(groupId, recovered), applied: applied.index, conf });
+    observer.view(groupId, replicaId)?.begin({ ...this.#found(groupId, recovered), applied: applied.index, conf });
     host.createGroup({
       groupId,
       replicaId,
@@ -396,14 +342,4 @@ export class SimNode {
       });
     });
   }
-}
-
-/** The terms of all entries that a log holds. */
-function termsOf({ start, outline: { terms, lastIndex } }: RecoveredGroup): number[] {
-  const all: number[] = [];
-  for (const [i, { term }] of terms.entries()) {
-    const end = (terms[i + 1]?.index ?? lastIndex + 1) - 1;
-    while (start.index + all.length < end) all.push(term);
-  }
-  return all;
 }

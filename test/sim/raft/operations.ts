@@ -44,8 +44,8 @@ export class Operations {
   write(target: Target, then: () => void): void {
     const { counts, trace, options } = this.#world;
     const { groupId, node } = target;
-    const truth = this.#world.observer.group(groupId);
-    const floor = truth.visible;
+    const values = this.#world.values(groupId);
+    const floor = values.visible;
     const value = this.#world.nextValue();
     const data = Buffer.alloc(4 + this.#random.int(options.payloadBytesMax));
     data.writeUInt32BE(value);
@@ -61,12 +61,12 @@ export class Operations {
       trace.add('proposed', node.id, groupId, index, value);
       machine.whenApplied(index, term, (applied) => {
         if (!applied) {
-          truth.lost(value);
+          values.lost(value);
           trace.add('lost', node.id, groupId, index, value);
           counts.lost++;
           answered();
         } else if (answered()) {
-          truth.acknowledged({ value, index, floor });
+          values.acknowledged({ value, index, floor });
           trace.add('acknowledged', node.id, groupId, index, value);
           counts.acknowledged++;
         }
@@ -78,8 +78,8 @@ export class Operations {
   read(target: Target, how: 'lease read' | 'ReadIndex', then: () => void): void {
     const { counts, trace } = this.#world;
     const { groupId, node } = target;
-    const truth = this.#world.observer.group(groupId);
-    const floor = truth.visible;
+    const values = this.#world.values(groupId);
+    const floor = values.visible;
     const ask: Ask = (host, answered) => {
       const machine = node.machines.get(groupId);
       const group = host.group(groupId);
@@ -93,7 +93,7 @@ export class Operations {
         trace.add('read', node.id, groupId, index, floor, how);
         if (how === 'lease read') counts.leaseReads++;
         else counts.reads++;
-        truth.read({ index, floor, how, by: group.replicaId });
+        values.read({ index, floor, how, by: group.replicaId });
       };
       if (group === undefined) done('notHere');
       else if (how === 'lease read') group.leaseRead(done);

@@ -6,11 +6,12 @@ import { LocalNetwork } from '../../../packages/raft/src/multi/transport/local-n
 import { SimLoop } from '../common/env/loop.ts';
 import { FaultTimeline } from '../common/faults/timeline.ts';
 import { NetworkFaults } from '../common/network.ts';
+import { Observer } from '../common/raft/observer.ts';
+import { isQuorumOf } from '../common/raft/quorum.ts';
+import type { ReplicaView } from '../common/raft/replica-view.ts';
 import { Trace } from '../common/trace.ts';
-import { isQuorumOf } from './checks/quorum.ts';
-import type { ReplicaView } from './checks/replica-view.ts';
+import { WrittenValues } from './checks/written-values.ts';
 import { SimNode } from './node.ts';
-import { Observer } from './observer.ts';
 import { newCounts } from './operations.ts';
 import type { WorldOptions } from './options.ts';
 import { faultOf } from './schedule.ts';
@@ -41,7 +42,8 @@ export class World {
   #keptDown: SimNode | undefined;
   /** The nodes are stopping: none is started any more. */
   over = false;
-  #values = 0;
+  readonly #values = new Map<number, WrittenValues>();
+  #lastValue = 0;
   #nextReplica = 1;
 
   constructor(seed: number, options: WorldOptions) {
@@ -62,8 +64,9 @@ export class World {
     this.network = new NetworkFaults(network, ids, base);
     this.observer = new Observer({
       trace: this.trace,
-      nodeOf: (replicaId) => this.#replicas.get(replicaId),
-      isLost: (replicaId) => this.isLost(replicaId),
+      node: (nodeId) => this.nodes[nodeId - 1],
+      isLost: ({ replicaId }) => this.isLost(replicaId),
+      fail: (error) => this.fail(error),
     });
     this.groupIds = Array.from({ length: groups }, (_, i) => i + 2);
     this.nodes = ids.map(
@@ -74,6 +77,7 @@ export class World {
           loop: this.loop,
           options: options.node(id),
           observer: this.observer,
+          values: (groupId) => this.values(groupId),
           trace: this.trace,
           transport: () => network.transport(id),
           locate: (replicaId) => this.#replicas.get(replicaId)?.id,
@@ -93,6 +97,7 @@ export class World {
       const ids = on.map((node) => this.#newReplica(node));
       const conf = confOf(ids);
       this.observer.addGroup(groupId, conf);
+      this.#values.set(groupId, new WrittenValues(groupId));
       for (const [i, node] of on.entries()) node.create(groupId, ids[i] ?? 0, conf);
     }
     for (const node of this.nodes) node.start();
@@ -154,7 +159,7 @@ export class World {
 
   #viewsOf(groupId: number): readonly ReplicaView[] {
     return this.nodes.flatMap((node) => {
-      const view = this.observer.view(node.engine.record(groupId)?.replicaId ?? 0);
+      const view = this.observer.view(groupId, node.engine.record(groupId)?.replicaId ?? 0);
       return view === undefined ? [] : [view];
     });
   }
@@ -192,8 +197,15 @@ export class World {
   }
 
   nextValue(): number {
-    this.#values++;
-    return this.#values;
+    this.#lastValue++;
+    return this.#lastValue;
+  }
+
+  /** What clients wrote into a group. */
+  values(groupId: number): WrittenValues {
+    const values = this.#values.get(groupId);
+    assert(values !== undefined, `there is no group ${groupId}`);
+    return values;
   }
 
   /** The run ends with the first failure. */

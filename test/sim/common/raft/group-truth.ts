@@ -3,13 +3,15 @@
  * Everything is checked as it happens, against this.
  */
 import type { ConfState, Entry, GroupAppend, Role } from '@remora/raft';
-import { require } from '../../common/violation.ts';
+import { hashOfBytes } from '../hash.ts';
+import { require } from '../violation.ts';
 import { placeOf, type ReplicaView } from './replica-view.ts';
 
 /** An entry as it was first seen in any log. */
 interface KnownEntry {
   readonly prevTerm: number;
-  readonly value: number;
+  /** A hash of what it carries. */
+  readonly content: number;
   readonly type: Entry['type'];
 }
 
@@ -27,21 +29,6 @@ interface Election {
   readonly terms: readonly number[];
 }
 
-/** The number that a client wrote; 0 for entries without one. */
-export function writtenValue({ type, data }: Entry): number {
-  return type === 'normal' && data.length >= 4 ? leadingNumber(data) : 0;
-}
-
-/** Tells entries at one position apart: the number that a client wrote, or a sum over a membership change. */
-function fingerprint(entry: Entry): number {
-  if (entry.type === 'normal') return writtenValue(entry);
-  return entry.data.reduce((sum, byte) => Math.imul(sum ^ byte, 0x01000193), entry.data.length);
-}
-
-function leadingNumber(data: Uint8Array): number {
-  return (((data[0] ?? 0) << 24) | ((data[1] ?? 0) << 16) | ((data[2] ?? 0) << 8) | (data[3] ?? 0)) >>> 0;
-}
-
 const keyOf = (index: number, term: number): number => term * 2 ** 32 + index;
 
 export class GroupTruth {
@@ -49,18 +36,14 @@ export class GroupTruth {
   readonly #known = new Map<number, KnownEntry>();
   /** By index; [0] stands for the beginning. */
   readonly #committed: Committed[] = [{ term: 0, seenIn: 0 }];
-  /** By index: the state machine's checksum after it. */
+  /** By index: what a state machine said came of it. */
   readonly #checksums: number[] = [0];
   readonly #elections: Election[] = [];
   readonly #leaders = new Map<number, number>();
-  /** Values of writes that were reported as lost. */
-  readonly #dead = new Set<number>();
-  /** Values that are applied. */
-  readonly #values = new Set<number>();
+  /** All replicas that ever were, by id. */
+  readonly views = new Map<number, ReplicaView>();
   /** The memberships so far, and the index of the entry that made each. */
   readonly confs: { readonly index: number; readonly conf: ConfState }[];
-  /** The highest index whose effect some client has seen. */
-  visible = 0;
 
   constructor(groupId: number, conf: ConfState) {
     this.groupId = groupId;
@@ -104,16 +87,16 @@ export class GroupTruth {
 
   #matches(view: ReplicaView, entry: Entry, prevTerm: number): void {
     const key = keyOf(entry.index, entry.term);
-    const value = fingerprint(entry);
+    const content = hashOfBytes(entry.data);
     const known = this.#known.get(key);
     if (known === undefined) {
-      this.#known.set(key, { prevTerm, value, type: entry.type });
+      this.#known.set(key, { prevTerm, content, type: entry.type });
       return;
     }
-    const same = known.prevTerm === prevTerm && known.value === value && known.type === entry.type;
+    const same = known.prevTerm === prevTerm && known.content === content && known.type === entry.type;
     require(same, 'log matching', () =>
-      `${placeOf(view)}: (index ${entry.index}, term ${entry.term}) is value ${value} after term ${prevTerm} here, ` +
-      `value ${known.value} after term ${known.prevTerm} elsewhere`);
+      `${placeOf(view)}: (index ${entry.index}, term ${entry.term}) is ${entry.type} ${content} after term ${prevTerm} here, ` +
+      `${known.type} ${known.content} after term ${known.prevTerm} elsewhere`);
   }
 
   /** What a replica knows to be committed is never replaced in its log. */
@@ -166,25 +149,20 @@ export class GroupTruth {
     return true;
   }
 
-  /** A state machine has applied an entry and has this checksum now. */
-  applied(view: ReplicaView, entry: Entry, { checksum, conf }: { checksum: number; conf: ConfState }): void {
+  /** A state machine has applied an entry; `checksum` stands for what came of it. True when that is news to all. */
+  applied(view: ReplicaView, entry: Entry, { checksum, conf }: { checksum: number; conf: ConfState }): boolean {
     const { index, term } = entry;
     require(index <= this.committedIndex && this.#committed[index]?.term === term, 'state machine safety', () =>
       `${placeOf(view)} applied (index ${index}, term ${term}), committed is term ${this.#committed[index]?.term}`);
-    const value = writtenValue(entry);
     const known = this.#checksums[index];
     if (known !== undefined) {
       require(known === checksum, 'state machine safety', () =>
         `${placeOf(view)} differs from other replicas after index ${index}`);
-      return;
+      return false;
     }
     this.#checksums[index] = checksum;
     if (entry.type === 'conf') this.confs.push({ index, conf });
-    if (value === 0) return;
-    require(!this.#dead.has(value), 'refused writes have no effect', () =>
-      `${placeOf(view)} applied value ${value} at index ${index}, which had been reported as lost`);
-    require(!this.#values.has(value), 'state machine safety', () => `value ${value} was applied twice`);
-    this.#values.add(value);
+    return true;
   }
 
   /** A state machine took over a snapshot. */
@@ -192,32 +170,6 @@ export class GroupTruth {
     const same = this.#committed[position.index]?.term === position.term;
     require(same && this.#checksums[position.index] === checksum, 'state machine safety', () =>
       `${placeOf(view)} installed a snapshot of index ${position.index} that no replica had there`);
-  }
-
-  // ------------------------------------------------------------------------------------------ clients
-
-  /** A write was acknowledged that began when `floor` was visible. */
-  acknowledged(write: { readonly value: number; readonly index: number; readonly floor: number }): void {
-    const { value, index, floor } = write;
-    require(this.#values.has(value), 'linearizable writes', () => `value ${value} was acknowledged and not applied`);
-    require(index > floor, 'linearizable writes', () =>
-      `group ${this.groupId}: value ${value} at index ${index} began after index ${floor} was visible`);
-    this.visible = Math.max(this.visible, index);
-  }
-
-  /** A client was told that its write will never have an effect. */
-  lost(value: number): void {
-    require(!this.#values.has(value), 'refused writes have no effect', () =>
-      `group ${this.groupId}: value ${value} was reported as lost and is applied`);
-    this.#dead.add(value);
-  }
-
-  /** A read that began when `floor` was visible was answered by the state at `index`. */
-  read(answer: { readonly index: number; readonly floor: number; readonly how: string; readonly by: number }): void {
-    const { index, floor, how, by } = answer;
-    require(index >= floor, 'linearizable reads', () =>
-      `group ${this.groupId}: replica ${by} answered a ${how} from index ${index}, and index ${floor} was visible before it began`);
-    this.visible = Math.max(this.visible, index);
   }
 
   /** The membership of a leader does not take a second change before the first one is applied. */

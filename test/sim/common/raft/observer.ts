@@ -1,19 +1,20 @@
 /**
- * Looks at everything the nodes do, as they do it, and holds it against what is known of each group.
+ * Looks at everything that Raft does on the nodes, as it is done, and holds it against what is known of each group.
  *
  * O1. The code's word is compared with what left it: its messages, its log records, what its state machine was given,
  *     and the bytes on the medium of its disk.
  * O2. A promise (a vote, a vote request, an acknowledgement) is checked when it leaves, against the medium (design §4).
+ * O3. What it finds goes to `fail`, never into the code that it watches.
  */
 
 import { assert } from '@remora/base';
 import type { ConfState, Entry, Group, GroupAppend, GroupMessage, Message, SnapshotMeta } from '@remora/raft';
-import type { Trace } from '../common/trace.ts';
-import { require } from '../common/violation.ts';
-import { GroupTruth } from './checks/group-truth.ts';
-import { isQuorumOf } from './checks/quorum.ts';
-import { placeOf, type ReplicaView } from './checks/replica-view.ts';
-import type { SimNode } from './node.ts';
+import type { Trace } from '../trace.ts';
+import { require } from '../violation.ts';
+import { GroupTruth } from './group-truth.ts';
+import type { ObservedNode } from './observed-node.ts';
+import { isQuorumOf } from './quorum.ts';
+import { placeOf, type ReplicaView } from './replica-view.ts';
 
 const TYPES: readonly Message['type'][] = [
   'preVote',
@@ -30,23 +31,31 @@ const TYPES: readonly Message['type'][] = [
 
 export interface ObserverDeps {
   readonly trace: Trace;
-  /** Where a replica lives, or lived. */
-  readonly nodeOf: (replicaId: number) => SimNode | undefined;
-  /** Whether its disk is lost: what it had acknowledged before still counts. */
-  readonly isLost: (replicaId: number) => boolean;
+  readonly node: (nodeId: number) => ObservedNode | undefined;
+  /** Whether a replica's disk is lost: what it had acknowledged before still counts. */
+  readonly isLost: (view: ReplicaView) => boolean;
+  readonly fail: (error: unknown) => void;
 }
 
 export class Observer {
   readonly #deps: ObserverDeps;
   readonly #groups = new Map<number, GroupTruth>();
-  readonly #views = new Map<number, ReplicaView>();
 
   constructor(deps: ObserverDeps) {
     this.#deps = deps;
   }
 
+  /** A group begins, with its first membership. */
   addGroup(groupId: number, conf: ConfState): void {
     this.#groups.set(groupId, new GroupTruth(groupId, conf));
+  }
+
+  has(groupId: number): boolean {
+    return this.#groups.has(groupId);
+  }
+
+  groups(): IterableIterator<GroupTruth> {
+    return this.#groups.values();
   }
 
   group(groupId: number): GroupTruth {
@@ -55,28 +64,40 @@ export class Observer {
     return group;
   }
 
-  view(replicaId: number): ReplicaView | undefined {
-    return this.#views.get(replicaId);
+  view(groupId: number, replicaId: number): ReplicaView | undefined {
+    return this.#groups.get(groupId)?.views.get(replicaId);
   }
 
   addView(view: ReplicaView): void {
-    this.#views.set(view.replicaId, view);
+    this.group(view.groupId).views.set(view.replicaId, view);
+  }
+
+  /** Does what may find something. (O3) */
+  checked(look: () => void): void {
+    try {
+      look();
+    } catch (error) {
+      this.#deps.fail(error);
+    }
   }
 
   // ------------------------------------------------------------------------------------------ what leaves a node
 
-  sent(node: SimNode, messages: readonly GroupMessage[]): void {
+  sent(node: ObservedNode, messages: readonly GroupMessage[]): void {
     for (const { groupId, message } of messages) {
       this.#deps.trace.add('send', node.id, groupId, TYPES.indexOf(message.type), message.term, '');
-      const view = this.#views.get(message.from);
-      if (view === undefined) continue;
-      if (message.type === 'vote') this.#vote(node, view, message.term, message.from);
-      else if (message.type === 'voteResponse' && !message.reject) this.#vote(node, view, message.term, message.to);
-      else if (message.type === 'appendResponse' && !message.reject) this.#acknowledged(node, view, message);
+      const view = this.view(groupId, message.from);
+      if (view !== undefined) this.checked(() => this.#sent(node, view, message));
     }
   }
 
-  #vote(node: SimNode, view: ReplicaView, term: number, candidate: number): void {
+  #sent(node: ObservedNode, view: ReplicaView, message: Message): void {
+    if (message.type === 'vote') this.#vote(node, view, message.term, message.from);
+    else if (message.type === 'voteResponse' && !message.reject) this.#vote(node, view, message.term, message.to);
+    else if (message.type === 'appendResponse' && !message.reject) this.#acknowledged(node, view, message);
+  }
+
+  #vote(node: ObservedNode, view: ReplicaView, term: number, candidate: number): void {
     require(view.vote.term !== term || view.vote.candidate === candidate, 'one vote per term', () =>
       `${placeOf(view)} votes for ${view.vote.candidate} and ${candidate} in term ${term}`);
     if (term > view.vote.term) view.vote = { term, candidate };
@@ -86,15 +107,19 @@ export class Observer {
       `${placeOf(view)} votes for ${candidate} in term ${term}; its disk has term ${durable?.term}, vote ${durable?.vote}`);
   }
 
-  #acknowledged(node: SimNode, view: ReplicaView, message: { readonly term: number; readonly index: number }): void {
+  #acknowledged(
+    node: ObservedNode,
+    view: ReplicaView,
+    message: { readonly term: number; readonly index: number },
+  ): void {
     const durable = node.durable.groups.get(view.groupId);
     const { index, term } = message;
     if (index === 0) return;
     require(durable !== undefined && durable.term >= term, 'promise durable', () =>
       `${placeOf(view)} acknowledges index ${index} in term ${term}; its disk has term ${durable?.term}`);
     if (durable === undefined || index <= durable.start.index) return;
-    if ((node.engine.record(view.groupId)?.applied.index ?? 0) >= index) return;
-    const leader = this.#views.get(this.group(view.groupId).leaderOf(term) ?? 0);
+    if ((node.stored(view.groupId)?.applied.index ?? 0) >= index) return;
+    const leader = this.view(view.groupId, this.group(view.groupId).leaderOf(term) ?? 0);
     const leads = leader !== undefined && leader.role === 'leader' && leader.term === term;
     const expected = (leads ? leader : view).termAt(index);
     if (expected === undefined) return; // compacted at the leader meanwhile
@@ -102,18 +127,21 @@ export class Observer {
       `${placeOf(view)} acknowledges index ${index} of term ${expected}; its disk has term ${durable.termAt(index)} there`);
   }
 
-  appended(node: SimNode, batch: readonly GroupAppend[]): void {
+  /** A node's log is given something. */
+  appended(node: ObservedNode, batch: readonly GroupAppend[]): void {
     for (const append of batch) {
       const view = this.#viewOn(node, append.groupId);
-      const group = node.host?.group(append.groupId);
-      if (view === undefined || group === undefined) continue;
-      const truth = this.group(append.groupId);
-      truth.appended(view, append, group);
-      view.follow(append);
-      const last = append.entries.at(-1);
-      this.#deps.trace.add('append', node.id, append.groupId, last?.index ?? 0, last?.term ?? 0);
-      this.#confRules(view, append, group);
+      const group = node.group(append.groupId);
+      if (view !== undefined && group !== undefined) this.checked(() => this.#appended(view, append, group));
     }
+  }
+
+  #appended(view: ReplicaView, append: GroupAppend, group: Group): void {
+    this.group(append.groupId).appended(view, append, group);
+    view.follow(append);
+    const last = append.entries.at(-1);
+    this.#deps.trace.add('append', view.nodeId, append.groupId, last?.index ?? 0, last?.term ?? 0);
+    this.#confRules(view, append, group);
   }
 
   /** Of a leader's own membership changes: one at a time, and only after an entry of its own term (traps 1, 2). */
@@ -133,15 +161,15 @@ export class Observer {
   // ------------------------------------------------------------------------------------------ what a node is
 
   /** After a node did something: every replica on it that changed. */
-  looked(node: SimNode): void {
+  looked(node: ObservedNode): void {
     for (const groupId of node.groupIds) {
       const view = this.#viewOn(node, groupId);
-      const group = node.host?.group(groupId);
-      if (view !== undefined && group !== undefined) this.#look(node, view, group);
+      const group = node.group(groupId);
+      if (view !== undefined && group !== undefined) this.checked(() => this.#look(view, group));
     }
   }
 
-  #look(node: SimNode, view: ReplicaView, group: Group): void {
+  #look(view: ReplicaView, group: Group): void {
     const { role, term, commit, applied, lastIndex, conf } = group.status();
     require(term >= view.term && term >= view.vote.term && commit >= view.commit, 'terms and commit grow', () =>
       `${placeOf(view)}: term ${view.term} → ${term} (voted in ${view.vote.term}), commit ${view.commit} → ${commit}`);
@@ -149,7 +177,8 @@ export class Observer {
       `${placeOf(view)}: applied ${applied}, commit ${commit}, last ${lastIndex}`);
     const truth = this.group(view.groupId);
     const newLeader = role === 'leader' && (view.role !== 'leader' || view.term !== term);
-    if (role !== view.role || term !== view.term) this.#deps.trace.add('role', node.id, view.groupId, term, 0, role);
+    if (role !== view.role || term !== view.term)
+      this.#deps.trace.add('role', view.nodeId, view.groupId, term, 0, role);
     const confBefore = view.conf;
     view.role = role;
     view.term = term;
@@ -159,46 +188,65 @@ export class Observer {
     if (newLeader) truth.elected(view);
     if (commit === view.commit) return;
     view.commit = commit;
-    this.#deps.trace.add('commit', node.id, view.groupId, commit, term);
+    this.#deps.trace.add('commit', view.nodeId, view.groupId, commit, term);
     if (!truth.committed(view, commit, term)) return;
     const committedTerm = truth.committedTerm(commit) ?? 0;
-    const holds = (id: number) => this.#deps.isLost(id) || this.#durablyHolds(id, view.groupId, commit, committedTerm);
+    const holds = (id: number) => this.#durablyHolds(truth.views.get(id), commit, committedTerm);
     require(isQuorumOf(confBefore, holds) || isQuorumOf(conf, holds), 'commit durable on a quorum', () =>
       `${placeOf(view)} committed (index ${commit}, term ${committedTerm}), which is on the disks of ` +
       `${conf.voters.filter(holds).join(', ')} of ${JSON.stringify(conf)}`);
   }
 
   /** Whether a replica's disk holds an entry, in its log or under what its engine holds. */
-  #durablyHolds(replicaId: number, groupId: number, index: number, term: number): boolean {
-    const node = this.#deps.nodeOf(replicaId);
-    const record = node?.engine.record(groupId);
-    if (node === undefined || record?.replicaId !== replicaId) return false;
-    if (record.applied.index >= index) return true;
+  #durablyHolds(view: ReplicaView | undefined, index: number, term: number): boolean {
+    if (view === undefined) return false;
+    if (this.#deps.isLost(view)) return true;
+    const { groupId, replicaId, nodeId } = view;
+    const node = this.#deps.node(nodeId);
+    const stored = node?.stored(groupId);
+    if (node === undefined || stored?.replicaId !== replicaId) return false;
+    if (stored.applied.index >= index) return true;
     const durable = node.durable.groups.get(groupId);
     return durable !== undefined && (durable.start.index >= index || durable.termAt(index) === term);
   }
 
   // ------------------------------------------------------------------------------------------ state machines
 
-  applied(node: SimNode, groupId: number, entry: Entry, state: { checksum: number; conf: ConfState }): void {
+  /**
+   * A state machine applies an entry; `checksum` stands for what came of it, the same on every replica. True when no
+   * replica has applied it before.
+   */
+  applied(
+    node: ObservedNode,
+    groupId: number,
+    entry: Entry,
+    state: { readonly checksum: number; readonly conf: ConfState },
+  ): boolean {
     const view = this.#viewOn(node, groupId);
+    const group = node.group(groupId);
+    if (view === undefined || group === undefined) return false;
     const truth = this.group(groupId);
-    const group = node.host?.group(groupId);
-    if (view === undefined || group === undefined) return;
-    if (entry.index > truth.committedIndex) this.#look(node, view, group);
-    truth.applied(view, entry, state);
-    this.#deps.trace.add('applied', node.id, groupId, entry.index, entry.term);
+    let first = false;
+    this.checked(() => {
+      if (entry.index > truth.committedIndex) this.#look(view, group);
+      first = truth.applied(view, entry, state);
+      this.#deps.trace.add('applied', node.id, groupId, entry.index, entry.term);
+    });
+    return first;
   }
 
-  installed(node: SimNode, groupId: number, meta: SnapshotMeta, checksum: number): void {
+  /** A state machine took over a snapshot; `checksum` as for the entry at its position. */
+  installed(node: ObservedNode, groupId: number, meta: SnapshotMeta, checksum: number): void {
     const view = this.#viewOn(node, groupId);
     if (view === undefined) return;
-    this.group(groupId).installed(view, meta, checksum);
-    this.#deps.trace.add('installed', node.id, groupId, meta.index, meta.term);
+    this.checked(() => {
+      this.group(groupId).installed(view, meta, checksum);
+      this.#deps.trace.add('installed', node.id, groupId, meta.index, meta.term);
+    });
   }
 
-  #viewOn(node: SimNode, groupId: number): ReplicaView | undefined {
-    const replicaId = node.engine.record(groupId)?.replicaId;
-    return replicaId === undefined ? undefined : this.#views.get(replicaId);
+  #viewOn(node: ObservedNode, groupId: number): ReplicaView | undefined {
+    const replicaId = node.stored(groupId)?.replicaId;
+    return replicaId === undefined ? undefined : this.view(groupId, replicaId);
   }
 }

@@ -1,0 +1,102 @@
+/**
+ * What the medium of a node's disk holds of its log, and counts, survives every crash, and recovery finds it.
+ *
+ * D1. A term, and a vote in it, that was synced is not overwritten by less.
+ * D2. A committed entry that was synced stays, until what is durable besides the log has it applied.
+ */
+import type { GroupId, RecoveredGroup } from '@remora/raft';
+import { require } from '../violation.ts';
+import type { DurableGroup } from './durable-log.ts';
+import type { ObservedNode } from './observed-node.ts';
+import type { Observer } from './observer.ts';
+
+type Held = Pick<DurableGroup, 'term' | 'vote' | 'start' | 'termAt' | 'last'>;
+
+export class KeptCheck {
+  readonly #node: ObservedNode;
+  readonly #observer: Observer;
+
+  constructor(node: ObservedNode, observer: Observer) {
+    this.#node = node;
+    this.#observer = observer;
+  }
+
+  /** A file was synced. (D1) */
+  synced(path: string): void {
+    const { durable } = this.#node;
+    this.#observer.checked(() => {
+      durable.synced(path);
+      for (const [groupId, { takenBack, term, vote }] of durable.groups) {
+        if (takenBack === undefined || this.#node.stored(groupId) === undefined) continue;
+        require(false, 'durable is kept', () =>
+          `${this.#place(groupId)}: term ${takenBack.term}, vote ${takenBack.vote} was overwritten, now ${term}, ${vote}`);
+      }
+    });
+  }
+
+  /** The process ended: what the medium holds now is compared with what it held before. */
+  ended(): void {
+    const { durable } = this.#node;
+    this.#observer.checked(() => {
+      const before = new Map(durable.groups);
+      durable.reread();
+      for (const [groupId, had] of before) this.#holds(groupId, had, durable.groups.get(groupId));
+    });
+  }
+
+  /** The log was opened: what it says that it found is compared with what the medium holds. */
+  recovered(found: ReadonlyMap<GroupId, RecoveredGroup>): void {
+    const { durable } = this.#node;
+    this.#observer.checked(() => {
+      for (const [groupId, group] of found) {
+        const medium = durable.groups.get(groupId);
+        if (medium !== undefined) this.#holds(groupId, medium, heldBy(group));
+      }
+      durable.reread();
+    });
+  }
+
+  #holds(groupId: GroupId, had: Held, has: Held | undefined): void {
+    const stored = this.#node.stored(groupId);
+    if (stored === undefined) return;
+    const place = this.#place(groupId);
+    require(has !== undefined, 'durable is kept', () => `${place}: all of it is gone`);
+    if (has === undefined) return;
+    const vote = has.term > had.term || (has.term === had.term && (had.vote === 0 || has.vote === had.vote));
+    require(vote, 'durable is kept', () =>
+      `${place}: term ${had.term}, vote ${had.vote} became ${has.term}, ${has.vote}`);
+    const truth = this.#observer.group(groupId);
+    const upTo = Math.min(had.last, truth.committedIndex);
+    for (let index = Math.max(had.start.index, has.start.index, stored.applied.index) + 1; index <= upTo; index++) {
+      if (had.termAt(index) !== truth.committedTerm(index)) continue;
+      require(has.termAt(index) === had.termAt(index), 'durable is kept', () =>
+        `${place}: index ${index} of term ${had.termAt(index)} was synced and is gone`);
+    }
+  }
+
+  #place(groupId: GroupId): string {
+    return `node ${this.#node.id}, group ${groupId}`;
+  }
+}
+
+function heldBy(found: RecoveredGroup): Held {
+  const { hardState, start, outline } = found;
+  const terms = termsOf(found);
+  return {
+    term: hardState.term,
+    vote: hardState.vote,
+    last: outline.lastIndex,
+    start,
+    termAt: (index) => (index === start.index ? start.term : terms[index - start.index - 1]),
+  };
+}
+
+/** The terms of all entries that a log holds. */
+export function termsOf({ start, outline: { terms, lastIndex } }: RecoveredGroup): number[] {
+  const all: number[] = [];
+  for (const [i, { term }] of terms.entries()) {
+    const end = (terms[i + 1]?.index ?? lastIndex + 1) - 1;
+    while (start.index + all.length < end) all.push(term);
+  }
+  return all;
+}
