@@ -31,6 +31,41 @@ describe('the packages', () => {
   });
 });
 
+describe('what only tests use', () => {
+  test.each(packages)('%s publishes what its entries lead to, and nothing else', (folder) => {
+    const reached = reachable(entries(folder));
+    const others = sources(folder).filter((path) => !reached.has(path));
+    expect([...reached].filter(isForTests)).toEqual([]);
+    expect(others.filter((path) => !isForTests(path))).toEqual([]);
+  });
+});
+
+/** By its name; the packages' tsconfig.json exclude these. */
+function isForTests(path: string): boolean {
+  return /\.test\.ts$|(^|\/)test-[^/]*\.ts$/.test(path);
+}
+
+/** What other packages, and the shell, see of a package. */
+function entries(folder: string): readonly string[] {
+  const dir = join('packages', folder);
+  const { exports, bin } = JSON.parse(readFileSync(join(root, dir, 'package.json'), 'utf8'));
+  const seen = Object.values<{ readonly source?: string }>(exports).flatMap(({ source }) =>
+    source === undefined ? [] : [join(dir, source)],
+  );
+  return bin === undefined ? seen : [...seen, join(dir, 'src/main.ts')];
+}
+
+/** All modules that these import, directly or not. */
+function reachable(paths: readonly string[]): ReadonlySet<string> {
+  const found = new Set(paths);
+  for (const path of found) {
+    const { imports } = scanSource(readFileSync(join(root, path), 'utf8'));
+    const own = imports.filter((name) => name.startsWith('.') && !name.includes('/gen/') && name.endsWith('.ts'));
+    for (const name of own) found.add(join(dirname(path), name));
+  }
+  return found;
+}
+
 describe('the checker', () => {
   const rows: readonly { path: string; source: string; expect: readonly string[] }[] = [
     {

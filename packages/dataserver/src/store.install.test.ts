@@ -11,7 +11,7 @@ import {
 } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
 import { Checkpointer } from './checkpointer.ts';
-import { CrashWorld } from './install/crash-world.ts';
+import { CrashWorld } from './install/test-crash-world.ts';
 import { metaAt, pieces, someRows, stateAt, streamOf } from './install/test-data.ts';
 import type { RangeReplica } from './range/range-replica.ts';
 import { allHistorySpan, currentKey, historyKey, parseHistoryKey } from './state/keys.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type TraceEvent, traceLine } from '../src/core/trace.ts';
-import { HostBed } from '../src/multi/host/host-bed.ts';
+import { HostBed } from '../src/multi/host/test-bed.ts';
 import { traceViolations } from './runner/trace-checker.ts';
 
 const GROUP = 2;

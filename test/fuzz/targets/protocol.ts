@@ -20,7 +20,7 @@ import {
   rangeWatch,
   unpackVersioned,
 } from '@remora/protocol';
-import * as samples from '../../../packages/protocol/src/internal/codec/samples.ts';
+import * as samples from '../../../packages/protocol/src/internal/codec/test-samples.ts';
 import { decodeError, decodeFrame, encodeFrame } from '../../../packages/protocol/src/rpc/frame.ts';
 import { isInvalidArgument, sameAgain, type Target } from '../target.ts';
 

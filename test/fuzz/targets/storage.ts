@@ -34,7 +34,7 @@ import {
   receiveMasterSnapshot,
 } from '../../../packages/master/src/snapshot.ts';
 import type { MasterImage } from '../../../packages/master/src/state.ts';
-import { COMMAND_RESULTS, NODE, RANGE } from '../../../packages/protocol/src/internal/codec/samples.ts';
+import { COMMAND_RESULTS, NODE, RANGE } from '../../../packages/protocol/src/internal/codec/test-samples.ts';
 import {
   encodeFrameHeader,
   encodeSegmentHeader,

@@ -31,7 +31,7 @@ import {
   serveLink,
 } from '@remora/protocol';
 import { createRaftHost, LocalNetwork, type NodeRaftHost, type Transport } from '@remora/raft';
-import { BedLog } from '../../../packages/raft/src/multi/host/bed-log.ts';
+import { BedLog } from '../../../packages/raft/src/multi/host/test-log.ts';
 import { ProcessClock } from './node-clock.ts';
 
 export const DATA_NODES: readonly number[] = [1, 2, 3];

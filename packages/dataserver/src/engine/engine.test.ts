@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { type Engine, silentLogger, utf8 } from '@remora/base';
 import { Level } from 'level';
 import { describe, expect, it } from 'vitest';
-import { CONTRACT_RESIDENT, describeEngine, span, textRows, turningClock } from './engine.contract.ts';
 import { MemoryEngine } from './memory-engine.ts';
 import { MemoryMedium, MemoryStore } from './memory-store.ts';
 import { openLevelEngine } from './node/level-engine.ts';
 import { ENGINE_FORMAT_VERSION } from './node/level-store.ts';
 import { type EngineDeps, OverlayEngine } from './overlay-engine.ts';
+import { CONTRACT_RESIDENT, describeEngine, span, textRows, turningClock } from './test-contract.ts';
 
 const DEPS: EngineDeps = {
   options: { resident: CONTRACT_RESIDENT },

@@ -1,8 +1,8 @@
 import { type Engine, SeededRandom, silentLogger } from '@remora/base';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { localSpan, stateKey, wholeRangeSpans } from '../state/keys.ts';
-import { CrashWorld } from './crash-world.ts';
 import { Installer } from './installer.ts';
+import { CrashWorld } from './test-crash-world.ts';
 import { contents, digest, metaAt, pieces, someRows, stateAt, streamOf } from './test-data.ts';
 
 /** Each seed dies once at each step. `INSTALL_SEEDS=20` runs more of them. */

@@ -7,8 +7,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LevelStore } from '../engine/node/level-store.ts';
 import { OverlayEngine } from '../engine/overlay-engine.ts';
 import { RESIDENT_SPANS, wholeRangeSpans } from '../state/keys.ts';
-import { CrashWorld } from './crash-world.ts';
 import { Installer } from './installer.ts';
+import { CrashWorld } from './test-crash-world.ts';
 import { contents, digest, metaAt, pieces, someRows, stateAt, streamOf } from './test-data.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => nodeClock().setImmediate(resolve));

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { ServiceError, utf8 } from '@remora/base';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { COMMAND_RESULTS, COMMANDS, EVENTS, QUERIES, QUERY_RESULTS, VIEW } from '../internal/codec/samples.ts';
+import { COMMAND_RESULTS, COMMANDS, EVENTS, QUERIES, QUERY_RESULTS, VIEW } from '../internal/codec/test-samples.ts';
 import { packVersioned, unpackVersioned } from '../internal/codec/wire.ts';
 import type { Method } from '../rpc/rpc.ts';
 import {

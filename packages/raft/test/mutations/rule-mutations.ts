@@ -360,7 +360,7 @@ const ROWS: readonly Row[] = [
   [
     'log-cut-under-snapshot',
     'the log is cut although a snapshot under way builds on it',
-    `${HOST}log-tail.ts`,
+    `${HOST}group/log-tail.ts`,
     `const found = this.#furthest(Math.min(this.#checkpoint.index, this.#heldFrom(nowMs)));`,
     `const found = this.#furthest(this.#checkpoint.index);`,
     'node-rules.test.ts',
@@ -469,7 +469,7 @@ const ROWS: readonly Row[] = [
   [
     'lease-read-not-applied',
     'work under the lease does not wait for what is committed',
-    `${HOST}reads.ts`,
+    `${HOST}group/reads.ts`,
     `    if (index <= applied) {\n      done(undefined);`,
     `    if (index <= applied || true) {\n      done(undefined);`,
     'lease-rules.test.ts',
@@ -478,7 +478,7 @@ const ROWS: readonly Row[] = [
   [
     'stall-noticed-at-tick-only',
     'a stall is not noticed at the first use of a lease',
-    `${HOST}lease-clock.ts`,
+    `${HOST}clock/lease-clock.ts`,
     `if (stalled || wallAheadMs > WALL_AHEAD_MS_MAX)`,
     `if (wallAheadMs > WALL_AHEAD_MS_MAX)`,
     'lease-rules.test.ts',
@@ -506,7 +506,7 @@ const ROWS: readonly Row[] = [
   [
     'reply-counts-for-all',
     'a reply counts for a range that was not in its frame',
-    `${HOST}heartbeats.ts`,
+    `${HOST}heartbeats/heartbeats.ts`,
     `if (since > sequence) continue; // M2`,
     '',
     'heartbeat-rules.test.ts',
@@ -524,7 +524,7 @@ const ROWS: readonly Row[] = [
   [
     'reply-of-another-process-counts',
     'a reply counts although the peer was restarted in between',
-    `${HOST}heartbeats.ts`,
+    `${HOST}heartbeats/heartbeats.ts`,
     `if (!first) return this.#refuseAll(); // M3`,
     '',
     'heartbeat-rules.test.ts',

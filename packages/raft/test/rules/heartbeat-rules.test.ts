@@ -13,7 +13,7 @@ import {
   run,
   tick,
 } from '../../src/core/test-kit.ts';
-import { type HeartbeatSender, Heartbeats, type SteadyFollower } from '../../src/multi/host/heartbeats.ts';
+import { type HeartbeatSender, Heartbeats, type SteadyFollower } from '../../src/multi/host/heartbeats/heartbeats.ts';
 import type { HeartbeatFrame } from '../../src/multi/ports.ts';
 
 const NOW = { monotonicMs: 0, wallMs: 0 };

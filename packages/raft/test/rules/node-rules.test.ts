@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { confOf } from '../../src/core/membership.ts';
 import { append, ELECTION_TICKS, entries, makeCore, run, take, tick } from '../../src/core/test-kit.ts';
 import type { Message } from '../../src/core/types.ts';
-import { HostBed, replicaOn } from '../../src/multi/host/host-bed.ts';
-import { LogTail } from '../../src/multi/host/log-tail.ts';
+import { LogTail } from '../../src/multi/host/group/log-tail.ts';
+import { HostBed, replicaOn } from '../../src/multi/host/test-bed.ts';
 
 const meta = { index: 10, term: 2, conf: confOf([1, 2, 3]) };
 

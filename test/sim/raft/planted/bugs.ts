@@ -176,7 +176,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
   {
     name: 'planted-host-marks-early',
     rule: 'marks are reported after the fsync (host.ts H2)',
-    file: 'packages/raft/src/multi/host/group-runner.ts',
+    file: 'packages/raft/src/multi/host/group/group-runner.ts',
     find: 'if (persist !== undefined) outbox.mark(this, persist.mark);',
     replace: 'if (persist !== undefined) this.#core.persisted(persist.mark);',
     seed: 1,
@@ -186,17 +186,17 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
   {
     name: 'planted-host-vote-forgotten',
     rule: 'a vote is remembered over a restart (dissertation §3.8)',
-    file: 'packages/raft/src/multi/host/recovery.ts',
+    file: 'packages/raft/src/multi/host/group/recovery.ts',
     find: 'return { hardState: { ...recovered.hardState, commit }, start,',
     replace: 'return { hardState: { ...recovered.hardState, vote: 0, commit }, start,',
     seed: 2,
-    caughtBy: 'packages/raft/src/multi/host/parts.test.ts',
+    caughtBy: 'packages/raft/src/multi/host/group/recovery.test.ts',
     properties: ['durable is kept', 'one vote per term'],
   },
   {
     name: 'planted-host-hardstate-with-entries',
     rule: 'a term is on disk before an entry of it is acknowledged (dissertation, figure 3.1)',
-    file: 'packages/raft/src/multi/host/group-runner.ts',
+    file: 'packages/raft/src/multi/host/group/group-runner.ts',
     find: '      ...(hardState !== undefined && { hardState }),',
     replace: '      ...(hardState !== undefined && (persist?.entries.length ?? 0) === 0 && { hardState }),',
     seed: 1,
@@ -206,7 +206,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
   {
     name: 'planted-host-restart-not-told',
     rule: 'the log restarts where a snapshot ends, before it takes another entry',
-    file: 'packages/raft/src/multi/host/group-runner.ts',
+    file: 'packages/raft/src/multi/host/group/group-runner.ts',
     find: 'const restartAt = persist?.snapshot ?? restart?.restartAt;',
     replace: 'const restartAt = restart?.restartAt;',
     seed: 1,
@@ -216,7 +216,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
   {
     name: 'planted-lease-from-receipt',
     rule: 'a lease counts from when the answered heartbeat was sent (traps 6)',
-    file: 'packages/raft/src/multi/host/heartbeats.ts',
+    file: 'packages/raft/src/multi/host/heartbeats/heartbeats.ts',
     find: 'else sender.heartbeatAnswered(follower, sent);',
     replace: 'else sender.heartbeatAnswered(follower, this.#sent[this.#sequence % SENT_MAX] ?? sent);',
     seed: 15,
@@ -226,7 +226,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
   {
     name: 'planted-lease-ignores-wall',
     rule: 'a lease counts the time of a suspended machine (design §4)',
-    file: 'packages/raft/src/multi/host/lease-clock.ts',
+    file: 'packages/raft/src/multi/host/clock/lease-clock.ts',
     find: 'const now = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };',
     replace: 'const now = { monotonicMs: clock.monotonicMs(), wallMs: clock.monotonicMs() };',
     seed: 5,
@@ -286,7 +286,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
   {
     name: 'planted-candidate-vote-not-written',
     rule: "a candidate's own vote is on disk before it asks for others' (dissertation §3.8)",
-    file: 'packages/raft/src/multi/host/group-runner.ts',
+    file: 'packages/raft/src/multi/host/group/group-runner.ts',
     find: '      ...(hardState !== undefined && { hardState }),',
     replace: "      ...(hardState !== undefined && this.#core.role !== 'candidate' && { hardState }),",
     seed: 1,
@@ -295,7 +295,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
   {
     name: 'planted-term-lost-with-entries',
     rule: 'a term without a vote is on disk before entries that come along are acknowledged (dissertation, figure 3.1)',
-    file: 'packages/raft/src/multi/host/group-runner.ts',
+    file: 'packages/raft/src/multi/host/group/group-runner.ts',
     find: '      ...(hardState !== undefined && { hardState }),',
     replace:
       '      ...(hardState !== undefined && (hardState.vote !== 0 || (persist?.entries.length ?? 0) === 0) && { hardState }),',
@@ -305,7 +305,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
   {
     name: 'planted-hardstate-lost-with-batch',
     rule: 'the hard state is written with any number of entries',
-    file: 'packages/raft/src/multi/host/group-runner.ts',
+    file: 'packages/raft/src/multi/host/group/group-runner.ts',
     find: '      ...(hardState !== undefined && { hardState }),',
     replace: '      ...(hardState !== undefined && (persist?.entries.length ?? 0) < 2 && { hardState }),',
     seed: 13,
@@ -314,7 +314,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
   {
     name: 'planted-leader-marks-early',
     rule: 'a leader counts what it appends after its fsync (traps 8)',
-    file: 'packages/raft/src/multi/host/group-runner.ts',
+    file: 'packages/raft/src/multi/host/group/group-runner.ts',
     find: 'if (persist !== undefined) outbox.mark(this, persist.mark);',
     replace:
       "if (persist !== undefined && this.#core.role !== 'leader') outbox.mark(this, persist.mark);\n    else if (persist !== undefined) this.#core.persisted(persist.mark);",
@@ -324,7 +324,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
   {
     name: 'planted-restart-acknowledged-early',
     rule: 'where the log restarts is on disk before the snapshot is acknowledged (snapshot-receiver.ts R3)',
-    file: 'packages/raft/src/multi/host/group-runner.ts',
+    file: 'packages/raft/src/multi/host/group/group-runner.ts',
     find: 'if (persist !== undefined) outbox.mark(this, persist.mark);',
     replace:
       'if (persist !== undefined && restartAt === undefined) outbox.mark(this, persist.mark);\n    else if (persist !== undefined) this.#core.persisted(persist.mark);',
@@ -344,7 +344,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
   {
     name: 'planted-install-mid-apply',
     rule: 'a snapshot is not installed while entries are applied (apply-queue.ts A1)',
-    file: 'packages/raft/src/multi/host/apply-queue.ts',
+    file: 'packages/raft/src/multi/host/group/apply-queue.ts',
     find: '    this.#paused = true;\n    await this.#busy;',
     replace: '    this.#paused = true;',
     seed: 149,
@@ -353,7 +353,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
   {
     name: 'planted-apply-while-installing',
     rule: 'nothing is applied while a snapshot is installed (apply-queue.ts A1)',
-    file: 'packages/raft/src/multi/host/apply-queue.ts',
+    file: 'packages/raft/src/multi/host/group/apply-queue.ts',
     find: 'this.#busy !== undefined || this.#paused || this.#closed',
     replace: 'this.#busy !== undefined || this.#closed',
     seed: 149,
@@ -362,7 +362,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
   {
     name: 'planted-paused-after-broken-snapshot',
     rule: 'a snapshot that breaks off does not keep its group from applying (group-runner.ts G3)',
-    file: 'packages/raft/src/multi/host/group-runner.ts',
+    file: 'packages/raft/src/multi/host/group/group-runner.ts',
     find: '    this.#core.installFailed();\n    this.#apply.unpause(this.#applied);',
     replace: '    this.#core.installFailed();',
     seed: 93,
@@ -371,7 +371,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
   {
     name: 'planted-vote-given-not-written',
     rule: 'a vote that a follower gives is on disk before it leaves (dissertation §3.8)',
-    file: 'packages/raft/src/multi/host/group-runner.ts',
+    file: 'packages/raft/src/multi/host/group/group-runner.ts',
     find: '      ...(hardState !== undefined && { hardState }),',
     replace:
       "      ...(hardState !== undefined && { hardState: this.#core.role === 'follower' ? { ...hardState, vote: 0 } : hardState }),",
@@ -381,7 +381,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
   {
     name: 'planted-candidate-marks-early',
     rule: 'no vote request leaves before the fsync of term and vote (design §4)',
-    file: 'packages/raft/src/multi/host/group-runner.ts',
+    file: 'packages/raft/src/multi/host/group/group-runner.ts',
     find: 'if (persist !== undefined) outbox.mark(this, persist.mark);',
     replace:
       "if (persist !== undefined && this.#core.role !== 'candidate') outbox.mark(this, persist.mark);\n    else if (persist !== undefined) this.#core.persisted(persist.mark);",
@@ -391,7 +391,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
   {
     name: 'planted-vote-forgotten-long-log',
     rule: 'a vote is remembered over a restart also when the log is longer than what is kept of it in memory',
-    file: 'packages/raft/src/multi/host/recovery.ts',
+    file: 'packages/raft/src/multi/host/group/recovery.ts',
     find: 'return { hardState: { ...recovered.hardState, commit }, start,',
     replace:
       'return { hardState: { ...recovered.hardState, ...(entries.length < outline.lastIndex - start.index && { vote: 0 }), commit }, start,',
@@ -401,7 +401,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
   {
     name: 'planted-vote-forgotten-empty-log',
     rule: 'a vote is remembered over a restart also when the log is empty',
-    file: 'packages/raft/src/multi/host/recovery.ts',
+    file: 'packages/raft/src/multi/host/group/recovery.ts',
     find: 'return { hardState: { ...recovered.hardState, commit }, start,',
     replace:
       'return { hardState: { ...recovered.hardState, ...(outline.lastIndex === start.index && { vote: 0 }), commit }, start,',

@@ -17,7 +17,7 @@ import {
   VIEW,
   WATCH_MESSAGES,
   WATCH_REQUESTS,
-} from './samples.ts';
+} from './test-samples.ts';
 import { packVersioned, unpackVersioned } from './wire.ts';
 
 interface Case {

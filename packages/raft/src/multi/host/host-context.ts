@@ -4,11 +4,11 @@ import type { RaftConfig } from '../../core/config.ts';
 import type { TraceEvent } from '../../core/trace.ts';
 import type { ReplicaId, TickTime } from '../../core/types.ts';
 import type { GroupId, GroupLog } from '../ports.ts';
-import type { EntryCache } from './entry-cache.ts';
-import type { EntryReader } from './entry-reader.ts';
-import type { GroupRunner } from './group-runner.ts';
-import type { Heartbeats } from './heartbeats.ts';
-import type { LeaseClock } from './lease-clock.ts';
+import type { LeaseClock } from './clock/lease-clock.ts';
+import type { EntryCache } from './entries/entry-cache.ts';
+import type { EntryReader } from './entries/entry-reader.ts';
+import type { GroupRunner } from './group/group-runner.ts';
+import type { Heartbeats } from './heartbeats/heartbeats.ts';
 import { type HostOptions, leaseLengthOf } from './options.ts';
 import type { HostStats } from './stats.ts';
 

@@ -4,9 +4,9 @@ import { expect, test } from 'vitest';
 import type { Group } from '../host-api.ts';
 import { MemoryGroupLog } from '../log/index.ts';
 import { createGrpcTransport } from '../transport/node/grpc-transport.ts';
-import { until } from '../transport/transport-contract.ts';
+import { until } from '../transport/test-contract.ts';
 import { createRaftHost } from './host.ts';
-import { Counter } from './host-bed.ts';
+import { Counter } from './test-bed.ts';
 
 const clock = nodeClock();
 const conf = { voters: [201, 202, 203], votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false };

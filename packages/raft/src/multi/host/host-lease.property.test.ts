@@ -9,7 +9,7 @@
 import { assert, type Random, SeededRandom } from '@remora/base';
 import { expect, test } from 'vitest';
 import { type ConfStep, confChange, LEAVE_JOINT } from '../../core/conf-change.ts';
-import { HostBed, replicaOn } from './host-bed.ts';
+import { HostBed, replicaOn } from './test-bed.ts';
 
 const GROUP = 2;
 const SEEDS = Array.from({ length: 40 }, (_, i) => 1 + i);

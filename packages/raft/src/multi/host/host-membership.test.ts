@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { type ConfChange, type ConfStep, confChange, LEAVE_JOINT } from '../../core/conf-change.ts';
 import { confOf, isJoint } from '../../core/membership.ts';
 import type { ConfState } from '../../core/types.ts';
-import { HostBed, replicaOn } from './host-bed.ts';
+import { HostBed, replicaOn } from './test-bed.ts';
 
 const GROUP = 2;
 const NODES = [1, 2, 3];

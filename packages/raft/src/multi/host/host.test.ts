@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { confChange } from '../../core/conf-change.ts';
-import { HostBed, replicaOn } from './host-bed.ts';
+import { HostBed, replicaOn } from './test-bed.ts';
 
 const GROUP = 2;
 const NODES = [1, 2, 3];

@@ -8,8 +8,8 @@ import { ENTRY_OVERHEAD_BYTES } from '../../core/log.ts';
 import type { Entry } from '../../core/types.ts';
 import type { GroupAppend, GroupLog } from '../ports.ts';
 import { openGroupLog } from './group-log.ts';
-import { readAll } from './log-test-kit.ts';
 import { MemoryGroupLog } from './memory-group-log.ts';
+import { readAll } from './test-kit.ts';
 
 interface Bench {
   readonly log: GroupLog;

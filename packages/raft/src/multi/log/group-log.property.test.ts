@@ -5,7 +5,7 @@ import { outlineOf, takeBytes } from '../../core/log.ts';
 import type { Entry, HardState, LogPosition } from '../../core/types.ts';
 import type { GroupAppend, GroupId, GroupLog } from '../ports.ts';
 import { openGroupLog } from './group-log.ts';
-import { type FoundLog, readAll } from './log-test-kit.ts';
+import { type FoundLog, readAll } from './test-kit.ts';
 
 type Call =
   | { readonly type: 'append'; readonly batch: readonly GroupAppend[] }

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { Message } from '../../core/types.ts';
 import type { GroupMessage } from '../ports.ts';
 import { decodeFrame, decodeSnapshotHeader, encodedBytesMax, encodeFrame, encodeSnapshotHeader } from './codec.ts';
-import { SNAPSHOT_HEADER } from './transport-contract.ts';
+import { SNAPSHOT_HEADER } from './test-contract.ts';
 import { WIRE_VERSION, WireError } from './wire-bytes.ts';
 
 const envelope = { from: 21, to: 2 ** 45, term: 2 ** 33 };

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { Heartbeat, HeartbeatReply } from '../ports.ts';
 import { encodeFrame } from './codec.ts';
 import { HeartbeatDecoder, HeartbeatEncoder, isHeartbeatFrame } from './heartbeat-codec.ts';
-import { heartbeat } from './transport-contract.ts';
+import { heartbeat } from './test-contract.ts';
 import { WIRE_VERSION, WireError } from './wire-bytes.ts';
 
 const beat = (groups: readonly number[], sequence = 5): Heartbeat => {

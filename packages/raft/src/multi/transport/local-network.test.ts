@@ -2,7 +2,7 @@ import { ManualClock, nodeClock, SeededRandom } from '@remora/base';
 import { expect, test } from 'vitest';
 import type { NodeId, Transport } from '../ports.ts';
 import { LocalNetwork } from './local-network.ts';
-import { heartbeat, Recorder, transportContract } from './transport-contract.ts';
+import { heartbeat, Recorder, transportContract } from './test-contract.ts';
 
 transportContract('in memory', async () => {
   const network = new LocalNetwork({ clock: nodeClock(), random: new SeededRandom(1), snapshots: { resumeMs: 300 } });

@@ -1,7 +1,6 @@
 import { ManualClock, SeededRandom } from '@remora/base';
 import { describe, expect, test } from 'vitest';
 import type { TappedSnapshotMessage } from './local-snapshots.ts';
-import { type Sending, SnapshotBed, testChunks, testSource } from './snapshot-bed.ts';
 import { ChunkWindow } from './snapshot-chunks.ts';
 import { IncomingSnapshots } from './snapshot-incoming.ts';
 import {
@@ -20,7 +19,8 @@ import {
   snapshotBusy,
   snapshotTransferOptions,
 } from './snapshot-transfer.ts';
-import { SNAPSHOT_HEADER } from './transport-contract.ts';
+import { SNAPSHOT_HEADER } from './test-contract.ts';
+import { type Sending, SnapshotBed, testChunks, testSource } from './test-snapshot-bed.ts';
 import { WireError } from './wire-bytes.ts';
 
 /** Breaks the stream at the first message for which `which` holds. */

@@ -4,7 +4,7 @@ import { nodeClock, SeededRandom } from '@remora/base';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { NodeId, Transport, TransportHandlers } from '../../ports.ts';
 import { encodeFrame } from '../codec.ts';
-import { heartbeat, Recorder, transportContract, until } from '../transport-contract.ts';
+import { heartbeat, Recorder, transportContract, until } from '../test-contract.ts';
 import { grpcServerOptions } from './grpc-options.ts';
 import { createGrpcTransport, type GrpcTransportConfig } from './grpc-transport.ts';
 import { identityMetadata, type PeerIdentity, type PeerRefusal, RAFT_SERVICE } from './handshake.ts';

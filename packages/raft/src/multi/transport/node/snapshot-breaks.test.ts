@@ -4,13 +4,13 @@ import { nodeClock, SeededRandom, sleep } from '@remora/base';
 import { expect, test } from 'vitest';
 import type { Entry, LogPosition, SnapshotMeta } from '../../../core/types.ts';
 import { createRaftHost, type NodeRaftHost } from '../../host/host.ts';
-import { Counter } from '../../host/host-bed.ts';
+import { Counter } from '../../host/test-bed.ts';
 import { MemoryGroupLog } from '../../log/index.ts';
 import type { GroupId, NodeId, SnapshotReceiver, StateMachine, StateMachineSnapshot } from '../../ports.ts';
 import { SNAPSHOT_TRANSFER_DEFAULTS } from '../snapshot-transfer.ts';
-import { until } from '../transport-contract.ts';
-import { BreakingProxy } from './breaking-proxy.ts';
+import { until } from '../test-contract.ts';
 import { createGrpcTransport, type GrpcTransport } from './grpc-transport.ts';
+import { BreakingProxy } from './test-proxy.ts';
 
 const MIB = 1024 * 1024;
 const SNAPSHOT_BYTES = 256 * MIB;

@@ -7,12 +7,12 @@
  *     stuck (snapshot-receiver.ts R5).
  */
 import type { Clock } from '@remora/base';
-import type { GroupId, NodeId, SnapshotHeader, SnapshotReceiver } from '../ports.ts';
-import { snapshotBusy } from '../transport/snapshot-transfer.ts';
-import type { GroupRunner } from './group-runner.ts';
-import type { HostOptions } from './options.ts';
+import type { GroupId, NodeId, SnapshotHeader, SnapshotReceiver } from '../../ports.ts';
+import { snapshotBusy } from '../../transport/snapshot-transfer.ts';
+import type { GroupRunner } from '../group/group-runner.ts';
+import type { HostOptions } from '../options.ts';
+import type { HostStats } from '../stats.ts';
 import { IncomingSnapshot } from './snapshot-receiver.ts';
-import type { HostStats } from './stats.ts';
 
 export interface SnapshotIntakeOptions {
   readonly clock: Clock;

@@ -2,9 +2,9 @@
  * At which nodes the replicas of a group live: from its descriptor, and until that names them, from what they sent.
  * A replica never moves.
  */
-import type { ReplicaId } from '../../core/types.ts';
-import type { ReplicaLocator } from '../host-api.ts';
-import type { NodeId } from '../ports.ts';
+import type { ReplicaId } from '../../../core/types.ts';
+import type { ReplicaLocator } from '../../host-api.ts';
+import type { NodeId } from '../../ports.ts';
 
 /** Senders whose node no descriptor named yet, remembered per group so that they can be answered. */
 const HEARD_MAX = 16;

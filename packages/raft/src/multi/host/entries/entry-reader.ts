@@ -6,9 +6,9 @@
  * Q2. Nothing else waits for a read: neither the turn, nor other groups, nor other followers of the same group.
  * Q3. A read that fails is damage, or a broken disk: the host stops.
  */
-import type { Entry, EntryRead } from '../../core/types.ts';
-import type { GroupId, GroupLog } from '../ports.ts';
-import type { HostStats } from './stats.ts';
+import type { Entry, EntryRead } from '../../../core/types.ts';
+import type { GroupId, GroupLog } from '../../ports.ts';
+import type { HostStats } from '../stats.ts';
 
 /** Whose entries they are. */
 export interface EntryOwner {

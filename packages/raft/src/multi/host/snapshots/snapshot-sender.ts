@@ -12,16 +12,16 @@
  *     not fall silent (snapshot-outgoing.ts O4), and the whole has `snapshotSendTimeoutMs`.
  */
 import { type Clock, sleep } from '@remora/base';
-import type { ReplicaId } from '../../core/types.ts';
-import type { GroupId, NodeId, Transport } from '../ports.ts';
-import { isSnapshotBusy } from '../transport/snapshot-transfer.ts';
+import type { ReplicaId } from '../../../core/types.ts';
+import type { GroupId, NodeId, Transport } from '../../ports.ts';
+import { isSnapshotBusy } from '../../transport/snapshot-transfer.ts';
+import type { GroupRunner } from '../group/group-runner.ts';
+import type { HostOptions } from '../options.ts';
+import type { HostStats } from '../stats.ts';
 import { ByteRate } from './byte-rate.ts';
-import type { GroupRunner } from './group-runner.ts';
-import type { HostOptions } from './options.ts';
 import { SendQueue } from './send-queue.ts';
 import { ProgressLog, pacedChunks, TooLateError, within } from './snapshot-pace.ts';
 import type { OutgoingSnapshot } from './snapshots-under-way.ts';
-import type { HostStats } from './stats.ts';
 
 export interface SnapshotSenderOptions {
   readonly clock: Clock;

@@ -7,7 +7,7 @@
  *     are void. That is noticed at the first tick, and at the first use of a lease, whichever comes first.
  */
 import type { Clock } from '@remora/base';
-import type { Moment } from '../../core/types.ts';
+import type { Moment } from '../../../core/types.ts';
 
 const WALL_AHEAD_MS_MAX = 10;
 

@@ -8,8 +8,8 @@
  * A3. A `conf` entry is a slice of its own. What it makes of the membership is computed when everything before it is
  *     applied, the same on every replica; the state machine gets the entry together with the membership behind it.
  */
-import type { ConfState, Entry, LogPosition, Role } from '../../core/types.ts';
-import type { StateMachine } from '../ports.ts';
+import type { ConfState, Entry, LogPosition, Role } from '../../../core/types.ts';
+import type { StateMachine } from '../../ports.ts';
 
 export interface RoleChange {
   readonly role: Role;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { HeartbeatFrame, NodeId } from '../ports.ts';
+import type { HeartbeatFrame, NodeId } from '../../ports.ts';
 import { type HeartbeatReceiver, type HeartbeatSender, Heartbeats, type SteadyFollower } from './heartbeats.ts';
 
 const at = (ms: number) => ({ monotonicMs: ms, wallMs: ms });

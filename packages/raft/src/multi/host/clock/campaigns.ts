@@ -8,7 +8,7 @@
  * C2. Who is turned away asks again a heartbeat interval later, in the same order. It votes meanwhile.
  * C3. A leader that hands over is not kept waiting: its target's campaign is not asked about.
  */
-import type { Role } from '../../core/types.ts';
+import type { Role } from '../../../core/types.ts';
 
 /** A group, as far as its campaign is concerned. */
 export interface Campaigner {

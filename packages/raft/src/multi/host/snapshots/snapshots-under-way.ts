@@ -5,10 +5,10 @@
  *     (traps 3).
  * U2. One that is received ends when a newer term begins: its sender leads no more, and the new leader offers its own.
  */
-import { isMember } from '../../core/membership.ts';
-import type { ConfState, ReplicaId } from '../../core/types.ts';
-import type { StateMachineSnapshot } from '../ports.ts';
-import type { TailHold } from './log-tail.ts';
+import { isMember } from '../../../core/membership.ts';
+import type { ConfState, ReplicaId } from '../../../core/types.ts';
+import type { StateMachineSnapshot } from '../../ports.ts';
+import type { TailHold } from '../group/log-tail.ts';
 
 export interface OutgoingSnapshot {
   readonly snapshot: StateMachineSnapshot;

@@ -14,9 +14,9 @@
  *     anew whenever the state machine shows progress.
  */
 import { type Clock, InvariantError, type Timer } from '@remora/base';
-import type { SnapshotHeader, SnapshotReceiver } from '../ports.ts';
-import type { GroupRunner } from './group-runner.ts';
-import type { HostOptions } from './options.ts';
+import type { SnapshotHeader, SnapshotReceiver } from '../../ports.ts';
+import type { GroupRunner } from '../group/group-runner.ts';
+import type { HostOptions } from '../options.ts';
 import { ProgressLog, within } from './snapshot-pace.ts';
 
 type State = 'receiving' | 'installing' | 'ended';

@@ -9,7 +9,7 @@
  * Q4. A read under a lease needs no round: what was committed when it came is all that it may have to show
  *     (core/lease.ts E7).
  */
-import type { ReadState, Refusal } from '../../core/types.ts';
+import type { ReadState, Refusal } from '../../../core/types.ts';
 
 export type ReadDone = (refused: Refusal | undefined) => void;
 

@@ -2,8 +2,8 @@
  * The followers of one leader whose heartbeats its node sends, merged with those of other groups: those that are steady
  * (heartbeats.ts M1).
  */
-import type { RaftCore } from '../../core/raft.ts';
-import type { ReplicaLocator } from '../host-api.ts';
+import type { RaftCore } from '../../../core/raft.ts';
+import type { ReplicaLocator } from '../../host-api.ts';
 import type { HeartbeatSender, Heartbeats, SteadyFollower } from './heartbeats.ts';
 
 export interface MergedFollowersOptions {

@@ -17,8 +17,8 @@
  * M6. While nothing changes, a beat costs no allocation per group: the list of ids is one array object that is kept,
  *     encoded once, decoded once, and resolved to replicas once.
  */
-import type { Moment, ReplicaId } from '../../core/types.ts';
-import type { GroupId, Heartbeat, HeartbeatFrame, HeartbeatRefusal, HeartbeatReply, NodeId } from '../ports.ts';
+import type { Moment, ReplicaId } from '../../../core/types.ts';
+import type { GroupId, Heartbeat, HeartbeatFrame, HeartbeatRefusal, HeartbeatReply, NodeId } from '../../ports.ts';
 
 /** Sends whose replies may still come, per peer. An older one counts for nothing. */
 const SENT_MAX = 64;

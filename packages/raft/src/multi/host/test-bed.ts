@@ -12,10 +12,10 @@ import type {
   StateMachineSnapshot,
 } from '../ports.ts';
 import { type LinkFaults, LocalNetwork } from '../transport/local-network.ts';
-import { BedLog } from './bed-log.ts';
 import { createRaftHost, type NodeRaftHost, type RaftHostOptions } from './host.ts';
 import type { HostOptions } from './options.ts';
-import { PausableClock } from './pausable-clock.ts';
+import { PausableClock } from './test-clock.ts';
+import { BedLog } from './test-log.ts';
 
 /** What a state machine of the bed keeps: enough to see that replicas agree and that nothing was applied twice. */
 interface CounterState {

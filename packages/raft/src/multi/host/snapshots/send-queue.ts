@@ -6,7 +6,7 @@
  * Q2. One entry per key; the queue is bounded by the replicas that the node's groups have elsewhere.
  * Q3. A node that is put off is passed over until its time.
  */
-import type { NodeId } from '../ports.ts';
+import type { NodeId } from '../../ports.ts';
 
 interface NodeQueue<T> {
   readonly waiting: Map<string, T>;

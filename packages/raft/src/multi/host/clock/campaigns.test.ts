@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { ELECTION_TICKS, HEARTBEAT_TICKS, makeCore } from '../../core/test-kit.ts';
-import type { Role } from '../../core/types.ts';
+import { ELECTION_TICKS, HEARTBEAT_TICKS, makeCore } from '../../../core/test-kit.ts';
+import type { Role } from '../../../core/types.ts';
 import { Campaigns } from './campaigns.ts';
 
 const group = (role: Role = 'preCandidate'): { role: Role } => ({ role });

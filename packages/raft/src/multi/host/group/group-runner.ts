@@ -9,10 +9,10 @@
  *     what it has applied by then. A change that is not possible, or not admitted, changes nothing, on every replica.
  */
 import { assert, type Logger } from '@remora/base';
-import { type ConfChange, changeConf } from '../../core/conf-change.ts';
-import { decodeConfChange } from '../../core/conf-change-codec.ts';
-import { isMember } from '../../core/membership.ts';
-import { RaftCore } from '../../core/raft.ts';
+import { type ConfChange, changeConf } from '../../../core/conf-change.ts';
+import { decodeConfChange } from '../../../core/conf-change-codec.ts';
+import { isMember } from '../../../core/membership.ts';
+import { RaftCore } from '../../../core/raft.ts';
 import type {
   ConfState,
   Entry,
@@ -26,23 +26,23 @@ import type {
   Refused,
   ReplicaId,
   Role,
-} from '../../core/types.ts';
-import type { Group, GroupOptions, GroupStatus } from '../host-api.ts';
-import type { GroupAppend, GroupId, NodeId, SnapshotHeader, StateMachine } from '../ports.ts';
+} from '../../../core/types.ts';
+import type { Group, GroupOptions, GroupStatus } from '../../host-api.ts';
+import type { GroupAppend, GroupId, NodeId, SnapshotHeader, StateMachine } from '../../ports.ts';
+import { NOWHERE, type TickMember } from '../clock/tick-wheel.ts';
+import type { CacheShare } from '../entries/entry-cache.ts';
+import type { EntryOwner } from '../entries/entry-reader.ts';
+import type { HeartbeatReceiver, HeartbeatSender, SteadyFollower } from '../heartbeats/heartbeats.ts';
+import { MergedFollowers } from '../heartbeats/merged-followers.ts';
+import { coreConfig, type HostContext } from '../host-context.ts';
+import type { Outbox } from '../outbox.ts';
+import { type OutgoingSnapshot, OutgoingSnapshots, Reception } from '../snapshots/snapshots-under-way.ts';
+import type { TurnMember } from '../turns.ts';
 import { ApplyQueue } from './apply-queue.ts';
-import type { CacheShare } from './entry-cache.ts';
-import type { EntryOwner } from './entry-reader.ts';
-import type { HeartbeatReceiver, HeartbeatSender, SteadyFollower } from './heartbeats.ts';
-import { coreConfig, type HostContext } from './host-context.ts';
 import { LogTail } from './log-tail.ts';
-import { MergedFollowers } from './merged-followers.ts';
-import type { Outbox } from './outbox.ts';
 import { ReadQueue } from './reads.ts';
 import { startState } from './recovery.ts';
 import { ReplicaPlaces } from './replica-places.ts';
-import { type OutgoingSnapshot, OutgoingSnapshots, Reception } from './snapshots-under-way.ts';
-import { NOWHERE, type TickMember } from './tick-wheel.ts';
-import type { TurnMember } from './turns.ts';
 
 const QUEUE_FULL: Refused = { refused: 'queueFull' };
 const NOT_LEADER: Refused = { refused: 'notLeader' };

@@ -5,7 +5,7 @@
  * Positions are remembered in steps, not one per entry, so the tail kept may be one step longer than the limits. There
  * are at most `STEPS_MAX`: where more would be needed, as while a snapshot holds the log for long, every other one goes.
  */
-import type { LogOutline, LogPosition } from '../../core/types.ts';
+import type { LogOutline, LogPosition } from '../../../core/types.ts';
 
 interface Step extends LogPosition {
   /** Entry bytes from the beginning of the count up to this position. */

@@ -1,8 +1,8 @@
 // Entries that leave memory: what the host does about them, on a virtual clock.
 import { afterEach, describe, expect, test } from 'vitest';
-import { ENTRY_MEMORY_BYTES } from '../../core/log.ts';
+import { ENTRY_MEMORY_BYTES } from '../../../core/log.ts';
+import { HostBed } from '../test-bed.ts';
 import { type CachedLog, EntryCache } from './entry-cache.ts';
-import { HostBed } from './host-bed.ts';
 
 const GROUP = 2;
 const OTHER = 3;

@@ -3,7 +3,7 @@ import { assert, ManualClock, nodeClock, SeededRandom } from '@remora/base';
 import type { SnapshotHeader, SnapshotReceiver, Transport } from '../ports.ts';
 import { LocalNetwork } from './local-network.ts';
 import type { SnapshotTransferOptions } from './snapshot-transfer.ts';
-import { Recorder, SNAPSHOT_HEADER } from './transport-contract.ts';
+import { Recorder, SNAPSHOT_HEADER } from './test-contract.ts';
 
 const turns = nodeClock();
 

@@ -6,9 +6,9 @@
  * at the applied position (design §6). A gap the other way, a log that begins after the applied position, cannot mend.
  */
 import { InvariantError } from '@remora/base';
-import { outlineOf } from '../../core/log.ts';
-import type { Entry, HardState, LogOutline, LogPosition } from '../../core/types.ts';
-import type { GroupId, RecoveredGroup } from '../ports.ts';
+import { outlineOf } from '../../../core/log.ts';
+import type { Entry, HardState, LogOutline, LogPosition } from '../../../core/types.ts';
+import type { GroupId, RecoveredGroup } from '../../ports.ts';
 
 export interface StartState {
   readonly hardState: HardState;

@@ -1,0 +1,20 @@
+import { InvariantError } from '@remora/base';
+import { describe, expect, test } from 'vitest';
+import { HOST_DEFAULTS, hostOptions } from './options.ts';
+
+describe('options', () => {
+  test('defaults hold, and the object is frozen', () => {
+    expect(hostOptions()).toEqual(HOST_DEFAULTS);
+    expect(Object.isFrozen(hostOptions({ tickMs: 10 }))).toBe(true);
+  });
+
+  test.each([
+    { tickMs: 0 },
+    { electionTicks: 2, heartbeatTicks: 2 },
+    { catchUpTicksMax: 20 },
+    { tailEntries: -1 },
+    { turnBudgetMs: Number.NaN },
+  ])('%o is refused', (given) => {
+    expect(() => hostOptions(given)).toThrow(InvariantError);
+  });
+});
