@@ -14,6 +14,10 @@ export class World {
   readonly down = new Set<string>();
   /** Gateways that are there but cut off from the ranges: their requests time out. */
   readonly isolated = new Set<string>();
+  /** Gateways that let no commands in, as they are over their limit. */
+  readonly overLimit = new Set<string>();
+  /** Commands that they refused. */
+  refused = 0;
   /** The client address of the node that leads, as gateways tell it. */
   leader: string | undefined;
   held = 0;
@@ -54,7 +58,12 @@ export class World {
   }
 
   #backendOf(address: string): Backend {
-    const { backend, clock, isolated } = this;
+    const { backend, clock, isolated, overLimit } = this;
+    const refuse = (done: BackendDone<never>): (() => void) => {
+      this.refused++;
+      done(new ServiceError('RESOURCE_EXHAUSTED', 'over the limit', { details: { retryAfterMs: 100 } }), undefined);
+      return () => {};
+    };
     const timeOut = (timeoutMs: number, done: BackendDone<never>): (() => void) => {
       const timer = clock.setTimer(timeoutMs, () => done(new ServiceError('DEADLINE_EXCEEDED', 'no range'), undefined));
       return () => timer.cancel();
@@ -64,8 +73,11 @@ export class World {
       view: () => this.#view(),
       rangeTimeMs: () => backend.rangeTimeMs(),
       watch: (options, listener) => backend.watch(options, listener),
-      command: (command, options, done) =>
-        isolated.has(address) ? timeOut(options.timeoutMs, done) : backend.command(command, options, done),
+      command: (command, options, done) => {
+        if (overLimit.has(address)) return refuse(done);
+        if (isolated.has(address)) return timeOut(options.timeoutMs, done);
+        return backend.command(command, options, done);
+      },
       query: (query, options, done) =>
         isolated.has(address) ? timeOut(options.timeoutMs, done) : backend.query(query, options, done),
     };

@@ -170,6 +170,12 @@ export const nodeSchema = defineOptions({
       desc: 'The most operations in one transaction. The same on all nodes.',
       group: 'Limits',
     },
+    requestsPerSecondMax: {
+      type: int({ min: 0, max: 10_000_000 }),
+      default: 0,
+      desc: 'How many requests per second this gateway takes from all its clients; 0: no limit. More are refused with RESOURCE_EXHAUSTED; heartbeats, releases and watches never are.',
+      group: 'Limits',
+    },
     logLevel: { type: oneOf(LOG_LEVELS), default: 'info', desc: 'How much is logged.', group: 'Logging' },
     logFormat: {
       type: oneOf(['json', 'pretty']),

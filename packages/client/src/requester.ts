@@ -223,6 +223,8 @@ class Operation<Request, Reply> implements CallHandle {
   #call: CallHandle | undefined;
   #attempts = 0;
   #maybeApplied = false;
+  /** That the server is over a limit, if that is how the last attempt failed: it says more than "no answer". */
+  #overLimit: ServiceError | undefined;
   #over = false;
   readonly #forgetSignal: (() => void) | undefined;
 
@@ -265,7 +267,7 @@ class Operation<Request, Reply> implements CallHandle {
     if (this.#over) return;
     if (this.#requester.closed) return this.#finish(clientClosed(), undefined);
     const remainingMs = this.#endsMs - this.#requester.ports.clock.monotonicMs();
-    if (remainingMs <= 0) return this.#timedOut(undefined);
+    if (remainingMs <= 0) return this.#timedOut(this.#overLimit);
     const { channel } = this.#requester.gateways;
     const timeoutMs = Math.min(remainingMs, REQUEST_TIMEOUT_MAX_MS);
     const answerMs = this.#settings.answerMs ?? timeoutMs + ANSWER_GRACE_MS;
@@ -284,20 +286,27 @@ class Operation<Request, Reply> implements CallHandle {
     if (isNoAnswer(error) && this.#settings.answerMs === undefined) gateways.doubt(channel);
     else gateways.failed(channel);
     if (error.code === 'UNKNOWN_OUTCOME') this.#maybeApplied = true;
+    this.#overLimit = error.retry === 'later' ? error : undefined;
     if (error.code === 'DEADLINE_EXCEEDED') return this.#timedOut(error);
     // `applied`: the range remembers the id but not the answer; asking again brings nothing.
     if (error.retry === 'no' || error.details?.applied === true) return this.#finish(error, undefined);
     const { clock } = this.#requester.ports;
     const remainingMs = this.#endsMs - clock.monotonicMs();
     if (remainingMs <= 0) return this.#timedOut(error);
-    clock.setTimer(Math.min(remainingMs, this.#pauseMs(channel)), () => this.#attempt());
+    clock.setTimer(Math.min(remainingMs, this.#pauseMs(channel, error)), () => this.#attempt());
   }
 
-  /** Another gateway is asked at once, one round of them; then with growing pauses. */
-  #pauseMs(failed: ReconnectingChannel): number {
+  /**
+   * Another gateway is asked at once, one round of them; then with growing pauses. A server that is over a limit is
+   * always given a pause, from the first time on no shorter than it asks for.
+   */
+  #pauseMs(failed: ReconnectingChannel, error: ServiceError): number {
     const { gateways, ports } = this.#requester;
-    if (gateways.channel !== failed && this.#attempts < gateways.count) return 0;
-    const ceilingMs = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(this.#attempts, 6));
+    const overLimit = error.retry === 'later';
+    if (!overLimit && gateways.channel !== failed && this.#attempts < gateways.count) return 0;
+    const growingMs = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(this.#attempts, 6));
+    const askedMs = overLimit ? Math.min(RETRY_MAX_MS, retryAfterMs(error)) : 0;
+    const ceilingMs = Math.max(growingMs, 2 * askedMs);
     return ceilingMs / 2 + ports.random.int(Math.ceil(ceilingMs / 2));
   }
 
@@ -330,6 +339,12 @@ class Operation<Request, Reply> implements CallHandle {
 /** The range, or the gateway itself, did not answer. */
 function isNoAnswer({ code }: ServiceError): boolean {
   return code === 'UNAVAILABLE' || code === 'DEADLINE_EXCEEDED' || code === 'UNKNOWN_OUTCOME';
+}
+
+/** How long the server asks to be left alone. */
+function retryAfterMs({ details }: ServiceError): number {
+  const asked = details?.retryAfterMs;
+  return typeof asked === 'number' && asked > 0 ? asked : 0;
 }
 
 export function clientClosed(): ServiceError {

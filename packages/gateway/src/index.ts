@@ -1,3 +1,5 @@
+export { Admission, type AdmissionOptions, type AdmissionStats } from './admission/admission.ts';
+export { AdmittedBackend } from './admission/admitted-backend.ts';
 export * from './backend.ts';
 export { TIMEOUT_LIMITS, type TimeoutLimits } from './calls.ts';
 export { ETCD_LIMITS, type EtcdLimits } from './etcd/limits.ts';

@@ -1,6 +1,6 @@
 import { type Engine, formatAddress, ServiceError } from '@remora/base';
 import { Checkpointer, RESIDENT_SPANS, type Store } from '@remora/dataserver';
-import { RangeBackend } from '@remora/gateway';
+import { Admission, AdmittedBackend, RangeBackend } from '@remora/gateway';
 import { type Master, NodeAgent } from '@remora/master';
 import {
   type ClosableDialer,
@@ -121,16 +121,18 @@ class Node implements AssembledNode {
     store?.register(registry);
     log.forgetRecovered();
     this.#roles = { host, engine, master, store };
-    const backend = new RangeBackend({ ...this.#parts, nodeId: this.#nodeId, dialer, view: () => this.#currentView() });
+    const ranges = new RangeBackend({ ...this.#parts, nodeId: this.#nodeId, dialer, view: () => this.#currentView() });
+    const admission = new Admission({ clock, logger }, options);
+    const backend = new AdmittedBackend(ranges, admission);
     await peers.listen(registry);
     this.#onStop('peer port', () => peers.close());
     this.#onStop('leaderships', () => {
-      const ranges = [...(store?.replicas() ?? [])].map((replica) => replica.group);
-      return handOver(master === undefined ? ranges : [master.group, ...ranges], clock);
+      const groups = [...(store?.replicas() ?? [])].map((replica) => replica.group);
+      return handOver(master === undefined ? groups : [master.group, ...groups], clock);
     });
     this.#agent(descriptor, dialer, store);
     const entry = platform.openEntry({
-      ...{ options, clock, random, logger, backend, host, log, engine, store },
+      ...{ options, clock, random, logger, backend, admission, host, log, engine, store },
       nodeId: this.#nodeId,
       clusterId: this.#clusterId,
       view: () => this.#view,

@@ -33,13 +33,14 @@ export class Entry implements NodeEntry {
   }
 
   async #startClients(): Promise<void> {
-    const { options, clock, random, logger, backend } = this.#deps;
+    const { options, clock, random, logger, backend, admission } = this.#deps;
     const { requestBytesMax, txnOpsMax } = options;
     const requestLimits = { requestBytesMax, txnOpsMax };
     const etcdLimits = { ...ETCD_LIMITS, ...requestLimits };
     const limits = { ...CLIENT_SERVER_LIMITS, messageBytesMax: pipeFrameBytesMax(requestBytesMax) };
-    const server = new ClientServer({ logger, limits });
-    this.#pipe = createPipeService({ backend, clock, logger, requestLimits });
+    const onBusy = admission.countBusy;
+    const server = new ClientServer({ logger, limits, onBusy });
+    this.#pipe = createPipeService({ backend, clock, logger, requestLimits, onBusy });
     server.add(...etcdServices({ backend, clock, random, scheme: 'http', limits: etcdLimits }, server.guard));
     server.add(lockService({ backend, random }, server.guard));
     server.add(this.#pipe);

@@ -4,7 +4,7 @@ import type { EntryDeps } from './platform.ts';
 /** What a node shows of itself besides process metrics; read when asked for, so that it costs nothing otherwise. */
 export function nodeMetrics(
   metrics: MetricsRegistry,
-  deps: Pick<EntryDeps, 'host' | 'log' | 'engine' | 'store'>,
+  deps: Pick<EntryDeps, 'host' | 'log' | 'engine' | 'store' | 'admission'>,
 ): void {
   const gauge = (name: string, help: string, labels: readonly string[] = []) =>
     metrics.gauge({ name: `remora_${name}`, help, labels });
@@ -26,7 +26,12 @@ export function nodeMetrics(
   const logAppends = gauge('log_appends_total', 'Appends to the log since the start.');
   const pendingBytes = gauge('engine_pending_bytes', 'Bytes changed in memory since the last checkpoint.');
   const host = gauge('raft', 'Counters of the Raft host since the start, by name.', ['counter']);
+  const requests = gauge('gateway_requests_total', 'Requests of clients let in since the start, by class.', ['class']);
+  const refused = gauge('gateway_refused_total', 'Requests refused with RESOURCE_EXHAUSTED, by reason.', ['reason']);
   metrics.onRender(() => {
+    const { stats } = deps.admission;
+    for (const [name, count] of Object.entries(stats.admitted)) requests.labels(name).set(count);
+    for (const [reason, count] of Object.entries(stats.refused)) refused.labels(reason).set(count);
     for (const replica of deps.store?.replicas() ?? []) {
       const id = String(replica.rangeId);
       const { state } = replica;

@@ -4,7 +4,7 @@
  */
 import type { Clock, Disk, Engine, Logger, Random, ServiceError } from '@remora/base';
 import type { EngineDeps, RangeOptions, Store } from '@remora/dataserver';
-import type { Backend } from '@remora/gateway';
+import type { Admission, Backend } from '@remora/gateway';
 import type { ClusterView, FrameLink, LinkIdentity, RpcDispatcher } from '@remora/protocol';
 import type { GroupLog, GroupLogOptions, HostOptions, NodeId, NodeRaftHost, Transport } from '@remora/raft';
 import type { NodeOptions } from '../node-options.ts';
@@ -76,7 +76,9 @@ export interface EntryDeps {
   readonly logger: Logger;
   readonly nodeId: number;
   readonly clusterId: string;
+  /** Behind the gateway's limit of requests per second. */
   readonly backend: Backend;
+  readonly admission: Admission;
   readonly host: NodeRaftHost;
   readonly log: GroupLog;
   readonly engine: Engine;

@@ -62,8 +62,10 @@ export function servePipe(ports: {
   /** Shared by all connections. */
   readonly held?: HeldBytes;
   readonly onClose?: () => void;
+  /** Told of each call that is refused because too much is under way. */
+  readonly onBusy?: () => void;
 }): ServedLink {
-  const { onClose } = ports;
+  const { onClose, onBusy } = ports;
   return serveLink({
     link: ports.link,
     registry: ports.registry,
@@ -72,6 +74,7 @@ export function servePipe(ports: {
     limits: ports.limits ?? PIPE_LIMITS,
     ...(ports.held === undefined ? {} : { held: ports.held }),
     ...(onClose === undefined ? {} : { onClose: () => onClose() }),
+    ...(onBusy === undefined ? {} : { onBusy }),
   });
 }
 

@@ -27,6 +27,7 @@ function setUp(options: { callsMax?: number; serverLimits?: Partial<ServerLimits
   registry.handle(silent, (text, context) => context.onCancel(() => canceled.push(text)));
   const pair = createMemoryLink(clock);
   const frames: number[] = [];
+  const busy: string[] = [];
   const counted = countFrames(pair.client, frames);
   const caller = new LinkCaller({
     link: counted,
@@ -40,9 +41,10 @@ function setUp(options: { callsMax?: number; serverLimits?: Partial<ServerLimits
       clock,
       peer: 3,
       limits: { ...DEFAULT_SERVER_LIMITS, ...options.serverLimits },
+      onBusy: () => busy.push('refused'),
     });
   }
-  return { clock, registry, pair, caller, canceled, frames };
+  return { clock, registry, pair, caller, canceled, frames, busy };
 }
 
 function countFrames(link: FrameLink, frames: number[]): FrameLink {
@@ -270,10 +272,11 @@ describe('calls over a link', () => {
   });
 
   test('calls beyond the limit of the server are refused there', () => {
-    const { clock, caller } = setUp({ serverLimits: { callsMax: 2 } });
+    const { clock, caller, busy } = setUp({ serverLimits: { callsMax: 2 } });
     const outcomes = ['a', 'b', 'c'].map((text) => callEcho(caller, text, silent));
     clock.advance(1);
     expect(outcomes.map((o) => o.error)).toEqual([undefined, undefined, 'RESOURCE_EXHAUSTED']);
+    expect(busy).toEqual(['refused']);
   });
 
   test('bytes that wait for a link that does not open are bounded', () => {

@@ -66,6 +66,8 @@ export interface ServeOptions {
   readonly held?: HeldBytes;
   /** Restricts what this peer may call, by method name. */
   readonly allows?: (method: string) => boolean;
+  /** Told of each call or stream that is refused because too much is under way. */
+  readonly onBusy?: () => void;
   readonly onClose?: (reason: ServiceError) => void;
 }
 
@@ -166,14 +168,17 @@ class LinkServer implements ServedLink {
       throw new ServiceError('INVALID_ARGUMENT', 'a call id is used twice');
     }
     if (this.outstanding >= this.#limits.callsMax) {
-      return new ServiceError('RESOURCE_EXHAUSTED', `${this.#limits.callsMax} calls of this connection are under way`);
+      return this.#busy(`${this.#limits.callsMax} calls of this connection are under way`);
     }
-    if (this.#outbox.bytes > this.#limits.queueBytesMax) {
-      return new ServiceError('RESOURCE_EXHAUSTED', 'the connection does not take its answers');
-    }
+    if (this.#outbox.bytes > this.#limits.queueBytesMax) return this.#busy('the connection does not take its answers');
     const entry = this.#methods.get(asCount(rawNumber, 'method number'));
     if (entry === undefined) throw new ServiceError('INVALID_ARGUMENT', 'a method number was never bound');
     return typeof entry === 'string' ? new ServiceError('UNIMPLEMENTED', `${entry} is not served here`) : entry;
+  }
+
+  #busy(message: string): ServiceError {
+    this.#options.onBusy?.();
+    return new ServiceError('RESOURCE_EXHAUSTED', message);
   }
 
   #onCall(id: number, rawNumber: unknown, rawRequest: unknown): void {
@@ -188,7 +193,7 @@ class LinkServer implements ServedLink {
     }
     const bytes = this.#measured ? roughSize(rawRequest) : 0;
     if (!this.#hold(bytes)) {
-      this.#putError(id, new ServiceError('RESOURCE_EXHAUSTED', 'the requests under way hold too many bytes'));
+      this.#putError(id, this.#busy('the requests under way hold too many bytes'));
       return;
     }
     const call = new ServedCall(this.#options.peer, bytes);

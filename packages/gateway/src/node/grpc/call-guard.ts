@@ -36,11 +36,14 @@ export class CallGuard {
   /** How to end each call that is open. */
   readonly #unaryCalls = new Set<(error: ServiceError) => void>();
   readonly #streams = new Set<(error: ServiceError) => void>();
+  readonly #onBusy: () => void;
   #draining = false;
 
-  constructor(limits: CallLimits, logger: Logger) {
+  /** `onBusy` is told of each call that is refused because too many are under way. */
+  constructor(limits: CallLimits, logger: Logger, onBusy: () => void = () => {}) {
     this.#limits = limits;
     this.#logger = logger;
+    this.#onBusy = onBusy;
   }
 
   get load(): { readonly unaryCalls: number; readonly streams: number } {
@@ -159,9 +162,9 @@ export class CallGuard {
 
   #refusal(current: number, max: number): ServiceError | undefined {
     if (this.#draining) return new ServiceError('UNAVAILABLE', 'this node is shutting down');
-    if (current >= max)
-      return new ServiceError('RESOURCE_EXHAUSTED', 'the server has too many calls under way; try again later');
-    return undefined;
+    if (current < max) return undefined;
+    this.#onBusy();
+    return new ServiceError('RESOURCE_EXHAUSTED', 'the server has too many calls under way; try again later');
   }
 
   /** C2 */

@@ -53,12 +53,17 @@ describe('the server for clients', () => {
   let backend: HeldBackend;
   let server: ClientServer;
   let port: number;
+  let busy: number;
   let kv: etcd.KVClient;
   let locks: InstanceType<typeof LockClient>;
 
   beforeEach(async () => {
     backend = new HeldBackend();
-    server = new ClientServer({ logger: silentLogger, limits: { ...CLIENT_SERVER_LIMITS, unaryCallsMax: 2 } });
+    busy = 0;
+    const onBusy = (): void => {
+      busy++;
+    };
+    server = new ClientServer({ logger: silentLogger, limits: { ...CLIENT_SERVER_LIMITS, unaryCallsMax: 2 }, onBusy });
     const random = new SeededRandom(1);
     server.add(...etcdServices({ backend, clock: nodeClock(), random, scheme: 'http' }, server.guard));
     server.add(lockService({ backend, random }, server.guard));
@@ -110,6 +115,17 @@ describe('the server for clients', () => {
     expect(decodeURI(String(error.metadata.get('remora-message')[0]))).toBe('the answer — lost');
   });
 
+  it('passes on how long a client that was refused is to wait', async () => {
+    const reply = put();
+    await backend.next();
+    const details = { retryAfterMs: 100 };
+    backend.commands[0]?.done(new ServiceError('RESOURCE_EXHAUSTED', 'too many', { details }), undefined);
+    const error = (await reply) as GrpcError;
+    expect(error).toMatchObject({ code: 8, details: 'etcdserver: too many requests' });
+    expect(error.metadata.get('remora-code')).toEqual(['RESOURCE_EXHAUSTED']);
+    expect(error.metadata.get('grpc-retry-pushback-ms')).toEqual(['100']);
+  });
+
   it('refuses a request that is too large before it reaches the backend', async () => {
     const error = (await put({ value: Buffer.alloc(1.5 * 1024 * 1024) })) as GrpcError;
     expect(error).toMatchObject({ code: 3, details: 'etcdserver: request is too large' });
@@ -133,6 +149,7 @@ describe('the server for clients', () => {
     void put();
     await backend.next();
     expect(await put()).toMatchObject({ code: 8, details: 'etcdserver: too many requests' });
+    expect(busy).toBe(1);
     expect(server.guard.load.unaryCalls).toBe(2);
     const gaveUp = backend.next();
     expect(await first).toMatchObject({ code: 4 });

@@ -41,6 +41,8 @@ export interface ClientServerDeps {
   readonly logger: Logger;
   readonly limits?: ClientServerLimits;
   readonly tls?: TlsFiles;
+  /** Told of each call that is refused because too many are under way. */
+  readonly onBusy?: () => void;
 }
 
 /** The address is taken by another process, may not be bound, or does not exist on this machine. */
@@ -61,7 +63,7 @@ export class ClientServer {
   constructor(deps: ClientServerDeps) {
     const limits = deps.limits ?? CLIENT_SERVER_LIMITS;
     this.#logger = deps.logger;
-    this.guard = new CallGuard(limits, deps.logger);
+    this.guard = new CallGuard(limits, deps.logger, deps.onBusy);
     this.#server = new Server(channelOptions(limits));
     this.#credentials = credentials(deps.tls);
   }

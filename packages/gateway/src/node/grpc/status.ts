@@ -8,6 +8,8 @@ export type StatusOf = (error: ServiceError) => { readonly status: number; reado
 export const CODE_TRAILER = 'remora-code';
 /** Trailer with Remora's own message where the status carries another text; percent-encoded UTF-8. */
 export const MESSAGE_TRAILER = 'remora-message';
+/** gRPC's own trailer for when to try again, heeded by clients that were given a retry policy (gRFC A6). */
+export const PUSHBACK_TRAILER = 'grpc-retry-pushback-ms';
 const MESSAGE_MAX = 512;
 
 export function toGrpcError(error: ServiceError, statusOf: StatusOf): GrpcError {
@@ -15,6 +17,8 @@ export function toGrpcError(error: ServiceError, statusOf: StatusOf): GrpcError 
   const metadata = new Metadata();
   metadata.set(CODE_TRAILER, error.code);
   if (message !== error.message) metadata.set(MESSAGE_TRAILER, headerText(error.message));
+  const retryAfterMs = error.details?.retryAfterMs;
+  if (typeof retryAfterMs === 'number') metadata.set(PUSHBACK_TRAILER, String(Math.ceil(retryAfterMs)));
   return Object.assign(new Error(message), { code: status, details: message, metadata });
 }
 

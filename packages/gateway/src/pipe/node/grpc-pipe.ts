@@ -30,6 +30,8 @@ export interface PipeServiceOptions {
   /** Connections open at once; one more is refused with RESOURCE_EXHAUSTED. */
   readonly connectionsMax?: number;
   readonly logger?: Logger;
+  /** Told of each call that is refused because too much is under way. */
+  readonly onBusy?: () => void;
 }
 
 export interface PipeService {
@@ -68,6 +70,7 @@ export function createPipeService(options: PipeServiceOptions): PipeService {
       held,
       onClose: () => links.delete(link),
       ...(options.limits === undefined ? {} : { limits: options.limits }),
+      ...(options.onBusy === undefined ? {} : { onBusy: options.onBusy }),
     });
     links.add(link);
   }

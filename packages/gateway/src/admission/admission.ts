@@ -1,0 +1,89 @@
+import { type Clock, type Logger, ServiceError } from '@remora/base';
+import type { RequestClass } from './request-class.ts';
+import { TokenBucket } from './token-bucket.ts';
+
+/** Tokens gather for this long while there is less to do: about the longest that a busy loop keeps requests waiting. */
+const BURST_SECONDS = 0.5;
+/** What a client that was refused is told to wait, before its own growing pauses. */
+export const RETRY_AFTER_MS = 100;
+/** At most one line in the log about refusals in this time. */
+const LOG_INTERVAL_MS = 10_000;
+
+export interface AdmissionOptions {
+  /** Ordinary requests per second that this gateway lets in, over all its clients; 0: no limit. */
+  readonly requestsPerSecondMax: number;
+}
+
+/** Why a gateway refused a request. `rate`: the limit of requests per second; `calls`: too much under way, of one connection or of all. */
+export type Refusal = 'rate' | 'calls';
+
+export interface AdmissionStats {
+  /** Requests that were let in, by class. */
+  readonly admitted: Readonly<Record<RequestClass, number>>;
+  readonly refused: Readonly<Record<Refusal, number>>;
+}
+
+/**
+ * What one gateway lets in, whichever API it comes through.
+ *
+ * A1. A refusal is definite: the request has not left the gateway, and has changed nothing.
+ * A2. Only ordinary requests are refused (`request-class.ts`).
+ * A3. A refusal costs little: one error, made once, is the answer to all.
+ */
+export class Admission {
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #limit: number;
+  readonly #bucket: TokenBucket | undefined;
+  readonly #refusal: ServiceError;
+  readonly #admitted = { ordinary: 0, charged: 0, free: 0 };
+  readonly #refused = { rate: 0, calls: 0 };
+  #loggedMs = Number.NEGATIVE_INFINITY;
+  #refusedAtLog = 0;
+
+  constructor(ports: { readonly clock: Clock; readonly logger: Logger }, { requestsPerSecondMax }: AdmissionOptions) {
+    this.#clock = ports.clock;
+    this.#logger = ports.logger;
+    this.#limit = requestsPerSecondMax;
+    if (requestsPerSecondMax > 0) {
+      const options = { ratePerSecond: requestsPerSecondMax, burst: requestsPerSecondMax * BURST_SECONDS };
+      this.#bucket = new TokenBucket(options, ports.clock.monotonicMs());
+    }
+    this.#refusal = new ServiceError(
+      'RESOURCE_EXHAUSTED',
+      `this gateway takes ${requestsPerSecondMax} requests per second (--requests-per-second-max); nothing was done`,
+      { details: { retryAfterMs: RETRY_AFTER_MS } },
+    );
+  }
+
+  get stats(): AdmissionStats {
+    return { admitted: this.#admitted, refused: this.#refused };
+  }
+
+  /** The refusal, or undefined when the request may go on. */
+  admit(requestClass: RequestClass): ServiceError | undefined {
+    if (this.#bucket !== undefined && requestClass !== 'free') {
+      const nowMs = this.#clock.monotonicMs();
+      if (requestClass === 'charged') this.#bucket.take(nowMs);
+      else if (!this.#bucket.tryTake(nowMs)) return this.#refuse(nowMs);
+    }
+    this.#admitted[requestClass]++;
+    return undefined;
+  }
+
+  /** Counts a request that was refused elsewhere in the gateway because too much is under way. */
+  readonly countBusy = (): void => {
+    this.#refused.calls++;
+  };
+
+  #refuse(nowMs: number): ServiceError {
+    this.#refused.rate++;
+    if (nowMs - this.#loggedMs >= LOG_INTERVAL_MS) {
+      this.#loggedMs = nowMs;
+      const refused = this.#refused.rate - this.#refusedAtLog;
+      this.#refusedAtLog = this.#refused.rate;
+      this.#logger.warn({ limitPerSecond: this.#limit, refused }, 'refused requests above --requests-per-second-max');
+    }
+    return this.#refusal;
+  }
+}

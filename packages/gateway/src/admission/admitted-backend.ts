@@ -1,0 +1,49 @@
+import type { ClusterView, Command, CommandResult, Query, QueryResult } from '@remora/protocol';
+import type { Backend, BackendDone, RequestOptions, WatchControl, WatchListener, WatchOptions } from '../backend.ts';
+import type { Admission } from './admission.ts';
+import { classOfCommand, classOfQuery } from './request-class.ts';
+
+/** A backend behind the gateway's limit: all services are built on it, so the limit holds for each of them alike. */
+export class AdmittedBackend implements Backend {
+  readonly #backend: Backend;
+  readonly #admission: Admission;
+
+  constructor(backend: Backend, admission: Admission) {
+    this.#backend = backend;
+    this.#admission = admission;
+  }
+
+  get nodeId(): number {
+    return this.#backend.nodeId;
+  }
+
+  view(): ClusterView {
+    return this.#backend.view();
+  }
+
+  rangeTimeMs(): number | undefined {
+    return this.#backend.rangeTimeMs();
+  }
+
+  command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
+    const refusal = this.#admission.admit(classOfCommand(command));
+    if (refusal === undefined) return this.#backend.command(command, options, done);
+    done(refusal, undefined);
+    return nothing;
+  }
+
+  query(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void {
+    const refusal = this.#admission.admit(classOfQuery(query));
+    if (refusal === undefined) return this.#backend.query(query, options, done);
+    done(refusal, undefined);
+    return nothing;
+  }
+
+  /** Counted, and never refused: etcd's clients give all watches of a stream up when one is refused. */
+  watch(options: WatchOptions, listener: WatchListener): WatchControl {
+    this.#admission.admit('charged');
+    return this.#backend.watch(options, listener);
+  }
+}
+
+function nothing(): void {}

@@ -1,0 +1,44 @@
+import type { Command, Query } from '@remora/protocol';
+
+/**
+ * How a request counts against the limit of requests per second.
+ *  - `ordinary`: takes a token, and is refused when there is none.
+ *  - `charged`: takes a token, and is never refused. It ends something (a lock, a place in a queue, a lease) and so
+ *    lowers the load; refused, it would leave others waiting and heartbeats going. Watches are of this class as well.
+ *  - `free`: takes none. It is answered from the leader's memory, changes nothing, and there are only as many of its
+ *    kind as ordinary requests were let in before: without heartbeats a session ends, and its locks with it.
+ */
+export type RequestClass = 'ordinary' | 'charged' | 'free';
+
+export function classOfCommand(command: Command): RequestClass {
+  switch (command.type) {
+    case 'kv':
+    case 'txn':
+    case 'compact':
+    case 'leaseGrant':
+      return 'ordinary';
+    case 'leaseRevoke':
+      return 'charged';
+    case 'lock':
+      return command.command.type === 'acquire' ? 'ordinary' : 'charged';
+    case 'leaseExpire':
+    case 'noop':
+      // Only a range's leader proposes these.
+      return 'ordinary';
+  }
+}
+
+export function classOfQuery(query: Query): RequestClass {
+  switch (query.type) {
+    case 'range':
+    case 'readTxn':
+    case 'lock':
+    case 'leaseTimeToLive':
+    case 'leases':
+      return 'ordinary';
+    case 'leaseKeepAlive':
+    case 'lockAwait':
+    case 'status':
+      return 'free';
+  }
+}

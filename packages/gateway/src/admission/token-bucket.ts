@@ -1,0 +1,46 @@
+export interface TokenBucketOptions {
+  readonly ratePerSecond: number;
+  /** Tokens that gather while nobody takes any; at least 1. */
+  readonly burst: number;
+}
+
+/**
+ * A token bucket: `burst` tokens at first, `ratePerSecond` more each second, never more than `burst` at a time.
+ *
+ * T1. In any span of t seconds, `tryTake` succeeds at most `burst + rate · t` times.
+ * T2. Whoever was refused and asks again once a token's time has passed since, alone, is served.
+ * T3. `take` always succeeds. What it takes beyond what is there is owed, at most `burst` tokens: `tryTake` succeeds
+ *     again `(burst + 1) / rate` seconds after the last `take` at the latest.
+ */
+export class TokenBucket {
+  readonly #ratePerMs: number;
+  readonly #burst: number;
+  #tokens: number;
+  #countedMs: number;
+
+  constructor({ ratePerSecond, burst }: TokenBucketOptions, nowMs: number) {
+    this.#ratePerMs = ratePerSecond / 1_000;
+    this.#burst = Math.max(1, burst);
+    this.#tokens = this.#burst;
+    this.#countedMs = nowMs;
+  }
+
+  /** Takes a token if there is one. `nowMs` is monotonic. */
+  tryTake(nowMs: number): boolean {
+    this.#count(nowMs);
+    if (this.#tokens < 1) return false;
+    this.#tokens--;
+    return true;
+  }
+
+  /** Takes a token, owing it if there is none (T3). */
+  take(nowMs: number): void {
+    this.#count(nowMs);
+    this.#tokens = Math.max(-this.#burst, this.#tokens - 1);
+  }
+
+  #count(nowMs: number): void {
+    this.#tokens = Math.min(this.#burst, this.#tokens + (nowMs - this.#countedMs) * this.#ratePerMs);
+    this.#countedMs = nowMs;
+  }
+}
