@@ -2,6 +2,7 @@ import { ManualClock, SeededRandom, ServiceError, silentLogger } from '@remora/b
 import { type Backend, type BackendDone, createPipeRegistry, servePipe } from '@remora/gateway';
 import { type ClusterView, createMemoryLink, type MemoryLinkPair } from '@remora/protocol';
 import { type ClientOptions, RemoraClient } from 'remora';
+import { DriftingClock } from './drifting-clock.ts';
 import { SdkBackend } from './sdk-backend.ts';
 
 export const GATEWAYS = ['a:1', 'b:1'];
@@ -9,7 +10,7 @@ export const GATEWAYS = ['a:1', 'b:1'];
 /** Two gateways on one cluster, any number of clients, and a clock that stands still unless moved. */
 export class World {
   readonly clock = new ManualClock();
-  readonly backend = new SdkBackend(this.clock);
+  readonly backend: SdkBackend;
   readonly links: { readonly address: string; readonly pair: MemoryLinkPair }[] = [];
   readonly down = new Set<string>();
   /** Gateways that are there but cut off from the ranges: their requests time out. */
@@ -23,9 +24,15 @@ export class World {
   held = 0;
   #seed = 1;
 
-  async client(options: Partial<ClientOptions> = {}): Promise<RemoraClient> {
+  /** `serverRate`: how fast the clock of the cluster runs. */
+  constructor({ serverRate = 1 }: { readonly serverRate?: number } = {}) {
+    this.backend = new SdkBackend(new DriftingClock(this.clock, serverRate));
+  }
+
+  /** `rate`: how fast the client's clock runs. */
+  async client(options: Partial<ClientOptions> = {}, rate = 1): Promise<RemoraClient> {
     const ports = {
-      clock: this.clock,
+      clock: new DriftingClock(this.clock, rate),
       random: new SeededRandom(this.#seed++),
       logger: silentLogger,
       connectLink: ({ address }: { readonly address: string }) => this.#connect(address),

@@ -1,4 +1,4 @@
-import { type Clock, ServiceError, type Timer, TransientMap } from '@remora/base';
+import { type Clock, ServiceError, safeSpanMs, type Timer, TransientMap } from '@remora/base';
 import type { SessionRef } from '@remora/lock';
 import { pipeQuery } from '@remora/protocol';
 import { Owners } from './owner.ts';
@@ -7,20 +7,26 @@ import { clientClosed, type Requester } from './requester.ts';
 /**
  * A session: a lease that the client keeps alive, to which its locks belong.
  *
- * S1. The client counts the session as alive until (send time of the last acknowledged heartbeat + TTL - margin) on
+ * S1. The client counts the session as alive until (send time of the last acknowledged heartbeat + `validityMs`) on
  *     its own monotonic clock; the server ends it a full TTL after it received that heartbeat, or later. So the client
- *     knows first (design §9).
+ *     knows first (design §9), while both clocks keep within the drift that is assumed of any.
  * S2. Monotonic time stands still while a machine is suspended; wall time does not. A session is lost as well when
  *     as much wall time has passed: stepping the clock may cost a session, but never exclusion.
  * S3. Lost means lost: a session is never revived (traps 24).
  */
 export type SessionState = 'active' | 'suspended' | 'lost' | 'closed';
 
-/** Twice the assumed bound of clock drift, of 1 %, and something for the way from the check to the use. */
-const MARGIN_FRACTION = 0.05;
-const MARGIN_MIN_MS = 50;
+/** For what drift does not cover: rounding of times, timers that fire late, the way from the check to the use. */
+const REACTION_MS_MAX = 50;
+/** The same as a part of the TTL, where that is less: sessions of tests and experiments live for a moment only. */
+const REACTION_FRACTION = 0.1;
 const HEARTBEATS_PER_TTL = 3;
 const RETRY_MIN_MS = 50;
+
+/** How long after sending a heartbeat that was acknowledged a session is certainly alive, on the client's clock (S1). */
+export function validityMs(ttlMs: number): number {
+  return safeSpanMs(ttlMs) - Math.min(REACTION_MS_MAX, ttlMs * REACTION_FRACTION);
+}
 
 export class Session {
   readonly ref: SessionRef;
@@ -28,7 +34,7 @@ export class Session {
   readonly owners = new Owners();
   readonly #requester: Requester;
   readonly #clock: Clock;
-  readonly #marginMs: number;
+  readonly #validityMs: number;
   readonly #intervalMs: number;
   readonly #onLoss = new TransientMap<(reason: ServiceError) => void>();
   #nextListener = 1;
@@ -47,7 +53,7 @@ export class Session {
     this.#clock = requester.ports.clock;
     this.ref = lease.ref;
     this.ttlMs = lease.ttlMs;
-    this.#marginMs = Math.max(MARGIN_MIN_MS, lease.ttlMs * MARGIN_FRACTION);
+    this.#validityMs = validityMs(lease.ttlMs);
     this.#intervalMs = lease.ttlMs / HEARTBEATS_PER_TTL;
     this.#ackedMs = lease.sentMs;
     this.#ackedWallMs = lease.sentWallMs;
@@ -93,7 +99,7 @@ export class Session {
 
   /** Until when, on the monotonic clock, the session is certainly alive unless its deadline is moved on (S1). */
   get deadlineMs(): number {
-    return this.#ackedMs + this.ttlMs - this.#marginMs;
+    return this.#ackedMs + this.#validityMs;
   }
 
   /** Runs `fn` when the session is lost or closed, at once if it is; returns a function that forgets it. */
@@ -110,9 +116,9 @@ export class Session {
   /** S1, S2. Cheap: called on each look at a lock. */
   check(): void {
     if (this.#lossReason !== undefined) return;
-    const validMs = this.ttlMs - this.#marginMs;
-    if (this.#clock.monotonicMs() - this.#ackedMs >= validMs) this.#lose('no heartbeat was acknowledged in time');
-    else if (this.#clock.wallMs() - this.#ackedWallMs >= validMs)
+    if (this.#clock.monotonicMs() - this.#ackedMs >= this.#validityMs)
+      this.#lose('no heartbeat was acknowledged in time');
+    else if (this.#clock.wallMs() - this.#ackedWallMs >= this.#validityMs)
       this.#lose('the machine was suspended, or its clock was set');
   }
 

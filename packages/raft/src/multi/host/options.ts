@@ -1,4 +1,4 @@
-import { assert } from '@remora/base';
+import { assert, CLOCK_DIFFERENCE_PERCENT } from '@remora/base';
 import { leaseLengthMs } from '../../core/lease.ts';
 
 /** How a node runs its Raft groups. Frozen at start; the same on every node of a cluster unless said otherwise. */
@@ -25,7 +25,7 @@ export interface HostOptions {
    * `electionTicks` and `catchUpTicksMax`; therefore off by default. Needs `checkQuorum`.
    */
   readonly leaseReads: boolean;
-  /** By how much the rates of two nodes' clocks may differ, in percent. */
+  /** By how much the rates of two nodes' clocks may differ, in percent: twice what one of them may be off. */
   readonly leaseDriftPercent: number;
   /** Bytes of entries in one append message. */
   readonly maxEntryBytesPerMessage: number;
@@ -88,7 +88,7 @@ export const HOST_DEFAULTS: HostOptions = Object.freeze({
   preVote: true,
   checkQuorum: true,
   leaseReads: false,
-  leaseDriftPercent: 5,
+  leaseDriftPercent: CLOCK_DIFFERENCE_PERCENT,
   maxEntryBytesPerMessage: 1024 * 1024,
   maxInflightMessages: 256,
   maxInflightBytes: 16 * 1024 * 1024,
