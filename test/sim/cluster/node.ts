@@ -16,8 +16,14 @@ import type { SimLoop } from '../common/env/loop.ts';
 import { ProcessClock } from '../common/env/process-clock.ts';
 import { DiskStall, ProcessDisk } from '../common/env/process-disk.ts';
 import { seedOf } from '../common/hash.ts';
+import { DurableLog } from '../common/raft/durable-log.ts';
+import { KeptCheck } from '../common/raft/kept-check.ts';
+import type { ObservedNode } from '../common/raft/observed-node.ts';
+import type { Observer } from '../common/raft/observer.ts';
 import type { Trace } from '../common/trace.ts';
 import { Violation } from '../common/violation.ts';
+import { RaftWatch } from './checks/raft-watch.ts';
+import { StoredPositions } from './checks/stored-positions.ts';
 import type { LinkNetwork, Party } from './env/link-network.ts';
 import { SimRecords } from './env/sim-records.ts';
 import { MemoryMedium, SimStore } from './env/sim-store.ts';
@@ -26,6 +32,8 @@ import type { ClusterOptions } from './options.ts';
 import { SimPlatform } from './platform.ts';
 
 const BASE_PORT = 7_480;
+/** Where a node keeps its log. */
+const LOG_DIR = 'log';
 
 export function clientAddress(nodeId: number): string {
   return `127.0.0.1:${localPorts(BASE_PORT, nodeId).client}`;
@@ -37,10 +45,9 @@ export interface NodeDeps {
   readonly loop: SimLoop;
   readonly options: ClusterOptions;
   readonly trace: Trace;
+  readonly observer: Observer;
   readonly links: LinkNetwork;
   readonly network: LocalNetwork;
-  /** Called after everything that happened to the process. */
-  readonly looked: (node: SimNode) => void;
   readonly fail: (error: unknown) => void;
 }
 
@@ -52,12 +59,13 @@ interface Life {
   stopping?: true;
 }
 
-export class SimNode {
+export class SimNode implements ObservedNode {
   readonly id: number;
   readonly clock: ProcessClock;
   readonly stall = new DiskStall();
   readonly options: ClusterOptions;
   readonly disk: SimDisk;
+  readonly durable: DurableLog;
   /** A fault of the disk was injected into this life: it may end by it. */
   diskFault = false;
   /** Whether the disk takes no more: the node cannot start. */
@@ -68,6 +76,9 @@ export class SimNode {
   readonly #deps: NodeDeps;
   readonly #diskRandom: SeededRandom;
   readonly #medium = new MemoryMedium();
+  readonly #positions: StoredPositions;
+  readonly #watch: RaftWatch;
+  readonly #kept: KeptCheck;
   readonly #records: SimRecords;
   readonly #nodeOptions: NodeOptions;
   #storeFailure: Error | undefined;
@@ -78,9 +89,13 @@ export class SimNode {
     this.id = id;
     this.options = options;
     this.#deps = deps;
-    this.clock = new ProcessClock(loop, id * 1_000_000, () => deps.looked(this));
+    this.clock = new ProcessClock(loop, id * 1_000_000, () => this.#watch.looked());
     this.#diskRandom = new SeededRandom(seedOf(seed, id, 1));
     this.disk = new SimDisk({ random: this.#diskRandom, clock: loop, latencyMs: options.diskMs });
+    this.durable = new DurableLog(this.disk, LOG_DIR);
+    this.#positions = new StoredPositions(this.#medium);
+    this.#kept = new KeptCheck(this, deps.observer);
+    this.#watch = new RaftWatch(this, deps.observer, this.#kept);
     this.#nodeOptions = nodeOptionsOf(id, options);
     const clusterId = foundersOf(this.#nodeOptions)?.clusterId ?? '';
     this.#records = new SimRecords({ incarnation: `machine-${id}`, clusterId, nodeId: id });
@@ -104,7 +119,16 @@ export class SimNode {
   }
 
   group(groupId: number): Group | undefined {
-    return this.roles?.host.group(groupId);
+    return this.#watch.host?.group(groupId);
+  }
+
+  get groupIds(): Iterable<number> {
+    return this.#watch.replicas.keys();
+  }
+
+  stored(groupId: number) {
+    const replicaId = this.#watch.replicas.get(groupId);
+    return replicaId === undefined ? undefined : { replicaId, applied: this.#positions.of(groupId) };
   }
 
   /** Does `work` within the process, when it can; not at all when it ends before. */
@@ -155,6 +179,7 @@ export class SimNode {
     else this.disk.kill();
     this.#life.platform.end(!power);
     this.#life = undefined;
+    this.#watch.ended();
   }
 
   /** Ends the process as an operator does; resolves when it let go of everything. */
@@ -168,6 +193,7 @@ export class SimNode {
     this.#deps.trace.add('end', this.id, 0, 2);
     life.platform.end(true);
     this.#life = undefined;
+    this.#watch.ended();
   }
 
   #died(life: Life, error: unknown): void {
@@ -190,12 +216,13 @@ export class SimNode {
       random: new SeededRandom(seedOf(seed, this.id, 100 + this.lives)),
       logger: tracingLogger(trace, this.id),
       trace,
+      watch: this.#watch,
       records: this.#records,
       disk: new ProcessDisk({
         disk: this.disk.mount(),
         door: party.door,
         stall: this.stall,
-        onSynced: () => undefined,
+        onSynced: (path) => this.#kept.synced(path),
         onDirSynced: () => undefined,
       }),
       store: this.#store(),

@@ -5,11 +5,13 @@
 import { type Clock, type Disk, type Engine, type Logger, type Random, ServiceError } from '@remora/base';
 import { createPipeRegistry, PIPE_LIMITS, servePipe } from '@remora/gateway';
 import { HeldBytes, type RpcDispatcher, type ServedLink, serveLink } from '@remora/protocol';
+import type { GroupMessage, RaftHostOptions } from '@remora/raft';
 import type { EntryDeps, NodeEntry, NodePlatform, Peers, PeersDeps } from '../../../packages/cli/src/node/platform.ts';
 import { OverlayEngine } from '../../../packages/dataserver/src/engine/overlay-engine.ts';
 import type { LocalNetwork } from '../../../packages/raft/src/multi/transport/local-network.ts';
 
 import { ProcessTransport } from '../common/env/process-transport.ts';
+import { type HostWatch, watchedHost } from '../common/raft/watched-host.ts';
 import type { Trace } from '../common/trace.ts';
 import type { LinkNetwork, Party } from './env/link-network.ts';
 import type { SimRecords } from './env/sim-records.ts';
@@ -26,6 +28,8 @@ export interface PlatformDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly trace: Trace;
+  /** Looks on while Raft works. */
+  readonly watch: HostWatch & { sent(messages: readonly GroupMessage[]): void };
   readonly records: SimRecords;
   readonly disk: Disk;
   readonly store: SimStore;
@@ -70,20 +74,20 @@ export class SimPlatform implements NodePlatform {
     return OverlayEngine.open(this.#deps.store, deps);
   }
 
+  createHost(options: RaftHostOptions) {
+    return watchedHost(options, this.#deps.watch);
+  }
+
   connect(...[target, self]: Parameters<NodePlatform['connect']>) {
     return this.#deps.links.connect(this.#deps.party, target, self);
   }
 
   openPeers(deps: PeersDeps): Peers {
-    const { party, network, trace } = this.#deps;
+    const { party, network, trace, watch } = this.#deps;
     const transport = new ProcessTransport({
       inner: network.transport(party.id),
       door: party.door,
-      onSend: (messages) => {
-        for (const { groupId, message } of messages) {
-          trace.add('send', party.id, groupId, message.term, message.to, message.type);
-        }
-      },
+      onSend: (messages) => watch.sent(messages),
       onHeartbeat: ({ type, sequence }) => trace.add('heartbeat', party.id, 0, sequence, 0, type),
     });
     this.#transport = transport;

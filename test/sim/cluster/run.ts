@@ -145,7 +145,7 @@ async function stop(world: World): Promise<void> {
 }
 
 function resultOf(world: World, schedule: readonly FaultEvent[]): RunResult {
-  const { seed, trace, counts, faults, loop, leaders, failure } = world;
+  const { seed, trace, counts, faults, loop, observer, failure } = world;
   return {
     seed,
     schedule,
@@ -154,7 +154,7 @@ function resultOf(world: World, schedule: readonly FaultEvent[]): RunResult {
     fired: faults.fired,
     simulatedMs: loop.monotonicMs(),
     steps: loop.steps,
-    figures: { elections: leaders.elections },
+    figures: { elections: [...observer.groups()].reduce((sum, group) => sum + group.elections, 0) },
     ...(failure !== undefined && { failure: describe(world, failure) }),
   };
 }

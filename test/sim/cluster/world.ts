@@ -6,9 +6,9 @@ import { SimLoop } from '../common/env/loop.ts';
 import { FaultTimeline } from '../common/faults/timeline.ts';
 import { hashOfBytes, hashOfText, seedOf } from '../common/hash.ts';
 import { NetworkFaults } from '../common/network.ts';
+import { Observer } from '../common/raft/observer.ts';
 import { Trace } from '../common/trace.ts';
 import { Violation } from '../common/violation.ts';
-import { Leaders } from './checks/leaders.ts';
 import { LinkNetwork } from './env/link-network.ts';
 import { clientAddress, SimNode } from './node.ts';
 import type { ClusterOptions } from './options.ts';
@@ -32,7 +32,12 @@ export class World {
   readonly nodes: readonly SimNode[];
   readonly clients: readonly SimClient[];
   readonly workloads: readonly Workload[];
-  readonly leaders = new Leaders();
+  readonly observer = new Observer({
+    trace: this.trace,
+    node: (nodeId) => this.nodes[nodeId - 1],
+    isLost: () => false,
+    fail: (error) => this.fail(error),
+  });
   readonly counts: OperationCounts = newCounts();
   readonly faults = new FaultTimeline({
     loop: this.loop,
@@ -64,10 +69,9 @@ export class World {
       faultsOf: (from, to) => this.network.faultsOf(from, to),
       onFrame: (from, to, frame) => trace.add('frame', from, to, frame.length, hashOfBytes(frame)),
     });
-    const common = { seed, loop, trace, links: this.links, fail: (error: unknown) => this.fail(error) };
-    this.nodes = nodeIds.map(
-      (id) => new SimNode({ ...common, id, options, network, looked: (node) => this.#looked(node) }),
-    );
+    const { links, observer } = this;
+    const common = { seed, loop, trace, links, fail: (error: unknown) => this.fail(error) };
+    this.nodes = nodeIds.map((id) => new SimNode({ ...common, id, options, network, observer }));
     const endpoints = nodeIds.map(clientAddress);
     this.clients = clientIds.map(
       (id) =>
@@ -134,14 +138,6 @@ export class World {
   /** The run ends with the first failure. */
   fail(error: unknown): void {
     this.failure ??= error;
-  }
-
-  #looked(node: SimNode): void {
-    try {
-      this.leaders.look(node);
-    } catch (error) {
-      this.fail(error);
-    }
   }
 
   // ------------------------------------------------------------------------------------------ who

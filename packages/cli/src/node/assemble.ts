@@ -11,14 +11,7 @@ import {
   type NodeDescriptor,
   type NodeTask,
 } from '@remora/protocol';
-import {
-  createRaftHost,
-  type GroupId,
-  type GroupLog,
-  type NodeRaftHost,
-  openGroupLog,
-  type RecoveredGroup,
-} from '@remora/raft';
+import { type GroupId, type GroupLog, type NodeRaftHost, openGroupLog, type RecoveredGroup } from '@remora/raft';
 import { CommandError } from '../exit-codes.ts';
 import { advertised, type NodeOptions } from '../node-options.ts';
 import { type Founders, foundersOf } from './cluster-identity.ts';
@@ -258,7 +251,7 @@ class Node implements AssembledNode {
 
   #host(log: GroupLog, peers: Peers): NodeRaftHost {
     const { clock, random, logger, options, platform } = this.#parts;
-    const host = createRaftHost({
+    const host = platform.createHost({
       nodeId: this.#nodeId,
       clock,
       random,

@@ -6,7 +6,15 @@ import type { Clock, Disk, Engine, Logger, Random, ServiceError } from '@remora/
 import type { EngineDeps, RangeOptions, Store } from '@remora/dataserver';
 import type { Admission, Backend } from '@remora/gateway';
 import type { ClusterView, FrameLink, LinkIdentity, RpcDispatcher } from '@remora/protocol';
-import type { GroupLog, GroupLogOptions, HostOptions, NodeId, NodeRaftHost, Transport } from '@remora/raft';
+import type {
+  GroupLog,
+  GroupLogOptions,
+  HostOptions,
+  NodeId,
+  NodeRaftHost,
+  RaftHostOptions,
+  Transport,
+} from '@remora/raft';
 import type { NodeOptions } from '../node-options.ts';
 
 export interface NodePlatform {
@@ -23,6 +31,8 @@ export interface NodePlatform {
   /** Sizes and limits other than the usual ones. */
   readonly tuning?: NodeTuning;
   openEngine(deps: EngineDeps): Promise<Engine>;
+  /** Runs the node's Raft groups; a simulation looks on. */
+  createHost(options: RaftHostOptions): NodeRaftHost;
   /** Begins a link for calls to another node, in the name of `self`. */
   connect(target: { readonly address: string; readonly nodeId: number }, self: LinkIdentity): FrameLink;
   /** The node's end of the network between nodes. It hears nothing before `listen`. */

@@ -4,7 +4,7 @@ import { type Clock, type Logger, nodeClock, nodeDisk, nodeRandom, type Random }
 import { createPinoLogger } from '@remora/base/node';
 import { openLevelEngine } from '@remora/dataserver';
 import { createRpcService, dialRpc, type RpcService, startPeerServer } from '@remora/protocol';
-import { createGrpcTransport, type GrpcTransport, grpcServerOptions } from '@remora/raft';
+import { createGrpcTransport, createRaftHost, type GrpcTransport, grpcServerOptions } from '@remora/raft';
 import { CommandError } from '../exit-codes.ts';
 import type { NodeOptions } from '../node-options.ts';
 import { VERSION } from '../version.ts';
@@ -50,6 +50,7 @@ function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatfor
     logDisk: nodeDisk(dataDir.path),
     stagingDisk: nodeDisk(dataDir.path, { syncInPlace: false }),
     openEngine: (deps) => openLevelEngine({ ...deps, dir: join(dataDir.path, 'engine') }),
+    createHost: createRaftHost,
     connect: dialRpc,
     openPeers: (deps) => new ProcessPeers(options, parts, deps),
     openEntry: (deps) => new Entry(deps),

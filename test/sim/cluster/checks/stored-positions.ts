@@ -1,0 +1,48 @@
+/** How far the state of each group on a node is durable besides the log: read from the medium under its engine. */
+import { type LogPosition, MASTER_GROUP } from '@remora/raft';
+import { nameOf } from '../../../../packages/dataserver/src/engine/latin1.ts';
+import type { MemoryMedium } from '../../../../packages/dataserver/src/engine/memory-store.ts';
+import { decodeMarker } from '../../../../packages/dataserver/src/install/marker.ts';
+import { installKey, masterStateKey, stateKey } from '../../../../packages/dataserver/src/state/keys.ts';
+import { decodeRangeMeta } from '../../../../packages/dataserver/src/state/meta-codec.ts';
+import { decodeMasterImage } from '../../../../packages/master/src/codec.ts';
+
+interface Known {
+  readonly row: Uint8Array;
+  readonly position: LogPosition;
+}
+
+const NOWHERE: LogPosition = { index: 0, term: 0 };
+
+export class StoredPositions {
+  readonly #medium: MemoryMedium;
+  /** What was decoded last, by the name of its row. */
+  readonly #known = new Map<string, Known>();
+
+  constructor(medium: MemoryMedium) {
+    this.#medium = medium;
+  }
+
+  of(groupId: number): LogPosition {
+    if (groupId === MASTER_GROUP) {
+      return this.#read(masterStateKey(groupId), (row) => decodeMasterImage(row).applied) ?? NOWHERE;
+    }
+    // While a snapshot takes the place of a replica's rows, its marker stands for the state that they will be.
+    return (
+      this.#read(installKey(groupId), (row) => decodeMarker(row).applied) ??
+      this.#read(stateKey(groupId), (row) => decodeRangeMeta(row).applied) ??
+      NOWHERE
+    );
+  }
+
+  #read(key: Uint8Array, decode: (row: Uint8Array) => LogPosition): LogPosition | undefined {
+    const name = nameOf(key);
+    const row = this.#medium.rows.get(name);
+    if (row === undefined) return undefined;
+    const known = this.#known.get(name);
+    if (known?.row === row) return known.position;
+    const position = decode(row);
+    this.#known.set(name, { row, position });
+    return position;
+  }
+}
