@@ -1,7 +1,7 @@
 import { OptionsError, parseOptions } from '@remora/base';
 import { describe, expect, test } from 'vitest';
 import { parseConfig } from './config-file.ts';
-import { advertised, localPorts, nodeSchema } from './node-options.ts';
+import { advertised, localPorts, nodeSchema, rolesOf } from './node-options.ts';
 import { createProgram } from './program.ts';
 
 function problems(flags: Record<string, string>): readonly string[] {
@@ -57,6 +57,16 @@ describe('relations', () => {
       given: { initialCluster: 'n1=a:1,n1=b:1' },
       says: 'must name every member and every address once',
     },
+    {
+      name: 'a founding member that is no master',
+      given: { name: 'n2', initialCluster: FOUNDERS, roles: 'data,gateway' },
+      says: '--roles must contain "master"',
+    },
+    {
+      name: 'a node that joins as a master and nothing else',
+      given: { join: 'a:1', roles: 'master' },
+      says: '--roles must contain "data" or "gateway" for a node that joins',
+    },
     { name: 'a lone node without all roles', given: { roles: 'data' }, says: 'must be given (or --join)' },
     { name: 'a member without a port', given: { initialCluster: 'n1=a' }, says: 'expected name=host:port' },
   ];
@@ -64,6 +74,12 @@ describe('relations', () => {
     if (says === undefined) expect(problems(given)).toEqual([]);
     else expect(problems(given).join('\n')).toContain(says);
   });
+});
+
+test('a node that joins is no master, whatever it is told', () => {
+  const joining = parseOptions(nodeSchema, { flags: { join: 'a:1' } });
+  expect(rolesOf(joining)).toEqual(['data', 'gateway']);
+  expect(rolesOf(parseOptions(nodeSchema, {}))).toEqual(['master', 'data', 'gateway']);
 });
 
 test('others are told the listening address unless an advertised one is given', () => {

@@ -6,48 +6,39 @@
  * N2. When a node says that it cannot go on, its process ends at once. That is right after a fault of the disk;
  *     otherwise it is a bug.
  */
-import { assert, formatAddress, parseOptions, SeededRandom, SimDisk } from '@remora/base';
+import { assert, formatAddress, SeededRandom, type SimDisk } from '@remora/base';
 import type { Group } from '@remora/raft';
 import { type AssembledNode, assembleNode, type NodeRoles } from '../../../packages/cli/src/node/assemble.ts';
-import { foundersOf } from '../../../packages/cli/src/node/cluster-identity.ts';
-import { advertised, localPorts, type NodeOptions, nodeSchema } from '../../../packages/cli/src/node-options.ts';
-import type { LocalNetwork } from '../../../packages/raft/src/multi/transport/local-network.ts';
+import { advertised } from '../../../packages/cli/src/node-options.ts';
 import type { SimLoop } from '../common/env/loop.ts';
 import { ProcessClock } from '../common/env/process-clock.ts';
 import { DiskStall, ProcessDisk } from '../common/env/process-disk.ts';
 import { seedOf } from '../common/hash.ts';
-import { DurableLog } from '../common/raft/durable-log.ts';
+import type { DurableLog } from '../common/raft/durable-log.ts';
 import { KeptCheck } from '../common/raft/kept-check.ts';
 import type { ObservedNode } from '../common/raft/observed-node.ts';
 import type { Observer } from '../common/raft/observer.ts';
 import type { Trace } from '../common/trace.ts';
 import { Violation } from '../common/violation.ts';
 import { RaftWatch } from './checks/raft-watch.ts';
-import { StoredPositions } from './checks/stored-positions.ts';
 import type { LinkNetwork, Party } from './env/link-network.ts';
-import { SimRecords } from './env/sim-records.ts';
-import { MemoryMedium, SimStore } from './env/sim-store.ts';
+import type { PeerNetwork } from './env/peer-network.ts';
+import { SimStore } from './env/sim-store.ts';
 import { tracingLogger } from './env/tracing-logger.ts';
-import type { ClusterOptions } from './options.ts';
+import { Storage } from './machine.ts';
+import { type ClusterOptions, ownRate } from './options.ts';
 import { SimPlatform } from './platform.ts';
-
-const BASE_PORT = 7_480;
-/** Where a node keeps its log. */
-const LOG_DIR = 'log';
-
-export function clientAddress(nodeId: number): string {
-  return `127.0.0.1:${localPorts(BASE_PORT, nodeId).client}`;
-}
+import type { MachineOptions } from './topology.ts';
 
 export interface NodeDeps {
-  readonly id: number;
+  readonly machine: MachineOptions;
   readonly seed: number;
   readonly loop: SimLoop;
   readonly options: ClusterOptions;
   readonly trace: Trace;
   readonly observer: Observer;
   readonly links: LinkNetwork;
-  readonly network: LocalNetwork;
+  readonly peers: PeerNetwork;
   readonly fail: (error: unknown) => void;
 }
 
@@ -60,12 +51,12 @@ interface Life {
 }
 
 export class SimNode implements ObservedNode {
+  /** Of the machine. */
   readonly id: number;
+  readonly machine: MachineOptions;
   readonly clock: ProcessClock;
   readonly stall = new DiskStall();
   readonly options: ClusterOptions;
-  readonly disk: SimDisk;
-  readonly durable: DurableLog;
   /** A fault of the disk was injected into this life: it may end by it. */
   diskFault = false;
   /** Whether the disk takes no more: the node cannot start. */
@@ -74,31 +65,42 @@ export class SimNode implements ObservedNode {
   /** What is done when the process died of its disk. */
   onDied: () => void = () => {};
   readonly #deps: NodeDeps;
-  readonly #diskRandom: SeededRandom;
-  readonly #medium = new MemoryMedium();
-  readonly #positions: StoredPositions;
-  readonly #watch: RaftWatch;
-  readonly #kept: KeptCheck;
-  readonly #records: SimRecords;
-  readonly #nodeOptions: NodeOptions;
+  #storage: Storage;
+  #disksBefore = 0;
+  #watch: RaftWatch;
+  #kept: KeptCheck;
   #storeFailure: Error | undefined;
   #life: Life | undefined;
 
   constructor(deps: NodeDeps) {
-    const { id, seed, loop, options } = deps;
-    this.id = id;
+    const { machine, seed, loop, options } = deps;
+    this.id = machine.id;
+    this.machine = machine;
     this.options = options;
     this.#deps = deps;
-    this.clock = new ProcessClock(loop, id * 1_000_000, () => this.#watch.looked());
-    this.#diskRandom = new SeededRandom(seedOf(seed, id, 1));
-    this.disk = new SimDisk({ random: this.#diskRandom, clock: loop, latencyMs: options.diskMs });
-    this.durable = new DurableLog(this.disk, LOG_DIR);
-    this.#positions = new StoredPositions(this.#medium);
+    const rate = ownRate(seed, machine.id, options);
+    this.clock = new ProcessClock(loop, machine.id * 1_000_000, () => this.#watch.looked(), rate);
+    this.#storage = this.#newStorage(machine.founder);
     this.#kept = new KeptCheck(this, deps.observer);
     this.#watch = new RaftWatch(this, deps.observer, this.#kept);
-    this.#nodeOptions = nodeOptionsOf(id, options);
-    const clusterId = foundersOf(this.#nodeOptions)?.clusterId ?? '';
-    this.#records = new SimRecords({ incarnation: `machine-${id}`, clusterId, nodeId: id });
+  }
+
+  #newStorage(founder: boolean): Storage {
+    const { machine, seed, loop, options } = this.#deps;
+    return new Storage({ machine, seed, loop, cluster: options, disksBefore: this.#disksBefore, founder });
+  }
+
+  get disk(): SimDisk {
+    return this.#storage.disk;
+  }
+
+  get durable(): DurableLog {
+    return this.#storage.durable;
+  }
+
+  /** Of the node that runs here or ran last; absent until it has one. */
+  get nodeId(): number | undefined {
+    return this.#storage.records.identity.nodeId;
   }
 
   get up(): boolean {
@@ -128,7 +130,7 @@ export class SimNode implements ObservedNode {
 
   stored(groupId: number) {
     const replicaId = this.#watch.replicas.get(groupId);
-    return replicaId === undefined ? undefined : { replicaId, applied: this.#positions.of(groupId) };
+    return replicaId === undefined ? undefined : { replicaId, applied: this.#storage.positions.of(groupId) };
   }
 
   /** Does `work` within the process, when it can; not at all when it ends before. */
@@ -161,7 +163,7 @@ export class SimNode implements ObservedNode {
     this.#life = life;
     const died = (error: unknown): void => this.#died(life, error);
     party.door(() => {
-      assembleNode(this.#nodeOptions, life.platform, new AbortController().signal).then((node) => {
+      assembleNode(this.#storage.nodeOptions, life.platform, new AbortController().signal).then((node) => {
         life.node = node;
         this.#deps.trace.add('start', this.id, 0, number, 1);
         node.failed.catch(died);
@@ -208,8 +210,9 @@ export class SimNode implements ObservedNode {
   }
 
   #platform(party: Party): SimPlatform {
-    const { seed, trace, options, links, network } = this.#deps;
-    const { peer, client } = advertised(this.#nodeOptions);
+    const { seed, trace, options, links, peers } = this.#deps;
+    const { nodeOptions, records, disk } = this.#storage;
+    const { peer, client } = advertised(nodeOptions);
     return new SimPlatform({
       party,
       clock: this.clock,
@@ -217,9 +220,9 @@ export class SimNode implements ObservedNode {
       logger: tracingLogger(trace, this.id),
       trace,
       watch: this.#watch,
-      records: this.#records,
+      records,
       disk: new ProcessDisk({
-        disk: this.disk.mount(),
+        disk: disk.mount(),
         door: party.door,
         stall: this.stall,
         onSynced: (path) => this.#kept.synced(path),
@@ -227,7 +230,7 @@ export class SimNode implements ObservedNode {
       }),
       store: this.#store(),
       links,
-      network,
+      peers,
       options,
       addresses: { peer: formatAddress(peer), client: formatAddress(client) },
     });
@@ -235,9 +238,9 @@ export class SimNode implements ObservedNode {
 
   #store(): SimStore {
     return new SimStore({
-      medium: this.#medium,
+      medium: this.#storage.medium,
       clock: this.clock,
-      random: this.#diskRandom,
+      random: this.#storage.random,
       stall: this.stall,
       latencyMs: () => this.options.diskMs,
       takeFailure: () => {
@@ -247,23 +250,4 @@ export class SimNode implements ObservedNode {
       },
     });
   }
-}
-
-/** A founder with all roles. */
-function nodeOptionsOf(id: number, options: ClusterOptions): NodeOptions {
-  const { nodes, heartbeatMs, electionMs, checkpointMs } = options;
-  const { client, peer, http } = localPorts(BASE_PORT, id);
-  const members = Array.from({ length: nodes }, (_, i) => `n${i + 1}=127.0.0.1:${localPorts(BASE_PORT, i + 1).peer}`);
-  return parseOptions(nodeSchema, {
-    flags: {
-      name: `n${id}`,
-      clientPort: String(client),
-      peerPort: String(peer),
-      httpPort: String(http),
-      initialCluster: members.join(','),
-      heartbeatInterval: `${heartbeatMs}ms`,
-      electionTimeout: `${electionMs}ms`,
-      checkpointInterval: `${checkpointMs}ms`,
-    },
-  });
 }

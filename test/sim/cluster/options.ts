@@ -2,10 +2,10 @@
 import { type Random, SeededRandom } from '@remora/base';
 import type { NodeTuning } from '../../../packages/cli/src/node/platform.ts';
 import { seedOf } from '../common/hash.ts';
+import { drawMachines, type MachineOptions } from './topology.ts';
 
 export interface ClusterOptions {
-  /** Nodes with all roles. */
-  readonly nodes: number;
+  readonly machines: readonly MachineOptions[];
   readonly clients: number;
   /** Mean pause of a client between operations. */
   readonly thinkMs: number;
@@ -28,13 +28,19 @@ function pick<T>(random: Random, ...of: readonly [T, ...T[]]): T {
   return of[random.int(of.length)] ?? of[0];
 }
 
+/** The rate of a process's clock by itself: as far off as may be, one way or the other, or not at all. */
+export function ownRate(seed: number, process: number, { driftPerMille }: ClusterOptions): number {
+  const random = new SeededRandom(seedOf(seed, process, 3));
+  return 1 + (pick(random, -1, 0, 1) * driftPerMille) / 1_000;
+}
+
 export function optionsOf(seed: number): ClusterOptions {
   return drawOptions(new SeededRandom(seedOf(seed)));
 }
 
 function drawOptions(random: Random): ClusterOptions {
   return {
-    nodes: pick(random, 3, 3, 3, 5),
+    machines: drawMachines(random),
     clients: 2 + random.int(4),
     thinkMs: pick(random, 50, 100, 200),
     requestTimeoutMs: pick(random, 500, 1_500, 4_000),

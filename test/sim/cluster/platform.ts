@@ -8,12 +8,11 @@ import { HeldBytes, type RpcDispatcher, type ServedLink, serveLink } from '@remo
 import type { GroupMessage, RaftHostOptions } from '@remora/raft';
 import type { EntryDeps, NodeEntry, NodePlatform, Peers, PeersDeps } from '../../../packages/cli/src/node/platform.ts';
 import { OverlayEngine } from '../../../packages/dataserver/src/engine/overlay-engine.ts';
-import type { LocalNetwork } from '../../../packages/raft/src/multi/transport/local-network.ts';
-
 import { ProcessTransport } from '../common/env/process-transport.ts';
 import { type HostWatch, watchedHost } from '../common/raft/watched-host.ts';
 import type { Trace } from '../common/trace.ts';
 import type { LinkNetwork, Party } from './env/link-network.ts';
+import type { PeerNetwork } from './env/peer-network.ts';
 import type { SimRecords } from './env/sim-records.ts';
 import type { SimStore } from './env/sim-store.ts';
 import type { ClusterOptions } from './options.ts';
@@ -34,7 +33,7 @@ export interface PlatformDeps {
   readonly disk: Disk;
   readonly store: SimStore;
   readonly links: LinkNetwork;
-  readonly network: LocalNetwork;
+  readonly peers: PeerNetwork;
   readonly options: ClusterOptions;
   readonly addresses: { readonly peer: string; readonly client: string };
 }
@@ -83,9 +82,9 @@ export class SimPlatform implements NodePlatform {
   }
 
   openPeers(deps: PeersDeps): Peers {
-    const { party, network, trace, watch } = this.#deps;
+    const { party, peers, trace, watch, addresses } = this.#deps;
     const transport = new ProcessTransport({
-      inner: network.transport(party.id),
+      inner: peers.open({ ...deps, machine: party.id, address: addresses.peer, door: party.door }),
       door: party.door,
       onSend: (messages) => watch.sent(messages),
       onHeartbeat: ({ type, sequence }) => trace.add('heartbeat', party.id, 0, sequence, 0, type),
@@ -125,7 +124,9 @@ export class SimPlatform implements NodePlatform {
       served.add((onClose) => servePipe({ link, registry, clock, limits: PIPE_LIMITS, held, onClose }));
     };
     return {
-      start: async () => served.listen(() => links.listen(addresses.client, { party, accept })),
+      start: async () => {
+        if (options.roles.includes('gateway')) served.listen(() => links.listen(addresses.client, { party, accept }));
+      },
       stop: async () => served.close(),
     };
   }

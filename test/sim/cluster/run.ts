@@ -135,13 +135,19 @@ async function stop(world: World): Promise<void> {
     stopped = true;
   };
   all().catch((error: unknown) => world.fail(error));
-  await until(world, STOP_MS_MAX, 'nothing leaks', () => (stopped ? '' : 'a node or client does not stop'));
+  await until(world, STOP_MS_MAX, 'nothing leaks', () => (stopped ? '' : `${running(world)} does not stop`));
   await world.loop.run(LINGER_MS); // what a loss of power left is given up by the other end
   for (const { id, clock } of [...world.nodes, ...world.clients]) {
     if (clock.pendingTimers > 0)
       throw new Violation('nothing leaks', `process ${id} left ${clock.pendingTimers} timers`);
   }
   if (world.links.open > 0) throw new Violation('nothing leaks', `${world.links.open} links are open`);
+}
+
+function running(world: World): string {
+  const node = world.nodes.find((one) => !one.down);
+  if (node !== undefined) return `node ${node.id}`;
+  return `client ${world.clients.find((one) => one.running)?.id}`;
 }
 
 function resultOf(world: World, schedule: readonly FaultEvent[]): RunResult {

@@ -10,6 +10,7 @@ import { seedOf } from '../common/hash.ts';
 import type { Trace } from '../common/trace.ts';
 import type { LinkNetwork, Party } from './env/link-network.ts';
 import { tracingLogger } from './env/tracing-logger.ts';
+import { type ClusterOptions, ownRate } from './options.ts';
 
 export interface ClientDeps {
   readonly id: number;
@@ -18,7 +19,7 @@ export interface ClientDeps {
   readonly trace: Trace;
   readonly links: LinkNetwork;
   readonly endpoints: readonly string[];
-  readonly requestTimeoutMs: number;
+  readonly options: ClusterOptions;
   readonly fail: (error: unknown) => void;
   /** A life ended without a word. */
   readonly ended: (life: ClientLife) => void;
@@ -58,7 +59,8 @@ export class SimClient {
   constructor(deps: ClientDeps) {
     this.id = deps.id;
     this.#deps = deps;
-    this.clock = new ProcessClock(deps.loop, deps.id * 1_000_000, () => undefined);
+    const rate = ownRate(deps.seed, deps.id, deps.options);
+    this.clock = new ProcessClock(deps.loop, deps.id * 1_000_000, () => undefined, rate);
   }
 
   get running(): boolean {
@@ -99,7 +101,7 @@ export class SimClient {
   }
 
   async #connect(party: Party, random: SeededRandom): Promise<RemoraClient> {
-    const { links, trace, endpoints, requestTimeoutMs } = this.#deps;
+    const { links, trace, endpoints, options } = this.#deps;
     const ports = {
       clock: this.clock,
       random,
@@ -111,7 +113,7 @@ export class SimClient {
     for (;;) {
       const opened = await RemoraClient.open(ports, {
         endpoints,
-        requestTimeout: requestTimeoutMs,
+        requestTimeout: options.requestTimeoutMs,
         connectTimeout: CONNECT_TIMEOUT_MS,
         sessionTtl: SESSION_TTL_MS,
       }).catch(() => undefined);

@@ -10,15 +10,18 @@ import { Observer } from '../common/raft/observer.ts';
 import { Trace } from '../common/trace.ts';
 import { Violation } from '../common/violation.ts';
 import { LinkNetwork } from './env/link-network.ts';
-import { clientAddress, SimNode } from './node.ts';
+import { PeerNetwork } from './env/peer-network.ts';
+import { clientAddress } from './machine.ts';
+import { SimNode } from './node.ts';
 import type { ClusterOptions } from './options.ts';
 import { faultOf } from './schedule.ts';
 import { type ClientLife, SimClient } from './sdk-client.ts';
+import { MACHINES_MAX } from './topology.ts';
 import { WORKLOADS } from './workloads/index.ts';
 import { newCounts, type OperationCounts, type Workload } from './workloads/workload.ts';
 
 /** Clients' ids begin here. */
-const FIRST_CLIENT = 9;
+const FIRST_CLIENT = MACHINES_MAX + 1;
 const MASTER_GROUP = 1;
 const FIRST_RANGE = 2;
 
@@ -34,7 +37,7 @@ export class World {
   readonly workloads: readonly Workload[];
   readonly observer = new Observer({
     trace: this.trace,
-    node: (nodeId) => this.nodes[nodeId - 1],
+    node: (machineId) => this.nodes[machineId - 1],
     isLost: () => false,
     fail: (error) => this.fail(error),
   });
@@ -57,29 +60,32 @@ export class World {
   constructor(seed: number, options: ClusterOptions) {
     this.seed = seed;
     this.options = options;
-    const nodeIds = Array.from({ length: options.nodes }, (_, i) => i + 1);
+    const machineIds = options.machines.map(({ id }) => id);
+    assert(Math.max(...machineIds) < FIRST_CLIENT, 'ids of machines and clients differ');
     const clientIds = Array.from({ length: options.clients }, (_, i) => FIRST_CLIENT + i);
     const { loop, trace } = this;
     const base = healthyLinks(options);
     const network = new LocalNetwork({ clock: loop, random: new SeededRandom(seedOf(seed, 1)), faults: base });
-    this.network = new NetworkFaults(network, [...nodeIds, ...clientIds], base);
+    this.network = new NetworkFaults(network, [...machineIds, ...clientIds], base);
+    const faultsOf = (from: number, to: number) => this.network.faultsOf(from, to);
+    const peers = new PeerNetwork(network, faultsOf);
     this.links = new LinkNetwork({
       loop,
       random: new SeededRandom(seedOf(seed, 2)),
-      faultsOf: (from, to) => this.network.faultsOf(from, to),
+      faultsOf,
       onFrame: (from, to, frame) => trace.add('frame', from, to, frame.length, hashOfBytes(frame)),
     });
     const { links, observer } = this;
     const common = { seed, loop, trace, links, fail: (error: unknown) => this.fail(error) };
-    this.nodes = nodeIds.map((id) => new SimNode({ ...common, id, options, network, observer }));
-    const endpoints = nodeIds.map(clientAddress);
+    this.nodes = options.machines.map((machine) => new SimNode({ ...common, machine, options, peers, observer }));
+    const endpoints = options.machines.filter(({ roles }) => roles.includes('gateway')).map(clientAddress);
     this.clients = clientIds.map(
       (id) =>
         new SimClient({
           ...common,
           id,
           endpoints,
-          requestTimeoutMs: options.requestTimeoutMs,
+          options,
           ended: (life) => this.#ended(life),
         }),
     );
@@ -87,7 +93,7 @@ export class World {
   }
 
   begin(): void {
-    for (const node of this.nodes) node.start();
+    for (const node of this.nodes) if (node.machine.fromStart) node.start();
     for (const client of this.clients) this.startClient(client);
   }
 

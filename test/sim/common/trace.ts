@@ -28,6 +28,7 @@ export const EVENTS = [
   'log',
   'asked',
   'answered',
+  'disk',
 ] as const;
 
 export type EventName = (typeof EVENTS)[number];

@@ -150,6 +150,11 @@ export class SimDisk implements Disk {
     this.#inode(path).flip(position, mask);
   }
 
+  /** Whether a reader finds a file of that name. */
+  has(path: string): boolean {
+    return this.#names.has(clean(path));
+  }
+
   /** A copy of what a reader sees. */
   contents(path: string): Buffer {
     return Buffer.from(this.#inode(path).bytes());

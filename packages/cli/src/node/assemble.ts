@@ -13,7 +13,7 @@ import {
 } from '@remora/protocol';
 import { type GroupId, type GroupLog, type NodeRaftHost, openGroupLog, type RecoveredGroup } from '@remora/raft';
 import { CommandError } from '../exit-codes.ts';
-import { advertised, type NodeOptions } from '../node-options.ts';
+import { advertised, type NodeOptions, rolesOf } from '../node-options.ts';
 import { type Founders, foundersOf } from './cluster-identity.ts';
 import { joinCluster } from './join.ts';
 import type { NodePlatform, Peers } from './platform.ts';
@@ -132,7 +132,7 @@ class Node implements AssembledNode {
     });
     this.#onStop('entry', () => entry.stop());
     await entry.start();
-    logger.info({ nodeId: this.#nodeId, cluster: this.#clusterId, roles: options.roles }, 'node is running');
+    logger.info({ nodeId: this.#nodeId, cluster: this.#clusterId, roles: descriptor.roles }, 'node is running');
   }
 
   stop(): Promise<void> {
@@ -161,7 +161,7 @@ class Node implements AssembledNode {
     const base = {
       name: options.name,
       incarnation: records.identity.incarnation,
-      roles: options.roles,
+      roles: rolesOf(options),
       peerAddress: formatAddress(addresses.peer),
       clientAddress: formatAddress(addresses.client),
       httpAddress: formatAddress(addresses.http),

@@ -45,7 +45,7 @@ const clientDrift: Fault<World> = {
     const most = world.options.driftPerMille;
     if (most === 0) return undefined;
     clock.setRate(1 + ((b % (2 * most + 1)) - most) / 1_000);
-    return () => clock.setRate(1);
+    return () => clock.resetRate();
   },
 };
 

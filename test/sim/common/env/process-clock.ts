@@ -15,7 +15,8 @@ const WALL_START_MS = 1_700_000_000_000;
 export class ProcessClock implements Clock {
   readonly #loop: SimLoop;
   readonly #looked: () => void;
-  #rate = 1;
+  readonly #ownRate: number;
+  #rate: number;
   /** Monotonic time as of `#sinceMs` of the loop. */
   #baseMs: number;
   #sinceMs: number;
@@ -28,10 +29,12 @@ export class ProcessClock implements Clock {
   /** Timers of this life that are set. */
   #timers = 0;
 
-  /** `looked` is called after everything that the process did. */
-  constructor(loop: SimLoop, offsetMs: number, looked: () => void) {
+  /** `looked` is called after everything that the process did; `rate` is that of the machine's clock by itself. */
+  constructor(loop: SimLoop, offsetMs: number, looked: () => void, rate = 1) {
     this.#loop = loop;
     this.#looked = looked;
+    this.#ownRate = rate;
+    this.#rate = rate;
     this.#baseMs = offsetMs;
     this.#sinceMs = 0;
   }
@@ -137,6 +140,11 @@ export class ProcessClock implements Clock {
     this.#baseMs = this.monotonicMs();
     this.#sinceMs = this.#loop.monotonicMs();
     this.#rate = rate;
+  }
+
+  /** From now on it runs as it does by itself. */
+  resetRate(): void {
+    this.setRate(this.#ownRate);
   }
 
   jumpWall(ms: number): void {

@@ -54,7 +54,7 @@ const drift: Fault = {
     const most = world.options.driftPerMille;
     if (most === 0) return undefined;
     node.clock.setRate(1 + ((b % (2 * most + 1)) - most) / 1_000);
-    return () => node.clock.setRate(1);
+    return () => node.clock.resetRate();
   },
 };
 

@@ -1,0 +1,85 @@
+/**
+ * A machine's disk and all that is on it: the log, the rows of the engine, and what the node knows about itself and its
+ * peers. When a disk is lost everything is; the node that runs on the next one is another node.
+ */
+import { parseOptions, SeededRandom, SimDisk } from '@remora/base';
+import { foundersOf } from '../../../packages/cli/src/node/cluster-identity.ts';
+import { localPorts, type NodeOptions, nodeSchema } from '../../../packages/cli/src/node-options.ts';
+import type { SimLoop } from '../common/env/loop.ts';
+import { seedOf } from '../common/hash.ts';
+import { DurableLog } from '../common/raft/durable-log.ts';
+import { StoredPositions } from './checks/stored-positions.ts';
+import { SimRecords } from './env/sim-records.ts';
+import { MemoryMedium } from './env/sim-store.ts';
+import type { ClusterOptions } from './options.ts';
+import type { MachineOptions } from './topology.ts';
+
+const BASE_PORT = 7_480;
+/** Where a node keeps its log. */
+const LOG_DIR = 'log';
+
+export function clientAddress({ id }: MachineOptions): string {
+  return `127.0.0.1:${localPorts(BASE_PORT, id).client}`;
+}
+
+function peerAddress({ id }: MachineOptions): string {
+  return `127.0.0.1:${localPorts(BASE_PORT, id).peer}`;
+}
+
+interface StorageOptions {
+  readonly machine: MachineOptions;
+  readonly seed: number;
+  readonly loop: SimLoop;
+  readonly cluster: ClusterOptions;
+  /** How many disks the machine had before. */
+  readonly disksBefore: number;
+  /** The node says that it is a founding member; otherwise it asks to join, under a name of its own. */
+  readonly founder: boolean;
+}
+
+export class Storage {
+  readonly random: SeededRandom;
+  readonly disk: SimDisk;
+  readonly medium = new MemoryMedium();
+  readonly records: SimRecords;
+  /** What survives of the log, and how far the rows of the engine reach. */
+  readonly durable: DurableLog;
+  readonly positions = new StoredPositions(this.medium);
+  /** What the node on it is started with. */
+  readonly nodeOptions: NodeOptions;
+
+  constructor(options: StorageOptions) {
+    const { machine, seed, loop, cluster, disksBefore } = options;
+    this.random = new SeededRandom(seedOf(seed, machine.id, 1, disksBefore));
+    this.disk = new SimDisk({ random: this.random, clock: loop, latencyMs: cluster.diskMs });
+    this.durable = new DurableLog(this.disk, LOG_DIR);
+    this.nodeOptions = nodeOptionsOf(options);
+    const founders = foundersOf(this.nodeOptions);
+    this.records = new SimRecords({
+      incarnation: `machine ${machine.id}, disk ${disksBefore}`,
+      ...(founders !== undefined && { clusterId: founders.clusterId, nodeId: founders.ownNodeId }),
+    });
+  }
+}
+
+function nodeOptionsOf({ machine, cluster, disksBefore, founder }: StorageOptions): NodeOptions {
+  const { machines, heartbeatMs, electionMs, checkpointMs } = cluster;
+  const { client, peer, http } = localPorts(BASE_PORT, machine.id);
+  const founders = machines.filter((one) => one.founder);
+  const others = founders.filter(({ id }) => id !== machine.id);
+  return parseOptions(nodeSchema, {
+    flags: {
+      name: founder || disksBefore === 0 ? `n${machine.id}` : `n${machine.id}.${disksBefore}`,
+      roles: machine.roles.join(','),
+      clientPort: String(client),
+      peerPort: String(peer),
+      httpPort: String(http),
+      ...(founder
+        ? { initialCluster: founders.map((one) => `n${one.id}=${peerAddress(one)}`).join(',') }
+        : { join: others.map(peerAddress).join(',') }),
+      heartbeatInterval: `${heartbeatMs}ms`,
+      electionTimeout: `${electionMs}ms`,
+      checkpointInterval: `${checkpointMs}ms`,
+    },
+  });
+}

@@ -1,0 +1,63 @@
+/** Which machines a cluster has, and what the node on each of them does. */
+import type { Random } from '@remora/base';
+import { ROLES } from '../../../packages/cli/src/node-options.ts';
+
+export interface MachineOptions {
+  /** From 1; not the id of the node on it, which a cluster may give anew. */
+  readonly id: number;
+  readonly roles: readonly (typeof ROLES)[number][];
+  /** A founding member; the others join the running cluster. */
+  readonly founder: boolean;
+  /** Whether it runs from the beginning; if not, it joins in the middle of the run. */
+  readonly fromStart: boolean;
+}
+
+type Roles = MachineOptions['roles'];
+
+interface Layout {
+  /** How often it is drawn, beside the others. */
+  readonly weight: number;
+  /** Masters all of them: they are the voters of the master group. */
+  readonly founders: readonly Roles[];
+  readonly others: readonly Roles[];
+}
+
+/** More than this do not fit below the ids of clients. */
+export const MACHINES_MAX = 9;
+
+const GATEWAY: Roles = ['gateway'];
+const DATA: Roles = ['data'];
+
+const LAYOUTS: readonly Layout[] = [
+  { weight: 6, founders: times(3, ROLES), others: [] },
+  { weight: 2, founders: times(5, ROLES), others: [] },
+  { weight: 2, founders: times(3, ['master', 'data']), others: times(2, GATEWAY) },
+  { weight: 1, founders: times(3, ['master', 'gateway']), others: times(3, DATA) },
+  { weight: 1, founders: times(3, ['master']), others: [...times(3, DATA), ...times(2, GATEWAY)] },
+];
+
+/** The machines of a cluster, founders first. Every other cluster has one that joins later. */
+export function drawMachines(random: Random): readonly MachineOptions[] {
+  const { founders, others } = drawLayout(random);
+  const late = random.int(2) === 0 ? [random.int(2) === 0 ? ROLES : GATEWAY] : [];
+  const all = [...founders, ...others, ...late];
+  return all.map((roles, i) => ({
+    id: i + 1,
+    roles,
+    founder: i < founders.length,
+    fromStart: i < founders.length + others.length,
+  }));
+}
+
+function drawLayout(random: Random): Layout {
+  let left = random.int(LAYOUTS.reduce((sum, { weight }) => sum + weight, 0));
+  for (const layout of LAYOUTS) {
+    left -= layout.weight;
+    if (left < 0) return layout;
+  }
+  throw new Error('the weights add up');
+}
+
+function times(count: number, roles: Roles): readonly Roles[] {
+  return Array.from({ length: count }, () => roles);
+}
