@@ -89,6 +89,8 @@ async function until(world: World, boundMs: number, property: string, missing: (
     lacking = missing();
     return lacking !== '' && loop.monotonicMs() < endMs;
   });
+  // Nothing may be left to happen since the last look.
+  if (lacking !== '') lacking = missing();
   if (lacking !== '') throw new Violation(property, `${boundMs} ms after the last fault: ${lacking}`);
 }
 
