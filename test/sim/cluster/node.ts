@@ -65,10 +65,9 @@ export class SimNode implements ObservedNode {
   /** What is done when the process died of its disk. */
   onDied: () => void = () => {};
   readonly #deps: NodeDeps;
-  #storage: Storage;
-  #disksBefore = 0;
-  #watch: RaftWatch;
-  #kept: KeptCheck;
+  readonly #storage: Storage;
+  readonly #watch: RaftWatch;
+  readonly #kept: KeptCheck;
   #storeFailure: Error | undefined;
   #life: Life | undefined;
 
@@ -80,14 +79,9 @@ export class SimNode implements ObservedNode {
     this.#deps = deps;
     const rate = ownRate(seed, machine.id, options);
     this.clock = new ProcessClock(loop, machine.id * 1_000_000, () => this.#watch.looked(), rate);
-    this.#storage = this.#newStorage(machine.founder);
+    this.#storage = new Storage({ machine, seed, loop, cluster: options, disksBefore: 0, founder: machine.founder });
     this.#kept = new KeptCheck(this, deps.observer);
     this.#watch = new RaftWatch(this, deps.observer, this.#kept);
-  }
-
-  #newStorage(founder: boolean): Storage {
-    const { machine, seed, loop, options } = this.#deps;
-    return new Storage({ machine, seed, loop, cluster: options, disksBefore: this.#disksBefore, founder });
   }
 
   get disk(): SimDisk {
