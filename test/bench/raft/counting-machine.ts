@@ -7,6 +7,7 @@ import type { ConfState, Entry, LogPosition, Role, SnapshotReceiver, StateMachin
 
 const LENGTH_BYTES = 2;
 const FILLER_CHUNK_BYTES = 256 * 1024;
+const FILLER = Buffer.alloc(FILLER_CHUNK_BYTES, 1);
 
 /** One entry of several operations. */
 export function packOperations(operations: readonly Uint8Array[]): Buffer {
@@ -75,7 +76,7 @@ export class CountingMachine implements StateMachine {
     async function* chunks(): AsyncIterable<Uint8Array> {
       yield Buffer.from(JSON.stringify({ operations, sum }));
       for (let left = fillerBytes; left > 0; left -= FILLER_CHUNK_BYTES) {
-        yield Buffer.alloc(Math.min(left, FILLER_CHUNK_BYTES), 1);
+        yield FILLER.subarray(0, Math.min(left, FILLER_CHUNK_BYTES));
       }
     }
     const { index, term } = this.#applied;

@@ -150,7 +150,7 @@ function snapshotStream(): Promise<Buffer> {
   }
   const gather = async (): Promise<Buffer> => {
     const parts: Bytes[] = [];
-    for await (const part of encodeSnapshot(IDENTITY, all())) parts.push(part);
+    for await (const part of encodeSnapshot(IDENTITY, all())) parts.push(Buffer.from(part));
     return Buffer.concat(parts);
   };
   stream ??= gather();

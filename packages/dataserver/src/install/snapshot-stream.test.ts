@@ -32,7 +32,7 @@ async function encode(rows: readonly Row[], identity = IDENTITY): Promise<Buffer
     yield rows;
   }
   const parts: Bytes[] = [];
-  for await (const part of encodeSnapshot(identity, one())) parts.push(part);
+  for await (const part of encodeSnapshot(identity, one())) parts.push(Buffer.from(part));
   return Buffer.concat(parts);
 }
 
@@ -152,7 +152,7 @@ test('a snapshot shows the moment it was taken, and its view is let go of when i
   engine.put(key(2), Buffer.from('later'));
   engine.delete(key(3));
   const parts: Bytes[] = [];
-  for await (const part of snapshot.chunks) parts.push(part);
+  for await (const part of snapshot.chunks) parts.push(Buffer.from(part));
   snapshot.release();
   expect(parse(Buffer.concat(parts))).toEqual(expected);
 

@@ -48,7 +48,7 @@ export class SnapshotFormatError extends Error {
 
 // ------------------------------------------------------------------------------------------------ writing
 
-/** Encodes the rows of `batches`, which come as N2 says. */
+/** Encodes the rows of `batches`, which come as N2 says. A chunk is valid until the next one is asked for. */
 export async function* encodeSnapshot(
   { rangeId, applied }: SnapshotIdentity,
   batches: AsyncIterable<readonly Row[]>,
@@ -84,10 +84,14 @@ function magicOf(version: number): Buffer {
 class FrameEncoder {
   /** Over the checksums of all frames so far. */
   checksum = 0;
+  /** What frames are written into, one after the other: a buffer for each would be much garbage. */
+  #room = Buffer.alloc(0);
 
   encode(parts: readonly unknown[]): Buffer {
     const body = packPlain(parts);
-    const frame = Buffer.allocUnsafeSlow(FRAME_HEADER_BYTES + body.length);
+    const length = FRAME_HEADER_BYTES + body.length;
+    if (this.#room.length < length) this.#room = Buffer.allocUnsafeSlow(length);
+    const frame = this.#room.subarray(0, length);
     frame.writeUInt32BE(body.length, 0);
     frame.writeUInt32BE(crc32(body), 4);
     frame.set(body, FRAME_HEADER_BYTES);

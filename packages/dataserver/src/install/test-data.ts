@@ -40,7 +40,7 @@ export async function streamOf(rows: readonly Row[], index: number, state = stat
   }
   const parts: Bytes[] = [];
   const identity = { rangeId: DESCRIPTOR.rangeId, applied: { index, term: 2 } };
-  for await (const part of encodeSnapshot(identity, all())) parts.push(part);
+  for await (const part of encodeSnapshot(identity, all())) parts.push(Buffer.from(part));
   return Buffer.concat(parts);
 }
 

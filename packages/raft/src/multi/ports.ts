@@ -174,7 +174,10 @@ export interface Transport {
 
 export interface StateMachineSnapshot {
   readonly meta: SnapshotMeta;
-  /** Read once at most. */
+  /**
+   * Read once at most. What a chunk holds is taken before the next one is asked for, so all of them may be in the same
+   * memory: a buffer for each makes the process collect garbage often, which all its groups feel.
+   */
   readonly chunks: AsyncIterable<Uint8Array>;
   /** About how many bytes the chunks have, if that is known: for showing progress. */
   readonly bytes?: number;

@@ -57,7 +57,8 @@ const REFUSALS = ['busy', 'declined', 'unknown', 'failed'] as const satisfies re
 export const TRANSFER_ID_BYTES = 8;
 const NUMBER_BYTES = 6;
 const ATTEMPT_BYTES = 4;
-const CHUNK_HEAD_BYTES = 1 + NUMBER_BYTES;
+/** Bytes of a chunk's message before the chunk. */
+export const CHUNK_HEAD_BYTES = 1 + NUMBER_BYTES;
 /** A reason travels for people to read; more of it helps nobody. */
 const REASON_BYTES_MAX = 1024;
 
@@ -72,9 +73,7 @@ export function encodeSenderMessage(message: SenderMessage): Buffer {
     }
     case 'chunk': {
       const out = Buffer.allocUnsafe(CHUNK_HEAD_BYTES + message.bytes.length);
-      out[0] = CHUNK;
-      out.writeUIntBE(message.number, 1, NUMBER_BYTES);
-      out.set(message.bytes, CHUNK_HEAD_BYTES);
+      writeChunkMessage(out, message.number, message.bytes);
       return out;
     }
     case 'finish':
@@ -82,6 +81,13 @@ export function encodeSenderMessage(message: SenderMessage): Buffer {
     case 'abort':
       return Buffer.concat([Buffer.of(ABORT), reasonBytes(message.reason)]);
   }
+}
+
+/** Writes the message of a chunk into `out`, which has its length. */
+export function writeChunkMessage(out: Buffer, number: number, bytes: Uint8Array): void {
+  out[0] = CHUNK;
+  out.writeUIntBE(number, 1, NUMBER_BYTES);
+  out.set(bytes, CHUNK_HEAD_BYTES);
 }
 
 export function decodeSenderMessage(bytes: Uint8Array): SenderMessage {

@@ -471,3 +471,17 @@ test('the window keeps one run of chunks, from the first that is not stored (W1,
   window.release(3);
   expect(window.bytes).toBe(0);
 });
+
+test('the memory of a chunk is used again once it is stored, and not before (W3)', () => {
+  const window = new ChunkWindow(2);
+  const [first, second] = [window.push(Buffer.alloc(100, 'a')), window.push(Buffer.alloc(90, 'b'))];
+  const asSent = Buffer.from(second);
+  window.release(1);
+  expect(window.push(Buffer.alloc(80, 'c')).buffer).toBe(first.buffer);
+  expect(second).toEqual(asSent);
+  window.release(3);
+  const messages = [window.push(Buffer.alloc(100, 'd')), window.push(Buffer.alloc(101, 'e'))];
+  expect(messages.map((message) => message.subarray(-2).toString())).toEqual(['dd', 'ee']);
+  expect(window.from(3).map(({ length }) => length)).toEqual([107, 108]);
+  expect(window.bytes).toBe(107 + 108);
+});
