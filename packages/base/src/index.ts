@@ -13,4 +13,5 @@ export * from './options/index.ts';
 export * from './random.ts';
 export * from './sim/manual-clock.ts';
 export * from './sim/sim-disk.ts';
+export * from './sim/timer-queue.ts';
 export * from './transient-map.ts';

@@ -1,5 +1,6 @@
 import { assert } from '../assert.ts';
 import type { Clock, Timer } from '../clock.ts';
+import { TimerQueue } from './timer-queue.ts';
 
 /**
  * A clock that stands still until it is told to move, for tests and the simulator.
@@ -12,9 +13,7 @@ import type { Clock, Timer } from '../clock.ts';
 export class ManualClock implements Clock {
   #nowMs: number;
   #wallOffsetMs: number;
-  #sequence = 0;
-  /** A binary heap by (due, sequence). Cancelled timers stay until they come up. */
-  readonly #heap: PendingTimer[] = [];
+  readonly #timers = new TimerQueue();
   #immediates: (() => void)[] = [];
 
   constructor(start: { readonly wallMs?: number; readonly monotonicMs?: number } = {}) {
@@ -31,13 +30,7 @@ export class ManualClock implements Clock {
   }
 
   setTimer(delayMs: number, fn: () => void): Timer {
-    const timer: PendingTimer = { dueMs: this.#nowMs + Math.max(0, delayMs), sequence: this.#sequence++, fn };
-    push(this.#heap, timer);
-    return {
-      cancel: () => {
-        timer.fn = undefined;
-      },
-    };
+    return this.#timers.add(this.#nowMs + Math.max(0, delayMs), fn);
   }
 
   setImmediate(fn: () => void): void {
@@ -59,13 +52,10 @@ export class ManualClock implements Clock {
 
   /** Moves time to the next timer and fires it and the immediates it causes. False when there is no timer. */
   fireNext(): boolean {
-    if (this.nextTimerMs() === undefined) return false;
-    const timer = pop(this.#heap);
+    const timer = this.#timers.take();
     if (timer === undefined) return false;
     this.#nowMs = Math.max(this.#nowMs, timer.dueMs);
-    const fn = timer.fn;
-    timer.fn = undefined;
-    fn?.();
+    timer.fn();
     this.runImmediates();
     return true;
   }
@@ -81,12 +71,7 @@ export class ManualClock implements Clock {
 
   /** When the next timer is due, on the monotonic clock. */
   nextTimerMs(): number | undefined {
-    for (;;) {
-      const first = this.#heap[0];
-      if (first === undefined) return undefined;
-      if (first.fn !== undefined) return first.dueMs;
-      pop(this.#heap);
-    }
+    return this.#timers.dueMs;
   }
 
   /** Whether immediates are waiting. */
@@ -96,56 +81,11 @@ export class ManualClock implements Clock {
 
   /** Timers that are set and neither fired nor cancelled: a test that ends should leave none. */
   get pendingTimers(): number {
-    return this.#heap.reduce((count, timer) => count + (timer.fn === undefined ? 0 : 1), 0);
+    return this.#timers.size;
   }
 
   /** Makes the wall clock jump, forward or back; timers and monotonic time do not notice. */
   jumpWall(ms: number): void {
     this.#wallOffsetMs += ms;
   }
-}
-
-interface PendingTimer {
-  readonly dueMs: number;
-  readonly sequence: number;
-  fn: (() => void) | undefined;
-}
-
-function before(a: PendingTimer, b: PendingTimer): boolean {
-  return a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.sequence < b.sequence);
-}
-
-function push(heap: PendingTimer[], timer: PendingTimer): void {
-  let at = heap.length;
-  heap.push(timer);
-  while (at > 0) {
-    const parentAt = (at - 1) >> 1;
-    const parent = heap[parentAt];
-    if (parent === undefined || !before(timer, parent)) break;
-    heap[at] = parent;
-    at = parentAt;
-  }
-  heap[at] = timer;
-}
-
-function pop(heap: PendingTimer[]): PendingTimer | undefined {
-  const top = heap[0];
-  const last = heap.pop();
-  if (top === undefined || last === undefined || heap.length === 0) return top;
-  let at = 0;
-  for (;;) {
-    let childAt = 2 * at + 1;
-    let child = heap[childAt];
-    if (child === undefined) break;
-    const right = heap[childAt + 1];
-    if (right !== undefined && before(right, child)) {
-      child = right;
-      childAt++;
-    }
-    if (!before(child, last)) break;
-    heap[at] = child;
-    at = childAt;
-  }
-  heap[at] = last;
-  return top;
 }
