@@ -21,22 +21,24 @@ export interface ClusterOptions {
   readonly nodes?: number;
   /** Flags of every node, without the dashes. */
   readonly flags?: Readonly<Record<string, string>>;
+  /** Arguments of Node itself, before the program. */
+  readonly nodeArguments?: readonly string[];
 }
 
 export class Cluster {
   readonly dir: string;
   readonly token = randomUUID();
   readonly #nodes: NodeProcess[] = [];
-  readonly #flags: Readonly<Record<string, string>>;
+  readonly #options: ClusterOptions;
 
-  private constructor(dir: string, flags: Readonly<Record<string, string>>) {
+  private constructor(dir: string, options: ClusterOptions) {
     this.dir = dir;
-    this.#flags = flags;
+    this.#options = options;
   }
 
   /** Founds a cluster and waits until it serves. */
   static async start(options: ClusterOptions = {}): Promise<Cluster> {
-    const cluster = new Cluster(mkdtempSync(join(tmpdir(), 'remora-e2e-')), options.flags ?? {});
+    const cluster = new Cluster(mkdtempSync(join(tmpdir(), 'remora-e2e-')), options);
     try {
       const count = options.nodes ?? 3;
       const ports = await portsOf(count);
@@ -119,12 +121,14 @@ export class Cluster {
   }
 
   #add(name: string, ports: Ports, flags: Readonly<Record<string, string>>): NodeProcess {
+    const { nodeArguments } = this.#options;
     const node = new NodeProcess({
       name,
       host: HOST,
       ports,
       ...nodePaths(this.dir, name),
-      flags: { 'cluster-token': this.token, ...this.#flags, ...flags },
+      flags: { 'cluster-token': this.token, ...this.#options.flags, ...flags },
+      ...(nodeArguments === undefined ? {} : { nodeArguments }),
     });
     this.#nodes.push(node);
     return node;

@@ -32,6 +32,8 @@ export interface NodeProcessOptions {
   readonly logPath: string;
   /** Further flags, without the dashes. */
   readonly flags: Readonly<Record<string, string>>;
+  /** Arguments of Node itself, before the program. */
+  readonly nodeArguments?: readonly string[];
 }
 
 export interface Exit {
@@ -87,7 +89,8 @@ export class NodeProcess {
   start(flags: Readonly<Record<string, string>> = {}): void {
     if (this.#child !== undefined) throw new Error(`${this.name} runs already`);
     const log = openSync(this.logPath, 'a');
-    const child = spawn(process.execPath, [PROGRAM, 'node', ...this.#arguments(flags)], {
+    const { nodeArguments = [] } = this.#options;
+    const child = spawn(process.execPath, [...nodeArguments, PROGRAM, 'node', ...this.#arguments(flags)], {
       stdio: ['ignore', log, log, 'ipc'],
       env: { PATH: process.env.PATH },
     });
@@ -117,6 +120,21 @@ export class NodeProcess {
     const exit = await this.#exit;
     clearTimeout(late);
     return exit;
+  }
+
+  /** Asks what was loaded into the process beside the program (`nodeArguments`), and gives its next message. */
+  ask(question: object): Promise<unknown> {
+    const child = this.#child;
+    if (child === undefined) return Promise.reject(new Error(`${this.name} does not run`));
+    return new Promise((resolve, reject) => {
+      const onExit = (): void => reject(new Error(`${this.name} ended instead of answering:\n${this.logTail(10)}`));
+      child.once('exit', onExit);
+      child.once('message', (answer) => {
+        child.off('exit', onExit);
+        resolve(answer);
+      });
+      child.send(question);
+    });
   }
 
   async untilReady(timeoutMs = 30_000): Promise<void> {

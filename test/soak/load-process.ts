@@ -1,0 +1,36 @@
+import { fileURLToPath } from 'node:url';
+import { Child } from '../bench/child.ts';
+
+const LAUNCHER = fileURLToPath(new URL('main.mjs', import.meta.url));
+
+/** The programs that make load, each in a process of its own, so that none holds up another or who measures. */
+export const LOADS = ['load:raw', 'load:holders'] as const;
+export type LoadName = (typeof LOADS)[number];
+
+/** Starts a load; `spec` is what it is told. It logs into `dir`. */
+export function startLoad(name: LoadName, spec: object, dir: string): Child {
+  return new Child({
+    command: [process.execPath, LAUNCHER, name, JSON.stringify(spec)],
+    cwd: dir,
+    logPath: `${dir}/${name.replace(':', '-')}.log`,
+  });
+}
+
+/** In the process of a load: resolves when the parent says `type`. */
+export function told(type: string): Promise<void> {
+  return new Promise((resolve) => {
+    const onMessage = (message: unknown): void => {
+      if (typeof message !== 'object' || message === null || !('type' in message) || message.type !== type) return;
+      process.off('message', onMessage);
+      resolve();
+    };
+    process.on('message', onMessage);
+  });
+}
+
+/** In the process of a load: tells the parent, and resolves when the message has left. */
+export function tell(message: object): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.send?.(message, undefined, {}, (error) => (error === null ? resolve() : reject(error)));
+  });
+}

@@ -1,0 +1,17 @@
+// `pnpm soak` and `pnpm overload`: builds the program under test, then runs main.ts from its source. The processes of
+// load that these start come here too, and find everything built.
+import { fileURLToPath } from 'node:url';
+import { runnerImport } from 'vite';
+import { build } from '../../scripts/build.mjs';
+
+const args = process.argv.slice(2).filter((argument) => argument !== '--');
+if (!args[0]?.startsWith('load:')) await build();
+const conditions = ['source'];
+const { module } = await runnerImport(fileURLToPath(new URL('main.ts', import.meta.url)), {
+  configFile: false,
+  logLevel: 'error',
+  esbuild: { target: 'node20' },
+  resolve: { conditions },
+  ssr: { resolve: { conditions, externalConditions: ['node'] } },
+});
+process.exit(await module.main(args));

@@ -1,0 +1,42 @@
+import { type HoldersSpec, runHolders } from './holders.ts';
+import { LOADS, type LoadName } from './load-process.ts';
+import { overloadMain } from './overload-main.ts';
+import { type RawLoadSpec, runRawLoad } from './raw-load.ts';
+import { UsageError } from './report.ts';
+
+/** Gives the exit code. */
+export async function main([program = '', ...args]: readonly string[]): Promise<number> {
+  if (isLoad(program)) return runLoad(program, args[0] ?? '');
+  try {
+    if (program === 'overload') return await overloadMain(args);
+    throw new UsageError(`there is "overload", and no "${program}"`);
+  } catch (error) {
+    if (!isUsageError(error)) throw error;
+    console.error(`${error.message} (--help says more)`);
+    return 2;
+  }
+}
+
+async function runLoad(name: LoadName, spec: string): Promise<number> {
+  // Whoever started the load is gone: nobody would end it.
+  process.once('disconnect', () => process.exit(1));
+  switch (name) {
+    case 'load:raw':
+      await runRawLoad(JSON.parse(spec) as RawLoadSpec);
+      break;
+    case 'load:holders':
+      await runHolders(JSON.parse(spec) as HoldersSpec);
+      break;
+  }
+  return 0;
+}
+
+function isLoad(name: string): name is LoadName {
+  return LOADS.some((load) => load === name);
+}
+
+/** Ours, and those of `parseArgs`. */
+function isUsageError(error: unknown): error is Error {
+  if (error instanceof UsageError) return true;
+  return error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');
+}

@@ -1,0 +1,105 @@
+/**
+ * A cluster whose gateways have a limit of requests per second is offered a multiple of it, after a time of half the
+ * limit and before another one, while sessions of well-behaved clients hold locks.
+ */
+import { connect } from 'remora';
+import { type Cluster, withCluster } from '../e2e/harness.ts';
+import type { HoldersResult, HoldersSpec } from './holders.ts';
+import { startLoad } from './load-process.ts';
+import { RAW_PREFIX, type RawLoadResult, type RawLoadSpec } from './raw-load.ts';
+
+export interface OverloadOptions {
+  /** Requests per second that a gateway takes. */
+  readonly limit: number;
+  /** How many times the limit is offered. */
+  readonly times: number;
+  readonly seconds: number;
+  /** Before the overload and after it, each. */
+  readonly calmSeconds: number;
+  readonly sessions: number;
+  readonly sessionTtlMs: number;
+  readonly say?: (line: string) => void;
+}
+
+export interface OverloadReport {
+  readonly options: Pick<OverloadOptions, 'limit' | 'times' | 'seconds' | 'sessions'>;
+  readonly load: RawLoadResult;
+  readonly holders: HoldersResult;
+  /** Puts of the load that the cluster has applied, by the versions of its keys. */
+  readonly applied: number;
+  /** What the gateway counted. */
+  readonly gateway: { readonly admitted: number; readonly refused: number };
+}
+
+const CONNECTIONS = 4;
+const ETCD_EVERY = 10;
+const TURN_WORKERS = 12;
+const KEYS_AT_ONCE = 2_000;
+
+export async function runOverload(options: OverloadOptions): Promise<OverloadReport> {
+  const say = options.say ?? (() => {});
+  const flags = { 'requests-per-second-max': String(options.limit) };
+  return withCluster({ flags }, async (cluster) => {
+    const { holders, load } = await withLoads(cluster, options, say);
+    const [applied, gateway] = await Promise.all([appliedPuts(cluster), gatewayCounts(cluster)]);
+    const { limit, times, seconds, sessions } = options;
+    return { options: { limit, times, seconds, sessions }, load, holders, applied, gateway };
+  });
+}
+
+async function withLoads(
+  cluster: Cluster,
+  options: OverloadOptions,
+  say: (line: string) => void,
+): Promise<{ readonly holders: HoldersResult; readonly load: RawLoadResult }> {
+  const leader = cluster.node(await cluster.leader());
+  const { limit, times, seconds, calmSeconds } = options;
+  const holdersSpec: HoldersSpec = {
+    endpoints: cluster.endpoints,
+    sessions: options.sessions,
+    ttlMs: options.sessionTtlMs,
+    workers: TURN_WORKERS,
+  };
+  const rawSpec: RawLoadSpec = {
+    endpoint: leader.client,
+    connections: CONNECTIONS,
+    etcdEvery: ETCD_EVERY,
+    phases: [
+      { name: 'before', ratePerSecond: limit / 2, seconds: calmSeconds },
+      { name: 'during', ratePerSecond: limit * times, seconds },
+      { name: 'after', ratePerSecond: limit / 2, seconds: calmSeconds },
+    ],
+  };
+  const holders = startLoad('load:holders', holdersSpec, cluster.dir);
+  let raw: ReturnType<typeof startLoad> | undefined;
+  try {
+    await holders.message('holding');
+    say(
+      `${options.sessions} sessions hold a lock each; offering ${limit / 2}, then ${limit * times} requests per second`,
+    );
+    raw = startLoad('load:raw', rawSpec, cluster.dir);
+    const load = (await raw.message('result')) as unknown as RawLoadResult;
+    holders.send({ type: 'stop' });
+    return { load, holders: (await holders.message('result')) as unknown as HoldersResult };
+  } finally {
+    await Promise.all([holders.stop(), raw?.stop()]);
+  }
+}
+
+/** Each put makes one version of a key. */
+async function appliedPuts(cluster: Cluster): Promise<number> {
+  await using client = await connect({ endpoints: cluster.endpoints });
+  const { kvs } = await client.kv.range({ prefix: RAW_PREFIX }, { limit: KEYS_AT_ONCE, keysOnly: true });
+  return kvs.reduce((sum, { version }) => sum + version, 0);
+}
+
+async function gatewayCounts(cluster: Cluster): Promise<{ readonly admitted: number; readonly refused: number }> {
+  let admitted = 0;
+  let refused = 0;
+  for (const node of cluster.nodes) {
+    const requests = await node.metrics('remora_gateway_requests_total');
+    admitted += (requests.get('class="ordinary"') ?? 0) + (requests.get('class="charged"') ?? 0);
+    refused += (await node.metrics('remora_gateway_refused_total')).get('reason="rate"') ?? 0;
+  }
+  return { admitted, refused };
+}
