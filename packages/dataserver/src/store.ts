@@ -27,7 +27,7 @@ import { type ConfState, confOf, type GroupId, type RaftHost, type RecoveredGrou
 import type { Checkpointer } from './checkpointer.ts';
 import { Installer } from './install/installer.ts';
 import type { InstallMarker } from './install/marker.ts';
-import { type RangeOptions, RangeReplica } from './range/range-replica.ts';
+import { type OnApplied, type RangeOptions, RangeReplica } from './range/range-replica.ts';
 import { allLocalSpan, isStateKey, rangeIdOfLocalKey, stateKey, wholeRangeSpans } from './state/keys.ts';
 import { decodeRangeMeta } from './state/meta-codec.ts';
 import type { WatchStream } from './watch/watch-hub.ts';
@@ -44,6 +44,7 @@ export interface StoreDeps {
   readonly options: RangeOptions;
   /** What the log held for each group when the node started. Each replica takes its own out, so that nothing is kept. */
   readonly recovered: Map<GroupId, RecoveredGroup>;
+  readonly onApplied?: OnApplied;
 }
 
 const HOUSEKEEPING_MS = 1_000;
@@ -145,8 +146,7 @@ export class Store {
   }
 
   #replica(descriptor: RangeDescriptor, conf: ConfState): RangeReplica {
-    const { engine, clock, logger, nodeId, options } = this.#deps;
-    return new RangeReplica({ engine, clock, logger, nodeId, options, installer: this.#installer }, descriptor, conf);
+    return new RangeReplica({ ...this.#deps, installer: this.#installer }, descriptor, conf);
   }
 
   #run(replica: RangeReplica, replicaId: number, firstWaitTicks?: number): void {

@@ -20,6 +20,8 @@ import type { ObservedNode } from '../common/raft/observed-node.ts';
 import type { Observer } from '../common/raft/observer.ts';
 import type { Trace } from '../common/trace.ts';
 import { Violation } from '../common/violation.ts';
+import type { Answers } from './checks/answers.ts';
+import type { AppliedCommands } from './checks/applied-commands.ts';
 import { RaftWatch } from './checks/raft-watch.ts';
 import type { LinkNetwork, Party } from './env/link-network.ts';
 import type { PeerNetwork } from './env/peer-network.ts';
@@ -37,6 +39,8 @@ export interface NodeDeps {
   readonly options: ClusterOptions;
   readonly trace: Trace;
   readonly observer: Observer;
+  readonly applied: AppliedCommands;
+  readonly answers: Answers;
   readonly links: LinkNetwork;
   readonly peers: PeerNetwork;
   readonly fail: (error: unknown) => void;
@@ -204,7 +208,7 @@ export class SimNode implements ObservedNode {
   }
 
   #platform(party: Party): SimPlatform {
-    const { seed, trace, options, links, peers } = this.#deps;
+    const { seed, trace, options, links, peers, applied, answers } = this.#deps;
     const { nodeOptions, records, disk } = this.#storage;
     const { peer, client } = advertised(nodeOptions);
     return new SimPlatform({
@@ -214,6 +218,8 @@ export class SimNode implements ObservedNode {
       logger: tracingLogger(trace, this.id),
       trace,
       watch: this.#watch,
+      applied,
+      answers,
       records,
       disk: new ProcessDisk({
         disk: disk.mount(),

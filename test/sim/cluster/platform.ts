@@ -3,6 +3,7 @@
  * store. What it lacks of a process: sockets, and the services of gRPC and HTTP on them; clients come by the Pipe.
  */
 import { type Clock, type Disk, type Engine, type Logger, type Random, ServiceError } from '@remora/base';
+import type { OnApplied } from '@remora/dataserver';
 import { createPipeRegistry, PIPE_LIMITS, servePipe } from '@remora/gateway';
 import { HeldBytes, type RpcDispatcher, type ServedLink, serveLink } from '@remora/protocol';
 import type { GroupMessage, RaftHostOptions } from '@remora/raft';
@@ -11,10 +12,13 @@ import { OverlayEngine } from '../../../packages/dataserver/src/engine/overlay-e
 import { ProcessTransport } from '../common/env/process-transport.ts';
 import { type HostWatch, watchedHost } from '../common/raft/watched-host.ts';
 import type { Trace } from '../common/trace.ts';
+import { type Answers, checkedBackend } from './checks/answers.ts';
+import type { AppliedCommands } from './checks/applied-commands.ts';
 import type { LinkNetwork, Party } from './env/link-network.ts';
 import type { PeerNetwork } from './env/peer-network.ts';
 import type { SimRecords } from './env/sim-records.ts';
 import type { SimStore } from './env/sim-store.ts';
+import { WatchedEngine } from './env/watched-engine.ts';
 import type { ClusterOptions } from './options.ts';
 
 /** Of all connections of a gateway together. */
@@ -29,6 +33,9 @@ export interface PlatformDeps {
   readonly trace: Trace;
   /** Looks on while Raft works. */
   readonly watch: HostWatch & { sent(messages: readonly GroupMessage[]): void };
+  /** Looks at what apply does, and at what is answered. */
+  readonly applied: AppliedCommands;
+  readonly answers: Answers;
   readonly records: SimRecords;
   readonly disk: Disk;
   readonly store: SimStore;
@@ -47,6 +54,8 @@ export class SimPlatform implements NodePlatform {
   readonly logDisk: Disk;
   readonly stagingDisk: Disk;
   readonly tuning: ClusterOptions['tuning'];
+  readonly onApplied: OnApplied;
+  #engine: WatchedEngine | undefined;
   readonly #deps: PlatformDeps;
   #transport: ProcessTransport | undefined;
 
@@ -59,6 +68,7 @@ export class SimPlatform implements NodePlatform {
     this.logDisk = deps.disk;
     this.stagingDisk = deps.disk;
     this.tuning = deps.options.tuning;
+    this.onApplied = (command) => deps.applied.applied(deps.party.id, command, this.#engine?.takeDigest() ?? 0);
   }
 
   /** The process has ended; `told`: its machine says so to others. */
@@ -69,8 +79,9 @@ export class SimPlatform implements NodePlatform {
     links.ended(party, told);
   }
 
-  openEngine(deps: Parameters<NodePlatform['openEngine']>[0]): Promise<Engine> {
-    return OverlayEngine.open(this.#deps.store, deps);
+  async openEngine(deps: Parameters<NodePlatform['openEngine']>[0]): Promise<Engine> {
+    this.#engine = new WatchedEngine(await OverlayEngine.open(this.#deps.store, deps));
+    return this.#engine;
   }
 
   createHost(options: RaftHostOptions) {
@@ -115,9 +126,9 @@ export class SimPlatform implements NodePlatform {
 
   /** The Pipe, for SDK clients. */
   openEntry({ backend, clock, options }: EntryDeps): NodeEntry {
-    const { links, party, addresses } = this.#deps;
+    const { links, party, addresses, answers } = this.#deps;
     const { requestBytesMax, txnOpsMax } = options;
-    const registry = createPipeRegistry(backend, { requestBytesMax, txnOpsMax });
+    const registry = createPipeRegistry(checkedBackend(backend, answers), { requestBytesMax, txnOpsMax });
     const held = new HeldBytes(HELD_BYTES_MAX);
     const served = new Served();
     const accept = (link: Parameters<typeof servePipe>[0]['link']): undefined => {

@@ -153,7 +153,7 @@ function running(world: World): string {
 }
 
 function resultOf(world: World, schedule: readonly FaultEvent[]): RunResult {
-  const { seed, trace, counts, faults, loop, observer, failure } = world;
+  const { seed, trace, counts, faults, loop, failure } = world;
   return {
     seed,
     schedule,
@@ -162,8 +162,17 @@ function resultOf(world: World, schedule: readonly FaultEvent[]): RunResult {
     fired: faults.fired,
     simulatedMs: loop.monotonicMs(),
     steps: loop.steps,
-    figures: { elections: [...observer.groups()].reduce((sum, group) => sum + group.elections, 0) },
+    figures: figuresOf(world),
     ...(failure !== undefined && { failure: describe(world, failure) }),
+  };
+}
+
+/** What the checks had to look at. */
+function figuresOf({ observer, applied, answers }: World): Readonly<Record<string, number>> {
+  return {
+    elections: [...observer.groups()].reduce((sum, group) => sum + group.elections, 0),
+    'commands applied': applied.count,
+    'answers checked': answers.count,
   };
 }
 

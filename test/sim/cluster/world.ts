@@ -9,6 +9,8 @@ import { NetworkFaults } from '../common/network.ts';
 import { Observer } from '../common/raft/observer.ts';
 import { Trace } from '../common/trace.ts';
 import { Violation } from '../common/violation.ts';
+import { Answers } from './checks/answers.ts';
+import { AppliedCommands } from './checks/applied-commands.ts';
 import { LinkNetwork } from './env/link-network.ts';
 import { PeerNetwork } from './env/peer-network.ts';
 import { clientAddress } from './machine.ts';
@@ -41,6 +43,8 @@ export class World {
     isLost: () => false,
     fail: (error) => this.fail(error),
   });
+  readonly applied = new AppliedCommands();
+  readonly answers = new Answers(this.applied, (error) => this.fail(error));
   readonly counts: OperationCounts = newCounts();
   readonly faults = new FaultTimeline({
     loop: this.loop,
@@ -75,9 +79,11 @@ export class World {
       faultsOf,
       onFrame: (from, to, frame) => trace.add('frame', from, to, frame.length, hashOfBytes(frame)),
     });
-    const { links, observer } = this;
+    const { links, observer, applied, answers } = this;
     const common = { seed, loop, trace, links, fail: (error: unknown) => this.fail(error) };
-    this.nodes = options.machines.map((machine) => new SimNode({ ...common, machine, options, peers, observer }));
+    this.nodes = options.machines.map(
+      (machine) => new SimNode({ ...common, machine, options, peers, observer, applied, answers }),
+    );
     const endpoints = options.machines.filter(({ roles }) => roles.includes('gateway')).map(clientAddress);
     this.clients = clientIds.map(
       (id) =>

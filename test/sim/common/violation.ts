@@ -1,4 +1,4 @@
-/** The promises of a Raft group that a run checks; the names are those of the dissertation (figure 3.2) where it has one. */
+/** The promises that a run checks step by step; the names are those of the dissertation (figure 3.2) where it has one. */
 export type Property =
   | 'election safety'
   | 'leader append-only'
@@ -17,6 +17,12 @@ export type Property =
   | 'a lease excludes'
   | 'refused writes have no effect'
   | 'nodes do not stop'
+  | 'applied alike'
+  | 'applied once'
+  | 'answers are true'
+  | 'revisions are unique'
+  | 'revisions grow'
+  | 'revisions in real-time order'
   | 'liveness'
   | 'nothing leaks';
 

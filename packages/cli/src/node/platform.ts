@@ -3,7 +3,7 @@
  * together on top of it and knows neither sockets nor files, so that the simulator runs the same node.
  */
 import type { Clock, Disk, Engine, Logger, Random, ServiceError } from '@remora/base';
-import type { EngineDeps, RangeOptions, Store } from '@remora/dataserver';
+import type { EngineDeps, OnApplied, RangeOptions, Store } from '@remora/dataserver';
 import type { Admission, Backend } from '@remora/gateway';
 import type { ClusterView, FrameLink, LinkIdentity, RpcDispatcher } from '@remora/protocol';
 import type {
@@ -30,6 +30,7 @@ export interface NodePlatform {
   readonly stagingDisk: Disk;
   /** Sizes and limits other than the usual ones. */
   readonly tuning?: NodeTuning;
+  readonly onApplied?: OnApplied;
   openEngine(deps: EngineDeps): Promise<Engine>;
   /** Runs the node's Raft groups; a simulation looks on. */
   createHost(options: RaftHostOptions): NodeRaftHost;

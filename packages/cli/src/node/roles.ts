@@ -81,8 +81,10 @@ export function createMaster(deps: RoleDeps & { readonly founders: Founders }): 
 export function createStore(
   deps: RoleDeps & { readonly platform: NodePlatform; readonly onFailure: (error: unknown) => void },
 ): Store {
+  const { onApplied } = deps.platform;
   const store = new Store({
     ...deps,
+    ...(onApplied === undefined ? {} : { onApplied }),
     disk: deps.platform.stagingDisk,
     options: {
       watchRingBytesMax: WATCH_RING_BYTES,

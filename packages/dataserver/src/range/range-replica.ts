@@ -2,6 +2,7 @@ import { assert, type Clock, type Engine, type Logger, ServiceError } from '@rem
 import {
   COMMAND_DEADLINE_MAX_MS,
   type Command,
+  type CommandBatch,
   type CommandResult,
   decodeEntry,
   type Epoch,
@@ -24,7 +25,7 @@ import type {
 import type { Installer } from '../install/installer.ts';
 import { takeSnapshot } from '../install/snapshot-source.ts';
 import { errorOf, type Outcome, outcomeBytes, rememberable } from '../state/outcome-codec.ts';
-import { RangeState } from '../state/range-state.ts';
+import { type Applying, type OnOutcome, RangeState } from '../state/range-state.ts';
 import { WatchHub, type WatchSink, type WatchStream } from '../watch/watch-hub.ts';
 import { AutoCompactor } from './auto-compactor.ts';
 import { HistoryCollector } from './history-collector.ts';
@@ -50,7 +51,26 @@ export interface RangeDeps {
   readonly nodeId: number;
   readonly options: RangeOptions;
   readonly installer: Installer;
+  readonly onApplied?: OnApplied;
 }
+
+/** What apply made of one command. */
+export interface AppliedCommand {
+  readonly rangeId: number;
+  /** Of the entry, and the command's place in it. */
+  readonly index: number;
+  readonly place: number;
+  /** Empty for commands that the leader itself proposed. */
+  readonly requestId: string;
+  readonly how: Applying;
+  /** Of the range, before the command and after it: they differ when it changed something. */
+  readonly revisionBefore: number;
+  readonly revision: number;
+  readonly outcome: Outcome;
+}
+
+/** Is told of every command as soon as it is applied, before anybody is answered: for those who check what apply does. */
+export type OnApplied = (command: AppliedCommand) => void;
 
 export type RangeDone = (error: ServiceError | undefined, reply: RangeReply | undefined) => void;
 export type OnCancel = (fn: () => void) => void;
@@ -157,7 +177,24 @@ export class RangeReplica implements StateMachine {
     const mine = this.#proposals.take(position);
     if (entry.type === 'conf' || entry.data.length === 0) return this.state.skip(position);
     const batch = mine?.batch ?? decodeEntry(entry.data);
-    return this.state.applyBatch(position, batch, (i, outcome) => mine?.done[i]?.(undefined, outcome));
+    const tell = this.#tellApplied(entry.index, batch);
+    return this.state.applyBatch(position, batch, (i, outcome, how) => {
+      tell?.(i, outcome, how);
+      mine?.done[i]?.(undefined, outcome);
+    });
+  }
+
+  #tellApplied(index: number, { commands }: CommandBatch): OnOutcome | undefined {
+    const { onApplied } = this.#deps;
+    if (onApplied === undefined) return undefined;
+    const { rangeId } = this;
+    let revisionBefore = this.state.revision;
+    return (place, outcome, how) => {
+      const { revision } = this.state;
+      const requestId = commands[place]?.requestId ?? '';
+      onApplied({ rangeId, index, place, requestId, how, revisionBefore, revision, outcome });
+      revisionBefore = revision;
+    };
   }
 
   #applied(entry: Entry): void {

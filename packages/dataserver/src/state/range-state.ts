@@ -18,7 +18,10 @@ export interface Effects {
   onLeaseEnded(id: bigint): void;
 }
 
-export type OnOutcome = (commandIndex: number, outcome: Outcome) => void;
+/** `remembered`: answered as an earlier attempt was; `refused`: for its epoch or its deadline. */
+export type Applying = 'executed' | 'remembered' | 'refused';
+
+export type OnOutcome = (commandIndex: number, outcome: Outcome, how: Applying) => void;
 
 /**
  * The replicated state of one range, and the only code that changes it.
@@ -107,9 +110,10 @@ export class RangeState {
       const item = commands[i];
       if (item === undefined) break;
       this.appliedAhead = i;
-      const early = this.#refusal(batch, item) ?? this.#remembered(item.requestId);
+      const refused = this.#refusal(batch, item);
+      const early = refused ?? this.#remembered(item.requestId);
       if (early !== undefined) {
-        onOutcome(i, early);
+        onOutcome(i, early, refused === undefined ? 'remembered' : 'refused');
         continue;
       }
       const cold = this.#prefetch(item.command);
@@ -184,7 +188,7 @@ export class RangeState {
         outcomeBytes(kept),
       );
     }
-    onOutcome(index, outcome);
+    onOutcome(index, outcome, 'executed');
   }
 
   #execute(command: Command, term: number, prefetched: Prefetched): CommandResult {

@@ -1,0 +1,114 @@
+/**
+ * What gateways answer, held against what apply did and against what had been answered before the question.
+ *
+ * N1. Real-time order: a write that is acknowledged has a revision above that of every write acknowledged before it
+ *     began; whatever else is answered is no older than that. (While one range covers all keys; the design promises it
+ *     for writes over all ranges, §8.)
+ * N2. An answer is true: what is acknowledged was executed, and its revision is the one that apply gave it.
+ *
+ * A request begins when it first reaches a gateway: an SDK that hears nothing asks another one under the same id.
+ */
+import type { ServiceError } from '@remora/base';
+import type { Backend, BackendDone, BackendReply } from '@remora/gateway';
+import type { Command, Query } from '@remora/protocol';
+import { require } from '../../common/violation.ts';
+import type { AppliedCommands } from './applied-commands.ts';
+
+export class Answers {
+  readonly #applied: AppliedCommands;
+  readonly #fail: (error: unknown) => void;
+  /** The highest revision that an answer has shown. */
+  #shown = 0;
+  /** Answers so far. */
+  count = 0;
+  /** What had been shown when each request began. */
+  readonly #floors = new Map<string, number>();
+
+  constructor(applied: AppliedCommands, fail: (error: unknown) => void) {
+    this.#applied = applied;
+    this.#fail = fail;
+  }
+
+  /** A command reaches a gateway; the returned function takes its answer. */
+  command(command: Command, requestId: string | undefined): (revision: number) => void {
+    const floor = this.#floorOf(requestId);
+    return (revision) => this.#checked(() => this.#answered({ command, requestId, floor, revision }));
+  }
+
+  /** A query reaches a gateway. */
+  query(query: Query): (revision: number) => void {
+    const floor = isStale(query) ? 0 : this.#shown;
+    return (revision) =>
+      this.#checked(() => {
+        require(revision >= floor, 'revisions in real-time order', () =>
+          `a query (${query.type}) was answered from revision ${revision}, and ${floor} had been shown before it began`);
+        this.#shown = Math.max(this.#shown, revision);
+      });
+  }
+
+  #floorOf(requestId: string | undefined): number {
+    if (requestId === undefined) return this.#shown;
+    const known = this.#floors.get(requestId);
+    if (known !== undefined) return known;
+    this.#floors.set(requestId, this.#shown);
+    return this.#shown;
+  }
+
+  #answered(answer: {
+    readonly command: Command;
+    readonly requestId: string | undefined;
+    readonly floor: number;
+    readonly revision: number;
+  }): void {
+    const { command, requestId, floor, revision } = answer;
+    const what = `request ${requestId} (${command.type})`;
+    const executed = requestId === undefined ? undefined : this.#applied.executed(requestId);
+    const changed = executed !== undefined && executed.revision > executed.revisionBefore;
+    const least = changed ? floor + 1 : floor;
+    require(revision >= least, 'revisions in real-time order', () =>
+      `${what} was answered with revision ${revision}, and ${floor} had been shown before it began`);
+    this.#shown = Math.max(this.#shown, revision);
+    if (requestId === undefined) return;
+    require(executed !== undefined, 'answers are true', () =>
+      `${what} was acknowledged, and no replica has executed it`);
+    if (executed === undefined) return;
+    // Who waits in a queue is answered when its turn comes, later than its command was applied.
+    const waits = command.type === 'lock' && command.command.type === 'acquire';
+    const right = waits ? revision >= executed.outcome.revision : revision === executed.outcome.revision;
+    require(right, 'answers are true', () =>
+      `${what} was answered with revision ${revision}, and executed at ${executed.outcome.revision}`);
+  }
+
+  #checked(look: () => void): void {
+    this.count++;
+    try {
+      look();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+}
+
+function isStale(query: Query): boolean {
+  return query.type === 'status' || ((query.type === 'range' || query.type === 'readTxn') && query.serializable);
+}
+
+/** A gateway's way to the ranges, with its answers checked. */
+export function checkedBackend(backend: Backend, answers: Answers): Backend {
+  return {
+    nodeId: backend.nodeId,
+    view: () => backend.view(),
+    rangeTimeMs: () => backend.rangeTimeMs(),
+    watch: (options, listener) => backend.watch(options, listener),
+    command: (command, options, done) =>
+      backend.command(command, options, told(answers.command(command, options.requestId), done)),
+    query: (query, options, done) => backend.query(query, options, told(answers.query(query), done)),
+  };
+}
+
+function told<Result>(answered: (revision: number) => void, done: BackendDone<Result>): BackendDone<Result> {
+  return (error: ServiceError | undefined, reply: BackendReply<Result> | undefined) => {
+    if (reply !== undefined) answered(reply.revision);
+    done(error, reply);
+  };
+}

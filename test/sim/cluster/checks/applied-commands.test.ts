@@ -1,0 +1,96 @@
+import type { AppliedCommand } from '@remora/dataserver';
+import { describe, expect, test } from 'vitest';
+import { AppliedCommands } from './applied-commands.ts';
+
+const OK = (revision: number): AppliedCommand['outcome'] => ({ ok: true, revision, result: { type: 'noop' } });
+const REFUSED: AppliedCommand['outcome'] = { ok: false, revision: 4, code: 'DEADLINE_EXCEEDED', message: '' };
+
+/** A put that took revision 4 to 5. */
+const PUT: AppliedCommand = {
+  rangeId: 2,
+  index: 7,
+  place: 0,
+  requestId: 'a',
+  how: 'executed',
+  revisionBefore: 4,
+  revision: 5,
+  outcome: OK(5),
+};
+const ROWS = 99;
+/** The same request once more. */
+const AGAIN: AppliedCommand = { ...PUT, index: 9, how: 'remembered', revisionBefore: 5, revision: 5 };
+const OTHER: AppliedCommand = { ...PUT, index: 8, requestId: 'b', revisionBefore: 5, revision: 6, outcome: OK(6) };
+
+type Step = readonly [node: number, command: AppliedCommand, digest: number];
+
+function run(steps: readonly Step[]): void {
+  const applied = new AppliedCommands();
+  for (const [node, command, digest] of steps) applied.applied(node, command, digest);
+}
+
+const FIRST: Step = [1, PUT, ROWS];
+
+describe('what apply makes of commands', () => {
+  test('a good run: every replica applies the same, again after a restart, and a retry is answered from memory', () => {
+    const steps: Step[] = [FIRST, [1, OTHER, 1], [2, PUT, ROWS], [1, AGAIN, 0], [1, PUT, ROWS], [2, OTHER, 1]];
+    expect(() => run(steps)).not.toThrow();
+  });
+
+  const bad: readonly { readonly name: string; readonly steps: readonly Step[]; readonly found: string }[] = [
+    {
+      name: 'a request is executed a second time',
+      steps: [FIRST, [1, { ...OTHER, requestId: 'a' }, 1]],
+      found:
+        'applied once: request a was executed as command 0 of entry 8 of range 2, and before as command 0 of entry 7',
+    },
+    {
+      name: 'a retry is answered with something else',
+      steps: [FIRST, [1, { ...AGAIN, outcome: OK(4) }, 0]],
+      found: 'applied once',
+    },
+    {
+      name: 'a request is answered from memory that never was executed',
+      steps: [[1, AGAIN, 0]],
+      found: 'it never was executed',
+    },
+    {
+      name: 'one replica remembers the request, another executes it again',
+      steps: [FIRST, [1, AGAIN, 0], [2, { ...OTHER, index: 9, requestId: 'a' }, ROWS]],
+      found: 'applied alike',
+    },
+    { name: 'a replica writes other rows', steps: [FIRST, [2, PUT, ROWS + 1]], found: 'applied alike' },
+    {
+      name: 'a replica is at another revision',
+      steps: [FIRST, [2, { ...PUT, revisionBefore: 3, revision: 4 }, ROWS]],
+      found: 'applied alike',
+    },
+    {
+      name: 'a command that is refused writes rows',
+      steps: [[1, { ...PUT, how: 'refused', revision: 4, outcome: REFUSED }, ROWS]],
+      found: 'refused writes have no effect',
+    },
+    {
+      name: 'a command that fails takes a revision',
+      steps: [[1, { ...PUT, outcome: REFUSED }, 0]],
+      found: 'refused writes have no effect',
+    },
+    {
+      name: 'a retry that is answered from memory writes again',
+      steps: [FIRST, [1, AGAIN, ROWS]],
+      found: 'refused writes have no effect',
+    },
+    {
+      name: 'a revision is given twice',
+      steps: [FIRST, [1, { ...OTHER, revisionBefore: 4, revision: 5, outcome: OK(5) }, 1]],
+      found: 'revisions are unique: revision 5 names command 0 of entry 8 of range 2 and command 0 of entry 7',
+    },
+    {
+      name: 'a revision falls',
+      steps: [FIRST, [1, { ...OTHER, revisionBefore: 5, revision: 3 }, 1]],
+      found: 'revisions grow',
+    },
+  ];
+  test.each(bad)('found: $name', ({ steps, found }) => {
+    expect(() => run(steps)).toThrow(found);
+  });
+});
