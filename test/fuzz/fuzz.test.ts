@@ -1,11 +1,14 @@
 // The short form of fuzzing, on fixed seeds; `pnpm fuzz` goes on from others for as long as one likes.
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { keptTargets } from './corpus.ts';
 import { fuzz } from './engine.ts';
+import { stopLiveNode } from './live/live-node.ts';
 import { FuzzViolation, RUNS_DEFAULT, type Target } from './target.ts';
 import { TARGETS } from './targets.ts';
 
 const SEED = 20_261_121;
+
+afterAll(stopLiveNode);
 
 describe('no input makes a decoder do anything but decode or refuse', () => {
   test.each(TARGETS)('$name', { timeout: 60_000 }, async (target) => {

@@ -1,6 +1,8 @@
 /** Every place where bytes or text from outside become values. A new decoder is a new entry here. */
 import type { Target } from './target.ts';
+import { COMMAND_LINE_TARGETS } from './targets/command-line.ts';
 import { GATEWAY_TARGETS } from './targets/gateway.ts';
+import { LIVE_TARGETS } from './targets/live.ts';
 import { PROCESS_TARGETS } from './targets/process.ts';
 import { PROTOCOL_TARGETS } from './targets/protocol.ts';
 import { RAFT_TARGETS } from './targets/raft.ts';
@@ -12,4 +14,6 @@ export const TARGETS: readonly Target[] = [
   ...STORAGE_TARGETS,
   ...GATEWAY_TARGETS,
   ...PROCESS_TARGETS,
+  ...COMMAND_LINE_TARGETS,
+  ...LIVE_TARGETS,
 ];

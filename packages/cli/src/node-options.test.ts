@@ -98,7 +98,8 @@ test('nodes of a local cluster are ten ports apart', () => {
 describe('the command line', () => {
   async function run(args: readonly string[], env: Record<string, string> = {}): Promise<string> {
     const lines: string[] = [];
-    const shell = { env, out: (text: string) => lines.push(text), err: (text: string) => lines.push(text) };
+    const say = (text: string | Uint8Array): unknown => lines.push(String(text));
+    const shell = { env, out: say, raw: say, err: say };
     const program = createProgram(shell, () => Promise.reject(new Error('no node is started here')));
     await program.parseAsync([...args], { from: 'user' });
     return lines.join('\n');
@@ -118,7 +119,7 @@ describe('the command line', () => {
   });
 
   test('every option stands in the help text with its variable', () => {
-    const shell = { env: {}, out() {}, err() {} };
+    const shell = { env: {}, out() {}, raw() {}, err() {} };
     const program = createProgram(shell, () => Promise.reject(new Error('unused')));
     const help = program.commands.find((command) => command.name() === 'node')?.helpInformation() ?? '';
     for (const option of ['--data-dir <path>', 'REMORA_ELECTION_TIMEOUT', '--roles <master|data|gateway>,...']) {

@@ -7,6 +7,8 @@ export interface Shell {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Results: what a script reads. */
   out(text: string): void;
+  /** A result that is not text of ours, and not a line: its very bytes. */
+  raw(bytes: string | Uint8Array): void;
   /** Everything else: progress, hints, errors. */
   err(text: string): void;
 }
@@ -14,6 +16,7 @@ export interface Shell {
 export const processShell: Shell = {
   env: process.env,
   out: (text) => process.stdout.write(`${text}\n`),
+  raw: (bytes) => process.stdout.write(bytes),
   err: (text) => process.stderr.write(`${text}\n`),
 };
 

@@ -15,9 +15,19 @@ test.each(rows)('$given is $expect ms', (row) => {
   expect(durationMs(row.given, 'wait')).toBe(row.expect);
 });
 
-test.each([-1, Number.NaN, Number.POSITIVE_INFINITY, '5', '-5s', '5 s', 's', '5d', null, {}])(
-  '%s is refused',
-  (given) => {
-    expect(() => durationMs(given as Duration, 'wait')).toThrow(ServiceError);
-  },
-);
+test.each([
+  -1,
+  Number.NaN,
+  Number.POSITIVE_INFINITY,
+  2 ** 53,
+  `${'9'.repeat(400)}h`,
+  '5',
+  '-5s',
+  '5 s',
+  's',
+  '5d',
+  null,
+  {},
+])('%s is refused', (given) => {
+  expect(() => durationMs(given as Duration, 'wait')).toThrow(ServiceError);
+});

@@ -12,6 +12,7 @@ import {
 import { checkSize, opBytes, REQUEST_LIMITS, txnBytes } from '../../../packages/gateway/src/request-limits.ts';
 import { COMMANDS, QUERIES } from '../../../packages/protocol/src/internal/codec/test-samples.ts';
 import { isRefusal, type Target } from '../target.ts';
+import { nestedTxn } from './nested-txn.ts';
 
 // Requests of clients: decoded, then checked where they come in. What passes is within the limits.
 
@@ -62,30 +63,13 @@ const compares = [
   { key, result: 1, target: 4, targetUnion: { $case: 'lease', value: 2n ** 63n - 1n } },
 ];
 
-/** The bytes of a transaction in a transaction, `depth` times. */
-function nested(depth: number): Uint8Array {
-  let bytes: Uint8Array = etcd.TxnRequest.encode(
-    (etcd.TxnRequest as Message<etcd.TxnRequest>).fromPartial({
-      compare: compares,
-      success: [put],
-      failure: [range, del],
-    }),
-  ).finish();
-  for (let i = 0; i < depth; i++) bytes = field(SUCCESS, field(REQUEST_TXN, bytes));
-  return bytes;
-}
-
-/** `TxnRequest.success` and `RequestOp.request_txn`. */
-const SUCCESS = 0x12;
-const REQUEST_TXN = 0x22;
-
-function field(tag: number, bytes: Uint8Array): Buffer {
-  const length: number[] = [];
-  for (let left = bytes.length; ; left >>>= 7) {
-    length.push(left < 0x80 ? left : (left & 0x7f) | 0x80);
-    if (left < 0x80) return Buffer.concat([Buffer.from([tag, ...length]), bytes]);
-  }
-}
+const TXN = etcd.TxnRequest.encode(
+  (etcd.TxnRequest as Message<etcd.TxnRequest>).fromPartial({
+    compare: compares,
+    success: [put],
+    failure: [range, del],
+  }),
+).finish();
 
 const ETCD_TARGETS: readonly Target[] = [
   protobuf(
@@ -100,7 +84,7 @@ const ETCD_TARGETS: readonly Target[] = [
   protobuf('etcd-delete', etcd.DeleteRangeRequest, [{ key, rangeEnd: Buffer.from('z') }], (r) => kv.toDeleteOp(r)),
   {
     ...protobuf('etcd-txn', etcd.TxnRequest, [], (r) => checkSize(txnBytes(kv.toTxn(r, ETCD_LIMITS)), ETCD_LIMITS)),
-    corpus: () => [nested(0), nested(2), nested(9), nested(5_000)],
+    corpus: () => [0, 2, 9, 5_000].map((depth) => nestedTxn(depth, TXN)),
   },
   protobuf('etcd-compact', etcd.CompactionRequest, [{ revision: 77n, physical: true }], (r) =>
     kv.toRevision(r.revision),

@@ -12,13 +12,12 @@ import {
   silentLogger,
 } from '@remora/base';
 import { parseConfig } from '../../../packages/cli/src/config-file.ts';
-import { CommandError, exitCode } from '../../../packages/cli/src/exit-codes.ts';
+import { CommandError } from '../../../packages/cli/src/exit-codes.ts';
 import { openDataDir } from '../../../packages/cli/src/node/data-dir.ts';
 import { startHttpServer } from '../../../packages/cli/src/node/http-server.ts';
 import { nodeSchema } from '../../../packages/cli/src/node-options.ts';
-import { createProgram } from '../../../packages/cli/src/program.ts';
-import { reportFailure } from '../../../packages/cli/src/shell.ts';
-import { FuzzViolation, type Target } from '../target.ts';
+import { durationMs as clientDuration, type Duration } from '../../../packages/client/src/duration.ts';
+import { FuzzViolation, isInvalidArgument, type Target } from '../target.ts';
 
 // What a process is given: files, flags, variables, and whatever somebody sends to its HTTP port.
 
@@ -62,35 +61,17 @@ const flags: Target = {
   expected: isOptionsError,
 };
 
-type Program = ReturnType<typeof createProgram>;
-
-const shell = { env: {}, out: () => {}, err: () => {} };
-
-/** The command line without what its commands do. */
-function idle(command: Program): Program {
-  for (const child of command.commands) idle(child);
-  if (command.commands.length === 0) command.action(() => {});
-  return command;
-}
-
-const commandLine: Target = {
-  name: 'command-line',
-  runs: 60,
-  corpus: () =>
-    texts(
-      'kv\nput\ngreeting\nhello',
-      'kv\nget\n--prefix\norders/\n--limit\n10\n--json',
-      'lock\nrun\norders\n--ttl\n10s\n--\ntrue',
-      'node\n--name\nn1\n--client-port\n7480',
-      'dev\n--nodes\n3',
-      '--help',
-    ),
-  async decode(bytes) {
-    const program = idle(createProgram(shell, () => Promise.reject(new CommandError('usage', 'not here'))));
-    await program.parseAsync(Buffer.from(bytes).toString('utf8').split('\n'), { from: 'user' });
+const durations: Target = {
+  name: 'client-duration',
+  corpus: () => texts('250ms', '1.5s', '2m', '1h', '9007199254740991ms', `${'9'.repeat(308)}h`),
+  decode(bytes) {
+    const text = Buffer.from(bytes).toString('utf8');
+    for (const given of [text, Number(text)]) {
+      const ms = clientDuration(given as Duration, 'wait');
+      if (!(ms >= 0 && ms <= Number.MAX_SAFE_INTEGER)) throw new FuzzViolation(`'${text}' is ${ms} ms`);
+    }
   },
-  // What the process would report as a mistake of its caller, and not as its own.
-  expected: (error) => reportFailure(error, shell) !== exitCode('internal'),
+  expected: isInvalidArgument,
 };
 
 /** Opens a data directory that has these files. */
@@ -171,4 +152,4 @@ function exchange(port: number, bytes: Uint8Array): Promise<string> {
   });
 }
 
-export const PROCESS_TARGETS: readonly Target[] = [configFile, flags, commandLine, identity, peers, http];
+export const PROCESS_TARGETS: readonly Target[] = [configFile, flags, durations, identity, peers, http];

@@ -66,7 +66,7 @@ function getCommand(shell: Shell): Command {
       if (flags.prefix) for (const pair of answer.kvs) shell.out(pairLine(pair, flags.keysOnly === true));
       else if (first === undefined) throw new CommandError('failed', `there is no key ${key}`);
       // The very bytes, so that what was put from a file can be got into one.
-      else process.stdout.write(flags.keysOnly ? `${key}\n` : withNewline(first.value));
+      else shell.raw(flags.keysOnly ? `${key}\n` : withNewline(first.value));
     }),
   );
 }

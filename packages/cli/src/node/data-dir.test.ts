@@ -108,6 +108,25 @@ describe('peers', () => {
     expect(again.checkPeer({ nodeId: 3, incarnation: 'c' })).toBeUndefined();
     expect(read('peers.json').peers).toEqual({ 2: 'a', 3: 'c' });
   });
+
+  test.each(['', 'i'.repeat(65)])(
+    'a peer whose incarnation is %j is refused, and not remembered (I4)',
+    async (incarnation) => {
+      const dataDir = await open();
+      expect(dataDir.checkPeer({ nodeId: 2, incarnation })).toMatchObject({ code: 'INVALID_ARGUMENT' });
+      expect(dataDir.checkPeer({ nodeId: 2, incarnation: 'a' })).toBeUndefined();
+    },
+  );
+
+  test('the peers that are remembered are bounded in number (I4)', async () => {
+    await open();
+    await closeAll();
+    const peers = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [i + 2, 'x']));
+    writeFileSync(join(dir, 'peers.json'), JSON.stringify({ formatVersion: 1, peers }));
+    const again = await open();
+    expect(again.checkPeer({ nodeId: 2, incarnation: 'x' })).toBeUndefined();
+    expect(again.checkPeer({ nodeId: 20_000, incarnation: 'x' })).toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
+  });
 });
 
 describe('lock (D1)', () => {

@@ -3,6 +3,7 @@
 // I2. The incarnation is drawn once, when the directory is made. A node that comes back under a known id with another
 //     incarnation has lost its disk, and with it its votes and its log; whoever knew it refuses it (traps 10).
 // I3. What a decision rests on is durable before the decision: identity and peers are synced before use.
+// I4. What peers say of themselves is bounded before it is kept: their number, and the length of an incarnation.
 import { readdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type Random, randomGuid, ServiceError } from '@remora/base';
@@ -12,6 +13,11 @@ import { type DirLock, lockDirectory } from './dir-lock.ts';
 
 /** Version of everything in a data directory that this program writes; it refuses newer ones. */
 export const DATA_FORMAT_VERSION = 1;
+
+/** Ids of nodes are never used again; a cluster that has had more nodes is none of this program. */
+const PEERS_MAX = 10_000;
+/** An incarnation is a GUID; other versions may draw other names. */
+const INCARNATION_CHARS_MAX = 64;
 
 export interface NodeIdentity {
   readonly formatVersion: number;
@@ -91,8 +97,8 @@ export class DataDir {
   }
 
   /**
-   * Checks who a peer says it is against what is remembered, and gives the `NODE_CONFLICT` to refuse it with when its
-   * id is known with another incarnation (I2). A peer seen for the first time is remembered, durably, before this
+   * Checks who a peer says it is against what is remembered, and gives the error to refuse it with: `NODE_CONFLICT`
+   * when its id is known with another incarnation (I2), otherwise one that says what is out of bounds (I4). A peer seen for the first time is remembered, durably, before this
    * returns (I3); that happens once per peer, and so it may block.
    */
   checkPeer(peer: { readonly nodeId: number; readonly incarnation: string }): ServiceError | undefined {
@@ -105,6 +111,13 @@ export class DataDir {
           'let it join as a new node: another --name, an empty data directory, and --join',
         { details: { nodeId: peer.nodeId, known, given: peer.incarnation } },
       );
+    }
+    const { length } = peer.incarnation;
+    if (length === 0 || length > INCARNATION_CHARS_MAX) {
+      return new ServiceError('INVALID_ARGUMENT', `an incarnation has 1 to ${INCARNATION_CHARS_MAX} characters`);
+    }
+    if (this.#peers.size >= PEERS_MAX) {
+      return new ServiceError('RESOURCE_EXHAUSTED', `this node has met ${PEERS_MAX} others, and remembers no more`);
     }
     const next = new Map(this.#peers).set(peer.nodeId, peer.incarnation);
     const peers = Object.fromEntries([...next].sort(([a], [b]) => a - b));

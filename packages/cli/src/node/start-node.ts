@@ -15,13 +15,15 @@ import { Entry } from './entry.ts';
 import type { NodePlatform, Peers, PeersDeps } from './platform.ts';
 import type { RunningNode } from './running-node.ts';
 
-/** Assembles a node from its roles and runs it in this process. */
-export async function startNode(options: NodeOptions, signal: AbortSignal): Promise<RunningNode> {
+/** Assembles a node from its roles and runs it in this process; it logs to standard error unless told otherwise. */
+export async function startNode(
+  options: NodeOptions,
+  signal: AbortSignal,
+  root: Logger = createPinoLogger({ level: options.logLevel, pretty: options.logFormat === 'pretty' }),
+): Promise<RunningNode> {
   const clock = nodeClock();
   const random = nodeRandom();
-  const logger = createPinoLogger({ level: options.logLevel, pretty: options.logFormat === 'pretty' }).child({
-    node: options.name,
-  });
+  const logger = root.child({ node: options.name });
   const founders = foundersOf(options);
   const dataDir = await openDataDir({
     dir: options.dataDir,

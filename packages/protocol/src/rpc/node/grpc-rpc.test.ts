@@ -16,8 +16,12 @@ function identity(over: Partial<LinkIdentity> = {}): LinkIdentity {
   return { clusterId: 'c1', nodeId: 1, incarnation: 'i1', ...over };
 }
 
-async function startServer(self: LinkIdentity, port = 0): Promise<{ port: number; peers: number[]; stop: () => void }> {
+async function startServer(
+  self: LinkIdentity,
+  port = 0,
+): Promise<{ port: number; peers: number[]; asked: LinkIdentity[]; stop: () => void }> {
   const registry = createRpcRegistry();
+  const asked: LinkIdentity[] = [];
   const peers: number[] = [];
   registry.handle(echo, (text, context, done) => {
     peers.push(context.peer);
@@ -33,7 +37,8 @@ async function startServer(self: LinkIdentity, port = 0): Promise<{ port: number
     pump();
     return { onMessage() {}, onClose() {} };
   });
-  const service = createRpcService({ identity: () => self, registry, clock: nodeClock() });
+  const acceptPeer = (peer: LinkIdentity): undefined => void asked.push(peer);
+  const service = createRpcService({ identity: () => self, registry, clock: nodeClock(), acceptPeer });
   const server = new Server();
   server.addService(service.definition, service.implementation);
   const bound = await new Promise<number>((resolve, reject) =>
@@ -46,7 +51,7 @@ async function startServer(self: LinkIdentity, port = 0): Promise<{ port: number
     server.forceShutdown();
   };
   cleanups.push(stop);
-  return { port: bound, peers, stop };
+  return { port: bound, peers, asked, stop };
 }
 
 function startDialer(port: number, self: LinkIdentity) {
@@ -112,6 +117,13 @@ test('a node that has not joined may ask for nothing but joining', async () => {
   const server = await startServer(identity({ nodeId: 2 }));
   const joining = startDialer(server.port, identity({ nodeId: 0, clusterId: '' }));
   expect(await codeOf(ask(joining.channelTo(`127.0.0.1:${server.port}`), 'x'))).toBe('UNIMPLEMENTED');
+});
+
+test('whoever names no cluster is nobody in it, whatever id it claims (G2)', async () => {
+  const server = await startServer(identity({ nodeId: 2 }));
+  const claiming = startDialer(server.port, identity({ nodeId: 7, clusterId: '' }));
+  expect(await codeOf(ask(claiming.channelTo(`127.0.0.1:${server.port}`), 'x'))).toBe('UNIMPLEMENTED');
+  expect(server.asked.map(({ nodeId }) => nodeId)).toEqual([0]);
 });
 
 test('nobody listening is UNAVAILABLE, and a server that comes up later is found', async () => {

@@ -148,10 +148,12 @@ function identityMetadata(identity: LinkIdentity): Metadata {
   return metadata;
 }
 
+/** Whoever names no cluster has no id in it either (G2). */
 function readIdentity(metadata: Metadata): LinkIdentity {
-  const nodeId = Number(metadataText(metadata, KEYS.node));
+  const clusterId = metadataText(metadata, KEYS.cluster);
+  const nodeId = clusterId === '' ? 0 : Number(metadataText(metadata, KEYS.node));
   return {
-    clusterId: metadataText(metadata, KEYS.cluster),
+    clusterId,
     nodeId: Number.isSafeInteger(nodeId) && nodeId > 0 ? nodeId : 0,
     incarnation: metadataText(metadata, KEYS.incarnation),
   };

@@ -1,0 +1,85 @@
+import { CommandError, exitCode } from '../../../packages/cli/src/exit-codes.ts';
+import { createProgram } from '../../../packages/cli/src/program.ts';
+import { reportFailure, type Shell } from '../../../packages/cli/src/shell.ts';
+import { liveNode } from '../live/live-node.ts';
+import type { Target } from '../target.ts';
+
+// Command lines, one argument a line: how they are read, and what the commands do with it at a node that runs.
+
+type Program = ReturnType<typeof createProgram>;
+
+const quiet = { out: () => {}, raw: () => {}, err: () => {} };
+const shell: Shell = { ...quiet, env: {} };
+const noNode = () => Promise.reject(new CommandError('usage', 'not here'));
+
+/** Keeps these commands, and all if none are named, from doing anything. */
+function idle(command: Program, names?: ReadonlySet<string>): Program {
+  for (const child of command.commands) idle(child, names);
+  if (command.commands.length === 0 && names?.has(command.name()) !== false) command.action(() => {});
+  return command;
+}
+
+/** What the process would report as a mistake of its caller, and not as its own. */
+const expected = (error: unknown): boolean => reportFailure(error, shell) !== exitCode('internal');
+
+const lines = (...commands: readonly string[]): readonly Uint8Array[] =>
+  commands.map((command) => Buffer.from(command.split(' ').join('\n')));
+
+function argvOf(bytes: Uint8Array): string[] {
+  return Buffer.from(bytes).toString('utf8').split('\n');
+}
+
+const reading: Target = {
+  name: 'command-line',
+  runs: 60,
+  corpus: () =>
+    lines(
+      'kv put greeting hello',
+      'kv get --prefix orders/ --limit 10 --json',
+      'lock run orders --ttl 10s -- true',
+      'node --name n1 --client-port 7480',
+      'dev --nodes 3',
+      '--help',
+    ),
+  async decode(bytes) {
+    await idle(createProgram(shell, noNode)).parseAsync(argvOf(bytes), { from: 'user' });
+  },
+  expected,
+};
+
+/** They run other programs, start nodes, or go on until somebody stops them. */
+const NOT_DONE: ReadonlySet<string> = new Set(['run', 'node', 'dev', 'watch']);
+
+const doing: Target = {
+  name: 'live-command-line',
+  runs: 40,
+  corpus: () =>
+    lines(
+      'kv put greeting hello --json',
+      'kv get greeting --timeout 500ms',
+      'kv get --prefix gr --limit 10 --revision 9007199254740991 --keys-only',
+      'kv delete --prefix gr',
+      'lock ls --prefix orders/ --limit 5000 --json',
+      'lock show orders/42 --namespace n',
+      'lock release --force orders/42',
+      'status --json',
+    ),
+  async decode(bytes) {
+    const node = await liveNode();
+    const env = { REMORA_ENDPOINTS: `127.0.0.1:${node.options.clientPort}` };
+    const program = idle(createProgram({ ...quiet, env }, noNode), NOT_DONE);
+    try {
+      await program.parseAsync(argvOf(bytes).map(harmless), { from: 'user' });
+    } finally {
+      await node.check();
+    }
+  },
+  expected,
+};
+
+/** Nothing is read from standard input, and no other host is asked. */
+function harmless(argument: string): string {
+  return argument === '-' || argument.startsWith('--endpoints') ? '_' : argument;
+}
+
+export const COMMAND_LINE_TARGETS: readonly Target[] = [reading, doing];

@@ -1,0 +1,276 @@
+import {
+  encodePipeFrame,
+  masterHeartbeat,
+  masterJoin,
+  masterView,
+  PIPE_PROTOCOL_VERSION,
+  PIPE_VERSION_KEY,
+  pipeCommand,
+  pipeDefinition,
+  pipeQuery,
+  pipeWatch,
+  RPC_PROTOCOL_VERSION,
+  rangeExecute,
+  rangeWatch,
+} from '@remora/protocol';
+import * as etcd from '@remora/protocol/etcd';
+import * as remora from '@remora/protocol/remora';
+import * as samples from '../../../packages/protocol/src/internal/codec/test-samples.ts';
+import { encodeFrame } from '../../../packages/protocol/src/rpc/frame.ts';
+import { decodeFrame as decodeRaftFrame } from '../../../packages/raft/src/multi/transport/codec.ts';
+import { identityMetadata, RAFT_SERVICE } from '../../../packages/raft/src/multi/transport/node/handshake.ts';
+import { grpcExchange, grpcMessage, http2Bytes, rawExchange } from '../live/exchange.ts';
+import { type LiveNode, liveNode } from '../live/live-node.ts';
+import { FuzzViolation, type Target } from '../target.ts';
+import { nestedTxn } from './nested-txn.ts';
+import { RAFT_TARGETS } from './raft.ts';
+
+// A node that listens, and what may be sent to its three ports: by anybody, and by a peer that has named itself. After
+// each input it serves its clients as before. A peer is believed what it says in well-formed messages (docs/testing.md).
+
+/** Real connections: a few milliseconds each. */
+const RUNS = 40;
+/** Both ends of a connection are in this process, with their buffers. */
+const MEMORY_FACTOR = 256;
+
+type Send = (node: LiveNode, bytes: Uint8Array) => Promise<unknown>;
+
+function live(name: string, corpus: () => readonly Uint8Array[], send: Send): Target {
+  return {
+    name: `live-${name}`,
+    runs: RUNS,
+    memoryFactor: MEMORY_FACTOR,
+    corpus,
+    async decode(bytes) {
+      const node = await liveNode();
+      await send(node, bytes);
+      await node.check();
+    },
+    expected: () => false,
+  };
+}
+
+// -------------------------------------------------------------------------------------------------- connections
+
+const REQUEST_HEADERS = [
+  [':method', 'POST'],
+  [':scheme', 'http'],
+  [':authority', 'a'],
+  ['content-type', 'application/grpc'],
+  ['te', 'trailers'],
+] as const;
+
+const put = etcd.PutRequest.encode(etcd.PutRequest.fromPartial({ key: Buffer.from('k'), value: Buffer.from('v') }));
+
+const connections = (path: string) => (): readonly Uint8Array[] => [
+  http2Bytes([...REQUEST_HEADERS, [':path', path]], grpcMessage(put.finish())),
+  Buffer.from('GET /health HTTP/1.1\r\nhost: a\r\n\r\n'),
+  // A ClientHello of TLS, as far as its lengths.
+  Buffer.from('16030100c8010000c40303', 'hex'),
+];
+
+const CONNECTIONS: readonly Target[] = [
+  live('client-bytes', connections('/etcdserverpb.KV/Put'), ({ options }, bytes) =>
+    rawExchange(options.clientPort, bytes),
+  ),
+  live('peer-bytes', connections('/remora.internal.Rpc/Open'), ({ options }, bytes) =>
+    rawExchange(options.peerPort, bytes),
+  ),
+];
+
+// -------------------------------------------------------------------------------------------------- messages of calls
+
+const key = Buffer.from('k');
+const session = { id: 5n, incarnation: 6n };
+const owner = { session, token: 't' };
+
+/** The calls of clients, by the number that an input begins with; what follows are the bytes of the stream. */
+const CALLS: readonly { readonly path: string; readonly messages: readonly Uint8Array[] }[] = [
+  { path: '/etcdserverpb.KV/Txn', messages: [nestedTxn(2), nestedTxn(5_000), nestedTxn(100_000)] },
+  { path: '/etcdserverpb.KV/Put', messages: [put.finish()] },
+  {
+    path: '/etcdserverpb.Lease/LeaseGrant',
+    messages: [etcd.LeaseGrantRequest.encode({ ID: -1n, TTL: 1n }).finish()],
+  },
+  {
+    path: '/etcdserverpb.Lease/LeaseKeepAlive',
+    messages: [etcd.LeaseKeepAliveRequest.encode({ ID: 77n }).finish()],
+  },
+  {
+    path: '/etcdserverpb.Watch/Watch',
+    messages: [
+      etcd.WatchRequest.encode(
+        etcd.WatchRequest.fromPartial({ requestUnion: { $case: 'createRequest', value: { key, watchId: 3n } } }),
+      ).finish(),
+    ],
+  },
+  {
+    path: '/remora.v1.Lock/Acquire',
+    messages: [
+      remora.AcquireRequest.encode(
+        remora.AcquireRequest.fromPartial({ lock: { name: key }, owner, wait: true, timeoutMs: 5n }),
+      ).finish(),
+    ],
+  },
+  {
+    path: '/remora.v1.Lock/KeepAlive',
+    messages: [remora.KeepAliveRequest.encode({ session, sequence: 3n }).finish()],
+  },
+  {
+    path: pipeDefinition.open.path,
+    messages: [
+      encodePipeFrame(
+        encodeFrame([
+          [0, 1, pipeCommand.name],
+          [0, 2, pipeQuery.name],
+          [0, 3, pipeWatch.name],
+          ...samples.COMMANDS.map((command, i) => [
+            ...[1, 10 + i, 1],
+            pipeCommand.encodeRequest({ command, requestId: `r${i}`, timeoutMs: 5 }),
+          ]),
+          ...samples.QUERIES.map((query, i) => [...[1, 100 + i, 2], pipeQuery.encodeRequest({ query, timeoutMs: 5 })]),
+          [3, 200, 3, [0, key, null, 0, 7]],
+          [5, 200, 100],
+          [2, 200],
+        ]),
+      ),
+    ],
+  },
+];
+
+const PIPE_HEADERS = { [PIPE_VERSION_KEY]: PIPE_PROTOCOL_VERSION };
+
+const calls = live(
+  'client-calls',
+  () =>
+    CALLS.flatMap(({ messages }, i) =>
+      messages.map((message) => Buffer.concat([Buffer.from([i]), grpcMessage(message)])),
+    ),
+  ({ options }, bytes) => {
+    const { path } = CALLS[(bytes[0] ?? 0) % CALLS.length] ?? { path: '/' };
+    return grpcExchange(options.clientPort, { path, headers: PIPE_HEADERS, body: bytes.subarray(1) });
+  },
+);
+
+// -------------------------------------------------------------------------------------------------- peers
+
+/** A peer that nobody has heard of, with the right cluster. */
+function stranger({ clusterId }: LiveNode): Record<string, string> {
+  return {
+    'remora-protocol': RPC_PROTOCOL_VERSION,
+    ...Object.fromEntries(
+      Object.entries(identityMetadata({ clusterId, nodeId: 9, incarnation: 'fuzz' }).getMap()).map(([name, value]) => [
+        name,
+        String(value),
+      ]),
+    ),
+  };
+}
+
+const { nodeId: _, ...descriptor } = samples.NODE;
+
+const peerFrames: Target = live(
+  'peer-calls',
+  () =>
+    [
+      encodeFrame([
+        [0, 1, rangeExecute.name],
+        ...samples.REQUESTS.map((request, i) => [1, 10 + i, 1, rangeExecute.encodeRequest(request)]),
+      ]),
+      encodeFrame([
+        [0, 1, rangeWatch.name],
+        ...samples.WATCH_REQUESTS.map((request, i) => [3, 10 + i, 1, rangeWatch.encodeRequest(request)]),
+        [4, 10, rangeWatch.encodeRequest({ kind: 'progress' })],
+        [5, 10, 2 ** 53 - 1],
+      ]),
+      encodeFrame([
+        [0, 1, masterJoin.name],
+        [0, 2, masterHeartbeat.name],
+        [0, 3, masterView.name],
+        [1, 10, 1, masterJoin.encodeRequest({ nodeId: 0, descriptor })],
+        [1, 11, 2, masterHeartbeat.encodeRequest(samples.HEARTBEAT)],
+        [1, 12, 3, null],
+      ]),
+    ].map(grpcMessage),
+  (node, body) => {
+    const { peerPort } = node.options;
+    return grpcExchange(peerPort, { path: '/remora.internal.Rpc/Open', headers: stranger(node), body });
+  },
+);
+
+/** A well-formed frame for a group of this node would be believed: the peer might lead it. */
+function concernsUs(body: Uint8Array): boolean {
+  try {
+    return decodeRaftFrame(body.subarray(5)).some(({ groupId }) => groupId <= 2);
+  } catch {
+    return false;
+  }
+}
+
+const raftStreams = ['frames', 'snapshot'].map(
+  (stream): Target =>
+    live(
+      `peer-raft-${stream}`,
+      () =>
+        RAFT_TARGETS.filter(({ name }) => /frame|heartbeat|sender/.test(name))
+          .flatMap((target) => target.corpus())
+          .map(grpcMessage)
+          .filter((body) => !concernsUs(body)),
+      (node, body) => {
+        if (concernsUs(body)) return Promise.resolve();
+        const { path } = stream === 'frames' ? RAFT_SERVICE.frames : RAFT_SERVICE.snapshot;
+        return grpcExchange(node.options.peerPort, { path, headers: stranger(node), body });
+      },
+    ),
+);
+
+// -------------------------------------------------------------------------------------------------- handshakes
+
+const HANDSHAKES = [pipeDefinition.open.path, '/remora.internal.Rpc/Open', RAFT_SERVICE.frames.path] as const;
+
+/** The number of a stream and the lines of its metadata. */
+const handshakes = live(
+  'handshake',
+  () =>
+    [
+      '0\nremora-pipe: 1',
+      '1\nremora-protocol: 1\nremora-cluster: c\nremora-node: 9\nremora-incarnation: i',
+      '1\nremora-protocol: 1\nremora-cluster:\nremora-node: 1e15\nremora-incarnation:',
+      `1\nremora-protocol: 1\nremora-node: 8\nremora-incarnation: ${'i'.repeat(5_000)}`,
+      '2\nremora-raft-version: 3\nremora-cluster: %63\nremora-node: 9\nremora-incarnation: %E0%A4%A',
+      '2\ngrpc-timeout: 99999999H\ngrpc-encoding: gzip\nremora-node-bin: AAAA=',
+    ].map((text) => Buffer.from(text)),
+  async ({ options }, bytes) => {
+    const [number = '', ...lines] = Buffer.from(bytes).toString('latin1').split('\n');
+    const path = HANDSHAKES[Number.parseInt(number, 10) % HANDSHAKES.length] ?? HANDSHAKES[0];
+    const headers = Object.fromEntries(
+      lines.map((line) => [line.split(':', 1)[0] ?? '', line.slice(line.indexOf(':') + 1).trim()]),
+    );
+    const port = path === HANDSHAKES[0] ? options.clientPort : options.peerPort;
+    await grpcExchange(port, { path, headers, body: Buffer.alloc(0) });
+  },
+);
+
+// -------------------------------------------------------------------------------------------------- HTTP
+
+const http = live(
+  'http',
+  () =>
+    [
+      'GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(20),
+      `GET / HTTP/1.1\r\n${'x: y\r\n'.repeat(3_000)}\r\n`,
+      `GET /${'a'.repeat(200_000)} HTTP/1.1\r\nhost: a\r\n\r\n`,
+      `POST /health HTTP/1.1\r\nhost: a\r\ncontent-length: 200000\r\n\r\n${'b'.repeat(200_000)}`,
+      'POST /ready HTTP/1.1\r\nhost: a\r\ncontent-length: 100\r\nexpect: 100-continue\r\n\r\nslow',
+      'BREW /health HTTP/1.1\r\nhost: a\r\n\r\nCONNECT a:1 HTTP/1.1\r\n\r\n',
+    ].map((text) => Buffer.from(text)),
+  async ({ options }, bytes) => {
+    await rawExchange(options.httpPort, bytes);
+    const answer = await rawExchange(options.httpPort, Buffer.from('GET /health HTTP/1.0\r\n\r\n'));
+    if (!answer.toString('latin1').startsWith('HTTP/1.1 200')) {
+      throw new FuzzViolation(`/health answers ${answer.toString('latin1').slice(0, 60)}`);
+    }
+  },
+);
+
+export const LIVE_TARGETS: readonly Target[] = [...CONNECTIONS, calls, peerFrames, ...raftStreams, handshakes, http];
