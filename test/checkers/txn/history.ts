@@ -32,6 +32,8 @@ export function isTxn(record: { readonly op: string }): record is TxnRecord {
 export interface OpenTxn {
   /** The lists that its `get`s answered with, in their order; undefined leaves what was asked as it is. */
   committed(reads?: readonly (readonly string[])[]): void;
+  /** What it did is known from its answer only, in place of what was asked. */
+  committedAs(ops: readonly TxnOp[]): void;
   /** It certainly had no effect. It stays in the history: nobody may see anything of it. */
   aborted(): void;
   /** The outcome is unknown, and stays so. */
@@ -49,10 +51,11 @@ export class TxnRecorder {
     this.#recordsMax = options.recordsMax ?? 1_000_000;
   }
 
-  begin({ c, ops }: Pick<TxnRecord, 'c' | 'ops'>): OpenTxn {
+  /** `t0`: an earlier time for a read that may show any state since then. */
+  begin({ c, ops, t0 }: Pick<TxnRecord, 'c' | 'ops'> & { readonly t0?: number }): OpenTxn {
     assert(this.#records.length < this.#recordsMax, `a history has at most ${this.#recordsMax} transactions`);
     const at = this.#records.length;
-    const open: TxnRecord = { c, op: 'txn', ops, ok: false, t0: this.#nowNs(), t1: null };
+    const open: TxnRecord = { c, op: 'txn', ops, ok: false, t0: t0 ?? this.#nowNs(), t1: null };
     this.#records.push(open);
     let answered = false;
     const settle = (record: TxnRecord): void => {
@@ -62,6 +65,7 @@ export class TxnRecorder {
     return {
       committed: (reads) =>
         settle({ ...open, ops: reads === undefined ? ops : withReads(ops, reads), ok: true, t1: this.#nowNs() }),
+      committedAs: (performed) => settle({ ...open, ops: performed, ok: true, t1: this.#nowNs() }),
       aborted: () => settle({ ...open, t1: this.#nowNs() }),
       unknown: () => settle(open),
     };

@@ -7,7 +7,9 @@ import { drawMachines, type MachineOptions } from './topology.ts';
 export interface ClusterOptions {
   readonly machines: readonly MachineOptions[];
   readonly clients: number;
-  /** Mean pause of a client between operations. */
+  /** Operations that a client may have under way in each workload at a time. */
+  readonly hands: number;
+  /** Mean pause between operations. */
   readonly thinkMs: number;
   readonly requestTimeoutMs: number;
   readonly linkDelayMs: number;
@@ -42,7 +44,8 @@ function drawOptions(random: Random): ClusterOptions {
   return {
     machines: drawMachines(random),
     clients: 2 + random.int(4),
-    thinkMs: pick(random, 50, 100, 200),
+    hands: pick(random, 1, 2, 3),
+    thinkMs: pick(random, 80, 120, 200),
     requestTimeoutMs: pick(random, 500, 1_500, 4_000),
     linkDelayMs: pick(random, 0, 1, 3),
     linkJitterMs: pick(random, 0, 2, 8),

@@ -13,6 +13,7 @@ import { Answers } from './checks/answers.ts';
 import { AppliedCommands } from './checks/applied-commands.ts';
 import { LinkNetwork } from './env/link-network.ts';
 import { PeerNetwork } from './env/peer-network.ts';
+import { KnownRevisions } from './known-revisions.ts';
 import { clientAddress } from './machine.ts';
 import { SimNode } from './node.ts';
 import type { ClusterOptions } from './options.ts';
@@ -57,8 +58,7 @@ export class World {
   resting = false;
   /** The nodes are stopping: none is started any more. */
   over = false;
-  /** Of the writes that were acknowledged. */
-  newestRevision = 0;
+  readonly revisions: KnownRevisions;
   readonly #listeners: ((change: Change) => void)[] = [];
 
   constructor(seed: number, options: ClusterOptions) {
@@ -68,6 +68,7 @@ export class World {
     assert(Math.max(...machineIds) < FIRST_CLIENT, 'ids of machines and clients differ');
     const clientIds = Array.from({ length: options.clients }, (_, i) => FIRST_CLIENT + i);
     const { loop, trace } = this;
+    this.revisions = new KnownRevisions(() => loop.monotonicMs(), options.tuning.ranges?.compactionRetentionMs ?? 0);
     const base = healthyLinks(options);
     const network = new LocalNetwork({ clock: loop, random: new SeededRandom(seedOf(seed, 1)), faults: base });
     this.network = new NetworkFaults(network, [...machineIds, ...clientIds], base);
@@ -133,7 +134,7 @@ export class World {
 
   /** A write was acknowledged. */
   changed(change: Change): void {
-    this.newestRevision = Math.max(this.newestRevision, change.revision);
+    this.revisions.answered(change.revision);
     for (const listener of this.#listeners) listener(change);
   }
 

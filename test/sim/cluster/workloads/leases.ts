@@ -14,7 +14,8 @@ const TTL_MS_SPREAD = 3_000;
 const ENDS_WITHIN_MS = 3_000;
 /** Clocks are compared with the world's. */
 const DRIFT_PER_MILLE = 60;
-const PREFIX = 'l';
+/** How the keys begin. */
+export const LEASED = 'l';
 
 export const leases: MakeWorkload = (world) => new LeaseLoad(world);
 
@@ -43,7 +44,7 @@ class LeaseLoad implements Workload {
     const { remora, clock } = lifeOf(this.#world.clientAt(0));
     await sleep(clock, (TTL_MS_MIN + TTL_MS_SPREAD) * 1.2 + 2 * ENDS_WITHIN_MS);
     const left = new Set(await remora.lease.list());
-    const keys = new Set((await remora.kv.range({ prefix: PREFIX })).kvs.map(({ key }) => key.toString()));
+    const keys = new Set((await remora.kv.range({ prefix: LEASED })).kvs.map(({ key }) => key.toString()));
     for (const id of this.#known)
       if (!left.has(id)) this.#see({ type: 'ended', lease: String(id), atMs: loop.monotonicMs() });
     for (const key of this.#keys) if (!keys.has(key)) this.#see({ type: 'deleted', key });
@@ -66,7 +67,7 @@ class LeaseLoad implements Workload {
     const { random, clock, remora } = life;
     const lease = String(id);
     for (let rounds = random.int(6); rounds > 0; rounds--) {
-      if (random.int(2) === 0) await this.#put(life, id, `${PREFIX}${life.name}:${n}:${rounds}`);
+      if (random.int(2) === 0) await this.#put(life, id, `${LEASED}${life.name}:${n}:${rounds}`);
       await sleep(clock, random.int(TTL_MS_MIN));
       const sentMs = this.#world.loop.monotonicMs();
       this.#see({ type: 'tried', lease, sentMs });

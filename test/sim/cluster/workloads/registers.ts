@@ -1,13 +1,14 @@
 /**
- * A few keys under contention: get, put, delete, compare-and-set. Every value is written once, so a lost, repeated or
- * stale write shows (linearizability, Herlihy & Wing 1990).
+ * A few keys under contention: get, put, delete, compare-and-set, range reads and range deletes. Every value is written
+ * once, so a lost, repeated or stale write shows (linearizability, Herlihy & Wing 1990).
  *
- * G1. A command that did not end as UNKNOWN_OUTCOME and failed had no effect: the SDK's rule R2 is put to the test.
+ * L1. Linearizability is local: a range operation is judged as one operation on each of its keys. That it happens at
+ *     one moment is judged by the transactions of `lists.ts`.
  */
-import { ServiceError, sleep } from '@remora/base';
 import {
   checkLinearizable,
   HistoryRecorder,
+  type OpenRequest,
   type Request,
   registerModel,
   type Value,
@@ -15,87 +16,148 @@ import {
 import { Violation } from '../../common/violation.ts';
 import type { ClientLife } from '../sdk-client.ts';
 import type { World } from '../world.ts';
-import type { MakeWorkload } from './workload.ts';
+import { ask, think, withHands } from './ask.ts';
+import type { MakeWorkload, Workload } from './workload.ts';
 
-const KEYS = 4;
 /** How the keys begin. */
 export const REGISTERS = 'r';
+const KEYS: readonly string[] = ['r0', 'r1', 'r2', 'r3'];
 
-export const registers: MakeWorkload = (world) => {
-  const history = new HistoryRecorder(() => world.nowNs());
-  return {
-    name: 'registers',
-    run: async (life) => {
-      const { random, clock } = life;
-      const seen = new Map<string, Value>();
-      for (let n = 0; !world.resting; n++) {
-        await sleep(clock, random.int(2 * world.options.thinkMs));
-        const key = `${REGISTERS}${random.int(KEYS)}`;
-        await one(world, history, life, drawRequest(life, key, `${life.name}:${n}`, seen.get(key) ?? null), seen);
+export const registers: MakeWorkload = (world) => new RegisterLoad(world);
+
+/** What one client knows. */
+interface Hand {
+  readonly life: ClientLife;
+  /** Makes values unique. */
+  values: number;
+  /** What was read last, by key. */
+  readonly seen: Map<string, Value>;
+}
+
+class RegisterLoad implements Workload {
+  readonly name = 'registers';
+  readonly #world: World;
+  readonly #history: HistoryRecorder;
+
+  constructor(world: World) {
+    this.#world = world;
+    this.#history = new HistoryRecorder(() => world.nowNs());
+  }
+
+  run(life: ClientLife): Promise<void> {
+    const hand: Hand = { life, values: 0, seen: new Map() };
+    return withHands(this.#world, this.#world.options.hands, async () => {
+      await think(this.#world, life, 1);
+      const kind = life.random.int(20);
+      if (kind === 0) await this.#deleteRange(hand);
+      else if (kind < 3) await this.#readRange(hand);
+      else await this.#one(hand, drawRequest(hand));
+    });
+  }
+
+  check(): void {
+    const { result, explanation } = checkLinearizable(registerModel, this.#history.records());
+    if (result !== 'ok') throw new Violation('linearizable registers', explanation);
+  }
+
+  async #one(hand: Hand, request: Request): Promise<void> {
+    const open = this.#history.begin(request);
+    const options = { world: this.#world, life: hand.life, what: request.op };
+    const asked = await ask(options, () => this.#perform(hand.life, request));
+    if (asked.type !== 'answer') return failed([open], asked.type);
+    open.done(asked.value);
+    if (request.op === 'get') hand.seen.set(request.k, asked.value.out ?? null);
+  }
+
+  async #perform(
+    { remora: { kv } }: ClientLife,
+    { op, k, v, x }: Request,
+  ): Promise<{ readonly ok: boolean; readonly out?: Value }> {
+    const { revisions } = this.#world;
+    const value = String(v);
+    switch (op) {
+      case 'get': {
+        const { kvs } = await revisions.current(() => kv.range(k));
+        return { ok: true, out: kvs[0]?.value.toString() ?? null };
       }
-    },
-    check: () => {
-      const { result, explanation } = checkLinearizable(registerModel, history.records());
-      if (result !== 'ok') throw new Violation('linearizable registers', explanation);
-    },
-  };
-};
+      case 'put': {
+        const { revision } = await revisions.current(() => kv.put(k, value));
+        this.#world.changed({ revision, key: k, kind: 'put', value });
+        return { ok: true };
+      }
+      case 'del': {
+        const { revision, deleted } = await revisions.current(() => kv.delete(k));
+        if (deleted > 0) this.#world.changed({ revision, key: k, kind: 'delete' });
+        return { ok: true };
+      }
+      default: {
+        const was =
+          typeof x === 'string'
+            ? ({ key: k, target: 'value', is: '=', than: x } as const)
+            : ({ key: k, target: 'version', is: '=', than: 0 } as const);
+        const { succeeded, revision } = await revisions.current(() =>
+          kv.txn({ compare: [was], success: [{ put: k, value }] }),
+        );
+        if (succeeded) this.#world.changed({ revision, key: k, kind: 'put', value });
+        return { ok: succeeded };
+      }
+    }
+  }
 
-function drawRequest({ name, random }: ClientLife, k: string, v: string, x: Value): Request {
+  /** L1. */
+  async #readRange({ life, seen }: Hand): Promise<void> {
+    const keys = drawSpan(life);
+    const open = keys.map((k) => this.#history.begin({ c: life.name, k, op: 'get' }));
+    const asked = await ask({ world: this.#world, life, what: 'range' }, () =>
+      this.#world.revisions.current(() => life.remora.kv.range(spanOf(keys))),
+    );
+    if (asked.type !== 'answer') return failed(open, asked.type);
+    const values = new Map(asked.value.kvs.map(({ key, value }) => [key.toString(), value.toString()]));
+    for (const [i, key] of keys.entries()) {
+      const out = values.get(key) ?? null;
+      open[i]?.done({ ok: true, out });
+      seen.set(key, out);
+    }
+  }
+
+  /** L1. */
+  async #deleteRange({ life }: Hand): Promise<void> {
+    const keys = drawSpan(life);
+    const open = keys.map((k) => this.#history.begin({ c: life.name, k, op: 'del' }));
+    const asked = await ask({ world: this.#world, life, what: 'deleteRange' }, () =>
+      this.#world.revisions.current(() => life.remora.kv.delete(spanOf(keys), { prevKv: true })),
+    );
+    if (asked.type !== 'answer') return failed(open, asked.type);
+    for (const one of open) one.done({ ok: true });
+    const { revision, prev } = asked.value;
+    for (const { key } of prev) this.#world.changed({ revision, key: key.toString(), kind: 'delete' });
+  }
+}
+
+function failed(open: readonly OpenRequest[], how: 'refused' | 'unknown'): void {
+  for (const one of open) {
+    if (how === 'unknown') one.unknown();
+    else one.drop();
+  }
+}
+
+function drawRequest(hand: Hand): Request {
+  const { name, random } = hand.life;
+  const k = KEYS[random.int(KEYS.length)] ?? '';
+  const v = `${name}:${hand.values++}`;
   const kind = random.int(20);
   if (kind < 8) return { c: name, k, op: 'get' };
   if (kind < 13) return { c: name, k, op: 'put', v };
   if (kind < 15) return { c: name, k, op: 'del' };
-  return { c: name, k, op: 'cas', x, v };
+  return { c: name, k, op: 'cas', x: hand.seen.get(k) ?? null, v };
 }
 
-async function one(
-  world: World,
-  history: HistoryRecorder,
-  life: ClientLife,
-  request: Request,
-  seen: Map<string, Value>,
-): Promise<void> {
-  const open = history.begin(request);
-  const end = world.operation(life, request.op);
-  try {
-    const answer = await perform(world, life, request);
-    open.done(answer);
-    end('done');
-    if (request.op === 'get') seen.set(request.k, answer.out ?? null);
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error;
-    if (error.code === 'UNKNOWN_OUTCOME') open.unknown();
-    else open.drop(); // G1
-    end(error.code === 'UNKNOWN_OUTCOME' ? 'unknown' : 'refused', error.code);
-  }
+/** Neighbouring keys. */
+function drawSpan({ random }: ClientLife): readonly string[] {
+  const first = random.int(KEYS.length - 1);
+  return KEYS.slice(first, first + 2 + random.int(KEYS.length - 1));
 }
 
-async function perform(world: World, { remora: { kv } }: ClientLife, { op, k, v, x }: Request) {
-  const value = String(v);
-  switch (op) {
-    case 'get': {
-      const found = await kv.get(k);
-      return { ok: true, out: found === undefined ? null : found.value.toString() };
-    }
-    case 'put': {
-      const { revision } = await kv.put(k, value);
-      world.changed({ revision, key: k, kind: 'put', value });
-      return { ok: true };
-    }
-    case 'del': {
-      const { revision, deleted } = await kv.delete(k);
-      if (deleted > 0) world.changed({ revision, key: k, kind: 'delete' });
-      return { ok: true };
-    }
-    default: {
-      const was =
-        x === null || x === undefined
-          ? ({ key: k, target: 'version', is: '=', than: 0 } as const)
-          : ({ key: k, target: 'value', is: '=', than: String(x) } as const);
-      const { succeeded, revision } = await kv.txn({ compare: [was], success: [{ put: k, value }] });
-      if (succeeded) world.changed({ revision, key: k, kind: 'put', value });
-      return { ok: succeeded };
-    }
-  }
+function spanOf(keys: readonly string[]): { readonly start: string; readonly end: string } {
+  return { start: keys[0] ?? '', end: `${keys.at(-1)}\0` };
 }

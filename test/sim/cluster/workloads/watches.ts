@@ -1,16 +1,44 @@
 /**
- * Watches of the registers, from random revisions, over reconnects: every change, in order, once (design §10). What
- * happened is known from writes that were acknowledged, and from what other watches saw.
+ * Watches of what the other workloads change, from random revisions, over reconnects and compactions: every change, in
+ * order, once, and all changes of a revision (design §10). What happened is known from writes that were acknowledged,
+ * and from what other watches saw.
  */
 import { ServiceError, sleep } from '@remora/base';
-import type { KvWatch } from 'remora';
-import { WatchCheck, type WatchEvent } from '../../../checkers/index.ts';
+import type { KeySelector, KvWatch } from 'remora';
+import { type Change, WatchCheck, type WatchEvent, type WatchSpan } from '../../../checkers/index.ts';
 import type { ClientLife } from '../sdk-client.ts';
 import type { World } from '../world.ts';
+import { withHands } from './ask.ts';
+import { LEASED } from './leases.ts';
+import { CLEARS, LISTS_PREFIX, LISTS_SPAN } from './list-view.ts';
 import { REGISTERS } from './registers.ts';
 import type { MakeWorkload, Workload } from './workload.ts';
 
 const LIFE_MS_MAX = 8_000;
+/** How far back a watch begins at most. */
+const BACK_MAX = 400;
+
+interface Target extends WatchSpan {
+  readonly selector: KeySelector;
+}
+
+/** Everything, all that begins with something, some keys, one key. */
+const TARGETS: readonly Target[] = [
+  { selector: { prefix: '' }, start: '\0', end: '' },
+  { selector: { prefix: REGISTERS }, start: REGISTERS, end: 's' },
+  { selector: { start: 'r1', end: 'r3' }, start: 'r1', end: 'r3' },
+  { selector: 'r0', start: 'r0', end: undefined },
+  { selector: { prefix: LISTS_PREFIX }, start: LISTS_PREFIX, end: 't0' },
+  { selector: LISTS_SPAN, ...LISTS_SPAN },
+  { selector: CLEARS, start: CLEARS, end: undefined },
+  { selector: { prefix: LEASED }, start: LEASED, end: 'm' },
+];
+
+interface Open {
+  readonly life: ClientLife;
+  readonly watch: KvWatch;
+  readonly span: WatchSpan;
+}
 
 export const watches: MakeWorkload = (world) => new WatchLoad(world);
 
@@ -18,28 +46,26 @@ class WatchLoad implements Workload {
   readonly name = 'watches';
   readonly #world: World;
   readonly #check = new WatchCheck();
-  readonly #open = new Map<string, { readonly life: ClientLife; readonly watch: KvWatch }>();
+  readonly #open = new Map<string, Open>();
+  /** The newest revision of each key and kind of change that was acknowledged. */
+  readonly #newest = new Map<string, Change>();
+  #watches = 0;
 
   constructor(world: World) {
     this.#world = world;
-    world.onChange((change) => this.#see({ type: 'changed', ...change }));
+    world.onChange((change) => {
+      this.#newest.set(`${change.kind} ${change.key}`, change);
+      this.#see({ type: 'changed', ...change });
+    });
   }
 
-  async run(life: ClientLife): Promise<void> {
-    const { random, clock } = life;
-    for (let n = 0; !this.#world.resting; n++) {
-      const name = `${life.name}:w${n}`;
-      const newest = this.#world.newestRevision;
-      const from = Math.max(1, random.int(3) === 0 ? newest + 1 : newest - random.int(200));
-      const watch = life.remora.kv.watch({ prefix: REGISTERS }, { startRevision: from });
-      this.#see({ type: 'opened', watch: name, from, start: REGISTERS, end: 's' });
-      this.#open.set(name, { life, watch });
-      void this.#follow(name, watch).catch((error: unknown) => this.#world.fail(error));
-      await sleep(clock, random.int(LIFE_MS_MAX));
-      if (this.#world.resting) return;
-      this.#open.delete(name);
-      watch.close();
-    }
+  run(life: ClientLife): Promise<void> {
+    return withHands(this.#world, this.#world.options.hands, async () => {
+      const name = this.#begin(life);
+      await sleep(life.clock, life.random.int(LIFE_MS_MAX));
+      if (this.#world.resting) return; // It is to see everything to the end.
+      this.#open.get(name)?.watch.close();
+    });
   }
 
   ended(life: ClientLife): void {
@@ -48,34 +74,70 @@ class WatchLoad implements Workload {
 
   /** Watches that are open come to see everything. */
   missing(): string {
-    const newest = this.#world.newestRevision;
-    for (const [name, { watch }] of this.#open) {
-      if (watch.nextRevision <= newest) return `watch ${name} is at ${watch.nextRevision} of ${newest}`;
+    for (const [name, { watch, span }] of this.#open) {
+      for (const change of this.#newest.values()) {
+        if (change.revision < watch.nextRevision || !concerns(span, change)) continue;
+        return `watch ${name} is at ${watch.nextRevision}, and ${change.key} changed at ${change.revision}`;
+      }
     }
     return '';
   }
 
   check(): void {
-    for (const [name, { watch }] of this.#open)
-      this.#see({ type: 'closed', watch: name, upTo: watch.nextRevision - 1 });
+    for (const [name, { watch }] of this.#open) this.#closed(name, watch);
     this.#world.report(this.#check.finish());
+  }
+
+  #begin(life: ClientLife): string {
+    const { random, remora } = life;
+    const name = `${life.name}:w${this.#watches++}`;
+    const { newest } = this.#world.revisions;
+    const from = Math.max(1, random.int(3) === 0 ? newest + 1 : newest - random.int(BACK_MAX));
+    const { selector, start, end } = TARGETS[random.int(TARGETS.length)] ?? {
+      selector: 'r1',
+      start: 'r1',
+      end: undefined,
+    };
+    const skipped = random.int(8);
+    const filter = { noPut: skipped === 0, noDelete: skipped === 1 };
+    const watch = remora.kv.watch(selector, { startRevision: from, ...filter });
+    const span = { start, end, ...filter };
+    this.#see({ type: 'opened', watch: name, from, ...span });
+    this.#open.set(name, { life, watch, span });
+    void this.#follow(name, watch).catch((error: unknown) => this.#world.fail(error));
+    return name;
   }
 
   async #follow(name: string, watch: KvWatch): Promise<void> {
     try {
       for await (const { type, kv } of watch) {
-        const change = { revision: kv.modRevision, key: kv.key.toString() };
-        if (type === 'put')
-          this.#see({ type: 'event', watch: name, ...change, kind: 'put', value: kv.value.toString() });
-        else this.#see({ type: 'event', watch: name, ...change, kind: 'delete' });
+        const change = { revision: kv.modRevision, key: kv.key.toString(), kind: type };
+        this.#see({ type: 'event', watch: name, ...change, ...(type === 'put' && { value: kv.value.toString() }) });
       }
+      this.#closed(name, watch);
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code !== 'COMPACTED') throw error;
-      this.#open.delete(name);
+      this.#compacted(name, Number(error.details?.compactRevision));
     }
+    this.#open.delete(name);
+  }
+
+  /** Everything below `nextRevision` has come. */
+  #closed(name: string, watch: KvWatch): void {
+    this.#see({ type: 'closed', watch: name, upTo: watch.nextRevision - 1 });
+  }
+
+  #compacted(name: string, revision: number): void {
+    if (this.#world.revisions.mayBeCompacted(revision)) this.#see({ type: 'compaction', revision });
+    this.#see({ type: 'compacted', watch: name, revision });
   }
 
   #see(event: WatchEvent): void {
     this.#world.report(this.#check.observe(event));
   }
+}
+
+function concerns({ start, end, noPut, noDelete }: WatchSpan, { key, kind }: Change): boolean {
+  if (kind === 'put' ? noPut : noDelete) return false;
+  return end === undefined ? key === start : key >= start && (end === '' || key < end);
 }

@@ -1,0 +1,59 @@
+/**
+ * What clients together know of revisions, by the clock of the world.
+ *
+ * F1. Reads are current: an answer's revision is no lower than any that was answered before it was asked for.
+ * F2. A revision is forgotten after a compaction that somebody asked for, or when it is older than the retention time.
+ */
+import { Violation } from '../common/violation.ts';
+
+/** Nodes' clocks may run ahead of the world's, so that the retention time is over earlier. */
+const RETENTION_FACTOR_MIN = 0.9;
+
+export class KnownRevisions {
+  /** The highest that was answered. */
+  newest = 0;
+  readonly #nowMs: () => number;
+  readonly #retentionMs: number;
+  /** That no higher one was given out at these times; both grow. */
+  readonly #seen: { readonly atMs: number; readonly revision: number }[] = [];
+  #compactionAsked = 0;
+
+  /** `retentionMs`: 0 keeps everything. */
+  constructor(nowMs: () => number, retentionMs: number) {
+    this.#nowMs = nowMs;
+    this.#retentionMs = retentionMs;
+  }
+
+  /** Asks something whose answer has to be current (F1). */
+  async current<T extends { readonly revision: number }>(question: () => Promise<T>): Promise<T> {
+    const floor = this.newest;
+    const askedMs = this.#nowMs();
+    const answer = await question();
+    const { revision } = answer;
+    if (revision < floor) {
+      throw new Violation('reads are current', `an answer of revision ${revision}, asked for when ${floor} was known`);
+    }
+    this.answered(revision);
+    const last = this.#seen.at(-1);
+    if (last === undefined || (revision > last.revision && askedMs > last.atMs)) {
+      this.#seen.push({ atMs: askedMs, revision });
+    }
+    return answer;
+  }
+
+  answered(revision: number): void {
+    this.newest = Math.max(this.newest, revision);
+  }
+
+  compactionAsked(revision: number): void {
+    this.#compactionAsked = Math.max(this.#compactionAsked, revision);
+  }
+
+  /** F2: whether history may be gone below this revision by now. */
+  mayBeCompacted(revision: number): boolean {
+    if (revision <= this.#compactionAsked) return true;
+    if (this.#retentionMs === 0) return false;
+    const before = this.#seen.findLast((seen) => seen.revision < revision);
+    return this.#nowMs() - (before?.atMs ?? 0) >= this.#retentionMs * RETENTION_FACTOR_MIN;
+  }
+}
