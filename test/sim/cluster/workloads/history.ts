@@ -10,7 +10,7 @@ import type { ClientLife } from '../sdk-client.ts';
 import type { World } from '../world.ts';
 import { ask, think, withHands } from './ask.ts';
 import { LEASED } from './leases.ts';
-import { LISTS_PREFIX } from './list-view.ts';
+import { CLEARS, LISTS_PREFIX } from './list-view.ts';
 import { REGISTERS } from './registers.ts';
 import type { MakeWorkload, Workload } from './workload.ts';
 
@@ -19,7 +19,7 @@ const SELECTORS: readonly KeySelector[] = [
   { prefix: REGISTERS },
   { prefix: LISTS_PREFIX },
   { prefix: LEASED },
-  'r2',
+  CLEARS,
 ];
 const SNAPSHOTS_MAX = 40;
 /** A compaction keeps at least this many revisions, and at most so many more. */

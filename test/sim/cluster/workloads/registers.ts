@@ -4,7 +4,10 @@
  *
  * L1. Linearizability is local: a range operation is judged as one operation on each of its keys. That it happens at
  *     one moment is judged by the transactions of `lists.ts`.
+ * L2. Each key is written to for a while only: every write of unknown outcome may take effect at any later time, and
+ *     with too many of them no search for an order of the key's operations comes to an end.
  */
+import type { Random } from '@remora/base';
 import {
   checkLinearizable,
   HistoryRecorder,
@@ -21,7 +24,14 @@ import type { MakeWorkload, Workload } from './workload.ts';
 
 /** How the keys begin. */
 export const REGISTERS = 'r';
-const KEYS: readonly string[] = ['r0', 'r1', 'r2', 'r3'];
+/** Keys that are written to at a time (L2). */
+const KEYS = 4;
+const PERIOD_MS = 5_000;
+
+/** The keys that are written to now, in their order. */
+export function busyRegisters({ loop }: World): readonly string[] {
+  return registersOf(Math.floor(loop.monotonicMs() / PERIOD_MS));
+}
 
 export const registers: MakeWorkload = (world) => new RegisterLoad(world);
 
@@ -51,13 +61,31 @@ class RegisterLoad implements Workload {
       const kind = life.random.int(20);
       if (kind === 0) await this.#deleteRange(hand);
       else if (kind < 3) await this.#readRange(hand);
-      else await this.#one(hand, drawRequest(hand));
+      else await this.#one(hand, this.#draw(hand));
     });
   }
 
   check(): void {
     const { result, explanation } = checkLinearizable(registerModel, this.#history.records());
     if (result !== 'ok') throw new Violation('linearizable registers', explanation);
+  }
+
+  #draw(hand: Hand): Request {
+    const { name, random } = hand.life;
+    const k = pick(random, busyRegisters(this.#world));
+    const v = `${name}:${hand.values++}`;
+    const kind = random.int(20);
+    if (kind === 0) return { c: name, k: pick(random, this.#earlier()), op: 'get' };
+    if (kind < 8) return { c: name, k, op: 'get' };
+    if (kind < 13) return { c: name, k, op: 'put', v };
+    if (kind < 15) return { c: name, k, op: 'del' };
+    return { c: name, k, op: 'cas', x: hand.seen.get(k) ?? null, v };
+  }
+
+  /** Keys that were written to before, where a late write would show. */
+  #earlier(): readonly string[] {
+    const period = Math.floor(this.#world.loop.monotonicMs() / PERIOD_MS);
+    return registersOf(Math.max(0, period - 1));
   }
 
   async #one(hand: Hand, request: Request): Promise<void> {
@@ -106,7 +134,7 @@ class RegisterLoad implements Workload {
 
   /** L1. */
   async #readRange({ life, seen }: Hand): Promise<void> {
-    const keys = drawSpan(life);
+    const keys = drawSpan(life, busyRegisters(this.#world));
     const open = keys.map((k) => this.#history.begin({ c: life.name, k, op: 'get' }));
     const asked = await ask({ world: this.#world, life, what: 'range' }, () =>
       this.#world.revisions.current(() => life.remora.kv.range(spanOf(keys))),
@@ -122,7 +150,7 @@ class RegisterLoad implements Workload {
 
   /** L1. */
   async #deleteRange({ life }: Hand): Promise<void> {
-    const keys = drawSpan(life);
+    const keys = drawSpan(life, busyRegisters(this.#world));
     const open = keys.map((k) => this.#history.begin({ c: life.name, k, op: 'del' }));
     const asked = await ask({ world: this.#world, life, what: 'deleteRange' }, () =>
       this.#world.revisions.current(() => life.remora.kv.delete(spanOf(keys), { prevKv: true })),
@@ -134,6 +162,14 @@ class RegisterLoad implements Workload {
   }
 }
 
+function registersOf(period: number): readonly string[] {
+  return Array.from({ length: KEYS }, (_, i) => `${REGISTERS}${String(period).padStart(3, '0')}${i}`);
+}
+
+function pick(random: Random, keys: readonly string[]): string {
+  return keys[random.int(keys.length)] ?? '';
+}
+
 function failed(open: readonly OpenRequest[], how: 'refused' | 'unknown'): void {
   for (const one of open) {
     if (how === 'unknown') one.unknown();
@@ -141,21 +177,10 @@ function failed(open: readonly OpenRequest[], how: 'refused' | 'unknown'): void 
   }
 }
 
-function drawRequest(hand: Hand): Request {
-  const { name, random } = hand.life;
-  const k = KEYS[random.int(KEYS.length)] ?? '';
-  const v = `${name}:${hand.values++}`;
-  const kind = random.int(20);
-  if (kind < 8) return { c: name, k, op: 'get' };
-  if (kind < 13) return { c: name, k, op: 'put', v };
-  if (kind < 15) return { c: name, k, op: 'del' };
-  return { c: name, k, op: 'cas', x: hand.seen.get(k) ?? null, v };
-}
-
 /** Neighbouring keys. */
-function drawSpan({ random }: ClientLife): readonly string[] {
-  const first = random.int(KEYS.length - 1);
-  return KEYS.slice(first, first + 2 + random.int(KEYS.length - 1));
+function drawSpan({ random }: ClientLife, keys: readonly string[]): readonly string[] {
+  const first = random.int(keys.length - 1);
+  return keys.slice(first, first + 2 + random.int(keys.length - 1));
 }
 
 function spanOf(keys: readonly string[]): { readonly start: string; readonly end: string } {

@@ -3,7 +3,7 @@
  * order, once, and all changes of a revision (design §10). What happened is known from writes that were acknowledged,
  * and from what other watches saw.
  */
-import { ServiceError, sleep } from '@remora/base';
+import { assert, ServiceError, sleep } from '@remora/base';
 import type { KeySelector, KvWatch } from 'remora';
 import { type Change, WatchCheck, type WatchEvent, type WatchSpan } from '../../../checkers/index.ts';
 import type { ClientLife } from '../sdk-client.ts';
@@ -11,7 +11,7 @@ import type { World } from '../world.ts';
 import { withHands } from './ask.ts';
 import { LEASED } from './leases.ts';
 import { CLEARS, LISTS_PREFIX, LISTS_SPAN } from './list-view.ts';
-import { REGISTERS } from './registers.ts';
+import { busyRegisters, REGISTERS } from './registers.ts';
 import type { MakeWorkload, Workload } from './workload.ts';
 
 const LIFE_MS_MAX = 8_000;
@@ -26,13 +26,16 @@ interface Target extends WatchSpan {
 const TARGETS: readonly Target[] = [
   { selector: { prefix: '' }, start: '\0', end: '' },
   { selector: { prefix: REGISTERS }, start: REGISTERS, end: 's' },
-  { selector: { start: 'r1', end: 'r3' }, start: 'r1', end: 'r3' },
-  { selector: 'r0', start: 'r0', end: undefined },
   { selector: { prefix: LISTS_PREFIX }, start: LISTS_PREFIX, end: 't0' },
   { selector: LISTS_SPAN, ...LISTS_SPAN },
   { selector: CLEARS, start: CLEARS, end: undefined },
   { selector: { prefix: LEASED }, start: LEASED, end: 'm' },
 ];
+
+function targetsOf(world: World): readonly Target[] {
+  const [start = '', , end = ''] = busyRegisters(world);
+  return [...TARGETS, { selector: start, start, end: undefined }, { selector: { start, end }, start, end }];
+}
 
 interface Open {
   readonly life: ClientLife;
@@ -93,11 +96,10 @@ class WatchLoad implements Workload {
     const name = `${life.name}:w${this.#watches++}`;
     const { newest } = this.#world.revisions;
     const from = Math.max(1, random.int(3) === 0 ? newest + 1 : newest - random.int(BACK_MAX));
-    const { selector, start, end } = TARGETS[random.int(TARGETS.length)] ?? {
-      selector: 'r1',
-      start: 'r1',
-      end: undefined,
-    };
+    const targets = targetsOf(this.#world);
+    const target = targets[random.int(targets.length)];
+    assert(target !== undefined, 'there is something to watch');
+    const { selector, start, end } = target;
     const skipped = random.int(8);
     const filter = { noPut: skipped === 0, noDelete: skipped === 1 };
     const watch = remora.kv.watch(selector, { startRevision: from, ...filter });
