@@ -1,23 +1,26 @@
 /**
- * Goes through the frames of a segment from one of them on, reading the file in pieces.
+ * Goes through the frames of a segment from one of them on, reading in pieces what is not in the cache.
  *
  * C1. Only what is written and synced is looked at: up to the segment's `position`. There every frame must be intact.
  */
-import { FRAME_HEADER_BYTES, type Frame, frameBytes, LogDamagedError, readFrame } from './log-format.ts';
+import type { FrameCache, IndexedFrame } from './frame-cache.ts';
+import { FRAME_HEADER_BYTES, frameBytes, LogDamagedError, readFrame } from './log-format.ts';
 import type { Segment } from './segment-files.ts';
 
 const NOTHING: Buffer = Buffer.alloc(0);
 
 export class FrameCursor {
   readonly segment: Segment;
+  readonly #cache: FrameCache;
   readonly #pieceBytes: number;
   /** The file from `#from` on. */
   #buffer = NOTHING;
   #from = 0;
   #at = 0;
 
-  constructor(segment: Segment, pieceBytes: number) {
+  constructor(segment: Segment, { cache, pieceBytes }: { readonly cache: FrameCache; readonly pieceBytes: number }) {
     this.segment = segment;
+    this.#cache = cache;
     this.#pieceBytes = pieceBytes;
   }
 
@@ -27,18 +30,25 @@ export class FrameCursor {
     this.#at = offset;
   }
 
-  /** The next frame; undefined at the end. Its payload is good until the next call. */
-  async next(): Promise<Frame | undefined> {
+  /** The next frame; undefined at the end. */
+  async next(): Promise<IndexedFrame | undefined> {
     const { segment } = this;
-    if (this.#at >= segment.position) return undefined;
+    const { generation } = segment;
+    const offset = this.#at;
+    if (offset >= segment.position) return undefined;
+    const known = this.#cache.get(generation, offset);
+    if (known !== undefined) {
+      this.#at = known.end;
+      return known;
+    }
     await this.#load(FRAME_HEADER_BYTES);
     await this.#load(frameBytes(this.#buffer, this.#at - this.#from));
-    const frame = readFrame(this.#buffer, this.#at - this.#from, segment.generation);
+    const frame = readFrame(this.#buffer, offset - this.#from, generation);
     if (frame === undefined) {
-      throw new LogDamagedError({ file: segment.path, offset: this.#at }, 'a frame that was intact is not any more');
+      throw new LogDamagedError({ file: segment.path, offset }, 'a frame that was intact is not any more');
     }
     this.#at = this.#from + frame.end;
-    return frame;
+    return this.#cache.add({ generation, offset }, frame.payload, this.#at);
   }
 
   /** Has at least `bytes` from `#at` on in the buffer, as far as the segment goes. */

@@ -10,6 +10,8 @@ export interface GroupLogOptions {
   readonly queueBytesMax?: number;
   /** Memory for the last entries of all groups that are handed out when the log is opened. */
   readonly recentBytes?: number;
+  /** Memory for parts of the log that were read lately: the groups that have entries there read them from here. */
+  readonly readCacheBytes?: number;
 }
 
 export interface GroupLogStats {
@@ -50,3 +52,4 @@ export const SEGMENT_BYTES_MIN = 4096;
 export const WRITE_BYTES_MAX_DEFAULT = 4 << 20;
 export const QUEUE_BYTES_MAX_DEFAULT = 64 << 20;
 export const RECENT_BYTES_DEFAULT = 32 << 20;
+export const READ_CACHE_BYTES_DEFAULT = 16 << 20;

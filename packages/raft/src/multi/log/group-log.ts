@@ -20,6 +20,7 @@ import {
   type GroupLogStats,
   type OpenGroupLogOptions,
   QUEUE_BYTES_MAX_DEFAULT,
+  READ_CACHE_BYTES_DEFAULT,
   RECENT_BYTES_DEFAULT,
   SEGMENT_BYTES_DEFAULT,
   SEGMENT_BYTES_MIN,
@@ -121,6 +122,7 @@ class DiskGroupLog implements GroupLog {
       index: this.#index,
       segment: (generation) => this.#segments.find((segment) => segment.generation === generation),
       frameDone: () => this.#frameDone(),
+      cacheBytes: request.options?.readCacheBytes ?? READ_CACHE_BYTES_DEFAULT,
     });
     this.#recovered = recovered.groups;
     this.#sequence = recovered.nextSequence;

@@ -1,5 +1,5 @@
 // Reading beside reclaiming (log-reader.ts, D1), what a read costs, and the limit of the queue (group-log.ts, W5).
-import { type Disk, type DiskFile, SeededRandom, SimDisk, silentLogger } from '@remora/base';
+import { type Disk, type DiskFile, equalBytes, SeededRandom, SimDisk, silentLogger } from '@remora/base';
 import { describe, expect, it } from 'vitest';
 import type { Entry } from '../../core/types.ts';
 import type { GroupAppend, GroupLog } from '../ports.ts';
@@ -123,6 +123,52 @@ describe('reading old entries', () => {
       expect(found).toEqual(entries(from, 1));
     }
     expect(watched.bytesRead).toBeLessThan(3 * (1 << 20));
+    await log.close();
+  });
+});
+
+/** As `toEqual` says, which takes long for so many bytes. */
+function sameEntries(a: readonly Entry[], b: readonly Entry[]): boolean {
+  const same = (x: Entry, y: Entry | undefined) =>
+    x.index === y?.index && x.term === y.term && equalBytes(x.data, y.data);
+  return a.length === b.length && a.every((entry, i) => same(entry, b[i]));
+}
+
+describe('groups that lag together', () => {
+  const GROUPS = Array.from({ length: 40 }, (_, g) => 10 + g);
+
+  it('read the log about once, and not each for itself (D4)', async () => {
+    const watched = new WatchedDisk();
+    const log = await open(watched.disk, { readCacheBytes: 1 << 20 });
+    const [last, size] = [120, 1_000];
+    for (let i = 1; i <= last; i++) {
+      await append(log, ...GROUPS.map((groupId) => ({ groupId, entries: entries(i, 1, size) })));
+    }
+    const { bytes } = log.stats();
+    expect(bytes).toBeGreaterThan(4 << 20);
+    watched.bytesRead = 0;
+    const next = new Map(GROUPS.map((groupId) => [groupId, 1]));
+    while (next.size > 0) {
+      const reads = [...next].map(async ([groupId, from]) => {
+        const found = await log.read({ groupId, from, to: last, maxBytes: 8_000 });
+        expect(sameEntries(found, entries(from, found.length, size))).toBe(true);
+        if (from + found.length > last) next.delete(groupId);
+        else next.set(groupId, from + found.length);
+      });
+      await Promise.all(reads);
+    }
+    expect(watched.bytesRead).toBeLessThan(2 * bytes);
+    await log.close();
+  });
+
+  it('go on after one of them met damage', async () => {
+    const watched = new WatchedDisk();
+    const log = await open(watched.disk);
+    await append(log, ...GROUPS.map((groupId) => ({ groupId, entries: entries(1, 3) })));
+    watched.hold = Promise.reject(new Error('the disk hiccuped'));
+    const [first, ...others] = GROUPS.map((groupId) => log.read({ groupId, from: 1, to: 3, maxBytes: ALL }));
+    await expect(first).rejects.toThrow('the disk hiccuped');
+    for (const other of others) expect(await other).toEqual(entries(1, 3));
     await log.close();
   });
 });

@@ -7,10 +7,13 @@
  *     come before it are there.
  * D3. The index says where to look, and the records what is there. If it still says so after a search in vain, and
  *     after the frame that was being written, the log is damaged.
+ * D4. One search goes through a segment at a time; the next finds what it went over in the cache (frame-cache.ts). So
+ *     groups that lag together, as after a start, read the log once and not each for itself.
  */
 import { entryBytes, takeBytes } from '../../core/log.ts';
 import type { Entry } from '../../core/types.ts';
 import type { EntryRange, GroupId } from '../ports.ts';
+import { FrameCache, type IndexedFrame } from './frame-cache.ts';
 import { FrameCursor } from './frame-cursor.ts';
 import { LogDamagedError } from './log-format.ts';
 import type { EntryPlace, LogIndex } from './log-index.ts';
@@ -25,6 +28,9 @@ export class LogReader {
   readonly #segment: (generation: number) => Segment | undefined;
   readonly #frameDone: () => Promise<void>;
   readonly #whenReleased: (() => void)[] = [];
+  readonly #cache: FrameCache;
+  /** The last search in each segment that is being read (D4). */
+  readonly #searches = new Map<Segment, Promise<unknown>>();
   #reads = 0;
   #bytesRead = 0;
 
@@ -33,7 +39,9 @@ export class LogReader {
     readonly index: LogIndex;
     readonly segment: (generation: number) => Segment | undefined;
     readonly frameDone: () => Promise<void>;
+    readonly cacheBytes: number;
   }) {
+    this.#cache = new FrameCache(parts.cacheBytes);
     this.#index = parts.index;
     this.#segment = parts.segment;
     this.#frameDone = parts.frameDone;
@@ -58,9 +66,11 @@ export class LogReader {
       if (place === undefined) break;
       const segment = this.#segment(place.segment);
       if (segment === undefined) throw lost(place, segment, range);
-      if (cursor?.segment !== segment) cursor = new FrameCursor(segment, pieceBytes(maxBytes));
+      if (cursor?.segment !== segment) {
+        cursor = new FrameCursor(segment, { cache: this.#cache, pieceBytes: pieceBytes(maxBytes) });
+      }
       cursor.seek(place.offset);
-      if (await this.#search(cursor, found, Math.min(to, place.last))) continue;
+      if (await this.#searchInTurn(cursor, found, Math.min(to, place.last))) continue;
       if (found.entries.length > 0) break;
       if (place.segment === vain?.segment && place.offset === vain.offset) throw lost(place, segment, range);
       vain = place;
@@ -78,23 +88,33 @@ export class LogReader {
     }
   }
 
-  /** Looks through the frames from the cursor on for entries up to `last`. False when the one wanted next was not there. */
-  async #search(cursor: FrameCursor, found: Found, last: number): Promise<boolean> {
+  /** `search`, after those in the same segment that were asked for before (D1, D4). */
+  async #searchInTurn(cursor: FrameCursor, found: Found, last: number): Promise<boolean> {
     const { segment } = cursor;
-    const wanted = found.next;
     segment.readers++;
+    const before = this.#searches.get(segment);
+    const searching = (before ?? Promise.resolve()).then(() => search(cursor, found, last));
+    const over = searching.catch(() => undefined);
+    this.#searches.set(segment, over);
     try {
-      while (found.next <= last && !found.full) {
-        const frame = await cursor.next();
-        if (frame === undefined) break;
-        found.take(frame.payload, last);
-      }
-      return found.next > wanted;
+      return await searching;
     } finally {
+      if (this.#searches.get(segment) === over) this.#searches.delete(segment);
       segment.readers--;
       if (segment.readers === 0) for (const resolve of this.#whenReleased.splice(0)) resolve();
     }
   }
+}
+
+/** Looks through the frames from the cursor on for entries up to `last`. False when the one wanted next was not there. */
+async function search(cursor: FrameCursor, found: Found, last: number): Promise<boolean> {
+  const wanted = found.next;
+  while (found.next <= last && !found.full) {
+    const frame = await cursor.next();
+    if (frame === undefined) break;
+    found.take(frame, last);
+  }
+  return found.next > wanted;
 }
 
 /** How much is read from the file at a time: what is asked for lies among other groups' entries. */
@@ -133,15 +153,11 @@ class Found {
   }
 
   /** Takes what a frame has of the entries up to `last`. Its later records replace what its earlier ones said (X3). */
-  take(payload: Buffer, last: number): void {
+  take({ payload, records }: IndexedFrame, last: number): void {
     const reader = new RecordReader(payload);
-    while (!reader.atEnd) {
-      const { groupId, moved } = reader.head();
-      if (groupId !== this.#groupId) {
-        reader.skipEntries();
-        continue;
-      }
-      if (moved !== true) this.#cutFrom(reader.peekFirst());
+    for (const position of records.get(this.#groupId) ?? []) {
+      reader.seek(position);
+      if (reader.head().moved !== true) this.#cutFrom(reader.peekFirst());
       this.#push(reader.entries(this.next, last));
     }
   }

@@ -4,7 +4,9 @@
  * Q1. So many reads are under way at a time as the option says; others wait in the order in which they came. A core asks
  *     for one at a time for each reader, so that the queue is bounded by the replicas that the node's groups have.
  * Q2. Nothing else waits for a read: neither the turn, nor other groups, nor other followers of the same group.
- * Q3. A read that fails is damage, or a broken disk: the host stops.
+ * Q3. Reads that wait ask for less each, the more they are: groups that lag together then stay close together in the
+ *     log, where frames that were read for one of them are at hand for the others (log/frame-cache.ts).
+ * Q4. A read that fails is damage, or a broken disk: the host stops.
  */
 import type { Entry, EntryRead } from '../../../core/types.ts';
 import type { GroupId, GroupLog } from '../../ports.ts';
@@ -22,8 +24,12 @@ interface Waiting {
   readonly read: EntryRead;
 }
 
+/** What all that wait ask for together, once each (Q3): well below what the log keeps at hand. */
+const ROUND_BYTES = 8 * 1024 * 1024;
+const READ_BYTES_MIN = 16 * 1024;
+
 export class EntryReader {
-  readonly #log: GroupLog;
+  readonly #log: Pick<GroupLog, 'read'>;
   readonly #readsMax: number;
   readonly #stats: HostStats;
   readonly #guard: (work: () => void) => void;
@@ -33,7 +39,7 @@ export class EntryReader {
   #underWay = 0;
 
   constructor(parts: {
-    readonly log: GroupLog;
+    readonly log: Pick<GroupLog, 'read'>;
     readonly readsMax: number;
     readonly stats: HostStats;
     /** Runs work unless the host has stopped; what it throws stops the host. */
@@ -54,6 +60,8 @@ export class EntryReader {
 
   #start(): void {
     while (this.#underWay < this.#readsMax && this.#head < this.#queue.length) {
+      const waiting = this.#queue.length - this.#head + this.#underWay;
+      const shareBytes = Math.max(READ_BYTES_MIN, Math.floor(ROUND_BYTES / waiting));
       const { owner, read } = this.#queue[this.#head++] as Waiting;
       if (this.#head === this.#queue.length) {
         this.#queue = [];
@@ -61,7 +69,8 @@ export class EntryReader {
       }
       this.#underWay++;
       this.#stats.entryReads++;
-      const { from, to, maxBytes } = read;
+      const { from, to } = read;
+      const maxBytes = Math.min(read.maxBytes, shareBytes);
       this.#log.read({ groupId: owner.groupId, from, to, maxBytes }).then(
         (entries) => this.#finish(owner, read, entries),
         (error: unknown) => this.#guard(() => this.#fail(error)),

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import type { EntryRange, GroupLog } from '../../ports.ts';
+import { newStats } from '../stats.ts';
+import { type EntryOwner, EntryReader } from './entry-reader.ts';
+
+const MIB = 2 ** 20;
+
+/** A reader over a log that answers when it is told to, and the ranges that were asked for. */
+function readerOver() {
+  const asked: EntryRange[] = [];
+  const answers: (() => void)[] = [];
+  const read: GroupLog['read'] = (range) => {
+    asked.push(range);
+    return new Promise((resolve) => answers.push(() => resolve([])));
+  };
+  const fail = (error: unknown): never => {
+    throw error;
+  };
+  const reader = new EntryReader({ log: { read }, readsMax: 4, stats: newStats(), guard: (work) => work(), fail });
+  const want = (groupId: number): void => {
+    const owner: EntryOwner = { groupId, entriesRead: () => undefined };
+    reader.read(owner, { reader: 1, from: 1, to: 9, maxBytes: MIB });
+  };
+  return { asked, answers, want };
+}
+
+test('so many reads are under way as the option says, the others in the order in which they came (Q1)', async () => {
+  const { asked, answers, want } = readerOver();
+  for (let groupId = 1; groupId <= 6; groupId++) want(groupId);
+  expect(asked.map(({ groupId }) => groupId)).toEqual([1, 2, 3, 4]);
+  answers[2]?.();
+  await Promise.resolve();
+  expect(asked.map(({ groupId }) => groupId)).toEqual([1, 2, 3, 4, 5]);
+});
+
+test('one asks for all that it may have, many for a part each, and never for next to nothing (Q3)', async () => {
+  const { asked, answers, want } = readerOver();
+  want(1);
+  expect(asked[0]?.maxBytes).toBe(MIB);
+  for (let groupId = 2; groupId <= 1_000; groupId++) want(groupId);
+  for (let i = 0; asked.length < 1_000; i++) {
+    answers[i]?.();
+    await Promise.resolve();
+  }
+  const bytes = asked.map(({ maxBytes }) => maxBytes);
+  expect(bytes[10]).toBe(16 * 1024);
+  expect(bytes[900]).toBeGreaterThan(60 * 1024); // a hundred wait
+  expect(bytes[900]).toBeLessThan(100 * 1024);
+  expect(bytes[999]).toBe(MIB);
+});
