@@ -38,6 +38,10 @@ interface StorageOptions {
 }
 
 export class Storage {
+  /** The node on it says that it is a founding member. */
+  readonly founder: boolean;
+  /** That founding member had another disk. */
+  readonly impostor: boolean;
   readonly random: SeededRandom;
   readonly disk: SimDisk;
   readonly medium = new MemoryMedium();
@@ -50,6 +54,8 @@ export class Storage {
 
   constructor(options: StorageOptions) {
     const { machine, seed, loop, cluster, disksBefore } = options;
+    this.founder = options.founder;
+    this.impostor = options.founder && disksBefore > 0;
     this.random = new SeededRandom(seedOf(seed, machine.id, 1, disksBefore));
     this.disk = new SimDisk({ random: this.random, clock: loop, latencyMs: cluster.diskMs });
     this.durable = new DurableLog(this.disk, LOG_DIR);

@@ -8,8 +8,10 @@
  */
 import { assert, formatAddress, SeededRandom, type SimDisk } from '@remora/base';
 import type { Group } from '@remora/raft';
+import { CommandError } from '../../../packages/cli/src/exit-codes.ts';
 import { type AssembledNode, assembleNode, type NodeRoles } from '../../../packages/cli/src/node/assemble.ts';
 import { advertised } from '../../../packages/cli/src/node-options.ts';
+import { LogDamagedError } from '../../../packages/raft/src/multi/log/log-format.ts';
 import type { SimLoop } from '../common/env/loop.ts';
 import { ProcessClock } from '../common/env/process-clock.ts';
 import { DiskStall, ProcessDisk } from '../common/env/process-disk.ts';
@@ -24,6 +26,7 @@ import type { Answers } from './checks/answers.ts';
 import type { AppliedCommands } from './checks/applied-commands.ts';
 import { RaftWatch } from './checks/raft-watch.ts';
 import type { LinkNetwork, Party } from './env/link-network.ts';
+import { LogDamage } from './env/log-damage.ts';
 import type { PeerNetwork } from './env/peer-network.ts';
 import { SimStore } from './env/sim-store.ts';
 import { tracingLogger } from './env/tracing-logger.ts';
@@ -44,6 +47,8 @@ export interface NodeDeps {
   readonly links: LinkNetwork;
   readonly peers: PeerNetwork;
   readonly fail: (error: unknown) => void;
+  /** The node stopped, and cannot start again from what is on its disk. */
+  readonly unusable: (node: SimNode) => void;
 }
 
 /** One run of the process. */
@@ -52,6 +57,8 @@ interface Life {
   readonly platform: SimPlatform;
   node?: AssembledNode;
   stopping?: true;
+  /** Its log was damaged, at some time. */
+  damaged: boolean;
 }
 
 export class SimNode implements ObservedNode {
@@ -68,24 +75,39 @@ export class SimNode implements ObservedNode {
   lives = 0;
   /** What is done when the process died of its disk. */
   onDied: () => void = () => {};
+  /** Called after everything that happened to the process. */
+  onLooked: () => void = () => {};
   readonly #deps: NodeDeps;
-  readonly #storage: Storage;
-  readonly #watch: RaftWatch;
-  readonly #kept: KeptCheck;
+  #storage: Storage;
+  #disksBefore = 0;
+  #watch: RaftWatch;
+  #kept: KeptCheck;
+  /** A bit of the log flipped: the node must notice, at the latest when it starts. */
+  #damage: LogDamage | undefined;
   #storeFailure: Error | undefined;
   #life: Life | undefined;
 
   constructor(deps: NodeDeps) {
-    const { machine, seed, loop, options } = deps;
+    const { machine, loop, options } = deps;
     this.id = machine.id;
     this.machine = machine;
     this.options = options;
     this.#deps = deps;
-    const rate = ownRate(seed, machine.id, options);
-    this.clock = new ProcessClock(loop, machine.id * 1_000_000, () => this.#watch.looked(), rate);
-    this.#storage = new Storage({ machine, seed, loop, cluster: options, disksBefore: 0, founder: machine.founder });
+    const rate = ownRate(deps.seed, machine.id, options);
+    this.clock = new ProcessClock(loop, machine.id * 1_000_000, () => this.#looked(), rate);
+    this.#storage = this.#newStorage(machine.founder);
     this.#kept = new KeptCheck(this, deps.observer);
     this.#watch = new RaftWatch(this, deps.observer, this.#kept);
+  }
+
+  #newStorage(founder: boolean): Storage {
+    const { machine, seed, loop, options } = this.#deps;
+    return new Storage({ machine, seed, loop, cluster: options, disksBefore: this.#disksBefore, founder });
+  }
+
+  #looked(): void {
+    this.#watch.looked();
+    this.onLooked();
   }
 
   get disk(): SimDisk {
@@ -99,6 +121,21 @@ export class SimNode implements ObservedNode {
   /** Of the node that runs here or ran last; absent until it has one. */
   get nodeId(): number | undefined {
     return this.#storage.records.identity.nodeId;
+  }
+
+  /** Whether the node says that it is a founding member. */
+  get founder(): boolean {
+    return this.#storage.founder;
+  }
+
+  /** Whether it says so although its disk is not the one that this member had. */
+  get impostor(): boolean {
+    return this.#storage.impostor;
+  }
+
+  /** Whether the node would notice that this one has lost its disk. */
+  knows(nodeId: number): boolean {
+    return this.#storage.records.knows(nodeId);
   }
 
   get up(): boolean {
@@ -146,6 +183,21 @@ export class SimNode implements ObservedNode {
   repair(): void {
     this.disk.repair();
     this.#storeFailure = undefined;
+    if (this.up) this.undamageLog();
+  }
+
+  /** Flips a bit of the log; false when there is none whose damage must be noticed, or one is flipped already. */
+  damageLog(drawn: { readonly place: number; readonly bit: number }): boolean {
+    if (this.#damage?.stands === true) return false;
+    this.#damage = LogDamage.inflict(this.disk, drawn);
+    if (this.#damage === undefined) return false;
+    if (this.#life !== undefined) this.#life.damaged = true;
+    return true;
+  }
+
+  undamageLog(): void {
+    this.#damage?.undo();
+    this.#damage = undefined;
   }
 
   // ------------------------------------------------------------------------------------------ life
@@ -157,11 +209,14 @@ export class SimNode implements ObservedNode {
     this.#storeFailure = undefined;
     this.#deps.trace.add('start', this.id, 0, number);
     const party: Party = { id: this.id, door: this.clock.door() };
-    const life: Life = { number, platform: this.#platform(party) };
+    if (this.#damage?.stands !== true) this.#damage = undefined; // that segment is gone
+    const damage = this.#damage;
+    const life: Life = { number, platform: this.#platform(party), damaged: damage !== undefined };
     this.#life = life;
     const died = (error: unknown): void => this.#died(life, error);
     party.door(() => {
       assembleNode(this.#storage.nodeOptions, life.platform, new AbortController().signal).then((node) => {
+        if (damage !== undefined && damage === this.#damage) this.#unnoticed(damage);
         life.node = node;
         this.#deps.trace.add('start', this.id, 0, number, 1);
         node.failed.catch(died);
@@ -178,8 +233,7 @@ export class SimNode implements ObservedNode {
     if (power) this.disk.crash();
     else this.disk.kill();
     this.#life.platform.end(!power);
-    this.#life = undefined;
-    this.#watch.ended();
+    this.#ended();
   }
 
   /** Ends the process as an operator does; resolves when it let go of everything. */
@@ -192,19 +246,52 @@ export class SimNode implements ObservedNode {
     if (this.#life !== life) return;
     this.#deps.trace.add('end', this.id, 0, 2);
     life.platform.end(true);
+    this.#ended();
+  }
+
+  /** What its disk holds now is compared with what it held before: as it would be without the flipped bit. */
+  #ended(): void {
     this.#life = undefined;
+    const damage = this.#damage?.stands === true ? this.#damage : undefined;
+    damage?.undo();
     this.#watch.ended();
+    damage?.redo();
+  }
+
+  /**
+   * Everything on the machine's disk is lost. The node that runs here from now on says that it is the founding member
+   * that it was, or joins as a new one.
+   */
+  loseDisk(next: 'founder' | 'new'): void {
+    assert(this.down, 'a disk is replaced while the machine is off');
+    const { trace, observer } = this.#deps;
+    trace.add('disk', this.id, 0, this.#disksBefore, 0, next);
+    this.#disksBefore++;
+    this.diskFull = false;
+    this.#damage = undefined;
+    this.#storage = this.#newStorage(next === 'founder');
+    // What an impostor does on its own proves nothing about the member that it says it is.
+    const watcher = this.impostor ? observer.apart() : observer;
+    this.#kept = new KeptCheck(this, watcher);
+    this.#watch = new RaftWatch(this, watcher, this.#kept);
+  }
+
+  #unnoticed({ path }: LogDamage): void {
+    const text = `node ${this.id} started, although a bit of ${path} is flipped`;
+    this.#deps.fail(new Violation('damage is noticed', text));
   }
 
   #died(life: Life, error: unknown): void {
     if (this.#life !== life) return;
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    if (!this.diskFault) {
+    const unusable = this.impostor ? error instanceof CommandError : life.damaged && isDamage(error);
+    if (!unusable && !this.diskFault) {
+      const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
       this.#deps.fail(new Violation('nodes do not stop', `node ${this.id}: ${text}`));
       return;
     }
     this.end(true); // N2: what the disk did not take may be gone
-    this.onDied();
+    if (unusable) this.#deps.unusable(this);
+    else this.onDied();
   }
 
   #platform(party: Party): SimPlatform {
@@ -250,4 +337,10 @@ export class SimNode implements ObservedNode {
       },
     });
   }
+}
+
+/** Whether an error says that the log is damaged, or comes of that. */
+function isDamage(error: unknown): boolean {
+  if (error instanceof LogDamagedError) return true;
+  return error instanceof Error && error.cause !== undefined && isDamage(error.cause);
 }

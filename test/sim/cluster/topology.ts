@@ -22,6 +22,9 @@ interface Layout {
   readonly others: readonly Roles[];
 }
 
+/** The id of the first range, beside the group of the masters. */
+export const FIRST_RANGE = 2;
+
 /** More than this do not fit below the ids of clients. */
 export const MACHINES_MAX = 9;
 

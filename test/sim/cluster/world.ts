@@ -1,5 +1,6 @@
 /** A simulated cluster: its nodes, its clients, the network between them, and the faults that befall them. */
 import { assert, SeededRandom } from '@remora/base';
+import { MASTER_GROUP } from '@remora/raft';
 import { LocalNetwork } from '../../../packages/raft/src/multi/transport/local-network.ts';
 import type { Change, Finding } from '../../checkers/index.ts';
 import { SimLoop } from '../common/env/loop.ts';
@@ -15,18 +16,17 @@ import { LinkNetwork } from './env/link-network.ts';
 import { PeerNetwork } from './env/peer-network.ts';
 import { KnownRevisions } from './known-revisions.ts';
 import { clientAddress } from './machine.ts';
+import { Members } from './members.ts';
 import { SimNode } from './node.ts';
 import type { ClusterOptions } from './options.ts';
 import { faultOf } from './schedule.ts';
 import { type ClientLife, SimClient } from './sdk-client.ts';
-import { MACHINES_MAX } from './topology.ts';
+import { FIRST_RANGE, MACHINES_MAX } from './topology.ts';
 import { WORKLOADS } from './workloads/index.ts';
 import { newCounts, type OperationCounts, type Workload } from './workloads/workload.ts';
 
 /** Clients' ids begin here. */
 const FIRST_CLIENT = MACHINES_MAX + 1;
-const MASTER_GROUP = 1;
-const FIRST_RANGE = 2;
 
 export class World {
   readonly seed: number;
@@ -41,7 +41,7 @@ export class World {
   readonly observer = new Observer({
     trace: this.trace,
     node: (machineId) => this.nodes[machineId - 1],
-    isLost: () => false,
+    isLost: ({ groupId, replicaId }) => this.members.isLost(groupId, replicaId),
     fail: (error) => this.fail(error),
   });
   readonly applied = new AppliedCommands();
@@ -52,6 +52,10 @@ export class World {
     trace: this.trace,
     begin: (event) => faultOf(event.kind).begin(this, event),
   });
+  readonly members = new Members({
+    groupIds: [MASTER_GROUP, FIRST_RANGE],
+    leaderOf: (groupId) => this.leaderOf(groupId),
+  });
   /** What went wrong first. */
   failure: unknown;
   /** Clients begin nothing new. */
@@ -60,6 +64,7 @@ export class World {
   over = false;
   readonly revisions: KnownRevisions;
   readonly #listeners: ((change: Change) => void)[] = [];
+  readonly #onRequest = new Set<(gateway: SimNode) => void>();
 
   constructor(seed: number, options: ClusterOptions) {
     this.seed = seed;
@@ -78,12 +83,16 @@ export class World {
       loop,
       random: new SeededRandom(seedOf(seed, 2)),
       faultsOf,
-      onFrame: (from, to, frame) => trace.add('frame', from, to, frame.length, hashOfBytes(frame)),
+      onFrame: (from, to, frame) => {
+        trace.add('frame', from, to, frame.length, hashOfBytes(frame));
+        if (from >= FIRST_CLIENT) this.#requested(to);
+      },
     });
     const { links, observer, applied, answers } = this;
     const common = { seed, loop, trace, links, fail: (error: unknown) => this.fail(error) };
+    const unusable = (node: SimNode): void => this.#unusable(node);
     this.nodes = options.machines.map(
-      (machine) => new SimNode({ ...common, machine, options, peers, observer, applied, answers }),
+      (machine) => new SimNode({ ...common, machine, options, peers, observer, applied, answers, unusable }),
     );
     const endpoints = options.machines.filter(({ roles }) => roles.includes('gateway')).map(clientAddress);
     this.clients = clientIds.map(
@@ -140,6 +149,19 @@ export class World {
 
   onChange(listener: (change: Change) => void): void {
     this.#listeners.push(listener);
+  }
+
+  /** The next time that a client asks a gateway for something; returns a function that forgets it. */
+  onNextRequest(listener: (gateway: SimNode) => void): () => void {
+    this.#onRequest.add(listener);
+    return () => this.#onRequest.delete(listener);
+  }
+
+  #requested(machineId: number): void {
+    if (this.#onRequest.size === 0) return;
+    const listeners = [...this.#onRequest];
+    this.#onRequest.clear();
+    for (const listener of listeners) listener(this.nodeAt(machineId - 1));
   }
 
   /** What a check found. */
@@ -204,6 +226,24 @@ export class World {
       return;
     }
     mine.start();
+  }
+
+  /** A node stopped, and cannot start from what is on its disk. */
+  #unusable(node: SimNode): void {
+    if (node.impostor) return this.comeBackAsNew(node);
+    if (!this.faults.healed && node.lives % 2 === 0 && this.members.canLose(node)) {
+      this.members.lose(node);
+      return this.comeBackAsNew(node);
+    }
+    node.undamageLog();
+    this.startAgain(node);
+  }
+
+  /** A machine gets an empty disk, and the node on it joins as a new one. */
+  comeBackAsNew(node: SimNode): void {
+    node.end(false);
+    node.loseDisk('new');
+    this.startAgain(node);
   }
 
   /** Ends all faults, for good. */

@@ -42,6 +42,7 @@ export async function assembleNode(
 export interface NodeRoles {
   readonly host: NodeRaftHost;
   readonly engine: Engine;
+  readonly checkpointer: Checkpointer;
   readonly master: Master | undefined;
   readonly store: Store | undefined;
 }
@@ -113,7 +114,7 @@ class Node implements AssembledNode {
     const store = this.#store({ host, engine, checkpointer, recovered });
     store?.register(registry);
     log.forgetRecovered();
-    this.#roles = { host, engine, master, store };
+    this.#roles = { host, engine, checkpointer, master, store };
     const ranges = new RangeBackend({ ...this.#parts, nodeId: this.#nodeId, dialer, view: () => this.#currentView() });
     const admission = new Admission({ clock, logger }, options);
     const backend = new AdmittedBackend(ranges, admission);

@@ -18,6 +18,11 @@ export class SimRecords implements NodeRecords {
     this.#identity = { ...this.#identity, ...given };
   }
 
+  /** Whether the node would notice that this one has lost its disk. */
+  knows(nodeId: number): boolean {
+    return this.#peers.has(nodeId);
+  }
+
   checkPeer({ nodeId, incarnation }: { readonly nodeId: number; readonly incarnation: string }) {
     const known = this.#peers.get(nodeId);
     if (known === undefined) this.#peers.set(nodeId, incarnation);

@@ -4,6 +4,9 @@ import { NETWORK_FAULTS } from '../../common/faults/network-faults.ts';
 import { PROCESS_FAULTS } from '../../common/faults/process-faults.ts';
 import type { World } from '../world.ts';
 import { CLUSTER_FAULTS } from './cluster-faults.ts';
+import { LOST_AND_DAMAGED } from './disk-faults.ts';
+import { MEMBER_FAULTS } from './member-faults.ts';
+import { MOMENT_FAULTS } from './moment-faults.ts';
 
 /** All kinds of faults. To add one: a file that exports it, and its name here. */
 export const FAULTS: readonly Fault<World>[] = [
@@ -11,4 +14,7 @@ export const FAULTS: readonly Fault<World>[] = [
   ...PROCESS_FAULTS,
   ...DISK_FAULTS,
   ...CLUSTER_FAULTS,
+  ...MOMENT_FAULTS,
+  ...MEMBER_FAULTS,
+  ...LOST_AND_DAMAGED,
 ];

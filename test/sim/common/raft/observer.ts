@@ -45,6 +45,11 @@ export class Observer {
     this.#deps = deps;
   }
 
+  /** One that watches a node by itself: what it finds is of no account. */
+  apart(): Observer {
+    return new Observer({ ...this.#deps, isLost: () => false, fail: () => {} });
+  }
+
   /** A group begins, with its first membership. */
   addGroup(groupId: number, conf: ConfState): void {
     this.#groups.set(groupId, new GroupTruth(groupId, conf));

@@ -1,0 +1,46 @@
+/** What goes wrong with what a disk holds: everything is lost, or a bit flips. */
+import { type Fault, nothing } from '../../common/faults/fault.ts';
+import type { SimNode } from '../node.ts';
+import type { World } from '../world.ts';
+
+/**
+ * A machine comes back with an empty disk. The node on it joins as a new one, as it should; now and then it first says
+ * that it is the node that it was, and must be refused before it does any harm (traps 10).
+ */
+const diskLost: Fault<World> = {
+  kind: 'lost disk',
+  lastsMs: (random, electionMs) => 1_000 + random.int(6 * electionMs),
+  begin: (world, { a, b }) => {
+    const node = world.nodeAt(world.target(a) - 1);
+    if (!node.up || node.stopping || !world.members.canLose(node)) return undefined;
+    const asItself = b % 2 === 0 && node.founder && isKnown(world, node);
+    world.members.lose(node);
+    node.end(true);
+    node.loseDisk(asItself ? 'founder' : 'new');
+    world.startAgain(node);
+    return () => {
+      if (node.impostor) world.comeBackAsNew(node); // it has met nobody
+    };
+  },
+};
+
+/** Whether all who count on a node would notice that it has lost its disk. */
+function isKnown({ nodes }: World, { id, nodeId }: SimNode): boolean {
+  const others = nodes.filter((other) => other.id !== id && [...other.groupIds].length > 0);
+  return nodeId !== undefined && others.every((other) => other.knows(nodeId));
+}
+
+/** A bit flips in the log of a node, which runs, or is about to be started. */
+const bitFlipped: Fault<World> = {
+  kind: 'bit flip in a log',
+  lastsMs: (random, electionMs) => random.int(2 * electionMs),
+  begin: (world, { a, b, c }) => {
+    const node = world.nodeAt(world.target(a) - 1);
+    if (!node.up || node.stopping || !node.damageLog({ place: b, bit: c })) return undefined;
+    if (c % 3 === 0) return nothing;
+    node.end(c % 3 === 1);
+    return () => world.startAgain(node);
+  },
+};
+
+export const LOST_AND_DAMAGED: readonly Fault<World>[] = [diskLost, bitFlipped];

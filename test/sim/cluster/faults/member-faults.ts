@@ -1,0 +1,63 @@
+/** Changes of membership at bad moments (traps 1, 2, 3). */
+import type { ConfChange } from '@remora/raft';
+import { confChange } from '../../../../packages/raft/src/core/conf-change.ts';
+import { type Fault, type FaultEvent, nothing } from '../../common/faults/fault.ts';
+import type { Place } from '../members.ts';
+import type { World } from '../world.ts';
+
+/** The fewest voters that a group is left with on purpose. */
+const VOTERS_MIN = 2;
+
+function change(
+  kind: string,
+  make: (world: World, place: Place, event: FaultEvent) => ConfChange | undefined,
+): Fault<World> {
+  return {
+    kind,
+    lastsMs: () => 0,
+    begin: (world, event) => {
+      const place = world.members.place(world.groupAt(event.a));
+      const wanted = place === undefined ? undefined : make(world, place, event);
+      if (place === undefined || wanted === undefined) return undefined;
+      return world.members.change(place, wanted) ? nothing : undefined;
+    },
+  };
+}
+
+function oneOf(ids: readonly number[], drawn: number): number | undefined {
+  return ids[drawn % Math.max(1, ids.length)];
+}
+
+/** A voter to be demoted, one that is lost before others. */
+function leaving(world: World, place: Place, drawn: number): number | undefined {
+  const { voters } = place.conf;
+  const lost = voters.find((id) => world.members.isLost(place.groupId, id));
+  return voters.length > VOTERS_MIN ? (lost ?? oneOf(voters, drawn)) : undefined;
+}
+
+function coming(world: World, place: Place, drawn: number): number | undefined {
+  const alive = place.conf.learners.filter((id) => !world.members.isLost(place.groupId, id));
+  return oneOf(alive, drawn);
+}
+
+export const MEMBER_FAULTS: readonly Fault<World>[] = [
+  change('voter demoted', (world, place, { b, c }) => {
+    const replica = leaving(world, place, b);
+    const transition = c % 2 === 0 ? 'auto' : 'jointAuto';
+    return replica === undefined ? undefined : confChange([{ type: 'addLearner', replica }], transition);
+  }),
+  change('learner promoted', (world, place, { b, c }) => {
+    const replica = coming(world, place, b);
+    const transition = c % 2 === 0 ? 'auto' : 'jointAuto';
+    return replica === undefined ? undefined : confChange([{ type: 'addVoter', replica }], transition);
+  }),
+  change('voter replaced by a learner', (world, place, { b, c }) => {
+    const into = coming(world, place, b);
+    const out = oneOf(place.conf.voters, c);
+    if (into === undefined || out === undefined) return undefined;
+    return confChange([
+      { type: 'addVoter', replica: into },
+      { type: 'addLearner', replica: out },
+    ]);
+  }),
+];

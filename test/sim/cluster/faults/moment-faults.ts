@@ -1,0 +1,118 @@
+/** What is done, or goes wrong, at the moment at which it hurts. */
+import { ServiceError } from '@remora/base';
+import { type Fault, nothing } from '../../common/faults/fault.ts';
+import type { SimNode } from '../node.ts';
+import { FIRST_RANGE } from '../topology.ts';
+import type { World } from '../world.ts';
+
+/** A machine that was not there before joins the running cluster. */
+const joined: Fault<World> = {
+  kind: 'node joined',
+  lastsMs: () => 0,
+  begin: (world) => {
+    const node = world.nodes.find(({ lives }) => lives === 0);
+    if (node === undefined) return undefined;
+    world.startAgain(node);
+    return nothing;
+  },
+};
+
+/** The next gateway that a client asks for something is killed, before it has answered or just after. */
+const gatewayKilled: Fault<World> = {
+  kind: 'gateway killed',
+  lastsMs: (random, electionMs) => 100 + random.int(4 * electionMs),
+  begin: (world, { b, c }) => {
+    let killed: SimNode | undefined;
+    const kill = (node: SimNode): void => {
+      if (world.faults.healed || !node.up || node.stopping) return;
+      killed = node;
+      node.end(b % 3 === 0);
+    };
+    const cancel = world.onNextRequest((node) => world.loop.setTimer((c % 12) / 2, () => kill(node)));
+    return () => {
+      cancel();
+      if (killed !== undefined) world.startAgain(killed);
+    };
+  },
+};
+
+/** A client asks for compaction, up to now or to a while ago. */
+const compaction: Fault<World> = {
+  kind: 'compaction',
+  lastsMs: () => 0,
+  begin: (world, { a, b }) => {
+    const { life, clock } = world.clientAt(a);
+    const revision = world.revisions.newest - (b % 200);
+    if (life === undefined || revision < 1) return undefined;
+    world.revisions.compactionAsked(revision);
+    const compact = async (): Promise<void> => {
+      try {
+        await life.remora.kv.compact(revision);
+      } catch (error) {
+        if (!(error instanceof ServiceError)) world.fail(error);
+      }
+    };
+    clock.door()(() => void compact());
+    return nothing;
+  },
+};
+
+/** A node loses power in the middle of a checkpoint, or just after it. */
+const checkpointCut: Fault<World> = {
+  kind: 'crash in a checkpoint',
+  lastsMs: (random, electionMs) => 50 + random.int(2 * electionMs),
+  begin: (world, { a, b }) => {
+    const node = world.nodeAt(world.target(a) - 1);
+    const { lives } = node;
+    if (node.roles === undefined || node.stopping) return undefined;
+    node.enter(({ checkpointer }) => void checkpointer.run().catch(() => undefined)); // the engine says so itself
+    world.loop.setTimer(b % 40, () => {
+      if (node.lives === lives) node.end(true);
+    });
+    return () => world.startAgain(node);
+  },
+};
+
+const CHECKPOINT_EVERY_MS = 100;
+
+/**
+ * A follower is away until the leader's log does not reach back to it, and crashes as soon as the snapshot that it is
+ * sent takes the place of its rows.
+ */
+const installCut: Fault<World> = {
+  kind: 'crash in an installation',
+  lastsMs: (random) => 3_000 + random.int(4_000),
+  begin: (world, { a, b, c }) => {
+    const node = world.nodeAt(a);
+    if (!node.up || node.stopping || replica(node) === undefined || world.leaderOf(FIRST_RANGE) === node)
+      return undefined;
+    node.end(false);
+    let over = false;
+    const checkpoint = (): void => {
+      if (over) return;
+      world.leaderOf(FIRST_RANGE)?.enter(({ checkpointer }) => void checkpointer.run().catch(() => undefined));
+      world.loop.setTimer(CHECKPOINT_EVERY_MS, checkpoint);
+    };
+    checkpoint();
+    world.loop.setTimer(1_000 + (b % 2_000), () => {
+      if (!over) world.startAgain(node);
+    });
+    node.onLooked = () => {
+      if (replica(node)?.replacing !== true) return;
+      node.onLooked = nothing;
+      world.loop.setTimer((c % 8) / 2, () => node.end(c % 3 > 0));
+    };
+    return () => {
+      over = true;
+      node.onLooked = nothing;
+      world.startAgain(node);
+    };
+  },
+};
+
+function replica(node: SimNode) {
+  for (const one of node.roles?.store?.replicas() ?? []) if (one.rangeId === FIRST_RANGE) return one;
+  return undefined;
+}
+
+export const MOMENT_FAULTS: readonly Fault<World>[] = [joined, gatewayKilled, compaction, checkpointCut, installCut];

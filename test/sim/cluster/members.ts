@@ -1,0 +1,77 @@
+/**
+ * Membership of the groups, and which replicas are lost for good.
+ *
+ * Q1. Of no group is a majority lost: neither of its voters, nor of those that a change under way would make. So no
+ *     disk is lost, and no change is asked for, before the outcome of the last change is known.
+ */
+import type { ConfChange, ConfState, LogPosition } from '@remora/raft';
+import { changeConf } from '../../../packages/raft/src/core/conf-change.ts';
+import { isJoint } from '../../../packages/raft/src/core/membership.ts';
+import type { SimNode } from './node.ts';
+
+/** A group in which no change is under way, as its leader sees it. */
+export interface Place {
+  readonly groupId: number;
+  readonly leader: SimNode;
+  readonly conf: ConfState;
+}
+
+export interface MembersDeps {
+  readonly groupIds: readonly number[];
+  readonly leaderOf: (groupId: number) => SimNode | undefined;
+}
+
+export class Members {
+  readonly #deps: MembersDeps;
+  /** By group and replica. */
+  readonly #lost = new Set<string>();
+  /** The last change that was asked for, by group. */
+  readonly #asked = new Map<number, LogPosition>();
+
+  constructor(deps: MembersDeps) {
+    this.#deps = deps;
+  }
+
+  /** Undefined while the group has no leader, or a change is under way. */
+  place(groupId: number): Place | undefined {
+    const leader = this.#deps.leaderOf(groupId);
+    const group = leader?.group(groupId);
+    if (leader === undefined || group?.ready !== true || leader.clock.paused) return undefined;
+    const { conf, applied } = group.status();
+    if (isJoint(conf) || applied < (this.#asked.get(groupId)?.index ?? 0)) return undefined;
+    return { groupId, leader, conf };
+  }
+
+  isLost(groupId: number, replicaId: number): boolean {
+    return this.#lost.has(`${groupId}/${replicaId}`);
+  }
+
+  /** Whether all groups go on if this node's disk is lost now. */
+  canLose(node: SimNode): boolean {
+    return this.#deps.groupIds.every((groupId) => {
+      const place = this.place(groupId);
+      return place !== undefined && this.#majorityLeft(groupId, place.conf, node.stored(groupId)?.replicaId);
+    });
+  }
+
+  /** A node's disk is lost: its replicas never come back. */
+  lose(node: SimNode): void {
+    for (const groupId of node.groupIds) this.#lost.add(`${groupId}/${node.stored(groupId)?.replicaId}`);
+  }
+
+  /** Asks the leader for a change of membership; false when it must not be asked for now. */
+  change({ groupId, leader, conf }: Place, change: ConfChange): boolean {
+    const next = changeConf(conf, change);
+    if ('invalid' in next || !this.#majorityLeft(groupId, next)) return false;
+    leader.enter(({ host }) => {
+      const proposed = host.group(groupId)?.proposeConf(change);
+      if (proposed !== undefined && !('refused' in proposed)) this.#asked.set(groupId, proposed);
+    });
+    return true;
+  }
+
+  #majorityLeft(groupId: number, { voters, votersOutgoing }: ConfState, without?: number): boolean {
+    const left = (id: number): boolean => !this.isLost(groupId, id) && id !== without;
+    return [voters, votersOutgoing].every((side) => side.length === 0 || 2 * side.filter(left).length > side.length);
+  }
+}
