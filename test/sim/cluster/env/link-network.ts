@@ -148,7 +148,7 @@ class SimLink {
 
   #opened({ self }: Listener, { nodeId }: Dial): void {
     if (self !== undefined && nodeId !== 0 && self.nodeId !== nodeId) {
-      this.client.hearClose(new ServiceError('NODE_CONFLICT', `was to be node ${nodeId} but is node ${self.nodeId}`));
+      this.client.hearClose(new ServiceError('UNAVAILABLE', `was to be node ${nodeId} but is node ${self.nodeId}`));
       this.break('the peer is gone');
     } else {
       this.client.opened();

@@ -107,9 +107,9 @@ test('another cluster is refused as WRONG_CLUSTER', async () => {
   expect(await codeOf(ask(startDialer(server.port, identity()).channel(2), 'x'))).toBe('WRONG_CLUSTER');
 });
 
-test('an address that belongs to another node now gets no calls', async () => {
+test('an address that belongs to another node now gets no calls, and nobody takes that for a refusal', async () => {
   const server = await startServer(identity({ nodeId: 5 }));
-  expect(await codeOf(ask(startDialer(server.port, identity()).channel(2), 'x'))).toBe('NODE_CONFLICT');
+  expect(await codeOf(ask(startDialer(server.port, identity()).channel(2), 'x'))).toBe('UNAVAILABLE');
   expect(server.peers).toEqual([]);
 });
 

@@ -125,8 +125,9 @@ export function dialRpc(
     const refusal = checkPeer(metadata, peer, local);
     if (refusal !== undefined) return refusal;
     if (target.nodeId === 0 || peer.nodeId === target.nodeId) return undefined;
+    // The node that is looked for is not there. Nobody has refused this one, which is what NODE_CONFLICT would say.
     return new ServiceError(
-      'NODE_CONFLICT',
+      'UNAVAILABLE',
       `${target.address} was to be node ${target.nodeId} but is node ${peer.nodeId}`,
     );
   });
