@@ -1,5 +1,4 @@
 /** What is done, or goes wrong, at the moment at which it hurts. */
-import { ServiceError } from '@remora/base';
 import { type Fault, nothing } from '../../common/faults/fault.ts';
 import type { SimNode } from '../node.ts';
 import { FIRST_RANGE } from '../topology.ts';
@@ -33,27 +32,6 @@ const gatewayKilled: Fault<World> = {
       cancel();
       if (killed !== undefined) world.startAgain(killed);
     };
-  },
-};
-
-/** A client asks for compaction, up to now or to a while ago. */
-const compaction: Fault<World> = {
-  kind: 'compaction',
-  lastsMs: () => 0,
-  begin: (world, { a, b }) => {
-    const { life, clock } = world.clientAt(a);
-    const revision = world.revisions.newest - (b % 200);
-    if (life === undefined || revision < 1) return undefined;
-    world.revisions.compactionAsked(revision);
-    const compact = async (): Promise<void> => {
-      try {
-        await life.remora.kv.compact(revision);
-      } catch (error) {
-        if (!(error instanceof ServiceError)) world.fail(error);
-      }
-    };
-    clock.door()(() => void compact());
-    return nothing;
   },
 };
 
@@ -115,4 +93,4 @@ function replica(node: SimNode) {
   return undefined;
 }
 
-export const MOMENT_FAULTS: readonly Fault<World>[] = [joined, gatewayKilled, compaction, checkpointCut, installCut];
+export const MOMENT_FAULTS: readonly Fault<World>[] = [joined, gatewayKilled, checkpointCut, installCut];
