@@ -4,14 +4,12 @@
  * G1. Everything a turn does for a group goes through `collect` (messages and log records out) and then `apply`;
  *     nothing is sent or written between turns.
  * G2. Messages count only if they are addressed to this replica and come from the node where their sender lives.
- * G3. While a snapshot is being received nothing is applied; the core takes no appends then.
- * G4. The membership behind a `conf` entry follows from the one before it, the entry, and the state machine's veto on
+ * G3. The membership behind a `conf` entry follows from the one before it, the entry, and the state machine's veto on
  *     what it has applied by then. A change that is not possible, or not admitted, changes nothing, on every replica.
  */
 import { assert, type Logger } from '@remora/base';
 import { type ConfChange, changeConf } from '../../../core/conf-change.ts';
 import { decodeConfChange } from '../../../core/conf-change-codec.ts';
-import { isMember } from '../../../core/membership.ts';
 import { RaftCore } from '../../../core/raft.ts';
 import type {
   ConfState,
@@ -28,7 +26,7 @@ import type {
   Role,
 } from '../../../core/types.ts';
 import type { Group, GroupOptions, GroupStatus } from '../../host-api.ts';
-import type { GroupAppend, GroupId, NodeId, SnapshotHeader, StateMachine } from '../../ports.ts';
+import type { GroupAppend, GroupId, NodeId, StateMachine } from '../../ports.ts';
 import { NOWHERE, type TickMember } from '../clock/tick-wheel.ts';
 import type { CacheShare } from '../entries/entry-cache.ts';
 import type { EntryOwner } from '../entries/entry-reader.ts';
@@ -36,9 +34,9 @@ import type { HeartbeatReceiver, HeartbeatSender, SteadyFollower } from '../hear
 import { MergedFollowers } from '../heartbeats/merged-followers.ts';
 import { coreConfig, type HostContext } from '../host-context.ts';
 import type { Outbox } from '../outbox.ts';
-import { type OutgoingSnapshot, OutgoingSnapshots, Reception } from '../snapshots/snapshots-under-way.ts';
 import type { TurnMember } from '../turns.ts';
 import { ApplyQueue } from './apply-queue.ts';
+import { GroupSnapshots } from './group-snapshots.ts';
 import { LogTail } from './log-tail.ts';
 import { ReadQueue } from './reads.ts';
 import { startState } from './recovery.ts';
@@ -51,6 +49,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
   readonly groupId: GroupId;
   readonly replicaId: ReplicaId;
   readonly logger: Logger;
+  readonly snapshots: GroupSnapshots;
   /** Managed by the host: whether the group waits for the next turn. */
   dirty = false;
   /** Managed by the host: at which tick it is looked at next. */
@@ -66,8 +65,6 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
   #applied: LogPosition;
   /** The first record of a log that restarts; due with the next turn. */
   #restart: GroupAppend | undefined;
-  readonly #outgoing = new OutgoingSnapshots();
-  #receiving: Reception | undefined;
   readonly #merged: MergedFollowers;
   #closed = false;
 
@@ -115,6 +112,19 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
       },
       host.options.applySliceEntries,
     );
+    this.snapshots = new GroupSnapshots({
+      host,
+      core: this.#core,
+      stateMachine,
+      apply: this.#apply,
+      tail: this.#tail,
+      cached: this.#cached,
+      applied: () => this.#applied,
+      restarted: (position) => {
+        this.#applied = position;
+      },
+      changed: () => host.markDirty(this),
+    });
     host.markDirty(this);
   }
 
@@ -340,8 +350,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
   }
 
   #roleChanged(change: { readonly role: Role; readonly term: number; readonly leader: ReplicaId }): void {
-    if (change.role !== 'leader') this.#outgoing.giveUp('leadership was lost');
-    this.#receiving?.termBegan(change.term);
+    this.snapshots.roleChanged({ leads: change.role === 'leader', term: change.term });
     this.#apply.roleChanged(change);
   }
 
@@ -355,7 +364,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     const admitted =
       !('invalid' in next) && (change.steps.length === 0 || (this.#stateMachine.admitsConf?.(change) ?? true));
     this.logger.info({ index: entry.index, ...(admitted ? { conf: next } : { refused: true }) }, 'membership change');
-    return admitted ? next : conf; // G4
+    return admitted ? next : conf; // G3
   }
 
   #onApplied(slice: readonly Entry[], conf: ConfState): void {
@@ -366,7 +375,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     this.#host.stats.entriesApplied += slice.length;
     if (conf !== this.#core.conf) {
       this.#core.applyConf(conf);
-      this.#outgoing.membership(conf);
+      this.snapshots.membership(conf);
     }
     this.#core.appliedTo(last.index);
   }
@@ -375,88 +384,14 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     for (const entry of entries) this.#tail.advance(entry, entry.data.length);
   }
 
-  // ---------------------------------------------------------------------------------------------- snapshots out
-
-  /** Resolves with a picture of the state machine between two applies; undefined when this is not the leader any more. */
-  takeSnapshot(to: ReplicaId): Promise<OutgoingSnapshot | undefined> {
-    return this.#apply.whenIdle(() => {
-      if (this.#closed || this.#core.role !== 'leader' || !isMember(this.#core.conf, to)) return undefined;
-      const snapshot = this.#stateMachine.snapshot();
-      const hold = this.#tail.hold(snapshot.meta.index);
-      return { snapshot, hold, term: this.#core.term, signal: this.#outgoing.begin(to) };
-    });
-  }
-
-  snapshotSent(to: ReplicaId, outgoing: OutgoingSnapshot, ok: boolean): void {
-    const { clock, options } = this.#host;
-    this.#outgoing.ended(to, outgoing.signal);
-    outgoing.hold.untilMs = clock.monotonicMs() + (ok ? options.snapshotHoldMs : 0);
-    this.reportSnapshot(to, ok, { term: outgoing.term, index: outgoing.snapshot.meta.index });
-  }
-
-  reportSnapshot(to: ReplicaId, ok: boolean, of: LogPosition): void {
-    if (this.#closed || this.#core.role !== 'leader' || this.#core.term !== of.term) return;
-    this.#core.reportSnapshot(to, ok, of.index);
-    this.#host.markDirty(this);
-  }
-
-  // ---------------------------------------------------------------------------------------------- snapshots in
-
-  get stateMachine(): StateMachine {
-    return this.#stateMachine;
-  }
-
-  get receivingSnapshot(): boolean {
-    return this.#receiving !== undefined;
-  }
-
-  /** Whether the offer is wanted; if so, nothing is applied from now on, and `installed` or `installFailed` ends that (G3). */
-  acceptSnapshot(header: SnapshotHeader, abort: (reason: string) => void): boolean {
-    if (this.#closed || this.#receiving !== undefined) return false;
-    const accepted = this.#core.acceptsSnapshot(header.from, header.term, header.meta);
-    this.#host.markDirty(this);
-    if (accepted) this.#receiving = new Reception(header.term, abort);
-    return accepted;
-  }
-
-  pauseApply(): Promise<void> {
-    return this.#apply.pause();
-  }
-
-  installed(meta: SnapshotHeader['meta']): void {
-    this.#endReceiving();
-    if (this.#closed) return;
-    this.#applied = { index: meta.index, term: meta.term };
-    this.#tail.restart(meta);
-    this.#core.installed(meta);
-    this.#cached.update();
-    this.#apply.unpause(meta);
-    this.#host.markDirty(this);
-  }
-
-  installFailed(): void {
-    this.#endReceiving();
-    if (this.#closed) return;
-    this.#core.installFailed();
-    this.#apply.unpause(this.#applied);
-    this.#host.markDirty(this);
-  }
-
-  #endReceiving(): void {
-    this.#receiving?.end();
-    this.#receiving = undefined;
-  }
-
   /** Lets go of everything. Resolves when the state machine is no longer being called, nor a snapshot installed in it. */
   async close(reason: string): Promise<void> {
     this.#closed = true;
     this.#cached.leave();
-    this.#outgoing.giveUp(reason);
-    const receiving = this.#receiving;
-    receiving?.abort(reason);
+    const snapshotsEnded = this.snapshots.close(reason);
     this.#reads.dropAll();
     this.#merged.close();
     await this.#apply.close();
-    await receiving?.ended;
+    await snapshotsEnded;
   }
 }

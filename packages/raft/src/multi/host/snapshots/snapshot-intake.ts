@@ -39,7 +39,7 @@ export class SnapshotIntake {
       throw new Error(`replica ${header.to} of group ${header.groupId} is not here`);
     }
     if (!runner.comesFrom(header.from, from)) throw new Error(`replica ${header.from} does not live at node ${from}`);
-    if (runner.receivingSnapshot) throw snapshotBusy('the group is busy with another snapshot');
+    if (runner.snapshots.receiving) throw snapshotBusy('the group is busy with another snapshot');
     if (this.#receiving >= options.snapshotReceivesMax) throw snapshotBusy('too many snapshots are being received');
     this.#receiving++;
     const incoming = await IncomingSnapshot.begin(

@@ -71,13 +71,13 @@ export class IncomingSnapshot implements SnapshotReceiver {
   }
 
   async #open(): Promise<void> {
-    await this.#runner.pauseApply();
-    if (this.#aborted === undefined) this.#target = this.#runner.stateMachine.install(this.#header.meta);
+    await this.#runner.snapshots.pauseApply();
+    if (this.#aborted === undefined) this.#target = this.#runner.snapshots.install(this.#header.meta);
   }
 
   #accepted(): boolean {
     try {
-      return this.#runner.acceptSnapshot(this.#header, (reason) => this.abort(reason));
+      return this.#runner.snapshots.accept(this.#header, (reason) => this.abort(reason));
     } catch (error) {
       this.#context.fail(error);
       return false;
@@ -190,8 +190,8 @@ export class IncomingSnapshot implements SnapshotReceiver {
     this.#idle?.cancel();
     try {
       if (ok)
-        this.#runner.installed(this.#header.meta); // R3
-      else this.#runner.installFailed();
+        this.#runner.snapshots.installed(this.#header.meta); // R3
+      else this.#runner.snapshots.failed();
     } catch (error) {
       this.#context.fail(error);
     }

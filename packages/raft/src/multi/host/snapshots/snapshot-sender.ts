@@ -118,7 +118,7 @@ export class SnapshotSender {
       return this.#reportLater(wanted, outgoing);
     }
     outgoing.snapshot.release();
-    runner.snapshotSent(to, outgoing, true);
+    runner.snapshots.sent(to, outgoing, true);
   }
 
   /** The picture that waited (S3), or a new one; undefined when there is none to send now. */
@@ -129,7 +129,7 @@ export class SnapshotSender {
       picture.unpark?.();
       return picture;
     }
-    const taking = runner.takeSnapshot(wanted.to);
+    const taking = runner.snapshots.take(wanted.to);
     try {
       const outgoing = await within(clock, options.snapshotIdleTimeoutMs, taking, 'the state machine is busy');
       if (outgoing === undefined) return undefined;
@@ -235,7 +235,7 @@ export class SnapshotSender {
     const signal = AbortSignal.any([outgoing.signal, this.#stopped.signal]);
     void sleep(clock, options.snapshotRetryMs, signal)
       .catch(() => undefined)
-      .then(() => runner.snapshotSent(to, outgoing, false))
+      .then(() => runner.snapshots.sent(to, outgoing, false))
       .catch((error: unknown) => this.#host.fail(error));
   }
 }
