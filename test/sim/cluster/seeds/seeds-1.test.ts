@@ -1,0 +1,3 @@
+import { runsOf } from './seeds.ts';
+
+runsOf({ first: 1, last: 20 });

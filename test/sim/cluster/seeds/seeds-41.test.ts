@@ -1,0 +1,3 @@
+import { runsOf } from './seeds.ts';
+
+runsOf({ first: 41, last: 60 });

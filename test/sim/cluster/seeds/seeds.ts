@@ -1,0 +1,55 @@
+/** The runs that `npm test` makes, in several files so that they share the machine's processors. */
+import { describe, expect, test } from 'vitest';
+import type { FaultEvent } from '../../common/faults/fault.ts';
+import { type RunResult, runSeed } from '../run.ts';
+
+/** Seeds from 1 to here are run by `npm test`. */
+export const SEEDS_IN_TEST = 60;
+
+/** A run that once found something, in the product or in the simulation; it stays, and runs with every `npm test`. */
+export interface Regression {
+  readonly seed: number;
+  readonly found: string;
+  /** In place of the drawn faults, where other runs of the seed do not show it any more. */
+  readonly schedule?: readonly FaultEvent[];
+}
+
+const RUN_TIMEOUT_MS = 120_000;
+
+/** Declares a test for each seed of a part, and one for all of them together. */
+export function runsOf(part: { readonly first: number; readonly last: number }): void {
+  const { first, last } = part;
+  const results: RunResult[] = [];
+
+  describe(`a cluster under load and misfortune keeps every promise, seeds ${first} to ${last}`, () => {
+    test.each(Array.from({ length: last - first + 1 }, (_, i) => first + i))(
+      'seed %i',
+      { timeout: RUN_TIMEOUT_MS },
+      async (seed) => {
+        const result = await runSeed(seed);
+        results.push(result);
+        expect(report(result)).toBe('');
+      },
+    );
+
+    test('operations ended in every way, and groups changed their leaders', () => {
+      for (const how of ['done', 'refused', 'unknown'] as const) {
+        expect(results.reduce((sum, { counts }) => sum + counts[how], 0)).toBeGreaterThan(0);
+      }
+      expect(results.reduce((sum, { figures }) => sum + (figures.elections ?? 0), 0)).toBeGreaterThan(results.length);
+    });
+  });
+}
+
+/** Declares a test for each run that once found something. */
+export function runsAgain(regressions: readonly Regression[]): void {
+  test.each(regressions)('seed $seed: $found', { timeout: RUN_TIMEOUT_MS }, async ({ seed, schedule }) => {
+    const result = await runSeed(seed, schedule === undefined ? {} : { schedule });
+    expect(report(result)).toBe('');
+  });
+}
+
+/** Empty when the run passed. */
+function report({ seed, failure }: RunResult): string {
+  return failure === undefined ? '' : `${failure.detail}\n${failure.last.join('\n')}\npnpm sim --seed ${seed}`;
+}
