@@ -206,7 +206,7 @@ export class SimNode implements ObservedNode {
     assert(this.down, 'a node runs once at a time');
     const number = ++this.lives;
     this.diskFault = this.diskFull;
-    this.#storeFailure = undefined;
+    this.repair(); // a failure that was asked for and did not come up must not befall the next life unannounced
     this.#deps.trace.add('start', this.id, 0, number);
     const party: Party = { id: this.id, door: this.clock.door() };
     if (this.#damage?.stands !== true) this.#damage = undefined; // that segment is gone
