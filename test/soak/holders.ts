@@ -7,15 +7,15 @@ import { pause } from '../e2e/eventually.ts';
 import { tell, told } from './load-process.ts';
 
 const SESSIONS_PER_CLIENT = 5;
-const TURN_LOCKS = 4;
-const TURN_PAUSE_MS = 20;
+const TURN_LOCKS = 2;
 
 export interface HoldersSpec {
   readonly endpoints: readonly string[];
   readonly sessions: number;
   readonly ttlMs: number;
-  /** Workers that take turns. */
+  /** Workers that take turns, and how long each rests after one. */
   readonly workers: number;
+  readonly restMs: number;
 }
 
 export interface HoldersResult {
@@ -42,7 +42,7 @@ export async function runHolders(spec: HoldersSpec): Promise<void> {
     session.signal.addEventListener('abort', () => lost.push(`session: ${String(session.signal.reason)}`));
     held.signal.addEventListener('abort', () => lost.push(`lock: ${String(held.signal.reason)}`));
   }
-  const turns = new Turns();
+  const turns = new Turns(spec.restMs);
   const over = new AbortController();
   const workers = Array.from({ length: spec.workers }, (_, i) => turns.take(clientOf(clients, i), i, over.signal));
   const stopped = told('stop');
@@ -75,6 +75,11 @@ async function hold(client: RemoraClient, n: number, ttl: number): Promise<Holdi
 class Turns {
   count = 0;
   readonly codes: Record<string, number> = {};
+  readonly #restMs: number;
+
+  constructor(restMs: number) {
+    this.#restMs = restMs;
+  }
 
   async take(client: RemoraClient, worker: number, over: AbortSignal): Promise<void> {
     const lock = client.lock(`overload/turn/${worker % TURN_LOCKS}`);
@@ -87,7 +92,7 @@ class Turns {
         if (!(error instanceof ServiceError)) throw error;
         if (!over.aborted) this.codes[error.code] = (this.codes[error.code] ?? 0) + 1;
       }
-      await pause(TURN_PAUSE_MS);
+      await pause(this.#restMs);
     }
   }
 }

@@ -33,7 +33,9 @@ export interface OverloadReport {
 
 const CONNECTIONS = 4;
 const ETCD_EVERY = 10;
-const TURN_WORKERS = 12;
+const TURN_WORKERS = 4;
+/** Of the limit, what turns at locks may take at most: an acquire and a release each. */
+const TURN_PART = 0.1;
 const KEYS_AT_ONCE = 2_000;
 
 export async function runOverload(options: OverloadOptions): Promise<OverloadReport> {
@@ -59,6 +61,7 @@ async function withLoads(
     sessions: options.sessions,
     ttlMs: options.sessionTtlMs,
     workers: TURN_WORKERS,
+    restMs: (2 * TURN_WORKERS * 1_000) / (TURN_PART * limit),
   };
   const rawSpec: RawLoadSpec = {
     endpoint: leader.client,
