@@ -4,13 +4,13 @@ import { Child } from '../bench/child.ts';
 const LAUNCHER = fileURLToPath(new URL('main.mjs', import.meta.url));
 
 /** The programs that make load, each in a process of its own, so that none holds up another or who measures. */
-export const LOADS = ['load:raw', 'load:holders'] as const;
+export const LOADS = ['load:raw', 'load:holders', 'load:mixed'] as const;
 export type LoadName = (typeof LOADS)[number];
 
-/** Starts a load; `spec` is what it is told. It logs into `dir`. */
-export function startLoad(name: LoadName, spec: object, dir: string): Child {
+/** Starts a load; `spec` is what it is told. It logs into `dir`. `nodeArguments` are for Node itself. */
+export function startLoad(name: LoadName, spec: object, dir: string, nodeArguments: readonly string[] = []): Child {
   return new Child({
-    command: [process.execPath, LAUNCHER, name, JSON.stringify(spec)],
+    command: [process.execPath, ...nodeArguments, LAUNCHER, name, JSON.stringify(spec)],
     cwd: dir,
     logPath: `${dir}/${name.replace(':', '-')}.log`,
   });

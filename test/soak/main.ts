@@ -1,15 +1,18 @@
 import { type HoldersSpec, runHolders } from './holders.ts';
 import { LOADS, type LoadName } from './load-process.ts';
+import { type MixedLoadSpec, runMixedLoad } from './mixed-load.ts';
 import { overloadMain } from './overload-main.ts';
 import { type RawLoadSpec, runRawLoad } from './raw-load.ts';
 import { UsageError } from './report.ts';
+import { soakMain } from './soak-main.ts';
 
 /** Gives the exit code. */
 export async function main([program = '', ...args]: readonly string[]): Promise<number> {
   if (isLoad(program)) return runLoad(program, args[0] ?? '');
   try {
     if (program === 'overload') return await overloadMain(args);
-    throw new UsageError(`there is "overload", and no "${program}"`);
+    if (program === 'soak') return await soakMain(args);
+    throw new UsageError(`there is "soak" and "overload", and no "${program}"`);
   } catch (error) {
     if (!isUsageError(error)) throw error;
     console.error(`${error.message} (--help says more)`);
@@ -24,6 +27,8 @@ async function runLoad(name: LoadName, spec: string): Promise<number> {
     case 'load:raw':
       await runRawLoad(JSON.parse(spec) as RawLoadSpec);
       break;
+    case 'load:mixed':
+      return runMixedLoad(JSON.parse(spec) as MixedLoadSpec);
     case 'load:holders':
       await runHolders(JSON.parse(spec) as HoldersSpec);
       break;
