@@ -1,7 +1,12 @@
 import { defineConfig } from 'vitest/config';
 import { mutationPlugins } from './test/mutations/plugin.ts';
 
-const SYSTEM = ['test/e2e/**/*.test.ts', 'test/chaos/**/*.test.ts', 'test/soak/overload.test.ts'];
+const SYSTEM = [
+  'test/e2e/**/*.test.ts',
+  'test/chaos/**/*.test.ts',
+  'test/fixtures/**/*.test.ts',
+  'test/soak/overload.test.ts',
+];
 
 // Workspace packages are tested from their sources (export condition "source"), never from a stale build.
 export default defineConfig({

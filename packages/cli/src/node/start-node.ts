@@ -2,9 +2,16 @@
 import { join } from 'node:path';
 import { type Clock, type Logger, nodeClock, nodeDisk, nodeRandom, type Random } from '@remora/base';
 import { createPinoLogger } from '@remora/base/node';
-import { openLevelEngine } from '@remora/dataserver';
+import { openLevelEngine, StoreOpenError } from '@remora/dataserver';
 import { createRpcService, dialRpc, type RpcService, startPeerServer } from '@remora/protocol';
-import { createGrpcTransport, createRaftHost, type GrpcTransport, grpcServerOptions } from '@remora/raft';
+import {
+  createGrpcTransport,
+  createRaftHost,
+  type GrpcTransport,
+  grpcServerOptions,
+  LogDamagedError,
+  LogVersionError,
+} from '@remora/raft';
 import { CommandError } from '../exit-codes.ts';
 import type { NodeOptions } from '../node-options.ts';
 import { VERSION } from '../version.ts';
@@ -31,7 +38,15 @@ export async function startNode(
     random,
     ...(founders === undefined ? {} : { clusterId: founders.clusterId, nodeId: founders.ownNodeId }),
   });
-  return assembleNode(options, processPlatform(options, { clock, random, logger, dataDir }), signal);
+  const platform = processPlatform(options, { clock, random, logger, dataDir });
+  return assembleNode(options, platform, signal).catch((error: unknown) => {
+    throw ofDataDir(error) ? new CommandError('dataDir', error.message, { cause: error }) : error;
+  });
+}
+
+/** What is wrong with the data directory stays so, however often the node is started. */
+function ofDataDir(error: unknown): error is Error {
+  return error instanceof StoreOpenError || error instanceof LogVersionError || error instanceof LogDamagedError;
 }
 
 interface ProcessParts {

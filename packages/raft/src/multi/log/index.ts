@@ -6,5 +6,5 @@ export {
   type OpenGroupLogOptions,
   SEGMENT_BYTES_DEFAULT,
 } from './group-log-options.ts';
-export { LogDamagedError, LogVersionError } from './log-format.ts';
+export { LOG_FORMAT_VERSION, LogDamagedError, LogVersionError } from './log-format.ts';
 export { MemoryGroupLog } from './memory-group-log.ts';
