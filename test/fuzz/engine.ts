@@ -27,6 +27,7 @@ export interface FuzzRun {
 
 /** Throws with the input that failed and the command that repeats it. */
 export async function fuzz(target: Target, { seed, runs }: FuzzRun): Promise<void> {
+  await target.prepare?.();
   const corpus = [...target.corpus(), ...keptInputs(target.name)];
   for (const input of corpus) await attempt(target, input, () => '');
   const property = fc.asyncProperty(inputs(corpus), async (input) => await check(target, input));

@@ -12,6 +12,8 @@ export interface Target {
   readonly name: string;
   /** Valid inputs of every kind: what mutations start from. */
   corpus(): readonly Uint8Array[];
+  /** What must be there before the first input, and is not measured with it. */
+  readonly prepare?: () => Promise<unknown>;
   /** Takes any bytes at all (T1). */
   decode(bytes: Uint8Array): void | Promise<void>;
   expected(error: unknown): boolean;

@@ -64,6 +64,7 @@ const doing: Target = {
       'lock release --force orders/42',
       'status --json',
     ),
+  prepare: liveNode,
   async decode(bytes) {
     const node = await liveNode();
     const env = { REMORA_ENDPOINTS: `127.0.0.1:${node.options.clientPort}` };

@@ -41,6 +41,7 @@ function live(name: string, corpus: () => readonly Uint8Array[], send: Send): Ta
     runs: RUNS,
     memoryFactor: MEMORY_FACTOR,
     corpus,
+    prepare: liveNode,
     async decode(bytes) {
       const node = await liveNode();
       await send(node, bytes);
