@@ -204,6 +204,58 @@ describe('locks', () => {
     expect((await world.until(after)).version).toBeGreaterThan(next.version);
   });
 
+  test('a forced release is heard by who looks at the signal, and nobody else asks for it', async () => {
+    world = new World();
+    const [first, second] = [await world.client(), await world.client()];
+    const watched = await world.until(first.lock('watched').acquire());
+    const { signal } = watched;
+    const unwatched = await world.until(first.lock('unwatched').acquire());
+    const brief = await world.until(first.lock('brief').acquire());
+    expect(brief.signal.aborted).toBe(false);
+    await world.until(brief.release());
+    await world.run(20_000);
+    // It was asked for again meanwhile.
+    expect([world.backend.grantQuestions, signal.aborted]).toEqual([2, false]);
+    await world.until(second.locks.forceRelease('unwatched'));
+    await world.until(second.locks.forceRelease('watched'));
+    await world.run(20);
+    expect([signal.aborted, signal.reason.code, watched.state]).toEqual([true, 'LOCK_NOT_HELD', 'lost']);
+    expect(unwatched.state).toBe('active');
+    await world.until(first.close());
+    await world.until(second.close());
+    await world.run(61_000);
+    expect([world.backend.grantQuestions, world.clock.pendingTimers]).toEqual([2, 0]);
+  });
+
+  test('a forced release is heard through whichever gateway is left', async () => {
+    world = new World();
+    const [first, second] = [await world.client(), await world.client()];
+    const held = await world.until(first.lock('l').acquire());
+    const { signal } = held;
+    await world.run(1_000);
+    const used = world.links[0]?.address ?? '';
+    world.down.add(used);
+    world.sever();
+    await world.until(second.locks.forceRelease('l'));
+    await world.run(3_000);
+    expect(signal.aborted).toBe(true);
+  });
+
+  test('of very many locks some are watched at a time, and the others as those are released', async () => {
+    world = new World();
+    const [first, second] = [await world.client(), await world.client()];
+    const held = await world.until(Promise.all(Array.from({ length: 1_025 }, (_, i) => first.lock(`l${i}`).acquire())));
+    const signals = held.map(({ signal }) => signal);
+    await world.run(1_000);
+    expect(world.backend.grantQuestions).toBe(1_024);
+    await world.until(held[0]?.release() ?? Promise.reject());
+    await world.run(1_200);
+    expect(world.backend.grantQuestions).toBe(1_025);
+    await world.until(second.locks.forceRelease('l1024'));
+    await world.run(20);
+    expect(signals.map(({ aborted }, i) => (aborted ? i : -1)).filter((i) => i >= 0)).toEqual([1_024]);
+  });
+
   test('force release shows in check, which aborts the signal', async () => {
     world = new World();
     const [first, second] = [await world.client(), await world.client()];

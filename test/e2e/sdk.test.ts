@@ -164,6 +164,17 @@ describe('locks', () => {
     expect(held.signal.aborted).toBe(true);
   });
 
+  test('force release is heard at once by who looks at the signal', async () => {
+    const name = unique('heard');
+    const held = await client.lock(name).acquire();
+    const lost = once(held.signal, 'abort');
+    await other.locks.forceRelease(name);
+    await lost;
+    expect(held.state).toBe('lost');
+    await using next = await other.lock(name).acquire({ wait: '5s' });
+    expect(next.version).toBeGreaterThan(held.version);
+  });
+
   test('a session that is revoked at the server is lost: its lock is free and its holder is told', async () => {
     const name = unique('loss');
     const session = await client.session({ ttl: '2s' });

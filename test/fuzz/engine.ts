@@ -10,12 +10,10 @@ import { getHeapStatistics } from 'node:v8';
 import fc from 'fast-check';
 import { keptInputs } from './corpus.ts';
 import { inputs } from './mutations.ts';
-import { FuzzViolation, MEMORY_FACTOR_DEFAULT, type Target } from './target.ts';
+import { FuzzViolation, MEMORY_BASE_DEFAULT, MEMORY_FACTOR_DEFAULT, type Target } from './target.ts';
 
 /** A bound for hanging, not a measure of speed: an input of 256 KiB takes milliseconds. */
 const INPUT_MS_MAX = 10_000;
-/** What a decoder may use whatever the input; garbage of the run itself is in it. */
-const MEMORY_BASE_BYTES = 16 * 1024 * 1024;
 
 /** Of an input that is shown; the command repeats it whole. */
 const SHOWN_BYTES = 512;
@@ -35,7 +33,9 @@ export async function fuzz(target: Target, { seed, runs }: FuzzRun): Promise<voi
   if (!result.failed) return;
   const [input = new Uint8Array(0)] = result.counterexample ?? [];
   await attempt(target, input, () => `\npnpm fuzz --target ${target.name} --seed ${seed} --runs ${runs}`);
-  throw new FuzzViolation(`${target.name}: failed once and not again, with seed ${seed}: ${hex(input)}`);
+  const { errorInstance: cause } = result;
+  const what = `failed once and not again, with seed ${seed}: ${String(cause)}`;
+  throw new FuzzViolation(`${target.name}: ${what}\ninput: ${hex(input)}`, { cause });
 }
 
 async function attempt(target: Target, input: Uint8Array, replay: () => string): Promise<void> {
@@ -58,8 +58,8 @@ async function check(target: Target, input: Uint8Array): Promise<void> {
     if (!target.expected(error)) throw error;
   }
   const used = memoryBytes() - before;
-  const factor = target.memoryFactor ?? MEMORY_FACTOR_DEFAULT;
-  if (used > MEMORY_BASE_BYTES + factor * input.length) {
+  const { memoryBaseBytes = MEMORY_BASE_DEFAULT, memoryFactor = MEMORY_FACTOR_DEFAULT } = target;
+  if (used > memoryBaseBytes + memoryFactor * input.length) {
     throw new FuzzViolation(`${input.length} bytes of input took ${used} bytes of memory`);
   }
   const elapsed = performance.now() - began;

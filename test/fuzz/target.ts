@@ -19,11 +19,14 @@ export interface Target {
   expected(error: unknown): boolean;
   /** Inputs in the short form that runs with the unit tests. Fewer where one takes long. */
   readonly runs?: number;
+  /** What it may use whatever the input, where that is more than others do; garbage of the run itself is in it. */
+  readonly memoryBaseBytes?: number;
   /** Bytes of memory that one byte of input may cost. Above it, a length was trusted before it was checked. */
   readonly memoryFactor?: number;
 }
 
 export const RUNS_DEFAULT = 300;
+export const MEMORY_BASE_DEFAULT = 16 * 1024 * 1024;
 export const MEMORY_FACTOR_DEFAULT = 64;
 
 /** The decoder broke a promise that is not about what it throws. */

@@ -2,6 +2,7 @@ import { type Bytes, type Clock, compareBytes, ServiceError, type Timer } from '
 import type { Backend, BackendDone, RequestOptions, WatchControl, WatchListener, WatchOptions } from '@remora/gateway';
 import {
   applyLockCommand,
+  isCurrent,
   type LockCommand,
   type LockId,
   type LockResult,
@@ -31,6 +32,8 @@ export class SdkBackend implements Backend {
   readonly seen: SeenCommand[] = [];
   /** Sessions that ended by their TTL, with the time. */
   readonly expired: { readonly lease: bigint; readonly atMs: number }[] = [];
+  /** How often somebody asked for the end of a grant. */
+  grantQuestions = 0;
   /** Runs when a command has been applied, before its answer is sent. */
   onApplied: (command: Command) => void = () => {};
   readonly #clock: Clock;
@@ -83,9 +86,32 @@ export class SdkBackend implements Backend {
       }
       case 'lock':
         return this.#reply(done, { type: 'lock', result: queryLocks(this.#view(), query.query) });
+      case 'grantEnd':
+        return this.#grantEnd(query, options, done);
       default:
         return this.#keys.query(query, options, done);
     }
+  }
+
+  /** Answered when the grant is not the current one; DEADLINE_EXCEEDED when it still is in the end. */
+  #grantEnd(
+    { lock, version, session }: Extract<Query, { type: 'grantEnd' }>,
+    { timeoutMs }: RequestOptions,
+    done: BackendDone<QueryResult>,
+  ): () => void {
+    this.grantQuestions++;
+    const endsMs = this.#clock.monotonicMs() + timeoutMs;
+    let timer: Timer;
+    const poll = (): void => {
+      if (!isCurrent(this.#view(), lock, version)) {
+        const result = { type: 'grantEnd', sessionAlive: this.#sessions.has(session.lease) } as const;
+        done(undefined, { result, revision: this.#revision, raftTerm: 1 });
+      } else if (this.#clock.monotonicMs() >= endsMs) {
+        done(new ServiceError('DEADLINE_EXCEEDED', 'the grant is current'), undefined);
+      } else timer = this.#clock.setTimer(WAIT_POLL_MS, poll);
+    };
+    timer = this.#clock.setTimer(0, poll);
+    return () => timer.cancel();
   }
 
   #reply(done: BackendDone<QueryResult>, result: QueryResult): () => void {

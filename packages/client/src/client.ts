@@ -1,6 +1,7 @@
 import type { ServiceError, Timer } from '@remora/base';
 import { type ClusterView, PIPE_REQUEST_BYTES_MAX, pipeView, type RangeStatus } from '@remora/protocol';
 import { type Duration, durationMs } from './duration.ts';
+import { GrantWatches } from './grant-watch.ts';
 import type { BytesLike } from './keys.ts';
 import { Kv } from './kv.ts';
 import { Leases } from './leases.ts';
@@ -44,6 +45,7 @@ export class RemoraClient implements AsyncDisposable {
   readonly #options: ClientOptions;
   readonly #timeoutMs: number;
   readonly #sessions = new Set<Session>();
+  readonly #grants: GrantWatches;
   #session: Session | undefined;
   #opening: Promise<Session> | undefined;
   #attempts = 0;
@@ -58,6 +60,7 @@ export class RemoraClient implements AsyncDisposable {
       requestBytesMax: options.requestBytesMax ?? PIPE_REQUEST_BYTES_MAX,
     });
     this.#timeoutMs = durationMs(options.requestTimeout ?? 10_000, 'requestTimeout');
+    this.#grants = new GrantWatches(this.#requester);
     this.kv = new Kv(this.#requester, this.#timeoutMs);
     this.lease = new Leases(this.#requester, this.#timeoutMs);
     this.locks = new Locks(this.#requester, this.#timeoutMs);
@@ -137,6 +140,7 @@ export class RemoraClient implements AsyncDisposable {
       session,
       nextAttempt: () => ++this.#attempts,
       requestTimeoutMs: this.#timeoutMs,
+      grants: this.#grants,
     };
   }
 

@@ -35,6 +35,7 @@ export class HeldLock implements AsyncDisposable {
   readonly #owner: Owner;
   readonly #request: AcquireRequest;
   readonly #forgetSession: () => void;
+  #forgetGrant: (() => void) | undefined;
   readonly #turns: OwnerTurns;
   #depth = 1;
   #released = false;
@@ -74,12 +75,16 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /**
-   * Aborts when the lock is lost, with the reason, before another can hold it. Looking at it checks the deadline too,
-   * so that a process that was frozen sees the loss at once.
+   * Aborts when the lock is lost, with the reason: before another can hold it when the session ends, and as soon as the
+   * cluster can tell when somebody took the lock away by force, which nobody waits for. Looking at it checks the
+   * deadline too, so that a process that was frozen sees the loss at once.
    */
   get signal(): AbortSignal {
     this.#session.check();
-    this.#controller ??= new AbortController();
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      this.#watchGrant();
+    }
     if (this.#lossReason !== undefined) this.#controller.abort(this.#lossReason);
     return this.#controller.signal;
   }
@@ -103,7 +108,7 @@ export class HeldLock implements AsyncDisposable {
       throw new ServiceError('INTERNAL', `a check was answered by ${result.type}`);
     }
     const current = result.result.current[0] === true;
-    if (!current) this.#lose(new ServiceError('LOCK_NOT_HELD', 'the lock was taken away'));
+    if (!current) this.#lose(takenAway());
     return current && this.#refusal() === undefined;
   }
 
@@ -124,7 +129,7 @@ export class HeldLock implements AsyncDisposable {
         },
       },
     };
-    const taken = new ServiceError('LOCK_NOT_HELD', 'the lock was taken away');
+    const taken = takenAway();
     try {
       const grant = await new AcquireOperation(this.#deps.requester, this.#session, request).run();
       if (grant === undefined) throw taken;
@@ -151,7 +156,7 @@ export class HeldLock implements AsyncDisposable {
           return false;
         }
         if (this.#turns.version !== this.version) {
-          this.#lose(new ServiceError('LOCK_NOT_HELD', 'the lock was taken away'));
+          this.#lose(takenAway());
           reject(this.#lossReason);
           return false;
         }
@@ -180,7 +185,7 @@ export class HeldLock implements AsyncDisposable {
     turns.levels--;
     if (this.#depth === 0) {
       this.#released = true;
-      this.#forgetSession();
+      this.#forget();
     }
     const all = turns.levels <= 0;
     const deadlineMs = turns.askedAgain ? LEAVE_MARK : 0;
@@ -203,6 +208,20 @@ export class HeldLock implements AsyncDisposable {
     throw error;
   }
 
+  /** Only for those who look at the signal: the others need not know at once. */
+  #watchGrant(): void {
+    if (this.#released || this.#lossReason !== undefined) return;
+    const grant = { lock: this.id, version: this.version, session: this.#session.ref };
+    this.#forgetGrant = this.#deps.grants.watch(grant, (sessionAlive) =>
+      sessionAlive ? this.#lose(takenAway()) : this.#session.expired(),
+    );
+  }
+
+  #forget(): void {
+    this.#forgetSession();
+    this.#forgetGrant?.();
+  }
+
   #refusal(): ServiceError | undefined {
     this.#session.check();
     if (this.#lossReason !== undefined) return this.#lossReason;
@@ -213,7 +232,11 @@ export class HeldLock implements AsyncDisposable {
     if (this.#lossReason !== undefined || (this.#released && reason.code !== 'LOCK_NOT_HELD')) return;
     this.#lossReason = reason;
     if (this.#turns.version === this.version) this.#turns.levels = 0;
-    this.#forgetSession();
+    this.#forget();
     this.#controller?.abort(reason);
   }
+}
+
+function takenAway(): ServiceError {
+  return new ServiceError('LOCK_NOT_HELD', 'the lock was taken away');
 }

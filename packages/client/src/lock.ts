@@ -2,6 +2,7 @@ import { EMPTY_BYTES, randomGuid, ServiceError, utf8 } from '@remora/base';
 import type { LockId } from '@remora/lock';
 import { AcquireOperation, type AcquireRequest } from './acquire.ts';
 import { type Duration, durationMs } from './duration.ts';
+import type { GrantWatches } from './grant-watch.ts';
 import { HeldLock } from './held-lock.ts';
 import { clientClosed, type Requester } from './requester.ts';
 import type { Session } from './session.ts';
@@ -30,6 +31,7 @@ export interface LockDeps {
   /** Numbers the acquires of this client. */
   readonly nextAttempt: () => number;
   readonly requestTimeoutMs: number;
+  readonly grants: GrantWatches;
 }
 
 export const DEPTH_MAX = 1_000;

@@ -130,6 +130,19 @@ export class Requester {
     });
   }
 
+  /**
+   * One question that is answered when something happens. DEADLINE_EXCEEDED says that nothing did, and nothing against
+   * the gateway.
+   */
+  ask(query: Query, timeoutMs: number, done: Done<PipeReply<QueryResult>>): CallHandle {
+    const { channel } = this.gateways;
+    const options = { timeoutMs: timeoutMs + ANSWER_GRACE_MS };
+    return channel.call(pipeQuery, { query, timeoutMs }, options, (error, reply) => {
+      if (error !== undefined && error.code !== 'DEADLINE_EXCEEDED') this.gateways.failed(channel);
+      done(error, reply);
+    });
+  }
+
   close(): void {
     this.#closed = true;
     this.gateways.close();

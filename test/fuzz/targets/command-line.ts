@@ -1,7 +1,7 @@
 import { CommandError, exitCode } from '../../../packages/cli/src/exit-codes.ts';
 import { createProgram } from '../../../packages/cli/src/program.ts';
 import { reportFailure, type Shell } from '../../../packages/cli/src/shell.ts';
-import { liveNode } from '../live/live-node.ts';
+import { LIVE_MEMORY_BASE_BYTES, liveNode } from '../live/live-node.ts';
 import type { Target } from '../target.ts';
 
 // Command lines, one argument a line: how they are read, and what the commands do with it at a node that runs.
@@ -52,6 +52,7 @@ const NOT_DONE: ReadonlySet<string> = new Set(['run', 'node', 'dev', 'watch']);
 
 const doing: Target = {
   name: 'live-command-line',
+  memoryBaseBytes: LIVE_MEMORY_BASE_BYTES,
   runs: 40,
   corpus: () =>
     lines(

@@ -20,7 +20,7 @@ import { encodeFrame } from '../../../packages/protocol/src/rpc/frame.ts';
 import { decodeFrame as decodeRaftFrame } from '../../../packages/raft/src/multi/transport/codec.ts';
 import { identityMetadata, RAFT_SERVICE } from '../../../packages/raft/src/multi/transport/node/handshake.ts';
 import { grpcExchange, grpcMessage, http2Bytes, rawExchange } from '../live/exchange.ts';
-import { type LiveNode, liveNode } from '../live/live-node.ts';
+import { LIVE_MEMORY_BASE_BYTES, type LiveNode, liveNode } from '../live/live-node.ts';
 import { FuzzViolation, type Target } from '../target.ts';
 import { nestedTxn } from './nested-txn.ts';
 import { RAFT_TARGETS } from './raft.ts';
@@ -39,6 +39,7 @@ function live(name: string, corpus: () => readonly Uint8Array[], send: Send): Ta
   return {
     name: `live-${name}`,
     runs: RUNS,
+    memoryBaseBytes: LIVE_MEMORY_BASE_BYTES,
     memoryFactor: MEMORY_FACTOR,
     corpus,
     prepare: liveNode,

@@ -1,7 +1,6 @@
 // K1. The command starts only under the lock, and the lock is released only when it has ended.
 // K2. When the lock is lost the command is told to stop, and ended shortly after when it does not; what it still does
 //     in between is what the fencing version is for.
-// K3. The end of the session is known by itself; that somebody took the lock away, by asking at an interval.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { formatDurationMs, ServiceError } from '@remora/base';
 import type { HeldLock, RemoraClient } from 'remora';
@@ -24,7 +23,6 @@ export interface RunRequest {
   readonly shell: Shell;
 }
 
-const CHECK_INTERVAL_MS = 1_000;
 const FORWARDED = ['SIGTERM', 'SIGHUP', 'SIGINT'] as const;
 const SIGNAL_NUMBERS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 };
 
@@ -44,8 +42,7 @@ export async function runUnderLock(client: RemoraClient, request: RunRequest): P
     const lock = await acquire(client, request, giveUp.signal);
     try {
       child = start(lock, request);
-      const stopChecking = checkAgainAndAgain(lock);
-      return await watchOver(child, lock, flags.killAfter ?? 1000, shell).finally(stopChecking);
+      return await watchOver(child, lock, flags.killAfter ?? 1000, shell);
     } finally {
       await lock[Symbol.asyncDispose]().catch((error: unknown) => {
         shell.err(`remora: ${name} could not be released and ends with its session: ${String(error)}`);
@@ -86,28 +83,6 @@ function start(lock: HeldLock, { name, argv, flags }: RunRequest): ChildProcess 
       REMORA_LOCK_VERSION: String(lock.version),
     },
   });
-}
-
-/** K3. What was found out aborts the lock's signal. An answer that does not come says nothing; the session's end does. */
-function checkAgainAndAgain(lock: HeldLock): () => void {
-  let timer: NodeJS.Timeout | undefined;
-  let over = false;
-  const later = (): void => {
-    if (!over)
-      timer = setTimeout(
-        () =>
-          void lock
-            .check()
-            .catch(() => {})
-            .finally(later),
-        CHECK_INTERVAL_MS,
-      );
-  };
-  later();
-  return () => {
-    over = true;
-    clearTimeout(timer);
-  };
 }
 
 /** Waits for the command, and ends it when the lock is lost (K2). */

@@ -1,8 +1,9 @@
 import { type Clock, type Engine, ServiceError, toServiceError } from '@remora/base';
-import { type LockId, type LockResult, type Owner, ownerStatus, queryLocks } from '@remora/lock';
+import { isCurrent, type LockId, type LockResult, type Owner, ownerStatus, queryLocks } from '@remora/lock';
 import type { LeaseInfo, Query, QueryResult, RangeOp, RangeStatus, Txn } from '@remora/protocol';
 import { KvChanges } from '../state/kv-changes.ts';
 import { fetchAll, NOTHING_PREFETCHED, type Prefetched, wantedByRange, wantedByTxn } from '../state/kv-read.ts';
+import type { GrantWatches } from './grant-watches.ts';
 import type { LeaseKeeper } from './lease-keeper.ts';
 import type { LockWaits } from './lock-waits.ts';
 import type { OnCancel, RangeReplica } from './range-replica.ts';
@@ -10,12 +11,14 @@ import type { OnCancel, RangeReplica } from './range-replica.ts';
 /** `revision`: of the state that the result shows, where that is not the present one. */
 type QueryDone = (error: ServiceError | undefined, result: QueryResult | undefined, revision?: number) => void;
 type AwaitDone = (error: ServiceError | undefined, result: LockResult | undefined) => void;
+type Interrupt = (error: ServiceError) => void;
 
 export interface QueryDeps {
   readonly engine: Engine;
   readonly clock: Clock;
   readonly keeper: LeaseKeeper;
   readonly waits: LockWaits;
+  readonly grants: GrantWatches;
   readonly nodeId: number;
 }
 
@@ -28,8 +31,8 @@ export interface QueryDeps {
 export class Queries {
   readonly #replica: RangeReplica;
   readonly #deps: QueryDeps;
-  /** Open lock waits, to be ended when leadership is lost. */
-  readonly #awaiting = new Set<AwaitDone>();
+  /** Ends each query that waits for something to happen; all of them when leadership is lost. */
+  readonly #awaiting = new Set<Interrupt>();
 
   constructor(replica: RangeReplica, deps: QueryDeps) {
     this.#replica = replica;
@@ -87,6 +90,8 @@ export class Queries {
         return this.lockAwait(query.lock, query.owner, onCancel, (error, result) =>
           result === undefined ? done(error, undefined) : done(undefined, { type: 'lockAwait', result }),
         );
+      case 'grantEnd':
+        return this.#grantEnd(query, onCancel, done);
       case 'status':
         return done(undefined, { type: 'status', status: this.#status() });
     }
@@ -126,21 +131,48 @@ export class Queries {
     if (!this.#replica.leading) return done(this.#replica.notLeader(), undefined);
     const status = ownerStatus(this.#lockReader(), lock, owner);
     if (status.type !== 'queued') return done(undefined, status);
-    this.#awaiting.add(done);
-    const remove = this.#deps.waits.add(lock, owner, (result) => {
-      if (this.#awaiting.delete(done)) done(undefined, result);
+    this.#await(
+      onCancel,
+      (error) => done(error, undefined),
+      (happened) => this.#deps.waits.add(lock, owner, (result) => happened(() => done(undefined, result))),
+    );
+  }
+
+  /** Answers when the grant is no longer the current one. */
+  #grantEnd(query: Extract<Query, { type: 'grantEnd' }>, onCancel: OnCancel, done: QueryDone): void {
+    const { lock, version, session } = query;
+    if (!this.#replica.leading) return done(this.#replica.notLeader(), undefined);
+    const ended = (): void =>
+      done(undefined, { type: 'grantEnd', sessionAlive: this.#replica.state.leases.alive(session) });
+    if (!isCurrent(this.#lockReader(), lock, version)) return ended();
+    this.#await(
+      onCancel,
+      (error) => done(error, undefined),
+      (happened) => this.#deps.grants.add(lock, version, () => happened(ended)),
+    );
+  }
+
+  /** Keeps a query open until what it asked for has happened, nobody cares any more, or leadership is lost. */
+  #await(
+    onCancel: OnCancel,
+    interrupt: Interrupt,
+    begin: (happened: (answer: () => void) => void) => () => void,
+  ): void {
+    this.#awaiting.add(interrupt);
+    const remove = begin((answer) => {
+      if (this.#awaiting.delete(interrupt)) answer();
     });
     onCancel(() => {
-      this.#awaiting.delete(done);
+      this.#awaiting.delete(interrupt);
       remove();
     });
   }
 
-  /** Leadership is lost: those who wait must ask the next leader; their places in the queue are kept by the log. */
+  /** Leadership is lost: those who wait must ask the next leader; what they wait for is kept by the log. */
   abandon(error: ServiceError): void {
     const waiting = [...this.#awaiting];
     this.#awaiting.clear();
-    for (const done of waiting) done(error, undefined);
+    for (const interrupt of waiting) interrupt(error);
   }
 
   #lockReader() {

@@ -28,6 +28,7 @@ import { errorOf, type Outcome, outcomeBytes, rememberable } from '../state/outc
 import { type Applying, type OnOutcome, RangeState } from '../state/range-state.ts';
 import { WatchHub, type WatchSink, type WatchStream } from '../watch/watch-hub.ts';
 import { AutoCompactor } from './auto-compactor.ts';
+import { GrantWatches } from './grant-watches.ts';
 import { HistoryCollector } from './history-collector.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { LockWaits } from './lock-waits.ts';
@@ -97,6 +98,7 @@ export class RangeReplica implements StateMachine {
   readonly #queries: Queries;
   readonly #keeper: LeaseKeeper;
   readonly #waits = new LockWaits();
+  readonly #grants = new GrantWatches();
   #collector: HistoryCollector;
   readonly #compactor: AutoCompactor;
   readonly #time: RangeClock;
@@ -116,7 +118,10 @@ export class RangeReplica implements StateMachine {
       conf,
       effects: {
         onEvents: (revision, events) => this.hub.publish(revision, events),
-        onNotice: (notice) => this.#waits.notify(notice),
+        onNotice: (notice) => {
+          this.#waits.notify(notice);
+          this.#grants.notify(notice);
+        },
         onLeaseGranted: (lease) => this.#keeper.granted(lease),
         onLeaseEnded: (id) => this.#keeper.ended(id),
       },
@@ -132,7 +137,14 @@ export class RangeReplica implements StateMachine {
     this.#keeper = new LeaseKeeper(clock, this.state.leases, (command, done) => this.#expire(command, done));
     this.#collector = this.#collectHistory();
     this.#compactor = new AutoCompactor(deps.options.compactionRetentionMs);
-    this.#queries = new Queries(this, { engine, clock, keeper: this.#keeper, waits: this.#waits, nodeId: deps.nodeId });
+    this.#queries = new Queries(this, {
+      engine,
+      clock,
+      keeper: this.#keeper,
+      waits: this.#waits,
+      grants: this.#grants,
+      nodeId: deps.nodeId,
+    });
   }
 
   get rangeId(): number {
@@ -229,6 +241,7 @@ export class RangeReplica implements StateMachine {
     this.#leaderTerm = 0;
     this.#keeper.stop();
     this.#waits.clear();
+    this.#grants.clear();
     this.#proposals.abandon();
     this.#queries.abandon(this.notLeader());
     for (const stream of this.#streams) stream.endAll(this.notLeader());

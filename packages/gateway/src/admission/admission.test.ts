@@ -103,6 +103,10 @@ const acquire: Request = {
 const never: { readonly name: string; readonly request: Request }[] = [
   { name: 'a heartbeat', request: { query: { type: 'leaseKeepAlive', id: 1n, incarnation: 1 } } },
   { name: 'a wait in a queue', request: { query: { type: 'lockAwait', lock, owner } } },
+  {
+    name: 'a wait for the end of a grant',
+    request: { query: { type: 'grantEnd', lock, version: 1, session: owner.session } },
+  },
   { name: 'the status of the range', request: { query: { type: 'status' } } },
   {
     name: 'a release',

@@ -38,6 +38,7 @@ export function classOfQuery(query: Query): RequestClass {
       return 'ordinary';
     case 'leaseKeepAlive':
     case 'lockAwait':
+    case 'grantEnd':
     case 'status':
       return 'free';
   }

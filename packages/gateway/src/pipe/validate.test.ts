@@ -148,6 +148,16 @@ const queries: { name: string; query: Query; expect: string }[] = [
     query: { type: 'lock', query: { type: 'check', checks: new Array(1_001).fill({ lock, version: 1 }) } },
     expect: 'INVALID_ARGUMENT',
   },
+  {
+    name: 'a wait for the end of a grant',
+    query: { type: 'grantEnd', lock, version: 1, session: owner.session },
+    expect: 'ok',
+  },
+  {
+    name: 'a wait for the end of a grant of no lock',
+    query: { type: 'grantEnd', lock: { ...lock, name: utf8('') }, version: 1, session: owner.session },
+    expect: 'INVALID_ARGUMENT',
+  },
   { name: 'a wait', query: { type: 'lockAwait', lock, owner }, expect: 'ok' },
   {
     name: 'a wait without a token',

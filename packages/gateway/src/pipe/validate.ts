@@ -70,6 +70,9 @@ function validateQuery(query: Query, limits: RequestLimits): void {
       // A lock and an owner, checked as for the release that would end the wait.
       refuse(validateLockCommand({ ...query, type: 'release', all: false, deadlineMs: 0 }));
       return;
+    case 'grantEnd':
+      refuse(validateLockQuery({ type: 'check', checks: [query] }));
+      return;
     case 'leaseKeepAlive':
     case 'leaseTimeToLive':
     case 'leases':

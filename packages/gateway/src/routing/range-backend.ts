@@ -30,7 +30,7 @@ export interface BackendDeps {
 /** Longest time that one request may take. */
 export const REQUEST_TIMEOUT_MAX_MS = 60_000;
 const ATTEMPT_MS = 1_000;
-/** A wait in a lock's queue is asked for anew at this interval, so that a lost line is noticed. */
+/** What waits at the leader for something to happen is asked anew at this interval, so that a lost line is noticed. */
 const AWAIT_MS = 15_000;
 const AWAIT_PAUSE_MS = 500;
 /** For the command that gives a place in a queue up. */
@@ -88,6 +88,7 @@ export class RangeBackend implements Backend {
         timeoutMs: Math.min(options.timeoutMs, REQUEST_TIMEOUT_MAX_MS),
         deadlineMs: options.deadlineMs,
         attemptMs: ATTEMPT_MS,
+        awaits: false,
       },
       (error, reply) => answer(error, reply, done),
     );
@@ -99,6 +100,7 @@ export class RangeBackend implements Backend {
 
   query(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void {
     const body: RangeRequest['body'] = { kind: 'query', query };
+    const awaits = query.type === 'lockAwait' || query.type === 'grantEnd';
     return this.#start(
       {
         key: routingKey(query),
@@ -107,7 +109,8 @@ export class RangeBackend implements Backend {
         build: () => body,
         timeoutMs: Math.min(options.timeoutMs, REQUEST_TIMEOUT_MAX_MS),
         deadlineMs: undefined,
-        attemptMs: query.type === 'lockAwait' ? AWAIT_MS : ATTEMPT_MS,
+        attemptMs: awaits ? AWAIT_MS : ATTEMPT_MS,
+        awaits,
       },
       (error, reply) => answer(error, reply, done),
     );

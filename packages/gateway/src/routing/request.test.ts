@@ -57,6 +57,7 @@ class CallBed {
         timeoutMs: 3_000,
         deadlineMs: undefined,
         attemptMs: 1_000,
+        awaits: false,
         ...request,
       },
       (error, reply) => {
@@ -300,4 +301,16 @@ describe('a routed query', () => {
     expect(bed.endedMs).toBeLessThanOrEqual(8_000);
     expect(bed.sent.every(({ request }) => request.deadlineMs === 0)).toBe(true);
   });
+
+  test.each([true, false])(
+    'that waits for something to happen (%s) leaves the leader trusted when nothing does',
+    (awaits) => {
+      const bed = new CallBed();
+      bed.routes.learnLeader(2, 1);
+      bed.begin({ command: false, requestId: '', awaits, attemptMs: 3_000 });
+      bed.clock.advance(3_000);
+      expect(bed.sent.length).toBe(1);
+      expect(bed.routes.leader(2)).toBe(awaits ? 1 : 0);
+    },
+  );
 });

@@ -24,6 +24,8 @@ export interface RoutedRequest {
   readonly deadlineMs: number | undefined;
   /** How long one attempt may take before another is made; a query that waits at the server gives it longer. */
   readonly attemptMs: number;
+  /** It is answered when something happens: that nothing did in an attempt's time says nothing against the leader. */
+  readonly awaits: boolean;
 }
 
 export type RequestDone = (error: ServiceError | undefined, reply: RangeReply | undefined) => void;
@@ -187,7 +189,7 @@ export class RoutedCall {
       case 'UNKNOWN_OUTCOME':
         if (error.details?.applied === true) return this.#finish(error, undefined);
         this.#maybeApplied ||= this.#request.command;
-        routes.distrust(rangeId, node);
+        if (!this.#request.awaits) routes.distrust(rangeId, node);
         return this.#again(error);
       case 'UNAVAILABLE':
         if (this.#wrongTime(rangeId, error)) return;

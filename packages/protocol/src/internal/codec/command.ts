@@ -59,6 +59,7 @@ const QUERY = {
   lock: 37,
   status: 38,
   lockAwait: 39,
+  grantEnd: 40,
 } as const;
 
 export function encodeCommand(command: Command): unknown[] {
@@ -145,6 +146,15 @@ export function encodeQuery(query: Query): unknown[] {
       return [QUERY.leases];
     case 'lockAwait':
       return [QUERY.lockAwait, encodeLockRef(query.lock, query.owner)];
+    case 'grantEnd':
+      return [
+        QUERY.grantEnd,
+        query.lock.namespace,
+        query.lock.name,
+        query.version,
+        query.session.lease,
+        query.session.incarnation,
+      ];
     case 'status':
       return [QUERY.status];
     default:
@@ -178,6 +188,12 @@ export function decodeQuery(raw: unknown): Query {
       return { type: 'leases' };
     case QUERY.lockAwait:
       return { type: 'lockAwait', ...decodeLockRef(asFields(raw, 2, 'lock await')[1]) };
+    case QUERY.grantEnd: {
+      const f = asFields(raw, 6, 'grant end');
+      const lock = { namespace: asText(f[1], 'lock namespace'), name: asBytes(f[2], 'lock name') };
+      const session = { lease: asLease(f[4], 'session lease'), incarnation: asCount(f[5], 'session incarnation') };
+      return { type: 'grantEnd', lock, version: asCount(f[3], 'lock version'), session };
+    }
     case QUERY.status:
       asFields(raw, 1, 'status query');
       return { type: 'status' };
@@ -251,6 +267,8 @@ export function encodeQueryResult(result: QueryResult): unknown[] {
       return [QUERY.lock, encodeLockQueryResult(result.result)];
     case 'lockAwait':
       return [QUERY.lockAwait, encodeLockResult(result.result)];
+    case 'grantEnd':
+      return [QUERY.grantEnd, result.sessionAlive];
     case 'leaseTimeToLive':
       return [QUERY.leaseTimeToLive, encodeLeaseInfo(result.lease)];
     case 'leases':
@@ -280,6 +298,8 @@ export function decodeQueryResult(raw: unknown): QueryResult {
       return { type: 'lock', result: decodeLockQueryResult(asFields(raw, 2, 'lock query result')[1]) };
     case QUERY.lockAwait:
       return { type: 'lockAwait', result: decodeLockResult(asFields(raw, 2, 'lock await result')[1]) };
+    case QUERY.grantEnd:
+      return { type: 'grantEnd', sessionAlive: asBool(asFields(raw, 2, 'grant end result')[1], 'sessionAlive') };
     case QUERY.leaseTimeToLive:
       return { type: 'leaseTimeToLive', lease: decodeLeaseInfo(asFields(raw, 2, 'time-to-live result')[1]) };
     case QUERY.leases:

@@ -71,6 +71,7 @@ export function encodeResult(result: CommandResult | QueryResult): unknown[] {
     case 'leaseTimeToLive':
     case 'leases':
     case 'lockAwait':
+    case 'grantEnd':
     case 'status':
       return encodeQueryResult(result);
     case 'lock':

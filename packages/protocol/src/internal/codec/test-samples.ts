@@ -91,6 +91,7 @@ export const QUERIES: readonly Query[] = [
   { type: 'lock', query: { type: 'list', namespace: 'n', prefix: utf8('p'), after: utf8(''), limit: 10 } },
   { type: 'lock', query: { type: 'check', checks: [{ lock, version: 12 }] } },
   { type: 'lockAwait', lock, owner },
+  { type: 'grantEnd', lock, version: 12, session: owner.session },
   { type: 'status' },
 ];
 
@@ -130,6 +131,7 @@ export const QUERY_RESULTS: readonly QueryResult[] = [
   { type: 'lock', result: { type: 'check', current: [true, false] } },
   { type: 'lock', result: { type: 'show', state: undefined } },
   { type: 'lockAwait', result: { type: 'queued', position: 1 } },
+  { type: 'grantEnd', sessionAlive: true },
   {
     type: 'status',
     status: {

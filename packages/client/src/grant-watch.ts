@@ -1,0 +1,103 @@
+import type { Timer } from '@remora/base';
+import type { LockId, SessionRef } from '@remora/lock';
+import type { CallHandle } from '@remora/protocol';
+import type { Requester } from './requester.ts';
+
+export interface WatchedGrant {
+  readonly lock: LockId;
+  readonly version: number;
+  /** The holder's. */
+  readonly session: SessionRef;
+}
+
+/** Most locks are released before, and cost nothing. */
+const DELAY_MS = 100;
+/** A question is asked anew at this interval, so that one that was lost on the way is noticed. */
+const ASK_MS = 15_000;
+/** After a failure, and while too many questions are open. */
+const PAUSE_MS = 1_000;
+/** Questions open at a time: a connection carries a few thousand requests, and others need room on it. */
+const OPEN_MAX = 1_024;
+
+/**
+ * Tells the holders of locks when somebody has taken a lock from them, by a question for each that the cluster answers
+ * when its grant ends.
+ *
+ * GW1. It makes such news prompt and promises nothing: the session's deadline needs nobody to tell (session.ts, S1),
+ *      and the fencing version protects in any case.
+ * GW2. At most OPEN_MAX questions are open; the others are asked as those end.
+ */
+export class GrantWatches {
+  readonly #requester: Requester;
+  #open = 0;
+
+  constructor(requester: Requester) {
+    this.#requester = requester;
+  }
+
+  /** Calls `onEnd` once when the grant has ended, with its session or without it; returns a function that stops watching. */
+  watch(grant: WatchedGrant, onEnd: (sessionAlive: boolean) => void): () => void {
+    const slots = { take: () => this.#take(), give: () => this.#open-- };
+    const watch = new GrantWatch(this.#requester, grant, { slots, onEnd });
+    watch.askIn(DELAY_MS);
+    return () => watch.stop();
+  }
+
+  /** GW2. */
+  #take(): boolean {
+    if (this.#open >= OPEN_MAX) return false;
+    this.#open++;
+    return true;
+  }
+}
+
+interface WatchPorts {
+  readonly slots: { take(): boolean; give(): unknown };
+  readonly onEnd: (sessionAlive: boolean) => void;
+}
+
+class GrantWatch {
+  readonly #requester: Requester;
+  readonly #grant: WatchedGrant;
+  readonly #ports: WatchPorts;
+  #timer: Timer | undefined;
+  #call: CallHandle | undefined;
+  #asking = false;
+  #over = false;
+
+  constructor(requester: Requester, grant: WatchedGrant, ports: WatchPorts) {
+    this.#requester = requester;
+    this.#grant = grant;
+    this.#ports = ports;
+  }
+
+  askIn(delayMs: number): void {
+    this.#timer = this.#requester.ports.clock.setTimer(delayMs, () => this.#ask());
+  }
+
+  stop(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#timer?.cancel();
+    if (!this.#asking) return;
+    this.#call?.cancel();
+    this.#ports.slots.give();
+  }
+
+  #ask(): void {
+    if (!this.#ports.slots.take()) return this.askIn(PAUSE_MS); // GW2
+    this.#asking = true;
+    this.#call = this.#requester.ask({ type: 'grantEnd', ...this.#grant }, ASK_MS, (error, reply) => {
+      this.#asking = false;
+      this.#ports.slots.give();
+      if (reply?.result.type === 'grantEnd') {
+        this.#over = true;
+        return this.#ports.onEnd(reply.result.sessionAlive);
+      }
+      if (error?.code === 'DEADLINE_EXCEEDED') return this.askIn(0);
+      // A gateway that does not know the question, or a client that is closed.
+      if (error?.retry === 'no') return;
+      this.askIn(PAUSE_MS);
+    });
+  }
+}

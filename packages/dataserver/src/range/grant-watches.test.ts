@@ -1,0 +1,51 @@
+import { utf8 } from '@remora/base';
+import type { LockNotice, LockResult } from '@remora/lock';
+import { expect, test } from 'vitest';
+import { GrantWatches } from './grant-watches.ts';
+
+const LOCK = { namespace: 'n', name: utf8('l') };
+const OTHER = { namespace: 'n', name: utf8('l2') };
+const owner = { session: { lease: 1n, incarnation: 2 }, token: 't' };
+
+const granted = (version: number): LockResult => ({ type: 'granted', version, depth: 1, lockTimeMs: 0 });
+
+interface Row {
+  readonly name: string;
+  readonly notice: Partial<LockNotice> & { readonly result: LockResult };
+  readonly answered: readonly number[];
+}
+
+const rows: readonly Row[] = [
+  {
+    name: 'a forced release ends the grant',
+    notice: { result: { type: 'released', depth: 0, version: 5 } },
+    answered: [5],
+  },
+  { name: 'a grant to the next one ends those before', notice: { result: granted(6) }, answered: [5] },
+  { name: 'news of the grant itself ends nothing', notice: { result: granted(5) }, answered: [] },
+  { name: 'nor does news of another lock', notice: { lock: OTHER, result: granted(6) }, answered: [] },
+  {
+    name: 'nor what a waiter is told',
+    notice: { result: { type: 'refused', code: 'LOCK_TIMEOUT', message: '' } },
+    answered: [],
+  },
+];
+
+test.each(rows)('$name', ({ notice, answered }) => {
+  const watches = new GrantWatches();
+  const got: number[] = [];
+  watches.add(LOCK, 5, () => got.push(5));
+  watches.notify({ lock: LOCK, owner, ...notice });
+  watches.notify({ lock: LOCK, owner, ...notice });
+  expect(got).toEqual(answered);
+});
+
+test('a question that was taken back is not answered, and others of the lock are', () => {
+  const watches = new GrantWatches();
+  const got: string[] = [];
+  const remove = watches.add(LOCK, 5, () => got.push('first'));
+  watches.add(LOCK, 5, () => got.push('second'));
+  remove();
+  watches.notify({ lock: LOCK, owner, result: granted(6) });
+  expect(got).toEqual(['second']);
+});
