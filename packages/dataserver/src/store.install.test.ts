@@ -63,7 +63,7 @@ async function boot(world: CrashWorld, recovered = new Map<GroupId, RecoveredGro
   const checkpointer = new Checkpointer(engine, { clock, logger, options: { intervalMs: 3_600_000, bytes: 1 << 30 } });
   const store = new Store({
     ...{ nodeId: 1, engine, disk, checkpointer, host, clock, logger, recovered },
-    options: { watchRingBytesMax: 1_000, compactionRetentionMs: 0, outcomeBytesMax: 1_000_000 },
+    options: { watchRingBytesMax: 1_000, compactionRetentionMs: 0, outcomeBytesMax: 1_000_000, timeCarryMs: 30_000 },
   });
   return { engine, checkpointer, host, store };
 }

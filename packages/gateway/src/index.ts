@@ -19,3 +19,4 @@ export { createPipeService, type PipeService, type PipeServiceOptions } from './
 export { createPipeRegistry, PIPE_LIMITS, servePipe } from './pipe/pipe-server.ts';
 export { REQUEST_LIMITS, type RequestLimits } from './request-limits.ts';
 export { type BackendDeps, RangeBackend, REQUEST_TIMEOUT_MAX_MS } from './routing/range-backend.ts';
+export type { BackendUnderWay } from './routing/under-way.ts';

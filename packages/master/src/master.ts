@@ -91,6 +91,11 @@ export class Master implements StateMachine {
     return this.#group;
   }
 
+  /** Commands that are not answered. */
+  get proposalsUnderWay(): number {
+    return this.#waiting.size;
+  }
+
   get leading(): boolean {
     return this.#leaderTerm !== 0 && this.group.ready;
   }

@@ -7,7 +7,7 @@ export { type TraceEvent, type TraceEventName, type TraceSink, traceLine } from 
 export * from './core/types.ts';
 export { createRaftHost, type NodeRaftHost, type RaftHostOptions } from './multi/host/host.ts';
 export { HOST_DEFAULTS, type HostOptions, hostOptions } from './multi/host/options.ts';
-export type { HostStats } from './multi/host/stats.ts';
+export type { HostStats, HostUnderWay } from './multi/host/stats.ts';
 export * from './multi/host-api.ts';
 export * from './multi/log/index.ts';
 export * from './multi/ports.ts';

@@ -77,6 +77,7 @@ function drawTuning(random: Random): NodeTuning {
     ranges: {
       watchRingBytesMax: pick(random, 4_000, 1 << 20),
       outcomeBytesMax: 4 << 20,
+      timeCarryMs: pick(random, 2_000, 8_000),
       compactionRetentionMs: pick(random, 0, 5_000, 20_000),
     },
   };

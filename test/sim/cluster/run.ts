@@ -3,12 +3,17 @@
  *
  * E1. After the last fault, within a bound of virtual time, every group has a leader and every client is served.
  * E2. When the clients rest, all replicas come to hold the same.
- * E3. Then clients and nodes stop, and nothing is left: no timer, no link.
+ * E3. Then clients go, and when their sessions and leases have ended nothing of them is left on any node.
+ * E4. Then nodes stop, and nothing is left: no timer, no link.
  */
+
+import { assert } from '@remora/base';
 import type { FaultEvent } from '../common/faults/fault.ts';
 import type { EventName } from '../common/trace.ts';
 import { Violation } from '../common/violation.ts';
+import { leftovers } from './checks/leaks.ts';
 import { differences } from './checks/replicas.ts';
+import { sumsOf } from './checks/state-watch.ts';
 import { optionsOf } from './options.ts';
 import { drawSchedule } from './schedule.ts';
 import type { OperationCounts } from './workloads/workload.ts';
@@ -67,7 +72,9 @@ async function live(world: World, schedule: readonly FaultEvent[]): Promise<void
   world.resting = true;
   await until(world, REST_MS_MAX, 'liveness', () => unfinished(world));
   for (const workload of world.workloads) await within(world, workload.check());
-  await until(world, REST_MS_MAX, 'replicas agree', () => differences(world));
+  await agree(world);
+  await within(world, Promise.all(world.clients.map((client) => client.close())));
+  await until(world, REST_MS_MAX, 'nothing leaks', () => left(world));
   await stop(world);
 }
 
@@ -115,24 +122,42 @@ function unfinished(world: World): string {
 }
 
 /** Lets time pass until the promise has settled. */
-async function within(world: World, promise: void | Promise<void>): Promise<void> {
-  let settled = false;
-  const done = Promise.resolve(promise).then(
-    () => {
-      settled = true;
+async function within<T>(world: World, promise: T | Promise<T>): Promise<T> {
+  let settled: { readonly value: T } | undefined;
+  Promise.resolve(promise).then(
+    (value) => {
+      settled = { value };
     },
     (error: unknown) => world.fail(error),
   );
   await until(world, REST_MS_MAX, 'liveness', () => (settled ? '' : 'the last questions are not answered'));
-  await done;
+  assert(settled !== undefined, 'nothing is missing any more');
+  return settled.value;
+}
+
+/** E2. */
+async function agree(world: World): Promise<void> {
+  const { loop } = world;
+  const endMs = loop.monotonicMs() + REST_MS_MAX;
+  for (;;) {
+    const found = differences(await within(world, sumsOf(world.nodes)));
+    if (found === '') return;
+    if (loop.monotonicMs() >= endMs) throw new Violation('replicas agree', found);
+    await loop.run(LOOK_MS);
+  }
 }
 
 /** E3. */
+function left({ nodes, clients, links }: World): string {
+  const ours = new Set(clients.map(({ id }) => id));
+  return leftovers({ nodes, clientLinks: links.openFrom((id) => ours.has(id)) });
+}
+
+/** E4. */
 async function stop(world: World): Promise<void> {
   world.over = true;
   let stopped = false;
   const all = async (): Promise<void> => {
-    await Promise.all(world.clients.map((client) => client.close()));
     await Promise.all(world.nodes.map((node) => node.stop()));
     stopped = true;
   };
@@ -168,11 +193,12 @@ function resultOf(world: World, schedule: readonly FaultEvent[]): RunResult {
 }
 
 /** What the checks had to look at. */
-function figuresOf({ observer, applied, answers }: World): Readonly<Record<string, number>> {
+function figuresOf({ observer, applied, answers, states }: World): Readonly<Record<string, number>> {
   return {
     elections: [...observer.groups()].reduce((sum, group) => sum + group.elections, 0),
     'commands applied': applied.count,
     'answers checked': answers.count,
+    'states compared': states.compared,
   };
 }
 

@@ -12,6 +12,7 @@ import { Trace } from '../common/trace.ts';
 import { Violation } from '../common/violation.ts';
 import { Answers } from './checks/answers.ts';
 import { AppliedCommands } from './checks/applied-commands.ts';
+import { StateWatch } from './checks/state-watch.ts';
 import { LinkNetwork } from './env/link-network.ts';
 import { PeerNetwork } from './env/peer-network.ts';
 import { KnownRevisions } from './known-revisions.ts';
@@ -46,6 +47,7 @@ export class World {
   });
   readonly applied = new AppliedCommands();
   readonly answers = new Answers(this.applied, (error) => this.fail(error));
+  readonly states = new StateWatch(this);
   readonly counts: OperationCounts = newCounts();
   readonly faults = new FaultTimeline({
     loop: this.loop,
@@ -111,6 +113,7 @@ export class World {
   begin(): void {
     for (const node of this.nodes) if (node.machine.fromStart) node.start();
     for (const client of this.clients) this.startClient(client);
+    this.states.run();
   }
 
   startClient(client: SimClient): void {

@@ -3,7 +3,8 @@
  *
  * E1. After the last fault each group has, within a bound of virtual time, a leader, a new write acknowledged, and
  *     replicas that all agree.
- * E2. Then the nodes stop, and nothing is left: no timer, no snapshot slot, no promise that never settles.
+ * E2. Then nothing is under way any more: no snapshot has kept its place, no read its line.
+ * E3. Then the nodes stop, and nothing is left: no timer, no promise that never settles.
  */
 import { SeededRandom } from '@remora/base';
 import { confChange, LEAVE_JOINT } from '../../../packages/raft/src/core/conf-change.ts';
@@ -33,6 +34,7 @@ export interface RunResult {
 
 /** Virtual time within which a healed cluster works again. */
 const RECOVERY_MS_MAX = 20_000;
+const REST_MS_MAX = 10_000;
 const STOP_MS_MAX = 10_000;
 const LAST_EVENTS = 40;
 const NOISE: ReadonlySet<EventName> = new Set(['send', 'append', 'heartbeat']);
@@ -64,6 +66,7 @@ async function live(world: World, schedule: readonly FaultEvent[]): Promise<void
   if (world.keptDown !== undefined) await recover(world, bareLacks);
   world.healAll();
   await recover(world, lacks);
+  await rest(world);
   await stop(world);
 }
 
@@ -158,6 +161,25 @@ function lastWrite(world: World, groupId: number, written: Set<number>): void {
 }
 
 /** E2. */
+async function rest(world: World): Promise<void> {
+  const { loop } = world;
+  const untilMs = loop.monotonicMs() + REST_MS_MAX;
+  await drive(world, () => underWay(world) !== '' && loop.monotonicMs() < untilMs);
+  const left = underWay(world);
+  if (left !== '') throw new Violation('nothing leaks', `${REST_MS_MAX} ms after the last write: ${left}`);
+}
+
+/** What hosts have begun and not ended. */
+function underWay(world: World): string {
+  const found = world.nodes.flatMap(({ id, host }) =>
+    Object.entries(host?.underWay() ?? {})
+      .filter(([, count]) => count > 0)
+      .map(([what, count]) => `node ${id}: ${count} ${what}`),
+  );
+  return found.join(', ');
+}
+
+/** E3. */
 async function stop(world: World): Promise<void> {
   const { loop } = world;
   const untilMs = loop.monotonicMs() + STOP_MS_MAX;

@@ -221,7 +221,12 @@ export class RangeCluster {
         host,
         clock,
         logger: silentLogger,
-        options: { watchRingBytesMax: 4_000, compactionRetentionMs: 0, outcomeBytesMax: 1_000_000 },
+        options: {
+          watchRingBytesMax: 4_000,
+          compactionRetentionMs: 0,
+          outcomeBytesMax: 1_000_000,
+          timeCarryMs: 30_000,
+        },
         recovered: new Map(log.recovered()),
       });
       this.resumed += engine.scanResident(INSTALLS).length;

@@ -1,6 +1,6 @@
 import { type Engine, formatAddress, ServiceError } from '@remora/base';
 import { Checkpointer, RESIDENT_SPANS, type Store } from '@remora/dataserver';
-import { Admission, AdmittedBackend, RangeBackend } from '@remora/gateway';
+import { Admission, AdmittedBackend, type BackendUnderWay, RangeBackend } from '@remora/gateway';
 import { type Master, NodeAgent } from '@remora/master';
 import {
   type ClosableDialer,
@@ -45,6 +45,8 @@ export interface NodeRoles {
   readonly checkpointer: Checkpointer;
   readonly master: Master | undefined;
   readonly store: Store | undefined;
+  /** Of its gateway. */
+  readonly underWay: () => Readonly<BackendUnderWay>;
 }
 
 export interface AssembledNode extends RunningNode {
@@ -114,8 +116,9 @@ class Node implements AssembledNode {
     const store = this.#store({ host, engine, checkpointer, recovered });
     store?.register(registry);
     log.forgetRecovered();
-    this.#roles = { host, engine, checkpointer, master, store };
     const ranges = new RangeBackend({ ...this.#parts, nodeId: this.#nodeId, dialer, view: () => this.#currentView() });
+    const underWay = () => ranges.underWay();
+    this.#roles = { host, engine, checkpointer, master, store, underWay };
     const admission = new Admission({ clock, logger }, options);
     const backend = new AdmittedBackend(ranges, admission);
     await peers.listen(registry);
@@ -126,7 +129,7 @@ class Node implements AssembledNode {
     });
     this.#agent(descriptor, dialer, store);
     const entry = platform.openEntry({
-      ...{ options, clock, random, logger, backend, admission, host, log, engine, store },
+      ...{ options, clock, random, logger, backend, admission, underWay, host, log, engine, store },
       nodeId: this.#nodeId,
       clusterId: this.#clusterId,
       view: () => this.#view,

@@ -4,7 +4,7 @@
  */
 import type { Clock, Disk, Engine, Logger, Random, ServiceError } from '@remora/base';
 import type { EngineDeps, OnApplied, RangeOptions, Store } from '@remora/dataserver';
-import type { Admission, Backend } from '@remora/gateway';
+import type { Admission, Backend, BackendUnderWay } from '@remora/gateway';
 import type { ClusterView, FrameLink, LinkIdentity, RpcDispatcher } from '@remora/protocol';
 import type {
   GroupLog,
@@ -90,6 +90,7 @@ export interface EntryDeps {
   /** Behind the gateway's limit of requests per second. */
   readonly backend: Backend;
   readonly admission: Admission;
+  readonly underWay: () => Readonly<BackendUnderWay>;
   readonly host: NodeRaftHost;
   readonly log: GroupLog;
   readonly engine: Engine;

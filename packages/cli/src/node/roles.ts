@@ -33,6 +33,7 @@ const FIRST_WAIT_TICKS_APART = 4;
 /** Memory for recent events and for remembered outcomes, per range. */
 const WATCH_RING_BYTES = 8 * 1024 * 1024;
 const OUTCOME_BYTES = 256 * 1024 * 1024;
+const TIME_CARRY_MS = 30_000;
 /** How long a stopping node waits for others to take over what it leads. */
 const HAND_OVER_MS = 1_000;
 
@@ -89,6 +90,7 @@ export function createStore(
     options: {
       watchRingBytesMax: WATCH_RING_BYTES,
       outcomeBytesMax: OUTCOME_BYTES,
+      timeCarryMs: TIME_CARRY_MS,
       compactionRetentionMs: deps.options.compactionRetention,
       ...deps.platform.tuning?.ranges,
     },

@@ -59,6 +59,11 @@ export class LeaseKeeper {
     this.#timer = undefined;
   }
 
+  /** Leases whose time it keeps. */
+  get size(): number {
+    return this.#kept.size;
+  }
+
   granted(lease: Lease): void {
     if (this.#term === 0) return;
     this.#keep(lease);

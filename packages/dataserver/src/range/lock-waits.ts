@@ -10,8 +10,11 @@ type Answer = (result: LockResult) => void;
 export class LockWaits {
   readonly #open = new Map<string, Set<Answer>>();
 
-  get size(): number {
-    return this.#open.size;
+  /** Open calls. */
+  get calls(): number {
+    let calls = 0;
+    for (const answers of this.#open.values()) calls += answers.size;
+    return calls;
   }
 
   /** Returns a function that takes the call back. */

@@ -53,8 +53,11 @@ export class Proposals {
     this.#group = group;
   }
 
-  get depth(): number {
-    return this.#queue.length;
+  /** Commands that are not answered. */
+  get underWay(): number {
+    let proposed = 0;
+    for (const { done } of this.#inFlight.values()) proposed += done.length;
+    return this.#queue.length + proposed;
   }
 
   add(item: CommandBatch['commands'][number], bytes: number, done: OutcomeDone): void {

@@ -39,6 +39,11 @@ export class Queries {
     this.#deps = deps;
   }
 
+  /** Open calls of those who wait for a lock. */
+  get awaiting(): number {
+    return this.#awaiting.size;
+  }
+
   execute(query: Query, onCancel: OnCancel, done: QueryDone): void {
     if (query.type === 'status' || ((query.type === 'range' || query.type === 'readTxn') && query.serializable)) {
       return this.#evaluate(query, 0, onCancel, done);

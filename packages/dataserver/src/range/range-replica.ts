@@ -43,6 +43,8 @@ export interface RangeOptions {
   readonly compactionRetentionMs: number;
   /** Memory for remembered outcomes; beyond it new commands are refused until deadlines pass. */
   readonly outcomeBytesMax: number;
+  /** Range time is carried on by an entry at least this often, so that it falls back little when the leader changes. */
+  readonly timeCarryMs: number;
 }
 
 export interface RangeDeps {
@@ -53,6 +55,17 @@ export interface RangeDeps {
   readonly options: RangeOptions;
   readonly installer: Installer;
   readonly onApplied?: OnApplied;
+}
+
+/** What a replica has begun and not ended. All of it is 0 when no client asks for anything: what stays is leaked. */
+export interface RangeUnderWay {
+  /** Commands that wait to be proposed, or for their outcome. */
+  readonly proposals: number;
+  /** Open calls of those who wait in queues of locks. */
+  readonly lockCalls: number;
+  readonly watches: number;
+  /** Leases whose time is kept here. */
+  readonly leasesKept: number;
 }
 
 /** What apply made of one command. */
@@ -78,8 +91,6 @@ export type OnCancel = (fn: () => void) => void;
 
 /** Above this a command's result is not sent; the links between nodes take no more in one answer. */
 const REPLY_BYTES_MAX = 32 * 1024 * 1024;
-/** Range time is carried on by an entry at least this often, so that it falls back little when the leader changes. */
-const TIME_CARRY_MS = 30_000;
 
 /**
  * One local replica of a range: the state machine that its Raft group drives, and the service that requests reach.
@@ -300,7 +311,7 @@ export class RangeReplica implements StateMachine {
   /** Called about every second: what a leader does by the clock. */
   housekeep(): void {
     if (!this.#serving) return;
-    if (this.#time.nowMs() - this.state.rangeTimeMs > TIME_CARRY_MS) this.#propose({ type: 'noop' });
+    if (this.#time.nowMs() - this.state.rangeTimeMs > this.#deps.options.timeCarryMs) this.#propose({ type: 'noop' });
     const compactTo = this.#compactor.tick(this.#deps.clock.monotonicMs(), this.state);
     if (compactTo !== undefined) this.#propose({ type: 'compact', revision: compactTo });
   }
@@ -374,6 +385,15 @@ export class RangeReplica implements StateMachine {
 
   reply(result: CommandResult | QueryResult, revision = this.state.revision): RangeReply {
     return { revision, raftTerm: this.group.term, rangeTimeMs: this.#time.nowMs(), result };
+  }
+
+  underWay(): RangeUnderWay {
+    return {
+      proposals: this.#proposals.underWay,
+      lockCalls: Math.max(this.#waits.calls, this.#queries.awaiting),
+      watches: this.hub.size,
+      leasesKept: this.#keeper.size,
+    };
   }
 
   info(): RangeInfo {

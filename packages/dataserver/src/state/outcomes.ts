@@ -52,6 +52,13 @@ export class Outcomes {
     return this.#byId.get(requestId)?.outcome;
   }
 
+  /** Those that may still be asked for, in the order in which they were remembered: the same on every replica (O3). */
+  *askable(rangeTimeMs: number): Generator<Remembered> {
+    for (const { entries } of this.#pages) {
+      for (const entry of entries) if (entry.deadlineMs >= rangeTimeMs) yield entry;
+    }
+  }
+
   remember(entry: Remembered, bytes: number): void {
     let page = this.#pages[this.#pages.length - 1];
     if (page === undefined || page.stored || page.entries.length >= PAGE_ENTRIES_MAX) page = this.#open();

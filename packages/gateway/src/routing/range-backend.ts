@@ -16,6 +16,7 @@ import type { Backend, BackendDone, RequestOptions, WatchControl, WatchListener,
 import { LeaderSearch } from './leader-search.ts';
 import { type RequestDeps, RoutedCall, type RoutedRequest } from './request.ts';
 import { Routes, routingKey } from './routes.ts';
+import { type BackendUnderWay, nothingUnderWay } from './under-way.ts';
 import { RoutedWatch, WatchStreams } from './watches.ts';
 
 export interface BackendDeps {
@@ -44,6 +45,7 @@ export class RangeBackend implements Backend {
   readonly #routes: Routes;
   readonly #streams: WatchStreams;
   readonly #idPrefix: string;
+  readonly #underWay = nothingUnderWay();
   #nextRequest = 1;
   #nextWatch = 1;
 
@@ -52,10 +54,14 @@ export class RangeBackend implements Backend {
     this.#deps = deps;
     this.#routes = new Routes(deps.clock, deps.view);
     const search = new LeaderSearch({ ...deps, routes: this.#routes });
-    this.#callDeps = { ...deps, routes: this.#routes, search };
+    this.#callDeps = { ...deps, routes: this.#routes, search, underWay: this.#underWay };
     this.#streams = new WatchStreams(deps.dialer, deps.clock);
     // Unique over restarts: 96 random bits name this gateway's life.
     this.#idPrefix = `${deps.random.bytes(12).toString('base64url')}.`;
+  }
+
+  underWay(): Readonly<BackendUnderWay> {
+    return this.#underWay;
   }
 
   view(): ClusterView {
@@ -196,7 +202,7 @@ export class RangeBackend implements Backend {
   }
 
   watch(options: WatchOptions, listener: WatchListener): WatchControl {
-    const watch = new RoutedWatch({ ...this.#deps, routes: this.#routes }, this.#streams, {
+    const watch = new RoutedWatch({ ...this.#deps, routes: this.#routes, underWay: this.#underWay }, this.#streams, {
       options,
       listener,
       newId: () => this.#nextWatch++,

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { LeaderSearch } from './leader-search.ts';
 import { RoutedCall, type RoutedRequest } from './request.ts';
 import { Routes } from './routes.ts';
+import { nothingUnderWay } from './under-way.ts';
 
 const VIEW: ClusterView = {
   clusterId: 'c',
@@ -38,6 +39,7 @@ class CallBed {
   answers: Answer[] = [];
   outcome: string | undefined;
   endedMs = 0;
+  readonly underWay = nothingUnderWay();
 
   #info(leaderNode: number): RangeInfo {
     return { rangeId: 2, leaderNode, rangeTimeMs: this.rangeTimeMs, revision: 1, term: 4 };
@@ -48,7 +50,7 @@ class CallBed {
     const dialer = this.#dialer();
     const search = new LeaderSearch({ dialer, routes, clock });
     const call = new RoutedCall(
-      { dialer, routes, search, clock, random: new SeededRandom(1), logger: silentLogger },
+      { dialer, routes, search, clock, random: new SeededRandom(1), logger: silentLogger, underWay: this.underWay },
       {
         key: Buffer.from([3]),
         build: () => ({ kind: 'command', command: { type: 'noop' } }),

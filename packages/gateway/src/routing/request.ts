@@ -3,6 +3,7 @@ import type { CallHandle, RangeDescriptor, RangeReply, RangeRequest, RpcDialer }
 import { COMMAND_DEADLINE_MAX_MS, rangeExecute, rangeInfo } from '@remora/protocol';
 import type { LeaderSearch } from './leader-search.ts';
 import type { Routes } from './routes.ts';
+import type { BackendUnderWay } from './under-way.ts';
 
 export interface RequestDeps {
   readonly dialer: RpcDialer;
@@ -11,6 +12,7 @@ export interface RequestDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  readonly underWay: BackendUnderWay;
 }
 
 export interface RoutedRequest {
@@ -69,13 +71,19 @@ export class RoutedCall {
   }
 
   start(): void {
+    this.#deps.underWay.calls++;
     this.#attempt();
   }
 
   /** Nobody waits any more. */
   cancel(): void {
-    this.#finished = true;
+    this.#end();
     this.#call?.cancel();
+  }
+
+  #end(): void {
+    if (!this.#finished) this.#deps.underWay.calls--;
+    this.#finished = true;
   }
 
   #remainingMs(): number {
@@ -262,7 +270,7 @@ export class RoutedCall {
   }
 
   #finish(error: ServiceError | undefined, reply: RangeReply | undefined): void {
-    this.#finished = true;
+    this.#end();
     this.#done(error, reply);
   }
 }

@@ -11,6 +11,7 @@ import type {
 } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { Routes } from './routes.ts';
+import { nothingUnderWay } from './under-way.ts';
 import { RoutedWatch, WatchStreams } from './watches.ts';
 
 const VIEW: ClusterView = {
@@ -43,6 +44,7 @@ class WatchBed {
   readonly streams: Stream[] = [];
   readonly seen: string[] = [];
   readonly watch: RoutedWatch;
+  readonly underWay = nothingUnderWay();
   leader = 1;
   /** Streams cannot even be begun. */
   refusing = false;
@@ -53,7 +55,7 @@ class WatchBed {
     const { clock } = this;
     let ids = 0;
     this.watch = new RoutedWatch(
-      { dialer, routes, clock, random: new SeededRandom(1), logger: silentLogger },
+      { dialer, routes, clock, random: new SeededRandom(1), logger: silentLogger, underWay: this.underWay },
       new WatchStreams(dialer, clock),
       {
         options: { key: Buffer.from('k'), startRevision, noPut: false, noDelete: false, prevKv: false },

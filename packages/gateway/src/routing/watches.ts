@@ -3,6 +3,7 @@ import type { RangeDescriptor, RpcDialer, StreamHandle, WatchMessage, WatchReque
 import { kvRoutingKey, rangeInfo, rangeWatch } from '@remora/protocol';
 import type { WatchControl, WatchListener, WatchOptions } from '../backend.ts';
 import type { Routes } from './routes.ts';
+import type { BackendUnderWay } from './under-way.ts';
 
 export interface WatchDeps {
   readonly dialer: RpcDialer;
@@ -10,6 +11,7 @@ export interface WatchDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  readonly underWay: BackendUnderWay;
 }
 
 const INFO_TIMEOUT_MS = 500;
@@ -121,6 +123,11 @@ export class RoutedWatch implements WatchControl {
   }
 
   start(): void {
+    this.#deps.underWay.watches++;
+    this.#begin();
+  }
+
+  #begin(): void {
     if (this.#over || this.#paused) return;
     const turn = ++this.#turn;
     const range = this.#deps.routes.find(kvRoutingKey(this.#options.key));
@@ -140,7 +147,7 @@ export class RoutedWatch implements WatchControl {
       // Replicas that name each other are asked with pauses.
       if (info === undefined || info.leaderNode === 0 || this.#attempts > 2) return this.#again();
       this.#attempts++;
-      this.start();
+      this.#begin();
     });
   }
 
@@ -197,7 +204,7 @@ export class RoutedWatch implements WatchControl {
     if (code === 'NOT_LEADER' || code === 'STALE_EPOCH' || code === 'RANGE_NOT_FOUND') {
       return this.interrupted(new ServiceError(code, message.message));
     }
-    this.#over = true;
+    this.#end();
     this.#listener.onEnd(new ServiceError(code, message.message), message.compactRevision);
   }
 
@@ -215,7 +222,7 @@ export class RoutedWatch implements WatchControl {
     const ceiling = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(this.#attempts++, 6));
     const pauseMs = ceiling / 2 + this.#deps.random.int(Math.ceil(ceiling / 2));
     this.#deps.clock.setTimer(pauseMs, () => {
-      if (turn === this.#turn) this.start();
+      if (turn === this.#turn) this.#begin();
     });
   }
 
@@ -227,8 +234,13 @@ export class RoutedWatch implements WatchControl {
 
   cancel(): void {
     if (this.#over) return;
-    this.#over = true;
+    this.#end();
     this.#takeBack();
+  }
+
+  #end(): void {
+    this.#deps.underWay.watches--;
+    this.#over = true;
   }
 
   progress(): void {
@@ -245,6 +257,6 @@ export class RoutedWatch implements WatchControl {
   resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
-    this.start();
+    this.#begin();
   }
 }

@@ -1,24 +1,104 @@
-/** Whether all replicas of a range hold the same, once nothing changes any more. */
+/**
+ * Whether replicas of a range at the same position of its log hold the same: every row, and every outcome that may
+ * still be asked for.
+ *
+ * Not compared is what replicas keep in their own way: in which pages outcomes lie, and older versions of keys that are
+ * compacted and that each replica clears up in its own time. At rest all have cleared up, and nothing is left out.
+ */
+
+import type { Engine, Row } from '@remora/base';
+import { LEASE_SPACE } from '@remora/protocol';
+import { parseHistoryKey } from '../../../../packages/dataserver/src/state/keys.ts';
+import { encodeRangeMeta } from '../../../../packages/dataserver/src/state/meta-codec.ts';
+import { encodeOutcomePage } from '../../../../packages/dataserver/src/state/outcome-codec.ts';
+import type { RangeState } from '../../../../packages/dataserver/src/state/range-state.ts';
 import { hashOfBytes } from '../../common/hash.ts';
-import type { World } from '../world.ts';
+import { Violation } from '../../common/violation.ts';
 
-/** Leases and locks, which are always in memory. */
-const RESIDENT = { start: Buffer.from([1]), end: Buffer.from([3]) };
+const HISTORY_SPACE = 4;
+/** All key spaces but the rows that belong to each replica alone. */
+const SHARED = { start: Buffer.from([LEASE_SPACE]), end: Buffer.from([HISTORY_SPACE + 1]) };
 
-/** What they differ in; empty when they agree. */
-export function differences(world: World): string {
-  const states = new Map<number, string>();
-  for (const node of world.nodes) {
-    for (const replica of node.roles?.store?.replicas() ?? []) {
-      const { state, rangeId } = replica;
-      const rows = node.roles?.engine.scanResident(RESIDENT) ?? [];
-      const sums = rows.map(({ key, value }) => hashOfBytes(key) ^ Math.imul(hashOfBytes(value), 31));
-      const hash = sums.reduce((sum, one) => (Math.imul(sum, 33) ^ one) >>> 0, rows.length);
-      const text = `revision ${state.revision}, ${state.keys} keys of ${state.bytes} bytes, at ${JSON.stringify(state.applied)}, rows ${hash}`;
-      const other = states.get(rangeId);
-      if (other === undefined) states.set(rangeId, text);
-      else if (other !== text) return `range ${rangeId}: ${other} / node ${node.id}: ${text}`;
+export interface Replica {
+  readonly nodeId: number;
+  readonly engine: Pick<Engine, 'view'>;
+  readonly state: RangeState;
+}
+
+/** What stands for a replica's state: text where it is short, so that a difference can be read, and a hash of the rows. */
+export interface StateSum {
+  readonly nodeId: number;
+  readonly rangeId: number;
+  /** The position that it is of; sums at different positions are not to be compared. */
+  readonly position: string;
+  readonly text: string;
+}
+
+/** Everything is read in the step of the call; the sum of it comes later, as rows are read from a disk. */
+export async function sumOf({ nodeId, engine, state }: Replica, atRest: boolean): Promise<StateSum> {
+  const { rangeId, applied, appliedAhead, revision, compactRevision, keys, bytes, rangeTimeMs } = state;
+  const position = `(${applied.index}, term ${applied.term}) and ${appliedAhead} more, at ${rangeTimeMs} ms`;
+  let outcomes = 0;
+  for (const entry of state.outcomes.askable(rangeTimeMs))
+    outcomes = mix(outcomes, hashOfBytes(encodeOutcomePage([entry])));
+  const meta = hashOfBytes(encodeRangeMeta(state));
+  const text = `revision ${revision}, compacted to ${compactRevision}, ${keys} keys of ${bytes} bytes, meta ${meta}, outcomes ${outcomes}`;
+  const view = engine.view();
+  try {
+    let rows = 0;
+    let hash = 0;
+    for await (const batch of view.scan(SHARED)) {
+      for (const row of batch) {
+        if (!atRest && isClearedUp(row, compactRevision)) continue;
+        rows++;
+        hash = mix(mix(hash, hashOfBytes(row.key)), hashOfBytes(row.value));
+      }
+    }
+    return { nodeId, rangeId, position, text: `${text}, ${rows} rows ${hash}` };
+  } finally {
+    view.release();
+  }
+}
+
+function isClearedUp({ key }: Row, compactRevision: number): boolean {
+  return key[0] === HISTORY_SPACE && parseHistoryKey(key).revision <= compactRevision;
+}
+
+function mix(hash: number, value: number): number {
+  return (Math.imul(hash ^ value, 0x01000193) ^ (hash >>> 15)) >>> 0;
+}
+
+/** What replicas differ in that ought to be at rest at the same position; empty when they agree. */
+export function differences(sums: readonly StateSum[]): string {
+  const first = new Map<number, StateSum>();
+  for (const sum of sums) {
+    const other = first.get(sum.rangeId);
+    if (other === undefined) first.set(sum.rangeId, sum);
+    else if (other.position !== sum.position || other.text !== sum.text) {
+      return `range ${sum.rangeId}: ${[other, sum].map(({ nodeId, position, text }) => `node ${nodeId} at ${position}: ${text}`).join(' / ')}`;
     }
   }
-  return states.size === 0 ? 'there is no range' : '';
+  return first.size === 0 ? 'there is no range' : '';
+}
+
+/** Sums that were taken while the cluster works, by range and position. */
+export class StateSums {
+  readonly #known = new Map<string, StateSum>();
+  /** Pairs that were compared. */
+  compared = 0;
+
+  add(sum: StateSum): void {
+    const key = `${sum.rangeId} ${sum.position}`;
+    const known = this.#known.get(key);
+    if (known === undefined) {
+      this.#known.set(key, sum);
+      return;
+    }
+    if (known.nodeId !== sum.nodeId) this.compared++;
+    if (known.text === sum.text) return;
+    throw new Violation(
+      'replicas agree',
+      `range ${sum.rangeId} at ${sum.position}: node ${known.nodeId} has ${known.text}; node ${sum.nodeId} has ${sum.text}`,
+    );
+  }
 }

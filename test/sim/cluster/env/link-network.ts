@@ -58,6 +58,11 @@ export class LinkNetwork {
     return this.#links.size;
   }
 
+  /** Of those, the ones that some processes began. */
+  openFrom(began: (id: number) => boolean): number {
+    return [...this.#links].filter((link) => began(link.client.party?.id ?? 0)).length;
+  }
+
   /** Takes links at an address until the returned function is called. */
   listen(address: string, listener: Listener): () => void {
     this.#listeners.set(address, listener);

@@ -28,7 +28,7 @@ import { type HostOptions, hostOptions } from './options.ts';
 import type { Outbox } from './outbox.ts';
 import { SnapshotIntake } from './snapshots/snapshot-intake.ts';
 import { SnapshotSender } from './snapshots/snapshot-sender.ts';
-import { type HostStats, newStats } from './stats.ts';
+import { type HostStats, type HostUnderWay, newStats } from './stats.ts';
 import { TurnLoop } from './turns.ts';
 
 export interface RaftHostOptions {
@@ -64,6 +64,7 @@ export interface NodeRaftHost extends RaftHost {
    */
   logFailed(error: Error): void;
   stats(): Readonly<HostStats>;
+  underWay(): HostUnderWay;
 }
 
 export function createRaftHost(options: RaftHostOptions): NodeRaftHost {
@@ -215,6 +216,23 @@ class Host implements NodeRaftHost {
   stats(): Readonly<HostStats> {
     this.#stats.entryCacheBytes = this.#entryCache.bytes;
     return this.#stats;
+  }
+
+  underWay(): HostUnderWay {
+    const sum = {
+      reads: 0,
+      snapshotsOut: this.#sender.underWay,
+      snapshotsIn: this.#intake.underWay,
+      receiving: 0,
+      logHolds: 0,
+      durableWaits: this.#durableWaiters.length,
+    };
+    for (const { underWay } of this.#groups.values()) {
+      sum.reads += underWay.reads;
+      sum.receiving += underWay.receiving;
+      sum.logHolds += underWay.logHolds;
+    }
+    return sum;
   }
 
   async stop(): Promise<void> {

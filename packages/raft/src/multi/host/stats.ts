@@ -48,6 +48,22 @@ export interface HostStats {
   snapshotBytesReceived: number;
 }
 
+/** What a host has begun and not ended. All of it is 0 on a node at rest: what stays is leaked. */
+export interface HostUnderWay {
+  /** ReadIndex calls that are not answered. */
+  readonly reads: number;
+  /** Snapshots that followers need, that are sent, or that wait for a place at their receiver. */
+  readonly snapshotsOut: number;
+  /** Logs that are kept for a snapshot under way. */
+  readonly logHolds: number;
+  /** Places taken by snapshots that are received. */
+  readonly snapshotsIn: number;
+  /** Groups that take nothing else until their snapshot has ended. */
+  readonly receiving: number;
+  /** Callers that wait for the log to be durable. */
+  readonly durableWaits: number;
+}
+
 export function newStats(): HostStats {
   return {
     turns: 0,

@@ -34,6 +34,7 @@ import type { HeartbeatReceiver, HeartbeatSender, SteadyFollower } from '../hear
 import { MergedFollowers } from '../heartbeats/merged-followers.ts';
 import { coreConfig, type HostContext } from '../host-context.ts';
 import type { Outbox } from '../outbox.ts';
+import type { HostUnderWay } from '../stats.ts';
 import type { TurnMember } from '../turns.ts';
 import { ApplyQueue } from './apply-queue.ts';
 import { GroupSnapshots } from './group-snapshots.ts';
@@ -382,6 +383,10 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
 
   #advanceTail(entries: readonly Entry[]): void {
     for (const entry of entries) this.#tail.advance(entry, entry.data.length);
+  }
+
+  get underWay(): Pick<HostUnderWay, 'reads' | 'logHolds' | 'receiving'> {
+    return { reads: this.#reads.pending, logHolds: this.#tail.holds, receiving: this.snapshots.receiving ? 1 : 0 };
   }
 
   /** Lets go of everything. Resolves when the state machine is no longer being called, nor a snapshot installed in it. */

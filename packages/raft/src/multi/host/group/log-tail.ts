@@ -91,6 +91,13 @@ export class LogTail {
     if (position.index > this.#checkpoint.index) this.#checkpoint = position;
   }
 
+  /** Holds whose end is not known yet. */
+  get holds(): number {
+    let holds = 0;
+    for (const { untilMs } of this.#holds) if (untilMs === undefined) holds++;
+    return holds;
+  }
+
   hold(index: number): TailHold {
     const hold: TailHold = { index, untilMs: undefined };
     this.#holds.add(hold);

@@ -26,6 +26,10 @@ export class ReadQueue {
     this.#pendingMax = pendingMax;
   }
 
+  get pending(): number {
+    return this.#pending;
+  }
+
   /** False when the queue is full: the caller answers `queueFull` itself. */
   add(done: ReadDone): boolean {
     if (this.#pending >= this.#pendingMax) return false;

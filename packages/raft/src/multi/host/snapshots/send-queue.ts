@@ -61,6 +61,12 @@ export class SendQueue<T> {
     return undefined;
   }
 
+  get size(): number {
+    let size = 0;
+    for (const { waiting } of this.#nodes.values()) size += waiting.size;
+    return size;
+  }
+
   clear(): void {
     this.#nodes.clear();
   }

@@ -31,6 +31,10 @@ export class SnapshotIntake {
     this.#host = host;
   }
 
+  get underWay(): number {
+    return this.#receiving;
+  }
+
   /** Rejects with `RESOURCE_EXHAUSTED` when it may be offered again (J1). */
   async receive(from: NodeId, header: SnapshotHeader): Promise<SnapshotReceiver> {
     const { options, stats } = this.#host;

@@ -72,6 +72,11 @@ export class SnapshotSender {
     this.#startMore();
   }
 
+  /** Those that wait for their turn, or for a place at the receiver, included. */
+  get underWay(): number {
+    return this.#queue.size + this.#running.size + this.#parked.size;
+  }
+
   async stop(): Promise<void> {
     this.#stopped.abort(new Error('the node is stopping'));
     this.#queue.clear();

@@ -1,0 +1,52 @@
+/** While the cluster works: from time to time the state of every replica, compared with others that were at its position. */
+import type { SimNode } from '../node.ts';
+import type { World } from '../world.ts';
+import { type Replica, type StateSum, StateSums, sumOf } from './replicas.ts';
+
+const EVERY_MS = 4_000;
+
+export class StateWatch {
+  readonly #world: World;
+  readonly #sums = new StateSums();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** Comparisons of two replicas. */
+  get compared(): number {
+    return this.#sums.compared;
+  }
+
+  run(): void {
+    this.#world.loop.setTimer(EVERY_MS, () => {
+      if (this.#world.resting) return;
+      for (const node of this.#world.nodes) node.enter(() => this.#look(node));
+      this.run();
+    });
+  }
+
+  #look(node: SimNode): void {
+    const { lives } = node;
+    for (const replica of replicasOn(node)) {
+      sumOf(replica, false)
+        .then((sum) => this.#sums.add(sum))
+        .catch((error: unknown) => {
+          // What a process was reading when it ended, or its disk failed, does not come.
+          if (node.lives === lives && node.up && !node.diskFault) this.#world.fail(error);
+        });
+    }
+  }
+}
+
+/** Every replica at rest. */
+export function sumsOf(nodes: readonly SimNode[]): Promise<readonly StateSum[]> {
+  return Promise.all(nodes.flatMap(replicasOn).map((replica) => sumOf(replica, true)));
+}
+
+function replicasOn({ id, roles }: SimNode): readonly Replica[] {
+  if (roles === undefined) return [];
+  const { engine } = roles;
+  const replicas = [...(roles.store?.replicas() ?? [])].filter(({ replacing }) => !replacing);
+  return replicas.map(({ state }) => ({ nodeId: id, engine, state }));
+}
