@@ -67,6 +67,21 @@ describe('relations', () => {
       given: { join: 'a:1', roles: 'master' },
       says: '--roles must contain "data" or "gateway" for a node that joins',
     },
+    {
+      name: 'a proxy before the node itself',
+      given: { name: 'n1', initialCluster: FOUNDERS, peerProxies: 'n1=a:1' },
+      says: '--peer-proxies must name every other node at most once',
+    },
+    {
+      name: 'two proxies before one node',
+      given: { name: 'n1', initialCluster: FOUNDERS, peerProxies: 'n2=a:1,n2=b:1' },
+      says: '--peer-proxies must name every other node at most once',
+    },
+    {
+      name: 'a proxy before each other node',
+      given: { name: 'n1', initialCluster: FOUNDERS, peerProxies: 'n2=a:1,n3=a:2' },
+      says: undefined,
+    },
     { name: 'a lone node without all roles', given: { roles: 'data' }, says: 'must be given (or --join)' },
     { name: 'a member without a port', given: { initialCluster: 'n1=a' }, says: 'expected name=host:port' },
   ];

@@ -20,7 +20,7 @@ import { HOST_DEFAULTS } from '@remora/raft';
 export const ROLES = ['master', 'data', 'gateway'] as const;
 export type NodeRole = (typeof ROLES)[number];
 
-/** A founding member of a cluster: its name and the address of its peer port. */
+/** A node by its name, and an address that leads to its peer port. */
 export interface Member {
   readonly name: string;
   readonly peer: Address;
@@ -108,6 +108,12 @@ export const nodeSchema = defineOptions({
       type: list(address(), { maxLength: 100 }),
       default: [],
       desc: 'Peer addresses of nodes of a running cluster, to join it as a further node.',
+      group: 'Cluster',
+    },
+    peerProxies: {
+      type: list(member(), { maxLength: 1_000 }),
+      default: [],
+      desc: 'Where this node dials other nodes, by name, instead of at the addresses that they advertise: tunnels or proxies that lead to them.',
       group: 'Cluster',
     },
     heartbeatInterval: {
@@ -238,6 +244,13 @@ export const nodeSchema = defineOptions({
         new Set(initialCluster.map(({ name }) => name)).size === initialCluster.length &&
         new Set(initialCluster.map(({ peer }) => formatAddress(peer))).size === initialCluster.length,
       must: 'name every member and every address once',
+    },
+    {
+      between: ['peerProxies', 'name'],
+      holds: ({ peerProxies, name }) =>
+        new Set(peerProxies.map((proxy) => proxy.name)).size === peerProxies.length &&
+        !peerProxies.some((proxy) => proxy.name === name),
+      must: 'name every other node at most once, and not this one',
     },
     {
       between: ['initialCluster', 'roles'],

@@ -186,11 +186,15 @@ class Node implements AssembledNode {
     return { clusterId: this.#clusterId, nodeId: this.#nodeId, incarnation };
   }
 
+  /** Where the peer port of a node is reached, as known now. */
   #address(nodeId: number): string | undefined {
-    const known = this.#view?.nodes.find((node) => node.descriptor.nodeId === nodeId)?.descriptor.peerAddress;
-    if (known !== undefined) return known;
-    const founder = this.#parts.founders?.members[nodeId - 1];
-    return founder === undefined ? undefined : formatAddress(founder.peer);
+    const { founders, options } = this.#parts;
+    const known = this.#view?.nodes.find(({ descriptor }) => descriptor.nodeId === nodeId)?.descriptor;
+    const founder = founders?.members[nodeId - 1];
+    const name = known?.name ?? founder?.name;
+    const proxy = options.peerProxies.find((member) => member.name === name);
+    if (proxy !== undefined) return formatAddress(proxy.peer);
+    return known?.peerAddress ?? (founder === undefined ? undefined : formatAddress(founder.peer));
   }
 
   #currentView(): ClusterView {
