@@ -3,7 +3,7 @@ import { mutationPlugins } from './test/mutations/plugin.ts';
 
 const SYSTEM = [
   'test/e2e/**/*.test.ts',
-  'test/chaos/**/*.test.ts',
+  'test/chaos/*.test.ts',
   'test/fixtures/**/*.test.ts',
   'test/soak/overload.test.ts',
 ];

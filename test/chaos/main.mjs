@@ -1,15 +1,9 @@
-// `pnpm chaos:kill`: builds the program whose nodes are to be killed, then runs kill-main.ts from its source.
-import { fileURLToPath } from 'node:url';
-import { runnerImport } from 'vite';
+// `pnpm chaos`: builds the program whose nodes are to suffer, compiles this one, and runs it. See docs/testing.md.
+import { join } from 'node:path';
 import { build } from '../../scripts/build.mjs';
+import { must, root, tool } from '../../scripts/lib.mjs';
 
 await build();
-const conditions = ['source'];
-const { module } = await runnerImport(fileURLToPath(new URL('kill-main.ts', import.meta.url)), {
-  configFile: false,
-  logLevel: 'error',
-  esbuild: { target: 'node20' },
-  resolve: { conditions },
-  ssr: { resolve: { conditions, externalConditions: ['node'] } },
-});
-process.exit(await module.main(process.argv.slice(2)));
+await must('build of the chaos tests', process.execPath, [tool('typescript', 'bin/tsc'), '-p', 'test/chaos']);
+const { main } = await import('../dist/chaos/cli.js');
+process.exit(await main(process.argv.slice(2), { root, programs: join(root, 'test/dist/chaos') }));

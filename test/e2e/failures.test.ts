@@ -1,10 +1,9 @@
 import { connect } from 'remora';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { KvClient } from '../chaos/kv-client.ts';
-import { RawKv } from '../chaos/raw-kv.ts';
-import { openSdkKv } from '../chaos/sdk-kv.ts';
-import { evidenceOf, faultsOf } from '../chaos/verdict.ts';
-import { Workload } from '../chaos/workload.ts';
+import type { KvClient } from '../chaos/clients/kv-client.ts';
+import { RawKv } from '../chaos/clients/raw-kv.ts';
+import { SdkKv } from '../chaos/clients/sdk-kv.ts';
+import { checkLinearizable, HistoryRecorder, registerModel } from '../checkers/index.ts';
 import { eventually, pause } from './eventually.ts';
 import { Cluster } from './harness.ts';
 
@@ -14,28 +13,6 @@ beforeAll(async () => {
   cluster = await Cluster.start();
 });
 afterAll(() => cluster?.stop());
-
-/** Runs `events` under recorded load, and gives every promise that was broken. */
-async function underLoad(events: (workload: Workload) => Promise<void>): Promise<readonly string[]> {
-  const workload = new Workload({ endpoints: cluster.endpoints, seed: 1, thinkMs: 8 });
-  try {
-    await workload.start();
-    await untilAcknowledged(workload, 200);
-    await events(workload);
-    await workload.stop();
-    return faultsOf(await evidenceOf(workload));
-  } finally {
-    await workload.stop();
-    await workload.close();
-  }
-}
-
-/** Until so many more writes have been acknowledged. */
-async function untilAcknowledged(workload: Workload, count: number): Promise<void> {
-  const acknowledged = () => [...workload.writes.values()].filter(({ outcome }) => outcome === 'done').length;
-  const target = acknowledged() + count;
-  await eventually(`${count} more writes are acknowledged`, () => acknowledged() >= target, { timeoutMs: 30_000 });
-}
 
 test('a graceful stop of all nodes ends with code 0, and what was written is there afterwards', async () => {
   const client = await connect({ endpoints: cluster.endpoints });
@@ -74,48 +51,64 @@ test('a leader that is stopped gracefully hands over: clients see no error, and 
 });
 
 test('after all three nodes are killed at once under load, every acknowledged write is there', async () => {
-  const faults = await underLoad(async (workload) => {
-    for (const node of cluster.nodes) node.signal('SIGKILL');
-    await Promise.all(cluster.nodes.map((node) => node.exit));
-    workload.nextRound();
-    for (const node of cluster.nodes) node.start();
-    await cluster.untilReady();
-    await untilAcknowledged(workload, 200);
-  });
-  expect(faults).toEqual([]);
+  await using client = await connect({ endpoints: cluster.endpoints, requestTimeout: '20s' });
+  const acknowledged: string[] = [];
+  let over = false;
+  const write = async (_: unknown, writer: number): Promise<void> => {
+    for (let n = 0; !over; n++) {
+      const key = `acknowledged/${writer}/${n}`;
+      await client.kv.put(key, key);
+      acknowledged.push(key);
+    }
+  };
+  const writers = Array.from({ length: 16 }, write);
+  const more = async (count: number): Promise<void> => {
+    const target = acknowledged.length + count;
+    await eventually(`${count} more writes are acknowledged`, () => acknowledged.length >= target);
+  };
+  await more(500);
+  for (const node of cluster.nodes) node.signal('SIGKILL');
+  await Promise.all(cluster.nodes.map((node) => node.exit));
+  for (const node of cluster.nodes) node.start();
+  await cluster.untilReady();
+  await more(200);
+  over = true;
+  await Promise.all(writers);
+  const { kvs } = await client.kv.range({ prefix: 'acknowledged/' });
+  const there = new Map(kvs.map(({ key, value }) => [key.toString(), value.toString()]));
+  expect(acknowledged.filter((key) => there.get(key) !== key)).toEqual([]);
 });
 
 describe('a leader that is frozen', () => {
   test('is replaced, and serves nothing stale when it wakes', async () => {
-    const faults = await underLoad(async (workload) => {
-      const frozen = cluster.node(await cluster.leader());
-      const others = cluster.nodes.filter((node) => node !== frozen).map(({ client }) => client);
-      // It reads by itself, without asking others first, as long as it believes in its lease.
-      const atFrozen = new RawKv({ name: 'at-frozen', endpoint: frozen.client, timeoutMs: 20_000 });
-      const elsewhere = await openSdkKv({ name: 'elsewhere', endpoints: others, timeoutMs: 20_000 });
-      try {
-        const key = 'frozen';
-        await recordedPut(workload, elsewhere, key, 'before');
-        await recordedGet(workload, atFrozen, key);
-        frozen.signal('SIGSTOP');
-        // Nothing else than a new leader can acknowledge this one.
-        await recordedPut(workload, elsewhere, key, 'after');
-        // These wait in its socket, and are the first thing that it sees.
-        const waiting = Array.from({ length: 50 }, () => recordedGet(workload, atFrozen, key));
-        const late = Array.from({ length: 10 }, (_, i) => recordedPut(workload, atFrozen, key, `late-${i}`));
-        await pause(200);
-        frozen.signal('SIGCONT');
-        const read = await Promise.all(waiting);
-        expect(read).not.toContain('before');
-        await Promise.all(late);
-        await untilAcknowledged(workload, 200);
-      } finally {
-        if (frozen.running) frozen.signal('SIGCONT');
-        atFrozen.close();
-        await elsewhere.close();
-      }
-    });
-    expect(faults).toEqual([]);
+    const history = new HistoryRecorder(() => Math.round(performance.now() * 1e6));
+    const frozen = cluster.node(await cluster.leader());
+    const others = cluster.nodes.filter((node) => node !== frozen).map(({ client }) => client);
+    await using remora = await connect({ endpoints: others, requestTimeout: '20s' });
+    const elsewhere = new SdkKv('elsewhere', remora);
+    // It reads by itself, without asking others first, as long as it believes in its lease.
+    const atFrozen = new RawKv({ name: 'at-frozen', endpoint: frozen.client, timeoutMs: 20_000 });
+    try {
+      const key = 'frozen';
+      await recordedPut(history, elsewhere, key, 'before');
+      await recordedGet(history, atFrozen, key);
+      frozen.signal('SIGSTOP');
+      // Nothing else than a new leader can acknowledge this one.
+      await recordedPut(history, elsewhere, key, 'after');
+      // These wait in its socket, and are the first thing that it sees.
+      const waiting = Array.from({ length: 50 }, () => recordedGet(history, atFrozen, key));
+      const late = Array.from({ length: 10 }, (_, i) => recordedPut(history, atFrozen, key, `late-${i}`));
+      await pause(200);
+      frozen.signal('SIGCONT');
+      const read = await Promise.all(waiting);
+      expect(read).not.toContain('before');
+      await Promise.all(late);
+      await recordedGet(history, elsewhere, key);
+      expect(checkLinearizable(registerModel, history.records())).toMatchObject({ result: 'ok' });
+    } finally {
+      if (frozen.running) frozen.signal('SIGCONT');
+      atFrozen.close();
+    }
   });
 });
 
@@ -137,8 +130,8 @@ test('a fourth node joins a running cluster, serves clients, and knows its id af
   await eventually('it serves', async () => (await client.kv.put('through-the-fourth', 'again')).revision);
 });
 
-async function recordedGet(workload: Workload, client: KvClient, key: string): Promise<unknown> {
-  const open = workload.registers.begin({ c: client.name, k: key, op: 'get' });
+async function recordedGet(history: HistoryRecorder, client: KvClient, key: string): Promise<unknown> {
+  const open = history.begin({ c: client.name, k: key, op: 'get' });
   const outcome = await client.get(key);
   if (outcome.type !== 'done') return open.drop();
   const out = outcome.out ?? null;
@@ -146,8 +139,8 @@ async function recordedGet(workload: Workload, client: KvClient, key: string): P
   return out;
 }
 
-async function recordedPut(workload: Workload, client: KvClient, key: string, value: string): Promise<void> {
-  const open = workload.registers.begin({ c: client.name, k: key, op: 'put', v: value });
+async function recordedPut(history: HistoryRecorder, client: KvClient, key: string, value: string): Promise<void> {
+  const open = history.begin({ c: client.name, k: key, op: 'put', v: value });
   const outcome = await client.put(key, value);
   if (outcome.type === 'done') open.done({ ok: true });
   else if (outcome.type === 'unknown') open.unknown();

@@ -1,8 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-/** Nodes under test run the built program, so that is brought up to date first. */
+/** Nodes under test, and the clients of chaos runs, are built programs: these are brought up to date first. */
 export function setup(): void {
-  const root = fileURLToPath(new URL('../..', import.meta.url));
-  execFileSync(process.execPath, ['scripts/build.mjs'], { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
+  const cwd = fileURLToPath(new URL('../..', import.meta.url));
+  const run = (...args: readonly string[]) =>
+    execFileSync(process.execPath, args, { cwd, stdio: ['ignore', 'inherit', 'inherit'] });
+  run('scripts/build.mjs');
+  run('node_modules/typescript/bin/tsc', '-p', 'test/chaos');
 }

@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from './eventually.ts';
 import { freePorts } from './free-ports.ts';
+import { leaderOf } from './leader.ts';
 import { NodeProcess, nodePaths, type Ports, type Signal } from './node-process.ts';
 
 const HOST = '127.0.0.1';
@@ -90,11 +91,7 @@ export class Cluster {
 
   /** The number of the node that leads the first range, as the newest term has it. */
   async leader(): Promise<number> {
-    return eventually('a node leads the range', async () => {
-      const claims = await Promise.all(this.#nodes.map((node, i) => claimOf(node, i + 1)));
-      const terms = claims.map(({ term }) => term);
-      return claims.find(({ leads, term }) => leads && term === Math.max(...terms))?.n;
-    });
+    return eventually('a node leads the range', () => leaderOf(this.#nodes));
   }
 
   async untilReady(timeoutMs = 60_000): Promise<void> {
@@ -146,14 +143,6 @@ export async function withCluster<T>(options: ClusterOptions, use: (cluster: Clu
   }
   await cluster.stop();
   return result;
-}
-
-async function claimOf(
-  node: NodeProcess,
-  n: number,
-): Promise<{ readonly n: number; readonly leads: boolean; readonly term: number }> {
-  const [leads, terms] = await Promise.all([node.metrics('remora_range_leader'), node.metrics('remora_range_term')]);
-  return { n, leads: [...leads.values()].includes(1), term: Math.max(0, ...terms.values()) };
 }
 
 async function portsOf(nodes: number): Promise<readonly Ports[]> {

@@ -7,11 +7,12 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { eventually, FinalError } from './eventually.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../packages/cli/bin/remora.mjs', import.meta.url));
+const PACKAGE = dirname(createRequire(import.meta.url).resolve('@remora/cli/package.json'));
+const PROGRAM = join(PACKAGE, 'bin/remora.mjs');
 const PROBE_TIMEOUT_MS = 1_000;
 /** Above what a node gives itself (--shutdown-timeout). */
 const STOP_TIMEOUT_MS = 15_000;

@@ -1,22 +1,12 @@
 import { ServiceError } from '@remora/base';
-import { connect, type RemoraClient } from 'remora';
+import type { RemoraClient } from 'remora';
 import { done, type KvClient, type Outcome, UNKNOWN } from './kv-client.ts';
-
-export interface SdkKvOptions {
-  readonly name: string;
-  readonly endpoints: readonly string[];
-  readonly timeoutMs: number;
-}
 
 /**
  * The SDK as users have it: it retries under one request id, at whichever gateway, until its time-out. It is held to
  * its word: whatever does not end as UNKNOWN_OUTCOME or CANCELED was not applied.
  */
-export async function openSdkKv({ name, endpoints, timeoutMs }: SdkKvOptions): Promise<KvClient> {
-  return new SdkKv(name, await connect({ endpoints, requestTimeout: timeoutMs }));
-}
-
-class SdkKv implements KvClient {
+export class SdkKv implements KvClient {
   readonly name: string;
   readonly #client: RemoraClient;
 
@@ -26,26 +16,29 @@ class SdkKv implements KvClient {
   }
 
   get(key: string): Promise<Outcome> {
-    return outcomeOf(async () => done((await this.#client.kv.get(key))?.value.toString() ?? null));
+    return outcomeOf(async () => {
+      const found = await this.#client.kv.get(key);
+      return { type: 'done', ok: true, out: found?.value.toString() ?? null };
+    });
   }
 
   put(key: string, value: string): Promise<Outcome> {
     return outcomeOf(async () => {
-      await this.#client.kv.put(key, value);
-      return done();
+      const { revision } = await this.#client.kv.put(key, value);
+      return done(revision);
     });
   }
 
   delete(key: string): Promise<Outcome> {
     return outcomeOf(async () => {
-      await this.#client.kv.delete(key);
-      return done();
+      const { revision, deleted } = await this.#client.kv.delete(key);
+      return deleted === 0 ? done() : done(revision);
     });
   }
 
   compareAndSet(key: string, expected: string | null, value: string): Promise<Outcome> {
     return outcomeOf(async () => {
-      const { succeeded } = await this.#client.kv.txn({
+      const { succeeded, revision } = await this.#client.kv.txn({
         compare: [
           expected === null
             ? { key, target: 'create', is: '=', than: 0 }
@@ -53,12 +46,8 @@ class SdkKv implements KvClient {
         ],
         success: [{ put: key, value }],
       });
-      return { type: 'done', ok: succeeded };
+      return { type: 'done', ok: succeeded, ...(succeeded && { revision }) };
     });
-  }
-
-  close(): Promise<void> {
-    return this.#client.close();
   }
 }
 

@@ -10,7 +10,7 @@ import {
   pipeQuery,
   ReconnectingChannel,
 } from '@remora/protocol';
-import { pause } from '../e2e/eventually.ts';
+import { pause } from '../../e2e/eventually.ts';
 import { done, type Outcome, UNKNOWN } from './kv-client.ts';
 
 /** How long a request id may be used: commands are refused after it. */
@@ -24,8 +24,7 @@ const LATE_MS = 3_000;
  */
 export class RepeatingWriter {
   readonly name: string;
-  readonly #gateways: readonly { readonly endpoint: string; readonly channel: ReconnectingChannel }[];
-  readonly #inFlight = new Map<string, number>();
+  readonly #gateways: readonly ReconnectingChannel[];
   readonly #prefix = `${randomGuid(nodeRandom())}.`;
   readonly #random = nodeRandom();
   #next = 1;
@@ -38,14 +37,7 @@ export class RepeatingWriter {
       connect: (target: { readonly address: string }) => dialPipe(target, credentials.createInsecure()),
       options: { connectTimeoutMs: 500, backoffMaxMs: 200 },
     };
-    this.#gateways = endpoints.map((endpoint) => ({
-      endpoint,
-      channel: new ReconnectingChannel(ports, 0, () => endpoint),
-    }));
-  }
-
-  inFlight(endpoint: string): number {
-    return this.#inFlight.get(endpoint) ?? 0;
+    this.#gateways = endpoints.map((endpoint) => new ReconnectingChannel(ports, 0, () => endpoint));
   }
 
   async put(key: string, value: string): Promise<Outcome> {
@@ -70,8 +62,8 @@ export class RepeatingWriter {
       deadlineMs: timeMs + DEADLINE_MS,
     };
     const [first, second, third] = this.#rotated();
-    const send = (i: typeof first) =>
-      i === undefined ? Promise.resolve(undefined) : this.#call(i, pipeCommand, request);
+    const send = (gateway: typeof first) =>
+      gateway === undefined ? Promise.resolve(undefined) : this.#call(gateway, pipeCommand, request);
     const both = await Promise.all([send(first), pause(this.#next % 7).then(() => send(second))]);
     // Now and then the last one comes late enough that another leader, or one that was restarted, gets it.
     if (this.#next % 4 === 0) await pause(this.#random.int(LATE_MS));
@@ -80,7 +72,7 @@ export class RepeatingWriter {
   }
 
   close(): void {
-    for (const { channel } of this.#gateways) channel.close();
+    for (const channel of this.#gateways) channel.close();
   }
 
   async #rangeTimeMs(): Promise<number | undefined> {
@@ -98,14 +90,12 @@ export class RepeatingWriter {
   }
 
   #call<Request, Reply>(
-    { endpoint, channel }: { readonly endpoint: string; readonly channel: ReconnectingChannel },
+    channel: ReconnectingChannel,
     method: Method<Request, Reply>,
     request: Request,
   ): Promise<Answer<Reply>> {
-    this.#inFlight.set(endpoint, this.inFlight(endpoint) + 1);
     return new Promise((resolve) => {
       channel.call(method, request, { timeoutMs: ATTEMPT_MS + 250 }, (error, reply) => {
-        this.#inFlight.set(endpoint, this.inFlight(endpoint) - 1);
         resolve({ error, reply });
       });
     });

@@ -1,7 +1,7 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { join } from 'node:path';
 import type { Random } from '@remora/base';
-import type { NodeProcess } from '../e2e/node-process.ts';
+import type { NodeProcess } from '../../e2e/node-process.ts';
 
 /**
  * What the node was doing when it was killed:
@@ -17,32 +17,24 @@ export const MOMENTS = ['append', 'checkpoint', 'apply'] as const satisfies read
 const PATIENCE_MS = 4_000;
 const APPLY_SPREAD_MS = 4;
 
-/**
- * Kills the node at such a moment, provided that `busy` says that it has requests in flight right then. Resolves to
- * the moment that it became.
- */
+/** Kills the node at such a moment, and resolves to the moment that it became. */
 export function killAt(
   node: NodeProcess,
-  options: { readonly moment: Exclude<Moment, 'any'>; readonly random: Random; readonly busy: () => boolean },
+  { moment, random }: { readonly moment: Exclude<Moment, 'any'>; readonly random: Random },
 ): Promise<Moment> {
-  const { moment, random, busy } = options;
   const dir = join(node.dataDir, moment === 'checkpoint' ? 'engine' : 'log');
   return new Promise((resolve) => {
     let watcher: FSWatcher | undefined;
     let over = false;
-    const strike = (as: Moment) => {
-      if (over || !busy()) return;
+    const strike = (as: Moment): void => {
+      if (over) return;
       over = true;
-      node.signal('SIGKILL');
       watcher?.close();
       clearTimeout(patience);
-      clearInterval(insistence);
+      if (node.running) node.signal('SIGKILL');
       resolve(as);
     };
-    let insistence: NodeJS.Timeout | undefined;
-    const patience = setTimeout(() => {
-      insistence = setInterval(() => strike('any'), 1);
-    }, PATIENCE_MS);
+    const patience = setTimeout(() => strike('any'), PATIENCE_MS);
     // The first few writes go by, so that not every checkpoint is hit at its first block.
     let skip = random.int(5);
     watcher = watch(dir, () => {

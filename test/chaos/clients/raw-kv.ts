@@ -29,7 +29,6 @@ export class RawKv implements KvClient {
   readonly endpoint: string;
   readonly #client: KVClient;
   readonly #timeoutMs: number;
-  #inFlight = 0;
 
   constructor({ name, endpoint, timeoutMs }: RawKvOptions) {
     this.name = name;
@@ -43,16 +42,15 @@ export class RawKv implements KvClient {
     });
   }
 
-  /** Requests that were sent and not answered yet. */
-  get inFlight(): number {
-    return this.#inFlight;
-  }
-
   get(key: string): Promise<Outcome> {
     const request = RangeRequest.fromPartial({ key: Buffer.from(key) });
     return this.#call<{ readonly kvs: readonly { readonly value: Uint8Array }[] }>(
       (metadata, options, answer) => this.#client.range(request, metadata, options, answer),
-      ({ kvs }) => done(kvs[0] === undefined ? null : Buffer.from(kvs[0].value).toString()),
+      ({ kvs: [found] }) => ({
+        type: 'done',
+        ok: true,
+        out: found === undefined ? null : Buffer.from(found.value).toString(),
+      }),
     );
   }
 
@@ -106,10 +104,8 @@ export class RawKv implements KvClient {
     ) => unknown,
     read: (reply: Reply) => Outcome,
   ): Promise<Outcome> {
-    this.#inFlight++;
     return new Promise((resolve) => {
       send(NO_METADATA, { deadline: Date.now() + this.#timeoutMs }, (error, reply) => {
-        this.#inFlight--;
         if (error === null) resolve(read(reply));
         else if (neverSent(error)) setTimeout(resolve, DOWN_PAUSE_MS, { type: 'failed', why: 'not connected' });
         else resolve(UNKNOWN);

@@ -1,0 +1,69 @@
+/** `pnpm chaos`: the command. */
+import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { FAULTS } from './faults/index.ts';
+import { pageOf } from './report/page.ts';
+import { summaryOf } from './report/summary.ts';
+import { type ChaosResult, runChaos } from './run.ts';
+import { type Settings, settingsOf, USAGE } from './settings.ts';
+
+const REPORT = 'chaos-report.html';
+const RUN = 'run';
+
+/** Resolves to the exit code. `root`: the repository; `programs`: where the compiled programs are. */
+export async function main(
+  args: readonly string[],
+  { root, programs }: { readonly root: string; readonly programs: string },
+): Promise<number> {
+  const kinds = FAULTS.map(({ kind }) => kind);
+  let settings: Settings;
+  try {
+    settings = settingsOf(args, { kinds, chance: () => Date.now() % 1_000_000 });
+  } catch (error) {
+    console.error(`chaos: ${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
+    return 2;
+  }
+  if (settings.help || settings.list) {
+    console.log(settings.help ? USAGE : kinds.join('\n'));
+    return 0;
+  }
+  const dir = resolve(settings.dir ?? join(root, '.remora/chaos', `seed-${settings.seed}`));
+  if (!isEmpty(dir)) {
+    console.error(`chaos: ${dir} is not empty; name another one by --dir, or remove it`);
+    return 2;
+  }
+  const result = await run(settings, join(dir, RUN), programs);
+  writeFileSync(join(dir, REPORT), pageOf(result, join(root, 'test/chaos/report')));
+  console.log(summaryOf(result));
+  const code = exitCode(result);
+  if (code === 0 && !settings.keep) rmSync(join(dir, RUN), { recursive: true, force: true });
+  else console.log(`data, logs and journals are kept in ${join(dir, RUN)}`);
+  console.log(`the report: ${join(dir, REPORT)}`);
+  return code;
+}
+
+function run(settings: Settings, dir: string, programs: string): Promise<ChaosResult> {
+  const { seed, minutes, nodes, clients, thinkMs, only } = settings;
+  console.log(`chaos: ${minutes} minutes, seed ${seed}`);
+  const interrupted = new AbortController();
+  const interrupt = (): void => {
+    if (interrupted.signal.aborted) process.exit(130);
+    console.log('ending; once more ends it at once');
+    interrupted.abort();
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, interrupt);
+  return runChaos({
+    ...{ dir, programs, seed, minutes, nodes, clients, thinkMs, signal: interrupted.signal },
+    ...(only !== undefined && { only }),
+    say: (line) => console.log(`  ${line}`),
+  });
+}
+
+function exitCode({ findings, judged }: ChaosResult): number {
+  return findings.length === 0 && judged !== undefined ? 0 : 1;
+}
+
+function isEmpty(dir: string): boolean {
+  mkdirSync(dir, { recursive: true });
+  return statSync(dir).isDirectory() && readdirSync(dir).length === 0;
+}

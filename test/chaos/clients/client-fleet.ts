@@ -1,0 +1,228 @@
+/**
+ * The client processes of a run: some that load the cluster, one that audits it.
+ *
+ * C1. The judge knows of a process before it begins to write, and of its end after the last that it did.
+ * C2. What locks protect is kept here, so that it outlives the clients; what it accepts is in this process's journal
+ *     before the client is told.
+ */
+import { join } from 'node:path';
+import type { Random } from '@remora/base';
+import { ServiceError } from '@remora/base';
+import { connect, type RemoraClient } from 'remora';
+import type { Finding } from '../../checkers/index.ts';
+import { violation } from '../../checkers/index.ts';
+import { Journal } from '../journal/journal.ts';
+import type { ToJudge } from '../judges/messages.ts';
+import { FencedNumbers } from './fenced-numbers.ts';
+import type { ClientArguments, FromClient, ToClient } from './messages.ts';
+import { Program } from './program.ts';
+
+const AUDITOR = 'auditor';
+const OPERATOR = 'operator';
+const TICK_MS = 200;
+
+export interface FleetOptions {
+  readonly dir: string;
+  /** Where the compiled programs are. */
+  readonly programs: string;
+  readonly clients: number;
+  readonly seed: number;
+  readonly endpoints: readonly string[];
+  readonly beganNs: bigint;
+  readonly roundMs: number;
+  readonly thinkMs: number;
+  readonly tellJudge: (message: ToJudge) => void;
+  readonly report: (finding: Finding) => void;
+}
+
+interface Life {
+  readonly name: string;
+  readonly program: Program<FromClient, ToClient>;
+  readonly ready: Promise<void>;
+  readonly stopped: Promise<void>;
+  /** Its end was asked for. */
+  mayEnd: boolean;
+}
+
+export class ClientFleet {
+  readonly #options: FleetOptions;
+  readonly #lives: (Life | undefined)[];
+  readonly #numbers = new FencedNumbers();
+  /** Of what this process does itself. */
+  readonly #journal: Journal;
+  readonly #ticking: NodeJS.Timeout;
+  readonly #ended: Promise<unknown>[] = [];
+  #auditor: Life | undefined;
+  #operator: RemoraClient | undefined;
+  #born = 0;
+
+  constructor(options: FleetOptions) {
+    this.#options = options;
+    this.#lives = Array.from({ length: options.clients }, () => undefined);
+    this.#journal = new Journal({ ...options, file: this.#announce(OPERATOR) });
+    this.#ticking = setInterval(() => this.#journal.tick(), TICK_MS);
+  }
+
+  /** Of the clients that load the cluster. */
+  get size(): number {
+    return this.#lives.length;
+  }
+
+  get nowNs(): number {
+    return this.#journal.nowNs;
+  }
+
+  /** Starts all, the auditor first: no round goes by without it. */
+  async start(): Promise<void> {
+    this.#operator = await connect({ endpoints: this.#options.endpoints });
+    this.#auditor = this.#begin('auditor', 0);
+    await this.#auditor.ready;
+    await this.replaceGone();
+  }
+
+  /** Kills the ith, in the middle of whatever it does; resolves to its name. */
+  async kill(i: number): Promise<string> {
+    const life = this.#life(i);
+    life.mayEnd = true;
+    life.program.signal('SIGKILL');
+    await life.program.ended;
+    return life.name;
+  }
+
+  /** Starts a new client in the place of each that is gone. */
+  async replaceGone(): Promise<void> {
+    for (const [i, life] of this.#lives.entries()) {
+      if (life === undefined || !life.program.running) this.#lives[i] = this.#begin('load', i);
+    }
+    await Promise.all(this.#lives.map((life) => life?.ready));
+  }
+
+  pause(i: number): { readonly name: string; readonly goOn: () => void } {
+    const { name, program } = this.#life(i);
+    program.signal('SIGSTOP');
+    return { name, goOn: () => program.signal('SIGCONT') };
+  }
+
+  /** Forgets all but the last so many revisions. */
+  compact(back: number): void {
+    this.#auditor?.program.send({ type: 'compact', back });
+  }
+
+  /** Takes a lock that is used now from its holder; resolves to its name. */
+  async breakLock(random: Random): Promise<string | undefined> {
+    const remora = this.#operator;
+    const r = this.#journal.round;
+    const held = await remora?.locks.list({ prefix: `lock/${r}/` }).catch(unlessRefused);
+    const names = (held?.locks ?? []).map(({ lock }) => Buffer.from(lock.name).toString());
+    const k = names[random.int(Math.max(1, names.length))];
+    if (remora === undefined || k === undefined) return undefined;
+    const operation = this.#journal.begin('locks', r, { c: OPERATOR, k, op: 'force' });
+    try {
+      await remora.locks.forceRelease(k);
+      operation.end('done');
+    } catch (error) {
+      // Whatever it was: it may have been broken.
+      operation.end('unknown', { code: unlessRefused(error) ?? 'REFUSED' });
+    }
+    return k;
+  }
+
+  /** Ends the load: every client finishes what it does. */
+  async stopLoad(): Promise<void> {
+    await this.replaceGone();
+    await Promise.all(this.#lives.map((life) => (life === undefined ? undefined : stop(life))));
+  }
+
+  /** The auditor reads what is left; then nobody writes any more. */
+  async finish(): Promise<void> {
+    if (this.#auditor !== undefined) await stop(this.#auditor);
+    await this.close();
+  }
+
+  /** Ends everything at once, and waits until the judge knows. */
+  async close(): Promise<void> {
+    clearInterval(this.#ticking);
+    for (const life of [...this.#lives, this.#auditor]) {
+      if (life === undefined) continue;
+      life.mayEnd = true;
+      if (life.program.running) life.program.signal('SIGKILL');
+    }
+    await Promise.all(this.#ended);
+    await this.#operator?.close();
+    this.#journal.stop();
+    this.#options.tellJudge({ type: 'ended', process: OPERATOR });
+  }
+
+  #life(i: number): Life {
+    const life = this.#lives[i];
+    if (life === undefined) throw new Error(`there is no client ${i}`);
+    return life;
+  }
+
+  #begin(role: ClientArguments['role'], i: number): Life {
+    const { dir, programs, seed, endpoints, beganNs, roundMs, thinkMs } = this.#options;
+    const birth = this.#born++;
+    const name = role === 'auditor' ? AUDITOR : `c${i + 1}.${birth}.`;
+    const argument: ClientArguments = {
+      ...{ role, name, endpoints, roundMs, thinkMs },
+      journal: this.#announce(name),
+      beganNs: String(beganNs),
+      home: i % endpoints.length,
+      seed: seed * 1_000 + birth,
+    };
+    const told = new Map<FromClient['type'], () => void>();
+    const program: Program<FromClient, ToClient> = new Program({
+      file: join(programs, 'clients/client-main.js'),
+      argument,
+      logPath: join(dir, `${name}log`.replace(/^auditor/, 'auditor.')),
+      onMessage: (message: FromClient) => {
+        told.get(message.type)?.();
+        if ('lock' in message) program.send({ type: 'answer', id: message.id, value: this.#useNumber(message) });
+      },
+    });
+    const hears = (type: FromClient['type']): Promise<void> => {
+      const heard = new Promise<void>((resolve) => told.set(type, resolve));
+      return Promise.race([heard, program.ended.then(() => undefined)]);
+    };
+    const life: Life = { name, program, ready: hears('ready'), stopped: hears('stopped'), mayEnd: false };
+    this.#ended.push(program.ended.then((how) => this.#gone(life, how)));
+    return life;
+  }
+
+  #gone({ name, program, mayEnd }: Life, how: string): void {
+    this.#options.tellJudge({ type: 'ended', process: name });
+    if (!mayEnd) {
+      this.#options.report(violation('clients go on', `${name} ended with ${how}:\n${program.lastWords()}`));
+    }
+  }
+
+  /** C1. */
+  #announce(process: string): string {
+    const file = join(this.#options.dir, `${process}.jsonl`.replace('..', '.'));
+    this.#options.tellJudge({ type: 'opened', process, file });
+    return file;
+  }
+
+  /** C2. */
+  #useNumber(message: Extract<FromClient, { readonly lock: string }>): number | null {
+    const { type, lock, version } = message;
+    if (type === 'read') return this.#numbers.read(lock, version) ?? null;
+    const { value } = message;
+    if (!this.#numbers.write(lock, version, value)) return null;
+    this.#journal.note('locks', Number(lock.split('/')[1]), { accepted: { lock, version, value } });
+    return value;
+  }
+}
+
+/** Asks it to end, and waits for that; it may take a while to finish what it does. */
+async function stop(life: Life): Promise<void> {
+  life.mayEnd = true;
+  life.program.send({ type: 'stop' });
+  await life.stopped;
+  await life.program.ended;
+}
+
+function unlessRefused(error: unknown): undefined {
+  if (!(error instanceof ServiceError)) throw error;
+  return undefined;
+}

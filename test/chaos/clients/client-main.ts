@@ -1,0 +1,97 @@
+/**
+ * One client process: many workers that load the cluster and write down what they see.
+ *
+ * M1. It ends with the process that started it.
+ */
+import { SeededRandom } from '@remora/base';
+import { connect, type RemoraClient } from 'remora';
+import { pause } from '../../e2e/eventually.ts';
+import { Journal } from '../journal/journal.ts';
+import { Auditor } from '../workloads/auditor.ts';
+import { WORKLOADS } from '../workloads/index.ts';
+import type { Client, Turn } from '../workloads/workload.ts';
+import { type ClientArguments, type FromClient, HASTY_MS, PATIENT_MS, type ToClient } from './messages.ts';
+import { RawKv } from './raw-kv.ts';
+import { ResourceOverIpc } from './resource-over-ipc.ts';
+
+const TICK_MS = 200;
+const SESSION_TTL_MS = 5_000;
+
+const args: ClientArguments = JSON.parse(process.argv[2] ?? '{}');
+process.on('disconnect', () => process.exit(1)); // M1.
+process.on('SIGINT', () => undefined); // Of a terminal: the run ends its processes itself, in good order.
+
+async function main(): Promise<void> {
+  const journal = new Journal({ file: args.journal, beganNs: BigInt(args.beganNs), roundMs: args.roundMs });
+  const tick = setInterval(() => journal.tick(), TICK_MS);
+  await (args.role === 'auditor' ? audit(journal) : load(journal));
+  clearInterval(tick);
+  journal.tick();
+  journal.stop();
+  await send({ type: 'stopped' });
+  process.exit(0);
+}
+
+async function audit(journal: Journal): Promise<void> {
+  const remora = await open(PATIENT_MS);
+  const auditor = new Auditor({ journal, remora, graceMs: PATIENT_MS + 1_000, pause });
+  const stopped = new Promise<void>((resolve, reject) => {
+    process.on('message', (message: ToClient) => {
+      if (message.type === 'stop') auditor.finish().then(resolve, reject);
+      else if (message.type === 'compact') auditor.compact(message.back).catch(unlessRefused);
+    });
+    auditor.run().catch(reject);
+  });
+  await send({ type: 'ready' });
+  await stopped;
+  await remora.close();
+}
+
+async function load(journal: Journal): Promise<void> {
+  const { name, endpoints, home, seed, thinkMs } = args;
+  const [remora, hasty] = await Promise.all([open(PATIENT_MS), open(HASTY_MS)]);
+  const raw = new RawKv({ name: `${name}.raw`, endpoint: endpoints[home] ?? '', timeoutMs: HASTY_MS });
+  const random = new SeededRandom(seed);
+  let stopping = false;
+  const client: Client = {
+    ...{ name, journal, random, endpoints, remora, hasty, raw, pause },
+    resource: new ResourceOverIpc((message) => void send(message)),
+    newestRevision: 0,
+  };
+  process.on('message', (message: ToClient) => {
+    if (message.type === 'stop') stopping = true;
+  });
+  await send({ type: 'ready' });
+  const work = async (turn: Turn): Promise<void> => {
+    while (!stopping) {
+      await turn();
+      await pause(random.int(2 * thinkMs + 1));
+    }
+  };
+  await Promise.all(WORKLOADS.flatMap((makeWorkers) => makeWorkers(client)).map(work));
+  raw.close();
+  await Promise.all([remora.close(), hasty.close()]);
+}
+
+/** Connects, for as long as it takes: it may be the worst of moments. */
+async function open(requestTimeout: number): Promise<RemoraClient> {
+  const { endpoints } = args;
+  for (;;) {
+    const opened = await connect({ endpoints, requestTimeout, sessionTtl: SESSION_TTL_MS }).catch(unlessRefused);
+    if (opened !== undefined) return opened;
+  }
+}
+
+function unlessRefused(error: unknown): undefined {
+  if (!(error instanceof Error && error.name === 'ServiceError')) throw error;
+  return undefined;
+}
+
+function send(message: FromClient): Promise<void> {
+  return new Promise((resolve) => process.send?.(message, () => resolve()));
+}
+
+main().catch((error: unknown) => {
+  console.error(error);
+  process.exit(1);
+});

@@ -1,0 +1,9 @@
+import { CLIENT_FAULTS } from './clients.ts';
+import { DISK_FAULTS } from './disks.ts';
+import type { Fault } from './fault.ts';
+import { KILLS } from './kills.ts';
+import { NETWORK_FAULTS } from './network.ts';
+import { STOPS } from './stops.ts';
+
+/** All kinds of faults. To add one: a file that exports it, and its name here. */
+export const FAULTS: readonly Fault[] = [...KILLS, ...STOPS, ...NETWORK_FAULTS, ...DISK_FAULTS, ...CLIENT_FAULTS];

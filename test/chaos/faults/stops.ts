@@ -1,0 +1,54 @@
+/** Nodes that stand still, and nodes that are stopped as operators stop them. */
+import { violation } from '../../checkers/index.ts';
+import { drawMs, drawNode, type Fault, type FaultWorld, nameOf } from './fault.ts';
+
+const PAUSE_MS_MIN = 200;
+/** Longer than leases of leaders, and than the sessions of clients. */
+const PAUSE_MS_MAX = 7_000;
+
+const paused: Fault = {
+  kind: 'node paused',
+  category: 'node',
+  async befall(world, random) {
+    const n = await drawNode(world, random);
+    const name = await nameOf(world, n);
+    const ms = drawMs(random, PAUSE_MS_MIN, PAUSE_MS_MAX);
+    const node = world.cluster.node(n);
+    node.signal('SIGSTOP');
+    await world.pause(ms);
+    node.signal('SIGCONT');
+    return `${name} stood still for ${ms} ms`;
+  },
+};
+
+/** Leaderships are handed over. */
+const restarted: Fault = {
+  kind: 'restart',
+  category: 'node',
+  async befall(world, random) {
+    const n = await drawNode(world, random);
+    const name = await nameOf(world, n);
+    await restart(world, n);
+    return `${name} restarted`;
+  },
+};
+
+const rolling: Fault = {
+  kind: 'rolling restart',
+  category: 'node',
+  async befall(world) {
+    let restarts = 0;
+    for (let n = 1; n <= world.cluster.nodes.length && !world.signal.aborted; n++, restarts++) await restart(world, n);
+    return `${restarts} nodes restarted one by one`;
+  },
+};
+
+async function restart({ cluster, report }: FaultWorld, n: number): Promise<void> {
+  const node = cluster.node(n);
+  const { code, signal } = await node.end('SIGTERM');
+  if (code !== 0) report(violation('nodes stop when told to', `n${n} ended with ${signal ?? `code ${code}`}`));
+  node.start();
+  await node.untilReady();
+}
+
+export const STOPS: readonly Fault[] = [paused, restarted, rolling];

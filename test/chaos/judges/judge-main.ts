@@ -1,0 +1,105 @@
+/** The process that judges a run, round by round, while it goes on: reads the journals of all others. */
+import { closeSync, existsSync, openSync } from 'node:fs';
+import { type Finding, NOTHING } from '../../checkers/index.ts';
+import { JournalTail } from '../journal/tail.ts';
+import { Afterwards } from './afterwards.ts';
+import { Evidence } from './evidence.ts';
+import { Figures } from './figures.ts';
+import { judgeRound } from './judge-round.ts';
+import type { FromJudge, ToJudge } from './messages.ts';
+import { compactionOf } from './watches.ts';
+
+const READ_EVERY_MS = 250;
+const PROGRESS_EVERY_MS = 1_000;
+/** More of them say nothing new. */
+const FINDINGS_MAX = 100;
+
+class Judge {
+  readonly #figures = new Figures();
+  readonly #afterwards = new Afterwards();
+  readonly #evidence = new Evidence({
+    operation: (operation) => this.#figures.take(operation),
+    late: (r, events) => this.#tell(r, this.#afterwards.late(r, events)),
+    left: (r, pairs) => this.#left.push([r, pairs]),
+  });
+  readonly #tails = new Map<string, JournalTail>();
+  readonly #gone = new Set<string>();
+  /** What the last reading found, kept until all rounds are judged. */
+  readonly #left: [r: number, pairs: readonly (readonly [string, string])[]][] = [];
+  #rounds = 0;
+  #compacted = 0;
+  #findings = 0;
+
+  take(message: ToJudge): void {
+    switch (message.type) {
+      case 'opened':
+        this.#evidence.opened(message.process);
+        if (!existsSync(message.file)) closeSync(openSync(message.file, 'a'));
+        this.#tails.set(message.process, new JournalTail(message.file));
+        return;
+      case 'ended':
+        this.#gone.add(message.process);
+        return;
+      case 'finish':
+        this.read();
+        this.read();
+        return this.#finish(message.loadEndedNs);
+    }
+  }
+
+  read(): void {
+    // What any process wrote about these rounds is in its journal by now, and is read before they are judged.
+    const { overUpTo } = this.#evidence;
+    for (const [process, tail] of this.#tails) {
+      // Asked before the last look at its journal: afterwards nothing comes.
+      const gone = this.#gone.has(process);
+      for (let lines = tail.read(); lines.length > 0; lines = tail.read()) {
+        for (const line of lines) this.#evidence.take(process, line);
+      }
+      if (!gone) continue;
+      this.#evidence.ended(process);
+      tail.close();
+      this.#tails.delete(process);
+    }
+    for (const round of this.#evidence.takeRounds(overUpTo)) {
+      this.#compacted = Math.max(this.#compacted, compactionOf(round));
+      this.#tell(round.r, judgeRound(round, { compacted: this.#compacted }));
+      this.#afterwards.remember(round);
+      this.#rounds += 1;
+    }
+  }
+
+  progress(): void {
+    send({ type: 'progress', counts: this.#figures.counts, rounds: this.#rounds });
+  }
+
+  #finish(loadEndedNs: number): void {
+    for (const [r, pairs] of this.#left) this.#tell(r, this.#afterwards.left(r, pairs));
+    if (this.#left.length === 0) {
+      this.#tell(0, [{ result: 'undecided', property: 'the end', detail: 'nobody read what is left at the end' }]);
+    }
+    send({ type: 'result', figures: this.#figures.result(loadEndedNs), rounds: this.#rounds });
+    process.disconnect();
+  }
+
+  #tell(r: number, findings: readonly Finding[] = NOTHING): void {
+    for (const finding of findings) {
+      if (++this.#findings > FINDINGS_MAX) return;
+      send({ type: 'finding', finding: { ...finding, detail: `round ${r}: ${finding.detail}` } });
+    }
+  }
+}
+
+function send(message: FromJudge): void {
+  process.send?.(message);
+}
+
+const judge = new Judge();
+const reading = setInterval(() => judge.read(), READ_EVERY_MS);
+const telling = setInterval(() => judge.progress(), PROGRESS_EVERY_MS);
+process.on('SIGINT', () => undefined); // Of a terminal: the run ends its processes itself, in good order.
+process.on('message', (message: ToJudge) => judge.take(message));
+process.on('disconnect', () => {
+  clearInterval(reading);
+  clearInterval(telling);
+});

@@ -1,0 +1,296 @@
+import { describe, expect, test } from 'vitest';
+import { Afterwards } from './afterwards.ts';
+import type { AuditedEvent, Note, Operation, Round } from './evidence.ts';
+import { judgeRound } from './judge-round.ts';
+
+const MS = 1e6;
+const [X, L, T, K, S] = ['register/1/0', 'list/1/0', 'txn/1/0', 'lock/1/0', 'lease/1/k1'];
+
+function operation(w: Operation['w'], q: object, fromMs: number, toMs: number | null, a?: object): Operation {
+  const how = toMs === null ? 'unknown' : 'done';
+  return { process: 'c1', w, q, t0: fromMs * MS, t1: toMs === null ? null : toMs * MS, how, code: undefined, a };
+}
+
+function event(revision: number, key: string, value: string | null, ms = 0): AuditedEvent {
+  return { t: ms * MS, revision, key, value };
+}
+
+function note(w: Note['w'], n: object): Note {
+  return { process: 'c1', w, t: 0, n };
+}
+
+const get = (c: string) => ({ c, k: X, op: 'get' });
+const acquired = operation('locks', { c: 'o1', k: K, op: 'acquire' }, 100, 110, {
+  ok: true,
+  out: 20,
+  until: 5_000 * MS,
+});
+const released = operation('locks', { c: 'o1', k: K, op: 'release', v: 20, until: 5_000 * MS }, 200, 210, { ok: true });
+const acquiredNext = operation('locks', { c: 'o2', k: K, op: 'acquire' }, 105, 215, {
+  ok: true,
+  out: 21,
+  until: 5_000 * MS,
+});
+const releasedNext = operation('locks', { c: 'o2', k: K, op: 'release', v: 21, until: 5_000 * MS }, 300, 310, {
+  ok: true,
+});
+
+/** A round in which every kind of load did a little, and all went well. */
+const HEALTHY: Round = {
+  r: 1,
+  operations: [
+    operation('registers', { c: 'a', k: X, op: 'put', v: 'v1' }, 0, 10, { ok: true, revision: 1 }),
+    operation('registers', { c: 'a', k: X, op: 'cas', x: 'v1', v: 'v2' }, 20, 30, { ok: true, revision: 2 }),
+    operation('registers', { c: 'b', k: X, op: 'put', v: 'maybe' }, 31, null),
+    operation('registers', { c: 'b', k: X, op: 'cas', x: 'other', v: 'v3' }, 32, 33, { ok: false }),
+    operation('registers', { c: 'b', k: X, op: 'del' }, 35, 40, { ok: true, revision: 3 }),
+    operation('registers', { c: 'a', k: X, op: 'put', v: 'v4' }, 45, 50, { ok: true, revision: 4 }),
+    operation('registers', get('reader'), 900, 910, { ok: true, out: 'v4', modRevision: 4 }),
+    operation('lists', { c: 'a', k: L, op: 'append', v: 'l1' }, 50, 60, { ok: true, revision: 5 }),
+    operation('lists', { c: 'a', k: L, op: 'append', v: 'l2' }, 70, 80, { ok: true, revision: 6 }),
+    operation('lists', { c: 'reader', k: L, op: 'get' }, 900, 910, { ok: true, out: 'l2', modRevision: 6 }),
+    operation('txns', { c: 'a', ops: [{ k: T, op: 'append', v: 't1' }] }, 50, 60, { ok: true, reads: [] }),
+    operation(
+      'txns',
+      {
+        c: 'a',
+        ops: [
+          { k: T, op: 'get' },
+          { k: T, op: 'append', v: 't2' },
+        ],
+      },
+      70,
+      80,
+      {
+        ok: true,
+        reads: [['t1']],
+      },
+    ),
+    operation('txns', { c: 'reader', ops: [{ k: T, op: 'get' }] }, 900, 910, { ok: true, reads: [['t1', 't2']] }),
+    ...[acquired, released, acquiredNext, releasedNext],
+    operation('leases', { op: 'grant', key: S }, 0, 10, { ttlMs: 1_000 }),
+    operation('leases', { op: 'keepAlive', key: S }, 500, 510, {}),
+    operation('watches', { watch: 'w1', from: 1, prefix: 'register/1/' }, 0, 500, { upTo: 6 }),
+  ],
+  notes: [
+    note('locks', { accepted: { lock: K, version: 20, value: 1 } }),
+    note('locks', { accepted: { lock: K, version: 21, value: 2 } }),
+    note('watches', {
+      watch: 'w1',
+      events: [
+        [1, X, 'v1'],
+        [2, X, 'v2'],
+        [3, X, null],
+        [4, X, 'v4'],
+      ],
+    }),
+  ],
+  events: [
+    event(1, X, 'v1'),
+    event(2, X, 'v2'),
+    event(3, X, null),
+    event(4, X, 'v4'),
+    event(5, L, 'l1'),
+    event(6, L, 'l2'),
+    event(7, T, 't1'),
+    event(8, T, 't1 t2'),
+    event(9, S, 'x', 20),
+    event(10, S, null, 1_600),
+  ],
+};
+
+/** The round with some of its parts replaced; undefined takes one away. */
+function changed<K extends 'operations' | 'notes' | 'events'>(
+  part: K,
+  change: (each: Round[K][number], i: number) => Round[K][number] | undefined,
+): Round {
+  const parts = HEALTHY[part].flatMap((each, i) => change(each, i) ?? []);
+  return { ...HEALTHY, [part]: parts };
+}
+
+function withOperations(...more: readonly Operation[]): Round {
+  return { ...HEALTHY, operations: [...HEALTHY.operations, ...more] };
+}
+
+function withEvents(...more: readonly AuditedEvent[]): Round {
+  return { ...HEALTHY, events: [...HEALTHY.events, ...more] };
+}
+
+/** The answer to an operation, put in the place of the true one. */
+function answering(index: (each: Operation) => boolean, a: object): Round {
+  return changed('operations', (each) => (index(each) ? { ...each, a: { ...each.a, ...a } } : each));
+}
+
+const judged = (round: Round) => judgeRound(round, { compacted: 0 }).map(({ property }) => property);
+
+test('a round in which all went well is passed', () => {
+  expect(judgeRound(HEALTHY, { compacted: 0 })).toEqual([]);
+});
+
+test('what has an unknown outcome may have happened', () => {
+  const round = withEvents(event(11, X, 'maybe'));
+  const seen = { ...round, operations: round.operations.filter(({ w }) => w !== 'watches'), notes: [] };
+  expect(judgeRound(seen, { compacted: 0 })).toEqual([]);
+});
+
+const PLANTED: readonly { readonly name: string; readonly round: Round; readonly finds: string }[] = [
+  {
+    name: 'an acknowledged write that is not among the events',
+    round: changed('events', (each) => (each.value === 'v2' ? undefined : each)),
+    finds: 'writes: nothing is lost',
+  },
+  {
+    name: 'a write that was applied twice',
+    round: withEvents(event(11, L, 'l1')),
+    finds: 'writes: nothing else happened',
+  },
+  {
+    name: 'a write that nobody asked for',
+    round: withEvents(event(11, L, 'l9')),
+    finds: 'writes: nothing else happened',
+  },
+  {
+    name: 'a compare that failed, and wrote',
+    round: withEvents(event(11, X, 'v3')),
+    finds: 'writes: nothing else happened',
+  },
+  { name: 'a delete that nobody asked for', round: withEvents(event(11, X, null)), finds: 'writes: deletes' },
+  {
+    name: 'an acknowledged delete that is not among the events',
+    round: changed('events', (each) => (each.key === X && each.value === null ? undefined : each)),
+    finds: 'writes: deletes',
+  },
+  {
+    name: 'a revision that is smaller than one told before',
+    round: changed('operations', (each) =>
+      'v' in each.q && each.q.v === 'l2' ? { ...each, a: { ok: true, revision: 1 } } : each,
+    ),
+    finds: 'writes: revisions grow in real time',
+  },
+  {
+    name: 'a stale read of a register',
+    round: withOperations(operation('registers', get('c'), 60, 70, { ok: true, out: 'v1' })),
+    finds: 'registers',
+  },
+  {
+    name: 'a read of a list that misses an element',
+    round: answering(({ w, q }) => w === 'lists' && 'c' in q && q.c === 'reader', { modRevision: 5 }),
+    finds: 'lists',
+  },
+  {
+    name: 'a list in which an element is twice',
+    round: changed('events', (each) => (each.value === 'l2' ? { ...each, value: 'l1' } : each)),
+    finds: 'lists: applied once',
+  },
+  {
+    name: 'a transaction that read half of what was there',
+    round: answering(({ w, q }) => w === 'txns' && 'c' in q && q.c === 'reader', { reads: [['t2']] }),
+    finds: 'transactions',
+  },
+  {
+    name: 'a lock that was granted while another held it, as the cluster tells it',
+    round: changed('operations', (each) =>
+      each === acquiredNext ? { ...each, t1: 150 * MS } : each === released ? { ...each, t0: 200 * MS } : each,
+    ),
+    finds: 'locks',
+  },
+  {
+    name: 'a lock that was granted while its last holder, who vanished, could still rely on it',
+    round: changed('operations', (each) => (each === released ? undefined : each)),
+    finds: 'lock: one holder',
+  },
+  {
+    name: 'a fencing version that does not grow',
+    round: answering((each) => each === acquiredNext || each === releasedNext, { out: 20 }),
+    finds: 'lock: versions grow',
+  },
+  {
+    name: 'two holders that each added one to the same number',
+    round: changed('notes', (each, i) =>
+      i === 1 ? note('locks', { accepted: { lock: K, version: 21, value: 1 } }) : each,
+    ),
+    finds: 'locks: no lost update',
+  },
+  {
+    name: 'a write under an old fencing version that was accepted',
+    round: changed('notes', (each, i) =>
+      i === 1 ? note('locks', { accepted: { lock: K, version: 19, value: 2 } }) : each,
+    ),
+    finds: 'locks: fencing',
+  },
+  {
+    name: 'a lease that ended before its time',
+    round: changed('events', (each) => (each.key === S && each.value === null ? { ...each, t: 1_000 * MS } : each)),
+    finds: 'lease: not early',
+  },
+  {
+    name: 'a lease that was renewed after its end',
+    round: withOperations(operation('leases', { op: 'keepAlive', key: S }, 1_700, 1_710, {})),
+    finds: 'lease: over is over',
+  },
+  {
+    name: 'a key that outlived its lease',
+    round: { ...HEALTHY, notes: [...HEALTHY.notes, note('leases', { leases: 0, keys: [S] })] },
+    finds: 'lease: no orphan',
+  },
+  {
+    name: 'a watch that missed a change',
+    round: changed('notes', (each) =>
+      each.w === 'watches'
+        ? note('watches', {
+            watch: 'w1',
+            events: [
+              [1, X, 'v1'],
+              [3, X, null],
+              [4, X, 'v4'],
+            ],
+          })
+        : each,
+    ),
+    finds: 'watch: complete',
+  },
+  {
+    name: 'a watch that was told "compacted" though nothing was',
+    round: answering(({ w }) => w === 'watches', { upTo: undefined, compacted: true }),
+    finds: 'watch: compacted',
+  },
+];
+
+describe('a fault put into what was recorded is found:', () => {
+  test.each(PLANTED)('$name', ({ round, finds }) => {
+    expect(judged(round)).toContain(finds);
+  });
+});
+
+describe('after a round was judged', () => {
+  const remembered = () => {
+    const afterwards = new Afterwards();
+    afterwards.remember(HEALTHY);
+    return afterwards;
+  };
+  const left = [
+    [X, 'v4'],
+    [L, 'l2'],
+    [T, 't1 t2'],
+  ] as const;
+
+  test('its keys hold at the end what they held then', () => {
+    expect(remembered().left(1, left)).toEqual([]);
+  });
+
+  test.each([
+    { name: 'a key that is gone', pairs: left.slice(1) },
+    { name: 'an older value', pairs: [[X, 'v2'], ...left.slice(1)] as const },
+    { name: 'a key that came from nowhere', pairs: [...left, ['register/1/5', 'v5']] as const },
+  ])('$name is found', ({ pairs }) => {
+    expect(remembered().left(1, pairs)).toMatchObject([{ property: 'writes: nothing is lost' }]);
+  });
+
+  test('only writes of unknown outcome may still happen, and then they are what is left', () => {
+    const afterwards = remembered();
+    expect(afterwards.late(1, [event(20, X, 'maybe')])).toEqual([]);
+    expect(afterwards.left(1, left)).toMatchObject([{ property: 'writes: nothing is lost' }]);
+    expect(afterwards.left(1, [[X, 'maybe'], ...left.slice(1)])).toEqual([]);
+    expect(afterwards.late(1, [event(21, X, 'v1')])).toMatchObject([{ property: 'writes: nothing else happened' }]);
+  });
+});

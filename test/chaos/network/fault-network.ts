@@ -1,0 +1,106 @@
+/**
+ * The network of a cluster of real processes on one machine: a proxy between every two nodes, per direction of dialling,
+ * and one before each node's client port. Faults are added to the links between parties, as rules.
+ */
+import { SeededRandom } from '@remora/base';
+import { freePorts } from '../../e2e/free-ports.ts';
+import { FaultProxy } from './fault-proxy.ts';
+import { Link, type LinkFaults } from './link.ts';
+
+const HOST = '127.0.0.1';
+
+/** All clients together, as a party of the network; nodes count from 1. */
+export const CLIENTS = 0;
+
+export interface LinkRule extends LinkFaults {
+  readonly on: (from: number, to: number) => boolean;
+}
+
+interface Way {
+  readonly from: number;
+  readonly to: number;
+  readonly port: number;
+  readonly proxy: FaultProxy;
+}
+
+export class FaultNetwork {
+  readonly nodes: number;
+  readonly #links: ReadonlyMap<string, Link>;
+  readonly #ways: Way[] = [];
+
+  private constructor(nodes: number, seed: number) {
+    this.nodes = nodes;
+    const links = new Map<string, Link>();
+    const random = new SeededRandom(seed ^ 0x6c696e6b);
+    for (let from = 0; from <= nodes; from++) {
+      for (let to = 0; to <= nodes; to++) if (from !== to) links.set(nameOf(from, to), new Link(random));
+    }
+    this.#links = links;
+  }
+
+  /** Opens the proxies before the given ports of the nodes, the first node first. */
+  static async open(
+    targets: readonly { readonly peer: number; readonly client: number }[],
+    seed: number,
+  ): Promise<FaultNetwork> {
+    const network = new FaultNetwork(targets.length, seed);
+    for (const [i, { peer, client }] of targets.entries()) {
+      const to = i + 1;
+      for (let from = 0; from <= targets.length; from++) {
+        if (from !== to) await network.#open(from, to, from === CLIENTS ? client : peer);
+      }
+    }
+    return network;
+  }
+
+  /** Where `from` dials `to`: `host:port`. */
+  address(from: number, to: number): string {
+    const way = this.#ways.find((each) => each.from === from && each.to === to);
+    if (way === undefined) throw new Error(`nobody dials ${to} from ${from}`);
+    return `${HOST}:${way.port}`;
+  }
+
+  /** Adds faults to all links that the rule is about; the returned function takes them away. */
+  add({ on, ...faults }: LinkRule): () => void {
+    const removals: (() => void)[] = [];
+    for (const [name, link] of this.#links) {
+      const [from = 0, to = 0] = name.split('>').map(Number);
+      if (on(from, to)) removals.push(link.add(faults));
+    }
+    return () => {
+      for (const remove of removals) remove();
+    };
+  }
+
+  /** Breaks the connections that are open between the parties, whoever dialled; gives their number. */
+  reset(between: (a: number, b: number) => boolean): number {
+    let broken = 0;
+    for (const { from, to, proxy } of this.#ways) {
+      if (!between(from, to)) continue;
+      broken += proxy.connections;
+      proxy.reset();
+    }
+    return broken;
+  }
+
+  close(): void {
+    for (const { proxy } of this.#ways) proxy.close();
+  }
+
+  async #open(from: number, to: number, targetPort: number): Promise<void> {
+    const proxy = new FaultProxy({ targetPort, there: this.#link(from, to), back: this.#link(to, from) });
+    const [port = 0] = await freePorts(HOST, 1);
+    await proxy.listen(port);
+    this.#ways.push({ from, to, port, proxy });
+  }
+
+  #link(from: number, to: number): Link {
+    const link = this.#links.get(nameOf(from, to));
+    if (link === undefined) throw new Error(`there is no link from ${from} to ${to}`);
+    return link;
+  }
+}
+
+function nameOf(from: number, to: number): string {
+  return `${from}>${to}`;
+}

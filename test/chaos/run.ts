@@ -1,0 +1,265 @@
+/**
+ * One run: a cluster of real processes under load and faults, everything recorded, everything judged.
+ *
+ * R1. Faults, their order and their times come from the seed; the machine adds its own chance, so a seed does not
+ *     repeat a run exactly.
+ * R2. However a run ends, its processes end, and it tells what it found.
+ */
+import { mkdirSync } from 'node:fs';
+import { SeededRandom } from '@remora/base';
+import { connect } from 'remora';
+import { type Finding, violation } from '../checkers/index.ts';
+import { eventually } from '../e2e/eventually.ts';
+import { ClientFleet } from './clients/client-fleet.ts';
+import type { Fault, FaultWorld } from './faults/fault.ts';
+import { FAULTS } from './faults/index.ts';
+import { JudgeProcess, type JudgeResult } from './judges/judge-process.ts';
+import { ChaosCluster } from './nodes/chaos-cluster.ts';
+import { SmallDisk } from './nodes/small-disk.ts';
+import { type Befallen, runFaults } from './schedule.ts';
+
+export interface ChaosOptions {
+  /** Where data, logs and journals go; made for the run. */
+  readonly dir: string;
+  /** Where the compiled programs are. */
+  readonly programs: string;
+  readonly seed: number;
+  readonly minutes: number;
+  readonly nodes: number;
+  readonly clients: number;
+  /** Mean pause of a worker between two operations. */
+  readonly thinkMs: number;
+  /** Kinds of faults that may happen; absent: all. */
+  readonly only?: ReadonlySet<string>;
+  /** Ends the run early, in good order. */
+  readonly signal: AbortSignal;
+  readonly say: (line: string) => void;
+}
+
+export interface ChaosResult {
+  readonly seed: number;
+  readonly nodes: number;
+  /** From the begin of the load to its end. */
+  readonly loadMs: number;
+  readonly judged: JudgeResult | undefined;
+  readonly faults: readonly Befallen[];
+  /** Kinds that could not happen here, and why. */
+  readonly unavailable: readonly string[];
+  /** Kinds that did not happen. */
+  readonly missing: readonly string[];
+  readonly findings: readonly Finding[];
+}
+
+const ROUND_MS = 10_000;
+const SMALL_DISK_MB = 160;
+const PROGRESS_MS = 10_000;
+/** The load goes on for a while when all is whole. */
+const LAST_CALM_MS = 2_000;
+const SERVED_WITHIN_MS = 30_000;
+const STOPPED_WITHIN_MS = 60_000;
+const AUDITED_WITHIN_MS = 120_000;
+
+export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
+  mkdirSync(options.dir, { recursive: true });
+  const run = new Run(options);
+  try {
+    await run.go();
+  } catch (error) {
+    const detail = error instanceof Error ? error.message : String(error);
+    run.report(violation('the cluster comes back', detail));
+  }
+  return run.end();
+}
+
+class Run {
+  readonly #options: ChaosOptions;
+  /** When the load began. */
+  #beganNs = process.hrtime.bigint();
+  readonly #findings: Finding[] = [];
+  readonly #befallen: Befallen[] = [];
+  readonly #kinds: readonly Fault[];
+  #unavailable: readonly string[] = [];
+  #judge: JudgeProcess | undefined;
+  #clients: ClientFleet | undefined;
+  #cluster: ChaosCluster | undefined;
+  #smallDisk: SmallDisk | undefined;
+  #loadEndedMs = 0;
+
+  constructor(options: ChaosOptions) {
+    this.#options = options;
+    this.#kinds = FAULTS.filter(({ kind }) => options.only?.has(kind) ?? true);
+  }
+
+  report(finding: Finding): void {
+    this.#findings.push(finding);
+    this.#options.say(`${finding.result}: ${finding.property}: ${finding.detail}`);
+  }
+
+  async go(): Promise<void> {
+    const { say } = this.#options;
+    const cluster = await this.#found();
+    const clients = await this.#load(cluster);
+    const progress = setInterval(() => say(this.#progressLine()), PROGRESS_MS);
+    try {
+      await this.#faults(cluster, clients);
+      await this.#everyGatewayServes(cluster);
+      await new Promise((resolve) => setTimeout(resolve, LAST_CALM_MS));
+    } finally {
+      clearInterval(progress);
+    }
+    say('the cluster is whole; the load ends, and what is left is read');
+    await within(STOPPED_WITHIN_MS, 'the clients end', clients.stopLoad());
+    this.#loadEndedMs = this.#nowMs();
+    await within(AUDITED_WITHIN_MS, 'all that was written is read', clients.finish());
+    await this.#stopNodes(cluster);
+  }
+
+  /** R2. */
+  async end(): Promise<ChaosResult> {
+    const { seed, nodes } = this.#options;
+    this.#loadEndedMs ||= this.#nowMs();
+    await this.#clients?.close();
+    await this.#cluster?.stop();
+    this.#smallDisk?.unmount();
+    const judged = await this.#judge?.finish(this.#loadEndedMs * 1e6).catch((error: unknown) => {
+      this.report({ result: 'undecided', property: 'the judge', detail: String(error) });
+      return undefined;
+    });
+    this.#judge?.close();
+    const kinds = new Set(this.#befallen.map(({ kind }) => kind));
+    return {
+      ...{ seed, nodes, loadMs: this.#loadEndedMs, judged, findings: this.#findings },
+      faults: this.#befallen.sort((a, b) => a.fromMs - b.fromMs),
+      unavailable: this.#unavailable,
+      missing: this.#kinds.map(({ kind }) => kind).filter((kind) => !kinds.has(kind) && !this.#isUnavailable(kind)),
+    };
+  }
+
+  async #found(): Promise<ChaosCluster> {
+    const { dir, nodes, seed, say } = this.#options;
+    this.#smallDisk = SmallDisk.mount({ node: nodes, dir, megabytes: SMALL_DISK_MB });
+    this.#cluster = await ChaosCluster.start({
+      ...{ dir, nodes, seed },
+      dataDir: (n) => (n === this.#smallDisk?.node ? this.#smallDisk.dataDir : undefined),
+    });
+    say(`a cluster of ${nodes} nodes, its data and logs in ${dir}`);
+    return this.#cluster;
+  }
+
+  async #load(cluster: ChaosCluster): Promise<ClientFleet> {
+    const { programs, dir, clients, seed, thinkMs } = this.#options;
+    const report = (finding: Finding): void => this.report(finding);
+    const judge = new JudgeProcess({ programs, dir, report });
+    this.#judge = judge;
+    this.#beganNs = process.hrtime.bigint();
+    this.#clients = new ClientFleet({
+      ...{ dir, programs, clients, seed, thinkMs, report },
+      endpoints: cluster.endpoints,
+      beganNs: this.#beganNs,
+      roundMs: ROUND_MS,
+      tellJudge: (message) => judge.tell(message),
+    });
+    await this.#clients.start();
+    return this.#clients;
+  }
+
+  /** For as long as the run is to last; then everything is whole again. */
+  async #faults(cluster: ChaosCluster, clients: ClientFleet): Promise<void> {
+    const { minutes, seed, signal, say } = this.#options;
+    const over = new AbortController();
+    const timer = setTimeout(() => over.abort(), minutes * 60_000);
+    const ends = AbortSignal.any([over.signal, signal]);
+    const { report } = this;
+    const world: FaultWorld = {
+      ...{ cluster, clients, smallDisk: this.#smallDisk, signal: ends },
+      pause: (ms) => pauseUnless(ends, ms),
+      report: report.bind(this),
+    };
+    this.#unavailable = this.#kinds.flatMap(({ kind, unavailable }) => {
+      const why = unavailable?.(world);
+      return why === undefined ? [] : [`${kind}: ${why}`];
+    });
+    for (const why of this.#unavailable) say(`left out: ${why}`);
+    try {
+      await runFaults({
+        world,
+        faults: this.#kinds.filter(({ kind }) => !this.#isUnavailable(kind)),
+        random: new SeededRandom(seed),
+        nowMs: () => this.#nowMs(),
+        befallen: (fault) => {
+          this.#befallen.push(fault);
+          say(`${time(fault.fromMs)} ${fault.kind}: ${fault.what}`);
+        },
+      });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #isUnavailable(kind: string): boolean {
+    return this.#unavailable.some((why) => why.startsWith(`${kind}: `));
+  }
+
+  /** After the last fault, whoever asks is served, wherever. */
+  async #everyGatewayServes({ endpoints }: ChaosCluster): Promise<void> {
+    for (const endpoint of endpoints) {
+      await eventually(
+        `the gateway at ${endpoint} serves`,
+        async () => {
+          await using remora = await connect({ endpoints: endpoint, requestTimeout: '2s' });
+          return (await remora.kv.put('calm', 'yes')).revision;
+        },
+        { timeoutMs: SERVED_WITHIN_MS },
+      );
+    }
+  }
+
+  async #stopNodes({ nodes }: ChaosCluster): Promise<void> {
+    for (const node of nodes) {
+      const { code, signal } = await node.end('SIGTERM');
+      if (code === 0) continue;
+      this.report(violation('nodes stop when told to', `${node.name} ended with ${signal ?? `code ${code}`}`));
+    }
+  }
+
+  #nowMs(): number {
+    return Number(process.hrtime.bigint() - this.#beganNs) / 1e6;
+  }
+
+  #progressLine(): string {
+    const { counts, rounds = 0 } = this.#judge?.progress ?? {};
+    const { done = 0, unknown = 0, refused = 0 } = counts ?? {};
+    const operations = `${done + unknown + refused} operations, ${unknown} of unknown outcome`;
+    return `${time(this.#nowMs())} ${operations}; ${rounds} rounds judged; ${this.#befallen.length} faults`;
+  }
+}
+
+function time(ms: number): string {
+  const seconds = Math.floor(ms / 1_000);
+  return `${String(Math.floor(seconds / 60)).padStart(2, '0')}:${String(seconds % 60).padStart(2, '0')}`;
+}
+
+function pauseUnless(signal: AbortSignal, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end);
+  });
+}
+
+async function within(ms: number, what: string, done: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`not within ${ms / 1_000} s: ${what}`)), ms);
+  });
+  try {
+    await Promise.race([done, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

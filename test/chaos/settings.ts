@@ -1,0 +1,84 @@
+/** What the command line of `pnpm chaos` asks for. */
+import { parseArgs } from 'node:util';
+
+export const USAGE = `pnpm chaos [options]
+
+Runs a cluster of real processes under load and faults, and judges everything that its clients were told.
+
+  --minutes M     how long faults befall the cluster (default 1)
+  --seed S        draws faults, their order and their times (default: by chance)
+  --nodes N       3 or 5 (default 3)
+  --clients N     client processes (default 3)
+  --think MS      mean pause of a worker between two operations (default 40); less is more load
+  --faults A,B    only these kinds of faults; --list names all
+  --list          names all kinds of faults, and ends
+  --dir DIR       where data, logs, journals and the report go (default: a new one in .remora/chaos)
+  --keep          keep data, logs and journals also of a run in which all is well
+Ends with 0: every promise held; 1: one did not, or could not be decided; 2: not to be run like this.
+Ctrl-C ends the faults, and the run in good order; a second one ends it at once.`;
+
+export interface Settings {
+  readonly help: boolean;
+  readonly list: boolean;
+  readonly minutes: number;
+  readonly seed: number;
+  readonly nodes: number;
+  readonly clients: number;
+  readonly thinkMs: number;
+  readonly only: ReadonlySet<string> | undefined;
+  readonly dir: string | undefined;
+  readonly keep: boolean;
+}
+
+/** @throws Error that names what is wrong. */
+export function settingsOf(
+  args: readonly string[],
+  given: { readonly kinds: readonly string[]; readonly chance: () => number },
+): Settings {
+  const { values } = parseArgs({
+    args: args.filter((argument) => argument !== '--'),
+    options: {
+      minutes: { type: 'string' },
+      seed: { type: 'string' },
+      nodes: { type: 'string' },
+      clients: { type: 'string' },
+      think: { type: 'string' },
+      faults: { type: 'string' },
+      dir: { type: 'string' },
+      keep: { type: 'boolean', default: false },
+      list: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  const nodes = whole('nodes', values.nodes) ?? 3;
+  if (nodes !== 3 && nodes !== 5) throw new Error(`--nodes: ${nodes} is neither 3 nor 5`);
+  const minutes = values.minutes === undefined ? 1 : Number(values.minutes);
+  if (!(minutes > 0)) throw new Error(`--minutes: "${values.minutes}" is not a number above 0`);
+  return {
+    help: values.help,
+    list: values.list,
+    minutes,
+    seed: whole('seed', values.seed) ?? given.chance(),
+    nodes,
+    clients: whole('clients', values.clients) ?? 3,
+    thinkMs: whole('think', values.think) ?? 40,
+    only: kindsOf(values.faults, given.kinds),
+    dir: values.dir,
+    keep: values.keep,
+  };
+}
+
+function whole(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && value > 0) return value;
+  throw new Error(`--${name}: "${text}" is not a whole number above 0`);
+}
+
+function kindsOf(text: string | undefined, kinds: readonly string[]): ReadonlySet<string> | undefined {
+  if (text === undefined) return undefined;
+  const chosen = text.split(',').map((kind) => kind.trim());
+  const unknown = chosen.find((kind) => !kinds.includes(kind));
+  if (unknown !== undefined) throw new Error(`there is no fault '${unknown}'; there are: ${kinds.join(', ')}`);
+  return new Set(chosen);
+}

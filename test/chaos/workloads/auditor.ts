@@ -1,0 +1,197 @@
+/**
+ * Sees everything that happens to the keys of a run, and reads what is left of each round.
+ *
+ * U1. One watch from the first revision on tells every change of every key, in order, over whatever befalls the cluster.
+ * U2. A round's keys are read when no request for them can be under way any more, and again at the end of the run.
+ * U3. A round is over for the auditor when its watch has told of a change that came after that reading.
+ */
+import { ServiceError } from '@remora/base';
+import type { KvPair, KvWatch, RemoraClient } from 'remora';
+import type { Journal } from '../journal/journal.ts';
+import { LEASES } from './leases.ts';
+import { listKeys } from './lists.ts';
+import { registerKeys } from './registers.ts';
+import { elementsOf, txnKeys } from './txns.ts';
+import type { SeenEvent } from './watches.ts';
+
+export interface AuditorDeps {
+  readonly journal: Journal;
+  readonly remora: RemoraClient;
+  /** How long after its end a request of a round may still be under way. */
+  readonly graceMs: number;
+  pause(ms: number): Promise<void>;
+}
+
+const READER = 'reader';
+const NOTED_AT_ONCE = 100;
+const NOTED_AFTER_MS = 50;
+const RETRY_MS = 100;
+const PAGE = 500;
+/** Longest life of a lease, by far: a new leader grants each its whole time again. */
+const LEASES_END_MS = 30_000;
+
+export class Auditor {
+  readonly #deps: AuditorDeps;
+  readonly #watch: KvWatch;
+  /** The present batch of events, by round. */
+  readonly #batch = new Map<number, SeenEvent[]>();
+  /** The rounds that were not read yet. */
+  readonly #held = new Map<number, () => void>();
+  #batched = 0;
+  #seenRevision = 0;
+  #finishing = false;
+
+  constructor(deps: AuditorDeps) {
+    this.#deps = deps;
+    this.#watch = deps.remora.kv.watch({ prefix: '' }, { startRevision: 1 });
+  }
+
+  /** Until `finish`. Throws when the watch ends before. */
+  async run(): Promise<void> {
+    const { journal, pause } = this.#deps;
+    const watching = this.#follow();
+    const reading = async (): Promise<void> => {
+      for (let r = journal.round; !this.#finishing; r++) {
+        for (const ahead of [r, r + 1, r + 2, r + 3, r + 4]) this.#hold(ahead);
+        while (journal.round <= r && !this.#finishing) await pause(RETRY_MS);
+        for (let ms = 0; ms < this.#deps.graceMs && !this.#finishing; ms += RETRY_MS) await pause(RETRY_MS);
+        if (!this.#finishing) await this.#readRound(r);
+      }
+    };
+    await Promise.race([watching, reading()]);
+  }
+
+  /** What changed up to some moment not long ago is forgotten; nothing that is still to be told. */
+  async compact(back: number): Promise<void> {
+    const { journal, remora } = this.#deps;
+    const revision = this.#seenRevision - back;
+    if (revision < 1) return;
+    journal.note('watches', journal.round, { compaction: revision });
+    await remora.kv.compact(revision);
+  }
+
+  /** The load has ended and the cluster is whole: reads everything, and waits for what must end by itself. */
+  async finish(): Promise<void> {
+    const { journal } = this.#deps;
+    this.#finishing = true;
+    const last = journal.round;
+    for (const r of [...this.#held.keys()].filter((each) => each <= last)) await this.#readRound(r);
+    await this.#readAll(last);
+    await this.#leasesEnd();
+    for (const release of this.#held.values()) release();
+    this.#held.clear();
+    this.#watch.close();
+  }
+
+  #hold(r: number): void {
+    if (!this.#held.has(r)) this.#held.set(r, this.#deps.journal.hold(r));
+  }
+
+  // -------------------------------------------------------------------------------------------- the watch
+
+  async #follow(): Promise<void> {
+    const timer = setInterval(() => this.#note(), NOTED_AFTER_MS);
+    try {
+      for await (const { type, kv } of this.#watch) {
+        this.#seenRevision = kv.modRevision;
+        const key = kv.key.toString();
+        const r = Number(key.split('/')[1]);
+        const batch = this.#batch.get(r) ?? [];
+        batch.push([kv.modRevision, key, type === 'put' ? kv.value.toString() : null]);
+        this.#batch.set(r, batch);
+        this.#batched += 1;
+        if (this.#batched >= NOTED_AT_ONCE) this.#note();
+      }
+    } finally {
+      clearInterval(timer);
+      this.#note();
+    }
+    if (!this.#finishing) throw new Error('the watch of the auditor ended');
+  }
+
+  #note(): void {
+    for (const [r, events] of this.#batch) this.#deps.journal.note('audit', r, { events });
+    this.#batch.clear();
+    this.#batched = 0;
+  }
+
+  // -------------------------------------------------------------------------------------------- reading
+
+  /** U2, U3. */
+  async #readRound(r: number): Promise<void> {
+    await this.#insist(() => this.#readKeys(r));
+    const marker = `audit/${r}`;
+    const { revision } = await this.#insist(() => this.#deps.remora.kv.put(marker, 'read'));
+    while (this.#seenRevision < revision) await this.#deps.pause(RETRY_MS / 10);
+    this.#note();
+    this.#held.get(r)?.();
+    this.#held.delete(r);
+  }
+
+  async #readKeys(r: number): Promise<void> {
+    const { journal, remora } = this.#deps;
+    const registers = registerKeys(r).map((k) => ({ k, w: 'registers' as const, q: { c: READER, k, op: 'get' } }));
+    const lists = listKeys(r).map((k) => ({ k, w: 'lists' as const, q: { c: READER, k, op: 'get' } }));
+    const single = [...registers, ...lists].map(({ k, w, q }) => ({ k, operation: journal.begin(w, r, q) }));
+    const keys = txnKeys(r);
+    const txn = journal.begin('txns', r, { c: READER, ops: keys.map((k) => ({ k, op: 'get' })) });
+    try {
+      const gets = [...single.map(({ k }) => k), ...keys];
+      const { results } = await remora.kv.txn({ success: gets.map((get) => ({ get })) });
+      const found = results.map((result) => (result.type === 'get' ? result.kvs[0] : undefined));
+      for (const [i, { operation }] of single.entries()) operation.end('done', { a: readOf(found[i]) });
+      const reads = found.slice(single.length).map((pair) => elementsOf(pair?.value.toString() ?? ''));
+      txn.end('done', { a: { ok: true, reads } });
+    } catch (error) {
+      for (const { operation } of single) operation.end('refused');
+      txn.end('refused');
+      throw error;
+    }
+  }
+
+  /** What the keys of all rounds hold at the end. */
+  async #readAll(last: number): Promise<void> {
+    const { journal, remora } = this.#deps;
+    const left = new Map<number, (readonly [string, string])[]>();
+    for (let r = 0; r <= last; r++) left.set(r, []);
+    for (const prefix of ['list/', 'register/', 'txn/']) {
+      for (let start = prefix; ; ) {
+        const end = `${prefix.slice(0, -1)}0`; // The byte behind the slash.
+        const { kvs, more } = await this.#insist(() => remora.kv.range({ start, end }, { limit: PAGE }));
+        for (const { key, value } of kvs)
+          left.get(Number(key.toString().split('/')[1]))?.push([key.toString(), value.toString()]);
+        if (!more) break;
+        start = `${kvs.at(-1)?.key.toString() ?? start}\0`;
+      }
+    }
+    for (const [r, pairs] of left) journal.note('audit', r, { left: pairs });
+  }
+
+  async #leasesEnd(): Promise<void> {
+    const { journal, remora, pause } = this.#deps;
+    const endNs = journal.nowNs + LEASES_END_MS * 1e6;
+    for (;;) {
+      const keys = (await this.#insist(() => remora.kv.range({ prefix: LEASES }))).kvs.map(({ key }) => key.toString());
+      const leases = (await this.#insist(() => remora.lease.list())).length;
+      if ((keys.length > 0 || leases > 0) && journal.nowNs < endNs) await pause(RETRY_MS);
+      else return journal.note('leases', journal.round, { leases, keys });
+    }
+  }
+
+  /** Asks until there is an answer. */
+  async #insist<T>(ask: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await ask();
+      } catch (error) {
+        if (!(error instanceof ServiceError)) throw error;
+        await this.#deps.pause(RETRY_MS);
+      }
+    }
+  }
+}
+
+function readOf(found: KvPair | undefined): object {
+  if (found === undefined) return { ok: true, out: null };
+  return { ok: true, out: found.value.toString(), modRevision: found.modRevision };
+}

@@ -1,0 +1,106 @@
+/**
+ * Locks that many wait for. What a lock protects is a number outside of the cluster: its holder reads it, waits, and
+ * writes one more, each time with its fencing version.
+ */
+import { ServiceError } from '@remora/base';
+import type { HeldLock } from 'remora';
+import { NS_PER_MS } from '../journal/lines.ts';
+import { type Client, type MakeWorkers, namesFor, type Turn } from './workload.ts';
+
+const LOCKS = 2;
+const USERS = 3;
+const WAIT_MS_MAX = 4_000;
+const HOLD_MS_MAX = 20;
+
+export const locks: MakeWorkers = (client) => {
+  const owner = namesFor(client, 'o');
+  return Array.from(
+    { length: USERS },
+    (): Turn => async () => {
+      const r = client.journal.round;
+      const release = client.journal.hold(r);
+      // Every acquire is by an owner of its own, as each has a token of its own.
+      const use: Use = { client, r, k: `lock/${r}/${client.random.int(LOCKS)}`, c: owner() };
+      const held = await acquire(use);
+      if (held !== undefined) await work(use, held);
+      release();
+    },
+  );
+};
+
+interface Use {
+  readonly client: Client;
+  readonly r: number;
+  readonly k: string;
+  readonly c: string;
+}
+
+async function acquire({ client, r, k, c }: Use): Promise<HeldLock | undefined> {
+  const { random, remora, journal } = client;
+  const operation = journal.begin('locks', r, { c, k, op: 'acquire' });
+  try {
+    const held =
+      random.int(4) === 0
+        ? await remora.lock(k).tryAcquire()
+        : await remora.lock(k).acquire({ wait: 1 + random.int(WAIT_MS_MAX) });
+    if (held === undefined) operation.end('done', { a: { ok: false } });
+    else operation.end('done', { a: { ok: true, out: held.version, until: trustedUntilNs(client, held) } });
+    return held;
+  } catch (error) {
+    // Not granted; or granted, and given back before this answer.
+    operation.end('unknown', { code: codeOf(error) });
+    return undefined;
+  }
+}
+
+/** Holds the lock for a while, uses it, and gives it back. */
+async function work(use: Use, held: HeldLock): Promise<void> {
+  const { client, k } = use;
+  const { version } = held;
+  const value = await client.resource.read(k, version);
+  await client.pause(client.random.int(HOLD_MS_MAX));
+  await check(use, held);
+  if (held.remainingMs > 0 && value !== undefined) await client.resource.write(k, version, value + 1);
+  await release(use, held);
+}
+
+/** Asks the cluster whether the lock is held, and says until when the holder trusts its own word for it. */
+async function check({ client, r, k, c }: Use, held: HeldLock): Promise<void> {
+  const operation = client.journal.begin('locks', r, { c, k, op: 'check', v: held.version });
+  try {
+    const [current = false] = await client.remora.locks.check([{ name: k, version: held.version }]);
+    operation.end('done', { a: { ok: true, out: current, until: trustedUntilNs(client, held) } });
+  } catch (error) {
+    operation.end('refused', { code: codeOf(error) }); // A look changes nothing.
+  }
+}
+
+async function release({ client, r, k, c }: Use, held: HeldLock): Promise<void> {
+  // From here on the holder relies on it no longer.
+  const until = trustedUntilNs(client, held);
+  const operation = client.journal.begin('locks', r, { c, k, op: 'release', v: held.version, until });
+  try {
+    await held.release();
+    if (until > 0) operation.end('done', { a: { ok: true } });
+    else operation.end('unknown', { code: 'LOST' }); // The end of the session frees it.
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === 'LOCK_NOT_HELD') operation.end('done', { code, a: { ok: false } });
+    else operation.end('unknown', { code });
+  }
+}
+
+/**
+ * Until when, on the clock of the run, the holder is certain to hold the lock; 0: it is not. Should the process stand
+ * still in between, it comes out too early, never too late.
+ */
+function trustedUntilNs({ journal }: Client, held: HeldLock): number {
+  const { nowNs } = journal;
+  const { remainingMs } = held;
+  return remainingMs > 0 ? Math.floor(nowNs + remainingMs * NS_PER_MS) : 0;
+}
+
+function codeOf(error: unknown): string {
+  if (!(error instanceof ServiceError)) throw error;
+  return error.code;
+}
