@@ -100,7 +100,7 @@ class MixedLoad {
         this.done[work] = (this.done[work] ?? 0) + 1;
       } catch (error) {
         if (!(error instanceof Error)) throw error;
-        const code = error instanceof ServiceError ? error.code : error.message.slice(0, 60);
+        const code = error instanceof ServiceError ? error.code : error.message.split(':', 1).join();
         this.codes[code] = (this.codes[code] ?? 0) + 1;
         await pause(10);
       }

@@ -2,46 +2,61 @@ import type { Memory } from './memory.ts';
 import type { Judged } from './report.ts';
 import type { Sample, SoakReport } from './soak.ts';
 
-/** From the first rest to the later ones. */
+/** From the first half of the rests to the second one. */
 const GROWTH_MAX = 0.05;
-/** Descriptors go up and down with files of the engine and of the log; a leak has no bound. */
-const DESCRIPTORS_MORE_MAX = 20;
+/** Descriptors go up and down with files of the engine and of the log. */
+const DESCRIPTORS_MORE_MAX = 5;
 /** Errors of the load, of all its operations. */
 const ERRORS_MAX = 0.01;
 
 /**
- * Judges by the rests. A leak grows from rest to rest; what merely varies does not. So a process fails only if the
- * lower half of its later rests is above the bound: a single low one proves nothing, nor a single high one.
+ * Judges by the rests. The log's tail is cut now and then, so memory goes up and down like a saw; a leak raises its
+ * lowest points as well. So the least of the first half is compared with the least of the second one.
  */
 export function judgeSoak(report: SoakReport): readonly Judged[] {
-  const [first, ...later] = report.samples.filter(({ resting }) => resting);
-  if (first === undefined || later.length === 0) throw new Error('a soak needs two rests at the least');
+  const rests = report.samples.filter(({ resting }) => resting);
+  const middle = Math.floor(rests.length / 2);
+  const halves = { before: rests.slice(0, middle), after: rests.slice(middle) };
+  const [first] = halves.before;
+  if (first === undefined) throw new Error('a soak needs two rests at the least');
   const processes = Object.keys(first.memory);
   return [
-    ...processes.map((name) => judgeMemory(name, first, later)),
-    ...processes.map((name) => judgeDescriptors(name, first, later)),
+    judgeWarmUp(report, first),
+    ...processes.map((name) => judgeMemory(name, halves)),
+    ...processes.map((name) => judgeDescriptors(name, halves)),
     judgeErrors(report),
   ];
 }
 
-function judgeMemory(name: string, first: Sample, later: readonly Sample[]): Judged {
-  const before = live(of(name, first));
-  const after = lowerMedian(later.map((sample) => live(of(name, sample))));
-  const growth = after / before - 1;
+interface Halves {
+  readonly before: readonly Sample[];
+  readonly after: readonly Sample[];
+}
+
+function judgeWarmUp({ options }: SoakReport, first: Sample): Judged {
+  return {
+    what: `the warm-up filled every cache, with ${options.warmUpOperations} operations; else take more --minutes`,
+    found: `${first.operations} operations in ${first.minutes.toFixed(1)} minutes`,
+    holds: first.operations >= options.warmUpOperations,
+  };
+}
+
+function judgeMemory(name: string, { before, after }: Halves): Judged {
+  const least = (samples: readonly Sample[]): number => Math.min(...samples.map((sample) => live(of(name, sample))));
+  const growth = least(after) / least(before) - 1;
   return {
     what: `${name}: live memory grows by no more than ${GROWTH_MAX * 100} %`,
-    found: `${mebibytes(before)} at first, ${mebibytes(after)} later: ${(growth * 100).toFixed(1)} %`,
+    found: `${mebibytes(least(before))} in the first half, ${mebibytes(least(after))} in the second: ${(growth * 100).toFixed(1)} %`,
     holds: growth <= GROWTH_MAX,
   };
 }
 
-function judgeDescriptors(name: string, first: Sample, later: readonly Sample[]): Judged {
-  const count = (sample: Sample): number => of(name, sample).descriptors;
-  const after = lowerMedian(later.map(count));
+function judgeDescriptors(name: string, { before, after }: Halves): Judged {
+  const least = (samples: readonly Sample[]): number => Math.min(...samples.map((each) => of(name, each).descriptors));
   return {
     what: `${name}: no descriptor is left behind`,
-    found: `${count(first)} at first, ${after} later`,
-    holds: after <= count(first) + DESCRIPTORS_MORE_MAX,
+    found: `${least(before)} in the first half, ${least(after)} in the second`,
+    holds: least(after) <= least(before) + DESCRIPTORS_MORE_MAX,
   };
 }
 
@@ -68,12 +83,6 @@ function of(name: string, { memory }: Sample): Memory {
   const found = memory[name];
   if (found === undefined) throw new Error(`${name} was not measured`);
   return found;
-}
-
-/** Of an even number of values, the lower one of the two in the middle. */
-function lowerMedian(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor((sorted.length - 1) / 2)] ?? 0;
 }
 
 function sum(counts: readonly number[]): number {

@@ -3,7 +3,8 @@
  *
  * S1. What counts is memory after a forced collection, and at rest: under load, what is in flight and what is
  *     remembered for a while go up and down with the speed of the machine.
- * S2. The first rest is after the warm-up; each process is compared with itself then.
+ * S2. The first rest is after the warm-up, which has to fill every cache: the log's tail, recent events, remembered
+ *     outcomes. That takes operations rather than minutes.
  */
 import type { Child } from '../bench/child.ts';
 import { eventually, pause } from '../e2e/eventually.ts';
@@ -13,12 +14,15 @@ import { type Memory, PROBE_ARGUMENTS } from './memory.ts';
 import type { MixedLoadSpec } from './mixed-load.ts';
 
 export interface SoakOptions {
+  /** Of load, rests not counted. */
   readonly minutes: number;
+  /** At the least; at most half of the time is given to the warm-up. */
   readonly warmUpMinutes: number;
+  readonly warmUpOperations: number;
   /** Of measurements under load. */
   readonly everySeconds: number;
   /** Of rests. */
-  readonly restEveryMinutes: number;
+  readonly rests: number;
   readonly seed: number;
   /** Where heap snapshots of the nodes go, of the first rest and of the last. */
   readonly snapshotDir?: string;
@@ -26,7 +30,7 @@ export interface SoakOptions {
 }
 
 export interface Sample {
-  /** Since the load began. */
+  /** Of load so far. */
   readonly minutes: number;
   readonly resting: boolean;
   /** Operations so far. */
@@ -38,6 +42,7 @@ export interface Sample {
 }
 
 export interface SoakReport {
+  readonly options: Pick<SoakOptions, 'minutes' | 'warmUpOperations'>;
   readonly samples: readonly Sample[];
   /** Operations that succeeded, by kind, and errors, by code. */
   readonly done: Readonly<Record<string, number>>;
@@ -49,8 +54,8 @@ const FLAGS = { 'compaction-retention': '20s', 'checkpoint-interval': '10s' };
 /** At rest so few outcomes are left that they do not count. */
 const OUTCOMES_AT_REST = 1_000;
 const REST_TIMEOUT_MS = 90_000;
-/** Checkpoint and compaction once more, of what the load left. */
-const SETTLE_MS = 35_000;
+/** For a checkpoint of what the load left. */
+const SETTLE_MS = 15_000;
 const MINUTE_MS = 60_000;
 
 export async function runSoak(options: SoakOptions): Promise<SoakReport> {
@@ -70,7 +75,9 @@ class Soak {
   readonly #cluster: Cluster;
   readonly #load: Child;
   readonly #options: SoakOptions;
-  readonly #beganMs = performance.now();
+  /** Time of load until the last rest, and when it went on after that; undefined at rest. */
+  #loadMs = 0;
+  #loadSinceMs: number | undefined = performance.now();
   readonly #samples: Sample[] = [];
 
   constructor(cluster: Cluster, load: Child, options: SoakOptions) {
@@ -80,21 +87,30 @@ class Soak {
   }
 
   async run(): Promise<SoakReport> {
-    const { warmUpMinutes, minutes, restEveryMinutes } = this.#options;
-    await this.#workUntil(warmUpMinutes);
+    const { minutes, rests, warmUpOperations } = this.#options;
+    await this.#warmUp();
     await this.#rest('first');
-    for (let next = warmUpMinutes + restEveryMinutes; next < minutes; next += restEveryMinutes) {
-      await this.#workUntil(next);
-      await this.#rest(undefined);
+    const warmMinutes = this.#minutes;
+    for (let rest = 1; rest < rests; rest++) {
+      await this.#workUntil(warmMinutes + ((minutes - warmMinutes) * rest) / (rests - 1));
+      await this.#rest(rest === rests - 1 ? 'last' : undefined);
     }
-    await this.#workUntil(minutes);
-    await this.#rest('last');
     const { done, codes } = await this.#count();
-    return { samples: this.#samples, done, codes };
+    return { options: { minutes, warmUpOperations }, samples: this.#samples, done, codes };
   }
 
   get #minutes(): number {
-    return (performance.now() - this.#beganMs) / MINUTE_MS;
+    const sinceMs = this.#loadSinceMs === undefined ? 0 : performance.now() - this.#loadSinceMs;
+    return (this.#loadMs + sinceMs) / MINUTE_MS;
+  }
+
+  /** S2 */
+  async #warmUp(): Promise<void> {
+    const { minutes, warmUpMinutes, warmUpOperations } = this.#options;
+    await this.#workUntil(warmUpMinutes);
+    while (this.#minutes < minutes / 2 && (this.#samples.at(-1)?.operations ?? 0) < warmUpOperations) {
+      await this.#workUntil(Math.min(minutes / 2, this.#minutes + this.#options.everySeconds / 60));
+    }
   }
 
   async #workUntil(minutes: number): Promise<void> {
@@ -103,13 +119,15 @@ class Soak {
       const leftMs = (minutes - this.#minutes) * MINUTE_MS;
       if (leftMs <= 0) return;
       await pause(Math.min(leftMs, everyMs));
-      if (leftMs >= everyMs) await this.#sample(false);
+      await this.#sample(false);
     }
   }
 
   async #rest(snapshot: string | undefined): Promise<void> {
     this.#load.send({ type: 'rest' });
     await this.#load.message('resting');
+    this.#loadMs = this.#minutes * MINUTE_MS;
+    this.#loadSinceMs = undefined;
     await pause(SETTLE_MS);
     await eventually('outcomes are forgotten at rest', async () => (await this.#outcomes()) < OUTCOMES_AT_REST, {
       timeoutMs: REST_TIMEOUT_MS,
@@ -118,6 +136,7 @@ class Soak {
     await this.#sample(true);
     if (snapshot !== undefined) await this.#snapshots(snapshot);
     this.#load.send({ type: 'work' });
+    this.#loadSinceMs = performance.now();
   }
 
   async #sample(resting: boolean): Promise<void> {
