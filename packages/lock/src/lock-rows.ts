@@ -63,7 +63,7 @@ export class LockRows {
     const { owner, attempt, data } = grant;
     const holder = { owner, version: this.#view.revision, depth: 1, lockTimeMs: this.#view.wallMs, data };
     this.#view.attach(owner.session, this.#lock);
-    this.setHold({ holder, attempt });
+    this.setHold({ holder, attempt, firstAttempt: attempt });
     return holder;
   }
 

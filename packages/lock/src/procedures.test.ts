@@ -343,6 +343,24 @@ describe('marks, with numbers', () => {
     expect(state()?.holders[0]).toMatchObject({ owner: A, depth: 1, version: 2 });
   });
 
+  it('a late release or cancel does not touch a later grant of the same owner', () => {
+    acquire(A, { attempt: 1 });
+    release(A, { attempt: 1 });
+    acquire(A, { attempt: 2, data: utf8('second') });
+    expect(release(A, { attempt: 1, all: true }).result).toEqual(refusal('LOCK_NOT_HELD'));
+    expect(cancel(A, { attempt: 1, deadlineMs: 0 }).result).toEqual({ type: 'canceled', released: false });
+    expect(state()?.holders[0]).toMatchObject({ owner: A, depth: 1, data: utf8('second') });
+    expect(release(A, { attempt: 2 }).result).toMatchObject({ type: 'released', depth: 0 });
+  });
+
+  it('any level of a grant is released by the number that entered it, or a later one', () => {
+    acquire(A, { attempt: 3 });
+    acquire(A, { attempt: 5 });
+    expect(release(A, { attempt: 5 }).result).toMatchObject({ type: 'released', depth: 1 });
+    expect(release(A, { attempt: 2 }).result).toEqual(refusal('LOCK_NOT_HELD'));
+    expect(release(A, { attempt: 3 }).result).toMatchObject({ type: 'released', depth: 0 });
+  });
+
   it('a late cancel does not touch a newer acquire that waits', () => {
     acquire(A);
     acquire(B, { attempt: 2 });

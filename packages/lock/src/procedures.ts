@@ -19,6 +19,8 @@
  * M1. Where the client numbers its acquires (`attempt`), a mark refuses those up to the highest number that was
  *     ended. The next acquire has a higher one: release → acquire works at once, with any deadlines. Numbers also
  *     tell an acquire that is asked again from a re-entry, and name the level that a cancel undoes.
+ *     A release or cancel below the number that was granted is one of an earlier grant that comes late: it leaves the
+ *     present one alone.
  * M2. Where it does not, a mark refuses acquires whose deadline is not after the mark's. Those sent before are refused,
  *     as the mark's deadline is the latest of theirs; a new one passes if its deadline is later, as it is when an
  *     owner uses one time limit throughout. In doubt the rule refuses, never grants: an owner that varies its limits
@@ -123,7 +125,7 @@ function reenter(rows: LockRows, hold: Hold, command: CommandOf<'acquire'>): Loc
     return refused('LOCK_DEPTH_EXCEEDED', `the owner holds ${holder.depth} levels, and may hold ${depthMax}`);
   }
   const deeper = { ...holder, depth: holder.depth + 1 };
-  rows.setHold({ holder: deeper, attempt: Math.max(attempt, hold.attempt) });
+  rows.setHold({ ...hold, holder: deeper, attempt: Math.max(attempt, hold.attempt) });
   return granted(deeper);
 }
 
@@ -141,8 +143,8 @@ function waitOn(rows: LockRows, record: OwnerRecord, command: CommandOf<'acquire
 function release(view: LockView, rows: LockRows, command: CommandOf<'release'>): LockOutcome {
   const { lock, owner, all } = command;
   const hold = rows.hold;
-  if (hold === undefined || !sameOwner(hold.holder.owner, owner)) {
-    return { result: releaseByOther(view, rows, command), notices: NO_NOTICES };
+  if (hold === undefined || !sameOwner(hold.holder.owner, owner) || isOfEarlierGrant(command, hold)) {
+    return { result: releaseOfNothing(view, rows, command), notices: NO_NOTICES };
   }
   const { version, depth } = hold.holder;
   if (!all && depth > 1) {
@@ -157,7 +159,7 @@ function release(view: LockView, rows: LockRows, command: CommandOf<'release'>):
 }
 
 /** The mark makes the answer stay true: an acquire still under way does not make the owner a holder later. */
-function releaseByOther(view: LockView, rows: LockRows, command: CommandOf<'release'>): LockResult {
+function releaseOfNothing(view: LockView, rows: LockRows, command: CommandOf<'release'>): LockResult {
   const { owner } = command;
   if (!view.sessionAlive(owner.session)) return refused('SESSION_EXPIRED', SESSION_MESSAGE);
   if (rows.owner(owner).sequence !== 0) {
@@ -166,6 +168,9 @@ function releaseByOther(view: LockView, rows: LockRows, command: CommandOf<'rele
   leaveMark(view, rows, command, command.attempt ?? 0);
   const holder = rows.hold?.holder;
   if (holder === undefined) return refused('LOCK_NOT_HELD', 'nobody holds the lock');
+  if (sameOwner(holder.owner, owner)) {
+    return refused('LOCK_NOT_HELD', `what this releases has ended; the owner holds a later grant, ${holder.version}`);
+  }
   return refused('LOCK_WRONG_OWNER', `another owner holds the lock, since version ${holder.version}`);
 }
 
@@ -185,7 +190,10 @@ function cancel(view: LockView, rows: LockRows, command: CommandOf<'cancel'>): L
   }
   const hold = rows.hold;
   const undone =
-    hold !== undefined && sameOwner(hold.holder.owner, owner) && (attempt === 0 || attempt <= hold.attempt);
+    hold !== undefined &&
+    sameOwner(hold.holder.owner, owner) &&
+    (attempt === 0 || attempt <= hold.attempt) &&
+    !isOfEarlierGrant(command, hold);
   const vacated = undone && hold.holder.depth === 1;
   if (vacated) rows.vacate();
   else if (undone) rows.setHold(oneLevelLess(hold));
@@ -263,6 +271,11 @@ function leaveMark(
   const { owner, deadlineMs } = command;
   if (deadlineMs === 0 || deadlineMs < view.timeMs || !view.sessionAlive(owner.session)) return;
   rows.mark(owner, { attempt, deadlineMs });
+}
+
+/** M1. Whether a release or cancel by the holder was meant for a grant that it had before. */
+function isOfEarlierGrant({ attempt = 0 }: { readonly attempt?: number }, hold: Hold): boolean {
+  return attempt > 0 && attempt < hold.firstAttempt;
 }
 
 /** Whether a cancel of `attempt` (0: of whatever there is) means this waiter, not a later acquire of its owner. */

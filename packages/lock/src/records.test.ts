@@ -15,9 +15,10 @@ import {
 
 const owner = (token: string) => ({ session: { lease: 2n ** 63n - 2n, incarnation: 2 ** 40 + 1 }, token });
 const free: Head = { hold: undefined, waiters: 0, firstSequence: 1, nextSequence: 1, marks: 2, marksDueMs: 1.5 };
-const held = (token: string, data: string): Head => ({
+const held = (token: string, data: string, firstAttempt = 7): Head => ({
   hold: {
     holder: { owner: owner(token), version: 2 ** 41, depth: 3, lockTimeMs: 1_732_000_000_000.25, data: utf8(data) },
+    firstAttempt,
     attempt: 7,
   },
   waiters: 5,
@@ -63,6 +64,26 @@ const records = [
       '64617461',
     decoded: () => decodeHead(encodeHead(held('tökén', 'data'))),
     value: held('tökén', 'data'),
+  },
+  {
+    name: 'a head whose holder has re-entered',
+    bytes: encodeHead(held('t', 'd', 5)),
+    hex:
+      '02010000000500000000' +
+      '4024000000000000' +
+      '4310000000000000' +
+      '0000000000000000' +
+      '7ffffffffffffffe' +
+      '4270000000001000' +
+      '401c000000000000' +
+      '4280000000000000' +
+      '42793433ea800400' +
+      '00000003' +
+      '4014000000000000' +
+      '000174' +
+      '64',
+    decoded: () => decodeHead(encodeHead(held('t', 'd', 5))),
+    value: held('t', 'd', 5),
   },
   {
     name: 'a waiter',
@@ -126,6 +147,7 @@ describe('records', () => {
   it('a record that is cut short or of another version is a broken invariant', () => {
     const whole = [
       { bytes: encodeHead(held('token', '')), decode: decodeHead },
+      { bytes: encodeHead(held('token', '', 5)), decode: decodeHead },
       { bytes: encodeWaiter(waiting('token', '')), decode: decodeWaiter },
       { bytes: encodeOwner(marked), decode: decodeOwner },
     ];
@@ -134,8 +156,8 @@ describe('records', () => {
         expect(() => decode(bytes.subarray(0, length)), `${length} bytes`).toThrow(InvariantError);
       }
       const newer = Buffer.from(bytes);
-      newer[0] = RECORD_VERSION + 1;
-      expect(() => decode(newer)).toThrow('version 2');
+      newer[0] = RECORD_VERSION + 2;
+      expect(() => decode(newer)).toThrow('version 3');
     }
   });
 });

@@ -2,9 +2,11 @@
  * The records of a lock as bytes. They are written by hand rather than by a general codec, as every acquire and
  * release writes one: fixed fields at fixed places, then the token with its length, then the data.
  *
- * R1. Every record begins with `RECORD_VERSION`; one of another version is a broken invariant, as an upgrade that
- *     changes a record must read the older one too.
+ * R1. Every record begins with its version, which is `RECORD_VERSION` but for R3; one of another version is a broken
+ *     invariant, as an upgrade that changes a record must read the older one too.
  * R2. A record is as long as its fields, and its token within bounds: checked first, as numbers are read past the bounds of its slice of memory.
+ * R3. A head whose holder has re-entered with a number has one field more, the first number, and version
+ *     `REENTERED_VERSION`. Without it the grant answers one acquire, and the first number is the latest.
  */
 import { asBuffer, assert, type Bytes, EMPTY_BYTES, InvariantError } from '@remora/base';
 import { viewAround, writeText } from './binary.ts';
@@ -12,6 +14,7 @@ import { TOKEN_BYTES_MAX } from './limits.ts';
 import type { Holder, Owner } from './types.ts';
 
 export const RECORD_VERSION = 1;
+const REENTERED_VERSION = 2;
 
 /** What is known of a lock as a whole. Absent when there is nothing to know. */
 export interface Head {
@@ -26,9 +29,10 @@ export interface Head {
   marksDueMs: number;
 }
 
-/** A grant, and the number of the latest acquire that it answers. */
+/** A grant, and the numbers of the acquires that it answers: the one that was granted, and the latest. */
 export interface Hold {
   readonly holder: Holder;
+  readonly firstAttempt: number;
   readonly attempt: number;
 }
 
@@ -56,6 +60,7 @@ export interface OwnerRecord {
 const HEAD_BYTES = 34;
 /** From the holder's lease to the length of its token. */
 const HOLD_BYTES = 46;
+const FIRST_ATTEMPT_BYTES = 8;
 const WAITER_BYTES = 43;
 const OWNER_BYTES = 25;
 const HELD = 1;
@@ -63,11 +68,13 @@ const HELD = 1;
 export function encodeHead(head: Head): Buffer {
   const hold = head.hold;
   const tokenBytes = hold === undefined ? 0 : Buffer.byteLength(hold.holder.owner.token);
-  const rest = hold === undefined ? 0 : HOLD_BYTES + tokenBytes + hold.holder.data.length;
+  const reentered = hold !== undefined && hold.firstAttempt !== hold.attempt;
+  const extra = reentered ? FIRST_ATTEMPT_BYTES : 0; // R3
+  const rest = hold === undefined ? 0 : HOLD_BYTES + extra + tokenBytes + hold.holder.data.length;
   const out = Buffer.allocUnsafe(HEAD_BYTES + rest);
   const view = viewAround(out);
   const at = out.byteOffset;
-  out[0] = RECORD_VERSION;
+  out[0] = reentered ? REENTERED_VERSION : RECORD_VERSION;
   out[1] = hold === undefined ? 0 : HELD;
   view.setUint32(at + 2, head.waiters);
   view.setUint32(at + 6, head.marks);
@@ -82,12 +89,13 @@ export function encodeHead(head: Head): Buffer {
   view.setFloat64(at + 58, version);
   view.setFloat64(at + 66, lockTimeMs);
   view.setUint32(at + 74, depth);
-  writeTail(out, 78, { token: owner.token, tokenBytes, data });
+  if (reentered) view.setFloat64(at + 78, hold.firstAttempt);
+  writeTail(out, 78 + extra, { token: owner.token, tokenBytes, data });
   return out;
 }
 
 export function decodeHead(bytes: Bytes): Head {
-  check(bytes, HEAD_BYTES);
+  check(bytes, HEAD_BYTES, bytes[0] === REENTERED_VERSION ? REENTERED_VERSION : RECORD_VERSION);
   const view = viewAround(bytes);
   const at = bytes.byteOffset;
   return {
@@ -101,11 +109,13 @@ export function decodeHead(bytes: Bytes): Head {
 }
 
 function decodeHold(bytes: Bytes): Hold {
-  check(bytes, HEAD_BYTES + HOLD_BYTES);
+  const reentered = bytes[0] === REENTERED_VERSION;
+  const extra = reentered ? FIRST_ATTEMPT_BYTES : 0;
+  check(bytes, HEAD_BYTES + HOLD_BYTES + extra, reentered ? REENTERED_VERSION : RECORD_VERSION);
   const view = viewAround(bytes);
   const at = bytes.byteOffset;
   const session = { lease: view.getBigUint64(at + 34), incarnation: view.getFloat64(at + 42) };
-  const { token, data } = readTail(bytes, 78);
+  const { token, data } = readTail(bytes, 78 + extra);
   const holder = {
     owner: { session, token },
     version: view.getFloat64(at + 58),
@@ -113,7 +123,8 @@ function decodeHold(bytes: Bytes): Hold {
     lockTimeMs: view.getFloat64(at + 66),
     data,
   };
-  return { holder, attempt: view.getFloat64(at + 50) };
+  const attempt = view.getFloat64(at + 50);
+  return { holder, attempt, firstAttempt: reentered ? view.getFloat64(at + 78) : attempt };
 }
 
 export function encodeWaiter(waiter: WaiterRecord): Buffer {
@@ -168,9 +179,9 @@ export function decodeOwner(bytes: Bytes): OwnerRecord {
 }
 
 /** R1, R2. */
-function check(bytes: Bytes, bytesMin: number): void {
-  if (bytes[0] === RECORD_VERSION && bytes.length >= bytesMin) return;
-  assert(bytes[0] === RECORD_VERSION, `R1: lock record version ${String(bytes[0])} is not ${RECORD_VERSION}`);
+function check(bytes: Bytes, bytesMin: number, version = RECORD_VERSION): void {
+  if (bytes[0] === version && bytes.length >= bytesMin) return;
+  assert(bytes[0] === version, `R1: lock record version ${String(bytes[0])} is not ${version}`);
   incomplete();
 }
 

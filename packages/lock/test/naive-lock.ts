@@ -17,7 +17,7 @@ export interface Now {
 
 /** One lock with an array for its queue and nothing done to be fast: the rules once more, for comparison. */
 export class NaiveLock {
-  holder: { owner: Owner; attempt: number; version: number; depth: number } | undefined;
+  holder: { owner: Owner; first: number; attempt: number; version: number; depth: number } | undefined;
   queue: Waiting[] = [];
   readonly #marks = new Map<string, { attempt: number; deadlineMs: number }>();
 
@@ -73,7 +73,7 @@ export class NaiveLock {
       return 'LOCK_TIMEOUT';
     }
     if (held === undefined) {
-      this.holder = { owner, attempt, version: now.revision, depth: 1 };
+      this.holder = { owner, first: attempt, attempt, version: now.revision, depth: 1 };
       return `granted ${now.revision} 1`;
     }
     if (!command.wait) return `busy ${name(held.owner)}`;
@@ -86,7 +86,8 @@ export class NaiveLock {
   #release(now: Now, command: Extract<LockCommand, { type: 'release' }>, mine: boolean, notices: Gist[]): Gist {
     const { owner, attempt = 0 } = command;
     const held = this.holder;
-    if (held !== undefined && mine) {
+    const late = held !== undefined && attempt > 0 && attempt < held.first;
+    if (held !== undefined && mine && !late) {
       if (!command.all && held.depth > 1) {
         held.depth -= 1;
         return `released ${held.depth} ${held.version}`;
@@ -98,7 +99,7 @@ export class NaiveLock {
     if (!now.alive(owner)) return 'SESSION_EXPIRED';
     if (this.queue.some((w) => name(w.owner) === name(owner))) return 'LOCK_NOT_HELD';
     this.#leaveMark(now, command, attempt);
-    return held === undefined ? 'LOCK_NOT_HELD' : 'LOCK_WRONG_OWNER';
+    return held === undefined || mine ? 'LOCK_NOT_HELD' : 'LOCK_WRONG_OWNER';
   }
 
   #cancel(now: Now, command: Extract<LockCommand, { type: 'cancel' }>, mine: boolean, notices: Gist[]): Gist {
@@ -112,7 +113,7 @@ export class NaiveLock {
       notices.push(`${name(owner)} LOCK_CANCELED`);
     }
     const held = this.holder;
-    if (held === undefined || !mine || (attempt > 0 && attempt > held.attempt)) {
+    if (held === undefined || !mine || (attempt > 0 && (attempt > held.attempt || attempt < held.first))) {
       this.#leaveMark(now, command, attempt);
       return 'canceled false';
     }
@@ -135,7 +136,7 @@ export class NaiveLock {
       if (!now.alive(owner)) notices.push(`${name(owner)} SESSION_EXPIRED`);
       else if (waitUntilMs > 0 && waitUntilMs < now.timeMs) notices.push(`${name(owner)} LOCK_TIMEOUT`);
       else {
-        this.holder = { owner, attempt, version: now.revision, depth: 1 };
+        this.holder = { owner, first: attempt, attempt, version: now.revision, depth: 1 };
         notices.push(`${name(owner)} granted ${now.revision} 1`);
         return;
       }

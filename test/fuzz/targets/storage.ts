@@ -317,7 +317,8 @@ const ROW_TARGETS: readonly Target[] = [
     'row-lock-head',
     [
       { ...head, hold: undefined },
-      { ...head, hold: { holder, attempt: 3 } },
+      { ...head, hold: { holder, firstAttempt: 3, attempt: 3 } },
+      { ...head, hold: { holder, firstAttempt: 2, attempt: 3 } },
     ],
     locks.encodeHead,
     locks.decodeHead,
