@@ -61,6 +61,8 @@ const FIRST_WAIT_TICKS_APART = 4;
  *     that is finished, and until then no replica that shares keys with it is created (design §6 ▸).
  * T4. A replica that joins a range begins without membership and is brought in by a snapshot (host-api.ts `applied`): the
  *     descriptor that it is created by has the membership of the day, the log the changes that led there.
+ * T5. A replica that was removed from its range does not run after a restart, and none of that range is created beside
+ *     what it left.
  */
 export class Store {
   readonly #deps: StoreDeps;
@@ -117,6 +119,7 @@ export class Store {
   async #create(descriptor: RangeDescriptor, replicaId: number): Promise<void> {
     const { rangeId } = descriptor;
     this.#checkNotReplaced(rangeId);
+    this.#checkNothingLeft(rangeId);
     const conf = firstConf(descriptor);
     const replica = this.#replica(descriptor, conf);
     replica.stage();
@@ -138,11 +141,25 @@ export class Store {
     );
   }
 
+  /** T5. */
+  #checkNothingLeft(rangeId: number): void {
+    if (this.#deps.engine.get(stateKey(rangeId)) === undefined) return;
+    throw new ServiceError('UNAVAILABLE', `this node still holds what an earlier replica of range ${rangeId} left`);
+  }
+
+  /** The ranges that are led here and whose membership has changed since the given version of it. */
+  changedSince(confVersionOf: (rangeId: number) => number): readonly RangeDescriptor[] {
+    const led = [...this.#replicas.values()].filter((replica) => replica.leading);
+    const descriptors = led.map((replica) => replica.state.descriptor);
+    return descriptors.filter(({ rangeId, epoch }) => epoch.confVersion > confVersionOf(rangeId));
+  }
+
   #open(state: Uint8Array): void {
     const { descriptor, conf } = decodeRangeMeta(state);
     const own = descriptor.replicas.find((r) => r.nodeId === this.#deps.nodeId);
-    assert(own !== undefined, `range ${descriptor.rangeId} has no replica on this node`);
-    this.#run(this.#replica(descriptor, conf), own.replicaId);
+    if (own !== undefined) return this.#run(this.#replica(descriptor, conf), own.replicaId);
+    const { rangeId } = descriptor;
+    this.#deps.logger.info({ range: rangeId }, 'this node has left the range: what it holds of it is not used'); // T5
   }
 
   #replica(descriptor: RangeDescriptor, conf: ConfState): RangeReplica {

@@ -1,5 +1,5 @@
 import { ManualClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
-import type { ClusterView, NodeTask, RpcChannel, RpcDialer } from '@remora/protocol';
+import type { ClusterView, NodeTask, RangeDescriptor, RpcChannel, RpcDialer } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { NodeAgent } from './agent.ts';
 import { descriptor } from './test-kit.ts';
@@ -14,6 +14,7 @@ class AgentBed {
   readonly clock = new ManualClock();
   readonly calls: string[] = [];
   readonly tasks: NodeTask[] = [];
+  changed: readonly RangeDescriptor[] = [];
   refused: string | undefined;
   answer: (node: number, method: string) => Reply = () => new ServiceError('UNAVAILABLE', 'nobody there');
   readonly agent: NodeAgent;
@@ -46,6 +47,7 @@ class AgentBed {
         masters,
         reachable: (node) => masters.includes(node),
         reports: () => [],
+        changedSince: () => this.changed,
         onTask: (task) => this.tasks.push(task),
         onView: () => {},
         onRefused: (error) => {
@@ -103,6 +105,20 @@ describe('a node agent', () => {
     bed.clock.advance(10_000);
     expect(bed.calls.length).toBeLessThan(90);
     expect(bed.calls.length).toBeGreaterThan(8);
+  });
+
+  test('tells the master of a range whose membership has changed, until the master shows that it knows', () => {
+    const bed = new AgentBed([2]);
+    bed.answer = (_node, method) =>
+      method === 'master.rangeChanged' ? new ServiceError('UNAVAILABLE', 'lost') : ok(method);
+    bed.changed = [{ rangeId: 2 } as RangeDescriptor];
+    bed.agent.start();
+    bed.clock.advance(200);
+    const told = bed.calls.filter((call) => call === '2:master.rangeChanged').length;
+    expect(told).toBeGreaterThan(1);
+    bed.changed = [];
+    bed.clock.advance(200);
+    expect(bed.calls.filter((call) => call === '2:master.rangeChanged').length).toBe(told);
   });
 
   test('joins again when the master does not know it', () => {

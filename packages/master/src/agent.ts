@@ -4,8 +4,10 @@ import {
   type JoinReply,
   masterHeartbeat,
   masterJoin,
+  masterRangeChanged,
   type NodeDescriptor,
   type NodeTask,
+  type RangeDescriptor,
   type RangeReport,
   type RpcChannel,
   type RpcDialer,
@@ -23,6 +25,8 @@ export interface AgentDeps {
   /** Whether the address of a node is known; otherwise it is taken from the answer that names the leader. */
   readonly reachable: (nodeId: number) => boolean;
   readonly reports: () => readonly RangeReport[];
+  /** Ranges led here whose membership has changed since this view. */
+  readonly changedSince: (view: ClusterView) => readonly RangeDescriptor[];
   readonly onTask: (task: NodeTask) => void;
   readonly onView: (view: ClusterView) => void;
   /** The cluster will never take this node (wiped data, another cluster): the process should end. */
@@ -119,9 +123,17 @@ export class NodeAgent {
       this.#leader = reply.view.masterLeader;
       this.#deps.onView(reply.view);
       for (const task of reply.tasks) this.#deps.onTask(task);
+      this.#tellChanges(reply.view);
       const starting = reply.view.leaders.length === 0 || reply.tasks.length > 0;
       this.#after(starting ? HEARTBEAT_STARTING_MS : HEARTBEAT_MS, () => this.#beat());
     });
+  }
+
+  /** What gets lost is told again after the next heartbeat. */
+  #tellChanges(view: ClusterView): void {
+    for (const descriptor of this.#deps.changedSince(view)) {
+      this.#master().call(masterRangeChanged, descriptor, { timeoutMs: CALL_TIMEOUT_MS }, () => {});
+    }
   }
 
   #missed(error: ServiceError): void {

@@ -21,6 +21,7 @@ const COMMAND: StoredFormat = { what: 'a master command', version: 1, fields: 2 
 const IMAGE: StoredFormat = { what: "the master's state", version: 1, fields: 5 };
 const REGISTER_NODE = 1;
 const BOOTSTRAP_RANGE = 2;
+const CHANGE_RANGE = 3;
 
 export function encodeMasterCommand(command: MasterCommand): Buffer {
   switch (command.type) {
@@ -28,6 +29,8 @@ export function encodeMasterCommand(command: MasterCommand): Buffer {
       return encodeStored(COMMAND, [REGISTER_NODE, encodeNodeDescriptor(command.descriptor)]);
     case 'bootstrapRange':
       return encodeStored(COMMAND, [BOOTSTRAP_RANGE, command.nodeIds]);
+    case 'changeRange':
+      return encodeStored(COMMAND, [CHANGE_RANGE, encodeRangeDescriptor(command.descriptor)]);
   }
 }
 
@@ -39,6 +42,8 @@ export function decodeMasterCommand(bytes: Bytes): MasterCommand {
         return { type: 'registerNode', descriptor: decodeNodeDescriptor(body) };
       case BOOTSTRAP_RANGE:
         return { type: 'bootstrapRange', nodeIds: asList(body, 'node ids', (id) => asCount(id, 'node id')) };
+      case CHANGE_RANGE:
+        return { type: 'changeRange', descriptor: decodeRangeDescriptor(body) };
       default:
         throw invalid(`the unknown type ${String(type)}`);
     }

@@ -4,12 +4,14 @@ import {
   type JoinRequest,
   masterHeartbeat,
   masterJoin,
+  masterRangeChanged,
   masterView,
   type NodeDescriptor,
   type NodeHeartbeat,
   type NodeHeartbeatReply,
   type NodeState,
   type NodeTask,
+  type RangeDescriptor,
   type RpcRegistry,
 } from '@remora/protocol';
 import type {
@@ -171,6 +173,7 @@ export class Master implements StateMachine {
       if (reply instanceof ServiceError) done(reply, undefined);
       else done(undefined, reply);
     });
+    registry.handle(masterRangeChanged, (descriptor, _context, done) => this.#rangeChanged(descriptor, done));
     registry.handle(masterView, (_request, _context, done) =>
       this.leading ? done(undefined, this.view()) : done(this.#notLeader(), undefined),
     );
@@ -189,6 +192,11 @@ export class Master implements StateMachine {
       this.#deps.logger.info({ node: result.nodeId, name: descriptor.name }, 'registered a node');
       done(undefined, { nodeId: result.nodeId, clusterId: this.#deps.clusterId });
     });
+  }
+
+  #rangeChanged(descriptor: RangeDescriptor, done: (error: ServiceError | undefined, reply: undefined) => void): void {
+    if (!this.leading) return done(this.#notLeader(), undefined);
+    this.#propose({ type: 'changeRange', descriptor }, (error) => done(error, undefined));
   }
 
   #heartbeat(heartbeat: NodeHeartbeat): NodeHeartbeatReply | ServiceError {

@@ -1,5 +1,5 @@
 import type { ServiceError } from '@remora/base';
-import type { NodeDescriptor } from '@remora/protocol';
+import type { NodeDescriptor, RangeDescriptor } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { decodeMasterCommand, decodeMasterImage, encodeMasterCommand, encodeMasterImage } from './codec.ts';
 import { MasterState } from './state.ts';
@@ -54,6 +54,34 @@ describe('registering a node', () => {
   });
 });
 
+describe('what a range says of its membership', () => {
+  const replicas = [{ replicaId: 1_001, nodeId: 1_001, type: 'voter' as const }];
+  const rows = [
+    { name: 'is taken when it is newer', confVersion: 3, expect: replicas },
+    { name: 'is left when it is known', confVersion: 2, expect: undefined },
+    { name: 'is left when it is older', confVersion: 1, expect: undefined },
+  ];
+  test.each(rows)('$name', ({ confVersion, expect: expected }) => {
+    const state = new MasterState(CONF);
+    state.apply({ type: 'bootstrapRange', nodeIds: [1, 2, 3] });
+    const first = state.ranges()[0];
+    if (first === undefined) throw new Error('there is a range');
+    const known = { ...first, epoch: { confVersion: 2, version: 1 } };
+    state.apply({ type: 'changeRange', descriptor: known });
+    state.apply({ type: 'changeRange', descriptor: { ...first, epoch: { confVersion, version: 1 }, replicas } });
+    expect(state.ranges()[0]?.replicas).toEqual(expected ?? known.replicas);
+  });
+
+  test('is refused for a range that does not exist', () => {
+    const state = new MasterState(CONF);
+    state.apply({ type: 'bootstrapRange', nodeIds: [1] });
+    const [first] = state.ranges();
+    if (first === undefined) throw new Error('there is a range');
+    expect(() => state.apply({ type: 'changeRange', descriptor: { ...first, rangeId: 9 } })).toThrow('no range 9');
+    expect(state.ranges()).toEqual([first]);
+  });
+});
+
 test('a master restored from its image goes on as the original: no id is given twice', () => {
   const state = new MasterState(CONF);
   for (let i = 0; i < 3; i++) register(state, descriptor(0, { name: `x${i}`, incarnation: `x${i}` }));
@@ -67,7 +95,16 @@ test('a master restored from its image goes on as the original: no id is given t
 });
 
 test('commands survive the log', () => {
+  const range: RangeDescriptor = {
+    rangeId: 2,
+    start: Buffer.from('a'),
+    end: Buffer.alloc(0),
+    epoch: { confVersion: 4, version: 1 },
+    replicas: [{ replicaId: 1_001, nodeId: 3, type: 'learner' }],
+    revisionSource: 'range',
+  };
   for (const command of [
+    { type: 'changeRange' as const, descriptor: range },
     { type: 'registerNode' as const, descriptor: descriptor(7) },
     { type: 'bootstrapRange' as const, nodeIds: [1, 2, 3] },
   ]) {

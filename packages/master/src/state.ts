@@ -7,11 +7,14 @@ export type MasterCommand =
   /** `nodeId` 0: allocate one. Registering again with the same incarnation updates addresses and roles. */
   | { readonly type: 'registerNode'; readonly descriptor: NodeDescriptor }
   /** Creates the first range, over the whole key space, with voters on these nodes; refused when a range exists. */
-  | { readonly type: 'bootstrapRange'; readonly nodeIds: readonly number[] };
+  | { readonly type: 'bootstrapRange'; readonly nodeIds: readonly number[] }
+  /** A range says what its membership is now. Nothing changes if the master knows that, or what came later. */
+  | { readonly type: 'changeRange'; readonly descriptor: RangeDescriptor };
 
 export type MasterResult =
   | { readonly type: 'registerNode'; readonly nodeId: number }
-  | { readonly type: 'bootstrapRange'; readonly rangeId: number };
+  | { readonly type: 'bootstrapRange'; readonly rangeId: number }
+  | { readonly type: 'changeRange' };
 
 /** What a checkpoint and a snapshot of the master hold. */
 export interface MasterImage {
@@ -35,6 +38,7 @@ const FIRST_REPLICA = 1_001;
  * M1. Ids of nodes, ranges and replicas are never given twice (traps 10).
  * M2. A node id belongs to one data directory (its incarnation) for good: a node that lost its data may not come
  *     back under its old id, because others count on what it had promised and stored.
+ * M6. A range itself decides on its membership, in its log; the master follows, in the order of `confVersion`.
  */
 export class MasterState {
   applied: LogPosition = { index: 0, term: 0 };
@@ -67,6 +71,8 @@ export class MasterState {
         return this.#register(command.descriptor);
       case 'bootstrapRange':
         return this.#bootstrap(command.nodeIds);
+      case 'changeRange':
+        return this.#change(command.descriptor);
     }
   }
 
@@ -125,6 +131,14 @@ export class MasterState {
       revisionSource: 'range',
     });
     return { type: 'bootstrapRange', rangeId };
+  }
+
+  /** M6. */
+  #change(descriptor: RangeDescriptor): MasterResult {
+    const known = this.#ranges.get(descriptor.rangeId);
+    if (known === undefined) throw new ServiceError('RANGE_NOT_FOUND', `there is no range ${descriptor.rangeId}`);
+    if (descriptor.epoch.confVersion > known.epoch.confVersion) this.#ranges.set(descriptor.rangeId, descriptor);
+    return { type: 'changeRange' };
   }
 
   image(): MasterImage {

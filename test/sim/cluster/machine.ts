@@ -68,6 +68,12 @@ export class Storage {
   }
 }
 
+/** What a node does that joins, on this machine: masters are the founding members alone. */
+function rolesOfNew({ roles }: MachineOptions): MachineOptions['roles'] {
+  const others = roles.filter((role) => role !== 'master');
+  return others.length > 0 ? others : ['gateway'];
+}
+
 function nodeOptionsOf({ machine, cluster, disksBefore, founder }: StorageOptions): NodeOptions {
   const { machines, heartbeatMs, electionMs, checkpointMs } = cluster;
   const { client, peer, http } = localPorts(BASE_PORT, machine.id);
@@ -76,7 +82,7 @@ function nodeOptionsOf({ machine, cluster, disksBefore, founder }: StorageOption
   return parseOptions(nodeSchema, {
     flags: {
       name: founder || disksBefore === 0 ? `n${machine.id}` : `n${machine.id}.${disksBefore}`,
-      roles: machine.roles.join(','),
+      roles: (founder ? machine.roles : rolesOfNew(machine)).join(','),
       clientPort: String(client),
       peerPort: String(peer),
       httpPort: String(http),

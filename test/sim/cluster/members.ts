@@ -5,9 +5,11 @@
  *     disk is lost, and no change is asked for, before the outcome of the last change is known.
  */
 import type { ConfChange, ConfState, LogPosition } from '@remora/raft';
-import { changeConf } from '../../../packages/raft/src/core/conf-change.ts';
+import type { ReplicaPlace } from '../../../packages/dataserver/src/state/membership.ts';
+import { changeConf, confChange } from '../../../packages/raft/src/core/conf-change.ts';
 import { isJoint } from '../../../packages/raft/src/core/membership.ts';
 import type { SimNode } from './node.ts';
+import { FIRST_RANGE } from './topology.ts';
 
 /** A group in which no change is under way, as its leader sees it. */
 export interface Place {
@@ -15,6 +17,9 @@ export interface Place {
   readonly leader: SimNode;
   readonly conf: ConfState;
 }
+
+/** Ids of replicas that a run adds; the master gives lower ones. */
+const FIRST_ADDED = 1_000_001;
 
 export interface MembersDeps {
   readonly groupIds: readonly number[];
@@ -27,6 +32,8 @@ export class Members {
   readonly #lost = new Set<string>();
   /** The last change that was asked for, by group. */
   readonly #asked = new Map<number, LogPosition>();
+  /** Where the replicas were to live that were added, by their ids. */
+  readonly #added = new Map<number, number>();
 
   constructor(deps: MembersDeps) {
     this.#deps = deps;
@@ -57,17 +64,28 @@ export class Members {
   /** A node's disk is lost: its replicas never come back. */
   lose(node: SimNode): void {
     for (const groupId of node.groupIds) this.#lost.add(`${groupId}/${node.stored(groupId)?.replicaId}`);
+    for (const [replicaId, nodeId] of this.#added) {
+      if (nodeId === node.nodeId) this.#lost.add(`${FIRST_RANGE}/${replicaId}`); // perhaps it was never created
+    }
   }
 
   /** Asks the leader for a change of membership; false when it must not be asked for now. */
-  change({ groupId, leader, conf }: Place, change: ConfChange): boolean {
+  change({ groupId, leader, conf }: Place, change: ConfChange, places: readonly ReplicaPlace[] = []): boolean {
     const next = changeConf(conf, change);
     if ('invalid' in next || !this.#majorityLeft(groupId, next)) return false;
-    leader.enter(({ host }) => {
-      const proposed = host.group(groupId)?.proposeConf(change);
+    leader.enter(({ host, store }) => {
+      const replica = [...(store?.replicas() ?? [])].find(({ rangeId }) => rangeId === groupId);
+      const proposed = replica?.changeMembers(change, places) ?? host.group(groupId)?.proposeConf(change);
       if (proposed !== undefined && !('refused' in proposed)) this.#asked.set(groupId, proposed);
     });
     return true;
+  }
+
+  /** Asks for a replica of a range more, a learner to begin with; false when it must not be asked for now. */
+  add(place: Place, nodeId: number): boolean {
+    const replicaId = FIRST_ADDED + this.#added.size;
+    this.#added.set(replicaId, nodeId);
+    return this.change(place, confChange([{ type: 'addLearner', replica: replicaId }]), [{ replicaId, nodeId }]);
   }
 
   #majorityLeft(groupId: number, { voters, votersOutgoing }: ConfState, without?: number): boolean {

@@ -328,6 +328,10 @@ class Node implements AssembledNode {
         masters: founders?.members.map((_member, i) => i + 1) ?? [],
         reachable: (nodeId) => this.#address(nodeId) !== undefined,
         reports: () => store?.reports() ?? [],
+        changedSince: ({ ranges }) => {
+          const known = new Map(ranges.map(({ rangeId, epoch }) => [rangeId, epoch.confVersion]));
+          return store?.changedSince((rangeId) => known.get(rangeId) ?? Number.POSITIVE_INFINITY) ?? [];
+        },
         onTask: (task) => this.#perform(task, store),
         onView: (view) => {
           this.#view = view;

@@ -34,6 +34,7 @@ export async function joinCluster(
       masters: [],
       reachable: () => false,
       reports: () => [],
+      changedSince: () => [],
       onTask() {},
       onView() {},
       onRefused() {},

@@ -12,18 +12,23 @@ import {
   type RangeReply,
   type RangeRequest,
 } from '@remora/protocol';
-import type {
-  ConfState,
-  Entry,
-  Group,
-  Role,
-  SnapshotMeta,
-  SnapshotReceiver,
-  StateMachine,
-  StateMachineSnapshot,
+import {
+  type ConfChange,
+  type ConfState,
+  decodeConfChange,
+  type Entry,
+  type Group,
+  type LogPosition,
+  type Refused,
+  type Role,
+  type SnapshotMeta,
+  type SnapshotReceiver,
+  type StateMachine,
+  type StateMachineSnapshot,
 } from '@remora/raft';
 import type { Installer } from '../install/installer.ts';
 import { takeSnapshot } from '../install/snapshot-source.ts';
+import { admitsChange, encodePlaces, type ReplicaPlace } from '../state/membership.ts';
 import { errorOf, type Outcome, outcomeBytes, rememberable } from '../state/outcome-codec.ts';
 import { type Applying, type OnOutcome, RangeState } from '../state/range-state.ts';
 import { WatchHub, type WatchSink, type WatchStream } from '../watch/watch-hub.ts';
@@ -180,8 +185,16 @@ export class RangeReplica implements StateMachine {
   // -------------------------------------------------------------------------------------------- state machine
 
   apply(entries: readonly Entry[], conf: ConfState): void | Promise<void> {
-    this.state.conf = conf;
-    return this.#applyFrom(entries, 0);
+    const [first] = entries;
+    if (first?.type !== 'conf') return this.#applyFrom(entries, 0);
+    const position = { index: first.index, term: first.term };
+    this.#proposals.take(position);
+    this.state.reconfigure(position, conf, decodeConfChange(first.data)); // it comes alone
+    this.#applied(first);
+  }
+
+  admitsConf(change: ConfChange): boolean {
+    return admitsChange(this.state.descriptor, change);
   }
 
   #applyFrom(entries: readonly Entry[], first: number): void | Promise<void> {
@@ -198,7 +211,7 @@ export class RangeReplica implements StateMachine {
   #applyEntry(entry: Entry): void | Promise<void> {
     const position = { index: entry.index, term: entry.term };
     const mine = this.#proposals.take(position);
-    if (entry.type === 'conf' || entry.data.length === 0) return this.state.skip(position);
+    if (entry.data.length === 0) return this.state.skip(position);
     const batch = mine?.batch ?? decodeEntry(entry.data);
     const tell = this.#tellApplied(entry.index, batch);
     return this.state.applyBatch(position, batch, (i, outcome, how) => {
@@ -446,6 +459,17 @@ export class RangeReplica implements StateMachine {
     return new ServiceError('NOT_LEADER', 'this replica does not lead the range', {
       details: { rangeId: this.rangeId, leaderNode: this.leading ? 0 : this.leaderNode() },
     });
+  }
+
+  // -------------------------------------------------------------------------------------------- membership
+
+  /**
+   * Asks for a change of membership, on the leader. `places` says where the replicas live that join by it; their nodes
+   * create them when the master tells them to. The change is done when the descriptor shows it.
+   */
+  changeMembers(change: Omit<ConfChange, 'context'>, places: readonly ReplicaPlace[]): LogPosition | Refused {
+    const whole = { ...change, context: encodePlaces(places) };
+    return this.admitsConf(whole) ? this.group.proposeConf(whole) : { refused: 'confInvalid' };
   }
 
   // -------------------------------------------------------------------------------------------- internal commands

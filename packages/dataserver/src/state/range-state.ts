@@ -1,11 +1,12 @@
 import { assert, type Bytes, type Engine, ServiceError } from '@remora/base';
 import { applyLockCommand, type LockNotice, type LockView, sessionEnded } from '@remora/lock';
 import type { Command, CommandBatch, CommandResult, KvEvent, RangeDescriptor } from '@remora/protocol';
-import type { ConfState, LogPosition } from '@remora/raft';
+import type { ConfChange, ConfState, LogPosition } from '@remora/raft';
 import { outcomePageKey, outcomePagesSpan, readUint64, stateKey } from './keys.ts';
 import { KvChanges } from './kv-changes.ts';
 import { NOTHING_PREFETCHED, type Prefetched, prefetchRange, prefetchTxn } from './kv-read.ts';
 import { type Lease, Leases } from './leases.ts';
+import { descriptorAfter } from './membership.ts';
 import { decodeRangeMeta, encodeRangeMeta } from './meta-codec.ts';
 import { failed, type Outcome, outcomeBytes, rememberable } from './outcome-codec.ts';
 import { Outcomes } from './outcomes.ts';
@@ -89,7 +90,14 @@ export class RangeState {
     });
   }
 
-  /** Moves past an entry without commands (a leader's first, a membership change). */
+  /** Moves past a membership change, which made this configuration: the same as before if nothing came of it. */
+  reconfigure(position: LogPosition, conf: ConfState, change: ConfChange): void {
+    this.skip(position);
+    this.descriptor = descriptorAfter(this.descriptor, { before: this.conf, conf, change });
+    this.conf = conf;
+  }
+
+  /** Moves past an entry without commands: a leader's first. */
   skip(position: LogPosition): void {
     assert(position.index === this.applied.index + 1, `entry ${position.index} does not follow ${this.applied.index}`);
     this.applied = position;

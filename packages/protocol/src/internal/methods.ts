@@ -1,4 +1,5 @@
 import type { Method } from '../rpc/rpc.ts';
+import { decodeRangeDescriptor, encodeRangeDescriptor } from './codec/descriptor.ts';
 import {
   decodeClusterView,
   decodeJoinReply,
@@ -25,6 +26,7 @@ import {
   encodeWatchMessage,
   encodeWatchRequest,
 } from './codec/range.ts';
+import type { RangeDescriptor } from './descriptor.ts';
 import type { ClusterView, JoinReply, JoinRequest, NodeHeartbeat, NodeHeartbeatReply } from './master-api.ts';
 import type { RangeInfo, RangeInfoRequest, RangeReply, RangeRequest, WatchMessage, WatchRequest } from './range-api.ts';
 
@@ -68,6 +70,15 @@ export const masterHeartbeat: Method<NodeHeartbeat, NodeHeartbeatReply> = {
   decodeRequest: decodeNodeHeartbeat,
   encodeReply: encodeNodeHeartbeatReply,
   decodeReply: decodeNodeHeartbeatReply,
+};
+
+/** The leader of a range says that its membership has changed. Answered when the master knows it. */
+export const masterRangeChanged: Method<RangeDescriptor, undefined> = {
+  name: 'master.rangeChanged',
+  encodeRequest: encodeRangeDescriptor,
+  decodeRequest: decodeRangeDescriptor,
+  encodeReply: () => null,
+  decodeReply: () => undefined,
 };
 
 /** The request says nothing: whoever asks wants everything. */

@@ -1,8 +1,10 @@
 /** Changes of membership at bad moments (traps 1, 2, 3). */
 import type { ConfChange } from '@remora/raft';
 import { confChange } from '../../../../packages/raft/src/core/conf-change.ts';
+import { membersOf } from '../../../../packages/raft/src/core/membership.ts';
 import { type Fault, type FaultEvent, nothing } from '../../common/faults/fault.ts';
 import type { Place } from '../members.ts';
+import { FIRST_RANGE } from '../topology.ts';
 import type { World } from '../world.ts';
 
 /** The fewest voters that a group is left with on purpose. */
@@ -40,6 +42,21 @@ function coming(world: World, place: Place, drawn: number): number | undefined {
   return oneOf(alive, drawn);
 }
 
+/** A node that has had no replica of the range is to hold one: the master has it created, a snapshot brings it in. */
+const added: Fault<World> = {
+  kind: 'replica added',
+  lastsMs: () => 0,
+  begin: (world, { b }) => {
+    const place = world.members.place(FIRST_RANGE);
+    const free = world.nodes.filter(
+      (node) => node.up && node.machine.roles.includes('data') && node.stored(FIRST_RANGE) === undefined,
+    );
+    const nodeId = free[b % Math.max(1, free.length)]?.nodeId;
+    if (place === undefined || nodeId === undefined) return undefined;
+    return world.members.add(place, nodeId) ? nothing : undefined;
+  },
+};
+
 export const MEMBER_FAULTS: readonly Fault<World>[] = [
   change('voter demoted', (world, place, { b, c }) => {
     const replica = leaving(world, place, b);
@@ -60,4 +77,10 @@ export const MEMBER_FAULTS: readonly Fault<World>[] = [
       { type: 'addLearner', replica: out },
     ]);
   }),
+  change('lost replica removed', (world, { groupId, conf }, { c }) => {
+    const replica = membersOf(conf).find((id) => world.members.isLost(groupId, id));
+    const transition = c % 2 === 0 ? 'auto' : 'jointAuto';
+    return replica === undefined ? undefined : confChange([{ type: 'remove', replica }], transition);
+  }),
+  added,
 ];

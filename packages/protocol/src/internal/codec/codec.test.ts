@@ -2,7 +2,15 @@ import { createHash } from 'node:crypto';
 import { ServiceError } from '@remora/base';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { masterHeartbeat, masterJoin, masterView, rangeExecute, rangeInfo, rangeWatch } from '../methods.ts';
+import {
+  masterHeartbeat,
+  masterJoin,
+  masterRangeChanged,
+  masterView,
+  rangeExecute,
+  rangeInfo,
+  rangeWatch,
+} from '../methods.ts';
 import { decodeCommand, decodeQuery } from './command.ts';
 import { decodeEntry, encodeEntry } from './entry.ts';
 import { decodeKvOp, encodeKvOp } from './kv.ts';
@@ -51,6 +59,7 @@ const CASES: readonly Case[] = [
     masterHeartbeat.encodeReply,
     masterHeartbeat.decodeReply,
   ),
+  codecCase('changed ranges', [RANGE], masterRangeChanged.encodeRequest, masterRangeChanged.decodeRequest),
   codecCase('cluster views', [VIEW], masterView.encodeReply, masterView.decodeReply),
 ];
 
@@ -78,7 +87,7 @@ describe('internal messages', () => {
     const hash = createHash('sha256');
     for (const { samples, encode } of CASES)
       for (const sample of samples) hash.update(packVersioned(1, encode(sample)));
-    expect(hash.digest('hex')).toBe('4395cd384a3ff74976a045900c585040b5233909b84154c9deae0600fe44d496');
+    expect(hash.digest('hex')).toBe('ef75774626f925a709d1d65bec0f90da101b9f0397b949aa0a74d86e4c745d63');
   });
 
   test('the log entry format is what it was: change it only together with its version', () => {

@@ -1,0 +1,105 @@
+import { InvariantError } from '@remora/base';
+import { FIRST_EPOCH, type RangeDescriptor, type ReplicaDescriptor } from '@remora/protocol';
+import { type ConfChange, type ConfState, changeConf, confOf } from '@remora/raft';
+import { describe, expect, test } from 'vitest';
+import { admitsChange, decodePlaces, descriptorAfter, encodePlaces, type ReplicaPlace } from './membership.ts';
+
+const CONF = confOf([11, 12, 13]);
+const RANGE: RangeDescriptor = {
+  rangeId: 2,
+  start: new Uint8Array(0),
+  end: new Uint8Array(0),
+  epoch: FIRST_EPOCH,
+  replicas: [11, 12, 13].map((replicaId) => ({ replicaId, nodeId: replicaId - 10, type: 'voter' })),
+  revisionSource: 'range',
+};
+
+function change(
+  steps: ConfChange['steps'],
+  places: readonly ReplicaPlace[] = [],
+  transition: ConfChange['transition'] = 'auto',
+): ConfChange {
+  return { steps, transition, context: encodePlaces(places) };
+}
+
+function applied(made: ConfChange, before: ConfState = CONF, range = RANGE): RangeDescriptor {
+  const conf = changeConf(before, made);
+  return descriptorAfter(range, { before, conf: 'invalid' in conf ? before : conf, change: made });
+}
+
+const asText = ({ replicas }: RangeDescriptor): string =>
+  replicas.map(({ replicaId, nodeId, type }: ReplicaDescriptor) => `${replicaId}@${nodeId} ${type}`).join(', ');
+
+describe('a membership change of a range', () => {
+  const joins = change([{ type: 'addLearner', replica: 14 }], [{ replicaId: 14, nodeId: 4 }]);
+  const rows = [
+    { name: 'a learner joins', change: joins, expect: '11@1 voter, 12@2 voter, 13@3 voter, 14@4 learner' },
+    {
+      name: 'a voter is demoted',
+      change: change([{ type: 'addLearner', replica: 12 }]),
+      expect: '11@1 voter, 13@3 voter, 12@2 learner',
+    },
+    { name: 'a voter is removed', change: change([{ type: 'remove', replica: 13 }]), expect: '11@1 voter, 12@2 voter' },
+    {
+      name: 'a voter is replaced, and votes until the joint configuration is left',
+      change: change(
+        [
+          { type: 'addVoter', replica: 14 },
+          { type: 'remove', replica: 13 },
+        ],
+        [{ replicaId: 14, nodeId: 4 }],
+      ),
+      expect: '11@1 voter, 12@2 voter, 14@4 voter, 13@3 voter',
+    },
+  ];
+  test.each(rows)('$name', (row) => {
+    expect(admitsChange(RANGE, row.change)).toBe(true);
+    const descriptor = applied(row.change);
+    expect(asText(descriptor)).toBe(row.expect);
+    expect(descriptor.epoch).toEqual({ confVersion: 2, version: 1 });
+  });
+
+  test('that comes to nothing leaves the descriptor as it is, its version included', () => {
+    expect(applied(change([{ type: 'addVoter', replica: 11 }]))).toBe(RANGE);
+    expect(applied(change([11, 12, 13].map((replica) => ({ type: 'remove', replica }))))).toBe(RANGE);
+  });
+
+  const refused = [
+    { name: 'nobody said where the new replica lives', change: change([{ type: 'addLearner', replica: 14 }]) },
+    {
+      name: 'its node has a replica of the range already',
+      change: change([{ type: 'addLearner', replica: 14 }], [{ replicaId: 14, nodeId: 3 }]),
+    },
+    {
+      name: 'two new replicas are to live on one node',
+      change: change(
+        [
+          { type: 'addLearner', replica: 14 },
+          { type: 'addLearner', replica: 15 },
+        ],
+        [
+          { replicaId: 14, nodeId: 4 },
+          { replicaId: 15, nodeId: 4 },
+        ],
+      ),
+    },
+  ];
+  test.each(refused)('is not admitted when $name', (row) => {
+    expect(admitsChange(RANGE, row.change)).toBe(false);
+  });
+
+  test('cannot move a member: its place is what the descriptor says', () => {
+    const moved = change([{ type: 'addLearner', replica: 13 }], [{ replicaId: 13, nodeId: 9 }]);
+    expect(asText(applied(moved))).toBe('11@1 voter, 12@2 voter, 13@3 learner');
+  });
+});
+
+test('places survive the log, and other bytes are a broken invariant', () => {
+  const places = [
+    { replicaId: 14, nodeId: 4 },
+    { replicaId: 15, nodeId: 1_001 },
+  ];
+  expect(decodePlaces(encodePlaces(places))).toEqual(places);
+  expect(decodePlaces(encodePlaces([]))).toEqual([]);
+  expect(() => decodePlaces(Buffer.from('junk'))).toThrow(InvariantError);
+});

@@ -1,0 +1,75 @@
+/**
+ * What membership changes make of a range's descriptor.
+ *
+ * M1. The descriptor names the members of the group, and where they live: nobody else could tell the others. So a
+ *     change that lets a replica join carries its node, and is not admitted without.
+ * M2. A node has one replica of a range at most: it is known there by the range (store.ts T1).
+ * M3. `confVersion` grows with each change of members or roles, and with nothing else. All of this follows from the
+ *     descriptor, the change and the membership that Raft made of it, alike on every replica.
+ */
+import { assert, EMPTY_BYTES } from '@remora/base';
+import { asCount, asFields, asList, decodeStored, encodeStored, type RangeDescriptor } from '@remora/protocol';
+import type { ConfChange, ConfState } from '@remora/raft';
+
+/** Where a replica lives. */
+export interface ReplicaPlace {
+  readonly replicaId: number;
+  readonly nodeId: number;
+}
+
+const PLACES = { what: 'where new replicas live', version: 1, fields: 1 };
+
+/** The context of a membership change: where those live that join by it. */
+export function encodePlaces(places: readonly ReplicaPlace[]): Uint8Array {
+  if (places.length === 0) return EMPTY_BYTES;
+  return encodeStored(PLACES, [places.map(({ replicaId, nodeId }) => [replicaId, nodeId])]);
+}
+
+/** The inverse. Throws an `InvariantError` for anything else. */
+export function decodePlaces(context: Uint8Array): readonly ReplicaPlace[] {
+  if (context.length === 0) return [];
+  return decodeStored(PLACES, context, ([places]) =>
+    asList(places, 'places', (raw) => {
+      const place = asFields(raw, 2, 'place');
+      return { replicaId: asCount(place[0], 'replicaId'), nodeId: asCount(place[1], 'nodeId') };
+    }),
+  );
+}
+
+/** Whether a change takes effect in a range (M1, M2). */
+export function admitsChange({ replicas }: RangeDescriptor, { steps, context }: ConfChange): boolean {
+  const nodeOf = new Map([...decodePlaces(context), ...replicas].map((place) => [place.replicaId, place.nodeId]));
+  const members = new Set(replicas.map(({ replicaId }) => replicaId));
+  for (const { type, replica } of steps) if (type !== 'remove') members.add(replica);
+  const nodes = [...members].map((replicaId) => nodeOf.get(replicaId));
+  return !nodes.includes(undefined) && new Set(nodes).size === nodes.length;
+}
+
+/** The descriptor once a change is applied that made `conf` of `before` (M3). */
+export function descriptorAfter(
+  descriptor: RangeDescriptor,
+  { before, conf, change }: { readonly before: ConfState; readonly conf: ConfState; readonly change: ConfChange },
+): RangeDescriptor {
+  if (isSame(before, conf)) return descriptor; // it was not possible, or not admitted
+  const { epoch, replicas } = descriptor;
+  const nodeOf = new Map(
+    [...decodePlaces(change.context), ...replicas].map((place) => [place.replicaId, place.nodeId]),
+  );
+  const voters = new Set([...conf.voters, ...conf.votersOutgoing]);
+  const members = new Set([...voters, ...conf.learners, ...conf.learnersNext]);
+  return {
+    ...descriptor,
+    epoch: { ...epoch, confVersion: epoch.confVersion + 1 },
+    replicas: [...members].map((replicaId) => {
+      const nodeId = nodeOf.get(replicaId);
+      assert(nodeId !== undefined, `M1: where replica ${replicaId} of range ${descriptor.rangeId} lives is not known`);
+      return { replicaId, nodeId, type: voters.has(replicaId) ? 'voter' : 'learner' };
+    }),
+  };
+}
+
+function isSame(a: ConfState, b: ConfState): boolean {
+  const told = (conf: ConfState): string =>
+    JSON.stringify([conf.voters, conf.votersOutgoing, conf.learners, conf.learnersNext, conf.autoLeave]);
+  return told(a) === told(b);
+}
