@@ -45,6 +45,13 @@ describe('a mutation put into a built program', () => {
     expect(await patchBuilt(second, source, built)).toBe(built.replace('  go();\n  return 2;', '  return 2;'));
   });
 
+  test('changes nothing where it brings in a name that may be another one there (B3)', async () => {
+    const other = { ...second, replace: '  two();\n  return 2;' };
+    expect(await patchBuilt(other, source, built)).toBeUndefined();
+    const member = { ...second, replace: '  go.two({ two: 3 });\n  return 2;' };
+    expect(await patchBuilt(member, source, built)).toContain('go.two({ two: 3 });');
+  });
+
   test('changes nothing where the program reads otherwise (B2)', async () => {
     expect(await patchBuilt(second, source, built.replace('return 2', 'return two2'))).toBeUndefined();
     expect(await patchBuilt(second, source, '')).toBeUndefined();

@@ -5,11 +5,13 @@
  *     which they differ, and as many around them as it takes to be there once in the program.
  * B2. Where a bundler wrote these lines otherwise (it renames what has the same name in two files), nothing is changed
  *     and the answer is undefined: the caller builds the program with the mutation then.
+ * B3. So it is where the mutation uses a name that these lines do not have: it may be another's in the program.
  */
 import { transformWithEsbuild } from 'vite';
 import { type Mutation, mutate } from './mutation.ts';
 
 const AROUND_MAX = 20;
+const KEYWORDS: ReadonlySet<string> = new Set(['if', 'else', 'for', 'of', 'const', 'return', 'this', 'true', 'false']);
 
 /** The program `built` with the mutation in it; `source` is the text of `mutation.file`. (B2) */
 export async function patchBuilt(mutation: Mutation, source: string, built: string): Promise<string | undefined> {
@@ -22,7 +24,10 @@ export async function patchBuilt(mutation: Mutation, source: string, built: stri
     const at = find === '' ? -1 : built.indexOf(find);
     if (at === -1 && find !== '') return undefined;
     if (at === -1 || built.includes(find, at + 1)) continue;
-    return built.slice(0, at) + after.slice(head, after.length - tail).join('\n') + built.slice(at + find.length);
+    const replace = after.slice(head, after.length - tail).join('\n');
+    const names = namesOf(find);
+    if ([...namesOf(replace)].some((name) => !names.has(name))) return undefined; // B3
+    return built.slice(0, at) + replace + built.slice(at + find.length);
   }
   return undefined;
 }
@@ -40,4 +45,10 @@ function difference(a: readonly string[], b: readonly string[]): readonly [numbe
   let tail = 0;
   while (tail < least - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
   return [head, tail];
+}
+
+/** Variables and functions; what stands behind a dot, or before a colon, is never renamed. */
+function namesOf(code: string): ReadonlySet<string> {
+  const names = code.replace(/"(\\.|[^"\\])*"/g, '').matchAll(/(?<![.#\w$])[A-Za-z_$][\w$]*(?!\w*\s*:)/g);
+  return new Set([...names].map(([name]) => name).filter((name) => !KEYWORDS.has(name)));
 }
