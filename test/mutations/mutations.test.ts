@@ -46,10 +46,10 @@ describe('a mutation put into a built program', () => {
   });
 
   test('changes nothing where it brings in a name that may be another one there (B3)', async () => {
-    const other = { ...second, replace: '  two();\n  return 2;' };
+    const other = { ...second, replace: '  three();\n  return 2;' };
     expect(await patchBuilt(other, source, built)).toBeUndefined();
-    const member = { ...second, replace: '  go.two({ two: 3 });\n  return 2;' };
-    expect(await patchBuilt(member, source, built)).toContain('go.two({ two: 3 });');
+    const member = { ...second, replace: '  go.three({ three: 3 });\n  return 2;' };
+    expect(await patchBuilt(member, source, built)).toContain('go.three({ three: 3 });');
   });
 
   test('changes nothing where the program reads otherwise (B2)', async () => {
