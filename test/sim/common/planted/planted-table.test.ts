@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { CLUSTER_PLANTING } from '../../cluster/planted/planting.ts';
 import { RAFT_PLANTING } from '../../raft/planted/planting.ts';
 import type { PlantedBug } from './planted-bug.ts';
 import { plantedTable, withPlantedTable } from './planted-table.ts';
@@ -8,21 +9,23 @@ import { plantedTable, withPlantedTable } from './planted-table.ts';
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const PAGE = readFileSync(`${ROOT}docs/testing.md`, 'utf8');
 
-describe.each([{ planting: RAFT_PLANTING, unnoticed: 12 }])(
-  'the bugs of $planting.command',
-  ({ planting, unnoticed }) => {
-    const { bugs } = planting;
+const TABLES = [
+  { planting: RAFT_PLANTING, unnoticed: 12 },
+  { planting: CLUSTER_PLANTING, unnoticed: 4 },
+];
 
-    test('docs/testing.md shows them as they are', () => {
-      expect(PAGE).toBe(withPlantedTable(PAGE, bugs));
-    });
+describe.each(TABLES)('the bugs of $planting.command', ({ planting, unnoticed }) => {
+  const { bugs } = planting;
 
-    test('many of them pass all unit tests, and the tests that fail with the others are there', () => {
-      expect(bugs.filter(({ caughtBy }) => caughtBy === undefined).length).toBeGreaterThanOrEqual(unnoticed);
-      for (const { caughtBy } of bugs) if (caughtBy !== undefined) expect(existsSync(ROOT + caughtBy)).toBe(true);
-    });
-  },
-);
+  test('docs/testing.md shows them as they are', () => {
+    expect(PAGE).toBe(withPlantedTable(PAGE, bugs));
+  });
+
+  test('many of them pass all unit tests, and the tests that fail with the others are there', () => {
+    expect(bugs.filter(({ caughtBy }) => caughtBy === undefined).length).toBeGreaterThanOrEqual(unnoticed);
+    for (const { caughtBy } of bugs) if (caughtBy !== undefined) expect(existsSync(ROOT + caughtBy)).toBe(true);
+  });
+});
 
 describe('a table of planted bugs', () => {
   const bug: PlantedBug = {

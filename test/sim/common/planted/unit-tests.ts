@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ALLOWED } from '../../../support/architecture-rules.ts';
 import type { PlantedBug } from './planted-bug.ts';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
@@ -15,17 +16,30 @@ interface Report {
 }
 
 /**
- * Runs the tests of the packages that reach the bug's file, with the bug in it. The file of the first that fails, from
- * the root of the repository; undefined when all pass.
+ * Runs the tests of the bug's package, and then of those that import it, with the bug in it. The first file that fails,
+ * from the root of the repository; undefined when all pass.
  * @throws Error when the tests did not run.
  */
 export async function failingUnitTest(bug: PlantedBug): Promise<string | undefined> {
+  for (const folder of packagesThatReach(bug.file)) {
+    const failed = await failingTestIn(folder, bug);
+    if (failed !== undefined) return failed;
+  }
+  return undefined;
+}
+
+/** The package of a file first. */
+function packagesThatReach(file: string): readonly string[] {
+  const own = file.split('/')[1] ?? '';
+  return [own, ...Object.keys(ALLOWED).filter((folder) => ALLOWED[folder]?.includes(own) === true)];
+}
+
+async function failingTestIn(folder: string, bug: PlantedBug): Promise<string | undefined> {
   const dir = mkdtempSync(join(tmpdir(), 'planted-'));
   try {
     const file = join(dir, 'report.json');
-    await runTests(bug, file);
+    await runTests(folder, bug, file);
     const { testResults } = JSON.parse(readFileSync(file, 'utf8')) as Report;
-    if (testResults.length === 0) throw new Error(`no unit test reaches ${bug.file}`);
     const failed = testResults.filter(({ status }) => status === 'failed').map(({ name }) => relative(ROOT, name));
     return failed.sort()[0];
   } finally {
@@ -33,9 +47,9 @@ export async function failingUnitTest(bug: PlantedBug): Promise<string | undefin
   }
 }
 
-function runTests({ name, file }: PlantedBug, report: string): Promise<void> {
-  const tests = ['related', join(ROOT, file), '--run', '--project', 'unit', '--exclude', 'test/**'];
-  const args = [VITEST, ...tests, '--bail=1', '--reporter=json', `--outputFile=${report}`];
+function runTests(folder: string, { name }: PlantedBug, report: string): Promise<void> {
+  const which = ['run', '--project', 'unit', `packages/${folder}/`, '--passWithNoTests', '--bail=1'];
+  const args = [VITEST, ...which, '--reporter=json', `--outputFile=${report}`];
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, args, {
       cwd: ROOT,

@@ -1,0 +1,9 @@
+import type { Planting } from '../../common/planted/planted-bug.ts';
+import { CLUSTER_BUGS } from './bugs.ts';
+
+export const CLUSTER_PLANTING: Planting = {
+  simulation: 'cluster',
+  command: 'pnpm planted',
+  bugs: CLUSTER_BUGS,
+  files: ['test/sim/cluster/planted/bugs.ts'],
+};
