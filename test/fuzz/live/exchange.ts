@@ -7,12 +7,12 @@ const HOST = '127.0.0.1';
 /** A server that waits for more is left then: whoever connects next finds out how it fares. */
 const PATIENCE_MS = 100;
 
-/** Sends the bytes, and gives what comes back until the server closes or says no more. */
-export function rawExchange(port: number, bytes: Uint8Array): Promise<Buffer> {
+/** Sends the bytes, and gives what comes back until the server closes, or says nothing for so long. */
+export function rawExchange(port: number, bytes: Uint8Array, patienceMs = PATIENCE_MS): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const answer: Buffer[] = [];
     const socket = connectTcp({ host: HOST, port });
-    socket.setTimeout(PATIENCE_MS, () => socket.destroy());
+    socket.setTimeout(patienceMs, () => socket.destroy());
     socket.on('data', (chunk: Buffer) => answer.push(chunk));
     socket.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'ECONNREFUSED') reject(new FuzzViolation('nobody listens any more'));

@@ -20,7 +20,7 @@ import { encodeFrame } from '../../../packages/protocol/src/rpc/frame.ts';
 import { decodeFrame as decodeRaftFrame } from '../../../packages/raft/src/multi/transport/codec.ts';
 import { identityMetadata, RAFT_SERVICE } from '../../../packages/raft/src/multi/transport/node/handshake.ts';
 import { grpcExchange, grpcMessage, http2Bytes, rawExchange } from '../live/exchange.ts';
-import { LIVE_MEMORY_BASE_BYTES, type LiveNode, liveNode } from '../live/live-node.ts';
+import { ALIVE_MS, LIVE_MEMORY_BASE_BYTES, type LiveNode, liveNode } from '../live/live-node.ts';
 import { FuzzViolation, type Target } from '../target.ts';
 import { nestedTxn } from './nested-txn.ts';
 import { RAFT_TARGETS } from './raft.ts';
@@ -268,7 +268,7 @@ const http = live(
     ].map((text) => Buffer.from(text)),
   async ({ options }, bytes) => {
     await rawExchange(options.httpPort, bytes);
-    const answer = await rawExchange(options.httpPort, Buffer.from('GET /health HTTP/1.0\r\n\r\n'));
+    const answer = await rawExchange(options.httpPort, Buffer.from('GET /health HTTP/1.0\r\n\r\n'), ALIVE_MS);
     if (!answer.toString('latin1').startsWith('HTTP/1.1 200')) {
       throw new FuzzViolation(`/health answers ${answer.toString('latin1').slice(0, 60)}`);
     }
