@@ -1,8 +1,9 @@
-import { type Bytes, binaryString, compareBytes, type Engine, type Logger, ServiceError } from '@remora/base';
+import { type Bytes, compareBytes, type Engine, type Logger, ServiceError } from '@remora/base';
 import type { KvEvent, WatchCreate, WatchMessage } from '@remora/protocol';
 import type { RangeState } from '../state/range-state.ts';
 import { bytesOf, EventRing, type RevisionEvents } from './event-ring.ts';
 import { scanHistory } from './history-scan.ts';
+import { covers, SpanIndex } from './span-index.ts';
 
 /** Where a stream of watch messages goes; `send` is false when the other side is behind (stop until it drains). */
 export interface WatchSink {
@@ -47,8 +48,7 @@ export class WatchHub {
   readonly #logger: Logger;
   readonly #ringBytesMax: number;
   #ring: EventRing;
-  readonly #byKey = new Map<string, Set<Watcher>>();
-  readonly #ranges = new Set<Watcher>();
+  readonly #index = new SpanIndex<Watcher>();
   #touched: Watcher[] = [];
   #count = 0;
   #scans = 0;
@@ -84,9 +84,7 @@ export class WatchHub {
     this.#ring.push(revision, events);
     if (this.#count === 0) return;
     for (const event of events) {
-      const exact = this.#byKey.size === 0 ? undefined : this.#byKey.get(binaryString(event.kv.key));
-      if (exact !== undefined) for (const watcher of exact) this.#offer(watcher, revision, event);
-      for (const watcher of this.#ranges) if (inRange(watcher, event.kv.key)) this.#offer(watcher, revision, event);
+      this.#index.forEach(event.kv.key, (watcher) => this.#offer(watcher, revision, event));
     }
   }
 
@@ -133,7 +131,7 @@ export class WatchHub {
     };
     stream.watchers.set(create.watchId, watcher);
     this.#count++;
-    this.#index(watcher);
+    this.#index.add(watcher);
     stream.send({ kind: 'created', watchId: create.watchId, revision: this.#state.revision });
     this.#catchUp(watcher);
   }
@@ -148,31 +146,13 @@ export class WatchHub {
     });
   }
 
-  #index(watcher: Watcher): void {
-    if (watcher.end !== undefined) {
-      this.#ranges.add(watcher);
-      return;
-    }
-    const name = binaryString(watcher.key);
-    const set = this.#byKey.get(name);
-    if (set === undefined) this.#byKey.set(name, new Set([watcher]));
-    else set.add(watcher);
-  }
-
   remove(watcher: Watcher): void {
     if (watcher.gone) return;
     watcher.gone = true;
     this.#count--;
     watcher.stream.watchers.delete(watcher.create.watchId);
     watcher.stream.behind.delete(watcher);
-    if (watcher.end !== undefined) {
-      this.#ranges.delete(watcher);
-      return;
-    }
-    const name = binaryString(watcher.key);
-    const set = this.#byKey.get(name);
-    set?.delete(watcher);
-    if (set?.size === 0) this.#byKey.delete(name);
+    this.#index.remove(watcher);
   }
 
   /** It is caught up when its stream drains (W2). */
@@ -379,17 +359,12 @@ export class WatchStream {
   }
 }
 
-function inRange(watcher: Watcher, key: Bytes): boolean {
-  if (watcher.end === undefined) return compareBytes(watcher.key, key) === 0;
-  return compareBytes(watcher.key, key) <= 0 && (watcher.end.length === 0 || compareBytes(key, watcher.end) < 0);
-}
-
 function wanted(watcher: Watcher, event: KvEvent): boolean {
   return !(event.type === 'put' ? watcher.create.noPut : watcher.create.noDelete);
 }
 
 function matches(watcher: Watcher, event: KvEvent): boolean {
-  return inRange(watcher, event.kv.key) && wanted(watcher, event);
+  return covers(watcher, event.kv.key) && wanted(watcher, event);
 }
 
 function withoutPrev(event: KvEvent): KvEvent {

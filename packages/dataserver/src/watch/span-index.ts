@@ -1,0 +1,70 @@
+import { type Bytes, binaryString, compareBytes, prefixEnd } from '@remora/base';
+
+/** What is looked for by keys that it covers: one key, or those from `key` up to `end` (empty: no end). */
+export interface Spanned {
+  readonly key: Bytes;
+  /** Undefined: `key` alone. */
+  readonly end: Bytes | undefined;
+}
+
+/**
+ * Finds those that cover a key, among very many.
+ *
+ * X1. Every key of a span begins with the span's stem: the key itself, the prefix of a prefix span, otherwise what
+ *     start and end have in common. So whoever covers a key is found under one of the key's beginnings.
+ * X2. Only beginnings as long as some stem are looked up. Spans are nearly always prefixes of a few lengths; those
+ *     without a common beginning, such as all keys, share the empty stem and are looked at one by one.
+ */
+export class SpanIndex<T extends Spanned> {
+  readonly #byStem = new Map<string, Set<T>>();
+  /** How many stems there are of each length. */
+  readonly #lengths = new Map<number, number>();
+
+  add(item: T): void {
+    const stem = stemOf(item);
+    const items = this.#byStem.get(stem);
+    if (items !== undefined) {
+      items.add(item);
+      return;
+    }
+    this.#byStem.set(stem, new Set([item]));
+    this.#lengths.set(stem.length, (this.#lengths.get(stem.length) ?? 0) + 1);
+  }
+
+  /** The item must be there. */
+  remove(item: T): void {
+    const stem = stemOf(item);
+    const items = this.#byStem.get(stem);
+    items?.delete(item);
+    if (items?.size !== 0) return;
+    this.#byStem.delete(stem);
+    const left = (this.#lengths.get(stem.length) ?? 0) - 1;
+    if (left > 0) this.#lengths.set(stem.length, left);
+    else this.#lengths.delete(stem.length);
+  }
+
+  /** Calls `fn` for each item that covers `key`. */
+  forEach(key: Bytes, fn: (item: T) => void): void {
+    const name = binaryString(key);
+    for (const length of this.#lengths.keys()) {
+      if (length > name.length) continue;
+      const items = this.#byStem.get(length === name.length ? name : name.slice(0, length));
+      if (items !== undefined) for (const item of items) if (covers(item, key)) fn(item);
+    }
+  }
+}
+
+export function covers({ key: start, end }: Spanned, key: Bytes): boolean {
+  if (end === undefined) return compareBytes(start, key) === 0;
+  return compareBytes(start, key) <= 0 && (end.length === 0 || compareBytes(key, end) < 0);
+}
+
+/** X1. */
+function stemOf({ key, end }: Spanned): string {
+  if (end === undefined) return binaryString(key);
+  if (end.length === 0) return '';
+  if (key.length > 0 && compareBytes(prefixEnd(key), end) === 0) return binaryString(key);
+  let common = 0;
+  while (common < key.length && common < end.length && key[common] === end[common]) common++;
+  return binaryString(key.subarray(0, common));
+}
