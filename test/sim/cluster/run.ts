@@ -12,6 +12,7 @@ import type { FaultEvent } from '../common/faults/fault.ts';
 import type { EventName } from '../common/trace.ts';
 import { Violation } from '../common/violation.ts';
 import { leftovers } from './checks/leaks.ts';
+import { tooFewAnswered } from './checks/outages.ts';
 import { differences } from './checks/replicas.ts';
 import { sumsOf } from './checks/state-watch.ts';
 import { optionsOf } from './options.ts';
@@ -46,6 +47,9 @@ const STOP_MS_MAX = 20_000;
 const LINGER_MS = 10_000;
 const LOOK_MS = 50;
 const LAST_EVENTS = 60;
+/** Figures. */
+const ASKED = 'asked outside outages';
+const ANSWERED = 'answered of these';
 const NOISE: ReadonlySet<EventName> = new Set(['send', 'append', 'heartbeat', 'frame']);
 
 /** Runs a seed, with the faults drawn from it or with those given. */
@@ -193,13 +197,21 @@ function resultOf(world: World, schedule: readonly FaultEvent[]): RunResult {
 }
 
 /** What the checks had to look at. */
-function figuresOf({ observer, applied, answers, states }: World): Readonly<Record<string, number>> {
+function figuresOf({ observer, applied, answers, states, outages }: World): Readonly<Record<string, number>> {
   return {
     elections: [...observer.groups()].reduce((sum, group) => sum + group.elections, 0),
     'commands applied': applied.count,
     'answers checked': answers.count,
     'states compared': states.compared,
+    [ASKED]: outages.asked,
+    [ANSWERED]: outages.answered,
   };
+}
+
+/** Why a run over many seeds fails although no promise was broken. */
+export function judge(figures: Readonly<Record<string, number>>): readonly string[] {
+  const text = tooFewAnswered({ asked: figures[ASKED] ?? 0, answered: figures[ANSWERED] ?? 0 });
+  return text === '' ? [] : [text];
 }
 
 function describe(world: World, failure: unknown): NonNullable<RunResult['failure']> {

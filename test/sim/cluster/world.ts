@@ -12,6 +12,7 @@ import { Trace } from '../common/trace.ts';
 import { Violation } from '../common/violation.ts';
 import { Answers } from './checks/answers.ts';
 import { AppliedCommands } from './checks/applied-commands.ts';
+import { Outages } from './checks/outages.ts';
 import { StateWatch } from './checks/state-watch.ts';
 import { LinkNetwork } from './env/link-network.ts';
 import { PeerNetwork } from './env/peer-network.ts';
@@ -48,6 +49,7 @@ export class World {
   readonly applied = new AppliedCommands();
   readonly answers = new Answers(this.applied, (error) => this.fail(error));
   readonly states = new StateWatch(this);
+  readonly outages = new Outages(this);
   readonly counts: OperationCounts = newCounts();
   readonly faults = new FaultTimeline({
     loop: this.loop,
@@ -114,6 +116,7 @@ export class World {
     for (const node of this.nodes) if (node.machine.fromStart) node.start();
     for (const client of this.clients) this.startClient(client);
     this.states.run();
+    this.outages.run();
   }
 
   startClient(client: SimClient): void {
@@ -132,8 +135,10 @@ export class World {
   operation(life: ClientLife, what: string): (how: keyof OperationCounts, code?: string) => void {
     const { trace, counts } = this;
     trace.add('asked', 0, 0, hashOfText(life.name), hashOfText(what), `${life.name} ${what}`);
+    const beganMs = this.loop.monotonicMs();
     return (how, code = '') => {
       counts[how]++;
+      this.outages.ended(life.client.id, beganMs, how);
       if (how === 'done') life.client.answered++;
       const text = `${life.name} ${what} ${how} ${code}`;
       trace.add('answered', 0, 0, hashOfText(text), 0, text);

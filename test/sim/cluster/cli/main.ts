@@ -3,13 +3,14 @@ import { type Place, runSimulation } from '../../common/cli/runner.ts';
 import type { Simulation } from '../../common/cli/simulation.ts';
 import { FAULTS } from '../faults/index.ts';
 import { optionsOf } from '../options.ts';
-import { runSeed } from '../run.ts';
+import { judge, runSeed } from '../run.ts';
 import { drawSchedule } from '../schedule.ts';
 
 const simulation: Simulation = {
   command: 'pnpm sim',
   faultKinds: FAULTS.map(({ kind }) => kind),
   run: ({ seed, schedule }) => runSeed(seed, schedule === undefined ? {} : { schedule }),
+  judge,
   draw: (seed) => drawSchedule(seed, optionsOf(seed)),
 };
 

@@ -29,6 +29,8 @@ export interface Simulation {
   /** Of every kind at least one has to happen in a long run. */
   readonly faultKinds: readonly string[];
   run(job: Job): Promise<SimResult>;
+  /** Of the sums over many seeds: why the run fails although no promise was broken. */
+  judge?(figures: Readonly<Record<string, number>>): readonly string[];
   /** The faults of a seed. */
   draw(seed: number): readonly FaultEvent[];
 }

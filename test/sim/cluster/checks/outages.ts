@@ -1,0 +1,103 @@
+/**
+ * Which operations the cluster had a chance to serve, and how many of them it did serve.
+ *
+ * A client is in a total outage while, by the faults in force alone, nothing could serve it: there is no voter of the
+ * range that has links, both ways, with a majority of the voters (of each side of a joint membership), that a working
+ * gateway has links with, which the client has links with. A node works while its process runs, is not paused, and its
+ * disk neither stalls nor is full or lost. A link counts as broken when nothing gets through, not when much is lost.
+ *
+ * An operation during which there was such a moment is left aside. That leaders must be elected, routes found, lost
+ * messages sent again is no excuse: of all other operations 70 % must be answered.
+ */
+import type { ConfState } from '@remora/raft';
+import { isQuorumOf } from '../../common/raft/quorum.ts';
+import type { SimNode } from '../node.ts';
+import type { OperationCounts } from '../workloads/workload.ts';
+import type { World } from '../world.ts';
+
+const LOOK_MS = 50;
+const RANGE = 2;
+/** Of the operations outside total outages. */
+export const ANSWERED_MIN = 0.7;
+
+/** What works at a moment. */
+export interface Standing {
+  /** Membership of the range; absent while there is no range. */
+  readonly conf: ConfState | undefined;
+  /** Where a replica lives; undefined when its disk is lost. */
+  readonly nodeOf: (replicaId: number) => number | undefined;
+  readonly works: (nodeId: number) => boolean;
+  readonly gateways: readonly number[];
+  /** Whether anything gets through, both ways. */
+  readonly linked: (a: number, b: number) => boolean;
+}
+
+export function couldServe(now: Standing, clientId: number): boolean {
+  const { conf, nodeOf, works, linked } = now;
+  if (conf === undefined) return false;
+  const joined = (a: number, b: number): boolean => works(a) && works(b) && (a === b || linked(a, b));
+  const gateways = now.gateways.filter((id) => works(id) && linked(id, clientId));
+  const mayLead = (leader: number): boolean =>
+    gateways.some((gateway) => joined(gateway, leader)) &&
+    isQuorumOf(conf, (replicaId) => joined(leader, nodeOf(replicaId) ?? 0));
+  return [...conf.voters, ...conf.votersOutgoing].some((replicaId) => mayLead(nodeOf(replicaId) ?? 0));
+}
+
+export class Outages {
+  readonly #world: World;
+  /** When each client was last seen in a total outage. */
+  readonly #lastMs = new Map<number, number>();
+  /** Operations outside total outages. */
+  asked = 0;
+  answered = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  run(): void {
+    this.#look();
+    this.#world.loop.setTimer(LOOK_MS, () => {
+      if (!this.#world.resting) this.run();
+    });
+  }
+
+  /** An operation of a client ended that began at `beganMs`. */
+  ended(clientId: number, beganMs: number, how: keyof OperationCounts): void {
+    if ((this.#lastMs.get(clientId) ?? -1) >= beganMs - LOOK_MS) return;
+    this.asked++;
+    if (how === 'done') this.answered++;
+  }
+
+  #look(): void {
+    const { clients, loop } = this.#world;
+    const now = this.#standing();
+    for (const { id } of clients) if (!couldServe(now, id)) this.#lastMs.set(id, loop.monotonicMs());
+  }
+
+  #standing(): Standing {
+    const { nodes, network, observer, members } = this.#world;
+    const working = new Set(nodes.filter(works).map(({ id }) => id));
+    const open = (from: number, to: number): boolean => {
+      const { blocked, dropPerMille } = network.faultsOf(from, to);
+      return !blocked && dropPerMille < 1_000;
+    };
+    return {
+      conf: observer.has(RANGE) ? observer.group(RANGE).confs.at(-1)?.conf : undefined,
+      nodeOf: (replicaId) => (members.isLost(RANGE, replicaId) ? undefined : observer.view(RANGE, replicaId)?.nodeId),
+      works: (id) => working.has(id),
+      gateways: nodes.filter(({ machine }) => machine.roles.includes('gateway')).map(({ id }) => id),
+      linked: (a, b) => open(a, b) && open(b, a),
+    };
+  }
+}
+
+function works({ up, clock, stall, diskFull }: SimNode): boolean {
+  return up && !clock.paused && !stall.stalled && !diskFull;
+}
+
+/** Why a run over many seeds fails although no promise was broken. */
+export function tooFewAnswered({ asked, answered }: { readonly asked: number; readonly answered: number }): string {
+  if (asked > 0 && answered >= ANSWERED_MIN * asked) return '';
+  return `of ${asked} operations outside total outages ${answered} were answered: fewer than ${100 * ANSWERED_MIN} %`;
+}
