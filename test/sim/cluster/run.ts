@@ -8,8 +8,10 @@
  */
 
 import { assert } from '@remora/base';
+import { toJsonLines } from '../../checkers/index.ts';
+import type { SimHistory } from '../common/cli/simulation.ts';
+import { failureOf, type SimFailure } from '../common/failure.ts';
 import type { FaultEvent } from '../common/faults/fault.ts';
-import type { EventName } from '../common/trace.ts';
 import { Violation } from '../common/violation.ts';
 import { leftovers } from './checks/leaks.ts';
 import { tooFewAnswered } from './checks/outages.ts';
@@ -30,7 +32,8 @@ export interface RunResult {
   readonly simulatedMs: number;
   readonly steps: number;
   readonly figures: Readonly<Record<string, number>>;
-  readonly failure?: { readonly property: string; readonly detail: string; readonly last: readonly string[] };
+  readonly histories?: readonly SimHistory[];
+  readonly failure?: SimFailure;
 }
 
 export interface RunChange {
@@ -38,6 +41,8 @@ export interface RunChange {
   readonly schedule?: readonly FaultEvent[];
   /** How long faults befall the cluster, in place of the usual time. */
   readonly runMs?: number;
+  /** Gives back what clients asked and were told. */
+  readonly histories?: boolean;
 }
 
 /** Virtual time within which a healed cluster works again. */
@@ -46,11 +51,9 @@ const REST_MS_MAX = 30_000;
 const STOP_MS_MAX = 20_000;
 const LINGER_MS = 10_000;
 const LOOK_MS = 50;
-const LAST_EVENTS = 60;
 /** Figures. */
 const ASKED = 'asked outside outages';
 const ANSWERED = 'answered of these';
-const NOISE: ReadonlySet<EventName> = new Set(['send', 'append', 'heartbeat', 'frame']);
 
 /** Runs a seed, with the faults drawn from it or with those given. */
 export async function runSeed(seed: number, change: RunChange = {}): Promise<RunResult> {
@@ -63,7 +66,7 @@ export async function runSeed(seed: number, change: RunChange = {}): Promise<Run
   } catch (error) {
     world.fail(error);
   }
-  return resultOf(world, schedule);
+  return { ...resultOf(world, schedule), ...(change.histories && { histories: historiesOf(world) }) };
 }
 
 async function live(world: World, schedule: readonly FaultEvent[]): Promise<void> {
@@ -192,8 +195,15 @@ function resultOf(world: World, schedule: readonly FaultEvent[]): RunResult {
     simulatedMs: loop.monotonicMs(),
     steps: loop.steps,
     figures: figuresOf(world),
-    ...(failure !== undefined && { failure: describe(world, failure) }),
+    ...(failure !== undefined && { failure: failureOf(trace, failure) }),
   };
+}
+
+function historiesOf({ workloads }: World): readonly SimHistory[] {
+  return workloads.flatMap((workload) => {
+    const history = workload.history?.();
+    return history === undefined ? [] : [{ name: workload.name, text: toJsonLines(history) }];
+  });
 }
 
 /** What the checks had to look at. */
@@ -212,11 +222,4 @@ function figuresOf({ observer, applied, answers, states, outages }: World): Read
 export function judge(figures: Readonly<Record<string, number>>): readonly string[] {
   const text = tooFewAnswered({ asked: figures[ASKED] ?? 0, answered: figures[ANSWERED] ?? 0 });
   return text === '' ? [] : [text];
-}
-
-function describe(world: World, failure: unknown): NonNullable<RunResult['failure']> {
-  const last = world.trace.last(LAST_EVENTS, ({ name }) => !NOISE.has(name));
-  if (failure instanceof Violation) return { property: failure.property, detail: failure.message, last };
-  const detail = failure instanceof Error ? (failure.stack ?? failure.message) : String(failure);
-  return { property: 'nodes do not stop', detail, last };
 }

@@ -7,35 +7,42 @@
 import type { SimResult } from './cli/simulation.ts';
 import type { FaultEvent } from './faults/fault.ts';
 
-const RUNS_MAX = 300;
+export const SHRINK_RUNS_MAX = 300;
 
 export interface Shrunk {
   readonly events: readonly FaultEvent[];
   readonly runs: number;
 }
 
-export async function shrink(
-  run: (events: readonly FaultEvent[]) => Promise<Pick<SimResult, 'failure'>>,
-  events: readonly FaultEvent[],
-  property: string,
-): Promise<Shrunk> {
+export interface ShrinkTask {
+  readonly run: (events: readonly FaultEvent[]) => Promise<Pick<SimResult, 'failure'>>;
+  readonly events: readonly FaultEvent[];
+  /** What every smaller schedule has to break too. */
+  readonly property: string;
+  /** Asked before each run: false when there is no time for another one. */
+  readonly mayGoOn: () => boolean;
+  /** Called after each run. */
+  readonly progress: (now: Shrunk) => void;
+}
+
+export async function shrink({ run, events, property, mayGoOn, progress }: ShrinkTask): Promise<Shrunk> {
   let kept = events;
   let runs = 0;
-  const fails = async (candidate: readonly FaultEvent[]): Promise<boolean> => {
+  const goesOn = (): boolean => runs < SHRINK_RUNS_MAX && mayGoOn();
+  /** Takes the candidate when it fails in the same way. */
+  const take = async (candidate: readonly FaultEvent[]): Promise<boolean> => {
     runs++;
-    return (await run(candidate)).failure?.property === property;
+    const fails = (await run(candidate)).failure?.property === property;
+    if (fails) kept = candidate;
+    progress({ events: kept, runs });
+    return fails;
   };
-  if (kept.length > 0 && (await fails([]))) return { events: [], runs };
-  for (let size = Math.ceil(kept.length / 2); size >= 1 && runs < RUNS_MAX; ) {
+  if (kept.length > 0 && goesOn()) await take([]);
+  for (let size = Math.ceil(kept.length / 2); size >= 1 && goesOn(); ) {
     let dropped = false;
-    for (let at = 0; at < kept.length && runs < RUNS_MAX; ) {
-      const candidate = [...kept.slice(0, at), ...kept.slice(at + size)];
-      if (candidate.length < kept.length && (await fails(candidate))) {
-        kept = candidate;
-        dropped = true;
-      } else {
-        at += size;
-      }
+    for (let at = 0; at < kept.length && goesOn(); ) {
+      if (await take([...kept.slice(0, at), ...kept.slice(at + size)])) dropped = true;
+      else at += size;
     }
     if (size === 1 && !dropped) break;
     size = size === 1 ? 1 : Math.ceil(size / 2);

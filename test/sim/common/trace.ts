@@ -34,9 +34,12 @@ export const EVENTS = [
 export type EventName = (typeof EVENTS)[number];
 
 const CODES = new Map<EventName, number>(EVENTS.map((name, i) => [name, i]));
+/** Of each kind of event that comes all the time, and of the others. */
 const KEPT = 4096;
+const CONSTANT: ReadonlySet<EventName> = new Set(['send', 'append', 'heartbeat', 'frame', 'applied', 'commit']);
 
-interface Item {
+export interface TraceItem {
+  readonly sequence: number;
   readonly atMs: number;
   readonly name: EventName;
   readonly node: number;
@@ -49,7 +52,8 @@ interface Item {
 export class Trace {
   #hash = 0x811c9dc5;
   #count = 0;
-  readonly #ring: Item[] = [];
+  readonly #constant = new Ring();
+  readonly #others = new Ring();
   readonly #nowMs: () => number;
 
   constructor(nowMs: () => number) {
@@ -64,7 +68,8 @@ export class Trace {
     hash = Math.imul(hash ^ b, 0x01000193);
     hash = Math.imul(hash ^ (atMs * 1000), 0x01000193);
     this.#hash = hash;
-    this.#ring[this.#count % KEPT] = { atMs, name, node, group, a, b, text };
+    const ring = CONSTANT.has(name) ? this.#constant : this.#others;
+    ring.add({ sequence: this.#count, atMs, name, node, group, a, b, text });
     this.#count++;
   }
 
@@ -74,18 +79,34 @@ export class Trace {
   }
 
   /** The last `count` events that `matters` accepts, as text. */
-  last(count: number, matters: (item: { readonly name: EventName; readonly group: number }) => boolean): string[] {
-    const lines: string[] = [];
-    const oldest = Math.max(0, this.#count - KEPT);
-    for (let i = this.#count - 1; i >= oldest && lines.length < count; i--) {
-      const item = this.#ring[i % KEPT];
-      if (item !== undefined && matters(item)) lines.push(textOf(item));
-    }
-    return lines.reverse();
+  last(count: number, matters: (item: TraceItem) => boolean): string[] {
+    const found = [this.#constant, this.#others].flatMap((ring) => ring.last(count, matters));
+    found.sort((a, b) => a.sequence - b.sequence);
+    return found.slice(-count).map(textOf);
   }
 }
 
-function textOf({ atMs, name, node, group, a, b, text }: Item): string {
+class Ring {
+  readonly #items: TraceItem[] = [];
+  #count = 0;
+
+  add(item: TraceItem): void {
+    this.#items[this.#count % KEPT] = item;
+    this.#count++;
+  }
+
+  last(count: number, matters: (item: TraceItem) => boolean): TraceItem[] {
+    const found: TraceItem[] = [];
+    const oldest = Math.max(0, this.#count - KEPT);
+    for (let i = this.#count - 1; i >= oldest && found.length < count; i--) {
+      const item = this.#items[i % KEPT];
+      if (item !== undefined && matters(item)) found.push(item);
+    }
+    return found;
+  }
+}
+
+function textOf({ atMs, name, node, group, a, b, text }: TraceItem): string {
   const where = `${node === 0 ? '' : ` node ${node}`}${group === 0 ? '' : ` group ${group}`}`;
   const numbers = a === 0 && b === 0 ? '' : ` (${a}, ${b})`;
   return `${atMs.toFixed(3).padStart(10)} ${name}${where}${numbers}${text === '' ? '' : ` ${text}`}`;

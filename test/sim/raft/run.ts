@@ -9,8 +9,8 @@
 import { SeededRandom } from '@remora/base';
 import { confChange, LEAVE_JOINT } from '../../../packages/raft/src/core/conf-change.ts';
 import { isJoint, isMember, membersOf } from '../../../packages/raft/src/core/membership.ts';
+import { failureOf, type SimFailure } from '../common/failure.ts';
 import type { FaultEvent } from '../common/faults/fault.ts';
-import type { EventName } from '../common/trace.ts';
 import { Violation } from '../common/violation.ts';
 import { Client, LeaseWatch, Prober } from './client.ts';
 import type { SimNode } from './node.ts';
@@ -29,15 +29,13 @@ export interface RunResult {
   readonly simulatedMs: number;
   readonly steps: number;
   readonly figures: Readonly<Record<string, number>>;
-  readonly failure?: { readonly property: string; readonly detail: string; readonly last: readonly string[] };
+  readonly failure?: SimFailure;
 }
 
 /** Virtual time within which a healed cluster works again. */
 const RECOVERY_MS_MAX = 20_000;
 const REST_MS_MAX = 10_000;
 const STOP_MS_MAX = 10_000;
-const LAST_EVENTS = 40;
-const NOISE: ReadonlySet<EventName> = new Set(['send', 'append', 'heartbeat']);
 
 /** Runs a seed, with the faults drawn from it or with those given. */
 export async function runSeed(seed: number, given?: readonly FaultEvent[]): Promise<RunResult> {
@@ -221,12 +219,9 @@ function resultOf(world: World, schedule: readonly FaultEvent[]): RunResult {
   };
 }
 
-function describe(world: World, failure: unknown): NonNullable<RunResult['failure']> {
-  const last = world.trace.last(LAST_EVENTS, ({ name }) => !NOISE.has(name));
-  last.push(...stateLines(world));
-  if (failure instanceof Violation) return { property: failure.property, detail: failure.message, last };
-  const detail = failure instanceof Error ? (failure.stack ?? failure.message) : String(failure);
-  return { property: 'nodes do not stop', detail, last };
+function describe(world: World, failure: unknown): SimFailure {
+  const shown = failureOf(world.trace, failure);
+  return { ...shown, last: [...shown.last, ...stateLines(world)] };
 }
 
 /** How each replica ended, one line each. */

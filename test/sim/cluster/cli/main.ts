@@ -9,7 +9,7 @@ import { drawSchedule } from '../schedule.ts';
 const simulation: Simulation = {
   command: 'pnpm sim',
   faultKinds: FAULTS.map(({ kind }) => kind),
-  run: ({ seed, schedule }) => runSeed(seed, schedule === undefined ? {} : { schedule }),
+  run: ({ seed, ...change }) => runSeed(seed, change),
   judge,
   draw: (seed) => drawSchedule(seed, optionsOf(seed)),
 };

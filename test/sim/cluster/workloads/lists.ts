@@ -6,7 +6,7 @@
  * T1. A transaction whose condition failed changed nothing; what its other branch read is a transaction of its own.
  * T2. A read that need not be current shows the state of some earlier moment, whole.
  */
-import { checkTransactions, type OpenTxn, type TxnOp, TxnRecorder } from '../../../checkers/index.ts';
+import { checkTransactions, type OpenTxn, type TxnOp, type TxnRecord, TxnRecorder } from '../../../checkers/index.ts';
 import { Violation } from '../../common/violation.ts';
 import type { ClientLife } from '../sdk-client.ts';
 import type { World } from '../world.ts';
@@ -60,8 +60,12 @@ class ListLoad implements Workload {
     });
   }
 
+  history(): readonly TxnRecord[] {
+    return this.#history.records();
+  }
+
   check(): void {
-    const { result, explanation } = checkTransactions(this.#history.records());
+    const { result, explanation } = checkTransactions(this.history());
     if (result !== 'ok') throw new Violation('strictly serializable transactions', explanation);
   }
 

@@ -10,6 +10,7 @@
 import type { Random } from '@remora/base';
 import {
   checkLinearizable,
+  type HistoryRecord,
   HistoryRecorder,
   type OpenRequest,
   type Request,
@@ -65,8 +66,12 @@ class RegisterLoad implements Workload {
     });
   }
 
+  history(): readonly HistoryRecord[] {
+    return this.#history.records();
+  }
+
   check(): void {
-    const { result, explanation } = checkLinearizable(registerModel, this.#history.records());
+    const { result, explanation } = checkLinearizable(registerModel, this.history());
     if (result !== 'ok') throw new Violation('linearizable registers', explanation);
   }
 

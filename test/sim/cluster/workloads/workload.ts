@@ -1,4 +1,5 @@
 /** What every kind of load has in common. */
+import type { AnyRecord } from '../../../checkers/index.ts';
 import type { ClientLife } from '../sdk-client.ts';
 import type { World } from '../world.ts';
 
@@ -10,6 +11,8 @@ export interface Workload {
   ended?(life: ClientLife): void;
   /** What is still to come once the clients rest; empty when nothing is. */
   missing?(): string;
+  /** What clients asked and were told, where it is kept as such. */
+  history?(): readonly AnyRecord[];
   /** Throws or reports a `Violation` if a promise was broken. The cluster is healed, and all clients rest. */
   check(): void | Promise<void>;
 }

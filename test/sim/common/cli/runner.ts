@@ -19,6 +19,8 @@ import {
 
 /** Fewer seeds need not meet every kind of fault. */
 const SEEDS_FOR_ALL_KINDS = 100;
+/** How long a failing schedule is made smaller, in real time. */
+const SHRINK_MS_MAX = 180_000;
 const PROGRESS_MS = 2_000;
 
 export interface Place {
@@ -43,7 +45,7 @@ export async function runSimulation(simulation: Simulation, args: readonly strin
   }
   const { mutation, faults, seed } = settings;
   const suffix = `${mutation === undefined ? '' : ` --mutation ${mutation}`}${faults === undefined ? '' : ` --faults '${faults}'`}`;
-  const session: Session = { simulation, only, suffix, place };
+  const session: Session = { simulation, only, suffix, place, historiesDir: settings.histories };
   if (settings.single) return one(session, seed, settings.schedule);
   const { faultKinds } = simulation;
   const file = join(place.stateDir, `state${mutation === undefined ? '' : `-${mutation}`}.json`);
@@ -73,6 +75,8 @@ interface Session {
   /** Options that a replay needs too. */
   readonly suffix: string;
   readonly place: Place;
+  /** Where histories are written, also of a run that holds; absent: only of one that fails, to the usual place. */
+  readonly historiesDir: string | undefined;
 }
 
 function kindsOf({ faultKinds }: Simulation, given: string | undefined): ReadonlySet<string> | undefined {
@@ -161,35 +165,73 @@ async function conclude(session: Session, totals: Totals): Promise<number> {
     if (code === 0) console.log(`but in the run over many seeds, seed ${first.seed} failed: ${first.detail}`);
     return 1;
   }
-  const missing = totals.next - totals.first >= SEEDS_FOR_ALL_KINDS ? neverFired(totals) : [];
-  if (missing.length > 0) console.log(`never happened: ${missing.join(', ')}`);
-  return missing.length === 0 ? 0 : 1;
+  const faults = totals.next - totals.first >= SEEDS_FOR_ALL_KINDS ? judge(session.simulation, totals) : [];
+  for (const fault of faults) console.log(fault);
+  return faults.length === 0 ? 0 : 1;
+}
+
+/** Why a run over many seeds fails although every promise held. */
+function judge(simulation: Simulation, totals: Totals): readonly string[] {
+  const missing = neverFired(totals);
+  return [
+    ...(missing.length > 0 ? [`never happened: ${missing.join(', ')}`] : []),
+    ...(simulation.judge?.(totals.figures) ?? []),
+  ];
 }
 
 /** Runs one seed; if it fails, shows how, and what is left of its faults. */
 async function one(session: Session, seed: number, file: string | undefined): Promise<number> {
-  const { simulation, suffix, place } = session;
+  const { simulation, suffix } = session;
   const given: readonly FaultEvent[] | undefined =
     file === undefined ? undefined : JSON.parse(readFileSync(file, 'utf8'));
   const job = given === undefined ? jobOf(session, seed) : { seed, schedule: given };
-  const { failure, schedule, hash, counts, fired, simulatedMs } = await simulation.run(job);
+  const result = await simulation.run({ ...job, histories: true });
+  const { failure, hash, counts, fired, simulatedMs } = result;
   if (failure === undefined) {
     console.log(
       `seed ${seed}: every promise held in ${(simulatedMs / 1_000).toFixed(1)} s of virtual time, trace ${hash}`,
     );
     console.log(JSON.stringify({ ...counts, faults: Object.fromEntries(fired) }));
+    if (session.historiesDir !== undefined) writeHistories(result, session.historiesDir);
     return 0;
   }
   console.log(`\nseed ${seed} failed: ${failure.detail}\n\n${failure.last.join('\n')}\n`);
+  writeHistories(result, session.historiesDir ?? join(session.place.stateDir, 'histories'));
   console.log(`replay: ${simulation.command} --seed ${seed}${suffix}`);
-  if (given !== undefined) return 1;
-  const run = (events: readonly FaultEvent[]) => simulation.run({ seed, schedule: events });
-  const { events, runs } = await shrink(run, schedule, failure.property);
-  mkdirSync(place.stateDir, { recursive: true });
+  if (given === undefined) await showShrunk(session, result, failure.property);
+  return 1;
+}
+
+/** For other checkers, or for this one once more (test/checkers/main.mjs). */
+function writeHistories({ seed, histories = [] }: SimResult, dir: string): void {
+  if (histories.length === 0) return;
+  mkdirSync(dir, { recursive: true });
+  for (const { name, text } of histories) {
+    const file = join(dir, `seed-${seed}-${name}.jsonl`);
+    writeFileSync(file, text);
+    console.log(`history: ${file}`);
+  }
+}
+
+async function showShrunk({ simulation, place, suffix }: Session, failed: SimResult, property: string): Promise<void> {
+  const { seed, schedule } = failed;
   const target = join(place.stateDir, `seed-${seed}.json`);
+  const untilMs = Date.now() + SHRINK_MS_MAX;
+  let shownMs = Date.now();
+  mkdirSync(place.stateDir, { recursive: true });
+  const { events, runs } = await shrink({
+    run: (some) => simulation.run({ seed, schedule: some }),
+    events: schedule,
+    property,
+    mayGoOn: () => Date.now() < untilMs,
+    progress: ({ events: left, runs: done }) => {
+      if (Date.now() < shownMs + PROGRESS_MS) return;
+      shownMs = Date.now();
+      console.log(`making the faults fewer: ${left.length} of ${schedule.length} after ${done} runs`);
+    },
+  });
   writeFileSync(target, JSON.stringify(events, undefined, 1));
   console.log(`\n${events.length} of its ${schedule.length} faults are enough (${runs} runs):`);
   for (const { atMs, kind, lastsMs } of events) console.log(`  at ${atMs} ms for ${lastsMs} ms: ${kind}`);
   console.log(`replay: ${simulation.command} --seed ${seed} --schedule ${target}${suffix}`);
-  return 1;
 }

@@ -11,6 +11,7 @@ export const usage = (command: string): string => `${command} [options]
   --schedule FILE    with --seed: the faults of a file in place of the drawn ones
   --mutation NAME    with a planted bug of packages/raft/test/mutations
   --keep-going       do not stop at the first failure
+  --histories DIR    with --seed: write what clients asked and were told as JSON lines (test/checkers reads them)
 Ends with 0: every promise held; 1: one did not, or a kind of fault never happened; 2: not to be run like this.`;
 
 export interface Settings {
@@ -26,6 +27,7 @@ export interface Settings {
   readonly faults: string | undefined;
   readonly schedule: string | undefined;
   readonly mutation: string | undefined;
+  readonly histories: string | undefined;
 }
 
 /**
@@ -53,6 +55,7 @@ export function settingsOf(args: readonly string[]): Settings {
     faults: values.faults,
     schedule: values.schedule,
     mutation: values.mutation,
+    histories: values.histories,
   };
 }
 
@@ -68,6 +71,7 @@ function parse(args: readonly string[]) {
       schedule: { type: 'string' },
       faults: { type: 'string' },
       mutation: { type: 'string' },
+      histories: { type: 'string' },
       'keep-going': { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },

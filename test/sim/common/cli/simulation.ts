@@ -1,10 +1,19 @@
 /** What the command line needs of a simulation. */
+import type { SimFailure } from '../failure.ts';
 import type { FaultEvent } from '../faults/fault.ts';
 
 export interface Job {
   readonly seed: number;
   /** In place of the faults that are drawn from the seed. */
   readonly schedule?: readonly FaultEvent[];
+  /** What clients asked and were told is to be given back as text. */
+  readonly histories?: boolean;
+}
+
+/** JSON lines, as test/checkers reads them. */
+export interface SimHistory {
+  readonly name: string;
+  readonly text: string;
 }
 
 export interface SimResult {
@@ -20,7 +29,8 @@ export interface SimResult {
   readonly steps: number;
   /** Further numbers that are worth adding up. */
   readonly figures: Readonly<Record<string, number>>;
-  readonly failure?: { readonly property: string; readonly detail: string; readonly last: readonly string[] };
+  readonly histories?: readonly SimHistory[];
+  readonly failure?: SimFailure;
 }
 
 export interface Simulation {
