@@ -52,7 +52,7 @@ export interface SoakReport {
 /** Older versions and changes in memory are gone soon: what a run of hours meets comes up in minutes. */
 const FLAGS = { 'compaction-retention': '20s', 'checkpoint-interval': '10s' };
 /** At rest so few outcomes are left that they do not count. */
-const OUTCOMES_AT_REST = 1_000;
+const OUTCOMES_AT_REST = 200;
 const REST_TIMEOUT_MS = 90_000;
 /** For a checkpoint of what the load left. */
 const SETTLE_MS = 15_000;

@@ -15,6 +15,7 @@ class AgentBed {
   readonly calls: string[] = [];
   readonly tasks: NodeTask[] = [];
   changed: readonly RangeDescriptor[] = [];
+  readonly warnings: Readonly<Record<string, unknown>>[] = [];
   refused: string | undefined;
   answer: (node: number, method: string) => Reply = () => new ServiceError('UNAVAILABLE', 'nobody there');
   readonly agent: NodeAgent;
@@ -42,7 +43,7 @@ class AgentBed {
         dialer,
         clock: this.clock,
         random: new SeededRandom(1),
-        logger: silentLogger,
+        logger: { ...silentLogger, warn: (fields) => this.warnings.push(fields) },
         seeds: ['7', '8'],
         masters,
         reachable: (node) => masters.includes(node),
@@ -87,6 +88,22 @@ describe('a node agent', () => {
     bed.clock.advance(300);
     expect(bed.calls.slice(0, 2)).toEqual(['7:master.join', '9:master.join']);
     expect(bed.agent.joined).toBe(true);
+  });
+
+  test('a node that waits for a master says so every ten seconds, until one answers', async () => {
+    const bed = new AgentBed([]);
+    const asked = bed.agent.requestId(new AbortController().signal);
+    bed.clock.advance(25_000);
+    const common = { asked: ['7', '8'], error: 'nobody there' };
+    expect(bed.warnings).toEqual([
+      { ...common, seconds: 10 },
+      { ...common, seconds: 20 },
+    ]);
+    bed.answer = (_node, method) => ok(method);
+    bed.clock.advance(300);
+    expect((await asked).nodeId).toBe(1);
+    bed.clock.advance(30_000);
+    expect(bed.warnings).toHaveLength(2);
   });
 
   test('a node that joins asks every seed in turn while none names a leader', () => {

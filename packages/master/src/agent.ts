@@ -39,6 +39,8 @@ const RETRY_MAX_MS = 250;
 const HEARTBEAT_MS = 1_000;
 /** Until the cluster has a range with a leader, so that it comes up quickly. */
 const HEARTBEAT_STARTING_MS = 50;
+/** While no master answers, it is said at this interval: the wait has no end, as the cluster may come up later. */
+const SILENCE_LOG_MS = 10_000;
 
 /** A node's side of its talk with the master: joins, reports, and takes tasks and the cluster's view from the answers. */
 export class NodeAgent {
@@ -49,6 +51,8 @@ export class NodeAgent {
   /** Of a leader whose id says nothing yet: to a node that joins. */
   #leaderAddress = '';
   #tries = 0;
+  /** Since when no master has answered, and when that was said last. */
+  #silence: { readonly sinceMs: number; saidMs: number } | undefined;
   #joined = false;
   #timer: Timer | undefined;
   #stopped = false;
@@ -76,7 +80,7 @@ export class NodeAgent {
             this.#descriptor = { ...this.#descriptor, nodeId: reply.nodeId };
             resolve(reply);
           } else if (error?.code === 'NODE_CONFLICT' || error?.code === 'WRONG_CLUSTER') reject(error);
-          else this.#later(attempt);
+          else this.#later(attempt, error);
         });
       };
       attempt();
@@ -97,10 +101,10 @@ export class NodeAgent {
       if (this.#stopped) return;
       if (reply !== undefined) {
         this.#joined = true;
-        this.#tries = 0;
+        this.#answered();
         this.#beat();
       } else if (error?.code === 'NODE_CONFLICT' || error?.code === 'WRONG_CLUSTER') this.#deps.onRefused(error);
-      else this.#later(() => this.#join());
+      else this.#later(() => this.#join(), error);
     });
   }
 
@@ -118,7 +122,7 @@ export class NodeAgent {
     this.#master().call(masterHeartbeat, heartbeat, { timeoutMs: CALL_TIMEOUT_MS }, (error, reply) => {
       if (this.#stopped) return;
       if (reply === undefined) return this.#missed(error ?? new ServiceError('INTERNAL', 'no answer'));
-      this.#tries = 0;
+      this.#answered();
       this.#view = reply.view;
       this.#leader = reply.view.masterLeader;
       this.#deps.onView(reply.view);
@@ -140,7 +144,7 @@ export class NodeAgent {
     if (error.code === 'NODE_CONFLICT') return this.#deps.onRefused(error);
     this.#learn(error);
     const rejoin = error.details?.join === true;
-    this.#later(() => (rejoin ? this.#join() : this.#beat()));
+    this.#later(() => (rejoin ? this.#join() : this.#beat()), error);
   }
 
   /** Where the master's leader may be, by what the last answer said. */
@@ -164,9 +168,31 @@ export class NodeAgent {
     return dialer.channelTo(seeds[turn % seeds.length] ?? '');
   }
 
-  #later(fn: () => void): void {
+  #answered(): void {
+    this.#tries = 0;
+    this.#silence = undefined;
+  }
+
+  #later(fn: () => void, error: ServiceError | undefined): void {
+    this.#saySilence(error);
     const ceiling = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(this.#tries++, 5));
     this.#after(ceiling / 2 + this.#deps.random.int(Math.ceil(ceiling / 2)), fn);
+  }
+
+  #saySilence(error: ServiceError | undefined): void {
+    const { clock, logger, masters, seeds } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    this.#silence ??= { sinceMs: nowMs, saidMs: nowMs };
+    if (nowMs - this.#silence.saidMs < SILENCE_LOG_MS) return;
+    this.#silence.saidMs = nowMs;
+    logger.warn(
+      {
+        asked: masters.length > 0 ? masters : seeds,
+        seconds: Math.round((nowMs - this.#silence.sinceMs) / 1_000),
+        error: error?.message,
+      },
+      'no master takes this node; trying on',
+    );
   }
 
   #after(delayMs: number, fn: () => void): void {
