@@ -12,7 +12,7 @@
  * W5. The queue has a limit in bytes (`queueBytesMax`), above which the log says `full`: then the host refuses
  *     proposals and drops appends of other leaders. It is passed at most by what one turn was about to append.
  */
-import { assert, type Logger } from '@remora/base';
+import { assert } from '@remora/base';
 import { entryBytes } from '../../core/log.ts';
 import type { Entry, LogPosition } from '../../core/types.ts';
 import type { EntryRange, GroupAppend, GroupId, GroupLog, RecoveredGroup } from '../ports.ts';
@@ -30,7 +30,7 @@ import { encodeSegmentHeader, SEGMENT_HEADER_BYTES } from './log-format.ts';
 import { type LogIndex, placedRecord } from './log-index.ts';
 import { LogReader } from './log-reader.ts';
 import { type RecoveredLog, recoverLog } from './log-recovery.ts';
-import { isWorthReclaiming, movedRecords, readLiveEntries } from './reclaim.ts';
+import { Reclaimer } from './reclaimer.ts';
 import { FrameWriter, type LogRecord } from './record-codec.ts';
 import { type Segment, SegmentFiles } from './segment-files.ts';
 
@@ -69,7 +69,6 @@ interface FrameContent {
 
 class DiskGroupLog implements GroupLog {
   readonly #dir: string;
-  readonly #logger: Logger;
   readonly #onFailure: (error: Error) => void;
   readonly #segmentBytes: number;
   readonly #writeBytesMax: number;
@@ -77,6 +76,7 @@ class DiskGroupLog implements GroupLog {
   readonly #files: SegmentFiles;
   readonly #index: LogIndex;
   readonly #reader: LogReader;
+  readonly #reclaimer: Reclaimer;
   readonly #writer = new FrameWriter();
   #recovered: ReadonlyMap<GroupId, RecoveredGroup>;
 
@@ -90,7 +90,6 @@ class DiskGroupLog implements GroupLog {
   #queuedBytes = 0;
   /** A frame is being written, or its call-backs run. */
   #busy = false;
-  #reclaiming = false;
   #failed = false;
   #closed = false;
   readonly #whenQuiet: (() => void)[] = [];
@@ -99,8 +98,6 @@ class DiskGroupLog implements GroupLog {
   #syncs = 0;
   #appends = 0;
   #bytesWritten = 0;
-  #bytesMoved = 0;
-  #segmentsReclaimed = 0;
 
   constructor(parts: {
     readonly request: OpenGroupLogOptions;
@@ -111,7 +108,6 @@ class DiskGroupLog implements GroupLog {
   }) {
     const { request, recovered } = parts;
     this.#dir = request.dir;
-    this.#logger = request.logger;
     this.#onFailure = request.onFailure;
     this.#segmentBytes = parts.segmentBytes;
     this.#writeBytesMax = request.options?.writeBytesMax ?? WRITE_BYTES_MAX_DEFAULT;
@@ -129,6 +125,17 @@ class DiskGroupLog implements GroupLog {
     this.#active = parts.active;
     this.#segments = [...recovered.segments, parts.active];
     this.#next = this.#prepareNext();
+    this.#reclaimer = new Reclaimer({
+      segments: this.#segments,
+      index: this.#index,
+      reader: this.#reader,
+      files: this.#files,
+      logger: request.logger,
+      over: () => this.#closed || this.#failed,
+      rewrite: (build) => this.#rewrite(build),
+      ended: () => this.#pump(),
+      failed: (error) => this.#fail('reclaim space in', toError(error)),
+    });
   }
 
   // ------------------------------------------------------------------------------------------ the port
@@ -175,8 +182,8 @@ class DiskGroupLog implements GroupLog {
       syncs: this.#syncs,
       appends: this.#appends,
       bytesWritten: this.#bytesWritten,
-      bytesMoved: this.#bytesMoved,
-      segmentsReclaimed: this.#segmentsReclaimed,
+      bytesMoved: this.#reclaimer.bytesMoved,
+      segmentsReclaimed: this.#reclaimer.segmentsReclaimed,
       queuedBytes: this.#queuedBytes,
       reads: this.#reader.reads,
       bytesRead: this.#reader.bytesRead,
@@ -188,7 +195,7 @@ class DiskGroupLog implements GroupLog {
     this.#closed = true;
     if (!this.#failed) {
       this.#pump();
-      if (this.#busy || this.#reclaiming) await new Promise<void>((resolve) => this.#whenQuiet.push(resolve));
+      if (this.#busy || this.#reclaimer.running) await new Promise<void>((resolve) => this.#whenQuiet.push(resolve));
     }
     await this.#reader.released(this.#segments);
     const next = await this.#next.catch(() => undefined);
@@ -209,15 +216,15 @@ class DiskGroupLog implements GroupLog {
 
   #pump(): void {
     if (this.#busy || this.#failed) return;
-    this.#startReclaim(); // not only at rest: a busy log would never be
+    this.#reclaimer.start(); // not only at rest: a busy log would never be
     const content = this.#gather();
     if (content !== undefined) {
       this.#busy = true;
       this.#write(content);
       return;
     }
-    this.#startReclaim(); // the compactions just followed may have made it possible
-    if (!this.#reclaiming) for (const resolve of this.#whenQuiet.splice(0)) resolve();
+    this.#reclaimer.start(); // the compactions just followed may have made it possible
+    if (!this.#reclaimer.running) for (const resolve of this.#whenQuiet.splice(0)) resolve();
   }
 
   /** Takes operations off the queue and encodes them; undefined when there is nothing to write. */
@@ -343,58 +350,11 @@ class DiskGroupLog implements GroupLog {
     this.#onFailure(new Error(`cannot ${what} the write-ahead log in ${this.#dir}: ${advice}`, { cause }));
   }
 
-  // ------------------------------------------------------------------------------------------ reclaiming
-
-  #startReclaim(): void {
-    if (this.#reclaiming || this.#closed || !this.#isReclaimable()) return;
-    this.#reclaiming = true;
-    this.#reclaimAll().then(
-      () => {
-        this.#reclaiming = false;
-        this.#pump();
-      },
-      (error: unknown) => this.#fail('reclaim space in', toError(error)),
-    );
-  }
-
-  async #reclaimAll(): Promise<void> {
-    await Promise.resolve(); // `#pump` starts this, and must not be entered again from within
-    while (!this.#closed && !this.#failed && this.#isReclaimable()) {
-      const head = this.#segments[0];
-      if (head === undefined) return;
-      if (this.#index.liveBytes(head.generation) > 0) await this.#moveEntries(head);
-      await this.#rewrite(() => this.#index.statesIn(head.generation));
-      if (this.#failed) return;
-      assert(this.#index.liveBytes(head.generation) === 0, 'W3: nothing live is left in a segment that goes');
-      this.#segments.shift();
-      this.#index.dropSegment(head.generation);
-      await this.#reader.released([head]);
-      await this.#files.retire(head);
-      this.#segmentsReclaimed++;
-      this.#logger.debug({ segment: head.path, left: this.#segments.length }, 'reclaimed a log segment');
-    }
-  }
-
-  #isReclaimable(): boolean {
-    const head = this.#segments[0];
-    return head !== undefined && head !== this.#active && isWorthReclaiming(this.#segments, this.#index);
-  }
-
-  async #moveEntries(head: Segment): Promise<void> {
-    for (const piece of await readLiveEntries(head, this.#index)) {
-      await this.#rewrite(() => {
-        const records = movedRecords(piece, head, this.#index);
-        for (const { entries } of records) for (const { data } of entries) this.#bytesMoved += data.length;
-        return records;
-      });
-    }
-  }
-
   /** Queues records to be built when their turn comes; resolves when they, and all before them, are durable. */
-  #rewrite(build: () => readonly LogRecord[]): Promise<void> {
+  #rewrite(build: () => readonly LogRecord[]): Promise<boolean> {
     return new Promise((resolve) => {
-      if (this.#failed) return resolve();
-      this.#queue.push({ type: 'rewrite', build, done: resolve });
+      if (this.#failed) return resolve(false);
+      this.#queue.push({ type: 'rewrite', build, done: () => resolve(true) });
       this.#pump();
     });
   }
