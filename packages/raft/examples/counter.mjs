@@ -19,7 +19,8 @@ const counter = {
     for (const { data } of entries) if (data.length > 0) value += Number(Buffer.from(data));
     console.log(`the counter is ${value}`);
   },
-  roleChanged: ({ role, leader }) => console.log(role === 'leader' ? 'I lead' : `${role}, the leader is ${leader}`),
+  roleChanged: ({ role, leader }) =>
+    console.log(role === 'leader' ? 'I lead' : `${role}, the leader is ${leader || 'not known'}`),
   // Asked for only behind a checkpoint (`group.checkpointed`), which this example never makes: its log is its state.
   snapshot: () => stop('no snapshots here'),
   install: () => stop('no snapshots here'),
@@ -45,5 +46,5 @@ server.bindAsync(address(me), ServerCredentials.createInsecure(), (error) => (er
 
 for await (const line of createInterface({ input: process.stdin })) {
   const result = Number.isFinite(Number(line)) ? group.propose(Buffer.from(line)) : { refused: 'not a number' };
-  if ('refused' in result) console.log(`refused: ${result.refused} (the leader is ${group.leader})`);
+  if ('refused' in result) console.log(`refused: ${result.refused} (the leader is ${group.leader || 'not known'})`);
 }

@@ -111,7 +111,7 @@ export class BenchNode {
       disk: nodeDisk(join(this.#args.dir, `node${this.#args.nodeId}`)),
       dir: 'log',
       logger: silentLogger,
-      onFailure: this.#onFatal,
+      onFailure: (error) => (this.#host === undefined ? this.#onFatal(error) : this.#host.logFailed(error)),
     });
   }
 

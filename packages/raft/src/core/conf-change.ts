@@ -13,7 +13,10 @@
 import { confOf, isJoint, leaveJoint } from './membership.ts';
 import type { ConfState, ReplicaId } from './types.ts';
 
-/** What happens to one replica. Steps that find their replica in the wanted role already do nothing. */
+/**
+ * What happens to one replica. Steps that find their replica in the wanted role already, or gone, do nothing: a change
+ * whose outcome is not known may be proposed again.
+ */
 export interface ConfStep {
   /** `addVoter` also promotes a learner, `addLearner` also demotes a voter. */
   readonly type: 'addVoter' | 'addLearner' | 'remove';
