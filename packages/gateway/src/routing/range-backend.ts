@@ -17,6 +17,7 @@ import { LeaderSearch } from './leader-search.ts';
 import { type RequestDeps, RoutedCall, type RoutedRequest } from './request.ts';
 import { Routes, routingKey } from './routes.ts';
 import { type BackendUnderWay, nothingUnderWay } from './under-way.ts';
+import { WAITS_MAX, WaitSlots } from './wait-slots.ts';
 import { RoutedWatch, WatchStreams } from './watches.ts';
 
 export interface BackendDeps {
@@ -26,6 +27,8 @@ export interface BackendDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** Requests that wait for locks at a time; further ones are refused with RESOURCE_EXHAUSTED. */
+  readonly waitsMax?: number;
 }
 
 /** Longest time that one request may take. */
@@ -37,6 +40,8 @@ const AWAIT_PAUSE_MS = 500;
 /** For the command that gives a place in a queue up. */
 const GIVE_UP_TIMEOUT_MS = 10_000;
 
+const TOO_LATE = { type: 'refused', code: 'LOCK_TIMEOUT', message: 'the lock was not granted in time' } as const;
+
 /** The gateway's way to the ranges (see `Backend`). */
 export class RangeBackend implements Backend {
   readonly nodeId: number;
@@ -46,6 +51,7 @@ export class RangeBackend implements Backend {
   readonly #streams: WatchStreams;
   readonly #idPrefix: string;
   readonly #underWay = nothingUnderWay();
+  readonly #waits: WaitSlots;
   #nextRequest = 1;
   #nextWatch = 1;
 
@@ -53,6 +59,7 @@ export class RangeBackend implements Backend {
     this.nodeId = deps.nodeId;
     this.#deps = deps;
     this.#routes = new Routes(deps.clock, deps.view);
+    this.#waits = new WaitSlots(deps.waitsMax ?? WAITS_MAX);
     const search = new LeaderSearch({ ...deps, routes: this.#routes });
     this.#callDeps = { ...deps, routes: this.#routes, search, underWay: this.#underWay };
     this.#streams = new WatchStreams(deps.dialer, deps.clock);
@@ -105,8 +112,25 @@ export class RangeBackend implements Backend {
   }
 
   query(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void {
+    if (!awaitsSomething(query)) return this.#query(query, options, done);
+    const giveSlot = this.#waits.take();
+    if (giveSlot === undefined) {
+      done(this.#waits.refusal, undefined);
+      return () => {};
+    }
+    const cancel = this.#query(query, options, (error, reply) => {
+      giveSlot();
+      done(error, reply);
+    });
+    return () => {
+      giveSlot();
+      cancel();
+    };
+  }
+
+  #query(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void {
     const body: RangeRequest['body'] = { kind: 'query', query };
-    const awaits = query.type === 'lockAwait' || query.type === 'grantEnd';
+    const awaits = awaitsSomething(query);
     return this.#start(
       {
         key: routingKey(query),
@@ -148,7 +172,8 @@ export class RangeBackend implements Backend {
 
   /**
    * The place in the queue is kept by the log, so nothing that happens to a question ends the wait: neither a change
-   * of leader nor a full queue. It ends with an answer of the lock, with the time to wait, or when nobody cares.
+   * of leader nor a full queue. It ends with an answer of the lock, with the time to wait, or when nobody cares. It does
+   * not begin, and the place is given up, when too many wait through this gateway.
    */
   #await(
     command: Extract<LockCommand, { type: 'acquire' }>,
@@ -159,16 +184,26 @@ export class RangeBackend implements Backend {
     const { lock, owner } = command;
     const waitMs = options.waitMs ?? 0;
     const endsMs = waitMs === 0 ? Number.POSITIVE_INFINITY : clock.monotonicMs() + waitMs;
+    const giveSlot = this.#waits.take();
+    if (giveSlot === undefined) {
+      const { message } = this.#waits.refusal;
+      this.#leaveQueue(command, { type: 'refused', code: 'RESOURCE_EXHAUSTED', message }, done);
+      return () => {};
+    }
     let over = false;
     let cancelCall = (): void => {};
     const ask = (): void => {
       if (over) return;
       const remainingMs = endsMs - clock.monotonicMs();
-      if (remainingMs <= 0) return this.#waitedTooLong(command, done);
+      if (remainingMs <= 0) {
+        giveSlot();
+        return this.#leaveQueue(command, TOO_LATE, done);
+      }
       const timeoutMs = Math.max(1, Math.min(remainingMs, AWAIT_MS));
-      cancelCall = this.query({ type: 'lockAwait', lock, owner }, { timeoutMs }, (error, reply) => {
+      cancelCall = this.#query({ type: 'lockAwait', lock, owner }, { timeoutMs }, (error, reply) => {
         if (over) return;
         if (reply?.result.type === 'lockAwait') {
+          giveSlot();
           return done(undefined, { ...reply, result: { type: 'lock', result: reply.result.result } });
         }
         if (error === undefined || error.code === 'DEADLINE_EXCEEDED') return ask();
@@ -179,16 +214,23 @@ export class RangeBackend implements Backend {
     ask();
     return () => {
       over = true;
+      giveSlot();
       cancelCall();
     };
   }
 
-  /** The place in the queue is given up by a command, which also gives back a grant that came at the last moment. */
-  #waitedTooLong(command: Extract<LockCommand, { type: 'acquire' }>, done: BackendDone<CommandResult>): void {
+  /**
+   * The place in the queue is given up by a command, which also gives back a grant that came at the last moment; then
+   * the acquire is answered with `refused`.
+   */
+  #leaveQueue(
+    command: Extract<LockCommand, { type: 'acquire' }>,
+    refused: Extract<LockResult, { type: 'refused' }>,
+    done: BackendDone<CommandResult>,
+  ): void {
     const { lock, owner, attempt } = command;
     const numbered = attempt === undefined ? {} : { attempt };
     const cancel: Command = { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0, ...numbered } };
-    const refused: LockResult = { type: 'refused', code: 'LOCK_TIMEOUT', message: 'the lock was not granted in time' };
     this.#command(
       cancel,
       { timeoutMs: GIVE_UP_TIMEOUT_MS },
@@ -238,4 +280,9 @@ function answer<Result extends CommandResult | QueryResult>(
 ): void {
   if (reply === undefined) done(error ?? new ServiceError('INTERNAL', 'neither an answer nor an error'), undefined);
   else done(undefined, { result: reply.result as Result, revision: reply.revision, raftTerm: reply.raftTerm });
+}
+
+/** Whether it is answered when something happens, rather than at once. */
+function awaitsSomething({ type }: Query): boolean {
+  return type === 'lockAwait' || type === 'grantEnd';
 }

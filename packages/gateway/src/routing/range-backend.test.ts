@@ -1,0 +1,162 @@
+// Acquires that wait: how a gateway keeps them, and how many.
+import { ManualClock, SeededRandom, ServiceError, silentLogger, utf8 } from '@remora/base';
+import type { LockCommand, LockResult } from '@remora/lock';
+import type {
+  ClusterView,
+  CommandResult,
+  QueryResult,
+  RangeReply,
+  RangeRequest,
+  RpcChannel,
+  RpcDialer,
+} from '@remora/protocol';
+import { expect, test } from 'vitest';
+import { RangeBackend } from './range-backend.ts';
+
+const lock = { namespace: 'n', name: utf8('l') };
+const VIEW: ClusterView = {
+  clusterId: 'c',
+  nodes: [],
+  ranges: [
+    {
+      rangeId: 2,
+      start: new Uint8Array(0),
+      end: new Uint8Array(0),
+      epoch: { confVersion: 1, version: 1 },
+      replicas: [{ replicaId: 11, nodeId: 1, type: 'voter' }],
+      revisionSource: 'range',
+    },
+  ],
+  leaders: [[2, 1]],
+  masterLeader: 0,
+};
+
+type Done = (error: ServiceError | undefined, reply: RangeReply | undefined) => void;
+
+function reply(result: CommandResult | QueryResult): RangeReply {
+  return { revision: 1, raftTerm: 1, rangeTimeMs: 5_000, result };
+}
+
+/** A leader at which every acquire joins the queue, and waits until the test answers it. */
+class QueueBed {
+  readonly clock = new ManualClock();
+  readonly commands: LockCommand[] = [];
+  readonly waiting: Done[] = [];
+  readonly outcomes: string[] = [];
+  readonly backend = new RangeBackend({
+    nodeId: 1,
+    dialer: this.#dialer(),
+    view: () => VIEW,
+    clock: this.clock,
+    random: new SeededRandom(1),
+    logger: silentLogger,
+    waitsMax: 2,
+  });
+
+  #dialer(): RpcDialer {
+    type Options = { readonly timeoutMs: number };
+    const call = (method: { readonly name: string }, request: RangeRequest, options: Options, done: Done) => {
+      if (method.name === 'range.info') {
+        done(undefined, { rangeId: 2, leaderNode: 1, rangeTimeMs: 5_000, revision: 1, term: 1 } as never);
+      } else if (request.body.kind === 'command' && request.body.command.type === 'lock') {
+        const { command } = request.body.command;
+        this.commands.push(command);
+        const queued: LockResult = { type: 'queued', position: 1 };
+        const canceled: LockResult = { type: 'canceled', released: false };
+        done(undefined, reply({ type: 'lock', result: command.type === 'acquire' ? queued : canceled }));
+      } else return this.#wait(options.timeoutMs, done);
+      return { cancel() {} };
+    };
+    const channel = () => ({ call }) as unknown as RpcChannel;
+    return { channel, channelTo: channel };
+  }
+
+  #wait(timeoutMs: number, done: Done): { cancel(): void } {
+    const cancel = (): void => {
+      if (this.waiting.includes(done)) this.waiting.splice(this.waiting.indexOf(done), 1);
+    };
+    this.waiting.push(done);
+    this.clock.setTimer(timeoutMs, () => {
+      if (!this.waiting.includes(done)) return;
+      cancel();
+      done(new ServiceError('UNKNOWN_OUTCOME', 'timed out'), undefined);
+    });
+    return { cancel };
+  }
+
+  acquire(token: string, waitMs = 0): () => void {
+    const owner = { session: { lease: 1n, incarnation: 1 }, token };
+    const times = { waitUntilMs: 0, deadlineMs: 0, depthMax: 1, attempt: 1 };
+    const command = { type: 'acquire', lock, owner, wait: true, data: utf8(''), ...times } as const;
+    const giveUp = this.backend.command({ type: 'lock', command }, { timeoutMs: 1_000, waitMs }, (error, answer) => {
+      const result = answer?.result.type === 'lock' ? answer.result.result : undefined;
+      const said = result?.type === 'refused' ? result.code : result?.type;
+      this.outcomes.push(`${token} ${error?.code ?? String(said)}`);
+    });
+    // The first one finds out who leads.
+    this.clock.advance(100);
+    return giveUp;
+  }
+
+  grant(): void {
+    const result: LockResult = { type: 'granted', version: 9, depth: 1, lockTimeMs: 0 };
+    this.waiting.shift()?.(undefined, reply({ type: 'lockAwait', result }));
+  }
+}
+
+test('an acquire beyond those that may wait is refused as RESOURCE_EXHAUSTED, and leaves no place in the queue', () => {
+  const bed = new QueueBed();
+  for (const token of ['a', 'b', 'c']) bed.acquire(token);
+  expect(bed.outcomes).toEqual(['c RESOURCE_EXHAUSTED']);
+  expect(bed.commands.at(-1)).toMatchObject({ type: 'cancel', owner: { token: 'c' }, attempt: 1 });
+  expect(bed.waiting.length).toBe(2);
+});
+
+const ends: readonly { readonly name: string; readonly end: (bed: QueueBed, giveUp: () => void) => void }[] = [
+  { name: 'was granted', end: (bed) => bed.grant() },
+  {
+    name: 'was given up',
+    end: (_bed, giveUp) => {
+      giveUp();
+      giveUp();
+    },
+  },
+  { name: 'took too long', end: (bed) => bed.clock.advance(1_000) },
+];
+test.each(ends)('a wait that $name makes room for one other', ({ end }) => {
+  const bed = new QueueBed();
+  const giveUp = bed.acquire('a', 500);
+  bed.acquire('b');
+  end(bed, giveUp);
+  bed.outcomes.splice(0);
+  bed.acquire('c');
+  bed.acquire('d');
+  expect([bed.outcomes, bed.waiting.length]).toEqual([['d RESOURCE_EXHAUSTED'], 2]);
+});
+
+test('a wait outlives the questions by which it is asked for', () => {
+  const bed = new QueueBed();
+  bed.acquire('a');
+  bed.clock.advance(100_000);
+  expect([bed.outcomes, bed.waiting.length]).toEqual([[], 1]);
+  bed.grant();
+  expect(bed.outcomes).toEqual(['a granted']);
+});
+
+test('questions for the end of a grant count as well, and are refused at once', () => {
+  const bed = new QueueBed();
+  bed.acquire('a');
+  const codes: string[] = [];
+  const ask = () => {
+    const query = { type: 'grantEnd', lock, version: 3, session: { lease: 1n, incarnation: 1 } } as const;
+    return bed.backend.query(query, { timeoutMs: 15_000 }, (error) => codes.push(error?.code ?? 'ok'));
+  };
+  const giveUp = ask();
+  bed.clock.advance(100);
+  ask();
+  expect(codes).toEqual(['RESOURCE_EXHAUSTED']);
+  giveUp();
+  ask();
+  bed.clock.advance(100);
+  expect([codes.length, bed.waiting.length]).toEqual([1, 2]);
+});

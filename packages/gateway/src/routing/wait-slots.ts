@@ -1,0 +1,34 @@
+import { ServiceError } from '@remora/base';
+import { DEFAULT_CALLER_LIMITS } from '@remora/protocol';
+
+/**
+ * What waits at a leader for something to happen (a turn in a lock's queue, the end of a grant) keeps a call open there.
+ * The link to a leader carries so many calls; waits take half of them, so that there is room for what ends waits.
+ */
+export const WAITS_MAX = DEFAULT_CALLER_LIMITS.callsMax / 2;
+
+/** The waits that a gateway has open. */
+export class WaitSlots {
+  readonly #max: number;
+  #taken = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** How to give the slot back, once or more often; undefined when all are taken. */
+  take(): (() => void) | undefined {
+    if (this.#taken >= this.#max) return undefined;
+    this.#taken++;
+    let given = false;
+    return () => {
+      if (!given) this.#taken--;
+      given = true;
+    };
+  }
+
+  get refusal(): ServiceError {
+    const message = `this gateway has ${this.#max} requests waiting for locks, and takes no more; ask another, or later`;
+    return new ServiceError('RESOURCE_EXHAUSTED', message);
+  }
+}
