@@ -5,5 +5,5 @@ import { must, root, tool } from '../../scripts/lib.mjs';
 
 await build();
 await must('build of the chaos tests', process.execPath, [tool('typescript', 'bin/tsc'), '-p', 'test/chaos']);
-const { main } = await import('../dist/chaos/cli.js');
+const { main } = await import('../dist/chaos/cli/main.js');
 process.exit(await main(process.argv.slice(2), { root, programs: join(root, 'test/dist/chaos') }));

@@ -53,7 +53,8 @@ export class Program<In, Out extends object> {
   }
 
   send(message: Out): void {
-    if (this.#child.connected) this.#child.send(message);
+    // One that is just ending hears nothing any more; `ended` tells.
+    if (this.#child.connected) this.#child.send(message, () => undefined);
   }
 
   signal(signal: NodeJS.Signals): void {

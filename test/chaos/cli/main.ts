@@ -1,10 +1,10 @@
 /** `pnpm chaos`: the command. */
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { FAULTS } from './faults/index.ts';
-import { pageOf } from './report/page.ts';
-import { summaryOf } from './report/summary.ts';
-import { type ChaosResult, runChaos } from './run.ts';
+import { FAULTS } from '../faults/index.ts';
+import { pageOf } from '../report/page.ts';
+import { summaryOf } from '../report/summary.ts';
+import { type ChaosResult, runChaos } from '../run.ts';
 import { type Settings, settingsOf, USAGE } from './settings.ts';
 
 const REPORT = 'chaos-report.html';
