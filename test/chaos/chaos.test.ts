@@ -39,7 +39,7 @@ describe(`chaos (again: pnpm chaos --minutes 0.75 --seed ${SEED})`, () => {
     expect(new Set(result.faults.map(({ kind }) => kind)).size).toBeGreaterThan(3);
     const { done, unknown } = result.judged?.figures.byOutcome ?? { done: 0, unknown: 0 };
     expect(unknown).toBeGreaterThan(0);
-    expect(done).toBeGreaterThan(1_000);
+    expect(done).toBeGreaterThan(300);
   });
 
   test('each kind of load did something', () => {

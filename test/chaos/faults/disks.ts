@@ -29,8 +29,7 @@ const full: Fault = {
     } finally {
       smallDisk.free();
     }
-    if (!node.running) node.start();
-    await node.untilReady();
+    await cluster.bringBack(smallDisk.node);
     return `the disk of ${node.name} ran full: it ${noticed}`;
   },
 };
@@ -40,12 +39,12 @@ const damaged: Fault = {
   kind: 'log damaged',
   category: 'node',
   async befall(world, random) {
-    const node = world.cluster.node(await drawNode(world, random));
+    const n = await drawNode(world, random);
+    const node = world.cluster.node(n);
     await node.end('SIGKILL');
     const mend = damageLog(node);
     if (mend === undefined) {
-      node.start();
-      await node.untilReady();
+      await world.cluster.bringBack(n);
       return `${node.name} was restarted: its log had too few writes to damage one in the middle`;
     }
     const loggedBefore = node.log().length;
@@ -58,8 +57,7 @@ const damaged: Fault = {
       world.report(violation('damage is noticed', detail));
     }
     if (node.running) await node.end('SIGKILL');
-    node.start();
-    await node.untilReady();
+    await world.cluster.bringBack(n);
     return `${node.name} refused to start with a bit turned in its log`;
   },
 };

@@ -39,8 +39,7 @@ const killMany: Fault = {
 async function comeBack({ cluster, pause }: FaultWorld, random: Random, killed: readonly number[]): Promise<number> {
   const downMs = drawMs(random, 0, DOWN_MS_MAX);
   await pause(downMs);
-  for (const n of killed) cluster.node(n).start();
-  await Promise.all(killed.map((n) => cluster.node(n).untilReady()));
+  await Promise.all(killed.map((n) => cluster.bringBack(n)));
   return downMs;
 }
 

@@ -47,8 +47,7 @@ async function restart({ cluster, report }: FaultWorld, n: number): Promise<void
   const node = cluster.node(n);
   const { code, signal } = await node.end('SIGTERM');
   if (code !== 0) report(violation('nodes stop when told to', `n${n} ended with ${signal ?? `code ${code}`}`));
-  node.start();
-  await node.untilReady();
+  await cluster.bringBack(n);
 }
 
 export const STOPS: readonly Fault[] = [paused, restarted, rolling];

@@ -18,7 +18,6 @@ export class Journal {
   readonly #fd: number;
   readonly #beganNs: bigint;
   readonly #roundNs: number;
-  readonly #firstRound: number;
   /** How much of each round is under way. */
   readonly #open = new Map<number, number>();
   #nextOver: number;
@@ -28,9 +27,8 @@ export class Journal {
     this.#fd = openSync(file, 'a');
     this.#beganNs = beganNs;
     this.#roundNs = roundMs * NS_PER_MS;
-    this.#firstRound = this.round;
-    this.#nextOver = this.#firstRound;
-    this.#write({ e: 'start', r: this.#firstRound });
+    this.#nextOver = this.round;
+    this.#write({ e: 'start', r: this.#nextOver });
   }
 
   get nowNs(): number {
@@ -44,7 +42,12 @@ export class Journal {
 
   /** How long the present round still lasts. */
   get roundLeftMs(): number {
-    return ((this.round + 1) * this.#roundNs - this.nowNs) / NS_PER_MS;
+    return -this.msSinceEndOf(this.round);
+  }
+
+  /** Below 0: it has not ended yet. */
+  msSinceEndOf(r: number): number {
+    return (this.nowNs - (r + 1) * this.#roundNs) / NS_PER_MS;
   }
 
   begin(w: Workload, r: number, q: object): OpenOperation {

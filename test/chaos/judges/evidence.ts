@@ -145,7 +145,7 @@ export class Evidence {
     if (w === 'audit' && hasEvents(n)) {
       const events = n.events.map(([revision, key, value]): AuditedEvent => ({ t, revision, key, value }));
       if (r < this.#next) this.#told.late(r, events);
-      else if (Number.isInteger(r)) this.#round(r).events.push(...events);
+      else this.#round(r).events.push(...events);
       return;
     }
     if (w === 'audit' && hasLeft(n)) return this.#told.left(r, n.left);

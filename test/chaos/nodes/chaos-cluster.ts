@@ -82,6 +82,13 @@ export class ChaosCluster {
     return node;
   }
 
+  /** Starts a node that has ended, and waits until it can serve. @throws Error when it ends, or takes too long. */
+  async bringBack(n: number): Promise<void> {
+    const node = this.node(n);
+    if (!node.running) node.start();
+    await node.untilReady(HEALTHY_WITHIN_MS);
+  }
+
   /** The number of the node that leads the range as far as those that answer know; undefined: none does. */
   leader(): Promise<number | undefined> {
     return leaderOf(this.nodes);

@@ -35,30 +35,32 @@ export class Auditor {
   readonly #watch: KvWatch;
   /** The present batch of events, by round. */
   readonly #batch = new Map<number, SeenEvent[]>();
-  /** The rounds that were not read yet. */
-  readonly #held = new Map<number, () => void>();
+  /** The first round that was not read yet, and what lets go of it: until then no later one is over either. */
+  #next: number;
+  #release: () => void;
   #batched = 0;
   #seenRevision = 0;
+  #reading: Promise<void> = Promise.resolve();
   #finishing = false;
 
   constructor(deps: AuditorDeps) {
     this.#deps = deps;
+    this.#next = deps.journal.round;
+    this.#release = deps.journal.hold(this.#next);
     this.#watch = deps.remora.kv.watch({ prefix: '' }, { startRevision: 1 });
   }
 
   /** Until `finish`. Throws when the watch ends before. */
   async run(): Promise<void> {
-    const { journal, pause } = this.#deps;
-    const watching = this.#follow();
+    const { journal, graceMs, pause } = this.#deps;
     const reading = async (): Promise<void> => {
-      for (let r = journal.round; !this.#finishing; r++) {
-        for (const ahead of [r, r + 1, r + 2, r + 3, r + 4]) this.#hold(ahead);
-        while (journal.round <= r && !this.#finishing) await pause(RETRY_MS);
-        for (let ms = 0; ms < this.#deps.graceMs && !this.#finishing; ms += RETRY_MS) await pause(RETRY_MS);
-        if (!this.#finishing) await this.#readRound(r);
+      while (!this.#finishing) {
+        if (journal.msSinceEndOf(this.#next) < graceMs) await pause(RETRY_MS);
+        else await this.#readNext();
       }
     };
-    await Promise.race([watching, reading()]);
+    this.#reading = reading();
+    await Promise.race([this.#follow(), this.#reading]);
   }
 
   /** What changed up to some moment not long ago is forgotten; nothing that is still to be told. */
@@ -74,17 +76,13 @@ export class Auditor {
   async finish(): Promise<void> {
     const { journal } = this.#deps;
     this.#finishing = true;
+    await this.#reading;
     const last = journal.round;
-    for (const r of [...this.#held.keys()].filter((each) => each <= last)) await this.#readRound(r);
+    while (this.#next <= last) await this.#readNext();
     await this.#readAll(last);
     await this.#leasesEnd();
-    for (const release of this.#held.values()) release();
-    this.#held.clear();
+    this.#release();
     this.#watch.close();
-  }
-
-  #hold(r: number): void {
-    if (!this.#held.has(r)) this.#held.set(r, this.#deps.journal.hold(r));
   }
 
   // -------------------------------------------------------------------------------------------- the watch
@@ -96,6 +94,7 @@ export class Auditor {
         this.#seenRevision = kv.modRevision;
         const key = kv.key.toString();
         const r = Number(key.split('/')[1]);
+        if (!Number.isInteger(r)) continue; // Of no workload.
         const batch = this.#batch.get(r) ?? [];
         batch.push([kv.modRevision, key, type === 'put' ? kv.value.toString() : null]);
         this.#batch.set(r, batch);
@@ -118,14 +117,17 @@ export class Auditor {
   // -------------------------------------------------------------------------------------------- reading
 
   /** U2, U3. */
-  async #readRound(r: number): Promise<void> {
+  async #readNext(): Promise<void> {
+    const r = this.#next;
     await this.#insist(() => this.#readKeys(r));
     const marker = `audit/${r}`;
     const { revision } = await this.#insist(() => this.#deps.remora.kv.put(marker, 'read'));
     while (this.#seenRevision < revision) await this.#deps.pause(RETRY_MS / 10);
     this.#note();
-    this.#held.get(r)?.();
-    this.#held.delete(r);
+    this.#next = r + 1;
+    const release = this.#release;
+    this.#release = this.#deps.journal.hold(this.#next);
+    release();
   }
 
   async #readKeys(r: number): Promise<void> {
