@@ -99,7 +99,9 @@ function broken({ acquire, release }: Use, forces: readonly Asked[]): Asked | un
 }
 
 function historyOf(use: Use, forces: readonly Asked[]): readonly HistoryRecord[] {
-  const { acquire, checks, release } = use;
+  const { checks, release } = use;
+  // Whoever gave up may have been granted it for a moment, as one whose outcome is unknown.
+  const acquire: Asked = use.acquire.how === 'refused' ? { ...use.acquire, how: 'unknown' } : use.acquire;
   const records = [acquire, ...checks, ...(release === undefined ? [] : [release])].flatMap(
     (each) => recordOf(each) ?? [],
   );

@@ -47,8 +47,9 @@ async function acquire({ client, r, k, c }: Use): Promise<HeldLock | undefined> 
     else operation.end('done', { a: { ok: true, out: held.version, until: trustedUntilNs(client, held) } });
     return held;
   } catch (error) {
-    // Not granted; or granted, and given back before this answer.
-    operation.end('unknown', { code: codeOf(error) });
+    const code = codeOf(error);
+    // "Not in time" is an answer; but it may have been granted for a moment, and given back.
+    operation.end(code === 'LOCK_TIMEOUT' ? 'refused' : 'unknown', { code });
     return undefined;
   }
 }
