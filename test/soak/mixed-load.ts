@@ -23,12 +23,12 @@ const LOCKS = 6;
 const REQUEST_TIMEOUT_MS = 5_000;
 const REST_PUTS_PER_SECOND = 10;
 
-/** How many workers do what. */
+/** How many workers do what: enough to keep two cores busy, whatever an answer takes. */
 const WORKERS: Readonly<Record<Work, number>> = {
-  kv: 32,
-  etcd: 8,
-  txn: 8,
-  lock: 24,
+  kv: 192,
+  etcd: 24,
+  txn: 24,
+  lock: 48,
   session: 2,
   lease: 4,
   watch: 4,
