@@ -12,8 +12,13 @@ const USAGE = `pnpm fuzz [options]
   --runs N         with --seed: N inputs per target from this very seed, once
   --list           the names of all targets`;
 
-/** A chunk of inputs takes a second or two, on a machine with other work to do many times that: this one hangs. */
-const HANG_MS = 300_000;
+/**
+ * A chunk of inputs takes a second or two: one that has used this much of a processor hangs. Time itself says little on
+ * a machine that has other work to do; only what waits for ever is told by it.
+ */
+const HANG_CPU_MS = 120_000;
+const HANG_MS = 1_200_000;
+const LOOK_MS = 5_000;
 const MEMORY_MIB = 1024;
 
 function parse(args: readonly string[]) {
@@ -88,6 +93,16 @@ async function go(
   return failures.size === 0 ? 0 : 1;
 }
 
+/** Looks whether what began now hangs, each time that it is called. The threads of a process count together. */
+function hangs(found: (error: Error) => void): () => void {
+  const [cpu, beganMs] = [process.cpuUsage(), performance.now()];
+  return () => {
+    const { user, system } = process.cpuUsage(cpu);
+    if ((user + system) / 1_000 > HANG_CPU_MS) found(new Error(`no answer in ${HANG_CPU_MS / 1_000} s of computing`));
+    else if (performance.now() - beganMs > HANG_MS) found(new Error(`no answer for ${HANG_MS / 1_000} s`));
+  };
+}
+
 /** One worker at a time; a new one after a hang or a death. */
 class Bench {
   readonly #file: string;
@@ -101,9 +116,9 @@ class Bench {
   async run(chunk: Chunk): Promise<ChunkResult> {
     const worker = this.#worker ?? this.#start();
     const answer = await new Promise<ChunkResult | Error>((resolve) => {
-      const timer = setTimeout(() => resolve(new Error(`no answer for ${HANG_MS / 1000} s`)), HANG_MS);
+      const timer = setInterval(hangs((error) => this.#settle(error)), LOOK_MS);
       this.#settle = (result) => {
-        clearTimeout(timer);
+        clearInterval(timer);
         resolve(result);
       };
       worker.postMessage(chunk);
