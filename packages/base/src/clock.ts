@@ -20,7 +20,7 @@ export interface Clock {
 
 /**
  * By how much the rate of any machine's clock may be off, in percent, either way. All that relies on two clocks agreeing
- * about a span of time assumes this and no less (docs/decisions/0009-clock-drift.md).
+ * about a span of time assumes this and no less (docs/decisions/0010-clock-drift.md).
  */
 export const CLOCK_DRIFT_PERCENT = 5;
 

@@ -116,7 +116,10 @@ class Bench {
   async run(chunk: Chunk): Promise<ChunkResult> {
     const worker = this.#worker ?? this.#start();
     const answer = await new Promise<ChunkResult | Error>((resolve) => {
-      const timer = setInterval(hangs((error) => this.#settle(error)), LOOK_MS);
+      const timer = setInterval(
+        hangs((error) => this.#settle(error)),
+        LOOK_MS,
+      );
       this.#settle = (result) => {
         clearInterval(timer);
         resolve(result);
