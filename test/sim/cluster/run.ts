@@ -5,6 +5,8 @@
  * E2. When the clients rest, all replicas come to hold the same.
  * E3. Then clients go, and when their sessions and leases have ended nothing of them is left on any node.
  * E4. Then nodes stop, and nothing is left: no timer, no link.
+ * E5. Of the operations outside total outages, enough were answered (checks/outages.ts): in every run that has many of
+ *     them, and over many runs.
  */
 
 import { assert } from '@remora/base';
@@ -51,6 +53,8 @@ const REST_MS_MAX = 30_000;
 const STOP_MS_MAX = 20_000;
 const LINGER_MS = 10_000;
 const LOOK_MS = 50;
+/** Operations outside outages in a run from which their share says something. */
+const ASKED_MIN = 200;
 /** Figures. */
 const ASKED = 'asked outside outages';
 const ANSWERED = 'answered of these';
@@ -77,6 +81,7 @@ async function live(world: World, schedule: readonly FaultEvent[]): Promise<void
   world.heal();
   await recover(world);
   world.resting = true;
+  served(world);
   await until(world, REST_MS_MAX, 'liveness', () => unfinished(world));
   for (const workload of world.workloads) await within(world, workload.check());
   await agree(world);
@@ -119,6 +124,12 @@ async function recover(world: World): Promise<void> {
     const waits = world.clients.find((client) => client.answered === served.get(client.id));
     return waits === undefined ? '' : `client ${waits.id} is not served`;
   });
+}
+
+/** E5. */
+function served({ outages }: World): void {
+  const few = outages.asked < ASKED_MIN ? '' : tooFewAnswered(outages);
+  if (few !== '') throw new Violation('what can be served is', few);
 }
 
 /** Who waits for something that does not come. */

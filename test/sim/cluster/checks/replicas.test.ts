@@ -2,8 +2,9 @@ import { ServiceError } from '@remora/base';
 import { describe, expect, test } from 'vitest';
 import { currentKey, historyKey, leaseKey } from '../../../../packages/dataserver/src/state/keys.ts';
 import { failed } from '../../../../packages/dataserver/src/state/outcome-codec.ts';
-import { put, StateBed } from '../../../../packages/dataserver/src/state/test-bed.ts';
-import { differences, StateSums, sumOf } from './replicas.ts';
+import { CONF, put, StateBed } from '../../../../packages/dataserver/src/state/test-bed.ts';
+import { MasterState } from '../../../../packages/master/src/state.ts';
+import { differences, masterSumOf, StateSums, sumOf } from './replicas.ts';
 
 const VALUE = Buffer.from('value');
 
@@ -61,11 +62,11 @@ describe('the sums of replicas', () => {
   test.each(bad)('differ by $name, at rest and at work', async ({ change }) => {
     const [one, other] = [await replica(), await replica()];
     change(other);
-    expect(differences([await sum(1, one), await sum(2, other)])).toContain('range 2: node 1');
+    expect(differences([await sum(1, one), await sum(2, other)])).toContain('group 2: node 1');
     const sums = new StateSums();
     sums.add(await sum(1, one, false));
     const wrong = await sum(2, other, false);
-    expect(() => sums.add(wrong)).toThrow('replicas agree: range 2');
+    expect(() => sums.add(wrong)).toThrow('replicas agree: group 2');
   });
 
   test('differ at rest, not at work, by older versions that one has cleared up', async () => {
@@ -93,5 +94,24 @@ describe('the sums of replicas', () => {
     sums.add(await sum(2, other, false));
     expect(sums.compared).toBe(0);
     expect(differences([await sum(1, one), await sum(2, other)])).not.toBe('');
+  });
+});
+
+describe('the sums of masters', () => {
+  const master = (...names: readonly string[]) => {
+    const state = new MasterState(CONF);
+    for (const name of names) {
+      const addresses = { peerAddress: '', clientAddress: '', httpAddress: '' };
+      const node = { nodeId: 0, name, incarnation: name, roles: ['data' as const], ...addresses, version: '' };
+      state.apply({ type: 'registerNode', descriptor: node });
+    }
+    state.applied = { index: names.length, term: 1 };
+    return state;
+  };
+
+  test('are equal for equal states, and differ by a node that is another', () => {
+    expect(differences([masterSumOf(1, master('a', 'b')), masterSumOf(2, master('a', 'b'))])).toBe('');
+    expect(differences([masterSumOf(1, master('a', 'b')), masterSumOf(2, master('a', 'c'))])).toContain('group 1');
+    expect(differences([masterSumOf(1, master('a', 'b')), masterSumOf(2, master('b', 'a'))])).toContain('group 1');
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Whether replicas of a range at the same position of its log hold the same: every row, and every outcome that may
- * still be asked for.
+ * Whether replicas of a group at the same position of its log hold the same: all that a master knows; of a range every
+ * row, and every outcome that may still be asked for.
  *
  * Not compared is what replicas keep in their own way: in which pages outcomes lie, and older versions of keys that are
  * compacted and that each replica clears up in its own time. At rest all have cleared up, and nothing is left out.
@@ -8,10 +8,13 @@
 
 import type { Engine, Row } from '@remora/base';
 import { LEASE_SPACE } from '@remora/protocol';
+import { MASTER_GROUP } from '@remora/raft';
 import { parseHistoryKey } from '../../../../packages/dataserver/src/state/keys.ts';
 import { encodeRangeMeta } from '../../../../packages/dataserver/src/state/meta-codec.ts';
 import { encodeOutcomePage } from '../../../../packages/dataserver/src/state/outcome-codec.ts';
 import type { RangeState } from '../../../../packages/dataserver/src/state/range-state.ts';
+import { encodeMasterImage } from '../../../../packages/master/src/codec.ts';
+import type { MasterState } from '../../../../packages/master/src/state.ts';
 import { hashOfBytes } from '../../common/hash.ts';
 import { Violation } from '../../common/violation.ts';
 
@@ -28,7 +31,7 @@ export interface Replica {
 /** What stands for a replica's state: text where it is short, so that a difference can be read, and a hash of the rows. */
 export interface StateSum {
   readonly nodeId: number;
-  readonly rangeId: number;
+  readonly groupId: number;
   /** The position that it is of; sums at different positions are not to be compared. */
   readonly position: string;
   readonly text: string;
@@ -54,10 +57,18 @@ export async function sumOf({ nodeId, engine, state }: Replica, atRest: boolean)
         hash = mix(mix(hash, hashOfBytes(row.key)), hashOfBytes(row.value));
       }
     }
-    return { nodeId, rangeId, position, text: `${text}, ${rows} rows ${hash}` };
+    return { nodeId, groupId: rangeId, position, text: `${text}, ${rows} rows ${hash}` };
   } finally {
     view.release();
   }
+}
+
+/** Of a master's state. */
+export function masterSumOf(nodeId: number, state: MasterState): StateSum {
+  const image = state.image();
+  const { index, term } = image.applied;
+  const text = `${image.nodes.length} nodes, ${image.ranges.length} ranges, all ${hashOfBytes(encodeMasterImage(image))}`;
+  return { nodeId, groupId: MASTER_GROUP, position: `(${index}, term ${term})`, text };
 }
 
 function isClearedUp({ key }: Row, compactRevision: number): boolean {
@@ -72,10 +83,10 @@ function mix(hash: number, value: number): number {
 export function differences(sums: readonly StateSum[]): string {
   const first = new Map<number, StateSum>();
   for (const sum of sums) {
-    const other = first.get(sum.rangeId);
-    if (other === undefined) first.set(sum.rangeId, sum);
+    const other = first.get(sum.groupId);
+    if (other === undefined) first.set(sum.groupId, sum);
     else if (other.position !== sum.position || other.text !== sum.text) {
-      return `range ${sum.rangeId}: ${[other, sum].map(({ nodeId, position, text }) => `node ${nodeId} at ${position}: ${text}`).join(' / ')}`;
+      return `group ${sum.groupId}: ${[other, sum].map(({ nodeId, position, text }) => `node ${nodeId} at ${position}: ${text}`).join(' / ')}`;
     }
   }
   return first.size === 0 ? 'there is no range' : '';
@@ -88,7 +99,7 @@ export class StateSums {
   compared = 0;
 
   add(sum: StateSum): void {
-    const key = `${sum.rangeId} ${sum.position}`;
+    const key = `${sum.groupId} ${sum.position}`;
     const known = this.#known.get(key);
     if (known === undefined) {
       this.#known.set(key, sum);
@@ -98,7 +109,7 @@ export class StateSums {
     if (known.text === sum.text) return;
     throw new Violation(
       'replicas agree',
-      `range ${sum.rangeId} at ${sum.position}: node ${known.nodeId} has ${known.text}; node ${sum.nodeId} has ${sum.text}`,
+      `group ${sum.groupId} at ${sum.position}: node ${known.nodeId} has ${known.text}; node ${sum.nodeId} has ${sum.text}`,
     );
   }
 }

@@ -1,13 +1,15 @@
 /** While the cluster works: from time to time the state of every replica, compared with others that were at its position. */
 import type { SimNode } from '../node.ts';
 import type { World } from '../world.ts';
-import { type Replica, type StateSum, StateSums, sumOf } from './replicas.ts';
+import { GivenIds } from './given-ids.ts';
+import { masterSumOf, type Replica, type StateSum, StateSums, sumOf } from './replicas.ts';
 
 const EVERY_MS = 4_000;
 
 export class StateWatch {
   readonly #world: World;
   readonly #sums = new StateSums();
+  readonly #ids = new GivenIds();
 
   constructor(world: World) {
     this.#world = world;
@@ -28,6 +30,15 @@ export class StateWatch {
 
   #look(node: SimNode): void {
     const { lives } = node;
+    const master = node.roles?.master;
+    if (master !== undefined) {
+      try {
+        this.#ids.look(master.state.image());
+        this.#sums.add(masterSumOf(node.id, master.state));
+      } catch (error) {
+        this.#world.fail(error);
+      }
+    }
     for (const replica of replicasOn(node)) {
       sumOf(replica, false)
         .then((sum) => this.#sums.add(sum))
@@ -39,9 +50,12 @@ export class StateWatch {
   }
 }
 
-/** Every replica at rest. */
+/** Every replica at rest, masters included. */
 export function sumsOf(nodes: readonly SimNode[]): Promise<readonly StateSum[]> {
-  return Promise.all(nodes.flatMap(replicasOn).map((replica) => sumOf(replica, true)));
+  const masters = nodes.flatMap(({ id, roles }) =>
+    roles?.master === undefined ? [] : masterSumOf(id, roles.master.state),
+  );
+  return Promise.all([...masters, ...nodes.flatMap(replicasOn).map((replica) => sumOf(replica, true))]);
 }
 
 function replicasOn({ id, roles }: SimNode): readonly Replica[] {
