@@ -16,23 +16,14 @@
 import { assert, SeededRandom, utf8 } from '@remora/base';
 import { LEAVE_JOINT } from './conf-change.ts';
 import type { RaftConfig } from './config.ts';
-import { outlineOf } from './log.ts';
-import { confOf, EMPTY_CONF, isJoint, isMember, isVoter, membersOf } from './membership.ts';
-import { RaftCore } from './raft.ts';
+import { confOf, EMPTY_CONF, isJoint, isVoter, membersOf } from './membership.ts';
+import type { RaftCore } from './raft.ts';
+import { bootCore } from './test-boot.ts';
 import { type ChangeKind, confBehind, kindsOf, quorumsOverlap, randomChange } from './test-changes.ts';
-import {
-  changesAfter,
-  cutTo,
-  type Disk,
-  emptyDisk,
-  lastOf,
-  mend,
-  type Persist,
-  readFrom,
-  termAt,
-  writeTo,
-} from './test-disk.ts';
+import { cutTo, type Disk, emptyDisk, lastOf, type Persist, readFrom, termAt, writeTo } from './test-disk.ts';
 import { Invariants } from './test-invariants.ts';
+import { LateCalls } from './test-late-calls.ts';
+import { type Transfer, Transfers } from './test-transfers.ts';
 import type { ConfState, Entry, EntryRead, Message, ReplicaId, SnapshotMeta } from './types.ts';
 
 export interface TestNode {
@@ -54,15 +45,6 @@ export interface TestNode {
   reads: { readonly read: EntryRead; readonly entries: readonly Entry[] }[];
 }
 
-interface Transfer {
-  readonly from: ReplicaId;
-  /** The sender as it was: its restart ends what it was sending. */
-  readonly sender: RaftCore;
-  readonly to: ReplicaId;
-  readonly term: number;
-  readonly meta: SnapshotMeta;
-}
-
 const IN_FLIGHT_MAX = 400;
 
 export class TestCluster {
@@ -72,8 +54,8 @@ export class TestCluster {
   readonly #random: SeededRandom;
   readonly #network: Message[] = [];
   /** Merged heartbeats and their replies under way. */
-  readonly #merged: (() => void)[] = [];
-  readonly #transfers: Transfer[] = [];
+  readonly #merged = new LateCalls();
+  readonly #transfers: Transfers;
   readonly #cut = new Set<string>();
   readonly #invariants: Invariants;
   /** Memberships behind each change applied anywhere, by index. */
@@ -107,6 +89,11 @@ export class TestCluster {
     this.#mergedHeartbeats = options.mergedHeartbeats ?? false;
     this.#random = new SeededRandom(options.seed);
     this.#invariants = new Invariants((id) => this.#node(id));
+    this.#transfers = new Transfers({
+      node: (id) => this.#node(id),
+      turn: (node) => this.#turn(node),
+      isCut: (from, to) => this.#cut.has(`${from}>${to}`),
+    });
     this.nodes = ids.map((id) => {
       const spare = id > voters + learners;
       const disk = emptyDisk(spare && options.sparesKnow === 'none' ? EMPTY_CONF : conf);
@@ -121,40 +108,14 @@ export class TestCluster {
   }
 
   #boot(id: ReplicaId, disk: Disk, restarted: boolean): Omit<TestNode, 'id' | 'disk' | 'up'> {
-    mend(disk);
-    const known = Math.max(disk.hardState.commit, disk.checkpoint.index);
-    assert(changesAfter(disk, known) <= 1, 'X7: one change at most is not known committed after a restart');
-    const { start } = disk;
-    const entries = disk.entries.slice();
-    const config: RaftConfig = {
-      id,
-      electionTicks: 10,
-      heartbeatTicks: 2,
-      maxEntryBytesPerMessage: 60,
-      maxInflightMessages: 4,
-      maxInflightBytes: 200,
-      maxUncommittedBytes: 2000,
-      maxApplyingBytes: 200,
-      random: this.#random,
-      ...this.#config,
-    };
-    const applied = disk.checkpoint;
-    const hardState = disk.hardState;
-    const core = new RaftCore(config, {
-      hardState,
-      conf: applied.conf,
-      start,
-      entries: this.#evict ? [] : entries,
-      outline: outlineOf(start, entries),
-      applied: applied.index,
-      restarted,
-    });
+    const core = bootCore({ id, disk, config: this.#config, random: this.#random, restarted, evicted: this.#evict });
+    const { hardState, start, checkpoint } = disk;
     return {
       core,
       unsynced: [],
       applyQueue: [],
-      applied,
-      shadow: { hardState, start, entries: entries.slice(), checkpoint: applied },
+      applied: checkpoint,
+      shadow: { hardState, start, entries: disk.entries.slice(), checkpoint },
       leaderTerm: 0,
       seenCommit: 0,
       installing: undefined,
@@ -191,10 +152,9 @@ export class TestCluster {
 
   /** Something that goes from one node to another, in its own time or never. */
   #late(from: TestNode, to: TestNode, arrive: () => void): void {
-    this.#merged.push(() => {
+    this.#merged.add(() => {
       if (to.up && !this.#cut.has(`${from.id}>${to.id}`)) arrive();
     });
-    if (this.#merged.length > IN_FLIGHT_MAX) this.#merged.shift();
   }
 
   propose(node: TestNode): void {
@@ -224,7 +184,7 @@ export class TestCluster {
 
   /** Delivers some message in flight; it may arrive again later. */
   deliver(pick: number, again = false): void {
-    this.#deliverMerged(pick, again);
+    this.#merged.deliver(pick, again);
     if (this.#network.length === 0) return;
     const index = pick % this.#network.length;
     const message = this.#network[index] as Message;
@@ -232,16 +192,8 @@ export class TestCluster {
     this.#receive(message);
   }
 
-  #deliverMerged(pick: number, again: boolean): void {
-    if (this.#merged.length === 0) return;
-    const index = pick % this.#merged.length;
-    const arrive = this.#merged[index] as () => void;
-    if (!again) this.#merged.splice(index, 1);
-    arrive();
-  }
-
   drop(pick: number): void {
-    if (this.#merged.length > 0) this.#merged.splice(pick % this.#merged.length, 1);
+    this.#merged.drop(pick);
     if (this.#network.length > 0) this.#network.splice(pick % this.#network.length, 1);
   }
 
@@ -287,9 +239,7 @@ export class TestCluster {
     for (const kind of kindsOf(before, after)) this.changes.add(kind);
     if (node.core.role === 'leader' && !isVoter(after, node.id)) this.changes.add('leaderLeft');
     if (after === before) return after;
-    // What the host was sending to a replica that is no member any more ends.
-    const sending = this.#transfers.filter((t) => t.sender !== node.core || isMember(after, t.to));
-    this.#transfers.splice(0, this.#transfers.length, ...sending);
+    this.#transfers.membership(node, after);
     node.core.applyConf(after);
     return after;
   }
@@ -312,7 +262,7 @@ export class TestCluster {
     for (const persist of node.unsynced.slice(0, reached)) writeTo(node.disk, persist);
     node.up = false;
     node.unsynced = [];
-    if (node.installing !== undefined) this.#report(node.installing, false);
+    if (node.installing !== undefined) this.#transfers.report(node.installing, false);
     node.installing = undefined;
   }
 
@@ -339,41 +289,9 @@ export class TestCluster {
 
   /** Moves a snapshot on: offered, then installed or broken off. */
   moveSnapshot(pick: number, fail: boolean): void {
-    for (const node of this.nodes) {
-      if (node.up && node.installing !== undefined) return this.#finishInstall(node, node.installing, fail);
-    }
-    if (this.#transfers.length === 0) return;
-    const [transfer] = this.#transfers.splice(pick % this.#transfers.length, 1) as [Transfer];
-    const target = this.#node(transfer.to);
-    if (!target.up || fail || this.#cut.has(`${transfer.from}>${transfer.to}`) || target.applyQueue.length > 0) {
-      this.#report(transfer, false);
-      return;
-    }
-    if (target.core.acceptsSnapshot(transfer.from, transfer.term, transfer.meta)) target.installing = transfer;
-    else this.#report(transfer, false);
-    this.#turn(target);
-  }
-
-  #finishInstall(node: TestNode, transfer: Transfer, fail: boolean): void {
-    node.installing = undefined;
-    if (fail) {
-      node.core.installFailed();
-    } else {
-      const { meta } = transfer;
-      node.disk.checkpoint = meta;
-      node.applied = meta;
-      node.core.installed(meta);
-    }
-    this.#turn(node);
-    this.#report(transfer, !fail);
-  }
-
-  #report(transfer: Transfer, ok: boolean): void {
-    const sender = this.#node(transfer.from);
-    // A host reports within the leadership that wanted the snapshot only.
-    if (!sender.up || sender.core !== transfer.sender || sender.core.term !== transfer.term) return;
-    sender.core.reportSnapshot(transfer.to, ok, transfer.meta.index);
-    this.#turn(sender);
+    const busy = this.nodes.find((node) => node.up && node.installing !== undefined);
+    if (busy?.installing !== undefined) this.#transfers.finish(busy, busy.installing, fail);
+    else this.#transfers.move(pick, fail);
   }
 
   /**
@@ -401,7 +319,7 @@ export class TestCluster {
   /** Runs until nothing is under way. */
   settle(): void {
     for (let round = 0; round < 1000; round++) {
-      let busy = this.#network.length > 0 || this.#merged.length > 0 || this.#transfers.length > 0;
+      let busy = this.#network.length > 0 || this.#merged.count > 0 || this.#transfers.waiting;
       for (const node of this.nodes) {
         busy ||= node.unsynced.length > 0 || node.applyQueue.length > 0 || node.installing !== undefined;
         busy ||= node.reads.length > 0;
@@ -409,7 +327,7 @@ export class TestCluster {
         while (node.unsynced.length > 0) this.sync(node);
         while (node.applyQueue.length > 0) this.apply(node);
       }
-      const length = Math.max(this.#network.length, this.#merged.length);
+      const length = Math.max(this.#network.length, this.#merged.count);
       for (let i = 0; i < length; i++) this.deliver(0);
       this.moveSnapshot(0, false);
       if (!busy) return;
@@ -441,20 +359,13 @@ export class TestCluster {
         const floor = this.#readFloors.get(`${node.id}/${state.context}`);
         assert(floor !== undefined && state.index >= floor, 'X6: a read is linearizable');
       }
-      for (const to of ready.snapshotsWanted) this.#startTransfer(node, to);
+      for (const to of ready.snapshotsWanted) this.#transfers.offer(node, to);
       for (const read of ready.entriesWanted) node.reads.push({ read, entries: node.disk.entries });
       this.#invariants.check(node);
       if (this.#evict) node.core.evictTo(Number.POSITIVE_INFINITY);
     }
     this.#invariants.check(node); // not all that changes is handed out at once
     while (this.#network.length > IN_FLIGHT_MAX) this.#network.shift();
-  }
-
-  #startTransfer(node: TestNode, to: ReplicaId): void {
-    const { term } = node.core;
-    const toIt = this.#transfers.filter((t) => t.sender === node.core && t.to === to);
-    assert(!toIt.some((t) => t.term === term), 'one snapshot at a time to each follower within a leadership');
-    this.#transfers.push({ from: node.id, sender: node.core, to, term: node.core.term, meta: node.applied });
   }
 
   #takePersist(node: TestNode, persist: Persist): void {

@@ -1,0 +1,47 @@
+/** A core as a process of the cluster of `test-cluster.ts` starts it, from what its disk holds. */
+import { assert, type Random } from '@remora/base';
+import type { RaftConfig } from './config.ts';
+import { outlineOf } from './log.ts';
+import { RaftCore } from './raft.ts';
+import { changesAfter, type Disk, mend } from './test-disk.ts';
+import type { ReplicaId } from './types.ts';
+
+/** Limits so small that all of them are met. */
+const LIMITS = {
+  electionTicks: 10,
+  heartbeatTicks: 2,
+  maxEntryBytesPerMessage: 60,
+  maxInflightMessages: 4,
+  maxInflightBytes: 200,
+  maxUncommittedBytes: 2000,
+  maxApplyingBytes: 200,
+};
+
+export function bootCore(boot: {
+  readonly id: ReplicaId;
+  readonly disk: Disk;
+  readonly config: Partial<RaftConfig>;
+  readonly random: Random;
+  readonly restarted: boolean;
+  /** None of its entries is in memory. */
+  readonly evicted: boolean;
+}): RaftCore {
+  const { id, disk, config, random, restarted, evicted } = boot;
+  mend(disk);
+  const { hardState, start, checkpoint: applied } = disk;
+  const known = Math.max(hardState.commit, applied.index);
+  assert(changesAfter(disk, known) <= 1, 'X7: one change at most is not known committed after a restart');
+  const entries = disk.entries.slice();
+  return new RaftCore(
+    { id, ...LIMITS, random, ...config },
+    {
+      hardState,
+      conf: applied.conf,
+      start,
+      entries: evicted ? [] : entries,
+      outline: outlineOf(start, entries),
+      applied: applied.index,
+      restarted,
+    },
+  );
+}
