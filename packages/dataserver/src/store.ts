@@ -147,10 +147,12 @@ export class Store {
     throw new ServiceError('UNAVAILABLE', `this node still holds what an earlier replica of range ${rangeId} left`);
   }
 
-  /** The ranges that are led here and whose membership has changed since the given version of it. */
+  /**
+   * The ranges here whose membership has changed since the given version of it. A follower's word is as good as the
+   * leader's, and may be the only one: a range that waits for a replica to be created may have no leader until it is.
+   */
   changedSince(confVersionOf: (rangeId: number) => number): readonly RangeDescriptor[] {
-    const led = [...this.#replicas.values()].filter((replica) => replica.leading);
-    const descriptors = led.map((replica) => replica.state.descriptor);
+    const descriptors = [...this.#replicas.values()].map((replica) => replica.state.descriptor);
     return descriptors.filter(({ rangeId, epoch }) => epoch.confVersion > confVersionOf(rangeId));
   }
 

@@ -25,7 +25,7 @@ export interface AgentDeps {
   /** Whether the address of a node is known; otherwise it is taken from the answer that names the leader. */
   readonly reachable: (nodeId: number) => boolean;
   readonly reports: () => readonly RangeReport[];
-  /** Ranges led here whose membership has changed since this view. */
+  /** Ranges with a replica here whose membership has changed since this view. */
   readonly changedSince: (view: ClusterView) => readonly RangeDescriptor[];
   readonly onTask: (task: NodeTask) => void;
   readonly onView: (view: ClusterView) => void;

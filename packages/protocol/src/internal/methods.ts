@@ -72,7 +72,7 @@ export const masterHeartbeat: Method<NodeHeartbeat, NodeHeartbeatReply> = {
   decodeReply: decodeNodeHeartbeatReply,
 };
 
-/** The leader of a range says that its membership has changed. Answered when the master knows it. */
+/** A replica of a range says that its membership has changed. Answered when the master knows it. */
 export const masterRangeChanged: Method<RangeDescriptor, undefined> = {
   name: 'master.rangeChanged',
   encodeRequest: encodeRangeDescriptor,
