@@ -21,6 +21,7 @@ import { differences } from './checks/replicas.ts';
 import { sumsOf } from './checks/state-watch.ts';
 import { optionsOf } from './options.ts';
 import { drawSchedule } from './schedule.ts';
+import type { SimClient } from './sdk-client.ts';
 import type { OperationCounts } from './workloads/workload.ts';
 import { World } from './world.ts';
 
@@ -135,8 +136,13 @@ function served({ outages }: World): void {
 /** Who waits for something that does not come. */
 function unfinished(world: World): string {
   const client = world.clients.find(({ working }) => working);
-  if (client !== undefined) return `client ${client.id} does not come to an end`;
+  if (client !== undefined) return `client ${client.id} does not come to an end, ${waitsFor(client)}`;
   return world.workloads.map((workload) => workload.missing?.() ?? '').find((text) => text !== '') ?? '';
+}
+
+function waitsFor({ life }: SimClient): string {
+  const asked = [...(life?.waitsFor ?? [])].map(({ what, beganMs }) => `${what} since ${Math.round(beganMs)}`);
+  return asked.length === 0 ? 'but waits for no answer' : `waits for ${asked.join(', ')}`;
 }
 
 /** Lets time pass until the promise has settled. */

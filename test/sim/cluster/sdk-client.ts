@@ -25,6 +25,11 @@ export interface ClientDeps {
   readonly ended: (life: ClientLife) => void;
 }
 
+interface Asked {
+  readonly what: string;
+  readonly beganMs: number;
+}
+
 /** One life of a client, with its connection. */
 export interface ClientLife {
   /** Unlike that of any other client, or of an earlier life of this one. */
@@ -33,6 +38,8 @@ export interface ClientLife {
   readonly clock: ProcessClock;
   readonly random: SeededRandom;
   readonly remora: RemoraClient;
+  /** Operations that have not been answered. */
+  readonly waitsFor: Set<Asked>;
 }
 
 /** The life of a client that is connected. */
@@ -89,7 +96,14 @@ export class SimClient {
     party.door(() => {
       void this.#connect(party, random)
         .then((remora) => {
-          const life = { name: `${this.id}.${this.lives}`, client: this, clock: this.clock, random, remora };
+          const life = {
+            name: `${this.id}.${this.lives}`,
+            client: this,
+            clock: this.clock,
+            random,
+            remora,
+            waitsFor: new Set<Asked>(),
+          };
           this.#life = life;
           return work(life);
         })

@@ -136,7 +136,10 @@ export class World {
     const { trace, counts } = this;
     trace.add('asked', 0, 0, hashOfText(life.name), hashOfText(what), `${life.name} ${what}`);
     const beganMs = this.loop.monotonicMs();
+    const asked = { what, beganMs };
+    life.waitsFor.add(asked);
     return (how, code = '') => {
+      life.waitsFor.delete(asked);
       counts[how]++;
       this.outages.ended(life.client.id, beganMs, how);
       if (how === 'done') life.client.answered++;

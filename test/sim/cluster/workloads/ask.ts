@@ -62,6 +62,8 @@ export async function withHands(world: World, hands: number, work: (hand: number
 const BURST = 8;
 /** How long the others are, beside the mean. */
 const SHORT = 1 / 8;
+/** Who pauses when the clients come to rest has to be back in time. */
+const PAUSE_MS_MAX = 15_000;
 
 /**
  * Waits, on average, `factor` times as long as a client thinks, times its hands: several of them overlap more, and do
@@ -70,5 +72,6 @@ const SHORT = 1 / 8;
 export function think({ options }: World, { clock, random }: ClientLife, factor: number): Promise<void> {
   const long = random.int(BURST) === 0;
   const share = long ? BURST - (BURST - 1) * SHORT : SHORT;
-  return sleep(clock, random.int(Math.ceil(2 * share * factor * options.thinkMs * options.hands)));
+  const most = Math.ceil(2 * share * factor * options.thinkMs * options.hands);
+  return sleep(clock, random.int(Math.min(most, PAUSE_MS_MAX)));
 }
