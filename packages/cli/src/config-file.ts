@@ -3,8 +3,11 @@ import type { OptionsFile } from '@remora/base';
 import { type Document, isMap, isScalar, LineCounter, parseDocument } from 'yaml';
 import { CommandError } from './exit-codes.ts';
 
-/** Every option once takes a hundredth of it. What is larger is another file, and YAML's parser is slow on nonsense. */
-const CONFIG_LENGTH_MAX = 64 * 1024;
+/**
+ * Every option with a paragraph about it takes less. What is larger is another file, and YAML's parser takes seconds over
+ * nonsense of four times this length.
+ */
+const CONFIG_LENGTH_MAX = 16 * 1024;
 const NESTING_MAX = 200;
 
 /**
