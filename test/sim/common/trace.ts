@@ -34,9 +34,10 @@ export const EVENTS = [
 export type EventName = (typeof EVENTS)[number];
 
 const CODES = new Map<EventName, number>(EVENTS.map((name, i) => [name, i]));
-/** Of each kind of event that comes all the time, and of the others. */
+/** Of the events of Raft that come all the time, of those of clients, and of the others: rare ones stay for long. */
 const KEPT = 4096;
 const CONSTANT: ReadonlySet<EventName> = new Set(['send', 'append', 'heartbeat', 'frame', 'applied', 'commit']);
+const OF_CLIENTS: ReadonlySet<EventName> = new Set(['asked', 'answered']);
 
 export interface TraceItem {
   readonly sequence: number;
@@ -53,6 +54,7 @@ export class Trace {
   #hash = 0x811c9dc5;
   #count = 0;
   readonly #constant = new Ring();
+  readonly #ofClients = new Ring();
   readonly #others = new Ring();
   readonly #nowMs: () => number;
 
@@ -68,8 +70,7 @@ export class Trace {
     hash = Math.imul(hash ^ b, 0x01000193);
     hash = Math.imul(hash ^ (atMs * 1000), 0x01000193);
     this.#hash = hash;
-    const ring = CONSTANT.has(name) ? this.#constant : this.#others;
-    ring.add({ sequence: this.#count, atMs, name, node, group, a, b, text });
+    this.#ringOf(name).add({ sequence: this.#count, atMs, name, node, group, a, b, text });
     this.#count++;
   }
 
@@ -78,9 +79,14 @@ export class Trace {
     return `${(this.#hash >>> 0).toString(16).padStart(8, '0')}-${this.#count}`;
   }
 
+  #ringOf(name: EventName): Ring {
+    if (CONSTANT.has(name)) return this.#constant;
+    return OF_CLIENTS.has(name) ? this.#ofClients : this.#others;
+  }
+
   /** The last `count` events that `matters` accepts, as text. */
   last(count: number, matters: (item: TraceItem) => boolean): string[] {
-    const found = [this.#constant, this.#others].flatMap((ring) => ring.last(count, matters));
+    const found = [this.#constant, this.#ofClients, this.#others].flatMap((ring) => ring.last(count, matters));
     found.sort((a, b) => a.sequence - b.sequence);
     return found.slice(-count).map(textOf);
   }

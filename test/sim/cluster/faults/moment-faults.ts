@@ -44,10 +44,14 @@ const checkpointCut: Fault<World> = {
     const { lives } = node;
     if (node.roles === undefined || node.stopping) return undefined;
     node.enter(({ checkpointer }) => void checkpointer.run().catch(() => undefined)); // the engine says so itself
+    let over = false;
     world.loop.setTimer(b % 40, () => {
-      if (node.lives === lives) node.end(true);
+      if (!over && node.lives === lives) node.end(true);
     });
-    return () => world.startAgain(node);
+    return () => {
+      over = true;
+      world.startAgain(node);
+    };
   },
 };
 
@@ -78,7 +82,9 @@ const installCut: Fault<World> = {
     node.onLooked = () => {
       if (replica(node)?.replacing !== true) return;
       node.onLooked = nothing;
-      world.loop.setTimer((c % 8) / 2, () => node.end(c % 3 > 0));
+      world.loop.setTimer((c % 8) / 2, () => {
+        if (!over) node.end(c % 3 > 0);
+      });
     };
     return () => {
       over = true;
