@@ -8,11 +8,13 @@ export interface RevisionEvents {
 /**
  * The most recent changes of a range, in memory, on every replica: what watches are served from without a scan.
  *
- * G1. It holds every event with a revision at or above `from`, and no others; dropping the oldest raises `from`.
+ * G1. It holds every event with a revision at or above `from`, and no others; dropping the oldest raises `from`, and
+ *     lets go of its memory at once.
  */
 export class EventRing {
   readonly #bytesMax: number;
-  #groups: RevisionEvents[] = [];
+  /** Undefined: dropped (G1). */
+  #groups: (RevisionEvents | undefined)[] = [];
   /** Index of the oldest group; the array is compacted when half of it is dead. */
   #head = 0;
   #bytes = 0;
@@ -57,6 +59,7 @@ export class EventRing {
     if (oldest === undefined) return;
     this.#bytes -= bytesOf(oldest.events);
     this.#from = oldest.revision + 1;
+    this.#groups[this.#head] = undefined;
     this.#head++;
     if (this.#head > 1_024 && this.#head * 2 > this.#groups.length) {
       this.#groups = this.#groups.slice(this.#head);
