@@ -94,6 +94,8 @@ export class NodeProcess {
     const child = spawn(process.execPath, [...nodeArguments, PROGRAM, 'node', ...this.#arguments(flags)], {
       stdio: ['ignore', log, log, 'ipc'],
       env: { PATH: process.env.PATH },
+      // Ctrl-C at a terminal is for the tests, which end their nodes themselves (N2).
+      detached: true,
     });
     closeSync(log);
     this.#child = child;

@@ -162,7 +162,7 @@ export class ClientFleet {
   #begin(role: ClientArguments['role'], i: number): Life {
     const { dir, programs, seed, endpoints, beganNs, roundMs, thinkMs } = this.#options;
     const birth = this.#born++;
-    const name = role === 'auditor' ? AUDITOR : `c${i + 1}.${birth}.`;
+    const name = role === 'auditor' ? AUDITOR : `c${i + 1}-${birth}`;
     const argument: ClientArguments = {
       ...{ role, name, endpoints, roundMs, thinkMs },
       journal: this.#announce(name),
@@ -174,7 +174,7 @@ export class ClientFleet {
     const program: Program<FromClient, ToClient> = new Program({
       file: join(programs, 'clients/client-main.js'),
       argument,
-      logPath: join(dir, `${name}log`.replace(/^auditor/, 'auditor.')),
+      logPath: join(dir, `${name}.log`),
       onMessage: (message: FromClient) => {
         told.get(message.type)?.();
         if ('lock' in message) program.send({ type: 'answer', id: message.id, value: this.#useNumber(message) });
@@ -198,7 +198,7 @@ export class ClientFleet {
 
   /** C1. */
   #announce(process: string): string {
-    const file = join(this.#options.dir, `${process}.jsonl`.replace('..', '.'));
+    const file = join(this.#options.dir, `${process}.jsonl`);
     this.#options.tellJudge({ type: 'opened', process, file });
     return file;
   }

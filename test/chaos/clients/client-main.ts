@@ -19,7 +19,6 @@ const SESSION_TTL_MS = 5_000;
 
 const args: ClientArguments = JSON.parse(process.argv[2] ?? '{}');
 process.on('disconnect', () => process.exit(1)); // M1.
-process.on('SIGINT', () => undefined); // Of a terminal: the run ends its processes itself, in good order.
 
 async function main(): Promise<void> {
   const journal = new Journal({ file: args.journal, beganNs: BigInt(args.beganNs), roundMs: args.roundMs });

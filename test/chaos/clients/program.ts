@@ -2,9 +2,10 @@
  * A process of the run's own: a client, or the judge.
  *
  * G1. None outlives the run: each ends when its channel closes, and on exit of this process it is killed, frozen or not.
- * G2. It has ended when its exit is known and its last message was taken.
+ * G2. Ctrl-C at a terminal does not reach it: the run decides what ends when.
+ * G3. It has ended when its exit is known and its last message was taken.
  */
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 
 export interface ProgramOptions<In> {
@@ -30,7 +31,8 @@ export class Program<In, Out extends object> {
   constructor({ file, argument, logPath, onMessage }: ProgramOptions<In>) {
     const log = openSync(logPath, 'a');
     // The compiled program, whatever this process was started with.
-    const child = fork(file, [JSON.stringify(argument)], { stdio: ['ignore', log, log, 'ipc'], execArgv: [] });
+    const options: ForkOptions = { stdio: ['ignore', log, log, 'ipc'], execArgv: [], detached: true };
+    const child = fork(file, [JSON.stringify(argument)], options);
     closeSync(log);
     this.#child = child;
     this.#logPath = logPath;

@@ -13,7 +13,7 @@ export interface Second {
   readonly max?: number;
 }
 
-/** No write was acknowledged between two moments, though clients went on asking. */
+/** No write was acknowledged between two moments, though clients asked all the time. */
 export interface Outage {
   readonly fromMs: number;
   readonly ms: number;
@@ -77,8 +77,10 @@ export class Figures {
 
   #outages(upToNs: number): readonly Outage[] {
     const found: Outage[] = [];
-    let beforeNs = 0;
-    for (const atNs of [...this.#writesNs.sort((a, b) => a - b), upToNs]) {
+    const writesNs = this.#writesNs.sort((a, b) => a - b);
+    // Before the first one, clients are still being started.
+    let beforeNs = writesNs[0] ?? 0;
+    for (const atNs of [...writesNs, upToNs]) {
       const ms = (atNs - beforeNs) / NS_PER_MS;
       if (ms >= OUTAGE_MS_MIN) found.push({ fromMs: Math.round(beforeNs / NS_PER_MS), ms: Math.round(ms) });
       beforeNs = atNs;

@@ -97,7 +97,6 @@ function send(message: FromJudge): void {
 const judge = new Judge();
 const reading = setInterval(() => judge.read(), READ_EVERY_MS);
 const telling = setInterval(() => judge.progress(), PROGRESS_EVERY_MS);
-process.on('SIGINT', () => undefined); // Of a terminal: the run ends its processes itself, in good order.
 process.on('message', (message: ToJudge) => judge.take(message));
 process.on('disconnect', () => {
   clearInterval(reading);
