@@ -165,7 +165,15 @@ export class SimNode implements ObservedNode {
 
   stored(groupId: number) {
     const replicaId = this.#watch.replicas.get(groupId);
-    return replicaId === undefined ? undefined : { replicaId, applied: this.#storage.positions.of(groupId) };
+    if (replicaId === undefined) return undefined;
+    const { positions } = this.#storage;
+    return {
+      replicaId,
+      // Read from the medium, and rarely asked for.
+      get applied() {
+        return positions.of(groupId);
+      },
+    };
   }
 
   /** Does `work` within the process, when it can; not at all when it ends before. */

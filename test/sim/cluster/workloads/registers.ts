@@ -95,7 +95,7 @@ class RegisterLoad implements Workload {
 
   async #one(hand: Hand, request: Request): Promise<void> {
     const open = this.#history.begin(request);
-    const options = { world: this.#world, life: hand.life, what: request.op };
+    const options = { world: this.#world, life: hand.life, what: `${request.op} ${request.k}` };
     const asked = await ask(options, () => this.#perform(hand.life, request));
     if (asked.type !== 'answer') return failed([open], asked.type);
     open.done(asked.value);
