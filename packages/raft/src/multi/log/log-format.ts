@@ -32,7 +32,8 @@ export class LogDamagedError extends Error {
   constructor(place: { readonly file: string; readonly offset: number }, what: string) {
     super(
       `the write-ahead log is damaged in ${place.file} at offset ${place.offset}: ${what}. ` +
-        'Restore this node from its peers: remove its data directory and let it join again.',
+        'Keep the data, and check the disk. Without what is missing this node must not vote as the one it was: ' +
+        'it is replaced by a new one, under another name and with an empty directory.',
     );
     this.file = place.file;
     this.offset = place.offset;
