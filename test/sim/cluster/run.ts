@@ -224,15 +224,18 @@ function historiesOf({ workloads }: World): readonly SimHistory[] {
 }
 
 /** What the checks had to look at. */
-function figuresOf({ observer, applied, answers, states, outages }: World): Readonly<Record<string, number>> {
-  return {
-    elections: [...observer.groups()].reduce((sum, group) => sum + group.elections, 0),
+function figuresOf(world: World): Readonly<Record<string, number>> {
+  const { elections, applied, answers, states, outages, workloads } = world;
+  const seen = {
+    elections,
     'commands applied': applied.count,
     'answers checked': answers.count,
+    'commands sent again': answers.sentAgain,
     'states compared': states.compared,
     [ASKED]: outages.asked,
     [ANSWERED]: outages.answered,
   };
+  return Object.assign(seen, ...workloads.map((workload) => workload.figures?.() ?? {}));
 }
 
 /** Why a run over many seeds fails although no promise was broken. */

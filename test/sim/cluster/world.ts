@@ -152,6 +152,11 @@ export class World {
     for (const workload of this.workloads) workload.ended?.(life);
   }
 
+  /** Of all groups, so far. */
+  get elections(): number {
+    return [...this.observer.groups()].reduce((sum, group) => sum + group.elections, 0);
+  }
+
   /** A write was acknowledged. */
   changed(change: Change): void {
     this.revisions.answered(change.revision);

@@ -21,6 +21,10 @@ export class Answers {
   #shown = 0;
   /** Answers so far. */
   count = 0;
+  /** Commands that reached a gateway once more: their answers were lost. */
+  sentAgain = 0;
+  /** Watches that reached a gateway, those that are resumed included. */
+  watches = 0;
   /** What had been shown when each request began. */
   readonly #floors = new Map<string, number>();
 
@@ -49,7 +53,10 @@ export class Answers {
   #floorOf(requestId: string | undefined): number {
     if (requestId === undefined) return this.#shown;
     const known = this.#floors.get(requestId);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      this.sentAgain++;
+      return known;
+    }
     this.#floors.set(requestId, this.#shown);
     return this.#shown;
   }
@@ -99,7 +106,10 @@ export function checkedBackend(backend: Backend, answers: Answers): Backend {
     nodeId: backend.nodeId,
     view: () => backend.view(),
     rangeTimeMs: () => backend.rangeTimeMs(),
-    watch: (options, listener) => backend.watch(options, listener),
+    watch: (options, listener) => {
+      answers.watches++;
+      return backend.watch(options, listener);
+    },
     command: (command, options, done) =>
       backend.command(command, options, told(answers.command(command, options.requestId), done)),
     query: (query, options, done) => backend.query(query, options, told(answers.query(query), done)),

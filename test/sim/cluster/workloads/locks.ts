@@ -1,24 +1,41 @@
 /**
- * Locks under contention, and a resource that takes writes only under the newest fencing version (design §15).
+ * Locks under contention, with waiters of several kinds, and a resource that takes writes only under the newest fencing
+ * version (design §15). What is promised to holders and waiters is judged by `LockCheck`.
  *
- * A holder relies on its lock as long as the SDK says that it may: when another is granted the lock, whoever held it
- * before must know by its own clock that it does not any more.
+ * V1. A version is current until its grant is over: a check never says so of one whose release was acknowledged, or of
+ *     one older than a grant that was known; and always of one that its holder relies on.
  */
-import { ServiceError, sleep } from '@remora/base';
-import type { HeldLock } from 'remora';
-import { LockCheck, type LockEvent } from '../../../checkers/index.ts';
+import { sleep, type Timer } from '@remora/base';
+import type { ClientSession, HeldLock } from 'remora';
+import { Violation } from '../../common/violation.ts';
 import type { ClientLife } from '../sdk-client.ts';
 import type { World } from '../world.ts';
+import { ask, think, withHands } from './ask.ts';
+import { LockUses, type Use } from './lock-uses.ts';
 import type { MakeWorkload, Workload } from './workload.ts';
 
-const LOCKS = 2;
+/** Locks that are released by their holders, and one that is now and then taken from them. */
+const LOCKS: readonly string[] = ['L0', 'L1'];
+const FORCED = 'F';
 const WAIT_MS_MAX = 6_000;
+const DEPTH_MAX = 3;
+const SESSION_TTL_MS_MIN = 1_000;
+const SESSION_TTL_MS_SPREAD = 4_000;
+/** How long a write is on its way, at most: as a rule, and when its sender stood still. */
+const WRITE_MS_MAX = 50;
+const LATE_WRITE_MS_MAX = 8_000;
+/** Versions that are over, to ask about. */
+const OVER_MAX = 20;
+const LOCK_ERRORS = ['SESSION_EXPIRED', 'LEASE_NOT_FOUND', 'LOCK_CANCELED'] as const;
+const ACQUIRE_ERRORS = [...LOCK_ERRORS, 'LOCK_TIMEOUT', 'CANCELED'] as const;
+/** How much more seldom than others this workload does something. */
+const SELDOM = 4;
 
-interface Use {
-  readonly owner: string;
-  readonly lock: string;
+interface Hand {
   readonly life: ClientLife;
-  held?: HeldLock;
+  readonly name: string;
+  asked: number;
+  session: ClientSession | undefined;
 }
 
 export const locks: MakeWorkload = (world) => new LockLoad(world);
@@ -26,103 +43,214 @@ export const locks: MakeWorkload = (world) => new LockLoad(world);
 class LockLoad implements Workload {
   readonly name = 'locks';
   readonly #world: World;
-  readonly #check = new LockCheck();
-  /** Acquires that were asked for, and those that were granted, until they are over. */
-  readonly #uses = new Set<Use>();
+  readonly #uses: LockUses;
   /** The newest version under which each lock's resource was written. */
   readonly #written = new Map<string, number>();
+  /** Grants whose release was acknowledged. */
+  readonly #released: { readonly name: string; readonly version: number }[] = [];
+  #fenced = 0;
 
   constructor(world: World) {
     this.#world = world;
+    this.#uses = new LockUses(world);
   }
 
   async run(life: ClientLife): Promise<void> {
-    const { random, clock } = life;
-    for (let n = 0; !this.#world.resting; n++) {
-      await sleep(clock, random.int(4 * this.#world.options.thinkMs));
-      const use: Use = { owner: `${life.name}:${n}`, lock: `L${random.int(LOCKS)}`, life };
-      const held = await this.#acquire(use);
-      if (held !== undefined) await this.#hold(use, held);
-    }
+    const hands: Hand[] = [];
+    const acquiring = withHands(this.#world, this.#world.options.hands, async (i) => {
+      hands[i] ??= { life, name: `${life.name}/${i}`, asked: 0, session: undefined };
+      await think(this.#world, life, SELDOM);
+      await this.#one(hands[i]);
+    });
+    const looking = withHands(this.#world, 1, async () => {
+      await think(this.#world, life, SELDOM);
+      await this.#look(life);
+    });
+    await Promise.all([acquiring, looking]);
   }
 
-  /** Whoever is gone neither waits nor relies on anything. */
   ended(life: ClientLife): void {
-    for (const use of [...this.#uses]) if (use.life === life) this.#over(use);
+    this.#uses.ended((use) => use.life === life);
   }
 
   check(): void {
-    this.#world.report(this.#check.finish());
+    this.#uses.finish();
+  }
+
+  figures(): Readonly<Record<string, number>> {
+    const { waited, waitedOverElection } = this.#uses;
+    return { 'waiters granted': waited, 'over an election': waitedOverElection, 'writes fenced off': this.#fenced };
+  }
+
+  // ------------------------------------------------------------------------------------------ who acquires
+
+  async #one(hand: Hand): Promise<void> {
+    const { random } = hand.life;
+    // Some under the client's own session, most under one of their own.
+    const session = random.int(4) === 0 ? undefined : await this.#session(hand);
+    const use: Use = {
+      owner: `${hand.name}:${hand.asked++}`,
+      lock: random.int(6) === 0 ? FORCED : (LOCKS[random.int(LOCKS.length)] ?? ''),
+      life: hand.life,
+      session,
+      patient: random.int(2) === 0,
+      electionsBefore: this.#world.elections,
+    };
+    const held = await this.#acquire(use);
+    if (held === undefined) return;
+    await this.#hold(use, held);
+    this.#uses.over(use);
+    if (session === undefined || random.int(8) > 0) return this.#leave(use, held);
+    // Its end releases all that belongs to it.
+    hand.session = undefined;
+    await ask({ world: this.#world, life: hand.life, what: 'end of session' }, () => session.close(), LOCK_ERRORS);
+  }
+
+  /** Of short life now and then, so that it is lost by a pause or a partition. */
+  async #session(hand: Hand): Promise<ClientSession | undefined> {
+    const { life, session } = hand;
+    if (session !== undefined && session.state !== 'lost') return session;
+    const ttl = SESSION_TTL_MS_MIN + life.random.int(SESSION_TTL_MS_SPREAD);
+    const asked = await ask({ world: this.#world, life, what: 'session' }, () => life.remora.session({ ttl }));
+    hand.session = asked.type === 'answer' ? asked.value : undefined;
+    return hand.session;
   }
 
   async #acquire(use: Use): Promise<HeldLock | undefined> {
-    const { life, lock, owner } = use;
-    const { random, remora } = life;
-    this.#uses.add(use);
-    this.#see({ type: 'asked', lock, owner, mode: 'exclusive' });
-    const end = this.#world.operation(life, 'acquire');
-    try {
-      const held =
-        random.int(3) === 0
-          ? await remora.lock(lock).tryAcquire()
-          : await remora.lock(lock).acquire({ wait: random.int(WAIT_MS_MAX) });
-      end('done', held === undefined ? 'busy' : String(held.version));
-      if (held?.state === 'active') return this.#granted(use, held);
-    } catch (error) {
-      if (!(error instanceof ServiceError)) throw error;
-      end(error.code === 'LOCK_TIMEOUT' ? 'done' : 'refused', error.code);
+    const { life, session, patient } = use;
+    const { random } = life;
+    const lock = (session ?? life.remora).lock(use.lock);
+    const controller = new AbortController();
+    const options = { token: use.owner, depthMax: DEPTH_MAX, signal: controller.signal };
+    const wait = patient ? undefined : 1 + random.int(WAIT_MS_MAX);
+    const tries = !patient && random.int(2) === 0;
+    this.#uses.asked(use);
+    const givesUp = random.int(3) === 0 ? this.#giveUpLater(use, controller) : undefined;
+    const asked = await ask(
+      { world: this.#world, life, what: tries ? 'try' : 'acquire' },
+      (): Promise<HeldLock | undefined> => (tries ? lock.tryAcquire(options) : lock.acquire({ ...options, wait })),
+      ACQUIRE_ERRORS,
+    );
+    givesUp?.cancel();
+    if (asked.type === 'answer' && asked.value?.state === 'active' && this.#uses.granted(use, asked.value)) {
+      return asked.value;
     }
-    this.#over(use);
+    this.#uses.over(use);
     return undefined;
   }
 
-  #granted(use: Use, held: HeldLock): HeldLock {
-    const { lock, owner } = use;
-    for (const other of [...this.#uses]) if (other.held !== undefined && !relies(other.held)) this.#over(other);
-    use.held = held;
-    this.#see({ type: 'granted', lock, owner, mode: 'exclusive', version: held.version });
-    return held;
-  }
-
-  /** Works under the lock for a while, and gives it back. */
-  async #hold(use: Use, held: HeldLock): Promise<void> {
+  #giveUpLater(use: Use, controller: AbortController): Timer {
     const { random, clock } = use.life;
-    for (let writes = random.int(4); writes > 0 && held.state === 'active'; writes--) {
-      this.#write(use, held.version);
-      await sleep(clock, random.int(this.#world.options.thinkMs));
-    }
-    this.#over(use);
-    const end = this.#world.operation(use.life, 'release');
-    try {
-      await held.release();
-      end('done');
-    } catch (error) {
-      if (!(error instanceof ServiceError)) throw error;
-      end(error.code === 'UNKNOWN_OUTCOME' ? 'unknown' : 'refused', error.code);
-    }
-  }
-
-  /** On its way to the resource a write may be overtaken by those of a later holder. */
-  #write({ owner, lock, life }: Use, version: number): void {
-    this.#world.loop.setTimer(life.random.int(50), () => {
-      if (version < (this.#written.get(lock) ?? 0)) return;
-      this.#written.set(lock, version);
-      this.#see({ type: 'accepted', lock, owner, version });
+    return clock.setTimer(random.int(WAIT_MS_MAX), () => {
+      this.#uses.waitsNoMore(use);
+      controller.abort();
     });
   }
 
-  #over(use: Use): void {
-    if (!this.#uses.delete(use)) return;
-    const { lock, owner } = use;
-    this.#see({ type: use.held === undefined ? 'gone' : 'left', lock, owner });
+  // ------------------------------------------------------------------------------------------ who holds
+
+  /** Works under the lock for a while, and enters it again. */
+  async #hold(use: Use, held: HeldLock): Promise<void> {
+    const { random, clock } = use.life;
+    for (let works = random.int(5); works > 0 && held.state === 'active'; works--) {
+      const kind = random.int(6);
+      if (kind === 0) await this.#checkHeld(use, held);
+      else if (kind === 1) await this.#reenter(use, held);
+      else this.#write(use, held.version);
+      await sleep(clock, random.int(this.#world.options.thinkMs));
+    }
+    while (held.depth > 1 && held.state === 'active') await this.#release(use, held);
   }
 
-  #see(event: LockEvent): void {
-    this.#world.report(this.#check.observe(event));
+  async #leave(use: Use, held: HeldLock): Promise<void> {
+    const released = await this.#release(use, held);
+    if (!released) return;
+    this.#released.push({ name: use.lock, version: held.version });
+    if (this.#released.length > OVER_MAX) this.#released.shift();
   }
-}
 
-/** Whether its client, were it to look now, would rely on the lock; to ask changes nothing. */
-function relies(held: HeldLock): boolean {
-  return held.remainingMs > 0;
+  async #release({ life, lock }: Use, held: HeldLock): Promise<boolean> {
+    const wasHeld = held.state === 'active';
+    const answers = lock === FORCED ? [...LOCK_ERRORS, 'LOCK_NOT_HELD' as const] : LOCK_ERRORS;
+    const asked = await ask({ world: this.#world, life, what: 'release' }, () => held.release(), answers);
+    return wasHeld && asked.type === 'answer' && held.state === 'released';
+  }
+
+  async #reenter({ life, lock }: Use, held: HeldLock): Promise<void> {
+    const answers = [...LOCK_ERRORS, 'LOCK_NOT_HELD', 'LOCK_DEPTH_EXCEEDED'] as const;
+    const { depth } = held;
+    const options = { depthMax: DEPTH_MAX };
+    const asked = await ask({ world: this.#world, life, what: 'reenter' }, () => held.acquire(options), answers);
+    const refused = asked.type === 'refused' ? asked.code : undefined;
+    if (asked.type === 'answer' && held.depth !== depth + 1) {
+      throw new Violation('lock: entries are counted', `${lock} was entered at ${depth}, and is at ${held.depth}`);
+    }
+    // Only who is taken the lock from is told that it does not hold it.
+    if (refused === 'LOCK_NOT_HELD' && lock !== FORCED && held.remainingMs > 0) {
+      throw new Violation('lock: a holder holds', `${lock} (version ${held.version}): ${refused}`);
+    }
+  }
+
+  /** V1. */
+  async #checkHeld({ life, lock }: Use, held: HeldLock): Promise<void> {
+    const question = async (): Promise<boolean> => {
+      const [current = false] = await life.remora.locks.check([{ name: lock, version: held.version }]);
+      return current;
+    };
+    const asked = await ask({ world: this.#world, life, what: 'check' }, question);
+    if (asked.type !== 'answer' || asked.value || lock === FORCED || held.state !== 'active') return;
+    throw new Violation('lock: a holder holds', `${lock} is held with ${held.version}, which is not its version`);
+  }
+
+  /** On its way to the resource a write may be overtaken by those of a later holder, and by that one's loss. */
+  #write(use: Use, version: number): void {
+    const { lock, life } = use;
+    const delayMs = life.random.int(life.random.int(6) === 0 ? LATE_WRITE_MS_MAX : WRITE_MS_MAX);
+    this.#world.loop.setTimer(delayMs, () => {
+      if (version < (this.#written.get(lock) ?? 0)) {
+        this.#fenced++;
+        return;
+      }
+      this.#written.set(lock, version);
+      this.#uses.accepted(use, version);
+    });
+  }
+
+  // ------------------------------------------------------------------------------------------ who looks on
+
+  async #look(life: ClientLife): Promise<void> {
+    const kind = life.random.int(8);
+    if (kind === 0) await this.#force(life);
+    else if (kind === 1) await this.#checkReleased(life);
+    else await this.#show(life, LOCKS[kind % LOCKS.length] ?? '');
+  }
+
+  /** Who waits, and whether who holds is the one that was granted the lock last, or one granted since. */
+  async #show(life: ClientLife, lock: string): Promise<void> {
+    const known = this.#uses.newestVersion(lock);
+    const asked = await ask({ world: this.#world, life, what: 'show' }, () => life.remora.locks.show(lock));
+    if (asked.type !== 'answer' || asked.value === undefined) return;
+    const { holders, waiters } = asked.value;
+    const [holder] = holders;
+    if (holder !== undefined && holder.version < known) {
+      throw new Violation('lock: versions grow', `${lock} is shown with ${holder.version}, after ${known} was granted`);
+    }
+    this.#uses.queued(lock, new Set(waiters.map(({ owner }) => owner.token)));
+  }
+
+  /** V1. */
+  async #checkReleased(life: ClientLife): Promise<void> {
+    const released = this.#released[life.random.int(OVER_MAX)];
+    if (released === undefined) return;
+    const asked = await ask({ world: this.#world, life, what: 'check' }, () => life.remora.locks.check([released]));
+    if (asked.type !== 'answer' || asked.value[0] !== true) return;
+    throw new Violation('lock: over is over', `${released.name} was released, and ${released.version} is its version`);
+  }
+
+  async #force(life: ClientLife): Promise<void> {
+    const settled = this.#uses.forced(FORCED);
+    const question = () => life.remora.locks.forceRelease(FORCED);
+    const asked = await ask({ world: this.#world, life, what: 'force release' }, question, ['LOCK_NOT_HELD']);
+    if (asked.type !== 'unknown') settled();
+  }
 }

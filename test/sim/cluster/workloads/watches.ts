@@ -53,6 +53,7 @@ class WatchLoad implements Workload {
   /** The newest revision of each key and kind of change that was acknowledged. */
   readonly #newest = new Map<string, Change>();
   #watches = 0;
+  #endedByCompaction = 0;
 
   constructor(world: World) {
     this.#world = world;
@@ -89,6 +90,11 @@ class WatchLoad implements Workload {
   check(): void {
     for (const [name, { watch }] of this.#open) this.#closed(name, watch);
     this.#world.report(this.#check.finish());
+  }
+
+  figures(): Readonly<Record<string, number>> {
+    const resumed = this.#world.answers.watches - this.#watches;
+    return { watches: this.#watches, 'watches resumed': Math.max(0, resumed), compacted: this.#endedByCompaction };
   }
 
   #begin(life: ClientLife): string {
@@ -130,6 +136,7 @@ class WatchLoad implements Workload {
   }
 
   #compacted(name: string, revision: number): void {
+    this.#endedByCompaction++;
     if (this.#world.revisions.mayBeCompacted(revision)) this.#see({ type: 'compaction', revision });
     this.#see({ type: 'compacted', watch: name, revision });
   }

@@ -13,6 +13,8 @@ export interface Workload {
   missing?(): string;
   /** What clients asked and were told, where it is kept as such. */
   history?(): readonly AnyRecord[];
+  /** What happened in it that has to happen for its checks to mean something; added up over runs. */
+  figures?(): Readonly<Record<string, number>>;
   /** Throws or reports a `Violation` if a promise was broken. The cluster is healed, and all clients rest. */
   check(): void | Promise<void>;
 }

@@ -1,0 +1,151 @@
+/**
+ * Who asks for locks, waits for them and relies on them, told to the check as it happens.
+ *
+ * U1. A holder relies on its lock as long as the SDK says that it may: when another is granted the lock, whoever held it
+ *     before must know by its own clock that it does not any more.
+ * U2. Whoever was seen in the queue stays there until its turn comes, unless its wait has an end, it gives up, or its
+ *     session may be over; that too it must know by its own clock.
+ * U3. A forced release asks no holder. Until it is answered, and for good if it never is, nobody can rely on that lock;
+ *     a grant that arrives after a newer one is over already.
+ */
+import type { ClientSession, HeldLock } from 'remora';
+import { LockCheck, type LockEvent } from '../../../checkers/index.ts';
+import type { ClientLife } from '../sdk-client.ts';
+import type { World } from '../world.ts';
+
+/** One acquire, and what follows from it. */
+export interface Use {
+  /** The token of the owner. */
+  readonly owner: string;
+  readonly lock: string;
+  readonly life: ClientLife;
+  /** Absent: the client's own. */
+  readonly session: ClientSession | undefined;
+  /** Its wait has no end. */
+  readonly patient: boolean;
+  /** Elections so far, when it asked. */
+  readonly electionsBefore: number;
+}
+
+interface State {
+  /** `waits`: it may stand in the queue. `queued`: it was seen there (U2). `gone`: it may be out of it. */
+  place: 'waits' | 'queued' | 'gone';
+  held: HeldLock | undefined;
+}
+
+export class LockUses {
+  readonly #world: World;
+  readonly #check = new LockCheck();
+  readonly #open = new Map<Use, State>();
+  /** By lock: the newest version granted, as far as known. */
+  readonly #newest = new Map<string, number>();
+  /** By lock: forced releases that may still take place (U3). */
+  readonly #forcing = new Map<string, number>();
+
+  /** Grants to those who were seen in a queue; of these, to those who were there over an election. */
+  waited = 0;
+  waitedOverElection = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  newestVersion(lock: string): number {
+    return this.#newest.get(lock) ?? 0;
+  }
+
+  asked(use: Use): void {
+    this.#open.set(use, { place: 'waits', held: undefined });
+    this.#see({ type: 'asked', lock: use.lock, owner: use.owner, mode: 'exclusive' });
+  }
+
+  /** Somebody saw these owners in the lock's queue. */
+  queued(lock: string, owners: ReadonlySet<string>): void {
+    for (const [use, state] of this.#open) {
+      if (use.lock !== lock || !owners.has(use.owner) || state.place !== 'waits') continue;
+      if (!use.patient || !staysAlive(use)) continue;
+      state.place = 'queued';
+      this.#see({ type: 'queued', lock, owner: use.owner });
+    }
+  }
+
+  /** False: the grant is over already (U3). */
+  granted(use: Use, held: HeldLock): boolean {
+    const { lock, owner } = use;
+    const forced = this.#forcing.has(lock);
+    if (forced && held.version < this.newestVersion(lock)) {
+      this.over(use);
+      return false;
+    }
+    this.#forgetLosers(use);
+    const state = this.#open.get(use);
+    if (state !== undefined) {
+      state.held = held;
+      this.#count(use, state);
+    }
+    this.#newest.set(lock, Math.max(held.version, this.newestVersion(lock)));
+    this.#see({ type: 'granted', lock, owner, mode: 'exclusive', version: held.version });
+    if ((this.#forcing.get(lock) ?? 0) > 0) this.over(use);
+    return true;
+  }
+
+  /** It may have lost its place in the queue, and be granted the lock all the same. */
+  waitsNoMore(use: Use): void {
+    const state = this.#open.get(use);
+    if (state === undefined || state.place === 'gone' || state.held !== undefined) return;
+    state.place = 'gone';
+    this.#see({ type: 'gone', lock: use.lock, owner: use.owner });
+  }
+
+  /** It relies on the lock no longer, or waits for it no longer. */
+  over(use: Use): void {
+    this.waitsNoMore(use);
+    const { lock, owner } = use;
+    if (this.#open.get(use)?.held !== undefined) this.#see({ type: 'left', lock, owner });
+    this.#open.delete(use);
+  }
+
+  /** Whoever is gone neither waits nor relies on anything. */
+  ended(of: (use: Use) => boolean): void {
+    for (const use of [...this.#open.keys()]) if (of(use)) this.over(use);
+  }
+
+  /** U3. Call what is returned once it is certain that the release takes place no more. */
+  forced(lock: string): () => void {
+    this.#forcing.set(lock, (this.#forcing.get(lock) ?? 0) + 1);
+    for (const [use, { held }] of [...this.#open]) if (use.lock === lock && held !== undefined) this.over(use);
+    return () => this.#forcing.set(lock, (this.#forcing.get(lock) ?? 1) - 1);
+  }
+
+  accepted({ lock, owner }: Use, version: number): void {
+    this.#see({ type: 'accepted', lock, owner, version });
+  }
+
+  finish(): void {
+    this.#world.report(this.#check.finish());
+  }
+
+  /** U1, U2: who has lost the lock, or a place in its queue, by its own reckoning. */
+  #forgetLosers(winner: Use): void {
+    for (const [use, { held, place }] of [...this.#open]) {
+      if (use === winner || use.lock !== winner.lock) continue;
+      if (held !== undefined && held.remainingMs <= 0) this.over(use);
+      else if (place === 'queued' && !staysAlive(use)) this.waitsNoMore(use);
+    }
+  }
+
+  #count({ electionsBefore }: Use, { place }: State): void {
+    if (place !== 'queued') return;
+    this.waited++;
+    if (this.#world.elections > electionsBefore) this.waitedOverElection++;
+  }
+
+  #see(event: LockEvent): void {
+    this.#world.report(this.#check.observe(event));
+  }
+}
+
+/** Whether its client, were it to look now, would know that its session is alive. */
+function staysAlive({ session, life }: Use): boolean {
+  return !life.client.clock.paused && session !== undefined && session.state === 'active';
+}
