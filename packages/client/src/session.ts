@@ -22,6 +22,7 @@ const REACTION_MS_MAX = 50;
 const REACTION_FRACTION = 0.1;
 const HEARTBEATS_PER_TTL = 3;
 const RETRY_MIN_MS = 50;
+const TIMER_MIN_MS = 1;
 
 /** How long after sending a heartbeat that was acknowledged a session is certainly alive, on the client's clock (S1). */
 export function validityMs(ttlMs: number): number {
@@ -156,7 +157,9 @@ export class Session {
   }
 
   #watchDeadline(): void {
-    this.#deadlineTimer = this.#clock.setTimer(Math.max(0, this.deadlineMs - this.#clock.monotonicMs()), () => {
+    // A timer may fire a moment early; what is left then is waited for whole, not in ever smaller parts.
+    const leftMs = Math.max(TIMER_MIN_MS, this.deadlineMs - this.#clock.monotonicMs());
+    this.#deadlineTimer = this.#clock.setTimer(leftMs, () => {
       this.check();
       if (this.#lossReason === undefined) this.#watchDeadline();
     });

@@ -17,6 +17,8 @@ import type { MakeWorkload, Workload } from './workload.ts';
 /** Locks that are released by their holders, and one that is now and then taken from them. */
 const LOCKS: readonly string[] = ['L0', 'L1'];
 const FORCED = 'F';
+/** Most want the same one. */
+const LOCKS_BY_WEIGHT: readonly string[] = ['L0', 'L0', 'L0', 'L0', 'L1', FORCED];
 const WAIT_MS_MAX = 6_000;
 const DEPTH_MAX = 3;
 const SESSION_TTL_MS_MIN = 1_000;
@@ -28,8 +30,11 @@ const LATE_WRITE_MS_MAX = 8_000;
 const OVER_MAX = 20;
 const LOCK_ERRORS = ['SESSION_EXPIRED', 'LEASE_NOT_FOUND', 'LOCK_CANCELED'] as const;
 const ACQUIRE_ERRORS = [...LOCK_ERRORS, 'LOCK_TIMEOUT', 'CANCELED'] as const;
-/** How much more seldom than others this workload does something. */
-const SELDOM = 4;
+/** How much more seldom than others this workload acquires, and looks at locks. */
+const ACQUIRES_SELDOM = 2;
+const LOOKS_SELDOM = 6;
+/** When who waits is looked for in the queue, at the latest. */
+const LOOK_MS_MAX = 150;
 
 interface Hand {
   readonly life: ClientLife;
@@ -59,11 +64,11 @@ class LockLoad implements Workload {
     const hands: Hand[] = [];
     const acquiring = withHands(this.#world, this.#world.options.hands, async (i) => {
       hands[i] ??= { life, name: `${life.name}/${i}`, asked: 0, session: undefined };
-      await think(this.#world, life, SELDOM);
+      await think(this.#world, life, ACQUIRES_SELDOM);
       await this.#one(hands[i]);
     });
     const looking = withHands(this.#world, 1, async () => {
-      await think(this.#world, life, SELDOM);
+      await think(this.#world, life, LOOKS_SELDOM);
       await this.#look(life);
     });
     await Promise.all([acquiring, looking]);
@@ -90,7 +95,7 @@ class LockLoad implements Workload {
     const session = random.int(4) === 0 ? undefined : await this.#session(hand);
     const use: Use = {
       owner: `${hand.name}:${hand.asked++}`,
-      lock: random.int(6) === 0 ? FORCED : (LOCKS[random.int(LOCKS.length)] ?? ''),
+      lock: LOCKS_BY_WEIGHT[random.int(LOCKS_BY_WEIGHT.length)] ?? FORCED,
       life: hand.life,
       session,
       patient: random.int(2) === 0,
@@ -125,13 +130,13 @@ class LockLoad implements Workload {
     const wait = patient ? undefined : 1 + random.int(WAIT_MS_MAX);
     const tries = !patient && random.int(2) === 0;
     this.#uses.asked(use);
-    const givesUp = random.int(3) === 0 ? this.#giveUpLater(use, controller) : undefined;
+    const timers = this.#meanwhile(use, controller);
     const asked = await ask(
       { world: this.#world, life, what: tries ? 'try' : 'acquire' },
       (): Promise<HeldLock | undefined> => (tries ? lock.tryAcquire(options) : lock.acquire({ ...options, wait })),
       ACQUIRE_ERRORS,
     );
-    givesUp?.cancel();
+    for (const timer of timers) timer.cancel();
     if (asked.type === 'answer' && asked.value?.state === 'active' && this.#uses.granted(use, asked.value)) {
       return asked.value;
     }
@@ -139,12 +144,19 @@ class LockLoad implements Workload {
     return undefined;
   }
 
-  #giveUpLater(use: Use, controller: AbortController): Timer {
-    const { random, clock } = use.life;
-    return clock.setTimer(random.int(WAIT_MS_MAX), () => {
+  /** Somebody looks whether it stands in the queue; now and then it gives up. */
+  #meanwhile(use: Use, controller: AbortController): readonly Timer[] {
+    const { life, lock } = use;
+    const { random, clock } = life;
+    const look = clock.setTimer(random.int(LOOK_MS_MAX), () => {
+      void this.#show(life, lock).catch((error: unknown) => this.#world.fail(error));
+    });
+    if (random.int(3) > 0) return [look];
+    const giveUp = clock.setTimer(random.int(WAIT_MS_MAX), () => {
       this.#uses.waitsNoMore(use);
       controller.abort();
     });
+    return [look, giveUp];
   }
 
   // ------------------------------------------------------------------------------------------ who holds
@@ -170,10 +182,9 @@ class LockLoad implements Workload {
   }
 
   async #release({ life, lock }: Use, held: HeldLock): Promise<boolean> {
-    const wasHeld = held.state === 'active';
     const answers = lock === FORCED ? [...LOCK_ERRORS, 'LOCK_NOT_HELD' as const] : LOCK_ERRORS;
     const asked = await ask({ world: this.#world, life, what: 'release' }, () => held.release(), answers);
-    return wasHeld && asked.type === 'answer' && held.state === 'released';
+    return asked.type === 'answer' && held.state === 'released';
   }
 
   async #reenter({ life, lock }: Use, held: HeldLock): Promise<void> {
