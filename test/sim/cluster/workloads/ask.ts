@@ -63,7 +63,7 @@ const BURST = 8;
 /** How long the others are, beside the mean. */
 const SHORT = 1 / 8;
 /** Who pauses when the clients come to rest has to be back in time. */
-const PAUSE_MS_MAX = 15_000;
+const PAUSE_MS_MAX = 5_000;
 
 /**
  * Waits, on average, `factor` times as long as a client thinks, times its hands: several of them overlap more, and do

@@ -105,6 +105,14 @@ export class LockUses {
     this.#open.delete(use);
   }
 
+  /** Who waits or holds, for people; empty when nobody does. */
+  open(): string {
+    const texts = [...this.#open].map(([{ owner, lock }, { held, place }]) =>
+      held === undefined ? `${owner} waits for ${lock} (${place})` : `${owner} holds ${lock} (${held.state})`,
+    );
+    return texts.join(', ');
+  }
+
   /** Whoever is gone neither waits nor relies on anything. */
   ended(of: (use: Use) => boolean): void {
     for (const use of [...this.#open.keys()]) if (of(use)) this.over(use);

@@ -74,6 +74,10 @@ class LockLoad implements Workload {
     await Promise.all([acquiring, looking]);
   }
 
+  missing(): string {
+    return this.#uses.open();
+  }
+
   ended(life: ClientLife): void {
     this.#uses.ended((use) => use.life === life);
   }
@@ -137,10 +141,11 @@ class LockLoad implements Workload {
       ACQUIRE_ERRORS,
     );
     for (const timer of timers) timer.cancel();
-    if (asked.type === 'answer' && asked.value?.state === 'active' && this.#uses.granted(use, asked.value)) {
-      return asked.value;
-    }
+    const held = asked.type === 'answer' ? asked.value : undefined;
+    if (held?.state === 'active' && this.#uses.granted(use, held)) return held;
     this.#uses.over(use);
+    // Of no use to whoever does not hear from the cluster, or was told too late; others wait for it.
+    if (held !== undefined) await this.#release(use, held);
     return undefined;
   }
 
