@@ -44,6 +44,21 @@ describe('locks of the SDK', () => {
     expect(await world.until(second.lock('l').tryAcquire())).toBeDefined();
   });
 
+  test('what was taken away and given to another is not held, and needs no release', async () => {
+    world = new World();
+    const [first, second] = [await world.client(), await world.client()];
+    const [held, disposed] = [
+      await world.until(first.lock('l').acquire()),
+      await world.until(first.lock('m').acquire()),
+    ];
+    for (const name of ['l', 'm']) {
+      await world.until(second.locks.forceRelease(name));
+      await world.until(second.lock(name).acquire());
+    }
+    expect(await world.until(codeOf(held.release()))).toBe('LOCK_NOT_HELD');
+    expect(await world.until(codeOf(disposed[Symbol.asyncDispose]()))).toBe('ok');
+  });
+
   test('what is released while it is being entered again is released', async () => {
     world = new World();
     const [first, second] = [await world.client(), await world.client()];

@@ -203,7 +203,9 @@ export class HeldLock implements AsyncDisposable {
     }
     turns.leave();
     if (result.type !== 'refused') return;
-    const error = new ServiceError(result.code, result.message);
+    // That another owner has it by now says the same of this grant.
+    const wrongOwner = result.code === 'LOCK_WRONG_OWNER';
+    const error = wrongOwner ? takenAway() : new ServiceError(result.code, result.message);
     this.#lose(error);
     throw error;
   }
