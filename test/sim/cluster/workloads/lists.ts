@@ -55,7 +55,7 @@ class ListLoad implements Workload {
     const hands: Hand[] = [];
     return withHands(this.#world, this.#world.options.hands, async (i) => {
       hands[i] ??= { life, session: `${life.name}/${i}`, elements: 0, view: undefined };
-      await think(this.#world, life, 1);
+      await think(this.#world, life, 1.5);
       await this.#one(hands[i]);
     });
   }

@@ -58,7 +58,7 @@ class RegisterLoad implements Workload {
   run(life: ClientLife): Promise<void> {
     const hand: Hand = { life, values: 0, seen: new Map() };
     return withHands(this.#world, this.#world.options.hands, async () => {
-      await think(this.#world, life, 1);
+      await think(this.#world, life, 1.5);
       const kind = life.random.int(20);
       if (kind === 0) await this.#deleteRange(hand);
       else if (kind < 3) await this.#readRange(hand);
