@@ -56,6 +56,13 @@ const LINGER_MS = 10_000;
 const LOOK_MS = 50;
 /** Operations outside outages in a run from which their share says something. */
 const ASKED_MIN = 200;
+/** Figures of the checks that have something to look at in every run. */
+export const CHECKED: readonly string[] = [
+  'entries committed',
+  'commands applied',
+  'answers checked',
+  'states compared',
+];
 /** Figures. */
 const ASKED = 'asked outside outages';
 const ANSWERED = 'answered of these';
@@ -225,9 +232,10 @@ function historiesOf({ workloads }: World): readonly SimHistory[] {
 
 /** What the checks had to look at. */
 function figuresOf(world: World): Readonly<Record<string, number>> {
-  const { elections, applied, answers, states, outages, workloads } = world;
+  const { elections, observer, applied, answers, states, outages, workloads } = world;
   const seen = {
     elections,
+    'entries committed': [...observer.groups()].reduce((sum, { committedIndex }) => sum + committedIndex, 0),
     'commands applied': applied.count,
     'answers checked': answers.count,
     'commands sent again': answers.sentAgain,

@@ -1,7 +1,7 @@
 /** The runs that `npm test` makes, in several files so that they share the machine's processors. */
 import { describe, expect, test } from 'vitest';
 import type { FaultEvent } from '../../common/faults/fault.ts';
-import { type RunResult, runSeed } from '../run.ts';
+import { CHECKED, type RunResult, runSeed } from '../run.ts';
 
 /** Seeds from 1 to here are run by `npm test`. */
 export const SEEDS_IN_TEST = 60;
@@ -37,6 +37,11 @@ export function runsOf(part: { readonly first: number; readonly last: number }):
         expect(results.reduce((sum, { counts }) => sum + counts[how], 0)).toBeGreaterThan(0);
       }
       expect(results.reduce((sum, { figures }) => sum + (figures.elections ?? 0), 0)).toBeGreaterThan(results.length);
+    });
+
+    test('every check had something to look at in every run', () => {
+      const idle = results.filter(({ figures }) => CHECKED.some((name) => (figures[name] ?? 0) === 0));
+      expect(idle.map(({ seed }) => seed)).toEqual([]);
     });
   });
 }
