@@ -316,3 +316,18 @@ describe('a routed query', () => {
     },
   );
 });
+
+test('a request is under way until it is answered, times out, or nobody waits for it any more', () => {
+  const bed = new CallBed();
+  bed.begin();
+  expect(bed.underWay.calls).toBe(1);
+  bed.clock.advance(10_000);
+  expect(bed.outcome).toBeDefined();
+  expect(bed.underWay.calls).toBe(0);
+  const other = new CallBed();
+  const call = other.begin();
+  call.cancel();
+  call.cancel();
+  other.clock.advance(10_000);
+  expect(other.underWay.calls).toBe(0);
+});

@@ -147,6 +147,19 @@ describe('a routed watch', () => {
     expect(bed.seen).toEqual(['created 10', '11 12 to 12', '13 15 to 15']);
   });
 
+  test('is under way until it is cancelled or ended, whatever happens to its streams', () => {
+    const bed = new WatchBed(0);
+    bed.created(10);
+    bed.stream.end();
+    bed.clock.advance(2_000);
+    bed.watch.pause();
+    bed.watch.resume();
+    expect(bed.underWay.watches).toBe(1);
+    bed.watch.cancel();
+    bed.watch.cancel();
+    expect(bed.underWay.watches).toBe(0);
+  });
+
   test('is not lost when a stream cannot even be begun', () => {
     const bed = new WatchBed(5);
     bed.created(9);

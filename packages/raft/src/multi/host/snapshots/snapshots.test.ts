@@ -93,6 +93,29 @@ describe('snapshots between hosts', () => {
     expect(b.node(behind).host.stats().snapshotBytesReceived).toBe(snapshotBytesSent);
   });
 
+  test('what is under way is counted until it ends', async () => {
+    const lag = await lagging([2]);
+    const { b, leader, behind } = lag;
+    const { gate, open } = gateOf();
+    b.counter(behind, 2).installGate = gate;
+    b.network.heal();
+    await b.until('it is installed', () => b.counter(behind, 2).installs === 1);
+    expect(b.node(leader).host.underWay()).toMatchObject({ snapshotsOut: 1, logHolds: 1 });
+    expect(b.node(behind).host.underWay()).toMatchObject({ snapshotsIn: 1, receiving: 1 });
+    let read = false;
+    b.group(leader, 2).readIndex(() => {
+      read = true;
+    });
+    expect(b.node(leader).host.underWay().reads).toBe(1);
+    open();
+    await caughtUp(lag, [2]);
+    await b.until('it is read', () => read);
+    const nothing = { reads: 0, snapshotsOut: 0, logHolds: 0, snapshotsIn: 0, receiving: 0, durableWaits: 0 };
+    await b.until('all has ended', () => Object.values(b.node(leader).host.underWay()).every((count) => count === 0));
+    expect(b.node(leader).host.underWay()).toEqual(nothing);
+    expect(b.node(behind).host.underWay()).toEqual(nothing);
+  });
+
   test('a receiver with no place is asked again with the same picture, in turn (S3, J1)', async () => {
     const groups = [2, 3, 4, 5];
     const lag = await lagging(groups, { snapshotReceivesMax: 1, snapshotSendsMax: 2 });
