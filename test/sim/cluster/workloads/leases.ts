@@ -1,11 +1,16 @@
 /**
  * Leases with keys: renewed for a while, then revoked or left to themselves. A lease lives as long as keep-alives are
  * acknowledged and a TTL longer, ends soon after, and takes its keys with it (design §9).
+ *
+ * K1. Nobody else deletes a lease's key: once its put was acknowledged, a read that does not find it says that the
+ *     lease has ended.
+ * K2. A put that races with the end of its lease fails, or its key is deleted; so does one of unknown outcome.
  */
-import { ServiceError, sleep } from '@remora/base';
+import { sleep } from '@remora/base';
 import { LeaseCheck, type LeaseEvent } from '../../../checkers/index.ts';
 import { type ClientLife, lifeOf } from '../sdk-client.ts';
 import type { World } from '../world.ts';
+import { type Answer, ask, think, withHands } from './ask.ts';
 import type { MakeWorkload, Workload } from './workload.ts';
 
 const TTL_MS_MIN = 1_000;
@@ -14,8 +19,21 @@ const TTL_MS_SPREAD = 3_000;
 const ENDS_WITHIN_MS = 3_000;
 /** Clocks are compared with the world's. */
 const DRIFT_PER_MILLE = 60;
+const ROUNDS_MAX = 8;
 /** How the keys begin. */
 export const LEASED = 'l';
+/** How much more seldom than others this workload begins something. */
+const SELDOM = 4;
+
+interface Held {
+  readonly life: ClientLife;
+  readonly id: bigint;
+  /** As the check names it. */
+  readonly lease: string;
+  /** Whose put was acknowledged. */
+  readonly keys: string[];
+  readonly electionsBefore: number;
+}
 
 export const leases: MakeWorkload = (world) => new LeaseLoad(world);
 
@@ -24,90 +42,121 @@ class LeaseLoad implements Workload {
   readonly #world: World;
   readonly #check = new LeaseCheck({ driftPerMille: DRIFT_PER_MILLE, endsWithinMs: ENDS_WITHIN_MS });
   readonly #known = new Set<bigint>();
+  /** All that may have been put. */
+  readonly #keys = new Set<string>();
+  #renewedAtNewLeader = 0;
+  #putsRefused = 0;
 
   constructor(world: World) {
     this.#world = world;
   }
 
-  async run(life: ClientLife): Promise<void> {
-    const { random, clock } = life;
-    for (let n = 0; !this.#world.resting; n++) {
-      await sleep(clock, random.int(10 * this.#world.options.thinkMs));
-      const lease = await this.#grant(life);
-      if (lease !== undefined) await this.#live(life, lease, n);
-    }
+  run(life: ClientLife): Promise<void> {
+    return withHands(this.#world, this.#world.options.hands, async () => {
+      await think(this.#world, life, SELDOM);
+      const held = await this.#grant(life);
+      if (held !== undefined) await this.#live(held);
+    });
   }
 
   /** L4, L5: when all had time to end, none is left, and no key of theirs. */
   async check(): Promise<void> {
-    const { loop } = this.#world;
     const { remora, clock } = lifeOf(this.#world.clientAt(0));
     await sleep(clock, (TTL_MS_MIN + TTL_MS_SPREAD) * 1.2 + 2 * ENDS_WITHIN_MS);
     const left = new Set(await remora.lease.list());
     const keys = new Set((await remora.kv.range({ prefix: LEASED })).kvs.map(({ key }) => key.toString()));
-    for (const id of this.#known)
-      if (!left.has(id)) this.#see({ type: 'ended', lease: String(id), atMs: loop.monotonicMs() });
+    for (const id of this.#known) if (!left.has(id)) this.#ended(String(id));
     for (const key of this.#keys) if (!keys.has(key)) this.#see({ type: 'deleted', key });
-    this.#see({ type: 'settled', atMs: loop.monotonicMs() });
+    this.#see({ type: 'settled', atMs: this.#nowMs() });
   }
 
-  readonly #keys = new Set<string>();
+  figures(): Readonly<Record<string, number>> {
+    return { 'renewed over an election': this.#renewedAtNewLeader, 'puts too late for a lease': this.#putsRefused };
+  }
 
-  async #grant(life: ClientLife): Promise<bigint | undefined> {
-    const sentMs = this.#world.loop.monotonicMs();
+  async #grant(life: ClientLife): Promise<Held | undefined> {
+    const sentMs = this.#nowMs();
     const ttl = TTL_MS_MIN + life.random.int(TTL_MS_SPREAD);
-    const granted = await this.#try(life, 'grant', () => life.remora.lease.grant(ttl));
-    if (granted === undefined) return undefined;
-    this.#known.add(granted.id);
-    this.#see({ type: 'granted', lease: String(granted.id), ttlMs: granted.ttlMs, sentMs });
-    return granted.id;
+    const asked = await ask({ world: this.#world, life, what: 'grant' }, () => life.remora.lease.grant(ttl));
+    if (asked.type !== 'answer') return undefined;
+    const { id, ttlMs } = asked.value;
+    const lease = String(id);
+    this.#known.add(id);
+    this.#see({ type: 'granted', lease, ttlMs, sentMs });
+    return { life, id, lease, keys: [], electionsBefore: this.#world.elections };
   }
 
-  async #live(life: ClientLife, id: bigint, n: number): Promise<void> {
-    const { random, clock, remora } = life;
-    const lease = String(id);
-    for (let rounds = random.int(6); rounds > 0; rounds--) {
-      if (random.int(2) === 0) await this.#put(life, id, `${LEASED}${life.name}:${n}:${rounds}`);
+  async #live(held: Held): Promise<void> {
+    const { random, clock } = held.life;
+    for (let rounds = random.int(ROUNDS_MAX); rounds > 0; rounds--) {
+      const kind = random.int(4);
+      if (kind < 2) await this.#put(held);
+      else if (kind === 2) await this.#look(held);
       await sleep(clock, random.int(TTL_MS_MIN));
-      const sentMs = this.#world.loop.monotonicMs();
-      this.#see({ type: 'tried', lease, sentMs });
-      const ttl = await this.#try(life, 'keepAlive', () => remora.lease.keepAlive(id), lease);
-      if (ttl !== undefined) this.#see({ type: 'renewed', lease, sentMs });
+      await this.#renew(held);
     }
     if (random.int(2) === 0) return;
-    this.#see({ type: 'revoked', lease, atMs: this.#world.loop.monotonicMs() });
-    const revoked = await this.#try(
-      life,
-      'revoke',
-      async () => {
-        await remora.lease.revoke(id);
-        return true;
-      },
-      lease,
-    );
-    if (revoked === true) this.#see({ type: 'ended', lease, atMs: this.#world.loop.monotonicMs() });
+    // K2.
+    const racing = random.int(2) === 0 ? this.#put(held) : undefined;
+    await Promise.all([racing, this.#revoke(held)]);
+    if (random.int(4) === 0) await this.#renew(held);
   }
 
-  async #put(life: ClientLife, id: bigint, key: string): Promise<void> {
+  async #put({ life, id, lease, keys }: Held): Promise<void> {
+    const key = `${LEASED}${this.#keys.size}`;
     this.#keys.add(key);
-    const put = await this.#try(life, 'leasePut', () => life.remora.kv.put(key, 'x', { lease: id }));
-    if (put !== undefined) this.#see({ type: 'put', key, lease: String(id) });
+    const value = life.name;
+    const put = await this.#ask(life, 'leased put', lease, () =>
+      this.#world.revisions.current(() => life.remora.kv.put(key, value, { lease: id })),
+    );
+    if (put.type === 'refused') {
+      if (put.code === 'LEASE_NOT_FOUND') this.#putsRefused++;
+      return;
+    }
+    this.#see({ type: 'put', key, lease });
+    if (put.type !== 'answer') return;
+    keys.push(key);
+    this.#world.changed({ revision: put.value.revision, key, kind: 'put', value });
   }
 
-  /** The answer, if there is one. `lease`: what an answer that there is no such lease says. */
-  async #try<T>(life: ClientLife, what: string, ask: () => Promise<T>, lease?: string): Promise<T | undefined> {
-    const end = this.#world.operation(life, what);
-    try {
-      const answer = await ask();
-      end('done');
-      return answer;
-    } catch (error) {
-      if (!(error instanceof ServiceError)) throw error;
-      const gone = error.code === 'LEASE_NOT_FOUND';
-      end(gone ? 'done' : error.code === 'UNKNOWN_OUTCOME' ? 'unknown' : 'refused', error.code);
-      if (gone && lease !== undefined) this.#see({ type: 'ended', lease, atMs: this.#world.loop.monotonicMs() });
-      return undefined;
-    }
+  /** K1. */
+  async #look({ life, lease, keys }: Held): Promise<void> {
+    const key = keys[life.random.int(Math.max(1, keys.length))];
+    if (key === undefined) return;
+    const asked = await ask({ world: this.#world, life, what: 'get' }, () =>
+      this.#world.revisions.current(() => life.remora.kv.range(key)),
+    );
+    if (asked.type === 'answer' && asked.value.kvs.length === 0) this.#ended(lease);
+  }
+
+  async #renew({ life, id, lease, electionsBefore }: Held): Promise<void> {
+    const sentMs = this.#nowMs();
+    this.#see({ type: 'tried', lease, sentMs });
+    const renewed = await this.#ask(life, 'keepAlive', lease, () => life.remora.lease.keepAlive(id));
+    if (renewed.type !== 'answer') return;
+    this.#see({ type: 'renewed', lease, sentMs });
+    if (this.#world.elections > electionsBefore) this.#renewedAtNewLeader++;
+  }
+
+  async #revoke({ life, id, lease }: Held): Promise<void> {
+    this.#see({ type: 'revoked', lease, atMs: this.#nowMs() });
+    const revoked = await this.#ask(life, 'revoke', lease, () => life.remora.lease.revoke(id));
+    if (revoked.type === 'answer') this.#ended(lease);
+  }
+
+  /** Asks something of a lease: an answer that there is none says that it has ended. */
+  async #ask<T>(life: ClientLife, what: string, lease: string, question: () => Promise<T>): Promise<Answer<T>> {
+    const asked = await ask({ world: this.#world, life, what }, question, ['LEASE_NOT_FOUND']);
+    if (asked.type === 'refused' && asked.code === 'LEASE_NOT_FOUND') this.#ended(lease);
+    return asked;
+  }
+
+  #ended(lease: string): void {
+    this.#see({ type: 'ended', lease, atMs: this.#nowMs() });
+  }
+
+  #nowMs(): number {
+    return this.#world.loop.monotonicMs();
   }
 
   #see(event: LeaseEvent): void {

@@ -5,8 +5,8 @@
  *     before must know by its own clock that it does not any more.
  * U2. Whoever was seen in the queue stays there until its turn comes, unless its wait has an end, it gives up, or its
  *     session may be over; that too it must know by its own clock.
- * U3. A forced release asks no holder. Until it is answered, and for good if it never is, nobody can rely on that lock;
- *     a grant that arrives after a newer one is over already.
+ * U3. A forced release asks no holder. Nobody can rely on a grant if one was under way at any time from the asking on;
+ *     one that never was answered stays so. A grant that arrives after a newer one is over already.
  */
 import type { ClientSession, HeldLock } from 'remora';
 import { LockCheck, type LockEvent } from '../../../checkers/index.ts';
@@ -31,6 +31,14 @@ interface State {
   /** `waits`: it may stand in the queue. `queued`: it was seen there (U2). `gone`: it may be out of it. */
   place: 'waits' | 'queued' | 'gone';
   held: HeldLock | undefined;
+  /** Forced releases of the lock that had begun when it asked; undefined if one was under way. */
+  readonly forcedBefore: number | undefined;
+}
+
+/** Forced releases of a lock: how many have begun, and how many may still take place. */
+interface Forced {
+  begun: number;
+  open: number;
 }
 
 export class LockUses {
@@ -39,8 +47,7 @@ export class LockUses {
   readonly #open = new Map<Use, State>();
   /** By lock: the newest version granted, as far as known. */
   readonly #newest = new Map<string, number>();
-  /** By lock: forced releases that may still take place (U3). */
-  readonly #forcing = new Map<string, number>();
+  readonly #forced = new Map<string, Forced>();
 
   /** Grants to those who were seen in a queue; of these, to those who were there over an election. */
   waited = 0;
@@ -55,7 +62,8 @@ export class LockUses {
   }
 
   asked(use: Use): void {
-    this.#open.set(use, { place: 'waits', held: undefined });
+    const { begun, open } = this.#forcedOf(use.lock);
+    this.#open.set(use, { place: 'waits', held: undefined, forcedBefore: open > 0 ? undefined : begun });
     this.#see({ type: 'asked', lock: use.lock, owner: use.owner, mode: 'exclusive' });
   }
 
@@ -72,8 +80,8 @@ export class LockUses {
   /** False: the grant is over already (U3). */
   granted(use: Use, held: HeldLock): boolean {
     const { lock, owner } = use;
-    const forced = this.#forcing.has(lock);
-    if (forced && held.version < this.newestVersion(lock)) {
+    const { begun } = this.#forcedOf(lock);
+    if (begun > 0 && held.version < this.newestVersion(lock)) {
       this.over(use);
       return false;
     }
@@ -85,7 +93,7 @@ export class LockUses {
     }
     this.#newest.set(lock, Math.max(held.version, this.newestVersion(lock)));
     this.#see({ type: 'granted', lock, owner, mode: 'exclusive', version: held.version });
-    if ((this.#forcing.get(lock) ?? 0) > 0) this.over(use);
+    if (state?.forcedBefore !== begun) this.over(use); // U3
     return true;
   }
 
@@ -120,9 +128,22 @@ export class LockUses {
 
   /** U3. Call what is returned once it is certain that the release takes place no more. */
   forced(lock: string): () => void {
-    this.#forcing.set(lock, (this.#forcing.get(lock) ?? 0) + 1);
+    const forced = this.#forcedOf(lock);
+    forced.begun++;
+    forced.open++;
     for (const [use, { held }] of [...this.#open]) if (use.lock === lock && held !== undefined) this.over(use);
-    return () => this.#forcing.set(lock, (this.#forcing.get(lock) ?? 1) - 1);
+    return () => {
+      forced.open--;
+    };
+  }
+
+  #forcedOf(lock: string): Forced {
+    let forced = this.#forced.get(lock);
+    if (forced === undefined) {
+      forced = { begun: 0, open: 0 };
+      this.#forced.set(lock, forced);
+    }
+    return forced;
   }
 
   accepted({ lock, owner }: Use, version: number): void {
