@@ -5,8 +5,9 @@
  *     before must know by its own clock that it does not any more.
  * U2. Whoever was seen in the queue stays there until its turn comes, unless its wait has an end, it gives up, or its
  *     session may be over; that too it must know by its own clock.
- * U3. A forced release asks no holder. Nobody can rely on a grant if one was under way at any time from the asking on;
- *     one that never was answered stays so. A grant that arrives after a newer one is over already.
+ * U3. A forced release asks no holder. Nobody can rely on a grant, or on a place in the queue, if one was under way at
+ *     any time from the asking on: it may have been granted and taken away unheard. One that is never answered stays
+ *     under way. A grant that arrives after a newer one is over already.
  */
 import type { ClientSession, HeldLock } from 'remora';
 import { LockCheck, type LockEvent } from '../../../checkers/index.ts';
@@ -71,7 +72,7 @@ export class LockUses {
   queued(lock: string, owners: ReadonlySet<string>): void {
     for (const [use, state] of this.#open) {
       if (use.lock !== lock || !owners.has(use.owner) || state.place !== 'waits') continue;
-      if (!use.patient || !staysAlive(use)) continue;
+      if (!use.patient || !staysAlive(use) || state.forcedBefore !== this.#forcedOf(lock).begun) continue;
       state.place = 'queued';
       this.#see({ type: 'queued', lock, owner: use.owner });
     }
@@ -131,7 +132,11 @@ export class LockUses {
     const forced = this.#forcedOf(lock);
     forced.begun++;
     forced.open++;
-    for (const [use, { held }] of [...this.#open]) if (use.lock === lock && held !== undefined) this.over(use);
+    for (const [use, { held }] of [...this.#open]) {
+      if (use.lock !== lock) continue;
+      if (held === undefined) this.waitsNoMore(use);
+      else this.over(use);
+    }
     return () => {
       forced.open--;
     };
