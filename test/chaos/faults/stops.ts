@@ -6,6 +6,9 @@ const PAUSE_MS_MIN = 200;
 /** Longer than leases of leaders, and than the sessions of clients. */
 const PAUSE_MS_MAX = 7_000;
 
+/** The exit code of a node that did not stop in its time. */
+const GAVE_UP = 1;
+
 const paused: Fault = {
   kind: 'node paused',
   category: 'node',
@@ -28,8 +31,8 @@ const restarted: Fault = {
   async befall(world, random) {
     const n = await drawNode(world, random);
     const name = await nameOf(world, n);
-    await restart(world, n);
-    return `${name} restarted`;
+    const inTime = await restart(world, n);
+    return `${name} restarted${inTime ? '' : ', after it had given up to stop in good order'}`;
   },
 };
 
@@ -43,11 +46,14 @@ const rolling: Fault = {
   },
 };
 
-async function restart({ cluster, report }: FaultWorld, n: number): Promise<void> {
-  const node = cluster.node(n);
-  const { code, signal } = await node.end('SIGTERM');
-  if (code !== 0) report(violation('nodes stop when told to', `n${n} ended with ${signal ?? `code ${code}`}`));
+/** Whether it stopped in good order: one that cannot, as others are out of reach, gives up after `--shutdown-timeout`. */
+async function restart({ cluster, report }: FaultWorld, n: number): Promise<boolean> {
+  const { code, signal } = await cluster.node(n).end('SIGTERM');
+  if (code !== 0 && code !== GAVE_UP) {
+    report(violation('nodes stop when told to', `n${n} ended with ${signal ?? `code ${code}`}`));
+  }
   await cluster.bringBack(n);
+  return code === 0;
 }
 
 export const STOPS: readonly Fault[] = [paused, restarted, rolling];
