@@ -2,6 +2,9 @@
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { FAULTS } from '../faults/index.ts';
+import { judgeRound } from '../judges/judge-round.ts';
+import { readRounds } from '../judges/read-rounds.ts';
+import { compactionOf } from '../judges/watches.ts';
 import { pageOf } from '../report/page.ts';
 import { summaryOf } from '../report/summary.ts';
 import { type ChaosResult, runChaos } from '../run.ts';
@@ -27,6 +30,7 @@ export async function main(
     console.log(settings.help ? USAGE : kinds.join('\n'));
     return 0;
   }
+  if (settings.judge !== undefined) return judgeAgain(resolve(settings.judge));
   const dir = resolve(settings.dir ?? join(root, '.remora/chaos', `seed-${settings.seed}`));
   if (!isEmpty(dir)) {
     console.error(`chaos: ${dir} is not empty; name another one by --dir, or remove it`);
@@ -57,6 +61,24 @@ function run(settings: Settings, dir: string, programs: string): Promise<ChaosRe
     ...(only !== undefined && { only }),
     say: (line) => console.log(`  ${line}`),
   });
+}
+
+/** As the judge did while the run went on, but for what was left at its end. */
+function judgeAgain(dir: string): number {
+  const rounds = readRounds(dir);
+  const compacted = Math.max(0, ...rounds.map(compactionOf));
+  let found = 0;
+  for (const round of rounds) {
+    const findings = judgeRound(round, { compacted });
+    found += findings.length;
+    for (const { result, property, detail } of findings)
+      console.log(`${result}: ${property}: round ${round.r}: ${detail}`);
+  }
+  const operations = rounds.reduce((sum, round) => sum + round.operations.length, 0);
+  console.log(
+    `${rounds.length} rounds, ${operations} operations: ${found === 0 ? 'every promise held' : `${found} findings`}`,
+  );
+  return found === 0 && rounds.length > 0 ? 0 : 1;
 }
 
 function exitCode({ findings, judged }: ChaosResult): number {

@@ -13,6 +13,7 @@ Runs a cluster of real processes under load and faults, and judges everything th
   --faults A,B    only these kinds of faults; --list names all
   --list          names all kinds of faults, and ends
   --dir DIR       where data, logs, journals and the report go (default: a new one in .remora/chaos)
+  --judge DIR     judge the journals of a run that was kept, again, and end
   --keep          keep data, logs and journals also of a run in which all is well
 Ends with 0: every promise held; 1: one did not, or could not be decided; 2: not to be run like this.
 Ctrl-C ends the faults, and the run in good order; a second one ends it at once.`;
@@ -27,6 +28,7 @@ export interface Settings {
   readonly thinkMs: number;
   readonly only: ReadonlySet<string> | undefined;
   readonly dir: string | undefined;
+  readonly judge: string | undefined;
   readonly keep: boolean;
 }
 
@@ -45,6 +47,7 @@ export function settingsOf(
       think: { type: 'string' },
       faults: { type: 'string' },
       dir: { type: 'string' },
+      judge: { type: 'string' },
       keep: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -64,6 +67,7 @@ export function settingsOf(
     thinkMs: whole('think', values.think) ?? 40,
     only: kindsOf(values.faults, given.kinds),
     dir: values.dir,
+    judge: values.judge,
     keep: values.keep,
   };
 }
