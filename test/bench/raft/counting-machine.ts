@@ -24,7 +24,7 @@ export function packOperations(operations: readonly Uint8Array[]): Buffer {
 }
 
 /** First byte of an entry of several operations; a single operation begins with anything else. */
-export const SEVERAL = 0xff;
+const SEVERAL = 0xff;
 
 /** Told what became of the entry that was proposed at a position. */
 export type Waiter = (applied: boolean) => void;

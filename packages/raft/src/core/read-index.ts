@@ -10,7 +10,7 @@
 import type { ReadState } from './types.ts';
 
 /** Reads under way in one group; more are refused `queueFull`. The host batches reads, so this is hardly reached. */
-export const READS_MAX = 1024;
+const READS_MAX = 1024;
 
 interface PendingRead extends ReadState {
   readonly round: number;

@@ -34,7 +34,7 @@ function showChange({ steps, transition }: ConfChange): string {
   return `conf ${steps.map(({ type, replica }) => letters[type] + replica).join(' ')} ${transition}`;
 }
 
-export function showEntries(entries: readonly Entry[]): string {
+function showEntries(entries: readonly Entry[]): string {
   return `[${entries.map(showEntry).join(', ')}]`;
 }
 

@@ -17,7 +17,7 @@ export const LOG_FORMAT_VERSION = 1;
 export const SEGMENT_HEADER_BYTES = 64;
 export const FRAME_HEADER_BYTES = 32;
 /** Frames begin at multiples of this, which makes the search for an intact later one cheap. */
-export const FRAME_ALIGNMENT = 8;
+const FRAME_ALIGNMENT = 8;
 
 const SEGMENT_MAGIC = Buffer.from('REMORWAL', 'latin1');
 const FRAME_MAGIC = Buffer.from([0xf7, 0x52, 0x4d, 0xa1]);

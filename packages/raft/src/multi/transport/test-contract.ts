@@ -100,7 +100,7 @@ export const SNAPSHOT_HEADER: SnapshotHeader = {
   },
 };
 
-export async function* chunksOf(count: number, bytes: number, pulled?: () => void): AsyncIterable<Uint8Array> {
+async function* chunksOf(count: number, bytes: number, pulled?: () => void): AsyncIterable<Uint8Array> {
   for (let i = 0; i < count; i++) {
     pulled?.();
     yield Buffer.alloc(bytes, i + 1);

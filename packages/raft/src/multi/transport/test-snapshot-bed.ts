@@ -112,7 +112,7 @@ export interface Sending {
 }
 
 /** Chunk `n` of a test's snapshot: recognisable, and of varying length. */
-export function testChunk(n: number): Buffer {
+function testChunk(n: number): Buffer {
   return Buffer.from(`${n}:${'x'.repeat(n % 7)}`);
 }
 
