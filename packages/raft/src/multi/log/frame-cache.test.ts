@@ -18,16 +18,24 @@ function payloadOf(groups: readonly number[], size: number): Buffer {
 const at = (offset: number) => ({ generation: 1, offset });
 
 describe('the cache of frames', () => {
-  it('keeps what several groups may want, with the places of their records, and a copy of the bytes', () => {
+  it('keeps what several groups may want, with the places of their records', () => {
     const cache = new FrameCache(1 << 20);
     const payload = payloadOf([7, 8, 7], 50);
-    const asWritten = Buffer.from(payload);
     const { records } = cache.add(at(64), payload, 300);
     expect([...records.keys()]).toEqual([7, 8]);
     expect(records.get(7)).toHaveLength(2);
-    payload.fill(0);
-    expect(cache.get(1, 64)).toEqual({ payload: asWritten, end: 300, records });
+    expect(cache.get(1, 64)).toEqual({ payload, end: 300, records });
     expect(cache.get(2, 64)).toBeUndefined();
+  });
+
+  it('keeps no large piece of the file in memory for a small frame in it', () => {
+    const cache = new FrameCache(1 << 20);
+    const piece = Buffer.alloc(10_000);
+    const payload = payloadOf([7, 8], 50);
+    payload.copy(piece, 1_000);
+    cache.add(at(64), piece.subarray(1_000, 1_000 + payload.length), 300);
+    expect(cache.get(1, 64)?.payload).toEqual(payload);
+    expect(cache.get(1, 64)?.payload.buffer).not.toBe(piece.buffer);
   });
 
   it('does not keep what is of one group only (K1)', () => {

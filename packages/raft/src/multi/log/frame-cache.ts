@@ -44,12 +44,11 @@ export class FrameCache {
     return frame;
   }
 
-  /** The frame with its records; it is kept if others may want it (K1). `payload` need not stay as it is. */
+  /** The frame with its records; it is kept if others may want it (K1). */
   add(place: { readonly generation: number; readonly offset: number }, payload: Buffer, end: number): IndexedFrame {
     const records = recordsOf(payload);
     if (records.size < 2) return { payload, end, records };
-    // A copy: the payload is a part of a larger piece of the file, which it would keep in memory.
-    const frame = { payload: Buffer.from(payload), end, records };
+    const frame = { payload: alone(payload), end, records };
     this.#frames.set(keyOf(place.generation, place.offset), frame);
     this.#bytes += sizeOf(frame);
     for (const [key, oldest] of this.#frames) {
@@ -59,6 +58,11 @@ export class FrameCache {
     }
     return frame;
   }
+}
+
+/** A copy if the payload is a small part of a piece of the file, which it would keep in memory. */
+function alone(payload: Buffer): Buffer {
+  return 2 * payload.length >= payload.buffer.byteLength ? payload : Buffer.from(payload);
 }
 
 function keyOf(generation: number, offset: number): string {

@@ -7,12 +7,15 @@ import type { FrameCache, IndexedFrame } from './frame-cache.ts';
 import { FRAME_HEADER_BYTES, frameBytes, LogDamagedError, readFrame } from './log-format.ts';
 import type { Segment } from './segment-files.ts';
 
+/** Most that is read at a time, unless a frame is larger. */
+export const PIECE_BYTES_MAX = 1024 * 1024;
 const NOTHING: Buffer = Buffer.alloc(0);
 
 export class FrameCursor {
   readonly segment: Segment;
   readonly #cache: FrameCache;
-  readonly #pieceBytes: number;
+  /** How much is read at a time: at least the last frame, so that one like it comes at once. */
+  #pieceBytes: number;
   /** The file from `#from` on. */
   #buffer = NOTHING;
   #from = 0;
