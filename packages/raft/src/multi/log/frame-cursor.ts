@@ -7,15 +7,12 @@ import type { FrameCache, IndexedFrame } from './frame-cache.ts';
 import { FRAME_HEADER_BYTES, frameBytes, LogDamagedError, readFrame } from './log-format.ts';
 import type { Segment } from './segment-files.ts';
 
-/** Most that is read at a time, unless a frame is larger. */
-export const PIECE_BYTES_MAX = 1024 * 1024;
 const NOTHING: Buffer = Buffer.alloc(0);
 
 export class FrameCursor {
   readonly segment: Segment;
   readonly #cache: FrameCache;
-  /** How much is read at a time: at least the last frame, so that one like it comes at once. */
-  #pieceBytes: number;
+  readonly #pieceBytes: number;
   /** The file from `#from` on. */
   #buffer = NOTHING;
   #from = 0;
@@ -45,7 +42,7 @@ export class FrameCursor {
       return known;
     }
     await this.#load(FRAME_HEADER_BYTES);
-    await this.#load(frameBytes(this.#buffer, this.#at - this.#from));
+    await this.#load(frameBytes(this.#buffer, offset - this.#from));
     const frame = readFrame(this.#buffer, offset - this.#from, generation);
     if (frame === undefined) {
       throw new LogDamagedError({ file: segment.path, offset }, 'a frame that was intact is not any more');

@@ -14,13 +14,14 @@ import { entryBytes, takeBytes } from '../../core/log.ts';
 import type { Entry } from '../../core/types.ts';
 import type { EntryRange, GroupId } from '../ports.ts';
 import { FrameCache, type IndexedFrame } from './frame-cache.ts';
-import { FrameCursor, PIECE_BYTES_MAX } from './frame-cursor.ts';
+import { FrameCursor } from './frame-cursor.ts';
 import { LogDamagedError } from './log-format.ts';
 import type { EntryPlace, LogIndex } from './log-index.ts';
 import { RecordReader } from './record-codec.ts';
 import type { Segment } from './segment-files.ts';
 
 const PIECE_BYTES_MIN = 64 * 1024;
+const PIECE_BYTES_MAX = 1024 * 1024;
 
 export class LogReader {
   readonly #index: LogIndex;

@@ -25,8 +25,12 @@ interface Waiting {
 }
 
 /** What all that wait ask for together, once each (Q3): well below what the log keeps at hand. */
-const ROUND_BYTES = 8 * 1024 * 1024;
-const READ_BYTES_MIN = 16 * 1024;
+const ROUND_BYTES = 4 * 1024 * 1024;
+const READ_BYTES_MIN = 4 * 1024;
+/** How many are taken to wait before that is known: what a first few got ahead by, they would read alone. */
+const CROWD_AT_FIRST = 64;
+/** How slowly it is believed that fewer wait: by one for so many reads. Who waits at a moment is a matter of chance. */
+const READS_PER_CROWD_LOSS = 8;
 
 export class EntryReader {
   readonly #log: Pick<GroupLog, 'read'>;
@@ -37,6 +41,8 @@ export class EntryReader {
   #queue: Waiting[] = [];
   #head = 0;
   #underWay = 0;
+  /** How many ask for entries, over a longer time. */
+  #crowd = CROWD_AT_FIRST;
 
   constructor(parts: {
     readonly log: Pick<GroupLog, 'read'>;
@@ -61,7 +67,8 @@ export class EntryReader {
   #start(): void {
     while (this.#underWay < this.#readsMax && this.#head < this.#queue.length) {
       const waiting = this.#queue.length - this.#head + this.#underWay;
-      const shareBytes = Math.max(READ_BYTES_MIN, Math.floor(ROUND_BYTES / waiting));
+      this.#crowd = Math.max(waiting, this.#crowd - 1 / READS_PER_CROWD_LOSS);
+      const shareBytes = Math.max(READ_BYTES_MIN, Math.floor(ROUND_BYTES / this.#crowd));
       const { owner, read } = this.#queue[this.#head++] as Waiting;
       if (this.#head === this.#queue.length) {
         this.#queue = [];
