@@ -39,8 +39,10 @@ export interface StateSum {
 
 /** Everything is read in the step of the call; the sum of it comes later, as rows are read from a disk. */
 export async function sumOf({ nodeId, engine, state }: Replica, atRest: boolean): Promise<StateSum> {
-  const { rangeId, applied, appliedAhead, revision, compactRevision, keys, bytes, rangeTimeMs } = state;
-  const position = `(${applied.index}, term ${applied.term}) and ${appliedAhead} more, at ${rangeTimeMs} ms`;
+  const { rangeId, applied, appliedAhead, revision, compactRevision, keys, bytes, rangeTimeMs, wallMs } = state;
+  // An entry whose first command waits for a row from disk has moved the times on, and nothing else yet.
+  const times = `${rangeTimeMs} ms, wall ${wallMs}`;
+  const position = `(${applied.index}, term ${applied.term}) and ${appliedAhead} more, at ${times}`;
   let outcomes = 0;
   for (const entry of state.outcomes.askable(rangeTimeMs))
     outcomes = mix(outcomes, hashOfBytes(encodeOutcomePage([entry])));
