@@ -20,6 +20,8 @@ const FORCED = 'F';
 /** Most want the same one. */
 const LOCKS_BY_WEIGHT: readonly string[] = ['L0', 'L0', 'L0', 'L0', 'L1', FORCED];
 const WAIT_MS_MAX = 6_000;
+/** Longer than any session lives unheard. */
+const RELY_MS = 10_000;
 const DEPTH_MAX = 3;
 const SESSION_TTL_MS_MIN = 1_000;
 const SESSION_TTL_MS_SPREAD = 4_000;
@@ -169,6 +171,7 @@ class LockLoad implements Workload {
   /** Works under the lock for a while, and enters it again. */
   async #hold(use: Use, held: HeldLock): Promise<void> {
     const { random, clock } = use.life;
+    if (random.int(10) === 0) return this.#rely(use, held);
     for (let works = random.int(5); works > 0 && held.state === 'active'; works--) {
       const kind = random.int(6);
       if (kind === 0) await this.#checkHeld(use, held);
@@ -177,6 +180,16 @@ class LockLoad implements Workload {
       await sleep(clock, random.int(this.#world.options.thinkMs));
     }
     while (held.depth > 1 && held.state === 'active') await this.#release(use, held);
+  }
+
+  /** Works under it for as long as it may, whatever becomes of the heartbeats: what a session's margin is for. */
+  async #rely(use: Use, held: HeldLock): Promise<void> {
+    const { random, clock } = use.life;
+    const endMs = clock.monotonicMs() + RELY_MS;
+    while (held.remainingMs > 0 && clock.monotonicMs() < endMs && !this.#world.resting) {
+      this.#write(use, held.version);
+      await sleep(clock, random.int(this.#world.options.thinkMs));
+    }
   }
 
   async #leave(use: Use, held: HeldLock): Promise<void> {
