@@ -3,6 +3,7 @@ import type { Fault } from '../../common/faults/fault.ts';
 import { NETWORK_FAULTS } from '../../common/faults/network-faults.ts';
 import { PROCESS_FAULTS } from '../../common/faults/process-faults.ts';
 import type { World } from '../world.ts';
+import { CLIENT_FAULTS } from './client-faults.ts';
 import { CLUSTER_FAULTS } from './cluster-faults.ts';
 import { LOST_AND_DAMAGED } from './disk-faults.ts';
 import { MEMBER_FAULTS } from './member-faults.ts';
@@ -14,6 +15,7 @@ export const FAULTS: readonly Fault<World>[] = [
   ...PROCESS_FAULTS,
   ...DISK_FAULTS,
   ...CLUSTER_FAULTS,
+  ...CLIENT_FAULTS,
   ...MOMENT_FAULTS,
   ...MEMBER_FAULTS,
   ...LOST_AND_DAMAGED,

@@ -9,7 +9,7 @@ export const usage = (command: string): string => `${command} [options]
   --resume           go on where the last run stopped; after a failure, with the seed that failed
   --faults A,B       of the drawn faults only those of these kinds
   --schedule FILE    with --seed: the faults of a file in place of the drawn ones
-  --mutation NAME    with a planted bug of packages/raft/test/mutations
+  --mutation NAME    with a planted bug (pnpm planted --list, pnpm planted:raft --list)
   --keep-going       do not stop at the first failure
   --histories DIR    with --seed: write what clients asked and were told as JSON lines (test/checkers reads them)
 Ends with 0: every promise held; 1: one did not, or a kind of fault never happened; 2: not to be run like this.`;
