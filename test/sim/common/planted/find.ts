@@ -113,7 +113,10 @@ async function seeds({ simulation }: Planting, choice: Choice, loader: Loader): 
 }
 
 async function firstSeed(run: RunSeed, bug: PlantedBug, count: number): Promise<number | undefined> {
-  for (let seed = 1; seed <= count; seed++) if (await finds(run, seed, bug)) return seed;
+  for (let seed = 1; seed <= count; seed++) {
+    const otherwise = (broken: string): void => console.log(`${bug.name}: seed ${seed} breaks '${broken}', not listed`);
+    if (await finds(run, seed, bug, otherwise)) return seed;
+  }
   return undefined;
 }
 

@@ -51,10 +51,18 @@ export async function openPlanter(loader: Loader, simulation: string): Promise<P
   }
 }
 
-/** Whether this run breaks what the bug may break. */
-export async function finds(run: RunSeed, seed: number, { properties }: PlantedBug): Promise<boolean> {
+/** Whether this run breaks what the bug may break; `otherwise` is told of a run that breaks something else. */
+export async function finds(
+  run: RunSeed,
+  seed: number,
+  { properties }: PlantedBug,
+  otherwise: (broken: string) => void = () => {},
+): Promise<boolean> {
   const { failure } = await run(seed);
-  return failure !== undefined && properties.includes(failure.property);
+  if (failure === undefined) return false;
+  if (properties.includes(failure.property)) return true;
+  otherwise(failure.property);
+  return false;
 }
 
 /** A copy of what was built, with the bug in the one file that has its place; undefined when it cannot be put there. */
