@@ -26,7 +26,7 @@ export interface AdmissionStats {
 /**
  * What one gateway lets in, whichever API it comes through.
  *
- * A1. A refusal is definite: the request has not left the gateway, and has changed nothing.
+ * A1. A refusal is definite: this attempt has not left the gateway, and has changed nothing.
  * A2. Only ordinary requests are refused (`request-class.ts`).
  * A3. A refusal costs little: one error, made once, is the answer to all.
  */
