@@ -25,7 +25,7 @@ const REST_PUTS_PER_SECOND = 10;
 
 /** How many workers do what: enough to keep two cores busy, whatever an answer takes. */
 const WORKERS: Readonly<Record<Work, number>> = {
-  kv: 192,
+  kv: 96,
   etcd: 24,
   txn: 24,
   lock: 48,

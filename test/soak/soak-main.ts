@@ -20,7 +20,7 @@ const MINUTES_MIN = 6;
 const WARM_UP_MINUTES = 2;
 const SAMPLE_SECONDS = 30;
 /** The tail of the log and the recent events hold 8 MiB each. */
-const WARM_UP_OPERATIONS = 60_000;
+const WARM_UP_OPERATIONS = 150_000;
 const RESTS = 10;
 
 /** `pnpm soak`; gives the exit code. */
