@@ -43,8 +43,8 @@ export class StateWatch {
       sumOf(replica, false)
         .then((sum) => this.#sums.add(sum))
         .catch((error: unknown) => {
-          // What a process was reading when it ended, or its disk failed, does not come.
-          if (node.lives === lives && node.up && !node.diskFault) this.#world.fail(error);
+          // What a process was reading when it ended, began to stop, or its disk failed, does not come.
+          if (node.lives === lives && node.up && !node.stopping && !node.diskFault) this.#world.fail(error);
         });
     }
   }
