@@ -41,16 +41,6 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
   },
   {
     layer: 'engine',
-    name: 'log-cut-ahead-of-the-checkpoint',
-    rule: 'a log is cut up to what the checkpoint holds (checkpointer.ts CP2)',
-    file: 'packages/dataserver/src/checkpointer.ts',
-    find: 'return () => group.checkpointed(position);',
-    replace: 'return () => group.checkpointed(replica.applied());',
-    seed: 1,
-    properties: ['nodes do not stop', 'durable is kept'],
-  },
-  {
-    layer: 'engine',
     name: 'first-alone-is-staged',
     rule: 'all that a checkpoint covers is staged with it (checkpointer.ts CP1)',
     file: 'packages/dataserver/src/checkpointer.ts',
@@ -179,7 +169,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/gateway/src/routing/watches.ts',
     find: '        for (const one of interrupted) one.interrupted(cause);',
     replace: '        interrupted[0]?.interrupted(cause);',
-    seed: 1,
+    seed: 2,
     properties: ['liveness', 'watch: complete'],
   },
   {
@@ -191,16 +181,6 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     replace: '    if (streams.length === 1) for (const stream of streams) stream.onEnd(unavailable(reason));\n',
     seed: 1,
     properties: ['liveness'],
-  },
-  {
-    layer: 'routing',
-    name: 'lost-leadership-reported-as-refused',
-    rule: 'a command that may be committed is not refused (proposals.ts P2)',
-    file: 'packages/dataserver/src/range/proposals.ts',
-    find: "const unknown = new ServiceError('UNKNOWN_OUTCOME', 'leadership",
-    replace: "const unknown = new ServiceError('NOT_LEADER', 'leadership",
-    seed: 1,
-    properties: ['linearizable registers', 'strictly serializable transactions', 'answers are true'],
   },
   {
     layer: 'client',
