@@ -49,11 +49,13 @@ async function audit(journal: Journal): Promise<void> {
 async function load(journal: Journal): Promise<void> {
   const { name, endpoints, home, seed, thinkMs } = args;
   const [remora, hasty] = await Promise.all([open(PATIENT_MS), open(HASTY_MS)]);
-  const raw = new RawKv({ name: `${name}.raw`, endpoint: endpoints[home] ?? '', timeoutMs: HASTY_MS });
+  const endpoint = endpoints[home] ?? '';
+  const raw = new RawKv({ name: `${name}.raw`, endpoint, timeoutMs: HASTY_MS });
+  const loyal = new RawKv({ name: `${name}.loyal`, endpoint, timeoutMs: PATIENT_MS });
   const random = new SeededRandom(seed);
   let stopping = false;
   const client: Client = {
-    ...{ name, journal, random, endpoints, remora, hasty, raw, pause },
+    ...{ name, journal, random, endpoints, remora, hasty, raw, loyal, pause },
     resource: new ResourceOverIpc((message) => void send(message)),
     newestRevision: 0,
   };
@@ -68,7 +70,7 @@ async function load(journal: Journal): Promise<void> {
     }
   };
   await Promise.all(WORKLOADS.flatMap((makeWorkers) => makeWorkers(client)).map(work));
-  raw.close();
+  for (const each of [raw, loyal]) each.close();
   await Promise.all([remora.close(), hasty.close()]);
 }
 

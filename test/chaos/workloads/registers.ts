@@ -28,6 +28,9 @@ export const registers: MakeWorkers = (client) => {
     patient(4),
     new SdkKv(`${client.name}.hasty`, client.hasty),
     client.raw,
+    client.loyal,
+    client.loyal,
+    client.loyal,
   ];
   const value = namesFor(client, 'r');
   return clients.map((kv) => worker(client, kv, value));

@@ -14,8 +14,10 @@ export interface Client {
   readonly remora: RemoraClient;
   /** Gives up so soon that outcomes stay unknown. */
   readonly hasty: RemoraClient;
-  /** etcd's API at one node, without a retry. */
+  /** etcd's API at one node, without a retry; gives up soon. */
   readonly raw: RawKv;
+  /** The same, but it waits: what it asked is the first thing that a node sees which stood still. */
+  readonly loyal: RawKv;
   readonly resource: Resource;
   /** The highest revision that any answer told. */
   newestRevision: number;
