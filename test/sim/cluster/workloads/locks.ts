@@ -179,7 +179,8 @@ class LockLoad implements Workload {
       else this.#write(use, held.version);
       await sleep(clock, random.int(this.#world.options.thinkMs));
     }
-    while (held.depth > 1 && held.state === 'active') await this.#release(use, held);
+    // Also while heartbeats are not answered: a level that nobody leaves keeps the lock from all others.
+    while (held.depth > 1 && held.state !== 'lost') await this.#release(use, held);
   }
 
   /** Works under it for as long as it may, whatever becomes of the heartbeats: what a session's margin is for. */
