@@ -3,6 +3,7 @@
  *
  * D1. A term, and a vote in it, that was synced is not overwritten by less.
  * D2. A committed entry that was synced stays, until what is durable besides the log has it applied.
+ * D3. So a log begins no later than that: what came before its beginning is in a checkpoint that is durable.
  */
 import type { GroupId, RecoveredGroup } from '@remora/raft';
 import { require } from '../violation.ts';
@@ -21,17 +22,24 @@ export class KeptCheck {
     this.#observer = observer;
   }
 
-  /** A file was synced. (D1) */
+  /** A file was synced. (D1, D3) */
   synced(path: string): void {
     const { durable } = this.#node;
     this.#observer.checked(() => {
       durable.synced(path);
-      for (const [groupId, { takenBack, term, vote }] of durable.groups) {
-        if (takenBack === undefined || this.#node.stored(groupId) === undefined) continue;
-        require(false, 'durable is kept', () =>
-          `${this.#place(groupId)}: term ${takenBack.term}, vote ${takenBack.vote} was overwritten, now ${term}, ${vote}`);
-      }
+      for (const [groupId, group] of durable.groups) this.#grew(groupId, group);
     });
+  }
+
+  #grew(groupId: GroupId, { takenBack, term, vote, start }: DurableGroup): void {
+    const stored = this.#node.stored(groupId);
+    if (stored === undefined) return;
+    const place = this.#place(groupId);
+    require(takenBack === undefined, 'durable is kept', () =>
+      `${place}: term ${takenBack?.term}, vote ${takenBack?.vote} was overwritten, now ${term}, ${vote}`);
+    const { index } = stored.applied;
+    require(start.index <= index, 'durable is kept', () =>
+      `${place}: the log begins behind index ${start.index}, and what is applied is durable up to ${index}`);
   }
 
   /** The process ended: what the medium holds now is compared with what it held before. */

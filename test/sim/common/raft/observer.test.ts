@@ -238,4 +238,12 @@ describe('what a disk keeps of the log', () => {
     });
     expect(text).toContain('term 1, vote 1 was overwritten, now 1, 3');
   });
+
+  test('found: a log is cut behind what is durable besides it', () => {
+    const text = found((kept, bed) => {
+      bed.node(2).medium.start = { index: 1, term: 1 };
+      kept.synced('elsewhere');
+    });
+    expect(text).toContain('the log begins behind index 1, and what is applied is durable up to 0');
+  });
 });
