@@ -41,16 +41,6 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
   },
   {
     layer: 'engine',
-    name: 'log-cut-before-the-checkpoint',
-    rule: 'a log is cut once the checkpoint that covers it is durable (checkpointer.ts CP2)',
-    file: 'packages/dataserver/src/checkpointer.ts',
-    find: 'return () => group.checkpointed(position);',
-    replace: 'group.checkpointed(position);\n        return () => {};',
-    seed: 1,
-    properties: ['durable is kept', 'nodes do not stop'],
-  },
-  {
-    layer: 'engine',
     name: 'first-alone-is-staged',
     rule: 'all that a checkpoint covers is staged with it (checkpointer.ts CP1)',
     file: 'packages/dataserver/src/checkpointer.ts',
