@@ -1,5 +1,6 @@
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Level } from 'level';
 import { connect } from 'remora';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from './eventually.ts';
@@ -29,6 +30,16 @@ async function refusal(
   });
   const { code } = await node.exit;
   return { code, says: node.logTail(3) };
+}
+
+/** Flips a bit of every row of the engine. */
+async function flipInEngine(dataDir: string): Promise<void> {
+  const engine = new Level<Buffer, Buffer>(join(dataDir, 'engine'), { keyEncoding: 'buffer', valueEncoding: 'buffer' });
+  for (const [key, value] of await engine.iterator({ gt: Buffer.alloc(0) }).all()) {
+    value[0] = (value[0] ?? 0) ^ 1;
+    await engine.put(key, value);
+  }
+  await engine.close();
 }
 
 /** What a second process on the ports of a node that is down would use. */
@@ -62,6 +73,7 @@ test('a data directory of another cluster, of another node, of a newer format, a
   cpSync(node.dataDir, join(cluster.dir, 'newer'), { recursive: true });
   cpSync(node.dataDir, join(cluster.dir, 'damaged'), { recursive: true });
   cpSync(node.dataDir, join(cluster.dir, 'foreign'), { recursive: true });
+  cpSync(node.dataDir, join(cluster.dir, 'rotten'), { recursive: true });
   writeFileSync(
     join(cluster.dir, 'newer', 'node.json'),
     JSON.stringify({ ...identity, formatVersion: identity.formatVersion + 1 }),
@@ -83,6 +95,13 @@ test('a data directory of another cluster, of another node, of a newer format, a
 
   const damaged = await refusal(node, elsewhere('damaged'));
   expect(damaged).toMatchObject({ code: DATA_DIR, says: expect.stringMatching(/node\.json is damaged/) });
+
+  await flipInEngine(join(cluster.dir, 'rotten'));
+  const rotten = await refusal(node, elsewhere('rotten'));
+  expect(rotten).toMatchObject({
+    code: DATA_DIR,
+    says: expect.stringMatching(/the storage engine is damaged in .*rotten/),
+  });
 
   // None of that harmed the directory itself.
   await cluster.restart(3);

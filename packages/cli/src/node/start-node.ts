@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { type Clock, type Logger, nodeClock, nodeDisk, nodeRandom, type Random } from '@remora/base';
 import { createPinoLogger } from '@remora/base/node';
-import { openLevelEngine, StoreOpenError } from '@remora/dataserver';
+import { openLevelEngine, StoreDamagedError, StoreOpenError } from '@remora/dataserver';
 import { createRpcService, dialRpc, type RpcService, startPeerServer } from '@remora/protocol';
 import {
   createGrpcTransport,
@@ -39,14 +39,23 @@ export async function startNode(
     ...(founders === undefined ? {} : { clusterId: founders.clusterId, nodeId: founders.ownNodeId }),
   });
   const platform = processPlatform(options, { clock, random, logger, dataDir });
-  return assembleNode(options, platform, signal).catch((error: unknown) => {
-    throw ofDataDir(error) ? new CommandError('dataDir', error.message, { cause: error }) : error;
-  });
+  const node = await assembleNode(options, platform, signal).catch(sayIfDataDir);
+  const failed = node.failed.catch(sayIfDataDir);
+  failed.catch(() => {}); // Whoever runs the node watches it.
+  return { failed, stop: () => node.stop() };
 }
 
-/** What is wrong with the data directory stays so, however often the node is started. */
-function ofDataDir(error: unknown): error is Error {
-  return error instanceof StoreOpenError || error instanceof LogVersionError || error instanceof LogDamagedError;
+/** What is wrong with the data directory stays so, however often the node is started: its exit code says that. */
+function sayIfDataDir(error: unknown): never {
+  const reason = dataDirError(error);
+  throw reason === undefined ? error : new CommandError('dataDir', reason.message, { cause: error });
+}
+
+/** The error, or what caused it, that is about the data directory. */
+function dataDirError(error: unknown): Error | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const kinds = [StoreOpenError, StoreDamagedError, LogVersionError, LogDamagedError];
+  return kinds.some((kind) => error instanceof kind) ? error : dataDirError(error.cause);
 }
 
 interface ProcessParts {

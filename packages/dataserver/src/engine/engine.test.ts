@@ -1,14 +1,16 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Engine, silentLogger, utf8 } from '@remora/base';
 import { Level } from 'level';
 import { describe, expect, it } from 'vitest';
+import { ENGINE_FORMAT_VERSION } from './format.ts';
 import { MemoryEngine } from './memory-engine.ts';
 import { MemoryMedium, MemoryStore } from './memory-store.ts';
 import { openLevelEngine } from './node/level-engine.ts';
-import { ENGINE_FORMAT_VERSION } from './node/level-store.ts';
 import { type EngineDeps, OverlayEngine } from './overlay-engine.ts';
+import { StoreDamagedError } from './store-errors.ts';
 import { CONTRACT_RESIDENT, describeEngine, span, textRows, turningClock } from './test-contract.ts';
 
 const DEPS: EngineDeps = {
@@ -65,22 +67,77 @@ describe('opening a LevelDB engine', () => {
       await (await openLevelEngine({ ...DEPS, dir })).close();
     }));
 
-  it('takes up an older format as it is, from when on an older program refuses it', () =>
+  it.each(['1', '2'])('raises format %s, from when on an older program refuses it', (format) =>
     inDir(async (dir) => {
       const db = new Level(dir);
       await db.batch([
-        { type: 'put', key: '', value: '1' },
+        { type: 'put', key: '', value: format },
         { type: 'put', key: 'k', value: 'old' },
       ]);
       await db.close();
-      const engine = await openLevelEngine({ ...DEPS, dir });
-      expect(await engine.scan({ start: Buffer.alloc(0), end: Buffer.alloc(0) })).toEqual([
-        { key: Buffer.from('k'), value: Buffer.from('old') },
-      ]);
-      await engine.close();
+      for (let starts = 0; starts < 2; starts++) {
+        const engine = await openLevelEngine({ ...DEPS, dir });
+        expect(textRows(await engine.scan(span('', '')))).toEqual(['k=old']);
+        await engine.close();
+      }
       await db.open();
-      expect([await db.get(''), await db.get('k')]).toEqual([String(ENGINE_FORMAT_VERSION), 'old']);
+      expect(Number(await db.get(''))).toBe(ENGINE_FORMAT_VERSION);
       await db.close();
+    }),
+  );
+
+  /** Flips a bit of `text` where it stands in a table of LevelDB. */
+  async function flipInTable(dir: string, text: string): Promise<void> {
+    const db = new Level(dir);
+    await db.open(); // makes a table of what its log holds
+    await db.close();
+    const flips = readdirSync(dir).filter((name) => {
+      const path = join(dir, name);
+      const bytes = readFileSync(path);
+      const at = name.endsWith('.ldb') ? bytes.indexOf(text) : -1;
+      if (at < 0) return false;
+      bytes[at] = (bytes[at] ?? 0) ^ 1;
+      writeFileSync(path, bytes);
+      return true;
+    });
+    expect(flips).toHaveLength(1);
+  }
+
+  it('does not give out a value in whose table a bit has flipped', () =>
+    inDir(async (dir) => {
+      const engine = await openLevelEngine({ ...DEPS, dir });
+      engine.put(utf8('k1'), utf8('first'));
+      engine.put(utf8('k2'), utf8('second'));
+      await engine.checkpoint();
+      await engine.close();
+      await flipInTable(dir, 'second');
+      const failures: Error[] = [];
+      const again = await openLevelEngine({ ...DEPS, dir, onFailure: (error) => failures.push(error) });
+      expect(again.get(utf8('k1'))).toEqual(Buffer.from('first'));
+      expect(() => again.get(utf8('k2'))).toThrow(StoreDamagedError);
+      expect(failures.map((error) => error.message)).toEqual([
+        expect.stringContaining(`${dir}: the checksum of row 6b32`),
+      ]);
+      await again.close();
+    }));
+
+  it('is refused when a row that it keeps in memory is damaged, and lets go of the directory', () =>
+    inDir(async (dir) => {
+      const engine = await openLevelEngine({ ...DEPS, dir });
+      engine.put(utf8('r1'), utf8('resident'));
+      await engine.checkpoint();
+      await engine.close();
+      await flipInTable(dir, 'resident');
+      for (let starts = 0; starts < 2; starts++) {
+        await expect(openLevelEngine({ ...DEPS, dir })).rejects.toThrow(StoreDamagedError);
+      }
+    }));
+
+  it('is refused when LevelDB finds its files damaged', () =>
+    inDir(async (dir) => {
+      await (await openLevelEngine({ ...DEPS, dir })).close();
+      writeFileSync(join(dir, 'CURRENT'), 'MANIFEST');
+      await expect(openLevelEngine({ ...DEPS, dir })).rejects.toThrow(StoreDamagedError);
     }));
 
   it.each([

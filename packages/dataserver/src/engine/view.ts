@@ -2,6 +2,7 @@ import { assert, type Bytes, type Clock, type EngineView, type Row, type ScanOpt
 import { anyRangeHolds, type NameRange, nameOf, rangeCovers, rangeOf } from './latin1.ts';
 import { nextTurn, type PinnedLayer, readMerged, storeRange } from './merge.ts';
 import type { StoreSnapshot } from './store.ts';
+import { StoreDamagedError } from './store-errors.ts';
 
 export interface ViewParts {
   readonly layers: readonly PinnedLayer[];
@@ -28,7 +29,12 @@ export class View implements EngineView {
       const cell = anyRangeHolds(hidden, name) ? undefined : picture.get(name);
       if (cell !== undefined) return cell.value;
     }
-    return anyRangeHolds(this.#parts.hiddenOnDisk, name) ? undefined : this.#parts.snapshot.get(key);
+    if (anyRangeHolds(this.#parts.hiddenOnDisk, name)) return undefined;
+    try {
+      return this.#parts.snapshot.get(key);
+    } catch (error) {
+      throw this.#parts.onError(error);
+    }
   }
 
   async *scan(options: ScanOptions): AsyncGenerator<readonly Row[]> {
@@ -44,7 +50,9 @@ export class View implements EngineView {
         await nextTurn(clock);
       }
     } catch (error) {
-      throw this.#released ? error : this.#parts.onError(error);
+      // A read that its release cut short is no failure; damage is, whoever still wanted to know.
+      const cutShort = this.#released && !(error instanceof StoreDamagedError);
+      throw cutShort ? error : this.#parts.onError(error);
     }
   }
 

@@ -2,6 +2,7 @@ import { MASTER_GROUP } from '@remora/raft';
 import { expect, test } from 'vitest';
 import { nameOf } from '../../../../packages/dataserver/src/engine/latin1.ts';
 import { MemoryMedium } from '../../../../packages/dataserver/src/engine/memory-store.ts';
+import { sealRow } from '../../../../packages/dataserver/src/engine/row-checksum.ts';
 import { encodeMarker } from '../../../../packages/dataserver/src/install/marker.ts';
 import { installKey, masterStateKey, stateKey } from '../../../../packages/dataserver/src/state/keys.ts';
 import { encodeRangeMeta } from '../../../../packages/dataserver/src/state/meta-codec.ts';
@@ -10,19 +11,23 @@ import { encodeMasterImage } from '../../../../packages/master/src/codec.ts';
 import { MasterState } from '../../../../packages/master/src/state.ts';
 import { StoredPositions } from './stored-positions.ts';
 
+function put(medium: MemoryMedium, key: Uint8Array, value: Uint8Array): void {
+  medium.rows.set(nameOf(key), sealRow(key, value));
+}
+
 test('how far a store reaches: nowhere, to its state row, to the marker of an installation, to the newest row', () => {
   const medium = new MemoryMedium();
   const positions = new StoredPositions(medium);
   const { state } = new StateBed();
   const store = (index: number): void => {
     state.applied = { index, term: 2 };
-    medium.rows.set(nameOf(stateKey(2)), encodeRangeMeta(state));
+    put(medium, stateKey(2), encodeRangeMeta(state));
   };
   expect(positions.of(2)).toEqual({ index: 0, term: 0 });
   store(5);
   expect(positions.of(2)).toEqual({ index: 5, term: 2 });
   const marker = { rangeId: 2, replicaId: 9, applied: { index: 8, term: 3 }, file: 'f', bytes: 1 };
-  medium.rows.set(nameOf(installKey(2)), encodeMarker(marker));
+  put(medium, installKey(2), encodeMarker(marker));
   expect(positions.of(2)).toEqual({ index: 8, term: 3 });
   medium.rows.delete(nameOf(installKey(2)));
   store(9);
@@ -33,6 +38,6 @@ test('how far the state of a master reaches', () => {
   const medium = new MemoryMedium();
   const state = new MasterState(CONF);
   state.applied = { index: 4, term: 1 };
-  medium.rows.set(nameOf(masterStateKey(MASTER_GROUP)), encodeMasterImage(state.image()));
+  put(medium, masterStateKey(MASTER_GROUP), encodeMasterImage(state.image()));
   expect(new StoredPositions(medium).of(MASTER_GROUP)).toEqual({ index: 4, term: 1 });
 });

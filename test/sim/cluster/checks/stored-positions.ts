@@ -1,7 +1,9 @@
 /** How far the state of each group on a node is durable besides the log: read from the medium under its engine. */
+import { asBuffer, assert } from '@remora/base';
 import { type LogPosition, MASTER_GROUP } from '@remora/raft';
 import { nameOf } from '../../../../packages/dataserver/src/engine/latin1.ts';
 import type { MemoryMedium } from '../../../../packages/dataserver/src/engine/memory-store.ts';
+import { openRow } from '../../../../packages/dataserver/src/engine/row-checksum.ts';
 import { decodeMarker } from '../../../../packages/dataserver/src/install/marker.ts';
 import { installKey, masterStateKey, stateKey } from '../../../../packages/dataserver/src/state/keys.ts';
 import { decodeRangeMeta } from '../../../../packages/dataserver/src/state/meta-codec.ts';
@@ -41,7 +43,9 @@ export class StoredPositions {
     if (row === undefined) return undefined;
     const known = this.#known.get(name);
     if (known?.row === row) return known.position;
-    const position = decode(row);
+    const value = openRow(key, asBuffer(row));
+    assert(value !== undefined, 'what a medium holds is intact');
+    const position = decode(value);
     this.#known.set(name, { row, position });
     return position;
   }

@@ -1,4 +1,6 @@
 import type { Engine } from '@remora/base';
+import { CheckedStore } from '../checked-store.ts';
+import { raiseFormat } from '../format.ts';
 import { type EngineDeps, type EngineOptions, OverlayEngine } from '../overlay-engine.ts';
 import { LevelStore } from './level-store.ts';
 
@@ -15,7 +17,7 @@ export interface LevelEngineDeps extends EngineDeps {
   readonly options: LevelEngineOptions;
 }
 
-/** Opens the engine of a data server on LevelDB. Throws a `StoreOpenError` when the directory cannot be used. */
+/** Opens the engine of a data server on LevelDB. Throws a `StoreOpenError` or a `StoreDamagedError` when the directory cannot be used. */
 export async function openLevelEngine(deps: LevelEngineDeps): Promise<Engine> {
   const { dir, options } = deps;
   const store = await LevelStore.open(dir, {
@@ -23,7 +25,8 @@ export async function openLevelEngine(deps: LevelEngineDeps): Promise<Engine> {
     writeBufferBytes: options.writeBufferBytes ?? 16 * 1024 * 1024,
   });
   try {
-    return await OverlayEngine.open(store, deps);
+    await raiseFormat(store, dir, deps.logger);
+    return await OverlayEngine.open(new CheckedStore(store, dir), deps);
   } catch (error) {
     await store.close();
     throw error;

@@ -1,41 +1,19 @@
 /**
  * LevelDB behind the engine's store port. The one place that touches `level`.
  *
- * L1. The empty key holds the format version and is no row (P3): cursors begin above it.
+ * L1. The empty key is no row (P3): cursors begin above it.
  * L2. Iterators and snapshots are created natively in the call, so they show the database of that moment (P1).
+ * L3. When LevelDB says that its files are damaged, that is a `StoreDamagedError`. It does not verify the checksums of its
+ *     tables, and cannot be told to: checked-store.ts does.
  */
 import { type Bytes, EMPTY_BYTES, type Row } from '@remora/base';
 import { Level } from 'level';
 import type { PersistentStore, StoreBatch, StoreCursor, StoreRange, StoreSnapshot } from '../store.ts';
+import { StoreDamagedError, StoreOpenError } from '../store-errors.ts';
 
-/**
- * Of everything under the engine: keys, records, their encodings. Raised when an older program could not read them.
- *
- *   2  markers of snapshots that are being installed: a program that does not know them would run half a state
- *   1  the first
- *
- * A directory of an older format is read as it is, and is of this format from then on.
- */
-export const ENGINE_FORMAT_VERSION = 2;
-const OLDEST_READABLE = 1;
-
-const FORMAT_KEY = Buffer.alloc(0);
 const ONE_ZERO = Buffer.from([0]);
 const PAGE_BYTES = 256 * 1024;
 const SYNCED = { sync: true };
-
-export type StoreOpenCode = 'LOCKED' | 'NEWER_FORMAT' | 'UNREADABLE';
-
-/** The data directory cannot be used; `message` says what the operator can do. */
-export class StoreOpenError extends Error {
-  override readonly name = 'StoreOpenError';
-  readonly code: StoreOpenCode;
-
-  constructor(code: StoreOpenCode, message: string, cause?: unknown) {
-    super(message, cause === undefined ? {} : { cause });
-    this.code = code;
-  }
-}
 
 export interface LevelTuning {
   /** LevelDB's cache of uncompressed blocks. */
@@ -45,16 +23,21 @@ export interface LevelTuning {
 }
 
 type Database = Level<Buffer, Buffer>;
-type DatabaseSnapshot = ReturnType<Database['snapshot']>;
+/** Of a read: the database of that moment, rather than of now. */
+interface ReadAt {
+  readonly snapshot?: ReturnType<Database['snapshot']>;
+}
 
 export class LevelStore implements PersistentStore {
   readonly #db: Database;
+  readonly #dir: string;
 
-  private constructor(db: Database) {
+  private constructor(dir: string, db: Database) {
     this.#db = db;
+    this.#dir = dir;
   }
 
-  /** Throws a `StoreOpenError`. */
+  /** Throws a `StoreOpenError`, or a `StoreDamagedError`. */
   static async open(dir: string, tuning: LevelTuning): Promise<LevelStore> {
     const db: Database = new Level<Buffer, Buffer>(dir, {
       keyEncoding: 'buffer',
@@ -67,29 +50,22 @@ export class LevelStore implements PersistentStore {
     } catch (error) {
       throw openError(dir, error);
     }
-    try {
-      await checkFormat(dir, db);
-    } catch (error) {
-      await db.close();
-      throw error;
-    }
-    return new LevelStore(db);
+    return new LevelStore(dir, db);
   }
 
   get(key: Bytes): Bytes | undefined {
-    return this.#db.getSync(asKey(key));
+    return this.#get(key, {});
   }
 
   cursor(range: StoreRange): StoreCursor {
-    return openCursor(this.#db, range, undefined);
+    return this.#cursor(range, {});
   }
 
   snapshot(): StoreSnapshot {
-    const db = this.#db;
-    const snapshot = db.snapshot();
+    const snapshot = this.#db.snapshot();
     return {
-      get: (key) => db.getSync(asKey(key), { snapshot }),
-      cursor: (range) => openCursor(db, range, snapshot),
+      get: (key) => this.#get(key, { snapshot }),
+      cursor: (range) => this.#cursor(range, { snapshot }),
       // A snapshot waits for the cursors on it, and its closing cannot fail otherwise.
       release: () => void snapshot.close().catch(() => {}),
     };
@@ -100,57 +76,52 @@ export class LevelStore implements PersistentStore {
     return {
       put: (key, value) => void batch.put(asKey(key), asKey(value)),
       delete: (key) => void batch.del(asKey(key)),
-      write: () => batch.write(SYNCED),
+      write: () =>
+        batch.write(SYNCED).catch((error: unknown) => {
+          throw asDamage(this.#dir, error);
+        }),
     };
   }
 
   close(): Promise<void> {
     return this.#db.close();
   }
-}
 
-function openCursor(db: Database, range: StoreRange, snapshot: DatabaseSnapshot | undefined): StoreCursor {
-  const iterator = db.iterator({
-    gte: range.start.length === 0 ? ONE_ZERO : asKey(range.start), // L1
-    ...(range.end.length === 0 ? {} : { lt: asKey(range.end) }),
-    reverse: range.reverse,
-    highWaterMarkBytes: PAGE_BYTES,
-    ...(snapshot === undefined ? {} : { snapshot }),
-  });
-  return {
-    async next(rowsMax) {
-      const pairs = await iterator.nextv(rowsMax);
-      return pairs.map(([key, value]): Row => ({ key, value }));
-    },
-    close: () => iterator.close(),
-  };
-}
-
-async function checkFormat(dir: string, db: Database): Promise<void> {
-  const found = await db.get(FORMAT_KEY);
-  if (found === undefined) {
-    const [foreign] = await db.keys({ limit: 1 }).all();
-    if (foreign !== undefined)
-      throw new StoreOpenError('UNREADABLE', `${dir} holds a database that Remora did not make`);
-    return writeFormat(db);
+  #get(key: Bytes, at: ReadAt): Bytes | undefined {
+    try {
+      return this.#db.getSync(asKey(key), at);
+    } catch (error) {
+      throw asDamage(this.#dir, error);
+    }
   }
-  const version = Number(found.toString('latin1'));
-  if (version === ENGINE_FORMAT_VERSION) return;
-  if (version >= OLDEST_READABLE && version < ENGINE_FORMAT_VERSION) return writeFormat(db);
-  if (version > ENGINE_FORMAT_VERSION) {
-    throw new StoreOpenError(
-      'NEWER_FORMAT',
-      `${dir} was written in format ${version} by a newer Remora; this one reads up to ${ENGINE_FORMAT_VERSION}: upgrade it`,
-    );
+
+  #cursor(range: StoreRange, at: ReadAt): StoreCursor {
+    const iterator = this.#db.iterator({
+      gte: range.start.length === 0 ? ONE_ZERO : asKey(range.start), // L1
+      ...(range.end.length === 0 ? {} : { lt: asKey(range.end) }),
+      reverse: range.reverse,
+      highWaterMarkBytes: PAGE_BYTES,
+      ...at,
+    });
+    return {
+      next: async (rowsMax) => {
+        const pairs = await iterator.nextv(rowsMax).catch((error: unknown) => {
+          throw asDamage(this.#dir, error);
+        });
+        return pairs.map(([key, value]): Row => ({ key, value }));
+      },
+      close: () => iterator.close(),
+    };
   }
-  throw new StoreOpenError('UNREADABLE', `${dir} has an unknown format version "${found.toString('latin1')}"`);
 }
 
-function writeFormat(db: Database): Promise<void> {
-  return db.put(FORMAT_KEY, Buffer.from(String(ENGINE_FORMAT_VERSION)), SYNCED);
+/** The error to report for one of LevelDB's (L3). */
+function asDamage(dir: string, error: unknown): unknown {
+  if (!(error instanceof Error && 'code' in error && error.code === 'LEVEL_CORRUPTION')) return error;
+  return new StoreDamagedError(dir, `LevelDB says "${error.message}"`, error);
 }
 
-function openError(dir: string, error: unknown): StoreOpenError {
+function openError(dir: string, error: unknown): unknown {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   if (cause instanceof Error && 'code' in cause && cause.code === 'LEVEL_LOCKED') {
     return new StoreOpenError(
@@ -159,6 +130,8 @@ function openError(dir: string, error: unknown): StoreOpenError {
       error,
     );
   }
+  const damage = asDamage(dir, cause);
+  if (damage instanceof StoreDamagedError) return damage;
   const reason = cause instanceof Error ? cause.message : String(cause);
   return new StoreOpenError('UNREADABLE', `${dir} cannot be opened: ${reason}`, error);
 }

@@ -1,0 +1,101 @@
+/**
+ * The format of everything under the engine, and how an older one is raised.
+ *
+ * F1. The row of the empty key names the format. It is the store's own (P3).
+ * F2. The bare numbers 1 and 2 name formats without checksums. From 3 on the number is followed by a line feed: no bit
+ *     that flips there makes it the name of another format that is readable.
+ * F3. Formats 1 and 2 are raised to 3 in passes of bounded size, in the order of keys. Each writes its rows, sealed,
+ *     and how far they reach, in one batch: after a crash the next start goes on behind them, and no row is sealed
+ *     twice. How far they reach is sealed itself.
+ */
+import { asBuffer, type Bytes, EMPTY_BYTES, type Logger } from '@remora/base';
+import { openRow, sealRow } from './row-checksum.ts';
+import type { PersistentStore } from './store.ts';
+import { StoreDamagedError, StoreOpenError } from './store-errors.ts';
+
+/**
+ * Of keys, records, their encodings. Raised when an older program could not read them.
+ *
+ *   3  a checksum in each row
+ *   2  markers of snapshots that are being installed: a program that does not know them would run half a state
+ *   1  the first
+ */
+export const ENGINE_FORMAT_VERSION = 3;
+
+const FORMAT_KEY = EMPTY_BYTES;
+const FORMAT_ROW = Buffer.from(`${ENGINE_FORMAT_VERSION}\n`);
+const WITHOUT_CHECKSUMS = ['1', '2'];
+/** Begins the format row while rows are being sealed; the last key that is follows. */
+const SEALED_UP_TO = Buffer.from(`to ${ENGINE_FORMAT_VERSION}: `);
+const FIRST_KEY = Buffer.from([0]);
+const ROWS_PER_PASS_MAX = 1000;
+
+/**
+ * Makes an empty store one of today's format, and raises an older one to it.
+ *
+ * @throws {StoreOpenError} when the store is of a newer format, or another program's.
+ * @throws {StoreDamagedError} when it cannot be told how far the raising had come.
+ */
+export async function raiseFormat(store: PersistentStore, place: string, logger: Logger): Promise<void> {
+  const found = store.get(FORMAT_KEY);
+  if (found === undefined) return makeNew(store, place);
+  const row = asBuffer(found);
+  if (row.equals(FORMAT_ROW)) return;
+  const text = row.toString('latin1');
+  if (WITHOUT_CHECKSUMS.includes(text)) {
+    logger.info({ from: text, to: ENGINE_FORMAT_VERSION }, 'raising the format of the engine');
+    return sealRows(store, FIRST_KEY);
+  }
+  if (text.startsWith(SEALED_UP_TO.toString('latin1'))) {
+    const reached = openRow(FORMAT_KEY, row)?.subarray(SEALED_UP_TO.length);
+    if (reached === undefined) throw new StoreDamagedError(place, 'the checksum of its format is wrong');
+    logger.info({ to: ENGINE_FORMAT_VERSION }, 'goes on with raising the format of the engine');
+    return sealRows(store, Buffer.concat([reached, FIRST_KEY])); // F3: the next key possible
+  }
+  throw refusal(text, place);
+}
+
+async function makeNew(store: PersistentStore, place: string): Promise<void> {
+  const cursor = store.cursor({ start: FIRST_KEY, end: EMPTY_BYTES, reverse: false });
+  const [foreign] = await cursor.next(1);
+  await cursor.close();
+  if (foreign !== undefined) {
+    throw new StoreOpenError('UNREADABLE', `${place} holds a database that Remora did not make`);
+  }
+  await writeFormat(store, FORMAT_ROW);
+}
+
+async function sealRows(store: PersistentStore, start: Bytes): Promise<void> {
+  const cursor = store.cursor({ start, end: EMPTY_BYTES, reverse: false });
+  try {
+    for (;;) {
+      const rows = await cursor.next(ROWS_PER_PASS_MAX);
+      const last = rows.at(-1);
+      if (last === undefined) break;
+      const batch = store.batch();
+      for (const { key, value } of rows) batch.put(key, sealRow(key, value));
+      batch.put(FORMAT_KEY, sealRow(FORMAT_KEY, Buffer.concat([SEALED_UP_TO, last.key])));
+      await batch.write();
+    }
+  } finally {
+    await cursor.close();
+  }
+  await writeFormat(store, FORMAT_ROW);
+}
+
+async function writeFormat(store: PersistentStore, row: Bytes): Promise<void> {
+  const batch = store.batch();
+  batch.put(FORMAT_KEY, row);
+  await batch.write();
+}
+
+function refusal(text: string, place: string): StoreOpenError {
+  const version = Number(text);
+  if (version > ENGINE_FORMAT_VERSION) {
+    return new StoreOpenError(
+      'NEWER_FORMAT',
+      `${place} was written in format ${version} by a newer Remora; this one reads up to ${ENGINE_FORMAT_VERSION}: upgrade it`,
+    );
+  }
+  return new StoreOpenError('UNREADABLE', `${place} has an unknown format version "${text}"`);
+}
