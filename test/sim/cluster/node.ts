@@ -11,6 +11,7 @@ import type { Group } from '@remora/raft';
 import { CommandError } from '../../../packages/cli/src/exit-codes.ts';
 import { type AssembledNode, assembleNode, type NodeRoles } from '../../../packages/cli/src/node/assemble.ts';
 import { advertised } from '../../../packages/cli/src/node-options.ts';
+import { StoreDamagedError } from '../../../packages/dataserver/src/engine/store-errors.ts';
 import { LogDamagedError } from '../../../packages/raft/src/multi/log/log-format.ts';
 import type { SimLoop } from '../common/env/loop.ts';
 import { ProcessClock } from '../common/env/process-clock.ts';
@@ -29,6 +30,7 @@ import type { LinkNetwork, Party } from './env/link-network.ts';
 import { LogDamage } from './env/log-damage.ts';
 import type { PeerNetwork } from './env/peer-network.ts';
 import { SimStore } from './env/sim-store.ts';
+import { StoreDamage } from './env/store-damage.ts';
 import { tracingLogger } from './env/tracing-logger.ts';
 import { Storage } from './machine.ts';
 import { type ClusterOptions, ownRate } from './options.ts';
@@ -57,7 +59,7 @@ interface Life {
   readonly platform: SimPlatform;
   node?: AssembledNode;
   stopping?: true;
-  /** Its log was damaged, at some time. */
+  /** Its log or a row of its engine was damaged, at some time. */
   damaged: boolean;
 }
 
@@ -84,6 +86,8 @@ export class SimNode implements ObservedNode {
   #kept: KeptCheck;
   /** A bit of the log flipped: the node must notice, at the latest when it starts. */
   #damage: LogDamage | undefined;
+  /** A bit of a stored row flipped: the node must notice when it reads it. */
+  #storeDamage: StoreDamage | undefined;
   #storeFailure: Error | undefined;
   #life: Life | undefined;
 
@@ -191,7 +195,7 @@ export class SimNode implements ObservedNode {
   repair(): void {
     this.disk.repair();
     this.#storeFailure = undefined;
-    if (this.up) this.undamageLog();
+    if (this.up) this.undamage();
   }
 
   /** Flips a bit of the log; false when there is none whose damage must be noticed, or one is flipped already. */
@@ -203,9 +207,21 @@ export class SimNode implements ObservedNode {
     return true;
   }
 
-  undamageLog(): void {
+  /** Flips a bit of a stored row; false when there is no row, or one is flipped already. */
+  damageStore(drawn: { readonly place: number; readonly bit: number }): boolean {
+    if (this.#storeDamage?.stands === true) return false;
+    this.#storeDamage = StoreDamage.inflict(this.#storage.medium, drawn);
+    if (this.#storeDamage === undefined) return false;
+    if (this.#life !== undefined) this.#life.damaged = true;
+    return true;
+  }
+
+  /** What was flipped flips back. */
+  undamage(): void {
     this.#damage?.undo();
     this.#damage = undefined;
+    if (this.up && !this.stopping && this.#storeDamage?.seen === true) this.#unnoticed(this.#storeDamage.where);
+    this.#storeDamage = undefined;
   }
 
   // ------------------------------------------------------------------------------------------ life
@@ -218,13 +234,17 @@ export class SimNode implements ObservedNode {
     this.#deps.trace.add('start', this.id, 0, number);
     const party: Party = { id: this.id, door: this.clock.door() };
     if (this.#damage?.stands !== true) this.#damage = undefined; // that segment is gone
-    const damage = this.#damage;
-    const life: Life = { number, platform: this.#platform(party), damaged: damage !== undefined };
+    if (this.#storeDamage?.stands !== true) this.#storeDamage = undefined; // the row has been written again
+    if (this.#storeDamage !== undefined) this.#storeDamage.seen = false; // by this life
+    const [damage, storeDamage] = [this.#damage, this.#storeDamage];
+    const damaged = damage !== undefined || storeDamage !== undefined;
+    const life: Life = { number, platform: this.#platform(party), damaged };
     this.#life = life;
     const died = (error: unknown): void => this.#died(life, error);
     party.door(() => {
       assembleNode(this.#storage.nodeOptions, life.platform, new AbortController().signal).then((node) => {
-        if (damage !== undefined && damage === this.#damage) this.#unnoticed(damage);
+        if (damage !== undefined && damage === this.#damage) this.#unnoticed(damage.path);
+        if (storeDamage?.seen === true) this.#unnoticed(storeDamage.where);
         life.node = node;
         this.#deps.trace.add('start', this.id, 0, number, 1);
         node.failed.catch(died);
@@ -277,6 +297,7 @@ export class SimNode implements ObservedNode {
     this.#disksBefore++;
     this.diskFull = false;
     this.#damage = undefined;
+    this.#storeDamage = undefined;
     this.#storage = this.#newStorage(next === 'founder');
     // What an impostor does on its own proves nothing about the member that it says it is.
     const watcher = this.impostor ? observer.apart() : observer;
@@ -284,14 +305,14 @@ export class SimNode implements ObservedNode {
     this.#watch = new RaftWatch(this, watcher, this.#kept);
   }
 
-  #unnoticed({ path }: LogDamage): void {
-    const text = `node ${this.id} started, although a bit of ${path} is flipped`;
+  #unnoticed(where: string): void {
+    const text = `node ${this.id} read a flipped bit of ${where}, and goes on`;
     this.#deps.fail(new Violation('damage is noticed', text));
   }
 
   #died(life: Life, error: unknown): void {
     if (this.#life !== life) return;
-    const unusable = this.impostor ? error instanceof CommandError : life.damaged && isDamage(error);
+    const unusable = (this.impostor && error instanceof CommandError) || (life.damaged && isDamage(error));
     if (!unusable && !this.diskFault) {
       const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
       this.#deps.fail(new Violation('nodes do not stop', `node ${this.id}: ${text}`));
@@ -343,12 +364,13 @@ export class SimNode implements ObservedNode {
         this.#storeFailure = undefined;
         return failure;
       },
+      damage: () => this.#storeDamage,
     });
   }
 }
 
-/** Whether an error says that the log is damaged, or comes of that. */
+/** Whether an error says that the log or the engine is damaged, or comes of that. */
 function isDamage(error: unknown): boolean {
-  if (error instanceof LogDamagedError) return true;
+  if (error instanceof LogDamagedError || error instanceof StoreDamagedError) return true;
   return error instanceof Error && error.cause !== undefined && isDamage(error.cause);
 }

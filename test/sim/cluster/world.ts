@@ -251,7 +251,7 @@ export class World {
       this.members.lose(node);
       return this.comeBackAsNew(node);
     }
-    node.undamageLog();
+    node.undamage();
     this.startAgain(node);
   }
 

@@ -5,7 +5,7 @@
  *     either outcome.
  * B2. While the disk is stalled nothing is read or written; nothing of a process that has ended is done any more.
  */
-import { asBuffer, type Clock, type Random, sleep } from '@remora/base';
+import { asBuffer, type Bytes, type Clock, type Random, type Row, sleep } from '@remora/base';
 import { MemoryMedium, MemoryStore } from '../../../../packages/dataserver/src/engine/memory-store.ts';
 import type {
   PersistentStore,
@@ -15,6 +15,7 @@ import type {
   StoreSnapshot,
 } from '../../../../packages/dataserver/src/engine/store.ts';
 import type { DiskStall } from '../../common/env/process-disk.ts';
+import type { StoreDamage } from './store-damage.ts';
 
 export { MemoryMedium };
 
@@ -27,6 +28,8 @@ export interface SimStoreDeps {
   readonly latencyMs: () => number;
   /** Whether the next write fails. */
   readonly takeFailure: () => Error | undefined;
+  /** The bit that is flipped in a row, if one is. */
+  readonly damage: () => StoreDamage | undefined;
 }
 
 export class SimStore implements PersistentStore {
@@ -43,9 +46,8 @@ export class SimStore implements PersistentStore {
     this.#inner.crash();
   }
 
-  get(key: Uint8Array) {
-    const found = this.#inner.get(key);
-    return found === undefined ? undefined : asBuffer(found);
+  get(key: Bytes): Bytes | undefined {
+    return this.#asRead(this.#inner.get(key));
   }
 
   cursor(range: StoreRange): StoreCursor {
@@ -55,7 +57,7 @@ export class SimStore implements PersistentStore {
   snapshot(): StoreSnapshot {
     const inner = this.#inner.snapshot();
     return {
-      get: (key) => inner.get(key),
+      get: (key) => this.#asRead(inner.get(key)),
       cursor: (range) => this.#slowly(inner.cursor(range)),
       release: () => inner.release(),
     };
@@ -84,10 +86,19 @@ export class SimStore implements PersistentStore {
     return {
       next: async (rowsMax) => {
         await this.#pass();
-        return inner.next(rowsMax);
+        const rows = await inner.next(rowsMax);
+        return rows.map(({ key, value }): Row => ({ key, value: this.#damaged(value) }));
       },
       close: () => inner.close(),
     };
+  }
+
+  #asRead(value: Bytes | undefined): Bytes | undefined {
+    return value === undefined ? undefined : asBuffer(this.#damaged(value));
+  }
+
+  #damaged(value: Bytes): Bytes {
+    return this.#deps.damage()?.read(value) ?? value;
   }
 
   async #pass(): Promise<void> {

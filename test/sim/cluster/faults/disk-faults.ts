@@ -30,17 +30,22 @@ function isKnown({ nodes }: World, { id, nodeId }: SimNode): boolean {
   return nodeId !== undefined && others.every((other) => other.knows(nodeId));
 }
 
-/** A bit flips in the log of a node, which runs, or is about to be started. */
+/** A bit flips in the log of a node, or in a row of its engine; the node runs, or is about to be started. */
 const bitFlipped: Fault<World> = {
-  kind: 'bit flip in a log',
+  kind: 'bit flip',
   lastsMs: (random, electionMs) => random.int(2 * electionMs),
   begin: (world, { a, b, c }) => {
     const node = world.nodeAt(world.target(a) - 1);
-    if (!node.up || node.stopping || !node.damageLog({ place: b, bit: c })) return undefined;
+    if (!node.up || node.stopping || !flipBit(node, b, c)) return undefined;
     if (c % 3 === 0) return nothing;
     node.end(c % 3 === 1);
     return () => world.startAgain(node);
   },
 };
+
+function flipBit(node: SimNode, place: number, bit: number): boolean {
+  if (place % 3 === 0) return node.damageStore({ place: Math.floor(place / 3), bit });
+  return node.damageLog({ place, bit });
+}
 
 export const LOST_AND_DAMAGED: readonly Fault<World>[] = [diskLost, bitFlipped];
