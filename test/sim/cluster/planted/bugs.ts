@@ -51,6 +51,17 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     properties: ['applied alike', 'nodes do not stop'],
   },
   {
+    layer: 'engine',
+    name: 'checksum-of-a-row-not-compared',
+    rule: 'a row whose checksum does not fit is not handed out (checked-store.ts C2)',
+    file: 'packages/dataserver/src/engine/row-checksum.ts',
+    find: 'return checksumOf(key, value) === sealed.readUInt32LE(length) ? value : undefined;',
+    replace: 'return value;',
+    seed: 5,
+    caughtBy: 'packages/dataserver/src/engine/checked-store.test.ts',
+    properties: ['damage is noticed'],
+  },
+  {
     layer: 'snapshot',
     name: 'leases-kept-over-install',
     rule: 'a replica that installs a snapshot forgets the leases it knew',
