@@ -84,9 +84,9 @@ class QueueBed {
     return { cancel };
   }
 
-  acquire(token: string, waitMs = 0): () => void {
+  acquire(token: string, waitMs = 0, attempt = 1): () => void {
     const owner = { session: { lease: 1n, incarnation: 1 }, token };
-    const times = { waitUntilMs: 0, deadlineMs: 0, depthMax: 1, attempt: 1 };
+    const times = { waitUntilMs: 0, deadlineMs: 0, depthMax: 1, attempt };
     const command = { type: 'acquire', lock, owner, wait: true, data: utf8(''), ...times } as const;
     const giveUp = this.backend.command({ type: 'lock', command }, { timeoutMs: 1_000, waitMs }, (error, answer) => {
       const result = answer?.result.type === 'lock' ? answer.result.result : undefined;
@@ -104,12 +104,26 @@ class QueueBed {
   }
 }
 
-test('an acquire beyond those that may wait is refused as RESOURCE_EXHAUSTED, and leaves no place in the queue', () => {
+const tooMuch: readonly { readonly name: string; readonly attempt: number; readonly last: string }[] = [
+  { name: 'keeps its place if it has a number', attempt: 1, last: 'acquire' },
+  { name: 'leaves the queue if it has none', attempt: 0, last: 'cancel' },
+];
+test.each(tooMuch)('an acquire beyond those that may wait is RESOURCE_EXHAUSTED, and $name', ({ attempt, last }) => {
   const bed = new QueueBed();
-  for (const token of ['a', 'b', 'c']) bed.acquire(token);
+  for (const token of ['a', 'b', 'c']) bed.acquire(token, 0, attempt);
   expect(bed.outcomes).toEqual(['c RESOURCE_EXHAUSTED']);
-  expect(bed.commands.at(-1)).toMatchObject({ type: 'cancel', owner: { token: 'c' }, attempt: 1 });
+  expect(bed.commands.at(-1)).toMatchObject({ type: last, owner: { token: 'c' } });
   expect(bed.waiting.length).toBe(2);
+});
+
+test('a wait that is over takes nothing back from a caller who may hold the lock by another gateway', () => {
+  const bed = new QueueBed();
+  bed.acquire('numbered', 500);
+  bed.acquire('not', 500, 0);
+  bed.clock.advance(1_000);
+  expect(bed.outcomes).toEqual(['numbered LOCK_TIMEOUT', 'not LOCK_TIMEOUT']);
+  const cancels = bed.commands.flatMap((command) => (command.type === 'cancel' ? [command.owner.token] : []));
+  expect(cancels).toEqual(['not']);
 });
 
 const ends: readonly { readonly name: string; readonly end: (bed: QueueBed, giveUp: () => void) => void }[] = [
@@ -143,7 +157,7 @@ test('a wait outlives the questions by which it is asked for', () => {
   expect(bed.outcomes).toEqual(['a granted']);
 });
 
-test('questions for the end of a grant count as well, and are refused at once', () => {
+test('questions for the end of a grant are limited by themselves, and refused at once', () => {
   const bed = new QueueBed();
   bed.acquire('a');
   const codes: string[] = [];
@@ -159,4 +173,6 @@ test('questions for the end of a grant count as well, and are refused at once', 
   ask();
   bed.clock.advance(100);
   expect([codes.length, bed.waiting.length]).toEqual([1, 2]);
+  bed.acquire('b');
+  expect([bed.outcomes, bed.waiting.length]).toEqual([[], 3]);
 });

@@ -1,6 +1,6 @@
 import type { Clock, Logger, Random } from '@remora/base';
 import { ServiceError } from '@remora/base';
-import type { LockCommand, LockResult } from '@remora/lock';
+import type { LockCommand } from '@remora/lock';
 import type {
   ClusterView,
   Command,
@@ -17,7 +17,7 @@ import { LeaderSearch } from './leader-search.ts';
 import { type RequestDeps, RoutedCall, type RoutedRequest } from './request.ts';
 import { Routes, routingKey } from './routes.ts';
 import { type BackendUnderWay, nothingUnderWay } from './under-way.ts';
-import { WAITS_MAX, WaitSlots } from './wait-slots.ts';
+import { GRANT_ENDS_SHARE, WAITS_MAX, WaitSlots } from './wait-slots.ts';
 import { RoutedWatch, WatchStreams } from './watches.ts';
 
 export interface BackendDeps {
@@ -40,7 +40,7 @@ const AWAIT_PAUSE_MS = 500;
 /** For the command that gives a place in a queue up. */
 const GIVE_UP_TIMEOUT_MS = 10_000;
 
-const TOO_LATE = { type: 'refused', code: 'LOCK_TIMEOUT', message: 'the lock was not granted in time' } as const;
+const TOO_LATE = new ServiceError('LOCK_TIMEOUT', 'the lock was not granted in time');
 
 /** The gateway's way to the ranges (see `Backend`). */
 export class RangeBackend implements Backend {
@@ -52,6 +52,7 @@ export class RangeBackend implements Backend {
   readonly #idPrefix: string;
   readonly #underWay = nothingUnderWay();
   readonly #waits: WaitSlots;
+  readonly #grantEnds: WaitSlots;
   #nextRequest = 1;
   #nextWatch = 1;
 
@@ -59,7 +60,9 @@ export class RangeBackend implements Backend {
     this.nodeId = deps.nodeId;
     this.#deps = deps;
     this.#routes = new Routes(deps.clock, deps.view);
-    this.#waits = new WaitSlots(deps.waitsMax ?? WAITS_MAX);
+    const waitsMax = deps.waitsMax ?? WAITS_MAX;
+    this.#waits = new WaitSlots(waitsMax);
+    this.#grantEnds = new WaitSlots(Math.ceil(waitsMax * GRANT_ENDS_SHARE));
     const search = new LeaderSearch({ ...deps, routes: this.#routes });
     this.#callDeps = { ...deps, routes: this.#routes, search, underWay: this.#underWay };
     this.#streams = new WatchStreams(deps.dialer, deps.clock);
@@ -113,9 +116,10 @@ export class RangeBackend implements Backend {
 
   query(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void {
     if (!awaitsSomething(query)) return this.#query(query, options, done);
-    const giveSlot = this.#waits.take();
+    const slots = query.type === 'grantEnd' ? this.#grantEnds : this.#waits;
+    const giveSlot = slots.take();
     if (giveSlot === undefined) {
-      done(this.#waits.refusal, undefined);
+      done(slots.refusal, undefined);
       return () => {};
     }
     const cancel = this.#query(query, options, (error, reply) => {
@@ -173,7 +177,7 @@ export class RangeBackend implements Backend {
   /**
    * The place in the queue is kept by the log, so nothing that happens to a question ends the wait: neither a change
    * of leader nor a full queue. It ends with an answer of the lock, with the time to wait, or when nobody cares. It does
-   * not begin, and the place is given up, when too many wait through this gateway.
+   * not begin when too many wait through this gateway.
    */
   #await(
     command: Extract<LockCommand, { type: 'acquire' }>,
@@ -186,8 +190,7 @@ export class RangeBackend implements Backend {
     const endsMs = waitMs === 0 ? Number.POSITIVE_INFINITY : clock.monotonicMs() + waitMs;
     const giveSlot = this.#waits.take();
     if (giveSlot === undefined) {
-      const { message } = this.#waits.refusal;
-      this.#leaveQueue(command, { type: 'refused', code: 'RESOURCE_EXHAUSTED', message }, done);
+      this.#waitNoMore(command, this.#waits.refusal, done);
       return () => {};
     }
     let over = false;
@@ -197,7 +200,7 @@ export class RangeBackend implements Backend {
       const remainingMs = endsMs - clock.monotonicMs();
       if (remainingMs <= 0) {
         giveSlot();
-        return this.#leaveQueue(command, TOO_LATE, done);
+        return this.#waitNoMore(command, TOO_LATE, done);
       }
       const timeoutMs = Math.max(1, Math.min(remainingMs, AWAIT_MS));
       cancelCall = this.#query({ type: 'lockAwait', lock, owner }, { timeoutMs }, (error, reply) => {
@@ -220,24 +223,22 @@ export class RangeBackend implements Backend {
   }
 
   /**
-   * The place in the queue is given up by a command, which also gives back a grant that came at the last moment; then
-   * the acquire is answered with `refused`.
+   * Answers an acquire that joined the queue with `refusal`. Its place is given up first, by a command that also gives
+   * back a grant that came at the last moment, but only for callers who do not number their acquires: others may have
+   * asked about this one again elsewhere, and hold the lock by now (acquire.ts A1). They keep the place, to which they
+   * come back, or which they cancel themselves; once its time is over it is granted no more.
    */
-  #leaveQueue(
+  #waitNoMore(
     command: Extract<LockCommand, { type: 'acquire' }>,
-    refused: Extract<LockResult, { type: 'refused' }>,
+    refusal: ServiceError,
     done: BackendDone<CommandResult>,
   ): void {
-    const { lock, owner, attempt } = command;
-    const numbered = attempt === undefined ? {} : { attempt };
-    const cancel: Command = { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0, ...numbered } };
+    const { lock, owner, attempt = 0 } = command;
+    if (attempt > 0) return done(refusal, undefined);
     this.#command(
-      cancel,
+      { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0 } },
       { timeoutMs: GIVE_UP_TIMEOUT_MS },
-      (error, reply) => {
-        if (reply === undefined) return done(error, undefined);
-        done(undefined, { ...reply, result: { type: 'lock', result: refused } });
-      },
+      (error) => done(error ?? refusal, undefined),
       // No mark: the acquire was answered, so its request id keeps it from being applied again.
       (unmarked) => unmarked,
     );

@@ -6,6 +6,8 @@ import { DEFAULT_CALLER_LIMITS } from '@remora/protocol';
  * The link to a leader carries so many calls; waits take half of them, so that there is room for what ends waits.
  */
 export const WAITS_MAX = DEFAULT_CALLER_LIMITS.callsMax / 2;
+/** Of that, how many questions for the end of a grant come on top: they only tell sooner, and take no turn from anyone. */
+export const GRANT_ENDS_SHARE = 0.25;
 
 /** The waits that a gateway has open. */
 export class WaitSlots {
