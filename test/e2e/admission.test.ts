@@ -30,7 +30,6 @@ async function callMany(call: (i: number, reply: Reply) => unknown): Promise<(Gr
 function expectRefusals(answers: readonly (GrpcError | null)[]): void {
   const refused = answers.filter((error) => error !== null);
   expect(refused.length).toBeGreaterThan(0);
-  expect(refused.length).toBeLessThan(MANY);
   for (const error of refused) {
     expect(error.code).toBe(8);
     expect(error.metadata.get('remora-code')).toEqual(['RESOURCE_EXHAUSTED']);
@@ -43,6 +42,7 @@ test('etcd’s API refuses what is above the limit, and only what it acknowledge
   const keyOf = (i: number): Buffer => Buffer.from(`admission/${i}`);
   const answers = await callMany((i, reply) => kv.put(PutRequest.fromPartial({ key: keyOf(i) }), reply));
   expectRefusals(answers);
+  expect(answers).toContain(null); // there was room for some; later there may be none, as room comes back with time
   expect(answers.find((error) => error !== null)?.details).toBe('etcdserver: too many requests');
   await using client = await connect({ endpoints: cluster.endpoints });
   const { kvs } = await client.kv.range({ prefix: 'admission/' }, { timeout: '30s' });
