@@ -62,7 +62,11 @@ export interface HostOptions {
   readonly snapshotSendsMax: number;
   /** Snapshots that this node receives at a time; further offers are declined and come again. */
   readonly snapshotReceivesMax: number;
-  /** Bytes of snapshots that this node sends per second, all together; 0 for no limit, otherwise at least 1 MiB. */
+  /**
+   * Bytes of snapshots that this node sends per second, all together; 0 for no limit, otherwise at least 1 MiB. What
+   * is sent passes through memory that a process has to collect again: at the default its collections stay as rare as
+   * without a snapshot; at twice of it there is one a second, which the slowest hundredth of other requests feels.
+   */
   readonly snapshotBytesPerSecondMax: number;
   /** Longest wait for the next chunk of a snapshot, and for the state machine to give or to store one. */
   readonly snapshotIdleTimeoutMs: number;
@@ -105,7 +109,7 @@ export const HOST_DEFAULTS: HostOptions = Object.freeze({
   caughtUpPercent: 5,
   snapshotSendsMax: 3,
   snapshotReceivesMax: 3,
-  snapshotBytesPerSecondMax: 16 * 1024 * 1024,
+  snapshotBytesPerSecondMax: 8 * 1024 * 1024,
   snapshotIdleTimeoutMs: 30_000,
   snapshotInstallTimeoutMs: 300_000,
   snapshotSendTimeoutMs: 3_600_000,

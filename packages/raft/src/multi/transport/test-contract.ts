@@ -233,12 +233,12 @@ export function transportContract(name: string, makeBed: () => Promise<Transport
       expect(aheadMost).toBeLessThanOrEqual(SNAPSHOT_TRANSFER_DEFAULTS.windowChunks + 2);
     });
 
-    test('large pieces of a snapshot are cut to chunks of at most 256 KiB', async () => {
+    test('large pieces of a snapshot are cut to chunks of at most 64 KiB', async () => {
       const { a, two } = await pair();
       await a.sendSnapshot(2, SNAPSHOT_HEADER, chunksOf(2, 700_000), never);
       const sizes = two.snapshots[0]?.chunks.map((chunk) => chunk.length) ?? [];
       expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(1_400_000);
-      expect(Math.max(...sizes)).toBeLessThanOrEqual(256 * 1024);
+      expect(Math.max(...sizes)).toBeLessThanOrEqual(SNAPSHOT_TRANSFER_DEFAULTS.chunkBytes);
     });
 
     test('a snapshot that the receiver does not want is rejected', async () => {

@@ -8,7 +8,7 @@
  */
 import { assert, type Clock, type Timer } from '@remora/base';
 
-const GRANT_BYTES = 256 * 1024;
+const GRANT_BYTES = 64 * 1024;
 /** What was not used is forgotten beyond this time. */
 const BURST_MS = 10;
 

@@ -9,7 +9,7 @@ import type { Clock, Logger } from '@remora/base';
 import type { ByteShare } from './byte-rate.ts';
 
 /** Bytes asked of the rate and sent at a time; larger chunks are cut (A1). */
-const PIECE_BYTES_MAX = 256 * 1024;
+const PIECE_BYTES_MAX = 64 * 1024;
 
 /** What was waited for did not come in time. */
 export class TooLateError extends Error {
