@@ -12,14 +12,8 @@ export {
 export { type AnyRecord, fromJsonLines, readJsonLines, toJsonLine, toJsonLines } from './json-lines.ts';
 export { type Judgement, judge } from './judge.ts';
 export { type CheckOptions, checkLinearizable, type Verdict } from './linearizability.ts';
-export {
-  createAppendModel,
-  type ListNode,
-  type LockModelState,
-  lockModel,
-  type Model,
-  registerModel,
-} from './models.ts';
+export { type LockModelState, lockModel } from './lock-model.ts';
+export { createAppendModel, type ListNode, type Model, registerModel } from './models.ts';
 export { appliedOnce, linearizable, strictlySerializable } from './online/histories.ts';
 export { LeaseCheck, type LeaseCheckOptions, type LeaseEvent } from './online/lease.ts';
 export { LockCheck, type LockEvent, type LockMode } from './online/lock.ts';

@@ -9,7 +9,8 @@ import type { Finding } from './check.ts';
 import type { HistoryRecord, Op } from './history.ts';
 import type { AnyRecord } from './json-lines.ts';
 import { type CheckOptions, checkLinearizable, type Verdict } from './linearizability.ts';
-import { createAppendModel, lockModel, registerModel } from './models.ts';
+import { lockModel } from './lock-model.ts';
+import { createAppendModel, registerModel } from './models.ts';
 import { checkTransactions } from './txn/check.ts';
 import { isTxn, type TxnRecord } from './txn/history.ts';
 

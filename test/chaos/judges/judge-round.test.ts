@@ -133,6 +133,19 @@ test('what has an unknown outcome may have happened', () => {
   expect(judgeRound(seen, { compacted: 0 })).toEqual([]);
 });
 
+/** Many that gave up while others used the lock; one of them held it, unseen, when somebody else was told "busy". */
+const GIVEN_UP: readonly Operation[] = [
+  ...Array.from({ length: 40 }, (_, i): Operation => {
+    const asked = operation('locks', { c: `late${i}`, k: K, op: 'acquire' }, 100 + 4 * i, 150 + 4 * i);
+    return { ...asked, t1: (150 + 4 * i) * MS, how: 'refused', code: 'LOCK_TIMEOUT' };
+  }),
+  operation('locks', { c: 'try', k: K, op: 'acquire' }, 320, 330, { ok: false }),
+];
+
+test('askers that gave up may have held the lock, one for each time that somebody was refused for no other reason', () => {
+  expect(judgeRound(withOperations(...GIVEN_UP), { compacted: 0 })).toEqual([]);
+});
+
 const PLANTED: readonly { readonly name: string; readonly round: Round; readonly finds: string }[] = [
   {
     name: 'an acknowledged write that is not among the events',
@@ -198,6 +211,22 @@ const PLANTED: readonly { readonly name: string; readonly round: Round; readonly
     name: 'a lock that was granted while its last holder, who vanished, could still rely on it',
     round: changed('operations', (each) => (each === released ? undefined : each)),
     finds: 'lock: one holder',
+  },
+  {
+    name: 'a lock that was granted twice beside many that gave up',
+    round: withOperations(
+      ...GIVEN_UP,
+      operation('locks', { c: 'o3', k: K, op: 'acquire' }, 220, 230, { ok: true, out: 22, until: 240 * MS }),
+    ),
+    finds: 'locks',
+  },
+  {
+    name: 'a refusal while nobody held the lock, before anybody gave up',
+    round: withOperations(
+      ...GIVEN_UP.map((each) => ({ ...each, t0: each.t0 + 400 * MS, t1: (each.t1 ?? 0) + 400 * MS })),
+      operation('locks', { c: 'early', k: K, op: 'acquire' }, 320, 330, { ok: false }),
+    ),
+    finds: 'locks',
   },
   {
     name: 'a fencing version that does not grow',

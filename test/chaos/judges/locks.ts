@@ -4,6 +4,12 @@
  *
  * What holders rely on: from its grant until it begins to give the lock back, or until the last moment that the SDK
  * vouched for when it had no chance to look again. Whoever breaks a lock takes that away from the moment of asking.
+ *
+ * Who gave up (LOCK_TIMEOUT, a lost answer, a client that is gone) may have been granted the lock for a moment, and was
+ * never told; its cancel, or the end of its session, took it back when nobody looked. As the moment of neither is known
+ * to any client, both the grant and its end may be at any time from the asking on: nothing is called a second holder
+ * that might not be one. That hides no second holder: who was told that it holds the lock is placed in any case, and
+ * nobody else is, but where somebody was refused and no known holder explains it (`lock-gaps.ts`).
  */
 import {
   checkLinearizable,
