@@ -10,7 +10,7 @@ const DELAY_MS_MAX = 250;
 type Links = (from: number, to: number) => boolean;
 
 /** Nodes only: clients reach what they reach. */
-function betweenNodes(on: Links): Links {
+export function betweenNodes(on: Links): Links {
   return (from, to) => from !== CLIENTS && to !== CLIENTS && on(from, to);
 }
 
