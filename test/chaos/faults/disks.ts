@@ -2,7 +2,7 @@
 import { violation } from '../../checkers/index.ts';
 import { eventually } from '../../e2e/eventually.ts';
 import type { NodeProcess } from '../../e2e/node-process.ts';
-import { damageLog } from '../nodes/damage.ts';
+import { damageEngine, damageLog, type Mend } from '../nodes/damage.ts';
 import { drawMs, drawNode, type Fault } from './fault.ts';
 
 const FULL_MS_MIN = 500;
@@ -11,7 +11,6 @@ const FULL_MS_MAX = 3_000;
 const NOTICED_WITHIN_MS = 20_000;
 /** `remora --help`: the data directory is damaged. */
 const EXIT_DATA_DIR = 3;
-const DAMAGED = 'the write-ahead log is damaged';
 
 const full: Fault = {
   kind: 'disk full',
@@ -34,33 +33,38 @@ const full: Fault = {
   },
 };
 
-/** A bit that turned in the middle of the log: the node must not start, and say why. Then the bit is put right. */
-const damaged: Fault = {
-  kind: 'log damaged',
-  category: 'node',
-  async befall(world, random) {
-    const n = await drawNode(world, random);
-    const node = world.cluster.node(n);
-    await node.end('SIGKILL');
-    const mend = damageLog(node);
-    if (mend === undefined) {
+/** Bits that turned on the disk of a node: it must not start, and say why. Then they are put right. */
+function damaged(kind: string, what: { readonly damage: (node: NodeProcess) => Mend; readonly says: string }): Fault {
+  return {
+    kind,
+    category: 'node',
+    async befall(world, random) {
+      const n = await drawNode(world, random);
+      const node = world.cluster.node(n);
+      await node.end('SIGKILL');
+      const mend = what.damage(node);
+      if (mend === undefined) {
+        await world.cluster.bringBack(n);
+        return `${node.name} was restarted: it had too little on its disk to damage it`;
+      }
+      const loggedBefore = node.log().length;
+      node.start();
+      const { code } = await endOf(node);
+      if (node.running) await node.end('SIGKILL');
+      mend();
+      const said = node.log().slice(loggedBefore).includes(what.says);
+      const did = `${node.name} was started, and ${code === null ? 'served' : `ended with code ${code}`}`;
+      if (code !== EXIT_DATA_DIR || !said) {
+        world.report(violation('damage is noticed', `${kind}: ${did}${said ? '' : ', without a word'}`));
+      }
       await world.cluster.bringBack(n);
-      return `${node.name} was restarted: its log had too few writes to damage one in the middle`;
-    }
-    const loggedBefore = node.log().length;
-    node.start();
-    const { code } = await endOf(node);
-    mend();
-    const said = node.log().slice(loggedBefore).includes(DAMAGED);
-    if (code !== EXIT_DATA_DIR || !said) {
-      const detail = `${node.name} started with a damaged log and ended with code ${code}${said ? '' : ', without a word'}`;
-      world.report(violation('damage is noticed', detail));
-    }
-    if (node.running) await node.end('SIGKILL');
-    await world.cluster.bringBack(n);
-    return `${node.name} refused to start with a bit turned in its log`;
-  },
-};
+      return did;
+    },
+  };
+}
+
+const logDamaged = damaged('log damaged', { damage: damageLog, says: 'the write-ahead log is damaged' });
+const engineDamaged = damaged('engine damaged', { damage: damageEngine, says: 'the storage engine is damaged' });
 
 /** How the process ended; one that runs on is ready before it ends. */
 async function endOf(node: NodeProcess): Promise<{ readonly code: number | null }> {
@@ -78,4 +82,4 @@ async function endOf(node: NodeProcess): Promise<{ readonly code: number | null 
   );
 }
 
-export const DISK_FAULTS: readonly Fault[] = [full, damaged];
+export const DISK_FAULTS: readonly Fault[] = [full, logDamaged, engineDamaged];

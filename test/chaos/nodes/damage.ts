@@ -1,25 +1,43 @@
-import { closeSync, openSync, readdirSync, readFileSync, readSync, writeSync } from 'node:fs';
+/** Bits that turned on the disk of a node that does not run. */
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { NodeProcess } from '../../e2e/node-process.ts';
+
+/** Turns the bits back. Undefined instead: there is too little on the disk to damage it in a way that must be noticed. */
+export type Mend = (() => void) | undefined;
 
 /** Begins every frame of the log, and is the first part of its header (packages/raft/src/multi/log/log-format.ts). */
 const FRAME_MAGIC = Buffer.from([0xf7, 0x52, 0x4d, 0xa1]);
 const FRAME_HEADER_BYTES = 32;
 
-/**
- * Turns a bit in the middle of the log of a node that does not run; the returned function turns it back. Undefined: it
- * has too few writes, so that the damage would pass for a write that a crash tore.
- */
-export function damageLog(node: NodeProcess): (() => void) | undefined {
-  const place = middleOf(join(node.dataDir, 'log'));
-  if (place === undefined) return undefined;
-  flipBit(place);
-  return () => flipBit(place);
-}
-
 interface Place {
   readonly path: string;
   readonly offset: number;
+}
+
+/** Turns a bit in the middle of the log: with few writes the damage would pass for a write that a crash tore. */
+export function damageLog(node: NodeProcess): Mend {
+  const place = middleOf(join(node.dataDir, 'log'));
+  return place === undefined ? undefined : damage([place]);
+}
+
+/**
+ * Turns a bit at the begin of each table of the engine's LevelDB, where the length or the first row of its first block
+ * stands, so that no row of that block can be read. A start reads the first rows of all, which are in one of these
+ * blocks. LevelDB cannot replace a table that it cannot read, so that the bits can be turned back; it may remove one that
+ * was of no use before.
+ */
+export function damageEngine(node: NodeProcess): Mend {
+  const dir = join(node.dataDir, 'engine');
+  const tables = readdirSync(dir).filter((file) => file.endsWith('.ldb'));
+  return tables.length === 0 ? undefined : damage(tables.map((file) => ({ path: join(dir, file), offset: 0 })));
+}
+
+function damage(places: readonly Place[]): () => void {
+  for (const place of places) flipBit(place);
+  return () => {
+    for (const place of places) if (existsSync(place.path)) flipBit(place);
+  };
 }
 
 /** A byte of the first frame in the newest segment that has some more behind it: those show that it is no torn tail. */
