@@ -17,6 +17,7 @@ import type { Group, GroupOptions, RaftHost } from '../host-api.ts';
 import type { GroupId, GroupLog, GroupMessage, HeartbeatFrame, NodeId, Transport } from '../ports.ts';
 import { Campaigns } from './clock/campaigns.ts';
 import { LeaseClock } from './clock/lease-clock.ts';
+import { StallLog } from './clock/stall-log.ts';
 import { TickWheel } from './clock/tick-wheel.ts';
 import { Ticker } from './clock/ticker.ts';
 import { EntryCache } from './entries/entry-cache.ts';
@@ -79,6 +80,7 @@ class Host implements NodeRaftHost {
   readonly #stats = newStats();
   readonly #context: HostContext;
   readonly #ticker: Ticker;
+  readonly #stalls: StallLog;
   readonly #sender: SnapshotSender;
   readonly #entryCache: EntryCache;
   readonly #intake: SnapshotIntake;
@@ -105,6 +107,7 @@ class Host implements NodeRaftHost {
     const { clock, random, log, transport, logger = silentLogger } = given;
     this.#given = given;
     this.#logger = logger;
+    this.#stalls = new StallLog({ clock, logger });
     this.#options = hostOptions(given.options);
     const fail = (error: unknown) => this.#fail(error);
     const stats = this.#stats;
@@ -159,7 +162,10 @@ class Host implements NodeRaftHost {
       tickMs: options.tickMs,
       catchUpTicksMax: options.catchUpTicksMax,
       tick: (count) => this.#guard(() => this.#tick(count)),
-      stalled: (elapsedMs) => this.#stalled(elapsedMs),
+      stalled: (elapsedMs) => {
+        stats.stalls++;
+        this.#stalls.stalled(elapsedMs);
+      },
     });
   }
 
@@ -308,14 +314,6 @@ class Host implements NodeRaftHost {
     for (const runner of this.#groups.values()) runner.voidLease(nowMs);
   }
 
-  #stalled(elapsedMs: number): void {
-    this.#stats.stalls++;
-    this.#logger.warn(
-      { elapsedMs: Math.round(elapsedMs) },
-      'the event loop stalled: a machine without time or memory, or a long computation; elections may follow',
-    );
-  }
-
   #receive(from: NodeId, messages: readonly GroupMessage[]): void {
     for (const item of messages) {
       this.#stats.messagesReceived++;
@@ -376,5 +374,6 @@ class Host implements NodeRaftHost {
   #halt(): void {
     this.#state = 'stopped';
     this.#ticker.stop();
+    this.#stalls.stop();
   }
 }

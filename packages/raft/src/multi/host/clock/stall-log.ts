@@ -1,0 +1,58 @@
+import type { Clock, Logger, Timer } from '@remora/base';
+
+const SUMMARY_MS = 60_000;
+
+/**
+ * Says in the log that the event loop stalls: the first time at once, and while that goes on, once a minute how often it
+ * did and how long at worst. A node that has no time would otherwise spend it on saying so.
+ */
+export class StallLog {
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  /** Runs while stalls are gathered. */
+  #timer: Timer | undefined;
+  #stalls = 0;
+  #worstMs = 0;
+
+  constructor(ports: { readonly clock: Clock; readonly logger: Logger }) {
+    this.#clock = ports.clock;
+    this.#logger = ports.logger;
+  }
+
+  stalled(elapsedMs: number): void {
+    if (this.#timer === undefined) {
+      this.#logger.warn(
+        { elapsedMs: Math.round(elapsedMs) },
+        'the event loop stalled: a machine without time or memory, or a long computation; elections may follow',
+      );
+      this.#gather();
+    } else {
+      this.#stalls++;
+      this.#worstMs = Math.max(this.#worstMs, elapsedMs);
+    }
+  }
+
+  /** What was gathered is said now. */
+  stop(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#tell();
+  }
+
+  #gather(): void {
+    this.#timer = this.#clock.setTimer(SUMMARY_MS, () => {
+      this.#timer = undefined;
+      if (this.#tell()) this.#gather();
+    });
+  }
+
+  /** False when there is nothing to say. */
+  #tell(): boolean {
+    if (this.#stalls === 0) return false;
+    const [stalls, worstMs] = [this.#stalls, Math.round(this.#worstMs)];
+    this.#logger.warn({ stalls, worstMs }, 'the event loop stalled again, so often since this was last said');
+    this.#stalls = 0;
+    this.#worstMs = 0;
+    return true;
+  }
+}
