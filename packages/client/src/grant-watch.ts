@@ -3,6 +3,9 @@ import type { LockId, SessionRef } from '@remora/lock';
 import type { CallHandle } from '@remora/protocol';
 import type { Requester } from './requester.ts';
 
+/** What it needs of the client's requester. */
+export type Asks = Pick<Requester, 'ask' | 'ports'>;
+
 export interface WatchedGrant {
   readonly lock: LockId;
   readonly version: number;
@@ -16,6 +19,8 @@ const DELAY_MS = 100;
 const ASK_MS = 15_000;
 /** After a failure, and while too many questions are open. */
 const PAUSE_MS = 1_000;
+/** After an answer that another question to the same gateway would bring again, as of one that does not know it. */
+const LONG_PAUSE_MS = 30_000;
 /** Questions open at a time: a connection carries a few thousand requests, and others need room on it. */
 const OPEN_MAX = 1_024;
 
@@ -26,12 +31,14 @@ const OPEN_MAX = 1_024;
  * GW1. It makes such news prompt and promises nothing: the session's deadline needs nobody to tell (session.ts, S1),
  *      and the fencing version protects in any case.
  * GW2. At most OPEN_MAX questions are open; the others are asked as those end.
+ * GW3. A watch ends with the grant, by `stop`, or with the client, and at nothing else: what one gateway refuses, the next
+ *      one may answer, or the same one after an upgrade.
  */
 export class GrantWatches {
-  readonly #requester: Requester;
+  readonly #requester: Asks;
   #open = 0;
 
-  constructor(requester: Requester) {
+  constructor(requester: Asks) {
     this.#requester = requester;
   }
 
@@ -57,7 +64,7 @@ interface WatchPorts {
 }
 
 class GrantWatch {
-  readonly #requester: Requester;
+  readonly #requester: Asks;
   readonly #grant: WatchedGrant;
   readonly #ports: WatchPorts;
   #timer: Timer | undefined;
@@ -65,7 +72,7 @@ class GrantWatch {
   #asking = false;
   #over = false;
 
-  constructor(requester: Requester, grant: WatchedGrant, ports: WatchPorts) {
+  constructor(requester: Asks, grant: WatchedGrant, ports: WatchPorts) {
     this.#requester = requester;
     this.#grant = grant;
     this.#ports = ports;
@@ -94,10 +101,9 @@ class GrantWatch {
         this.#over = true;
         return this.#ports.onEnd(reply.result.sessionAlive);
       }
+      if (error?.code === 'CANCELED') return; // the client is closed (GW3)
       if (error?.code === 'DEADLINE_EXCEEDED') return this.askIn(0);
-      // A gateway that does not know the question, or a client that is closed.
-      if (error?.retry === 'no') return;
-      this.askIn(PAUSE_MS);
+      this.askIn(error?.retry === 'no' ? LONG_PAUSE_MS : PAUSE_MS);
     });
   }
 }
