@@ -116,10 +116,16 @@ class Node implements AssembledNode {
     const store = this.#store({ host, engine, checkpointer, recovered });
     store?.register(registry);
     log.forgetRecovered();
-    const ranges = new RangeBackend({ ...this.#parts, nodeId: this.#nodeId, dialer, view: () => this.#currentView() });
+    const admission = new Admission({ clock, logger }, options);
+    const ranges = new RangeBackend({
+      ...this.#parts,
+      nodeId: this.#nodeId,
+      dialer,
+      view: () => this.#currentView(),
+      onWaitRefused: admission.countWait,
+    });
     const underWay = () => ranges.underWay();
     this.#roles = { host, engine, checkpointer, master, store, underWay };
-    const admission = new Admission({ clock, logger }, options);
     const backend = new AdmittedBackend(ranges, admission);
     await peers.listen(registry);
     this.#onStop('peer port', () => peers.close());

@@ -168,7 +168,7 @@ test('a limit of 0 is none', () => {
   for (let i = 0; i < 10_000; i++) expect(ask(put)).toBe('ok');
   expect(admission.stats).toEqual({
     admitted: { ordinary: 10_000, charged: 0, free: 0 },
-    refused: { rate: 0, calls: 0 },
+    refused: { rate: 0, calls: 0, waits: 0 },
   });
 });
 
@@ -178,7 +178,11 @@ test('what was let in and refused is counted, and said in the log now and then',
   ask({ watch: true });
   ask({ query: { type: 'status' } });
   admission.countBusy();
-  expect(admission.stats).toEqual({ admitted: { ordinary: 1, charged: 1, free: 1 }, refused: { rate: 4, calls: 1 } });
+  for (let i = 0; i < 2; i++) admission.countWait();
+  expect(admission.stats).toEqual({
+    admitted: { ordinary: 1, charged: 1, free: 1 },
+    refused: { rate: 4, calls: 1, waits: 2 },
+  });
   expect(logged).toEqual([{ limitPerSecond: 2, refused: 1 }]);
   clock.advance(10_000);
   for (let i = 0; i < 5; i++) ask(put);

@@ -14,8 +14,11 @@ export interface AdmissionOptions {
   readonly requestsPerSecondMax: number;
 }
 
-/** Why a gateway refused a request. `rate`: the limit of requests per second; `calls`: too much under way, of one connection or of all. */
-export type Refusal = 'rate' | 'calls';
+/**
+ * Why a gateway refused a request. `rate`: the limit of requests per second; `calls`: too much under way, of one
+ * connection or of all; `waits`: too much that waits for locks.
+ */
+export type Refusal = 'rate' | 'calls' | 'waits';
 
 export interface AdmissionStats {
   /** Requests that were let in, by class. */
@@ -37,7 +40,7 @@ export class Admission {
   readonly #bucket: TokenBucket | undefined;
   readonly #refusal: ServiceError;
   readonly #admitted = { ordinary: 0, charged: 0, free: 0 };
-  readonly #refused = { rate: 0, calls: 0 };
+  readonly #refused = { rate: 0, calls: 0, waits: 0 };
   #loggedMs = Number.NEGATIVE_INFINITY;
   #refusedAtLog = 0;
 
@@ -74,6 +77,11 @@ export class Admission {
   /** Counts a request that was refused elsewhere in the gateway because too much is under way. */
   readonly countBusy = (): void => {
     this.#refused.calls++;
+  };
+
+  /** Counts a wait that was refused elsewhere in the gateway because too many wait. */
+  readonly countWait = (): void => {
+    this.#refused.waits++;
   };
 
   #refuse(nowMs: number): ServiceError {

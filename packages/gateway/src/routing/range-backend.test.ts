@@ -43,6 +43,7 @@ class QueueBed {
   readonly commands: LockCommand[] = [];
   readonly waiting: Done[] = [];
   readonly outcomes: string[] = [];
+  waitsRefused = 0;
   readonly backend = new RangeBackend({
     nodeId: 1,
     dialer: this.#dialer(),
@@ -51,6 +52,7 @@ class QueueBed {
     random: new SeededRandom(1),
     logger: silentLogger,
     waitsMax: 2,
+    onWaitRefused: () => void this.waitsRefused++,
   });
 
   #dialer(): RpcDialer {
@@ -111,7 +113,7 @@ const tooMuch: readonly { readonly name: string; readonly attempt: number; reado
 test.each(tooMuch)('an acquire beyond those that may wait is RESOURCE_EXHAUSTED, and $name', ({ attempt, last }) => {
   const bed = new QueueBed();
   for (const token of ['a', 'b', 'c']) bed.acquire(token, 0, attempt);
-  expect(bed.outcomes).toEqual(['c RESOURCE_EXHAUSTED']);
+  expect([bed.outcomes, bed.waitsRefused]).toEqual([['c RESOURCE_EXHAUSTED'], 1]);
   expect(bed.commands.at(-1)).toMatchObject({ type: last, owner: { token: 'c' } });
   expect(bed.waiting.length).toBe(2);
 });
@@ -168,7 +170,7 @@ test('questions for the end of a grant are limited by themselves, and refused at
   const giveUp = ask();
   bed.clock.advance(100);
   ask();
-  expect(codes).toEqual(['RESOURCE_EXHAUSTED']);
+  expect([codes, bed.waitsRefused]).toEqual([['RESOURCE_EXHAUSTED'], 1]);
   giveUp();
   ask();
   bed.clock.advance(100);

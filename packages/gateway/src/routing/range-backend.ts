@@ -29,6 +29,8 @@ export interface BackendDeps {
   readonly logger: Logger;
   /** Requests that wait for locks at a time; further ones are refused with RESOURCE_EXHAUSTED. */
   readonly waitsMax?: number;
+  /** Is told of each of those. */
+  readonly onWaitRefused?: () => void;
 }
 
 /** Longest time that one request may take. */
@@ -61,8 +63,9 @@ export class RangeBackend implements Backend {
     this.#deps = deps;
     this.#routes = new Routes(deps.clock, deps.view);
     const waitsMax = deps.waitsMax ?? WAITS_MAX;
-    this.#waits = new WaitSlots(waitsMax);
-    this.#grantEnds = new WaitSlots(Math.ceil(waitsMax * GRANT_ENDS_SHARE));
+    const onRefused = deps.onWaitRefused ?? (() => {});
+    this.#waits = new WaitSlots(waitsMax, onRefused);
+    this.#grantEnds = new WaitSlots(Math.ceil(waitsMax * GRANT_ENDS_SHARE), onRefused);
     const search = new LeaderSearch({ ...deps, routes: this.#routes });
     this.#callDeps = { ...deps, routes: this.#routes, search, underWay: this.#underWay };
     this.#streams = new WatchStreams(deps.dialer, deps.clock);

@@ -12,15 +12,21 @@ export const GRANT_ENDS_SHARE = 0.25;
 /** The waits that a gateway has open. */
 export class WaitSlots {
   readonly #max: number;
+  readonly #onRefused: () => void;
   #taken = 0;
 
-  constructor(max: number) {
+  /** `onRefused` is called for each wait that finds no slot. */
+  constructor(max: number, onRefused: () => void) {
     this.#max = max;
+    this.#onRefused = onRefused;
   }
 
   /** How to give the slot back, once or more often; undefined when all are taken. */
   take(): (() => void) | undefined {
-    if (this.#taken >= this.#max) return undefined;
+    if (this.#taken >= this.#max) {
+      this.#onRefused();
+      return undefined;
+    }
     this.#taken++;
     let given = false;
     return () => {
