@@ -1,4 +1,4 @@
-import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Level } from 'level';
 import { connect } from 'remora';
@@ -42,6 +42,15 @@ async function flipInEngine(dataDir: string): Promise<void> {
   await engine.close();
 }
 
+/** Flips a bit in what LevelDB took last: it drops all of it at the next start. */
+function flipInLogOfEngine(dataDir: string): void {
+  const dir = join(dataDir, 'engine');
+  const path = join(dir, readdirSync(dir).find((file) => file.endsWith('.log')) ?? 'no log');
+  const bytes = readFileSync(path);
+  bytes[0] = (bytes[0] ?? 0) ^ 1;
+  writeFileSync(path, bytes);
+}
+
 /** What a second process on the ports of a node that is down would use. */
 const elsewhere = (dir: string) => ({ 'data-dir': join(cluster.dir, dir) });
 
@@ -74,6 +83,7 @@ test('a data directory of another cluster, of another node, of a newer format, a
   cpSync(node.dataDir, join(cluster.dir, 'damaged'), { recursive: true });
   cpSync(node.dataDir, join(cluster.dir, 'foreign'), { recursive: true });
   cpSync(node.dataDir, join(cluster.dir, 'rotten'), { recursive: true });
+  cpSync(node.dataDir, join(cluster.dir, 'shortened'), { recursive: true });
   writeFileSync(
     join(cluster.dir, 'newer', 'node.json'),
     JSON.stringify({ ...identity, formatVersion: identity.formatVersion + 1 }),
@@ -102,6 +112,10 @@ test('a data directory of another cluster, of another node, of a newer format, a
     code: DATA_DIR,
     says: expect.stringMatching(/the storage engine is damaged in .*rotten/),
   });
+
+  flipInLogOfEngine(join(cluster.dir, 'shortened'));
+  const shortened = await refusal(node, elsewhere('shortened'));
+  expect(shortened).toMatchObject({ code: DATA_DIR, says: expect.stringMatching(/is damaged/) });
 
   // None of that harmed the directory itself.
   await cluster.restart(3);

@@ -6,6 +6,7 @@ import {
   type GroupId,
   type GroupOptions,
   type LogPosition,
+  MASTER_GROUP,
   type RaftHost,
   type RecoveredGroup,
 } from '@remora/raft';
@@ -21,6 +22,12 @@ import { Store } from './store.ts';
 
 const EPOCH = DESCRIPTOR.epoch;
 const turn = (): Promise<void> => new Promise((resolve) => nodeClock().setImmediate(resolve));
+
+/** What the log of a replica held that was checkpointed at index 5. */
+const HELD: RecoveredGroup = {
+  ...{ hardState: { term: 2, vote: 0, commit: 5 }, start: { index: 5, term: 2 }, entries: [] },
+  outline: { lastIndex: 5, terms: [], confs: [], bytes: 0 },
+};
 
 /** A host whose groups follow a leader that says nothing. */
 class QuietHost implements RaftHost {
@@ -253,15 +260,42 @@ describe('a new replica', () => {
   test('that starts again takes what the log held for it, and leaves nothing of it in memory', async () => {
     const { world } = await started();
     world.crash();
-    const held: RecoveredGroup = {
-      ...{ hardState: { term: 2, vote: 0, commit: 5 }, start: { index: 5, term: 2 }, entries: [] },
-      outline: { lastIndex: 5, terms: [], confs: [], bytes: 0 },
-    };
-    const recovered = new Map([[2, held]]);
+    const recovered = new Map([[2, HELD]]);
     const { store, host } = await boot(world, recovered);
     await store.start();
-    expect(host.created[0]?.recovered).toBe(held);
+    expect(host.created[0]?.recovered).toBe(HELD);
     expect(recovered.size).toBe(0);
+    store.stop();
+  });
+});
+
+describe('a node whose log has a range', () => {
+  test('of which its engine holds nothing does not start: the engine has lost it', async () => {
+    const { world } = await started();
+    world.crash();
+    const { store, host } = await boot(world, new Map([2, 7].map((rangeId) => [rangeId, HELD])));
+    await expect(store.start()).rejects.toThrow('damaged in range 7: the write-ahead log has entries of it');
+    expect(host.created).toEqual([]);
+    store.stop();
+  });
+
+  test('that it has left starts, as the engine still holds what was left', async () => {
+    const world = new CrashWorld(1);
+    const elsewhere = { ...DESCRIPTOR, replicas: [{ replicaId: 12, nodeId: 2, type: 'voter' as const }] };
+    const first = await boot(world);
+    await first.store.createReplica(elsewhere, 11);
+    first.store.stop();
+    world.crash();
+    const { store, host } = await boot(world, new Map([[2, HELD]]));
+    await store.start();
+    expect(host.created).toEqual([]);
+    store.stop();
+  });
+
+  test('of the master alone starts, also when it is no master any more', async () => {
+    const { store, host } = await boot(new CrashWorld(1), new Map([[MASTER_GROUP, HELD]]));
+    await store.start();
+    expect(host.created).toEqual([]);
     store.stop();
   });
 });
@@ -279,7 +313,7 @@ describe('a node that died while a replica installed a snapshot', () => {
   }
 
   test('runs the replica once that is finished, at the position of the snapshot', async () => {
-    const booted = await boot(await died());
+    const booted = await boot(await died(), new Map([[2, HELD]]));
     const { store, host } = booted;
     const starting = store.start();
     const again = store.createReplica(DESCRIPTOR, 1);
@@ -305,7 +339,7 @@ describe('a node that died while a replica installed a snapshot', () => {
     const world = await died();
     for (const name of await world.sim.list('snapshots')) await world.sim.remove(`snapshots/${name}`);
     const { store, host } = await boot(world);
-    await expect(store.start()).rejects.toThrow('remove this replica');
+    await expect(store.start()).rejects.toThrow(/damaged in range 2: snapshots.2-1.snapshot was installed there/);
     expect(host.created).toEqual([]);
     store.stop();
   });

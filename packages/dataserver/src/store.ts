@@ -23,8 +23,9 @@ import {
   type WatchMessage,
   type WatchRequest,
 } from '@remora/protocol';
-import { type ConfState, confOf, type GroupId, type RaftHost, type RecoveredGroup } from '@remora/raft';
+import { type ConfState, confOf, type GroupId, MASTER_GROUP, type RaftHost, type RecoveredGroup } from '@remora/raft';
 import type { Checkpointer } from './checkpointer.ts';
+import { StoreDamagedError } from './engine/store-errors.ts';
 import { Installer } from './install/installer.ts';
 import type { InstallMarker } from './install/marker.ts';
 import { type OnApplied, type RangeOptions, RangeReplica } from './range/range-replica.ts';
@@ -63,6 +64,8 @@ const FIRST_WAIT_TICKS_APART = 4;
  *     descriptor that it is created by has the membership of the day, the log the changes that led there.
  * T5. A replica that was removed from its range does not run after a restart, and none of that range is created beside
  *     what it left.
+ * T6. A replica's state row is durable before its group writes to the log (T1), and goes after it does. So if the log has
+ *     a range of which the engine holds nothing, the engine has lost it (docs/decisions/0012).
  */
 export class Store {
   readonly #deps: StoreDeps;
@@ -84,12 +87,22 @@ export class Store {
   async start(): Promise<void> {
     const interrupted = this.#installer.interrupted();
     const halves = new Set(interrupted.map(({ rangeId }) => rangeId));
+    this.#checkNothingLost(halves);
     for (const { key, value } of this.#deps.engine.scanResident(allLocalSpan())) {
       if (isStateKey(key) && !halves.has(rangeIdOfLocalKey(key))) this.#open(value);
     }
     this.#armHousekeeping();
     const resumed = interrupted.map((marker) => this.#creation(marker.rangeId, () => this.#resume(marker)));
     await Promise.all([this.#installer.clean(), ...resumed]);
+  }
+
+  /** T6. */
+  #checkNothingLost(halves: ReadonlySet<number>): void {
+    const { recovered, engine } = this.#deps;
+    for (const groupId of recovered.keys()) {
+      if (groupId === MASTER_GROUP || halves.has(groupId) || engine.get(stateKey(groupId)) !== undefined) continue;
+      throw new StoreDamagedError(`range ${groupId}`, 'the write-ahead log has entries of it, and the engine nothing');
+    }
   }
 
   async #resume(marker: InstallMarker): Promise<void> {

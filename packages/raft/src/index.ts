@@ -5,6 +5,7 @@ export { confOf, isJoint, isMember, isVoter, leaveJoint, membersOf, votersOf } f
 export * from './core/raft.ts';
 export { type TraceEvent, type TraceEventName, type TraceSink, traceLine } from './core/trace.ts';
 export * from './core/types.ts';
+export { StateLostError } from './multi/host/group/recovery.ts';
 export { createRaftHost, type NodeRaftHost, type RaftHostOptions } from './multi/host/host.ts';
 export { HOST_DEFAULTS, type HostOptions, hostOptions } from './multi/host/options.ts';
 export type { HostStats, HostUnderWay } from './multi/host/stats.ts';

@@ -5,12 +5,13 @@
 import { parseOptions, SeededRandom, SimDisk } from '@remora/base';
 import { foundersOf } from '../../../packages/cli/src/node/cluster-identity.ts';
 import { localPorts, type NodeOptions, nodeSchema } from '../../../packages/cli/src/node-options.ts';
+import type { MemoryMedium } from '../../../packages/dataserver/src/engine/memory-store.ts';
 import type { SimLoop } from '../common/env/loop.ts';
 import { seedOf } from '../common/hash.ts';
 import { DurableLog } from '../common/raft/durable-log.ts';
 import { StoredPositions } from './checks/stored-positions.ts';
+import { type LostBatches, SimMedium } from './env/sim-medium.ts';
 import { SimRecords } from './env/sim-records.ts';
-import { MemoryMedium } from './env/sim-store.ts';
 import type { ClusterOptions } from './options.ts';
 import type { MachineOptions } from './topology.ts';
 
@@ -44,7 +45,7 @@ export class Storage {
   readonly impostor: boolean;
   readonly random: SeededRandom;
   readonly disk: SimDisk;
-  readonly medium = new MemoryMedium();
+  readonly medium = new SimMedium();
   readonly records: SimRecords;
   /** What survives of the log, and how far the rows of the engine reach. */
   readonly durable: DurableLog;
@@ -65,6 +66,30 @@ export class Storage {
       incarnation: `machine ${machine.id}, disk ${disksBefore}`,
       ...(founders !== undefined && { clusterId: founders.clusterId, nodeId: founders.ownNodeId }),
     });
+  }
+
+  /**
+   * What a process that starts now finds in the store of its engine, and whether it must notice that batches are lost:
+   * because later ones are there, or because the log has let go what they held. Otherwise they are lost for good, and
+   * what they held is applied again from the log.
+   */
+  found(lost: LostBatches | undefined): { readonly medium: MemoryMedium; readonly noticeable: boolean } {
+    if (lost?.stand === true) {
+      const medium = lost.rest();
+      if (lost.beforeOthers || !this.#reaches(medium)) return { medium, noticeable: true };
+      // Where a snapshot was being installed, it depends on its file what becomes of the replica.
+      if (!new StoredPositions(medium).installing) lost.lose();
+    }
+    this.medium.opened();
+    return { medium: this.medium, noticeable: false };
+  }
+
+  /** Whether the log goes on where the state of each group ends in these rows. */
+  #reaches(rows: MemoryMedium): boolean {
+    const positions = new StoredPositions(rows);
+    return [...this.durable.groups].every(
+      ([groupId, { start }]) => positions.has(groupId) && start.index <= positions.of(groupId).index,
+    );
   }
 }
 

@@ -11,7 +11,9 @@ import type { Group } from '@remora/raft';
 import { CommandError } from '../../../packages/cli/src/exit-codes.ts';
 import { type AssembledNode, assembleNode, type NodeRoles } from '../../../packages/cli/src/node/assemble.ts';
 import { advertised } from '../../../packages/cli/src/node-options.ts';
-import { StoreDamagedError } from '../../../packages/dataserver/src/engine/store-errors.ts';
+import type { MemoryMedium } from '../../../packages/dataserver/src/engine/memory-store.ts';
+import { StoreDamagedError, StoreOpenError } from '../../../packages/dataserver/src/engine/store-errors.ts';
+import { StateLostError } from '../../../packages/raft/src/multi/host/group/recovery.ts';
 import { LogDamagedError } from '../../../packages/raft/src/multi/log/log-format.ts';
 import type { SimLoop } from '../common/env/loop.ts';
 import { ProcessClock } from '../common/env/process-clock.ts';
@@ -29,6 +31,7 @@ import { RaftWatch } from './checks/raft-watch.ts';
 import type { LinkNetwork, Party } from './env/link-network.ts';
 import { LogDamage } from './env/log-damage.ts';
 import type { PeerNetwork } from './env/peer-network.ts';
+import type { LostBatches } from './env/sim-medium.ts';
 import { SimStore } from './env/sim-store.ts';
 import { StoreDamage } from './env/store-damage.ts';
 import { tracingLogger } from './env/tracing-logger.ts';
@@ -53,13 +56,16 @@ export interface NodeDeps {
   readonly unusable: (node: SimNode) => void;
 }
 
+/** A block of LevelDB's log may hold several. */
+const LOST_BATCHES_MAX = 3;
+
 /** One run of the process. */
 interface Life {
   readonly number: number;
   readonly platform: SimPlatform;
   node?: AssembledNode;
   stopping?: true;
-  /** Its log or a row of its engine was damaged, at some time. */
+  /** Its log, a row of its engine or the batches of its store were damaged, at some time. */
   damaged: boolean;
 }
 
@@ -88,6 +94,8 @@ export class SimNode implements ObservedNode {
   #damage: LogDamage | undefined;
   /** A bit of a stored row flipped: the node must notice when it reads it. */
   #storeDamage: StoreDamage | undefined;
+  /** Batches of the store that its next opening does not find. */
+  #lost: LostBatches | undefined;
   #storeFailure: Error | undefined;
   #life: Life | undefined;
 
@@ -216,10 +224,18 @@ export class SimNode implements ObservedNode {
     return true;
   }
 
+  /** The next start does not find some of the last batches of the engine; false when there are none. */
+  loseBatches(drawn: { readonly place: number; readonly bit: number }): boolean {
+    if (this.#lost?.stand === true) return false;
+    this.#lost = this.#storage.medium.drawBatches({ place: drawn.place, count: 1 + (drawn.bit % LOST_BATCHES_MAX) });
+    return this.#lost !== undefined;
+  }
+
   /** What was flipped flips back. */
   undamage(): void {
     this.#damage?.undo();
     this.#damage = undefined;
+    this.#lost = undefined;
     if (this.up && !this.stopping && this.#storeDamage?.seen === true) this.#unnoticed(this.#storeDamage.where);
     this.#storeDamage = undefined;
   }
@@ -237,14 +253,17 @@ export class SimNode implements ObservedNode {
     if (this.#storeDamage?.stands !== true) this.#storeDamage = undefined; // the row has been written again
     if (this.#storeDamage !== undefined) this.#storeDamage.seen = false; // by this life
     const [damage, storeDamage] = [this.#damage, this.#storeDamage];
-    const damaged = damage !== undefined || storeDamage !== undefined;
-    const life: Life = { number, platform: this.#platform(party), damaged };
+    const { medium, noticeable } = this.#storage.found(this.#lost);
+    if (!noticeable) this.#lost = undefined;
+    const damaged = damage !== undefined || storeDamage !== undefined || noticeable;
+    const life: Life = { number, platform: this.#platform(party, medium), damaged };
     this.#life = life;
     const died = (error: unknown): void => this.#died(life, error);
     party.door(() => {
       assembleNode(this.#storage.nodeOptions, life.platform, new AbortController().signal).then((node) => {
         if (damage !== undefined && damage === this.#damage) this.#unnoticed(damage.path);
         if (storeDamage?.seen === true) this.#unnoticed(storeDamage.where);
+        if (noticeable) this.#unnoticed('its store, which has lost batches by it');
         life.node = node;
         this.#deps.trace.add('start', this.id, 0, number, 1);
         node.failed.catch(died);
@@ -298,6 +317,7 @@ export class SimNode implements ObservedNode {
     this.diskFull = false;
     this.#damage = undefined;
     this.#storeDamage = undefined;
+    this.#lost = undefined;
     this.#storage = this.#newStorage(next === 'founder');
     // What an impostor does on its own proves nothing about the member that it says it is.
     const watcher = this.impostor ? observer.apart() : observer;
@@ -323,7 +343,7 @@ export class SimNode implements ObservedNode {
     else this.onDied();
   }
 
-  #platform(party: Party): SimPlatform {
+  #platform(party: Party, medium: MemoryMedium): SimPlatform {
     const { seed, trace, options, links, peers, applied, answers } = this.#deps;
     const { nodeOptions, records, disk } = this.#storage;
     const { peer, client } = advertised(nodeOptions);
@@ -344,7 +364,7 @@ export class SimNode implements ObservedNode {
         onSynced: (path) => this.#kept.synced(path),
         onDirSynced: () => undefined,
       }),
-      store: this.#store(),
+      store: this.#store(medium),
       links,
       peers,
       options,
@@ -352,9 +372,9 @@ export class SimNode implements ObservedNode {
     });
   }
 
-  #store(): SimStore {
+  #store(medium: MemoryMedium): SimStore {
     return new SimStore({
-      medium: this.#storage.medium,
+      medium,
       clock: this.clock,
       random: this.#storage.random,
       stall: this.stall,
@@ -369,8 +389,10 @@ export class SimNode implements ObservedNode {
   }
 }
 
+const DAMAGES = [LogDamagedError, StoreDamagedError, StoreOpenError, StateLostError];
+
 /** Whether an error says that the log or the engine is damaged, or comes of that. */
 function isDamage(error: unknown): boolean {
-  if (error instanceof LogDamagedError || error instanceof StoreDamagedError) return true;
+  if (DAMAGES.some((kind) => error instanceof kind)) return true;
   return error instanceof Error && error.cause !== undefined && isDamage(error.cause);
 }

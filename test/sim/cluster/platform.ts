@@ -8,7 +8,7 @@ import { createPipeRegistry, PIPE_LIMITS, servePipe } from '@remora/gateway';
 import { HeldBytes, type RpcDispatcher, type ServedLink, serveLink } from '@remora/protocol';
 import type { GroupMessage, RaftHostOptions } from '@remora/raft';
 import type { EntryDeps, NodeEntry, NodePlatform, Peers, PeersDeps } from '../../../packages/cli/src/node/platform.ts';
-import { CheckedStore } from '../../../packages/dataserver/src/engine/checked-store.ts';
+import { openStore } from '../../../packages/dataserver/src/engine/open-store.ts';
 import { OverlayEngine } from '../../../packages/dataserver/src/engine/overlay-engine.ts';
 import { ProcessTransport } from '../common/env/process-transport.ts';
 import { type HostWatch, watchedHost } from '../common/raft/watched-host.ts';
@@ -81,7 +81,8 @@ export class SimPlatform implements NodePlatform {
   }
 
   async openEngine(deps: Parameters<NodePlatform['openEngine']>[0]): Promise<Engine> {
-    this.#engine = new WatchedEngine(await OverlayEngine.open(new CheckedStore(this.#deps.store, 'the store'), deps));
+    const store = await openStore(this.#deps.store, 'the store', this.logger);
+    this.#engine = new WatchedEngine(await OverlayEngine.open(store, deps));
     return this.#engine;
   }
 

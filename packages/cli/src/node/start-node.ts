@@ -11,6 +11,7 @@ import {
   grpcServerOptions,
   LogDamagedError,
   LogVersionError,
+  StateLostError,
 } from '@remora/raft';
 import { CommandError } from '../exit-codes.ts';
 import type { NodeOptions } from '../node-options.ts';
@@ -54,7 +55,7 @@ function sayIfDataDir(error: unknown): never {
 /** The error, or what caused it, that is about the data directory. */
 function dataDirError(error: unknown): Error | undefined {
   if (!(error instanceof Error)) return undefined;
-  const kinds = [StoreOpenError, StoreDamagedError, LogVersionError, LogDamagedError];
+  const kinds = [StoreOpenError, StoreDamagedError, StateLostError, LogVersionError, LogDamagedError];
   return kinds.some((kind) => error instanceof kind) ? error : dataDirError(error.cause);
 }
 

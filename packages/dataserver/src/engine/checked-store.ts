@@ -5,9 +5,9 @@
  * C2. No row is handed out whose checksum does not fit: the read fails with a `StoreDamagedError`, which ends the engine.
  *
  * What checksums of rows do not find: a row that is gone, or is there as it was before, because an index does not lead to
- * its newest version any more. Its absence looks like that of a row that was never written. LevelDB adds to that: it
- * drops records of its own log whose checksum is wrong, without a word. A block of its tables that it cannot decode it
- * reports, which ends the engine too.
+ * its newest version any more. Its absence looks like that of a row that was never written. Batches that LevelDB drops
+ * when it is opened are noticed (chained-store.ts). A block of its tables that it cannot decode it reports, which ends
+ * the engine too.
  */
 import { asBuffer, type Bytes, type Row } from '@remora/base';
 import { openRow, sealRow } from './row-checksum.ts';

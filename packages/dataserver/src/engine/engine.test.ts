@@ -133,6 +133,54 @@ describe('opening a LevelDB engine', () => {
       }
     }));
 
+  /** Checkpoints of one row each, in LevelDB's log: a large one parts those before it from those behind it. */
+  async function checkpoints(dir: string, values: readonly string[]): Promise<void> {
+    const engine = await openLevelEngine({ ...DEPS, dir });
+    for (const [i, value] of values.entries()) {
+      engine.put(utf8(`k${i}`), utf8(value));
+      await engine.checkpoint();
+    }
+    await engine.close();
+  }
+
+  /** Flips a bit of `text` where it stands in LevelDB's log. */
+  function flipInLog(dir: string, text: string): void {
+    const [name, ...others] = readdirSync(dir).filter((file) => file.endsWith('.log'));
+    expect([others, name]).toEqual([[], expect.any(String)]);
+    const path = join(dir, name ?? '');
+    const bytes = readFileSync(path);
+    const at = bytes.indexOf(text);
+    expect(at).toBeGreaterThan(0);
+    bytes[at] = (bytes[at] ?? 0) ^ 1;
+    writeFileSync(path, bytes);
+  }
+  const LARGER_THAN_A_BLOCK = 'x'.repeat(40_000);
+
+  it('is refused when LevelDB has dropped a checkpoint before others', () =>
+    inDir(async (dir) => {
+      await checkpoints(dir, ['first', 'second', LARGER_THAN_A_BLOCK, 'last']);
+      flipInLog(dir, 'second');
+      for (let starts = 0; starts < 2; starts++) {
+        await expect(openLevelEngine({ ...DEPS, dir })).rejects.toThrow(/one or more of the batches 2 to 3 .*missing/);
+      }
+    }));
+
+  it('is refused when LevelDB has dropped all that it held, but what came last', () =>
+    inDir(async (dir) => {
+      await checkpoints(dir, ['first', LARGER_THAN_A_BLOCK, 'last']);
+      flipInLog(dir, '4\n');
+      await expect(openLevelEngine({ ...DEPS, dir })).rejects.toThrow('the first batch written to it is missing');
+    }));
+
+  it('is what it was before, when LevelDB has dropped the last checkpoints', () =>
+    inDir(async (dir) => {
+      await checkpoints(dir, ['first', LARGER_THAN_A_BLOCK, 'second', 'last']);
+      flipInLog(dir, 'second');
+      const engine = await openLevelEngine({ ...DEPS, dir });
+      expect((await engine.scan(span('', ''))).map(({ key }) => Buffer.from(key).toString())).toEqual(['k0', 'k1']);
+      await engine.close();
+    }));
+
   it('is refused when LevelDB finds its files damaged', () =>
     inDir(async (dir) => {
       await (await openLevelEngine({ ...DEPS, dir })).close();

@@ -1,10 +1,12 @@
 import { EMPTY_BYTES, silentLogger, utf8 } from '@remora/base';
 import { expect, test } from 'vitest';
-import { CheckedStore } from './checked-store.ts';
 import { raiseFormat } from './format.ts';
 import { keyOf } from './latin1.ts';
 import { MemoryMedium, MemoryStore } from './memory-store.ts';
+import { openStore } from './open-store.ts';
+import { sealRow } from './row-checksum.ts';
 import type { PersistentStore } from './store.ts';
+import { StoreDamagedError } from './store-errors.ts';
 
 /** Of the first passes of the raising; the last one is short. */
 const ROWS = 2_500;
@@ -15,7 +17,7 @@ function oldMedium(): MemoryMedium {
   medium.rows.set('', utf8('2'));
   medium.rows.set('\0', utf8('the first key there can be'));
   for (let i = 0; i < ROWS; i++) medium.rows.set(`k${String(i).padStart(5, '0')}`, utf8(i % 3 === 0 ? '' : `v${i}`));
-  medium.rows.set('\xff', utf8('3\n'));
+  medium.rows.set('\x04', utf8('3\n'));
   return medium;
 }
 
@@ -45,16 +47,40 @@ function dying(medium: MemoryMedium, crashAt: number): { readonly store: MemoryS
 }
 
 const raise = (store: PersistentStore): Promise<void> => raiseFormat(store, 'a place', silentLogger);
+const open = (store: PersistentStore): Promise<PersistentStore> => openStore(store, 'a place', silentLogger);
 
 test('a store of format 2 has its rows, with checksums, when it is raised; and again at the next start', async () => {
   const medium = oldMedium();
   const before = await rowsOf(new MemoryStore(medium));
   const store = new MemoryStore(medium);
   for (let starts = 0; starts < 2; starts++) {
-    await raise(store);
-    expect(await rowsOf(new CheckedStore(store, 'a place'))).toEqual(before);
+    expect(await rowsOf(await open(store))).toEqual(before);
   }
-  expect(medium.rows.get('')).toEqual(Buffer.from('3\n'));
+  expect(medium.rows.get('')).toEqual(Buffer.from('4\n'));
+});
+
+test('a store of format 3 keeps its rows as they are when it is raised', async () => {
+  const medium = new MemoryMedium();
+  medium.rows.set('', utf8('3\n'));
+  medium.rows.set('k', sealRow(utf8('k'), utf8('v')));
+  for (let starts = 0; starts < 2; starts++) {
+    expect(await rowsOf(await open(new MemoryStore(medium)))).toEqual(['k=v']);
+  }
+  expect(medium.rows.get('')).toEqual(Buffer.from('4\n'));
+});
+
+test('a store whose last batch of the raising is gone, and later ones are not, is refused', async () => {
+  for (const format of [undefined, '1', '2', '3\n']) {
+    const medium = new MemoryMedium();
+    if (format !== undefined) medium.rows.set('', utf8(format));
+    const store = await open(new MemoryStore(medium));
+    const batch = store.batch();
+    batch.put(utf8('k'), utf8('v'));
+    await batch.write();
+    if (format === undefined) medium.rows.delete('');
+    else medium.rows.set('', utf8(format));
+    await expect(open(new MemoryStore(medium))).rejects.toThrow(StoreDamagedError);
+  }
 });
 
 test('a process that dies before any batch of the raising leaves what the next start ends', async () => {
@@ -67,9 +93,7 @@ test('a process that dies before any batch of the raising leaves what the next s
       const medium = oldMedium();
       await expect(raise(dying(medium, first).store)).rejects.toThrow('dies');
       await raise(dying(medium, second).store).catch(() => undefined);
-      const store = new MemoryStore(medium);
-      await raise(store);
-      expect(await rowsOf(new CheckedStore(store, 'a place'))).toEqual(before);
+      expect(await rowsOf(await open(new MemoryStore(medium)))).toEqual(before);
     }
   }
 });

@@ -4,11 +4,14 @@
  * F1. The row of the empty key names the format. It is the store's own (P3).
  * F2. The bare numbers 1 and 2 name formats without checksums. From 3 on the number is followed by a line feed: no bit
  *     that flips there makes it the name of another format that is readable.
- * F3. Formats 1 and 2 are raised to 3 in passes of bounded size, in the order of keys. Each writes its rows, sealed,
- *     and how far they reach, in one batch: after a crash the next start goes on behind them, and no row is sealed
- *     twice. How far they reach is sealed itself.
+ * F3. Formats 1 and 2 are raised in passes of bounded size, in the order of keys. Each writes its rows, sealed, and how
+ *     far they reach, in one batch: after a crash the next start goes on behind them, and no row is sealed twice. How
+ *     far they reach is sealed itself.
+ * F4. The last batch of the making or raising of a store names the format and sets the first mark of its batches
+ *     (chained-store.ts). So where there are marks and not this format, that batch is missing, and later ones are there.
  */
 import { asBuffer, type Bytes, EMPTY_BYTES, type Logger } from '@remora/base';
+import { FIRST_MARK, hasMarks } from './chained-store.ts';
 import { openRow, sealRow } from './row-checksum.ts';
 import type { PersistentStore } from './store.ts';
 import { StoreDamagedError, StoreOpenError } from './store-errors.ts';
@@ -16,17 +19,19 @@ import { StoreDamagedError, StoreOpenError } from './store-errors.ts';
 /**
  * Of keys, records, their encodings. Raised when an older program could not read them.
  *
+ *   4  a mark that each batch sets
  *   3  a checksum in each row
  *   2  markers of snapshots that are being installed: a program that does not know them would run half a state
  *   1  the first
  */
-export const ENGINE_FORMAT_VERSION = 3;
+export const ENGINE_FORMAT_VERSION = 4;
 
 const FORMAT_KEY = EMPTY_BYTES;
 const FORMAT_ROW = Buffer.from(`${ENGINE_FORMAT_VERSION}\n`);
 const WITHOUT_CHECKSUMS = ['1', '2'];
-/** Begins the format row while rows are being sealed; the last key that is follows. */
-const SEALED_UP_TO = Buffer.from(`to ${ENGINE_FORMAT_VERSION}: `);
+const WITHOUT_MARKS = '3\n';
+/** Begins the format row while rows are being sealed; the last key that is follows. Sealed rows came with format 3. */
+const SEALED_UP_TO = Buffer.from('to 3: ');
 const FIRST_KEY = Buffer.from([0]);
 const ROWS_PER_PASS_MAX = 1000;
 
@@ -34,7 +39,7 @@ const ROWS_PER_PASS_MAX = 1000;
  * Makes an empty store one of today's format, and raises an older one to it.
  *
  * @throws {StoreOpenError} when the store is of a newer format, or another program's.
- * @throws {StoreDamagedError} when it cannot be told how far the raising had come.
+ * @throws {StoreDamagedError} when it cannot be told how far the raising had come, or its end is missing.
  */
 export async function raiseFormat(store: PersistentStore, place: string, logger: Logger): Promise<void> {
   const found = store.get(FORMAT_KEY);
@@ -42,27 +47,39 @@ export async function raiseFormat(store: PersistentStore, place: string, logger:
   const row = asBuffer(found);
   if (row.equals(FORMAT_ROW)) return;
   const text = row.toString('latin1');
-  if (WITHOUT_CHECKSUMS.includes(text)) {
-    logger.info({ from: text, to: ENGINE_FORMAT_VERSION }, 'raising the format of the engine');
-    return sealRows(store, FIRST_KEY);
-  }
-  if (text.startsWith(SEALED_UP_TO.toString('latin1'))) {
-    const reached = openRow(FORMAT_KEY, row)?.subarray(SEALED_UP_TO.length);
-    if (reached === undefined) throw new StoreDamagedError(place, 'the checksum of its format is wrong');
+  const reached = sealedUpTo(row, place);
+  if (reached === undefined && text !== WITHOUT_MARKS && !WITHOUT_CHECKSUMS.includes(text)) throw refusal(text, place);
+  await checkNoMarks(store, place, 'the batch that raised its format');
+  if (reached !== undefined) {
     logger.info({ to: ENGINE_FORMAT_VERSION }, 'goes on with raising the format of the engine');
     return sealRows(store, Buffer.concat([reached, FIRST_KEY])); // F3: the next key possible
   }
-  throw refusal(text, place);
+  logger.info({ from: text.trim(), to: ENGINE_FORMAT_VERSION }, 'raising the format of the engine');
+  return text === WITHOUT_MARKS ? writeFormat(store) : sealRows(store, FIRST_KEY);
+}
+
+/** The last key that is sealed, when rows are being sealed. */
+function sealedUpTo(row: Buffer, place: string): Bytes | undefined {
+  if (!row.subarray(0, SEALED_UP_TO.length).equals(SEALED_UP_TO)) return undefined;
+  const reached = openRow(FORMAT_KEY, row)?.subarray(SEALED_UP_TO.length);
+  if (reached === undefined) throw new StoreDamagedError(place, 'the checksum of its format is wrong');
+  return reached;
+}
+
+/** F4. */
+async function checkNoMarks(store: PersistentStore, place: string, batch: string): Promise<void> {
+  if (await hasMarks(store)) throw new StoreDamagedError(place, `${batch} is missing, and later ones are there`);
 }
 
 async function makeNew(store: PersistentStore, place: string): Promise<void> {
+  await checkNoMarks(store, place, 'the first batch written to it');
   const cursor = store.cursor({ start: FIRST_KEY, end: EMPTY_BYTES, reverse: false });
   const [foreign] = await cursor.next(1);
   await cursor.close();
   if (foreign !== undefined) {
     throw new StoreOpenError('UNREADABLE', `${place} holds a database that Remora did not make`);
   }
-  await writeFormat(store, FORMAT_ROW);
+  await writeFormat(store);
 }
 
 async function sealRows(store: PersistentStore, start: Bytes): Promise<void> {
@@ -80,12 +97,14 @@ async function sealRows(store: PersistentStore, start: Bytes): Promise<void> {
   } finally {
     await cursor.close();
   }
-  await writeFormat(store, FORMAT_ROW);
+  await writeFormat(store);
 }
 
-async function writeFormat(store: PersistentStore, row: Bytes): Promise<void> {
+/** F4. */
+async function writeFormat(store: PersistentStore): Promise<void> {
   const batch = store.batch();
-  batch.put(FORMAT_KEY, row);
+  batch.put(FORMAT_KEY, FORMAT_ROW);
+  batch.put(FIRST_MARK, sealRow(FIRST_MARK, EMPTY_BYTES));
   await batch.write();
 }
 

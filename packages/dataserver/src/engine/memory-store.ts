@@ -4,10 +4,27 @@ import { compareNames, keyOf, type Name, nameOf } from './latin1.ts';
 import type { PersistentStore, StoreBatch, StoreCursor, StoreRange, StoreSnapshot } from './store.ts';
 
 type Rows = BTree<Name, Bytes>;
+/** The empty name is no row's (P3). */
+const FIRST_NAME = '\0';
+
+/** What becomes of a row: its value, or that it is gone. */
+export type RowChange = readonly [Name, Bytes | undefined];
 
 /** What outlives a crash of a process that keeps its data in a `MemoryStore`. */
 export class MemoryMedium {
-  readonly rows: Rows = new BTree<Name, Bytes>(undefined, compareNames);
+  readonly rows: Rows;
+
+  constructor(rows: Rows = new BTree<Name, Bytes>(undefined, compareNames)) {
+    this.rows = rows;
+  }
+
+  /** Takes a batch, as a whole. */
+  apply(changes: readonly RowChange[]): void {
+    for (const [name, value] of changes) {
+      if (value === undefined) this.rows.delete(name);
+      else this.rows.set(name, value);
+    }
+  }
 
   *all(): Generator<Row> {
     for (const [name, value] of this.rows.entries()) yield { key: keyOf(name), value };
@@ -48,7 +65,7 @@ export class MemoryStore implements PersistentStore {
   }
 
   batch(): StoreBatch {
-    const changes: [Name, Bytes | undefined][] = [];
+    const changes: RowChange[] = [];
     return {
       put: (key, value) => void changes.push([nameOf(key), value]),
       delete: (key) => void changes.push([nameOf(key), undefined]),
@@ -56,10 +73,7 @@ export class MemoryStore implements PersistentStore {
         // A write takes at least one turn of the microtask queue, as a disk's would.
         await Promise.resolve();
         if (this.#dead) return new Promise<void>(() => {});
-        for (const [name, value] of changes) {
-          if (value === undefined) this.#medium.rows.delete(name);
-          else this.#medium.rows.set(name, value);
-        }
+        this.#medium.apply(changes);
       },
     };
   }
@@ -75,7 +89,7 @@ class MemoryCursor implements StoreCursor {
   #ended = false;
 
   constructor(rows: Rows, range: StoreRange) {
-    this.#start = nameOf(range.start);
+    this.#start = nameOf(range.start) || FIRST_NAME;
     this.#end = nameOf(range.end);
     this.#reverse = range.reverse;
     this.#pairs = range.reverse

@@ -6,8 +6,10 @@ import type { SnapshotReceiver } from '@remora/raft';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LevelStore } from '../engine/node/level-store.ts';
 import { OverlayEngine } from '../engine/overlay-engine.ts';
+import { StoreDamagedError } from '../engine/store-errors.ts';
 import { RESIDENT_SPANS, wholeRangeSpans } from '../state/keys.ts';
 import { Installer } from './installer.ts';
+import type { InstallMarker } from './marker.ts';
 import { CrashWorld } from './test-crash-world.ts';
 import { contents, digest, metaAt, pieces, someRows, stateAt, streamOf } from './test-data.ts';
 
@@ -155,25 +157,34 @@ describe('an installer', () => {
     },
   );
 
-  test.each(['gone', 'damaged', 'cut'] as const)(
-    'a staged file that is %s stops the node, and says so',
-    async (what) => {
-      world.batchesUntilFull = 2;
-      await send(stream).catch(() => undefined);
-      world.batchesUntilFull = Number.POSITIVE_INFINITY;
-      world.crash();
-      await boot();
-      const [marker] = installer.interrupted();
-      if (marker === undefined) throw new Error('there is a marker');
-      const path = `snapshots/${marker.file}`;
-      if (what === 'gone') await disk.remove(path);
-      else if (what === 'damaged') world.sim.corrupt(path, 1_000_000);
-      else await (await disk.open(path, { create: false })).truncate(marker.bytes - 1);
-      await expect(installer.resume(marker)).rejects.toThrow(InvariantError);
-      expect(world.failures.at(-1)?.message).toMatch(/damaged or gone, remove this replica/);
-      expect(installer.replacing(wholeRangeSpans(2))).toBe(2);
-    },
-  );
+  /** The marker of an installation that a crash interrupted. */
+  async function interrupted(): Promise<InstallMarker> {
+    world.batchesUntilFull = 2;
+    await send(stream).catch(() => undefined);
+    world.batchesUntilFull = Number.POSITIVE_INFINITY;
+    world.crash();
+    await boot();
+    const [marker] = installer.interrupted();
+    if (marker === undefined) throw new Error('there is a marker');
+    return marker;
+  }
+
+  test('a marker whose file is gone stops the node: the engine has lost that it was installed', async () => {
+    const marker = await interrupted();
+    await disk.remove(`snapshots/${marker.file}`);
+    await expect(installer.resume(marker)).rejects.toThrow(StoreDamagedError);
+    expect(installer.replacing(wholeRangeSpans(2))).toBe(2);
+  });
+
+  test.each(['damaged', 'cut'] as const)('a staged file that is %s stops the node, and says so', async (what) => {
+    const marker = await interrupted();
+    const path = `snapshots/${marker.file}`;
+    if (what === 'damaged') world.sim.corrupt(path, 1_000_000);
+    else await (await disk.open(path, { create: false })).truncate(marker.bytes - 1);
+    await expect(installer.resume(marker)).rejects.toThrow(InvariantError);
+    expect(world.failures.at(-1)?.message).toMatch(/if the file is damaged, remove this replica/);
+    expect(installer.replacing(wholeRangeSpans(2))).toBe(2);
+  });
 
   test('a node that stops meanwhile waits for no more than a batch, and the next start ends the work', async () => {
     let settled = false;

@@ -7,7 +7,7 @@
  *     ends the work early, and the next start does it again from the file, before the replica runs.
  * I3. While rows are being replaced, nobody reads or changes them (`begins`, `replaced`), and no replica that shares
  *     keys with them is created (`replacing`).
- * I4. The file goes after the marker.
+ * I4. The file goes after the marker: a marker whose file is gone was removed before, and the engine has lost that.
  * I5. Memory is bounded by a frame of the stream and a batch of the engine, whatever the size of the snapshot.
  */
 import {
@@ -21,6 +21,7 @@ import {
   type Span,
 } from '@remora/base';
 import type { SnapshotMeta, SnapshotReceiver } from '@remora/raft';
+import { StoreDamagedError } from '../engine/store-errors.ts';
 import { allInstallsSpan, installKey, wholeRangeSpans } from '../state/keys.ts';
 import { decodeMarker, encodeMarker, type InstallMarker } from './marker.ts';
 import { SnapshotParser } from './snapshot-stream.ts';
@@ -109,9 +110,15 @@ export class Installer {
     await this.#replace(marker, target.replaced, progress);
   }
 
-  /** Ends what a crash interrupted. Rejects with an `InvariantError`, after which the node must not go on. */
+  /**
+   * Ends what a crash interrupted. Rejects with an `InvariantError`, or with a `StoreDamagedError` when there is nothing
+   * to end it with; the node must not go on then.
+   */
   async resume(marker: InstallMarker): Promise<void> {
-    const { rangeId, applied } = marker;
+    const { rangeId, applied, file } = marker;
+    if (!(await this.#files.has(file))) {
+      throw new StoreDamagedError(`range ${rangeId}`, `snapshots/${file} was installed there, and that is lost`); // I4
+    }
     this.#deps.logger.info({ range: rangeId, index: applied.index }, 'goes on with installing a snapshot');
     const nobody = (): void => {};
     await this.#replace(marker, nobody, nobody);
@@ -169,7 +176,7 @@ function failure({ rangeId, replicaId, file }: InstallMarker, cause: unknown): I
   const message =
     `replica ${replicaId} of range ${rangeId} could not install its snapshot: ${reason}. It holds no usable state until ` +
     `that is done; the next start tries again from snapshots/${file}. Make sure that the disk has space; if the file is ` +
-    'damaged or gone, remove this replica and let the cluster make a new one';
+    'damaged, remove this replica and let the cluster make a new one';
   return new InvariantError(message, { cause });
 }
 

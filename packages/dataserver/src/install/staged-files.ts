@@ -43,6 +43,10 @@ export class StagedFiles {
     return new StagedFile(name, file, () => this.#disk.syncDir(this.#dir));
   }
 
+  async has(name: string): Promise<boolean> {
+    return (await this.#disk.list(this.#dir)).includes(name);
+  }
+
   /** The bytes of a file in pieces of bounded size. */
   async *read(name: string): AsyncGenerator<Bytes> {
     const file = await this.#disk.open(this.#path(name), { create: false });

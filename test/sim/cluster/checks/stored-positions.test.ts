@@ -34,6 +34,18 @@ test('how far a store reaches: nowhere, to its state row, to the marker of an in
   expect(positions.of(2)).toEqual({ index: 9, term: 2 });
 });
 
+test('which replicas a store has, and whether a snapshot is being installed', () => {
+  const medium = new MemoryMedium();
+  const positions = new StoredPositions(medium);
+  const told = () => [positions.has(MASTER_GROUP), positions.has(2), positions.has(3), positions.installing];
+  expect(told()).toEqual([true, false, false, false]);
+  put(medium, stateKey(2), encodeRangeMeta(new StateBed().state));
+  expect(told()).toEqual([true, true, false, false]);
+  const marker = { rangeId: 3, replicaId: 9, applied: { index: 8, term: 3 }, file: 'f', bytes: 1 };
+  put(medium, installKey(3), encodeMarker(marker));
+  expect(told()).toEqual([true, true, true, true]);
+});
+
 test('how far the state of a master reaches', () => {
   const medium = new MemoryMedium();
   const state = new MasterState(CONF);

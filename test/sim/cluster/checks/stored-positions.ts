@@ -1,11 +1,16 @@
 /** How far the state of each group on a node is durable besides the log: read from the medium under its engine. */
 import { asBuffer, assert } from '@remora/base';
 import { type LogPosition, MASTER_GROUP } from '@remora/raft';
-import { nameOf } from '../../../../packages/dataserver/src/engine/latin1.ts';
+import { nameOf, rangeOf } from '../../../../packages/dataserver/src/engine/latin1.ts';
 import type { MemoryMedium } from '../../../../packages/dataserver/src/engine/memory-store.ts';
 import { openRow } from '../../../../packages/dataserver/src/engine/row-checksum.ts';
 import { decodeMarker } from '../../../../packages/dataserver/src/install/marker.ts';
-import { installKey, masterStateKey, stateKey } from '../../../../packages/dataserver/src/state/keys.ts';
+import {
+  allInstallsSpan,
+  installKey,
+  masterStateKey,
+  stateKey,
+} from '../../../../packages/dataserver/src/state/keys.ts';
 import { decodeRangeMeta } from '../../../../packages/dataserver/src/state/meta-codec.ts';
 import { decodeMasterImage } from '../../../../packages/master/src/codec.ts';
 
@@ -35,6 +40,19 @@ export class StoredPositions {
       this.#read(stateKey(groupId), (row) => decodeRangeMeta(row).applied) ??
       NOWHERE
     );
+  }
+
+  /** Whether there is a replica of the group; the master's is where its node is a master. */
+  has(groupId: number): boolean {
+    const rows = [installKey(groupId), stateKey(groupId)];
+    return groupId === MASTER_GROUP || rows.some((key) => this.#medium.rows.has(nameOf(key)));
+  }
+
+  /** Whether a snapshot takes the place of a replica's rows. */
+  get installing(): boolean {
+    const { start, end } = rangeOf(allInstallsSpan());
+    const [first] = this.#medium.rows.keys(start);
+    return first !== undefined && first < end;
   }
 
   #read(key: Uint8Array, decode: (row: Uint8Array) => LogPosition): LogPosition | undefined {

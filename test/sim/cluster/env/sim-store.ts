@@ -6,7 +6,7 @@
  * B2. While the disk is stalled nothing is read or written; nothing of a process that has ended is done any more.
  */
 import { asBuffer, type Bytes, type Clock, type Random, type Row, sleep } from '@remora/base';
-import { MemoryMedium, MemoryStore } from '../../../../packages/dataserver/src/engine/memory-store.ts';
+import { type MemoryMedium, MemoryStore } from '../../../../packages/dataserver/src/engine/memory-store.ts';
 import type {
   PersistentStore,
   StoreBatch,
@@ -16,8 +16,6 @@ import type {
 } from '../../../../packages/dataserver/src/engine/store.ts';
 import type { DiskStall } from '../../common/env/process-disk.ts';
 import type { StoreDamage } from './store-damage.ts';
-
-export { MemoryMedium };
 
 export interface SimStoreDeps {
   readonly medium: MemoryMedium;

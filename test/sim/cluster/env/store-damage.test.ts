@@ -1,7 +1,8 @@
 import { asBuffer, EMPTY_BYTES, ManualClock, SeededRandom } from '@remora/base';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { MemoryMedium } from '../../../../packages/dataserver/src/engine/memory-store.ts';
 import { DiskStall } from '../../common/env/process-disk.ts';
-import { MemoryMedium, SimStore } from './sim-store.ts';
+import { SimStore } from './sim-store.ts';
 import { StoreDamage } from './store-damage.ts';
 
 const key = (text: string): Buffer => Buffer.from(text);

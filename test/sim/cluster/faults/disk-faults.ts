@@ -30,7 +30,10 @@ function isKnown({ nodes }: World, { id, nodeId }: SimNode): boolean {
   return nodeId !== undefined && others.every((other) => other.knows(nodeId));
 }
 
-/** A bit flips in the log of a node, or in a row of its engine; the node runs, or is about to be started. */
+/**
+ * A bit flips in the log of a node, in a row of its engine, or in the log that its engine's store keeps for itself; the
+ * node runs, or is about to be started.
+ */
 const bitFlipped: Fault<World> = {
   kind: 'bit flip',
   lastsMs: (random, electionMs) => random.int(2 * electionMs),
@@ -44,8 +47,9 @@ const bitFlipped: Fault<World> = {
 };
 
 function flipBit(node: SimNode, place: number, bit: number): boolean {
-  if (place % 3 === 0) return node.damageStore({ place: Math.floor(place / 3), bit });
-  return node.damageLog({ place, bit });
+  if (place % 3 !== 0) return node.damageLog({ place, bit });
+  const inStore = { place: Math.floor(place / 6), bit };
+  return place % 6 === 0 ? node.damageStore(inStore) : node.loseBatches(inStore);
 }
 
 export const LOST_AND_DAMAGED: readonly Fault<World>[] = [diskLost, bitFlipped];

@@ -62,6 +62,17 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     properties: ['damage is noticed'],
   },
   {
+    layer: 'engine',
+    name: 'missing-batches-not-refused',
+    rule: 'a store that lost batches before others is not opened (chained-store.ts B1)',
+    file: 'packages/dataserver/src/engine/chained-store.ts',
+    find: 'if (second === undefined) return new',
+    replace: 'return new',
+    seed: 5,
+    caughtBy: 'packages/dataserver/src/engine/chained-store.test.ts',
+    properties: ['damage is noticed'],
+  },
+  {
     layer: 'snapshot',
     name: 'leases-kept-over-install',
     rule: 'a replica that installs a snapshot forgets the leases it knew',

@@ -1,6 +1,5 @@
 import type { Engine } from '@remora/base';
-import { CheckedStore } from '../checked-store.ts';
-import { raiseFormat } from '../format.ts';
+import { openStore } from '../open-store.ts';
 import { type EngineDeps, type EngineOptions, OverlayEngine } from '../overlay-engine.ts';
 import { LevelStore } from './level-store.ts';
 
@@ -25,8 +24,7 @@ export async function openLevelEngine(deps: LevelEngineDeps): Promise<Engine> {
     writeBufferBytes: options.writeBufferBytes ?? 16 * 1024 * 1024,
   });
   try {
-    await raiseFormat(store, dir, deps.logger);
-    return await OverlayEngine.open(new CheckedStore(store, dir), deps);
+    return await OverlayEngine.open(await openStore(store, dir, deps.logger), deps);
   } catch (error) {
     await store.close();
     throw error;

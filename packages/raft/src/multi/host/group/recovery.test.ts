@@ -1,9 +1,8 @@
-import { InvariantError } from '@remora/base';
 import { describe, expect, test } from 'vitest';
 import { outlineOf } from '../../../core/log.ts';
 import type { Entry, LogPosition } from '../../../core/types.ts';
 import type { RecoveredGroup } from '../../ports.ts';
-import { startState } from './recovery.ts';
+import { StateLostError, startState } from './recovery.ts';
 
 function entries(from: number, to: number, term: number): Entry[] {
   return Array.from({ length: to - from + 1 }, (_, i) => ({
@@ -75,14 +74,16 @@ describe('start state', () => {
 
   test('a gap between what is applied and the log is fatal and says what to do', () => {
     const log = recovered(at(8, 3), entries(9, 12, 3));
-    expect(() => startState({ groupId: 2, applied: at(5, 3), recovered: log })).toThrow(InvariantError);
+    expect(() => startState({ groupId: 2, applied: at(5, 3), recovered: log })).toThrow(StateLostError);
     expect(() => startState({ groupId: 2, applied: at(5, 3), recovered: log })).toThrow(
-      /begins after index 8.*only index 5/,
+      /group 2 is damaged: its log begins behind index 8.* back at index 5/,
     );
   });
 
   test('a log that begins at what is applied, in another term, is fatal', () => {
     const log = recovered(at(5, 2), []);
-    expect(() => startState({ groupId: 2, applied: at(5, 3), recovered: log })).toThrow(/different histories/);
+    expect(() => startState({ groupId: 2, applied: at(5, 3), recovered: log })).toThrow(
+      /begins behind \(5, term 2\), and it is at \(5, term 3\)/,
+    );
   });
 });

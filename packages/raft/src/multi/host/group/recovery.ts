@@ -3,9 +3,12 @@
  *
  * A crash can leave the state machine ahead of the log, in two ways: a snapshot was installed and the log's restart
  * was not written yet, or the log lost an unsynced end that a checkpoint had covered. Both mend by restarting the log
- * at the applied position (design §6). A gap the other way, a log that begins after the applied position, cannot mend.
+ * at the applied position (design §6).
+ *
+ * A log that begins behind the applied position cannot mend: entries went because the state machine held them durably,
+ * and it does not any more. As every record of where a log begins is durable before the entries go, this finds
+ * whatever the storage of a state machine loses of its end, unless the log still has it and it is applied again.
  */
-import { InvariantError } from '@remora/base';
 import { outlineOf } from '../../../core/log.ts';
 import type { Entry, HardState, LogOutline, LogPosition } from '../../../core/types.ts';
 import type { GroupId, RecoveredGroup } from '../../ports.ts';
@@ -20,7 +23,20 @@ export interface StartState {
   readonly restartAt?: LogPosition;
 }
 
-/** Throws `InvariantError` when the log does not reach back to what is applied, or contradicts it. */
+/** The state machine does not hold what the log let go because of it. The node must not go on with it. */
+export class StateLostError extends Error {
+  override readonly name = 'StateLostError';
+
+  constructor(groupId: GroupId, what: string) {
+    super(
+      `the state of group ${groupId} is damaged: ${what}. ` +
+        'Keep the data, and check the disk. Without what is missing this node must not serve as the one it was: ' +
+        'it is replaced by a new one, under another name and with an empty directory.',
+    );
+  }
+}
+
+/** Throws a `StateLostError` when the log does not reach back to what is applied, or contradicts it. */
 export function startState(given: {
   readonly groupId: GroupId;
   readonly applied: LogPosition;
@@ -49,15 +65,15 @@ function emptyAfter(start: LogPosition): { start: LogPosition; outline: LogOutli
 
 function checkReach(groupId: GroupId, applied: LogPosition, start: LogPosition): void {
   if (start.index > applied.index) {
-    throw new InvariantError(
-      `group ${groupId}: the log begins after index ${start.index}, but only index ${applied.index} is applied: ` +
-        'entries in between are lost. Remove this replica and let the cluster make a new one',
+    throw new StateLostError(
+      groupId,
+      `its log begins behind index ${start.index}, where it was durable, and it is back at index ${applied.index}`,
     );
   }
   if (start.index === applied.index && start.term !== applied.term) {
-    throw new InvariantError(
-      `group ${groupId}: the log begins at (${start.index}, term ${start.term}), the state machine is at ` +
-        `(${applied.index}, term ${applied.term}): they belong to different histories`,
+    throw new StateLostError(
+      groupId,
+      `its log begins behind (${start.index}, term ${start.term}), and it is at (${applied.index}, term ${applied.term})`,
     );
   }
 }
