@@ -1,6 +1,7 @@
 export { Checkpointer, type CheckpointOptions, type CheckpointParticipant } from './checkpointer.ts';
 export * from './engine/index.ts';
 export * from './engine/index.ts';
-export type { AppliedCommand, OnApplied, RangeOptions, RangeUnderWay } from './range/range-replica.ts';
+export type { AppliedCommand, OnApplied } from './range/applied-command.ts';
+export type { RangeOptions, RangeUnderWay } from './range/range-replica.ts';
 export { masterStateKey, RESIDENT_SPANS } from './state/keys.ts';
 export { Store, type StoreDeps } from './store.ts';

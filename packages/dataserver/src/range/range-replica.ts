@@ -1,8 +1,6 @@
 import { assert, type Clock, type Engine, type Logger, ServiceError } from '@remora/base';
 import {
-  COMMAND_DEADLINE_MAX_MS,
   type Command,
-  type CommandBatch,
   type CommandResult,
   decodeEntry,
   type Epoch,
@@ -29,15 +27,15 @@ import {
 import type { Installer } from '../install/installer.ts';
 import { takeSnapshot } from '../install/snapshot-source.ts';
 import { admitsChange, encodePlaces, type ReplicaPlace } from '../state/membership.ts';
-import { errorOf, type Outcome, outcomeBytes, rememberable } from '../state/outcome-codec.ts';
-import { type Applying, type OnOutcome, RangeState } from '../state/range-state.ts';
+import { RangeState } from '../state/range-state.ts';
 import { WatchHub, type WatchSink, type WatchStream } from '../watch/watch-hub.ts';
+import { type OnApplied, tellApplied } from './applied-command.ts';
 import { AutoCompactor } from './auto-compactor.ts';
+import { Commands, type RangeDone } from './commands.ts';
 import { GrantWatches } from './grant-watches.ts';
 import { HistoryCollector } from './history-collector.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { LockWaits } from './lock-waits.ts';
-import { commandBytes, Proposals } from './proposals.ts';
 import { Queries } from './queries.ts';
 import { RangeClock } from './range-clock.ts';
 
@@ -73,44 +71,21 @@ export interface RangeUnderWay {
   readonly leasesKept: number;
 }
 
-/** What apply made of one command. */
-export interface AppliedCommand {
-  readonly rangeId: number;
-  /** Of the entry, and the command's place in it. */
-  readonly index: number;
-  readonly place: number;
-  /** Empty for commands that the leader itself proposed. */
-  readonly requestId: string;
-  readonly how: Applying;
-  /** Of the range, before the command and after it: they differ when it changed something. */
-  readonly revisionBefore: number;
-  readonly revision: number;
-  readonly outcome: Outcome;
-}
-
-/** Is told of every command as soon as it is applied, before anybody is answered: for those who check what apply does. */
-export type OnApplied = (command: AppliedCommand) => void;
-
-export type RangeDone = (error: ServiceError | undefined, reply: RangeReply | undefined) => void;
 export type OnCancel = (fn: () => void) => void;
-
-/** Above this a command's result is not sent; the links between nodes take no more in one answer. */
-const REPLY_BYTES_MAX = 32 * 1024 * 1024;
 
 /**
  * One local replica of a range: the state machine that its Raft group drives, and the service that requests reach.
  *
- * R1. A command is proposed only here, after epoch, deadline and leadership were checked; apply checks them again.
- * R2. A reply is sent only after apply of the entry that carries its request.
- * R3. Reads are answered from a state that holds everything committed when they arrived (ReadIndex).
- * R4. While a snapshot takes the place of its rows it reads and changes none of them: it neither serves, nor collects
+ * R1. Commands go through `Commands` (CM1, CM2), after their epoch was checked.
+ * R2. Reads are answered from a state that holds everything committed when they arrived (ReadIndex).
+ * R3. While a snapshot takes the place of its rows it reads and changes none of them: it neither serves, nor collects
  *     history, nor takes part in a checkpoint. Raft applies nothing meanwhile.
  */
 export class RangeReplica implements StateMachine {
   readonly #deps: RangeDeps;
   readonly state: RangeState;
   readonly hub: WatchHub;
-  readonly #proposals: Proposals;
+  readonly #commands: Commands;
   readonly #queries: Queries;
   readonly #keeper: LeaseKeeper;
   readonly #waits = new LockWaits();
@@ -145,11 +120,7 @@ export class RangeReplica implements StateMachine {
     this.state.load();
     this.hub = new WatchHub(engine, this.state, { ringBytesMax: deps.options.watchRingBytesMax, logger });
     this.#time = new RangeClock(clock);
-    this.#proposals = new Proposals(clock, () => ({
-      rangeTimeMs: this.#time.nowMs(),
-      wallMs: clock.wallMs(),
-      epoch: this.state.descriptor.epoch,
-    }));
+    this.#commands = new Commands(this, { clock, time: this.#time, outcomeBytesMax: deps.options.outcomeBytesMax });
     this.#keeper = new LeaseKeeper(clock, this.state.leases, (command, done) => this.#expire(command, done));
     this.#collector = this.#collectHistory();
     this.#compactor = new AutoCompactor(deps.options.compactionRetentionMs);
@@ -170,7 +141,7 @@ export class RangeReplica implements StateMachine {
   /** The group that drives this replica; set once, before anything else is called. */
   attach(group: Group): void {
     this.#group = group;
-    this.#proposals.attach(group);
+    this.#commands.proposals.attach(group);
   }
 
   get group(): Group {
@@ -182,13 +153,18 @@ export class RangeReplica implements StateMachine {
     return this.#leaderTerm !== 0;
   }
 
+  /** Whether it leads and has applied an entry of its own term: its state is current, and its time runs. */
+  get serving(): boolean {
+    return this.#serving;
+  }
+
   // -------------------------------------------------------------------------------------------- state machine
 
   apply(entries: readonly Entry[], conf: ConfState): void | Promise<void> {
     const [first] = entries;
     if (first?.type !== 'conf') return this.#applyFrom(entries, 0);
     const position = { index: first.index, term: first.term };
-    this.#proposals.take(position);
+    this.#commands.proposals.take(position);
     this.state.reconfigure(position, conf, decodeConfChange(first.data)); // it comes alone
     this.#applied(first);
   }
@@ -210,27 +186,15 @@ export class RangeReplica implements StateMachine {
 
   #applyEntry(entry: Entry): void | Promise<void> {
     const position = { index: entry.index, term: entry.term };
-    const mine = this.#proposals.take(position);
+    const mine = this.#commands.proposals.take(position);
     if (entry.data.length === 0) return this.state.skip(position);
     const batch = mine?.batch ?? decodeEntry(entry.data);
-    const tell = this.#tellApplied(entry.index, batch);
+    const { onApplied } = this.#deps;
+    const tell = onApplied && tellApplied(onApplied, { index: entry.index, batch }, this.state);
     return this.state.applyBatch(position, batch, (i, outcome, how) => {
       tell?.(i, outcome, how);
       mine?.done[i]?.(undefined, outcome);
     });
-  }
-
-  #tellApplied(index: number, { commands }: CommandBatch): OnOutcome | undefined {
-    const { onApplied } = this.#deps;
-    if (onApplied === undefined) return undefined;
-    const { rangeId } = this;
-    let revisionBefore = this.state.revision;
-    return (place, outcome, how) => {
-      const { revision } = this.state;
-      const requestId = commands[place]?.requestId ?? '';
-      onApplied({ rangeId, index, place, requestId, how, revisionBefore, revision, outcome });
-      revisionBefore = revision;
-    };
   }
 
   #applied(entry: Entry): void {
@@ -266,7 +230,7 @@ export class RangeReplica implements StateMachine {
     this.#keeper.stop();
     this.#waits.clear();
     this.#grants.clear();
-    this.#proposals.abandon();
+    this.#commands.proposals.abandon();
     this.#queries.abandon(this.notLeader());
     for (const stream of this.#streams) stream.endAll(this.notLeader());
     this.#deps.logger.info({ range: this.rangeId }, 'no longer leads the range');
@@ -310,23 +274,24 @@ export class RangeReplica implements StateMachine {
     return collector;
   }
 
-  /** R4. Its rows are being replaced by a snapshot. */
+  /** R3. Its rows are being replaced by a snapshot. */
   get replacing(): boolean {
     return this.#replacing;
   }
 
   /** Called for every replica as a checkpoint begins. */
   stage(): void {
-    assert(!this.#replacing, 'R4: nothing is staged while rows are being replaced');
+    assert(!this.#replacing, 'R3: nothing is staged while rows are being replaced');
     this.state.stage();
   }
 
   /** Called about every second: what a leader does by the clock. */
   housekeep(): void {
     if (!this.#serving) return;
-    if (this.#time.nowMs() - this.state.rangeTimeMs > this.#deps.options.timeCarryMs) this.#propose({ type: 'noop' });
+    if (this.#time.nowMs() - this.state.rangeTimeMs > this.#deps.options.timeCarryMs)
+      this.#commands.propose({ type: 'noop' });
     const compactTo = this.#compactor.tick(this.#deps.clock.monotonicMs(), this.state);
-    if (compactTo !== undefined) this.#propose({ type: 'compact', revision: compactTo });
+    if (compactTo !== undefined) this.#commands.propose({ type: 'compact', revision: compactTo });
   }
 
   close(): void {
@@ -348,52 +313,7 @@ export class RangeReplica implements StateMachine {
       );
       return;
     }
-    this.#command(request, request.body.command, done);
-  }
-
-  #command(request: RangeRequest, command: Command, done: RangeDone): void {
-    const refused = this.#refuse(request);
-    if (refused !== undefined) return done(refused, undefined);
-    const item = { requestId: request.requestId, deadlineMs: request.deadlineMs, command };
-    this.#proposals.add(item, commandBytes(command), (error, outcome) => {
-      if (outcome === undefined) return done(error, undefined);
-      // What is too large for one answer must not be taken for refused: it is applied.
-      const sendable = outcomeBytes(outcome) <= REPLY_BYTES_MAX ? outcome : rememberable(outcome);
-      if (sendable.ok) done(undefined, this.reply(sendable.result, sendable.revision));
-      else done(errorOf(sendable), undefined);
-    });
-  }
-
-  /** R1. What is refused here was not proposed: nothing changed. */
-  #refuse(request: RangeRequest): ServiceError | undefined {
-    if (this.#leaderTerm === 0) return this.notLeader();
-    // Before that its time may lag, and it would judge deadlines by it.
-    if (!this.#serving) return new ServiceError('UNAVAILABLE', 'the new leader of the range is catching up');
-    const aheadMs = request.deadlineMs - this.#time.nowMs();
-    if (aheadMs < 0)
-      return new ServiceError(
-        'DEADLINE_EXCEEDED',
-        'the request reached the range after its deadline',
-        this.#timeDetails(),
-      );
-    if (aheadMs > COMMAND_DEADLINE_MAX_MS) {
-      return new ServiceError(
-        'UNAVAILABLE',
-        'the deadline is too far ahead of the time of the range',
-        this.#timeDetails(),
-      );
-    }
-    if (this.state.outcomes.bytes > this.#deps.options.outcomeBytesMax) {
-      return new ServiceError(
-        'RESOURCE_EXHAUSTED',
-        'the range remembers too many outcomes; use shorter deadlines or try again later',
-      );
-    }
-    return undefined;
-  }
-
-  #timeDetails() {
-    return { details: { rangeTimeMs: this.#time.nowMs() } };
+    this.#commands.execute(request, request.body.command, done);
   }
 
   reply(result: CommandResult | QueryResult, revision = this.state.revision): RangeReply {
@@ -402,7 +322,7 @@ export class RangeReplica implements StateMachine {
 
   underWay(): RangeUnderWay {
     return {
-      proposals: this.#proposals.underWay,
+      proposals: this.#commands.proposals.underWay,
       lockCalls: Math.max(this.#waits.calls, this.#queries.awaiting),
       watches: this.hub.size,
       leasesKept: this.#keeper.size,
@@ -447,7 +367,7 @@ export class RangeReplica implements StateMachine {
     return this.state.descriptor.replicas.find((r) => r.replicaId === this.#leaderReplica)?.nodeId ?? 0;
   }
 
-  /** Why nothing can be read here now; undefined when it can (R4). */
+  /** Why nothing can be read here now; undefined when it can (R3). */
   unreadable(): ServiceError | undefined {
     if (!this.#replacing) return undefined;
     return new ServiceError('UNAVAILABLE', 'this replica is installing a snapshot; ask again, or another replica', {
@@ -472,13 +392,7 @@ export class RangeReplica implements StateMachine {
     return this.admitsConf(whole) ? this.group.proposeConf(whole) : { refused: 'confInvalid' };
   }
 
-  // -------------------------------------------------------------------------------------------- internal commands
-
-  #propose(command: Command, done?: (outcome: Outcome | undefined) => void): void {
-    this.#proposals.add({ requestId: '', deadlineMs: 0, command }, 64, (_error, outcome) => done?.(outcome));
-  }
-
   #expire(command: Extract<Command, { type: 'leaseExpire' }>, done: (ended: boolean) => void): void {
-    this.#propose(command, (outcome) => done(outcome?.ok === true));
+    this.#commands.propose(command, (outcome) => done(outcome?.ok === true));
   }
 }

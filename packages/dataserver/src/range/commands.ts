@@ -1,0 +1,87 @@
+import { type Clock, ServiceError } from '@remora/base';
+import { COMMAND_DEADLINE_MAX_MS, type Command, type RangeReply, type RangeRequest } from '@remora/protocol';
+import { errorOf, type Outcome, outcomeBytes, rememberable } from '../state/outcome-codec.ts';
+import { commandBytes, Proposals } from './proposals.ts';
+import type { RangeClock } from './range-clock.ts';
+import type { RangeReplica } from './range-replica.ts';
+
+export type RangeDone = (error: ServiceError | undefined, reply: RangeReply | undefined) => void;
+
+/** Above this a command's result is not sent; the links between nodes take no more in one answer. */
+const REPLY_BYTES_MAX = 32 * 1024 * 1024;
+/** What a command that the leader itself proposes counts. */
+const OWN_COMMAND_BYTES = 64;
+
+export interface CommandDeps {
+  readonly clock: Clock;
+  readonly time: RangeClock;
+  /** Memory for remembered outcomes; beyond it new commands are refused. */
+  readonly outcomeBytesMax: number;
+}
+
+/**
+ * The way of commands to the log of a range, and of their outcomes back.
+ *
+ * CM1. A command is proposed only here, after deadline and leadership were checked (its epoch before); apply checks them
+ *      again. What is refused here was not proposed: nothing changed.
+ * CM2. A reply is sent only after apply of the entry that carries its request.
+ */
+export class Commands {
+  readonly proposals: Proposals;
+  readonly #replica: RangeReplica;
+  readonly #deps: CommandDeps;
+
+  constructor(replica: RangeReplica, deps: CommandDeps) {
+    const { clock, time } = deps;
+    this.#replica = replica;
+    this.#deps = deps;
+    this.proposals = new Proposals(clock, () => ({
+      rangeTimeMs: time.nowMs(),
+      wallMs: clock.wallMs(),
+      epoch: replica.state.descriptor.epoch,
+    }));
+  }
+
+  execute(request: RangeRequest, command: Command, done: RangeDone): void {
+    const refused = this.#refusal(request);
+    if (refused !== undefined) return done(refused, undefined);
+    const item = { requestId: request.requestId, deadlineMs: request.deadlineMs, command };
+    this.proposals.add(item, commandBytes(command), (error, outcome) => {
+      if (outcome === undefined) return done(error, undefined);
+      // What is too large for one answer must not be taken for refused: it is applied.
+      const sendable = outcomeBytes(outcome) <= REPLY_BYTES_MAX ? outcome : rememberable(outcome);
+      if (sendable.ok) done(undefined, this.#replica.reply(sendable.result, sendable.revision));
+      else done(errorOf(sendable), undefined);
+    });
+  }
+
+  /** Proposes a command of the leader's own. */
+  propose(command: Command, done?: (outcome: Outcome | undefined) => void): void {
+    const item = { requestId: '', deadlineMs: 0, command };
+    this.proposals.add(item, OWN_COMMAND_BYTES, (_error, outcome) => done?.(outcome));
+  }
+
+  /** CM1. */
+  #refusal(request: RangeRequest): ServiceError | undefined {
+    const replica = this.#replica;
+    if (!replica.leading) return replica.notLeader();
+    // Before that its time may lag, and it would judge deadlines by it.
+    if (!replica.serving) return new ServiceError('UNAVAILABLE', 'the new leader of the range is catching up');
+    const rangeTimeMs = this.#deps.time.nowMs();
+    const aheadMs = request.deadlineMs - rangeTimeMs;
+    const details = { details: { rangeTimeMs } };
+    if (aheadMs < 0) {
+      return new ServiceError('DEADLINE_EXCEEDED', 'the request reached the range after its deadline', details);
+    }
+    if (aheadMs > COMMAND_DEADLINE_MAX_MS) {
+      return new ServiceError('UNAVAILABLE', 'the deadline is too far ahead of the time of the range', details);
+    }
+    if (replica.state.outcomes.bytes > this.#deps.outcomeBytesMax) {
+      return new ServiceError(
+        'RESOURCE_EXHAUSTED',
+        'the range remembers too many outcomes; use shorter deadlines or try again later',
+      );
+    }
+    return undefined;
+  }
+}
