@@ -1,14 +1,27 @@
 /** Bits that turned on the disk of a node that does not run. */
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  closeSync,
+  cpSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { NodeProcess } from '../../e2e/node-process.ts';
 
-/** Turns the bits back. Undefined instead: there is too little on the disk to damage it in a way that must be noticed. */
+/** Makes the disk as it was. Undefined instead: there is too little on the disk to damage it in a way that must be noticed. */
 export type Mend = (() => void) | undefined;
 
 /** Begins every frame of the log, and is the first part of its header (packages/raft/src/multi/log/log-format.ts). */
 const FRAME_MAGIC = Buffer.from([0xf7, 0x52, 0x4d, 0xa1]);
 const FRAME_HEADER_BYTES = 32;
+/** Of several batches. */
+const LEVEL_LOG_BYTES_MIN = 4_096;
 
 interface Place {
   readonly path: string;
@@ -31,6 +44,28 @@ export function damageEngine(node: NodeProcess): Mend {
   const dir = join(node.dataDir, 'engine');
   const tables = readdirSync(dir).filter((file) => file.endsWith('.ldb'));
   return tables.length === 0 ? undefined : damage(tables.map((file) => ({ path: join(dir, file), offset: 0 })));
+}
+
+/**
+ * Turns a bit in the middle of the log that LevelDB keeps for itself. It drops what it cannot read there, and removes the
+ * log, whenever it is opened; so a copy is what the disk is mended from.
+ */
+export function damageEngineLog(node: NodeProcess): Mend {
+  const dir = join(node.dataDir, 'engine');
+  const [longest] = readdirSync(dir)
+    .filter((file) => file.endsWith('.log'))
+    .map((file) => ({ path: join(dir, file), bytes: statSync(join(dir, file)).size }))
+    .sort((a, b) => b.bytes - a.bytes);
+  if (longest === undefined || longest.bytes < LEVEL_LOG_BYTES_MIN) return undefined;
+  const copy = join(dirname(node.logPath), `${node.name}-engine`);
+  replace(copy, dir);
+  flipBit({ path: longest.path, offset: longest.bytes >>> 1 });
+  return () => replace(dir, copy);
+}
+
+function replace(dir: string, by: string): void {
+  rmSync(dir, { recursive: true, force: true });
+  cpSync(by, dir, { recursive: true });
 }
 
 function damage(places: readonly Place[]): () => void {
