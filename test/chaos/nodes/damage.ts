@@ -14,6 +14,9 @@ import {
 import { dirname, join } from 'node:path';
 import type { NodeProcess } from '../../e2e/node-process.ts';
 
+/** Whose disk it is, and where. */
+export type DataOfNode = Pick<NodeProcess, 'name' | 'dataDir' | 'logPath'>;
+
 /** Makes the disk as it was. Undefined instead: there is too little on the disk to damage it in a way that must be noticed. */
 export type Mend = (() => void) | undefined;
 
@@ -29,7 +32,7 @@ interface Place {
 }
 
 /** Turns a bit in the middle of the log: with few writes the damage would pass for a write that a crash tore. */
-export function damageLog(node: NodeProcess): Mend {
+export function damageLog(node: DataOfNode): Mend {
   const place = middleOf(join(node.dataDir, 'log'));
   return place === undefined ? undefined : damage([place]);
 }
@@ -40,7 +43,7 @@ export function damageLog(node: NodeProcess): Mend {
  * blocks. LevelDB cannot replace a table that it cannot read, so that the bits can be turned back; it may remove one that
  * was of no use before.
  */
-export function damageEngine(node: NodeProcess): Mend {
+export function damageEngine(node: DataOfNode): Mend {
   const dir = join(node.dataDir, 'engine');
   const tables = readdirSync(dir).filter((file) => file.endsWith('.ldb'));
   return tables.length === 0 ? undefined : damage(tables.map((file) => ({ path: join(dir, file), offset: 0 })));
@@ -50,7 +53,7 @@ export function damageEngine(node: NodeProcess): Mend {
  * Turns a bit in the middle of the log that LevelDB keeps for itself. It drops what it cannot read there, and removes the
  * log, whenever it is opened; so a copy is what the disk is mended from.
  */
-export function damageEngineLog(node: NodeProcess): Mend {
+export function damageEngineLog(node: DataOfNode): Mend {
   const dir = join(node.dataDir, 'engine');
   const [longest] = readdirSync(dir)
     .filter((file) => file.endsWith('.log'))
