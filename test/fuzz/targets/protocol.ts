@@ -5,6 +5,7 @@ import {
   encodeEntry,
   encodePipeFrame,
   type Method,
+  masterDrawRevisions,
   masterHeartbeat,
   masterJoin,
   masterView,
@@ -31,6 +32,7 @@ const entries: Target = {
   name: 'entry',
   corpus: () => [
     encodeEntry(samples.BATCH),
+    encodeEntry(samples.BLOCK_BATCH),
     ...samples.BATCH.commands.map((command) => encodeEntry({ ...samples.BATCH, commands: [command] })),
   ],
   decode(bytes) {
@@ -75,6 +77,7 @@ const METHODS: readonly Target[] = [
   ...method(rangeInfo, [{ rangeId: 2 }], [{ rangeId: 2, leaderNode: 1, rangeTimeMs: 5, revision: 4, term: 3 }]),
   ...method(masterJoin, [{ nodeId: 0, descriptor }], [{ nodeId: 4, clusterId: 'c' }]),
   ...method(masterHeartbeat, [samples.HEARTBEAT], [{ tasks: [task], view: VIEW }]),
+  ...method(masterDrawRevisions, [samples.DRAWS], [samples.DRAWN]),
   ...method(masterView, [undefined], [VIEW]),
   ...method(
     pipeCommand,

@@ -26,9 +26,11 @@ import {
   encodeWatchMessage,
   encodeWatchRequest,
 } from './codec/range.ts';
+import { decodeDrawReply, decodeDrawRequest, encodeDrawReply, encodeDrawRequest } from './codec/revisions.ts';
 import type { RangeDescriptor } from './descriptor.ts';
 import type { ClusterView, JoinReply, JoinRequest, NodeHeartbeat, NodeHeartbeatReply } from './master-api.ts';
 import type { RangeInfo, RangeInfoRequest, RangeReply, RangeRequest, WatchMessage, WatchRequest } from './range-api.ts';
+import type { DrawRevisionsReply, DrawRevisionsRequest } from './revision-api.ts';
 
 /** Executes a command or a query on a range; answered by its leader. */
 export const rangeExecute: Method<RangeRequest, RangeReply> = {
@@ -88,4 +90,13 @@ export const masterView: Method<undefined, ClusterView> = {
   decodeRequest: () => undefined,
   encodeReply: encodeClusterView,
   decodeReply: decodeClusterView,
+};
+
+/** Blocks of revisions for ranges that the master numbers; one request of a node is under way at a time. */
+export const masterDrawRevisions: Method<DrawRevisionsRequest, DrawRevisionsReply> = {
+  name: 'master.drawRevisions',
+  encodeRequest: encodeDrawRequest,
+  decodeRequest: decodeDrawRequest,
+  encodeReply: encodeDrawReply,
+  decodeReply: decodeDrawReply,
 };

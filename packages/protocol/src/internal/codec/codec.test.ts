@@ -3,6 +3,7 @@ import { ServiceError } from '@remora/base';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
+  masterDrawRevisions,
   masterHeartbeat,
   masterJoin,
   masterRangeChanged,
@@ -16,7 +17,10 @@ import { decodeEntry, encodeEntry } from './entry.ts';
 import { decodeKvOp, encodeKvOp } from './kv.ts';
 import {
   BATCH,
+  BLOCK_BATCH,
   COMMANDS,
+  DRAWN,
+  DRAWS,
   HEARTBEAT,
   NODE,
   RANGE,
@@ -60,6 +64,13 @@ const CASES: readonly Case[] = [
     masterHeartbeat.decodeReply,
   ),
   codecCase('changed ranges', [RANGE], masterRangeChanged.encodeRequest, masterRangeChanged.decodeRequest),
+  codecCase(
+    'revision draws',
+    [DRAWS, { floor: 0, draws: [] }],
+    masterDrawRevisions.encodeRequest,
+    masterDrawRevisions.decodeRequest,
+  ),
+  codecCase('revision blocks', [DRAWN], masterDrawRevisions.encodeReply, masterDrawRevisions.decodeReply),
   codecCase('cluster views', [VIEW], masterView.encodeReply, masterView.decodeReply),
 ];
 
@@ -87,7 +98,7 @@ describe('internal messages', () => {
     const hash = createHash('sha256');
     for (const { samples, encode } of CASES)
       for (const sample of samples) hash.update(packVersioned(1, encode(sample)));
-    expect(hash.digest('hex')).toBe('ef75774626f925a709d1d65bec0f90da101b9f0397b949aa0a74d86e4c745d63');
+    expect(hash.digest('hex')).toBe('f3fc717d88f72ac0ecf8954cd862be5819cc2e7079a030614d81676c87709272');
   });
 
   test('the log entry format is what it was: change it only together with its version', () => {
@@ -180,12 +191,25 @@ describe('log entries', () => {
   test('the first byte is the version, and another one is refused', () => {
     const entry = encodeEntry(BATCH);
     expect(entry[0]).toBe(1);
-    entry[0] = 2;
-    expect(() => decodeEntry(entry)).toThrow(/format version 2/);
+    entry[0] = 3;
+    expect(() => decodeEntry(entry)).toThrow(/format version 3/);
   });
 
-  test('an entry cut short or altered decodes or is INVALID_ARGUMENT', () => {
-    const entry = encodeEntry(BATCH);
+  test('only an entry with a block of revisions has the newer format', () => {
+    expect(encodeEntry(BLOCK_BATCH)[0]).toBe(2);
+    expect(canonical(decodeEntry(encodeEntry(BLOCK_BATCH)))).toStrictEqual(canonical(BLOCK_BATCH));
+  });
+
+  test.each([
+    { name: 'begins at 0', block: { first: 0, count: 1 } },
+    { name: 'is empty', block: { first: 5, count: 0 } },
+    { name: 'ends above the safe integers', block: { first: Number.MAX_SAFE_INTEGER, count: 1 } },
+  ])('a block that $name is refused', ({ block }) => {
+    expect(() => decodeEntry(encodeEntry({ ...BATCH, block }))).toThrow(/revision/);
+  });
+
+  test.each([BATCH, BLOCK_BATCH])('an entry cut short or altered decodes or is INVALID_ARGUMENT', (batch) => {
+    const entry = encodeEntry(batch);
     for (let length = 0; length < entry.length; length += 7) {
       expectRefuses(() => decodeEntry(entry.subarray(0, length)));
     }

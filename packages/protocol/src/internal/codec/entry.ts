@@ -1,13 +1,20 @@
 import type { Bytes } from '@remora/base';
 import type { Command } from '../command.ts';
 import type { Epoch } from '../descriptor.ts';
+import type { RevisionBlock } from '../revision-api.ts';
 import { asCount, asFields, asMs, invalid } from './check.ts';
 import { decodeCommand, encodeCommand } from './command.ts';
 import { asRequestId } from './range.ts';
+import { asBlock } from './revisions.ts';
 import { packVersioned, unpackVersioned } from './wire.ts';
 
 /** The version of the log-entry format; the first byte of every entry. */
 export const ENTRY_FORMAT_VERSION = 1;
+/**
+ * The same with a block of revisions in its header. Only a range that the master numbers writes it, which no range is
+ * before its first split: until then a log can be read by programs that do not know this format.
+ */
+export const BLOCK_ENTRY_FORMAT_VERSION = 2;
 
 /** One command as it stands in the log. */
 export interface BatchedCommand {
@@ -26,49 +33,61 @@ export interface CommandBatch {
   readonly wallMs: number;
   /** The range's epoch when it was proposed; checked again at apply (traps 14). */
   readonly epoch: Epoch;
+  /** Where its changes take their revisions from, in a range that the master numbers; absent if nothing needs any. */
+  readonly block?: RevisionBlock;
   readonly commands: readonly BatchedCommand[];
 }
 
 const HEADER_FIELDS = 4;
+const BLOCK_FIELDS = 2;
 const COMMAND_FIELDS = 3;
 
-/** Flat: a header of four fields, then three per command. */
+/** Flat: a header of four fields, two more for a block, then three per command. */
 export function encodeEntry(batch: CommandBatch): Buffer {
-  const { commands } = batch;
-  const out = new Array<unknown>(HEADER_FIELDS + commands.length * COMMAND_FIELDS);
+  const { commands, block } = batch;
+  const headerFields = block === undefined ? HEADER_FIELDS : HEADER_FIELDS + BLOCK_FIELDS;
+  const out = new Array<unknown>(headerFields + commands.length * COMMAND_FIELDS);
   out[0] = batch.rangeTimeMs;
   out[1] = batch.wallMs;
   out[2] = batch.epoch.confVersion;
   out[3] = batch.epoch.version;
-  let at = HEADER_FIELDS;
+  if (block !== undefined) {
+    out[4] = block.first;
+    out[5] = block.count;
+  }
+  let at = headerFields;
   for (const { requestId, deadlineMs, command } of commands) {
     out[at++] = requestId;
     out[at++] = deadlineMs;
     out[at++] = encodeCommand(command);
   }
-  return packVersioned(ENTRY_FORMAT_VERSION, out);
+  return packVersioned(block === undefined ? ENTRY_FORMAT_VERSION : BLOCK_ENTRY_FORMAT_VERSION, out);
 }
 
 /** Byte fields of the result are slices of `bytes`: copy what outlives the entry (conventions 7). */
 export function decodeEntry(bytes: Bytes): CommandBatch {
-  const raw = unpackVersioned(ENTRY_FORMAT_VERSION, bytes, 'log entry');
-  if (!Array.isArray(raw) || raw.length < HEADER_FIELDS || (raw.length - HEADER_FIELDS) % COMMAND_FIELDS !== 0) {
+  const withBlock = bytes[0] === BLOCK_ENTRY_FORMAT_VERSION;
+  const version = withBlock ? BLOCK_ENTRY_FORMAT_VERSION : ENTRY_FORMAT_VERSION;
+  const headerFields = withBlock ? HEADER_FIELDS + BLOCK_FIELDS : HEADER_FIELDS;
+  const raw = unpackVersioned(version, bytes, 'log entry');
+  if (!Array.isArray(raw) || raw.length < headerFields || (raw.length - headerFields) % COMMAND_FIELDS !== 0) {
     throw invalid('log entry');
   }
   const fields: readonly unknown[] = asFields(raw, raw.length, 'log entry');
-  const count = (fields.length - HEADER_FIELDS) / COMMAND_FIELDS;
+  const count = (fields.length - headerFields) / COMMAND_FIELDS;
   const commands = new Array<BatchedCommand>(count);
-  for (let i = 0, at = HEADER_FIELDS; i < count; i++, at += COMMAND_FIELDS) {
+  for (let i = 0, at = headerFields; i < count; i++, at += COMMAND_FIELDS) {
     commands[i] = {
       requestId: asRequestId(fields[at]),
       deadlineMs: asMs(fields[at + 1], 'deadlineMs'),
       command: decodeCommand(fields[at + 2]),
     };
   }
-  return {
+  const batch = {
     rangeTimeMs: asMs(fields[0], 'rangeTimeMs'),
     wallMs: asMs(fields[1], 'wallMs'),
     epoch: { confVersion: asCount(fields[2], 'epoch.confVersion'), version: asCount(fields[3], 'epoch.version') },
     commands,
   };
+  return withBlock ? { ...batch, block: asBlock(fields[4], fields[5]) } : batch;
 }

@@ -21,18 +21,27 @@ export function encodeStored({ version }: StoredFormat, fields: readonly unknown
   return packPlain([version, ...fields]);
 }
 
-/** The inverse; `decode` checks the fields with the functions of `check.ts` (D1). */
+/**
+ * The inverse, of one format or of several that are read; `decode` checks the fields with the functions of `check.ts`
+ * (D1).
+ */
 export function decodeStored<T>(
-  { what, version, fields }: StoredFormat,
+  formats: StoredFormat | readonly [StoredFormat, ...StoredFormat[]],
   bytes: Bytes,
   decode: (fields: readonly unknown[]) => T,
 ): T {
+  const known: readonly StoredFormat[] = 'what' in formats ? [formats] : formats;
+  const what = known[0]?.what ?? 'a row';
   try {
     const raw = unpack(bytes, 0);
     if (!Array.isArray(raw)) throw invalid(what);
     const [found] = raw;
-    if (found !== version) throw invalid(`format ${String(found)}, and this version reads ${version}`);
-    return decode(asFields(raw, 1 + fields, what).slice(1));
+    const format = known.find(({ version }) => version === found);
+    if (format === undefined) {
+      const versions = known.map(({ version }) => version).join(', ');
+      throw invalid(`format ${String(found)}, and this version reads ${versions}`);
+    }
+    return decode(asFields(raw, 1 + format.fields, what).slice(1));
   } catch (cause) {
     if (!(cause instanceof ServiceError || cause instanceof UnpackError)) throw cause;
     throw new InvariantError(`${what} cannot be read: ${cause.message}`, { cause });

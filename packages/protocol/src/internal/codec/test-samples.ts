@@ -5,6 +5,7 @@ import type { NodeDescriptor, RangeDescriptor } from '../descriptor.ts';
 import type { Compare, KeyValue, KvEvent, KvOp, RangeOp, Txn } from '../kv-types.ts';
 import type { ClusterView, NodeHeartbeat } from '../master-api.ts';
 import type { RangeReply, RangeRequest, WatchMessage, WatchRequest } from '../range-api.ts';
+import type { DrawRevisionsReply, DrawRevisionsRequest } from '../revision-api.ts';
 import type { CommandBatch } from './entry.ts';
 
 /** One fixed message of every kind, for the tests: their encoding is the schema that is pinned. */
@@ -245,3 +246,21 @@ export const BATCH: CommandBatch = {
   epoch: { confVersion: 1, version: 2 },
   commands: COMMANDS.map((command, i) => ({ requestId: `request-${i}`, deadlineMs: 1_000 + i, command })),
 };
+
+export const DRAWS: DrawRevisionsRequest = {
+  floor: 2 ** 52,
+  draws: [
+    { rangeId: 2, count: 1 },
+    { rangeId: 3, count: 65_536 },
+  ],
+};
+
+export const DRAWN: DrawRevisionsReply = {
+  newest: 300,
+  blocks: [
+    { rangeId: 2, first: 299, count: 1 },
+    { rangeId: 3, first: 300, count: 1 },
+  ],
+};
+
+export const BLOCK_BATCH: CommandBatch = { ...BATCH, block: { first: 300, count: COMMANDS.length } };
