@@ -19,9 +19,12 @@ import type { MasterCommand, MasterImage } from './state.ts';
 /** Log entries and checkpoints of the master, each with a format number in front. */
 const COMMAND: StoredFormat = { what: 'a master command', version: 1, fields: 2 };
 const IMAGE: StoredFormat = { what: "the master's state", version: 1, fields: 5 };
+/** With the bound of revisions; written once there is one, so that programs that do not know it can read all before. */
+const REVISIONS_IMAGE: StoredFormat = { ...IMAGE, version: 2, fields: 6 };
 const REGISTER_NODE = 1;
 const BOOTSTRAP_RANGE = 2;
 const CHANGE_RANGE = 3;
+const LIFT_REVISIONS = 4;
 
 export function encodeMasterCommand(command: MasterCommand): Buffer {
   switch (command.type) {
@@ -31,6 +34,8 @@ export function encodeMasterCommand(command: MasterCommand): Buffer {
       return encodeStored(COMMAND, [BOOTSTRAP_RANGE, command.nodeIds]);
     case 'changeRange':
       return encodeStored(COMMAND, [CHANGE_RANGE, encodeRangeDescriptor(command.descriptor)]);
+    case 'liftRevisions':
+      return encodeStored(COMMAND, [LIFT_REVISIONS, command.upTo]);
   }
 }
 
@@ -44,6 +49,8 @@ export function decodeMasterCommand(bytes: Bytes): MasterCommand {
         return { type: 'bootstrapRange', nodeIds: asList(body, 'node ids', (id) => asCount(id, 'node id')) };
       case CHANGE_RANGE:
         return { type: 'changeRange', descriptor: decodeRangeDescriptor(body) };
+      case LIFT_REVISIONS:
+        return { type: 'liftRevisions', upTo: asCount(body, 'bound of revisions') };
       default:
         throw invalid(`the unknown type ${String(type)}`);
     }
@@ -51,19 +58,20 @@ export function decodeMasterCommand(bytes: Bytes): MasterCommand {
 }
 
 export function encodeMasterImage(image: MasterImage): Buffer {
-  const { applied } = image;
-  return encodeStored(IMAGE, [
+  const { applied, revisionBound } = image;
+  const fields = [
     [applied.index, applied.term],
     encodeConfFields(image.conf),
     [image.nextNodeId, image.nextRangeId, image.nextReplicaId],
     image.nodes.map(encodeNodeDescriptor),
     image.ranges.map(encodeRangeDescriptor),
-  ]);
+  ];
+  return revisionBound === 0 ? encodeStored(IMAGE, fields) : encodeStored(REVISIONS_IMAGE, [...fields, revisionBound]);
 }
 
 /** Throws an `InvariantError` for anything else. */
 export function decodeMasterImage(bytes: Bytes): MasterImage {
-  return decodeStored(IMAGE, bytes, ([position, conf, ids, nodes, ranges]) => {
+  return decodeStored([IMAGE, REVISIONS_IMAGE], bytes, ([position, conf, ids, nodes, ranges, revisionBound = 0]) => {
     const applied = asFields(position, 2, 'applied');
     const next = asFields(ids, 3, 'next ids');
     return {
@@ -72,6 +80,7 @@ export function decodeMasterImage(bytes: Bytes): MasterImage {
       nextNodeId: asCount(next[0], 'nextNodeId'),
       nextRangeId: asCount(next[1], 'nextRangeId'),
       nextReplicaId: asCount(next[2], 'nextReplicaId'),
+      revisionBound: asCount(revisionBound, 'revisionBound'),
       nodes: asList(nodes, 'nodes', decodeNodeDescriptor),
       ranges: asList(ranges, 'ranges', decodeRangeDescriptor),
     };

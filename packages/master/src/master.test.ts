@@ -3,7 +3,9 @@ import {
   type ClusterView,
   createLocalChannel,
   createRpcRegistry,
+  type DrawRevisionsReply,
   type JoinReply,
+  masterDrawRevisions,
   masterHeartbeat,
   masterJoin,
   masterView,
@@ -32,7 +34,7 @@ class MasterBed {
         clusterId: 'c',
         clock: this.clock,
         logger: silentLogger,
-        options: { replicas: 3, suspectAfterMs: 3_000, downAfterMs: 60_000 },
+        options: { replicas: 3, suspectAfterMs: 3_000, downAfterMs: 60_000, revisionWindow: 100 },
         storage: {
           load: () => saved,
           save: (bytes) => {
@@ -49,7 +51,16 @@ class MasterBed {
       this.proposed.push(entry);
       return { index: entry.index, term: entry.term };
     };
-    this.master.attach({ propose, ready: true } as Partial<Group> as Group);
+    const bed = this;
+    this.master.attach({
+      propose,
+      ready: true,
+      role: 'leader',
+      get term() {
+        return bed.term;
+      },
+      leaseRead: (done: (refused: Refusal | undefined) => void) => done(undefined),
+    } as Partial<Group> as Group);
     this.master.register(this.registry);
   }
 
@@ -69,6 +80,11 @@ class MasterBed {
 
   beat(nodeId: number, ranges: readonly RangeReport[] = [], incarnation = `dir${nodeId}`) {
     return call<unknown, NodeHeartbeatReply>(this, masterHeartbeat as never, { nodeId, incarnation, ranges });
+  }
+
+  draw(count: number, floor = 0) {
+    const request = { floor, draws: [{ rangeId: 2, count }] };
+    return call<unknown, DrawRevisionsReply>(this, masterDrawRevisions as never, request);
   }
 }
 
@@ -105,6 +121,7 @@ describe('a master', () => {
       bed.join(1),
       bed.beat(1),
       call<undefined, ClusterView>(bed, masterView as never, undefined),
+      bed.draw(1),
     ]) {
       expect(answer.code).toBe('NOT_LEADER');
       expect(answer.error?.details).toMatchObject({ leaderNode: 3 });
@@ -168,6 +185,21 @@ describe('a master', () => {
     expect(second.code).toBe('UNKNOWN_OUTCOME');
     bed.commit();
     expect(bed.master.state.nodes().map((node) => node.nodeId)).toEqual([1, 2]);
+  });
+
+  test('that is restored gives out revisions above all that it gave out before, and above the floors it was told', () => {
+    const bed = ready(new MasterBed());
+    bed.commit();
+    const before = bed.draw(3, 5_000);
+    expect(before.reply).toBeUndefined();
+    bed.commit();
+    expect(before.reply?.blocks).toEqual([{ rangeId: 2, first: 5_001, count: 3 }]);
+    bed.master.stage();
+    const again = new MasterBed(1, bed.saved);
+    again.lead(2);
+    const after = again.draw(1);
+    again.commit();
+    expect(after.reply?.blocks[0]?.first).toBeGreaterThan(5_003);
   });
 
   test('forgets what nodes reported when another term begins (M4)', () => {

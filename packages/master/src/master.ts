@@ -2,6 +2,7 @@ import { assert, type Clock, type Logger, ServiceError, type Timer, unreachable 
 import {
   type ClusterView,
   type JoinRequest,
+  masterDrawRevisions,
   masterHeartbeat,
   masterJoin,
   masterRangeChanged,
@@ -26,6 +27,7 @@ import type {
   StateMachineSnapshot,
 } from '@remora/raft';
 import { decodeMasterCommand, decodeMasterImage, encodeMasterCommand, encodeMasterImage } from './codec.ts';
+import { RevisionIssuer } from './revision-issuer.ts';
 import { encodeMasterSnapshot, receiveMasterSnapshot } from './snapshot.ts';
 import { type MasterCommand, type MasterResult, MasterState } from './state.ts';
 
@@ -47,6 +49,8 @@ export interface MasterOptions {
   /** Silence after which a node is suspect, and down. */
   readonly suspectAfterMs: number;
   readonly downAfterMs: number;
+  /** Revisions that a leader takes into reserve through the log at a time; at an election as many are skipped at most. */
+  readonly revisionWindow: number;
 }
 
 type CommandDone = (error: ServiceError | undefined, result: MasterResult | undefined) => void;
@@ -70,6 +74,7 @@ export class Master implements StateMachine {
   readonly state: MasterState;
   readonly #waiting = new Map<number, { readonly term: number; readonly done: CommandDone }>();
   readonly #heard = new Map<number, Heard>();
+  readonly #revisions: RevisionIssuer;
   #group: Group | undefined;
   #leaderTerm = 0;
   #leaderReplica = 0;
@@ -81,6 +86,14 @@ export class Master implements StateMachine {
     this.state = new MasterState(conf);
     const stored = deps.storage.load();
     if (stored !== undefined) this.state.restore(decodeMasterImage(stored));
+    this.#revisions = new RevisionIssuer({
+      group: () => this.group,
+      bound: () => this.state.revisionBound,
+      lift: (upTo, done) => this.#propose({ type: 'liftRevisions', upTo }, done),
+      notLeader: () => this.#notLeader(),
+      refusal,
+      window: deps.options.revisionWindow,
+    });
   }
 
   attach(group: Group): void {
@@ -133,6 +146,7 @@ export class Master implements StateMachine {
     this.#heard.clear();
     // M5. Also from one own term to the next: what was proposed in the earlier one may be lost.
     for (const index of [...this.#waiting.keys()]) this.#lose(index);
+    this.#revisions.roleChanged();
     if (term !== 0) this.#deps.logger.info({ term }, 'leads the master group');
   }
 
@@ -174,6 +188,9 @@ export class Master implements StateMachine {
       else done(undefined, reply);
     });
     registry.handle(masterRangeChanged, (descriptor, _context, done) => this.#rangeChanged(descriptor, done));
+    registry.handle(masterDrawRevisions, (request, _context, done) =>
+      this.leading ? this.#revisions.draw(request, done) : done(this.#notLeader(), undefined),
+    );
     registry.handle(masterView, (_request, _context, done) =>
       this.leading ? done(undefined, this.view()) : done(this.#notLeader(), undefined),
     );

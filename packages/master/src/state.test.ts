@@ -94,6 +94,25 @@ test('a master restored from its image goes on as the original: no id is given t
   expect(restored.ranges()[0]?.replicas.map((r) => r.replicaId)).toEqual([1_001, 1_002, 1_003]);
 });
 
+describe('the bound of revisions', () => {
+  test('never falls, and survives a restart (M7)', () => {
+    const state = new MasterState(CONF);
+    for (const upTo of [500, 300]) state.apply({ type: 'liftRevisions', upTo });
+    expect(state.revisionBound).toBe(500);
+    const restored = new MasterState(CONF);
+    restored.restore(decodeMasterImage(encodeMasterImage(state.image())));
+    expect(restored.revisionBound).toBe(500);
+  });
+
+  test('is not in the image of a master that gave none out: earlier programs can read that', () => {
+    const format = (state: MasterState): unknown => encodeMasterImage(state.image())[1];
+    const state = new MasterState(CONF);
+    expect(format(state)).toBe(1);
+    state.apply({ type: 'liftRevisions', upTo: 500 });
+    expect(format(state)).toBe(2);
+  });
+});
+
 test('commands survive the log', () => {
   const range: RangeDescriptor = {
     rangeId: 2,
@@ -107,6 +126,7 @@ test('commands survive the log', () => {
     { type: 'changeRange' as const, descriptor: range },
     { type: 'registerNode' as const, descriptor: descriptor(7) },
     { type: 'bootstrapRange' as const, nodeIds: [1, 2, 3] },
+    { type: 'liftRevisions' as const, upTo: 70 },
   ]) {
     expect(decodeMasterCommand(encodeMasterCommand(command))).toEqual(command);
   }

@@ -9,12 +9,15 @@ export type MasterCommand =
   /** Creates the first range, over the whole key space, with voters on these nodes; refused when a range exists. */
   | { readonly type: 'bootstrapRange'; readonly nodeIds: readonly number[] }
   /** A range says what its membership is now. Nothing changes if the master knows that, or what came later. */
-  | { readonly type: 'changeRange'; readonly descriptor: RangeDescriptor };
+  | { readonly type: 'changeRange'; readonly descriptor: RangeDescriptor }
+  /** Revisions up to this one may be given out; nothing changes if higher ones may already. */
+  | { readonly type: 'liftRevisions'; readonly upTo: number };
 
 export type MasterResult =
   | { readonly type: 'registerNode'; readonly nodeId: number }
   | { readonly type: 'bootstrapRange'; readonly rangeId: number }
-  | { readonly type: 'changeRange' };
+  | { readonly type: 'changeRange' }
+  | { readonly type: 'liftRevisions' };
 
 /** What a checkpoint and a snapshot of the master hold. */
 export interface MasterImage {
@@ -23,6 +26,8 @@ export interface MasterImage {
   readonly nextNodeId: number;
   readonly nextRangeId: number;
   readonly nextReplicaId: number;
+  /** No revision above it was given out; 0 as long as none was asked for. */
+  readonly revisionBound: number;
   readonly nodes: readonly NodeDescriptor[];
   readonly ranges: readonly RangeDescriptor[];
 }
@@ -39,6 +44,8 @@ const FIRST_REPLICA = 1_001;
  * M2. A node id belongs to one data directory (its incarnation) for good: a node that lost its data may not come
  *     back under its old id, because others count on what it had promised and stored.
  * M6. A range itself decides on its membership, in its log; the master follows, in the order of `confVersion`.
+ * M7. The bound of revisions never falls: what one leader gave out below it, a later one never gives out again
+ *     (revision-issuer.ts).
  */
 export class MasterState {
   applied: LogPosition = { index: 0, term: 0 };
@@ -46,6 +53,7 @@ export class MasterState {
   #nextNodeId = FIRST_ALLOCATED_NODE;
   #nextRangeId = FIRST_RANGE;
   #nextReplicaId = FIRST_REPLICA;
+  #revisionBound = 0;
   readonly #nodes = new Map<number, NodeDescriptor>();
   readonly #ranges = new Map<number, RangeDescriptor>();
 
@@ -61,6 +69,11 @@ export class MasterState {
     return [...this.#ranges.values()];
   }
 
+  /** M7. */
+  get revisionBound(): number {
+    return this.#revisionBound;
+  }
+
   node(nodeId: number): NodeDescriptor | undefined {
     return this.#nodes.get(nodeId);
   }
@@ -73,6 +86,9 @@ export class MasterState {
         return this.#bootstrap(command.nodeIds);
       case 'changeRange':
         return this.#change(command.descriptor);
+      case 'liftRevisions':
+        this.#revisionBound = Math.max(this.#revisionBound, command.upTo);
+        return { type: 'liftRevisions' };
     }
   }
 
@@ -148,6 +164,7 @@ export class MasterState {
       nextNodeId: this.#nextNodeId,
       nextRangeId: this.#nextRangeId,
       nextReplicaId: this.#nextReplicaId,
+      revisionBound: this.#revisionBound,
       nodes: this.nodes(),
       ranges: this.ranges(),
     };
@@ -160,6 +177,7 @@ export class MasterState {
     this.#nextNodeId = image.nextNodeId;
     this.#nextRangeId = image.nextRangeId;
     this.#nextReplicaId = image.nextReplicaId;
+    this.#revisionBound = image.revisionBound;
     this.#nodes.clear();
     this.#ranges.clear();
     for (const node of image.nodes) this.#nodes.set(node.nodeId, node);

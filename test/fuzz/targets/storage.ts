@@ -213,6 +213,7 @@ const IMAGE: MasterImage = {
   nextNodeId: 1001,
   nextRangeId: 3,
   nextReplicaId: 1004,
+  revisionBound: 0,
   nodes: [NODE],
   ranges: [RANGE],
 };
@@ -228,7 +229,7 @@ const isMasterError = (error: unknown): boolean => error instanceof MasterSnapsh
 
 const masterSnapshots: Target = {
   name: 'master-snapshot',
-  corpus: () => [encodeMasterSnapshot(IMAGE)],
+  corpus: () => [encodeMasterSnapshot(IMAGE), encodeMasterSnapshot({ ...IMAGE, revisionBound: 900 })],
   decode: receive,
   expected: isMasterError,
 };

@@ -27,6 +27,8 @@ const REPLICAS = 3;
 /** A node that is silent for this long is shown as suspect, and as down. */
 const SUSPECT_AFTER_MS = 3_000;
 const DOWN_AFTER_MS = 600_000;
+/** Revisions that the master's leader reserves at a time: a log entry per so many changes of all ranges together. */
+const REVISION_WINDOW = 100_000;
 /** The founders start at about the same time: the first campaign soon, and not together. */
 const FIRST_WAIT_TICKS = 8;
 const FIRST_WAIT_TICKS_APART = 4;
@@ -52,6 +54,7 @@ export function createMaster(deps: RoleDeps & { readonly founders: Founders }): 
         replicas: Math.min(REPLICAS, founders.members.length),
         suspectAfterMs: SUSPECT_AFTER_MS,
         downAfterMs: DOWN_AFTER_MS,
+        revisionWindow: REVISION_WINDOW,
       },
       storage: { load: () => engine.get(key), save: (bytes) => engine.put(key, bytes) },
       checkpoint: () => checkpointer.run(),

@@ -1,0 +1,155 @@
+import { ServiceError } from '@remora/base';
+import type { Done, DrawRevisionsReply, DrawRevisionsRequest, RangeBlock } from '@remora/protocol';
+import type { Group, Refusal } from '@remora/raft';
+
+export interface RevisionIssuerDeps {
+  readonly group: () => Pick<Group, 'role' | 'term' | 'leaseRead'>;
+  /** The bound in the applied state: nothing above it was ever given out. */
+  readonly bound: () => number;
+  /** Raises the bound through the log; `done` is called when that is applied, or with why it is not known to be. */
+  readonly lift: (upTo: number, done: (error: ServiceError | undefined) => void) => void;
+  readonly notLeader: () => ServiceError;
+  readonly refusal: (refused: Refusal) => ServiceError | undefined;
+  /** Revisions by which the bound is raised beyond what is needed at once. */
+  readonly window: number;
+}
+
+interface Waiting {
+  readonly term: number;
+  readonly request: DrawRevisionsRequest;
+  readonly done: Done<DrawRevisionsReply>;
+}
+
+/** Confirmed requests that wait for the bound; more are refused. A node has one request under way, so these are nodes. */
+const WAITING_MAX = 10_000;
+
+/**
+ * Gives revisions out, on the leader of the master group (design §8).
+ *
+ * V1. Never twice. A leader gives out what is above the bound that it found when its term began, and at or below one
+ *     that is applied since. So whatever an earlier leader gave out, or still does, is below. What is left of a window
+ *     is skipped with the leader that had it.
+ * V2. In the order of real time: when an answer is known before another request is sent, the latter gets higher ones. A
+ *     request is served once this master is known to have led, in its present term, *after the request came*: under
+ *     the leader's lease, otherwise by a ReadIndex round, which all requests of a turn share. A leader of a later term is
+ *     then elected after the request came, so what it gives out was not known when the request was sent; and earlier
+ *     ones gave out less (V1).
+ * V3. A request names a floor. Nothing at or below it is given out from then on: the bound that is applied before the
+ *     answer is above it, and a later leader begins above the bound.
+ * V4. A request that is not served by the leader and in the term that it came to gets none. What was given out and not
+ *     used, as an answer was lost, is never given out again.
+ */
+export class RevisionIssuer {
+  readonly #deps: RevisionIssuerDeps;
+  /** The term that the following is of. */
+  #term = 0;
+  #next = 0;
+  #lifting = false;
+  /** Confirmed (V2), in the order in which they are served. */
+  #confirmed: Waiting[] = [];
+
+  constructor(deps: RevisionIssuerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Requests that wait for the bound to be lifted. */
+  get waiting(): number {
+    return this.#confirmed.length;
+  }
+
+  /** Called on a leader that has applied an entry of its own term. */
+  draw(request: DrawRevisionsRequest, done: Done<DrawRevisionsReply>): void {
+    const group = this.#deps.group();
+    const { term } = group;
+    group.leaseRead((refused) => {
+      if (refused !== undefined) done(this.#deps.refusal(refused) ?? this.#deps.notLeader(), undefined);
+      else if (!this.#leads(term)) done(this.#deps.notLeader(), undefined);
+      else if (this.#confirmed.length >= WAITING_MAX) done(tooMany(), undefined);
+      else {
+        this.#confirmed.push({ term, request, done });
+        this.#serve();
+      }
+    });
+  }
+
+  /** Another term begins, or none: who still waits must ask its leader (V4). */
+  roleChanged(): void {
+    const waiting = this.#confirmed;
+    this.#confirmed = [];
+    for (const { done } of waiting) done(this.#deps.notLeader(), undefined);
+  }
+
+  #leads(term: number): boolean {
+    const group = this.#deps.group();
+    return group.role === 'leader' && group.term === term;
+  }
+
+  #serve(): void {
+    while (true) {
+      const waiting = this.#confirmed[0];
+      if (waiting === undefined) return this.#liftAhead();
+      if (this.#leads(waiting.term)) {
+        this.#begin(waiting.term);
+        if (!this.#covers(waiting.request)) return;
+      }
+      this.#confirmed.shift();
+      if (this.#leads(waiting.term)) waiting.done(undefined, this.#give(waiting.request));
+      else waiting.done(this.#deps.notLeader(), undefined);
+    }
+  }
+
+  /** V1. */
+  #begin(term: number): void {
+    if (this.#term === term) return;
+    this.#term = term;
+    this.#next = this.#deps.bound() + 1;
+    this.#lifting = false;
+  }
+
+  /** Whether the bound allows for it (V1, V3); has it lifted when not. */
+  #covers({ floor, draws }: DrawRevisionsRequest): boolean {
+    const wanted = draws.reduce((sum, { count }) => sum + count, 0);
+    const last = Math.max(this.#next - 1, floor) + wanted;
+    if (last <= this.#deps.bound()) return true;
+    this.#lift(last);
+    return false;
+  }
+
+  #give({ floor, draws }: DrawRevisionsRequest): DrawRevisionsReply {
+    this.#next = Math.max(this.#next, floor + 1);
+    const blocks = draws.map(({ rangeId, count }): RangeBlock => {
+      const first = this.#next;
+      this.#next += count;
+      return { rangeId, first, count };
+    });
+    return { newest: this.#next - 1, blocks };
+  }
+
+  /** Before the window is used up, so that nobody waits for the log. Not before anything was given out in this term. */
+  #liftAhead(): void {
+    if (this.#term === 0 || !this.#leads(this.#term)) return;
+    if (this.#deps.bound() - this.#next < this.#deps.window / 2) this.#lift(this.#next);
+  }
+
+  #lift(atLeast: number): void {
+    if (this.#lifting) return;
+    this.#lifting = true;
+    const term = this.#term;
+    this.#deps.lift(Math.max(atLeast, this.#deps.bound()) + this.#deps.window, (error) => {
+      if (this.#term !== term) return;
+      this.#lifting = false;
+      if (error === undefined) this.#serve();
+      else this.#fail(error);
+    });
+  }
+
+  #fail(error: ServiceError): void {
+    const waiting = this.#confirmed;
+    this.#confirmed = [];
+    for (const { done } of waiting) done(error, undefined);
+  }
+}
+
+function tooMany(): ServiceError {
+  return new ServiceError('RESOURCE_EXHAUSTED', 'too many wait for revisions; try again later');
+}
