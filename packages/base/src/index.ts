@@ -2,6 +2,7 @@ export * from './assert.ts';
 export * from './bytes.ts';
 export * from './clock.ts';
 export * from './disk.ts';
+export * from './disk-failure.ts';
 export * from './engine.ts';
 export * from './errors.ts';
 export * from './logger.ts';

@@ -7,6 +7,7 @@ export const EXIT_CODES = {
   portTaken: { code: 4, means: 'a port to listen on is taken' },
   unavailable: { code: 69, means: 'no endpoint of the cluster could be reached' },
   internal: { code: 70, means: 'a broken invariant; please report it' },
+  disk: { code: 74, means: 'the disk is full, or failed; what was acknowledged is on the other nodes too' },
   lockBusy: { code: 75, means: 'the lock was not acquired in time' },
   lockLost: { code: 76, means: 'the lock was lost while the command ran; the command was stopped' },
 } as const;

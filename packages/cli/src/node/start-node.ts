@@ -1,6 +1,16 @@
 /** A node as a process: sockets, files, LevelDB and the system's clock under what `assemble.ts` puts together. */
 import { join } from 'node:path';
-import { type Clock, type Logger, nodeClock, nodeDisk, nodeRandom, type Random } from '@remora/base';
+import {
+  type Clock,
+  DISK_FULL_ADVICE,
+  DiskFailedError,
+  type Logger,
+  nodeClock,
+  nodeDisk,
+  nodeRandom,
+  type Random,
+  saysFull,
+} from '@remora/base';
 import { createPinoLogger } from '@remora/base/node';
 import { openLevelEngine, StoreDamagedError, StoreOpenError } from '@remora/dataserver';
 import { createRpcService, dialRpc, type RpcService, startPeerServer } from '@remora/protocol';
@@ -38,25 +48,33 @@ export async function startNode(
     name: options.name,
     random,
     ...(founders === undefined ? {} : { clusterId: founders.clusterId, nodeId: founders.ownNodeId }),
-  });
+  }).catch(sayIfStorage);
   const platform = processPlatform(options, { clock, random, logger, dataDir });
-  const node = await assembleNode(options, platform, signal).catch(sayIfDataDir);
-  const failed = node.failed.catch(sayIfDataDir);
+  const node = await assembleNode(options, platform, signal).catch(sayIfStorage);
+  const failed = node.failed.catch(sayIfStorage);
   failed.catch(() => {}); // Whoever runs the node watches it.
   return { failed, stop: () => node.stop() };
 }
 
-/** What is wrong with the data directory stays so, however often the node is started: its exit code says that. */
-function sayIfDataDir(error: unknown): never {
-  const reason = dataDirError(error);
-  throw reason === undefined ? error : new CommandError('dataDir', reason.message, { cause: error });
+/**
+ * What is wrong with the data directory stays so, however often the node is started; a disk may do better the next time.
+ * The exit codes say which it is.
+ */
+function sayIfStorage(error: unknown): never {
+  const ofDataDir = inCauses(error, (cause) => DATA_DIR_ERRORS.some((kind) => cause instanceof kind));
+  if (ofDataDir !== undefined) throw new CommandError('dataDir', ofDataDir.message, { cause: error });
+  const ofDisk = inCauses(error, (cause) => cause instanceof DiskFailedError || saysFull(cause));
+  if (!(error instanceof Error) || ofDisk === undefined) throw error;
+  const advice = ofDisk instanceof DiskFailedError ? '' : `: ${DISK_FULL_ADVICE}`;
+  throw new CommandError('disk', `${error.message}${advice}`, { cause: error });
 }
 
-/** The error, or what caused it, that is about the data directory. */
-function dataDirError(error: unknown): Error | undefined {
+const DATA_DIR_ERRORS = [StoreOpenError, StoreDamagedError, StateLostError, LogVersionError, LogDamagedError];
+
+/** The first that is `wanted` of an error and what caused it. */
+function inCauses(error: unknown, wanted: (cause: Error) => boolean): Error | undefined {
   if (!(error instanceof Error)) return undefined;
-  const kinds = [StoreOpenError, StoreDamagedError, StateLostError, LogVersionError, LogDamagedError];
-  return kinds.some((kind) => error instanceof kind) ? error : dataDirError(error.cause);
+  return wanted(error) ? error : inCauses(error.cause, wanted);
 }
 
 interface ProcessParts {

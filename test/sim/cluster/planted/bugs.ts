@@ -73,6 +73,17 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     properties: ['damage is noticed'],
   },
   {
+    layer: 'engine',
+    name: 'log-that-begins-too-late-is-taken',
+    rule: 'what the log let go is in the state machine (recovery.ts)',
+    file: 'packages/raft/src/multi/host/group/recovery.ts',
+    find: '  checkReach(groupId, applied, start);\n',
+    replace: '',
+    seed: 25,
+    caughtBy: 'packages/raft/src/multi/host/group/recovery.test.ts',
+    properties: ['damage is noticed'],
+  },
+  {
     layer: 'snapshot',
     name: 'leases-kept-over-install',
     rule: 'a replica that installs a snapshot forgets the leases it knew',

@@ -5,8 +5,9 @@
  * L2. Iterators and snapshots are created natively in the call, so they show the database of that moment (P1).
  * L3. When LevelDB says that its files are damaged, that is a `StoreDamagedError`. It does not verify the checksums of its
  *     tables, and cannot be told to: checked-store.ts does.
+ * L4. When it says that the disk failed, or is full, that is a `DiskFailedError`.
  */
-import { type Bytes, EMPTY_BYTES, type Row } from '@remora/base';
+import { type Bytes, DiskFailedError, EMPTY_BYTES, type Row, saysFull } from '@remora/base';
 import { Level } from 'level';
 import type { PersistentStore, StoreBatch, StoreCursor, StoreRange, StoreSnapshot } from '../store.ts';
 import { StoreDamagedError, StoreOpenError } from '../store-errors.ts';
@@ -78,7 +79,7 @@ export class LevelStore implements PersistentStore {
       delete: (key) => void batch.del(asKey(key)),
       write: () =>
         batch.write(SYNCED).catch((error: unknown) => {
-          throw asDamage(this.#dir, error);
+          throw asFailure(this.#dir, 'write', error);
         }),
     };
   }
@@ -91,7 +92,7 @@ export class LevelStore implements PersistentStore {
     try {
       return this.#db.getSync(asKey(key), at);
     } catch (error) {
-      throw asDamage(this.#dir, error);
+      throw asFailure(this.#dir, 'read', error);
     }
   }
 
@@ -106,7 +107,7 @@ export class LevelStore implements PersistentStore {
     return {
       next: async (rowsMax) => {
         const pairs = await iterator.nextv(rowsMax).catch((error: unknown) => {
-          throw asDamage(this.#dir, error);
+          throw asFailure(this.#dir, 'read', error);
         });
         return pairs.map(([key, value]): Row => ({ key, value }));
       },
@@ -115,10 +116,12 @@ export class LevelStore implements PersistentStore {
   }
 }
 
-/** The error to report for one of LevelDB's (L3). */
-function asDamage(dir: string, error: unknown): unknown {
-  if (!(error instanceof Error && 'code' in error && error.code === 'LEVEL_CORRUPTION')) return error;
-  return new StoreDamagedError(dir, `LevelDB says "${error.message}"`, error);
+/** The error to report for one of LevelDB's (L3, L4). */
+function asFailure(dir: string, what: 'read' | 'write', error: unknown): unknown {
+  if (!(error instanceof Error && 'code' in error)) return error;
+  if (error.code === 'LEVEL_CORRUPTION') return new StoreDamagedError(dir, `LevelDB says "${error.message}"`, error);
+  if (error.code !== 'LEVEL_IO_ERROR') return error;
+  return new DiskFailedError(`${what} the storage engine in ${dir}`, error);
 }
 
 function openError(dir: string, error: unknown): unknown {
@@ -130,8 +133,8 @@ function openError(dir: string, error: unknown): unknown {
       error,
     );
   }
-  const damage = asDamage(dir, cause);
-  if (damage instanceof StoreDamagedError) return damage;
+  const failure = asFailure(dir, 'write', cause);
+  if (failure instanceof StoreDamagedError || (cause instanceof Error && saysFull(cause))) return failure;
   const reason = cause instanceof Error ? cause.message : String(cause);
   return new StoreOpenError('UNREADABLE', `${dir} cannot be opened: ${reason}`, error);
 }

@@ -12,7 +12,7 @@
  * W5. The queue has a limit in bytes (`queueBytesMax`), above which the log says `full`: then the host refuses
  *     proposals and drops appends of other leaders. It is passed at most by what one turn was about to append.
  */
-import { assert } from '@remora/base';
+import { assert, DiskFailedError } from '@remora/base';
 import { entryBytes } from '../../core/log.ts';
 import type { Entry, LogPosition } from '../../core/types.ts';
 import type { EntryRange, GroupAppend, GroupId, GroupLog, RecoveredGroup } from '../ports.ts';
@@ -345,9 +345,7 @@ class DiskGroupLog implements GroupLog {
     this.#failed = true;
     this.#queue = [];
     for (const resolve of this.#whenQuiet.splice(0)) resolve();
-    const full = 'code' in cause && cause.code === 'ENOSPC';
-    const advice = full ? 'the disk is full: free space, then start the node again' : cause.message;
-    this.#onFailure(new Error(`cannot ${what} the write-ahead log in ${this.#dir}: ${advice}`, { cause }));
+    this.#onFailure(new DiskFailedError(`${what} the write-ahead log in ${this.#dir}`, cause));
   }
 
   /** Queues records to be built when their turn comes; resolves when they, and all before them, are durable. */
