@@ -1,16 +1,19 @@
 /**
  * Locks under contention, with waiters of several kinds, and a resource that takes writes only under the newest fencing
- * version (design §15). What is promised to holders and waiters is judged by `LockCheck`.
+ * version (design §15). What is promised to holders and waiters is judged by `LockCheck`, and what the cluster told them
+ * by the search for an order that explains it.
  *
  * V1. A version is current until its grant is over: a check never says so of one whose release was acknowledged, or of
  *     one older than a grant that was known; and always of one that its holder relies on.
  */
 import { sleep, type Timer } from '@remora/base';
 import type { ClientSession, HeldLock } from 'remora';
+import type { HistoryRecord } from '../../../checkers/index.ts';
 import { Violation } from '../../common/violation.ts';
 import type { ClientLife } from '../sdk-client.ts';
 import type { World } from '../world.ts';
-import { ask, think, withHands } from './ask.ts';
+import { type Answer, ask, think, withHands } from './ask.ts';
+import { LockHistory } from './lock-history.ts';
 import { LockUses, type Use } from './lock-uses.ts';
 import type { MakeWorkload, Workload } from './workload.ts';
 
@@ -30,8 +33,10 @@ const WRITE_MS_MAX = 50;
 const LATE_WRITE_MS_MAX = 8_000;
 /** Versions that are over, to ask about. */
 const OVER_MAX = 20;
-const LOCK_ERRORS = ['SESSION_EXPIRED', 'LEASE_NOT_FOUND', 'LOCK_CANCELED'] as const;
+const LOCK_ERRORS = ['SESSION_EXPIRED', 'LEASE_NOT_FOUND'] as const;
 const ACQUIRE_ERRORS = [...LOCK_ERRORS, 'LOCK_TIMEOUT', 'CANCELED'] as const;
+/** Where locks are taken from their holders, one that has not heard of its grant yet is told so. Nobody else is. */
+const FORCED_ERRORS = [...ACQUIRE_ERRORS, 'LOCK_CANCELED'] as const;
 /** How much more seldom than others this workload acquires, and looks at locks. */
 const ACQUIRES_SELDOM = 2;
 const LOOKS_SELDOM = 6;
@@ -51,6 +56,7 @@ class LockLoad implements Workload {
   readonly name = 'locks';
   readonly #world: World;
   readonly #uses: LockUses;
+  readonly #history: LockHistory;
   /** The newest version under which each lock's resource was written. */
   readonly #written = new Map<string, number>();
   /** Grants whose release was acknowledged. */
@@ -60,6 +66,7 @@ class LockLoad implements Workload {
   constructor(world: World) {
     this.#world = world;
     this.#uses = new LockUses(world);
+    this.#history = new LockHistory(() => world.nowNs());
   }
 
   async run(life: ClientLife): Promise<void> {
@@ -84,8 +91,13 @@ class LockLoad implements Workload {
     this.#uses.ended((use) => use.life === life);
   }
 
+  history(): readonly HistoryRecord[] {
+    return this.#history.records();
+  }
+
   check(): void {
     this.#uses.finish();
+    this.#history.check();
   }
 
   figures(): Readonly<Record<string, number>> {
@@ -137,10 +149,14 @@ class LockLoad implements Workload {
     const tries = !patient && random.int(2) === 0;
     this.#uses.asked(use);
     const timers = this.#meanwhile(use, controller);
-    const asked = await ask(
-      { world: this.#world, life, what: tries ? 'try' : 'acquire' },
-      (): Promise<HeldLock | undefined> => (tries ? lock.tryAcquire(options) : lock.acquire({ ...options, wait })),
-      ACQUIRE_ERRORS,
+    const question = (): Promise<HeldLock | undefined> =>
+      tries ? lock.tryAcquire(options) : lock.acquire({ ...options, wait });
+    const asked = await this.#history.acquire({ ...use, tries }, () =>
+      ask(
+        { world: this.#world, life, what: tries ? 'try' : 'acquire' },
+        question,
+        use.lock === FORCED ? FORCED_ERRORS : ACQUIRE_ERRORS,
+      ),
     );
     for (const timer of timers) timer.cancel();
     const held = asked.type === 'answer' ? asked.value : undefined;
@@ -200,17 +216,21 @@ class LockLoad implements Workload {
     if (this.#released.length > OVER_MAX) this.#released.shift();
   }
 
-  async #release({ life, lock }: Use, held: HeldLock): Promise<boolean> {
+  async #release(use: Use, held: HeldLock): Promise<boolean> {
+    const { life, lock } = use;
     const answers = lock === FORCED ? [...LOCK_ERRORS, 'LOCK_NOT_HELD' as const] : LOCK_ERRORS;
-    const asked = await ask({ world: this.#world, life, what: 'release' }, () => held.release(), answers);
+    const question = () => ask({ world: this.#world, life, what: 'release' }, () => held.release(), answers);
+    const asked = await (held.depth > 1 ? question() : this.#history.release(use, { held, ask: question }));
     return asked.type === 'answer' && held.state === 'released';
   }
 
-  async #reenter({ life, lock }: Use, held: HeldLock): Promise<void> {
+  async #reenter(use: Use, held: HeldLock): Promise<void> {
+    const { life, lock } = use;
     const answers = [...LOCK_ERRORS, 'LOCK_NOT_HELD', 'LOCK_DEPTH_EXCEEDED'] as const;
     const { depth } = held;
-    const options = { depthMax: DEPTH_MAX };
-    const asked = await ask({ world: this.#world, life, what: 'reenter' }, () => held.acquire(options), answers);
+    const question = () =>
+      ask({ world: this.#world, life, what: 'reenter' }, () => held.acquire({ depthMax: DEPTH_MAX }), answers);
+    const asked = await this.#history.reenter(use, { held, ask: question });
     const refused = asked.type === 'refused' ? asked.code : undefined;
     if (asked.type === 'answer' && held.depth !== depth + 1) {
       throw new Violation('lock: entries are counted', `${lock} was entered at ${depth}, and is at ${held.depth}`);
@@ -223,11 +243,7 @@ class LockLoad implements Workload {
 
   /** V1. */
   async #checkHeld({ life, lock }: Use, held: HeldLock): Promise<void> {
-    const question = async (): Promise<boolean> => {
-      const [current = false] = await life.remora.locks.check([{ name: lock, version: held.version }]);
-      return current;
-    };
-    const asked = await ask({ world: this.#world, life, what: 'check' }, question);
+    const asked = await this.#isCurrent(life, { name: lock, version: held.version });
     if (asked.type !== 'answer' || asked.value || lock === FORCED || held.state !== 'active') return;
     throw new Violation('lock: a holder holds', `${lock} is held with ${held.version}, which is not its version`);
   }
@@ -272,9 +288,19 @@ class LockLoad implements Workload {
   async #checkReleased(life: ClientLife): Promise<void> {
     const released = this.#released[life.random.int(OVER_MAX)];
     if (released === undefined) return;
-    const asked = await ask({ world: this.#world, life, what: 'check' }, () => life.remora.locks.check([released]));
-    if (asked.type !== 'answer' || asked.value[0] !== true) return;
+    const asked = await this.#isCurrent(life, released);
+    if (asked.type !== 'answer' || !asked.value) return;
     throw new Violation('lock: over is over', `${released.name} was released, and ${released.version} is its version`);
+  }
+
+  #isCurrent(life: ClientLife, grant: { readonly name: string; readonly version: number }): Promise<Answer<boolean>> {
+    const question = async (): Promise<boolean> => {
+      const [current = false] = await life.remora.locks.check([grant]);
+      return current;
+    };
+    return this.#history.checkVersion({ who: life.name, lock: grant.name, version: grant.version }, () =>
+      ask({ world: this.#world, life, what: 'check' }, question),
+    );
   }
 
   async #force(life: ClientLife): Promise<void> {

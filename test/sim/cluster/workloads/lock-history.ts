@@ -1,0 +1,141 @@
+/**
+ * What the cluster told those who use locks, as a history of objects with one holder each (`lockModel`). Beside what
+ * holders rely on (`lock-uses.ts`) it takes the cluster at its word: who was told that a lock is taken, or still its own.
+ *
+ * A1. Whoever asked and was not granted may have been, for a moment, until its acquire was taken back: an acquire of
+ *     unknown outcome. Only a try that failed without an answer had no effect (ask.ts G1).
+ * A2. A grant ends by a release that was acknowledged; otherwise by itself, at some time or never: with its session, by
+ *     a release whose answer was lost, or by one that the SDK goes on to send.
+ * A3. Whoever enters again, or may not as it is too deep inside, is told that its grant is current. If it is not,
+ *     entering again is an acquire like any other, which the SDK takes back.
+ */
+import type { ErrorCode } from '@remora/base';
+import type { HeldLock } from 'remora';
+import {
+  checkLinearizable,
+  type HistoryRecord,
+  HistoryRecorder,
+  lockModel,
+  type OpenRequest,
+} from '../../../checkers/index.ts';
+import { Violation } from '../../common/violation.ts';
+import type { Answer } from './ask.ts';
+
+/** With these a single asking ends that never reached a range. */
+const UNHEARD: ReadonlySet<ErrorCode> = new Set([
+  'UNAVAILABLE',
+  'NOT_LEADER',
+  'RESOURCE_EXHAUSTED',
+  'DEADLINE_EXCEEDED',
+]);
+
+/** A lock, and the owner of one acquire: no other one has this name. */
+interface Owned {
+  readonly lock: string;
+  readonly owner: string;
+}
+
+export class LockHistory {
+  readonly #history: HistoryRecorder;
+  /** By owner: what it was granted, and that this may end by itself (A2). */
+  readonly #granted = new Map<HistoryRecord['c'], { readonly version: number; readonly end: OpenRequest }>();
+  #lastNs = 0;
+  #reentries = 0;
+
+  /** `nowNs` may stand still while things happen one after the other; here they have times of their own. */
+  constructor(nowNs: () => number) {
+    this.#history = new HistoryRecorder(() => {
+      this.#lastNs = Math.max(this.#lastNs + 1, nowNs());
+      return this.#lastNs;
+    });
+  }
+
+  records(): readonly HistoryRecord[] {
+    return this.#history.records().map((record) => {
+      const version = this.#granted.get(record.c)?.version;
+      return record.op === 'release' && record.v === undefined && version !== undefined
+        ? { ...record, v: version }
+        : record;
+    });
+  }
+
+  /** @throws Violation if a lock cannot have answered so, or that could not be decided. */
+  check(): void {
+    const { result, explanation } = checkLinearizable(lockModel, this.records());
+    if (result !== 'ok') throw new Violation('linearizable locks', explanation);
+  }
+
+  /** `tries`: it asks once, and is told if the lock is taken. */
+  async acquire(
+    { lock, owner, tries }: Owned & { readonly tries: boolean },
+    ask: () => Promise<Answer<HeldLock | undefined>>,
+  ): Promise<Answer<HeldLock | undefined>> {
+    const acquire = this.#history.begin({ c: owner, k: lock, op: 'acquire' });
+    const end = this.#history.begin({ c: owner, k: lock, op: 'release' });
+    const answer = await ask();
+    if (answer.type === 'answer' && answer.value !== undefined) {
+      acquire.done({ ok: true, out: answer.value.version });
+      this.#granted.set(owner, { version: answer.value.version, end });
+    } else if (answer.type === 'answer') {
+      acquire.done({ ok: false });
+      end.drop();
+    } else if (tries && isUnheard(answer)) {
+      acquire.drop();
+      end.drop();
+    }
+    return answer;
+  }
+
+  /** Of the outermost level. */
+  async release(
+    { lock, owner }: Owned,
+    { held, ask }: { readonly held: HeldLock; readonly ask: () => Promise<Answer<void>> },
+  ): Promise<Answer<void>> {
+    const release = this.#history.begin({ c: owner, k: lock, op: 'release', v: held.version });
+    const answer = await ask();
+    if (answer.type === 'answer' && held.state === 'released') {
+      release.done({ ok: true });
+      this.#granted.get(owner)?.end.drop();
+    } else if (answer.type === 'refused' && answer.code === 'LOCK_NOT_HELD') {
+      release.done({ ok: false });
+    } else {
+      release.drop();
+    }
+    return answer;
+  }
+
+  async reenter(
+    { lock, owner }: Owned,
+    { held, ask }: { readonly held: HeldLock; readonly ask: () => Promise<Answer<HeldLock>> },
+  ): Promise<Answer<HeldLock>> {
+    const anew = { c: `${owner}+${this.#reentries++}`, k: lock };
+    const acquire = this.#history.begin({ ...anew, op: 'acquire' });
+    const end = this.#history.begin({ ...anew, op: 'release' });
+    const check = this.#history.begin({ c: owner, k: lock, op: 'check', v: held.version });
+    const answer = await ask();
+    const current = answer.type === 'answer' || (answer.type === 'refused' && answer.code === 'LOCK_DEPTH_EXCEEDED');
+    if (current) check.done({ ok: true, out: true });
+    else check.drop();
+    if (current || isUnheard(answer)) {
+      acquire.drop();
+      end.drop();
+    }
+    return answer;
+  }
+
+  /** Whether a version is the current one. */
+  async checkVersion(
+    { who, lock, version }: { readonly who: string; readonly lock: string; readonly version: number },
+    ask: () => Promise<Answer<boolean>>,
+  ): Promise<Answer<boolean>> {
+    const check = this.#history.begin({ c: who, k: lock, op: 'check', v: version });
+    const answer = await ask();
+    if (answer.type === 'answer') check.done({ ok: true, out: answer.value });
+    else check.drop();
+    return answer;
+  }
+}
+
+function isUnheard(answer: Answer<unknown>): boolean {
+  return answer.type === 'refused' && UNHEARD.has(answer.code);
+}
