@@ -75,6 +75,8 @@ class Search<S> {
   readonly #previous: Int32Array;
   readonly #placedDone: BitSet;
   readonly #placedOpen: BitSet;
+  /** G3. For each of unknown outcome the last one before it that asked the same, or -1. */
+  readonly #twins: readonly number[];
   readonly #stack: Frame<S>[] = [];
   readonly #failed = new Set<string>();
   /** G5. How many of those not placed need a state, and how many lead to it, by its fingerprint. */
@@ -93,6 +95,7 @@ class Search<S> {
     const byBegin = ops.toSorted((a, b) => a.t0 - b.t0);
     this.#done = byBegin.filter((op) => op.t1 !== null);
     this.#open = byBegin.filter((op) => op.t1 === null);
+    this.#twins = twinsOf(this.#open);
     this.#remaining = this.#done.length;
     this.#placedDone = new BitSet(this.#done.length);
     this.#placedOpen = new BitSet(this.#open.length);
@@ -104,7 +107,7 @@ class Search<S> {
   }
 
   run({ statesMax, stepsMax }: Required<SearchOptions>): SearchResult<S> {
-    let node = this.#after(HEAD);
+    let node = this.#first();
     let open = -1; // Below 0 while completed operations are tried, then the next one of unknown outcome.
     for (;;) {
       if (this.#remaining === 0) return this.#answer('ok');
@@ -117,11 +120,11 @@ class Search<S> {
         }
         const placed = this.#try((node - 1) / 2, false);
         stuck = placed === 'stuck';
-        node = placed === 'placed' ? this.#after(HEAD) : this.#after(node);
+        node = placed === 'placed' ? this.#first() : this.#after(node);
       } else if (this.#mayBegin(open)) {
         const placed = this.#try(open, true);
         open = placed === 'placed' ? -1 : open + 1;
-        node = this.#after(HEAD);
+        node = this.#first();
       } else {
         stuck = true;
       }
@@ -139,7 +142,7 @@ class Search<S> {
     assert(record !== undefined, 'an operation that is tried exists');
     this.#steps += 1;
     const bits = unknown ? this.#placedOpen : this.#placedDone;
-    if (unknown && bits.has(op)) return 'passed';
+    if (unknown && (bits.has(op) || this.#hasTwinLeft(op))) return 'passed';
     const state = this.#step(this.#state, record);
     if (state === undefined || (unknown && state === this.#state)) return 'passed'; // G3
     if (state !== this.#state && this.#isNeeded(record)) return 'passed';
@@ -159,6 +162,24 @@ class Search<S> {
       this.#unlinkNode(2 * op + 2);
     }
     return 'placed';
+  }
+
+  /** What to try first: of those that may come next one that fits and only observes (G2), if there is one. */
+  #first(): number {
+    const first = this.#after(HEAD);
+    for (let node = first; node > HEAD && !isEnd(node); node = this.#after(node)) {
+      const record = this.#done[(node - 1) / 2];
+      if (record === undefined || !this.#model.observes(record)) continue;
+      this.#steps += 1;
+      if (this.#step(this.#state, record) !== undefined) return node;
+    }
+    return first;
+  }
+
+  /** G3. */
+  #hasTwinLeft(op: number): boolean {
+    const twin = this.#twins[op] ?? -1;
+    return twin >= 0 && !this.#placedOpen.has(twin);
   }
 
   /** Takes back what was placed last and has alternatives; undefined when nothing has. */
@@ -262,6 +283,16 @@ class Search<S> {
     this.#next[previous] = node;
     if (next >= 0) this.#previous[next] = node;
   }
+}
+
+function twinsOf(ops: readonly HistoryRecord[]): readonly number[] {
+  const last = new Map<string, number>();
+  return ops.map(({ c, op, v, x }, i) => {
+    const asked = JSON.stringify([c, op, v, x]);
+    const twin = last.get(asked) ?? -1;
+    last.set(asked, i);
+    return twin;
+  });
 }
 
 function isEnd(node: number): boolean {

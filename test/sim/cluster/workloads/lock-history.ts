@@ -70,8 +70,7 @@ export class LockHistory {
     { lock, owner, tries }: Owned & { readonly tries: boolean },
     ask: () => Promise<Answer<HeldLock | undefined>>,
   ): Promise<Answer<HeldLock | undefined>> {
-    const acquire = this.#history.begin({ c: owner, k: lock, op: 'acquire' });
-    const end = this.#history.begin({ c: owner, k: lock, op: 'release' });
+    const { acquire, end } = this.#asks(lock, owner);
     const answer = await ask();
     if (answer.type === 'answer' && answer.value !== undefined) {
       acquire.done({ ok: true, out: answer.value.version });
@@ -108,9 +107,7 @@ export class LockHistory {
     { lock, owner }: Owned,
     { held, ask }: { readonly held: HeldLock; readonly ask: () => Promise<Answer<HeldLock>> },
   ): Promise<Answer<HeldLock>> {
-    const anew = { c: `${owner}+${this.#reentries++}`, k: lock };
-    const acquire = this.#history.begin({ ...anew, op: 'acquire' });
-    const end = this.#history.begin({ ...anew, op: 'release' });
+    const { acquire, end } = this.#asks(lock, `${owner}+${this.#reentries++}`);
     const check = this.#history.begin({ c: owner, k: lock, op: 'check', v: held.version });
     const answer = await ask();
     const current = answer.type === 'answer' || (answer.type === 'refused' && answer.code === 'LOCK_DEPTH_EXCEEDED');
@@ -121,6 +118,12 @@ export class LockHistory {
       end.drop();
     }
     return answer;
+  }
+
+  /** A1, A2. What it leads to can have ended as soon as it began. */
+  #asks(k: string, c: string): { readonly acquire: OpenRequest; readonly end: OpenRequest } {
+    const end = this.#history.begin({ c, k, op: 'release' });
+    return { acquire: this.#history.begin({ c, k, op: 'acquire' }), end };
   }
 
   /** Whether a version is the current one. */
