@@ -2,12 +2,13 @@
 import { type Random, SeededRandom } from '@remora/base';
 import { DRAW_MAX, type Fault, type FaultEvent } from '../common/faults/fault.ts';
 import { seedOf } from '../common/hash.ts';
-import { FAULTS } from './faults/index.ts';
+import { FAULTS, FREQUENT_FAULTS, LONG_FAULTS } from './faults/index.ts';
 import type { ClusterOptions } from './options.ts';
 import type { World } from './world.ts';
 
 /** Faults in ten seconds of one run, from calm to wild. */
 const RATES = [3, 8, 20] as const;
+const LONG_RATES = [0.5] as const;
 
 const BY_KIND = new Map(FAULTS.map((fault) => [fault.kind, fault]));
 
@@ -17,27 +18,45 @@ export function faultOf(kind: string): Fault<World> {
   return fault;
 }
 
-/** Each kind has a rate of its own in each run: many are absent, some are frequent. */
+interface Kinds {
+  readonly faults: readonly Fault<World>[];
+  /** In ten seconds, one of them per run. */
+  readonly rates: readonly number[];
+}
+
 export function drawSchedule(seed: number, options: ClusterOptions): readonly FaultEvent[] {
-  const random = new SeededRandom(seedOf(seed, 0x5eed));
-  const weights = FAULTS.map(() => (random.int(2) === 0 ? 0 : 1 << random.int(4)));
+  const frequent = new SeededRandom(seedOf(seed, 0x5eed));
+  const long = new SeededRandom(seedOf(seed, 0x10ca));
+  return [
+    ...drawEvents(frequent, { faults: FREQUENT_FAULTS, rates: RATES }, options),
+    ...drawEvents(long, { faults: LONG_FAULTS, rates: LONG_RATES }, options),
+  ].sort((x, y) => x.atMs - y.atMs);
+}
+
+/** Each kind has a rate of its own in each run: many are absent, some are frequent. */
+function drawEvents(random: Random, { faults, rates }: Kinds, options: ClusterOptions): readonly FaultEvent[] {
+  const weights = faults.map(() => (random.int(2) === 0 ? 0 : 1 << random.int(4)));
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   if (total === 0) return [];
-  const per10s = RATES[random.int(RATES.length)] ?? 1;
+  const per10s = rates[random.int(rates.length)] ?? 1;
   const events: FaultEvent[] = [];
   for (let atMs = options.electionMs; ; ) {
     atMs += random.int(Math.ceil(20_000 / per10s));
     if (atMs >= options.runMs) return events;
-    const fault = weighted(random, weights, total);
+    const fault = weighted(random, { faults, weights, total });
     const lastsMs = fault.lastsMs(random, options.electionMs);
     const [a, b, c] = [random.int(DRAW_MAX), random.int(DRAW_MAX), random.int(DRAW_MAX)];
     events.push({ atMs, kind: fault.kind, lastsMs, a, b, c });
   }
 }
 
-function weighted(random: Random, weights: readonly number[], total: number): Fault<World> {
+function weighted(
+  random: Random,
+  drawn: { readonly faults: Kinds['faults']; readonly weights: readonly number[]; readonly total: number },
+): Fault<World> {
+  const { faults, weights, total } = drawn;
   let left = random.int(total);
-  for (const [i, fault] of FAULTS.entries()) {
+  for (const [i, fault] of faults.entries()) {
     left -= weights[i] ?? 0;
     if (left < 0) return fault;
   }

@@ -6,11 +6,12 @@ import type { World } from '../world.ts';
 import { CLIENT_FAULTS } from './client-faults.ts';
 import { CLUSTER_FAULTS } from './cluster-faults.ts';
 import { LOST_AND_DAMAGED } from './disk-faults.ts';
+import { GATEWAY_FAULTS } from './gateway-faults.ts';
 import { MEMBER_FAULTS } from './member-faults.ts';
 import { MOMENT_FAULTS } from './moment-faults.ts';
 
-/** All kinds of faults. To add one: a file that exports it, and its name here. */
-export const FAULTS: readonly Fault<World>[] = [
+/** Those of which a run may have many. To add one: a file that exports it, and its name here. */
+export const FREQUENT_FAULTS: readonly Fault<World>[] = [
   ...NETWORK_FAULTS,
   ...PROCESS_FAULTS,
   ...DISK_FAULTS,
@@ -20,3 +21,9 @@ export const FAULTS: readonly Fault<World>[] = [
   ...MEMBER_FAULTS,
   ...LOST_AND_DAMAGED,
 ];
+
+/** Those that last so long that a run bears few. They are drawn by themselves. */
+export const LONG_FAULTS: readonly Fault<World>[] = GATEWAY_FAULTS;
+
+/** All kinds of faults. */
+export const FAULTS: readonly Fault<World>[] = [...FREQUENT_FAULTS, ...LONG_FAULTS];
