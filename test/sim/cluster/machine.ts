@@ -100,7 +100,7 @@ function rolesOfNew({ roles }: MachineOptions): MachineOptions['roles'] {
 }
 
 function nodeOptionsOf({ machine, cluster, disksBefore, founder }: StorageOptions): NodeOptions {
-  const { machines, heartbeatMs, electionMs, checkpointMs } = cluster;
+  const { machines, heartbeatMs, electionMs, checkpointMs, requestsPerSecondMax } = cluster;
   const { client, peer, http } = localPorts(BASE_PORT, machine.id);
   const founders = machines.filter((one) => one.founder);
   const others = founders.filter(({ id }) => id !== machine.id);
@@ -117,6 +117,7 @@ function nodeOptionsOf({ machine, cluster, disksBefore, founder }: StorageOption
       heartbeatInterval: `${heartbeatMs}ms`,
       electionTimeout: `${electionMs}ms`,
       checkpointInterval: `${checkpointMs}ms`,
+      requestsPerSecondMax: String(requestsPerSecondMax),
     },
   });
 }

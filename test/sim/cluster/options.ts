@@ -21,10 +21,15 @@ export interface ClusterOptions {
   readonly checkpointMs: number;
   /** Longest time that a write or a sync takes. */
   readonly diskMs: number;
+  /** Of each gateway; 0: no limit. */
+  readonly requestsPerSecondMax: number;
   readonly tuning: NodeTuning;
   /** How long faults befall the cluster. */
   readonly runMs: number;
 }
+
+/** What is drawn of gateways, among all that a seed decides. */
+const GATEWAYS = 0x9a7e;
 
 function pick<T>(random: Random, ...of: readonly [T, ...T[]]): T {
   return of[random.int(of.length)] ?? of[0];
@@ -37,10 +42,25 @@ export function ownRate(seed: number, process: number, { driftPerMille }: Cluste
 }
 
 export function optionsOf(seed: number): ClusterOptions {
-  return drawOptions(new SeededRandom(seedOf(seed)));
+  const { gateway, requestsPerSecondMax } = drawGateways(new SeededRandom(seedOf(seed, GATEWAYS)));
+  const { tuning, ...drawn } = drawOptions(new SeededRandom(seedOf(seed)));
+  return { ...drawn, requestsPerSecondMax, tuning: { ...tuning, gateway } };
 }
 
-function drawOptions(random: Random): ClusterOptions {
+interface GatewayOptions {
+  readonly requestsPerSecondMax: number;
+  readonly gateway: NonNullable<NodeTuning['gateway']>;
+}
+
+/** Has chance of its own, so that it can be drawn otherwise while clusters stay the same. */
+function drawGateways(random: Random): GatewayOptions {
+  return {
+    requestsPerSecondMax: pick(random, 0, 0, 0, 10, 40),
+    gateway: { waitsMax: pick(random, 1, 3, 1_000, 1_000) },
+  };
+}
+
+function drawOptions(random: Random): Omit<ClusterOptions, 'requestsPerSecondMax'> {
   return {
     machines: drawMachines(random),
     clients: 2 + random.int(4),

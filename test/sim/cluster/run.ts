@@ -242,6 +242,7 @@ function figuresOf(world: World): Readonly<Record<string, number>> {
     'states compared': states.compared,
     [ASKED]: outages.asked,
     [ANSWERED]: outages.answered,
+    'refused above a limit': outages.overLimit,
   };
   return Object.assign(seen, ...workloads.map((workload) => workload.figures?.() ?? {}));
 }

@@ -25,7 +25,7 @@ import { faultOf } from './schedule.ts';
 import { type ClientLife, SimClient } from './sdk-client.ts';
 import { FIRST_RANGE, MACHINES_MAX } from './topology.ts';
 import { WORKLOADS } from './workloads/index.ts';
-import { newCounts, type OperationCounts, type Workload } from './workloads/workload.ts';
+import { newCounts, type OperationCounts, type OperationEnd, type Workload } from './workloads/workload.ts';
 
 /** Clients' ids begin here. */
 const FIRST_CLIENT = MACHINES_MAX + 1;
@@ -132,18 +132,19 @@ export class World {
   }
 
   /** An operation of a client begins; the returned function says how it ended. */
-  operation(life: ClientLife, what: string): (how: keyof OperationCounts, code?: string) => void {
+  operation(life: ClientLife, what: string): (end: OperationEnd) => void {
     const { trace, counts } = this;
     trace.add('asked', 0, 0, hashOfText(life.name), hashOfText(what), `${life.name} ${what}`);
     const beganMs = this.loop.monotonicMs();
     const asked = { what, beganMs };
     life.waitsFor.add(asked);
-    return (how, code = '') => {
+    return (end) => {
+      const { how, code } = end;
       life.waitsFor.delete(asked);
       counts[how]++;
-      this.outages.ended(life.client.id, beganMs, how);
+      this.outages.ended(life.client.id, beganMs, end);
       if (how === 'done') life.client.answered++;
-      const text = `${life.name} ${what} ${how} ${code}`;
+      const text = `${life.name} ${what} ${how} ${code ?? ''}`;
       trace.add('answered', 0, 0, hashOfText(text), 0, text);
     };
   }

@@ -123,6 +123,7 @@ class Node implements AssembledNode {
       dialer,
       view: () => this.#currentView(),
       onWaitRefused: admission.countWait,
+      ...platform.tuning?.gateway,
     });
     const underWay = () => ranges.underWay();
     this.#roles = { host, engine, checkpointer, master, store, underWay };

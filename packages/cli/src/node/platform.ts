@@ -4,7 +4,7 @@
  */
 import type { Clock, Disk, Engine, Logger, Random, ServiceError } from '@remora/base';
 import type { EngineDeps, OnApplied, RangeOptions, Store } from '@remora/dataserver';
-import type { Admission, Backend, BackendUnderWay } from '@remora/gateway';
+import type { Admission, Backend, BackendDeps, BackendUnderWay } from '@remora/gateway';
 import type { ClusterView, FrameLink, LinkIdentity, RpcDispatcher } from '@remora/protocol';
 import type {
   GroupLog,
@@ -60,6 +60,7 @@ export interface NodeTuning {
   readonly host?: Partial<HostOptions>;
   readonly log?: GroupLogOptions;
   readonly ranges?: Partial<RangeOptions>;
+  readonly gateway?: Pick<BackendDeps, 'waitsMax'>;
 }
 
 export interface PeersDeps {

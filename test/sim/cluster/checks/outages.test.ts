@@ -1,6 +1,7 @@
 import { confOf } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
-import { couldServe, type Standing, tooFewAnswered } from './outages.ts';
+import type { OperationEnd } from '../workloads/workload.ts';
+import { couldServe, isOverLimit, type Standing, tooFewAnswered } from './outages.ts';
 
 const CLIENT = 50;
 
@@ -92,6 +93,20 @@ describe('whether a client could be served', () => {
     },
   ];
   test.each(out)('no: $name', ({ now }) => expect(couldServe(now, CLIENT)).toBe(false));
+});
+
+const ends: readonly { readonly name: string; readonly end: OperationEnd; readonly limit: number }[] = [
+  { name: 'nobody set a limit', end: { how: 'refused', code: 'RESOURCE_EXHAUSTED' }, limit: 0 },
+  { name: 'it failed otherwise', end: { how: 'refused', code: 'UNAVAILABLE' }, limit: 10 },
+  { name: 'it may have had an effect', end: { how: 'unknown', code: 'UNKNOWN_OUTCOME' }, limit: 10 },
+  { name: 'it was answered', end: { how: 'done' }, limit: 10 },
+];
+test.each(ends)('a limit of requests is no excuse when $name', ({ end, limit }) => {
+  expect(isOverLimit(end, { requestsPerSecondMax: limit })).toBe(false);
+});
+
+test('what is refused for a limit is left aside', () => {
+  expect(isOverLimit({ how: 'refused', code: 'RESOURCE_EXHAUSTED' }, { requestsPerSecondMax: 10 })).toBe(true);
 });
 
 test('a run fails when fewer than 70 % of what could be served was, or nothing was asked', () => {

@@ -8,11 +8,13 @@
  *
  * An operation during which there was such a moment is left aside. That leaders must be elected, routes found, lost
  * messages sent again is no excuse: of all other operations 70 % must be answered.
+ *
+ * So is one that was refused for the limit of requests per second, where there is one: for that it was set.
  */
 import type { ConfState } from '@remora/raft';
 import { isQuorumOf } from '../../common/raft/quorum.ts';
 import type { SimNode } from '../node.ts';
-import type { OperationCounts } from '../workloads/workload.ts';
+import type { OperationEnd } from '../workloads/workload.ts';
 import type { World } from '../world.ts';
 
 const LOOK_MS = 50;
@@ -50,6 +52,8 @@ export class Outages {
   /** Operations outside total outages. */
   asked = 0;
   answered = 0;
+  /** Refused for the limit of requests per second. */
+  overLimit = 0;
 
   constructor(world: World) {
     this.#world = world;
@@ -63,10 +67,14 @@ export class Outages {
   }
 
   /** An operation of a client ended that began at `beganMs`. */
-  ended(clientId: number, beganMs: number, how: keyof OperationCounts): void {
+  ended(clientId: number, beganMs: number, end: OperationEnd): void {
+    if (isOverLimit(end, this.#world.options)) {
+      this.overLimit++;
+      return;
+    }
     if ((this.#lastMs.get(clientId) ?? -1) >= beganMs - LOOK_MS) return;
     this.asked++;
-    if (how === 'done') this.answered++;
+    if (end.how === 'done') this.answered++;
   }
 
   #look(): void {
@@ -94,6 +102,14 @@ export class Outages {
 
 function works({ up, clock, stall, diskFull }: SimNode): boolean {
   return up && !clock.paused && !stall.stalled && !diskFull;
+}
+
+/** Refused for the limit of requests per second, where there is one. */
+export function isOverLimit(
+  { how, code }: OperationEnd,
+  { requestsPerSecondMax }: { readonly requestsPerSecondMax: number },
+): boolean {
+  return requestsPerSecondMax > 0 && how === 'refused' && code === 'RESOURCE_EXHAUSTED';
 }
 
 /** Why a run over many seeds fails although no promise was broken. */

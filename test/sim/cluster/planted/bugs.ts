@@ -196,6 +196,18 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     properties: ['liveness', 'nothing leaks'],
   },
   {
+    layer: 'lock',
+    name: 'gateway-takes-a-numbered-acquire-back',
+    rule: 'a gateway takes back no acquire that its caller may be asking about elsewhere (acquire.ts A1)',
+    file: 'packages/gateway/src/routing/range-backend.ts',
+    find: "if (attempt > 0) return done(refusal, undefined);\n    this.#command(\n      { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0 } },",
+    replace:
+      "this.#command(\n      { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0, ...(attempt > 0 && { attempt }) } },",
+    seed: 1,
+    caughtBy: 'packages/gateway/src/routing/range-backend.test.ts',
+    properties: ['errors are explained', 'lock: one holder', 'lock: a holder holds', 'linearizable locks'],
+  },
+  {
     layer: 'watch',
     name: 'lost-watch-not-begun-again',
     rule: 'a watch whose stream breaks begins again',

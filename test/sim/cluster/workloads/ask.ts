@@ -34,17 +34,17 @@ export async function ask<T>(
   const end = world.operation(life, what);
   try {
     const value = await question();
-    end('done');
+    end({ how: 'done' });
     return { type: 'answer', value };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     const { code } = error;
     if (code === 'UNKNOWN_OUTCOME') {
-      end('unknown', code);
+      end({ how: 'unknown', code });
       return { type: 'unknown' };
     }
     const answered = answers.includes(code);
-    end(answered ? 'done' : 'refused', code);
+    end({ how: answered ? 'done' : 'refused', code });
     if (!answered && !MISFORTUNES.has(code)) throw new Violation('errors are explained', `${what}: ${error.stack}`); // G2
     return { type: 'refused', code, error };
   }

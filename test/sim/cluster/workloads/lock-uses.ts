@@ -13,6 +13,7 @@ import type { ClientSession, HeldLock } from 'remora';
 import { LockCheck, type LockEvent } from '../../../checkers/index.ts';
 import type { ClientLife } from '../sdk-client.ts';
 import type { World } from '../world.ts';
+import type { Answer } from './ask.ts';
 
 /** One acquire, and what follows from it. */
 export interface Use {
@@ -53,6 +54,10 @@ export class LockUses {
   /** Grants to those who were seen in a queue; of these, to those who were there over an election. */
   waited = 0;
   waitedOverElection = 0;
+  /** Forced releases that took place; of these, over waiters, and of a lock that its holder had entered again. */
+  forcedOut = 0;
+  forcedOverWaiters = 0;
+  forcedOutOfReentry = 0;
 
   constructor(world: World) {
     this.#world = world;
@@ -127,18 +132,25 @@ export class LockUses {
     for (const use of [...this.#open.keys()]) if (of(use)) this.over(use);
   }
 
-  /** U3. Call what is returned once it is certain that the release takes place no more. */
-  forced(lock: string): () => void {
+  /** U3. Tell what is returned how it ends. */
+  forced(lock: string): (how: Answer<void>['type']) => void {
     const forced = this.#forcedOf(lock);
     forced.begun++;
     forced.open++;
+    const states = [...this.#open].flatMap(([use, state]) => (use.lock === lock ? [state] : []));
+    const waiters = states.some(({ held }) => held === undefined);
+    const reentry = states.some(({ held }) => held !== undefined && held.depth > 1);
     for (const [use, { held }] of [...this.#open]) {
       if (use.lock !== lock) continue;
       if (held === undefined) this.waitsNoMore(use);
       else this.over(use);
     }
-    return () => {
-      forced.open--;
+    return (how) => {
+      if (how !== 'unknown') forced.open--;
+      if (how !== 'answer') return;
+      this.forcedOut++;
+      if (waiters) this.forcedOverWaiters++;
+      if (reentry) this.forcedOutOfReentry++;
     };
   }
 

@@ -101,8 +101,15 @@ class LockLoad implements Workload {
   }
 
   figures(): Readonly<Record<string, number>> {
-    const { waited, waitedOverElection } = this.#uses;
-    return { 'waiters granted': waited, 'over an election': waitedOverElection, 'writes fenced off': this.#fenced };
+    const { waited, waitedOverElection, forcedOut, forcedOverWaiters, forcedOutOfReentry } = this.#uses;
+    return {
+      'waiters granted': waited,
+      'over an election': waitedOverElection,
+      'writes fenced off': this.#fenced,
+      'forced releases': forcedOut,
+      'over waiters': forcedOverWaiters,
+      'out of a re-entry': forcedOutOfReentry,
+    };
   }
 
   // ------------------------------------------------------------------------------------------ who acquires
@@ -307,6 +314,6 @@ class LockLoad implements Workload {
     const settled = this.#uses.forced(FORCED);
     const question = () => life.remora.locks.forceRelease(FORCED);
     const asked = await ask({ world: this.#world, life, what: 'force release' }, question, ['LOCK_NOT_HELD']);
-    if (asked.type !== 'unknown') settled();
+    settled(asked.type);
   }
 }

@@ -1,4 +1,5 @@
 /** What every kind of load has in common. */
+import type { ErrorCode } from '@remora/base';
 import type { AnyRecord } from '../../../checkers/index.ts';
 import type { ClientLife } from '../sdk-client.ts';
 import type { World } from '../world.ts';
@@ -28,6 +29,12 @@ export interface OperationCounts {
   /** Certainly without effect. */
   refused: number;
   unknown: number;
+}
+
+export interface OperationEnd {
+  readonly how: keyof OperationCounts;
+  /** Of the error; undefined when it was answered as asked. */
+  readonly code?: ErrorCode | undefined;
 }
 
 export function newCounts(): OperationCounts {
