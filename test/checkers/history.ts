@@ -16,9 +16,10 @@ import { assert } from '@remora/base';
  *  - `put` of `v`; `del`; `cas` from `x` (null: absent) to `v`; `append` of the element `v` to a list;
  *  - `acquire` → `out`: the fencing version; not `ok`: busy;
  *  - `release` of the version `v` (absent: of whatever client `c` holds); not `ok`: it did not hold;
- *  - `check` of the version `v` → `out`: whether it is the current one.
+ *  - `check` of the version `v` → `out`: whether it is the current one;
+ *  - `force`: takes the lock from whoever holds it; not `ok`: nobody did.
  */
-export type Op = 'get' | 'put' | 'del' | 'cas' | 'append' | 'acquire' | 'release' | 'check';
+export type Op = 'get' | 'put' | 'del' | 'cas' | 'append' | 'acquire' | 'release' | 'check' | 'force';
 
 export type Value = string | number | boolean | null | readonly string[];
 

@@ -4,7 +4,8 @@
  *     {"c":client,"k":key,"op":"get|put|del|cas","v":value,"x":expected,"out":read,"ok":bool,"t0":ns,"t1":ns|null}
  *
  * `v`, `x` and `out` are left out where they mean nothing; `t1: null` is an unknown outcome (H2). Two extensions:
- *  - `op` may also be `append` (to a list; `out` of a `get` is then an array of texts), `acquire`, `release`, `check`;
+ *  - `op` may also be `append` (to a list; `out` of a `get` is then an array of texts), `acquire`, `release`,
+ *    `check`, `force`;
  *  - a transaction has `ops` instead of `k`:
  *    `{"c":client,"op":"txn","ops":[{"k":key,"op":"append","v":element},{"k":key,"op":"get","out":[…]}],"ok":…,"t0":…,"t1":…}`
  *
@@ -19,7 +20,17 @@ import { isTxn, type TxnOp, type TxnRecord } from './txn/history.ts';
 export type AnyRecord = HistoryRecord | TxnRecord;
 
 const LINE_CHARS_MAX = 64 * 1024 * 1024;
-const OPS: readonly string[] = ['get', 'put', 'del', 'cas', 'append', 'acquire', 'release', 'check'] satisfies Op[];
+const OPS: readonly string[] = [
+  'get',
+  'put',
+  'del',
+  'cas',
+  'append',
+  'acquire',
+  'release',
+  'check',
+  'force',
+] satisfies Op[];
 
 export function toJsonLine(record: AnyRecord): string {
   const { c, op, ok, t0, t1 } = record;

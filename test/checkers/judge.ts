@@ -33,6 +33,7 @@ const KINDS: Readonly<Record<Op, Kind | undefined>> = {
   acquire: 'lock',
   release: 'lock',
   check: 'lock',
+  force: 'lock',
 };
 
 /** One judgement for each kind of object that the history has. Throws an `Error` for a key of two kinds (U1). */

@@ -218,6 +218,42 @@ describe('lock', () => {
         expect: 'ok',
       },
       {
+        name: 'a holder from whom the lock is taken',
+        history: [
+          op('acquire', [0, 1], { out: 5 }),
+          op('force', [2, 3]),
+          op('check', [4, 5], { v: 5, out: false }),
+          op('force', [6, 7], { ok: false }),
+          op('acquire', [8, 9], { out: 6 }),
+        ],
+        expect: 'ok',
+      },
+      {
+        name: 'a lock that may have been taken from its holder, or not',
+        history: [
+          op('acquire', [0, 1], { out: 5 }),
+          op('force', [2, null]),
+          op('check', [3, 4], { v: 5, out: true }),
+          op('acquire', [5, 6], { out: 6 }),
+        ],
+        expect: 'ok',
+      },
+      {
+        name: 'a lock that is taken from nobody',
+        history: [op('acquire', [0, 1], { out: 5 }), op('release', [2, 3], { v: 5 }), op('force', [4, 5])],
+        expect: 'violation',
+      },
+      {
+        name: 'a holder of whom it is said that nobody holds',
+        history: [op('acquire', [0, 1], { out: 5 }), op('force', [2, 3], { ok: false })],
+        expect: 'violation',
+      },
+      {
+        name: 'a holder after the lock was taken from it',
+        history: [op('acquire', [0, 1], { out: 5 }), op('force', [2, 3]), op('check', [4, 5], { v: 5, out: true })],
+        expect: 'violation',
+      },
+      {
         name: 'a version still current after the next grant',
         history: [
           op('acquire', [0, 1], { out: 5 }),
@@ -362,15 +398,18 @@ describe('against every order', () => {
   const seen = fc.option(value);
   const client = fc.constantFrom('p', 'q');
 
-  function historyOf(request: fc.Arbitrary<Pick<HistoryRecord, 'op'> & Extra>): fc.Arbitrary<HistoryRecord[]> {
+  function historyOf(
+    request: fc.Arbitrary<Pick<HistoryRecord, 'op'> & Extra>,
+    maxLength = 7,
+  ): fc.Arbitrary<HistoryRecord[]> {
     const record = fc
       .tuple(request, times, client, fc.boolean())
       .map(([asked, [t0, length, luck], c, ok]): HistoryRecord => {
         const t1 = luck === 0 ? null : t0 + length;
-        const answer = asked.op === 'cas' || asked.op === 'acquire' || asked.op === 'release' ? ok : true;
+        const answer = ['cas', 'acquire', 'release', 'force'].includes(asked.op) ? ok : true;
         return { c, k: 'k', ok: t1 !== null && answer, t0, t1, ...asked };
       });
-    return fc.array(record, { maxLength: 7 });
+    return fc.array(record, { maxLength });
   }
 
   function agree<S>(create: () => Model<S>, requests: fc.Arbitrary<Pick<HistoryRecord, 'op'> & Extra>): void {
@@ -408,8 +447,36 @@ describe('against every order', () => {
         { weight: 2, arbitrary: fc.record({ op: fc.constant('release' as const), v: version }) },
         { weight: 1, arbitrary: fc.record({ op: fc.constant('release' as const) }) },
         { weight: 1, arbitrary: fc.record({ op: fc.constant('check' as const), v: version, out: fc.boolean() }) },
+        { weight: 1, arbitrary: fc.record({ op: fc.constant('force' as const) }) },
       ),
     );
+  });
+
+  it('locks that are taken by force, and hidden holders who are alike: as without that likeness', () => {
+    const verdicts = { ok: 0, violation: 0 };
+    const version = fc.integer({ min: 1, max: 3 });
+    const told = historyOf(
+      fc.oneof(
+        { weight: 3, arbitrary: fc.record({ op: fc.constant('acquire' as const), out: version }) },
+        { weight: 1, arbitrary: fc.record({ op: fc.constant('check' as const), v: version, out: fc.boolean() }) },
+        { weight: 2, arbitrary: fc.record({ op: fc.constant('force' as const) }) },
+      ),
+      5,
+    );
+    const hidden = fc.array(fc.integer({ min: 0, max: 12 }), { minLength: 1, maxLength: 3 });
+    fc.assert(
+      fc.property(told, hidden, (records, began) => {
+        const pairs = began.flatMap((t0, i) =>
+          (['release', 'acquire'] as const).map((name) => by(`hidden ${i}`, op(name, [t0, null], { ok: false }))),
+        );
+        const history = [...records, ...pairs];
+        const expected = hasExplanation(lockModel, history) ? 'ok' : 'violation';
+        verdicts[expected] += 1;
+        expect(checkLinearizable(lockModel, history).result).toBe(expected);
+      }),
+      { numRuns: 1_000 },
+    );
+    expect(Math.min(verdicts.ok, verdicts.violation)).toBeGreaterThan(100);
   });
 
   it('lists: the search finds an explanation exactly where there is one, and what shrinks has none either', () => {

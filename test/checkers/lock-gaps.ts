@@ -8,6 +8,7 @@
  *
  * It is done where everybody speaks of what it was told (otherwise the search does it all):
  * L1. Every answered check and release names a version, and began after an acquire was answered with that version.
+ *     Nobody takes the lock by force, as that names none.
  * L2. Whoever has an acquire of unknown outcome has no other, and at most releases it without naming a version, at any
  *     time from that acquire on, or never. With such a release it can hide in any place, without one only behind all
  *     others: nothing would ever free the lock again.
@@ -33,8 +34,6 @@ import type { HistoryRecord } from './history.ts';
 export interface Counted {
   /** Without grants of unknown outcome, and without what they explain. */
   readonly ops: readonly HistoryRecord[];
-  /** All that were granted, in their order. */
-  readonly versions: readonly number[];
 }
 
 interface Grant {
@@ -63,10 +62,7 @@ export function countUnseen(ops: readonly HistoryRecord[]): Counted | undefined 
   const hidden = grants === undefined ? undefined : hiddenOf(ops);
   if (grants === undefined || hidden === undefined) return undefined;
   const explained = explainedBy(hidden, gapsOf(grants, ops));
-  return {
-    ops: ops.filter((op) => !explained.has(op) && (op.t1 !== null || isReleaseOfVersion(op))),
-    versions: grants.map(({ version }) => version),
-  };
+  return { ops: ops.filter((op) => !explained.has(op) && (op.t1 !== null || isReleaseOfVersion(op))) };
 }
 
 /** L1. By their versions; undefined where it does not hold. */
@@ -78,6 +74,7 @@ function grantsOf(ops: readonly HistoryRecord[]): readonly Grant[] | undefined {
     grants.set(out, { version: out, askedAt: t0, answeredAt: t1, goneBy: Number.POSITIVE_INFINITY });
   }
   for (const op of ops) {
+    if (op.op === 'force') return undefined;
     if (op.op === 'acquire' || (op.t1 === null && !isReleaseOfVersion(op))) continue;
     const grant = grants.get(op.v);
     if (grant === undefined) return undefined;

@@ -10,7 +10,8 @@ export interface LockModelState {
 }
 
 /**
- * An exclusive lock: `acquire`, `release`, `check`. A grant needs a lock that is free and a version above all before.
+ * An exclusive lock: `acquire`, `release`, `check`, `force`. A grant needs a lock that is free and a version above all
+ * before.
  * A lock that a server may have freed by itself (a session that ended) is a `release` of unknown outcome that begins
  * when that became possible.
  */
@@ -25,6 +26,8 @@ export const lockModel: Model<LockModelState> = {
         return release(state, op);
       case 'check':
         return check(state, op);
+      case 'force':
+        return force(state, op);
       default:
         return undefined;
     }
@@ -38,18 +41,49 @@ export const lockModel: Model<LockModelState> = {
   },
   narrow(ops) {
     const counted = countUnseen(ops);
-    if (counted === undefined) return { ops: withoutUnseenGrants(ops), step: lockModel.step };
-    return { ops: counted.ops, step: stepInOrder(counted.versions) };
+    return { ops: counted?.ops ?? withOneName(withoutUnseenGrants(ops)), step: stepInOrder(ops) };
   },
 };
 
-/** A grant that passes over an older version leads nowhere: that one must have a place as well, and has none behind it. */
-function stepInOrder(versions: readonly number[]): Narrowed<LockModelState>['step'] {
-  const before = new Map<unknown, number>(versions.map((version, i) => [version, versions[i - 1] ?? 0]));
+/** What passes over a version that was granted leads nowhere: that grant needs a place as well, and has none behind it. */
+function stepInOrder(ops: readonly HistoryRecord[]): Narrowed<LockModelState>['step'] {
+  const granted = ops.flatMap(({ op, ok, out }) => (op === 'acquire' && ok && typeof out === 'number' ? [out] : []));
+  granted.sort((a, b) => a - b);
+  const before = new Map(granted.map((version, i) => [version, granted[i - 1] ?? 0]));
   return (state, op) => {
-    const isGrant = op.op === 'acquire' && op.ok;
-    return isGrant && before.get(op.out) !== state.last ? undefined : lockModel.step(state, op);
+    const after = lockModel.step(state, op);
+    if (after === undefined || after.last === state.last) return after;
+    const isGrant = op.op === 'acquire';
+    const next = isGrant ? before.get(after.last) : granted.findLast((version) => version <= after.last);
+    return (next ?? 0) <= state.last ? after : undefined;
   };
+}
+
+const HIDDEN = 'a hidden holder';
+
+/**
+ * Whoever may have been granted the lock, and may have left it at any time from then on, is like all others of that
+ * kind: where one of them holds, any that asked in time might. With one name for all the search knows it (G3).
+ */
+function withOneName(ops: readonly HistoryRecord[]): readonly HistoryRecord[] {
+  const uses = new Map<
+    HistoryRecord['c'],
+    { readonly acquires: HistoryRecord[]; readonly releases: HistoryRecord[] }
+  >();
+  for (const op of ops) {
+    const use = uses.get(op.c) ?? { acquires: [], releases: [] };
+    uses.set(op.c, use);
+    if (op.op === 'acquire') use.acquires.push(op);
+    else if (op.op === 'release' && typeof op.v !== 'number') use.releases.push(op);
+  }
+  const hidden = new Set<HistoryRecord>();
+  for (const { acquires, releases } of uses.values()) {
+    const [acquire] = acquires;
+    const [release] = releases;
+    if (acquires.length !== 1 || releases.length !== 1 || acquire?.t1 !== null || release?.t1 !== null) continue;
+    if (release.t0 <= acquire.t0) hidden.add(acquire).add(release);
+  }
+  return ops.map((op) => (hidden.has(op) ? { ...op, c: HIDDEN } : op));
 }
 
 /**
@@ -73,7 +107,7 @@ function withoutUnseenGrants(ops: readonly HistoryRecord[]): readonly HistoryRec
   };
   if (ops.some(needsUnseen)) return ops;
   return ops.filter((op) => {
-    if (op.t1 !== null) return true;
+    if (op.t1 !== null || op.op === 'force') return true;
     if (op.op !== 'release') return false;
     return typeof op.v === 'number' ? versions.has(op.v) : clients.has(op.c);
   });
@@ -110,4 +144,10 @@ function check(state: LockModelState, op: HistoryRecord): LockModelState | undef
   if (holder.version !== undefined) return (holder.version === version) === (op.out === true) ? state : undefined;
   if (op.out !== true) return state;
   return version > last ? { holder: { client: holder.client, version }, last: version } : undefined;
+}
+
+function force(state: LockModelState, op: HistoryRecord): LockModelState | undefined {
+  if (isRefusal(op)) return state.holder === undefined ? state : undefined; // Nobody held it.
+  if (state.holder === undefined) return op.t1 === null ? state : undefined;
+  return { holder: undefined, last: state.last };
 }

@@ -120,6 +120,19 @@ export class LockHistory {
     return answer;
   }
 
+  async force(
+    { who, lock }: { readonly who: string; readonly lock: string },
+    ask: () => Promise<Answer<void>>,
+  ): Promise<Answer<void>> {
+    const force = this.#history.begin({ c: who, k: lock, op: 'force' });
+    const answer = await ask();
+    if (answer.type === 'answer') force.done({ ok: true });
+    else if (answer.type === 'unknown') force.unknown();
+    else if (answer.code === 'LOCK_NOT_HELD') force.done({ ok: false });
+    else force.drop();
+    return answer;
+  }
+
   /** A1, A2. What it leads to can have ended as soon as it began. */
   #asks(k: string, c: string): { readonly acquire: OpenRequest; readonly end: OpenRequest } {
     const end = this.#history.begin({ c, k, op: 'release' });

@@ -313,7 +313,9 @@ class LockLoad implements Workload {
   async #force(life: ClientLife): Promise<void> {
     const settled = this.#uses.forced(FORCED);
     const question = () => life.remora.locks.forceRelease(FORCED);
-    const asked = await ask({ world: this.#world, life, what: 'force release' }, question, ['LOCK_NOT_HELD']);
+    const asked = await this.#history.force({ who: life.name, lock: FORCED }, () =>
+      ask({ world: this.#world, life, what: 'force release' }, question, ['LOCK_NOT_HELD']),
+    );
     settled(asked.type);
   }
 }
