@@ -53,7 +53,8 @@ export class Lock {
    * token, to whatever the lock protects, and `signal` to the work done under it.
    *
    * @throws ServiceError LOCK_TIMEOUT after `wait`; LOCK_BUSY with `wait: 0`; CANCELED when `signal` aborted;
-   *   SESSION_EXPIRED when the session was lost meanwhile; UNAVAILABLE, DEADLINE_EXCEEDED or UNKNOWN_OUTCOME when the
+   *   SESSION_EXPIRED when the session was lost meanwhile; LOCK_CANCELED when the lock was granted, and taken away by
+   *   force before the grant could arrive; UNAVAILABLE, DEADLINE_EXCEEDED or UNKNOWN_OUTCOME when the
    *   cluster did not answer. In each case nothing is left behind: a grant that comes too late is given back.
    */
   async acquire(options: AcquireOptions = {}): Promise<HeldLock> {

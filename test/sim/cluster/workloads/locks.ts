@@ -21,7 +21,7 @@ import type { MakeWorkload, Workload } from './workload.ts';
 const LOCKS: readonly string[] = ['L0', 'L1'];
 const FORCED = 'F';
 /** Most want the same one. */
-const LOCKS_BY_WEIGHT: readonly string[] = ['L0', 'L0', 'L0', 'L0', 'L1', FORCED];
+const LOCKS_BY_WEIGHT: readonly string[] = ['L0', 'L0', 'L0', 'L1', FORCED, FORCED];
 const WAIT_MS_MAX = 6_000;
 /** Longer than any session lives unheard. */
 const RELY_MS = 10_000;
@@ -235,9 +235,14 @@ class LockLoad implements Workload {
     const { life, lock } = use;
     const answers = [...LOCK_ERRORS, 'LOCK_NOT_HELD', 'LOCK_DEPTH_EXCEEDED'] as const;
     const { depth } = held;
+    // It is taken away while the next level is entered, or from who is deep inside.
+    const force = lock === FORCED ? life.random.int(4) : 0;
     const question = () =>
       ask({ world: this.#world, life, what: 'reenter' }, () => held.acquire({ depthMax: DEPTH_MAX }), answers);
-    const asked = await this.#history.reenter(use, { held, ask: question });
+    const [asked] = await Promise.all([
+      this.#history.reenter(use, { held, ask: question }),
+      force === 1 ? this.#force(life) : undefined,
+    ]);
     const refused = asked.type === 'refused' ? asked.code : undefined;
     if (asked.type === 'answer' && held.depth !== depth + 1) {
       throw new Violation('lock: entries are counted', `${lock} was entered at ${depth}, and is at ${held.depth}`);
@@ -246,6 +251,7 @@ class LockLoad implements Workload {
     if (refused === 'LOCK_NOT_HELD' && lock !== FORCED && held.remainingMs > 0) {
       throw new Violation('lock: a holder holds', `${lock} (version ${held.version}): ${refused}`);
     }
+    if (force === 2) await this.#force(life);
   }
 
   /** V1. */
@@ -273,8 +279,8 @@ class LockLoad implements Workload {
 
   async #look(life: ClientLife): Promise<void> {
     const kind = life.random.int(8);
-    if (kind === 0) await this.#force(life);
-    else if (kind === 1) await this.#checkReleased(life);
+    if (kind < 2) await this.#force(life);
+    else if (kind === 2) await this.#checkReleased(life);
     else await this.#show(life, LOCKS[kind % LOCKS.length] ?? '');
   }
 
