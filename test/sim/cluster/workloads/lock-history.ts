@@ -8,6 +8,8 @@
  *     a release whose answer was lost, or by one that the SDK goes on to send.
  * A3. Whoever enters again, or may not as it is too deep inside, is told that its grant is current. If it is not,
  *     entering again is an acquire like any other, which the SDK takes back.
+ * A4. A grant that is taken away by force before its owner heard of it leaves the owner asking, and it may be granted
+ *     the lock again: for each forced release while it asks it may have held the lock once more.
  */
 import type { ErrorCode } from '@remora/base';
 import type { HeldLock } from 'remora';
@@ -54,12 +56,13 @@ export class LockHistory {
   }
 
   records(): readonly HistoryRecord[] {
-    return this.#history.records().map((record) => {
+    const records = this.#history.records().map((record) => {
       const version = this.#granted.get(record.c)?.version;
       return record.op === 'release' && record.v === undefined && version !== undefined
         ? { ...record, v: version }
         : record;
     });
+    return [...records, ...unheard(records)].sort((a, b) => a.t0 - b.t0);
   }
 
   /** @throws Violation if a lock cannot have answered so, or that could not be decided. */
@@ -153,6 +156,25 @@ export class LockHistory {
     else check.drop();
     return answer;
   }
+}
+
+/** A4. */
+function unheard(records: readonly HistoryRecord[]): readonly HistoryRecord[] {
+  const forces = records.filter(({ op, ok, t1 }) => op === 'force' && (ok || t1 === null));
+  return records.flatMap((asked) => {
+    if (asked.op !== 'acquire') return [];
+    return forces
+      .filter((force) => force.k === asked.k && overlap(force, asked))
+      .flatMap((_, i) => {
+        const unknown = { c: `${asked.c}-${i}`, k: asked.k, ok: false, t0: asked.t0, t1: null };
+        return [{ ...unknown, op: 'release' } as const, { ...unknown, op: 'acquire' } as const];
+      });
+  });
+}
+
+function overlap(a: HistoryRecord, b: HistoryRecord): boolean {
+  const endOf = ({ t1 }: HistoryRecord): number => t1 ?? Number.POSITIVE_INFINITY;
+  return a.t0 < endOf(b) && b.t0 < endOf(a);
 }
 
 function isUnheard(answer: Answer<unknown>): boolean {
