@@ -263,10 +263,13 @@ export class SimNode implements ObservedNode {
       assembleNode(this.#storage.nodeOptions, life.platform, new AbortController().signal).then((node) => {
         if (damage !== undefined && damage === this.#damage) this.#unnoticed(damage.path);
         if (storeDamage?.seen === true) this.#unnoticed(storeDamage.where);
-        if (noticeable) this.#unnoticed('its store, which has lost batches by it');
         life.node = node;
         this.#deps.trace.add('start', this.id, 0, number, 1);
         node.failed.catch(died);
+        // A group whose state is lost says so by `failed`, which may be a moment after the start is over.
+        this.#deps.loop.setTimer(0, () => {
+          if (noticeable && this.#life === life) this.#unnoticed('its store, which has lost batches by it');
+        });
       }, died);
     });
   }
