@@ -15,9 +15,9 @@ import { Checkpointer } from './checkpointer.ts';
 import { CrashWorld } from './install/test-crash-world.ts';
 import { metaAt, pieces, someRows, stateAt, streamOf } from './install/test-data.ts';
 import type { RangeReplica } from './range/range-replica.ts';
-import { allHistorySpan, currentKey, historyKey, parseHistoryKey } from './state/keys.ts';
+import { currentKey, historyKey, parseHistoryKey } from './state/keys.ts';
 import { encodeVersion } from './state/record.ts';
-import { CONF, DESCRIPTOR, range } from './state/test-bed.ts';
+import { CONF, DESCRIPTOR, HISTORY, range } from './state/test-bed.ts';
 import { Store } from './store.ts';
 
 const EPOCH = DESCRIPTOR.epoch;
@@ -226,7 +226,7 @@ test('versions that the sender of a snapshot had not collected yet are collected
   const stream = await streamOf([keyAt(19), ...old], 20, stateAt(20, { compactRevision: 10 }));
   const receiver = await staged(replica, stream);
   await receiver.finish();
-  const left = async () => (await engine.scan(allHistorySpan())).map((row) => parseHistoryKey(row.key).revision);
+  const left = async () => (await engine.scan(HISTORY)).map((row) => parseHistoryKey(row.key).revision);
   for (let tries = 0; tries < 5_000 && (await left()).length > 1; tries++) await turn();
   expect(await left()).toEqual([6]); // what a read at 10 sees
   replica.close();
@@ -324,14 +324,14 @@ describe('a node that died while a replica installed a snapshot', () => {
     store.stop();
   });
 
-  test('creates no replica that shares keys with it before', async () => {
+  test('creates no replica that shares keys with it, neither before nor afterwards', async () => {
     const { store, host } = await boot(await died());
     const starting = store.start();
-    const other = { ...DESCRIPTOR, rangeId: 7 };
+    const other = { ...DESCRIPTOR, rangeId: 7, start: currentKey(Buffer.from('m')) };
     await expect(store.createReplica(other, 1)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     await starting;
-    await store.createReplica(other, 1);
-    expect(host.created.map(({ groupId }) => groupId)).toEqual([2, 7]);
+    await expect(store.createReplica(other, 1)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    expect(host.created.map(({ groupId }) => groupId)).toEqual([2]);
     store.stop();
   });
 

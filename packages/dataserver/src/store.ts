@@ -5,6 +5,7 @@ import {
   type Engine,
   type Logger,
   ServiceError,
+  type Span,
   type Timer,
   toServiceError,
 } from '@remora/base';
@@ -30,7 +31,8 @@ import { Installer } from './install/installer.ts';
 import type { InstallMarker } from './install/marker.ts';
 import type { OnApplied } from './range/applied-command.ts';
 import { type RangeOptions, RangeReplica } from './range/range-replica.ts';
-import { allLocalSpan, isStateKey, rangeIdOfLocalKey, stateKey, wholeRangeSpans } from './state/keys.ts';
+import { spansOverlap } from './state/bounds.ts';
+import { allLocalSpan, isStateKey, rangeIdOfLocalKey, stateKey } from './state/keys.ts';
 import { decodeRangeMeta } from './state/meta-codec.ts';
 import type { WatchStream } from './watch/watch-hub.ts';
 
@@ -67,12 +69,14 @@ const FIRST_WAIT_TICKS_APART = 4;
  *     what it left.
  * T6. A replica's state row is durable before its group writes to the log (T1), and goes after it does. So if the log has
  *     a range of which the engine holds nothing, the engine has lost it (docs/decisions/0012).
+ * T7. No two replicas share keys, so none reads or changes what another has. A replica whose keys another has here yet,
+ *     which has not applied a split of long ago say, is not created until that one is cut (traps 12).
  */
 export class Store {
   readonly #deps: StoreDeps;
   readonly #replicas = new Map<number, RangeReplica>();
   /** Replicas that are being created, or whose snapshot is being installed after a restart. */
-  readonly #creating = new Map<number, Promise<void>>();
+  readonly #creating = new Map<number, { readonly span: Span; readonly done: Promise<void> }>();
   readonly #installer: Installer;
   #timer: Timer | undefined;
 
@@ -93,7 +97,7 @@ export class Store {
       if (isStateKey(key) && !halves.has(rangeIdOfLocalKey(key))) this.#open(value);
     }
     this.#armHousekeeping();
-    const resumed = interrupted.map((marker) => this.#creation(marker.rangeId, () => this.#resume(marker)));
+    const resumed = interrupted.map((marker) => this.#creation(marker, () => this.#resume(marker)));
     await Promise.all([this.#installer.clean(), ...resumed]);
   }
 
@@ -120,39 +124,51 @@ export class Store {
   createReplica(descriptor: RangeDescriptor, replicaId: number): Promise<void> {
     const { rangeId } = descriptor;
     if (this.#replicas.has(rangeId)) return Promise.resolve();
-    return this.#creating.get(rangeId) ?? this.#creation(rangeId, () => this.#create(descriptor, replicaId));
+    const creation = { rangeId, span: descriptor };
+    return this.#creating.get(rangeId)?.done ?? this.#creation(creation, () => this.#create(descriptor, replicaId));
   }
 
   /** T1. */
-  #creation(rangeId: number, create: () => Promise<void>): Promise<void> {
-    const creating = create().finally(() => this.#creating.delete(rangeId));
-    this.#creating.set(rangeId, creating);
-    return creating;
+  #creation(
+    { rangeId, span }: { readonly rangeId: number; readonly span: Span },
+    create: () => Promise<void>,
+  ): Promise<void> {
+    const done = create().finally(() => this.#creating.delete(rangeId));
+    this.#creating.set(rangeId, { span, done });
+    return done;
   }
 
   async #create(descriptor: RangeDescriptor, replicaId: number): Promise<void> {
     const { rangeId } = descriptor;
-    this.#checkNotReplaced(rangeId);
+    this.#checkNotShared(descriptor);
     this.#checkNothingLeft(rangeId);
     const conf = firstConf(descriptor);
     const replica = this.#replica(descriptor, conf);
     replica.stage();
     await this.#deps.checkpointer.run();
-    this.#checkNotReplaced(rangeId);
     const position = conf.voters.indexOf(replicaId);
     this.#run(replica, replicaId, position < 0 ? undefined : position * FIRST_WAIT_TICKS_APART);
     this.#deps.logger.info({ range: rangeId, replica: replicaId }, 'created a replica');
   }
 
-  /** T3. */
-  #checkNotReplaced(rangeId: number): void {
-    const other = this.#installer.replacing(wholeRangeSpans(rangeId));
+  /** T3, T7. */
+  #checkNotShared(descriptor: RangeDescriptor): void {
+    const { rangeId } = descriptor;
+    const other = this.#installer.replacing(descriptor) ?? this.#sharing(descriptor, rangeId);
     if (other === undefined) return;
-    throw new ServiceError(
-      'UNAVAILABLE',
-      `range ${rangeId} shares keys with range ${other}, which is installing a snapshot here; try again later`,
-      { details: { rangeId } },
-    );
+    const message = `range ${rangeId} shares keys with range ${other}, which this node has yet; try again later`;
+    throw new ServiceError('UNAVAILABLE', message, { details: { rangeId } });
+  }
+
+  /** Another range that has keys of the span here (T7). */
+  #sharing(span: Span, rangeId: number): number | undefined {
+    for (const { state } of this.#replicas.values()) {
+      if (state.rangeId !== rangeId && spansOverlap(span, state.bounds)) return state.rangeId;
+    }
+    for (const [other, creation] of this.#creating) {
+      if (other !== rangeId && spansOverlap(span, creation.span)) return other;
+    }
+    return undefined;
   }
 
   /** T5. */
@@ -179,7 +195,8 @@ export class Store {
   }
 
   #replica(descriptor: RangeDescriptor, conf: ConfState): RangeReplica {
-    return new RangeReplica({ ...this.#deps, installer: this.#installer }, descriptor, conf);
+    const sharing = (span: Span, rangeId: number): number | undefined => this.#sharing(span, rangeId);
+    return new RangeReplica({ ...this.#deps, installer: this.#installer, sharing }, descriptor, conf);
   }
 
   #run(replica: RangeReplica, replicaId: number, firstWaitTicks?: number): void {

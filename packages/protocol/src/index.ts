@@ -17,6 +17,7 @@ export * from './internal/master-api.ts';
 export * from './internal/methods.ts';
 export * from './internal/range-api.ts';
 export * from './internal/revision-api.ts';
+export { currentRanges, staleEpoch } from './internal/stale-epoch.ts';
 export * from './pipe/methods.ts';
 export * from './pipe/node/pipe-service.ts';
 export * from './pipe/pipe-frame.ts';

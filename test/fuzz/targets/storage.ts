@@ -134,7 +134,8 @@ function payloadOf(bytes: Buffer): Buffer {
 
 // ------------------------------------------------------------------------------------------------ snapshots
 
-const IDENTITY = { rangeId: 2, applied: { index: 7, term: 2 } };
+const EVERYTHING = { start: new Uint8Array(0), end: new Uint8Array(0) };
+const IDENTITY = { rangeId: 2, span: EVERYTHING, applied: { index: 7, term: 2 } };
 const ROWS: readonly Row[] = [
   { key: leaseKey(9n), value: encodeLease({ id: 9n, incarnation: 3, ttlMs: 1000, attributes: {} }) },
   { key: currentKey(Buffer.from('a')), value: Buffer.from('b') },
@@ -264,11 +265,16 @@ const owner = { session: { lease: 2n ** 62n, incarnation: 4 }, token: 'tökén' 
 const holder = { owner, version: 9, depth: 2, lockTimeMs: 5.5, data: Buffer.from('d') };
 const head = { waiters: 1, firstSequence: 1, nextSequence: 2, marks: 1, marksDueMs: 7.25 };
 
+const MARKER = {
+  ...{ rangeId: 2, replicaId: 3, span: EVERYTHING, applied: { index: 7, term: 2 } },
+  ...{ file: '2-1.snapshot', bytes: 70 },
+};
+
 const ROW_TARGETS: readonly Target[] = [
   row('row-range-state', [decodeRangeMeta(stateAt(7).value)], encodeRangeMeta, decodeRangeMeta),
   row(
     'row-install-marker',
-    [{ rangeId: 2, replicaId: 3, applied: { index: 7, term: 2 }, file: '2-1.snapshot', bytes: 70 }],
+    [MARKER, { ...MARKER, span: { start: Buffer.from([3, 7]), end: Buffer.from([3, 9]) } }],
     encodeMarker,
     decodeMarker,
   ),

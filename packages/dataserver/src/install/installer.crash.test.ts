@@ -1,9 +1,10 @@
 import { type Engine, SeededRandom, silentLogger } from '@remora/base';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { localSpan, stateKey, wholeRangeSpans } from '../state/keys.ts';
+import { localSpan, stateKey } from '../state/keys.ts';
+import { DESCRIPTOR } from '../state/test-bed.ts';
 import { Installer } from './installer.ts';
 import { CrashWorld } from './test-crash-world.ts';
-import { contents, digest, metaAt, pieces, someRows, stateAt, streamOf } from './test-data.ts';
+import { contents, digest, pieces, someRows, stateAt, streamOf, targetAt } from './test-data.ts';
 
 /** Each seed dies once at each step. `INSTALL_SEEDS=20` runs more of them. */
 const SEEDS = Array.from({ length: Number(process.env.INSTALL_SEEDS ?? 1) }, (_, i) => i + 1);
@@ -67,7 +68,7 @@ async function install(given: Prepared, crashAtStep: number): Promise<Result> {
     const replaced = (): void => {
       installed = true;
     };
-    const receiver = installer.receive({ rangeId: 2, replicaId: 1, meta: metaAt(20), begins, replaced });
+    const receiver = installer.receive({ ...targetAt(20), begins, replaced });
     for (const piece of pieces(stream, random)) await receiver.chunk(piece);
     await receiver.finish();
   };
@@ -93,7 +94,7 @@ async function recover({ world, random }: Prepared): Promise<{ readonly engine: 
     const work = Promise.all([installer.clean(), ...interrupted.map((marker) => installer.resume(marker))]);
     if ((await Promise.race([work, crashed])) === 'crashed') continue;
     expect(installer.interrupted()).toEqual([]);
-    expect(installer.replacing(wholeRangeSpans(2))).toBeUndefined();
+    expect(installer.replacing(DESCRIPTOR)).toBeUndefined();
     return { engine, resumed };
   }
 }

@@ -7,11 +7,12 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LevelStore } from '../engine/node/level-store.ts';
 import { OverlayEngine } from '../engine/overlay-engine.ts';
 import { StoreDamagedError } from '../engine/store-errors.ts';
-import { RESIDENT_SPANS, wholeRangeSpans } from '../state/keys.ts';
+import { RESIDENT_SPANS } from '../state/keys.ts';
+import { DESCRIPTOR } from '../state/test-bed.ts';
 import { Installer } from './installer.ts';
 import type { InstallMarker } from './marker.ts';
 import { CrashWorld } from './test-crash-world.ts';
-import { contents, digest, metaAt, pieces, someRows, stateAt, streamOf } from './test-data.ts';
+import { contents, digest, pieces, someRows, stateAt, streamOf, targetAt } from './test-data.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => nodeClock().setImmediate(resolve));
 const turns = async (count: number): Promise<void> => {
@@ -47,9 +48,7 @@ describe('an installer', () => {
 
   function receive(): SnapshotReceiver {
     return installer.receive({
-      rangeId: 2,
-      replicaId: 11,
-      meta: metaAt(20),
+      ...targetAt(20),
       begins: () => told.push('begins'),
       replaced: () => told.push('replaced'),
     });
@@ -118,12 +117,10 @@ describe('an installer', () => {
   });
 
   test('says which range is being replaced, from the marker until the rows are there', async () => {
-    const spans = wholeRangeSpans(7);
+    const spans = { start: Buffer.from([3, 7]), end: Buffer.from([3, 8]) };
     const seen: (number | undefined)[] = [];
     const receiver = installer.receive({
-      rangeId: 2,
-      replicaId: 11,
-      meta: metaAt(20),
+      ...targetAt(20),
       begins: () => seen.push(installer.replacing(spans)),
       replaced: () => seen.push(installer.replacing(spans)),
     });
@@ -173,7 +170,7 @@ describe('an installer', () => {
     const marker = await interrupted();
     await disk.remove(`snapshots/${marker.file}`);
     await expect(installer.resume(marker)).rejects.toThrow(StoreDamagedError);
-    expect(installer.replacing(wholeRangeSpans(2))).toBe(2);
+    expect(installer.replacing(DESCRIPTOR)).toBe(2);
   });
 
   test.each(['damaged', 'cut'] as const)('a staged file that is %s stops the node, and says so', async (what) => {
@@ -183,7 +180,7 @@ describe('an installer', () => {
     else await (await disk.open(path, { create: false })).truncate(marker.bytes - 1);
     await expect(installer.resume(marker)).rejects.toThrow(InvariantError);
     expect(world.failures.at(-1)?.message).toMatch(/if the file is damaged, remove this replica/);
-    expect(installer.replacing(wholeRangeSpans(2))).toBe(2);
+    expect(installer.replacing(DESCRIPTOR)).toBe(2);
   });
 
   test('a node that stops meanwhile waits for no more than a batch, and the next start ends the work', async () => {
@@ -289,7 +286,7 @@ describe('an installation on LevelDB', () => {
     const old = await contents(engine);
     const installer = new Installer({ engine, disk: nodeDisk(dir, { syncInPlace: false }), logger: silentLogger });
     await installer.clean();
-    const target = { rangeId: 2, replicaId: 11, meta: metaAt(20), begins() {}, replaced() {} };
+    const target = { ...targetAt(20), begins() {}, replaced() {} };
     const receiver = installer.receive(target);
     for (const piece of pieces(stream, random)) await receiver.chunk(piece);
     copying = true;

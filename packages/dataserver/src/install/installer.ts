@@ -9,6 +9,8 @@
  *     keys with them is created (`replacing`).
  * I4. The file goes after the marker: a marker whose file is gone was removed before, and the engine has lost that.
  * I5. Memory is bounded by a frame of the stream and a batch of the engine, whatever the size of the snapshot.
+ * I6. What goes is what the replica had and what the snapshot brings: a range may have been cut or grown in between.
+ *     Keys that another replica here has by now keep a snapshot out, until that one is cut too or gone (traps 12).
  */
 import {
   assert,
@@ -18,11 +20,13 @@ import {
   InvariantError,
   type Logger,
   type Row,
+  ServiceError,
   type Span,
 } from '@remora/base';
 import type { SnapshotMeta, SnapshotReceiver } from '@remora/raft';
 import { StoreDamagedError } from '../engine/store-errors.ts';
-import { allInstallsSpan, installKey, wholeRangeSpans } from '../state/keys.ts';
+import { hullOf, rangeSpans, spansOverlap } from '../state/bounds.ts';
+import { allInstallsSpan, installKey } from '../state/keys.ts';
 import { decodeMarker, encodeMarker, type InstallMarker } from './marker.ts';
 import { SnapshotParser } from './snapshot-stream.ts';
 import { type StagedFile, StagedFiles } from './staged-files.ts';
@@ -39,6 +43,10 @@ export interface InstallTarget {
   readonly rangeId: number;
   readonly replicaId: number;
   readonly meta: SnapshotMeta;
+  /** The keys that it has now. Nothing is applied to it until the installation has ended. */
+  readonly span: Span;
+  /** Another range that has keys of this span here (I6). */
+  readonly sharing: (span: Span) => number | undefined;
   /** Its rows are about to go: from now on it neither reads nor changes them (I3). */
   readonly begins: () => void;
   /** Its new rows are there, durably; called in the step in which they become visible. */
@@ -80,12 +88,9 @@ export class Installer {
     if (stale.length > 0) this.#deps.logger.info({ files: stale }, 'removed snapshots that were not received whole');
   }
 
-  /** The range whose rows are being replaced among which the spans have keys; undefined when there is none (I3). */
-  replacing(spans: readonly Span[]): number | undefined {
-    for (const rangeId of this.#markers.keys()) {
-      const theirs = wholeRangeSpans(rangeId);
-      if (spans.some((span) => theirs.some((other) => overlap(span, other)))) return rangeId;
-    }
+  /** The range whose rows are being replaced and that shares keys with the span; undefined when there is none (I3). */
+  replacing(span: Span): number | undefined {
+    for (const marker of this.#markers.values()) if (spansOverlap(span, marker.span)) return marker.rangeId;
     return undefined;
   }
 
@@ -96,15 +101,15 @@ export class Installer {
         return this.#files.create(target.rangeId);
       },
       remove: (file) => this.#files.remove(file.name),
-      install: (file, progress) => this.#install(file, target, progress),
+      install: (file, span, progress) => this.#install(file, { ...target, span: hullOf(target.span, span) }, progress),
     });
   }
 
   /** I2. */
   async #install(staged: StagedFile, target: InstallTarget, progress: () => void): Promise<void> {
-    const { rangeId, replicaId, meta } = target;
+    const { rangeId, replicaId, meta, span } = target;
     const { index, term } = meta;
-    const marker = { rangeId, replicaId, applied: { index, term }, file: staged.name, bytes: staged.bytes };
+    const marker = { rangeId, replicaId, span, applied: { index, term }, file: staged.name, bytes: staged.bytes };
     this.#markers.set(rangeId, marker);
     target.begins();
     await this.#replace(marker, target.replaced, progress);
@@ -126,10 +131,10 @@ export class Installer {
 
   async #replace(marker: InstallMarker, replaced: () => void, progress: () => void): Promise<void> {
     const { engine, logger } = this.#deps;
-    const { rangeId, applied, bytes, file } = marker;
+    const { rangeId, applied, bytes, file, span } = marker;
     try {
       await engine.rebuild({
-        spans: wholeRangeSpans(rangeId),
+        spans: rangeSpans(rangeId, span),
         marker: { key: installKey(rangeId), value: encodeMarker(marker) },
         rows: this.#rows(marker),
         replaced: () => {
@@ -180,36 +185,30 @@ function failure({ rangeId, replicaId, file }: InstallMarker, cause: unknown): I
   return new InvariantError(message, { cause });
 }
 
-function overlap(a: Span, b: Span): boolean {
-  return endsAbove(a, b.start) && endsAbove(b, a.start);
-}
-
-function endsAbove({ end }: Span, key: Bytes): boolean {
-  return end.length === 0 || Buffer.compare(end, key) > 0;
-}
-
 interface Staging {
   create(): Promise<StagedFile>;
   remove(file: StagedFile): Promise<void>;
-  /** The file is complete, checked and durable. */
-  install(file: StagedFile, progress: () => void): Promise<void>;
+  /** The file is complete, checked and durable, and brings the rows of `span`. */
+  install(file: StagedFile, span: Span, progress: () => void): Promise<void>;
 }
 
 /** One snapshot on its way into its file (I1). */
 class Incoming implements SnapshotReceiver {
-  readonly #rangeId: number;
+  readonly #target: InstallTarget;
   readonly #staging: Staging;
   readonly #parser: SnapshotParser;
   #file: StagedFile | undefined;
 
-  constructor({ rangeId, meta }: InstallTarget, staging: Staging) {
-    this.#rangeId = rangeId;
+  constructor(target: InstallTarget, staging: Staging) {
+    const { rangeId, meta } = target;
+    this.#target = target;
     this.#staging = staging;
     this.#parser = new SnapshotParser({ rangeId, applied: { index: meta.index, term: meta.term } });
   }
 
   async chunk(bytes: Bytes): Promise<void> {
     for (const rows of this.#parser.push(bytes)) void rows; // checked here, read again from the file
+    this.#checkShared();
     await this.#onDisk(async () => {
       this.#file ??= await this.#staging.create();
       await this.#file.append(bytes);
@@ -221,12 +220,25 @@ class Incoming implements SnapshotReceiver {
     try {
       this.#parser.finish();
       await this.#onDisk(async () => file?.commit());
+      this.#checkShared(); // in the step in which the marker is set
     } catch (error) {
       this.abort();
       throw error;
     }
-    assert(file !== undefined, 'what was parsed was staged');
-    await this.#staging.install(file, progress);
+    const { span } = this.#parser;
+    assert(file !== undefined && span !== undefined, 'what was parsed was staged');
+    await this.#staging.install(file, span, progress);
+  }
+
+  /** I6. */
+  #checkShared(): void {
+    const { span } = this.#parser;
+    if (span === undefined) return;
+    const { rangeId, sharing } = this.#target;
+    const other = sharing(hullOf(this.#target.span, span));
+    if (other === undefined) return;
+    const message = `the snapshot of range ${rangeId} has keys that range ${other} has here; it may be sent again later`;
+    throw new ServiceError('RESOURCE_EXHAUSTED', message);
   }
 
   /** What cannot be removed now goes at the next start. */
@@ -247,7 +259,7 @@ class Incoming implements SnapshotReceiver {
       await work();
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      throw new Error(`the snapshot of range ${this.#rangeId} cannot be staged: ${reason}`, { cause: error });
+      throw new Error(`the snapshot of range ${this.#target.rangeId} cannot be staged: ${reason}`, { cause: error });
     }
   }
 }

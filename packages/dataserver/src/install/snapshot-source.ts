@@ -1,6 +1,6 @@
-import type { Engine, Row } from '@remora/base';
+import type { Engine, Row, Span } from '@remora/base';
 import type { SnapshotMeta, StateMachineSnapshot } from '@remora/raft';
-import { wholeRangeSpans } from '../state/keys.ts';
+import { rangeSpans } from '../state/bounds.ts';
 import { encodeSnapshot } from './snapshot-stream.ts';
 
 /**
@@ -12,12 +12,13 @@ import { encodeSnapshot } from './snapshot-stream.ts';
  */
 export function takeSnapshot(
   engine: Engine,
-  { rangeId, meta, bytes }: { readonly rangeId: number; readonly meta: SnapshotMeta; readonly bytes: number },
+  range: { readonly rangeId: number; readonly span: Span; readonly meta: SnapshotMeta; readonly bytes: number },
 ): StateMachineSnapshot {
+  const { rangeId, span, meta, bytes } = range;
   const view = engine.view();
   async function* rows(): AsyncGenerator<readonly Row[]> {
-    for (const span of wholeRangeSpans(rangeId)) yield* view.scan(span);
+    for (const part of rangeSpans(rangeId, span)) yield* view.scan(part);
   }
   const applied = { index: meta.index, term: meta.term };
-  return { meta, chunks: encodeSnapshot({ rangeId, applied }, rows()), bytes, release: () => view.release() };
+  return { meta, chunks: encodeSnapshot({ rangeId, applied, span }, rows()), bytes, release: () => view.release() };
 }

@@ -1,4 +1,4 @@
-import { type Bytes, equalBytes, nodeClock, type Row, SeededRandom } from '@remora/base';
+import { type Bytes, EMPTY_BYTES, equalBytes, nodeClock, type Row, SeededRandom, type Span } from '@remora/base';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { outcomePageKey, stateKey } from '../state/keys.ts';
@@ -7,7 +7,8 @@ import { CONF, DESCRIPTOR, memoryEngine } from '../state/test-bed.ts';
 import { takeSnapshot } from './snapshot-source.ts';
 import { encodeSnapshot, SnapshotFormatError, SnapshotParser } from './snapshot-stream.ts';
 
-const IDENTITY = { rangeId: 2, applied: { index: 7, term: 2 } };
+const EVERYTHING: Span = { start: EMPTY_BYTES, end: EMPTY_BYTES };
+const IDENTITY = { rangeId: 2, span: EVERYTHING, applied: { index: 7, term: 2 } };
 const key = (i: number): Buffer => Buffer.from([3, i >> 8, i & 255]);
 
 function stateRow(index = 7, rangeId = 2): Row {
@@ -74,10 +75,20 @@ describe('a snapshot stream', () => {
     { name: 'is of another range', bytes: () => encode([], { ...IDENTITY, rangeId: 3 }), says: 'range 3' },
     {
       name: 'is of another position',
-      bytes: () => encode(rowsOf([]), { rangeId: 2, applied: { index: 7, term: 3 } }),
+      bytes: () => encode(rowsOf([]), { ...IDENTITY, applied: { index: 7, term: 3 } }),
       says: '(7, term 3)',
     },
     { name: 'holds a state of another position', bytes: () => encode([stateRow(8)]), says: 'another position' },
+    {
+      name: 'names other bounds than its range has',
+      bytes: () => encode([stateRow()], { ...IDENTITY, span: { start: key(0), end: key(9) } }),
+      says: 'other bounds',
+    },
+    {
+      name: 'holds a key outside its bounds',
+      bytes: () => encode(rowsOf([1, 1, 1]), { ...IDENTITY, span: { start: key(0), end: key(2) } }),
+      says: 'outside its range',
+    },
     { name: 'holds no state', bytes: () => encode(rowsOf([1, 2]).slice(0, 3)), says: 'lacks' },
     { name: 'is empty', bytes: () => encode([]), says: 'lacks' },
     {
@@ -88,7 +99,7 @@ describe('a snapshot stream', () => {
     { name: 'repeats a key', bytes: () => encode([rowsOf([1]), rowsOf([1])].flat()), says: 'out of order' },
     { name: 'goes back', bytes: () => encode([...rowsOf([1, 1]).slice(0, 2).reverse(), stateRow()]), says: 'order' },
     { name: 'is not one', bytes: () => Buffer.alloc(1_000, 'x'), says: 'no snapshot' },
-    { name: 'has a newer format', bytes: () => Buffer.from('remsnap\x03', 'latin1'), says: 'format 3' },
+    { name: 'has a newer format', bytes: () => Buffer.from('remsnap\x04', 'latin1'), says: 'format 4' },
     { name: 'ends at once', bytes: () => Buffer.alloc(0), says: 'ends too early' },
     {
       name: 'announces a frame of 4 GiB',
@@ -147,7 +158,12 @@ test('a snapshot shows the moment it was taken, and its view is let go of when i
     ...(await engine.scan({ start: Buffer.from([1]), end: Buffer.from([5]) })),
     { key: stateKey(2), value: stateRow().value },
   ];
-  const snapshot = takeSnapshot(engine, { rangeId: 2, meta: { index: 7, term: 2, conf: CONF }, bytes: 12 });
+  const snapshot = takeSnapshot(engine, {
+    rangeId: 2,
+    span: EVERYTHING,
+    meta: { index: 7, term: 2, conf: CONF },
+    bytes: 12,
+  });
   expect(snapshot.bytes).toBe(12);
   engine.put(key(2), Buffer.from('later'));
   engine.delete(key(3));
@@ -156,7 +172,12 @@ test('a snapshot shows the moment it was taken, and its view is let go of when i
   snapshot.release();
   expect(parse(Buffer.concat(parts))).toEqual(expected);
 
-  const left = takeSnapshot(engine, { rangeId: 2, meta: { index: 7, term: 2, conf: CONF }, bytes: 12 });
+  const left = takeSnapshot(engine, {
+    rangeId: 2,
+    span: EVERYTHING,
+    meta: { index: 7, term: 2, conf: CONF },
+    bytes: 12,
+  });
   const chunks = left.chunks[Symbol.asyncIterator]();
   for (let i = 0; i < 2; i++) await chunks.next(); // what comes before the rows
   left.release();

@@ -1,7 +1,8 @@
 /**
  * A replica's data as a stream of bytes: between nodes, and in the file where an incoming one is staged.
  *
- *   stream  magic(8), whose last byte is the format's version; then frames
+ *   stream  magic(8), whose last byte is the format's version; then frames. Format 3 says in its header which keys the
+ *           range has; format 2, in which ranges over all keys are still sent, does not
  *   frame   length(4) checksum(4) body: MessagePack, `[kind, …]`
  *   frames  one header, any number of rows, one end
  *
@@ -13,13 +14,26 @@
  * N3. Chunks may be cut anywhere. Not more than one frame is held, which is about `FRAME_BYTES`, or one row if that is
  *     larger.
  */
-import { asBuffer, type Bytes, compareBytes, copyBytes, type Row, type Span, spanContains } from '@remora/base';
+import {
+  asBuffer,
+  type Bytes,
+  compareBytes,
+  copyBytes,
+  EMPTY_BYTES,
+  equalBytes,
+  type Row,
+  type Span,
+  spanContains,
+} from '@remora/base';
 import { packPlain, unpack as unpackValue } from '@remora/protocol';
 import { crc32, type LogPosition } from '@remora/raft';
-import { stateKey, wholeRangeSpans } from '../state/keys.ts';
+import { boundsOf, rangeSpans } from '../state/bounds.ts';
+import { stateKey } from '../state/keys.ts';
 import { decodeRangeMeta } from '../state/meta-codec.ts';
 
-const FORMAT = 2;
+const FORMAT_WHOLE = 2;
+const FORMAT_BOUNDED = 3;
+const EVERYTHING: Span = { start: EMPTY_BYTES, end: EMPTY_BYTES };
 const MAGIC = Buffer.from('remsnap\0', 'latin1');
 const FRAME_HEADER_BYTES = 8;
 /** A frame of rows is closed when it holds this much. */
@@ -48,14 +62,15 @@ export class SnapshotFormatError extends Error {
 
 // ------------------------------------------------------------------------------------------------ writing
 
-/** Encodes the rows of `batches`, which come as N2 says. A chunk is valid until the next one is asked for. */
+/** Encodes the rows of a range over `span`, which come as N2 says. A chunk is valid until the next one is asked for. */
 export async function* encodeSnapshot(
-  { rangeId, applied }: SnapshotIdentity,
+  { rangeId, applied, span }: SnapshotIdentity & { readonly span: Span },
   batches: AsyncIterable<readonly Row[]>,
 ): AsyncGenerator<Buffer> {
   const frames = new FrameEncoder();
-  yield magicOf(FORMAT);
-  yield frames.encode([HEADER, rangeId, applied.index, applied.term]);
+  const bounds = boundsOf(span).whole ? [] : [span.start, span.end];
+  yield magicOf(bounds.length === 0 ? FORMAT_WHOLE : FORMAT_BOUNDED);
+  yield frames.encode([HEADER, rangeId, applied.index, applied.term, ...bounds]);
   let parts: unknown[] = [ROWS];
   let frameBytes = 0;
   let [rows, bytes] = [0, 0];
@@ -107,7 +122,9 @@ type Stage = 'magic' | 'header' | 'rows' | 'ended';
 /** Reads a stream and checks it (N1, N2). Every method throws a `SnapshotFormatError`; afterwards it is of no use. */
 export class SnapshotParser {
   readonly #expected: SnapshotIdentity;
-  readonly #order: RowOrder;
+  #order: RowOrder | undefined;
+  #span: Span | undefined;
+  #format = 0;
   #stage: Stage = 'magic';
   #held: Bytes[] = [];
   #heldBytes = 0;
@@ -119,7 +136,11 @@ export class SnapshotParser {
 
   constructor(expected: SnapshotIdentity) {
     this.#expected = expected;
-    this.#order = new RowOrder(expected);
+  }
+
+  /** The keys of the range that the stream holds; undefined until its header is read. */
+  get span(): Span | undefined {
+    return this.#span;
   }
 
   /** Bytes that wait for the rest of their frame. */
@@ -153,7 +174,7 @@ export class SnapshotParser {
     this.#needed = this.#stage === 'magic' ? MAGIC.length : FRAME_HEADER_BYTES;
     if (bytes.length < this.#needed) return undefined;
     if (this.#stage === 'magic') {
-      checkMagic(bytes);
+      this.#format = formatOf(bytes);
       this.#stage = 'header';
       return { bytes: MAGIC.length, rows: [] };
     }
@@ -171,28 +192,36 @@ export class SnapshotParser {
   #frame(parts: readonly unknown[]): readonly Row[] {
     const [kind] = parts;
     if (this.#stage === 'header' && kind === HEADER) {
-      const { rangeId, applied } = this.#expected;
-      const [, range, index, term] = parts;
-      if (range !== rangeId || index !== applied.index || term !== applied.term) {
-        const [found, wanted] = [place(range, index, term), place(rangeId, applied.index, applied.term)];
-        throw broken(`is one of ${found}, not of ${wanted}`);
-      }
-      this.#stage = 'rows';
+      this.#header(parts);
       return [];
     }
-    if (this.#stage === 'rows' && kind === ROWS) return this.#rowsOf(parts);
+    const order = this.#order;
+    if (this.#stage === 'rows' && kind === ROWS && order !== undefined) return this.#rowsOf(parts, order);
     if (this.#stage === 'rows' && kind === END) {
       const [, rows, bytes, checksum] = parts;
       const complete = rows === this.#rows && bytes === this.#bytes && checksum === this.#checksum;
       if (!complete) throw broken(`is not complete: ${String(rows)} rows were sent, ${this.#rows} came`);
-      this.#order.finish();
+      order?.finish();
       this.#stage = 'ended';
       return [];
     }
     throw broken('has its frames in no known order');
   }
 
-  #rowsOf(parts: readonly unknown[]): readonly Row[] {
+  #header(parts: readonly unknown[]): void {
+    const { rangeId, applied } = this.#expected;
+    const [, range, index, term] = parts;
+    if (range !== rangeId || index !== applied.index || term !== applied.term) {
+      const [found, wanted] = [place(range, index, term), place(rangeId, applied.index, applied.term)];
+      throw broken(`is one of ${found}, not of ${wanted}`);
+    }
+    const span = this.#format === FORMAT_WHOLE ? EVERYTHING : spanOf(parts);
+    this.#span = span;
+    this.#order = new RowOrder({ rangeId, applied, span });
+    this.#stage = 'rows';
+  }
+
+  #rowsOf(parts: readonly unknown[], order: RowOrder): readonly Row[] {
     const rows: Row[] = [];
     for (let i = 1; i < parts.length; i += 2) {
       const [key, value] = [parts[i], parts[i + 1]];
@@ -200,7 +229,7 @@ export class SnapshotParser {
       this.#bytes += key.length + value.length;
       rows.push({ key, value });
     }
-    this.#order.check(rows);
+    order.check(rows);
     this.#rows += rows.length;
     return rows;
   }
@@ -215,15 +244,15 @@ export class SnapshotParser {
 
 /** N2. */
 class RowOrder {
-  readonly #expected: SnapshotIdentity;
+  readonly #expected: SnapshotIdentity & { readonly span: Span };
   readonly #spans: readonly Span[];
   #at = 0;
   #last: Bytes | undefined;
   #lastRow: Row | undefined;
 
-  constructor(expected: SnapshotIdentity) {
+  constructor(expected: SnapshotIdentity & { readonly span: Span }) {
     this.#expected = expected;
-    this.#spans = wholeRangeSpans(expected.rangeId);
+    this.#spans = rangeSpans(expected.rangeId, expected.span);
   }
 
   check(rows: readonly Row[]): void {
@@ -248,7 +277,7 @@ class RowOrder {
   }
 
   finish(): void {
-    const { rangeId, applied } = this.#expected;
+    const { rangeId, applied, span } = this.#expected;
     const row = this.#lastRow;
     if (row === undefined || compareBytes(row.key, stateKey(rangeId)) !== 0) throw broken("lacks its range's state");
     const state = attempt(() => decodeRangeMeta(row.value));
@@ -259,13 +288,24 @@ class RowOrder {
     ) {
       throw broken('stands for another position than it names');
     }
+    const { start, end } = state.descriptor;
+    if (!equalBytes(start, span.start) || !equalBytes(end, span.end)) throw broken('has other bounds than it names');
   }
 }
 
-function checkMagic(bytes: Buffer): void {
-  const version = bytes[MAGIC.length - 1];
+function spanOf(header: readonly unknown[]): Span {
+  const [, , , , start, end] = header;
+  if (!(start instanceof Uint8Array && end instanceof Uint8Array)) throw broken('does not say which keys it has');
+  return { start: copyBytes(start), end: copyBytes(end) };
+}
+
+function formatOf(bytes: Buffer): number {
+  const version = bytes[MAGIC.length - 1] ?? 0;
   if (MAGIC.compare(bytes, 0, MAGIC.length - 1, 0, MAGIC.length - 1) !== 0) throw broken('is no snapshot of a range');
-  if (version !== FORMAT) throw broken(`has format ${version}; this version reads ${FORMAT}`);
+  if (version !== FORMAT_WHOLE && version !== FORMAT_BOUNDED) {
+    throw broken(`has format ${version}; this version reads ${FORMAT_WHOLE} and ${FORMAT_BOUNDED}`);
+  }
+  return version;
 }
 
 function place(range: unknown, index: unknown, term: unknown): string {

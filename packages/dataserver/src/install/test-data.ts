@@ -1,13 +1,19 @@
 /** Replicas to install, and what became of them. For tests. */
 import type { Bytes, Engine, Row, SeededRandom, Span } from '@remora/base';
 import { crc32, type SnapshotMeta } from '@remora/raft';
-import { stateKey, wholeRangeSpans } from '../state/keys.ts';
+import { rangeSpans } from '../state/bounds.ts';
+import { stateKey } from '../state/keys.ts';
 import { encodeRangeMeta } from '../state/meta-codec.ts';
 import { CONF, DESCRIPTOR } from '../state/test-bed.ts';
 import { encodeSnapshot } from './snapshot-stream.ts';
 
 export function metaAt(index: number): SnapshotMeta {
   return { index, term: 2, conf: CONF };
+}
+
+/** Replica 11 of range 2, which is alone on its node, and is sent a snapshot of this position. */
+export function targetAt(index: number) {
+  return { rangeId: 2, replicaId: 11, meta: metaAt(index), span: DESCRIPTOR, sharing: () => undefined };
 }
 
 /** The state row of range 2 with everything up to `index` applied. */
@@ -39,7 +45,7 @@ export async function streamOf(rows: readonly Row[], index: number, state = stat
     yield [...rows, state];
   }
   const parts: Bytes[] = [];
-  const identity = { rangeId: DESCRIPTOR.rangeId, applied: { index, term: 2 } };
+  const identity = { rangeId: DESCRIPTOR.rangeId, span: DESCRIPTOR, applied: { index, term: 2 } };
   for await (const part of encodeSnapshot(identity, all())) parts.push(Buffer.from(part));
   return Buffer.concat(parts);
 }
@@ -51,7 +57,7 @@ export function digest(rows: readonly Row[]): string {
   return `${rows.length} rows, ${sum}`;
 }
 
-export async function contents(engine: Engine, spans: readonly Span[] = wholeRangeSpans(2)): Promise<string> {
+export async function contents(engine: Engine, spans: readonly Span[] = rangeSpans(2, DESCRIPTOR)): Promise<string> {
   const rows: Row[] = [];
   for (const span of spans) rows.push(...(await engine.scan(span)));
   return digest(rows);

@@ -1,5 +1,5 @@
-import { type Clock, type Engine, type Logger, type Row, sleep } from '@remora/base';
-import { allHistorySpan, currentKey, historyKey, parseHistoryKey } from '../state/keys.ts';
+import { type Clock, type Engine, type Logger, type Row, type Span, sleep } from '@remora/base';
+import { currentKey, historyKey, parseHistoryKey } from '../state/keys.ts';
 import { isDeletion, modRevisionOf } from '../state/record.ts';
 
 /**
@@ -13,6 +13,7 @@ import { isDeletion, modRevisionOf } from '../state/record.ts';
  */
 export class HistoryCollector {
   readonly #engine: Engine;
+  readonly #span: Span;
   readonly #clock: Clock;
   readonly #logger: Logger;
   #running = false;
@@ -20,8 +21,10 @@ export class HistoryCollector {
   #done = 0;
   #stopped = false;
 
-  constructor(engine: Engine, clock: Clock, logger: Logger) {
+  /** `span` is where the range's older versions lie. */
+  constructor(engine: Engine, span: Span, { clock, logger }: { readonly clock: Clock; readonly logger: Logger }) {
     this.#engine = engine;
+    this.#span = span;
     this.#clock = clock;
     this.#logger = logger;
   }
@@ -66,7 +69,7 @@ export class HistoryCollector {
       last = next;
     };
     try {
-      for await (const batch of view.scan(allHistorySpan())) {
+      for await (const batch of view.scan(this.#span)) {
         if (this.#stopped) return removed;
         for (const row of batch) judge(parse(row));
         await sleep(this.#clock, 1); // Let requests through between batches.

@@ -1,4 +1,4 @@
-import { assert, type Clock, type Engine, type Logger, ServiceError } from '@remora/base';
+import { assert, type Clock, type Engine, type Logger, ServiceError, type Span } from '@remora/base';
 import {
   type Command,
   type CommandResult,
@@ -57,6 +57,8 @@ export interface RangeDeps {
   readonly nodeId: number;
   readonly options: RangeOptions;
   readonly installer: Installer;
+  /** Another range than the given one that has keys of the span on this node. */
+  readonly sharing: (span: Span, rangeId: number) => number | undefined;
   readonly onApplied?: OnApplied;
 }
 
@@ -90,7 +92,7 @@ export class RangeReplica implements StateMachine {
   readonly #keeper: LeaseKeeper;
   readonly #waits = new LockWaits();
   readonly #grants = new GrantWatches();
-  #collector: HistoryCollector;
+  #collector: HistoryCollector | undefined;
   readonly #compactor: AutoCompactor;
   readonly #time: RangeClock;
   readonly #streams = new Set<WatchStream>();
@@ -199,7 +201,7 @@ export class RangeReplica implements StateMachine {
 
   #applied(entry: Entry): void {
     this.hub.flush();
-    if (this.state.compactRevision > 0) this.#collector.collect(this.state.compactRevision);
+    if (this.state.compactRevision > 0) this.#collector?.collect(this.state.compactRevision);
     if (this.#leaderTerm !== 0 && entry.term === this.#leaderTerm && !this.#serving) this.#startServing();
   }
 
@@ -238,8 +240,8 @@ export class RangeReplica implements StateMachine {
 
   snapshot(): StateMachineSnapshot {
     this.state.stage();
-    const { applied, conf, bytes } = this.state;
-    return takeSnapshot(this.#deps.engine, { rangeId: this.rangeId, meta: { ...applied, conf }, bytes });
+    const { applied, conf, bytes, bounds } = this.state;
+    return takeSnapshot(this.#deps.engine, { rangeId: this.rangeId, span: bounds, meta: { ...applied, conf }, bytes });
   }
 
   install(meta: SnapshotMeta): SnapshotReceiver {
@@ -250,9 +252,11 @@ export class RangeReplica implements StateMachine {
       rangeId,
       replicaId: group.replicaId,
       meta,
+      span: this.state.bounds,
+      sharing: (span) => this.#deps.sharing(span, rangeId),
       begins: () => {
         this.#replacing = true;
-        this.#collector.stop();
+        this.#collector?.stop();
       },
       replaced: () => this.#replaced(meta),
     });
@@ -267,9 +271,11 @@ export class RangeReplica implements StateMachine {
     this.#collector = this.#collectHistory();
   }
 
-  #collectHistory(): HistoryCollector {
-    const { engine, clock, logger } = this.#deps;
-    const collector = new HistoryCollector(engine, clock, logger);
+  /** Undefined for a range without plain keys. */
+  #collectHistory(): HistoryCollector | undefined {
+    const { history } = this.state.bounds;
+    if (history === undefined) return undefined;
+    const collector = new HistoryCollector(this.#deps.engine, history, this.#deps);
     if (!this.#closed) collector.collect(this.state.compactRevision);
     return collector;
   }
@@ -297,7 +303,7 @@ export class RangeReplica implements StateMachine {
   close(): void {
     this.#closed = true;
     if (this.#leaderTerm !== 0) this.#stopServing();
-    this.#collector.stop();
+    this.#collector?.stop();
     for (const stream of this.#streams) stream.close();
   }
 

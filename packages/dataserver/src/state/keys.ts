@@ -13,7 +13,9 @@ import { KV_SPACE, LEASE_SPACE, LOCK_SPACE } from '@remora/protocol';
  *   04 escaped key, revision(8)  older records of a plain key, and its deletions, until compaction
  */
 export const LOCAL_SPACE = 0x00;
-const HISTORY_SPACE = 0x04;
+export const HISTORY_SPACE = 0x04;
+/** Of a lease's own record; what belongs to it has longer ones. */
+export const LEASE_KEY_BYTES = 9;
 
 const LOCAL_STATE = 0x73; // 's'
 const LOCAL_MASTER = 0x6d; // 'm'
@@ -105,7 +107,7 @@ export function isStateKey(key: Bytes): boolean {
 // ---------------------------------------------------------------------------------------------- leases
 
 function leasePrefix(id: bigint, suffixBytes: number): Buffer {
-  const key = Buffer.allocUnsafe(9 + suffixBytes);
+  const key = Buffer.allocUnsafe(LEASE_KEY_BYTES + suffixBytes);
   key[0] = LEASE_SPACE;
   key.writeBigInt64BE(id, 1);
   return key;
@@ -116,13 +118,13 @@ export function leaseKey(id: bigint): Buffer {
 }
 
 export function leaseIdOfKey(key: Bytes): bigint {
-  assert(key.length >= 9, 'a key of the space of leases names its lease');
+  assert(key.length >= LEASE_KEY_BYTES, 'a key of the space of leases names its lease');
   return Buffer.from(key).readBigInt64BE(1);
 }
 
 /** True for the lease's own record, false for a row of what belongs to it. */
 export function isLeaseRecordKey(key: Bytes): boolean {
-  return key.length === 9;
+  return key.length === LEASE_KEY_BYTES;
 }
 
 export function attachedKey(id: bigint, key: Bytes): Buffer {
@@ -219,16 +221,4 @@ export function parseHistoryKey(row: Bytes): { readonly key: Buffer; readonly re
     if (byte === 0) at++; // skip the FF
   }
   return { key: Buffer.from(key.subarray(0, length)), revision: readUint64(bytes, bytes.length - 8) };
-}
-
-export function allHistorySpan(): Span {
-  return { start: Buffer.from([HISTORY_SPACE]), end: Buffer.from([HISTORY_SPACE + 1]) };
-}
-
-/**
- * Every span of the engine that holds data of a range over all key spaces (the only shape until ranges split). Its own
- * rows come last, and of them its state row: what is written in this order is complete once that one is there.
- */
-export function wholeRangeSpans(rangeId: number): readonly Span[] {
-  return [{ start: Buffer.from([LEASE_SPACE]), end: Buffer.from([HISTORY_SPACE + 1]) }, localSpan(rangeId)];
 }

@@ -1,6 +1,7 @@
-import { type Bytes, type Engine, ServiceError } from '@remora/base';
+import { type Bytes, type Engine, ServiceError, type Span } from '@remora/base';
 import { type LockId, lockSpan, type SessionRef } from '@remora/lock';
 import { asCount, asMs, asText, decodeStored, encodeStored, invalid, type StoredFormat } from '@remora/protocol';
+import { intersection } from './bounds.ts';
 import {
   attachedKeysSpan,
   attachedLock,
@@ -38,10 +39,11 @@ export class Leases {
     this.#engine = engine;
   }
 
-  /** Reads all leases from the engine, when the replica starts or has installed a snapshot. */
-  load(): void {
+  /** Reads the leases of a span of routing keys, when the replica starts or has installed a snapshot. */
+  load(routed: Span): void {
     this.#byId.clear();
-    for (const { key, value } of this.#engine.scanResident(leaseSpaceSpan())) {
+    const span = intersection(routed, leaseSpaceSpan());
+    for (const { key, value } of this.#engine.scanResident(span)) {
       if (!isLeaseRecordKey(key)) continue;
       const lease = decodeLease(leaseIdOfKey(key), value);
       this.#byId.set(lease.id, lease);

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { HistoryCollector } from '../range/history-collector.ts';
 import type { Outcome } from './outcome-codec.ts';
 import { RangeState } from './range-state.ts';
-import { CONF, DESCRIPTOR, del, memoryEngine, put, range } from './test-bed.ts';
+import { CONF, DESCRIPTOR, del, HISTORY, memoryEngine, put, range } from './test-bed.ts';
 import { NaiveKv, resultText } from './test-naive-kv.ts';
 
 /** With bytes that the history's keys escape, and keys that are prefixes of others. */
@@ -186,7 +186,7 @@ class Replica {
 
   async #collect(): Promise<void> {
     this.#collector?.stop();
-    this.#collector = new HistoryCollector(this.engine, nodeClock(), silentLogger);
+    this.#collector = new HistoryCollector(this.engine, HISTORY, { clock: nodeClock(), logger: silentLogger });
     this.#collector.collect(this.state.compactRevision);
     for (let turns = this.random.int(20); turns > 0; turns--) await new Promise((resolve) => setImmediate(resolve));
   }

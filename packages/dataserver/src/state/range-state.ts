@@ -1,7 +1,15 @@
 import { assert, type Bytes, type Engine, ServiceError } from '@remora/base';
 import { applyLockCommand, type LockNotice, type LockView, sessionEnded } from '@remora/lock';
-import type { Command, CommandBatch, CommandResult, KvEvent, RangeDescriptor } from '@remora/protocol';
+import {
+  type Command,
+  type CommandBatch,
+  type CommandResult,
+  type KvEvent,
+  type RangeDescriptor,
+  staleEpoch,
+} from '@remora/protocol';
 import type { ConfChange, ConfState, LogPosition } from '@remora/raft';
+import { boundsOf, type RangeBounds } from './bounds.ts';
 import { outcomePageKey, outcomePagesSpan, readUint64, stateKey } from './keys.ts';
 import { KvChanges } from './kv-changes.ts';
 import { NOTHING_PREFETCHED, type Prefetched, prefetchRange, prefetchTxn } from './kv-read.ts';
@@ -10,6 +18,7 @@ import { descriptorAfter } from './membership.ts';
 import { decodeRangeMeta, encodeRangeMeta } from './meta-codec.ts';
 import { failed, type Outcome, outcomeBytes, rememberable } from './outcome-codec.ts';
 import { Outcomes } from './outcomes.ts';
+import { commandWithin } from './request-bounds.ts';
 
 /** What an applied command causes beside its outcome; given to whoever serves the range on this node. */
 export interface Effects {
@@ -35,13 +44,15 @@ export type OnOutcome = (commandIndex: number, outcome: Outcome, how: Applying) 
  * A5. `applied` moves with the data: both are in memory until the same checkpoint (traps 15).
  * A6. A checkpoint may fall into an entry that waits for cold data. It holds how many of the entry's commands are
  *     applied (`appliedAhead`), and the replay after a crash goes on behind them.
+ * A7. It reads and changes no row outside its bounds: other ranges have theirs in the same engine (bounds.ts).
  */
 export class RangeState {
   readonly #engine: Engine;
   readonly #effects: Effects;
   outcomes = new Outcomes();
   readonly leases: Leases;
-  descriptor: RangeDescriptor;
+  #descriptor: RangeDescriptor;
+  #bounds: RangeBounds;
   applied: LogPosition = { index: 0, term: 0 };
   appliedAhead = 0;
   conf: ConfState;
@@ -59,13 +70,27 @@ export class RangeState {
   ) {
     this.#engine = engine;
     this.#effects = options.effects;
-    this.descriptor = options.descriptor;
+    this.#descriptor = options.descriptor;
+    this.#bounds = boundsOf(options.descriptor);
     this.conf = options.conf;
     this.leases = new Leases(engine);
   }
 
   get rangeId(): number {
-    return this.descriptor.rangeId;
+    return this.#descriptor.rangeId;
+  }
+
+  get descriptor(): RangeDescriptor {
+    return this.#descriptor;
+  }
+
+  set descriptor(descriptor: RangeDescriptor) {
+    this.#descriptor = descriptor;
+    this.#bounds = boundsOf(descriptor);
+  }
+
+  get bounds(): RangeBounds {
+    return this.#bounds;
   }
 
   /** Takes up what the engine holds for this range; false when it holds nothing. */
@@ -77,7 +102,7 @@ export class RangeState {
     this.outcomes = new Outcomes();
     const pages = this.#engine.scanResident(outcomePagesSpan(this.rangeId));
     this.outcomes.load(pages.map(({ key, value }) => ({ number: readUint64(Buffer.from(key), 10), bytes: value })));
-    this.leases.load();
+    this.leases.load(this.#bounds.routed);
     return true;
   }
 
@@ -144,10 +169,10 @@ export class RangeState {
     this.appliedAhead = 0;
   }
 
-  /** A2, and the epoch check at apply (traps 14). Refusals are not remembered: they changed nothing. */
+  /** A2, and the check of epoch and bounds at apply (traps 14). Refusals are not remembered: they changed nothing. */
   #refusal(batch: CommandBatch, item: CommandBatch['commands'][number]): Outcome | undefined {
-    if (batch.epoch.version !== this.descriptor.epoch.version) {
-      return failed(this.revision, new ServiceError('STALE_EPOCH', 'the range has been split or merged since'));
+    if (batch.epoch.version !== this.#descriptor.epoch.version || !commandWithin(this.#bounds, item.command)) {
+      return failed(this.revision, staleEpoch([this.#descriptor]));
     }
     if (item.deadlineMs !== 0 && item.deadlineMs < this.rangeTimeMs) {
       return failed(

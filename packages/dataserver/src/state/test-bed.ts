@@ -1,8 +1,8 @@
-import { assert, nodeClock, silentLogger } from '@remora/base';
+import { assert, nodeClock, type Span, silentLogger } from '@remora/base';
 import type { LockNotice } from '@remora/lock';
 import type { Command, CommandResult, KvEvent, KvOp, PutOp, RangeDescriptor, RangeOp } from '@remora/protocol';
 import { MemoryEngine } from '../engine/index.ts';
-import { RESIDENT_SPANS } from './keys.ts';
+import { HISTORY_SPACE, RESIDENT_SPANS } from './keys.ts';
 import type { Outcome } from './outcome-codec.ts';
 import { RangeState } from './range-state.ts';
 
@@ -14,6 +14,9 @@ export const DESCRIPTOR: RangeDescriptor = {
   replicas: [{ replicaId: 1, nodeId: 1, type: 'voter' }],
   revisionSource: 'range',
 };
+
+/** Where all older versions lie. */
+export const HISTORY: Span = { start: Buffer.from([HISTORY_SPACE]), end: Buffer.from([HISTORY_SPACE + 1]) };
 
 export const CONF = { voters: [1], votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false };
 
@@ -30,20 +33,24 @@ export function memoryEngine(clock = nodeClock()): MemoryEngine {
 
 /** A range's state over a memory engine, driven one command per entry. For tests. */
 export class StateBed {
-  readonly engine = memoryEngine();
+  readonly engine: MemoryEngine;
   readonly events: { readonly revision: number; readonly events: readonly KvEvent[] }[] = [];
   readonly notices: LockNotice[] = [];
   state: RangeState;
   timeMs = 1_000;
   term = 1;
+  readonly #descriptor: RangeDescriptor;
 
-  constructor() {
+  /** Of the range that covers everything, unless another one is given; ranges may share an engine. */
+  constructor({ engine = memoryEngine(), descriptor = DESCRIPTOR } = {}) {
+    this.engine = engine;
+    this.#descriptor = descriptor;
     this.state = this.#open();
   }
 
   #open(): RangeState {
     const state = new RangeState(this.engine, {
-      descriptor: DESCRIPTOR,
+      descriptor: this.#descriptor,
       conf: CONF,
       effects: {
         onEvents: (revision, events) => this.events.push({ revision, events }),

@@ -3,7 +3,7 @@ import type { Command, KvEvent, WatchCreate, WatchMessage } from '@remora/protoc
 import { describe, expect, test } from 'vitest';
 import { HistoryCollector } from '../range/history-collector.ts';
 import { RangeState } from '../state/range-state.ts';
-import { CONF, DESCRIPTOR, del, memoryEngine, put, range } from '../state/test-bed.ts';
+import { CONF, DESCRIPTOR, del, HISTORY, memoryEngine, put, range } from '../state/test-bed.ts';
 import { WatchHub, type WatchStream } from './watch-hub.ts';
 
 const KEYS = ['a', 'b', 'ba', 'c', 'd'];
@@ -120,7 +120,7 @@ class HubBed {
       },
     });
     this.hub = new WatchHub(this.engine, this.state, { ringBytesMax, logger: silentLogger });
-    this.collector = new HistoryCollector(this.engine, nodeClock(), silentLogger);
+    this.collector = new HistoryCollector(this.engine, HISTORY, { clock: nodeClock(), logger: silentLogger });
   }
 
   async write(commands: readonly Command[]): Promise<void> {

@@ -7,7 +7,6 @@
  */
 
 import type { Engine, Row } from '@remora/base';
-import { LEASE_SPACE } from '@remora/protocol';
 import { MASTER_GROUP } from '@remora/raft';
 import { parseHistoryKey } from '../../../../packages/dataserver/src/state/keys.ts';
 import { encodeRangeMeta } from '../../../../packages/dataserver/src/state/meta-codec.ts';
@@ -19,8 +18,6 @@ import { hashOfBytes } from '../../common/hash.ts';
 import { Violation } from '../../common/violation.ts';
 
 const HISTORY_SPACE = 4;
-/** All key spaces but the rows that belong to each replica alone. */
-const SHARED = { start: Buffer.from([LEASE_SPACE]), end: Buffer.from([HISTORY_SPACE + 1]) };
 
 export interface Replica {
   readonly nodeId: number;
@@ -39,7 +36,8 @@ export interface StateSum {
 
 /** Everything is read in the step of the call; the sum of it comes later, as rows are read from a disk. */
 export async function sumOf({ nodeId, engine, state }: Replica, atRest: boolean): Promise<StateSum> {
-  const { rangeId, applied, appliedAhead, revision, compactRevision, keys, bytes, rangeTimeMs, wallMs } = state;
+  const { rangeId, bounds, applied, appliedAhead, revision, compactRevision, keys, bytes } = state;
+  const { rangeTimeMs, wallMs } = state;
   // An entry whose first command waits for a row from disk has moved the times on, and nothing else yet.
   const times = `${rangeTimeMs} ms, wall ${wallMs}`;
   const position = `(${applied.index}, term ${applied.term}) and ${appliedAhead} more, at ${times}`;
@@ -52,11 +50,14 @@ export async function sumOf({ nodeId, engine, state }: Replica, atRest: boolean)
   try {
     let rows = 0;
     let hash = 0;
-    for await (const batch of view.scan(SHARED)) {
-      for (const row of batch) {
-        if (!atRest && isClearedUp(row, compactRevision)) continue;
-        rows++;
-        hash = mix(mix(hash, hashOfBytes(row.key)), hashOfBytes(row.value));
+    // Not the range's own rows: those are each replica's.
+    for (const span of [bounds.routed, ...(bounds.history === undefined ? [] : [bounds.history])]) {
+      for await (const batch of view.scan(span)) {
+        for (const row of batch) {
+          if (!atRest && isClearedUp(row, compactRevision)) continue;
+          rows++;
+          hash = mix(mix(hash, hashOfBytes(row.key)), hashOfBytes(row.value));
+        }
       }
     }
     return { nodeId, groupId: rangeId, position, text: `${text}, ${rows} rows ${hash}` };

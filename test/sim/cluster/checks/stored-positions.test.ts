@@ -26,7 +26,7 @@ test('how far a store reaches: nowhere, to its state row, to the marker of an in
   expect(positions.of(2)).toEqual({ index: 0, term: 0 });
   store(5);
   expect(positions.of(2)).toEqual({ index: 5, term: 2 });
-  const marker = { rangeId: 2, replicaId: 9, applied: { index: 8, term: 3 }, file: 'f', bytes: 1 };
+  const marker = { rangeId: 2, replicaId: 9, applied: { index: 8, term: 3 }, file: 'f', bytes: 1, span: state.bounds };
   put(medium, installKey(2), encodeMarker(marker));
   expect(positions.of(2)).toEqual({ index: 8, term: 3 });
   medium.rows.delete(nameOf(installKey(2)));

@@ -1,0 +1,87 @@
+/** Whether a request concerns only keys within a range's bounds: checked when it comes, and again when it is applied. */
+import { type Bytes, compareBytes, type Span, spanContains, spanCovers, unreachable } from '@remora/base';
+import { type LockId, type LockQuery, lockSpan, namespaceSpan } from '@remora/lock';
+import type { Command, KeyRange, KvOp, Query, Txn } from '@remora/protocol';
+import type { RangeBounds } from './bounds.ts';
+import { leaseKey } from './keys.ts';
+
+export function commandWithin(bounds: RangeBounds, command: Command): boolean {
+  if (bounds.whole) return true;
+  switch (command.type) {
+    case 'kv':
+      return keysWithin(bounds, command.op);
+    case 'txn':
+      return txnWithin(bounds, command.txn);
+    case 'lock':
+      return lockWithin(bounds, command.command.lock);
+    case 'leaseGrant':
+    case 'leaseRevoke':
+    case 'leaseExpire':
+      return spanContains(bounds.routed, leaseKey(command.id));
+    case 'compact':
+    case 'noop':
+      return true;
+    default:
+      return unreachable(command);
+  }
+}
+
+export function queryWithin(bounds: RangeBounds, query: Query): boolean {
+  if (bounds.whole) return true;
+  switch (query.type) {
+    case 'range':
+      return keysWithin(bounds, query.op);
+    case 'readTxn':
+      return txnWithin(bounds, query.txn);
+    case 'leaseKeepAlive':
+    case 'leaseTimeToLive':
+      return spanContains(bounds.routed, leaseKey(query.id));
+    case 'lock':
+      return lockQueryWithin(bounds, query.query);
+    case 'lockAwait':
+    case 'grantEnd':
+      return lockWithin(bounds, query.lock);
+    case 'leases':
+    case 'status':
+      return true; // of the range, whatever it has
+    default:
+      return unreachable(query);
+  }
+}
+
+function txnWithin(bounds: RangeBounds, { compare, success, failure }: Txn): boolean {
+  const inside = (op: KvOp): boolean => (op.type === 'txn' ? txnWithin(bounds, op.txn) : keysWithin(bounds, op));
+  return compare.every((one) => keysWithin(bounds, one)) && success.every(inside) && failure.every(inside);
+}
+
+/** The plain keys `[key, end)`, or `key` alone. */
+function keysWithin({ keys }: RangeBounds, { key, end }: KeyRange): boolean {
+  if (keys === undefined || !spanContains(keys, key)) return false;
+  return end === undefined || spanCovers(keys, { start: key, end }) || isEmpty(key, end);
+}
+
+function isEmpty(key: Bytes, end: Bytes): boolean {
+  return end.length > 0 && compareBytes(end, key) <= 0;
+}
+
+/** Whether a span of plain keys, of a watch for one, lies within the bounds. */
+export function keySpanWithin(bounds: RangeBounds, { start, end }: Span): boolean {
+  return bounds.whole || keysWithin(bounds, { key: start, end });
+}
+
+export function lockWithin({ routed }: RangeBounds, lock: LockId): boolean {
+  return spanContains(routed, lockSpan(lock).start);
+}
+
+function lockQueryWithin(bounds: RangeBounds, query: LockQuery): boolean {
+  switch (query.type) {
+    case 'show':
+      return lockWithin(bounds, query.lock);
+    case 'list':
+      return spanCovers(bounds.routed, namespaceSpan(query.namespace, query.prefix));
+    case 'check':
+      return query.checks.every(({ lock }) => lockWithin(bounds, lock));
+    default:
+      return unreachable(query);
+  }
+}

@@ -1,0 +1,27 @@
+import { ServiceError } from '@remora/base';
+import { asList } from './codec/check.ts';
+import { decodeRangeDescriptor, encodeRangeDescriptor } from './codec/descriptor.ts';
+import type { RangeDescriptor } from './descriptor.ts';
+
+/** Most descriptors that go with one refusal: whoever needs more asks the master. */
+const DESCRIPTORS_MAX = 8;
+
+/**
+ * Refuses a request whose epoch is not the range's, or whose keys are not: the range has been split or merged since the
+ * caller looked. `current` are descriptors as they are now, the asked range's first; they travel with the error.
+ */
+export function staleEpoch(current: readonly RangeDescriptor[]): ServiceError {
+  const ranges = current.slice(0, DESCRIPTORS_MAX).map(encodeRangeDescriptor);
+  return new ServiceError('STALE_EPOCH', 'the range has been split or merged since', { details: { ranges } });
+}
+
+/** The descriptors that a `STALE_EPOCH` brought; none when it brought none that can be read. */
+export function currentRanges({ code, details }: ServiceError): readonly RangeDescriptor[] {
+  if (code !== 'STALE_EPOCH' || details?.ranges === undefined) return [];
+  try {
+    return asList(details.ranges, 'current ranges', decodeRangeDescriptor);
+  } catch (error) {
+    if (error instanceof ServiceError) return [];
+    throw error;
+  }
+}
