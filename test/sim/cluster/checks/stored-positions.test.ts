@@ -41,7 +41,14 @@ test('which replicas a store has, and whether a snapshot is being installed', ()
   expect(told()).toEqual([true, false, false, false]);
   put(medium, stateKey(2), encodeRangeMeta(new StateBed().state));
   expect(told()).toEqual([true, true, false, false]);
-  const marker = { rangeId: 3, replicaId: 9, applied: { index: 8, term: 3 }, file: 'f', bytes: 1, span: state.bounds };
+  const marker = {
+    rangeId: 3,
+    replicaId: 9,
+    applied: { index: 8, term: 3 },
+    file: 'f',
+    bytes: 1,
+    span: new StateBed().state.bounds,
+  };
   put(medium, installKey(3), encodeMarker(marker));
   expect(told()).toEqual([true, true, true, true]);
 });
