@@ -56,7 +56,8 @@ const ORDER: Readonly<Record<LockEvent['type'], number>> = {
 
 export function judgeLocks(round: Round): readonly Finding[] {
   const asked = askedOf(round, 'locks');
-  // One that breaks a lock is an operation of its own kind, which histories of locks do not know.
+  // Who breaks a lock is told as a release, of unknown outcome, of each grant that it may have ended: a history with
+  // `force` is searched in full, whereas in one without hidden holders are counted (lock-gaps.ts).
   const forces = asked.filter(({ q }) => isForce(q.op));
   const uses = usesOf(asked);
   const history = inOrder(uses.flatMap((use) => historyOf(use, forces)));
