@@ -347,7 +347,7 @@ export class SimNode implements ObservedNode {
   }
 
   #platform(party: Party, medium: MemoryMedium): SimPlatform {
-    const { seed, trace, options, links, peers, applied, answers } = this.#deps;
+    const { seed, trace, options, links, peers, applied, answers, fail } = this.#deps;
     const { nodeOptions, records, disk } = this.#storage;
     const { peer, client } = advertised(nodeOptions);
     return new SimPlatform({
@@ -359,6 +359,7 @@ export class SimNode implements ObservedNode {
       watch: this.#watch,
       applied,
       answers,
+      fail,
       records,
       disk: new ProcessDisk({
         disk: disk.mount(),

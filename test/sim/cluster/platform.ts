@@ -15,6 +15,7 @@ import { type HostWatch, watchedHost } from '../common/raft/watched-host.ts';
 import type { Trace } from '../common/trace.ts';
 import { type Answers, checkedBackend } from './checks/answers.ts';
 import type { AppliedCommands } from './checks/applied-commands.ts';
+import { checkedLimits } from './checks/limits.ts';
 import type { LinkNetwork, Party } from './env/link-network.ts';
 import type { PeerNetwork } from './env/peer-network.ts';
 import type { SimRecords } from './env/sim-records.ts';
@@ -37,6 +38,7 @@ export interface PlatformDeps {
   /** Looks at what apply does, and at what is answered. */
   readonly applied: AppliedCommands;
   readonly answers: Answers;
+  readonly fail: (error: unknown) => void;
   readonly records: SimRecords;
   readonly disk: Disk;
   readonly store: SimStore;
@@ -128,9 +130,12 @@ export class SimPlatform implements NodePlatform {
 
   /** The Pipe, for SDK clients. */
   openEntry({ backend, clock, options }: EntryDeps): NodeEntry {
-    const { links, party, addresses, answers } = this.#deps;
+    const { links, party, addresses, answers, fail } = this.#deps;
     const { requestBytesMax, txnOpsMax } = options;
-    const registry = createPipeRegistry(checkedBackend(backend, answers), { requestBytesMax, txnOpsMax });
+    const registry = createPipeRegistry(checkedBackend(checkedLimits(backend, fail), answers), {
+      requestBytesMax,
+      txnOpsMax,
+    });
     const held = new HeldBytes(HELD_BYTES_MAX);
     const served = new Served();
     const accept = (link: Parameters<typeof servePipe>[0]['link']): undefined => {

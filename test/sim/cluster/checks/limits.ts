@@ -1,0 +1,38 @@
+/**
+ * What gateways refuse because they are over a limit.
+ *
+ * M1. Heartbeats, and what ends something (a lock, a place in a queue, a lease), are never among it: living sessions
+ *     would end, and what keeps others waiting would stay.
+ */
+import type { ServiceError } from '@remora/base';
+import type { Backend, BackendDone } from '@remora/gateway';
+import type { Command, Query } from '@remora/protocol';
+import { Violation } from '../../common/violation.ts';
+
+const ALWAYS_LET_IN: ReadonlySet<(Command | Query)['type']> = new Set(['leaseKeepAlive', 'leaseRevoke', 'status']);
+
+/** M1. Why a request may not be refused so; empty when it may. */
+export function wronglyRefused(request: Command | Query, { code }: Pick<ServiceError, 'code'>): string {
+  if (code !== 'RESOURCE_EXHAUSTED') return '';
+  const endsLock = request.type === 'lock' && 'command' in request && request.command.type !== 'acquire';
+  return endsLock || ALWAYS_LET_IN.has(request.type) ? `a gateway refused ${request.type} for a limit` : '';
+}
+
+/** A gateway's way to the ranges, whose refusals are checked. */
+export function checkedLimits(backend: Backend, fail: (error: unknown) => void): Backend {
+  function refusing<Result>(request: Command | Query, done: BackendDone<Result>): BackendDone<Result> {
+    return (error, reply) => {
+      const wrong = error === undefined ? '' : wronglyRefused(request, error);
+      if (wrong !== '') fail(new Violation('limits spare what ends load', wrong));
+      done(error, reply);
+    };
+  }
+  return {
+    nodeId: backend.nodeId,
+    view: () => backend.view(),
+    rangeTimeMs: () => backend.rangeTimeMs(),
+    watch: (options, listener) => backend.watch(options, listener),
+    command: (command, options, done) => backend.command(command, options, refusing(command, done)),
+    query: (query, options, done) => backend.query(query, options, refusing(query, done)),
+  };
+}
