@@ -9,21 +9,13 @@ import {
   type NodeTask,
   type RangeDescriptor,
   type RangeReport,
-  type RpcChannel,
-  type RpcDialer,
 } from '@remora/protocol';
+import { MasterFinder, type MasterFinderDeps } from './master-finder.ts';
 
-export interface AgentDeps {
-  readonly dialer: RpcDialer;
+export interface AgentDeps extends MasterFinderDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** Addresses at which a master may be found before any view is known. */
-  readonly seeds: readonly string[];
-  /** Node ids of the initial masters, tried until the leader is known. */
-  readonly masters: readonly number[];
-  /** Whether the address of a node is known; otherwise it is taken from the answer that names the leader. */
-  readonly reachable: (nodeId: number) => boolean;
   readonly reports: () => readonly RangeReport[];
   /** Ranges with a replica here whose membership has changed since this view. */
   readonly changedSince: (view: ClusterView) => readonly RangeDescriptor[];
@@ -45,11 +37,9 @@ const SILENCE_LOG_MS = 10_000;
 /** A node's side of its talk with the master: joins, reports, and takes tasks and the cluster's view from the answers. */
 export class NodeAgent {
   readonly #deps: AgentDeps;
+  readonly finder: MasterFinder;
   #descriptor: NodeDescriptor;
   #view: ClusterView | undefined;
-  #leader = 0;
-  /** Of a leader whose id says nothing yet: to a node that joins. */
-  #leaderAddress = '';
   #tries = 0;
   /** Since when no master has answered, and when that was said last. */
   #silence: { readonly sinceMs: number; saidMs: number } | undefined;
@@ -59,6 +49,7 @@ export class NodeAgent {
 
   constructor(deps: AgentDeps, descriptor: NodeDescriptor) {
     this.#deps = deps;
+    this.finder = new MasterFinder(deps);
     this.#descriptor = descriptor;
   }
 
@@ -110,21 +101,18 @@ export class NodeAgent {
 
   #callJoin(done: (error: ServiceError | undefined, reply: JoinReply | undefined) => void): void {
     const { nodeId, ...descriptor } = this.#descriptor;
-    this.#master().call(masterJoin, { nodeId, descriptor }, { timeoutMs: CALL_TIMEOUT_MS }, (error, reply) => {
-      if (error !== undefined) this.#learn(error);
-      done(error, reply);
-    });
+    this.finder.call(masterJoin, { nodeId, descriptor }, { timeoutMs: CALL_TIMEOUT_MS }, done);
   }
 
   #beat(): void {
     const { nodeId, incarnation } = this.#descriptor;
     const heartbeat = { nodeId, incarnation, ranges: this.#deps.reports() };
-    this.#master().call(masterHeartbeat, heartbeat, { timeoutMs: CALL_TIMEOUT_MS }, (error, reply) => {
+    this.finder.call(masterHeartbeat, heartbeat, { timeoutMs: CALL_TIMEOUT_MS }, (error, reply) => {
       if (this.#stopped) return;
       if (reply === undefined) return this.#missed(error ?? new ServiceError('INTERNAL', 'no answer'));
       this.#answered();
       this.#view = reply.view;
-      this.#leader = reply.view.masterLeader;
+      this.finder.viewed(reply.view);
       this.#deps.onView(reply.view);
       for (const task of reply.tasks) this.#deps.onTask(task);
       this.#tellChanges(reply.view);
@@ -136,36 +124,14 @@ export class NodeAgent {
   /** What gets lost is told again after the next heartbeat. */
   #tellChanges(view: ClusterView): void {
     for (const descriptor of this.#deps.changedSince(view)) {
-      this.#master().call(masterRangeChanged, descriptor, { timeoutMs: CALL_TIMEOUT_MS }, () => {});
+      this.finder.channel().call(masterRangeChanged, descriptor, { timeoutMs: CALL_TIMEOUT_MS }, () => {});
     }
   }
 
   #missed(error: ServiceError): void {
     if (error.code === 'NODE_CONFLICT') return this.#deps.onRefused(error);
-    this.#learn(error);
     const rejoin = error.details?.join === true;
     this.#later(() => (rejoin ? this.#join() : this.#beat()), error);
-  }
-
-  /** Where the master's leader may be, by what the last answer said. */
-  #learn(error: ServiceError): void {
-    const { leaderNode, leaderAddress } = error.code === 'NOT_LEADER' ? (error.details ?? {}) : {};
-    this.#leader = typeof leaderNode === 'number' && this.#deps.reachable(leaderNode) ? leaderNode : 0;
-    this.#leaderAddress = typeof leaderAddress === 'string' ? leaderAddress : '';
-  }
-
-  #master(): RpcChannel {
-    const { dialer, masters, seeds } = this.#deps;
-    if (this.#leader !== 0) return dialer.channel(this.#leader);
-    if (this.#leaderAddress !== '') return dialer.channelTo(this.#leaderAddress);
-    const turn = this.#tries;
-    const known = this.#view?.nodes
-      .filter((node) => node.descriptor.roles.includes('master'))
-      .map((node) => node.descriptor.nodeId);
-    const ids = known !== undefined && known.length > 0 ? known : masters;
-    const id = ids[turn % Math.max(1, ids.length)];
-    if (id !== undefined) return dialer.channel(id);
-    return dialer.channelTo(seeds[turn % seeds.length] ?? '');
   }
 
   #answered(): void {

@@ -1,2 +1,3 @@
 export { type AgentDeps, NodeAgent } from './agent.ts';
 export { Master, type MasterDeps, type MasterOptions } from './master.ts';
+export { MasterFinder, type MasterFinderDeps } from './master-finder.ts';
