@@ -1,5 +1,5 @@
 import { assert, nodeClock, SeededRandom, silentLogger } from '@remora/base';
-import type { Command, CommandBatch, Compare, KvOp, Txn } from '@remora/protocol';
+import type { Command, CommandBatch, Compare, KvOp, RangeDescriptor, RevisionBlock, Txn } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { HistoryCollector } from '../range/history-collector.ts';
 import type { Outcome } from './outcome-codec.ts';
@@ -14,18 +14,34 @@ const bytes = (key: string): Buffer => Buffer.from(key, 'latin1');
 /** A seeded log of batches, as a leader could have written them. */
 class LogMaker {
   readonly #random: SeededRandom;
+  readonly #source: RangeDescriptor['revisionSource'];
   #ids = 0;
   #timeMs = 1_000;
   #recent: { requestId: string; deadlineMs: number; command: Command }[] = [];
 
-  constructor(random: SeededRandom) {
+  constructor(random: SeededRandom, source: RangeDescriptor['revisionSource']) {
     this.#random = random;
+    this.#source = source;
   }
 
   batch(near: number): CommandBatch {
     this.#timeMs += this.#random.int(40);
     const commands = Array.from({ length: 1 + this.#random.int(4) }, () => this.#command(near));
-    return { rangeTimeMs: this.#timeMs, wallMs: this.#timeMs, epoch: DESCRIPTOR.epoch, commands };
+    const batch = { rangeTimeMs: this.#timeMs, wallMs: this.#timeMs, epoch: DESCRIPTOR.epoch, commands };
+    const block = this.#source === 'master' ? this.#block(near, commands.length) : undefined;
+    return block === undefined ? batch : { ...batch, block };
+  }
+
+  /** What the master gave, or anything: none, one used before, one of others, one that is too small. */
+  #block(near: number, commands: number): RevisionBlock | undefined {
+    switch (this.#random.int(6)) {
+      case 0:
+        return undefined;
+      case 1:
+        return { first: Math.max(1, near - this.#random.int(4)), count: 1 + this.#random.int(4) };
+      default:
+        return { first: near + 1 + this.#random.int(3), count: Math.max(1, commands - this.#random.int(2)) };
+    }
   }
 
   #command(near: number): CommandBatch['commands'][number] {
@@ -126,10 +142,12 @@ class Replica {
   readonly random: SeededRandom;
   readonly log: CommandBatch[];
   readonly outcomes: Map<string, string>;
+  readonly #descriptor: RangeDescriptor;
   state: RangeState;
   #collector: HistoryCollector | undefined;
 
-  constructor(random: SeededRandom, log: CommandBatch[]) {
+  constructor(random: SeededRandom, log: CommandBatch[], source: RangeDescriptor['revisionSource']) {
+    this.#descriptor = { ...DESCRIPTOR, revisionSource: source };
     this.random = random;
     this.log = log;
     this.outcomes = new Map();
@@ -139,7 +157,7 @@ class Replica {
 
   #open(): RangeState {
     const state = new RangeState(this.engine, {
-      descriptor: DESCRIPTOR,
+      descriptor: this.#descriptor,
       conf: CONF,
       effects: { onEvents() {}, onNotice() {}, onLeaseGranted() {}, onLeaseEnded() {} },
     });
@@ -234,7 +252,10 @@ async function readAll(state: RangeState, revision: number): Promise<string> {
 }
 
 /** The model's answer to each command of the log, by the rules of A2 to A4. */
-function expected(log: readonly CommandBatch[]): { readonly model: NaiveKv; readonly outcomes: Map<string, string> } {
+function expected(
+  log: readonly CommandBatch[],
+  source: RangeDescriptor['revisionSource'],
+): { readonly model: NaiveKv; readonly outcomes: Map<string, string> } {
   const model = new NaiveKv();
   const outcomes = new Map<string, string>();
   const remembered = new Map<string, string>();
@@ -246,12 +267,30 @@ function expected(log: readonly CommandBatch[]): { readonly model: NaiveKv; read
         outcomes.set(name, `${model.revision}:DEADLINE_EXCEEDED`);
         continue;
       }
-      const text = remembered.get(requestId) ?? answer(model, leases, command);
+      const early = remembered.get(requestId);
+      model.next = source === 'range' ? undefined : fromBlock(model.revision, batch.block);
+      if (early === undefined && model.next === Number.POSITIVE_INFINITY && changing(command)) {
+        outcomes.set(name, `${model.revision}:UNAVAILABLE`);
+        continue;
+      }
+      const text = early ?? answer(model, leases, command);
       if (requestId !== '') remembered.set(requestId, text);
       outcomes.set(name, text);
     }
   }
   return { model, outcomes };
+}
+
+/** The lowest of the block above `revision`; infinity when there is none. */
+function fromBlock(revision: number, block: RevisionBlock | undefined): number {
+  const { first, count } = block ?? { first: 0, count: 0 };
+  const all = Array.from({ length: count }, (_, i) => first + i);
+  return Math.min(...all.filter((candidate) => candidate > revision));
+}
+
+function changing(command: Command): boolean {
+  if (command.type === 'kv') return command.op.type !== 'range';
+  return command.type === 'txn' || command.type === 'leaseGrant';
 }
 
 function answer(model: NaiveKv, leases: Set<bigint>, command: Command): string {
@@ -268,20 +307,24 @@ function answer(model: NaiveKv, leases: Set<bigint>, command: Command): string {
 }
 
 describe('a range against a naive model', () => {
-  test.each(Array.from({ length: 25 }, (_, i) => i + 1))(
-    'seed %i: replicas agree with it and with each other, whenever they checkpoint, collect and crash',
-    async (seed) => {
+  const seeds = Array.from({ length: 25 }, (_, i) => i + 1);
+  test.each([
+    ...seeds.map((seed) => ({ seed, source: 'range' as const })),
+    ...seeds.map((seed) => ({ seed, source: 'master' as const })),
+  ])(
+    'numbered by the $source, seed $seed: replicas agree with it and with each other, whenever they checkpoint, collect and crash',
+    async ({ seed, source }) => {
       const random = new SeededRandom(seed);
       const log: CommandBatch[] = [];
-      const maker = new LogMaker(random);
+      const maker = new LogMaker(random, source);
       const replicas = [
-        new Replica(new SeededRandom(seed + 1_000), log),
-        new Replica(new SeededRandom(seed + 2_000), log),
+        new Replica(new SeededRandom(seed + 1_000), log, source),
+        new Replica(new SeededRandom(seed + 2_000), log, source),
       ];
       for (const replica of replicas) await replica.engine.checkpoint();
-      for (let i = 0; i < 60; i++) log.push(maker.batch(expected(log).model.revision));
+      for (let i = 0; i < 60; i++) log.push(maker.batch(expected(log, source).model.revision));
       for (const replica of replicas) await replica.catchUp();
-      const { model, outcomes } = expected(log);
+      const { model, outcomes } = expected(log, source);
       for (const replica of replicas) {
         for (const [name, text] of replica.outcomes) expect(text, `outcome ${name}`).toBe(outcomes.get(name));
         expect(replica.outcomes.size).toBe(outcomes.size);

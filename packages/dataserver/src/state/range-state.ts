@@ -1,21 +1,24 @@
-import { assert, type Bytes, type Engine, ServiceError } from '@remora/base';
-import { applyLockCommand, type LockNotice, type LockView, sessionEnded } from '@remora/lock';
+import { assert, type Engine, ServiceError } from '@remora/base';
+import { applyLockCommand, type LockNotice, sessionEnded } from '@remora/lock';
 import {
   type Command,
   type CommandBatch,
   type CommandResult,
   type KvEvent,
   type RangeDescriptor,
+  type RevisionBlock,
   staleEpoch,
 } from '@remora/protocol';
 import type { ConfChange, ConfState, LogPosition } from '@remora/raft';
 import { boundsOf, type RangeBounds } from './bounds.ts';
+import { EngineLockView } from './engine-lock-view.ts';
 import { outcomePageKey, outcomePagesSpan, readUint64, stateKey } from './keys.ts';
 import { KvChanges } from './kv-changes.ts';
 import { NOTHING_PREFETCHED, type Prefetched, prefetchRange, prefetchTxn } from './kv-read.ts';
 import { type Lease, Leases } from './leases.ts';
 import { descriptorAfter } from './membership.ts';
 import { decodeRangeMeta, encodeRangeMeta } from './meta-codec.ts';
+import { needsRevision, nextRevision } from './numbering.ts';
 import { failed, type Outcome, outcomeBytes, rememberable } from './outcome-codec.ts';
 import { Outcomes } from './outcomes.ts';
 import { commandWithin } from './request-bounds.ts';
@@ -28,7 +31,7 @@ export interface Effects {
   onLeaseEnded(id: bigint): void;
 }
 
-/** `remembered`: answered as an earlier attempt was; `refused`: for its epoch or its deadline. */
+/** `remembered`: answered as an earlier attempt was; `refused`: for its epoch, its deadline, or want of a revision. */
 export type Applying = 'executed' | 'remembered' | 'refused';
 
 export type OnOutcome = (commandIndex: number, outcome: Outcome, how: Applying) => void;
@@ -39,7 +42,7 @@ export type OnOutcome = (commandIndex: number, outcome: Outcome, how: Applying) 
  * A1. Deterministic: depends on the log alone, never on a clock, chance, or what is cached (conventions 2).
  * A2. A command past its deadline is refused, and one whose request id is remembered is answered from memory
  *     (applied once, design §7). The deadline is judged by the time stamped on the batch, which never goes back.
- * A3. Each command that changes something gets the next revision; all its changes carry it.
+ * A3. Each command that changes something gets the next revision (numbering.ts); all its changes carry it.
  * A4. A command that fails changes nothing, and nothing of its neighbours.
  * A5. `applied` moves with the data: both are in memory until the same checkpoint (traps 15).
  * A6. A checkpoint may fall into an entry that waits for cold data. It holds how many of the entry's commands are
@@ -57,6 +60,8 @@ export class RangeState {
   appliedAhead = 0;
   conf: ConfState;
   revision = 1;
+  /** Of the entry that is being applied (numbering.ts). */
+  #block: RevisionBlock | undefined;
   compactRevision = 0;
   /** Of the last applied batch: the leader's monotonic time, carried on from term to term. */
   rangeTimeMs = 1;
@@ -133,6 +138,7 @@ export class RangeState {
     assert(position.index === this.applied.index + 1, `entry ${position.index} does not follow ${this.applied.index}`);
     this.rangeTimeMs = Math.max(this.rangeTimeMs, batch.rangeTimeMs);
     this.wallMs = batch.wallMs;
+    this.#block = batch.block;
     this.outcomes.expire(this.rangeTimeMs);
     return this.#applyFrom(this.appliedAhead, position, batch, onOutcome);
   }
@@ -147,6 +153,11 @@ export class RangeState {
       const early = refused ?? this.#remembered(item.requestId);
       if (early !== undefined) {
         onOutcome(i, early, refused === undefined ? 'remembered' : 'refused');
+        continue;
+      }
+      const unnumbered = this.#unnumbered(item.command);
+      if (unnumbered !== undefined) {
+        onOutcome(i, unnumbered, 'refused');
         continue;
       }
       const cold = this.#prefetch(item.command);
@@ -185,6 +196,24 @@ export class RangeState {
 
   #remembered(requestId: string): Outcome | undefined {
     return requestId === '' ? undefined : this.outcomes.find(requestId);
+  }
+
+  /** N3: no revision is left for what the command would change. */
+  #unnumbered(command: Command): Outcome | undefined {
+    if (this.#nextRevision() !== undefined || !needsRevision(command)) return undefined;
+    const message = 'other changes took the revisions that were drawn for this one; nothing was changed';
+    return failed(this.revision, new ServiceError('UNAVAILABLE', message));
+  }
+
+  #nextRevision(): number | undefined {
+    return nextRevision(this.descriptor.revisionSource, this.revision, this.#block);
+  }
+
+  /** Of a command that needs one: it is executed only if there is one (N3). */
+  get #next(): number {
+    const next = this.#nextRevision();
+    assert(next !== undefined, 'N3: what may change something is executed only when there is a revision for it');
+    return next;
   }
 
   #prefetch(command: Command): Promise<Prefetched> | undefined {
@@ -254,14 +283,15 @@ export class RangeState {
 
   #changes(): KvChanges {
     return new KvChanges(this.#engine, {
-      revision: this.revision + 1,
+      // A read may find none, and changes nothing (N4).
+      revision: this.#nextRevision() ?? this.revision + 1,
       bounds: this,
       leaseKnown: (id) => this.leases.get(id) !== undefined,
     });
   }
 
   #commit(changes: KvChanges): void {
-    this.revision++;
+    this.revision = this.#next;
     const events: KvEvent[] = [];
     const grown = changes.commit((event) => events.push(event));
     this.keys += grown.keys;
@@ -272,14 +302,14 @@ export class RangeState {
   #lock(command: Extract<Command, { type: 'lock' }>): CommandResult {
     const view = this.#lockView();
     const { result, notices } = applyLockCommand(view, command.command);
-    if (view.changed) this.revision++;
+    if (view.changed) this.revision = view.revision;
     for (const notice of notices) this.#effects.onNotice(notice);
     return { type: 'lock', result };
   }
 
-  #lockView(): LockView & { readonly changed: boolean } {
+  #lockView(): EngineLockView {
     return new EngineLockView(this.#engine, this.leases, {
-      revision: this.revision + 1,
+      revision: this.#next,
       timeMs: this.rangeTimeMs,
       wallMs: this.wallMs,
     });
@@ -305,12 +335,12 @@ export class RangeState {
     // The incarnation is a revision of its own, so that no two grants of one id are ever taken for each other.
     const lease: Lease = {
       id: command.id,
-      incarnation: this.revision + 1,
+      incarnation: this.#next,
       ttlMs: command.ttlMs,
       attributes: command.attributes,
     };
     this.leases.grant(lease);
-    this.revision++;
+    this.revision = lease.incarnation;
     this.#effects.onLeaseGranted(lease);
     return { type: 'leaseGrant', id: lease.id, incarnation: lease.incarnation, ttlMs: lease.ttlMs };
   }
@@ -342,60 +372,8 @@ export class RangeState {
     for (const key of keys) changes.deleteOwned(key, lease.id);
     // Locks and keys share the revision; it counts even when nothing belonged to the lease, as for its grant.
     if (changes.any) this.#commit(changes);
-    else this.revision++;
+    else this.revision = view.revision;
     for (const notice of notices) this.#effects.onNotice(notice);
     this.#effects.onLeaseEnded(lease.id);
-  }
-}
-
-/** The lock layer's window on the engine during one command. */
-class EngineLockView implements LockView {
-  readonly revision: number;
-  readonly timeMs: number;
-  readonly wallMs: number;
-  readonly #engine: Engine;
-  readonly #leases: Leases;
-  changed = false;
-
-  constructor(
-    engine: Engine,
-    leases: Leases,
-    at: { readonly revision: number; readonly timeMs: number; readonly wallMs: number },
-  ) {
-    this.#engine = engine;
-    this.#leases = leases;
-    this.revision = at.revision;
-    this.timeMs = at.timeMs;
-    this.wallMs = at.wallMs;
-  }
-
-  get(key: Bytes): Bytes | undefined {
-    return this.#engine.get(key);
-  }
-
-  put(key: Bytes, value: Bytes): void {
-    this.changed = true;
-    this.#engine.put(key, value);
-  }
-
-  delete(key: Bytes): void {
-    this.changed = true;
-    this.#engine.delete(key);
-  }
-
-  scan(start: Bytes, end: Bytes, limit: number) {
-    return this.#engine.scanResident({ start, end, limit });
-  }
-
-  sessionAlive(session: Parameters<LockView['sessionAlive']>[0]): boolean {
-    return this.#leases.alive(session);
-  }
-
-  attach(...[session, lock]: Parameters<LockView['attach']>): void {
-    this.#leases.attachLock(session, lock);
-  }
-
-  detach(...[session, lock]: Parameters<LockView['detach']>): void {
-    this.#leases.detachLock(session, lock);
   }
 }

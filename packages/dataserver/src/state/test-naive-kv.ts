@@ -13,6 +13,8 @@ type Keys = ReadonlyMap<string, Pair>;
 export class NaiveKv {
   revision = 1;
   compactRevision = 0;
+  /** What the next change gets, when that is not one more than the last. */
+  next: number | undefined;
   readonly #states: Keys[] = [new Map(), new Map()];
 
   at(revision: number): Keys {
@@ -21,7 +23,14 @@ export class NaiveKv {
 
   /** A change that touches no key. */
   step(): void {
-    this.#states.push(this.at(this.revision++));
+    this.#advance(this.at(this.revision));
+  }
+
+  #advance(keys: Keys): void {
+    const next = this.next ?? this.revision + 1;
+    while (this.#states.length < next) this.#states.push(this.at(this.revision));
+    this.#states.push(keys);
+    this.revision = next;
   }
 
   /** The result as text, or the code of the error; then nothing has changed. */
@@ -33,10 +42,7 @@ export class NaiveKv {
     } catch (error) {
       return error instanceof Refusal ? error.message : String(error);
     }
-    if (working.changed.size > 0) {
-      this.revision++;
-      this.#states.push(working.keys);
-    }
+    if (working.changed.size > 0) this.#advance(working.keys);
     return text;
   }
 
@@ -48,7 +54,7 @@ export class NaiveKv {
   }
 
   #evaluate(op: KvOp, working: Working): string {
-    const next = this.revision + 1;
+    const next = this.next ?? this.revision + 1;
     switch (op.type) {
       case 'txn':
         return this.#txn(op.txn, working);
