@@ -39,13 +39,12 @@ describe('a membership change of a range', () => {
       change: change([{ type: 'addLearner', replica: 12 }]),
       expect: '11@1 voter, 13@3 voter, 12@2 learner',
     },
-    { name: 'a voter is removed', change: change([{ type: 'remove', replica: 13 }]), expect: '11@1 voter, 12@2 voter' },
     {
       name: 'a voter is replaced, and votes until the joint configuration is left',
       change: change(
         [
           { type: 'addVoter', replica: 14 },
-          { type: 'remove', replica: 13 },
+          { type: 'addLearner', replica: 13 },
         ],
         [{ replicaId: 14, nodeId: 4 }],
       ),
@@ -83,9 +82,34 @@ describe('a membership change of a range', () => {
         ],
       ),
     },
+    { name: 'it removes a voter', change: change([{ type: 'remove', replica: 13 }]) },
+    {
+      name: 'it removes a voter in place of another',
+      change: change(
+        [
+          { type: 'addVoter', replica: 14 },
+          { type: 'remove', replica: 13 },
+        ],
+        [{ replicaId: 14, nodeId: 4 }],
+      ),
+    },
   ];
   test.each(refused)('is not admitted when $name', (row) => {
     expect(admitsChange(RANGE, row.change)).toBe(false);
+  });
+
+  test('removes a voter once it is demoted', () => {
+    const demoted = changeConf(CONF, change([{ type: 'addLearner', replica: 13 }]));
+    if ('invalid' in demoted) throw new Error('a voter can be demoted');
+    const range = applied(change([{ type: 'addLearner', replica: 13 }]));
+    const removal = change([{ type: 'remove', replica: 13 }]);
+    expect(admitsChange(range, removal)).toBe(true);
+    expect(asText(applied(removal, demoted, range))).toBe('11@1 voter, 12@2 voter');
+  });
+
+  test('does not remove who votes until a joint configuration is left', () => {
+    const demotion = change([{ type: 'addLearner', replica: 13 }], [], 'jointAuto');
+    expect(admitsChange(applied(demotion), change([{ type: 'remove', replica: 13 }]))).toBe(false);
   });
 
   test('cannot move a member: its place is what the descriptor says', () => {

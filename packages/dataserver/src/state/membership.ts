@@ -4,7 +4,10 @@
  * M1. The descriptor names the members of the group, and where they live: nobody else could tell the others. So a
  *     change that lets a replica join carries its node, and is not admitted without.
  * M2. A node has one replica of a range at most: it is known there by the range (store.ts T1).
- * M3. `confVersion` grows with each change of members or roles, and with nothing else. All of this follows from the
+ * M3. Only learners are removed: a voter is demoted first. Whoever is removed then has no vote that anybody could still
+ *     need: the entry that removes it is on a majority of the voters, whose logs know with it that the demotion is
+ *     committed (raft/core/reconfigure.ts N1). So it may vanish at once, also while others do not know.
+ * M4. `confVersion` grows with each change of members or roles, and with nothing else. All of this follows from the
  *     descriptor, the change and the membership that Raft made of it, alike on every replica.
  */
 import { assert, EMPTY_BYTES } from '@remora/base';
@@ -36,16 +39,18 @@ export function decodePlaces(context: Uint8Array): readonly ReplicaPlace[] {
   );
 }
 
-/** Whether a change takes effect in a range (M1, M2). */
+/** Whether a change takes effect in a range (M1, M2, M3). */
 export function admitsChange({ replicas }: RangeDescriptor, { steps, context }: ConfChange): boolean {
   const nodeOf = new Map([...decodePlaces(context), ...replicas].map((place) => [place.replicaId, place.nodeId]));
+  const voters = new Set(replicas.filter(({ type }) => type === 'voter').map(({ replicaId }) => replicaId));
+  if (steps.some(({ type, replica }) => type === 'remove' && voters.has(replica))) return false; // M3
   const members = new Set(replicas.map(({ replicaId }) => replicaId));
   for (const { type, replica } of steps) if (type !== 'remove') members.add(replica);
   const nodes = [...members].map((replicaId) => nodeOf.get(replicaId));
   return !nodes.includes(undefined) && new Set(nodes).size === nodes.length;
 }
 
-/** The descriptor once a change is applied that made `conf` of `before` (M3). */
+/** The descriptor once a change is applied that made `conf` of `before` (M4). */
 export function descriptorAfter(
   descriptor: RangeDescriptor,
   { before, conf, change }: { readonly before: ConfState; readonly conf: ConfState; readonly change: ConfChange },

@@ -1,7 +1,7 @@
 /** Changes of membership at bad moments (traps 1, 2, 3). */
 import type { ConfChange } from '@remora/raft';
 import { confChange } from '../../../../packages/raft/src/core/conf-change.ts';
-import { membersOf } from '../../../../packages/raft/src/core/membership.ts';
+import { isVoter, membersOf } from '../../../../packages/raft/src/core/membership.ts';
 import { type Fault, type FaultEvent, nothing } from '../../common/faults/fault.ts';
 import type { Place } from '../members.ts';
 import { FIRST_RANGE } from '../topology.ts';
@@ -80,7 +80,10 @@ export const MEMBER_FAULTS: readonly Fault<World>[] = [
   change('lost replica removed', (world, { groupId, conf }, { c }) => {
     const replica = membersOf(conf).find((id) => world.members.isLost(groupId, id));
     const transition = c % 2 === 0 ? 'auto' : 'jointAuto';
-    return replica === undefined ? undefined : confChange([{ type: 'remove', replica }], transition);
+    if (replica === undefined) return undefined;
+    // A range removes learners only (membership.ts M3).
+    const type = groupId === FIRST_RANGE && isVoter(conf, replica) ? 'addLearner' : 'remove';
+    return confChange([{ type, replica }], transition);
   }),
   added,
 ];
