@@ -87,7 +87,13 @@ export interface RaftHost {
   start(): void;
   createGroup(options: GroupOptions): Group;
   group(groupId: GroupId): Group | undefined;
-  removeGroup(groupId: GroupId): Promise<void>;
+  /**
+   * Ends the local replica of a group: from the call on it says and applies nothing. Once the state machine is not called
+   * any more, `recorded` is waited for: it makes durable that the replica has ended (design §6), as the log goes after
+   * it. Resolves when no crash brings the log back; a new replica of the group may be created then. For a group that
+   * does not run it does the rest: what a crash in between left undone.
+   */
+  removeGroup(groupId: GroupId, recorded?: () => Promise<void>): Promise<void>;
   /** Resolves when everything appended so far is durable, rejects when the log failed; a checkpoint waits for it (design §6). */
   logDurable(): Promise<void>;
   stop(): Promise<void>;

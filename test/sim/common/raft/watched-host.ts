@@ -40,9 +40,9 @@ export function watchedHost(options: RaftHostOptions, watch: HostWatch): NodeRaf
       return host.createGroup({ ...group, stateMachine: watchedMachine(group, watch) });
     },
     group: (groupId) => host.group(groupId),
-    removeGroup: (groupId) => {
+    removeGroup: (groupId, recorded) => {
       watch.removed(groupId);
-      return host.removeGroup(groupId);
+      return host.removeGroup(groupId, recorded);
     },
     logDurable: () => host.logDurable(),
     logFailed: (error) => host.logFailed(error),

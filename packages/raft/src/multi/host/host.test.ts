@@ -403,8 +403,7 @@ describe('groups', () => {
     const leader = await b.leader(GROUP);
     const follower = others(leader)[0] ?? 0;
     const handle = b.group(follower, GROUP);
-    await b.node(follower).host.removeGroup(GROUP);
-    b.node(follower).counters.delete(GROUP);
+    await b.removeGroup(follower, GROUP);
     await b.write(GROUP, 'b');
     await b.run(300);
     expect(unknown).toContain(GROUP);
@@ -419,9 +418,42 @@ describe('groups', () => {
     const b = three();
     const leader = await b.leader(GROUP);
     const read = readAt(b, leader);
-    await b.node(leader).host.removeGroup(GROUP);
-    b.node(leader).counters.delete(GROUP);
+    await b.removeGroup(leader, GROUP);
     expect(read.result).toBe('notLeader');
+  });
+
+  test('the log of a removed group stays until its end is recorded, and goes durably', async () => {
+    const b = three();
+    await b.write(GROUP, 'a');
+    const follower = others(await b.leader(GROUP))[0] ?? 0;
+    const { host, log } = b.node(follower);
+    let record: () => void = () => {};
+    const recorded = new Promise<void>((resolve) => {
+      record = resolve;
+    });
+    let removed = false;
+    const removal = host.removeGroup(GROUP, () => recorded).then(() => {
+      removed = true;
+    });
+    b.node(follower).counters.delete(GROUP);
+    await b.run(300);
+    expect([log.durable.has(GROUP), removed]).toEqual([true, false]);
+    record();
+    await b.flush();
+    expect([log.durable.has(GROUP), removed]).toEqual([false, false]); // on its way to the disk
+    await b.until('it is durable', () => removed);
+    await removal;
+  });
+
+  test('the log of a group that does not run is let go too', async () => {
+    const b = three();
+    await b.write(GROUP, 'a');
+    const follower = others(await b.leader(GROUP))[0] ?? 0;
+    const { log } = b.node(follower);
+    await b.removeGroup(follower, GROUP);
+    log.durable.set(GROUP, { hardState: { term: 1, vote: 0, commit: 0 }, start: { index: 0, term: 0 }, entries: [] });
+    await b.removeGroup(follower, GROUP);
+    expect(log.durable.has(GROUP)).toBe(false);
   });
 
   test('a group of one node needs no one else', async () => {

@@ -195,15 +195,20 @@ class Host implements NodeRaftHost {
     return this.#groups.get(groupId);
   }
 
-  async removeGroup(groupId: GroupId): Promise<void> {
+  async removeGroup(groupId: GroupId, recorded: () => Promise<void> = async () => {}): Promise<void> {
     const runner = this.#groups.get(groupId);
-    if (runner === undefined) return;
-    this.#groups.delete(groupId);
-    this.#wheel.remove(runner);
-    this.#heartbeats.groupsChanged();
+    if (runner !== undefined) {
+      this.#groups.delete(groupId);
+      this.#wheel.remove(runner);
+      this.#heartbeats.groupsChanged();
+      await runner.close('the replica was removed');
+    }
+    await recorded();
+    assert(!this.#groups.has(groupId), `group ${groupId} was created anew while its log was being removed`);
     // Records of this group that are under way lie before the removal in the log, whose calls keep their order.
     this.#given.log.removeGroup(groupId);
-    await runner.close('the replica was removed');
+    this.#write([], []);
+    await this.logDurable();
   }
 
   logDurable(): Promise<void> {
@@ -264,8 +269,12 @@ class Host implements NodeRaftHost {
 
   #append({ appends, marks }: Outbox): void {
     if (appends.length === 0) return;
-    this.#appended++;
     this.#stats.appends++;
+    this.#write(appends, marks);
+  }
+
+  #write(appends: Outbox['appends'], marks: Outbox['marks']): void {
+    this.#appended++;
     this.#given.log.append(appends, () => {
       this.#durable++;
       this.#guard(() => {

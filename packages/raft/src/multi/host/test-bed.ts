@@ -298,6 +298,19 @@ export class HostBed {
   }
 
   /** A real turn of the event loop: promises settle, virtual time stands still. */
+  /** Ends the group's replica at a node. */
+  async removeGroup(id: NodeId, groupId: GroupId): Promise<void> {
+    let removed = false;
+    const removal = this.node(id)
+      .host.removeGroup(groupId)
+      .then(() => {
+        removed = true;
+      });
+    this.node(id).counters.delete(groupId);
+    await this.until('the replica is removed', () => removed);
+    await removal;
+  }
+
   async flush(): Promise<void> {
     await new Promise<void>((resolve) => flushClock.setImmediate(resolve));
     this.clock.runImmediates();

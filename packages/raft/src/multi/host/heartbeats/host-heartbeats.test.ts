@@ -138,7 +138,7 @@ describe('merged heartbeats', () => {
     const unknown: number[] = [];
     const b = three({ extra: { onUnknownGroup: (_from, { groupId }) => unknown.push(groupId) } });
     await groupsLedBy(b, 1, 2);
-    await b.node(3).host.removeGroup(GROUP);
+    await b.removeGroup(3, GROUP);
     await b.run(3 * BEAT_MS);
     expect(b.node(3).host.stats().heartbeatsRefused).toBe(1);
     expect(unknown.length).toBeGreaterThan(1);

@@ -147,8 +147,7 @@ describe('snapshots between hosts', () => {
     b.network.heal();
     await b.until('one waits', () => b.node(leader).host.stats().snapshotsPutOff > 1);
     const waiting = b.counter(behind, 2).installs === 0 ? 2 : 3;
-    await b.node(leader).host.removeGroup(waiting);
-    b.node(leader).counters.delete(waiting);
+    await b.removeGroup(leader, waiting);
     expect(pictures[waiting - 2]).toEqual({ taken: 1, released: 1 });
     open();
   });
