@@ -1,24 +1,14 @@
-import { nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import { nodeClock, SeededRandom, ServiceError } from '@remora/base';
 import type { Query, WatchMessage } from '@remora/protocol';
-import {
-  confOf,
-  type Group,
-  type GroupId,
-  type GroupOptions,
-  type LogPosition,
-  MASTER_GROUP,
-  type RaftHost,
-  type RecoveredGroup,
-} from '@remora/raft';
+import { confOf, MASTER_GROUP, type RecoveredGroup } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
-import { Checkpointer } from './checkpointer.ts';
 import { CrashWorld } from './install/test-crash-world.ts';
 import { metaAt, pieces, someRows, stateAt, streamOf } from './install/test-data.ts';
 import type { RangeReplica } from './range/range-replica.ts';
 import { currentKey, historyKey, parseHistoryKey } from './state/keys.ts';
 import { encodeVersion } from './state/record.ts';
 import { CONF, DESCRIPTOR, HISTORY, range } from './state/test-bed.ts';
-import { Store } from './store.ts';
+import { type Booted, boot, replicaOf } from './test-store.ts';
 
 const EPOCH = DESCRIPTOR.epoch;
 const turn = (): Promise<void> => new Promise((resolve) => nodeClock().setImmediate(resolve));
@@ -28,60 +18,6 @@ const HELD: RecoveredGroup = {
   ...{ hardState: { term: 2, vote: 0, commit: 5 }, start: { index: 5, term: 2 }, entries: [] },
   outline: { lastIndex: 5, terms: [], confs: [], bytes: 0 },
 };
-
-/** A host whose groups follow a leader that says nothing. */
-class QuietHost implements RaftHost {
-  readonly created: GroupOptions[] = [];
-  readonly checkpointed: LogPosition[] = [];
-
-  createGroup(options: GroupOptions): Group {
-    this.created.push(options);
-    const refused = { refused: 'notLeader' } as const;
-    return {
-      groupId: options.groupId,
-      replicaId: options.replicaId,
-      role: 'follower',
-      term: 2,
-      leader: 0,
-      ready: false,
-      propose: () => refused,
-      proposeConf: () => refused,
-      readIndex: (done) => done('notLeader'),
-      leaseRead: (done) => done('notLeader'),
-      hasLease: () => false,
-      checkpointed: (position) => void this.checkpointed.push(position),
-      transferLeader: () => refused,
-      status() {
-        throw new Error('nobody asks');
-      },
-    };
-  }
-
-  start(): void {}
-  group(): undefined {}
-  async removeGroup(): Promise<void> {}
-  async logDurable(): Promise<void> {}
-  async stop(): Promise<void> {}
-}
-
-async function boot(world: CrashWorld, recovered = new Map<GroupId, RecoveredGroup>()) {
-  const { engine, disk } = await world.boot();
-  const [clock, logger, host] = [nodeClock(), silentLogger, new QuietHost()];
-  const checkpointer = new Checkpointer(engine, { clock, logger, options: { intervalMs: 3_600_000, bytes: 1 << 30 } });
-  const store = new Store({
-    ...{ nodeId: 1, engine, disk, checkpointer, host, clock, logger, recovered },
-    options: { watchRingBytesMax: 1_000, compactionRetentionMs: 0, outcomeBytesMax: 1_000_000, timeCarryMs: 30_000 },
-  });
-  return { engine, checkpointer, host, store };
-}
-
-type Booted = Awaited<ReturnType<typeof boot>>;
-
-function replicaOf({ store }: Booted): RangeReplica {
-  const [replica] = [...store.replicas()];
-  if (replica === undefined) throw new Error('there is a replica');
-  return replica;
-}
 
 /** The row of the key `k`, written at this revision. */
 function keyAt(revision: number) {
@@ -221,7 +157,7 @@ describe('while a replica installs a snapshot', () => {
 
 test('versions that the sender of a snapshot had not collected yet are collected where it was installed', async () => {
   const { engine, ...booted } = await started();
-  const replica = replicaOf({ engine, ...booted });
+  const replica = replicaOf(booted);
   const old = [3, 6].map((revision) => ({ key: historyKey(Buffer.from('k'), revision), value: keyAt(revision).value }));
   const stream = await streamOf([keyAt(19), ...old], 20, stateAt(20, { compactRevision: 10 }));
   const receiver = await staged(replica, stream);
@@ -261,7 +197,7 @@ describe('a new replica', () => {
     const { world } = await started();
     world.crash();
     const recovered = new Map([[2, HELD]]);
-    const { store, host } = await boot(world, recovered);
+    const { store, host } = await boot(world, { recovered });
     await store.start();
     expect(host.created[0]?.recovered).toBe(HELD);
     expect(recovered.size).toBe(0);
@@ -273,27 +209,14 @@ describe('a node whose log has a range', () => {
   test('of which its engine holds nothing does not start: the engine has lost it', async () => {
     const { world } = await started();
     world.crash();
-    const { store, host } = await boot(world, new Map([2, 7].map((rangeId) => [rangeId, HELD])));
+    const { store, host } = await boot(world, { recovered: new Map([2, 7].map((rangeId) => [rangeId, HELD])) });
     await expect(store.start()).rejects.toThrow('damaged in range 7: the write-ahead log has entries of it');
     expect(host.created).toEqual([]);
     store.stop();
   });
 
-  test('that it has left starts, as the engine still holds what was left', async () => {
-    const world = new CrashWorld(1);
-    const elsewhere = { ...DESCRIPTOR, replicas: [{ replicaId: 12, nodeId: 2, type: 'voter' as const }] };
-    const first = await boot(world);
-    await first.store.createReplica(elsewhere, 11);
-    first.store.stop();
-    world.crash();
-    const { store, host } = await boot(world, new Map([[2, HELD]]));
-    await store.start();
-    expect(host.created).toEqual([]);
-    store.stop();
-  });
-
   test('of the master alone starts, also when it is no master any more', async () => {
-    const { store, host } = await boot(new CrashWorld(1), new Map([[MASTER_GROUP, HELD]]));
+    const { store, host } = await boot(new CrashWorld(1), { recovered: new Map([[MASTER_GROUP, HELD]]) });
     await store.start();
     expect(host.created).toEqual([]);
     store.stop();
@@ -313,7 +236,7 @@ describe('a node that died while a replica installed a snapshot', () => {
   }
 
   test('runs the replica once that is finished, at the position of the snapshot', async () => {
-    const booted = await boot(await died(), new Map([[2, HELD]]));
+    const booted = await boot(await died(), { recovered: new Map([[2, HELD]]) });
     const { store, host } = booted;
     const starting = store.start();
     const again = store.createReplica(DESCRIPTOR, 1);

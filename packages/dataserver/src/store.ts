@@ -20,21 +20,28 @@ import {
   rangeExecute,
   rangeInfo,
   rangeWatch,
-  type StreamContext,
-  type WatchMessage,
-  type WatchRequest,
 } from '@remora/protocol';
-import { type ConfState, confOf, type GroupId, MASTER_GROUP, type RaftHost, type RecoveredGroup } from '@remora/raft';
+import {
+  type ConfState,
+  confOf,
+  type GroupId,
+  MASTER_GROUP,
+  NO_REPLICA,
+  type RaftHost,
+  type RecoveredGroup,
+} from '@remora/raft';
 import type { Checkpointer } from './checkpointer.ts';
 import { StoreDamagedError } from './engine/store-errors.ts';
 import { Installer } from './install/installer.ts';
 import type { InstallMarker } from './install/marker.ts';
 import type { OnApplied } from './range/applied-command.ts';
 import { type RangeOptions, RangeReplica } from './range/range-replica.ts';
+import { type HeldReplica, HeldReplicas } from './replicas/held-replicas.ts';
+import { ReplicaRemover } from './replicas/replica-remover.ts';
 import { spansOverlap } from './state/bounds.ts';
 import { allLocalSpan, isStateKey, rangeIdOfLocalKey, stateKey } from './state/keys.ts';
 import { decodeRangeMeta } from './state/meta-codec.ts';
-import type { WatchStream } from './watch/watch-hub.ts';
+import { WatchSession } from './watch/watch-session.ts';
 
 export interface StoreDeps {
   readonly nodeId: number;
@@ -49,6 +56,22 @@ export interface StoreDeps {
   /** What the log held for each group when the node started. Each replica takes its own out, so that nothing is kept. */
   readonly recovered: Map<GroupId, RecoveredGroup>;
   readonly onApplied?: OnApplied;
+  /** Something broke that the node must not go on with. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** A replica that runs. */
+interface Running {
+  readonly replica: RangeReplica;
+  /** Takes it out of checkpoints. */
+  readonly leaveCheckpoints: () => void;
+}
+
+/** A replica that is no member of its range any more, as of this version of the membership. */
+export interface RemovedReplica {
+  readonly rangeId: number;
+  readonly replicaId: number;
+  readonly confVersion: number;
 }
 
 const HOUSEKEEPING_MS = 1_000;
@@ -65,40 +88,51 @@ const FIRST_WAIT_TICKS_APART = 4;
  *     that is finished, and until then no replica that shares keys with it is created (design §6 ▸).
  * T4. A replica that joins a range begins without membership and is brought in by a snapshot (host-api.ts `applied`): the
  *     descriptor that it is created by has the membership of the day, the log the changes that led there.
- * T5. A replica that was removed from its range does not run after a restart, and none of that range is created beside
- *     what it left.
+ * T5. A replica that was removed from its range ends for good: it is taken away, with its log, its rows and its place in
+ *     memory, and no other of that range is created here before. It knows that it was removed when it applies that, or
+ *     by the master's word, which counts from a `confVersion` above its own (design §5 ▸).
  * T6. A replica's state row is durable before its group writes to the log (T1), and goes after it does. So if the log has
  *     a range of which the engine holds nothing, the engine has lost it (docs/decisions/0012).
  * T7. No two replicas share keys, so none reads or changes what another has. A replica whose keys another has here yet,
- *     which has not applied a split of long ago say, is not created until that one is cut (traps 12).
+ *     which has not applied a split of long ago say, or which is being taken away, is not created until that one is cut
+ *     or gone (traps 12).
+ * T8. Which replica of a range is the node's own says its held row, put with the first state and with the last
+ *     (held-replicas.ts): a descriptor may name the next one already.
  */
 export class Store {
   readonly #deps: StoreDeps;
-  readonly #replicas = new Map<number, RangeReplica>();
+  readonly #replicas = new Map<number, Running>();
   /** Replicas that are being created, or whose snapshot is being installed after a restart. */
   readonly #creating = new Map<number, { readonly span: Span; readonly done: Promise<void> }>();
   readonly #installer: Installer;
+  readonly #held: HeldReplicas;
+  readonly #remover: ReplicaRemover;
   #timer: Timer | undefined;
 
   constructor(deps: StoreDeps) {
     this.#deps = deps;
     this.#installer = new Installer(deps);
+    this.#held = new HeldReplicas(deps.engine);
+    this.#remover = new ReplicaRemover(deps, this.#held);
   }
 
   /**
    * Takes up every replica that the engine knows: at once, or once the snapshot is installed that a crash interrupted
-   * (T3). Resolves when all of them run. Rejects when one cannot: the node must not go on.
+   * (T3). Goes on with taking away what has ended (T5). Resolves when all of that is done; rejects when it cannot be
+   * done: the node must not go on.
    */
   async start(): Promise<void> {
     const interrupted = this.#installer.interrupted();
     const halves = new Set(interrupted.map(({ rangeId }) => rangeId));
     this.#checkNothingLost(halves);
+    this.#remover.clean();
+    const removals: Promise<void>[] = [];
     for (const { key, value } of this.#deps.engine.scanResident(allLocalSpan())) {
-      if (isStateKey(key) && !halves.has(rangeIdOfLocalKey(key))) this.#open(value);
+      if (isStateKey(key) && !halves.has(rangeIdOfLocalKey(key))) removals.push(this.#open(value));
     }
     this.#armHousekeeping();
     const resumed = interrupted.map((marker) => this.#creation(marker, () => this.#resume(marker)));
-    await Promise.all([this.#installer.clean(), ...resumed]);
+    await Promise.all([this.#installer.clean(), ...removals, ...resumed]);
   }
 
   /** T6. */
@@ -114,18 +148,37 @@ export class Store {
     await this.#installer.resume(marker);
     const state = this.#deps.engine.get(stateKey(marker.rangeId));
     assert(state !== undefined, 'a snapshot carries the state of its range');
-    this.#open(state);
+    await this.#open(state);
   }
 
   /**
-   * Creates the local replica of a new range; does nothing when it is there. Resolves when it is durable and running.
-   * Rejects with `UNAVAILABLE` while rows that it would share are being replaced.
+   * Creates the local replica of a range; does nothing when it is there. Resolves when it is durable and running.
+   * Rejects with `UNAVAILABLE` when it cannot be created now: while rows that it would share are being replaced or
+   * cleared away, also those of an earlier replica of the range, which goes first if it was removed since (T5). Rejects
+   * with `INVALID_ARGUMENT` when it can never be.
    */
-  createReplica(descriptor: RangeDescriptor, replicaId: number): Promise<void> {
+  async createReplica(descriptor: RangeDescriptor, replicaId: number): Promise<void> {
     const { rangeId } = descriptor;
-    if (this.#replicas.has(rangeId)) return Promise.resolve();
-    const creation = { rangeId, span: descriptor };
-    return this.#creating.get(rangeId)?.done ?? this.#creation(creation, () => this.#create(descriptor, replicaId));
+    const running = this.#replicas.get(rangeId)?.replica;
+    if (running?.group.replicaId === replicaId) return;
+    const creating = this.#creating.get(rangeId);
+    if (creating !== undefined) return creating.done;
+    if (!this.#held.accepts(rangeId, replicaId)) {
+      const message = `replica ${replicaId} of range ${rangeId} was here before, or a later one`;
+      throw new ServiceError('INVALID_ARGUMENT', message);
+    }
+    if (running !== undefined) this.#makeWay(running, descriptor);
+    await this.#creation({ rangeId, span: descriptor }, () => this.#create(descriptor, replicaId));
+  }
+
+  /**
+   * The master says that a replica is no member of its range any more, as of this `confVersion`. Nothing happens when it
+   * is not here, or when what it knows itself is not older (T5).
+   */
+  removeReplica({ rangeId, replicaId, confVersion }: RemovedReplica): void {
+    const running = this.#replicas.get(rangeId);
+    if (running?.replica.group.replicaId !== replicaId) return;
+    if (running.replica.state.descriptor.epoch.confVersion < confVersion) this.#end(running);
   }
 
   /** T1. */
@@ -140,21 +193,24 @@ export class Store {
 
   async #create(descriptor: RangeDescriptor, replicaId: number): Promise<void> {
     const { rangeId } = descriptor;
+    const { engine, checkpointer, logger } = this.#deps;
     this.#checkNotShared(descriptor);
-    this.#checkNothingLeft(rangeId);
+    assert(engine.get(stateKey(rangeId)) === undefined, 'T5: nothing of an earlier replica is left');
     const conf = firstConf(descriptor);
     const replica = this.#replica(descriptor, conf);
     replica.stage();
-    await this.#deps.checkpointer.run();
+    this.#held.begins(rangeId, replicaId);
+    await checkpointer.run();
     const position = conf.voters.indexOf(replicaId);
     this.#run(replica, replicaId, position < 0 ? undefined : position * FIRST_WAIT_TICKS_APART);
-    this.#deps.logger.info({ range: rangeId, replica: replicaId }, 'created a replica');
+    logger.info({ range: rangeId, replica: replicaId }, 'created a replica');
   }
 
-  /** T3, T7. */
+  /** T3, T5, T7. */
   #checkNotShared(descriptor: RangeDescriptor): void {
     const { rangeId } = descriptor;
-    const other = this.#installer.replacing(descriptor) ?? this.#sharing(descriptor, rangeId);
+    const changing = this.#installer.replacing(descriptor) ?? this.#remover.removing(descriptor);
+    const other = changing ?? this.#sharing(descriptor, rangeId);
     if (other === undefined) return;
     const message = `range ${rangeId} shares keys with range ${other}, which this node has yet; try again later`;
     throw new ServiceError('UNAVAILABLE', message, { details: { rangeId } });
@@ -162,19 +218,42 @@ export class Store {
 
   /** Another range that has keys of the span here (T7). */
   #sharing(span: Span, rangeId: number): number | undefined {
-    for (const { state } of this.#replicas.values()) {
+    for (const { state } of this.replicas()) {
       if (state.rangeId !== rangeId && spansOverlap(span, state.bounds)) return state.rangeId;
     }
     for (const [other, creation] of this.#creating) {
       if (other !== rangeId && spansOverlap(span, creation.span)) return other;
     }
-    return undefined;
+    const removing = this.#remover.removing(span);
+    return removing === rangeId ? undefined : removing;
+  }
+
+  // -------------------------------------------------------------------------------------------- end
+
+  /** The range has another replica here now: the one that runs was removed (T5). */
+  #makeWay({ rangeId, group }: RangeReplica, { epoch }: RangeDescriptor): void {
+    this.removeReplica({ rangeId, replicaId: group.replicaId, confVersion: epoch.confVersion });
+    if (!this.#replicas.has(rangeId)) return;
+    throw new ServiceError('UNAVAILABLE', `the replica of range ${rangeId} here knows of a later membership`);
   }
 
   /** T5. */
-  #checkNothingLeft(rangeId: number): void {
-    if (this.#deps.engine.get(stateKey(rangeId)) === undefined) return;
-    throw new ServiceError('UNAVAILABLE', `this node still holds what an earlier replica of range ${rangeId} left`);
+  #end({ replica, leaveCheckpoints }: Running): void {
+    this.#replicas.delete(replica.rangeId);
+    replica.close();
+    const stageLast = (): Span => {
+      replica.stage();
+      leaveCheckpoints();
+      return replica.state.descriptor;
+    };
+    this.#removal(replica.state.descriptor, replica.group.replicaId, stageLast).catch(this.#deps.onFailure);
+  }
+
+  #removal(descriptor: RangeDescriptor, replicaId: number, stageLast?: () => Span): Promise<void> {
+    const { rangeId } = descriptor;
+    this.#deps.logger.info({ range: rangeId, replica: replicaId }, 'this replica was removed: it is cleared away');
+    const removal = { rangeId, replicaId, span: descriptor };
+    return this.#remover.remove(stageLast === undefined ? removal : { ...removal, stageLast });
   }
 
   /**
@@ -182,21 +261,33 @@ export class Store {
    * leader's, and may be the only one: a range that waits for a replica to be created may have no leader until it is.
    */
   changedSince(confVersionOf: (rangeId: number) => number): readonly RangeDescriptor[] {
-    const descriptors = [...this.#replicas.values()].map((replica) => replica.state.descriptor);
+    const descriptors = [...this.replicas()].map((replica) => replica.state.descriptor);
     return descriptors.filter(({ rangeId, epoch }) => epoch.confVersion > confVersionOf(rangeId));
   }
 
-  #open(state: Uint8Array): void {
+  /** Runs a replica, or takes away what is left of it; resolves when that is done. (T5, T8) */
+  async #open(state: Uint8Array): Promise<void> {
     const { descriptor, conf } = decodeRangeMeta(state);
-    const own = descriptor.replicas.find((r) => r.nodeId === this.#deps.nodeId);
-    if (own !== undefined) return this.#run(this.#replica(descriptor, conf), own.replicaId);
-    const { rangeId } = descriptor;
-    this.#deps.logger.info({ range: rangeId }, 'this node has left the range: what it holds of it is not used'); // T5
+    const held = this.#held.of(descriptor.rangeId) ?? this.#heldBefore(descriptor);
+    const isMember = descriptor.replicas.some(({ replicaId }) => replicaId === held.replicaId);
+    if (held.ended || !isMember) return this.#removal(descriptor, held.replicaId);
+    this.#run(this.#replica(descriptor, conf), held.replicaId);
+  }
+
+  /** Versions without held rows knew the own replica by the descriptor. */
+  #heldBefore({ rangeId, replicas }: RangeDescriptor): HeldReplica {
+    const own = replicas.find(({ nodeId }) => nodeId === this.#deps.nodeId);
+    if (own !== undefined) this.#held.begins(rangeId, own.replicaId);
+    return { replicaId: own?.replicaId ?? NO_REPLICA, ended: own === undefined };
   }
 
   #replica(descriptor: RangeDescriptor, conf: ConfState): RangeReplica {
     const sharing = (span: Span, rangeId: number): number | undefined => this.#sharing(span, rangeId);
-    return new RangeReplica({ ...this.#deps, installer: this.#installer, sharing }, descriptor, conf);
+    const onLeft = ({ rangeId }: RangeReplica): void => {
+      const running = this.#replicas.get(rangeId);
+      if (running !== undefined) this.#end(running);
+    };
+    return new RangeReplica({ ...this.#deps, installer: this.#installer, sharing, onLeft }, descriptor, conf);
   }
 
   #run(replica: RangeReplica, replicaId: number, firstWaitTicks?: number): void {
@@ -214,27 +305,27 @@ export class Store {
       locate: (id) => replica.state.descriptor.replicas.find((r) => r.replicaId === id)?.nodeId,
     });
     replica.attach(group);
-    this.#replicas.set(replica.rangeId, replica);
-    this.#deps.checkpointer.addGroup(group, {
+    const leaveCheckpoints = this.#deps.checkpointer.addGroup(group, {
       stage: () => replica.stage(),
       applied: () => replica.state.applied,
       replacing: () => replica.replacing,
     });
+    this.#replicas.set(replica.rangeId, { replica, leaveCheckpoints });
   }
 
   #armHousekeeping(): void {
     this.#timer = this.#deps.clock.setTimer(HOUSEKEEPING_MS, () => {
-      for (const replica of this.#replicas.values()) replica.housekeep();
+      for (const replica of this.replicas()) replica.housekeep();
       this.#armHousekeeping();
     });
   }
 
-  replicas(): IterableIterator<RangeReplica> {
-    return this.#replicas.values();
+  *replicas(): IterableIterator<RangeReplica> {
+    for (const { replica } of this.#replicas.values()) yield replica;
   }
 
   reports(): readonly RangeReport[] {
-    return [...this.#replicas.values()].map((replica) => ({
+    return [...this.replicas()].map((replica) => ({
       rangeId: replica.rangeId,
       replicaId: replica.group.replicaId,
       leader: replica.leading,
@@ -262,8 +353,8 @@ export class Store {
   }
 
   #find(rangeId: number): RangeReplica | ServiceError {
-    const replica = this.#replicas.get(rangeId);
-    if (replica !== undefined) return replica;
+    const running = this.#replicas.get(rangeId);
+    if (running !== undefined) return running.replica;
     return new ServiceError('RANGE_NOT_FOUND', `this node holds no replica of range ${rangeId}`, {
       details: { rangeId },
     });
@@ -272,7 +363,8 @@ export class Store {
   stop(): void {
     this.#timer?.cancel();
     this.#installer.stop();
-    for (const replica of this.#replicas.values()) replica.close();
+    this.#remover.stop();
+    for (const replica of this.replicas()) replica.close();
   }
 }
 
@@ -290,85 +382,5 @@ function malformation(request: RangeRequest): ServiceError | undefined {
     return undefined;
   } catch (error) {
     return toServiceError(error);
-  }
-}
-
-/**
- * One gateway's stream of watches on this node; they may be on several ranges.
- *
- * WS1. A watch begins only while this replica leads: a watch on a replica that does not would fall silent unnoticed.
- * WS2. What is cancelled or closed while it waits for its ReadIndex never begins.
- */
-class WatchSession {
-  readonly #find: (rangeId: number) => RangeReplica | ServiceError;
-  readonly #context: StreamContext<WatchMessage>;
-  readonly #streams = new Map<RangeReplica, WatchStream>();
-  readonly #owners = new Map<number, WatchStream>();
-  readonly #beginning = new Set<number>();
-
-  constructor(
-    find: (rangeId: number) => RangeReplica | ServiceError,
-    context: StreamContext<WatchMessage>,
-    first: WatchRequest,
-  ) {
-    this.#find = find;
-    this.#context = context;
-    context.onDrain(() => {
-      for (const stream of this.#streams.values()) stream.drained();
-    });
-    this.onMessage(first);
-  }
-
-  onMessage(request: WatchRequest): void {
-    if (request.kind === 'cancel') {
-      this.#beginning.delete(request.watchId);
-      this.#owners.get(request.watchId)?.cancel(request.watchId);
-      this.#owners.delete(request.watchId);
-    } else if (request.kind === 'progress') {
-      for (const stream of this.#streams.values()) stream.progress();
-    } else this.#create(request);
-  }
-
-  #create(create: Extract<WatchRequest, { kind: 'create' }>): void {
-    const { watchId } = create;
-    const replica = this.#find(create.rangeId);
-    if (replica instanceof ServiceError) return this.#refuse(watchId, replica);
-    const refusal = replica.watchRefusal(create.epoch);
-    if (refusal !== undefined) return this.#refuse(watchId, refusal);
-    this.#beginning.add(watchId);
-    // A watch "from now" begins at a state that holds what was committed when it was asked for.
-    replica.group.readIndex((refused) => {
-      if (!this.#beginning.delete(watchId)) return;
-      const late = refused === undefined ? replica.watchRefusal(create.epoch) : replica.notLeader();
-      if (late !== undefined) return this.#refuse(watchId, late);
-      const stream = this.#stream(replica);
-      this.#owners.set(watchId, stream);
-      stream.create(create);
-    });
-  }
-
-  #stream(replica: RangeReplica): WatchStream {
-    let stream = this.#streams.get(replica);
-    if (stream === undefined) {
-      stream = replica.openWatchStream({ send: (message) => this.#send(message) });
-      this.#streams.set(replica, stream);
-    }
-    return stream;
-  }
-
-  #send(message: WatchMessage): boolean {
-    if (message.kind === 'ended') this.#owners.delete(message.watchId);
-    return this.#context.send(message);
-  }
-
-  #refuse(watchId: number, error: ServiceError): void {
-    this.#context.send({ kind: 'ended', watchId, code: error.code, message: error.message, compactRevision: 0 });
-  }
-
-  onClose(): void {
-    for (const [replica, stream] of this.#streams) replica.closeWatchStream(stream);
-    this.#streams.clear();
-    this.#owners.clear();
-    this.#beginning.clear();
   }
 }

@@ -228,6 +228,7 @@ export class RangeCluster {
           timeCarryMs: 30_000,
         },
         recovered: new Map(log.recovered()),
+        onFailure: (error) => this.failures.push(error),
       });
       this.resumed += engine.scanResident(INSTALLS).length;
       store.start().catch((error: unknown) => this.failures.push(error));

@@ -59,6 +59,8 @@ export interface RangeDeps {
   readonly installer: Installer;
   /** Another range than the given one that has keys of the span on this node. */
   readonly sharing: (span: Span, rangeId: number) => number | undefined;
+  /** The replica has applied that it is no member of its range any more. Called once, from within `apply`. */
+  readonly onLeft: (replica: RangeReplica) => void;
   readonly onApplied?: OnApplied;
 }
 
@@ -169,6 +171,11 @@ export class RangeReplica implements StateMachine {
     this.#commands.proposals.take(position);
     this.state.reconfigure(position, conf, decodeConfChange(first.data)); // it comes alone
     this.#applied(first);
+    if (!this.#isMember) this.#deps.onLeft(this);
+  }
+
+  get #isMember(): boolean {
+    return this.state.descriptor.replicas.some(({ replicaId }) => replicaId === this.group.replicaId);
   }
 
   admitsConf(change: ConfChange): boolean {

@@ -5,7 +5,8 @@ import { KV_SPACE, LEASE_SPACE, LOCK_SPACE } from '@remora/protocol';
  * Where everything lies in a data server's engine. All ranges share one ordered space, so a split moves no data.
  *
  *   00 range(8) kind(1) …        range-local: applied position, descriptor, remembered outcomes   (resident)
- *   00 0(8) kind(1) …            the node's own: snapshots that are being installed               (resident)
+ *   00 0(8) kind(1) range(8)     the node's own: `i` a snapshot that is being installed, `h` the   (resident)
+ *                                replica held, `r` one that is being cleared away
  *   01 lease(8)                  a lease                                                          (resident)
  *   01 lease(8) kind(1) …        what belongs to it: `k` a plain key, `l` a lock                  (resident)
  *   02 …                         the lock layer                                                   (resident)
@@ -21,6 +22,8 @@ const LOCAL_STATE = 0x73; // 's'
 const LOCAL_MASTER = 0x6d; // 'm'
 const LOCAL_OUTCOMES = 0x6f; // 'o'
 const LOCAL_INSTALL = 0x69; // 'i'
+const LOCAL_HELD = 0x68; // 'h'
+const LOCAL_REMOVAL = 0x72; // 'r'
 /** In the place of a range's id: rows of the node itself. */
 const NO_RANGE = 0;
 const ATTACHED_KEY = 0x6b; // 'k'
@@ -75,13 +78,40 @@ export function outcomePagesSpan(rangeId: number): Span {
 
 /** The marker of a range whose rows are being replaced by a snapshot. */
 export function installKey(rangeId: number): Buffer {
-  const key = localKey(NO_RANGE, LOCAL_INSTALL, 8);
+  return ownKey(LOCAL_INSTALL, rangeId);
+}
+
+export function allInstallsSpan(): Span {
+  return ownSpan(LOCAL_INSTALL);
+}
+
+/** Which replica of the range this node holds, or held last. */
+export function heldKey(rangeId: number): Buffer {
+  return ownKey(LOCAL_HELD, rangeId);
+}
+
+/** The marker of a range whose rows are being cleared away. */
+export function removalKey(rangeId: number): Buffer {
+  return ownKey(LOCAL_REMOVAL, rangeId);
+}
+
+export function rangeIdOfRemovalKey(key: Bytes): number {
+  return readUint64(Buffer.from(key), 10);
+}
+
+export function allRemovalsSpan(): Span {
+  return ownSpan(LOCAL_REMOVAL);
+}
+
+/** A row of the node itself that is about a range. */
+function ownKey(kind: number, rangeId: number): Buffer {
+  const key = localKey(NO_RANGE, kind, 8);
   writeUint64(key, rangeId, 10);
   return key;
 }
 
-export function allInstallsSpan(): Span {
-  const start = localKey(NO_RANGE, LOCAL_INSTALL, 0);
+function ownSpan(kind: number): Span {
+  const start = localKey(NO_RANGE, kind, 0);
   return { start, end: prefixEnd(start) };
 }
 

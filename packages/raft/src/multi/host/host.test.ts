@@ -432,9 +432,11 @@ describe('groups', () => {
       record = resolve;
     });
     let removed = false;
-    const removal = host.removeGroup(GROUP, () => recorded).then(() => {
-      removed = true;
-    });
+    const removal = host
+      .removeGroup(GROUP, () => recorded)
+      .then(() => {
+        removed = true;
+      });
     b.node(follower).counters.delete(GROUP);
     await b.run(300);
     expect([log.durable.has(GROUP), removed]).toEqual([true, false]);

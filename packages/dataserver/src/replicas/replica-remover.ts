@@ -1,0 +1,121 @@
+/**
+ * Takes replicas away that were removed from their range.
+ *
+ * RM1. First the end is durable: one checkpoint holds the replica's last state and that it has ended. Only then its log
+ *      goes, durably, and then its rows (design §6 ▸). A crash before leaves a replica that runs; after it, one that
+ *      never does and whose removal goes on at the next start.
+ * RM2. Rows go in bounded steps, its state row last: while that is there, its bounds say what may be left.
+ * RM3. From the beginning to the end no replica that shares keys with it is created (`removing`).
+ */
+import { assert, type Engine, InvariantError, type Logger, type Row, type Span } from '@remora/base';
+import { encodeStored } from '@remora/protocol';
+import type { GroupId, RaftHost, RecoveredGroup } from '@remora/raft';
+import type { Checkpointer } from '../checkpointer.ts';
+import { rangeSpans, spansOverlap } from '../state/bounds.ts';
+import { allRemovalsSpan, rangeIdOfRemovalKey, removalKey, stateKey } from '../state/keys.ts';
+import type { HeldReplicas } from './held-replicas.ts';
+
+export interface RemoverDeps {
+  readonly engine: Engine;
+  readonly checkpointer: Checkpointer;
+  readonly host: RaftHost;
+  readonly logger: Logger;
+  /** What the log held when the node started: nothing of a replica that was removed stays in memory. */
+  readonly recovered: Map<GroupId, RecoveredGroup>;
+}
+
+/** A replica that is to go. */
+export interface Removal {
+  readonly rangeId: number;
+  readonly replicaId: number;
+  /** The bounds of its range. */
+  readonly span: Span;
+  /**
+   * Called once nothing is applied any more, in the step in which the end is put down: stages the replica's last state,
+   * takes it out of further checkpoints, and tells the bounds of the range by then. Absent when that is done: the removal
+   * goes on after a restart.
+   */
+  readonly stageLast?: () => Span;
+}
+
+const MARKER = { what: 'the marker of a removal', version: 1, fields: 1 };
+
+export class ReplicaRemover {
+  readonly #deps: RemoverDeps;
+  readonly #held: HeldReplicas;
+  /** By range (RM3). */
+  readonly #removing = new Map<number, Span>();
+  #stopped = false;
+
+  constructor(deps: RemoverDeps, held: HeldReplicas) {
+    this.#deps = deps;
+    this.#held = held;
+  }
+
+  /** Lets go of markers whose rows had all gone before a crash. Called once, before anything is removed. */
+  clean(): void {
+    const { engine } = this.#deps;
+    for (const { key } of engine.scanResident(allRemovalsSpan())) {
+      if (engine.get(stateKey(rangeIdOfRemovalKey(key))) === undefined) engine.delete(key);
+    }
+  }
+
+  /** The range that is being removed here and has keys of the span; undefined when there is none (RM3). */
+  removing(span: Span): number | undefined {
+    for (const [rangeId, theirs] of this.#removing) if (spansOverlap(span, theirs)) return rangeId;
+    return undefined;
+  }
+
+  /** Resolves when nothing is left of the replica. Rejects when the node must not go on. */
+  async remove(removal: Removal): Promise<void> {
+    const { rangeId, replicaId, span } = removal;
+    const { recovered, host, logger } = this.#deps;
+    this.#removing.set(rangeId, span);
+    recovered.delete(rangeId);
+    try {
+      await host.removeGroup(rangeId, () => this.#record(removal));
+      await this.#clear(rangeId, replicaId);
+    } catch (error) {
+      // The node is on its way down: the next start goes on.
+      if (this.#stopped) return new Promise(() => {});
+      throw error;
+    }
+    this.#removing.delete(rangeId);
+    logger.info({ range: rangeId, replica: replicaId }, 'removed a replica');
+  }
+
+  /** RM1. */
+  async #record({ rangeId, replicaId, stageLast }: Removal): Promise<void> {
+    if (stageLast === undefined) return;
+    this.#removing.set(rangeId, stageLast());
+    this.#held.ends(rangeId, replicaId);
+    await this.#deps.checkpointer.run();
+  }
+
+  /** RM2. */
+  #clear(rangeId: number, replicaId: number): Promise<void> {
+    const span = this.#removing.get(rangeId);
+    assert(span !== undefined, 'what is being cleared away is known by its bounds');
+    return this.#deps.engine.rebuild({
+      spans: rangeSpans(rangeId, span),
+      marker: { key: removalKey(rangeId), value: encodeStored(MARKER, [replicaId]) },
+      rows: nothing(),
+      replaced: () => {},
+      progress: () => {},
+      failure: (cause) => failure(rangeId, replicaId, cause),
+    });
+  }
+
+  /** The node is stopping: what is under way is left to the next start. */
+  stop(): void {
+    this.#stopped = true;
+  }
+}
+
+async function* nothing(): AsyncGenerator<readonly Row[]> {}
+
+function failure(rangeId: number, replicaId: number, cause: unknown): InvariantError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  const message = `cannot clear what replica ${replicaId} of range ${rangeId} left: ${reason}. The next start goes on with it`;
+  return new InvariantError(message, { cause });
+}

@@ -1,0 +1,100 @@
+/** A store on a disk and an engine that can be stopped dead, under a host whose groups do what a test says. For tests. */
+import { nodeClock, silentLogger } from '@remora/base';
+import type { Group, GroupId, GroupOptions, LogPosition, RaftHost, RecoveredGroup } from '@remora/raft';
+import { Checkpointer } from './checkpointer.ts';
+import type { CrashWorld } from './install/test-crash-world.ts';
+import type { RangeReplica } from './range/range-replica.ts';
+import { Store } from './store.ts';
+
+/** A host whose groups follow a leader that says nothing. Its log holds what a test puts there. */
+export class QuietHost implements RaftHost {
+  readonly created: GroupOptions[] = [];
+  readonly checkpointed: LogPosition[] = [];
+  /** Groups of which the log has entries: they outlive a crash. */
+  readonly logged: Set<GroupId>;
+  readonly #running = new Set<GroupId>();
+
+  constructor(logged: Set<GroupId> = new Set()) {
+    this.logged = logged;
+  }
+
+  createGroup(options: GroupOptions): Group {
+    this.created.push(options);
+    this.#running.add(options.groupId);
+    this.logged.add(options.groupId);
+    const refused = { refused: 'notLeader' } as const;
+    return {
+      groupId: options.groupId,
+      replicaId: options.replicaId,
+      role: 'follower',
+      term: 2,
+      leader: 0,
+      ready: false,
+      propose: () => refused,
+      proposeConf: () => refused,
+      readIndex: (done) => done('notLeader'),
+      leaseRead: (done) => done('notLeader'),
+      hasLease: () => false,
+      checkpointed: (position) => void this.checkpointed.push(position),
+      transferLeader: () => refused,
+      status() {
+        throw new Error('nobody asks');
+      },
+    };
+  }
+
+  start(): void {}
+  group(): undefined {}
+
+  runs(groupId: GroupId): boolean {
+    return this.#running.has(groupId);
+  }
+
+  async removeGroup(groupId: GroupId, recorded?: () => Promise<void>): Promise<void> {
+    this.#running.delete(groupId);
+    await recorded?.();
+    this.logged.delete(groupId);
+  }
+
+  async logDurable(): Promise<void> {}
+  async stop(): Promise<void> {}
+}
+
+/** What an empty log holds of a group. */
+export const NOTHING_LOGGED: RecoveredGroup = {
+  hardState: { term: 0, vote: 0, commit: 0 },
+  start: { index: 0, term: 0 },
+  outline: { terms: [], confs: [], lastIndex: 0, bytes: 0 },
+  entries: [],
+};
+
+/** A process that starts on the disk of `world`, and dies at its `crashAtStep`th step. */
+export async function boot(
+  world: CrashWorld,
+  given: {
+    readonly recovered?: Map<GroupId, RecoveredGroup>;
+    readonly logged?: Set<GroupId>;
+    readonly crashAtStep?: number;
+  } = {},
+) {
+  const { engine, disk, crashed } = await world.boot(given.crashAtStep);
+  const logged = given.logged ?? new Set<GroupId>();
+  const recovered = given.recovered ?? new Map([...logged].map((groupId) => [groupId, NOTHING_LOGGED]));
+  const [clock, logger, host] = [nodeClock(), silentLogger, new QuietHost(logged)];
+  const checkpointer = new Checkpointer(engine, { clock, logger, options: { intervalMs: 3_600_000, bytes: 1 << 30 } });
+  const failures: unknown[] = [];
+  const store = new Store({
+    ...{ nodeId: 1, engine, disk, checkpointer, host, clock, logger, recovered },
+    options: { watchRingBytesMax: 1_000, compactionRetentionMs: 0, outcomeBytesMax: 1_000_000, timeCarryMs: 30_000 },
+    onFailure: (error) => void failures.push(error),
+  });
+  return { engine, checkpointer, host, store, recovered, crashed, failures };
+}
+
+export type Booted = Awaited<ReturnType<typeof boot>>;
+
+export function replicaOf({ store }: { readonly store: Store }): RangeReplica {
+  const [replica] = [...store.replicas()];
+  if (replica === undefined) throw new Error('there is a replica');
+  return replica;
+}

@@ -1,0 +1,84 @@
+import { ServiceError } from '@remora/base';
+import type { StreamContext, WatchMessage, WatchRequest } from '@remora/protocol';
+import type { RangeReplica } from '../range/range-replica.ts';
+import type { WatchStream } from './watch-hub.ts';
+
+/**
+ * One gateway's stream of watches on this node; they may be on several ranges.
+ *
+ * WS1. A watch begins only while this replica leads: a watch on a replica that does not would fall silent unnoticed.
+ * WS2. What is cancelled or closed while it waits for its ReadIndex never begins.
+ */
+export class WatchSession {
+  readonly #find: (rangeId: number) => RangeReplica | ServiceError;
+  readonly #context: StreamContext<WatchMessage>;
+  readonly #streams = new Map<RangeReplica, WatchStream>();
+  readonly #owners = new Map<number, WatchStream>();
+  readonly #beginning = new Set<number>();
+
+  constructor(
+    find: (rangeId: number) => RangeReplica | ServiceError,
+    context: StreamContext<WatchMessage>,
+    first: WatchRequest,
+  ) {
+    this.#find = find;
+    this.#context = context;
+    context.onDrain(() => {
+      for (const stream of this.#streams.values()) stream.drained();
+    });
+    this.onMessage(first);
+  }
+
+  onMessage(request: WatchRequest): void {
+    if (request.kind === 'cancel') {
+      this.#beginning.delete(request.watchId);
+      this.#owners.get(request.watchId)?.cancel(request.watchId);
+      this.#owners.delete(request.watchId);
+    } else if (request.kind === 'progress') {
+      for (const stream of this.#streams.values()) stream.progress();
+    } else this.#create(request);
+  }
+
+  #create(create: Extract<WatchRequest, { kind: 'create' }>): void {
+    const { watchId } = create;
+    const replica = this.#find(create.rangeId);
+    if (replica instanceof ServiceError) return this.#refuse(watchId, replica);
+    const refusal = replica.watchRefusal(create.epoch);
+    if (refusal !== undefined) return this.#refuse(watchId, refusal);
+    this.#beginning.add(watchId);
+    // A watch "from now" begins at a state that holds what was committed when it was asked for.
+    replica.group.readIndex((refused) => {
+      if (!this.#beginning.delete(watchId)) return;
+      const late = refused === undefined ? replica.watchRefusal(create.epoch) : replica.notLeader();
+      if (late !== undefined) return this.#refuse(watchId, late);
+      const stream = this.#stream(replica);
+      this.#owners.set(watchId, stream);
+      stream.create(create);
+    });
+  }
+
+  #stream(replica: RangeReplica): WatchStream {
+    let stream = this.#streams.get(replica);
+    if (stream === undefined) {
+      stream = replica.openWatchStream({ send: (message) => this.#send(message) });
+      this.#streams.set(replica, stream);
+    }
+    return stream;
+  }
+
+  #send(message: WatchMessage): boolean {
+    if (message.kind === 'ended') this.#owners.delete(message.watchId);
+    return this.#context.send(message);
+  }
+
+  #refuse(watchId: number, error: ServiceError): void {
+    this.#context.send({ kind: 'ended', watchId, code: error.code, message: error.message, compactRevision: 0 });
+  }
+
+  onClose(): void {
+    for (const [replica, stream] of this.#streams) replica.closeWatchStream(stream);
+    this.#streams.clear();
+    this.#owners.clear();
+    this.#beginning.clear();
+  }
+}
