@@ -16,7 +16,10 @@ import {
 } from '@remora/protocol';
 import type { MasterCommand, MasterImage } from './state.ts';
 
-/** Log entries and checkpoints of the master, each with a format number in front. */
+/**
+ * Log entries and checkpoints of the master, each with a format number in front. A program stops at a command of a type
+ * that it does not know: new types are written only once something asks for what they do.
+ */
 const COMMAND: StoredFormat = { what: 'a master command', version: 1, fields: 2 };
 const IMAGE: StoredFormat = { what: "the master's state", version: 1, fields: 5 };
 /** With the bound of revisions; written once there is one, so that programs that do not know it can read all before. */
@@ -25,6 +28,7 @@ const REGISTER_NODE = 1;
 const BOOTSTRAP_RANGE = 2;
 const CHANGE_RANGE = 3;
 const LIFT_REVISIONS = 4;
+const ALLOCATE_REPLICAS = 5;
 
 export function encodeMasterCommand(command: MasterCommand): Buffer {
   switch (command.type) {
@@ -36,6 +40,8 @@ export function encodeMasterCommand(command: MasterCommand): Buffer {
       return encodeStored(COMMAND, [CHANGE_RANGE, encodeRangeDescriptor(command.descriptor)]);
     case 'liftRevisions':
       return encodeStored(COMMAND, [LIFT_REVISIONS, command.upTo]);
+    case 'allocateReplicas':
+      return encodeStored(COMMAND, [ALLOCATE_REPLICAS, command.count]);
   }
 }
 
@@ -51,6 +57,8 @@ export function decodeMasterCommand(bytes: Bytes): MasterCommand {
         return { type: 'changeRange', descriptor: decodeRangeDescriptor(body) };
       case LIFT_REVISIONS:
         return { type: 'liftRevisions', upTo: asCount(body, 'bound of revisions') };
+      case ALLOCATE_REPLICAS:
+        return { type: 'allocateReplicas', count: asCount(body, 'count of replica ids') };
       default:
         throw invalid(`the unknown type ${String(type)}`);
     }

@@ -8,8 +8,10 @@ import {
   masterDrawRevisions,
   masterHeartbeat,
   masterJoin,
+  masterRangeChanged,
   masterView,
   type NodeHeartbeatReply,
+  type RangeDescriptor,
   type RangeReport,
 } from '@remora/protocol';
 import type { Entry, Group, Refusal } from '@remora/raft';
@@ -78,6 +80,10 @@ class MasterBed {
     return call<unknown, JoinReply>(this, masterJoin as never, { nodeId: id, descriptor: rest });
   }
 
+  changed(range: RangeDescriptor): Answer<undefined> {
+    return call<RangeDescriptor, undefined>(this, masterRangeChanged as never, range);
+  }
+
   beat(nodeId: number, ranges: readonly RangeReport[] = [], incarnation = `dir${nodeId}`) {
     return call<unknown, NodeHeartbeatReply>(this, masterHeartbeat as never, { nodeId, incarnation, ranges });
   }
@@ -88,19 +94,22 @@ class MasterBed {
   }
 }
 
+const learner = (replicaId: number, nodeId: number) => ({ replicaId, nodeId, type: 'learner' as const });
+
 interface Answer<Reply> {
+  answered: boolean;
   code: string | undefined;
   error: ServiceError | undefined;
   reply: Reply | undefined;
 }
 
 function call<Request, Reply>(bed: MasterBed, method: never, request: Request): Answer<Reply> {
-  const answer: Answer<Reply> = { code: undefined, error: undefined, reply: undefined };
+  const answer: Answer<Reply> = { answered: false, code: undefined, error: undefined, reply: undefined };
   createLocalChannel({ registry: bed.registry, clock: bed.clock }).call<Request, Reply>(
     method,
     request,
     { timeoutMs: 1_000 },
-    (error, reply) => Object.assign(answer, { code: error?.code, error, reply }),
+    (error, reply) => Object.assign(answer, { answered: true, code: error?.code, error, reply }),
   );
   return answer;
 }
@@ -172,6 +181,34 @@ describe('a master', () => {
     // Of two that claim to lead, the later term is believed.
     bed.beat(1, [{ ...report, replicaId: 1_001, term: 3 }]);
     expect(bed.beat(3).reply?.view.leaders).toEqual([[2, 2]]);
+  });
+
+  test('has the next replica of a range created where an earlier one is, which makes way', () => {
+    const bed = ready(new MasterBed());
+    bed.clock.advance(100);
+    bed.commit();
+    const [range] = bed.master.state.ranges();
+    if (range === undefined) throw new Error('there is a range');
+    const others = range.replicas.filter(({ nodeId }) => nodeId !== 2);
+    bed.changed({ ...range, epoch: { confVersion: 4, version: 1 }, replicas: [...others, learner(1_009, 2)] });
+    bed.commit();
+    const report = { rangeId: 2, leader: false, term: 4, applied: 1, bytes: 0 };
+    const task = { type: 'createReplica', replicaId: 1_009 };
+    expect(bed.beat(2, [{ ...report, replicaId: 1_002 }]).reply?.tasks).toMatchObject([task]);
+    expect(bed.beat(2, [{ ...report, replicaId: 1_009 }]).reply?.tasks).toEqual([]);
+  });
+
+  test('has nothing written when it is told of a membership that it knows', () => {
+    const bed = ready(new MasterBed());
+    bed.clock.advance(100);
+    bed.commit();
+    const [range] = bed.master.state.ranges();
+    if (range === undefined) throw new Error('there is a range');
+    expect(bed.changed(range).answered).toBe(true);
+    expect(bed.proposed).toEqual([]);
+    const later = { ...range, epoch: { confVersion: 2, version: 1 } };
+    expect(bed.changed(later).answered).toBe(false);
+    expect(bed.proposed).toHaveLength(1);
   });
 
   test('answers every join, also when leadership goes or changes under it (M5)', () => {

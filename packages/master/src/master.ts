@@ -213,6 +213,7 @@ export class Master implements StateMachine {
 
   #rangeChanged(descriptor: RangeDescriptor, done: (error: ServiceError | undefined, reply: undefined) => void): void {
     if (!this.leading) return done(this.#notLeader(), undefined);
+    if (!this.state.isNews(descriptor)) return done(undefined, undefined);
     this.#propose({ type: 'changeRange', descriptor }, (error) => done(error, undefined));
   }
 
@@ -232,12 +233,13 @@ export class Master implements StateMachine {
     return { tasks: this.#tasksFor(heartbeat), view: this.view() };
   }
 
+  /** A node that holds another replica of the range than its own may have to take that away first: it knows. */
   #tasksFor(heartbeat: NodeHeartbeat): readonly NodeTask[] {
-    const present = new Set(heartbeat.ranges.map((report) => report.rangeId));
+    const present = new Set(heartbeat.ranges.map(({ replicaId }) => replicaId));
     const tasks: NodeTask[] = [];
     for (const descriptor of this.state.ranges()) {
       const replica = descriptor.replicas.find((r) => r.nodeId === heartbeat.nodeId);
-      if (replica !== undefined && !present.has(descriptor.rangeId)) {
+      if (replica !== undefined && !present.has(replica.replicaId)) {
         tasks.push({ type: 'createReplica', descriptor, replicaId: replica.replicaId });
       }
     }

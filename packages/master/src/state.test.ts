@@ -72,6 +72,33 @@ describe('what a range says of its membership', () => {
     expect(state.ranges()[0]?.replicas).toEqual(expected ?? known.replicas);
   });
 
+  test('brings no bounds with it: those have an order of their own', () => {
+    const state = new MasterState(CONF);
+    state.apply({ type: 'bootstrapRange', nodeIds: [1, 2, 3] });
+    const [first] = state.ranges();
+    if (first === undefined) throw new Error('there is a range');
+    const told = { ...first, end: Buffer.from('m'), epoch: { confVersion: 2, version: 4 }, replicas };
+    state.apply({ type: 'changeRange', descriptor: told });
+    expect(state.ranges()).toEqual([{ ...first, epoch: { confVersion: 2, version: 1 }, replicas }]);
+  });
+
+  test('takes the ids of its replicas, wherever they came from: they are given to nobody else', () => {
+    const state = new MasterState(CONF);
+    state.apply({ type: 'bootstrapRange', nodeIds: [1, 2, 3] });
+    expect(state.apply({ type: 'allocateReplicas', count: 2 })).toMatchObject({ first: 1_004 });
+    expect(state.apply({ type: 'allocateReplicas', count: 1 })).toMatchObject({ first: 1_006 });
+    const [first] = state.ranges();
+    if (first === undefined) throw new Error('there is a range');
+    const byHand = [...first.replicas, { replicaId: 5_000, nodeId: 4, type: 'learner' as const }];
+    const epoch = { confVersion: 2, version: 1 };
+    state.apply({ type: 'changeRange', descriptor: { ...first, epoch, replicas: byHand } });
+    expect(state.apply({ type: 'allocateReplicas', count: 1 })).toMatchObject({ first: 5_001 });
+    state.apply({ type: 'changeRange', descriptor: { ...first, epoch: { confVersion: 3, version: 1 } } });
+    const restored = new MasterState(CONF);
+    restored.restore(decodeMasterImage(encodeMasterImage(state.image())));
+    expect(restored.apply({ type: 'allocateReplicas', count: 1 })).toMatchObject({ first: 5_002 });
+  });
+
   test('is refused for a range that does not exist', () => {
     const state = new MasterState(CONF);
     state.apply({ type: 'bootstrapRange', nodeIds: [1] });
@@ -127,6 +154,7 @@ test('commands survive the log', () => {
     { type: 'registerNode' as const, descriptor: descriptor(7) },
     { type: 'bootstrapRange' as const, nodeIds: [1, 2, 3] },
     { type: 'liftRevisions' as const, upTo: 70 },
+    { type: 'allocateReplicas' as const, count: 3 },
   ]) {
     expect(decodeMasterCommand(encodeMasterCommand(command))).toEqual(command);
   }

@@ -10,6 +10,8 @@ export type MasterCommand =
   | { readonly type: 'bootstrapRange'; readonly nodeIds: readonly number[] }
   /** A range says what its membership is now. Nothing changes if the master knows that, or what came later. */
   | { readonly type: 'changeRange'; readonly descriptor: RangeDescriptor }
+  /** Replica ids that are given to nobody else from now on. */
+  | { readonly type: 'allocateReplicas'; readonly count: number }
   /** Revisions up to this one may be given out; nothing changes if higher ones may already. */
   | { readonly type: 'liftRevisions'; readonly upTo: number };
 
@@ -17,6 +19,8 @@ export type MasterResult =
   | { readonly type: 'registerNode'; readonly nodeId: number }
   | { readonly type: 'bootstrapRange'; readonly rangeId: number }
   | { readonly type: 'changeRange' }
+  /** The first of the ids; the others follow it. */
+  | { readonly type: 'allocateReplicas'; readonly first: number }
   | { readonly type: 'liftRevisions' };
 
 /** What a checkpoint and a snapshot of the master hold. */
@@ -43,7 +47,8 @@ const FIRST_REPLICA = 1_001;
  * M1. Ids of nodes, ranges and replicas are never given twice (traps 10).
  * M2. A node id belongs to one data directory (its incarnation) for good: a node that lost its data may not come
  *     back under its old id, because others count on what it had promised and stored.
- * M6. A range itself decides on its membership, in its log; the master follows, in the order of `confVersion`.
+ * M6. A range itself decides on its membership, in its log; the master follows, in the order of `confVersion`. It takes
+ *     over nothing else with it: bounds have an order of their own, that of `version`.
  * M7. The bound of revisions never falls: what one leader gave out below it, a later one never gives out again
  *     (revision-issuer.ts).
  */
@@ -86,6 +91,8 @@ export class MasterState {
         return this.#bootstrap(command.nodeIds);
       case 'changeRange':
         return this.#change(command.descriptor);
+      case 'allocateReplicas':
+        return { type: 'allocateReplicas', first: this.#takeReplicaIds(command.count) };
       case 'liftRevisions':
         this.#revisionBound = Math.max(this.#revisionBound, command.upTo);
         return { type: 'liftRevisions' };
@@ -149,12 +156,30 @@ export class MasterState {
     return { type: 'bootstrapRange', rangeId };
   }
 
+  /** Whether a range's membership is news (M6). */
+  isNews({ rangeId, epoch }: RangeDescriptor): boolean {
+    const known = this.#ranges.get(rangeId);
+    return known === undefined || epoch.confVersion > known.epoch.confVersion;
+  }
+
   /** M6. */
-  #change(descriptor: RangeDescriptor): MasterResult {
-    const known = this.#ranges.get(descriptor.rangeId);
-    if (known === undefined) throw new ServiceError('RANGE_NOT_FOUND', `there is no range ${descriptor.rangeId}`);
-    if (descriptor.epoch.confVersion > known.epoch.confVersion) this.#ranges.set(descriptor.rangeId, descriptor);
+  #change({ rangeId, epoch, replicas }: RangeDescriptor): MasterResult {
+    const known = this.#ranges.get(rangeId);
+    if (known === undefined) throw new ServiceError('RANGE_NOT_FOUND', `there is no range ${rangeId}`);
+    if (epoch.confVersion > known.epoch.confVersion) {
+      const { version } = known.epoch;
+      this.#ranges.set(rangeId, { ...known, epoch: { confVersion: epoch.confVersion, version }, replicas });
+      // M1. Ids that did not come from here (the range was told by hand) are taken all the same.
+      for (const { replicaId } of replicas) this.#nextReplicaId = Math.max(this.#nextReplicaId, replicaId + 1);
+    }
     return { type: 'changeRange' };
+  }
+
+  /** M1. */
+  #takeReplicaIds(count: number): number {
+    const first = this.#nextReplicaId;
+    this.#nextReplicaId += count;
+    return first;
   }
 
   image(): MasterImage {
