@@ -55,7 +55,7 @@ interface GatewayOptions {
 /** Has chance of its own, so that it can be drawn otherwise while clusters stay the same. */
 function drawGateways(random: Random): GatewayOptions {
   return {
-    requestsPerSecondMax: pick(random, 0, 0, 0, 10, 40),
+    requestsPerSecondMax: pick(random, 0, 0, 0, 30, 60),
     gateway: { waitsMax: pick(random, 1, 3, 1_000, 1_000) },
   };
 }

@@ -10,6 +10,8 @@
  *     entering again is an acquire like any other, which the SDK takes back.
  * A4. A grant that is taken away by force before its owner heard of it leaves the owner asking, and it may be granted
  *     the lock again: for each forced release while it asks it may have held the lock once more.
+ * A5. A forced release itself is not in the history: it names no version, so all that it may have ended would have to be
+ *     tried. Any grant may end at any time (A2), which explains as much.
  */
 import type { ErrorCode } from '@remora/base';
 import type { HeldLock } from 'remora';
@@ -62,7 +64,8 @@ export class LockHistory {
         ? { ...record, v: version }
         : record;
     });
-    return [...records, ...unheard(records)].sort((a, b) => a.t0 - b.t0);
+    const told = records.filter(({ op }) => op !== 'force'); // A5
+    return [...told, ...unheard(records)].sort((a, b) => a.t0 - b.t0);
   }
 
   /** @throws Violation if a lock cannot have answered so, or that could not be decided. */
