@@ -93,6 +93,7 @@ async function live(world: World, schedule: readonly FaultEvent[]): Promise<void
   await until(world, REST_MS_MAX, 'liveness', () => unfinished(world));
   for (const workload of world.workloads) await within(world, workload.check());
   await agree(world);
+  world.answers.finish();
   await within(world, Promise.all(world.clients.map((client) => client.close())));
   await until(world, REST_MS_MAX, 'nothing leaks', () => left(world));
   await stop(world);

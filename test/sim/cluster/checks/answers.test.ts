@@ -75,6 +75,28 @@ describe('what gateways answer', () => {
     expect(text).toBe('');
   });
 
+  test('a good run: refusals of what failed, of what is asked for again, of who waited too long; and what is unknown', () => {
+    const text = found(({ answers, execute }) => {
+      for (const id of ['never', 'failed', 'unknown', 'again', 'twice']) answers.command(NOOP, id);
+      answers.refused(NOOP, 'never', 'DEADLINE_EXCEEDED');
+      execute('failed', 1, false);
+      answers.refused(NOOP, 'failed', 'LEASE_NOT_FOUND');
+      answers.refused(NOOP, 'unknown', 'UNKNOWN_OUTCOME');
+      execute('unknown', 2);
+      answers.refused(NOOP, 'again', 'DEADLINE_EXCEEDED');
+      answers.command(NOOP, 'again');
+      execute('again', 3);
+      answers.command(NOOP, 'twice');
+      execute('twice', 4);
+      answers.refused(NOOP, 'twice', 'DEADLINE_EXCEEDED'); // by the gateway that it reached second
+      answers.command(ACQUIRE, 'waits');
+      execute('waits', 5);
+      answers.refused(ACQUIRE, 'waits', 'LOCK_TIMEOUT');
+      answers.finish();
+    });
+    expect(text).toBe('');
+  });
+
   const bad: readonly { readonly name: string; readonly work: (bed: Bed) => void; readonly text: string }[] = [
     {
       name: 'a write has a revision below one that was acknowledged before it began',
@@ -130,6 +152,25 @@ describe('what gateways answer', () => {
         a(3);
       },
       text: 'answers are true',
+    },
+    {
+      name: 'a write is refused that was executed',
+      work: ({ answers, execute }) => {
+        answers.command(NOOP, 'a');
+        execute('a', 2);
+        answers.refused(NOOP, 'a', 'NOT_LEADER');
+      },
+      text: 'answers are true: request a: noop was answered with NOT_LEADER, and it was executed at revision 2',
+    },
+    {
+      name: 'a write is refused and executed later',
+      work: ({ answers, execute }) => {
+        answers.command(NOOP, 'a');
+        answers.refused(NOOP, 'a', 'DEADLINE_EXCEEDED');
+        execute('a', 2);
+        answers.finish();
+      },
+      text: 'answers are true: request a: noop was answered with DEADLINE_EXCEEDED',
     },
     {
       name: 'a lock is granted before its acquire was applied',

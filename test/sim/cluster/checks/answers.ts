@@ -5,10 +5,12 @@
  *     began; whatever else is answered is no older than that. (While one range covers all keys; the design promises it
  *     for writes over all ranges, §8.)
  * N2. An answer is true: what is acknowledged was executed, and its revision is the one that apply gave it.
+ * N3. A refusal is true: what a gateway refused, rather than to say that the outcome is unknown, is never executed, unless
+ *     it is asked for again.
  *
  * A request begins when it first reaches a gateway: an SDK that hears nothing asks another one under the same id.
  */
-import type { ServiceError } from '@remora/base';
+import type { ErrorCode, ServiceError } from '@remora/base';
 import type { Backend, BackendDone, BackendReply } from '@remora/gateway';
 import type { Command, Query } from '@remora/protocol';
 import { require } from '../../common/violation.ts';
@@ -25,8 +27,11 @@ export class Answers {
   sentAgain = 0;
   /** Watches that reached a gateway, those that are resumed included. */
   watches = 0;
+  readonly #sentAgain = new Set<string>();
   /** What had been shown when each request began. */
   readonly #floors = new Map<string, number>();
+  /** Requests that were refused and not asked for again, by what they were answered. (N3) */
+  readonly #refused = new Map<string, string>();
 
   constructor(applied: AppliedCommands, fail: (error: unknown) => void) {
     this.#applied = applied;
@@ -37,6 +42,20 @@ export class Answers {
   command(command: Command, requestId: string | undefined): (revision: number) => void {
     const floor = this.#floorOf(requestId);
     return (revision) => this.#checked(() => this.#answered({ command, requestId, floor, revision }));
+  }
+
+  /** A gateway answered a command, which reached it as request `requestId`, with an error. */
+  refused(command: Command, requestId: string | undefined, code: ErrorCode): void {
+    if (requestId === undefined || code === 'UNKNOWN_OUTCOME' || waitsInQueue(command)) return;
+    if (this.#sentAgain.has(requestId)) return; // earlier attempts may have been applied, of which this gateway knows nothing
+    const answer = `${command.type} was answered with ${code}`;
+    this.#refused.set(requestId, answer);
+    this.#checked(() => this.#notExecuted(requestId, answer));
+  }
+
+  /** The cluster is at rest: nothing that was refused came to be executed later. */
+  finish(): void {
+    for (const [requestId, answer] of this.#refused) this.#checked(() => this.#notExecuted(requestId, answer));
   }
 
   /** A query reaches a gateway. */
@@ -55,6 +74,8 @@ export class Answers {
     const known = this.#floors.get(requestId);
     if (known !== undefined) {
       this.sentAgain++;
+      this.#sentAgain.add(requestId);
+      this.#refused.delete(requestId);
       return known;
     }
     this.#floors.set(requestId, this.#shown);
@@ -79,11 +100,19 @@ export class Answers {
     require(executed !== undefined, 'answers are true', () =>
       `${what} was acknowledged, and no replica has executed it`);
     if (executed === undefined) return;
-    // Who waits in a queue is answered when its turn comes, later than its command was applied.
-    const waits = command.type === 'lock' && command.command.type === 'acquire';
-    const right = waits ? revision >= executed.outcome.revision : revision === executed.outcome.revision;
+    const right = waitsInQueue(command)
+      ? revision >= executed.outcome.revision
+      : revision === executed.outcome.revision;
     require(right, 'answers are true', () =>
       `${what} was answered with revision ${revision}, and executed at ${executed.outcome.revision}`);
+  }
+
+  /** N3. */
+  #notExecuted(requestId: string, answer: string): void {
+    const executed = this.#applied.executed(requestId);
+    const changed = executed?.outcome.ok === true && executed.revision > executed.revisionBefore;
+    require(!changed, 'answers are true', () =>
+      `request ${requestId}: ${answer}, and it was executed at revision ${executed?.revision}`);
   }
 
   #checked(look: () => void): void {
@@ -94,6 +123,11 @@ export class Answers {
       this.#fail(error);
     }
   }
+}
+
+/** It is answered, or refused, when its turn comes or its wait is over: later than its command was applied. */
+function waitsInQueue(command: Command): boolean {
+  return command.type === 'lock' && command.command.type === 'acquire';
 }
 
 function isStale(query: Query): boolean {
@@ -110,15 +144,23 @@ export function checkedBackend(backend: Backend, answers: Answers): Backend {
       answers.watches++;
       return backend.watch(options, listener);
     },
-    command: (command, options, done) =>
-      backend.command(command, options, told(answers.command(command, options.requestId), done)),
+    command: (command, options, done) => {
+      const { requestId } = options;
+      const refused = ({ code }: ServiceError): void => answers.refused(command, requestId, code);
+      return backend.command(command, options, told(answers.command(command, requestId), done, refused));
+    },
     query: (query, options, done) => backend.query(query, options, told(answers.query(query), done)),
   };
 }
 
-function told<Result>(answered: (revision: number) => void, done: BackendDone<Result>): BackendDone<Result> {
+function told<Result>(
+  answered: (revision: number) => void,
+  done: BackendDone<Result>,
+  refused: (error: ServiceError) => void = () => {},
+): BackendDone<Result> {
   return (error: ServiceError | undefined, reply: BackendReply<Result> | undefined) => {
     if (reply !== undefined) answered(reply.revision);
+    else if (error !== undefined) refused(error);
     done(error, reply);
   };
 }
