@@ -59,7 +59,8 @@ const CHECKPOINT_EVERY_MS = 100;
 
 /**
  * A follower is away until the leader's log does not reach back to it, and crashes as soon as the snapshot that it is
- * sent takes the place of its rows.
+ * sent takes the place of its rows. Now and then it is spared, and leads as soon as it can: what it remembers besides
+ * its rows is to be that of the snapshot too.
  */
 const installCut: Fault<World> = {
   kind: 'crash in an installation',
@@ -79,13 +80,13 @@ const installCut: Fault<World> = {
     world.loop.setTimer(1_000 + (b % 2_000), () => {
       if (!over) world.startAgain(node);
     });
-    node.onLooked = () => {
-      if (replica(node)?.replacing !== true) return;
-      node.onLooked = nothing;
+    const crash = (): void => {
       world.loop.setTimer((c % 8) / 2, () => {
         if (!over) node.end(c % 3 > 0);
       });
     };
+    const lead = (): void => when(node, false, () => handOver(world, node));
+    when(node, true, b % 3 === 0 ? lead : crash);
     return () => {
       over = true;
       node.onLooked = nothing;
@@ -93,6 +94,20 @@ const installCut: Fault<World> = {
     };
   },
 };
+
+/** Once, when the node's rows are being replaced, or when they are not. */
+function when(node: SimNode, replacing: boolean, then: () => void): void {
+  node.onLooked = () => {
+    if (replica(node)?.replacing !== replacing) return;
+    node.onLooked = nothing;
+    then();
+  };
+}
+
+function handOver(world: World, node: SimNode): void {
+  const to = node.stored(FIRST_RANGE)?.replicaId;
+  if (to !== undefined) world.leaderOf(FIRST_RANGE)?.enter(({ host }) => host.group(FIRST_RANGE)?.transferLeader(to));
+}
 
 function replica(node: SimNode) {
   for (const one of node.roles?.store?.replicas() ?? []) if (one.rangeId === FIRST_RANGE) return one;
