@@ -48,6 +48,8 @@ describe('a mutation put into a built program', () => {
   test('changes nothing where it brings in a name that may be another one there (B3)', async () => {
     const other = { ...second, replace: '  three();\n  return 2;' };
     expect(await patchBuilt(other, source, built)).toBeUndefined();
+    const near = { ...second, replace: '  one();\n  return 2;' };
+    expect(await patchBuilt(near, source, built)).toBe(built.replace('  go();\n  return 2;', '  one();\n  return 2;'));
     const member = { ...second, replace: '  go.three({ three: 3 });\n  return 2;' };
     expect(await patchBuilt(member, source, built)).toContain('go.three({ three: 3 });');
   });

@@ -2,10 +2,10 @@
  * Puts a mutation into a program that is built already: building it anew takes a second for each, this milliseconds.
  *
  * B1. What changes is worked out from the compiled form of the source file, with and without the mutation: the lines in
- *     which they differ, and as many around them as it takes to be there once in the program.
+ *     which they differ, and as many around them as it takes to be there once in the program, and to have all names.
  * B2. Where a bundler wrote these lines otherwise (it renames what has the same name in two files), nothing is changed
  *     and the answer is undefined: the caller builds the program with the mutation then.
- * B3. So it is where the mutation uses a name that these lines do not have: it may be another's in the program.
+ * B3. So it is where the mutation uses a name that the lines around it do not have: it may be another's in the program.
  */
 import { transformWithEsbuild } from 'vite';
 import { type Mutation, mutate } from './mutation.ts';
@@ -26,7 +26,7 @@ export async function patchBuilt(mutation: Mutation, source: string, built: stri
     if (at === -1 || built.includes(find, at + 1)) continue;
     const replace = after.slice(head, after.length - tail).join('\n');
     const names = namesOf(find);
-    if ([...namesOf(replace)].some((name) => !names.has(name))) return undefined; // B3
+    if ([...namesOf(replace)].some((name) => !names.has(name))) continue; // B3
     return built.slice(0, at) + replace + built.slice(at + find.length);
   }
   return undefined;
