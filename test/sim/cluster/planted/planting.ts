@@ -5,5 +5,6 @@ export const CLUSTER_PLANTING: Planting = {
   simulation: 'cluster',
   command: 'pnpm planted',
   bugs: CLUSTER_BUGS,
+  shortRunsMs: [5_000, 10_000, 20_000],
   files: ['test/sim/cluster/planted/bugs.ts'],
 };

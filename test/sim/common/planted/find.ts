@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { PlantedBug, Planting } from './planted-bug.ts';
 import { withPlantedTable } from './planted-table.ts';
-import { finds, type Loader, openPlanter, type RunSeed } from './planter.ts';
+import { finds, type Loader, openPlanter, type Replayed, type RunSeed } from './planter.ts';
 import { failingUnitTest } from './unit-tests.ts';
 
 const usage = ({ command, files }: Planting): string => `${command} [NAME…] [options]
@@ -83,7 +83,14 @@ export async function findPlanted(planting: Planting, args: readonly string[], l
 }
 
 /** What was learned of each bug, by its name. */
-type Found = ReadonlyMap<string, Partial<Pick<PlantedBug, 'seed'>> & { readonly caughtBy?: string | undefined }>;
+interface Learned {
+  readonly seed?: number;
+  /** With `seed`; undefined: as long as any run. */
+  readonly runMs?: number | undefined;
+  /** Undefined: all unit tests pass. */
+  readonly caughtBy?: string | undefined;
+}
+type Found = ReadonlyMap<string, Learned>;
 
 async function unitTests(bugs: readonly PlantedBug[]): Promise<Found> {
   const found = new Map<string, { readonly caughtBy: string | undefined }>();
@@ -95,16 +102,16 @@ async function unitTests(bugs: readonly PlantedBug[]): Promise<Found> {
   return found;
 }
 
-async function seeds({ simulation }: Planting, choice: Choice, loader: Loader): Promise<Found> {
-  const found = new Map<string, { readonly seed: number }>();
+async function seeds({ simulation, shortRunsMs = [] }: Planting, choice: Choice, loader: Loader): Promise<Found> {
+  const found = new Map<string, Learned>();
   const planter = await openPlanter(loader, simulation);
   try {
     for (const bug of choice.bugs) {
       const run = await planter.plant(bug);
-      const held = choice.stale && (await finds(run, bug.seed, bug)) ? bug.seed : undefined;
-      const seed = held ?? (await firstSeed(run, bug, choice.seeds));
-      if (seed !== undefined) found.set(bug.name, { seed });
-      console.log(`${bug.name.padEnd(48)} ${seed === undefined ? 'not found' : `seed ${seed}`}`);
+      const held = choice.stale && (await finds(run, bug, bug));
+      const replayed = held ? bug : await firstSeed(run, bug, { count: choice.seeds, shortRunsMs });
+      if (replayed !== undefined) found.set(bug.name, { seed: replayed.seed, runMs: replayed.runMs });
+      console.log(`${bug.name.padEnd(48)} ${replayed === undefined ? 'not found' : runText(replayed)}`);
     }
   } finally {
     planter.close();
@@ -112,12 +119,30 @@ async function seeds({ simulation }: Planting, choice: Choice, loader: Loader): 
   return found;
 }
 
-async function firstSeed(run: RunSeed, bug: PlantedBug, count: number): Promise<number | undefined> {
+async function firstSeed(
+  run: RunSeed,
+  bug: PlantedBug,
+  { count, shortRunsMs }: { readonly count: number; readonly shortRunsMs: readonly number[] },
+): Promise<Replayed | undefined> {
   for (let seed = 1; seed <= count; seed++) {
     const otherwise = (broken: string): void => console.log(`${bug.name}: seed ${seed} breaks '${broken}', not listed`);
-    if (await finds(run, seed, bug, otherwise)) return seed;
+    if (await finds(run, { seed }, bug, otherwise)) return shortest(run, bug, { seed, shortRunsMs });
   }
   return undefined;
+}
+
+/** The shortest run of a seed that finds the bug all the same. */
+async function shortest(
+  run: RunSeed,
+  bug: PlantedBug,
+  { seed, shortRunsMs }: { readonly seed: number; readonly shortRunsMs: readonly number[] },
+): Promise<Replayed> {
+  for (const runMs of shortRunsMs) if (await finds(run, { seed, runMs }, bug)) return { seed, runMs };
+  return { seed };
+}
+
+function runText({ seed, runMs }: Replayed): string {
+  return runMs === undefined ? `seed ${seed}` : `seed ${seed}, within ${runMs} ms`;
 }
 
 function write({ files, bugs }: Planting, found: Found): void {
@@ -128,24 +153,32 @@ function write({ files, bugs }: Planting, found: Found): void {
     writeFileSync(path, text);
   }
   const now = bugs.map((bug) => {
-    const { caughtBy, ...rest } = { ...bug, ...found.get(bug.name) };
-    return caughtBy === undefined ? rest : { ...rest, caughtBy };
+    const { caughtBy, runMs, ...rest } = { ...bug, ...found.get(bug.name) };
+    return { ...rest, ...(runMs !== undefined && { runMs }), ...(caughtBy !== undefined && { caughtBy }) };
   });
   writeTable(now);
 }
 
 /** The text of a file of bugs with what was found of one of them; as it is when the bug stands in another file. */
-function withRow(text: string, name: string, row: { readonly seed?: number; readonly caughtBy?: string | undefined }) {
+function withRow(text: string, name: string, row: Learned): string {
   const at = text.indexOf(`name: '${name}'`);
   if (at === -1) return text;
   const end = text.indexOf('\n  },', at);
   let lines = text.slice(at, end);
-  if (row.seed !== undefined) lines = lines.replace(/seed: \d+/, `seed: ${row.seed}`);
+  if (row.seed !== undefined) {
+    const runMs = row.runMs === undefined ? '' : `\n    runMs: ${digitsApart(row.runMs)},`;
+    lines = lines.replace(/\n {4}runMs: [\d_]+,/, '').replace(/seed: \d+,/, `seed: ${row.seed},${runMs}`);
+  }
   if ('caughtBy' in row) {
     lines = lines.replace(/\n {4}caughtBy: '[^']*',/, '');
-    if (row.caughtBy !== undefined) lines = lines.replace(/(\n {4}seed: \d+,)/, `$1\n    caughtBy: '${row.caughtBy}',`);
+    if (row.caughtBy !== undefined)
+      lines = lines.replace(/(\n {4}properties:)/, `\n    caughtBy: '${row.caughtBy}',$1`);
   }
   return text.slice(0, at) + lines + text.slice(end);
+}
+
+function digitsApart(value: number): string {
+  return String(value).replace(/(?=(\d{3})+$)(?<=\d)/g, '_');
 }
 
 function writeTable(bugs: readonly PlantedBug[]): void {

@@ -6,6 +6,8 @@ export interface PlantedBug extends Mutation {
   readonly layer?: string;
   /** The first seed that finds it: so many runs it takes. */
   readonly seed: number;
+  /** The replay has faults for this long only, as that is enough; absent: for as long as any run of the seed. */
+  readonly runMs?: number;
   /** A unit test file that fails with it, the first that was seen to; absent: all pass. */
   readonly caughtBy?: string;
   /** The promises that it may break, by the names that the simulation's violations have. */
@@ -19,6 +21,8 @@ export interface Planting {
   /** Looks for seeds: `pnpm planted:raft`. */
   readonly command: string;
   readonly bugs: readonly PlantedBug[];
+  /** How short replays may be, shortest first; absent: they are as long as any run. */
+  readonly shortRunsMs?: readonly number[];
   /** The files of `bugs`, from the root of the repository. */
   readonly files: readonly string[];
 }

@@ -9,13 +9,17 @@ import { patchBuilt } from '../../../mutations/patch.ts';
 import type { SimResult } from '../cli/simulation.ts';
 import type { PlantedBug } from './planted-bug.ts';
 
-export type RunSeed = (seed: number) => Promise<SimResult>;
+/** Runs a seed; `change.runMs` where its faults are to last shorter than they do. */
+export type RunSeed = (seed: number, change?: { readonly runMs?: number }) => Promise<SimResult>;
 
 /** What `test/sim/common/cli/load.mjs` has. */
 export interface Loader {
   bundle(simulation: string, mutation?: string): Promise<Built>;
   importFrom(dir: string, name: string): Promise<{ readonly runSeed: RunSeed }>;
 }
+
+/** One run of a seed. */
+export type Replayed = Pick<PlantedBug, 'seed' | 'runMs'>;
 
 interface Built {
   readonly dir: string;
@@ -54,11 +58,11 @@ export async function openPlanter(loader: Loader, simulation: string): Promise<P
 /** Whether this run breaks what the bug may break; `otherwise` is told of a run that breaks something else. */
 export async function finds(
   run: RunSeed,
-  seed: number,
+  { seed, runMs }: Replayed,
   { properties }: PlantedBug,
   otherwise: (broken: string) => void = () => {},
 ): Promise<boolean> {
-  const { failure } = await run(seed);
+  const { failure } = await run(seed, runMs === undefined ? {} : { runMs });
   if (failure === undefined) return false;
   if (properties.includes(failure.property)) return true;
   otherwise(failure.property);
