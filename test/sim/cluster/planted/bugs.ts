@@ -46,7 +46,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/checkpointer.ts',
     find: 'return () => group.checkpointed(position);',
     replace: 'group.checkpointed(position);\n        return () => {};',
-    seed: 7,
+    seed: 8,
     properties: ['durable is kept', 'nodes do not stop'],
   },
   {
