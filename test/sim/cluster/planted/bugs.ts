@@ -300,7 +300,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/range/proposals.ts',
     find: "const unknown = new ServiceError('UNKNOWN_OUTCOME', 'leadership",
     replace: "const unknown = new ServiceError('NOT_LEADER', 'leadership",
-    seed: 3,
+    seed: 7,
     properties: ['answers are true', 'linearizable registers', 'strictly serializable transactions'],
   },
   {
