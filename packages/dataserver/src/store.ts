@@ -38,6 +38,7 @@ import type { OnApplied } from './range/applied-command.ts';
 import { type RangeOptions, RangeReplica } from './range/range-replica.ts';
 import { type HeldReplica, HeldReplicas } from './replicas/held-replicas.ts';
 import { ReplicaRemover } from './replicas/replica-remover.ts';
+import type { RevisionSource } from './revisions/revision-drawer.ts';
 import { spansOverlap } from './state/bounds.ts';
 import { allLocalSpan, isStateKey, rangeIdOfLocalKey, stateKey } from './state/keys.ts';
 import { decodeRangeMeta } from './state/meta-codec.ts';
@@ -53,6 +54,8 @@ export interface StoreDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly options: RangeOptions;
+  /** Where ranges that the master numbers get their revisions. */
+  readonly drawer: RevisionSource;
   /** What the log held for each group when the node started. Each replica takes its own out, so that nothing is kept. */
   readonly recovered: Map<GroupId, RecoveredGroup>;
   readonly onApplied?: OnApplied;

@@ -4,6 +4,7 @@ import type { Group, GroupId, GroupOptions, LogPosition, RaftHost, RecoveredGrou
 import { Checkpointer } from './checkpointer.ts';
 import type { CrashWorld } from './install/test-crash-world.ts';
 import type { RangeReplica } from './range/range-replica.ts';
+import { NOBODY_NUMBERS } from './revisions/test-source.ts';
 import { Store } from './store.ts';
 
 /** A host whose groups follow a leader that says nothing. Its log holds what a test puts there. */
@@ -84,7 +85,7 @@ export async function boot(
   const checkpointer = new Checkpointer(engine, { clock, logger, options: { intervalMs: 3_600_000, bytes: 1 << 30 } });
   const failures: unknown[] = [];
   const store = new Store({
-    ...{ nodeId: 1, engine, disk, checkpointer, host, clock, logger, recovered },
+    ...{ nodeId: 1, engine, disk, checkpointer, host, clock, logger, recovered, drawer: NOBODY_NUMBERS },
     options: { watchRingBytesMax: 1_000, compactionRetentionMs: 0, outcomeBytesMax: 1_000_000, timeCarryMs: 30_000 },
     onFailure: (error) => void failures.push(error),
   });

@@ -2,6 +2,7 @@ import { ManualClock, SeededRandom, ServiceError, silentLogger } from '@remora/b
 import type { ClusterView, NodeTask, RangeDescriptor, RpcChannel, RpcDialer } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { NodeAgent } from './agent.ts';
+import { MasterFinder } from './master-finder.ts';
 import { descriptor } from './test-kit.ts';
 
 const VIEW: ClusterView = { clusterId: 'c', nodes: [], ranges: [], leaders: [], masterLeader: 2 };
@@ -40,13 +41,15 @@ class AgentBed {
     const dialer: RpcDialer = { channel, channelTo: (address) => channel(Number(address)) };
     this.agent = new NodeAgent(
       {
-        dialer,
+        finder: new MasterFinder({
+          dialer,
+          seeds: ['7', '8'],
+          masters,
+          reachable: (node) => masters.includes(node),
+        }),
         clock: this.clock,
         random: new SeededRandom(1),
         logger: { ...silentLogger, warn: (fields) => this.warnings.push(fields) },
-        seeds: ['7', '8'],
-        masters,
-        reachable: (node) => masters.includes(node),
         reports: () => [],
         changedSince: () => this.changed,
         onTask: (task) => this.tasks.push(task),

@@ -10,9 +10,11 @@ import {
   type RangeDescriptor,
   type RangeReport,
 } from '@remora/protocol';
-import { MasterFinder, type MasterFinderDeps } from './master-finder.ts';
+import type { MasterFinder } from './master-finder.ts';
 
-export interface AgentDeps extends MasterFinderDeps {
+export interface AgentDeps {
+  /** Shared with whoever else calls the master: what one of them learns serves all. */
+  readonly finder: MasterFinder;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -37,7 +39,6 @@ const SILENCE_LOG_MS = 10_000;
 /** A node's side of its talk with the master: joins, reports, and takes tasks and the cluster's view from the answers. */
 export class NodeAgent {
   readonly #deps: AgentDeps;
-  readonly finder: MasterFinder;
   #descriptor: NodeDescriptor;
   #view: ClusterView | undefined;
   #tries = 0;
@@ -49,7 +50,6 @@ export class NodeAgent {
 
   constructor(deps: AgentDeps, descriptor: NodeDescriptor) {
     this.#deps = deps;
-    this.finder = new MasterFinder(deps);
     this.#descriptor = descriptor;
   }
 
@@ -101,18 +101,18 @@ export class NodeAgent {
 
   #callJoin(done: (error: ServiceError | undefined, reply: JoinReply | undefined) => void): void {
     const { nodeId, ...descriptor } = this.#descriptor;
-    this.finder.call(masterJoin, { nodeId, descriptor }, { timeoutMs: CALL_TIMEOUT_MS }, done);
+    this.#deps.finder.call(masterJoin, { nodeId, descriptor }, { timeoutMs: CALL_TIMEOUT_MS }, done);
   }
 
   #beat(): void {
     const { nodeId, incarnation } = this.#descriptor;
     const heartbeat = { nodeId, incarnation, ranges: this.#deps.reports() };
-    this.finder.call(masterHeartbeat, heartbeat, { timeoutMs: CALL_TIMEOUT_MS }, (error, reply) => {
+    this.#deps.finder.call(masterHeartbeat, heartbeat, { timeoutMs: CALL_TIMEOUT_MS }, (error, reply) => {
       if (this.#stopped) return;
       if (reply === undefined) return this.#missed(error ?? new ServiceError('INTERNAL', 'no answer'));
       this.#answered();
       this.#view = reply.view;
-      this.finder.viewed(reply.view);
+      this.#deps.finder.viewed(reply.view);
       this.#deps.onView(reply.view);
       for (const task of reply.tasks) this.#deps.onTask(task);
       this.#tellChanges(reply.view);
@@ -124,7 +124,7 @@ export class NodeAgent {
   /** What gets lost is told again after the next heartbeat. */
   #tellChanges(view: ClusterView): void {
     for (const descriptor of this.#deps.changedSince(view)) {
-      this.finder.channel().call(masterRangeChanged, descriptor, { timeoutMs: CALL_TIMEOUT_MS }, () => {});
+      this.#deps.finder.channel().call(masterRangeChanged, descriptor, { timeoutMs: CALL_TIMEOUT_MS }, () => {});
     }
   }
 
@@ -146,14 +146,14 @@ export class NodeAgent {
   }
 
   #saySilence(error: ServiceError | undefined): void {
-    const { clock, logger, masters, seeds } = this.#deps;
+    const { clock, logger, finder } = this.#deps;
     const nowMs = clock.monotonicMs();
     this.#silence ??= { sinceMs: nowMs, saidMs: nowMs };
     if (nowMs - this.#silence.saidMs < SILENCE_LOG_MS) return;
     this.#silence.saidMs = nowMs;
     logger.warn(
       {
-        asked: masters.length > 0 ? masters : seeds,
+        asked: finder.asked,
         seconds: Math.round((nowMs - this.#silence.sinceMs) / 1_000),
         error: error?.message,
       },

@@ -40,6 +40,12 @@ export class MasterFinder {
     });
   }
 
+  /** Whom it begins with, for messages. */
+  get asked(): readonly (number | string)[] {
+    const { masters, seeds } = this.#deps;
+    return masters.length > 0 ? masters : seeds;
+  }
+
   channel(): RpcChannel {
     const { dialer, masters, seeds } = this.#deps;
     if (this.#leader !== 0) return dialer.channel(this.#leader);

@@ -31,6 +31,7 @@ import {
   serveLink,
 } from '@remora/protocol';
 import { createRaftHost, LocalNetwork, type NodeRaftHost, type Transport } from '@remora/raft';
+import { NOBODY_NUMBERS } from '../../../packages/dataserver/src/revisions/test-source.ts';
 import { BedLog } from '../../../packages/raft/src/multi/host/test-log.ts';
 import { ProcessClock } from './node-clock.ts';
 
@@ -227,6 +228,7 @@ export class RangeCluster {
           outcomeBytesMax: 1_000_000,
           timeCarryMs: 30_000,
         },
+        drawer: NOBODY_NUMBERS,
         recovered: new Map(log.recovered()),
         onFailure: (error) => this.failures.push(error),
       });

@@ -1,7 +1,7 @@
 import { type Engine, formatAddress, ServiceError } from '@remora/base';
 import { Checkpointer, RESIDENT_SPANS, type Store } from '@remora/dataserver';
 import { Admission, AdmittedBackend, type BackendUnderWay, RangeBackend } from '@remora/gateway';
-import { type Master, NodeAgent } from '@remora/master';
+import { type Master, MasterFinder, NodeAgent } from '@remora/master';
 import {
   type ClosableDialer,
   type ClusterView,
@@ -18,7 +18,7 @@ import { type Founders, foundersOf } from './cluster-identity.ts';
 import { joinCluster } from './join.ts';
 import type { NodePlatform, Peers } from './platform.ts';
 import { raftOptions } from './raft-options.ts';
-import { createMaster, createStore, handOver, type StateDeps } from './roles.ts';
+import { createDrawer, createMaster, createStore, handOver, type StateDeps } from './roles.ts';
 import type { RunningNode } from './running-node.ts';
 
 /** Assembles a node from its roles and runs it; lets go of the platform if that fails. */
@@ -113,7 +113,8 @@ class Node implements AssembledNode {
     const dialer = this.#dialer(descriptor, registry);
     const master = this.#master({ host, engine, checkpointer, recovered });
     master?.register(registry);
-    const store = this.#store({ host, engine, checkpointer, recovered });
+    const finder = this.#finder(dialer);
+    const store = this.#store({ host, engine, checkpointer, recovered }, finder);
     store?.register(registry);
     log.forgetRecovered();
     const admission = new Admission({ clock, logger }, options);
@@ -134,7 +135,7 @@ class Node implements AssembledNode {
       const groups = [...(store?.replicas() ?? [])].map((replica) => replica.group);
       return handOver(master === undefined ? groups : [master.group, ...groups], clock);
     });
-    this.#agent(descriptor, dialer, store);
+    this.#agent(descriptor, finder, store);
     const entry = platform.openEntry({
       ...{ options, clock, random, logger, backend, admission, underWay, host, log, engine, store },
       nodeId: this.#nodeId,
@@ -310,12 +311,15 @@ class Node implements AssembledNode {
     return master;
   }
 
-  #store(deps: StateDeps): Store | undefined {
+  #store(deps: StateDeps, finder: MasterFinder): Store | undefined {
     this.#onStop('last checkpoint', () => deps.checkpointer.stop());
     if (!this.#parts.options.roles.includes('data')) return undefined;
+    const drawer = createDrawer(finder, this.#parts);
+    this.#onStop('revisions', () => drawer.stop());
     const store = createStore({
       ...this.#parts,
       ...deps,
+      drawer,
       nodeId: this.#nodeId,
       onFailure: (error) => this.#fail(error),
     });
@@ -323,17 +327,24 @@ class Node implements AssembledNode {
     return store;
   }
 
-  #agent(descriptor: NodeDescriptor, dialer: ClosableDialer, store: Store | undefined): void {
-    const { options, founders, clock, random, logger } = this.#parts;
+  #finder(dialer: ClosableDialer): MasterFinder {
+    const { options, founders } = this.#parts;
+    return new MasterFinder({
+      dialer,
+      seeds: options.join.map(formatAddress),
+      masters: founders?.members.map((_member, i) => i + 1) ?? [],
+      reachable: (nodeId) => this.#address(nodeId) !== undefined,
+    });
+  }
+
+  #agent(descriptor: NodeDescriptor, finder: MasterFinder, store: Store | undefined): void {
+    const { clock, random, logger } = this.#parts;
     const agent = new NodeAgent(
       {
-        dialer,
+        finder,
         clock,
         random,
         logger,
-        seeds: options.join.map(formatAddress),
-        masters: founders?.members.map((_member, i) => i + 1) ?? [],
-        reachable: (nodeId) => this.#address(nodeId) !== undefined,
         reports: () => store?.reports() ?? [],
         changedSince: ({ ranges }) => {
           const known = new Map(ranges.map(({ rangeId, epoch }) => [rangeId, epoch.confVersion]));

@@ -1,5 +1,5 @@
 import { type Clock, formatAddress, type Logger, type Random, ServiceError } from '@remora/base';
-import { NodeAgent } from '@remora/master';
+import { MasterFinder, NodeAgent } from '@remora/master';
 import { createDialer, createRpcRegistry, type JoinReply, type NodeDescriptor } from '@remora/protocol';
 import { CommandError } from '../exit-codes.ts';
 import type { NodeOptions } from '../node-options.ts';
@@ -29,10 +29,7 @@ export async function joinCluster(
   const agent = new NodeAgent(
     {
       ...ports,
-      dialer,
-      seeds,
-      masters: [],
-      reachable: () => false,
+      finder: new MasterFinder({ dialer, seeds, masters: [], reachable: () => false }),
       reports: () => [],
       changedSince: () => [],
       onTask() {},

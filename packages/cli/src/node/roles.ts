@@ -1,6 +1,7 @@
-import type { Clock, Engine, Logger } from '@remora/base';
-import { type Checkpointer, masterStateKey, Store } from '@remora/dataserver';
-import { Master } from '@remora/master';
+import type { Clock, Engine, Logger, Random } from '@remora/base';
+import { type Checkpointer, masterStateKey, RevisionDrawer, Store } from '@remora/dataserver';
+import { Master, type MasterFinder } from '@remora/master';
+import { masterDrawRevisions } from '@remora/protocol';
 import { type Group, type GroupId, MASTER_GROUP, type NodeRaftHost, type RecoveredGroup } from '@remora/raft';
 import type { NodeOptions } from '../node-options.ts';
 import type { Founders } from './cluster-identity.ts';
@@ -29,6 +30,8 @@ const SUSPECT_AFTER_MS = 3_000;
 const DOWN_AFTER_MS = 600_000;
 /** Revisions that the master's leader reserves at a time: a log entry per so many changes of all ranges together. */
 const REVISION_WINDOW = 100_000;
+/** Writes of many ranges wait for one draw: a master that does not answer is soon asked for no more. */
+const DRAW_TIMEOUT_MS = 300;
 /** The founders start at about the same time: the first campaign soon, and not together. */
 const FIRST_WAIT_TICKS = 8;
 const FIRST_WAIT_TICKS_APART = 4;
@@ -78,12 +81,27 @@ export function createMaster(deps: RoleDeps & { readonly founders: Founders }): 
   return master;
 }
 
+/** Draws revisions for the ranges of this node, once the master numbers any. */
+export function createDrawer(
+  finder: MasterFinder,
+  ports: { readonly clock: Clock; readonly random: Random; readonly logger: Logger },
+): RevisionDrawer {
+  return new RevisionDrawer({
+    ...ports,
+    call: (request, done) => finder.call(masterDrawRevisions, request, { timeoutMs: DRAW_TIMEOUT_MS }, done),
+  });
+}
+
 /**
  * The ranges of this node: running, or about to once the snapshot is installed that the last stop interrupted. Should
  * that fail, `onFailure` is called: the node cannot go on.
  */
 export function createStore(
-  deps: RoleDeps & { readonly platform: NodePlatform; readonly onFailure: (error: unknown) => void },
+  deps: RoleDeps & {
+    readonly platform: NodePlatform;
+    readonly drawer: RevisionDrawer;
+    readonly onFailure: (error: unknown) => void;
+  },
 ): Store {
   const { onApplied } = deps.platform;
   const store = new Store({

@@ -1,5 +1,6 @@
 import { type Clock, ServiceError } from '@remora/base';
 import { COMMAND_DEADLINE_MAX_MS, type Command, type RangeReply, type RangeRequest } from '@remora/protocol';
+import type { RevisionSource } from '../revisions/revision-drawer.ts';
 import { errorOf, type Outcome, outcomeBytes, rememberable } from '../state/outcome-codec.ts';
 import { commandBytes, Proposals } from './proposals.ts';
 import type { RangeClock } from './range-clock.ts';
@@ -15,6 +16,7 @@ const OWN_COMMAND_BYTES = 64;
 export interface CommandDeps {
   readonly clock: Clock;
   readonly time: RangeClock;
+  readonly drawer: Pick<RevisionSource, 'want'>;
   /** Memory for remembered outcomes; beyond it new commands are refused. */
   readonly outcomeBytesMax: number;
 }
@@ -32,14 +34,10 @@ export class Commands {
   readonly #deps: CommandDeps;
 
   constructor(replica: RangeReplica, deps: CommandDeps) {
-    const { clock, time } = deps;
+    const { clock, time, drawer } = deps;
     this.#replica = replica;
     this.#deps = deps;
-    this.proposals = new Proposals(clock, () => ({
-      rangeTimeMs: time.nowMs(),
-      wallMs: clock.wallMs(),
-      epoch: replica.state.descriptor.epoch,
-    }));
+    this.proposals = new Proposals({ clock, drawer, state: replica.state, rangeTimeMs: () => time.nowMs() });
   }
 
   execute(request: RangeRequest, command: Command, done: RangeDone): void {

@@ -1,7 +1,16 @@
 import { ManualClock } from '@remora/base';
+import { type Command, type CommandBatch, decodeEntry, type RangeDescriptor } from '@remora/protocol';
 import type { Group, Refusal } from '@remora/raft';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import type { Drawing, RevisionSource } from '../revisions/revision-drawer.ts';
+import { NOBODY_NUMBERS } from '../revisions/test-source.ts';
+import { DESCRIPTOR, put } from '../state/test-bed.ts';
 import { Proposals, refusalError } from './proposals.ts';
+
+function proposalsOf(descriptor: RangeDescriptor, clock: ManualClock, drawer = NOBODY_NUMBERS): Proposals {
+  const state = { rangeId: descriptor.rangeId, descriptor, revision: 40 };
+  return new Proposals({ clock, drawer, state, rangeTimeMs: () => 1 });
+}
 
 test.each<{ refused: Refusal; code: string; retry: string }>([
   { refused: 'notLeader', code: 'NOT_LEADER', retry: 'refreshRoute' },
@@ -17,8 +26,7 @@ test.each<{ refused: Refusal; code: string; retry: string }>([
 
 test('commands are under way until they are answered, by apply or because leadership is lost', () => {
   const clock = new ManualClock();
-  const epoch = { confVersion: 1, version: 1 };
-  const proposals = new Proposals(clock, () => ({ rangeTimeMs: 1, wallMs: 1, epoch }));
+  const proposals = proposalsOf(DESCRIPTOR, clock);
   let index = 0;
   proposals.attach({ propose: () => ({ index: ++index, term: 1 }) } as unknown as Group);
   const add = (): void =>
@@ -35,4 +43,88 @@ test('commands are under way until they are answered, by apply or because leader
   clock.advance(0);
   proposals.abandon();
   expect(proposals.underWay).toBe(0);
+});
+
+/** A leader of term 7 of which the entries are kept. */
+class ProposalsBed {
+  readonly clock = new ManualClock();
+  readonly entries: CommandBatch[] = [];
+  readonly formats: (number | undefined)[] = [];
+  drawing: Drawing | undefined;
+  readonly proposals: Proposals;
+
+  constructor(revisionSource: RangeDescriptor['revisionSource']) {
+    const drawer: RevisionSource = { ...NOBODY_NUMBERS, want: (drawing) => (this.drawing = drawing) };
+    const source = revisionSource === 'range' ? NOBODY_NUMBERS : drawer;
+    this.proposals = proposalsOf({ ...DESCRIPTOR, revisionSource }, this.clock, source);
+    const propose = (data: Uint8Array) => {
+      this.formats.push(data[0]);
+      this.entries.push(decodeEntry(data));
+      return { index: this.entries.length, term: 7 };
+    };
+    this.proposals.attach({ propose, role: 'leader', term: 7 } as unknown as Group);
+  }
+
+  add(command: Command = write('k')): void {
+    this.proposals.add({ requestId: '', deadlineMs: 0, command }, 1, () => undefined);
+  }
+}
+
+function write(key: string): Command {
+  return { type: 'kv', op: put(key, 'v') };
+}
+
+describe('commands of a range', () => {
+  test('that counts its revisions are proposed in the turn in which they came, and nobody is asked (P3)', () => {
+    const bed = new ProposalsBed('range');
+    bed.add();
+    bed.clock.runImmediates();
+    expect(bed.formats).toEqual([1]);
+    expect(bed.entries[0]).not.toHaveProperty('block');
+  });
+
+  test('that the master numbers wait for a block, which their entry carries', () => {
+    const bed = new ProposalsBed('master');
+    bed.add();
+    bed.add();
+    bed.clock.runImmediates();
+    expect(bed.entries).toEqual([]);
+    expect(bed.drawing?.sending()).toEqual({ floor: 40, count: 2 });
+    expect(bed.proposals.underWay).toBe(2);
+    bed.drawing?.answered({ first: 90, count: 2 });
+    expect(bed.entries.map(({ block }) => block)).toEqual([{ first: 90, count: 2 }]);
+    expect(bed.proposals.underWay).toBe(2);
+  });
+
+  test('that change nothing do not wait for revisions', () => {
+    const bed = new ProposalsBed('master');
+    bed.add({ type: 'noop' });
+    bed.clock.runImmediates();
+    expect(bed.formats).toEqual([1]);
+    expect(bed.drawing).toBeUndefined();
+  });
+
+  test('that do not fit into one entry share the block: no revision is in two entries', () => {
+    const bed = new ProposalsBed('master');
+    for (let i = 0; i < 2_500; i++) bed.add();
+    bed.clock.runImmediates();
+    bed.drawing?.sending();
+    bed.drawing?.answered({ first: 1_000, count: 2_500 });
+    expect(bed.entries.map(({ block, commands }) => [block?.first, block?.count, commands.length])).toEqual([
+      [1_000, 1_024, 1_024],
+      [2_024, 1_024, 1_024],
+      [3_048, 452, 452],
+    ]);
+  });
+
+  test('that wait for revisions count for the bound of the queue', () => {
+    const bed = new ProposalsBed('master');
+    for (let i = 0; i < 20_000; i++) bed.add();
+    bed.clock.runImmediates();
+    let code: string | undefined;
+    bed.proposals.add({ requestId: '', deadlineMs: 0, command: write('k') }, 1, (error) => {
+      code = error?.code;
+    });
+    expect(code).toBe('RESOURCE_EXHAUSTED');
+  });
 });

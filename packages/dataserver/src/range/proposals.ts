@@ -1,12 +1,17 @@
 import { type Clock, ServiceError, unreachable } from '@remora/base';
-import { type Command, type CommandBatch, type Epoch, encodeEntry } from '@remora/protocol';
+import { type Command, type CommandBatch, encodeEntry, type RevisionBlock, staleEpoch } from '@remora/protocol';
 import type { Group, LogPosition, Refusal } from '@remora/raft';
+import type { RevisionSource } from '../revisions/revision-drawer.ts';
+import { needsRevision } from '../state/numbering.ts';
 import type { Outcome } from '../state/outcome-codec.ts';
+import type { RangeState } from '../state/range-state.ts';
+import { BlockQueue } from './block-queue.ts';
 
 /** Told the outcome once the entry that carried the command is applied, or the error that kept it from being known. */
 export type OutcomeDone = (error: ServiceError | undefined, outcome: Outcome | undefined) => void;
 
-interface Queued {
+/** A command on its way, and whom to tell what came of it. */
+export interface QueuedCommand {
   readonly item: CommandBatch['commands'][number];
   readonly bytes: number;
   readonly done: OutcomeDone;
@@ -16,6 +21,14 @@ interface InFlight {
   readonly term: number;
   readonly batch: CommandBatch;
   readonly done: readonly OutcomeDone[];
+}
+
+export interface ProposalDeps {
+  readonly clock: Clock;
+  readonly drawer: Pick<RevisionSource, 'want'>;
+  readonly state: Pick<RangeState, 'rangeId' | 'descriptor' | 'revision'>;
+  /** The time of the range, in ms. */
+  readonly rangeTimeMs: () => number;
 }
 
 /** Commands waiting to be proposed, and bytes of them; beyond that new ones are refused. */
@@ -31,22 +44,32 @@ const ENTRY_BYTES_MAX = 1024 * 1024;
  * P1. All commands that arrive in one loop turn share an entry (design §2).
  * P2. Each command is answered exactly once: with its outcome, or with an error that says whether it may still be
  *     applied. Refused before it was proposed: certain. Proposed, and leadership was lost: unknown.
+ * P3. While the range counts its revisions by itself, nobody else is asked on the way (design §8). Once the master does,
+ *     what may change something waits for a block of them (block-queue.ts); the rest is proposed as before.
  */
 export class Proposals {
-  readonly #clock: Clock;
-  readonly #stamp: () => { readonly rangeTimeMs: number; readonly wallMs: number; readonly epoch: Epoch };
+  readonly #deps: ProposalDeps;
   #group: Group | undefined;
-  #queue: Queued[] = [];
+  #queue: QueuedCommand[] = [];
   #queuedBytes = 0;
   #scheduled = false;
   readonly #inFlight = new Map<number, InFlight>();
+  /** P3. */
+  readonly #blocks: BlockQueue;
 
-  constructor(
-    clock: Clock,
-    stamp: () => { readonly rangeTimeMs: number; readonly wallMs: number; readonly epoch: Epoch },
-  ) {
-    this.#clock = clock;
-    this.#stamp = stamp;
+  constructor(deps: ProposalDeps) {
+    this.#deps = deps;
+    const { state, drawer, rangeTimeMs } = deps;
+    this.#blocks = new BlockQueue({
+      rangeId: state.rangeId,
+      drawer,
+      rangeTimeMs,
+      revision: () => state.revision,
+      epochVersion: () => state.descriptor.epoch.version,
+      group: () => this.#group ?? NO_GROUP,
+      staleEpoch: () => staleEpoch([state.descriptor]),
+      propose: (queued, block) => this.#proposeAll(queued, block),
+    });
   }
 
   attach(group: Group): void {
@@ -57,11 +80,12 @@ export class Proposals {
   get underWay(): number {
     let proposed = 0;
     for (const { done } of this.#inFlight.values()) proposed += done.length;
-    return this.#queue.length + proposed;
+    return this.#queue.length + this.#blocks.length + proposed;
   }
 
   add(item: CommandBatch['commands'][number], bytes: number, done: OutcomeDone): void {
-    if (this.#queue.length >= QUEUED_MAX || this.#queuedBytes + bytes > QUEUED_BYTES_MAX) {
+    const queued = this.#queue.length + this.#blocks.length;
+    if (queued >= QUEUED_MAX || this.#queuedBytes + this.#blocks.bytes + bytes > QUEUED_BYTES_MAX) {
       done(
         new ServiceError('RESOURCE_EXHAUSTED', 'the range has too many commands waiting; try again later'),
         undefined,
@@ -72,7 +96,7 @@ export class Proposals {
     this.#queuedBytes += bytes;
     if (this.#scheduled) return;
     this.#scheduled = true;
-    this.#clock.setImmediate(() => this.#flush());
+    this.#deps.clock.setImmediate(() => this.#flush());
   }
 
   #flush(): void {
@@ -80,6 +104,17 @@ export class Proposals {
     const queue = this.#queue;
     this.#queue = [];
     this.#queuedBytes = 0;
+    if (this.#deps.state.descriptor.revisionSource === 'range') return this.#proposeAll(queue, undefined);
+    const needing = queue.filter(({ item }) => needsRevision(item.command));
+    if (needing.length > 0) this.#blocks.add(needing);
+    if (needing.length < queue.length) {
+      const rest = queue.filter(({ item }) => !needsRevision(item.command));
+      this.#proposeAll(rest, undefined);
+    }
+  }
+
+  /** `block`: for all of them together, one revision each. */
+  #proposeAll(queue: readonly QueuedCommand[], block: RevisionBlock | undefined): void {
     let start = 0;
     while (start < queue.length) {
       let end = start;
@@ -88,13 +123,17 @@ export class Proposals {
         bytes += queue[end]?.bytes ?? 0;
         end++;
       }
-      this.#propose(start === 0 && end === queue.length ? queue : queue.slice(start, end));
+      const part = block && { first: block.first + start, count: end - start };
+      this.#propose(start === 0 && end === queue.length ? queue : queue.slice(start, end), part);
       start = end;
     }
   }
 
-  #propose(queued: readonly Queued[]): void {
-    const batch: CommandBatch = { ...this.#stamp(), commands: queued.map((q) => q.item) };
+  #propose(queued: readonly QueuedCommand[], block: RevisionBlock | undefined): void {
+    const { clock, state, rangeTimeMs } = this.#deps;
+    const stamped = { rangeTimeMs: rangeTimeMs(), wallMs: clock.wallMs(), epoch: state.descriptor.epoch };
+    const commands = queued.map((q) => q.item);
+    const batch: CommandBatch = block === undefined ? { ...stamped, commands } : { ...stamped, block, commands };
     const proposed = this.#group?.propose(encodeEntry(batch)) ?? { refused: 'notLeader' as const };
     if ('refused' in proposed) {
       const error = refusalError(proposed.refused);
@@ -104,6 +143,14 @@ export class Proposals {
     // A leader of a later term overwrites what it proposed there in an earlier one, before it was told of the change.
     this.#abandon(proposed.index);
     this.#inFlight.set(proposed.index, { term: proposed.term, batch, done: queued.map((q) => q.done) });
+  }
+
+  /**
+   * Calls `done` with the position up to which this leader must have applied its log so that every block requested
+   * before this call is used up: once those that are under way have come to their end.
+   */
+  whenSettled(done: (index: number) => void): void {
+    this.#blocks.whenSettled(() => done([...this.#inFlight.keys()].reduce((a, b) => Math.max(a, b), 0)));
   }
 
   /** What this leader proposed at a position that is now being applied; another entry there means that ours is lost. */
@@ -120,6 +167,7 @@ export class Proposals {
 
   /** Leadership is lost: what was proposed may still be committed by the next leader. */
   abandon(): void {
+    this.#blocks.abandon(new ServiceError('NOT_LEADER', 'leadership moved before the command was proposed'));
     for (const index of [...this.#inFlight.keys()]) this.#abandon(index);
   }
 
@@ -131,6 +179,9 @@ export class Proposals {
     for (const done of lost.done) done(unknown, undefined);
   }
 }
+
+/** Before the group is there: nothing can be proposed. */
+const NO_GROUP = { role: 'follower', term: 0 } as const;
 
 /** What a caller is told when nothing was proposed. */
 export function refusalError(refused: Refusal): ServiceError {

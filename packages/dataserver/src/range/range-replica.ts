@@ -26,6 +26,7 @@ import {
 } from '@remora/raft';
 import type { Installer } from '../install/installer.ts';
 import { takeSnapshot } from '../install/snapshot-source.ts';
+import type { RevisionSource } from '../revisions/revision-drawer.ts';
 import { admitsChange, encodePlaces, type ReplicaPlace } from '../state/membership.ts';
 import { RangeState } from '../state/range-state.ts';
 import { WatchHub, type WatchSink, type WatchStream } from '../watch/watch-hub.ts';
@@ -57,6 +58,7 @@ export interface RangeDeps {
   readonly nodeId: number;
   readonly options: RangeOptions;
   readonly installer: Installer;
+  readonly drawer: RevisionSource;
   /** Another range than the given one that has keys of the span on this node. */
   readonly sharing: (span: Span, rangeId: number) => number | undefined;
   /** The replica has applied that it is no member of its range any more. Called once, from within `apply`. */
@@ -124,7 +126,12 @@ export class RangeReplica implements StateMachine {
     this.state.load();
     this.hub = new WatchHub(engine, this.state, { ringBytesMax: deps.options.watchRingBytesMax, logger });
     this.#time = new RangeClock(clock);
-    this.#commands = new Commands(this, { clock, time: this.#time, outcomeBytesMax: deps.options.outcomeBytesMax });
+    this.#commands = new Commands(this, {
+      clock,
+      time: this.#time,
+      drawer: deps.drawer,
+      outcomeBytesMax: deps.options.outcomeBytesMax,
+    });
     this.#keeper = new LeaseKeeper(clock, this.state.leases, (command, done) => this.#expire(command, done));
     this.#collector = this.#collectHistory();
     this.#compactor = new AutoCompactor(deps.options.compactionRetentionMs);

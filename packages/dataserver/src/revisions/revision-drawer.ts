@@ -1,0 +1,173 @@
+import { type Clock, type Logger, type Random, ServiceError } from '@remora/base';
+import {
+  type Done,
+  DRAWS_MAX,
+  type DrawRevisionsReply,
+  type DrawRevisionsRequest,
+  type RevisionBlock,
+  type RevisionDraw,
+} from '@remora/protocol';
+
+/** Who needs revisions for one range: asked how many when a request is sent, and told what came of it. */
+export interface Drawing {
+  readonly rangeId: number;
+  /** A request is being sent. The highest revision in use here, and how many are needed; undefined: none any more. */
+  sending(): { readonly floor: number; readonly count: number } | undefined;
+  answered(block: RevisionBlock): void;
+  /** There will be no answer. It is asked again in the next request. */
+  failed(): void;
+}
+
+/** Where the ranges of a node get revisions that the master gives out. */
+export interface RevisionSource {
+  /** Asks for revisions for it, soon. Cheap to call again. */
+  want(drawing: Drawing): void;
+  /**
+   * Asks once for a revision, at least `floor`: what is given out after the answer is above it, and what others were
+   * given before the question is at or below it.
+   */
+  newest(floor: number, done: NewestDone): void;
+}
+
+export interface RevisionDrawerDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  /** One attempt, at the master that is taken for the leader. `done` is called once, in bounded time. */
+  readonly call: (request: DrawRevisionsRequest, done: Done<DrawRevisionsReply>) => void;
+}
+
+/** By range: those that a request was sent for, and what it asked for. */
+type Drawings = Map<number, { readonly drawing: Drawing; readonly count: number }>;
+
+export type NewestDone = (error: ServiceError | undefined, newest: number | undefined) => void;
+
+const RETRY_MIN_MS = 5;
+const RETRY_MAX_MS = 100;
+/** While the master gives nothing, it is said at this interval. */
+const SILENCE_LOG_MS = 10_000;
+
+/**
+ * Draws revisions from the master for all ranges of a node (design §8).
+ *
+ * D1. One request is under way at a time; what is needed meanwhile goes into the next. So the master's work is per node
+ *     and round trip, not per range and write.
+ * D2. A drawing says what it needs in the moment in which the request is sent, and gets only what that very request
+ *     brought: the answer to a request that was given up is not looked at (`call` tells once).
+ * D3. A drawing is kept once, however often it asks; memory is bounded by the ranges of the node.
+ */
+export class RevisionDrawer implements RevisionSource {
+  readonly #deps: RevisionDrawerDeps;
+  /** Those whose turn is the next request. */
+  #wanting = new Set<Drawing>();
+  #asking: { readonly floor: number; readonly done: NewestDone }[] = [];
+  #busy = false;
+  #scheduled = false;
+  #failures = 0;
+  #saidMs = 0;
+  #stopped = false;
+
+  constructor(deps: RevisionDrawerDeps) {
+    this.#deps = deps;
+  }
+
+  want(drawing: Drawing): void {
+    this.#wanting.add(drawing);
+    this.#schedule();
+  }
+
+  newest(floor: number, done: NewestDone): void {
+    this.#asking.push({ floor, done });
+    this.#schedule();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#wanting.clear();
+    const asking = this.#asking;
+    this.#asking = [];
+    for (const { done } of asking) done(new ServiceError('UNAVAILABLE', 'this node is stopping'), undefined);
+  }
+
+  #schedule(): void {
+    if (this.#busy || this.#scheduled || this.#stopped) return;
+    this.#scheduled = true;
+    this.#deps.clock.setImmediate(() => {
+      this.#scheduled = false;
+      this.#send();
+    });
+  }
+
+  #send(): void {
+    if (this.#stopped) return;
+    const { request, drawings } = this.#gather();
+    const asking = this.#asking;
+    this.#asking = [];
+    const floor = asking.reduce((highest, ask) => Math.max(highest, ask.floor), request.floor);
+    if (request.draws.length === 0 && asking.length === 0) return;
+    this.#busy = true;
+    this.#deps.call({ floor, draws: request.draws }, (error, reply) => {
+      for (const { done } of asking) done(error, reply?.newest);
+      if (reply === undefined) this.#failed(drawings, error);
+      else this.#answered(drawings, reply);
+    });
+  }
+
+  /** D2. What is wanted from now on is for the next request, also by those that are asked here. */
+  #gather(): { readonly request: DrawRevisionsRequest; readonly drawings: Drawings } {
+    const wanting = this.#wanting;
+    this.#wanting = new Set();
+    const drawings: Drawings = new Map();
+    const draws: RevisionDraw[] = [];
+    let floor = 0;
+    for (const drawing of wanting) {
+      const needed = draws.length < DRAWS_MAX ? drawing.sending() : undefined;
+      if (needed !== undefined) {
+        drawings.set(drawing.rangeId, { drawing, count: needed.count });
+        draws.push({ rangeId: drawing.rangeId, count: needed.count });
+        floor = Math.max(floor, needed.floor);
+      } else if (draws.length >= DRAWS_MAX) this.#wanting.add(drawing);
+    }
+    return { request: { floor, draws }, drawings };
+  }
+
+  #answered(drawings: Drawings, { blocks }: DrawRevisionsReply): void {
+    this.#busy = false;
+    this.#failures = 0;
+    for (const { rangeId, first, count } of blocks) {
+      const asked = drawings.get(rangeId);
+      if (asked?.count !== count) continue;
+      drawings.delete(rangeId);
+      asked.drawing.answered({ first, count });
+    }
+    this.#again(drawings);
+    if (this.#wanting.size > 0 || this.#asking.length > 0) this.#schedule();
+  }
+
+  #failed(drawings: Drawings, error: ServiceError | undefined): void {
+    this.#again(drawings);
+    this.#say(error);
+    const ceiling = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(this.#failures++, 5));
+    const delayMs = ceiling / 2 + this.#deps.random.int(Math.ceil(ceiling / 2));
+    this.#deps.clock.setTimer(delayMs, () => {
+      this.#busy = false;
+      this.#send();
+    });
+  }
+
+  #again(drawings: Drawings): void {
+    for (const { drawing } of drawings.values()) {
+      this.#wanting.add(drawing);
+      drawing.failed();
+    }
+  }
+
+  #say(error: ServiceError | undefined): void {
+    const { clock, logger } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    if (this.#failures === 0) this.#saidMs = nowMs;
+    if (nowMs - this.#saidMs < SILENCE_LOG_MS) return;
+    this.#saidMs = nowMs;
+    logger.warn({ error: error?.message }, 'the master gives out no revisions: writes wait; trying on');
+  }
+}
