@@ -1,27 +1,36 @@
 import { type ErrorCode, ManualClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
-import type { ClusterView, RangeInfo, RangeReply, RangeRequest, RpcChannel, RpcDialer } from '@remora/protocol';
+import {
+  type ClusterView,
+  type RangeDescriptor,
+  type RangeInfo,
+  type RangeReply,
+  type RangeRequest,
+  type RpcChannel,
+  type RpcDialer,
+  staleEpoch,
+} from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { LeaderSearch } from './leader-search.ts';
 import { RoutedCall, type RoutedRequest } from './request.ts';
 import { Routes } from './routes.ts';
 import { nothingUnderWay } from './under-way.ts';
 
-const VIEW: ClusterView = {
-  clusterId: 'c',
-  nodes: [],
-  ranges: [
-    {
-      rangeId: 2,
-      start: new Uint8Array(0),
-      end: new Uint8Array(0),
-      epoch: { confVersion: 1, version: 1 },
-      replicas: [1, 2, 3].map((nodeId) => ({ replicaId: 10 + nodeId, nodeId, type: 'voter' as const })),
-      revisionSource: 'range',
-    },
-  ],
-  leaders: [],
-  masterLeader: 0,
+const WHOLE: RangeDescriptor = {
+  rangeId: 2,
+  start: new Uint8Array(0),
+  end: new Uint8Array(0),
+  epoch: { confVersion: 1, version: 1 },
+  replicas: [1, 2, 3].map((nodeId) => ({ replicaId: 10 + nodeId, nodeId, type: 'voter' as const })),
+  revisionSource: 'range',
 };
+const SPLIT = { epoch: { confVersion: 1, version: 2 }, revisionSource: 'master' } as const;
+/** What became of it; requests of the tests are for a key of the second. */
+const PARTS: readonly [RangeDescriptor, RangeDescriptor] = [
+  { ...WHOLE, ...SPLIT, end: Buffer.from([2]) },
+  { ...WHOLE, ...SPLIT, start: Buffer.from([2]), rangeId: 3 },
+];
+
+const VIEW: ClusterView = { clusterId: 'c', nodes: [], ranges: [WHOLE], leaders: [], masterLeader: 0 };
 
 const RANGE_TIME_MS = 700_000;
 
@@ -35,14 +44,14 @@ class CallBed {
   readonly asked: number[] = [];
   leader = 1;
   rangeTimeMs = RANGE_TIME_MS;
-  info: (node: number) => RangeInfo | ServiceError = () => this.#info(this.leader);
+  info: (node: number, rangeId: number) => RangeInfo | ServiceError = (_node, rangeId) => this.#info(rangeId);
   answers: Answer[] = [];
   outcome: string | undefined;
   endedMs = 0;
   readonly underWay = nothingUnderWay();
 
-  #info(leaderNode: number): RangeInfo {
-    return { rangeId: 2, leaderNode, rangeTimeMs: this.rangeTimeMs, revision: 1, term: 4 };
+  #info(rangeId: number): RangeInfo {
+    return { rangeId, leaderNode: this.leader, rangeTimeMs: this.rangeTimeMs, revision: 1, term: 4 };
   }
 
   begin(request: Partial<RoutedRequest> = {}): RoutedCall {
@@ -92,7 +101,7 @@ class CallBed {
           };
           if (method.name === 'range.info') {
             this.asked.push(node);
-            answer(this.info(node), 1);
+            answer(this.info(node, request.rangeId), 1);
           } else {
             this.sent.push({ node, request });
             const next = this.answers.shift() ?? 'silence';
@@ -199,6 +208,50 @@ describe('a routed command', () => {
     expect(bed.endedMs).toBeLessThanOrEqual(5_000 + 3_000);
     expect(new Set(bed.sent.map(({ request }) => `${request.requestId} ${request.deadlineMs}`)).size).toBeLessThan(2);
     expect(bed.clock.pendingTimers).toBe(0);
+  });
+
+  describe('whose range is split', () => {
+    const rows: readonly { name: string; answers: readonly Answer[]; expect: string; sentTo: readonly string[] }[] = [
+      {
+        name: 'is sent to the range that has its key now',
+        answers: [staleEpoch(PARTS), reply(7)],
+        expect: 'ok 7',
+        sentTo: ['2@1', '3@2'],
+      },
+      {
+        name: 'after it may have been applied learns its outcome there',
+        answers: [error('UNKNOWN_OUTCOME'), staleEpoch(PARTS), reply(7)],
+        expect: 'ok 7',
+        sentTo: ['2@1', '2@1', '3@2'],
+      },
+      {
+        name: 'after it may have been applied has not failed when nobody tells its outcome',
+        answers: [error('UNKNOWN_OUTCOME'), staleEpoch(PARTS)],
+        expect: 'UNKNOWN_OUTCOME',
+        sentTo: ['2@1', '2@1', '3@2'],
+      },
+      {
+        name: 'is not sent back by a replica that has not heard of it',
+        answers: [staleEpoch(PARTS), staleEpoch([WHOLE]), reply(7)],
+        expect: 'ok 7',
+        sentTo: ['2@1', '3@2', '3@2'],
+      },
+      {
+        name: 'is sent again until somebody says where its key is',
+        answers: [staleEpoch([PARTS[0]]), staleEpoch([PARTS[0]]), staleEpoch(PARTS), reply(7)],
+        expect: 'ok 7',
+        sentTo: ['2@1', '2@1', '2@1', '3@2'],
+      },
+    ];
+    test.each(rows)('$name', (row) => {
+      const bed = new CallBed();
+      bed.answers = [...row.answers];
+      bed.begin();
+      bed.clock.advance(10_000);
+      expect(bed.outcome).toBe(row.expect);
+      expect(bed.sent.map(({ request }) => `${request.rangeId}@${request.epoch.version}`)).toEqual(row.sentTo);
+      expect(new Set(bed.sent.map(({ request }) => `${request.requestId} ${request.deadlineMs}`)).size).toBe(1);
+    });
   });
 
   test('that never reached a leader has certainly failed', () => {

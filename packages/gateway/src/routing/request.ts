@@ -1,6 +1,6 @@
 import { type Clock, type Logger, type Random, ServiceError } from '@remora/base';
 import type { CallHandle, RangeDescriptor, RangeReply, RangeRequest, RpcDialer } from '@remora/protocol';
-import { COMMAND_DEADLINE_MAX_MS, rangeExecute, rangeInfo } from '@remora/protocol';
+import { COMMAND_DEADLINE_MAX_MS, currentRanges, rangeExecute, rangeInfo } from '@remora/protocol';
 import type { LeaderSearch } from './leader-search.ts';
 import type { Routes } from './routes.ts';
 import type { BackendUnderWay } from './under-way.ts';
@@ -45,7 +45,7 @@ const PROMPT_ATTEMPTS = 3;
  * Q1. Every attempt of a command carries the same request id and the same deadline, so it is applied once.
  * Q2. Once an attempt may have reached a leader, the request never ends as "failed": only with the outcome that a
  *     range gave to this request id, or as UNKNOWN_OUTCOME. Refusals at the door (full queues, a node that does not
- *     serve) say nothing of earlier attempts.
+ *     serve) say nothing of earlier attempts. When the range is split meanwhile, the outcome is known to both parts.
  * Q3. It ends by its time-out.
  */
 export class RoutedCall {
@@ -204,6 +204,7 @@ export class RoutedCall {
         routes.distrust(rangeId, node);
         return this.#again(error);
       case 'STALE_EPOCH':
+        return this.#rerouted(rangeId, node, error);
       case 'RANGE_NOT_FOUND':
       case 'UNIMPLEMENTED':
       case 'WRONG_CLUSTER':
@@ -223,6 +224,15 @@ export class RoutedCall {
       default:
         return this.#finish(error, undefined);
     }
+  }
+
+  /** The keys may be in another range by now: whoever says so mostly says which. A replica that lags does not know. */
+  #rerouted(rangeId: number, node: number, error: ServiceError): void {
+    const { routes } = this.#deps;
+    const news = routes.learnRanges(currentRanges(error));
+    if (!news) routes.distrust(rangeId, node);
+    else if (this.#attempts < PROMPT_ATTEMPTS) return this.#attempt();
+    this.#again(error);
   }
 
   /**

@@ -1,7 +1,6 @@
-import { type Bytes, type Clock, spanContains } from '@remora/base';
-import { lockSpan, namespaceSpan } from '@remora/lock';
-import type { ClusterView, Command, Query, RangeDescriptor, RangeInfo, RangeReply } from '@remora/protocol';
-import { KV_SPACE, kvRoutingKey, LEASE_SPACE } from '@remora/protocol';
+import type { Bytes, Clock, Span } from '@remora/base';
+import type { ClusterView, RangeDescriptor, RangeInfo, RangeReply } from '@remora/protocol';
+import { type Route, RouteMap } from './route-map.ts';
 
 /** An estimate of a range's time is used this long, then renewed before the next command. */
 const TIME_FRESH_MS = 5_000;
@@ -15,12 +14,15 @@ interface Known {
 }
 
 /**
- * What this gateway knows of ranges: which covers a key (from the master's view), who leads it and what time it has
- * (from answers). All of it may be out of date; answers correct it.
+ * What this gateway knows of ranges: which has a key (from the master's view, and from what ranges say of themselves), who
+ * leads it and what time it has (from answers). All of it may be out of date; answers correct it.
  */
 export class Routes {
   readonly #clock: Clock;
   readonly #view: () => ClusterView;
+  readonly #map = new RouteMap();
+  /** What was last taken from the view. */
+  #viewed: readonly RangeDescriptor[] = [];
   readonly #known = new Map<number, Known>();
 
   constructor(clock: Clock, view: () => ClusterView) {
@@ -29,11 +31,32 @@ export class Routes {
   }
 
   find(key: Bytes): RangeDescriptor | undefined {
-    return this.#view().ranges.find((range) => spanContains(range, key));
+    this.#takeView();
+    return this.#map.find(key);
   }
 
-  byId(rangeId: number): RangeDescriptor | undefined {
-    return this.#view().ranges.find((range) => range.rangeId === rangeId);
+  /** The parts of a span in the order of keys; undefined when the range of any key in it is unknown. */
+  covering(span: Span): readonly Route[] | undefined {
+    this.#takeView();
+    return this.#map.covering(span);
+  }
+
+  /** Descriptors that a range or the master named; true when they bring anything new. */
+  learnRanges(ranges: readonly RangeDescriptor[]): boolean {
+    return this.#map.learn(ranges);
+  }
+
+  #takeView(): void {
+    const { ranges } = this.#view();
+    if (ranges === this.#viewed) return;
+    this.#viewed = ranges;
+    if (this.#map.learn(ranges)) this.#forgetEnded();
+  }
+
+  /** Ranges that no key is in any more. */
+  #forgetEnded(): void {
+    const ids = new Set(this.#map.routes.map(({ range }) => range.rangeId));
+    for (const rangeId of this.#known.keys()) if (!ids.has(rangeId)) this.#known.delete(rangeId);
   }
 
   /** The node that is thought to lead the range; 0 when unknown. */
@@ -105,47 +128,4 @@ export class Routes {
     }
     return known;
   }
-}
-
-/** The key by which a command or query finds its range. */
-export function routingKey(request: Command | Query): Bytes {
-  switch (request.type) {
-    case 'kv':
-      return kvRoutingKey(request.op.key);
-    case 'range':
-      return kvRoutingKey(request.op.key);
-    case 'txn':
-    case 'readTxn': {
-      const { compare, success, failure } = request.txn;
-      for (const part of [...compare, ...success, ...failure]) if ('key' in part) return kvRoutingKey(part.key);
-      return Buffer.from([KV_SPACE]);
-    }
-    case 'leaseGrant':
-    case 'leaseRevoke':
-    case 'leaseExpire':
-    case 'leaseKeepAlive':
-    case 'leaseTimeToLive': {
-      const key = Buffer.alloc(9, LEASE_SPACE);
-      key.writeBigInt64BE(request.id, 1);
-      return key;
-    }
-    case 'lockAwait':
-    case 'grantEnd':
-      return lockSpan(request.lock).start;
-    case 'lock':
-      return 'command' in request ? lockSpan(request.command.lock).start : lockQueryKey(request.query);
-    case 'leases':
-      return Buffer.from([LEASE_SPACE]);
-    case 'compact':
-    case 'noop':
-    case 'status':
-      return Buffer.from([KV_SPACE]);
-  }
-}
-
-function lockQueryKey(query: Extract<Query, { type: 'lock' }>['query']): Bytes {
-  if (query.type === 'show') return lockSpan(query.lock).start;
-  if (query.type === 'list') return namespaceSpan(query.namespace, query.prefix).start;
-  const first = query.checks[0];
-  return first === undefined ? Buffer.from([LEASE_SPACE + 1]) : lockSpan(first.lock).start;
 }

@@ -1,0 +1,127 @@
+/**
+ * Which range has which keys, as far as anybody has said.
+ *
+ * RM1. The ranges that a key belongs to one after the other have growing versions: splits and merges raise them above
+ *      those of all ranges that they change. Descriptors of one range and version have growing `confVersion`s. So of
+ *      two descriptors that name a key, the one with the higher epoch is the later one, whichever was heard first.
+ * RM2. Each key is in the range of the latest descriptor that was learned for it; what was learned before, after, or
+ *      twice makes no difference. A range may be known for a part of its keys only, the others having gone since.
+ * RM3. Routes are sorted, do not overlap, and have an end above their start. Between them are holes.
+ */
+import { type Bytes, compareBytes, copyBytes, type Span } from '@remora/base';
+import type { Epoch, RangeDescriptor } from '@remora/protocol';
+
+/** Keys, and the range that they are in. The range may once have had more. */
+export interface Route extends Span {
+  readonly range: RangeDescriptor;
+}
+
+export class RouteMap {
+  readonly #routes: Route[] = [];
+
+  get routes(): readonly Route[] {
+    return this.#routes;
+  }
+
+  find(key: Bytes): RangeDescriptor | undefined {
+    const route = this.#routes[this.#firstEndingAbove(key)];
+    return route !== undefined && compareBytes(route.start, key) <= 0 ? route.range : undefined;
+  }
+
+  /** The parts of a span in the order of keys; undefined when the range of any key in it is unknown. */
+  covering(span: Span): readonly Route[] | undefined {
+    const parts: Route[] = [];
+    let at = span.start;
+    for (let i = this.#firstEndingAbove(at); ; i++) {
+      const route = this.#routes[i];
+      if (route === undefined || compareBytes(route.start, at) > 0) return undefined;
+      const last = route.end.length === 0 || (span.end.length > 0 && compareBytes(route.end, span.end) >= 0);
+      parts.push({ start: at, end: last ? span.end : route.end, range: route.range });
+      if (last) return parts;
+      at = route.end;
+    }
+  }
+
+  /** RM2. True when something was new. */
+  learn(ranges: readonly RangeDescriptor[]): boolean {
+    let changed = false;
+    for (const range of ranges) changed = this.#learn(range) || changed;
+    return changed;
+  }
+
+  #learn(range: RangeDescriptor): boolean {
+    const from = this.#firstEndingAbove(range.start);
+    if (this.#isRoute(this.#routes[from], range)) return false;
+    let to = from;
+    while (to < this.#routes.length && endsAbove(range, this.#routes[to]?.start ?? range.start)) to++;
+    // What is kept for long must not pin the frame that it came in.
+    const own = { ...range, start: copyBytes(range.start), end: copyBytes(range.end) };
+    const known = this.#routes.slice(from, to);
+    const painted = paint(known, own);
+    if (painted.length === known.length && painted.every((route, i) => route === known[i])) return false;
+    this.#routes.splice(from, to - from, ...painted);
+    return true;
+  }
+
+  /** By far the commonest: it was known already, with all its keys. */
+  #isRoute(route: Route | undefined, { rangeId, epoch, start, end }: RangeDescriptor): boolean {
+    return (
+      route?.range.rangeId === rangeId &&
+      !isLater(epoch, route.range.epoch) &&
+      compareBytes(route.start, start) === 0 &&
+      compareBytes(route.end, end) === 0
+    );
+  }
+
+  /** Of the first route that has `key` or keys above it. */
+  #firstEndingAbove(key: Bytes): number {
+    let low = 0;
+    let high = this.#routes.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const route = this.#routes[middle];
+      if (route !== undefined && !endsAbove(route, key)) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+/** RM1. */
+function isLater(a: Epoch, b: Epoch): boolean {
+  return a.version === b.version ? a.confVersion > b.confVersion : a.version > b.version;
+}
+
+function endsAbove({ end }: Span, key: Bytes): boolean {
+  return end.length === 0 || compareBytes(end, key) > 0;
+}
+
+/** What takes the place of `known`, all routes that overlap `range`: it has the keys of older ones, and of none. */
+function paint(known: readonly Route[], range: RangeDescriptor): readonly Route[] {
+  const out: Route[] = [];
+  /** Where the next part of `range` begins; undefined when it has no more. */
+  let at: Bytes | undefined = range.start;
+  const ours = (end: Bytes): void => {
+    if (at !== undefined && (end.length === 0 || compareBytes(at, end) < 0)) out.push({ start: at, end, range });
+  };
+  for (const route of known) {
+    if (isLater(range.epoch, route.range.epoch)) {
+      if (compareBytes(route.start, range.start) < 0) out.push({ ...route, end: range.start });
+      continue;
+    }
+    if (route.start.length > 0) ours(route.start);
+    out.push(route);
+    at = endsAbove(range, route.end) && route.end.length > 0 ? route.end : undefined;
+  }
+  ours(range.end);
+  const last = known.at(-1);
+  if (
+    last !== undefined &&
+    range.end.length > 0 &&
+    endsAbove(last, range.end) &&
+    isLater(range.epoch, last.range.epoch)
+  ) {
+    out.push({ ...last, start: range.end });
+  }
+  return out;
+}
