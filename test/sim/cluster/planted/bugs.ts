@@ -331,6 +331,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: "    if (error.code === 'UNKNOWN_OUTCOME') this.#maybeApplied = true;\n",
     replace: '',
     seed: 1,
+    caughtBy: 'test/sdk/overload.test.ts',
     properties: ['linearizable registers', 'strictly serializable transactions'],
   },
 ];
