@@ -3,6 +3,7 @@ import { isCurrent, type LockId, type LockResult, type Owner, ownerStatus, query
 import type { LeaseInfo, Query, QueryResult, RangeOp, RangeStatus, Txn } from '@remora/protocol';
 import { KvChanges } from '../state/kv-changes.ts';
 import { fetchAll, NOTHING_PREFETCHED, type Prefetched, wantedByRange, wantedByTxn } from '../state/kv-read.ts';
+import type { ClosedRevisions } from './closed-revisions.ts';
 import type { GrantWatches } from './grant-watches.ts';
 import type { LeaseKeeper } from './lease-keeper.ts';
 import type { LockWaits } from './lock-waits.ts';
@@ -19,6 +20,7 @@ export interface QueryDeps {
   readonly keeper: LeaseKeeper;
   readonly waits: LockWaits;
   readonly grants: GrantWatches;
+  readonly closing: ClosedRevisions;
   readonly nodeId: number;
 }
 
@@ -27,6 +29,8 @@ export interface QueryDeps {
  *
  * Q1. Unless it says `serializable`, a query waits for a ReadIndex round begun after its arrival, and is then
  *     evaluated in one synchronous step, or over a view taken in that step.
+ * Q2. In a range that the master numbers, a read may be at any revision that is closed: above the last one there is
+ *     nothing up to there.
  */
 export class Queries {
   readonly #replica: RangeReplica;
@@ -49,6 +53,7 @@ export class Queries {
       return this.#evaluate(query, 0, onCancel, done);
     }
     if (!this.#replica.leading) return done(this.#replica.notLeader(), undefined);
+    if (query.type === 'closedRevision') return this.#closedRevision(query.revision, onCancel, done);
     const receivedMs = this.#deps.clock.monotonicMs();
     this.#replica.group.readIndex((refused) => {
       if (refused === undefined) this.#evaluate(query, receivedMs, onCancel, done);
@@ -58,7 +63,12 @@ export class Queries {
     });
   }
 
-  #evaluate(query: Query, receivedMs: number, onCancel: OnCancel, done: QueryDone): void {
+  #evaluate(
+    query: Exclude<Query, { type: 'closedRevision' }>,
+    receivedMs: number,
+    onCancel: OnCancel,
+    done: QueryDone,
+  ): void {
     const refused = query.type === 'status' ? undefined : this.#replica.unreadable();
     if (refused !== undefined) return done(refused, undefined);
     try {
@@ -69,7 +79,12 @@ export class Queries {
     }
   }
 
-  #answer(query: Query, receivedMs: number, onCancel: OnCancel, done: QueryDone): void {
+  #answer(
+    query: Exclude<Query, { type: 'closedRevision' }>,
+    receivedMs: number,
+    onCancel: OnCancel,
+    done: QueryDone,
+  ): void {
     const { state } = this.#replica;
     switch (query.type) {
       case 'range':
@@ -118,7 +133,7 @@ export class Queries {
   ): void {
     const { engine } = this.#deps;
     const { revision, compactRevision } = this.#replica.state;
-    const bounds = { revision, compactRevision };
+    const bounds = { revision: this.#deps.closing.closed, compactRevision }; // Q2
     const options = { revision, bounds, leaseKnown: () => false };
     if (wanted.length === 0) return done(undefined, evaluate(new KvChanges(engine, options), NOTHING_PREFETCHED));
     const view = engine.view();
@@ -129,6 +144,21 @@ export class Queries {
         (result) => done(undefined, result, revision),
         (error: unknown) => done(toServiceError(error), undefined),
       );
+  }
+
+  /** What closes a revision confirms leadership itself, where that is needed. */
+  #closedRevision(revision: number, onCancel: OnCancel, done: QueryDone): void {
+    const { closing } = this.#deps;
+    const { version } = this.#replica.state.descriptor.epoch;
+    const { floor } = closing;
+    const forget = closing.whenClosed(revision, (error) => {
+      if (error !== undefined) return done(error, undefined);
+      // What the range had when it was asked may be of others now, which closed nothing.
+      const late = this.#replica.epochRefusal(version);
+      if (late !== undefined) return done(late, undefined);
+      done(undefined, { type: 'closedRevision', closed: closing.closed, floor });
+    });
+    onCancel(forget);
   }
 
   /** Answers when the owner is no longer waiting: at once if it is not in the queue, otherwise by the queue's news. */

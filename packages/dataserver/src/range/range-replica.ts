@@ -32,6 +32,7 @@ import { RangeState } from '../state/range-state.ts';
 import { WatchHub, type WatchSink, type WatchStream } from '../watch/watch-hub.ts';
 import { type OnApplied, tellApplied } from './applied-command.ts';
 import { AutoCompactor } from './auto-compactor.ts';
+import { ClosedRevisions, NOTHING_PREPARED } from './closed-revisions.ts';
 import { Commands, type RangeDone } from './commands.ts';
 import { GrantWatches } from './grant-watches.ts';
 import { HistoryCollector } from './history-collector.ts';
@@ -93,6 +94,8 @@ export class RangeReplica implements StateMachine {
   readonly hub: WatchHub;
   readonly #commands: Commands;
   readonly #queries: Queries;
+  /** Up to which revision this range is complete. */
+  readonly closing: ClosedRevisions;
   readonly #keeper: LeaseKeeper;
   readonly #waits = new LockWaits();
   readonly #grants = new GrantWatches();
@@ -124,13 +127,25 @@ export class RangeReplica implements StateMachine {
       },
     });
     this.state.load();
-    this.hub = new WatchHub(engine, this.state, { ringBytesMax: deps.options.watchRingBytesMax, logger });
+    this.hub = new WatchHub(engine, this.state, {
+      ringBytesMax: deps.options.watchRingBytesMax,
+      logger,
+      closed: () => this.closing.closed,
+    });
     this.#time = new RangeClock(clock);
     this.#commands = new Commands(this, {
       clock,
       time: this.#time,
       drawer: deps.drawer,
       outcomeBytesMax: deps.options.outcomeBytesMax,
+    });
+    this.closing = new ClosedRevisions({
+      state: this.state,
+      prepared: NOTHING_PREPARED,
+      source: deps.drawer,
+      group: () => this.group,
+      whenSettled: (done) => this.#commands.proposals.whenSettled(done),
+      notLeader: () => this.notLeader(),
     });
     this.#keeper = new LeaseKeeper(clock, this.state.leases, (command, done) => this.#expire(command, done));
     this.#collector = this.#collectHistory();
@@ -141,6 +156,7 @@ export class RangeReplica implements StateMachine {
       keeper: this.#keeper,
       waits: this.#waits,
       grants: this.#grants,
+      closing: this.closing,
       nodeId: deps.nodeId,
     });
   }
@@ -215,6 +231,7 @@ export class RangeReplica implements StateMachine {
 
   #applied(entry: Entry): void {
     this.hub.flush();
+    this.closing.applied();
     if (this.state.compactRevision > 0) this.#collector?.collect(this.state.compactRevision);
     if (this.#leaderTerm !== 0 && entry.term === this.#leaderTerm && !this.#serving) this.#startServing();
   }
@@ -247,6 +264,7 @@ export class RangeReplica implements StateMachine {
     this.#waits.clear();
     this.#grants.clear();
     this.#commands.proposals.abandon();
+    this.closing.abandon();
     this.#queries.abandon(this.notLeader());
     for (const stream of this.#streams) stream.endAll(this.notLeader());
     this.#deps.logger.info({ range: this.rangeId }, 'no longer leads the range');
@@ -324,9 +342,8 @@ export class RangeReplica implements StateMachine {
   // -------------------------------------------------------------------------------------------- requests
 
   execute(request: RangeRequest, onCancel: OnCancel, done: RangeDone): void {
-    if (request.epoch.version !== this.state.descriptor.epoch.version) {
-      return done(this.#staleEpoch(), undefined);
-    }
+    const stale = this.epochRefusal(request.epoch.version);
+    if (stale !== undefined) return done(stale, undefined);
     if (request.body.kind === 'query') {
       this.#queries.execute(request.body.query, onCancel, (error, result, revision) =>
         result === undefined ? done(error, undefined) : done(undefined, this.reply(result, revision)),
@@ -362,11 +379,12 @@ export class RangeReplica implements StateMachine {
 
   /** Why a watch cannot begin here; undefined when it can. */
   watchRefusal(epoch: Epoch): ServiceError | undefined {
-    if (epoch.version !== this.state.descriptor.epoch.version) return this.#staleEpoch();
-    return this.leading ? undefined : this.notLeader();
+    return this.epochRefusal(epoch.version) ?? (this.leading ? undefined : this.notLeader());
   }
 
-  #staleEpoch(): ServiceError {
+  /** Why a request of this version of the epoch is refused; undefined when it is the present one. */
+  epochRefusal(version: number): ServiceError | undefined {
+    if (version === this.state.descriptor.epoch.version) return undefined;
     return new ServiceError('STALE_EPOCH', 'the range has been split or merged since', {
       details: { rangeId: this.rangeId },
     });

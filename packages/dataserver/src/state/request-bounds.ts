@@ -42,6 +42,7 @@ export function queryWithin(bounds: RangeBounds, query: Query): boolean {
     case 'grantEnd':
       return lockWithin(bounds, query.lock);
     case 'leases':
+    case 'closedRevision':
     case 'status':
       return true; // of the range, whatever it has
     default:

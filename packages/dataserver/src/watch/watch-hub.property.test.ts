@@ -119,7 +119,11 @@ class HubBed {
         onLeaseEnded() {},
       },
     });
-    this.hub = new WatchHub(this.engine, this.state, { ringBytesMax, logger: silentLogger });
+    this.hub = new WatchHub(this.engine, this.state, {
+      ringBytesMax,
+      logger: silentLogger,
+      closed: () => this.state.revision,
+    });
     this.collector = new HistoryCollector(this.engine, HISTORY, { clock: nodeClock(), logger: silentLogger });
   }
 

@@ -25,6 +25,13 @@ interface Watcher {
   pending: KvEvent[];
 }
 
+export interface WatchHubOptions {
+  readonly ringBytesMax: number;
+  readonly logger: Logger;
+  /** The highest revision at or below which the range writes nothing any more. */
+  readonly closed: () => number;
+}
+
 /** A message is closed at this many events or bytes; the events of one revision always share a message. */
 const MESSAGE_EVENTS_MAX = 1_000;
 const MESSAGE_BYTES_MAX = 1024 * 1024;
@@ -47,6 +54,7 @@ export class WatchHub {
   readonly #state: RangeState;
   readonly #logger: Logger;
   readonly #ringBytesMax: number;
+  readonly #closed: () => number;
   #ring: EventRing;
   readonly #index = new SpanIndex<Watcher>();
   #touched: Watcher[] = [];
@@ -54,7 +62,8 @@ export class WatchHub {
   #scans = 0;
   readonly #waitingForScan: Watcher[] = [];
 
-  constructor(engine: Engine, state: RangeState, options: { readonly ringBytesMax: number; readonly logger: Logger }) {
+  constructor(engine: Engine, state: RangeState, options: WatchHubOptions) {
+    this.#closed = options.closed;
     this.#engine = engine;
     this.#state = state;
     this.#logger = options.logger;
@@ -278,7 +287,8 @@ export class WatchHub {
   progress(stream: WatchStream): void {
     for (const watcher of stream.watchers.values()) {
       if (stream.blocked) return;
-      if (watcher.synced && watcher.pending.length === 0) this.#send(watcher, [], this.#state.revision);
+      if (!watcher.synced || watcher.pending.length > 0) continue;
+      this.#send(watcher, [], this.#closed());
     }
   }
 }

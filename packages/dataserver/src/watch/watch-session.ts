@@ -35,7 +35,7 @@ export class WatchSession {
       this.#owners.get(request.watchId)?.cancel(request.watchId);
       this.#owners.delete(request.watchId);
     } else if (request.kind === 'progress') {
-      for (const stream of this.#streams.values()) stream.progress();
+      for (const [replica, stream] of this.#streams) replica.closing.closeNewest(() => stream.progress());
     } else this.#create(request);
   }
 

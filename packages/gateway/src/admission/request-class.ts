@@ -35,6 +35,7 @@ export function classOfQuery(query: Query): RequestClass {
     case 'lock':
     case 'leaseTimeToLive':
     case 'leases':
+    case 'closedRevision':
       return 'ordinary';
     case 'leaseKeepAlive':
     case 'lockAwait':

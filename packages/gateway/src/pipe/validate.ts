@@ -76,6 +76,7 @@ function validateQuery(query: Query, limits: RequestLimits): void {
     case 'leaseKeepAlive':
     case 'leaseTimeToLive':
     case 'leases':
+    case 'closedRevision':
     case 'status':
       return;
   }

@@ -33,6 +33,7 @@ export function routingKey(request: Command | Query): Bytes {
       return Buffer.from([LEASE_SPACE]);
     case 'compact':
     case 'noop':
+    case 'closedRevision':
     case 'status':
       return Buffer.from([KV_SPACE]);
   }

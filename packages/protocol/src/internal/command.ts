@@ -43,6 +43,11 @@ export type Query =
    * is the holder's.
    */
   | { readonly type: 'grantEnd'; readonly lock: LockId; readonly version: number; readonly session: SessionRef }
+  /**
+   * Waits until the range has closed a revision that was drawn from the master: it writes nothing at or below it any
+   * more, and can be read at it. 0: tells what is closed now.
+   */
+  | { readonly type: 'closedRevision'; readonly revision: number }
   | { readonly type: 'status' };
 
 export interface LeaseInfo {
@@ -73,6 +78,11 @@ export type QueryResult =
   | { readonly type: 'lockAwait'; readonly result: LockResult }
   /** `sessionAlive`: it was taken away from a holder whose session goes on. */
   | { readonly type: 'grantEnd'; readonly sessionAlive: boolean }
+  /**
+   * `floor`: the range may have counted revisions up to it by itself, of which the master did not know. Who asked for a
+   * lower one may miss writes that were acknowledged before, and draws another, naming this as the floor.
+   */
+  | { readonly type: 'closedRevision'; readonly closed: number; readonly floor: number }
   | { readonly type: 'status'; readonly status: RangeStatus };
 
 export interface RangeStatus {

@@ -60,6 +60,7 @@ const QUERY = {
   status: 38,
   lockAwait: 39,
   grantEnd: 40,
+  closedRevision: 41,
 } as const;
 
 export function encodeCommand(command: Command): unknown[] {
@@ -155,6 +156,8 @@ export function encodeQuery(query: Query): unknown[] {
         query.session.lease,
         query.session.incarnation,
       ];
+    case 'closedRevision':
+      return [QUERY.closedRevision, query.revision];
     case 'status':
       return [QUERY.status];
     default:
@@ -194,6 +197,8 @@ export function decodeQuery(raw: unknown): Query {
       const session = { lease: asLease(f[4], 'session lease'), incarnation: asCount(f[5], 'session incarnation') };
       return { type: 'grantEnd', lock, version: asCount(f[3], 'lock version'), session };
     }
+    case QUERY.closedRevision:
+      return { type: 'closedRevision', revision: asCount(asFields(raw, 2, 'closed revision')[1], 'revision') };
     case QUERY.status:
       asFields(raw, 1, 'status query');
       return { type: 'status' };
@@ -273,6 +278,8 @@ export function encodeQueryResult(result: QueryResult): unknown[] {
       return [QUERY.leaseTimeToLive, encodeLeaseInfo(result.lease)];
     case 'leases':
       return [QUERY.leases, result.ids.slice()];
+    case 'closedRevision':
+      return [QUERY.closedRevision, result.closed, result.floor];
     case 'status':
       return [QUERY.status, encodeRangeStatus(result.status)];
     default:
@@ -307,6 +314,10 @@ export function decodeQueryResult(raw: unknown): QueryResult {
         type: 'leases',
         ids: asList(asFields(raw, 2, 'leases result')[1], 'lease ids', (id) => asLease(id, 'lease id')),
       };
+    case QUERY.closedRevision: {
+      const f = asFields(raw, 3, 'closed revision result');
+      return { type: 'closedRevision', closed: asCount(f[1], 'closed'), floor: asCount(f[2], 'floor') };
+    }
     case QUERY.status:
       return { type: 'status', status: decodeRangeStatus(asFields(raw, 2, 'status result')[1]) };
     default:

@@ -72,6 +72,7 @@ export function encodeResult(result: CommandResult | QueryResult): unknown[] {
     case 'leases':
     case 'lockAwait':
     case 'grantEnd':
+    case 'closedRevision':
     case 'status':
       return encodeQueryResult(result);
     case 'lock':

@@ -93,6 +93,7 @@ export const QUERIES: readonly Query[] = [
   { type: 'lock', query: { type: 'check', checks: [{ lock, version: 12 }] } },
   { type: 'lockAwait', lock, owner },
   { type: 'grantEnd', lock, version: 12, session: owner.session },
+  { type: 'closedRevision', revision: 70 },
   { type: 'status' },
 ];
 
@@ -133,6 +134,7 @@ export const QUERY_RESULTS: readonly QueryResult[] = [
   { type: 'lock', result: { type: 'show', state: undefined } },
   { type: 'lockAwait', result: { type: 'queued', position: 1 } },
   { type: 'grantEnd', sessionAlive: true },
+  { type: 'closedRevision', closed: 77, floor: 12 },
   {
     type: 'status',
     status: {

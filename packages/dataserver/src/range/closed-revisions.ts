@@ -1,0 +1,182 @@
+import { ServiceError } from '@remora/base';
+import type { Group } from '@remora/raft';
+import type { RevisionSource } from '../revisions/revision-drawer.ts';
+import type { RangeState } from '../state/range-state.ts';
+
+/** Transactions over several ranges that are prepared in this one. */
+export interface PreparedTransactions {
+  /** The lowest revision at which one of them may still commit; infinity when none may. */
+  earliestCommit(): number;
+}
+
+/** Of a range in which none can be prepared. */
+export const NOTHING_PREPARED: PreparedTransactions = { earliestCommit: () => Number.POSITIVE_INFINITY };
+
+export interface ClosedRevisionsDeps {
+  readonly state: Pick<RangeState, 'revision' | 'applied' | 'descriptor'>;
+  readonly prepared: PreparedTransactions;
+  readonly source: Pick<RevisionSource, 'newest'>;
+  readonly group: () => Pick<Group, 'role' | 'term' | 'leaseRead'>;
+  /** Tells the log position by which all blocks requested before the call are used up (`Proposals.whenSettled`). */
+  readonly whenSettled: (done: (index: number) => void) => void;
+  readonly notLeader: () => ServiceError;
+}
+
+export type ClosedDone = (error: ServiceError | undefined) => void;
+
+interface Waiting {
+  readonly revision: number;
+  readonly done: ClosedDone;
+}
+
+/** What has to be seen before the revision of a round is closed; there is one round at a time (CL2). */
+interface Round {
+  readonly revision: number;
+  /** Of the log, once it is known: applied up to there, all earlier blocks are used up. */
+  settledAt: number | undefined;
+  confirmed: boolean;
+}
+
+/** Who waits for a revision to be closed; more are refused. */
+const WAITING_MAX = 10_000;
+
+/**
+ * Up to which revision a range is complete: nothing that it writes later is at or below it (design §8).
+ *
+ * CL1. That holds of the last revision applied, on every replica: apply gives none at or below it (numbering.ts N3).
+ * CL2. A leader closes a higher P, given to others by the master before they asked here, when, after they asked,
+ *      - the request for a block that was under way has ended, and what was proposed by then is applied. A block that is
+ *        requested later is above P (V2 of the master's issuer), and no other serves (B1, B2 of the block queue);
+ *      - leadership was confirmed, by its lease or a ReadIndex round. So a later leader is elected after that, and what
+ *        it requests is above P too. What earlier leaders wrote comes before the first entry of this term, and is applied.
+ * CL3. No revision is closed at or above one at which a prepared transaction may still commit.
+ * CL4. What is closed stays closed: it is remembered when leadership is lost. Who waits then is told to ask the leader.
+ */
+export class ClosedRevisions {
+  readonly #deps: ClosedRevisionsDeps;
+  /** CL2. */
+  #confirmed = 0;
+  #floor = 0;
+  #round: Round | undefined;
+  #waiting: Waiting[] = [];
+
+  constructor(deps: ClosedRevisionsDeps) {
+    this.#deps = deps;
+  }
+
+  /** The highest revision known to be closed here. */
+  get closed(): number {
+    const { state, prepared } = this.#deps;
+    return Math.min(Math.max(state.revision, this.#confirmed), prepared.earliestCommit() - 1); // CL1, CL3
+  }
+
+  /**
+   * Revisions at or below it may have been counted by the range itself, before the master did: one that the master gave
+   * out may be below what the range had acknowledged by then. Who reads at such a revision has to draw another, above
+   * this one.
+   */
+  get floor(): number {
+    const { state } = this.#deps;
+    if (state.descriptor.revisionSource === 'range') return state.revision;
+    // As it begins to be asked for, which is after the range began to be numbered by the master.
+    if (this.#floor === 0) this.#floor = state.revision;
+    return this.#floor;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Calls `done` once `revision`, drawn from the master before this call, is closed; gives what takes it back. */
+  whenClosed(revision: number, done: ClosedDone): () => void {
+    const waiting = { revision, done };
+    if (revision <= this.closed) done(undefined);
+    else if (this.#waiting.length >= WAITING_MAX) done(tooMany());
+    else {
+      this.#waiting.push(waiting);
+      this.#begin();
+    }
+    return () => {
+      this.#waiting = this.#waiting.filter((one) => one !== waiting);
+    };
+  }
+
+  /**
+   * Closes a revision that is at or above any that anybody was given before this call, if it can: an idle range learns
+   * only so how far others are. One that counts by itself has nobody to ask.
+   */
+  closeNewest(done: ClosedDone): void {
+    if (this.#deps.state.descriptor.revisionSource === 'range') return done(undefined);
+    this.#deps.source.newest(this.#deps.state.revision, (error, newest) => {
+      if (newest === undefined) done(error ?? this.#deps.notLeader());
+      else this.whenClosed(newest, done);
+    });
+  }
+
+  /** An entry was applied. */
+  applied(): void {
+    if (this.#waiting.length === 0) return;
+    this.#advance();
+  }
+
+  /** Leadership is lost (CL4). */
+  abandon(): void {
+    this.#round = undefined;
+    this.#fail(this.#deps.notLeader());
+  }
+
+  /** Rounds begin after those came whom they are for (CL2). */
+  #begin(): void {
+    if (this.#round !== undefined) return;
+    const highest = this.#waiting.reduce((high, { revision }) => Math.max(high, revision), 0);
+    if (highest <= this.#confirmed) return; // a prepared transaction is waited for
+    const round: Round = { revision: highest, settledAt: undefined, confirmed: false };
+    this.#round = round;
+    const group = this.#deps.group();
+    const { term } = group;
+    this.#deps.whenSettled((index) => {
+      round.settledAt = index;
+      this.#advance();
+    });
+    group.leaseRead((refused) => {
+      if (this.#round !== round) return;
+      const now = this.#deps.group();
+      if (refused === undefined && now.role === 'leader' && now.term === term) {
+        round.confirmed = true;
+        this.#advance();
+      } else {
+        this.#round = undefined;
+        this.#fail(refused === 'queueFull' ? tooMany() : this.#deps.notLeader());
+      }
+    });
+  }
+
+  #advance(): void {
+    const round = this.#round;
+    const { state } = this.#deps;
+    if (round?.confirmed && round.settledAt !== undefined && state.applied.index >= round.settledAt) {
+      this.#round = undefined;
+      this.#confirmed = Math.max(this.#confirmed, round.revision);
+    }
+    this.#answer();
+    if (this.#waiting.length > 0) this.#begin();
+  }
+
+  #answer(): void {
+    const { closed } = this;
+    if (!this.#waiting.some(({ revision }) => revision <= closed)) return;
+    const waiting = this.#waiting;
+    this.#waiting = waiting.filter(({ revision }) => revision > closed);
+    for (const { revision, done } of waiting) if (revision <= closed) done(undefined);
+  }
+
+  #fail(error: ServiceError): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const { done } of waiting) done(error);
+  }
+}
+
+function tooMany(): ServiceError {
+  return new ServiceError('RESOURCE_EXHAUSTED', 'too many wait for the range to close a revision; try again later');
+}
