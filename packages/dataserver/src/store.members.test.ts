@@ -79,7 +79,7 @@ describe('a replica that was removed from its range', () => {
   test('and has applied that is taken away: its group, its log, its rows and its place in memory', async () => {
     const booted = await holding();
     applyOwnRemoval(replicaOf(booted));
-    expect(booted.store.reports()).toEqual([]);
+    expect(booted.store.talk.report().ranges).toEqual([]);
     expect(booted.host.runs(RANGE)).toBe(false);
     await gone(booted);
     const local = booted.engine.scanResident(allLocalSpan()).map(({ key }) => Buffer.from(key));
@@ -96,7 +96,7 @@ describe('a replica that was removed from its range', () => {
       { rangeId: 7, replicaId: 11, confVersion: 9 },
     ]) {
       booted.store.removeReplica(word);
-      expect(booted.store.reports()).toHaveLength(1);
+      expect(booted.store.talk.report().ranges).toHaveLength(1);
     }
     booted.store.removeReplica({ rangeId: RANGE, replicaId: 11, confVersion: 2 });
     await gone(booted);
@@ -137,7 +137,7 @@ describe('a replica that was removed from its range', () => {
   test('stays when whoever asks for the next one knows less than it does', async () => {
     const { store } = await holding();
     await expect(store.createReplica(later(1, member(17, 1)), 17)).rejects.toThrow('a later membership');
-    expect(store.reports()).toMatchObject([{ replicaId: 11 }]);
+    expect(store.talk.report().ranges).toMatchObject([{ replicaId: 11 }]);
   });
 
   test('that is behind is still the old one after a restart, whatever its range calls its node by then', async () => {
@@ -227,7 +227,7 @@ test('data of a version without held rows is taken up by its descriptor, and kno
   world.crash();
   const booted = await boot(world);
   await booted.store.start();
-  expect(booted.store.reports()).toMatchObject([{ replicaId: 1 }]);
+  expect(booted.store.talk.report().ranges).toMatchObject([{ replicaId: 1 }]);
   await booted.checkpointer.run();
   expect(booted.engine.get(heldKey(RANGE))).toBeDefined();
 });

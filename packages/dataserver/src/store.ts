@@ -14,7 +14,6 @@ import {
   encodeRangeRequest,
   FIRST_EPOCH,
   type RangeDescriptor,
-  type RangeReport,
   type RangeRequest,
   type RpcRegistry,
   rangeExecute,
@@ -34,6 +33,7 @@ import type { Checkpointer } from './checkpointer.ts';
 import { StoreDamagedError } from './engine/store-errors.ts';
 import { Installer } from './install/installer.ts';
 import type { InstallMarker } from './install/marker.ts';
+import { MasterTalk } from './master-talk.ts';
 import type { OnApplied } from './range/applied-command.ts';
 import { type RangeOptions, RangeReplica } from './range/range-replica.ts';
 import { type HeldReplica, HeldReplicas } from './replicas/held-replicas.ts';
@@ -103,6 +103,7 @@ const FIRST_WAIT_TICKS_APART = 4;
  *     (held-replicas.ts): a descriptor may name the next one already.
  */
 export class Store {
+  readonly talk: MasterTalk;
   readonly #deps: StoreDeps;
   readonly #replicas = new Map<number, Running>();
   /** Replicas that are being created, or whose snapshot is being installed after a restart. */
@@ -117,6 +118,8 @@ export class Store {
     this.#installer = new Installer(deps);
     this.#held = new HeldReplicas(deps.engine);
     this.#remover = new ReplicaRemover(deps, this.#held);
+    const replica = (rangeId: number): RangeReplica | undefined => this.#replicas.get(rangeId)?.replica;
+    this.talk = new MasterTalk({ clock: deps.clock, replica, replicas: () => this.replicas() });
   }
 
   /**
@@ -325,17 +328,6 @@ export class Store {
 
   *replicas(): IterableIterator<RangeReplica> {
     for (const { replica } of this.#replicas.values()) yield replica;
-  }
-
-  reports(): readonly RangeReport[] {
-    return [...this.replicas()].map((replica) => ({
-      rangeId: replica.rangeId,
-      replicaId: replica.group.replicaId,
-      leader: replica.leading,
-      term: replica.group.term,
-      applied: replica.state.applied.index,
-      bytes: replica.state.bytes,
-    }));
   }
 
   /** Serves the range calls of gateways, local and remote. */

@@ -50,7 +50,7 @@ class AgentBed {
         clock: this.clock,
         random: new SeededRandom(1),
         logger: { ...silentLogger, warn: (fields) => this.warnings.push(fields) },
-        reports: () => [],
+        report: () => ({ ranges: [], results: [] }),
         changedSince: () => this.changed,
         onTask: (task) => this.tasks.push(task),
         onView: () => {},

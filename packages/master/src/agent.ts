@@ -6,9 +6,9 @@ import {
   masterJoin,
   masterRangeChanged,
   type NodeDescriptor,
+  type NodeHeartbeat,
   type NodeTask,
   type RangeDescriptor,
-  type RangeReport,
 } from '@remora/protocol';
 import type { MasterFinder } from './master-finder.ts';
 
@@ -18,7 +18,8 @@ export interface AgentDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  readonly reports: () => readonly RangeReport[];
+  /** What the next heartbeat says. */
+  readonly report: () => Pick<NodeHeartbeat, 'ranges' | 'results'>;
   /** Ranges with a replica here whose membership has changed since this view. */
   readonly changedSince: (view: ClusterView) => readonly RangeDescriptor[];
   readonly onTask: (task: NodeTask) => void;
@@ -106,7 +107,7 @@ export class NodeAgent {
 
   #beat(): void {
     const { nodeId, incarnation } = this.#descriptor;
-    const heartbeat = { nodeId, incarnation, ranges: this.#deps.reports() };
+    const heartbeat = { nodeId, incarnation, ...this.#deps.report() };
     this.#deps.finder.call(masterHeartbeat, heartbeat, { timeoutMs: CALL_TIMEOUT_MS }, (error, reply) => {
       if (this.#stopped) return;
       if (reply === undefined) return this.#missed(error ?? new ServiceError('INTERNAL', 'no answer'));

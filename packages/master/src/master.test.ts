@@ -5,12 +5,14 @@ import {
   createRpcRegistry,
   type DrawRevisionsReply,
   type JoinReply,
+  type LeaderReport,
   masterDrawRevisions,
   masterHeartbeat,
   masterJoin,
   masterRangeChanged,
   masterView,
   type NodeHeartbeatReply,
+  type OrderResult,
   type RangeDescriptor,
   type RangeReport,
 } from '@remora/protocol';
@@ -84,14 +86,29 @@ class MasterBed {
     return call<RangeDescriptor, undefined>(this, masterRangeChanged as never, range);
   }
 
-  beat(nodeId: number, ranges: readonly RangeReport[] = [], incarnation = `dir${nodeId}`) {
-    return call<unknown, NodeHeartbeatReply>(this, masterHeartbeat as never, { nodeId, incarnation, ranges });
+  beat(
+    nodeId: number,
+    ranges: readonly RangeReport[] = [],
+    incarnation = `dir${nodeId}`,
+    results: readonly OrderResult[] = [],
+  ) {
+    return call<unknown, NodeHeartbeatReply>(this, masterHeartbeat as never, { nodeId, incarnation, ranges, results });
   }
 
   draw(count: number, floor = 0) {
     const request = { floor, draws: [{ rangeId: 2, count }] };
     return call<unknown, DrawRevisionsReply>(this, masterDrawRevisions as never, request);
   }
+}
+
+const LEAD: LeaderReport = {
+  ...{ keys: 0, logEntries: 0, joint: false, changePending: false, peers: [] },
+  ...{ readsPerS: 0, readBytesPerS: 0, writesPerS: 0, writeBytesPerS: 0 },
+};
+
+function reportOf(replicaId: number, more: Partial<RangeReport> = {}): RangeReport {
+  const epoch = { confVersion: 1, version: 1 };
+  return { rangeId: 2, replicaId, epoch, term: 4, applied: 1, bytes: 0, silent: false, lead: undefined, ...more };
 }
 
 const learner = (replicaId: number, nodeId: number) => ({ replicaId, nodeId, type: 'learner' as const });
@@ -173,7 +190,7 @@ describe('a master', () => {
     bed.commit();
     const task = { type: 'createReplica', replicaId: 1_002 };
     for (let i = 0; i < 3; i++) expect(bed.beat(2).reply?.tasks).toMatchObject([task]);
-    const report = { rangeId: 2, replicaId: 1_002, leader: true, term: 4, applied: 1, bytes: 0 };
+    const report = reportOf(1_002, { lead: LEAD });
     expect(bed.beat(2, [report]).reply?.tasks).toEqual([]);
     bed.join(0, { name: 'x', incarnation: 'x' });
     bed.commit();
@@ -192,10 +209,44 @@ describe('a master', () => {
     const others = range.replicas.filter(({ nodeId }) => nodeId !== 2);
     bed.changed({ ...range, epoch: { confVersion: 4, version: 1 }, replicas: [...others, learner(1_009, 2)] });
     bed.commit();
-    const report = { rangeId: 2, leader: false, term: 4, applied: 1, bytes: 0 };
     const task = { type: 'createReplica', replicaId: 1_009 };
-    expect(bed.beat(2, [{ ...report, replicaId: 1_002 }]).reply?.tasks).toMatchObject([task]);
-    expect(bed.beat(2, [{ ...report, replicaId: 1_009 }]).reply?.tasks).toEqual([]);
+    expect(bed.beat(2, [reportOf(1_002)]).reply?.tasks).toMatchObject([task]);
+    expect(bed.beat(2, [reportOf(1_009)]).reply?.tasks).toEqual([]);
+  });
+
+  test('tells a replica that asks whether it belongs, and was removed since, that it does not', () => {
+    const bed = ready(new MasterBed());
+    bed.clock.advance(100);
+    bed.commit();
+    const [range] = bed.master.state.ranges();
+    if (range === undefined) throw new Error('there is a range');
+    const left = range.replicas.filter(({ nodeId }) => nodeId !== 2);
+    bed.changed({ ...range, epoch: { confVersion: 4, version: 1 }, replicas: left });
+    bed.commit();
+    const asks = (replicaId: number, confVersion: number, silent = true) =>
+      bed.beat(2, [reportOf(replicaId, { silent, epoch: { confVersion, version: 1 } })]).reply?.tasks;
+    const no = { type: 'removeReplica', rangeId: 2, replicaId: 1_002, confVersion: 4 };
+    expect(asks(1_002, 3)).toEqual([no]);
+    expect(asks(1_002, 3, false)).toEqual([]); // it hears a leader
+    expect(asks(1_002, 4)).toEqual([]); // what it knows is as new
+    expect(asks(1_001, 3)).toEqual([]); // it belongs
+    expect(asks(1_009, 5)).toEqual([]); // it joined since
+  });
+
+  test('sends what is decided on a range with the answer to its leader, and tells how it came out', () => {
+    const bed = ready(new MasterBed());
+    bed.clock.advance(100);
+    bed.commit();
+    const ended: string[] = [];
+    bed.master.orders.directBy({
+      reported: ({ report }) => ({ type: 'demote', replicaId: report.replicaId + 1 }),
+      ended: (rangeId, { type }, { outcome }) => void ended.push(`${rangeId} ${type} ${outcome}`),
+    });
+    const [task] = bed.beat(1, [reportOf(1_001, { lead: LEAD })]).reply?.tasks ?? [];
+    expect(task).toMatchObject({ order: { confVersion: 1, instruction: { type: 'demote', replicaId: 1_002 } } });
+    const orderId = task?.type === 'order' ? task.order.orderId : 0;
+    bed.beat(1, [reportOf(1_001)], 'dir1', [{ orderId, outcome: 'underWay', reason: '' }]);
+    expect(ended).toEqual(['2 demote underWay']);
   });
 
   test('has nothing written when it is told of a membership that it knows', () => {

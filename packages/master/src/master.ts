@@ -27,6 +27,8 @@ import type {
   StateMachineSnapshot,
 } from '@remora/raft';
 import { decodeMasterCommand, decodeMasterImage, encodeMasterCommand, encodeMasterImage } from './codec.ts';
+import { RangeOrders } from './range-orders.ts';
+import { replicaTasks } from './replica-tasks.ts';
 import { RevisionIssuer } from './revision-issuer.ts';
 import { encodeMasterSnapshot, receiveMasterSnapshot } from './snapshot.ts';
 import { type MasterCommand, type MasterResult, MasterState } from './state.ts';
@@ -72,6 +74,8 @@ const TICK_MS = 100;
 export class Master implements StateMachine {
   readonly #deps: MasterDeps;
   readonly state: MasterState;
+  /** What leaders of ranges are to do. */
+  readonly orders: RangeOrders;
   readonly #waiting = new Map<number, { readonly term: number; readonly done: CommandDone }>();
   readonly #heard = new Map<number, Heard>();
   readonly #revisions: RevisionIssuer;
@@ -84,6 +88,7 @@ export class Master implements StateMachine {
   constructor(deps: MasterDeps, conf: ConfState) {
     this.#deps = deps;
     this.state = new MasterState(conf);
+    this.orders = new RangeOrders(deps.logger);
     const stored = deps.storage.load();
     if (stored !== undefined) this.state.restore(decodeMasterImage(stored));
     this.#revisions = new RevisionIssuer({
@@ -144,6 +149,7 @@ export class Master implements StateMachine {
     if (term === this.#leaderTerm) return;
     this.#leaderTerm = term;
     this.#heard.clear();
+    this.orders.termBegan(change.term);
     // M5. Also from one own term to the next: what was proposed in the earlier one may be lost.
     for (const index of [...this.#waiting.keys()]) this.#lose(index);
     this.#revisions.roleChanged();
@@ -230,20 +236,17 @@ export class Master implements StateMachine {
     }
     this.#heard.set(heartbeat.nodeId, { atMs: this.#deps.clock.monotonicMs(), heartbeat });
     this.#bootstrapFirstRange();
-    return { tasks: this.#tasksFor(heartbeat), view: this.view() };
+    for (const result of heartbeat.results) this.orders.ended(result);
+    const tasks = [...replicaTasks(this.state, heartbeat), ...this.#orderTasks(heartbeat)];
+    return { tasks, view: this.view() };
   }
 
-  /** A node that holds another replica of the range than its own may have to take that away first: it knows. */
-  #tasksFor(heartbeat: NodeHeartbeat): readonly NodeTask[] {
-    const present = new Set(heartbeat.ranges.map(({ replicaId }) => replicaId));
-    const tasks: NodeTask[] = [];
-    for (const descriptor of this.state.ranges()) {
-      const replica = descriptor.replicas.find((r) => r.nodeId === heartbeat.nodeId);
-      if (replica !== undefined && !present.has(replica.replicaId)) {
-        tasks.push({ type: 'createReplica', descriptor, replicaId: replica.replicaId });
-      }
-    }
-    return tasks;
+  #orderTasks({ ranges }: NodeHeartbeat): readonly NodeTask[] {
+    return ranges.flatMap((report) => {
+      const range = this.state.range(report.rangeId);
+      const order = range === undefined ? undefined : this.orders.reported(range, report);
+      return order === undefined ? [] : [{ type: 'order', order }];
+    });
   }
 
   view(): ClusterView {
@@ -251,7 +254,7 @@ export class Master implements StateMachine {
     for (const [node, { heartbeat }] of this.#heard) {
       for (const report of heartbeat.ranges) {
         const known = leaders.get(report.rangeId);
-        if (report.leader && (known === undefined || known.term < report.term)) {
+        if (report.lead !== undefined && (known === undefined || known.term < report.term)) {
           leaders.set(report.rangeId, { node, term: report.term });
         }
       }

@@ -74,6 +74,10 @@ export class MasterState {
     return [...this.#ranges.values()];
   }
 
+  range(rangeId: number): RangeDescriptor | undefined {
+    return this.#ranges.get(rangeId);
+  }
+
   /** M7. */
   get revisionBound(): number {
     return this.#revisionBound;

@@ -25,7 +25,7 @@ import * as samples from '../../../packages/protocol/src/internal/codec/test-sam
 import { decodeError, decodeFrame, encodeFrame } from '../../../packages/protocol/src/rpc/frame.ts';
 import { isInvalidArgument, sameAgain, type Target } from '../target.ts';
 
-const { COMMANDS, QUERIES, COMMAND_RESULTS, QUERY_RESULTS, NODE, RANGE, VIEW } = samples;
+const { COMMANDS, QUERIES, COMMAND_RESULTS, QUERY_RESULTS, NODE, VIEW } = samples;
 const VERSION = 1;
 
 const entries: Target = {
@@ -69,14 +69,13 @@ function method<Q, R>(given: Method<Q, R>, requests: readonly Q[], replies: read
 
 const { nodeId: _, ...descriptor } = NODE;
 const header = { revision: 9, raftTerm: 2, rangeTimeMs: 7.5 };
-const task = { type: 'createReplica' as const, descriptor: RANGE, replicaId: 4 };
 
 const METHODS: readonly Target[] = [
   ...method(rangeExecute, samples.REQUESTS, samples.REPLIES),
   ...method(rangeWatch, samples.WATCH_REQUESTS, samples.WATCH_MESSAGES),
   ...method(rangeInfo, [{ rangeId: 2 }], [{ rangeId: 2, leaderNode: 1, rangeTimeMs: 5, revision: 4, term: 3 }]),
   ...method(masterJoin, [{ nodeId: 0, descriptor }], [{ nodeId: 4, clusterId: 'c' }]),
-  ...method(masterHeartbeat, [samples.HEARTBEAT], [{ tasks: [task], view: VIEW }]),
+  ...method(masterHeartbeat, [samples.HEARTBEAT], [{ tasks: samples.TASKS, view: VIEW }]),
   ...method(masterDrawRevisions, [samples.DRAWS], [samples.DRAWN]),
   ...method(masterView, [undefined], [VIEW]),
   ...method(

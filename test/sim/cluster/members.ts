@@ -75,7 +75,7 @@ export class Members {
     if ('invalid' in next || !this.#majorityLeft(groupId, next)) return false;
     leader.enter(({ host, store }) => {
       const replica = [...(store?.replicas() ?? [])].find(({ rangeId }) => rangeId === groupId);
-      const proposed = replica?.changeMembers(change, places) ?? host.group(groupId)?.proposeConf(change);
+      const proposed = replica?.members.change(change, places) ?? host.group(groupId)?.proposeConf(change);
       if (proposed !== undefined && !('refused' in proposed)) this.#asked.set(groupId, proposed);
     });
     return true;

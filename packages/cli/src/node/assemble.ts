@@ -1,4 +1,4 @@
-import { type Engine, formatAddress, ServiceError } from '@remora/base';
+import { type Engine, formatAddress, ServiceError, unreachable } from '@remora/base';
 import { Checkpointer, RESIDENT_SPANS, type Store } from '@remora/dataserver';
 import { Admission, AdmittedBackend, type BackendUnderWay, RangeBackend } from '@remora/gateway';
 import { type Master, MasterFinder, NodeAgent } from '@remora/master';
@@ -279,6 +279,7 @@ class Node implements AssembledNode {
       },
       logger,
       onFatal: (error) => this.#fail(error),
+      onSilence: ({ groupId }) => this.#roles?.store?.talk.silent(groupId),
     });
     host.start();
     this.#onStop('raft', () => host.stop());
@@ -345,7 +346,7 @@ class Node implements AssembledNode {
         clock,
         random,
         logger,
-        reports: () => store?.reports() ?? [],
+        report: () => store?.talk.report() ?? { ranges: [], results: [] },
         changedSince: ({ ranges }) => {
           const known = new Map(ranges.map(({ rangeId, epoch }) => [rangeId, epoch.confVersion]));
           return store?.changedSince((rangeId) => known.get(rangeId) ?? Number.POSITIVE_INFINITY) ?? [];
@@ -363,10 +364,21 @@ class Node implements AssembledNode {
   }
 
   #perform(task: NodeTask, store: Store | undefined): void {
-    store?.createReplica(task.descriptor, task.replicaId).catch((error: unknown) => {
-      // Not now: the master asks again.
-      if (error instanceof ServiceError) this.#parts.logger.warn({ error: error.message }, 'no replica was created');
-      else this.#fail(error);
-    });
+    switch (task.type) {
+      case 'createReplica':
+        store?.createReplica(task.descriptor, task.replicaId).catch((error: unknown) => {
+          // Not now: the master asks again.
+          if (error instanceof ServiceError)
+            this.#parts.logger.warn({ error: error.message }, 'no replica was created');
+          else this.#fail(error);
+        });
+        return;
+      case 'removeReplica':
+        return store?.removeReplica(task);
+      case 'order':
+        return store?.talk.carryOut(task.order);
+      default:
+        return unreachable(task);
+    }
   }
 }

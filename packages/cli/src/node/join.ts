@@ -30,7 +30,7 @@ export async function joinCluster(
     {
       ...ports,
       finder: new MasterFinder({ dialer, seeds, masters: [], reachable: () => false }),
-      reports: () => [],
+      report: () => ({ ranges: [], results: [] }),
       changedSince: () => [],
       onTask() {},
       onView() {},

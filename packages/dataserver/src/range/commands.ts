@@ -44,7 +44,9 @@ export class Commands {
     const refused = this.#refusal(request);
     if (refused !== undefined) return done(refused, undefined);
     const item = { requestId: request.requestId, deadlineMs: request.deadlineMs, command };
-    this.proposals.add(item, commandBytes(command), (error, outcome) => {
+    const bytes = commandBytes(command);
+    this.#replica.load.wrote(bytes);
+    this.proposals.add(item, bytes, (error, outcome) => {
       if (outcome === undefined) return done(error, undefined);
       // What is too large for one answer must not be taken for refused: it is applied.
       const sendable = outcomeBytes(outcome) <= REPLY_BYTES_MAX ? outcome : rememberable(outcome);

@@ -16,8 +16,6 @@ import {
   decodeConfChange,
   type Entry,
   type Group,
-  type LogPosition,
-  type Refused,
   type Role,
   type SnapshotMeta,
   type SnapshotReceiver,
@@ -27,7 +25,7 @@ import {
 import type { Installer } from '../install/installer.ts';
 import { takeSnapshot } from '../install/snapshot-source.ts';
 import type { RevisionSource } from '../revisions/revision-drawer.ts';
-import { admitsChange, encodePlaces, type ReplicaPlace } from '../state/membership.ts';
+import { admitsChange } from '../state/membership.ts';
 import { RangeState } from '../state/range-state.ts';
 import { WatchHub, type WatchSink, type WatchStream } from '../watch/watch-hub.ts';
 import { type OnApplied, tellApplied } from './applied-command.ts';
@@ -40,6 +38,9 @@ import { LeaseKeeper } from './lease-keeper.ts';
 import { LockWaits } from './lock-waits.ts';
 import { Queries } from './queries.ts';
 import { RangeClock } from './range-clock.ts';
+import { RangeLoad } from './range-load.ts';
+import { RangeMembers } from './range-members.ts';
+import { readBytes } from './range-report.ts';
 
 export interface RangeOptions {
   /** Memory for recent events, from which watches are served. */
@@ -102,6 +103,9 @@ export class RangeReplica implements StateMachine {
   #collector: HistoryCollector | undefined;
   readonly #compactor: AutoCompactor;
   readonly #time: RangeClock;
+  /** Of what is asked of the leader here, for reports. */
+  readonly load: RangeLoad;
+  readonly members: RangeMembers;
   readonly #streams = new Set<WatchStream>();
   #group: Group | undefined;
   #leaderTerm = 0;
@@ -133,6 +137,8 @@ export class RangeReplica implements StateMachine {
       closed: () => this.closing.closed,
     });
     this.#time = new RangeClock(clock);
+    this.load = new RangeLoad(clock);
+    this.members = new RangeMembers(this, clock);
     this.#commands = new Commands(this, {
       clock,
       time: this.#time,
@@ -242,6 +248,7 @@ export class RangeReplica implements StateMachine {
     if (term === this.#leaderTerm) return;
     if (this.#leaderTerm !== 0) this.#stopServing();
     this.#leaderTerm = term;
+    this.members.termBegan();
     if (term !== 0) this.#time.reset(this.state.rangeTimeMs);
   }
 
@@ -326,6 +333,7 @@ export class RangeReplica implements StateMachine {
   /** Called about every second: what a leader does by the clock. */
   housekeep(): void {
     if (!this.#serving) return;
+    this.members.look();
     if (this.#time.nowMs() - this.state.rangeTimeMs > this.#deps.options.timeCarryMs)
       this.#commands.propose({ type: 'noop' });
     const compactTo = this.#compactor.tick(this.#deps.clock.monotonicMs(), this.state);
@@ -345,9 +353,11 @@ export class RangeReplica implements StateMachine {
     const stale = this.epochRefusal(request.epoch.version);
     if (stale !== undefined) return done(stale, undefined);
     if (request.body.kind === 'query') {
-      this.#queries.execute(request.body.query, onCancel, (error, result, revision) =>
-        result === undefined ? done(error, undefined) : done(undefined, this.reply(result, revision)),
-      );
+      this.#queries.execute(request.body.query, onCancel, (error, result, revision) => {
+        if (result === undefined) return done(error, undefined);
+        this.load.read(readBytes(result));
+        done(undefined, this.reply(result, revision));
+      });
       return;
     }
     this.#commands.execute(request, request.body.command, done);
@@ -417,17 +427,6 @@ export class RangeReplica implements StateMachine {
     return new ServiceError('NOT_LEADER', 'this replica does not lead the range', {
       details: { rangeId: this.rangeId, leaderNode: this.leading ? 0 : this.leaderNode() },
     });
-  }
-
-  // -------------------------------------------------------------------------------------------- membership
-
-  /**
-   * Asks for a change of membership, on the leader. `places` says where the replicas live that join by it; their nodes
-   * create them when the master tells them to. The change is done when the descriptor shows it.
-   */
-  changeMembers(change: Omit<ConfChange, 'context'>, places: readonly ReplicaPlace[]): LogPosition | Refused {
-    const whole = { ...change, context: encodePlaces(places) };
-    return this.admitsConf(whole) ? this.group.proposeConf(whole) : { refused: 'confInvalid' };
   }
 
   #expire(command: Extract<Command, { type: 'leaseExpire' }>, done: (ended: boolean) => void): void {

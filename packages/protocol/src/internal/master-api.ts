@@ -1,4 +1,4 @@
-import type { NodeDescriptor, NodeState, RangeDescriptor } from './descriptor.ts';
+import type { Epoch, NodeDescriptor, NodeState, RangeDescriptor } from './descriptor.ts';
 
 /** A node that is not in the initial cluster asks for an id; a known one confirms itself. */
 export interface JoinRequest {
@@ -11,13 +11,78 @@ export interface JoinReply {
   readonly clusterId: string;
 }
 
+/** How a leader sees another replica of its range. */
+export interface PeerReport {
+  readonly replicaId: number;
+  /** How it is being sent to (raft, `ProgressStatus`). */
+  readonly state: 'probe' | 'replicate' | 'snapshot';
+  /** The highest index known to be durable there; 0: it has not been heard of in this term. */
+  readonly match: number;
+  readonly lagEntries: number;
+  readonly lagBytes: number;
+  /** It answers and lags so little that it may become a voter. */
+  readonly caughtUp: boolean;
+  /** For how long the leader has not heard of it, in ms; 0 while it answers. */
+  readonly silentMs: number;
+}
+
+/** What only a range's leader knows. Rates are per second, over about the last ten seconds. */
+export interface LeaderReport {
+  readonly keys: number;
+  /** Entries in its log since the last snapshot: what lag is measured by. */
+  readonly logEntries: number;
+  /** The configuration is joint. */
+  readonly joint: boolean;
+  /** A membership change is in the log and not applied. */
+  readonly changePending: boolean;
+  readonly readsPerS: number;
+  readonly readBytesPerS: number;
+  readonly writesPerS: number;
+  readonly writeBytesPerS: number;
+  readonly peers: readonly PeerReport[];
+}
+
 export interface RangeReport {
   readonly rangeId: number;
   readonly replicaId: number;
-  readonly leader: boolean;
+  /** Of the descriptor, as this replica has it. */
+  readonly epoch: Epoch;
   readonly term: number;
   readonly applied: number;
   readonly bytes: number;
+  /** It has heard no leader for long: does it still belong to its range? Answered by `removeReplica`, if not. */
+  readonly silent: boolean;
+  readonly lead: LeaderReport | undefined;
+}
+
+/** What a range's leader is to do, by the ids of replicas. Doing it twice is doing it once. */
+export type RangeInstruction =
+  | { readonly type: 'addLearner'; readonly nodeId: number; readonly replicaId: number }
+  /**
+   * Learners become voters as voters become learners, in one change, jointly if it takes more than one voter; then those
+   * to be removed, learners by then, go.
+   */
+  | { readonly type: 'changeVoters'; readonly promote: readonly number[]; readonly remove: readonly number[] }
+  | { readonly type: 'demote'; readonly replicaId: number }
+  | { readonly type: 'leaveJoint' }
+  | { readonly type: 'transferLeader'; readonly replicaId: number };
+
+/** An instruction on its way to the leader of a range. */
+export interface RangeOrder {
+  /** Chosen by the master's leader; the result names it. */
+  readonly orderId: number;
+  readonly rangeId: number;
+  /** Of the membership that the instruction is meant for; with another one it is refused. */
+  readonly confVersion: number;
+  readonly instruction: RangeInstruction;
+}
+
+export interface OrderResult {
+  readonly orderId: number;
+  /** `underWay`: begun, or to be told again. `refused`: not possible, or not by this node; nothing was changed. */
+  readonly outcome: 'done' | 'underWay' | 'refused';
+  /** Of a refusal or of what has to be waited for, for people. */
+  readonly reason: string;
 }
 
 /** Sent by every node at an interval to the master's leader. */
@@ -25,14 +90,21 @@ export interface NodeHeartbeat {
   readonly nodeId: number;
   readonly incarnation: string;
   readonly ranges: readonly RangeReport[];
+  /** Of what the answer to the last heartbeat asked for. */
+  readonly results: readonly OrderResult[];
 }
 
 /** What a node is to do; repeated until its reports show it done. */
-export type NodeTask = {
-  readonly type: 'createReplica';
-  readonly descriptor: RangeDescriptor;
-  readonly replicaId: number;
-};
+export type NodeTask =
+  | { readonly type: 'createReplica'; readonly descriptor: RangeDescriptor; readonly replicaId: number }
+  /** The replica is no member of its range any more, as of this version of the membership. */
+  | {
+      readonly type: 'removeReplica';
+      readonly rangeId: number;
+      readonly replicaId: number;
+      readonly confVersion: number;
+    }
+  | { readonly type: 'order'; readonly order: RangeOrder };
 
 export interface NodeEntry {
   readonly descriptor: NodeDescriptor;

@@ -116,6 +116,11 @@ export interface RaftStatus {
   readonly leaderReady: boolean;
   /** Target of a leadership transfer under way; 0 when none. */
   readonly transferee: ReplicaId;
+  /**
+   * Of a leader: a membership change may be in its log and not applied; no other is taken. Also true until a new leader
+   * has applied what it found.
+   */
+  readonly changePending: boolean;
   /** A leader's view of the others; empty otherwise. */
   readonly progress: readonly ProgressStatus[];
 }

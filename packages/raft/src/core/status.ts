@@ -18,6 +18,7 @@ export function statusOf(s: CoreState): RaftStatus {
     conf: s.conf,
     leaderReady: s.leaderReady,
     transferee: s.transferee,
+    changePending: s.role === 'leader' && s.confIndex > s.applied,
     progress: s.peers.map((pr) => progressStatus(s, pr)),
   };
 }

@@ -36,6 +36,8 @@ export interface GroupStatus {
   readonly lastIndex: number;
   readonly firstIndex: number;
   readonly conf: ConfState;
+  /** Of a leader: a membership change may be in its log and not applied; no other is taken (core, `RaftStatus`). */
+  readonly changePending: boolean;
   /** Leader only: per follower, what is known to be durable and to be committed there, and how it is being sent to. */
   readonly progress: readonly ProgressStatus[];
 }

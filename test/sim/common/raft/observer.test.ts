@@ -35,6 +35,7 @@ class FakeNode implements ObservedNode {
       lastIndex: 0,
       firstIndex: 1,
       conf: CONF,
+      changePending: false,
       progress: [],
     };
   }

@@ -1,18 +1,26 @@
+import { unreachable } from '@remora/base';
 import type {
   ClusterView,
   JoinReply,
   JoinRequest,
+  LeaderReport,
   NodeEntry,
   NodeHeartbeat,
   NodeHeartbeatReply,
   NodeTask,
+  OrderResult,
+  PeerReport,
+  RangeInstruction,
+  RangeOrder,
   RangeReport,
 } from '../master-api.ts';
-import { asBool, asCount, asFields, asList, asText, invalid } from './check.ts';
+import { asBool, asCount, asFields, asList, asMs, asText, invalid, wireWords } from './check.ts';
 import {
+  decodeEpoch,
   decodeNodeDescriptor,
   decodeNodeSelf,
   decodeRangeDescriptor,
+  encodeEpoch,
   encodeNodeDescriptor,
   encodeNodeSelf,
   encodeRangeDescriptor,
@@ -37,48 +45,198 @@ export function decodeJoinReply(raw: unknown): JoinReply {
   return { nodeId: asCount(f[0], 'nodeId'), clusterId: asText(f[1], 'clusterId') };
 }
 
+const PEER_STATES = wireWords('peer state', ['probe', 'replicate', 'snapshot']);
+
+function encodePeer(peer: PeerReport): unknown[] {
+  const { replicaId, state, match, lagEntries, lagBytes, caughtUp, silentMs } = peer;
+  return [replicaId, PEER_STATES.encode(state), match, lagEntries, lagBytes, caughtUp, silentMs];
+}
+
+function decodePeer(raw: unknown): PeerReport {
+  const f = asFields(raw, 7, 'peer report');
+  return {
+    replicaId: asCount(f[0], 'peer.replicaId'),
+    state: PEER_STATES.decode(f[1]),
+    match: asCount(f[2], 'peer.match'),
+    lagEntries: asCount(f[3], 'peer.lagEntries'),
+    lagBytes: asCount(f[4], 'peer.lagBytes'),
+    caughtUp: asBool(f[5], 'peer.caughtUp'),
+    silentMs: asMs(f[6], 'peer.silentMs'),
+  };
+}
+
+function encodeLead(lead: LeaderReport): unknown[] {
+  const { readsPerS, readBytesPerS, writesPerS, writeBytesPerS } = lead;
+  return [
+    lead.keys,
+    lead.logEntries,
+    lead.joint,
+    lead.changePending,
+    [readsPerS, readBytesPerS, writesPerS, writeBytesPerS],
+    lead.peers.map(encodePeer),
+  ];
+}
+
+function decodeLead(raw: unknown): LeaderReport {
+  const f = asFields(raw, 6, 'leader report');
+  const rates = asFields(f[4], 4, 'leader rates');
+  return {
+    keys: asCount(f[0], 'lead.keys'),
+    logEntries: asCount(f[1], 'lead.logEntries'),
+    joint: asBool(f[2], 'lead.joint'),
+    changePending: asBool(f[3], 'lead.changePending'),
+    readsPerS: asMs(rates[0], 'lead.readsPerS'),
+    readBytesPerS: asMs(rates[1], 'lead.readBytesPerS'),
+    writesPerS: asMs(rates[2], 'lead.writesPerS'),
+    writeBytesPerS: asMs(rates[3], 'lead.writeBytesPerS'),
+    peers: asList(f[5], 'lead.peers', decodePeer),
+  };
+}
+
 function encodeRangeReport(report: RangeReport): unknown[] {
-  return [report.rangeId, report.replicaId, report.leader, report.term, report.applied, report.bytes];
+  const { rangeId, replicaId, epoch, term, applied, bytes, silent, lead } = report;
+  return [
+    rangeId,
+    replicaId,
+    encodeEpoch(epoch),
+    term,
+    applied,
+    bytes,
+    silent,
+    lead === undefined ? null : encodeLead(lead),
+  ];
 }
 
 function decodeRangeReport(raw: unknown): RangeReport {
-  const f = asFields(raw, 6, 'range report');
+  const f = asFields(raw, 8, 'range report');
   return {
     rangeId: asCount(f[0], 'report.rangeId'),
     replicaId: asCount(f[1], 'report.replicaId'),
-    leader: asBool(f[2], 'report.leader'),
+    epoch: decodeEpoch(f[2]),
     term: asCount(f[3], 'report.term'),
     applied: asCount(f[4], 'report.applied'),
     bytes: asCount(f[5], 'report.bytes'),
+    silent: asBool(f[6], 'report.silent'),
+    lead: f[7] === null ? undefined : decodeLead(f[7]),
+  };
+}
+
+const OUTCOMES = wireWords('outcome of an order', ['done', 'underWay', 'refused']);
+
+function encodeOrderResult({ orderId, outcome, reason }: OrderResult): unknown[] {
+  return [orderId, OUTCOMES.encode(outcome), reason];
+}
+
+function decodeOrderResult(raw: unknown): OrderResult {
+  const f = asFields(raw, 3, 'order result');
+  return {
+    orderId: asCount(f[0], 'result.orderId'),
+    outcome: OUTCOMES.decode(f[1]),
+    reason: asText(f[2], 'result.reason'),
   };
 }
 
 export function encodeNodeHeartbeat(beat: NodeHeartbeat): unknown[] {
-  return [beat.nodeId, beat.incarnation, beat.ranges.map(encodeRangeReport)];
+  const { nodeId, incarnation, ranges, results } = beat;
+  return [nodeId, incarnation, ranges.map(encodeRangeReport), results.map(encodeOrderResult)];
 }
 
 export function decodeNodeHeartbeat(raw: unknown): NodeHeartbeat {
-  const f = asFields(raw, 3, 'node heartbeat');
+  const f = asFields(raw, 4, 'node heartbeat');
   return {
     nodeId: asCount(f[0], 'nodeId'),
     incarnation: asText(f[1], 'incarnation'),
     ranges: asList(f[2], 'ranges', decodeRangeReport),
+    results: asList(f[3], 'results', decodeOrderResult),
   };
 }
 
-const TASK_CREATE_REPLICA = 0;
+const INSTRUCTION = { addLearner: 0, changeVoters: 1, demote: 2, leaveJoint: 3, transferLeader: 4 } as const;
+
+function encodeInstruction(instruction: RangeInstruction): unknown[] {
+  const tag = INSTRUCTION[instruction.type];
+  switch (instruction.type) {
+    case 'addLearner':
+      return [tag, instruction.nodeId, instruction.replicaId];
+    case 'changeVoters':
+      return [tag, instruction.promote, instruction.remove];
+    case 'demote':
+    case 'transferLeader':
+      return [tag, instruction.replicaId];
+    case 'leaveJoint':
+      return [tag];
+    default:
+      return unreachable(instruction);
+  }
+}
+
+function decodeInstruction(raw: unknown): RangeInstruction {
+  if (!Array.isArray(raw)) throw invalid('instruction');
+  const ids = (list: unknown): number[] => asList(list, 'replica ids', (id) => asCount(id, 'replica id'));
+  switch (raw[0]) {
+    case INSTRUCTION.addLearner: {
+      const f = asFields(raw, 3, 'instruction');
+      return { type: 'addLearner', nodeId: asCount(f[1], 'nodeId'), replicaId: asCount(f[2], 'replicaId') };
+    }
+    case INSTRUCTION.changeVoters: {
+      const f = asFields(raw, 3, 'instruction');
+      return { type: 'changeVoters', promote: ids(f[1]), remove: ids(f[2]) };
+    }
+    case INSTRUCTION.demote:
+      return { type: 'demote', replicaId: asCount(asFields(raw, 2, 'instruction')[1], 'replicaId') };
+    case INSTRUCTION.leaveJoint:
+      asFields(raw, 1, 'instruction');
+      return { type: 'leaveJoint' };
+    case INSTRUCTION.transferLeader:
+      return { type: 'transferLeader', replicaId: asCount(asFields(raw, 2, 'instruction')[1], 'replicaId') };
+    default:
+      throw invalid('instruction tag');
+  }
+}
+
+const TASK = { createReplica: 0, removeReplica: 1, order: 2 } as const;
 
 export function encodeNodeTask(task: NodeTask): unknown[] {
-  return [TASK_CREATE_REPLICA, encodeRangeDescriptor(task.descriptor), task.replicaId];
+  switch (task.type) {
+    case 'createReplica':
+      return [TASK.createReplica, encodeRangeDescriptor(task.descriptor), task.replicaId];
+    case 'removeReplica':
+      return [TASK.removeReplica, task.rangeId, task.replicaId, task.confVersion];
+    case 'order': {
+      const { orderId, rangeId, confVersion, instruction } = task.order;
+      return [TASK.order, orderId, rangeId, confVersion, encodeInstruction(instruction)];
+    }
+    default:
+      return unreachable(task);
+  }
 }
 
 export function decodeNodeTask(raw: unknown): NodeTask {
-  const f = asFields(raw, 3, 'node task');
-  if (f[0] !== TASK_CREATE_REPLICA) throw invalid('node task tag');
+  if (!Array.isArray(raw)) throw invalid('node task');
+  switch (raw[0]) {
+    case TASK.createReplica: {
+      const f = asFields(raw, 3, 'node task');
+      const descriptor = decodeRangeDescriptor(f[1]);
+      return { type: 'createReplica', descriptor, replicaId: asCount(f[2], 'task.replicaId') };
+    }
+    case TASK.removeReplica: {
+      const f = asFields(raw, 4, 'node task');
+      const [rangeId, replicaId] = [asCount(f[1], 'task.rangeId'), asCount(f[2], 'task.replicaId')];
+      return { type: 'removeReplica', rangeId, replicaId, confVersion: asCount(f[3], 'task.confVersion') };
+    }
+    case TASK.order:
+      return { type: 'order', order: decodeOrder(asFields(raw, 5, 'node task')) };
+    default:
+      throw invalid('node task tag');
+  }
+}
+
+function decodeOrder(f: readonly unknown[]): RangeOrder {
   return {
-    type: 'createReplica',
-    descriptor: decodeRangeDescriptor(f[1]),
-    replicaId: asCount(f[2], 'task.replicaId'),
+    orderId: asCount(f[1], 'order.orderId'),
+    rangeId: asCount(f[2], 'order.rangeId'),
+    confVersion: asCount(f[3], 'order.confVersion'),
+    instruction: decodeInstruction(f[4]),
   };
 }
 

@@ -3,7 +3,7 @@ import type { LockId, Owner } from '@remora/lock';
 import type { Command, CommandResult, Query, QueryResult } from '../command.ts';
 import type { NodeDescriptor, RangeDescriptor } from '../descriptor.ts';
 import type { Compare, KeyValue, KvEvent, KvOp, RangeOp, Txn } from '../kv-types.ts';
-import type { ClusterView, NodeHeartbeat } from '../master-api.ts';
+import type { ClusterView, NodeHeartbeat, NodeTask, RangeInstruction } from '../master-api.ts';
 import type { RangeReply, RangeRequest, WatchMessage, WatchRequest } from '../range-api.ts';
 import type { DrawRevisionsReply, DrawRevisionsRequest } from '../revision-api.ts';
 import type { CommandBatch } from './entry.ts';
@@ -190,11 +190,50 @@ export const VIEW: ClusterView = {
   masterLeader: 1,
 };
 
+const report = { rangeId: 2, replicaId: 1, epoch: RANGE.epoch, term: 3, applied: 44, bytes: 5 };
+const peer = { lagEntries: 3, lagBytes: 700, caughtUp: true, silentMs: 0 };
+
 export const HEARTBEAT: NodeHeartbeat = {
   nodeId: 1,
   incarnation: 'abc',
-  ranges: [{ rangeId: 2, replicaId: 1, leader: true, term: 3, applied: 44, bytes: 5 }],
+  ranges: [
+    {
+      ...{ ...report, silent: false },
+      lead: {
+        ...{ keys: 9, logEntries: 40, joint: false, changePending: true },
+        ...{ readsPerS: 12.5, readBytesPerS: 4_000, writesPerS: 3, writeBytesPerS: 0.5 },
+        peers: [
+          { replicaId: 2, state: 'replicate', match: 41, ...peer },
+          { replicaId: 3, state: 'probe', match: 0, ...peer, caughtUp: false, silentMs: 1_234.5 },
+          { replicaId: 4, state: 'snapshot', match: 7, ...peer },
+        ],
+      },
+    },
+    { ...report, rangeId: 7, replicaId: 9, silent: true, lead: undefined },
+  ],
+  results: [
+    { orderId: 5, outcome: 'done', reason: '' },
+    { orderId: 6, outcome: 'underWay', reason: 'it has not caught up' },
+    { orderId: 7, outcome: 'refused', reason: 'there is no such replica' },
+  ],
 };
+
+const INSTRUCTIONS: readonly RangeInstruction[] = [
+  { type: 'addLearner', nodeId: 4, replicaId: 17 },
+  { type: 'changeVoters', promote: [17], remove: [2, 3] },
+  { type: 'demote', replicaId: 2 },
+  { type: 'leaveJoint' },
+  { type: 'transferLeader', replicaId: 17 },
+];
+
+export const TASKS: readonly NodeTask[] = [
+  { type: 'createReplica', descriptor: RANGE, replicaId: 5 },
+  { type: 'removeReplica', rangeId: 2, replicaId: 5, confVersion: 8 },
+  ...INSTRUCTIONS.map((instruction, i) => ({
+    type: 'order' as const,
+    order: { orderId: 30 + i, rangeId: 2, confVersion: 4, instruction },
+  })),
+];
 
 export const REQUESTS: readonly RangeRequest[] = [
   ...COMMANDS.map((command) => ({

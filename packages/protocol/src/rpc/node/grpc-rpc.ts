@@ -22,7 +22,8 @@ import { CHANNEL_OPTIONS, clientLink, metadataText, rawBytes, refuseStream, serv
  *     now belongs to another node gets no calls.
  * G2. A node that is not a member yet (cluster id empty, node 0) may only ask to join and for the view.
  */
-export const RPC_PROTOCOL_VERSION = '1';
+/** 2: heartbeats tell the epochs of replicas and what leaders know, and their answers carry orders. */
+export const RPC_PROTOCOL_VERSION = '2';
 
 const OPEN_PATH = '/remora.internal.Rpc/Open';
 

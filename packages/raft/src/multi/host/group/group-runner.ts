@@ -227,10 +227,8 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
   }
 
   status(): GroupStatus {
-    const { role, term, leader, commit, lastIndex, firstIndex, conf, progress } = this.#core.status();
     const { groupId, replicaId } = this;
-    const applied = this.#applied.index;
-    return { groupId, replicaId, role, term, leader, commit, applied, lastIndex, firstIndex, conf, progress };
+    return { groupId, replicaId, ...this.#core.status(), applied: this.#applied.index };
   }
 
   // ---------------------------------------------------------------------------------------------- input

@@ -1,0 +1,45 @@
+import type { Clock } from '@remora/base';
+import type { NodeHeartbeat, OrderResult, RangeOrder } from '@remora/protocol';
+import type { RangeReplica } from './range/range-replica.ts';
+import { rangeReport } from './range/range-report.ts';
+
+export interface MasterTalkDeps {
+  readonly clock: Clock;
+  readonly replica: (rangeId: number) => RangeReplica | undefined;
+  readonly replicas: () => Iterable<RangeReplica>;
+}
+
+/** What a store tells the master with each heartbeat, and what it does of what leaders are ordered in the answer. */
+export class MasterTalk {
+  readonly #deps: MasterTalkDeps;
+  /** Ranges of which the replica here has heard no leader for long. */
+  readonly #silent = new Set<number>();
+  /** How orders came out that were given since the last report. */
+  readonly #results: OrderResult[] = [];
+
+  constructor(deps: MasterTalkDeps) {
+    this.#deps = deps;
+  }
+
+  /** A replica has heard no leader for long: the next report asks whether it still belongs (design §5 ▸, traps 11). */
+  silent(rangeId: number): void {
+    this.#silent.add(rangeId);
+  }
+
+  /** What it asks, and how orders came out, is told once: both come again if the report gets lost. */
+  report(): Pick<NodeHeartbeat, 'ranges' | 'results'> {
+    const nowMs = this.#deps.clock.monotonicMs();
+    const ranges = [...this.#deps.replicas()].map((replica) =>
+      rangeReport(replica, this.#silent.has(replica.rangeId), nowMs),
+    );
+    this.#silent.clear();
+    return { ranges, results: this.#results.splice(0) };
+  }
+
+  carryOut(order: RangeOrder): void {
+    const { orderId, rangeId } = order;
+    const carried = this.#deps.replica(rangeId)?.members.carryOut(order);
+    const missing = { outcome: 'refused', reason: `this node holds no replica of range ${rangeId}` } as const;
+    this.#results.push({ orderId, ...(carried ?? missing) });
+  }
+}

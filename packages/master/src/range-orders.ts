@@ -1,0 +1,86 @@
+import type { Logger } from '@remora/base';
+import type { OrderResult, RangeDescriptor, RangeInstruction, RangeOrder, RangeReport } from '@remora/protocol';
+
+/** What a leader's report says about its range, with the descriptor that it is based on. */
+export interface ReportedRange {
+  readonly descriptor: RangeDescriptor;
+  readonly report: RangeReport;
+}
+
+/** Decides what the leaders of ranges do. */
+export interface RangeDirector {
+  /** Called with each report of a leader whose membership the master knows; the answer goes back to it at once. */
+  reported(range: ReportedRange): RangeInstruction | undefined;
+  /** How the last instruction to a range came out there. */
+  ended(rangeId: number, instruction: RangeInstruction, result: OrderResult): void;
+}
+
+/** More are not given in one term: ids of different terms differ. */
+const ORDERS_PER_TERM_MAX = 1_000_000_000;
+
+interface Given {
+  readonly rangeId: number;
+  readonly instruction: RangeInstruction;
+}
+
+/**
+ * The way of instructions to the leaders of ranges, in the answers to their nodes' heartbeats.
+ *
+ * RO1. An instruction is decided from a report and sent in the answer to it, for the membership that it shows: a leader
+ *      whose range has gone on since refuses it. So nothing has to be remembered, and nothing is carried out late.
+ * RO2. Only what a leader reports of the membership that the master knows is decided on: the report of one that is behind,
+ *      or ahead, is passed over.
+ */
+export class RangeOrders {
+  readonly #logger: Logger;
+  #director: RangeDirector | undefined;
+  #nextId = 1;
+  /** Given and not answered, by order id; of each range the last one. */
+  readonly #given = new Map<number, Given>();
+  readonly #lastId = new Map<number, number>();
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  /** From now on this one decides. Without one, ranges stay as they are. */
+  directBy(director: RangeDirector): void {
+    this.#director = director;
+  }
+
+  /** RO1, RO2. */
+  reported(descriptor: RangeDescriptor, report: RangeReport): RangeOrder | undefined {
+    const { confVersion, version } = descriptor.epoch;
+    if (report.lead === undefined || report.epoch.confVersion !== confVersion || report.epoch.version !== version) {
+      return undefined;
+    }
+    const instruction = this.#director?.reported({ descriptor, report });
+    if (instruction === undefined) return undefined;
+    const { rangeId } = descriptor;
+    const orderId = this.#nextId++;
+    this.#given.delete(this.#lastId.get(rangeId) ?? 0);
+    this.#lastId.set(rangeId, orderId);
+    this.#given.set(orderId, { rangeId, instruction });
+    return { orderId, rangeId, confVersion, instruction };
+  }
+
+  ended(result: OrderResult): void {
+    const given = this.#given.get(result.orderId);
+    if (given === undefined) return; // of an earlier leader of the masters, or repeated since
+    this.#given.delete(result.orderId);
+    const { rangeId, instruction } = given;
+    if (this.#lastId.get(rangeId) === result.orderId) this.#lastId.delete(rangeId);
+    if (result.outcome === 'refused') {
+      const { type } = instruction;
+      this.#logger.info({ range: rangeId, instruction: type, reason: result.reason }, 'an instruction was refused');
+    }
+    this.#director?.ended(rangeId, instruction, result);
+  }
+
+  /** Another term of the masters: what was given in an earlier one, by whom ever, has ids that are not known any more. */
+  termBegan(term: number): void {
+    this.#nextId = term * ORDERS_PER_TERM_MAX + 1;
+    this.#given.clear();
+    this.#lastId.clear();
+  }
+}
