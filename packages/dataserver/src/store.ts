@@ -18,6 +18,8 @@ import {
   type RpcRegistry,
   rangeExecute,
   rangeInfo,
+  rangeStatus,
+  rangeTransferLeader,
   rangeWatch,
 } from '@remora/protocol';
 import {
@@ -35,7 +37,9 @@ import { Installer } from './install/installer.ts';
 import type { InstallMarker } from './install/marker.ts';
 import { MasterTalk } from './master-talk.ts';
 import type { OnApplied } from './range/applied-command.ts';
+import { transferLeaderTo } from './range/leader-transfer.ts';
 import { type RangeOptions, RangeReplica } from './range/range-replica.ts';
+import { rangeStatusOf } from './range/range-status.ts';
 import { type HeldReplica, HeldReplicas } from './replicas/held-replicas.ts';
 import { ReplicaRemover } from './replicas/replica-remover.ts';
 import type { RevisionSource } from './revisions/revision-drawer.ts';
@@ -343,6 +347,15 @@ export class Store {
       const replica = this.#find(request.rangeId);
       if (replica instanceof ServiceError) done(replica, undefined);
       else done(undefined, replica.info());
+    });
+    registry.handle(rangeStatus, ({ rangeId }, _context, done) => {
+      const replica = this.#find(rangeId);
+      if (replica instanceof ServiceError) done(replica, undefined);
+      else done(undefined, rangeStatusOf(replica, this.#deps.nodeId));
+    });
+    registry.handle(rangeTransferLeader, ({ rangeId, toNode }, _context, done) => {
+      const replica = this.#find(rangeId);
+      done(replica instanceof ServiceError ? replica : transferLeaderTo(replica, toNode), undefined);
     });
     registry.handleStream(rangeWatch, (first, context) => new WatchSession((id) => this.#find(id), context, first));
   }

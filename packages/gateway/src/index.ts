@@ -1,8 +1,11 @@
+export type { AdminApiDeps } from './admin/admin-api.ts';
+export type { MasterCaller } from './admin/cluster-calls.ts';
 export { Admission, type AdmissionOptions, type AdmissionStats } from './admission/admission.ts';
 export { AdmittedBackend } from './admission/admitted-backend.ts';
 export * from './backend.ts';
 export { TIMEOUT_LIMITS, type TimeoutLimits } from './calls.ts';
 export { ETCD_LIMITS, type EtcdLimits } from './etcd/limits.ts';
+export { adminService } from './node/grpc/admin-services.ts';
 export { CallGuard, type CallLimits } from './node/grpc/call-guard.ts';
 export {
   CLIENT_SERVER_LIMITS,

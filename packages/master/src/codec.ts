@@ -3,6 +3,8 @@ import {
   asCount,
   asFields,
   asList,
+  asText,
+  asTextMap,
   decodeConfFields,
   decodeNodeDescriptor,
   decodeRangeDescriptor,
@@ -13,8 +15,9 @@ import {
   encodeStored,
   invalid,
   type StoredFormat,
+  textMapToWire,
 } from '@remora/protocol';
-import type { MasterCommand, MasterImage } from './state.ts';
+import type { MasterCommand, MasterImage, SettingsImage } from './state.ts';
 
 /**
  * Log entries and checkpoints of the master, each with a format number in front. A program stops at a command of a type
@@ -24,11 +27,14 @@ const COMMAND: StoredFormat = { what: 'a master command', version: 1, fields: 2 
 const IMAGE: StoredFormat = { what: "the master's state", version: 1, fields: 5 };
 /** With the bound of revisions; written once there is one, so that programs that do not know it can read all before. */
 const REVISIONS_IMAGE: StoredFormat = { ...IMAGE, version: 2, fields: 6 };
+/** With settings as well; written once one was set. */
+const SETTINGS_IMAGE: StoredFormat = { ...IMAGE, version: 3, fields: 7 };
 const REGISTER_NODE = 1;
 const BOOTSTRAP_RANGE = 2;
 const CHANGE_RANGE = 3;
 const LIFT_REVISIONS = 4;
 const ALLOCATE_REPLICAS = 5;
+const CHANGE_SETTING = 6;
 
 export function encodeMasterCommand(command: MasterCommand): Buffer {
   switch (command.type) {
@@ -42,6 +48,8 @@ export function encodeMasterCommand(command: MasterCommand): Buffer {
       return encodeStored(COMMAND, [LIFT_REVISIONS, command.upTo]);
     case 'allocateReplicas':
       return encodeStored(COMMAND, [ALLOCATE_REPLICAS, command.count]);
+    case 'changeSetting':
+      return encodeStored(COMMAND, [CHANGE_SETTING, [command.expected, command.name, command.text]]);
   }
 }
 
@@ -59,6 +67,11 @@ export function decodeMasterCommand(bytes: Bytes): MasterCommand {
         return { type: 'liftRevisions', upTo: asCount(body, 'bound of revisions') };
       case ALLOCATE_REPLICAS:
         return { type: 'allocateReplicas', count: asCount(body, 'count of replica ids') };
+      case CHANGE_SETTING: {
+        const f = asFields(body, 3, 'change of a setting');
+        const [name, text] = [asText(f[1], 'setting'), asText(f[2], 'setting')];
+        return { type: 'changeSetting', expected: asCount(f[0], 'version of settings'), name, text };
+      }
       default:
         throw invalid(`the unknown type ${String(type)}`);
     }
@@ -66,7 +79,7 @@ export function decodeMasterCommand(bytes: Bytes): MasterCommand {
 }
 
 export function encodeMasterImage(image: MasterImage): Buffer {
-  const { applied, revisionBound } = image;
+  const { applied, revisionBound, settings } = image;
   const fields = [
     [applied.index, applied.term],
     encodeConfFields(image.conf),
@@ -74,12 +87,17 @@ export function encodeMasterImage(image: MasterImage): Buffer {
     image.nodes.map(encodeNodeDescriptor),
     image.ranges.map(encodeRangeDescriptor),
   ];
+  if (settings.version > 0) {
+    const texts = Object.fromEntries(settings.texts);
+    return encodeStored(SETTINGS_IMAGE, [...fields, revisionBound, [settings.version, textMapToWire(texts)]]);
+  }
   return revisionBound === 0 ? encodeStored(IMAGE, fields) : encodeStored(REVISIONS_IMAGE, [...fields, revisionBound]);
 }
 
 /** Throws an `InvariantError` for anything else. */
 export function decodeMasterImage(bytes: Bytes): MasterImage {
-  return decodeStored([IMAGE, REVISIONS_IMAGE], bytes, ([position, conf, ids, nodes, ranges, revisionBound = 0]) => {
+  return decodeStored([IMAGE, REVISIONS_IMAGE, SETTINGS_IMAGE], bytes, (fields) => {
+    const [position, conf, ids, nodes, ranges, revisionBound = 0, settings = [0, []]] = fields;
     const applied = asFields(position, 2, 'applied');
     const next = asFields(ids, 3, 'next ids');
     return {
@@ -89,8 +107,14 @@ export function decodeMasterImage(bytes: Bytes): MasterImage {
       nextRangeId: asCount(next[1], 'nextRangeId'),
       nextReplicaId: asCount(next[2], 'nextReplicaId'),
       revisionBound: asCount(revisionBound, 'revisionBound'),
+      settings: decodeSettingsImage(settings),
       nodes: asList(nodes, 'nodes', decodeNodeDescriptor),
       ranges: asList(ranges, 'ranges', decodeRangeDescriptor),
     };
   });
+}
+
+function decodeSettingsImage(raw: unknown): SettingsImage {
+  const f = asFields(raw, 2, 'settings');
+  return { version: asCount(f[0], 'version of settings'), texts: new Map(Object.entries(asTextMap(f[1], 'settings'))) };
 }

@@ -9,9 +9,12 @@ import {
   masterDrawRevisions,
   masterHeartbeat,
   masterJoin,
+  masterNodes,
   masterRangeChanged,
+  masterSetSetting,
   masterView,
   type NodeHeartbeatReply,
+  type NodesOverview,
   type OrderResult,
   type RangeDescriptor,
   type RangeReport,
@@ -38,7 +41,7 @@ class MasterBed {
         clusterId: 'c',
         clock: this.clock,
         logger: silentLogger,
-        options: { replicas: 3, suspectAfterMs: 3_000, downAfterMs: 60_000, revisionWindow: 100 },
+        options: { replicas: 3, revisionWindow: 100 },
         storage: {
           load: () => saved,
           save: (bytes) => {
@@ -295,6 +298,23 @@ describe('a master', () => {
     bed.lead(2);
     const view = call<undefined, ClusterView>(bed, masterView as never, undefined).reply;
     expect(view?.nodes.map((node) => node.state)).toEqual(['suspect', 'suspect', 'suspect']);
+  });
+
+  test('judges the silence of nodes by the settings in force, and that of nodes it never heard since it leads', () => {
+    const bed = ready(new MasterBed());
+    const states = () =>
+      call<undefined, NodesOverview>(bed, masterNodes as never, undefined).reply?.nodes.map(({ state }) => state);
+    bed.clock.advance(3_500);
+    bed.beat(1);
+    expect(states()).toEqual(['up', 'suspect', 'suspect']);
+    call<unknown, unknown>(bed, masterSetSetting as never, { name: 'down-after', value: '5s' });
+    bed.commit();
+    bed.clock.advance(2_000);
+    expect(states()).toEqual(['up', 'down', 'down']);
+    bed.lead(2);
+    expect(states()).toEqual(['suspect', 'suspect', 'suspect']);
+    bed.clock.advance(5_500);
+    expect(states()).toEqual(['down', 'down', 'down']);
   });
 
   test('comes back from its checkpoint, and a follower from its snapshot', async () => {

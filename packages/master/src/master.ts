@@ -26,6 +26,9 @@ import type {
   StateMachine,
   StateMachineSnapshot,
 } from '@remora/raft';
+import { MasterAdmin } from './admin/master-admin.ts';
+import type { Knowledge, LastHeard } from './admin/overview.ts';
+import { type ClusterSettings, effectiveSettings } from './admin/settings.ts';
 import { decodeMasterCommand, decodeMasterImage, encodeMasterCommand, encodeMasterImage } from './codec.ts';
 import { RangeOrders } from './range-orders.ts';
 import { replicaTasks } from './replica-tasks.ts';
@@ -48,9 +51,6 @@ export interface MasterDeps {
 export interface MasterOptions {
   /** Replicas of a range. */
   readonly replicas: number;
-  /** Silence after which a node is suspect, and down. */
-  readonly suspectAfterMs: number;
-  readonly downAfterMs: number;
   /** Revisions that a leader takes into reserve through the log at a time; at an election as many are skipped at most. */
   readonly revisionWindow: number;
 }
@@ -80,7 +80,9 @@ export class Master implements StateMachine {
   readonly #heard = new Map<number, Heard>();
   readonly #revisions: RevisionIssuer;
   #group: Group | undefined;
+  #settings: { readonly version: number; readonly values: ClusterSettings } | undefined;
   #leaderTerm = 0;
+  #leaderSinceMs = 0;
   #leaderReplica = 0;
   #bootstrapping = false;
   #timer: Timer | undefined;
@@ -148,6 +150,7 @@ export class Master implements StateMachine {
     const term = change.role === 'leader' ? change.term : 0;
     if (term === this.#leaderTerm) return;
     this.#leaderTerm = term;
+    this.#leaderSinceMs = this.#deps.clock.monotonicMs();
     this.#heard.clear();
     this.orders.termBegan(change.term);
     // M5. Also from one own term to the next: what was proposed in the earlier one may be lost.
@@ -187,6 +190,7 @@ export class Master implements StateMachine {
   // -------------------------------------------------------------------------------------------- service
 
   register(registry: RpcRegistry): void {
+    this.#admin().register(registry);
     registry.handle(masterJoin, (request, _context, done) => this.#join(request, done));
     registry.handle(masterHeartbeat, (heartbeat, _context, done) => {
       const reply = this.#heartbeat(heartbeat);
@@ -200,6 +204,21 @@ export class Master implements StateMachine {
     registry.handle(masterView, (_request, _context, done) =>
       this.leading ? done(undefined, this.view()) : done(this.#notLeader(), undefined),
     );
+  }
+
+  #admin(): MasterAdmin {
+    const { nodeId, clusterId, clock, options } = this.#deps;
+    return new MasterAdmin({
+      nodeId,
+      clusterId,
+      replicas: options.replicas,
+      state: this.state,
+      leading: () => this.leading,
+      leadingMs: () => clock.monotonicMs() - this.#leaderSinceMs,
+      notLeader: () => this.#notLeader(),
+      knowledge: () => this.#knowledge(),
+      propose: (command, done) => this.#propose(command, (error) => done(error)),
+    });
   }
 
   #join(
@@ -269,11 +288,27 @@ export class Master implements StateMachine {
   }
 
   #stateOf(nodeId: number): NodeState {
+    const { suspectAfter, downAfter } = this.settings;
+    const nowMs = this.#deps.clock.monotonicMs();
     const heard = this.#heard.get(nodeId);
-    if (heard === undefined) return 'suspect';
-    const silentMs = this.#deps.clock.monotonicMs() - heard.atMs;
-    if (silentMs > this.#deps.options.downAfterMs) return 'down';
-    return silentMs > this.#deps.options.suspectAfterMs ? 'suspect' : 'up';
+    const silentMs = nowMs - (heard?.atMs ?? this.#leaderSinceMs);
+    if (silentMs > downAfter) return 'down';
+    return heard === undefined || silentMs > suspectAfter ? 'suspect' : 'up';
+  }
+
+  /** Those in force. */
+  get settings(): ClusterSettings {
+    const { version, texts } = this.state.settings;
+    if (this.#settings?.version !== version) this.#settings = { version, values: effectiveSettings(texts) };
+    return this.#settings.values;
+  }
+
+  #knowledge(): Knowledge {
+    const nowMs = this.#deps.clock.monotonicMs();
+    const heard = new Map<number, LastHeard>();
+    for (const [nodeId, { atMs, heartbeat }] of this.#heard) heard.set(nodeId, { silentMs: nowMs - atMs, heartbeat });
+    const stateOf = (nodeId: number) => this.#stateOf(nodeId);
+    return { nodes: this.state.nodes(), ranges: this.state.ranges(), heard, stateOf };
   }
 
   /** Replica ids of the master group are node ids. */

@@ -140,6 +140,35 @@ describe('the bound of revisions', () => {
   });
 });
 
+describe('settings', () => {
+  const change = (expected: number, name: string, text: string) =>
+    ({ type: 'changeSetting', expected, name, text }) as const;
+
+  test('survive a restart, and go back to the default', () => {
+    const state = new MasterState(CONF);
+    state.apply(change(0, 'down-after', '5m'));
+    state.apply(change(1, 'suspect-after', '2s'));
+    state.apply(change(2, 'suspect-after', ''));
+    const restored = new MasterState(CONF);
+    restored.restore(decodeMasterImage(encodeMasterImage(state.image())));
+    expect(restored.settings).toEqual({ version: 3, texts: new Map([['down-after', '5m']]) });
+  });
+
+  test('are not changed by whoever looked at older ones (M8)', () => {
+    const state = new MasterState(CONF);
+    state.apply(change(0, 'down-after', '5m'));
+    expect(() => state.apply(change(0, 'suspect-after', '10m'))).toThrow('another setting was changed');
+    expect(state.settings.texts).toEqual(new Map([['down-after', '5m']]));
+  });
+
+  test('are not in the image of a master that has none: earlier programs can read that', () => {
+    const state = new MasterState(CONF);
+    expect(encodeMasterImage(state.image())[1]).toBe(1);
+    state.apply(change(0, 'down-after', '5m'));
+    expect(encodeMasterImage(state.image())[1]).toBe(3);
+  });
+});
+
 test('commands survive the log', () => {
   const range: RangeDescriptor = {
     rangeId: 2,
@@ -155,6 +184,7 @@ test('commands survive the log', () => {
     { type: 'bootstrapRange' as const, nodeIds: [1, 2, 3] },
     { type: 'liftRevisions' as const, upTo: 70 },
     { type: 'allocateReplicas' as const, count: 3 },
+    { type: 'changeSetting' as const, expected: 3, name: 'down-after', text: '' },
   ]) {
     expect(decodeMasterCommand(encodeMasterCommand(command))).toEqual(command);
   }

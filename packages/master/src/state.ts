@@ -13,7 +13,9 @@ export type MasterCommand =
   /** Replica ids that are given to nobody else from now on. */
   | { readonly type: 'allocateReplicas'; readonly count: number }
   /** Revisions up to this one may be given out; nothing changes if higher ones may already. */
-  | { readonly type: 'liftRevisions'; readonly upTo: number };
+  | { readonly type: 'liftRevisions'; readonly upTo: number }
+  /** Sets one of the cluster's settings; refused unless `expected` is the version of the settings. Empty: the default. */
+  | { readonly type: 'changeSetting'; readonly expected: number; readonly name: string; readonly text: string };
 
 export type MasterResult =
   | { readonly type: 'registerNode'; readonly nodeId: number }
@@ -21,7 +23,17 @@ export type MasterResult =
   | { readonly type: 'changeRange' }
   /** The first of the ids; the others follow it. */
   | { readonly type: 'allocateReplicas'; readonly first: number }
-  | { readonly type: 'liftRevisions' };
+  | { readonly type: 'liftRevisions' }
+  | { readonly type: 'changeSetting' };
+
+/** Settings that are not at their defaults, as they are written (admin/settings.ts). */
+export interface SettingsImage {
+  /** Grows with every change; 0 as long as there was none. */
+  readonly version: number;
+  readonly texts: ReadonlyMap<string, string>;
+}
+
+const FIRST_SETTINGS: SettingsImage = { version: 0, texts: new Map() };
 
 /** What a checkpoint and a snapshot of the master hold. */
 export interface MasterImage {
@@ -32,6 +44,7 @@ export interface MasterImage {
   readonly nextReplicaId: number;
   /** No revision above it was given out; 0 as long as none was asked for. */
   readonly revisionBound: number;
+  readonly settings: SettingsImage;
   readonly nodes: readonly NodeDescriptor[];
   readonly ranges: readonly RangeDescriptor[];
 }
@@ -51,6 +64,8 @@ const FIRST_REPLICA = 1_001;
  *     over nothing else with it: bounds have an order of their own, that of `version`.
  * M7. The bound of revisions never falls: what one leader gave out below it, a later one never gives out again
  *     (revision-issuer.ts).
+ * M8. Apply keeps settings as texts and does not judge them, so that programs that know other settings or other bounds
+ *     have the same state. The leader judges them before, on the state that the command names by its version.
  */
 export class MasterState {
   applied: LogPosition = { index: 0, term: 0 };
@@ -59,6 +74,7 @@ export class MasterState {
   #nextRangeId = FIRST_RANGE;
   #nextReplicaId = FIRST_REPLICA;
   #revisionBound = 0;
+  #settings = FIRST_SETTINGS;
   readonly #nodes = new Map<number, NodeDescriptor>();
   readonly #ranges = new Map<number, RangeDescriptor>();
 
@@ -83,6 +99,10 @@ export class MasterState {
     return this.#revisionBound;
   }
 
+  get settings(): SettingsImage {
+    return this.#settings;
+  }
+
   node(nodeId: number): NodeDescriptor | undefined {
     return this.#nodes.get(nodeId);
   }
@@ -100,6 +120,8 @@ export class MasterState {
       case 'liftRevisions':
         this.#revisionBound = Math.max(this.#revisionBound, command.upTo);
         return { type: 'liftRevisions' };
+      case 'changeSetting':
+        return this.#changeSetting(command);
     }
   }
 
@@ -186,6 +208,17 @@ export class MasterState {
     return first;
   }
 
+  /** M8. */
+  #changeSetting({ expected, name, text }: Extract<MasterCommand, { type: 'changeSetting' }>): MasterResult {
+    const { version, texts } = this.#settings;
+    if (version !== expected) throw new ServiceError('UNAVAILABLE', 'another setting was changed meanwhile; try again');
+    const changed = new Map(texts);
+    if (text === '') changed.delete(name);
+    else changed.set(name, text);
+    this.#settings = { version: version + 1, texts: changed };
+    return { type: 'changeSetting' };
+  }
+
   image(): MasterImage {
     return {
       applied: this.applied,
@@ -194,6 +227,7 @@ export class MasterState {
       nextRangeId: this.#nextRangeId,
       nextReplicaId: this.#nextReplicaId,
       revisionBound: this.#revisionBound,
+      settings: this.#settings,
       nodes: this.nodes(),
       ranges: this.ranges(),
     };
@@ -207,6 +241,7 @@ export class MasterState {
     this.#nextRangeId = image.nextRangeId;
     this.#nextReplicaId = image.nextReplicaId;
     this.#revisionBound = image.revisionBound;
+    this.#settings = image.settings;
     this.#nodes.clear();
     this.#ranges.clear();
     for (const node of image.nodes) this.#nodes.set(node.nodeId, node);

@@ -1,3 +1,6 @@
+export * from './internal/admin-api.ts';
+export * from './internal/admin-methods.ts';
+export * from './internal/codec/admin.ts';
 export * from './internal/codec/check.ts';
 export * from './internal/codec/command.ts';
 export * from './internal/codec/descriptor.ts';

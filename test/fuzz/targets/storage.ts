@@ -215,9 +215,11 @@ const IMAGE: MasterImage = {
   nextRangeId: 3,
   nextReplicaId: 1004,
   revisionBound: 0,
+  settings: { version: 0, texts: new Map() },
   nodes: [NODE],
   ranges: [RANGE],
 };
+const SET_IMAGE: MasterImage = { ...IMAGE, settings: { version: 1, texts: new Map([['down-after', '5m']]) } };
 
 async function receive(bytes: Uint8Array): Promise<void> {
   const { applied, conf } = IMAGE;
@@ -230,14 +232,14 @@ const isMasterError = (error: unknown): boolean => error instanceof MasterSnapsh
 
 const masterSnapshots: Target = {
   name: 'master-snapshot',
-  corpus: () => [encodeMasterSnapshot(IMAGE), encodeMasterSnapshot({ ...IMAGE, revisionBound: 900 })],
+  corpus: () => [IMAGE, { ...IMAGE, revisionBound: 900 }, SET_IMAGE].map(encodeMasterSnapshot),
   decode: receive,
   expected: isMasterError,
 };
 
 const masterSnapshotBodies: Target = {
   name: 'master-snapshot-body',
-  corpus: () => [encodeMasterImage(IMAGE)],
+  corpus: () => [encodeMasterImage(IMAGE), encodeMasterImage(SET_IMAGE)],
   decode: (body) => receive(Buffer.concat([encodeMasterSnapshot(IMAGE).subarray(0, 8), checked(body)])),
   expected: isMasterError,
 };

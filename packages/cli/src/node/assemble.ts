@@ -138,6 +138,7 @@ class Node implements AssembledNode {
     this.#agent(descriptor, finder, store);
     const entry = platform.openEntry({
       ...{ options, clock, random, logger, backend, admission, underWay, host, log, engine, store },
+      ...{ dialer, master: finder },
       nodeId: this.#nodeId,
       clusterId: this.#clusterId,
       view: () => this.#view,

@@ -1,5 +1,6 @@
 import { createMetrics } from '@remora/base/node';
 import {
+  adminService,
   CLIENT_SERVER_LIMITS,
   ClientServer,
   createPipeService,
@@ -33,7 +34,7 @@ export class Entry implements NodeEntry {
   }
 
   async #startClients(): Promise<void> {
-    const { options, clock, random, logger, backend, admission } = this.#deps;
+    const { options, clock, random, logger, backend, admission, master, dialer } = this.#deps;
     const { requestBytesMax, txnOpsMax } = options;
     const requestLimits = { requestBytesMax, txnOpsMax };
     const etcdLimits = { ...ETCD_LIMITS, ...requestLimits };
@@ -43,6 +44,7 @@ export class Entry implements NodeEntry {
     this.#pipe = createPipeService({ backend, clock, logger, requestLimits, onBusy });
     server.add(...etcdServices({ backend, clock, random, scheme: 'http', limits: etcdLimits }, server.guard));
     server.add(lockService({ backend, random }, server.guard));
+    server.add(adminService({ backend, clock, random, master, dialer }, server.guard));
     server.add(this.#pipe);
     this.#server = server;
     try {

@@ -4,8 +4,8 @@
  */
 import type { Clock, Disk, Engine, Logger, Random, ServiceError } from '@remora/base';
 import type { EngineDeps, OnApplied, RangeOptions, Store } from '@remora/dataserver';
-import type { Admission, Backend, BackendDeps, BackendUnderWay } from '@remora/gateway';
-import type { ClusterView, FrameLink, LinkIdentity, RpcDispatcher } from '@remora/protocol';
+import type { Admission, Backend, BackendDeps, BackendUnderWay, MasterCaller } from '@remora/gateway';
+import type { ClusterView, FrameLink, LinkIdentity, RpcDialer, RpcDispatcher } from '@remora/protocol';
 import type {
   GroupLog,
   GroupLogOptions,
@@ -91,6 +91,9 @@ export interface EntryDeps {
   /** Behind the gateway's limit of requests per second. */
   readonly backend: Backend;
   readonly admission: Admission;
+  /** The way to the master's leader, and to other nodes. */
+  readonly master: MasterCaller;
+  readonly dialer: RpcDialer;
   readonly underWay: () => Readonly<BackendUnderWay>;
   readonly host: NodeRaftHost;
   readonly log: GroupLog;

@@ -25,9 +25,6 @@ interface RoleDeps extends StateDeps {
 
 /** Replicas of a range; fewer only in a cluster that was founded with fewer nodes. */
 const REPLICAS = 3;
-/** A node that is silent for this long is shown as suspect, and as down. */
-const SUSPECT_AFTER_MS = 3_000;
-const DOWN_AFTER_MS = 600_000;
 /** Revisions that the master's leader reserves at a time: a log entry per so many changes of all ranges together. */
 const REVISION_WINDOW = 100_000;
 /** Writes of many ranges wait for one draw: a master that does not answer is soon asked for no more. */
@@ -55,8 +52,6 @@ export function createMaster(deps: RoleDeps & { readonly founders: Founders }): 
       logger,
       options: {
         replicas: Math.min(REPLICAS, founders.members.length),
-        suspectAfterMs: SUSPECT_AFTER_MS,
-        downAfterMs: DOWN_AFTER_MS,
         revisionWindow: REVISION_WINDOW,
       },
       storage: { load: () => engine.get(key), save: (bytes) => engine.put(key, bytes) },

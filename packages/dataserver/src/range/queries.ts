@@ -1,6 +1,6 @@
 import { type Clock, type Engine, ServiceError, toServiceError } from '@remora/base';
 import { isCurrent, type LockId, type LockResult, type Owner, ownerStatus, queryLocks } from '@remora/lock';
-import type { LeaseInfo, Query, QueryResult, RangeOp, RangeStatus, Txn } from '@remora/protocol';
+import type { LeaseInfo, Query, QueryResult, RangeOp, Txn } from '@remora/protocol';
 import { KvChanges } from '../state/kv-changes.ts';
 import { fetchAll, NOTHING_PREFETCHED, type Prefetched, wantedByRange, wantedByTxn } from '../state/kv-read.ts';
 import type { ClosedRevisions } from './closed-revisions.ts';
@@ -8,6 +8,7 @@ import type { GrantWatches } from './grant-watches.ts';
 import type { LeaseKeeper } from './lease-keeper.ts';
 import type { LockWaits } from './lock-waits.ts';
 import type { OnCancel, RangeReplica } from './range-replica.ts';
+import { rangeStatusOf } from './range-status.ts';
 
 /** `revision`: of the state that the result shows, where that is not the present one. */
 type QueryDone = (error: ServiceError | undefined, result: QueryResult | undefined, revision?: number) => void;
@@ -113,7 +114,7 @@ export class Queries {
       case 'grantEnd':
         return this.#grantEnd(query, onCancel, done);
       case 'status':
-        return done(undefined, { type: 'status', status: this.#status() });
+        return done(undefined, { type: 'status', status: rangeStatusOf(this.#replica, this.#deps.nodeId) });
     }
   }
 
@@ -231,36 +232,6 @@ export class Queries {
       remainingMs: this.#deps.keeper.remainingMs(id) ?? lease.ttlMs,
       keys: withKeys ? this.#replica.state.leases.attachedKeys(id) : [],
       attributes: lease.attributes,
-    };
-  }
-
-  #status(): RangeStatus {
-    const { state, group, hub } = this.#replica;
-    const raft = group.status();
-    const matches = new Map(raft.progress.map((p) => [p.replica, p]));
-    return {
-      rangeId: state.rangeId,
-      leaderNode: this.#replica.leading ? this.#deps.nodeId : this.#replica.leaderNode(),
-      term: raft.term,
-      commit: raft.commit,
-      applied: raft.applied,
-      revision: state.revision,
-      compactRevision: state.compactRevision,
-      bytes: state.bytes,
-      keys: state.keys,
-      leases: state.leases.size,
-      watches: hub.size,
-      replicas: state.descriptor.replicas.map((r) => {
-        const own = r.replicaId === raft.replicaId;
-        const progress = matches.get(r.replicaId);
-        return {
-          replicaId: r.replicaId,
-          nodeId: r.nodeId,
-          match: own ? raft.lastIndex : (progress?.match ?? 0),
-          commit: own ? raft.commit : (progress?.commit ?? 0),
-          state: own ? raft.role : (progress?.state ?? 'unknown'),
-        };
-      }),
     };
   }
 }

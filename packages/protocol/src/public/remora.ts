@@ -2,5 +2,6 @@
  * Remora's own gRPC API (`remora.v1`) as generated code. It stands apart from the package's main entry because it
  * loads gRPC.
  */
+export * as admin from '../gen/remora/v1/admin.ts';
 export * from '../gen/remora/v1/lock.ts';
 export { PipeClient, PipeFrame, type PipeServer, PipeService } from '../gen/remora/v1/pipe.ts';

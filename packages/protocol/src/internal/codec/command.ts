@@ -361,7 +361,7 @@ function decodeLeaseInfo(raw: unknown): LeaseInfo {
   };
 }
 
-function encodeRangeStatus(s: RangeStatus): unknown[] {
+export function encodeRangeStatus(s: RangeStatus): unknown[] {
   return [
     s.rangeId,
     s.leaderNode,
@@ -378,7 +378,7 @@ function encodeRangeStatus(s: RangeStatus): unknown[] {
   ];
 }
 
-function decodeRangeStatus(raw: unknown): RangeStatus {
+export function decodeRangeStatus(raw: unknown): RangeStatus {
   const f = asFields(raw, 12, 'range status');
   return {
     rangeId: asCount(f[0], 'status.rangeId'),

@@ -93,7 +93,7 @@ function decodeLead(raw: unknown): LeaderReport {
   };
 }
 
-function encodeRangeReport(report: RangeReport): unknown[] {
+export function encodeRangeReport(report: RangeReport): unknown[] {
   const { rangeId, replicaId, epoch, term, applied, bytes, silent, lead } = report;
   return [
     rangeId,
@@ -107,7 +107,7 @@ function encodeRangeReport(report: RangeReport): unknown[] {
   ];
 }
 
-function decodeRangeReport(raw: unknown): RangeReport {
+export function decodeRangeReport(raw: unknown): RangeReport {
   const f = asFields(raw, 8, 'range report');
   return {
     rangeId: asCount(f[0], 'report.rangeId'),

@@ -1,6 +1,7 @@
 import { utf8 } from '@remora/base';
 import type { LockId, Owner } from '@remora/lock';
-import type { Command, CommandResult, Query, QueryResult } from '../command.ts';
+import type { CheckReport, NodesOverview, RangesOverview, SettingInfo } from '../admin-api.ts';
+import type { Command, CommandResult, Query, QueryResult, RangeStatus } from '../command.ts';
 import type { NodeDescriptor, RangeDescriptor } from '../descriptor.ts';
 import type { Compare, KeyValue, KvEvent, KvOp, RangeOp, Txn } from '../kv-types.ts';
 import type { ClusterView, NodeHeartbeat, NodeTask, RangeInstruction } from '../master-api.ts';
@@ -305,3 +306,49 @@ export const DRAWN: DrawRevisionsReply = {
 };
 
 export const BLOCK_BATCH: CommandBatch = { ...BATCH, block: { first: 300, count: COMMANDS.length } };
+
+export const NODES: NodesOverview = {
+  clusterId: 'c',
+  masterLeader: 1,
+  leadingMs: 12_345.5,
+  nodes: [
+    { descriptor: NODE, state: 'up', silentMs: 12.5, replicas: 3, leaders: 1, bytes: 4_096 },
+    { descriptor: { ...NODE, nodeId: 2 }, state: 'suspect', silentMs: -1, replicas: 0, leaders: 0, bytes: 0 },
+  ],
+};
+
+export const RANGES: RangesOverview = {
+  ranges: [
+    {
+      descriptor: RANGE,
+      leaderNode: 1,
+      reports: HEARTBEAT.ranges.map((report) => ({ nodeId: 1, silentMs: 3, report })),
+    },
+  ],
+  more: true,
+};
+
+export const CHECKED: CheckReport = {
+  nodes: 3,
+  ranges: 2,
+  problems: [{ kind: 'hole', severity: 'critical', rangeId: 2, nodeId: 0, text: 'nobody has the keys from a to b' }],
+};
+
+export const SETTINGS: readonly SettingInfo[] = [
+  { name: 'down-after', value: '5m', defaultValue: '10m', placeholder: '<duration>', description: 'Silence.' },
+];
+
+export const STATUS: RangeStatus = {
+  rangeId: 2,
+  leaderNode: 1,
+  term: 3,
+  commit: 9,
+  applied: 8,
+  revision: 7,
+  compactRevision: 6,
+  bytes: 5,
+  keys: 4,
+  leases: 3,
+  watches: 2,
+  replicas: [{ replicaId: 1, nodeId: 1, match: 9, commit: 9, state: 'leader' }],
+};

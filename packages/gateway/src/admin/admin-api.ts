@@ -1,0 +1,134 @@
+import { ServiceError, toServiceError } from '@remora/base';
+import {
+  type Command,
+  type CommandResult,
+  masterCheck,
+  masterHotRanges,
+  masterNodes,
+  masterRanges,
+  masterSetSetting,
+  masterSettings,
+  type Query,
+  type QueryResult,
+  type RangesOverview,
+  rangeTransferLeader,
+} from '@remora/protocol';
+import type { admin } from '@remora/protocol/remora';
+import type { Backend, BackendReply } from '../backend.ts';
+import type { CallInfo, UnaryHandler } from '../calls.ts';
+import { toRevision } from '../etcd/kv-requests.ts';
+import {
+  fromCheck,
+  fromNodes,
+  fromRange,
+  fromSettings,
+  toHotRangesRequest,
+  toId,
+  toRangesRequest,
+} from './admin-messages.ts';
+import { pause } from './attempts.ts';
+import { ClusterCalls, type ClusterCallsDeps } from './cluster-calls.ts';
+
+export interface AdminApiDeps extends ClusterCallsDeps {
+  readonly backend: Backend;
+}
+
+/** How long a leader may take to hand over: Raft gives a transfer up after an election time-out. */
+const TRANSFER_MS = 5_000;
+const TRANSFER_LOOK_MS = 20;
+
+/** The calls of `remora.v1.Admin`: whichever gateway is asked, the master's leader and the ranges' leaders answer. */
+export class AdminApi {
+  readonly #deps: AdminApiDeps;
+  readonly #calls: ClusterCalls;
+
+  constructor(deps: AdminApiDeps) {
+    this.#deps = deps;
+    this.#calls = new ClusterCalls(deps);
+  }
+
+  async listNodes(_request: admin.ListNodesRequest, call: CallInfo): Promise<admin.ListNodesResponse> {
+    return fromNodes(await this.#calls.master(masterNodes, undefined, call.timeoutMs));
+  }
+
+  async listRanges(request: admin.ListRangesRequest, call: CallInfo): Promise<admin.ListRangesResponse> {
+    return this.#withStates(await this.#calls.master(masterRanges, toRangesRequest(request), call.timeoutMs));
+  }
+
+  async listHotRanges(request: admin.ListHotRangesRequest, call: CallInfo): Promise<admin.ListRangesResponse> {
+    return this.#withStates(await this.#calls.master(masterHotRanges, toHotRangesRequest(request), call.timeoutMs));
+  }
+
+  /** With what the ranges' leaders say of them at this moment. */
+  async #withStates(page: RangesOverview): Promise<admin.ListRangesResponse> {
+    const ranges = page.ranges.map(async (range) =>
+      fromRange(range, await this.#calls.status(range.leaderNode, range.descriptor.rangeId)),
+    );
+    return { ranges: await Promise.all(ranges), more: page.more };
+  }
+
+  async checkCluster(_request: admin.CheckClusterRequest, call: CallInfo): Promise<admin.CheckClusterResponse> {
+    return fromCheck(await this.#calls.master(masterCheck, undefined, call.timeoutMs));
+  }
+
+  async listSettings(_request: admin.ListSettingsRequest, call: CallInfo): Promise<admin.ListSettingsResponse> {
+    return fromSettings(await this.#calls.master(masterSettings, undefined, call.timeoutMs));
+  }
+
+  /** Setting a value twice is as good as once. */
+  async setSetting(request: admin.SetSettingRequest, call: CallInfo): Promise<admin.ListSettingsResponse> {
+    const { name, value } = request;
+    return fromSettings(await this.#calls.master(masterSetSetting, { name, value }, call.timeoutMs));
+  }
+
+  async transferLeader(request: admin.TransferLeaderRequest, call: CallInfo): Promise<admin.TransferLeaderResponse> {
+    const rangeId = toId(request.rangeId, 'range_id');
+    const toNode = toId(request.toNode, 'to_node');
+    const endsMs = this.#deps.clock.monotonicMs() + Math.min(call.timeoutMs, TRANSFER_MS);
+    const range = await this.#calls.range(rangeId, call.timeoutMs);
+    await this.#calls.leader(range, rangeTransferLeader, { rangeId, toNode }, call.timeoutMs);
+    for (;;) {
+      const status = await this.#calls.status(toNode, rangeId);
+      if (status?.leaderNode === toNode) return { fromNode: range.leaderNode };
+      if (this.#deps.clock.monotonicMs() >= endsMs) break;
+      await pause(this.#deps.clock, TRANSFER_LOOK_MS);
+    }
+    throw new ServiceError('UNAVAILABLE', `node ${toNode} did not take range ${rangeId} over in time; try again`);
+  }
+
+  async compact(request: admin.CompactRequest, call: CallInfo): Promise<admin.CompactResponse> {
+    const wanted = toRevision(request.revision);
+    const revision = wanted === 0 ? (await this.#query({ type: 'status' }, call)).revision : wanted;
+    await this.#command({ type: 'compact', revision }, call);
+    return { revision };
+  }
+
+  #command(command: Command, { timeoutMs }: CallInfo): Promise<BackendReply<CommandResult>> {
+    return new Promise((resolve, reject) => {
+      this.#deps.backend.command(command, { timeoutMs }, (error, reply) =>
+        reply === undefined ? reject(toServiceError(error)) : resolve(reply),
+      );
+    });
+  }
+
+  #query(query: Query, { timeoutMs }: CallInfo): Promise<BackendReply<QueryResult>> {
+    return new Promise((resolve, reject) => {
+      this.#deps.backend.query(query, { timeoutMs }, (error, reply) =>
+        reply === undefined ? reject(toServiceError(error)) : resolve(reply),
+      );
+    });
+  }
+}
+
+/** These calls are rare, so they may be promises; what a caller gave up goes on to its time-out. */
+export function asUnary<Request, Response>(
+  work: (request: Request, call: CallInfo) => Promise<Response>,
+): UnaryHandler<Request, Response> {
+  return (request, call, done) => {
+    work(request, call).then(
+      (response) => done(undefined, response),
+      (error: unknown) => done(toServiceError(error), undefined),
+    );
+    return undefined;
+  };
+}

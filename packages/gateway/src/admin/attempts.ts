@@ -1,0 +1,56 @@
+import { type Clock, type ErrorCode, type Random, ServiceError } from '@remora/base';
+import type { CallHandle, Done } from '@remora/protocol';
+
+export interface AttemptPorts {
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+const ATTEMPT_MS = 1_500;
+const PAUSE_MIN_MS = 25;
+const PAUSE_MAX_MS = 250;
+/** After these another node may answer, or this one later. */
+const WORTH_REPEATING: ReadonlySet<ErrorCode> = new Set([
+  'NOT_LEADER',
+  'UNAVAILABLE',
+  'UNKNOWN_OUTCOME',
+  'STALE_EPOCH',
+]);
+
+/** One attempt, to be answered within its time. */
+export type Attempt<Reply> = (timeoutMs: number, done: Done<Reply>) => CallHandle;
+
+/**
+ * Repeats an attempt, with growing pauses, until it is answered or refused for good, or the time is over: then it rejects
+ * with `UNAVAILABLE`, which names `whom` and has the last error as its cause. Only for what may take effect twice.
+ */
+export async function untilAnswered<Reply>(
+  ports: AttemptPorts,
+  { whom, timeoutMs, attempt }: { readonly whom: string; readonly timeoutMs: number; readonly attempt: Attempt<Reply> },
+): Promise<Reply> {
+  const endsMs = ports.clock.monotonicMs() + timeoutMs;
+  for (let tries = 0; ; tries++) {
+    const remainingMs = endsMs - ports.clock.monotonicMs();
+    const answer = await one(attempt, Math.max(1, Math.min(ATTEMPT_MS, remainingMs)));
+    if (!(answer instanceof ServiceError)) return answer.reply;
+    if (!WORTH_REPEATING.has(answer.code)) throw answer;
+    const ceilingMs = Math.min(PAUSE_MAX_MS, PAUSE_MIN_MS * 2 ** Math.min(tries, 4));
+    const pauseMs = ceilingMs / 2 + ports.random.int(Math.ceil(ceilingMs / 2));
+    if (ports.clock.monotonicMs() + pauseMs >= endsMs) {
+      throw new ServiceError('UNAVAILABLE', `${whom} did not answer in time: ${answer.message}`, { cause: answer });
+    }
+    await pause(ports.clock, pauseMs);
+  }
+}
+
+function one<Reply>(attempt: Attempt<Reply>, timeoutMs: number): Promise<ServiceError | { readonly reply: Reply }> {
+  return new Promise((resolve) => {
+    attempt(timeoutMs, (error, reply) => resolve(error ?? { reply: reply as Reply }));
+  });
+}
+
+export function pause(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    clock.setTimer(ms, resolve);
+  });
+}

@@ -1,0 +1,94 @@
+import { ServiceError } from '@remora/base';
+import {
+  type CallHandle,
+  type Done,
+  type Method,
+  masterRanges,
+  type RangeOverview,
+  type RangeStatus,
+  type RpcDialer,
+  rangeStatus,
+} from '@remora/protocol';
+import { type AttemptPorts, untilAnswered } from './attempts.ts';
+
+/** Asks the master once, at its leader as far as known; learns from the answer where it may be. */
+export interface MasterCaller {
+  call<Request, Reply>(
+    method: Method<Request, Reply>,
+    request: Request,
+    options: { readonly timeoutMs: number },
+    done: Done<Reply>,
+  ): CallHandle;
+}
+
+export interface ClusterCallsDeps extends AttemptPorts {
+  readonly master: MasterCaller;
+  readonly dialer: RpcDialer;
+}
+
+const STATUS_TIMEOUT_MS = 1_000;
+
+/** The ways from an admin request to those who answer it: the master's leader, and the leaders of ranges. */
+export class ClusterCalls {
+  readonly #deps: ClusterCallsDeps;
+
+  constructor(deps: ClusterCallsDeps) {
+    this.#deps = deps;
+  }
+
+  master<Request, Reply>(method: Method<Request, Reply>, request: Request, timeoutMs: number): Promise<Reply> {
+    const { master } = this.#deps;
+    return untilAnswered(this.#deps, {
+      whom: "the master's leader",
+      timeoutMs,
+      attempt: (attemptMs, done) => master.call(method, request, { timeoutMs: attemptMs }, done),
+    });
+  }
+
+  /** What the master knows of a range. @throws ServiceError RANGE_NOT_FOUND */
+  async range(rangeId: number, timeoutMs: number): Promise<RangeOverview> {
+    const page = await this.master(masterRanges, { from: new Uint8Array(0), limit: 1, rangeId }, timeoutMs);
+    const [range] = page.ranges;
+    if (range === undefined) throw new ServiceError('RANGE_NOT_FOUND', `there is no range ${rangeId}`);
+    return range;
+  }
+
+  /** Asks the leader of a range, first the node that is thought to lead it; for what may be asked twice. */
+  leader<Request, Reply>(
+    { descriptor, leaderNode }: RangeOverview,
+    method: Method<Request, Reply>,
+    request: Request,
+    timeoutMs: number,
+  ): Promise<Reply> {
+    const { dialer } = this.#deps;
+    const nodes = descriptor.replicas.map(({ nodeId }) => nodeId);
+    let next = leaderNode;
+    return untilAnswered(this.#deps, {
+      whom: `the leader of range ${descriptor.rangeId}`,
+      timeoutMs,
+      attempt(attemptMs, done) {
+        const asked = next === 0 ? (nodes[0] ?? 0) : next;
+        return dialer.channel(asked).call(method, request, { timeoutMs: attemptMs }, (error, reply) => {
+          if (error !== undefined) next = whereNext(error, asked, nodes);
+          done(error, reply);
+        });
+      },
+    });
+  }
+
+  /** What a node says of its replica of a range; undefined when it says nothing. Asked once. */
+  status(nodeId: number, rangeId: number): Promise<RangeStatus | undefined> {
+    if (nodeId === 0) return Promise.resolve(undefined);
+    return new Promise((resolve) => {
+      const options = { timeoutMs: STATUS_TIMEOUT_MS };
+      this.#deps.dialer.channel(nodeId).call(rangeStatus, { rangeId }, options, (_error, status) => resolve(status));
+    });
+  }
+}
+
+/** The leader that the error names, otherwise the replica after the one that was asked. */
+function whereNext({ details }: ServiceError, asked: number, nodes: readonly number[]): number {
+  const named = details?.leaderNode;
+  if (typeof named === 'number' && named !== 0 && named !== asked) return named;
+  return nodes[(nodes.indexOf(asked) + 1) % Math.max(1, nodes.length)] ?? 0;
+}

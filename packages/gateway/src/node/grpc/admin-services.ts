@@ -1,0 +1,23 @@
+import { admin } from '@remora/protocol/remora';
+import { AdminApi, type AdminApiDeps, asUnary } from '../../admin/admin-api.ts';
+import type { CallInfo } from '../../calls.ts';
+import { remoraStatus } from '../../etcd/errors.ts';
+import type { CallGuard } from './call-guard.ts';
+import { type GrpcService, grpcService } from './service.ts';
+
+/** `remora.v1.Admin`, to be added to a gRPC server. */
+export function adminService(deps: AdminApiDeps, guard: CallGuard): GrpcService {
+  const api = new AdminApi(deps);
+  const unary = <Request, Response>(work: (request: Request, call: CallInfo) => Promise<Response>) =>
+    guard.unary(asUnary(work.bind(api)), remoraStatus);
+  return grpcService<admin.AdminServer>(admin.AdminService, {
+    listNodes: unary(api.listNodes),
+    listRanges: unary(api.listRanges),
+    listHotRanges: unary(api.listHotRanges),
+    checkCluster: unary(api.checkCluster),
+    listSettings: unary(api.listSettings),
+    setSetting: unary(api.setSetting),
+    transferLeader: unary(api.transferLeader),
+    compact: unary(api.compact),
+  });
+}

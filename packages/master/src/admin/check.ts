@@ -1,0 +1,119 @@
+/** What is wrong with a cluster: a pure function of what the master knows. */
+import { type Bytes, compareBytes, formatDurationMs } from '@remora/base';
+import type { ClusterProblem, NodeOverview, RangeDescriptor, RangeOverview, ReplicaDescriptor } from '@remora/protocol';
+import { leaderReport } from './overview.ts';
+
+export interface CheckInput {
+  readonly nodes: readonly NodeOverview[];
+  /** In the order of their keys. */
+  readonly ranges: readonly RangeOverview[];
+  /** Voters that a range should have. */
+  readonly replicas: number;
+}
+
+/** The worst first. */
+export function findProblems(input: CheckInput): readonly ClusterProblem[] {
+  const problems = [...coverage(input.ranges.map(({ descriptor }) => descriptor)), ...ranges(input), ...nodes(input)];
+  const critical = problems.filter(({ severity }) => severity === 'critical');
+  return [...critical, ...problems.filter(({ severity }) => severity !== 'critical')];
+}
+
+/** Every key belongs to one range, once there is any. */
+function* coverage(descriptors: readonly RangeDescriptor[]): Generator<ClusterProblem> {
+  let before: RangeDescriptor | undefined;
+  for (const range of descriptors) {
+    const order = before === undefined ? range.start.length : compareToEnd(range.start, before.end);
+    if (order > 0) yield hole(before, range);
+    if (order < 0 && before !== undefined) yield overlap(before, range);
+    if (before === undefined || compareEnds(range.end, before.end) > 0) before = range;
+  }
+  if (before !== undefined && before.end.length > 0) yield hole(before, undefined);
+}
+
+function hole(before: RangeDescriptor | undefined, after: RangeDescriptor | undefined): ClusterProblem {
+  const from = before === undefined ? 'the first key' : `the end of range ${before.rangeId}`;
+  const to = after === undefined ? 'the last key' : `the start of range ${after.rangeId}`;
+  const rangeId = before?.rangeId ?? after?.rangeId ?? 0;
+  return problem('hole', 'critical', { rangeId }, `no range has the keys from ${from} to ${to}`);
+}
+
+function overlap(one: RangeDescriptor, other: RangeDescriptor): ClusterProblem {
+  const text = `ranges ${one.rangeId} and ${other.rangeId} both have the keys from the start of range ${other.rangeId} on`;
+  return problem('overlap', 'critical', { rangeId: other.rangeId }, text);
+}
+
+/** Where a key lies, seen from the end of a span. */
+function compareToEnd(key: Bytes, end: Bytes): number {
+  return end.length === 0 ? -1 : compareBytes(key, end);
+}
+
+/** An empty end is behind all others. */
+function compareEnds(a: Bytes, b: Bytes): number {
+  if (a.length === 0 || b.length === 0) return Math.sign(b.length) - Math.sign(a.length);
+  return compareBytes(a, b);
+}
+
+function* ranges({ ranges, nodes, replicas }: CheckInput): Generator<ClusterProblem> {
+  const byId = new Map(nodes.map((node) => [node.descriptor.nodeId, node]));
+  for (const range of ranges) {
+    const { rangeId } = range.descriptor;
+    const voters = range.descriptor.replicas.filter(({ type }) => type === 'voter');
+    const present = voters.filter((voter) => isPresent(voter, range, byId));
+    const named = (list: readonly ReplicaDescriptor[]) => list.map(({ nodeId }) => nodeName(byId, nodeId)).join(', ');
+    if (present.length <= voters.length / 2) {
+      const text = `range ${rangeId}: only ${present.length} of its ${voters.length} voters are there; its keys cannot be used`;
+      yield problem('quorumLost', 'critical', { rangeId }, text);
+    } else if (range.leaderNode === 0) {
+      yield problem('noLeader', 'critical', { rangeId }, `range ${rangeId} has no leader; its keys cannot be used`);
+    }
+    if (voters.length < replicas) {
+      const text = `range ${rangeId} has ${voters.length} voters, not ${replicas}: on ${named(voters)}`;
+      yield problem('underReplicated', 'warning', { rangeId }, text);
+    }
+    for (const voter of voters) {
+      if (present.includes(voter)) continue;
+      const text = `range ${rangeId}: nothing is heard of its replica ${voter.replicaId} on ${nodeName(byId, voter.nodeId)}`;
+      yield problem('silentReplica', 'warning', { rangeId, nodeId: voter.nodeId }, text);
+    }
+    if (leaderReport(range)?.joint === true) {
+      const text = `range ${rangeId} is between two memberships: a change is under way, or was left so`;
+      yield problem('joint', 'warning', { rangeId }, text);
+    }
+    for (const { replicaId, nodeId, type } of range.descriptor.replicas) {
+      if (type !== 'learner') continue;
+      const text = `range ${rangeId}: its replica ${replicaId} on ${nodeName(byId, nodeId)} is a learner: it joins, or was left so`;
+      yield problem('learner', 'warning', { rangeId, nodeId }, text);
+    }
+  }
+}
+
+/** Its node reports, and this replica among others. */
+function isPresent(voter: ReplicaDescriptor, range: RangeOverview, nodes: ReadonlyMap<number, NodeOverview>): boolean {
+  const reported = range.reports.some(({ report }) => report.replicaId === voter.replicaId);
+  const state = nodes.get(voter.nodeId)?.state;
+  return reported && (state === 'up' || state === 'draining');
+}
+
+function* nodes({ nodes }: CheckInput): Generator<ClusterProblem> {
+  for (const { descriptor, state, silentMs } of nodes) {
+    if (state !== 'suspect' && state !== 'down') continue;
+    const since =
+      silentMs < 0 ? 'since this master leads' : `for ${formatDurationMs(Math.round(silentMs / 1_000) * 1_000)}`;
+    const text = `node ${descriptor.nodeId} (${descriptor.name}) is ${state}: nothing was heard of it ${since}`;
+    yield problem('silentNode', 'warning', { nodeId: descriptor.nodeId }, text);
+  }
+}
+
+function nodeName(nodes: ReadonlyMap<number, NodeOverview>, nodeId: number): string {
+  const name = nodes.get(nodeId)?.descriptor.name;
+  return name === undefined ? `node ${nodeId}` : `node ${nodeId} (${name})`;
+}
+
+function problem(
+  kind: ClusterProblem['kind'],
+  severity: ClusterProblem['severity'],
+  about: { readonly rangeId?: number; readonly nodeId?: number },
+  text: string,
+): ClusterProblem {
+  return { kind, severity, rangeId: about.rangeId ?? 0, nodeId: about.nodeId ?? 0, text };
+}

@@ -1,0 +1,318 @@
+import { ManualClock, ServiceError } from '@remora/base';
+import {
+  createLocalChannel,
+  createRpcRegistry,
+  type LeaderReport,
+  type LoadMeasure,
+  type Method,
+  masterCheck,
+  masterHotRanges,
+  masterNodes,
+  masterRanges,
+  masterSetSetting,
+  masterSettings,
+  type NodeState,
+  type RangeDescriptor,
+  type RangeReport,
+} from '@remora/protocol';
+import { describe, expect, test } from 'vitest';
+import { type MasterCommand, MasterState } from '../state.ts';
+import { CONF, descriptor } from '../test-kit.ts';
+import { MasterAdmin } from './master-admin.ts';
+import type { LastHeard } from './overview.ts';
+
+const NODES = [1, 2, 3].map((nodeId) => descriptor(nodeId));
+
+function range(rangeId: number, start: string, end: string, more: Partial<RangeDescriptor> = {}): RangeDescriptor {
+  const replicas = [1, 2, 3].map((nodeId) => ({ replicaId: 10 * rangeId + nodeId, nodeId, type: 'voter' as const }));
+  const epoch = { confVersion: 1, version: 1 };
+  const [from, to] = [Buffer.from(start), Buffer.from(end)];
+  return { rangeId, start: from, end: to, epoch, replicas, revisionSource: 'range', ...more };
+}
+
+const LEAD: LeaderReport = {
+  ...{ keys: 5, logEntries: 9, joint: false, changePending: false },
+  ...{ readsPerS: 1, readBytesPerS: 2, writesPerS: 3, writeBytesPerS: 4, peers: [] },
+};
+
+/** What the admin half of a master has around it; ranges lead on node 1 unless a test says otherwise. */
+class AdminBed {
+  readonly state = new MasterState(CONF);
+  readonly proposed: { command: MasterCommand; done: (error: ServiceError | undefined) => void }[] = [];
+  readonly states = new Map<number, NodeState>();
+  ranges: readonly RangeDescriptor[];
+  silent: readonly number[] = [];
+  leaderOf: (rangeId: number) => number = () => 1;
+  lead = LEAD;
+  readonly leads = new Map<number, LeaderReport>();
+  leading = true;
+  readonly #channel;
+
+  constructor(ranges: readonly RangeDescriptor[] = [range(2, '', '')]) {
+    this.ranges = ranges;
+    const registry = createRpcRegistry();
+    new MasterAdmin({
+      nodeId: 1,
+      clusterId: 'c',
+      replicas: 3,
+      state: this.state,
+      leading: () => this.leading,
+      leadingMs: () => 5_000,
+      notLeader: () => new ServiceError('NOT_LEADER', 'not here'),
+      knowledge: () => ({
+        nodes: NODES,
+        ranges: this.ranges,
+        heard: this.#heard(),
+        stateOf: (nodeId) => this.states.get(nodeId) ?? (this.silent.includes(nodeId) ? 'suspect' : 'up'),
+      }),
+      propose: (command, done) => this.proposed.push({ command, done }),
+    }).register(registry);
+    this.#channel = createLocalChannel({ registry, clock: new ManualClock() });
+  }
+
+  #heard(): Map<number, LastHeard> {
+    const heard = new Map<number, LastHeard>();
+    for (const { nodeId, incarnation } of NODES) {
+      if (this.silent.includes(nodeId)) continue;
+      heard.set(nodeId, {
+        silentMs: 100 * nodeId,
+        heartbeat: { nodeId, incarnation, ranges: this.#reports(nodeId), results: [] },
+      });
+    }
+    return heard;
+  }
+
+  #reports(nodeId: number): readonly RangeReport[] {
+    return this.ranges.flatMap(({ rangeId, replicas, epoch }) => {
+      const own = replicas.find((replica) => replica.nodeId === nodeId);
+      if (own === undefined) return [];
+      const lead = this.leaderOf(rangeId) === nodeId ? (this.leads.get(rangeId) ?? this.lead) : undefined;
+      return [{ rangeId, replicaId: own.replicaId, epoch, term: 4, applied: 7, bytes: 1_000, silent: false, lead }];
+    });
+  }
+
+  call<Request, Reply>(method: Method<Request, Reply>, request: Request): ServiceError | Reply | undefined {
+    let answer: ServiceError | Reply | undefined;
+    this.#channel.call(method, request, { timeoutMs: 1_000 }, (error, reply) => {
+      answer = error ?? reply;
+    });
+    return answer;
+  }
+
+  /** Applies what was proposed, as the log would. */
+  commit(): void {
+    for (const { command, done } of this.proposed.splice(0)) {
+      try {
+        this.state.apply(command);
+        done(undefined);
+      } catch (error) {
+        done(error as ServiceError);
+      }
+    }
+  }
+
+  problems(): readonly string[] {
+    const report = this.call(masterCheck, undefined);
+    if (report === undefined || report instanceof ServiceError) throw new Error('no report');
+    return report.problems.map(({ kind, severity, rangeId, nodeId }) => `${severity} ${kind} ${rangeId} ${nodeId}`);
+  }
+}
+
+const page = (from = '', limit = 100, rangeId = 0) => ({ from: Buffer.from(from), limit, rangeId });
+
+describe('the master tells operators', () => {
+  test('of its nodes: what they hold, and since when they are silent', () => {
+    const bed = new AdminBed([range(2, '', 'm'), range(3, 'm', '')]);
+    bed.silent = [3];
+    expect(bed.call(masterNodes, undefined)).toMatchObject({
+      masterLeader: 1,
+      leadingMs: 5_000,
+      nodes: [
+        { descriptor: { nodeId: 1 }, state: 'up', silentMs: 100, replicas: 2, leaders: 2, bytes: 2_000 },
+        { state: 'up', silentMs: 200, replicas: 2, leaders: 0 },
+        { state: 'suspect', silentMs: -1, replicas: 0, leaders: 0, bytes: 0 },
+      ],
+    });
+  });
+
+  test('of ranges, page by page in the order of their keys', () => {
+    const bed = new AdminBed([range(7, 'm', 't'), range(2, '', 'c'), range(9, 't', ''), range(5, 'c', 'm')]);
+    const ids = (from: string, limit: number) => {
+      const answer = bed.call(masterRanges, page(from, limit));
+      if (answer === undefined || answer instanceof ServiceError) throw new Error('no answer');
+      return [answer.ranges.map((each) => each.descriptor.rangeId), answer.more];
+    };
+    expect(ids('', 3)).toEqual([[2, 5, 7], true]);
+    expect(ids('t', 3)).toEqual([[9], false]);
+    expect(ids('c', 1)).toEqual([[5], true]);
+    expect(ids('lz', 1)).toEqual([[5], true]);
+  });
+
+  test('of one range: who leads it in the newest term, and what each replica reported', () => {
+    const bed = new AdminBed();
+    expect(bed.call(masterRanges, page('', 1, 2))).toMatchObject({
+      ranges: [{ leaderNode: 1, reports: [{ nodeId: 1, silentMs: 100 }, { nodeId: 2 }, { nodeId: 3 }] }],
+      more: false,
+    });
+    const unknown = bed.call(masterRanges, page('', 1, 8));
+    expect(unknown).toMatchObject({ code: 'RANGE_NOT_FOUND', message: 'there is no range 8; there are 2' });
+  });
+
+  test('of the hottest ranges first, by the measure that is asked for', () => {
+    const bed = new AdminBed([range(2, '', 'c'), range(3, 'c', 'm'), range(4, 'm', 't'), range(5, 't', '')]);
+    bed.leaderOf = (rangeId) => (rangeId === 5 ? 0 : 1);
+    bed.leads.set(2, { ...LEAD, readsPerS: 50, writesPerS: 1 });
+    bed.leads.set(4, { ...LEAD, readsPerS: 1, writesPerS: 40, writeBytesPerS: 9 });
+    const ids = (by: LoadMeasure, limit: number) => {
+      const answer = bed.call(masterHotRanges, { by, limit });
+      if (answer === undefined || answer instanceof ServiceError) throw new Error('no answer');
+      return [answer.ranges.map((each) => each.descriptor.rangeId), answer.more];
+    };
+    expect(ids('requests', 9)).toEqual([[2, 4, 3], false]);
+    expect(ids('writes', 2)).toEqual([[4, 3], true]);
+    expect(ids('writeBytes', 1)).toEqual([[4], true]);
+    expect(ids('readBytes', 9)).toEqual([[2, 3, 4], false]);
+  });
+
+  test('nothing when it does not lead', () => {
+    const bed = new AdminBed();
+    bed.leading = false;
+    for (const answer of [
+      bed.call(masterNodes, undefined),
+      bed.call(masterCheck, undefined),
+      bed.call(masterSettings, undefined),
+      bed.call(masterSetSetting, { name: 'down-after', value: '5m' }),
+      bed.call(masterRanges, page()),
+    ]) {
+      expect(answer).toMatchObject({ code: 'NOT_LEADER' });
+    }
+    expect(bed.proposed).toEqual([]);
+  });
+});
+
+describe('the check', () => {
+  const learner = { replicaId: 24, nodeId: 3, type: 'learner' as const };
+  const two = range(2, '', '').replicas.slice(0, 2);
+  const cases: readonly { name: string; given: (bed: AdminBed) => void; expect: readonly string[] }[] = [
+    { name: 'nothing wrong', given: () => {}, expect: [] },
+    {
+      name: 'no range at all, before the first',
+      given: (bed) => {
+        bed.ranges = [];
+      },
+      expect: [],
+    },
+    {
+      name: 'holes at the start, between and at the end',
+      given: (bed) => {
+        bed.ranges = [range(2, 'b', 'c'), range(3, 'd', 'e')];
+      },
+      expect: ['critical hole 2 0', 'critical hole 2 0', 'critical hole 3 0'],
+    },
+    {
+      name: 'a range within another, which goes on behind it',
+      given: (bed) => {
+        bed.ranges = [range(2, '', ''), range(3, 'd', 'e')];
+      },
+      expect: ['critical overlap 3 0'],
+    },
+    {
+      name: 'ranges that overlap at their border',
+      given: (bed) => {
+        bed.ranges = [range(2, '', 'e'), range(3, 'd', '')];
+      },
+      expect: ['critical overlap 3 0'],
+    },
+    {
+      name: 'a range without leader',
+      given: (bed) => {
+        bed.leaderOf = () => 0;
+      },
+      expect: ['critical noLeader 2 0'],
+    },
+    {
+      name: 'a silent node',
+      given: (bed) => {
+        bed.silent = [3];
+      },
+      expect: ['warning silentReplica 2 3', 'warning silentNode 0 3'],
+    },
+    {
+      name: 'a majority that is silent, the leader among them',
+      given: (bed) => {
+        bed.silent = [1, 2];
+      },
+      expect: [
+        'critical quorumLost 2 0',
+        'warning silentReplica 2 1',
+        'warning silentReplica 2 2',
+        'warning silentNode 0 1',
+        'warning silentNode 0 2',
+      ],
+    },
+    {
+      name: 'too few voters, and a learner that stays',
+      given: (bed) => {
+        bed.ranges = [range(2, '', '', { replicas: [...two, learner] })];
+      },
+      expect: ['warning underReplicated 2 0', 'warning learner 2 3'],
+    },
+    {
+      name: 'a change of membership that is not over',
+      given: (bed) => {
+        bed.lead = { ...LEAD, joint: true };
+      },
+      expect: ['warning joint 2 0'],
+    },
+    {
+      name: 'a node that reports but was told to go',
+      given: (bed) => {
+        bed.states.set(3, 'draining');
+      },
+      expect: [],
+    },
+  ];
+  test.each(cases)('finds $name', ({ given, expect: expected }) => {
+    const bed = new AdminBed();
+    given(bed);
+    expect(bed.problems()).toEqual(expected);
+  });
+});
+
+describe('changing a setting', () => {
+  test('is answered once it is applied, with what is in force then', () => {
+    const bed = new AdminBed();
+    expect(bed.call(masterSetSetting, { name: 'down-after', value: '300s' })).toBeUndefined();
+    bed.commit();
+    expect(bed.call(masterSettings, undefined)).toMatchObject([{}, { name: 'down-after', value: '5m' }]);
+  });
+
+  test('writes nothing when it is so already, or not right', () => {
+    const bed = new AdminBed();
+    expect(bed.call(masterSetSetting, { name: 'down-after', value: '10m' })).toMatchObject([{}, { value: '10m' }]);
+    expect(bed.call(masterSetSetting, { name: 'down-after', value: '1s' })).toMatchObject({ code: 'INVALID_ARGUMENT' });
+    expect(bed.proposed).toEqual([]);
+  });
+
+  test('by two at once never makes what neither may (MA1)', () => {
+    const bed = new AdminBed();
+    bed.call(masterSetSetting, { name: 'down-after', value: '1m' });
+    bed.call(masterSetSetting, { name: 'suspect-after', value: '5m' });
+    const [first, second] = bed.proposed;
+    const errors: (string | undefined)[] = [];
+    for (const each of [first, second]) {
+      const done = each?.done;
+      if (each !== undefined) {
+        each.done = (error) => {
+          errors.push(error?.code);
+          done?.(error);
+        };
+      }
+    }
+    bed.commit();
+    expect(errors).toEqual([undefined, 'UNAVAILABLE']);
+    expect(bed.call(masterSettings, undefined)).toMatchObject([{ value: '3s' }, { value: '1m' }]);
+    const again = bed.call(masterSetSetting, { name: 'suspect-after', value: '5m' });
+    expect(again).toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+});

@@ -1,0 +1,124 @@
+import { ServiceError } from '@remora/base';
+import {
+  type Done,
+  type Method,
+  masterCheck,
+  masterHotRanges,
+  masterNodes,
+  masterRanges,
+  masterSetSetting,
+  masterSettings,
+  type RpcRegistry,
+  type SetSettingRequest,
+  type SettingInfo,
+} from '@remora/protocol';
+import type { MasterCommand, MasterState } from '../state.ts';
+import { findProblems } from './check.ts';
+import { hotRanges, type Knowledge, nodeOverviews, rangeOverviews, rangesPage } from './overview.ts';
+import { checkSetting, describeSettings } from './settings.ts';
+
+export interface MasterAdminDeps {
+  readonly nodeId: number;
+  readonly clusterId: string;
+  /** Voters that a range should have. */
+  readonly replicas: number;
+  readonly state: Pick<MasterState, 'settings'>;
+  readonly leading: () => boolean;
+  /** Since this master leads, in ms. */
+  readonly leadingMs: () => number;
+  readonly notLeader: () => ServiceError;
+  readonly knowledge: () => Knowledge;
+  readonly propose: (command: MasterCommand, done: (error: ServiceError | undefined) => void) => void;
+}
+
+/**
+ * What the master's leader does for operators of the cluster.
+ *
+ * MA1. A setting is checked against all others before it is proposed, and applied only if none was changed meanwhile: two
+ *      operators at once cannot make a combination that neither would have been allowed.
+ */
+export class MasterAdmin {
+  readonly #deps: MasterAdminDeps;
+
+  constructor(deps: MasterAdminDeps) {
+    this.#deps = deps;
+  }
+
+  register(registry: RpcRegistry): void {
+    const { clusterId, nodeId, leadingMs, knowledge } = this.#deps;
+    this.#answer(registry, masterNodes, () => {
+      const nodes = nodeOverviews(knowledge());
+      return { clusterId, masterLeader: nodeId, leadingMs: leadingMs(), nodes };
+    });
+    this.#answer(registry, masterRanges, (request) => {
+      const page = rangesPage(knowledge(), request);
+      if (request.rangeId !== 0 && page.ranges.length === 0) throw this.#unknownRange(request.rangeId);
+      return page;
+    });
+    this.#answer(registry, masterHotRanges, (request) => hotRanges(knowledge(), request));
+    this.#answer(registry, masterCheck, () => {
+      const known = knowledge();
+      const [nodes, ranges] = [nodeOverviews(known), rangeOverviews(known)];
+      const problems = findProblems({ nodes, ranges, replicas: this.#deps.replicas });
+      return { nodes: nodes.length, ranges: ranges.length, problems };
+    });
+    this.#answer(registry, masterSettings, () => this.#settings());
+    registry.handle(masterSetSetting, (request, _context, done) =>
+      this.#deps.leading() ? this.#setSetting(request, done) : done(this.#deps.notLeader(), undefined),
+    );
+  }
+
+  /** A method that only reads. */
+  #answer<Request, Reply>(
+    registry: RpcRegistry,
+    method: Method<Request, Reply>,
+    answer: (request: Request) => Reply,
+  ): void {
+    registry.handle(method, (request, _context, done) => {
+      if (!this.#deps.leading()) return done(this.#deps.notLeader(), undefined);
+      let reply: Reply;
+      try {
+        reply = answer(request);
+      } catch (error) {
+        if (error instanceof ServiceError) return done(error, undefined);
+        throw error;
+      }
+      done(undefined, reply);
+    });
+  }
+
+  #settings(): readonly SettingInfo[] {
+    return describeSettings(this.#deps.state.settings.texts);
+  }
+
+  /** MA1. */
+  #setSetting({ name, value }: SetSettingRequest, done: Done<readonly SettingInfo[]>): void {
+    const { version, texts } = this.#deps.state.settings;
+    let text: string;
+    try {
+      text = checkSetting(texts, name, value);
+    } catch (error) {
+      if (error instanceof ServiceError) return done(error, undefined);
+      throw error;
+    }
+    if (text === (texts.get(name) ?? '')) return done(undefined, this.#settings());
+    this.#deps.propose({ type: 'changeSetting', expected: version, name, text }, (error) =>
+      error === undefined ? done(undefined, this.#settings()) : done(error, undefined),
+    );
+  }
+
+  #unknownRange(rangeId: number): ServiceError {
+    const known = this.#deps.knowledge().ranges.map((range) => range.rangeId);
+    return new ServiceError('RANGE_NOT_FOUND', `there is no range ${rangeId}; there are ${listed(known)}`, {
+      details: { rangeId },
+    });
+  }
+}
+
+const LISTED_MAX = 20;
+
+/** Ids for a message: the first ones of them. */
+function listed(ids: readonly number[]): string {
+  const shown = [...ids].sort((a, b) => a - b).slice(0, LISTED_MAX);
+  return shown.join(', ') + (ids.length > shown.length ? ` and ${ids.length - shown.length} more` : '');
+}

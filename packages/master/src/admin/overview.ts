@@ -1,0 +1,114 @@
+/** What operators see of the cluster, put together from the metadata and from what nodes reported. */
+import { compareBytes } from '@remora/base';
+import type {
+  HotRangesRequest,
+  LeaderReport,
+  LoadMeasure,
+  NodeDescriptor,
+  NodeHeartbeat,
+  NodeOverview,
+  NodeState,
+  RangeDescriptor,
+  RangeOverview,
+  RangesOverview,
+  RangesRequest,
+  ReplicaReport,
+} from '@remora/protocol';
+
+/** A node's last heartbeat, and how long ago it was. */
+export interface LastHeard {
+  readonly silentMs: number;
+  readonly heartbeat: NodeHeartbeat;
+}
+
+/** What the master knows at one moment. */
+export interface Knowledge {
+  readonly nodes: readonly NodeDescriptor[];
+  readonly ranges: readonly RangeDescriptor[];
+  readonly heard: ReadonlyMap<number, LastHeard>;
+  stateOf(nodeId: number): NodeState;
+}
+
+export function nodeOverviews({ nodes, heard, stateOf }: Knowledge): readonly NodeOverview[] {
+  return [...nodes]
+    .sort((a, b) => a.nodeId - b.nodeId)
+    .map((descriptor) => {
+      const last = heard.get(descriptor.nodeId);
+      const reports = last?.heartbeat.ranges ?? [];
+      return {
+        descriptor,
+        state: stateOf(descriptor.nodeId),
+        silentMs: last?.silentMs ?? -1,
+        replicas: reports.length,
+        leaders: reports.filter(({ lead }) => lead !== undefined).length,
+        bytes: reports.reduce((sum, { bytes }) => sum + bytes, 0),
+      };
+    });
+}
+
+/** One page (see `RangesRequest`). */
+export function rangesPage(known: Knowledge, { from, limit, rangeId }: RangesRequest): RangesOverview {
+  const wanted =
+    rangeId === 0
+      ? known.ranges.filter(({ end }) => end.length === 0 || compareBytes(end, from) > 0).sort(byStart)
+      : known.ranges.filter((range) => range.rangeId === rangeId);
+  const page = wanted.slice(0, limit);
+  const reports = reportsOf(known, new Set(page.map((range) => range.rangeId)));
+  const ranges = page.map((descriptor) => rangeOverview(descriptor, reports.get(descriptor.rangeId) ?? []));
+  return { ranges, more: wanted.length > limit };
+}
+
+/** All of them, in the order of their keys. */
+export function rangeOverviews(known: Knowledge): readonly RangeOverview[] {
+  return rangesPage(known, { from: new Uint8Array(0), limit: Number.POSITIVE_INFINITY, rangeId: 0 }).ranges;
+}
+
+/** The hottest first (see `HotRangesRequest`); of equal ones the one with the lower id. */
+export function hotRanges(known: Knowledge, { by, limit }: HotRangesRequest): RangesOverview {
+  const loads = rangeOverviews(known).flatMap((range) => {
+    const lead = leaderReport(range);
+    return lead === undefined ? [] : [{ range, load: LOADS[by](lead) }];
+  });
+  loads.sort((a, b) => b.load - a.load || a.range.descriptor.rangeId - b.range.descriptor.rangeId);
+  return { ranges: loads.slice(0, limit).map(({ range }) => range), more: loads.length > limit };
+}
+
+const LOADS: Readonly<Record<LoadMeasure, (lead: LeaderReport) => number>> = {
+  requests: ({ readsPerS, writesPerS }) => readsPerS + writesPerS,
+  reads: ({ readsPerS }) => readsPerS,
+  readBytes: ({ readBytesPerS }) => readBytesPerS,
+  writes: ({ writesPerS }) => writesPerS,
+  writeBytes: ({ writeBytesPerS }) => writeBytesPerS,
+};
+
+/** What its leader reported; undefined while none is known. */
+export function leaderReport({ leaderNode, reports }: RangeOverview): LeaderReport | undefined {
+  return reports.find(({ nodeId }) => nodeId === leaderNode)?.report.lead;
+}
+
+function byStart(a: RangeDescriptor, b: RangeDescriptor): number {
+  return compareBytes(a.start, b.start) || a.rangeId - b.rangeId;
+}
+
+function reportsOf({ heard }: Knowledge, wanted: ReadonlySet<number>): ReadonlyMap<number, ReplicaReport[]> {
+  const found = new Map<number, ReplicaReport[]>();
+  for (const [nodeId, { silentMs, heartbeat }] of heard) {
+    for (const report of heartbeat.ranges) {
+      if (!wanted.has(report.rangeId)) continue;
+      const list = found.get(report.rangeId) ?? [];
+      list.push({ nodeId, silentMs, report });
+      found.set(report.rangeId, list);
+    }
+  }
+  return found;
+}
+
+/** Of several that say they lead, the one of the newest term does. */
+function rangeOverview(descriptor: RangeDescriptor, reports: readonly ReplicaReport[]): RangeOverview {
+  let leader: ReplicaReport | undefined;
+  for (const each of reports) {
+    if (each.report.lead !== undefined && (leader === undefined || each.report.term > leader.report.term))
+      leader = each;
+  }
+  return { descriptor, leaderNode: leader?.nodeId ?? 0, reports };
+}

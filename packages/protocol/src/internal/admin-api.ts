@@ -1,0 +1,116 @@
+import type { Bytes } from '@remora/base';
+import type { NodeDescriptor, NodeState, RangeDescriptor } from './descriptor.ts';
+import type { RangeReport } from './master-api.ts';
+
+/** What the master's leader tells operators: of the cluster as it is known from what nodes reported. */
+export interface NodesOverview {
+  readonly clusterId: string;
+  readonly masterLeader: number;
+  /** How long this master has been leading, in ms: what it knows of nodes is no older. */
+  readonly leadingMs: number;
+  readonly nodes: readonly NodeOverview[];
+}
+
+export interface NodeOverview {
+  readonly descriptor: NodeDescriptor;
+  readonly state: NodeState;
+  /** Since its last heartbeat, in ms; -1 if this master has heard none. */
+  readonly silentMs: number;
+  /** As its last heartbeat has it. */
+  readonly replicas: number;
+  readonly leaders: number;
+  readonly bytes: number;
+}
+
+/** Most ranges in one answer. */
+export const RANGES_PAGE_MAX = 500;
+
+/** One page of the ranges in the order of their keys, or one range. */
+export interface RangesRequest {
+  /** A routing key: the first range is the one that ends behind it. */
+  readonly from: Bytes;
+  /** From 1 to `RANGES_PAGE_MAX`. */
+  readonly limit: number;
+  /** Only this range; 0: all. */
+  readonly rangeId: number;
+}
+
+/** By requests per second, or by bytes per second. */
+export type LoadMeasure = 'requests' | 'reads' | 'readBytes' | 'writes' | 'writeBytes';
+
+/** The ranges with the most load first; those that nobody reports are left out. */
+export interface HotRangesRequest {
+  readonly by: LoadMeasure;
+  /** From 1 to `RANGES_PAGE_MAX`. */
+  readonly limit: number;
+}
+
+export interface RangesOverview {
+  readonly ranges: readonly RangeOverview[];
+  /** There are more: ask again from the end of the last one. */
+  readonly more: boolean;
+}
+
+export interface RangeOverview {
+  readonly descriptor: RangeDescriptor;
+  /** The node that leads it as far as known; 0: none. */
+  readonly leaderNode: number;
+  readonly reports: readonly ReplicaReport[];
+}
+
+/** What a node said of its replica, and how long ago in ms. */
+export interface ReplicaReport {
+  readonly nodeId: number;
+  readonly silentMs: number;
+  readonly report: RangeReport;
+}
+
+export type ProblemKind =
+  | 'hole'
+  | 'overlap'
+  | 'noLeader'
+  | 'quorumLost'
+  | 'underReplicated'
+  | 'silentReplica'
+  | 'learner'
+  | 'joint'
+  | 'silentNode';
+
+/** Something that is not as it should be. Some of it passes by itself: while a range splits, moves or elects. */
+export interface ClusterProblem {
+  readonly kind: ProblemKind;
+  /** `critical`: keys that nobody can write, or that two ranges have. */
+  readonly severity: 'critical' | 'warning';
+  /** 0: it is about no single one. */
+  readonly rangeId: number;
+  readonly nodeId: number;
+  /** For people. */
+  readonly text: string;
+}
+
+export interface CheckReport {
+  readonly nodes: number;
+  readonly ranges: number;
+  readonly problems: readonly ClusterProblem[];
+}
+
+/** One setting of the cluster, with values as they are written. */
+export interface SettingInfo {
+  readonly name: string;
+  readonly value: string;
+  readonly defaultValue: string;
+  /** What a value looks like: `<duration>`. */
+  readonly placeholder: string;
+  readonly description: string;
+}
+
+export interface SetSettingRequest {
+  readonly name: string;
+  /** Empty: back to the default. */
+  readonly value: string;
+}
+
+export interface TransferLeaderRequest {
+  readonly rangeId: number;
+  readonly toNode: number;
+}
