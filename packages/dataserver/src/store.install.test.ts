@@ -147,7 +147,7 @@ describe('while a replica installs a snapshot', () => {
       'created',
       'NOT_LEADER',
     ]);
-    expect([replica.leading, replica.watchRefusal(EPOCH)?.code]).toEqual([false, 'NOT_LEADER']);
+    expect([replica.leading, replica.watchRefusal({ epoch: EPOCH, span })?.code]).toEqual([false, 'NOT_LEADER']);
     await receiver.finish();
     replica.roleChanged({ role: 'follower', term: 4, leader: 2 });
     expect(replica.leading).toBe(false);

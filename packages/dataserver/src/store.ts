@@ -44,6 +44,7 @@ import { type HeldReplica, HeldReplicas } from './replicas/held-replicas.ts';
 import { ReplicaRemover } from './replicas/replica-remover.ts';
 import type { RevisionSource } from './revisions/revision-drawer.ts';
 import { spansOverlap } from './state/bounds.ts';
+import type { RangeStart } from './state/effects.ts';
 import { allLocalSpan, isStateKey, rangeIdOfLocalKey, stateKey } from './state/keys.ts';
 import { decodeRangeMeta } from './state/meta-codec.ts';
 import { WatchSession } from './watch/watch-session.ts';
@@ -94,7 +95,8 @@ const FIRST_WAIT_TICKS_APART = 4;
  * T3. A replica never runs with half a state: one whose rows a snapshot was replacing when the process ended runs once
  *     that is finished, and until then no replica that shares keys with it is created (design §6 ▸).
  * T4. A replica that joins a range begins without membership and is brought in by a snapshot (host-api.ts `applied`): the
- *     descriptor that it is created by has the membership of the day, the log the changes that led there.
+ *     descriptor that it is created by has the membership of the day, the log the changes that led there. So does one of
+ *     a range that a split made or cut: its log does not begin with nothing.
  * T5. A replica that was removed from its range ends for good: it is taken away, with its log, its rows and its place in
  *     memory, and no other of that range is created here before. It knows that it was removed when it applies that, or
  *     by the master's word, which counts from a `confVersion` above its own (design §5 ▸).
@@ -116,6 +118,7 @@ export class Store {
   readonly #held: HeldReplicas;
   readonly #remover: ReplicaRemover;
   #timer: Timer | undefined;
+  #stopped = false;
 
   constructor(deps: StoreDeps) {
     this.#deps = deps;
@@ -211,9 +214,38 @@ export class Store {
     replica.stage();
     this.#held.begins(rangeId, replicaId);
     await checkpointer.run();
+    if (this.#stopped) return;
     const position = conf.voters.indexOf(replicaId);
     this.#run(replica, replicaId, position < 0 ? undefined : position * FIRST_WAIT_TICKS_APART);
     logger.info({ range: rangeId, replica: replicaId }, 'created a replica');
+  }
+
+  /**
+   * The replica of a range that a split has just made, on this node: durable together with its parent's split, then
+   * running (range/splits.ts S1, S2). The parent's leader campaigns first, as the others are made by its word.
+   */
+  #adopt(start: RangeStart, parent: RangeReplica): Promise<void> {
+    const { descriptor, conf } = start.meta;
+    const { rangeId } = descriptor;
+    const { nodeId, checkpointer, logger, onFailure } = this.#deps;
+    const own = descriptor.replicas.find((replica) => replica.nodeId === nodeId);
+    // Not in this step: the entry that is the split is not applied whole yet (A6 of the range state).
+    const durable = Promise.resolve().then(() => checkpointer.run());
+    if (own === undefined || !this.#held.accepts(rangeId, own.replicaId)) return durable; // S6
+    assert(this.#sharing(descriptor, rangeId) === undefined, 'T7: a range has no keys that another one has');
+    const replica = this.#replica(descriptor, conf, start);
+    replica.stage();
+    this.#held.begins(rangeId, own.replicaId);
+    const position = conf.voters.indexOf(own.replicaId);
+    const firstWaitTicks = parent.leading ? 0 : (position + 1) * FIRST_WAIT_TICKS_APART;
+    const done = this.#creation({ rangeId, span: descriptor }, async () => {
+      await durable;
+      if (this.#stopped) return;
+      this.#run(replica, own.replicaId, position < 0 ? undefined : firstWaitTicks);
+      logger.info({ range: rangeId, replica: own.replicaId, of: parent.rangeId }, 'split off a range');
+    });
+    done.catch(onFailure);
+    return done;
   }
 
   /** T3, T5, T7. */
@@ -291,13 +323,15 @@ export class Store {
     return { replicaId: own?.replicaId ?? NO_REPLICA, ended: own === undefined };
   }
 
-  #replica(descriptor: RangeDescriptor, conf: ConfState): RangeReplica {
+  #replica(descriptor: RangeDescriptor, conf: ConfState, start?: RangeStart): RangeReplica {
     const sharing = (span: Span, rangeId: number): number | undefined => this.#sharing(span, rangeId);
     const onLeft = ({ rangeId }: RangeReplica): void => {
       const running = this.#replicas.get(rangeId);
       if (running !== undefined) this.#end(running);
     };
-    return new RangeReplica({ ...this.#deps, installer: this.#installer, sharing, onLeft }, descriptor, conf);
+    const onSplit = (child: RangeStart, parent: RangeReplica): Promise<void> => this.#adopt(child, parent);
+    const deps = { ...this.#deps, installer: this.#installer, sharing, onLeft, onSplit };
+    return new RangeReplica(deps, descriptor, conf, start);
   }
 
   #run(replica: RangeReplica, replicaId: number, firstWaitTicks?: number): void {
@@ -369,6 +403,7 @@ export class Store {
   }
 
   stop(): void {
+    this.#stopped = true;
     this.#timer?.cancel();
     this.#installer.stop();
     this.#remover.stop();
@@ -378,7 +413,8 @@ export class Store {
 
 /** The membership of a replica that has applied nothing: the range's first, or none (T4). */
 function firstConf({ epoch, replicas }: RangeDescriptor): ConfState {
-  if (epoch.confVersion > FIRST_EPOCH.confVersion) return confOf([]);
+  const isFirst = epoch.confVersion === FIRST_EPOCH.confVersion && epoch.version === FIRST_EPOCH.version;
+  if (!isFirst) return confOf([]);
   const idsOf = (type: 'voter' | 'learner') => replicas.filter((r) => r.type === type).map((r) => r.replicaId);
   return confOf(idsOf('voter'), idsOf('learner'));
 }

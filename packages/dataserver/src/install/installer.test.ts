@@ -116,6 +116,45 @@ describe('an installer', () => {
     expect(world.failures).toEqual([]);
   });
 
+  test('a replica whose state others rely on is replaced once that is durable', async () => {
+    let settle = (): void => {};
+    const settled = new Promise<void>((resolve) => {
+      settle = resolve;
+    });
+    const [begins, replaced] = [() => told.push('begins'), () => told.push('replaced')];
+    const receiver = installer.receive({ ...targetAt(20), settled, begins, replaced });
+    for (const piece of pieces(stream, random)) await receiver.chunk(piece);
+    const finished = receiver.finish();
+    await turns(50);
+    expect([told, await contents(engine)]).toEqual([[], old]);
+    settle();
+    await finished;
+    expect(told).toEqual(['begins', 'replaced']);
+  });
+
+  test('a snapshot with keys that another range has here is refused before anything goes, and may come again', async () => {
+    let other: number | undefined = 9;
+    const target = { ...targetAt(20), sharing: () => other, begins: () => told.push('begins'), replaced: () => {} };
+    const refused = installer.receive(target);
+    const transfer = async (receiver: SnapshotReceiver): Promise<void> => {
+      for (const piece of pieces(stream, random)) await receiver.chunk(piece);
+      await receiver.finish();
+    };
+    await expect(transfer(refused)).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
+    refused.abort('it was refused');
+    await turns(5);
+    expect([told, await contents(engine), await world.sim.list('snapshots')]).toEqual([[], old, []]);
+    other = undefined;
+    const late = installer.receive(target);
+    for (const piece of pieces(stream, random)) await late.chunk(piece);
+    other = 9; // it came while the snapshot was on its way
+    await expect(late.finish()).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
+    expect(await contents(engine)).toBe(old);
+    other = undefined;
+    await transfer(installer.receive(target));
+    expect(await contents(engine)).toBe(fresh);
+  });
+
   test('says which range is being replaced, from the marker until the rows are there', async () => {
     const spans = { start: Buffer.from([3, 7]), end: Buffer.from([3, 8]) };
     const seen: (number | undefined)[] = [];

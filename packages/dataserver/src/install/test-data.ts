@@ -13,7 +13,14 @@ export function metaAt(index: number): SnapshotMeta {
 
 /** Replica 11 of range 2, which is alone on its node, and is sent a snapshot of this position. */
 export function targetAt(index: number) {
-  return { rangeId: 2, replicaId: 11, meta: metaAt(index), span: DESCRIPTOR, sharing: () => undefined };
+  return {
+    rangeId: 2,
+    replicaId: 11,
+    meta: metaAt(index),
+    span: DESCRIPTOR,
+    settled: Promise.resolve(),
+    sharing: () => undefined,
+  };
 }
 
 /** The state row of range 2 with everything up to `index` applied. */

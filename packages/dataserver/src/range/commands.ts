@@ -2,7 +2,7 @@ import { type Clock, ServiceError } from '@remora/base';
 import { COMMAND_DEADLINE_MAX_MS, type Command, type RangeReply, type RangeRequest } from '@remora/protocol';
 import type { RevisionSource } from '../revisions/revision-drawer.ts';
 import { errorOf, type Outcome, outcomeBytes, rememberable } from '../state/outcome-codec.ts';
-import { commandBytes, Proposals } from './proposals.ts';
+import { commandBytes, type OutcomeDone, Proposals } from './proposals.ts';
 import type { RangeClock } from './range-clock.ts';
 import type { RangeReplica } from './range-replica.ts';
 
@@ -48,6 +48,8 @@ export class Commands {
     this.#replica.load.wrote(bytes);
     this.proposals.add(item, bytes, (error, outcome) => {
       if (outcome === undefined) return done(error, undefined);
+      // The replica knows better than its state what became of the range.
+      if (!outcome.ok && outcome.code === 'STALE_EPOCH') return done(this.#replica.staleEpoch(), undefined);
       // What is too large for one answer must not be taken for refused: it is applied.
       const sendable = outcomeBytes(outcome) <= REPLY_BYTES_MAX ? outcome : rememberable(outcome);
       if (sendable.ok) done(undefined, this.#replica.reply(sendable.result, sendable.revision));
@@ -59,6 +61,11 @@ export class Commands {
   propose(command: Command, done?: (outcome: Outcome | undefined) => void): void {
     const item = { requestId: '', deadlineMs: 0, command };
     this.proposals.add(item, OWN_COMMAND_BYTES, (_error, outcome) => done?.(outcome));
+  }
+
+  /** The same in an entry of its own; `done` is told as well why it was not proposed. */
+  proposeAlone(command: Command, done: OutcomeDone): void {
+    this.proposals.addAlone({ requestId: '', deadlineMs: 0, command }, OWN_COMMAND_BYTES, done);
   }
 
   /** CM1. */

@@ -34,11 +34,6 @@ export class GrantWatches {
     }
   }
 
-  /** Takes all questions out, so that they can be answered otherwise. */
-  clear(): void {
-    this.#byLock.clear();
-  }
-
   #remove(name: string, watch: Watch): void {
     const watches = this.#byLock.get(name);
     watches?.delete(watch);

@@ -38,11 +38,6 @@ export class LockWaits {
     this.#open.delete(name);
     for (const answer of set) answer(notice.result);
   }
-
-  /** Takes all open calls out, so that they can be answered otherwise. */
-  clear(): void {
-    this.#open.clear();
-  }
 }
 
 function nameOf(lock: LockId, owner: Owner): string {

@@ -99,6 +99,12 @@ export class Proposals {
     this.#deps.clock.setImmediate(() => this.#flush());
   }
 
+  /** Proposes a command in an entry of its own, behind all that is queued. */
+  addAlone(item: CommandBatch['commands'][number], bytes: number, done: OutcomeDone): void {
+    this.#flush();
+    this.#propose([{ item, bytes, done }], undefined);
+  }
+
   #flush(): void {
     this.#scheduled = false;
     const queue = this.#queue;

@@ -1,8 +1,9 @@
 import { type Clock, type Engine, ServiceError, toServiceError } from '@remora/base';
 import { isCurrent, type LockId, type LockResult, type Owner, ownerStatus, queryLocks } from '@remora/lock';
-import type { LeaseInfo, Query, QueryResult, RangeOp, Txn } from '@remora/protocol';
+import type { Epoch, LeaseInfo, Query, QueryResult, RangeOp, Txn } from '@remora/protocol';
 import { KvChanges } from '../state/kv-changes.ts';
 import { fetchAll, NOTHING_PREFETCHED, type Prefetched, wantedByRange, wantedByTxn } from '../state/kv-read.ts';
+import { queryWithin } from '../state/request-bounds.ts';
 import type { ClosedRevisions } from './closed-revisions.ts';
 import type { GrantWatches } from './grant-watches.ts';
 import type { LeaseKeeper } from './lease-keeper.ts';
@@ -14,6 +15,21 @@ import { rangeStatusOf } from './range-status.ts';
 type QueryDone = (error: ServiceError | undefined, result: QueryResult | undefined, revision?: number) => void;
 type AwaitDone = (error: ServiceError | undefined, result: LockResult | undefined) => void;
 type Interrupt = (error: ServiceError) => void;
+
+interface Awaiting {
+  readonly lock: LockId;
+  /** Takes its line back. */
+  readonly remove: () => void;
+}
+
+/** What is answered by a state, once that is known to be current. */
+type AtOnce = Exclude<Query, { type: 'closedRevision' }>;
+
+/** A query, and the epoch by which it came here. */
+export interface AskedQuery<Asked extends Query = Query> {
+  readonly query: Asked;
+  readonly epoch: Epoch;
+}
 
 export interface QueryDeps {
   readonly engine: Engine;
@@ -30,14 +46,15 @@ export interface QueryDeps {
  *
  * Q1. Unless it says `serializable`, a query waits for a ReadIndex round begun after its arrival, and is then
  *     evaluated in one synchronous step, or over a view taken in that step.
- * Q2. In a range that the master numbers, a read may be at any revision that is closed: above the last one there is
+ * Q2. In that same step its epoch and keys are checked: the range may have been split while it waited (design §4 ▸).
+ * Q3. In a range that the master numbers, a read may be at any revision that is closed: above the last one there is
  *     nothing up to there.
  */
 export class Queries {
   readonly #replica: RangeReplica;
   readonly #deps: QueryDeps;
-  /** Ends each query that waits for something to happen; all of them when leadership is lost. */
-  readonly #awaiting = new Set<Interrupt>();
+  /** What ends each query that waits for something to happen. */
+  readonly #awaiting = new Map<Interrupt, Awaiting>();
 
   constructor(replica: RangeReplica, deps: QueryDeps) {
     this.#replica = replica;
@@ -49,27 +66,31 @@ export class Queries {
     return this.#awaiting.size;
   }
 
-  execute(query: Query, onCancel: OnCancel, done: QueryDone): void {
+  execute(asked: AskedQuery, onCancel: OnCancel, done: QueryDone): void {
+    const { query, epoch } = asked;
     if (query.type === 'status' || ((query.type === 'range' || query.type === 'readTxn') && query.serializable)) {
-      return this.#evaluate(query, 0, onCancel, done);
+      return this.#evaluate({ query, epoch }, 0, onCancel, done);
     }
+    if (this.#isMisrouted(asked)) return done(this.#replica.staleEpoch(), undefined);
     if (!this.#replica.leading) return done(this.#replica.notLeader(), undefined);
-    if (query.type === 'closedRevision') return this.#closedRevision(query.revision, onCancel, done);
+    if (query.type === 'closedRevision') return this.#closedRevision(query.revision, epoch, onCancel, done);
     const receivedMs = this.#deps.clock.monotonicMs();
     this.#replica.group.readIndex((refused) => {
-      if (refused === undefined) this.#evaluate(query, receivedMs, onCancel, done);
+      if (refused === undefined) this.#evaluate({ query, epoch }, receivedMs, onCancel, done);
       else if (refused === 'queueFull')
         done(new ServiceError('RESOURCE_EXHAUSTED', 'too many reads are waiting; try again later'), undefined);
       else done(this.#replica.notLeader(), undefined);
     });
   }
 
-  #evaluate(
-    query: Exclude<Query, { type: 'closedRevision' }>,
-    receivedMs: number,
-    onCancel: OnCancel,
-    done: QueryDone,
-  ): void {
+  /** Q2. */
+  #isMisrouted({ query, epoch }: AskedQuery): boolean {
+    return this.#replica.isStale(epoch) || !queryWithin(this.#replica.state.bounds, query);
+  }
+
+  #evaluate(asked: AskedQuery<AtOnce>, receivedMs: number, onCancel: OnCancel, done: QueryDone): void {
+    if (this.#isMisrouted(asked)) return done(this.#replica.staleEpoch(), undefined);
+    const { query } = asked;
     const refused = query.type === 'status' ? undefined : this.#replica.unreadable();
     if (refused !== undefined) return done(refused, undefined);
     try {
@@ -134,7 +155,7 @@ export class Queries {
   ): void {
     const { engine } = this.#deps;
     const { revision, compactRevision } = this.#replica.state;
-    const bounds = { revision: this.#deps.closing.closed, compactRevision }; // Q2
+    const bounds = { revision: this.#deps.closing.closed, compactRevision }; // Q3
     const options = { revision, bounds, leaseKnown: () => false };
     if (wanted.length === 0) return done(undefined, evaluate(new KvChanges(engine, options), NOTHING_PREFETCHED));
     const view = engine.view();
@@ -148,15 +169,13 @@ export class Queries {
   }
 
   /** What closes a revision confirms leadership itself, where that is needed. */
-  #closedRevision(revision: number, onCancel: OnCancel, done: QueryDone): void {
+  #closedRevision(revision: number, epoch: Epoch, onCancel: OnCancel, done: QueryDone): void {
     const { closing } = this.#deps;
-    const { version } = this.#replica.state.descriptor.epoch;
     const { floor } = closing;
     const forget = closing.whenClosed(revision, (error) => {
       if (error !== undefined) return done(error, undefined);
       // What the range had when it was asked may be of others now, which closed nothing.
-      const late = this.#replica.epochRefusal(version);
-      if (late !== undefined) return done(late, undefined);
+      if (this.#replica.isStale(epoch)) return done(this.#replica.staleEpoch(), undefined);
       done(undefined, { type: 'closedRevision', closed: closing.closed, floor });
     });
     onCancel(forget);
@@ -168,7 +187,7 @@ export class Queries {
     const status = ownerStatus(this.#lockReader(), lock, owner);
     if (status.type !== 'queued') return done(undefined, status);
     this.#await(
-      onCancel,
+      { lock, onCancel },
       (error) => done(error, undefined),
       (happened) => this.#deps.waits.add(lock, owner, (result) => happened(() => done(undefined, result))),
     );
@@ -182,33 +201,39 @@ export class Queries {
       done(undefined, { type: 'grantEnd', sessionAlive: this.#replica.state.leases.alive(session) });
     if (!isCurrent(this.#lockReader(), lock, version)) return ended();
     this.#await(
-      onCancel,
+      { lock, onCancel },
       (error) => done(error, undefined),
       (happened) => this.#deps.grants.add(lock, version, () => happened(ended)),
     );
   }
 
-  /** Keeps a query open until what it asked for has happened, nobody cares any more, or leadership is lost. */
+  /** Keeps a query open until what it asked for has happened, nobody cares any more, or it is to be asked elsewhere. */
   #await(
-    onCancel: OnCancel,
+    { lock, onCancel }: { readonly lock: LockId; readonly onCancel: OnCancel },
     interrupt: Interrupt,
     begin: (happened: (answer: () => void) => void) => () => void,
   ): void {
-    this.#awaiting.add(interrupt);
     const remove = begin((answer) => {
       if (this.#awaiting.delete(interrupt)) answer();
     });
+    this.#awaiting.set(interrupt, { lock, remove });
     onCancel(() => {
       this.#awaiting.delete(interrupt);
       remove();
     });
   }
 
-  /** Leadership is lost: those who wait must ask the next leader; what they wait for is kept by the log. */
-  abandon(error: ServiceError): void {
-    const waiting = [...this.#awaiting];
-    this.#awaiting.clear();
-    for (const interrupt of waiting) interrupt(error);
+  /**
+   * Those who wait must ask elsewhere, all of them as leadership is lost, or those for the locks that `which` picks: what
+   * they wait for is kept by the log.
+   */
+  interrupt(error: ServiceError, which: (lock: LockId) => boolean = () => true): void {
+    for (const [interrupt, { lock, remove }] of [...this.#awaiting]) {
+      if (!which(lock)) continue;
+      this.#awaiting.delete(interrupt);
+      remove();
+      interrupt(error);
+    }
   }
 
   #lockReader() {

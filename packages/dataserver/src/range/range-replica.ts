@@ -9,6 +9,7 @@ import {
   type RangeInfo,
   type RangeReply,
   type RangeRequest,
+  type WatchCreate,
 } from '@remora/protocol';
 import {
   type ConfChange,
@@ -25,8 +26,11 @@ import {
 import type { Installer } from '../install/installer.ts';
 import { takeSnapshot } from '../install/snapshot-source.ts';
 import type { RevisionSource } from '../revisions/revision-drawer.ts';
+import type { RangeStart } from '../state/effects.ts';
 import { admitsChange } from '../state/membership.ts';
 import { RangeState } from '../state/range-state.ts';
+import { commandWithin, keySpanWithin } from '../state/request-bounds.ts';
+import type { SplitCommand } from '../state/split.ts';
 import { WatchHub, type WatchSink, type WatchStream } from '../watch/watch-hub.ts';
 import { type OnApplied, tellApplied } from './applied-command.ts';
 import { AutoCompactor } from './auto-compactor.ts';
@@ -41,6 +45,7 @@ import { RangeClock } from './range-clock.ts';
 import { RangeLoad } from './range-load.ts';
 import { RangeMembers } from './range-members.ts';
 import { readBytes } from './range-report.ts';
+import { type SplitDone, Splits, type SplitsDeps } from './splits.ts';
 
 export interface RangeOptions {
   /** Memory for recent events, from which watches are served. */
@@ -53,7 +58,7 @@ export interface RangeOptions {
   readonly timeCarryMs: number;
 }
 
-export interface RangeDeps {
+export interface RangeDeps extends Pick<SplitsDeps, 'onSplit'> {
   readonly engine: Engine;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -97,6 +102,7 @@ export class RangeReplica implements StateMachine {
   readonly #queries: Queries;
   /** Up to which revision this range is complete. */
   readonly closing: ClosedRevisions;
+  readonly #splits: Splits;
   readonly #keeper: LeaseKeeper;
   readonly #waits = new LockWaits();
   readonly #grants = new GrantWatches();
@@ -114,7 +120,8 @@ export class RangeReplica implements StateMachine {
   #replacing = false;
   #closed = false;
 
-  constructor(deps: RangeDeps, descriptor: RangeDescriptor, conf: ConfState) {
+  /** `start` is what the range begins with, when the engine holds no state of it and it comes from another one. */
+  constructor(deps: RangeDeps, descriptor: RangeDescriptor, conf: ConfState, start?: RangeStart) {
     this.#deps = deps;
     const { engine, clock, logger } = deps;
     this.state = new RangeState(engine, {
@@ -128,9 +135,15 @@ export class RangeReplica implements StateMachine {
         },
         onLeaseGranted: (lease) => this.#keeper.granted(lease),
         onLeaseEnded: (id) => this.#keeper.ended(id),
+        onSplit: (child) => {
+          this.#collector?.stop();
+          this.#collector = this.#collectHistory();
+          this.#splits.applied(child);
+        },
       },
     });
-    this.state.load();
+    if (start === undefined) this.state.load();
+    else this.state.begin(start);
     this.hub = new WatchHub(engine, this.state, {
       ringBytesMax: deps.options.watchRingBytesMax,
       logger,
@@ -164,6 +177,12 @@ export class RangeReplica implements StateMachine {
       grants: this.#grants,
       closing: this.closing,
       nodeId: deps.nodeId,
+    });
+    this.#splits = new Splits(this, {
+      ...deps,
+      commands: this.#commands,
+      queries: this.#queries,
+      streams: this.#streams,
     });
   }
 
@@ -268,11 +287,9 @@ export class RangeReplica implements StateMachine {
     this.#serving = false;
     this.#leaderTerm = 0;
     this.#keeper.stop();
-    this.#waits.clear();
-    this.#grants.clear();
     this.#commands.proposals.abandon();
     this.closing.abandon();
-    this.#queries.abandon(this.notLeader());
+    this.#queries.interrupt(this.notLeader());
     for (const stream of this.#streams) stream.endAll(this.notLeader());
     this.#deps.logger.info({ range: this.rangeId }, 'no longer leads the range');
   }
@@ -292,6 +309,7 @@ export class RangeReplica implements StateMachine {
       replicaId: group.replicaId,
       meta,
       span: this.state.bounds,
+      settled: this.#splits.durable,
       sharing: (span) => this.#deps.sharing(span, rangeId),
       begins: () => {
         this.#replacing = true;
@@ -350,17 +368,16 @@ export class RangeReplica implements StateMachine {
   // -------------------------------------------------------------------------------------------- requests
 
   execute(request: RangeRequest, onCancel: OnCancel, done: RangeDone): void {
-    const stale = this.epochRefusal(request.epoch.version);
-    if (stale !== undefined) return done(stale, undefined);
-    if (request.body.kind === 'query') {
-      this.#queries.execute(request.body.query, onCancel, (error, result, revision) => {
+    const { body, epoch } = request;
+    if (body.kind === 'query') {
+      this.#queries.execute({ query: body.query, epoch }, onCancel, (error, result, revision) => {
         if (result === undefined) return done(error, undefined);
         this.load.read(readBytes(result));
         done(undefined, this.reply(result, revision));
       });
-      return;
-    }
-    this.#commands.execute(request, request.body.command, done);
+    } else if (this.isStale(epoch) || !commandWithin(this.state.bounds, body.command)) {
+      done(this.staleEpoch(), undefined);
+    } else this.#commands.execute(request, body.command, done);
   }
 
   reply(result: CommandResult | QueryResult, revision = this.state.revision): RangeReply {
@@ -388,16 +405,19 @@ export class RangeReplica implements StateMachine {
   }
 
   /** Why a watch cannot begin here; undefined when it can. */
-  watchRefusal(epoch: Epoch): ServiceError | undefined {
-    return this.epochRefusal(epoch.version) ?? (this.leading ? undefined : this.notLeader());
+  watchRefusal({ epoch, span }: Pick<WatchCreate, 'epoch' | 'span'>): ServiceError | undefined {
+    if (this.isStale(epoch) || !keySpanWithin(this.state.bounds, span)) return this.staleEpoch();
+    return this.leading ? undefined : this.notLeader();
   }
 
-  /** Why a request of this version of the epoch is refused; undefined when it is the present one. */
-  epochRefusal(version: number): ServiceError | undefined {
-    if (version === this.state.descriptor.epoch.version) return undefined;
-    return new ServiceError('STALE_EPOCH', 'the range has been split or merged since', {
-      details: { rangeId: this.rangeId },
-    });
+  /** Whether the range has been split or merged since its epoch was this. */
+  isStale(epoch: Epoch): boolean {
+    return epoch.version !== this.state.descriptor.epoch.version;
+  }
+
+  /** For those who ask by an old epoch, or for keys that are not the range's. */
+  staleEpoch(): ServiceError {
+    return this.#splits.staleEpoch();
   }
 
   openWatchStream(sink: WatchSink): WatchStream {
@@ -427,6 +447,11 @@ export class RangeReplica implements StateMachine {
     return new ServiceError('NOT_LEADER', 'this replica does not lead the range', {
       details: { rangeId: this.rangeId, leaderNode: this.leading ? 0 : this.leaderNode() },
     });
+  }
+
+  /** Splits the range, on its leader; answers once that is applied here. */
+  split(command: SplitCommand, done: SplitDone): void {
+    this.#splits.propose(command, done);
   }
 
   #expire(command: Extract<Command, { type: 'leaseExpire' }>, done: (ended: boolean) => void): void {

@@ -12,6 +12,7 @@ import { historySpan, LEASE_KEY_BYTES, localSpan } from './keys.ts';
 
 /** Of everything that is routed: what a range without bounds has. */
 const ROUTED: Span = { start: Buffer.from([LEASE_SPACE]), end: Buffer.from([KV_SPACE + 1]) };
+const NOTHING_ROUTED: Span = { start: ROUTED.end, end: ROUTED.end };
 
 /** Where a range begins and ends, with what follows from it worked out once. */
 export interface RangeBounds extends Span {
@@ -30,7 +31,7 @@ export function boundsOf({ start, end }: Span): RangeBounds {
   return {
     ...{ start, end, keys },
     whole: start.length === 0 && end.length === 0,
-    routed: intersection({ start, end }, ROUTED),
+    routed: intersection({ start, end }, ROUTED) ?? NOTHING_ROUTED,
     history: keys === undefined ? undefined : historySpan({ key: keys.start, end: keys.end }),
   };
 }
@@ -53,10 +54,11 @@ function plainKeys({ start, end }: Span): Span | undefined {
   };
 }
 
-/** What both have; it may be empty. */
-export function intersection(a: Span, b: Span): Span {
+/** What both have; undefined when that is nothing. */
+export function intersection(a: Span, b: Span): Span | undefined {
   const start = compareBytes(a.start, b.start) > 0 ? a.start : b.start;
-  return { start, end: lowerEnd(a.end, b.end) };
+  const end = lowerEnd(a.end, b.end);
+  return end.length > 0 && compareBytes(end, start) <= 0 ? undefined : { start, end };
 }
 
 function lowerEnd(a: Bytes, b: Bytes): Bytes {

@@ -1,5 +1,5 @@
 import { assert, type Bytes, EMPTY_BYTES, prefixEnd, type Span } from '@remora/base';
-import { KV_SPACE, LEASE_SPACE, LOCK_SPACE } from '@remora/protocol';
+import { KV_SPACE, kvRoutingKey, LEASE_SPACE, LOCK_SPACE } from '@remora/protocol';
 
 /**
  * Where everything lies in a data server's engine. All ranges share one ordered space, so a split moves no data.
@@ -184,6 +184,12 @@ export function attachedLocksSpan(id: bigint): Span {
 /** The key or lock prefix that an attachment row names. */
 export function attachedTarget(row: Bytes): Buffer {
   return Buffer.from(row.subarray(10));
+}
+
+/** Where what an attachment row names is routed to. */
+export function attachedRoutingKey(row: Bytes): Buffer {
+  const target = attachedTarget(row);
+  return row[LEASE_KEY_BYTES] === ATTACHED_KEY ? kvRoutingKey(target) : target;
 }
 
 export function leaseSpaceSpan(): Span {

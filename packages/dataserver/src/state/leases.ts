@@ -1,4 +1,4 @@
-import { type Bytes, type Engine, ServiceError, type Span } from '@remora/base';
+import { type Bytes, compareBytes, type Engine, ServiceError, type Span, spanContains } from '@remora/base';
 import { type LockId, lockSpan, type SessionRef } from '@remora/lock';
 import { asCount, asMs, asText, decodeStored, encodeStored, invalid, type StoredFormat } from '@remora/protocol';
 import { intersection } from './bounds.ts';
@@ -43,11 +43,20 @@ export class Leases {
   load(routed: Span): void {
     this.#byId.clear();
     const span = intersection(routed, leaseSpaceSpan());
-    for (const { key, value } of this.#engine.scanResident(span)) {
+    const rows = span === undefined ? [] : this.#engine.scanResident(span);
+    for (const { key, value } of rows) {
       if (!isLeaseRecordKey(key)) continue;
       const lease = decodeLease(leaseIdOfKey(key), value);
       this.#byId.set(lease.id, lease);
     }
+  }
+
+  /** Forgets those outside of a span of routing keys, which have gone to another range. */
+  cut(routed: Span): readonly bigint[] {
+    if (routed.end.length === 0 || compareBytes(routed.end, leaseSpaceSpan().end) >= 0) return [];
+    const gone = [...this.#byId.keys()].filter((id) => !spanContains(routed, leaseKey(id)));
+    for (const id of gone) this.#byId.delete(id);
+    return gone;
   }
 
   get size(): number {

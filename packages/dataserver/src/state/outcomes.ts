@@ -69,6 +69,17 @@ export class Outcomes {
     this.#byId.set(entry.requestId, entry);
   }
 
+  /** The same memory for another range, which has stored none of it. */
+  fork(): Outcomes {
+    const copy = new Outcomes();
+    for (const page of this.#pages) {
+      copy.#pages.push({ ...page, number: copy.#nextPage++, entries: [...page.entries], stored: false });
+    }
+    for (const [requestId, entry] of this.#byId) copy.#byId.set(requestId, entry);
+    copy.#bytes = this.#bytes;
+    return copy;
+  }
+
   /** Drops pages all of whose deadlines have passed (O2). */
   expire(rangeTimeMs: number): void {
     while (true) {

@@ -1,5 +1,5 @@
 import { assert, type Engine, ServiceError } from '@remora/base';
-import { applyLockCommand, type LockNotice, sessionEnded } from '@remora/lock';
+import { applyLockCommand, sessionEnded } from '@remora/lock';
 import {
   type Command,
   type CommandBatch,
@@ -11,6 +11,7 @@ import {
 } from '@remora/protocol';
 import type { ConfChange, ConfState, LogPosition } from '@remora/raft';
 import { boundsOf, type RangeBounds } from './bounds.ts';
+import type { Effects, RangeStart } from './effects.ts';
 import { EngineLockView } from './engine-lock-view.ts';
 import { outcomePageKey, outcomePagesSpan, readUint64, stateKey } from './keys.ts';
 import { KvChanges } from './kv-changes.ts';
@@ -22,14 +23,7 @@ import { needsRevision, nextRevision } from './numbering.ts';
 import { failed, type Outcome, outcomeBytes, rememberable } from './outcome-codec.ts';
 import { Outcomes } from './outcomes.ts';
 import { commandWithin } from './request-bounds.ts';
-
-/** What an applied command causes beside its outcome; given to whoever serves the range on this node. */
-export interface Effects {
-  onEvents(revision: number, events: readonly KvEvent[]): void;
-  onNotice(notice: LockNotice): void;
-  onLeaseGranted(lease: Lease): void;
-  onLeaseEnded(id: bigint): void;
-}
+import { childMeta, type SplitCommand, splitDescriptors, splitRefusal } from './split.ts';
 
 /** `remembered`: answered as an earlier attempt was; `refused`: for its epoch, its deadline, or want of a revision. */
 export type Applying = 'executed' | 'remembered' | 'refused';
@@ -109,6 +103,13 @@ export class RangeState {
     this.outcomes.load(pages.map(({ key, value }) => ({ number: readUint64(Buffer.from(key), 10), bytes: value })));
     this.leases.load(this.#bounds.routed);
     return true;
+  }
+
+  /** Takes up what the range begins with, for which the engine holds no state yet. */
+  begin({ meta, outcomes }: RangeStart): void {
+    Object.assign(this, meta);
+    this.outcomes = outcomes;
+    this.leases.load(this.#bounds.routed);
   }
 
   /** Puts what is kept in memory between checkpoints into the engine; called as a checkpoint or snapshot begins. */
@@ -269,6 +270,8 @@ export class RangeState {
         return this.#revoke(command.id, command.incarnation);
       case 'leaseExpire':
         return this.#expire(command, term);
+      case 'split':
+        return this.#split(command);
       case 'noop':
         return { type: 'noop' };
     }
@@ -358,6 +361,28 @@ export class RangeState {
   #expire(command: Extract<Command, { type: 'leaseExpire' }>, term: number): CommandResult {
     if (command.term !== term) throw new ServiceError('NOT_LEADER', 'the expiry was proposed in an earlier term');
     return this.#revoke(command.id, command.incarnation);
+  }
+
+  /** Why the range cannot be split so; undefined when it can. */
+  splitRefusal(command: SplitCommand): ServiceError | undefined {
+    const { descriptor, conf } = this;
+    return splitRefusal(command, { descriptor, conf, engine: this.#engine });
+  }
+
+  /** The child begins as the range was: with its revision, its time, and all that it remembers (design §7 ▸). */
+  #split(command: SplitCommand): CommandResult {
+    const refused = this.splitRefusal(command);
+    if (refused !== undefined) throw refused;
+    const { descriptor } = this;
+    const { left, right } = splitDescriptors(descriptor, command);
+    const meta = childMeta(this, command, right);
+    const child = { meta, outcomes: this.outcomes.fork() };
+    this.descriptor = left;
+    this.keys -= meta.keys;
+    this.bytes -= meta.bytes;
+    for (const id of this.leases.cut(this.#bounds.routed)) this.#effects.onLeaseEnded(id);
+    this.#effects.onSplit(child);
+    return { type: 'split', left, right };
   }
 
   /** Ends a lease: in one step its keys go, its locks are released and granted onward, its waiters leave (design §9). */

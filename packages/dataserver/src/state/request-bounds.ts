@@ -18,6 +18,7 @@ export function commandWithin(bounds: RangeBounds, command: Command): boolean {
     case 'leaseRevoke':
     case 'leaseExpire':
       return spanContains(bounds.routed, leaseKey(command.id));
+    case 'split': // says itself why it cannot be
     case 'compact':
     case 'noop':
       return true;

@@ -1,7 +1,17 @@
 import { assert, nodeClock, type Span, silentLogger } from '@remora/base';
 import type { LockNotice } from '@remora/lock';
-import type { Command, CommandResult, KvEvent, KvOp, PutOp, RangeDescriptor, RangeOp } from '@remora/protocol';
+import type {
+  Command,
+  CommandResult,
+  KvEvent,
+  KvOp,
+  PutOp,
+  RangeDescriptor,
+  RangeOp,
+  RevisionBlock,
+} from '@remora/protocol';
 import { MemoryEngine } from '../engine/index.ts';
+import type { RangeStart } from './effects.ts';
 import { HISTORY_SPACE, RESIDENT_SPANS } from './keys.ts';
 import type { Outcome } from './outcome-codec.ts';
 import { RangeState } from './range-state.ts';
@@ -36,16 +46,27 @@ export class StateBed {
   readonly engine: MemoryEngine;
   readonly events: { readonly revision: number; readonly events: readonly KvEvent[] }[] = [];
   readonly notices: LockNotice[] = [];
+  /** What was split off. */
+  readonly children: RangeStart[] = [];
   state: RangeState;
   timeMs = 1_000;
   term = 1;
+  /** Where changes take their revisions from, once the master numbers them. */
+  block: RevisionBlock | undefined;
   readonly #descriptor: RangeDescriptor;
 
-  /** Of the range that covers everything, unless another one is given; ranges may share an engine. */
-  constructor({ engine = memoryEngine(), descriptor = DESCRIPTOR } = {}) {
+  /**
+   * Of the range that covers everything, unless another one is given, or what one begins with that was split off; ranges
+   * may share an engine.
+   */
+  constructor(
+    given: { readonly engine?: MemoryEngine; readonly descriptor?: RangeDescriptor; readonly start?: RangeStart } = {},
+  ) {
+    const { engine = memoryEngine(), start, descriptor = start?.meta.descriptor ?? DESCRIPTOR } = given;
     this.engine = engine;
     this.#descriptor = descriptor;
     this.state = this.#open();
+    if (start !== undefined) this.state.begin(start);
   }
 
   #open(): RangeState {
@@ -57,6 +78,7 @@ export class StateBed {
         onNotice: (notice) => this.notices.push(notice),
         onLeaseGranted() {},
         onLeaseEnded() {},
+        onSplit: (child) => this.children.push(child),
       },
     });
     state.load();
@@ -83,6 +105,7 @@ export class StateBed {
         rangeTimeMs: this.timeMs,
         wallMs: 0,
         epoch: this.state.descriptor.epoch,
+        ...(this.block === undefined ? {} : { block: this.block }),
         commands: commands.map(({ command, requestId = '', deadlineMs = 0 }) => ({ command, requestId, deadlineMs })),
       },
       (i, outcome) => {

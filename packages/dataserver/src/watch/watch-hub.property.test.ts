@@ -117,6 +117,7 @@ class HubBed {
         onNotice() {},
         onLeaseGranted() {},
         onLeaseEnded() {},
+        onSplit() {},
       },
     });
     this.hub = new WatchHub(this.engine, this.state, {

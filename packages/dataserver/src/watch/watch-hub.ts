@@ -1,6 +1,7 @@
 import { type Bytes, compareBytes, type Engine, type Logger, ServiceError } from '@remora/base';
-import type { KvEvent, WatchCreate, WatchMessage } from '@remora/protocol';
+import { type KvEvent, staleEpoch, type WatchCreate, type WatchMessage } from '@remora/protocol';
 import type { RangeState } from '../state/range-state.ts';
+import { keySpanWithin } from '../state/request-bounds.ts';
 import { bytesOf, EventRing, type RevisionEvents } from './event-ring.ts';
 import { scanHistory } from './history-scan.ts';
 import { covers, SpanIndex } from './span-index.ts';
@@ -120,6 +121,9 @@ export class WatchHub {
 
   add(stream: WatchStream, create: WatchCreate): void {
     const { start, end } = create.span;
+    if (!keySpanWithin(this.#state.bounds, create.span)) {
+      return stream.ended(create.watchId, staleEpoch([this.#state.descriptor]));
+    }
     if (create.startRevision > 0 && create.startRevision < this.#state.compactRevision) {
       return this.#refuse(stream, create);
     }
@@ -322,7 +326,7 @@ export class WatchStream {
     if (this.#closed) return;
     if (this.watchers.size + this.#waiting.size >= WATCHES_PER_STREAM_MAX) {
       const message = `a stream carries at most ${WATCHES_PER_STREAM_MAX} watches`;
-      this.#ended(create.watchId, new ServiceError('RESOURCE_EXHAUSTED', message));
+      this.ended(create.watchId, new ServiceError('RESOURCE_EXHAUSTED', message));
     } else if (this.#blocked) this.#waiting.set(create.watchId, create);
     else this.#hub.add(this, create);
   }
@@ -347,18 +351,19 @@ export class WatchStream {
     this.#hub.resume(this);
   }
 
-  /** Ends every watch with an error, as when leadership moves. */
-  endAll(error: ServiceError): void {
-    const waiting = [...this.#waiting.keys()];
-    this.#waiting.clear();
+  /** Ends watches with an error: all of them, as when leadership moves, or those that `which` picks. */
+  endAll(error: ServiceError, which: (create: WatchCreate) => boolean = () => true): void {
     for (const watcher of [...this.watchers.values()]) {
+      if (!which(watcher.create)) continue;
       this.#hub.remove(watcher);
-      this.#ended(watcher.create.watchId, error);
+      this.ended(watcher.create.watchId, error);
     }
-    for (const watchId of waiting) this.#ended(watchId, error);
+    for (const [watchId, create] of this.#waiting) {
+      if (which(create) && this.#waiting.delete(watchId)) this.ended(watchId, error);
+    }
   }
 
-  #ended(watchId: number, error: ServiceError): void {
+  ended(watchId: number, error: ServiceError): void {
     this.send({ kind: 'ended', watchId, code: error.code, message: error.message, compactRevision: 0 });
   }
 

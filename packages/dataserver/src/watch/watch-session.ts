@@ -43,13 +43,13 @@ export class WatchSession {
     const { watchId } = create;
     const replica = this.#find(create.rangeId);
     if (replica instanceof ServiceError) return this.#refuse(watchId, replica);
-    const refusal = replica.watchRefusal(create.epoch);
+    const refusal = replica.watchRefusal(create);
     if (refusal !== undefined) return this.#refuse(watchId, refusal);
     this.#beginning.add(watchId);
     // A watch "from now" begins at a state that holds what was committed when it was asked for.
     replica.group.readIndex((refused) => {
       if (!this.#beginning.delete(watchId)) return;
-      const late = refused === undefined ? replica.watchRefusal(create.epoch) : replica.notLeader();
+      const late = refused === undefined ? replica.watchRefusal(create) : replica.notLeader();
       if (late !== undefined) return this.#refuse(watchId, late);
       const stream = this.#stream(replica);
       this.#owners.set(watchId, stream);

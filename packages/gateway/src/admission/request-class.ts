@@ -22,6 +22,7 @@ export function classOfCommand(command: Command): RequestClass {
     case 'lock':
       return command.command.type === 'acquire' ? 'ordinary' : 'charged';
     case 'leaseExpire':
+    case 'split':
     case 'noop':
       // Only a range's leader proposes these.
       return 'ordinary';

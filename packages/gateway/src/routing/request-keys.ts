@@ -31,6 +31,8 @@ export function routingKey(request: Command | Query): Bytes {
       return 'command' in request ? lockSpan(request.command.lock).start : lockQueryKey(request.query);
     case 'leases':
       return Buffer.from([LEASE_SPACE]);
+    case 'split':
+      return request.at;
     case 'compact':
     case 'noop':
     case 'closedRevision':

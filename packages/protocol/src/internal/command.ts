@@ -1,4 +1,5 @@
 import type { LockCommand, LockId, LockQuery, LockQueryResult, LockResult, Owner, SessionRef } from '@remora/lock';
+import type { Epoch, RangeDescriptor } from './descriptor.ts';
 import type { KvResult, RangeOp, Txn } from './kv-types.ts';
 
 /**
@@ -21,6 +22,21 @@ export type Command =
   | { readonly type: 'leaseRevoke'; readonly id: bigint; readonly incarnation: number }
   | { readonly type: 'leaseExpire'; readonly id: bigint; readonly incarnation: number; readonly term: number }
   | { readonly type: 'lock'; readonly command: LockCommand }
+  /**
+   * Cuts the range in two at a routing key, from which on the keys are the child's. Internal: its leader proposes it, in
+   * an entry of its own, with the ids that the master gave out for the range as it was at `epoch`.
+   */
+  | {
+      readonly type: 'split';
+      readonly at: Uint8Array;
+      readonly epoch: Epoch;
+      readonly childId: number;
+      /** A replica of the child for each of the range, on the same nodes. */
+      readonly replicas: readonly { readonly nodeId: number; readonly replicaId: number }[];
+      /** What leaves, as it was measured beforehand: about how many plain keys, and bytes of them with their values. */
+      readonly keys: number;
+      readonly bytes: number;
+    }
   /** Changes nothing; a barrier, and a way to carry range time on. */
   | { readonly type: 'noop' };
 
@@ -66,6 +82,7 @@ export type CommandResult =
   | { readonly type: 'leaseGrant'; readonly id: bigint; readonly incarnation: number; readonly ttlMs: number }
   | { readonly type: 'leaseRevoke' }
   | { readonly type: 'lock'; readonly result: LockResult }
+  | { readonly type: 'split'; readonly left: RangeDescriptor; readonly right: RangeDescriptor }
   | { readonly type: 'noop' };
 
 export type QueryResult =

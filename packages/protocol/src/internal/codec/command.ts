@@ -36,6 +36,7 @@ import {
   encodeRangeOp,
   encodeTxn,
 } from './kv.ts';
+import { decodeSplit, decodeSplitResult, encodeSplit, encodeSplitResult } from './split.ts';
 
 /** Tags of commands; the same tag marks a command's result. Part of the log format: append only. */
 const COMMAND = {
@@ -47,6 +48,7 @@ const COMMAND = {
   leaseExpire: 5,
   lock: 6,
   noop: 7,
+  split: 8,
 } as const;
 
 /** Tags of queries and their results, apart from those of commands so that a mix-up cannot decode. */
@@ -79,6 +81,8 @@ export function encodeCommand(command: Command): unknown[] {
       return [COMMAND.leaseRevoke, command.id, command.incarnation];
     case 'leaseExpire':
       return [COMMAND.leaseExpire, command.id, command.incarnation, command.term];
+    case 'split':
+      return [COMMAND.split, encodeSplit(command)];
     case 'noop':
       return [COMMAND.noop];
     default:
@@ -104,6 +108,8 @@ export function decodeCommand(raw: unknown): Command {
     case COMMAND.leaseRevoke:
     case COMMAND.leaseExpire:
       return decodeLeaseCommand(raw);
+    case COMMAND.split:
+      return decodeSplit(asFields(raw, 2, 'split command')[1]);
     case COMMAND.noop:
       asFields(raw, 1, 'noop');
       return { type: 'noop' };
@@ -222,6 +228,8 @@ export function encodeCommandResult(result: CommandResult): unknown[] {
       return [COMMAND.compact];
     case 'leaseRevoke':
       return [COMMAND.leaseRevoke];
+    case 'split':
+      return [COMMAND.split, encodeSplitResult(result)];
     case 'noop':
       return [COMMAND.noop];
     default:
@@ -251,6 +259,8 @@ export function decodeCommandResult(raw: unknown): CommandResult {
     case COMMAND.leaseRevoke:
       asFields(raw, 1, 'lease revoke result');
       return { type: 'leaseRevoke' };
+    case COMMAND.split:
+      return decodeSplitResult(asFields(raw, 2, 'split result')[1]);
     case COMMAND.noop:
       asFields(raw, 1, 'noop result');
       return { type: 'noop' };

@@ -15,6 +15,12 @@ export const ENTRY_FORMAT_VERSION = 1;
  * before its first split: until then a log can be read by programs that do not know this format.
  */
 export const BLOCK_ENTRY_FORMAT_VERSION = 2;
+/**
+ * The same as the first, for an entry that is a split: a program that knows no splits refuses it by its version. Those
+ * that read it know splits in entries of the second format too.
+ */
+export const SPLIT_ENTRY_FORMAT_VERSION = 3;
+const VERSIONS = [ENTRY_FORMAT_VERSION, BLOCK_ENTRY_FORMAT_VERSION, SPLIT_ENTRY_FORMAT_VERSION];
 
 /** One command as it stands in the log. */
 export interface BatchedCommand {
@@ -61,13 +67,15 @@ export function encodeEntry(batch: CommandBatch): Buffer {
     out[at++] = deadlineMs;
     out[at++] = encodeCommand(command);
   }
-  return packVersioned(block === undefined ? ENTRY_FORMAT_VERSION : BLOCK_ENTRY_FORMAT_VERSION, out);
+  if (block !== undefined) return packVersioned(BLOCK_ENTRY_FORMAT_VERSION, out);
+  const splits = commands[0]?.command.type === 'split'; // it comes alone
+  return packVersioned(splits ? SPLIT_ENTRY_FORMAT_VERSION : ENTRY_FORMAT_VERSION, out);
 }
 
 /** Byte fields of the result are slices of `bytes`: copy what outlives the entry (conventions 7). */
 export function decodeEntry(bytes: Bytes): CommandBatch {
-  const withBlock = bytes[0] === BLOCK_ENTRY_FORMAT_VERSION;
-  const version = withBlock ? BLOCK_ENTRY_FORMAT_VERSION : ENTRY_FORMAT_VERSION;
+  const version = VERSIONS.find((known) => known === bytes[0]) ?? ENTRY_FORMAT_VERSION;
+  const withBlock = version === BLOCK_ENTRY_FORMAT_VERSION;
   const headerFields = withBlock ? HEADER_FIELDS + BLOCK_FIELDS : HEADER_FIELDS;
   const raw = unpackVersioned(version, bytes, 'log entry');
   if (!Array.isArray(raw) || raw.length < headerFields || (raw.length - headerFields) % COMMAND_FIELDS !== 0) {

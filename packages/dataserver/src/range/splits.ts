@@ -1,0 +1,96 @@
+import type { ServiceError } from '@remora/base';
+import { type CommandResult, type RangeDescriptor, staleEpoch } from '@remora/protocol';
+import type { RangeStart } from '../state/effects.ts';
+import { errorOf } from '../state/outcome-codec.ts';
+import { keySpanWithin, lockWithin } from '../state/request-bounds.ts';
+import type { SplitCommand } from '../state/split.ts';
+import type { WatchStream } from '../watch/watch-hub.ts';
+import type { Commands } from './commands.ts';
+import type { Queries } from './queries.ts';
+import type { RangeReplica } from './range-replica.ts';
+
+/** Descriptors that are told to those who ask for keys that have left. */
+const SPLIT_OFF_MAX = 4;
+
+type SplitResult = Extract<CommandResult, { type: 'split' }>;
+export type SplitDone = (error: ServiceError | undefined, result: SplitResult | undefined) => void;
+
+export interface SplitsDeps {
+  readonly commands: Commands;
+  readonly queries: Queries;
+  readonly streams: ReadonlySet<WatchStream>;
+  /**
+   * The range was cut in this step: brings the child's replica on this node to life. Resolves when both are durable as
+   * they are behind the split.
+   */
+  readonly onSplit: (child: RangeStart, parent: RangeReplica) => Promise<void>;
+}
+
+/**
+ * Splits of a range: how its leader proposes one, and what one is to those who are being served.
+ *
+ * S1. A split is applied in one step: the range is cut, and in that step the child's state is put into the engine
+ *     (`onSplit`). So a checkpoint has the range behind the split and the child, or the range before it and no child.
+ * S2. The child's replica runs only once such a checkpoint is durable: no vote, no entry of its log and no answer of it
+ *     comes before (store.ts T1, T6).
+ * S3. After a crash before that, nothing is left of the child, and nobody has heard of it: the split is applied again and
+ *     makes the same child. After a crash behind it, the split is not applied again: the child starts from what it has.
+ * S4. So no entry from before the split, which may write to keys that have left, is applied again beside a child that has
+ *     gone on. Whatever takes the range's own state away (a snapshot that replaces it) waits for `durable`; a range that
+ *     is removed is staged last in the engine that has the child's first state.
+ * S5. A replica that gets past a split by a snapshot makes no child. It is created as one that joins, when the range no
+ *     longer has its keys here (T7).
+ * S6. What comes for a child before it runs (messages, the master's word to create it) finds no replica and is refused;
+ *     it is sent again. One that ended here before its split is applied, late, is not made again (T5).
+ */
+export class Splits {
+  readonly #replica: RangeReplica;
+  readonly #deps: SplitsDeps;
+  #off: readonly RangeDescriptor[] = [];
+  #durable: Promise<void> = Promise.resolve();
+
+  constructor(replica: RangeReplica, deps: SplitsDeps) {
+    this.#replica = replica;
+    this.#deps = deps;
+  }
+
+  /** What was split off lately. Only a hint for those who look for keys that left: it is not kept over a restart. */
+  get off(): readonly RangeDescriptor[] {
+    return this.#off;
+  }
+
+  /** Resolves when all splits that are applied are durable. */
+  get durable(): Promise<void> {
+    return this.#durable;
+  }
+
+  /** Proposes a split; what it is refused for is said here already, and again when it is applied. */
+  propose(command: SplitCommand, done: SplitDone): void {
+    const replica = this.#replica;
+    if (!replica.leading) return done(replica.notLeader(), undefined);
+    const refused = replica.state.splitRefusal(command);
+    if (refused !== undefined) return done(refused, undefined);
+    this.#deps.commands.proposeAlone(command, (error, outcome) => {
+      if (outcome === undefined) return done(error, undefined);
+      if (!outcome.ok) return done(errorOf(outcome), undefined);
+      if (outcome.result.type === 'split') done(undefined, outcome.result);
+    });
+  }
+
+  /** The range ends earlier now: who watches or waits for what has left asks anew, of whoever has it. */
+  applied(child: RangeStart): void {
+    const { state, hub } = this.#replica;
+    const { bounds } = state;
+    this.#off = [child.meta.descriptor, ...this.#off].slice(0, SPLIT_OFF_MAX);
+    hub.flush(); // what came before is theirs yet
+    const stale = this.staleEpoch();
+    for (const stream of this.#deps.streams) stream.endAll(stale, ({ span }) => !keySpanWithin(bounds, span));
+    this.#deps.queries.interrupt(stale, (lock) => !lockWithin(bounds, lock));
+    this.#durable = this.#deps.onSplit(child, this.#replica);
+  }
+
+  /** For those who ask by an old epoch, or for keys that are not the range's. */
+  staleEpoch(): ServiceError {
+    return staleEpoch([this.#replica.state.descriptor, ...this.#off]);
+  }
+}

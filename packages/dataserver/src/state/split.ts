@@ -1,0 +1,121 @@
+/**
+ * What a split makes of a range, and why it may not be.
+ *
+ * SP1. Everything follows from the range's state and the command, alike on every replica.
+ * SP2. The range keeps its id and what is before the place; the child gets the rest, under ids of its own, on the same
+ *      nodes and in the same roles. Both get the next `version`, and from now on the master numbers their changes.
+ * SP3. The membership is settled, and it is the one for whose nodes the ids were given out: the epoch says so, as it
+ *      moves with every change of either kind.
+ * SP4. What belongs to a lease is in the lease's range. As long as ranges hold no references to leases of other ranges,
+ *      a place is refused that would part a lease from a key or lock of its own.
+ */
+import { assert, compareBytes, type Engine, ServiceError, spanContains } from '@remora/base';
+import { type Command, type RangeDescriptor, staleEpoch } from '@remora/protocol';
+import { type ConfState, isJoint } from '@remora/raft';
+import { intersection, isBorder } from './bounds.ts';
+import { attachedRoutingKey, isLeaseRecordKey, leaseIdOfKey, leaseSpaceSpan } from './keys.ts';
+import type { RangeMeta } from './meta-codec.ts';
+
+export type SplitCommand = Extract<Command, { type: 'split' }>;
+
+export interface SplitDescriptors {
+  readonly left: RangeDescriptor;
+  readonly right: RangeDescriptor;
+}
+
+/** Why the range cannot be split so; undefined when it can. */
+export function splitRefusal(
+  command: SplitCommand,
+  range: { readonly descriptor: RangeDescriptor; readonly conf: ConfState; readonly engine: Engine },
+): ServiceError | undefined {
+  const { descriptor, conf, engine } = range;
+  const { epoch, rangeId } = descriptor;
+  if (command.epoch.version !== epoch.version || command.epoch.confVersion !== epoch.confVersion) {
+    return staleEpoch([descriptor]);
+  }
+  if (isJoint(conf)) {
+    return new ServiceError('UNAVAILABLE', `the membership of range ${rangeId} is being changed; split it afterwards`);
+  }
+  const wrong = misplaced(descriptor, command.at) ?? misfit(descriptor, command);
+  if (wrong !== undefined) return new ServiceError('INVALID_ARGUMENT', `range ${rangeId} cannot be split: ${wrong}`);
+  const lease = partedLease(engine, descriptor, command.at);
+  if (lease === undefined) return undefined;
+  const message = `range ${rangeId} cannot be split there now: lease ${lease} would be parted from what belongs to it`;
+  return new ServiceError('UNAVAILABLE', message);
+}
+
+function misplaced(descriptor: RangeDescriptor, at: Uint8Array): string | undefined {
+  if (!spanContains(descriptor, at)) return 'the key is outside of it';
+  if (compareBytes(at, descriptor.start) === 0) return 'it begins at that key already';
+  return isBorder(at) ? undefined : 'the key is within the records of a lock or of a lease, or in no key space';
+}
+
+/** SP2: whether the ids given out fit the range. */
+function misfit({ rangeId, replicas }: RangeDescriptor, command: SplitCommand): string | undefined {
+  if (command.childId === rangeId) return 'the child needs an id of its own';
+  const nodes = new Set(command.replicas.map(({ nodeId }) => nodeId));
+  const ids = new Set([...command.replicas, ...replicas].map(({ replicaId }) => replicaId));
+  const fits =
+    command.replicas.length === replicas.length &&
+    replicas.every(({ nodeId }) => nodes.has(nodeId)) &&
+    ids.size === 2 * replicas.length;
+  return fits ? undefined : 'there must be one new replica id for each of its nodes';
+}
+
+/** SP4. The first lease with rows before the place that has something from there on. */
+function partedLease(engine: Engine, descriptor: RangeDescriptor, at: Uint8Array): bigint | undefined {
+  const staying = intersection({ start: descriptor.start, end: at }, leaseSpaceSpan());
+  if (staying === undefined) return undefined;
+  for (const { key } of engine.scanResident(staying)) {
+    if (isLeaseRecordKey(key)) continue;
+    if (compareBytes(attachedRoutingKey(key), at) >= 0) return leaseIdOfKey(key);
+  }
+  return undefined;
+}
+
+/** SP2. */
+export function splitDescriptors(descriptor: RangeDescriptor, command: SplitCommand): SplitDescriptors {
+  const { at, childId } = command;
+  const epoch = { ...descriptor.epoch, version: descriptor.epoch.version + 1 };
+  const both = { ...descriptor, epoch, revisionSource: 'master' } as const;
+  const idAt = childReplicaIds(descriptor, command);
+  const replicas = descriptor.replicas.map((replica) => ({ ...replica, replicaId: idAt(replica.replicaId) }));
+  const border = Buffer.from(at); // The command's is a slice of a log entry.
+  return { left: { ...both, end: border }, right: { ...both, rangeId: childId, start: border, replicas } };
+}
+
+/** The child begins as the range was: with its revision and its time, at the beginning of a log of its own. */
+export function childMeta(range: RangeMeta, command: SplitCommand, right: RangeDescriptor): RangeMeta {
+  const { revision, compactRevision, rangeTimeMs, wallMs, conf, descriptor } = range;
+  return {
+    applied: { index: 0, term: 0 },
+    appliedAhead: 0,
+    conf: childConf(descriptor, command, conf),
+    descriptor: right,
+    ...{ revision, compactRevision, rangeTimeMs, wallMs },
+    keys: Math.min(command.keys, range.keys),
+    bytes: Math.min(command.bytes, range.bytes),
+  };
+}
+
+/** The child's membership: the range's own, under the new ids. */
+function childConf(descriptor: RangeDescriptor, command: SplitCommand, conf: ConfState): ConfState {
+  const idAt = childReplicaIds(descriptor, command);
+  return {
+    voters: conf.voters.map(idAt),
+    votersOutgoing: [],
+    learners: conf.learners.map(idAt),
+    learnersNext: [],
+    autoLeave: false,
+  };
+}
+
+function childReplicaIds({ replicas }: RangeDescriptor, command: SplitCommand): (replicaId: number) => number {
+  const byNode = new Map(command.replicas.map(({ nodeId, replicaId }) => [nodeId, replicaId]));
+  const ids = new Map(replicas.map(({ nodeId, replicaId }) => [replicaId, byNode.get(nodeId)]));
+  return (replicaId) => {
+    const id = ids.get(replicaId);
+    assert(id !== undefined, `replica ${replicaId} has a counterpart in the child`);
+    return id;
+  };
+}

@@ -1,0 +1,289 @@
+import { type Row, SeededRandom } from '@remora/base';
+import { type Command, type CommandBatch, encodeEntry, kvRoutingKey, type RangeDescriptor } from '@remora/protocol';
+import { confOf, type Entry, type GroupId } from '@remora/raft';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { CrashWorld } from './install/test-crash-world.ts';
+import type { RangeReplica } from './range/range-replica.ts';
+import { rangeSpans } from './state/bounds.ts';
+import { DESCRIPTOR, put } from './state/test-bed.ts';
+import { type Booted, boot } from './test-store.ts';
+
+const REPLICAS = [1, 2, 3].map((nodeId) => ({ replicaId: 10 + nodeId, nodeId, type: 'voter' as const }));
+const PARENT: RangeDescriptor = { ...DESCRIPTOR, replicas: REPLICAS };
+const CHILD_ID = 3;
+const BORDER = kvRoutingKey(Buffer.from('m'));
+const SPLIT: Command = {
+  ...{ type: 'split', at: BORDER, epoch: PARENT.epoch, childId: CHILD_ID, keys: 1, bytes: 2 },
+  replicas: REPLICAS.map(({ nodeId }) => ({ nodeId, replicaId: 30 + nodeId })),
+};
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** What the log of a group has: commands, one entry each. */
+function logOf(commands: readonly (readonly [version: number, command: Command])[]): readonly Entry[] {
+  return commands.map(([version, command], i) => {
+    const batch: CommandBatch = {
+      ...{ rangeTimeMs: 1_000 + i, wallMs: 0, epoch: { ...PARENT.epoch, version } },
+      commands: [{ requestId: `${version}.${i}`, deadlineMs: 60_000, command }],
+      ...(version === 1 ? {} : { block: { first: 1_000 + 10 * i, count: 1 } }),
+    };
+    return { index: i + 1, term: 2, type: 'normal', data: encodeEntry(batch) };
+  });
+}
+
+const kv = (key: string, value: string): Command => ({ type: 'kv', op: put(key, value) as never });
+const early = [kv('a', 'old'), kv('z', 'old'), kv('m', 'old'), kv('a', 'older')];
+const LOGS: ReadonlyMap<GroupId, readonly Entry[]> = new Map([
+  [
+    PARENT.rangeId,
+    logOf([
+      ...early.map((command) => [1, command] as const),
+      [1, SPLIT],
+      [1, kv('a', 'too late')],
+      ...['b', 'a', 'c'].map((key) => [2, kv(key, 'new')] as const),
+    ]),
+  ],
+  [CHILD_ID, logOf(['z', 'y', 'm', 'z'].map((key, i) => [2, kv(key, `child ${i}`)] as const))],
+]);
+
+/** Applies the next entry that a replica lacks; false when there is none. */
+async function applyNext(replica: RangeReplica): Promise<boolean> {
+  const { applied, conf } = replica.state;
+  const entry = LOGS.get(replica.rangeId)?.[applied.index];
+  if (entry === undefined || replica.replacing) return false;
+  await replica.apply([entry], conf);
+  return true;
+}
+
+function parentOf(store: Booted['store']): RangeReplica {
+  const parent = [...store.replicas()].find(({ rangeId }) => rangeId === PARENT.rangeId);
+  if (parent === undefined) throw new Error('it is there');
+  return parent;
+}
+
+function isDone({ store }: Booted): boolean {
+  const ends = [...store.replicas()].map(({ rangeId, state }) => LOGS.get(rangeId)?.length === state.applied.index);
+  return ends.length === 2 && ends.every((end) => end);
+}
+
+/** Lets both replicas apply what there is for them, with checkpoints in between, until that is all. */
+async function work(booted: Booted, random: SeededRandom, steps: { checkpoints: boolean }): Promise<void> {
+  let checkpoints: Promise<void> = Promise.resolve();
+  for (let tries = 0; tries < 3_000 && !isDone(booted); tries++) {
+    const replicas = [...booted.store.replicas()];
+    const replica = replicas[random.int(replicas.length)];
+    if (replica !== undefined) await applyNext(replica);
+    if (steps.checkpoints && random.int(4) === 0) {
+      const next = booted.checkpointer.run();
+      checkpoints = Promise.all([checkpoints, next]).then(() => {});
+      if (random.int(2) === 0) await next;
+    }
+    for (let turns = random.int(3); turns > 0; turns--) await turn();
+  }
+  await checkpoints;
+}
+
+async function contents({ engine, store }: Booted): Promise<Readonly<Record<string, readonly Row[]>>> {
+  const found: Record<string, readonly Row[]> = {};
+  for (const { rangeId, state } of store.replicas()) {
+    const spans = rangeSpans(rangeId, state.bounds).slice(0, -1); // in which pages outcomes lie differs
+    found[rangeId] = (await Promise.all(spans.map((span) => engine.scan(span)))).flat();
+  }
+  return found;
+}
+
+function told({ store }: Booted) {
+  return [...store.replicas()]
+    .sort((a, b) => a.rangeId - b.rangeId)
+    .map(({ rangeId, group, state }) => {
+      const { descriptor, conf, applied, revision, keys, bytes } = state;
+      const outcomes = [...state.outcomes.askable(0)].map(({ requestId }) => requestId).sort();
+      return { rangeId, replicaId: group.replicaId, descriptor, conf, applied, revision, keys, bytes, outcomes };
+    });
+}
+
+/** A node that died at any moment, with what its log has of groups. */
+async function recover(world: CrashWorld, logged: Set<GroupId>, random: SeededRandom): Promise<Booted> {
+  for (let deaths = 0; ; deaths++) {
+    const booted = await boot(world, { logged, ...(deaths < 2 ? { crashAtStep: 1 + random.int(6) } : {}) });
+    const all = async (): Promise<'done'> => {
+      await booted.store.start();
+      await work(booted, random, { checkpoints: true });
+      return 'done';
+    };
+    if ((await Promise.race([all(), booted.crashed])) === 'crashed') continue;
+    expect(booted.failures).toEqual([]);
+    return booted;
+  }
+}
+
+async function founded(world: CrashWorld, logged: Set<GroupId>): Promise<void> {
+  const booted = await boot(world, { logged });
+  await booted.store.start();
+  await booted.store.createReplica(PARENT, 11);
+  world.crash();
+}
+
+async function undisturbed(): Promise<Booted> {
+  const [world, logged] = [new CrashWorld(1), new Set<GroupId>()];
+  await founded(world, logged);
+  const booted = await boot(world, { logged });
+  await booted.store.start();
+  await work(booted, new SeededRandom(1), { checkpoints: false });
+  return booted;
+}
+
+describe('a split', () => {
+  test('runs the child under its own id once it is durable together with the split, and not before', async () => {
+    const [world, logged] = [new CrashWorld(1), new Set<GroupId>()];
+    await founded(world, logged);
+    const booted = await boot(world, { logged });
+    const { store, host } = booted;
+    await store.start();
+    const parent = parentOf(store);
+    for (let i = 0; i < 5; i++) await applyNext(parent);
+    expect(parent.state.descriptor.end).toEqual(BORDER);
+    expect(host.runs(CHILD_ID)).toBe(false);
+    // Whoever asks for it meanwhile waits for the same one.
+    await store.createReplica(
+      { ...PARENT, rangeId: CHILD_ID, start: BORDER, epoch: { confVersion: 1, version: 2 } },
+      31,
+    );
+    expect(host.created.at(-1)).toMatchObject({
+      ...{ groupId: CHILD_ID, replicaId: 31, applied: { index: 0, term: 0 }, conf: confOf([31, 32, 33]) },
+      firstWaitTicks: 4,
+    });
+    world.crash();
+    const again = await boot(world, { logged });
+    await again.store.start();
+    expect(told(again).map(({ rangeId, applied }) => [rangeId, applied.index])).toEqual([
+      [PARENT.rangeId, 5],
+      [CHILD_ID, 0],
+    ]);
+  });
+
+  test('is answered with the descriptors of both to whoever asks for what has left', async () => {
+    const { store } = await undisturbed();
+    const stale = parentOf(store).staleEpoch().details?.ranges;
+    expect((stale as unknown[][]).map(([rangeId]) => rangeId)).toEqual([PARENT.rangeId, CHILD_ID]);
+  });
+
+  test('keeps the child from being created before, by a word of the master that is ahead of the log', async () => {
+    const [world, logged] = [new CrashWorld(1), new Set<GroupId>()];
+    await founded(world, logged);
+    const booted = await boot(world, { logged });
+    await booted.store.start();
+    const child = { ...PARENT, rangeId: CHILD_ID, start: BORDER, epoch: { confVersion: 1, version: 2 } };
+    await expect(booted.store.createReplica(child, 31)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    await work(booted, new SeededRandom(1), { checkpoints: true });
+    expect(told(booted)).toEqual(told(await undisturbed()));
+  });
+
+  test('of long ago does not make a replica again that has ended here', async () => {
+    const { store, engine } = await boot(new CrashWorld(1));
+    await store.start();
+    const joining = { ...PARENT, rangeId: CHILD_ID, start: BORDER, epoch: { confVersion: 2, version: 2 } };
+    await store.createReplica(joining, 45);
+    store.removeReplica({ rangeId: CHILD_ID, replicaId: 45, confVersion: 9 });
+    // It is taken away, and then the parent may come.
+    const created = (): Promise<boolean> =>
+      store.createReplica(PARENT, 11).then(
+        () => true,
+        () => false,
+      );
+    for (let i = 0; i < 500 && !(await created()); i++) await turn();
+    const parent = parentOf(store);
+    for (let i = 0; i < 6; i++) await applyNext(parent);
+    await turn();
+    expect([...store.replicas()].map(({ rangeId }) => rangeId)).toEqual([PARENT.rangeId]);
+    expect(parent.state.descriptor.end).toEqual(BORDER);
+    expect(engine.get(BORDER)).toBeDefined(); // what it holds there nobody reads
+  });
+});
+
+describe('a snapshot that comes for the parent right behind a split', () => {
+  /** The parent as it is in the end, on its way to another node. */
+  async function stream() {
+    const { store } = await undisturbed();
+    const parent = parentOf(store);
+    const { meta, chunks } = parent.snapshot();
+    const bytes: Buffer[] = [];
+    for await (const chunk of chunks) bytes.push(Buffer.from(chunk));
+    return { meta, bytes: Buffer.concat(bytes) };
+  }
+
+  test.each(Array.from({ length: 30 }, (_, i) => i + 1))(
+    'replaces nothing before the child is durable, also when the node dies at step %i',
+    async (crashAtStep) => {
+      const random = new SeededRandom(crashAtStep);
+      const whole = await undisturbed();
+      const { meta, bytes } = await stream();
+      const [world, logged] = [new CrashWorld(crashAtStep), new Set<GroupId>()];
+      await founded(world, logged);
+      const booted = await boot(world, { logged, crashAtStep });
+      let replaced = false;
+      const all = async (): Promise<'done'> => {
+        await booted.store.start();
+        const parent = parentOf(booted.store);
+        for (let i = 0; i < 5; i++) await applyNext(parent);
+        const receiver = parent.install(meta);
+        await receiver.chunk(bytes);
+        const finished = receiver.finish().then(() => {
+          replaced = true;
+        });
+        while (!replaced) {
+          if (parent.replacing) expect(booted.host.runs(CHILD_ID)).toBe(true);
+          for (const replica of booted.store.replicas()) if (replica !== parent) await applyNext(replica);
+          if (random.int(3) === 0) await booted.checkpointer.run();
+          await turn();
+        }
+        await finished;
+        return 'done';
+      };
+      if ((await Promise.race([all(), booted.crashed])) === 'done') world.crash();
+      replaced = true;
+      const again = await recover(world, logged, random);
+      expect(told(again)).toEqual(told(whole));
+      expect(await contents(again)).toEqual(await contents(whole));
+    },
+  );
+});
+
+describe('a crash at any step of a split', () => {
+  let expected: ReturnType<typeof told>;
+  let rows: Awaited<ReturnType<typeof contents>>;
+  let steps = 0;
+  const met = new Set<string>();
+
+  beforeAll(async () => {
+    const whole = await undisturbed();
+    [expected, rows] = [told(whole), await contents(whole)];
+    expect(expected.map(({ rangeId }) => rangeId)).toEqual([PARENT.rangeId, CHILD_ID]);
+    steps = 24;
+  });
+
+  test.each([1, 2, 3, 4, 5, 6])('leaves what would be there without it (seed %i)', async (seed) => {
+    for (let at = 1; at <= steps; at++) {
+      const random = new SeededRandom(seed * 1_000 + at);
+      const [world, logged] = [new CrashWorld(seed), new Set<GroupId>()];
+      await founded(world, logged);
+      const booted = await boot(world, { logged, crashAtStep: at });
+      const all = async (): Promise<'done'> => {
+        await booted.store.start();
+        await work(booted, random, { checkpoints: true });
+        return 'done';
+      };
+      const end = await Promise.race([all(), booted.crashed]);
+      const childRan = logged.has(CHILD_ID);
+      met.add(`${end}, ${childRan ? 'with' : 'without'} a child`);
+      if (end === 'done') world.crash();
+      const again = await recover(world, logged, random);
+      const where = `crash at step ${at} of seed ${seed}`;
+      expect(told(again), where).toEqual(expected);
+      expect(await contents(again), where).toEqual(rows);
+    }
+  });
+
+  test('was met before the child ran, while it ran, and at the end', () => {
+    expect([...met].sort()).toEqual(['crashed, with a child', 'crashed, without a child', 'done, with a child']);
+  });
+});
