@@ -24,6 +24,8 @@ const FIRST_ADDED = 1_000_001;
 export interface MembersDeps {
   readonly groupIds: readonly number[];
   readonly leaderOf: (groupId: number) => SimNode | undefined;
+  /** Whether the master is moving a replica of the range (moves.ts MV1). */
+  readonly moving: () => boolean;
 }
 
 export class Members {
@@ -44,7 +46,8 @@ export class Members {
     const leader = this.#deps.leaderOf(groupId);
     const group = leader?.group(groupId);
     if (leader === undefined || group?.ready !== true || leader.clock.paused) return undefined;
-    const { conf, applied } = group.status();
+    const { conf, applied, changePending } = group.status();
+    if (groupId === FIRST_RANGE && (this.#deps.moving() || changePending)) return undefined;
     if (isJoint(conf) || applied < (this.#asked.get(groupId)?.index ?? 0)) return undefined;
     return { groupId, leader, conf };
   }
@@ -83,9 +86,27 @@ export class Members {
 
   /** Asks for a replica of a range more, a learner to begin with; false when it must not be asked for now. */
   add(place: Place, nodeId: number): boolean {
+    const replicaId = this.nextId(nodeId);
+    return this.change(place, confChange([{ type: 'addLearner', replica: replicaId }]), [{ replicaId, nodeId }]);
+  }
+
+  /** The id of a replica that is to live at this node. */
+  nextId(nodeId: number): number {
     const replicaId = FIRST_ADDED + this.#added.size;
     this.#added.set(replicaId, nodeId);
-    return this.change(place, confChange([{ type: 'addLearner', replica: replicaId }]), [{ replicaId, nodeId }]);
+    return replicaId;
+  }
+
+  /** At which node a replica of the range lives, as its leader knows. */
+  nodeOf({ groupId, leader }: Place, replica: number): number | undefined {
+    const range = [...(leader.roles?.store?.replicas() ?? [])].find(({ rangeId }) => rangeId === groupId);
+    return range?.state.descriptor.replicas.find(({ replicaId }) => replicaId === replica)?.nodeId;
+  }
+
+  /** Whether a change leaves majorities (Q1). */
+  allows({ groupId, conf }: Place, change: ConfChange): boolean {
+    const next = changeConf(conf, change);
+    return !('invalid' in next) && this.#majorityLeft(groupId, next);
   }
 
   #majorityLeft(groupId: number, { voters, votersOutgoing }: ConfState, without?: number): boolean {

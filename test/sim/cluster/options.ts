@@ -2,7 +2,7 @@
 import { type Random, SeededRandom } from '@remora/base';
 import type { NodeTuning } from '../../../packages/cli/src/node/platform.ts';
 import { seedOf } from '../common/hash.ts';
-import { drawMachines, type MachineOptions } from './topology.ts';
+import { drawMachines, isMoving, type MachineOptions, withSpares } from './topology.ts';
 
 export interface ClusterOptions {
   readonly machines: readonly MachineOptions[];
@@ -43,8 +43,13 @@ export function ownRate(seed: number, process: number, { driftPerMille }: Cluste
 
 export function optionsOf(seed: number): ClusterOptions {
   const { gateway, requestsPerSecondMax } = drawGateways(new SeededRandom(seedOf(seed, GATEWAYS)));
-  const { tuning, ...drawn } = drawOptions(new SeededRandom(seedOf(seed)));
-  return { ...drawn, requestsPerSecondMax, tuning: { ...tuning, gateway } };
+  const { tuning, machines, ...drawn } = drawOptions(new SeededRandom(seedOf(seed)));
+  return {
+    ...drawn,
+    machines: isMoving(seed) ? withSpares(machines) : machines,
+    requestsPerSecondMax,
+    tuning: { ...tuning, gateway },
+  };
 }
 
 interface GatewayOptions {
@@ -88,6 +93,7 @@ function drawTuning(random: Random): NodeTuning {
       entryCacheBytes: pick(random, 2_000, 1 << 20),
       maxInflightMessages: pick(random, 2, 8, 256),
       snapshotRetryMs: 100,
+      silenceTicks: 120,
       snapshotHoldMs: pick(random, 0, 500),
     },
     log: {

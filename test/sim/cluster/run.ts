@@ -233,7 +233,7 @@ function historiesOf({ workloads }: World): readonly SimHistory[] {
 
 /** What the checks had to look at. */
 function figuresOf(world: World): Readonly<Record<string, number>> {
-  const { elections, observer, applied, answers, states, outages, workloads } = world;
+  const { elections, observer, applied, answers, states, outages, workloads, moves } = world;
   const seen = {
     elections,
     'entries committed': [...observer.groups()].reduce((sum, { committedIndex }) => sum + committedIndex, 0),
@@ -244,6 +244,8 @@ function figuresOf(world: World): Readonly<Record<string, number>> {
     [ASKED]: outages.asked,
     [ANSWERED]: outages.answered,
     'refused above a limit': outages.overLimit,
+    'replicas moved': moves.moved,
+    'moved back to a node': moves.returned,
   };
   return Object.assign(seen, ...workloads.map((workload) => workload.figures?.() ?? {}));
 }

@@ -3,12 +3,15 @@ import { type Random, SeededRandom } from '@remora/base';
 import { DRAW_MAX, type Fault, type FaultEvent } from '../common/faults/fault.ts';
 import { seedOf } from '../common/hash.ts';
 import { FAULTS, FREQUENT_FAULTS, LONG_FAULTS } from './faults/index.ts';
+import { MOVE_FAULTS } from './faults/move-faults.ts';
 import type { ClusterOptions } from './options.ts';
+import { isMoving } from './topology.ts';
 import type { World } from './world.ts';
 
 /** Faults in ten seconds of one run, from calm to wild. */
 const RATES = [3, 8, 20] as const;
 const LONG_RATES = [0.5] as const;
+const MOVE_RATES = [2, 4] as const;
 
 const BY_KIND = new Map(FAULTS.map((fault) => [fault.kind, fault]));
 
@@ -22,20 +25,27 @@ interface Kinds {
   readonly faults: readonly Fault<World>[];
   /** In ten seconds, one of them per run. */
   readonly rates: readonly number[];
+  /** Of the faults; drawn for each run where they are absent. */
+  readonly weights?: readonly number[];
 }
 
 export function drawSchedule(seed: number, options: ClusterOptions): readonly FaultEvent[] {
   const frequent = new SeededRandom(seedOf(seed, 0x5eed));
   const long = new SeededRandom(seedOf(seed, 0x10ca));
+  const moves = new SeededRandom(seedOf(seed, 0x30e5));
   return [
     ...drawEvents(frequent, { faults: FREQUENT_FAULTS, rates: RATES }, options),
     ...drawEvents(long, { faults: LONG_FAULTS, rates: LONG_RATES }, options),
+    ...(isMoving(seed)
+      ? drawEvents(moves, { faults: MOVE_FAULTS, rates: MOVE_RATES, weights: [4, 1, 1] }, options)
+      : []),
   ].sort((x, y) => x.atMs - y.atMs);
 }
 
 /** Each kind has a rate of its own in each run: many are absent, some are frequent. */
-function drawEvents(random: Random, { faults, rates }: Kinds, options: ClusterOptions): readonly FaultEvent[] {
-  const weights = faults.map(() => (random.int(2) === 0 ? 0 : 1 << random.int(4)));
+function drawEvents(random: Random, kinds: Kinds, options: ClusterOptions): readonly FaultEvent[] {
+  const { faults, rates } = kinds;
+  const weights = kinds.weights ?? faults.map(() => (random.int(2) === 0 ? 0 : 1 << random.int(4)));
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   if (total === 0) return [];
   const per10s = rates[random.int(rates.length)] ?? 1;

@@ -28,6 +28,8 @@ export const FIRST_RANGE = 2;
 /** More than this do not fit below the ids of clients. */
 export const MACHINES_MAX = 9;
 
+const SPARES = 2;
+
 const GATEWAY: Roles = ['gateway'];
 const DATA: Roles = ['data'];
 
@@ -50,6 +52,23 @@ export function drawMachines(random: Random): readonly MachineOptions[] {
     founder: i < founders.length,
     fromStart: i < founders.length + others.length,
   }));
+}
+
+/**
+ * In one of four runs the master moves replicas (moves.ts). The others have the machines and the faults that they had
+ * before it could: what their seeds have found they find again.
+ */
+export function isMoving(seed: number): boolean {
+  return seed % 4 === 3;
+}
+
+/** With nodes besides that replicas can move to. */
+export function withSpares(machines: readonly MachineOptions[]): readonly MachineOptions[] {
+  const count = Math.min(SPARES, MACHINES_MAX - machines.length);
+  const spares = Array.from({ length: count }, (_, i) => ({
+    ...{ id: machines.length + i + 1, roles: DATA, founder: false, fromStart: true },
+  }));
+  return [...machines, ...spares];
 }
 
 function drawLayout(random: Random): Layout {

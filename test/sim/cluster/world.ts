@@ -19,6 +19,7 @@ import { PeerNetwork } from './env/peer-network.ts';
 import { KnownRevisions } from './known-revisions.ts';
 import { clientAddress } from './machine.ts';
 import { Members } from './members.ts';
+import { Moves } from './moves.ts';
 import { SimNode } from './node.ts';
 import type { ClusterOptions } from './options.ts';
 import { faultOf } from './schedule.ts';
@@ -59,7 +60,9 @@ export class World {
   readonly members = new Members({
     groupIds: [MASTER_GROUP, FIRST_RANGE],
     leaderOf: (groupId) => this.leaderOf(groupId),
+    moving: () => this.moves.underWay,
   });
+  readonly moves = new Moves({ loop: this.loop, nodes: () => this.nodes });
   /** What went wrong first. */
   failure: unknown;
   /** Clients begin nothing new. */

@@ -9,6 +9,7 @@ import { LOST_AND_DAMAGED } from './disk-faults.ts';
 import { GATEWAY_FAULTS } from './gateway-faults.ts';
 import { MEMBER_FAULTS } from './member-faults.ts';
 import { MOMENT_FAULTS } from './moment-faults.ts';
+import { MOVE_FAULTS } from './move-faults.ts';
 
 /** Those of which a run may have many. To add one: a file that exports it, and its name here. */
 export const FREQUENT_FAULTS: readonly Fault<World>[] = [
@@ -26,4 +27,4 @@ export const FREQUENT_FAULTS: readonly Fault<World>[] = [
 export const LONG_FAULTS: readonly Fault<World>[] = GATEWAY_FAULTS;
 
 /** All kinds of faults. */
-export const FAULTS: readonly Fault<World>[] = [...FREQUENT_FAULTS, ...LONG_FAULTS];
+export const FAULTS: readonly Fault<World>[] = [...FREQUENT_FAULTS, ...LONG_FAULTS, ...MOVE_FAULTS];
