@@ -2,3 +2,4 @@ export { type AgentDeps, NodeAgent } from './agent.ts';
 export { Master, type MasterDeps, type MasterOptions } from './master.ts';
 export { MasterFinder, type MasterFinderDeps } from './master-finder.ts';
 export type { RangeDirector, ReportedRange } from './range-orders.ts';
+export * from './scheduling/index.ts';

@@ -1,0 +1,49 @@
+/** Whether the ranges cover every key once. */
+import { type Bytes, compareBytes } from '@remora/base';
+import type { ClusterView } from './cluster-model.ts';
+
+/** A span of keys that no range has, or two; an empty `end` is unbounded. While a split is being reported it may pass. */
+export interface CoverageFault {
+  readonly type: 'hole' | 'overlap';
+  readonly start: Bytes;
+  readonly end: Bytes;
+  /** The ranges beside it, or those that overlap. */
+  readonly rangeIds: readonly number[];
+}
+
+export function coverageFaults(model: ClusterView): readonly CoverageFault[] {
+  const faults: CoverageFault[] = [];
+  // Of what was covered so far, by the range that reaches furthest; at first nothing was.
+  let reach: { readonly end: Bytes; readonly rangeId: number | undefined } | undefined;
+  for (const rangeId of model.idsInKeyOrder()) {
+    const descriptor = model.range(rangeId)?.descriptor;
+    if (descriptor === undefined) continue;
+    const { start, end } = descriptor;
+    const order = reach === undefined ? Math.sign(start.length) : compareToEnd(start, reach.end);
+    const rangeIds = [...(reach?.rangeId === undefined ? [] : [reach.rangeId]), rangeId];
+    if (order > 0) faults.push({ type: 'hole', start: reach?.end ?? new Uint8Array(0), end: start, rangeIds });
+    if (order < 0 && reach !== undefined) {
+      faults.push({ type: 'overlap', start, end: smallerEnd(end, reach.end), rangeIds });
+    }
+    if (reach === undefined || compareEnds(end, reach.end) > 0) reach = { end, rangeId };
+  }
+  if (reach !== undefined && reach.end.length > 0) {
+    const rangeIds = reach.rangeId === undefined ? [] : [reach.rangeId];
+    faults.push({ type: 'hole', start: reach.end, end: new Uint8Array(0), rangeIds });
+  }
+  return faults;
+}
+
+/** Where a key lies, seen from the end of a span. */
+function compareToEnd(key: Bytes, end: Bytes): number {
+  return end.length === 0 ? -1 : compareBytes(key, end);
+}
+
+function compareEnds(a: Bytes, b: Bytes): number {
+  if (a.length === 0 || b.length === 0) return Math.sign(b.length) - Math.sign(a.length);
+  return compareBytes(a, b);
+}
+
+function smallerEnd(a: Bytes, b: Bytes): Bytes {
+  return compareEnds(a, b) <= 0 ? a : b;
+}

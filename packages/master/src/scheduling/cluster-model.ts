@@ -1,0 +1,287 @@
+/**
+ * The cluster as the scheduling sees it: nodes, ranges, and what follows from them, kept up to date with every report.
+ *
+ * C1. Totals and indexes of a node follow from the ranges alone: replacing a range's report costs its replicas, never a
+ *     pass over the cluster.
+ * C2. A report from an earlier epoch, or from the leader of an earlier term, changes nothing.
+ * C3. Iteration goes by insertion, which follows from the order of reports: the same reports give the same decisions.
+ */
+import { compareBytes, equalBytes } from '@remora/base';
+import type { RangeDescriptor, ReplicaDescriptor } from '@remora/protocol';
+
+/** Whether a node's heartbeats come. */
+export type Liveness = 'up' | 'suspect' | 'down';
+
+/**
+ * What a node is there for, as its operators want it.
+ *  - `serving`: takes replicas and leaders.
+ *  - `draining`: gives its leaders away and takes nothing new; keeps its replicas.
+ *  - `maintenance`: as `draining`; until the end of the window its silence counts as planned.
+ *  - `decommissioning`: gives everything away.
+ *  - `removed`: gone for good; its replicas count as lost.
+ */
+export type NodeDuty = 'serving' | 'draining' | 'maintenance' | 'decommissioning' | 'removed';
+
+export interface NodeInfo {
+  readonly nodeId: number;
+  readonly liveness: Liveness;
+  /** Since when `liveness` is what it is, on the master's monotonic clock. */
+  readonly livenessSinceMs: number;
+  readonly duty: NodeDuty;
+  /** Until when silence is planned; of nodes in maintenance only. */
+  readonly maintenanceUntilMs?: number;
+  /** Where it stands, by the name of the level: `{ zone: 'a', rack: 'a3' }`. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly capacityBytes: number;
+  readonly availableBytes: number;
+}
+
+/** How far a replica is, as its leader sees it. */
+export interface ReplicaProgress {
+  readonly replicaId: number;
+  readonly lagEntries: number;
+  /** Since when the leader has heard nothing of it, on the master's monotonic clock; undefined while it answers. */
+  readonly silentSinceMs?: number | undefined;
+}
+
+export interface RangeInfo {
+  readonly descriptor: RangeDescriptor;
+  /** The node that leads it; undefined while none is known. */
+  readonly leader: number | undefined;
+  readonly term: number;
+  readonly progress: readonly ReplicaProgress[];
+  /** Entries in the leader's log since its last snapshot. */
+  readonly logEntries: number;
+  /** The configuration is joint. */
+  readonly joint: boolean;
+  /** A membership change is in the log and not applied yet. */
+  readonly changePending: boolean;
+  readonly bytes: number;
+  readonly readsPerS: number;
+  readonly writesPerS: number;
+}
+
+/** What a node carries. Leaders do the reads and coordinate the writes; every replica applies the writes. Loads are per second. */
+export interface NodeTotals {
+  readonly leaders: number;
+  readonly replicas: number;
+  readonly bytes: number;
+  /** Reads and writes of the ranges that it leads. */
+  readonly leaderLoad: number;
+  /** Writes of all its replicas, and of the reads the share that each replica would have if all led in turn. */
+  readonly replicaLoad: number;
+}
+
+export const NO_TOTALS: NodeTotals = { leaders: 0, replicas: 0, bytes: 0, leaderLoad: 0, replicaLoad: 0 };
+
+export function addTotals(a: NodeTotals, b: NodeTotals, sign: 1 | -1 = 1): NodeTotals {
+  return {
+    leaders: a.leaders + sign * b.leaders,
+    replicas: a.replicas + sign * b.replicas,
+    bytes: a.bytes + sign * b.bytes,
+    leaderLoad: a.leaderLoad + sign * b.leaderLoad,
+    replicaLoad: a.replicaLoad + sign * b.replicaLoad,
+  };
+}
+
+export function replicaLoadOf({ descriptor, readsPerS, writesPerS }: RangeInfo): number {
+  return writesPerS + readsPerS / descriptor.replicas.length;
+}
+
+/** What one replica of a range adds to its node. */
+export function replicaTotals(range: RangeInfo): NodeTotals {
+  return { ...NO_TOTALS, replicas: 1, bytes: range.bytes, replicaLoad: replicaLoadOf(range) };
+}
+
+/** What leading a range adds to a node. */
+export function leaderTotals(range: RangeInfo): NodeTotals {
+  return { ...NO_TOTALS, leaders: 1, leaderLoad: range.readsPerS + range.writesPerS };
+}
+
+/** A node with what it carries. */
+export interface NodeView {
+  readonly info: NodeInfo;
+  readonly totals: NodeTotals;
+  /** Ids of the ranges with a replica here, learners included. */
+  readonly ranges: ReadonlySet<number>;
+  /** Ids of the ranges led from here. */
+  readonly leads: ReadonlySet<number>;
+}
+
+class NodeRecord implements NodeView {
+  info: NodeInfo;
+  totals = NO_TOTALS;
+  readonly ranges = new Set<number>();
+  readonly leads = new Set<number>();
+
+  constructor(info: NodeInfo) {
+    this.info = info;
+  }
+}
+
+/** Read-only to checkers and schedulers; whoever hears the nodes writes it. */
+export type ClusterView = Pick<
+  ClusterModel,
+  'node' | 'nodes' | 'range' | 'ranges' | 'rangeCount' | 'idsInKeyOrder' | 'neighbour'
+>;
+
+export class ClusterModel {
+  readonly #nodes = new Map<number, NodeRecord>();
+  readonly #ranges = new Map<number, RangeInfo>();
+  /** Of nodes that ranges name and that are not known (yet). */
+  readonly #unknown = new Map<number, NodeRecord>();
+  #inKeyOrder: readonly number[] | undefined;
+  readonly #positions = new Map<number, number>();
+
+  setNode(info: NodeInfo): void {
+    const known = this.#nodes.get(info.nodeId);
+    if (known !== undefined) {
+      known.info = info;
+      return;
+    }
+    const record = this.#unknown.get(info.nodeId) ?? new NodeRecord(info);
+    record.info = info;
+    this.#unknown.delete(info.nodeId);
+    this.#nodes.set(info.nodeId, record);
+  }
+
+  /** Returns whether the report was taken (C2). */
+  setRange(info: RangeInfo): boolean {
+    const { rangeId } = info.descriptor;
+    const known = this.#ranges.get(rangeId);
+    if (known !== undefined && isOlder(info, known)) return false;
+    if (known !== undefined) this.#count(known, -1);
+    if (known === undefined || !isSameSpan(known.descriptor, info.descriptor)) this.#inKeyOrder = undefined;
+    this.#ranges.set(rangeId, info);
+    this.#count(info, 1);
+    return true;
+  }
+
+  /** A range that was merged into another. */
+  removeRange(rangeId: number): void {
+    const known = this.#ranges.get(rangeId);
+    if (known === undefined) return;
+    this.#count(known, -1);
+    this.#ranges.delete(rangeId);
+    this.#inKeyOrder = undefined;
+  }
+
+  node(nodeId: number): NodeView | undefined {
+    return this.#nodes.get(nodeId);
+  }
+
+  nodes(): IterableIterator<NodeView> {
+    return this.#nodes.values();
+  }
+
+  range(rangeId: number): RangeInfo | undefined {
+    return this.#ranges.get(rangeId);
+  }
+
+  ranges(): IterableIterator<RangeInfo> {
+    return this.#ranges.values();
+  }
+
+  get rangeCount(): number {
+    return this.#ranges.size;
+  }
+
+  /** Ids of all ranges by start key; sorted anew after spans have changed. */
+  idsInKeyOrder(): readonly number[] {
+    if (this.#inKeyOrder !== undefined) return this.#inKeyOrder;
+    const sorted = [...this.#ranges.values()].sort(
+      (a, b) => compareBytes(a.descriptor.start, b.descriptor.start) || a.descriptor.rangeId - b.descriptor.rangeId,
+    );
+    this.#inKeyOrder = sorted.map((range) => range.descriptor.rangeId);
+    this.#positions.clear();
+    for (const [position, rangeId] of this.#inKeyOrder.entries()) this.#positions.set(rangeId, position);
+    return this.#inKeyOrder;
+  }
+
+  /** The range that begins where this one ends; undefined for the last one, and at a hole. */
+  neighbour(rangeId: number): RangeInfo | undefined {
+    const ids = this.idsInKeyOrder();
+    const range = this.#ranges.get(rangeId);
+    const next = this.#ranges.get(ids[(this.#positions.get(rangeId) ?? ids.length) + 1] ?? 0);
+    if (range === undefined || next === undefined) return undefined;
+    return equalBytes(range.descriptor.end, next.descriptor.start) ? next : undefined;
+  }
+
+  /** C1. */
+  #count(range: RangeInfo, sign: 1 | -1): void {
+    const { rangeId, replicas } = range.descriptor;
+    const replica = replicaTotals(range);
+    for (const { nodeId } of replicas) {
+      const record = this.#record(nodeId);
+      record.totals = addTotals(record.totals, replica, sign);
+      if (sign === 1) record.ranges.add(rangeId);
+      else record.ranges.delete(rangeId);
+    }
+    if (range.leader === undefined) return;
+    const record = this.#record(range.leader);
+    record.totals = addTotals(record.totals, leaderTotals(range), sign);
+    if (sign === 1) record.leads.add(rangeId);
+    else record.leads.delete(rangeId);
+  }
+
+  #record(nodeId: number): NodeRecord {
+    const known = this.#nodes.get(nodeId) ?? this.#unknown.get(nodeId);
+    if (known !== undefined) return known;
+    const record = new NodeRecord(UNKNOWN_NODE);
+    this.#unknown.set(nodeId, record);
+    return record;
+  }
+}
+
+const UNKNOWN_NODE: NodeInfo = {
+  nodeId: 0,
+  liveness: 'down',
+  livenessSinceMs: 0,
+  duty: 'removed',
+  labels: {},
+  capacityBytes: 0,
+  availableBytes: 0,
+};
+
+/** C2. Epochs first: the leader of a later term may not have applied yet what an earlier one has. */
+function isOlder(report: RangeInfo, known: RangeInfo): boolean {
+  const [now, before] = [report.descriptor.epoch, known.descriptor.epoch];
+  if (now.version !== before.version) return now.version < before.version;
+  if (now.confVersion !== before.confVersion) return now.confVersion < before.confVersion;
+  return report.term < known.term;
+}
+
+function isSameSpan(a: RangeDescriptor, b: RangeDescriptor): boolean {
+  return equalBytes(a.start, b.start) && equalBytes(a.end, b.end);
+}
+
+// ------------------------------------------------------------------------------------------------ questions
+
+export function replicaOn(range: RangeInfo, nodeId: number): ReplicaDescriptor | undefined {
+  return range.descriptor.replicas.find((replica) => replica.nodeId === nodeId);
+}
+
+export function voterNodes(range: RangeInfo): readonly number[] {
+  return range.descriptor.replicas.filter(({ type }) => type === 'voter').map(({ nodeId }) => nodeId);
+}
+
+export function learnerNodes(range: RangeInfo): readonly number[] {
+  return range.descriptor.replicas.filter(({ type }) => type === 'learner').map(({ nodeId }) => nodeId);
+}
+
+export function progressOn(range: RangeInfo, nodeId: number): ReplicaProgress | undefined {
+  const replicaId = replicaOn(range, nodeId)?.replicaId;
+  return range.progress.find((progress) => progress.replicaId === replicaId);
+}
+
+/** Whether the replica there answers its leader, on a node that is heard. */
+export function isLive(model: ClusterView, range: RangeInfo, nodeId: number): boolean {
+  const info = model.node(nodeId)?.info;
+  if (info === undefined || info.liveness === 'down' || info.duty === 'removed') return false;
+  return range.leader === nodeId || progressOn(range, nodeId)?.silentSinceMs === undefined;
+}
+
+/** Whether more than half of these voters are live. */
+export function hasLiveQuorum(model: ClusterView, range: RangeInfo, voters: readonly number[]): boolean {
+  return voters.filter((nodeId) => isLive(model, range, nodeId)).length > voters.length / 2;
+}

@@ -1,0 +1,213 @@
+/**
+ * Carries operators out: admits them, tells ranges what to do as their heartbeats come, and ends what is done, late or
+ * overtaken.
+ *
+ * K1. A range takes part in one operator at most; a more urgent one ends the one before.
+ * K2. Plans that belong together are admitted together, or none of them.
+ * K3. What is refused or ended says why.
+ * K4. Everything it remembers is bounded: the history by its length, memories about ranges by time.
+ */
+import { assert } from '@remora/base';
+import { addTotals, type ClusterView, NO_TOTALS, type NodeTotals } from './cluster-model.ts';
+import { type Footprint, footprintOf, Ledger } from './footprint.ts';
+import { limitReached, respectsRest } from './limits.ts';
+import { Operator, type OperatorRecord, type OperatorStatus, type Plan, URGENCY } from './operator.ts';
+import { RangeMemory } from './range-memory.ts';
+import type { Settings } from './settings.ts';
+import { type Instruction, stepTimeoutMs } from './step.ts';
+
+export interface ControllerDeps {
+  readonly model: ClusterView;
+  readonly settings: () => Settings;
+  /** A replica id that was never given before; undefined when none is at hand yet. */
+  readonly nextReplicaId: () => number | undefined;
+}
+
+export type Admission = { readonly admitted: readonly OperatorRecord[] } | { readonly refused: string };
+
+interface Running {
+  readonly operator: Operator;
+  footprint: Footprint;
+}
+
+/** How long an operator may wait for its range's first heartbeat. */
+const START_TIMEOUT_MS = 60_000;
+const HISTORY_MAX = 1_000;
+
+export class Controller {
+  readonly #deps: ControllerDeps;
+  readonly ledger = new Ledger();
+  readonly memory = new RangeMemory();
+  /** By range; an operator with a partner is there twice. */
+  readonly #running = new Map<number, Running>();
+  readonly #history: OperatorRecord[] = [];
+  #nextOperatorId = 1;
+
+  constructor(deps: ControllerDeps) {
+    this.#deps = deps;
+  }
+
+  /** K1, K2. */
+  admit(plans: readonly Plan[], nowMs: number): Admission {
+    const footprints: Footprint[] = [];
+    const ranges = new Set<number>();
+    for (const plan of plans) {
+      const refused = this.#conflict(plan, nowMs) ?? (rangesOf(plan).some((id) => ranges.has(id)) ? TWICE : undefined);
+      if (refused !== undefined) return { refused };
+      for (const rangeId of rangesOf(plan)) ranges.add(rangeId);
+      const range = this.#deps.model.range(plan.rangeId);
+      assert(range !== undefined, 'a plan without conflict has a range');
+      footprints.push(footprintOf(plan.kind, plan.steps, range));
+    }
+    const limit = limitReached(this.ledger, footprints, this.#deps.settings());
+    if (limit !== undefined) return { refused: limit };
+    return { admitted: plans.map((plan, i) => this.#add(plan, footprints[i], nowMs)) };
+  }
+
+  /** Called when a range has reported: what its leader is to do now. */
+  dispatch(rangeId: number, nowMs: number): Instruction | undefined {
+    const running = this.#running.get(rangeId);
+    const range = this.#deps.model.range(rangeId);
+    if (running === undefined || running.operator.rangeId !== rangeId || range === undefined) return undefined;
+    const { operator } = running;
+    if (operator.status === 'created') operator.start();
+    const before = operator.step;
+    const { model, settings, nextReplicaId } = this.#deps;
+    const status = operator.advance(range, { model, settings: settings(), nextReplicaId, nowMs });
+    if (status.type === 'finished') this.#end(running, 'success', 'done', nowMs);
+    else if (status.type === 'impossible') this.#end(running, 'cancelled', status.reason, nowMs);
+    else if (operator.step !== before) this.#weighAnew(running);
+    return status.type === 'tell' ? status.instruction : undefined;
+  }
+
+  /** The range's leader will not do what it was told. */
+  failed(rangeId: number, reason: string, nowMs: number): void {
+    const running = this.#running.get(rangeId);
+    if (running === undefined) return;
+    if (running.operator.status === 'created') this.#end(running, 'cancelled', reason, nowMs);
+    else this.#end(running, 'failed', reason, nowMs);
+  }
+
+  /** Ends an operator; what its steps have done stays. Returns whether there was one. */
+  cancel(operatorId: number, reason: string, nowMs: number): boolean {
+    for (const running of this.#running.values()) {
+      if (running.operator.operatorId !== operatorId) continue;
+      this.#end(running, 'cancelled', reason, nowMs);
+      return true;
+    }
+    return false;
+  }
+
+  /** Ends what took too long, and what has lost its range. */
+  tick(nowMs: number): void {
+    for (const running of [...this.#running.values()]) {
+      if (running.operator.ended) continue;
+      const { operator } = running;
+      const range = this.#deps.model.range(operator.rangeId);
+      if (range === undefined) {
+        const merged = operator.current?.type === 'merge' && operator.status === 'started';
+        this.#end(running, merged ? 'success' : 'cancelled', merged ? 'done' : 'the range is gone', nowMs);
+        continue;
+      }
+      const late = this.#lateness(operator, nowMs);
+      if (late !== undefined) this.#end(running, 'timedOut', late, nowMs);
+    }
+    this.memory.forget(nowMs, this.#deps.settings());
+  }
+
+  operatorOf(rangeId: number): OperatorRecord | undefined {
+    return this.#running.get(rangeId)?.operator;
+  }
+
+  /** Operators under way, oldest first. */
+  active(): readonly OperatorRecord[] {
+    const all = new Set([...this.#running.values()].map(({ operator }) => operator));
+    return [...all].sort((a, b) => a.operatorId - b.operatorId);
+  }
+
+  /** Those that ended, newest first. */
+  history(max = HISTORY_MAX): readonly OperatorRecord[] {
+    return this.#history.slice(-max).reverse();
+  }
+
+  /** What a node will carry when all that is under way is done. */
+  expected(nodeId: number): NodeTotals {
+    return addTotals(this.#deps.model.node(nodeId)?.totals ?? NO_TOTALS, this.ledger.changes(nodeId));
+  }
+
+  /** Why a plan cannot be admitted for its range; undefined when it can. */
+  #conflict(plan: Plan, nowMs: number): string | undefined {
+    const range = this.#deps.model.range(plan.rangeId);
+    if (range === undefined) return `there is no range ${plan.rangeId}`;
+    const { confVersion, version } = range.descriptor.epoch;
+    if (confVersion !== plan.epoch.confVersion || version !== plan.epoch.version) {
+      return `range ${plan.rangeId} has changed since this was planned`;
+    }
+    for (const rangeId of rangesOf(plan)) {
+      const other = this.#running.get(rangeId)?.operator;
+      if (other !== undefined && URGENCY[plan.kind] >= URGENCY[other.kind]) {
+        return `operator ${other.operatorId} is under way for range ${rangeId} (${other.describe()})`;
+      }
+    }
+    if (!respectsRest(plan.kind)) return undefined;
+    const untilMs = this.memory.restsUntil(plan.rangeId, this.#deps.settings());
+    if (untilMs <= nowMs) return undefined;
+    return `range ${plan.rangeId} was moved lately and rests for ${Math.ceil((untilMs - nowMs) / 1_000)} s`;
+  }
+
+  #add(plan: Plan, footprint: Footprint | undefined, nowMs: number): OperatorRecord {
+    const range = this.#deps.model.range(plan.rangeId);
+    assert(range !== undefined && footprint !== undefined, 'what is admitted has a range');
+    for (const rangeId of rangesOf(plan)) {
+      const before = this.#running.get(rangeId);
+      if (before !== undefined) this.#end(before, 'replaced', `a more urgent operator: ${plan.reason}`, nowMs);
+    }
+    const operator = new Operator(this.#nextOperatorId++, plan, range, nowMs);
+    const running = { operator, footprint };
+    for (const rangeId of rangesOf(plan)) this.#running.set(rangeId, running);
+    this.ledger.add(footprint);
+    return operator;
+  }
+
+  #end(running: Running, status: Exclude<OperatorStatus, 'created' | 'started'>, outcome: string, nowMs: number): void {
+    const { operator } = running;
+    operator.end(status, outcome, nowMs);
+    for (const rangeId of rangesOf(operator)) {
+      this.#running.delete(rangeId);
+      this.memory.moved(rangeId, nowMs);
+    }
+    this.ledger.remove(running.footprint);
+    if (status === 'timedOut' || status === 'failed') {
+      for (const nodeId of running.footprint.receives) this.memory.avoid(operator.rangeId, nodeId, nowMs);
+    }
+    this.#history.push(operator);
+    if (this.#history.length > 2 * HISTORY_MAX) this.#history.splice(0, HISTORY_MAX); // K4
+  }
+
+  /** What is left to do weighs less. */
+  #weighAnew(running: Running): void {
+    const range = this.#deps.model.range(running.operator.rangeId);
+    assert(range !== undefined, 'an operator that advances has a range');
+    this.ledger.remove(running.footprint);
+    running.footprint = footprintOf(running.operator.kind, running.operator.remaining, range);
+    this.ledger.add(running.footprint);
+  }
+
+  #lateness(operator: Operator, nowMs: number): string | undefined {
+    if (operator.status === 'created') {
+      return nowMs - operator.createdAtMs > START_TIMEOUT_MS ? 'the range has not reported' : undefined;
+    }
+    const step = operator.current;
+    assert(step !== undefined, 'an operator under way has a step');
+    const range = this.#deps.model.range(operator.rangeId);
+    const timeoutMs = stepTimeoutMs(step, range, this.#deps.settings());
+    if (nowMs - operator.stepSinceMs <= timeoutMs) return undefined;
+    return `took longer than ${Math.round(timeoutMs / 1_000)} s: ${operator.describe()}`;
+  }
+}
+
+const TWICE = 'one range cannot be changed in two ways at once';
+
+function rangesOf({ rangeId, partner }: Plan): readonly number[] {
+  return partner === undefined ? [rangeId] : [rangeId, partner];
+}

@@ -1,0 +1,64 @@
+/**
+ * How much may be under way at once. A plan beyond a limit is refused, with the reason, and planned again later: nothing
+ * queues. Balancing leaves one place per node to repair, which may use all of them.
+ */
+import { type Footprint, Ledger } from './footprint.ts';
+import type { OperatorKind } from './operator.ts';
+import type { Settings } from './settings.ts';
+
+const BALANCING: ReadonlySet<OperatorKind> = new Set(['place', 'scatter', 'balanceReplicas', 'balanceLeaders']);
+
+export function isBalancing(kind: OperatorKind): boolean {
+  return BALANCING.has(kind);
+}
+
+/** Whether work of this kind leaves a range alone that was moved lately: it might undo what is good. */
+export function respectsRest(kind: OperatorKind): boolean {
+  return kind !== 'scatter' && isBalancing(kind);
+}
+
+/** Replicas of one kind of work that a node may receive or send. */
+function placesFor(kind: OperatorKind, max: number): number {
+  return isBalancing(kind) ? Math.max(1, max - 1) : max;
+}
+
+/** Why these may not be added to what is under way; undefined when they may. */
+export function limitReached(ledger: Ledger, footprints: readonly Footprint[], settings: Settings): string | undefined {
+  const wanted = new Ledger();
+  for (const footprint of footprints) wanted.add(footprint);
+  if (ledger.size + wanted.size > settings.operatorsMax) return `operatorsMax (${settings.operatorsMax}) is reached`;
+  for (const [kind, count] of wanted.kinds.entries()) {
+    if (isBalancing(kind) && ledger.kinds.of(kind) + count > settings.balanceOperatorsMax) {
+      return `balanceOperatorsMax (${settings.balanceOperatorsMax}) is reached for ${kind}`;
+    }
+  }
+  for (const footprint of footprints) {
+    const full = nodeLimitReached(ledger, wanted, footprint, settings);
+    if (full !== undefined) return full;
+  }
+  return undefined;
+}
+
+function nodeLimitReached(
+  ledger: Ledger,
+  wanted: Ledger,
+  { kind, receives, sends, transfers }: Footprint,
+  settings: Settings,
+): string | undefined {
+  const receivesMax = placesFor(kind, settings.receivesPerNodeMax);
+  const receiver = receives.find((node) => ledger.receives.of(node) + wanted.receives.of(node) > receivesMax);
+  if (receiver !== undefined) return `node ${receiver} is receiving ${ledger.receives.of(receiver)} replicas already`;
+  const sendsMax = placesFor(kind, settings.sendsPerNodeMax);
+  const sender = sends.find((node) => ledger.sends.of(node) + wanted.sends.of(node) > sendsMax);
+  if (sender !== undefined) return `node ${sender} is sending ${ledger.sends.of(sender)} replicas already`;
+  const leader = transfers.find(
+    (node) => ledger.transfers.of(node) + wanted.transfers.of(node) > settings.transfersPerNodeMax,
+  );
+  if (leader !== undefined) return `node ${leader} is taking over ${ledger.transfers.of(leader)} ranges already`;
+  return undefined;
+}
+
+/** Whether a node may receive one more replica. */
+export function mayReceive(ledger: Ledger, nodeId: number, kind: OperatorKind, settings: Settings): boolean {
+  return ledger.receives.of(nodeId) < placesFor(kind, settings.receivesPerNodeMax);
+}

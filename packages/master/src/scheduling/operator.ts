@@ -1,0 +1,204 @@
+/**
+ * An operator: what is to be done to one range, as steps, and how far it has come.
+ *
+ * O1. The status moves along LEGAL only; the last four are final.
+ * O2. The members of the range are, before each step, what the steps so far have made of them. When they are anything
+ *     else, somebody else changed them, and the operator is over: it was planned for another range.
+ */
+import { assert } from '@remora/base';
+import type { Epoch } from '@remora/protocol';
+import type { RangeInfo } from './cluster-model.ts';
+import {
+  describeStep,
+  isSameMembers,
+  type Members,
+  membersAfter,
+  membersOf,
+  type Step,
+  type StepContext,
+  type StepStatus,
+  stepStatus,
+} from './step.ts';
+
+/**
+ * What an operator is for. It decides how urgent it is and which limits it falls under.
+ *  - `repair`: a range has lost redundancy, or is left half changed.
+ *  - `admin`: somebody asked for it.
+ *  - `evacuate`: a node is to be empty of replicas or leaders.
+ *  - `place`: replicas are kept apart badly, or are too many.
+ *  - `scatter`, `balanceReplicas`, `balanceLeaders`: the load could be spread better.
+ */
+export type OperatorKind = 'repair' | 'admin' | 'evacuate' | 'place' | 'scatter' | 'balanceReplicas' | 'balanceLeaders';
+
+/** Smaller is more urgent. A more urgent operator takes the place of another one. */
+export const URGENCY: Readonly<Record<OperatorKind, number>> = {
+  repair: 0,
+  admin: 1,
+  evacuate: 2,
+  place: 3,
+  scatter: 4,
+  balanceReplicas: 5,
+  balanceLeaders: 5,
+};
+
+/** What a checker, a scheduler or a person wants done. */
+export interface Plan {
+  readonly rangeId: number;
+  /** The range as it was planned for. */
+  readonly epoch: Epoch;
+  readonly kind: OperatorKind;
+  readonly steps: readonly Step[];
+  /** Why, for people. */
+  readonly reason: string;
+  /** Another range that takes part and must be left alone: the target of a merge. */
+  readonly partner?: number;
+}
+
+export type OperatorStatus = 'created' | 'started' | 'success' | 'failed' | 'cancelled' | 'timedOut' | 'replaced';
+
+/** O1. Over before it was started: somebody cancelled it, it was replaced, its range never reported in time, or it could not begin. */
+export const LEGAL: Readonly<Record<OperatorStatus, readonly OperatorStatus[]>> = {
+  created: ['started', 'cancelled', 'timedOut', 'replaced'],
+  started: ['success', 'failed', 'cancelled', 'timedOut', 'replaced'],
+  success: [],
+  failed: [],
+  cancelled: [],
+  timedOut: [],
+  replaced: [],
+};
+
+/** An operator as it is shown and kept. */
+export interface OperatorRecord extends Plan {
+  readonly operatorId: number;
+  readonly status: OperatorStatus;
+  /** The step under way, or the one at which it ended. */
+  readonly step: number;
+  readonly createdAtMs: number;
+  readonly endedAtMs: number | undefined;
+  /** Why it ended so. */
+  readonly outcome: string;
+}
+
+interface AdvanceContext extends StepContext {
+  readonly nowMs: number;
+  /** Undefined when none is at hand yet. */
+  readonly nextReplicaId: () => number | undefined;
+}
+
+export class Operator implements OperatorRecord {
+  readonly operatorId: number;
+  readonly rangeId: number;
+  readonly epoch: Epoch;
+  readonly kind: OperatorKind;
+  readonly steps: readonly Step[];
+  readonly reason: string;
+  readonly partner?: number;
+  readonly createdAtMs: number;
+  #status: OperatorStatus = 'created';
+  #step = 0;
+  #stepSinceMs: number;
+  #endedAtMs: number | undefined;
+  #outcome = '';
+  #members: Members;
+  /** Of the replica that the current step adds; 0 while none was drawn. */
+  #replicaId = 0;
+
+  constructor(operatorId: number, plan: Plan, range: RangeInfo, nowMs: number) {
+    assert(plan.steps.length > 0, 'an operator has steps');
+    this.operatorId = operatorId;
+    this.rangeId = plan.rangeId;
+    this.epoch = plan.epoch;
+    this.kind = plan.kind;
+    this.steps = plan.steps;
+    this.reason = plan.reason;
+    if (plan.partner !== undefined) this.partner = plan.partner;
+    this.createdAtMs = nowMs;
+    this.#stepSinceMs = nowMs;
+    this.#members = membersOf(range);
+  }
+
+  get status(): OperatorStatus {
+    return this.#status;
+  }
+
+  get step(): number {
+    return this.#step;
+  }
+
+  get stepSinceMs(): number {
+    return this.#stepSinceMs;
+  }
+
+  get endedAtMs(): number | undefined {
+    return this.#endedAtMs;
+  }
+
+  get outcome(): string {
+    return this.#outcome;
+  }
+
+  get current(): Step | undefined {
+    return this.steps[this.#step];
+  }
+
+  get remaining(): readonly Step[] {
+    return this.steps.slice(this.#step);
+  }
+
+  get ended(): boolean {
+    return LEGAL[this.#status].length === 0;
+  }
+
+  start(): void {
+    this.#move('started');
+  }
+
+  end(status: Exclude<OperatorStatus, 'created' | 'started'>, outcome: string, nowMs: number): void {
+    this.#move(status);
+    this.#outcome = outcome;
+    this.#endedAtMs = nowMs;
+  }
+
+  /** The current step's status in the range as reported; advances over steps that are finished. */
+  advance(range: RangeInfo, context: AdvanceContext): StepStatus {
+    for (let step = this.current; step !== undefined; step = this.current) {
+      // The id is drawn when the step is reached, so that one that is never reached costs none.
+      if (step.type === 'addLearner' && this.#replicaId === 0) this.#replicaId = context.nextReplicaId() ?? 0;
+      if (step.type === 'addLearner' && this.#replicaId === 0)
+        return { type: 'wait', reason: 'no replica id is at hand' };
+      const status = this.#statusOf(step, range, context);
+      if (status.type !== 'finished') return status;
+      this.#members = membersAfter(step, this.#members);
+      this.#step += 1;
+      this.#stepSinceMs = context.nowMs;
+      this.#replicaId = 0;
+    }
+    return { type: 'finished' };
+  }
+
+  /** What it does now, in words. */
+  describe(): string {
+    const step = this.current;
+    return step === undefined ? this.reason : `${this.reason}: ${describeStep(step)}`;
+  }
+
+  #statusOf(step: Step, range: RangeInfo, context: StepContext): StepStatus {
+    const status = stepStatus(step, range, context, this.#replicaId);
+    if (range.joint || this.steps[0]?.type === 'leaveJoint') return status; // on the way from one to the other
+    const expected = status.type === 'finished' ? membersAfter(step, this.#members) : this.#members;
+    if (!isSameMembers(membersOf(range), expected)) {
+      return { type: 'impossible', reason: 'the membership was changed by something else' };
+    }
+    const version = range.descriptor.epoch.version;
+    if (version !== this.epoch.version && step.type !== 'split') {
+      return { type: 'impossible', reason: 'the range was split or merged meanwhile' };
+    }
+    return status;
+  }
+
+  /** O1. */
+  #move(to: OperatorStatus): void {
+    assert(LEGAL[this.#status].includes(to), `O1: an operator goes from ${this.#status} to ${to}`);
+    this.#status = to;
+  }
+}

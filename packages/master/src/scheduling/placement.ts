@@ -1,0 +1,102 @@
+/**
+ * On which node a new replica goes. Nodes that cannot take it are told with their reasons; of the others, those that
+ * keep the replicas apart best are considered, and of these the one that will have the fewest replicas is taken.
+ */
+import { type RangeInfo, replicaOn } from './cluster-model.ts';
+import { costOfJoining } from './labels.ts';
+import { isBalancing } from './limits.ts';
+import type { OperatorKind } from './operator.ts';
+import { notServing } from './step.ts';
+import type { SchedulingView } from './view.ts';
+
+export interface Wanted {
+  readonly kind: OperatorKind;
+  /** Nodes of the replicas that stay: the new one is to be kept apart from them. */
+  readonly beside: readonly number[];
+  /** Only nodes whose isolation cost beside the others is below this. */
+  readonly costBelow?: number;
+}
+
+export type Placement = { readonly nodeId: number; readonly cost: number } | { readonly refused: string };
+
+/** The best node for a replica of a range, or why there is none. */
+export function place(view: SchedulingView, range: RangeInfo, wanted: Wanted): Placement {
+  const refusals = new Refusals();
+  let candidates: number[] = [];
+  let cost = wanted.costBelow ?? Number.POSITIVE_INFINITY;
+  for (const { info } of view.model.nodes()) {
+    const unfit = unfitFor(view, range, info.nodeId, wanted.kind);
+    const own = costOfJoining(view.model, info.nodeId, wanted.beside, view.settings.isolationLevels);
+    if (unfit !== undefined) refusals.add(unfit, info.nodeId);
+    else if (wanted.costBelow !== undefined && own >= wanted.costBelow) {
+      refusals.add('would not keep the replicas further apart', info.nodeId);
+    } else if (own < cost) [candidates, cost] = [[info.nodeId], own];
+    else if (own === cost) candidates.push(info.nodeId);
+  }
+  // A worse place is not taken because the best ones are busy: that would have to be moved again.
+  const free = candidates.filter((nodeId) => view.mayReceive(nodeId, wanted.kind));
+  const nodeId = leastLoaded(view, free);
+  if (nodeId !== undefined) return { nodeId, cost };
+  for (const busy of candidates) refusals.add('is receiving other replicas', busy);
+  return { refused: refusals.describe() };
+}
+
+/** What keeps a node from taking a replica of a range, as in "node 4 is draining"; undefined when nothing does. */
+export function unfitFor(
+  view: SchedulingView,
+  range: RangeInfo,
+  nodeId: number,
+  kind: OperatorKind,
+): string | undefined {
+  if (replicaOn(range, nodeId) !== undefined) return 'has a replica already';
+  const unfit = notServing(view.model, nodeId);
+  if (unfit !== undefined) return unfit;
+  if (view.isAvoided(range.descriptor.rangeId, nodeId)) return 'failed to take it lately';
+  const { settings } = view;
+  const freePercent = isBalancing(kind) ? settings.targetSpacePercent : settings.lowSpacePercent;
+  return hasSpace(view, nodeId, range.bytes, freePercent) ? undefined : 'has too little free space';
+}
+
+/** Whether so much of a node's disk stays free when it has taken what is on its way to it, and `bytes` more. */
+export function hasSpace(view: SchedulingView, nodeId: number, bytes: number, freePercent: number): boolean {
+  const node = view.model.node(nodeId);
+  if (node === undefined) return false;
+  const underWay = Math.max(0, view.expected(nodeId).bytes - node.totals.bytes);
+  const { capacityBytes, availableBytes } = node.info;
+  return availableBytes - underWay - bytes >= (capacityBytes * freePercent) / 100;
+}
+
+function leastLoaded(view: SchedulingView, nodeIds: readonly number[]): number | undefined {
+  const load = (nodeId: number): readonly [number, number, number] => {
+    const { replicas, bytes } = view.expected(nodeId);
+    return [replicas, bytes, nodeId];
+  };
+  const sorted = nodeIds.map(load).sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]);
+  return sorted[0]?.[2];
+}
+
+/** Reasons with the nodes that they hold for. */
+class Refusals {
+  readonly #nodes = new Map<string, number[]>();
+
+  add(reason: string, nodeId: number): void {
+    const nodes = this.#nodes.get(reason) ?? [];
+    nodes.push(nodeId);
+    this.#nodes.set(reason, nodes);
+  }
+
+  describe(): string {
+    if (this.#nodes.size === 0) return 'there is no node that stores data';
+    const parts = [...this.#nodes].map(([reason, nodes]) => `${nodeList(nodes)} ${reason}`);
+    return `no node can take a replica: ${parts.join('; ')}`;
+  }
+}
+
+const LISTED_MAX = 5;
+
+/** "node 4", or "nodes 4, 7, 9 and 12 more": reads as one before what is said of each. */
+function nodeList(nodes: readonly number[]): string {
+  if (nodes.length === 1) return `node ${nodes[0]}`;
+  const more = nodes.length > LISTED_MAX ? ` and ${nodes.length - LISTED_MAX} more` : '';
+  return `each of nodes ${nodes.slice(0, LISTED_MAX).join(', ')}${more}`;
+}

@@ -1,0 +1,43 @@
+/** What is remembered about ranges after their operators have ended, for as long as it matters. */
+import type { Settings } from './settings.ts';
+
+export class RangeMemory {
+  /** When the last operator of a range ended. */
+  readonly #movedAtMs = new Map<number, number>();
+  /** Nodes on which a replica could not be made, and when, by range. */
+  readonly #failedAtMs = new Map<number, Map<number, number>>();
+
+  moved(rangeId: number, nowMs: number): void {
+    this.#movedAtMs.delete(rangeId); // so that the map stays in the order of time
+    this.#movedAtMs.set(rangeId, nowMs);
+  }
+
+  /** Until when balancing leaves a range alone. */
+  restsUntil(rangeId: number, settings: Settings): number {
+    const movedAtMs = this.#movedAtMs.get(rangeId);
+    return movedAtMs === undefined ? Number.NEGATIVE_INFINITY : movedAtMs + settings.moveCooldownMs;
+  }
+
+  avoid(rangeId: number, nodeId: number, nowMs: number): void {
+    const nodes = this.#failedAtMs.get(rangeId) ?? new Map<number, number>();
+    nodes.set(nodeId, nowMs);
+    this.#failedAtMs.set(rangeId, nodes);
+  }
+
+  isAvoided(rangeId: number, nodeId: number, nowMs: number, settings: Settings): boolean {
+    const failedAtMs = this.#failedAtMs.get(rangeId)?.get(nodeId);
+    return failedAtMs !== undefined && nowMs - failedAtMs < settings.retryAfterMs;
+  }
+
+  /** Drops what does not matter any more. */
+  forget(nowMs: number, settings: Settings): void {
+    for (const [rangeId, movedAtMs] of this.#movedAtMs) {
+      if (nowMs - movedAtMs < settings.moveCooldownMs) break;
+      this.#movedAtMs.delete(rangeId);
+    }
+    for (const [rangeId, nodes] of this.#failedAtMs) {
+      for (const [nodeId, failedAtMs] of nodes) if (nowMs - failedAtMs >= settings.retryAfterMs) nodes.delete(nodeId);
+      if (nodes.size === 0) this.#failedAtMs.delete(rangeId);
+    }
+  }
+}

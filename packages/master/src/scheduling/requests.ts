@@ -1,0 +1,157 @@
+/**
+ * What people ask for: plans of single changes, and whether nodes may go. What is not possible throws
+ * `INVALID_ARGUMENT`, which says what would be right.
+ */
+import { type Bytes, ServiceError } from '@remora/base';
+import { type NodeView, type RangeInfo, replicaOn, voterNodes } from './cluster-model.ts';
+import type { Plan } from './operator.ts';
+import { unfitFor } from './placement.ts';
+import { addSteps, moveSteps, planFor, removeSteps } from './plans.ts';
+import { notServing, quorumProblem, refusesLeader, type Step, stepStatus } from './step.ts';
+import type { SchedulingView } from './view.ts';
+
+export function requestMove(view: SchedulingView, rangeId: number, move: { from: number; to: number }): Plan {
+  const range = steadyRange(view, rangeId);
+  requireVoter(range, move.from);
+  requireFit(view, range, move.to);
+  requireQuorum(view, range, { promote: [move.to], remove: [move.from] }, 'bring other nodes back first');
+  return admin(range, moveSteps(view, range, move), `move from node ${move.from} to node ${move.to}`);
+}
+
+export function requestAdd(view: SchedulingView, rangeId: number, nodeId: number): Plan {
+  const range = steadyRange(view, rangeId);
+  const { replicas } = view.settings;
+  const has = voterNodes(range).length;
+  if (has >= replicas) {
+    throw wrong(`range ${rangeId} has ${has} of ${replicas} replicas; move one, or raise the setting "replicas"`);
+  }
+  requireFit(view, range, nodeId);
+  return admin(range, addSteps(nodeId), `add a replica on node ${nodeId}`);
+}
+
+export function requestRemove(view: SchedulingView, rangeId: number, nodeId: number): Plan {
+  const range = steadyRange(view, rangeId);
+  if (replicaOn(range, nodeId) === undefined) throw wrong(`range ${rangeId} has no replica on node ${nodeId}`);
+  requireQuorum(view, range, { promote: [], remove: [nodeId] }, 'add a replica elsewhere first');
+  const steps = removeSteps(view, range, nodeId);
+  if (steps === undefined)
+    throw wrong(`node ${nodeId} leads range ${rangeId}, and no other voter can; try again later`);
+  return admin(range, steps, `remove the replica on node ${nodeId}`);
+}
+
+export function requestTransfer(view: SchedulingView, rangeId: number, nodeId: number): Plan {
+  const range = steadyRange(view, rangeId);
+  if (range.leader === nodeId) throw wrong(`node ${nodeId} leads range ${rangeId} already`);
+  const refused = refusesLeader(range, nodeId, view);
+  if (refused !== undefined) throw wrong(`${refused}; voters are on nodes ${voterNodes(range).join(', ')}`);
+  return admin(range, [{ type: 'transferLeader', nodeId }], `transfer the leader to node ${nodeId}`);
+}
+
+/** `at` undefined: in the middle. */
+export function requestSplit(view: SchedulingView, rangeId: number, at: Bytes | undefined): Plan {
+  const range = steadyRange(view, rangeId);
+  const step: Step = { type: 'split', at, version: range.descriptor.epoch.version };
+  requirePossible(view, range, step);
+  return admin(range, [step], at === undefined ? 'split in the middle' : 'split at a key');
+}
+
+/** Its neighbour, on either side, takes its keys. Both have to be on the same nodes. */
+export function requestMerge(view: SchedulingView, rangeId: number, into: number): Plan {
+  const range = steadyRange(view, rangeId);
+  steadyRange(view, into);
+  const step: Step = { type: 'merge', into };
+  requirePossible(view, range, step);
+  return { ...admin(range, [step], `merge into range ${into}`), partner: into };
+}
+
+/** Throws when too few nodes would be left for the replicas of each range. */
+export function requireDecommissionable(view: SchedulingView, nodeId: number): void {
+  const node = requireNode(view, nodeId);
+  if (node.info.duty === 'removed') throw wrong(`node ${nodeId} was removed already`);
+  const { model, settings } = view;
+  const left = [...model.nodes()].filter(
+    ({ info }) => info.nodeId !== nodeId && notServing(model, info.nodeId) === undefined,
+  );
+  if (left.length < settings.replicas) {
+    throw wrong(
+      `without node ${nodeId} only ${left.length} nodes are up and serving, and ranges have ${settings.replicas} replicas; ` +
+        'add a node first, or lower the setting "replicas"',
+    );
+  }
+}
+
+/** Throws when ranges would lose their quorum, or while a live node still holds replicas. */
+export function requireRemovable(view: SchedulingView, nodeId: number): void {
+  const { info, ranges } = requireNode(view, nodeId);
+  if (ranges.size === 0) return;
+  if (info.liveness !== 'down') {
+    throw wrong(`node ${nodeId} still holds ${ranges.size} replicas; decommission it, and remove it when it is empty`);
+  }
+  for (const rangeId of ranges) {
+    const range = view.model.range(rangeId);
+    if (range === undefined || replicaOn(range, nodeId)?.type !== 'voter') continue;
+    const problem = quorumProblem(range, view.model, { promote: [], remove: [nodeId] });
+    if (problem === undefined) continue;
+    throw wrong(
+      `range ${rangeId} could not replace its replica on node ${nodeId}: ${problem}; bring other nodes back first`,
+    );
+  }
+}
+
+function steadyRange(view: SchedulingView, rangeId: number): RangeInfo {
+  const range = view.model.range(rangeId);
+  if (range === undefined) throw wrong(`there is no range ${rangeId}`);
+  if (range.leader === undefined)
+    throw wrong(`range ${rangeId} has no leader; nothing can be changed until it has one`);
+  if (range.joint || range.changePending)
+    throw wrong(`the membership of range ${rangeId} is changing; try again later`);
+  return range;
+}
+
+function requireNode(view: SchedulingView, nodeId: number): NodeView {
+  const node = view.model.node(nodeId);
+  if (node === undefined) throw wrong(`there is no node ${nodeId} that stores data`);
+  return node;
+}
+
+function requireVoter(range: RangeInfo, nodeId: number): void {
+  if (replicaOn(range, nodeId)?.type === 'voter') return;
+  const { rangeId } = range.descriptor;
+  throw wrong(`range ${rangeId} has no voter on node ${nodeId}; it has them on nodes ${voterNodes(range).join(', ')}`);
+}
+
+function requireFit(view: SchedulingView, range: RangeInfo, nodeId: number): void {
+  requireNode(view, nodeId);
+  const unfit = unfitFor(view, range, nodeId, 'admin');
+  if (unfit === undefined) return;
+  const fit = [...view.model.nodes()]
+    .map(({ info }) => info.nodeId)
+    .filter((id) => unfitFor(view, range, id, 'admin') === undefined);
+  const others = fit.length === 0 ? 'no other node can take it now' : `nodes ${fit.join(', ')} can take it`;
+  throw wrong(`node ${nodeId} ${unfit}; ${others}`);
+}
+
+function requireQuorum(
+  view: SchedulingView,
+  range: RangeInfo,
+  change: { readonly promote: readonly number[]; readonly remove: readonly number[] },
+  instead: string,
+): void {
+  const problem = quorumProblem(range, view.model, change);
+  if (problem !== undefined)
+    throw wrong(`range ${range.descriptor.rangeId} would lose its quorum: ${problem}; ${instead}`);
+}
+
+function requirePossible(view: SchedulingView, range: RangeInfo, step: Step): void {
+  const status = stepStatus(step, range, view, 0);
+  if (status.type !== 'impossible') return;
+  throw wrong(`range ${range.descriptor.rangeId} cannot be changed so: ${status.reason}`);
+}
+
+function admin(range: RangeInfo, steps: readonly Step[], reason: string): Plan {
+  return planFor(range, { kind: 'admin', steps, reason: `requested: ${reason}` });
+}
+
+function wrong(message: string): ServiceError {
+  return new ServiceError('INVALID_ARGUMENT', message);
+}

@@ -1,0 +1,257 @@
+/**
+ * Balances a metric by moving replicas from a node with much of it to one with little: single ones, and where that would
+ * upset a metric that comes first (B2), one against another. The exchange that comes closest to half the difference is
+ * proposed.
+ *
+ * B3. Of two nodes with a difference D, shifting v leaves |D - 2v|: only v from `gain` to D - `gain` is proposed, so each
+ *     proposal makes the sum of squares smaller (B1).
+ */
+import { type NodeView, type RangeInfo, replicaOn } from '../cluster-model.ts';
+import { costOfJoining } from '../labels.ts';
+import type { Plan } from '../operator.ts';
+import { hasSpace, unfitFor } from '../placement.ts';
+import { moveSteps, planFor } from '../plans.ts';
+import type { SchedulingView } from '../view.ts';
+import type { Metric } from './metrics.ts';
+import { meanOf, type Proposals, REFUSALS_MAX, type Scheduler } from './scheduler.ts';
+
+export interface Balance {
+  readonly name: string;
+  readonly desc: string;
+  readonly metric: Metric;
+  /** Metrics that come first. */
+  readonly keep: readonly Metric[];
+  /** Of moves that are equally good by the metric, those are taken that make this one more even. */
+  readonly prefer?: Metric;
+}
+
+/** Pairs of nodes that one round looks at: what bounds its time. The next one goes on behind them. */
+const PAIRS_PER_ROUND = 256;
+
+export class MetricScheduler implements Scheduler {
+  readonly #balance: Balance;
+  #skipPairs = 0;
+
+  constructor(balance: Balance) {
+    this.#balance = balance;
+  }
+
+  get name(): string {
+    return this.#balance.name;
+  }
+
+  get desc(): string {
+    return this.#balance.desc;
+  }
+
+  *propose(view: SchedulingView): Proposals {
+    const round = new Round(this.#balance, view);
+    let refusals = 0;
+    for (;;) {
+      const search = round.search(this.#skipPairs);
+      if (search.exchange === undefined) {
+        this.#skipPairs = search.exhausted ? 0 : this.#skipPairs + search.pairs;
+        return round.summary(search.exhausted);
+      }
+      const admitted = yield round.plansFor(search.exchange);
+      round.use(search.exchange, admitted);
+      if (admitted) this.#skipPairs = 0;
+      else if (++refusals === REFUSALS_MAX) return 'more moves are to come: limits are reached';
+    }
+  }
+}
+
+interface Exchange {
+  readonly from: number;
+  readonly to: number;
+  readonly there: RangeInfo;
+  readonly back: RangeInfo | undefined;
+}
+
+interface Search {
+  readonly exchange: Exchange | undefined;
+  readonly pairs: number;
+  /** No pair is left. */
+  readonly exhausted: boolean;
+}
+
+/** How many of each side are looked at for one against another. */
+const SWAP_CANDIDATES = 32;
+
+class Round {
+  readonly #balance: Balance;
+  readonly #view: SchedulingView;
+  readonly #metrics: readonly Metric[];
+  readonly #sources: readonly NodeView[];
+  readonly #targets: readonly NodeView[];
+  /** By metric, then by node: what they will carry. */
+  readonly #values: ReadonlyMap<Metric, Map<number, number>>;
+  readonly #gaps: ReadonlyMap<Metric, number>;
+  readonly #used = new Set<number>();
+
+  constructor(balance: Balance, view: SchedulingView) {
+    this.#balance = balance;
+    this.#view = view;
+    this.#metrics = [balance.metric, ...balance.keep, ...(balance.prefer === undefined ? [] : [balance.prefer])];
+    this.#sources = view.balancedNodes();
+    const { targetSpacePercent } = view.settings;
+    this.#targets = this.#sources.filter(({ info }) => hasSpace(view, info.nodeId, 0, targetSpacePercent));
+    const ids = this.#sources.map(({ info }) => info.nodeId);
+    const values = (metric: Metric) => new Map(ids.map((id) => [id, metric.total(view.expected(id))] as const));
+    this.#values = new Map(this.#metrics.map((metric) => [metric, values(metric)]));
+    this.#gaps = new Map(
+      this.#metrics.map((metric) => [metric, metric.gap(meanOf(values(metric).values()), view.settings)]),
+    );
+  }
+
+  /** The first pair of nodes with an exchange, those with the largest difference first. */
+  search(skip: number): Search {
+    const value = (node: NodeView): number => this.#value(this.#balance.metric, node.info.nodeId);
+    const sources = [...this.#sources].sort((a, b) => value(b) - value(a));
+    const targets = [...this.#targets].sort((a, b) => value(a) - value(b));
+    let seen = 0;
+    for (const source of sources) {
+      for (const target of targets) {
+        if (value(source) - value(target) < this.#gap(this.#balance.metric)) break;
+        if (seen++ < skip) continue;
+        if (seen - skip > PAIRS_PER_ROUND) return { exchange: undefined, pairs: PAIRS_PER_ROUND, exhausted: false };
+        const exchange = this.#exchange(source, target);
+        if (exchange !== undefined) return { exchange, pairs: seen - skip, exhausted: false };
+      }
+    }
+    return { exchange: undefined, pairs: Math.max(0, seen - skip), exhausted: true };
+  }
+
+  plansFor({ from, to, there, back }: Exchange): readonly Plan[] {
+    const { metric } = this.#balance;
+    const amount = (nodeId: number): string => String(Math.round(this.#value(metric, nodeId)));
+    const reason = `${metric.what} are spread unevenly: ${amount(from)} on node ${from}, ${amount(to)} on node ${to}`;
+    const plans = [this.#plan(there, { from, to }, reason)];
+    if (back !== undefined) plans.push(this.#plan(back, { from: to, to: from }, reason));
+    return plans;
+  }
+
+  /** Takes what was proposed out of the round, and reckons with it if it was admitted. */
+  use({ from, to, there, back }: Exchange, admitted: boolean): void {
+    this.#used.add(there.descriptor.rangeId);
+    if (back !== undefined) this.#used.add(back.descriptor.rangeId);
+    if (!admitted) return;
+    for (const [metric, values] of this.#values) {
+      const shift = metric.of(there) - (back === undefined ? 0 : metric.of(back));
+      values.set(from, this.#value(metric, from) - shift);
+      values.set(to, this.#value(metric, to) + shift);
+    }
+  }
+
+  summary(exhausted: boolean): string {
+    const { metric } = this.#balance;
+    const values = [...(this.#values.get(metric)?.values() ?? [])];
+    if (values.length < 2) return 'there are no two nodes to choose from';
+    const [least, most] = [Math.min(...values), Math.max(...values)];
+    const spread = `the nodes have ${Math.round(least)} to ${Math.round(most)} ${metric.what}`;
+    if (most - least < this.#gap(metric)) return `${spread}, which is even enough`;
+    return exhausted ? `${spread}; no move makes it more even now` : `${spread}; still looking for a move`;
+  }
+
+  #plan(range: RangeInfo, move: { readonly from: number; readonly to: number }, reason: string): Plan {
+    return planFor(range, { kind: 'balanceReplicas', steps: moveSteps(this.#view, range, move), reason });
+  }
+
+  #exchange(source: NodeView, target: NodeView): Exchange | undefined {
+    const pair = { from: source.info.nodeId, to: target.info.nodeId };
+    const there = this.#movable(source, pair.from, pair.to);
+    const single = this.#bestSingle(there, pair);
+    if (single !== undefined || there.length === 0 || this.#balance.keep.length === 0) return single;
+    return this.#bestSwap(there, this.#movable(target, pair.to, pair.from), pair);
+  }
+
+  #bestSingle(candidates: readonly RangeInfo[], pair: { from: number; to: number }): Exchange | undefined {
+    let [best, bestScore] = [undefined as RangeInfo | undefined, Number.POSITIVE_INFINITY];
+    for (const range of candidates) {
+      const score = this.#score(this.#balance.metric.of(range), pair);
+      if (score === undefined) continue;
+      // Fractions below 1 decide between moves that are equally good.
+      const total = score + 0.5 * this.#distaste(range, pair);
+      if (total < bestScore && this.#keepsBands(range, undefined, pair)) [best, bestScore] = [range, total];
+    }
+    return best === undefined ? undefined : { ...pair, there: best, back: undefined };
+  }
+
+  #bestSwap(
+    there: readonly RangeInfo[],
+    back: readonly RangeInfo[],
+    pair: { from: number; to: number },
+  ): Exchange | undefined {
+    const { of } = this.#balance.metric;
+    const large = [...there].sort((a, b) => of(b) - of(a)).slice(0, SWAP_CANDIDATES);
+    const small = [...back].sort((a, b) => of(a) - of(b)).slice(0, SWAP_CANDIDATES);
+    let [best, bestScore] = [undefined as Exchange | undefined, Number.POSITIVE_INFINITY];
+    for (const go of large) {
+      for (const come of small) {
+        const score = this.#score(of(go) - of(come), pair);
+        if (score === undefined || score >= bestScore || !this.#keepsBands(go, come, pair)) continue;
+        [best, bestScore] = [{ ...pair, there: go, back: come }, score];
+      }
+    }
+    return best;
+  }
+
+  /** How far from half the difference a shift is; undefined when it is not worth it (B3). */
+  #score(shift: number, { from, to }: { from: number; to: number }): number | undefined {
+    const { metric } = this.#balance;
+    const difference = this.#value(metric, from) - this.#value(metric, to);
+    const gain = metric.gain(this.#gap(metric));
+    return shift >= gain && shift <= difference - gain ? Math.abs(shift - difference / 2) : undefined;
+  }
+
+  /** From 0 to 1: a leader would have to hand over first; others make the next metric more or less even. */
+  #distaste(range: RangeInfo, { from, to }: { from: number; to: number }): number {
+    const { prefer } = this.#balance;
+    const leads = range.leader === from ? 0.5 : 0;
+    if (prefer === undefined) return leads;
+    const half = (this.#value(prefer, from) - this.#value(prefer, to)) / 2;
+    const off = Math.abs(prefer.of(range) - half);
+    return leads + 0.5 * (off / (off + Math.abs(half) + 1));
+  }
+
+  /** B2. */
+  #keepsBands(there: RangeInfo, back: RangeInfo | undefined, { from, to }: { from: number; to: number }): boolean {
+    return this.#balance.keep.every((metric) => {
+      const shift = metric.of(there) - (back === undefined ? 0 : metric.of(back));
+      if (shift === 0) return true;
+      const [before, after] = [
+        [this.#value(metric, from), this.#value(metric, to)] as const,
+        [this.#value(metric, from) - shift, this.#value(metric, to) + shift] as const,
+      ];
+      if (Math.abs(after[0] - after[1]) <= Math.abs(before[0] - before[1])) return true;
+      const all = [...(this.#values.get(metric)?.values() ?? [])];
+      return Math.max(...all, ...after) - Math.min(...all, ...after) < this.#gap(metric);
+    });
+  }
+
+  #movable(source: NodeView, from: number, to: number): readonly RangeInfo[] {
+    const found: RangeInfo[] = [];
+    for (const rangeId of source.ranges) {
+      const range = this.#view.model.range(rangeId);
+      if (range === undefined || this.#used.has(rangeId) || replicaOn(range, to) !== undefined) continue;
+      if (this.#view.notMovable(range) === undefined && this.#mayGo(range, from, to)) found.push(range);
+    }
+    return found;
+  }
+
+  #mayGo(range: RangeInfo, from: number, to: number): boolean {
+    const { model, settings } = this.#view;
+    if (unfitFor(this.#view, range, to, 'balanceReplicas') !== undefined) return false;
+    const others = range.descriptor.replicas.map(({ nodeId }) => nodeId).filter((nodeId) => nodeId !== from);
+    const { isolationLevels } = settings;
+    return costOfJoining(model, to, others, isolationLevels) <= costOfJoining(model, from, others, isolationLevels);
+  }
+
+  #value(metric: Metric, nodeId: number): number {
+    return this.#values.get(metric)?.get(nodeId) ?? 0;
+  }
+
+  #gap(metric: Metric): number {
+    return this.#gaps.get(metric) ?? 0;
+  }
+}

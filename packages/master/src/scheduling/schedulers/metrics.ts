@@ -1,0 +1,65 @@
+/** What nodes are compared by. */
+import { type NodeTotals, type RangeInfo, replicaLoadOf } from '../cluster-model.ts';
+import type { Settings } from '../settings.ts';
+import { countGap } from './scheduler.ts';
+
+export interface Metric {
+  /** As in "replicas are spread unevenly". */
+  readonly what: string;
+  /** What moves with one replica, or with one leader, of a range. */
+  readonly of: (range: RangeInfo) => number;
+  readonly total: (totals: NodeTotals) => number;
+  /** Differences between two nodes from this on are worth moves. */
+  readonly gap: (mean: number, settings: Settings) => number;
+  /** The least that a single proposal has to shift, for a gap that is worth it. */
+  readonly gain: (gap: number) => number;
+}
+
+export const REPLICAS: Metric = {
+  what: 'replicas',
+  of: () => 1,
+  total: ({ replicas }) => replicas,
+  gap: (mean, settings) => countGap(mean, settings.countTolerancePercent),
+  gain: () => 1,
+};
+
+export const LEADERS: Metric = {
+  what: 'leaders',
+  of: () => 1,
+  total: ({ leaders }) => leaders,
+  gap: (mean, settings) => countGap(mean, settings.countTolerancePercent),
+  gain: () => 1,
+};
+
+export const BYTES: Metric = {
+  what: 'bytes',
+  of: ({ bytes }) => bytes,
+  total: ({ bytes }) => bytes,
+  gap: (mean, settings) => Math.max(1, settings.bytesGapMin, (mean * settings.bytesTolerancePercent) / 100),
+  gain: quarter,
+};
+
+export const REPLICA_LOAD: Metric = {
+  what: 'requests per second',
+  of: replicaLoadOf,
+  total: ({ replicaLoad }) => replicaLoad,
+  gap: loadGap,
+  gain: quarter,
+};
+
+export const LEADER_LOAD: Metric = {
+  what: 'requests per second',
+  of: ({ readsPerS, writesPerS }) => readsPerS + writesPerS,
+  total: ({ leaderLoad }) => leaderLoad,
+  gap: loadGap,
+  gain: quarter,
+};
+
+function loadGap(mean: number, settings: Settings): number {
+  return Math.max(1, settings.loadGapMin, (mean * settings.loadTolerancePercent) / 100);
+}
+
+/** What is shifted has to be worth the move, and to leave a gap that is clearly smaller. */
+function quarter(gap: number): number {
+  return gap / 4;
+}

@@ -1,0 +1,115 @@
+/**
+ * Spreads the replicas and leaders of a group of ranges over the nodes, by the numbers within the group: what belongs
+ * together is mostly used together. It is asked for, once per group, and ends; the balance of all stays with the others.
+ */
+import { type RangeInfo, voterNodes } from '../cluster-model.ts';
+import { Counter } from '../footprint.ts';
+import { costOfJoining } from '../labels.ts';
+import type { Plan } from '../operator.ts';
+import { unfitFor } from '../placement.ts';
+import { planFor, relocateSteps } from '../plans.ts';
+import { notServing } from '../step.ts';
+import type { SchedulingView } from '../view.ts';
+import { type Proposals, REFUSALS_MAX, type Scheduler } from './scheduler.ts';
+
+interface Group {
+  readonly waiting: Set<number>;
+  readonly untilMs: number;
+  /** How many of the group's ranges have found their place there. */
+  readonly replicas: Counter<number>;
+  readonly leaders: Counter<number>;
+}
+
+interface Target {
+  readonly voters: readonly number[];
+  readonly leader: number;
+}
+
+/** What could not be moved by then stays where it is. */
+const GIVE_UP_AFTER_MS = 600_000;
+
+export class Scatter implements Scheduler {
+  readonly name = 'scatter';
+  readonly desc = 'spreads groups of ranges when asked to';
+  #groups: readonly Group[] = [];
+
+  /** Ranges beyond what is known are passed over. */
+  request(rangeIds: readonly number[], nowMs: number): void {
+    const group: Group = {
+      waiting: new Set(rangeIds),
+      untilMs: nowMs + GIVE_UP_AFTER_MS,
+      replicas: new Counter(),
+      leaders: new Counter(),
+    };
+    this.#groups = [...this.#groups, group];
+  }
+
+  /** Whether there is a group that is not spread yet. */
+  get waiting(): boolean {
+    return this.#groups.some(({ waiting }) => waiting.size > 0);
+  }
+
+  *propose(view: SchedulingView): Proposals {
+    this.#groups = this.#groups.filter(({ waiting, untilMs }) => waiting.size > 0 && view.nowMs < untilMs);
+    let refusals = 0;
+    for (const group of this.#groups) {
+      for (const rangeId of group.waiting) {
+        const range = view.model.range(rangeId);
+        const target = range === undefined ? undefined : targetFor(view, range, group);
+        if (range === undefined || target === undefined) {
+          group.waiting.delete(rangeId);
+          continue;
+        }
+        if (view.notChangeable(range) !== undefined) continue;
+        const plan = planTo(view, range, target);
+        if (plan === undefined || (yield [plan])) settle(group, rangeId, target);
+        else if (++refusals === REFUSALS_MAX) break;
+      }
+    }
+    const left = this.#groups.reduce((sum, { waiting }) => sum + waiting.size, 0);
+    return left === 0 ? 'nothing is to be scattered' : `${left} ranges are still to be scattered`;
+  }
+}
+
+function settle(group: Group, rangeId: number, { voters, leader }: Target): void {
+  group.waiting.delete(rangeId);
+  for (const nodeId of voters) group.replicas.add(nodeId, 1);
+  group.leaders.add(leader, 1);
+}
+
+/** As many nodes as the range has voters: apart first, then with few of the group, then with few of all. */
+function targetFor(view: SchedulingView, range: RangeInfo, group: Group): Target | undefined {
+  const candidates = [...view.model.nodes()]
+    .map(({ info }) => info.nodeId)
+    .filter((nodeId) => mayStay(view, range, nodeId) || unfitFor(view, range, nodeId, 'scatter') === undefined);
+  const wanted = voterNodes(range).length;
+  const voters: number[] = [];
+  while (voters.length < wanted) {
+    const [next] = candidates
+      .filter((nodeId) => !voters.includes(nodeId))
+      .map((nodeId) => ({
+        nodeId,
+        cost: costOfJoining(view.model, nodeId, voters, view.settings.isolationLevels),
+        inGroup: group.replicas.of(nodeId),
+        inAll: view.expected(nodeId).replicas,
+      }))
+      .sort((a, b) => a.cost - b.cost || a.inGroup - b.inGroup || a.inAll - b.inAll || a.nodeId - b.nodeId);
+    if (next === undefined) return undefined;
+    voters.push(next.nodeId);
+  }
+  const leader = voters.reduce((best, nodeId) => (leads(nodeId) < leads(best) ? nodeId : best));
+  return { voters, leader };
+
+  function leads(nodeId: number): number {
+    return group.leaders.of(nodeId);
+  }
+}
+
+function mayStay(view: SchedulingView, range: RangeInfo, nodeId: number): boolean {
+  return voterNodes(range).includes(nodeId) && notServing(view.model, nodeId) === undefined;
+}
+
+function planTo(view: SchedulingView, range: RangeInfo, target: Target): Plan | undefined {
+  const steps = relocateSteps(view, range, target);
+  return steps.length === 0 ? undefined : planFor(range, { kind: 'scatter', steps, reason: 'it is being scattered' });
+}

@@ -1,0 +1,128 @@
+/** All schedulers, in the order in which they run, and what people do to them: list, pause, resume. */
+import { ServiceError } from '@remora/base';
+import type { Plan } from '../operator.ts';
+import type { SchedulingView } from '../view.ts';
+import { leaderCount } from './leader-count.ts';
+import { leaderLoad } from './leader-load.ts';
+import { MetricScheduler } from './metric-scheduler.ts';
+import { BYTES, REPLICA_LOAD, REPLICAS } from './metrics.ts';
+import { Scatter } from './scatter.ts';
+import type { Scheduler } from './scheduler.ts';
+import { space } from './space.ts';
+
+export interface SchedulerStatus {
+  readonly name: string;
+  readonly desc: string;
+  /** On the master's monotonic clock; undefined when it runs. */
+  readonly pausedUntilMs: number | undefined;
+  /** What it said when it ran last: why it does nothing more. */
+  readonly last: string;
+}
+
+interface Slot {
+  readonly scheduler: Scheduler;
+  pausedUntilMs: number | undefined;
+  last: string;
+}
+
+export type Admit = (plans: readonly Plan[]) => boolean;
+
+export class SchedulerSet {
+  readonly scatter = new Scatter();
+  readonly #scatter = slotsFor([this.scatter]);
+  /** What moves replicas, and what moves leaders. In each, one rests while those before it still find work. */
+  readonly #replicas = slotsFor([space, replicaCount(), bytes(), replicaLoad()]);
+  readonly #leaders = slotsFor([leaderCount, leaderLoad]);
+
+  /** One round of each; `repairsWait` are ranges that limits keep from being repaired, and replicas do not move meanwhile. */
+  run(view: SchedulingView, admit: Admit, repairsWait: number): void {
+    runChain(this.#scatter, view, admit);
+    if (this.scatter.waiting) return rest([...this.#replicas, ...this.#leaders], 'it waits until all is scattered');
+    if (repairsWait === 0) runChain(this.#replicas, view, admit);
+    else rest(this.#replicas, `repair comes first: ${repairsWait} ranges wait for it`);
+    runChain(this.#leaders, view, admit);
+  }
+
+  list(nowMs: number): readonly SchedulerStatus[] {
+    return this.#slots().map(({ scheduler: { name, desc }, pausedUntilMs, last }) => {
+      const paused = pausedUntilMs !== undefined && nowMs < pausedUntilMs;
+      return { name, desc, last, pausedUntilMs: paused ? pausedUntilMs : undefined };
+    });
+  }
+
+  /** Throws `INVALID_ARGUMENT` for a name that does not exist. What it has started goes on. */
+  pause(name: string, untilMs: number): void {
+    this.#slot(name).pausedUntilMs = untilMs;
+  }
+
+  resume(name: string): void {
+    this.#slot(name).pausedUntilMs = undefined;
+  }
+
+  #slot(name: string): Slot {
+    const slot = this.#slots().find(({ scheduler }) => scheduler.name === name);
+    if (slot !== undefined) return slot;
+    const names = this.#slots().map(({ scheduler }) => scheduler.name);
+    throw new ServiceError('INVALID_ARGUMENT', `there is no scheduler "${name}"; there are ${names.join(', ')}`);
+  }
+
+  #slots(): readonly Slot[] {
+    return [...this.#scatter, ...this.#replicas, ...this.#leaders];
+  }
+}
+
+function slotsFor(schedulers: readonly Scheduler[]): readonly Slot[] {
+  return schedulers.map((scheduler) => ({ scheduler, pausedUntilMs: undefined, last: 'it has not run yet' }));
+}
+
+function rest(slots: readonly Slot[], why: string): void {
+  for (const slot of slots) slot.last = why;
+}
+
+function runChain(chain: readonly Slot[], view: SchedulingView, admit: Admit): void {
+  let working: string | undefined;
+  for (const slot of chain) {
+    if (slot.pausedUntilMs !== undefined && view.nowMs < slot.pausedUntilMs) slot.last = 'it is paused';
+    else if (working !== undefined) slot.last = `it waits while ${working} finds work`;
+    else if (runOne(slot, view, admit)) working = slot.scheduler.name;
+  }
+}
+
+/** Returns whether it had anything to propose. */
+function runOne(slot: Slot, view: SchedulingView, admit: Admit): boolean {
+  const proposals = slot.scheduler.propose(view);
+  let proposed = false;
+  let next = proposals.next();
+  while (!next.done) {
+    proposed = true;
+    next = proposals.next(admit(next.value));
+  }
+  slot.last = next.value;
+  return proposed;
+}
+
+function replicaCount(): Scheduler {
+  const desc = 'spreads replicas over the nodes, by their number';
+  return new MetricScheduler({
+    name: 'replica-count',
+    desc,
+    metric: REPLICAS,
+    keep: [],
+    prefer: BYTES,
+  });
+}
+
+function bytes(): Scheduler {
+  const desc = 'spreads stored bytes over the nodes';
+  return new MetricScheduler({ name: 'bytes', desc, metric: BYTES, keep: [REPLICAS] });
+}
+
+function replicaLoad(): Scheduler {
+  const desc = 'spreads requests over the nodes, by moving replicas';
+  return new MetricScheduler({
+    name: 'replica-load',
+    desc,
+    metric: REPLICA_LOAD,
+    keep: [REPLICAS, BYTES],
+  });
+}

@@ -1,0 +1,39 @@
+import type { Plan } from '../operator.ts';
+import type { SchedulingView } from '../view.ts';
+
+/**
+ * Proposes plans, the best first; those of one proposal are admitted together or not at all. It is told whether they
+ * were, so that what it proposes next reckons with them. Returns why it proposes no more, for people.
+ */
+export type Proposals = Generator<readonly Plan[], string, boolean>;
+
+/**
+ * Spreads one kind of load over the nodes.
+ *
+ * B1. Every proposal makes the cluster better by its measure by more than a threshold, and it starts only above a
+ *     larger one; so on a cluster whose load stands still it comes to an end, and stays there.
+ * B2. It does not push a measure that comes before its own out of the band in which that one's scheduler rests. So what
+ *     one scheduler does is never another one's work.
+ */
+export interface Scheduler {
+  readonly name: string;
+  readonly desc: string;
+  propose(view: SchedulingView): Proposals;
+}
+
+/** How many refusals in a row end a round: limits are reached. */
+export const REFUSALS_MAX = 16;
+
+/** Differences in counts from this on are worth a move: above the tolerance, and never 1, which may be unavoidable. */
+export function countGap(mean: number, tolerancePercent: number): number {
+  return Math.max(2, Math.floor((mean * tolerancePercent) / 100) + 1);
+}
+
+export function meanOf(values: Iterable<number>): number {
+  let [sum, count] = [0, 0];
+  for (const value of values) {
+    sum += value;
+    count += 1;
+  }
+  return count === 0 ? 0 : sum / count;
+}

@@ -1,0 +1,113 @@
+/**
+ * Decides what moves where: takes reports of nodes and ranges, answers ranges with what to do next, and on each tick
+ * looks for what is wrong and what could be spread better. It knows no clock, disk or network: the same calls in the same
+ * order give the same decisions.
+ */
+import { ClusterModel, type NodeInfo, type RangeInfo } from './cluster-model.ts';
+import { type Admission, Controller } from './controller.ts';
+import type { Plan } from './operator.ts';
+import { checkRange, type Verdict } from './range-check.ts';
+import { SchedulerSet } from './schedulers/scheduler-set.ts';
+import { DEFAULT_SETTINGS, type Settings } from './settings.ts';
+import type { Instruction } from './step.ts';
+import { SchedulingView } from './view.ts';
+
+export interface SchedulingDeps {
+  /** A replica id that was never given before; undefined when none is at hand yet. */
+  readonly nextReplicaId: () => number | undefined;
+  readonly settings?: Settings;
+}
+
+/** Ranges that one tick checks: what bounds its time. The others follow in the next ones. */
+const CHECKS_PER_TICK = 2_000;
+
+export class Scheduling {
+  readonly model = new ClusterModel();
+  readonly controller: Controller;
+  readonly schedulers = new SchedulerSet();
+  #settings: Settings;
+  /** Ranges to be checked, in the order in which they came up. */
+  readonly #dirty = new Set<number>();
+  /** Ranges whose repair was refused by a limit. */
+  readonly #waiting = new Set<number>();
+
+  constructor({ nextReplicaId, settings = DEFAULT_SETTINGS }: SchedulingDeps) {
+    this.#settings = settings;
+    this.controller = new Controller({ model: this.model, settings: () => this.#settings, nextReplicaId });
+  }
+
+  get settings(): Settings {
+    return this.#settings;
+  }
+
+  configure(settings: Settings): void {
+    this.#settings = settings;
+    for (const { descriptor } of this.model.ranges()) this.#dirty.add(descriptor.rangeId);
+  }
+
+  /** Nodes that store data, removed ones included: their replicas have to be replaced. */
+  nodeReported(info: NodeInfo): void {
+    const before = this.model.node(info.nodeId)?.info;
+    this.model.setNode(info);
+    if (before?.liveness === info.liveness && before.duty === info.duty) return;
+    for (const rangeId of this.model.node(info.nodeId)?.ranges ?? []) this.#dirty.add(rangeId);
+  }
+
+  /** A range's heartbeat; the answer is what its leader is to do now. */
+  rangeReported(info: RangeInfo, nowMs: number): Instruction | undefined {
+    const { rangeId } = info.descriptor;
+    if (!this.model.setRange(info)) return undefined;
+    this.#dirty.add(rangeId);
+    return this.controller.dispatch(rangeId, nowMs);
+  }
+
+  /** A range that was merged into another. */
+  rangeRemoved(rangeId: number): void {
+    this.model.removeRange(rangeId);
+    this.#dirty.delete(rangeId);
+    this.#waiting.delete(rangeId);
+  }
+
+  /** Called every second or so. Repairs come before balance. */
+  tick(nowMs: number): void {
+    this.controller.tick(nowMs);
+    const view = this.view(nowMs);
+    this.#check(view);
+    this.schedulers.run(view, (plans) => 'admitted' in this.controller.admit(plans, nowMs), this.#waiting.size);
+  }
+
+  /** Admits what somebody asked for. */
+  request(plan: Plan, nowMs: number): Admission {
+    return this.controller.admit([plan], nowMs);
+  }
+
+  view(nowMs: number): SchedulingView {
+    return new SchedulingView(this.controller, { model: this.model, settings: this.#settings, nowMs });
+  }
+
+  /** What is wrong with a range, if anything; changes nothing. */
+  check(rangeId: number, nowMs: number): Verdict | undefined {
+    const range = this.model.range(rangeId);
+    return range === undefined ? undefined : checkRange(range, this.view(nowMs));
+  }
+
+  #check(view: SchedulingView): void {
+    const due = [...this.#waiting];
+    for (const rangeId of this.#dirty) {
+      if (due.length >= CHECKS_PER_TICK) break;
+      this.#dirty.delete(rangeId);
+      if (!this.#waiting.has(rangeId)) due.push(rangeId);
+    }
+    for (const rangeId of due) this.#checkOne(rangeId, view);
+  }
+
+  #checkOne(rangeId: number, view: SchedulingView): void {
+    this.#waiting.delete(rangeId);
+    const range = this.model.range(rangeId);
+    const verdict = range === undefined ? undefined : checkRange(range, view);
+    if (verdict?.type !== 'plan') return;
+    const { kind } = verdict.plan;
+    const admission = this.controller.admit([verdict.plan], view.nowMs);
+    if ('refused' in admission && kind === 'repair' && !view.isBusy(rangeId)) this.#waiting.add(rangeId);
+  }
+}

@@ -1,0 +1,203 @@
+/** What operators of a cluster can set about scheduling while it runs. */
+import { ServiceError } from '@remora/base';
+
+interface NumberSetting {
+  readonly default: number;
+  readonly min: number;
+  readonly max: number;
+  readonly unit: 'ms' | 'bytes' | 'percent' | 'entries' | 'count' | 'perSecond';
+  readonly desc: string;
+}
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const MIB = 1024 * 1024;
+
+const NUMBERS = {
+  replicas: {
+    default: 3,
+    min: 1,
+    max: 7,
+    unit: 'count',
+    desc: 'Voters of a range. Even numbers survive no more failures than the odd number below.',
+  },
+  replicaDownAfterMs: {
+    default: 10 * MINUTE,
+    min: SECOND,
+    max: 24 * HOUR,
+    unit: 'ms',
+    desc: 'Silence after which a replica is replaced. Keep it above the time that a restart takes.',
+  },
+  nodeSettleMs: {
+    default: 30 * SECOND,
+    min: 0,
+    max: HOUR,
+    unit: 'ms',
+    desc: 'How long a node has to be up before balancing gives it anything.',
+  },
+  moveCooldownMs: {
+    default: 2 * MINUTE,
+    min: 0,
+    max: 24 * HOUR,
+    unit: 'ms',
+    desc: 'How long balancing leaves a range alone after it has moved something of it.',
+  },
+  retryAfterMs: {
+    default: 10 * MINUTE,
+    min: SECOND,
+    max: 24 * HOUR,
+    unit: 'ms',
+    desc: 'How long a node on which a replica could not be made is avoided for that range.',
+  },
+  promoteLagEntries: {
+    default: 500,
+    min: 0,
+    max: 1_000_000,
+    unit: 'entries',
+    desc: 'A learner that lags by no more than this may become a voter.',
+  },
+  promoteLagPercent: {
+    default: 5,
+    min: 0,
+    max: 100,
+    unit: 'percent',
+    desc: 'So may one that lags by no more than this share of the log.',
+  },
+  countTolerancePercent: {
+    default: 5,
+    min: 0,
+    max: 100,
+    unit: 'percent',
+    desc: 'By how much of the mean the counts of leaders and replicas may differ between nodes; 1 they may always.',
+  },
+  bytesTolerancePercent: {
+    default: 10,
+    min: 1,
+    max: 100,
+    unit: 'percent',
+    desc: 'By how much of the mean the stored bytes may differ between nodes.',
+  },
+  bytesGapMin: {
+    default: 256 * MIB,
+    min: 0,
+    max: 2 ** 50,
+    unit: 'bytes',
+    desc: 'Smaller differences in stored bytes are left alone.',
+  },
+  loadTolerancePercent: {
+    default: 20,
+    min: 1,
+    max: 100,
+    unit: 'percent',
+    desc: 'By how much of the mean the requests per second may differ between nodes.',
+  },
+  loadGapMin: {
+    default: 500,
+    min: 0,
+    max: 1_000_000_000,
+    unit: 'perSecond',
+    desc: 'Smaller differences in requests per second are left alone.',
+  },
+  lowSpacePercent: {
+    default: 10,
+    min: 0,
+    max: 100,
+    unit: 'percent',
+    desc: 'Free space below which a node gives replicas away.',
+  },
+  targetSpacePercent: {
+    default: 20,
+    min: 0,
+    max: 100,
+    unit: 'percent',
+    desc: 'Free space that a node must still have after it has taken a replica. Above lowSpacePercent.',
+  },
+  operatorsMax: {
+    default: 256,
+    min: 1,
+    max: 10_000,
+    unit: 'count',
+    desc: 'Operators under way in the cluster.',
+  },
+  balanceOperatorsMax: {
+    default: 64,
+    min: 0,
+    max: 10_000,
+    unit: 'count',
+    desc: 'Operators of one kind of balancing under way in the cluster.',
+  },
+  receivesPerNodeMax: {
+    default: 4,
+    min: 1,
+    max: 100,
+    unit: 'count',
+    desc: 'Replicas that a node may be receiving; balancing leaves one place free for repair.',
+  },
+  sendsPerNodeMax: {
+    default: 4,
+    min: 1,
+    max: 100,
+    unit: 'count',
+    desc: 'Replicas that the leaders on a node may be sending; balancing leaves one place free for repair.',
+  },
+  transfersPerNodeMax: {
+    default: 8,
+    min: 1,
+    max: 1_000,
+    unit: 'count',
+    desc: 'Leaders on their way to a node.',
+  },
+  snapshotBytesPerS: {
+    default: 4 * MIB,
+    min: 1_024,
+    max: 2 ** 40,
+    unit: 'bytes',
+    desc: 'Rate below which the sending of a replica counts as stuck.',
+  },
+} as const satisfies Record<string, NumberSetting>;
+
+export type SettingName = keyof typeof NUMBERS;
+
+export type Settings = Readonly<Record<SettingName, number>> & {
+  /** Labels that keep replicas apart, from wide to narrow. */
+  readonly isolationLevels: readonly string[];
+};
+
+export const SETTING_NAMES = Object.keys(NUMBERS).filter(isSettingName);
+
+export const DEFAULT_SETTINGS: Settings = {
+  ...numbersFrom((name) => NUMBERS[name].default),
+  isolationLevels: ['zone', 'rack', 'host'],
+};
+
+function numbersFrom(of: (name: SettingName) => number): Record<SettingName, number> {
+  const entries = SETTING_NAMES.map((name) => [name, of(name)] as const);
+  return Object.fromEntries(entries) as Record<SettingName, number>;
+}
+
+export function isSettingName(name: string): name is SettingName {
+  return Object.hasOwn(NUMBERS, name);
+}
+
+/** Type, bounds, default and meaning of a setting. */
+export function describeSetting(name: SettingName): NumberSetting {
+  return NUMBERS[name];
+}
+
+/** The settings with one changed. Throws `INVALID_ARGUMENT`, saying what would be right. */
+export function withSetting(settings: Settings, name: string, value: number): Settings {
+  if (!isSettingName(name)) {
+    throw new ServiceError('INVALID_ARGUMENT', `there is no setting "${name}"; there are ${SETTING_NAMES.join(', ')}`);
+  }
+  const { min, max, unit } = NUMBERS[name];
+  if (!Number.isSafeInteger(value) || value < min || value > max) {
+    throw new ServiceError('INVALID_ARGUMENT', `${name} is a whole number from ${min} to ${max} (${unit})`);
+  }
+  const changed: Settings = { ...settings, [name]: value };
+  if (changed.targetSpacePercent <= changed.lowSpacePercent) {
+    const message = 'targetSpacePercent has to be above lowSpacePercent, or replicas would go back and forth';
+    throw new ServiceError('INVALID_ARGUMENT', message);
+  }
+  return changed;
+}

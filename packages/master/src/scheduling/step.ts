@@ -1,0 +1,261 @@
+/**
+ * The steps that operators are made of. A step says, of a range as it is now, whether it is finished, what to tell the
+ * range's leader, what has to be waited for, or why it is not possible any more.
+ *
+ * S1. A step names replicas by their nodes: a range has one replica on a node at most. What the leader is told names the
+ *     replica ids that are there now, so a late instruction cannot hit another replica.
+ * S2. After a change of voters, and while it is joint, more than half of the voters are live; so no step of ours is what
+ *     makes a range lose its quorum.
+ * S3. A learner is promoted only when the leader reports that it has caught up (traps 3).
+ * S4. A leader goes only to a live voter that has caught up, on a node that is up and takes leaders.
+ */
+import { type Bytes, compareBytes, unreachable } from '@remora/base';
+import {
+  type ClusterView,
+  hasLiveQuorum,
+  isLive,
+  progressOn,
+  type RangeInfo,
+  replicaOn,
+  voterNodes,
+} from './cluster-model.ts';
+import type { Settings } from './settings.ts';
+
+export type Step =
+  | { readonly type: 'addLearner'; readonly nodeId: number }
+  /** Learners become voters as voters leave: one configuration replaces the other, jointly if it takes more than one. */
+  | { readonly type: 'changeVoters'; readonly promote: readonly number[]; readonly remove: readonly number[] }
+  | { readonly type: 'leaveJoint' }
+  | { readonly type: 'transferLeader'; readonly nodeId: number }
+  /** At a key, or in the middle. `version` is the range's when it was planned. */
+  | { readonly type: 'split'; readonly at: Bytes | undefined; readonly version: number }
+  /** Ends this range; its neighbour takes its keys. */
+  | { readonly type: 'merge'; readonly into: number };
+
+/** What a range's leader is told to do; told again until its reports show it done, so doing it twice is doing it once. */
+export type Instruction =
+  | { readonly type: 'addLearner'; readonly nodeId: number; readonly replicaId: number }
+  | { readonly type: 'changeVoters'; readonly promote: readonly number[]; readonly remove: readonly number[] }
+  | { readonly type: 'leaveJoint' }
+  | { readonly type: 'transferLeader'; readonly replicaId: number }
+  | { readonly type: 'split'; readonly at: Bytes | undefined }
+  | { readonly type: 'merge'; readonly into: number };
+
+export type StepStatus =
+  | { readonly type: 'finished' }
+  | { readonly type: 'tell'; readonly instruction: Instruction }
+  | { readonly type: 'wait'; readonly reason: string }
+  | { readonly type: 'impossible'; readonly reason: string };
+
+export interface StepContext {
+  readonly model: ClusterView;
+  readonly settings: Settings;
+}
+
+const FINISHED: StepStatus = { type: 'finished' };
+
+/** How a step stands. `replicaId` is the one that was drawn for the replica that the step adds. */
+export function stepStatus(step: Step, range: RangeInfo, context: StepContext, replicaId: number): StepStatus {
+  if (range.joint && step.type !== 'leaveJoint') return wait('the joint configuration has to be left first');
+  switch (step.type) {
+    case 'addLearner':
+      return addLearnerStatus(step.nodeId, range, context, replicaId);
+    case 'changeVoters':
+      return changeVotersStatus(step, range, context);
+    case 'leaveJoint':
+      return range.joint ? tell({ type: 'leaveJoint' }) : FINISHED;
+    case 'transferLeader':
+      return transferStatus(step.nodeId, range, context);
+    case 'split':
+      return splitStatus(step, range);
+    case 'merge':
+      return mergeStatus(step.into, range, context);
+    default:
+      return unreachable(step);
+  }
+}
+
+function addLearnerStatus(nodeId: number, range: RangeInfo, context: StepContext, replicaId: number): StepStatus {
+  const there = replicaOn(range, nodeId);
+  if (there !== undefined) {
+    return there.replicaId === replicaId ? FINISHED : impossible(`node ${nodeId} has another replica already`);
+  }
+  const unfit = notServing(context.model, nodeId);
+  return unfit === undefined ? tell({ type: 'addLearner', nodeId, replicaId }) : impossible(`node ${nodeId} ${unfit}`);
+}
+
+function changeVotersStatus(
+  step: Extract<Step, { type: 'changeVoters' }>,
+  range: RangeInfo,
+  context: StepContext,
+): StepStatus {
+  const promote = step.promote.filter((nodeId) => replicaOn(range, nodeId)?.type !== 'voter');
+  const remove = step.remove.filter((nodeId) => replicaOn(range, nodeId) !== undefined);
+  if (promote.length === 0 && remove.length === 0) return FINISHED;
+  const missing = promote.find((nodeId) => replicaOn(range, nodeId) === undefined);
+  if (missing !== undefined) return impossible(`the learner on node ${missing} is gone`);
+  const lost = quorumProblem(range, context.model, { promote, remove });
+  if (lost !== undefined) return impossible(lost);
+  const gone = promote.find((nodeId) => context.model.node(nodeId)?.info.duty === 'removed');
+  if (gone !== undefined) return impossible(`node ${gone} was removed`);
+  const behind = promote.find((nodeId) => !hasCaughtUp(range, nodeId, context.settings));
+  if (behind !== undefined) return wait(`the learner on node ${behind} has not caught up`); // S3
+  if (range.leader !== undefined && remove.includes(range.leader)) {
+    return impossible(`the replica on node ${range.leader} leads the range, and would be removed`);
+  }
+  return tell({ type: 'changeVoters', promote: replicaIds(range, promote), remove: replicaIds(range, remove) });
+}
+
+/** S2: why a change of voters would leave the range, or the joint configuration on the way, without a live quorum. */
+export function quorumProblem(
+  range: RangeInfo,
+  model: ClusterView,
+  change: { readonly promote: readonly number[]; readonly remove: readonly number[] },
+): string | undefined {
+  const voters = voterNodes(range);
+  const after = [...voters.filter((nodeId) => !change.remove.includes(nodeId)), ...change.promote];
+  if (after.length === 0) return 'no voter would be left';
+  if (after.length === voters.length && after.every((nodeId) => voters.includes(nodeId))) return undefined; // learners only
+  const without = [voters, after].find((config) => !hasLiveQuorum(model, range, config));
+  if (without === undefined) return undefined;
+  const live = without.filter((nodeId) => isLive(model, range, nodeId));
+  return `only ${live.length} of the ${without.length} voters on nodes ${without.join(', ')} would be live`;
+}
+
+function transferStatus(nodeId: number, range: RangeInfo, context: StepContext): StepStatus {
+  if (range.leader === nodeId) return FINISHED;
+  const refused = refusesLeader(range, nodeId, context);
+  const replicaId = replicaOn(range, nodeId)?.replicaId;
+  if (refused !== undefined || replicaId === undefined) return impossible(refused ?? `node ${nodeId} has no replica`);
+  return tell({ type: 'transferLeader', replicaId });
+}
+
+/** S4: why a range's leadership cannot go to a node; undefined when it can. */
+export function refusesLeader(range: RangeInfo, nodeId: number, { model, settings }: StepContext): string | undefined {
+  if (replicaOn(range, nodeId)?.type !== 'voter') return `node ${nodeId} has no voter of the range`;
+  const unfit = notServing(model, nodeId);
+  if (unfit !== undefined) return `node ${nodeId} ${unfit}`;
+  if (!isLive(model, range, nodeId)) return `the replica on node ${nodeId} is silent`;
+  return hasCaughtUp(range, nodeId, settings) ? undefined : `the replica on node ${nodeId} lags behind`;
+}
+
+/** What keeps a node from taking anything new, as in "node 4 is draining"; undefined when nothing does. */
+export function notServing(model: ClusterView, nodeId: number): string | undefined {
+  const info = model.node(nodeId)?.info;
+  if (info === undefined) return 'is not known';
+  if (info.duty !== 'serving') return info.duty === 'maintenance' ? 'is in maintenance' : `is ${info.duty}`;
+  return info.liveness === 'up' ? undefined : `is ${info.liveness}`;
+}
+
+function splitStatus(step: Extract<Step, { type: 'split' }>, range: RangeInfo): StepStatus {
+  const { start, end, epoch } = range.descriptor;
+  if (epoch.version > step.version) return FINISHED;
+  const { at } = step;
+  const inside = at === undefined || (compareBytes(start, at) < 0 && (end.length === 0 || compareBytes(at, end) < 0));
+  return inside ? tell({ type: 'split', at }) : impossible('the split key lies outside of the range or on its border');
+}
+
+function mergeStatus(into: number, range: RangeInfo, { model }: StepContext): StepStatus {
+  const target = model.range(into);
+  if (target === undefined) return impossible(`range ${into} does not exist any more`);
+  const { rangeId } = range.descriptor;
+  if (model.neighbour(rangeId) !== target && model.neighbour(into) !== range) {
+    return impossible(`range ${into} is not its neighbour`);
+  }
+  const [mine, theirs] = [voterNodes(range), voterNodes(target)];
+  if (mine.length !== theirs.length || !mine.every((nodeId) => theirs.includes(nodeId))) {
+    return impossible(`range ${into} is on other nodes`);
+  }
+  if (target.joint || target.changePending) return wait(`the membership of range ${into} is changing`);
+  return tell({ type: 'merge', into });
+}
+
+/** Whether a replica lags by so little that it can become a voter, or the leader. */
+export function hasCaughtUp(range: RangeInfo, nodeId: number, settings: Settings): boolean {
+  const lag = progressOn(range, nodeId)?.lagEntries;
+  if (lag === undefined) return false;
+  return lag <= Math.max(settings.promoteLagEntries, (range.logEntries * settings.promoteLagPercent) / 100);
+}
+
+// ------------------------------------------------------------------------------------------------ what steps change
+
+/** Who is a member, and as what, by node. */
+export type Members = ReadonlyMap<number, 'voter' | 'learner'>;
+
+export function membersOf(range: RangeInfo): Members {
+  return new Map(range.descriptor.replicas.map(({ nodeId, type }) => [nodeId, type]));
+}
+
+export function membersAfter(step: Step, members: Members): Members {
+  const after = new Map(members);
+  if (step.type === 'addLearner') after.set(step.nodeId, 'learner');
+  if (step.type !== 'changeVoters') return after;
+  for (const nodeId of step.promote) after.set(nodeId, 'voter');
+  for (const nodeId of step.remove) after.delete(nodeId);
+  return after;
+}
+
+export function isSameMembers(a: Members, b: Members): boolean {
+  return a.size === b.size && [...a].every(([nodeId, type]) => b.get(nodeId) === type);
+}
+
+/** How long a step may take: what it moves, and some time for what it waits for. */
+export function stepTimeoutMs(step: Step, range: RangeInfo | undefined, settings: Settings): number {
+  const copyMs = (1_000 * (range?.bytes ?? 0)) / settings.snapshotBytesPerS;
+  switch (step.type) {
+    case 'addLearner':
+    case 'leaveJoint':
+      return 60_000;
+    case 'changeVoters':
+      return 120_000 + (step.promote.length > 0 ? copyMs : 0);
+    case 'transferLeader':
+      return 30_000;
+    case 'split':
+    case 'merge':
+      return 120_000;
+    default:
+      return unreachable(step);
+  }
+}
+
+export function describeStep(step: Step): string {
+  switch (step.type) {
+    case 'addLearner':
+      return `add a learner on node ${step.nodeId}`;
+    case 'changeVoters':
+      return describeChange(step);
+    case 'leaveJoint':
+      return 'leave the joint configuration';
+    case 'transferLeader':
+      return `transfer the leader to node ${step.nodeId}`;
+    case 'split':
+      return step.at === undefined ? 'split in the middle' : 'split at the given key';
+    case 'merge':
+      return `merge into range ${step.into}`;
+    default:
+      return unreachable(step);
+  }
+}
+
+function describeChange({ promote, remove }: Extract<Step, { type: 'changeVoters' }>): string {
+  const parts: string[] = [];
+  if (promote.length > 0) parts.push(`promote node ${promote.join(', ')}`);
+  if (remove.length > 0) parts.push(`remove node ${remove.join(', ')}`);
+  return parts.join(' and ');
+}
+
+function replicaIds(range: RangeInfo, nodeIds: readonly number[]): readonly number[] {
+  return nodeIds.flatMap((nodeId) => replicaOn(range, nodeId)?.replicaId ?? []);
+}
+
+function tell(instruction: Instruction): StepStatus {
+  return { type: 'tell', instruction };
+}
+
+function wait(reason: string): StepStatus {
+  return { type: 'wait', reason };
+}
+
+function impossible(reason: string): StepStatus {
+  return { type: 'impossible', reason };
+}

@@ -1,0 +1,112 @@
+/** All that checkers and schedulers look at when they decide: the cluster, the settings, and what is under way. */
+import {
+  type ClusterView,
+  isLive,
+  type NodeTotals,
+  type NodeView,
+  type RangeInfo,
+  voterNodes,
+} from './cluster-model.ts';
+import type { Controller } from './controller.ts';
+import { costOfJoining, isolationCost } from './labels.ts';
+import { mayReceive } from './limits.ts';
+import type { OperatorKind } from './operator.ts';
+import type { Settings } from './settings.ts';
+import { notServing } from './step.ts';
+
+export class SchedulingView {
+  readonly model: ClusterView;
+  readonly settings: Settings;
+  readonly nowMs: number;
+  readonly #controller: Controller;
+  readonly #bestIsolation = new Map<number, number>();
+
+  constructor(controller: Controller, from: { model: ClusterView; settings: Settings; nowMs: number }) {
+    this.model = from.model;
+    this.settings = from.settings;
+    this.nowMs = from.nowMs;
+    this.#controller = controller;
+  }
+
+  /** What a node will carry when all that is under way is done. */
+  expected(nodeId: number): NodeTotals {
+    return this.#controller.expected(nodeId);
+  }
+
+  mayReceive(nodeId: number, kind: OperatorKind): boolean {
+    return mayReceive(this.#controller.ledger, nodeId, kind, this.settings);
+  }
+
+  /** Whether a replica of the range could not be made there lately. */
+  isAvoided(rangeId: number, nodeId: number): boolean {
+    return this.#controller.memory.isAvoided(rangeId, nodeId, this.nowMs, this.settings);
+  }
+
+  isBusy(rangeId: number): boolean {
+    return this.#controller.operatorOf(rangeId) !== undefined;
+  }
+
+  /** What keeps balancing from moving a replica of a range, for people; undefined when nothing does. */
+  notMovable(range: RangeInfo): string | undefined {
+    return this.notTransferable(range) ?? this.#notWhole(range);
+  }
+
+  /** What keeps balancing from moving the leader of a range. */
+  notTransferable(range: RangeInfo): string | undefined {
+    const { rangeId } = range.descriptor;
+    const resting = this.#controller.memory.restsUntil(rangeId, this.settings) > this.nowMs;
+    return this.notChangeable(range) ?? (resting ? 'it was moved lately' : undefined);
+  }
+
+  /** What keeps anybody from changing a range now. */
+  notChangeable(range: RangeInfo): string | undefined {
+    const operator = this.#controller.operatorOf(range.descriptor.rangeId);
+    if (operator !== undefined) return `operator ${operator.operatorId} is under way: ${operator.reason}`;
+    if (range.leader === undefined) return 'it has no leader';
+    return range.joint || range.changePending ? 'its membership is changing' : undefined;
+  }
+
+  #notWhole(range: RangeInfo): string | undefined {
+    const { replicas } = range.descriptor;
+    if (replicas.length !== voterNodes(range).length) return 'it has a learner';
+    if (replicas.length !== this.settings.replicas) return 'it does not have its number of replicas';
+    const silent = replicas.find(({ nodeId }) => !isLive(this.model, range, nodeId));
+    return silent === undefined ? undefined : `its replica on node ${silent.nodeId} is silent`;
+  }
+
+  /** Nodes among which balancing spreads the load. */
+  balancedNodes(): readonly NodeView[] {
+    return [...this.model.nodes()].filter(
+      ({ info }) =>
+        notServing(this.model, info.nodeId) === undefined &&
+        this.nowMs - info.livenessSinceMs >= this.settings.nodeSettleMs,
+    );
+  }
+
+  /** The least isolation cost that so many replicas could have, placed one by one. */
+  bestIsolation(replicas: number): number {
+    const known = this.#bestIsolation.get(replicas);
+    if (known !== undefined) return known;
+    const { model } = this;
+    const { isolationLevels } = this.settings;
+    const left = new Set([...model.nodes()].map(({ info }) => info.nodeId).filter((id) => !notServing(model, id)));
+    const chosen: number[] = [];
+    while (chosen.length < replicas && left.size > 0) {
+      const next = cheapest(left, (id) => costOfJoining(model, id, chosen, isolationLevels));
+      chosen.push(next);
+      left.delete(next);
+    }
+    const cost = isolationCost(model, chosen, isolationLevels);
+    this.#bestIsolation.set(replicas, cost);
+    return cost;
+  }
+}
+
+function cheapest(ids: Iterable<number>, costOf: (id: number) => number): number {
+  let [best, least] = [0, Number.POSITIVE_INFINITY];
+  for (const id of ids) {
+    const cost = costOf(id);
+    if (cost < least) [best, least] = [id, cost];
+  }
+  return best;
+}

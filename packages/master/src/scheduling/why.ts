@@ -1,0 +1,54 @@
+/** Why nothing happens to a range or a node, or what does: for `remora admin why`, one statement per line. */
+import type { NodeView, RangeInfo } from './cluster-model.ts';
+import { hasSpace } from './placement.ts';
+import { checkRange } from './range-check.ts';
+import type { Scheduling } from './scheduling.ts';
+import { notServing } from './step.ts';
+
+const PAST_SHOWN = 3;
+
+export function whyRange(scheduling: Scheduling, range: RangeInfo, nowMs: number): readonly string[] {
+  const { controller } = scheduling;
+  const { rangeId } = range.descriptor;
+  const view = scheduling.view(nowMs);
+  const lines: string[] = [];
+  const operator = controller.operatorOf(rangeId);
+  if (operator !== undefined) {
+    const step = Math.min(operator.step + 1, operator.steps.length);
+    lines.push(
+      `operator ${operator.operatorId} (${operator.kind}) is under way, step ${step} of ${operator.steps.length}: ${operator.reason}`,
+    );
+  }
+  const verdict = checkRange(range, view);
+  if (verdict.type === 'stuck') lines.push(`it cannot be mended now: ${verdict.reason}`);
+  if (verdict.type === 'plan' && operator === undefined) lines.push(`it is to be mended: ${verdict.plan.reason}`);
+  if (verdict.type === 'fine') lines.push('nothing is wrong with it');
+  const notMovable = view.notMovable(range);
+  if (notMovable !== undefined) lines.push(`balancing leaves it alone: ${notMovable}`);
+  const past = controller.history().filter((record) => record.rangeId === rangeId);
+  for (const { operatorId, kind, reason, status, outcome } of past.slice(0, PAST_SHOWN)) {
+    lines.push(`before: operator ${operatorId} (${kind}, ${reason}) ended as ${status}: ${outcome}`);
+  }
+  return [...lines, ...whySchedulers(scheduling, nowMs)];
+}
+
+export function whyNode(scheduling: Scheduling, { info, totals }: NodeView, nowMs: number): readonly string[] {
+  const { nodeId } = info;
+  const view = scheduling.view(nowMs);
+  const { settings } = view;
+  const lines = [`it has ${totals.replicas} replicas, ${totals.leaders} of them leaders`];
+  const unfit = notServing(view.model, nodeId);
+  if (unfit !== undefined) lines.push(`it gets nothing: it ${unfit}`);
+  else if (nowMs - info.livenessSinceMs < settings.nodeSettleMs) {
+    lines.push(`balancing gives it nothing yet: it is up for less than ${settings.nodeSettleMs / 1_000} s`);
+  }
+  if (!hasSpace(view, nodeId, 0, settings.targetSpacePercent)) {
+    lines.push(`balancing gives it no replicas: less than ${settings.targetSpacePercent} % of its space is free`);
+  }
+  if (!view.mayReceive(nodeId, 'balanceReplicas')) lines.push('it is receiving as many replicas as it may');
+  return [...lines, ...whySchedulers(scheduling, nowMs)];
+}
+
+function whySchedulers(scheduling: Scheduling, nowMs: number): readonly string[] {
+  return scheduling.schedulers.list(nowMs).map(({ name, last }) => `${name}: ${last}`);
+}
