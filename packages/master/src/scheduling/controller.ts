@@ -70,7 +70,7 @@ export class Controller {
     const range = this.#deps.model.range(rangeId);
     if (running === undefined || running.operator.rangeId !== rangeId || range === undefined) return undefined;
     const { operator } = running;
-    if (operator.status === 'created') operator.start();
+    if (operator.status === 'created') operator.start(nowMs);
     const before = operator.step;
     const { model, settings, nextReplicaId } = this.#deps;
     const status = operator.advance(range, { model, settings: settings(), nextReplicaId, nowMs });
@@ -116,13 +116,17 @@ export class Controller {
   }
 
   operatorOf(rangeId: number): OperatorRecord | undefined {
-    return this.#running.get(rangeId)?.operator;
+    return this.#running.get(rangeId)?.operator.record();
+  }
+
+  isBusy(rangeId: number): boolean {
+    return this.#running.has(rangeId);
   }
 
   /** Operators under way, oldest first. */
   active(): readonly OperatorRecord[] {
     const all = new Set([...this.#running.values()].map(({ operator }) => operator));
-    return [...all].sort((a, b) => a.operatorId - b.operatorId);
+    return [...all].map((operator) => operator.record()).sort((a, b) => a.operatorId - b.operatorId);
   }
 
   /** Those that ended, newest first. */
@@ -166,7 +170,7 @@ export class Controller {
     const running = { operator, footprint };
     for (const rangeId of rangesOf(plan)) this.#running.set(rangeId, running);
     this.ledger.add(footprint);
-    return operator;
+    return operator.record();
   }
 
   #end(running: Running, status: Exclude<OperatorStatus, 'created' | 'started'>, outcome: string, nowMs: number): void {
@@ -180,7 +184,7 @@ export class Controller {
     if (status === 'timedOut' || status === 'failed') {
       for (const nodeId of running.footprint.receives) this.memory.avoid(operator.rangeId, nodeId, nowMs);
     }
-    this.#history.push(operator);
+    this.#history.push(operator.record());
     if (this.#history.length > 2 * HISTORY_MAX) this.#history.splice(0, HISTORY_MAX); // K4
   }
 

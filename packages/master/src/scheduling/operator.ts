@@ -85,7 +85,7 @@ interface AdvanceContext extends StepContext {
   readonly nextReplicaId: () => number | undefined;
 }
 
-export class Operator implements OperatorRecord {
+export class Operator {
   readonly operatorId: number;
   readonly rangeId: number;
   readonly epoch: Epoch;
@@ -129,14 +129,6 @@ export class Operator implements OperatorRecord {
     return this.#stepSinceMs;
   }
 
-  get endedAtMs(): number | undefined {
-    return this.#endedAtMs;
-  }
-
-  get outcome(): string {
-    return this.#outcome;
-  }
-
   get current(): Step | undefined {
     return this.steps[this.#step];
   }
@@ -149,8 +141,9 @@ export class Operator implements OperatorRecord {
     return LEGAL[this.#status].length === 0;
   }
 
-  start(): void {
+  start(nowMs: number): void {
     this.#move('started');
+    this.#stepSinceMs = nowMs;
   }
 
   end(status: Exclude<OperatorStatus, 'created' | 'started'>, outcome: string, nowMs: number): void {
@@ -180,6 +173,18 @@ export class Operator implements OperatorRecord {
   describe(): string {
     const step = this.current;
     return step === undefined ? this.reason : `${this.reason}: ${describeStep(step)}`;
+  }
+
+  record(): OperatorRecord {
+    const { operatorId, rangeId, epoch, kind, steps, reason, partner, createdAtMs } = this;
+    return {
+      ...{ operatorId, rangeId, epoch, kind, steps, reason, createdAtMs },
+      ...(partner === undefined ? {} : { partner }),
+      status: this.#status,
+      step: this.#step,
+      endedAtMs: this.#endedAtMs,
+      outcome: this.#outcome,
+    };
   }
 
   #statusOf(step: Step, range: RangeInfo, context: StepContext): StepStatus {

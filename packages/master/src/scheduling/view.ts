@@ -43,7 +43,7 @@ export class SchedulingView {
   }
 
   isBusy(rangeId: number): boolean {
-    return this.#controller.operatorOf(rangeId) !== undefined;
+    return this.#controller.isBusy(rangeId);
   }
 
   /** What keeps balancing from moving a replica of a range, for people; undefined when nothing does. */
@@ -60,8 +60,7 @@ export class SchedulingView {
 
   /** What keeps anybody from changing a range now. */
   notChangeable(range: RangeInfo): string | undefined {
-    const operator = this.#controller.operatorOf(range.descriptor.rangeId);
-    if (operator !== undefined) return `operator ${operator.operatorId} is under way: ${operator.reason}`;
+    if (this.isBusy(range.descriptor.rangeId)) return 'an operator is under way';
     if (range.leader === undefined) return 'it has no leader';
     return range.joint || range.changePending ? 'its membership is changing' : undefined;
   }

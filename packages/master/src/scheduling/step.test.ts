@@ -1,0 +1,269 @@
+import { describe, expect, test } from 'vitest';
+import type { NodeInfo } from './cluster-model.ts';
+import { DEFAULT_SETTINGS } from './settings.ts';
+import { hasCaughtUp, type Step, stepStatus } from './step.ts';
+import { nodeInfo, type RangeGiven, rangeInfo, upNodes, viewOf } from './test-kit.ts';
+
+interface Row {
+  readonly name: string;
+  readonly step: Step;
+  readonly range: RangeGiven;
+  readonly nodes?: readonly NodeInfo[];
+  readonly expected: object;
+}
+
+const FINISHED = { type: 'finished' };
+const tell = (instruction: object) => ({ type: 'tell', instruction });
+const because = (type: 'wait' | 'impossible', reason: RegExp) => ({ type, reason: expect.stringMatching(reason) });
+/** Nodes 1 to 5, one of them different. */
+const nodes = (odd: NodeInfo): readonly NodeInfo[] =>
+  upNodes(5).map((node) => (node.nodeId === odd.nodeId ? odd : node));
+const DRAWN = 103;
+
+function status({ step, range, nodes: given = upNodes(5) }: Row) {
+  const info = rangeInfo(1, range);
+  return stepStatus(step, info, viewOf({ nodes: given, ranges: [info] }), DRAWN);
+}
+
+describe('adding a learner', () => {
+  const step: Step = { type: 'addLearner', nodeId: 3 };
+  const down = nodes(nodeInfo(3, { liveness: 'down' }));
+  test.each<Row>([
+    {
+      name: 'is told with the id drawn',
+      step,
+      range: { voters: [1, 2] },
+      expected: tell({ type: 'addLearner', nodeId: 3, replicaId: DRAWN }),
+    },
+    { name: 'is finished when it is there', step, range: { voters: [1, 2], learners: [3] }, expected: FINISHED },
+    { name: 'is finished when it is more already', step, range: { voters: [1, 2, 3] }, expected: FINISHED },
+    {
+      name: 'is impossible on a node that is down',
+      step,
+      range: { voters: [1, 2] },
+      nodes: down,
+      expected: because('impossible', /node 3 is down/),
+    },
+    {
+      name: 'waits for a joint configuration',
+      step,
+      range: { voters: [1, 2], joint: true },
+      expected: because('wait', /joint/),
+    },
+  ])('$name', (row) => expect(status(row)).toEqual(row.expected));
+
+  test('is impossible beside another replica on that node', () => {
+    const info = rangeInfo(1, { voters: [1, 2], learners: [3] });
+    const view = viewOf({ nodes: upNodes(3), ranges: [info] });
+    expect(stepStatus(step, info, view, DRAWN + 1)).toEqual(because('impossible', /another replica/));
+  });
+});
+
+describe('changing voters', () => {
+  const step: Step = { type: 'changeVoters', promote: [4], remove: [3] };
+  const learner = { voters: [1, 2, 3], learners: [4] };
+  const down = nodes(nodeInfo(2, { liveness: 'down' }));
+  const removed = nodes(nodeInfo(4, { duty: 'removed' }));
+  test.each<Row>([
+    {
+      name: 'is told by replica ids',
+      step,
+      range: learner,
+      expected: tell({ type: 'changeVoters', promote: [104], remove: [103] }),
+    },
+    { name: 'is finished when it is so', step, range: { voters: [1, 2, 4] }, expected: FINISHED },
+    {
+      name: 'is told for what is left of it',
+      step,
+      range: { voters: [1, 2, 3, 4] },
+      expected: tell({ type: 'changeVoters', promote: [], remove: [103] }),
+    },
+    {
+      name: 'waits for a learner that lags (S3)',
+      step,
+      range: { ...learner, behind: [4] },
+      expected: because('wait', /node 4 has not caught up/),
+    },
+    {
+      name: 'is impossible when the learner is gone',
+      step,
+      range: { voters: [1, 2, 3] },
+      expected: because('impossible', /node 4 is gone/),
+    },
+    {
+      name: 'is impossible when a removed node would vote',
+      step,
+      range: learner,
+      nodes: removed,
+      expected: because('impossible', /node 4/),
+    },
+    {
+      name: 'goes on with one voter down',
+      step,
+      range: learner,
+      nodes: down,
+      expected: tell({ type: 'changeVoters', promote: [104], remove: [103] }),
+    },
+    {
+      name: 'is impossible when the old voters have no quorum (S2)',
+      step,
+      range: { ...learner, silent: { 2: 1, 3: 1 } },
+      expected: because('impossible', /only 1 of the 3 voters/),
+    },
+    {
+      name: 'is impossible when the new voters would have none (S2)',
+      step,
+      range: { ...learner, silent: { 2: 1, 4: 1 } },
+      expected: because('impossible', /only 1 of the 3 voters on nodes 1, 2, 4/),
+    },
+    {
+      name: 'does not remove the leader',
+      step,
+      range: { ...learner, leader: 3 },
+      expected: because('impossible', /node 3 leads/),
+    },
+    {
+      name: 'is impossible when no voter would be left',
+      step: { type: 'changeVoters', promote: [], remove: [1] },
+      range: { voters: [1] },
+      expected: because('impossible', /no voter would be left/),
+    },
+    {
+      name: 'removes a learner whatever the voters',
+      step: { type: 'changeVoters', promote: [], remove: [4] },
+      range: { ...learner, silent: { 2: 1, 3: 1 } },
+      expected: tell({ type: 'changeVoters', promote: [], remove: [104] }),
+    },
+  ])('$name', (row) => expect(status(row)).toEqual(row.expected));
+});
+
+describe('transferring the leader (S4)', () => {
+  const step: Step = { type: 'transferLeader', nodeId: 2 };
+  const range = { voters: [1, 2, 3], learners: [4] };
+  test.each<Row>([
+    { name: 'is told', step, range, expected: tell({ type: 'transferLeader', replicaId: 102 }) },
+    { name: 'is finished when it leads', step, range: { ...range, leader: 2 }, expected: FINISHED },
+    ...(['draining', 'maintenance', 'decommissioning', 'removed'] as const).map((duty) => ({
+      name: `does not go to a node that is ${duty}`,
+      step,
+      range,
+      nodes: nodes(nodeInfo(2, { duty })),
+      expected: because('impossible', /^node 2 is /),
+    })),
+    ...(['suspect', 'down'] as const).map((liveness) => ({
+      name: `does not go to a node that is ${liveness}`,
+      step,
+      range,
+      nodes: nodes(nodeInfo(2, { liveness })),
+      expected: because('impossible', /^node 2 is /),
+    })),
+    {
+      name: 'does not go to a silent replica',
+      step,
+      range: { ...range, silent: { 2: 1 } },
+      expected: because('impossible', /silent/),
+    },
+    {
+      name: 'does not go to a replica that lags',
+      step,
+      range: { ...range, behind: [2] },
+      expected: because('impossible', /lags/),
+    },
+    {
+      name: 'does not go to a learner',
+      step: { type: 'transferLeader', nodeId: 4 },
+      range,
+      expected: because('impossible', /no voter/),
+    },
+    {
+      name: 'does not go to a node without a replica',
+      step: { type: 'transferLeader', nodeId: 5 },
+      range,
+      expected: because('impossible', /no voter/),
+    },
+  ])('$name', (row) => expect(status(row)).toEqual(row.expected));
+});
+
+describe('leaving a joint configuration', () => {
+  const step: Step = { type: 'leaveJoint' };
+  test.each<Row>([
+    { name: 'is told', step, range: { voters: [1, 2], joint: true }, expected: tell({ type: 'leaveJoint' }) },
+    { name: 'is finished when it is simple', step, range: { voters: [1, 2] }, expected: FINISHED },
+  ])('$name', (row) => expect(status(row)).toEqual(row.expected));
+});
+
+describe('splitting', () => {
+  const at = (key: string): Step => ({ type: 'split', at: Buffer.from(key), version: 1 });
+  const range = { voters: [1], start: 'c', end: 'm' };
+  test.each<Row>([
+    { name: 'is told with its key', step: at('d'), range, expected: tell({ type: 'split', at: Buffer.from('d') }) },
+    {
+      name: 'is told for the middle',
+      step: { type: 'split', at: undefined, version: 1 },
+      range,
+      expected: tell({ type: 'split', at: undefined }),
+    },
+    {
+      name: 'is finished when the range has a new version',
+      step: at('d'),
+      range: { ...range, version: 2 },
+      expected: FINISHED,
+    },
+    { name: 'is impossible at the start', step: at('c'), range, expected: because('impossible', /border/) },
+    { name: 'is impossible at the end', step: at('m'), range, expected: because('impossible', /border/) },
+    { name: 'is impossible outside', step: at('x'), range, expected: because('impossible', /outside/) },
+    {
+      name: 'is told behind the start of the last range',
+      step: at('x'),
+      range: { voters: [1], start: 'm' },
+      expected: tell({ type: 'split', at: Buffer.from('x') }),
+    },
+  ])('$name', (row) => expect(status(row)).toEqual(row.expected));
+});
+
+describe('merging', () => {
+  const source = rangeInfo(1, { voters: [1, 2, 3], end: 'm' });
+  const merge = (target: RangeGiven, from = source, into = 2) => {
+    const ranges = [from, rangeInfo(2, target), rangeInfo(3, { voters: [1, 2, 3], start: 't' })];
+    return stepStatus({ type: 'merge', into }, from, viewOf({ nodes: upNodes(5), ranges }), 0);
+  };
+  const told = tell({ type: 'merge', into: 2 });
+
+  test('is told for the neighbour behind', () =>
+    expect(merge({ voters: [3, 2, 1], start: 'm', end: 't' })).toEqual(told));
+  test('is told for the neighbour before', () => {
+    const from = rangeInfo(1, { voters: [1, 2, 3], start: 'c', end: 't' });
+    expect(merge({ voters: [1, 2, 3], end: 'c' }, from)).toEqual(told);
+  });
+  test('is impossible with a range that is not beside it', () => {
+    expect(merge({ voters: [1, 2, 3], start: 'm', end: 't' }, source, 3)).toEqual(because('impossible', /neighbour/));
+  });
+  test('is impossible with a range on other nodes', () => {
+    expect(merge({ voters: [1, 2, 4], start: 'm', end: 't' })).toEqual(because('impossible', /other nodes/));
+  });
+  test('is impossible with a range that is gone', () => {
+    expect(merge({ voters: [1, 2, 3], start: 'm', end: 't' }, source, 9)).toEqual(
+      because('impossible', /does not exist/),
+    );
+  });
+  test('waits while the members of the other one change', () => {
+    expect(merge({ voters: [1, 2, 3], start: 'm', end: 't', joint: true })).toEqual(because('wait', /changing/));
+  });
+});
+
+test.each([
+  { name: 'within the entries', lagEntries: 500, logEntries: 1_000, expected: true },
+  { name: 'beyond the entries', lagEntries: 501, logEntries: 1_000, expected: false },
+  { name: 'within the share of a long log', lagEntries: 5_000, logEntries: 100_000, expected: true },
+  { name: 'beyond the share of a long log', lagEntries: 5_001, logEntries: 100_000, expected: false },
+])('a learner has caught up: $name', ({ lagEntries, logEntries, expected }) => {
+  const progress = [{ replicaId: 102, lagEntries }];
+  expect(hasCaughtUp(rangeInfo(1, { voters: [1], learners: [2], progress, logEntries }), 2, DEFAULT_SETTINGS)).toBe(
+    expected,
+  );
+});
+
+test('a learner of which the leader says nothing has not caught up', () => {
+  const range = rangeInfo(1, { voters: [1], learners: [2], progress: [] });
+  expect(hasCaughtUp(range, 2, DEFAULT_SETTINGS)).toBe(false);
+});
