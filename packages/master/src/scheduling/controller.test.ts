@@ -107,7 +107,8 @@ describe('an operator', () => {
 
   test('times out when the range does not report, and when a step takes too long', () => {
     const { admit, report, controller, later } = controllerBed();
-    admit(plan(1), plan(2));
+    admit(plan(1));
+    admit(plan(2, addSteps(4)));
     later(55_000);
     report(rangeInfo(1, { voters: [1, 2] }));
     later(6_000);
@@ -185,6 +186,37 @@ describe('admission', () => {
     expect(admit(plan(1), plan(2))).toEqual(refused(/range 2/));
     expect(controller.active()).toHaveLength(1);
     expect(admit(plan(1), plan(3))).toEqual(admitted);
+  });
+
+  test('lets those that belong together change voters only when all have copied (K2)', () => {
+    const { admit, report } = controllerBed();
+    admit(plan(1, addSteps(3)), plan(2, addSteps(4)));
+    for (const rangeId of [1, 2]) report(rangeInfo(rangeId, { voters: [1, 2] }));
+    const first = withLearner(1, 3, 9_001);
+    expect(report(first)).toBeUndefined();
+    expect(report(withLearner(2, 4, 9_002))).toEqual({ type: 'changeVoters', promote: [9_002], remove: [] });
+    expect(report(first)).toEqual({ type: 'changeVoters', promote: [9_001], remove: [] });
+  });
+
+  test('ends those that belong together when one of them fails before (K2)', () => {
+    const { admit, report, controller, nowMs } = controllerBed();
+    admit(plan(1, addSteps(3)), plan(2, addSteps(4)));
+    for (const rangeId of [1, 2]) report(rangeInfo(rangeId, { voters: [1, 2] }));
+    report(withLearner(1, 3, 9_001));
+    controller.failed(2, 'no space', nowMs());
+    expect(controller.history().map(({ rangeId, status }) => [rangeId, status])).toEqual([
+      [1, 'cancelled'],
+      [2, 'failed'],
+    ]);
+    expect(controller.ledger.size).toBe(0);
+  });
+
+  test('does not wait for one that had nothing to do (K2)', () => {
+    const { admit, report } = controllerBed();
+    admit(plan(1, transfer(2), 'balanceLeaders'), plan(2, transfer(2), 'balanceLeaders'));
+    expect(report(rangeInfo(1, { voters: [1, 2] }))).toBeUndefined();
+    report(rangeInfo(2, { voters: [1, 2], leader: 2, term: 2 }));
+    expect(report(rangeInfo(1, { voters: [1, 2] }))).toEqual({ type: 'transferLeader', replicaId: 102 });
   });
 
   test('refuses what was planned for an earlier state of the range', () => {
@@ -267,6 +299,14 @@ test('every status is reached from `created`, and final ones lead nowhere (O1)',
   for (const status of ['success', 'failed', 'cancelled', 'timedOut', 'replaced'] as const)
     expect(LEGAL[status]).toEqual([]);
 });
+
+function withLearner(rangeId: number, nodeId: number, replicaId: number): RangeInfo {
+  const range = rangeInfo(rangeId, { voters: [1, 2], learners: [nodeId], confVersion: 2 });
+  const replicas = range.descriptor.replicas.map((replica) =>
+    replica.type === 'learner' ? { ...replica, replicaId } : replica,
+  );
+  return { ...range, descriptor: { ...range.descriptor, replicas }, progress: [{ replicaId, lagEntries: 0 }] };
+}
 
 /** The learner on node 3 has the id that was drawn for it. */
 function asLearner(range: RangeInfo): RangeInfo {

@@ -3,7 +3,8 @@
  * overtaken.
  *
  * K1. A range takes part in one operator at most; a more urgent one ends the one before.
- * K2. Plans that belong together are admitted together, or none of them.
+ * K2. Plans that belong together are admitted together, or none of them; and what they change, they change together: an
+ *     operator goes on from copying data only when all of its group can, and ends when another one ends before that.
  * K3. What is refused or ended says why.
  * K4. Everything it remembers is bounded: the history by its length, memories about ranges by time.
  */
@@ -28,6 +29,14 @@ export type Admission = { readonly admitted: readonly OperatorRecord[] } | { rea
 interface Running {
   readonly operator: Operator;
   footprint: Footprint;
+  readonly group: Group;
+}
+
+/** Operators that were admitted together (K2). */
+interface Group {
+  readonly members: Set<Running>;
+  /** Those that have copied what they need. */
+  readonly ready: Set<Running>;
 }
 
 /** How long an operator may wait for its range's first heartbeat. */
@@ -61,7 +70,8 @@ export class Controller {
     }
     const limit = limitReached(this.ledger, footprints, this.#deps.settings());
     if (limit !== undefined) return { refused: limit };
-    return { admitted: plans.map((plan, i) => this.#add(plan, footprints[i], nowMs)) };
+    const group: Group = { members: new Set(), ready: new Set() };
+    return { admitted: plans.map((plan, i) => this.#add(plan, footprints[i], group, nowMs)) };
   }
 
   /** Called when a range has reported: what its leader is to do now. */
@@ -77,7 +87,17 @@ export class Controller {
     if (status.type === 'finished') this.#end(running, 'success', 'done', nowMs);
     else if (status.type === 'impossible') this.#end(running, 'cancelled', status.reason, nowMs);
     else if (operator.step !== before) this.#weighAnew(running);
-    return status.type === 'tell' ? status.instruction : undefined;
+    return status.type === 'tell' && this.#mayTell(running, status.instruction, nowMs) ? status.instruction : undefined;
+  }
+
+  /** K2. */
+  #mayTell(running: Running, instruction: Instruction, nowMs: number): boolean {
+    const { members, ready } = running.group;
+    if (instruction.type === 'addLearner' || members.size === 1) return true;
+    ready.add(running);
+    if (ready.size === members.size) return true;
+    running.operator.hold(nowMs);
+    return false;
   }
 
   /** The range's leader will not do what it was told. */
@@ -159,7 +179,7 @@ export class Controller {
     return `range ${plan.rangeId} was moved lately and rests for ${Math.ceil((untilMs - nowMs) / 1_000)} s`;
   }
 
-  #add(plan: Plan, footprint: Footprint | undefined, nowMs: number): OperatorRecord {
+  #add(plan: Plan, footprint: Footprint | undefined, group: Group, nowMs: number): OperatorRecord {
     const range = this.#deps.model.range(plan.rangeId);
     assert(range !== undefined && footprint !== undefined, 'what is admitted has a range');
     for (const rangeId of rangesOf(plan)) {
@@ -167,7 +187,8 @@ export class Controller {
       if (before !== undefined) this.#end(before, 'replaced', `a more urgent operator: ${plan.reason}`, nowMs);
     }
     const operator = new Operator(this.#nextOperatorId++, plan, range, nowMs);
-    const running = { operator, footprint };
+    const running: Running = { operator, footprint, group };
+    group.members.add(running);
     for (const rangeId of rangesOf(plan)) this.#running.set(rangeId, running);
     this.ledger.add(footprint);
     return operator.record();
@@ -185,7 +206,19 @@ export class Controller {
       for (const nodeId of running.footprint.receives) this.memory.avoid(operator.rangeId, nodeId, nowMs);
     }
     this.#history.push(operator.record());
+    this.#endGroup(running, status, nowMs);
     if (this.#history.length > 2 * HISTORY_MAX) this.#history.splice(0, HISTORY_MAX); // K4
+  }
+
+  /** K2: once all were ready, each goes its way. */
+  #endGroup(ended: Running, status: OperatorStatus, nowMs: number): void {
+    const { members, ready } = ended.group;
+    if (status === 'success') ready.add(ended);
+    if (status === 'success' || ready.size === members.size) return;
+    for (const other of members) {
+      if (other.operator.ended) continue;
+      this.#end(other, 'cancelled', `operator ${ended.operator.operatorId}, which belongs to it, ended`, nowMs);
+    }
   }
 
   /** What is left to do weighs less. */

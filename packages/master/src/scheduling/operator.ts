@@ -175,6 +175,11 @@ export class Operator {
     return step === undefined ? this.reason : `${this.reason}: ${describeStep(step)}`;
   }
 
+  /** It waits for others: that does not count as its own time. */
+  hold(nowMs: number): void {
+    this.#stepSinceMs = nowMs;
+  }
+
   record(): OperatorRecord {
     const { operatorId, rangeId, epoch, kind, steps, reason, partner, createdAtMs } = this;
     return {

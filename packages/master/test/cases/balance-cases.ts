@@ -86,6 +86,28 @@ export const BALANCE_CASES: readonly Case[] = [
     ],
   },
   {
+    name: 'large and small ranges, and 3 of 10 copies never end: halves of exchanges are not what remains',
+    cluster: () => {
+      const cluster = new SimulatedCluster({ nodes: nodes(6), settings: settings(), lossPercent: 30 });
+      for (let i = 0; i < 60; i++) {
+        const large = i % 2 === 0;
+        cluster.addRange(large ? [1, 2, 3] : [4, 5, 6], { bytes: large ? 512 * MIB : 8 * MIB });
+      }
+      return cluster;
+    },
+    operatorsMax: 320,
+    settlesInS: 6_000,
+    stillS: HOUR,
+    problems: (cluster) => [
+      ...even(cluster),
+      ...spread(
+        'bytes',
+        perNode(cluster, (range) => range.bytes),
+        { percent: 10, atLeast: 300 * MIB },
+      ),
+    ],
+  },
+  {
     name: 'several hot ranges on one node',
     cluster: () =>
       ring({ nodes: nodes(5), settings: settings() }, 40, (i) => ({ readsPerS: i % 5 === 0 ? 4_000 : 100 })),

@@ -21,8 +21,8 @@ export interface Balance {
   readonly metric: Metric;
   /** Metrics that come first. */
   readonly keep: readonly Metric[];
-  /** Of moves that are equally good by the metric, those are taken that make this one more even. */
-  readonly prefer?: Metric;
+  /** Of moves that are equally good by the metric, those are taken that make these more even. */
+  readonly prefer: readonly Metric[];
 }
 
 /** Pairs of nodes that one round looks at: what bounds its time. The next one goes on behind them. */
@@ -92,7 +92,7 @@ class Round {
   constructor(balance: Balance, view: SchedulingView) {
     this.#balance = balance;
     this.#view = view;
-    this.#metrics = [balance.metric, ...balance.keep, ...(balance.prefer === undefined ? [] : [balance.prefer])];
+    this.#metrics = [balance.metric, ...balance.keep, ...balance.prefer];
     this.#sources = view.balancedNodes();
     const { targetSpacePercent } = view.settings;
     this.#targets = this.#sources.filter(({ info }) => hasSpace(view, info.nodeId, 0, targetSpacePercent));
@@ -204,14 +204,14 @@ class Round {
     return shift >= gain && shift <= difference - gain ? Math.abs(shift - difference / 2) : undefined;
   }
 
-  /** From 0 to 1: a leader would have to hand over first; others make the next metric more or less even. */
+  /** From 0 to 1: a leader would have to hand over first; others make the next metrics more or less even. */
   #distaste(range: RangeInfo, { from, to }: { from: number; to: number }): number {
-    const { prefer } = this.#balance;
-    const leads = range.leader === from ? 0.5 : 0;
-    if (prefer === undefined) return leads;
-    const half = (this.#value(prefer, from) - this.#value(prefer, to)) / 2;
-    const off = Math.abs(prefer.of(range) - half);
-    return leads + 0.5 * (off / (off + Math.abs(half) + 1));
+    const offs = this.#balance.prefer.map((metric) => {
+      const half = (this.#value(metric, from) - this.#value(metric, to)) / 2;
+      const off = Math.abs(metric.of(range) - half);
+      return off / (off + Math.abs(half) + 1);
+    });
+    return (range.leader === from ? 0.25 : 0) + 0.75 * meanOf(offs);
   }
 
   /** B2. */

@@ -108,13 +108,13 @@ function replicaCount(): Scheduler {
     desc,
     metric: REPLICAS,
     keep: [],
-    prefer: BYTES,
+    prefer: [BYTES, REPLICA_LOAD],
   });
 }
 
 function bytes(): Scheduler {
   const desc = 'spreads stored bytes over the nodes';
-  return new MetricScheduler({ name: 'bytes', desc, metric: BYTES, keep: [REPLICAS] });
+  return new MetricScheduler({ name: 'bytes', desc, metric: BYTES, keep: [REPLICAS], prefer: [] });
 }
 
 function replicaLoad(): Scheduler {
@@ -124,5 +124,6 @@ function replicaLoad(): Scheduler {
     desc,
     metric: REPLICA_LOAD,
     keep: [REPLICAS, BYTES],
+    prefer: [],
   });
 }
