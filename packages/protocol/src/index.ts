@@ -15,6 +15,7 @@ export { UnpackError, unpack } from './internal/codec/unpack.ts';
 export * from './internal/codec/wire.ts';
 export * from './internal/command.ts';
 export * from './internal/descriptor.ts';
+export * from './internal/kv-shape.ts';
 export * from './internal/kv-types.ts';
 export * from './internal/master-api.ts';
 export * from './internal/methods.ts';

@@ -1,28 +1,23 @@
 import { type Bytes, binaryString, compareBytes, type Engine, ServiceError, spanContains } from '@remora/base';
-import type {
-  Compare,
-  DeleteOp,
-  DeleteResult,
-  KeyRange,
-  KeyValue,
-  KvEvent,
-  KvOp,
-  KvResult,
-  PutOp,
-  PutResult,
-  RangeOp,
-  RangeResult,
-  Txn,
+import {
+  type Compare,
+  compareHolds,
+  type DeleteOp,
+  type DeleteResult,
+  type KeyRange,
+  type KeyValue,
+  type KvEvent,
+  type KvOp,
+  type KvResult,
+  type PutOp,
+  type PutResult,
+  type RangeOp,
+  type RangeResult,
+  shapeRange,
+  type Txn,
 } from '@remora/protocol';
 import { attachedKey, currentKey, currentSpan, historyKey, userKeyOfCurrent } from './keys.ts';
-import {
-  checkReadRevision,
-  compareHolds,
-  getCurrent,
-  type Prefetched,
-  type RevisionBounds,
-  shapeRange,
-} from './kv-read.ts';
+import { checkReadRevision, getCurrent, type Prefetched, type RevisionBounds } from './kv-read.ts';
 import { DELETION, encodeVersion, toKeyValue, type Version, valueOfRow } from './record.ts';
 
 /** Whether a lease is known: keys may belong to it. */

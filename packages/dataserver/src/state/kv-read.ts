@@ -1,5 +1,5 @@
 import { type Bytes, binaryString, compareBytes, type Engine, type EngineView, ServiceError } from '@remora/base';
-import type { Compare, KeyRange, KeyValue, RangeOp, RangeResult, Txn } from '@remora/protocol';
+import { type FoundPairs, hasFilters, type KeyRange, type KeyValue, type RangeOp, type Txn } from '@remora/protocol';
 import { currentKey, currentSpan, historySpan, parseHistoryKey, userKeyOfCurrent } from './keys.ts';
 import { decodeVersion, isDeletion, modRevisionOf, toKeyValue, type Version } from './record.ts';
 
@@ -16,17 +16,11 @@ import { decodeVersion, isDeletion, modRevisionOf, toKeyValue, type Version } fr
 export const OPERATION_ROWS_MAX = 1_000_000;
 const OPERATION_BYTES_MAX = 512 * 1024 * 1024;
 
-/** What a range holds: `kvs` are all of it, or the first of it where the operation can return no more. */
-export interface Fetched {
-  readonly kvs: readonly KeyValue[];
-  readonly count: number;
-}
-
 /** What `prefetch` found, by the operation or comparison that asked. */
-export type Prefetched = ReadonlyMap<KeyRange, Fetched>;
+export type Prefetched = ReadonlyMap<KeyRange, FoundPairs>;
 
 export const NOTHING_PREFETCHED: Prefetched = new Map();
-const NOTHING: Fetched = { kvs: [], count: 0 };
+const NOTHING: FoundPairs = { kvs: [], count: 0 };
 
 interface Wanted {
   readonly range: KeyRange;
@@ -115,7 +109,7 @@ export async function fetchAll(
   wanted: readonly Wanted[],
   { bounds, changing }: { readonly bounds: RevisionBounds; readonly changing: boolean },
 ): Promise<Prefetched> {
-  const out = new Map<KeyRange, Fetched>();
+  const out = new Map<KeyRange, FoundPairs>();
   for (const { range, revision } of wanted) {
     if (isEmptyRange(range)) out.set(range, NOTHING);
     else if (revision > 0 && revision !== bounds.revision) {
@@ -140,7 +134,7 @@ function rowsNeeded(range: KeyRange): number {
 }
 
 /** Counts all rows, and keeps the first `keep` of them. */
-async function readCurrent(view: EngineView, range: KeyRange, keep: number): Promise<Fetched> {
+async function readCurrent(view: EngineView, range: KeyRange, keep: number): Promise<FoundPairs> {
   const kvs: KeyValue[] = [];
   let count = 0;
   let bytes = 0;
@@ -164,7 +158,7 @@ function withinBounds(rows: number, bytes: number): number {
 }
 
 /** K2. */
-async function readAt(view: EngineView, range: KeyRange, revision: number): Promise<Fetched> {
+async function readAt(view: EngineView, range: KeyRange, revision: number): Promise<FoundPairs> {
   const found = new Map<string, KeyValue | undefined>();
   let bytes = 0;
   const keep = (key: Bytes, kv: KeyValue | undefined): void => {
@@ -194,82 +188,4 @@ async function readAt(view: EngineView, range: KeyRange, revision: number): Prom
 export function getCurrent(source: Pick<Engine, 'get'>, key: Bytes): Version | undefined {
   const row = source.get(currentKey(key));
   return row === undefined ? undefined : decodeVersion(row);
-}
-
-/** Filters, sorts and limits, as etcd's Range does: `count` is what the range holds, whatever `limit` says. */
-export function shapeRange(op: RangeOp, { kvs: all, count }: Fetched): RangeResult {
-  const kept = hasFilters(op) ? all.filter((kv) => passes(op, kv)) : all;
-  if (op.countOnly) return { type: 'range', kvs: [], more: false, count };
-  let kvs = sorted(op, kept);
-  const more = op.limit > 0 && kvs.length > op.limit;
-  if (more) kvs = kvs.slice(0, op.limit);
-  if (op.keysOnly) kvs = kvs.map((kv) => ({ ...kv, value: kv.value.subarray(0, 0) }));
-  return { type: 'range', kvs, more, count };
-}
-
-function hasFilters(op: RangeOp): boolean {
-  return op.minModRevision > 0 || op.maxModRevision > 0 || op.minCreateRevision > 0 || op.maxCreateRevision > 0;
-}
-
-function passes(op: RangeOp, kv: KeyValue): boolean {
-  if (op.minModRevision > 0 && kv.modRevision < op.minModRevision) return false;
-  if (op.maxModRevision > 0 && kv.modRevision > op.maxModRevision) return false;
-  if (op.minCreateRevision > 0 && kv.createRevision < op.minCreateRevision) return false;
-  return !(op.maxCreateRevision > 0 && kv.createRevision > op.maxCreateRevision);
-}
-
-function sorted(op: RangeOp, kvs: readonly KeyValue[]): readonly KeyValue[] {
-  if (op.sortOrder === 'none' || (op.sortTarget === 'key' && op.sortOrder === 'ascend')) {
-    // As in etcd, naming a target without an order sorts upwards.
-    if (op.sortTarget === 'key') return kvs;
-  }
-  const sign = op.sortOrder === 'descend' ? -1 : 1;
-  return [...kvs].sort((a, b) => sign * compareBy(op.sortTarget, a, b));
-}
-
-function compareBy(target: RangeOp['sortTarget'], a: KeyValue, b: KeyValue): number {
-  switch (target) {
-    case 'key':
-      return compareBytes(a.key, b.key);
-    case 'value':
-      return compareBytes(a.value, b.value);
-    case 'version':
-      return a.version - b.version;
-    case 'create':
-      return a.createRevision - b.createRevision;
-    case 'mod':
-      return a.modRevision - b.modRevision;
-  }
-}
-
-/** Whether one version satisfies a comparison; an absent key compares as all zeros, and never by value. */
-export function compareHolds(compare: Compare, kv: Version | undefined): boolean {
-  const target = compare.target;
-  if (target.of === 'value') {
-    if (kv === undefined) return false;
-    return holds(compare.result, compareBytes(kv.value, target.value));
-  }
-  if (target.of === 'lease') {
-    const lease = kv?.lease ?? 0n;
-    return holds(compare.result, lease < target.value ? -1 : lease > target.value ? 1 : 0);
-  }
-  return holds(compare.result, numberOf(target.of, kv) - target.value);
-}
-
-function numberOf(of: 'version' | 'create' | 'mod', kv: Version | undefined): number {
-  if (kv === undefined) return 0;
-  return of === 'version' ? kv.version : of === 'create' ? kv.createRevision : kv.modRevision;
-}
-
-function holds(result: Compare['result'], order: number): boolean {
-  switch (result) {
-    case 'equal':
-      return order === 0;
-    case 'notEqual':
-      return order !== 0;
-    case 'greater':
-      return order > 0;
-    case 'less':
-      return order < 0;
-  }
 }
