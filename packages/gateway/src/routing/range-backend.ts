@@ -1,5 +1,5 @@
 import type { Clock, Logger, Random } from '@remora/base';
-import { ServiceError } from '@remora/base';
+import { type Bytes, ServiceError, type Span } from '@remora/base';
 import type { LockCommand } from '@remora/lock';
 import type {
   ClusterView,
@@ -14,8 +14,10 @@ import type {
 import { COMMAND_DEADLINE_MAX_MS } from '@remora/protocol';
 import type { Backend, BackendDone, RequestOptions, WatchControl, WatchListener, WatchOptions } from '../backend.ts';
 import { LeaderSearch } from './leader-search.ts';
-import { type RequestDeps, RoutedCall, type RoutedRequest } from './request.ts';
-import { routingKey } from './request-keys.ts';
+import { ManyRanges } from './many-ranges.ts';
+import type { DrawNewest } from './newest-revision.ts';
+import { type RequestDeps, type RequestDone, RoutedCall, type RoutedRequest } from './request.ts';
+import { routingKey, routingSpan } from './request-keys.ts';
 import { Routes } from './routes.ts';
 import { type BackendUnderWay, nothingUnderWay } from './under-way.ts';
 import { GRANT_ENDS_SHARE, WAITS_MAX, WaitSlots } from './wait-slots.ts';
@@ -25,6 +27,8 @@ export interface BackendDeps {
   readonly nodeId: number;
   readonly dialer: RpcDialer;
   readonly view: () => ClusterView;
+  /** For reads over several ranges. */
+  readonly newest: DrawNewest;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -32,6 +36,13 @@ export interface BackendDeps {
   readonly waitsMax?: number;
   /** Is told of each of those. */
   readonly onWaitRefused?: () => void;
+}
+
+/** A query, and where its keys are. */
+interface Asked {
+  readonly query: Query;
+  readonly key: Bytes;
+  readonly span: () => Span | undefined;
 }
 
 /** Longest time that one request may take. */
@@ -51,6 +62,7 @@ export class RangeBackend implements Backend {
   readonly #deps: BackendDeps;
   readonly #callDeps: RequestDeps;
   readonly #routes: Routes;
+  readonly #many: ManyRanges;
   readonly #streams: WatchStreams;
   readonly #idPrefix: string;
   readonly #underWay = nothingUnderWay();
@@ -69,6 +81,11 @@ export class RangeBackend implements Backend {
     this.#grantEnds = new WaitSlots(Math.ceil(waitsMax * GRANT_ENDS_SHARE), onRefused);
     const search = new LeaderSearch({ ...deps, routes: this.#routes });
     this.#callDeps = { ...deps, routes: this.#routes, search, underWay: this.#underWay };
+    this.#many = new ManyRanges({
+      ...deps,
+      routes: this.#routes,
+      ask: (query, span, timeoutMs, done) => this.#ask({ query, key: span.start, span: () => span }, timeoutMs, done),
+    });
     this.#streams = new WatchStreams(deps.dialer, deps.clock);
     // Unique over restarts: 96 random bits name this gateway's life.
     this.#idPrefix = `${deps.random.bytes(12).toString('base64url')}.`;
@@ -102,6 +119,7 @@ export class RangeBackend implements Backend {
     return this.#start(
       {
         key: routingKey(command),
+        span: () => routingSpan(command),
         command: true,
         requestId: options.requestId ?? this.#newRequestId(),
         build: (deadlineMs) => ({ kind: 'command', command: build(command, deadlineMs) }),
@@ -137,27 +155,41 @@ export class RangeBackend implements Backend {
   }
 
   #query(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void {
+    const endsMs = this.#deps.clock.monotonicMs() + options.timeoutMs;
+    let askMany: (() => void) | undefined;
+    const place = { query, key: routingKey(query), span: () => routingSpan(query) };
+    const askOne = this.#ask(place, options.timeoutMs, (error, reply) => {
+      if (error === undefined || !this.#concernsMany(query, error)) return answer(error, reply, done);
+      askMany = this.#many.query(query, endsMs - this.#deps.clock.monotonicMs(), done);
+    });
+    return () => (askMany ?? askOne)();
+  }
+
+  /** Either its keys are in several ranges, or it names a revision that only another range may have. */
+  #concernsMany(query: Query, { code }: ServiceError): boolean {
+    if (code !== 'FUTURE_REVISION') return code === 'STALE_EPOCH';
+    return this.#routes.find(routingKey(query))?.revisionSource === 'master';
+  }
+
+  /** Asks one range; ends with STALE_EPOCH when the keys are in several. */
+  #ask({ query, key, span }: Asked, timeoutMs: number, done: RequestDone): () => void {
     const body: RangeRequest['body'] = { kind: 'query', query };
     const awaits = awaitsSomething(query);
     return this.#start(
       {
-        key: routingKey(query),
+        ...{ key, span, awaits },
         command: false,
         requestId: '',
         build: () => body,
-        timeoutMs: Math.min(options.timeoutMs, REQUEST_TIMEOUT_MAX_MS),
+        timeoutMs: Math.min(timeoutMs, REQUEST_TIMEOUT_MAX_MS),
         deadlineMs: undefined,
         attemptMs: awaits ? AWAIT_MS : ATTEMPT_MS,
-        awaits,
       },
-      (error, reply) => answer(error, reply, done),
+      done,
     );
   }
 
-  #start(
-    request: RoutedRequest,
-    done: (error: ServiceError | undefined, reply: RangeReply | undefined) => void,
-  ): () => void {
+  #start(request: RoutedRequest, done: RequestDone): () => void {
     const call = new RoutedCall(this.#callDeps, request, done);
     call.start();
     return () => call.cancel();

@@ -1,8 +1,22 @@
-import type { Bytes } from '@remora/base';
+/** Where the keys of requests lie: what they are routed by. */
+import { type Bytes, compareBytes, keyAfter, prefixEnd, type Span } from '@remora/base';
 import { lockSpan, namespaceSpan } from '@remora/lock';
-import { type Command, KV_SPACE, kvRoutingKey, LEASE_SPACE, type Query } from '@remora/protocol';
+import {
+  type Command,
+  type KeyRange,
+  KV_SPACE,
+  kvRoutingKey,
+  LEASE_SPACE,
+  LOCK_SPACE,
+  type Query,
+  type Txn,
+} from '@remora/protocol';
 
-/** The key by which a command or query finds its range. */
+export const LEASES: Span = { start: Buffer.from([LEASE_SPACE]), end: Buffer.from([LOCK_SPACE]) };
+export const PLAIN_KEYS: Span = { start: Buffer.from([KV_SPACE]), end: Buffer.from([KV_SPACE + 1]) };
+const EVERYTHING: Span = { start: LEASES.start, end: PLAIN_KEYS.end };
+
+/** The key by which a command or query finds its range: one of its keys. */
 export function routingKey(request: Command | Query): Bytes {
   switch (request.type) {
     case 'kv':
@@ -10,11 +24,8 @@ export function routingKey(request: Command | Query): Bytes {
     case 'range':
       return kvRoutingKey(request.op.key);
     case 'txn':
-    case 'readTxn': {
-      const { compare, success, failure } = request.txn;
-      for (const part of [...compare, ...success, ...failure]) if ('key' in part) return kvRoutingKey(part.key);
-      return Buffer.from([KV_SPACE]);
-    }
+    case 'readTxn':
+      return txnKey(request.txn);
     case 'leaseGrant':
     case 'leaseRevoke':
     case 'leaseExpire':
@@ -28,22 +39,85 @@ export function routingKey(request: Command | Query): Bytes {
     case 'grantEnd':
       return lockSpan(request.lock).start;
     case 'lock':
-      return 'command' in request ? lockSpan(request.command.lock).start : lockQueryKey(request.query);
+      return 'command' in request ? lockSpan(request.command.lock).start : lockQuerySpan(request.query).start;
     case 'leases':
-      return Buffer.from([LEASE_SPACE]);
+      return LEASES.start;
     case 'split':
       return request.at;
     case 'compact':
     case 'noop':
     case 'closedRevision':
     case 'status':
-      return Buffer.from([KV_SPACE]);
+      return PLAIN_KEYS.start;
   }
 }
 
-function lockQueryKey(query: Extract<Query, { type: 'lock' }>['query']): Bytes {
-  if (query.type === 'show') return lockSpan(query.lock).start;
-  if (query.type === 'list') return namespaceSpan(query.namespace, query.prefix).start;
-  const first = query.checks[0];
-  return first === undefined ? Buffer.from([LEASE_SPACE + 1]) : lockSpan(first.lock).start;
+/** The smallest span with all keys of a request; undefined when its one key says it all. */
+export function routingSpan(request: Command | Query): Span | undefined {
+  switch (request.type) {
+    case 'kv':
+      return request.op.type === 'put' || request.op.end === undefined ? undefined : keysSpan(request.op);
+    case 'range':
+      return request.op.end === undefined ? undefined : keysSpan(request.op);
+    case 'txn':
+    case 'readTxn':
+      return txnSpan(request.txn);
+    case 'lock':
+      return 'command' in request ? undefined : lockQuerySpan(request.query);
+    case 'leases':
+      return LEASES;
+    case 'compact':
+      return PLAIN_KEYS;
+    case 'status':
+      return EVERYTHING;
+    default:
+      return undefined;
+  }
+}
+
+/** Where plain keys lie. A range of them without any has its first key's place. */
+export function keysSpan({ key, end }: KeyRange): Span {
+  const start = kvRoutingKey(key);
+  if (end === undefined || (end.length > 0 && compareBytes(end, key) <= 0)) return { start, end: keyAfter(start) };
+  return { start, end: end.length === 0 ? PLAIN_KEYS.end : kvRoutingKey(end) };
+}
+
+/** The plain keys of a part of their space; the inverse of `keysSpan` for more than one key. */
+export function plainKeys({ start, end }: Span): Required<KeyRange> {
+  const toLast = compareBytes(end, PLAIN_KEYS.end) === 0;
+  return { key: start.subarray(1), end: toLast ? end.subarray(0, 0) : end.subarray(1) };
+}
+
+export function hullOf(a: Span | undefined, b: Span): Span {
+  if (a === undefined) return b;
+  const start = compareBytes(a.start, b.start) < 0 ? a.start : b.start;
+  return { start, end: compareBytes(a.end, b.end) > 0 ? a.end : b.end };
+}
+
+/** Without a look at all of its keys, as long as the first part names one. */
+function txnKey(txn: Txn): Bytes {
+  const [first] = txn.compare.length > 0 ? txn.compare : txn.success.length > 0 ? txn.success : txn.failure;
+  return first !== undefined && 'key' in first ? kvRoutingKey(first.key) : (txnSpan(txn) ?? PLAIN_KEYS).start;
+}
+
+function txnSpan({ compare, success, failure }: Txn): Span | undefined {
+  let hull: Span | undefined;
+  for (const part of [...compare, ...success, ...failure]) {
+    const span = 'key' in part ? keysSpan(part) : txnSpan(part.txn);
+    if (span !== undefined) hull = hullOf(hull, span);
+  }
+  return hull;
+}
+
+function lockQuerySpan(query: Extract<Query, { type: 'lock' }>['query']): Span {
+  switch (query.type) {
+    case 'show':
+      return lockSpan(query.lock);
+    case 'list':
+      return namespaceSpan(query.namespace, query.prefix);
+    case 'check': {
+      const locks = query.checks.map(({ lock }) => lockSpan(lock));
+      return locks.reduce<Span | undefined>(hullOf, undefined) ?? { start: LEASES.end, end: keyAfter(LEASES.end) };
+    }
+  }
 }

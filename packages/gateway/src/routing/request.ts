@@ -1,6 +1,6 @@
-import { type Clock, type Logger, type Random, ServiceError } from '@remora/base';
+import { type Bytes, type Clock, type Logger, type Random, ServiceError, type Span, spanCovers } from '@remora/base';
 import type { CallHandle, RangeDescriptor, RangeReply, RangeRequest, RpcDialer } from '@remora/protocol';
-import { COMMAND_DEADLINE_MAX_MS, currentRanges, rangeExecute, rangeInfo } from '@remora/protocol';
+import { COMMAND_DEADLINE_MAX_MS, currentRanges, rangeExecute, rangeInfo, staleEpoch } from '@remora/protocol';
 import type { LeaderSearch } from './leader-search.ts';
 import type { Routes } from './routes.ts';
 import type { BackendUnderWay } from './under-way.ts';
@@ -16,7 +16,10 @@ export interface RequestDeps {
 }
 
 export interface RoutedRequest {
-  readonly key: Uint8Array;
+  /** One of its keys: the request goes to the range that has it. */
+  readonly key: Bytes;
+  /** The smallest span with all of its keys, when it has more than one. Asked for only where there are several ranges. */
+  readonly span?: () => Span | undefined;
   /** Made once the range's time is known: `deadlineMs` is in that time, 0 for queries. */
   readonly build: (deadlineMs: number) => RangeRequest['body'];
   readonly command: boolean;
@@ -47,6 +50,10 @@ const PROMPT_ATTEMPTS = 3;
  *     range gave to this request id, or as UNKNOWN_OUTCOME. Refusals at the door (full queues, a node that does not
  *     serve) say nothing of earlier attempts. When the range is split meanwhile, the outcome is known to both parts.
  * Q3. It ends by its time-out.
+ * Q4. What has keys in several ranges is executed by none of them. A query then ends with STALE_EPOCH, to be asked
+ *     otherwise. A command may have been applied while one range had all of its keys, by another attempt under its id:
+ *     the range of any of its keys remembers that. So that one is asked, and if it does not, nothing was applied, nor
+ *     will be: what is still on its way meets an epoch that has passed, or bounds that it exceeds.
  */
 export class RoutedCall {
   readonly #deps: RequestDeps;
@@ -95,6 +102,7 @@ export class RoutedCall {
     if (this.#remainingMs() <= 0) return this.#timedOut();
     const range = this.#deps.routes.find(this.#request.key);
     if (range === undefined) return this.#again(undefined);
+    if (!this.#request.command && this.#isApart(range)) return this.#apart();
     const node = this.#deps.routes.leader(range.rangeId);
     const timeMs = this.#deps.routes.timeMs(range.rangeId);
     if (node === 0) return this.#search(range);
@@ -160,7 +168,8 @@ export class RoutedCall {
         if (reply !== undefined) {
           this.#deps.routes.learnReply(rangeId, node, reply);
           this.#finish(undefined, reply);
-        } else if (error !== undefined) this.#failed(rangeId, node, error);
+        } else if (error?.code === 'STALE_EPOCH') this.#rerouted(range, node, error);
+        else if (error !== undefined) this.#failed(rangeId, node, error);
       }),
     );
   }
@@ -203,8 +212,6 @@ export class RoutedCall {
         if (this.#wrongTime(rangeId, error)) return;
         routes.distrust(rangeId, node);
         return this.#again(error);
-      case 'STALE_EPOCH':
-        return this.#rerouted(rangeId, node, error);
       case 'RANGE_NOT_FOUND':
       case 'UNIMPLEMENTED':
       case 'WRONG_CLUSTER':
@@ -227,12 +234,27 @@ export class RoutedCall {
   }
 
   /** The keys may be in another range by now: whoever says so mostly says which. A replica that lags does not know. */
-  #rerouted(rangeId: number, node: number, error: ServiceError): void {
+  #rerouted({ rangeId, epoch }: RangeDescriptor, node: number, error: ServiceError): void {
     const { routes } = this.#deps;
-    const news = routes.learnRanges(currentRanges(error));
+    const current = currentRanges(error);
+    const news = routes.learnRanges(current);
+    const asked = current.find((range) => range.rangeId === rangeId);
+    // Q4. It was asked by the epoch that it has, and does not remember.
+    if (asked?.epoch.version === epoch.version && this.#isApart(asked)) return this.#apart();
     if (!news) routes.distrust(rangeId, node);
     else if (this.#attempts < PROMPT_ATTEMPTS) return this.#attempt();
     this.#again(error);
+  }
+
+  #isApart(range: RangeDescriptor): boolean {
+    if (this.#request.span === undefined || (range.start.length === 0 && range.end.length === 0)) return false;
+    const span = this.#request.span();
+    return span !== undefined && !spanCovers(range, span);
+  }
+
+  #apart(): void {
+    const { command } = this.#request;
+    this.#finish(command ? overSeveralRanges() : staleEpoch([]), undefined);
   }
 
   /**
@@ -283,4 +305,9 @@ export class RoutedCall {
     this.#end();
     this.#done(error, reply);
   }
+}
+
+function overSeveralRanges(): ServiceError {
+  const message = 'the keys are in several ranges, which one request cannot change together; nothing was changed';
+  return new ServiceError('UNIMPLEMENTED', message);
 }

@@ -1,0 +1,205 @@
+import { type Clock, type Random, ServiceError, type Span, sleep, toServiceError } from '@remora/base';
+import { lockSpan } from '@remora/lock';
+import type { Query, QueryResult, RangeReply, RangeStatus } from '@remora/protocol';
+import type { BackendDone } from '../backend.ts';
+import { eachOf } from './each-of.ts';
+import { type DrawNewest, NewestRevision } from './newest-revision.ts';
+import { LEASES, routingSpan } from './request-keys.ts';
+import type { Route } from './route-map.ts';
+import type { Routes } from './routes.ts';
+import { SnapshotRead } from './snapshot-read.ts';
+
+export interface ManyRangesDeps {
+  readonly routes: Routes;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly newest: DrawNewest;
+  /** Asks the range that has all keys of the span; STALE_EPOCH when there is none. Gives what takes the question back. */
+  readonly ask: (query: Query, span: Span, timeoutMs: number, done: AskDone) => () => void;
+}
+
+export type AskDone = (error: ServiceError | undefined, reply: RangeReply | undefined) => void;
+
+type Answer = Pick<RangeReply, 'revision' | 'raftTerm'> & { readonly result: QueryResult };
+
+/** While the range of some key is not known, the routes are looked at again after so long. */
+const HOLE_PAUSE_MS = 20;
+const RANGES_AT_A_TIME = 8;
+/** What a range has to say of itself is left out of sums when it takes longer: nothing is lost by that. */
+const STATUS_TIMEOUT_MS = 1_000;
+
+/** Queries whose keys are in several ranges: asked in parts, range by range, and put together. */
+export class ManyRanges {
+  readonly #deps: ManyRangesDeps;
+  readonly #newest: NewestRevision;
+
+  constructor(deps: ManyRangesDeps) {
+    this.#deps = deps;
+    this.#newest = new NewestRevision(deps);
+  }
+
+  /** Gives what ends the interest in an answer. */
+  query(query: Query, timeoutMs: number, done: BackendDone<QueryResult>): () => void {
+    const over = new AbortController();
+    const run = new Run(this.#deps, this.#newest, over.signal, this.#deps.clock.monotonicMs() + timeoutMs);
+    const timer = this.#deps.clock.setTimer(timeoutMs, () => over.abort(tooLate()));
+    let canceled = false;
+    const end = (error: ServiceError | undefined, answer: Answer | undefined): void => {
+      timer.cancel();
+      over.abort(gone()); // what is still under way, after a part has failed
+      if (!canceled) done(error, answer);
+    };
+    run.answer(query).then(
+      (answer) => end(undefined, answer),
+      (error: unknown) => end(toServiceError(error), undefined),
+    );
+    return () => {
+      canceled = true;
+      over.abort(gone());
+    };
+  }
+}
+
+/** One query, until it is answered or over. */
+class Run {
+  readonly #deps: ManyRangesDeps;
+  readonly #newest: NewestRevision;
+  readonly #signal: AbortSignal;
+  readonly #endsMs: number;
+
+  constructor(deps: ManyRangesDeps, newest: NewestRevision, signal: AbortSignal, endsMs: number) {
+    this.#deps = deps;
+    this.#newest = newest;
+    this.#signal = signal;
+    this.#endsMs = endsMs;
+  }
+
+  answer(query: Query): Promise<Answer> {
+    switch (query.type) {
+      case 'range':
+      case 'readTxn':
+        return new SnapshotRead({
+          newest: this.#newest,
+          routesOf: (span) => this.#routesOf(span),
+          ask: (part, span) => this.#ask(part, span),
+          signal: this.#signal,
+        }).run(query);
+      case 'leases':
+        return this.#leases();
+      case 'status':
+        return this.#status();
+      case 'lock':
+        return this.#locks(query.query);
+      default:
+        throw new ServiceError('INTERNAL', `a ${query.type} query has its keys in one range`);
+    }
+  }
+
+  async #routesOf(span: Span): Promise<readonly Route[]> {
+    for (;;) {
+      const routes = this.#deps.routes.covering(span);
+      if (routes !== undefined) return routes;
+      await sleep(this.#deps.clock, HOLE_PAUSE_MS, this.#signal);
+    }
+  }
+
+  #ask(query: Query, span: Span, timeoutMaxMs = Number.POSITIVE_INFINITY): Promise<RangeReply> {
+    const signal = this.#signal;
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason);
+      const timeoutMs = Math.min(timeoutMaxMs, this.#endsMs - this.#deps.clock.monotonicMs());
+      const onAbort = (): void => {
+        cancel();
+        reject(signal.reason);
+      };
+      signal.addEventListener('abort', onAbort, { once: true });
+      const cancel = this.#deps.ask(query, span, timeoutMs, (error, reply) => {
+        signal.removeEventListener('abort', onAbort);
+        if (reply === undefined) reject(error ?? new ServiceError('INTERNAL', 'neither an answer nor an error'));
+        else resolve(reply);
+      });
+    });
+  }
+
+  /** What every range says that has keys of the span, in their order. */
+  async #askAll(query: Query, span: Span, timeoutMaxMs?: number): Promise<readonly RangeReply[]> {
+    const routes = await this.#routesOf(span);
+    const replies: (readonly RangeReply[])[] = [];
+    await eachOf([...routes.entries()], RANGES_AT_A_TIME, async ([i, route]) => {
+      replies[i] = await this.#askPart(query, route, timeoutMaxMs);
+    });
+    return replies.flat();
+  }
+
+  async #askPart(query: Query, span: Span, timeoutMaxMs?: number): Promise<readonly RangeReply[]> {
+    try {
+      return [await this.#ask(query, span, timeoutMaxMs)];
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      if (error.code === 'STALE_EPOCH') return this.#askAll(query, span, timeoutMaxMs);
+      if (timeoutMaxMs !== undefined && error.code === 'DEADLINE_EXCEEDED') return [];
+      throw error;
+    }
+  }
+
+  async #leases(): Promise<Answer> {
+    const replies = await this.#askAll({ type: 'leases' }, LEASES);
+    const ids = new Set(replies.flatMap(({ result }) => (result.type === 'leases' ? result.ids : [])));
+    return { ...newestOf(replies), result: { type: 'leases', ids: [...ids] } };
+  }
+
+  /** The sums over all ranges, of which the first shows its replicas. */
+  async #status(): Promise<Answer> {
+    const everything = routingSpan({ type: 'status' }) ?? LEASES;
+    const replies = await this.#askAll({ type: 'status' }, everything, STATUS_TIMEOUT_MS);
+    const [first, ...others] = replies.flatMap(({ result }) => (result.type === 'status' ? [result.status] : []));
+    if (first === undefined) throw new ServiceError('UNAVAILABLE', 'no range has answered');
+    return { ...newestOf(replies), result: { type: 'status', status: others.reduce(summed, first) } };
+  }
+
+  /** Versions of locks in several ranges are compared one by one, not all in the same moment. */
+  async #locks(query: Extract<Query, { type: 'lock' }>['query']): Promise<Answer> {
+    if (query.type !== 'check') {
+      throw new ServiceError('UNIMPLEMENTED', 'the locks asked for are in several ranges; ask for a narrower prefix');
+    }
+    const replies: RangeReply[] = [];
+    await eachOf([...query.checks.entries()], RANGES_AT_A_TIME, async ([i, check]) => {
+      const one: Query = { type: 'lock', query: { type: 'check', checks: [check] } };
+      replies[i] = await this.#ask(one, lockSpan(check.lock));
+    });
+    const current = replies.map(
+      ({ result }) => result.type === 'lock' && result.result.type === 'check' && result.result.current[0] === true,
+    );
+    return { ...newestOf(replies), result: { type: 'lock', result: { type: 'check', current } } };
+  }
+}
+
+function newestOf(replies: readonly RangeReply[]): Pick<RangeReply, 'revision' | 'raftTerm'> {
+  return {
+    revision: replies.reduce((highest, { revision }) => Math.max(highest, revision), 0),
+    raftTerm: replies.reduce((highest, { raftTerm }) => Math.max(highest, raftTerm), 0),
+  };
+}
+
+function summed(a: RangeStatus, b: RangeStatus): RangeStatus {
+  return {
+    ...a,
+    term: Math.max(a.term, b.term),
+    commit: a.commit + b.commit,
+    applied: a.applied + b.applied,
+    revision: Math.max(a.revision, b.revision),
+    compactRevision: Math.max(a.compactRevision, b.compactRevision),
+    bytes: a.bytes + b.bytes,
+    keys: a.keys + b.keys,
+    leases: a.leases + b.leases,
+    watches: a.watches + b.watches,
+  };
+}
+
+function tooLate(): ServiceError {
+  return new ServiceError('DEADLINE_EXCEEDED', 'not all ranges answered in time');
+}
+
+function gone(): ServiceError {
+  return new ServiceError('CANCELED', 'nobody waits for it any more');
+}
