@@ -16,8 +16,9 @@ import {
   SimDisk,
   silentLogger,
   sleep,
+  spanCovers,
 } from '@remora/base';
-import { Checkpointer, MemoryEngine, RESIDENT_SPANS, Store } from '@remora/dataserver';
+import { Checkpointer, MemoryEngine, RESIDENT_SPANS, RevisionDrawer, Store } from '@remora/dataserver';
 import { RangeBackend } from '@remora/gateway';
 import {
   type ClosableDialer,
@@ -25,12 +26,17 @@ import {
   createDialer,
   createMemoryLink,
   createRpcRegistry,
+  type Done,
+  type DrawRevisionsReply,
+  type DrawRevisionsRequest,
   type FrameLink,
+  kvRoutingKey,
   type MemoryLinkPair,
   type RangeDescriptor,
   serveLink,
 } from '@remora/protocol';
 import { createRaftHost, LocalNetwork, type NodeRaftHost, type Transport } from '@remora/raft';
+import type { RevisionSource } from '../../../packages/dataserver/src/revisions/revision-drawer.ts';
 import { NOBODY_NUMBERS } from '../../../packages/dataserver/src/revisions/test-source.ts';
 import { BedLog } from '../../../packages/raft/src/multi/host/test-log.ts';
 import { ProcessClock } from './node-clock.ts';
@@ -40,16 +46,24 @@ export const DATA_NODES: readonly number[] = [1, 2, 3];
 export const GATEWAY_NODE = 4;
 export const NODES: readonly number[] = [...DATA_NODES, GATEWAY_NODE];
 
-const DESCRIPTOR: RangeDescriptor = {
-  rangeId: 2,
-  start: new Uint8Array(0),
-  end: new Uint8Array(0),
-  epoch: { confVersion: 1, version: 1 },
-  replicas: DATA_NODES.map((nodeId) => ({ replicaId: 100 + nodeId, nodeId, type: 'voter' as const })),
-  revisionSource: 'range',
-};
+const NO_KEY = new Uint8Array(0);
 
-const VIEW: ClusterView = { clusterId: 'sim', nodes: [], ranges: [DESCRIPTOR], leaders: [], masterLeader: 0 };
+/** Replicas of a range on each data node; range 2 covers everything when there are no borders between plain keys. */
+function rangesBetween(borders: readonly string[]): readonly RangeDescriptor[] {
+  const keys = borders.map((border) => kvRoutingKey(Buffer.from(border)));
+  return [NO_KEY, ...keys].map((start, i) => ({
+    rangeId: 2 + i,
+    start,
+    end: keys[i] ?? NO_KEY,
+    epoch: { confVersion: 1, version: borders.length === 0 ? 1 : 2 },
+    replicas: DATA_NODES.map((nodeId) => ({ replicaId: replicaIdOn(nodeId, 2 + i), nodeId, type: 'voter' as const })),
+    revisionSource: borders.length === 0 ? 'range' : 'master',
+  }));
+}
+
+export function replicaIdOn(nodeId: number, rangeId: number): number {
+  return 100 * (rangeId - 1) + nodeId;
+}
 
 /** Where a node's engine holds the markers of snapshots that are being installed. */
 const INSTALLS = {
@@ -136,6 +150,32 @@ export class SimNode {
   }
 }
 
+/** Gives revisions out. Answers take time, and some are lost. */
+class RevisionMaster {
+  readonly #random: SeededRandom;
+  #newest = 0;
+
+  constructor(random: SeededRandom) {
+    this.#random = random;
+  }
+
+  call(clock: Clock, { floor, draws }: DrawRevisionsRequest, done: Done<DrawRevisionsReply>): void {
+    const lost = this.#random.int(50) === 0;
+    clock.setTimer(this.#random.int(5), () => {
+      this.#newest = Math.max(this.#newest, floor);
+      const blocks = draws.map(({ rangeId, count }) => {
+        const first = this.#newest + 1;
+        this.#newest += count;
+        return { rangeId, first, count };
+      });
+      const reply = { newest: this.#newest, blocks };
+      clock.setTimer(lost ? 200 : this.#random.int(5), () =>
+        lost ? done(new ServiceError('UNAVAILABLE', 'no answer'), undefined) : done(undefined, reply),
+      );
+    });
+  }
+}
+
 interface Link {
   readonly from: number;
   readonly to: number;
@@ -155,12 +195,18 @@ export class RangeCluster {
   readonly laterRandom: SeededRandom;
   /** Nodes that died while they installed a snapshot, and ended it at their next start. */
   resumed = 0;
+  readonly view: ClusterView;
+  readonly #master: RevisionMaster;
   readonly #links = new Set<Link>();
   #cut: ReadonlySet<number> = new Set();
 
-  constructor(seed: number) {
+  /** `borders`: plain keys at which ranges begin, other than the first. */
+  constructor(seed: number, borders: readonly string[] = []) {
+    const ranges = rangesBetween(borders);
+    this.view = { clusterId: 'sim', nodes: [], ranges, leaders: [], masterLeader: 0 };
     this.random = new SeededRandom(seed);
     this.laterRandom = new SeededRandom(seed + 0x1000_0000);
+    this.#master = new RevisionMaster(this.laterRandom);
     this.network = new LocalNetwork({
       clock: this.clock,
       random: this.random,
@@ -177,8 +223,10 @@ export class RangeCluster {
 
   async start(): Promise<void> {
     for (const id of NODES) this.startNode(id);
-    for (const id of DATA_NODES) {
-      void this.node(id).running?.store?.createReplica(DESCRIPTOR, 100 + id);
+    for (const range of this.view.ranges) {
+      for (const { nodeId, replicaId } of range.replicas) {
+        void this.node(nodeId).running?.store?.createReplica(range, replicaId);
+      }
     }
     await this.run(1_500);
   }
@@ -187,6 +235,7 @@ export class RangeCluster {
     const node = this.node(id);
     assert(node.running === undefined, 'a node runs once at a time');
     const { clock, engine, log } = node;
+    const drawer = this.#drawer(clock);
     const registry = createRpcRegistry();
     const isData = DATA_NODES.includes(id);
     let host: NodeRaftHost | undefined;
@@ -228,7 +277,7 @@ export class RangeCluster {
           outcomeBytesMax: 1_000_000,
           timeCarryMs: 30_000,
         },
-        drawer: NOBODY_NUMBERS,
+        drawer,
         recovered: new Map(log.recovered()),
         onFailure: (error) => this.failures.push(error),
       });
@@ -247,7 +296,11 @@ export class RangeCluster {
     const backend = new RangeBackend({
       nodeId: id,
       dialer,
-      view: () => VIEW,
+      view: () => this.view,
+      master: {
+        newest: (floor, done) => drawer.newest(floor, done),
+        view: (done) => done(undefined, this.view),
+      },
       clock,
       random: this.random,
       logger: silentLogger,
@@ -335,8 +388,22 @@ export class RangeCluster {
     }
   }
 
-  leaders(): readonly number[] {
-    return DATA_NODES.filter((id) => this.node(id).running?.host?.group(DESCRIPTOR.rangeId)?.ready === true);
+  leaders(rangeId = 2): readonly number[] {
+    return DATA_NODES.filter((id) => this.node(id).running?.host?.group(rangeId)?.ready === true);
+  }
+
+  /** The range that has all plain keys of `[start, end)`, or `start` alone; undefined when there are several. */
+  rangeOf(start: string, end: string | undefined): number | undefined {
+    const last = end !== undefined && end > start ? end : `${start}\0`;
+    const span = { start: kvRoutingKey(Buffer.from(start)), end: kvRoutingKey(Buffer.from(last)) };
+    return this.view.ranges.find((range) => spanCovers(range, span))?.rangeId;
+  }
+
+  #drawer(clock: Clock): RevisionSource {
+    const master = this.#master;
+    if (this.view.ranges.length === 1) return NOBODY_NUMBERS;
+    const { laterRandom: random } = this;
+    return new RevisionDrawer({ clock, random, logger: silentLogger, call: (...call) => master.call(clock, ...call) });
   }
 
   // ---------------------------------------------------------------------------------------------- links

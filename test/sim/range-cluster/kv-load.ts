@@ -4,11 +4,22 @@
  * KV1. A write that was acknowledged happened once, at the revision that the answer named; one that failed did not;
  *      one whose outcome is unknown happened at most once.
  * KV2. What a read returned is what the keys held at the revision that its answer named, all of it.
- * KV3. Revisions keep to real time: whoever begins after an answer sees at least its revision, and writes above it.
+ * KV3. Revisions keep to real time: whoever begins after an answer sees at least its revision, and writes above it. With
+ *      several ranges that holds for writes and for what reads more than one; otherwise for answers of one range.
+ * KV4. What would change several ranges is refused, and nothing is changed.
  */
 import { type Random, ServiceError } from '@remora/base';
 import type { Backend, BackendReply, RequestOptions } from '@remora/gateway';
-import type { Command, CommandResult, KvOp, Query, QueryResult, RangeOp, RangeResult } from '@remora/protocol';
+import type {
+  Command,
+  CommandResult,
+  KvOp,
+  KvResult,
+  Query,
+  QueryResult,
+  RangeOp,
+  RangeResult,
+} from '@remora/protocol';
 import type { RangeCluster, SimNode } from './bed.ts';
 import { shown, type Truth } from './truth.ts';
 
@@ -16,7 +27,8 @@ type Reply = BackendReply<CommandResult | QueryResult>;
 
 interface Observation {
   readonly what: string;
-  readonly write: boolean;
+  /** The range that has all its keys; undefined when there are several. */
+  readonly rangeId: number | undefined;
   /** The value that it puts when it succeeds. */
   readonly value: string | undefined;
   readonly startMs: number;
@@ -25,6 +37,11 @@ interface Observation {
   reply: Reply | undefined;
   /** Ranges of the reply that show a state: `[start, end)`. */
   readonly reads: (reply: Reply) => readonly { start: string; end: string | undefined; result: RangeResult }[];
+}
+
+interface Keys {
+  readonly start: string;
+  readonly end: string | undefined;
 }
 
 const KEYS = ['k0', 'k1', 'k2', 'k3'];
@@ -57,12 +74,13 @@ export class KvLoad {
     switch (this.#random.int(8)) {
       case 0:
       case 1:
-        return this.#write(`put ${key}`, { type: 'kv', op: put(key, value) }, value, () => [], after);
+        return this.#write(`put ${key}`, only(key), { type: 'kv', op: put(key, value) }, value, () => [], after);
       case 2:
         return this.#cas(key, value, after);
       case 3:
         return this.#write(
           `delete from ${key}`,
+          { start: key, end: 'k2' },
           { type: 'kv', op: { type: 'delete', key: Buffer.from(key), end: Buffer.from('k2'), prevKv: true } },
           undefined,
           () => [],
@@ -71,6 +89,7 @@ export class KvLoad {
       case 4: {
         const op = range(key, undefined);
         return this.#read(
+          only(key),
           { type: 'range', op, serializable: false },
           (r) => [{ start: key, end: undefined, result: r as RangeResult }],
           after,
@@ -78,6 +97,7 @@ export class KvLoad {
       }
       case 5:
         return this.#read(
+          ALL,
           { type: 'range', op: range(ALL.start, ALL.end), serializable: false },
           (r) => [{ ...ALL, result: r as RangeResult }],
           after,
@@ -106,7 +126,7 @@ export class KvLoad {
       if (result.type !== 'txn' || result.succeeded) return [];
       return [{ start: key, end: undefined, result: result.results[0] as RangeResult }];
     };
-    this.#write(`cas ${key}`, { type: 'txn', txn }, value, reads, after);
+    this.#write(`cas ${key}`, only(key), { type: 'txn', txn }, value, reads, after);
   }
 
   /** Reads cold data within a command, after the command's own change. */
@@ -114,7 +134,7 @@ export class KvLoad {
     const txn = { compare: [], success: [put(key, value), range(ALL.start, ALL.end)], failure: [] };
     const reads = (reply: Reply) =>
       reply.result.type === 'txn' ? [{ ...ALL, result: reply.result.results[1] as RangeResult }] : [];
-    this.#write(`put and read ${key}`, { type: 'txn', txn }, value, reads, after);
+    this.#write(`put and read ${key}`, ALL, { type: 'txn', txn }, value, reads, after);
   }
 
   #readTxn(key: string, after: () => void): void {
@@ -124,6 +144,7 @@ export class KvLoad {
       failure: [],
     };
     this.#read(
+      ALL,
       { type: 'readTxn', txn, serializable: false },
       (result) => {
         if (result.type !== 'txn') return [];
@@ -139,8 +160,13 @@ export class KvLoad {
     );
   }
 
-  #read(query: Query, reads: (result: QueryResult) => ReturnType<Observation['reads']>, after: () => void): void {
-    const seen = this.#begin('read', undefined, false, (reply) => reads(reply.result as QueryResult));
+  #read(
+    keys: Keys,
+    query: Query,
+    reads: (result: QueryResult) => ReturnType<Observation['reads']>,
+    after: () => void,
+  ): void {
+    const seen = this.#begin('read', keys, undefined, (reply) => reads(reply.result as QueryResult));
     const timeoutMs = 300 + this.#random.int(1_500);
     this.#send(
       timeoutMs,
@@ -154,12 +180,13 @@ export class KvLoad {
 
   #write(
     what: string,
+    keys: Keys,
     command: Command,
     value: string | undefined,
     reads: Observation['reads'],
     after: () => void,
   ): void {
-    const seen = this.#begin(what, value, true, reads);
+    const seen = this.#begin(what, keys, value, reads);
     const timeoutMs = 300 + this.#random.int(1_500);
     const backend = this.#backend()?.running?.backend;
     const timeMs = backend?.rangeTimeMs();
@@ -185,9 +212,10 @@ export class KvLoad {
     attempt(3);
   }
 
-  #begin(what: string, value: string | undefined, write: boolean, reads: Observation['reads']): Observation {
+  #begin(what: string, keys: Keys, value: string | undefined, reads: Observation['reads']): Observation {
     const startMs = this.#bed.clock.monotonicMs();
-    const seen = { what, value, write, startMs, endMs: undefined, error: undefined, reply: undefined, reads };
+    const rangeId = this.#bed.rangeOf(keys.start, keys.end);
+    const seen = { what, rangeId, value, startMs, endMs: undefined, error: undefined, reply: undefined, reads };
     this.observations.push(seen);
     return seen;
   }
@@ -273,12 +301,14 @@ export class KvLoad {
     const answered = this.observations.filter((seen) => seen.reply !== undefined && seen.endMs !== undefined);
     const byEnd = answered.toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0));
     let at = 0;
-    let floor = 0;
+    const seenBy = new Map<number | undefined, number>();
     for (const seen of answered.toSorted((a, b) => a.startMs - b.startMs)) {
       for (let done = byEnd[at]; done !== undefined && (done.endMs ?? 0) < seen.startMs; done = byEnd[++at]) {
-        floor = Math.max(floor, done.reply?.revision ?? 0);
+        seenBy.set(done.rangeId, Math.max(seenBy.get(done.rangeId) ?? 0, done.reply?.revision ?? 0));
       }
       const revision = seen.reply?.revision ?? 0;
+      const ofAll = seen.rangeId === undefined || (seen.reply !== undefined && changed(seen.reply));
+      const floor = ofAll ? Math.max(0, ...seenBy.values()) : (seenBy.get(seen.rangeId) ?? 0);
       if (revision < floor) faults.push(`${seen.what} at ${seen.startMs} saw ${revision}, after ${floor} was seen`);
     }
     return faults;
@@ -298,9 +328,18 @@ function retryable(error: ServiceError): boolean {
   return error.retry !== 'no' && error.details?.applied !== true;
 }
 
-/** Whether a write that was acknowledged put its value: a compare may have failed. */
+/** Whether a write that was acknowledged changed something: a compare may have failed, or nothing been there. */
 function changed({ result }: Reply): boolean {
-  return result.type === 'put' || (result.type === 'txn' && result.succeeded);
+  if (result.type === 'delete') return result.deleted > 0;
+  return result.type === 'put' || (result.type === 'txn' && result.succeeded && result.results.some(isPut));
+}
+
+function isPut({ type }: KvResult): boolean {
+  return type === 'put';
+}
+
+function only(key: string): Keys {
+  return { start: key, end: undefined };
 }
 
 function put(key: string, value: string): Extract<KvOp, { type: 'put' }> {

@@ -1,7 +1,7 @@
 /** One run: load, faults and the checks at the end, all from one seed. */
 import { assert } from '@remora/base';
 import type { CommandResult, KvEvent, QueryResult } from '@remora/protocol';
-import { DATA_NODES, GATEWAY_NODE, NODES, RangeCluster } from './bed.ts';
+import { DATA_NODES, GATEWAY_NODE, NODES, RangeCluster, replicaIdOn } from './bed.ts';
 import { KvLoad } from './kv-load.ts';
 import { LockLoad } from './lock-load.ts';
 import { Truth } from './truth.ts';
@@ -27,8 +27,9 @@ function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex');
 }
 
-export async function runSeed(seed: number): Promise<RunResult> {
-  const bed = new RangeCluster(seed);
+/** `borders`: plain keys at which ranges begin; none: one range has everything. */
+export async function runSeed(seed: number, borders: readonly string[] = []): Promise<RunResult> {
+  const bed = new RangeCluster(seed, borders);
   await bed.start();
   const startMs = bed.clock.monotonicMs();
   const untilMs = startMs + LOAD_MS;
@@ -117,28 +118,37 @@ function target(bed: RangeCluster): number {
 }
 
 function transfer(bed: RangeCluster): void {
-  const leader = bed.leaders()[0];
+  const { ranges } = bed.view;
+  const rangeId = ranges.length === 1 ? 2 : (ranges[bed.laterRandom.int(ranges.length)]?.rangeId ?? 2);
+  const leader = bed.leaders(rangeId)[0];
   if (leader === undefined) return;
   const to = DATA_NODES[bed.random.int(DATA_NODES.length)] ?? 1;
-  bed
-    .node(leader)
-    .running?.host?.group(2)
-    ?.transferLeader(100 + to);
+  bed.node(leader).running?.host?.group(rangeId)?.transferLeader(replicaIdOn(to, rangeId));
 }
 
 async function recover(bed: RangeCluster): Promise<void> {
   bed.heal();
   await bed.run(6_000);
-  assert(bed.leaders().length === 1, `a healed cluster has one leader, not ${bed.leaders().join()}`);
+  for (const { rangeId } of bed.view.ranges) {
+    const leaders = bed.leaders(rangeId);
+    assert(leaders.length === 1, `range ${rangeId} of a healed cluster has one leader, not ${leaders.join()}`);
+  }
 }
 
-/** All that ever happened to the keys, from the leader's history. */
+/** All that ever happened to the keys, from the history of each range's leader. */
 async function history(bed: RangeCluster): Promise<readonly KvEvent[]> {
+  const borders = bed.view.ranges.slice(1).map(({ start }) => Buffer.from(start.subarray(1)));
+  const keys = [Buffer.from('k'), ...borders, Buffer.from('l')];
+  const parts = keys.slice(0, -1).map((key, i) => rangeHistory(bed, key, keys[i + 1] ?? key));
+  await bed.run(2_500);
+  return parts.flatMap((events) => events()).sort((a, b) => a.kv.modRevision - b.kv.modRevision);
+}
+
+function rangeHistory(bed: RangeCluster, key: Buffer, end: Buffer): () => readonly KvEvent[] {
   const found: KvEvent[] = [];
   let upTo = 0;
-  const backend = bed.node(GATEWAY_NODE).running?.backend;
-  const control = backend?.watch(
-    { key: Buffer.from('k'), end: Buffer.from('l'), startRevision: 1, noPut: false, noDelete: false, prevKv: false },
+  const control = bed.node(GATEWAY_NODE).running?.backend.watch(
+    { key, end, startRevision: 1, noPut: false, noDelete: false, prevKv: false },
     {
       onCreated: () => undefined,
       onEvents: (events, revision) => {
@@ -150,13 +160,16 @@ async function history(bed: RangeCluster): Promise<readonly KvEvent[]> {
       },
     },
   );
-  for (let tries = 0; tries < 20 && upTo === 0; tries++) {
-    await bed.run(100);
+  const insist = (tries: number): void => {
+    if (upTo > 0 || tries === 0) return;
     control?.progress();
-  }
-  await bed.run(500);
-  control?.cancel();
-  return found;
+    bed.clock.setTimer(100, () => insist(tries - 1));
+  };
+  bed.clock.setTimer(100, () => insist(20));
+  return () => {
+    control?.cancel();
+    return found;
+  };
 }
 
 async function ask(
@@ -177,13 +190,13 @@ async function leftovers(bed: RangeCluster): Promise<readonly string[]> {
   const leases = await ask(bed, { type: 'leases' });
   if (leases?.type !== 'leases') faults.push('a healed cluster did not answer a query');
   else if (leases.ids.length > 0) faults.push(`leases ${leases.ids.join()} never expired`);
-  const states = DATA_NODES.map((id) => {
-    const [replica] = [...(bed.node(id).running?.store?.replicas() ?? [])];
-    const state = replica?.state;
-    return state === undefined
-      ? 'none'
-      : JSON.stringify([state.revision, state.keys, state.bytes, state.applied, state.rangeTimeMs]);
-  });
+  const states = DATA_NODES.map((id) =>
+    [...(bed.node(id).running?.store?.replicas() ?? [])]
+      .map(({ state }) => [state.rangeId, state.revision, state.keys, state.bytes, state.applied, state.rangeTimeMs])
+      .map((each) => JSON.stringify(each))
+      .sort()
+      .join(),
+  );
   const rows = await Promise.all(DATA_NODES.map((id) => bed.node(id).engine.scan(DATA_SPAN)));
   const contents = rows.map((all) => all.map(({ key, value }) => `${hex(key)}=${hex(value)}`).join(' '));
   if (new Set(contents).size !== 1) faults.push('replicas hold different rows');

@@ -1,5 +1,5 @@
 import { type Engine, formatAddress, ServiceError, unreachable } from '@remora/base';
-import { Checkpointer, RESIDENT_SPANS, type Store } from '@remora/dataserver';
+import { Checkpointer, RESIDENT_SPANS, type RevisionDrawer, type Store } from '@remora/dataserver';
 import { Admission, AdmittedBackend, type BackendUnderWay, RangeBackend } from '@remora/gateway';
 import { type Master, MasterFinder, NodeAgent } from '@remora/master';
 import {
@@ -8,6 +8,7 @@ import {
   createDialer,
   createRpcRegistry,
   type LinkIdentity,
+  masterView,
   type NodeDescriptor,
   type NodeTask,
 } from '@remora/protocol';
@@ -20,6 +21,9 @@ import type { NodePlatform, Peers } from './platform.ts';
 import { raftOptions } from './raft-options.ts';
 import { createDrawer, createMaster, createStore, handOver, type StateDeps } from './roles.ts';
 import type { RunningNode } from './running-node.ts';
+
+/** For a look at the routes between heartbeats. */
+const VIEW_TIMEOUT_MS = 1_000;
 
 /** Assembles a node from its roles and runs it; lets go of the platform if that fails. */
 export async function assembleNode(
@@ -114,7 +118,8 @@ class Node implements AssembledNode {
     const master = this.#master({ host, engine, checkpointer, recovered });
     master?.register(registry);
     const finder = this.#finder(dialer);
-    const store = this.#store({ host, engine, checkpointer, recovered }, finder);
+    const drawer = this.#drawer(finder);
+    const store = this.#store({ host, engine, checkpointer, recovered }, drawer);
     store?.register(registry);
     log.forgetRecovered();
     const admission = new Admission({ clock, logger }, options);
@@ -123,6 +128,10 @@ class Node implements AssembledNode {
       nodeId: this.#nodeId,
       dialer,
       view: () => this.#currentView(),
+      master: {
+        newest: (floor, done) => drawer.newest(floor, done),
+        view: (done) => finder.call(masterView, undefined, { timeoutMs: VIEW_TIMEOUT_MS }, done),
+      },
       onWaitRefused: admission.countWait,
       ...platform.tuning?.gateway,
     });
@@ -313,11 +322,15 @@ class Node implements AssembledNode {
     return master;
   }
 
-  #store(deps: StateDeps, finder: MasterFinder): Store | undefined {
-    this.#onStop('last checkpoint', () => deps.checkpointer.stop());
-    if (!this.#parts.options.roles.includes('data')) return undefined;
+  #drawer(finder: MasterFinder): RevisionDrawer {
     const drawer = createDrawer(finder, this.#parts);
     this.#onStop('revisions', () => drawer.stop());
+    return drawer;
+  }
+
+  #store(deps: StateDeps, drawer: RevisionDrawer): Store | undefined {
+    this.#onStop('last checkpoint', () => deps.checkpointer.stop());
+    if (!this.#parts.options.roles.includes('data')) return undefined;
     const store = createStore({
       ...this.#parts,
       ...deps,

@@ -27,6 +27,8 @@ const HOLE_PAUSE_MS = 20;
 const RANGES_AT_A_TIME = 8;
 /** What a range has to say of itself is left out of sums when it takes longer: nothing is lost by that. */
 const STATUS_TIMEOUT_MS = 1_000;
+const NOW_TIMEOUT_MS = 2_000;
+const NOW_PAUSE_MS = 100;
 
 /** Queries whose keys are in several ranges: asked in parts, range by range, and put together. */
 export class ManyRanges {
@@ -57,6 +59,17 @@ export class ManyRanges {
       canceled = true;
       over.abort(gone());
     };
+  }
+
+  /**
+   * Finds a revision of the span: what was acknowledged before the call is at or below it. Asks until it is told, or
+   * nobody cares.
+   */
+  now(span: Span, done: (revision: number) => void): () => void {
+    const over = new AbortController();
+    const run = new Run(this.#deps, this.#newest, over.signal, Number.POSITIVE_INFINITY);
+    run.now(span).then(done, () => {}); // It fails only when nobody cares.
+    return () => over.abort(gone());
   }
 }
 
@@ -95,10 +108,25 @@ class Run {
     }
   }
 
+  async now(span: Span): Promise<number> {
+    for (;;) {
+      try {
+        const [route = span] = await this.#routesOf(span);
+        const { result } = await this.#ask({ type: 'closedRevision', revision: 0 }, route, NOW_TIMEOUT_MS);
+        return await this.#newest.draw(result.type === 'closedRevision' ? result.floor : 0, this.#signal);
+      } catch (error) {
+        this.#signal.throwIfAborted();
+        if (!(error instanceof ServiceError)) throw error;
+        await sleep(this.#deps.clock, NOW_PAUSE_MS, this.#signal);
+      }
+    }
+  }
+
   async #routesOf(span: Span): Promise<readonly Route[]> {
     for (;;) {
       const routes = this.#deps.routes.covering(span);
       if (routes !== undefined) return routes;
+      this.#deps.routes.doubt();
       await sleep(this.#deps.clock, HOLE_PAUSE_MS, this.#signal);
     }
   }

@@ -15,20 +15,22 @@ import { COMMAND_DEADLINE_MAX_MS } from '@remora/protocol';
 import type { Backend, BackendDone, RequestOptions, WatchControl, WatchListener, WatchOptions } from '../backend.ts';
 import { LeaderSearch } from './leader-search.ts';
 import { ManyRanges } from './many-ranges.ts';
+import { MergedWatch, type MergedWatchDeps } from './merged-watch.ts';
 import type { DrawNewest } from './newest-revision.ts';
 import { type RequestDeps, type RequestDone, RoutedCall, type RoutedRequest } from './request.ts';
 import { routingKey, routingSpan } from './request-keys.ts';
+import { type AskView, RouteRefresh } from './route-refresh.ts';
 import { Routes } from './routes.ts';
 import { type BackendUnderWay, nothingUnderWay } from './under-way.ts';
 import { GRANT_ENDS_SHARE, WAITS_MAX, WaitSlots } from './wait-slots.ts';
-import { RoutedWatch, WatchStreams } from './watches.ts';
+import { WatchStreams } from './watch-streams.ts';
 
 export interface BackendDeps {
   readonly nodeId: number;
   readonly dialer: RpcDialer;
   readonly view: () => ClusterView;
-  /** For reads over several ranges. */
-  readonly newest: DrawNewest;
+  /** What is asked of the master. */
+  readonly master: { readonly newest: DrawNewest; readonly view: AskView };
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -63,18 +65,18 @@ export class RangeBackend implements Backend {
   readonly #callDeps: RequestDeps;
   readonly #routes: Routes;
   readonly #many: ManyRanges;
-  readonly #streams: WatchStreams;
+  readonly #watchDeps: MergedWatchDeps;
   readonly #idPrefix: string;
   readonly #underWay = nothingUnderWay();
   readonly #waits: WaitSlots;
   readonly #grantEnds: WaitSlots;
   #nextRequest = 1;
-  #nextWatch = 1;
 
   constructor(deps: BackendDeps) {
     this.nodeId = deps.nodeId;
     this.#deps = deps;
-    this.#routes = new Routes(deps.clock, deps.view);
+    const refresh = new RouteRefresh(deps.clock, deps.master.view);
+    this.#routes = new Routes(deps.clock, deps.view, () => refresh.want(this.#routes));
     const waitsMax = deps.waitsMax ?? WAITS_MAX;
     const onRefused = deps.onWaitRefused ?? (() => {});
     this.#waits = new WaitSlots(waitsMax, onRefused);
@@ -83,10 +85,17 @@ export class RangeBackend implements Backend {
     this.#callDeps = { ...deps, routes: this.#routes, search, underWay: this.#underWay };
     this.#many = new ManyRanges({
       ...deps,
+      newest: deps.master.newest,
       routes: this.#routes,
       ask: (query, span, timeoutMs, done) => this.#ask({ query, key: span.start, span: () => span }, timeoutMs, done),
     });
-    this.#streams = new WatchStreams(deps.dialer, deps.clock);
+    this.#watchDeps = {
+      ...deps,
+      routes: this.#routes,
+      underWay: this.#underWay,
+      streams: new WatchStreams(deps.dialer, deps.clock),
+      now: (span, done) => this.#many.now(span, done),
+    };
     // Unique over restarts: 96 random bits name this gateway's life.
     this.#idPrefix = `${deps.random.bytes(12).toString('base64url')}.`;
   }
@@ -281,11 +290,7 @@ export class RangeBackend implements Backend {
   }
 
   watch(options: WatchOptions, listener: WatchListener): WatchControl {
-    const watch = new RoutedWatch({ ...this.#deps, routes: this.#routes, underWay: this.#underWay }, this.#streams, {
-      options,
-      listener,
-      newId: () => this.#nextWatch++,
-    });
+    const watch = new MergedWatch(this.#watchDeps, options, listener);
     watch.start();
     return watch;
   }

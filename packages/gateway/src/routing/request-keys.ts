@@ -1,5 +1,5 @@
 /** Where the keys of requests lie: what they are routed by. */
-import { type Bytes, compareBytes, keyAfter, prefixEnd, type Span } from '@remora/base';
+import { type Bytes, compareBytes, keyAfter, type Span } from '@remora/base';
 import { lockSpan, namespaceSpan } from '@remora/lock';
 import {
   type Command,

@@ -101,7 +101,10 @@ export class RoutedCall {
     if (this.#finished) return;
     if (this.#remainingMs() <= 0) return this.#timedOut();
     const range = this.#deps.routes.find(this.#request.key);
-    if (range === undefined) return this.#again(undefined);
+    if (range === undefined) {
+      this.#deps.routes.doubt();
+      return this.#again(undefined);
+    }
     if (!this.#request.command && this.#isApart(range)) return this.#apart();
     const node = this.#deps.routes.leader(range.rangeId);
     const timeMs = this.#deps.routes.timeMs(range.rangeId);
@@ -213,6 +216,9 @@ export class RoutedCall {
         routes.distrust(rangeId, node);
         return this.#again(error);
       case 'RANGE_NOT_FOUND':
+        routes.doubt();
+        routes.distrust(rangeId, node);
+        return this.#again(error);
       case 'UNIMPLEMENTED':
       case 'WRONG_CLUSTER':
       case 'NODE_CONFLICT':
@@ -241,8 +247,11 @@ export class RoutedCall {
     const asked = current.find((range) => range.rangeId === rangeId);
     // Q4. It was asked by the epoch that it has, and does not remember.
     if (asked?.epoch.version === epoch.version && this.#isApart(asked)) return this.#apart();
-    if (!news) routes.distrust(rangeId, node);
-    else if (this.#attempts < PROMPT_ATTEMPTS) return this.#attempt();
+    if (news && this.#attempts < PROMPT_ATTEMPTS) return this.#attempt();
+    if (!news) {
+      routes.doubt();
+      routes.distrust(rangeId, node);
+    }
     this.#again(error);
   }
 

@@ -20,14 +20,22 @@ interface Known {
 export class Routes {
   readonly #clock: Clock;
   readonly #view: () => ClusterView;
+  readonly #refresh: () => void;
   readonly #map = new RouteMap();
   /** What was last taken from the view. */
   #viewed: readonly RangeDescriptor[] = [];
   readonly #known = new Map<number, Known>();
 
-  constructor(clock: Clock, view: () => ClusterView) {
+  /** `refresh` asks the master for its view, soon. */
+  constructor(clock: Clock, view: () => ClusterView, refresh: () => void = () => {}) {
     this.#clock = clock;
     this.#view = view;
+    this.#refresh = refresh;
+  }
+
+  /** What is known here led astray, and nobody said what would be right. */
+  doubt(): void {
+    this.#refresh();
   }
 
   find(key: Bytes): RangeDescriptor | undefined {

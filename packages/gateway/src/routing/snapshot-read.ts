@@ -5,7 +5,6 @@ import {
   type KvOp,
   type KvResult,
   type Query,
-  type QueryResult,
   type RangeOp,
   type RangeReply,
   type RangeResult,
@@ -171,7 +170,12 @@ export class SnapshotRead {
       const results = await this.#readGroup(group);
       for (const [i, part] of group.entries()) found.set(part, results[i] ?? NOTHING);
     });
-    return reads.map(({ op }, i) => joined(op, (parts[i] ?? []).map((part) => found.get(part) ?? NOTHING)));
+    return reads.map(({ op }, i) =>
+      joined(
+        op,
+        (parts[i] ?? []).map((part) => found.get(part) ?? NOTHING),
+      ),
+    );
   }
 
   /** What was in one range when it was grouped. */
@@ -258,6 +262,6 @@ function holds(compare: Compare, { kvs }: RangeResult): boolean {
   return kvs.length === 0 ? compareHolds(compare, undefined) : kvs.every((kv) => compareHolds(compare, kv));
 }
 
-function unexpected({ type }: QueryResult): ServiceError {
+function unexpected({ type }: RangeReply['result']): ServiceError {
   return new ServiceError('INTERNAL', `a range answered with a ${type} that it was not asked for`);
 }

@@ -1,4 +1,4 @@
-import { ManualClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import { ManualClock, SeededRandom, ServiceError } from '@remora/base';
 import type {
   ClusterView,
   KvEvent,
@@ -10,9 +10,10 @@ import type {
   WatchRequest,
 } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
+import { MergedWatch } from './merged-watch.ts';
 import { Routes } from './routes.ts';
 import { nothingUnderWay } from './under-way.ts';
-import { RoutedWatch, WatchStreams } from './watches.ts';
+import { WatchStreams } from './watch-streams.ts';
 
 const VIEW: ClusterView = {
   clusterId: 'c',
@@ -43,7 +44,7 @@ class WatchBed {
   readonly clock = new ManualClock();
   readonly streams: Stream[] = [];
   readonly seen: string[] = [];
-  readonly watch: RoutedWatch;
+  readonly watch: MergedWatch;
   readonly underWay = nothingUnderWay();
   leader = 1;
   /** Streams cannot even be begun. */
@@ -53,20 +54,20 @@ class WatchBed {
     const dialer: RpcDialer = { channel: (node) => this.#channel(node), channelTo: () => this.#channel(0) };
     const routes = new Routes(this.clock, () => VIEW);
     const { clock } = this;
-    let ids = 0;
-    this.watch = new RoutedWatch(
-      { dialer, routes, clock, random: new SeededRandom(1), logger: silentLogger, underWay: this.underWay },
-      new WatchStreams(dialer, clock),
+    this.watch = new MergedWatch(
       {
-        options: { key: Buffer.from('k'), startRevision, noPut: false, noDelete: false, prevKv: false },
-        listener: {
-          onCreated: (revision) => this.seen.push(`created ${revision}`),
-          onEvents: (events, revision) => {
-            this.seen.push(`${events.map((event) => event.kv.modRevision).join(' ')} to ${revision}`);
-          },
-          onEnd: (error) => this.seen.push(error.code),
+        ...{ dialer, routes, clock, underWay: this.underWay },
+        random: new SeededRandom(1),
+        streams: new WatchStreams(dialer, clock),
+        now: () => () => {},
+      },
+      { key: Buffer.from('k'), startRevision, noPut: false, noDelete: false, prevKv: false },
+      {
+        onCreated: (revision) => this.seen.push(`created ${revision}`),
+        onEvents: (events, revision) => {
+          this.seen.push(`${events.map((event) => event.kv.modRevision).join(' ')} to ${revision}`);
         },
-        newId: () => ++ids,
+        onEnd: (error) => this.seen.push(error.code),
       },
     );
     this.watch.start();

@@ -1,0 +1,253 @@
+import type { ServiceError, Span, Timer } from '@remora/base';
+import type { KvEvent } from '@remora/protocol';
+import type { WatchControl, WatchListener, WatchOptions } from '../backend.ts';
+import { keysSpan } from './request-keys.ts';
+import type { Route } from './route-map.ts';
+import { RoutedWatch, type RoutedWatchDeps } from './routed-watch.ts';
+import type { BackendUnderWay } from './under-way.ts';
+
+export interface MergedWatchDeps extends RoutedWatchDeps {
+  readonly underWay: BackendUnderWay;
+  /** Finds a revision: what was acknowledged before the call is at or below it. Gives what takes the question back. */
+  readonly now: (span: Span, done: (revision: number) => void) => () => void;
+}
+
+/** Events that wait for slower ranges, in bytes; ranges that are further are paused above it. */
+const HELD_BYTES_MAX = 4 * 1024 * 1024;
+/** While events wait for ranges that are silent, those are asked how far they are, so often at most. */
+const URGE_MS = 20;
+
+interface Part {
+  readonly span: Span;
+  readonly watch: RoutedWatch;
+  /** Nothing below is still to come from here. Above what the whole watch has delivered, it is held. */
+  next: number;
+  held: KvEvent[];
+  heldBytes: number;
+  created: boolean;
+  /** Asked how far it is, and has not said so yet. */
+  owes: boolean;
+}
+
+/**
+ * A watch as its client sees it, over as many ranges as its keys are in.
+ *
+ * MW1. Each range has a part of the watch, which gets the events of its keys in order. They are delivered, merged by
+ *      revision, up to where no part has anything still to come: that is what "up to" means in every message. So all
+ *      changes of one revision come together, whatever ranges they are in.
+ * MW2. Keys that go to another range go with all that was received of them: the part that takes over begins behind it.
+ *      Nothing is missed or repeated.
+ * MW3. What is held is bounded: above `HELD_BYTES_MAX` the parts that hold anything are paused, until it is delivered.
+ *      The slowest part holds nothing, so the watch goes on. A paused watch holds nothing at all: it begins again behind
+ *      what it has delivered.
+ * MW4. A watch from now on over several ranges begins behind one revision that was drawn for it.
+ * MW5. With one part, it stands between the range and the client only to notice when they become more.
+ */
+export class MergedWatch implements WatchControl {
+  readonly #deps: MergedWatchDeps;
+  readonly #options: WatchOptions;
+  readonly #listener: WatchListener;
+  readonly #span: Span;
+  /** The first revision not yet delivered; 0: from now on, and not begun yet. */
+  #next: number;
+  #parts: readonly Part[] = [];
+  #created = false;
+  #createdRevision = 0;
+  #paused = false;
+  #over = false;
+  #progressAsked = false;
+  #stopAsking: (() => void) | undefined;
+  #urging: Timer | undefined;
+
+  constructor(deps: MergedWatchDeps, options: WatchOptions, listener: WatchListener) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#listener = listener;
+    this.#span = keysSpan(options);
+    this.#next = options.startRevision;
+  }
+
+  start(): void {
+    this.#deps.underWay.watches++;
+    this.#begin();
+  }
+
+  #begin(): void {
+    const parts = this.#deps.routes.covering(this.#span) ?? [this.#span];
+    if (parts.length > 1 && this.#next === 0) this.#beginNow();
+    else this.#open(parts.map((span) => this.#newPart(span, this.#next)));
+  }
+
+  /** MW4. */
+  #beginNow(): void {
+    this.#stopAsking = this.#deps.now(this.#span, (revision) => {
+      this.#stopAsking = undefined;
+      if (this.#over) return;
+      this.#next = revision + 1;
+      this.#createdRevision = revision;
+      this.#begin();
+    });
+  }
+
+  /** `from`: 0 for a watch from now on, of keys that are in one range. */
+  #newPart({ start, end }: Span, from: number): Part {
+    const { noPut, noDelete, prevKv } = this.#options;
+    const span = { start, end };
+    const watch: RoutedWatch = new RoutedWatch(
+      this.#deps,
+      { span, noPut, noDelete, prevKv, startRevision: from },
+      {
+        onCreated: (revision) => this.#onCreated(part, revision),
+        onEvents: (events, revision) => this.#onEvents(part, events, revision),
+        onApart: (routes) => this.#onApart(part, routes),
+        onEnd: (error, compactRevision) => this.#end(error, compactRevision),
+      },
+    );
+    const owes = this.#progressAsked;
+    const part: Part = { span, watch, next: from, held: [], heldBytes: 0, created: false, owes };
+    return part;
+  }
+
+  #open(parts: readonly Part[]): void {
+    this.#parts = parts;
+    for (const { watch } of parts) watch.start();
+  }
+
+  #onCreated(part: Part, revision: number): void {
+    part.created = true;
+    if (part.next === 0) part.next = part.watch.next;
+    if (part.owes) part.watch.progress();
+    if (this.#options.startRevision > 0) this.#createdRevision = Math.max(this.#createdRevision, revision);
+    if (this.#created || this.#parts.some(({ created }) => !created)) return;
+    if (this.#next === 0) this.#next = part.next;
+    this.#created = true;
+    this.#listener.onCreated(this.#createdRevision || revision);
+  }
+
+  #onEvents(part: Part, events: readonly KvEvent[], revision: number): void {
+    part.owes = false;
+    part.next = Math.max(part.next, revision + 1);
+    if (this.#parts.length === 1) return this.#deliver(events, revision, true); // MW5
+    for (const event of events) {
+      part.held.push(event);
+      part.heldBytes += bytesOf(event);
+    }
+    this.#merge();
+  }
+
+  /** MW1. */
+  #merge(): void {
+    const upTo = this.#parts.reduce((lowest, { next }) => Math.min(lowest, next - 1), Number.POSITIVE_INFINITY);
+    const events = this.#parts.flatMap((part) => taken(part, upTo));
+    events.sort((a, b) => a.kv.modRevision - b.kv.modRevision);
+    const answers = this.#progressAsked && !this.#parts.some(({ owes }) => owes);
+    if (answers || events.length > 0) this.#deliver(events, upTo, answers);
+    else this.#next = Math.max(this.#next, upTo + 1);
+    this.#fitParts();
+  }
+
+  #deliver(events: readonly KvEvent[], revision: number, answersProgress: boolean): void {
+    if (answersProgress) this.#progressAsked = false;
+    this.#next = Math.max(this.#next, revision + 1);
+    this.#listener.onEvents(events, revision);
+  }
+
+  /** MW3, and no part waits for one that merely has nothing to say. The client may have ended the watch by now. */
+  #fitParts(): void {
+    if (this.#over || this.#paused) return;
+    const heldBytes = this.#parts.reduce((sum, part) => sum + part.heldBytes, 0);
+    for (const { watch, held } of this.#parts) {
+      if (held.length === 0) watch.resume();
+      else if (heldBytes > HELD_BYTES_MAX) watch.pause();
+    }
+    if (heldBytes > 0) this.#urge();
+  }
+
+  /** Asks those how far they are who are not as far as what waits. */
+  #urge(): void {
+    if (this.#urging !== undefined) return;
+    const furthest = this.#parts.reduce((high, { held }) => Math.max(high, held.at(-1)?.kv.modRevision ?? 0), 0);
+    for (const { watch, next } of this.#parts) if (next <= furthest) watch.progress();
+    this.#urging = this.#deps.clock.setTimer(URGE_MS, () => {
+      this.#urging = undefined;
+      if (!this.#over && !this.#paused && this.#parts.some(({ held }) => held.length > 0)) this.#urge();
+    });
+  }
+
+  /** MW2. */
+  #onApart(part: Part, routes: readonly Route[]): void {
+    if (part.next === 0) {
+      this.#parts = [];
+      return this.#begin();
+    }
+    const [first, ...others] = routes.map((route) => this.#newPart(route, part.next));
+    if (first === undefined) return;
+    first.held = part.held;
+    first.heldBytes = part.heldBytes;
+    const instead = [first, ...others];
+    this.#parts = this.#parts.flatMap((one) => (one === part ? instead : [one]));
+    for (const { watch } of instead) watch.start();
+  }
+
+  #end(error: ServiceError, compactRevision: number): void {
+    if (this.#over) return;
+    this.cancel();
+    this.#listener.onEnd(error, compactRevision);
+  }
+
+  cancel(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#deps.underWay.watches--;
+    this.#takeBack();
+  }
+
+  #takeBack(): void {
+    for (const { watch } of this.#parts) watch.cancel();
+    this.#parts = [];
+    this.#stopAsking?.();
+    this.#stopAsking = undefined;
+    this.#urging?.cancel();
+    this.#urging = undefined;
+  }
+
+  /** One that cannot be asked for now is asked for when the parts have begun. */
+  progress(): void {
+    if (this.#over) return;
+    this.#progressAsked = true;
+    for (const part of this.#parts) {
+      part.owes = true;
+      part.watch.progress();
+    }
+  }
+
+  pause(): void {
+    // A watch from "now" that has not begun yet has no place to resume from: let it begin first.
+    if (this.#over || this.#paused || this.#next === 0) return;
+    this.#paused = true;
+    this.#takeBack();
+  }
+
+  resume(): void {
+    if (this.#over || !this.#paused) return;
+    this.#paused = false;
+    this.#begin();
+  }
+}
+
+/** The events that a part holds up to a revision: it holds them no more. They are in order. */
+function taken(part: Part, upTo: number): readonly KvEvent[] {
+  const { held } = part;
+  const first = held[0];
+  if (first === undefined || first.kv.modRevision > upTo) return [];
+  const later = held.findIndex(({ kv }) => kv.modRevision > upTo);
+  part.held = later < 0 ? [] : held.slice(later);
+  part.heldBytes = part.held.reduce((sum, event) => sum + bytesOf(event), 0);
+  return later < 0 ? held : held.slice(0, later);
+}
+
+/** About what an event takes in memory. */
+function bytesOf({ kv, prev }: KvEvent): number {
+  const own = kv.key.length + kv.value.length + 100;
+  return prev === undefined ? own : own + prev.key.length + prev.value.length + 100;
+}

@@ -1,0 +1,74 @@
+import type { Clock } from '@remora/base';
+import { type RpcDialer, rangeWatch, type StreamHandle, type WatchMessage, type WatchRequest } from '@remora/protocol';
+import type { RoutedWatch } from './routed-watch.ts';
+
+interface NodeStream {
+  readonly handle: StreamHandle<WatchRequest>;
+  readonly watches: Map<number, RoutedWatch>;
+  progressAsked: boolean;
+}
+
+/** One stream per node; every watch whose range that node leads shares it. */
+export class WatchStreams {
+  readonly #dialer: RpcDialer;
+  readonly #clock: Clock;
+  readonly #byNode = new Map<number, NodeStream>();
+  #lastId = 0;
+
+  constructor(dialer: RpcDialer, clock: Clock) {
+    this.#dialer = dialer;
+    this.#clock = clock;
+  }
+
+  /** An id for a watch: no other on any of the streams has it. */
+  newId(): number {
+    return ++this.#lastId;
+  }
+
+  open(node: number, request: Extract<WatchRequest, { kind: 'create' }>, watch: RoutedWatch): void {
+    const existing = this.#byNode.get(node);
+    if (existing !== undefined) {
+      existing.watches.set(request.watchId, watch);
+      existing.handle.send(request);
+      return;
+    }
+    const watches = new Map([[request.watchId, watch]]);
+    let ended = false;
+    const handle = this.#dialer.channel(node).openStream(
+      rangeWatch,
+      request,
+      (message) => deliver(watches, message),
+      () => {
+        ended = true;
+        if (this.#byNode.get(node)?.watches === watches) this.#byNode.delete(node);
+        const interrupted = [...watches.values()];
+        watches.clear();
+        for (const one of interrupted) one.interrupted();
+      },
+    );
+    // A stream that cannot be opened has ended by now.
+    if (!ended) this.#byNode.set(node, { handle, watches, progressAsked: false });
+  }
+
+  cancel(node: number, watchId: number): void {
+    const stream = this.#byNode.get(node);
+    if (stream?.watches.delete(watchId)) stream.handle.send({ kind: 'cancel', watchId });
+  }
+
+  /** Asks for the progress of all watches on the node: once, however many of them ask in this turn. */
+  progress(node: number): void {
+    const stream = this.#byNode.get(node);
+    if (stream === undefined || stream.progressAsked) return;
+    stream.progressAsked = true;
+    this.#clock.setImmediate(() => {
+      stream.progressAsked = false;
+      if (this.#byNode.get(node) === stream) stream.handle.send({ kind: 'progress' });
+    });
+  }
+}
+
+function deliver(watches: Map<number, RoutedWatch>, message: WatchMessage): void {
+  const watch = watches.get(message.watchId);
+  if (message.kind === 'ended') watches.delete(message.watchId);
+  watch?.message(message);
+}
