@@ -125,6 +125,16 @@ describe('a watch stream', () => {
     expect(bed.watches.flatMap((watch) => watch.done)).toEqual([]);
   });
 
+  it('names no revision to the stream that a watch in the past has not reached (W5)', () => {
+    bed.create({ startRevision: 3n });
+    bed.create();
+    for (const watch of bed.watches) watch.listener.onCreated(50);
+    bed.progress();
+    bed.watch(1).listener.onEvents([], 60);
+    bed.watch(0).listener.onEvents([event(20)], 20);
+    expect(bed.told.slice(2)).toEqual(['0@20 events:20', '-1@20']);
+  });
+
   it('answers creates in the order of their requests, and holds an early one back (W1)', () => {
     bed.create();
     bed.create();

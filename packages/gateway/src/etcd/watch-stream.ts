@@ -176,7 +176,9 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
     if (watch.state !== 'creating') return;
     watch.state = 'ready';
     watch.createdRevision = revision;
-    watch.reached = Math.max(watch.reached, revision);
+    // W5. One that begins in the past has its events still to come.
+    const { startRevision } = watch.request;
+    watch.reached = startRevision > 0n ? Math.min(toStartRevision(startRevision) - 1, revision) : revision;
     this.#announce();
     this.#fitPause(watch);
   }
@@ -270,7 +272,7 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
     watch.state = 'over';
     this.#watches.delete(watch.id);
     this.#write({
-      ...this.#message(watch.id, Math.max(watch.reached, compactRevision)),
+      ...this.#message(watch.id, Math.max(watch.createdRevision, watch.reached, compactRevision)),
       canceled: true,
       cancelReason,
       compactRevision,

@@ -159,6 +159,7 @@ const queries: { name: string; query: Query; expect: string }[] = [
     expect: 'INVALID_ARGUMENT',
   },
   { name: 'a wait', query: { type: 'lockAwait', lock, owner }, expect: 'ok' },
+  { name: 'the closing of a revision', query: { type: 'closedRevision', revision: 5 }, expect: 'INVALID_ARGUMENT' },
   {
     name: 'a wait without a token',
     query: { type: 'lockAwait', lock, owner: { ...owner, token: '' } },
@@ -169,14 +170,15 @@ test.each(queries)('a query: $name is $expect', (row) => {
   expect(codeOf(() => validatePipeQuery({ query: row.query, timeoutMs: 1_000 }, REQUEST_LIMITS))).toBe(row.expect);
 });
 
-test('a watch needs a key', () => {
-  const watch = {
-    kind: 'create',
-    key: utf8(''),
-    startRevision: 0,
-    noPut: false,
-    noDelete: false,
-    prevKv: false,
-  } as const;
-  expect(codeOf(() => validatePipeWatch(watch))).toBe('EMPTY_KEY');
+const watches: readonly { name: string; key: string; end?: string; expect: string }[] = [
+  { name: 'without a key', key: '', expect: 'EMPTY_KEY' },
+  { name: 'of one key', key: 'k', expect: 'ok' },
+  { name: 'to the last key', key: 'k', end: '', expect: 'ok' },
+  { name: 'of a span', key: 'k', end: 'k0', expect: 'ok' },
+  { name: 'that ends at its first key', key: 'k', end: 'k', expect: 'INVALID_ARGUMENT' },
+];
+test.each(watches)('a watch $name is $expect', ({ key, end, expect: wanted }) => {
+  const settings = { startRevision: 0, noPut: false, noDelete: false, prevKv: false };
+  const span = { key: utf8(key), ...(end === undefined ? {} : { end: utf8(end) }) };
+  expect(codeOf(() => validatePipeWatch({ kind: 'create', ...span, ...settings }))).toBe(wanted);
 });

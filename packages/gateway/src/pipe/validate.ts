@@ -1,4 +1,4 @@
-import { ServiceError } from '@remora/base';
+import { compareBytes, ServiceError } from '@remora/base';
 import { type LockResult, validateLockCommand, validateLockQuery } from '@remora/lock';
 import type { Command, KvOp, PipeCommand, PipeQuery, PipeWatchRequest, Query, Txn } from '@remora/protocol';
 import { checkNoOverlap } from '../etcd/txn-overlap.ts';
@@ -76,14 +76,20 @@ function validateQuery(query: Query, limits: RequestLimits): void {
     case 'leaseKeepAlive':
     case 'leaseTimeToLive':
     case 'leases':
-    case 'closedRevision':
     case 'status':
       return;
+    case 'closedRevision':
+      // Only gateways ask for it, with a revision that the master gave out.
+      throw new ServiceError('INVALID_ARGUMENT', `${query.type} is not for clients`);
   }
 }
 
 export function validatePipeWatch(request: PipeWatchRequest): void {
-  if (request.kind === 'create') validateKey(request.key);
+  if (request.kind !== 'create') return;
+  const { key, end } = request;
+  validateKey(key);
+  if (end === undefined || end.length === 0 || compareBytes(key, end) < 0) return;
+  throw new ServiceError('INVALID_ARGUMENT', 'the span to watch is empty: its end must be above its first key');
 }
 
 function attributesBytes(attributes: Readonly<Record<string, string>>): number {
