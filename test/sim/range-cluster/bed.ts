@@ -29,6 +29,7 @@ import {
   type Done,
   type DrawRevisionsReply,
   type DrawRevisionsRequest,
+  FIRST_EPOCH,
   type FrameLink,
   kvRoutingKey,
   type MemoryLinkPair,
@@ -55,7 +56,7 @@ function rangesBetween(borders: readonly string[]): readonly RangeDescriptor[] {
     rangeId: 2 + i,
     start,
     end: keys[i] ?? NO_KEY,
-    epoch: { confVersion: 1, version: borders.length === 0 ? 1 : 2 },
+    epoch: FIRST_EPOCH,
     replicas: DATA_NODES.map((nodeId) => ({ replicaId: replicaIdOn(nodeId, 2 + i), nodeId, type: 'voter' as const })),
     revisionSource: borders.length === 0 ? 'range' : 'master',
   }));
