@@ -218,6 +218,28 @@ test('a crash at any step of a removal leaves the replica, or one that goes at t
   ]);
 });
 
+describe('what the master is told', () => {
+  test('is, once each time, that a replica hears nobody and asks whether it belongs', async () => {
+    const { store } = await holding();
+    const asks = () => store.talk.report().ranges.map(({ silent }) => silent);
+    expect(asks()).toEqual([false]);
+    store.talk.silent(RANGE);
+    expect([asks(), asks()]).toEqual([[true], [false]]);
+  });
+
+  test('is how its orders came out, in the next report, also where nobody could carry them out', async () => {
+    const { store } = await holding();
+    const instruction = { type: 'demote', replicaId: 12 } as const;
+    store.talk.carryOut({ orderId: 7, rangeId: RANGE, confVersion: 1, instruction });
+    store.talk.carryOut({ orderId: 8, rangeId: 5, confVersion: 1, instruction });
+    expect(store.talk.report().results).toMatchObject([
+      { orderId: 7, outcome: 'refused', reason: 'this replica does not lead the range' },
+      { orderId: 8, outcome: 'refused', reason: 'this node holds no replica of range 5' },
+    ]);
+    expect(store.talk.report().results).toEqual([]);
+  });
+});
+
 test('data of a version without held rows is taken up by its descriptor, and knows its replica from then on', async () => {
   const world = new CrashWorld(1);
   const { engine } = await world.boot();

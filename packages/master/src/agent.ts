@@ -7,6 +7,7 @@ import {
   masterRangeChanged,
   type NodeDescriptor,
   type NodeHeartbeat,
+  type NodeHeartbeatReply,
   type NodeTask,
   type RangeDescriptor,
 } from '@remora/protocol';
@@ -34,6 +35,8 @@ const RETRY_MAX_MS = 250;
 const HEARTBEAT_MS = 1_000;
 /** Until the cluster has a range with a leader, so that it comes up quickly. */
 const HEARTBEAT_STARTING_MS = 50;
+/** While something is ordered of ranges that are led here: it takes several steps, some of which wait for copies. */
+const HEARTBEAT_ORDERED_MS = 250;
 /** While no master answers, it is said at this interval: the wait has no end, as the cluster may come up later. */
 const SILENCE_LOG_MS = 10_000;
 
@@ -117,8 +120,7 @@ export class NodeAgent {
       this.#deps.onView(reply.view);
       for (const task of reply.tasks) this.#deps.onTask(task);
       this.#tellChanges(reply.view);
-      const starting = reply.view.leaders.length === 0 || reply.tasks.length > 0;
-      this.#after(starting ? HEARTBEAT_STARTING_MS : HEARTBEAT_MS, () => this.#beat());
+      this.#after(pauseAfter(reply), () => this.#beat());
     });
   }
 
@@ -166,4 +168,9 @@ export class NodeAgent {
     if (this.#stopped) return;
     this.#timer = this.#deps.clock.setTimer(delayMs, fn);
   }
+}
+
+function pauseAfter({ tasks, view }: NodeHeartbeatReply): number {
+  if (view.leaders.length === 0 || tasks.some(({ type }) => type !== 'order')) return HEARTBEAT_STARTING_MS;
+  return tasks.length > 0 ? HEARTBEAT_ORDERED_MS : HEARTBEAT_MS;
 }

@@ -252,6 +252,19 @@ describe('a master', () => {
     expect(ended).toEqual(['2 demote underWay']);
   });
 
+  test('has ids for new replicas at hand, which no later leader gives again', () => {
+    const bed = ready(new MasterBed());
+    bed.clock.advance(100);
+    bed.commit();
+    expect(bed.master.replicaIds.next()).toBeUndefined();
+    bed.commit();
+    expect([1, 2].map(() => bed.master.replicaIds.next())).toEqual([1_004, 1_005]);
+    bed.lead(2);
+    bed.master.replicaIds.next();
+    bed.commit();
+    expect(bed.master.replicaIds.next()).toBeGreaterThan(1_005);
+  });
+
   test('has nothing written when it is told of a membership that it knows', () => {
     const bed = ready(new MasterBed());
     bed.clock.advance(100);

@@ -31,6 +31,7 @@ import type { Knowledge, LastHeard } from './admin/overview.ts';
 import { type ClusterSettings, effectiveSettings } from './admin/settings.ts';
 import { decodeMasterCommand, decodeMasterImage, encodeMasterCommand, encodeMasterImage } from './codec.ts';
 import { RangeOrders } from './range-orders.ts';
+import { ReplicaIds } from './replica-ids.ts';
 import { replicaTasks } from './replica-tasks.ts';
 import { RevisionIssuer } from './revision-issuer.ts';
 import { encodeMasterSnapshot, receiveMasterSnapshot } from './snapshot.ts';
@@ -76,6 +77,8 @@ export class Master implements StateMachine {
   readonly state: MasterState;
   /** What leaders of ranges are to do. */
   readonly orders: RangeOrders;
+  /** For replicas that are to be added. */
+  readonly replicaIds: ReplicaIds;
   readonly #waiting = new Map<number, { readonly term: number; readonly done: CommandDone }>();
   readonly #heard = new Map<number, Heard>();
   readonly #revisions: RevisionIssuer;
@@ -91,6 +94,11 @@ export class Master implements StateMachine {
     this.#deps = deps;
     this.state = new MasterState(conf);
     this.orders = new RangeOrders(deps.logger);
+    this.replicaIds = new ReplicaIds((count, done) =>
+      this.#propose({ type: 'allocateReplicas', count }, (error, result) =>
+        done(error, result?.type === 'allocateReplicas' ? result.first : undefined),
+      ),
+    );
     const stored = deps.storage.load();
     if (stored !== undefined) this.state.restore(decodeMasterImage(stored));
     this.#revisions = new RevisionIssuer({
@@ -153,6 +161,7 @@ export class Master implements StateMachine {
     this.#leaderSinceMs = this.#deps.clock.monotonicMs();
     this.#heard.clear();
     this.orders.termBegan(change.term);
+    this.replicaIds.termBegan(change.term);
     // M5. Also from one own term to the next: what was proposed in the earlier one may be lost.
     for (const index of [...this.#waiting.keys()]) this.#lose(index);
     this.#revisions.roleChanged();
