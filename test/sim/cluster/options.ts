@@ -71,7 +71,8 @@ function drawOptions(random: Random): Omit<ClusterOptions, 'requestsPerSecondMax
     clients: 2 + random.int(4),
     hands: pick(random, 1, 2, 3),
     thinkMs: pick(random, 80, 120, 200),
-    requestTimeoutMs: pick(random, 500, 1_500, 4_000),
+    // At least the longest wait for an election: who waits for less is not served by chance only, when faults are many.
+    requestTimeoutMs: pick(random, 1_000, 1_500, 4_000),
     linkDelayMs: pick(random, 0, 1, 3),
     linkJitterMs: pick(random, 0, 2, 8),
     driftPerMille: pick(random, 0, 20, 50),
