@@ -1,12 +1,9 @@
 /** The `remora` command as its users run it, against a cluster of one node. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { RemoraCommand, type Run } from './command.ts';
 import { eventually } from './eventually.ts';
 import { freePorts } from './free-ports.ts';
 import { Cluster } from './harness.ts';
-
-const PROGRAM = fileURLToPath(new URL('../../packages/cli/bin/remora.mjs', import.meta.url));
 
 let cluster: Cluster;
 beforeAll(async () => {
@@ -14,66 +11,11 @@ beforeAll(async () => {
 });
 afterAll(() => cluster.stop());
 
-interface Ended {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-/** One run of the command. */
-class Run {
-  out = '';
-  err = '';
-  readonly child: ChildProcess;
-  readonly ended: Promise<Ended>;
-
-  constructor(args: readonly string[], given: { readonly env?: Record<string, string>; readonly input?: Buffer }) {
-    const env = { PATH: process.env.PATH, REMORA_ENDPOINTS: cluster.endpoints.join(','), ...given.env };
-    const child = spawn(process.execPath, [PROGRAM, ...args], { env, stdio: 'pipe' });
-    this.child = child;
-    child.stdout.on('data', (chunk: Buffer) => {
-      this.out += chunk.toString('latin1');
-    });
-    child.stderr.on('data', (chunk: Buffer) => {
-      this.err += chunk.toString('utf8');
-    });
-    child.stdin.end(given.input);
-    this.ended = new Promise((resolve) => {
-      child.once('close', (code) => resolve({ code, out: this.out, err: this.err }));
-    });
-  }
-
-  get alive(): boolean {
-    return this.child.exitCode === null && this.child.signalCode === null;
-  }
-}
-
-const runs: Run[] = [];
-afterEach(async () => {
-  const left = runs.splice(0).filter((run) => run.alive);
-  for (const run of left) run.child.kill('SIGTERM');
-  const late = setTimeout(() => {
-    for (const run of left) run.child.kill('SIGKILL');
-  }, 5_000);
-  await Promise.all(left.map((run) => run.ended));
-  clearTimeout(late);
-});
-
-function begin(args: readonly string[], given: ConstructorParameters<typeof Run>[1] = {}): Run {
-  const run = new Run(args, given);
-  runs.push(run);
-  return run;
-}
-
-function remora(...args: readonly string[]): Promise<Ended> {
-  return begin(args).ended;
-}
-
-async function json(...args: readonly string[]): Promise<unknown> {
-  const { code, out, err } = await remora(...args, '--json');
-  if (code !== 0) throw new Error(`exit code ${code}: ${err}`);
-  return JSON.parse(out);
-}
+const command = new RemoraCommand(() => cluster.endpoints);
+afterEach(() => command.endAll());
+const begin = command.begin.bind(command);
+const remora = command.run.bind(command);
+const json = command.json.bind(command);
 
 describe('remora kv', () => {
   test('put, get and delete, for people and for programs', async () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { parseConfig } from './config-file.ts';
 import { advertised, localPorts, nodeSchema, rolesOf } from './node-options.ts';
 import { createProgram } from './program.ts';
+import type { Shell } from './shell.ts';
 
 function problems(flags: Record<string, string>): readonly string[] {
   try {
@@ -110,11 +111,13 @@ test('nodes of a local cluster are ten ports apart', () => {
   expect(localPorts(7480, 3)).toEqual({ client: 7500, peer: 7501, http: 7502 });
 });
 
+const QUIET: Shell = { env: {}, out() {}, raw() {}, err() {}, terminal: false, ask: async () => undefined };
+
 describe('the command line', () => {
   async function run(args: readonly string[], env: Record<string, string> = {}): Promise<string> {
     const lines: string[] = [];
     const say = (text: string | Uint8Array): unknown => lines.push(String(text));
-    const shell = { env, out: say, raw: say, err: say };
+    const shell = { ...QUIET, env, out: say, raw: say, err: say };
     const program = createProgram(shell, () => Promise.reject(new Error('no node is started here')));
     await program.parseAsync([...args], { from: 'user' });
     return lines.join('\n');
@@ -134,8 +137,7 @@ describe('the command line', () => {
   });
 
   test('every option stands in the help text with its variable', () => {
-    const shell = { env: {}, out() {}, raw() {}, err() {} };
-    const program = createProgram(shell, () => Promise.reject(new Error('unused')));
+    const program = createProgram(QUIET, () => Promise.reject(new Error('unused')));
     const help = program.commands.find((command) => command.name() === 'node')?.helpInformation() ?? '';
     for (const option of ['--data-dir <path>', 'REMORA_ELECTION_TIMEOUT', '--roles <master|data|gateway>,...']) {
       expect(help).toContain(option);

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { adminCommand } from './commands/admin/admin.ts';
 import { devCommand } from './commands/dev.ts';
 import { kvCommand } from './commands/kv.ts';
 import { lockCommand } from './commands/lock.ts';
@@ -24,7 +25,8 @@ export function createProgram(shell: Shell, loadStartNode: () => Promise<StartNo
     .addCommand(nodeCommand({ shell, loadStartNode }))
     .addCommand(kvCommand(shell))
     .addCommand(lockCommand(shell))
-    .addCommand(statusCommand(shell));
+    .addCommand(statusCommand(shell))
+    .addCommand(adminCommand(shell));
   for (const command of withSubcommands(program)) {
     // Errors come back to the caller, and each command says how to see its help.
     if (command !== program) command.copyInheritedSettings(program);

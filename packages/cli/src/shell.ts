@@ -1,3 +1,4 @@
+import { createInterface } from 'node:readline/promises';
 import { OptionsError, ServiceError } from '@remora/base';
 import { CommanderError } from 'commander';
 import { CommandError, exitCode } from './exit-codes.ts';
@@ -11,6 +12,10 @@ export interface Shell {
   raw(bytes: string | Uint8Array): void;
   /** Everything else: progress, hints, errors. */
   err(text: string): void;
+  /** Whether a person looks on and can be asked. */
+  readonly terminal: boolean;
+  /** Asks the person; the answer is one line, undefined when there is none. */
+  ask(question: string): Promise<string | undefined>;
 }
 
 export const processShell: Shell = {
@@ -18,7 +23,21 @@ export const processShell: Shell = {
   out: (text) => process.stdout.write(`${text}\n`),
   raw: (bytes) => process.stdout.write(bytes),
   err: (text) => process.stderr.write(`${text}\n`),
+  terminal: process.stdin.isTTY && process.stdout.isTTY,
+  ask: askPerson,
 };
+
+async function askPerson(question: string): Promise<string | undefined> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  const over = new Promise<undefined>((resolve) => {
+    lines.once('close', () => resolve(undefined));
+  });
+  try {
+    return await Promise.race([lines.question(question), over]);
+  } finally {
+    lines.close();
+  }
+}
 
 /** Says what went wrong, briefly when it was expected, and gives the exit code. */
 export function reportFailure(error: unknown, shell: Shell): number {

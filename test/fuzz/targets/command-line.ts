@@ -8,7 +8,7 @@ import type { Target } from '../target.ts';
 
 type Program = ReturnType<typeof createProgram>;
 
-const quiet = { out: () => {}, raw: () => {}, err: () => {} };
+const quiet = { out: () => {}, raw: () => {}, err: () => {}, terminal: false, ask: async () => undefined };
 const shell: Shell = { ...quiet, env: {} };
 const noNode = () => Promise.reject(new CommandError('usage', 'not here'));
 

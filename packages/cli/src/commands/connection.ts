@@ -21,7 +21,7 @@ export interface ConnectionFlags {
 }
 
 /** How long to look for a node that answers: one that runs does so at once. */
-const CONNECT_TIMEOUT_MS = 3_000;
+export const CONNECT_TIMEOUT_MS = 3_000;
 
 const DEFAULT_ENDPOINTS = [1, 2, 3].map((n) => `127.0.0.1:${localPorts(DEFAULT_BASE_PORT, n).client}`).join(',');
 
@@ -63,15 +63,19 @@ async function connected(flags: ConnectionFlags & { readonly ttl?: number }): Pr
   } catch (cause) {
     const nobody = cause instanceof ServiceError && ['UNAVAILABLE', 'DEADLINE_EXCEEDED'].includes(cause.code);
     if (!nobody) throw cause;
-    const message =
-      `no node answers at ${endpoints.join(', ')} (tried for ${formatDurationMs(connectTimeout)})\n` +
-      'Is the cluster running? Name other nodes with --endpoints or REMORA_ENDPOINTS; `remora dev` starts a cluster here.';
-    throw new CommandError('unavailable', message, { cause });
+    throw noNodeAnswers(endpoints, connectTimeout, cause);
   }
 }
 
+export function noNodeAnswers(endpoints: readonly string[], triedMs: number, cause: unknown): CommandError {
+  const message =
+    `no node answers at ${endpoints.join(', ')} (tried for ${formatDurationMs(triedMs)})\n` +
+    'Is the cluster running? Name other nodes with --endpoints or REMORA_ENDPOINTS; `remora dev` starts a cluster here.';
+  return new CommandError('unavailable', message, { cause });
+}
+
 /** Whether it came by flag, variable or default. */
-function endpointsOf(text: string): readonly string[] {
+export function endpointsOf(text: string): readonly string[] {
   const reading = list(address(), { minLength: 1 }).parse(text);
   if (reading.ok) return reading.value.map(formatAddress);
   throw new CommandError('usage', `--endpoints or REMORA_ENDPOINTS: expected ${reading.expected}`);

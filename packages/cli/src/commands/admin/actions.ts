@@ -1,0 +1,49 @@
+import { int } from '@remora/base';
+import { Command } from 'commander';
+import { NodeNames } from '../../admin/node-names.ts';
+import type { Shell } from '../../shell.ts';
+import { addConnectionFlags, type ConnectionFlags, examples, flagReader } from '../connection.ts';
+import { addYesFlag, confirm, print, withAdmin } from './run.ts';
+
+export function transferLeaderCommand(shell: Shell): Command {
+  const command = new Command('transfer-leader')
+    .description('Hands the leadership of a range over to its replica on another node. Writers wait for a moment.')
+    .argument('<range>', 'its id', flagReader(int({ min: 1 })))
+    .argument('<node>', 'id or name of the node that is to lead')
+    .addHelpText('after', examples('remora admin transfer-leader 2 n3'));
+  return addConnectionFlags(command, shell).action((rangeId: number, node: string, flags: ConnectionFlags) =>
+    withAdmin(flags, async (client) => {
+      const names = new NodeNames((await client.nodes()).nodes);
+      const to = names.find(node);
+      const { fromNode } = await client.transferLeader(rangeId, to.id);
+      const text =
+        fromNode === to.id
+          ? `${to.name} leads range ${rangeId} already`
+          : `${to.name} leads range ${rangeId} now; before it was ${names.nameOf(fromNode)}`;
+      print({ text, json: { range: rangeId, from: fromNode, to: to.id } }, flags, shell);
+    }),
+  );
+}
+
+interface CompactFlags extends ConnectionFlags {
+  readonly revision?: number;
+  readonly yes?: true;
+}
+
+export function compactCommand(shell: Shell): Command {
+  const command = new Command('compact')
+    .description(
+      'Forgets the history of plain keys: reads and watches from before the revision end with COMPACTED. What the keys ' +
+        'are now stays. Done by itself for what is older than --compaction-retention of the nodes.',
+    )
+    .option('--revision <number>', 'up to this one; the newest unless given', flagReader(int({ min: 1 })))
+    .addHelpText('after', examples('remora admin compact --yes', 'remora admin compact --revision 12000'));
+  return addConnectionFlags(addYesFlag(command), shell).action(async (flags: CompactFlags) => {
+    const upTo = flags.revision === undefined ? 'All history' : `The history up to revision ${flags.revision}`;
+    await confirm(`${upTo} is forgotten, without a way back.`, flags.yes, shell);
+    await withAdmin(flags, async (client) => {
+      const { revision } = await client.compact(flags.revision ?? 0);
+      print({ text: `history begins at revision ${revision}`, json: { revision } }, flags, shell);
+    });
+  });
+}

@@ -1,0 +1,80 @@
+import type { admin } from '@remora/protocol/remora';
+import { Command } from 'commander';
+import type { AdminClient } from 'remora';
+import { NodeNames } from '../../admin/node-names.ts';
+import { agoText, sizeText } from '../../format/sizes.ts';
+import { table } from '../../format/table.ts';
+import type { Shell } from '../../shell.ts';
+import { examples } from '../connection.ts';
+import { addViewFlags, show, type View, type ViewFlags } from './run.ts';
+
+export function nodesCommand(shell: Shell): Command {
+  return new Command('nodes')
+    .description('Shows the nodes of a cluster.')
+    .addCommand(listCommand(shell), { isDefault: true })
+    .addCommand(showCommand(shell));
+}
+
+function listCommand(shell: Shell): Command {
+  const command = new Command('list')
+    .alias('ls')
+    .description('Lists the nodes: their state, since when nothing was heard of them, and what they hold.')
+    .addHelpText('after', examples('remora admin nodes', 'remora admin nodes ls --watch 5s'));
+  return addViewFlags(command, shell).action((flags: ViewFlags) => show(flags, shell, nodesView));
+}
+
+function showCommand(shell: Shell): Command {
+  const command = new Command('show')
+    .description('Shows all there is to know about one node.')
+    .argument('<node>', 'its id or its name')
+    .addHelpText('after', examples('remora admin nodes show n2', 'remora admin nodes show 2 --json'));
+  return addViewFlags(command, shell).action((node: string, flags: ViewFlags) =>
+    show(flags, shell, (client) => nodeView(client, node)),
+  );
+}
+
+async function nodesView(client: AdminClient): Promise<View> {
+  const answer = await client.nodes();
+  const rows = answer.nodes.map((node) => [
+    node.id,
+    node.name,
+    node.state,
+    node.roles.join(','),
+    agoText(node.silentMs),
+    node.replicas,
+    node.leaders,
+    sizeText(node.bytes),
+    node.clientAddress,
+    node.version,
+  ]);
+  const head = ['ID', 'NAME', 'STATE', 'ROLES', 'HEARD', 'REPLICAS', 'LEADERS', 'BYTES', 'CLIENT', 'VERSION'];
+  const names = new NodeNames(answer.nodes);
+  const title = `cluster ${answer.clusterId}  master ${names.nameOf(answer.masterLeader)}, leading for ${agoText(answer.leadingMs)}`;
+  return { text: `${title}\n\n${table(head, rows)}`, json: answer };
+}
+
+async function nodeView(client: AdminClient, wanted: string): Promise<View> {
+  const { nodes } = await client.nodes();
+  const node = new NodeNames(nodes).find(wanted);
+  return { text: nodeText(node), json: node };
+}
+
+function nodeText(node: admin.Node): string {
+  return table(
+    ['NODE', node.name],
+    [
+      ['id', node.id],
+      ['state', node.state],
+      ['heard', node.silentMs < 0 ? 'never by the present master' : `${agoText(node.silentMs)} ago`],
+      ['roles', node.roles.join(',')],
+      ['client', node.clientAddress],
+      ['peer', node.peerAddress],
+      ['http', node.httpAddress],
+      ['version', node.version],
+      ['replicas', node.replicas],
+      ['leaders', node.leaders],
+      ['bytes', sizeText(node.bytes)],
+      ['incarnation', node.incarnation],
+    ],
+  );
+}

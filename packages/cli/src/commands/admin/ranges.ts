@@ -1,0 +1,200 @@
+import { int } from '@remora/base';
+import { kvRoutingKey } from '@remora/protocol';
+import type { admin } from '@remora/protocol/remora';
+import { Command, Option } from 'commander';
+import type { AdminClient } from 'remora';
+import { NodeNames } from '../../admin/node-names.ts';
+import { CommandError } from '../../exit-codes.ts';
+import { printable } from '../../format/bytes-text.ts';
+import { boundText, jsonBound } from '../../format/key-bound.ts';
+import { agoText, rateText, sizeText } from '../../format/sizes.ts';
+import { table } from '../../format/table.ts';
+import type { Shell } from '../../shell.ts';
+import { examples, flagReader } from '../connection.ts';
+import { addViewFlags, show, type View, type ViewFlags } from './run.ts';
+
+interface ListFlags extends ViewFlags {
+  readonly key?: string;
+  readonly limit: number;
+}
+
+interface HotFlags extends ViewFlags {
+  readonly by?: string;
+  readonly limit: number;
+}
+
+const PAGE = 200;
+const LIST_LIMIT = 1_000;
+const HOT_LIMIT = 20;
+const readId = flagReader(int({ min: 1 }));
+const readLimit = flagReader(int({ min: 1 }));
+
+export function rangesCommand(shell: Shell): Command {
+  return new Command('ranges')
+    .description('Shows the ranges of a cluster: which keys they have, who leads them, how far their replicas are.')
+    .addCommand(listCommand(shell), { isDefault: true })
+    .addCommand(showCommand(shell));
+}
+
+function listCommand(shell: Shell): Command {
+  const command = new Command('list')
+    .alias('ls')
+    .description(
+      'Lists the ranges in the order of their keys. Of the replicas, the leader is marked *, a learner ~, and +N says ' +
+        'how many entries one is behind.',
+    )
+    .option('--key <key>', 'only the range that has this key')
+    .option('--limit <number>', `at most so many`, readLimit, LIST_LIMIT)
+    .addHelpText('after', examples('remora admin ranges', 'remora admin ranges ls --key orders/42 --json'));
+  return addViewFlags(command, shell).action((flags: ListFlags) =>
+    show(flags, shell, async (client) => {
+      const names = new NodeNames((await client.nodes()).nodes);
+      return rangesView(await rangesOf(client, flags), names);
+    }),
+  );
+}
+
+function showCommand(shell: Shell): Command {
+  const command = new Command('show')
+    .description('Shows all there is to know about one range.')
+    .argument('<range>', 'its id', readId)
+    .addHelpText('after', examples('remora admin ranges show 2', 'remora admin ranges show 2 --watch'));
+  return addViewFlags(command, shell).action((rangeId: number, flags: ViewFlags) =>
+    show(flags, shell, async (client) => {
+      const [range, { nodes }] = await Promise.all([client.range(rangeId), client.nodes()]);
+      return { text: rangeText(range, new NodeNames(nodes)), json: jsonRange(range) };
+    }),
+  );
+}
+
+/** `remora admin hot` */
+export function hotCommand(shell: Shell): Command {
+  const by = new Option('--by <measure>', 'what counts; requests of both kinds unless given');
+  const command = new Command('hot')
+    .description('Lists the ranges with the most load, by requests or bytes per second over about ten seconds.')
+    .addOption(by.choices(['reads', 'read_bytes', 'writes', 'write_bytes']))
+    .option('--limit <number>', 'at most so many', readLimit, HOT_LIMIT)
+    .addHelpText('after', examples('remora admin hot', 'remora admin hot --by write_bytes --limit 5 --watch'));
+  return addViewFlags(command, shell).action((flags: HotFlags) =>
+    show(flags, shell, async (client) => {
+      const names = new NodeNames((await client.nodes()).nodes);
+      const { ranges, more } = await client.hotRanges(flags.by ?? '', Math.min(flags.limit, PAGE));
+      return hotView({ ranges, more }, names);
+    }),
+  );
+}
+
+interface Found {
+  readonly ranges: readonly admin.Range[];
+  readonly more: boolean;
+}
+
+async function rangesOf(client: AdminClient, { key, limit }: ListFlags): Promise<Found> {
+  if (key !== undefined) return { ranges: [await rangeWith(client, Buffer.from(key))], more: false };
+  const ranges: admin.Range[] = [];
+  let from: Uint8Array = new Uint8Array(0);
+  for (;;) {
+    const page = await client.rangesFrom(from, Math.min(PAGE, limit - ranges.length));
+    ranges.push(...page.ranges);
+    const last = page.ranges.at(-1);
+    if (!page.more || last === undefined || ranges.length >= limit) return { ranges, more: page.more };
+    from = last.end;
+  }
+}
+
+async function rangeWith(client: AdminClient, key: Buffer): Promise<admin.Range> {
+  const routed = kvRoutingKey(key);
+  const { ranges } = await client.rangesFrom(routed, 1);
+  const [range] = ranges;
+  if (range !== undefined && Buffer.compare(range.start, routed) <= 0) return range;
+  throw new CommandError('failed', `no range has the key ${printable(key)}; see remora admin check`);
+}
+
+function rangesView({ ranges, more }: Found, names: NodeNames): View {
+  const rows = ranges.map((range) => [
+    range.id,
+    boundText(range.start),
+    boundText(range.end),
+    range.state?.keys ?? '?',
+    sizeText(range.state?.bytes ?? bytesReported(range)),
+    names.nameOf(range.leaderNode),
+    range.replicas.map((replica) => replicaText(replica, range, names)).join(' '),
+    `${range.confVersion}.${range.version}`,
+  ]);
+  const text = table(['RANGE', 'START', 'END', 'KEYS', 'BYTES', 'LEADER', 'REPLICAS', 'EPOCH'], rows);
+  return { text: withMore(text, more), json: { ranges: ranges.map(jsonRange), more } };
+}
+
+function hotView({ ranges, more }: Found, names: NodeNames): View {
+  const rows = ranges.map(({ id, start, leaderNode, load }) => [
+    id,
+    boundText(start),
+    names.nameOf(leaderNode),
+    rateText(load?.readsPerS ?? 0),
+    sizeText(load?.readBytesPerS ?? 0),
+    rateText(load?.writesPerS ?? 0),
+    sizeText(load?.writeBytesPerS ?? 0),
+  ]);
+  const text = table(['RANGE', 'START', 'LEADER', 'READS/S', 'READ/S', 'WRITES/S', 'WRITTEN/S'], rows);
+  return { text: withMore(text, more), json: { ranges: ranges.map(jsonRange), more } };
+}
+
+function withMore(text: string, more: boolean): string {
+  return more ? `${text}\nand more; see --limit` : text;
+}
+
+/** As the replicas told the master, for want of a leader's word. */
+function bytesReported({ replicas }: admin.Range): number {
+  return Math.max(0, ...replicas.map(({ bytes }) => bytes));
+}
+
+function replicaText(replica: admin.Replica, range: admin.Range, names: NodeNames): string {
+  const mark = replica.nodeId === range.leaderNode ? '*' : replica.type === 'learner' ? '~' : '';
+  const behind = replica.logBehind > 0 ? `+${replica.logBehind}` : '';
+  return `${names.nameOf(replica.nodeId)}${mark}${behind}`;
+}
+
+function rangeText(range: admin.Range, names: NodeNames): string {
+  const { state, load } = range;
+  const rows: (string | number)[][] = [
+    ['keys', `${boundText(range.start)} to ${boundText(range.end)}`],
+    ['leader', names.nameOf(range.leaderNode)],
+    ['epoch', `${range.confVersion}.${range.version} (membership, bounds)`],
+    ['numbered by', range.revisionSource === 'range' ? 'itself' : 'the master'],
+  ];
+  if (state !== undefined) {
+    rows.push(
+      ['revision', `${state.revision}, history from ${state.compactRevision}`],
+      ['log', `term ${state.term}, commit ${state.commit}, applied ${state.applied}`],
+      ['data', `${state.keys} keys, ${sizeText(state.bytes)}, ${state.leases} leases, ${state.watches} watches`],
+    );
+  }
+  if (load !== undefined) {
+    rows.push(
+      ['reads', `${rateText(load.readsPerS)}/s, ${sizeText(load.readBytesPerS)}/s`],
+      ['writes', `${rateText(load.writesPerS)}/s, ${sizeText(load.writeBytesPerS)}/s`],
+    );
+  }
+  const replicas = range.replicas.map((replica) => [
+    replica.id,
+    names.nameOf(replica.nodeId),
+    replica.type,
+    replica.state,
+    ...[replica.logBehind, replica.commitBehind].map((behind) => (behind < 0 ? '?' : behind)),
+    sizeText(replica.bytes),
+    agoText(replica.silentMs),
+  ]);
+  const head = ['REPLICA', 'NODE', 'TYPE', 'STATE', 'LOG BEHIND', 'COMMIT BEHIND', 'BYTES', 'HEARD'];
+  return `${table(['RANGE', String(range.id)], rows)}\n\n${table(head, replicas)}`;
+}
+
+/** The shape that scripts rely on (docs/operations.md). */
+export function jsonRange({ start, end, ...range }: admin.Range): unknown {
+  return {
+    ...range,
+    start: jsonBound(start),
+    end: jsonBound(end),
+    state: range.state ?? null,
+    load: range.load ?? null,
+  };
+}

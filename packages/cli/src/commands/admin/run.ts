@@ -1,0 +1,118 @@
+import { durationMs, formatDurationMs, ServiceError } from '@remora/base';
+import { type Command, Option } from 'commander';
+import { AdminClient } from 'remora';
+import { CommandError } from '../../exit-codes.ts';
+import { aborted, type Shell, stopSignal } from '../../shell.ts';
+import {
+  addConnectionFlags,
+  CONNECT_TIMEOUT_MS,
+  type ConnectionFlags,
+  endpointsOf,
+  flagReader,
+  noNodeAnswers,
+} from '../connection.ts';
+
+/** Connects, does the work and closes again, whatever came of it. */
+export async function withAdmin<T>(flags: ConnectionFlags, work: (client: AdminClient) => Promise<T>): Promise<T> {
+  const endpoints = endpointsOf(flags.endpoints);
+  const connectTimeoutMs = Math.min(flags.timeout, CONNECT_TIMEOUT_MS);
+  const client = new AdminClient({ endpoints, timeoutMs: flags.timeout, connectTimeoutMs });
+  try {
+    return await work(client);
+  } catch (error) {
+    const unreached = error instanceof ServiceError && error.details?.unreached === true;
+    throw unreached ? noNodeAnswers(endpoints, connectTimeoutMs, error) : error;
+  } finally {
+    client.close();
+  }
+}
+
+export interface ViewFlags extends ConnectionFlags {
+  /** Look again at this interval, in ms. */
+  readonly watch?: number;
+}
+
+const WATCH_DEFAULT_MS = 2_000;
+
+/** Gives a command that shows something the flags to find a cluster, and to look again and again. */
+export function addViewFlags(command: Command, shell: Shell): Command {
+  const reader = flagReader(durationMs({ min: 100, max: 3_600_000 }));
+  const watch = new Option('--watch [interval]', 'look again at this interval, until Ctrl-C')
+    .preset(formatDurationMs(WATCH_DEFAULT_MS))
+    .argParser(reader);
+  return addConnectionFlags(command, shell).addOption(watch);
+}
+
+/** What a view shows: for people, and for programs. */
+export interface View {
+  readonly text: string;
+  readonly json: unknown;
+}
+
+/** Shows once, or again and again: on a terminal in the same place, otherwise one after the other; as JSON a line each. */
+export async function show(
+  flags: ViewFlags,
+  shell: Shell,
+  look: (client: AdminClient) => Promise<View>,
+): Promise<void> {
+  await withAdmin(flags, async (client) => {
+    if (flags.watch === undefined) return print(await look(client), flags, shell);
+    const stop = stopSignal();
+    try {
+      for (let rounds = 0; !stop.signal.aborted; rounds++) {
+        await round({ flags, shell, first: rounds === 0 }, () => look(client));
+        await pauseOrStop(flags.watch, stop.signal);
+      }
+    } finally {
+      stop.dispose();
+    }
+  });
+}
+
+/** A cluster that cannot answer for a while is no reason to stop looking, once it has answered. */
+async function round(
+  { flags, shell, first }: { readonly flags: ViewFlags; readonly shell: Shell; readonly first: boolean },
+  look: () => Promise<View>,
+): Promise<void> {
+  let view: View;
+  try {
+    view = await look();
+  } catch (error) {
+    if (first || !(error instanceof ServiceError)) throw error;
+    return shell.err(`remora: ${error.message} (${error.code})`);
+  }
+  if (!flags.json && shell.terminal) shell.raw(CLEAR);
+  print(view, flags, shell);
+  if (!flags.json && !shell.terminal) shell.out('');
+}
+
+/** To the upper left corner, and nothing below it. */
+const CLEAR = '\u001b[H\u001b[2J\u001b[3J';
+
+export function print({ text, json }: View, { json: asJson }: ConnectionFlags, shell: Shell): void {
+  shell.out(asJson ? JSON.stringify(json) : text);
+}
+
+async function pauseOrStop(ms: number, signal: AbortSignal): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  await Promise.race([
+    new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, ms);
+    }),
+    aborted(signal),
+  ]);
+  clearTimeout(timer);
+}
+
+/** Gives a command that destroys something the flag that spares the question. */
+export function addYesFlag(command: Command): Command {
+  return command.option('--yes', 'do it without asking');
+}
+
+/** Asks before something is destroyed. @throws CommandError when the answer is not yes, or nobody can be asked. */
+export async function confirm(what: string, yes: true | undefined, shell: Shell): Promise<void> {
+  if (yes) return;
+  const answer = shell.terminal ? await shell.ask(`${what}\nType yes to go on: `) : undefined;
+  if (answer === undefined) throw new CommandError('usage', `${what} Add --yes if that is what you want.`);
+  if (answer.trim().toLowerCase() !== 'yes') throw new CommandError('failed', 'nothing was changed');
+}

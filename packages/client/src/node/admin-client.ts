@@ -1,0 +1,171 @@
+import { Client, credentials, type ServiceError as GrpcError, Metadata, status } from '@grpc/grpc-js';
+import { formatDurationMs, isErrorCode, ServiceError } from '@remora/base';
+import { admin } from '@remora/protocol/remora';
+
+/** What a generated service says of one of its methods. */
+interface UnaryMethod<Request, Response> {
+  readonly path: string;
+  readonly requestSerialize: (request: Request) => Buffer;
+  readonly responseDeserialize: (bytes: Buffer) => Response;
+}
+
+export interface AdminClientOptions {
+  /** Gateways as `host:port`; the first that answers is asked. */
+  readonly endpoints: readonly string[];
+  /** For one call, at the node that answers. */
+  readonly timeoutMs: number;
+  /** How long one node may take to take a connection. */
+  readonly connectTimeoutMs: number;
+}
+
+/**
+ * The calls of `remora.v1.Admin`. Each is asked of one node, and of the next one when that is gone: all of them may be
+ * repeated. They throw the `ServiceError` that the node answered, or UNAVAILABLE with the detail `unreached` when there is
+ * none to be found.
+ */
+export class AdminClient {
+  readonly #options: AdminClientOptions;
+  #client: Client | undefined;
+  #next = 0;
+
+  constructor(options: AdminClientOptions) {
+    this.#options = options;
+  }
+
+  nodes(): Promise<admin.ListNodesResponse> {
+    return this.#call(admin.AdminService.listNodes, {});
+  }
+
+  /** One page in the order of the keys, from the range that has the routing key `from`. */
+  rangesFrom(from: Uint8Array, limit: number): Promise<admin.ListRangesResponse> {
+    return this.#call(admin.AdminService.listRanges, { from: Buffer.from(from), limit, rangeId: 0n });
+  }
+
+  async range(rangeId: number): Promise<admin.Range> {
+    const request = { from: Buffer.of(), limit: 1, rangeId: BigInt(rangeId) };
+    const { ranges } = await this.#call(admin.AdminService.listRanges, request);
+    const [range] = ranges;
+    if (range === undefined) throw new ServiceError('RANGE_NOT_FOUND', `there is no range ${rangeId}`);
+    return range;
+  }
+
+  hotRanges(by: string, limit: number): Promise<admin.ListRangesResponse> {
+    return this.#call(admin.AdminService.listHotRanges, { by, limit });
+  }
+
+  check(): Promise<admin.CheckClusterResponse> {
+    return this.#call(admin.AdminService.checkCluster, {});
+  }
+
+  async settings(): Promise<readonly admin.Setting[]> {
+    const { settings } = await this.#call(admin.AdminService.listSettings, {});
+    return settings;
+  }
+
+  /** An empty value: back to the default. Gives all settings as they are then. */
+  async setSetting(name: string, value: string): Promise<readonly admin.Setting[]> {
+    const { settings } = await this.#call(admin.AdminService.setSetting, { name, value });
+    return settings;
+  }
+
+  transferLeader(rangeId: number, toNode: number): Promise<admin.TransferLeaderResponse> {
+    const request = { rangeId: BigInt(rangeId), toNode: BigInt(toNode) };
+    return this.#call(admin.AdminService.transferLeader, request);
+  }
+
+  /** 0: up to the newest revision. */
+  compact(revision: number): Promise<admin.CompactResponse> {
+    return this.#call(admin.AdminService.compact, { revision: BigInt(revision) });
+  }
+
+  close(): void {
+    this.#client?.close();
+    this.#client = undefined;
+  }
+
+  async #call<Request, Response>(method: UnaryMethod<Request, Response>, request: Request): Promise<Response> {
+    for (let tries = 1; ; tries++) {
+      const client = await this.#connected();
+      try {
+        return await this.#once(client, method, request);
+      } catch (error) {
+        if (!isGone(error) || tries >= this.#options.endpoints.length) throw this.#toServiceError(error);
+        this.close();
+      }
+    }
+  }
+
+  /** A connection to the present endpoint, or to the next one that takes one. */
+  async #connected(): Promise<Client> {
+    if (this.#client !== undefined) return this.#client;
+    const { endpoints, connectTimeoutMs } = this.#options;
+    for (let tries = 0; tries < endpoints.length; tries++) {
+      const endpoint = endpoints[this.#next++ % endpoints.length] ?? '';
+      const client = new Client(endpoint, credentials.createInsecure());
+      if (await isReady(client, connectTimeoutMs)) {
+        this.#client = client;
+        return client;
+      }
+      client.close();
+    }
+    throw new ServiceError('UNAVAILABLE', `no node answers at ${endpoints.join(', ')}`, {
+      details: { unreached: true },
+    });
+  }
+
+  #once<Request, Response>(
+    client: Client,
+    { path, requestSerialize, responseDeserialize }: UnaryMethod<Request, Response>,
+    request: Request,
+  ): Promise<Response> {
+    const deadline = Date.now() + this.#options.timeoutMs;
+    return new Promise((resolve, reject) => {
+      client.makeUnaryRequest(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        request,
+        new Metadata(),
+        { deadline },
+        (error, response) => (response === undefined ? reject(error) : resolve(response)),
+      );
+    });
+  }
+
+  #toServiceError(error: unknown): unknown {
+    if (!isGrpcError(error)) return error;
+    const code = codeOf(error);
+    if (code !== undefined) return new ServiceError(code, error.details, { cause: error });
+    if (error.code === status.UNIMPLEMENTED) {
+      return new ServiceError('UNIMPLEMENTED', 'the node that answers runs a version without this command', {
+        cause: error,
+      });
+    }
+    const late = `no answer within ${formatDurationMs(this.#options.timeoutMs)}; --timeout gives it longer`;
+    const deadline = error.code === status.DEADLINE_EXCEEDED;
+    return new ServiceError(deadline ? 'DEADLINE_EXCEEDED' : 'UNAVAILABLE', deadline ? late : error.details, {
+      cause: error,
+    });
+  }
+}
+
+function isReady(client: Client, timeoutMs: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    client.waitForReady(Date.now() + timeoutMs, (error) => resolve(error === undefined));
+  });
+}
+
+function isGrpcError(error: unknown): error is GrpcError {
+  return error instanceof Error && 'metadata' in error && 'details' in error;
+}
+
+/** Of Remora's table; undefined when the answer came from the transport rather than from a node. */
+function codeOf({ metadata }: GrpcError) {
+  const [code] = metadata.get('remora-code');
+  return typeof code === 'string' && isErrorCode(code) ? code : undefined;
+}
+
+/** The node was not there, or went away: another one can be asked. */
+function isGone(error: unknown): boolean {
+  return isGrpcError(error) && codeOf(error) === undefined && error.code === status.UNAVAILABLE;
+}

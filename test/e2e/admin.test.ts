@@ -1,0 +1,134 @@
+/** `remora admin` as operators use it, against a cluster of three nodes. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { RemoraCommand } from './command.ts';
+import { eventually } from './eventually.ts';
+import { Cluster } from './harness.ts';
+
+let cluster: Cluster;
+beforeAll(async () => {
+  cluster = await Cluster.start();
+});
+afterAll(() => cluster.stop());
+
+const command = new RemoraCommand(() => cluster.endpoints);
+afterEach(() => command.endAll());
+const admin = (...args: readonly string[]) => command.run('admin', ...args);
+const json = (...args: readonly string[]) => command.json('admin', ...args);
+
+interface RangeJson {
+  readonly id: number;
+  readonly leaderNode: number;
+  readonly replicas: readonly { readonly state: string; readonly logBehind: number }[];
+}
+
+/** The one range, once its leader and both followers answer. */
+function settledRange(): Promise<RangeJson> {
+  return eventually('the range is whole', async () => {
+    const { ranges } = (await json('ranges')) as { ranges: readonly RangeJson[] };
+    const [range] = ranges;
+    return range?.replicas.every(({ logBehind }) => logBehind === 0) ? range : undefined;
+  });
+}
+
+describe('looking', () => {
+  test('at nodes: all of them, and one by name or id', async () => {
+    const { nodes } = (await json('nodes')) as { nodes: readonly { name: string; state: string; replicas: number }[] };
+    expect(nodes).toMatchObject(['n1', 'n2', 'n3'].map((name) => ({ name, state: 'up' })));
+    const { out } = await admin('nodes', 'show', 'n2');
+    expect(out).toMatch(/^id +2$/m);
+    expect((await admin('nodes', 'show', '2')).out).toMatch(/^NODE +n2$/m);
+    expect(await admin('nodes', 'show', 'n7')).toMatchObject({
+      code: 1,
+      err: 'remora: there is no node n7; there are n1 (1), n2 (2), n3 (3)\n',
+    });
+  });
+
+  test('at ranges: the list, one, and the one that has a key', async () => {
+    await command.run('kv', 'put', 'looked-at', 'x');
+    const range = await settledRange();
+    expect(range.replicas.map(({ state }) => state).sort()).toEqual(['leader', 'replicate', 'replicate']);
+    const byKey = (await json('ranges', 'ls', '--key', 'looked-at')) as { ranges: readonly RangeJson[] };
+    expect(byKey.ranges[0]?.id).toBe(range.id);
+    expect((await admin('ranges', 'show', String(range.id))).out).toMatch(/^data +\d+ keys/m);
+    expect(await admin('ranges', 'show', '77')).toMatchObject({
+      code: 1,
+      err: `remora: there is no range 77; there are ${range.id} (RANGE_NOT_FOUND)\n`,
+    });
+  });
+
+  test('again and again, a line of JSON each time, until told to stop', async () => {
+    const run = command.begin(['admin', 'nodes', '--watch', '100ms', '--json']);
+    const lines = await eventually('it has looked three times', () => {
+      const found = run.out.split('\n').slice(0, -1);
+      return found.length >= 3 ? found : undefined;
+    });
+    for (const line of lines) expect(JSON.parse(line)).toMatchObject({ nodes: { length: 3 } });
+    run.child.kill('SIGINT');
+    expect(await run.ended).toMatchObject({ code: 0, err: '' });
+  });
+
+  test('at load, hottest first', async () => {
+    expect(await json('hot', '--by', 'writes')).toMatchObject({ more: false });
+    expect(await admin('hot', '--by', 'colour')).toMatchObject({ code: 2 });
+  });
+});
+
+describe('steering', () => {
+  test('a leader is handed over, and an unknown or equal one is told', async () => {
+    const { id, leaderNode } = await settledRange();
+    const to = (leaderNode % 3) + 1;
+    expect(await json('transfer-leader', String(id), `n${to}`)).toEqual({ range: id, from: leaderNode, to });
+    expect((await admin('transfer-leader', String(id), `n${to}`)).out).toBe(`n${to} leads range ${id} already\n`);
+    expect(await settledRange()).toMatchObject({ leaderNode: to });
+    expect((await admin('transfer-leader', String(id), 'n9')).code).toBe(1);
+    expect((await admin('transfer-leader', '99', 'n1')).err).toContain('there is no range 99');
+  });
+
+  test('settings are changed, explained, and given their defaults again', async () => {
+    expect((await admin('settings', 'set', 'down-after', '300s')).out).toBe('down-after = 5m\n');
+    expect((await admin('settings', 'get', 'down-after')).out).toBe('5m\n');
+    expect((await admin('settings', 'describe', 'down-after')).out).toContain('Now 5m, by default 10m.');
+    expect(await admin('settings', 'set', 'down-after', '1s')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('down-after must be longer than suspect-after'),
+    });
+    expect((await admin('settings', 'reset', 'down-after')).out).toBe('down-after = 10m\n');
+    expect((await admin('settings', 'set', 'down-aftr', '5m')).err).toContain('did you mean down-after?');
+  });
+
+  test('history is forgotten only by who means it', async () => {
+    const first = (await command.json('kv', 'put', 'aged', 'young')) as { revision: number };
+    await command.run('kv', 'put', 'aged', 'old');
+    expect(await admin('compact')).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
+    expect((await command.run('kv', 'get', 'aged', '--revision', String(first.revision))).out).toBe('young');
+    const { revision } = (await json('compact', '--yes')) as { revision: number };
+    expect(revision).toBeGreaterThan(first.revision);
+    expect((await command.run('kv', 'get', 'aged', '--revision', String(first.revision))).err).toContain('COMPACTED');
+    expect((await command.run('kv', 'get', 'aged')).out).toBe('old');
+  });
+});
+
+describe('a node that is killed', () => {
+  test('is what the check tells of, with its replicas; nothing is left to tell when it is back', async () => {
+    await eventually('nothing is wrong', async () => ((await admin('check')).code === 0 ? true : undefined));
+    await cluster.node(3).end('SIGKILL');
+    const report = await eventually('the silence is noticed', async () => {
+      const { code, out } = await admin('check', '--json');
+      const { problems } = JSON.parse(out) as { problems: readonly { kind: string; nodeId: number }[] };
+      return code === 1 && problems.some(({ kind }) => kind === 'silentNode') ? problems : undefined;
+    });
+    expect(report).toContainEqual(expect.objectContaining({ kind: 'silentReplica', nodeId: 3 }));
+    const { id } = await settledLeader();
+    expect(await admin('transfer-leader', String(id), 'n3')).toMatchObject({ code: 1 });
+    await cluster.restart(3);
+    await eventually('nothing is wrong', async () => ((await admin('check')).code === 0 ? true : undefined));
+  });
+});
+
+/** The one range, once somebody leads it. */
+function settledLeader(): Promise<RangeJson> {
+  return eventually('the range has a leader', async () => {
+    const { ranges } = (await json('ranges')) as { ranges: readonly RangeJson[] };
+    return ranges[0]?.replicas.some(({ state }) => state === 'leader') ? ranges[0] : undefined;
+  });
+}

@@ -1,0 +1,82 @@
+/** The `remora` command as its users run it. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const PROGRAM = fileURLToPath(new URL('../../packages/cli/bin/remora.mjs', import.meta.url));
+
+export interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface RunInput {
+  readonly env?: Record<string, string>;
+  readonly input?: Buffer;
+}
+
+/** One run of the command. */
+export class Run {
+  out = '';
+  err = '';
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+
+  constructor(endpoints: readonly string[], args: readonly string[], given: RunInput) {
+    const env = { PATH: process.env.PATH, REMORA_ENDPOINTS: endpoints.join(','), ...given.env };
+    const child = spawn(process.execPath, [PROGRAM, ...args], { env, stdio: 'pipe' });
+    this.child = child;
+    child.stdout.on('data', (chunk: Buffer) => {
+      this.out += chunk.toString('latin1');
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      this.err += chunk.toString('utf8');
+    });
+    child.stdin.end(given.input);
+    this.ended = new Promise((resolve) => {
+      child.once('close', (code) => resolve({ code, out: this.out, err: this.err }));
+    });
+  }
+
+  get alive(): boolean {
+    return this.child.exitCode === null && this.child.signalCode === null;
+  }
+}
+
+/** The command against one cluster, and all runs of it, so that none outlives its test. */
+export class RemoraCommand {
+  readonly #endpoints: () => readonly string[];
+  readonly #runs: Run[] = [];
+
+  constructor(endpoints: () => readonly string[]) {
+    this.#endpoints = endpoints;
+  }
+
+  begin(args: readonly string[], given: RunInput = {}): Run {
+    const run = new Run(this.#endpoints(), args, given);
+    this.#runs.push(run);
+    return run;
+  }
+
+  run(...args: readonly string[]): Promise<Ended> {
+    return this.begin(args).ended;
+  }
+
+  /** What it prints with `--json`; throws when it fails. */
+  async json(...args: readonly string[]): Promise<unknown> {
+    const { code, out, err } = await this.run(...args, '--json');
+    if (code !== 0) throw new Error(`exit code ${code}: ${err}`);
+    return JSON.parse(out);
+  }
+
+  /** Ends what still runs: asks it first. */
+  async endAll(): Promise<void> {
+    const left = this.#runs.splice(0).filter((run) => run.alive);
+    for (const run of left) run.child.kill('SIGTERM');
+    const late = setTimeout(() => {
+      for (const run of left) run.child.kill('SIGKILL');
+    }, 5_000);
+    await Promise.all(left.map((run) => run.ended));
+    clearTimeout(late);
+  }
+}
