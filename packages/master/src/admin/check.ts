@@ -1,6 +1,7 @@
 /** What is wrong with a cluster: a pure function of what the master knows. */
-import { type Bytes, compareBytes, formatDurationMs } from '@remora/base';
+import { type Bytes, formatDurationMs } from '@remora/base';
 import type { ClusterProblem, NodeOverview, RangeDescriptor, RangeOverview, ReplicaDescriptor } from '@remora/protocol';
+import { coverageFaults } from '../scheduling/cluster-check.ts';
 import { leaderReport } from './overview.ts';
 
 export interface CheckInput {
@@ -19,38 +20,18 @@ export function findProblems(input: CheckInput): readonly ClusterProblem[] {
 }
 
 /** Every key belongs to one range, once there is any. */
-function* coverage(descriptors: readonly RangeDescriptor[]): Generator<ClusterProblem> {
-  let before: RangeDescriptor | undefined;
-  for (const range of descriptors) {
-    const order = before === undefined ? range.start.length : compareToEnd(range.start, before.end);
-    if (order > 0) yield hole(before, range);
-    if (order < 0 && before !== undefined) yield overlap(before, range);
-    if (before === undefined || compareEnds(range.end, before.end) > 0) before = range;
-  }
-  if (before !== undefined && before.end.length > 0) yield hole(before, undefined);
+function coverage(descriptors: readonly RangeDescriptor[]): readonly ClusterProblem[] {
+  return coverageFaults(descriptors).map(({ type, start, end, rangeIds }) => {
+    const keys = `the keys from ${keyText(start, 'the first')} to ${keyText(end, 'the last')}`;
+    const about = { rangeId: rangeIds.at(-1) ?? 0 };
+    return type === 'hole'
+      ? problem('hole', 'critical', about, `no range has ${keys}, beside range ${rangeIds.join(' and ')}`)
+      : problem('overlap', 'critical', about, `ranges ${rangeIds.join(' and ')} both have ${keys}`);
+  });
 }
 
-function hole(before: RangeDescriptor | undefined, after: RangeDescriptor | undefined): ClusterProblem {
-  const from = before === undefined ? 'the first key' : `the end of range ${before.rangeId}`;
-  const to = after === undefined ? 'the last key' : `the start of range ${after.rangeId}`;
-  const rangeId = before?.rangeId ?? after?.rangeId ?? 0;
-  return problem('hole', 'critical', { rangeId }, `no range has the keys from ${from} to ${to}`);
-}
-
-function overlap(one: RangeDescriptor, other: RangeDescriptor): ClusterProblem {
-  const text = `ranges ${one.rangeId} and ${other.rangeId} both have the keys from the start of range ${other.rangeId} on`;
-  return problem('overlap', 'critical', { rangeId: other.rangeId }, text);
-}
-
-/** Where a key lies, seen from the end of a span. */
-function compareToEnd(key: Bytes, end: Bytes): number {
-  return end.length === 0 ? -1 : compareBytes(key, end);
-}
-
-/** An empty end is behind all others. */
-function compareEnds(a: Bytes, b: Bytes): number {
-  if (a.length === 0 || b.length === 0) return Math.sign(b.length) - Math.sign(a.length);
-  return compareBytes(a, b);
+function keyText(key: Bytes, none: string): string {
+  return key.length === 0 ? none : `0x${Buffer.from(key).toString('hex')}`;
 }
 
 function* ranges({ ranges, nodes, replicas }: CheckInput): Generator<ClusterProblem> {

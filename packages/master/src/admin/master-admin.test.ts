@@ -207,7 +207,7 @@ describe('the check', () => {
       given: (bed) => {
         bed.ranges = [range(2, 'b', 'c'), range(3, 'd', 'e')];
       },
-      expect: ['critical hole 2 0', 'critical hole 2 0', 'critical hole 3 0'],
+      expect: ['critical hole 2 0', 'critical hole 3 0', 'critical hole 3 0'],
     },
     {
       name: 'a range within another, which goes on behind it',

@@ -1,15 +1,15 @@
+import { compareBytes } from '@remora/base';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { coverageFaults } from './cluster-check.ts';
-import { ClusterModel } from './cluster-model.ts';
 import { rangeInfo } from './test-kit.ts';
 
 type Spans = readonly (readonly [start: string, end: string])[];
 
 function faults(spans: Spans): readonly string[] {
-  const model = new ClusterModel();
-  for (const [i, [start, end]] of spans.entries()) model.setRange(rangeInfo(i + 1, { voters: [1], start, end }));
-  return coverageFaults(model).map(
+  const ranges = spans.map(([start, end], i) => rangeInfo(i + 1, { voters: [1], start, end }).descriptor);
+  const inKeyOrder = ranges.sort((a, b) => compareBytes(a.start, b.start) || a.rangeId - b.rangeId);
+  return coverageFaults(inKeyOrder).map(
     ({ type, start, end, rangeIds }) => `${type} [${Buffer.from(start)}, ${Buffer.from(end)}) ${rangeIds.join(' ')}`,
   );
 }

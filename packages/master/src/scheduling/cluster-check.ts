@@ -1,6 +1,6 @@
 /** Whether the ranges cover every key once. */
 import { type Bytes, compareBytes } from '@remora/base';
-import type { ClusterView } from './cluster-model.ts';
+import type { RangeDescriptor } from '@remora/protocol';
 
 /** A span of keys that no range has, or two; an empty `end` is unbounded. While a split is being reported it may pass. */
 export interface CoverageFault {
@@ -11,14 +11,12 @@ export interface CoverageFault {
   readonly rangeIds: readonly number[];
 }
 
-export function coverageFaults(model: ClusterView): readonly CoverageFault[] {
+/** Of ranges in the order in which they begin. */
+export function coverageFaults(ranges: Iterable<RangeDescriptor>): readonly CoverageFault[] {
   const faults: CoverageFault[] = [];
   // Of what was covered so far, by the range that reaches furthest; at first nothing was.
   let reach: { readonly end: Bytes; readonly rangeId: number | undefined } | undefined;
-  for (const rangeId of model.idsInKeyOrder()) {
-    const descriptor = model.range(rangeId)?.descriptor;
-    if (descriptor === undefined) continue;
-    const { start, end } = descriptor;
+  for (const { rangeId, start, end } of ranges) {
     const order = reach === undefined ? Math.sign(start.length) : compareToEnd(start, reach.end);
     const rangeIds = [...(reach?.rangeId === undefined ? [] : [reach.rangeId]), rangeId];
     if (order > 0) faults.push({ type: 'hole', start: reach?.end ?? new Uint8Array(0), end: start, rangeIds });
