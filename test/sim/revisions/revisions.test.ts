@@ -1,0 +1,26 @@
+import { describe, expect, test } from 'vitest';
+import { type RunResult, runSeed } from './run.ts';
+
+/** `SIM_SEED=17 npx vitest run test/sim/revisions` replays one run; `SIM_SEEDS=1000` runs more. */
+const one = process.env.SIM_SEED;
+const count = Number(process.env.SIM_SEEDS ?? 10);
+const seeds = one === undefined ? Array.from({ length: count }, (_, i) => i + 1) : [Number(one)];
+
+const results: RunResult[] = [];
+
+describe('revisions over ranges keep what is promised of them', () => {
+  test.each(seeds)('seed %i', { timeout: 60_000 }, async (seed) => {
+    const result = await runSeed(seed);
+    results.push(result);
+    expect(result.faults.slice(0, 10)).toEqual([]);
+  });
+
+  test.runIf(one === undefined)('the runs met what they are for', () => {
+    for (const what of ['changes', 'closings', 'reads', 'lostCalls', 'restarts'] as const) {
+      expect(
+        results.reduce((sum, result) => sum + result[what], 0),
+        what,
+      ).toBeGreaterThan(seeds.length);
+    }
+  });
+});

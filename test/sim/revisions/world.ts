@@ -1,0 +1,259 @@
+/**
+ * Three nodes with a master each and replicas of three ranges that the master numbers: the product's masters, ranges and
+ * drawers, over groups and calls that do whatever they may (sim-group.ts). One seed, one run.
+ */
+import { assert, ManualClock, nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import { RevisionDrawer } from '@remora/dataserver';
+import { Master, MasterFinder } from '@remora/master';
+import {
+  type CallHandle,
+  createLocalChannel,
+  createRpcRegistry,
+  type Done,
+  type DrawRevisionsReply,
+  kvRoutingKey,
+  type Method,
+  masterDrawRevisions,
+  type RangeDescriptor,
+  type RpcChannel,
+} from '@remora/protocol';
+import { confOf } from '@remora/raft';
+import type { Installer } from '../../../packages/dataserver/src/install/installer.ts';
+import type { OnApplied } from '../../../packages/dataserver/src/range/applied-command.ts';
+import { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
+import { stateKey } from '../../../packages/dataserver/src/state/keys.ts';
+import { encodeRangeMeta } from '../../../packages/dataserver/src/state/meta-codec.ts';
+import { memoryEngine } from '../../../packages/dataserver/src/state/test-bed.ts';
+import { SimGroup } from './sim-group.ts';
+
+export const NODES: readonly number[] = [1, 2, 3];
+const CALL_TIMEOUT_MS = 100;
+const WINDOW = 40;
+
+/** A range that covers `[start, end)` of the plain keys, and what it had counted by itself before the master numbered it. */
+function rangeOf(rangeId: number, start: string, end: string, counted: number) {
+  const bound = (key: string): Uint8Array => (key === '' ? new Uint8Array(0) : kvRoutingKey(Buffer.from(key)));
+  const replicas = NODES.map((nodeId) => ({ replicaId: nodeId, nodeId, type: 'voter' as const }));
+  const epoch = { confVersion: 1, version: 2 };
+  const descriptor: RangeDescriptor = {
+    ...{ rangeId, start: bound(start), end: bound(end), epoch, replicas },
+    revisionSource: 'master',
+  };
+  return { descriptor, counted, first: start === '' ? 'a' : start };
+}
+
+export const RANGES = [rangeOf(2, '', 'h', 1), rangeOf(3, 'h', 'p', 1), rangeOf(4, 'p', '', 700)];
+
+interface SimNode {
+  readonly id: number;
+  readonly finder: MasterFinder;
+  readonly replicas: ReadonlyMap<number, RangeReplica>;
+  master: Master;
+  registry: ReturnType<typeof createRpcRegistry>;
+  saved: Uint8Array | undefined;
+}
+
+const realClock = nodeClock();
+
+export class World {
+  readonly clock = new ManualClock();
+  readonly random: SeededRandom;
+  readonly masters: SimGroup;
+  readonly ranges: ReadonlyMap<number, SimGroup>;
+  readonly nodes: ReadonlyMap<number, SimNode>;
+  calm = false;
+  lostCalls = 0;
+  restarts = 0;
+
+  constructor(seed: number, onApplied: OnApplied) {
+    this.random = new SeededRandom(seed);
+    const { clock, random } = this;
+    this.masters = new SimGroup(1, NODES, { clock, random });
+    this.ranges = new Map(
+      RANGES.map(({ descriptor: { rangeId } }) => [rangeId, new SimGroup(rangeId, NODES, { clock, random })]),
+    );
+    this.nodes = new Map(NODES.map((id) => [id, this.#node(id, onApplied)]));
+    for (const group of this.#groups()) this.#run(group);
+  }
+
+  node(id: number): SimNode {
+    const node = this.nodes.get(id);
+    assert(node !== undefined, `there is no node ${id}`);
+    return node;
+  }
+
+  /** No misfortune from now on: each group gets a leader that stays, and everything must come to its end. */
+  calmDown(): void {
+    this.calm = true;
+    for (const group of this.#groups()) group.elect(group.member(1 + this.random.int(NODES.length)));
+  }
+
+  anyNode(): SimNode {
+    return this.node(1 + this.random.int(NODES.length));
+  }
+
+  #groups(): readonly SimGroup[] {
+    return [this.masters, ...this.ranges.values()];
+  }
+
+  // -------------------------------------------------------------------------------------------- nodes
+
+  #node(id: number, onApplied: OnApplied): SimNode {
+    const { clock, random } = this;
+    const dialer = { channel: (to: number) => this.#channel(to), channelTo: () => this.#channel(1) };
+    const finder = new MasterFinder({ dialer, seeds: [], masters: NODES, reachable: () => true });
+    const drawer = new RevisionDrawer({
+      ...{ clock, random, logger: silentLogger },
+      call: (request, done) => finder.call(masterDrawRevisions, request, { timeoutMs: CALL_TIMEOUT_MS }, done),
+    });
+    const engine = memoryEngine(clock);
+    const replicas = new Map<number, RangeReplica>();
+    for (const { descriptor, counted } of RANGES) {
+      const conf = confOf(NODES);
+      const begun = { applied: { index: 0, term: 0 }, appliedAhead: 0, conf, descriptor, revision: counted };
+      const nothing = { compactRevision: 0, rangeTimeMs: 1, wallMs: 0, keys: 0, bytes: 0 };
+      engine.put(stateKey(descriptor.rangeId), encodeRangeMeta({ ...begun, ...nothing }));
+      const options = {
+        ...{ watchRingBytesMax: 10_000, compactionRetentionMs: 0, outcomeBytesMax: 10_000_000 },
+        timeCarryMs: 100_000,
+      };
+      const installer = {} as Installer; // no member is ever sent a snapshot
+      const deps = { engine, clock, logger: silentLogger, nodeId: id, options, installer, drawer, onApplied };
+      const replica = new RangeReplica({ ...deps, sharing: () => undefined, onLeft: () => {} }, descriptor, conf);
+      const member = this.#group(descriptor.rangeId).member(id);
+      replica.attach(member);
+      member.restart(replica, 0);
+      replicas.set(descriptor.rangeId, replica);
+    }
+    return { id, finder, replicas, saved: undefined, ...this.#startMaster(id, () => undefined) };
+  }
+
+  #group(rangeId: number): SimGroup {
+    const group = this.ranges.get(rangeId);
+    assert(group !== undefined, `there is no range ${rangeId}`);
+    return group;
+  }
+
+  #startMaster(id: number, saved: () => Uint8Array | undefined) {
+    const registry = createRpcRegistry();
+    const member = this.masters.member(id);
+    const master = new Master(
+      {
+        ...{ nodeId: id, clusterId: 'sim', clock: this.clock, logger: silentLogger },
+        options: { replicas: 9, suspectAfterMs: 1_000, downAfterMs: 1_000, revisionWindow: WINDOW },
+        storage: {
+          load: saved,
+          save: (bytes) => {
+            this.node(id).saved = bytes;
+          },
+        },
+        checkpoint: async () => {},
+      },
+      confOf(NODES),
+    );
+    master.attach(member);
+    master.register(registry);
+    member.restart(master, master.state.applied.index);
+    return { master, registry };
+  }
+
+  /** A master's process ends and starts again, from its last checkpoint and the log. */
+  restartMaster(): void {
+    const node = this.anyNode();
+    node.master.stop();
+    Object.assign(
+      node,
+      this.#startMaster(node.id, () => node.saved),
+    );
+    this.restarts++;
+  }
+
+  // -------------------------------------------------------------------------------------------- calls
+
+  /** Requests and answers that are late or lost, each for itself. */
+  #channel(to: number): RpcChannel {
+    const call = <Request, Reply>(
+      method: Method<Request, Reply>,
+      request: Request,
+      { timeoutMs }: { readonly timeoutMs: number },
+      done: Done<Reply>,
+    ): CallHandle => {
+      let over = false;
+      const finish: Done<Reply> = (error, reply) => {
+        if (over) return;
+        over = true;
+        done(error, reply);
+      };
+      this.clock.setTimer(timeoutMs, () => finish(new ServiceError('UNKNOWN_OUTCOME', 'no answer in time'), undefined));
+      this.deliver(() => {
+        const channel = createLocalChannel({ registry: this.node(to).registry, clock: this.clock });
+        channel.call(method, request, { timeoutMs: 10_000 }, (error, reply) =>
+          this.deliver(() => finish(error, reply)),
+        );
+      });
+      return { cancel: () => {} };
+    };
+    return { call, openStream: () => assert(false, 'no stream is opened') as never };
+  }
+
+  /** Over a network: soon, late or never. */
+  deliver(fn: () => void): void {
+    if (!this.calm && this.random.int(12) === 0) this.lostCalls++;
+    else this.clock.setTimer(!this.calm && this.random.int(6) === 0 ? this.random.int(150) : this.random.int(6), fn);
+  }
+
+  /** What a gateway asks the master for: a revision that is not below any that was given by now. */
+  newest(floor: number, done: (error: ServiceError | undefined, reply: DrawRevisionsReply | undefined) => void): void {
+    this.anyNode().finder.call(masterDrawRevisions, { floor, draws: [] }, { timeoutMs: CALL_TIMEOUT_MS }, done);
+  }
+
+  // -------------------------------------------------------------------------------------------- misfortune
+
+  /** Commits, applies, and moves leadership about, for ever. */
+  #run(group: SimGroup): void {
+    group.elect(group.member(1 + this.random.int(NODES.length)));
+    const every = (ms: number, fn: () => void): void => {
+      const again = (): void => {
+        fn();
+        this.clock.setTimer(1 + this.random.int(ms), again);
+      };
+      this.clock.setTimer(1, again);
+    };
+    every(6, () => group.commit());
+    for (const member of group.members) every(6, () => member.apply());
+    for (const member of group.members) every(this.#hearMs(group), () => member.hear());
+    every(300, () => {
+      if (this.calm) return;
+      if (this.random.int(4) === 0) group.stalledUntilMs = this.clock.monotonicMs() + this.random.int(100);
+      if (this.random.int(2) === 0) group.elect(group.member(1 + this.random.int(NODES.length)));
+    });
+    if (group === this.masters) every(500, () => this.#masterMisfortune());
+  }
+
+  #hearMs(group: SimGroup): number {
+    return group === this.masters ? 60 : 100;
+  }
+
+  #masterMisfortune(): void {
+    if (this.random.int(2) === 0) this.anyNode().master.stage();
+    if (!this.calm && this.random.int(4) === 0) this.restartMaster();
+  }
+
+  /** Lets time pass, with promises settling on the way. */
+  async run(ms: number): Promise<void> {
+    const endMs = this.clock.monotonicMs() + ms;
+    for (;;) {
+      const next = this.clock.nextTimerMs();
+      if (next === undefined || next > endMs) break;
+      this.clock.fireNext();
+      this.clock.runImmediates();
+      await settle();
+      this.clock.runImmediates();
+    }
+  }
+}
+
+/** Promises that wait for nothing but each other. */
+function settle(): Promise<void> {
+  return new Promise((resolve) => realClock.setImmediate(resolve));
+}
