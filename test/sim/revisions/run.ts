@@ -5,8 +5,8 @@ import { put, range } from '../../../packages/dataserver/src/state/test-bed.ts';
 import { Truth } from './truth.ts';
 import { NODES, RANGES, World } from './world.ts';
 
-const CLIENTS = 5;
-const GATEWAYS = 2;
+const CLIENTS = 6;
+const GATEWAYS = 8;
 const KEYS = 3;
 const ROUGH_MS = 5_000;
 const CALM_MS = 2_000;
@@ -69,7 +69,7 @@ class Run {
   #someReplica(rangeId: number) {
     const { random, ranges } = this.#world;
     const leader = ranges.get(rangeId)?.leader?.replicaId ?? 1;
-    const nodeId = random.int(4) === 0 ? 1 + random.int(NODES.length) : leader;
+    const nodeId = random.int(2) === 0 ? 1 + random.int(NODES.length) : leader;
     return this.#world.node(nodeId).replicas.get(rangeId);
   }
 
@@ -96,7 +96,7 @@ class Run {
 
   #client(): void {
     const { clock, random } = this.#world;
-    clock.setTimer(random.int(120), () => {
+    clock.setTimer(random.int(80), () => {
       if (this.#ending) return;
       const { descriptor, first } = RANGES[random.int(RANGES.length)] ?? RANGES[0] ?? fail();
       const key = `${first}${random.int(KEYS)}`;
@@ -131,12 +131,15 @@ class Run {
   /** Draws a revision, has the ranges close it, and reads at it. */
   #gateway(floor: number): void {
     const { clock, random } = this.#world;
-    clock.setTimer(random.int(60), () => {
+    clock.setTimer(random.int(15), () => {
       if (this.#ending) return;
       const { acknowledged } = this.#truth;
       this.#world.newest(floor, (_error, reply) => {
         if (reply === undefined) this.#gateway(floor);
-        else this.#close(reply.newest, acknowledged);
+        else {
+          this.#truth.drawnAbove(floor, reply.newest);
+          this.#close(reply.newest, acknowledged);
+        }
       });
     });
   }

@@ -19,7 +19,7 @@ export interface Machine {
   roleChanged(change: RoleChange): void;
 }
 
-const READ_POLL_MS = 3;
+const READ_POLL_MS = 2;
 
 export class SimGroup {
   readonly clock: ManualClock;
@@ -138,7 +138,7 @@ export class Member implements Group {
     if (known) return;
     const life = this.#life;
     const { clock, random } = this.#group;
-    clock.setTimer(random.int(4) === 0 ? random.int(80) : 0, () => {
+    clock.setTimer(random.int(3) === 0 ? random.int(240) : 0, () => {
       const change = this.#change;
       if (life !== this.#life || change === undefined) return;
       this.#change = undefined;
@@ -180,8 +180,8 @@ export class Member implements Group {
     const { term } = this;
     const life = this.#life;
     let needs: number | undefined;
-    const confirmAtMs = clock.monotonicMs() + random.int(20);
-    const answerAtMs = confirmAtMs + random.int(random.int(4) === 0 ? 60 : 5);
+    const confirmAtMs = clock.monotonicMs() + random.int(6);
+    const answerAtMs = confirmAtMs + random.int(random.int(6) === 0 ? 60 : 3);
     const poll = (): void => {
       if (life !== this.#life) return; // its process ended
       if (this.role !== 'leader' || this.term !== term) return done('notLeader');

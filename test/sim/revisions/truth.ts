@@ -8,6 +8,7 @@
  * T4. When a range says that a revision is closed, no change that it makes later is at or below it.
  * T5. A revision that was drawn after a change was acknowledged, and is not below the floor that a range names, is not
  *     below that change; and a read at it shows exactly the changes up to it.
+ * T6. What is drawn is not below the floor that was named.
  */
 import type { AppliedCommand } from '../../../packages/dataserver/src/range/applied-command.ts';
 
@@ -70,6 +71,10 @@ export class Truth {
   closed(rangeId: number, revision: number): void {
     this.closings++;
     this.#closed.set(rangeId, Math.max(this.#closed.get(rangeId) ?? 0, revision));
+  }
+
+  drawnAbove(floor: number, revision: number): void {
+    if (revision < floor) this.#fault(`T6: ${revision} was drawn for the floor ${floor}`);
   }
 
   /** A revision that a range closed was drawn by somebody when `acknowledged` was the highest that was known. */

@@ -27,8 +27,9 @@ import { memoryEngine } from '../../../packages/dataserver/src/state/test-bed.ts
 import { SimGroup } from './sim-group.ts';
 
 export const NODES: readonly number[] = [1, 2, 3];
-const CALL_TIMEOUT_MS = 100;
-const WINDOW = 40;
+const CALL_TIMEOUT_MS = 250;
+/** Small, so that the bound is lifted all the time. */
+const WINDOW = 8;
 
 /** A range that covers `[start, end)` of the plain keys, and what it had counted by itself before the master numbered it. */
 function rangeOf(rangeId: number, start: string, end: string, counted: number) {
@@ -199,7 +200,7 @@ export class World {
   /** Over a network: soon, late or never. */
   deliver(fn: () => void): void {
     if (!this.calm && this.random.int(12) === 0) this.lostCalls++;
-    else this.clock.setTimer(!this.calm && this.random.int(6) === 0 ? this.random.int(150) : this.random.int(6), fn);
+    else this.clock.setTimer(!this.calm && this.random.int(6) === 0 ? this.random.int(240) : this.random.int(4), fn);
   }
 
   /** What a gateway asks the master for: a revision that is not below any that was given by now. */
@@ -222,16 +223,25 @@ export class World {
     every(6, () => group.commit());
     for (const member of group.members) every(6, () => member.apply());
     for (const member of group.members) every(this.#hearMs(group), () => member.hear());
-    every(300, () => {
-      if (this.calm) return;
-      if (this.random.int(4) === 0) group.stalledUntilMs = this.clock.monotonicMs() + this.random.int(100);
-      if (this.random.int(2) === 0) group.elect(group.member(1 + this.random.int(NODES.length)));
-    });
+    every(200, () => this.#groupMisfortune(group));
     if (group === this.masters) every(500, () => this.#masterMisfortune());
   }
 
+  #groupMisfortune(group: SimGroup): void {
+    if (this.calm) return;
+    if (this.random.int(4) === 0) group.stalledUntilMs = this.clock.monotonicMs() + this.random.int(60);
+    if (this.random.int(2) === 0) return;
+    const before = group.leader;
+    group.elect(group.member(1 + this.random.int(NODES.length)));
+    if (before === undefined || this.random.int(2) === 0) return;
+    // The one before leads again, before it has forgotten what it was about.
+    this.clock.setTimer(40 + this.random.int(120), () => {
+      if (!this.calm) group.elect(before);
+    });
+  }
+
   #hearMs(group: SimGroup): number {
-    return group === this.masters ? 60 : 100;
+    return group === this.masters ? 120 : 200;
   }
 
   #masterMisfortune(): void {
