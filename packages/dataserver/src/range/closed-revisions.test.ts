@@ -185,6 +185,14 @@ describe('a range', () => {
     expect([bed.told, bed.asked]).toEqual([['done'], []]);
   });
 
+  test('that counts by itself closes nothing above its last revision', () => {
+    const bed = new ClosingBed();
+    bed.source = 'range';
+    bed.wait(40);
+    bed.wait(41);
+    expect([bed.told, bed.rounds]).toEqual([['40: closed', '41: FUTURE_REVISION'], []]);
+  });
+
   test('names the last revision that it may have counted itself as the floor', () => {
     const bed = new ClosingBed();
     bed.source = 'range';

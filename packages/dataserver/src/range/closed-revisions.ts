@@ -87,10 +87,14 @@ export class ClosedRevisions {
     return this.#waiting.length;
   }
 
-  /** Calls `done` once `revision`, drawn from the master before this call, is closed; gives what takes it back. */
+  /**
+   * Calls `done` once `revision`, drawn from the master before this call, is closed; gives what takes it back. Nobody
+   * may ask for one that the master has not given out: those that it gives to this range would be below it.
+   */
   whenClosed(revision: number, done: ClosedDone): () => void {
     const waiting = { revision, done };
     if (revision <= this.closed) done(undefined);
+    else if (this.#deps.state.descriptor.revisionSource === 'range') done(notDrawn(revision));
     else if (this.#waiting.length >= WAITING_MAX) done(tooMany());
     else {
       this.#waiting.push(waiting);
@@ -175,6 +179,11 @@ export class ClosedRevisions {
     this.#waiting = [];
     for (const { done } of waiting) done(error);
   }
+}
+
+/** The next change gets one more than the last: nothing above that can be closed. */
+function notDrawn(revision: number): ServiceError {
+  return new ServiceError('FUTURE_REVISION', `revision ${revision} is in the future of a range that counts by itself`);
 }
 
 function tooMany(): ServiceError {

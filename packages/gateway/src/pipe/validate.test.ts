@@ -1,5 +1,5 @@
 import { ServiceError, utf8 } from '@remora/base';
-import type { Command, KvOp, Query } from '@remora/protocol';
+import { type Command, FIRST_EPOCH, type KvOp, type Query } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import { REQUEST_LIMITS } from '../request-limits.ts';
 import { validatePipeCommand, validatePipeQuery, validatePipeWatch } from './validate.ts';
@@ -70,6 +70,11 @@ const commands: { name: string; command: Command; expect: string }[] = [
   },
   { name: 'an expiry', command: { type: 'leaseExpire', id: 1n, incarnation: 1, term: 1 }, expect: 'INVALID_ARGUMENT' },
   { name: 'a noop', command: { type: 'noop' }, expect: 'INVALID_ARGUMENT' },
+  {
+    name: 'a split',
+    command: { ...{ type: 'split', at: utf8('m'), childId: 9, replicas: [], keys: 0, bytes: 0 }, epoch: FIRST_EPOCH },
+    expect: 'INVALID_ARGUMENT',
+  },
   {
     name: 'a lock without a name',
     command: { type: 'lock', command: { type: 'forceRelease', lock: { ...lock, name: utf8('') } } },

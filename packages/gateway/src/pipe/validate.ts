@@ -1,4 +1,4 @@
-import { compareBytes, ServiceError } from '@remora/base';
+import { compareBytes, ServiceError, unreachable } from '@remora/base';
 import { type LockResult, validateLockCommand, validateLockQuery } from '@remora/lock';
 import type { Command, KvOp, PipeCommand, PipeQuery, PipeWatchRequest, Query, Txn } from '@remora/protocol';
 import { checkNoOverlap } from '../etcd/txn-overlap.ts';
@@ -47,9 +47,12 @@ function validateCommand(command: Command, limits: RequestLimits): void {
     case 'compact':
       return;
     case 'leaseExpire':
+    case 'split':
     case 'noop':
       // Only a range's leader proposes these.
       throw new ServiceError('INVALID_ARGUMENT', `${command.type} is not for clients`);
+    default:
+      return unreachable(command);
   }
 }
 
@@ -81,6 +84,8 @@ function validateQuery(query: Query, limits: RequestLimits): void {
     case 'closedRevision':
       // Only gateways ask for it, with a revision that the master gave out.
       throw new ServiceError('INVALID_ARGUMENT', `${query.type} is not for clients`);
+    default:
+      return unreachable(query);
   }
 }
 
