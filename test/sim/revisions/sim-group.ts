@@ -228,6 +228,7 @@ export class Member implements Group {
       commit: applied,
       lastIndex: this.#lastIndex,
       firstIndex: 1,
+      changePending: false,
       progress: [],
     };
   }

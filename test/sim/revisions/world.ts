@@ -120,7 +120,11 @@ export class World {
       };
       const installer = {} as Installer; // no member is ever sent a snapshot
       const deps = { engine, clock, logger: silentLogger, nodeId: id, options, installer, drawer, onApplied };
-      const replica = new RangeReplica({ ...deps, sharing: () => undefined, onLeft: () => {} }, descriptor, conf);
+      const replica = new RangeReplica(
+        { ...deps, sharing: () => undefined, onLeft: () => {}, onSplit: async () => {} },
+        descriptor,
+        conf,
+      );
       const member = this.#group(descriptor.rangeId).member(id);
       replica.attach(member);
       member.restart(replica, 0);
@@ -141,7 +145,7 @@ export class World {
     const master = new Master(
       {
         ...{ nodeId: id, clusterId: 'sim', clock: this.clock, logger: silentLogger },
-        options: { replicas: 9, suspectAfterMs: 1_000, downAfterMs: 1_000, revisionWindow: WINDOW },
+        options: { replicas: 9, revisionWindow: WINDOW },
         storage: {
           load: saved,
           save: (bytes) => {
