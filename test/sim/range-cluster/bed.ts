@@ -196,13 +196,16 @@ export class RangeCluster {
   readonly laterRandom: SeededRandom;
   /** Nodes that died while they installed a snapshot, and ended it at their next start. */
   resumed = 0;
-  readonly view: ClusterView;
+  /** What the master would tell. */
+  view: ClusterView;
+  readonly #splits: boolean;
   readonly #master: RevisionMaster;
   readonly #links = new Set<Link>();
   #cut: ReadonlySet<number> = new Set();
 
-  /** `borders`: plain keys at which ranges begin, other than the first. */
-  constructor(seed: number, borders: readonly string[] = []) {
+  /** `borders`: plain keys at which ranges begin, other than the first. `splits`: there will be more of them. */
+  constructor(seed: number, borders: readonly string[] = [], { splits = false } = {}) {
+    this.#splits = splits;
     const ranges = rangesBetween(borders);
     this.view = { clusterId: 'sim', nodes: [], ranges, leaders: [], masterLeader: 0 };
     this.random = new SeededRandom(seed);
@@ -402,7 +405,7 @@ export class RangeCluster {
 
   #drawer(clock: Clock): RevisionSource {
     const master = this.#master;
-    if (this.view.ranges.length === 1) return NOBODY_NUMBERS;
+    if (this.view.ranges.length === 1 && !this.#splits) return NOBODY_NUMBERS;
     const { laterRandom: random } = this;
     return new RevisionDrawer({ clock, random, logger: silentLogger, call: (...call) => master.call(clock, ...call) });
   }
