@@ -200,6 +200,99 @@ describe('a split', () => {
   });
 });
 
+describe('those whom the leader of a range serves at a split', () => {
+  const LOCK = { namespace: 'n', name: Buffer.from('l') };
+  const owner = (token: string) => ({ session: { lease: 7n, incarnation: 2 }, token });
+  const acquire = (token: string): Command => ({
+    type: 'lock',
+    command: {
+      ...{ type: 'acquire', lock: LOCK, owner: owner(token), wait: true, waitUntilMs: 0 },
+      ...{ deadlineMs: 0, depthMax: 1, data: Buffer.alloc(0) },
+    },
+  });
+
+  /** A leader with a lease, a held lock that is waited for, and some keys; behind it a split at `at`. */
+  async function led(at: Uint8Array) {
+    const { store } = await boot(new CrashWorld(1));
+    await store.createReplica(PARENT, 11);
+    const parent = parentOf(store);
+    parent.roleChanged({ role: 'leader', term: 2, leader: 11 });
+    const grant: Command = { type: 'leaseGrant', id: 7n, ttlMs: 60_000, attributes: {} };
+    const log = logOf(
+      [grant, acquire('held'), acquire('waits'), kv('a', '1'), kv('z', '1'), { ...SPLIT, at }].map((c) => [1, c]),
+    );
+    const apply = async (count: number): Promise<void> => {
+      const { applied, conf } = parent.state;
+      for (const entry of log.slice(applied.index, applied.index + count)) await parent.apply([entry], conf);
+    };
+    return { store, parent, apply };
+  }
+
+  test('get what came before, and then ask anew if their keys have left; the others go on', async () => {
+    const { store, parent, apply } = await led(BORDER);
+    await apply(3);
+    const told: string[] = [];
+    const stream = parent.openWatchStream({
+      send: (message) => {
+        const what = message.kind === 'ended' ? message.code : message.kind === 'events' ? message.events.length : '';
+        told.push(`${message.watchId} ${message.kind} ${what}`.trim());
+        return true;
+      },
+    });
+    const spans = [
+      ['a', 'b'],
+      ['z', '~'],
+      ['a', '~'],
+    ].map(([from = '', to = '']) => ({ start: Buffer.from(from), end: Buffer.from(to) }));
+    for (const [i, span] of spans.entries()) {
+      const flags = { noPut: false, noDelete: false, prevKv: false };
+      stream.create({
+        kind: 'create',
+        watchId: i + 1,
+        rangeId: 2,
+        epoch: PARENT.epoch,
+        span,
+        startRevision: 0,
+        ...flags,
+      });
+    }
+    const before = told.length;
+    await apply(3);
+    expect(told.slice(before)).toEqual([
+      '1 events 1',
+      '3 events 1',
+      '2 events 1',
+      '3 events 1',
+      '2 ended STALE_EPOCH',
+      '3 ended STALE_EPOCH',
+    ]);
+    const late = { epoch: parent.state.descriptor.epoch, span: spans[1] ?? PARENT };
+    expect(parent.watchRefusal(late)?.code).toBe('STALE_EPOCH');
+    store.stop();
+  });
+
+  test('and wait for a lock: only if it has left', async () => {
+    const ended: string[] = [];
+    // The lease leaves as well, as it must with the lock.
+    for (const at of [BORDER, Buffer.from([1, 0, 0, 0, 0, 0, 0, 0, 7])]) {
+      const { store, parent, apply } = await led(at);
+      await apply(3);
+      const query = { type: 'lockAwait', lock: LOCK, owner: owner('waits') } as const;
+      const request = { rangeId: 2, epoch: PARENT.epoch, requestId: '', deadlineMs: 0 };
+      Object.assign(parent.group, { readIndex: (done: (refused: undefined) => void) => done(undefined) });
+      parent.execute(
+        { ...request, body: { kind: 'query', query } },
+        () => {},
+        (error) => void ended.push(`${error?.code}`),
+      );
+      await apply(3);
+      ended.push(`${parent.underWay().lockCalls} open`);
+      store.stop();
+    }
+    expect(ended).toEqual(['1 open', 'NOT_LEADER', 'STALE_EPOCH', '0 open']);
+  });
+});
+
 describe('a snapshot that comes for the parent right behind a split', () => {
   /** The parent as it is in the end, on its way to another node. */
   async function stream() {

@@ -39,6 +39,7 @@ import { MasterTalk } from './master-talk.ts';
 import type { OnApplied } from './range/applied-command.ts';
 import { transferLeaderTo } from './range/leader-transfer.ts';
 import { type RangeOptions, RangeReplica } from './range/range-replica.ts';
+import type { SplitCandidate } from './range/range-size.ts';
 import { rangeStatusOf } from './range/range-status.ts';
 import { type HeldReplica, HeldReplicas } from './replicas/held-replicas.ts';
 import { ReplicaRemover } from './replicas/replica-remover.ts';
@@ -366,6 +367,11 @@ export class Store {
 
   *replicas(): IterableIterator<RangeReplica> {
     for (const { replica } of this.#replicas.values()) yield replica;
+  }
+
+  /** Ranges led here that have grown so large that they are to be split. */
+  splitCandidates(): readonly SplitCandidate[] {
+    return [...this.replicas()].flatMap(({ size }) => size.candidate ?? []);
   }
 
   /** Serves the range calls of gateways, local and remote. */

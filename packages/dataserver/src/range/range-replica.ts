@@ -45,6 +45,7 @@ import { RangeClock } from './range-clock.ts';
 import { RangeLoad } from './range-load.ts';
 import { RangeMembers } from './range-members.ts';
 import { readBytes } from './range-report.ts';
+import { RangeSize, type SplitSizes } from './range-size.ts';
 import { type SplitDone, Splits, type SplitsDeps } from './splits.ts';
 
 export interface RangeOptions {
@@ -56,6 +57,8 @@ export interface RangeOptions {
   readonly outcomeBytesMax: number;
   /** Range time is carried on by an entry at least this often, so that it falls back little when the leader changes. */
   readonly timeCarryMs: number;
+  /** At what sizes a range asks to be split; absent: it never does, and its size is not measured. */
+  readonly splitSizes?: SplitSizes;
 }
 
 export interface RangeDeps extends Pick<SplitsDeps, 'onSplit'> {
@@ -103,6 +106,8 @@ export class RangeReplica implements StateMachine {
   /** Up to which revision this range is complete. */
   readonly closing: ClosedRevisions;
   readonly #splits: Splits;
+  /** How large the range is, as its leader sees it, and where it would be split. */
+  readonly size: RangeSize;
   readonly #keeper: LeaseKeeper;
   readonly #waits = new LockWaits();
   readonly #grants = new GrantWatches();
@@ -138,6 +143,7 @@ export class RangeReplica implements StateMachine {
         onSplit: (child) => {
           this.#collector?.stop();
           this.#collector = this.#collectHistory();
+          this.size.reset();
           this.#splits.applied(child);
         },
       },
@@ -178,6 +184,7 @@ export class RangeReplica implements StateMachine {
       closing: this.closing,
       nodeId: deps.nodeId,
     });
+    this.size = new RangeSize({ ...deps, state: this.state, sizes: deps.options.splitSizes });
     this.#splits = new Splits(this, {
       ...deps,
       commands: this.#commands,
@@ -255,6 +262,7 @@ export class RangeReplica implements StateMachine {
   }
 
   #applied(entry: Entry): void {
+    this.size.written(entry.data.length);
     this.hub.flush();
     this.closing.applied();
     if (this.state.compactRevision > 0) this.#collector?.collect(this.state.compactRevision);
@@ -274,6 +282,7 @@ export class RangeReplica implements StateMachine {
   /** An entry of the own term is applied: the state is current, and time may run. */
   #startServing(): void {
     this.#serving = true;
+    this.size.reset();
     this.#time.rebase(this.state.rangeTimeMs);
     this.#keeper.start(this.#leaderTerm);
     this.#compactor.reset();
@@ -285,6 +294,7 @@ export class RangeReplica implements StateMachine {
 
   #stopServing(): void {
     this.#serving = false;
+    this.size.reset();
     this.#leaderTerm = 0;
     this.#keeper.stop();
     this.#commands.proposals.abandon();
@@ -352,6 +362,7 @@ export class RangeReplica implements StateMachine {
   housekeep(): void {
     if (!this.#serving) return;
     this.members.look();
+    this.size.tick();
     if (this.#time.nowMs() - this.state.rangeTimeMs > this.#deps.options.timeCarryMs)
       this.#commands.propose({ type: 'noop' });
     const compactTo = this.#compactor.tick(this.#deps.clock.monotonicMs(), this.state);
