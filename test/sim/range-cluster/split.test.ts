@@ -104,9 +104,8 @@ test('a split under load is over soon, and no client notices more than that', as
     expect(replicaAt(bed, id, CHILD)?.group.replicaId).toBe(300 + id);
     expect(replicaAt(bed, id, PARENT)?.state.descriptor.epoch.version).toBe(2);
   }
-  // The ones that stayed never waited for an election; those that left waited for one at most.
-  expect(load.longestMs.get('a')).toBeLessThan(100);
-  expect(load.longestMs.get('z')).toBeLessThan(600);
+  // Nobody waited longer than for an election, or for a question to the master that was lost.
+  for (const key of KEYS) expect(load.longestMs.get(key)).toBeLessThan(600);
   expect(load.seen).toEqual(load.seen.map((_, i) => String(i + 1)));
   expect(load.seen.length).toBe(load.acknowledged.get('z'));
 });
