@@ -84,7 +84,7 @@ describe('an operator', () => {
     {
       name: 'another replica takes the place',
       range: { voters: [1, 2], learners: [3], confVersion: 2 },
-      outcome: /membership was changed/,
+      outcome: /another replica/,
     },
     { name: 'the range is split', range: { voters: [1, 2], version: 2 }, outcome: /split or merged/ },
   ])('is cancelled when $name (O2)', ({ range, outcome }) => {
@@ -95,6 +95,16 @@ describe('an operator', () => {
     expect(controller.history()).toEqual([
       expect.objectContaining({ status: 'cancelled', outcome: expect.stringMatching(outcome) }),
     ]);
+  });
+
+  test('sees a voter that goes as a learner first on its way out', () => {
+    const { admit, report, controller } = controllerBed();
+    admit(plan(1, [{ type: 'changeVoters', promote: [], remove: [2] }], 'admin'));
+    report(rangeInfo(1, { voters: [1, 2] }));
+    const leaving = rangeInfo(1, { voters: [1], learners: [2], confVersion: 2 });
+    expect(report(leaving)).toEqual({ type: 'changeVoters', promote: [], remove: [102] });
+    report(rangeInfo(1, { voters: [1], confVersion: 3 }));
+    expect(controller.history()).toEqual([expect.objectContaining({ status: 'success' })]);
   });
 
   test('is cancelled when the node that it needs goes down', () => {

@@ -2,15 +2,16 @@
  * An operator: what is to be done to one range, as steps, and how far it has come.
  *
  * O1. The status moves along LEGAL only; the last four are final.
- * O2. The members of the range are, before each step, what the steps so far have made of them. When they are anything
- *     else, somebody else changed them, and the operator is over: it was planned for another range.
+ * O2. The members of the range are what the steps so far have made of them, or on the way to what the current step makes
+ *     of them. When they are anything else, somebody else changed them, and the operator is over: it was planned for
+ *     another range.
  */
 import { assert } from '@remora/base';
 import type { Epoch } from '@remora/protocol';
 import type { RangeInfo } from './cluster-model.ts';
 import {
   describeStep,
-  isSameMembers,
+  isOnTheWay,
   type Members,
   membersAfter,
   membersOf,
@@ -194,9 +195,10 @@ export class Operator {
 
   #statusOf(step: Step, range: RangeInfo, context: StepContext): StepStatus {
     const status = stepStatus(step, range, context, this.#replicaId);
-    if (range.joint || this.steps[0]?.type === 'leaveJoint') return status; // on the way from one to the other
-    const expected = status.type === 'finished' ? membersAfter(step, this.#members) : this.#members;
-    if (!isSameMembers(membersOf(range), expected)) {
+    if (step.type === 'leaveJoint') return status; // whatever comes out of it
+    const after = membersAfter(step, this.#members);
+    const before = status.type === 'finished' ? after : this.#members;
+    if (!isOnTheWay(membersOf(range), before, after)) {
       return { type: 'impossible', reason: 'the membership was changed by something else' };
     }
     const version = range.descriptor.epoch.version;

@@ -195,8 +195,15 @@ export function membersAfter(step: Step, members: Members): Members {
   return after;
 }
 
-export function isSameMembers(a: Members, b: Members): boolean {
-  return a.size === b.size && [...a].every(([nodeId, type]) => b.get(nodeId) === type);
+/**
+ * Whether members are somewhere between two states: each is what it was or what it is to be. A voter that goes is a
+ * learner for a moment, so that it may hear of it.
+ */
+export function isOnTheWay(now: Members, from: Members, to: Members): boolean {
+  return [...new Set([...now.keys(), ...from.keys(), ...to.keys()])].every((nodeId) => {
+    const [is, was, will] = [now.get(nodeId), from.get(nodeId), to.get(nodeId)];
+    return is === was || is === will || (is === 'learner' && was === 'voter' && will === undefined);
+  });
 }
 
 /** How long a step may take: what it moves, and some time for what it waits for. */

@@ -95,7 +95,7 @@ export const BALANCE_CASES: readonly Case[] = [
       }
       return cluster;
     },
-    operatorsMax: 320,
+    operatorsMax: 450,
     settlesInS: 6_000,
     stillS: HOUR,
     problems: (cluster) => [
@@ -111,7 +111,7 @@ export const BALANCE_CASES: readonly Case[] = [
     name: 'several hot ranges on one node',
     cluster: () =>
       ring({ nodes: nodes(5), settings: settings() }, 40, (i) => ({ readsPerS: i % 5 === 0 ? 4_000 : 100 })),
-    operatorsMax: 40,
+    operatorsMax: 60,
     settlesInS: 900,
     stillS: HOUR,
     problems: (cluster) => [

@@ -171,6 +171,7 @@ export class SimulatedCluster {
 
   #live(range: SimRange): void {
     if (range.outgoing !== undefined && this.#quorum(range)) {
+      this.#leave(range, range.outgoing);
       range.outgoing = undefined;
       this.#bump(range);
     }
@@ -337,17 +338,24 @@ export class SimulatedCluster {
     for (const replicaId of change.remove) {
       const nodeId = nodeOf.get(replicaId) ?? 0;
       if (nodeId === range.leader) this.violations.push(`range ${range.rangeId}: its leader was removed`);
-      range.voters.delete(nodeId);
-      range.learners.delete(nodeId);
+      if (!range.voters.delete(nodeId)) range.learners.delete(nodeId);
     }
     if (this.hasQuorum([...before.keys()]) && !this.hasQuorum([...range.voters.keys()])) {
       this.violations.push(`range ${range.rangeId}: a change cost its quorum`);
     }
-    const voters = [...range.voters.keys()];
-    const changes = voters.filter((nodeId) => !before.has(nodeId)).length + change.remove.length;
-    if (changes > 1) range.outgoing = before;
+    const joined = [...range.voters.keys()].filter((nodeId) => !before.has(nodeId)).length;
+    const left = [...before.keys()].filter((nodeId) => !range.voters.has(nodeId)).length;
+    if (joined + left > 1) range.outgoing = before;
+    else this.#leave(range, before);
     this.#unsettle(range);
     this.#bump(range);
+  }
+
+  /** Voters that go are learners first; they are told again to go. */
+  #leave(range: SimRange, before: ReadonlyMap<number, number>): void {
+    for (const [nodeId, replicaId] of before) {
+      if (!range.voters.has(nodeId)) range.learners.set(nodeId, { replicaId, readyAtMs: 0 });
+    }
   }
 
   #transfer(range: SimRange, replicaId: number): void {
