@@ -140,7 +140,7 @@ function checkTooMany(range: RangeInfo, view: SchedulingView): Verdict | undefin
   return stuck(`${reason}, and removing any of them would cost the quorum or the only voter that can lead`);
 }
 
-/** Voters, those first that are missed least: not serving, badly apart, on a node with many. */
+/** Voters, those first that are missed least: not serving, badly apart, on a node with many, not the leader. */
 function byExpendability(range: RangeInfo, view: SchedulingView): readonly number[] {
   const voters = voterNodes(range);
   const rows = voters.map((nodeId) => ({
@@ -148,8 +148,12 @@ function byExpendability(range: RangeInfo, view: SchedulingView): readonly numbe
     serving: notServing(view.model, nodeId) === undefined && isLive(view.model, range, nodeId) ? 1 : 0,
     cost: costBeside(view, nodeId, voters),
     replicas: view.expected(nodeId).replicas,
+    leads: range.leader === nodeId ? 1 : 0,
   }));
-  rows.sort((a, b) => a.serving - b.serving || b.cost - a.cost || b.replicas - a.replicas || a.nodeId - b.nodeId);
+  rows.sort(
+    (a, b) =>
+      a.serving - b.serving || b.cost - a.cost || b.replicas - a.replicas || a.leads - b.leads || a.nodeId - b.nodeId,
+  );
   return rows.map(({ nodeId }) => nodeId);
 }
 
