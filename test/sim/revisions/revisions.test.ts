@@ -1,15 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { REVISION_BUGS } from './planted/bugs.ts';
 import { type RunResult, runSeed } from './run.ts';
 
 /** `SIM_SEED=17 npx vitest run test/sim/revisions` replays one run; `SIM_SEEDS=1000` runs more. */
 const one = process.env.SIM_SEED;
 const count = Number(process.env.SIM_SEEDS ?? 8);
-/**
- * Runs in which one rule taken out of the product shows: a block used in another term (1), by a command that came later
- * or given out before its bound is applied (5), by a master that does not confirm that it leads (7), a floor that no
- * bound covers (8), a revision closed by a leader that was deposed (43).
- */
-const SHARP = [1, 5, 7, 8, 43];
+/** Runs that show what is planted (planted/bugs.ts) must pass without it. */
+const SHARP = REVISION_BUGS.map(({ seed }) => seed);
 const drawn = Array.from({ length: count }, (_, i) => i + 1);
 const seeds = one === undefined ? [...new Set([...SHARP, ...drawn])] : [Number(one)];
 
