@@ -1,4 +1,4 @@
-import { assert, type Clock, type Engine, type Logger, ServiceError, type Span } from '@remora/base';
+import { assert, ServiceError } from '@remora/base';
 import {
   type Command,
   type CommandResult,
@@ -23,8 +23,6 @@ import {
   type StateMachine,
   type StateMachineSnapshot,
 } from '@remora/raft';
-import type { Installer } from '../install/installer.ts';
-import { takeSnapshot } from '../install/snapshot-source.ts';
 import type { RevisionSource } from '../revisions/revision-drawer.ts';
 import type { RangeStart } from '../state/effects.ts';
 import { admitsChange } from '../state/membership.ts';
@@ -37,7 +35,6 @@ import { AutoCompactor } from './auto-compactor.ts';
 import { ClosedRevisions, NOTHING_PREPARED } from './closed-revisions.ts';
 import { Commands, type RangeDone } from './commands.ts';
 import { GrantWatches } from './grant-watches.ts';
-import { HistoryCollector } from './history-collector.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { LockWaits } from './lock-waits.ts';
 import { Queries } from './queries.ts';
@@ -46,6 +43,7 @@ import { RangeLoad } from './range-load.ts';
 import { RangeMembers } from './range-members.ts';
 import { readBytes } from './range-report.ts';
 import { RangeSize, type SplitSizes } from './range-size.ts';
+import { ReplicaRows, type ReplicaRowsDeps } from './replica-rows.ts';
 import { type SplitDone, Splits, type SplitsDeps } from './splits.ts';
 
 export interface RangeOptions {
@@ -61,16 +59,10 @@ export interface RangeOptions {
   readonly splitSizes?: SplitSizes;
 }
 
-export interface RangeDeps extends Pick<SplitsDeps, 'onSplit'> {
-  readonly engine: Engine;
-  readonly clock: Clock;
-  readonly logger: Logger;
+export interface RangeDeps extends ReplicaRowsDeps, Pick<SplitsDeps, 'onSplit'> {
   readonly nodeId: number;
   readonly options: RangeOptions;
-  readonly installer: Installer;
   readonly drawer: RevisionSource;
-  /** Another range than the given one that has keys of the span on this node. */
-  readonly sharing: (span: Span, rangeId: number) => number | undefined;
   /** The replica has applied that it is no member of its range any more. Called once, from within `apply`. */
   readonly onLeft: (replica: RangeReplica) => void;
   readonly onApplied?: OnApplied;
@@ -94,8 +86,7 @@ export type OnCancel = (fn: () => void) => void;
  *
  * R1. Commands go through `Commands` (CM1, CM2), after their epoch was checked.
  * R2. Reads are answered from a state that holds everything committed when they arrived (ReadIndex).
- * R3. While a snapshot takes the place of its rows it reads and changes none of them: it neither serves, nor collects
- *     history, nor takes part in a checkpoint. Raft applies nothing meanwhile.
+ * R3. While a snapshot takes the place of its rows it serves nothing (replica-rows.ts RR1).
  */
 export class RangeReplica implements StateMachine {
   readonly #deps: RangeDeps;
@@ -111,7 +102,7 @@ export class RangeReplica implements StateMachine {
   readonly #keeper: LeaseKeeper;
   readonly #waits = new LockWaits();
   readonly #grants = new GrantWatches();
-  #collector: HistoryCollector | undefined;
+  readonly #rows: ReplicaRows;
   readonly #compactor: AutoCompactor;
   readonly #time: RangeClock;
   /** Of what is asked of the leader here, for reports. */
@@ -122,8 +113,6 @@ export class RangeReplica implements StateMachine {
   #leaderTerm = 0;
   #leaderReplica = 0;
   #serving = false;
-  #replacing = false;
-  #closed = false;
 
   /** `start` is what the range begins with, when the engine holds no state of it and it comes from another one. */
   constructor(deps: RangeDeps, descriptor: RangeDescriptor, conf: ConfState, start?: RangeStart) {
@@ -141,8 +130,7 @@ export class RangeReplica implements StateMachine {
         onLeaseGranted: (lease) => this.#keeper.granted(lease),
         onLeaseEnded: (id) => this.#keeper.ended(id),
         onSplit: (child) => {
-          this.#collector?.stop();
-          this.#collector = this.#collectHistory();
+          this.#rows.collectAnew();
           this.size.reset();
           this.#splits.applied(child);
         },
@@ -173,7 +161,7 @@ export class RangeReplica implements StateMachine {
       notLeader: () => this.notLeader(),
     });
     this.#keeper = new LeaseKeeper(clock, this.state.leases, (command, done) => this.#expire(command, done));
-    this.#collector = this.#collectHistory();
+    this.#rows = new ReplicaRows(deps, this.state);
     this.#compactor = new AutoCompactor(deps.options.compactionRetentionMs);
     this.#queries = new Queries(this, {
       engine,
@@ -265,7 +253,7 @@ export class RangeReplica implements StateMachine {
     this.size.written(entry.data.length);
     this.hub.flush();
     this.closing.applied();
-    if (this.state.compactRevision > 0) this.#collector?.collect(this.state.compactRevision);
+    this.#rows.collect();
     if (this.#leaderTerm !== 0 && entry.term === this.#leaderTerm && !this.#serving) this.#startServing();
   }
 
@@ -305,57 +293,25 @@ export class RangeReplica implements StateMachine {
   }
 
   snapshot(): StateMachineSnapshot {
-    this.state.stage();
-    const { applied, conf, bytes, bounds } = this.state;
-    return takeSnapshot(this.#deps.engine, { rangeId: this.rangeId, span: bounds, meta: { ...applied, conf }, bytes });
+    return this.#rows.snapshot();
   }
 
   install(meta: SnapshotMeta): SnapshotReceiver {
     // Whoever is sent a snapshot follows; it may not have been told yet, as nothing is applied meanwhile.
     if (this.#leaderTerm !== 0) this.#stopServing();
-    const { rangeId, group } = this;
-    return this.#deps.installer.receive({
-      rangeId,
-      replicaId: group.replicaId,
-      meta,
-      span: this.state.bounds,
-      settled: this.#splits.durable,
-      sharing: (span) => this.#deps.sharing(span, rangeId),
-      begins: () => {
-        this.#replacing = true;
-        this.#collector?.stop();
-      },
-      replaced: () => this.#replaced(meta),
-    });
-  }
-
-  #replaced(meta: SnapshotMeta): void {
-    this.#replacing = false;
-    assert(this.state.load(), 'a snapshot carries the state of its range');
-    assert(this.state.applied.index === meta.index, 'a snapshot stands for the position that it names');
-    this.hub.reset();
-    // What the sender has not collected yet came along: this replica begins anew.
-    this.#collector = this.#collectHistory();
-  }
-
-  /** Undefined for a range without plain keys. */
-  #collectHistory(): HistoryCollector | undefined {
-    const { history } = this.state.bounds;
-    if (history === undefined) return undefined;
-    const collector = new HistoryCollector(this.#deps.engine, history, this.#deps);
-    if (!this.#closed) collector.collect(this.state.compactRevision);
-    return collector;
+    const { replicaId } = this.group;
+    const { durable: settled } = this.#splits;
+    return this.#rows.install(meta, { replicaId, settled, replaced: () => this.hub.reset() });
   }
 
   /** R3. Its rows are being replaced by a snapshot. */
   get replacing(): boolean {
-    return this.#replacing;
+    return this.#rows.replacing;
   }
 
   /** Called for every replica as a checkpoint begins. */
   stage(): void {
-    assert(!this.#replacing, 'R3: nothing is staged while rows are being replaced');
-    this.state.stage();
+    this.#rows.stage();
   }
 
   /** Called about every second: what a leader does by the clock. */
@@ -370,9 +326,8 @@ export class RangeReplica implements StateMachine {
   }
 
   close(): void {
-    this.#closed = true;
     if (this.#leaderTerm !== 0) this.#stopServing();
-    this.#collector?.stop();
+    this.#rows.close();
     for (const stream of this.#streams) stream.close();
   }
 
@@ -448,7 +403,7 @@ export class RangeReplica implements StateMachine {
 
   /** Why nothing can be read here now; undefined when it can (R3). */
   unreadable(): ServiceError | undefined {
-    if (!this.#replacing) return undefined;
+    if (!this.replacing) return undefined;
     return new ServiceError('UNAVAILABLE', 'this replica is installing a snapshot; ask again, or another replica', {
       details: { rangeId: this.rangeId },
     });
