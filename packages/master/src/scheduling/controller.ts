@@ -42,6 +42,8 @@ interface Group {
 /** How long an operator may wait for its range's first heartbeat. */
 const START_TIMEOUT_MS = 60_000;
 const HISTORY_MAX = 1_000;
+/** Refusals of one step, after which its operator has failed. */
+const REFUSALS_MAX = 5;
 
 export class Controller {
   readonly #deps: ControllerDeps;
@@ -100,7 +102,13 @@ export class Controller {
     return false;
   }
 
-  /** The range's leader will not do what it was told. */
+  /** The range's leader did not do what it was told. Once may be for the moment; what is refused again and again fails. */
+  refused(rangeId: number, reason: string, nowMs: number): void {
+    const operator = this.#running.get(rangeId)?.operator;
+    if (operator?.status === 'started' && operator.refuse() >= REFUSALS_MAX) this.failed(rangeId, reason, nowMs);
+  }
+
+  /** What the operator of a range wants cannot be done. */
   failed(rangeId: number, reason: string, nowMs: number): void {
     const running = this.#running.get(rangeId);
     if (running === undefined) return;

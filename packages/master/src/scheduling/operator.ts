@@ -103,6 +103,8 @@ export class Operator {
   #members: Members;
   /** Of the replica that the current step adds; 0 while none was drawn. */
   #replicaId = 0;
+  /** Of the current step. */
+  #refusals = 0;
 
   constructor(operatorId: number, plan: Plan, range: RangeInfo, nowMs: number) {
     assert(plan.steps.length > 0, 'an operator has steps');
@@ -166,6 +168,7 @@ export class Operator {
       this.#step += 1;
       this.#stepSinceMs = context.nowMs;
       this.#replicaId = 0;
+      this.#refusals = 0;
     }
     return { type: 'finished' };
   }
@@ -174,6 +177,12 @@ export class Operator {
   describe(): string {
     const step = this.current;
     return step === undefined ? this.reason : `${this.reason}: ${describeStep(step)}`;
+  }
+
+  /** The current step was refused once more; returns how often that is. */
+  refuse(): number {
+    this.#refusals += 1;
+    return this.#refusals;
   }
 
   /** It waits for others: that does not count as its own time. */

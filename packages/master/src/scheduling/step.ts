@@ -10,6 +10,7 @@
  * S4. A leader goes only to a live voter that has caught up, on a node that is up and takes leaders.
  */
 import { type Bytes, compareBytes, unreachable } from '@remora/base';
+import type { RangeInstruction } from '@remora/protocol';
 import {
   type ClusterView,
   hasLiveQuorum,
@@ -34,10 +35,7 @@ export type Step =
 
 /** What a range's leader is told to do; told again until its reports show it done, so doing it twice is doing it once. */
 export type Instruction =
-  | { readonly type: 'addLearner'; readonly nodeId: number; readonly replicaId: number }
-  | { readonly type: 'changeVoters'; readonly promote: readonly number[]; readonly remove: readonly number[] }
-  | { readonly type: 'leaveJoint' }
-  | { readonly type: 'transferLeader'; readonly replicaId: number }
+  | Exclude<RangeInstruction, { type: 'demote' }>
   | { readonly type: 'split'; readonly at: Bytes | undefined }
   | { readonly type: 'merge'; readonly into: number };
 

@@ -68,6 +68,7 @@ class LeaderLoadRound {
       .sort((a, b) => a.off - b.off);
     for (const { range } of candidates.slice(0, CANDIDATES)) {
       const there: Hop = { range, from, to };
+      if (!this.#isWorthIt([there], from, to)) continue; // what comes back is little, and does not change that
       const path = this.#keepsCounts(from, to) ? [there] : this.#withReturn(there);
       if (path !== undefined && this.#isWorthIt(path, from, to)) return path;
     }

@@ -26,7 +26,7 @@ export interface Balance {
 }
 
 /** Pairs of nodes that one round looks at: what bounds its time. The next one goes on behind them. */
-const PAIRS_PER_ROUND = 256;
+const PAIRS_PER_ROUND = 64;
 
 export class MetricScheduler implements Scheduler {
   readonly #balance: Balance;
@@ -87,6 +87,8 @@ class Round {
   /** By metric, then by node: what they will carry. */
   readonly #values: ReadonlyMap<Metric, Map<number, number>>;
   readonly #gaps: ReadonlyMap<Metric, number>;
+  /** The extremes of `#values`, while they hold. */
+  readonly #known = new Map<Metric, { readonly least: number; readonly most: number }>();
   readonly #used = new Set<number>();
 
   constructor(balance: Balance, view: SchedulingView) {
@@ -136,6 +138,7 @@ class Round {
     this.#used.add(there.descriptor.rangeId);
     if (back !== undefined) this.#used.add(back.descriptor.rangeId);
     if (!admitted) return;
+    this.#known.clear();
     for (const [metric, values] of this.#values) {
       const shift = metric.of(there) - (back === undefined ? 0 : metric.of(back));
       values.set(from, this.#value(metric, from) - shift);
@@ -145,9 +148,8 @@ class Round {
 
   summary(exhausted: boolean): string {
     const { metric } = this.#balance;
-    const values = [...(this.#values.get(metric)?.values() ?? [])];
-    if (values.length < 2) return 'there are no two nodes to choose from';
-    const [least, most] = [Math.min(...values), Math.max(...values)];
+    if (this.#sources.length < 2) return 'there are no two nodes to choose from';
+    const { least, most } = this.#extremes(metric);
     const spread = `the nodes have ${Math.round(least)} to ${Math.round(most)} ${metric.what}`;
     if (most - least < this.#gap(metric)) return `${spread}, which is even enough`;
     return exhausted ? `${spread}; no move makes it more even now` : `${spread}; still looking for a move`;
@@ -159,10 +161,17 @@ class Round {
 
   #exchange(source: NodeView, target: NodeView): Exchange | undefined {
     const pair = { from: source.info.nodeId, to: target.info.nodeId };
-    const there = this.#movable(source, pair.from, pair.to);
+    const { metric, keep } = this.#balance;
+    const difference = this.#value(metric, pair.from) - this.#value(metric, pair.to);
+    const gain = metric.gain(this.#gap(metric));
+    const there = this.#movable(source, pair, { min: gain, max: Number.POSITIVE_INFINITY });
     const single = this.#bestSingle(there, pair);
-    if (single !== undefined || there.length === 0 || this.#balance.keep.length === 0) return single;
-    return this.#bestSwap(there, this.#movable(target, pair.to, pair.from), pair);
+    if (single !== undefined || there.length === 0 || keep.length === 0) return single;
+    // Only what makes a shift of `gain` to `difference - gain` with one of those (B3).
+    const amounts = there.map(metric.of);
+    const min = Math.min(...amounts) - difference + gain;
+    const back = this.#movable(target, { from: pair.to, to: pair.from }, { min, max: Math.max(...amounts) - gain });
+    return this.#bestSwap(there, back, pair);
   }
 
   #bestSingle(candidates: readonly RangeInfo[], pair: { from: number; to: number }): Exchange | undefined {
@@ -219,21 +228,27 @@ class Round {
     return this.#balance.keep.every((metric) => {
       const shift = metric.of(there) - (back === undefined ? 0 : metric.of(back));
       if (shift === 0) return true;
-      const [before, after] = [
-        [this.#value(metric, from), this.#value(metric, to)] as const,
-        [this.#value(metric, from) - shift, this.#value(metric, to) + shift] as const,
-      ];
-      if (Math.abs(after[0] - after[1]) <= Math.abs(before[0] - before[1])) return true;
-      const all = [...(this.#values.get(metric)?.values() ?? [])];
-      return Math.max(...all, ...after) - Math.min(...all, ...after) < this.#gap(metric);
+      const before = this.#value(metric, from) - this.#value(metric, to);
+      if (Math.abs(before - 2 * shift) <= Math.abs(before)) return true;
+      const after = [this.#value(metric, from) - shift, this.#value(metric, to) + shift];
+      const { least, most } = this.#extremes(metric);
+      return Math.max(most, ...after) - Math.min(least, ...after) < this.#gap(metric);
     });
   }
 
-  #movable(source: NodeView, from: number, to: number): readonly RangeInfo[] {
+  /** Ranges with so much of the metric that may go from one node to the other. The amount is looked at first: it is cheap. */
+  #movable(
+    source: NodeView,
+    { from, to }: { from: number; to: number },
+    { min, max }: { min: number; max: number },
+  ): readonly RangeInfo[] {
+    const { model } = this.#view;
+    const { metric } = this.#balance;
     const found: RangeInfo[] = [];
     for (const rangeId of source.ranges) {
-      const range = this.#view.model.range(rangeId);
-      if (range === undefined || this.#used.has(rangeId) || replicaOn(range, to) !== undefined) continue;
+      const range = model.range(rangeId);
+      if (range === undefined || metric.of(range) < min || metric.of(range) > max) continue;
+      if (this.#used.has(rangeId) || replicaOn(range, to) !== undefined) continue;
       if (this.#view.notMovable(range) === undefined && this.#mayGo(range, from, to)) found.push(range);
     }
     return found;
@@ -245,6 +260,15 @@ class Round {
     const others = range.descriptor.replicas.map(({ nodeId }) => nodeId).filter((nodeId) => nodeId !== from);
     const { isolationLevels } = settings;
     return costOfJoining(model, to, others, isolationLevels) <= costOfJoining(model, from, others, isolationLevels);
+  }
+
+  #extremes(metric: Metric): { readonly least: number; readonly most: number } {
+    const known = this.#known.get(metric);
+    if (known !== undefined) return known;
+    const values = [...(this.#values.get(metric)?.values() ?? [])];
+    const extremes = { least: Math.min(...values), most: Math.max(...values) };
+    this.#known.set(metric, extremes);
+    return extremes;
   }
 
   #value(metric: Metric, nodeId: number): number {

@@ -1,0 +1,47 @@
+/** Scheduling as what decides on reports of leaders: translates their reports, and the outcomes of what they were told. */
+import type { OrderResult, RangeInstruction } from '@remora/protocol';
+import type { RangeDirector, ReportedRange } from '../range-orders.ts';
+import type { RangeInfo } from './cluster-model.ts';
+import type { Scheduling } from './scheduling.ts';
+
+export class SchedulingDirector implements RangeDirector {
+  readonly #scheduling: Scheduling;
+  readonly #monotonicMs: () => number;
+
+  constructor(scheduling: Scheduling, monotonicMs: () => number) {
+    this.#scheduling = scheduling;
+    this.#monotonicMs = monotonicMs;
+  }
+
+  reported(reported: ReportedRange): RangeInstruction | undefined {
+    const nowMs = this.#monotonicMs();
+    const info = infoOf(reported, nowMs);
+    const instruction = info === undefined ? undefined : this.#scheduling.rangeReported(info, nowMs);
+    if (instruction?.type !== 'split' && instruction?.type !== 'merge') return instruction;
+    const { rangeId } = reported.descriptor;
+    this.#scheduling.controller.failed(rangeId, `ranges are not told to ${instruction.type}`, nowMs);
+    return undefined;
+  }
+
+  ended(rangeId: number, _instruction: RangeInstruction, result: OrderResult): void {
+    if (result.outcome === 'refused') {
+      this.#scheduling.controller.refused(rangeId, result.reason, this.#monotonicMs());
+    }
+  }
+}
+
+/** Undefined when it does not come from a leader. */
+function infoOf({ descriptor, report }: ReportedRange, nowMs: number): RangeInfo | undefined {
+  const { lead } = report;
+  if (lead === undefined) return undefined;
+  const { term, bytes } = report;
+  const { logEntries, joint, changePending, readsPerS, writesPerS } = lead;
+  return {
+    ...{ descriptor, term, bytes, logEntries, joint, changePending, readsPerS, writesPerS },
+    leader: descriptor.replicas.find(({ replicaId }) => replicaId === report.replicaId)?.nodeId,
+    progress: lead.peers.map(({ replicaId, lagEntries, silentMs }) => ({
+      ...{ replicaId, lagEntries },
+      silentSinceMs: silentMs > 0 ? nowMs - silentMs : undefined,
+    })),
+  };
+}
