@@ -11,6 +11,7 @@ export {
   type RangeAnswer,
   type RangeOptions,
   type ReadOptions,
+  type ScanPage,
   type TxnAnswer,
   type TxnCompare,
   type TxnOperation,

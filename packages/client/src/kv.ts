@@ -1,4 +1,4 @@
-import { ServiceError } from '@remora/base';
+import { keyAfter, ServiceError } from '@remora/base';
 import type { Compare, KvOp, KvResult, RangeOp } from '@remora/protocol';
 import { type Duration, durationMs } from './duration.ts';
 import { type BytesLike, type KeySelector, type KvPair, keyRange, toBytes, toPair } from './keys.ts';
@@ -40,6 +40,14 @@ export interface RangeAnswer {
   readonly count: number;
   readonly revision: number;
 }
+
+export interface ScanPage {
+  readonly kvs: readonly KvPair[];
+  /** Of what all pages show. */
+  readonly revision: number;
+}
+
+const SCAN_PAGE_BYTES = 512 * 1024;
 
 export type TxnOperation =
   | { readonly put: BytesLike; readonly value: BytesLike; readonly lease?: bigint; readonly prevKv?: boolean }
@@ -124,6 +132,28 @@ export class Kv {
       : await this.#requester.query({ type: 'readTxn', txn, serializable: false }, this.#options(options));
     if (result.type !== 'txn') throw unexpected(result.type);
     return { succeeded: result.succeeded, results: result.results.map(txnAnswer), revision };
+  }
+
+  /**
+   * All selected pairs in the order of their keys, page by page, as of one revision (the newest unless given): for more
+   * than one answer should carry. Ends with COMPACTED when that revision is compacted meanwhile.
+   */
+  async *pages(
+    selector: KeySelector,
+    options: OperationOptions & { readonly revision?: number; readonly pageBytes?: number } = {},
+  ): AsyncGenerator<ScanPage> {
+    const { key, end = keyAfter(key) } = keyRange(selector);
+    const bytes = options.pageBytes ?? SCAN_PAGE_BYTES;
+    let from: Uint8Array | undefined = key;
+    // An answer that counts over all ranges has a revision that holds in all of them; that of a page need not.
+    const revision = options.revision ?? (await this.range(selector, { ...options, countOnly: true })).revision;
+    while (from !== undefined) {
+      const query = { type: 'scan', key: from, end, revision, bytes } as const;
+      const answer = await this.#requester.query(query, this.#options(options));
+      if (answer.result.type !== 'scan') throw unexpected(answer.result.type);
+      from = answer.result.next;
+      if (answer.result.kvs.length > 0) yield { kvs: answer.result.kvs.map(toPair), revision };
+    }
   }
 
   /** Changes of the selected keys, one by one, in order and without gaps, over reconnects too. Ends by `return` or `close`. */

@@ -78,6 +78,14 @@ export class AdminClient {
     return this.#call(admin.AdminService.compact, { revision: BigInt(revision) });
   }
 
+  /**
+   * Makes an empty cluster count all revisions up to this one as used.
+   * @throws ServiceError INVALID_ARGUMENT when it has keys or leases.
+   */
+  beginRestore(revision: number): Promise<admin.BeginRestoreResponse> {
+    return this.#call(admin.AdminService.beginRestore, { revision: BigInt(revision) });
+  }
+
   close(): void {
     this.#client?.close();
     this.#client = undefined;

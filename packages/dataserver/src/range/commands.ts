@@ -46,7 +46,7 @@ export class Commands {
     const item = { requestId: request.requestId, deadlineMs: request.deadlineMs, command };
     const bytes = commandBytes(command);
     this.#replica.load.wrote(bytes);
-    this.proposals.add(item, bytes, (error, outcome) => {
+    const settled: OutcomeDone = (error, outcome) => {
       if (outcome === undefined) return done(error, undefined);
       // The replica knows better than its state what became of the range.
       if (!outcome.ok && outcome.code === 'STALE_EPOCH') return done(this.#replica.staleEpoch(), undefined);
@@ -54,7 +54,10 @@ export class Commands {
       const sendable = outcomeBytes(outcome) <= REPLY_BYTES_MAX ? outcome : rememberable(outcome);
       if (sendable.ok) done(undefined, this.#replica.reply(sendable.result, sendable.revision));
       else done(errorOf(sendable), undefined);
-    });
+    };
+    // The format of its entry says what it is.
+    if (command.type === 'raiseRevision') this.proposals.addAlone(item, bytes, settled);
+    else this.proposals.add(item, bytes, settled);
   }
 
   /** Proposes a command of the leader's own. */

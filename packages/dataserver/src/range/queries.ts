@@ -2,7 +2,15 @@ import { type Clock, type Engine, ServiceError, toServiceError } from '@remora/b
 import { isCurrent, type LockId, type LockResult, type Owner, ownerStatus, queryLocks } from '@remora/lock';
 import type { Epoch, LeaseInfo, Query, QueryResult, RangeOp, Txn } from '@remora/protocol';
 import { KvChanges } from '../state/kv-changes.ts';
-import { fetchAll, NOTHING_PREFETCHED, type Prefetched, wantedByRange, wantedByTxn } from '../state/kv-read.ts';
+import {
+  checkReadRevision,
+  fetchAll,
+  NOTHING_PREFETCHED,
+  type Prefetched,
+  wantedByRange,
+  wantedByTxn,
+} from '../state/kv-read.ts';
+import { scanPlainKeys } from '../state/kv-scan.ts';
 import { queryWithin } from '../state/request-bounds.ts';
 import type { ClosedRevisions } from './closed-revisions.ts';
 import type { GrantWatches } from './grant-watches.ts';
@@ -113,6 +121,8 @@ export class Queries {
         return this.#range(query.op, done);
       case 'readTxn':
         return this.#readTxn(query.txn, done);
+      case 'scan':
+        return this.#scan(query, done);
       case 'leaseKeepAlive': {
         const lease = this.#deps.keeper.renew(query.id, query.incarnation, receivedMs);
         return done(undefined, {
@@ -145,6 +155,20 @@ export class Queries {
 
   #readTxn(txn: Txn, done: QueryDone): void {
     this.#read(wantedByTxn(txn), (changes, prefetched) => changes.txn(txn, prefetched), done);
+  }
+
+  /** Over a view of this moment, as other reads (Q1); what lies behind the range is for the next one. */
+  #scan(query: Extract<Query, { type: 'scan' }>, done: QueryDone): void {
+    const { revision, compactRevision, bounds } = this.#replica.state;
+    checkReadRevision(query.revision, { revision: this.#deps.closing.closed, compactRevision });
+    const view = this.#deps.engine.view();
+    const newest = query.revision === revision ? { ...query, revision: 0 } : query;
+    scanPlainKeys(view, newest, bounds)
+      .finally(() => view.release())
+      .then(
+        (page) => done(undefined, { type: 'scan', ...page }, revision),
+        (error: unknown) => done(toServiceError(error), undefined),
+      );
   }
 
   /** All of a query reads one state, that of this moment, and its answer carries that state's revision (Q1). */

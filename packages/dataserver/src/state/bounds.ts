@@ -61,7 +61,8 @@ export function intersection(a: Span, b: Span): Span | undefined {
   return end.length > 0 && compareBytes(end, start) <= 0 ? undefined : { start, end };
 }
 
-function lowerEnd(a: Bytes, b: Bytes): Bytes {
+/** Of two ends the one that comes first; an empty one is behind all others. */
+export function lowerEnd(a: Bytes, b: Bytes): Bytes {
   if (a.length === 0 || b.length === 0) return a.length === 0 ? b : a;
   return compareBytes(a, b) < 0 ? a : b;
 }

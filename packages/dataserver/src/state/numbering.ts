@@ -37,6 +37,7 @@ export function needsRevision(command: Command): boolean {
     case 'leaseExpire':
       return true;
     case 'compact':
+    case 'raiseRevision':
     case 'split':
     case 'noop':
       return false;

@@ -264,6 +264,8 @@ export class RangeState {
         return this.#lock(command);
       case 'compact':
         return this.#compact(command.revision);
+      case 'raiseRevision':
+        return this.#raiseRevision(command.to);
       case 'leaseGrant':
         return this.#grant(command);
       case 'leaseRevoke':
@@ -332,6 +334,17 @@ export class RangeState {
     }
     this.compactRevision = revision;
     return { type: 'compact' };
+  }
+
+  /** What the restored keys get is above all that the cluster they come from can have used (design §8). */
+  #raiseRevision(to: number): CommandResult {
+    if (this.keys > 0 || this.leases.size > 0) {
+      const message = `revisions are raised in an empty cluster; this one has ${this.keys} keys and ${this.leases.size} leases`;
+      throw new ServiceError('INVALID_ARGUMENT', message);
+    }
+    this.revision = Math.max(this.revision, to);
+    this.compactRevision = Math.max(this.compactRevision, this.revision);
+    return { type: 'raiseRevision' };
   }
 
   #grant(command: Extract<Command, { type: 'leaseGrant' }>): CommandResult {

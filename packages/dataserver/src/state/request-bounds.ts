@@ -20,6 +20,7 @@ export function commandWithin(bounds: RangeBounds, command: Command): boolean {
       return spanContains(bounds.routed, leaseKey(command.id));
     case 'split': // says itself why it cannot be
     case 'compact':
+    case 'raiseRevision':
     case 'noop':
       return true;
     default:
@@ -34,6 +35,8 @@ export function queryWithin(bounds: RangeBounds, query: Query): boolean {
       return keysWithin(bounds, query.op);
     case 'readTxn':
       return txnWithin(bounds, query.txn);
+    case 'scan':
+      return keysWithin(bounds, { key: query.key }); // it goes to the end of the range
     case 'leaseKeepAlive':
     case 'leaseTimeToLive':
       return spanContains(bounds.routed, leaseKey(query.id));

@@ -11,6 +11,7 @@ import {
   type Query,
   type QueryResult,
   type RangesOverview,
+  REVISION_FLOOR_MAX,
   rangeTransferLeader,
 } from '@remora/protocol';
 import type { admin } from '@remora/protocol/remora';
@@ -100,6 +101,24 @@ export class AdminApi {
     const wanted = toRevision(request.revision);
     const revision = wanted === 0 ? (await this.#query({ type: 'status' }, call)).revision : wanted;
     await this.#command({ type: 'compact', revision }, call);
+    return { revision };
+  }
+
+  /**
+   * As long as one range has all plain keys: the others would have to be raised as well, and what was written between them
+   * could not be told.
+   */
+  async beginRestore(request: admin.BeginRestoreRequest, call: CallInfo): Promise<admin.BeginRestoreResponse> {
+    const to = toRevision(request.revision);
+    if (to > REVISION_FLOOR_MAX) {
+      throw new ServiceError('INVALID_ARGUMENT', `the revision ${to} is too high; at most ${REVISION_FLOOR_MAX}`);
+    }
+    const { ranges } = this.#deps.backend.view();
+    if (ranges.length > 1) {
+      const message = `a backup is restored into a cluster of one range; this one has ${ranges.length} already`;
+      throw new ServiceError('INVALID_ARGUMENT', message);
+    }
+    const { revision } = await this.#command({ type: 'raiseRevision', to }, call);
     return { revision };
   }
 

@@ -15,6 +15,7 @@ export function classOfCommand(command: Command): RequestClass {
     case 'kv':
     case 'txn':
     case 'compact':
+    case 'raiseRevision':
     case 'leaseGrant':
       return 'ordinary';
     case 'leaseRevoke':
@@ -33,6 +34,7 @@ export function classOfQuery(query: Query): RequestClass {
   switch (query.type) {
     case 'range':
     case 'readTxn':
+    case 'scan':
     case 'lock':
     case 'leaseTimeToLive':
     case 'leases':

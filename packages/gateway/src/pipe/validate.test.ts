@@ -1,5 +1,5 @@
 import { ServiceError, utf8 } from '@remora/base';
-import { type Command, FIRST_EPOCH, type KvOp, type Query } from '@remora/protocol';
+import { type Command, FIRST_EPOCH, type KvOp, type Query, SCAN_BYTES_MAX } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import { REQUEST_LIMITS } from '../request-limits.ts';
 import { validatePipeCommand, validatePipeQuery, validatePipeWatch } from './validate.ts';
@@ -15,6 +15,8 @@ const put = {
 } as const;
 const owner = { session: { lease: 1n, incarnation: 1 }, token: 't' };
 const lock = { namespace: 'default', name: utf8('l') };
+
+const SCAN = { type: 'scan', key: utf8(''), end: utf8(''), revision: 0, bytes: 1 } as const;
 
 function codeOf(validate: () => void): string {
   try {
@@ -164,6 +166,9 @@ const queries: { name: string; query: Query; expect: string }[] = [
     expect: 'INVALID_ARGUMENT',
   },
   { name: 'a wait', query: { type: 'lockAwait', lock, owner }, expect: 'ok' },
+  { name: 'a scan', query: SCAN, expect: 'ok' },
+  { name: 'a scan without room', query: { ...SCAN, bytes: 0 }, expect: 'INVALID_ARGUMENT' },
+  { name: 'a scan of too much', query: { ...SCAN, bytes: SCAN_BYTES_MAX + 1 }, expect: 'INVALID_ARGUMENT' },
   { name: 'the closing of a revision', query: { type: 'closedRevision', revision: 5 }, expect: 'INVALID_ARGUMENT' },
   {
     name: 'a wait without a token',

@@ -1,6 +1,15 @@
 import { compareBytes, ServiceError, unreachable } from '@remora/base';
 import { type LockResult, validateLockCommand, validateLockQuery } from '@remora/lock';
-import type { Command, KvOp, PipeCommand, PipeQuery, PipeWatchRequest, Query, Txn } from '@remora/protocol';
+import {
+  type Command,
+  type KvOp,
+  type PipeCommand,
+  type PipeQuery,
+  type PipeWatchRequest,
+  type Query,
+  SCAN_BYTES_MAX,
+  type Txn,
+} from '@remora/protocol';
 import { checkNoOverlap } from '../etcd/txn-overlap.ts';
 import { checkOps, checkSize, opBytes, type RequestLimits, txnBytes } from '../request-limits.ts';
 
@@ -47,6 +56,7 @@ function validateCommand(command: Command, limits: RequestLimits): void {
     case 'compact':
       return;
     case 'leaseExpire':
+    case 'raiseRevision':
     case 'split':
     case 'noop':
       // Only a range's leader proposes these.
@@ -66,6 +76,8 @@ function validateQuery(query: Query, limits: RequestLimits): void {
       return validateOp(query.op, limits);
     case 'readTxn':
       return validateTxn(query.txn, limits);
+    case 'scan':
+      return validateScan(query, limits);
     case 'lock':
       refuse(validateLockQuery(query.query));
       return;
@@ -87,6 +99,12 @@ function validateQuery(query: Query, limits: RequestLimits): void {
     default:
       return unreachable(query);
   }
+}
+
+function validateScan({ key, end, bytes }: Extract<Query, { type: 'scan' }>, limits: RequestLimits): void {
+  checkSize(key.length + end.length, limits);
+  if (bytes > 0 && bytes <= SCAN_BYTES_MAX) return;
+  throw new ServiceError('INVALID_ARGUMENT', `bytes is above 0 and at most ${SCAN_BYTES_MAX}`);
 }
 
 export function validatePipeWatch(request: PipeWatchRequest): void {

@@ -1,10 +1,10 @@
-import { type Clock, type Random, ServiceError, type Span, sleep, toServiceError } from '@remora/base';
+import { type Clock, keyAfter, type Random, ServiceError, type Span, sleep, toServiceError } from '@remora/base';
 import { lockSpan } from '@remora/lock';
 import type { Query, QueryResult, RangeReply, RangeStatus } from '@remora/protocol';
 import type { BackendDone } from '../backend.ts';
 import { eachOf } from './each-of.ts';
 import { type DrawNewest, NewestRevision } from './newest-revision.ts';
-import { LEASES, routingSpan } from './request-keys.ts';
+import { LEASES, routingKey, routingSpan } from './request-keys.ts';
 import type { Route } from './route-map.ts';
 import type { Routes } from './routes.ts';
 import { SnapshotRead } from './snapshot-read.ts';
@@ -103,6 +103,8 @@ class Run {
         return this.#status();
       case 'lock':
         return this.#locks(query.query);
+      case 'scan':
+        return this.#scan(query);
       default:
         throw new ServiceError('INTERNAL', `a ${query.type} query has its keys in one range`);
     }
@@ -174,6 +176,16 @@ class Run {
     const replies = await this.#askAll({ type: 'leases' }, LEASES);
     const ids = new Set(replies.flatMap(({ result }) => (result.type === 'leases' ? result.ids : [])));
     return { ...newestOf(replies), result: { type: 'leases', ids: [...ids] } };
+  }
+
+  /** Of one range, which has to close the revision first. */
+  async #scan(query: Extract<Query, { type: 'scan' }>): Promise<Answer> {
+    const start = routingKey(query);
+    const span = { start, end: keyAfter(start) };
+    await this.#ask({ type: 'closedRevision', revision: query.revision }, span);
+    const { result, ...reply } = await this.#ask(query, span);
+    if (result.type !== 'scan') throw new ServiceError('INTERNAL', `a scan was answered by ${result.type}`);
+    return { ...reply, result };
   }
 
   /** The sums over all ranges, of which the first shows its replicas. */

@@ -44,7 +44,10 @@ export function routingKey(request: Command | Query): Bytes {
       return LEASES.start;
     case 'split':
       return request.at;
+    case 'scan':
+      return kvRoutingKey(request.key);
     case 'compact':
+    case 'raiseRevision':
     case 'noop':
     case 'closedRevision':
     case 'status':

@@ -1,6 +1,6 @@
 import type { LockCommand, LockId, LockQuery, LockQueryResult, LockResult, Owner, SessionRef } from '@remora/lock';
 import type { Epoch, RangeDescriptor } from './descriptor.ts';
-import type { KvResult, RangeOp, Txn } from './kv-types.ts';
+import type { KeyValue, KvResult, RangeOp, Txn } from './kv-types.ts';
 
 /**
  * What goes through a range's log. `leaseExpire` is internal: only the range's leader proposes it, and apply refuses
@@ -11,6 +11,11 @@ export type Command =
   /** A transaction of one operation, answered with that operation's result: the hot path of put and delete. */
   | { readonly type: 'kv'; readonly op: Exclude<Txn['success'][number], { type: 'txn' }> }
   | { readonly type: 'compact'; readonly revision: number }
+  /**
+   * Begins a restore: revisions up to this one count as used, and their history as compacted. Refused where there are
+   * keys or leases. It comes alone in its entry.
+   */
+  | { readonly type: 'raiseRevision'; readonly to: number }
   /** `id` was chosen by the client or by the gateway; never 0. */
   | {
       readonly type: 'leaseGrant';
@@ -44,6 +49,17 @@ export type Command =
 export type Query =
   /** `serializable` reads what the asked replica has applied, without ReadIndex. */
   | { readonly type: 'range'; readonly op: RangeOp; readonly serializable: boolean }
+  /**
+   * The first plain keys of `[key, end)`, in order, at a revision (0: the newest), until their pairs have so many bytes;
+   * an empty `end` is to the last. It costs what it gives, however large the span is.
+   */
+  | {
+      readonly type: 'scan';
+      readonly key: Uint8Array;
+      readonly end: Uint8Array;
+      readonly revision: number;
+      readonly bytes: number;
+    }
   /** A transaction that writes nothing. */
   | { readonly type: 'readTxn'; readonly txn: Txn; readonly serializable: boolean }
   /** Renews; acknowledged only by a leader confirmed after receipt (design §9). `incarnation` 0: whichever is there. */
@@ -66,6 +82,9 @@ export type Query =
   | { readonly type: 'closedRevision'; readonly revision: number }
   | { readonly type: 'status' };
 
+/** Most bytes that a scan may ask for. */
+export const SCAN_BYTES_MAX = 4 * 1024 * 1024;
+
 export interface LeaseInfo {
   readonly id: bigint;
   readonly incarnation: number;
@@ -79,6 +98,7 @@ export interface LeaseInfo {
 export type CommandResult =
   | KvResult
   | { readonly type: 'compact' }
+  | { readonly type: 'raiseRevision' }
   | { readonly type: 'leaseGrant'; readonly id: bigint; readonly incarnation: number; readonly ttlMs: number }
   | { readonly type: 'leaseRevoke' }
   | { readonly type: 'lock'; readonly result: LockResult }
@@ -87,6 +107,8 @@ export type CommandResult =
 
 export type QueryResult =
   | KvResult
+  /** `next`: the key to go on from; absent when the span is read whole. There may be a `next` and no pairs. */
+  | { readonly type: 'scan'; readonly kvs: readonly KeyValue[]; readonly next: Uint8Array | undefined }
   /** `ttlMs` -1: the lease is unknown. */
   | { readonly type: 'leaseKeepAlive'; readonly id: bigint; readonly incarnation: number; readonly ttlMs: number }
   | { readonly type: 'leaseTimeToLive'; readonly lease: LeaseInfo }

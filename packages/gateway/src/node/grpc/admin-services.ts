@@ -19,5 +19,6 @@ export function adminService(deps: AdminApiDeps, guard: CallGuard): GrpcService 
     setSetting: unary(api.setSetting),
     transferLeader: unary(api.transferLeader),
     compact: unary(api.compact),
+    beginRestore: unary(api.beginRestore),
   });
 }

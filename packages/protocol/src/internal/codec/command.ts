@@ -27,10 +27,12 @@ import {
   textMapToWire,
 } from './check.ts';
 import {
+  decodeKeyValue,
   decodeKvOp,
   decodeKvResult,
   decodeRangeOp,
   decodeTxn,
+  encodeKeyValue,
   encodeKvOp,
   encodeKvResult,
   encodeRangeOp,
@@ -49,6 +51,7 @@ const COMMAND = {
   lock: 6,
   noop: 7,
   split: 8,
+  raiseRevision: 9,
 } as const;
 
 /** Tags of queries and their results, apart from those of commands so that a mix-up cannot decode. */
@@ -63,6 +66,7 @@ const QUERY = {
   lockAwait: 39,
   grantEnd: 40,
   closedRevision: 41,
+  scan: 42,
 } as const;
 
 export function encodeCommand(command: Command): unknown[] {
@@ -75,6 +79,8 @@ export function encodeCommand(command: Command): unknown[] {
       return [COMMAND.txn, encodeTxn(command.txn)];
     case 'compact':
       return [COMMAND.compact, command.revision];
+    case 'raiseRevision':
+      return [COMMAND.raiseRevision, command.to];
     case 'leaseGrant':
       return [COMMAND.leaseGrant, leaseToWire(command.id), command.ttlMs, textMapToWire(command.attributes)];
     case 'leaseRevoke':
@@ -104,6 +110,8 @@ export function decodeCommand(raw: unknown): Command {
       return { type: 'txn', txn: decodeTxn(asFields(raw, 2, 'txn command')[1]) };
     case COMMAND.compact:
       return { type: 'compact', revision: asCount(asFields(raw, 2, 'compact')[1], 'compact.revision') };
+    case COMMAND.raiseRevision:
+      return { type: 'raiseRevision', to: asCount(asFields(raw, 2, 'raised revision')[1], 'raised revision') };
     case COMMAND.leaseGrant:
     case COMMAND.leaseRevoke:
     case COMMAND.leaseExpire:
@@ -116,6 +124,17 @@ export function decodeCommand(raw: unknown): Command {
     default:
       throw invalid('command tag');
   }
+}
+
+function decodeScan(raw: unknown): Query {
+  const f = asFields(raw, 5, 'scan');
+  return {
+    type: 'scan',
+    key: asBytes(f[1], 'scan.key'),
+    end: asBytes(f[2], 'scan.end'),
+    revision: asCount(f[3], 'scan.revision'),
+    bytes: asCount(f[4], 'scan.bytes'),
+  };
 }
 
 function decodeLeaseCommand(raw: readonly unknown[]): Command {
@@ -164,6 +183,8 @@ export function encodeQuery(query: Query): unknown[] {
       ];
     case 'closedRevision':
       return [QUERY.closedRevision, query.revision];
+    case 'scan':
+      return [QUERY.scan, query.key, query.end, query.revision, query.bytes];
     case 'status':
       return [QUERY.status];
     default:
@@ -203,6 +224,8 @@ export function decodeQuery(raw: unknown): Query {
       const session = { lease: asLease(f[4], 'session lease'), incarnation: asCount(f[5], 'session incarnation') };
       return { type: 'grantEnd', lock, version: asCount(f[3], 'lock version'), session };
     }
+    case QUERY.scan:
+      return decodeScan(raw);
     case QUERY.closedRevision:
       return { type: 'closedRevision', revision: asCount(asFields(raw, 2, 'closed revision')[1], 'revision') };
     case QUERY.status:
@@ -226,6 +249,8 @@ export function encodeCommandResult(result: CommandResult): unknown[] {
       return [COMMAND.leaseGrant, result.id, result.incarnation, result.ttlMs];
     case 'compact':
       return [COMMAND.compact];
+    case 'raiseRevision':
+      return [COMMAND.raiseRevision];
     case 'leaseRevoke':
       return [COMMAND.leaseRevoke];
     case 'split':
@@ -256,6 +281,9 @@ export function decodeCommandResult(raw: unknown): CommandResult {
     case COMMAND.compact:
       asFields(raw, 1, 'compact result');
       return { type: 'compact' };
+    case COMMAND.raiseRevision:
+      asFields(raw, 1, 'raised revision result');
+      return { type: 'raiseRevision' };
     case COMMAND.leaseRevoke:
       asFields(raw, 1, 'lease revoke result');
       return { type: 'leaseRevoke' };
@@ -290,6 +318,8 @@ export function encodeQueryResult(result: QueryResult): unknown[] {
       return [QUERY.leases, result.ids.slice()];
     case 'closedRevision':
       return [QUERY.closedRevision, result.closed, result.floor];
+    case 'scan':
+      return [QUERY.scan, result.kvs.map(encodeKeyValue), result.next ?? null];
     case 'status':
       return [QUERY.status, encodeRangeStatus(result.status)];
     default:
@@ -324,6 +354,11 @@ export function decodeQueryResult(raw: unknown): QueryResult {
         type: 'leases',
         ids: asList(asFields(raw, 2, 'leases result')[1], 'lease ids', (id) => asLease(id, 'lease id')),
       };
+    case QUERY.scan: {
+      const f = asFields(raw, 3, 'scan result');
+      const next = f[2] === null ? undefined : asBytes(f[2], 'scan next');
+      return { type: 'scan', kvs: asList(f[1], 'scan pairs', decodeKeyValue), next };
+    }
     case QUERY.closedRevision: {
       const f = asFields(raw, 3, 'closed revision result');
       return { type: 'closedRevision', closed: asCount(f[1], 'closed'), floor: asCount(f[2], 'floor') };

@@ -20,7 +20,14 @@ export const BLOCK_ENTRY_FORMAT_VERSION = 2;
  * that read it know splits in entries of the second format too.
  */
 export const SPLIT_ENTRY_FORMAT_VERSION = 3;
-const VERSIONS = [ENTRY_FORMAT_VERSION, BLOCK_ENTRY_FORMAT_VERSION, SPLIT_ENTRY_FORMAT_VERSION];
+/** The same for an entry that begins a restore. */
+export const RESTORE_ENTRY_FORMAT_VERSION = 4;
+const VERSIONS = [
+  ENTRY_FORMAT_VERSION,
+  BLOCK_ENTRY_FORMAT_VERSION,
+  SPLIT_ENTRY_FORMAT_VERSION,
+  RESTORE_ENTRY_FORMAT_VERSION,
+];
 
 /** One command as it stands in the log. */
 export interface BatchedCommand {
@@ -67,9 +74,20 @@ export function encodeEntry(batch: CommandBatch): Buffer {
     out[at++] = deadlineMs;
     out[at++] = encodeCommand(command);
   }
-  if (block !== undefined) return packVersioned(BLOCK_ENTRY_FORMAT_VERSION, out);
-  const splits = commands[0]?.command.type === 'split'; // it comes alone
-  return packVersioned(splits ? SPLIT_ENTRY_FORMAT_VERSION : ENTRY_FORMAT_VERSION, out);
+  return packVersioned(formatOf(batch), out);
+}
+
+function formatOf({ block, commands }: CommandBatch): number {
+  if (block !== undefined) return BLOCK_ENTRY_FORMAT_VERSION;
+  // These come alone.
+  switch (commands[0]?.command.type) {
+    case 'split':
+      return SPLIT_ENTRY_FORMAT_VERSION;
+    case 'raiseRevision':
+      return RESTORE_ENTRY_FORMAT_VERSION;
+    default:
+      return ENTRY_FORMAT_VERSION;
+  }
 }
 
 /** Byte fields of the result are slices of `bytes`: copy what outlives the entry (conventions 7). */

@@ -73,6 +73,7 @@ export function encodeResult(result: CommandResult | QueryResult): unknown[] {
     case 'lockAwait':
     case 'grantEnd':
     case 'closedRevision':
+    case 'scan':
     case 'status':
       return encodeQueryResult(result);
     case 'lock':

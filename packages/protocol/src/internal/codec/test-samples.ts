@@ -95,6 +95,7 @@ export const QUERIES: readonly Query[] = [
   { type: 'lockAwait', lock, owner },
   { type: 'grantEnd', lock, version: 12, session: owner.session },
   { type: 'closedRevision', revision: 70 },
+  { type: 'scan', key, end: utf8('p'), revision: 70, bytes: 4_096 },
   { type: 'status' },
 ];
 
@@ -136,6 +137,8 @@ export const QUERY_RESULTS: readonly QueryResult[] = [
   { type: 'lockAwait', result: { type: 'queued', position: 1 } },
   { type: 'grantEnd', sessionAlive: true },
   { type: 'closedRevision', closed: 77, floor: 12 },
+  { type: 'scan', kvs: [kv], next: utf8('orders/43') },
+  { type: 'scan', kvs: [], next: undefined },
   {
     type: 'status',
     status: {
