@@ -152,6 +152,7 @@ describe('a replica that was removed from its range', () => {
     await again.store.start();
     expect(again.host.created).toEqual([]);
     await gone(again);
+    await expect(again.store.createReplica(FIRST, 11)).rejects.toThrow('replica 11 of range 2 was here before');
   });
 
   test('while it installs a snapshot is taken away behind that', async () => {

@@ -32,8 +32,8 @@ export interface Removal {
   readonly span: Span;
   /**
    * Called once nothing is applied any more, in the step in which the end is put down: stages the replica's last state,
-   * takes it out of further checkpoints, and tells the bounds of the range by then. Absent when that is done: the removal
-   * goes on after a restart.
+   * takes it out of further checkpoints, and tells the bounds of the range by then. Absent after a restart: what is left is
+   * what was staged before.
    */
   readonly stageLast?: () => Span;
 }
@@ -86,8 +86,8 @@ export class ReplicaRemover {
 
   /** RM1. */
   async #record({ rangeId, replicaId, stageLast }: Removal): Promise<void> {
-    if (stageLast === undefined) return;
-    this.#removing.set(rangeId, stageLast());
+    if (stageLast !== undefined) this.#removing.set(rangeId, stageLast());
+    if (this.#held.of(rangeId)?.ended === true) return;
     this.#held.ends(rangeId, replicaId);
     await this.#deps.checkpointer.run();
   }
