@@ -5,6 +5,7 @@
 import {
   assert,
   type Clock,
+  compareBytes,
   type EngineView,
   ManualClock,
   nodeClock,
@@ -16,6 +17,7 @@ import {
   SimDisk,
   silentLogger,
   sleep,
+  spanContains,
   spanCovers,
 } from '@remora/base';
 import { Checkpointer, MemoryEngine, RESIDENT_SPANS, RevisionDrawer, Store } from '@remora/dataserver';
@@ -47,6 +49,13 @@ export const DATA_NODES: readonly number[] = [1, 2, 3];
 export const GATEWAY_NODE = 4;
 export const NODES: readonly number[] = [...DATA_NODES, GATEWAY_NODE];
 
+/** Plain keys at which ranges begin, other than the first: from the start, or some time later. */
+export interface RangePlan {
+  readonly borders: readonly string[];
+  readonly splits: readonly string[];
+}
+
+const ONE_RANGE: RangePlan = { borders: [], splits: [] };
 const NO_KEY = new Uint8Array(0);
 
 /** Replicas of a range on each data node; range 2 covers everything when there are no borders between plain keys. */
@@ -196,17 +205,19 @@ export class RangeCluster {
   readonly laterRandom: SeededRandom;
   /** Nodes that died while they installed a snapshot, and ended it at their next start. */
   resumed = 0;
-  /** What the master would tell. */
+  /** What the master would tell: it hears of splits late. */
   view: ClusterView;
-  readonly #splits: boolean;
+  /** Splits that were done. */
+  splits = 0;
+  #childIds = 20;
+  readonly #plan: RangePlan;
   readonly #master: RevisionMaster;
   readonly #links = new Set<Link>();
   #cut: ReadonlySet<number> = new Set();
 
-  /** `borders`: plain keys at which ranges begin, other than the first. `splits`: there will be more of them. */
-  constructor(seed: number, borders: readonly string[] = [], { splits = false } = {}) {
-    this.#splits = splits;
-    const ranges = rangesBetween(borders);
+  constructor(seed: number, plan: RangePlan = ONE_RANGE) {
+    const ranges = rangesBetween(plan.borders);
+    this.#plan = plan;
     this.view = { clusterId: 'sim', nodes: [], ranges, leaders: [], masterLeader: 0 };
     this.random = new SeededRandom(seed);
     this.laterRandom = new SeededRandom(seed + 0x1000_0000);
@@ -396,16 +407,48 @@ export class RangeCluster {
     return DATA_NODES.filter((id) => this.node(id).running?.host?.group(rangeId)?.ready === true);
   }
 
-  /** The range that has all plain keys of `[start, end)`, or `start` alone; undefined when there are several. */
-  rangeOf(start: string, end: string | undefined): number | undefined {
+  /**
+   * What tells answers apart whose revisions need not agree: the range that has the plain keys of `[start, end)`, or
+   * `start` alone; the first key where ranges come to be; undefined when the keys are in several, or are all there are.
+   */
+  placeOf(start: string, end: string | undefined): string | undefined {
     const last = end !== undefined && end > start ? end : `${start}\0`;
+    if (this.#plan.splits.length > 0) return last === 'l' ? undefined : start;
     const span = { start: kvRoutingKey(Buffer.from(start)), end: kvRoutingKey(Buffer.from(last)) };
-    return this.view.ranges.find((range) => spanCovers(range, span))?.rangeId;
+    return this.view.ranges.find((range) => spanCovers(range, span))?.rangeId.toString();
+  }
+
+  /** Splits a range at one of the planned keys, if there is one left and somebody leads. */
+  splitSomewhere(): void {
+    const leaders = [...this.nodes.values()].flatMap(({ running }) =>
+      [...(running?.store?.replicas() ?? [])].filter((replica) => replica.leading),
+    );
+    const { splits } = this.#plan;
+    const at = kvRoutingKey(Buffer.from(splits[this.laterRandom.int(splits.length)] ?? ''));
+    const parent = leaders.find(({ state }) => spanContains(state.bounds, at));
+    if (parent === undefined) return;
+    const { epoch, replicas } = parent.state.descriptor;
+    const childId = ++this.#childIds;
+    const ids = replicas.map(({ nodeId }) => ({ nodeId, replicaId: replicaIdOn(nodeId, childId) }));
+    parent.split({ type: 'split', at, epoch, childId, replicas: ids, keys: 1, bytes: 1 }, (_error, result) => {
+      if (result === undefined) return;
+      this.splits++;
+      this.clock.setTimer(this.laterRandom.int(1_500), () => this.#heard([result.left, result.right]));
+    });
+  }
+
+  #heard(changed: readonly RangeDescriptor[]): void {
+    const known = new Map(this.view.ranges.map((range) => [range.rangeId, range]));
+    for (const range of changed) {
+      if ((known.get(range.rangeId)?.epoch.version ?? 0) < range.epoch.version) known.set(range.rangeId, range);
+    }
+    const ranges = [...known.values()].sort((a, b) => compareBytes(a.start, b.start));
+    this.view = { ...this.view, ranges };
   }
 
   #drawer(clock: Clock): RevisionSource {
     const master = this.#master;
-    if (this.view.ranges.length === 1 && !this.#splits) return NOBODY_NUMBERS;
+    if (this.#plan.borders.length + this.#plan.splits.length === 0) return NOBODY_NUMBERS;
     const { laterRandom: random } = this;
     return new RevisionDrawer({ clock, random, logger: silentLogger, call: (...call) => master.call(clock, ...call) });
   }

@@ -27,8 +27,8 @@ type Reply = BackendReply<CommandResult | QueryResult>;
 
 interface Observation {
   readonly what: string;
-  /** The range that has all its keys; undefined when there are several. */
-  readonly rangeId: number | undefined;
+  /** `placeOf` its keys. */
+  readonly place: string | undefined;
   /** The value that it puts when it succeeds. */
   readonly value: string | undefined;
   readonly startMs: number;
@@ -214,8 +214,8 @@ export class KvLoad {
 
   #begin(what: string, keys: Keys, value: string | undefined, reads: Observation['reads']): Observation {
     const startMs = this.#bed.clock.monotonicMs();
-    const rangeId = this.#bed.rangeOf(keys.start, keys.end);
-    const seen = { what, rangeId, value, startMs, endMs: undefined, error: undefined, reply: undefined, reads };
+    const place = this.#bed.placeOf(keys.start, keys.end);
+    const seen = { what, place, value, startMs, endMs: undefined, error: undefined, reply: undefined, reads };
     this.observations.push(seen);
     return seen;
   }
@@ -301,14 +301,14 @@ export class KvLoad {
     const answered = this.observations.filter((seen) => seen.reply !== undefined && seen.endMs !== undefined);
     const byEnd = answered.toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0));
     let at = 0;
-    const seenBy = new Map<number | undefined, number>();
+    const seenBy = new Map<string | undefined, number>();
     for (const seen of answered.toSorted((a, b) => a.startMs - b.startMs)) {
       for (let done = byEnd[at]; done !== undefined && (done.endMs ?? 0) < seen.startMs; done = byEnd[++at]) {
-        seenBy.set(done.rangeId, Math.max(seenBy.get(done.rangeId) ?? 0, done.reply?.revision ?? 0));
+        seenBy.set(done.place, Math.max(seenBy.get(done.place) ?? 0, done.reply?.revision ?? 0));
       }
       const revision = seen.reply?.revision ?? 0;
-      const ofAll = seen.rangeId === undefined || (seen.reply !== undefined && changed(seen.reply));
-      const floor = ofAll ? Math.max(0, ...seenBy.values()) : (seenBy.get(seen.rangeId) ?? 0);
+      const ofAll = seen.place === undefined || (seen.reply !== undefined && changed(seen.reply));
+      const floor = ofAll ? Math.max(0, ...seenBy.values()) : (seenBy.get(seen.place) ?? 0);
       if (revision < floor) faults.push(`${seen.what} at ${seen.startMs} saw ${revision}, after ${floor} was seen`);
     }
     return faults;

@@ -1,7 +1,7 @@
 /** One run: load, faults and the checks at the end, all from one seed. */
 import { assert } from '@remora/base';
 import type { CommandResult, KvEvent, QueryResult } from '@remora/protocol';
-import { DATA_NODES, GATEWAY_NODE, NODES, RangeCluster, replicaIdOn } from './bed.ts';
+import { DATA_NODES, GATEWAY_NODE, NODES, RangeCluster, type RangePlan, replicaIdOn } from './bed.ts';
 import { KvLoad } from './kv-load.ts';
 import { LockLoad } from './lock-load.ts';
 import { Truth } from './truth.ts';
@@ -17,6 +17,7 @@ export interface RunResult {
   readonly snapshots: number;
   /** Snapshots whose installation a crash interrupted. */
   readonly resumed: number;
+  readonly splits: number;
 }
 
 const LOAD_MS = 6_000;
@@ -27,9 +28,8 @@ function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex');
 }
 
-/** `borders`: plain keys at which ranges begin; none: one range has everything. */
-export async function runSeed(seed: number, borders: readonly string[] = []): Promise<RunResult> {
-  const bed = new RangeCluster(seed, borders);
+export async function runSeed(seed: number, plan?: RangePlan): Promise<RunResult> {
+  const bed = new RangeCluster(seed, plan);
   await bed.start();
   const startMs = bed.clock.monotonicMs();
   const untilMs = startMs + LOAD_MS;
@@ -40,6 +40,9 @@ export async function runSeed(seed: number, borders: readonly string[] = []): Pr
   for (let i = 0; i < 4; i++) locks.client(untilMs);
   for (let i = 0; i < 3; i++) watches.begin(GATEWAY_NODE, untilMs);
   for (const id of DATA_NODES) watches.begin(id, untilMs);
+  for (const _key of plan?.splits ?? []) {
+    for (let i = 0; i < 5; i++) bed.clock.setTimer(bed.laterRandom.int(LOAD_MS), () => bed.splitSomewhere());
+  }
   await misfortune(bed, untilMs, () => watches.begin(GATEWAY_NODE, untilMs));
   await recover(bed);
   const truth = new Truth(await history(bed));
@@ -60,6 +63,7 @@ export async function runSeed(seed: number, borders: readonly string[] = []): Pr
     unknown,
     snapshots,
     resumed: bed.resumed,
+    splits: bed.splits,
   };
 }
 

@@ -91,7 +91,7 @@ async function rowsOf(bed: RangeCluster, nodeId: number, rangeId: number): Promi
 }
 
 test('a split under load is over soon, and no client notices more than that', async () => {
-  const bed = new RangeCluster(1, [], { splits: true });
+  const bed = new RangeCluster(1, { borders: [], splits: ['m'] });
   await bed.start();
   const load = new Load(bed);
   await bed.run(1_000);
@@ -123,7 +123,7 @@ test.each([1, 2, 3, 4])(
   'whichever node dies at a split, at whatever moment, nothing is lost (seed %i)',
   async (seed) => {
     const random = new SeededRandom(seed);
-    const bed = new RangeCluster(seed, [], { splits: true });
+    const bed = new RangeCluster(seed, { borders: [], splits: ['m'] });
     await bed.start();
     const load = new Load(bed);
     await bed.run(500);

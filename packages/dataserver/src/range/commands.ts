@@ -27,6 +27,9 @@ export interface CommandDeps {
  * CM1. A command is proposed only here, after deadline and leadership were checked (its epoch before); apply checks them
  *      again. What is refused here was not proposed: nothing changed.
  * CM2. A reply is sent only after apply of the entry that carries its request.
+ * CM3. A command that comes by an old epoch, or whose keys are not all here, is not proposed. It may have been applied when
+ *      they were, by an earlier attempt, which all parts of the range remember until its deadline: the leader says what
+ *      came of it. So STALE_EPOCH says that this range did not apply it, and never will.
  */
 export class Commands {
   readonly proposals: Proposals;
@@ -50,14 +53,28 @@ export class Commands {
       if (outcome === undefined) return done(error, undefined);
       // The replica knows better than its state what became of the range.
       if (!outcome.ok && outcome.code === 'STALE_EPOCH') return done(this.#replica.staleEpoch(), undefined);
-      // What is too large for one answer must not be taken for refused: it is applied.
-      const sendable = outcomeBytes(outcome) <= REPLY_BYTES_MAX ? outcome : rememberable(outcome);
-      if (sendable.ok) done(undefined, this.#replica.reply(sendable.result, sendable.revision));
-      else done(errorOf(sendable), undefined);
+      this.#answer(outcome, done);
     };
     // The format of its entry says what it is.
     if (command.type === 'raiseRevision') this.proposals.addAlone(item, bytes, settled);
     else this.proposals.add(item, bytes, settled);
+  }
+
+  /** CM3. */
+  executeMisrouted(request: RangeRequest, done: RangeDone): void {
+    const refused = this.#refusal(request);
+    if (refused !== undefined) return done(refused, undefined);
+    const { outcomes } = this.#replica.state;
+    const outcome = request.requestId === '' ? undefined : outcomes.find(request.requestId);
+    if (outcome === undefined) done(this.#replica.staleEpoch(), undefined);
+    else this.#answer(outcome, done);
+  }
+
+  #answer(outcome: Outcome, done: RangeDone): void {
+    // What is too large for one answer must not be taken for refused: it is applied.
+    const sendable = outcomeBytes(outcome) <= REPLY_BYTES_MAX ? outcome : rememberable(outcome);
+    if (sendable.ok) done(undefined, this.#replica.reply(sendable.result, sendable.revision));
+    else done(errorOf(sendable), undefined);
   }
 
   /** Proposes a command of the leader's own. */

@@ -342,7 +342,7 @@ export class RangeReplica implements StateMachine {
         done(undefined, this.reply(result, revision));
       });
     } else if (this.isStale(epoch) || !commandWithin(this.state.bounds, body.command)) {
-      done(this.staleEpoch(), undefined);
+      this.#commands.executeMisrouted(request, done);
     } else this.#commands.execute(request, body.command, done);
   }
 

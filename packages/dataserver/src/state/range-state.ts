@@ -299,8 +299,9 @@ export class RangeState {
     this.revision = this.#next;
     const events: KvEvent[] = [];
     const grown = changes.commit((event) => events.push(event));
-    this.keys += grown.keys;
-    this.bytes += grown.bytes;
+    // A split divides them as they were measured before, so they may be too low by what changed meanwhile.
+    this.keys = Math.max(0, this.keys + grown.keys);
+    this.bytes = Math.max(0, this.bytes + grown.bytes);
     this.#effects.onEvents(this.revision, events);
   }
 

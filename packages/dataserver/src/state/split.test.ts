@@ -76,6 +76,17 @@ describe('a split', () => {
     expect([left.state.keys, left.state.bytes, right.state.keys, right.state.bytes]).toEqual([2, 0, 1, 9]);
   });
 
+  test('counts no less than nothing when more is deleted than was measured, so that the state can be read again', async () => {
+    const bed = new StateBed();
+    for (const key of ['x', 'y', 'z']) await bed.ok(kv(put(key, '12')));
+    const { right } = await split(bed, splitAt(atKey('m'), { keys: 1, bytes: 3 }));
+    await right.ok(kv(del('x', '~')));
+    expect([right.state.keys, right.state.bytes]).toEqual([0, 0]);
+    await right.checkpoint();
+    const again = new StateBed({ engine: bed.engine, descriptor: right.state.descriptor });
+    expect(again.state.revision).toBe(right.state.revision);
+  });
+
   test('leaves both with what was remembered: a retry is answered, on either side, and not applied again', async () => {
     const bed = new StateBed();
     const early = { requestId: 'early', deadlineMs: 5_000 };

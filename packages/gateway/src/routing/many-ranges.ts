@@ -22,8 +22,8 @@ export type AskDone = (error: ServiceError | undefined, reply: RangeReply | unde
 
 type Answer = Pick<RangeReply, 'revision' | 'raftTerm'> & { readonly result: QueryResult };
 
-/** While the range of some key is not known, the routes are looked at again after so long. */
-const HOLE_PAUSE_MS = 20;
+/** While the range of some key is not known, or is not what it was, the routes are looked at again after so long. */
+const ROUTES_PAUSE_MS = 10;
 const RANGES_AT_A_TIME = 8;
 /** What a range has to say of itself is left out of sums when it takes longer: nothing is lost by that. */
 const STATUS_TIMEOUT_MS = 1_000;
@@ -95,6 +95,7 @@ class Run {
           newest: this.#newest,
           routesOf: (span) => this.#routesOf(span),
           ask: (part, span) => this.#ask(part, span),
+          pause: () => this.#pause(),
           signal: this.#signal,
         }).run(query);
       case 'leases':
@@ -129,8 +130,12 @@ class Run {
       const routes = this.#deps.routes.covering(span);
       if (routes !== undefined) return routes;
       this.#deps.routes.doubt();
-      await sleep(this.#deps.clock, HOLE_PAUSE_MS, this.#signal);
+      await this.#pause();
     }
+  }
+
+  #pause(): Promise<void> {
+    return sleep(this.#deps.clock, ROUTES_PAUSE_MS, this.#signal);
   }
 
   #ask(query: Query, span: Span, timeoutMaxMs = Number.POSITIVE_INFINITY): Promise<RangeReply> {
@@ -166,7 +171,10 @@ class Run {
       return [await this.#ask(query, span, timeoutMaxMs)];
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
-      if (error.code === 'STALE_EPOCH') return this.#askAll(query, span, timeoutMaxMs);
+      if (error.code === 'STALE_EPOCH') {
+        await this.#pause();
+        return this.#askAll(query, span, timeoutMaxMs);
+      }
       if (timeoutMaxMs !== undefined && error.code === 'DEADLINE_EXCEEDED') return [];
       throw error;
     }

@@ -4,8 +4,9 @@
  * RM1. The ranges that a key belongs to one after the other have growing versions: splits and merges raise them above
  *      those of all ranges that they change. Descriptors of one range and version have growing `confVersion`s. So of
  *      two descriptors that name a key, the one with the higher epoch is the later one, whichever was heard first.
- * RM2. Each key is in the range of the latest descriptor that was learned for it; what was learned before, after, or
- *      twice makes no difference. A range may be known for a part of its keys only, the others having gone since.
+ * RM2. A range has no keys but those that its latest descriptor says. Of ranges that would both have a key, the later
+ *      descriptor's has it. So a range may be known for a part of its keys only, the others having gone since; and keys
+ *      that are known to have gone, but not where to, are in a hole.
  * RM3. Routes are sorted, do not overlap, and have an end above their start. Between them are holes.
  */
 import { type Bytes, compareBytes, copyBytes, type Span } from '@remora/base';
@@ -18,6 +19,8 @@ export interface Route extends Span {
 
 export class RouteMap {
   readonly #routes: Route[] = [];
+  /** Of each range, the latest that was learned (RM2). */
+  readonly #epochs = new Map<number, Epoch>();
 
   get routes(): readonly Route[] {
     return this.#routes;
@@ -49,7 +52,29 @@ export class RouteMap {
     return changed;
   }
 
+  /** Ranges that have no key any more need not be remembered: what is heard of them late does no lasting harm. */
+  forgetEnded(): void {
+    const ids = new Set(this.#routes.map(({ range }) => range.rangeId));
+    for (const rangeId of this.#epochs.keys()) if (!ids.has(rangeId)) this.#epochs.delete(rangeId);
+  }
+
   #learn(range: RangeDescriptor): boolean {
+    const known = this.#epochs.get(range.rangeId);
+    if (known === undefined || isLater(range.epoch, known)) {
+      this.#epochs.set(range.rangeId, range.epoch);
+      if (known !== undefined) this.#drop(range.rangeId);
+    } else if (isLater(known, range.epoch)) return false;
+    return this.#paint(range);
+  }
+
+  /** What a range was known for by earlier descriptors. */
+  #drop(rangeId: number): void {
+    for (let i = this.#routes.length - 1; i >= 0; i--) {
+      if (this.#routes[i]?.range.rangeId === rangeId) this.#routes.splice(i, 1);
+    }
+  }
+
+  #paint(range: RangeDescriptor): boolean {
     const from = this.#firstEndingAbove(range.start);
     if (this.#isRoute(this.#routes[from], range)) return false;
     let to = from;

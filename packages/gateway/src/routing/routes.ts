@@ -63,6 +63,7 @@ export class Routes {
 
   /** Ranges that no key is in any more. */
   #forgetEnded(): void {
+    this.#map.forgetEnded();
     const ids = new Set(this.#map.routes.map(({ range }) => range.rangeId));
     for (const rangeId of this.#known.keys()) if (!ids.has(rangeId)) this.#known.delete(rangeId);
   }

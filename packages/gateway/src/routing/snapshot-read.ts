@@ -23,6 +23,8 @@ export interface SnapshotReadDeps {
   readonly routesOf: (span: Span) => Promise<readonly Route[]>;
   /** Asks the range that has all keys of the span; STALE_EPOCH when there is none. */
   readonly ask: (query: Query, span: Span) => Promise<RangeReply>;
+  /** For a moment, in which what is known of ranges may get better. */
+  readonly pause: () => Promise<void>;
   readonly signal: AbortSignal;
 }
 
@@ -186,6 +188,7 @@ export class SnapshotRead {
       if (!(error instanceof ServiceError)) throw error;
       // SR4. It has been split since; or somebody leads it who has not closed the revision.
       if (error.code !== 'STALE_EPOCH' && error.code !== 'FUTURE_REVISION') throw error;
+      await this.#deps.pause();
       return this.#read(group);
     }
   }
