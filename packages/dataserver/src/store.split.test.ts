@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { CrashWorld } from './install/test-crash-world.ts';
 import type { RangeReplica } from './range/range-replica.ts';
 import { rangeSpans } from './state/bounds.ts';
-import { DESCRIPTOR, put } from './state/test-bed.ts';
+import { DESCRIPTOR, put, range } from './state/test-bed.ts';
 import { type Booted, boot } from './test-store.ts';
 
 const REPLICAS = [1, 2, 3].map((nodeId) => ({ replicaId: 10 + nodeId, nodeId, type: 'voter' as const }));
@@ -268,6 +268,41 @@ describe('those whom the leader of a range serves at a split', () => {
     ]);
     const late = { epoch: parent.state.descriptor.epoch, span: spans[1] ?? PARENT };
     expect(parent.watchRefusal(late)?.code).toBe('STALE_EPOCH');
+    store.stop();
+  });
+
+  test('and read by an epoch of before are refused, also those whose ReadIndex was under way; apply refuses the same', async () => {
+    const { store, parent, apply } = await led(BORDER);
+    await apply(5);
+    const confirm: ((refused: undefined) => void)[] = [];
+    let proposed: Uint8Array = Buffer.alloc(0);
+    Object.assign(parent.group, {
+      readIndex: (done: (refused: undefined) => void) => confirm.push(done),
+      propose: (data: Uint8Array) => {
+        proposed = data;
+        return { index: 7, term: 2 };
+      },
+    });
+    const answers: string[] = [];
+    const request = { rangeId: 2, epoch: PARENT.epoch, requestId: '', deadlineMs: 0 };
+    for (const key of ['a', 'z']) {
+      const query = { type: 'range', op: range(key), serializable: false } as const;
+      const done = (error: { code: string } | undefined): void => void answers.push(`${key} ${error?.code}`);
+      parent.execute({ ...request, body: { kind: 'query', query } }, () => {}, done);
+    }
+    // Commands are queued when the split is applied, and proposed behind it: what stays is executed, what left is not.
+    for (const key of ['b', 'y']) {
+      const command: Command = { type: 'kv', op: range(key) };
+      const done = (error: { code: string } | undefined): void => void answers.push(`${key} ${error?.code ?? 'done'}`);
+      const identity = { requestId: `late ${key}`, deadlineMs: 50_000 };
+      parent.execute({ ...request, ...identity, body: { kind: 'command', command } }, () => {}, done);
+    }
+    await apply(1);
+    for (const done of confirm) done(undefined);
+    expect(answers).toEqual(['a STALE_EPOCH', 'z STALE_EPOCH']);
+    await turn();
+    await parent.apply([{ index: 7, term: 2, type: 'normal', data: proposed }], parent.state.conf);
+    expect(answers.slice(2)).toEqual(['b done', 'y STALE_EPOCH']);
     store.stop();
   });
 
