@@ -40,7 +40,9 @@ export async function sumOf({ nodeId, engine, state }: Replica, atRest: boolean)
   const { rangeTimeMs, wallMs } = state;
   // An entry whose first command waits for a row from disk has moved the times on, and nothing else yet.
   const times = `${rangeTimeMs} ms, wall ${wallMs}`;
-  const position = `(${applied.index}, term ${applied.term}) and ${appliedAhead} more, at ${times}`;
+  // One that has applied nothing is what it was created as: by the membership of that day (store.ts T4).
+  const created = applied.index === 0 ? `, of membership ${state.descriptor.epoch.confVersion}` : '';
+  const position = `(${applied.index}, term ${applied.term}) and ${appliedAhead} more, at ${times}${created}`;
   let outcomes = 0;
   for (const entry of state.outcomes.askable(rangeTimeMs))
     outcomes = mix(outcomes, hashOfBytes(encodeOutcomePage([entry])));
