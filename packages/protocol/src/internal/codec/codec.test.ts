@@ -145,6 +145,12 @@ describe('internal messages', () => {
     expect(hash.digest('hex')).toBe('2ef90b2cb3aa79b7e86d9be38b21f0669be95882eb1ecda89610c65dbfcfb0dc');
   });
 
+  test('the format of log entries with a block is what it was: change it only together with its version', () => {
+    expect(createHash('sha256').update(encodeEntry(BLOCK_BATCH)).digest('hex')).toBe(
+      '02646368d75055b901a228304c7880e8ec75273e3dd98714394d99adbfdfc20d',
+    );
+  });
+
   test('the log entry format is what it was: change it only together with its version', () => {
     expect(createHash('sha256').update(encodeEntry(BATCH)).digest('hex')).toBe(
       '69fae1bd7d58f6760eb409a3d8ca3c11f786cc2ac3aa13a7b2d63faee5a15beb',
