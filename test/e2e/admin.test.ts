@@ -1,4 +1,8 @@
 /** `remora admin` as operators use it, against a cluster of three nodes. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect } from 'remora';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { RemoraCommand } from './command.ts';
 import { eventually } from './eventually.ts';
@@ -105,6 +109,91 @@ describe('steering', () => {
     expect(revision).toBeGreaterThan(first.revision);
     expect((await command.run('kv', 'get', 'aged', '--revision', String(first.revision))).err).toContain('COMPACTED');
     expect((await command.run('kv', 'get', 'aged')).out).toBe('old');
+  });
+});
+
+describe('a backup', () => {
+  let dir: string;
+  let other: Cluster;
+  let elsewhere: RemoraCommand;
+  beforeAll(async () => {
+    dir = mkdtempSync(join(tmpdir(), 'remora-backup-'));
+    other = await Cluster.start({ nodes: 1 });
+    elsewhere = new RemoraCommand(() => other.endpoints);
+  });
+  afterAll(async () => {
+    await other.stop();
+    rmSync(dir, { recursive: true, force: true });
+  });
+  afterEach(() => elsewhere.endAll());
+
+  interface Pairs {
+    readonly kvs: readonly { readonly key: unknown; readonly value: unknown; readonly modRevision: number }[];
+  }
+  const pairsOf = async (of: RemoraCommand, prefix: string) =>
+    ((await of.json('kv', 'get', '--prefix', prefix)) as Pairs).kvs.map(({ key, value }) => [key, value]);
+
+  test('is all keys at one revision, restored into an empty cluster above all old revisions', async () => {
+    const file = join(dir, 'whole.remora');
+    const client = await connect({ endpoints: cluster.endpoints });
+    try {
+      const many = Array.from({ length: 300 }, (_, i) => ({ put: `many/${1_000 + i}`, value: `v${i}`.repeat(100) }));
+      for (let at = 0; at < many.length; at += 100) await client.kv.txn({ success: many.slice(at, at + 100) });
+      await client.kv.put(Buffer.from([0xff, 0, 1]), Buffer.from([0, 255]));
+      const session = await client.session();
+      await client.kv.put('many/ephemeral', 'x', { lease: session.lease });
+      await client.kv.put('many/1000', 'before');
+      const kept = await pairsOf(command, 'many/1');
+      const { revision } = (await json('backup', file)) as { revision: number };
+      await client.kv.put('many/1000', 'after');
+
+      const restored = (await elsewhere.json('admin', 'restore', file)) as { above: number; leftOut: number };
+      expect(restored).toMatchObject({ leftOut: 1, before: 0 });
+      expect(restored.above).toBeGreaterThan(revision);
+      expect(await pairsOf(elsewhere, 'many/1')).toEqual(kept);
+      expect((await elsewhere.run('kv', 'get', 'many/ephemeral')).code).toBe(1);
+      const { kvs } = (await elsewhere.json('kv', 'get', 'many/1000')) as Pairs;
+      expect(kvs).toMatchObject([{ value: 'before' }]);
+      expect(kvs[0]?.modRevision).toBeGreaterThan(restored.above);
+      const old = await elsewhere.run('kv', 'get', 'many/1000', '--revision', String(revision));
+      expect(old.err).toContain('COMPACTED');
+    } finally {
+      await client.close();
+    }
+  });
+
+  test('is gone on with where a restore broke off, and refused beside other data', async () => {
+    const file = join(dir, 'whole.remora');
+    const client = await connect({ endpoints: other.endpoints });
+    try {
+      const last = Buffer.from([0xff, 0, 1]);
+      const { count } = await client.kv.range({ prefix: '' }, { countOnly: true });
+      await client.kv.delete(last);
+      expect(await elsewhere.json('admin', 'restore', file)).toMatchObject({ keys: 1, before: count - 1, leftOut: 1 });
+      expect((await client.kv.get(last))?.value).toEqual(Buffer.from([0, 255]));
+      expect(await elsewhere.json('admin', 'restore', file)).toMatchObject({ keys: 0, before: count });
+
+      await client.kv.delete('many/1017');
+      const refused = await elsewhere.run('admin', 'restore', file);
+      expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('which are not the beginning of') });
+      expect((await client.kv.get('many/1017'))?.value).toBeUndefined();
+    } finally {
+      await client.close();
+    }
+  });
+
+  test('is not replaced unasked, and refused when it is damaged, before anything is written', async () => {
+    const file = join(dir, 'whole.remora');
+    expect(await admin('backup', file)).toMatchObject({ code: 2, err: expect.stringContaining('Add --yes') });
+    const bytes = readFileSync(file);
+    bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] ?? 0) ^ 1;
+    const damaged = join(dir, 'damaged.remora');
+    writeFileSync(damaged, bytes);
+    const refused = await elsewhere.run('admin', 'restore', damaged);
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('is damaged: a checksum is wrong') });
+    expect((await elsewhere.run('admin', 'restore', join(dir, 'none'))).err).toContain('cannot read');
+    expect((await admin('backup', join(dir, 'no', 'such', 'place'))).err).toContain('cannot write');
+    expect(readdirSync(dir).sort()).toEqual(['damaged.remora', 'whole.remora']);
   });
 });
 

@@ -1,5 +1,6 @@
 /** Every place where bytes or text from outside become values. A new decoder is a new entry here. */
 import type { Target } from './target.ts';
+import { BACKUP_TARGETS } from './targets/backup.ts';
 import { COMMAND_LINE_TARGETS } from './targets/command-line.ts';
 import { GATEWAY_TARGETS } from './targets/gateway.ts';
 import { LIVE_TARGETS } from './targets/live.ts';
@@ -14,6 +15,7 @@ export const TARGETS: readonly Target[] = [
   ...STORAGE_TARGETS,
   ...GATEWAY_TARGETS,
   ...PROCESS_TARGETS,
+  ...BACKUP_TARGETS,
   ...COMMAND_LINE_TARGETS,
   ...LIVE_TARGETS,
 ];

@@ -47,8 +47,8 @@ const reading: Target = {
   expected,
 };
 
-/** They run other programs, start nodes, or go on until somebody stops them. */
-const NOT_DONE: ReadonlySet<string> = new Set(['run', 'node', 'dev', 'watch']);
+/** They run other programs, start nodes, write files, or go on until somebody stops them. */
+const NOT_DONE: ReadonlySet<string> = new Set(['run', 'node', 'dev', 'watch', 'backup', 'restore']);
 
 const doing: Target = {
   name: 'live-command-line',
@@ -64,6 +64,15 @@ const doing: Target = {
       'lock show orders/42 --namespace n',
       'lock release --force orders/42',
       'status --json',
+      'admin nodes show n1 --json',
+      'admin ranges ls --key greeting --limit 3',
+      'admin ranges show 2',
+      'admin hot --by writes --limit 2',
+      'admin check --timeout 500ms',
+      'admin transfer-leader 2 n1',
+      'admin compact --revision 3 --yes',
+      'admin settings set down-after 5m',
+      'admin settings describe down-after',
     ),
   prepare: liveNode,
   async decode(bytes) {

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import type { Shell } from '../../shell.ts';
 import { examples } from '../connection.ts';
 import { compactCommand, transferLeaderCommand } from './actions.ts';
+import { backupCommand, restoreCommand } from './backup.ts';
 import { checkCommand } from './check.ts';
 import { nodesCommand } from './nodes.ts';
 import { hotCommand, rangesCommand } from './ranges.ts';
@@ -13,6 +14,7 @@ const EXAMPLES = examples(
   'remora admin ranges ls --key orders/42',
   'remora admin transfer-leader 2 n3',
   'remora admin settings set down-after 5m',
+  'remora admin backup nightly.remora',
 );
 
 export function adminCommand(shell: Shell): Command {
@@ -25,5 +27,7 @@ export function adminCommand(shell: Shell): Command {
     .addCommand(checkCommand(shell))
     .addCommand(transferLeaderCommand(shell))
     .addCommand(compactCommand(shell))
+    .addCommand(backupCommand(shell))
+    .addCommand(restoreCommand(shell))
     .addCommand(settingsCommand(shell));
 }

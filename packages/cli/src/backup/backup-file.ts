@@ -1,0 +1,81 @@
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { CommandError } from '../exit-codes.ts';
+import { syncDirectory } from '../node/atomic-file.ts';
+import { BackupError, type BackupHeader, type BackupPart, decodeBackup } from './backup-format.ts';
+
+/**
+ * Writes a file under another name, makes it durable and gives it its own only then: a backup of that name is whole, the one
+ * before or this one.
+ */
+export async function writeBackupFile(
+  path: string,
+  write: (put: (bytes: Buffer) => Promise<void>) => Promise<void>,
+): Promise<void> {
+  const unfinished = `${path}.unfinished`;
+  const file = await open(unfinished, 'w').catch((cause: unknown) => {
+    throw cannot('write', unfinished, cause);
+  });
+  try {
+    await write((bytes) =>
+      file.writeFile(bytes).catch((cause: unknown) => {
+        throw cannot('write', unfinished, cause);
+      }),
+    );
+    await file.sync();
+    await file.close();
+    await rename(unfinished, path);
+    await syncDirectory(dirname(path));
+  } catch (error) {
+    await file.close().catch(() => {}); // closed already
+    await rm(unfinished, { force: true });
+    throw error;
+  }
+}
+
+/** Goes through a backup from its beginning. @throws CommandError that says what is wrong with the file. */
+export async function* readBackupFile(path: string): AsyncGenerator<BackupPart> {
+  const file = await open(path, 'r').catch((cause: unknown) => {
+    throw cannot('read', path, cause);
+  });
+  try {
+    yield* decodeBackup((bytes) => readExactly(file, bytes));
+  } catch (error) {
+    if (error instanceof BackupError) throw new CommandError('failed', `${path} ${error.message}`, { cause: error });
+    throw isSystemError(error) ? cannot('read', path, error) : error;
+  } finally {
+    await file.close();
+  }
+}
+
+/** Checks all of a backup. @throws CommandError as `readBackupFile`. */
+export async function verifyBackupFile(path: string, onPairs: (pairs: number) => void): Promise<BackupHeader> {
+  let header: BackupHeader | undefined;
+  for await (const part of readBackupFile(path)) {
+    if (part.type === 'header') header = part.header;
+    else onPairs(part.pairs.length);
+  }
+  if (header === undefined) throw new CommandError('failed', `${path} is not complete`);
+  return header;
+}
+
+/** Fewer at the end of the file. */
+async function readExactly(file: FileHandle, bytes: number): Promise<Buffer> {
+  const out = Buffer.allocUnsafe(bytes);
+  let length = 0;
+  while (length < bytes) {
+    const { bytesRead } = await file.read(out, length, bytes - length);
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  return out.subarray(0, length);
+}
+
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error;
+}
+
+function cannot(what: string, path: string, cause: unknown): CommandError {
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return new CommandError('failed', `cannot ${what} ${path}: ${message}`, { cause });
+}

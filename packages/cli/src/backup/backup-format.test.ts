@@ -1,0 +1,88 @@
+import { SeededRandom } from '@remora/base';
+import type { KvPair } from 'remora';
+import { describe, expect, test } from 'vitest';
+import { BACKUP_FORMAT, BackupEncoder, BackupError, type BackupPart, decodeBackup } from './backup-format.ts';
+
+const HEADER = { clusterId: 'c', revision: 40, pairs: 3, takenAtMs: 1_700_000_000_000, program: '0.1.0' };
+
+function pair(key: string, more: Partial<KvPair> = {}): KvPair {
+  const [bytes, value] = [Buffer.from(key), Buffer.from(`value of ${key}`)];
+  return { key: bytes, value, createRevision: 3, modRevision: 5, version: 2, lease: 0n, ...more };
+}
+
+const PAGES = [[pair('a'), pair('b', { lease: -5n, value: Buffer.of() })], [pair('c')]];
+
+function encoded(pages: readonly (readonly KvPair[])[] = PAGES, header = HEADER): Buffer {
+  const encoder = new BackupEncoder();
+  return Buffer.concat([encoder.begin(header), ...pages.map((page) => encoder.pairs(page)), encoder.end()]);
+}
+
+async function decode(file: Buffer): Promise<readonly BackupPart[]> {
+  let at = 0;
+  const read = async (bytes: number): Promise<Buffer> => {
+    const piece = file.subarray(at, at + bytes);
+    at += piece.length;
+    return piece;
+  };
+  const parts: BackupPart[] = [];
+  for await (const part of decodeBackup(read)) parts.push(part);
+  return parts;
+}
+
+async function problem(file: Buffer): Promise<string> {
+  const error = await decode(file).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(BackupError);
+  return String(error);
+}
+
+describe('a backup file', () => {
+  test('gives back what was written', async () => {
+    expect(await decode(encoded())).toEqual([
+      { type: 'header', header: HEADER },
+      ...PAGES.map((pairs) => ({ type: 'pairs', pairs })),
+    ]);
+    expect(await decode(encoded([], { ...HEADER, pairs: 0 }))).toHaveLength(1);
+  });
+
+  test('is refused wherever it is cut', async () => {
+    const file = encoded();
+    for (let length = 0; length < file.length; length++) await problem(file.subarray(0, length));
+  });
+
+  test('is refused whichever byte is another one', async () => {
+    const [file, random] = [encoded(), new SeededRandom(7)];
+    for (let at = 0; at < file.length; at++) {
+      const damaged = Buffer.from(file);
+      damaged[at] = (file[at] ?? 0) ^ (1 + random.int(255));
+      await problem(damaged);
+    }
+  });
+
+  const [a = pair(''), b = pair(''), c = pair('')] = PAGES.flat();
+  const wrong: readonly { name: string; file: Buffer; says: string }[] = [
+    { name: 'empty', file: Buffer.of(), says: 'is no backup' },
+    { name: 'something else', file: Buffer.from('{"this is":"json"}'), says: 'is no backup' },
+    { name: 'newer', file: Buffer.from(encoded()).fill(BACKUP_FORMAT + 1, 7, 8), says: 'has format 2' },
+    { name: 'going on behind its end', file: Buffer.concat([encoded(), Buffer.of(1)]), says: 'follows its end' },
+    { name: 'two in one', file: Buffer.concat([encoded(), encoded()]), says: 'follows its end' },
+    { name: 'short of a page', file: encoded([[a, b]]), says: 'not those that its end counts' },
+    { name: 'out of order', file: encoded([[b, a], [c]]), says: 'not in order' },
+    { name: 'out of order between pages', file: encoded([[b], [a, c]]), says: 'not in order' },
+    { name: 'one with a key twice', file: encoded([[a, a], [c]]), says: 'not in order' },
+  ];
+  test.each(wrong)('that is $name is refused', async ({ file, says }) => {
+    expect(await problem(file)).toContain(says);
+  });
+
+  test('whose pages were exchanged for those of another one is refused', async () => {
+    const other = PAGES.map((page) => page.map(({ key, ...rest }) => ({ ...rest, key, value: Buffer.from('other') })));
+    const encoder = new BackupEncoder();
+    encoder.begin(HEADER);
+    for (const page of PAGES) encoder.pairs(page);
+    const rightEnd = encoder.end();
+    const mixed = new BackupEncoder();
+    const begin = mixed.begin(HEADER);
+    const file = Buffer.concat([begin, ...other.map((page) => mixed.pairs(page)), rightEnd]);
+    expect(await problem(file)).toContain('not those that its end counts');
+  });
+});

@@ -1,0 +1,35 @@
+import { sizeText } from '../format/sizes.ts';
+import type { Shell } from '../shell.ts';
+
+const SAY_EVERY_MS = 2_000;
+
+/** Says now and then how far something long has come. */
+export class Progress {
+  readonly #shell: Shell;
+  readonly #what: string;
+  readonly #total: number;
+  #pairs = 0;
+  #bytes = 0;
+  #saidAtMs = performance.now();
+
+  /** `total`: pairs in all; 0 when nobody knows. */
+  constructor(shell: Shell, what: string, total: number) {
+    this.#shell = shell;
+    this.#what = what;
+    this.#total = total;
+  }
+
+  get pairs(): number {
+    return this.#pairs;
+  }
+
+  add(pairs: number, bytes: number): void {
+    this.#pairs += pairs;
+    this.#bytes += bytes;
+    if (performance.now() - this.#saidAtMs < SAY_EVERY_MS) return;
+    this.#saidAtMs = performance.now();
+    const share = this.#total === 0 ? '' : ` of ${this.#total} (${Math.floor((100 * this.#pairs) / this.#total)} %)`;
+    const size = this.#bytes === 0 ? '' : `, ${sizeText(this.#bytes)}`;
+    this.#shell.err(`${this.#what} ${this.#pairs}${share} keys${size}`);
+  }
+}

@@ -1,0 +1,123 @@
+import { equalBytes } from '@remora/base';
+import type { AdminClient, KvPair, RemoraClient } from 'remora';
+import { CommandError } from '../exit-codes.ts';
+import { printable } from '../format/bytes-text.ts';
+import type { Shell } from '../shell.ts';
+import { readBackupFile, verifyBackupFile } from './backup-file.ts';
+import { Progress } from './progress.ts';
+import { bytesOf, EVERYTHING } from './take.ts';
+
+/**
+ * Between the revision of the backup and the first one after the restore: more than the old cluster can have used since.
+ * Ten thousand changes per second take three years for it, and two thousand restores one after the other fit.
+ */
+export const REVISIONS_AHEAD = 1_000_000_000_000;
+/** Of one transaction: half of what nodes take by default. */
+const BATCH_PAIRS = 64;
+const BATCH_BYTES = 512 * 1024;
+
+export interface Restored {
+  readonly pairs: number;
+  /** Keys that belonged to leases, which end with a restore. */
+  readonly leftOut: number;
+  /** Written by an earlier attempt. */
+  readonly before: number;
+  /** What was written has higher revisions. */
+  readonly above: number;
+}
+
+/**
+ * Writes the pairs of a backup into an empty cluster.
+ *
+ * RS1. All of the file is verified before anything is written.
+ * RS2. Pairs are written in the order of the file, one transaction after the other, each only if none of its keys exists.
+ *      So what a restore that broke off leaves is the beginning of the file, and the next one goes on behind it; anything
+ *      else in the cluster is refused, and whoever writes meanwhile is noticed.
+ * RS3. Revisions are raised before the first pair is written, and only in an empty cluster: what is restored is newer than
+ *      anything that clients of the old cluster remember, and whoever asks for what they saw gets COMPACTED.
+ * RS4. Leases are not restored: all sessions have ended, and what belonged to them is gone, as if they had expired.
+ */
+export async function restoreBackup(
+  { client, admin }: { readonly client: RemoraClient; readonly admin: AdminClient },
+  path: string,
+  shell: Shell,
+): Promise<Restored> {
+  const verifying = new Progress(shell, 'verified', 0);
+  const header = await verifyBackupFile(path, (pairs) => verifying.add(pairs, 0)); // RS1
+  const { count: present } = await client.kv.range(EVERYTHING, { countOnly: true });
+  const above = header.revision + REVISIONS_AHEAD;
+  if (present === 0) await admin.beginRestore(above); // RS3
+  const counts = { leftOut: 0 };
+  const pairs = withoutLeases(path, () => counts.leftOut++);
+  if (present > 0) await skipPresent(client, pairs, { path, present, above });
+  const progress = new Progress(shell, 'restored', header.pairs - present);
+  for await (const batch of batches(pairs)) {
+    await writeBatch(client, batch);
+    progress.add(batch.length, bytesOf(batch));
+  }
+  const restored = { pairs: progress.pairs, leftOut: counts.leftOut, before: present, above };
+  const { count } = await client.kv.range(EVERYTHING, { countOnly: true });
+  if (count !== present + progress.pairs) {
+    const message = `the cluster has ${count} keys after the restore, not ${present + progress.pairs}: somebody else writes to it`;
+    throw new CommandError('failed', message);
+  }
+  return restored;
+}
+
+/** RS4. */
+async function* withoutLeases(path: string, leaveOut: () => void): AsyncGenerator<KvPair, undefined> {
+  for await (const part of readBackupFile(path)) {
+    if (part.type === 'header') continue;
+    for (const pair of part.pairs) {
+      if (pair.lease === 0n) yield pair;
+      else leaveOut();
+    }
+  }
+}
+
+/** RS2. Compares what the cluster has with the beginning of the file, and passes over it there. */
+async function skipPresent(
+  client: RemoraClient,
+  pairs: AsyncGenerator<KvPair, undefined>,
+  { path, present, above }: { readonly path: string; readonly present: number; readonly above: number },
+): Promise<void> {
+  for await (const { kvs } of client.kv.pages(EVERYTHING)) {
+    for (const { key, value, createRevision, version } of kvs) {
+      const { value: expected } = await pairs.next();
+      const same = expected !== undefined && equalBytes(key, expected.key) && equalBytes(value, expected.value);
+      if (same && version === 1 && createRevision > above) continue;
+      const message =
+        `the cluster has ${present} keys, which are not the beginning of ${path}: ${printable(key)} is not from it. ` +
+        'A backup is restored into an empty cluster; a new one has a new --cluster-token and empty data directories';
+      throw new CommandError('failed', message);
+    }
+  }
+}
+
+async function* batches(pairs: AsyncGenerator<KvPair, undefined>): AsyncGenerator<readonly KvPair[]> {
+  let batch: KvPair[] = [];
+  let bytes = 0;
+  for await (const pair of pairs) {
+    const size = pair.key.length + pair.value.length;
+    if (batch.length >= BATCH_PAIRS || (batch.length > 0 && bytes + size > BATCH_BYTES)) {
+      yield batch;
+      [batch, bytes] = [[], 0];
+    }
+    batch.push(pair);
+    bytes += size;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+async function writeBatch(client: RemoraClient, batch: readonly KvPair[]): Promise<void> {
+  const { succeeded } = await client.kv.txn({
+    compare: batch.map(({ key }) => ({ key, target: 'create', is: '=', than: 0 })),
+    success: batch.map(({ key, value }) => ({ put: key, value })),
+  });
+  if (succeeded) return;
+  const keys = `${printable(batch[0]?.key ?? Buffer.of())} to ${printable(batch.at(-1)?.key ?? Buffer.of())}`;
+  throw new CommandError(
+    'failed',
+    `one of the keys from ${keys} is there already: somebody else writes to the cluster`,
+  );
+}

@@ -1,0 +1,51 @@
+import { ServiceError } from '@remora/base';
+import type { KvPair, RemoraClient } from 'remora';
+import { CommandError } from '../exit-codes.ts';
+import type { Shell } from '../shell.ts';
+import { VERSION } from '../version.ts';
+import { writeBackupFile } from './backup-file.ts';
+import { BackupEncoder, type BackupHeader } from './backup-format.ts';
+import { Progress } from './progress.ts';
+
+/** All plain keys. */
+export const EVERYTHING = { start: '' } as const;
+
+/** Writes all plain keys as of one revision into a file. */
+export async function takeBackup(client: RemoraClient, path: string, shell: Shell): Promise<BackupHeader> {
+  const { count, revision } = await client.kv.range(EVERYTHING, { countOnly: true });
+  const { view } = await client.status();
+  const header = { clusterId: view.clusterId, revision, pairs: count, takenAtMs: Date.now(), program: VERSION };
+  const progress = new Progress(shell, 'backed up', count);
+  await writeBackupFile(path, async (put) => {
+    const encoder = new BackupEncoder();
+    await put(encoder.begin(header));
+    for await (const { kvs } of pagesAt(client, revision)) {
+      await put(encoder.pairs(kvs));
+      progress.add(kvs.length, bytesOf(kvs));
+    }
+    if (progress.pairs !== count) {
+      throw new CommandError(
+        'internal',
+        `the cluster counted ${count} keys at revision ${revision} and gave ${progress.pairs}`,
+      );
+    }
+    await put(encoder.end());
+  });
+  return header;
+}
+
+export function bytesOf(pairs: readonly KvPair[]): number {
+  return pairs.reduce((sum, { key, value }) => sum + key.length + value.length, 0);
+}
+
+async function* pagesAt(client: RemoraClient, revision: number) {
+  try {
+    yield* client.kv.pages(EVERYTHING, { revision });
+  } catch (cause) {
+    if (!(cause instanceof ServiceError) || cause.code !== 'COMPACTED') throw cause;
+    const message =
+      `history was compacted beyond revision ${revision} while it was read. Try again; if it happens again, ` +
+      'let the nodes keep history for longer than a backup takes (--compaction-retention)';
+    throw new CommandError('failed', message, { cause });
+  }
+}

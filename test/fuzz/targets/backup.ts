@@ -1,0 +1,58 @@
+import { crc32 } from '@remora/raft';
+import { BackupEncoder, BackupError, decodeBackup } from '../../../packages/cli/src/backup/backup-format.ts';
+import type { Target } from '../target.ts';
+
+// Backup files: as they lie on a disk, and with a part that has a right checksum and anything inside.
+
+const HEADER = { clusterId: 'c', revision: 40, pairs: 2, takenAtMs: 1_700_000_000_000, program: '0.1.0' };
+const PAIRS = ['a', 'b'].map((key) => ({
+  key: Buffer.from(key),
+  value: Buffer.from(`value of ${key}`),
+  ...{ createRevision: 3, modRevision: 5, version: 2, lease: 7n },
+}));
+const FRAME_HEADER_BYTES = 8;
+
+function parts(): readonly Buffer[] {
+  const encoder = new BackupEncoder();
+  return [encoder.begin(HEADER), encoder.pairs(PAIRS), encoder.end()];
+}
+
+async function decode(file: Uint8Array): Promise<void> {
+  let at = 0;
+  const read = async (bytes: number): Promise<Buffer> => {
+    const piece = Buffer.from(file.subarray(at, at + bytes));
+    at += piece.length;
+    return piece;
+  };
+  for await (const part of decodeBackup(read)) void part;
+}
+
+const expected = (error: unknown): boolean => error instanceof BackupError;
+
+const files: Target = {
+  name: 'backup',
+  corpus: () => [Buffer.concat(parts()), Buffer.concat([...parts().slice(0, 1), ...parts().slice(2)])],
+  decode,
+  expected,
+};
+
+const bodies: Target = {
+  name: 'backup-part',
+  corpus: () => parts().map((part, i) => part.subarray((i === 0 ? FRAME_HEADER_BYTES : 0) + FRAME_HEADER_BYTES)),
+  async decode(body) {
+    const frame = Buffer.alloc(FRAME_HEADER_BYTES + body.length);
+    frame.writeUInt32BE(body.length);
+    frame.writeUInt32BE(crc32(body), 4);
+    frame.set(body, FRAME_HEADER_BYTES);
+    const [begin = Buffer.of()] = parts();
+    const magic = begin.subarray(0, FRAME_HEADER_BYTES);
+    // In the place of the header, and of what follows it: the one that is wrong must not keep the other from being tried.
+    await decode(Buffer.concat([magic, frame])).catch((error: unknown) => {
+      if (!expected(error)) throw error;
+    });
+    await decode(Buffer.concat([begin, frame]));
+  },
+  expected,
+};
+
+export const BACKUP_TARGETS: readonly Target[] = [files, bodies];
