@@ -1,13 +1,15 @@
 import { ManualClock, SeededRandom, ServiceError } from '@remora/base';
-import type {
-  ClusterView,
-  KvEvent,
-  RpcChannel,
-  RpcDialer,
-  StreamHandle,
-  WatchCreate,
-  WatchMessage,
-  WatchRequest,
+import {
+  type ClusterView,
+  type KvEvent,
+  kvRoutingKey,
+  type RangeDescriptor,
+  type RpcChannel,
+  type RpcDialer,
+  type StreamHandle,
+  type WatchCreate,
+  type WatchMessage,
+  type WatchRequest,
 } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { MergedWatch } from './merged-watch.ts';
@@ -15,28 +17,31 @@ import { Routes } from './routes.ts';
 import { nothingUnderWay } from './under-way.ts';
 import { WatchStreams } from './watch-streams.ts';
 
-const VIEW: ClusterView = {
-  clusterId: 'c',
-  nodes: [],
-  ranges: [
-    {
-      rangeId: 2,
-      start: new Uint8Array(0),
-      end: new Uint8Array(0),
-      epoch: { confVersion: 1, version: 1 },
-      replicas: [1, 2].map((nodeId) => ({ replicaId: 10 + nodeId, nodeId, type: 'voter' as const })),
-      revisionSource: 'range',
-    },
-  ],
-  leaders: [],
-  masterLeader: 0,
+const WHOLE: RangeDescriptor = {
+  rangeId: 2,
+  start: new Uint8Array(0),
+  end: new Uint8Array(0),
+  epoch: { confVersion: 1, version: 1 },
+  replicas: [1, 2].map((nodeId) => ({ replicaId: 10 + nodeId, nodeId, type: 'voter' as const })),
+  revisionSource: 'range',
 };
+const SPLIT = { epoch: { confVersion: 1, version: 2 }, revisionSource: 'master' } as const;
+const BORDER = kvRoutingKey(Buffer.from('m'));
+const PARTS: readonly RangeDescriptor[] = [
+  { ...WHOLE, ...SPLIT, end: BORDER },
+  { ...WHOLE, ...SPLIT, start: BORDER, rangeId: 3 },
+];
 
 interface Stream {
   readonly node: number;
   readonly requests: WatchRequest[];
   readonly send: (message: WatchMessage) => void;
   readonly end: () => void;
+}
+
+interface Several {
+  readonly ranges: readonly RangeDescriptor[];
+  readonly end: string;
 }
 
 /** Leaders whose streams the test writes. */
@@ -49,19 +54,28 @@ class WatchBed {
   leader = 1;
   /** Streams cannot even be begun. */
   refusing = false;
+  readonly routes: Routes;
+  readonly askedNow: ((revision: number) => void)[] = [];
 
-  constructor(startRevision: number) {
+  /** `end`: it watches a span; ranges are those of the view, and each is led by the node that `leader` says. */
+  constructor(startRevision: number, { ranges = [WHOLE], end = '' }: Partial<Several> = {}) {
     const dialer: RpcDialer = { channel: (node) => this.#channel(node), channelTo: () => this.#channel(0) };
-    const routes = new Routes(this.clock, () => VIEW);
+    const view: ClusterView = { clusterId: 'c', nodes: [], ranges, leaders: [], masterLeader: 0 };
+    const routes = new Routes(this.clock, () => view);
+    this.routes = routes;
+    const span = end === '' ? {} : { end: Buffer.from(end) };
     const { clock } = this;
     this.watch = new MergedWatch(
       {
         ...{ dialer, routes, clock, underWay: this.underWay },
         random: new SeededRandom(1),
         streams: new WatchStreams(dialer, clock),
-        now: () => () => {},
+        now: (_span, done) => {
+          this.askedNow.push(done);
+          return () => {};
+        },
       },
-      { key: Buffer.from('k'), startRevision, noPut: false, noDelete: false, prevKv: false },
+      { key: Buffer.from('k'), ...span, startRevision, noPut: false, noDelete: false, prevKv: false },
       {
         onCreated: (revision) => this.seen.push(`created ${revision}`),
         onEvents: (events, revision) => {
@@ -76,8 +90,9 @@ class WatchBed {
 
   #channel(node: number): RpcChannel {
     return {
-      call: (_method, _request, _options, done) => {
-        const info = { rangeId: 2, leaderNode: this.leader, rangeTimeMs: 1, revision: 1, term: 1 };
+      call: (_method, request, _options, done) => {
+        const { rangeId } = request as unknown as { readonly rangeId: number };
+        const info = { rangeId, leaderNode: this.leader, rangeTimeMs: 1, revision: 1, term: 1 };
         this.clock.setTimer(1, () => done(undefined, info as never));
         return { cancel() {} };
       },
@@ -109,6 +124,32 @@ class WatchBed {
     return this.streams.flatMap(({ requests }) => requests).filter((request) => request.kind === 'create');
   }
 
+  /** What the leader of one of several ranges says. */
+  tellOf(rangeId: number, revision: number, ...events: readonly (number | KvEvent)[]): void {
+    const { watchId } = this.latest(rangeId);
+    const all = events.map((one) => (typeof one === 'number' ? event(one) : one));
+    this.stream.send({ kind: 'events', watchId, revision, events: all });
+  }
+
+  createdIn(rangeId: number, revision: number): void {
+    this.stream.send({ kind: 'created', watchId: this.latest(rangeId).watchId, revision });
+  }
+
+  latest(rangeId: number): WatchCreate {
+    const create = this.creates().findLast((request) => request.rangeId === rangeId);
+    if (create === undefined) throw new Error(`range ${rangeId} was not asked`);
+    return create;
+  }
+
+  get cancelled(): readonly number[] {
+    const requests = this.streams.flatMap((stream) => stream.requests);
+    return requests.flatMap((request) => (request.kind === 'cancel' ? [request.watchId] : []));
+  }
+
+  get progressAsked(): number {
+    return this.stream.requests.filter(({ kind }) => kind === 'progress').length;
+  }
+
   /** What the leader says of the watch that was asked for last. */
   tell(revision: number, ...events: readonly number[]): void {
     this.stream.send({
@@ -124,9 +165,15 @@ class WatchBed {
   }
 }
 
-function event(modRevision: number): KvEvent {
-  const none = Buffer.alloc(0);
-  const kv = { key: Buffer.from('k'), value: none, createRevision: 1, modRevision, version: 1, lease: 0n };
+function event(modRevision: number, valueBytes = 0): KvEvent {
+  const kv = {
+    key: Buffer.from('k'),
+    value: Buffer.alloc(valueBytes),
+    createRevision: 1,
+    modRevision,
+    version: 1,
+    lease: 0n,
+  };
   return { type: 'put', kv };
 }
 
@@ -218,5 +265,116 @@ describe('a routed watch', () => {
     for (let i = 0; i < 10; i++) bed.watch.progress();
     bed.clock.advance(1);
     expect(bed.stream.requests.filter((request) => request.kind === 'progress').length).toBe(1);
+  });
+});
+
+describe('a watch over several ranges', () => {
+  const several = { ranges: PARTS, end: 'z' };
+
+  function begun(startRevision = 5): WatchBed {
+    const bed = new WatchBed(startRevision, several);
+    for (const { rangeId } of PARTS) bed.createdIn(rangeId, 20);
+    return bed;
+  }
+
+  test('delivers by revision, up to where each of them is', () => {
+    const bed = begun();
+    bed.tellOf(2, 9, 5, 9);
+    expect(bed.seen).toEqual(['created 20']);
+    bed.tellOf(3, 7);
+    bed.tellOf(3, 12, 8, 12);
+    bed.tellOf(2, 30, 12, 13);
+    expect(bed.seen.slice(1)).toEqual(['5 to 7', '8 9 to 9', '12 12 to 12']);
+  });
+
+  test('asks ranges that say nothing how far they are, as long as anything waits for them', () => {
+    const bed = begun();
+    bed.clock.advance(1_000);
+    expect(bed.progressAsked).toBe(0);
+    bed.tellOf(2, 9, 9);
+    bed.clock.advance(1);
+    expect(bed.progressAsked).toBe(1);
+    bed.clock.advance(100);
+    expect(bed.progressAsked).toBeGreaterThan(3);
+    bed.tellOf(3, 15);
+    bed.clock.advance(100);
+    const asked = bed.progressAsked;
+    bed.clock.advance(1_000);
+    expect([bed.seen.at(-1), bed.progressAsked]).toEqual(['9 to 9', asked]);
+  });
+
+  test('tells progress once each of them has, and no further than the slowest', () => {
+    const bed = begun();
+    bed.watch.progress();
+    bed.tellOf(2, 40);
+    expect(bed.seen).toEqual(['created 20']);
+    bed.tellOf(3, 30);
+    bed.tellOf(3, 50);
+    expect(bed.seen.slice(1)).toEqual([' to 30']);
+  });
+
+  test('from now on begins behind one revision, and is created when all of them watch', () => {
+    const bed = new WatchBed(0, several);
+    expect([bed.askedNow.length, bed.creates().length]).toEqual([1, 0]);
+    bed.askedNow[0]?.(70);
+    bed.clock.advance(10);
+    expect(bed.creates().map(({ startRevision }) => startRevision)).toEqual([71, 71]);
+    bed.createdIn(2, 90);
+    expect(bed.seen).toEqual([]);
+    bed.createdIn(3, 60);
+    expect(bed.seen).toEqual(['created 70']);
+  });
+
+  test('holds a bounded amount: ranges that are far ahead are left, and taken up again behind what they had brought', () => {
+    const bed = begun();
+    const far = bed.latest(2).watchId;
+    bed.tellOf(2, 9, event(8, 3 << 20), event(9, 3 << 20));
+    expect(bed.cancelled).toEqual([far]);
+    bed.tellOf(3, 11);
+    expect([bed.seen.at(-1), bed.latest(2).startRevision]).toEqual(['8 9 to 9', 10]);
+    expect(bed.latest(2).watchId).not.toBe(far);
+    bed.createdIn(2, 30);
+    bed.tellOf(2, 12, 12);
+    bed.tellOf(3, 13);
+    expect(bed.seen.at(-1)).toBe('12 to 12');
+  });
+
+  test('holds nothing while it is paused, and misses nothing by that', () => {
+    const bed = begun();
+    bed.tellOf(2, 9, 8, 9);
+    bed.tellOf(3, 8);
+    bed.watch.pause();
+    expect(bed.cancelled.length).toBe(2);
+    bed.watch.resume();
+    bed.clock.advance(10);
+    expect([bed.latest(2).startRevision, bed.latest(3).startRevision]).toEqual([9, 9]);
+    for (const { rangeId } of PARTS) bed.createdIn(rangeId, 20);
+    bed.tellOf(2, 9, 9);
+    bed.tellOf(3, 9, 9);
+    expect(bed.seen).toEqual(['created 20', '8 to 8', '9 9 to 9']);
+  });
+
+  test('goes on when its range is split: each part begins behind what was received of all keys', () => {
+    const bed = new WatchBed(5, { end: 'z' });
+    bed.created(20);
+    bed.tell(21, 20, 21);
+    const { watchId } = bed.latest(2);
+    bed.stream.send({ kind: 'ended', watchId, code: 'STALE_EPOCH', message: '', compactRevision: 0 });
+    bed.routes.learnRanges(PARTS);
+    bed.clock.advance(500);
+    expect(PARTS.map(({ rangeId }) => bed.latest(rangeId).startRevision)).toEqual([22, 22]);
+    for (const { rangeId } of PARTS) bed.createdIn(rangeId, 25);
+    bed.tellOf(3, 23, 22);
+    bed.tellOf(2, 25, 24);
+    expect(bed.seen).toEqual(['created 20', '20 21 to 21', '22 to 23']);
+  });
+
+  test('ends as a whole when one of them cannot go on', () => {
+    const bed = begun();
+    const { watchId } = bed.latest(3);
+    bed.stream.send({ kind: 'ended', watchId, code: 'COMPACTED', message: '', compactRevision: 8 });
+    bed.clock.advance(5_000);
+    expect([bed.seen.at(-1), bed.cancelled, bed.underWay.watches]).toEqual(['COMPACTED', [bed.latest(2).watchId], 0]);
+    expect(bed.clock.pendingTimers).toBe(0);
   });
 });

@@ -9,16 +9,12 @@ export interface ReadPart {
   readonly span: Span;
 }
 
-/** A read of all plain keys of a span. */
-export function over(op: RangeOp, span: Span): ReadPart {
-  return { op: { ...op, ...plainKeys(span) }, span };
-}
-
 /** The part of a read that has the keys of `span`, which lies within the whole's. */
 export function cut({ op, span: whole }: ReadPart, span: Span): ReadPart {
   if (compareBytes(whole.start, span.start) === 0 && compareBytes(whole.end, span.end) === 0) return { op, span };
   // Values that decide the order of the whole have to come along.
-  return over({ ...op, keysOnly: op.keysOnly && op.sortTarget !== 'value' }, span);
+  const keysOnly = op.keysOnly && op.sortTarget !== 'value';
+  return { op: { ...op, ...plainKeys(span), keysOnly }, span };
 }
 
 /**

@@ -254,6 +254,52 @@ describe('a routed command', () => {
     });
   });
 
+  describe('whose keys come to be in several ranges', () => {
+    const all = { start: Buffer.from([0]), end: Buffer.from([9]) };
+    const rows: readonly { name: string; answers: readonly Answer[]; expect: string; sentTo: readonly string[] }[] = [
+      {
+        name: 'was not applied when the range does not remember it',
+        answers: [staleEpoch(PARTS), staleEpoch([PARTS[1]])],
+        expect: 'UNIMPLEMENTED',
+        sentTo: ['2@1', '3@2'],
+      },
+      {
+        name: 'after it may have been applied learns its outcome from any of them',
+        answers: [error('UNKNOWN_OUTCOME'), staleEpoch(PARTS), reply(7)],
+        expect: 'ok 7',
+        sentTo: ['2@1', '2@1', '3@2'],
+      },
+      {
+        name: 'is not judged by a replica that has not heard of the split',
+        answers: [staleEpoch(PARTS), staleEpoch([WHOLE]), error('NOT_LEADER', { leaderNode: 1 }), reply(7)],
+        expect: 'ok 7',
+        sentTo: ['2@1', '3@2', '3@2', '3@2'],
+      },
+      {
+        name: 'is not known to have failed once its deadline has passed',
+        answers: [error('UNKNOWN_OUTCOME'), staleEpoch(PARTS), error('DEADLINE_EXCEEDED')],
+        expect: 'UNKNOWN_OUTCOME',
+        sentTo: ['2@1', '2@1', '3@2'],
+      },
+    ];
+    test.each(rows)('$name', (row) => {
+      const bed = new CallBed();
+      bed.answers = [...row.answers];
+      bed.begin({ span: () => all });
+      bed.clock.advance(10_000);
+      expect(bed.outcome).toBe(row.expect);
+      expect(bed.sent.map(({ request }) => `${request.rangeId}@${request.epoch.version}`)).toEqual(row.sentTo);
+    });
+
+    test('is executed as ever while one range has all of them', () => {
+      const bed = new CallBed();
+      bed.answers = [staleEpoch(PARTS), reply(7)];
+      bed.begin({ span: () => ({ start: Buffer.from([3]), end: Buffer.from([9]) }) });
+      bed.clock.advance(10_000);
+      expect(bed.outcome).toBe('ok 7');
+    });
+  });
+
   test('that never reached a leader has certainly failed', () => {
     const bed = new CallBed();
     bed.info = () => error('UNAVAILABLE');
@@ -355,6 +401,14 @@ describe('a routed query', () => {
     expect(bed.outcome).toBe('DEADLINE_EXCEEDED');
     expect(bed.endedMs).toBeLessThanOrEqual(8_000);
     expect(bed.sent.every(({ request }) => request.deadlineMs === 0)).toBe(true);
+  });
+
+  test('whose keys are in several ranges is asked of none', () => {
+    const bed = new CallBed();
+    bed.answers = [staleEpoch(PARTS)];
+    bed.begin({ command: false, requestId: '', span: () => ({ start: Buffer.from([0]), end: Buffer.from([9]) }) });
+    bed.clock.advance(10_000);
+    expect([bed.outcome, bed.sent.length]).toEqual(['STALE_EPOCH', 1]);
   });
 
   test.each([true, false])(

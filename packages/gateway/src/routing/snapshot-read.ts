@@ -13,7 +13,7 @@ import {
 } from '@remora/protocol';
 import { eachOf } from './each-of.ts';
 import type { NewestRevision } from './newest-revision.ts';
-import { cut, joined, keyOrder, over, type ReadPart } from './range-parts.ts';
+import { cut, joined, keyOrder, type ReadPart } from './range-parts.ts';
 import { hullOf, keysSpan } from './request-keys.ts';
 import type { Route } from './route-map.ts';
 
@@ -108,7 +108,7 @@ export class SnapshotRead {
       rest = order === 'ascending' ? rest.slice(taken) : rest.slice(0, -taken);
       // One pair says that there are more, which their number does not if only some of them are wanted.
       const wanted = missing > 0 ? { ...op, limit: missing } : { ...op, limit: 1, keysOnly: true };
-      const [found = NOTHING] = await this.#read([over(wanted, spanOf(routes))]);
+      const [found = NOTHING] = await this.#read([cut({ op: wanted, span }, spanOf(routes))]);
       if (missing > 0) results.push(found);
       else results.push({ ...found, kvs: [], more: found.more || found.kvs.length > 0 });
       missing = Math.max(0, missing - found.kvs.length);

@@ -1,0 +1,128 @@
+import { ManualClock, SeededRandom, ServiceError, type Span } from '@remora/base';
+import {
+  type ClusterView,
+  kvRoutingKey,
+  type Query,
+  type QueryResult,
+  type RangeDescriptor,
+  type RangeStatus,
+} from '@remora/protocol';
+import { expect, test } from 'vitest';
+import { type AskDone, ManyRanges } from './many-ranges.ts';
+import { Routes } from './routes.ts';
+
+const NONE = new Uint8Array(0);
+const BORDERS = [Buffer.from([1, 128]), kvRoutingKey(Buffer.from('m'))];
+/** Leases are in two of them, plain keys in two, and the second has all locks. */
+const RANGES: readonly RangeDescriptor[] = [NONE, ...BORDERS].map((start, i) => ({
+  ...{ rangeId: 2 + i, start, end: BORDERS[i] ?? NONE, replicas: [], revisionSource: 'master' },
+  epoch: { confVersion: 1, version: 1 },
+}));
+const STATUS: RangeStatus = {
+  ...{ rangeId: 0, leaderNode: 1, term: 4, commit: 10, applied: 9, revision: 50, compactRevision: 3 },
+  ...{ bytes: 100, keys: 5, leases: 1, watches: 2, replicas: [] },
+};
+
+/** Ranges that answer as the test says, in a moment; 'silence' never. */
+class ManyBed {
+  readonly clock = new ManualClock();
+  readonly asked: string[] = [];
+  outcome: string | undefined;
+  result: QueryResult | undefined;
+  revision = 0;
+  answer: (query: Query, rangeId: number) => QueryResult | ServiceError | 'silence' = () => 'silence';
+  readonly #view: ClusterView = { clusterId: 'c', nodes: [], ranges: RANGES, leaders: [], masterLeader: 0 };
+  readonly #routes = new Routes(this.clock, () => this.#view);
+  readonly #many = new ManyRanges({
+    ...{ routes: this.#routes, clock: this.clock, random: new SeededRandom(1) },
+    newest: (_floor, done) => done(undefined, 77),
+    ask: (query, span, timeoutMs, done) => this.#ask(query, span, timeoutMs, done),
+  });
+
+  #ask(query: Query, span: Span, timeoutMs: number, done: AskDone): () => void {
+    const rangeId = this.#routes.find(span.start)?.rangeId ?? 0;
+    this.asked.push(`${query.type} ${rangeId}`);
+    const answer = this.answer(query, rangeId);
+    const late = answer === 'silence';
+    const timer = this.clock.setTimer(late ? timeoutMs : 1, () => {
+      if (late) done(new ServiceError('DEADLINE_EXCEEDED', 'late'), undefined);
+      else if (answer instanceof ServiceError) done(answer, undefined);
+      else done(undefined, { revision: 40 + rangeId, raftTerm: rangeId, rangeTimeMs: 0, result: answer });
+    });
+    return () => timer.cancel();
+  }
+
+  async query(query: Query, ms = 3_000): Promise<void> {
+    this.#many.query(query, 2_000, (error, reply) => {
+      expect(this.outcome).toBeUndefined();
+      this.outcome = error?.code ?? 'ok';
+      this.result = reply?.result;
+      this.revision = reply?.revision ?? 0;
+    });
+    for (let passed = 0; passed < ms; passed += 50) {
+      for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+      this.clock.advance(50);
+    }
+  }
+}
+
+test('leases are those of all ranges that may have any, each once', async () => {
+  const bed = new ManyBed();
+  bed.answer = (_query, rangeId) => ({ type: 'leases', ids: [BigInt(rangeId), 9n] });
+  await bed.query({ type: 'leases' });
+  expect([bed.outcome, bed.result]).toEqual(['ok', { type: 'leases', ids: [2n, 9n, 3n] }]);
+  expect(bed.asked).toEqual(['leases 2', 'leases 3']);
+});
+
+test('the status sums up what there is, and leaves out a range that says nothing', async () => {
+  const bed = new ManyBed();
+  bed.answer = (_query, rangeId) =>
+    rangeId === 3 ? 'silence' : { type: 'status', status: { ...STATUS, rangeId, revision: 50 + rangeId } };
+  await bed.query({ type: 'status' });
+  expect(bed.result).toEqual({
+    type: 'status',
+    status: {
+      ...{ ...STATUS, rangeId: 2, commit: 20, applied: 18, revision: 54 },
+      ...{ bytes: 200, keys: 10, leases: 2, watches: 4 },
+    },
+  });
+});
+
+test('versions of locks are compared each where it is', async () => {
+  const bed = new ManyBed();
+  bed.answer = (query) => {
+    if (query.type !== 'lock' || query.query.type !== 'check') return new ServiceError('INTERNAL', '');
+    return { type: 'lock', result: { type: 'check', current: query.query.checks.map(({ version }) => version === 5) } };
+  };
+  const checks = [5, 6, 5].map((version) => ({ lock: { namespace: 'n', name: Buffer.from('l') }, version }));
+  await bed.query({ type: 'lock', query: { type: 'check', checks } });
+  expect(bed.result).toEqual({ type: 'lock', result: { type: 'check', current: [true, false, true] } });
+});
+
+test('an answer that one range owes ends with the time-out, and leaves nothing behind', async () => {
+  const bed = new ManyBed();
+  bed.answer = (_query, rangeId) => (rangeId === 3 ? 'silence' : { type: 'leases', ids: [] });
+  await bed.query({ type: 'leases' });
+  expect([bed.outcome, bed.clock.pendingTimers]).toEqual(['DEADLINE_EXCEEDED', 0]);
+});
+
+test('a range that refuses ends it at once', async () => {
+  const bed = new ManyBed();
+  bed.answer = (_query, rangeId) => (rangeId === 3 ? new ServiceError('RESOURCE_EXHAUSTED', '') : 'silence');
+  await bed.query({ type: 'leases' }, 100);
+  expect([bed.outcome, bed.clock.pendingTimers]).toEqual(['RESOURCE_EXHAUSTED', 0]);
+});
+
+test('a range that was split since is asked again in parts', async () => {
+  const bed = new ManyBed();
+  let first = true;
+  bed.answer = (_query, rangeId) => {
+    if (rangeId === 2 && first) {
+      first = false;
+      return new ServiceError('STALE_EPOCH', '');
+    }
+    return { type: 'leases', ids: [BigInt(rangeId)] };
+  };
+  await bed.query({ type: 'leases' });
+  expect([bed.outcome, bed.asked]).toEqual(['ok', ['leases 2', 'leases 3', 'leases 2']]);
+});
