@@ -437,6 +437,19 @@ export class RangeCluster {
     });
   }
 
+  /** The master's word to nodes that lack a replica: those that a snapshot took past a split, as a rule. */
+  async createMissing(): Promise<void> {
+    for (const range of this.view.ranges) {
+      for (const { nodeId, replicaId } of range.replicas) {
+        await this.node(nodeId)
+          .running?.store?.createReplica(range, replicaId)
+          .catch((error: unknown) => {
+            if (!(error instanceof ServiceError)) throw error; // not yet: it is told again
+          });
+      }
+    }
+  }
+
   #heard(changed: readonly RangeDescriptor[]): void {
     const known = new Map(this.view.ranges.map((range) => [range.rangeId, range]));
     for (const range of changed) {

@@ -1,5 +1,9 @@
+import { utf8 } from '@remora/base';
+import type { BackendReply } from '@remora/gateway';
+import type { CommandResult, KvOp } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
-import type { RangePlan } from './bed.ts';
+import { put } from '../../../packages/dataserver/src/state/test-bed.ts';
+import { GATEWAY_NODE, RangeCluster, type RangePlan } from './bed.ts';
 import { type RunResult, runSeed } from './run.ts';
 
 const PLANS: readonly { readonly name: string; readonly plan: RangePlan }[] = [
@@ -29,5 +33,57 @@ describe.each(PLANS)('$name, under load and misfortune, keep every promise', ({ 
     expect(sum((result) => result.granted)).toBeGreaterThan(0);
     expect(sum((result) => result.unknown)).toBeGreaterThan(0);
     expect(sum((result) => result.splits)).toBeGreaterThanOrEqual(plan.splits.length);
+  });
+});
+
+describe('a transaction whose keys a split puts apart', () => {
+  async function send(bed: RangeCluster, node: number, requestId: string): Promise<string> {
+    const backend = bed.node(node).running?.backend;
+    let answer = 'none';
+    const success: readonly KvOp[] = ['k0', 'k2'].map((key) => put(key, requestId));
+    const deadlineMs = 60_000; // in range time, which has just begun
+    backend?.command(
+      { type: 'txn', txn: { compare: [], success, failure: [] } },
+      { timeoutMs: 3_000, requestId, deadlineMs },
+      (error, reply: BackendReply<CommandResult> | undefined) => {
+        answer = error?.code ?? `at ${reply?.revision}`;
+      },
+    );
+    await bed.run(4_000);
+    return answer;
+  }
+
+  async function values(bed: RangeCluster): Promise<readonly string[]> {
+    let found: readonly string[] = [];
+    const op = { type: 'range', key: utf8('k'), end: utf8('l'), limit: 0, revision: 0, sortOrder: 'none' } as const;
+    const rest = { sortTarget: 'key', keysOnly: false, countOnly: false } as const;
+    const bounds = { minModRevision: 0, maxModRevision: 0, minCreateRevision: 0, maxCreateRevision: 0 };
+    bed
+      .node(GATEWAY_NODE)
+      .running?.backend.query(
+        { type: 'range', op: { ...op, ...rest, ...bounds }, serializable: false },
+        { timeoutMs: 3_000 },
+        (_error, reply) => {
+          if (reply?.result.type === 'range')
+            found = reply.result.kvs.map(({ value }) => Buffer.from(value).toString());
+        },
+      );
+    await bed.run(1_000);
+    return found;
+  }
+
+  test('is applied once: its retry is answered by either part, through any gateway; others are refused', async () => {
+    const bed = new RangeCluster(1, { borders: [], splits: ['k1'] });
+    await bed.start();
+    const first = await send(bed, 1, 'early');
+    expect(first).toMatch(/^at /);
+    while (bed.splits === 0) {
+      bed.splitSomewhere();
+      await bed.run(2_000);
+    }
+    expect(await send(bed, 1, 'early')).toBe(first);
+    expect(await send(bed, GATEWAY_NODE, 'early')).toBe(first);
+    expect(await send(bed, GATEWAY_NODE, 'late')).toBe('UNIMPLEMENTED');
+    expect(await values(bed)).toEqual(['early', 'early']);
   });
 });

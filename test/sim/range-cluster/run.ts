@@ -132,6 +132,12 @@ function transfer(bed: RangeCluster): void {
 
 async function recover(bed: RangeCluster): Promise<void> {
   bed.heal();
+  if (bed.splits > 0) {
+    for (let i = 0; i < 20; i++) {
+      void bed.createMissing();
+      await bed.run(200);
+    }
+  }
   await bed.run(6_000);
   for (const { rangeId } of bed.view.ranges) {
     const leaders = bed.leaders(rangeId);
