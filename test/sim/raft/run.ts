@@ -37,10 +37,17 @@ const RECOVERY_MS_MAX = 20_000;
 const REST_MS_MAX = 10_000;
 const STOP_MS_MAX = 10_000;
 
+/** What a run has that is not drawn from its seed. */
+export interface RunChange {
+  readonly schedule?: readonly FaultEvent[];
+  readonly runMs?: number;
+}
+
 /** Runs a seed, with the faults drawn from it or with those given. */
-export async function runSeed(seed: number, given?: readonly FaultEvent[]): Promise<RunResult> {
-  const options = optionsOf(seed);
-  const schedule = given ?? drawSchedule(seed, options);
+export async function runSeed(seed: number, change: RunChange = {}): Promise<RunResult> {
+  const drawn = optionsOf(seed);
+  const options = { ...drawn, runMs: change.runMs ?? drawn.runMs };
+  const schedule = change.schedule ?? drawSchedule(seed, options);
   const world = new World(seed, options);
   try {
     await live(world, schedule);

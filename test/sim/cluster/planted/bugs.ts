@@ -15,6 +15,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     replace:
       "if (persist !== undefined && this.#core.role !== 'leader') outbox.mark(this, persist.mark);\n    else if (persist !== undefined) this.#core.persisted(persist.mark);",
     seed: 1,
+    runMs: 5_000,
     properties: ['commit durable on a quorum', 'promise durable'],
   },
   {
@@ -26,6 +27,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     replace:
       "if (persist !== undefined && this.#core.role !== 'candidate') outbox.mark(this, persist.mark);\n    else if (persist !== undefined) this.#core.persisted(persist.mark);",
     seed: 1,
+    runMs: 5_000,
     properties: ['promise durable'],
   },
   {
@@ -46,7 +48,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/checkpointer.ts',
     find: 'return () => group.checkpointed(position);',
     replace: 'group.checkpointed(position);\n        return () => {};',
-    seed: 8,
+    seed: 7,
     properties: ['durable is kept', 'nodes do not stop'],
   },
   {
@@ -78,6 +80,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: 'this.#staged = [...this.#participants.keys()].map(',
     replace: 'this.#staged = [...this.#participants.keys()].slice(0, 1).map(',
     seed: 1,
+    runMs: 10_000,
     caughtBy: 'packages/dataserver/src/store.install.test.ts',
     properties: ['applied alike', 'nodes do not stop'],
   },
@@ -88,9 +91,9 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/engine/row-checksum.ts',
     find: 'return checksumOf(key, value) === sealed.readUInt32LE(length) ? value : undefined;',
     replace: 'return value;',
-    seed: 5,
+    seed: 3,
     caughtBy: 'packages/dataserver/src/engine/checked-store.test.ts',
-    properties: ['damage is noticed'],
+    properties: ['damage is noticed', 'replicas agree'],
   },
   {
     layer: 'engine',
@@ -122,6 +125,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: '  load(routed: Span): void {\n    this.#byId.clear();',
     replace: '  load(routed: Span): void {',
     seed: 2,
+    runMs: 5_000,
     properties: ['nodes do not stop', 'applied alike', 'replicas agree', 'nothing leaks'],
   },
   {
@@ -143,6 +147,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: 'spans: rangeSpans(rangeId, span),',
     replace: 'spans: [],',
     seed: 3,
+    runMs: 20_000,
     caughtBy: 'packages/dataserver/src/store.members.test.ts',
     properties: ['nodes do not stop'],
   },
@@ -154,6 +159,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: 'this.#given.log.removeGroup(groupId);\n',
     replace: '\n',
     seed: 3,
+    runMs: 20_000,
     caughtBy: 'packages/raft/src/multi/host/host.test.ts',
     properties: ['durable is kept'],
   },
@@ -175,7 +181,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/client/src/requester.ts',
     find: '        requestId,\n        timeoutMs,',
     replace: '        requestId: requestId + timeoutMs,\n        timeoutMs,',
-    seed: 6,
+    seed: 1,
     properties: ['errors are explained', 'applied once', 'answers are true'],
   },
   {
@@ -186,6 +192,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: 'if (page === undefined || page.stored || page',
     replace: 'if (page === undefined || page',
     seed: 1,
+    runMs: 10_000,
     caughtBy: 'packages/dataserver/src/state/range-state.property.test.ts',
     properties: ['replicas agree', 'applied alike', 'applied once', 'nodes do not stop'],
   },
@@ -197,6 +204,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: '?? this.#remembered(item.requestId);',
     replace: "?? (item.command.type === 'txn' ? undefined : this.#remembered(item.requestId));",
     seed: 1,
+    runMs: 20_000,
     caughtBy: 'packages/dataserver/src/state/range-state.property.test.ts',
     properties: ['applied once', 'nodes do not stop'],
   },
@@ -208,6 +216,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: 'requestId: options.requestId ?? this.#newRequestId(),',
     replace: 'requestId: this.#newRequestId(),',
     seed: 1,
+    runMs: 5_000,
     properties: ['answers are true', 'applied once'],
   },
   {
@@ -239,6 +248,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: '(result) => done(undefined, result, revision),',
     replace: '(result) => done(undefined, result),',
     seed: 1,
+    runMs: 20_000,
     properties: ['history stays', 'strictly serializable transactions'],
   },
   {
@@ -249,6 +259,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: "if (query.type === 'status' ||",
     replace: "if (query.type === 'status' || query.type === 'leaseKeepAlive' ||",
     seed: 1,
+    runMs: 5_000,
     properties: ['lease: not early', 'lock: one holder'],
   },
   {
@@ -259,6 +270,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: 'for (const key of keys) changes.deleteOwned(key, lease.id);',
     replace: 'for (const key of keys.slice(0, 2)) changes.deleteOwned(key, lease.id);',
     seed: 1,
+    runMs: 5_000,
     properties: ['lease: no orphan'],
   },
   {
@@ -269,6 +281,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: 'const notices = locks.flatMap(',
     replace: 'const notices = locks.slice(0, 1).flatMap(',
     seed: 1,
+    runMs: 10_000,
     properties: ['liveness', 'nothing leaks'],
   },
   {
@@ -280,6 +293,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     replace:
       "this.#command(\n      { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0, ...(attempt > 0 && { attempt }) } },",
     seed: 4,
+    runMs: 5_000,
     caughtBy: 'packages/gateway/src/routing/range-backend.test.ts',
     properties: ['errors are explained', 'lock: one holder', 'lock: a holder holds', 'linearizable locks'],
   },
@@ -322,7 +336,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/range/proposals.ts',
     find: "const unknown = new ServiceError('UNKNOWN_OUTCOME', 'leadership",
     replace: "const unknown = new ServiceError('NOT_LEADER', 'leadership",
-    seed: 7,
+    seed: 2,
     properties: ['answers are true', 'linearizable registers', 'strictly serializable transactions'],
   },
   {
@@ -333,6 +347,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: '    for (const stream of streams) stream.onEnd(unavailable(reason));\n',
     replace: '    if (streams.length === 1) for (const stream of streams) stream.onEnd(unavailable(reason));\n',
     seed: 1,
+    runMs: 10_000,
     properties: ['liveness'],
   },
   {
@@ -342,7 +357,8 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/client/src/watch.ts',
     find: "if (message.kind === 'events' || this.#nextRevision === 0) this.#nextRevision",
     replace: 'this.#nextRevision',
-    seed: 1,
+    seed: 36,
+    runMs: 20_000,
     properties: ['watch: complete'],
   },
   {
@@ -353,6 +369,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: "    if (error.code === 'UNKNOWN_OUTCOME') this.#maybeApplied = true;\n",
     replace: '',
     seed: 1,
+    runMs: 20_000,
     caughtBy: 'test/sdk/overload.test.ts',
     properties: ['linearizable registers', 'strictly serializable transactions'],
   },

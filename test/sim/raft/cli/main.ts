@@ -8,7 +8,7 @@ import { drawSchedule, FAULTS } from '../schedule.ts';
 const simulation: Simulation = {
   command: 'pnpm sim:raft',
   faultKinds: FAULTS.map(({ kind }) => kind),
-  run: ({ seed, schedule }) => runSeed(seed, schedule),
+  run: ({ seed, ...change }) => runSeed(seed, change),
   draw: (seed) => drawSchedule(seed, optionsOf(seed)),
 };
 

@@ -1,4 +1,4 @@
 import { serveSeeds } from '../../common/cli/worker.ts';
 import { runSeed } from '../run.ts';
 
-serveSeeds(({ seed, schedule }) => runSeed(seed, schedule));
+serveSeeds(({ seed, ...change }) => runSeed(seed, change));

@@ -7,7 +7,7 @@ import { RAFT_PLANTING } from './planting.ts';
 describe('the Raft simulation finds', () => {
   replayPlanted({
     planting: RAFT_PLANTING,
-    runSeed: (seed) => runSeed(seed),
+    runSeed,
     seedsInTest: SEEDS_IN_TEST,
     spareSeeds: 120,
     timeoutMs: 120_000,
