@@ -39,6 +39,7 @@ import {
   serveLink,
 } from '@remora/protocol';
 import { createRaftHost, LocalNetwork, type NodeRaftHost, type Transport } from '@remora/raft';
+import type { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
 import type { RevisionSource } from '../../../packages/dataserver/src/revisions/revision-drawer.ts';
 import { NOBODY_NUMBERS } from '../../../packages/dataserver/src/revisions/test-source.ts';
 import { BedLog } from '../../../packages/raft/src/multi/host/test-log.ts';
@@ -243,6 +244,7 @@ export class RangeCluster {
         void this.node(nodeId).running?.store?.createReplica(range, replicaId);
       }
     }
+    if (this.#plan.splits.length > 0) this.#hearLeaders();
     await this.run(1_500);
   }
 
@@ -418,22 +420,29 @@ export class RangeCluster {
     return this.view.ranges.find((range) => spanCovers(range, span))?.rangeId.toString();
   }
 
-  /** Splits a range at one of the planned keys, if there is one left and somebody leads. */
-  splitSomewhere(): void {
-    const leaders = [...this.nodes.values()].flatMap(({ running }) =>
+  get #leading(): readonly RangeReplica[] {
+    return [...this.nodes.values()].flatMap(({ running }) =>
       [...(running?.store?.replicas() ?? [])].filter((replica) => replica.leading),
     );
+  }
+
+  /** As by heartbeats. */
+  #hearLeaders(): void {
+    this.#heard(this.#leading.map(({ state }) => state.descriptor));
+    this.clock.setTimer(1_000, () => this.#hearLeaders());
+  }
+
+  /** Splits a range at one of the planned keys, if there is one left and somebody leads. */
+  splitSomewhere(): void {
     const { splits } = this.#plan;
     const at = kvRoutingKey(Buffer.from(splits[this.laterRandom.int(splits.length)] ?? ''));
-    const parent = leaders.find(({ state }) => spanContains(state.bounds, at));
+    const parent = this.#leading.find(({ state }) => spanContains(state.bounds, at));
     if (parent === undefined) return;
     const { epoch, replicas } = parent.state.descriptor;
     const childId = ++this.#childIds;
     const ids = replicas.map(({ nodeId }) => ({ nodeId, replicaId: replicaIdOn(nodeId, childId) }));
     parent.split({ type: 'split', at, epoch, childId, replicas: ids, keys: 1, bytes: 1 }, (_error, result) => {
-      if (result === undefined) return;
-      this.splits++;
-      this.clock.setTimer(this.laterRandom.int(1_500), () => this.#heard([result.left, result.right]));
+      if (result !== undefined) this.splits++;
     });
   }
 

@@ -132,7 +132,7 @@ function transfer(bed: RangeCluster): void {
 
 async function recover(bed: RangeCluster): Promise<void> {
   bed.heal();
-  if (bed.splits > 0) {
+  if (bed.view.ranges.length > 1) {
     for (let i = 0; i < 20; i++) {
       void bed.createMissing();
       await bed.run(200);
