@@ -1,5 +1,5 @@
 import { equalBytes } from '@remora/base';
-import type { AdminClient, KvPair, RemoraClient } from 'remora';
+import type { AdminClient, Kv, KvPair } from 'remora';
 import { CommandError } from '../exit-codes.ts';
 import { printable } from '../format/bytes-text.ts';
 import type { Shell } from '../shell.ts';
@@ -15,6 +15,12 @@ export const REVISIONS_AHEAD = 1_000_000_000_000;
 /** Of one transaction: half of what nodes take by default. */
 const BATCH_PAIRS = 64;
 const BATCH_BYTES = 512 * 1024;
+
+/** What a restore needs of a cluster. */
+export interface RestoreTarget {
+  readonly client: { readonly kv: Pick<Kv, 'range' | 'pages' | 'txn'> };
+  readonly admin: Pick<AdminClient, 'beginRestore'>;
+}
 
 export interface Restored {
   readonly pairs: number;
@@ -37,11 +43,7 @@ export interface Restored {
  *      anything that clients of the old cluster remember, and whoever asks for what they saw gets COMPACTED.
  * RS4. Leases are not restored: all sessions have ended, and what belonged to them is gone, as if they had expired.
  */
-export async function restoreBackup(
-  { client, admin }: { readonly client: RemoraClient; readonly admin: AdminClient },
-  path: string,
-  shell: Shell,
-): Promise<Restored> {
+export async function restoreBackup({ client, admin }: RestoreTarget, path: string, shell: Shell): Promise<Restored> {
   const verifying = new Progress(shell, 'verified', 0);
   const header = await verifyBackupFile(path, (pairs) => verifying.add(pairs, 0)); // RS1
   const { count: present } = await client.kv.range(EVERYTHING, { countOnly: true });
@@ -77,7 +79,7 @@ async function* withoutLeases(path: string, leaveOut: () => void): AsyncGenerato
 
 /** RS2. Compares what the cluster has with the beginning of the file, and passes over it there. */
 async function skipPresent(
-  client: RemoraClient,
+  client: RestoreTarget['client'],
   pairs: AsyncGenerator<KvPair, undefined>,
   { path, present, above }: { readonly path: string; readonly present: number; readonly above: number },
 ): Promise<void> {
@@ -109,7 +111,7 @@ async function* batches(pairs: AsyncGenerator<KvPair, undefined>): AsyncGenerato
   if (batch.length > 0) yield batch;
 }
 
-async function writeBatch(client: RemoraClient, batch: readonly KvPair[]): Promise<void> {
+async function writeBatch(client: RestoreTarget['client'], batch: readonly KvPair[]): Promise<void> {
   const { succeeded } = await client.kv.txn({
     compare: batch.map(({ key }) => ({ key, target: 'create', is: '=', than: 0 })),
     success: batch.map(({ key, value }) => ({ put: key, value })),
