@@ -244,8 +244,13 @@ describe('a transfer', () => {
 
   test('finds the leader when the master does not know it yet', async () => {
     world.leader = 2;
-    expect(await transfer(3n)).toEqual({ fromNode: 1 });
+    expect(await transfer(3n)).toEqual({ fromNode: 2 });
     expect(world.transfersAsked).toEqual([1, 2]);
+  });
+
+  test('says that the node leads already when the master does not know it yet', async () => {
+    world.leader = 3;
+    expect(await transfer(3n)).toEqual({ fromNode: 3 });
   });
 
   test('is not called done when leadership stays where it is', async () => {

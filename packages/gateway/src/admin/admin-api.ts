@@ -87,10 +87,11 @@ export class AdminApi {
     const toNode = toId(request.toNode, 'to_node');
     const endsMs = this.#deps.clock.monotonicMs() + Math.min(call.timeoutMs, TRANSFER_MS);
     const range = await this.#calls.range(rangeId, call.timeoutMs);
-    await this.#calls.leader(range, rangeTransferLeader, { rangeId, toNode }, call.timeoutMs);
+    // Not `range.leaderNode`: what the master knows may be a heartbeat old.
+    const from = await this.#calls.leader(range, rangeTransferLeader, { rangeId, toNode }, call.timeoutMs);
     for (;;) {
       const status = await this.#calls.status(toNode, rangeId);
-      if (status?.leaderNode === toNode) return { fromNode: range.leaderNode };
+      if (status?.leaderNode === toNode) return { fromNode: from.node };
       if (this.#deps.clock.monotonicMs() >= endsMs) break;
       await pause(this.#deps.clock, TRANSFER_LOOK_MS);
     }

@@ -59,7 +59,7 @@ export class ClusterCalls {
     method: Method<Request, Reply>,
     request: Request,
     timeoutMs: number,
-  ): Promise<Reply> {
+  ): Promise<{ readonly node: number; readonly reply: Reply | undefined }> {
     const { dialer } = this.#deps;
     const nodes = descriptor.replicas.map(({ nodeId }) => nodeId);
     let next = leaderNode;
@@ -70,7 +70,7 @@ export class ClusterCalls {
         const asked = next === 0 ? (nodes[0] ?? 0) : next;
         return dialer.channel(asked).call(method, request, { timeoutMs: attemptMs }, (error, reply) => {
           if (error !== undefined) next = whereNext(error, asked, nodes);
-          done(error, reply);
+          done(error, error === undefined ? { node: asked, reply } : undefined);
         });
       },
     });
