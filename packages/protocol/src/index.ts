@@ -8,6 +8,7 @@ export * from './internal/codec/entry.ts';
 export * from './internal/codec/kv.ts';
 export * from './internal/codec/master.ts';
 export { packPlain } from './internal/codec/pack.ts';
+export * from './internal/codec/query.ts';
 export * from './internal/codec/range.ts';
 export * from './internal/codec/revisions.ts';
 export * from './internal/codec/stored.ts';

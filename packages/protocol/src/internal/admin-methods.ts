@@ -27,7 +27,7 @@ import {
   encodeSettings,
   encodeTransferLeader,
 } from './codec/admin.ts';
-import { decodeRangeStatus, encodeRangeStatus } from './codec/command.ts';
+import { decodeRangeStatus, encodeRangeStatus } from './codec/query.ts';
 import { decodeRangeInfoRequest, encodeRangeInfoRequest } from './codec/range.ts';
 import type { RangeStatus } from './command.ts';
 import type { RangeInfoRequest } from './range-api.ts';

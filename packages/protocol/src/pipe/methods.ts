@@ -1,17 +1,9 @@
 import type { Bytes } from '@remora/base';
 import { asBytes, asCount, asFields, asList, asMs, invalid } from '../internal/codec/check.ts';
-import {
-  decodeCommand,
-  decodeCommandResult,
-  decodeQuery,
-  decodeQueryResult,
-  encodeCommand,
-  encodeCommandResult,
-  encodeQuery,
-  encodeQueryResult,
-} from '../internal/codec/command.ts';
+import { decodeCommand, decodeCommandResult, encodeCommand, encodeCommandResult } from '../internal/codec/command.ts';
 import { decodeKvEvent, encodeKvEvent } from '../internal/codec/kv.ts';
 import { decodeClusterView, encodeClusterView } from '../internal/codec/master.ts';
+import { decodeQuery, decodeQueryResult, encodeQuery, encodeQueryResult } from '../internal/codec/query.ts';
 import { asRequestId } from '../internal/codec/range.ts';
 import type { Command, CommandResult, Query, QueryResult } from '../internal/command.ts';
 import type { KvEvent } from '../internal/kv-types.ts';

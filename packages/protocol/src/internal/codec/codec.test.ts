@@ -22,9 +22,10 @@ import {
   rangeInfo,
   rangeWatch,
 } from '../methods.ts';
-import { decodeCommand, decodeQuery } from './command.ts';
+import { decodeCommand } from './command.ts';
 import { decodeEntry, encodeEntry } from './entry.ts';
 import { decodeKvOp, encodeKvOp } from './kv.ts';
+import { decodeQuery } from './query.ts';
 import {
   BATCH,
   BLOCK_BATCH,

@@ -10,17 +10,9 @@ import type {
   WatchRequest,
 } from '../range-api.ts';
 import { asBytes, asCount, asFields, asList, asMs, asText, invalid } from './check.ts';
-import {
-  decodeCommand,
-  decodeCommandResult,
-  decodeQuery,
-  decodeQueryResult,
-  encodeCommand,
-  encodeCommandResult,
-  encodeQuery,
-  encodeQueryResult,
-} from './command.ts';
+import { decodeCommand, decodeCommandResult, encodeCommand, encodeCommandResult } from './command.ts';
 import { decodeKvEvent, encodeKvEvent } from './kv.ts';
+import { decodeQuery, decodeQueryResult, encodeQuery, encodeQueryResult } from './query.ts';
 
 /** Longest request id, in characters. */
 export const REQUEST_ID_LENGTH_MAX = 64;
