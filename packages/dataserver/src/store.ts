@@ -7,21 +7,8 @@ import {
   ServiceError,
   type Span,
   type Timer,
-  toServiceError,
 } from '@remora/base';
-import {
-  decodeRangeRequest,
-  encodeRangeRequest,
-  FIRST_EPOCH,
-  type RangeDescriptor,
-  type RangeRequest,
-  type RpcRegistry,
-  rangeExecute,
-  rangeInfo,
-  rangeStatus,
-  rangeTransferLeader,
-  rangeWatch,
-} from '@remora/protocol';
+import { FIRST_EPOCH, type RangeDescriptor, type RpcRegistry } from '@remora/protocol';
 import {
   type ConfState,
   confOf,
@@ -37,18 +24,17 @@ import { Installer } from './install/installer.ts';
 import type { InstallMarker } from './install/marker.ts';
 import { MasterTalk } from './master-talk.ts';
 import type { OnApplied } from './range/applied-command.ts';
-import { transferLeaderTo } from './range/leader-transfer.ts';
-import { type RangeOptions, RangeReplica } from './range/range-replica.ts';
+import type { RangeOptions } from './range/range-options.ts';
+import { RangeReplica } from './range/range-replica.ts';
+import { serveRanges } from './range/range-service.ts';
 import type { SplitCandidate } from './range/range-size.ts';
-import { rangeStatusOf } from './range/range-status.ts';
 import { type HeldReplica, HeldReplicas } from './replicas/held-replicas.ts';
 import { ReplicaRemover } from './replicas/replica-remover.ts';
+import { ReplicaTable, type Running } from './replicas/replica-table.ts';
 import type { RevisionSource } from './revisions/revision-drawer.ts';
-import { spansOverlap } from './state/bounds.ts';
 import type { RangeStart } from './state/effects.ts';
 import { allLocalSpan, isStateKey, rangeIdOfLocalKey, stateKey } from './state/keys.ts';
 import { decodeRangeMeta } from './state/meta-codec.ts';
-import { WatchSession } from './watch/watch-session.ts';
 
 export interface StoreDeps {
   readonly nodeId: number;
@@ -69,13 +55,6 @@ export interface StoreDeps {
   readonly onFailure: (error: unknown) => void;
 }
 
-/** A replica that runs. */
-interface Running {
-  readonly replica: RangeReplica;
-  /** Takes it out of checkpoints. */
-  readonly leaveCheckpoints: () => void;
-}
-
 /** A replica that is no member of its range any more, as of this version of the membership. */
 export interface RemovedReplica {
   readonly rangeId: number;
@@ -91,8 +70,7 @@ const FIRST_WAIT_TICKS_APART = 4;
  * The ranges of one node.
  *
  * T1. A replica is created in one place (`createReplica`), once per range, and is durable before it votes (traps 13).
- * T2. Nothing is proposed that the log's codec would not read back: it would stop every replica, for good. What comes
- *     from other nodes has been through the codec; what comes from this process has not, and is tried here.
+ * T2. Nothing is proposed that the log's codec would not read back (range-service.ts).
  * T3. A replica never runs with half a state: one whose rows a snapshot was replacing when the process ended runs once
  *     that is finished, and until then no replica that shares keys with it is created (design §6 ▸).
  * T4. A replica that joins a range begins without membership and is brought in by a snapshot (host-api.ts `applied`): the
@@ -112,9 +90,7 @@ const FIRST_WAIT_TICKS_APART = 4;
 export class Store {
   readonly talk: MasterTalk;
   readonly #deps: StoreDeps;
-  readonly #replicas = new Map<number, Running>();
-  /** Replicas that are being created, or whose snapshot is being installed after a restart. */
-  readonly #creating = new Map<number, { readonly span: Span; readonly done: Promise<void> }>();
+  readonly #replicas = new ReplicaTable();
   readonly #installer: Installer;
   readonly #held: HeldReplicas;
   readonly #remover: ReplicaRemover;
@@ -145,7 +121,7 @@ export class Store {
       if (isStateKey(key) && !halves.has(rangeIdOfLocalKey(key))) removals.push(this.#open(value));
     }
     this.#armHousekeeping();
-    const resumed = interrupted.map((marker) => this.#creation(marker, () => this.#resume(marker)));
+    const resumed = interrupted.map((marker) => this.#replicas.create(marker, () => this.#resume(marker)));
     await Promise.all([this.#installer.clean(), ...removals, ...resumed]);
   }
 
@@ -175,14 +151,14 @@ export class Store {
     const { rangeId } = descriptor;
     const running = this.#replicas.get(rangeId)?.replica;
     if (running?.group.replicaId === replicaId) return;
-    const creating = this.#creating.get(rangeId);
-    if (creating !== undefined) return creating.done;
+    const creating = this.#replicas.creating(rangeId);
+    if (creating !== undefined) return creating;
     if (!this.#held.accepts(rangeId, replicaId)) {
       const message = `replica ${replicaId} of range ${rangeId} was here before, or a later one`;
       throw new ServiceError('INVALID_ARGUMENT', message);
     }
     if (running !== undefined) this.#makeWay(running, descriptor);
-    await this.#creation({ rangeId, span: descriptor }, () => this.#create(descriptor, replicaId));
+    await this.#replicas.create({ rangeId, span: descriptor }, () => this.#create(descriptor, replicaId));
   }
 
   /**
@@ -193,16 +169,6 @@ export class Store {
     const running = this.#replicas.get(rangeId);
     if (running?.replica.group.replicaId !== replicaId) return;
     if (running.replica.state.descriptor.epoch.confVersion < confVersion) this.#end(running);
-  }
-
-  /** T1. */
-  #creation(
-    { rangeId, span }: { readonly rangeId: number; readonly span: Span },
-    create: () => Promise<void>,
-  ): Promise<void> {
-    const done = create().finally(() => this.#creating.delete(rangeId));
-    this.#creating.set(rangeId, { span, done });
-    return done;
   }
 
   async #create(descriptor: RangeDescriptor, replicaId: number): Promise<void> {
@@ -239,7 +205,7 @@ export class Store {
     this.#held.begins(rangeId, own.replicaId);
     const position = conf.voters.indexOf(own.replicaId);
     const firstWaitTicks = parent.leading ? 0 : (position + 1) * FIRST_WAIT_TICKS_APART;
-    const done = this.#creation({ rangeId, span: descriptor }, async () => {
+    const done = this.#replicas.create({ rangeId, span: descriptor }, async () => {
       await durable;
       if (this.#stopped) return;
       this.#run(replica, own.replicaId, position < 0 ? undefined : firstWaitTicks);
@@ -261,12 +227,8 @@ export class Store {
 
   /** Another range that has keys of the span here (T7). */
   #sharing(span: Span, rangeId: number): number | undefined {
-    for (const { state } of this.replicas()) {
-      if (state.rangeId !== rangeId && spansOverlap(span, state.bounds)) return state.rangeId;
-    }
-    for (const [other, creation] of this.#creating) {
-      if (other !== rangeId && spansOverlap(span, creation.span)) return other;
-    }
+    const other = this.#replicas.sharing(span, rangeId);
+    if (other !== undefined) return other;
     const removing = this.#remover.removing(span);
     return removing === rangeId ? undefined : removing;
   }
@@ -282,7 +244,7 @@ export class Store {
 
   /** T5. */
   #end({ replica, leaveCheckpoints }: Running): void {
-    this.#replicas.delete(replica.rangeId);
+    this.#replicas.remove(replica.rangeId);
     replica.close();
     const stageLast = (): Span => {
       replica.stage();
@@ -355,7 +317,7 @@ export class Store {
       applied: () => replica.state.applied,
       replacing: () => replica.replacing,
     });
-    this.#replicas.set(replica.rangeId, { replica, leaveCheckpoints });
+    this.#replicas.add({ replica, leaveCheckpoints });
   }
 
   #armHousekeeping(): void {
@@ -365,8 +327,8 @@ export class Store {
     });
   }
 
-  *replicas(): IterableIterator<RangeReplica> {
-    for (const { replica } of this.#replicas.values()) yield replica;
+  replicas(): IterableIterator<RangeReplica> {
+    return this.#replicas.all();
   }
 
   /** Ranges led here that have grown so large that they are to be split. */
@@ -376,28 +338,7 @@ export class Store {
 
   /** Serves the range calls of gateways, local and remote. */
   register(registry: RpcRegistry): void {
-    registry.handle(rangeExecute, (request, context, done) => {
-      const replica = this.#find(request.rangeId);
-      if (replica instanceof ServiceError) return done(replica, undefined);
-      const malformed = context.peer === 0 && request.body.kind === 'command' ? malformation(request) : undefined;
-      if (malformed !== undefined) return done(malformed, undefined);
-      replica.execute(request, (fn) => context.onCancel(fn), done);
-    });
-    registry.handle(rangeInfo, (request, _context, done) => {
-      const replica = this.#find(request.rangeId);
-      if (replica instanceof ServiceError) done(replica, undefined);
-      else done(undefined, replica.info());
-    });
-    registry.handle(rangeStatus, ({ rangeId }, _context, done) => {
-      const replica = this.#find(rangeId);
-      if (replica instanceof ServiceError) done(replica, undefined);
-      else done(undefined, rangeStatusOf(replica, this.#deps.nodeId));
-    });
-    registry.handle(rangeTransferLeader, ({ rangeId, toNode }, _context, done) => {
-      const replica = this.#find(rangeId);
-      done(replica instanceof ServiceError ? replica : transferLeaderTo(replica, toNode), undefined);
-    });
-    registry.handleStream(rangeWatch, (first, context) => new WatchSession((id) => this.#find(id), context, first));
+    serveRanges(registry, { nodeId: this.#deps.nodeId, find: (rangeId) => this.#find(rangeId) });
   }
 
   #find(rangeId: number): RangeReplica | ServiceError {
@@ -423,14 +364,4 @@ function firstConf({ epoch, replicas }: RangeDescriptor): ConfState {
   if (!isFirst) return confOf([]);
   const idsOf = (type: 'voter' | 'learner') => replicas.filter((r) => r.type === type).map((r) => r.replicaId);
   return confOf(idsOf('voter'), idsOf('learner'));
-}
-
-/** T2. */
-function malformation(request: RangeRequest): ServiceError | undefined {
-  try {
-    decodeRangeRequest(encodeRangeRequest(request));
-    return undefined;
-  } catch (error) {
-    return toServiceError(error);
-  }
 }

@@ -16,7 +16,8 @@ import type { ClosedRevisions } from './closed-revisions.ts';
 import type { GrantWatches } from './grant-watches.ts';
 import type { LeaseKeeper } from './lease-keeper.ts';
 import type { LockWaits } from './lock-waits.ts';
-import type { OnCancel, RangeReplica } from './range-replica.ts';
+import type { OnCancel } from './range-options.ts';
+import type { RangeReplica } from './range-replica.ts';
 import { rangeStatusOf } from './range-status.ts';
 
 /** `revision`: of the state that the result shows, where that is not the present one. */

@@ -1,27 +1,25 @@
 import { assert, ServiceError } from '@remora/base';
-import {
-  type Command,
-  type CommandResult,
-  decodeEntry,
-  type Epoch,
-  type QueryResult,
-  type RangeDescriptor,
-  type RangeInfo,
-  type RangeReply,
-  type RangeRequest,
-  type WatchCreate,
+import type {
+  Command,
+  CommandResult,
+  Epoch,
+  QueryResult,
+  RangeDescriptor,
+  RangeInfo,
+  RangeReply,
+  RangeRequest,
+  WatchCreate,
 } from '@remora/protocol';
-import {
-  type ConfChange,
-  type ConfState,
-  decodeConfChange,
-  type Entry,
-  type Group,
-  type Role,
-  type SnapshotMeta,
-  type SnapshotReceiver,
-  type StateMachine,
-  type StateMachineSnapshot,
+import type {
+  ConfChange,
+  ConfState,
+  Entry,
+  Group,
+  Role,
+  SnapshotMeta,
+  SnapshotReceiver,
+  StateMachine,
+  StateMachineSnapshot,
 } from '@remora/raft';
 import type { RevisionSource } from '../revisions/revision-drawer.ts';
 import type { RangeStart } from '../state/effects.ts';
@@ -30,10 +28,11 @@ import { RangeState } from '../state/range-state.ts';
 import { commandWithin, keySpanWithin } from '../state/request-bounds.ts';
 import type { SplitCommand } from '../state/split.ts';
 import { WatchHub, type WatchSink, type WatchStream } from '../watch/watch-hub.ts';
-import { type OnApplied, tellApplied } from './applied-command.ts';
+import type { OnApplied } from './applied-command.ts';
 import { AutoCompactor } from './auto-compactor.ts';
 import { ClosedRevisions, NOTHING_PREPARED } from './closed-revisions.ts';
 import { Commands, type RangeDone } from './commands.ts';
+import { EntryApplier } from './entry-applier.ts';
 import { GrantWatches } from './grant-watches.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { LockWaits } from './lock-waits.ts';
@@ -41,23 +40,11 @@ import { Queries } from './queries.ts';
 import { RangeClock } from './range-clock.ts';
 import { RangeLoad } from './range-load.ts';
 import { RangeMembers } from './range-members.ts';
+import type { OnCancel, RangeOptions, RangeUnderWay } from './range-options.ts';
 import { readBytes } from './range-report.ts';
-import { RangeSize, type SplitSizes } from './range-size.ts';
+import { RangeSize } from './range-size.ts';
 import { ReplicaRows, type ReplicaRowsDeps } from './replica-rows.ts';
 import { type SplitDone, Splits, type SplitsDeps } from './splits.ts';
-
-export interface RangeOptions {
-  /** Memory for recent events, from which watches are served. */
-  readonly watchRingBytesMax: number;
-  /** How long old versions stay readable before they are compacted; 0: until compacted by hand. */
-  readonly compactionRetentionMs: number;
-  /** Memory for remembered outcomes; beyond it new commands are refused until deadlines pass. */
-  readonly outcomeBytesMax: number;
-  /** Range time is carried on by an entry at least this often, so that it falls back little when the leader changes. */
-  readonly timeCarryMs: number;
-  /** At what sizes a range asks to be split; absent: it never does, and its size is not measured. */
-  readonly splitSizes?: SplitSizes;
-}
 
 export interface RangeDeps extends ReplicaRowsDeps, Pick<SplitsDeps, 'onSplit'> {
   readonly nodeId: number;
@@ -67,19 +54,6 @@ export interface RangeDeps extends ReplicaRowsDeps, Pick<SplitsDeps, 'onSplit'> 
   readonly onLeft: (replica: RangeReplica) => void;
   readonly onApplied?: OnApplied;
 }
-
-/** What a replica has begun and not ended. All of it is 0 when no client asks for anything: what stays is leaked. */
-export interface RangeUnderWay {
-  /** Commands that wait to be proposed, or for their outcome. */
-  readonly proposals: number;
-  /** Open calls of those who wait in queues of locks. */
-  readonly lockCalls: number;
-  readonly watches: number;
-  /** Leases whose time is kept here. */
-  readonly leasesKept: number;
-}
-
-export type OnCancel = (fn: () => void) => void;
 
 /**
  * One local replica of a range: the state machine that its Raft group drives, and the service that requests reach.
@@ -93,6 +67,7 @@ export class RangeReplica implements StateMachine {
   readonly state: RangeState;
   readonly hub: WatchHub;
   readonly #commands: Commands;
+  readonly #applier: EntryApplier;
   readonly #queries: Queries;
   /** Up to which revision this range is complete. */
   readonly closing: ClosedRevisions;
@@ -152,6 +127,14 @@ export class RangeReplica implements StateMachine {
       drawer: deps.drawer,
       outcomeBytesMax: deps.options.outcomeBytesMax,
     });
+    this.#applier = new EntryApplier(this.state, {
+      proposals: this.#commands.proposals,
+      applied: (entry) => this.#applied(entry),
+      reconfigured: () => {
+        if (!this.#isMember) deps.onLeft(this);
+      },
+      onApplied: deps.onApplied,
+    });
     this.closing = new ClosedRevisions({
       state: this.state,
       prepared: NOTHING_PREPARED,
@@ -208,13 +191,7 @@ export class RangeReplica implements StateMachine {
   // -------------------------------------------------------------------------------------------- state machine
 
   apply(entries: readonly Entry[], conf: ConfState): void | Promise<void> {
-    const [first] = entries;
-    if (first?.type !== 'conf') return this.#applyFrom(entries, 0);
-    const position = { index: first.index, term: first.term };
-    this.#commands.proposals.take(position);
-    this.state.reconfigure(position, conf, decodeConfChange(first.data)); // it comes alone
-    this.#applied(first);
-    if (!this.#isMember) this.#deps.onLeft(this);
+    return this.#applier.apply(entries, conf);
   }
 
   get #isMember(): boolean {
@@ -223,30 +200,6 @@ export class RangeReplica implements StateMachine {
 
   admitsConf(change: ConfChange): boolean {
     return admitsChange(this.state.descriptor, change);
-  }
-
-  #applyFrom(entries: readonly Entry[], first: number): void | Promise<void> {
-    for (let i = first; i < entries.length; i++) {
-      const entry = entries[i];
-      if (entry === undefined) break;
-      const waiting = this.#applyEntry(entry);
-      if (waiting !== undefined)
-        return waiting.then(() => this.#applied(entry)).then(() => this.#applyFrom(entries, i + 1));
-      this.#applied(entry);
-    }
-  }
-
-  #applyEntry(entry: Entry): void | Promise<void> {
-    const position = { index: entry.index, term: entry.term };
-    const mine = this.#commands.proposals.take(position);
-    if (entry.data.length === 0) return this.state.skip(position);
-    const batch = mine?.batch ?? decodeEntry(entry.data);
-    const { onApplied } = this.#deps;
-    const tell = onApplied && tellApplied(onApplied, { index: entry.index, batch }, this.state);
-    return this.state.applyBatch(position, batch, (i, outcome, how) => {
-      tell?.(i, outcome, how);
-      mine?.done[i]?.(undefined, outcome);
-    });
   }
 
   #applied(entry: Entry): void {

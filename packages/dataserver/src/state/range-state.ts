@@ -1,16 +1,10 @@
 import { assert, type Engine, ServiceError } from '@remora/base';
 import { applyLockCommand, sessionEnded } from '@remora/lock';
-import {
-  type Command,
-  type CommandBatch,
-  type CommandResult,
-  type KvEvent,
-  type RangeDescriptor,
-  type RevisionBlock,
-  staleEpoch,
-} from '@remora/protocol';
+import type { Command, CommandBatch, CommandResult, KvEvent, RangeDescriptor, RevisionBlock } from '@remora/protocol';
 import type { ConfChange, ConfState, LogPosition } from '@remora/raft';
+import { admissionRefusal } from './admission.ts';
 import { boundsOf, type RangeBounds } from './bounds.ts';
+import { compact, raiseRevision } from './compaction.ts';
 import type { Effects, RangeStart } from './effects.ts';
 import { EngineLockView } from './engine-lock-view.ts';
 import { outcomePageKey, outcomePagesSpan, readUint64, stateKey } from './keys.ts';
@@ -22,7 +16,6 @@ import { decodeRangeMeta, encodeRangeMeta } from './meta-codec.ts';
 import { needsRevision, nextRevision } from './numbering.ts';
 import { failed, type Outcome, outcomeBytes, rememberable } from './outcome-codec.ts';
 import { Outcomes } from './outcomes.ts';
-import { commandWithin } from './request-bounds.ts';
 import { childMeta, type SplitCommand, splitDescriptors, splitRefusal } from './split.ts';
 
 /** `remembered`: answered as an earlier attempt was; `refused`: for its epoch, its deadline, or want of a revision. */
@@ -150,7 +143,7 @@ export class RangeState {
       const item = commands[i];
       if (item === undefined) break;
       this.appliedAhead = i;
-      const refused = this.#refusal(batch, item);
+      const refused = admissionRefusal(this, batch, item);
       const early = refused ?? this.#remembered(item.requestId);
       if (early !== undefined) {
         onOutcome(i, early, refused === undefined ? 'remembered' : 'refused');
@@ -179,20 +172,6 @@ export class RangeState {
     }
     this.applied = position;
     this.appliedAhead = 0;
-  }
-
-  /** A2, and the check of epoch and bounds at apply (traps 14). Refusals are not remembered: they changed nothing. */
-  #refusal(batch: CommandBatch, item: CommandBatch['commands'][number]): Outcome | undefined {
-    if (batch.epoch.version !== this.#descriptor.epoch.version || !commandWithin(this.#bounds, item.command)) {
-      return failed(this.revision, staleEpoch([this.#descriptor]));
-    }
-    if (item.deadlineMs !== 0 && item.deadlineMs < this.rangeTimeMs) {
-      return failed(
-        this.revision,
-        new ServiceError('DEADLINE_EXCEEDED', 'the request reached the range after its deadline'),
-      );
-    }
-    return undefined;
   }
 
   #remembered(requestId: string): Outcome | undefined {
@@ -263,9 +242,9 @@ export class RangeState {
       case 'lock':
         return this.#lock(command);
       case 'compact':
-        return this.#compact(command.revision);
+        return compact(this, command.revision);
       case 'raiseRevision':
-        return this.#raiseRevision(command.to);
+        return raiseRevision(this, command.to);
       case 'leaseGrant':
         return this.#grant(command);
       case 'leaseRevoke':
@@ -319,33 +298,6 @@ export class RangeState {
       timeMs: this.rangeTimeMs,
       wallMs: this.wallMs,
     });
-  }
-
-  #compact(revision: number): CommandResult {
-    if (revision > this.revision) {
-      throw new ServiceError(
-        'FUTURE_REVISION',
-        `revision ${revision} is in the future; the newest is ${this.revision}`,
-      );
-    }
-    if (revision <= this.compactRevision) {
-      throw new ServiceError('COMPACTED', `revision ${revision} is already compacted`, {
-        details: { compactRevision: this.compactRevision },
-      });
-    }
-    this.compactRevision = revision;
-    return { type: 'compact' };
-  }
-
-  /** What the restored keys get is above all that the cluster they come from can have used (design §8). */
-  #raiseRevision(to: number): CommandResult {
-    if (this.keys > 0 || this.leases.size > 0) {
-      const message = `revisions are raised in an empty cluster; this one has ${this.keys} keys and ${this.leases.size} leases`;
-      throw new ServiceError('INVALID_ARGUMENT', message);
-    }
-    this.revision = Math.max(this.revision, to);
-    this.compactRevision = Math.max(this.compactRevision, this.revision);
-    return { type: 'raiseRevision' };
   }
 
   #grant(command: Extract<Command, { type: 'leaseGrant' }>): CommandResult {

@@ -1,0 +1,28 @@
+import type { SplitSizes } from './range-size.ts';
+
+export interface RangeOptions {
+  /** Memory for recent events, from which watches are served. */
+  readonly watchRingBytesMax: number;
+  /** How long old versions stay readable before they are compacted; 0: until compacted by hand. */
+  readonly compactionRetentionMs: number;
+  /** Memory for remembered outcomes; beyond it new commands are refused until deadlines pass. */
+  readonly outcomeBytesMax: number;
+  /** Range time is carried on by an entry at least this often, so that it falls back little when the leader changes. */
+  readonly timeCarryMs: number;
+  /** At what sizes a range asks to be split; absent: it never does, and its size is not measured. */
+  readonly splitSizes?: SplitSizes;
+}
+
+/** What a replica has begun and not ended. All of it is 0 when no client asks for anything: what stays is leaked. */
+export interface RangeUnderWay {
+  /** Commands that wait to be proposed, or for their outcome. */
+  readonly proposals: number;
+  /** Open calls of those who wait in queues of locks. */
+  readonly lockCalls: number;
+  readonly watches: number;
+  /** Leases whose time is kept here. */
+  readonly leasesKept: number;
+}
+
+/** Calls back when whoever asked no longer cares for the answer. */
+export type OnCancel = (fn: () => void) => void;

@@ -1,0 +1,63 @@
+import { ServiceError, toServiceError } from '@remora/base';
+import {
+  decodeRangeRequest,
+  encodeRangeRequest,
+  type RangeRequest,
+  type RpcRegistry,
+  rangeExecute,
+  rangeInfo,
+  rangeStatus,
+  rangeTransferLeader,
+  rangeWatch,
+} from '@remora/protocol';
+import { WatchSession } from '../watch/watch-session.ts';
+import { transferLeaderTo } from './leader-transfer.ts';
+import type { RangeReplica } from './range-replica.ts';
+import { rangeStatusOf } from './range-status.ts';
+
+export interface RangeServiceDeps {
+  readonly nodeId: number;
+  /** The replica of a range that runs here, or why there is none. */
+  readonly find: (rangeId: number) => RangeReplica | ServiceError;
+}
+
+/**
+ * Serves the range calls of gateways, local and remote.
+ *
+ * RS1. Nothing is proposed that the log's codec would not read back: it would stop every replica, for good. What comes
+ *      from other nodes has been through the codec; what comes from this process has not, and is tried here.
+ */
+export function serveRanges(registry: RpcRegistry, { nodeId, find }: RangeServiceDeps): void {
+  registry.handle(rangeExecute, (request, context, done) => {
+    const replica = find(request.rangeId);
+    if (replica instanceof ServiceError) return done(replica, undefined);
+    const malformed = context.peer === 0 && request.body.kind === 'command' ? malformation(request) : undefined;
+    if (malformed !== undefined) return done(malformed, undefined);
+    replica.execute(request, (fn) => context.onCancel(fn), done);
+  });
+  registry.handle(rangeInfo, (request, _context, done) => {
+    const replica = find(request.rangeId);
+    if (replica instanceof ServiceError) done(replica, undefined);
+    else done(undefined, replica.info());
+  });
+  registry.handle(rangeStatus, ({ rangeId }, _context, done) => {
+    const replica = find(rangeId);
+    if (replica instanceof ServiceError) done(replica, undefined);
+    else done(undefined, rangeStatusOf(replica, nodeId));
+  });
+  registry.handle(rangeTransferLeader, ({ rangeId, toNode }, _context, done) => {
+    const replica = find(rangeId);
+    done(replica instanceof ServiceError ? replica : transferLeaderTo(replica, toNode), undefined);
+  });
+  registry.handleStream(rangeWatch, (first, context) => new WatchSession(find, context, first));
+}
+
+/** RS1. */
+function malformation(request: RangeRequest): ServiceError | undefined {
+  try {
+    decodeRangeRequest(encodeRangeRequest(request));
+    return undefined;
+  } catch (error) {
+    return toServiceError(error);
+  }
+}

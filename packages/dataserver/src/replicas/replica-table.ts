@@ -1,0 +1,63 @@
+import type { Span } from '@remora/base';
+import type { RangeReplica } from '../range/range-replica.ts';
+import { spansOverlap } from '../state/bounds.ts';
+
+/** A replica that runs. */
+export interface Running {
+  readonly replica: RangeReplica;
+  /** Takes it out of checkpoints. */
+  readonly leaveCheckpoints: () => void;
+}
+
+/** The replicas of a store, by their ranges: those that run, and those that are about to. */
+export class ReplicaTable {
+  readonly #running = new Map<number, Running>();
+  /** Replicas that are being created, or whose snapshot is being installed after a restart. */
+  readonly #creating = new Map<number, { readonly span: Span; readonly done: Promise<void> }>();
+
+  get(rangeId: number): Running | undefined {
+    return this.#running.get(rangeId);
+  }
+
+  has(rangeId: number): boolean {
+    return this.#running.has(rangeId);
+  }
+
+  *all(): IterableIterator<RangeReplica> {
+    for (const { replica } of this.#running.values()) yield replica;
+  }
+
+  add(running: Running): void {
+    this.#running.set(running.replica.rangeId, running);
+  }
+
+  remove(rangeId: number): void {
+    this.#running.delete(rangeId);
+  }
+
+  /** Resolves when the replica of that range is created; undefined when none is being. */
+  creating(rangeId: number): Promise<void> | undefined {
+    return this.#creating.get(rangeId)?.done;
+  }
+
+  /** Holds the range's place, and its keys, until `create` has added its replica, or given up (T1 of the store). */
+  create(
+    { rangeId, span }: { readonly rangeId: number; readonly span: Span },
+    create: () => Promise<void>,
+  ): Promise<void> {
+    const done = create().finally(() => this.#creating.delete(rangeId));
+    this.#creating.set(rangeId, { span, done });
+    return done;
+  }
+
+  /** A range other than the given one that has keys of the span here (T7 of the store). */
+  sharing(span: Span, rangeId: number): number | undefined {
+    for (const { state } of this.all()) {
+      if (state.rangeId !== rangeId && spansOverlap(span, state.bounds)) return state.rangeId;
+    }
+    for (const [other, creation] of this.#creating) {
+      if (other !== rangeId && spansOverlap(span, creation.span)) return other;
+    }
+    return undefined;
+  }
+}

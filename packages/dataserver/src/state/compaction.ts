@@ -1,0 +1,31 @@
+import { ServiceError } from '@remora/base';
+import type { CommandResult } from '@remora/protocol';
+import type { RangeState } from './range-state.ts';
+
+/** Makes older versions unreadable up to a revision. */
+export function compact(state: Pick<RangeState, 'revision' | 'compactRevision'>, revision: number): CommandResult {
+  if (revision > state.revision) {
+    throw new ServiceError('FUTURE_REVISION', `revision ${revision} is in the future; the newest is ${state.revision}`);
+  }
+  if (revision <= state.compactRevision) {
+    throw new ServiceError('COMPACTED', `revision ${revision} is already compacted`, {
+      details: { compactRevision: state.compactRevision },
+    });
+  }
+  state.compactRevision = revision;
+  return { type: 'compact' };
+}
+
+/** What restored keys get is above all that the cluster they come from can have used (design §8). */
+export function raiseRevision(
+  state: Pick<RangeState, 'revision' | 'compactRevision' | 'keys' | 'leases'>,
+  to: number,
+): CommandResult {
+  if (state.keys > 0 || state.leases.size > 0) {
+    const message = `revisions are raised in an empty cluster; this one has ${state.keys} keys and ${state.leases.size} leases`;
+    throw new ServiceError('INVALID_ARGUMENT', message);
+  }
+  state.revision = Math.max(state.revision, to);
+  state.compactRevision = Math.max(state.compactRevision, state.revision);
+  return { type: 'raiseRevision' };
+}
