@@ -7,20 +7,12 @@
  * C3. Iteration goes by insertion, which follows from the order of reports: the same reports give the same decisions.
  */
 import { compareBytes, equalBytes } from '@remora/base';
-import type { RangeDescriptor, ReplicaDescriptor } from '@remora/protocol';
+import type { NodeDuty, RangeDescriptor, ReplicaDescriptor } from '@remora/protocol';
+
+export type { NodeDuty };
 
 /** Whether a node's heartbeats come. */
 export type Liveness = 'up' | 'suspect' | 'down';
-
-/**
- * What a node is there for, as its operators want it.
- *  - `serving`: takes replicas and leaders.
- *  - `draining`: gives its leaders away and takes nothing new; keeps its replicas.
- *  - `maintenance`: as `draining`; until the end of the window its silence counts as planned.
- *  - `decommissioning`: gives everything away.
- *  - `removed`: gone for good; its replicas count as lost.
- */
-export type NodeDuty = 'serving' | 'draining' | 'maintenance' | 'decommissioning' | 'removed';
 
 export interface NodeInfo {
   readonly nodeId: number;

@@ -1,0 +1,84 @@
+import { ServiceError } from '@remora/base';
+import {
+  type Done,
+  type Method,
+  masterCancelOperator,
+  masterOperators,
+  masterPauseScheduler,
+  masterRebalance,
+  masterScatter,
+  masterSchedulers,
+  masterSetNodeDuty,
+  masterSteerRange,
+  masterWhy,
+  type OperatorInfo,
+  type OperatorsRequest,
+  type PauseSchedulerRequest,
+  type RebalanceReply,
+  type RebalanceRequest,
+  type RpcRegistry,
+  type ScatterReply,
+  type ScatterRequest,
+  type SchedulerInfo,
+  type SetNodeDutyRequest,
+  type SteerRangeRequest,
+  type WhyReply,
+  type WhyRequest,
+} from '@remora/protocol';
+
+/**
+ * What operators of a cluster may ask its scheduling. Each of these throws a `ServiceError` that says what would be right
+ * when it is not possible. Called on the master's leader only.
+ */
+export interface SteeringActions {
+  steerRange(request: SteerRangeRequest): OperatorInfo;
+  scatter(request: ScatterRequest): ScatterReply;
+  rebalance(request: RebalanceRequest): RebalanceReply;
+  operators(request: OperatorsRequest): readonly OperatorInfo[];
+  cancelOperator(operatorId: number): OperatorInfo;
+  schedulers(): readonly SchedulerInfo[];
+  pauseScheduler(request: PauseSchedulerRequest): readonly SchedulerInfo[];
+  why(request: WhyRequest): WhyReply;
+  /** Answers when the change is replicated. */
+  setNodeDuty(request: SetNodeDutyRequest, done: (error: ServiceError | undefined) => void): void;
+}
+
+/** Who answers at this moment: an error while this master does not lead. */
+export type Steering = () => SteeringActions | ServiceError;
+
+/** Serves the methods by which operators steer. */
+export function registerSteering(registry: RpcRegistry, steering: Steering): void {
+  answer(registry, masterSteerRange, steering, (actions, request) => actions.steerRange(request));
+  answer(registry, masterScatter, steering, (actions, request) => actions.scatter(request));
+  answer(registry, masterRebalance, steering, (actions, request) => actions.rebalance(request));
+  answer(registry, masterOperators, steering, (actions, request) => actions.operators(request));
+  answer(registry, masterCancelOperator, steering, (actions, request) => actions.cancelOperator(request.operatorId));
+  answer(registry, masterSchedulers, steering, (actions) => actions.schedulers());
+  answer(registry, masterPauseScheduler, steering, (actions, request) => actions.pauseScheduler(request));
+  answer(registry, masterWhy, steering, (actions, request) => actions.why(request));
+  registry.handle(masterSetNodeDuty, (request, _context, done) =>
+    orRefused(done, steering, (actions) => actions.setNodeDuty(request, (error) => done(error, undefined))),
+  );
+}
+
+function answer<Request, Reply>(
+  registry: RpcRegistry,
+  method: Method<Request, Reply>,
+  steering: Steering,
+  act: (actions: SteeringActions, request: Request) => Reply,
+): void {
+  registry.handle(method, (request, _context, done) =>
+    orRefused(done, steering, (actions) => done(undefined, act(actions, request))),
+  );
+}
+
+function orRefused<Reply>(done: Done<Reply>, steering: Steering, act: (actions: SteeringActions) => void): void {
+  const actions = steering();
+  if (actions instanceof ServiceError) return done(actions, undefined);
+  try {
+    act(actions);
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    done(error, undefined);
+  }
+}
