@@ -1,5 +1,12 @@
 import { type Row, SeededRandom } from '@remora/base';
-import { type Command, type CommandBatch, encodeEntry, kvRoutingKey, type RangeDescriptor } from '@remora/protocol';
+import {
+  type Command,
+  type CommandBatch,
+  type Epoch,
+  encodeEntry,
+  kvRoutingKey,
+  type RangeDescriptor,
+} from '@remora/protocol';
 import { confOf, type Entry, type GroupId } from '@remora/raft';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { CrashWorld } from './install/test-crash-world.ts';
@@ -165,6 +172,32 @@ describe('a split', () => {
     const { store } = await undisturbed();
     const stale = parentOf(store).staleEpoch().details?.ranges;
     expect((stale as unknown[][]).map(([rangeId]) => rangeId)).toEqual([PARENT.rangeId, CHILD_ID]);
+  });
+
+  test('is answered so after a restart as well, which remembers no split', async () => {
+    const [world, logged] = [new CrashWorld(1), new Set<GroupId>()];
+    await founded(world, logged);
+    const booted = await boot(world, { logged });
+    await booted.store.start();
+    await work(booted, new SeededRandom(1), { checkpoints: true });
+    world.crash();
+    const { store } = await boot(world, { logged });
+    await store.start();
+    const stale = parentOf(store).staleEpoch().details?.ranges;
+    expect((stale as unknown[][]).map(([rangeId]) => rangeId)).toEqual([PARENT.rangeId, CHILD_ID]);
+  });
+
+  test('is told to a master that knows the range as it was before, or has not heard of the child', async () => {
+    const { store } = await undisturbed();
+    const told = (known: Readonly<Record<number, Epoch>>): number[] =>
+      store.changedSince((rangeId) => known[rangeId]).map(({ rangeId }) => rangeId);
+    const after = { confVersion: 1, version: 2 };
+    expect(told({ [PARENT.rangeId]: PARENT.epoch })).toEqual([PARENT.rangeId, CHILD_ID]);
+    expect(told({ [PARENT.rangeId]: after })).toEqual([CHILD_ID]);
+    expect(told({ [PARENT.rangeId]: after, [CHILD_ID]: after })).toEqual([]);
+    expect(
+      told({ [PARENT.rangeId]: { confVersion: 2, version: 2 }, [CHILD_ID]: { confVersion: 1, version: 1 } }),
+    ).toEqual([CHILD_ID]);
   });
 
   test('keeps the child from being created before, by a word of the master that is ahead of the log', async () => {

@@ -8,7 +8,7 @@ import {
   type Span,
   type Timer,
 } from '@remora/base';
-import { FIRST_EPOCH, type RangeDescriptor, type RpcRegistry } from '@remora/protocol';
+import { type Epoch, FIRST_EPOCH, type RangeDescriptor, type RpcRegistry } from '@remora/protocol';
 import {
   type ConfState,
   confOf,
@@ -28,6 +28,7 @@ import type { RangeOptions } from './range/range-options.ts';
 import { RangeReplica } from './range/range-replica.ts';
 import { serveRanges } from './range/range-service.ts';
 import type { SplitCandidate } from './range/range-size.ts';
+import { SPLIT_OFF_MAX } from './range/splits.ts';
 import { type HeldReplica, HeldReplicas } from './replicas/held-replicas.ts';
 import { ReplicaRemover } from './replicas/replica-remover.ts';
 import { ReplicaTable, type Running } from './replicas/replica-table.ts';
@@ -262,12 +263,16 @@ export class Store {
   }
 
   /**
-   * The ranges here whose membership has changed since the given version of it. A follower's word is as good as the
-   * leader's, and may be the only one: a range that waits for a replica to be created may have no leader until it is.
+   * The ranges here that are not known by this epoch, or a later one: their membership has changed, or they were cut, or
+   * a split made them. A follower's word is as good as the leader's, and may be the only one: a range that waits for a
+   * replica to be created may have no leader until it is.
    */
-  changedSince(confVersionOf: (rangeId: number) => number): readonly RangeDescriptor[] {
+  changedSince(epochOf: (rangeId: number) => Epoch | undefined): readonly RangeDescriptor[] {
     const descriptors = [...this.replicas()].map((replica) => replica.state.descriptor);
-    return descriptors.filter(({ rangeId, epoch }) => epoch.confVersion > confVersionOf(rangeId));
+    return descriptors.filter(({ rangeId, epoch }) => {
+      const known = epochOf(rangeId);
+      return known === undefined || epoch.confVersion > known.confVersion || epoch.version > known.version;
+    });
   }
 
   /** Runs a replica, or takes away what is left of it; resolves when that is done. (T5, T8) */
@@ -293,7 +298,8 @@ export class Store {
       if (running !== undefined) this.#end(running);
     };
     const onSplit = (child: RangeStart, parent: RangeReplica): Promise<void> => this.#adopt(child, parent);
-    const deps = { ...this.#deps, installer: this.#installer, sharing, onLeft, onSplit };
+    const following = (range: RangeDescriptor) => this.#replicas.following(range, SPLIT_OFF_MAX);
+    const deps = { ...this.#deps, installer: this.#installer, sharing, onLeft, onSplit, following };
     return new RangeReplica(deps, descriptor, conf, start);
   }
 

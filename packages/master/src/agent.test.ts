@@ -81,6 +81,25 @@ describe('a node agent', () => {
     expect(bed.tasks.length).toBeGreaterThan(0);
   });
 
+  test('reports often until a range has a leader, then every second, and four times as often while it has tasks', () => {
+    const bed = new AgentBed();
+    let reply = { tasks: [TASK], view: VIEW };
+    bed.answer = (_node, method) => (method === 'master.join' ? ok(method) : reply);
+    const beatsIn = (ms: number): number => {
+      const before = bed.calls.length;
+      bed.clock.advance(ms);
+      return bed.calls.length - before;
+    };
+    bed.agent.start();
+    expect(beatsIn(1_000)).toBeGreaterThan(15);
+    reply = { tasks: [TASK], view: { ...VIEW, leaders: [[2, 1]] } };
+    bed.clock.advance(100);
+    expect(beatsIn(10_000)).toBeLessThanOrEqual(40);
+    reply = { ...reply, tasks: [] };
+    bed.clock.advance(300);
+    expect(beatsIn(10_000)).toBeLessThanOrEqual(10);
+  });
+
   test('a node that joins goes to the address that a follower names, as it knows no node by its id', () => {
     const bed = new AgentBed([]);
     bed.answer = (node, method) => {

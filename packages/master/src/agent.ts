@@ -21,7 +21,7 @@ export interface AgentDeps {
   readonly logger: Logger;
   /** What the next heartbeat says. */
   readonly report: () => Pick<NodeHeartbeat, 'ranges' | 'results'>;
-  /** Ranges with a replica here whose membership has changed since this view. */
+  /** Ranges with a replica here that this view does not know, or whose membership or bounds have changed since. */
   readonly changedSince: (view: ClusterView) => readonly RangeDescriptor[];
   readonly onTask: (task: NodeTask) => void;
   readonly onView: (view: ClusterView) => void;
@@ -35,8 +35,8 @@ const RETRY_MAX_MS = 250;
 const HEARTBEAT_MS = 1_000;
 /** Until the cluster has a range with a leader, so that it comes up quickly. */
 const HEARTBEAT_STARTING_MS = 50;
-/** While something is ordered of ranges that are led here: it takes several steps, some of which wait for copies. */
-const HEARTBEAT_ORDERED_MS = 250;
+/** While the node has tasks: they take several steps, some of which wait for copies, or for other ranges. */
+const HEARTBEAT_BUSY_MS = 250;
 /** While no master answers, it is said at this interval: the wait has no end, as the cluster may come up later. */
 const SILENCE_LOG_MS = 10_000;
 
@@ -171,6 +171,6 @@ export class NodeAgent {
 }
 
 function pauseAfter({ tasks, view }: NodeHeartbeatReply): number {
-  if (view.leaders.length === 0 || tasks.some(({ type }) => type !== 'order')) return HEARTBEAT_STARTING_MS;
-  return tasks.length > 0 ? HEARTBEAT_ORDERED_MS : HEARTBEAT_MS;
+  if (view.leaders.length === 0) return HEARTBEAT_STARTING_MS;
+  return tasks.length > 0 ? HEARTBEAT_BUSY_MS : HEARTBEAT_MS;
 }

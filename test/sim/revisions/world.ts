@@ -121,7 +121,7 @@ export class World {
       const installer = {} as Installer; // no member is ever sent a snapshot
       const deps = { engine, clock, logger: silentLogger, nodeId: id, options, installer, drawer, onApplied };
       const replica = new RangeReplica(
-        { ...deps, sharing: () => undefined, onLeft: () => {}, onSplit: async () => {} },
+        { ...deps, sharing: () => undefined, onLeft: () => {}, onSplit: async () => {}, following: () => [] },
         descriptor,
         conf,
       );

@@ -362,8 +362,8 @@ class Node implements AssembledNode {
         logger,
         report: () => store?.talk.report() ?? { ranges: [], results: [] },
         changedSince: ({ ranges }) => {
-          const known = new Map(ranges.map(({ rangeId, epoch }) => [rangeId, epoch.confVersion]));
-          return store?.changedSince((rangeId) => known.get(rangeId) ?? Number.POSITIVE_INFINITY) ?? [];
+          const known = new Map(ranges.map(({ rangeId, epoch }) => [rangeId, epoch]));
+          return store?.changedSince((rangeId) => known.get(rangeId)) ?? [];
         },
         onTask: (task) => this.#perform(task, store),
         onView: (view) => {

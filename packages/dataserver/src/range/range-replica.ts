@@ -46,7 +46,7 @@ import { RangeSize } from './range-size.ts';
 import { ReplicaRows, type ReplicaRowsDeps } from './replica-rows.ts';
 import { type SplitDone, Splits, type SplitsDeps } from './splits.ts';
 
-export interface RangeDeps extends ReplicaRowsDeps, Pick<SplitsDeps, 'onSplit'> {
+export interface RangeDeps extends ReplicaRowsDeps, Pick<SplitsDeps, 'onSplit' | 'following'> {
   readonly nodeId: number;
   readonly options: RangeOptions;
   readonly drawer: RevisionSource;

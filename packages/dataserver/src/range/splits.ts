@@ -10,7 +10,7 @@ import type { Queries } from './queries.ts';
 import type { RangeReplica } from './range-replica.ts';
 
 /** Descriptors that are told to those who ask for keys that have left. */
-const SPLIT_OFF_MAX = 4;
+export const SPLIT_OFF_MAX = 4;
 
 type SplitResult = Extract<CommandResult, { type: 'split' }>;
 export type SplitDone = (error: ServiceError | undefined, result: SplitResult | undefined) => void;
@@ -24,6 +24,8 @@ export interface SplitsDeps {
    * they are behind the split.
    */
   readonly onSplit: (child: RangeStart, parent: RangeReplica) => Promise<void>;
+  /** The ranges of this node that have the keys behind a range. */
+  readonly following: (range: RangeDescriptor) => readonly RangeDescriptor[];
 }
 
 /**
@@ -46,7 +48,7 @@ export interface SplitsDeps {
 export class Splits {
   readonly #replica: RangeReplica;
   readonly #deps: SplitsDeps;
-  #off: readonly RangeDescriptor[] = [];
+  #off: readonly RangeDescriptor[] | undefined;
   #durable: Promise<void> = Promise.resolve();
 
   constructor(replica: RangeReplica, deps: SplitsDeps) {
@@ -54,8 +56,12 @@ export class Splits {
     this.#deps = deps;
   }
 
-  /** What was split off lately. Only a hint for those who look for keys that left: it is not kept over a restart. */
-  get off(): readonly RangeDescriptor[] {
+  /**
+   * What was split off lately: a hint for those who look for keys that left. It is not kept over a restart; who has them
+   * then is mostly here as well.
+   */
+  get #hints(): readonly RangeDescriptor[] {
+    this.#off ??= this.#deps.following(this.#replica.state.descriptor);
     return this.#off;
   }
 
@@ -81,7 +87,7 @@ export class Splits {
   applied(child: RangeStart): void {
     const { state, hub } = this.#replica;
     const { bounds } = state;
-    this.#off = [child.meta.descriptor, ...this.#off].slice(0, SPLIT_OFF_MAX);
+    this.#off = [child.meta.descriptor, ...(this.#off ?? [])].slice(0, SPLIT_OFF_MAX);
     hub.flush(); // what came before is theirs yet
     const stale = this.staleEpoch();
     for (const stream of this.#deps.streams) stream.endAll(stale, ({ span }) => !keySpanWithin(bounds, span));
@@ -91,6 +97,6 @@ export class Splits {
 
   /** For those who ask by an old epoch, or for keys that are not the range's. */
   staleEpoch(): ServiceError {
-    return staleEpoch([this.#replica.state.descriptor, ...this.#off]);
+    return staleEpoch([this.#replica.state.descriptor, ...this.#hints]);
   }
 }

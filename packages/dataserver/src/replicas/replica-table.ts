@@ -1,4 +1,5 @@
 import type { Span } from '@remora/base';
+import type { RangeDescriptor } from '@remora/protocol';
 import type { RangeReplica } from '../range/range-replica.ts';
 import { spansOverlap } from '../state/bounds.ts';
 
@@ -60,4 +61,23 @@ export class ReplicaTable {
     }
     return undefined;
   }
+
+  /** The ranges here that begin where the given one ends, one behind the other: at most so many. */
+  following(range: RangeDescriptor, max: number): readonly RangeDescriptor[] {
+    const byStart = new Map<string, RangeDescriptor>();
+    for (const { state } of this.all()) byStart.set(latin1(state.descriptor.start), state.descriptor);
+    const found: RangeDescriptor[] = [];
+    let last = range;
+    while (found.length < max && last.end.length > 0) {
+      const next = byStart.get(latin1(last.end));
+      if (next === undefined) break;
+      found.push(next);
+      last = next;
+    }
+    return found;
+  }
+}
+
+function latin1(key: Uint8Array): string {
+  return Buffer.from(key).toString('latin1');
 }
