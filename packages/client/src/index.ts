@@ -20,7 +20,12 @@ export {
 export { type GrantedLease, Leases } from './leases.ts';
 export { type AcquireOptions, Lock } from './lock.ts';
 export { type LockName, Locks } from './locks.ts';
-export { AdminClient, type AdminClientOptions } from './node/admin-client.ts';
+export {
+  AdminClient,
+  type AdminClientOptions,
+  type RangeChangeRequest,
+  type SeenRange,
+} from './node/admin-client.ts';
 export { type ConnectOptions, connect } from './node/connect.ts';
 export type { ClientPorts, Liveness } from './ports.ts';
 export type { SessionState } from './session.ts';

@@ -9,6 +9,12 @@ interface UnaryMethod<Request, Response> {
   readonly responseDeserialize: (bytes: Buffer) => Response;
 }
 
+/** What is to become of a range. */
+export type RangeChangeRequest = NonNullable<admin.ChangeRangeRequest['change']>;
+
+/** A range as it was seen when the change was decided on. */
+export type SeenRange = Pick<admin.Range, 'id' | 'confVersion' | 'version'>;
+
 export interface AdminClientOptions {
   /** Gateways as `host:port`; the first that answers is asked. */
   readonly endpoints: readonly string[];
@@ -84,6 +90,67 @@ export class AdminClient {
    */
   beginRestore(revision: number): Promise<admin.BeginRestoreResponse> {
     return this.#call(admin.AdminService.beginRestore, { revision: BigInt(revision) });
+  }
+
+  /**
+   * Begins a change of a range, and gives the operator that does it. `split` at an empty key: in the middle.
+   * @throws ServiceError INVALID_ARGUMENT when the range is not any more as it was seen, or the change is not possible.
+   */
+  changeRange(seen: SeenRange, change: RangeChangeRequest): Promise<admin.Operator> {
+    const epoch = { confVersion: BigInt(seen.confVersion), version: BigInt(seen.version) };
+    return this.#call(admin.AdminService.changeRange, { rangeId: BigInt(seen.id), ...epoch, change });
+  }
+
+  /** Spreads the ranges that have routing keys from `start` to before `end`, as one group. */
+  scatter(span: { readonly start: Uint8Array; readonly end: Uint8Array }): Promise<admin.ScatterResponse> {
+    const [start, end] = [Buffer.from(span.start), Buffer.from(span.end)];
+    return this.#call(admin.AdminService.scatter, { start, end });
+  }
+
+  rebalance(options: { readonly dryRun: boolean }): Promise<admin.RebalanceResponse> {
+    return this.#call(admin.AdminService.rebalance, options);
+  }
+
+  /** Those under way, oldest first; or those that ended, newest first. Of all ranges unless `rangeId` names one. */
+  async operators(of: {
+    readonly ended: boolean;
+    readonly rangeId?: number;
+    readonly limit: number;
+  }): Promise<readonly admin.Operator[]> {
+    const request = { ended: of.ended, rangeId: BigInt(of.rangeId ?? 0), limit: of.limit };
+    const { operators } = await this.#call(admin.AdminService.listOperators, request);
+    return operators;
+  }
+
+  /** Gives the operator as it ended. */
+  cancelOperator(id: number): Promise<admin.Operator> {
+    return this.#call(admin.AdminService.cancelOperator, { id: BigInt(id) });
+  }
+
+  async schedulers(): Promise<readonly admin.Scheduler[]> {
+    const { schedulers } = await this.#call(admin.AdminService.listSchedulers, {});
+    return schedulers;
+  }
+
+  /** 0 ms: it runs again. Gives all of them as they are then. */
+  async pauseScheduler(name: string, forMs: number): Promise<readonly admin.Scheduler[]> {
+    const { schedulers } = await this.#call(admin.AdminService.pauseScheduler, { name, forMs: BigInt(forMs) });
+    return schedulers;
+  }
+
+  /** `forMs`: of maintenance only. */
+  async setNodeDuty(nodeId: number, duty: string, forMs = 0): Promise<void> {
+    await this.#call(admin.AdminService.setNodeDuty, { nodeId: BigInt(nodeId), duty, forMs: BigInt(forMs) });
+  }
+
+  /** Why nothing happens to a range or a node, or what does: one statement each. */
+  async why(of: { readonly rangeId: number } | { readonly nodeId: number }): Promise<readonly string[]> {
+    const request = {
+      rangeId: BigInt('rangeId' in of ? of.rangeId : 0),
+      nodeId: BigInt('nodeId' in of ? of.nodeId : 0),
+    };
+    const { lines } = await this.#call(admin.AdminService.why, request);
+    return lines;
   }
 
   close(): void {

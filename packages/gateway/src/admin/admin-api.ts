@@ -29,6 +29,7 @@ import {
 } from './admin-messages.ts';
 import { pause } from './attempts.ts';
 import { ClusterCalls, type ClusterCallsDeps } from './cluster-calls.ts';
+import { SteeringApi } from './steering-api.ts';
 
 export interface AdminApiDeps extends ClusterCallsDeps {
   readonly backend: Backend;
@@ -42,10 +43,12 @@ const TRANSFER_LOOK_MS = 20;
 export class AdminApi {
   readonly #deps: AdminApiDeps;
   readonly #calls: ClusterCalls;
+  readonly steering: SteeringApi;
 
   constructor(deps: AdminApiDeps) {
     this.#deps = deps;
     this.#calls = new ClusterCalls(deps);
+    this.steering = new SteeringApi(this.#calls);
   }
 
   async listNodes(_request: admin.ListNodesRequest, call: CallInfo): Promise<admin.ListNodesResponse> {

@@ -8,8 +8,13 @@ import { type GrpcService, grpcService } from './service.ts';
 /** `remora.v1.Admin`, to be added to a gRPC server. */
 export function adminService(deps: AdminApiDeps, guard: CallGuard): GrpcService {
   const api = new AdminApi(deps);
-  const unary = <Request, Response>(work: (request: Request, call: CallInfo) => Promise<Response>) =>
-    guard.unary(asUnary(work.bind(api)), remoraStatus);
+  const unaryOf =
+    (of: object) =>
+    <Request, Response>(work: (request: Request, call: CallInfo) => Promise<Response>) =>
+      guard.unary(asUnary(work.bind(of)), remoraStatus);
+  const unary = unaryOf(api);
+  const { steering } = api;
+  const steers = unaryOf(steering);
   return grpcService<admin.AdminServer>(admin.AdminService, {
     listNodes: unary(api.listNodes),
     listRanges: unary(api.listRanges),
@@ -20,5 +25,14 @@ export function adminService(deps: AdminApiDeps, guard: CallGuard): GrpcService 
     transferLeader: unary(api.transferLeader),
     compact: unary(api.compact),
     beginRestore: unary(api.beginRestore),
+    changeRange: steers(steering.changeRange),
+    scatter: steers(steering.scatter),
+    rebalance: steers(steering.rebalance),
+    listOperators: steers(steering.listOperators),
+    cancelOperator: steers(steering.cancelOperator),
+    listSchedulers: steers(steering.listSchedulers),
+    pauseScheduler: steers(steering.pauseScheduler),
+    setNodeDuty: steers(steering.setNodeDuty),
+    why: steers(steering.why),
   });
 }
