@@ -1,12 +1,15 @@
-import type { Clock } from '@remora/base';
+import type { Bytes, Clock } from '@remora/base';
 import type { NodeHeartbeat, OrderResult, RangeOrder } from '@remora/protocol';
 import type { RangeReplica } from './range/range-replica.ts';
 import { rangeReport } from './range/range-report.ts';
+import type { OrderedSplit } from './splitting/splitter.ts';
 
 export interface MasterTalkDeps {
   readonly clock: Clock;
   readonly replica: (rangeId: number) => RangeReplica | undefined;
   readonly replicas: () => Iterable<RangeReplica>;
+  /** Splits a range that is led here, in the middle when there is no key; told again it says how that stands. */
+  readonly split: (replica: RangeReplica, at: Bytes | undefined) => OrderedSplit;
 }
 
 /** What a store tells the master with each heartbeat, and what it does of what leaders are ordered in the answer. */

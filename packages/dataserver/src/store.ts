@@ -1,5 +1,6 @@
 import {
   assert,
+  type Bytes,
   type Clock,
   type Disk,
   type Engine,
@@ -8,7 +9,7 @@ import {
   type Span,
   type Timer,
 } from '@remora/base';
-import { type Epoch, FIRST_EPOCH, type RangeDescriptor, type RpcRegistry } from '@remora/protocol';
+import { type Epoch, FIRST_EPOCH, type RangeDescriptor, type RpcDialer, type RpcRegistry } from '@remora/protocol';
 import {
   type ConfState,
   confOf,
@@ -27,15 +28,21 @@ import type { OnApplied } from './range/applied-command.ts';
 import type { RangeOptions } from './range/range-options.ts';
 import { RangeReplica } from './range/range-replica.ts';
 import { serveRanges } from './range/range-service.ts';
-import type { SplitCandidate } from './range/range-size.ts';
 import { SPLIT_OFF_MAX } from './range/splits.ts';
 import { type HeldReplica, HeldReplicas } from './replicas/held-replicas.ts';
 import { ReplicaRemover } from './replicas/replica-remover.ts';
 import { ReplicaTable, type Running } from './replicas/replica-table.ts';
 import type { RevisionSource } from './revisions/revision-drawer.ts';
+import { prepareSplit } from './splitting/prepare-split.ts';
+import { type OrderedSplit, Splitter, type SplitterDeps } from './splitting/splitter.ts';
 import type { RangeStart } from './state/effects.ts';
 import { allLocalSpan, isStateKey, rangeIdOfLocalKey, stateKey } from './state/keys.ts';
 import { decodeRangeMeta } from './state/meta-codec.ts';
+
+export interface SplittingPorts extends Pick<SplitterDeps, 'askIds'> {
+  /** For calls to the other nodes of a range. */
+  readonly dialer: Pick<RpcDialer, 'channel'>;
+}
 
 export interface StoreDeps {
   readonly nodeId: number;
@@ -49,6 +56,8 @@ export interface StoreDeps {
   readonly options: RangeOptions;
   /** Where ranges that the master numbers get their revisions. */
   readonly drawer: RevisionSource;
+  /** What it takes to split ranges; without it none of them is. */
+  readonly splitting?: SplittingPorts;
   /** What the log held for each group when the node started. Each replica takes its own out, so that nothing is kept. */
   readonly recovered: Map<GroupId, RecoveredGroup>;
   readonly onApplied?: OnApplied;
@@ -62,6 +71,8 @@ export interface RemovedReplica {
   readonly replicaId: number;
   readonly confVersion: number;
 }
+
+const NO_SPLITS: OrderedSplit = { outcome: 'refused', reason: 'this node splits no ranges' };
 
 const HOUSEKEEPING_MS = 1_000;
 /** The voters of a new range campaign this far apart: the first that finds a quorum created leads. */
@@ -95,6 +106,7 @@ export class Store {
   readonly #installer: Installer;
   readonly #held: HeldReplicas;
   readonly #remover: ReplicaRemover;
+  readonly #splitter: Splitter | undefined;
   #timer: Timer | undefined;
   #stopped = false;
 
@@ -104,7 +116,18 @@ export class Store {
     this.#held = new HeldReplicas(deps.engine);
     this.#remover = new ReplicaRemover(deps, this.#held);
     const replica = (rangeId: number): RangeReplica | undefined => this.#replicas.get(rangeId)?.replica;
-    this.talk = new MasterTalk({ clock: deps.clock, replica, replicas: () => this.replicas() });
+    this.#splitter = this.#newSplitter();
+    const order = (ordered: RangeReplica, at: Bytes | undefined) => this.#splitter?.order(ordered, at) ?? NO_SPLITS;
+    this.talk = new MasterTalk({ clock: deps.clock, replica, replicas: () => this.replicas(), split: order });
+  }
+
+  #newSplitter(): Splitter | undefined {
+    const { nodeId, checkpointer, splitting } = this.#deps;
+    if (splitting === undefined) return undefined;
+    const { dialer, askIds } = splitting;
+    const ports = { nodeId, dialer, checkpoint: () => checkpointer.run() };
+    const prepare = (range: RangeDescriptor) => prepareSplit(ports, range);
+    return new Splitter({ ...this.#deps, replicas: () => this.replicas(), askIds, prepare });
   }
 
   /**
@@ -329,6 +352,7 @@ export class Store {
   #armHousekeeping(): void {
     this.#timer = this.#deps.clock.setTimer(HOUSEKEEPING_MS, () => {
       for (const replica of this.replicas()) replica.housekeep();
+      this.#splitter?.tick();
       this.#armHousekeeping();
     });
   }
@@ -337,14 +361,10 @@ export class Store {
     return this.#replicas.all();
   }
 
-  /** Ranges led here that have grown so large that they are to be split. */
-  splitCandidates(): readonly SplitCandidate[] {
-    return [...this.replicas()].flatMap(({ size }) => size.candidate ?? []);
-  }
-
   /** Serves the range calls of gateways, local and remote. */
   register(registry: RpcRegistry): void {
-    serveRanges(registry, { nodeId: this.#deps.nodeId, find: (rangeId) => this.#find(rangeId) });
+    const { nodeId, checkpointer } = this.#deps;
+    serveRanges(registry, { nodeId, find: (rangeId) => this.#find(rangeId), checkpoint: () => checkpointer.run() });
   }
 
   #find(rangeId: number): RangeReplica | ServiceError {
@@ -358,6 +378,7 @@ export class Store {
   stop(): void {
     this.#stopped = true;
     this.#timer?.cancel();
+    this.#splitter?.stop();
     this.#installer.stop();
     this.#remover.stop();
     for (const replica of this.replicas()) replica.close();

@@ -9,22 +9,17 @@
 import { type Bytes, type Clock, compareBytes, type Engine, type EngineView, type Span, sleep } from '@remora/base';
 import { lockStart } from '@remora/lock';
 import { KV_SPACE, kvRoutingKey, LEASE_SPACE } from '@remora/protocol';
+import type { LiveKeys, SplitPlace } from '../splitting/split-wish.ts';
 import { boundsOf } from '../state/bounds.ts';
 import { HISTORY_SPACE, LEASE_KEY_BYTES, parseHistoryKey } from '../state/keys.ts';
 import { valueOfRow } from '../state/record.ts';
-
-/** Of the plain keys there are now: as `RangeState` counts them. */
-export interface LiveKeys {
-  readonly keys: number;
-  readonly bytes: number;
-}
 
 export interface Measured {
   /** Of all rows, older versions included. */
   readonly bytes: number;
   readonly live: LiveKeys;
   /** Where to cut so that about half lies on either side, and what lies behind; undefined when there is no such place. */
-  readonly middle: { readonly at: Bytes; readonly live: LiveKeys } | undefined;
+  readonly middle: SplitPlace | undefined;
 }
 
 interface Sample {

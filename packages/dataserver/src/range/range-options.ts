@@ -1,3 +1,4 @@
+import type { SplitLoads } from './range-heat.ts';
 import type { SplitSizes } from './range-size.ts';
 
 export interface RangeOptions {
@@ -9,8 +10,10 @@ export interface RangeOptions {
   readonly outcomeBytesMax: number;
   /** Range time is carried on by an entry at least this often, so that it falls back little when the leader changes. */
   readonly timeCarryMs: number;
-  /** At what sizes a range asks to be split; absent: it never does, and its size is not measured. */
+  /** At what sizes a range is split; absent: at none, and its size is not measured. */
   readonly splitSizes?: SplitSizes;
+  /** At what load a range is split; absent: at none, and nobody looks where its load is. */
+  readonly splitLoads?: SplitLoads;
 }
 
 /** What a replica has begun and not ended. All of it is 0 when no client asks for anything: what stays is leaked. */

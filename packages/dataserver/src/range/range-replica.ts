@@ -22,6 +22,8 @@ import type {
   StateMachineSnapshot,
 } from '@remora/raft';
 import type { RevisionSource } from '../revisions/revision-drawer.ts';
+import { SplitReasons } from '../splitting/split-reasons.ts';
+import type { SplitWish } from '../splitting/split-wish.ts';
 import type { RangeStart } from '../state/effects.ts';
 import { admitsChange } from '../state/membership.ts';
 import { RangeState } from '../state/range-state.ts';
@@ -42,7 +44,6 @@ import { RangeLoad } from './range-load.ts';
 import { RangeMembers } from './range-members.ts';
 import type { OnCancel, RangeOptions, RangeUnderWay } from './range-options.ts';
 import { readBytes } from './range-report.ts';
-import { RangeSize } from './range-size.ts';
 import { ReplicaRows, type ReplicaRowsDeps } from './replica-rows.ts';
 import { type SplitDone, Splits, type SplitsDeps } from './splits.ts';
 
@@ -72,8 +73,7 @@ export class RangeReplica implements StateMachine {
   /** Up to which revision this range is complete. */
   readonly closing: ClosedRevisions;
   readonly #splits: Splits;
-  /** How large the range is, as its leader sees it, and where it would be split. */
-  readonly size: RangeSize;
+  readonly #reasons: SplitReasons;
   readonly #keeper: LeaseKeeper;
   readonly #waits = new LockWaits();
   readonly #grants = new GrantWatches();
@@ -106,7 +106,7 @@ export class RangeReplica implements StateMachine {
         onLeaseEnded: (id) => this.#keeper.ended(id),
         onSplit: (child) => {
           this.#rows.collectAnew();
-          this.size.reset();
+          this.#reasons.reset();
           this.#splits.applied(child);
         },
       },
@@ -155,7 +155,8 @@ export class RangeReplica implements StateMachine {
       closing: this.closing,
       nodeId: deps.nodeId,
     });
-    this.size = new RangeSize({ ...deps, state: this.state, sizes: deps.options.splitSizes });
+    const { splitSizes: sizes, splitLoads: loads } = deps.options;
+    this.#reasons = new SplitReasons({ ...deps, state: this.state, load: this.load, sizes, loads });
     this.#splits = new Splits(this, {
       ...deps,
       commands: this.#commands,
@@ -203,7 +204,7 @@ export class RangeReplica implements StateMachine {
   }
 
   #applied(entry: Entry): void {
-    this.size.written(entry.data.length);
+    this.#reasons.written(entry.data.length);
     this.hub.flush();
     this.closing.applied();
     this.#rows.collect();
@@ -223,7 +224,7 @@ export class RangeReplica implements StateMachine {
   /** An entry of the own term is applied: the state is current, and time may run. */
   #startServing(): void {
     this.#serving = true;
-    this.size.reset();
+    this.#reasons.reset();
     this.#time.rebase(this.state.rangeTimeMs);
     this.#keeper.start(this.#leaderTerm);
     this.#compactor.reset();
@@ -235,7 +236,7 @@ export class RangeReplica implements StateMachine {
 
   #stopServing(): void {
     this.#serving = false;
-    this.size.reset();
+    this.#reasons.reset();
     this.#leaderTerm = 0;
     this.#keeper.stop();
     this.#commands.proposals.abandon();
@@ -271,7 +272,7 @@ export class RangeReplica implements StateMachine {
   housekeep(): void {
     if (!this.#serving) return;
     this.members.look();
-    this.size.tick();
+    this.#reasons.tick();
     if (this.#time.nowMs() - this.state.rangeTimeMs > this.#deps.options.timeCarryMs)
       this.#commands.propose({ type: 'noop' });
     const compactTo = this.#compactor.tick(this.#deps.clock.monotonicMs(), this.state);
@@ -288,6 +289,7 @@ export class RangeReplica implements StateMachine {
 
   execute(request: RangeRequest, onCancel: OnCancel, done: RangeDone): void {
     const { body, epoch } = request;
+    this.#reasons.asked(request);
     if (body.kind === 'query') {
       this.#queries.execute({ query: body.query, epoch }, onCancel, (error, result, revision) => {
         if (result === undefined) return done(error, undefined);
@@ -366,6 +368,11 @@ export class RangeReplica implements StateMachine {
     return new ServiceError('NOT_LEADER', 'this replica does not lead the range', {
       details: { rangeId: this.rangeId, leaderNode: this.leading ? 0 : this.leaderNode() },
     });
+  }
+
+  /** Why it is to be split, as its leader sees it; undefined while it is not. */
+  get splitWish(): SplitWish | undefined {
+    return this.#reasons.wish;
   }
 
   /** Splits the range, on its leader; answers once that is applied here. */

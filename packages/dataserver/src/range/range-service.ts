@@ -4,6 +4,7 @@ import {
   encodeRangeRequest,
   type RangeRequest,
   type RpcRegistry,
+  rangeCheckpoint,
   rangeExecute,
   rangeInfo,
   rangeStatus,
@@ -19,6 +20,7 @@ export interface RangeServiceDeps {
   readonly nodeId: number;
   /** The replica of a range that runs here, or why there is none. */
   readonly find: (rangeId: number) => RangeReplica | ServiceError;
+  readonly checkpoint: () => Promise<void>;
 }
 
 /**
@@ -27,7 +29,7 @@ export interface RangeServiceDeps {
  * RS1. Nothing is proposed that the log's codec would not read back: it would stop every replica, for good. What comes
  *      from other nodes has been through the codec; what comes from this process has not, and is tried here.
  */
-export function serveRanges(registry: RpcRegistry, { nodeId, find }: RangeServiceDeps): void {
+export function serveRanges(registry: RpcRegistry, { nodeId, find, checkpoint }: RangeServiceDeps): void {
   registry.handle(rangeExecute, (request, context, done) => {
     const replica = find(request.rangeId);
     if (replica instanceof ServiceError) return done(replica, undefined);
@@ -48,6 +50,14 @@ export function serveRanges(registry: RpcRegistry, { nodeId, find }: RangeServic
   registry.handle(rangeTransferLeader, ({ rangeId, toNode }, _context, done) => {
     const replica = find(rangeId);
     done(replica instanceof ServiceError ? replica : transferLeaderTo(replica, toNode), undefined);
+  });
+  registry.handle(rangeCheckpoint, ({ rangeId }, _context, done) => {
+    const replica = find(rangeId);
+    if (replica instanceof ServiceError) return done(replica, undefined);
+    checkpoint().then(
+      () => done(undefined, undefined),
+      (error: unknown) => done(toServiceError(error), undefined),
+    );
   });
   registry.handleStream(rangeWatch, (first, context) => new WatchSession(find, context, first));
 }

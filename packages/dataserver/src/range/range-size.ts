@@ -1,11 +1,11 @@
 import type { Clock, Engine, Logger } from '@remora/base';
-import type { Epoch } from '@remora/protocol';
+import type { SplitPlace } from '../splitting/split-wish.ts';
 import type { RangeState } from '../state/range-state.ts';
 import { type Measured, measure } from './measure.ts';
 
 /** At what sizes a range is looked at, and split; rows with their keys, older versions included. */
 export interface SplitSizes {
-  /** From here on its size is measured, again and again as it grows. */
+  /** From here on its size is measured rather than counted. */
   readonly checkBytes: number;
   /** A range of this size asks to be split. */
   readonly splitBytes: number;
@@ -18,14 +18,6 @@ export const SPLIT_SIZES: SplitSizes = Object.freeze({
   splitBytes: 64 * 1024 * 1024,
   maxBytes: 128 * 1024 * 1024,
 });
-
-/** A range that is to be split, and where. */
-export interface SplitCandidate extends Pick<Measured, 'bytes'> {
-  readonly rangeId: number;
-  /** As of when it was measured: a split of any other epoch is refused. */
-  readonly epoch: Epoch;
-  readonly middle: NonNullable<Measured['middle']>;
-}
 
 export interface RangeSizeDeps {
   readonly engine: Engine;
@@ -44,12 +36,14 @@ const GROWTH_SHARE = 4;
  *
  * SZ1. What was written since is counted, and only that costs anything on the way of a write. From the check size on the
  *      range is measured in the background (measure.ts), one measurement at a time.
- * SZ2. A candidate is of the epoch that it was measured in; with any other one it is forgotten.
+ * SZ2. A candidate is of the bounds that were measured, as their version says; with any other it is forgotten.
+ * SZ3. A measurement reads all of the range. So it is measured at the check size, where what was counted may be far off,
+ *      and again when it may have grown to the split size: twice between two splits, mostly.
  */
 export class RangeSize {
   readonly #deps: RangeSizeDeps;
   #measured: Measured | undefined;
-  #measuredIn: Epoch | undefined;
+  #measuredIn: number | undefined;
   /** Bytes of log entries since the last measurement began. */
   #written = 0;
   /** Grows with each new beginning: what was measured before counts no more. */
@@ -82,13 +76,19 @@ export class RangeSize {
   tick(): void {
     const { sizes } = this.#deps;
     if (sizes === undefined || this.#running) return;
-    const grownTo = (this.#measured?.bytes ?? 0) + sizes.checkBytes / GROWTH_SHARE;
-    if (this.estimate >= Math.max(sizes.checkBytes, grownTo)) void this.#measure(sizes);
+    if (this.estimate >= this.#measureFrom(sizes)) void this.#measure(sizes);
+  }
+
+  /** SZ3. */
+  #measureFrom({ checkBytes, splitBytes }: SplitSizes): number {
+    if (this.#measured === undefined) return checkBytes;
+    return Math.max(splitBytes, this.#measured.bytes + checkBytes / GROWTH_SHARE);
   }
 
   async #measure(sizes: SplitSizes): Promise<void> {
     const { engine, clock, logger, state } = this.#deps;
-    const { rangeId, bounds, descriptor } = state;
+    const { rangeId, bounds } = state;
+    const { version } = state.descriptor.epoch;
     const life = this.#life;
     this.#running = true;
     this.#written = 0;
@@ -96,7 +96,7 @@ export class RangeSize {
       const measured = await measure(engine, bounds, { clock, stopped: () => life !== this.#life });
       if (life !== this.#life) return;
       this.#measured = measured;
-      this.#measuredIn = descriptor.epoch;
+      this.#measuredIn = version;
       const bytes = measured?.bytes ?? 0;
       if (bytes > sizes.maxBytes) logger.warn({ range: rangeId, bytes }, 'the range is larger than it should be');
     } catch (error) {
@@ -106,17 +106,11 @@ export class RangeSize {
     }
   }
 
-  /** SZ2. Undefined while the range is small enough, or has no place to be cut at. */
-  get candidate(): SplitCandidate | undefined {
+  /** SZ2. Where it is to be split. Undefined while the range is small enough, or has no place to be cut at. */
+  get candidate(): SplitPlace | undefined {
     const { sizes, state } = this.#deps;
-    const { rangeId, descriptor } = state;
-    const [measured, epoch] = [this.#measured, this.#measuredIn];
-    if (sizes === undefined || measured?.middle === undefined || epoch === undefined) return undefined;
-    if (measured.bytes < sizes.splitBytes || !isSame(epoch, descriptor.epoch)) return undefined;
-    return { rangeId, epoch, bytes: measured.bytes, middle: measured.middle };
+    const measured = this.#measured;
+    if (sizes === undefined || measured === undefined || measured.bytes < sizes.splitBytes) return undefined;
+    return this.#measuredIn === state.descriptor.epoch.version ? measured.middle : undefined;
   }
-}
-
-function isSame(a: Epoch, b: Epoch): boolean {
-  return a.version === b.version && a.confVersion === b.confVersion;
 }

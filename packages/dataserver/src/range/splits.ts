@@ -12,7 +12,7 @@ import type { RangeReplica } from './range-replica.ts';
 /** Descriptors that are told to those who ask for keys that have left. */
 export const SPLIT_OFF_MAX = 4;
 
-type SplitResult = Extract<CommandResult, { type: 'split' }>;
+export type SplitResult = Extract<CommandResult, { type: 'split' }>;
 export type SplitDone = (error: ServiceError | undefined, result: SplitResult | undefined) => void;
 
 export interface SplitsDeps {

@@ -16,7 +16,7 @@ import { decodeRangeMeta, encodeRangeMeta } from './meta-codec.ts';
 import { needsRevision, nextRevision } from './numbering.ts';
 import { failed, type Outcome, outcomeBytes, rememberable } from './outcome-codec.ts';
 import { Outcomes } from './outcomes.ts';
-import { childMeta, type SplitCommand, splitDescriptors, splitRefusal } from './split.ts';
+import { childMeta, placeRefusal, type SplitCommand, splitDescriptors, splitRefusal } from './split.ts';
 
 /** `remembered`: answered as an earlier attempt was; `refused`: for its epoch, its deadline, or want of a revision. */
 export type Applying = 'executed' | 'remembered' | 'refused';
@@ -333,6 +333,12 @@ export class RangeState {
   splitRefusal(command: SplitCommand): ServiceError | undefined {
     const { descriptor, conf } = this;
     return splitRefusal(command, { descriptor, conf, engine: this.#engine });
+  }
+
+  /** Why the range cannot be split at a routing key now; undefined when it can. */
+  placeRefusal(at: Uint8Array): ServiceError | undefined {
+    const { descriptor, conf } = this;
+    return placeRefusal(at, { descriptor, conf, engine: this.#engine });
   }
 
   /** The child begins as the range was: with its revision, its time, and all that it remembers (design §7 ▸). */

@@ -23,25 +23,39 @@ export interface SplitDescriptors {
   readonly right: RangeDescriptor;
 }
 
+/** What decides on splits of a range. */
+interface Splittable {
+  readonly descriptor: RangeDescriptor;
+  readonly conf: ConfState;
+  readonly engine: Engine;
+}
+
 /** Why the range cannot be split so; undefined when it can. */
-export function splitRefusal(
-  command: SplitCommand,
-  range: { readonly descriptor: RangeDescriptor; readonly conf: ConfState; readonly engine: Engine },
-): ServiceError | undefined {
-  const { descriptor, conf, engine } = range;
-  const { epoch, rangeId } = descriptor;
-  if (command.epoch.version !== epoch.version || command.epoch.confVersion !== epoch.confVersion) {
-    return staleEpoch([descriptor]);
-  }
+export function splitRefusal(command: SplitCommand, range: Splittable): ServiceError | undefined {
+  const { descriptor } = range;
+  const { version, confVersion } = descriptor.epoch;
+  if (command.epoch.version !== version || command.epoch.confVersion !== confVersion) return staleEpoch([descriptor]);
+  return placeRefusal(command.at, range) ?? wrongSplit(descriptor, misfit(descriptor, command));
+}
+
+/** Why the range cannot be split at a place now, whatever the ids; undefined when it can. */
+export function placeRefusal(at: Uint8Array, { descriptor, conf, engine }: Splittable): ServiceError | undefined {
+  const { rangeId } = descriptor;
   if (isJoint(conf)) {
     return new ServiceError('UNAVAILABLE', `the membership of range ${rangeId} is being changed; split it afterwards`);
   }
-  const wrong = misplaced(descriptor, command.at) ?? misfit(descriptor, command);
-  if (wrong !== undefined) return new ServiceError('INVALID_ARGUMENT', `range ${rangeId} cannot be split: ${wrong}`);
-  const lease = partedLease(engine, descriptor, command.at);
+  const wrong = wrongSplit(descriptor, misplaced(descriptor, at));
+  if (wrong !== undefined) return wrong;
+  const lease = partedLease(engine, descriptor, at);
   if (lease === undefined) return undefined;
   const message = `range ${rangeId} cannot be split there now: lease ${lease} would be parted from what belongs to it`;
   return new ServiceError('UNAVAILABLE', message);
+}
+
+function wrongSplit({ rangeId }: RangeDescriptor, reason: string | undefined): ServiceError | undefined {
+  return reason === undefined
+    ? undefined
+    : new ServiceError('INVALID_ARGUMENT', `range ${rangeId} cannot be split: ${reason}`);
 }
 
 function misplaced(descriptor: RangeDescriptor, at: Uint8Array): string | undefined {

@@ -58,6 +58,15 @@ export const rangeInfo: Method<RangeInfoRequest, RangeInfo> = {
   decodeReply: decodeRangeInfo,
 };
 
+/** A node of a range writes what waits in its memory; answered when that is durable. It changes nothing but times. */
+export const rangeCheckpoint: Method<RangeInfoRequest, undefined> = {
+  name: 'range.checkpoint',
+  encodeRequest: encodeRangeInfoRequest,
+  decodeRequest: decodeRangeInfoRequest,
+  encodeReply: () => null,
+  decodeReply: () => undefined,
+};
+
 export const masterJoin: Method<JoinRequest, JoinReply> = {
   name: 'master.join',
   encodeRequest: encodeJoinRequest,

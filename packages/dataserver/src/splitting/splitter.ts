@@ -1,0 +1,221 @@
+import { type Bytes, type Clock, type Engine, type Logger, ServiceError, toServiceError } from '@remora/base';
+import type { Epoch, RangeDescriptor } from '@remora/protocol';
+import { measure } from '../range/measure.ts';
+import type { RangeReplica } from '../range/range-replica.ts';
+import type { SplitResult } from '../range/splits.ts';
+import { Pauses } from './pauses.ts';
+import type { SplitPlace, SplitWish } from './split-wish.ts';
+
+/** What the master gives out for a split: ids of the child and of its replicas, one on each node of the range. */
+export interface SplitIds {
+  readonly childId: number;
+  readonly replicas: readonly { readonly nodeId: number; readonly replicaId: number }[];
+}
+
+/** What it needs to know of a replica. */
+export type SplitReplica = Pick<RangeReplica, 'rangeId' | 'serving' | 'splitWish' | 'split'> & {
+  readonly group: Pick<RangeReplica['group'], 'term'>;
+  readonly state: Pick<RangeReplica['state'], 'descriptor' | 'bounds' | 'placeRefusal'>;
+};
+
+export interface SplitterDeps {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly engine: Engine;
+  readonly replicas: () => Iterable<SplitReplica>;
+  /** Asks the master, which may refuse. Asked again for the same epoch it gives the same. */
+  readonly askIds: (wish: Pick<SplitWish, 'cause'> & SplitAsked) => Promise<SplitIds>;
+  /** Shortens the checkpoints behind the split, on all nodes of the range, by one before it; never fails. */
+  readonly prepare: (range: RangeDescriptor) => Promise<void>;
+}
+
+export interface SplitAsked {
+  readonly range: RangeDescriptor;
+  readonly at: Bytes;
+}
+
+/** A split that people asked for, by way of the master. */
+interface Ordered {
+  /** Undefined: in the middle. */
+  readonly at: Bytes | undefined;
+  outcome: OrderedSplit;
+  endedMs: number;
+}
+
+export interface OrderedSplit {
+  readonly outcome: 'done' | 'underWay' | 'refused';
+  /** Of a refusal, for people. */
+  readonly reason: string;
+}
+
+const DONE: OrderedSplit = { outcome: 'done', reason: '' };
+const UNDER_WAY: OrderedSplit = { outcome: 'underWay', reason: 'the range is being split' };
+
+/** An order that comes so soon after it was carried out was sent before that was known. */
+const TOLD_AGAIN_MS = 5_000;
+
+/** The range is another one than was to be split, or others decide about it. */
+const GONE = 'the range has changed, or another replica leads it';
+
+/**
+ * Splits of the ranges that are led here, from the reason for one to the end of it.
+ *
+ * SL1. One at a time per node. Each begins and ends with a checkpoint, and none is urgent: ranges stay served.
+ * SL2. What was found, asked for or measured counts for the term and the epoch in which it was. With any other it is given
+ *      up, so nothing is proposed that is not about the range as it is; apply would refuse it (splits.ts, state/split.ts).
+ * SL3. Before a split is proposed its nodes write what waits in memory: the keys that leave are not served until the
+ *      checkpoint behind the split is durable (splits.ts S2), and that one has little left to write.
+ * SL4. A range whose split came to nothing waits before the next try, longer each time.
+ * SL5. What people asked for goes first, and fails for good: whoever asks again is told why.
+ */
+export class Splitter {
+  readonly #deps: SplitterDeps;
+  readonly #pauses: Pauses;
+  readonly #ordered = new Map<number, Ordered>();
+  #running = false;
+  #stopped = false;
+
+  constructor(deps: SplitterDeps) {
+    this.#deps = deps;
+    this.#pauses = new Pauses(deps.clock);
+  }
+
+  /** Looks for a range to split. Cheap to call again and again. */
+  tick(): void {
+    if (this.#running || this.#stopped) return;
+    const next = this.#next();
+    if (next === undefined) return;
+    this.#running = true;
+    void this.#split(next.replica, next.wish).finally(() => {
+      this.#running = false;
+      this.tick();
+    });
+  }
+
+  /**
+   * A split that the master orders of the range's leader, at a key or in the middle. Told again it answers how that one
+   * stands; it is done when the range begins or ends at the key.
+   */
+  order(replica: SplitReplica, at: Bytes | undefined): OrderedSplit {
+    const { rangeId, state } = replica;
+    const { start, end } = state.descriptor;
+    if (at !== undefined && [start, end].some((border) => border.length > 0 && isSame(border, at))) return DONE;
+    const known = this.#ordered.get(rangeId);
+    if (known !== undefined && isSame(known.at, at) && this.#isCurrent(known)) {
+      if (known.outcome.outcome === 'refused') this.#ordered.delete(rangeId);
+      return known.outcome;
+    }
+    const refused = at === undefined ? undefined : state.placeRefusal(at);
+    if (refused !== undefined) return { outcome: 'refused', reason: refused.message };
+    this.#ordered.set(rangeId, { at, outcome: UNDER_WAY, endedMs: 0 });
+    this.tick();
+    return UNDER_WAY;
+  }
+
+  #isCurrent({ outcome, endedMs }: Ordered): boolean {
+    return outcome === UNDER_WAY || this.#deps.clock.monotonicMs() - endedMs < TOLD_AGAIN_MS;
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  #next(): { readonly replica: SplitReplica; readonly wish: SplitWish } | undefined {
+    const led = new Map([...this.#deps.replicas()].filter(({ serving }) => serving).map((r) => [r.rangeId, r]));
+    for (const rangeId of this.#ordered.keys()) if (!led.has(rangeId)) this.#ordered.delete(rangeId);
+    this.#pauses.keepOnly(led);
+    for (const [rangeId, { at, outcome }] of this.#ordered) {
+      const replica = led.get(rangeId);
+      if (replica === undefined || outcome !== UNDER_WAY) continue;
+      return { replica, wish: { cause: 'admin', ...(at === undefined ? {} : { at }) } };
+    }
+    for (const replica of led.values()) {
+      const wish = replica.splitWish;
+      if (wish !== undefined && !this.#pauses.paused(replica.rangeId)) return { replica, wish };
+    }
+    return undefined;
+  }
+
+  async #split(replica: SplitReplica, wish: SplitWish): Promise<void> {
+    const { rangeId } = replica;
+    const { logger } = this.#deps;
+    const { cause } = wish;
+    try {
+      const { left, right } = await this.#carryOut(replica, wish);
+      logger.info({ range: left.rangeId, child: right.rangeId, cause }, 'split a range');
+      this.#ended(rangeId, cause, DONE);
+    } catch (error) {
+      const { message } = toServiceError(error);
+      logger.info({ range: rangeId, cause, error: message }, 'a range was not split');
+      this.#ended(rangeId, cause, { outcome: 'refused', reason: message });
+    }
+  }
+
+  /** SL4, SL5. */
+  #ended(rangeId: number, cause: SplitWish['cause'], outcome: OrderedSplit): void {
+    const ordered = cause === 'admin' ? this.#ordered.get(rangeId) : undefined;
+    if (ordered !== undefined) {
+      ordered.outcome = outcome;
+      ordered.endedMs = this.#deps.clock.monotonicMs();
+    } else if (outcome === DONE) this.#pauses.succeeded(rangeId);
+    else this.#pauses.failed(rangeId);
+  }
+
+  async #carryOut(replica: SplitReplica, wish: SplitWish): Promise<SplitResult> {
+    const { askIds, prepare } = this.#deps;
+    const life = lifeOf(replica);
+    const check = (): void => {
+      if (this.#stopped || !isAlive(replica, life)) throw new ServiceError('UNAVAILABLE', GONE); // SL2
+    };
+    const range = replica.state.descriptor;
+    const { at, live } = await this.#place(replica, wish, () => !isAlive(replica, life));
+    check();
+    const refused = replica.state.placeRefusal(at);
+    if (refused !== undefined) throw refused;
+    const { childId, replicas } = await askIds({ range, at, cause: wish.cause });
+    check();
+    await prepare(range); // SL3
+    check();
+    const command = { type: 'split', at, epoch: range.epoch, childId, replicas, ...live } as const;
+    return new Promise((resolve, reject) => {
+      replica.split(command, (error, result) => {
+        if (result === undefined) reject(error);
+        else resolve(result);
+      });
+    });
+  }
+
+  /** Where to cut, and what lies behind: measured already, or now. */
+  async #place(replica: SplitReplica, { at, live }: SplitWish, stopped: () => boolean): Promise<SplitPlace> {
+    if (at !== undefined && live !== undefined) return { at, live };
+    const { engine, clock } = this.#deps;
+    const { bounds } = replica.state;
+    const span = at === undefined ? bounds : { start: at, end: bounds.end };
+    const measured = await measure(engine, span, { clock, stopped });
+    if (measured === undefined) throw new ServiceError('UNAVAILABLE', GONE);
+    const place = at === undefined ? measured.middle : { at, live: measured.live };
+    if (place !== undefined) return place;
+    const message = `range ${replica.rangeId} has no middle: it holds nothing, or one key, lock or lease`;
+    throw new ServiceError('INVALID_ARGUMENT', message);
+  }
+}
+
+interface Life {
+  readonly term: number;
+  readonly epoch: Epoch;
+}
+
+function lifeOf({ group, state }: SplitReplica): Life {
+  return { term: group.term, epoch: state.descriptor.epoch };
+}
+
+/** SL2. */
+function isAlive(replica: SplitReplica, { term, epoch }: Life): boolean {
+  const now = lifeOf(replica);
+  const { version, confVersion } = now.epoch;
+  return replica.serving && now.term === term && version === epoch.version && confVersion === epoch.confVersion;
+}
+
+function isSame(a: Bytes | undefined, b: Bytes | undefined): boolean {
+  return a === undefined || b === undefined ? a === b : Buffer.from(a).equals(b);
+}

@@ -1,0 +1,68 @@
+/** Which key a request is about: for those who count what is asked where, not for what decides anything. */
+import type { Bytes } from '@remora/base';
+import { lockSpan, namespaceSpan } from '@remora/lock';
+import { type Command, kvRoutingKey, type Query, type RangeRequest, type Txn } from '@remora/protocol';
+import { leaseKey } from './keys.ts';
+
+/** The routing key at which a request begins; undefined for what is about the range as a whole. */
+export function keyOfRequest({ body }: Pick<RangeRequest, 'body'>): Bytes | undefined {
+  return body.kind === 'command' ? keyOfCommand(body.command) : keyOfQuery(body.query);
+}
+
+function keyOfCommand(command: Command): Bytes | undefined {
+  switch (command.type) {
+    case 'kv':
+      return kvRoutingKey(command.op.key);
+    case 'txn':
+      return keyOfTxn(command.txn);
+    case 'lock':
+      return lockSpan(command.command.lock).start;
+    case 'leaseGrant':
+    case 'leaseRevoke':
+    case 'leaseExpire':
+      return leaseKey(command.id);
+    default:
+      return undefined;
+  }
+}
+
+function keyOfQuery(query: Query): Bytes | undefined {
+  switch (query.type) {
+    case 'range':
+      return kvRoutingKey(query.op.key);
+    case 'readTxn':
+      return keyOfTxn(query.txn);
+    case 'scan':
+      return kvRoutingKey(query.key);
+    case 'leaseKeepAlive':
+    case 'leaseTimeToLive':
+      return leaseKey(query.id);
+    case 'lock':
+      return keyOfLocks(query.query);
+    case 'lockAwait':
+    case 'grantEnd':
+      return lockSpan(query.lock).start;
+    default:
+      return undefined;
+  }
+}
+
+function keyOfTxn({ compare, success, failure }: Txn): Bytes | undefined {
+  const [first] = [...compare, ...success, ...failure];
+  if (first === undefined) return undefined;
+  if ('key' in first) return kvRoutingKey(first.key);
+  return first.type === 'txn' ? keyOfTxn(first.txn) : undefined;
+}
+
+function keyOfLocks(query: Extract<Query, { type: 'lock' }>['query']): Bytes | undefined {
+  switch (query.type) {
+    case 'show':
+      return lockSpan(query.lock).start;
+    case 'list':
+      return namespaceSpan(query.namespace, query.prefix).start;
+    case 'check': {
+      const [first] = query.checks;
+      return first && lockSpan(first.lock).start;
+    }
+  }
+}
