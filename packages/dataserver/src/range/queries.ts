@@ -145,6 +145,8 @@ export class Queries {
         );
       case 'grantEnd':
         return this.#grantEnd(query, onCancel, done);
+      case 'txnStatus':
+        throw new ServiceError('UNIMPLEMENTED', 'this range takes no part in transactions over several ranges');
       case 'status':
         return done(undefined, { type: 'status', status: rangeStatusOf(this.#replica, this.#deps.nodeId) });
     }

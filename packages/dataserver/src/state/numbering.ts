@@ -39,6 +39,11 @@ export function needsRevision(command: Command): boolean {
     case 'compact':
     case 'raiseRevision':
     case 'split':
+    // A transaction over several ranges brings its revision with it.
+    case 'txnPrepare':
+    case 'txnDecide':
+    case 'txnResolve':
+    case 'txnForget':
     case 'noop':
       return false;
     default:

@@ -253,6 +253,11 @@ export class RangeState {
         return this.#expire(command, term);
       case 'split':
         return this.#split(command);
+      case 'txnPrepare':
+      case 'txnDecide':
+      case 'txnResolve':
+      case 'txnForget':
+        throw new ServiceError('UNIMPLEMENTED', 'this range takes no part in transactions over several ranges');
       case 'noop':
         return { type: 'noop' };
     }

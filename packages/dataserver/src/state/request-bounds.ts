@@ -1,7 +1,7 @@
 /** Whether a request concerns only keys within a range's bounds: checked when it comes, and again when it is applied. */
 import { type Bytes, compareBytes, type Span, spanContains, spanCovers, unreachable } from '@remora/base';
 import { type LockId, type LockQuery, lockSpan, namespaceSpan } from '@remora/lock';
-import type { Command, KeyRange, KvOp, Query, Txn } from '@remora/protocol';
+import type { Command, KeyRange, KvOp, Query, Txn, TxnPart } from '@remora/protocol';
 import type { RangeBounds } from './bounds.ts';
 import { leaseKey } from './keys.ts';
 
@@ -18,6 +18,13 @@ export function commandWithin(bounds: RangeBounds, command: Command): boolean {
     case 'leaseRevoke':
     case 'leaseExpire':
       return spanContains(bounds.routed, leaseKey(command.id));
+    case 'txnPrepare':
+      return partWithin(bounds, command) && (command.part !== 0 || spanContains(bounds.routed, command.primaryKey));
+    case 'txnDecide':
+    case 'txnForget':
+      return spanContains(bounds.routed, command.primaryKey);
+    case 'txnResolve':
+      return spanCovers(bounds.routed, command.span);
     case 'split': // says itself why it cannot be
     case 'compact':
     case 'raiseRevision':
@@ -45,6 +52,8 @@ export function queryWithin(bounds: RangeBounds, query: Query): boolean {
     case 'lockAwait':
     case 'grantEnd':
       return lockWithin(bounds, query.lock);
+    case 'txnStatus':
+      return spanContains(bounds.routed, query.primaryKey);
     case 'leases':
     case 'closedRevision':
     case 'status':
@@ -57,6 +66,10 @@ export function queryWithin(bounds: RangeBounds, query: Query): boolean {
 function txnWithin(bounds: RangeBounds, { compare, success, failure }: Txn): boolean {
   const inside = (op: KvOp): boolean => (op.type === 'txn' ? txnWithin(bounds, op.txn) : keysWithin(bounds, op));
   return compare.every((one) => keysWithin(bounds, one)) && success.every(inside) && failure.every(inside);
+}
+
+function partWithin(bounds: RangeBounds, { compares, ops }: TxnPart): boolean {
+  return compares.every((one) => keysWithin(bounds, one)) && ops.every(({ op }) => keysWithin(bounds, op));
 }
 
 /** The plain keys `[key, end)`, or `key` alone. */

@@ -24,8 +24,12 @@ export function classOfCommand(command: Command): RequestClass {
       return command.command.type === 'acquire' ? 'ordinary' : 'charged';
     case 'leaseExpire':
     case 'split':
+    case 'txnPrepare':
+    case 'txnDecide':
+    case 'txnResolve':
+    case 'txnForget':
     case 'noop':
-      // Only a range's leader proposes these.
+      // Only gateways and leaders of ranges send these.
       return 'ordinary';
   }
 }
@@ -39,6 +43,7 @@ export function classOfQuery(query: Query): RequestClass {
     case 'leaseTimeToLive':
     case 'leases':
     case 'closedRevision':
+    case 'txnStatus':
       return 'ordinary';
     case 'leaseKeepAlive':
     case 'lockAwait':

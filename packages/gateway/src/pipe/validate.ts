@@ -58,8 +58,12 @@ function validateCommand(command: Command, limits: RequestLimits): void {
     case 'leaseExpire':
     case 'raiseRevision':
     case 'split':
+    case 'txnPrepare':
+    case 'txnDecide':
+    case 'txnResolve':
+    case 'txnForget':
     case 'noop':
-      // Only a range's leader proposes these.
+      // Only gateways and leaders of ranges send these.
       throw new ServiceError('INVALID_ARGUMENT', `${command.type} is not for clients`);
     default:
       return unreachable(command);
@@ -94,7 +98,8 @@ function validateQuery(query: Query, limits: RequestLimits): void {
     case 'status':
       return;
     case 'closedRevision':
-      // Only gateways ask for it, with a revision that the master gave out.
+    case 'txnStatus':
+      // Only gateways and leaders of ranges ask for these.
       throw new ServiceError('INVALID_ARGUMENT', `${query.type} is not for clients`);
     default:
       return unreachable(query);

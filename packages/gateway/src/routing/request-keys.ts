@@ -10,6 +10,7 @@ import {
   LOCK_SPACE,
   type Query,
   type Txn,
+  type TxnPart,
 } from '@remora/protocol';
 
 export const LEASES: Span = { start: Buffer.from([LEASE_SPACE]), end: Buffer.from([LOCK_SPACE]) };
@@ -44,6 +45,14 @@ export function routingKey(request: Command | Query): Bytes {
       return LEASES.start;
     case 'split':
       return request.at;
+    case 'txnPrepare':
+      return partSpan(request)?.start ?? request.primaryKey;
+    case 'txnDecide':
+    case 'txnForget':
+    case 'txnStatus':
+      return request.primaryKey;
+    case 'txnResolve':
+      return request.span.start;
     case 'scan':
       return kvRoutingKey(request.key);
     case 'compact':
@@ -65,6 +74,10 @@ export function routingSpan(request: Command | Query): Span | undefined {
     case 'txn':
     case 'readTxn':
       return txnSpan(request.txn);
+    case 'txnPrepare':
+      return partSpan(request);
+    case 'txnResolve':
+      return request.span;
     case 'lock':
       return 'command' in request ? undefined : lockQuerySpan(request.query);
     case 'leases':
@@ -110,6 +123,12 @@ function txnSpan({ compare, success, failure }: Txn): Span | undefined {
     if (span !== undefined) hull = hullOf(hull, span);
   }
   return hull;
+}
+
+/** The smallest span with all keys of a part of a transaction over several ranges. */
+export function partSpan({ compares, ops }: TxnPart): Span | undefined {
+  const spans = [...compares.map(keysSpan), ...ops.map(({ op }) => keysSpan(op))];
+  return spans.reduce<Span | undefined>(hullOf, undefined);
 }
 
 function lockQuerySpan(query: Extract<Query, { type: 'lock' }>['query']): Span {

@@ -1,6 +1,7 @@
 import type { LockCommand, LockId, LockQuery, LockQueryResult, LockResult, Owner, SessionRef } from '@remora/lock';
 import type { Epoch, RangeDescriptor } from './descriptor.ts';
 import type { KeyValue, KvResult, RangeOp, Txn } from './kv-types.ts';
+import type { TxnCommand, TxnCommandResult, TxnState } from './transaction-api.ts';
 
 /**
  * What goes through a range's log. `leaseExpire` is internal: only the range's leader proposes it, and apply refuses
@@ -42,6 +43,8 @@ export type Command =
       readonly keys: number;
       readonly bytes: number;
     }
+  /** Of a transaction over several ranges; only where the master numbers changes. */
+  | TxnCommand
   /** Changes nothing; a barrier, and a way to carry range time on. */
   | { readonly type: 'noop' };
 
@@ -80,6 +83,8 @@ export type Query =
    * more, and can be read at it. 0: tells what is closed now.
    */
   | { readonly type: 'closedRevision'; readonly revision: number }
+  /** How a transaction over several ranges stands, as its record says; changes nothing, unlike a push. */
+  | { readonly type: 'txnStatus'; readonly txnId: string; readonly primaryKey: Uint8Array }
   | { readonly type: 'status' };
 
 /** Most bytes that a scan may ask for. */
@@ -103,6 +108,7 @@ export type CommandResult =
   | { readonly type: 'leaseRevoke' }
   | { readonly type: 'lock'; readonly result: LockResult }
   | { readonly type: 'split'; readonly left: RangeDescriptor; readonly right: RangeDescriptor }
+  | TxnCommandResult
   | { readonly type: 'noop' };
 
 export type QueryResult =
@@ -122,6 +128,7 @@ export type QueryResult =
    * lower one may miss writes that were acknowledged before, and draws another, naming this as the floor.
    */
   | { readonly type: 'closedRevision'; readonly closed: number; readonly floor: number }
+  | { readonly type: 'txnStatus'; readonly outcome: TxnState }
   | { readonly type: 'status'; readonly status: RangeStatus };
 
 export interface RangeStatus {

@@ -4,8 +4,15 @@ import type { Command, CommandResult } from '../command.ts';
 import { asCount, asFields, asLease, asMs, asTextMap, invalid, leaseToWire, textMapToWire } from './check.ts';
 import { decodeKvOp, decodeKvResult, decodeTxn, encodeKvOp, encodeKvResult, encodeTxn } from './kv.ts';
 import { decodeSplit, decodeSplitResult, encodeSplit, encodeSplitResult } from './split.ts';
+import {
+  decodeTxnCommand,
+  decodeTxnResult,
+  encodeTxnCommand,
+  encodeTxnResult,
+  isTxnCommandTag,
+} from './transaction.ts';
 
-/** Tags of commands; the same tag marks a command's result. Part of the log format: append only. */
+/** Tags of commands; the same tag marks a command's result. Part of the log format: append only. 10–14: transaction.ts. */
 const COMMAND = {
   txn: 0,
   kv: 1,
@@ -39,6 +46,11 @@ export function encodeCommand(command: Command): unknown[] {
       return [COMMAND.leaseExpire, command.id, command.incarnation, command.term];
     case 'split':
       return [COMMAND.split, encodeSplit(command)];
+    case 'txnPrepare':
+    case 'txnDecide':
+    case 'txnResolve':
+    case 'txnForget':
+      return encodeTxnCommand(command);
     case 'noop':
       return [COMMAND.noop];
     default:
@@ -72,6 +84,7 @@ export function decodeCommand(raw: unknown): Command {
       asFields(raw, 1, 'noop');
       return { type: 'noop' };
     default:
+      if (isTxnCommandTag(raw[0])) return decodeTxnCommand(raw);
       throw invalid('command tag');
   }
 }
@@ -114,6 +127,12 @@ export function encodeCommandResult(result: CommandResult): unknown[] {
       return [COMMAND.leaseRevoke];
     case 'split':
       return [COMMAND.split, encodeSplitResult(result)];
+    case 'txnPrepare':
+    case 'txnDecide':
+    case 'txnResolve':
+    case 'txnForget':
+    case 'txnPart':
+      return encodeTxnResult(result, encodeCommandResult);
     case 'noop':
       return [COMMAND.noop];
     default:
@@ -152,6 +171,7 @@ export function decodeCommandResult(raw: unknown): CommandResult {
       asFields(raw, 1, 'noop result');
       return { type: 'noop' };
     default:
+      if (isTxnCommandTag(raw[0])) return decodeTxnResult(raw, (inner) => decodeCommandResult(inner));
       throw invalid('command result tag');
   }
 }

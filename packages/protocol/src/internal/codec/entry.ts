@@ -2,6 +2,7 @@ import type { Bytes } from '@remora/base';
 import type { Command } from '../command.ts';
 import type { Epoch } from '../descriptor.ts';
 import type { RevisionBlock } from '../revision-api.ts';
+import { isTxnCommand } from '../transaction-api.ts';
 import { asCount, asFields, asMs, invalid } from './check.ts';
 import { decodeCommand, encodeCommand } from './command.ts';
 import { asRequestId } from './range.ts';
@@ -22,11 +23,17 @@ export const BLOCK_ENTRY_FORMAT_VERSION = 2;
 export const SPLIT_ENTRY_FORMAT_VERSION = 3;
 /** The same for an entry that begins a restore. */
 export const RESTORE_ENTRY_FORMAT_VERSION = 4;
+/**
+ * The same as the first, for an entry with commands of transactions over several ranges; they need no revision, so such
+ * an entry has no block.
+ */
+export const TXN_ENTRY_FORMAT_VERSION = 5;
 const VERSIONS = [
   ENTRY_FORMAT_VERSION,
   BLOCK_ENTRY_FORMAT_VERSION,
   SPLIT_ENTRY_FORMAT_VERSION,
   RESTORE_ENTRY_FORMAT_VERSION,
+  TXN_ENTRY_FORMAT_VERSION,
 ];
 
 /** One command as it stands in the log. */
@@ -86,7 +93,7 @@ function formatOf({ block, commands }: CommandBatch): number {
     case 'raiseRevision':
       return RESTORE_ENTRY_FORMAT_VERSION;
     default:
-      return ENTRY_FORMAT_VERSION;
+      return commands.some(({ command }) => isTxnCommand(command)) ? TXN_ENTRY_FORMAT_VERSION : ENTRY_FORMAT_VERSION;
   }
 }
 

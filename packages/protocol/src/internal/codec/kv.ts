@@ -124,7 +124,7 @@ export function decodeKvOp(raw: unknown, depth = 0): KvOp {
   }
 }
 
-function encodeCompare(compare: Compare): unknown[] {
+export function encodeCompare(compare: Compare): unknown[] {
   const { target } = compare;
   const value = target.of === 'lease' ? leaseToWire(target.value) : target.value;
   return [
@@ -136,7 +136,7 @@ function encodeCompare(compare: Compare): unknown[] {
   ];
 }
 
-function decodeCompare(raw: unknown): Compare {
+export function decodeCompare(raw: unknown): Compare {
   const f = asFields(raw, 5, 'compare');
   return { ...keyRange(f[0], f[1]), result: COMPARE_RESULTS.decode(f[2]), target: decodeTarget(f[3], f[4]) };
 }

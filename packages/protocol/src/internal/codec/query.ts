@@ -34,6 +34,7 @@ import {
   encodeRangeOp,
   encodeTxn,
 } from './kv.ts';
+import { asTxnId, decodeTxnState, encodeTxnState } from './transaction.ts';
 
 /** Tags of queries and their results, apart from those of commands so that a mix-up cannot decode. */
 const QUERY = {
@@ -48,6 +49,7 @@ const QUERY = {
   grantEnd: 40,
   closedRevision: 41,
   scan: 42,
+  txnStatus: 43,
 } as const;
 
 export function encodeQuery(query: Query): unknown[] {
@@ -79,6 +81,8 @@ export function encodeQuery(query: Query): unknown[] {
       return [QUERY.closedRevision, query.revision];
     case 'scan':
       return [QUERY.scan, query.key, query.end, query.revision, query.bytes];
+    case 'txnStatus':
+      return [QUERY.txnStatus, query.txnId, query.primaryKey];
     case 'status':
       return [QUERY.status];
     default:
@@ -122,6 +126,10 @@ export function decodeQuery(raw: unknown): Query {
       return decodeScan(raw);
     case QUERY.closedRevision:
       return { type: 'closedRevision', revision: asCount(asFields(raw, 2, 'closed revision')[1], 'revision') };
+    case QUERY.txnStatus: {
+      const f = asFields(raw, 3, 'status of a transaction');
+      return { type: 'txnStatus', txnId: asTxnId(f[1]), primaryKey: asBytes(f[2], 'primary key') };
+    }
     case QUERY.status:
       asFields(raw, 1, 'status query');
       return { type: 'status' };
@@ -164,6 +172,8 @@ export function encodeQueryResult(result: QueryResult): unknown[] {
       return [QUERY.closedRevision, result.closed, result.floor];
     case 'scan':
       return [QUERY.scan, result.kvs.map(encodeKeyValue), result.next ?? null];
+    case 'txnStatus':
+      return [QUERY.txnStatus, encodeTxnState(result.outcome)];
     case 'status':
       return [QUERY.status, encodeRangeStatus(result.status)];
     default:
@@ -207,6 +217,8 @@ export function decodeQueryResult(raw: unknown): QueryResult {
       const f = asFields(raw, 3, 'closed revision result');
       return { type: 'closedRevision', closed: asCount(f[1], 'closed'), floor: asCount(f[2], 'floor') };
     }
+    case QUERY.txnStatus:
+      return { type: 'txnStatus', outcome: decodeTxnState(asFields(raw, 2, 'state of a transaction')[1]) };
     case QUERY.status:
       return { type: 'status', status: decodeRangeStatus(asFields(raw, 2, 'status result')[1]) };
     default:

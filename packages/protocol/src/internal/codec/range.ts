@@ -66,6 +66,7 @@ export function encodeResult(result: CommandResult | QueryResult): unknown[] {
     case 'grantEnd':
     case 'closedRevision':
     case 'scan':
+    case 'txnStatus':
     case 'status':
       return encodeQueryResult(result);
     case 'lock':
