@@ -8,7 +8,7 @@
  * operations, or pieces of them, whose keys it has; operations over several ranges come in pieces under one number. So
  * ranges know nothing of nesting: the coordinator tells them which branches are executed.
  */
-import type { ErrorCode, Span } from '@remora/base';
+import type { Bytes, ErrorCode, Span } from '@remora/base';
 import type { Command, CommandResult } from './command.ts';
 import type { Compare, DeleteOp, DeleteResult, PutOp, PutResult, RangeOp, RangeResult } from './kv-types.ts';
 
@@ -157,9 +157,14 @@ export interface TxnForget {
   readonly primaryKey: Uint8Array;
 }
 
-/** The result of an operation, or of the piece of it that one range has. */
+/**
+ * The result of an operation, or of the piece of it that one range executed. After a split both halves of the range
+ * remember it: number and key say that it is one and the same.
+ */
 export interface PartResult {
   readonly number: number;
+  /** The first key of the operation as the range executed it. */
+  readonly key: Bytes;
   readonly result: RangeResult | PutResult | DeleteResult;
 }
 

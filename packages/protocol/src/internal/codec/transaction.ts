@@ -167,7 +167,7 @@ function decodePartOp(raw: unknown): PartOp {
 }
 
 function encodeResults(results: readonly PartResult[] | undefined): unknown {
-  return results?.map(({ number, result }) => [number, encodeKvResult(result)]) ?? null;
+  return results?.map(({ number, key, result }) => [number, key, encodeKvResult(result)]) ?? null;
 }
 
 function decodeResults(raw: unknown): readonly PartResult[] | undefined {
@@ -175,10 +175,10 @@ function decodeResults(raw: unknown): readonly PartResult[] | undefined {
 }
 
 function decodePartResult(raw: unknown): PartResult {
-  const f = asFields(raw, 2, 'result of a part');
-  const result = decodeKvResult(f[1]);
+  const f = asFields(raw, 3, 'result of a part');
+  const result = decodeKvResult(f[2]);
   if (result.type === 'txn') throw invalid('a part has a nested result');
-  return { number: asCount(f[0], 'result.number'), result };
+  return { number: asCount(f[0], 'result.number'), key: asBytes(f[1], 'result.key'), result };
 }
 
 // ---------------------------------------------------------------------------------------------- prepare
