@@ -26,6 +26,13 @@ export interface Member {
   readonly peer: Address;
 }
 
+/** Where a node stands, on one level: its zone, its rack. */
+export interface Label {
+  readonly level: string;
+  readonly value: string;
+}
+
+const LABEL_LENGTH_MAX = 128;
 const NAME = { regex: /^[A-Za-z0-9][A-Za-z0-9._-]*$/, says: 'letters, digits, dots, dashes and underscores' };
 const port = () => int({ min: 1, max: 65_535 });
 
@@ -91,6 +98,12 @@ export const nodeSchema = defineOptions({
       default: false,
       desc: 'Listen beyond loopback without TLS and authentication. Whoever reaches the ports may read and write all.',
       group: 'Network',
+    },
+    labels: {
+      type: list(label(), { maxLength: 16 }),
+      default: [],
+      desc: 'Where this node stands (zone=a,rack=a3): replicas of a range are kept apart by zone, then rack, then host.',
+      group: 'Cluster',
     },
     initialCluster: {
       type: list(member(), { maxLength: 9 }),
@@ -246,6 +259,11 @@ export const nodeSchema = defineOptions({
       must: 'name every member and every address once',
     },
     {
+      between: ['labels'],
+      holds: ({ labels }) => new Set(labels.map(({ level }) => level)).size === labels.length,
+      must: 'give each level once',
+    },
+    {
       between: ['peerProxies', 'name'],
       holds: ({ peerProxies, name }) =>
         new Set(peerProxies.map((proxy) => proxy.name)).size === peerProxies.length &&
@@ -302,8 +320,29 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }
 
+/** Where a node stands, by the name of the level. */
+export function labelsOf({ labels }: NodeOptions): Readonly<Record<string, string>> {
+  return Object.fromEntries(labels.map(({ level, value }) => [level, value]));
+}
+
 function isWildcard(host: string): boolean {
   return host === '0.0.0.0' || host === '::';
+}
+
+function label(): OptionType<Label> {
+  const expected = 'level=value, such as zone=eu-1';
+  const parse = (text: string) => {
+    const [level = '', value = '', ...rest] = text.split('=');
+    return NAME.regex.test(level) && NAME.regex.test(value) && rest.length === 0 && text.length <= LABEL_LENGTH_MAX
+      ? ({ ok: true, value: { level, value } } as const)
+      : ({ ok: false, expected } as const);
+  };
+  return {
+    placeholder: '<level=value>',
+    parse,
+    fromFile: (value) => (typeof value === 'string' ? parse(value) : { ok: false, expected }),
+    show: ({ level, value }) => `${level}=${value}`,
+  };
 }
 
 function member(): OptionType<Member> {

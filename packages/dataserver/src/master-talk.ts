@@ -1,5 +1,6 @@
 import type { Bytes, Clock } from '@remora/base';
 import type { NodeHeartbeat, OrderResult, RangeOrder } from '@remora/protocol';
+import type { Carried } from './range/member-orders.ts';
 import type { RangeReplica } from './range/range-replica.ts';
 import { rangeReport } from './range/range-report.ts';
 import type { OrderedSplit } from './splitting/splitter.ts';
@@ -41,8 +42,23 @@ export class MasterTalk {
 
   carryOut(order: RangeOrder): void {
     const { orderId, rangeId } = order;
-    const carried = this.#deps.replica(rangeId)?.members.carryOut(order);
-    const missing = { outcome: 'refused', reason: `this node holds no replica of range ${rangeId}` } as const;
-    this.#results.push({ orderId, ...(carried ?? missing) });
+    const replica = this.#deps.replica(rangeId);
+    const carried =
+      replica === undefined ? refused(`this node holds no replica of range ${rangeId}`) : done(replica, order);
+    this.#results.push({ orderId, ...carried });
   }
+}
+
+function done({ members }: RangeReplica, { confVersion, instruction }: RangeOrder): Carried {
+  switch (instruction.type) {
+    case 'split':
+    case 'merge':
+      return refused(`this version of the program is not told to ${instruction.type} ranges`);
+    default:
+      return members.carryOut({ confVersion, instruction });
+  }
+}
+
+function refused(reason: string): Carried {
+  return { outcome: 'refused', reason };
 }

@@ -50,7 +50,7 @@ class AgentBed {
         clock: this.clock,
         random: new SeededRandom(1),
         logger: { ...silentLogger, warn: (fields) => this.warnings.push(fields) },
-        report: () => ({ ranges: [], results: [] }),
+        report: () => ({ space: { capacityBytes: 0, availableBytes: 0 }, labels: {}, ranges: [], results: [] }),
         changedSince: () => this.changed,
         onTask: (task) => this.tasks.push(task),
         onView: () => {},

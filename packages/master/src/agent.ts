@@ -20,7 +20,7 @@ export interface AgentDeps {
   readonly random: Random;
   readonly logger: Logger;
   /** What the next heartbeat says. */
-  readonly report: () => Pick<NodeHeartbeat, 'ranges' | 'results'>;
+  readonly report: () => Omit<NodeHeartbeat, 'nodeId' | 'incarnation'>;
   /** Ranges with a replica here that this view does not know, or whose membership or bounds have changed since. */
   readonly changedSince: (view: ClusterView) => readonly RangeDescriptor[];
   readonly onTask: (task: NodeTask) => void;

@@ -6,18 +6,24 @@ import {
   asText,
   asTextMap,
   decodeConfFields,
+  decodeEpoch,
   decodeNodeDescriptor,
   decodeRangeDescriptor,
+  decodeReplica,
   decodeStored,
   encodeConfFields,
+  encodeEpoch,
   encodeNodeDescriptor,
   encodeRangeDescriptor,
+  encodeReplica,
   encodeStored,
   invalid,
+  NODE_DUTIES,
   type StoredFormat,
   textMapToWire,
 } from '@remora/protocol';
-import type { MasterCommand, MasterImage, SettingsImage } from './state.ts';
+import type { AskedSplit, EndedRange } from './range-registry.ts';
+import type { DutyRecord, MasterCommand, MasterImage, PauseRecord, SettingsImage } from './state.ts';
 
 /**
  * Log entries and checkpoints of the master, each with a format number in front. A program stops at a command of a type
@@ -29,12 +35,21 @@ const IMAGE: StoredFormat = { what: "the master's state", version: 1, fields: 5 
 const REVISIONS_IMAGE: StoredFormat = { ...IMAGE, version: 2, fields: 6 };
 /** With settings as well; written once one was set. */
 const SETTINGS_IMAGE: StoredFormat = { ...IMAGE, version: 3, fields: 7 };
+/**
+ * With what is kept of nodes (duties), schedulers (pauses), splits (ids given out) and merges (what has ended); written
+ * once there is any of it.
+ */
+const CARE_IMAGE: StoredFormat = { ...IMAGE, version: 4, fields: 11 };
 const REGISTER_NODE = 1;
 const BOOTSTRAP_RANGE = 2;
 const CHANGE_RANGE = 3;
 const LIFT_REVISIONS = 4;
 const ALLOCATE_REPLICAS = 5;
 const CHANGE_SETTING = 6;
+const SET_DUTY = 7;
+const PAUSE_SCHEDULER = 8;
+const DESCRIBE_RANGE = 9;
+const ASK_SPLIT = 10;
 
 export function encodeMasterCommand(command: MasterCommand): Buffer {
   switch (command.type) {
@@ -44,6 +59,14 @@ export function encodeMasterCommand(command: MasterCommand): Buffer {
       return encodeStored(COMMAND, [BOOTSTRAP_RANGE, command.nodeIds]);
     case 'changeRange':
       return encodeStored(COMMAND, [CHANGE_RANGE, encodeRangeDescriptor(command.descriptor)]);
+    case 'describeRange':
+      return encodeStored(COMMAND, [DESCRIBE_RANGE, encodeRangeDescriptor(command.descriptor)]);
+    case 'askSplit':
+      return encodeStored(COMMAND, [ASK_SPLIT, encodeRangeDescriptor(command.descriptor)]);
+    case 'setDuty':
+      return encodeStored(COMMAND, [SET_DUTY, encodeDuty(command)]);
+    case 'pauseScheduler':
+      return encodeStored(COMMAND, [PAUSE_SCHEDULER, encodePause(command)]);
     case 'liftRevisions':
       return encodeStored(COMMAND, [LIFT_REVISIONS, command.upTo]);
     case 'allocateReplicas':
@@ -63,6 +86,14 @@ export function decodeMasterCommand(bytes: Bytes): MasterCommand {
         return { type: 'bootstrapRange', nodeIds: asList(body, 'node ids', (id) => asCount(id, 'node id')) };
       case CHANGE_RANGE:
         return { type: 'changeRange', descriptor: decodeRangeDescriptor(body) };
+      case DESCRIBE_RANGE:
+        return { type: 'describeRange', descriptor: decodeRangeDescriptor(body) };
+      case ASK_SPLIT:
+        return { type: 'askSplit', descriptor: decodeRangeDescriptor(body) };
+      case SET_DUTY:
+        return { type: 'setDuty', ...decodeDuty(body) };
+      case PAUSE_SCHEDULER:
+        return { type: 'pauseScheduler', ...decodePause(body) };
       case LIFT_REVISIONS:
         return { type: 'liftRevisions', upTo: asCount(body, 'bound of revisions') };
       case ALLOCATE_REPLICAS:
@@ -79,7 +110,7 @@ export function decodeMasterCommand(bytes: Bytes): MasterCommand {
 }
 
 export function encodeMasterImage(image: MasterImage): Buffer {
-  const { applied, revisionBound, settings } = image;
+  const { applied, revisionBound, settings, duties, pauses, asked, ended } = image;
   const fields = [
     [applied.index, applied.term],
     encodeConfFields(image.conf),
@@ -87,17 +118,20 @@ export function encodeMasterImage(image: MasterImage): Buffer {
     image.nodes.map(encodeNodeDescriptor),
     image.ranges.map(encodeRangeDescriptor),
   ];
-  if (settings.version > 0) {
-    const texts = Object.fromEntries(settings.texts);
-    return encodeStored(SETTINGS_IMAGE, [...fields, revisionBound, [settings.version, textMapToWire(texts)]]);
+  const set = [settings.version, textMapToWire(Object.fromEntries(settings.texts))];
+  if (duties.length + pauses.length + asked.length + ended.length > 0) {
+    const care = [duties.map(encodeDuty), pauses.map(encodePause), asked.map(encodeAsked), ended.map(encodeEnded)];
+    return encodeStored(CARE_IMAGE, [...fields, revisionBound, set, ...care]);
   }
+  if (settings.version > 0) return encodeStored(SETTINGS_IMAGE, [...fields, revisionBound, set]);
   return revisionBound === 0 ? encodeStored(IMAGE, fields) : encodeStored(REVISIONS_IMAGE, [...fields, revisionBound]);
 }
 
 /** Throws an `InvariantError` for anything else. */
 export function decodeMasterImage(bytes: Bytes): MasterImage {
-  return decodeStored([IMAGE, REVISIONS_IMAGE, SETTINGS_IMAGE], bytes, (fields) => {
-    const [position, conf, ids, nodes, ranges, revisionBound = 0, settings = [0, []]] = fields;
+  return decodeStored([IMAGE, REVISIONS_IMAGE, SETTINGS_IMAGE, CARE_IMAGE], bytes, (fields) => {
+    const [position, conf, ids, nodes, ranges, revisionBound = 0, settings = [0, []], ...care] = fields;
+    const [duties = [], pauses = [], asked = [], ended = []] = care;
     const applied = asFields(position, 2, 'applied');
     const next = asFields(ids, 3, 'next ids');
     return {
@@ -110,8 +144,53 @@ export function decodeMasterImage(bytes: Bytes): MasterImage {
       settings: decodeSettingsImage(settings),
       nodes: asList(nodes, 'nodes', decodeNodeDescriptor),
       ranges: asList(ranges, 'ranges', decodeRangeDescriptor),
+      duties: asList(duties, 'duties', decodeDuty),
+      pauses: asList(pauses, 'pauses', decodePause),
+      asked: asList(asked, 'asked splits', decodeAsked),
+      ended: asList(ended, 'ended ranges', decodeEnded),
     };
   });
+}
+
+function encodeDuty({ nodeId, duty, untilMs }: DutyRecord): unknown[] {
+  return [nodeId, NODE_DUTIES.encode(duty), untilMs];
+}
+
+function decodeDuty(raw: unknown): DutyRecord {
+  const f = asFields(raw, 3, 'duty');
+  return { nodeId: asCount(f[0], 'node id'), duty: NODE_DUTIES.decode(f[1]), untilMs: asCount(f[2], 'untilMs') };
+}
+
+function encodePause({ name, untilMs }: PauseRecord): unknown[] {
+  return [name, untilMs];
+}
+
+function decodePause(raw: unknown): PauseRecord {
+  const f = asFields(raw, 2, 'pause');
+  return { name: asText(f[0], 'scheduler'), untilMs: asCount(f[1], 'untilMs') };
+}
+
+function encodeAsked({ rangeId, epoch, childId, replicas }: AskedSplit): unknown[] {
+  return [rangeId, encodeEpoch(epoch), childId, replicas.map(encodeReplica)];
+}
+
+function decodeAsked(raw: unknown): AskedSplit {
+  const f = asFields(raw, 4, 'asked split');
+  return {
+    rangeId: asCount(f[0], 'range id'),
+    epoch: decodeEpoch(f[1]),
+    childId: asCount(f[2], 'child id'),
+    replicas: asList(f[3], 'replicas', decodeReplica),
+  };
+}
+
+function encodeEnded({ rangeId, into }: EndedRange): unknown[] {
+  return [rangeId, into];
+}
+
+function decodeEnded(raw: unknown): EndedRange {
+  const f = asFields(raw, 2, 'ended range');
+  return { rangeId: asCount(f[0], 'range id'), into: asCount(f[1], 'range id') };
 }
 
 function decodeSettingsImage(raw: unknown): SettingsImage {

@@ -1,11 +1,13 @@
 import { InvariantError, ManualClock, type ServiceError, silentLogger } from '@remora/base';
 import {
+  type AskSplitReply,
   type ClusterView,
   createLocalChannel,
   createRpcRegistry,
   type DrawRevisionsReply,
   type JoinReply,
   type LeaderReport,
+  masterAskSplit,
   masterDrawRevisions,
   masterHeartbeat,
   masterJoin,
@@ -95,7 +97,13 @@ class MasterBed {
     incarnation = `dir${nodeId}`,
     results: readonly OrderResult[] = [],
   ) {
-    return call<unknown, NodeHeartbeatReply>(this, masterHeartbeat as never, { nodeId, incarnation, ranges, results });
+    const space = { capacityBytes: 1_000, availableBytes: 900 };
+    const heartbeat = { nodeId, incarnation, space, labels: {}, ranges, results };
+    return call<unknown, NodeHeartbeatReply>(this, masterHeartbeat as never, heartbeat);
+  }
+
+  askSplit(range: RangeDescriptor): Answer<AskSplitReply> {
+    return call<unknown, AskSplitReply>(this, masterAskSplit as never, { range, at: undefined, cause: 'size' });
   }
 
   draw(count: number, floor = 0) {
@@ -263,6 +271,40 @@ describe('a master', () => {
     bed.master.replicaIds.next();
     bed.commit();
     expect(bed.master.replicaIds.next()).toBeGreaterThan(1_005);
+  });
+
+  test('gives out the ids of a split once they are replicated, the same ones to whoever asks again', () => {
+    const bed = ready(new MasterBed());
+    bed.clock.advance(100);
+    bed.commit();
+    const [range] = bed.master.state.ranges();
+    if (range === undefined) throw new Error('there is a range');
+    const first = bed.askSplit(range);
+    expect(first.answered).toBe(false);
+    bed.commit();
+    expect(first.reply).toEqual({
+      childId: 3,
+      replicas: [1, 2, 3].map((nodeId) => ({ nodeId, replicaId: 1_003 + nodeId })),
+    });
+    const again = bed.askSplit(range);
+    bed.commit();
+    expect(again.reply).toEqual(first.reply);
+    bed.changed({ ...range, end: Buffer.from('m'), epoch: { confVersion: 1, version: 2 } });
+    bed.commit();
+    expect(bed.master.state.ranges().map(({ rangeId }) => rangeId)).toEqual([2, 3]);
+    const late = bed.askSplit(range);
+    bed.commit();
+    expect(late.code).toBe('STALE_EPOCH');
+  });
+
+  test('has a node that was removed stop, whatever it says', () => {
+    const bed = ready(new MasterBed());
+    bed.master.state.apply({ type: 'setDuty', nodeId: 3, duty: 'removed', untilMs: 0 });
+    expect(bed.beat(3).code).toBe('NODE_CONFLICT');
+    expect(bed.join(3).error?.message).toMatch('was removed from the cluster');
+    expect(bed.beat(1).reply?.view.nodes.map(({ state }) => state)).toEqual(['up', 'up', 'removed']);
+    bed.master.state.apply({ type: 'setDuty', nodeId: 2, duty: 'draining', untilMs: 0 });
+    expect(bed.beat(1).reply?.view.nodes.map(({ state }) => state)).toEqual(['up', 'draining', 'removed']);
   });
 
   test('has nothing written when it is told of a membership that it knows', () => {

@@ -1,7 +1,11 @@
 import { assert, type Clock, type Logger, ServiceError, type Timer, unreachable } from '@remora/base';
 import {
+  type AskSplitReply,
+  type AskSplitRequest,
   type ClusterView,
+  type Done,
   type JoinRequest,
+  masterAskSplit,
   masterDrawRevisions,
   masterHeartbeat,
   masterJoin,
@@ -207,6 +211,7 @@ export class Master implements StateMachine {
       else done(undefined, reply);
     });
     registry.handle(masterRangeChanged, (descriptor, _context, done) => this.#rangeChanged(descriptor, done));
+    registry.handle(masterAskSplit, (request, _context, done) => this.#askSplit(request, done));
     registry.handle(masterDrawRevisions, (request, _context, done) =>
       this.leading ? this.#revisions.draw(request, done) : done(this.#notLeader(), undefined),
     );
@@ -247,8 +252,19 @@ export class Master implements StateMachine {
 
   #rangeChanged(descriptor: RangeDescriptor, done: (error: ServiceError | undefined, reply: undefined) => void): void {
     if (!this.leading) return done(this.#notLeader(), undefined);
-    if (!this.state.isNews(descriptor)) return done(undefined, undefined);
-    this.#propose({ type: 'changeRange', descriptor }, (error) => done(error, undefined));
+    const news = this.state.newsOf(descriptor);
+    if (news === undefined) return done(undefined, undefined);
+    const type = news === 'all' ? 'describeRange' : 'changeRange';
+    this.#propose({ type, descriptor }, (error) => done(error, undefined));
+  }
+
+  #askSplit({ range }: AskSplitRequest, done: Done<AskSplitReply>): void {
+    if (!this.leading) return done(this.#notLeader(), undefined);
+    this.#propose({ type: 'askSplit', descriptor: range }, (error, result) => {
+      if (result?.type !== 'askSplit') return done(error ?? this.#notLeader(), undefined);
+      const { childId, replicas } = result.asked;
+      done(undefined, { childId, replicas: replicas.map(({ nodeId, replicaId }) => ({ nodeId, replicaId })) });
+    });
   }
 
   #heartbeat(heartbeat: NodeHeartbeat): NodeHeartbeatReply | ServiceError {
@@ -259,6 +275,7 @@ export class Master implements StateMachine {
         details: { join: true },
       });
     }
+    if (this.state.isRemoved(heartbeat.nodeId)) return this.state.removedConflict(heartbeat.nodeId);
     if (node.incarnation !== heartbeat.incarnation) {
       return new ServiceError('NODE_CONFLICT', `node id ${heartbeat.nodeId} belongs to another data directory`);
     }
@@ -289,7 +306,12 @@ export class Master implements StateMachine {
     }
     return {
       clusterId: this.#deps.clusterId,
-      nodes: this.state.nodes().map((descriptor) => ({ descriptor, state: this.#stateOf(descriptor.nodeId) })),
+      nodes: this.state.nodes().map((descriptor) => {
+        const state = this.#stateOf(descriptor.nodeId);
+        const { duty } = this.state.dutyOf(descriptor.nodeId);
+        if (duty === 'removed') return { descriptor, state: duty };
+        return { descriptor, state: state === 'up' && duty !== 'serving' ? 'draining' : state };
+      }),
       ranges: this.state.ranges(),
       leaders: [...leaders].map(([rangeId, { node }]) => [rangeId, node] as const),
       masterLeader: this.leading ? this.#deps.nodeId : this.#leaderReplica,
@@ -317,7 +339,9 @@ export class Master implements StateMachine {
     const heard = new Map<number, LastHeard>();
     for (const [nodeId, { atMs, heartbeat }] of this.#heard) heard.set(nodeId, { silentMs: nowMs - atMs, heartbeat });
     const stateOf = (nodeId: number) => this.#stateOf(nodeId);
-    return { nodes: this.state.nodes(), ranges: this.state.ranges(), heard, stateOf };
+    const dutyOf = (nodeId: number) => this.state.dutyOf(nodeId);
+    const wallMs = this.#deps.clock.wallMs();
+    return { nodes: this.state.nodes(), ranges: this.state.ranges(), heard, stateOf, dutyOf, wallMs };
   }
 
   /** Replica ids of the master group are node ids. */

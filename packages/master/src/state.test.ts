@@ -1,5 +1,5 @@
 import type { ServiceError } from '@remora/base';
-import type { NodeDescriptor, RangeDescriptor } from '@remora/protocol';
+import type { NodeDescriptor, NodeDuty, RangeDescriptor } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { decodeMasterCommand, decodeMasterImage, encodeMasterCommand, encodeMasterImage } from './codec.ts';
 import { MasterState } from './state.ts';
@@ -140,6 +140,69 @@ describe('the bound of revisions', () => {
   });
 });
 
+describe('what a node is there for', () => {
+  const duty = (nodeId: number, to: NodeDuty, untilMs = 0) => ({ type: 'setDuty', nodeId, duty: to, untilMs }) as const;
+
+  test('survives a restart, as pauses of schedulers, asked splits and ended ranges do', () => {
+    const state = new MasterState(CONF);
+    for (const id of [1, 2, 3]) register(state, descriptor(id));
+    state.apply({ type: 'bootstrapRange', nodeIds: [1, 2, 3] });
+    state.apply(duty(1, 'draining'));
+    state.apply(duty(1, 'serving'));
+    state.apply(duty(2, 'maintenance', 5_000));
+    state.apply({ type: 'pauseScheduler', name: 'bytes', untilMs: 7_000 });
+    state.apply({ type: 'pauseScheduler', name: 'space', untilMs: 7_000 });
+    state.apply({ type: 'pauseScheduler', name: 'space', untilMs: 0 });
+    const [range] = state.ranges();
+    if (range === undefined) throw new Error('there is a range');
+    const asked = state.apply({ type: 'askSplit', descriptor: range });
+    const restored = new MasterState(CONF);
+    restored.restore(decodeMasterImage(encodeMasterImage(state.image())));
+    expect(encodeMasterImage(restored.image())).toEqual(encodeMasterImage(state.image()));
+    expect([1, 2].map((id) => restored.dutyOf(id))).toMatchObject([
+      { duty: 'serving' },
+      { duty: 'maintenance', untilMs: 5_000 },
+    ]);
+    expect([...restored.pauses]).toEqual([['bytes', 7_000]]);
+    expect(restored.apply({ type: 'askSplit', descriptor: range })).toEqual(asked);
+  });
+
+  test('is not in the image of a master where all serve: earlier programs can read that', () => {
+    const state = new MasterState(CONF);
+    register(state, descriptor(1));
+    state.apply(duty(1, 'draining'));
+    expect(encodeMasterImage(state.image())[1]).toBe(4);
+    state.apply(duty(1, 'serving'));
+    expect(encodeMasterImage(state.image())[1]).toBe(1);
+  });
+
+  test('a node that was removed does not come back, by its id or with its data; its name is free (M9)', () => {
+    const state = new MasterState(CONF);
+    for (const id of [1, 2]) register(state, descriptor(id));
+    state.apply(duty(2, 'removed'));
+    expect(() => state.apply(duty(2, 'serving'))).toThrow('node 2 was removed already');
+    expect(() => state.apply(duty(7, 'draining'))).toThrow('there is no node 7');
+    expect(register(state, descriptor(2))).toBe('NODE_CONFLICT');
+    expect(register(state, descriptor(0, { name: 'x', incarnation: 'dir2' }))).toBe('NODE_CONFLICT');
+    expect(register(state, descriptor(0, { name: 'n2', incarnation: 'new' }))).toBe(1_001);
+  });
+});
+
+test('the ids of a split are new ones, above whatever ids a range was told by hand', () => {
+  const state = new MasterState(CONF);
+  state.apply({ type: 'bootstrapRange', nodeIds: [1, 2, 3] });
+  const [range] = state.ranges();
+  if (range === undefined) throw new Error('there is a range');
+  const byHand = { ...range, rangeId: 40, start: Buffer.from('m'), epoch: { confVersion: 1, version: 2 } };
+  state.apply({ type: 'describeRange', descriptor: { ...range, end: Buffer.from('m'), epoch: byHand.epoch } });
+  state.apply({
+    type: 'describeRange',
+    descriptor: { ...byHand, replicas: [{ replicaId: 2_000, nodeId: 1, type: 'voter' }] },
+  });
+  const result = state.apply({ type: 'askSplit', descriptor: state.range(40) ?? range });
+  expect(result).toMatchObject({ asked: { childId: 41, replicas: [{ replicaId: 2_001 }] } });
+});
+
 describe('settings', () => {
   const change = (expected: number, name: string, text: string) =>
     ({ type: 'changeSetting', expected, name, text }) as const;
@@ -180,6 +243,10 @@ test('commands survive the log', () => {
   };
   for (const command of [
     { type: 'changeRange' as const, descriptor: range },
+    { type: 'describeRange' as const, descriptor: range },
+    { type: 'askSplit' as const, descriptor: range },
+    { type: 'setDuty' as const, nodeId: 3, duty: 'maintenance' as const, untilMs: 1_700_000_000_000 },
+    { type: 'pauseScheduler' as const, name: 'bytes', untilMs: 0 },
     { type: 'registerNode' as const, descriptor: descriptor(7) },
     { type: 'bootstrapRange' as const, nodeIds: [1, 2, 3] },
     { type: 'liftRevisions' as const, upTo: 70 },

@@ -1,6 +1,7 @@
 import { assert, ServiceError } from '@remora/base';
-import { FIRST_EPOCH, type NodeDescriptor, type RangeDescriptor } from '@remora/protocol';
+import { FIRST_EPOCH, type NodeDescriptor, type NodeDuty, type RangeDescriptor } from '@remora/protocol';
 import type { ConfState, LogPosition } from '@remora/raft';
+import { type AskedSplit, type RangeImage, RangeRegistry } from './range-registry.ts';
 
 /** Changes of the cluster's metadata, as they go through the master group's log. */
 export type MasterCommand =
@@ -10,6 +11,14 @@ export type MasterCommand =
   | { readonly type: 'bootstrapRange'; readonly nodeIds: readonly number[] }
   /** A range says what its membership is now. Nothing changes if the master knows that, or what came later. */
   | { readonly type: 'changeRange'; readonly descriptor: RangeDescriptor }
+  /** The same of all that there is to a range: it was split or merged, or a split has made it. */
+  | { readonly type: 'describeRange'; readonly descriptor: RangeDescriptor }
+  /** Gives out the ids of a split; the same ones for the same range and epoch. */
+  | { readonly type: 'askSplit'; readonly descriptor: RangeDescriptor }
+  /** `untilMs`: the end of a maintenance window, by the wall clock; 0 for every other duty. */
+  | { readonly type: 'setDuty'; readonly nodeId: number; readonly duty: NodeDuty; readonly untilMs: number }
+  /** Until then, by the wall clock, a scheduler rests; 0: no longer. */
+  | { readonly type: 'pauseScheduler'; readonly name: string; readonly untilMs: number }
   /** Replica ids that are given to nobody else from now on. */
   | { readonly type: 'allocateReplicas'; readonly count: number }
   /** Revisions up to this one may be given out; nothing changes if higher ones may already. */
@@ -21,6 +30,10 @@ export type MasterResult =
   | { readonly type: 'registerNode'; readonly nodeId: number }
   | { readonly type: 'bootstrapRange'; readonly rangeId: number }
   | { readonly type: 'changeRange' }
+  | { readonly type: 'describeRange' }
+  | { readonly type: 'askSplit'; readonly asked: AskedSplit }
+  | { readonly type: 'setDuty' }
+  | { readonly type: 'pauseScheduler' }
   /** The first of the ids; the others follow it. */
   | { readonly type: 'allocateReplicas'; readonly first: number }
   | { readonly type: 'liftRevisions' }
@@ -35,8 +48,22 @@ export interface SettingsImage {
 
 const FIRST_SETTINGS: SettingsImage = { version: 0, texts: new Map() };
 
+/** What a node is there for, unless it serves. */
+export interface DutyRecord {
+  readonly nodeId: number;
+  readonly duty: NodeDuty;
+  /** The end of a maintenance window, by the wall clock; 0 for every other duty. */
+  readonly untilMs: number;
+}
+
+export interface PauseRecord {
+  readonly name: string;
+  /** By the wall clock. */
+  readonly untilMs: number;
+}
+
 /** What a checkpoint and a snapshot of the master hold. */
-export interface MasterImage {
+export interface MasterImage extends RangeImage {
   readonly applied: LogPosition;
   readonly conf: ConfState;
   readonly nextNodeId: number;
@@ -46,7 +73,8 @@ export interface MasterImage {
   readonly revisionBound: number;
   readonly settings: SettingsImage;
   readonly nodes: readonly NodeDescriptor[];
-  readonly ranges: readonly RangeDescriptor[];
+  readonly duties: readonly DutyRecord[];
+  readonly pauses: readonly PauseRecord[];
 }
 
 /** Ids below are for what exists before the master does: nodes of the initial cluster, replicas of its own group. */
@@ -60,12 +88,12 @@ const FIRST_REPLICA = 1_001;
  * M1. Ids of nodes, ranges and replicas are never given twice (traps 10).
  * M2. A node id belongs to one data directory (its incarnation) for good: a node that lost its data may not come
  *     back under its old id, because others count on what it had promised and stored.
- * M6. A range itself decides on its membership, in its log; the master follows, in the order of `confVersion`. It takes
- *     over nothing else with it: bounds have an order of their own, that of `version`.
+ * M6. A range itself decides on its members and its bounds, in its log; the master follows (range-registry.ts).
  * M7. The bound of revisions never falls: what one leader gave out below it, a later one never gives out again
  *     (revision-issuer.ts).
  * M8. Apply keeps settings as texts and does not judge them, so that programs that know other settings or other bounds
  *     have the same state. The leader judges them before, on the state that the command names by its version.
+ * M9. A node that was removed is never taken back: neither by its id, nor with the data that it had.
  */
 export class MasterState {
   applied: LogPosition = { index: 0, term: 0 };
@@ -76,7 +104,9 @@ export class MasterState {
   #revisionBound = 0;
   #settings = FIRST_SETTINGS;
   readonly #nodes = new Map<number, NodeDescriptor>();
-  readonly #ranges = new Map<number, RangeDescriptor>();
+  readonly #ranges = new RangeRegistry();
+  readonly #duties = new Map<number, DutyRecord>();
+  readonly #pauses = new Map<string, number>();
 
   constructor(conf: ConfState) {
     this.conf = conf;
@@ -87,11 +117,25 @@ export class MasterState {
   }
 
   ranges(): readonly RangeDescriptor[] {
-    return [...this.#ranges.values()];
+    return this.#ranges.all();
   }
 
   range(rangeId: number): RangeDescriptor | undefined {
     return this.#ranges.get(rangeId);
+  }
+
+  /** Into which range one was merged; undefined when it lives, or was never heard of. */
+  mergedInto(rangeId: number): number | undefined {
+    return this.#ranges.mergedInto(rangeId);
+  }
+
+  dutyOf(nodeId: number): DutyRecord {
+    return this.#duties.get(nodeId) ?? { nodeId, duty: 'serving', untilMs: 0 };
+  }
+
+  /** Schedulers that rest, and until when by the wall clock. */
+  get pauses(): ReadonlyMap<string, number> {
+    return this.#pauses;
   }
 
   /** M7. */
@@ -114,7 +158,21 @@ export class MasterState {
       case 'bootstrapRange':
         return this.#bootstrap(command.nodeIds);
       case 'changeRange':
-        return this.#change(command.descriptor);
+        this.#ranges.changeMembers(command.descriptor);
+        this.#takeIds(command.descriptor);
+        return { type: 'changeRange' };
+      case 'describeRange':
+        this.#ranges.describe(command.descriptor);
+        this.#takeIds(command.descriptor);
+        return { type: 'describeRange' };
+      case 'askSplit':
+        return this.#askSplit(command.descriptor);
+      case 'setDuty':
+        return this.#setDuty(command);
+      case 'pauseScheduler':
+        if (command.untilMs === 0) this.#pauses.delete(command.name);
+        else this.#pauses.set(command.name, command.untilMs);
+        return { type: 'pauseScheduler' };
       case 'allocateReplicas':
         return { type: 'allocateReplicas', first: this.#takeReplicaIds(command.count) };
       case 'liftRevisions':
@@ -128,13 +186,15 @@ export class MasterState {
   /** The error that registering would end in; undefined when it would succeed. */
   registrationConflict(descriptor: NodeDescriptor): ServiceError | undefined {
     const byId = descriptor.nodeId === 0 ? undefined : this.#nodes.get(descriptor.nodeId);
+    const byData = this.nodes().find((node) => node.incarnation === descriptor.incarnation);
+    const removed = [byId, byData].find((node) => node !== undefined && this.isRemoved(node.nodeId));
+    if (removed !== undefined) return this.removedConflict(removed.nodeId);
     if (byId !== undefined && byId.incarnation !== descriptor.incarnation) {
       return new ServiceError(
         'NODE_CONFLICT',
         `node id ${descriptor.nodeId} belongs to another data directory; a node whose data was wiped must join under a new name`,
       );
     }
-    const byData = this.nodes().find((node) => node.incarnation === descriptor.incarnation);
     if (byData !== undefined && descriptor.nodeId !== 0 && byData.nodeId !== descriptor.nodeId) {
       return new ServiceError(
         'NODE_CONFLICT',
@@ -148,7 +208,7 @@ export class MasterState {
         `node id ${descriptor.nodeId} was never given to a node of this cluster`,
       );
     }
-    const byName = this.nodes().find((node) => node.name === descriptor.name);
+    const byName = this.nodes().find((node) => node.name === descriptor.name && !this.isRemoved(node.nodeId));
     if (byName !== undefined && byName.incarnation !== descriptor.incarnation) {
       return new ServiceError(
         'NODE_CONFLICT',
@@ -156,6 +216,19 @@ export class MasterState {
       );
     }
     return undefined;
+  }
+
+  /** M9. */
+  isRemoved(nodeId: number): boolean {
+    return this.dutyOf(nodeId).duty === 'removed';
+  }
+
+  /** M9: what a node is told that comes back. */
+  removedConflict(nodeId: number): ServiceError {
+    return new ServiceError(
+      'NODE_CONFLICT',
+      `node ${nodeId} was removed from the cluster; to use its machine again, let it join as a new node with an empty data directory`,
+    );
   }
 
   #register(descriptor: NodeDescriptor): MasterResult {
@@ -171,7 +244,7 @@ export class MasterState {
   #bootstrap(nodeIds: readonly number[]): MasterResult {
     if (this.#ranges.size > 0) throw new ServiceError('INVALID_ARGUMENT', 'the cluster already has ranges');
     const rangeId = this.#nextRangeId++;
-    this.#ranges.set(rangeId, {
+    this.#ranges.describe({
       rangeId,
       start: new Uint8Array(0),
       end: new Uint8Array(0),
@@ -182,23 +255,33 @@ export class MasterState {
     return { type: 'bootstrapRange', rangeId };
   }
 
-  /** Whether a range's membership is news (M6). */
-  isNews({ rangeId, epoch }: RangeDescriptor): boolean {
-    const known = this.#ranges.get(rangeId);
-    return known === undefined || epoch.confVersion > known.epoch.confVersion;
+  /** What is news about a range, if anything (M6). */
+  newsOf(range: RangeDescriptor): 'members' | 'all' | undefined {
+    return this.#ranges.newsOf(range);
   }
 
-  /** M6. */
-  #change({ rangeId, epoch, replicas }: RangeDescriptor): MasterResult {
-    const known = this.#ranges.get(rangeId);
-    if (known === undefined) throw new ServiceError('RANGE_NOT_FOUND', `there is no range ${rangeId}`);
-    if (epoch.confVersion > known.epoch.confVersion) {
-      const { version } = known.epoch;
-      this.#ranges.set(rangeId, { ...known, epoch: { confVersion: epoch.confVersion, version }, replicas });
-      // M1. Ids that did not come from here (the range was told by hand) are taken all the same.
-      for (const { replicaId } of replicas) this.#nextReplicaId = Math.max(this.#nextReplicaId, replicaId + 1);
-    }
-    return { type: 'changeRange' };
+  /** M1. Ids that did not come from here (the range was told by hand) are taken all the same. */
+  #takeIds({ rangeId, replicas }: RangeDescriptor): void {
+    this.#nextRangeId = Math.max(this.#nextRangeId, rangeId + 1);
+    for (const { replicaId } of replicas) this.#nextReplicaId = Math.max(this.#nextReplicaId, replicaId + 1);
+  }
+
+  #askSplit(range: RangeDescriptor): MasterResult {
+    this.#takeIds(range);
+    const asked = this.#ranges.askSplit(range, {
+      rangeId: () => this.#nextRangeId++,
+      replicaIds: (count) => this.#takeReplicaIds(count),
+    });
+    return { type: 'askSplit', asked };
+  }
+
+  /** M9. */
+  #setDuty({ nodeId, duty, untilMs }: Extract<MasterCommand, { type: 'setDuty' }>): MasterResult {
+    if (!this.#nodes.has(nodeId)) throw new ServiceError('INVALID_ARGUMENT', `there is no node ${nodeId}`);
+    if (this.isRemoved(nodeId)) throw new ServiceError('INVALID_ARGUMENT', `node ${nodeId} was removed already`);
+    if (duty === 'serving') this.#duties.delete(nodeId);
+    else this.#duties.set(nodeId, { nodeId, duty, untilMs });
+    return { type: 'setDuty' };
   }
 
   /** M1. */
@@ -229,7 +312,9 @@ export class MasterState {
       revisionBound: this.#revisionBound,
       settings: this.#settings,
       nodes: this.nodes(),
-      ranges: this.ranges(),
+      duties: [...this.#duties.values()],
+      pauses: [...this.#pauses].map(([name, untilMs]) => ({ name, untilMs })),
+      ...this.#ranges.image(),
     };
   }
 
@@ -243,8 +328,11 @@ export class MasterState {
     this.#revisionBound = image.revisionBound;
     this.#settings = image.settings;
     this.#nodes.clear();
-    this.#ranges.clear();
+    this.#duties.clear();
+    this.#pauses.clear();
     for (const node of image.nodes) this.#nodes.set(node.nodeId, node);
-    for (const range of image.ranges) this.#ranges.set(range.rangeId, range);
+    for (const record of image.duties) this.#duties.set(record.nodeId, record);
+    for (const { name, untilMs } of image.pauses) this.#pauses.set(name, untilMs);
+    this.#ranges.restore(image);
   }
 }

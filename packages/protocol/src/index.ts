@@ -1,6 +1,7 @@
 export * from './internal/admin-api.ts';
 export * from './internal/admin-methods.ts';
 export * from './internal/codec/admin.ts';
+export * from './internal/codec/ask-split.ts';
 export * from './internal/codec/check.ts';
 export * from './internal/codec/command.ts';
 export * from './internal/codec/descriptor.ts';
@@ -24,6 +25,7 @@ export * from './internal/master-api.ts';
 export * from './internal/methods.ts';
 export * from './internal/range-api.ts';
 export * from './internal/revision-api.ts';
+export * from './internal/split-api.ts';
 export { currentRanges, staleEpoch } from './internal/stale-epoch.ts';
 export * from './internal/steering-api.ts';
 export * from './internal/steering-methods.ts';

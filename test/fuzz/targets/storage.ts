@@ -218,8 +218,20 @@ const IMAGE: MasterImage = {
   settings: { version: 0, texts: new Map() },
   nodes: [NODE],
   ranges: [RANGE],
+  duties: [],
+  pauses: [],
+  asked: [],
+  ended: [],
 };
 const SET_IMAGE: MasterImage = { ...IMAGE, settings: { version: 1, texts: new Map([['down-after', '5m']]) } };
+
+const CARE_IMAGE: MasterImage = {
+  ...SET_IMAGE,
+  duties: [{ nodeId: 1, duty: 'maintenance', untilMs: 1_700_000_000_000 }],
+  pauses: [{ name: 'bytes', untilMs: 1_700_000_000_000 }],
+  asked: [{ rangeId: 2, epoch: RANGE.epoch, childId: 9, replicas: RANGE.replicas }],
+  ended: [{ rangeId: 8, into: 2 }],
+};
 
 async function receive(bytes: Uint8Array): Promise<void> {
   const { applied, conf } = IMAGE;
@@ -232,14 +244,14 @@ const isMasterError = (error: unknown): boolean => error instanceof MasterSnapsh
 
 const masterSnapshots: Target = {
   name: 'master-snapshot',
-  corpus: () => [IMAGE, { ...IMAGE, revisionBound: 900 }, SET_IMAGE].map(encodeMasterSnapshot),
+  corpus: () => [IMAGE, { ...IMAGE, revisionBound: 900 }, SET_IMAGE, CARE_IMAGE].map(encodeMasterSnapshot),
   decode: receive,
   expected: isMasterError,
 };
 
 const masterSnapshotBodies: Target = {
   name: 'master-snapshot-body',
-  corpus: () => [encodeMasterImage(IMAGE), encodeMasterImage(SET_IMAGE)],
+  corpus: () => [IMAGE, SET_IMAGE, CARE_IMAGE].map(encodeMasterImage),
   decode: (body) => receive(Buffer.concat([encodeMasterSnapshot(IMAGE).subarray(0, 8), checked(body)])),
   expected: isMasterError,
 };

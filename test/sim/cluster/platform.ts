@@ -48,6 +48,9 @@ export interface PlatformDeps {
   readonly addresses: { readonly peer: string; readonly client: string };
 }
 
+/** Of every machine; what is written is little beside it. */
+const DISK_BYTES = 2 ** 40;
+
 export class SimPlatform implements NodePlatform {
   readonly clock: Clock;
   readonly random: Random;
@@ -86,6 +89,10 @@ export class SimPlatform implements NodePlatform {
     const store = await openStore(this.#deps.store, 'the store', this.logger);
     this.#engine = new WatchedEngine(await OverlayEngine.open(store, deps));
     return this.#engine;
+  }
+
+  space() {
+    return { capacityBytes: DISK_BYTES, availableBytes: DISK_BYTES };
   }
 
   createHost(options: RaftHostOptions) {

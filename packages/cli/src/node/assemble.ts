@@ -14,7 +14,7 @@ import {
 } from '@remora/protocol';
 import { type GroupId, type GroupLog, type NodeRaftHost, openGroupLog, type RecoveredGroup } from '@remora/raft';
 import { CommandError } from '../exit-codes.ts';
-import { advertised, type NodeOptions, rolesOf } from '../node-options.ts';
+import { advertised, labelsOf, type NodeOptions, rolesOf } from '../node-options.ts';
 import { type Founders, foundersOf } from './cluster-identity.ts';
 import { joinCluster } from './join.ts';
 import type { NodePlatform, Peers } from './platform.ts';
@@ -353,14 +353,18 @@ class Node implements AssembledNode {
   }
 
   #agent(descriptor: NodeDescriptor, finder: MasterFinder, store: Store | undefined): void {
-    const { clock, random, logger } = this.#parts;
+    const { clock, random, logger, options, platform } = this.#parts;
     const agent = new NodeAgent(
       {
         finder,
         clock,
         random,
         logger,
-        report: () => store?.talk.report() ?? { ranges: [], results: [] },
+        report: () => ({
+          space: platform.space(),
+          labels: labelsOf(options),
+          ...(store?.talk.report() ?? { ranges: [], results: [] }),
+        }),
         changedSince: ({ ranges }) => {
           const known = new Map(ranges.map(({ rangeId, epoch }) => [rangeId, epoch]));
           return store?.changedSince((rangeId) => known.get(rangeId)) ?? [];

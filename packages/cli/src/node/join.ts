@@ -30,7 +30,7 @@ export async function joinCluster(
     {
       ...ports,
       finder: new MasterFinder({ dialer, seeds, masters: [], reachable: () => false }),
-      report: () => ({ ranges: [], results: [] }),
+      report: () => ({ space: { capacityBytes: 0, availableBytes: 0 }, labels: {}, ranges: [], results: [] }),
       changedSince: () => [],
       onTask() {},
       onView() {},

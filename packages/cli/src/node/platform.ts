@@ -5,7 +5,7 @@
 import type { Clock, Disk, Engine, Logger, Random, ServiceError } from '@remora/base';
 import type { EngineDeps, OnApplied, RangeOptions, Store } from '@remora/dataserver';
 import type { Admission, Backend, BackendDeps, BackendUnderWay, MasterCaller } from '@remora/gateway';
-import type { ClusterView, FrameLink, LinkIdentity, RpcDialer, RpcDispatcher } from '@remora/protocol';
+import type { ClusterView, FrameLink, LinkIdentity, NodeSpace, RpcDialer, RpcDispatcher } from '@remora/protocol';
 import type {
   GroupLog,
   GroupLogOptions,
@@ -28,6 +28,8 @@ export interface NodePlatform {
   readonly logDisk: Disk;
   /** Where snapshots are staged: what is synced comes in bulk, and must not hold up the loop. */
   readonly stagingDisk: Disk;
+  /** Of the disk that everything lies on, as of a moment ago. */
+  space(): NodeSpace;
   /** Sizes and limits other than the usual ones. */
   readonly tuning?: NodeTuning;
   readonly onApplied?: OnApplied;

@@ -29,6 +29,7 @@ import { VERSION } from '../version.ts';
 import { assembleNode } from './assemble.ts';
 import { foundersOf } from './cluster-identity.ts';
 import { type DataDir, openDataDir } from './data-dir.ts';
+import { diskSpace } from './disk-space.ts';
 import { Entry } from './entry.ts';
 import type { NodePlatform, Peers, PeersDeps } from './platform.ts';
 import type { RunningNode } from './running-node.ts';
@@ -93,6 +94,7 @@ function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatfor
     version: VERSION,
     records: dataDir,
     logDisk: nodeDisk(dataDir.path),
+    space: diskSpace(dataDir.path, logger),
     stagingDisk: nodeDisk(dataDir.path, { syncInPlace: false }),
     openEngine: (deps) => openLevelEngine({ ...deps, dir: join(dataDir.path, 'engine') }),
     createHost: createRaftHost,

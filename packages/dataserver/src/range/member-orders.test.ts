@@ -1,8 +1,8 @@
-import { FIRST_EPOCH, type RangeDescriptor, type RangeInstruction } from '@remora/protocol';
+import { FIRST_EPOCH, type RangeDescriptor } from '@remora/protocol';
 import { type ConfState, confOf, type Group, type GroupStatus, LEAVE_JOINT, type ProgressStatus } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
 import type { ReplicaPlace } from '../state/membership.ts';
-import { carryOut, type OrderedReplica } from './member-orders.ts';
+import { carryOut, type MemberInstruction, type OrderedReplica } from './member-orders.ts';
 
 const CONF_VERSION = 7;
 
@@ -22,7 +22,7 @@ interface Given {
 const CONF = confOf([11, 12, 13], [14]);
 const JOINT: ConfState = { ...confOf([11, 12, 14]), votersOutgoing: [11, 12, 13], autoLeave: true };
 
-function carried(instruction: RangeInstruction, given: Given = {}) {
+function carried(instruction: MemberInstruction, given: Given = {}) {
   const { conf = CONF, silent = [], behind = [], changePending = false, ready = true } = given;
   const done: string[] = [];
   const voters = new Set([...conf.voters, ...conf.votersOutgoing]);
@@ -60,7 +60,7 @@ function carried(instruction: RangeInstruction, given: Given = {}) {
     },
   };
   const { confVersion = CONF_VERSION } = given;
-  const { outcome, reason } = carryOut(replica, { orderId: 1, rangeId: 2, confVersion, instruction });
+  const { outcome, reason } = carryOut(replica, { confVersion, instruction });
   return { outcome, reason, done };
 }
 
@@ -69,7 +69,7 @@ const voters = (promote: readonly number[], remove: readonly number[]) => ({
 });
 
 describe('an order to the leader of a range', () => {
-  const rows: readonly { name: string; order: RangeInstruction; given?: Given; does: string }[] = [
+  const rows: readonly { name: string; order: MemberInstruction; given?: Given; does: string }[] = [
     { name: 'adds a learner', order: { type: 'addLearner', nodeId: 5, replicaId: 15 }, does: 'addLearner 15, 15@5' },
     { name: 'promotes a learner', order: voters([14], []), does: 'addVoter 14' },
     {
@@ -103,7 +103,7 @@ describe('an order to the leader of a range', () => {
     expect(carried(order, { ...given, ready: false })).toMatchObject({ outcome: 'refused', done: [] });
   });
 
-  const done: readonly { name: string; order: RangeInstruction; given?: Given }[] = [
+  const done: readonly { name: string; order: MemberInstruction; given?: Given }[] = [
     { name: 'the learner is there', order: { type: 'addLearner', nodeId: 4, replicaId: 14 } },
     { name: 'the learner was promoted since', order: { type: 'addLearner', nodeId: 3, replicaId: 13 } },
     { name: 'voters and learners are as they shall be', order: voters([12], [99]) },
@@ -115,7 +115,7 @@ describe('an order to the leader of a range', () => {
     expect(carried(order, { ...given, confVersion: 3 })).toEqual({ outcome: 'done', reason: '', done: [] });
   });
 
-  const waits: readonly { name: string; order: RangeInstruction; given: Given; does?: string; says: string }[] = [
+  const waits: readonly { name: string; order: MemberInstruction; given: Given; does?: string; says: string }[] = [
     {
       name: 'another change is not applied',
       order: voters([14], []),
@@ -144,7 +144,7 @@ describe('an order to the leader of a range', () => {
     expect(result.reason).toContain(says);
   });
 
-  const refused: readonly { name: string; order: RangeInstruction; given?: Given; says: string }[] = [
+  const refused: readonly { name: string; order: MemberInstruction; given?: Given; says: string }[] = [
     {
       name: 'the node has another replica',
       order: { type: 'addLearner', nodeId: 3, replicaId: 15 },

@@ -11,7 +11,7 @@
  *     order comes again.
  */
 import { unreachable } from '@remora/base';
-import type { OrderResult, RangeDescriptor, RangeInstruction, RangeOrder, ReplicaDescriptor } from '@remora/protocol';
+import type { OrderResult, RangeDescriptor, RangeInstruction, ReplicaDescriptor } from '@remora/protocol';
 import {
   type ConfChange,
   type ConfStep,
@@ -37,6 +37,15 @@ export interface OrderedReplica {
 
 export type Carried = Omit<OrderResult, 'orderId'>;
 
+/** What changes a range's members, or who leads it. */
+export type MemberInstruction = Exclude<RangeInstruction, { type: 'split' | 'merge' }>;
+
+export interface MemberOrder {
+  /** Of the membership that it is meant for. */
+  readonly confVersion: number;
+  readonly instruction: MemberInstruction;
+}
+
 /** What is to be proposed, or why nothing is. */
 type Plan =
   | Carried
@@ -46,7 +55,7 @@ type Plan =
 
 const DONE: Carried = { outcome: 'done', reason: '' };
 
-export function carryOut(replica: OrderedReplica, { confVersion, instruction }: RangeOrder): Carried {
+export function carryOut(replica: OrderedReplica, { confVersion, instruction }: MemberOrder): Carried {
   const { group, descriptor } = replica;
   if (!group.ready) return refused('this replica does not lead the range');
   const status = group.status();
@@ -68,7 +77,7 @@ interface Range {
   readonly status: GroupStatus;
 }
 
-function planOf(instruction: RangeInstruction, range: Range): Plan {
+function planOf(instruction: MemberInstruction, range: Range): Plan {
   if (instruction.type === 'transferLeader') return transferPlan(instruction.replicaId, range);
   if (isJoint(range.status.conf)) return jointPlan(instruction, range);
   switch (instruction.type) {
@@ -86,7 +95,7 @@ function planOf(instruction: RangeInstruction, range: Range): Plan {
 }
 
 /** A leader leaves a joint configuration by itself, unless whoever entered it said that it shall wait. */
-function jointPlan({ type }: RangeInstruction, { status }: Range): Plan {
+function jointPlan({ type }: MemberInstruction, { status }: Range): Plan {
   if (type === 'leaveJoint' && !status.conf.autoLeave) return { leaveJoint: true };
   return underWay('a joint configuration is being left');
 }
@@ -101,7 +110,7 @@ function addPlan({ nodeId, replicaId }: ReplicaPlace, { descriptor }: Range): Pl
   return { steps: [{ type: 'addLearner', replica: replicaId }], places: [{ replicaId, nodeId }] };
 }
 
-function votersPlan({ promote, remove }: Extract<RangeInstruction, { type: 'changeVoters' }>, range: Range): Plan {
+function votersPlan({ promote, remove }: Extract<MemberInstruction, { type: 'changeVoters' }>, range: Range): Plan {
   const { descriptor, status } = range;
   const unknown = promote.find((id) => memberOf(descriptor, id) === undefined);
   if (unknown !== undefined) return refused(`replica ${unknown} is no member of the range`);

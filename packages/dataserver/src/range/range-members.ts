@@ -1,8 +1,7 @@
 import type { Clock } from '@remora/base';
-import type { RangeOrder } from '@remora/protocol';
 import type { ConfChange, LogPosition, Refused } from '@remora/raft';
 import { encodePlaces, type ReplicaPlace } from '../state/membership.ts';
-import { type Carried, carryOut } from './member-orders.ts';
+import { type Carried, carryOut, type MemberOrder } from './member-orders.ts';
 import { PeerSilence } from './peer-silence.ts';
 import type { RangeReplica } from './range-replica.ts';
 
@@ -30,7 +29,7 @@ export class RangeMembers {
   }
 
   /** Carries out what the master orders (member-orders.ts). */
-  carryOut(order: RangeOrder): Carried {
+  carryOut(order: MemberOrder): Carried {
     const { group, state } = this.#replica;
     const follows = (replicaId: number): boolean => this.#follows(replicaId);
     const propose = (change: ConfChange, places: readonly ReplicaPlace[]) => this.change(change, places);

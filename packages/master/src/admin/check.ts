@@ -72,7 +72,7 @@ function* ranges({ ranges, nodes, replicas }: CheckInput): Generator<ClusterProb
 function isPresent(voter: ReplicaDescriptor, range: RangeOverview, nodes: ReadonlyMap<number, NodeOverview>): boolean {
   const reported = range.reports.some(({ report }) => report.replicaId === voter.replicaId);
   const state = nodes.get(voter.nodeId)?.state;
-  return reported && (state === 'up' || state === 'draining');
+  return reported && state === 'up';
 }
 
 function* nodes({ nodes }: CheckInput): Generator<ClusterProblem> {

@@ -11,6 +11,7 @@ import {
   masterRanges,
   masterSetSetting,
   masterSettings,
+  type NodeDuty,
   type NodeState,
   type RangeDescriptor,
   type RangeReport,
@@ -35,11 +36,14 @@ const LEAD: LeaderReport = {
   ...{ readsPerS: 1, readBytesPerS: 2, writesPerS: 3, writeBytesPerS: 4, peers: [] },
 };
 
+const SPACE = { capacityBytes: 100, availableBytes: 40 };
+
 /** What the admin half of a master has around it; ranges lead on node 1 unless a test says otherwise. */
 class AdminBed {
   readonly state = new MasterState(CONF);
   readonly proposed: { command: MasterCommand; done: (error: ServiceError | undefined) => void }[] = [];
   readonly states = new Map<number, NodeState>();
+  readonly duties = new Map<number, NodeDuty>();
   ranges: readonly RangeDescriptor[];
   silent: readonly number[] = [];
   leaderOf: (rangeId: number) => number = () => 1;
@@ -63,6 +67,8 @@ class AdminBed {
         nodes: NODES,
         ranges: this.ranges,
         heard: this.#heard(),
+        wallMs: 0,
+        dutyOf: (nodeId) => ({ nodeId, duty: this.duties.get(nodeId) ?? 'serving', untilMs: 0 }),
         stateOf: (nodeId) => this.states.get(nodeId) ?? (this.silent.includes(nodeId) ? 'suspect' : 'up'),
       }),
       propose: (command, done) => this.proposed.push({ command, done }),
@@ -76,7 +82,7 @@ class AdminBed {
       if (this.silent.includes(nodeId)) continue;
       heard.set(nodeId, {
         silentMs: 100 * nodeId,
-        heartbeat: { nodeId, incarnation, ranges: this.#reports(nodeId), results: [] },
+        heartbeat: { nodeId, incarnation, space: SPACE, labels: {}, ranges: this.#reports(nodeId), results: [] },
       });
     }
     return heard;
@@ -267,7 +273,7 @@ describe('the check', () => {
     {
       name: 'a node that reports but was told to go',
       given: (bed) => {
-        bed.states.set(3, 'draining');
+        bed.duties.set(3, 'draining');
       },
       expect: [],
     },

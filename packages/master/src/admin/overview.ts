@@ -7,6 +7,7 @@ import type {
   NodeDescriptor,
   NodeHeartbeat,
   NodeOverview,
+  NodeSpace,
   NodeState,
   RangeDescriptor,
   RangeOverview,
@@ -14,6 +15,7 @@ import type {
   RangesRequest,
   ReplicaReport,
 } from '@remora/protocol';
+import type { DutyRecord } from '../state.ts';
 
 /** A node's last heartbeat, and how long ago it was. */
 export interface LastHeard {
@@ -27,17 +29,24 @@ export interface Knowledge {
   readonly ranges: readonly RangeDescriptor[];
   readonly heard: ReadonlyMap<number, LastHeard>;
   stateOf(nodeId: number): NodeState;
+  dutyOf(nodeId: number): DutyRecord;
+  readonly wallMs: number;
 }
 
-export function nodeOverviews({ nodes, heard, stateOf }: Knowledge): readonly NodeOverview[] {
+export function nodeOverviews({ nodes, heard, stateOf, dutyOf, wallMs }: Knowledge): readonly NodeOverview[] {
   return [...nodes]
     .sort((a, b) => a.nodeId - b.nodeId)
     .map((descriptor) => {
       const last = heard.get(descriptor.nodeId);
+      const { duty, untilMs } = dutyOf(descriptor.nodeId);
       const reports = last?.heartbeat.ranges ?? [];
       return {
         descriptor,
         state: stateOf(descriptor.nodeId),
+        duty,
+        maintenanceLeftMs: Math.max(0, untilMs - wallMs),
+        labels: last?.heartbeat.labels ?? {},
+        space: last?.heartbeat.space ?? NO_SPACE,
         silentMs: last?.silentMs ?? -1,
         replicas: reports.length,
         leaders: reports.filter(({ lead }) => lead !== undefined).length,
@@ -45,6 +54,9 @@ export function nodeOverviews({ nodes, heard, stateOf }: Knowledge): readonly No
       };
     });
 }
+
+/** Of a node that was not heard. */
+const NO_SPACE: NodeSpace = { capacityBytes: 0, availableBytes: 0 };
 
 /** One page (see `RangesRequest`). */
 export function rangesPage(known: Knowledge, { from, limit, rangeId }: RangesRequest): RangesOverview {

@@ -1,6 +1,7 @@
 import type { Bytes } from '@remora/base';
 import type { NodeDescriptor, NodeState, RangeDescriptor } from './descriptor.ts';
-import type { RangeReport } from './master-api.ts';
+import type { NodeSpace, RangeReport } from './master-api.ts';
+import type { NodeDuty } from './steering-api.ts';
 
 /** What the master's leader tells operators: of the cluster as it is known from what nodes reported. */
 export interface NodesOverview {
@@ -14,6 +15,11 @@ export interface NodesOverview {
 export interface NodeOverview {
   readonly descriptor: NodeDescriptor;
   readonly state: NodeState;
+  readonly duty: NodeDuty;
+  /** How long its maintenance window lasts yet, in ms; 0 when there is none. */
+  readonly maintenanceLeftMs: number;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly space: NodeSpace;
   /** Since its last heartbeat, in ms; -1 if this master has heard none. */
   readonly silentMs: number;
   /** As its last heartbeat has it. */

@@ -42,6 +42,10 @@ export interface NodeDescriptor {
   readonly version: string;
 }
 
+/**
+ * How a node is: whether its heartbeats come, or, of one that is heard, that it takes nothing new. What its operators want
+ * of it is another thing (`NodeDuty`).
+ */
 export type NodeState = 'up' | 'suspect' | 'down' | 'draining' | 'removed';
 
 /** The key by which a plain key is routed and stored. */

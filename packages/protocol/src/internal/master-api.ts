@@ -1,3 +1,4 @@
+import type { Bytes } from '@remora/base';
 import type { Epoch, NodeDescriptor, NodeState, RangeDescriptor } from './descriptor.ts';
 
 /** A node that is not in the initial cluster asks for an id; a known one confirms itself. */
@@ -65,7 +66,11 @@ export type RangeInstruction =
   | { readonly type: 'changeVoters'; readonly promote: readonly number[]; readonly remove: readonly number[] }
   | { readonly type: 'demote'; readonly replicaId: number }
   | { readonly type: 'leaveJoint' }
-  | { readonly type: 'transferLeader'; readonly replicaId: number };
+  | { readonly type: 'transferLeader'; readonly replicaId: number }
+  /** At a routing key, or in the middle. Its leader asks for ids (`masterAskSplit`) and proposes the split. */
+  | { readonly type: 'split'; readonly at: Bytes | undefined }
+  /** Takes over the keys of a neighbour, which ends by it: it goes to the leader of the range that stays. */
+  | { readonly type: 'merge'; readonly source: RangeDescriptor };
 
 /** An instruction on its way to the leader of a range. */
 export interface RangeOrder {
@@ -85,10 +90,19 @@ export interface OrderResult {
   readonly reason: string;
 }
 
+/** Of the disk that a node keeps its data on. */
+export interface NodeSpace {
+  readonly capacityBytes: number;
+  readonly availableBytes: number;
+}
+
 /** Sent by every node at an interval to the master's leader. */
 export interface NodeHeartbeat {
   readonly nodeId: number;
   readonly incarnation: string;
+  readonly space: NodeSpace;
+  /** Where it stands, by the name of the level: `{ zone: 'a', rack: 'a3' }`. */
+  readonly labels: Readonly<Record<string, string>>;
   readonly ranges: readonly RangeReport[];
   /** Of what the answer to the last heartbeat asked for. */
   readonly results: readonly OrderResult[];

@@ -1,4 +1,5 @@
 import type { Method } from '../rpc/rpc.ts';
+import { decodeAskSplit, decodeAskSplitReply, encodeAskSplit, encodeAskSplitReply } from './codec/ask-split.ts';
 import { decodeRangeDescriptor, encodeRangeDescriptor } from './codec/descriptor.ts';
 import {
   decodeClusterView,
@@ -31,6 +32,7 @@ import type { RangeDescriptor } from './descriptor.ts';
 import type { ClusterView, JoinReply, JoinRequest, NodeHeartbeat, NodeHeartbeatReply } from './master-api.ts';
 import type { RangeInfo, RangeInfoRequest, RangeReply, RangeRequest, WatchMessage, WatchRequest } from './range-api.ts';
 import type { DrawRevisionsReply, DrawRevisionsRequest } from './revision-api.ts';
+import type { AskSplitReply, AskSplitRequest } from './split-api.ts';
 
 /** Executes a command or a query on a range; answered by its leader. */
 export const rangeExecute: Method<RangeRequest, RangeReply> = {
@@ -83,13 +85,25 @@ export const masterHeartbeat: Method<NodeHeartbeat, NodeHeartbeatReply> = {
   decodeReply: decodeNodeHeartbeatReply,
 };
 
-/** A replica of a range says that its membership has changed. Answered when the master knows it. */
+/** A replica of a range says that the range has changed: its membership, or its bounds. Answered when the master knows it. */
 export const masterRangeChanged: Method<RangeDescriptor, undefined> = {
   name: 'master.rangeChanged',
   encodeRequest: encodeRangeDescriptor,
   decodeRequest: decodeRangeDescriptor,
   encodeReply: () => null,
   decodeReply: () => undefined,
+};
+
+/**
+ * Answered when the ids are replicated. Refused with `STALE_EPOCH` when the master knows a later epoch, with
+ * `RANGE_NOT_FOUND` when the range has ended, and with `UNAVAILABLE`, saying why, when it is not to be split now.
+ */
+export const masterAskSplit: Method<AskSplitRequest, AskSplitReply> = {
+  name: 'master.askSplit',
+  encodeRequest: encodeAskSplit,
+  decodeRequest: decodeAskSplit,
+  encodeReply: encodeAskSplitReply,
+  decodeReply: decodeAskSplitReply,
 };
 
 /** The request says nothing: whoever asks wants everything. */

@@ -13,7 +13,19 @@ import {
   type SettingInfo,
   type TransferLeaderRequest,
 } from '../admin-api.ts';
-import { asBool, asBytes, asCount, asFields, asList, asMs, asText, invalid, wireWords } from './check.ts';
+import {
+  asBool,
+  asBytes,
+  asCount,
+  asFields,
+  asList,
+  asMs,
+  asText,
+  asTextMap,
+  invalid,
+  textMapToWire,
+  wireWords,
+} from './check.ts';
 import {
   decodeNodeDescriptor,
   decodeRangeDescriptor,
@@ -21,7 +33,8 @@ import {
   encodeRangeDescriptor,
   NODE_STATES,
 } from './descriptor.ts';
-import { decodeRangeReport, encodeRangeReport } from './master.ts';
+import { decodeNodeSpace, decodeRangeReport, encodeNodeSpace, encodeRangeReport } from './master.ts';
+import { NODE_DUTIES } from './steering.ts';
 
 const PROBLEM_KINDS = wireWords('kind of problem', [
   'hole',
@@ -43,6 +56,10 @@ function encodeNodeOverview(node: NodeOverview): unknown[] {
   return [
     encodeNodeDescriptor(node.descriptor),
     NODE_STATES.encode(node.state),
+    NODE_DUTIES.encode(node.duty),
+    node.maintenanceLeftMs,
+    textMapToWire(node.labels),
+    encodeNodeSpace(node.space),
     node.silentMs,
     node.replicas,
     node.leaders,
@@ -51,14 +68,18 @@ function encodeNodeOverview(node: NodeOverview): unknown[] {
 }
 
 function decodeNodeOverview(raw: unknown): NodeOverview {
-  const f = asFields(raw, 6, 'node overview');
+  const f = asFields(raw, 10, 'node overview');
   return {
     descriptor: decodeNodeDescriptor(f[0]),
     state: NODE_STATES.decode(f[1]),
-    silentMs: asMs(f[2], 'silentMs'),
-    replicas: asCount(f[3], 'replicas'),
-    leaders: asCount(f[4], 'leaders'),
-    bytes: asCount(f[5], 'bytes'),
+    duty: NODE_DUTIES.decode(f[2]),
+    maintenanceLeftMs: asMs(f[3], 'maintenanceLeftMs'),
+    labels: asTextMap(f[4], 'labels'),
+    space: decodeNodeSpace(f[5]),
+    silentMs: asMs(f[6], 'silentMs'),
+    replicas: asCount(f[7], 'replicas'),
+    leaders: asCount(f[8], 'leaders'),
+    bytes: asCount(f[9], 'bytes'),
   };
 }
 

@@ -13,6 +13,7 @@ import {
   rangeTransferLeader,
 } from '../admin-methods.ts';
 import {
+  masterAskSplit,
   masterDrawRevisions,
   masterHeartbeat,
   masterJoin,
@@ -87,6 +88,21 @@ const CASES: readonly Case[] = [
     masterDrawRevisions.decodeRequest,
   ),
   codecCase('revision blocks', [DRAWN], masterDrawRevisions.encodeReply, masterDrawRevisions.decodeReply),
+  codecCase(
+    'asks for splits',
+    [
+      { range: RANGE, at: undefined, cause: 'size' },
+      { range: RANGE, at: RANGE.end, cause: 'admin' },
+    ],
+    masterAskSplit.encodeRequest,
+    masterAskSplit.decodeRequest,
+  ),
+  codecCase(
+    'ids for splits',
+    [{ childId: 9, replicas: [{ nodeId: 1, replicaId: 70 }] }],
+    masterAskSplit.encodeReply,
+    masterAskSplit.decodeReply,
+  ),
   codecCase('cluster views', [VIEW], masterView.encodeReply, masterView.decodeReply),
   codecCase('overviews of nodes', [NODES], masterNodes.encodeReply, masterNodes.decodeReply),
   codecCase(
@@ -143,7 +159,7 @@ describe('internal messages', () => {
     const hash = createHash('sha256');
     for (const { samples, encode } of CASES)
       for (const sample of samples) hash.update(packVersioned(1, encode(sample)));
-    expect(hash.digest('hex')).toBe('2ef90b2cb3aa79b7e86d9be38b21f0669be95882eb1ecda89610c65dbfcfb0dc');
+    expect(hash.digest('hex')).toBe('a649fc0c1a828f8ac9dbccd277bbaf1c13d627888ef5630c40dcf65110ae2d3a');
   });
 
   test('the format of log entries with a block is what it was: change it only together with its version', () => {

@@ -15,11 +15,11 @@ export function decodeEpoch(raw: unknown): Epoch {
   return { confVersion: asCount(f[0], 'epoch.confVersion'), version: asCount(f[1], 'epoch.version') };
 }
 
-function encodeReplica(replica: ReplicaDescriptor): unknown[] {
+export function encodeReplica(replica: ReplicaDescriptor): unknown[] {
   return [replica.replicaId, replica.nodeId, REPLICA_TYPES.encode(replica.type)];
 }
 
-function decodeReplica(raw: unknown): ReplicaDescriptor {
+export function decodeReplica(raw: unknown): ReplicaDescriptor {
   const f = asFields(raw, 3, 'replica');
   return {
     replicaId: asCount(f[0], 'replica.replicaId'),

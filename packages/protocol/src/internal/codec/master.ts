@@ -7,6 +7,7 @@ import type {
   NodeEntry,
   NodeHeartbeat,
   NodeHeartbeatReply,
+  NodeSpace,
   NodeTask,
   OrderResult,
   PeerReport,
@@ -14,7 +15,19 @@ import type {
   RangeOrder,
   RangeReport,
 } from '../master-api.ts';
-import { asBool, asCount, asFields, asList, asMs, asText, invalid, wireWords } from './check.ts';
+import {
+  asBool,
+  asBytes,
+  asCount,
+  asFields,
+  asList,
+  asMs,
+  asText,
+  asTextMap,
+  invalid,
+  textMapToWire,
+  wireWords,
+} from './check.ts';
 import {
   decodeEpoch,
   decodeNodeDescriptor,
@@ -136,22 +149,51 @@ function decodeOrderResult(raw: unknown): OrderResult {
   };
 }
 
-export function encodeNodeHeartbeat(beat: NodeHeartbeat): unknown[] {
-  const { nodeId, incarnation, ranges, results } = beat;
-  return [nodeId, incarnation, ranges.map(encodeRangeReport), results.map(encodeOrderResult)];
+export function encodeNodeSpace({ capacityBytes, availableBytes }: NodeSpace): unknown[] {
+  return [capacityBytes, availableBytes];
 }
 
-export function decodeNodeHeartbeat(raw: unknown): NodeHeartbeat {
-  const f = asFields(raw, 4, 'node heartbeat');
+export function decodeNodeSpace(raw: unknown): NodeSpace {
+  const f = asFields(raw, 2, 'space');
   return {
-    nodeId: asCount(f[0], 'nodeId'),
-    incarnation: asText(f[1], 'incarnation'),
-    ranges: asList(f[2], 'ranges', decodeRangeReport),
-    results: asList(f[3], 'results', decodeOrderResult),
+    capacityBytes: asCount(f[0], 'space.capacityBytes'),
+    availableBytes: asCount(f[1], 'space.availableBytes'),
   };
 }
 
-const INSTRUCTION = { addLearner: 0, changeVoters: 1, demote: 2, leaveJoint: 3, transferLeader: 4 } as const;
+export function encodeNodeHeartbeat(beat: NodeHeartbeat): unknown[] {
+  const { nodeId, incarnation, space, labels, ranges, results } = beat;
+  return [
+    nodeId,
+    incarnation,
+    encodeNodeSpace(space),
+    textMapToWire(labels),
+    ranges.map(encodeRangeReport),
+    results.map(encodeOrderResult),
+  ];
+}
+
+export function decodeNodeHeartbeat(raw: unknown): NodeHeartbeat {
+  const f = asFields(raw, 6, 'node heartbeat');
+  return {
+    nodeId: asCount(f[0], 'nodeId'),
+    incarnation: asText(f[1], 'incarnation'),
+    space: decodeNodeSpace(f[2]),
+    labels: asTextMap(f[3], 'labels'),
+    ranges: asList(f[4], 'ranges', decodeRangeReport),
+    results: asList(f[5], 'results', decodeOrderResult),
+  };
+}
+
+const INSTRUCTION = {
+  addLearner: 0,
+  changeVoters: 1,
+  demote: 2,
+  leaveJoint: 3,
+  transferLeader: 4,
+  split: 5,
+  merge: 6,
+} as const;
 
 function encodeInstruction(instruction: RangeInstruction): unknown[] {
   const tag = INSTRUCTION[instruction.type];
@@ -165,6 +207,10 @@ function encodeInstruction(instruction: RangeInstruction): unknown[] {
       return [tag, instruction.replicaId];
     case 'leaveJoint':
       return [tag];
+    case 'split':
+      return [tag, instruction.at ?? null];
+    case 'merge':
+      return [tag, encodeRangeDescriptor(instruction.source)];
     default:
       return unreachable(instruction);
   }
@@ -189,6 +235,12 @@ function decodeInstruction(raw: unknown): RangeInstruction {
       return { type: 'leaveJoint' };
     case INSTRUCTION.transferLeader:
       return { type: 'transferLeader', replicaId: asCount(asFields(raw, 2, 'instruction')[1], 'replicaId') };
+    case INSTRUCTION.split: {
+      const [, at] = asFields(raw, 2, 'instruction');
+      return { type: 'split', at: at === null ? undefined : asBytes(at, 'split.at') };
+    }
+    case INSTRUCTION.merge:
+      return { type: 'merge', source: decodeRangeDescriptor(asFields(raw, 2, 'instruction')[1]) };
     default:
       throw invalid('instruction tag');
   }

@@ -200,6 +200,8 @@ const peer = { lagEntries: 3, lagBytes: 700, caughtUp: true, silentMs: 0 };
 export const HEARTBEAT: NodeHeartbeat = {
   nodeId: 1,
   incarnation: 'abc',
+  space: { capacityBytes: 2 ** 40, availableBytes: 7 },
+  labels: { zone: 'a' },
   ranges: [
     {
       ...{ ...report, silent: false },
@@ -228,6 +230,9 @@ const INSTRUCTIONS: readonly RangeInstruction[] = [
   { type: 'demote', replicaId: 2 },
   { type: 'leaveJoint' },
   { type: 'transferLeader', replicaId: 17 },
+  { type: 'split', at: undefined },
+  { type: 'split', at: utf8('g') },
+  { type: 'merge', source: RANGE },
 ];
 
 export const TASKS: readonly NodeTask[] = [
@@ -315,8 +320,14 @@ export const NODES: NodesOverview = {
   masterLeader: 1,
   leadingMs: 12_345.5,
   nodes: [
-    { descriptor: NODE, state: 'up', silentMs: 12.5, replicas: 3, leaders: 1, bytes: 4_096 },
-    { descriptor: { ...NODE, nodeId: 2 }, state: 'suspect', silentMs: -1, replicas: 0, leaders: 0, bytes: 0 },
+    {
+      ...{ descriptor: NODE, state: 'up', duty: 'maintenance', maintenanceLeftMs: 1_234.5, labels: { zone: 'a' } },
+      ...{ space: HEARTBEAT.space, silentMs: 12.5, replicas: 3, leaders: 1, bytes: 4_096 },
+    },
+    {
+      ...{ descriptor: { ...NODE, nodeId: 2 }, state: 'suspect', duty: 'serving', maintenanceLeftMs: 0, labels: {} },
+      ...{ space: { capacityBytes: 0, availableBytes: 0 }, silentMs: -1, replicas: 0, leaders: 0, bytes: 0 },
+    },
   ],
 };
 

@@ -1,0 +1,175 @@
+/**
+ * The ranges as the masters know them: what ranges say of themselves, put in order.
+ *
+ * RR1. A range itself decides on its members and its bounds, in its log; this follows. Of one range the later epoch
+ *      counts; its two numbers never fall.
+ * RR2. Of two ranges that have a key, the one of the higher `version` has it: splits and merges raise the versions of all
+ *      that take part above those they had.
+ * RR3. A range begins where it always began: a split leaves the first part to the range itself, and of two that are
+ *      merged the first one goes on (scheduling/requests.ts has nothing else done). So a range whose first key a later
+ *      version of another one has, has ended: it was merged away.
+ * RR4. What has ended never comes back: its id is remembered.
+ * RR5. Asked for the ids of a split again, for the same range at the same epoch, the answer is the same. So all splits of a
+ *      range at an epoch make the same child, and the child is known as soon as its parent is known to be cut.
+ */
+import { compareBytes, equalBytes, ServiceError, type Span, spanContains } from '@remora/base';
+import { type Epoch, type RangeDescriptor, type ReplicaDescriptor, staleEpoch } from '@remora/protocol';
+
+/** Ids that were given out for a split. */
+export interface AskedSplit {
+  readonly rangeId: number;
+  /** Of the range, when it asked. */
+  readonly epoch: Epoch;
+  readonly childId: number;
+  /** Of the child: where the range's replicas were, and as what. */
+  readonly replicas: readonly ReplicaDescriptor[];
+}
+
+/** A range that was merged away. */
+export interface EndedRange {
+  readonly rangeId: number;
+  /** The range that has its first key, by which its end came to be known. */
+  readonly into: number;
+}
+
+export interface RangeImage {
+  readonly ranges: readonly RangeDescriptor[];
+  readonly asked: readonly AskedSplit[];
+  readonly ended: readonly EndedRange[];
+}
+
+/** Where new ids come from. */
+export interface IdSource {
+  rangeId(): number;
+  /** The first of so many. */
+  replicaIds(count: number): number;
+}
+
+export class RangeRegistry {
+  readonly #ranges = new Map<number, RangeDescriptor>();
+  /** By the range that asked, until it is known to be cut. */
+  readonly #asked = new Map<number, AskedSplit>();
+  readonly #ended = new Map<number, EndedRange>();
+
+  all(): readonly RangeDescriptor[] {
+    return [...this.#ranges.values()];
+  }
+
+  get(rangeId: number): RangeDescriptor | undefined {
+    return this.#ranges.get(rangeId);
+  }
+
+  get size(): number {
+    return this.#ranges.size;
+  }
+
+  /** Into which range one was merged; undefined when it lives, or was never heard of. */
+  mergedInto(rangeId: number): number | undefined {
+    return this.#ended.get(rangeId)?.into;
+  }
+
+  /**
+   * What is new about a range: its members, or all of it. Undefined when nothing is, or when it has ended (RR3).
+   */
+  newsOf(range: RangeDescriptor): 'members' | 'all' | undefined {
+    const known = this.#ranges.get(range.rangeId);
+    if (known === undefined) return this.#ended.has(range.rangeId) ? undefined : 'all';
+    if (range.epoch.version > known.epoch.version) return 'all';
+    const later = range.epoch.version === known.epoch.version && range.epoch.confVersion > known.epoch.confVersion;
+    return later ? 'members' : undefined;
+  }
+
+  /** RR1: of the members alone. */
+  changeMembers({ rangeId, epoch, replicas }: RangeDescriptor): void {
+    const known = this.#ranges.get(rangeId);
+    if (known === undefined) throw new ServiceError('RANGE_NOT_FOUND', `there is no range ${rangeId}`);
+    if (epoch.confVersion <= known.epoch.confVersion) return;
+    const { version } = known.epoch;
+    this.#ranges.set(rangeId, { ...known, epoch: { confVersion: epoch.confVersion, version }, replicas });
+  }
+
+  /** RR1 to RR5. */
+  describe(range: RangeDescriptor): void {
+    const news = this.newsOf(range);
+    if (news === undefined) return;
+    if (news === 'members') return this.changeMembers(range);
+    const owner = this.#laterOwner(range);
+    if (owner !== undefined) return this.#end(range.rangeId, owner);
+    const before = this.#ranges.get(range.rangeId);
+    this.#ranges.set(range.rangeId, range);
+    if (before !== undefined) this.#adoptChild(before, range);
+    for (const other of this.all()) {
+      if (other.rangeId !== range.rangeId && hasLater(range, other)) this.#end(other.rangeId, range.rangeId);
+    }
+  }
+
+  /** RR5. Throws `RANGE_NOT_FOUND` for what has ended, `STALE_EPOCH` when a later epoch is known. */
+  askSplit(range: RangeDescriptor, ids: IdSource): AskedSplit {
+    this.describe(range);
+    const { rangeId, epoch, replicas } = range;
+    const known = this.#ranges.get(rangeId);
+    if (known === undefined) throw new ServiceError('RANGE_NOT_FOUND', `range ${rangeId} has ended`);
+    if (!isSameEpoch(known.epoch, epoch)) throw staleEpoch([known]);
+    const before = this.#asked.get(rangeId);
+    if (before !== undefined && isSameEpoch(before.epoch, epoch)) return before;
+    const [childId, first] = [ids.rangeId(), ids.replicaIds(replicas.length)];
+    const asked: AskedSplit = {
+      ...{ rangeId, epoch, childId },
+      replicas: replicas.map((replica, i) => ({ ...replica, replicaId: first + i })),
+    };
+    this.#asked.set(rangeId, asked);
+    return asked;
+  }
+
+  image(): RangeImage {
+    return { ranges: this.all(), asked: [...this.#asked.values()], ended: [...this.#ended.values()] };
+  }
+
+  restore({ ranges, asked, ended }: RangeImage): void {
+    this.#ranges.clear();
+    this.#asked.clear();
+    this.#ended.clear();
+    for (const range of ranges) this.#ranges.set(range.rangeId, range);
+    for (const each of asked) this.#asked.set(each.rangeId, each);
+    for (const each of ended) this.#ended.set(each.rangeId, each);
+  }
+
+  /** RR5: between the range as it was and as it is lies the child, unless more has happened since. */
+  #adoptChild(before: RangeDescriptor, now: RangeDescriptor): void {
+    const asked = this.#asked.get(now.rangeId);
+    this.#asked.delete(now.rangeId);
+    if (asked === undefined || asked.epoch.version !== before.epoch.version) return;
+    if (now.epoch.version !== before.epoch.version + 1 || !equalBytes(before.start, now.start)) return;
+    if (compareEnds(now.end, before.end) >= 0) return;
+    const epoch = { confVersion: asked.epoch.confVersion, version: now.epoch.version };
+    const { childId: rangeId, replicas } = asked;
+    this.describe({ rangeId, start: now.end, end: before.end, epoch, replicas, revisionSource: now.revisionSource });
+  }
+
+  /** RR3: the range of a later version that has the first key of this one. */
+  #laterOwner(range: RangeDescriptor): number | undefined {
+    return this.all().find((other) => other.rangeId !== range.rangeId && hasLater(other, range))?.rangeId;
+  }
+
+  /** RR4. */
+  #end(rangeId: number, into: number): void {
+    this.#ranges.delete(rangeId);
+    this.#asked.delete(rangeId);
+    this.#ended.set(rangeId, { rangeId, into });
+  }
+}
+
+/** RR2, RR3: whether `owner` has the first key of the other one, by a later version. */
+function hasLater(owner: RangeDescriptor, other: RangeDescriptor): boolean {
+  return owner.epoch.version > other.epoch.version && spanContains(owner, other.start);
+}
+
+function isSameEpoch(a: Epoch, b: Epoch): boolean {
+  return a.confVersion === b.confVersion && a.version === b.version;
+}
+
+/** An empty end is behind all others. */
+function compareEnds(a: Span['end'], b: Span['end']): number {
+  if (a.length === 0 || b.length === 0) return Math.sign(b.length) - Math.sign(a.length);
+  return compareBytes(a, b);
+}
