@@ -30,6 +30,21 @@ describe('relations', () => {
       given: { snapshotBytesPerSecondMax: '100KiB' },
       says: '--snapshot-bytes-per-second-max must be 0 or at least 1MiB',
     },
+    {
+      name: 'ranges that are split before they are measured',
+      given: { splitSize: '1MiB' },
+      says: '--split-size must be',
+    },
+    {
+      name: 'ranges that may never be as large as where they are split',
+      given: { rangeSizeMax: '64MiB' },
+      says: '--range-size-max must be above',
+    },
+    {
+      name: 'small ranges',
+      given: { splitCheckSize: '16KiB', splitSize: '32KiB', rangeSizeMax: '64KiB' },
+      says: undefined,
+    },
     { name: 'snapshots without a limit', given: { snapshotBytesPerSecondMax: '0' }, says: undefined },
     { name: 'two ports are the same', given: { httpPort: '7480' }, says: '--client-port must differ' },
     {

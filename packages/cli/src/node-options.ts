@@ -16,6 +16,7 @@ import {
 } from '@remora/base';
 import { LOG_LEVELS } from '@remora/base/node';
 import { HOST_DEFAULTS } from '@remora/raft';
+import { rangeOptions } from './range-options.ts';
 
 export const ROLES = ['master', 'data', 'gateway'] as const;
 export type NodeRole = (typeof ROLES)[number];
@@ -177,6 +178,7 @@ export const nodeSchema = defineOptions({
       desc: 'How long older versions of keys are kept for watches and reads of the past; 0 keeps them for ever.',
       group: 'Storage',
     },
+    ...rangeOptions,
     requestBytesMax: {
       type: bytes({ min: 1024, max: 32 * 2 ** 20 }),
       default: 1.5 * 2 ** 20,
@@ -219,6 +221,16 @@ export const nodeSchema = defineOptions({
       between: ['snapshotBytesPerSecondMax'],
       holds: ({ snapshotBytesPerSecondMax: rate }) => rate === 0 || rate >= SNAPSHOT_RATE_MIN,
       must: 'be 0 or at least 1MiB: a receiver would wait in vain',
+    },
+    {
+      between: ['splitSize', 'splitCheckSize'],
+      holds: ({ splitSize, splitCheckSize }) => splitSize >= splitCheckSize,
+      must: 'be at least --split-check-size',
+    },
+    {
+      between: ['rangeSizeMax', 'splitSize'],
+      holds: ({ rangeSizeMax, splitSize }) => rangeSizeMax > splitSize,
+      must: 'be above --split-size',
     },
     {
       between: ['clientPort', 'peerPort', 'httpPort'],

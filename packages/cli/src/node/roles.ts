@@ -6,6 +6,7 @@ import { type Group, type GroupId, MASTER_GROUP, type NodeRaftHost, type Recover
 import type { NodeOptions } from '../node-options.ts';
 import type { Founders } from './cluster-identity.ts';
 import type { NodePlatform } from './platform.ts';
+import { splitOptions } from './split-options.ts';
 
 /** What the roles with replicated state are built on. */
 export interface StateDeps {
@@ -108,6 +109,7 @@ export function createStore(
       outcomeBytesMax: OUTCOME_BYTES,
       timeCarryMs: TIME_CARRY_MS,
       compactionRetentionMs: deps.options.compactionRetention,
+      ...splitOptions(deps.options),
       ...deps.platform.tuning?.ranges,
     },
   });
