@@ -6,44 +6,31 @@ import {
   assert,
   type Clock,
   compareBytes,
-  type EngineView,
   ManualClock,
   nodeClock,
-  type Rebuild,
-  type Row,
-  type ScanOptions,
   SeededRandom,
   ServiceError,
-  SimDisk,
   silentLogger,
-  sleep,
   spanContains,
   spanCovers,
 } from '@remora/base';
-import { Checkpointer, MemoryEngine, RESIDENT_SPANS, RevisionDrawer, Store } from '@remora/dataserver';
+import { Checkpointer, RevisionDrawer, Store } from '@remora/dataserver';
 import { RangeBackend } from '@remora/gateway';
 import {
-  type ClosableDialer,
   type ClusterView,
   createDialer,
-  createMemoryLink,
   createRpcRegistry,
-  type Done,
-  type DrawRevisionsReply,
-  type DrawRevisionsRequest,
   FIRST_EPOCH,
-  type FrameLink,
   kvRoutingKey,
-  type MemoryLinkPair,
   type RangeDescriptor,
-  serveLink,
 } from '@remora/protocol';
-import { createRaftHost, LocalNetwork, type NodeRaftHost, type Transport } from '@remora/raft';
+import { createRaftHost, LocalNetwork, type NodeRaftHost } from '@remora/raft';
 import type { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
 import type { RevisionSource } from '../../../packages/dataserver/src/revisions/revision-drawer.ts';
 import { NOBODY_NUMBERS } from '../../../packages/dataserver/src/revisions/test-source.ts';
-import { BedLog } from '../../../packages/raft/src/multi/host/test-log.ts';
-import { ProcessClock } from './node-clock.ts';
+import { Links } from './links.ts';
+import { RevisionMaster } from './revision-master.ts';
+import { SimNode } from './sim-node.ts';
 
 export const DATA_NODES: readonly number[] = [1, 2, 3];
 /** A gateway without data; the data nodes are gateways as well. */
@@ -82,118 +69,6 @@ const INSTALLS = {
   end: Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 0, 0x6a]),
 };
 
-interface Running {
-  readonly host: NodeRaftHost | undefined;
-  readonly store: Store | undefined;
-  readonly dialer: ClosableDialer;
-  readonly backend: RangeBackend;
-  readonly registry: ReturnType<typeof createRpcRegistry>;
-}
-
-/** An engine whose scans take time, as a disk's do: much happens between their beginning and their end. */
-class SlowEngine extends MemoryEngine {
-  /** Snapshots are being installed. */
-  rebuilding = false;
-  readonly #random: SeededRandom;
-  readonly #clock: Clock;
-
-  constructor(random: SeededRandom, deps: ConstructorParameters<typeof MemoryEngine>[0]) {
-    super(deps);
-    this.#random = random;
-    this.#clock = deps.clock;
-  }
-
-  override view(): EngineView {
-    const inner = super.view();
-    const slowly = (options: ScanOptions) => this.#scan(inner, options);
-    return { get: (key) => inner.get(key), scan: slowly, release: () => inner.release() };
-  }
-
-  override rebuild(plan: Rebuild): Promise<void> {
-    return super.rebuild({ ...plan, rows: this.#slowly(plan.rows) });
-  }
-
-  /** Long enough for a crash to fall into it now and then. */
-  async *#slowly(pages: AsyncIterable<readonly Row[]>): AsyncGenerator<readonly Row[]> {
-    this.rebuilding = true;
-    for await (const rows of pages) {
-      await sleep(this.#clock, this.#random.int(100));
-      yield rows;
-    }
-    await sleep(this.#clock, this.#random.int(100));
-    this.rebuilding = false;
-  }
-
-  async *#scan(inner: EngineView, options: ScanOptions): AsyncGenerator<readonly Row[]> {
-    for await (const rows of inner.scan(options)) {
-      await sleep(this.#clock, this.#random.int(15));
-      yield rows;
-    }
-  }
-}
-
-export class SimNode {
-  readonly id: number;
-  readonly clock: ProcessClock;
-  readonly engine: SlowEngine;
-  readonly log: BedLog;
-  /** Where snapshots are staged. */
-  readonly disk: SimDisk;
-  /** Lives so far: what was asked of an earlier one is never answered. */
-  life = 0;
-  /** When it was paused last; requests through it may be late by that. */
-  pauses = 0;
-  running: Running | undefined;
-
-  constructor(bed: RangeCluster, id: number) {
-    this.id = id;
-    this.clock = new ProcessClock(bed.clock, { monotonicMs: id * 1_000_000, wallMs: (id - 2) * 3_600_000 });
-    // The log only sets timers: its syncs are the process's own, and end with it.
-    this.log = new BedLog(this.clock as unknown as ManualClock);
-    this.disk = new SimDisk({ random: bed.laterRandom, clock: this.clock, latencyMs: 2 });
-    this.engine = new SlowEngine(bed.random, {
-      options: { resident: RESIDENT_SPANS },
-      clock: this.clock,
-      logger: silentLogger,
-      logDurable: () => this.running?.host?.logDurable() ?? Promise.resolve(),
-      onFailure: (error) => bed.failures.push(error),
-    });
-  }
-}
-
-/** Gives revisions out. Answers take time, and some are lost. */
-class RevisionMaster {
-  readonly #random: SeededRandom;
-  #newest = 0;
-
-  constructor(random: SeededRandom) {
-    this.#random = random;
-  }
-
-  call(clock: Clock, { floor, draws }: DrawRevisionsRequest, done: Done<DrawRevisionsReply>): void {
-    const lost = this.#random.int(50) === 0;
-    clock.setTimer(this.#random.int(5), () => {
-      this.#newest = Math.max(this.#newest, floor);
-      const blocks = draws.map(({ rangeId, count }) => {
-        const first = this.#newest + 1;
-        this.#newest += count;
-        return { rangeId, first, count };
-      });
-      const reply = { newest: this.#newest, blocks };
-      clock.setTimer(lost ? 200 : this.#random.int(5), () =>
-        lost ? done(new ServiceError('UNAVAILABLE', 'no answer'), undefined) : done(undefined, reply),
-      );
-    });
-  }
-}
-
-interface Link {
-  readonly from: number;
-  readonly to: number;
-  readonly pair: MemoryLinkPair;
-  stalled: boolean;
-}
-
 const realClock = nodeClock();
 
 export class RangeCluster {
@@ -213,8 +88,7 @@ export class RangeCluster {
   #childIds = 20;
   readonly #plan: RangePlan;
   readonly #master: RevisionMaster;
-  readonly #links = new Set<Link>();
-  #cut: ReadonlySet<number> = new Set();
+  readonly #links: Links;
 
   constructor(seed: number, plan: RangePlan = ONE_RANGE) {
     const ranges = rangesBetween(plan.borders);
@@ -228,6 +102,8 @@ export class RangeCluster {
       random: this.random,
       faults: { delayMs: 1, jitterMs: 3, dropPerMille: 5, duplicatePerMille: 5 },
     });
+    const { clock, random, network } = this;
+    this.#links = new Links({ clock, random, network, node: (id) => this.node(id) });
     this.nodes = new Map(NODES.map((id) => [id, new SimNode(this, id)]));
   }
 
@@ -263,7 +139,7 @@ export class RangeCluster {
         clock,
         random: this.random,
         log,
-        transport: this.#transport(id),
+        transport: this.#links.transport(id),
         options: {
           tickMs: 25,
           electionTicks: 10,
@@ -306,7 +182,7 @@ export class RangeCluster {
       localNodeId: id,
       registry,
       resolveAddress: (nodeId) => String(nodeId),
-      connect: ({ nodeId }) => this.#connect(id, nodeId),
+      connect: ({ nodeId }) => this.#links.connect(id, nodeId),
       clock,
       random: this.random,
     });
@@ -334,7 +210,7 @@ export class RangeCluster {
     node.log.crash();
     node.running = undefined;
     node.life++;
-    for (const link of [...this.#links]) if (link.from === id || link.to === id) this.#sever(link);
+    this.#links.breakAllOf(id);
     void running.host?.stop();
     await this.flush();
     node.engine.crash();
@@ -353,35 +229,16 @@ export class RangeCluster {
 
   /** Cuts these nodes off from the others. Links that are open carry nothing until the partition ends. */
   partition(cut: readonly number[]): void {
-    this.#cut = new Set(cut);
-    this.network.partition(
-      NODES.filter((id) => this.#cut.has(id)),
-      NODES.filter((id) => !this.#cut.has(id)),
-    );
-    for (const link of this.#links) {
-      if (!this.#divided(link.from, link.to)) continue;
-      link.stalled = true;
-      link.pair.stall(true);
-    }
+    this.#links.partition(cut, NODES);
   }
 
   heal(): void {
-    this.#cut = new Set();
-    this.network.heal();
-    for (const link of [...this.#links]) {
-      if (!link.stalled) continue;
-      link.stalled = false;
-      // Either the connection was given up meanwhile, or what it held arrives late.
-      if (this.random.int(2) === 0) this.#sever(link);
-      else link.pair.stall(false);
-    }
+    this.#links.heal();
   }
 
   /** Breaks a link, with whatever is under way on it. */
   breakSomeLink(): void {
-    const links = [...this.#links];
-    const link = links[this.random.int(Math.max(1, links.length))];
-    if (link !== undefined) this.#sever(link);
+    this.#links.breakSome();
   }
 
   /** Lets time pass, with promises settling on the way. */
@@ -474,78 +331,4 @@ export class RangeCluster {
     const { laterRandom: random } = this;
     return new RevisionDrawer({ clock, random, logger: silentLogger, call: (...call) => master.call(clock, ...call) });
   }
-
-  // ---------------------------------------------------------------------------------------------- links
-
-  #divided(a: number, b: number): boolean {
-    return this.#cut.has(a) !== this.#cut.has(b);
-  }
-
-  #sever(link: Link): void {
-    this.#links.delete(link);
-    link.pair.sever();
-  }
-
-  #connect(from: number, to: number): FrameLink {
-    const pair = createMemoryLink(this.clock);
-    const link: Link = { from, to, pair, stalled: false };
-    const target = this.node(to);
-    const reachable = target.running !== undefined && !this.#divided(from, to);
-    if (reachable) {
-      this.#links.add(link);
-      serveLink({
-        link: bound(pair.server, target.clock),
-        registry: target.running?.registry ?? createRpcRegistry(),
-        clock: target.clock,
-        peer: from,
-      });
-      return bound(pair.client, this.node(from).clock);
-    }
-    return refusing(this.node(from).clock);
-  }
-
-  #transport(id: number): Transport {
-    const inner = this.network.transport(id);
-    const enter = this.node(id).clock.door();
-    return {
-      start: (handlers) =>
-        inner.start({
-          onMessages: (from, messages) => enter(() => handlers.onMessages(from, messages)),
-          onHeartbeat: (from, frame) => enter(() => handlers.onHeartbeat(from, frame)),
-          onSnapshot: (from, header) => handlers.onSnapshot(from, header),
-          onUnreachable: (node) => enter(() => handlers.onUnreachable(node)),
-        }),
-      send: (node, messages) => inner.send(node, messages),
-      sendHeartbeat: (node, frame) => inner.sendHeartbeat(node, frame),
-      sendSnapshot: (node, header, chunks, signal, resumed) =>
-        inner.sendSnapshot(node, header, chunks, signal, resumed),
-      stop: () => inner.stop(),
-    };
-  }
-}
-
-/** A link whose news reach a process only while it runs. */
-function bound(link: FrameLink, clock: ProcessClock): FrameLink {
-  const enter = clock.door();
-  return {
-    start: (receiver) =>
-      link.start({
-        onOpen: () => enter(() => receiver.onOpen()),
-        onFrame: (frame) => enter(() => receiver.onFrame(frame)),
-        onDrain: () => enter(() => receiver.onDrain()),
-        onClose: (error) => enter(() => receiver.onClose(error)),
-      }),
-    send: (frame) => link.send(frame),
-    close: (reason) => link.close(reason),
-  };
-}
-
-function refusing(clock: ProcessClock): FrameLink {
-  return {
-    start(receiver) {
-      clock.setTimer(1, () => receiver.onClose(new ServiceError('UNAVAILABLE', 'connection refused')));
-    },
-    send: () => true,
-    close() {},
-  };
 }

@@ -20,7 +20,8 @@ import type {
   RangeOp,
   RangeResult,
 } from '@remora/protocol';
-import type { RangeCluster, SimNode } from './bed.ts';
+import type { RangeCluster } from './bed.ts';
+import type { SimNode } from './sim-node.ts';
 import { shown, type Truth } from './truth.ts';
 
 type Reply = BackendReply<CommandResult | QueryResult>;

@@ -1,0 +1,108 @@
+/** One process of the simulated cluster: its clock, its log, its disks, and an engine whose scans take time. */
+import {
+  type Clock,
+  type EngineView,
+  type ManualClock,
+  type Rebuild,
+  type Row,
+  type ScanOptions,
+  type SeededRandom,
+  SimDisk,
+  silentLogger,
+  sleep,
+} from '@remora/base';
+import { MemoryEngine, RESIDENT_SPANS, type Store } from '@remora/dataserver';
+import type { RangeBackend } from '@remora/gateway';
+import type { ClosableDialer, createRpcRegistry } from '@remora/protocol';
+import type { NodeRaftHost } from '@remora/raft';
+import { BedLog } from '../../../packages/raft/src/multi/host/test-log.ts';
+import { ProcessClock } from './node-clock.ts';
+
+/** What a node has from its cluster. */
+export interface NodeWorld {
+  readonly clock: ManualClock;
+  readonly random: SeededRandom;
+  /** For what was added later: the draws of earlier runs stay as they were. */
+  readonly laterRandom: SeededRandom;
+  readonly failures: unknown[];
+}
+
+/** What runs in a node while it lives. */
+export interface Running {
+  readonly host: NodeRaftHost | undefined;
+  readonly store: Store | undefined;
+  readonly dialer: ClosableDialer;
+  readonly backend: RangeBackend;
+  readonly registry: ReturnType<typeof createRpcRegistry>;
+}
+
+/** An engine whose scans take time, as a disk's do: much happens between their beginning and their end. */
+class SlowEngine extends MemoryEngine {
+  /** Snapshots are being installed. */
+  rebuilding = false;
+  readonly #random: SeededRandom;
+  readonly #clock: Clock;
+
+  constructor(random: SeededRandom, deps: ConstructorParameters<typeof MemoryEngine>[0]) {
+    super(deps);
+    this.#random = random;
+    this.#clock = deps.clock;
+  }
+
+  override view(): EngineView {
+    const inner = super.view();
+    const slowly = (options: ScanOptions) => this.#scan(inner, options);
+    return { get: (key) => inner.get(key), scan: slowly, release: () => inner.release() };
+  }
+
+  override rebuild(plan: Rebuild): Promise<void> {
+    return super.rebuild({ ...plan, rows: this.#slowly(plan.rows) });
+  }
+
+  /** Long enough for a crash to fall into it now and then. */
+  async *#slowly(pages: AsyncIterable<readonly Row[]>): AsyncGenerator<readonly Row[]> {
+    this.rebuilding = true;
+    for await (const rows of pages) {
+      await sleep(this.#clock, this.#random.int(100));
+      yield rows;
+    }
+    await sleep(this.#clock, this.#random.int(100));
+    this.rebuilding = false;
+  }
+
+  async *#scan(inner: EngineView, options: ScanOptions): AsyncGenerator<readonly Row[]> {
+    for await (const rows of inner.scan(options)) {
+      await sleep(this.#clock, this.#random.int(15));
+      yield rows;
+    }
+  }
+}
+
+export class SimNode {
+  readonly id: number;
+  readonly clock: ProcessClock;
+  readonly engine: SlowEngine;
+  readonly log: BedLog;
+  /** Where snapshots are staged. */
+  readonly disk: SimDisk;
+  /** Lives so far: what was asked of an earlier one is never answered. */
+  life = 0;
+  /** When it was paused last; requests through it may be late by that. */
+  pauses = 0;
+  running: Running | undefined;
+
+  constructor(world: NodeWorld, id: number) {
+    this.id = id;
+    this.clock = new ProcessClock(world.clock, { monotonicMs: id * 1_000_000, wallMs: (id - 2) * 3_600_000 });
+    // The log only sets timers: its syncs are the process's own, and end with it.
+    this.log = new BedLog(this.clock as unknown as ManualClock);
+    this.disk = new SimDisk({ random: world.laterRandom, clock: this.clock, latencyMs: 2 });
+    this.engine = new SlowEngine(world.random, {
+      options: { resident: RESIDENT_SPANS },
+      clock: this.clock,
+      logger: silentLogger,
+      logDurable: () => this.running?.host?.logDurable() ?? Promise.resolve(),
+      onFailure: (error) => world.failures.push(error),
+    });
+  }
+}
