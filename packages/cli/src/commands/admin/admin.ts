@@ -5,14 +5,22 @@ import { compactCommand, transferLeaderCommand } from './actions.ts';
 import { backupCommand, restoreCommand } from './backup.ts';
 import { checkCommand } from './check.ts';
 import { nodesCommand } from './nodes.ts';
+import { operatorsCommand } from './operators.ts';
+import { addReplicaCommand, mergeCommand, moveCommand, removeReplicaCommand, splitCommand } from './range-changes.ts';
 import { hotCommand, rangesCommand } from './ranges.ts';
+import { schedulersCommand } from './schedulers.ts';
 import { settingsCommand } from './settings.ts';
+import { rebalanceCommand, scatterCommand } from './spread.ts';
+import { whyCommand } from './why.ts';
 
 const EXAMPLES = examples(
   'remora admin check',
   'remora admin nodes --watch',
   'remora admin ranges ls --key orders/42',
-  'remora admin transfer-leader 2 n3',
+  'remora admin why n3',
+  'remora admin move 2 n1 n4',
+  'remora admin nodes maintenance n2 --for 30m',
+  'remora admin operators ls --watch',
   'remora admin settings set down-after 5m',
   'remora admin backup nightly.remora',
 );
@@ -25,7 +33,17 @@ export function adminCommand(shell: Shell): Command {
     .addCommand(rangesCommand(shell))
     .addCommand(hotCommand(shell))
     .addCommand(checkCommand(shell))
+    .addCommand(whyCommand(shell))
+    .addCommand(operatorsCommand(shell))
+    .addCommand(schedulersCommand(shell))
     .addCommand(transferLeaderCommand(shell))
+    .addCommand(moveCommand(shell))
+    .addCommand(addReplicaCommand(shell))
+    .addCommand(removeReplicaCommand(shell))
+    .addCommand(splitCommand(shell))
+    .addCommand(mergeCommand(shell))
+    .addCommand(scatterCommand(shell))
+    .addCommand(rebalanceCommand(shell))
     .addCommand(compactCommand(shell))
     .addCommand(backupCommand(shell))
     .addCommand(restoreCommand(shell))

@@ -6,13 +6,19 @@ import { agoText, sizeText } from '../../format/sizes.ts';
 import { table } from '../../format/table.ts';
 import type { Shell } from '../../shell.ts';
 import { examples } from '../connection.ts';
+import { decommissionCommand, drainCommand, maintenanceCommand, removeCommand, undrainCommand } from './node-duties.ts';
 import { addViewFlags, show, type View, type ViewFlags } from './run.ts';
 
 export function nodesCommand(shell: Shell): Command {
   return new Command('nodes')
-    .description('Shows the nodes of a cluster.')
+    .description('Shows the nodes of a cluster, and says what each is there for.')
     .addCommand(listCommand(shell), { isDefault: true })
-    .addCommand(showCommand(shell));
+    .addCommand(showCommand(shell))
+    .addCommand(drainCommand(shell))
+    .addCommand(undrainCommand(shell))
+    .addCommand(maintenanceCommand(shell))
+    .addCommand(decommissionCommand(shell))
+    .addCommand(removeCommand(shell));
 }
 
 function listCommand(shell: Shell): Command {
@@ -39,15 +45,32 @@ async function nodesView(client: AdminClient): Promise<View> {
     node.id,
     node.name,
     node.state,
+    dutyText(node),
     node.roles.join(','),
     agoText(node.silentMs),
     node.replicas,
     node.leaders,
     sizeText(node.bytes),
+    diskText(node),
+    labelsText(node),
     node.clientAddress,
     node.version,
   ]);
-  const head = ['ID', 'NAME', 'STATE', 'ROLES', 'HEARD', 'REPLICAS', 'LEADERS', 'BYTES', 'CLIENT', 'VERSION'];
+  const head = [
+    'ID',
+    'NAME',
+    'STATE',
+    'DUTY',
+    'ROLES',
+    'HEARD',
+    'REPLICAS',
+    'LEADERS',
+    'BYTES',
+    'DISK',
+    'LABELS',
+    'CLIENT',
+    'VERSION',
+  ];
   const names = new NodeNames(answer.nodes);
   const title = `cluster ${answer.clusterId}  master ${names.nameOf(answer.masterLeader)}, leading for ${agoText(answer.leadingMs)}`;
   return { text: `${title}\n\n${table(head, rows)}`, json: answer };
@@ -65,6 +88,9 @@ function nodeText(node: admin.Node): string {
     [
       ['id', node.id],
       ['state', node.state],
+      ['duty', dutyText(node)],
+      ['labels', labelsText(node) || 'none'],
+      ['disk', diskText(node)],
       ['heard', node.silentMs < 0 ? 'never by the present master' : `${agoText(node.silentMs)} ago`],
       ['roles', node.roles.join(',')],
       ['client', node.clientAddress],
@@ -77,4 +103,20 @@ function nodeText(node: admin.Node): string {
       ['incarnation', node.incarnation],
     ],
   );
+}
+
+/** What it is there for, and how long a maintenance window lasts yet. */
+function dutyText({ duty, maintenanceLeftMs }: admin.Node): string {
+  if (duty !== 'maintenance') return duty;
+  return maintenanceLeftMs > 0 ? `maintenance for ${agoText(maintenanceLeftMs)}` : 'maintenance, over its time';
+}
+
+function diskText({ capacityBytes, availableBytes }: admin.Node): string {
+  return capacityBytes === 0 ? '?' : `${sizeText(availableBytes)} of ${sizeText(capacityBytes)} free`;
+}
+
+function labelsText({ labels }: admin.Node): string {
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(',');
 }

@@ -4,18 +4,23 @@ import type { admin } from '@remora/protocol/remora';
 import { Command, Option } from 'commander';
 import type { AdminClient } from 'remora';
 import { NodeNames } from '../../admin/node-names.ts';
+import { rangeWith } from '../../admin/split-target.ts';
 import { CommandError } from '../../exit-codes.ts';
-import { printable } from '../../format/bytes-text.ts';
 import { boundText, jsonBound } from '../../format/key-bound.ts';
+import { addKeyFormatFlag, type KeyFlags, readKey } from '../../format/key-text.ts';
 import { agoText, rateText, sizeText } from '../../format/sizes.ts';
 import { table } from '../../format/table.ts';
 import type { Shell } from '../../shell.ts';
 import { examples, flagReader } from '../connection.ts';
 import { addViewFlags, show, type View, type ViewFlags } from './run.ts';
 
-interface ListFlags extends ViewFlags {
+interface ListFlags extends ViewFlags, KeyFlags {
   readonly key?: string;
   readonly limit: number;
+}
+
+interface ShowFlags extends ViewFlags, KeyFlags {
+  readonly key?: string;
 }
 
 interface HotFlags extends ViewFlags {
@@ -46,7 +51,7 @@ function listCommand(shell: Shell): Command {
     .option('--key <key>', 'only the range that has this key')
     .option('--limit <number>', `at most so many`, readLimit, LIST_LIMIT)
     .addHelpText('after', examples('remora admin ranges', 'remora admin ranges ls --key orders/42 --json'));
-  return addViewFlags(command, shell).action((flags: ListFlags) =>
+  return addViewFlags(addKeyFormatFlag(command), shell).action((flags: ListFlags) =>
     show(flags, shell, async (client) => {
       const names = new NodeNames((await client.nodes()).nodes);
       return rangesView(await rangesOf(client, flags), names);
@@ -57,11 +62,12 @@ function listCommand(shell: Shell): Command {
 function showCommand(shell: Shell): Command {
   const command = new Command('show')
     .description('Shows all there is to know about one range.')
-    .argument('<range>', 'its id', readId)
-    .addHelpText('after', examples('remora admin ranges show 2', 'remora admin ranges show 2 --watch'));
-  return addViewFlags(command, shell).action((rangeId: number, flags: ViewFlags) =>
+    .argument('[range]', 'its id', readId)
+    .option('--key <key>', 'the range that has this key')
+    .addHelpText('after', examples('remora admin ranges show 2 --watch', 'remora admin ranges show --key orders/42'));
+  return addViewFlags(addKeyFormatFlag(command), shell).action((rangeId: number | undefined, flags: ShowFlags) =>
     show(flags, shell, async (client) => {
-      const [range, { nodes }] = await Promise.all([client.range(rangeId), client.nodes()]);
+      const [range, { nodes }] = await Promise.all([rangeOf(client, rangeId, flags), client.nodes()]);
       return { text: rangeText(range, new NodeNames(nodes)), json: jsonRange(range) };
     }),
   );
@@ -84,13 +90,25 @@ export function hotCommand(shell: Shell): Command {
   );
 }
 
+function rangeOf(client: AdminClient, rangeId: number | undefined, flags: ShowFlags): Promise<admin.Range> {
+  const { key } = flags;
+  if (rangeId !== undefined && key === undefined) return client.range(rangeId);
+  if (rangeId === undefined && key !== undefined) return rangeWithKey(client, key, flags);
+  throw new CommandError('usage', 'name either a range or a --key');
+}
+
+function rangeWithKey(client: AdminClient, key: string, flags: KeyFlags): Promise<admin.Range> {
+  return rangeWith(client, kvRoutingKey(readKey(key, flags)));
+}
+
 interface Found {
   readonly ranges: readonly admin.Range[];
   readonly more: boolean;
 }
 
-async function rangesOf(client: AdminClient, { key, limit }: ListFlags): Promise<Found> {
-  if (key !== undefined) return { ranges: [await rangeWith(client, Buffer.from(key))], more: false };
+async function rangesOf(client: AdminClient, flags: ListFlags): Promise<Found> {
+  const { key, limit } = flags;
+  if (key !== undefined) return { ranges: [await rangeWithKey(client, key, flags)], more: false };
   const ranges: admin.Range[] = [];
   let from: Uint8Array = new Uint8Array(0);
   for (;;) {
@@ -100,14 +118,6 @@ async function rangesOf(client: AdminClient, { key, limit }: ListFlags): Promise
     if (!page.more || last === undefined || ranges.length >= limit) return { ranges, more: page.more };
     from = last.end;
   }
-}
-
-async function rangeWith(client: AdminClient, key: Buffer): Promise<admin.Range> {
-  const routed = kvRoutingKey(key);
-  const { ranges } = await client.rangesFrom(routed, 1);
-  const [range] = ranges;
-  if (range !== undefined && Buffer.compare(range.start, routed) <= 0) return range;
-  throw new CommandError('failed', `no range has the key ${printable(key)}; see remora admin check`);
 }
 
 function rangesView({ ranges, more }: Found, names: NodeNames): View {

@@ -93,7 +93,8 @@ export function print({ text, json }: View, { json: asJson }: ConnectionFlags, s
   shell.out(asJson ? JSON.stringify(json) : text);
 }
 
-async function pauseOrStop(ms: number, signal: AbortSignal): Promise<void> {
+/** Waits, or ends at once when the signal aborts. */
+export async function pauseOrStop(ms: number, signal: AbortSignal): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   await Promise.race([
     new Promise<void>((resolve) => {

@@ -1,0 +1,69 @@
+import type { admin } from '@remora/protocol/remora';
+import { describe, expect, test } from 'vitest';
+import { awaitNode, isEmpty, leadsNothing } from './await-node.ts';
+import type { Follower } from './follow.ts';
+
+function node(more: Partial<admin.Node>): admin.Node {
+  return {
+    ...{ id: 4, name: 'n4', state: 'up', roles: ['data'], silentMs: 5, incarnation: 'i', version: '1' },
+    ...{ peerAddress: 'p', clientAddress: 'c', httpAddress: 'h', replicas: 3, leaders: 1, bytes: 9 },
+    ...{ duty: 'decommissioning', maintenanceLeftMs: 0, labels: {}, capacityBytes: 0, availableBytes: 0 },
+    ...more,
+  };
+}
+
+/** A master that shows, look after look, these nodes, the last one for ever. */
+function master(...looks: readonly (admin.Node | undefined)[]) {
+  const left = [...looks];
+  return {
+    nodes: async () => {
+      const now = left.length > 1 ? left.shift() : left[0];
+      const nodes = [node({ id: 1, name: 'n1', replicas: 9 }), ...(now === undefined ? [] : [now])];
+      return { clusterId: 'c', masterLeader: 1, leadingMs: 1, nodes };
+    },
+    why: async () => ['no node can take a replica: node 2 is draining'],
+  };
+}
+
+function follower(looksMax = 200): Follower & { readonly said: string[] } {
+  const said: string[] = [];
+  const stop = new AbortController();
+  let looks = 0;
+  const pause = async () => {
+    if (++looks === looksMax) stop.abort();
+  };
+  return { said, say: (line) => said.push(line), pause, signal: stop.signal };
+}
+
+const wanted = { node: node({}), until: isEmpty };
+
+describe('waiting for a node', () => {
+  test('tells what it has left, until it has nothing', async () => {
+    const by = follower();
+    const looks = [node({}), node({}), node({ replicas: 1, leaders: 0 }), node({ replicas: 0, leaders: 0 })];
+    expect(await awaitNode(master(...looks), wanted, by)).toMatchObject({ replicas: 0 });
+    expect(by.said).toEqual(['n4 has 3 replicas, and leads 1 of them', 'n4 has 1 replicas, and leads 0 of them']);
+  });
+
+  test('of which only the leaders go is over when it leads nothing', async () => {
+    const looks = [node({}), node({ leaders: 0 })];
+    const last = await awaitNode(master(...looks), { node: node({}), until: leadsNothing }, follower());
+    expect(last).toMatchObject({ replicas: 3, leaders: 0 });
+  });
+
+  test('says why nothing moves, when nothing has moved for a while', async () => {
+    const by = follower(40);
+    expect(await awaitNode(master(node({})), wanted, by)).toBeUndefined();
+    expect(by.said).toEqual([
+      'n4 has 3 replicas, and leads 1 of them',
+      'n4 has 3 replicas, and leads 1 of them; nothing moves:\n  no node can take a replica: node 2 is draining',
+      'n4 goes on without you; see: remora admin nodes show n4 --watch',
+    ]);
+  });
+
+  test('ends when somebody else decides otherwise about the node, or it is gone', async () => {
+    const otherwise = awaitNode(master(node({}), node({ duty: 'serving' })), wanted, follower());
+    await expect(otherwise).rejects.toThrow('n4 is serving now: somebody else changed it');
+    await expect(awaitNode(master(node({}), undefined), wanted, follower())).rejects.toThrow('not known any more');
+  });
+});

@@ -1,0 +1,47 @@
+import type { admin } from '@remora/protocol/remora';
+import type { AdminClient } from 'remora';
+import { CommandError } from '../exit-codes.ts';
+import { type Follower, follow, type Progress } from './follow.ts';
+
+/** Looks after which somebody who waits is told why nothing moves. */
+const STILL_LOOKS = 20;
+
+export function leadsNothing({ leaders }: admin.Node): boolean {
+  return leaders === 0;
+}
+
+export function isEmpty({ replicas }: admin.Node): boolean {
+  return replicas === 0;
+}
+
+/**
+ * Follows a node until it has given away what it is to give; undefined when the person stops looking. When nothing moves
+ * for a while, it says what the masters say to that.
+ * @throws CommandError when the node's duty is changed meanwhile: it will not come to that end.
+ */
+export async function awaitNode(
+  client: Pick<AdminClient, 'nodes' | 'why'>,
+  wanted: { readonly node: admin.Node; readonly until: (node: admin.Node) => boolean },
+  follower: Follower,
+): Promise<admin.Node | undefined> {
+  const { id, name } = wanted.node;
+  let duty: string | undefined;
+  let before = '';
+  let still = 0;
+  const look = async (): Promise<Progress<admin.Node>> => {
+    const node = (await client.nodes()).nodes.find((each) => each.id === id);
+    if (node === undefined) throw new CommandError('failed', `${name} is not known any more`);
+    duty ??= node.duty;
+    if (node.duty !== duty) throw new CommandError('failed', `${name} is ${node.duty} now: somebody else changed it`);
+    if (wanted.until(node)) return { over: node };
+    const line = `${name} has ${node.replicas} replicas, and leads ${node.leaders} of them`;
+    still = line === before ? still + 1 : 0;
+    before = line;
+    if (still < STILL_LOOKS) return { line };
+    const why = await client.why({ nodeId: id });
+    return { line: `${line}; nothing moves:\n${why.map((each) => `  ${each}`).join('\n')}` };
+  };
+  const last = await follow(look, follower);
+  if (last === undefined) follower.say(`${name} goes on without you; see: remora admin nodes show ${name} --watch`);
+  return last;
+}

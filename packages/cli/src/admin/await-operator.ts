@@ -1,0 +1,39 @@
+import type { admin } from '@remora/protocol/remora';
+import type { AdminClient } from 'remora';
+import { CommandError } from '../exit-codes.ts';
+import { type Follower, follow, type Progress } from './follow.ts';
+import { progressText } from './operator-text.ts';
+
+/**
+ * Follows an operator until it has ended; undefined when the person stops looking, or has to look elsewhere: a new leader
+ * of the masters does not know it, and plans anew.
+ * @throws CommandError when it did not do what it was to do.
+ */
+export async function awaitOperator(
+  client: Pick<AdminClient, 'operators'>,
+  begun: admin.Operator,
+  follower: Follower,
+): Promise<admin.Operator | undefined> {
+  const ended = await follow(() => lookAt(client, begun), follower);
+  const { id, rangeId } = begun;
+  if (ended === undefined) {
+    follower.say(`operator ${id} goes on; see: remora admin operators ls`);
+    return undefined;
+  }
+  if (ended === 'unknown') {
+    const message = `operator ${id} is not known any more: the masters have a new leader, which plans anew.`;
+    throw new CommandError('failed', `${message} What came of it: remora admin ranges show ${rangeId}`);
+  }
+  if (ended.status === 'success') return ended;
+  throw new CommandError('failed', `operator ${id} ended as ${ended.status}: ${ended.outcome}`);
+}
+
+async function lookAt(
+  client: Pick<AdminClient, 'operators'>,
+  { id, rangeId }: admin.Operator,
+): Promise<Progress<admin.Operator | 'unknown'>> {
+  const find = async (ended: boolean) =>
+    (await client.operators({ ended, rangeId, limit: 100 })).find((operator) => operator.id === id);
+  const active = await find(false);
+  return active === undefined ? { over: (await find(true)) ?? 'unknown' } : { line: progressText(active) };
+}

@@ -1,0 +1,48 @@
+/** Operators for people: what they do, how far they are, what came of them. */
+import type { admin } from '@remora/protocol/remora';
+import { agoText } from '../format/sizes.ts';
+import { table } from '../format/table.ts';
+
+/** Of those under way: oldest first. */
+export function activeTable(operators: readonly admin.Operator[]): string {
+  if (operators.length === 0) return 'no operator is under way';
+  const rows = operators.map((operator) => [
+    operator.id,
+    operator.rangeId,
+    operator.kind,
+    agoText(operator.ageMs),
+    `${Math.min(operator.step + 1, operator.steps.length)}/${operator.steps.length}`,
+    presentStep(operator),
+    operator.reason,
+  ]);
+  return table(['OPERATOR', 'RANGE', 'KIND', 'AGE', 'STEP', 'NOW', 'WHY'], rows);
+}
+
+/** Of those that ended: newest first. */
+export function historyTable(operators: readonly admin.Operator[]): string {
+  if (operators.length === 0) return "no operator has ended since the masters' leader leads";
+  const rows = operators.map((operator) => [
+    operator.id,
+    operator.rangeId,
+    operator.kind,
+    agoText(operator.endedMs),
+    agoText(operator.ageMs - operator.endedMs),
+    operator.status,
+    operator.outcome,
+    operator.reason,
+  ]);
+  return table(['OPERATOR', 'RANGE', 'KIND', 'ENDED', 'TOOK', 'STATUS', 'OUTCOME', 'WHY'], rows);
+}
+
+/** The step that it is at, and what that waits for. */
+export function presentStep({ steps, step, outcome }: admin.Operator): string {
+  const now = steps[Math.min(step, steps.length - 1)] ?? '';
+  return outcome === '' ? now : `${now} (${outcome})`;
+}
+
+/** One line while it is under way. */
+export function progressText(operator: admin.Operator): string {
+  const { id, rangeId, step, steps, status } = operator;
+  if (status === 'created') return `operator ${id}: waits for the leader of range ${rangeId} to report`;
+  return `operator ${id}: step ${Math.min(step + 1, steps.length)} of ${steps.length}: ${presentStep(operator)}`;
+}

@@ -1,0 +1,56 @@
+import { compareBytes } from '@remora/base';
+import { kvRoutingKey } from '@remora/protocol';
+import type { admin } from '@remora/protocol/remora';
+import { describe, expect, test } from 'vitest';
+import { splitTarget } from './split-target.ts';
+
+const key = (text: string) => kvRoutingKey(Buffer.from(text));
+
+function range(id: number, start: Buffer, end: Buffer): admin.Range {
+  return {
+    ...{ id, start, end, confVersion: 1, version: 1, leaderNode: 1, replicas: [], revisionSource: 'master' },
+    ...{ state: undefined, load: undefined },
+  };
+}
+
+/** All keys but those from t on. */
+const RANGES = [range(2, Buffer.of(), key('m')), range(9, key('m'), key('t'))];
+
+const client = {
+  range: async (id: number) => RANGES.find((each) => each.id === id) ?? Promise.reject(new Error(`no range ${id}`)),
+  rangesFrom: async (from: Uint8Array) => {
+    const ranges = RANGES.filter(({ end }) => compareBytes(end, from) > 0);
+    return { ranges: ranges.slice(0, 1), more: false };
+  },
+};
+
+describe('what is to be split', () => {
+  test.each([
+    { name: 'the named range, in the middle', rangeId: 9, at: undefined, id: 9 },
+    { name: 'the range that has the key', rangeId: undefined, at: 'orders', id: 9 },
+    { name: 'the named range at its key', rangeId: 2, at: 'a', id: 2 },
+  ])('is $name', async ({ rangeId, at, id }) => {
+    const found = await splitTarget(client, rangeId, at === undefined ? undefined : key(at));
+    expect(found.id).toBe(id);
+  });
+
+  test.each([
+    { name: 'nothing', rangeId: undefined, at: undefined, says: 'name a range, a --key, or both' },
+    {
+      name: 'a key of another range',
+      rangeId: 2,
+      at: 'orders',
+      says: 'the key orders is not in range 2, which goes from - to key:m; range 9 has it',
+    },
+    {
+      name: 'the first key of a range',
+      rangeId: 9,
+      at: 'm',
+      says: 'range 9 begins with the key m already; choose one behind it',
+    },
+    { name: 'a key that no range has', rangeId: undefined, at: 'x', says: 'no range has the key x' },
+    { name: 'a range that there is not', rangeId: 77, at: undefined, says: 'no range 77' },
+  ])('is not $name: the refusal says what would be right', async ({ rangeId, at, says }) => {
+    await expect(splitTarget(client, rangeId, at === undefined ? undefined : key(at))).rejects.toThrow(says);
+  });
+});

@@ -1,0 +1,49 @@
+import { type Bytes, compareBytes, equalBytes } from '@remora/base';
+import type { admin } from '@remora/protocol/remora';
+import type { AdminClient } from 'remora';
+import { CommandError } from '../exit-codes.ts';
+import { boundText } from '../format/key-bound.ts';
+
+type Ranges = Pick<AdminClient, 'range' | 'rangesFrom'>;
+
+/** The range that has a plain key, given as routed. @throws CommandError when none has. */
+export async function rangeWith(client: Pick<AdminClient, 'rangesFrom'>, key: Bytes): Promise<admin.Range> {
+  const { ranges } = await client.rangesFrom(key, 1);
+  const [range] = ranges;
+  if (range !== undefined && compareBytes(range.start, key) <= 0) return range;
+  throw new CommandError('failed', `no range has the key ${keyText(key)}; see remora admin check`);
+}
+
+/**
+ * The range that is to be split: the named one, or the one that has the key.
+ * @throws CommandError when it cannot be split there, with what would be right.
+ */
+export async function splitTarget(
+  client: Ranges,
+  rangeId: number | undefined,
+  key: Bytes | undefined,
+): Promise<admin.Range> {
+  if (key !== undefined) return splitAt(client, rangeId, key);
+  if (rangeId !== undefined) return client.range(rangeId);
+  throw new CommandError('usage', 'name a range, a --key, or both');
+}
+
+async function splitAt(client: Ranges, rangeId: number | undefined, key: Bytes): Promise<admin.Range> {
+  const owner = await rangeWith(client, key);
+  if (rangeId !== undefined && owner.id !== rangeId) {
+    const { start, end } = await client.range(rangeId);
+    const span = `from ${boundText(start)} to ${boundText(end)}`;
+    const message = `the key ${keyText(key)} is not in range ${rangeId}, which goes ${span}; range ${owner.id} has it`;
+    throw new CommandError('failed', message);
+  }
+  if (equalBytes(owner.start, key)) {
+    const message = `range ${owner.id} begins with the key ${keyText(key)} already; choose one behind it`;
+    throw new CommandError('failed', message);
+  }
+  return owner;
+}
+
+/** Of a plain key, as people type it. */
+function keyText(routed: Bytes): string {
+  return boundText(routed).replace(/^key:/, '');
+}

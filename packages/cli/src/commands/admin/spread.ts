@@ -1,0 +1,95 @@
+import { prefixEnd } from '@remora/base';
+import { kvRoutingKey } from '@remora/protocol';
+import type { admin } from '@remora/protocol/remora';
+import { Command } from 'commander';
+import { CommandError } from '../../exit-codes.ts';
+import { addKeyFormatFlag, type KeyFlags, readKey } from '../../format/key-text.ts';
+import { table } from '../../format/table.ts';
+import type { Shell } from '../../shell.ts';
+import { addConnectionFlags, type ConnectionFlags, examples } from '../connection.ts';
+import { print, withAdmin } from './run.ts';
+
+interface ScatterFlags extends ConnectionFlags, KeyFlags {
+  readonly prefix?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly all?: true;
+}
+
+export function scatterCommand(shell: Shell): Command {
+  const command = new Command('scatter')
+    .description(
+      'Spreads the replicas and leaders of some ranges evenly over the nodes, as one group: what belongs together is ' +
+        'mostly used together. Goes on by itself; what cannot be moved within ten minutes stays where it is.',
+    )
+    .option('--prefix <prefix>', 'ranges that have keys with this prefix')
+    .option('--from <key>', 'ranges that have keys from this one on')
+    .option('--to <key>', 'and before this one')
+    .option('--all', 'all ranges')
+    .addHelpText('after', examples('remora admin scatter --prefix orders/', 'remora admin scatter --from a --to n'));
+  return addConnectionFlags(addKeyFormatFlag(command), shell).action((flags: ScatterFlags) => {
+    const span = spanOf(flags);
+    return withAdmin(flags, async (client) => {
+      const { ranges } = await client.scatter(span);
+      const text = `${ranges} ranges are being spread; see: remora admin operators ls --watch`;
+      print({ text, json: { ranges } }, flags, shell);
+    });
+  });
+}
+
+interface RoutedSpan {
+  readonly start: Uint8Array;
+  readonly end: Uint8Array;
+}
+
+/** As routing keys. @throws CommandError `usage` when it is not said, or said in two ways. */
+export function spanOf(flags: KeyFlags & Pick<ScatterFlags, 'prefix' | 'from' | 'to' | 'all'>): RoutedSpan {
+  const { prefix, from, to, all } = flags;
+  const ways = [prefix, from ?? to, all].filter((way) => way !== undefined);
+  if (ways.length !== 1) {
+    throw new CommandError('usage', 'say which ranges, in one way: --prefix, --from and --to, or --all');
+  }
+  const routed = (key: string) => kvRoutingKey(readKey(key, flags));
+  if (all) return { start: new Uint8Array(0), end: new Uint8Array(0) };
+  if (prefix !== undefined) return { start: routed(prefix), end: prefixEnd(routed(prefix)) };
+  const span = {
+    start: from === undefined ? new Uint8Array(0) : routed(from),
+    end: to === undefined ? new Uint8Array(0) : routed(to),
+  };
+  if (to !== undefined && Buffer.compare(span.start, span.end) >= 0) {
+    throw new CommandError('usage', '--to has to lie behind --from');
+  }
+  return span;
+}
+
+interface RebalanceFlags extends ConnectionFlags {
+  readonly dryRun?: true;
+}
+
+export function rebalanceCommand(shell: Shell): Command {
+  const command = new Command('rebalance')
+    .description(
+      'Lets all schedulers look for work at once, rather than within the next second, and shows what they have begun. ' +
+        'With --dry-run nothing is begun: it shows what would be, and what each scheduler says for itself.',
+    )
+    .option('--dry-run', 'only show the plan')
+    .addHelpText('after', examples('remora admin rebalance --dry-run', 'remora admin rebalance --json'));
+  return addConnectionFlags(command, shell).action((flags: RebalanceFlags) =>
+    withAdmin(flags, async (client) => {
+      const dryRun = flags.dryRun ?? false;
+      const answer = await client.rebalance({ dryRun });
+      print({ text: rebalanceText(answer, dryRun), json: { dryRun, ...answer } }, flags, shell);
+    }),
+  );
+}
+
+export function rebalanceText({ changes, schedulers }: admin.RebalanceResponse, dryRun: boolean): string {
+  const words = table(
+    ['SCHEDULER', 'SAYS'],
+    schedulers.map(({ name, last }) => [name, last]),
+  );
+  if (changes.length === 0) return `nothing to do\n\n${words}`;
+  const rows = changes.map(({ rangeId, kind, reason, steps }) => [rangeId, kind, steps.join(', then '), reason]);
+  const title = `${changes.length} ${dryRun ? 'changes would be begun' : 'changes were begun'}`;
+  return `${title}\n\n${table(['RANGE', 'KIND', 'STEPS', 'WHY'], rows)}\n\n${words}`;
+}
