@@ -22,6 +22,8 @@ export interface ControllerDeps {
   readonly settings: () => Settings;
   /** A replica id that was never given before; undefined when none is at hand yet. */
   readonly nextReplicaId: () => number | undefined;
+  /** Ids of operators go on from here: those of different leaders of the masters differ. */
+  readonly firstOperatorId: number;
 }
 
 export type Admission = { readonly admitted: readonly OperatorRecord[] } | { readonly refused: string };
@@ -52,10 +54,11 @@ export class Controller {
   /** By range; an operator with a partner is there twice. */
   readonly #running = new Map<number, Running>();
   readonly #history: OperatorRecord[] = [];
-  #nextOperatorId = 1;
+  #nextOperatorId: number;
 
   constructor(deps: ControllerDeps) {
     this.#deps = deps;
+    this.#nextOperatorId = deps.firstOperatorId;
   }
 
   /** K1, K2. */
@@ -105,7 +108,13 @@ export class Controller {
   /** The range's leader did not do what it was told. Once may be for the moment; what is refused again and again fails. */
   refused(rangeId: number, reason: string, nowMs: number): void {
     const operator = this.#running.get(rangeId)?.operator;
-    if (operator?.status === 'started' && operator.refuse() >= REFUSALS_MAX) this.failed(rangeId, reason, nowMs);
+    if (operator?.status === 'started' && operator.refuse(reason) >= REFUSALS_MAX) this.failed(rangeId, reason, nowMs);
+  }
+
+  /** The range's leader is at what it was told, or has done it: what it waits for, if anything. */
+  noted(rangeId: number, waitsFor: string): void {
+    const operator = this.#running.get(rangeId)?.operator;
+    if (operator?.status === 'started') operator.note(waitsFor);
   }
 
   /** What the operator of a range wants cannot be done. */
@@ -155,6 +164,12 @@ export class Controller {
   active(): readonly OperatorRecord[] {
     const all = new Set([...this.#running.values()].map(({ operator }) => operator));
     return [...all].map((operator) => operator.record()).sort((a, b) => a.operatorId - b.operatorId);
+  }
+
+  /** What is under way, for one who only plays through what could be begun beside it. */
+  underWay(): { readonly rangeIds: ReadonlySet<number>; readonly footprints: readonly Footprint[] } {
+    const footprints = [...new Set(this.#running.values())].map(({ footprint }) => footprint);
+    return { rangeIds: new Set(this.#running.keys()), footprints };
   }
 
   /** Those that ended, newest first. */

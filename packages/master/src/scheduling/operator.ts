@@ -76,7 +76,7 @@ export interface OperatorRecord extends Plan {
   readonly step: number;
   readonly createdAtMs: number;
   readonly endedAtMs: number | undefined;
-  /** Why it ended so. */
+  /** Why it ended so; until then, what it waits for. */
   readonly outcome: string;
 }
 
@@ -105,6 +105,8 @@ export class Operator {
   #replicaId = 0;
   /** Of the current step. */
   #refusals = 0;
+  /** What the current step waits for, or what became of it last where it was carried out. */
+  #waitsFor = '';
 
   constructor(operatorId: number, plan: Plan, range: RangeInfo, nowMs: number) {
     assert(plan.steps.length > 0, 'an operator has steps');
@@ -157,6 +159,14 @@ export class Operator {
 
   /** The current step's status in the range as reported; advances over steps that are finished. */
   advance(range: RangeInfo, context: AdvanceContext): StepStatus {
+    const before = this.#step;
+    const status = this.#advance(range, context);
+    if (status.type === 'wait') this.#waitsFor = status.reason;
+    else if (this.#step !== before) this.#waitsFor = '';
+    return status;
+  }
+
+  #advance(range: RangeInfo, context: AdvanceContext): StepStatus {
     for (let step = this.current; step !== undefined; step = this.current) {
       // The id is drawn when the step is reached, so that one that is never reached costs none.
       if (step.type === 'addLearner' && this.#replicaId === 0) this.#replicaId = context.nextReplicaId() ?? 0;
@@ -180,9 +190,15 @@ export class Operator {
   }
 
   /** The current step was refused once more; returns how often that is. */
-  refuse(): number {
+  refuse(reason: string): number {
     this.#refusals += 1;
+    this.#waitsFor = `refused so far: ${reason}`;
     return this.#refusals;
+  }
+
+  /** The range's leader says what it waits for, to do what it was told; empty: nothing. */
+  note(waitsFor: string): void {
+    this.#waitsFor = waitsFor;
   }
 
   /** It waits for others: that does not count as its own time. */
@@ -198,7 +214,7 @@ export class Operator {
       status: this.#status,
       step: this.#step,
       endedAtMs: this.#endedAtMs,
-      outcome: this.#outcome,
+      outcome: this.ended ? this.#outcome : this.#waitsFor,
     };
   }
 

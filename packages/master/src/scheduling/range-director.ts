@@ -23,10 +23,10 @@ export class SchedulingDirector implements RangeDirector {
     return undefined;
   }
 
-  ended(rangeId: number, _instruction: RangeInstruction, result: OrderResult): void {
-    if (result.outcome === 'refused') {
-      this.#scheduling.controller.refused(rangeId, result.reason, this.#monotonicMs());
-    }
+  ended(rangeId: number, _instruction: RangeInstruction, { outcome, reason }: OrderResult): void {
+    const { controller } = this.#scheduling;
+    if (outcome === 'refused') controller.refused(rangeId, reason, this.#monotonicMs());
+    else controller.noted(rangeId, reason);
   }
 }
 

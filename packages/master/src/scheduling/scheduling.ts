@@ -7,6 +7,7 @@ import { ClusterModel, type NodeInfo, type RangeInfo } from './cluster-model.ts'
 import { type Admission, Controller } from './controller.ts';
 import type { Plan } from './operator.ts';
 import { checkRange, type Verdict } from './range-check.ts';
+import { Rehearsal } from './rehearsal.ts';
 import { SchedulerSet } from './schedulers/scheduler-set.ts';
 import { DEFAULT_SETTINGS, type Settings } from './settings.ts';
 import type { Instruction } from './step.ts';
@@ -16,6 +17,8 @@ export interface SchedulingDeps {
   /** A replica id that was never given before; undefined when none is at hand yet. */
   readonly nextReplicaId: () => number | undefined;
   readonly settings?: Settings;
+  /** Ids of operators go on from here; 1 unless given. */
+  readonly firstOperatorId?: number;
 }
 
 /** Ranges that one tick checks: what bounds its time. The others follow in the next ones. */
@@ -31,9 +34,10 @@ export class Scheduling {
   /** Ranges whose repair was refused by a limit. */
   readonly #waiting = new Set<number>();
 
-  constructor({ nextReplicaId, settings = DEFAULT_SETTINGS }: SchedulingDeps) {
+  constructor({ nextReplicaId, settings = DEFAULT_SETTINGS, firstOperatorId = 1 }: SchedulingDeps) {
     this.#settings = settings;
-    this.controller = new Controller({ model: this.model, settings: () => this.#settings, nextReplicaId });
+    const deps = { model: this.model, nextReplicaId, firstOperatorId };
+    this.controller = new Controller({ ...deps, settings: () => this.#settings });
   }
 
   get settings(): Settings {
@@ -79,6 +83,15 @@ export class Scheduling {
   /** Admits what somebody asked for. */
   request(plan: Plan, nowMs: number): Admission {
     return this.controller.admit([plan], nowMs);
+  }
+
+  /** What the schedulers would begin now, and what each would say for itself; changes nothing. */
+  rehearse(nowMs: number): { readonly plans: readonly Plan[]; readonly said: ReadonlyMap<string, string> } {
+    const { model } = this;
+    const rehearsal = new Rehearsal(this.controller, { model, settings: this.#settings, nowMs });
+    const view = new SchedulingView(rehearsal, { model, settings: this.#settings, nowMs });
+    const said = this.schedulers.rehearse(view, (plans) => rehearsal.admit(plans), this.#waiting.size);
+    return { plans: rehearsal.plans, said };
   }
 
   view(nowMs: number): SchedulingView {

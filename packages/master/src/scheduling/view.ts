@@ -7,43 +7,52 @@ import {
   type RangeInfo,
   voterNodes,
 } from './cluster-model.ts';
-import type { Controller } from './controller.ts';
+import type { Ledger } from './footprint.ts';
 import { costOfJoining, isolationCost } from './labels.ts';
 import { mayReceive } from './limits.ts';
 import type { OperatorKind } from './operator.ts';
+import type { RangeMemory } from './range-memory.ts';
 import type { Settings } from './settings.ts';
 import { notServing } from './step.ts';
+
+/** What is under way, and what is remembered of what was. */
+export interface UnderWay {
+  readonly ledger: Ledger;
+  readonly memory: RangeMemory;
+  expected(nodeId: number): NodeTotals;
+  isBusy(rangeId: number): boolean;
+}
 
 export class SchedulingView {
   readonly model: ClusterView;
   readonly settings: Settings;
   readonly nowMs: number;
-  readonly #controller: Controller;
+  readonly #underWay: UnderWay;
   readonly #bestIsolation = new Map<number, number>();
 
-  constructor(controller: Controller, from: { model: ClusterView; settings: Settings; nowMs: number }) {
+  constructor(underWay: UnderWay, from: { model: ClusterView; settings: Settings; nowMs: number }) {
     this.model = from.model;
     this.settings = from.settings;
     this.nowMs = from.nowMs;
-    this.#controller = controller;
+    this.#underWay = underWay;
   }
 
   /** What a node will carry when all that is under way is done. */
   expected(nodeId: number): NodeTotals {
-    return this.#controller.expected(nodeId);
+    return this.#underWay.expected(nodeId);
   }
 
   mayReceive(nodeId: number, kind: OperatorKind): boolean {
-    return mayReceive(this.#controller.ledger, nodeId, kind, this.settings);
+    return mayReceive(this.#underWay.ledger, nodeId, kind, this.settings);
   }
 
   /** Whether a replica of the range could not be made there lately. */
   isAvoided(rangeId: number, nodeId: number): boolean {
-    return this.#controller.memory.isAvoided(rangeId, nodeId, this.nowMs, this.settings);
+    return this.#underWay.memory.isAvoided(rangeId, nodeId, this.nowMs, this.settings);
   }
 
   isBusy(rangeId: number): boolean {
-    return this.#controller.isBusy(rangeId);
+    return this.#underWay.isBusy(rangeId);
   }
 
   /** What keeps balancing from moving a replica of a range, for people; undefined when nothing does. */
@@ -54,7 +63,7 @@ export class SchedulingView {
   /** What keeps balancing from moving the leader of a range. */
   notTransferable(range: RangeInfo): string | undefined {
     const { rangeId } = range.descriptor;
-    const resting = this.#controller.memory.restsUntil(rangeId, this.settings) > this.nowMs;
+    const resting = this.#underWay.memory.restsUntil(rangeId, this.settings) > this.nowMs;
     return this.notChangeable(range) ?? (resting ? 'it was moved lately' : undefined);
   }
 

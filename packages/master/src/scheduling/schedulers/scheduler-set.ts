@@ -30,17 +30,25 @@ export type Admit = (plans: readonly Plan[]) => boolean;
 export class SchedulerSet {
   readonly scatter = new Scatter();
   readonly #scatter = slotsFor([this.scatter]);
-  /** What moves replicas, and what moves leaders. In each, one rests while those before it still find work. */
   readonly #replicas = slotsFor([space, replicaCount(), bytes(), replicaLoad()]);
   readonly #leaders = slotsFor([leaderCount, leaderLoad]);
 
   /** One round of each; `repairsWait` are ranges that limits keep from being repaired, and replicas do not move meanwhile. */
   run(view: SchedulingView, admit: Admit, repairsWait: number): void {
     runChain(this.#scatter, view, admit);
-    if (this.scatter.waiting) return rest([...this.#replicas, ...this.#leaders], 'it waits until all is scattered');
-    if (repairsWait === 0) runChain(this.#replicas, view, admit);
-    else rest(this.#replicas, `repair comes first: ${repairsWait} ranges wait for it`);
-    runChain(this.#leaders, view, admit);
+    const chains = { replicas: this.#replicas, leaders: this.#leaders };
+    runBalance(chains, { view, admit, scattering: this.scatter.waiting, repairsWait });
+  }
+
+  /**
+   * As `run`, of those that balance, for one who only wants to know: what they would propose goes to `admit`, and what they
+   * would say comes back. Groups that are being scattered are left alone.
+   */
+  rehearse(view: SchedulingView, admit: Admit, repairsWait: number): ReadonlyMap<string, string> {
+    const replicas = this.#replicas.map((slot) => ({ ...slot }));
+    const leaders = this.#leaders.map((slot) => ({ ...slot }));
+    runBalance({ replicas, leaders }, { view, admit, scattering: this.scatter.waiting, repairsWait });
+    return new Map([...this.#scatter, ...replicas, ...leaders].map(({ scheduler, last }) => [scheduler.name, last]));
   }
 
   list(nowMs: number): readonly SchedulerStatus[] {
@@ -69,6 +77,27 @@ export class SchedulerSet {
   #slots(): readonly Slot[] {
     return [...this.#scatter, ...this.#replicas, ...this.#leaders];
   }
+}
+
+interface Round {
+  readonly view: SchedulingView;
+  readonly admit: Admit;
+  /** There are groups that are not spread yet. */
+  readonly scattering: boolean;
+  readonly repairsWait: number;
+}
+
+interface Chains {
+  /** What moves replicas, and what moves leaders. In each, one rests while those before it still find work. */
+  readonly replicas: readonly Slot[];
+  readonly leaders: readonly Slot[];
+}
+
+function runBalance({ replicas, leaders }: Chains, { view, admit, scattering, repairsWait }: Round): void {
+  if (scattering) return rest([...replicas, ...leaders], 'it waits until all is scattered');
+  if (repairsWait === 0) runChain(replicas, view, admit);
+  else rest(replicas, `repair comes first: ${repairsWait} ranges wait for it`);
+  runChain(leaders, view, admit);
 }
 
 function slotsFor(schedulers: readonly Scheduler[]): readonly Slot[] {
