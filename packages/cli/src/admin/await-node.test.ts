@@ -42,7 +42,7 @@ describe('waiting for a node', () => {
     const by = follower();
     const looks = [node({}), node({}), node({ replicas: 1, leaders: 0 }), node({ replicas: 0, leaders: 0 })];
     expect(await awaitNode(master(...looks), wanted, by)).toMatchObject({ replicas: 0 });
-    expect(by.said).toEqual(['n4 has 3 replicas, and leads 1 of them', 'n4 has 1 replicas, and leads 0 of them']);
+    expect(by.said).toEqual(['n4 has 3 replicas, and leads 1 range', 'n4 has 1 replica, and leads 0 ranges']);
   });
 
   test('of which only the leaders go is over when it leads nothing', async () => {
@@ -55,8 +55,8 @@ describe('waiting for a node', () => {
     const by = follower(40);
     expect(await awaitNode(master(node({})), wanted, by)).toBeUndefined();
     expect(by.said).toEqual([
-      'n4 has 3 replicas, and leads 1 of them',
-      'n4 has 3 replicas, and leads 1 of them; nothing moves:\n  no node can take a replica: node 2 is draining',
+      'n4 has 3 replicas, and leads 1 range',
+      'n4 has 3 replicas, and leads 1 range; nothing moves:\n  no node can take a replica: node 2 is draining',
       'n4 goes on without you; see: remora admin nodes show n4 --watch',
     ]);
   });

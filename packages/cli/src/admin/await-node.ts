@@ -1,6 +1,7 @@
 import type { admin } from '@remora/protocol/remora';
 import type { AdminClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
+import { counted } from '../format/sizes.ts';
 import { type Follower, follow, type Progress } from './follow.ts';
 
 /** Looks after which somebody who waits is told why nothing moves. */
@@ -34,7 +35,7 @@ export async function awaitNode(
     duty ??= node.duty;
     if (node.duty !== duty) throw new CommandError('failed', `${name} is ${node.duty} now: somebody else changed it`);
     if (wanted.until(node)) return { over: node };
-    const line = `${name} has ${node.replicas} replicas, and leads ${node.leaders} of them`;
+    const line = `${name} has ${counted(node.replicas, 'replica')}, and leads ${counted(node.leaders, 'range')}`;
     still = line === before ? still + 1 : 0;
     before = line;
     if (still < STILL_LOOKS) return { line };

@@ -25,3 +25,8 @@ export function agoText(ms: number): string {
 export function rateText(perSecond: number): string {
   return perSecond >= 10 || perSecond === 0 ? String(Math.round(perSecond)) : perSecond.toFixed(1);
 }
+
+/** How many there are of a thing whose plural ends in `s`. */
+export function counted(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? '' : 's'}`;
+}

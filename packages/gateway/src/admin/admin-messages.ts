@@ -56,9 +56,18 @@ export function fromNodes(overview: NodesOverview): admin.ListNodesResponse {
   return { clusterId, masterLeader, leadingMs: Math.floor(leadingMs), nodes: nodes.map(fromNode) };
 }
 
-function fromNode({ descriptor, state, silentMs, replicas, leaders, bytes }: NodeOverview): admin.Node {
+function fromNode({ descriptor, silentMs, maintenanceLeftMs, labels, space, ...node }: NodeOverview): admin.Node {
   const { nodeId, roles, ...self } = descriptor;
-  return { ...self, id: nodeId, roles: [...roles], state, silentMs: Math.floor(silentMs), replicas, leaders, bytes };
+  return {
+    ...self,
+    ...node,
+    ...space,
+    id: nodeId,
+    roles: [...roles],
+    labels: { ...labels },
+    silentMs: Math.floor(silentMs),
+    maintenanceLeftMs: Math.ceil(maintenanceLeftMs),
+  };
 }
 
 /** `status`: what its leader says of it. */

@@ -136,7 +136,7 @@ describe('the master tells operators', () => {
       nodes: [
         { descriptor: { nodeId: 1 }, state: 'up', silentMs: 100, replicas: 2, leaders: 2, bytes: 2_000 },
         { state: 'up', silentMs: 200, replicas: 2, leaders: 0 },
-        { state: 'suspect', silentMs: -1, replicas: 0, leaders: 0, bytes: 0 },
+        { state: 'suspect', silentMs: -1, replicas: 2, leaders: 0, bytes: 0 },
       ],
     });
   });

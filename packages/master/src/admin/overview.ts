@@ -33,7 +33,9 @@ export interface Knowledge {
   readonly wallMs: number;
 }
 
-export function nodeOverviews({ nodes, heard, stateOf, dutyOf, wallMs }: Knowledge): readonly NodeOverview[] {
+export function nodeOverviews(known: Knowledge): readonly NodeOverview[] {
+  const { nodes, heard, stateOf, dutyOf, wallMs } = known;
+  const held = heldByNode(rangeOverviews(known));
   return [...nodes]
     .sort((a, b) => a.nodeId - b.nodeId)
     .map((descriptor) => {
@@ -48,11 +50,29 @@ export function nodeOverviews({ nodes, heard, stateOf, dutyOf, wallMs }: Knowled
         labels: last?.heartbeat.labels ?? {},
         space: last?.heartbeat.space ?? NO_SPACE,
         silentMs: last?.silentMs ?? -1,
-        replicas: reports.length,
-        leaders: reports.filter(({ lead }) => lead !== undefined).length,
+        ...(held.get(descriptor.nodeId) ?? { replicas: 0, leaders: 0 }),
         bytes: reports.reduce((sum, { bytes }) => sum + bytes, 0),
       };
     });
+}
+
+interface Held {
+  replicas: number;
+  leaders: number;
+}
+
+/** As the ranges have it, not the nodes: one that is silent has not lost its replicas, and may have lost its leaders. */
+function heldByNode(ranges: readonly RangeOverview[]): ReadonlyMap<number, Held> {
+  const held = new Map<number, Held>();
+  for (const { descriptor, leaderNode } of ranges) {
+    for (const { nodeId } of descriptor.replicas) {
+      const of = held.get(nodeId) ?? { replicas: 0, leaders: 0 };
+      of.replicas += 1;
+      if (nodeId === leaderNode) of.leaders += 1;
+      held.set(nodeId, of);
+    }
+  }
+  return held;
 }
 
 /** Of a node that was not heard. */

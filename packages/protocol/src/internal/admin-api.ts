@@ -22,9 +22,10 @@ export interface NodeOverview {
   readonly space: NodeSpace;
   /** Since its last heartbeat, in ms; -1 if this master has heard none. */
   readonly silentMs: number;
-  /** As its last heartbeat has it. */
+  /** As the ranges have it: replicas of a node that is silent count, too. */
   readonly replicas: number;
   readonly leaders: number;
+  /** As its last heartbeat has it. */
   readonly bytes: number;
 }
 

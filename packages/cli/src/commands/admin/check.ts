@@ -1,6 +1,7 @@
 import type { admin } from '@remora/protocol/remora';
 import { Command } from 'commander';
 import { exitCode } from '../../exit-codes.ts';
+import { counted } from '../../format/sizes.ts';
 import { table } from '../../format/table.ts';
 import type { Shell } from '../../shell.ts';
 import { examples } from '../connection.ts';
@@ -25,7 +26,7 @@ export function checkCommand(shell: Shell): Command {
 }
 
 function checkText({ nodes, ranges, problems }: admin.CheckClusterResponse): string {
-  const looked = `${nodes} ${nodes === 1 ? 'node' : 'nodes'}, ${ranges} ${ranges === 1 ? 'range' : 'ranges'}`;
+  const looked = `${counted(nodes, 'node')}, ${counted(ranges, 'range')}`;
   if (problems.length === 0) return `${looked}: nothing is wrong`;
   const rows = problems.map(({ severity, kind, text }) => [severity, kind, text]);
   return `${looked}: ${problems.length} to look at\n\n${table(['SEVERITY', 'KIND', 'WHAT'], rows)}`;

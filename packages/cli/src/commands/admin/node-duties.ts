@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import type { AdminClient } from 'remora';
 import { awaitNode, isEmpty, leadsNothing } from '../../admin/await-node.ts';
 import { NodeNames } from '../../admin/node-names.ts';
+import { counted } from '../../format/sizes.ts';
 import type { Shell } from '../../shell.ts';
 import { addConnectionFlags, type ConnectionFlags, examples, flagReader } from '../connection.ts';
 import { addYesFlag, confirm, print, withAdmin } from './run.ts';
@@ -78,7 +79,7 @@ export function decommissionCommand(shell: Shell): Command {
   return addConnectionFlags(addWaitFlag(addYesFlag(command)), shell).action((wanted: string, flags: DestructiveFlags) =>
     withNode(flags, wanted, async (client, node) => {
       const { name } = node;
-      await confirm(`All ${node.replicas} replicas of ${name} move to other nodes.`, flags.yes, shell);
+      await confirm(`All replicas of ${name}, ${node.replicas}, move to other nodes.`, flags.yes, shell);
       await client.setNodeDuty(node.id, 'decommissioning');
       const done = `is empty. Stop it, then: remora admin nodes remove ${name}`;
       await untilAway(client, { node, until: isEmpty, done }, flags, shell);
@@ -97,7 +98,7 @@ export function removeCommand(shell: Shell): Command {
   return addConnectionFlags(addYesFlag(command), shell).action(
     (wanted: string, flags: ConnectionFlags & { readonly yes?: true }) =>
       withNode(flags, wanted, async (client, node) => {
-        const left = node.replicas === 0 ? '' : ` Its ${node.replicas} replicas are given up.`;
+        const left = node.replicas === 0 ? '' : ` What it has, ${counted(node.replicas, 'replica')}, is given up.`;
         await confirm(`${node.name} is removed for good.${left}`, flags.yes, shell);
         await client.setNodeDuty(node.id, 'removed');
         await printNode(client, node, 'is removed', flags, shell);

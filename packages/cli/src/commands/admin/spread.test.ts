@@ -35,7 +35,7 @@ test('the plan of a rebalance is a table of changes, and what each scheduler say
   const change = { rangeId: 2, kind: 'balanceLeaders', reason: 'n1 leads more', steps: ['transfer the leader'] };
   expect(rebalanceText({ changes: [change], schedulers }, true)).toBe(
     [
-      '1 changes would be begun',
+      'would begin: 1 change',
       '',
       'RANGE  KIND            STEPS                WHY',
       '2      balanceLeaders  transfer the leader  n1 leads more',

@@ -4,6 +4,7 @@ import type { admin } from '@remora/protocol/remora';
 import { Command } from 'commander';
 import { CommandError } from '../../exit-codes.ts';
 import { addKeyFormatFlag, type KeyFlags, readKey } from '../../format/key-text.ts';
+import { counted } from '../../format/sizes.ts';
 import { table } from '../../format/table.ts';
 import type { Shell } from '../../shell.ts';
 import { addConnectionFlags, type ConnectionFlags, examples } from '../connection.ts';
@@ -31,7 +32,7 @@ export function scatterCommand(shell: Shell): Command {
     const span = spanOf(flags);
     return withAdmin(flags, async (client) => {
       const { ranges } = await client.scatter(span);
-      const text = `${ranges} ranges are being spread; see: remora admin operators ls --watch`;
+      const text = `${counted(ranges, 'range')} to spread; see: remora admin operators ls --watch`;
       print({ text, json: { ranges } }, flags, shell);
     });
   });
@@ -90,6 +91,6 @@ export function rebalanceText({ changes, schedulers }: admin.RebalanceResponse, 
   );
   if (changes.length === 0) return `nothing to do\n\n${words}`;
   const rows = changes.map(({ rangeId, kind, reason, steps }) => [rangeId, kind, steps.join(', then '), reason]);
-  const title = `${changes.length} ${dryRun ? 'changes would be begun' : 'changes were begun'}`;
+  const title = `${dryRun ? 'would begin' : 'begun'}: ${counted(changes.length, 'change')}`;
   return `${title}\n\n${table(['RANGE', 'KIND', 'STEPS', 'WHY'], rows)}\n\n${words}`;
 }
