@@ -31,7 +31,8 @@ export interface NodeInfo {
 /** How far a replica is, as its leader sees it. */
 export interface ReplicaProgress {
   readonly replicaId: number;
-  readonly lagEntries: number;
+  /** It answers, and lags so little that it may become a voter, or lead. */
+  readonly caughtUp: boolean;
   /** Since when the leader has heard nothing of it, on the master's monotonic clock; undefined while it answers. */
   readonly silentSinceMs?: number | undefined;
 }
@@ -42,8 +43,6 @@ export interface RangeInfo {
   readonly leader: number | undefined;
   readonly term: number;
   readonly progress: readonly ReplicaProgress[];
-  /** Entries in the leader's log since its last snapshot. */
-  readonly logEntries: number;
   /** The configuration is joint. */
   readonly joint: boolean;
   /** A membership change is in the log and not applied yet. */

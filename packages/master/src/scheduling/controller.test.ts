@@ -42,11 +42,12 @@ describe('an operator', () => {
     const add = { type: 'addLearner', nodeId: 3, replicaId: 9_001 };
     expect(report(rangeInfo(1, { voters: [1, 2] }))).toEqual(add);
     expect(report(rangeInfo(1, { voters: [1, 2] }))).toEqual(add); // told again, with the same id
-    const progress = (lagEntries: number) => [{ replicaId: 9_001, lagEntries }];
-    const withLearner = (lagEntries: number) =>
-      asLearner(rangeInfo(1, { voters: [1, 2], learners: [3], confVersion: 2, progress: progress(lagEntries) }));
-    expect(report(withLearner(10_000))).toBeUndefined();
-    expect(report(withLearner(10))).toEqual({ type: 'changeVoters', promote: [9_001], remove: [] });
+    const withLearner = (caughtUp: boolean) => {
+      const progress = [{ replicaId: 9_001, caughtUp }];
+      return asLearner(rangeInfo(1, { voters: [1, 2], learners: [3], confVersion: 2, progress }));
+    };
+    expect(report(withLearner(false))).toBeUndefined();
+    expect(report(withLearner(true))).toEqual({ type: 'changeVoters', promote: [9_001], remove: [] });
     expect(report(rangeInfo(1, { voters: [1, 2, 3], confVersion: 3 }))).toBeUndefined();
     expect(controller.history()).toEqual([expect.objectContaining({ rangeId: 1, status: 'success', step: 2 })]);
     expect(controller.active()).toEqual([]);
@@ -155,19 +156,20 @@ describe('an operator', () => {
     expect(scheduling.view(nowMs()).isAvoided(1, 3)).toBe(false);
   });
 
-  test('of a merge has succeeded when its range is gone', () => {
+  test('of a merge has succeeded when the source is gone and the range has grown', () => {
     const nodes = upNodes(2);
     const pair = [rangeInfo(1, { voters: [1, 2], end: 'm' }), rangeInfo(2, { voters: [1, 2], start: 'm' })];
     const scheduling = schedulingBed({ nodes, ranges: pair, settings: { replicas: 2 } });
-    const merge: Plan = { ...plan(1, [{ type: 'merge', into: 2 }], 'admin'), partner: 2 };
+    const merge: Plan = { ...plan(1, [{ type: 'merge', source: 2, version: 1 }], 'admin'), partner: 2 };
     expect(scheduling.request(merge, NOW_MS)).toEqual(admitted);
     expect(scheduling.request(plan(2, transfer(2), 'admin'), NOW_MS)).toEqual(
       refused(/operator 1 is under way for range 2/),
     );
-    const [first = rangeInfo(1, { voters: [] })] = pair;
-    expect(scheduling.rangeReported(first, NOW_MS)).toEqual({ type: 'merge', into: 2 });
-    scheduling.rangeRemoved(1);
-    scheduling.controller.tick(NOW_MS);
+    const [first, second] = pair;
+    if (first === undefined) throw new Error('there is a pair');
+    expect(scheduling.rangeReported(first, NOW_MS)).toEqual({ type: 'merge', source: second?.descriptor });
+    scheduling.rangeRemoved(2);
+    scheduling.rangeReported(rangeInfo(1, { voters: [1, 2], version: 2 }), NOW_MS);
     expect(scheduling.controller.history()).toEqual([expect.objectContaining({ status: 'success' })]);
     expect(scheduling.controller.operatorOf(2)).toBeUndefined();
   });
@@ -315,7 +317,7 @@ function withLearner(rangeId: number, nodeId: number, replicaId: number): RangeI
   const replicas = range.descriptor.replicas.map((replica) =>
     replica.type === 'learner' ? { ...replica, replicaId } : replica,
   );
-  return { ...range, descriptor: { ...range.descriptor, replicas }, progress: [{ replicaId, lagEntries: 0 }] };
+  return { ...range, descriptor: { ...range.descriptor, replicas }, progress: [{ replicaId, caughtUp: true }] };
 }
 
 /** The learner on node 3 has the id that was drawn for it. */

@@ -142,8 +142,7 @@ export class Controller {
       const { operator } = running;
       const range = this.#deps.model.range(operator.rangeId);
       if (range === undefined) {
-        const merged = operator.current?.type === 'merge' && operator.status === 'started';
-        this.#end(running, merged ? 'success' : 'cancelled', merged ? 'done' : 'the range is gone', nowMs);
+        this.#end(running, 'cancelled', 'the range was merged into another one', nowMs);
         continue;
       }
       const late = this.#lateness(operator, nowMs);

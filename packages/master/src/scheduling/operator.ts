@@ -51,7 +51,7 @@ export interface Plan {
   readonly steps: readonly Step[];
   /** Why, for people. */
   readonly reason: string;
-  /** Another range that takes part and must be left alone: the target of a merge. */
+  /** Another range that takes part and must be left alone: the one that ends by a merge. */
   readonly partner?: number;
 }
 
@@ -227,7 +227,7 @@ export class Operator {
       return { type: 'impossible', reason: 'the membership was changed by something else' };
     }
     const version = range.descriptor.epoch.version;
-    if (version !== this.epoch.version && step.type !== 'split') {
+    if (version !== this.epoch.version && step.type !== 'split' && step.type !== 'merge') {
       return { type: 'impossible', reason: 'the range was split or merged meanwhile' };
     }
     return status;

@@ -45,10 +45,9 @@ test('the report of a leader becomes what scheduling knows of the range', () => 
     leader: 2,
     term: 4,
     progress: [
-      { replicaId: 101, lagEntries: 1, silentSinceMs: undefined },
-      { replicaId: 103, lagEntries: 10, silentSinceMs: NOW_MS - 3_000 },
+      { replicaId: 101, caughtUp: true, silentSinceMs: undefined },
+      { replicaId: 103, caughtUp: false, silentSinceMs: NOW_MS - 3_000 },
     ],
-    logEntries: 1_000,
     joint: false,
     changePending: false,
     bytes: 77,
@@ -76,15 +75,4 @@ test('an operator is told to the leader; refused again and again, it has failed'
   }
   expect(scheduling.controller.history()).toEqual([expect.objectContaining({ status: 'failed', outcome: 'not now' })]);
   expect(director.reported({ descriptor, report: report() })).toBeUndefined();
-});
-
-test('what cannot be told to ranges fails with that reason', () => {
-  const { scheduling, director } = bed();
-  director.reported({ descriptor, report: report() });
-  const plan = { rangeId: 1, epoch: descriptor.epoch, kind: 'admin' as const, reason: 'test' };
-  scheduling.request({ ...plan, steps: [{ type: 'split', at: undefined, version: 1 }] }, NOW_MS);
-  expect(director.reported({ descriptor, report: report() })).toBeUndefined();
-  expect(scheduling.controller.history()).toEqual([
-    expect.objectContaining({ status: 'failed', outcome: 'ranges are not told to split' }),
-  ]);
 });

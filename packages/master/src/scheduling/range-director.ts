@@ -16,11 +16,7 @@ export class SchedulingDirector implements RangeDirector {
   reported(reported: ReportedRange): RangeInstruction | undefined {
     const nowMs = this.#monotonicMs();
     const info = infoOf(reported, nowMs);
-    const instruction = info === undefined ? undefined : this.#scheduling.rangeReported(info, nowMs);
-    if (instruction?.type !== 'split' && instruction?.type !== 'merge') return instruction;
-    const { rangeId } = reported.descriptor;
-    this.#scheduling.controller.failed(rangeId, `ranges are not told to ${instruction.type}`, nowMs);
-    return undefined;
+    return info === undefined ? undefined : this.#scheduling.rangeReported(info, nowMs);
   }
 
   ended(rangeId: number, _instruction: RangeInstruction, { outcome, reason }: OrderResult): void {
@@ -35,12 +31,12 @@ function infoOf({ descriptor, report }: ReportedRange, nowMs: number): RangeInfo
   const { lead } = report;
   if (lead === undefined) return undefined;
   const { term, bytes } = report;
-  const { logEntries, joint, changePending, readsPerS, writesPerS } = lead;
+  const { joint, changePending, readsPerS, writesPerS } = lead;
   return {
-    ...{ descriptor, term, bytes, logEntries, joint, changePending, readsPerS, writesPerS },
+    ...{ descriptor, term, bytes, joint, changePending, readsPerS, writesPerS },
     leader: descriptor.replicas.find(({ replicaId }) => replicaId === report.replicaId)?.nodeId,
-    progress: lead.peers.map(({ replicaId, lagEntries, silentMs }) => ({
-      ...{ replicaId, lagEntries },
+    progress: lead.peers.map(({ replicaId, caughtUp, silentMs }) => ({
+      ...{ replicaId, caughtUp },
       silentSinceMs: silentMs > 0 ? nowMs - silentMs : undefined,
     })),
   };

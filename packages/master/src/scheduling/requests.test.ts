@@ -55,7 +55,7 @@ describe('what is possible becomes a plan', () => {
       plan: requestSplit(view(), 1, Buffer.from('c')),
       steps: [{ type: 'split', at: Buffer.from('c'), version: 1 }],
     },
-    { name: 'a merge', plan: requestMerge(view(), 1, 2), steps: [{ type: 'merge', into: 2 }] },
+    { name: 'a merge', plan: requestMerge(view(), 2, 1), steps: [{ type: 'merge', source: 2, version: 1 }] },
     {
       name: 'an addition',
       plan: requestAdd(view({ settings: { replicas: 5 } }), 1, 4),
@@ -63,7 +63,8 @@ describe('what is possible becomes a plan', () => {
     },
   ])('$name', ({ plan, steps }) => expect(plan).toMatchObject({ kind: 'admin', steps }));
 
-  test('a merge keeps its target free of other operators', () => expect(requestMerge(view(), 1, 2).partner).toBe(2));
+  test('a merge is done by the range that goes on, and keeps the other one free of operators', () =>
+    expect(requestMerge(view(), 2, 1)).toMatchObject({ rangeId: 1, partner: 2 }));
 });
 
 describe('what is not possible is refused, and what would be right is said', () => {
@@ -146,7 +147,12 @@ describe('what is not possible is refused, and what would be right is said', () 
       request: () => requestSplit(view(), 2, Buffer.from('m')),
       says: /outside of the range or on its border/,
     },
-    { name: 'a merge with itself', request: () => requestMerge(view(), 1, 1), says: /not its neighbour/ },
+    { name: 'a merge with itself', request: () => requestMerge(view(), 1, 1), says: /does not begin where/ },
+    {
+      name: 'a merge into the range behind',
+      request: () => requestMerge(view(), 1, 2),
+      says: /the first one goes on: merge range 2 into range 1 instead/,
+    },
     { name: 'a merge with an unknown range', request: () => requestMerge(view(), 1, 9), says: /there is no range 9/ },
   ])('$name', ({ request, says }) => {
     expect(request).toThrow(

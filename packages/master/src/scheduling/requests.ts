@@ -55,13 +55,16 @@ export function requestSplit(view: SchedulingView, rangeId: number, at: Bytes | 
   return admin(range, [step], at === undefined ? 'split in the middle' : 'split at a key');
 }
 
-/** Its neighbour, on either side, takes its keys. Both have to be on the same nodes. */
+/** A range ends; the one before it takes its keys. Both have to be on the same nodes. */
 export function requestMerge(view: SchedulingView, rangeId: number, into: number): Plan {
-  const range = steadyRange(view, rangeId);
-  steadyRange(view, into);
-  const step: Step = { type: 'merge', into };
-  requirePossible(view, range, step);
-  return { ...admin(range, [step], `merge into range ${into}`), partner: into };
+  const source = steadyRange(view, rangeId);
+  const target = steadyRange(view, into);
+  if (view.model.neighbour(rangeId) === target) {
+    throw wrong(`of two neighbours the first one goes on: merge range ${into} into range ${rangeId} instead`);
+  }
+  const step: Step = { type: 'merge', source: rangeId, version: target.descriptor.epoch.version };
+  requirePossible(view, target, step);
+  return { ...admin(target, [step], `merge range ${source.descriptor.rangeId} into it`), partner: rangeId };
 }
 
 /** Throws when too few nodes would be left for the replicas of each range. */

@@ -50,20 +50,6 @@ const NUMBERS = {
     unit: 'ms',
     desc: 'How long a node on which a replica could not be made is avoided for that range.',
   },
-  promoteLagEntries: {
-    default: 500,
-    min: 0,
-    max: 1_000_000,
-    unit: 'entries',
-    desc: 'A learner that lags by no more than this may become a voter.',
-  },
-  promoteLagPercent: {
-    default: 5,
-    min: 0,
-    max: 100,
-    unit: 'percent',
-    desc: 'So may one that lags by no more than this share of the log.',
-  },
   countTolerancePercent: {
     default: 5,
     min: 0,

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import type { NodeInfo } from './cluster-model.ts';
-import { DEFAULT_SETTINGS } from './settings.ts';
 import { hasCaughtUp, type Step, stepStatus } from './step.ts';
 import { nodeInfo, type RangeGiven, rangeInfo, upNodes, viewOf } from './test-kit.ts';
 
@@ -222,48 +221,46 @@ describe('splitting', () => {
 });
 
 describe('merging', () => {
-  const source = rangeInfo(1, { voters: [1, 2, 3], end: 'm' });
-  const merge = (target: RangeGiven, from = source, into = 2) => {
-    const ranges = [from, rangeInfo(2, target), rangeInfo(3, { voters: [1, 2, 3], start: 't' })];
-    return stepStatus({ type: 'merge', into }, from, viewOf({ nodes: upNodes(5), ranges }), 0);
+  const target = rangeInfo(1, { voters: [1, 2, 3], end: 'm' });
+  const behind: RangeGiven = { voters: [3, 2, 1], start: 'm', end: 't' };
+  const merge = (source: RangeGiven, into = target, sourceId = 2) => {
+    const ranges = [into, rangeInfo(2, source), rangeInfo(3, { voters: [1, 2, 3], start: 't' })];
+    const step: Step = { type: 'merge', source: sourceId, version: 1 };
+    return stepStatus(step, into, viewOf({ nodes: upNodes(5), ranges }), 0);
   };
-  const told = tell({ type: 'merge', into: 2 });
 
-  test('is told for the neighbour behind', () =>
-    expect(merge({ voters: [3, 2, 1], start: 'm', end: 't' })).toEqual(told));
-  test('is told for the neighbour before', () => {
-    const from = rangeInfo(1, { voters: [1, 2, 3], start: 'c', end: 't' });
-    expect(merge({ voters: [1, 2, 3], end: 'c' }, from)).toEqual(told);
+  test('is told with the range that ends', () =>
+    expect(merge(behind)).toEqual(tell({ type: 'merge', source: rangeInfo(2, behind).descriptor })));
+  test('is finished when that one is gone and the range has grown', () => {
+    expect(merge(behind, rangeInfo(1, { voters: [1, 2, 3], end: 't', version: 2 }), 9)).toEqual({ type: 'finished' });
+  });
+  test('is impossible with the neighbour before: of two the first one goes on', () => {
+    const second = rangeInfo(1, { voters: [1, 2, 3], start: 'c', end: 't' });
+    expect(merge({ voters: [1, 2, 3], end: 'c' }, second)).toEqual(because('impossible', /does not begin where/));
   });
   test('is impossible with a range that is not beside it', () => {
-    expect(merge({ voters: [1, 2, 3], start: 'm', end: 't' }, source, 3)).toEqual(because('impossible', /neighbour/));
+    expect(merge(behind, target, 3)).toEqual(because('impossible', /does not begin where/));
   });
   test('is impossible with a range on other nodes', () => {
-    expect(merge({ voters: [1, 2, 4], start: 'm', end: 't' })).toEqual(because('impossible', /other nodes/));
+    expect(merge({ ...behind, voters: [1, 2, 4] })).toEqual(because('impossible', /other nodes: 1, 2, 4, not 1, 2, 3/));
   });
-  test('is impossible with a range that is gone', () => {
-    expect(merge({ voters: [1, 2, 3], start: 'm', end: 't' }, source, 9)).toEqual(
-      because('impossible', /does not exist/),
-    );
+  test('is impossible with a range that went elsewhere', () => {
+    expect(merge(behind, target, 9)).toEqual(because('impossible', /does not exist/));
+  });
+  test('is impossible when the range was changed by something else', () => {
+    const split = rangeInfo(1, { voters: [1, 2, 3], end: 'm', version: 2 });
+    expect(merge(behind, split)).toEqual(because('impossible', /meanwhile/));
   });
   test('waits while the members of the other one change', () => {
-    expect(merge({ voters: [1, 2, 3], start: 'm', end: 't', joint: true })).toEqual(because('wait', /changing/));
+    expect(merge({ ...behind, joint: true })).toEqual(because('wait', /changing/));
   });
 });
 
-test.each([
-  { name: 'within the entries', lagEntries: 500, logEntries: 1_000, expected: true },
-  { name: 'beyond the entries', lagEntries: 501, logEntries: 1_000, expected: false },
-  { name: 'within the share of a long log', lagEntries: 5_000, logEntries: 100_000, expected: true },
-  { name: 'beyond the share of a long log', lagEntries: 5_001, logEntries: 100_000, expected: false },
-])('a learner has caught up: $name', ({ lagEntries, logEntries, expected }) => {
-  const progress = [{ replicaId: 102, lagEntries }];
-  expect(hasCaughtUp(rangeInfo(1, { voters: [1], learners: [2], progress, logEntries }), 2, DEFAULT_SETTINGS)).toBe(
-    expected,
-  );
+test.each([true, false])('whether a learner has caught up (%s) is what its leader says', (caughtUp) => {
+  const progress = [{ replicaId: 102, caughtUp }];
+  expect(hasCaughtUp(rangeInfo(1, { voters: [1], learners: [2], progress }), 2)).toBe(caughtUp);
 });
 
 test('a learner of which the leader says nothing has not caught up', () => {
-  const range = rangeInfo(1, { voters: [1], learners: [2], progress: [] });
-  expect(hasCaughtUp(range, 2, DEFAULT_SETTINGS)).toBe(false);
+  expect(hasCaughtUp(rangeInfo(1, { voters: [1], learners: [2], progress: [] }), 2)).toBe(false);
 });

@@ -30,14 +30,14 @@ export type Step =
   | { readonly type: 'transferLeader'; readonly nodeId: number }
   /** At a key, or in the middle. `version` is the range's when it was planned. */
   | { readonly type: 'split'; readonly at: Bytes | undefined; readonly version: number }
-  /** Ends this range; its neighbour takes its keys. */
-  | { readonly type: 'merge'; readonly into: number };
+  /**
+   * The next range ends; this one takes its keys. So a range begins where it always began (range-registry.ts RR3).
+   * `version` is this range's when it was planned.
+   */
+  | { readonly type: 'merge'; readonly source: number; readonly version: number };
 
 /** What a range's leader is told to do; told again until its reports show it done, so doing it twice is doing it once. */
-export type Instruction =
-  | Exclude<RangeInstruction, { type: 'demote' }>
-  | { readonly type: 'split'; readonly at: Bytes | undefined }
-  | { readonly type: 'merge'; readonly into: number };
+export type Instruction = Exclude<RangeInstruction, { type: 'demote' }>;
 
 export type StepStatus =
   | { readonly type: 'finished' }
@@ -67,7 +67,7 @@ export function stepStatus(step: Step, range: RangeInfo, context: StepContext, r
     case 'split':
       return splitStatus(step, range);
     case 'merge':
-      return mergeStatus(step.into, range, context);
+      return mergeStatus(step, range, context);
     default:
       return unreachable(step);
   }
@@ -96,7 +96,7 @@ function changeVotersStatus(
   if (lost !== undefined) return impossible(lost);
   const gone = promote.find((nodeId) => context.model.node(nodeId)?.info.duty === 'removed');
   if (gone !== undefined) return impossible(`node ${gone} was removed`);
-  const behind = promote.find((nodeId) => !hasCaughtUp(range, nodeId, context.settings));
+  const behind = promote.find((nodeId) => !hasCaughtUp(range, nodeId));
   if (behind !== undefined) return wait(`the learner on node ${behind} has not caught up`); // S3
   if (range.leader !== undefined && remove.includes(range.leader)) {
     return impossible(`the replica on node ${range.leader} leads the range, and would be removed`);
@@ -129,12 +129,12 @@ function transferStatus(nodeId: number, range: RangeInfo, context: StepContext):
 }
 
 /** S4: why a range's leadership cannot go to a node; undefined when it can. */
-export function refusesLeader(range: RangeInfo, nodeId: number, { model, settings }: StepContext): string | undefined {
+export function refusesLeader(range: RangeInfo, nodeId: number, { model }: StepContext): string | undefined {
   if (replicaOn(range, nodeId)?.type !== 'voter') return `node ${nodeId} has no voter of the range`;
   const unfit = notServing(model, nodeId);
   if (unfit !== undefined) return `node ${nodeId} ${unfit}`;
   if (!isLive(model, range, nodeId)) return `the replica on node ${nodeId} is silent`;
-  return hasCaughtUp(range, nodeId, settings) ? undefined : `the replica on node ${nodeId} lags behind`;
+  return hasCaughtUp(range, nodeId) ? undefined : `the replica on node ${nodeId} lags behind`;
 }
 
 /** What keeps a node from taking anything new, as in "node 4 is draining"; undefined when nothing does. */
@@ -153,26 +153,29 @@ function splitStatus(step: Extract<Step, { type: 'split' }>, range: RangeInfo): 
   return inside ? tell({ type: 'split', at }) : impossible('the split key lies outside of the range or on its border');
 }
 
-function mergeStatus(into: number, range: RangeInfo, { model }: StepContext): StepStatus {
-  const target = model.range(into);
-  if (target === undefined) return impossible(`range ${into} does not exist any more`);
-  const { rangeId } = range.descriptor;
-  if (model.neighbour(rangeId) !== target && model.neighbour(into) !== range) {
-    return impossible(`range ${into} is not its neighbour`);
+function mergeStatus(
+  step: Extract<Step, { type: 'merge' }>,
+  range: RangeInfo,
+  { model }: Pick<StepContext, 'model'>,
+): StepStatus {
+  const source = model.range(step.source);
+  const grew = range.descriptor.epoch.version > step.version;
+  if (source === undefined) return grew ? FINISHED : impossible(`range ${step.source} does not exist any more`);
+  if (grew) return impossible('the range was split or merged meanwhile');
+  if (model.neighbour(range.descriptor.rangeId) !== source) {
+    return impossible(`range ${step.source} does not begin where range ${range.descriptor.rangeId} ends`);
   }
-  const [mine, theirs] = [voterNodes(range), voterNodes(target)];
+  const [mine, theirs] = [voterNodes(range), voterNodes(source)];
   if (mine.length !== theirs.length || !mine.every((nodeId) => theirs.includes(nodeId))) {
-    return impossible(`range ${into} is on other nodes`);
+    return impossible(`range ${step.source} is on other nodes: ${theirs.join(', ')}, not ${mine.join(', ')}`);
   }
-  if (target.joint || target.changePending) return wait(`the membership of range ${into} is changing`);
-  return tell({ type: 'merge', into });
+  if (source.joint || source.changePending) return wait(`the membership of range ${step.source} is changing`);
+  return tell({ type: 'merge', source: source.descriptor });
 }
 
-/** Whether a replica lags by so little that it can become a voter, or the leader. */
-export function hasCaughtUp(range: RangeInfo, nodeId: number, settings: Settings): boolean {
-  const lag = progressOn(range, nodeId)?.lagEntries;
-  if (lag === undefined) return false;
-  return lag <= Math.max(settings.promoteLagEntries, (range.logEntries * settings.promoteLagPercent) / 100);
+/** Whether a replica can become a voter, or the leader: its leader says so, as it is the leader that would refuse it. */
+export function hasCaughtUp(range: RangeInfo, nodeId: number): boolean {
+  return progressOn(range, nodeId)?.caughtUp === true;
 }
 
 // ------------------------------------------------------------------------------------------------ what steps change
@@ -236,7 +239,7 @@ export function describeStep(step: Step): string {
     case 'split':
       return step.at === undefined ? 'split in the middle' : 'split at the given key';
     case 'merge':
-      return `merge into range ${step.into}`;
+      return `take over range ${step.source}`;
     default:
       return unreachable(step);
   }

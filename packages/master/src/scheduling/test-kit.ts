@@ -67,10 +67,9 @@ export function rangeInfo(rangeId: number, given: RangeGiven): RangeInfo {
       .filter((nodeId) => nodeId !== leader)
       .map((nodeId) => ({
         replicaId: replicaId(nodeId),
-        lagEntries: behind.includes(nodeId) ? 100_000 : 0,
+        caughtUp: !behind.includes(nodeId),
         silentSinceMs: silent[nodeId],
       })),
-    logEntries: 1_000,
     joint: false,
     changePending: false,
     bytes: 1_000_000,

@@ -272,11 +272,10 @@ export class SimulatedCluster {
           const behind = learner !== undefined && this.nowMs < learner.readyAtMs;
           return {
             replicaId,
-            lagEntries: behind ? 1_000_000 : 0,
+            caughtUp: !behind,
             silentSinceMs: node.alive ? undefined : node.sinceMs,
           };
         }),
-      logEntries: 10_000,
       joint: range.outgoing !== undefined,
       changePending: false,
       bytes: range.bytes,
