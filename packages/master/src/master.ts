@@ -32,7 +32,7 @@ import type {
 } from '@remora/raft';
 import { MasterAdmin } from './admin/master-admin.ts';
 import type { Knowledge, LastHeard } from './admin/overview.ts';
-import { type ClusterSettings, effectiveSettings } from './admin/settings.ts';
+import { type ClusterSettings, SettingsSchema } from './admin/settings.ts';
 import { decodeMasterCommand, decodeMasterImage, encodeMasterCommand, encodeMasterImage } from './codec.ts';
 import { RangeOrders } from './range-orders.ts';
 import { ReplicaIds } from './replica-ids.ts';
@@ -54,7 +54,7 @@ export interface MasterDeps {
 }
 
 export interface MasterOptions {
-  /** Replicas of a range. */
+  /** Replicas of the first range; and of all others unless it is set (admin/settings.ts). */
   readonly replicas: number;
   /** Revisions that a leader takes into reserve through the log at a time; at an election as many are skipped at most. */
   readonly revisionWindow: number;
@@ -86,6 +86,7 @@ export class Master implements StateMachine {
   readonly #waiting = new Map<number, { readonly term: number; readonly done: CommandDone }>();
   readonly #heard = new Map<number, Heard>();
   readonly #revisions: RevisionIssuer;
+  readonly #schema: SettingsSchema;
   #group: Group | undefined;
   #settings: { readonly version: number; readonly values: ClusterSettings } | undefined;
   #leaderTerm = 0;
@@ -96,6 +97,7 @@ export class Master implements StateMachine {
 
   constructor(deps: MasterDeps, conf: ConfState) {
     this.#deps = deps;
+    this.#schema = new SettingsSchema(deps.options);
     this.state = new MasterState(conf);
     this.orders = new RangeOrders(deps.logger);
     this.replicaIds = new ReplicaIds((count, done) =>
@@ -221,11 +223,11 @@ export class Master implements StateMachine {
   }
 
   #admin(): MasterAdmin {
-    const { nodeId, clusterId, clock, options } = this.#deps;
+    const { nodeId, clusterId, clock } = this.#deps;
     return new MasterAdmin({
       nodeId,
       clusterId,
-      replicas: options.replicas,
+      settings: this.#schema,
       state: this.state,
       leading: () => this.leading,
       leadingMs: () => clock.monotonicMs() - this.#leaderSinceMs,
@@ -330,7 +332,7 @@ export class Master implements StateMachine {
   /** Those in force. */
   get settings(): ClusterSettings {
     const { version, texts } = this.state.settings;
-    if (this.#settings?.version !== version) this.#settings = { version, values: effectiveSettings(texts) };
+    if (this.#settings?.version !== version) this.#settings = { version, values: this.#schema.effective(texts) };
     return this.#settings.values;
   }
 

@@ -15,13 +15,12 @@ import {
 import type { MasterCommand, MasterState } from '../state.ts';
 import { findProblems } from './check.ts';
 import { hotRanges, type Knowledge, nodeOverviews, rangeOverviews, rangesPage } from './overview.ts';
-import { checkSetting, describeSettings } from './settings.ts';
+import type { SettingsSchema } from './settings.ts';
 
 export interface MasterAdminDeps {
   readonly nodeId: number;
   readonly clusterId: string;
-  /** Voters that a range should have. */
-  readonly replicas: number;
+  readonly settings: SettingsSchema;
   readonly state: Pick<MasterState, 'settings'>;
   readonly leading: () => boolean;
   /** Since this master leads, in ms. */
@@ -59,7 +58,8 @@ export class MasterAdmin {
     this.#answer(registry, masterCheck, () => {
       const known = knowledge();
       const [nodes, ranges] = [nodeOverviews(known), rangeOverviews(known)];
-      const problems = findProblems({ nodes, ranges, replicas: this.#deps.replicas });
+      const { replicas } = this.#deps.settings.effective(this.#deps.state.settings.texts);
+      const problems = findProblems({ nodes, ranges, replicas });
       return { nodes: nodes.length, ranges: ranges.length, problems };
     });
     this.#answer(registry, masterSettings, () => this.#settings());
@@ -88,7 +88,7 @@ export class MasterAdmin {
   }
 
   #settings(): readonly SettingInfo[] {
-    return describeSettings(this.#deps.state.settings.texts);
+    return this.#deps.settings.describe(this.#deps.state.settings.texts);
   }
 
   /** MA1. */
@@ -96,7 +96,7 @@ export class MasterAdmin {
     const { version, texts } = this.#deps.state.settings;
     let text: string;
     try {
-      text = checkSetting(texts, name, value);
+      text = this.#deps.settings.check(texts, name, value);
     } catch (error) {
       if (error instanceof ServiceError) return done(error, undefined);
       throw error;

@@ -1,6 +1,9 @@
 import { ServiceError } from '@remora/base';
 import { describe, expect, test } from 'vitest';
-import { checkSetting, describeSettings, effectiveSettings } from './settings.ts';
+import { DEFAULT_SETTINGS } from '../scheduling/settings.ts';
+import { SettingsSchema, schedulingSettings } from './settings.ts';
+
+const schema = new SettingsSchema({ replicas: 3 });
 
 const texts = (set: Record<string, string> = {}) => new Map(Object.entries(set));
 
@@ -10,14 +13,25 @@ describe('checking a setting', () => {
     { name: 'down-after', value: '600s', expect: '' },
     { name: 'down-after', value: '', set: { 'down-after': '5m' }, expect: '' },
     { name: 'suspect-after', value: '11m', set: { 'down-after': '1h' }, expect: '11m' },
+    { name: 'replicas', value: '5', expect: '5' },
+    { name: 'replicas', value: '3', expect: '' },
+    { name: 'scheduling', value: 'off', expect: 'false' },
+    { name: 'node-settle', value: '1m', expect: '1m' },
+    { name: 'bytes-gap-min', value: '512MiB', expect: '512MiB' },
+    { name: 'isolation-levels', value: 'zone, host', expect: 'zone,host' },
+    { name: 'isolation-levels', value: 'zone,rack,host', set: { 'isolation-levels': 'zone' }, expect: '' },
   ];
   test.each(right)('$name=$value is kept as "$expect"', ({ name, value, set, expect: text }) => {
-    expect(checkSetting(texts(set), name, value)).toBe(text);
+    expect(schema.check(texts(set), name, value)).toBe(text);
   });
 
   const wrong: readonly { name: string; value: string; set?: Record<string, string>; says: string }[] = [
     { name: 'down-afer', value: '5m', says: 'there is no setting "down-afer", did you mean down-after?' },
-    { name: 'colour', value: 'red', says: 'There are: suspect-after, down-after' },
+    {
+      name: 'colour',
+      value: 'red',
+      says: 'There are: suspect-after, down-after, scheduling, isolation-levels, replicas,',
+    },
     { name: 'down-after', value: '5', says: '"5" is not right: expected a length of time such as' },
     { name: 'down-after', value: '0', says: 'from 1s to 30d' },
     {
@@ -26,10 +40,13 @@ describe('checking a setting', () => {
       says: 'down-after must be longer than suspect-after; it would be down-after 3s',
     },
     { name: 'suspect-after', value: '20m', says: 'suspect-after 20m' },
+    { name: 'replicas', value: '8', says: 'from 1 to 7' },
+    { name: 'replicas', value: '2.5', says: 'expected a whole number' },
+    { name: 'low-space-percent', value: '20', says: 'target-space-percent must be above low-space-percent' },
     { name: 'down-after', value: '', set: { 'down-after': '1h', 'suspect-after': '20m' }, says: 'down-after 10m' },
   ];
   test.each(wrong)('$name=$value is refused: $says', ({ name, value, set, says }) => {
-    const check = () => checkSetting(texts(set), name, value);
+    const check = () => schema.check(texts(set), name, value);
     expect(check).toThrow(ServiceError);
     expect(check).toThrow(says);
   });
@@ -37,18 +54,44 @@ describe('checking a setting', () => {
 
 describe('the settings in force', () => {
   test('are the defaults, and what was set', () => {
-    expect(effectiveSettings(texts())).toEqual({ suspectAfter: 3_000, downAfter: 600_000 });
-    expect(effectiveSettings(texts({ 'down-after': '5m' }))).toEqual({ suspectAfter: 3_000, downAfter: 300_000 });
+    expect(schema.effective(texts())).toMatchObject({ suspectAfter: 3_000, downAfter: 600_000 });
+    expect(schema.effective(texts({ 'down-after': '5m' }))).toMatchObject({ suspectAfter: 3_000, downAfter: 300_000 });
   });
 
   test('leave out what another version of the program wrote', () => {
     const odd = texts({ 'down-after': 'never', 'suspect-after': '5s', colour: 'red' });
-    expect(effectiveSettings(odd)).toEqual({ suspectAfter: 5_000, downAfter: 600_000 });
-    expect(effectiveSettings(texts({ 'suspect-after': '1h' }))).toEqual({ suspectAfter: 3_000, downAfter: 600_000 });
+    expect(schema.effective(odd)).toMatchObject({ suspectAfter: 5_000, downAfter: 600_000 });
+    expect(schema.effective(texts({ 'suspect-after': '1h' }))).toMatchObject({
+      suspectAfter: 3_000,
+      downAfter: 600_000,
+    });
+  });
+
+  test('are what scheduling goes by', () => {
+    expect(schedulingSettings(schema.effective(texts()))).toEqual(DEFAULT_SETTINGS);
+    const set = texts({ replicas: '5', 'down-after': '5m', 'move-cooldown': '1s', 'isolation-levels': 'zone' });
+    expect(schedulingSettings(schema.effective(set))).toEqual({
+      ...DEFAULT_SETTINGS,
+      ...{ replicas: 5, replicaDownAfterMs: 300_000, moveCooldownMs: 1_000, isolationLevels: ['zone'] },
+    });
+  });
+
+  test('have the number of replicas that the cluster was founded for, unless it is set', () => {
+    const single = new SettingsSchema({ replicas: 1 });
+    expect(single.effective(texts()).replicas).toBe(1);
+    expect(single.check(texts(), 'replicas', '3')).toBe('3');
+    expect(single.effective(texts({ replicas: '3' })).replicas).toBe(3);
+  });
+
+  test('each have a default that is allowed, and say what they mean', () => {
+    for (const { name, value, description } of schema.describe(texts())) {
+      expect(schema.check(texts(), name, value)).toBe('');
+      expect(description).toMatch(/\.$/);
+    }
   });
 
   test('are described as they are written', () => {
-    expect(describeSettings(texts({ 'down-after': '5m' }))[1]).toMatchObject({
+    expect(schema.describe(texts({ 'down-after': '5m' }))[1]).toMatchObject({
       name: 'down-after',
       value: '5m',
       defaultValue: '10m',

@@ -1,97 +1,176 @@
 import {
+  bool,
+  bytes,
   defineOptions,
   durationMs,
+  int,
   kebabName,
+  list,
   type OptionDefinition,
   OptionsError,
+  type OptionsSchema,
+  type OptionType,
   type OptionValues,
   parseOptions,
   ServiceError,
+  string,
   suggest,
 } from '@remora/base';
 import type { SettingInfo } from '@remora/protocol';
+import {
+  DEFAULT_SETTINGS,
+  describeSetting,
+  type NumberSetting,
+  numbersFrom,
+  SETTING_NAMES,
+  type SettingName,
+  type Settings,
+} from '../scheduling/settings.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const DAY = 24 * 60 * MINUTE;
 
-/** What operators of a cluster can set while it runs; each row is all there is to say about one. */
-const schema = defineOptions({
-  envPrefix: '',
-  definitions: {
-    suspectAfter: {
-      type: durationMs({ min: 500, max: DAY }),
-      default: 3 * SECOND,
-      desc: 'Silence after which a node is shown as suspect, and not counted on for new ranges. Nodes report every second.',
-    },
-    downAfter: {
-      type: durationMs({ min: SECOND, max: 30 * DAY }),
-      default: 10 * MINUTE,
-      desc: 'Silence after which a node is shown as down. Keep it above the time that a restart takes.',
-    },
-  },
-  relations: [
-    {
-      between: ['downAfter', 'suspectAfter'],
-      holds: ({ downAfter, suspectAfter }) => downAfter > suspectAfter,
-      must: 'be longer than suspect-after',
-    },
-  ],
-});
+/** Those of scheduling: `nodeSettleMs` is written as `node-settle`, with a unit. */
+type OptionName<Name extends string> = Name extends `${infer Base}Ms` ? Base : Name;
+type NumberDefinition = { readonly type: OptionType<number>; readonly default: number; readonly desc: string };
+type NumberDefinitions = { readonly [Name in SettingName as OptionName<Name>]: NumberDefinition };
 
-export type ClusterSettings = OptionValues<typeof schema.definitions>;
-type SettingName = keyof ClusterSettings;
+function optionName(name: SettingName): string {
+  return name.replace(/Ms$/, '');
+}
+
+function typeOf({ unit, min, max }: NumberSetting): OptionType<number> {
+  if (unit === 'ms') return durationMs({ min, max });
+  return unit === 'bytes' ? bytes({ min, max }) : int({ min, max });
+}
+
+const NUMBER_DEFINITIONS = Object.fromEntries(
+  SETTING_NAMES.map((name) => {
+    const setting = describeSetting(name);
+    const definition: NumberDefinition = { type: typeOf(setting), default: setting.default, desc: setting.desc };
+    return [optionName(name), definition];
+  }),
+) as NumberDefinitions;
+
+const LEVEL = { regex: /^[A-Za-z0-9][A-Za-z0-9._-]*$/, says: 'letters, digits, dots, dashes and underscores' };
+
+const DEFINITIONS = {
+  suspectAfter: {
+    type: durationMs({ min: 500, max: DAY }),
+    default: 3 * SECOND,
+    desc: 'Silence after which a node is shown as suspect, and not counted on for anything new. Nodes report every second.',
+  },
+  downAfter: {
+    type: durationMs({ min: SECOND, max: 30 * DAY }),
+    default: DEFAULT_SETTINGS.replicaDownAfterMs,
+    desc: 'Silence after which a node counts as down, and its replicas are replaced. Keep it above the time that a restart takes.',
+  },
+  scheduling: {
+    type: bool(),
+    default: true,
+    desc: 'Whether replicas and leaders are repaired, moved and balanced. false: only what is asked for is done.',
+  },
+  isolationLevels: {
+    type: list(string({ placeholder: '<level>', pattern: LEVEL, maxLength: 64 }), { maxLength: 8 }),
+    default: DEFAULT_SETTINGS.isolationLevels,
+    desc: 'Labels of nodes that keep the replicas of a range apart, from wide to narrow.',
+  },
+  ...NUMBER_DEFINITIONS,
+} satisfies Readonly<Record<string, OptionDefinition<unknown>>>;
+
+export type ClusterSettings = OptionValues<typeof DEFINITIONS>;
+type ClusterSettingName = keyof ClusterSettings;
+
+const NAMES = new Map(Object.keys(DEFINITIONS).map((option) => [kebabName(option), option as ClusterSettingName]));
 
 /** What was set, by name, as it is written; the others have their defaults. */
 export type SettingTexts = ReadonlyMap<string, string>;
 
-const NAMES = new Map(Object.keys(schema.definitions).map((option) => [kebabName(option), option as SettingName]));
+/** What operators of a cluster can set while it runs. */
+export class SettingsSchema {
+  readonly #schema: OptionsSchema<typeof DEFINITIONS>;
 
-/**
- * The values in force. A text that this program does not know or cannot read was written by another version of it, and
- * counts as not set: so does all of it if the values do not go together.
- */
-export function effectiveSettings(texts: SettingTexts): ClusterSettings {
-  const flags: Partial<Record<SettingName, string>> = {};
-  for (const [name, option] of NAMES) {
-    const text = texts.get(name);
-    if (text !== undefined && schema.definitions[option].type.parse(text).ok) flags[option] = text;
+  /** `replicas`: what a range has in a cluster that was founded like this one, unless it is set. */
+  constructor({ replicas }: { readonly replicas: number }) {
+    this.#schema = defineOptions({
+      envPrefix: '',
+      definitions: { ...DEFINITIONS, replicas: { ...DEFINITIONS.replicas, default: replicas } },
+      relations: [
+        {
+          between: ['downAfter', 'suspectAfter'],
+          holds: ({ downAfter, suspectAfter }) => downAfter > suspectAfter,
+          must: 'be longer than suspect-after',
+        },
+        {
+          between: ['targetSpacePercent', 'lowSpacePercent'],
+          holds: ({ targetSpacePercent, lowSpacePercent }) => targetSpacePercent > lowSpacePercent,
+          must: 'be above low-space-percent, or replicas would go back and forth',
+        },
+      ],
+    });
   }
-  try {
-    return parseOptions(schema, { flags });
-  } catch (error) {
-    if (error instanceof OptionsError) return parseOptions(schema, {});
-    throw error;
-  }
-}
 
-/**
- * The text to be kept for a setting, in one form whichever way it was written; empty for the default.
- * @throws ServiceError INVALID_ARGUMENT that says what would be right: for a name, a value, or one that does not go with
- *     the others.
- */
-export function checkSetting(texts: SettingTexts, name: string, value: string): string {
-  const option = NAMES.get(name);
-  if (option === undefined) throw unknownSetting(name);
-  const definition: OptionDefinition<number> = schema.definitions[option];
-  const reading = value === '' ? undefined : definition.type.parse(value);
-  if (reading?.ok === false) {
-    throw new ServiceError(
-      'INVALID_ARGUMENT',
-      `${name}: ${JSON.stringify(value)} is not right: expected ${reading.expected}`,
-    );
+  /**
+   * The values in force. A text that this program does not know or cannot read was written by another version of it, and
+   * counts as not set: so does all of it if the values do not go together.
+   */
+  effective(texts: SettingTexts): ClusterSettings {
+    const flags: Partial<Record<ClusterSettingName, string>> = {};
+    for (const [name, option] of NAMES) {
+      const text = texts.get(name);
+      if (text !== undefined && this.#definition(option).type.parse(text).ok) flags[option] = text;
+    }
+    try {
+      return parseOptions(this.#schema, { flags });
+    } catch (error) {
+      if (error instanceof OptionsError) return parseOptions(this.#schema, {});
+      throw error;
+    }
   }
-  const text = reading === undefined || reading.value === definition.default ? '' : definition.type.show(reading.value);
-  const chosen = { ...effectiveSettings(texts), [option]: reading?.value ?? definition.default };
-  for (const { between, holds, must } of schema.relations) {
-    if (holds(chosen)) continue;
-    const shown = between.map((other) => `${kebabName(other)} ${schema.definitions[other].type.show(chosen[other])}`);
-    throw new ServiceError(
-      'INVALID_ARGUMENT',
-      `${kebabName(between[0] ?? name)} must ${must}; it would be ${shown.join(', ')}`,
-    );
+
+  /**
+   * The text to be kept for a setting, in one form whichever way it was written; empty for the default.
+   * @throws ServiceError INVALID_ARGUMENT that says what would be right: for a name, a value, or one that does not go
+   *     with the others.
+   */
+  check(texts: SettingTexts, name: string, value: string): string {
+    const option = NAMES.get(name);
+    if (option === undefined) throw unknownSetting(name);
+    const { type, default: byDefault } = this.#definition(option);
+    const reading = value === '' ? ({ ok: true, value: byDefault } as const) : type.parse(value);
+    if (!reading.ok) {
+      const message = `${name}: ${JSON.stringify(value)} is not right: expected ${reading.expected}`;
+      throw new ServiceError('INVALID_ARGUMENT', message);
+    }
+    this.#checkRelations({ ...this.effective(texts), [option]: reading.value }, name);
+    const text = type.show(reading.value);
+    return text === type.show(byDefault) ? '' : text;
   }
-  return text;
+
+  /** Every setting with its value, for people. */
+  describe(texts: SettingTexts): readonly SettingInfo[] {
+    const values = this.effective(texts);
+    return [...NAMES].map(([name, option]) => {
+      const { type, default: byDefault, desc } = this.#definition(option);
+      const [value, defaultValue] = [type.show(values[option]), type.show(byDefault)];
+      return { name, value, defaultValue, placeholder: type.placeholder, description: desc };
+    });
+  }
+
+  #checkRelations(chosen: ClusterSettings, name: string): void {
+    for (const { between, holds, must } of this.#schema.relations) {
+      if (holds(chosen)) continue;
+      const shown = between.map((other) => `${kebabName(other)} ${this.#definition(other).type.show(chosen[other])}`);
+      const message = `${kebabName(between[0] ?? name)} must ${must}; it would be ${shown.join(', ')}`;
+      throw new ServiceError('INVALID_ARGUMENT', message);
+    }
+  }
+
+  /** Whatever its values are: they come from its own type. */
+  #definition(option: ClusterSettingName): OptionDefinition<unknown> {
+    return this.#schema.definitions[option];
+  }
 }
 
 function unknownSetting(name: string): ServiceError {
@@ -101,17 +180,12 @@ function unknownSetting(name: string): ServiceError {
   return new ServiceError('INVALID_ARGUMENT', `there is no setting "${name}"${hint} There are: ${known}`);
 }
 
-/** Every setting with its value, for people. */
-export function describeSettings(texts: SettingTexts): readonly SettingInfo[] {
-  const values = effectiveSettings(texts);
-  return [...NAMES].map(([name, option]) => {
-    const { type, default: defaultValue, desc } = schema.definitions[option];
-    return {
-      name,
-      value: type.show(values[option]),
-      defaultValue: type.show(defaultValue),
-      placeholder: type.placeholder,
-      description: desc,
-    };
-  });
+/** What scheduling goes by. */
+export function schedulingSettings(settings: ClusterSettings): Settings {
+  const values: Readonly<Record<string, unknown>> = settings;
+  return {
+    ...numbersFrom((name) => Number(values[optionName(name)])),
+    replicaDownAfterMs: settings.downAfter,
+    isolationLevels: settings.isolationLevels,
+  };
 }

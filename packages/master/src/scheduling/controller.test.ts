@@ -258,13 +258,13 @@ describe('admission', () => {
     expect(admit(plan(1, transfer(2), 'balanceLeaders'), plan(2, transfer(2), 'balanceLeaders'))).toEqual(admitted);
     expect(admit(plan(3, transfer(2), 'balanceLeaders'))).toEqual(refused(/node 2 is taking over 2/));
     expect(admit(plan(3, addSteps(3)), plan(4, addSteps(4)))).toEqual(admitted);
-    expect(admit(plan(5, addSteps(5), 'repair'))).toEqual(refused(/operatorsMax \(4\)/));
+    expect(admit(plan(5, addSteps(5), 'repair'))).toEqual(refused(/operators-max \(4\)/));
   });
 
   test('keeps to the limit of balancing', () => {
     const { admit } = controllerBed({ balanceOperatorsMax: 1 });
     expect(admit(plan(1))).toEqual(admitted);
-    expect(admit(plan(2, addSteps(4)))).toEqual(refused(/balanceOperatorsMax \(1\) is reached for balanceReplicas/));
+    expect(admit(plan(2, addSteps(4)))).toEqual(refused(/balance-operators-max \(1\) is reached for balanceReplicas/));
     expect(admit(plan(2, addSteps(4), 'repair'))).toEqual(admitted);
   });
 

@@ -17,6 +17,6 @@ export { SchedulingDirector } from './range-director.ts';
 export * from './requests.ts';
 export type { SchedulerStatus } from './schedulers/scheduler-set.ts';
 export { Scheduling, type SchedulingDeps } from './scheduling.ts';
-export { DEFAULT_SETTINGS, describeSetting, SETTING_NAMES, type Settings, withSetting } from './settings.ts';
+export { DEFAULT_SETTINGS, type Settings } from './settings.ts';
 export { describeStep, type Instruction, type Step } from './step.ts';
 export { whyNode, whyRange } from './why.ts';

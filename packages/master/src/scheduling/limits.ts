@@ -26,10 +26,10 @@ function placesFor(kind: OperatorKind, max: number): number {
 export function limitReached(ledger: Ledger, footprints: readonly Footprint[], settings: Settings): string | undefined {
   const wanted = new Ledger();
   for (const footprint of footprints) wanted.add(footprint);
-  if (ledger.size + wanted.size > settings.operatorsMax) return `operatorsMax (${settings.operatorsMax}) is reached`;
+  if (ledger.size + wanted.size > settings.operatorsMax) return `operators-max (${settings.operatorsMax}) is reached`;
   for (const [kind, count] of wanted.kinds.entries()) {
     if (isBalancing(kind) && ledger.kinds.of(kind) + count > settings.balanceOperatorsMax) {
-      return `balanceOperatorsMax (${settings.balanceOperatorsMax}) is reached for ${kind}`;
+      return `balance-operators-max (${settings.balanceOperatorsMax}) is reached for ${kind}`;
     }
   }
   for (const footprint of footprints) {

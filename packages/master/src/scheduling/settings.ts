@@ -1,7 +1,5 @@
-/** What operators of a cluster can set about scheduling while it runs. */
-import { ServiceError } from '@remora/base';
-
-interface NumberSetting {
+/** What scheduling goes by, and the bounds in which operators of a cluster may set it (admin/settings.ts). */
+export interface NumberSetting {
   readonly default: number;
   readonly min: number;
   readonly max: number;
@@ -21,13 +19,6 @@ const NUMBERS = {
     max: 7,
     unit: 'count',
     desc: 'Voters of a range. Even numbers survive no more failures than the odd number below.',
-  },
-  replicaDownAfterMs: {
-    default: 10 * MINUTE,
-    min: SECOND,
-    max: 24 * HOUR,
-    unit: 'ms',
-    desc: 'Silence after which a replica is replaced. Keep it above the time that a restart takes.',
   },
   nodeSettleMs: {
     default: 30 * SECOND,
@@ -97,7 +88,7 @@ const NUMBERS = {
     min: 0,
     max: 100,
     unit: 'percent',
-    desc: 'Free space that a node must still have after it has taken a replica. Above lowSpacePercent.',
+    desc: 'Free space that a node must still have after it has taken a replica.',
   },
   operatorsMax: {
     default: 256,
@@ -134,6 +125,13 @@ const NUMBERS = {
     unit: 'count',
     desc: 'Leaders on their way to a node.',
   },
+  splitsUnderWayMax: {
+    default: 32,
+    min: 0,
+    max: 10_000,
+    unit: 'count',
+    desc: 'Ranges that may be splitting by themselves at a time. 0: none does, and only splits that are asked for are done.',
+  },
   snapshotBytesPerS: {
     default: 4 * MIB,
     min: 1_024,
@@ -146,44 +144,26 @@ const NUMBERS = {
 export type SettingName = keyof typeof NUMBERS;
 
 export type Settings = Readonly<Record<SettingName, number>> & {
+  /** Silence after which a replica is replaced. */
+  readonly replicaDownAfterMs: number;
   /** Labels that keep replicas apart, from wide to narrow. */
   readonly isolationLevels: readonly string[];
 };
 
-export const SETTING_NAMES = Object.keys(NUMBERS).filter(isSettingName);
+export const SETTING_NAMES = Object.keys(NUMBERS) as readonly SettingName[];
 
 export const DEFAULT_SETTINGS: Settings = {
   ...numbersFrom((name) => NUMBERS[name].default),
+  replicaDownAfterMs: 10 * MINUTE,
   isolationLevels: ['zone', 'rack', 'host'],
 };
 
-function numbersFrom(of: (name: SettingName) => number): Record<SettingName, number> {
+export function numbersFrom(of: (name: SettingName) => number): Readonly<Record<SettingName, number>> {
   const entries = SETTING_NAMES.map((name) => [name, of(name)] as const);
   return Object.fromEntries(entries) as Record<SettingName, number>;
 }
 
-export function isSettingName(name: string): name is SettingName {
-  return Object.hasOwn(NUMBERS, name);
-}
-
-/** Type, bounds, default and meaning of a setting. */
+/** Unit, bounds, default and meaning of a setting. */
 export function describeSetting(name: SettingName): NumberSetting {
   return NUMBERS[name];
-}
-
-/** The settings with one changed. Throws `INVALID_ARGUMENT`, saying what would be right. */
-export function withSetting(settings: Settings, name: string, value: number): Settings {
-  if (!isSettingName(name)) {
-    throw new ServiceError('INVALID_ARGUMENT', `there is no setting "${name}"; there are ${SETTING_NAMES.join(', ')}`);
-  }
-  const { min, max, unit } = NUMBERS[name];
-  if (!Number.isSafeInteger(value) || value < min || value > max) {
-    throw new ServiceError('INVALID_ARGUMENT', `${name} is a whole number from ${min} to ${max} (${unit})`);
-  }
-  const changed: Settings = { ...settings, [name]: value };
-  if (changed.targetSpacePercent <= changed.lowSpacePercent) {
-    const message = 'targetSpacePercent has to be above lowSpacePercent, or replicas would go back and forth';
-    throw new ServiceError('INVALID_ARGUMENT', message);
-  }
-  return changed;
 }

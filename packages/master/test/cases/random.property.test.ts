@@ -1,7 +1,7 @@
 // Clusters to which anything happens: what may never happen does not, and once they are left alone they mend and rest.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type SettingName, withSetting } from '../../src/scheduling/settings.ts';
+import type { SettingName } from '../../src/scheduling/settings.ts';
 import { settings } from './clusters.ts';
 import { memberIds } from './sim-range.ts';
 import { SimulatedCluster } from './simulated-cluster.ts';
@@ -96,7 +96,7 @@ function carryOut(cluster: SimulatedCluster, event: Event): void {
       if (cluster.nodes.size < 10) cluster.addNode();
       return;
     case 'set':
-      return scheduling.configure(withSetting(scheduling.settings, event.name, event.value));
+      return scheduling.configure({ ...scheduling.settings, [event.name]: event.value });
     case 'scatter':
       return scheduling.schedulers.scatter.request([...cluster.ranges.keys()], cluster.nowMs);
     case 'heat':
