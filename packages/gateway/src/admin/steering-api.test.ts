@@ -61,7 +61,7 @@ describe('a change of a range', () => {
       change: { $case: 'split', value: { at: Buffer.of(3, 4) } },
       asks: { type: 'split', at: Buffer.of(3, 4) },
     },
-    { name: 'a merge', change: { $case: 'merge', value: { into: 8n } }, asks: { type: 'merge', into: 8 } },
+    { name: 'a merge', change: { $case: 'merge', value: { source: 8n } }, asks: { type: 'merge', source: 8 } },
   ])('is meant for the range as it was seen: $name', async ({ change, asks }) => {
     answers = [OPERATOR];
     expect(await wish(change, { confVersion: 2n, version: 5n })).toMatchObject({ id: 9, ageMs: 1, endedMs: -1 });
@@ -79,7 +79,7 @@ describe('a change of a range', () => {
   test.each<{ name: string; change: admin.ChangeRangeRequest['change'] }>([
     { name: 'no change at all', change: undefined },
     { name: 'a move to no node', change: { $case: 'move', value: { fromNode: 1n, toNode: 0n } } },
-    { name: 'a merge into no range', change: { $case: 'merge', value: { into: -3n } } },
+    { name: 'a merge with no range', change: { $case: 'merge', value: { source: -3n } } },
   ])('is refused without asking the master: $name', async ({ change }) => {
     await expect(wish(change, { confVersion: 1n, version: 1n })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     expect(asked).toEqual([]);

@@ -35,7 +35,7 @@ export function toChange({ change }: admin.ChangeRangeRequest): RangeChange {
     case 'split':
       return { type: 'split', at: change.value.at.length === 0 ? undefined : change.value.at };
     case 'merge':
-      return { type: 'merge', into: toId(change.value.into, 'into') };
+      return { type: 'merge', source: toId(change.value.source, 'source') };
     default:
       return unreachable(change);
   }

@@ -37,10 +37,10 @@ export interface SteeringActions {
   operators(request: OperatorsRequest): readonly OperatorInfo[];
   cancelOperator(operatorId: number): OperatorInfo;
   schedulers(): readonly SchedulerInfo[];
-  pauseScheduler(request: PauseSchedulerRequest): readonly SchedulerInfo[];
   why(request: WhyRequest): WhyReply;
-  /** Answers when the change is replicated. */
-  setNodeDuty(request: SetNodeDutyRequest, done: (error: ServiceError | undefined) => void): void;
+  /** These answer when the change is replicated. */
+  pauseScheduler(request: PauseSchedulerRequest, done: Done<readonly SchedulerInfo[]>): void;
+  setNodeDuty(request: SetNodeDutyRequest, done: Done<undefined>): void;
 }
 
 /** Who answers at this moment: an error while this master does not lead. */
@@ -54,10 +54,12 @@ export function registerSteering(registry: RpcRegistry, steering: Steering): voi
   answer(registry, masterOperators, steering, (actions, request) => actions.operators(request));
   answer(registry, masterCancelOperator, steering, (actions, request) => actions.cancelOperator(request.operatorId));
   answer(registry, masterSchedulers, steering, (actions) => actions.schedulers());
-  answer(registry, masterPauseScheduler, steering, (actions, request) => actions.pauseScheduler(request));
   answer(registry, masterWhy, steering, (actions, request) => actions.why(request));
+  registry.handle(masterPauseScheduler, (request, _context, done) =>
+    orRefused(done, steering, (actions) => actions.pauseScheduler(request, done)),
+  );
   registry.handle(masterSetNodeDuty, (request, _context, done) =>
-    orRefused(done, steering, (actions) => actions.setNodeDuty(request, (error) => done(error, undefined))),
+    orRefused(done, steering, (actions) => actions.setNodeDuty(request, done)),
   );
 }
 

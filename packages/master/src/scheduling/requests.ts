@@ -3,7 +3,7 @@
  * `INVALID_ARGUMENT`, which says what would be right.
  */
 import { type Bytes, ServiceError } from '@remora/base';
-import { type NodeView, type RangeInfo, replicaOn, voterNodes } from './cluster-model.ts';
+import { isLive, type NodeView, type RangeInfo, replicaOn, voterNodes } from './cluster-model.ts';
 import type { Plan } from './operator.ts';
 import { unfitFor } from './placement.ts';
 import { addSteps, moveSteps, planFor, removeSteps } from './plans.ts';
@@ -99,6 +99,38 @@ export function requireRemovable(view: SchedulingView, nodeId: number): void {
       `range ${rangeId} could not replace its replica on node ${nodeId}: ${problem}; bring other nodes back first`,
     );
   }
+}
+
+/** Throws when nobody else could take a node's leaders. */
+export function requireOthersServing(view: SchedulingView, nodeId: number): void {
+  requireNode(view, nodeId);
+  const { model } = view;
+  const others = [...model.nodes()].filter(({ info }) => info.nodeId !== nodeId);
+  if (others.some(({ info }) => notServing(model, info.nodeId) === undefined)) return;
+  throw wrong(`no other node is up and serving: what node ${nodeId} leads has nowhere to go`);
+}
+
+/** Throws when ranges would lose their quorum by a node's stop, with what else is away or may be. */
+export function requireMaintainable(view: SchedulingView, nodeId: number): void {
+  const { model } = view;
+  for (const rangeId of requireNode(view, nodeId).ranges) {
+    const range = model.range(rangeId);
+    if (range === undefined || replicaOn(range, nodeId)?.type !== 'voter') continue;
+    const voters = voterNodes(range);
+    const away = voters.filter((other) => other !== nodeId && mayBeAway(view, range, other));
+    if (voters.length - 1 - away.length > voters.length / 2) continue;
+    const because =
+      away.length === 0
+        ? `it has only ${voters.length} voters`
+        : `its replicas on nodes ${away.join(', ')} are down, silent or in maintenance as well`;
+    throw wrong(
+      `range ${rangeId} would lose its quorum while node ${nodeId} is away: ${because}; wait until it is whole`,
+    );
+  }
+}
+
+function mayBeAway(view: SchedulingView, range: RangeInfo, nodeId: number): boolean {
+  return view.model.node(nodeId)?.info.duty === 'maintenance' || !isLive(view.model, range, nodeId);
 }
 
 function steadyRange(view: SchedulingView, rangeId: number): RangeInfo {

@@ -14,8 +14,8 @@ export type RangeChange =
   | { readonly type: 'removeReplica'; readonly nodeId: number }
   /** At a routing key, which becomes the first one of the new range; undefined: in the middle. */
   | { readonly type: 'split'; readonly at: Bytes | undefined }
-  /** Ends the range: its neighbour `into`, on either side, takes its keys. */
-  | { readonly type: 'merge'; readonly into: number };
+  /** The next range, `source`, ends, and this one takes its keys. */
+  | { readonly type: 'merge'; readonly source: number };
 
 export interface SteerRangeRequest {
   readonly rangeId: number;

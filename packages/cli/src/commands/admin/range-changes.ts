@@ -5,7 +5,7 @@ import { Command } from 'commander';
 import type { AdminClient, RangeChangeRequest } from 'remora';
 import { awaitOperator } from '../../admin/await-operator.ts';
 import { NodeNames } from '../../admin/node-names.ts';
-import { splitTarget } from '../../admin/split-target.ts';
+import { neighbours, splitTarget } from '../../admin/range-targets.ts';
 import { addKeyFormatFlag, type KeyFlags, readKey } from '../../format/key-text.ts';
 import type { Shell } from '../../shell.ts';
 import { addConnectionFlags, examples, flagReader } from '../connection.ts';
@@ -41,17 +41,19 @@ export function splitCommand(shell: Shell): Command {
 export function mergeCommand(shell: Shell): Command {
   const command = new Command('merge')
     .description(
-      'Ends a range: its neighbour, on either side, takes its keys. Both have to be on the same nodes; `move` brings them ' +
-        'there. Small neighbours that stay quiet are merged without being told.',
+      'Makes one range of two neighbours: the one with the smaller keys goes on with the keys of both, the other one ends. ' +
+        'Both have to be on the same nodes; `move` brings them there. Small neighbours that stay quiet are merged without ' +
+        'being told.',
     )
-    .argument('<range>', 'the one that ends', readId)
-    .argument('<into>', 'its neighbour', readId)
-    .addHelpText('after', examples('remora admin merge 9 2'));
-  return addConnectionFlags(addWaitFlag(command), shell).action((rangeId: number, into: number, flags: WaitFlags) =>
+    .argument('<range>', 'one of them, by its id', readId)
+    .argument('<neighbour>', 'the other one', readId)
+    .addHelpText('after', examples('remora admin merge 2 9'));
+  return addConnectionFlags(addWaitFlag(command), shell).action((one: number, other: number, flags: WaitFlags) =>
     withAdmin(flags, async (client) => {
-      const range = await client.range(rangeId);
-      const change = { $case: 'merge', value: { into: BigInt(into) } } as const;
-      await carryOut(client, { range, change, done: `range ${into} has the keys of range ${rangeId}` }, flags, shell);
+      const { target, source } = await neighbours(client, one, other);
+      const change = { $case: 'merge', value: { source: BigInt(source.id) } } as const;
+      const done = `range ${target.id} has the keys of range ${source.id} too`;
+      await carryOut(client, { range: target, change, done }, flags, shell);
     }),
   );
 }

@@ -4,7 +4,7 @@ import type { admin } from '@remora/protocol/remora';
 import { Command, Option } from 'commander';
 import type { AdminClient } from 'remora';
 import { NodeNames } from '../../admin/node-names.ts';
-import { rangeWith } from '../../admin/split-target.ts';
+import { rangeWith } from '../../admin/range-targets.ts';
 import { CommandError } from '../../exit-codes.ts';
 import { boundText, jsonBound } from '../../format/key-bound.ts';
 import { addKeyFormatFlag, type KeyFlags, readKey } from '../../format/key-text.ts';

@@ -9,6 +9,7 @@ import { meanOf, type Proposals, REFUSALS_MAX, type Scheduler } from './schedule
 
 export const leaderCount: Scheduler = {
   name: 'leader-count',
+  settings: ['countTolerancePercent'],
   desc: 'spreads leaders over the nodes, by their number',
   propose: (view) => new LeaderCountRound(view).propose(),
 };

@@ -13,6 +13,7 @@ import { meanOf, type Proposals, REFUSALS_MAX, type Scheduler } from './schedule
 
 export const leaderLoad: Scheduler = {
   name: 'leader-load',
+  settings: ['loadTolerancePercent', 'loadGapMin'],
   desc: 'spreads requests over the nodes, by moving leaders',
   propose: (view) => new LeaderLoadRound(view).propose(),
 };

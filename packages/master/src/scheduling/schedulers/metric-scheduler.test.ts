@@ -10,10 +10,18 @@ import { BYTES, type Metric, REPLICA_LOAD, REPLICAS } from './metrics.ts';
 const SETTINGS = { replicas: 1, bytesGapMin: 1, loadGapMin: 1, operatorsMax: 10_000, balanceOperatorsMax: 10_000 };
 const NO_LIMITS = { receivesPerNodeMax: 100, sendsPerNodeMax: 100 };
 
-const COUNT = new MetricScheduler({ name: 'count', desc: '', metric: REPLICAS, keep: [], prefer: [] });
-const BY_BYTES = new MetricScheduler({ name: 'bytes', desc: '', metric: BYTES, keep: [REPLICAS], prefer: [] });
+const COUNT = new MetricScheduler({ name: 'count', settings: [], desc: '', metric: REPLICAS, keep: [], prefer: [] });
+const BY_BYTES = new MetricScheduler({
+  name: 'bytes',
+  settings: [],
+  desc: '',
+  metric: BYTES,
+  keep: [REPLICAS],
+  prefer: [],
+});
 const BY_LOAD = new MetricScheduler({
   name: 'load',
+  settings: [],
   desc: '',
   metric: REPLICA_LOAD,
   keep: [REPLICAS, BYTES],

@@ -11,6 +11,7 @@ import { costOfJoining } from '../labels.ts';
 import type { Plan } from '../operator.ts';
 import { hasSpace, unfitFor } from '../placement.ts';
 import { moveSteps, planFor } from '../plans.ts';
+import type { SettingName } from '../settings.ts';
 import type { SchedulingView } from '../view.ts';
 import type { Metric } from './metrics.ts';
 import { meanOf, type Proposals, REFUSALS_MAX, type Scheduler } from './scheduler.ts';
@@ -18,6 +19,7 @@ import { meanOf, type Proposals, REFUSALS_MAX, type Scheduler } from './schedule
 export interface Balance {
   readonly name: string;
   readonly desc: string;
+  readonly settings: readonly SettingName[];
   readonly metric: Metric;
   /** Metrics that come first. */
   readonly keep: readonly Metric[];
@@ -42,6 +44,10 @@ export class MetricScheduler implements Scheduler {
 
   get desc(): string {
     return this.#balance.desc;
+  }
+
+  get settings(): readonly SettingName[] {
+    return this.#balance.settings;
   }
 
   *propose(view: SchedulingView): Proposals {

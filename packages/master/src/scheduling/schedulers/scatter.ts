@@ -13,6 +13,7 @@ import type { SchedulingView } from '../view.ts';
 import { type Proposals, REFUSALS_MAX, type Scheduler } from './scheduler.ts';
 
 interface Group {
+  readonly rangeIds: readonly number[];
   readonly waiting: Set<number>;
   readonly untilMs: number;
   /** How many of the group's ranges have found their place there. */
@@ -31,11 +32,14 @@ const GIVE_UP_AFTER_MS = 600_000;
 export class Scatter implements Scheduler {
   readonly name = 'scatter';
   readonly desc = 'spreads groups of ranges when asked to';
+  readonly settings = [];
   #groups: readonly Group[] = [];
 
-  /** Ranges beyond what is known are passed over. */
+  /** Ranges beyond what is known are passed over. Asking again for a group that is not spread yet changes nothing. */
   request(rangeIds: readonly number[], nowMs: number): void {
+    if (this.#groups.some((group) => group.waiting.size > 0 && isSame(group.rangeIds, rangeIds))) return;
     const group: Group = {
+      rangeIds,
       waiting: new Set(rangeIds),
       untilMs: nowMs + GIVE_UP_AFTER_MS,
       replicas: new Counter(),
@@ -69,6 +73,10 @@ export class Scatter implements Scheduler {
     const left = this.#groups.reduce((sum, { waiting }) => sum + waiting.size, 0);
     return left === 0 ? 'nothing is to be scattered' : `${left} ranges are still to be scattered`;
   }
+}
+
+function isSame(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((rangeId, i) => rangeId === b[i]);
 }
 
 function settle(group: Group, rangeId: number, { voters, leader }: Target): void {

@@ -1,5 +1,5 @@
 /** All schedulers, in the order in which they run, and what people do to them: list, pause, resume. */
-import { ServiceError } from '@remora/base';
+import { kebabName, ServiceError } from '@remora/base';
 import type { Plan } from '../operator.ts';
 import type { SchedulingView } from '../view.ts';
 import { leaderCount } from './leader-count.ts';
@@ -17,6 +17,8 @@ export interface SchedulerStatus {
   readonly pausedUntilMs: number | undefined;
   /** What it said when it ran last: why it does nothing more. */
   readonly last: string;
+  /** Names of the cluster's settings that it goes by. */
+  readonly settings: readonly string[];
 }
 
 interface Slot {
@@ -52,9 +54,10 @@ export class SchedulerSet {
   }
 
   list(nowMs: number): readonly SchedulerStatus[] {
-    return this.#slots().map(({ scheduler: { name, desc }, pausedUntilMs, last }) => {
+    return this.#slots().map(({ scheduler: { name, desc, settings }, pausedUntilMs, last }) => {
       const paused = pausedUntilMs !== undefined && nowMs < pausedUntilMs;
-      return { name, desc, last, pausedUntilMs: paused ? pausedUntilMs : undefined };
+      const names = settings.map(kebabName);
+      return { name, desc, last, pausedUntilMs: paused ? pausedUntilMs : undefined, settings: names };
     });
   }
 
@@ -135,6 +138,7 @@ function replicaCount(): Scheduler {
   return new MetricScheduler({
     name: 'replica-count',
     desc,
+    settings: ['countTolerancePercent'],
     metric: REPLICAS,
     keep: [],
     prefer: [BYTES, REPLICA_LOAD],
@@ -143,7 +147,14 @@ function replicaCount(): Scheduler {
 
 function bytes(): Scheduler {
   const desc = 'spreads stored bytes over the nodes';
-  return new MetricScheduler({ name: 'bytes', desc, metric: BYTES, keep: [REPLICAS], prefer: [] });
+  return new MetricScheduler({
+    name: 'bytes',
+    desc,
+    settings: ['bytesTolerancePercent', 'bytesGapMin'],
+    metric: BYTES,
+    keep: [REPLICAS],
+    prefer: [],
+  });
 }
 
 function replicaLoad(): Scheduler {
@@ -151,6 +162,7 @@ function replicaLoad(): Scheduler {
   return new MetricScheduler({
     name: 'replica-load',
     desc,
+    settings: ['loadTolerancePercent', 'loadGapMin'],
     metric: REPLICA_LOAD,
     keep: [REPLICAS, BYTES],
     prefer: [],

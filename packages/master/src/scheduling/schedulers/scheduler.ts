@@ -1,4 +1,5 @@
 import type { Plan } from '../operator.ts';
+import type { SettingName } from '../settings.ts';
 import type { SchedulingView } from '../view.ts';
 
 /**
@@ -18,6 +19,8 @@ export type Proposals = Generator<readonly Plan[], string, boolean>;
 export interface Scheduler {
   readonly name: string;
   readonly desc: string;
+  /** Those of the scheduling's settings that it goes by. */
+  readonly settings: readonly SettingName[];
   propose(view: SchedulingView): Proposals;
 }
 

@@ -6,7 +6,12 @@ import { moveSteps, planFor } from '../plans.ts';
 import type { SchedulingView } from '../view.ts';
 import { type Proposals, REFUSALS_MAX, type Scheduler } from './scheduler.ts';
 
-export const space: Scheduler = { name: 'space', desc: 'takes replicas off nodes that are nearly full', propose };
+export const space: Scheduler = {
+  name: 'space',
+  desc: 'takes replicas off nodes that are nearly full',
+  settings: ['lowSpacePercent', 'targetSpacePercent'],
+  propose,
+};
 
 function* propose(view: SchedulingView): Proposals {
   const low = view.balancedNodes().filter((node) => isLow(view, node));

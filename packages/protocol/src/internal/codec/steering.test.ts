@@ -32,7 +32,7 @@ const CHANGES: readonly RangeChange[] = [
   { type: 'removeReplica', nodeId: 4 },
   { type: 'split', at: Buffer.from([3, 0x6d]) },
   { type: 'split', at: undefined },
-  { type: 'merge', into: 8 },
+  { type: 'merge', source: 8 },
 ];
 
 interface Case {

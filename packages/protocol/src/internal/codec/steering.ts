@@ -40,7 +40,7 @@ function encodeChange(change: RangeChange): unknown[] {
     case 'split':
       return [tag, change.at ?? null];
     case 'merge':
-      return [tag, change.into];
+      return [tag, change.source];
     default:
       return unreachable(change);
   }
@@ -59,7 +59,7 @@ function decodeChange(raw: unknown): RangeChange {
     case CHANGE.split:
       return { type: 'split', at: f[1] === null ? undefined : asBytes(f[1], 'at') };
     case CHANGE.merge:
-      return { type: 'merge', into: asCount(f[1], 'into') };
+      return { type: 'merge', source: asCount(f[1], 'source') };
     default:
       throw invalid('change of a range');
   }

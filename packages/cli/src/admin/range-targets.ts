@@ -43,6 +43,26 @@ async function splitAt(client: Ranges, rangeId: number | undefined, key: Bytes):
   return owner;
 }
 
+/**
+ * Two ranges in the order of their keys: the first one goes on when they are merged.
+ * @throws CommandError when they are no neighbours.
+ */
+export async function neighbours(
+  client: Pick<AdminClient, 'range'>,
+  one: number,
+  other: number,
+): Promise<{ readonly target: admin.Range; readonly source: admin.Range }> {
+  const [a, b] = await Promise.all([client.range(one), client.range(other)]);
+  if (isNext(a, b)) return { target: a, source: b };
+  if (isNext(b, a)) return { target: b, source: a };
+  const spans = [a, b].map(({ id, start, end }) => `range ${id} goes from ${boundText(start)} to ${boundText(end)}`);
+  throw new CommandError('failed', `only neighbours can be merged; ${spans.join(', and ')}`);
+}
+
+function isNext({ end }: admin.Range, { start }: admin.Range): boolean {
+  return end.length > 0 && equalBytes(end, start);
+}
+
 /** Of a plain key, as people type it. */
 function keyText(routed: Bytes): string {
   return boundText(routed).replace(/^key:/, '');

@@ -2,7 +2,7 @@ import { compareBytes } from '@remora/base';
 import { kvRoutingKey } from '@remora/protocol';
 import type { admin } from '@remora/protocol/remora';
 import { describe, expect, test } from 'vitest';
-import { splitTarget } from './split-target.ts';
+import { neighbours, splitTarget } from './range-targets.ts';
 
 const key = (text: string) => kvRoutingKey(Buffer.from(text));
 
@@ -13,8 +13,8 @@ function range(id: number, start: Buffer, end: Buffer): admin.Range {
   };
 }
 
-/** All keys but those from t on. */
-const RANGES = [range(2, Buffer.of(), key('m')), range(9, key('m'), key('t'))];
+/** All keys but those from x on. */
+const RANGES = [range(2, Buffer.of(), key('m')), range(9, key('m'), key('t')), range(5, key('t'), key('x'))];
 
 const client = {
   range: async (id: number) => RANGES.find((each) => each.id === id) ?? Promise.reject(new Error(`no range ${id}`)),
@@ -52,5 +52,22 @@ describe('what is to be split', () => {
     { name: 'a range that there is not', rangeId: 77, at: undefined, says: 'no range 77' },
   ])('is not $name: the refusal says what would be right', async ({ rangeId, at, says }) => {
     await expect(splitTarget(client, rangeId, at === undefined ? undefined : key(at))).rejects.toThrow(says);
+  });
+});
+
+describe('what is to be merged', () => {
+  test.each([
+    [2, 9],
+    [9, 2],
+  ])('%i and %i: the one with the smaller keys goes on', async (one, other) => {
+    expect(await neighbours(client, one, other)).toMatchObject({ target: { id: 2 }, source: { id: 9 } });
+  });
+
+  test.each([
+    { pair: [2, 5], says: 'range 2 goes from - to key:m, and range 5 goes from key:t to key:x' },
+    { pair: [9, 9], says: 'only neighbours can be merged' },
+    { pair: [2, 77], says: 'no range 77' },
+  ])('$pair are not: the refusal says why', async ({ pair, says }) => {
+    await expect(neighbours(client, pair[0] ?? 0, pair[1] ?? 0)).rejects.toThrow(says);
   });
 });

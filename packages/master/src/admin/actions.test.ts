@@ -1,0 +1,293 @@
+import type { ServiceError } from '@remora/base';
+import type { NodeDuty, OperatorInfo, RangeChange, SetNodeDutyRequest } from '@remora/protocol';
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { NodeInfo, RangeInfo } from '../scheduling/cluster-model.ts';
+import type { Scheduling } from '../scheduling/scheduling.ts';
+import { type BedGiven, NOW_MS, nodeInfo, rangeInfo, schedulingBed, upNodes } from '../scheduling/test-kit.ts';
+import { descriptor } from '../test-kit.ts';
+import { Actions } from './actions.ts';
+
+const RANGES = [
+  rangeInfo(1, { voters: [1, 2, 3], start: '', end: 'm' }),
+  rangeInfo(2, { voters: [3, 2, 1], start: 'm', end: '' }),
+];
+const EPOCH = { confVersion: 1, version: 1 };
+const MOVE: RangeChange = { type: 'move', from: 3, to: 4 };
+
+let nowMs: number;
+let scheduling: Scheduling;
+let actions: Actions;
+let duties: SetNodeDutyRequest[];
+
+/** A master's leader that has heard of five nodes with data, a gateway, and two ranges, unless told otherwise. */
+function bed(given: Partial<BedGiven> & { readonly odd?: readonly NodeInfo[] } = {}): void {
+  const nodes = upNodes(5).map((node) => given.odd?.find(({ nodeId }) => nodeId === node.nodeId) ?? node);
+  nowMs = NOW_MS;
+  duties = [];
+  scheduling = schedulingBed({ nodes, ranges: RANGES, ...given });
+  const known = [1, 2, 3, 4, 5, 6, 7].map((nodeId) => descriptor(nodeId, nodeId === 6 ? { roles: ['gateway'] } : {}));
+  actions = new Actions({
+    scheduling,
+    monotonicMs: () => nowMs,
+    nodes: () => known,
+    range: (rangeId) => (rangeId <= 3 ? rangeInfo(rangeId, { voters: [1] }).descriptor : undefined),
+    setDuty: (request, done) => {
+      duties.push(request);
+      done(undefined, undefined);
+    },
+    pauseScheduler: ({ name, forMs }, done) => {
+      scheduling.schedulers.pause(name, nowMs + forMs);
+      done(undefined, undefined);
+    },
+  });
+}
+beforeEach(() => bed());
+
+const steer = (change: RangeChange, rangeId = 1, epoch = EPOCH): OperatorInfo =>
+  actions.steerRange({ rangeId, epoch, change });
+
+/** The range's leader reports; what it is told now. */
+function report(range: RangeInfo) {
+  return scheduling.rangeReported(range, nowMs);
+}
+
+function refusal(work: () => unknown): ServiceError {
+  try {
+    work();
+  } catch (error) {
+    return error as ServiceError;
+  }
+  throw new Error('it was not refused');
+}
+
+describe('a change of a range', () => {
+  test('is told as steps in words, and who asks again learns of the same operator', () => {
+    const begun = steer(MOVE);
+    expect(begun).toMatchObject({
+      ...{ rangeId: 1, kind: 'admin', status: 'created', step: 0, ageMs: 0, endedMs: -1, outcome: '' },
+      reason: 'requested: move from node 3 to node 4',
+      steps: ['add a learner on node 4', 'promote node 4 and remove node 3'],
+    });
+    nowMs += 500;
+    expect(steer(MOVE)).toMatchObject({ operatorId: begun.operatorId, ageMs: 500 });
+    const seenLater = { confVersion: 2, version: 1 };
+    expect(steer(MOVE, 1, seenLater).operatorId).toBe(begun.operatorId);
+    expect(actions.operators({ ended: false, rangeId: 0, limit: 10 })).toHaveLength(1);
+  });
+
+  test('that is done is not done again for the range as it was seen before (ST1)', () => {
+    const begun = steer({ type: 'split', at: undefined });
+    report(rangeInfo(1, { voters: [1, 2, 3], end: 'm' }));
+    report(rangeInfo(1, { voters: [1, 2, 3], end: 'f', version: 2 }));
+    expect(steer({ type: 'split', at: undefined })).toMatchObject({
+      ...{ operatorId: begun.operatorId, status: 'success', endedMs: 0 },
+    });
+    const next = steer({ type: 'split', at: undefined }, 1, { confVersion: 1, version: 2 });
+    expect(next.operatorId).toBeGreaterThan(begun.operatorId);
+  });
+
+  test('that was cancelled can be asked for again', () => {
+    const begun = steer(MOVE);
+    actions.cancelOperator(begun.operatorId);
+    expect(steer(MOVE).operatorId).toBeGreaterThan(begun.operatorId);
+  });
+
+  test('is refused to the second of two who want different things, with what the first one wants', () => {
+    const { operatorId } = steer(MOVE);
+    const error = refusal(() => steer({ type: 'move', from: 3, to: 5 }));
+    expect(error.code).toBe('RESOURCE_EXHAUSTED');
+    expect(error.message).toBe(
+      `not now: operator ${operatorId} is under way for range 1 (requested: move from node 3 to node 4: add a learner on ` +
+        'node 4); wait until it has ended, or cancel it',
+    );
+  });
+
+  test.each<{ name: string; ask: () => unknown; code: string; says: string }>([
+    {
+      name: 'of a range that is not any more as it was seen',
+      ask: () => {
+        report(rangeInfo(1, { voters: [1, 2, 4], end: 'm', confVersion: 3 }));
+        return steer(MOVE);
+      },
+      code: 'INVALID_ARGUMENT',
+      says: 'range 1 has changed since you looked at it',
+    },
+    {
+      name: 'of a range that has gone on without reporting',
+      ask: () => steer(MOVE, 1, { confVersion: 2, version: 1 }),
+      code: 'UNAVAILABLE',
+      says: 'has not reported its last change yet; try again',
+    },
+    { name: 'of no range', ask: () => steer(MOVE, 9), code: 'RANGE_NOT_FOUND', says: 'there is no range 9' },
+    {
+      name: 'of a range that nobody leads',
+      ask: () => steer(MOVE, 3),
+      code: 'UNAVAILABLE',
+      says: 'no leader of range 3',
+    },
+    {
+      name: 'that is not possible',
+      ask: () => steer({ type: 'move', from: 3, to: 2 }),
+      code: 'INVALID_ARGUMENT',
+      says: 'node 2 has a replica already; nodes 4, 5 can take it',
+    },
+  ])('$name is refused', ({ ask, code, says }) => {
+    expect(refusal(ask)).toMatchObject({ code, message: expect.stringContaining(says) });
+  });
+});
+
+describe('operators', () => {
+  test('tell what their step waits for', () => {
+    steer(MOVE);
+    report(rangeInfo(1, { voters: [1, 2, 3], end: 'm' }));
+    scheduling.controller.refused(1, 'the disk of node 4 is full', nowMs);
+    const [told] = actions.operators({ ended: false, rangeId: 1, limit: 10 });
+    expect(told).toMatchObject({ status: 'started', outcome: 'refused so far: the disk of node 4 is full' });
+    scheduling.controller.noted(1, 'a snapshot is being sent');
+    expect(actions.operators({ ended: false, rangeId: 1, limit: 10 })).toMatchObject([
+      { outcome: 'a snapshot is being sent' },
+    ]);
+  });
+
+  test('are cancelled by their ids, once or twice', () => {
+    const { operatorId } = steer(MOVE);
+    nowMs += 70;
+    const ended = { operatorId, status: 'cancelled', outcome: 'cancelled by request' };
+    expect(actions.cancelOperator(operatorId)).toMatchObject({ ...ended, ageMs: 70, endedMs: 0 });
+    expect(actions.cancelOperator(operatorId)).toMatchObject(ended);
+    expect(actions.operators({ ended: true, rangeId: 2, limit: 10 })).toEqual([]);
+    expect(actions.operators({ ended: true, rangeId: 1, limit: 10 })).toMatchObject([ended]);
+  });
+
+  test('that there are not, or that have ended otherwise, are not cancelled', () => {
+    const { operatorId } = steer({ type: 'split', at: undefined });
+    expect(refusal(() => actions.cancelOperator(999)).message).toBe(
+      `there is no operator 999; under way are ${operatorId}`,
+    );
+    report(rangeInfo(1, { voters: [1, 2, 3], end: 'f', version: 2 }));
+    expect(refusal(() => actions.cancelOperator(operatorId)).message).toContain('has ended as success already');
+  });
+});
+
+describe('spreading', () => {
+  test('a group is of the ranges that have the keys', () => {
+    const key = (text: string) => Buffer.from(text);
+    expect(actions.scatter({ start: key(''), end: key('') })).toEqual({ ranges: 2 });
+    expect(actions.scatter({ start: key('m'), end: key('') })).toEqual({ ranges: 1 });
+    expect(actions.scatter({ start: key('a'), end: key('m') })).toEqual({ ranges: 1 });
+  });
+
+  test('a group is not scattered while that is paused', () => {
+    actions.pauseScheduler({ name: 'scatter', forMs: 5_000 }, () => {});
+    const all = { start: Buffer.of(), end: Buffer.of() };
+    expect(refusal(() => actions.scatter(all)).message).toContain('resume it first');
+    nowMs += 5_000;
+    expect(actions.scatter(all)).toEqual({ ranges: 2 });
+  });
+
+  test('a rehearsal of balance begins nothing, and what it shows is what is begun then', () => {
+    const ranges = Array.from({ length: 12 }, (_, i) =>
+      rangeInfo(i + 1, { voters: [1, 2, 3], start: String(10 + i), end: String(11 + i) }),
+    );
+    bed({ ranges });
+    scheduling.tick(nowMs - 1_000_000); // checks what is new; nodes have not been up for long enough then
+    for (const { operatorId } of scheduling.controller.active()) actions.cancelOperator(operatorId);
+    nowMs += 3_600_000;
+    const before = actions.operators({ ended: true, rangeId: 0, limit: 1_000 }).length;
+    const rehearsed = actions.rebalance({ dryRun: true });
+    expect(rehearsed.changes.length).toBeGreaterThan(0);
+    expect(actions.operators({ ended: false, rangeId: 0, limit: 10 })).toEqual([]);
+    expect(actions.operators({ ended: true, rangeId: 0, limit: 1_000 })).toHaveLength(before);
+    expect(actions.rebalance({ dryRun: true })).toEqual(rehearsed);
+    const begun = actions.rebalance({ dryRun: false });
+    const bySteps = (changes: typeof begun.changes) =>
+      changes.map(({ rangeId, steps }) => `${rangeId} ${steps}`).sort();
+    expect(bySteps(begun.changes)).toEqual(bySteps(rehearsed.changes));
+  });
+});
+
+describe('schedulers', () => {
+  test('rest for a time, and run again', () => {
+    let told: unknown;
+    actions.pauseScheduler({ name: 'bytes', forMs: 60_000 }, (_error, schedulers) => {
+      told = schedulers?.find(({ name }) => name === 'bytes');
+    });
+    expect(told).toMatchObject({ pausedMs: 60_000, settings: ['bytes-tolerance-percent', 'bytes-gap-min'] });
+    nowMs += 60_000;
+    expect(actions.schedulers().find(({ name }) => name === 'bytes')).toMatchObject({ pausedMs: -1 });
+  });
+
+  test('that there are not cannot rest', () => {
+    const error = refusal(() => actions.pauseScheduler({ name: 'colour', forMs: 1 }, () => {}));
+    expect(error.message).toMatch(/there is no scheduler "colour"; there are scatter, space/);
+  });
+});
+
+describe('why', () => {
+  test('is told of ranges and nodes, also of those that were not heard or store nothing', () => {
+    expect(actions.why({ rangeId: 1, nodeId: 0 }).lines).toContain('nothing is wrong with it');
+    expect(actions.why({ rangeId: 0, nodeId: 1 }).lines[0]).toBe('it has 2 replicas, 1 of them leaders');
+    expect(actions.why({ rangeId: 0, nodeId: 6 }).lines).toEqual([expect.stringContaining('stores no data')]);
+    expect(actions.why({ rangeId: 0, nodeId: 7 }).lines).toEqual([expect.stringContaining('nothing was heard of it')]);
+    expect(refusal(() => actions.why({ rangeId: 0, nodeId: 9 })).message).toContain('there is no node 9; there are');
+    expect(refusal(() => actions.why({ rangeId: 3, nodeId: 0 })).code).toBe('UNAVAILABLE');
+  });
+});
+
+describe('the duty of a node', () => {
+  const ask = (nodeId: number, duty: NodeDuty) => {
+    let error: unknown;
+    actions.setNodeDuty({ nodeId, duty, forMs: duty === 'maintenance' ? 1_000 : 0 }, (failed) => {
+      error = failed;
+    });
+    expect(error).toBeUndefined();
+  };
+  const down = (nodeId: number) => nodeInfo(nodeId, { liveness: 'down' });
+  const away = (nodeId: number) => nodeInfo(nodeId, { duty: 'maintenance', maintenanceUntilMs: NOW_MS + 1_000 });
+
+  test.each<{ nodeId: number; duty: NodeDuty }>([
+    { nodeId: 1, duty: 'draining' },
+    { nodeId: 1, duty: 'maintenance' },
+    { nodeId: 1, duty: 'decommissioning' },
+    { nodeId: 1, duty: 'serving' },
+    { nodeId: 5, duty: 'removed' },
+    { nodeId: 6, duty: 'removed' },
+  ])('becomes $duty', ({ nodeId, duty }) => {
+    ask(nodeId, duty);
+    expect(duties).toMatchObject([{ nodeId, duty }]);
+  });
+
+  test.each<{ name: string; odd?: readonly NodeInfo[]; nodeId: number; duty: NodeDuty; says: string }>([
+    { name: 'an unknown node', nodeId: 9, duty: 'draining', says: 'there is no node 9; there are' },
+    { name: 'a node without data', nodeId: 6, duty: 'draining', says: 'node 6 stores no data' },
+    {
+      name: 'the last one that serves',
+      odd: [2, 3, 4, 5].map(down),
+      nodeId: 1,
+      duty: 'draining',
+      says: 'no other node is up and serving',
+    },
+    {
+      name: 'maintenance beside another one of the same ranges',
+      odd: [away(2)],
+      nodeId: 1,
+      duty: 'maintenance',
+      says: 'range 1 would lose its quorum while node 1 is away: its replicas on nodes 2 are down, silent or in maintenance',
+    },
+    {
+      name: 'decommissioning below the number of replicas',
+      odd: [4, 5].map(down),
+      nodeId: 1,
+      duty: 'decommissioning',
+      says: 'only 2 nodes are up and serving, and ranges have 3 replicas; add a node first',
+    },
+    { name: 'removal of one that lives', nodeId: 1, duty: 'removed', says: 'still holds 2 replicas; decommission it' },
+  ])('is refused: $name', ({ odd, nodeId, duty, says }) => {
+    bed(odd === undefined ? {} : { odd });
+    expect(refusal(() => ask(nodeId, duty))).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringContaining(says),
+    });
+    expect(duties).toEqual([]);
+  });
+});

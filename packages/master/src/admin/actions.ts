@@ -1,0 +1,301 @@
+import { compareBytes, ServiceError, unreachable } from '@remora/base';
+import type {
+  Done,
+  Epoch,
+  NodeDescriptor,
+  OperatorInfo,
+  OperatorsRequest,
+  PauseSchedulerRequest,
+  PlannedChange,
+  RangeChange,
+  RangeDescriptor,
+  RebalanceReply,
+  RebalanceRequest,
+  ScatterReply,
+  ScatterRequest,
+  SchedulerInfo,
+  SetNodeDutyRequest,
+  SteerRangeRequest,
+  WhyReply,
+  WhyRequest,
+} from '@remora/protocol';
+import type { OperatorRecord, Plan } from '../scheduling/operator.ts';
+import {
+  requestAdd,
+  requestMerge,
+  requestMove,
+  requestRemove,
+  requestSplit,
+  requireDecommissionable,
+  requireMaintainable,
+  requireOthersServing,
+  requireRemovable,
+} from '../scheduling/requests.ts';
+import type { Scheduling } from '../scheduling/scheduling.ts';
+import { describeStep } from '../scheduling/step.ts';
+import { whyNode, whyRange } from '../scheduling/why.ts';
+import type { SteeringActions } from './steering.ts';
+
+export interface ActionsDeps {
+  readonly scheduling: Scheduling;
+  readonly monotonicMs: () => number;
+  /** As the metadata have them: also what has not reported yet. */
+  readonly nodes: () => readonly NodeDescriptor[];
+  readonly range: (rangeId: number) => RangeDescriptor | undefined;
+  /** These answer when the change is replicated. */
+  readonly setDuty: (request: SetNodeDutyRequest, done: Done<undefined>) => void;
+  readonly pauseScheduler: (request: PauseSchedulerRequest, done: Done<undefined>) => void;
+}
+
+/** What operators of a cluster ask its scheduling, on the master's leader. */
+export class Actions implements SteeringActions {
+  readonly #deps: ActionsDeps;
+
+  constructor(deps: ActionsDeps) {
+    this.#deps = deps;
+  }
+
+  /** ST1. */
+  steerRange(request: SteerRangeRequest): OperatorInfo {
+    const { scheduling } = this.#deps;
+    const nowMs = this.#deps.monotonicMs();
+    const reason = `requested: ${describeChange(request.change)}`;
+    const same = this.#same(request, reason);
+    if (same !== undefined) return operatorInfo(same, nowMs);
+    this.#requireAsSeen(request);
+    const admission = scheduling.request({ ...this.#planFor(request), reason }, nowMs);
+    const operator = 'admitted' in admission ? admission.admitted[0] : undefined;
+    if (operator !== undefined) return operatorInfo(operator, nowMs);
+    const refused = 'refused' in admission ? admission.refused : 'nothing is to be done';
+    throw new ServiceError('RESOURCE_EXHAUSTED', `not now: ${refused}; wait until it has ended, or cancel it`);
+  }
+
+  /** The operator that does, or did, what is asked for. */
+  #same({ rangeId, epoch }: SteerRangeRequest, reason: string): OperatorRecord | undefined {
+    const { controller } = this.#deps.scheduling;
+    const active = controller.operatorOf(rangeId);
+    if (active?.kind === 'admin' && active.reason === reason) return active;
+    return controller
+      .history()
+      .find(
+        (record) =>
+          record.rangeId === rangeId &&
+          record.status === 'success' &&
+          record.reason === reason &&
+          compareEpochs(record.epoch, epoch) === 0,
+      );
+  }
+
+  /** ST1: a change is decided on for a range as it was seen. */
+  #requireAsSeen({ rangeId, epoch }: SteerRangeRequest): void {
+    const known = this.#deps.scheduling.model.range(rangeId)?.descriptor;
+    if (known === undefined) throw this.#notReported(rangeId);
+    const order = compareEpochs(epoch, known.epoch);
+    if (order < 0) {
+      throw wrong(`range ${rangeId} has changed since you looked at it; look again, and ask again`);
+    }
+    if (order > 0) {
+      const message = `the leader of range ${rangeId} has not reported its last change yet; try again`;
+      throw new ServiceError('UNAVAILABLE', message);
+    }
+  }
+
+  #planFor({ rangeId, change }: SteerRangeRequest): Plan {
+    const view = this.#deps.scheduling.view(this.#deps.monotonicMs());
+    switch (change.type) {
+      case 'move':
+        return requestMove(view, rangeId, change);
+      case 'addReplica':
+        return requestAdd(view, rangeId, change.nodeId);
+      case 'removeReplica':
+        return requestRemove(view, rangeId, change.nodeId);
+      case 'split':
+        return requestSplit(view, rangeId, change.at);
+      case 'merge':
+        return requestMerge(view, change.source, rangeId);
+      default:
+        return unreachable(change);
+    }
+  }
+
+  scatter({ start, end }: ScatterRequest): ScatterReply {
+    const { scheduling, monotonicMs } = this.#deps;
+    const ids = [...scheduling.model.ranges()]
+      .filter(
+        ({ descriptor }) =>
+          (descriptor.end.length === 0 || compareBytes(start, descriptor.end) < 0) &&
+          (end.length === 0 || compareBytes(descriptor.start, end) < 0),
+      )
+      .map(({ descriptor }) => descriptor.rangeId);
+    if (ids.length === 0) throw new ServiceError('UNAVAILABLE', 'no range with these keys has reported yet; try again');
+    const paused = scheduling.schedulers.list(monotonicMs()).find(({ name }) => name === 'scatter')?.pausedUntilMs;
+    if (paused !== undefined) throw wrong('the scheduler scatter is paused; resume it first');
+    scheduling.schedulers.scatter.request(ids, monotonicMs());
+    return { ranges: ids.length };
+  }
+
+  rebalance({ dryRun }: RebalanceRequest): RebalanceReply {
+    const { scheduling, monotonicMs } = this.#deps;
+    if (dryRun) {
+      const { plans, said } = scheduling.rehearse(monotonicMs());
+      const schedulers = this.schedulers().map((each) => ({ ...each, last: said.get(each.name) ?? each.last }));
+      return { changes: plans.map(plannedChange), schedulers };
+    }
+    const before = new Set(scheduling.controller.active().map(({ operatorId }) => operatorId));
+    scheduling.tick(monotonicMs());
+    const begun = scheduling.controller.active().filter(({ operatorId }) => !before.has(operatorId));
+    return { changes: begun.map(plannedChange), schedulers: this.schedulers() };
+  }
+
+  operators({ ended, rangeId, limit }: OperatorsRequest): readonly OperatorInfo[] {
+    const { controller } = this.#deps.scheduling;
+    const nowMs = this.#deps.monotonicMs();
+    return (ended ? controller.history() : controller.active())
+      .filter((record) => rangeId === 0 || record.rangeId === rangeId || record.partner === rangeId)
+      .slice(0, limit)
+      .map((record) => operatorInfo(record, nowMs));
+  }
+
+  cancelOperator(operatorId: number): OperatorInfo {
+    const { controller } = this.#deps.scheduling;
+    const nowMs = this.#deps.monotonicMs();
+    controller.cancel(operatorId, 'cancelled by request', nowMs);
+    const ended = controller.history().find((record) => record.operatorId === operatorId);
+    if (ended === undefined) throw wrong(`there is no operator ${operatorId}; under way are ${this.#activeIds()}`);
+    if (ended.status === 'cancelled') return operatorInfo(ended, nowMs);
+    throw wrong(`operator ${operatorId} has ended as ${ended.status} already: ${ended.outcome}`);
+  }
+
+  #activeIds(): string {
+    return listed(this.#deps.scheduling.controller.active().map(({ operatorId }) => String(operatorId)));
+  }
+
+  schedulers(): readonly SchedulerInfo[] {
+    const nowMs = this.#deps.monotonicMs();
+    return this.#deps.scheduling.schedulers.list(nowMs).map(({ name, desc, pausedUntilMs, last, settings }) => ({
+      ...{ name, description: desc, last, settings },
+      pausedMs: pausedUntilMs === undefined ? -1 : pausedUntilMs - nowMs,
+    }));
+  }
+
+  pauseScheduler(request: PauseSchedulerRequest, done: Done<readonly SchedulerInfo[]>): void {
+    const names = this.schedulers().map(({ name }) => name);
+    if (!names.includes(request.name)) {
+      throw wrong(`there is no scheduler "${request.name}"; there are ${names.join(', ')}`);
+    }
+    this.#deps.pauseScheduler(request, (error) =>
+      error === undefined ? done(undefined, this.schedulers()) : done(error, undefined),
+    );
+  }
+
+  why({ rangeId, nodeId }: WhyRequest): WhyReply {
+    const { scheduling, monotonicMs } = this.#deps;
+    if (rangeId !== 0) {
+      const range = scheduling.model.range(rangeId);
+      if (range === undefined) throw this.#notReported(rangeId);
+      return { lines: whyRange(scheduling, range, monotonicMs()) };
+    }
+    const { roles } = this.#node(nodeId);
+    const node = scheduling.model.node(nodeId);
+    if (!roles.includes('data')) return { lines: ['it stores no data, so there is nothing to move to it or from it'] };
+    if (node === undefined) return { lines: ["nothing was heard of it since the masters' leader leads"] };
+    return { lines: whyNode(scheduling, node, monotonicMs()) };
+  }
+
+  setNodeDuty(request: SetNodeDutyRequest, done: Done<undefined>): void {
+    this.#requireSuitable(request);
+    this.#deps.setDuty(request, done);
+  }
+
+  #requireSuitable({ nodeId, duty }: SetNodeDutyRequest): void {
+    const { roles } = this.#node(nodeId);
+    const view = this.#deps.scheduling.view(this.#deps.monotonicMs());
+    if (!roles.includes('data')) {
+      if (duty === 'removed' || duty === 'serving') return;
+      throw wrong(`node ${nodeId} stores no data: there is nothing to move; stop it, or remove it, as it is`);
+    }
+    switch (duty) {
+      case 'serving':
+        return;
+      case 'draining':
+        return requireOthersServing(view, nodeId);
+      case 'maintenance':
+        requireOthersServing(view, nodeId);
+        return requireMaintainable(view, nodeId);
+      case 'decommissioning':
+        return requireDecommissionable(view, nodeId);
+      case 'removed':
+        return requireRemovable(view, nodeId);
+      default:
+        return unreachable(duty);
+    }
+  }
+
+  #node(nodeId: number): NodeDescriptor {
+    const nodes = this.#deps.nodes();
+    const node = nodes.find((each) => each.nodeId === nodeId);
+    if (node !== undefined) return node;
+    throw wrong(
+      `there is no node ${nodeId}; there are ${listed(nodes.map((each) => `${each.name} (${each.nodeId})`))}`,
+    );
+  }
+
+  #notReported(rangeId: number): ServiceError {
+    if (this.#deps.range(rangeId) === undefined) {
+      return new ServiceError('RANGE_NOT_FOUND', `there is no range ${rangeId}; see the list of ranges`);
+    }
+    const message = `no leader of range ${rangeId} has reported since the masters' leader leads; nothing can be done to it`;
+    return new ServiceError('UNAVAILABLE', message);
+  }
+}
+
+/** What was asked for, so that the same wish can be told from another one. */
+function describeChange(change: RangeChange): string {
+  switch (change.type) {
+    case 'move':
+      return `move from node ${change.from} to node ${change.to}`;
+    case 'addReplica':
+      return `add a replica on node ${change.nodeId}`;
+    case 'removeReplica':
+      return `remove the replica on node ${change.nodeId}`;
+    case 'split':
+      return change.at === undefined
+        ? 'split in the middle'
+        : `split at the key 0x${Buffer.from(change.at).toString('hex')}`;
+    case 'merge':
+      return `merge range ${change.source} into it`;
+    default:
+      return unreachable(change);
+  }
+}
+
+/** By `version` first: bounds change more rarely than members, and for good. */
+function compareEpochs(a: Epoch, b: Epoch): number {
+  return a.version - b.version || a.confVersion - b.confVersion;
+}
+
+function operatorInfo(record: OperatorRecord, nowMs: number): OperatorInfo {
+  const { operatorId, rangeId, kind, status, reason, steps, step, createdAtMs, endedAtMs, outcome } = record;
+  return {
+    ...{ operatorId, rangeId, kind, status, reason, step, outcome },
+    steps: steps.map(describeStep),
+    ageMs: nowMs - createdAtMs,
+    endedMs: endedAtMs === undefined ? -1 : nowMs - endedAtMs,
+  };
+}
+
+function plannedChange({ rangeId, kind, reason, steps }: Plan): PlannedChange {
+  return { rangeId, kind, reason, steps: steps.map(describeStep) };
+}
+
+const LISTED_MAX = 20;
+
+function listed(names: readonly string[]): string {
+  if (names.length === 0) return 'none';
+  const more = names.length > LISTED_MAX ? ` and ${names.length - LISTED_MAX} more` : '';
+  return names.slice(0, LISTED_MAX).join(', ') + more;
+}
+
+function wrong(message: string): ServiceError {
+  return new ServiceError('INVALID_ARGUMENT', message);
+}
