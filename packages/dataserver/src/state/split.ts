@@ -14,6 +14,7 @@ import { type Command, type RangeDescriptor, staleEpoch } from '@remora/protocol
 import { type ConfState, isJoint } from '@remora/raft';
 import { intersection, isBorder } from './bounds.ts';
 import { attachedRoutingKey, isLeaseRecordKey, leaseIdOfKey, leaseSpaceSpan } from './keys.ts';
+import { NEVER_MERGED } from './merging.ts';
 import type { RangeMeta } from './meta-codec.ts';
 
 export type SplitCommand = Extract<Command, { type: 'split' }>;
@@ -109,6 +110,7 @@ export function childMeta(range: RangeMeta, command: SplitCommand, right: RangeD
     ...{ revision, compactRevision, rangeTimeMs, wallMs },
     keys: Math.min(command.keys, range.keys),
     bytes: Math.min(command.bytes, range.bytes),
+    merging: NEVER_MERGED,
   };
 }
 
