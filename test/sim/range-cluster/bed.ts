@@ -130,14 +130,6 @@ export class RangeCluster {
     const { clock, engine, log } = node;
     const drawer = this.#drawer(clock);
     const registry = createRpcRegistry();
-    const dialer = createDialer({
-      localNodeId: id,
-      registry,
-      resolveAddress: (nodeId) => String(nodeId),
-      connect: ({ nodeId }) => this.#links.connect(id, nodeId),
-      clock,
-      random: this.random,
-    });
     const isData = DATA_NODES.includes(id);
     let host: NodeRaftHost | undefined;
     let store: Store | undefined;
@@ -178,7 +170,7 @@ export class RangeCluster {
           outcomeBytesMax: 1_000_000,
           timeCarryMs: 30_000,
         },
-        ...{ drawer, dialer },
+        drawer,
         recovered: new Map(log.recovered()),
         onFailure: (error) => this.failures.push(error),
       });
@@ -186,6 +178,14 @@ export class RangeCluster {
       store.start().catch((error: unknown) => this.failures.push(error));
       store.register(registry);
     }
+    const dialer = createDialer({
+      localNodeId: id,
+      registry,
+      resolveAddress: (nodeId) => String(nodeId),
+      connect: ({ nodeId }) => this.#links.connect(id, nodeId),
+      clock,
+      random: this.random,
+    });
     const backend = new RangeBackend({
       nodeId: id,
       dialer,

@@ -62,9 +62,8 @@ async function install(given: Prepared, crashAtStep: number): Promise<Result> {
   };
   const work = async (): Promise<void> => {
     await installer.clean();
-    const begins = (): [] => {
+    const begins = (): void => {
       began = true;
-      return [];
     };
     const replaced = (): void => {
       installed = true;

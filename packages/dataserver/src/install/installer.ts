@@ -19,7 +19,6 @@ import {
   type Engine,
   InvariantError,
   type Logger,
-  type Rebuild,
   type Row,
   ServiceError,
   type Span,
@@ -50,11 +49,8 @@ export interface InstallTarget {
   readonly settled: Promise<void>;
   /** Another range that has keys of this span here (I6). */
   readonly sharing: (span: Span) => number | undefined;
-  /**
-   * The rows of this span are about to go: from now on it neither reads nor changes them (I3). Gives what is to become
-   * durable with the marker: the end of ranges whose keys the snapshot brings.
-   */
-  readonly begins: (span: Span) => readonly Row[];
+  /** Its rows are about to go: from now on it neither reads nor changes them (I3). */
+  readonly begins: () => void;
   /** Its new rows are there, durably; called in the step in which they become visible. */
   readonly replaced: () => void;
 }
@@ -117,8 +113,8 @@ export class Installer {
     const { index, term } = meta;
     const marker = { rangeId, replicaId, span, applied: { index, term }, file: staged.name, bytes: staged.bytes };
     this.#markers.set(rangeId, marker);
-    const withMarker = target.begins(span);
-    await this.#replace(marker, { withMarker, replaced: target.replaced, progress });
+    target.begins();
+    await this.#replace(marker, target.replaced, progress);
   }
 
   /**
@@ -132,24 +128,16 @@ export class Installer {
     }
     this.#deps.logger.info({ range: rangeId, index: applied.index }, 'goes on with installing a snapshot');
     const nobody = (): void => {};
-    await this.#replace(marker, { withMarker: [], replaced: nobody, progress: nobody });
+    await this.#replace(marker, nobody, nobody);
   }
 
-  async #replace(
-    marker: InstallMarker,
-    {
-      withMarker,
-      replaced,
-      progress,
-    }: Pick<Rebuild, 'replaced' | 'progress'> & { readonly withMarker: readonly Row[] },
-  ): Promise<void> {
+  async #replace(marker: InstallMarker, replaced: () => void, progress: () => void): Promise<void> {
     const { engine, logger } = this.#deps;
     const { rangeId, applied, bytes, file, span } = marker;
     try {
       await engine.rebuild({
         spans: rangeSpans(rangeId, span),
         marker: { key: installKey(rangeId), value: encodeMarker(marker) },
-        withMarker,
         rows: this.#rows(marker),
         replaced: () => {
           this.#markers.delete(rangeId);

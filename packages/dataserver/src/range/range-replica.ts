@@ -38,7 +38,6 @@ import { EntryApplier } from './entry-applier.ts';
 import { GrantWatches } from './grant-watches.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { LockWaits } from './lock-waits.ts';
-import { type MergeNeighbours, Merges } from './merges.ts';
 import { Queries } from './queries.ts';
 import { RangeClock } from './range-clock.ts';
 import { RangeLoad } from './range-load.ts';
@@ -55,7 +54,6 @@ export interface RangeDeps extends ReplicaRowsDeps, Pick<SplitsDeps, 'onSplit' |
   /** The replica has applied that it is no member of its range any more. Called once, from within `apply`. */
   readonly onLeft: (replica: RangeReplica) => void;
   readonly onApplied?: OnApplied;
-  readonly neighbours: MergeNeighbours;
 }
 
 /**
@@ -63,8 +61,7 @@ export interface RangeDeps extends ReplicaRowsDeps, Pick<SplitsDeps, 'onSplit' |
  *
  * R1. Commands go through `Commands` (CM1, CM2), after their epoch was checked.
  * R2. Reads are answered from a state that holds everything committed when they arrived (ReadIndex).
- * R3. While a snapshot takes the place of its rows it serves nothing (replica-rows.ts RR1), nor while it is sealed for a
- *     merge (merges.ts MR1).
+ * R3. While a snapshot takes the place of its rows it serves nothing (replica-rows.ts RR1).
  */
 export class RangeReplica implements StateMachine {
   readonly #deps: RangeDeps;
@@ -77,7 +74,6 @@ export class RangeReplica implements StateMachine {
   readonly closing: ClosedRevisions;
   readonly #splits: Splits;
   readonly #reasons: SplitReasons;
-  readonly merges: Merges;
   readonly #keeper: LeaseKeeper;
   readonly #waits = new LockWaits();
   readonly #grants = new GrantWatches();
@@ -109,12 +105,10 @@ export class RangeReplica implements StateMachine {
         onLeaseGranted: (lease) => this.#keeper.granted(lease),
         onLeaseEnded: (id) => this.#keeper.ended(id),
         onSplit: (child) => {
-          this.#keysChanged();
+          this.#rows.collectAnew();
+          this.#reasons.reset();
           this.#splits.applied(child);
         },
-        onSealed: () => this.merges.sealChanged(),
-        source: (rangeId) => deps.neighbours.source(rangeId),
-        onMerged: (sourceId) => this.merges.merged(sourceId),
       },
     });
     if (start === undefined) this.state.load();
@@ -148,7 +142,6 @@ export class RangeReplica implements StateMachine {
       group: () => this.group,
       whenSettled: (done) => this.#commands.proposals.whenSettled(done),
       notLeader: () => this.notLeader(),
-      sealed: () => this.merges.refusal,
     });
     this.#keeper = new LeaseKeeper(clock, this.state.leases, (command, done) => this.#expire(command, done));
     this.#rows = new ReplicaRows(deps, this.state);
@@ -169,11 +162,6 @@ export class RangeReplica implements StateMachine {
       commands: this.#commands,
       queries: this.#queries,
       streams: this.#streams,
-    });
-    this.merges = new Merges(this, {
-      ...{ commands: this.#commands, queries: this.#queries, closing: this.closing, keeper: this.#keeper },
-      ...{ streams: this.#streams, neighbours: deps.neighbours },
-      keysChanged: () => this.#keysChanged(),
     });
   }
 
@@ -212,7 +200,7 @@ export class RangeReplica implements StateMachine {
   }
 
   admitsConf(change: ConfChange): boolean {
-    return this.merges.refusal === undefined && admitsChange(this.state.descriptor, change);
+    return admitsChange(this.state.descriptor, change);
   }
 
   #applied(entry: Entry): void {
@@ -221,13 +209,6 @@ export class RangeReplica implements StateMachine {
     this.closing.applied();
     this.#rows.collect();
     if (this.#leaderTerm !== 0 && entry.term === this.#leaderTerm && !this.#serving) this.#startServing();
-  }
-
-  /** What was worked out for the keys that it had holds no longer. */
-  #keysChanged(): void {
-    this.#rows.collectAnew();
-    this.#reasons.reset();
-    if (this.#serving) this.#time.rebase(this.state.rangeTimeMs);
   }
 
   roleChanged(change: { readonly role: Role; readonly term: number; readonly leader: number }): void {
@@ -245,7 +226,7 @@ export class RangeReplica implements StateMachine {
     this.#serving = true;
     this.#reasons.reset();
     this.#time.rebase(this.state.rangeTimeMs);
-    if (this.merges.refusal === undefined) this.#keeper.start(this.#leaderTerm);
+    this.#keeper.start(this.#leaderTerm);
     this.#compactor.reset();
     this.#deps.logger.info(
       { range: this.rangeId, term: this.#leaderTerm, revision: this.state.revision },
@@ -289,7 +270,7 @@ export class RangeReplica implements StateMachine {
 
   /** Called about every second: what a leader does by the clock. */
   housekeep(): void {
-    if (!this.#serving || this.merges.refusal !== undefined) return;
+    if (!this.#serving) return;
     this.members.look();
     this.#reasons.tick();
     if (this.#time.nowMs() - this.state.rangeTimeMs > this.#deps.options.timeCarryMs)
@@ -346,8 +327,7 @@ export class RangeReplica implements StateMachine {
 
   /** Why a watch cannot begin here; undefined when it can. */
   watchRefusal({ epoch, span }: Pick<WatchCreate, 'epoch' | 'span'>): ServiceError | undefined {
-    const moved = this.isStale(epoch) || !keySpanWithin(this.state.bounds, span);
-    if (moved || this.merges.refusal !== undefined) return this.staleEpoch();
+    if (this.isStale(epoch) || !keySpanWithin(this.state.bounds, span)) return this.staleEpoch();
     return this.leading ? undefined : this.notLeader();
   }
 
@@ -378,7 +358,7 @@ export class RangeReplica implements StateMachine {
 
   /** Why nothing can be read here now; undefined when it can (R3). */
   unreadable(): ServiceError | undefined {
-    if (!this.replacing) return this.merges.refusal;
+    if (!this.replacing) return undefined;
     return new ServiceError('UNAVAILABLE', 'this replica is installing a snapshot; ask again, or another replica', {
       details: { rangeId: this.rangeId },
     });

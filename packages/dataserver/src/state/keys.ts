@@ -4,7 +4,8 @@ import { KV_SPACE, kvRoutingKey, LEASE_SPACE, LOCK_SPACE } from '@remora/protoco
 /**
  * Where everything lies in a data server's engine. All ranges share one ordered space, so a split moves no data.
  *
- *   00 range(8) kind(1) …        range-local: applied position, descriptor, remembered outcomes   (resident)
+ *   00 range(8) kind(1) …        range-local: applied position, descriptor, remembered outcomes,  (resident)
+ *                                prepared transactions
  *   00 0(8) kind(1) range(8)     the node's own: `i` a snapshot that is being installed, `h` the   (resident)
  *                                replica held, `r` one that is being cleared away
  *   01 lease(8)                  a lease                                                          (resident)
@@ -21,6 +22,8 @@ export const LEASE_KEY_BYTES = 9;
 const LOCAL_STATE = 0x73; // 's'
 const LOCAL_MASTER = 0x6d; // 'm'
 const LOCAL_OUTCOMES = 0x6f; // 'o'
+const LOCAL_TXN_PART = 0x74; // 't'
+const LOCAL_TXN_RECORD = 0x64; // 'd'
 const LOCAL_INSTALL = 0x69; // 'i'
 const LOCAL_HELD = 0x68; // 'h'
 const LOCAL_REMOVAL = 0x72; // 'r'
@@ -74,6 +77,22 @@ export function outcomePageKey(rangeId: number, page: number): Buffer {
 export function outcomePagesSpan(rangeId: number): Span {
   const start = localKey(rangeId, LOCAL_OUTCOMES, 0);
   return { start, end: prefixEnd(start) };
+}
+
+/** What a range has of transactions over several ranges: parts that it prepared, and records of those it decides. */
+export type TxnRowKind = 'part' | 'record';
+
+export function txnRowKey(rangeId: number, kind: TxnRowKind, name: string): Buffer {
+  return Buffer.concat([txnRowsSpan(rangeId, kind).start, Buffer.from(name, 'utf8')]);
+}
+
+export function txnRowsSpan(rangeId: number, kind: TxnRowKind): Span {
+  const start = localKey(rangeId, kind === 'part' ? LOCAL_TXN_PART : LOCAL_TXN_RECORD, 0);
+  return { start, end: prefixEnd(start) };
+}
+
+export function nameOfTxnRow(key: Bytes): string {
+  return Buffer.from(key.subarray(10)).toString('utf8');
 }
 
 /** The marker of a range whose rows are being replaced by a snapshot. */

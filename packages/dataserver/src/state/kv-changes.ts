@@ -1,6 +1,7 @@
 import { type Bytes, binaryString, compareBytes, type Engine, ServiceError, spanContains } from '@remora/base';
 import {
   type Compare,
+  type CompareAnswer,
   compareHolds,
   type DeleteOp,
   type DeleteResult,
@@ -82,7 +83,7 @@ export class KvChanges {
   }
 
   txn(txn: Txn, prefetched: Prefetched): KvResult {
-    const succeeded = txn.compare.every((compare) => this.#compare(compare, prefetched));
+    const succeeded = txn.compare.every((compare) => this.#holds(compare, prefetched));
     const results = (succeeded ? txn.success : txn.failure).map((op) => this.evaluate(op, prefetched));
     return { type: 'txn', succeeded, results };
   }
@@ -134,12 +135,17 @@ export class KvChanges {
     return shapeRange(op, prefetched.get(op) ?? { kvs: [], count: 0 });
   }
 
-  #compare(compare: Compare, prefetched: Prefetched): boolean {
-    if (compare.end === undefined) return compareHolds(compare, this.get(compare.key));
-    const kvs = this.#current(compare, prefetched);
+  #holds(compare: Compare, prefetched: Prefetched): boolean {
+    const answer = this.compare(compare, prefetched);
     // etcd: a range compare over nothing compares one absent key, except by value.
-    if (kvs.length === 0) return compareHolds(compare, undefined);
-    return kvs.every((kv) => compareHolds(compare, kv));
+    return answer === 'nothing' ? compareHolds(compare, undefined) : answer === 'holds';
+  }
+
+  compare(compare: Compare, prefetched: Prefetched): CompareAnswer {
+    if (compare.end === undefined) return compareHolds(compare, this.get(compare.key)) ? 'holds' : 'fails';
+    const kvs = this.#current(compare, prefetched);
+    if (kvs.length === 0) return 'nothing';
+    return kvs.every((kv) => compareHolds(compare, kv)) ? 'holds' : 'fails';
   }
 
   /** What a range holds now, this command's own changes included. */

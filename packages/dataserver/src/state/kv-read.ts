@@ -64,6 +64,11 @@ export function prefetchRange(engine: Engine, op: KeyRange & { readonly revision
   return prefetchAll(engine, wantedByRange(op), bounds);
 }
 
+/** The same for operations of a part of a transaction over several ranges. */
+export function prefetchEach(engine: Engine, ranges: readonly KeyRange[], bounds: RevisionBounds) {
+  return prefetchAll(engine, ranges.flatMap(wantedByRange), bounds);
+}
+
 function prefetchAll(
   engine: Engine,
   wanted: readonly Wanted[],

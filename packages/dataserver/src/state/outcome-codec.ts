@@ -59,6 +59,8 @@ function resultBytes(result: CommandResult): number {
       return result.kvs.reduce((sum, kv) => sum + kv.key.length + kv.value.length + 64, 0);
     case 'txn':
       return result.results.reduce((sum, inner) => sum + 32 + resultBytes(inner), 0);
+    case 'txnPart':
+      return result.results.reduce((sum, inner) => sum + 96 + resultBytes(inner.result), 0);
     default:
       return 64;
   }

@@ -159,16 +159,7 @@ class Replica {
     const state = new RangeState(this.engine, {
       descriptor: this.#descriptor,
       conf: CONF,
-      effects: {
-        onEvents() {},
-        onNotice() {},
-        onLeaseGranted() {},
-        onLeaseEnded() {},
-        onSplit() {},
-        onSealed() {},
-        source: () => this.state,
-        onMerged() {},
-      },
+      effects: { onEvents() {}, onNotice() {}, onLeaseGranted() {}, onLeaseEnded() {}, onSplit() {} },
     });
     state.load();
     return state;

@@ -2,6 +2,8 @@ import { assert, type Engine, ServiceError } from '@remora/base';
 import { applyLockCommand, sessionEnded } from '@remora/lock';
 import type { Command, CommandBatch, CommandResult, KvEvent, RangeDescriptor, RevisionBlock } from '@remora/protocol';
 import type { ConfChange, ConfState, LogPosition } from '@remora/raft';
+import { heldOutcome, rememberedAnswer } from '../transactions/answers.ts';
+import { RangeTransactions, type TransactionHost } from '../transactions/range-transactions.ts';
 import { admissionRefusal } from './admission.ts';
 import { boundsOf, type RangeBounds } from './bounds.ts';
 import { compact, raiseRevision } from './compaction.ts';
@@ -9,18 +11,20 @@ import type { Effects, RangeStart } from './effects.ts';
 import { EngineLockView } from './engine-lock-view.ts';
 import { outcomePageKey, outcomePagesSpan, readUint64, stateKey } from './keys.ts';
 import { KvChanges } from './kv-changes.ts';
-import { NOTHING_PREFETCHED, type Prefetched, prefetchRange, prefetchTxn } from './kv-read.ts';
+import { NOTHING_PREFETCHED, type Prefetched } from './kv-read.ts';
 import { type Lease, Leases } from './leases.ts';
 import { descriptorAfter } from './membership.ts';
-import { type MergeIntoCommand, mergeRefusal, refuseMerge, seal, unite, unseal } from './merge.ts';
-import { type Merging, NEVER_MERGED } from './merging.ts';
 import { decodeRangeMeta, encodeRangeMeta } from './meta-codec.ts';
 import { needsRevision, nextRevision } from './numbering.ts';
 import { failed, type Outcome, outcomeBytes, rememberable } from './outcome-codec.ts';
 import { Outcomes } from './outcomes.ts';
+import { prefetchCommand } from './prefetch.ts';
 import { childMeta, placeRefusal, type SplitCommand, splitDescriptors, splitRefusal } from './split.ts';
 
-/** `remembered`: answered as an earlier attempt was; `refused`: for its epoch, its deadline, or want of a revision. */
+/**
+ * `remembered`: answered as an earlier attempt was; `refused`: for its epoch, its deadline, want of a revision, or a
+ * transaction over several ranges that it has to wait for.
+ */
 export type Applying = 'executed' | 'remembered' | 'refused';
 
 export type OnOutcome = (commandIndex: number, outcome: Outcome, how: Applying) => void;
@@ -37,13 +41,14 @@ export type OnOutcome = (commandIndex: number, outcome: Outcome, how: Applying) 
  * A6. A checkpoint may fall into an entry that waits for cold data. It holds how many of the entry's commands are
  *     applied (`appliedAhead`), and the replay after a crash goes on behind them.
  * A7. It reads and changes no row outside its bounds: other ranges have theirs in the same engine (bounds.ts).
- * A8. While it is sealed for a merge, its log moves its position and nothing else (merge.ts MG1).
  */
-export class RangeState {
+export class RangeState implements TransactionHost {
   readonly #engine: Engine;
   readonly #effects: Effects;
   outcomes = new Outcomes();
   readonly leases: Leases;
+  /** Over several ranges. */
+  transactions: RangeTransactions;
   #descriptor: RangeDescriptor;
   #bounds: RangeBounds;
   applied: LogPosition = { index: 0, term: 0 };
@@ -58,8 +63,6 @@ export class RangeState {
   wallMs = 0;
   keys = 0;
   bytes = 0;
-  /** What it knows of merges. */
-  merging: Merging = NEVER_MERGED;
 
   constructor(
     engine: Engine,
@@ -71,6 +74,7 @@ export class RangeState {
     this.#bounds = boundsOf(options.descriptor);
     this.conf = options.conf;
     this.leases = new Leases(engine);
+    this.transactions = new RangeTransactions(this);
   }
 
   get rangeId(): number {
@@ -100,14 +104,17 @@ export class RangeState {
     const pages = this.#engine.scanResident(outcomePagesSpan(this.rangeId));
     this.outcomes.load(pages.map(({ key, value }) => ({ number: readUint64(Buffer.from(key), 10), bytes: value })));
     this.leases.load(this.#bounds.routed);
+    this.transactions = new RangeTransactions(this);
+    this.transactions.load(this.#engine);
     return true;
   }
 
   /** Takes up what the range begins with, for which the engine holds no state yet. */
-  begin({ meta, outcomes }: RangeStart): void {
+  begin({ meta, outcomes, transactions }: RangeStart): void {
     Object.assign(this, meta);
     this.outcomes = outcomes;
     this.leases.load(this.#bounds.routed);
+    this.transactions.takeOver(transactions);
   }
 
   /** Puts what is kept in memory between checkpoints into the engine; called as a checkpoint or snapshot begins. */
@@ -117,6 +124,7 @@ export class RangeState {
       put: (page, bytes) => this.#engine.put(outcomePageKey(this.rangeId, page), bytes),
       delete: (page) => this.#engine.delete(outcomePageKey(this.rangeId, page)),
     });
+    this.transactions.stage(this.#engine);
   }
 
   /** Moves past a membership change, which made this configuration: the same as before if nothing came of it. */
@@ -135,13 +143,10 @@ export class RangeState {
   /** Applies one entry. Returns a promise when a command needs cold data; no other call may come before it resolves. */
   applyBatch(position: LogPosition, batch: CommandBatch, onOutcome: OnOutcome): void | Promise<void> {
     assert(position.index === this.applied.index + 1, `entry ${position.index} does not follow ${this.applied.index}`);
+    this.rangeTimeMs = Math.max(this.rangeTimeMs, batch.rangeTimeMs);
+    this.wallMs = batch.wallMs;
     this.#block = batch.block;
-    // A8
-    if (this.merging.seal === undefined) {
-      this.rangeTimeMs = Math.max(this.rangeTimeMs, batch.rangeTimeMs);
-      this.wallMs = batch.wallMs;
-      this.outcomes.expire(this.rangeTimeMs);
-    }
+    this.outcomes.expire(this.rangeTimeMs);
     return this.#applyFrom(this.appliedAhead, position, batch, onOutcome);
   }
 
@@ -152,17 +157,17 @@ export class RangeState {
       if (item === undefined) break;
       this.appliedAhead = i;
       const refused = admissionRefusal(this, batch, item);
-      const early = refused ?? this.#remembered(item.requestId);
-      if (early !== undefined) {
-        onOutcome(i, early, refused === undefined ? 'remembered' : 'refused');
+      const remembered = refused === undefined ? this.#remembered(item) : undefined;
+      if (remembered !== undefined) {
+        onOutcome(i, remembered, 'remembered');
         continue;
       }
-      const unnumbered = this.#unnumbered(item.command);
-      if (unnumbered !== undefined) {
-        onOutcome(i, unnumbered, 'refused');
+      const waits = refused ?? this.#held(item.command) ?? this.#unnumbered(item.command);
+      if (waits !== undefined) {
+        onOutcome(i, waits, 'refused');
         continue;
       }
-      const cold = this.#prefetch(item.command);
+      const cold = prefetchCommand(this.#engine, item.command, this);
       if (cold !== undefined) {
         return cold.then(
           (prefetched) => {
@@ -182,8 +187,15 @@ export class RangeState {
     this.appliedAhead = 0;
   }
 
-  #remembered(requestId: string): Outcome | undefined {
-    return requestId === '' ? undefined : this.outcomes.find(requestId);
+  #remembered({ requestId, command }: CommandBatch['commands'][number]): Outcome | undefined {
+    const outcome = requestId === '' ? undefined : this.outcomes.find(requestId);
+    return outcome && rememberedAnswer(command, outcome);
+  }
+
+  /** It has to wait for a transaction over several ranges (T2 of decision 19). */
+  #held(command: Command): Outcome | undefined {
+    const holder = this.transactions.holder(command);
+    return holder && heldOutcome(this.revision, holder);
   }
 
   /** N3: no revision is left for what the command would change. */
@@ -204,14 +216,6 @@ export class RangeState {
     return next;
   }
 
-  #prefetch(command: Command): Promise<Prefetched> | undefined {
-    if (command.type === 'kv') {
-      const op = command.op;
-      return op.type === 'put' ? undefined : prefetchRange(this.#engine, op, this);
-    }
-    return command.type === 'txn' ? prefetchTxn(this.#engine, command.txn, this) : undefined;
-  }
-
   #applyOne(
     index: number,
     item: CommandBatch['commands'][number],
@@ -221,7 +225,7 @@ export class RangeState {
   ): void {
     let outcome: Outcome;
     try {
-      const result = this.#execute(item.command, term, prefetched);
+      const result = this.#execute(item, term, prefetched);
       outcome = { ok: true, revision: this.revision, result };
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
@@ -241,7 +245,8 @@ export class RangeState {
     onOutcome(index, outcome, 'executed');
   }
 
-  #execute(command: Command, term: number, prefetched: Prefetched): CommandResult {
+  #execute(item: CommandBatch['commands'][number], term: number, prefetched: Prefetched): CommandResult {
+    const { command } = item;
     switch (command.type) {
       case 'kv':
         return this.#kv((changes) => changes.evaluate(command.op, prefetched));
@@ -265,15 +270,7 @@ export class RangeState {
       case 'txnDecide':
       case 'txnResolve':
       case 'txnForget':
-        throw new ServiceError('UNIMPLEMENTED', 'this range takes no part in transactions over several ranges');
-      case 'seal':
-        return this.#seal(seal(this, command, this.applied.index + 1));
-      case 'unseal':
-        return this.#seal(unseal(this, command));
-      case 'merge':
-        return this.#merge(command);
-      case 'refuseMerge':
-        return refuseMerge(this, command.round);
+        return this.transactions.execute(command, item.deadlineMs, prefetched);
       case 'noop':
         return { type: 'noop' };
     }
@@ -286,23 +283,46 @@ export class RangeState {
     return result;
   }
 
-  #changes(): KvChanges {
+  /** A read may find no revision left, and changes nothing (N4). */
+  #changes(revision = this.#nextRevision() ?? this.revision + 1): KvChanges {
     return new KvChanges(this.#engine, {
-      // A read may find none, and changes nothing (N4).
-      revision: this.#nextRevision() ?? this.revision + 1,
+      revision,
       bounds: this,
-      leaseKnown: (id) => this.leases.get(id) !== undefined,
+      leaseKnown: (id) => this.leaseKnown(id),
     });
   }
 
-  #commit(changes: KvChanges): void {
-    this.revision = this.#next;
+  #commit(changes: KvChanges, revision = this.#next): void {
+    // That of a transaction over several ranges may be below what was applied since it was prepared.
+    this.revision = Math.max(this.revision, revision);
     const events: KvEvent[] = [];
     const grown = changes.commit((event) => events.push(event));
     // A split divides them as they were measured before, so they may be too low by what changed meanwhile.
     this.keys = Math.max(0, this.keys + grown.keys);
     this.bytes = Math.max(0, this.bytes + grown.bytes);
-    this.#effects.onEvents(this.revision, events);
+    if (events.length > 0) this.#effects.onEvents(revision, events);
+  }
+
+  // ---------------------------------------------------------------------- what its transactions see of it
+
+  get numbered(): boolean {
+    return this.#descriptor.revisionSource === 'master';
+  }
+
+  leaseKnown(id: bigint): boolean {
+    return this.leases.get(id) !== undefined;
+  }
+
+  attachedKeys(id: bigint): readonly Uint8Array[] {
+    return this.leases.attachedKeys(id);
+  }
+
+  changesAt(revision: number): KvChanges {
+    return this.#changes(revision);
+  }
+
+  commitAt(revision: number, changes: KvChanges): void {
+    this.#commit(changes, revision);
   }
 
   #lock(command: Extract<Command, { type: 'lock' }>): CommandResult {
@@ -352,14 +372,14 @@ export class RangeState {
 
   /** Why the range cannot be split so; undefined when it can. */
   splitRefusal(command: SplitCommand): ServiceError | undefined {
-    const { descriptor, conf } = this;
-    return splitRefusal(command, { descriptor, conf, engine: this.#engine });
+    const { descriptor, conf, transactions } = this;
+    return splitRefusal(command, { descriptor, conf, transactions, engine: this.#engine });
   }
 
   /** Why the range cannot be split at a routing key now; undefined when it can. */
   placeRefusal(at: Uint8Array): ServiceError | undefined {
-    const { descriptor, conf } = this;
-    return placeRefusal(at, { descriptor, conf, engine: this.#engine });
+    const { descriptor, conf, transactions } = this;
+    return placeRefusal(at, { descriptor, conf, transactions, engine: this.#engine });
   }
 
   /** The child begins as the range was: with its revision, its time, and all that it remembers (design §7 ▸). */
@@ -369,29 +389,13 @@ export class RangeState {
     const { descriptor } = this;
     const { left, right } = splitDescriptors(descriptor, command);
     const meta = childMeta(this, command, right);
-    const child = { meta, outcomes: this.outcomes.fork() };
     this.descriptor = left;
+    const child = { meta, outcomes: this.outcomes.fork(), transactions: this.transactions.cut(boundsOf(right)) };
     this.keys -= meta.keys;
     this.bytes -= meta.bytes;
     for (const id of this.leases.cut(this.#bounds.routed)) this.#effects.onLeaseEnded(id);
     this.#effects.onSplit(child);
     return { type: 'split', left, right };
-  }
-
-  #seal(result: CommandResult): CommandResult {
-    this.#effects.onSealed();
-    return result;
-  }
-
-  /** The rows of the source lie where the target's do: with its bounds they are the target's. */
-  #merge(command: MergeIntoCommand): CommandResult {
-    const refused = mergeRefusal(this, command);
-    if (refused !== undefined) throw refused;
-    const source = this.#effects.source(command.source.descriptor.rangeId);
-    const leases = unite(this, source, command);
-    this.#effects.onMerged(source.rangeId);
-    for (const lease of leases) this.#effects.onLeaseGranted(lease);
-    return { type: 'merge', range: this.descriptor };
   }
 
   /** Ends a lease: in one step its keys go, its locks are released and granted onward, its waiters leave (design §9). */

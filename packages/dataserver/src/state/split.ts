@@ -7,14 +7,14 @@
  * SP3. The membership is settled, and it is the one for whose nodes the ids were given out: the epoch says so, as it
  *      moves with every change of either kind.
  * SP4. What belongs to a lease is in the lease's range. As long as ranges hold no references to leases of other ranges,
- *      a place is refused that would part a lease from a key or lock of its own.
+ *      a place is refused that would part a lease from a key or lock of its own, also from one that is staged.
  */
 import { assert, compareBytes, type Engine, ServiceError, spanContains } from '@remora/base';
 import { type Command, type RangeDescriptor, staleEpoch } from '@remora/protocol';
 import { type ConfState, isJoint } from '@remora/raft';
+import type { RangeTransactions } from '../transactions/range-transactions.ts';
 import { intersection, isBorder } from './bounds.ts';
 import { attachedRoutingKey, isLeaseRecordKey, leaseIdOfKey, leaseSpaceSpan } from './keys.ts';
-import { NEVER_MERGED } from './merging.ts';
 import type { RangeMeta } from './meta-codec.ts';
 
 export type SplitCommand = Extract<Command, { type: 'split' }>;
@@ -29,6 +29,7 @@ interface Splittable {
   readonly descriptor: RangeDescriptor;
   readonly conf: ConfState;
   readonly engine: Engine;
+  readonly transactions: Pick<RangeTransactions, 'leasesWithin'>;
 }
 
 /** Why the range cannot be split so; undefined when it can. */
@@ -40,14 +41,18 @@ export function splitRefusal(command: SplitCommand, range: Splittable): ServiceE
 }
 
 /** Why the range cannot be split at a place now, whatever the ids; undefined when it can. */
-export function placeRefusal(at: Uint8Array, { descriptor, conf, engine }: Splittable): ServiceError | undefined {
+export function placeRefusal(
+  at: Uint8Array,
+  { descriptor, conf, engine, transactions }: Splittable,
+): ServiceError | undefined {
   const { rangeId } = descriptor;
   if (isJoint(conf)) {
     return new ServiceError('UNAVAILABLE', `the membership of range ${rangeId} is being changed; split it afterwards`);
   }
   const wrong = wrongSplit(descriptor, misplaced(descriptor, at));
   if (wrong !== undefined) return wrong;
-  const lease = partedLease(engine, descriptor, at);
+  const [staged] = transactions.leasesWithin({ start: at, end: descriptor.end });
+  const lease = staged ?? partedLease(engine, descriptor, at);
   if (lease === undefined) return undefined;
   const message = `range ${rangeId} cannot be split there now: lease ${lease} would be parted from what belongs to it`;
   return new ServiceError('UNAVAILABLE', message);
@@ -110,7 +115,6 @@ export function childMeta(range: RangeMeta, command: SplitCommand, right: RangeD
     ...{ revision, compactRevision, rangeTimeMs, wallMs },
     keys: Math.min(command.keys, range.keys),
     bytes: Math.min(command.bytes, range.bytes),
-    merging: NEVER_MERGED,
   };
 }
 

@@ -118,9 +118,6 @@ class HubBed {
         onLeaseGranted() {},
         onLeaseEnded() {},
         onSplit() {},
-        onSealed() {},
-        source: () => this.state,
-        onMerged() {},
       },
     });
     this.hub = new WatchHub(this.engine, this.state, {

@@ -1,7 +1,6 @@
 import type { LockCommand, LockId, LockQuery, LockQueryResult, LockResult, Owner, SessionRef } from '@remora/lock';
 import type { Epoch, RangeDescriptor } from './descriptor.ts';
 import type { KeyValue, KvResult, RangeOp, Txn } from './kv-types.ts';
-import type { MergeCommand, MergeCommandResult } from './merge-api.ts';
 import type { TxnCommand, TxnCommandResult, TxnState } from './transaction-api.ts';
 
 /**
@@ -46,8 +45,6 @@ export type Command =
     }
   /** Of a transaction over several ranges; only where the master numbers changes. */
   | TxnCommand
-  /** Steps of a merge of neighbours. */
-  | MergeCommand
   /** Changes nothing; a barrier, and a way to carry range time on. */
   | { readonly type: 'noop' };
 
@@ -112,7 +109,6 @@ export type CommandResult =
   | { readonly type: 'lock'; readonly result: LockResult }
   | { readonly type: 'split'; readonly left: RangeDescriptor; readonly right: RangeDescriptor }
   | TxnCommandResult
-  | MergeCommandResult
   | { readonly type: 'noop' };
 
 export type QueryResult =

@@ -3,13 +3,6 @@ import { decodeLockCommand, decodeLockResult, encodeLockCommand, encodeLockResul
 import type { Command, CommandResult } from '../command.ts';
 import { asCount, asFields, asLease, asMs, asTextMap, invalid, leaseToWire, textMapToWire } from './check.ts';
 import { decodeKvOp, decodeKvResult, decodeTxn, encodeKvOp, encodeKvResult, encodeTxn } from './kv.ts';
-import {
-  decodeMergeCommand,
-  decodeMergeResult,
-  encodeMergeCommand,
-  encodeMergeResult,
-  isMergeCommandTag,
-} from './merge.ts';
 import { decodeSplit, decodeSplitResult, encodeSplit, encodeSplitResult } from './split.ts';
 import {
   decodeTxnCommand,
@@ -19,10 +12,7 @@ import {
   isTxnCommandTag,
 } from './transaction.ts';
 
-/**
- * Tags of commands; the same tag marks a command's result. Part of the log format: append only. 10–14: transaction.ts,
- * 15–18: merge.ts.
- */
+/** Tags of commands; the same tag marks a command's result. Part of the log format: append only. 10–14: transaction.ts. */
 const COMMAND = {
   txn: 0,
   kv: 1,
@@ -61,11 +51,6 @@ export function encodeCommand(command: Command): unknown[] {
     case 'txnResolve':
     case 'txnForget':
       return encodeTxnCommand(command);
-    case 'seal':
-    case 'merge':
-    case 'refuseMerge':
-    case 'unseal':
-      return encodeMergeCommand(command);
     case 'noop':
       return [COMMAND.noop];
     default:
@@ -100,7 +85,6 @@ export function decodeCommand(raw: unknown): Command {
       return { type: 'noop' };
     default:
       if (isTxnCommandTag(raw[0])) return decodeTxnCommand(raw);
-      if (isMergeCommandTag(raw[0])) return decodeMergeCommand(raw);
       throw invalid('command tag');
   }
 }
@@ -149,11 +133,6 @@ export function encodeCommandResult(result: CommandResult): unknown[] {
     case 'txnForget':
     case 'txnPart':
       return encodeTxnResult(result, encodeCommandResult);
-    case 'seal':
-    case 'merge':
-    case 'refuseMerge':
-    case 'unseal':
-      return encodeMergeResult(result);
     case 'noop':
       return [COMMAND.noop];
     default:
@@ -193,7 +172,6 @@ export function decodeCommandResult(raw: unknown): CommandResult {
       return { type: 'noop' };
     default:
       if (isTxnCommandTag(raw[0])) return decodeTxnResult(raw, (inner) => decodeCommandResult(inner));
-      if (isMergeCommandTag(raw[0])) return decodeMergeResult(raw);
       throw invalid('command result tag');
   }
 }

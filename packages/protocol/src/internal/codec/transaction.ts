@@ -114,7 +114,7 @@ export function encodeTxnResult(result: TxnCommandResult, nested: (result: Comma
     case 'txnForget':
       return [TXN_COMMAND.forget];
     case 'txnPart':
-      return [TXN_COMMAND.part, result.txnId, encodeCommit(result.commit), encodeResults(result.results)];
+      return [TXN_COMMAND.part, result.txnId, encodeTxnCommit(result.commit), encodeResults(result.results)];
     default:
       return unreachable(result);
   }
@@ -138,7 +138,7 @@ export function decodeTxnResult(raw: readonly unknown[], nested: (raw: unknown) 
     case TXN_COMMAND.part: {
       const f = asFields(raw, 4, 'outcome of a part');
       const results = asList(f[3], 'results of a part', decodePartResult);
-      return { type: 'txnPart', txnId: asTxnId(f[1]), commit: decodeCommit(f[2]), results };
+      return { type: 'txnPart', txnId: asTxnId(f[1]), commit: decodeTxnCommit(f[2]), results };
     }
     default:
       throw invalid('transaction result tag');
@@ -278,21 +278,21 @@ function decodeHolder(raw: unknown): TxnHolder {
 
 // ---------------------------------------------------------------------------------------------- decisions
 
-function encodeCommit({ revision, branches }: TxnCommit): unknown[] {
+export function encodeTxnCommit({ revision, branches }: TxnCommit): unknown[] {
   return [DECISIONS.encode('commit'), revision, [...branches]];
 }
 
-function decodeCommit(raw: unknown): TxnCommit {
+export function decodeTxnCommit(raw: unknown): TxnCommit {
   const resolution = decodeTxnResolution(raw);
   if (resolution.type !== 'commit') throw invalid('commit');
   return resolution;
 }
 
-export function encodeTxnResolution(resolution: TxnResolution): unknown[] {
-  return resolution.type === 'commit' ? encodeCommit(resolution) : [DECISIONS.encode('abort')];
+function encodeTxnResolution(resolution: TxnResolution): unknown[] {
+  return resolution.type === 'commit' ? encodeTxnCommit(resolution) : [DECISIONS.encode('abort')];
 }
 
-export function decodeTxnResolution(raw: unknown): TxnResolution {
+function decodeTxnResolution(raw: unknown): TxnResolution {
   if (!Array.isArray(raw)) throw invalid('resolution');
   switch (DECISIONS.decode(raw[0])) {
     case 'commit':
@@ -312,7 +312,7 @@ function commitOf(f: readonly unknown[]): TxnCommit {
 
 function encodeDecision(decision: TxnDecide['decision']): unknown[] {
   if (decision.type !== 'commit') return [DECISIONS.encode(decision.type)];
-  return [...encodeCommit(decision), encodeSpans(decision.others)];
+  return [...encodeTxnCommit(decision), encodeSpans(decision.others)];
 }
 
 function decodeDecision(raw: unknown): TxnDecide['decision'] {
@@ -345,7 +345,7 @@ export function encodeTxnState(state: TxnState): unknown[] {
     case 'pending':
       return [word, state.remainingMs];
     case 'committed':
-      return [word, encodeCommit(state.commit)];
+      return [word, encodeTxnCommit(state.commit)];
     case 'aborted':
       return [word];
     default:
@@ -360,7 +360,7 @@ export function decodeTxnState(raw: unknown): TxnState {
     case 'pending':
       return { state, remainingMs: asMs(asFields(raw, 2, 'pending')[1], 'pending.remainingMs') };
     case 'committed':
-      return { state, commit: decodeCommit(asFields(raw, 2, 'committed')[1]) };
+      return { state, commit: decodeTxnCommit(asFields(raw, 2, 'committed')[1]) };
     case 'aborted':
       asFields(raw, 1, 'aborted');
       return { state };

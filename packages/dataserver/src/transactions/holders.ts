@@ -1,0 +1,70 @@
+/**
+ * Which prepared part a request of one range has to wait for (T2 and T10 of decision 19): what it would change is under an
+ * intent, or what it would read is under an exclusive one, or the part needs what it would end.
+ */
+import { type Bytes, unreachable } from '@remora/base';
+import type { Command, Query } from '@remora/protocol';
+import type { PreparedPart } from './prepared-part.ts';
+import type { PreparedParts } from './prepared-parts.ts';
+import { type Touching, touchedByOp, touchedByQuery, touchedByTxn } from './touched-keys.ts';
+
+/** `attachedKeys` gives the plain keys that belong to a lease. */
+export function holderOf(
+  command: Command,
+  parts: PreparedParts,
+  attachedKeys: (lease: bigint) => readonly Bytes[],
+): PreparedPart | undefined {
+  switch (command.type) {
+    case 'kv':
+      return firstOf((found) => touchedByOp(command.op, parts.holding(found)));
+    case 'txn':
+      return firstOf((found) => touchedByTxn(command.txn, parts.holding(found)));
+    case 'leaseRevoke':
+    case 'leaseExpire':
+      return parts.withLease(command.id) ?? holderOfKeys(attachedKeys(command.id), parts);
+    case 'compact':
+      return parts.againstCompaction(command.revision);
+    case 'raiseRevision':
+      return parts.all().next().value;
+    case 'lock':
+    case 'leaseGrant':
+    case 'split':
+    case 'txnPrepare': // fails at once instead
+    case 'txnDecide':
+    case 'txnResolve':
+    case 'txnForget':
+    case 'noop':
+      return undefined;
+    default:
+      return unreachable(command);
+  }
+}
+
+function holderOfKeys(keys: readonly Bytes[], parts: PreparedParts): PreparedPart | undefined {
+  return firstOf((found) => {
+    const touching = parts.holding(found);
+    for (const key of keys) touching.writes({ key });
+  });
+}
+
+/** Nothing that is read at or below `closed` changes any more, whatever is prepared. */
+export function holderOfQuery(query: Query, parts: PreparedParts, closed: number): PreparedPart | undefined {
+  return firstOf((found) => {
+    const at = (revision: number): Touching =>
+      parts.holding((part) => {
+        if (revision === 0 || revision > Math.max(part.floor, closed)) found(part);
+      });
+    touchedByQuery(query, {
+      reads: (range, revision) => at(revision).reads(range, revision),
+      writes: (range) => at(0).reads(range, 0), // a branch that a transaction which only reads does not have
+    });
+  });
+}
+
+function firstOf(search: (found: (part: PreparedPart) => void) => void): PreparedPart | undefined {
+  let first: PreparedPart | undefined;
+  search((part) => {
+    first ??= part;
+  });
+  return first;
+}

@@ -1,0 +1,89 @@
+import { type Bytes, compareBytes } from '@remora/base';
+import type { KeyRange } from '@remora/protocol';
+import { SpanIndex } from '../watch/span-index.ts';
+import { isEmptyRange, type PreparedPart } from './prepared-part.ts';
+
+/**
+ * What the prepared parts of a range hold.
+ *
+ * I1. A part holds shared intents on all keys and spans that it compares or reads, and exclusive ones on those that it
+ *     may write, whichever of its branches is executed (design §11 ▸).
+ * I2. What is written must be under no intent of another transaction; what is read under no exclusive one.
+ */
+interface Intent {
+  readonly key: Bytes;
+  readonly end: Bytes | undefined;
+  readonly exclusive: boolean;
+  readonly part: PreparedPart;
+}
+
+export class Intents {
+  readonly #byPart = new Map<PreparedPart, readonly Intent[]>();
+  readonly #index = new SpanIndex<Intent>();
+  #size = 0;
+
+  /** Intents, not parts. */
+  get size(): number {
+    return this.#size;
+  }
+
+  add(part: PreparedPart): void {
+    const intents = intentsOf(part);
+    this.#byPart.set(part, intents);
+    for (const intent of intents) this.#index.add(intent);
+    this.#size += intents.length;
+  }
+
+  remove(part: PreparedPart): void {
+    const intents = this.#byPart.get(part) ?? [];
+    this.#byPart.delete(part);
+    for (const intent of intents) this.#index.remove(intent);
+    this.#size -= intents.length;
+  }
+
+  /** Calls `fn` for each part that keeps others from writing there (I2), perhaps more than once. */
+  againstWriting(range: KeyRange, fn: (part: PreparedPart) => void): void {
+    this.#overlapping(range, ({ part }) => fn(part));
+  }
+
+  /** Calls `fn` for each part that keeps others from reading what is there now (I2), perhaps more than once. */
+  againstReading(range: KeyRange, fn: (part: PreparedPart) => void): void {
+    this.#overlapping(range, ({ part, exclusive }) => {
+      if (exclusive) fn(part);
+    });
+  }
+
+  #overlapping(range: KeyRange, fn: (intent: Intent) => void): void {
+    if (isEmptyRange(range)) return;
+    if (range.end === undefined) return this.#index.forEach(range.key, fn);
+    for (const intents of this.#byPart.values()) {
+      for (const intent of intents) if (overlap(range, intent)) fn(intent);
+    }
+  }
+}
+
+function intentsOf(part: PreparedPart): readonly Intent[] {
+  const intents: Intent[] = [];
+  const take = (range: KeyRange, exclusive: boolean): void => {
+    if (!isEmptyRange(range)) intents.push({ key: range.key, end: range.end, exclusive, part });
+  };
+  for (const compare of part.compares) take(compare, false);
+  for (const { op } of part.ops) take(op, op.type !== 'range');
+  return intents;
+}
+
+/** Whether a part may write anything: what it commits then has its revision. */
+export function writes(part: PreparedPart): boolean {
+  return part.ops.some(({ op }) => op.type !== 'range');
+}
+
+/** Of ranges that are not empty. */
+export function overlap(a: { readonly key: Bytes; readonly end?: Bytes | undefined }, b: typeof a): boolean {
+  return reaches(a, b.key) && reaches(b, a.key);
+}
+
+/** Whether a range ends behind a key. */
+function reaches({ key, end }: { readonly key: Bytes; readonly end?: Bytes | undefined }, other: Bytes): boolean {
+  if (end === undefined) return compareBytes(key, other) >= 0;
+  return end.length === 0 || compareBytes(end, other) > 0;
+}

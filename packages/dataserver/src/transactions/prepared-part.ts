@@ -1,0 +1,168 @@
+import { type Bytes, compareBytes, copyBytes, keyAfter, type Span, spanContains } from '@remora/base';
+import {
+  asBytes,
+  asCount,
+  asMs,
+  asText,
+  asTxnId,
+  type Compare,
+  decodeSpans,
+  decodeStored,
+  decodeTxnCommit,
+  decodeTxnPart,
+  encodeSpans,
+  encodeStored,
+  encodeTxnCommit,
+  encodeTxnPart,
+  type KeyRange,
+  KV_SPACE,
+  kvRoutingKey,
+  type PartOp,
+  type StoredFormat,
+  type TxnCommit,
+  type TxnPart,
+  type TxnPrepare,
+} from '@remora/protocol';
+import { hullOf, lowerEnd } from '../state/bounds.ts';
+
+/** What a range has prepared of a transaction over several ranges, and not resolved. */
+export interface PreparedPart extends TxnPart {
+  readonly txnId: string;
+  readonly part: number;
+  /** Of the client's request. */
+  readonly requestId: string;
+  readonly primaryKey: Bytes;
+  /** Of the client's request, in the time of the range. */
+  readonly deadlineMs: number;
+  readonly expiresMs: number;
+  /** The last revision of the range when it was prepared. */
+  readonly floor: number;
+}
+
+/** The record of a transaction, in the range of its primary key. It is gone when the transaction is aborted. */
+export interface TxnRecord {
+  readonly txnId: string;
+  readonly primaryKey: Bytes;
+  readonly requestId: string;
+  readonly expiresMs: number;
+  /** Of routing keys: where each part may lie, in the order of the parts. Only part 0 until it is committed. */
+  readonly spans: readonly Span[];
+  /** Undefined while it is pending. */
+  readonly commit: TxnCommit | undefined;
+}
+
+const PART: StoredFormat = { what: 'a prepared part', version: 1, fields: 9 };
+const RECORD: StoredFormat = { what: 'a record of a transaction', version: 1, fields: 6 };
+
+/** What is retained of a command, whose bytes belong to a log entry. */
+export function preparedPart(command: TxnPrepare, deadlineMs: number, floor: number): PreparedPart {
+  const { txnId, part, requestId, expiresMs } = command;
+  return {
+    ...{ txnId, part, requestId, deadlineMs, expiresMs, floor },
+    primaryKey: copyBytes(command.primaryKey),
+    compares: command.compares.map(ownCompare),
+    ops: command.ops.map(({ number, branch, op }) => ({ number, branch, op: ownOp(op) })),
+  };
+}
+
+function ownRange<T extends KeyRange>(range: T): T {
+  const own = { ...range, key: copyBytes(range.key) };
+  return range.end === undefined ? own : { ...own, end: copyBytes(range.end) };
+}
+
+function ownCompare(compare: Compare): Compare {
+  const { target } = compare;
+  const own = ownRange(compare);
+  return target.of === 'value' ? { ...own, target: { of: 'value', value: copyBytes(target.value) } } : own;
+}
+
+function ownOp(op: PartOp['op']): PartOp['op'] {
+  const own = ownRange(op);
+  return own.type === 'put' ? { ...own, value: copyBytes(own.value) } : own;
+}
+
+/** What a part has within a span of plain keys; undefined when that is nothing. */
+export function cutPart(part: PreparedPart, keys: Span | undefined): PreparedPart | undefined {
+  if (keys === undefined) return undefined;
+  const compares = part.compares.flatMap((compare) => cutRange(compare, keys) ?? []);
+  const ops = part.ops.flatMap(({ number, branch, op }) => {
+    const cut = cutRange(op, keys);
+    return cut === undefined ? [] : [{ number, branch, op: cut }];
+  });
+  return compares.length + ops.length === 0 ? undefined : { ...part, compares, ops };
+}
+
+/** An empty range stays with its first key. */
+function cutRange<T extends KeyRange>(range: T, keys: Span): T | undefined {
+  const { key, end } = range;
+  if (end === undefined) return spanContains(keys, key) ? range : undefined;
+  if (isEmptyRange(range)) return spanContains(keys, key) ? range : undefined;
+  const from = compareBytes(key, keys.start) < 0 ? keys.start : key;
+  const cut = { ...range, key: from, end: lowerEnd(end, keys.end) };
+  return isEmptyRange(cut) ? undefined : cut;
+}
+
+/** Whether it has an end that is not behind its first key. */
+export function isEmptyRange({ key, end }: KeyRange): boolean {
+  return end !== undefined && end.length > 0 && compareBytes(key, end) >= 0;
+}
+
+/** Two pieces of one part, which a split has parted, in one. */
+export function joinPieces(a: PreparedPart, b: PreparedPart): PreparedPart {
+  const ops = [...a.ops, ...b.ops].sort((one, other) => one.number - other.number);
+  return { ...a, floor: Math.max(a.floor, b.floor), compares: [...a.compares, ...b.compares], ops };
+}
+
+/** The smallest span of routing keys with all that a part has. */
+export function spanOfPart({ compares, ops, primaryKey }: PreparedPart): Span {
+  const spans = [...compares.map(routedSpan), ...ops.map(({ op }) => routedSpan(op))];
+  const [first, ...more] = spans;
+  return first === undefined ? { start: primaryKey, end: keyAfter(primaryKey) } : more.reduce(hullOf, first);
+}
+
+function routedSpan(range: KeyRange): Span {
+  const start = kvRoutingKey(range.key);
+  if (range.end === undefined || isEmptyRange(range)) return { start, end: keyAfter(start) };
+  return { start, end: range.end.length === 0 ? AFTER_KEYS : kvRoutingKey(range.end) };
+}
+
+const AFTER_KEYS = Buffer.from([KV_SPACE + 1]);
+
+export function encodePart(part: PreparedPart): Buffer {
+  const { txnId, requestId, primaryKey, deadlineMs, expiresMs, floor } = part;
+  return encodeStored(PART, [
+    ...[txnId, part.part, requestId, primaryKey, deadlineMs, expiresMs, floor],
+    ...encodeTxnPart(part),
+  ]);
+}
+
+/** Throws an `InvariantError` for anything else. */
+export function decodePart(bytes: Bytes): PreparedPart {
+  return decodeStored(PART, bytes, (f) => ({
+    txnId: asTxnId(f[0]),
+    part: asCount(f[1], 'part'),
+    requestId: asText(f[2], 'request id'),
+    primaryKey: asBytes(f[3], 'primary key'),
+    deadlineMs: asMs(f[4], 'deadline'),
+    expiresMs: asMs(f[5], 'expiry'),
+    floor: asCount(f[6], 'floor'),
+    ...decodeTxnPart(f[7], f[8]),
+  }));
+}
+
+export function encodeRecord({ txnId, primaryKey, requestId, expiresMs, spans, commit }: TxnRecord): Buffer {
+  const decided = commit === undefined ? null : encodeTxnCommit(commit);
+  return encodeStored(RECORD, [txnId, primaryKey, requestId, expiresMs, encodeSpans(spans), decided]);
+}
+
+/** Throws an `InvariantError` for anything else. */
+export function decodeRecord(bytes: Bytes): TxnRecord {
+  return decodeStored(RECORD, bytes, (f) => ({
+    txnId: asTxnId(f[0]),
+    primaryKey: asBytes(f[1], 'primary key'),
+    requestId: asText(f[2], 'request id'),
+    expiresMs: asMs(f[3], 'expiry'),
+    spans: decodeSpans(f[4]),
+    commit: f[5] === null ? undefined : decodeTxnCommit(f[5]),
+  }));
+}

@@ -1,0 +1,379 @@
+import { type Engine, ServiceError, type Span, spanContains, unreachable } from '@remora/base';
+import {
+  COMMAND_DEADLINE_MAX_MS,
+  type Command,
+  type KeyRange,
+  type PartResult,
+  prepareRequestId,
+  type Query,
+  TXN_HOLDERS_MAX,
+  type TxnCommand,
+  type TxnCommandResult,
+  type TxnCommit,
+  type TxnDecide,
+  type TxnDecideResult,
+  type TxnPrepare,
+  type TxnPrepareResult,
+  type TxnResolve,
+  type TxnResolveResult,
+  type TxnState,
+} from '@remora/protocol';
+import type { RangeBounds } from '../state/bounds.ts';
+import { nameOfTxnRow, type TxnRowKind, txnRowKey, txnRowsSpan } from '../state/keys.ts';
+import type { KvChanges } from '../state/kv-changes.ts';
+import type { Prefetched } from '../state/kv-read.ts';
+import { errorOf, outcomeBytes, rememberable } from '../state/outcome-codec.ts';
+import type { Outcomes } from '../state/outcomes.ts';
+import { holderOf, holderOfQuery } from './holders.ts';
+import { answerCompares, executeBranches, opFailures } from './part-execution.ts';
+import {
+  decodeRecord,
+  encodeRecord,
+  type PreparedPart,
+  preparedPart,
+  spanOfPart,
+  type TxnRecord,
+} from './prepared-part.ts';
+import { PreparedParts } from './prepared-parts.ts';
+import { type RowWrites, StagedRows } from './staged-rows.ts';
+
+/** Prepared parts of a range may hold so many intents, and take so much memory; more are refused. */
+const INTENTS_MAX = 50_000;
+const BYTES_MAX = 64 * 1024 * 1024;
+/** Decided records that wait to be forgotten. */
+const RECORDS_MAX = 50_000;
+/**
+ * What a part came to is remembered so much longer than the request may take: two gateways that are asked one after the
+ * other reckon deadlines in the time of a range that differ by less.
+ */
+const DEADLINE_SLACK_MS = 10_000;
+
+/** What the state of a range lets its transactions do. */
+export interface TransactionHost {
+  readonly rangeId: number;
+  /** Whether the master numbers its changes: only then may it share transactions with others. */
+  readonly numbered: boolean;
+  readonly revision: number;
+  readonly compactRevision: number;
+  readonly rangeTimeMs: number;
+  readonly bounds: RangeBounds;
+  readonly outcomes: Outcomes;
+  leaseKnown(id: bigint): boolean;
+  /** Plain keys that belong to a lease. */
+  attachedKeys(id: bigint): readonly Uint8Array[];
+  /** Changes that will carry a revision. */
+  changesAt(revision: number): KvChanges;
+  /** Writes them; the last revision of the range becomes at least theirs (T5). */
+  commitAt(revision: number, changes: KvChanges): void;
+}
+
+/** What a range hands to another one of its transactions. */
+export interface HandedTransactions {
+  readonly parts: readonly PreparedPart[];
+  readonly records: readonly TxnRecord[];
+}
+
+/**
+ * Transactions over several ranges, as part of the replicated state of one of them: the rules T1–T10 are in
+ * docs/decisions/0019-transactions-over-ranges.md.
+ */
+export class RangeTransactions {
+  readonly #host: TransactionHost;
+  readonly #parts = new PreparedParts();
+  readonly #records = new StagedRows<TxnRecord>(encodeRecord);
+
+  constructor(host: TransactionHost) {
+    this.#host = host;
+  }
+
+  /** Parts that are prepared and not resolved: 0 nearly always, and then nothing else here needs to be asked. */
+  get prepared(): number {
+    return this.#parts.size;
+  }
+
+  get parts(): IterableIterator<PreparedPart> {
+    return this.#parts.all();
+  }
+
+  get records(): IterableIterator<TxnRecord> {
+    return this.#records.values();
+  }
+
+  /** Whether the range has anything of a transaction, decided or not. */
+  get any(): boolean {
+    return this.#parts.size + this.#records.size > 0;
+  }
+
+  /** No change that a prepared part commits is below this revision; infinity when none is prepared. */
+  earliestCommit(): number {
+    return this.#parts.earliestCommit;
+  }
+
+  record(txnId: string): TxnRecord | undefined {
+    return this.#records.get(txnId);
+  }
+
+  isPrepared(txnId: string): boolean {
+    return this.#parts.of(txnId).length > 0;
+  }
+
+  /** T2. The part that a command has to wait for; undefined when it may be executed. */
+  holder(command: Command): PreparedPart | undefined {
+    return this.#parts.size === 0 ? undefined : holderOf(command, this.#parts, (id) => this.#host.attachedKeys(id));
+  }
+
+  /**
+   * T2. The part that a query has to wait for. `closed`: nothing at or below it changes any more, whatever is prepared.
+   */
+  holderOfQuery(query: Query, closed: number): PreparedPart | undefined {
+    return this.#parts.size === 0 ? undefined : holderOfQuery(query, this.#parts, closed);
+  }
+
+  /** Leases of staged writes to keys in a span of routing keys. */
+  leasesWithin(span: Span): ReadonlySet<bigint> {
+    return this.#parts.leasesWithin(span);
+  }
+
+  // ------------------------------------------------------------------------------------------- commands
+
+  /** The operations that executing a command will evaluate: what they read of cold rows is fetched before. */
+  evaluatedBy(command: TxnCommand): readonly KeyRange[] {
+    switch (command.type) {
+      case 'txnPrepare':
+        return [...command.compares, ...command.ops.map(({ op }) => op)];
+      case 'txnDecide':
+        return command.decision.type === 'commit' ? this.#committedOps(command.txnId) : [];
+      case 'txnResolve':
+        return command.resolution.type === 'commit' ? this.#committedOps(command.txnId) : [];
+      case 'txnForget':
+        return [];
+      default:
+        return unreachable(command);
+    }
+  }
+
+  #committedOps(txnId: string): readonly KeyRange[] {
+    return this.#parts.of(txnId).flatMap(({ ops }) => ops.map(({ op }) => op));
+  }
+
+  execute(command: TxnCommand, deadlineMs: number, prefetched: Prefetched): TxnCommandResult {
+    switch (command.type) {
+      case 'txnPrepare':
+        return this.#prepare(command, deadlineMs, prefetched);
+      case 'txnDecide':
+        return this.#decide(command, prefetched);
+      case 'txnResolve':
+        return this.#resolve(command, prefetched);
+      case 'txnForget':
+        return this.#forget(command.txnId);
+      default:
+        return unreachable(command);
+    }
+  }
+
+  #prepare(command: TxnPrepare, deadlineMs: number, prefetched: Prefetched): TxnPrepareResult {
+    const { txnId, part } = command;
+    const { revision: floor, compactRevision } = this.#host;
+    const before = command.requestId === '' ? undefined : this.#host.outcomes.find(command.requestId);
+    if (before !== undefined) {
+      if (!before.ok) throw errorOf(before);
+      return { type: 'txnPrepare', answer: 'remembered', revision: before.revision, result: before.result };
+    }
+    this.#checkPrepare(command);
+    const holders = this.#parts.against(txnId, command);
+    if (holders.length > 0) return conflict(holders);
+    const changes = this.#host.changesAt(floor);
+    const compares = answerCompares(command, changes, prefetched);
+    const failures = opFailures(command, {
+      bounds: { revision: floor, compactRevision },
+      leaseKnown: (id) => this.#host.leaseKnown(id),
+      exists: (key) => changes.get(key) !== undefined,
+    });
+    const prepared = preparedPart(command, deadlineMs, floor);
+    this.#parts.add(prepared);
+    if (part === 0) this.#begin(prepared);
+    return { type: 'txnPrepare', answer: 'prepared', floor, compares, failures };
+  }
+
+  #checkPrepare({ txnId, part, expiresMs, compares, ops }: TxnPrepare): void {
+    if (!this.#host.numbered) {
+      throw new ServiceError(
+        'INVALID_ARGUMENT',
+        'a range that counts revisions by itself has no neighbour to share with',
+      );
+    }
+    if (expiresMs < this.#host.rangeTimeMs) {
+      throw new ServiceError('DEADLINE_EXCEEDED', 'the transaction expired before it was prepared');
+    }
+    if (this.#parts.has(txnId, part) || (part === 0 && this.#records.get(txnId) !== undefined)) {
+      throw new ServiceError('INVALID_ARGUMENT', `part ${part} of transaction ${txnId} was prepared under another id`);
+    }
+    const more = compares.length + ops.length;
+    const room = this.#parts.intents + more <= INTENTS_MAX && this.#parts.bytes <= BYTES_MAX;
+    if (room && this.#records.size < RECORDS_MAX) return;
+    throw new ServiceError('RESOURCE_EXHAUSTED', 'too many transactions are prepared in the range; try again later');
+  }
+
+  /** T1. */
+  #begin(prepared: PreparedPart): void {
+    const { txnId, primaryKey, requestId, expiresMs } = prepared;
+    const spans = [spanOfPart(prepared)];
+    this.#records.set(txnId, { txnId, primaryKey, requestId, expiresMs, spans, commit: undefined });
+  }
+
+  #decide(command: TxnDecide, prefetched: Prefetched): TxnDecideResult {
+    const { txnId, decision } = command;
+    const record = this.#records.get(txnId);
+    if (record === undefined) {
+      // T9. Only the coordinator aborts before the prepare can have come.
+      if (decision.type === 'abort') this.#markAborted(txnId, 0);
+      return decided({ state: 'aborted' });
+    }
+    if (record.commit !== undefined) return this.#committed(record.commit, txnId, command.requestId);
+    const remainingMs = record.expiresMs - this.#host.rangeTimeMs;
+    const abort = decision.type === 'abort' || remainingMs < 0;
+    if (abort) {
+      this.#release(txnId);
+      this.#records.delete(txnId);
+      return decided({ state: 'aborted' });
+    }
+    if (decision.type === 'push') return decided({ state: 'pending', remainingMs });
+    const { revision, branches, others } = decision;
+    const commit: TxnCommit = { type: 'commit', revision, branches: [...branches] };
+    const results = this.#commit(txnId, commit, prefetched);
+    const spans = [
+      ...record.spans,
+      ...others.map(({ start, end }) => ({ start: Buffer.from(start), end: Buffer.from(end) })),
+    ];
+    this.#records.set(txnId, { ...record, commit, spans });
+    return { type: 'txnDecide', outcome: { state: 'committed', commit }, results };
+  }
+
+  #committed(commit: TxnCommit, txnId: string, requestId: string): TxnDecideResult {
+    return { type: 'txnDecide', outcome: { state: 'committed', commit }, results: this.#resultsOf(txnId, requestId) };
+  }
+
+  #resolve(command: TxnResolve, prefetched: Prefetched): TxnResolveResult {
+    const { txnId, part, requestId, resolution } = command;
+    const here = this.isPrepared(txnId);
+    if (resolution.type === 'abort') {
+      if (here) this.#release(txnId);
+      else this.#markAborted(txnId, part);
+      return { type: 'txnResolve', results: undefined };
+    }
+    const results = here ? this.#commit(txnId, resolution, prefetched) : this.#resultsOf(txnId, requestId);
+    return { type: 'txnResolve', results };
+  }
+
+  /** T5. Executes all that the range has of a transaction, at its revision. */
+  #commit(txnId: string, commit: TxnCommit, prefetched: Prefetched): readonly PartResult[] {
+    const parts = this.#parts.of(txnId);
+    if (parts.some(({ floor }) => commit.revision <= floor)) {
+      throw new ServiceError(
+        'INVALID_ARGUMENT',
+        `revision ${commit.revision} is not above what was applied at prepare`,
+      );
+    }
+    const changes = this.#host.changesAt(commit.revision);
+    const ops = parts.flatMap((part) => part.ops).sort((a, b) => a.number - b.number);
+    const results = executeBranches(ops, commit.branches, changes, prefetched);
+    this.#release(txnId);
+    this.#host.commitAt(commit.revision, changes);
+    for (const { requestId, deadlineMs } of parts.slice(0, 1))
+      this.#remember(requestId, deadlineMs, { txnId, commit, results });
+    return results;
+  }
+
+  #release(txnId: string): void {
+    for (const part of this.#parts.of(txnId)) this.#parts.remove(part);
+  }
+
+  /** T8. */
+  #remember(
+    requestId: string,
+    deadlineMs: number,
+    { txnId, commit, results }: { txnId: string; commit: TxnCommit; results: readonly PartResult[] },
+  ): void {
+    if (requestId === '') return;
+    const result = { type: 'txnPart', txnId, commit, results } as const;
+    const outcome = rememberable({ ok: true, revision: commit.revision, result });
+    const until = Math.max(deadlineMs, this.#host.rangeTimeMs) + DEADLINE_SLACK_MS;
+    this.#host.outcomes.remember({ requestId, deadlineMs: until, outcome }, outcomeBytes(outcome));
+  }
+
+  #resultsOf(txnId: string, requestId: string): readonly PartResult[] | undefined {
+    const outcome = requestId === '' ? undefined : this.#host.outcomes.find(requestId);
+    if (outcome?.ok !== true || outcome.result.type !== 'txnPart') return undefined;
+    return outcome.result.txnId === txnId ? outcome.result.results : undefined;
+  }
+
+  /** T9. No deadline of a prepare that is on its way is further ahead than that of any command may be. */
+  #markAborted(txnId: string, part: number): void {
+    const requestId = prepareRequestId(txnId, part);
+    const { outcomes, revision, rangeTimeMs } = this.#host;
+    if (outcomes.find(requestId) !== undefined) return;
+    const outcome = { ok: true, revision, result: { type: 'txnPrepare', answer: 'aborted' } } as const;
+    const deadlineMs = rangeTimeMs + COMMAND_DEADLINE_MAX_MS;
+    outcomes.remember({ requestId, deadlineMs, outcome }, outcomeBytes(outcome));
+  }
+
+  /** T7. */
+  #forget(txnId: string): TxnCommandResult {
+    if (this.#records.get(txnId)?.commit !== undefined) this.#records.delete(txnId);
+    return { type: 'txnForget' };
+  }
+
+  /** How a transaction stands, if this is the range of its primary key. */
+  status(txnId: string, rangeTimeMs: number): TxnState {
+    const record = this.#records.get(txnId);
+    if (record === undefined) return { state: 'aborted' };
+    if (record.commit !== undefined) return { state: 'committed', commit: record.commit };
+    return { state: 'pending', remainingMs: Math.max(0, record.expiresMs - rangeTimeMs) };
+  }
+
+  // ------------------------------------------------------------------------------------------- the range changes
+
+  /** Keeps what lies within the bounds that the range has now, and hands on what another one has from now on. */
+  cut(leaving: RangeBounds): HandedTransactions {
+    const records = [...this.#records.values()].filter(({ primaryKey }) => spanContains(leaving, primaryKey));
+    for (const { txnId } of records) this.#records.delete(txnId);
+    return { parts: this.#parts.cut(this.#host.bounds.keys, leaving.keys), records };
+  }
+
+  /** Brings the engine up to date, as a checkpoint begins. */
+  stage(engine: Pick<Engine, 'put' | 'delete'>): void {
+    const rows = (kind: TxnRowKind): RowWrites => ({
+      put: (name, bytes) => engine.put(txnRowKey(this.#host.rangeId, kind, name), bytes),
+      delete: (name) => engine.delete(txnRowKey(this.#host.rangeId, kind, name)),
+    });
+    this.#parts.flush(rows('part'));
+    this.#records.flush(rows('record'));
+  }
+
+  /** Takes up what the engine holds; of a new instance. */
+  load(engine: Pick<Engine, 'scanResident'>): void {
+    const rows = (kind: TxnRowKind) =>
+      engine
+        .scanResident(txnRowsSpan(this.#host.rangeId, kind))
+        .map(({ key, value }) => ({ name: nameOfTxnRow(key), bytes: value }));
+    this.#parts.load(rows('part'));
+    this.#records.load(rows('record'), decodeRecord);
+  }
+
+  /** Takes over what another range had: after a split its beginning, after a merge what the neighbour brings. */
+  takeOver({ parts, records }: HandedTransactions): void {
+    this.#parts.takeOver(parts);
+    for (const record of records) this.#records.set(record.txnId, record);
+  }
+}
+
+function decided(outcome: TxnState): TxnDecideResult {
+  return { type: 'txnDecide', outcome, results: undefined };
+}
+
+function conflict(parts: readonly PreparedPart[]): TxnPrepareResult {
+  const holders = parts
+    .slice(0, TXN_HOLDERS_MAX)
+    .map(({ txnId, requestId, primaryKey }) => ({ txnId, requestId, primaryKey }));
+  return { type: 'txnPrepare', answer: 'conflict', holders };
+}
