@@ -71,4 +71,29 @@ describe('a checkpointer', () => {
     engine.crash();
     expect(engine.get(Buffer.from([3, 1]))).toBeDefined();
   });
+
+  test('a run that is asked for during the last one stages what it writes, as every other (CP4)', async () => {
+    const { checkpointer, engine, participate, told } = bed();
+    participate('a');
+    const stopped = checkpointer.stop();
+    engine.put(Buffer.from([3, 1]), Buffer.from('x'));
+    const late = checkpointer.run();
+    await Promise.all([stopped, late]);
+    expect(told).toEqual(['a staged', 'a durable', 'a staged', 'a durable']);
+  });
+
+  test('so does one that waits when the engine is closed (CP4)', async () => {
+    const { checkpointer, engine, told } = bed();
+    const [rows, staged] = [Buffer.from([3, 1]), Buffer.from([3, 2])];
+    checkpointer.add(() => {
+      told.push('staged');
+      engine.put(staged, Buffer.from('y'));
+      return () => told.push('durable');
+    });
+    const running = checkpointer.run();
+    engine.put(rows, Buffer.from('x'));
+    const late = engine.checkpoint();
+    await Promise.all([running, late, engine.close()]);
+    expect(told).toEqual(['staged', 'staged', 'durable']);
+  });
 });

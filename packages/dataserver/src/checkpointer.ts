@@ -40,6 +40,8 @@ const POLL_MS = 250;
  *      group's data together with its applied position (traps 15).
  * CP2. A log is cut only after the checkpoint that covers it is durable.
  * CP3. A replica whose rows are being replaced by a snapshot has no part in a checkpoint; the others have.
+ * CP4. As long as the engine takes checkpoints, participants are staged in each, the ones after `stop` too: one that
+ *      somebody waits for may begin behind the last, when more has been applied.
  */
 export class Checkpointer {
   readonly #engine: Engine;
@@ -47,7 +49,6 @@ export class Checkpointer {
   readonly #logger: Logger;
   readonly #options: CheckpointOptions;
   readonly #participants = new Map<CheckpointParticipant, HasMoved>();
-  readonly #unhook: () => void;
   #staged: (() => void)[] = [];
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
@@ -64,7 +65,7 @@ export class Checkpointer {
     this.#logger = deps.logger;
     this.#options = deps.options;
     this.#lastMs = deps.clock.monotonicMs();
-    this.#unhook = engine.onCheckpoint(() => {
+    engine.onCheckpoint(() => {
       this.#staged = [...this.#participants.keys()].map((stage) => stage());
     });
     this.#arm();
@@ -131,11 +132,10 @@ export class Checkpointer {
     return keys > 0 || [...this.#participants.values()].some((hasMoved) => hasMoved());
   }
 
-  /** A last checkpoint, so that the next start has no log to replay; then none any more. */
+  /** A last checkpoint, so that the next start has no log to replay; then none by itself any more (CP4). */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.cancel();
     await this.run();
-    this.#unhook();
   }
 }

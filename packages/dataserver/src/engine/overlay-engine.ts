@@ -89,6 +89,8 @@ export class OverlayEngine implements Engine {
   #waitingCheckpoint: Task | undefined;
   #failure: Error | undefined;
   #closing: Promise<void> | undefined;
+  /** What is staged for a checkpoint that waited when the engine was closed belongs to it. */
+  #staging = false;
 
   private constructor(store: PersistentStore, deps: EngineDeps) {
     this.#store = store;
@@ -152,7 +154,7 @@ export class OverlayEngine implements Engine {
 
   #nameToChange(key: Bytes): Name {
     assert(key.length > 0, 'P3: an engine key is not empty');
-    assert(this.#closing === undefined, 'the engine is not changed after close');
+    assert(this.#closing === undefined || this.#staging, 'the engine is not changed after close');
     const name = nameOf(key);
     if (this.#rebuilding.length > 0) assert(!anyRangeHolds(this.#rebuilding, name), 'O8: a span is being rebuilt');
     return name;
@@ -296,7 +298,9 @@ export class OverlayEngine implements Engine {
   }
 
   async #runCheckpoint(): Promise<void> {
+    this.#staging = true;
     for (const hook of this.#hooks) hook();
+    this.#staging = false;
     if (this.#active.empty) return;
     const generation = this.#active;
     this.#frozen = generation;
