@@ -45,6 +45,11 @@ describe('relations', () => {
       given: { splitCheckSize: '16KiB', splitSize: '32KiB', rangeSizeMax: '64KiB' },
       says: undefined,
     },
+    {
+      name: 'snapshots that would never arrive while there is other work',
+      given: { snapshotBytesPerSecondBusy: '100KiB' },
+      says: '--snapshot-bytes-per-second-busy must be 0 or at least 1MiB',
+    },
     { name: 'snapshots without a limit', given: { snapshotBytesPerSecondMax: '0' }, says: undefined },
     { name: 'two ports are the same', given: { httpPort: '7480' }, says: '--client-port must differ' },
     {

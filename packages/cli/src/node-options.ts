@@ -145,7 +145,13 @@ export const nodeSchema = defineOptions({
     snapshotBytesPerSecondMax: {
       type: bytes({ min: 0, max: 2 ** 40 }),
       default: HOST_DEFAULTS.snapshotBytesPerSecondMax,
-      desc: 'How fast this node sends copies of ranges to nodes that were away too long, all together; 0: no limit. More of it costs other requests latency.',
+      desc: 'How fast this node sends copies of ranges to nodes that were away too long, all together, while it has nothing else to do; 0: no limit.',
+      group: 'Raft',
+    },
+    snapshotBytesPerSecondBusy: {
+      type: bytes({ min: 0, max: 2 ** 40 }),
+      default: HOST_DEFAULTS.snapshotBytesPerSecondBusy,
+      desc: 'How fast it sends, and how fast it receives, such copies while there are reads or writes here; 0: as fast as otherwise. More of it costs those latency.',
       group: 'Raft',
     },
     snapshotSendsMax: {
@@ -231,6 +237,11 @@ export const nodeSchema = defineOptions({
       between: ['rangeSizeMax', 'splitSize'],
       holds: ({ rangeSizeMax, splitSize }) => rangeSizeMax > splitSize,
       must: 'be above --split-size',
+    },
+    {
+      between: ['snapshotBytesPerSecondBusy'],
+      holds: ({ snapshotBytesPerSecondBusy: rate }) => rate === 0 || rate >= SNAPSHOT_RATE_MIN,
+      must: 'be 0 or at least 1MiB: a receiver would wait in vain',
     },
     {
       between: ['clientPort', 'peerPort', 'httpPort'],

@@ -11,15 +11,21 @@ function optionsFor(flags: Record<string, string>) {
 test('what an operator says of heartbeats, elections and snapshots is what the Raft host runs by', () => {
   const given = {
     ...{ heartbeatInterval: '200ms', electionTimeout: '2s' },
-    ...{ snapshotBytesPerSecondMax: '8MiB', snapshotSendsMax: '1', snapshotReceivesMax: '2' },
+    ...{ snapshotBytesPerSecondMax: '8MiB', snapshotBytesPerSecondBusy: '2MiB' },
+    ...{ snapshotSendsMax: '1', snapshotReceivesMax: '2' },
   };
   expect(optionsFor(given)).toMatchObject({
     ...{ tickMs: 25, heartbeatTicks: 8, electionTicks: 80 },
-    ...{ snapshotBytesPerSecondMax: 8 * 2 ** 20, snapshotSendsMax: 1, snapshotReceivesMax: 2 },
+    ...{ snapshotBytesPerSecondMax: 8 * 2 ** 20, snapshotBytesPerSecondBusy: 2 * 2 ** 20 },
+    ...{ snapshotSendsMax: 1, snapshotReceivesMax: 2 },
   });
 });
 
 test("without options a node's snapshots have the library's limits", () => {
-  const { snapshotBytesPerSecondMax, snapshotSendsMax, snapshotReceivesMax } = HOST_DEFAULTS;
-  expect(optionsFor({})).toMatchObject({ snapshotBytesPerSecondMax, snapshotSendsMax, snapshotReceivesMax });
+  const { snapshotBytesPerSecondMax, snapshotBytesPerSecondBusy, snapshotSendsMax, snapshotReceivesMax } =
+    HOST_DEFAULTS;
+  expect(optionsFor({})).toMatchObject({
+    ...{ snapshotBytesPerSecondMax, snapshotBytesPerSecondBusy },
+    ...{ snapshotSendsMax, snapshotReceivesMax },
+  });
 });

@@ -1,9 +1,11 @@
 /**
  * What a large snapshot under way costs another group: the latency of its operations without one, and while a node
  * that could not be reached gets one over a link that is cut three times. Both loads run in every round; the median counts.
+ * When the load has ended the rest of the snapshot is sent to nodes with nothing else to do.
  *
- * Settings: mib=256 (bytes of the snapshot)  rate=32 (MiB per second that a node sends, 0: no limit; the default of the
- * nodes unless given)  load=closed,open  inflight=16 (of the closed load)  ops=5000 (per second, of the open one)
+ * Settings: mib=256 (bytes of the snapshot)  rate=32, busy=4 (MiB per second that a node sends, and sends and receives
+ * while it has other work, 0: no limit; the defaults of the nodes unless given)  load=closed,open  inflight=16 (of the
+ * closed load)  ops=5000 (per second, of the open one)
  *
  * All processes share the machine's cores, the proxy that cuts the link among them: a closed load takes all that it can
  * get, and loses what the snapshot costs; an open one shows what a group that has room notices of it.
@@ -45,7 +47,7 @@ interface Round {
 type LoadKind = 'closed' | 'open';
 const LOADS: readonly LoadKind[] = ['closed', 'open'];
 
-export const SETTINGS = ['mib', 'rate', 'load', 'inflight', 'ops'];
+export const SETTINGS = ['mib', 'rate', 'busy', 'load', 'inflight', 'ops'];
 
 export async function run(context: CaseContext): Promise<CaseResult> {
   const bytes = (numbersOf(context, 'mib', [256])[0] ?? 0) * MIB;
@@ -89,6 +91,7 @@ async function measureRound(
   bytes: number,
 ): Promise<Round> {
   const rate = numbersOf(context, 'rate', [])[0];
+  const busy = numbersOf(context, 'busy', [])[0];
   const inflight = numbersOf(context, 'inflight', [16])[0] ?? 1;
   const opsPerSecond = kind.load === 'open' ? (numbersOf(context, 'ops', [5_000])[0] ?? 1) : 0;
   const proxy = new CuttingProxy();
@@ -100,6 +103,7 @@ async function measureRound(
     hostOptions: {
       ...{ tailEntries: 0, tailBytes: 0 },
       ...(rate !== undefined && { snapshotBytesPerSecondMax: rate * MIB }),
+      ...(busy !== undefined && { snapshotBytesPerSecondBusy: busy * MIB }),
     },
     checkpointMs: 200,
     snapshotBytes: bytes,
@@ -115,7 +119,7 @@ async function measureRound(
     await pause(500); // the next checkpoint lets the log go
     const begunMs = performance.now();
     proxy.open();
-    const cutting = cutAlong(cluster, proxy, bytes);
+    const cutting = cutAlong(cluster, proxy, context.seconds, bytes);
     const during = await load(BUSY, context.seconds);
     const sent = (await cluster.status(SENDER)).host.snapshotBytesSent;
     await cutting;
@@ -142,15 +146,18 @@ async function measureRound(
   }
 }
 
-/** Cuts the link each time that a further quarter has been sent. */
-async function cutAlong(cluster: RaftCluster, proxy: CuttingProxy, bytes: number): Promise<void> {
-  for (let cut = 1; cut <= CUTS; cut++) {
-    await eventually(
-      `part ${cut} of the snapshot is sent`,
-      async () => (await cluster.status(SENDER)).host.snapshotBytesSent >= (cut * bytes) / (CUTS + 1),
-      { timeoutMs: INSTALLED_TIMEOUT_MS, pollMs: 50 },
-    );
+/** Cuts the link with equal pauses while the load is measured, each time once bytes have passed, until all are sent. */
+async function cutAlong(cluster: RaftCluster, proxy: CuttingProxy, seconds: number, bytes: number): Promise<void> {
+  const sentNow = async () => (await cluster.status(SENDER)).host.snapshotBytesSent;
+  let sent = 0;
+  for (let cut = 1; cut <= CUTS && sent < bytes; cut++) {
+    await pause((seconds * 1_000) / (CUTS + 1));
+    await eventually(`more of the snapshot is sent before cut ${cut}`, async () => (await sentNow()) > sent, {
+      timeoutMs: INSTALLED_TIMEOUT_MS,
+      pollMs: 50,
+    });
     proxy.cut();
+    sent = await sentNow();
   }
 }
 

@@ -28,6 +28,7 @@ import type { HostContext } from './host-context.ts';
 import { type HostOptions, hostOptions } from './options.ts';
 import type { Outbox } from './outbox.ts';
 import { SnapshotIntake } from './snapshots/snapshot-intake.ts';
+import { snapshotRates } from './snapshots/snapshot-rates.ts';
 import { SnapshotSender } from './snapshots/snapshot-sender.ts';
 import { type HostStats, type HostUnderWay, newStats } from './stats.ts';
 import { TurnLoop } from './turns.ts';
@@ -112,11 +113,12 @@ class Host implements NodeRaftHost {
     const fail = (error: unknown) => this.#fail(error);
     const stats = this.#stats;
     const options = this.#options;
-    this.#sender = new SnapshotSender({ clock, transport, options, stats, fail });
+    const rates = snapshotRates({ clock, options, stats });
+    this.#sender = new SnapshotSender({ clock, transport, options, stats, rate: rates.sending, fail });
     this.#entryCache = new EntryCache(options.entryCacheBytes);
     const guard = (work: () => void) => this.#guard(work);
     const find = (groupId: GroupId) => (this.#state === 'running' ? this.#groups.get(groupId) : undefined);
-    this.#intake = new SnapshotIntake({ clock, options, stats, fail, find });
+    this.#intake = new SnapshotIntake({ clock, options, stats, rate: rates.receiving, fail, find });
     this.#heartbeats = new Heartbeats({
       bootId: random.int(Number.MAX_SAFE_INTEGER),
       send: (node, frame) => this.#sendHeartbeat(node, frame),

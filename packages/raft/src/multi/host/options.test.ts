@@ -14,6 +14,8 @@ describe('options', () => {
     { catchUpTicksMax: 20 },
     { tailEntries: -1 },
     { turnBudgetMs: Number.NaN },
+    { snapshotBytesPerSecondMax: 1_000 },
+    { snapshotBytesPerSecondBusy: 1_000 },
   ])('%o is refused', (given) => {
     expect(() => hostOptions(given)).toThrow(InvariantError);
   });

@@ -62,12 +62,14 @@ export interface HostOptions {
   readonly snapshotSendsMax: number;
   /** Snapshots that this node receives at a time; further offers are declined and come again. */
   readonly snapshotReceivesMax: number;
-  /**
-   * Bytes of snapshots that this node sends per second, all together; 0 for no limit, otherwise at least 1 MiB. What
-   * is sent passes through memory that a process has to collect again: at the default its collections stay as rare as
-   * without a snapshot; at twice of it there is one a second, which the slowest hundredth of other requests feels.
-   */
+  /** Bytes of snapshots that this node sends per second, all together; 0 for no limit, otherwise at least 1 MiB. */
   readonly snapshotBytesPerSecondMax: number;
+  /**
+   * The same while the node has other work (snapshots/work-meter.ts), and then for what it receives as well. What is
+   * copied passes through memory that a process has to collect again, which the slowest hundredth of other requests
+   * feels.
+   */
+  readonly snapshotBytesPerSecondBusy: number;
   /** Longest wait for the next chunk of a snapshot, and for the state machine to give or to store one. */
   readonly snapshotIdleTimeoutMs: number;
   /** An installation in which the state machine shows no progress for this long fails towards the sender. */
@@ -109,7 +111,8 @@ export const HOST_DEFAULTS: HostOptions = Object.freeze({
   caughtUpPercent: 5,
   snapshotSendsMax: 3,
   snapshotReceivesMax: 3,
-  snapshotBytesPerSecondMax: 8 * 1024 * 1024,
+  snapshotBytesPerSecondMax: 32 * 1024 * 1024,
+  snapshotBytesPerSecondBusy: 4 * 1024 * 1024,
   snapshotIdleTimeoutMs: 30_000,
   snapshotInstallTimeoutMs: 300_000,
   snapshotSendTimeoutMs: 3_600_000,
@@ -131,6 +134,7 @@ export function hostOptions(given: Partial<HostOptions> = {}): HostOptions {
     'caughtUpEntries',
     'caughtUpPercent',
     'snapshotBytesPerSecondMax',
+    'snapshotBytesPerSecondBusy',
     'tailEntries',
     'tailBytes',
     'snapshotRetryMs',
@@ -141,10 +145,12 @@ export function hostOptions(given: Partial<HostOptions> = {}): HostOptions {
     const least = mayBeZero.has(name) ? 0 : 1;
     assert(Number.isFinite(value) && value >= least, `raft host option ${name} must be at least ${least}: ${value}`);
   }
-  assert(
-    options.snapshotBytesPerSecondMax === 0 || options.snapshotBytesPerSecondMax >= 1024 * 1024,
-    'snapshotBytesPerSecondMax must be 0 or at least 1 MiB: chunks would come later than a receiver waits for them',
-  );
+  for (const name of ['snapshotBytesPerSecondMax', 'snapshotBytesPerSecondBusy'] as const) {
+    assert(
+      options[name] === 0 || options[name] >= 1024 * 1024,
+      `${name} must be 0 or at least 1 MiB: chunks would come later than a receiver waits for them`,
+    );
+  }
   assert(options.electionTicks > options.heartbeatTicks, 'electionTicks must be above heartbeatTicks');
   assert(options.silenceTicks > options.electionTicks, 'silenceTicks must be above electionTicks');
   assert(

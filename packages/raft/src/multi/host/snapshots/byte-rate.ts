@@ -1,5 +1,6 @@
 /**
- * A limit on the bytes per second of several senders together.
+ * A limit on the bytes per second of several senders together. It may change at any time; what is granted is paid at the
+ * rate of that moment.
  *
  * B1. Over any time the bytes taken are at most the rate times that time, one burst, and one grant per sender.
  * B2. Senders that wait share the rate equally by bytes: grants are of one size and go round in turn, and a sender that
@@ -22,47 +23,49 @@ export interface ByteShare {
 
 export class ByteRate {
   readonly #clock: Clock;
-  readonly #bytesPerSecond: number;
-  /** In the order in which they asked. */
-  readonly #waiting = new Set<() => void>();
+  readonly #bytesPerSecond: () => number;
+  /** In the order in which they asked; told what the grant costs, in milliseconds. */
+  readonly #waiting = new Set<(costMs: number) => void>();
   /** When everything granted so far is paid for. */
   #paidAtMs = 0;
   #timer: Timer | undefined;
 
   /** 0 means no limit. */
-  constructor(clock: Clock, bytesPerSecond: number) {
+  constructor(clock: Clock, bytesPerSecond: () => number) {
     this.#clock = clock;
     this.#bytesPerSecond = bytesPerSecond;
   }
 
   share(): ByteShare {
     let left = 0;
+    let costMs = 0;
     let asking = false;
     return {
       take: async (bytes, signal) => {
         signal.throwIfAborted();
-        if (this.#bytesPerSecond === 0) return;
+        if (this.#bytesPerSecond() === 0) return;
         assert(!asking, 'B3: a sender has one request at a time');
         asking = true;
         try {
-          for (; left < bytes; left += GRANT_BYTES) await this.#grant(signal);
+          for (; left < bytes; left += GRANT_BYTES) costMs = await this.#grant(signal);
         } finally {
           asking = false;
         }
         left -= bytes;
       },
       done: () => {
-        if (left > 0) this.#paidAtMs -= this.#costMs(left);
+        this.#paidAtMs -= (left / GRANT_BYTES) * costMs;
         left = 0;
       },
     };
   }
 
-  #grant(signal: AbortSignal): Promise<void> {
+  /** Resolves with what it costs, in milliseconds. */
+  #grant(signal: AbortSignal): Promise<number> {
     return new Promise((resolve, reject) => {
-      const granted = () => {
+      const granted = (costMs: number) => {
         signal.removeEventListener('abort', onAbort);
-        resolve();
+        resolve(costMs);
       };
       const onAbort = () => {
         this.#waiting.delete(granted);
@@ -80,8 +83,9 @@ export class ByteRate {
     for (const granted of this.#waiting) {
       if (this.#paidAtMs > now) break;
       this.#waiting.delete(granted);
-      this.#paidAtMs = Math.max(this.#paidAtMs, now - BURST_MS) + this.#costMs(GRANT_BYTES); // B1
-      granted();
+      const costMs = this.#grantCostMs();
+      this.#paidAtMs = Math.max(this.#paidAtMs, now - BURST_MS) + costMs; // B1
+      granted(costMs);
     }
     if (this.#waiting.size === 0) return;
     this.#timer = this.#clock.setTimer(this.#paidAtMs - now, () => {
@@ -90,7 +94,8 @@ export class ByteRate {
     });
   }
 
-  #costMs(bytes: number): number {
-    return (bytes / this.#bytesPerSecond) * 1000;
+  #grantCostMs(): number {
+    const bytesPerSecond = this.#bytesPerSecond();
+    return bytesPerSecond === 0 ? 0 : (GRANT_BYTES / bytesPerSecond) * 1000;
   }
 }

@@ -12,12 +12,15 @@ import { snapshotBusy } from '../../transport/snapshot-transfer.ts';
 import type { GroupRunner } from '../group/group-runner.ts';
 import type { HostOptions } from '../options.ts';
 import type { HostStats } from '../stats.ts';
+import type { ByteRate } from './byte-rate.ts';
 import { IncomingSnapshot } from './snapshot-receiver.ts';
 
 export interface SnapshotIntakeOptions {
   readonly clock: Clock;
   readonly options: HostOptions;
   readonly stats: HostStats;
+  /** What is received may take so many bytes per second now, all together. */
+  readonly rate: ByteRate;
   readonly fail: (error: unknown) => void;
   /** The group's replica here; undefined when there is none or the node does not run. */
   readonly find: (groupId: GroupId) => GroupRunner | undefined;
@@ -50,6 +53,7 @@ export class SnapshotIntake {
       {
         clock: this.#host.clock,
         options,
+        share: this.#host.rate.share(),
         fail: this.#host.fail,
         freed: () => {
           this.#receiving--; // J2

@@ -31,7 +31,7 @@ function taker(rate: ByteRate, size: (n: number) => number, signal = never): { b
 describe('the byte rate', () => {
   test('keeps several senders together at the limit (B1)', async () => {
     const clock = new ManualClock();
-    const rate = new ByteRate(clock, 10 * MIB);
+    const rate = new ByteRate(clock, () => 10 * MIB);
     const takers = [1, 2, 3].map(() => taker(rate, () => MIB / 4));
     await runFor(clock, 2_000);
     const sum = takers.reduce((total, { bytes }) => total + bytes, 0);
@@ -41,7 +41,7 @@ describe('the byte rate', () => {
 
   test('is shared equally by bytes, whatever the sizes asked for (B2)', async () => {
     const clock = new ManualClock();
-    const rate = new ByteRate(clock, 4 * MIB);
+    const rate = new ByteRate(clock, () => 4 * MIB);
     const small = taker(rate, () => 4_000);
     const large = taker(rate, () => MIB / 4);
     const mixed = taker(rate, (n) => (n % 2 === 0 ? 1_000 + (n % 1_000) : 100_000));
@@ -52,7 +52,7 @@ describe('the byte rate', () => {
 
   test('lets a sender that was idle join in without a claim on what it left (B2)', async () => {
     const clock = new ManualClock();
-    const rate = new ByteRate(clock, 4 * MIB);
+    const rate = new ByteRate(clock, () => 4 * MIB);
     const first = taker(rate, () => 64_000);
     await runFor(clock, 2_000);
     const before = first.bytes;
@@ -63,7 +63,7 @@ describe('the byte rate', () => {
 
   test('takes back what a sender did not use of its grant', async () => {
     const clock = new ManualClock();
-    const rate = new ByteRate(clock, MIB);
+    const rate = new ByteRate(clock, () => MIB);
     let moved = 0;
     void (async () => {
       for (; ; moved++) {
@@ -78,7 +78,7 @@ describe('the byte rate', () => {
 
   test('lets go of a sender that gives up, and of no limit makes nobody wait', async () => {
     const clock = new ManualClock();
-    const rate = new ByteRate(clock, MIB);
+    const rate = new ByteRate(clock, () => MIB);
     const controller = new AbortController();
     const share = rate.share();
     await share.take(64 * 1024, never);
@@ -87,7 +87,7 @@ describe('the byte rate', () => {
     await waiting;
     await runFor(clock, 1_000);
     await rate.share().take(64 * 1024, never);
-    const unlimited = new ByteRate(clock, 0).share();
+    const unlimited = new ByteRate(clock, () => 0).share();
     for (let i = 0; i < 100; i++) await unlimited.take(100 * MIB, never);
   });
 });
@@ -143,7 +143,7 @@ async function inTurns(clock: ManualClock, work: () => Promise<void>): Promise<v
 describe('the pace of a snapshot', () => {
   const paceOf = (clock: ManualClock, sent: (bytes: number) => void) => ({
     clock,
-    share: new ByteRate(clock, 0).share(),
+    share: new ByteRate(clock, () => 0).share(),
     signal: never,
     idleTimeoutMs: 1_000,
     sent,

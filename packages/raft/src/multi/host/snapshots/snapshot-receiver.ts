@@ -12,17 +12,22 @@
  *     group stays with this snapshot until the call ends (R1, R4): an installation that was only slow still counts.
  *     Opening and storing a chunk have `snapshotIdleTimeoutMs`; installing has `snapshotInstallTimeoutMs`, which begins
  *     anew whenever the state machine shows progress.
+ * R6. A node that is busy takes chunks no faster than its own limit allows, whatever the sender's is. The wait is no call
+ *     of the state machine, and an abort ends it.
  */
 import { type Clock, InvariantError, type Timer } from '@remora/base';
 import type { SnapshotHeader, SnapshotReceiver } from '../../ports.ts';
 import type { GroupRunner } from '../group/group-runner.ts';
 import type { HostOptions } from '../options.ts';
+import type { ByteShare } from './byte-rate.ts';
 import { ProgressLog, within } from './snapshot-pace.ts';
 
 type State = 'receiving' | 'installing' | 'ended';
 
 export interface ReceiveContext {
   readonly clock: Clock;
+  /** Its part of what the node may receive: what waits here stays within the sender's window (R6). */
+  readonly share: ByteShare;
   readonly options: Pick<HostOptions, 'snapshotIdleTimeoutMs' | 'snapshotInstallTimeoutMs' | 'snapshotLogMs'>;
   readonly fail: (error: unknown) => void;
   /** Called once, when the node may take another one: at the end at the latest (R5). */
@@ -41,6 +46,7 @@ export class IncomingSnapshot implements SnapshotReceiver {
   #freed = false;
   #target: SnapshotReceiver | undefined;
   #aborted: string | undefined;
+  readonly #gone = new AbortController();
   #last: Promise<void> = Promise.resolve();
   #idle: Timer | undefined;
 
@@ -85,6 +91,7 @@ export class IncomingSnapshot implements SnapshotReceiver {
   }
 
   async chunk(bytes: Uint8Array): Promise<void> {
+    await this.#context.share.take(bytes.length, this.#gone.signal); // R6
     await this.#call(async () => this.#target?.chunk(bytes));
     this.#context.stored(bytes.length);
     this.#log.add(bytes.length);
@@ -124,6 +131,7 @@ export class IncomingSnapshot implements SnapshotReceiver {
   abort(reason: string): void {
     if (this.#state !== 'receiving' || this.#aborted !== undefined) return; // R4
     this.#aborted = reason;
+    this.#gone.abort(givenUp(reason));
     this.#idle?.cancel();
     this.#runner.logger.warn({ reason }, 'receiving a snapshot broke off');
     void this.#last.then(() => this.#endAborted(reason)); // R1
@@ -176,7 +184,7 @@ export class IncomingSnapshot implements SnapshotReceiver {
   }
 
   #throwIfAborted(): void {
-    if (this.#aborted !== undefined) throw new Error(`the snapshot was given up: ${this.#aborted}`);
+    if (this.#aborted !== undefined) throw givenUp(this.#aborted);
   }
 
   #free(): void {
@@ -188,6 +196,7 @@ export class IncomingSnapshot implements SnapshotReceiver {
   #end(ok: boolean): void {
     this.#state = 'ended';
     this.#idle?.cancel();
+    this.#context.share.done();
     try {
       if (ok)
         this.#runner.snapshots.installed(this.#header.meta); // R3
@@ -198,4 +207,8 @@ export class IncomingSnapshot implements SnapshotReceiver {
     this.#free();
     this.#context.ended(ok);
   }
+}
+
+function givenUp(reason: string): Error {
+  return new Error(`the snapshot was given up: ${reason}`);
 }

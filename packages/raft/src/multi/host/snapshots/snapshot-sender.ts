@@ -18,7 +18,7 @@ import { isSnapshotBusy } from '../../transport/snapshot-transfer.ts';
 import type { GroupRunner } from '../group/group-runner.ts';
 import type { HostOptions } from '../options.ts';
 import type { HostStats } from '../stats.ts';
-import { ByteRate } from './byte-rate.ts';
+import type { ByteRate } from './byte-rate.ts';
 import { SendQueue } from './send-queue.ts';
 import { ProgressLog, pacedChunks, TooLateError, within } from './snapshot-pace.ts';
 import type { OutgoingSnapshot } from './snapshots-under-way.ts';
@@ -28,6 +28,8 @@ export interface SnapshotSenderOptions {
   readonly transport: Transport;
   readonly options: HostOptions;
   readonly stats: HostStats;
+  /** What is sent may take so many bytes per second now, all together. */
+  readonly rate: ByteRate;
   readonly fail: (error: unknown) => void;
 }
 
@@ -52,7 +54,6 @@ const NOWHERE: NodeId = 0;
 
 export class SnapshotSender {
   readonly #host: SnapshotSenderOptions;
-  readonly #rate: ByteRate;
   readonly #queue = new SendQueue<Wanted>();
   readonly #running = new Map<string, Promise<void>>();
   readonly #parked = new Set<Picture>();
@@ -60,7 +61,6 @@ export class SnapshotSender {
 
   constructor(host: SnapshotSenderOptions) {
     this.#host = host;
-    this.#rate = new ByteRate(host.clock, host.options.snapshotBytesPerSecondMax);
   }
 
   want(runner: GroupRunner, to: ReplicaId): void {
@@ -166,7 +166,7 @@ export class SnapshotSender {
     });
     const paced = pacedChunks(chunks, {
       clock,
-      share: this.#rate.share(),
+      share: this.#host.rate.share(),
       signal,
       idleTimeoutMs: options.snapshotIdleTimeoutMs,
       sent: (count) => {

@@ -262,6 +262,45 @@ describe('snapshots between hosts', () => {
     expect(aborts).toEqual([1]);
   });
 
+  /** Milliseconds that a snapshot of 4 MiB takes, while a group of which the sender knows nothing is written to. */
+  async function transferMs({ b, leader, behind }: Lag, writes: 'many' | 'none'): Promise<number> {
+    const counter = b.counter(leader, 2);
+    const snapshot = counter.snapshot.bind(counter);
+    counter.snapshot = () => ({ ...snapshot(), chunks: padded(snapshot().chunks, 4 * 2 ** 20) });
+    b.addGroup(9, [behind]);
+    await b.leader(9);
+    b.network.heal();
+    await b.until('it is on its way', () => b.counter(behind, 2).installs === 1);
+    const begunMs = b.clock.monotonicMs();
+    await b.until('it is installed', () => {
+      if (writes === 'many') b.group(behind, 9).propose(Buffer.from('more'));
+      return b.counter(behind, 2).history.length === 30;
+    });
+    return b.clock.monotonicMs() - begunMs;
+  }
+
+  test('a receiver with other work takes a snapshot at the pace of its own limit, and sooner without (R6)', async () => {
+    const limits = { snapshotBytesPerSecondMax: 32 * 2 ** 20, snapshotBytesPerSecondBusy: 4 * 2 ** 20 };
+    expect(await transferMs(await lagging([2], limits), 'many')).toBeGreaterThan(950);
+    expect(await transferMs(await lagging([2], limits), 'none')).toBeLessThan(400);
+  });
+
+  test('a snapshot that waits for its turn at a busy receiver ends at once when the replica is removed (R6)', async () => {
+    const lag = await lagging([2], { snapshotBytesPerSecondBusy: 2 ** 20 });
+    const { b, leader, behind } = lag;
+    const counter = b.counter(leader, 2);
+    const snapshot = counter.snapshot.bind(counter);
+    counter.snapshot = () => ({ ...snapshot(), chunks: padded(snapshot().chunks, 2 ** 20) });
+    b.network.heal();
+    await b.until('a part is there', () => b.node(behind).host.stats().snapshotBytesReceived > 0);
+    const receiving = b.counter(behind, 2);
+    const askedMs = b.clock.monotonicMs();
+    await b.removeGroup(behind, 2);
+    expect(receiving.aborts).toBe(1);
+    expect(b.clock.monotonicMs() - askedMs).toBeLessThan(20); // a grant takes 62 ms
+    expect(b.node(behind).host.underWay()).toMatchObject({ snapshotsIn: 0, receiving: 0 });
+  });
+
   test('a node that stops while it sends and receives ends both at once', async () => {
     const lag = await lagging([2]);
     const { b, leader, behind } = lag;
@@ -293,4 +332,10 @@ async function* stuck(): AsyncIterable<Uint8Array> {
 async function* held(gate: Promise<void>): AsyncIterable<Uint8Array> {
   yield Buffer.from('{');
   await gate;
+}
+
+/** Behind the state comes what its reader passes over. */
+async function* padded(chunks: AsyncIterable<Uint8Array>, bytes: number): AsyncIterable<Uint8Array> {
+  yield* chunks;
+  yield Buffer.alloc(bytes, ' ');
 }
