@@ -233,6 +233,7 @@ export class Master implements StateMachine {
       leadingMs: () => clock.monotonicMs() - this.#leaderSinceMs,
       notLeader: () => this.#notLeader(),
       knowledge: () => this.#knowledge(),
+      schedulingProblems: () => [],
       propose: (command, done) => this.#propose(command, (error) => done(error)),
     });
   }
@@ -343,7 +344,8 @@ export class Master implements StateMachine {
     const stateOf = (nodeId: number) => this.#stateOf(nodeId);
     const dutyOf = (nodeId: number) => this.state.dutyOf(nodeId);
     const wallMs = this.#deps.clock.wallMs();
-    return { nodes: this.state.nodes(), ranges: this.state.ranges(), heard, stateOf, dutyOf, wallMs };
+    const mergedInto = (rangeId: number) => this.state.mergedInto(rangeId);
+    return { nodes: this.state.nodes(), ranges: this.state.ranges(), heard, stateOf, dutyOf, mergedInto, wallMs };
   }
 
   /** Replica ids of the master group are node ids. */

@@ -28,6 +28,6 @@ export function replicaTasks(state: MasterState, { nodeId, ranges }: NodeHeartbe
 }
 
 /** RT2. */
-function wasRemoved({ epoch, replicas }: RangeDescriptor, report: RangeReport): boolean {
+export function wasRemoved({ epoch, replicas }: RangeDescriptor, report: RangeReport): boolean {
   return epoch.confVersion > report.epoch.confVersion && replicas.every((r) => r.replicaId !== report.replicaId);
 }

@@ -1,6 +1,14 @@
 /** What is wrong with a cluster: a pure function of what the master knows. */
 import { type Bytes, formatDurationMs } from '@remora/base';
-import type { ClusterProblem, NodeOverview, RangeDescriptor, RangeOverview, ReplicaDescriptor } from '@remora/protocol';
+import type {
+  ClusterProblem,
+  NodeOverview,
+  RangeDescriptor,
+  RangeOverview,
+  RangeReport,
+  ReplicaDescriptor,
+} from '@remora/protocol';
+import { wasRemoved } from '../replica-tasks.ts';
 import { coverageFaults } from '../scheduling/cluster-check.ts';
 import { leaderReport } from './overview.ts';
 
@@ -10,11 +18,28 @@ export interface CheckInput {
   readonly ranges: readonly RangeOverview[];
   /** Voters that a range should have. */
   readonly replicas: number;
+  readonly held: readonly HeldReplica[];
+  /** The range into which one was merged; undefined when it was not, or is not known yet. */
+  readonly mergedInto: (rangeId: number) => number | undefined;
+  /** What the scheduling finds. */
+  readonly more: readonly ClusterProblem[];
+}
+
+/** A replica that a node says it has. */
+export interface HeldReplica {
+  readonly nodeId: number;
+  readonly report: RangeReport;
 }
 
 /** The worst first. */
 export function findProblems(input: CheckInput): readonly ClusterProblem[] {
-  const problems = [...coverage(input.ranges.map(({ descriptor }) => descriptor)), ...ranges(input), ...nodes(input)];
+  const problems = [
+    ...coverage(input.ranges.map(({ descriptor }) => descriptor)),
+    ...ranges(input),
+    ...nodes(input),
+    ...orphans(input),
+    ...input.more,
+  ];
   const critical = problems.filter(({ severity }) => severity === 'critical');
   return [...critical, ...problems.filter(({ severity }) => severity !== 'critical')];
 }
@@ -82,6 +107,21 @@ function* nodes({ nodes }: CheckInput): Generator<ClusterProblem> {
       silentMs < 0 ? 'since this master leads' : `for ${formatDurationMs(Math.round(silentMs / 1_000) * 1_000)}`;
     const text = `node ${descriptor.nodeId} (${descriptor.name}) is ${state}: nothing was heard of it ${since}`;
     yield problem('silentNode', 'warning', { nodeId: descriptor.nodeId }, text);
+  }
+}
+
+/** Replicas that nobody needs any more. They are cleared away once they ask; while their node is cut off, they are not. */
+function* orphans({ held, ranges, nodes, mergedInto }: CheckInput): Generator<ClusterProblem> {
+  const byId = new Map(nodes.map((node) => [node.descriptor.nodeId, node]));
+  const descriptors = new Map(ranges.map(({ descriptor }) => [descriptor.rangeId, descriptor]));
+  for (const { nodeId, report } of held) {
+    const { rangeId, replicaId } = report;
+    const range = descriptors.get(rangeId);
+    const into = mergedInto(rangeId);
+    if (into === undefined && (range === undefined || !wasRemoved(range, report))) continue;
+    const since = into === undefined ? 'the range goes on without it' : `that was merged into range ${into}`;
+    const text = `${nodeName(byId, nodeId)} still holds replica ${replicaId} of range ${rangeId}: ${since}`;
+    yield problem('orphan', 'warning', { rangeId, nodeId }, text);
   }
 }
 

@@ -1,5 +1,6 @@
 import { ManualClock, ServiceError } from '@remora/base';
 import {
+  type ClusterProblem,
   createLocalChannel,
   createRpcRegistry,
   type LeaderReport,
@@ -40,6 +41,12 @@ const LEAD: LeaderReport = {
 
 const SPACE = { capacityBytes: 100, availableBytes: 40 };
 
+/** As of the first membership. */
+const ORPHAN: RangeReport = {
+  ...{ rangeId: 2, replicaId: 99, epoch: { confVersion: 1, version: 1 }, term: 4, applied: 7, bytes: 1_000 },
+  ...{ silent: false, lead: undefined },
+};
+
 /** What the admin half of a master has around it; ranges lead on node 1 unless a test says otherwise. */
 class AdminBed {
   readonly state = new MasterState(CONF);
@@ -51,6 +58,10 @@ class AdminBed {
   leaderOf: (rangeId: number) => number = () => 1;
   lead = LEAD;
   readonly leads = new Map<number, LeaderReport>();
+  /** What nodes report beside the replicas that their ranges have. */
+  readonly orphans = new Map<number, RangeReport>();
+  readonly merged = new Map<number, number>();
+  found: readonly ClusterProblem[] = [];
   leading = true;
   readonly #channel;
 
@@ -70,9 +81,11 @@ class AdminBed {
         ranges: this.ranges,
         heard: this.#heard(),
         wallMs: 0,
+        mergedInto: (rangeId) => this.merged.get(rangeId),
         dutyOf: (nodeId) => ({ nodeId, duty: this.duties.get(nodeId) ?? 'serving', untilMs: 0 }),
         stateOf: (nodeId) => this.states.get(nodeId) ?? (this.silent.includes(nodeId) ? 'suspect' : 'up'),
       }),
+      schedulingProblems: () => this.found,
       propose: (command, done) => this.proposed.push({ command, done }),
     }).register(registry);
     this.#channel = createLocalChannel({ registry, clock: new ManualClock() });
@@ -91,12 +104,14 @@ class AdminBed {
   }
 
   #reports(nodeId: number): readonly RangeReport[] {
-    return this.ranges.flatMap(({ rangeId, replicas, epoch }) => {
+    const orphan = this.orphans.get(nodeId);
+    const reports = this.ranges.flatMap(({ rangeId, replicas, epoch }) => {
       const own = replicas.find((replica) => replica.nodeId === nodeId);
       if (own === undefined) return [];
       const lead = this.leaderOf(rangeId) === nodeId ? (this.leads.get(rangeId) ?? this.lead) : undefined;
       return [{ rangeId, replicaId: own.replicaId, epoch, term: 4, applied: 7, bytes: 1_000, silent: false, lead }];
     });
+    return orphan === undefined ? reports : [...reports, orphan];
   }
 
   call<Request, Reply>(method: Method<Request, Reply>, request: Request): ServiceError | Reply | undefined {
@@ -281,6 +296,31 @@ describe('the check', () => {
         bed.lead = { ...LEAD, joint: true };
       },
       expect: ['warning joint 2 0'],
+    },
+    {
+      name: 'a replica that its range has gone on without, and one of a range that was merged away',
+      given: (bed) => {
+        bed.ranges = [range(2, '', '', { epoch: { confVersion: 4, version: 1 } })];
+        bed.orphans.set(1, { ...ORPHAN, rangeId: 8, replicaId: 81 });
+        bed.orphans.set(2, { ...ORPHAN, replicaId: 29 });
+        bed.merged.set(8, 2);
+      },
+      expect: ['warning orphan 8 1', 'warning orphan 2 2'],
+    },
+    {
+      name: 'nothing wrong in replicas that the master may only not know yet',
+      given: (bed) => {
+        bed.orphans.set(1, { ...ORPHAN, rangeId: 8, replicaId: 81 });
+        bed.orphans.set(2, { ...ORPHAN, replicaId: 29 });
+      },
+      expect: [],
+    },
+    {
+      name: 'what the scheduling finds',
+      given: (bed) => {
+        bed.found = [{ kind: 'stuck', severity: 'warning', rangeId: 2, nodeId: 0, text: 'it cannot be mended' }];
+      },
+      expect: ['warning stuck 2 0'],
     },
     {
       name: 'a node that reports but was told to go',

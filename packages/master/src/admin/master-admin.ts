@@ -1,5 +1,6 @@
 import { ServiceError } from '@remora/base';
 import {
+  type ClusterProblem,
   type Done,
   type Method,
   masterCheck,
@@ -27,6 +28,8 @@ export interface MasterAdminDeps {
   readonly leadingMs: () => number;
   readonly notLeader: () => ServiceError;
   readonly knowledge: () => Knowledge;
+  /** What the scheduling finds wrong. */
+  readonly schedulingProblems: () => readonly ClusterProblem[];
   readonly propose: (command: MasterCommand, done: (error: ServiceError | undefined) => void) => void;
 }
 
@@ -59,7 +62,11 @@ export class MasterAdmin {
       const known = knowledge();
       const [nodes, ranges] = [nodeOverviews(known), rangeOverviews(known)];
       const { replicas } = this.#deps.settings.effective(this.#deps.state.settings.texts);
-      const problems = findProblems({ nodes, ranges, replicas });
+      const held = [...known.heard].flatMap(([node, { heartbeat }]) =>
+        heartbeat.ranges.map((report) => ({ nodeId: node, report })),
+      );
+      const more = this.#deps.schedulingProblems();
+      const problems = findProblems({ nodes, ranges, replicas, held, mergedInto: known.mergedInto, more });
       return { nodes: nodes.length, ranges: ranges.length, problems };
     });
     this.#answer(registry, masterSettings, () => this.#settings());

@@ -30,6 +30,8 @@ export interface Knowledge {
   readonly heard: ReadonlyMap<number, LastHeard>;
   stateOf(nodeId: number): NodeState;
   dutyOf(nodeId: number): DutyRecord;
+  /** The range into which one was merged; undefined when it was not, or is not known yet. */
+  readonly mergedInto: (rangeId: number) => number | undefined;
   readonly wallMs: number;
 }
 

@@ -74,6 +74,8 @@ export interface OperatorRecord extends Plan {
   readonly status: OperatorStatus;
   /** The step under way, or the one at which it ended. */
   readonly step: number;
+  /** Since when it is at that step. */
+  readonly stepSinceMs: number;
   readonly createdAtMs: number;
   readonly endedAtMs: number | undefined;
   /** Why it ended so; until then, what it waits for. */
@@ -213,6 +215,7 @@ export class Operator {
       ...(partner === undefined ? {} : { partner }),
       status: this.#status,
       step: this.#step,
+      stepSinceMs: this.#stepSinceMs,
       endedAtMs: this.#endedAtMs,
       outcome: this.ended ? this.#outcome : this.#waitsFor,
     };

@@ -81,7 +81,15 @@ export type ProblemKind =
   | 'silentReplica'
   | 'learner'
   | 'joint'
-  | 'silentNode';
+  | 'silentNode'
+  /** Something is wrong with a range, and nothing can be done about it now. */
+  | 'stuck'
+  /** Its replicas could be further apart. */
+  | 'misplaced'
+  /** An operator makes no progress. */
+  | 'stuckOperator'
+  /** A node holds a replica that is none of its range's any more. */
+  | 'orphan';
 
 /** Something that is not as it should be. Some of it passes by itself: while a range splits, moves or elects. */
 export interface ClusterProblem {

@@ -11,8 +11,9 @@ export function checkCommand(shell: Shell): Command {
   const command = new Command('check')
     .description(
       'Says what is not as it should be: keys that no range has or that two have, ranges without leader or majority, ' +
-        'missing and silent replicas, changes of membership that are not over, silent nodes. Exit code 1 when there is ' +
-        'anything. Some of it passes by itself, while nodes restart or ranges move.',
+        'missing, silent and badly placed replicas, replicas that nobody needs, changes that do not get on or cannot be ' +
+        'made, silent nodes. Exit code 1 when there is anything. Some of it passes by itself, while nodes restart or ' +
+        'ranges move.',
     )
     .addHelpText('after', examples('remora admin check', 'remora admin check --json', 'remora admin check --watch'));
   return addViewFlags(command, shell).action((flags: ViewFlags) =>

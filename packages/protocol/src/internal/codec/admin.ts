@@ -46,6 +46,10 @@ const PROBLEM_KINDS = wireWords('kind of problem', [
   'learner',
   'joint',
   'silentNode',
+  'stuck',
+  'misplaced',
+  'stuckOperator',
+  'orphan',
 ]);
 const LOAD_MEASURES = wireWords('measure of load', ['requests', 'reads', 'readBytes', 'writes', 'writeBytes']);
 const SEVERITIES = wireWords('severity', ['critical', 'warning']);

@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest';
+import { requestMove } from '../scheduling/requests.ts';
+import { NOW_MS, nodeInfo, rangeInfo, schedulingBed, upNodes } from '../scheduling/test-kit.ts';
+import { schedulingProblems } from './scheduling-check.ts';
+
+const WHOLE = rangeInfo(1, { voters: [1, 2, 3] });
+
+function problems(given: Parameters<typeof schedulingBed>[0]): readonly string[] {
+  return schedulingProblems(schedulingBed(given), NOW_MS).map(({ kind, text }) => `${kind} ${text}`);
+}
+
+describe('the scheduling finds', () => {
+  const silent = { 3: NOW_MS - 3_600_000 };
+  const zones = ['a', 'a', 'b', 'c'].map((zone, i) => nodeInfo(i + 1, { labels: { zone } }));
+  const noRoom = upNodes(3);
+  test.each<{ name: string; given: Parameters<typeof schedulingBed>[0]; expect: readonly RegExp[] }>([
+    { name: 'nothing wrong', given: { nodes: upNodes(4), ranges: [WHOLE] }, expect: [] },
+    {
+      name: 'a lost replica that no node can take',
+      given: { nodes: noRoom, ranges: [rangeInfo(1, { voters: [1, 2, 3], silent })] },
+      expect: [/^stuck range 1 cannot be mended now: the replica on node 3 is lost, and no node can take a replica/],
+    },
+    {
+      name: 'replicas in one zone, of which there are more',
+      given: { nodes: zones, ranges: [WHOLE] },
+      expect: [/^misplaced range 1: its replicas on nodes 1, 2, 3 could be further apart/],
+    },
+    {
+      name: 'nothing to say of a range without a quorum: that is told elsewhere',
+      given: { nodes: noRoom, ranges: [rangeInfo(1, { voters: [1, 2, 3], silent: { 2: 1, 3: 1 } })] },
+      expect: [],
+    },
+    {
+      name: 'nothing stuck in a change that is being applied',
+      given: { nodes: noRoom, ranges: [rangeInfo(1, { voters: [1, 2, 3], changePending: true })] },
+      expect: [],
+    },
+  ])('$name', ({ given, expect: expected }) => {
+    expect(problems(given)).toEqual(expected.map((text) => expect.stringMatching(text)));
+  });
+
+  test('an operator that has used up half of its time, with what it waits for', () => {
+    const scheduling = schedulingBed({ nodes: upNodes(4), ranges: [WHOLE] });
+    scheduling.request(requestMove(scheduling.view(NOW_MS), 1, { from: 3, to: 4 }), NOW_MS);
+    scheduling.rangeReported(WHOLE, NOW_MS);
+    scheduling.controller.refused(1, 'its disk is full', NOW_MS);
+    expect(schedulingProblems(scheduling, NOW_MS + 29_000)).toEqual([]);
+    expect(schedulingProblems(scheduling, NOW_MS + 30_000)).toMatchObject([
+      {
+        kind: 'stuckOperator',
+        rangeId: 1,
+        text:
+          'operator 1 of range 1 (requested: move from node 3 to node 4) is at "add a learner on node 4" for 30s: refused so ' +
+          'far: its disk is full',
+      },
+    ]);
+  });
+});
