@@ -30,6 +30,8 @@ export type LeaseKnown = (id: bigint) => boolean;
  * C1. An operation that fails (unknown lease, compacted revision) throws before anything was written.
  * C2. All changes of a command carry one revision; each key changes at most once in it, so that (key, revision)
  *     names a version. Two puts, or a put and a delete, of one key are refused (etcd's rule).
+ * C3. Comparisons, also those of nested transactions, are with what was there before the command (etcd's
+ *     `compareToPath`): what a transaction changes does not decide which of its branches are executed.
  */
 export class KvChanges {
   readonly #engine: Engine;
@@ -141,9 +143,11 @@ export class KvChanges {
     return answer === 'nothing' ? compareHolds(compare, undefined) : answer === 'holds';
   }
 
+  /** C3. */
   compare(compare: Compare, prefetched: Prefetched): CompareAnswer {
-    if (compare.end === undefined) return compareHolds(compare, this.get(compare.key)) ? 'holds' : 'fails';
-    const kvs = this.#current(compare, prefetched);
+    if (compare.end === undefined)
+      return compareHolds(compare, getCurrent(this.#source, compare.key)) ? 'holds' : 'fails';
+    const kvs = prefetched.get(compare)?.kvs ?? [];
     if (kvs.length === 0) return 'nothing';
     return kvs.every((kv) => compareHolds(compare, kv)) ? 'holds' : 'fails';
   }

@@ -1,3 +1,4 @@
+import type { KvOp, Txn } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { CONF, del, put, range, StateBed, show } from './test-bed.ts';
 
@@ -74,6 +75,27 @@ describe('transactions', () => {
     if (result.type !== 'txn') throw new Error('a transaction answers as one');
     expect(result.succeeded).toBe(true);
     expect(result.results.map(show)).toEqual(['put', 'a=1@2/2/1 b=2@3/3/1', 'delete', 'b=2@3/3/1']);
+  });
+
+  test('compare what was there before them, also in a transaction within', async () => {
+    const bed = new StateBed();
+    const nested = (key: string, version: number): Txn => ({
+      compare: [{ key: Buffer.from(key), result: 'equal', target: { of: 'version', value: version } }],
+      success: [put(`${key}-was-${version}`, '1')],
+      failure: [],
+    });
+    await bed.ok(kv(put('b', '1')));
+    const success: KvOp[] = [put('a', '1'), del('b')];
+    for (const [key, version] of [
+      ['a', 0],
+      ['a', 1],
+      ['b', 0],
+      ['b', 1],
+    ] as const) {
+      success.push({ type: 'txn', txn: nested(key, version) });
+    }
+    await bed.ok({ type: 'txn', txn: { compare: [], success, failure: [] } });
+    expect(show(await bed.ok(kv(range('a-', 'z'))))).toBe('a-was-0=1@3/3/1 b-was-1=1@3/3/1');
   });
 
   test('all changes share one revision, and come as one group of events', async () => {

@@ -35,7 +35,8 @@ export class NaiveKv {
 
   /** The result as text, or the code of the error; then nothing has changed. */
   run(op: KvOp): string {
-    const working = { keys: new Map(this.at(this.revision)), changed: new Set<string>() };
+    const before = this.at(this.revision);
+    const working = { before, keys: new Map(before), changed: new Set<string>() };
     let text: string;
     try {
       text = this.#evaluate(op, working);
@@ -90,13 +91,14 @@ export class NaiveKv {
   }
 
   #txn(txn: Txn, working: Working): string {
-    const holds = txn.compare.every((compare) => compares(compare, working.keys));
+    const holds = txn.compare.every((compare) => compares(compare, working.before));
     const branch = holds ? txn.success : txn.failure;
     return `txn(${holds};${branch.map((op) => this.#evaluate(op, working)).join(',')})`;
   }
 }
 
 interface Working {
+  readonly before: Keys;
   readonly keys: Map<string, Pair>;
   readonly changed: Set<string>;
 }
