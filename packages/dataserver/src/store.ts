@@ -32,6 +32,7 @@ import { SPLIT_OFF_MAX } from './range/splits.ts';
 import { type HeldReplica, HeldReplicas } from './replicas/held-replicas.ts';
 import { ReplicaRemover } from './replicas/replica-remover.ts';
 import { ReplicaTable, type Running } from './replicas/replica-table.ts';
+import { StoreMerges } from './replicas/store-merges.ts';
 import type { RevisionSource } from './revisions/revision-drawer.ts';
 import { prepareSplit } from './splitting/prepare-split.ts';
 import { type OrderedSplit, Splitter, type SplitterDeps } from './splitting/splitter.ts';
@@ -58,6 +59,8 @@ export interface StoreDeps {
   readonly drawer: RevisionSource;
   /** What it takes to split ranges; without it none of them is. */
   readonly splitting?: SplittingPorts;
+  /** Calls to the stores of other nodes, and to this one. */
+  readonly dialer: Pick<RpcDialer, 'channel'>;
   /** What the log held for each group when the node started. Each replica takes its own out, so that nothing is kept. */
   readonly recovered: Map<GroupId, RecoveredGroup>;
   readonly onApplied?: OnApplied;
@@ -98,6 +101,7 @@ const FIRST_WAIT_TICKS_APART = 4;
  *     or gone (traps 12).
  * T8. Which replica of a range is the node's own says its held row, put with the first state and with the last
  *     (held-replicas.ts): a descriptor may name the next one already.
+ * T9. The replica of a source of a merge ends when the target's has its keys (replicas/merged-replicas.ts MP1–MP3).
  */
 export class Store {
   readonly talk: MasterTalk;
@@ -107,6 +111,7 @@ export class Store {
   readonly #held: HeldReplicas;
   readonly #remover: ReplicaRemover;
   readonly #splitter: Splitter | undefined;
+  readonly merges: StoreMerges;
   #timer: Timer | undefined;
   #stopped = false;
 
@@ -115,6 +120,7 @@ export class Store {
     this.#installer = new Installer(deps);
     this.#held = new HeldReplicas(deps.engine);
     this.#remover = new ReplicaRemover(deps, this.#held);
+    this.merges = new StoreMerges({ ...deps, replicas: this.#replicas, held: this.#held, remover: this.#remover });
     const replica = (rangeId: number): RangeReplica | undefined => this.#replicas.get(rangeId)?.replica;
     this.#splitter = this.#newSplitter();
     const order = (ordered: RangeReplica, at: Bytes | undefined) => this.#splitter?.order(ordered, at) ?? NO_SPLITS;
@@ -192,6 +198,7 @@ export class Store {
   removeReplica({ rangeId, replicaId, confVersion }: RemovedReplica): void {
     const running = this.#replicas.get(rangeId);
     if (running?.replica.group.replicaId !== replicaId) return;
+    if (this.merges.isAwaited(running.replica.state)) return;
     if (running.replica.state.descriptor.epoch.confVersion < confVersion) this.#end(running);
   }
 
@@ -251,8 +258,10 @@ export class Store {
 
   /** Another range that has keys of the span here (T7). */
   #sharing(span: Span, rangeId: number): number | undefined {
-    const other = this.#replicas.sharing(span, rangeId);
-    if (other !== undefined) return other;
+    return this.#replicas.sharing(span, rangeId) ?? this.#beingRemoved(span, rangeId);
+  }
+
+  #beingRemoved(span: Span, rangeId: number): number | undefined {
     const removing = this.#remover.removing(span);
     return removing === rangeId ? undefined : removing;
   }
@@ -315,14 +324,23 @@ export class Store {
   }
 
   #replica(descriptor: RangeDescriptor, conf: ConfState, start?: RangeStart): RangeReplica {
-    const sharing = (span: Span, rangeId: number): number | undefined => this.#sharing(span, rangeId);
     const onLeft = ({ rangeId }: RangeReplica): void => {
       const running = this.#replicas.get(rangeId);
       if (running !== undefined) this.#end(running);
     };
     const onSplit = (child: RangeStart, parent: RangeReplica): Promise<void> => this.#adopt(child, parent);
     const following = (range: RangeDescriptor) => this.#replicas.following(range, SPLIT_OFF_MAX);
-    const deps = { ...this.#deps, installer: this.#installer, sharing, onLeft, onSplit, following };
+    const sharing = (span: Span, rangeId: number): number | undefined =>
+      this.merges.keepsOut(span, rangeId) ?? this.#beingRemoved(span, rangeId);
+    const deps = {
+      ...this.#deps,
+      ...this.merges.seams,
+      installer: this.#installer,
+      sharing,
+      onLeft,
+      onSplit,
+      following,
+    };
     return new RangeReplica(deps, descriptor, conf, start);
   }
 
@@ -353,6 +371,7 @@ export class Store {
     this.#timer = this.#deps.clock.setTimer(HOUSEKEEPING_MS, () => {
       for (const replica of this.replicas()) replica.housekeep();
       this.#splitter?.tick();
+      this.merges.housekeep();
       this.#armHousekeeping();
     });
   }
@@ -363,13 +382,17 @@ export class Store {
 
   /** Serves the range calls of gateways, local and remote. */
   register(registry: RpcRegistry): void {
+    const find = (rangeId: number) => this.#find(rangeId);
     const { nodeId, checkpointer } = this.#deps;
-    serveRanges(registry, { nodeId, find: (rangeId) => this.#find(rangeId), checkpoint: () => checkpointer.run() });
+    serveRanges(registry, { nodeId, find, checkpoint: () => checkpointer.run() });
+    this.merges.register(registry, find);
   }
 
   #find(rangeId: number): RangeReplica | ServiceError {
     const running = this.#replicas.get(rangeId);
     if (running !== undefined) return running.replica;
+    const moved = this.merges.moved(rangeId);
+    if (moved !== undefined) return moved;
     return new ServiceError('RANGE_NOT_FOUND', `this node holds no replica of range ${rangeId}`, {
       details: { rangeId },
     });
@@ -381,6 +404,7 @@ export class Store {
     this.#splitter?.stop();
     this.#installer.stop();
     this.#remover.stop();
+    this.merges.stop();
     for (const replica of this.replicas()) replica.close();
   }
 }

@@ -1,5 +1,6 @@
 /** A store on a disk and an engine that can be stopped dead, under a host whose groups do what a test says. For tests. */
 import { nodeClock, silentLogger } from '@remora/base';
+import type { RpcDialer } from '@remora/protocol';
 import type { Group, GroupId, GroupOptions, LogPosition, RaftHost, RecoveredGroup } from '@remora/raft';
 import { Checkpointer } from './checkpointer.ts';
 import type { CrashWorld } from './install/test-crash-world.ts';
@@ -61,6 +62,16 @@ export class QuietHost implements RaftHost {
   async stop(): Promise<void> {}
 }
 
+/** To a cluster in which no other node is up. */
+const NOBODY_ANSWERS: RpcDialer = {
+  channel() {
+    throw new Error('nobody is called here');
+  },
+  channelTo() {
+    throw new Error('nobody is called here');
+  },
+};
+
 /** What an empty log holds of a group. */
 export const NOTHING_LOGGED: RecoveredGroup = {
   hardState: { term: 0, vote: 0, commit: 0 },
@@ -86,6 +97,7 @@ export async function boot(
   const failures: unknown[] = [];
   const store = new Store({
     ...{ nodeId: 1, engine, disk, checkpointer, host, clock, logger, recovered, drawer: NOBODY_NUMBERS },
+    dialer: NOBODY_ANSWERS,
     options: { watchRingBytesMax: 1_000, compactionRetentionMs: 0, outcomeBytesMax: 1_000_000, timeCarryMs: 30_000 },
     onFailure: (error) => void failures.push(error),
   });

@@ -22,6 +22,8 @@ export * from './internal/descriptor.ts';
 export * from './internal/kv-shape.ts';
 export * from './internal/kv-types.ts';
 export * from './internal/master-api.ts';
+export * from './internal/merge-api.ts';
+export * from './internal/merge-methods.ts';
 export * from './internal/methods.ts';
 export * from './internal/range-api.ts';
 export * from './internal/revision-api.ts';

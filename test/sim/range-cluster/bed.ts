@@ -130,6 +130,14 @@ export class RangeCluster {
     const { clock, engine, log } = node;
     const drawer = this.#drawer(clock);
     const registry = createRpcRegistry();
+    const dialer = createDialer({
+      localNodeId: id,
+      registry,
+      resolveAddress: (nodeId) => String(nodeId),
+      connect: ({ nodeId }) => this.#links.connect(id, nodeId),
+      clock,
+      random: this.random,
+    });
     const isData = DATA_NODES.includes(id);
     let host: NodeRaftHost | undefined;
     let store: Store | undefined;
@@ -170,7 +178,7 @@ export class RangeCluster {
           outcomeBytesMax: 1_000_000,
           timeCarryMs: 30_000,
         },
-        drawer,
+        ...{ drawer, dialer },
         recovered: new Map(log.recovered()),
         onFailure: (error) => this.failures.push(error),
       });
@@ -178,14 +186,6 @@ export class RangeCluster {
       store.start().catch((error: unknown) => this.failures.push(error));
       store.register(registry);
     }
-    const dialer = createDialer({
-      localNodeId: id,
-      registry,
-      resolveAddress: (nodeId) => String(nodeId),
-      connect: ({ nodeId }) => this.#links.connect(id, nodeId),
-      clock,
-      random: this.random,
-    });
     const backend = new RangeBackend({
       nodeId: id,
       dialer,

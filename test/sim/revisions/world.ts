@@ -22,12 +22,24 @@ import type { Installer } from '../../../packages/dataserver/src/install/install
 import type { OnApplied } from '../../../packages/dataserver/src/range/applied-command.ts';
 import { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
 import { stateKey } from '../../../packages/dataserver/src/state/keys.ts';
+import { NEVER_MERGED } from '../../../packages/dataserver/src/state/merging.ts';
 import { encodeRangeMeta } from '../../../packages/dataserver/src/state/meta-codec.ts';
 import { memoryEngine } from '../../../packages/dataserver/src/state/test-bed.ts';
 import { SimGroup } from './sim-group.ts';
 
 export const NODES: readonly number[] = [1, 2, 3];
 const CALL_TIMEOUT_MS = 250;
+/** Of replicas whose ranges stay as they are. */
+const NOTHING_AROUND = {
+  ...{ sharing: () => undefined, swallowed: () => [], onLeft: () => {}, onSplit: async () => {} },
+  following: () => [],
+  neighbours: {
+    source(): never {
+      throw new Error('no ranges are merged here');
+    },
+    merged: () => {},
+  },
+};
 /** Small, so that the bound is lifted all the time. */
 const WINDOW = 8;
 
@@ -112,7 +124,7 @@ export class World {
     for (const { descriptor, counted } of RANGES) {
       const conf = confOf(NODES);
       const begun = { applied: { index: 0, term: 0 }, appliedAhead: 0, conf, descriptor, revision: counted };
-      const nothing = { compactRevision: 0, rangeTimeMs: 1, wallMs: 0, keys: 0, bytes: 0 };
+      const nothing = { compactRevision: 0, rangeTimeMs: 1, wallMs: 0, keys: 0, bytes: 0, merging: NEVER_MERGED };
       engine.put(stateKey(descriptor.rangeId), encodeRangeMeta({ ...begun, ...nothing }));
       const options = {
         ...{ watchRingBytesMax: 10_000, compactionRetentionMs: 0, outcomeBytesMax: 10_000_000 },
@@ -120,11 +132,7 @@ export class World {
       };
       const installer = {} as Installer; // no member is ever sent a snapshot
       const deps = { engine, clock, logger: silentLogger, nodeId: id, options, installer, drawer, onApplied };
-      const replica = new RangeReplica(
-        { ...deps, sharing: () => undefined, onLeft: () => {}, onSplit: async () => {}, following: () => [] },
-        descriptor,
-        conf,
-      );
+      const replica = new RangeReplica({ ...deps, ...NOTHING_AROUND }, descriptor, conf);
       const member = this.#group(descriptor.rangeId).member(id);
       replica.attach(member);
       member.restart(replica, 0);

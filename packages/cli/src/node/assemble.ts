@@ -11,6 +11,7 @@ import {
   masterView,
   type NodeDescriptor,
   type NodeTask,
+  type RpcDialer,
 } from '@remora/protocol';
 import { type GroupId, type GroupLog, type NodeRaftHost, openGroupLog, type RecoveredGroup } from '@remora/raft';
 import { CommandError } from '../exit-codes.ts';
@@ -119,7 +120,7 @@ class Node implements AssembledNode {
     master?.register(registry);
     const finder = this.#finder(dialer);
     const drawer = this.#drawer(finder);
-    const store = this.#store({ host, engine, checkpointer, recovered }, drawer);
+    const store = this.#store({ host, engine, checkpointer, recovered }, drawer, dialer);
     store?.register(registry);
     log.forgetRecovered();
     const admission = new Admission({ clock, logger }, options);
@@ -328,13 +329,13 @@ class Node implements AssembledNode {
     return drawer;
   }
 
-  #store(deps: StateDeps, drawer: RevisionDrawer): Store | undefined {
+  #store(deps: StateDeps, drawer: RevisionDrawer, dialer: RpcDialer): Store | undefined {
     this.#onStop('last checkpoint', () => deps.checkpointer.stop());
     if (!this.#parts.options.roles.includes('data')) return undefined;
     const store = createStore({
       ...this.#parts,
       ...deps,
-      drawer,
+      ...{ drawer, dialer },
       nodeId: this.#nodeId,
       onFailure: (error) => this.#fail(error),
     });

@@ -1,7 +1,7 @@
 import type { Clock, Engine, Logger, Random } from '@remora/base';
 import { type Checkpointer, masterStateKey, RevisionDrawer, Store } from '@remora/dataserver';
 import { Master, type MasterFinder } from '@remora/master';
-import { masterDrawRevisions } from '@remora/protocol';
+import { masterDrawRevisions, type RpcDialer } from '@remora/protocol';
 import { type Group, type GroupId, MASTER_GROUP, type NodeRaftHost, type RecoveredGroup } from '@remora/raft';
 import type { NodeOptions } from '../node-options.ts';
 import type { Founders } from './cluster-identity.ts';
@@ -96,6 +96,7 @@ export function createStore(
   deps: RoleDeps & {
     readonly platform: NodePlatform;
     readonly drawer: RevisionDrawer;
+    readonly dialer: RpcDialer;
     readonly onFailure: (error: unknown) => void;
   },
 ): Store {

@@ -258,6 +258,7 @@ export class OverlayEngine implements Engine {
       clock: this.#deps.clock,
       resident: this.#resident,
       isResident: (name) => anyRangeHolds(this.#residentRanges, name),
+      put: ({ key, value }) => this.put(key, value),
       betweenCheckpoints: (work) =>
         this.#first(() =>
           work().catch((error: unknown) => {

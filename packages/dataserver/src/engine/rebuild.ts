@@ -27,6 +27,7 @@ export interface RebuildHost {
   readonly clock: Clock;
   readonly resident: OrderedTable;
   isResident(name: Name): boolean;
+  put(row: Row): void;
   /** Runs when no checkpoint is under way, and before one that waits. */
   betweenCheckpoints(work: () => Promise<void>): Promise<void>;
   /** From now on the ranges read as empty and take no change; what waits there for a checkpoint is forgotten. */
@@ -46,6 +47,10 @@ export async function rebuildSpans(host: RebuildHost, plan: Rebuild): Promise<vo
     resident.set(marker, plan.marker.value);
     const batch = store.batch();
     batch.put(plan.marker.key, plan.marker.value);
+    for (const row of plan.withMarker ?? []) {
+      host.put(row); // a later checkpoint writes no earlier value
+      batch.put(row.key, row.value);
+    }
     await batch.write(); // RB1
   });
   const goOn = (): void => {

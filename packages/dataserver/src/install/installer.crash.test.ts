@@ -62,8 +62,9 @@ async function install(given: Prepared, crashAtStep: number): Promise<Result> {
   };
   const work = async (): Promise<void> => {
     await installer.clean();
-    const begins = (): void => {
+    const begins = (): [] => {
       began = true;
+      return [];
     };
     const replaced = (): void => {
       installed = true;

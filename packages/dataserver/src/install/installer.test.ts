@@ -49,7 +49,10 @@ describe('an installer', () => {
   function receive(): SnapshotReceiver {
     return installer.receive({
       ...targetAt(20),
-      begins: () => told.push('begins'),
+      begins: () => {
+        told.push('begins');
+        return [];
+      },
       replaced: () => told.push('replaced'),
     });
   }
@@ -121,7 +124,11 @@ describe('an installer', () => {
     const settled = new Promise<void>((resolve) => {
       settle = resolve;
     });
-    const [begins, replaced] = [() => told.push('begins'), () => told.push('replaced')];
+    const replaced = (): void => void told.push('replaced');
+    const begins = (): [] => {
+      told.push('begins');
+      return [];
+    };
     const receiver = installer.receive({ ...targetAt(20), settled, begins, replaced });
     for (const piece of pieces(stream, random)) await receiver.chunk(piece);
     const finished = receiver.finish();
@@ -134,7 +141,15 @@ describe('an installer', () => {
 
   test('a snapshot with keys that another range has here is refused before anything goes, and may come again', async () => {
     let other: number | undefined = 9;
-    const target = { ...targetAt(20), sharing: () => other, begins: () => told.push('begins'), replaced: () => {} };
+    const target = {
+      ...targetAt(20),
+      sharing: () => other,
+      begins: () => {
+        told.push('begins');
+        return [];
+      },
+      replaced: () => {},
+    };
     const refused = installer.receive(target);
     const transfer = async (receiver: SnapshotReceiver): Promise<void> => {
       for (const piece of pieces(stream, random)) await receiver.chunk(piece);
@@ -160,7 +175,10 @@ describe('an installer', () => {
     const seen: (number | undefined)[] = [];
     const receiver = installer.receive({
       ...targetAt(20),
-      begins: () => seen.push(installer.replacing(spans)),
+      begins: () => {
+        seen.push(installer.replacing(spans));
+        return [];
+      },
       replaced: () => seen.push(installer.replacing(spans)),
     });
     for (const piece of pieces(stream, random)) await receiver.chunk(piece);
@@ -325,7 +343,7 @@ describe('an installation on LevelDB', () => {
     const old = await contents(engine);
     const installer = new Installer({ engine, disk: nodeDisk(dir, { syncInPlace: false }), logger: silentLogger });
     await installer.clean();
-    const target = { ...targetAt(20), begins() {}, replaced() {} };
+    const target = { ...targetAt(20), begins: () => [], replaced() {} };
     const receiver = installer.receive(target);
     for (const piece of pieces(stream, random)) await receiver.chunk(piece);
     copying = true;

@@ -19,6 +19,7 @@ import {
   type Engine,
   InvariantError,
   type Logger,
+  type Rebuild,
   type Row,
   ServiceError,
   type Span,
@@ -49,8 +50,11 @@ export interface InstallTarget {
   readonly settled: Promise<void>;
   /** Another range that has keys of this span here (I6). */
   readonly sharing: (span: Span) => number | undefined;
-  /** Its rows are about to go: from now on it neither reads nor changes them (I3). */
-  readonly begins: () => void;
+  /**
+   * The rows of this span are about to go: from now on it neither reads nor changes them (I3). Gives what is to become
+   * durable with the marker: the end of ranges whose keys the snapshot brings.
+   */
+  readonly begins: (span: Span) => readonly Row[];
   /** Its new rows are there, durably; called in the step in which they become visible. */
   readonly replaced: () => void;
 }
@@ -113,8 +117,8 @@ export class Installer {
     const { index, term } = meta;
     const marker = { rangeId, replicaId, span, applied: { index, term }, file: staged.name, bytes: staged.bytes };
     this.#markers.set(rangeId, marker);
-    target.begins();
-    await this.#replace(marker, target.replaced, progress);
+    const withMarker = target.begins(span);
+    await this.#replace(marker, { withMarker, replaced: target.replaced, progress });
   }
 
   /**
@@ -128,16 +132,24 @@ export class Installer {
     }
     this.#deps.logger.info({ range: rangeId, index: applied.index }, 'goes on with installing a snapshot');
     const nobody = (): void => {};
-    await this.#replace(marker, nobody, nobody);
+    await this.#replace(marker, { withMarker: [], replaced: nobody, progress: nobody });
   }
 
-  async #replace(marker: InstallMarker, replaced: () => void, progress: () => void): Promise<void> {
+  async #replace(
+    marker: InstallMarker,
+    {
+      withMarker,
+      replaced,
+      progress,
+    }: Pick<Rebuild, 'replaced' | 'progress'> & { readonly withMarker: readonly Row[] },
+  ): Promise<void> {
     const { engine, logger } = this.#deps;
     const { rangeId, applied, bytes, file, span } = marker;
     try {
       await engine.rebuild({
         spans: rangeSpans(rangeId, span),
         marker: { key: installKey(rangeId), value: encodeMarker(marker) },
+        withMarker,
         rows: this.#rows(marker),
         replaced: () => {
           this.#markers.delete(rangeId);

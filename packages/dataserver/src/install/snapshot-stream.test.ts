@@ -2,6 +2,7 @@ import { type Bytes, EMPTY_BYTES, equalBytes, nodeClock, type Row, SeededRandom,
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { outcomePageKey, stateKey } from '../state/keys.ts';
+import { NEVER_MERGED } from '../state/merging.ts';
 import { encodeRangeMeta } from '../state/meta-codec.ts';
 import { CONF, DESCRIPTOR, memoryEngine } from '../state/test-bed.ts';
 import { takeSnapshot } from './snapshot-source.ts';
@@ -14,7 +15,7 @@ const key = (i: number): Buffer => Buffer.from([3, i >> 8, i & 255]);
 function stateRow(index = 7, rangeId = 2): Row {
   const meta = {
     ...{ applied: { index, term: 2 }, appliedAhead: 0, conf: CONF, descriptor: { ...DESCRIPTOR, rangeId } },
-    ...{ revision: 9, compactRevision: 1, rangeTimeMs: 1, wallMs: 0, keys: 0, bytes: 0 },
+    ...{ revision: 9, compactRevision: 1, rangeTimeMs: 1, wallMs: 0, keys: 0, bytes: 0, merging: NEVER_MERGED },
   };
   return { key: stateKey(rangeId), value: encodeRangeMeta(meta) };
 }

@@ -3,6 +3,7 @@ import type { Bytes, Engine, Row, SeededRandom, Span } from '@remora/base';
 import { crc32, type SnapshotMeta } from '@remora/raft';
 import { rangeSpans } from '../state/bounds.ts';
 import { stateKey } from '../state/keys.ts';
+import { NEVER_MERGED } from '../state/merging.ts';
 import { encodeRangeMeta } from '../state/meta-codec.ts';
 import { CONF, DESCRIPTOR } from '../state/test-bed.ts';
 import { encodeSnapshot } from './snapshot-stream.ts';
@@ -27,7 +28,8 @@ export function targetAt(index: number) {
 export function stateAt(index: number, more: { readonly compactRevision?: number } = {}): Row {
   const value = encodeRangeMeta({
     ...{ applied: { index, term: 2 }, appliedAhead: 0, conf: CONF, descriptor: DESCRIPTOR },
-    ...{ revision: index, compactRevision: 0, rangeTimeMs: 1, wallMs: 0, keys: 0, bytes: 0, ...more },
+    ...{ revision: index, compactRevision: 0, rangeTimeMs: 1, wallMs: 0, keys: 0, bytes: 0 },
+    ...{ merging: NEVER_MERGED, ...more },
   });
   return { key: stateKey(DESCRIPTOR.rangeId), value };
 }

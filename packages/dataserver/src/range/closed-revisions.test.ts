@@ -17,6 +17,7 @@ class ClosingBed {
   readonly rounds: ((refused?: Refusal) => void)[] = [];
   readonly asked: [number, NewestDone][] = [];
   readonly told: string[] = [];
+  sealed: ServiceError | undefined;
   readonly closing: ClosedRevisions;
 
   constructor() {
@@ -38,6 +39,7 @@ class ClosingBed {
       group: () => ({ role: this.role, term: this.term, leaseRead: (done) => void this.rounds.push(done) }),
       whenSettled: (done) => void this.settles.push(done),
       notLeader: () => new ServiceError('NOT_LEADER', 'not here'),
+      sealed: () => this.sealed,
     });
   }
 

@@ -20,6 +20,8 @@ export interface ClosedRevisionsDeps {
   /** Tells the log position by which all blocks requested before the call are used up (`Proposals.whenSettled`). */
   readonly whenSettled: (done: (index: number) => void) => void;
   readonly notLeader: () => ServiceError;
+  /** Why it closes nothing any more: it is sealed for a merge. */
+  readonly sealed: () => ServiceError | undefined;
 }
 
 export type ClosedDone = (error: ServiceError | undefined) => void;
@@ -93,7 +95,9 @@ export class ClosedRevisions {
    */
   whenClosed(revision: number, done: ClosedDone): () => void {
     const waiting = { revision, done };
+    const sealed = this.#deps.sealed();
     if (revision <= this.closed) done(undefined);
+    else if (sealed !== undefined) done(sealed);
     else if (this.#deps.state.descriptor.revisionSource === 'range') done(notDrawn(revision));
     else if (this.#waiting.length >= WAITING_MAX) done(tooMany());
     else {
@@ -123,10 +127,10 @@ export class ClosedRevisions {
     this.#advance();
   }
 
-  /** Leadership is lost (CL4). */
-  abandon(): void {
+  /** Leadership is lost (CL4), or another error keeps what is asked for from being closed. */
+  abandon(error: ServiceError = this.#deps.notLeader()): void {
     this.#round = undefined;
-    this.#fail(this.#deps.notLeader());
+    this.#fail(error);
   }
 
   /** Rounds begin after those came whom they are for (CL2). */

@@ -45,7 +45,7 @@ export class Commands {
 
   execute(request: RangeRequest, command: Command, done: RangeDone): void {
     const refused = this.#refusal(request);
-    if (refused !== undefined) return done(refused, undefined);
+    if (refused !== undefined) return this.#refuse(request, refused, done);
     const item = { requestId: request.requestId, deadlineMs: request.deadlineMs, command };
     const bytes = commandBytes(command);
     this.#replica.load.wrote(bytes);
@@ -64,10 +64,20 @@ export class Commands {
   executeMisrouted(request: RangeRequest, done: RangeDone): void {
     const refused = this.#refusal(request);
     if (refused !== undefined) return done(refused, undefined);
-    const { outcomes } = this.#replica.state;
-    const outcome = request.requestId === '' ? undefined : outcomes.find(request.requestId);
+    const outcome = this.#remembered(request);
     if (outcome === undefined) done(this.#replica.staleEpoch(), undefined);
     else this.#answer(outcome, done);
+  }
+
+  /** What it remembers is true also when it came too late to be applied: time jumps when ranges are merged. */
+  #refuse(request: RangeRequest, refused: ServiceError, done: RangeDone): void {
+    const outcome = refused.code === 'DEADLINE_EXCEEDED' ? this.#remembered(request) : undefined;
+    if (outcome === undefined) done(refused, undefined);
+    else this.#answer(outcome, done);
+  }
+
+  #remembered({ requestId }: RangeRequest): Outcome | undefined {
+    return requestId === '' ? undefined : this.#replica.state.outcomes.find(requestId);
   }
 
   #answer(outcome: Outcome, done: RangeDone): void {
@@ -92,6 +102,8 @@ export class Commands {
   #refusal(request: RangeRequest): ServiceError | undefined {
     const replica = this.#replica;
     if (!replica.leading) return replica.notLeader();
+    const sealed = replica.merges.refusal;
+    if (sealed !== undefined) return sealed;
     // Before that its time may lag, and it would judge deadlines by it.
     if (!replica.serving) return new ServiceError('UNAVAILABLE', 'the new leader of the range is catching up');
     const rangeTimeMs = this.#deps.time.nowMs();

@@ -38,6 +38,7 @@ import { EntryApplier } from './entry-applier.ts';
 import { GrantWatches } from './grant-watches.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { LockWaits } from './lock-waits.ts';
+import { type MergeNeighbours, Merges } from './merges.ts';
 import { Queries } from './queries.ts';
 import { RangeClock } from './range-clock.ts';
 import { RangeLoad } from './range-load.ts';
@@ -54,6 +55,7 @@ export interface RangeDeps extends ReplicaRowsDeps, Pick<SplitsDeps, 'onSplit' |
   /** The replica has applied that it is no member of its range any more. Called once, from within `apply`. */
   readonly onLeft: (replica: RangeReplica) => void;
   readonly onApplied?: OnApplied;
+  readonly neighbours: MergeNeighbours;
 }
 
 /**
@@ -61,7 +63,8 @@ export interface RangeDeps extends ReplicaRowsDeps, Pick<SplitsDeps, 'onSplit' |
  *
  * R1. Commands go through `Commands` (CM1, CM2), after their epoch was checked.
  * R2. Reads are answered from a state that holds everything committed when they arrived (ReadIndex).
- * R3. While a snapshot takes the place of its rows it serves nothing (replica-rows.ts RR1).
+ * R3. While a snapshot takes the place of its rows it serves nothing (replica-rows.ts RR1), nor while it is sealed for a
+ *     merge (merges.ts MR1).
  */
 export class RangeReplica implements StateMachine {
   readonly #deps: RangeDeps;
@@ -74,6 +77,7 @@ export class RangeReplica implements StateMachine {
   readonly closing: ClosedRevisions;
   readonly #splits: Splits;
   readonly #reasons: SplitReasons;
+  readonly merges: Merges;
   readonly #keeper: LeaseKeeper;
   readonly #waits = new LockWaits();
   readonly #grants = new GrantWatches();
@@ -105,10 +109,12 @@ export class RangeReplica implements StateMachine {
         onLeaseGranted: (lease) => this.#keeper.granted(lease),
         onLeaseEnded: (id) => this.#keeper.ended(id),
         onSplit: (child) => {
-          this.#rows.collectAnew();
-          this.#reasons.reset();
+          this.#keysChanged();
           this.#splits.applied(child);
         },
+        onSealed: () => this.merges.sealChanged(),
+        source: (rangeId) => deps.neighbours.source(rangeId),
+        onMerged: (sourceId) => this.merges.merged(sourceId),
       },
     });
     if (start === undefined) this.state.load();
@@ -142,6 +148,7 @@ export class RangeReplica implements StateMachine {
       group: () => this.group,
       whenSettled: (done) => this.#commands.proposals.whenSettled(done),
       notLeader: () => this.notLeader(),
+      sealed: () => this.merges.refusal,
     });
     this.#keeper = new LeaseKeeper(clock, this.state.leases, (command, done) => this.#expire(command, done));
     this.#rows = new ReplicaRows(deps, this.state);
@@ -162,6 +169,11 @@ export class RangeReplica implements StateMachine {
       commands: this.#commands,
       queries: this.#queries,
       streams: this.#streams,
+    });
+    this.merges = new Merges(this, {
+      ...{ commands: this.#commands, queries: this.#queries, closing: this.closing, keeper: this.#keeper },
+      ...{ streams: this.#streams, neighbours: deps.neighbours },
+      keysChanged: () => this.#keysChanged(),
     });
   }
 
@@ -200,7 +212,7 @@ export class RangeReplica implements StateMachine {
   }
 
   admitsConf(change: ConfChange): boolean {
-    return admitsChange(this.state.descriptor, change);
+    return this.merges.refusal === undefined && admitsChange(this.state.descriptor, change);
   }
 
   #applied(entry: Entry): void {
@@ -209,6 +221,13 @@ export class RangeReplica implements StateMachine {
     this.closing.applied();
     this.#rows.collect();
     if (this.#leaderTerm !== 0 && entry.term === this.#leaderTerm && !this.#serving) this.#startServing();
+  }
+
+  /** What was worked out for the keys that it had holds no longer. */
+  #keysChanged(): void {
+    this.#rows.collectAnew();
+    this.#reasons.reset();
+    if (this.#serving) this.#time.rebase(this.state.rangeTimeMs);
   }
 
   roleChanged(change: { readonly role: Role; readonly term: number; readonly leader: number }): void {
@@ -226,7 +245,7 @@ export class RangeReplica implements StateMachine {
     this.#serving = true;
     this.#reasons.reset();
     this.#time.rebase(this.state.rangeTimeMs);
-    this.#keeper.start(this.#leaderTerm);
+    if (this.merges.refusal === undefined) this.#keeper.start(this.#leaderTerm);
     this.#compactor.reset();
     this.#deps.logger.info(
       { range: this.rangeId, term: this.#leaderTerm, revision: this.state.revision },
@@ -270,7 +289,7 @@ export class RangeReplica implements StateMachine {
 
   /** Called about every second: what a leader does by the clock. */
   housekeep(): void {
-    if (!this.#serving) return;
+    if (!this.#serving || this.merges.refusal !== undefined) return;
     this.members.look();
     this.#reasons.tick();
     if (this.#time.nowMs() - this.state.rangeTimeMs > this.#deps.options.timeCarryMs)
@@ -327,7 +346,8 @@ export class RangeReplica implements StateMachine {
 
   /** Why a watch cannot begin here; undefined when it can. */
   watchRefusal({ epoch, span }: Pick<WatchCreate, 'epoch' | 'span'>): ServiceError | undefined {
-    if (this.isStale(epoch) || !keySpanWithin(this.state.bounds, span)) return this.staleEpoch();
+    const moved = this.isStale(epoch) || !keySpanWithin(this.state.bounds, span);
+    if (moved || this.merges.refusal !== undefined) return this.staleEpoch();
     return this.leading ? undefined : this.notLeader();
   }
 
@@ -358,7 +378,7 @@ export class RangeReplica implements StateMachine {
 
   /** Why nothing can be read here now; undefined when it can (R3). */
   unreadable(): ServiceError | undefined {
-    if (!this.replacing) return undefined;
+    if (!this.replacing) return this.merges.refusal;
     return new ServiceError('UNAVAILABLE', 'this replica is installing a snapshot; ask again, or another replica', {
       details: { rangeId: this.rangeId },
     });

@@ -1,4 +1,4 @@
-import { assert, type Clock, type Engine, type Logger, type Span } from '@remora/base';
+import { assert, type Clock, type Engine, type Logger, type Row, type Span } from '@remora/base';
 import type { SnapshotMeta, SnapshotReceiver, StateMachineSnapshot } from '@remora/raft';
 import type { Installer } from '../install/installer.ts';
 import { takeSnapshot } from '../install/snapshot-source.ts';
@@ -10,8 +10,10 @@ export interface ReplicaRowsDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly installer: Installer;
-  /** Another range than the given one that has keys of the span on this node. */
+  /** Another range than the given one that has keys of the span here, or otherwise keeps a snapshot of it out. */
   readonly sharing: (span: Span, rangeId: number) => number | undefined;
+  /** Ends ranges here that the given one has taken over, as its snapshot shows; what says so, for the marker. */
+  readonly swallowed: (span: Span, rangeId: number) => readonly Row[];
 }
 
 /**
@@ -68,9 +70,10 @@ export class ReplicaRows {
     return this.#deps.installer.receive({
       ...{ rangeId, replicaId, meta, span: bounds, settled },
       sharing: (span) => this.#deps.sharing(span, rangeId),
-      begins: () => {
+      begins: (hull) => {
         this.#replacing = true;
         this.#collector?.stop();
+        return this.#deps.swallowed(hull, rangeId);
       },
       replaced: () => {
         this.#replaced(meta);

@@ -1,4 +1,4 @@
-import type { Bytes, Engine } from '@remora/base';
+import type { Bytes, Engine, Row } from '@remora/base';
 import { asBool, asCount, decodeStored, encodeStored, type StoredFormat } from '@remora/protocol';
 import { heldKey } from '../state/keys.ts';
 
@@ -46,9 +46,19 @@ export class HeldReplicas {
     this.#put(rangeId, { replicaId, ended: true });
   }
 
-  #put(rangeId: number, { replicaId, ended }: HeldReplica): void {
-    this.#engine.put(heldKey(rangeId), encodeStored(HELD, [replicaId, ended]));
+  /** What `ends` puts down. */
+  endedRow(rangeId: number, replicaId: number): Row {
+    return rowOf(rangeId, { replicaId, ended: true });
   }
+
+  #put(rangeId: number, held: HeldReplica): void {
+    const { key, value } = rowOf(rangeId, held);
+    this.#engine.put(key, value);
+  }
+}
+
+function rowOf(rangeId: number, { replicaId, ended }: HeldReplica): Row {
+  return { key: heldKey(rangeId), value: encodeStored(HELD, [replicaId, ended]) };
 }
 
 /** Throws an `InvariantError` for anything else. */

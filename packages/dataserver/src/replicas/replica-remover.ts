@@ -87,7 +87,7 @@ export class ReplicaRemover {
   /** RM1. */
   async #record({ rangeId, replicaId, stageLast }: Removal): Promise<void> {
     if (stageLast !== undefined) this.#removing.set(rangeId, stageLast());
-    if (this.#held.of(rangeId)?.ended === true) return;
+    else if (this.#held.of(rangeId)?.ended === true) return; // durable since before the start
     this.#held.ends(rangeId, replicaId);
     await this.#deps.checkpointer.run();
   }

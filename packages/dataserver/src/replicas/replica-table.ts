@@ -2,6 +2,7 @@ import type { Span } from '@remora/base';
 import type { RangeDescriptor } from '@remora/protocol';
 import type { RangeReplica } from '../range/range-replica.ts';
 import { spansOverlap } from '../state/bounds.ts';
+import type { RangeState } from '../state/range-state.ts';
 
 /** A replica that runs. */
 export interface Running {
@@ -51,10 +52,10 @@ export class ReplicaTable {
     return done;
   }
 
-  /** A range other than the given one that has keys of the span here (T7 of the store). */
-  sharing(span: Span, rangeId: number): number | undefined {
+  /** A range other than the given one that has keys of the span here (T7 of the store); `but` those need not be told. */
+  sharing(span: Span, rangeId: number, but: (state: RangeState) => boolean = () => false): number | undefined {
     for (const { state } of this.all()) {
-      if (state.rangeId !== rangeId && spansOverlap(span, state.bounds)) return state.rangeId;
+      if (state.rangeId !== rangeId && spansOverlap(span, state.bounds) && !but(state)) return state.rangeId;
     }
     for (const [other, creation] of this.#creating) {
       if (other !== rangeId && spansOverlap(span, creation.span)) return other;

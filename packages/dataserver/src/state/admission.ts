@@ -1,22 +1,24 @@
 import { ServiceError } from '@remora/base';
 import { type CommandBatch, staleEpoch } from '@remora/protocol';
+import { passesSeal, sealedRefusal } from './merge.ts';
 import { failed, type Outcome } from './outcome-codec.ts';
 import type { RangeState } from './range-state.ts';
 import { commandWithin } from './request-bounds.ts';
 
 /**
  * Why a command is not applied: its epoch and bounds, checked at apply as they were when it was proposed (traps 14), and
- * its deadline (A2 of the range state). Refusals are not remembered: they changed nothing.
+ * its deadline (A2 of the range state), and a seal that it meets (A8). Refusals are not remembered: they changed nothing.
  */
 export function admissionRefusal(
-  state: Pick<RangeState, 'descriptor' | 'bounds' | 'revision' | 'rangeTimeMs'>,
+  state: Pick<RangeState, 'descriptor' | 'bounds' | 'revision' | 'rangeTimeMs' | 'merging'>,
   batch: Pick<CommandBatch, 'epoch'>,
   item: CommandBatch['commands'][number],
 ): Outcome | undefined {
-  const { descriptor, bounds, revision, rangeTimeMs } = state;
+  const { descriptor, bounds, revision, rangeTimeMs, merging } = state;
   if (batch.epoch.version !== descriptor.epoch.version || !commandWithin(bounds, item.command)) {
     return failed(revision, staleEpoch([descriptor]));
   }
+  if (merging.seal !== undefined && !passesSeal(item.command)) return failed(revision, sealedRefusal(descriptor));
   if (item.deadlineMs !== 0 && item.deadlineMs < rangeTimeMs) {
     return failed(revision, new ServiceError('DEADLINE_EXCEEDED', 'the request reached the range after its deadline'));
   }

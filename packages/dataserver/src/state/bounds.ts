@@ -76,7 +76,7 @@ export function hullOf(a: Span, b: Span): Span {
 
 /** Whether two spans have keys in common. */
 export function spansOverlap(a: Span, b: Span): boolean {
-  return endsAbove(a, b.start) && endsAbove(b, a.start);
+  return endsAbove(a, b.start) && endsAbove(b, a.start) && endsAbove(a, a.start) && endsAbove(b, b.start);
 }
 
 function endsAbove({ end }: Span, key: Bytes): boolean {

@@ -4,8 +4,9 @@ import type { HandedTransactions } from '../transactions/range-transactions.ts';
 import type { Lease } from './leases.ts';
 import type { RangeMeta } from './meta-codec.ts';
 import type { Outcomes } from './outcomes.ts';
+import type { RangeState } from './range-state.ts';
 
-/** What an applied command causes beside its outcome; given to whoever serves the range on this node. */
+/** What an applied command causes beside its outcome, told to whoever serves the range on this node. */
 export interface Effects {
   onEvents(revision: number, events: readonly KvEvent[]): void;
   onNotice(notice: LockNotice): void;
@@ -13,6 +14,12 @@ export interface Effects {
   onLeaseEnded(id: bigint): void;
   /** The range ends where the child begins. Leases that went with it have ended here (`onLeaseEnded`). */
   onSplit(child: RangeStart): void;
+  /** The range was sealed for a merge, or unsealed, or was so already. */
+  onSealed(): void;
+  /** The sealed source of a merge, which is on this node as it is on all that have the target (range/merges.ts MR3). */
+  source(rangeId: number): RangeState;
+  /** The range has the keys of the source now, whose replica on this node ends in this step. */
+  onMerged(sourceId: number): void;
 }
 
 /** What a range begins with that comes from another one. */

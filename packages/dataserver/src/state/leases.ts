@@ -42,13 +42,19 @@ export class Leases {
   /** Reads the leases of a span of routing keys, when the replica starts or has installed a snapshot. */
   load(routed: Span): void {
     this.#byId.clear();
+    this.take(routed);
+  }
+
+  /** Reads the leases of a further span, which the range has now too; gives them. */
+  take(routed: Span): readonly Lease[] {
     const span = intersection(routed, leaseSpaceSpan());
     const rows = span === undefined ? [] : this.#engine.scanResident(span);
+    const leases: Lease[] = [];
     for (const { key, value } of rows) {
-      if (!isLeaseRecordKey(key)) continue;
-      const lease = decodeLease(leaseIdOfKey(key), value);
-      this.#byId.set(lease.id, lease);
+      if (isLeaseRecordKey(key)) leases.push(decodeLease(leaseIdOfKey(key), value));
     }
+    for (const lease of leases) this.#byId.set(lease.id, lease);
+    return leases;
   }
 
   /** Forgets those outside of a span of routing keys, which have gone to another range. */

@@ -2,6 +2,7 @@ import type { Bytes } from '@remora/base';
 import {
   asCount,
   asFields,
+  asList,
   asMs,
   decodeConfFields,
   decodeRangeDescriptor,
@@ -13,6 +14,7 @@ import {
   type StoredFormat,
 } from '@remora/protocol';
 import type { ConfState, LogPosition } from '@remora/raft';
+import { type Merging, NEVER_MERGED, type Seal } from './merging.ts';
 
 /** What a range's state row holds: everything of a range that is not a row of its own. */
 export interface RangeMeta {
@@ -27,23 +29,28 @@ export interface RangeMeta {
   readonly wallMs: number;
   readonly keys: number;
   readonly bytes: number;
+  readonly merging: Merging;
 }
 
 const META: StoredFormat = { what: "a range's state", version: 1, fields: 4 };
+/** With what is known of merges, in ranges that have taken part in one. */
+const MERGING_META: StoredFormat = { ...META, version: 2, fields: 5 };
 
 export function encodeRangeMeta(meta: RangeMeta): Buffer {
   const { applied } = meta;
-  return encodeStored(META, [
+  const fields = [
     [applied.index, applied.term, meta.appliedAhead],
     encodeConfFields(meta.conf),
     encodeRangeDescriptor(meta.descriptor),
     [meta.revision, meta.compactRevision, meta.rangeTimeMs, meta.wallMs, meta.keys, meta.bytes],
-  ]);
+  ];
+  if (meta.merging === NEVER_MERGED) return encodeStored(META, fields);
+  return encodeStored(MERGING_META, [...fields, encodeMerging(meta.merging)]);
 }
 
 /** Throws an `InvariantError` for anything else. */
 export function decodeRangeMeta(bytes: Bytes): RangeMeta {
-  return decodeStored(META, bytes, ([position, conf, descriptor, sizes]) => {
+  return decodeStored([META, MERGING_META], bytes, ([position, conf, descriptor, sizes, merging]) => {
     const applied = asFields(position, 3, 'applied');
     const numbers = asFields(sizes, 6, 'numbers');
     return {
@@ -57,6 +64,29 @@ export function decodeRangeMeta(bytes: Bytes): RangeMeta {
       wallMs: asMs(numbers[3], 'wallMs'),
       keys: asCount(numbers[4], 'keys'),
       bytes: asCount(numbers[5], 'bytes'),
+      merging: merging === undefined ? NEVER_MERGED : decodeMerging(merging),
     };
   });
+}
+
+function encodeMerging({ seal, round, absorbed }: Merging): unknown[] {
+  return [seal === undefined ? null : [seal.targetId, seal.round, seal.index], round, absorbed];
+}
+
+function decodeMerging(raw: unknown): Merging {
+  const f = asFields(raw, 3, 'merging');
+  return {
+    seal: f[0] === null ? undefined : decodeSeal(f[0]),
+    round: asCount(f[1], 'merging.round'),
+    absorbed: asList(f[2], 'merging.absorbed', (id) => asCount(id, 'absorbed range')),
+  };
+}
+
+function decodeSeal(raw: unknown): Seal {
+  const f = asFields(raw, 3, 'seal');
+  return {
+    targetId: asCount(f[0], 'seal.targetId'),
+    round: asCount(f[1], 'seal.round'),
+    index: asCount(f[2], 'seal.index'),
+  };
 }

@@ -44,6 +44,10 @@ export function needsRevision(command: Command): boolean {
     case 'txnDecide':
     case 'txnResolve':
     case 'txnForget':
+    case 'seal':
+    case 'merge':
+    case 'refuseMerge':
+    case 'unseal':
     case 'noop':
       return false;
     default:

@@ -80,6 +80,24 @@ export class Outcomes {
     return copy;
   }
 
+  /**
+   * Takes over the memory of another range, whose time is `behindMs` behind this one's: its outcomes are kept for as long
+   * as they would have been. What both remember from a time when they were one is kept once.
+   */
+  unite(other: Outcomes, behindMs: number): void {
+    for (const page of other.#pages) {
+      const entries = page.entries
+        .filter(({ requestId }) => !this.#byId.has(requestId))
+        .map((entry) => ({ ...entry, deadlineMs: entry.deadlineMs + behindMs }));
+      if (entries.length === 0) continue;
+      const bytes = Math.ceil((page.bytes * entries.length) / page.entries.length);
+      const maxDeadlineMs = page.maxDeadlineMs + behindMs;
+      this.#pages.push({ number: this.#nextPage++, entries, maxDeadlineMs, bytes, stored: false });
+      this.#bytes += bytes;
+      for (const entry of entries) this.#byId.set(entry.requestId, entry);
+    }
+  }
+
   /** Drops pages all of whose deadlines have passed (O2). */
   expire(rangeTimeMs: number): void {
     while (true) {

@@ -159,7 +159,16 @@ class Replica {
     const state = new RangeState(this.engine, {
       descriptor: this.#descriptor,
       conf: CONF,
-      effects: { onEvents() {}, onNotice() {}, onLeaseGranted() {}, onLeaseEnded() {}, onSplit() {} },
+      effects: {
+        onEvents() {},
+        onNotice() {},
+        onLeaseGranted() {},
+        onLeaseEnded() {},
+        onSplit() {},
+        onSealed() {},
+        source: () => this.state,
+        onMerged() {},
+      },
     });
     state.load();
     return state;

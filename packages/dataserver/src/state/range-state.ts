@@ -14,6 +14,8 @@ import { KvChanges } from './kv-changes.ts';
 import { NOTHING_PREFETCHED, type Prefetched } from './kv-read.ts';
 import { type Lease, Leases } from './leases.ts';
 import { descriptorAfter } from './membership.ts';
+import { type MergeIntoCommand, mergeRefusal, refuseMerge, seal, unite, unseal } from './merge.ts';
+import { type Merging, NEVER_MERGED } from './merging.ts';
 import { decodeRangeMeta, encodeRangeMeta } from './meta-codec.ts';
 import { needsRevision, nextRevision } from './numbering.ts';
 import { failed, type Outcome, outcomeBytes, rememberable } from './outcome-codec.ts';
@@ -41,6 +43,7 @@ export type OnOutcome = (commandIndex: number, outcome: Outcome, how: Applying) 
  * A6. A checkpoint may fall into an entry that waits for cold data. It holds how many of the entry's commands are
  *     applied (`appliedAhead`), and the replay after a crash goes on behind them.
  * A7. It reads and changes no row outside its bounds: other ranges have theirs in the same engine (bounds.ts).
+ * A8. While it is sealed for a merge, its log moves its position and nothing else (merge.ts MG1).
  */
 export class RangeState implements TransactionHost {
   readonly #engine: Engine;
@@ -63,6 +66,8 @@ export class RangeState implements TransactionHost {
   wallMs = 0;
   keys = 0;
   bytes = 0;
+  /** What it knows of merges. */
+  merging: Merging = NEVER_MERGED;
 
   constructor(
     engine: Engine,
@@ -143,10 +148,13 @@ export class RangeState implements TransactionHost {
   /** Applies one entry. Returns a promise when a command needs cold data; no other call may come before it resolves. */
   applyBatch(position: LogPosition, batch: CommandBatch, onOutcome: OnOutcome): void | Promise<void> {
     assert(position.index === this.applied.index + 1, `entry ${position.index} does not follow ${this.applied.index}`);
-    this.rangeTimeMs = Math.max(this.rangeTimeMs, batch.rangeTimeMs);
-    this.wallMs = batch.wallMs;
     this.#block = batch.block;
-    this.outcomes.expire(this.rangeTimeMs);
+    // A8
+    if (this.merging.seal === undefined) {
+      this.rangeTimeMs = Math.max(this.rangeTimeMs, batch.rangeTimeMs);
+      this.wallMs = batch.wallMs;
+      this.outcomes.expire(this.rangeTimeMs);
+    }
     return this.#applyFrom(this.appliedAhead, position, batch, onOutcome);
   }
 
@@ -271,6 +279,14 @@ export class RangeState implements TransactionHost {
       case 'txnResolve':
       case 'txnForget':
         return this.transactions.execute(command, item.deadlineMs, prefetched);
+      case 'seal':
+        return this.#seal(seal(this, command, this.applied.index + 1));
+      case 'unseal':
+        return this.#seal(unseal(this, command));
+      case 'merge':
+        return this.#merge(command);
+      case 'refuseMerge':
+        return refuseMerge(this, command.round);
       case 'noop':
         return { type: 'noop' };
     }
@@ -396,6 +412,22 @@ export class RangeState implements TransactionHost {
     for (const id of this.leases.cut(this.#bounds.routed)) this.#effects.onLeaseEnded(id);
     this.#effects.onSplit(child);
     return { type: 'split', left, right };
+  }
+
+  #seal(result: CommandResult): CommandResult {
+    this.#effects.onSealed();
+    return result;
+  }
+
+  /** The rows of the source lie where the target's do: with its bounds they are the target's. */
+  #merge(command: MergeIntoCommand): CommandResult {
+    const refused = mergeRefusal(this, command);
+    if (refused !== undefined) throw refused;
+    const source = this.#effects.source(command.source.descriptor.rangeId);
+    const leases = unite(this, source, command);
+    this.#effects.onMerged(source.rangeId);
+    for (const lease of leases) this.#effects.onLeaseGranted(lease);
+    return { type: 'merge', range: this.descriptor };
   }
 
   /** Ends a lease: in one step its keys go, its locks are released and granted onward, its waiters leave (design §9). */

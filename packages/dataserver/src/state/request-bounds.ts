@@ -25,7 +25,11 @@ export function commandWithin(bounds: RangeBounds, command: Command): boolean {
       return spanContains(bounds.routed, command.primaryKey);
     case 'txnResolve':
       return spanCovers(bounds.routed, command.span);
-    case 'split': // says itself why it cannot be
+    case 'split': // these say themselves why they cannot be
+    case 'seal':
+    case 'merge':
+    case 'refuseMerge':
+    case 'unseal':
     case 'compact':
     case 'raiseRevision':
     case 'noop':

@@ -15,6 +15,7 @@ import { type ConfState, isJoint } from '@remora/raft';
 import type { RangeTransactions } from '../transactions/range-transactions.ts';
 import { intersection, isBorder } from './bounds.ts';
 import { attachedRoutingKey, isLeaseRecordKey, leaseIdOfKey, leaseSpaceSpan } from './keys.ts';
+import { NEVER_MERGED } from './merging.ts';
 import type { RangeMeta } from './meta-codec.ts';
 
 export type SplitCommand = Extract<Command, { type: 'split' }>;
@@ -115,6 +116,7 @@ export function childMeta(range: RangeMeta, command: SplitCommand, right: RangeD
     ...{ revision, compactRevision, rangeTimeMs, wallMs },
     keys: Math.min(command.keys, range.keys),
     bytes: Math.min(command.bytes, range.bytes),
+    merging: NEVER_MERGED,
   };
 }
 

@@ -48,6 +48,10 @@ export class StateBed {
   readonly notices: LockNotice[] = [];
   /** What was split off. */
   readonly children: RangeStart[] = [];
+  /** Other ranges on the engine. */
+  neighbours: readonly StateBed[] = [];
+  /** Ranges whose keys came by merges. */
+  readonly absorbed: number[] = [];
   state: RangeState;
   timeMs = 1_000;
   term = 1;
@@ -79,6 +83,13 @@ export class StateBed {
         onLeaseGranted() {},
         onLeaseEnded() {},
         onSplit: (child) => this.children.push(child),
+        onSealed() {},
+        source: (rangeId) => {
+          const source = this.neighbours.find((bed) => bed.state.rangeId === rangeId);
+          assert(source !== undefined, `range ${rangeId} is on the engine too`);
+          return source.state;
+        },
+        onMerged: (sourceId) => this.absorbed.push(sourceId),
       },
     });
     state.load();

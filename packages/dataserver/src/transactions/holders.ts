@@ -33,6 +33,10 @@ export function holderOf(
     case 'txnDecide':
     case 'txnResolve':
     case 'txnForget':
+    case 'seal':
+    case 'unseal':
+    case 'merge':
+    case 'refuseMerge':
     case 'noop':
       return undefined;
     default:

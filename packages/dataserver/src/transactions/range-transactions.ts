@@ -340,6 +340,17 @@ export class RangeTransactions {
     return { parts: this.#parts.cut(this.#host.bounds.keys, leaving.keys), records };
   }
 
+  /** All of it, for a range whose time is so much ahead. */
+  handedOver(aheadMs: number): HandedTransactions {
+    const parts = [...this.#parts.all()].map((part) => ({
+      ...part,
+      deadlineMs: part.deadlineMs + aheadMs,
+      expiresMs: part.expiresMs + aheadMs,
+    }));
+    const records = [...this.#records.values()].map((one) => ({ ...one, expiresMs: one.expiresMs + aheadMs }));
+    return { parts, records };
+  }
+
   /** Brings the engine up to date, as a checkpoint begins. */
   stage(engine: Pick<Engine, 'put' | 'delete'>): void {
     const rows = (kind: TxnRowKind): RowWrites => ({

@@ -118,6 +118,9 @@ class HubBed {
         onLeaseGranted() {},
         onLeaseEnded() {},
         onSplit() {},
+        onSealed() {},
+        source: () => this.state,
+        onMerged() {},
       },
     });
     this.hub = new WatchHub(this.engine, this.state, {

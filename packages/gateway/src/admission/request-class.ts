@@ -28,6 +28,10 @@ export function classOfCommand(command: Command): RequestClass {
     case 'txnDecide':
     case 'txnResolve':
     case 'txnForget':
+    case 'seal':
+    case 'merge':
+    case 'refuseMerge':
+    case 'unseal':
     case 'noop':
       // Only gateways and leaders of ranges send these.
       return 'ordinary';

@@ -62,6 +62,10 @@ function validateCommand(command: Command, limits: RequestLimits): void {
     case 'txnDecide':
     case 'txnResolve':
     case 'txnForget':
+    case 'seal':
+    case 'merge':
+    case 'refuseMerge':
+    case 'unseal':
     case 'noop':
       // Only gateways and leaders of ranges send these.
       throw new ServiceError('INVALID_ARGUMENT', `${command.type} is not for clients`);

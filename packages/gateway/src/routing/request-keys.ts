@@ -57,6 +57,10 @@ export function routingKey(request: Command | Query): Bytes {
       return kvRoutingKey(request.key);
     case 'compact':
     case 'raiseRevision':
+    case 'seal':
+    case 'merge':
+    case 'refuseMerge':
+    case 'unseal':
     case 'noop':
     case 'closedRevision':
     case 'status':

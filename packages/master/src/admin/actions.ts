@@ -8,7 +8,6 @@ import type {
   PauseSchedulerRequest,
   PlannedChange,
   RangeChange,
-  RangeDescriptor,
   RebalanceReply,
   RebalanceRequest,
   ScatterReply,
@@ -34,14 +33,16 @@ import {
 import type { Scheduling } from '../scheduling/scheduling.ts';
 import { describeStep } from '../scheduling/step.ts';
 import { whyNode, whyRange } from '../scheduling/why.ts';
+import type { MasterState } from '../state.ts';
 import type { SteeringActions } from './steering.ts';
 
 export interface ActionsDeps {
   readonly scheduling: Scheduling;
   readonly monotonicMs: () => number;
-  /** As the metadata have them: also what has not reported yet. */
-  readonly nodes: () => readonly NodeDescriptor[];
-  readonly range: (rangeId: number) => RangeDescriptor | undefined;
+  /** Also of what has not reported yet. */
+  readonly state: Pick<MasterState, 'nodes' | 'ranges' | 'range'>;
+  /** Why nothing is begun that nobody asked for; undefined when it is. */
+  readonly restsBecause: () => string | undefined;
   /** These answer when the change is replicated. */
   readonly setDuty: (request: SetNodeDutyRequest, done: Done<undefined>) => void;
   readonly pauseScheduler: (request: PauseSchedulerRequest, done: Done<undefined>) => void;
@@ -136,6 +137,8 @@ export class Actions implements SteeringActions {
 
   rebalance({ dryRun }: RebalanceRequest): RebalanceReply {
     const { scheduling, monotonicMs } = this.#deps;
+    const rests = this.#deps.restsBecause();
+    if (rests !== undefined) throw new ServiceError('RESOURCE_EXHAUSTED', `not now: ${rests}`);
     if (dryRun) {
       const { plans, said } = scheduling.rehearse(monotonicMs());
       const schedulers = this.schedulers().map((each) => ({ ...each, last: said.get(each.name) ?? each.last }));
@@ -225,14 +228,25 @@ export class Actions implements SteeringActions {
       case 'decommissioning':
         return requireDecommissionable(view, nodeId);
       case 'removed':
+        this.#requireReports(nodeId);
         return requireRemovable(view, nodeId);
       default:
         return unreachable(duty);
     }
   }
 
+  /** Whether a node is missed cannot be told of a range that has not reported. */
+  #requireReports(nodeId: number): void {
+    const { state, scheduling } = this.#deps;
+    const silent = state
+      .ranges()
+      .filter(({ replicas }) => replicas.some((replica) => replica.nodeId === nodeId))
+      .find(({ rangeId }) => scheduling.model.range(rangeId) === undefined);
+    if (silent !== undefined) throw this.#notReported(silent.rangeId);
+  }
+
   #node(nodeId: number): NodeDescriptor {
-    const nodes = this.#deps.nodes();
+    const nodes = this.#deps.state.nodes();
     const node = nodes.find((each) => each.nodeId === nodeId);
     if (node !== undefined) return node;
     throw wrong(
@@ -241,7 +255,7 @@ export class Actions implements SteeringActions {
   }
 
   #notReported(rangeId: number): ServiceError {
-    if (this.#deps.range(rangeId) === undefined) {
+    if (this.#deps.state.range(rangeId) === undefined) {
       return new ServiceError('RANGE_NOT_FOUND', `there is no range ${rangeId}; see the list of ranges`);
     }
     const message = `no leader of range ${rangeId} has reported since the masters' leader leads; nothing can be done to it`;

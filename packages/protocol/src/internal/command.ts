@@ -1,6 +1,7 @@
 import type { LockCommand, LockId, LockQuery, LockQueryResult, LockResult, Owner, SessionRef } from '@remora/lock';
 import type { Epoch, RangeDescriptor } from './descriptor.ts';
 import type { KeyValue, KvResult, RangeOp, Txn } from './kv-types.ts';
+import type { MergeCommand, MergeCommandResult } from './merge-api.ts';
 import type { TxnCommand, TxnCommandResult, TxnState } from './transaction-api.ts';
 
 /**
@@ -45,6 +46,8 @@ export type Command =
     }
   /** Of a transaction over several ranges; only where the master numbers changes. */
   | TxnCommand
+  /** Steps of a merge of neighbours. */
+  | MergeCommand
   /** Changes nothing; a barrier, and a way to carry range time on. */
   | { readonly type: 'noop' };
 
@@ -109,6 +112,7 @@ export type CommandResult =
   | { readonly type: 'lock'; readonly result: LockResult }
   | { readonly type: 'split'; readonly left: RangeDescriptor; readonly right: RangeDescriptor }
   | TxnCommandResult
+  | MergeCommandResult
   | { readonly type: 'noop' };
 
 export type QueryResult =

@@ -3,6 +3,13 @@ import { decodeLockCommand, decodeLockResult, encodeLockCommand, encodeLockResul
 import type { Command, CommandResult } from '../command.ts';
 import { asCount, asFields, asLease, asMs, asTextMap, invalid, leaseToWire, textMapToWire } from './check.ts';
 import { decodeKvOp, decodeKvResult, decodeTxn, encodeKvOp, encodeKvResult, encodeTxn } from './kv.ts';
+import {
+  decodeMergeCommand,
+  decodeMergeResult,
+  encodeMergeCommand,
+  encodeMergeResult,
+  isMergeCommandTag,
+} from './merge.ts';
 import { decodeSplit, decodeSplitResult, encodeSplit, encodeSplitResult } from './split.ts';
 import {
   decodeTxnCommand,
@@ -12,7 +19,10 @@ import {
   isTxnCommandTag,
 } from './transaction.ts';
 
-/** Tags of commands; the same tag marks a command's result. Part of the log format: append only. 10–14: transaction.ts. */
+/**
+ * Tags of commands; the same tag marks a command's result. Part of the log format: append only. 10–14: transaction.ts,
+ * 15–18: merge.ts.
+ */
 const COMMAND = {
   txn: 0,
   kv: 1,
@@ -51,6 +61,11 @@ export function encodeCommand(command: Command): unknown[] {
     case 'txnResolve':
     case 'txnForget':
       return encodeTxnCommand(command);
+    case 'seal':
+    case 'merge':
+    case 'refuseMerge':
+    case 'unseal':
+      return encodeMergeCommand(command);
     case 'noop':
       return [COMMAND.noop];
     default:
@@ -85,6 +100,7 @@ export function decodeCommand(raw: unknown): Command {
       return { type: 'noop' };
     default:
       if (isTxnCommandTag(raw[0])) return decodeTxnCommand(raw);
+      if (isMergeCommandTag(raw[0])) return decodeMergeCommand(raw);
       throw invalid('command tag');
   }
 }
@@ -133,6 +149,11 @@ export function encodeCommandResult(result: CommandResult): unknown[] {
     case 'txnForget':
     case 'txnPart':
       return encodeTxnResult(result, encodeCommandResult);
+    case 'seal':
+    case 'merge':
+    case 'refuseMerge':
+    case 'unseal':
+      return encodeMergeResult(result);
     case 'noop':
       return [COMMAND.noop];
     default:
@@ -172,6 +193,7 @@ export function decodeCommandResult(raw: unknown): CommandResult {
       return { type: 'noop' };
     default:
       if (isTxnCommandTag(raw[0])) return decodeTxnResult(raw, (inner) => decodeCommandResult(inner));
+      if (isMergeCommandTag(raw[0])) return decodeMergeResult(raw);
       throw invalid('command result tag');
   }
 }

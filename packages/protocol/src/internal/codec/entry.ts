@@ -28,12 +28,15 @@ export const RESTORE_ENTRY_FORMAT_VERSION = 4;
  * an entry has no block.
  */
 export const TXN_ENTRY_FORMAT_VERSION = 5;
+/** The same for an entry that is a step of a merge. */
+export const MERGE_ENTRY_FORMAT_VERSION = 6;
 const VERSIONS = [
   ENTRY_FORMAT_VERSION,
   BLOCK_ENTRY_FORMAT_VERSION,
   SPLIT_ENTRY_FORMAT_VERSION,
   RESTORE_ENTRY_FORMAT_VERSION,
   TXN_ENTRY_FORMAT_VERSION,
+  MERGE_ENTRY_FORMAT_VERSION,
 ];
 
 /** One command as it stands in the log. */
@@ -92,6 +95,11 @@ function formatOf({ block, commands }: CommandBatch): number {
       return SPLIT_ENTRY_FORMAT_VERSION;
     case 'raiseRevision':
       return RESTORE_ENTRY_FORMAT_VERSION;
+    case 'seal':
+    case 'merge':
+    case 'refuseMerge':
+    case 'unseal':
+      return MERGE_ENTRY_FORMAT_VERSION;
     default:
       return commands.some(({ command }) => isTxnCommand(command)) ? TXN_ENTRY_FORMAT_VERSION : ENTRY_FORMAT_VERSION;
   }

@@ -1,0 +1,127 @@
+import { assert, type Row, type ServiceError, type Span } from '@remora/base';
+import { staleEpoch } from '@remora/protocol';
+import type { MergeNeighbours } from '../range/merges.ts';
+import type { RangeReplica } from '../range/range-replica.ts';
+import { spansOverlap } from '../state/bounds.ts';
+import { stateKey } from '../state/keys.ts';
+import { withoutKeys } from '../state/merge.ts';
+import { type Seal, verdictOn } from '../state/merging.ts';
+import { encodeRangeMeta } from '../state/meta-codec.ts';
+import type { RangeState } from '../state/range-state.ts';
+import type { HeldReplicas } from './held-replicas.ts';
+import type { ReplicaRemover } from './replica-remover.ts';
+import type { ReplicaTable, Running } from './replica-table.ts';
+
+export interface MergedReplicasDeps {
+  readonly replicas: ReplicaTable;
+  readonly held: HeldReplicas;
+  readonly remover: ReplicaRemover;
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** Ranges that ended here lately, of which it is remembered where their keys went. */
+const ENDED_MAX = 256;
+
+/**
+ * What becomes of the replicas of sources on a node (range/merges.ts MR3, MR5).
+ *
+ * MP1. The replica of a source ends in the step in which the target's has its keys: when that applies the merge, or when a
+ *      snapshot of the target's begins to take the place of its rows that has keys of the source (the target can have
+ *      them only by the merge). What is left of the source says that it has no keys and has ended.
+ * MP2. In the first case this becomes durable with the target's state behind the merge, in one checkpoint; in the second
+ *      with the marker of the snapshot, in one batch. So a crash leaves the source as it was, and the target before the
+ *      merge; or the end of the one, and the keys at the other.
+ * MP3. While the target's replica here may still come to the merge, the source's stays as it is: no snapshot takes the place
+ *      of its rows, and it is not removed by the master's word. Where there is no such replica of the target, the source's
+ *      is like any other.
+ */
+export class MergedReplicas implements MergeNeighbours {
+  readonly #deps: MergedReplicasDeps;
+  /** By range: the one that its keys went to. */
+  readonly #into = new Map<number, number>();
+
+  constructor(deps: MergedReplicasDeps) {
+    this.#deps = deps;
+  }
+
+  source(rangeId: number): RangeState {
+    const replica = this.#deps.replicas.get(rangeId)?.replica;
+    assert(replica !== undefined && !replica.replacing, `MR3: range ${rangeId} is here, as it was sealed`);
+    return replica.state;
+  }
+
+  /** MP1, MP2: by the merge. */
+  merged(sourceId: number, target: RangeReplica): void {
+    const { replicas, held } = this.#deps;
+    const running = replicas.get(sourceId);
+    assert(running !== undefined, 'it was there a moment ago');
+    this.#end(running, target);
+    running.replica.state.descriptor = withoutKeys(running.replica.state.descriptor);
+    running.replica.stage();
+    held.ends(sourceId, running.replica.group.replicaId);
+    this.#clear(running);
+  }
+
+  /**
+   * MP1, MP2: by a snapshot of the target that brings rows of the span. Gives what says that the sources have ended, to
+   * become durable with what makes the snapshot the target's state.
+   */
+  swallowed(target: RangeReplica, span: Span): readonly Row[] {
+    const { replicas, held } = this.#deps;
+    const sources = [...replicas.all()].filter((replica) => this.isSwallowed(replica.state, target.rangeId, span));
+    return sources.flatMap(({ rangeId }) => {
+      const running = replicas.get(rangeId);
+      if (running === undefined) return [];
+      const { state, group } = running.replica;
+      this.#end(running, target);
+      state.descriptor = withoutKeys(state.descriptor);
+      this.#clear(running);
+      return [{ key: stateKey(rangeId), value: encodeRangeMeta(state) }, held.endedRow(rangeId, group.replicaId)];
+    });
+  }
+
+  /** Whether a snapshot of a range that brings rows of the span ends this one (MP1). */
+  isSwallowed({ merging, bounds }: RangeState, targetId: number, span: Span): boolean {
+    return merging.seal?.targetId === targetId && spansOverlap(span, bounds);
+  }
+
+  /** The range for whose replica here this one has to stay as it is (MP3); undefined when there is none. */
+  awaitedBy({ rangeId, merging }: RangeState): number | undefined {
+    const { seal } = merging;
+    return seal !== undefined && this.#isOpen(seal, rangeId) ? seal.targetId : undefined;
+  }
+
+  #isOpen(seal: Seal, sourceId: number): boolean {
+    const { replicas } = this.#deps;
+    const target = replicas.get(seal.targetId)?.replica;
+    if (target === undefined) return replicas.creating(seal.targetId) !== undefined;
+    return target.replacing || verdictOn(seal, sourceId, target.state) === 'open';
+  }
+
+  /** For those who ask for a range that ended here: where its keys are. */
+  moved(rangeId: number): ServiceError | undefined {
+    const target = this.#deps.replicas.get(this.#into.get(rangeId) ?? 0)?.replica;
+    return target && staleEpoch([target.state.descriptor]);
+  }
+
+  #end({ replica, leaveCheckpoints }: Running, target: RangeReplica): void {
+    this.#deps.replicas.remove(replica.rangeId);
+    leaveCheckpoints();
+    replica.merges.yieldTo(target.state.descriptor);
+    replica.close();
+    this.#remember(replica.rangeId, target.rangeId);
+  }
+
+  #remember(sourceId: number, targetId: number): void {
+    this.#into.set(sourceId, targetId);
+    for (const [before, into] of this.#into) if (into === sourceId) this.#into.set(before, targetId);
+    const [oldest] = this.#into.keys();
+    if (this.#into.size > ENDED_MAX && oldest !== undefined) this.#into.delete(oldest);
+  }
+
+  #clear({ replica }: Running): void {
+    const { descriptor: span, rangeId } = replica.state;
+    const removal = { rangeId, replicaId: replica.group.replicaId, span, stageLast: () => span };
+    this.#deps.remover.remove(removal).catch(this.#deps.onFailure);
+  }
+}

@@ -1,0 +1,77 @@
+import type { Row, ServiceError, Span } from '@remora/base';
+import type { RpcRegistry } from '@remora/protocol';
+import type { Carried } from '../range/member-orders.ts';
+import { MergeDriver, type MergeDriverDeps } from '../range/merge-driver.ts';
+import { serveMerges } from '../range/merge-service.ts';
+import type { MergeNeighbours } from '../range/merges.ts';
+import type { RangeReplica } from '../range/range-replica.ts';
+import type { RangeState } from '../state/range-state.ts';
+import { MergedReplicas, type MergedReplicasDeps } from './merged-replicas.ts';
+
+export interface StoreMergesDeps extends MergedReplicasDeps, Omit<MergeDriverDeps, 'replica' | 'replicas'> {
+  readonly checkpointer: { run(): Promise<void> };
+}
+
+/** All that a store has to do with merges: those that its leaders drive, and what becomes of the replicas here. */
+export class StoreMerges {
+  readonly #deps: StoreMergesDeps;
+  readonly #merged: MergedReplicas;
+  readonly #driver: MergeDriver;
+
+  constructor(deps: StoreMergesDeps) {
+    this.#deps = deps;
+    const { replicas } = deps;
+    this.#merged = new MergedReplicas(deps);
+    const replica = (rangeId: number): RangeReplica | undefined => replicas.get(rangeId)?.replica;
+    this.#driver = new MergeDriver({ ...deps, replica, replicas: () => replicas.all() });
+  }
+
+  /** Merges a neighbour into a range that is led here; told again, it says how far that is. */
+  carryOut({ targetId, sourceId }: { readonly targetId: number; readonly sourceId: number }): Carried {
+    return this.#driver.carryOut(targetId, sourceId);
+  }
+
+  /** What each replica is given to merge by. */
+  get seams(): {
+    readonly neighbours: MergeNeighbours;
+    readonly swallowed: (span: Span, rangeId: number) => readonly Row[];
+  } {
+    const swallowed = (span: Span, rangeId: number): readonly Row[] => {
+      const target = this.#deps.replicas.get(rangeId)?.replica;
+      return target === undefined ? [] : this.#merged.swallowed(target, span);
+    };
+    return { neighbours: this.#merged, swallowed };
+  }
+
+  /** What keeps a snapshot of the range out that brings rows of the span: who has them yet, or who awaits this range. */
+  keepsOut(span: Span, rangeId: number): number | undefined {
+    const { replicas } = this.#deps;
+    const running = replicas.get(rangeId)?.replica;
+    const awaiting = running && this.#merged.awaitedBy(running.state);
+    const swallowed = (state: RangeState): boolean => this.#merged.isSwallowed(state, rangeId, span);
+    return awaiting ?? replicas.sharing(span, rangeId, swallowed);
+  }
+
+  /** Whether it has to stay until another range here has come to a merge (merged-replicas.ts MP3). */
+  isAwaited(state: RangeState): boolean {
+    return this.#merged.awaitedBy(state) !== undefined;
+  }
+
+  /** For those who ask for a range that ended here: where its keys are. */
+  moved(rangeId: number): ServiceError | undefined {
+    return this.#merged.moved(rangeId);
+  }
+
+  register(registry: RpcRegistry, find: (rangeId: number) => RangeReplica | ServiceError): void {
+    serveMerges(registry, { find, checkpoint: () => this.#deps.checkpointer.run() });
+  }
+
+  /** Called about every second. */
+  housekeep(): void {
+    this.#driver.housekeep();
+  }
+
+  stop(): void {
+    this.#driver.stop();
+  }
+}

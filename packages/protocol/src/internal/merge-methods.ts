@@ -1,0 +1,39 @@
+import type { Method } from '../rpc/rpc.ts';
+import {
+  decodeSealedRange,
+  decodeSealRequest,
+  decodeSettleRequest,
+  decodeUnsealRequest,
+  encodeSealedRange,
+  encodeSealRequest,
+  encodeSettleRequest,
+  encodeUnsealRequest,
+} from './codec/merge.ts';
+import type { SealedRange, SealRequest, SettleRequest, UnsealRequest } from './merge-api.ts';
+
+/** Answered by the leader of the source of a merge, asked by that of the target. */
+export const rangeSeal: Method<SealRequest, SealedRange> = {
+  name: 'range.seal',
+  encodeRequest: encodeSealRequest,
+  decodeRequest: decodeSealRequest,
+  encodeReply: encodeSealedRange,
+  decodeReply: decodeSealedRange,
+};
+
+/** The same the other way. */
+export const rangeUnseal: Method<UnsealRequest, undefined> = {
+  name: 'range.unseal',
+  encodeRequest: encodeUnsealRequest,
+  decodeRequest: decodeUnsealRequest,
+  encodeReply: () => null,
+  decodeReply: () => undefined,
+};
+
+/** Answered by the node of the replica, leader or not, once it is so: `UNAVAILABLE` if it is not yet. */
+export const rangeSettle: Method<SettleRequest, undefined> = {
+  name: 'range.settle',
+  encodeRequest: encodeSettleRequest,
+  decodeRequest: decodeSettleRequest,
+  encodeReply: () => null,
+  decodeReply: () => undefined,
+};
