@@ -6,6 +6,5 @@ export type { SplitLoads } from './range/range-heat.ts';
 export type { RangeOptions, RangeUnderWay } from './range/range-options.ts';
 export { SPLIT_SIZES, type SplitSizes } from './range/range-size.ts';
 export { RevisionDrawer, type RevisionDrawerDeps, type RevisionSource } from './revisions/revision-drawer.ts';
-export type { SplitAsked, SplitIds } from './splitting/splitter.ts';
 export { masterStateKey, RESIDENT_SPANS } from './state/keys.ts';
 export { type SplittingPorts, Store, type StoreDeps } from './store.ts';

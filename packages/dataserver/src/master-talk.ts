@@ -44,18 +44,21 @@ export class MasterTalk {
     const { orderId, rangeId } = order;
     const replica = this.#deps.replica(rangeId);
     const carried =
-      replica === undefined ? refused(`this node holds no replica of range ${rangeId}`) : done(replica, order);
+      replica === undefined ? refused(`this node holds no replica of range ${rangeId}`) : this.#done(replica, order);
     this.#results.push({ orderId, ...carried });
   }
-}
 
-function done({ members }: RangeReplica, { confVersion, instruction }: RangeOrder): Carried {
-  switch (instruction.type) {
-    case 'split':
-    case 'merge':
-      return refused(`this version of the program is not told to ${instruction.type} ranges`);
-    default:
-      return members.carryOut({ confVersion, instruction });
+  #done(replica: RangeReplica, { confVersion, instruction }: RangeOrder): Carried {
+    switch (instruction.type) {
+      case 'split':
+        return replica.serving
+          ? this.#deps.split(replica, instruction.at)
+          : refused('this replica does not lead the range');
+      case 'merge':
+        return refused(`this version of the program is not told to ${instruction.type} ranges`);
+      default:
+        return replica.members.carryOut({ confVersion, instruction });
+    }
   }
 }
 

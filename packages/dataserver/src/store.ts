@@ -40,10 +40,7 @@ import type { RangeStart } from './state/effects.ts';
 import { allLocalSpan, isStateKey, rangeIdOfLocalKey, stateKey } from './state/keys.ts';
 import { decodeRangeMeta } from './state/meta-codec.ts';
 
-export interface SplittingPorts extends Pick<SplitterDeps, 'askIds'> {
-  /** For calls to the other nodes of a range. */
-  readonly dialer: Pick<RpcDialer, 'channel'>;
-}
+export type SplittingPorts = Pick<SplitterDeps, 'askIds'>;
 
 export interface StoreDeps {
   readonly nodeId: number;
@@ -128,9 +125,9 @@ export class Store {
   }
 
   #newSplitter(): Splitter | undefined {
-    const { nodeId, checkpointer, splitting } = this.#deps;
+    const { nodeId, checkpointer, dialer, splitting } = this.#deps;
     if (splitting === undefined) return undefined;
-    const { dialer, askIds } = splitting;
+    const { askIds } = splitting;
     const ports = { nodeId, dialer, checkpoint: () => checkpointer.run() };
     const prepare = (range: RangeDescriptor) => prepareSplit(ports, range);
     return new Splitter({ ...this.#deps, replicas: () => this.replicas(), askIds, prepare });

@@ -1,4 +1,4 @@
-import { type Engine, formatAddress, ServiceError, unreachable } from '@remora/base';
+import { type Engine, formatAddress, type ServiceError } from '@remora/base';
 import { Checkpointer, RESIDENT_SPANS, type RevisionDrawer, type Store } from '@remora/dataserver';
 import { Admission, AdmittedBackend, type BackendUnderWay, RangeBackend } from '@remora/gateway';
 import { type Master, MasterFinder, NodeAgent } from '@remora/master';
@@ -10,8 +10,6 @@ import {
   type LinkIdentity,
   masterView,
   type NodeDescriptor,
-  type NodeTask,
-  type RpcDialer,
 } from '@remora/protocol';
 import { type GroupId, type GroupLog, type NodeRaftHost, openGroupLog, type RecoveredGroup } from '@remora/raft';
 import { CommandError } from '../exit-codes.ts';
@@ -20,8 +18,17 @@ import { type Founders, foundersOf } from './cluster-identity.ts';
 import { joinCluster } from './join.ts';
 import type { NodePlatform, Peers } from './platform.ts';
 import { raftOptions } from './raft-options.ts';
-import { createDrawer, createMaster, createStore, handOver, type StateDeps } from './roles.ts';
+import {
+  createDrawer,
+  createMaster,
+  createStore,
+  handOver,
+  type StateDeps,
+  type StoreParts,
+  splittingPorts,
+} from './roles.ts';
 import type { RunningNode } from './running-node.ts';
+import { performTask } from './tasks.ts';
 
 /** For a look at the routes between heartbeats. */
 const VIEW_TIMEOUT_MS = 1_000;
@@ -120,7 +127,8 @@ class Node implements AssembledNode {
     master?.register(registry);
     const finder = this.#finder(dialer);
     const drawer = this.#drawer(finder);
-    const store = this.#store({ host, engine, checkpointer, recovered }, drawer, dialer);
+    const splitting = splittingPorts(finder);
+    const store = this.#store({ host, engine, checkpointer, recovered }, { drawer, dialer, splitting });
     store?.register(registry);
     log.forgetRecovered();
     const admission = new Admission({ clock, logger }, options);
@@ -329,13 +337,13 @@ class Node implements AssembledNode {
     return drawer;
   }
 
-  #store(deps: StateDeps, drawer: RevisionDrawer, dialer: RpcDialer): Store | undefined {
+  #store(deps: StateDeps, ports: Pick<StoreParts, 'drawer' | 'dialer' | 'splitting'>): Store | undefined {
     this.#onStop('last checkpoint', () => deps.checkpointer.stop());
     if (!this.#parts.options.roles.includes('data')) return undefined;
     const store = createStore({
       ...this.#parts,
       ...deps,
-      ...{ drawer, dialer },
+      ...ports,
       nodeId: this.#nodeId,
       onFailure: (error) => this.#fail(error),
     });
@@ -370,7 +378,9 @@ class Node implements AssembledNode {
           const known = new Map(ranges.map(({ rangeId, epoch }) => [rangeId, epoch]));
           return store?.changedSince((rangeId) => known.get(rangeId)) ?? [];
         },
-        onTask: (task) => this.#perform(task, store),
+        onTask: (task) => {
+          if (store !== undefined) performTask(task, store, { logger, onFailure: (error) => this.#fail(error) });
+        },
         onView: (view) => {
           this.#view = view;
         },
@@ -380,24 +390,5 @@ class Node implements AssembledNode {
     );
     agent.start();
     this.#onStop('agent', () => agent.stop());
-  }
-
-  #perform(task: NodeTask, store: Store | undefined): void {
-    switch (task.type) {
-      case 'createReplica':
-        store?.createReplica(task.descriptor, task.replicaId).catch((error: unknown) => {
-          // Not now: the master asks again.
-          if (error instanceof ServiceError)
-            this.#parts.logger.warn({ error: error.message }, 'no replica was created');
-          else this.#fail(error);
-        });
-        return;
-      case 'removeReplica':
-        return store?.removeReplica(task);
-      case 'order':
-        return store?.talk.carryOut(task.order);
-      default:
-        return unreachable(task);
-    }
   }
 }

@@ -1,7 +1,7 @@
 import type { Clock, Engine, Logger, Random } from '@remora/base';
-import { type Checkpointer, masterStateKey, RevisionDrawer, Store } from '@remora/dataserver';
+import { type Checkpointer, masterStateKey, RevisionDrawer, type SplittingPorts, Store } from '@remora/dataserver';
 import { Master, type MasterFinder } from '@remora/master';
-import { masterDrawRevisions, type RpcDialer } from '@remora/protocol';
+import { masterAskSplit, masterDrawRevisions, type RpcDialer } from '@remora/protocol';
 import { type Group, type GroupId, MASTER_GROUP, type NodeRaftHost, type RecoveredGroup } from '@remora/raft';
 import type { NodeOptions } from '../node-options.ts';
 import type { Founders } from './cluster-identity.ts';
@@ -24,12 +24,22 @@ interface RoleDeps extends StateDeps {
   readonly nodeId: number;
 }
 
+export interface StoreParts {
+  readonly platform: NodePlatform;
+  readonly drawer: RevisionDrawer;
+  readonly dialer: RpcDialer;
+  readonly splitting: SplittingPorts;
+  readonly onFailure: (error: unknown) => void;
+}
+
 /** Replicas of a range; fewer only in a cluster that was founded with fewer nodes. */
 const REPLICAS = 3;
 /** Revisions that the master's leader reserves at a time: a log entry per so many changes of all ranges together. */
 const REVISION_WINDOW = 100_000;
 /** Writes of many ranges wait for one draw: a master that does not answer is soon asked for no more. */
 const DRAW_TIMEOUT_MS = 300;
+/** Nothing waits for it but the split, which is tried again. */
+const ASK_SPLIT_TIMEOUT_MS = 3_000;
 /** The founders start at about the same time: the first campaign soon, and not together. */
 const FIRST_WAIT_TICKS = 8;
 const FIRST_WAIT_TICKS_APART = 4;
@@ -88,18 +98,24 @@ export function createDrawer(
   });
 }
 
+/** What the ranges of this node are split with: ids from the master. */
+export function splittingPorts(finder: MasterFinder): SplittingPorts {
+  return {
+    askIds: (request) =>
+      new Promise((resolve, reject) => {
+        finder.call(masterAskSplit, request, { timeoutMs: ASK_SPLIT_TIMEOUT_MS }, (error, ids) => {
+          if (ids === undefined) reject(error);
+          else resolve(ids);
+        });
+      }),
+  };
+}
+
 /**
  * The ranges of this node: running, or about to once the snapshot is installed that the last stop interrupted. Should
  * that fail, `onFailure` is called: the node cannot go on.
  */
-export function createStore(
-  deps: RoleDeps & {
-    readonly platform: NodePlatform;
-    readonly drawer: RevisionDrawer;
-    readonly dialer: RpcDialer;
-    readonly onFailure: (error: unknown) => void;
-  },
-): Store {
+export function createStore(deps: RoleDeps & StoreParts): Store {
   const { onApplied } = deps.platform;
   const store = new Store({
     ...deps,

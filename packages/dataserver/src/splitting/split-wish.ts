@@ -1,4 +1,5 @@
 import type { Bytes } from '@remora/base';
+import type { SplitCause } from '@remora/protocol';
 
 /** Of the plain keys there are now: as `RangeState` counts them. */
 export interface LiveKeys {
@@ -14,5 +15,5 @@ export interface SplitPlace {
 
 /** Why a range is to be split, and where as far as that is known: without a key, in the middle. */
 export interface SplitWish extends Partial<SplitPlace> {
-  readonly cause: 'size' | 'load' | 'admin';
+  readonly cause: SplitCause;
 }

@@ -1,5 +1,5 @@
 import { EMPTY_BYTES, ManualClock, ServiceError, silentLogger } from '@remora/base';
-import { kvRoutingKey, type RangeDescriptor } from '@remora/protocol';
+import { type AskSplitReply, kvRoutingKey, type RangeDescriptor } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { boundsOf } from '../state/bounds.ts';
 import { currentKey } from '../state/keys.ts';
@@ -7,7 +7,7 @@ import { encodeVersion } from '../state/record.ts';
 import type { SplitCommand } from '../state/split.ts';
 import { DESCRIPTOR, memoryEngine } from '../state/test-bed.ts';
 import type { SplitWish } from './split-wish.ts';
-import { type SplitIds, type SplitReplica, Splitter } from './splitter.ts';
+import { type SplitReplica, Splitter } from './splitter.ts';
 
 const key = (text: string): Buffer => kvRoutingKey(Buffer.from(text));
 const bySize = (at: string): SplitWish => ({ cause: 'size', at: key(at), live: { keys: 5, bytes: 50 } });
@@ -54,7 +54,7 @@ class Bed {
   readonly asked: string[] = [];
   readonly prepared: number[] = [];
   /** What the master answers. */
-  answer: () => Promise<SplitIds> = async () => ({ childId: 9, replicas: [{ nodeId: 1, replicaId: 90 }] });
+  answer: () => Promise<AskSplitReply> = async () => ({ childId: 9, replicas: [{ nodeId: 1, replicaId: 90 }] });
   onPrepare: () => void = () => {};
   readonly splitter: Splitter;
 
@@ -109,7 +109,7 @@ describe('a range that has a reason to be split', () => {
   test('waits for its turn: one at a time, and the next at once', async () => {
     const ranges = [new Led(2, bySize('m')), new Led(3, bySize('p'))];
     const bed = new Bed(...ranges);
-    let release: (ids: SplitIds) => void = () => {};
+    let release: (ids: AskSplitReply) => void = () => {};
     bed.answer = () =>
       new Promise((resolve) => {
         release = resolve;

@@ -1,16 +1,10 @@
 import { type Bytes, type Clock, type Engine, type Logger, ServiceError, toServiceError } from '@remora/base';
-import type { Epoch, RangeDescriptor } from '@remora/protocol';
+import type { AskSplitReply, AskSplitRequest, Epoch, OrderResult, RangeDescriptor } from '@remora/protocol';
 import { measure } from '../range/measure.ts';
 import type { RangeReplica } from '../range/range-replica.ts';
 import type { SplitResult } from '../range/splits.ts';
 import { Pauses } from './pauses.ts';
 import type { SplitPlace, SplitWish } from './split-wish.ts';
-
-/** What the master gives out for a split: ids of the child and of its replicas, one on each node of the range. */
-export interface SplitIds {
-  readonly childId: number;
-  readonly replicas: readonly { readonly nodeId: number; readonly replicaId: number }[];
-}
 
 /** What it needs to know of a replica. */
 export type SplitReplica = Pick<RangeReplica, 'rangeId' | 'serving' | 'splitWish' | 'split'> & {
@@ -24,14 +18,9 @@ export interface SplitterDeps {
   readonly engine: Engine;
   readonly replicas: () => Iterable<SplitReplica>;
   /** Asks the master, which may refuse. Asked again for the same epoch it gives the same. */
-  readonly askIds: (wish: Pick<SplitWish, 'cause'> & SplitAsked) => Promise<SplitIds>;
+  readonly askIds: (request: AskSplitRequest) => Promise<AskSplitReply>;
   /** Shortens the checkpoints behind the split, on all nodes of the range, by one before it; never fails. */
   readonly prepare: (range: RangeDescriptor) => Promise<void>;
-}
-
-export interface SplitAsked {
-  readonly range: RangeDescriptor;
-  readonly at: Bytes;
 }
 
 /** A split that people asked for, by way of the master. */
@@ -42,11 +31,7 @@ interface Ordered {
   endedMs: number;
 }
 
-export interface OrderedSplit {
-  readonly outcome: 'done' | 'underWay' | 'refused';
-  /** Of a refusal, for people. */
-  readonly reason: string;
-}
+export type OrderedSplit = Omit<OrderResult, 'orderId'>;
 
 const DONE: OrderedSplit = { outcome: 'done', reason: '' };
 const UNDER_WAY: OrderedSplit = { outcome: 'underWay', reason: 'the range is being split' };

@@ -1,0 +1,25 @@
+import { type Logger, ServiceError, unreachable } from '@remora/base';
+import type { Store } from '@remora/dataserver';
+import type { NodeTask } from '@remora/protocol';
+
+/** Does what the master asks of this node's ranges; what cannot be done now, it asks again. */
+export function performTask(
+  task: NodeTask,
+  store: Store,
+  { logger, onFailure }: { readonly logger: Logger; readonly onFailure: (error: unknown) => void },
+): void {
+  switch (task.type) {
+    case 'createReplica':
+      store.createReplica(task.descriptor, task.replicaId).catch((error: unknown) => {
+        if (error instanceof ServiceError) logger.warn({ error: error.message }, 'no replica was created');
+        else onFailure(error);
+      });
+      return;
+    case 'removeReplica':
+      return store.removeReplica(task);
+    case 'order':
+      return store.talk.carryOut(task.order);
+    default:
+      return unreachable(task);
+  }
+}
