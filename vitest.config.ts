@@ -5,6 +5,7 @@ const SYSTEM = [
   'test/e2e/**/*.test.ts',
   'test/chaos/*.test.ts',
   'test/fixtures/**/*.test.ts',
+  'test/soak/growth.test.ts',
   'test/soak/overload.test.ts',
 ];
 

@@ -1,3 +1,4 @@
+import { growthMain } from './growth-main.ts';
 import { type HoldersSpec, runHolders } from './holders.ts';
 import { LOADS, type LoadName } from './load-process.ts';
 import { type MixedLoadSpec, runMixedLoad } from './mixed-load.ts';
@@ -12,7 +13,8 @@ export async function main([program = '', ...args]: readonly string[]): Promise<
   try {
     if (program === 'overload') return await overloadMain(args);
     if (program === 'soak') return await soakMain(args);
-    throw new UsageError(`there is "soak" and "overload", and no "${program}"`);
+    if (program === 'growth') return await growthMain(args);
+    throw new UsageError(`there is "soak", "overload" and "growth", and no "${program}"`);
   } catch (error) {
     if (!isUsageError(error)) throw error;
     console.error(`${error.message} (--help says more)`);

@@ -34,8 +34,8 @@ import { ReplicaRemover } from './replicas/replica-remover.ts';
 import { ReplicaTable, type Running } from './replicas/replica-table.ts';
 import { StoreMerges } from './replicas/store-merges.ts';
 import type { RevisionSource } from './revisions/revision-drawer.ts';
-import { prepareSplit } from './splitting/prepare-split.ts';
-import { type OrderedSplit, Splitter, type SplitterDeps } from './splitting/splitter.ts';
+import { splitterOf } from './splitting/prepare-split.ts';
+import type { OrderedSplit, Splitter, SplitterDeps } from './splitting/splitter.ts';
 import type { RangeStart } from './state/effects.ts';
 import { allLocalSpan, isStateKey, rangeIdOfLocalKey, stateKey } from './state/keys.ts';
 import { decodeRangeMeta } from './state/meta-codec.ts';
@@ -119,18 +119,9 @@ export class Store {
     this.#remover = new ReplicaRemover(deps, this.#held);
     this.merges = new StoreMerges({ ...deps, replicas: this.#replicas, held: this.#held, remover: this.#remover });
     const replica = (rangeId: number): RangeReplica | undefined => this.#replicas.get(rangeId)?.replica;
-    this.#splitter = this.#newSplitter();
+    this.#splitter = deps.splitting && splitterOf({ ...deps, ...deps.splitting, replicas: () => this.replicas() });
     const order = (ordered: RangeReplica, at: Bytes | undefined) => this.#splitter?.order(ordered, at) ?? NO_SPLITS;
     this.talk = new MasterTalk({ clock: deps.clock, replica, replicas: () => this.replicas(), split: order });
-  }
-
-  #newSplitter(): Splitter | undefined {
-    const { nodeId, checkpointer, dialer, splitting } = this.#deps;
-    if (splitting === undefined) return undefined;
-    const { askIds } = splitting;
-    const ports = { nodeId, dialer, checkpoint: () => checkpointer.run() };
-    const prepare = (range: RangeDescriptor) => prepareSplit(ports, range);
-    return new Splitter({ ...this.#deps, replicas: () => this.replicas(), askIds, prepare });
   }
 
   /**
@@ -297,11 +288,7 @@ export class Store {
    * replica to be created may have no leader until it is.
    */
   changedSince(epochOf: (rangeId: number) => Epoch | undefined): readonly RangeDescriptor[] {
-    const descriptors = [...this.replicas()].map((replica) => replica.state.descriptor);
-    return descriptors.filter(({ rangeId, epoch }) => {
-      const known = epochOf(rangeId);
-      return known === undefined || epoch.confVersion > known.confVersion || epoch.version > known.version;
-    });
+    return this.#replicas.changedSince(epochOf);
   }
 
   /** Runs a replica, or takes away what is left of it; resolves when that is done. (T5, T8) */
@@ -329,6 +316,7 @@ export class Store {
     const following = (range: RangeDescriptor) => this.#replicas.following(range, SPLIT_OFF_MAX);
     const sharing = (span: Span, rangeId: number): number | undefined =>
       this.merges.keepsOut(span, rangeId) ?? this.#beingRemoved(span, rangeId);
+    const onSplitWish = (): void => this.#splitter?.tick();
     const deps = {
       ...this.#deps,
       ...this.merges.seams,
@@ -337,6 +325,7 @@ export class Store {
       onLeft,
       onSplit,
       following,
+      onSplitWish,
     };
     return new RangeReplica(deps, descriptor, conf, start);
   }

@@ -105,19 +105,21 @@ describe('the size of a range', () => {
       return view();
     };
     const state = { rangeId: 2, descriptor: DESCRIPTOR, bounds: boundsOf(ALL), bytes: 0 };
-    const size = new RangeSize({ engine, clock, logger: silentLogger, state, sizes: given });
+    let candidates = 0;
+    const onCandidate = (): void => void candidates++;
+    const size = new RangeSize({ engine, clock, logger: silentLogger, state, sizes: given, onCandidate });
     let next = 0;
     const grow = (bytes: number): void => {
       for (let done = 0; done < bytes; done += 1_000) {
         engine.put(currentKey(name(next++)), row(960));
-        size.written(1_000);
+        size.written(1_000, false);
       }
     };
-    return { size, state, clock, grow, views: () => views };
+    return { size, state, clock, grow, views: () => views, candidates: () => candidates };
   }
 
   test('is measured from the check size on, and a candidate is there from the split size on', async () => {
-    const { size, clock, grow, views } = ranged(sizes);
+    const { size, clock, grow, views, candidates } = ranged(sizes);
     grow(90_000);
     size.tick();
     await turns(clock);
@@ -134,9 +136,20 @@ describe('the size of a range', () => {
     await turns(clock);
     expect(views()).toBe(2);
     expect(size.candidate?.live.keys).toBeGreaterThan(90);
+    expect(candidates()).toBe(1);
     grow(10_000);
     size.tick(); // not grown enough
     expect(views()).toBe(2);
+  });
+
+  test('is looked at with every entry that its leader applies', () => {
+    const { size, grow, views } = ranged(sizes);
+    grow(99_000);
+    size.written(1, true);
+    expect(views()).toBe(0);
+    grow(1_000);
+    size.written(1, true);
+    expect(views()).toBe(1);
   });
 
   test('is not measured between the check size and the split size, as that reads all of the range', async () => {

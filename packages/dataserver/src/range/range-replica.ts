@@ -56,6 +56,8 @@ export interface RangeDeps extends ReplicaRowsDeps, Pick<SplitsDeps, 'onSplit' |
   readonly onLeft: (replica: RangeReplica) => void;
   readonly onApplied?: OnApplied;
   readonly neighbours: MergeNeighbours;
+  /** There is a reason to split it. */
+  readonly onSplitWish?: () => void;
 }
 
 /**
@@ -163,7 +165,8 @@ export class RangeReplica implements StateMachine {
       nodeId: deps.nodeId,
     });
     const { splitSizes: sizes, splitLoads: loads } = deps.options;
-    this.#reasons = new SplitReasons({ ...deps, state: this.state, load: this.load, sizes, loads });
+    const onCandidate = (): void => deps.onSplitWish?.();
+    this.#reasons = new SplitReasons({ ...deps, state: this.state, load: this.load, sizes, loads, onCandidate });
     this.#splits = new Splits(this, {
       ...deps,
       commands: this.#commands,
@@ -216,7 +219,7 @@ export class RangeReplica implements StateMachine {
   }
 
   #applied(entry: Entry): void {
-    this.#reasons.written(entry.data.length);
+    this.#reasons.written(entry.data.length, this.#serving);
     this.hub.flush();
     this.closing.applied();
     this.#rows.collect();

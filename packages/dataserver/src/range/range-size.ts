@@ -26,6 +26,8 @@ export interface RangeSizeDeps {
   readonly state: Pick<RangeState, 'rangeId' | 'descriptor' | 'bounds' | 'bytes'>;
   /** Absent: sizes are not watched. */
   readonly sizes: SplitSizes | undefined;
+  /** There is a candidate. */
+  readonly onCandidate: () => void;
 }
 
 /** Measured again when the range may have grown by this share of the check size. */
@@ -54,9 +56,10 @@ export class RangeSize {
     this.#deps = deps;
   }
 
-  /** An entry of this size was applied. */
-  written(bytes: number): void {
+  /** An entry of this size was applied; by the leader, or by a follower. */
+  written(bytes: number, leading: boolean): void {
     this.#written += bytes;
+    if (leading) this.tick();
   }
 
   /** The range is another one than was measured, or is led by another. */
@@ -72,7 +75,7 @@ export class RangeSize {
     return (this.#measured?.bytes ?? this.#deps.state.bytes) + this.#written;
   }
 
-  /** Called now and then, on the leader. */
+  /** Called now and then, on the leader. Costs a comparison, mostly. */
   tick(): void {
     const { sizes } = this.#deps;
     if (sizes === undefined || this.#running) return;
@@ -99,6 +102,7 @@ export class RangeSize {
       this.#measuredIn = version;
       const bytes = measured?.bytes ?? 0;
       if (bytes > sizes.maxBytes) logger.warn({ range: rangeId, bytes }, 'the range is larger than it should be');
+      if (this.candidate !== undefined) this.#deps.onCandidate();
     } catch (error) {
       if (life === this.#life) logger.error({ range: rangeId, error: String(error) }, 'could not measure the range');
     } finally {

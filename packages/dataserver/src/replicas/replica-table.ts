@@ -1,5 +1,5 @@
 import type { Span } from '@remora/base';
-import type { RangeDescriptor } from '@remora/protocol';
+import type { Epoch, RangeDescriptor } from '@remora/protocol';
 import type { RangeReplica } from '../range/range-replica.ts';
 import { spansOverlap } from '../state/bounds.ts';
 import type { RangeState } from '../state/range-state.ts';
@@ -61,6 +61,15 @@ export class ReplicaTable {
       if (other !== rangeId && spansOverlap(span, creation.span)) return other;
     }
     return undefined;
+  }
+
+  /** The ranges here that are not known by this epoch, or a later one. */
+  changedSince(epochOf: (rangeId: number) => Epoch | undefined): readonly RangeDescriptor[] {
+    const descriptors = [...this.all()].map((replica) => replica.state.descriptor);
+    return descriptors.filter(({ rangeId, epoch }) => {
+      const known = epochOf(rangeId);
+      return known === undefined || epoch.confVersion > known.confVersion || epoch.version > known.version;
+    });
   }
 
   /** The ranges here that begin where the given one ends, one behind the other: at most so many. */

@@ -20,9 +20,9 @@ export class SplitReasons {
     return at && { cause: 'load', at };
   }
 
-  /** An entry of this size was applied. */
-  written(bytes: number): void {
-    this.#size.written(bytes);
+  /** An entry of this size was applied; by the leader, or by a follower. */
+  written(bytes: number, leading: boolean): void {
+    this.#size.written(bytes, leading);
   }
 
   asked(request: Pick<RangeRequest, 'body'>): void {

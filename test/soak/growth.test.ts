@@ -1,0 +1,19 @@
+import { beforeAll, expect, test } from 'vitest';
+import { type GrowthReport, runGrowth } from './growth.ts';
+import { judgeGrowth } from './growth-verdict.ts';
+
+/** The short form of `pnpm growth`: small values and small ranges. */
+let report: GrowthReport;
+
+beforeAll(async () => {
+  report = await runGrowth({
+    values: 8_000,
+    valueBytes: 512,
+    sizes: { check: 256 * 1024, split: 512 * 1024, max: 4 * 512 * 1024 },
+    inflight: 32,
+  });
+}, 120_000);
+
+test('ranges split by themselves while they are loaded, stay within their size, and nothing of it is lost', () => {
+  expect(judgeGrowth(report).filter(({ holds }) => !holds)).toEqual([]);
+});

@@ -1,0 +1,238 @@
+/**
+ * A cluster of real nodes grows: values are loaded through the SDK in the random order of their keys, while its ranges
+ * split by themselves; then all of it is read back and compared.
+ *
+ * G1. Keys and values follow from numbers (`keyOf`, `textOf`), so nothing is kept in memory to compare with: what is read
+ *     back in order, all different, each as its number says, and as many as were written, is what was written.
+ */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { connect, type RemoraClient } from 'remora';
+import { RemoraCommand } from '../e2e/command.ts';
+import { eventually } from '../e2e/eventually.ts';
+import { type Cluster, withCluster } from '../e2e/harness.ts';
+import { mib, restBytesMax } from './growth-verdict.ts';
+
+export interface GrowthOptions {
+  readonly values: number;
+  readonly valueBytes: number;
+  /** Of ranges, in bytes. */
+  readonly sizes: { readonly check: number; readonly split: number; readonly max: number };
+  readonly inflight: number;
+  readonly say?: (line: string) => void;
+}
+
+export interface GrowthReport {
+  readonly options: Pick<GrowthOptions, 'values' | 'valueBytes' | 'sizes'>;
+  /** Ranges with plain keys at the end, and those that their sizes ask for at least. */
+  readonly ranges: number;
+  /** The largest range that was seen, and the largest at the end, by the bytes of its keys and values. */
+  readonly largestBytes: number;
+  readonly largestAtEndBytes: number;
+  readonly seconds: number;
+  readonly writesPerSecond: number;
+  /** The longest that a write waited for its answer. */
+  readonly longestWriteMs: number;
+  readonly failedWrites: readonly string[];
+  /** Of the node that had most resident memory, at any time. */
+  readonly memoryBytes: number;
+  /** What was read back is what was written; otherwise what is wrong. */
+  readonly wrong: readonly string[];
+  readonly read: number;
+  /** Holes and overlaps between ranges, at the end. */
+  readonly gaps: readonly string[];
+}
+
+interface RangeSeen {
+  readonly id: number;
+  readonly start: string;
+  readonly end: string;
+  readonly bytes: number;
+}
+
+/** As `remora admin ranges --json` has it; borders as text or bytes, alike at both sides of one. */
+interface RangeJson {
+  readonly id: number;
+  readonly start: unknown;
+  readonly end: unknown;
+  /** Absent when its leader did not answer. */
+  readonly state: { readonly bytes: number } | null;
+}
+
+const PREFIX = 'grown/';
+const LOOK_EVERY_MS = 2_000;
+const WRONG_MAX = 5;
+const WRITE_TIMEOUT = '30s';
+
+/** A number's place is random: the hash of it, of which no two are the same. */
+function keyOf(i: number): string {
+  return `${PREFIX}${hashOf(i).toString('hex', 0, 8)}/${i}`;
+}
+
+function textOf(i: number, bytes: number): Buffer {
+  const value = Buffer.alloc(bytes);
+  const hash = hashOf(i);
+  for (let at = 0; at < bytes; at += hash.length) hash.copy(value, at);
+  return value;
+}
+
+function hashOf(i: number): Buffer {
+  return createHash('sha1').update(String(i)).digest();
+}
+
+export async function runGrowth(options: GrowthOptions): Promise<GrowthReport> {
+  const { check, split, max } = options.sizes;
+  const flags = {
+    'auto-split': 'true',
+    'split-check-size': String(check),
+    'split-size': String(split),
+    'range-size-max': String(max),
+    'split-requests-per-second': '0',
+    'split-bytes-per-second': '0',
+  };
+  return withCluster({ flags }, async (cluster) => {
+    await using client = await connect({ endpoints: cluster.endpoints });
+    const command = new RemoraCommand(() => cluster.endpoints);
+    const watch = new Watch(cluster, command, options);
+    const begunMs = performance.now();
+    const load = await loadAll(client, options);
+    const seconds = (performance.now() - begunMs) / 1_000;
+    await eventually('every range is small enough', () => watch.isSettled(), { timeoutMs: 120_000, pollMs: 500 });
+    const ranges = await watch.stop();
+    options.say?.(`${ranges.length} ranges; reading all of it back`);
+    const { read, wrong } = await readBack(client, options);
+    return {
+      options: { values: options.values, valueBytes: options.valueBytes, sizes: options.sizes },
+      ranges: ranges.length,
+      largestBytes: watch.largestBytes,
+      largestAtEndBytes: Math.max(...ranges.map(({ bytes }) => bytes)),
+      seconds,
+      writesPerSecond: options.values / seconds,
+      ...load,
+      memoryBytes: watch.memoryBytes,
+      ...{ read, wrong, gaps: gapsOf(ranges) },
+    };
+  });
+}
+
+async function loadAll(
+  client: RemoraClient,
+  { values, valueBytes, inflight }: GrowthOptions,
+): Promise<Pick<GrowthReport, 'longestWriteMs' | 'failedWrites'>> {
+  let next = 0;
+  let longestWriteMs = 0;
+  const failedWrites: string[] = [];
+  const worker = async (): Promise<void> => {
+    while (next < values) {
+      const i = next++;
+      const begunMs = performance.now();
+      try {
+        await client.kv.put(keyOf(i), textOf(i, valueBytes), { timeout: WRITE_TIMEOUT });
+      } catch (error) {
+        failedWrites.push(`${keyOf(i)}: ${error}`);
+      }
+      longestWriteMs = Math.max(longestWriteMs, performance.now() - begunMs);
+    }
+  };
+  await Promise.all(Array.from({ length: inflight }, worker));
+  return { longestWriteMs, failedWrites: failedWrites.slice(0, WRONG_MAX) };
+}
+
+/** G1. */
+async function readBack(
+  client: RemoraClient,
+  { values, valueBytes }: GrowthOptions,
+): Promise<Pick<GrowthReport, 'read' | 'wrong'>> {
+  const wrong: string[] = [];
+  let read = 0;
+  let last = '';
+  for await (const { kvs } of client.kv.pages({ prefix: PREFIX })) {
+    for (const { key, value } of kvs) {
+      const text = key.toString();
+      const i = Number(text.slice(text.lastIndexOf('/') + 1));
+      read++;
+      if (text <= last) wrong.push(`${text} comes behind ${last}`);
+      else if (!(i < values) || keyOf(i) !== text) wrong.push(`${text} was never written`);
+      else if (!value.equals(textOf(i, valueBytes))) wrong.push(`${text} has another value`);
+      last = text;
+    }
+  }
+  if (read !== values) wrong.push(`${read} keys instead of ${values}`);
+  return { read, wrong: wrong.slice(0, WRONG_MAX) };
+}
+
+/** Looks at the sizes of ranges and of nodes, from the beginning to the end. */
+class Watch {
+  readonly #cluster: Cluster;
+  readonly #command: RemoraCommand;
+  readonly #options: GrowthOptions;
+  readonly #timer: NodeJS.Timeout;
+  #looking: Promise<readonly RangeSeen[]> = Promise.resolve([]);
+  largestBytes = 0;
+  memoryBytes = 0;
+
+  constructor(cluster: Cluster, command: RemoraCommand, options: GrowthOptions) {
+    this.#cluster = cluster;
+    this.#command = command;
+    this.#options = options;
+    let busy = false;
+    this.#timer = setInterval(() => {
+      if (busy) return;
+      busy = true;
+      void this.#look().finally(() => {
+        busy = false;
+      });
+    }, LOOK_EVERY_MS);
+  }
+
+  /** Whether nothing is left to be split. */
+  async isSettled(): Promise<boolean> {
+    const ranges = await this.#look();
+    return (
+      ranges.length > 0 &&
+      gapsOf(ranges).length === 0 &&
+      ranges.every(({ bytes }) => bytes < restBytesMax(this.#options.sizes))
+    );
+  }
+
+  async stop(): Promise<readonly RangeSeen[]> {
+    clearInterval(this.#timer);
+    await this.#looking;
+    return this.#look();
+  }
+
+  #look(): Promise<readonly RangeSeen[]> {
+    this.#looking = this.#seen();
+    return this.#looking;
+  }
+
+  async #seen(): Promise<readonly RangeSeen[]> {
+    for (const { pid, running } of this.#cluster.nodes) {
+      if (running) this.memoryBytes = Math.max(this.memoryBytes, residentBytes(pid));
+    }
+    const { code, out } = await this.#command.begin(['admin', 'ranges', '--json']).ended;
+    if (code !== 0) return [];
+    const { ranges } = JSON.parse(out) as { readonly ranges: readonly RangeJson[] };
+    const seen = ranges.map(({ id, start, end, state }) => ({
+      ...{ id, bytes: state?.bytes ?? Number.POSITIVE_INFINITY },
+      ...{ start: JSON.stringify(start), end: JSON.stringify(end) },
+    }));
+    const largestBytes = Math.max(...seen.map(({ bytes }) => bytes).filter(Number.isFinite));
+    this.largestBytes = Math.max(this.largestBytes, largestBytes);
+    this.#options.say?.(`${seen.length} ranges, the largest of ${mib(largestBytes)} MiB`);
+    return seen;
+  }
+}
+
+function residentBytes(pid: number): number {
+  const [, kib = '0'] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? [];
+  return Number(kib) * 1024;
+}
+
+/** Where one range does not begin at the end of the one before, in the order of their keys. */
+function gapsOf(ranges: readonly RangeSeen[]): readonly string[] {
+  return ranges.flatMap(({ id, start }, i) => {
+    const end = ranges[i - 1]?.end ?? start;
+    return start === end ? [] : [`range ${id} begins at ${start}, the one before ends at ${end}`];
+  });
+}
