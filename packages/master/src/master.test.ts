@@ -23,7 +23,8 @@ import {
 } from '@remora/protocol';
 import type { Entry, Group, Refusal } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
-import { Master, refusal } from './master.ts';
+import { Master } from './master.ts';
+import { refusal } from './proposals.ts';
 import { CONF, descriptor } from './test-kit.ts';
 
 /** One master, and a log that the test commits. */

@@ -1,4 +1,4 @@
-import { assert, type Clock, type Logger, ServiceError, type Timer, unreachable } from '@remora/base';
+import { assert, type Clock, type Logger, ServiceError, type Timer } from '@remora/base';
 import {
   type AskSplitReply,
   type AskSplitRequest,
@@ -23,23 +23,29 @@ import type {
   ConfState,
   Entry,
   Group,
-  Refusal,
   Role,
   SnapshotMeta,
   SnapshotReceiver,
   StateMachine,
   StateMachineSnapshot,
 } from '@remora/raft';
+import { Actions } from './admin/actions.ts';
 import { MasterAdmin } from './admin/master-admin.ts';
-import type { Knowledge, LastHeard } from './admin/overview.ts';
+import type { Knowledge } from './admin/overview.ts';
 import { type ClusterSettings, SettingsSchema } from './admin/settings.ts';
-import { decodeMasterCommand, decodeMasterImage, encodeMasterCommand, encodeMasterImage } from './codec.ts';
+import { registerSteering } from './admin/steering.ts';
+import { ClusterCare } from './cluster-care.ts';
+import { decodeMasterCommand, decodeMasterImage, encodeMasterImage } from './codec.ts';
+import { FirstRange } from './first-range.ts';
+import { NodeReports } from './node-reports.ts';
+import { type CommandDone, Proposals, refusal } from './proposals.ts';
 import { RangeOrders } from './range-orders.ts';
 import { ReplicaIds } from './replica-ids.ts';
 import { replicaTasks } from './replica-tasks.ts';
 import { RevisionIssuer } from './revision-issuer.ts';
+import type { Liveness } from './scheduling/cluster-model.ts';
 import { encodeMasterSnapshot, receiveMasterSnapshot } from './snapshot.ts';
-import { type MasterCommand, type MasterResult, MasterState } from './state.ts';
+import { type MasterCommand, MasterState } from './state.ts';
 
 export interface MasterDeps {
   readonly nodeId: number;
@@ -58,16 +64,18 @@ export interface MasterOptions {
   readonly replicas: number;
   /** Revisions that a leader takes into reserve through the log at a time; at an election as many are skipped at most. */
   readonly revisionWindow: number;
+  /** Whether ranges are repaired and balanced unless it is set otherwise; true unless given. */
+  readonly scheduling?: boolean;
 }
 
-type CommandDone = (error: ServiceError | undefined, result: MasterResult | undefined) => void;
-
-interface Heard {
-  readonly atMs: number;
-  readonly heartbeat: NodeHeartbeat;
+/** What a leader has for its term, and no longer (M4). */
+interface Term {
+  readonly care: ClusterCare;
+  readonly actions: Actions;
 }
 
 const TICK_MS = 100;
+const CARE_TICKS = 10;
 
 /**
  * One replica of the master group: the cluster's metadata, and on the leader the care for it.
@@ -83,17 +91,18 @@ export class Master implements StateMachine {
   readonly orders: RangeOrders;
   /** For replicas that are to be added. */
   readonly replicaIds: ReplicaIds;
-  readonly #waiting = new Map<number, { readonly term: number; readonly done: CommandDone }>();
-  readonly #heard = new Map<number, Heard>();
+  readonly #proposals: Proposals;
+  readonly #firstRange: FirstRange;
+  readonly #reports = new NodeReports();
   readonly #revisions: RevisionIssuer;
   readonly #schema: SettingsSchema;
   #group: Group | undefined;
   #settings: { readonly version: number; readonly values: ClusterSettings } | undefined;
   #leaderTerm = 0;
-  #leaderSinceMs = 0;
+  #term: Term | undefined;
   #leaderReplica = 0;
-  #bootstrapping = false;
   #timer: Timer | undefined;
+  #ticks = 0;
 
   constructor(deps: MasterDeps, conf: ConfState) {
     this.#deps = deps;
@@ -107,6 +116,12 @@ export class Master implements StateMachine {
     );
     const stored = deps.storage.load();
     if (stored !== undefined) this.state.restore(decodeMasterImage(stored));
+    this.#proposals = new Proposals({ group: () => this.group, notLeader: () => this.#notLeader() });
+    this.#firstRange = new FirstRange({
+      ...{ logger: deps.logger, state: this.state, replicas: deps.options.replicas },
+      isUp: (nodeId) => this.#stateOf(nodeId) === 'up',
+      propose: (command, done) => this.#propose(command, done),
+    });
     this.#revisions = new RevisionIssuer({
       group: () => this.group,
       bound: () => this.state.revisionBound,
@@ -129,7 +144,7 @@ export class Master implements StateMachine {
 
   /** Commands that are not answered. */
   get proposalsUnderWay(): number {
-    return this.#waiting.size;
+    return this.#proposals.underWay;
   }
 
   get leading(): boolean {
@@ -144,11 +159,8 @@ export class Master implements StateMachine {
   }
 
   #applyEntry(entry: Entry): void {
-    const waiting = this.#waiting.get(entry.index);
-    this.#waiting.delete(entry.index);
     this.state.applied = { index: entry.index, term: entry.term };
-    const mine = waiting?.term === entry.term ? waiting.done : undefined;
-    if (waiting !== undefined && mine === undefined) waiting.done(this.#notLeader(), undefined);
+    const mine = this.#proposals.takeFor(entry);
     if (entry.type === 'conf' || entry.data.length === 0) return;
     try {
       const result = this.state.apply(decodeMasterCommand(entry.data));
@@ -164,21 +176,15 @@ export class Master implements StateMachine {
     const term = change.role === 'leader' ? change.term : 0;
     if (term === this.#leaderTerm) return;
     this.#leaderTerm = term;
-    this.#leaderSinceMs = this.#deps.clock.monotonicMs();
-    this.#heard.clear();
+    this.#reports.termBegan(this.#nowMs);
     this.orders.termBegan(change.term);
     this.replicaIds.termBegan(change.term);
-    // M5. Also from one own term to the next: what was proposed in the earlier one may be lost.
-    for (const index of [...this.#waiting.keys()]) this.#lose(index);
+    this.#proposals.loseAll(); // M5
     this.#revisions.roleChanged();
-    if (term !== 0) this.#deps.logger.info({ term }, 'leads the master group');
-  }
-
-  #lose(index: number): void {
-    const waiting = this.#waiting.get(index);
-    this.#waiting.delete(index);
-    const message = 'the master changed while the command was being replicated';
-    waiting?.done(new ServiceError('UNKNOWN_OUTCOME', message), undefined);
+    this.#term = term === 0 ? undefined : this.#newTerm(term);
+    if (this.#term === undefined) return;
+    this.orders.directBy(this.#term.care);
+    this.#deps.logger.info({ term }, 'leads the master group');
   }
 
   snapshot(): StateMachineSnapshot {
@@ -206,6 +212,7 @@ export class Master implements StateMachine {
 
   register(registry: RpcRegistry): void {
     this.#admin().register(registry);
+    registerSteering(registry, () => (this.leading && this.#term?.actions) || this.#notLeader());
     registry.handle(masterJoin, (request, _context, done) => this.#join(request, done));
     registry.handle(masterHeartbeat, (heartbeat, _context, done) => {
       const reply = this.#heartbeat(heartbeat);
@@ -223,19 +230,40 @@ export class Master implements StateMachine {
   }
 
   #admin(): MasterAdmin {
-    const { nodeId, clusterId, clock } = this.#deps;
+    const { nodeId, clusterId } = this.#deps;
     return new MasterAdmin({
       nodeId,
       clusterId,
       settings: this.#schema,
       state: this.state,
       leading: () => this.leading,
-      leadingMs: () => clock.monotonicMs() - this.#leaderSinceMs,
+      leadingMs: () => this.#reports.leadingMs(this.#nowMs),
       notLeader: () => this.#notLeader(),
       knowledge: () => this.#knowledge(),
-      schedulingProblems: () => [],
+      schedulingProblems: () => this.#term?.care.problems() ?? [],
       propose: (command, done) => this.#propose(command, (error) => done(error)),
     });
+  }
+
+  #newTerm(term: number): Term {
+    const { clock, logger } = this.#deps;
+    const { state } = this;
+    const settings = () => this.settings;
+    const propose = (command: MasterCommand, done: (error: ServiceError | undefined) => void) =>
+      this.#propose(command, (error) => done(error));
+    const care = new ClusterCare({
+      ...{ term, clock, logger, state, settings, propose },
+      reports: this.#reports,
+      nextReplicaId: () => this.replicaIds.next(),
+    });
+    const actions = new Actions({
+      ...{ state, scheduling: care.scheduling },
+      monotonicMs: () => care.nowMs,
+      restsBecause: () => care.restsBecause,
+      setDuty: (request, done) => care.setDuty(request, done),
+      pauseScheduler: (request, done) => care.pauseScheduler(request, done),
+    });
+    return { care, actions };
   }
 
   #join(
@@ -261,10 +289,14 @@ export class Master implements StateMachine {
     this.#propose({ type, descriptor }, (error) => done(error, undefined));
   }
 
-  #askSplit({ range }: AskSplitRequest, done: Done<AskSplitReply>): void {
-    if (!this.leading) return done(this.#notLeader(), undefined);
-    this.#propose({ type: 'askSplit', descriptor: range }, (error, result) => {
+  #askSplit(request: AskSplitRequest, done: Done<AskSplitReply>): void {
+    const care = this.#term?.care;
+    if (!this.leading || care === undefined) return done(this.#notLeader(), undefined);
+    const refused = care.splitRefusal(request);
+    if (refused !== undefined) return done(refused, undefined);
+    this.#propose({ type: 'askSplit', descriptor: request.range }, (error, result) => {
       if (result?.type !== 'askSplit') return done(error ?? this.#notLeader(), undefined);
+      care.splitBegan(request);
       const { childId, replicas } = result.asked;
       done(undefined, { childId, replicas: replicas.map(({ nodeId, replicaId }) => ({ nodeId, replicaId })) });
     });
@@ -282,8 +314,8 @@ export class Master implements StateMachine {
     if (node.incarnation !== heartbeat.incarnation) {
       return new ServiceError('NODE_CONFLICT', `node id ${heartbeat.nodeId} belongs to another data directory`);
     }
-    this.#heard.set(heartbeat.nodeId, { atMs: this.#deps.clock.monotonicMs(), heartbeat });
-    this.#bootstrapFirstRange();
+    this.#reports.heard(heartbeat, this.#nowMs);
+    this.#firstRange.look();
     for (const result of heartbeat.results) this.orders.ended(result);
     const tasks = [...replicaTasks(this.state, heartbeat), ...this.#orderTasks(heartbeat)];
     return { tasks, view: this.view() };
@@ -298,36 +330,29 @@ export class Master implements StateMachine {
   }
 
   view(): ClusterView {
-    const leaders = new Map<number, { readonly node: number; readonly term: number }>();
-    for (const [node, { heartbeat }] of this.#heard) {
-      for (const report of heartbeat.ranges) {
-        const known = leaders.get(report.rangeId);
-        if (report.lead !== undefined && (known === undefined || known.term < report.term)) {
-          leaders.set(report.rangeId, { node, term: report.term });
-        }
-      }
-    }
     return {
       clusterId: this.#deps.clusterId,
-      nodes: this.state.nodes().map((descriptor) => {
-        const state = this.#stateOf(descriptor.nodeId);
-        const { duty } = this.state.dutyOf(descriptor.nodeId);
-        if (duty === 'removed') return { descriptor, state: duty };
-        return { descriptor, state: state === 'up' && duty !== 'serving' ? 'draining' : state };
-      }),
+      nodes: this.state.nodes().map((descriptor) => ({ descriptor, state: this.#shownState(descriptor.nodeId) })),
       ranges: this.state.ranges(),
-      leaders: [...leaders].map(([rangeId, { node }]) => [rangeId, node] as const),
+      leaders: this.#reports.leaders(),
       masterLeader: this.leading ? this.#deps.nodeId : this.#leaderReplica,
     };
   }
 
-  #stateOf(nodeId: number): NodeState {
-    const { suspectAfter, downAfter } = this.settings;
-    const nowMs = this.#deps.clock.monotonicMs();
-    const heard = this.#heard.get(nodeId);
-    const silentMs = nowMs - (heard?.atMs ?? this.#leaderSinceMs);
-    if (silentMs > downAfter) return 'down';
-    return heard === undefined || silentMs > suspectAfter ? 'suspect' : 'up';
+  get #nowMs(): number {
+    return this.#deps.clock.monotonicMs();
+  }
+
+  #stateOf(nodeId: number): Liveness {
+    return this.#reports.stateOf(nodeId, this.#nowMs, this.settings);
+  }
+
+  /** What nodes and clients are told of a node: both how it is and what it is there for, in one word. */
+  #shownState(nodeId: number): NodeState {
+    const { duty } = this.state.dutyOf(nodeId);
+    if (duty === 'removed') return duty;
+    const state = this.#stateOf(nodeId);
+    return state === 'up' && duty !== 'serving' ? 'draining' : state;
   }
 
   /** Those in force. */
@@ -338,13 +363,11 @@ export class Master implements StateMachine {
   }
 
   #knowledge(): Knowledge {
-    const nowMs = this.#deps.clock.monotonicMs();
-    const heard = new Map<number, LastHeard>();
-    for (const [nodeId, { atMs, heartbeat }] of this.#heard) heard.set(nodeId, { silentMs: nowMs - atMs, heartbeat });
     const stateOf = (nodeId: number) => this.#stateOf(nodeId);
     const dutyOf = (nodeId: number) => this.state.dutyOf(nodeId);
     const wallMs = this.#deps.clock.wallMs();
     const mergedInto = (rangeId: number) => this.state.mergedInto(rangeId);
+    const heard = this.#reports.all(this.#nowMs);
     return { nodes: this.state.nodes(), ranges: this.state.ranges(), heard, stateOf, dutyOf, mergedInto, wallMs };
   }
 
@@ -358,61 +381,23 @@ export class Master implements StateMachine {
   }
 
   #propose(command: MasterCommand, done: CommandDone): void {
-    const proposed = this.group.propose(encodeMasterCommand(command));
-    if ('refused' in proposed) return done(refusal(proposed.refused) ?? this.#notLeader(), undefined);
-    this.#lose(proposed.index);
-    this.#waiting.set(proposed.index, { term: proposed.term, done });
+    this.#proposals.propose(command, done);
   }
 
   // -------------------------------------------------------------------------------------------- care
 
   #arm(): void {
     this.#timer = this.#deps.clock.setTimer(TICK_MS, () => {
-      if (this.leading) this.#bootstrapFirstRange();
+      this.#ticks += 1;
+      if (this.leading) {
+        this.#firstRange.look();
+        if (this.#ticks % CARE_TICKS === 0) this.#term?.care.tick();
+      }
       this.#arm();
-    });
-  }
-
-  /** Creates the first range once enough data nodes are up. */
-  #bootstrapFirstRange(): void {
-    if (this.#bootstrapping || this.state.ranges().length > 0) return;
-    const up = this.state
-      .nodes()
-      .filter((node) => node.roles.includes('data') && this.#stateOf(node.nodeId) === 'up')
-      .map((node) => node.nodeId)
-      .sort((a, b) => a - b);
-    if (up.length < this.#deps.options.replicas) return;
-    this.#bootstrapping = true;
-    const nodeIds = up.slice(0, this.#deps.options.replicas);
-    this.#propose({ type: 'bootstrapRange', nodeIds }, (error, result) => {
-      this.#bootstrapping = false;
-      if (result?.type === 'bootstrapRange') {
-        this.#deps.logger.info({ range: result.rangeId, nodes: nodeIds }, 'created the first range');
-      } else this.#deps.logger.warn({ error: error?.message }, 'could not create the first range');
     });
   }
 
   stop(): void {
     this.#timer?.cancel();
-  }
-}
-
-/** Why a leader takes no command at the moment; undefined when it is none. */
-export function refusal(refused: Refusal): ServiceError | undefined {
-  switch (refused) {
-    case 'notLeader':
-      return undefined;
-    case 'queueFull':
-      return new ServiceError('RESOURCE_EXHAUSTED', 'the master has too much to replicate');
-    case 'transferring':
-      return new ServiceError('UNAVAILABLE', 'the master is handing over');
-    case 'noOwnTermCommit':
-    case 'confPending':
-      return new ServiceError('UNAVAILABLE', 'another change of the masters is under way');
-    case 'confInvalid':
-    case 'notVoter':
-      return new ServiceError('INVALID_ARGUMENT', 'the change of the masters is not possible');
-    default:
-      return unreachable(refused);
   }
 }

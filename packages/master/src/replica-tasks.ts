@@ -9,6 +9,9 @@ import type { MasterState } from './state.ts';
  * RT2. A replica that hears no leader and asks whether it belongs is told "no" only from a `confVersion` above its own
  *      (design §5 ▸): a master that is behind does not know of one that has just joined. No other answer is given: it
  *      asks again.
+ * RT3. A replica of a range that was merged away is told "no" from whatever version it has: the range never comes back.
+ *      But not while its node holds a replica of the range that has its keys: that one is still to take them over from
+ *      it, and without them it could not go on.
  */
 export function replicaTasks(state: MasterState, { nodeId, ranges }: NodeHeartbeat): readonly NodeTask[] {
   const present = new Set(ranges.map(({ replicaId }) => replicaId));
@@ -18,16 +21,32 @@ export function replicaTasks(state: MasterState, { nodeId, ranges }: NodeHeartbe
     if (replica === undefined || present.has(replica.replicaId)) continue;
     tasks.push({ type: 'createReplica', descriptor, replicaId: replica.replicaId }); // RT1
   }
+  const held = new Set(ranges.map(({ rangeId }) => rangeId));
   for (const report of ranges) {
-    const range = state.range(report.rangeId);
-    if (!report.silent || range === undefined || !wasRemoved(range, report)) continue;
+    const confVersion = report.silent ? removedAt(state, report, held) : undefined;
+    if (confVersion === undefined) continue;
     const { rangeId, replicaId } = report;
-    tasks.push({ type: 'removeReplica', rangeId, replicaId, confVersion: range.epoch.confVersion });
+    tasks.push({ type: 'removeReplica', rangeId, replicaId, confVersion });
   }
   return tasks;
+}
+
+/** The version of the membership as of which a replica does not belong; undefined when it may. */
+function removedAt(state: MasterState, report: RangeReport, held: ReadonlySet<number>): number | undefined {
+  const range = state.range(report.rangeId);
+  if (range === undefined) return isOrphan(state, report.rangeId, held) ? report.epoch.confVersion + 1 : undefined; // RT3
+  return wasRemoved(range, report) ? range.epoch.confVersion : undefined;
 }
 
 /** RT2. */
 export function wasRemoved({ epoch, replicas }: RangeDescriptor, report: RangeReport): boolean {
   return epoch.confVersion > report.epoch.confVersion && replicas.every((r) => r.replicaId !== report.replicaId);
+}
+
+/** RT3. Whoever has the keys may have been merged away in turn. */
+function isOrphan(state: MasterState, rangeId: number, held: ReadonlySet<number>): boolean {
+  let owner = state.mergedInto(rangeId);
+  if (owner === undefined) return false;
+  for (; owner !== undefined; owner = state.mergedInto(owner)) if (held.has(owner)) return false;
+  return true;
 }

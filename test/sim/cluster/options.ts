@@ -48,7 +48,8 @@ export function optionsOf(seed: number): ClusterOptions {
     ...drawn,
     machines: isMoving(seed) ? withSpares(machines) : machines,
     requestsPerSecondMax,
-    tuning: { ...tuning, gateway },
+    // Replicas come and go as the run says (members.ts, moves.ts).
+    tuning: { ...tuning, gateway, master: { scheduling: false } },
   };
 }
 

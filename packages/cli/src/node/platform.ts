@@ -5,6 +5,7 @@
 import type { Clock, Disk, Engine, Logger, Random, ServiceError } from '@remora/base';
 import type { EngineDeps, OnApplied, RangeOptions, Store } from '@remora/dataserver';
 import type { Admission, Backend, BackendDeps, BackendUnderWay, MasterCaller } from '@remora/gateway';
+import type { MasterOptions } from '@remora/master';
 import type { ClusterView, FrameLink, LinkIdentity, NodeSpace, RpcDialer, RpcDispatcher } from '@remora/protocol';
 import type {
   GroupLog,
@@ -63,6 +64,7 @@ export interface NodeTuning {
   readonly log?: GroupLogOptions;
   readonly ranges?: Partial<RangeOptions>;
   readonly gateway?: Pick<BackendDeps, 'waitsMax'>;
+  readonly master?: Partial<MasterOptions>;
 }
 
 export interface PeersDeps {

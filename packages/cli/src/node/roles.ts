@@ -51,7 +51,9 @@ const TIME_CARRY_MS = 30_000;
 const HAND_OVER_MS = 1_000;
 
 /** This node's replica of the master group, running. Replica ids of that group are node ids. */
-export function createMaster(deps: RoleDeps & { readonly founders: Founders }): Master {
+export function createMaster(
+  deps: RoleDeps & { readonly founders: Founders; readonly platform: NodePlatform },
+): Master {
   const { engine, checkpointer, host, founders, clock, logger, nodeId } = deps;
   const voters = founders.members.map((_member, i) => i + 1);
   const key = masterStateKey(MASTER_GROUP);
@@ -64,6 +66,7 @@ export function createMaster(deps: RoleDeps & { readonly founders: Founders }): 
       options: {
         replicas: Math.min(REPLICAS, founders.members.length),
         revisionWindow: REVISION_WINDOW,
+        ...deps.platform.tuning?.master,
       },
       storage: { load: () => engine.get(key), save: (bytes) => engine.put(key, bytes) },
       checkpoint: () => checkpointer.run(),

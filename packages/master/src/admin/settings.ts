@@ -69,7 +69,7 @@ const DEFINITIONS = {
   scheduling: {
     type: bool(),
     default: true,
-    desc: 'Whether replicas and leaders are repaired, moved and balanced. false: only what is asked for is done.',
+    desc: 'Whether replicas and leaders are repaired, moved and balanced. false: nothing moves but what is asked for of a single range.',
   },
   isolationLevels: {
     type: list(string({ placeholder: '<level>', pattern: LEVEL, maxLength: 64 }), { maxLength: 8 }),
@@ -91,11 +91,15 @@ export type SettingTexts = ReadonlyMap<string, string>;
 export class SettingsSchema {
   readonly #schema: OptionsSchema<typeof DEFINITIONS>;
 
-  /** `replicas`: what a range has in a cluster that was founded like this one, unless it is set. */
-  constructor({ replicas }: { readonly replicas: number }) {
+  /** What a range has in a cluster that was founded like this one, and whether it is scheduled, unless they are set. */
+  constructor({ replicas, scheduling = true }: { readonly replicas: number; readonly scheduling?: boolean }) {
     this.#schema = defineOptions({
       envPrefix: '',
-      definitions: { ...DEFINITIONS, replicas: { ...DEFINITIONS.replicas, default: replicas } },
+      definitions: {
+        ...DEFINITIONS,
+        replicas: { ...DEFINITIONS.replicas, default: replicas },
+        scheduling: { ...DEFINITIONS.scheduling, default: scheduling },
+      },
       relations: [
         {
           between: ['downAfter', 'suspectAfter'],

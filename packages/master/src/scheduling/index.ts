@@ -11,7 +11,6 @@ export {
 } from './cluster-model.ts';
 export type { Admission, Controller } from './controller.ts';
 export type { OperatorKind, OperatorRecord, OperatorStatus, Plan } from './operator.ts';
-export { type Belonging, belonging, type HeldReplica } from './orphan-check.ts';
 export type { Verdict } from './range-check.ts';
 export { SchedulingDirector } from './range-director.ts';
 export * from './requests.ts';

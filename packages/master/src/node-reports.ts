@@ -1,0 +1,63 @@
+import type { NodeHeartbeat } from '@remora/protocol';
+import type { Liveness } from './scheduling/cluster-model.ts';
+
+interface Heard {
+  readonly atMs: number;
+  readonly heartbeat: NodeHeartbeat;
+}
+
+/** How long a node may be silent until it is shown as something else. */
+export interface SilenceLimits {
+  readonly suspectAfter: number;
+  readonly downAfter: number;
+}
+
+/** What nodes said last to the master's leader, in its memory only: each leader hears anew (master.ts M4). */
+export class NodeReports {
+  readonly #heard = new Map<number, Heard>();
+  #sinceMs = 0;
+
+  /** Another leader, or another term of the same: whoever says nothing is silent from now on. */
+  termBegan(nowMs: number): void {
+    this.#heard.clear();
+    this.#sinceMs = nowMs;
+  }
+
+  heard(heartbeat: NodeHeartbeat, nowMs: number): void {
+    this.#heard.set(heartbeat.nodeId, { atMs: nowMs, heartbeat });
+  }
+
+  /** For how long this leader has been one. */
+  leadingMs(nowMs: number): number {
+    return nowMs - this.#sinceMs;
+  }
+
+  last(nodeId: number): NodeHeartbeat | undefined {
+    return this.#heard.get(nodeId)?.heartbeat;
+  }
+
+  all(nowMs: number): ReadonlyMap<number, { readonly silentMs: number; readonly heartbeat: NodeHeartbeat }> {
+    return new Map(
+      [...this.#heard].map(([nodeId, { atMs, heartbeat }]) => [nodeId, { silentMs: nowMs - atMs, heartbeat }]),
+    );
+  }
+
+  stateOf(nodeId: number, nowMs: number, { suspectAfter, downAfter }: SilenceLimits): Liveness {
+    const heard = this.#heard.get(nodeId);
+    const silentMs = nowMs - (heard?.atMs ?? this.#sinceMs);
+    if (silentMs > downAfter) return 'down';
+    return heard === undefined || silentMs > suspectAfter ? 'suspect' : 'up';
+  }
+
+  /** Who leads each range, as far as known: of several that say so, the one of the newest term. */
+  leaders(): readonly (readonly [rangeId: number, nodeId: number])[] {
+    const leaders = new Map<number, { readonly node: number; readonly term: number }>();
+    for (const [node, { heartbeat }] of this.#heard) {
+      for (const { rangeId, term, lead } of heartbeat.ranges) {
+        const known = leaders.get(rangeId);
+        if (lead !== undefined && (known === undefined || known.term < term)) leaders.set(rangeId, { node, term });
+      }
+    }
+    return [...leaders].map(([rangeId, { node }]) => [rangeId, node] as const);
+  }
+}
