@@ -9,9 +9,6 @@ export interface PreparedTransactions {
   earliestCommit(): number;
 }
 
-/** Of a range in which none can be prepared. */
-export const NOTHING_PREPARED: PreparedTransactions = { earliestCommit: () => Number.POSITIVE_INFINITY };
-
 export interface ClosedRevisionsDeps {
   readonly state: Pick<RangeState, 'revision' | 'applied' | 'descriptor'>;
   readonly prepared: PreparedTransactions;
@@ -52,13 +49,17 @@ const WAITING_MAX = 10_000;
  *      - leadership was confirmed, by its lease or a ReadIndex round. So a later leader is elected after that, and what
  *        it requests is above P too. What earlier leaders wrote comes before the first entry of this term, and is applied.
  * CL3. No revision is closed at or above one at which a prepared transaction may still commit.
- * CL4. What is closed stays closed: it is remembered when leadership is lost. Who waits then is told to ask the leader.
+ * CL4. What is closed stays closed: it is remembered when leadership is lost, and when a transaction is prepared, whose
+ *      revision is drawn after that and so is above what was closed before. Who waits when leadership is lost is told to
+ *      ask the leader. A merge brings keys of which less is closed: nothing is remembered beyond it.
  */
 export class ClosedRevisions {
   readonly #deps: ClosedRevisionsDeps;
   /** CL2. */
   #confirmed = 0;
   #floor = 0;
+  /** CL4. */
+  #closed = 0;
   #round: Round | undefined;
   #waiting: Waiting[] = [];
 
@@ -69,7 +70,9 @@ export class ClosedRevisions {
   /** The highest revision known to be closed here. */
   get closed(): number {
     const { state, prepared } = this.#deps;
-    return Math.min(Math.max(state.revision, this.#confirmed), prepared.earliestCommit() - 1); // CL1, CL3
+    const closed = Math.min(Math.max(state.revision, this.#confirmed), prepared.earliestCommit() - 1); // CL1, CL3
+    this.#closed = Math.max(this.#closed, closed); // CL4
+    return this.#closed;
   }
 
   /**
@@ -83,6 +86,11 @@ export class ClosedRevisions {
     // As it begins to be asked for, which is after the range began to be numbered by the master.
     if (this.#floor === 0) this.#floor = state.revision;
     return this.#floor;
+  }
+
+  /** The range has other keys now (CL4). */
+  keysChanged(): void {
+    this.#closed = 0;
   }
 
   get waiting(): number {

@@ -1,8 +1,17 @@
 import { type Clock, ServiceError } from '@remora/base';
-import { COMMAND_DEADLINE_MAX_MS, type Command, type RangeReply, type RangeRequest } from '@remora/protocol';
+import {
+  COMMAND_DEADLINE_MAX_MS,
+  type Command,
+  isTxnCommand,
+  type RangeReply,
+  type RangeRequest,
+  type TxnPart,
+} from '@remora/protocol';
 import type { RevisionSource } from '../revisions/revision-drawer.ts';
 import { errorOf, type Outcome, outcomeBytes, rememberable } from '../state/outcome-codec.ts';
-import { commandBytes, type OutcomeDone, Proposals } from './proposals.ts';
+import { heldBy, isPartial } from '../transactions/answers.ts';
+import type { IntentWaits } from '../transactions/intent-waits.ts';
+import { commandBytes, type OutcomeDone, Proposals, type QueuedCommand } from './proposals.ts';
 import type { RangeClock } from './range-clock.ts';
 import type { RangeReplica } from './range-replica.ts';
 
@@ -14,6 +23,7 @@ const REPLY_BYTES_MAX = 32 * 1024 * 1024;
 const OWN_COMMAND_BYTES = 64;
 
 export interface CommandDeps {
+  readonly intentWaits: IntentWaits;
   readonly clock: Clock;
   readonly time: RangeClock;
   readonly drawer: Pick<RevisionSource, 'want'>;
@@ -29,7 +39,10 @@ export interface CommandDeps {
  * CM2. A reply is sent only after apply of the entry that carries its request.
  * CM3. A command that comes by an old epoch, or whose keys are not all here, is not proposed. It may have been applied when
  *      they were, by an earlier attempt, which all parts of the range remember until its deadline: the leader says what
- *      came of it. So STALE_EPOCH says that this range did not apply it, and never will.
+ *      came of it. So STALE_EPOCH says that this range did not apply it, and never will. Of a transaction over several
+ *      ranges it has only a part: that is for who prepares it anew.
+ * CM4. A command that needs what a transaction over several ranges holds waits for its end (intent-waits.ts). It may come
+ *      to light only when it is applied, which then changes nothing.
  */
 export class Commands {
   readonly proposals: Proposals;
@@ -49,6 +62,9 @@ export class Commands {
     const item = { requestId: request.requestId, deadlineMs: request.deadlineMs, command };
     const bytes = commandBytes(command);
     this.#replica.load.wrote(bytes);
+    if (command.type === 'txnPrepare' && this.#isAwaited(command)) {
+      return done(undefined, this.#replica.reply({ type: 'txnPrepare', answer: 'conflict', holders: [] }));
+    }
     const settled: OutcomeDone = (error, outcome) => {
       if (outcome === undefined) return done(error, undefined);
       // The replica knows better than its state what became of the range.
@@ -57,7 +73,39 @@ export class Commands {
     };
     // The format of its entry says what it is.
     if (command.type === 'raiseRevision') this.proposals.addAlone(item, bytes, settled);
-    else this.proposals.add(item, bytes, settled);
+    else this.#enter({ item, bytes, done: settled });
+  }
+
+  /** CM4. */
+  #enter(queued: QueuedCommand): void {
+    const { item, bytes, done } = queued;
+    const holder = this.#replica.state.transactions.holder(item.command);
+    if (holder !== undefined) return this.#await(holder.txnId, queued);
+    this.proposals.add(item, bytes, (error, outcome) => {
+      const txnId = outcome && heldBy(outcome);
+      if (txnId !== undefined && this.#replica.leading) return this.#await(txnId, queued);
+      this.#deps.intentWaits.done(item.command);
+      done(error, outcome);
+    });
+  }
+
+  /** CM4. */
+  #await(txnId: string, queued: QueuedCommand): void {
+    const { command, deadlineMs } = queued.item;
+    const { intentWaits } = this.#deps;
+    intentWaits.add({
+      ...{ txnId, deadlineMs, command },
+      retry: () => this.#enter(queued),
+      fail: (error) => {
+        intentWaits.done(command);
+        queued.done(error, undefined);
+      },
+    });
+  }
+
+  #isAwaited(part: TxnPart): boolean {
+    const { state } = this.#replica;
+    return this.#deps.intentWaits.isAwaited(part, (lease) => state.attachedKeys(lease));
   }
 
   /** CM3. */
@@ -65,7 +113,7 @@ export class Commands {
     const refused = this.#refusal(request);
     if (refused !== undefined) return done(refused, undefined);
     const outcome = this.#remembered(request);
-    if (outcome === undefined) done(this.#replica.staleEpoch(), undefined);
+    if (outcome === undefined || isPartial(outcome)) done(this.#replica.staleEpoch(), undefined);
     else this.#answer(outcome, done);
   }
 
@@ -90,7 +138,7 @@ export class Commands {
   /** Proposes a command of the leader's own. */
   propose(command: Command, done?: (outcome: Outcome | undefined) => void): void {
     const item = { requestId: '', deadlineMs: 0, command };
-    this.proposals.add(item, OWN_COMMAND_BYTES, (_error, outcome) => done?.(outcome));
+    this.#enter({ item, bytes: OWN_COMMAND_BYTES, done: (_error, outcome) => done?.(outcome) });
   }
 
   /** The same in an entry of its own; `done` is told as well why it was not proposed. */
@@ -115,7 +163,7 @@ export class Commands {
     if (aheadMs > COMMAND_DEADLINE_MAX_MS) {
       return new ServiceError('UNAVAILABLE', 'the deadline is too far ahead of the time of the range', details);
     }
-    if (replica.state.outcomes.bytes > this.#deps.outcomeBytesMax) {
+    if (replica.state.outcomes.bytes > this.#deps.outcomeBytesMax && !endsTransaction(request)) {
       return new ServiceError(
         'RESOURCE_EXHAUSTED',
         'the range remembers too many outcomes; use shorter deadlines or try again later',
@@ -123,4 +171,9 @@ export class Commands {
     }
     return undefined;
   }
+}
+
+/** What lets go of something is not refused for want of room. */
+function endsTransaction({ body }: RangeRequest): boolean {
+  return body.kind === 'command' && isTxnCommand(body.command) && body.command.type !== 'txnPrepare';
 }

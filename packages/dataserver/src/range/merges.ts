@@ -10,7 +10,7 @@ import {
 import { sealedRefusal, sealRefusal } from '../state/merge.ts';
 import { errorOf } from '../state/outcome-codec.ts';
 import type { RangeState } from '../state/range-state.ts';
-import type { WatchStream } from '../watch/watch-hub.ts';
+import type { WatchStream } from '../watch/watch-stream.ts';
 import type { ClosedRevisions } from './closed-revisions.ts';
 import type { Commands } from './commands.ts';
 import type { LeaseKeeper } from './lease-keeper.ts';

@@ -12,6 +12,8 @@ import {
 } from '../state/kv-read.ts';
 import { scanPlainKeys } from '../state/kv-scan.ts';
 import { queryWithin } from '../state/request-bounds.ts';
+import type { IntentWaits } from '../transactions/intent-waits.ts';
+import type { PreparedPart } from '../transactions/prepared-part.ts';
 import type { ClosedRevisions } from './closed-revisions.ts';
 import type { GrantWatches } from './grant-watches.ts';
 import type { LeaseKeeper } from './lease-keeper.ts';
@@ -47,6 +49,7 @@ export interface QueryDeps {
   readonly waits: LockWaits;
   readonly grants: GrantWatches;
   readonly closing: ClosedRevisions;
+  readonly intentWaits: IntentWaits;
   readonly nodeId: number;
 }
 
@@ -58,6 +61,8 @@ export interface QueryDeps {
  * Q2. In that same step its epoch and keys are checked: the range may have been split while it waited (design §4 ▸).
  * Q3. In a range that the master numbers, a read may be at any revision that is closed: above the last one there is
  *     nothing up to there.
+ * Q4. What may be changed by a transaction over several ranges that is prepared, and perhaps committed already, is read
+ *     when that is resolved, unless it is read as of a revision that is closed.
  */
 export class Queries {
   readonly #replica: RangeReplica;
@@ -77,7 +82,7 @@ export class Queries {
 
   execute(asked: AskedQuery, onCancel: OnCancel, done: QueryDone): void {
     const { query, epoch } = asked;
-    if (query.type === 'status' || ((query.type === 'range' || query.type === 'readTxn') && query.serializable)) {
+    if (query.type === 'status' || isSerializable(query)) {
       return this.#evaluate({ query, epoch }, 0, onCancel, done);
     }
     if (this.#isMisrouted(asked)) return done(this.#replica.staleEpoch(), undefined);
@@ -102,12 +107,33 @@ export class Queries {
     const { query } = asked;
     const refused = query.type === 'status' ? undefined : this.#replica.unreadable();
     if (refused !== undefined) return done(refused, undefined);
+    const holder = isSerializable(query) ? undefined : this.#holder(query);
+    if (holder !== undefined) return this.#awaitEnd(holder.txnId, { asked, receivedMs }, onCancel, done);
     try {
       this.#answer(query, receivedMs, onCancel, done);
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       done(error, undefined);
     }
+  }
+
+  #holder(query: AtOnce): PreparedPart | undefined {
+    return this.#replica.state.transactions.holderOfQuery(query, this.#deps.closing.closed);
+  }
+
+  /** Q4. */
+  #awaitEnd(
+    txnId: string,
+    { asked, receivedMs }: { readonly asked: AskedQuery<AtOnce>; readonly receivedMs: number },
+    onCancel: OnCancel,
+    done: QueryDone,
+  ): void {
+    const forget = this.#deps.intentWaits.add({
+      ...{ txnId, deadlineMs: 0 },
+      retry: () => this.#evaluate(asked, receivedMs, onCancel, done),
+      fail: (error) => done(error, undefined),
+    });
+    onCancel(forget);
   }
 
   #answer(
@@ -146,7 +172,10 @@ export class Queries {
       case 'grantEnd':
         return this.#grantEnd(query, onCancel, done);
       case 'txnStatus':
-        throw new ServiceError('UNIMPLEMENTED', 'this range takes no part in transactions over several ranges');
+        return done(undefined, {
+          type: 'txnStatus',
+          outcome: state.transactions.status(query.txnId, state.rangeTimeMs),
+        });
       case 'status':
         return done(undefined, { type: 'status', status: rangeStatusOf(this.#replica, this.#deps.nodeId) });
     }
@@ -163,7 +192,7 @@ export class Queries {
   /** Over a view of this moment, as other reads (Q1); what lies behind the range is for the next one. */
   #scan(query: Extract<Query, { type: 'scan' }>, done: QueryDone): void {
     const { revision, compactRevision, bounds } = this.#replica.state;
-    checkReadRevision(query.revision, { revision: this.#deps.closing.closed, compactRevision });
+    checkReadRevision(query.revision, { revision: this.#readable, compactRevision });
     const view = this.#deps.engine.view();
     const newest = query.revision === revision ? { ...query, revision: 0 } : query;
     scanPlainKeys(view, newest, bounds)
@@ -174,6 +203,11 @@ export class Queries {
       );
   }
 
+  /** Q3. What was applied may be above what is closed, and is read all the same (Q4). */
+  get #readable(): number {
+    return Math.max(this.#replica.state.revision, this.#deps.closing.closed);
+  }
+
   /** All of a query reads one state, that of this moment, and its answer carries that state's revision (Q1). */
   #read(
     wanted: ReturnType<typeof wantedByTxn>,
@@ -182,7 +216,7 @@ export class Queries {
   ): void {
     const { engine } = this.#deps;
     const { revision, compactRevision } = this.#replica.state;
-    const bounds = { revision: this.#deps.closing.closed, compactRevision }; // Q3
+    const bounds = { revision: this.#readable, compactRevision };
     const options = { revision, bounds, leaseKnown: () => false };
     if (wanted.length === 0) return done(undefined, evaluate(new KvChanges(engine, options), NOTHING_PREFETCHED));
     const view = engine.view();
@@ -286,4 +320,8 @@ export class Queries {
       attributes: lease.attributes,
     };
   }
+}
+
+function isSerializable(query: Query): query is Extract<Query, { type: 'range' | 'readTxn' }> {
+  return (query.type === 'range' || query.type === 'readTxn') && query.serializable;
 }

@@ -29,10 +29,12 @@ import { admitsChange } from '../state/membership.ts';
 import { RangeState } from '../state/range-state.ts';
 import { commandWithin, keySpanWithin } from '../state/request-bounds.ts';
 import type { SplitCommand } from '../state/split.ts';
-import { WatchHub, type WatchSink, type WatchStream } from '../watch/watch-hub.ts';
+import { IntentWaits } from '../transactions/intent-waits.ts';
+import { WatchHub } from '../watch/watch-hub.ts';
+import type { WatchSink, WatchStream } from '../watch/watch-stream.ts';
 import type { OnApplied } from './applied-command.ts';
 import { AutoCompactor } from './auto-compactor.ts';
-import { ClosedRevisions, NOTHING_PREPARED } from './closed-revisions.ts';
+import { ClosedRevisions } from './closed-revisions.ts';
 import { Commands, type RangeDone } from './commands.ts';
 import { EntryApplier } from './entry-applier.ts';
 import { GrantWatches } from './grant-watches.ts';
@@ -82,6 +84,7 @@ export class RangeReplica implements StateMachine {
   readonly merges: Merges;
   readonly #keeper: LeaseKeeper;
   readonly #waits = new LockWaits();
+  readonly #intentWaits = new IntentWaits();
   readonly #grants = new GrantWatches();
   readonly #rows: ReplicaRows;
   readonly #compactor: AutoCompactor;
@@ -125,6 +128,7 @@ export class RangeReplica implements StateMachine {
       ringBytesMax: deps.options.watchRingBytesMax,
       logger,
       closed: () => this.closing.closed,
+      earliestCommit: () => this.state.transactions.earliestCommit(),
     });
     this.#time = new RangeClock(clock);
     this.load = new RangeLoad(clock);
@@ -133,6 +137,7 @@ export class RangeReplica implements StateMachine {
       clock,
       time: this.#time,
       drawer: deps.drawer,
+      intentWaits: this.#intentWaits,
       outcomeBytesMax: deps.options.outcomeBytesMax,
     });
     this.#applier = new EntryApplier(this.state, {
@@ -145,7 +150,7 @@ export class RangeReplica implements StateMachine {
     });
     this.closing = new ClosedRevisions({
       state: this.state,
-      prepared: NOTHING_PREPARED,
+      prepared: { earliestCommit: () => this.state.transactions.earliestCommit() },
       source: deps.drawer,
       group: () => this.group,
       whenSettled: (done) => this.#commands.proposals.whenSettled(done),
@@ -162,6 +167,7 @@ export class RangeReplica implements StateMachine {
       waits: this.#waits,
       grants: this.#grants,
       closing: this.closing,
+      intentWaits: this.#intentWaits,
       nodeId: deps.nodeId,
     });
     const { splitSizes: sizes, splitLoads: loads } = deps.options;
@@ -222,6 +228,7 @@ export class RangeReplica implements StateMachine {
     this.#reasons.written(entry.data.length, this.#serving);
     this.hub.flush();
     this.closing.applied();
+    this.#intentWaits.applied((txnId) => this.state.transactions.isPrepared(txnId));
     this.#rows.collect();
     if (this.#leaderTerm !== 0 && entry.term === this.#leaderTerm && !this.#serving) this.#startServing();
   }
@@ -230,6 +237,7 @@ export class RangeReplica implements StateMachine {
   #keysChanged(): void {
     this.#rows.collectAnew();
     this.#reasons.reset();
+    this.closing.keysChanged();
     if (this.#serving) this.#time.rebase(this.state.rangeTimeMs);
   }
 
@@ -264,6 +272,7 @@ export class RangeReplica implements StateMachine {
     this.#commands.proposals.abandon();
     this.closing.abandon();
     this.#queries.interrupt(this.notLeader());
+    this.#intentWaits.abandon(this.notLeader());
     for (const stream of this.#streams) stream.endAll(this.notLeader());
     this.#deps.logger.info({ range: this.rangeId }, 'no longer leads the range');
   }
@@ -277,7 +286,13 @@ export class RangeReplica implements StateMachine {
     if (this.#leaderTerm !== 0) this.#stopServing();
     const { replicaId } = this.group;
     const { durable: settled } = this.#splits;
-    return this.#rows.install(meta, { replicaId, settled, replaced: () => this.hub.reset() });
+    return this.#rows.install(meta, {
+      ...{ replicaId, settled },
+      replaced: () => {
+        this.hub.reset();
+        this.closing.keysChanged();
+      },
+    });
   }
 
   /** R3. Its rows are being replaced by a snapshot. */

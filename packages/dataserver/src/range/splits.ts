@@ -4,7 +4,7 @@ import type { RangeStart } from '../state/effects.ts';
 import { errorOf } from '../state/outcome-codec.ts';
 import { keySpanWithin, lockWithin } from '../state/request-bounds.ts';
 import type { SplitCommand } from '../state/split.ts';
-import type { WatchStream } from '../watch/watch-hub.ts';
+import type { WatchStream } from '../watch/watch-stream.ts';
 import type { Commands } from './commands.ts';
 import type { Queries } from './queries.ts';
 import type { RangeReplica } from './range-replica.ts';

@@ -3,10 +3,11 @@
  * intent, or what it would read is under an exclusive one, or the part needs what it would end.
  */
 import { type Bytes, unreachable } from '@remora/base';
-import type { Command, Query } from '@remora/protocol';
-import type { PreparedPart } from './prepared-part.ts';
+import type { Command, KeyRange, Query, TxnPart } from '@remora/protocol';
+import { overlap } from './intents.ts';
+import { isEmptyRange, type PreparedPart } from './prepared-part.ts';
 import type { PreparedParts } from './prepared-parts.ts';
-import { type Touching, touchedByOp, touchedByQuery, touchedByTxn } from './touched-keys.ts';
+import { type Touching, touchedByOp, touchedByPart, touchedByQuery, touchedByTxn } from './touched-keys.ts';
 
 /** `attachedKeys` gives the plain keys that belong to a lease. */
 export function holderOf(
@@ -71,4 +72,27 @@ function firstOf(search: (found: (part: PreparedPart) => void) => void): Prepare
     first ??= part;
   });
   return first;
+}
+
+/** Whether a command and a part may not change and read as they would at the same time. */
+export function overlapsPart(
+  command: Command,
+  part: TxnPart,
+  attachedKeys: (lease: bigint) => readonly Bytes[],
+): boolean {
+  let overlaps = false;
+  const meet = (range: KeyRange, exclusive: boolean): void => {
+    const against = (held: KeyRange, changed: boolean): void => {
+      overlaps ||= (exclusive || changed) && !isEmptyRange(range) && !isEmptyRange(held) && overlap(range, held);
+    };
+    touchedByPart(part, { reads: (held) => against(held, false), writes: (held) => against(held, true) });
+  };
+  const touching: Touching = { reads: (range) => meet(range, false), writes: (range) => meet(range, true) };
+  if (command.type === 'kv') touchedByOp(command.op, touching);
+  else if (command.type === 'txn') touchedByTxn(command.txn, touching);
+  else if (command.type === 'leaseRevoke' || command.type === 'leaseExpire') {
+    for (const key of attachedKeys(command.id)) touching.writes({ key });
+    overlaps ||= part.ops.some(({ op }) => op.type === 'put' && op.lease === command.id);
+  }
+  return overlaps;
 }

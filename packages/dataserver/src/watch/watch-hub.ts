@@ -1,42 +1,25 @@
-import { type Bytes, compareBytes, type Engine, type Logger, ServiceError } from '@remora/base';
-import { type KvEvent, staleEpoch, type WatchCreate, type WatchMessage } from '@remora/protocol';
+import { compareBytes, type Engine, type Logger, ServiceError } from '@remora/base';
+import { type KvEvent, staleEpoch, type WatchCreate } from '@remora/protocol';
 import type { RangeState } from '../state/range-state.ts';
 import { keySpanWithin } from '../state/request-bounds.ts';
 import { bytesOf, EventRing, type RevisionEvents } from './event-ring.ts';
+import { HeldEvents } from './held-events.ts';
 import { scanHistory } from './history-scan.ts';
 import { covers, SpanIndex } from './span-index.ts';
-
-/** Where a stream of watch messages goes; `send` is false when the other side is behind (stop until it drains). */
-export interface WatchSink {
-  send(message: WatchMessage): boolean;
-}
-
-interface Watcher {
-  readonly create: WatchCreate;
-  readonly key: Bytes;
-  readonly end: Bytes | undefined;
-  readonly stream: WatchStream;
-  /** Everything below was sent. */
-  next: number;
-  /** Synced: gets events as they are applied. Otherwise a catch-up is under way, or waits for the stream to drain. */
-  synced: boolean;
-  running: boolean;
-  gone: boolean;
-  /** Found since the last flush. */
-  pending: KvEvent[];
-}
+import { type Watcher, type WatchSink, WatchStream } from './watch-stream.ts';
 
 export interface WatchHubOptions {
   readonly ringBytesMax: number;
   readonly logger: Logger;
   /** The highest revision at or below which the range writes nothing any more. */
   readonly closed: () => number;
+  /** No transaction that is prepared commits below this revision; infinity when none is. */
+  readonly earliestCommit: () => number;
 }
 
 /** A message is closed at this many events or bytes; the events of one revision always share a message. */
 const MESSAGE_EVENTS_MAX = 1_000;
 const MESSAGE_BYTES_MAX = 1024 * 1024;
-const WATCHES_PER_STREAM_MAX = 100_000;
 /** History scans at a time; further watches wait for their turn. So many messages may follow on a stream that blocks. */
 const SCANS_MAX = 4;
 
@@ -49,6 +32,9 @@ const SCANS_MAX = 4;
  *     history when the stream drains; nothing is queued for it.
  * W3. A watch that is not synced is in its stream's `behind`, or a scan of history is under way or waits for it; a
  *     stream that drains takes those that are behind in turn, so none of them starves.
+ * W4. Nothing is told at or above the earliest revision at which a prepared transaction may commit. Events wait for that
+ *     (`held`), as many as the ring may have bytes. Who is as far as is told but not as far as the ring begins, after a
+ *     restart or when there were more, is `stalled`: it goes on from history when there is more to tell.
  */
 export class WatchHub {
   readonly #engine: Engine;
@@ -56,15 +42,20 @@ export class WatchHub {
   readonly #logger: Logger;
   readonly #ringBytesMax: number;
   readonly #closed: () => number;
+  readonly #earliestCommit: () => number;
   #ring: EventRing;
+  /** W4. */
+  readonly #held = new HeldEvents();
+  readonly #stalled = new Set<Watcher>();
   readonly #index = new SpanIndex<Watcher>();
   #touched: Watcher[] = [];
-  #count = 0;
+  readonly #watchers = new Set<Watcher>();
   #scans = 0;
   readonly #waitingForScan: Watcher[] = [];
 
   constructor(engine: Engine, state: RangeState, options: WatchHubOptions) {
     this.#closed = options.closed;
+    this.#earliestCommit = options.earliestCommit;
     this.#engine = engine;
     this.#state = state;
     this.#logger = options.logger;
@@ -78,11 +69,30 @@ export class WatchHub {
 
   /** The state was replaced by a snapshot: what the ring held may have gaps to what follows. */
   reset(): void {
+    this.#dropRing();
+  }
+
+  /** Those who were to be told what is held find it in history. */
+  #dropRing(): void {
+    const complete = this.#held.size === 0;
+    const next = this.#upTo + 1;
+    this.#held.takeBelow(Number.POSITIVE_INFINITY);
     this.#ring = this.#emptyRing();
+    for (const watcher of this.#watchers) {
+      if (!watcher.synced) continue;
+      if (watcher.pending.length === 0) watcher.next = Math.max(watcher.next, next);
+      watcher.synced = complete;
+      this.#catchUp(watcher);
+    }
+  }
+
+  /** The highest revision up to which everything is told, or was never to be told here (W4). */
+  get #upTo(): number {
+    return Math.min(this.#state.revision, this.#earliestCommit() - 1, this.#held.first - 1);
   }
 
   get size(): number {
-    return this.#count;
+    return this.#watchers.size;
   }
 
   openStream(sink: WatchSink): WatchStream {
@@ -91,8 +101,15 @@ export class WatchHub {
 
   /** Called by apply for each command that changed plain keys. */
   publish(revision: number, events: readonly KvEvent[]): void {
+    if (this.#held.size === 0 && revision < this.#earliestCommit()) return this.#tell(revision, events);
+    this.#held.add(revision, events);
+    if (this.#held.bytes > this.#ringBytesMax) this.#dropRing();
+  }
+
+  #tell(revision: number, events: readonly KvEvent[]): void {
+    if (revision < this.#ring.from) return; // of before the ring began: history has it (W4)
     this.#ring.push(revision, events);
-    if (this.#count === 0) return;
+    if (this.#watchers.size === 0) return;
     for (const event of events) {
       this.#index.forEach(event.kv.key, (watcher) => this.#offer(watcher, revision, event));
     }
@@ -107,6 +124,10 @@ export class WatchHub {
 
   /** Sends what was published since the last call; called when an entry has been applied whole. */
   flush(): void {
+    if (this.#held.size > 0) {
+      for (const { revision, events } of this.#held.takeBelow(this.#earliestCommit())) this.#tell(revision, events);
+    }
+    if (this.#stalled.size > 0) this.#resumeStalled();
     if (this.#touched.length === 0) return;
     const touched = this.#touched;
     this.#touched = [];
@@ -115,8 +136,14 @@ export class WatchHub {
       watcher.pending = [];
       if (watcher.gone || !watcher.synced) continue;
       if (watcher.stream.blocked) this.#fallBehind(watcher);
-      else this.#send(watcher, events, this.#state.revision);
+      else this.#send(watcher, events, this.#upTo);
     }
+  }
+
+  #resumeStalled(): void {
+    const stalled = [...this.#stalled];
+    this.#stalled.clear();
+    for (const watcher of stalled) this.#catchUp(watcher);
   }
 
   add(stream: WatchStream, create: WatchCreate): void {
@@ -136,16 +163,16 @@ export class WatchHub {
       key: start,
       end: single ? undefined : end,
       stream,
-      next: create.startRevision > 0 ? create.startRevision : this.#state.revision + 1,
+      next: create.startRevision > 0 ? create.startRevision : this.#upTo + 1,
       synced: false,
       running: false,
       gone: false,
       pending: [],
     };
     stream.watchers.set(create.watchId, watcher);
-    this.#count++;
+    this.#watchers.add(watcher);
     this.#index.add(watcher);
-    stream.send({ kind: 'created', watchId: create.watchId, revision: this.#state.revision });
+    stream.send({ kind: 'created', watchId: create.watchId, revision: this.#upTo });
     this.#catchUp(watcher);
   }
 
@@ -162,7 +189,8 @@ export class WatchHub {
   remove(watcher: Watcher): void {
     if (watcher.gone) return;
     watcher.gone = true;
-    this.#count--;
+    this.#watchers.delete(watcher);
+    this.#stalled.delete(watcher);
     watcher.stream.watchers.delete(watcher.create.watchId);
     watcher.stream.behind.delete(watcher);
     this.#index.remove(watcher);
@@ -179,6 +207,10 @@ export class WatchHub {
     if (watcher.running || watcher.gone || watcher.synced) return;
     if (watcher.stream.blocked) return this.#fallBehind(watcher);
     if (watcher.next >= this.#ring.from) return this.#fromRing(watcher);
+    if (watcher.next > this.#upTo) {
+      this.#stalled.add(watcher);
+      return;
+    }
     watcher.running = true;
     if (this.#scans >= SCANS_MAX) this.#waitingForScan.push(watcher);
     else this.#scan(watcher);
@@ -213,7 +245,7 @@ export class WatchHub {
   }
 
   #fromRing(watcher: Watcher): void {
-    if (!this.#sendGroups(watcher, this.#ring.since(watcher.next), this.#state.revision)) return;
+    if (!this.#sendGroups(watcher, this.#ring.since(watcher.next), this.#upTo)) return;
     watcher.synced = !watcher.stream.blocked;
     if (!watcher.synced) this.#fallBehind(watcher);
   }
@@ -228,7 +260,7 @@ export class WatchHub {
       return;
     }
     const range = watcher.end === undefined ? { key: watcher.key } : { key: watcher.key, end: watcher.end };
-    const below = this.#state.revision + 1;
+    const below = this.#upTo + 1;
     const { groups, upTo } = await scanHistory(
       this.#engine,
       range,
@@ -292,85 +324,8 @@ export class WatchHub {
     for (const watcher of stream.watchers.values()) {
       if (stream.blocked) return;
       if (!watcher.synced || watcher.pending.length > 0) continue;
-      this.#send(watcher, [], this.#closed());
+      this.#send(watcher, [], Math.min(this.#closed(), this.#held.first - 1));
     }
-  }
-}
-
-/** The watches of one caller, which share its stream. */
-export class WatchStream {
-  readonly #hub: WatchHub;
-  readonly #sink: WatchSink;
-  readonly watchers = new Map<number, Watcher>();
-  /** Not synced, and to be caught up when the stream drains; oldest first. */
-  readonly behind = new Set<Watcher>();
-  /** Asked for while the stream was blocked: each is answered at least once, so they wait too. */
-  readonly #waiting = new Map<number, WatchCreate>();
-  #blocked = false;
-  #closed = false;
-
-  constructor(hub: WatchHub, sink: WatchSink) {
-    this.#hub = hub;
-    this.#sink = sink;
-  }
-
-  get blocked(): boolean {
-    return this.#blocked;
-  }
-
-  send(message: WatchMessage): void {
-    if (!this.#closed && !this.#sink.send(message)) this.#blocked = true;
-  }
-
-  create(create: WatchCreate): void {
-    if (this.#closed) return;
-    if (this.watchers.size + this.#waiting.size >= WATCHES_PER_STREAM_MAX) {
-      const message = `a stream carries at most ${WATCHES_PER_STREAM_MAX} watches`;
-      this.ended(create.watchId, new ServiceError('RESOURCE_EXHAUSTED', message));
-    } else if (this.#blocked) this.#waiting.set(create.watchId, create);
-    else this.#hub.add(this, create);
-  }
-
-  cancel(watchId: number): void {
-    if (this.#waiting.delete(watchId)) return;
-    const watcher = this.watchers.get(watchId);
-    if (watcher !== undefined) this.#hub.remove(watcher);
-  }
-
-  progress(): void {
-    this.#hub.progress(this);
-  }
-
-  drained(): void {
-    this.#blocked = false;
-    for (const [watchId, create] of this.#waiting) {
-      if (this.blocked) return;
-      this.#waiting.delete(watchId);
-      this.#hub.add(this, create);
-    }
-    this.#hub.resume(this);
-  }
-
-  /** Ends watches with an error: all of them, as when leadership moves, or those that `which` picks. */
-  endAll(error: ServiceError, which: (create: WatchCreate) => boolean = () => true): void {
-    for (const watcher of [...this.watchers.values()]) {
-      if (!which(watcher.create)) continue;
-      this.#hub.remove(watcher);
-      this.ended(watcher.create.watchId, error);
-    }
-    for (const [watchId, create] of this.#waiting) {
-      if (which(create) && this.#waiting.delete(watchId)) this.ended(watchId, error);
-    }
-  }
-
-  ended(watchId: number, error: ServiceError): void {
-    this.send({ kind: 'ended', watchId, code: error.code, message: error.message, compactRevision: 0 });
-  }
-
-  close(): void {
-    this.#closed = true;
-    this.#waiting.clear();
-    for (const watcher of [...this.watchers.values()]) this.#hub.remove(watcher);
   }
 }
 

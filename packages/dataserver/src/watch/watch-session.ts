@@ -1,7 +1,7 @@
 import { ServiceError } from '@remora/base';
 import type { StreamContext, WatchMessage, WatchRequest } from '@remora/protocol';
 import type { RangeReplica } from '../range/range-replica.ts';
-import type { WatchStream } from './watch-hub.ts';
+import type { WatchStream } from './watch-stream.ts';
 
 /**
  * One gateway's stream of watches on this node; they may be on several ranges.
