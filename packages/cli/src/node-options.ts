@@ -229,6 +229,11 @@ export const nodeSchema = defineOptions({
       must: 'be 0 or at least 1MiB: a receiver would wait in vain',
     },
     {
+      between: ['preSplit', 'preSplitCount'],
+      holds: ({ preSplit, preSplitCount }) => preSplit.length === 0 || preSplitCount === 1,
+      must: 'not be given together with --pre-split-count',
+    },
+    {
       between: ['splitSize', 'splitCheckSize'],
       holds: ({ splitSize, splitCheckSize }) => splitSize >= splitCheckSize,
       must: 'be at least --split-check-size',

@@ -1,14 +1,28 @@
 /** Options of a node about ranges: when they are split, and which there are at first. */
-import { bool, bytes, durationMs, int } from '@remora/base';
+import { bool, bytes, durationMs, int, list, type OptionType } from '@remora/base';
 import { SPLIT_SIZES } from '@remora/dataserver';
 
 /** A range is split into halves: smaller ones than this would be more trouble than they are worth, even in tests. */
 const SIZE_MIN = 2 ** 14;
 const SIZE_MAX = 2 ** 40;
 
+const PRE_SPLIT_MAX = 1_000;
+
 const group = 'Ranges';
 
 export const rangeOptions = {
+  preSplit: {
+    type: list(key(), { maxLength: PRE_SPLIT_MAX }),
+    default: [],
+    desc: 'Keys at which the first ranges of a new cluster begin, beside the one before all keys: text, or hex behind 0x. The same on all founding members; it means nothing later.',
+    group,
+  },
+  preSplitCount: {
+    type: int({ min: 1, max: PRE_SPLIT_MAX }),
+    default: 1,
+    desc: 'How many ranges a new cluster begins with, each with an equal part of all keys: for keys that begin with random bytes. Instead of --pre-split.',
+    group,
+  },
   autoSplit: {
     type: bool(),
     default: false,
@@ -52,3 +66,22 @@ export const rangeOptions = {
     group,
   },
 } as const;
+
+/** Stays text, as options are frozen and bytes cannot be. */
+function key(): OptionType<string> {
+  const expected = 'a key as text, or as pairs of hex digits behind 0x';
+  const parse = (text: string) =>
+    (keyOfOption(text)?.length ?? 0) > 0 ? ({ ok: true, value: text } as const) : ({ ok: false, expected } as const);
+  return {
+    placeholder: '<key>',
+    parse,
+    fromFile: (value) => (typeof value === 'string' ? parse(value) : { ok: false, expected }),
+    show: (text) => text,
+  };
+}
+
+/** Undefined for hex that is none. */
+export function keyOfOption(text: string): Buffer | undefined {
+  if (!text.startsWith('0x')) return Buffer.from(text);
+  return /^0x([0-9a-fA-F]{2})*$/.test(text) ? Buffer.from(text.slice(2), 'hex') : undefined;
+}

@@ -1,5 +1,6 @@
 import type { Bytes } from '@remora/base';
 import {
+  asBytes,
   asCount,
   asFields,
   asList,
@@ -23,7 +24,7 @@ import {
   textMapToWire,
 } from '@remora/protocol';
 import type { AskedSplit, EndedRange } from './range-registry.ts';
-import type { DutyRecord, MasterCommand, MasterImage, PauseRecord, SettingsImage } from './state.ts';
+import type { DutyRecord, FirstRangePlan, MasterCommand, MasterImage, PauseRecord, SettingsImage } from './state.ts';
 
 /**
  * Log entries and checkpoints of the master, each with a format number in front. A program stops at a command of a type
@@ -50,6 +51,7 @@ const SET_DUTY = 7;
 const PAUSE_SCHEDULER = 8;
 const DESCRIBE_RANGE = 9;
 const ASK_SPLIT = 10;
+const BOOTSTRAP_RANGES = 11;
 
 export function encodeMasterCommand(command: MasterCommand): Buffer {
   switch (command.type) {
@@ -57,6 +59,10 @@ export function encodeMasterCommand(command: MasterCommand): Buffer {
       return encodeStored(COMMAND, [REGISTER_NODE, encodeNodeDescriptor(command.descriptor)]);
     case 'bootstrapRange':
       return encodeStored(COMMAND, [BOOTSTRAP_RANGE, command.nodeIds]);
+    case 'bootstrapRanges': {
+      const plans = command.ranges.map(({ start, nodeIds }) => [start, nodeIds]);
+      return encodeStored(COMMAND, [BOOTSTRAP_RANGES, plans]);
+    }
     case 'changeRange':
       return encodeStored(COMMAND, [CHANGE_RANGE, encodeRangeDescriptor(command.descriptor)]);
     case 'describeRange':
@@ -83,7 +89,9 @@ export function decodeMasterCommand(bytes: Bytes): MasterCommand {
       case REGISTER_NODE:
         return { type: 'registerNode', descriptor: decodeNodeDescriptor(body) };
       case BOOTSTRAP_RANGE:
-        return { type: 'bootstrapRange', nodeIds: asList(body, 'node ids', (id) => asCount(id, 'node id')) };
+        return { type: 'bootstrapRange', nodeIds: decodeNodeIds(body) };
+      case BOOTSTRAP_RANGES:
+        return { type: 'bootstrapRanges', ranges: asList(body, 'first ranges', decodeFirstRange) };
       case CHANGE_RANGE:
         return { type: 'changeRange', descriptor: decodeRangeDescriptor(body) };
       case DESCRIBE_RANGE:
@@ -107,6 +115,15 @@ export function decodeMasterCommand(bytes: Bytes): MasterCommand {
         throw invalid(`the unknown type ${String(type)}`);
     }
   });
+}
+
+function decodeNodeIds(raw: unknown): readonly number[] {
+  return asList(raw, 'node ids', (id) => asCount(id, 'node id'));
+}
+
+function decodeFirstRange(raw: unknown): FirstRangePlan {
+  const f = asFields(raw, 2, 'first range');
+  return { start: Buffer.from(asBytes(f[0], 'start')), nodeIds: decodeNodeIds(f[1]) };
 }
 
 export function encodeMasterImage(image: MasterImage): Buffer {

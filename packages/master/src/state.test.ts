@@ -109,6 +109,30 @@ describe('what a range says of its membership', () => {
   });
 });
 
+describe('several ranges at the beginning', () => {
+  const plans = ['', 'g', 'p'].map((key, i) => ({ start: Buffer.from(key), nodeIds: [1 + i, 2 + i] }));
+
+  test('have all keys between them, ids of their own, and are numbered by the master', () => {
+    const state = new MasterState(CONF);
+    state.apply({ type: 'bootstrapRanges', ranges: plans });
+    const shown = state.ranges().map(({ rangeId, start, end, replicas, revisionSource }) => ({
+      ...{ rangeId, from: String(start), to: String(end), revisionSource },
+      on: replicas.map(({ replicaId, nodeId }) => `${replicaId} on ${nodeId}`),
+    }));
+    expect(shown).toEqual([
+      { rangeId: 2, from: '', to: 'g', revisionSource: 'master', on: ['1001 on 1', '1002 on 2'] },
+      { rangeId: 3, from: 'g', to: 'p', revisionSource: 'master', on: ['1003 on 2', '1004 on 3'] },
+      { rangeId: 4, from: 'p', to: '', revisionSource: 'master', on: ['1005 on 3', '1006 on 4'] },
+    ]);
+  });
+
+  test('are refused where there are ranges', () => {
+    const state = new MasterState(CONF);
+    state.apply({ type: 'bootstrapRange', nodeIds: [1] });
+    expect(() => state.apply({ type: 'bootstrapRanges', ranges: plans })).toThrow('already has ranges');
+  });
+});
+
 test('a master restored from its image goes on as the original: no id is given twice', () => {
   const state = new MasterState(CONF);
   for (let i = 0; i < 3; i++) register(state, descriptor(0, { name: `x${i}`, incarnation: `x${i}` }));
@@ -249,6 +273,13 @@ test('commands survive the log', () => {
     { type: 'pauseScheduler' as const, name: 'bytes', untilMs: 0 },
     { type: 'registerNode' as const, descriptor: descriptor(7) },
     { type: 'bootstrapRange' as const, nodeIds: [1, 2, 3] },
+    {
+      type: 'bootstrapRanges' as const,
+      ranges: [
+        { start: Buffer.alloc(0), nodeIds: [1, 2, 3] },
+        { start: Buffer.from([3, 109]), nodeIds: [2, 3, 1] },
+      ],
+    },
     { type: 'liftRevisions' as const, upTo: 70 },
     { type: 'allocateReplicas' as const, count: 3 },
     { type: 'changeSetting' as const, expected: 3, name: 'down-after', text: '' },

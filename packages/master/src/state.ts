@@ -1,4 +1,4 @@
-import { assert, ServiceError } from '@remora/base';
+import { assert, type Bytes, EMPTY_BYTES, ServiceError } from '@remora/base';
 import { FIRST_EPOCH, type NodeDescriptor, type NodeDuty, type RangeDescriptor } from '@remora/protocol';
 import type { ConfState, LogPosition } from '@remora/raft';
 import { type AskedSplit, type RangeImage, RangeRegistry } from './range-registry.ts';
@@ -9,6 +9,8 @@ export type MasterCommand =
   | { readonly type: 'registerNode'; readonly descriptor: NodeDescriptor }
   /** Creates the first range, over the whole key space, with voters on these nodes; refused when a range exists. */
   | { readonly type: 'bootstrapRange'; readonly nodeIds: readonly number[] }
+  /** Creates several at once, in the order of their keys; the first begins before all keys. Refused when there are any. */
+  | { readonly type: 'bootstrapRanges'; readonly ranges: readonly FirstRangePlan[] }
   /** A range says what its membership is now. Nothing changes if the master knows that, or what came later. */
   | { readonly type: 'changeRange'; readonly descriptor: RangeDescriptor }
   /** The same of all that there is to a range: it was split or merged, or a split has made it. */
@@ -26,9 +28,18 @@ export type MasterCommand =
   /** Sets one of the cluster's settings; refused unless `expected` is the version of the settings. Empty: the default. */
   | { readonly type: 'changeSetting'; readonly expected: number; readonly name: string; readonly text: string };
 
+/** One of the ranges that a cluster begins with. */
+export interface FirstRangePlan {
+  /** A routing key. */
+  readonly start: Bytes;
+  /** Each gets a voter. */
+  readonly nodeIds: readonly number[];
+}
+
 export type MasterResult =
   | { readonly type: 'registerNode'; readonly nodeId: number }
   | { readonly type: 'bootstrapRange'; readonly rangeId: number }
+  | { readonly type: 'bootstrapRanges' }
   | { readonly type: 'changeRange' }
   | { readonly type: 'describeRange' }
   | { readonly type: 'askSplit'; readonly asked: AskedSplit }
@@ -157,6 +168,8 @@ export class MasterState {
         return this.#register(command.descriptor);
       case 'bootstrapRange':
         return this.#bootstrap(command.nodeIds);
+      case 'bootstrapRanges':
+        return this.#bootstrapSeveral(command.ranges);
       case 'changeRange':
         this.#ranges.changeMembers(command.descriptor);
         this.#takeIds(command.descriptor);
@@ -242,17 +255,29 @@ export class MasterState {
   }
 
   #bootstrap(nodeIds: readonly number[]): MasterResult {
-    if (this.#ranges.size > 0) throw new ServiceError('INVALID_ARGUMENT', 'the cluster already has ranges');
-    const rangeId = this.#nextRangeId++;
-    this.#ranges.describe({
-      rangeId,
-      start: new Uint8Array(0),
-      end: new Uint8Array(0),
-      epoch: FIRST_EPOCH,
-      replicas: nodeIds.map((nodeId) => ({ replicaId: this.#nextReplicaId++, nodeId, type: 'voter' as const })),
-      revisionSource: 'range',
-    });
+    this.#checkNoRanges();
+    const rangeId = this.#found({ start: EMPTY_BYTES, nodeIds }, { end: EMPTY_BYTES, revisionSource: 'range' });
     return { type: 'bootstrapRange', rangeId };
+  }
+
+  /** None of several counts revisions by itself (design §8). */
+  #bootstrapSeveral(plans: readonly FirstRangePlan[]): MasterResult {
+    this.#checkNoRanges();
+    for (const [i, plan] of plans.entries()) {
+      this.#found(plan, { end: plans[i + 1]?.start ?? EMPTY_BYTES, revisionSource: 'master' });
+    }
+    return { type: 'bootstrapRanges' };
+  }
+
+  #checkNoRanges(): void {
+    if (this.#ranges.size > 0) throw new ServiceError('INVALID_ARGUMENT', 'the cluster already has ranges');
+  }
+
+  #found({ start, nodeIds }: FirstRangePlan, rest: Pick<RangeDescriptor, 'end' | 'revisionSource'>): number {
+    const rangeId = this.#nextRangeId++;
+    const replicas = nodeIds.map((nodeId) => ({ replicaId: this.#nextReplicaId++, nodeId, type: 'voter' as const }));
+    this.#ranges.describe({ rangeId, start, epoch: FIRST_EPOCH, replicas, ...rest });
+    return rangeId;
   }
 
   /** What is news about a range, if anything (M6). */

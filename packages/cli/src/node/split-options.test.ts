@@ -1,0 +1,42 @@
+import { parseOptions } from '@remora/base';
+import { kvRoutingKey } from '@remora/protocol';
+import { describe, expect, test } from 'vitest';
+import { nodeSchema } from '../node-options.ts';
+import { firstBorders, splitOptions } from './split-options.ts';
+
+const given = (flags: Record<string, string>) => parseOptions(nodeSchema, { flags });
+const borders = (flags: Record<string, string>): readonly string[] =>
+  firstBorders(given(flags)).map((border) => border.toString('hex'));
+
+test('nothing splits unless that is switched on', () => {
+  expect(splitOptions(given({ splitSize: '40MiB' }))).toEqual({});
+  expect(splitOptions(given({ splitSize: '40MiB', autoSplit: 'true', splitLoadTime: '5s' }))).toEqual({
+    splitSizes: { checkBytes: 32 * 2 ** 20, splitBytes: 40 * 2 ** 20, maxBytes: 128 * 2 ** 20 },
+    splitLoads: { requestsPerS: 10_000, bytesPerS: 32 * 2 ** 20, holdMs: 5_000 },
+  });
+});
+
+describe('the first ranges of a cluster', () => {
+  test('are one, unless more are asked for', () => {
+    expect(borders({})).toEqual([]);
+    expect(borders({ preSplitCount: '1' })).toEqual([]);
+  });
+
+  test('begin at the keys that are named, in order and once each', () => {
+    const keys = ['0x00ff', 'g', 'p'].map((key) => (key === '0x00ff' ? Buffer.of(0, 255) : Buffer.from(key)));
+    expect(borders({ preSplit: 'p,g,0x00ff,g' })).toEqual(keys.map((key) => kvRoutingKey(key).toString('hex')));
+  });
+
+  test('have equal parts of all keys when they are only counted', () => {
+    expect(borders({ preSplitCount: '4' })).toEqual(['034000', '038000', '03c000']);
+    expect(new Set(borders({ preSplitCount: '1000' })).size).toBe(999);
+  });
+
+  test.each([
+    { flags: { preSplit: '0x0' }, says: 'pairs of hex digits' },
+    { flags: { preSplit: 'g', preSplitCount: '2' }, says: 'not be given together' },
+    { flags: { preSplitCount: '1001' }, says: '1000' },
+  ])('are refused when they are named badly: $flags', ({ flags, says }) => {
+    expect(() => given(flags as Record<string, string>)).toThrow(says);
+  });
+});
