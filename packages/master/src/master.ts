@@ -1,4 +1,4 @@
-import { assert, type Clock, type Logger, ServiceError, type Timer } from '@remora/base';
+import { assert, type Bytes, type Clock, type Logger, ServiceError, type Timer } from '@remora/base';
 import {
   type AskSplitReply,
   type AskSplitRequest,
@@ -62,6 +62,8 @@ export interface MasterDeps {
 export interface MasterOptions {
   /** Replicas of the first range; and of all others unless it is set (admin/settings.ts). */
   readonly replicas: number;
+  /** Routing keys at which the other ranges of a new cluster begin, in order; none unless given. */
+  readonly borders?: readonly Bytes[];
   /** Revisions that a leader takes into reserve through the log at a time; at an election as many are skipped at most. */
   readonly revisionWindow: number;
   /** Whether ranges are repaired and balanced unless it is set otherwise; true unless given. */
@@ -118,7 +120,8 @@ export class Master implements StateMachine {
     if (stored !== undefined) this.state.restore(decodeMasterImage(stored));
     this.#proposals = new Proposals({ group: () => this.group, notLeader: () => this.#notLeader() });
     this.#firstRange = new FirstRange({
-      ...{ logger: deps.logger, state: this.state, replicas: deps.options.replicas },
+      ...{ clock: deps.clock, logger: deps.logger, state: this.state },
+      ...{ replicas: deps.options.replicas, borders: deps.options.borders ?? [] },
       isUp: (nodeId) => this.#stateOf(nodeId) === 'up',
       propose: (command, done) => this.#propose(command, done),
     });

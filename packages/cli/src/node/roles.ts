@@ -6,7 +6,7 @@ import { type Group, type GroupId, MASTER_GROUP, type NodeRaftHost, type Recover
 import type { NodeOptions } from '../node-options.ts';
 import type { Founders } from './cluster-identity.ts';
 import type { NodePlatform } from './platform.ts';
-import { splitOptions } from './split-options.ts';
+import { firstBorders, splitOptions } from './split-options.ts';
 
 /** What the roles with replicated state are built on. */
 export interface StateDeps {
@@ -65,6 +65,7 @@ export function createMaster(
       logger,
       options: {
         replicas: Math.min(REPLICAS, founders.members.length),
+        borders: firstBorders(deps.options),
         revisionWindow: REVISION_WINDOW,
         ...deps.platform.tuning?.master,
       },
