@@ -14,6 +14,7 @@ import {
   type ConfState,
   confOf,
   type GroupId,
+  type GroupOptions,
   MASTER_GROUP,
   NO_REPLICA,
   type RaftHost,
@@ -77,6 +78,9 @@ const NO_SPLITS: OrderedSplit = { outcome: 'refused', reason: 'this node splits 
 const HOUSEKEEPING_MS = 1_000;
 /** The voters of a new range campaign this far apart: the first that finds a quorum created leads. */
 const FIRST_WAIT_TICKS_APART = 4;
+type FirstTicks = Pick<GroupOptions, 'firstWaitTicks' | 'firstRetryTicks'>;
+/** Of the child where the parent's leader is: the others come to be when they have written their checkpoint, any moment. */
+const FIRST_OF_SPLIT: FirstTicks = { firstWaitTicks: 0, firstRetryTicks: 1 };
 
 /**
  * The ranges of one node.
@@ -202,7 +206,7 @@ export class Store {
     await checkpointer.run();
     if (this.#stopped) return;
     const position = conf.voters.indexOf(replicaId);
-    this.#run(replica, replicaId, position < 0 ? undefined : position * FIRST_WAIT_TICKS_APART);
+    this.#run(replica, replicaId, position < 0 ? {} : { firstWaitTicks: position * FIRST_WAIT_TICKS_APART });
     logger.info({ range: rangeId, replica: replicaId }, 'created a replica');
   }
 
@@ -223,11 +227,11 @@ export class Store {
     replica.stage();
     this.#held.begins(rangeId, own.replicaId);
     const position = conf.voters.indexOf(own.replicaId);
-    const firstWaitTicks = parent.leading ? 0 : (position + 1) * FIRST_WAIT_TICKS_APART;
+    const first = parent.leading ? FIRST_OF_SPLIT : { firstWaitTicks: (position + 1) * FIRST_WAIT_TICKS_APART };
     const done = this.#replicas.create({ rangeId, span: descriptor }, async () => {
       await durable;
       if (this.#stopped) return;
-      this.#run(replica, own.replicaId, position < 0 ? undefined : firstWaitTicks);
+      this.#run(replica, own.replicaId, position < 0 ? {} : first);
       logger.info({ range: rangeId, replica: own.replicaId, of: parent.rangeId }, 'split off a range');
     });
     done.catch(onFailure);
@@ -330,7 +334,7 @@ export class Store {
     return new RangeReplica(deps, descriptor, conf, start);
   }
 
-  #run(replica: RangeReplica, replicaId: number, firstWaitTicks?: number): void {
+  #run(replica: RangeReplica, replicaId: number, first: FirstTicks = {}): void {
     const { state } = replica;
     const recovered = this.#deps.recovered.get(replica.rangeId);
     this.#deps.recovered.delete(replica.rangeId);
@@ -340,7 +344,7 @@ export class Store {
       applied: state.applied,
       conf: state.conf,
       ...(recovered === undefined ? {} : { recovered }),
-      ...(firstWaitTicks === undefined ? {} : { firstWaitTicks }),
+      ...first,
       stateMachine: replica,
       locate: (id) => replica.state.descriptor.replicas.find((r) => r.replicaId === id)?.nodeId,
     });

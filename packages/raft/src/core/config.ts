@@ -70,6 +70,11 @@ export interface RaftInitial {
    * member of a new group, so that they do not split their votes. Later waits are drawn.
    */
   readonly firstWaitTicks?: number | undefined;
+  /**
+   * For a new group whose members come to be at about the same time: while there was no leader, this replica asks for
+   * pre-votes again after so many ticks, for an election time-out. Absent: when the next wait is over.
+   */
+  readonly firstRetryTicks?: number | undefined;
 }
 
 export type ProgressState = 'probe' | 'replicate' | 'snapshot';

@@ -383,6 +383,30 @@ describe('the first wait', () => {
     expect(run(core).map(({ type }) => type)).toEqual(['preVote', 'preVote']);
   });
 
+  test('may be followed by others as short, for an election time-out, as the others are about to come', () => {
+    const core = makeCore({ firstWaitTicks: 0, firstRetryTicks: 2 });
+    const asked: number[] = [];
+    for (let at = 1; at <= 4 * ELECTION_TICKS; at++) {
+      tick(core, 1);
+      if (run(core).some(({ type }) => type === 'preVote')) asked.push(at);
+    }
+    const soon = asked.filter((at) => at < ELECTION_TICKS);
+    expect(soon).toEqual(Array.from({ length: Math.ceil((ELECTION_TICKS - 1) / 2) }, (_, i) => 1 + 2 * i));
+    const later = asked.filter((at) => at > 2 * ELECTION_TICKS);
+    expect(later.length).toBeGreaterThan(0);
+    expect(later.length).toBeLessThanOrEqual(3);
+  });
+
+  test('is followed by usual ones once there was a term: votes must not be split again and again', () => {
+    const core = makeCore({ firstWaitTicks: 0, firstRetryTicks: 1 });
+    tick(core, 1);
+    run(core);
+    for (const from of [2, 3]) core.step({ type: 'preVoteResponse', from, to: 1, term: 1, reject: false });
+    expect(run(core).map(({ type }) => type)).toContain('vote');
+    tick(core, ELECTION_TICKS - 1);
+    expect(run(core)).toEqual([]);
+  });
+
   test('is over once a leader is heard', () => {
     const core = makeCore({ id: 2, firstWaitTicks: 3 });
     tick(core, 2);

@@ -39,6 +39,7 @@ export function tickElection(s: CoreState): void {
   trace(s, 'timeout');
   if (s.preVote) campaignPreVote(s);
   else campaign(s, false);
+  s.hurryFirstElection();
 }
 
 function campaignPreVote(s: CoreState): void {

@@ -63,6 +63,9 @@ export class CoreState {
   dueTick = 0;
   /** This wait's length, in [electionTicks, 2 * electionTicks). */
   electionTimeout = 0;
+  readonly firstRetryTicks: number | undefined;
+  /** Until then it asks again soon, if it does. */
+  readonly firstTriesUntil: number;
   /**
    * The tick up to which unforced votes are refused: a full election timeout since a leader was heard, whatever term
    * was learned since, and since a restart, which forgets whom it heard (design §4 ▸). Leases are built on it (lease.ts).
@@ -137,12 +140,20 @@ export class CoreState {
     this.resetElectionTimer();
     // What a restarted replica promised before binds its own campaign as well.
     if (initial.firstWaitTicks !== undefined && !initial.restarted) this.electionTimeout = initial.firstWaitTicks;
+    this.firstRetryTicks = initial.restarted ? undefined : initial.firstRetryTicks;
+    this.firstTriesUntil = this.time.ticks + config.electionTicks;
     trace(this, 'start');
   }
 
   resetElectionTimer(): void {
     this.electionSince = this.time.ticks;
     this.electionTimeout = this.config.electionTicks + this.config.random.int(this.config.electionTicks);
+  }
+
+  /** Nobody can have led yet: the others are about to come, and are asked again soon. */
+  hurryFirstElection(): void {
+    if (this.firstRetryTicks === undefined || this.term > 0 || this.time.ticks >= this.firstTriesUntil) return;
+    this.electionTimeout = this.firstRetryTicks;
   }
 
   /** Sends at once (S3), or what an fsync has released. */

@@ -21,6 +21,8 @@ export interface GroupOptions {
   readonly recovered?: RecoveredGroup;
   /** For a new group, which has no leader to wait for: ticks before this replica campaigns first. Different for each. */
   readonly firstWaitTicks?: number;
+  /** … and before it asks again, while nobody has led yet and the others are about to be created; absent: as always. */
+  readonly firstRetryTicks?: number;
   readonly stateMachine: StateMachine;
   readonly locate: ReplicaLocator;
 }
