@@ -111,10 +111,12 @@ export class Master implements StateMachine {
     this.#schema = new SettingsSchema(deps.options);
     this.state = new MasterState(conf);
     this.orders = new RangeOrders(deps.logger);
-    this.replicaIds = new ReplicaIds((count, done) =>
-      this.#propose({ type: 'allocateReplicas', count }, (error, result) =>
-        done(error, result?.type === 'allocateReplicas' ? result.first : undefined),
-      ),
+    this.replicaIds = new ReplicaIds(
+      (count, done) =>
+        this.#propose({ type: 'allocateReplicas', count }, (error, result) =>
+          done(error, result?.type === 'allocateReplicas' ? result.first : undefined),
+        ),
+      () => this.state.nextReplicaId,
     );
     const stored = deps.storage.load();
     if (stored !== undefined) this.state.restore(decodeMasterImage(stored));

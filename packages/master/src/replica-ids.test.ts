@@ -7,16 +7,21 @@ type Drawn = Parameters<DrawIds>[1];
 /** Ids from 1 on, given when the test answers. */
 function pool() {
   const waiting: { readonly count: number; readonly done: Drawn }[] = [];
-  const ids = new ReplicaIds((count, done) => void waiting.push({ count, done }));
-  ids.termBegan(1);
   let next = 1;
+  const draw: DrawIds = (count, done) => void waiting.push({ count, done });
+  const ids = new ReplicaIds(draw, () => next);
+  ids.termBegan(1);
   const answer = (): void => {
     for (const { count, done } of waiting.splice(0)) {
-      done(undefined, next);
       next += count;
+      done(undefined, next - count);
     }
   };
-  return { ids, waiting, answer };
+  /** A split gets ids. */
+  const split = (count: number): void => {
+    next += count;
+  };
+  return { ids, waiting, answer, split };
 }
 
 test('ids are drawn ahead, and each is handed out once', () => {
@@ -43,6 +48,27 @@ test('what was drawn in another term is not handed out, and an answer that comes
   expect(ids.next()).toBe(1);
   ids.termBegan(3);
   expect(ids.next()).toBeUndefined();
+});
+
+test('what is at hand is void once others got higher ids: a node takes them in their order only (RI2)', () => {
+  const { ids, answer, split } = pool();
+  ids.next();
+  answer();
+  expect(ids.next()).toBe(1);
+  split(3);
+  expect(ids.next()).toBeUndefined();
+  answer();
+  expect(ids.next()).toBe(20);
+});
+
+test('so it is when they got them while more were drawn', () => {
+  const { ids, answer, split } = pool();
+  ids.next();
+  answer();
+  for (let i = 0; i < 10; i++) ids.next(); // few are left: more are being drawn
+  split(3);
+  answer();
+  expect(ids.next()).toBe(20);
 });
 
 test('a draw that fails is made again when an id is asked for', () => {

@@ -149,6 +149,11 @@ export class MasterState {
     return this.#pauses;
   }
 
+  /** The lowest one that was given out to nobody. */
+  get nextReplicaId(): number {
+    return this.#nextReplicaId;
+  }
+
   /** M7. */
   get revisionBound(): number {
     return this.#revisionBound;

@@ -1,0 +1,214 @@
+/**
+ * A cluster whose masters schedule, on the simulated machines: nobody is served, and nothing fails but what a test makes
+ * fail. What is looked at is where replicas and leaders go.
+ *
+ * SC1. All that is asked of the masters is asked of whoever leads them, by the calls that operators' requests become.
+ */
+import { assert } from '@remora/base';
+import type { Master } from '@remora/master';
+import {
+  createLocalChannel,
+  createRpcRegistry,
+  type Method,
+  masterSetNodeDuty,
+  masterSetSetting,
+  masterSteerRange,
+  type NodeDuty,
+  type RangeDescriptor,
+} from '@remora/protocol';
+import { MASTER_GROUP } from '@remora/raft';
+import { ROLES } from '../../../packages/cli/src/node-options.ts';
+import type { SimNode } from './node.ts';
+import { optionsOf } from './options.ts';
+import type { MachineOptions } from './topology.ts';
+import { World } from './world.ts';
+
+const LOOK_MS = 100;
+
+export class ScheduledCluster {
+  readonly world: World;
+  readonly #gone = new Set<number>();
+
+  /** The first three machines are the masters, and all store data; the last `later` of them start when they are told. */
+  constructor(seed: number, { nodes, later }: { readonly nodes: number; readonly later: number }) {
+    const drawn = optionsOf(seed);
+    const machines: readonly MachineOptions[] = Array.from({ length: nodes + later }, (_, i) => ({
+      ...{ id: i + 1, founder: i < 3, fromStart: i < nodes },
+      roles: i < 3 ? ROLES : (['data'] as const),
+    }));
+    const { master: _directedByTheRun, ...tuning } = drawn.tuning;
+    this.world = new World(seed, { ...drawn, machines, clients: 1, driftPerMille: 0, tuning });
+  }
+
+  async start(): Promise<void> {
+    for (const node of this.world.nodes) if (node.machine.fromStart) node.start();
+    await this.until(30_000, 'the first range', () => (this.ranges.length === 0 ? 'there is none' : ''));
+  }
+
+  get nowMs(): number {
+    return this.world.loop.monotonicMs();
+  }
+
+  /** Lets time pass until nothing is missing any more; fails when that takes longer. Gives how long it took. */
+  async until(boundMs: number, what: string, missing: () => string): Promise<number> {
+    const beganMs = this.nowMs;
+    let nextLookMs = 0;
+    let lacking = 'nothing was looked at';
+    await this.#drive(() => {
+      if (this.nowMs < nextLookMs) return true;
+      nextLookMs = this.nowMs + LOOK_MS;
+      lacking = missing();
+      return lacking !== '' && this.nowMs - beganMs < boundMs;
+    });
+    if (lacking !== '') throw new Error(`${what}: after ${boundMs} ms ${lacking}`);
+    return this.nowMs - beganMs;
+  }
+
+  async run(ms: number): Promise<void> {
+    const endMs = this.nowMs + ms;
+    await this.#drive(() => this.nowMs < endMs);
+  }
+
+  async #drive(goOn: () => boolean): Promise<void> {
+    const { world } = this;
+    await world.loop.drive(() => world.failure === undefined && goOn());
+    if (world.failure !== undefined) throw world.failure;
+  }
+
+  // ------------------------------------------------------------------------------------------ what is done
+
+  node(machineId: number): SimNode {
+    return this.world.nodeAt(machineId - 1);
+  }
+
+  nodeId(machineId: number): number {
+    const { nodeId } = this.node(machineId);
+    assert(nodeId !== undefined, `machine ${machineId} has a node of the cluster`);
+    return nodeId;
+  }
+
+  /** For good. */
+  kill(machineId: number): void {
+    this.#gone.add(this.nodeId(machineId));
+    this.node(machineId).end(true);
+  }
+
+  async set(name: string, value: string): Promise<void> {
+    await this.call(masterSetSetting, { name, value });
+  }
+
+  async setDuty(machineId: number, duty: NodeDuty): Promise<void> {
+    await this.call(masterSetNodeDuty, { nodeId: this.nodeId(machineId), duty, forMs: 0 });
+  }
+
+  /** Splits the last range at so many keys, one after the other. */
+  async splitAt(keys: readonly Uint8Array[]): Promise<void> {
+    for (const at of keys) {
+      const last = this.ranges.find(({ end }) => end.length === 0);
+      assert(last !== undefined, 'keys end somewhere');
+      const { rangeId, epoch } = last;
+      const count = this.ranges.length;
+      await this.call(masterSteerRange, { rangeId, epoch, change: { type: 'split', at } });
+      await this.until(30_000, `the split of range ${rangeId}`, () => this.#unsettled(count + 1));
+    }
+  }
+
+  /** That all ranges are there, and each has a leader that the masters have heard of. */
+  #unsettled(count: number): string {
+    if (this.ranges.length !== count) return `there are ${this.ranges.length} ranges, not ${count}`;
+    const led = new Set(this.master?.view().leaders.map(([rangeId]) => rangeId));
+    const without = this.ranges.find(({ rangeId }) => !led.has(rangeId));
+    return without === undefined ? '' : `range ${without.rangeId} has no leader`;
+  }
+
+  /** SC1. Tried again while the masters have no leader, or say that it is not the moment. */
+  async call<Request, Reply>(method: Method<Request, Reply>, request: Request): Promise<Reply> {
+    let reply: Reply | undefined;
+    let error = 'nobody leads the masters';
+    let asking = false;
+    await this.until(20_000, method.name, () => {
+      if (reply !== undefined) return '';
+      const leader = asking ? undefined : this.masterNode;
+      leader?.enter(({ master }) => {
+        if (master === undefined) return;
+        asking = true;
+        const registry = createRpcRegistry();
+        master.register(registry);
+        const channel = createLocalChannel({ registry, clock: leader.clock });
+        channel.call(method, request, { timeoutMs: 1_000 }, (failed, answer) => {
+          asking = false;
+          if (failed === undefined) reply = answer ?? (true as Reply);
+          else error = `${failed.code} ${failed.message}`;
+        });
+      });
+      return reply === undefined ? error : '';
+    });
+    return reply as Reply;
+  }
+
+  // ------------------------------------------------------------------------------------------ what is seen
+
+  get masterNode(): SimNode | undefined {
+    return this.world.leaderOf(MASTER_GROUP);
+  }
+
+  /** The masters' leader. */
+  get master(): Master | undefined {
+    return this.masterNode?.roles?.master;
+  }
+
+  /** As the masters know them. */
+  get ranges(): readonly RangeDescriptor[] {
+    return this.master?.state.ranges() ?? [];
+  }
+
+  /** How many ranges each node has a replica of, by its id; nodes that are gone are left out, and those told to go. */
+  replicaCounts(without: readonly number[] = []): ReadonlyMap<number, number> {
+    return this.#counts(without, ({ replicas }) => replicas.map(({ nodeId }) => nodeId));
+  }
+
+  leaderCounts(without: readonly number[] = []): ReadonlyMap<number, number> {
+    const leaders = new Map(this.master?.view().leaders);
+    return this.#counts(without, ({ rangeId }) => [leaders.get(rangeId) ?? 0]);
+  }
+
+  #counts(without: readonly number[], nodesOf: (range: RangeDescriptor) => readonly number[]) {
+    const counts = new Map<number, number>();
+    for (const { nodeId } of this.world.nodes) {
+      if (nodeId !== undefined && !this.#gone.has(nodeId) && !without.includes(nodeId)) counts.set(nodeId, 0);
+    }
+    for (const range of this.ranges) for (const id of nodesOf(range)) counts.set(id, (counts.get(id) ?? 0) + 1);
+    return counts;
+  }
+
+  /** What keeps ranges from having three voters on living nodes, and nothing besides. */
+  unrepaired(): string {
+    for (const { rangeId, replicas } of this.ranges) {
+      const dead = replicas.find(({ nodeId }) => this.#gone.has(nodeId));
+      if (dead !== undefined) return `range ${rangeId} has a replica on dead node ${dead.nodeId}`;
+      if (replicas.length !== 3) return `range ${rangeId} has ${replicas.length} replicas`;
+      const learner = replicas.find(({ type }) => type === 'learner');
+      if (learner !== undefined) return `range ${rangeId} has a learner on node ${learner.nodeId}`;
+    }
+    return '';
+  }
+
+  /** What keeps replicas and leaders from being spread as evenly as they can be. */
+  unbalanced(without: readonly number[] = []): string {
+    const replicas = spread(this.replicaCounts(without));
+    const leaders = spread(this.leaderCounts(without));
+    if (replicas.range > 1) return `replicas: ${replicas.text}`;
+    return leaders.range > 1 ? `leaders: ${leaders.text}` : '';
+  }
+
+  /** Replicas that run on a node, whatever the masters think. */
+  held(machineId: number): readonly number[] {
+    return [...(this.node(machineId).roles?.store?.replicas() ?? [])].map(({ rangeId }) => rangeId);
+  }
+}
+
+function spread(counts: ReadonlyMap<number, number>): { readonly range: number; readonly text: string } {
+  const values = [...counts.values()];
+  const text = [...counts].map(([nodeId, count]) => `${count} on node ${nodeId}`).join(', ');
+  return { range: Math.max(...values) - Math.min(...values), text };
+}

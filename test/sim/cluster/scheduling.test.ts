@@ -1,0 +1,89 @@
+import { kvRoutingKey } from '@remora/protocol';
+import { expect, test } from 'vitest';
+import { ScheduledCluster } from './scheduled-cluster.ts';
+
+const DOWN_AFTER_MS = 20_000;
+/** What the masters may take on top, to notice and to repair. */
+const REPAIR_MS = 60_000;
+const BALANCE_MS = 180_000;
+const REST_MS = 60_000;
+
+/** Five nodes, three of them masters, with eight ranges on all of them. */
+async function balancedCluster(seed: number, later = 0): Promise<ScheduledCluster> {
+  const cluster = new ScheduledCluster(seed, { nodes: 5, later });
+  await cluster.start();
+  await cluster.set('down-after', `${DOWN_AFTER_MS}ms`);
+  await cluster.set('node-settle', '5s');
+  await cluster.set('move-cooldown', '5s');
+  const keys = Array.from({ length: 7 }, (_, i) => kvRoutingKey(Buffer.from(`k${i}`)));
+  await cluster.splitAt(keys);
+  await cluster.until(BALANCE_MS, 'balance', () => cluster.unrepaired() || cluster.unbalanced());
+  return cluster;
+}
+
+/** Nothing is begun any more once all is well. */
+async function expectStillness(cluster: ScheduledCluster): Promise<void> {
+  await cluster.run(10_000); // what is under way comes to its end
+  const before = cluster.ranges.map(({ epoch }) => epoch);
+  const { leaders } = cluster.master?.view() ?? {};
+  await cluster.run(REST_MS);
+  expect(cluster.ranges.map(({ epoch }) => epoch)).toEqual(before);
+  expect(cluster.master?.view().leaders).toEqual(leaders);
+}
+
+test('a node that dies for good is replaced within the down time and a minute, and all come to rest', {
+  timeout: 120_000,
+}, async () => {
+  const cluster = await balancedCluster(11);
+  const id = cluster.nodeId(4);
+  expect(cluster.replicaCounts().get(id)).toBeGreaterThan(3);
+  cluster.kill(4);
+  const tookMs = await cluster.until(DOWN_AFTER_MS + REPAIR_MS, 'repair', () => cluster.unrepaired());
+  expect(tookMs).toBeGreaterThan(DOWN_AFTER_MS - 5_000);
+  await cluster.until(BALANCE_MS, 'balance', () => cluster.unrepaired() || cluster.unbalanced());
+  await expectStillness(cluster);
+});
+
+test('so is one that leads the masters: the next leader waits until it knows the cluster, then repairs it', {
+  timeout: 120_000,
+}, async () => {
+  const cluster = await balancedCluster(12);
+  const leader = cluster.masterNode?.id ?? 1;
+  cluster.kill(leader);
+  await cluster.until(DOWN_AFTER_MS + REPAIR_MS, 'repair', () => cluster.unrepaired() || cluster.unbalanced());
+});
+
+test('a sixth node gets its share, and one that is decommissioned ends empty and is removed', {
+  timeout: 120_000,
+}, async () => {
+  const cluster = await balancedCluster(13, 1);
+  cluster.node(6).start();
+  await cluster.until(BALANCE_MS, 'the share of the sixth node', () => {
+    const lacking = (cluster.replicaCounts().get(cluster.node(6).nodeId ?? 0) ?? 0) < 3;
+    return lacking ? 'it has too few replicas' : cluster.unrepaired() || cluster.unbalanced();
+  });
+  const leaving = cluster.nodeId(5);
+  await cluster.setDuty(5, 'decommissioning');
+  await cluster.until(BALANCE_MS, 'an empty node', () => {
+    const held = cluster.held(5);
+    return held.length > 0 ? `it has ranges ${held.join(', ')}` : cluster.unrepaired() || cluster.unbalanced([leaving]);
+  });
+  await expectStillness(cluster);
+  await cluster.setDuty(5, 'removed');
+  expect(cluster.master?.view().nodes.find(({ descriptor }) => descriptor.nodeId === leaving)?.state).toBe('removed');
+});
+
+test('a node that is drained gives its leaders away, keeps its replicas, and gets leaders again', {
+  timeout: 120_000,
+}, async () => {
+  const cluster = await balancedCluster(14);
+  const id = cluster.nodeId(2);
+  const replicas = cluster.replicaCounts().get(id);
+  await cluster.setDuty(2, 'draining');
+  await cluster.until(30_000, 'a node without leaders', () =>
+    cluster.leaderCounts().get(id) === 0 ? '' : `it leads ${cluster.leaderCounts().get(id)} ranges`,
+  );
+  expect(cluster.replicaCounts().get(id)).toBe(replicas);
+  await cluster.setDuty(2, 'serving');
+  await cluster.until(BALANCE_MS, 'leaders again', () => cluster.unbalanced());
+});
