@@ -19,10 +19,11 @@ export const HISTORY_SPACE = 0x04;
 /** Of a lease's own record; what belongs to it has longer ones. */
 export const LEASE_KEY_BYTES = 9;
 
+/** The last of a range's own: a snapshot ends with it (N2 of snapshot-stream.ts). */
 const LOCAL_STATE = 0x73; // 's'
 const LOCAL_MASTER = 0x6d; // 'm'
 const LOCAL_OUTCOMES = 0x6f; // 'o'
-const LOCAL_TXN_PART = 0x74; // 't'
+const LOCAL_TXN_PART = 0x70; // 'p'
 const LOCAL_TXN_RECORD = 0x64; // 'd'
 const LOCAL_INSTALL = 0x69; // 'i'
 const LOCAL_HELD = 0x68; // 'h'
