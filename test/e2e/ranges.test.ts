@@ -1,0 +1,63 @@
+import { connect } from 'remora';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { RemoraCommand } from './command.ts';
+import { eventually } from './eventually.ts';
+import { Cluster } from './harness.ts';
+
+interface RangeJson {
+  readonly id: number;
+  readonly leaderNode: number;
+}
+
+/** A cluster that begins with three ranges: before g, from g on, and from p on. */
+let cluster: Cluster;
+const command = new RemoraCommand(() => cluster.endpoints);
+const admin = (...args: readonly string[]) => command.begin(['admin', ...args]).ended;
+
+async function ranges(): Promise<readonly RangeJson[]> {
+  const { out } = await admin('ranges', '--json');
+  return (JSON.parse(out) as { readonly ranges: readonly RangeJson[] }).ranges;
+}
+
+beforeAll(async () => {
+  cluster = await Cluster.start({ flags: { 'pre-split': 'g,p' } });
+});
+afterAll(() => cluster.stop());
+
+const KEYS = ['a', 'f', 'g', 'h', 'k', 'o', 'p', 'z'];
+
+describe('a cluster that begins with several ranges', () => {
+  test('has a leader for each of them, on different nodes, and serves their keys', async () => {
+    const leaders = await eventually('all are led', async () => {
+      const found = (await ranges()).map(({ leaderNode }) => leaderNode);
+      return found.length === 3 && found.every((node) => node > 0) ? found : undefined;
+    });
+    expect(new Set(leaders).size).toBeGreaterThan(1);
+    await using client = await connect({ endpoints: cluster.endpoints });
+    for (const key of KEYS) await client.kv.put(key, `first ${key}`);
+    const { kvs } = await client.kv.range({ prefix: '' });
+    expect(kvs.map(({ key, value }) => `${key} ${value}`)).toEqual(KEYS.map((key) => `${key} first ${key}`));
+  });
+
+  test('is split by hand where it is told to; a place that is none is refused with what would be right', async () => {
+    expect(await admin('split', '--key', 'k')).toMatchObject({ code: 0 });
+    expect(await ranges()).toHaveLength(4);
+    const again = await admin('split', '--key', 'k');
+    expect(again.code).not.toBe(0);
+    expect(again.err).toMatch(/begins with the key k already/);
+    await using client = await connect({ endpoints: cluster.endpoints });
+    for (const key of KEYS) await client.kv.put(key, `second ${key}`);
+    expect((await client.kv.get('k'))?.value.toString()).toBe('second k');
+  });
+
+  test('has all of it after every node was killed', async () => {
+    for (const node of cluster.nodes) node.signal('SIGKILL');
+    await Promise.all(cluster.nodes.map((node) => node.exit));
+    for (const node of cluster.nodes) node.start();
+    await cluster.untilReady();
+    await using client = await connect({ endpoints: cluster.endpoints, requestTimeout: '20s' });
+    const { kvs } = await client.kv.range({ prefix: '' });
+    expect(kvs.map(({ key, value }) => `${key} ${value}`)).toEqual(KEYS.map((key) => `${key} second ${key}`));
+    expect(await ranges()).toHaveLength(4);
+  });
+});
