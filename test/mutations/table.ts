@@ -1,11 +1,18 @@
 /** All mutations: those that a unit test kills, and the bugs that are planted for the simulations. */
 import { RULE_MUTATIONS } from '../../packages/raft/test/mutations/rule-mutations.ts';
 import { CLUSTER_BUGS } from '../sim/cluster/planted/bugs.ts';
+import { LEASE_BUGS } from '../sim/leases/planted/bugs.ts';
 import { RAFT_BUGS } from '../sim/raft/planted/bugs.ts';
 import { REVISION_BUGS } from '../sim/revisions/planted/bugs.ts';
 import type { Mutation } from './mutation.ts';
 
-export const MUTATIONS: readonly Mutation[] = [...RULE_MUTATIONS, ...RAFT_BUGS, ...CLUSTER_BUGS, ...REVISION_BUGS];
+export const MUTATIONS: readonly Mutation[] = [
+  ...RULE_MUTATIONS,
+  ...RAFT_BUGS,
+  ...CLUSTER_BUGS,
+  ...LEASE_BUGS,
+  ...REVISION_BUGS,
+];
 
 /** The mutation of that name; throws when there is none. */
 export function mutationNamed(name: string): Mutation {

@@ -26,6 +26,7 @@ import { Installer } from './install/installer.ts';
 import type { InstallMarker } from './install/marker.ts';
 import { MasterTalk } from './master-talk.ts';
 import type { OnApplied } from './range/applied-command.ts';
+import type { OtherRanges } from './range/other-ranges.ts';
 import type { RangeOptions } from './range/range-options.ts';
 import { RangeReplica } from './range/range-replica.ts';
 import { serveRanges } from './range/range-service.ts';
@@ -55,6 +56,8 @@ export interface StoreDeps {
   readonly options: RangeOptions;
   /** Where ranges that the master numbers get their revisions. */
   readonly drawer: RevisionSource;
+  /** The way to the ranges of all nodes, for what they have to tell each other. */
+  readonly others: OtherRanges;
   /** What it takes to split ranges; without it none of them is. */
   readonly splitting?: SplittingPorts;
   /** Calls to the stores of other nodes, and to this one. */

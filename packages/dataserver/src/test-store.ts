@@ -5,6 +5,7 @@ import type { Group, GroupId, GroupOptions, LogPosition, RaftHost, RecoveredGrou
 import { Checkpointer } from './checkpointer.ts';
 import type { CrashWorld } from './install/test-crash-world.ts';
 import type { RangeReplica } from './range/range-replica.ts';
+import { NO_OTHER_RANGES } from './range/test-others.ts';
 import { NOBODY_NUMBERS } from './revisions/test-source.ts';
 import { Store } from './store.ts';
 
@@ -97,7 +98,7 @@ export async function boot(
   const failures: unknown[] = [];
   const store = new Store({
     ...{ nodeId: 1, engine, disk, checkpointer, host, clock, logger, recovered, drawer: NOBODY_NUMBERS },
-    dialer: NOBODY_ANSWERS,
+    ...{ dialer: NOBODY_ANSWERS, others: NO_OTHER_RANGES },
     options: { watchRingBytesMax: 1_000, compactionRetentionMs: 0, outcomeBytesMax: 1_000_000, timeCarryMs: 30_000 },
     onFailure: (error) => void failures.push(error),
   });

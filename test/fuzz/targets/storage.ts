@@ -137,7 +137,10 @@ function payloadOf(bytes: Buffer): Buffer {
 const EVERYTHING = { start: new Uint8Array(0), end: new Uint8Array(0) };
 const IDENTITY = { rangeId: 2, span: EVERYTHING, applied: { index: 7, term: 2 } };
 const ROWS: readonly Row[] = [
-  { key: leaseKey(9n), value: encodeLease({ id: 9n, incarnation: 3, ttlMs: 1000, attributes: {} }) },
+  {
+    key: leaseKey(9n),
+    value: encodeLease({ id: 9n, incarnation: 3, ttlMs: 1000, attributes: {}, spans: [], ending: false }),
+  },
   { key: currentKey(Buffer.from('a')), value: Buffer.from('b') },
   { key: historyKey(Buffer.from('a\0b'), 12), value: Buffer.alloc(300) },
   stateAt(7),
@@ -314,7 +317,13 @@ const ROW_TARGETS: readonly Target[] = [
   ),
   row(
     'row-lease',
-    [{ id: 9n, incarnation: 3, ttlMs: 1000, attributes: { host: 'a', '': 'b' } }],
+    [
+      { id: 9n, incarnation: 3, ttlMs: 1000, attributes: { host: 'a', '': 'b' }, spans: [], ending: false },
+      {
+        ...{ id: 9n, incarnation: 3, ttlMs: 1000, attributes: {}, ending: true },
+        spans: [{ start: Buffer.from([3]), end: Buffer.from([4]) }],
+      },
+    ],
     encodeLease,
     (bytes) => decodeLease(9n, bytes),
   ),

@@ -179,6 +179,7 @@ export class RangeCluster {
           timeCarryMs: 30_000,
         },
         ...{ drawer, dialer },
+        others: { command: (...call) => backend.command(...call) },
         recovered: new Map(log.recovered()),
         onFailure: (error) => this.failures.push(error),
       });

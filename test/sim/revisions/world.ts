@@ -21,6 +21,7 @@ import { confOf } from '@remora/raft';
 import type { Installer } from '../../../packages/dataserver/src/install/installer.ts';
 import type { OnApplied } from '../../../packages/dataserver/src/range/applied-command.ts';
 import { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
+import { NO_OTHER_RANGES } from '../../../packages/dataserver/src/range/test-others.ts';
 import { stateKey } from '../../../packages/dataserver/src/state/keys.ts';
 import { NEVER_MERGED } from '../../../packages/dataserver/src/state/merging.ts';
 import { encodeRangeMeta } from '../../../packages/dataserver/src/state/meta-codec.ts';
@@ -131,7 +132,8 @@ export class World {
         timeCarryMs: 100_000,
       };
       const installer = {} as Installer; // no member is ever sent a snapshot
-      const deps = { engine, clock, logger: silentLogger, nodeId: id, options, installer, drawer, onApplied };
+      const others = NO_OTHER_RANGES;
+      const deps = { engine, clock, logger: silentLogger, nodeId: id, options, installer, drawer, onApplied, others };
       const replica = new RangeReplica({ ...deps, ...NOTHING_AROUND }, descriptor, conf);
       const member = this.#group(descriptor.rangeId).member(id);
       replica.attach(member);

@@ -127,10 +127,6 @@ class Node implements AssembledNode {
     master?.register(registry);
     const finder = this.#finder(dialer);
     const drawer = this.#drawer(finder);
-    const splitting = splittingPorts(finder);
-    const store = this.#store({ host, engine, checkpointer, recovered }, { drawer, dialer, splitting });
-    store?.register(registry);
-    log.forgetRecovered();
     const admission = new Admission({ clock, logger }, options);
     const ranges = new RangeBackend({
       ...this.#parts,
@@ -144,6 +140,10 @@ class Node implements AssembledNode {
       onWaitRefused: admission.countWait,
       ...platform.tuning?.gateway,
     });
+    const ports = { drawer, dialer, splitting: splittingPorts(finder), others: ranges };
+    const store = this.#store({ host, engine, checkpointer, recovered }, ports);
+    store?.register(registry);
+    log.forgetRecovered();
     const underWay = () => ranges.underWay();
     this.#roles = { host, engine, checkpointer, master, store, underWay };
     const backend = new AdmittedBackend(ranges, admission);
@@ -337,7 +337,7 @@ class Node implements AssembledNode {
     return drawer;
   }
 
-  #store(deps: StateDeps, ports: Pick<StoreParts, 'drawer' | 'dialer' | 'splitting'>): Store | undefined {
+  #store(deps: StateDeps, ports: Pick<StoreParts, 'drawer' | 'dialer' | 'splitting' | 'others'>): Store | undefined {
     this.#onStop('last checkpoint', () => deps.checkpointer.stop());
     if (!this.#parts.options.roles.includes('data')) return undefined;
     const store = createStore({

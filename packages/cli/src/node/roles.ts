@@ -1,5 +1,12 @@
 import type { Clock, Engine, Logger, Random } from '@remora/base';
-import { type Checkpointer, masterStateKey, RevisionDrawer, type SplittingPorts, Store } from '@remora/dataserver';
+import {
+  type Checkpointer,
+  masterStateKey,
+  type OtherRanges,
+  RevisionDrawer,
+  type SplittingPorts,
+  Store,
+} from '@remora/dataserver';
 import { Master, type MasterFinder } from '@remora/master';
 import { masterAskSplit, masterDrawRevisions, type RpcDialer } from '@remora/protocol';
 import { type Group, type GroupId, MASTER_GROUP, type NodeRaftHost, type RecoveredGroup } from '@remora/raft';
@@ -29,6 +36,7 @@ export interface StoreParts {
   readonly drawer: RevisionDrawer;
   readonly dialer: RpcDialer;
   readonly splitting: SplittingPorts;
+  readonly others: OtherRanges;
   readonly onFailure: (error: unknown) => void;
 }
 

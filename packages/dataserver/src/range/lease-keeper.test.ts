@@ -15,7 +15,7 @@ class KeeperBed {
   readonly keeper = new LeaseKeeper(this.clock, this.leases, (command, done) => this.proposed.push({ command, done }));
 
   grant(id: bigint, ttlMs: number, incarnation = 5): void {
-    const lease = { id, ttlMs, incarnation, attributes: {} };
+    const lease = { id, ttlMs, incarnation, attributes: {}, spans: [] };
     this.leases.grant(lease);
     this.keeper.granted(lease);
   }
@@ -73,7 +73,8 @@ describe('a lease keeper', () => {
     bed.grant(1n, 1_000);
     bed.keeper.stop();
     expect(bed.renewal(1n)).toBe('NOT_LEADER');
-    bed.leases.remove(1n);
+    bed.leases.beginEnd(1n);
+    bed.leases.settle(1n, undefined);
     expect(bed.renewal(1n)).toBe('LEASE_NOT_FOUND');
     bed.grant(1n, 1_000, 9);
     expect(bed.renewal(1n, 5)).toBe('LEASE_NOT_FOUND');
@@ -86,7 +87,7 @@ describe('a lease keeper', () => {
     bed.clock.advance(1_000);
     expect(bed.proposed.length).toBe(1_000);
     for (const { command, done } of bed.proposed.splice(0)) {
-      bed.leases.remove(command.id);
+      bed.leases.beginEnd(command.id);
       bed.keeper.ended(command.id);
       done(true);
     }

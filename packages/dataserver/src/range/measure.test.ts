@@ -3,7 +3,7 @@ import { lockSpan } from '@remora/lock';
 import { kvRoutingKey } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { boundsOf } from '../state/bounds.ts';
-import { attachedKey, currentKey, historyKey, leaseKey } from '../state/keys.ts';
+import { attachedKeyRow, currentKey, historyKey, leaseKey } from '../state/keys.ts';
 import { encodeVersion } from '../state/record.ts';
 import { DESCRIPTOR, memoryEngine } from '../state/test-bed.ts';
 import { type Measured, measure } from './measure.ts';
@@ -58,7 +58,10 @@ describe('the middle of a range', () => {
     },
     {
       name: 'a lease',
-      rows: [5n, 6n].flatMap((id) => [leaseKey(id), ...[1, 2, 3].map((i) => attachedKey(id, Buffer.from([i])))]),
+      rows: [5n, 6n].flatMap((id) => [
+        leaseKey(id),
+        ...[1, 2, 3].map((i) => attachedKeyRow(leaseKey(id), Buffer.from([i]))),
+      ]),
       at: leaseKey(6n),
     },
   ])('is not within $name', async ({ rows, at }) => {

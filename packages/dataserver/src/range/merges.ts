@@ -13,7 +13,7 @@ import type { RangeState } from '../state/range-state.ts';
 import type { WatchStream } from '../watch/watch-stream.ts';
 import type { ClosedRevisions } from './closed-revisions.ts';
 import type { Commands } from './commands.ts';
-import type { LeaseKeeper } from './lease-keeper.ts';
+import type { LeaseDuties } from './lease-duties.ts';
 import type { Queries } from './queries.ts';
 import type { RangeReplica } from './range-replica.ts';
 
@@ -31,7 +31,7 @@ export interface MergesDeps {
   readonly commands: Commands;
   readonly queries: Queries;
   readonly closing: ClosedRevisions;
-  readonly keeper: LeaseKeeper;
+  readonly leases: Pick<LeaseDuties, 'start' | 'stop'>;
   readonly streams: ReadonlySet<WatchStream>;
   readonly neighbours: MergeNeighbours;
   /** The range has other keys now. */
@@ -113,12 +113,12 @@ export class Merges {
 
   /** MR1: the range was sealed, or unsealed: its leases have their full time then. */
   sealChanged(): void {
-    const { closing, keeper } = this.#deps;
+    const { closing, leases } = this.#deps;
     const { refusal } = this;
     if (refusal !== undefined) {
-      keeper.stop();
+      leases.stop(refusal);
       closing.abandon(refusal);
-    } else if (this.#replica.serving) keeper.start(this.#replica.group.term);
+    } else if (this.#replica.serving) leases.start(this.#replica.group.term);
   }
 
   /** The range has the keys of the source too. */

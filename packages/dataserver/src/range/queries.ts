@@ -1,6 +1,7 @@
 import { type Clock, type Engine, ServiceError, toServiceError } from '@remora/base';
 import { isCurrent, type LockId, type LockResult, type Owner, ownerStatus, queryLocks } from '@remora/lock';
 import type { Epoch, LeaseInfo, Query, QueryResult, RangeOp, Txn } from '@remora/protocol';
+import { NO_OWNERS } from '../state/belongings.ts';
 import { KvChanges } from '../state/kv-changes.ts';
 import {
   checkReadRevision,
@@ -161,6 +162,8 @@ export class Queries {
       }
       case 'leaseTimeToLive':
         return done(undefined, { type: 'leaseTimeToLive', lease: this.#leaseInfo(query.id, query.keys) });
+      case 'leaseKeys':
+        return done(undefined, { type: 'leaseKeys', keys: state.references.keysOf(query.id, query.incarnation) });
       case 'leases':
         return done(undefined, { type: 'leases', ids: [...state.leases.all()].map((lease) => lease.id) });
       case 'lock':
@@ -217,7 +220,7 @@ export class Queries {
     const { engine } = this.#deps;
     const { revision, compactRevision } = this.#replica.state;
     const bounds = { revision: this.#readable, compactRevision };
-    const options = { revision, bounds, leaseKnown: () => false };
+    const options = { revision, bounds, owners: NO_OWNERS };
     if (wanted.length === 0) return done(undefined, evaluate(new KvChanges(engine, options), NOTHING_PREFETCHED));
     const view = engine.view();
     fetchAll(view, wanted, { bounds, changing: false })
@@ -316,7 +319,7 @@ export class Queries {
       incarnation: lease.incarnation,
       grantedTtlMs: lease.ttlMs,
       remainingMs: this.#deps.keeper.remainingMs(id) ?? lease.ttlMs,
-      keys: withKeys ? this.#replica.state.leases.attachedKeys(id) : [],
+      keys: withKeys ? this.#replica.state.leases.attached.keys(id) : [],
       attributes: lease.attributes,
     };
   }

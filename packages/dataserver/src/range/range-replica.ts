@@ -38,9 +38,10 @@ import { ClosedRevisions } from './closed-revisions.ts';
 import { Commands, type RangeDone } from './commands.ts';
 import { EntryApplier } from './entry-applier.ts';
 import { GrantWatches } from './grant-watches.ts';
-import { LeaseKeeper } from './lease-keeper.ts';
+import { LeaseDuties } from './lease-duties.ts';
 import { LockWaits } from './lock-waits.ts';
 import { type MergeNeighbours, Merges } from './merges.ts';
+import type { OtherRanges } from './other-ranges.ts';
 import { Queries } from './queries.ts';
 import { RangeClock } from './range-clock.ts';
 import { RangeLoad } from './range-load.ts';
@@ -54,6 +55,7 @@ export interface RangeDeps extends ReplicaRowsDeps, Pick<SplitsDeps, 'onSplit' |
   readonly nodeId: number;
   readonly options: RangeOptions;
   readonly drawer: RevisionSource;
+  readonly others: OtherRanges;
   /** The replica has applied that it is no member of its range any more. Called once, from within `apply`. */
   readonly onLeft: (replica: RangeReplica) => void;
   readonly onApplied?: OnApplied;
@@ -82,7 +84,7 @@ export class RangeReplica implements StateMachine {
   readonly #splits: Splits;
   readonly #reasons: SplitReasons;
   readonly merges: Merges;
-  readonly #keeper: LeaseKeeper;
+  readonly #leases: LeaseDuties;
   readonly #waits = new LockWaits();
   readonly #intentWaits = new IntentWaits();
   readonly #grants = new GrantWatches();
@@ -111,8 +113,8 @@ export class RangeReplica implements StateMachine {
           this.#waits.notify(notice);
           this.#grants.notify(notice);
         },
-        onLeaseGranted: (lease) => this.#keeper.granted(lease),
-        onLeaseEnded: (id) => this.#keeper.ended(id),
+        onLeaseGranted: (lease) => this.#leases.granted(lease),
+        onLeaseEnded: (id) => this.#leases.ended(id),
         onSplit: (child) => {
           this.#keysChanged();
           this.#splits.applied(child);
@@ -157,13 +159,17 @@ export class RangeReplica implements StateMachine {
       notLeader: () => this.notLeader(),
       sealed: () => this.merges.refusal,
     });
-    this.#keeper = new LeaseKeeper(clock, this.state.leases, (command, done) => this.#expire(command, done));
+    this.#leases = new LeaseDuties({
+      ...{ clock, state: this.state, others: deps.others, commands: this.#commands },
+      term: () => (this.#serving && this.merges.refusal === undefined ? this.#leaderTerm : 0),
+      staleEpoch: () => this.staleEpoch(),
+    });
     this.#rows = new ReplicaRows(deps, this.state);
     this.#compactor = new AutoCompactor(deps.options.compactionRetentionMs);
     this.#queries = new Queries(this, {
       engine,
       clock,
-      keeper: this.#keeper,
+      keeper: this.#leases.keeper,
       waits: this.#waits,
       grants: this.#grants,
       closing: this.closing,
@@ -180,7 +186,7 @@ export class RangeReplica implements StateMachine {
       streams: this.#streams,
     });
     this.merges = new Merges(this, {
-      ...{ commands: this.#commands, queries: this.#queries, closing: this.closing, keeper: this.#keeper },
+      ...{ commands: this.#commands, queries: this.#queries, closing: this.closing, leases: this.#leases },
       ...{ streams: this.#streams, neighbours: deps.neighbours },
       keysChanged: () => this.#keysChanged(),
     });
@@ -238,6 +244,7 @@ export class RangeReplica implements StateMachine {
     this.#rows.collectAnew();
     this.#reasons.reset();
     this.closing.keysChanged();
+    this.#leases.keysChanged();
     if (this.#serving) this.#time.rebase(this.state.rangeTimeMs);
   }
 
@@ -256,7 +263,7 @@ export class RangeReplica implements StateMachine {
     this.#serving = true;
     this.#reasons.reset();
     this.#time.rebase(this.state.rangeTimeMs);
-    if (this.merges.refusal === undefined) this.#keeper.start(this.#leaderTerm);
+    if (this.merges.refusal === undefined) this.#leases.start(this.#leaderTerm);
     this.#compactor.reset();
     this.#deps.logger.info(
       { range: this.rangeId, term: this.#leaderTerm, revision: this.state.revision },
@@ -268,7 +275,7 @@ export class RangeReplica implements StateMachine {
     this.#serving = false;
     this.#reasons.reset();
     this.#leaderTerm = 0;
-    this.#keeper.stop();
+    this.#leases.stop(this.notLeader());
     this.#commands.proposals.abandon();
     this.closing.abandon();
     this.#queries.interrupt(this.notLeader());
@@ -333,9 +340,22 @@ export class RangeReplica implements StateMachine {
         this.load.read(readBytes(result));
         done(undefined, this.reply(result, revision));
       });
-    } else if (this.isStale(epoch) || !commandWithin(this.state.bounds, body.command)) {
-      this.#commands.executeMisrouted(request, done);
-    } else this.#commands.execute(request, body.command, done);
+    } else if (this.#serving && !this.#isMisrouted(request, body.command) && this.#leases.mustHold(body.command)) {
+      this.#leases.hold(body.command, (error) => {
+        if (error !== undefined) done(error, undefined);
+        else this.#command(request, body.command, done);
+      });
+    } else this.#command(request, body.command, done);
+  }
+
+  #isMisrouted({ epoch }: RangeRequest, command: Command): boolean {
+    return this.isStale(epoch) || !commandWithin(this.state.bounds, command);
+  }
+
+  #command(request: RangeRequest, command: Command, done: RangeDone): void {
+    const told = this.#leases.accompany(command, done);
+    if (this.#isMisrouted(request, command)) this.#commands.executeMisrouted(request, told);
+    else this.#commands.execute(request, command, told);
   }
 
   reply(result: CommandResult | QueryResult, revision = this.state.revision): RangeReply {
@@ -344,10 +364,10 @@ export class RangeReplica implements StateMachine {
 
   underWay(): RangeUnderWay {
     return {
-      proposals: this.#commands.proposals.underWay,
+      proposals: this.#commands.proposals.underWay + this.#leases.waiting,
       lockCalls: Math.max(this.#waits.calls, this.#queries.awaiting),
       watches: this.hub.size,
-      leasesKept: this.#keeper.size,
+      leasesKept: this.#leases.keeper.size,
     };
   }
 
@@ -416,9 +436,5 @@ export class RangeReplica implements StateMachine {
   /** Splits the range, on its leader; answers once that is applied here. */
   split(command: SplitCommand, done: SplitDone): void {
     this.#splits.propose(command, done);
-  }
-
-  #expire(command: Extract<Command, { type: 'leaseExpire' }>, done: (ended: boolean) => void): void {
-    this.#commands.propose(command, (outcome) => done(outcome?.ok === true));
   }
 }

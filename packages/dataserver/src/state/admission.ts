@@ -7,20 +7,25 @@ import { commandWithin } from './request-bounds.ts';
 
 /**
  * Why a command is not applied: its epoch and bounds, checked at apply as they were when it was proposed (traps 14), and
- * its deadline (A2 of the range state), and a seal that it meets (A8). Refusals are not remembered: they changed nothing.
+ * its deadline (A2 of the range state), a seal that it meets (A8), and a lease of its id that has not ended everywhere.
+ * Refusals are not remembered: they changed nothing.
  */
 export function admissionRefusal(
-  state: Pick<RangeState, 'descriptor' | 'bounds' | 'revision' | 'rangeTimeMs' | 'merging'>,
+  state: Pick<RangeState, 'descriptor' | 'bounds' | 'revision' | 'rangeTimeMs' | 'merging' | 'leases'>,
   batch: Pick<CommandBatch, 'epoch'>,
   item: CommandBatch['commands'][number],
 ): Outcome | undefined {
-  const { descriptor, bounds, revision, rangeTimeMs, merging } = state;
+  const { descriptor, bounds, revision, rangeTimeMs, merging, leases } = state;
   if (batch.epoch.version !== descriptor.epoch.version || !commandWithin(bounds, item.command)) {
     return failed(revision, staleEpoch([descriptor]));
   }
   if (merging.seal !== undefined && !passesSeal(item.command)) return failed(revision, sealedRefusal(descriptor));
   if (item.deadlineMs !== 0 && item.deadlineMs < rangeTimeMs) {
     return failed(revision, new ServiceError('DEADLINE_EXCEEDED', 'the request reached the range after its deadline'));
+  }
+  if (item.command.type === 'leaseGrant' && leases.ending(item.command.id) !== undefined) {
+    const message = `an earlier lease ${item.command.id} is still ending in other ranges; try again later`;
+    return failed(revision, new ServiceError('UNAVAILABLE', message)); // S4 of the leases
   }
   return undefined;
 }

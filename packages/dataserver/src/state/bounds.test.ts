@@ -3,7 +3,7 @@ import { type LockId, lockSpan } from '@remora/lock';
 import { kvRoutingKey } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { boundsOf, hullOf, isBorder, rangeSpans, spansOverlap } from './bounds.ts';
-import { attachedKey, attachedLock, currentKey, historyKey, leaseKey, stateKey } from './keys.ts';
+import { attachedKeyRow, attachedLockRow, currentKey, historyKey, leaseKey, stateKey } from './keys.ts';
 
 const ALL: Span = { start: EMPTY_BYTES, end: EMPTY_BYTES };
 const key = (text: string): Buffer => Buffer.from(text, 'latin1');
@@ -22,8 +22,13 @@ const BORDERS = [
   kvRoutingKey(key('\xff')),
 ];
 const ROWS: readonly (readonly Buffer[])[] = [
-  [leaseKey(1n), attachedKey(1n, key('z'))],
-  [leaseKey(7n), attachedKey(7n, key('a')), attachedLock(7n, lockSpan(lock('a')).start), leaseKey(-1n)],
+  [leaseKey(1n), attachedKeyRow(leaseKey(1n), key('z'))],
+  [
+    leaseKey(7n),
+    attachedKeyRow(leaseKey(7n), key('a')),
+    attachedLockRow(leaseKey(7n), lockSpan(lock('a')).start),
+    leaseKey(-1n),
+  ],
   [inLock('a'), inLock('a\0')],
   [inLock('b'), inLock('ba')],
   [currentKey(key('a')), historyKey(key('a'), 3), historyKey(key('a\0'), 3)],
@@ -78,7 +83,7 @@ test.each([
   { name: 'range-local rows', border: Buffer.from([0, 5]), expected: false },
   { name: 'older versions', border: historyKey(key('a'), 1), expected: false },
   { name: 'a beginning of leases', border: Buffer.from([1, 0x80]), expected: true },
-  { name: 'within a lease', border: attachedKey(7n, key('a')), expected: false },
+  { name: 'within a lease', border: attachedKeyRow(leaseKey(7n), key('a')), expected: false },
   { name: 'within a lock', border: inLock('a'), expected: false },
   { name: 'a beginning of locks', border: inLock('abc').subarray(0, 4), expected: true },
 ])('a range may begin at $name: $expected', ({ border, expected }) => {

@@ -12,6 +12,7 @@ import { historySpan, LEASE_KEY_BYTES, localSpan } from './keys.ts';
 
 /** Of everything that is routed: what a range without bounds has. */
 const ROUTED: Span = { start: Buffer.from([LEASE_SPACE]), end: Buffer.from([KV_SPACE + 1]) };
+const ATTACHABLE: Span = { start: Buffer.from([LOCK_SPACE]), end: ROUTED.end };
 const NOTHING_ROUTED: Span = { start: ROUTED.end, end: ROUTED.end };
 
 /** Where a range begins and ends, with what follows from it worked out once. */
@@ -43,6 +44,11 @@ export function boundsOf({ start, end }: Span): RangeBounds {
 export function rangeSpans(rangeId: number, span: Span): readonly Span[] {
   const { routed, history } = boundsOf(span);
   return [routed, ...(history === undefined ? [] : [history]), localSpan(rangeId)];
+}
+
+/** Where keys and locks lie, of what a span has: they may belong to leases. Undefined when it has leases alone. */
+export function attachableSpan(span: Span): Span | undefined {
+  return intersection(span, ATTACHABLE);
 }
 
 function plainKeys({ start, end }: Span): Span | undefined {

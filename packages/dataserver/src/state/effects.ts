@@ -1,3 +1,4 @@
+import type { Row } from '@remora/base';
 import type { LockNotice } from '@remora/lock';
 import type { KvEvent } from '@remora/protocol';
 import type { HandedTransactions } from '../transactions/range-transactions.ts';
@@ -11,6 +12,7 @@ export interface Effects {
   onEvents(revision: number, events: readonly KvEvent[]): void;
   onNotice(notice: LockNotice): void;
   onLeaseGranted(lease: Lease): void;
+  /** It is alive no more, or not here any more. */
   onLeaseEnded(id: bigint): void;
   /** The range ends where the child begins. Leases that went with it have ended here (`onLeaseEnded`). */
   onSplit(child: RangeStart): void;
@@ -27,4 +29,6 @@ export interface RangeStart {
   readonly meta: RangeMeta;
   readonly outcomes: Outcomes;
   readonly transactions: HandedTransactions;
+  /** Its references to leases (lease-split.ts). */
+  readonly references: readonly Row[];
 }

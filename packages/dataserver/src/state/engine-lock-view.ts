@@ -1,23 +1,25 @@
 import type { Bytes, Engine } from '@remora/base';
-import type { LockView } from '@remora/lock';
-import type { Leases } from './leases.ts';
+import type { LockId, LockView } from '@remora/lock';
+import type { Belongings } from './belongings.ts';
 
-/** The lock layer's window on the engine during one command. */
+/** The lock layer's window on the engine during one command, for one lock. */
 export class EngineLockView implements LockView {
   readonly revision: number;
   readonly timeMs: number;
   readonly wallMs: number;
   readonly #engine: Engine;
-  readonly #leases: Leases;
+  readonly #belongings: Belongings;
+  readonly #lock: LockId;
   changed = false;
 
   constructor(
     engine: Engine,
-    leases: Leases,
-    at: { readonly revision: number; readonly timeMs: number; readonly wallMs: number },
+    belongings: Belongings,
+    at: { readonly lock: LockId; readonly revision: number; readonly timeMs: number; readonly wallMs: number },
   ) {
     this.#engine = engine;
-    this.#leases = leases;
+    this.#belongings = belongings;
+    this.#lock = at.lock;
     this.revision = at.revision;
     this.timeMs = at.timeMs;
     this.wallMs = at.wallMs;
@@ -42,14 +44,14 @@ export class EngineLockView implements LockView {
   }
 
   sessionAlive(session: Parameters<LockView['sessionAlive']>[0]): boolean {
-    return this.#leases.alive(session);
+    return this.#belongings.alive(session, this.#lock);
   }
 
   attach(...[session, lock]: Parameters<LockView['attach']>): void {
-    this.#leases.attachLock(session, lock);
+    this.#belongings.attachLock(session, lock);
   }
 
   detach(...[session, lock]: Parameters<LockView['detach']>): void {
-    this.#leases.detachLock(session, lock);
+    this.#belongings.detachLock(session, lock);
   }
 }

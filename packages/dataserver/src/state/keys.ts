@@ -6,6 +6,7 @@ import { KV_SPACE, kvRoutingKey, LEASE_SPACE, LOCK_SPACE } from '@remora/protoco
  *
  *   00 range(8) kind(1) …        range-local: applied position, descriptor, remembered outcomes,  (resident)
  *                                prepared transactions
+ *   00 range(8) 'l' lease(8) …   a lease of another range, as a lease's own rows; what of it is here (resident)
  *   00 0(8) kind(1) range(8)     the node's own: `i` a snapshot that is being installed, `h` the   (resident)
  *                                replica held, `r` one that is being cleared away
  *   01 lease(8)                  a lease                                                          (resident)
@@ -18,6 +19,9 @@ export const LOCAL_SPACE = 0x00;
 export const HISTORY_SPACE = 0x04;
 /** Of a lease's own record; what belongs to it has longer ones. */
 export const LEASE_KEY_BYTES = 9;
+/** Of a reference to a lease of another range. */
+const REFERENCE_KEY_BYTES = 18;
+const EVERY_TARGET: Span = { start: EMPTY_BYTES, end: EMPTY_BYTES };
 
 /** The last of a range's own: a snapshot ends with it (N2 of snapshot-stream.ts). */
 const LOCAL_STATE = 0x73; // 's'
@@ -26,6 +30,7 @@ const LOCAL_OUTCOMES = 0x6f; // 'o'
 const LOCAL_TXN_PART = 0x70; // 'p'
 const LOCAL_TXN_RECORD = 0x64; // 'd'
 const LOCAL_INSTALL = 0x69; // 'i'
+const LOCAL_LEASE = 0x6c; // 'l'
 const LOCAL_HELD = 0x68; // 'h'
 const LOCAL_REMOVAL = 0x72; // 'r'
 /** In the place of a range's id: rows of the node itself. */
@@ -156,15 +161,11 @@ export function isStateKey(key: Bytes): boolean {
 
 // ---------------------------------------------------------------------------------------------- leases
 
-function leasePrefix(id: bigint, suffixBytes: number): Buffer {
-  const key = Buffer.allocUnsafe(LEASE_KEY_BYTES + suffixBytes);
+export function leaseKey(id: bigint): Buffer {
+  const key = Buffer.allocUnsafe(LEASE_KEY_BYTES);
   key[0] = LEASE_SPACE;
   key.writeBigInt64BE(id, 1);
   return key;
-}
-
-export function leaseKey(id: bigint): Buffer {
-  return leasePrefix(id, 0);
 }
 
 export function leaseIdOfKey(key: Bytes): bigint {
@@ -177,39 +178,71 @@ export function isLeaseRecordKey(key: Bytes): boolean {
   return key.length === LEASE_KEY_BYTES;
 }
 
-export function attachedKey(id: bigint, key: Bytes): Buffer {
-  const row = leasePrefix(id, 1 + key.length);
-  row[9] = ATTACHED_KEY;
-  row.set(key, 10);
-  return row;
+/** Of a lease that has its home in another range: a row of the range's own, with what belongs to the lease behind it. */
+export function referenceKey(rangeId: number, id: bigint): Buffer {
+  const key = localKey(rangeId, LOCAL_LEASE, 8);
+  key.writeBigInt64BE(id, 10);
+  return key;
 }
 
-export function attachedLock(id: bigint, lockPrefix: Bytes): Buffer {
-  const row = leasePrefix(id, 1 + lockPrefix.length);
-  row[9] = ATTACHED_LOCK;
-  row.set(lockPrefix, 10);
-  return row;
-}
-
-export function attachedKeysSpan(id: bigint): Span {
-  const start = attachedKey(id, EMPTY_BYTES);
+export function referencesSpan(rangeId: number): Span {
+  const start = localKey(rangeId, LOCAL_LEASE, 0);
   return { start, end: prefixEnd(start) };
 }
 
-export function attachedLocksSpan(id: bigint): Span {
-  const start = attachedLock(id, EMPTY_BYTES);
-  return { start, end: prefixEnd(start) };
+export function leaseIdOfReference(key: Bytes): bigint {
+  assert(key.length >= REFERENCE_KEY_BYTES, 'a reference names its lease');
+  return Buffer.from(key).readBigInt64BE(10);
+}
+
+export function isReferenceKey(key: Bytes): boolean {
+  return key.length === REFERENCE_KEY_BYTES;
+}
+
+/** `lease`: the row of the lease, in its home or of a reference. */
+export function attachedKeyRow(lease: Bytes, key: Bytes): Buffer {
+  return attachedRow(lease, ATTACHED_KEY, key);
+}
+
+export function attachedLockRow(lease: Bytes, lockPrefix: Bytes): Buffer {
+  return attachedRow(lease, ATTACHED_LOCK, lockPrefix);
+}
+
+function attachedRow(lease: Bytes, kind: number, target: Bytes): Buffer {
+  const row = Buffer.allocUnsafe(lease.length + 1 + target.length);
+  row.set(lease, 0);
+  row[lease.length] = kind;
+  row.set(target, lease.length + 1);
+  return row;
+}
+
+/** Rows behind that of a lease, for plain keys in `[start, end)`; all of them when nothing is said. */
+export function attachedKeysSpan(lease: Bytes, { start, end }: Span = EVERY_TARGET): Span {
+  return { start: attachedKeyRow(lease, start), end: targetsEnd(lease, ATTACHED_KEY, end) };
+}
+
+/** The same for locks, by their prefixes. */
+export function attachedLocksSpan(lease: Bytes, { start, end }: Span = EVERY_TARGET): Span {
+  return { start: attachedLockRow(lease, start), end: targetsEnd(lease, ATTACHED_LOCK, end) };
+}
+
+function targetsEnd(lease: Bytes, kind: number, end: Bytes): Bytes {
+  return end.length > 0 ? attachedRow(lease, kind, end) : prefixEnd(attachedRow(lease, kind, EMPTY_BYTES));
 }
 
 /** The key or lock prefix that an attachment row names. */
 export function attachedTarget(row: Bytes): Buffer {
-  return Buffer.from(row.subarray(10));
+  return Buffer.from(row.subarray(kindAt(row) + 1));
 }
 
 /** Where what an attachment row names is routed to. */
 export function attachedRoutingKey(row: Bytes): Buffer {
   const target = attachedTarget(row);
-  return row[LEASE_KEY_BYTES] === ATTACHED_KEY ? kvRoutingKey(target) : target;
+  return row[kindAt(row)] === ATTACHED_KEY ? kvRoutingKey(target) : target;
+}
+
+function kindAt(row: Bytes): number {
+  return row[0] === LOCAL_SPACE ? REFERENCE_KEY_BYTES : LEASE_KEY_BYTES;
 }
 
 export function leaseSpaceSpan(): Span {

@@ -17,12 +17,10 @@ import {
   shapeRange,
   type Txn,
 } from '@remora/protocol';
-import { attachedKey, currentKey, currentSpan, historyKey, userKeyOfCurrent } from './keys.ts';
+import type { KeyOwners } from './belongings.ts';
+import { currentKey, currentSpan, historyKey, userKeyOfCurrent } from './keys.ts';
 import { checkReadRevision, getCurrent, type Prefetched, type RevisionBounds } from './kv-read.ts';
 import { DELETION, encodeVersion, toKeyValue, type Version, valueOfRow } from './record.ts';
-
-/** Whether a lease is known: keys may belong to it. */
-export type LeaseKnown = (id: bigint) => boolean;
 
 /**
  * The changes of one command, gathered while it is evaluated, then written at once or not at all.
@@ -37,7 +35,7 @@ export class KvChanges {
   readonly #engine: Engine;
   readonly #source: Pick<Engine, 'get'>;
   readonly #revision: number;
-  readonly #leaseKnown: LeaseKnown;
+  readonly #owners: KeyOwners;
   readonly #bounds: RevisionBounds;
   /** By key as a binary string; `undefined` next version: deleted. */
   readonly #pending = new Map<
@@ -50,7 +48,7 @@ export class KvChanges {
     options: {
       readonly revision: number;
       readonly bounds: RevisionBounds;
-      readonly leaseKnown: LeaseKnown;
+      readonly owners: KeyOwners;
       /** Where single keys are read; the engine unless a query is evaluated over a view. */
       readonly source?: Pick<Engine, 'get'>;
     },
@@ -59,7 +57,7 @@ export class KvChanges {
     this.#source = options.source ?? engine;
     this.#revision = options.revision;
     this.#bounds = options.bounds;
-    this.#leaseKnown = options.leaseKnown;
+    this.#owners = options.owners;
   }
 
   get any(): boolean {
@@ -98,7 +96,7 @@ export class KvChanges {
       });
     }
     const lease = op.ignoreLease && before !== undefined ? before.lease : op.lease;
-    if (lease !== 0n && !this.#leaseKnown(lease))
+    if (lease !== 0n && !this.#owners.known(lease, op.key))
       throw new ServiceError('LEASE_NOT_FOUND', `lease ${lease} does not exist or has expired`);
     this.#change(op.key, before, {
       createRevision: before?.createRevision ?? this.#revision,
@@ -197,7 +195,7 @@ export class KvChanges {
     const ownKey = userKeyOfCurrent(rowKey);
     if (before !== undefined) {
       this.#engine.put(historyKey(key, before.modRevision), encodeVersion(before));
-      if (before.lease !== 0n && before.lease !== after?.lease) this.#engine.delete(attachedKey(before.lease, key));
+      if (before.lease !== 0n && before.lease !== after?.lease) this.#owners.detach(before.lease, key);
     }
     const prev = before === undefined ? {} : { prev: toKeyValue(ownKey, before) };
     if (after === undefined) {
@@ -209,7 +207,7 @@ export class KvChanges {
     }
     const row = encodeVersion(after);
     this.#engine.put(rowKey, row);
-    if (after.lease !== 0n && after.lease !== before?.lease) this.#engine.put(attachedKey(after.lease, key), EMPTY);
+    if (after.lease !== 0n && after.lease !== before?.lease) this.#owners.attach(after.lease, key);
     return { type: 'put', kv: { ...toKeyValue(ownKey, after), value: valueOfRow(row) }, ...prev };
   }
 }

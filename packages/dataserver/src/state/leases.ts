@@ -1,128 +1,192 @@
 import { type Bytes, compareBytes, type Engine, ServiceError, type Span, spanContains } from '@remora/base';
-import { type LockId, lockSpan, type SessionRef } from '@remora/lock';
-import { asCount, asMs, asText, decodeStored, encodeStored, invalid, type StoredFormat } from '@remora/protocol';
-import { intersection } from './bounds.ts';
+import type { SessionRef } from '@remora/lock';
 import {
-  attachedKeysSpan,
-  attachedLock,
-  attachedLocksSpan,
-  attachedTarget,
-  isLeaseRecordKey,
-  leaseIdOfKey,
-  leaseKey,
-  leaseSpaceSpan,
-} from './keys.ts';
+  asBool,
+  asCount,
+  asList,
+  asMs,
+  asText,
+  decodeSpan,
+  decodeStored,
+  encodeSpan,
+  encodeStored,
+  invalid,
+  type StoredFormat,
+} from '@remora/protocol';
+import { Attachments } from './attachments.ts';
+import { intersection } from './bounds.ts';
+import { isLeaseRecordKey, leaseIdOfKey, leaseKey, leaseSpaceSpan } from './keys.ts';
+import { minusSpan, NO_SPANS, plusSpan, type SpanSet } from './span-set.ts';
 
 /**
- * Leases as replicated state: who they are and what belongs to them. When they end is not decided here: the
- * leader's lease keeper watches the time and proposes (design §9).
+ * The leases whose home a range is, as replicated state: who they are, and where what belongs to them may be. When they end
+ * is not decided here: the leader's lease keeper watches the time and proposes (design §9).
  *
  * S1. A lease is named by id and incarnation; the incarnation is the revision of its grant, so it never repeats.
- * S2. What belongs to a lease is a row per key or lock under the lease's own prefix; apply keeps it in step.
+ * S2. What belongs to a lease here is a row per key or lock under the lease's own prefix; apply keeps it in step.
+ * S3. Every other place that may have something of the lease is in its `spans`: a range is in there before it has the first
+ *     (docs/decisions/0020).
+ * S4. A lease that has ended while it had spans stays as one that is *ending*, until each of them has been seen to. It is
+ *     alive for nobody, and its id is not granted meanwhile, so that no two incarnations are ever about at a time.
  */
 export interface Lease {
   readonly id: bigint;
   readonly incarnation: number;
   readonly ttlMs: number;
   readonly attributes: Readonly<Record<string, string>>;
+  /** S3. Routing keys. */
+  readonly spans: SpanSet;
 }
 
 /** etcd's bound: longer TTLs overflow what clients compute with them. */
 export const LEASE_TTL_MAX_MS = 9_000_000_000_000;
+/** Of a lease that is alive and in no other range; programs from before there were several know only this one. */
 const LEASE: StoredFormat = { what: 'a lease', version: 1, fields: 3 };
+const LEASE_WITH_SPANS: StoredFormat = { what: 'a lease', version: 2, fields: 5 };
 
 export class Leases {
   readonly #engine: Engine;
-  readonly #byId = new Map<bigint, Lease>();
+  /** What belongs to them in this range. */
+  readonly attached: Attachments;
+  readonly #alive = new Map<bigint, Lease>();
+  readonly #ending = new Map<bigint, Lease>();
 
   constructor(engine: Engine) {
     this.#engine = engine;
+    this.attached = new Attachments(engine, leaseKey);
   }
 
   /** Reads the leases of a span of routing keys, when the replica starts or has installed a snapshot. */
   load(routed: Span): void {
-    this.#byId.clear();
+    this.#alive.clear();
+    this.#ending.clear();
     this.take(routed);
   }
 
-  /** Reads the leases of a further span, which the range has now too; gives them. */
+  /** Reads the leases of a further span, which the range has now too; gives those that are alive. */
   take(routed: Span): readonly Lease[] {
     const span = intersection(routed, leaseSpaceSpan());
     const rows = span === undefined ? [] : this.#engine.scanResident(span);
     const leases: Lease[] = [];
     for (const { key, value } of rows) {
-      if (isLeaseRecordKey(key)) leases.push(decodeLease(leaseIdOfKey(key), value));
+      if (!isLeaseRecordKey(key)) continue;
+      const { ending, ...lease } = decodeLease(leaseIdOfKey(key), value);
+      (ending ? this.#ending : this.#alive).set(lease.id, lease);
+      if (!ending) leases.push(lease);
     }
-    for (const lease of leases) this.#byId.set(lease.id, lease);
     return leases;
   }
 
   /** Forgets those outside of a span of routing keys, which have gone to another range. */
   cut(routed: Span): readonly bigint[] {
     if (routed.end.length === 0 || compareBytes(routed.end, leaseSpaceSpan().end) >= 0) return [];
-    const gone = [...this.#byId.keys()].filter((id) => !spanContains(routed, leaseKey(id)));
-    for (const id of gone) this.#byId.delete(id);
+    const gone = [...this.#alive.keys(), ...this.#ending.keys()].filter((id) => !spanContains(routed, leaseKey(id)));
+    for (const id of gone) {
+      this.#alive.delete(id);
+      this.#ending.delete(id);
+    }
     return gone;
   }
 
+  /** Those that are alive. */
   get size(): number {
-    return this.#byId.size;
+    return this.#alive.size;
   }
 
+  /** Of one that is alive. */
   get(id: bigint): Lease | undefined {
-    return this.#byId.get(id);
+    return this.#alive.get(id);
   }
 
   all(): IterableIterator<Lease> {
-    return this.#byId.values();
+    return this.#alive.values();
   }
 
   alive(session: SessionRef): boolean {
-    return this.#byId.get(session.lease)?.incarnation === session.incarnation;
+    return this.#alive.get(session.lease)?.incarnation === session.incarnation;
+  }
+
+  ending(id: bigint): Lease | undefined {
+    return this.#ending.get(id);
+  }
+
+  allEnding(): IterableIterator<Lease> {
+    return this.#ending.values();
+  }
+
+  /** Whether this range is its home, be it alive or ending. */
+  has(id: bigint): boolean {
+    return this.#alive.has(id) || this.#ending.has(id);
   }
 
   grant(lease: Lease): void {
-    if (this.#byId.has(lease.id)) throw new ServiceError('LEASE_EXISTS', `lease ${lease.id} already exists`);
+    if (this.#alive.has(lease.id)) throw new ServiceError('LEASE_EXISTS', `lease ${lease.id} already exists`);
     if (lease.ttlMs > LEASE_TTL_MAX_MS)
       throw new ServiceError('LEASE_TTL_TOO_LARGE', 'the TTL of the lease is too large');
-    this.#byId.set(lease.id, lease);
-    this.#engine.put(leaseKey(lease.id), encodeLease(lease));
+    this.#alive.set(lease.id, lease);
+    this.#store(lease, false);
   }
 
-  /** Removes the lease's own record; its attachments go with what they name. */
-  remove(id: bigint): void {
-    this.#byId.delete(id);
-    this.#engine.delete(leaseKey(id));
+  /** S3. Of one that is alive or ending. */
+  addSpan(id: bigint, span: Span): void {
+    const [leases, lease] = this.#find(id);
+    const spans = lease && plusSpan(lease.spans, span);
+    if (lease === undefined || spans === undefined || spans === lease.spans) return;
+    leases.set(id, { ...lease, spans });
+    this.#store({ ...lease, spans }, leases === this.#ending);
   }
 
-  attachedKeys(id: bigint): readonly Bytes[] {
-    return this.#engine.scanResident(attachedKeysSpan(id)).map((row) => attachedTarget(row.key));
+  /** It is alive for nobody from now on (S4). */
+  beginEnd(id: bigint): void {
+    const lease = this.#alive.get(id);
+    if (lease === undefined) return;
+    this.#alive.delete(id);
+    this.#ending.set(id, lease);
   }
 
-  attachedLocks(id: bigint): readonly LockId[] {
-    return this.#engine.scanResident(attachedLocksSpan(id)).map((row) => decodeLockId(row.value));
+  /** Of one that is ending: nothing is left of it in a span. The lease goes with the last one. */
+  settle(id: bigint, span: Span | undefined): void {
+    const lease = this.#ending.get(id);
+    if (lease === undefined) return;
+    const spans = span === undefined ? lease.spans : minusSpan(lease.spans, span);
+    if (spans.length === 0) {
+      this.#ending.delete(id);
+      this.#engine.delete(leaseKey(id));
+    } else {
+      this.#ending.set(id, { ...lease, spans });
+      this.#store({ ...lease, spans }, true);
+    }
   }
 
-  attachLock(session: SessionRef, lock: LockId): void {
-    this.#engine.put(attachedLock(session.lease, lockSpan(lock).start), encodeLockId(lock));
+  #find(id: bigint): readonly [Map<bigint, Lease>, Lease | undefined] {
+    const leases = this.#alive.has(id) ? this.#alive : this.#ending;
+    return [leases, leases.get(id)];
   }
 
-  detachLock(session: SessionRef, lock: LockId): void {
-    this.#engine.delete(attachedLock(session.lease, lockSpan(lock).start));
+  #store(lease: Lease, ending: boolean): void {
+    this.#engine.put(leaseKey(lease.id), encodeLease({ ...lease, ending }));
   }
 }
 
-export function encodeLease(lease: Lease): Buffer {
-  return encodeStored(LEASE, [lease.incarnation, lease.ttlMs, lease.attributes]);
+/** A lease as its row has it. */
+export interface LeaseRecord extends Lease {
+  readonly ending: boolean;
+}
+
+export function encodeLease({ incarnation, ttlMs, attributes, spans, ending }: LeaseRecord): Buffer {
+  if (spans.length === 0 && !ending) return encodeStored(LEASE, [incarnation, ttlMs, attributes]);
+  return encodeStored(LEASE_WITH_SPANS, [incarnation, ttlMs, attributes, spans.map(encodeSpan), ending]);
 }
 
 /** Throws an `InvariantError` for anything else. */
-export function decodeLease(id: bigint, value: Bytes): Lease {
-  return decodeStored(LEASE, value, ([incarnation, ttlMs, attributes]) => ({
+export function decodeLease(id: bigint, value: Bytes): LeaseRecord {
+  return decodeStored([LEASE, LEASE_WITH_SPANS], value, ([incarnation, ttlMs, attributes, spans, ending]) => ({
     id,
     incarnation: asCount(incarnation, 'lease incarnation'),
     ttlMs: asMs(ttlMs, 'lease ttl'),
     attributes: asAttributes(attributes),
+    spans: spans === undefined ? NO_SPANS : asList(spans, 'lease spans', decodeSpan),
+    ending: ending !== undefined && asBool(ending, 'lease ending'),
   }));
 }
 
@@ -131,17 +195,4 @@ function asAttributes(raw: unknown): Readonly<Record<string, string>> {
     throw invalid('lease attributes');
   }
   return Object.fromEntries(Object.entries(raw).map(([name, value]) => [name, asText(value, 'lease attribute')]));
-}
-
-function encodeLockId(lock: LockId): Buffer {
-  const namespace = Buffer.from(lock.namespace, 'utf8');
-  return Buffer.concat([Buffer.from([namespace.length]), namespace, lock.name]);
-}
-
-function decodeLockId(value: Bytes): LockId {
-  const split = 1 + (value[0] ?? 0);
-  return {
-    namespace: Buffer.from(value.subarray(1, split)).toString('utf8'),
-    name: Buffer.from(value.subarray(split)),
-  };
 }

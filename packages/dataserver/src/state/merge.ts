@@ -150,6 +150,7 @@ export function unite(state: RangeState, source: RangeState, command: MergeIntoC
   state.bytes += source.bytes;
   const ids = [...absorbed, source.rangeId, ...source.merging.absorbed];
   state.merging = { ...state.merging, round: command.round + 1, absorbed: ids };
+  state.references.absorb(source.rangeId);
   return state.leases.take(source.bounds.routed);
 }
 

@@ -35,6 +35,7 @@ export function needsRevision(command: Command): boolean {
     case 'leaseGrant':
     case 'leaseRevoke':
     case 'leaseExpire':
+    case 'leaseEnd':
       return true;
     case 'compact':
     case 'raiseRevision':
@@ -48,6 +49,9 @@ export function needsRevision(command: Command): boolean {
     case 'merge':
     case 'refuseMerge':
     case 'unseal':
+    case 'leaseRegister':
+    case 'leaseRefer':
+    case 'leaseSettle':
     case 'noop':
       return false;
     default:

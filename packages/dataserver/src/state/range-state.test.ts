@@ -291,6 +291,6 @@ describe('leases', () => {
     }
     await bed.ok({ type: 'leaseRevoke', id: 7n, incarnation: 0 });
     expect(bed.notices).toMatchObject([{ owner: owners[1], result: { type: 'granted', version: bed.state.revision } }]);
-    expect(bed.state.leases.attachedLocks(8n)).toEqual([lock]);
+    expect(bed.state.leases.attached.within(8n, bed.state.bounds).locks).toEqual([lock]);
   });
 });

@@ -1,10 +1,12 @@
 import { assert, type Engine, ServiceError } from '@remora/base';
-import { applyLockCommand, sessionEnded } from '@remora/lock';
+import { applyLockCommand, type LockId, type SessionRef, sessionEnded } from '@remora/lock';
 import type { Command, CommandBatch, CommandResult, KvEvent, RangeDescriptor, RevisionBlock } from '@remora/protocol';
 import type { ConfChange, ConfState, LogPosition } from '@remora/raft';
 import { heldOutcome, rememberedAnswer } from '../transactions/answers.ts';
 import { RangeTransactions, type TransactionHost } from '../transactions/range-transactions.ts';
 import { admissionRefusal } from './admission.ts';
+import type { Attached } from './attachments.ts';
+import { Belongings } from './belongings.ts';
 import { boundsOf, type RangeBounds } from './bounds.ts';
 import { compact, raiseRevision } from './compaction.ts';
 import type { Effects, RangeStart } from './effects.ts';
@@ -12,6 +14,9 @@ import { EngineLockView } from './engine-lock-view.ts';
 import { outcomePageKey, outcomePagesSpan, readUint64, stateKey } from './keys.ts';
 import { KvChanges } from './kv-changes.ts';
 import { NOTHING_PREFETCHED, type Prefetched } from './kv-read.ts';
+import { applyLeaseCommand } from './lease-commands.ts';
+import { LeaseReferences } from './lease-references.ts';
+import { cutLeases } from './lease-split.ts';
 import { type Lease, Leases } from './leases.ts';
 import { descriptorAfter } from './membership.ts';
 import { type MergeIntoCommand, mergeRefusal, refuseMerge, seal, unite, unseal } from './merge.ts';
@@ -49,7 +54,11 @@ export class RangeState implements TransactionHost {
   readonly #engine: Engine;
   readonly #effects: Effects;
   outcomes = new Outcomes();
+  /** Those that have their home here. */
   readonly leases: Leases;
+  /** To leases of other ranges. */
+  readonly references: LeaseReferences;
+  readonly belongings: Belongings;
   /** Over several ranges. */
   transactions: RangeTransactions;
   #descriptor: RangeDescriptor;
@@ -79,6 +88,8 @@ export class RangeState implements TransactionHost {
     this.#bounds = boundsOf(options.descriptor);
     this.conf = options.conf;
     this.leases = new Leases(engine);
+    this.references = new LeaseReferences(engine, () => this.rangeId);
+    this.belongings = new Belongings(this.leases, this.references);
     this.transactions = new RangeTransactions(this);
   }
 
@@ -109,16 +120,19 @@ export class RangeState implements TransactionHost {
     const pages = this.#engine.scanResident(outcomePagesSpan(this.rangeId));
     this.outcomes.load(pages.map(({ key, value }) => ({ number: readUint64(Buffer.from(key), 10), bytes: value })));
     this.leases.load(this.#bounds.routed);
+    this.references.load();
     this.transactions = new RangeTransactions(this);
     this.transactions.load(this.#engine);
     return true;
   }
 
   /** Takes up what the range begins with, for which the engine holds no state yet. */
-  begin({ meta, outcomes, transactions }: RangeStart): void {
+  begin({ meta, outcomes, transactions, references }: RangeStart): void {
     Object.assign(this, meta);
     this.outcomes = outcomes;
+    for (const { key, value } of references) this.#engine.put(key, value);
     this.leases.load(this.#bounds.routed);
+    this.references.load();
     this.transactions.takeOver(transactions);
   }
 
@@ -218,7 +232,7 @@ export class RangeState implements TransactionHost {
   }
 
   /** Of a command that needs one: it is executed only if there is one (N3). */
-  get #next(): number {
+  get nextRevision(): number {
     const next = this.#nextRevision();
     assert(next !== undefined, 'N3: what may change something is executed only when there is a revision for it');
     return next;
@@ -267,11 +281,13 @@ export class RangeState implements TransactionHost {
       case 'raiseRevision':
         return raiseRevision(this, command.to);
       case 'leaseGrant':
-        return this.#grant(command);
       case 'leaseRevoke':
-        return this.#revoke(command.id, command.incarnation);
       case 'leaseExpire':
-        return this.#expire(command, term);
+      case 'leaseRegister':
+      case 'leaseRefer':
+      case 'leaseEnd':
+      case 'leaseSettle':
+        return applyLeaseCommand(this, command, term);
       case 'split':
         return this.#split(command);
       case 'txnPrepare':
@@ -304,11 +320,11 @@ export class RangeState implements TransactionHost {
     return new KvChanges(this.#engine, {
       revision,
       bounds: this,
-      leaseKnown: (id) => this.leaseKnown(id),
+      owners: this.belongings,
     });
   }
 
-  #commit(changes: KvChanges, revision = this.#next): void {
+  #commit(changes: KvChanges, revision = this.nextRevision): void {
     // That of a transaction over several ranges may be below what was applied since it was prepared.
     this.revision = Math.max(this.revision, revision);
     const events: KvEvent[] = [];
@@ -325,12 +341,12 @@ export class RangeState implements TransactionHost {
     return this.#descriptor.revisionSource === 'master';
   }
 
-  leaseKnown(id: bigint): boolean {
-    return this.leases.get(id) !== undefined;
+  leaseKnown(id: bigint, key: Uint8Array): boolean {
+    return this.belongings.known(id, key);
   }
 
   attachedKeys(id: bigint): readonly Uint8Array[] {
-    return this.leases.attachedKeys(id);
+    return this.belongings.keysOf(id);
   }
 
   changesAt(revision: number): KvChanges {
@@ -342,60 +358,32 @@ export class RangeState implements TransactionHost {
   }
 
   #lock(command: Extract<Command, { type: 'lock' }>): CommandResult {
-    const view = this.#lockView();
+    const view = this.#lockView(command.command.lock, this.nextRevision);
     const { result, notices } = applyLockCommand(view, command.command);
     if (view.changed) this.revision = view.revision;
     for (const notice of notices) this.#effects.onNotice(notice);
     return { type: 'lock', result };
   }
 
-  #lockView(): EngineLockView {
-    return new EngineLockView(this.#engine, this.leases, {
-      revision: this.#next,
+  #lockView(lock: LockId, revision: number): EngineLockView {
+    return new EngineLockView(this.#engine, this.belongings, {
+      lock,
+      revision,
       timeMs: this.rangeTimeMs,
       wallMs: this.wallMs,
     });
   }
 
-  #grant(command: Extract<Command, { type: 'leaseGrant' }>): CommandResult {
-    // The incarnation is a revision of its own, so that no two grants of one id are ever taken for each other.
-    const lease: Lease = {
-      id: command.id,
-      incarnation: this.#next,
-      ttlMs: command.ttlMs,
-      attributes: command.attributes,
-    };
-    this.leases.grant(lease);
-    this.revision = lease.incarnation;
-    this.#effects.onLeaseGranted(lease);
-    return { type: 'leaseGrant', id: lease.id, incarnation: lease.incarnation, ttlMs: lease.ttlMs };
-  }
-
-  #revoke(id: bigint, incarnation: number): CommandResult {
-    const lease = this.leases.get(id);
-    if (lease === undefined || (incarnation !== 0 && lease.incarnation !== incarnation)) {
-      throw new ServiceError('LEASE_NOT_FOUND', `lease ${id} does not exist or has expired`);
-    }
-    this.#end(lease);
-    return { type: 'leaseRevoke' };
-  }
-
-  /** Refused when another term has begun since: its leader has given the lease a full TTL again (traps 17, 18). */
-  #expire(command: Extract<Command, { type: 'leaseExpire' }>, term: number): CommandResult {
-    if (command.term !== term) throw new ServiceError('NOT_LEADER', 'the expiry was proposed in an earlier term');
-    return this.#revoke(command.id, command.incarnation);
-  }
-
   /** Why the range cannot be split so; undefined when it can. */
   splitRefusal(command: SplitCommand): ServiceError | undefined {
-    const { descriptor, conf, transactions } = this;
-    return splitRefusal(command, { descriptor, conf, transactions, engine: this.#engine });
+    const { descriptor, conf } = this;
+    return splitRefusal(command, { descriptor, conf });
   }
 
   /** Why the range cannot be split at a routing key now; undefined when it can. */
   placeRefusal(at: Uint8Array): ServiceError | undefined {
-    const { descriptor, conf, transactions } = this;
-    return placeRefusal(at, { descriptor, conf, transactions, engine: this.#engine });
+    const { descriptor, conf } = this;
+    return placeRefusal(at, { descriptor, conf });
   }
 
   /** The child begins as the range was: with its revision, its time, and all that it remembers (design §7 ▸). */
@@ -405,13 +393,20 @@ export class RangeState implements TransactionHost {
     const { descriptor } = this;
     const { left, right } = splitDescriptors(descriptor, command);
     const meta = childMeta(this, command, right);
+    const references = cutLeases({ ...this.#leaseParts, span: descriptor }, command.at, command.childId);
     this.descriptor = left;
-    const child = { meta, outcomes: this.outcomes.fork(), transactions: this.transactions.cut(boundsOf(right)) };
+    const transactions = this.transactions.cut(boundsOf(right));
+    const child = { meta, outcomes: this.outcomes.fork(), transactions, references };
     this.keys -= meta.keys;
     this.bytes -= meta.bytes;
     for (const id of this.leases.cut(this.#bounds.routed)) this.#effects.onLeaseEnded(id);
     this.#effects.onSplit(child);
     return { type: 'split', left, right };
+  }
+
+  get #leaseParts() {
+    const { rangeId, leases, references, transactions } = this;
+    return { engine: this.#engine, rangeId, leases, references, transactions };
   }
 
   #seal(result: CommandResult): CommandResult {
@@ -430,20 +425,22 @@ export class RangeState implements TransactionHost {
     return { type: 'merge', range: this.descriptor };
   }
 
-  /** Ends a lease: in one step its keys go, its locks are released and granted onward, its waiters leave (design §9). */
-  #end(lease: Lease): void {
-    const session = { lease: lease.id, incarnation: lease.incarnation };
-    const keys = this.leases.attachedKeys(lease.id);
-    const locks = this.leases.attachedLocks(lease.id);
-    this.leases.remove(lease.id);
-    const view = this.#lockView();
-    const notices = locks.flatMap((lock) => sessionEnded(view, session, lock));
+  onLeaseGranted(lease: Lease): void {
+    this.#effects.onLeaseGranted(lease);
+  }
+
+  onLeaseEnded(id: bigint): void {
+    this.#effects.onLeaseEnded(id);
+  }
+
+  /** Takes keys and locks from a session that has ended, all at one revision. */
+  release(session: SessionRef, { keys, locks }: Attached): void {
+    const revision = this.nextRevision;
+    const notices = locks.flatMap((lock) => sessionEnded(this.#lockView(lock, revision), session, lock));
     const changes = this.#changes();
-    for (const key of keys) changes.deleteOwned(key, lease.id);
-    // Locks and keys share the revision; it counts even when nothing belonged to the lease, as for its grant.
+    for (const key of keys) changes.deleteOwned(key, session.lease);
     if (changes.any) this.#commit(changes);
-    else this.revision = view.revision;
+    else if (locks.length > 0) this.revision = revision;
     for (const notice of notices) this.#effects.onNotice(notice);
-    this.#effects.onLeaseEnded(lease.id);
   }
 }

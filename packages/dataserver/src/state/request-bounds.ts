@@ -17,6 +17,8 @@ export function commandWithin(bounds: RangeBounds, command: Command): boolean {
     case 'leaseGrant':
     case 'leaseRevoke':
     case 'leaseExpire':
+    case 'leaseRegister':
+    case 'leaseSettle':
       return spanContains(bounds.routed, leaseKey(command.id));
     case 'txnPrepare':
       return partWithin(bounds, command) && (command.part !== 0 || spanContains(bounds.routed, command.primaryKey));
@@ -25,6 +27,10 @@ export function commandWithin(bounds: RangeBounds, command: Command): boolean {
       return spanContains(bounds.routed, command.primaryKey);
     case 'txnResolve':
       return spanCovers(bounds.routed, command.span);
+    case 'leaseRefer':
+      return spanCovers(bounds.routed, command.span);
+    case 'leaseEnd':
+      return spanContains(bounds.routed, command.span.start); // it says which part it has
     case 'split': // these say themselves why they cannot be
     case 'seal':
     case 'merge':
@@ -58,6 +64,7 @@ export function queryWithin(bounds: RangeBounds, query: Query): boolean {
       return lockWithin(bounds, query.lock);
     case 'txnStatus':
       return spanContains(bounds.routed, query.primaryKey);
+    case 'leaseKeys':
     case 'leases':
     case 'closedRevision':
     case 'status':

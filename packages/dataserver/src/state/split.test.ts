@@ -155,13 +155,6 @@ describe('a split is refused', () => {
       expected: 'INVALID_ARGUMENT',
       says: 'records of a lock',
     },
-    { name: 'that parts a lease and its key', command: splitAt(atKey('x')), expected: 'UNAVAILABLE', says: 'lease 7' },
-    {
-      name: 'that parts a lease and its lock',
-      command: splitAt(lockSpan(LOCK).start),
-      expected: 'UNAVAILABLE',
-      says: 'lease 7',
-    },
     {
       name: 'for an earlier membership',
       command: splitAt(atKey('y'), { epoch: { confVersion: 0, version: 1 } }),

@@ -6,15 +6,11 @@
  *      nodes and in the same roles. Both get the next `version`, and from now on the master numbers their changes.
  * SP3. The membership is settled, and it is the one for whose nodes the ids were given out: the epoch says so, as it
  *      moves with every change of either kind.
- * SP4. What belongs to a lease is in the lease's range. As long as ranges hold no references to leases of other ranges,
- *      a place is refused that would part a lease from a key or lock of its own, also from one that is staged.
  */
-import { assert, compareBytes, type Engine, ServiceError, spanContains } from '@remora/base';
+import { assert, compareBytes, ServiceError, spanContains } from '@remora/base';
 import { type Command, type RangeDescriptor, staleEpoch } from '@remora/protocol';
 import { type ConfState, isJoint } from '@remora/raft';
-import type { RangeTransactions } from '../transactions/range-transactions.ts';
-import { intersection, isBorder } from './bounds.ts';
-import { attachedRoutingKey, isLeaseRecordKey, leaseIdOfKey, leaseSpaceSpan } from './keys.ts';
+import { isBorder } from './bounds.ts';
 import { NEVER_MERGED } from './merging.ts';
 import type { RangeMeta } from './meta-codec.ts';
 
@@ -29,8 +25,6 @@ export interface SplitDescriptors {
 interface Splittable {
   readonly descriptor: RangeDescriptor;
   readonly conf: ConfState;
-  readonly engine: Engine;
-  readonly transactions: Pick<RangeTransactions, 'leasesWithin'>;
 }
 
 /** Why the range cannot be split so; undefined when it can. */
@@ -42,21 +36,12 @@ export function splitRefusal(command: SplitCommand, range: Splittable): ServiceE
 }
 
 /** Why the range cannot be split at a place now, whatever the ids; undefined when it can. */
-export function placeRefusal(
-  at: Uint8Array,
-  { descriptor, conf, engine, transactions }: Splittable,
-): ServiceError | undefined {
+export function placeRefusal(at: Uint8Array, { descriptor, conf }: Splittable): ServiceError | undefined {
   const { rangeId } = descriptor;
   if (isJoint(conf)) {
     return new ServiceError('UNAVAILABLE', `the membership of range ${rangeId} is being changed; split it afterwards`);
   }
-  const wrong = wrongSplit(descriptor, misplaced(descriptor, at));
-  if (wrong !== undefined) return wrong;
-  const [staged] = transactions.leasesWithin({ start: at, end: descriptor.end });
-  const lease = staged ?? partedLease(engine, descriptor, at);
-  if (lease === undefined) return undefined;
-  const message = `range ${rangeId} cannot be split there now: lease ${lease} would be parted from what belongs to it`;
-  return new ServiceError('UNAVAILABLE', message);
+  return wrongSplit(descriptor, misplaced(descriptor, at));
 }
 
 function wrongSplit({ rangeId }: RangeDescriptor, reason: string | undefined): ServiceError | undefined {
@@ -81,17 +66,6 @@ function misfit({ rangeId, replicas }: RangeDescriptor, command: SplitCommand): 
     replicas.every(({ nodeId }) => nodes.has(nodeId)) &&
     ids.size === 2 * replicas.length;
   return fits ? undefined : 'there must be one new replica id for each of its nodes';
-}
-
-/** SP4. The first lease with rows before the place that has something from there on. */
-function partedLease(engine: Engine, descriptor: RangeDescriptor, at: Uint8Array): bigint | undefined {
-  const staying = intersection({ start: descriptor.start, end: at }, leaseSpaceSpan());
-  if (staying === undefined) return undefined;
-  for (const { key } of engine.scanResident(staying)) {
-    if (isLeaseRecordKey(key)) continue;
-    if (compareBytes(attachedRoutingKey(key), at) >= 0) return leaseIdOfKey(key);
-  }
-  return undefined;
 }
 
 /** SP2. */

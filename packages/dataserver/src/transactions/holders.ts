@@ -22,6 +22,7 @@ export function holderOf(
       return firstOf((found) => touchedByTxn(command.txn, parts.holding(found)));
     case 'leaseRevoke':
     case 'leaseExpire':
+    case 'leaseEnd':
       return parts.withLease(command.id) ?? holderOfKeys(attachedKeys(command.id), parts);
     case 'compact':
       return parts.againstCompaction(command.revision);
@@ -29,6 +30,9 @@ export function holderOf(
       return parts.all().next().value;
     case 'lock':
     case 'leaseGrant':
+    case 'leaseRegister':
+    case 'leaseRefer':
+    case 'leaseSettle':
     case 'split':
     case 'txnPrepare': // fails at once instead
     case 'txnDecide':

@@ -1,7 +1,8 @@
 /** What a range does with its part of a transaction: before anybody has decided, and afterwards. */
 import { type Bytes, ServiceError } from '@remora/base';
 import type { CompareAnswer, OpFailure, PartOp, PartResult, PutOp, TxnPart } from '@remora/protocol';
-import type { KvChanges, LeaseKnown } from '../state/kv-changes.ts';
+import type { KeyOwners } from '../state/belongings.ts';
+import type { KvChanges } from '../state/kv-changes.ts';
 import { checkReadRevision, type Prefetched, type RevisionBounds } from '../state/kv-read.ts';
 import { overlap } from './intents.ts';
 import { isEmptyRange } from './prepared-part.ts';
@@ -12,7 +13,7 @@ export function answerCompares(part: TxnPart, changes: KvChanges, prefetched: Pr
 
 export interface CheckedAgainst {
   readonly bounds: RevisionBounds;
-  readonly leaseKnown: LeaseKnown;
+  readonly leaseKnown: KeyOwners['known'];
   readonly exists: (key: Bytes) => boolean;
 }
 
@@ -42,13 +43,17 @@ function refusalOf({ op }: PartOp, { bounds, leaseKnown, exists }: CheckedAgains
   }
 }
 
-function refusalOfPut(op: PutOp, leaseKnown: LeaseKnown, exists: (key: Bytes) => boolean): ServiceError | undefined {
+function refusalOfPut(
+  op: PutOp,
+  leaseKnown: KeyOwners['known'],
+  exists: (key: Bytes) => boolean,
+): ServiceError | undefined {
   if ((op.ignoreValue || op.ignoreLease) && !exists(op.key)) {
     return new ServiceError('INVALID_ARGUMENT', 'ignore_value and ignore_lease need a key that exists', {
       details: { etcd: 'keyNotFound' },
     });
   }
-  if (op.ignoreLease || op.lease === 0n || leaseKnown(op.lease)) return undefined;
+  if (op.ignoreLease || op.lease === 0n || leaseKnown(op.lease, op.key)) return undefined;
   return new ServiceError('LEASE_NOT_FOUND', `lease ${op.lease} does not exist or has expired`);
 }
 

@@ -149,7 +149,7 @@ describe('T2: intents', () => {
 
   test('the end of a lease waits for writes that belong to it, and then takes them along', async () => {
     const [left] = neighbours();
-    left.state.leases.grant({ id: 5n, incarnation: 1, ttlMs: 60_000, attributes: {} });
+    left.state.leases.grant({ id: 5n, incarnation: 1, ttlMs: 60_000, attributes: {}, spans: [] });
     await prepared(left, prepare('t', 0, [put('a', '1', { lease: 5n })]));
     const revoke = { type: 'leaseRevoke', id: 5n, incarnation: 0 } as const;
     left.block = { first: 20, count: 10 };
@@ -407,10 +407,20 @@ describe('a split', () => {
     expect(decided.results).toMatchObject([{ number: 0 }]);
   });
 
-  test('is refused where it would part a lease from a staged write that belongs to it', async () => {
+  test('that parts a lease from a staged write leaves the child with a reference, and its home with the span', async () => {
     const [left] = neighbours();
-    left.state.leases.grant({ id: 5n, incarnation: 1, ttlMs: 60_000, attributes: {} });
+    left.state.leases.grant({ id: 5n, incarnation: 1, ttlMs: 60_000, attributes: {}, spans: [] });
     await prepared(left, prepare('t', 1, [put('h', '1', { lease: 5n })]));
-    await expect(split(left)).rejects.toThrow('UNAVAILABLE');
+    const right = await split(left);
+    const [span] = left.state.leases.get(5n)?.spans ?? [];
+    if (span === undefined) throw new Error('the home knows where more of the lease may be');
+    expect(right.state.references.get(5n)).toMatchObject({ incarnation: 1, spans: [span] });
+    right.block = { first: 20, count: 10 };
+    const end = { type: 'leaseEnd', id: 5n, incarnation: 1, span } as const;
+    expect(await right.run(end)).toMatchObject({ ok: false, code: 'UNAVAILABLE' });
+    await right.ok({ type: 'txnResolve', txnId: 't', part: 1, requestId: '', span, resolution: commitAt(9) });
+    expect(right.state.keys).toBe(1);
+    expect(await right.ok(end)).toMatchObject({ more: false });
+    expect([right.state.keys, right.state.references.size]).toEqual([0, 0]);
   });
 });

@@ -58,7 +58,7 @@ export interface TransactionHost {
   readonly rangeTimeMs: number;
   readonly bounds: RangeBounds;
   readonly outcomes: Outcomes;
-  leaseKnown(id: bigint): boolean;
+  leaseKnown(id: bigint, key: Uint8Array): boolean;
   /** Plain keys that belong to a lease. */
   attachedKeys(id: bigint): readonly Uint8Array[];
   /** Changes that will carry a revision. */
@@ -186,7 +186,7 @@ export class RangeTransactions {
     const compares = answerCompares(command, changes, prefetched);
     const failures = opFailures(command, {
       bounds: { revision: floor, compactRevision },
-      leaseKnown: (id) => this.#host.leaseKnown(id),
+      leaseKnown: (id, key) => this.#host.leaseKnown(id, key),
       exists: (key) => changes.get(key) !== undefined,
     });
     const prepared = preparedPart(command, deadlineMs, floor);

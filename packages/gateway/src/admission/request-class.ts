@@ -23,6 +23,10 @@ export function classOfCommand(command: Command): RequestClass {
     case 'lock':
       return command.command.type === 'acquire' ? 'ordinary' : 'charged';
     case 'leaseExpire':
+    case 'leaseRegister':
+    case 'leaseRefer':
+    case 'leaseEnd':
+    case 'leaseSettle':
     case 'split':
     case 'txnPrepare':
     case 'txnDecide':
@@ -45,6 +49,7 @@ export function classOfQuery(query: Query): RequestClass {
     case 'scan':
     case 'lock':
     case 'leaseTimeToLive':
+    case 'leaseKeys':
     case 'leases':
     case 'closedRevision':
     case 'txnStatus':

@@ -71,6 +71,11 @@ const commands: { name: string; command: Command; expect: string }[] = [
     expect: 'INVALID_ARGUMENT',
   },
   { name: 'an expiry', command: { type: 'leaseExpire', id: 1n, incarnation: 1, term: 1 }, expect: 'INVALID_ARGUMENT' },
+  ...(['leaseRegister', 'leaseRefer', 'leaseEnd', 'leaseSettle'] as const).map((type) => ({
+    name: type,
+    command: { type, id: 1n, incarnation: 1, span: { start: utf8('a'), end: utf8('b') } },
+    expect: 'INVALID_ARGUMENT',
+  })),
   { name: 'a noop', command: { type: 'noop' }, expect: 'INVALID_ARGUMENT' },
   {
     name: 'a split',

@@ -56,6 +56,10 @@ function validateCommand(command: Command, limits: RequestLimits): void {
     case 'compact':
       return;
     case 'leaseExpire':
+    case 'leaseRegister':
+    case 'leaseRefer':
+    case 'leaseEnd':
+    case 'leaseSettle':
     case 'raiseRevision':
     case 'split':
     case 'txnPrepare':
@@ -101,6 +105,7 @@ function validateQuery(query: Query, limits: RequestLimits): void {
     case 'leases':
     case 'status':
       return;
+    case 'leaseKeys':
     case 'closedRevision':
     case 'txnStatus':
       // Only gateways and leaders of ranges ask for these.

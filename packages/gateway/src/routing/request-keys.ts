@@ -30,6 +30,9 @@ export function routingKey(request: Command | Query): Bytes {
     case 'leaseGrant':
     case 'leaseRevoke':
     case 'leaseExpire':
+    case 'leaseRegister':
+    case 'leaseRefer':
+    case 'leaseSettle':
     case 'leaseKeepAlive':
     case 'leaseTimeToLive': {
       const key = Buffer.alloc(9, LEASE_SPACE);
@@ -41,8 +44,12 @@ export function routingKey(request: Command | Query): Bytes {
       return lockSpan(request.lock).start;
     case 'lock':
       return 'command' in request ? lockSpan(request.command.lock).start : lockQuerySpan(request.query).start;
+    case 'leaseEnd':
+      return request.span.start;
     case 'leases':
       return LEASES.start;
+    case 'leaseKeys':
+      return PLAIN_KEYS.start;
     case 'split':
       return request.at;
     case 'txnPrepare':
@@ -86,6 +93,7 @@ export function routingSpan(request: Command | Query): Span | undefined {
       return 'command' in request ? undefined : lockQuerySpan(request.query);
     case 'leases':
       return LEASES;
+    case 'leaseKeys':
     case 'compact':
       return PLAIN_KEYS;
     case 'status':

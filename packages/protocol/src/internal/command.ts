@@ -1,6 +1,7 @@
 import type { LockCommand, LockId, LockQuery, LockQueryResult, LockResult, Owner, SessionRef } from '@remora/lock';
 import type { Epoch, RangeDescriptor } from './descriptor.ts';
 import type { KeyValue, KvResult, RangeOp, Txn } from './kv-types.ts';
+import type { LeaseCommand, LeaseCommandResult } from './lease-api.ts';
 import type { MergeCommand, MergeCommandResult } from './merge-api.ts';
 import type { TxnCommand, TxnCommandResult, TxnState } from './transaction-api.ts';
 
@@ -28,6 +29,7 @@ export type Command =
   /** `incarnation` 0 means whichever is there (etcd's revoke). */
   | { readonly type: 'leaseRevoke'; readonly id: bigint; readonly incarnation: number }
   | { readonly type: 'leaseExpire'; readonly id: bigint; readonly incarnation: number; readonly term: number }
+  | LeaseCommand
   | { readonly type: 'lock'; readonly command: LockCommand }
   /**
    * Cuts the range in two at a routing key, from which on the keys are the child's. Internal: its leader proposes it, in
@@ -71,6 +73,8 @@ export type Query =
   /** Renews; acknowledged only by a leader confirmed after receipt (design §9). `incarnation` 0: whichever is there. */
   | { readonly type: 'leaseKeepAlive'; readonly id: bigint; readonly incarnation: number }
   | { readonly type: 'leaseTimeToLive'; readonly id: bigint; readonly keys: boolean }
+  /** The plain keys that belong to this very lease in a range that is not its home. */
+  | { readonly type: 'leaseKeys'; readonly id: bigint; readonly incarnation: number }
   | { readonly type: 'leases' }
   | { readonly type: 'lock'; readonly query: LockQuery }
   /** Waits for a queued acquire: answered when that owner is granted, refused or no longer in the queue. */
@@ -109,6 +113,7 @@ export type CommandResult =
   | { readonly type: 'raiseRevision' }
   | { readonly type: 'leaseGrant'; readonly id: bigint; readonly incarnation: number; readonly ttlMs: number }
   | { readonly type: 'leaseRevoke' }
+  | LeaseCommandResult
   | { readonly type: 'lock'; readonly result: LockResult }
   | { readonly type: 'split'; readonly left: RangeDescriptor; readonly right: RangeDescriptor }
   | TxnCommandResult
@@ -122,6 +127,7 @@ export type QueryResult =
   /** `ttlMs` -1: the lease is unknown. */
   | { readonly type: 'leaseKeepAlive'; readonly id: bigint; readonly incarnation: number; readonly ttlMs: number }
   | { readonly type: 'leaseTimeToLive'; readonly lease: LeaseInfo }
+  | { readonly type: 'leaseKeys'; readonly keys: readonly Uint8Array[] }
   | { readonly type: 'leases'; readonly ids: readonly bigint[] }
   | { readonly type: 'lock'; readonly result: LockQueryResult }
   | { readonly type: 'lockAwait'; readonly result: LockResult }

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { attachedKey, currentKey, historyKey, stateKey } from '../../../../packages/dataserver/src/state/keys.ts';
+import {
+  attachedKeyRow,
+  currentKey,
+  historyKey,
+  leaseKey,
+  stateKey,
+} from '../../../../packages/dataserver/src/state/keys.ts';
 import { memoryEngine } from '../../../../packages/dataserver/src/state/test-bed.ts';
 import { WatchedEngine } from './watched-engine.ts';
 
@@ -20,7 +26,7 @@ describe('the digest of what apply writes', () => {
       put(currentKey(KEY)),
       put(currentKey(KEY), Buffer.from('w')),
       put(historyKey(KEY, 3)),
-      put(attachedKey(1n, KEY)),
+      put(attachedKeyRow(leaseKey(1n), KEY)),
       digestOf((engine) => engine.delete(currentKey(KEY))),
       digestOf((engine) => {
         engine.put(currentKey(KEY), VALUE);

@@ -4,6 +4,13 @@ import type { Command, CommandResult } from '../command.ts';
 import { asCount, asFields, asLease, asMs, asTextMap, invalid, leaseToWire, textMapToWire } from './check.ts';
 import { decodeKvOp, decodeKvResult, decodeTxn, encodeKvOp, encodeKvResult, encodeTxn } from './kv.ts';
 import {
+  decodeLeaseCommand,
+  decodeLeaseCommandResult,
+  encodeLeaseCommand,
+  encodeLeaseCommandResult,
+  isLeaseCommandTag,
+} from './lease.ts';
+import {
   decodeMergeCommand,
   decodeMergeResult,
   encodeMergeCommand,
@@ -21,7 +28,7 @@ import {
 
 /**
  * Tags of commands; the same tag marks a command's result. Part of the log format: append only. 10–14: transaction.ts,
- * 15–18: merge.ts.
+ * 15–18: merge.ts, 20–23: lease.ts.
  */
 const COMMAND = {
   txn: 0,
@@ -54,6 +61,11 @@ export function encodeCommand(command: Command): unknown[] {
       return [COMMAND.leaseRevoke, command.id, command.incarnation];
     case 'leaseExpire':
       return [COMMAND.leaseExpire, command.id, command.incarnation, command.term];
+    case 'leaseRegister':
+    case 'leaseRefer':
+    case 'leaseEnd':
+    case 'leaseSettle':
+      return encodeLeaseCommand(command);
     case 'split':
       return [COMMAND.split, encodeSplit(command)];
     case 'txnPrepare':
@@ -92,7 +104,7 @@ export function decodeCommand(raw: unknown): Command {
     case COMMAND.leaseGrant:
     case COMMAND.leaseRevoke:
     case COMMAND.leaseExpire:
-      return decodeLeaseCommand(raw);
+      return decodeOwnLeaseCommand(raw);
     case COMMAND.split:
       return decodeSplit(asFields(raw, 2, 'split command')[1]);
     case COMMAND.noop:
@@ -101,11 +113,13 @@ export function decodeCommand(raw: unknown): Command {
     default:
       if (isTxnCommandTag(raw[0])) return decodeTxnCommand(raw);
       if (isMergeCommandTag(raw[0])) return decodeMergeCommand(raw);
+      if (isLeaseCommandTag(raw[0])) return decodeLeaseCommand(raw);
       throw invalid('command tag');
   }
 }
 
-function decodeLeaseCommand(raw: readonly unknown[]): Command {
+/** Of what a lease's home does by itself. */
+function decodeOwnLeaseCommand(raw: readonly unknown[]): Command {
   const id = asLease(raw[1], 'lease id');
   if (raw[0] === COMMAND.leaseGrant) {
     const f = asFields(raw, 4, 'lease grant');
@@ -141,6 +155,11 @@ export function encodeCommandResult(result: CommandResult): unknown[] {
       return [COMMAND.raiseRevision];
     case 'leaseRevoke':
       return [COMMAND.leaseRevoke];
+    case 'leaseRegister':
+    case 'leaseRefer':
+    case 'leaseEnd':
+    case 'leaseSettle':
+      return encodeLeaseCommandResult(result);
     case 'split':
       return [COMMAND.split, encodeSplitResult(result)];
     case 'txnPrepare':
@@ -194,6 +213,7 @@ export function decodeCommandResult(raw: unknown): CommandResult {
     default:
       if (isTxnCommandTag(raw[0])) return decodeTxnResult(raw, (inner) => decodeCommandResult(inner));
       if (isMergeCommandTag(raw[0])) return decodeMergeResult(raw);
+      if (isLeaseCommandTag(raw[0])) return decodeLeaseCommandResult(raw);
       throw invalid('command result tag');
   }
 }

@@ -5,6 +5,7 @@ import type { RevisionBlock } from '../revision-api.ts';
 import { isTxnCommand } from '../transaction-api.ts';
 import { asCount, asFields, asMs, invalid } from './check.ts';
 import { decodeCommand, encodeCommand } from './command.ts';
+import { isLeaseCommand } from './lease.ts';
 import { asRequestId } from './range.ts';
 import { asBlock } from './revisions.ts';
 import { packVersioned, unpackVersioned } from './wire.ts';
@@ -30,6 +31,9 @@ export const RESTORE_ENTRY_FORMAT_VERSION = 4;
 export const TXN_ENTRY_FORMAT_VERSION = 5;
 /** The same for an entry that is a step of a merge. */
 export const MERGE_ENTRY_FORMAT_VERSION = 6;
+/** The same for an entry with commands about leases of other ranges; and one of those with a block. */
+export const LEASE_ENTRY_FORMAT_VERSION = 7;
+export const LEASE_BLOCK_ENTRY_FORMAT_VERSION = 8;
 const VERSIONS = [
   ENTRY_FORMAT_VERSION,
   BLOCK_ENTRY_FORMAT_VERSION,
@@ -37,7 +41,10 @@ const VERSIONS = [
   RESTORE_ENTRY_FORMAT_VERSION,
   TXN_ENTRY_FORMAT_VERSION,
   MERGE_ENTRY_FORMAT_VERSION,
+  LEASE_ENTRY_FORMAT_VERSION,
+  LEASE_BLOCK_ENTRY_FORMAT_VERSION,
 ];
+const WITH_BLOCK: readonly number[] = [BLOCK_ENTRY_FORMAT_VERSION, LEASE_BLOCK_ENTRY_FORMAT_VERSION];
 
 /** One command as it stands in the log. */
 export interface BatchedCommand {
@@ -88,7 +95,9 @@ export function encodeEntry(batch: CommandBatch): Buffer {
 }
 
 function formatOf({ block, commands }: CommandBatch): number {
-  if (block !== undefined) return BLOCK_ENTRY_FORMAT_VERSION;
+  const aboutLeases = commands.some(({ command }) => isLeaseCommand(command));
+  if (block !== undefined) return aboutLeases ? LEASE_BLOCK_ENTRY_FORMAT_VERSION : BLOCK_ENTRY_FORMAT_VERSION;
+  if (aboutLeases) return LEASE_ENTRY_FORMAT_VERSION;
   // These come alone.
   switch (commands[0]?.command.type) {
     case 'split':
@@ -108,7 +117,7 @@ function formatOf({ block, commands }: CommandBatch): number {
 /** Byte fields of the result are slices of `bytes`: copy what outlives the entry (conventions 7). */
 export function decodeEntry(bytes: Bytes): CommandBatch {
   const version = VERSIONS.find((known) => known === bytes[0]) ?? ENTRY_FORMAT_VERSION;
-  const withBlock = version === BLOCK_ENTRY_FORMAT_VERSION;
+  const withBlock = WITH_BLOCK.includes(version);
   const headerFields = withBlock ? HEADER_FIELDS + BLOCK_FIELDS : HEADER_FIELDS;
   const raw = unpackVersioned(version, bytes, 'log entry');
   if (!Array.isArray(raw) || raw.length < headerFields || (raw.length - headerFields) % COMMAND_FIELDS !== 0) {

@@ -50,6 +50,7 @@ const QUERY = {
   closedRevision: 41,
   scan: 42,
   txnStatus: 43,
+  leaseKeys: 50,
 } as const;
 
 export function encodeQuery(query: Query): unknown[] {
@@ -64,6 +65,8 @@ export function encodeQuery(query: Query): unknown[] {
       return [QUERY.readTxn, encodeTxn(query.txn), query.serializable];
     case 'leaseTimeToLive':
       return [QUERY.leaseTimeToLive, query.id, query.keys];
+    case 'leaseKeys':
+      return [QUERY.leaseKeys, leaseToWire(query.id), query.incarnation];
     case 'leases':
       return [QUERY.leases];
     case 'lockAwait':
@@ -110,6 +113,10 @@ export function decodeQuery(raw: unknown): Query {
     case QUERY.leaseTimeToLive: {
       const f = asFields(raw, 3, 'lease time-to-live');
       return { type: 'leaseTimeToLive', id: asLease(f[1], 'lease id'), keys: asBool(f[2], 'keys') };
+    }
+    case QUERY.leaseKeys: {
+      const f = asFields(raw, 3, 'lease keys');
+      return { type: 'leaseKeys', id: asLease(f[1], 'lease id'), incarnation: asCount(f[2], 'lease incarnation') };
     }
     case QUERY.leases:
       asFields(raw, 1, 'leases query');
@@ -166,6 +173,8 @@ export function encodeQueryResult(result: QueryResult): unknown[] {
       return [QUERY.grantEnd, result.sessionAlive];
     case 'leaseTimeToLive':
       return [QUERY.leaseTimeToLive, encodeLeaseInfo(result.lease)];
+    case 'leaseKeys':
+      return [QUERY.leaseKeys, result.keys.slice()];
     case 'leases':
       return [QUERY.leases, result.ids.slice()];
     case 'closedRevision':
@@ -203,6 +212,10 @@ export function decodeQueryResult(raw: unknown): QueryResult {
       return { type: 'grantEnd', sessionAlive: asBool(asFields(raw, 2, 'grant end result')[1], 'sessionAlive') };
     case QUERY.leaseTimeToLive:
       return { type: 'leaseTimeToLive', lease: decodeLeaseInfo(asFields(raw, 2, 'time-to-live result')[1]) };
+    case QUERY.leaseKeys: {
+      const [, keys] = asFields(raw, 2, 'lease keys result');
+      return { type: 'leaseKeys', keys: asList(keys, 'lease keys', (key) => asBytes(key, 'lease key')) };
+    }
     case QUERY.leases:
       return {
         type: 'leases',

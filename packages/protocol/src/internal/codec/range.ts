@@ -61,6 +61,7 @@ export function encodeResult(result: CommandResult | QueryResult): unknown[] {
   switch (result.type) {
     case 'leaseKeepAlive':
     case 'leaseTimeToLive':
+    case 'leaseKeys':
     case 'leases':
     case 'lockAwait':
     case 'grantEnd':

@@ -1,0 +1,103 @@
+import { type Clock, type ServiceError, spanContains } from '@remora/base';
+import type { Command } from '@remora/protocol';
+import { leaseKey } from '../state/keys.ts';
+import type { Lease } from '../state/leases.ts';
+import type { Outcome } from '../state/outcome-codec.ts';
+import type { RangeState } from '../state/range-state.ts';
+import type { Commands, RangeDone } from './commands.ts';
+import { LeaseEndings } from './lease-endings.ts';
+import { LeaseKeeper } from './lease-keeper.ts';
+import { type Go, LeaseRegistrar } from './lease-registrar.ts';
+import type { OtherRanges } from './other-ranges.ts';
+
+export interface LeaseDutiesDeps {
+  readonly clock: Clock;
+  readonly state: RangeState;
+  readonly others: OtherRanges;
+  readonly commands: Pick<Commands, 'propose' | 'proposeAlone'>;
+  /** Of the leader that serves here; 0 while there is none. */
+  readonly term: () => number;
+  /** Says which ranges have what this one had. */
+  readonly staleEpoch: () => ServiceError;
+}
+
+/** What a range's leader does for leases: those that have their home here, and those that have something here. */
+export class LeaseDuties {
+  readonly keeper: LeaseKeeper;
+  readonly #deps: LeaseDutiesDeps;
+  readonly #registrar: LeaseRegistrar;
+  readonly #endings: LeaseEndings;
+
+  constructor(deps: LeaseDutiesDeps) {
+    const { clock, state, others, commands, term, staleEpoch } = deps;
+    this.#deps = deps;
+    this.keeper = new LeaseKeeper(clock, state.leases, (command, done) =>
+      commands.propose(command, (outcome) => done(outcome?.ok === true)),
+    );
+    // What follows an entry of the log does not belong into the step that applies it.
+    const soon = (done: (applied: boolean) => void, outcome: Outcome | undefined): void => {
+      clock.setImmediate(() => done(outcome?.ok === true));
+    };
+    this.#registrar = new LeaseRegistrar({
+      ...{ state, others, term },
+      propose: (command, done) => commands.proposeAlone(command, (_error, outcome) => soon(done, outcome)),
+    });
+    this.#endings = new LeaseEndings({
+      ...{ clock, others, staleEpoch, leases: state.leases },
+      isHome: (id) => spanContains(state.bounds.routed, leaseKey(id)),
+      propose: (command, done) => commands.propose(command, (outcome) => soon(done, outcome)),
+    });
+  }
+
+  /** Commands that wait for a lease of another range, or for one to be gone everywhere. */
+  get waiting(): number {
+    return this.#registrar.waiting + this.#endings.waits;
+  }
+
+  /** Once this replica leads and has applied an entry of its own term. */
+  start(term: number): void {
+    this.keeper.start(term);
+    this.#endings.start();
+  }
+
+  stop(error: ServiceError): void {
+    this.keeper.stop();
+    this.#endings.stop();
+    this.#registrar.abandon(error);
+  }
+
+  /** The range has other keys now, and other leases maybe. */
+  keysChanged(): void {
+    this.#deps.clock.setImmediate(() => this.#endings.look());
+  }
+
+  granted(lease: Lease): void {
+    this.keeper.granted(lease);
+  }
+
+  /** A lease is alive no more, or not here any more. */
+  ended(id: bigint): void {
+    this.keeper.ended(id);
+    if (this.#endings.concerns(id)) this.#deps.clock.setImmediate(() => this.#endings.look());
+  }
+
+  mustHold(command: Command): boolean {
+    return this.#registrar.mustHold(command);
+  }
+
+  hold(command: Command, go: Go): void {
+    this.#registrar.hold(command, go);
+  }
+
+  /** Before a command is proposed (RG3 of the registrar). Gives who is told its outcome: the end of a lease is over only everywhere. */
+  accompany(command: Command, done: RangeDone): RangeDone {
+    if (command.type === 'leaseEnd') this.#registrar.void(command.id);
+    if (command.type !== 'leaseRevoke') return done;
+    return (error, reply) => {
+      if (reply === undefined) return done(error, undefined);
+      this.#endings.whenGone(command.id, (unknown) =>
+        unknown === undefined ? done(undefined, reply) : done(unknown, undefined),
+      );
+    };
+  }
+}

@@ -1,0 +1,9 @@
+import { InvariantError } from '@remora/base';
+import type { OtherRanges } from './other-ranges.ts';
+
+/** Where one range has all keys: it has nobody to talk to. For tests. */
+export const NO_OTHER_RANGES: OtherRanges = {
+  command({ type }): never {
+    throw new InvariantError(`${type}: there is no other range`);
+  },
+};

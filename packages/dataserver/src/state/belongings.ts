@@ -1,0 +1,87 @@
+/**
+ * What belongs to leases in a range, wherever their homes are: who may own a key or a lock, and who does.
+ *
+ * BL1. Of a lease whose home is here, alive or ending, what is new lies behind its own row; of any other, behind a
+ *      reference. After a merge, a range may have both of one lease; what goes is taken from either.
+ */
+import type { Bytes, Span } from '@remora/base';
+import { type LockId, lockSpan, type SessionRef } from '@remora/lock';
+import { kvRoutingKey } from '@remora/protocol';
+import type { Attached, Attachments } from './attachments.ts';
+import type { LeaseReferences } from './lease-references.ts';
+import type { Leases } from './leases.ts';
+
+/** Whose plain keys may be, and are: the part that changes of keys use. */
+export interface KeyOwners {
+  /** Whether the lease is known to be alive, as far as this key is concerned. */
+  known(lease: bigint, key: Bytes): boolean;
+  attach(lease: bigint, key: Bytes): void;
+  detach(lease: bigint, key: Bytes): void;
+}
+
+/** For what changes nothing. */
+export const NO_OWNERS: KeyOwners = { known: () => false, attach() {}, detach() {} };
+
+export class Belongings implements KeyOwners {
+  readonly #home: Leases;
+  readonly #references: LeaseReferences;
+
+  constructor(home: Leases, references: LeaseReferences) {
+    this.#home = home;
+    this.#references = references;
+  }
+
+  known(lease: bigint, key: Bytes): boolean {
+    if (this.#home.get(lease) !== undefined) return true;
+    return this.#references.size > 0 && this.#references.covers(lease, 0, kvRoutingKey(key));
+  }
+
+  attach(lease: bigint, key: Bytes): void {
+    this.#of(lease).attachKey(lease, key);
+  }
+
+  detach(lease: bigint, key: Bytes): void {
+    for (const attached of this.#both(lease)) attached.detachKey(lease, key);
+  }
+
+  /** Whether this very session is known to be alive, as far as this lock is concerned. */
+  alive(session: SessionRef, lock: LockId): boolean {
+    if (this.#home.alive(session)) return true;
+    if (this.#references.size === 0) return false;
+    return this.#references.covers(session.lease, session.incarnation, lockSpan(lock).start);
+  }
+
+  attachLock({ lease }: SessionRef, lock: LockId): void {
+    this.#of(lease).attachLock(lease, lock);
+  }
+
+  detachLock({ lease }: SessionRef, lock: LockId): void {
+    for (const attached of this.#both(lease)) attached.detachLock(lease, lock);
+  }
+
+  /** Plain keys of a lease. */
+  keysOf(lease: bigint): readonly Bytes[] {
+    return this.#both(lease).flatMap((attached) => attached.keys(lease));
+  }
+
+  /** Of a lease that has its home here. */
+  ofHome(lease: bigint, span: Span, limit = 0): Attached {
+    return this.#home.attached.within(lease, span, limit);
+  }
+
+  /** Of a lease that is referred to. */
+  ofReference(lease: bigint, span: Span, limit = 0): Attached {
+    return this.#references.attached.within(lease, span, limit);
+  }
+
+  /** BL1: where what is new goes. */
+  #of(lease: bigint): Attachments {
+    return (this.#home.has(lease) ? this.#home : this.#references).attached;
+  }
+
+  #both(lease: bigint): readonly Attachments[] {
+    const here = this.#home.has(lease);
+    const referred = this.#references.get(lease) !== undefined;
+    return [...(here ? [this.#home.attached] : []), ...(referred ? [this.#references.attached] : [])];
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * What commands about leases do to a range, be it the home of the lease or another range that has keys of it
+ * (docs/decisions/0020).
+ *
+ * LC1. A lease that ends takes what is in its home with it in the same entry. If it has spans besides, it stays as one that
+ *      is ending, and its leader tells them (range/lease-endings.ts).
+ * LC2. Where the end is told, the reference is uncovered first, so that nothing more comes to belong to the lease; then at
+ *      most END_ROWS_MAX keys and locks go in one entry, and whoever tells asks again while there is more.
+ * LC3. All of them can be told twice, and late: they name the incarnation, and do nothing to any other.
+ */
+import { assert, ServiceError } from '@remora/base';
+import type { SessionRef } from '@remora/lock';
+import type { Command, CommandResult, LeaseCommand } from '@remora/protocol';
+import type { RangeTransactions } from '../transactions/range-transactions.ts';
+import type { Attached } from './attachments.ts';
+import type { Belongings } from './belongings.ts';
+import { attachableSpan, intersection, type RangeBounds } from './bounds.ts';
+import type { LeaseReferences } from './lease-references.ts';
+import type { Lease, Leases } from './leases.ts';
+
+type CommandOf<T extends Command['type']> = Extract<Command, { readonly type: T }>;
+export type AnyLeaseCommand = CommandOf<'leaseGrant' | 'leaseRevoke' | 'leaseExpire'> | LeaseCommand;
+
+/** A range's state, as these commands see it. */
+export interface LeaseHolder {
+  readonly bounds: RangeBounds;
+  readonly leases: Leases;
+  readonly references: LeaseReferences;
+  readonly belongings: Belongings;
+  readonly transactions: Pick<RangeTransactions, 'leasesWithin'>;
+  /** Of the command. */
+  readonly nextRevision: number;
+  revision: number;
+  /** Takes keys and locks from a session that has ended, at the command's revision. */
+  release(session: SessionRef, attached: Attached): void;
+  onLeaseGranted(lease: Lease): void;
+  onLeaseEnded(id: bigint): void;
+}
+
+/** Keys and locks that one entry takes from a lease of another range. */
+const END_ROWS_MAX = 1_000;
+
+export function applyLeaseCommand(range: LeaseHolder, command: AnyLeaseCommand, term: number): CommandResult {
+  switch (command.type) {
+    case 'leaseGrant':
+      return grant(range, command);
+    case 'leaseRevoke':
+      return revoke(range, command.id, command.incarnation);
+    case 'leaseExpire':
+      // Another term has begun since: its leader has given the lease a full TTL again (traps 17, 18).
+      if (command.term !== term) throw new ServiceError('NOT_LEADER', 'the expiry was proposed in an earlier term');
+      return revoke(range, command.id, command.incarnation);
+    case 'leaseRegister':
+      return register(range, command);
+    case 'leaseRefer':
+      return refer(range, command);
+    case 'leaseEnd':
+      return end(range, command);
+    case 'leaseSettle':
+      if (range.leases.ending(command.id)?.incarnation === command.incarnation) {
+        range.leases.settle(command.id, command.span);
+      }
+      return { type: 'leaseSettle' };
+  }
+}
+
+function grant(range: LeaseHolder, { id, ttlMs, attributes }: CommandOf<'leaseGrant'>): CommandResult {
+  // The incarnation is a revision of its own, so that no two grants of one id are ever taken for each other.
+  const lease: Lease = { id, incarnation: range.nextRevision, ttlMs, attributes, spans: [] };
+  range.leases.grant(lease);
+  range.revision = lease.incarnation;
+  range.onLeaseGranted(lease);
+  return { type: 'leaseGrant', id, incarnation: lease.incarnation, ttlMs };
+}
+
+/** LC1. In one step keys go, locks are released and granted onward, waiters leave (design §9). */
+function revoke(range: LeaseHolder, id: bigint, incarnation: number): CommandResult {
+  const lease = living(range, id, incarnation);
+  const { leases, belongings, transactions } = range;
+  const here = attachableSpan(range.bounds);
+  const revision = range.nextRevision;
+  leases.beginEnd(id);
+  const attached = here === undefined ? NOTHING : belongings.ofHome(id, here);
+  range.release({ lease: id, incarnation: lease.incarnation }, attached);
+  // It counts even when nothing belonged to the lease, as for its grant.
+  range.revision = revision;
+  if (here !== undefined && transactions.leasesWithin(here).has(id)) leases.addSpan(id, here);
+  leases.settle(id, undefined);
+  range.onLeaseEnded(id);
+  return { type: 'leaseRevoke' };
+}
+
+const NOTHING: Attached = { keys: [], locks: [] };
+
+function living({ leases }: LeaseHolder, id: bigint, incarnation: number): Lease {
+  const lease = leases.get(id);
+  if (lease === undefined || (incarnation !== 0 && lease.incarnation !== incarnation)) {
+    throw new ServiceError('LEASE_NOT_FOUND', `lease ${id} does not exist or has expired`);
+  }
+  return lease;
+}
+
+function register(range: LeaseHolder, { id, incarnation, span }: CommandOf<'leaseRegister'>): CommandResult {
+  const lease = living(range, id, incarnation);
+  range.leases.addSpan(id, span);
+  return { type: 'leaseRegister', incarnation: lease.incarnation };
+}
+
+function refer(range: LeaseHolder, { id, incarnation, span }: CommandOf<'leaseRefer'>): CommandResult {
+  if (!range.references.add(id, incarnation, span)) {
+    throw new ServiceError('UNAVAILABLE', `an earlier lease ${id} has something here yet; try again later`);
+  }
+  return { type: 'leaseRefer' };
+}
+
+/** LC2. What a range that is the home itself has besides is of writes that were prepared when the lease ended. */
+function end(range: LeaseHolder, { id, incarnation, span }: CommandOf<'leaseEnd'>): CommandResult {
+  const { leases, references, belongings, transactions } = range;
+  const here = attachableSpan(range.bounds);
+  const covered = here && intersection(here, span);
+  assert(covered !== undefined, 'the end of a lease is told to the range that has the beginning of the span');
+  const session = { lease: id, incarnation };
+  const isHome = leases.ending(id)?.incarnation === incarnation;
+  references.uncover(id, incarnation, covered);
+  const isReferred = references.get(id)?.incarnation === incarnation;
+  const left = (limit: number): Attached => {
+    const own = isHome ? belongings.ofHome(id, covered, limit) : NOTHING;
+    return own.keys.length + own.locks.length === 0 && isReferred ? belongings.ofReference(id, covered, limit) : own;
+  };
+  range.release(session, left(END_ROWS_MAX));
+  const rest = left(1);
+  const more =
+    rest.keys.length + rest.locks.length > 0 || ((isHome || isReferred) && transactions.leasesWithin(covered).has(id));
+  if (!more) references.tidy(id);
+  return { type: 'leaseEnd', covered, more };
+}

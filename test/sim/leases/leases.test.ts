@@ -1,0 +1,30 @@
+import { describe, expect, test } from 'vitest';
+import { LEASE_BUGS } from './planted/bugs.ts';
+import { type RunResult, runSeed } from './run.ts';
+
+/** `SIM_SEED=17 npx vitest run test/sim/leases` replays one run; `SIM_SEEDS=1000` runs more. */
+const one = process.env.SIM_SEED;
+const count = Number(process.env.SIM_SEEDS ?? 100);
+/** Runs that show what is planted (planted/bugs.ts) must pass without it. */
+const SHARP = LEASE_BUGS.map(({ seed }) => seed);
+const drawn = Array.from({ length: count }, (_, i) => i + 1);
+const seeds = one === undefined ? [...new Set([...SHARP, ...drawn])] : [Number(one)];
+
+describe('leases over ranges keep what is promised of them', () => {
+  const results: RunResult[] = [];
+
+  test('in runs from many seeds', { timeout: 600_000 }, () => {
+    for (const seed of seeds) {
+      const result = runSeed(seed);
+      results.push(result);
+      expect(result.faults.slice(0, 10), `SIM_SEED=${seed}`).toEqual([]);
+    }
+  });
+
+  test.runIf(one === undefined)('the runs met what they are for', () => {
+    for (const what of ['taken', 'ends', 'apart', 'splits', 'merges', 'elections', 'lost', 'revoked'] as const) {
+      const sum = results.reduce((total, result) => total + result[what], 0);
+      expect(sum, what).toBeGreaterThan(seeds.length);
+    }
+  });
+});

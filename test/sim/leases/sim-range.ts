@@ -1,0 +1,242 @@
+/**
+ * One range of the simulation of leases: the state, and the duties of its leader, over a log that is a queue. It has one
+ * leader at a time. What a change of leader loses is what was proposed and not applied, and all that leaders keep in memory.
+ */
+import { InvariantError, ServiceError } from '@remora/base';
+import { type Command, type CommandResult, type Epoch, staleEpoch } from '@remora/protocol';
+import { LeaseDuties } from '../../../packages/dataserver/src/range/lease-duties.ts';
+import type { RangeStart } from '../../../packages/dataserver/src/state/effects.ts';
+import type { Lease } from '../../../packages/dataserver/src/state/leases.ts';
+import { needsRevision } from '../../../packages/dataserver/src/state/numbering.ts';
+import { errorOf, type Outcome } from '../../../packages/dataserver/src/state/outcome-codec.ts';
+import { RangeState } from '../../../packages/dataserver/src/state/range-state.ts';
+import { commandWithin } from '../../../packages/dataserver/src/state/request-bounds.ts';
+import { CONF } from '../../../packages/dataserver/src/state/test-bed.ts';
+import type { World } from './world.ts';
+
+export type Answer = (error: ServiceError | undefined, result: CommandResult | undefined) => void;
+
+export interface Request {
+  readonly command: Command;
+  readonly requestId: string;
+  /** `version` of the epoch by which it comes. */
+  readonly version: number;
+}
+
+interface Proposed {
+  readonly command: Command;
+  readonly requestId: string;
+  readonly epoch: Epoch;
+  readonly done: (error: ServiceError | undefined, outcome: Outcome | undefined) => void;
+}
+
+/** What is remembered of a request is kept for this long: longer than a message is under way. */
+const DEADLINE_MS = 100_000;
+
+export class SimRange {
+  readonly #world: World;
+  state: RangeState;
+  duties: LeaseDuties;
+  /** Of the leader, or of the last one. */
+  term = 0;
+  serving = false;
+  /** Merged into another range. */
+  gone = false;
+  /** In the log, not applied. */
+  readonly #log: Proposed[] = [];
+  /** For revisions from the master. */
+  readonly #waiting: Proposed[] = [];
+  #applying = false;
+
+  constructor(world: World, start: RangeStart | undefined, state?: RangeState) {
+    this.#world = world;
+    this.state = state ?? this.#newState(start?.meta.descriptor ?? world.first);
+    if (start !== undefined) this.state.begin(start);
+    this.duties = this.#newDuties();
+    this.#leadLater();
+  }
+
+  get id(): number {
+    return this.state.rangeId;
+  }
+
+  #newState(descriptor: RangeState['descriptor']): RangeState {
+    const { truth, engine } = this.#world;
+    return new RangeState(engine, {
+      descriptor,
+      conf: CONF,
+      effects: {
+        onEvents: (_revision, events) => truth.events(events),
+        onNotice() {},
+        onLeaseGranted: (lease: Lease) => this.duties.granted(lease),
+        onLeaseEnded: (id) => this.duties.ended(id),
+        onSplit: (child) => this.#world.splitOff(child),
+        onSealed() {},
+        onMerged() {},
+        source(): never {
+          throw new InvariantError('merges are no commands here');
+        },
+      },
+    });
+  }
+
+  #newDuties(): LeaseDuties {
+    const { clock } = this.#world;
+    const { state, term } = this;
+    return new LeaseDuties({
+      clock,
+      state,
+      others: this.#world.others,
+      staleEpoch: () => staleEpoch([state.descriptor]),
+      term: () => (this.serving && this.term === term && !this.gone ? term : 0),
+      commands: {
+        propose: (command, done) => this.#propose(command, '', (_error, outcome) => done?.(outcome)),
+        proposeAlone: (command, done) => this.#propose(command, '', done),
+      },
+    });
+  }
+
+  // ------------------------------------------------------------------------------------------------ requests
+
+  /** As `RangeReplica.execute` does. */
+  execute(request: Request, answer: Answer): void {
+    if (!this.serving || this.gone) return answer(notLeader(), undefined);
+    const { command } = request;
+    if (this.#isMisrouted(request) || !this.duties.mustHold(command)) return this.#execute(request, answer);
+    this.duties.hold(command, (error) => {
+      if (error !== undefined) answer(error, undefined);
+      else this.#execute(request, answer);
+    });
+  }
+
+  #execute(request: Request, answer: Answer): void {
+    if (!this.serving || this.gone) return answer(notLeader(), undefined);
+    const { command, requestId } = request;
+    const told = this.duties.accompany(command, (error, reply) => {
+      answer(error, reply === undefined ? undefined : (reply.result as CommandResult));
+    });
+    const settled = (error: ServiceError | undefined, outcome: Outcome | undefined): void => {
+      if (outcome === undefined) told(error, undefined);
+      else if (!outcome.ok) told(errorOf(outcome), undefined);
+      else told(undefined, { revision: outcome.revision, raftTerm: this.term, rangeTimeMs: 0, result: outcome.result });
+    };
+    if (!this.#isMisrouted(request)) return this.#propose(command, requestId, settled);
+    const outcome = requestId === '' ? undefined : this.state.outcomes.find(requestId); // CM3 of the commands
+    settled(staleEpoch([this.state.descriptor]), outcome);
+  }
+
+  #isMisrouted({ version, command }: Request): boolean {
+    return version !== this.state.descriptor.epoch.version || !commandWithin(this.state.bounds, command);
+  }
+
+  // ------------------------------------------------------------------------------------------------ log
+
+  /** As a leader's proposals do: what needs a revision waits for it, what does not overtakes it. */
+  #propose(command: Command, requestId: string, done: Proposed['done']): void {
+    if (!this.serving || this.gone) return done(notLeader(), undefined);
+    const { epoch } = this.state.descriptor;
+    const proposed = { command, requestId, epoch, done };
+    if (!needsRevision(command)) return this.#append(proposed);
+    this.#waiting.push(proposed);
+    this.#world.later(8, () => {
+      const at = this.#waiting.indexOf(proposed);
+      if (at < 0) return;
+      this.#waiting.splice(at, 1);
+      if (epoch.version === this.state.descriptor.epoch.version) this.#append(proposed);
+      else done(staleEpoch([this.state.descriptor]), undefined);
+    });
+  }
+
+  #append(proposed: Proposed): void {
+    this.#log.push(proposed);
+    this.#applySoon();
+  }
+
+  #applySoon(): void {
+    if (this.#applying) return;
+    this.#applying = true;
+    this.#world.later(6, () => {
+      this.#applying = false;
+      this.#applyNext();
+      if (this.#log.length > 0) this.#applySoon();
+    });
+  }
+
+  #applyNext(): void {
+    const next = this.#log.shift();
+    if (next === undefined) return;
+    const { clock, truth } = this.#world;
+    const { command, requestId, epoch } = next;
+    const { rangeTimeMs, applied } = this.state;
+    const deadlineMs = requestId === '' ? 0 : rangeTimeMs + DEADLINE_MS;
+    truth.applying(command);
+    const position = { index: applied.index + 1, term: this.term };
+    const batch = {
+      ...{ rangeTimeMs: clock.monotonicMs(), wallMs: 0, epoch, block: this.#world.block() },
+      commands: [{ requestId, deadlineMs, command }],
+    };
+    void this.state.applyBatch(position, batch, (_i, outcome, how) => {
+      if (how === 'executed') truth.applied(this.state, command, outcome);
+      next.done(undefined, outcome);
+    });
+  }
+
+  applyAll(): void {
+    while (this.#log.length > 0) this.#applyNext();
+  }
+
+  /** Another leader, or the same node again: it begins with what the log has. */
+  elect(): void {
+    const { random } = this.#world;
+    this.#silence();
+    for (const { done } of this.#log.splice(random.int(this.#log.length + 1))) done(unknown(), undefined);
+    this.applyAll();
+    if (random.int(3) === 0) this.#restart();
+    this.#leadLater();
+  }
+
+  #leadLater(): void {
+    this.#world.later(100, () => {
+      if (this.gone || this.serving) return;
+      this.term++;
+      this.serving = true;
+      this.duties = this.#newDuties();
+      this.duties.start(this.term);
+    });
+  }
+
+  #silence(): void {
+    this.serving = false;
+    this.duties.stop(notLeader());
+    for (const { done } of this.#waiting.splice(0)) done(notLeader(), undefined);
+  }
+
+  /** Reads its state from the engine, as after a crash. */
+  #restart(): void {
+    this.state.stage();
+    const { descriptor } = this.state;
+    this.state = this.#newState(descriptor);
+    this.state.load();
+  }
+
+  /** Takes its neighbour to the right over, of which all is applied, as a merge does. */
+  absorb(right: SimRange): void {
+    right.#silence();
+    right.gone = true;
+    const { left, other } = { left: this.state.descriptor, other: right.state.descriptor };
+    const version = Math.max(left.epoch.version, other.epoch.version) + 1;
+    this.state.descriptor = { ...left, end: other.end, epoch: { ...left.epoch, version } };
+    this.state.revision = Math.max(this.state.revision, right.state.revision);
+    this.state.references.absorb(right.id);
+    this.state.leases.load(this.state.bounds.routed);
+    this.elect();
+  }
+}
+
+export function notLeader(): ServiceError {
+  return new ServiceError('NOT_LEADER', 'this replica does not lead the range');
+}
+
+export function unknown(): ServiceError {
+  return new ServiceError('UNKNOWN_OUTCOME', 'the answer was lost');
+}
