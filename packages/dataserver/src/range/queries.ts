@@ -248,7 +248,11 @@ export class Queries {
   /** Answers when the owner is no longer waiting: at once if it is not in the queue, otherwise by the queue's news. */
   lockAwait(lock: LockId, owner: Owner, onCancel: OnCancel, done: AwaitDone): void {
     if (!this.#replica.leading) return done(this.#replica.notLeader(), undefined);
-    const status = ownerStatus(this.#lockReader(), lock, owner);
+    const status = ownerStatus(
+      { ...this.#lockReader(), sessionAlive: (session) => this.#isAlive(session, lock) },
+      lock,
+      owner,
+    );
     if (status.type !== 'queued') return done(undefined, status);
     this.#await(
       { lock, onCancel },
@@ -261,8 +265,7 @@ export class Queries {
   #grantEnd(query: Extract<Query, { type: 'grantEnd' }>, onCancel: OnCancel, done: QueryDone): void {
     const { lock, version, session } = query;
     if (!this.#replica.leading) return done(this.#replica.notLeader(), undefined);
-    const ended = (): void =>
-      done(undefined, { type: 'grantEnd', sessionAlive: this.#replica.state.leases.alive(session) });
+    const ended = (): void => done(undefined, { type: 'grantEnd', sessionAlive: this.#isAlive(session, lock) });
     if (!isCurrent(this.#lockReader(), lock, version)) return ended();
     this.#await(
       { lock, onCancel },
@@ -300,11 +303,13 @@ export class Queries {
     }
   }
 
+  #isAlive(session: Owner['session'], lock: LockId): boolean {
+    return this.#replica.state.belongings.alive(session, lock);
+  }
+
   #lockReader() {
     const { engine } = this.#deps;
-    const { leases } = this.#replica.state;
     return {
-      sessionAlive: (session: Owner['session']) => leases.alive(session),
       timeMs: this.#replica.state.rangeTimeMs,
       get: (key: Uint8Array) => engine.get(key),
       scan: (start: Uint8Array, end: Uint8Array, limit: number) => engine.scanResident({ start, end, limit }),
