@@ -26,6 +26,7 @@ import {
 } from '@remora/protocol';
 import { createRaftHost, LocalNetwork, type NodeRaftHost } from '@remora/raft';
 import type { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
+import { RangeRegistry } from '../../../packages/master/src/range-registry.ts';
 import type { RevisionSource } from '../../../packages/dataserver/src/revisions/revision-drawer.ts';
 import { NOBODY_NUMBERS } from '../../../packages/dataserver/src/revisions/test-source.ts';
 import { Links } from './links.ts';
@@ -41,6 +42,8 @@ export const NODES: readonly number[] = [...DATA_NODES, GATEWAY_NODE];
 export interface RangePlan {
   readonly borders: readonly string[];
   readonly splits: readonly string[];
+  /** How often neighbours are to be merged. */
+  readonly merges?: number;
 }
 
 const ONE_RANGE: RangePlan = { borders: [], splits: [] };
@@ -89,6 +92,8 @@ export class RangeCluster {
   readonly #plan: RangePlan;
   readonly #master: RevisionMaster;
   readonly #links: Links;
+  /** What the master makes of what it hears. */
+  readonly #registry = new RangeRegistry();
 
   constructor(seed: number, plan: RangePlan = ONE_RANGE) {
     const ranges = rangesBetween(plan.borders);
@@ -120,7 +125,7 @@ export class RangeCluster {
         void this.node(nodeId).running?.store?.createReplica(range, replicaId);
       }
     }
-    if (this.#plan.splits.length > 0) this.#hearLeaders();
+    if (this.#plan.splits.length > 0 || this.#plan.merges !== undefined) this.#hearLeaders();
     await this.run(1_500);
   }
 
@@ -317,12 +322,43 @@ export class RangeCluster {
     }
   }
 
-  #heard(changed: readonly RangeDescriptor[]): void {
-    const known = new Map(this.view.ranges.map((range) => [range.rangeId, range]));
-    for (const range of changed) {
-      if ((known.get(range.rangeId)?.epoch.version ?? 0) < range.epoch.version) known.set(range.rangeId, range);
+  /** The master's word to replicas that were left behind by a merge: their ranges have ended. */
+  removeEnded(): void {
+    for (const { running } of this.nodes.values()) {
+      for (const { rangeId, group } of [...(running?.store?.replicas() ?? [])]) {
+        if (this.#registry.mergedInto(rangeId) === undefined) continue;
+        running?.store?.removeReplica({ rangeId, replicaId: group.replicaId, confVersion: Number.MAX_SAFE_INTEGER });
+      }
     }
-    const ranges = [...known.values()].sort((a, b) => compareBytes(a.start, b.start));
+  }
+
+  /** Asks the leader of some range to take a neighbour over. */
+  mergeSomewhere(): void {
+    const targets = this.#leading;
+    const target = targets[this.laterRandom.int(Math.max(1, targets.length))];
+    const { ranges } = this.view;
+    const place = ranges.findIndex(({ rangeId }) => rangeId === target?.rangeId);
+    const source = ranges[place + (this.laterRandom.int(2) === 0 ? 1 : -1)];
+    if (target !== undefined && source !== undefined) this.merge({ targetId: target.rangeId, sourceId: source.rangeId });
+  }
+
+  /** The master's order to whoever leads the target; what they say to it. */
+  merge(order: { readonly targetId: number; readonly sourceId: number }): readonly string[] {
+    return [...this.nodes.values()].flatMap(({ running }) => {
+      const replica = [...(running?.store?.replicas() ?? [])].find(({ rangeId }) => rangeId === order.targetId);
+      return replica?.leading === true ? (running?.store?.merges.carryOut(order).outcome ?? []) : [];
+    });
+  }
+
+  /** Ranges that others have taken over. */
+  get merged(): number {
+    const ids = this.#leading.flatMap(({ state }) => state.merging.absorbed);
+    return new Set(ids).size;
+  }
+
+  #heard(changed: readonly RangeDescriptor[]): void {
+    for (const range of [...this.view.ranges, ...changed]) this.#registry.describe(range);
+    const ranges = [...this.#registry.all()].sort((a, b) => compareBytes(a.start, b.start));
     this.view = { ...this.view, ranges };
   }
 

@@ -10,6 +10,7 @@ const PLANS: readonly { readonly name: string; readonly plan: RangePlan }[] = [
   // Leases and locks are in the first, and each of the others has a part of the plain keys.
   { name: 'several ranges', plan: { borders: ['k1', 'k3'], splits: [] } },
   { name: 'a range that is split again and again', plan: { borders: [], splits: ['k1', 'k2', 'k3'] } },
+  { name: 'ranges that are merged and split again', plan: { borders: ['k1', 'k3'], splits: ['k1', 'k2', 'k3'], merges: 60 } },
 ];
 
 /** `SIM_SEED=17 npx vitest run test/sim/range-cluster/many` replays one run; `SIM_SEEDS=1000` runs more. */
@@ -28,11 +29,12 @@ describe.each(PLANS)('$name, under load and misfortune, keep every promise', ({ 
     expect(result.acknowledged).toBeGreaterThan(10);
   });
 
-  test.runIf(seeds.length >= 5)('the runs met what they are for: lost answers, grants, splits', () => {
+  test.runIf(seeds.length >= 5)('the runs met what they are for: lost answers, grants, splits, merges', () => {
     const sum = (what: (result: RunResult) => number) => results.reduce((total, result) => total + what(result), 0);
     expect(sum((result) => result.granted)).toBeGreaterThan(0);
     expect(sum((result) => result.unknown)).toBeGreaterThan(0);
     expect(sum((result) => result.splits)).toBeGreaterThanOrEqual(plan.splits.length);
+    expect(sum((result) => result.merges)).toBeGreaterThanOrEqual(plan.merges === undefined ? 0 : 10);
   });
 });
 

@@ -18,6 +18,7 @@ export interface RunResult {
   /** Snapshots whose installation a crash interrupted. */
   readonly resumed: number;
   readonly splits: number;
+  readonly merges: number;
 }
 
 const LOAD_MS = 6_000;
@@ -43,6 +44,9 @@ export async function runSeed(seed: number, plan?: RangePlan): Promise<RunResult
   for (const _key of plan?.splits ?? []) {
     for (let i = 0; i < 5; i++) bed.clock.setTimer(bed.laterRandom.int(LOAD_MS), () => bed.splitSomewhere());
   }
+  for (let i = 0; i < (plan?.merges ?? 0); i++) {
+    bed.clock.setTimer(bed.laterRandom.int(LOAD_MS), () => bed.mergeSomewhere());
+  }
   await misfortune(bed, untilMs, () => watches.begin(GATEWAY_NODE, untilMs));
   await recover(bed);
   const truth = new Truth(await history(bed));
@@ -64,6 +68,7 @@ export async function runSeed(seed: number, plan?: RangePlan): Promise<RunResult
     snapshots,
     resumed: bed.resumed,
     splits: bed.splits,
+    merges: bed.merged,
   };
 }
 
@@ -134,6 +139,7 @@ async function recover(bed: RangeCluster): Promise<void> {
   bed.heal();
   if (bed.view.ranges.length > 1) {
     for (let i = 0; i < 20; i++) {
+      bed.removeEnded();
       void bed.createMissing();
       await bed.run(200);
     }

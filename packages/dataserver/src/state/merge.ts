@@ -8,7 +8,9 @@
  *      round for which the source was sealed. What does not fit is refused and decides nothing.
  * MG3. The target goes on from what both have: the last revision, the compaction and the time are the later ones, the
  *      memory of outcomes is that of both, and its version is above both (a key's ranges have growing versions).
- * MG4. As time may jump ahead for what either of them has, waits with a time-out may end early; commands are refused
+ * MG4. The source is the range behind the target: of two neighbours the first one goes on. So a range has the key at which
+ *      it begins for as long as it lives, and whoever hears that another has it by now knows that the range has ended.
+ * MG5. As time may jump ahead for what either of them has, waits with a time-out may end early; commands are refused
  *      that are then past their deadline. None is applied twice: whatever was forgotten is past its deadline here too.
  */
 import { assert, equalBytes, ServiceError } from '@remora/base';
@@ -109,7 +111,7 @@ export function mergeRefusal(
 
 /** Why two ranges cannot be merged as they are; undefined when they can. */
 export function misfit(target: RangeDescriptor, source: RangeDescriptor): string | undefined {
-  if (unionOf(target, source) === undefined) return `range ${source.rangeId} is not its neighbour`;
+  if (unionOf(target, source) === undefined) return `range ${source.rangeId} does not begin where it ends`;
   if (target.revisionSource !== 'master' || source.revisionSource !== 'master') return 'it counts its revisions itself';
   const nodes = nodesOf(target);
   const fits =
@@ -117,13 +119,12 @@ export function misfit(target: RangeDescriptor, source: RangeDescriptor): string
   return fits ? undefined : `range ${source.rangeId} has its replicas on nodes ${nodesOf(source)}, it on ${nodes}`;
 }
 
-/** The descriptor of the target with the keys of both (MG3); undefined when they are no neighbours. */
+/** The descriptor of the target with the keys of both (MG3); undefined when the source is not behind it (MG4). */
 export function unionOf(target: RangeDescriptor, source: RangeDescriptor): RangeDescriptor | undefined {
+  // An empty end is behind all keys.
+  if (target.end.length === 0 || !equalBytes(target.end, source.start)) return undefined;
   const version = Math.max(target.epoch.version, source.epoch.version) + 1;
-  const both = { ...target, epoch: { ...target.epoch, version } };
-  if (isBorderOf(target.end, source.start)) return { ...both, end: source.end };
-  if (isBorderOf(source.end, target.start)) return { ...both, start: source.start };
-  return undefined;
+  return { ...target, end: source.end, epoch: { ...target.epoch, version } };
 }
 
 /** Takes over what a sealed source on this node has; gives the leases that came with it. */
@@ -159,15 +160,8 @@ export function unite(state: RangeState, source: RangeState, command: MergeIntoC
  * is cleared away with it may be the target's.
  */
 export function withoutKeys(descriptor: RangeDescriptor): RangeDescriptor {
-  const { start, end } = descriptor;
-  const at = start.length > 0 ? start : end;
-  assert(at.length > 0, 'a range that covers everything has no neighbour');
-  return { ...descriptor, start: at, end: at };
-}
-
-/** An empty key is the first or the last one: no border. */
-function isBorderOf(end: Uint8Array, start: Uint8Array): boolean {
-  return end.length > 0 && equalBytes(end, start);
+  assert(descriptor.start.length > 0, 'MG4: the first range is the source of no merge');
+  return { ...descriptor, end: descriptor.start };
 }
 
 function nodesOf({ replicas }: RangeDescriptor): readonly number[] {

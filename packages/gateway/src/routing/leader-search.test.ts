@@ -1,5 +1,5 @@
 import { ManualClock, ServiceError } from '@remora/base';
-import type { RangeDescriptor, RangeInfo, RpcChannel, RpcDialer } from '@remora/protocol';
+import { type RangeDescriptor, type RangeInfo, type RpcChannel, type RpcDialer, staleEpoch } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import { LeaderSearch } from './leader-search.ts';
 import { Routes } from './routes.ts';
@@ -13,8 +13,12 @@ const RANGE: RangeDescriptor = {
   revisionSource: 'range',
 };
 
+/** The range that has taken the keys over. */
+const UNION: RangeDescriptor = { ...RANGE, rangeId: 3, epoch: { confVersion: 1, version: 2 } };
+const KEY = Buffer.from([3, 0x6b]);
+
 /** Each node answers with the leader that it knows; one that is absent never answers. */
-function setUp(says: Map<number, { leader: number; term: number } | 'unreachable'>) {
+function setUp(says: Map<number, { leader: number; term: number } | 'unreachable' | 'merged away'>) {
   const clock = new ManualClock();
   const asked: number[] = [];
   const channel = (node: number): RpcChannel => ({
@@ -23,6 +27,7 @@ function setUp(says: Map<number, { leader: number; term: number } | 'unreachable
       const answer = says.get(node);
       clock.setImmediate(() => {
         if (answer === 'unreachable') done(new ServiceError('UNAVAILABLE', 'gone'), undefined);
+        else if (answer === 'merged away') done(staleEpoch([UNION]), undefined);
         else if (answer !== undefined) {
           const info: RangeInfo = {
             rangeId: 2,
@@ -52,7 +57,7 @@ test('only a replica that says "I lead" is believed (LS1)', () => {
   ]);
   const { clock, routes, search } = setUp(says);
   let found = 0;
-  search.wait(RANGE, () => found++);
+  search.wait(RANGE, KEY, () => found++);
   clock.advance(500);
   expect([found, routes.leader(2)]).toEqual([0, 0]);
   says.set(3, { leader: 3, term: 2 });
@@ -62,7 +67,7 @@ test('only a replica that says "I lead" is believed (LS1)', () => {
 
 test('all who wait share the questions, and none is asked twice at a time (LS2)', () => {
   const { clock, asked, search } = setUp(new Map([[2, { leader: 0, term: 1 }]]));
-  for (let i = 0; i < 100; i++) search.wait(RANGE, () => {});
+  for (let i = 0; i < 100; i++) search.wait(RANGE, KEY, () => {});
   clock.advance(240);
   expect(asked.filter((node) => node === 1).length).toBe(1);
   expect(asked.filter((node) => node === 2).length).toBeLessThanOrEqual(11);
@@ -71,9 +76,28 @@ test('all who wait share the questions, and none is asked twice at a time (LS2)'
 
 test('the search ends when nobody waits any more', () => {
   const { clock, search } = setUp(new Map([[2, { leader: 0, term: 1 }]]));
-  const stop = search.wait(RANGE, () => {});
+  const stop = search.wait(RANGE, KEY, () => {});
   clock.advance(100);
   stop();
   clock.advance(100);
   expect(clock.pendingTimers).toBe(0);
+});
+
+test('who waits for the leader of a range that was merged away is let go, to ask where its key is now (LS3)', () => {
+  const says = new Map<number, { leader: number; term: number } | 'unreachable' | 'merged away'>([
+    [1, 'unreachable'],
+    [2, 'unreachable'],
+    [3, 'unreachable'],
+  ]);
+  const { clock, asked, routes, search } = setUp(says);
+  let found = 0;
+  search.wait(RANGE, KEY, () => found++);
+  clock.advance(100);
+  expect(found).toBe(0);
+  says.set(2, 'merged away');
+  clock.advance(60);
+  expect([found, routes.find(KEY)?.rangeId]).toEqual([1, 3]);
+  const before = asked.length;
+  clock.advance(500);
+  expect(asked.length).toBeLessThanOrEqual(before + 3); // nobody waits any more
 });

@@ -1,4 +1,4 @@
-import type { Clock } from '@remora/base';
+import type { Bytes, Clock } from '@remora/base';
 import { type RangeDescriptor, type RpcDialer, rangeInfo } from '@remora/protocol';
 import type { Routes } from './routes.ts';
 
@@ -6,9 +6,15 @@ import type { Routes } from './routes.ts';
 const ROUND_MS = 25;
 const INFO_TIMEOUT_MS = 500;
 
+/** Who waits for the leader of the range that has this key. */
+interface Waiter {
+  readonly key: Bytes;
+  readonly found: () => void;
+}
+
 interface Search {
   range: RangeDescriptor;
-  readonly waiting: Set<() => void>;
+  readonly waiting: Set<Waiter>;
   /** Nodes that have been asked and have not answered yet. */
   readonly asked: Set<number>;
 }
@@ -18,6 +24,8 @@ interface Search {
  *
  * LS1. Only a replica that says "I lead" is believed: followers may still name a leader that is gone.
  * LS2. While anybody waits, each replica has at most one question under way, and gets a new one every round.
+ * LS3. A range that was merged away has no leader any more. Who waits for one is let go as soon as its key is known to be
+ *      another range's.
  */
 export class LeaderSearch {
   readonly #dialer: RpcDialer;
@@ -31,8 +39,11 @@ export class LeaderSearch {
     this.#clock = deps.clock;
   }
 
-  /** Calls `found` once when a leader is known. Returns a function that stops waiting. */
-  wait(range: RangeDescriptor, found: () => void): () => void {
+  /**
+   * Calls `found` once when the leader of the range that has the key is known, or that another range has it. Returns a
+   * function that stops waiting.
+   */
+  wait(range: RangeDescriptor, key: Bytes, found: () => void): () => void {
     let search = this.#searches.get(range.rangeId);
     if (search === undefined) {
       search = { range, waiting: new Set(), asked: new Set() };
@@ -43,9 +54,10 @@ export class LeaderSearch {
     }
     search.range = range;
     const { waiting } = search;
-    waiting.add(found);
+    const waiter = { key, found };
+    waiting.add(waiter);
     return () => {
-      waiting.delete(found);
+      waiting.delete(waiter);
     };
   }
 
@@ -63,18 +75,30 @@ export class LeaderSearch {
   #ask(search: Search, nodeId: number): void {
     const { rangeId } = search.range;
     search.asked.add(nodeId);
-    this.#dialer.channel(nodeId).call(rangeInfo, { rangeId }, { timeoutMs: INFO_TIMEOUT_MS }, (_error, info) => {
+    this.#dialer.channel(nodeId).call(rangeInfo, { rangeId }, { timeoutMs: INFO_TIMEOUT_MS }, (error, info) => {
       search.asked.delete(nodeId);
+      if (error !== undefined) this.#routes.learnMoved(error);
+      this.#letGo(search);
       if (info === undefined || info.leaderNode !== nodeId) return;
       this.#routes.learnInfo(info, nodeId);
       if (this.#routes.leader(rangeId) !== 0) this.#found(search);
     });
   }
 
+  /** LS3. */
+  #letGo({ range, waiting }: Search): void {
+    for (const waiter of [...waiting]) {
+      const now = this.#routes.find(waiter.key);
+      if (now === undefined || now.rangeId === range.rangeId) continue;
+      waiting.delete(waiter);
+      waiter.found();
+    }
+  }
+
   #found(search: Search): void {
     const { rangeId } = search.range;
     if (this.#searches.get(rangeId) !== search) return;
     this.#searches.delete(rangeId);
-    for (const found of search.waiting) found();
+    for (const { found } of search.waiting) found();
   }
 }

@@ -123,7 +123,7 @@ export class RoutedCall {
         ended();
         if (!this.#finished) this.#timedOut();
       });
-      const stop = search.wait(range, () => {
+      const stop = search.wait(range, this.#request.key, () => {
         timer.cancel();
         ended();
         this.#attempts++;
@@ -152,6 +152,7 @@ export class RoutedCall {
           routes.learnInfo(info, node);
           return this.#attempt();
         }
+        if (error !== undefined) routes.learnMoved(error);
         routes.distrust(rangeId, node);
         this.#again(error);
       }),

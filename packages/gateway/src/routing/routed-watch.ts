@@ -105,8 +105,9 @@ export class RoutedWatch {
     const { dialer, routes } = this.#deps;
     const node = range.replicas[this.#attempts % range.replicas.length]?.nodeId ?? 0;
     const options = { timeoutMs: INFO_TIMEOUT_MS };
-    dialer.channel(node).call(rangeInfo, { rangeId: range.rangeId }, options, (_error, info) => {
+    dialer.channel(node).call(rangeInfo, { rangeId: range.rangeId }, options, (error, info) => {
       if (info !== undefined) routes.learnInfo(info, node);
+      else if (error !== undefined) routes.learnMoved(error);
       if (turn !== this.#turn) return;
       // Replicas that name each other are asked with pauses.
       if (info === undefined || info.leaderNode === 0 || this.#attempts > 2) return this.#again();

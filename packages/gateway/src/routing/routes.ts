@@ -1,5 +1,5 @@
-import type { Bytes, Clock, Span } from '@remora/base';
-import type { ClusterView, RangeDescriptor, RangeInfo, RangeReply } from '@remora/protocol';
+import type { Bytes, Clock, ServiceError, Span } from '@remora/base';
+import { type ClusterView, currentRanges, type RangeDescriptor, type RangeInfo, type RangeReply } from '@remora/protocol';
 import { type Route, RouteMap } from './route-map.ts';
 
 /** An estimate of a range's time is used this long, then renewed before the next command. */
@@ -52,6 +52,12 @@ export class Routes {
   /** Descriptors that a range or the master named; true when they bring anything new. */
   learnRanges(ranges: readonly RangeDescriptor[]): boolean {
     return this.#map.learn(ranges);
+  }
+
+  /** A node that was asked for a range says that it is not there any more, and perhaps where its keys are. */
+  learnMoved(error: ServiceError): void {
+    if (error.code === 'STALE_EPOCH') this.learnRanges(currentRanges(error));
+    else if (error.code === 'RANGE_NOT_FOUND') this.doubt();
   }
 
   #takeView(): void {
