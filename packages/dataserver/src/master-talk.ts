@@ -11,6 +11,8 @@ export interface MasterTalkDeps {
   readonly replicas: () => Iterable<RangeReplica>;
   /** Splits a range that is led here, in the middle when there is no key; told again it says how that stands. */
   readonly split: (replica: RangeReplica, at: Bytes | undefined) => OrderedSplit;
+  /** The same for the merge of a range that is led here with the one behind it. */
+  readonly merge: (targetId: number, sourceId: number) => Carried;
 }
 
 /** What a store tells the master with each heartbeat, and what it does of what leaders are ordered in the answer. */
@@ -55,7 +57,7 @@ export class MasterTalk {
           ? this.#deps.split(replica, instruction.at)
           : refused('this replica does not lead the range');
       case 'merge':
-        return refused(`this version of the program is not told to ${instruction.type} ranges`);
+        return this.#deps.merge(replica.rangeId, instruction.source.rangeId);
       default:
         return replica.members.carryOut({ confVersion, instruction });
     }

@@ -1,6 +1,5 @@
 import {
   assert,
-  type Bytes,
   type Clock,
   type Disk,
   type Engine,
@@ -127,8 +126,11 @@ export class Store {
     this.merges = new StoreMerges({ ...deps, replicas: this.#replicas, held: this.#held, remover: this.#remover });
     const replica = (rangeId: number): RangeReplica | undefined => this.#replicas.get(rangeId)?.replica;
     this.#splitter = deps.splitting && splitterOf({ ...deps, ...deps.splitting, replicas: () => this.replicas() });
-    const order = (ordered: RangeReplica, at: Bytes | undefined) => this.#splitter?.order(ordered, at) ?? NO_SPLITS;
-    this.talk = new MasterTalk({ clock: deps.clock, replica, replicas: () => this.replicas(), split: order });
+    this.talk = new MasterTalk({
+      ...{ clock: deps.clock, replica, replicas: () => this.replicas() },
+      split: (ordered, at) => this.#splitter?.order(ordered, at) ?? NO_SPLITS,
+      merge: (targetId, sourceId) => this.merges.carryOut({ targetId, sourceId }),
+    });
   }
 
   /**

@@ -22,13 +22,14 @@ import {
   createRpcRegistry,
   FIRST_EPOCH,
   kvRoutingKey,
+  LEASE_SPACE,
   type RangeDescriptor,
 } from '@remora/protocol';
 import { createRaftHost, LocalNetwork, type NodeRaftHost } from '@remora/raft';
 import type { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
-import { RangeRegistry } from '../../../packages/master/src/range-registry.ts';
 import type { RevisionSource } from '../../../packages/dataserver/src/revisions/revision-drawer.ts';
 import { NOBODY_NUMBERS } from '../../../packages/dataserver/src/revisions/test-source.ts';
+import { RangeRegistry } from '../../../packages/master/src/range-registry.ts';
 import { Links } from './links.ts';
 import { RevisionMaster } from './revision-master.ts';
 import { SimNode } from './sim-node.ts';
@@ -38,7 +39,10 @@ export const DATA_NODES: readonly number[] = [1, 2, 3];
 export const GATEWAY_NODE = 4;
 export const NODES: readonly number[] = [...DATA_NODES, GATEWAY_NODE];
 
-/** Plain keys at which ranges begin, other than the first: from the start, or some time later. */
+/** In a plan: where leases begin, and behind them locks and plain keys. */
+const LEASES = 'leases';
+
+/** Plain keys at which ranges begin, or `LEASES`, other than the first: from the start, or some time later. */
 export interface RangePlan {
   readonly borders: readonly string[];
   readonly splits: readonly string[];
@@ -49,9 +53,13 @@ export interface RangePlan {
 const ONE_RANGE: RangePlan = { borders: [], splits: [] };
 const NO_KEY = new Uint8Array(0);
 
+function borderAt(border: string): Buffer {
+  return border === LEASES ? Buffer.from([LEASE_SPACE]) : kvRoutingKey(Buffer.from(border));
+}
+
 /** Replicas of a range on each data node; range 2 covers everything when there are no borders between plain keys. */
 function rangesBetween(borders: readonly string[]): readonly RangeDescriptor[] {
-  const keys = borders.map((border) => kvRoutingKey(Buffer.from(border)));
+  const keys = borders.map(borderAt);
   return [NO_KEY, ...keys].map((start, i) => ({
     rangeId: 2 + i,
     start,
@@ -298,7 +306,7 @@ export class RangeCluster {
   /** Splits a range at one of the planned keys, if there is one left and somebody leads. */
   splitSomewhere(): void {
     const { splits } = this.#plan;
-    const at = kvRoutingKey(Buffer.from(splits[this.laterRandom.int(splits.length)] ?? ''));
+    const at = borderAt(splits[this.laterRandom.int(splits.length)] ?? '');
     const parent = this.#leading.find(({ state }) => spanContains(state.bounds, at));
     if (parent === undefined) return;
     const { epoch, replicas } = parent.state.descriptor;
@@ -332,14 +340,20 @@ export class RangeCluster {
     }
   }
 
-  /** Asks the leader of some range to take a neighbour over. */
+  /** Whether what is in several ranges may be in one later. */
+  get mayMerge(): boolean {
+    return this.#plan.merges !== undefined;
+  }
+
+  /** Asks the leader of some range to take the next one over. */
   mergeSomewhere(): void {
     const targets = this.#leading;
     const target = targets[this.laterRandom.int(Math.max(1, targets.length))];
     const { ranges } = this.view;
     const place = ranges.findIndex(({ rangeId }) => rangeId === target?.rangeId);
-    const source = ranges[place + (this.laterRandom.int(2) === 0 ? 1 : -1)];
-    if (target !== undefined && source !== undefined) this.merge({ targetId: target.rangeId, sourceId: source.rangeId });
+    const source = ranges[place + 1];
+    if (target !== undefined && source !== undefined)
+      this.merge({ targetId: target.rangeId, sourceId: source.rangeId });
   }
 
   /** The master's order to whoever leads the target; what they say to it. */

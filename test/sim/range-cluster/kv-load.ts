@@ -5,7 +5,9 @@
  *      one whose outcome is unknown happened at most once.
  * KV2. What a read returned is what the keys held at the revision that its answer named, all of it.
  * KV3. Revisions keep to real time: whoever begins after an answer sees at least its revision, and writes above it. With
- *      several ranges that holds for writes and for what reads more than one; otherwise for answers of one range.
+ *      several ranges that holds for writes and for what reads more than one; otherwise for answers of one range. Where
+ *      ranges are merged, what several were asked for may later be answered by one, whose last revision is lower: reads
+ *      of more than a key see what was changed among theirs.
  * KV4. What would change several ranges is refused, and nothing is changed.
  */
 import { type Random, ServiceError } from '@remora/base';
@@ -28,6 +30,7 @@ type Reply = BackendReply<CommandResult | QueryResult>;
 
 interface Observation {
   readonly what: string;
+  readonly keys: Keys;
   /** `placeOf` its keys. */
   readonly place: string | undefined;
   /** The value that it puts when it succeeds. */
@@ -216,7 +219,7 @@ export class KvLoad {
   #begin(what: string, keys: Keys, value: string | undefined, reads: Observation['reads']): Observation {
     const startMs = this.#bed.clock.monotonicMs();
     const place = this.#bed.placeOf(keys.start, keys.end);
-    const seen = { what, place, value, startMs, endMs: undefined, error: undefined, reply: undefined, reads };
+    const seen = { what, keys, place, value, startMs, endMs: undefined, error: undefined, reply: undefined, reads };
     this.observations.push(seen);
     return seen;
   }
@@ -303,17 +306,28 @@ export class KvLoad {
     const byEnd = answered.toSorted((a, b) => (a.endMs ?? 0) - (b.endMs ?? 0));
     let at = 0;
     const seenBy = new Map<string | undefined, number>();
+    const changes: Observation[] = [];
     for (const seen of answered.toSorted((a, b) => a.startMs - b.startMs)) {
       for (let done = byEnd[at]; done !== undefined && (done.endMs ?? 0) < seen.startMs; done = byEnd[++at]) {
         seenBy.set(done.place, Math.max(seenBy.get(done.place) ?? 0, done.reply?.revision ?? 0));
+        if (done.reply !== undefined && changed(done.reply)) changes.push(done);
       }
       const revision = seen.reply?.revision ?? 0;
-      const ofAll = seen.place === undefined || (seen.reply !== undefined && changed(seen.reply));
-      const floor = ofAll ? Math.max(0, ...seenBy.values()) : (seenBy.get(seen.place) ?? 0);
+      const writes = seen.reply !== undefined && changed(seen.reply);
+      const ofAll = seen.place === undefined || writes;
+      const alone = this.#bed.mayMerge && !writes && seen.keys.end !== undefined;
+      const seenThere = ofAll ? Math.max(0, ...seenBy.values()) : (seenBy.get(seen.place) ?? 0);
+      const floor = alone ? lastOf(changes, seen.keys) : seenThere;
       if (revision < floor) faults.push(`${seen.what} at ${seen.startMs} saw ${revision}, after ${floor} was seen`);
     }
     return faults;
   }
+}
+
+/** The last change of any of these keys, as it was answered. */
+function lastOf(changes: readonly Observation[], { start, end = `${start}\0` }: Keys): number {
+  const among = changes.filter(({ keys }) => keys.start < end && (keys.end ?? `${keys.start}\0`) > start);
+  return among.reduce((last, { reply }) => Math.max(last, reply?.revision ?? 0), 0);
 }
 
 /** How much later than its time-out a request may end: time-outs are noticed by sweeps. */

@@ -1,6 +1,6 @@
 /** One run: load, faults and the checks at the end, all from one seed. */
 import { assert } from '@remora/base';
-import type { CommandResult, KvEvent, QueryResult } from '@remora/protocol';
+import { type CommandResult, KV_SPACE, type KvEvent, type QueryResult } from '@remora/protocol';
 import { DATA_NODES, GATEWAY_NODE, NODES, RangeCluster, type RangePlan, replicaIdOn } from './bed.ts';
 import { KvLoad } from './kv-load.ts';
 import { LockLoad } from './lock-load.ts';
@@ -153,7 +153,8 @@ async function recover(bed: RangeCluster): Promise<void> {
 
 /** All that ever happened to the keys, from the history of each range's leader. */
 async function history(bed: RangeCluster): Promise<readonly KvEvent[]> {
-  const borders = bed.view.ranges.slice(1).map(({ start }) => Buffer.from(start.subarray(1)));
+  const starts = bed.view.ranges.map(({ start }) => Buffer.from(start)).filter(([space]) => space === KV_SPACE);
+  const borders = starts.map((start) => start.subarray(1));
   const keys = [Buffer.from('k'), ...borders, Buffer.from('l')];
   const parts = keys.slice(0, -1).map((key, i) => rangeHistory(bed, key, keys[i + 1] ?? key));
   await bed.run(2_500);

@@ -1,4 +1,4 @@
-import { type Bytes, compareBytes, type Engine, ServiceError, type Span, spanContains } from '@remora/base';
+import { type Bytes, type Engine, ServiceError, type Span, spanContains, spanCovers } from '@remora/base';
 import type { SessionRef } from '@remora/lock';
 import {
   asBool,
@@ -79,7 +79,7 @@ export class Leases {
 
   /** Forgets those outside of a span of routing keys, which have gone to another range. */
   cut(routed: Span): readonly bigint[] {
-    if (routed.end.length === 0 || compareBytes(routed.end, leaseSpaceSpan().end) >= 0) return [];
+    if (spanCovers(routed, leaseSpaceSpan())) return [];
     const gone = [...this.#alive.keys(), ...this.#ending.keys()].filter((id) => !spanContains(routed, leaseKey(id)));
     for (const id of gone) {
       this.#alive.delete(id);

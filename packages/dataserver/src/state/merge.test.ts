@@ -1,6 +1,7 @@
 import { EMPTY_BYTES } from '@remora/base';
 import { type Command, kvRoutingKey, type RangeDescriptor, type SealedRange } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
+import { rangeSpans, spansOverlap } from './bounds.ts';
 import { leaseKey } from './keys.ts';
 import { unionOf, withoutKeys } from './merge.ts';
 import { verdictOn } from './merging.ts';
@@ -130,16 +131,12 @@ describe('a sealed range', () => {
 });
 
 describe('a merge', () => {
-  test.each([
-    { name: 'the right one into the left', into: 'left' as const },
-    { name: 'the left one into the right', into: 'right' as const },
-  ])('of $name gives the target the keys of both, with all their rows, and goes on with them', async ({ into }) => {
-    const both = await neighbours();
+  test('gives the target the keys of both, with all their rows, and goes on with them', async () => {
+    const { left: target, right: source } = await neighbours();
     for (const value of ['1', '2']) {
-      await both.left.ok(kv(put('a', value)));
-      await both.right.ok(kv(put('z', value)));
+      await target.ok(kv(put('a', value)));
+      await source.ok(kv(put('z', value)));
     }
-    const [target, source] = into === 'left' ? [both.left, both.right] : [both.right, both.left];
     await target.ok(mergeOf(target, await seal(source, target)));
     expect(target.absorbed).toEqual([source.state.rangeId]);
     const { descriptor } = target.state;
@@ -247,7 +244,7 @@ describe('a merge is refused, and changes nothing', () => {
     {
       name: 'of ranges that are no neighbours',
       change: (sealed) => ({ ...sealed, descriptor: changed(sealed.descriptor, { start: atKey('n') }) }),
-      ...{ expected: 'INVALID_ARGUMENT', says: 'not its neighbour' },
+      ...{ expected: 'INVALID_ARGUMENT', says: 'does not begin where it ends' },
     },
     {
       name: 'of replicas on other nodes',
@@ -313,18 +310,25 @@ describe('what is written down of merges', () => {
     const [start, end] = [atKey('c'), atKey('m')];
     for (const each of [
       { start, end },
-      { start: EMPTY_BYTES, end },
       { start, end: EMPTY_BYTES },
     ]) {
       const left = withoutKeys({ ...DESCRIPTOR, ...each });
-      expect(left.start.length).toBeGreaterThan(0);
-      expect(left.start).toEqual(left.end);
+      for (const span of [DESCRIPTOR, each, { start: EMPTY_BYTES, end: start }, left]) {
+        expect([spansOverlap(left, span), spansOverlap(span, left)]).toEqual([false, false]);
+      }
+      for (const { start: from, end: to } of rangeSpans(3, left).slice(0, -1)) expect(from).toEqual(to);
     }
   });
 });
 
-test('the first and the last range are no neighbours, although their bounds look alike', () => {
+test('the first range is behind none, and a target is never behind its source', () => {
   const first = { ...DESCRIPTOR, end: atKey('c') };
   const last = { ...DESCRIPTOR, rangeId: 9, start: atKey('m') };
-  expect([unionOf(first, last), unionOf(last, first)]).toEqual([undefined, undefined]);
+  const behind = { ...DESCRIPTOR, rangeId: 5, start: atKey('c'), end: atKey('m') };
+  expect([unionOf(last, first), unionOf(first, last), unionOf(behind, first)]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  expect(unionOf(first, behind)).toMatchObject({ rangeId: 2, start: first.start, end: behind.end });
 });

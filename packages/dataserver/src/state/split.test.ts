@@ -129,6 +129,13 @@ describe('a split', () => {
   });
 });
 
+test('a range that is split where leases begin knows of none any more', async () => {
+  const bed = new StateBed();
+  await bed.ok({ type: 'leaseGrant', id: 1n, ttlMs: 5_000, attributes: {} });
+  const { left, right } = await split(bed, splitAt(Buffer.from([1])));
+  expect([left.state.leases.size, right.state.leases.size]).toEqual([0, 1]);
+});
+
 describe('a split is refused', () => {
   async function bedWithLease(): Promise<StateBed> {
     const bed = new StateBed();

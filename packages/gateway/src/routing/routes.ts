@@ -1,5 +1,11 @@
 import type { Bytes, Clock, ServiceError, Span } from '@remora/base';
-import { type ClusterView, currentRanges, type RangeDescriptor, type RangeInfo, type RangeReply } from '@remora/protocol';
+import {
+  type ClusterView,
+  currentRanges,
+  type RangeDescriptor,
+  type RangeInfo,
+  type RangeReply,
+} from '@remora/protocol';
 import { type Route, RouteMap } from './route-map.ts';
 
 /** An estimate of a range's time is used this long, then renewed before the next command. */

@@ -2,7 +2,7 @@ import type { Epoch, RangeDescriptor } from './descriptor.ts';
 
 /**
  * A merge of two neighbours: the *source* ends, and the *target* goes on with the keys of both (design §12). How it is
- * done, step by step, and why nothing is lost, is in docs/decisions/0020-merges.md.
+ * done, step by step, and why nothing is lost, is in docs/decisions/0027-merges.md.
  */
 
 /** One attempt at a merge. A target decides on each round once: the merge of one source, or none. */
