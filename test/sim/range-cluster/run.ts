@@ -137,7 +137,7 @@ function transfer(bed: RangeCluster): void {
 
 async function recover(bed: RangeCluster): Promise<void> {
   bed.heal();
-  if (bed.view.ranges.length > 1) {
+  if (bed.view.ranges.length > 1 || bed.mayMerge) {
     for (let i = 0; i < 20; i++) {
       bed.removeEnded();
       void bed.createMissing();
