@@ -39,6 +39,9 @@ const reading: Target = {
       'lock run orders --ttl 10s -- true',
       'node --name n1 --client-port 7480',
       'dev --nodes 3',
+      'admin split 2 --key 0x00ff --no-wait',
+      'admin move 2 n1 n4 --timeout 5s',
+      'admin nodes maintenance n2 --for 30m',
       '--help',
     ),
   async decode(bytes) {
@@ -47,8 +50,12 @@ const reading: Target = {
   expected,
 };
 
-/** They run other programs, start nodes, write files, or go on until somebody stops them. */
-const NOT_DONE: ReadonlySet<string> = new Set(['run', 'node', 'dev', 'watch', 'backup', 'restore']);
+/** They run other programs, start nodes, write files, or go on until somebody stops them or what they began is over. */
+const NOT_DONE: ReadonlySet<string> = new Set(
+  ['run', 'node', 'dev', 'watch', 'backup', 'restore']
+    .concat(['split', 'merge', 'move', 'add-replica', 'remove-replica'])
+    .concat(['drain', 'maintenance', 'decommission']),
+);
 
 const doing: Target = {
   name: 'live-command-line',
@@ -69,6 +76,13 @@ const doing: Target = {
       'admin ranges show 2',
       'admin hot --by writes --limit 2',
       'admin check --timeout 500ms',
+      'admin why node:1',
+      'admin operators history --range 2 --json',
+      'admin operators cancel 3',
+      'admin schedulers pause bytes --for 5s',
+      'admin scatter --from a --to 0xff',
+      'admin rebalance --dry-run --json',
+      'admin ranges show --key aGk= --key-format base64',
       'admin transfer-leader 2 n1',
       'admin compact --revision 3 --yes',
       'admin settings set down-after 5m',
