@@ -48,7 +48,7 @@ const MAINTENANCE_MAX_MS = 30 * 24 * 3_600_000;
 /** Splits that were asked for and have not shown after so long are given up on. */
 const SPLIT_SHOWN_WITHIN_MS = 60_000;
 /** More operators are not begun in one term: ids of different terms differ. */
-const OPERATORS_PER_TERM_MAX = 1_000_000_000;
+const OPERATORS_PER_TERM_MAX = 1_000_000;
 
 export class ClusterCare implements RangeDirector {
   readonly scheduling: Scheduling;

@@ -1,5 +1,5 @@
 import type { ServiceError } from '@remora/base';
-import type { NodeDuty, OperatorInfo, RangeChange, SetNodeDutyRequest } from '@remora/protocol';
+import type { NodeDuty, NodeRole, OperatorInfo, RangeChange, SetNodeDutyRequest } from '@remora/protocol';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { NodeInfo, RangeInfo } from '../scheduling/cluster-model.ts';
 import type { Scheduling } from '../scheduling/scheduling.ts';
@@ -21,6 +21,8 @@ let scheduling: Scheduling;
 let actions: Actions;
 let duties: SetNodeDutyRequest[];
 let rests: string | undefined;
+/** What the metadata have. */
+let ranges: readonly RangeInfo[];
 
 /** A master's leader that has heard of five nodes with data, a gateway, and two ranges, unless told otherwise. */
 function bed(given: Partial<BedGiven> & { readonly odd?: readonly NodeInfo[] } = {}): void {
@@ -28,15 +30,19 @@ function bed(given: Partial<BedGiven> & { readonly odd?: readonly NodeInfo[] } =
   nowMs = NOW_MS;
   duties = [];
   rests = undefined;
+  ranges = [...RANGES, SILENT];
   scheduling = schedulingBed({ nodes, ranges: RANGES, ...given });
-  const known = [1, 2, 3, 4, 5, 6, 7].map((nodeId) => descriptor(nodeId, nodeId === 6 ? { roles: ['gateway'] } : {}));
+  const roles: Readonly<Record<number, readonly NodeRole[]>> = { 1: ['master', 'data'], 6: ['gateway'] };
+  const known = [1, 2, 3, 4, 5, 6, 7].map((nodeId) => descriptor(nodeId, { roles: roles[nodeId] ?? ['data'] }));
   actions = new Actions({
     scheduling,
     monotonicMs: () => nowMs,
     state: {
       nodes: () => known,
-      ranges: () => [...RANGES, SILENT].map((range) => range.descriptor),
+      ranges: () => ranges.map((range) => range.descriptor),
       range: (rangeId) => [...RANGES, SILENT].find((range) => range.descriptor.rangeId === rangeId)?.descriptor,
+      mergedInto: (rangeId) => (rangeId === 8 ? 2 : undefined),
+      isRemoved: (nodeId) => nodeId === 7,
     },
     restsBecause: () => rests,
     setDuty: (request, done) => {
@@ -127,6 +133,12 @@ describe('a change of a range', () => {
       says: 'has not reported its last change yet; try again',
     },
     { name: 'of no range', ask: () => steer(MOVE, 9), code: 'RANGE_NOT_FOUND', says: 'there is no range 9' },
+    {
+      name: 'of a range that ended',
+      ask: () => steer(MOVE, 8),
+      code: 'RANGE_NOT_FOUND',
+      says: 'was merged into range 2',
+    },
     {
       name: 'of a range that nobody leads',
       ask: () => steer(MOVE, 3),
@@ -249,6 +261,8 @@ describe('why', () => {
     expect(actions.why({ rangeId: 0, nodeId: 7 }).lines).toEqual([expect.stringContaining('nothing was heard of it')]);
     expect(refusal(() => actions.why({ rangeId: 0, nodeId: 9 })).message).toContain('there is no node 9; there are');
     expect(refusal(() => actions.why({ rangeId: 3, nodeId: 0 })).code).toBe('UNAVAILABLE');
+    rests = 'scheduling is off';
+    expect(actions.why({ rangeId: 1, nodeId: 0 }).lines[0]).toContain('nobody asks for: scheduling is off');
   });
 });
 
@@ -269,8 +283,11 @@ describe('the duty of a node', () => {
     { nodeId: 1, duty: 'decommissioning' },
     { nodeId: 1, duty: 'serving' },
     { nodeId: 5, duty: 'removed' },
+    { nodeId: 4, duty: 'removed' }, // the report of what has left it is not there yet
     { nodeId: 6, duty: 'removed' },
   ])('becomes $duty', ({ nodeId, duty }) => {
+    ranges = RANGES;
+    report(rangeInfo(3, { voters: [4, 2, 3] }));
     ask(nodeId, duty);
     expect(duties).toMatchObject([{ nodeId, duty }]);
   });
@@ -306,7 +323,14 @@ describe('the duty of a node', () => {
       duty: 'removed',
       says: 'no leader of range 3 has reported',
     },
-    { name: 'removal of one that lives', nodeId: 1, duty: 'removed', says: 'still holds 2 replicas; decommission it' },
+    { name: 'removal of one that lives', nodeId: 2, duty: 'removed', says: 'still holds 2 replicas; decommission it' },
+    {
+      name: 'removal of a master that lives',
+      nodeId: 1,
+      duty: 'removed',
+      says: 'node 1 is one of the masters, and up',
+    },
+    { name: 'anything of a node that was removed', nodeId: 7, duty: 'serving', says: 'node 7 was removed for good' },
   ])('is refused: $name', ({ odd, nodeId, duty, says }) => {
     bed(odd === undefined ? {} : { odd });
     expect(refusal(() => ask(nodeId, duty)).message).toContain(says);

@@ -32,6 +32,7 @@ import {
 } from '../scheduling/requests.ts';
 import type { Scheduling } from '../scheduling/scheduling.ts';
 import { describeStep } from '../scheduling/step.ts';
+import type { SchedulingView } from '../scheduling/view.ts';
 import { whyNode, whyRange } from '../scheduling/why.ts';
 import type { MasterState } from '../state.ts';
 import type { SteeringActions } from './steering.ts';
@@ -40,7 +41,7 @@ export interface ActionsDeps {
   readonly scheduling: Scheduling;
   readonly monotonicMs: () => number;
   /** Also of what has not reported yet. */
-  readonly state: Pick<MasterState, 'nodes' | 'ranges' | 'range'>;
+  readonly state: Pick<MasterState, 'nodes' | 'ranges' | 'range' | 'mergedInto' | 'isRemoved'>;
   /** Why nothing is begun that nobody asked for; undefined when it is. */
   readonly restsBecause: () => string | undefined;
   /** These answer when the change is replicated. */
@@ -192,17 +193,25 @@ export class Actions implements SteeringActions {
   }
 
   why({ rangeId, nodeId }: WhyRequest): WhyReply {
+    const lines = rangeId === 0 ? this.#whyNode(nodeId) : this.#whyRange(rangeId);
+    const rests = this.#deps.restsBecause();
+    return { lines: rests === undefined ? lines : [`nothing is begun that nobody asks for: ${rests}`, ...lines] };
+  }
+
+  #whyRange(rangeId: number): readonly string[] {
     const { scheduling, monotonicMs } = this.#deps;
-    if (rangeId !== 0) {
-      const range = scheduling.model.range(rangeId);
-      if (range === undefined) throw this.#notReported(rangeId);
-      return { lines: whyRange(scheduling, range, monotonicMs()) };
-    }
+    const range = scheduling.model.range(rangeId);
+    if (range === undefined) throw this.#notReported(rangeId);
+    return whyRange(scheduling, range, monotonicMs());
+  }
+
+  #whyNode(nodeId: number): readonly string[] {
+    const { scheduling, monotonicMs } = this.#deps;
     const { roles } = this.#node(nodeId);
+    if (!roles.includes('data')) return ['it stores no data, so there is nothing to move to it or from it'];
     const node = scheduling.model.node(nodeId);
-    if (!roles.includes('data')) return { lines: ['it stores no data, so there is nothing to move to it or from it'] };
-    if (node === undefined) return { lines: ["nothing was heard of it since the masters' leader leads"] };
-    return { lines: whyNode(scheduling, node, monotonicMs()) };
+    if (node === undefined) return ["nothing was heard of it since the masters' leader leads"];
+    return whyNode(scheduling, node, monotonicMs());
   }
 
   setNodeDuty(request: SetNodeDutyRequest, done: Done<undefined>): void {
@@ -212,7 +221,16 @@ export class Actions implements SteeringActions {
 
   #requireSuitable({ nodeId, duty }: SetNodeDutyRequest): void {
     const { roles } = this.#node(nodeId);
+    if (this.#deps.state.isRemoved(nodeId) && duty !== 'removed') {
+      throw wrong(
+        `node ${nodeId} was removed for good; its machine can join as a new node, with an empty data directory`,
+      );
+    }
     const view = this.#deps.scheduling.view(this.#deps.monotonicMs());
+    const up = view.model.node(nodeId)?.info.liveness !== 'down';
+    if (duty === 'removed' && roles.includes('master') && up) {
+      throw wrong(`node ${nodeId} is one of the masters, and up: stop it first, if the others are a majority`);
+    }
     if (!roles.includes('data')) {
       if (duty === 'removed' || duty === 'serving') return;
       throw wrong(`node ${nodeId} stores no data: there is nothing to move; stop it, or remove it, as it is`);
@@ -228,21 +246,21 @@ export class Actions implements SteeringActions {
       case 'decommissioning':
         return requireDecommissionable(view, nodeId);
       case 'removed':
-        this.#requireReports(nodeId);
-        return requireRemovable(view, nodeId);
+        return this.#requireRemovable(view, nodeId);
       default:
         return unreachable(duty);
     }
   }
 
-  /** Whether a node is missed cannot be told of a range that has not reported. */
-  #requireReports(nodeId: number): void {
-    const { state, scheduling } = this.#deps;
-    const silent = state
+  /** What a node has is what the metadata say: reports may be behind them, or not there yet. */
+  #requireRemovable(view: SchedulingView, nodeId: number): void {
+    const held = this.#deps.state
       .ranges()
-      .filter(({ replicas }) => replicas.some((replica) => replica.nodeId === nodeId))
-      .find(({ rangeId }) => scheduling.model.range(rangeId) === undefined);
+      .filter(({ replicas }) => replicas.some((replica) => replica.nodeId === nodeId));
+    if (held.length === 0) return;
+    const silent = held.find(({ rangeId }) => view.model.range(rangeId) === undefined);
     if (silent !== undefined) throw this.#notReported(silent.rangeId);
+    requireRemovable(view, nodeId);
   }
 
   #node(nodeId: number): NodeDescriptor {
@@ -255,8 +273,12 @@ export class Actions implements SteeringActions {
   }
 
   #notReported(rangeId: number): ServiceError {
-    if (this.#deps.state.range(rangeId) === undefined) {
-      return new ServiceError('RANGE_NOT_FOUND', `there is no range ${rangeId}; see the list of ranges`);
+    const { state } = this.#deps;
+    if (state.range(rangeId) === undefined) {
+      const into = state.mergedInto(rangeId);
+      const why =
+        into === undefined ? `there is no range ${rangeId}` : `range ${rangeId} was merged into range ${into}`;
+      return new ServiceError('RANGE_NOT_FOUND', `${why}; see the list of ranges`);
     }
     const message = `no leader of range ${rangeId} has reported since the masters' leader leads; nothing can be done to it`;
     return new ServiceError('UNAVAILABLE', message);

@@ -110,7 +110,7 @@ function* nodes({ nodes }: CheckInput): Generator<ClusterProblem> {
   }
 }
 
-/** Replicas that nobody needs any more. They are cleared away once they ask; while their node is cut off, they are not. */
+/** Replicas that nobody needs any more, and that have asked whether they are: they are told so, and are still there. */
 function* orphans({ held, ranges, nodes, mergedInto }: CheckInput): Generator<ClusterProblem> {
   const byId = new Map(nodes.map((node) => [node.descriptor.nodeId, node]));
   const descriptors = new Map(ranges.map(({ descriptor }) => [descriptor.rangeId, descriptor]));
@@ -118,6 +118,7 @@ function* orphans({ held, ranges, nodes, mergedInto }: CheckInput): Generator<Cl
     const { rangeId, replicaId } = report;
     const range = descriptors.get(rangeId);
     const into = mergedInto(rangeId);
+    if (!report.silent) continue; // It is about to be cleared away, or finds out soon.
     if (into === undefined && (range === undefined || !wasRemoved(range, report))) continue;
     const since = into === undefined ? 'the range goes on without it' : `that was merged into range ${into}`;
     const text = `${nodeName(byId, nodeId)} still holds replica ${replicaId} of range ${rangeId}: ${since}`;

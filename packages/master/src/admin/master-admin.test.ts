@@ -44,7 +44,7 @@ const SPACE = { capacityBytes: 100, availableBytes: 40 };
 /** As of the first membership. */
 const ORPHAN: RangeReport = {
   ...{ rangeId: 2, replicaId: 99, epoch: { confVersion: 1, version: 1 }, term: 4, applied: 7, bytes: 1_000 },
-  ...{ silent: false, lead: undefined },
+  ...{ silent: true, lead: undefined },
 };
 
 /** What the admin half of a master has around it; ranges lead on node 1 unless a test says otherwise. */
@@ -306,6 +306,14 @@ describe('the check', () => {
         bed.merged.set(8, 2);
       },
       expect: ['warning orphan 8 1', 'warning orphan 2 2'],
+    },
+    {
+      name: 'nothing wrong in replicas that have not asked yet whether they are needed',
+      given: (bed) => {
+        bed.ranges = [range(2, '', '', { epoch: { confVersion: 4, version: 1 } })];
+        bed.orphans.set(2, { ...ORPHAN, replicaId: 29, silent: false });
+      },
+      expect: [],
     },
     {
       name: 'nothing wrong in replicas that the master may only not know yet',

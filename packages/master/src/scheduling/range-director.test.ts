@@ -56,6 +56,20 @@ test('the report of a leader becomes what scheduling knows of the range', () => 
   });
 });
 
+test('a silence of a moment is none: whoever is silent so shortly counts as live', () => {
+  const { scheduling, director } = bed();
+  const silent = (silentMs: number) => {
+    const given = report();
+    const peers = given.lead?.peers.map((peer) => ({ ...peer, silentMs })) ?? [];
+    return given.lead === undefined ? given : { ...given, lead: { ...given.lead, peers } };
+  };
+  director.reported({ descriptor, report: silent(2_999) });
+  expect(scheduling.model.range(1)?.progress.map(({ silentSinceMs }) => silentSinceMs)).toEqual([undefined, undefined]);
+  director.reported({ descriptor, report: silent(3_000) });
+  const since = NOW_MS - 3_000;
+  expect(scheduling.model.range(1)?.progress.map(({ silentSinceMs }) => silentSinceMs)).toEqual([since, since]);
+});
+
 test('the report of a follower says nothing about the range', () => {
   const { scheduling, director } = bed();
   expect(director.reported({ descriptor, report: report({ lead: undefined }) })).toBeUndefined();

@@ -4,6 +4,12 @@ import type { RangeDirector, ReportedRange } from '../range-orders.ts';
 import type { RangeInfo } from './cluster-model.ts';
 import type { Scheduling } from './scheduling.ts';
 
+/**
+ * Shorter silences say nothing: a replica's answer may be due at the moment of the report, and what is planned must not be
+ * given up for that. As leaders have it that are asked to change members.
+ */
+const SILENT_AFTER_MS = 3_000;
+
 export class SchedulingDirector implements RangeDirector {
   readonly #scheduling: Scheduling;
   readonly #monotonicMs: () => number;
@@ -37,7 +43,7 @@ function infoOf({ descriptor, report }: ReportedRange, nowMs: number): RangeInfo
     leader: descriptor.replicas.find(({ replicaId }) => replicaId === report.replicaId)?.nodeId,
     progress: lead.peers.map(({ replicaId, caughtUp, silentMs }) => ({
       ...{ replicaId, caughtUp },
-      silentSinceMs: silentMs > 0 ? nowMs - silentMs : undefined,
+      silentSinceMs: silentMs >= SILENT_AFTER_MS ? nowMs - silentMs : undefined,
     })),
   };
 }

@@ -2,7 +2,7 @@ import { durationMs, formatDurationMs, ServiceError } from '@remora/base';
 import { type Command, Option } from 'commander';
 import { AdminClient } from 'remora';
 import { CommandError } from '../../exit-codes.ts';
-import { aborted, type Shell, stopSignal } from '../../shell.ts';
+import { type Shell, stopSignal } from '../../shell.ts';
 import {
   addConnectionFlags,
   CONNECT_TIMEOUT_MS,
@@ -95,14 +95,17 @@ export function print({ text, json }: View, { json: asJson }: ConnectionFlags, s
 
 /** Waits, or ends at once when the signal aborts. */
 export async function pauseOrStop(ms: number, signal: AbortSignal): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  await Promise.race([
-    new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, ms);
-    }),
-    aborted(signal),
-  ]);
-  clearTimeout(timer);
+  if (signal.aborted) return;
+  // Not `aborted`: what it leaves at the signal would add up, look after look.
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(over, ms);
+    signal.addEventListener('abort', over);
+    function over(): void {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', over);
+      resolve();
+    }
+  });
 }
 
 /** Gives a command that destroys something the flag that spares the question. */

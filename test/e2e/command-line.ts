@@ -1,0 +1,34 @@
+/** The command line in this process: all of it but the start of a process, which is what takes its time. */
+import { runCommandLine } from '../../packages/cli/src/program.ts';
+import type { Shell } from '../../packages/cli/src/shell.ts';
+import type { Ended } from './command.ts';
+
+/** Runs one command against a cluster. Nobody can be asked, as in a script. */
+export async function runHere(endpoints: readonly string[], args: readonly string[]): Promise<Ended> {
+  let out = '';
+  let err = '';
+  const shell: Shell = {
+    env: { REMORA_ENDPOINTS: endpoints.join(',') },
+    out: (text) => {
+      out += `${text}\n`;
+    },
+    raw: (bytes) => {
+      out += Buffer.from(bytes).toString('latin1');
+    },
+    err: (text) => {
+      err += `${text}\n`;
+    },
+    terminal: false,
+    ask: () => Promise.resolve(undefined),
+  };
+  const code = await runCommandLine(args, shell, () => Promise.reject(new Error('no node starts here')));
+  process.exitCode = 0; // a command's is not the tests'
+  return { code, out, err };
+}
+
+/** What a command prints with `--json`; throws when it fails. */
+export async function jsonHere(endpoints: readonly string[], args: readonly string[]): Promise<unknown> {
+  const { code, out, err } = await runHere(endpoints, [...args, '--json']);
+  if (code !== 0) throw new Error(`exit code ${code}: ${err}`);
+  return JSON.parse(out);
+}
