@@ -2,6 +2,7 @@ import { type Clock, type Engine, ServiceError, toServiceError } from '@remora/b
 import { isCurrent, type LockId, type LockResult, type Owner, ownerStatus, queryLocks } from '@remora/lock';
 import type { Epoch, LeaseInfo, Query, QueryResult, RangeOp, Txn } from '@remora/protocol';
 import { NO_OWNERS } from '../state/belongings.ts';
+import { intersection } from '../state/bounds.ts';
 import { KvChanges } from '../state/kv-changes.ts';
 import {
   checkReadRevision,
@@ -312,7 +313,10 @@ export class Queries {
     return {
       timeMs: this.#replica.state.rangeTimeMs,
       get: (key: Uint8Array) => engine.get(key),
-      scan: (start: Uint8Array, end: Uint8Array, limit: number) => engine.scanResident({ start, end, limit }),
+      scan: (start: Uint8Array, end: Uint8Array, limit: number) => {
+        const span = intersection({ start, end }, this.#replica.state.bounds.routed);
+        return span === undefined ? [] : engine.scanResident({ ...span, limit });
+      },
     };
   }
 

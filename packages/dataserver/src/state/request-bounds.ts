@@ -2,7 +2,7 @@
 import { type Bytes, compareBytes, type Span, spanContains, spanCovers, unreachable } from '@remora/base';
 import { type LockId, type LockQuery, lockSpan, namespaceSpan } from '@remora/lock';
 import type { Command, KeyRange, KvOp, Query, Txn, TxnPart } from '@remora/protocol';
-import type { RangeBounds } from './bounds.ts';
+import { type RangeBounds, spansOverlap } from './bounds.ts';
 import { leaseKey } from './keys.ts';
 
 export function commandWithin(bounds: RangeBounds, command: Command): boolean {
@@ -107,7 +107,8 @@ function lockQueryWithin(bounds: RangeBounds, query: LockQuery): boolean {
     case 'show':
       return lockWithin(bounds, query.lock);
     case 'list':
-      return spanCovers(bounds.routed, namespaceSpan(query.namespace, query.prefix));
+      // It lists what it has of them: whoever asks knows its bounds, by its epoch, and asks others for the rest.
+      return spansOverlap(bounds.routed, namespaceSpan(query.namespace, query.prefix));
     case 'check':
       return query.checks.every(({ lock }) => lockWithin(bounds, lock));
     default:

@@ -126,3 +126,26 @@ test('a range that was split since is asked again in parts', async () => {
   await bed.query({ type: 'leases' });
   expect([bed.outcome, bed.asked]).toEqual(['ok', ['leases 2', 'leases 3', 'leases 2']]);
 });
+
+test('the keys of a lease are those of all ranges, in order, each once', async () => {
+  const bed = new ManyBed();
+  const lease = { id: 7n, incarnation: 4, grantedTtlMs: 900, remainingMs: 500, attributes: {} };
+  const key = (text: string) => Buffer.from(text);
+  bed.answer = (query, rangeId) => {
+    if (query.type === 'leaseTimeToLive') return { type: query.type, lease: { ...lease, keys: [key('n')] } };
+    expect(query).toEqual({ type: 'leaseKeys', id: 7n, incarnation: 4 });
+    return { type: 'leaseKeys', keys: rangeId === 3 ? [key('c'), key('a')] : [key('n'), key('z')] };
+  };
+  await bed.query({ type: 'leaseTimeToLive', id: 7n, keys: true });
+  const keys = ['a', 'c', 'n', 'z'].map(key);
+  expect(bed.result).toEqual({ type: 'leaseTimeToLive', lease: { ...lease, keys } });
+  expect(bed.asked).toEqual(['leaseTimeToLive 2', 'leaseKeys 3', 'leaseKeys 4']);
+});
+
+test('nobody is asked for the keys of a lease that is gone', async () => {
+  const bed = new ManyBed();
+  const lease = { id: 7n, incarnation: 0, grantedTtlMs: 0, remainingMs: -1, attributes: {}, keys: [] };
+  bed.answer = () => ({ type: 'leaseTimeToLive', lease });
+  await bed.query({ type: 'leaseTimeToLive', id: 7n, keys: true });
+  expect([bed.result, bed.asked]).toEqual([{ type: 'leaseTimeToLive', lease }, ['leaseTimeToLive 2']]);
+});

@@ -1,10 +1,21 @@
-import { type Clock, keyAfter, type Random, ServiceError, type Span, sleep, toServiceError } from '@remora/base';
-import { lockSpan } from '@remora/lock';
+import {
+  binaryString,
+  type Clock,
+  compareBytes,
+  keyAfter,
+  type Random,
+  ServiceError,
+  type Span,
+  sleep,
+  toServiceError,
+} from '@remora/base';
+import { type LockQuery, lockSpan } from '@remora/lock';
 import type { Query, QueryResult, RangeReply, RangeStatus } from '@remora/protocol';
 import type { BackendDone } from '../backend.ts';
 import { eachOf } from './each-of.ts';
+import { listLocks } from './lock-lists.ts';
 import { type DrawNewest, NewestRevision } from './newest-revision.ts';
-import { LEASES, routingKey, routingSpan } from './request-keys.ts';
+import { LEASES, PLAIN_KEYS, routingKey, routingSpan } from './request-keys.ts';
 import type { Route } from './route-map.ts';
 import type { Routes } from './routes.ts';
 import { SnapshotRead } from './snapshot-read.ts';
@@ -100,6 +111,8 @@ class Run {
         }).run(query);
       case 'leases':
         return this.#leases();
+      case 'leaseTimeToLive':
+        return this.#timeToLive(query);
       case 'status':
         return this.#status();
       case 'lock':
@@ -207,9 +220,8 @@ class Run {
 
   /** Versions of locks in several ranges are compared one by one, not all in the same moment. */
   async #locks(query: Extract<Query, { type: 'lock' }>['query']): Promise<Answer> {
-    if (query.type !== 'check') {
-      throw new ServiceError('UNIMPLEMENTED', 'the locks asked for are in several ranges; ask for a narrower prefix');
-    }
+    if (query.type === 'list') return this.#listLocks(query);
+    if (query.type !== 'check') throw new ServiceError('INTERNAL', 'a lock is in one range');
     const replies: RangeReply[] = [];
     await eachOf([...query.checks.entries()], RANGES_AT_A_TIME, async ([i, check]) => {
       const one: Query = { type: 'lock', query: { type: 'check', checks: [check] } };
@@ -219,6 +231,33 @@ class Run {
       ({ result }) => result.type === 'lock' && result.result.type === 'check' && result.result.current[0] === true,
     );
     return { ...newestOf(replies), result: { type: 'lock', result: { type: 'check', current } } };
+  }
+
+  async #listLocks(query: Extract<LockQuery, { type: 'list' }>): Promise<Answer> {
+    const { replies, locks, more } = await listLocks(query, {
+      routesOf: (span) => this.#routesOf(span),
+      ask: (part, span) => this.#ask(part, span),
+      pause: () => this.#pause(),
+    });
+    return { ...newestOf(replies), result: { type: 'lock', result: { type: 'list', locks, more } } };
+  }
+
+  /** What the lease's home says, with the keys that other ranges have of it, each as of its own moment. */
+  async #timeToLive(query: Extract<Query, { type: 'leaseTimeToLive' }>): Promise<Answer> {
+    const start = routingKey(query);
+    const { result, ...reply } = await this.#ask(query, { start, end: keyAfter(start) });
+    if (result.type !== 'leaseTimeToLive') throw new ServiceError('INTERNAL', `it was answered by ${result.type}`);
+    const { id, incarnation, remainingMs } = result.lease;
+    if (remainingMs < 0) return { ...reply, result };
+    const others = await this.#askAll({ type: 'leaseKeys', id, incarnation }, PLAIN_KEYS);
+    const found = [
+      result.lease.keys,
+      ...others.map((other) => (other.result.type === 'leaseKeys' ? other.result.keys : [])),
+    ];
+    // One that was asked before a split and its child after it say the same key.
+    const keys = new Map(found.flat().map((key) => [binaryString(key), key]));
+    const lease = { ...result.lease, keys: [...keys.values()].sort(compareBytes) };
+    return { ...newestOf([{ ...reply, result }, ...others]), result: { type: 'leaseTimeToLive', lease } };
   }
 }
 

@@ -168,16 +168,23 @@ export class RangeBackend implements Backend {
     let askMany: (() => void) | undefined;
     const place = { query, key: routingKey(query), span: () => routingSpan(query) };
     const askOne = this.#ask(place, options.timeoutMs, (error, reply) => {
-      if (error === undefined || !this.#concernsMany(query, error)) return answer(error, reply, done);
+      if (!this.#concernsMany(query, error)) return answer(error, reply, done);
       askMany = this.#many.query(query, endsMs - this.#deps.clock.monotonicMs(), done);
     });
     return () => (askMany ?? askOne)();
   }
 
-  /** Either its keys are in several ranges, or it names a revision that only another range may have. */
-  #concernsMany(query: Query, { code }: ServiceError): boolean {
-    if (code !== 'FUTURE_REVISION') return code === 'STALE_EPOCH';
+  /** Its keys are in several ranges, it names a revision that only another range may have, or others have more to say. */
+  #concernsMany(query: Query, error: ServiceError | undefined): boolean {
+    if (error === undefined) return query.type === 'leaseTimeToLive' && query.keys && !this.#isWhole(query);
+    if (error.code !== 'FUTURE_REVISION') return error.code === 'STALE_EPOCH';
     return this.#routes.find(routingKey(query))?.revisionSource === 'master';
+  }
+
+  /** Whether the range that has the key of a query has all keys there are. */
+  #isWhole(query: Query): boolean {
+    const range = this.#routes.find(routingKey(query));
+    return range !== undefined && range.start.length === 0 && range.end.length === 0;
   }
 
   /** Asks one range; ends with STALE_EPOCH when the keys are in several. */
