@@ -67,8 +67,8 @@ test('a list goes on behind a lock, in whichever range that is', async () => {
   expect(await list(['b', 'd'], { after: Buffer.from('e') })).toMatchObject({ names: '', more: false });
 });
 
-test('only names that begin so are asked for', async () => {
-  expect(await list(['b', 'd'], { prefix: Buffer.from('d') })).toEqual({ names: 'd', more: false, asked: ['d'] });
+test('names that begin so are listed, and the place at which they begin is in the range before', async () => {
+  expect(await list(['b', 'd'], { prefix: Buffer.from('d') })).toEqual({ names: 'd', more: false, asked: ['', 'd'] });
 });
 
 test('a range that is not what it was is looked for again', async () => {
