@@ -1,4 +1,4 @@
-// `pnpm bench` and `pnpm bench raft`: builds what is to be measured and the benchmark itself, then runs it. See
+// `pnpm bench`, `pnpm bench raft` and `pnpm bench ranges`: builds what is to be measured and the benchmark itself, then runs it. See
 // docs/benchmarks.md.
 import { build } from '../../scripts/build.mjs';
 import { must, root, tool } from '../../scripts/lib.mjs';
@@ -6,6 +6,8 @@ import { must, root, tool } from '../../scripts/lib.mjs';
 await build();
 await must('build of the benchmark', process.execPath, [tool('typescript', 'bin/tsc'), '-p', 'test/bench']);
 const argv = process.argv.slice(2).filter((argument) => argument !== '--');
-const raft = argv[0] === 'raft';
-const { main } = await (raft ? import('../dist/bench/raft/cli.js') : import('../dist/bench/cli.js'));
-process.exitCode = await main({ root, argv: raft ? argv.slice(1) : argv });
+const cases = await import('../dist/bench/case-cli.js');
+const [family] = argv;
+process.exitCode = cases.isFamily(family)
+  ? await cases.main({ root, family, argv: argv.slice(1) })
+  : await (await import('../dist/bench/cli.js')).main({ root, argv });

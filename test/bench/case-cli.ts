@@ -1,12 +1,12 @@
-/** `pnpm bench raft`: runs cases (case.ts) one after another, prints what came of them and writes it down. */
+/** `pnpm bench raft` and `pnpm bench ranges`: runs cases (raft/case.ts) one after another, prints what came of them and writes it down. */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { machine } from '../machine.ts';
-import type { CaseBar, CaseContext, CaseModule, CaseResult } from './case.ts';
+import { machine } from './machine.ts';
+import type { CaseBar, CaseContext, CaseModule, CaseResult } from './raft/case.ts';
 
-interface RaftBenchOptions {
+interface CaseOptions {
   readonly cases: readonly string[];
   readonly seconds: number;
   readonly runs: number;
@@ -16,26 +16,43 @@ interface RaftBenchOptions {
   readonly settings: ReadonlyMap<string, string>;
 }
 
-const CASES_DIR = new URL('./cases/', import.meta.url);
+/** What each of the commands measures; its cases are in `<name>/cases`. */
+const FAMILIES = {
+  raft: 'Measures packages/raft alone, in processes of its own on this machine',
+  ranges: 'Measures clusters of three nodes with several ranges, through the SDK, on this machine',
+};
+type Family = keyof typeof FAMILIES;
+
+export function isFamily(name: string | undefined): name is Family {
+  return name !== undefined && Object.hasOwn(FAMILIES, name);
+}
 
 /** Runs the command; resolves to its exit code. */
-export async function main({ root, argv }: { readonly root: string; readonly argv: readonly string[] }) {
-  const known = await loadCases();
-  let options: RaftBenchOptions | undefined;
+export async function main({
+  root,
+  family,
+  argv,
+}: {
+  readonly root: string;
+  readonly family: Family;
+  readonly argv: readonly string[];
+}): Promise<number> {
+  const known = await loadCases(new URL(`./${family}/cases/`, import.meta.url));
+  let options: CaseOptions | undefined;
   try {
     options = parseOptions(argv, known);
   } catch (error) {
-    console.error(`${error instanceof Error ? error.message : error}\n\n${help(known)}`);
+    console.error(`${error instanceof Error ? error.message : error}\n\n${help(family, known)}`);
     return 2;
   }
   if (options === undefined) {
-    console.log(help(known));
+    console.log(help(family, known));
     return 0;
   }
-  const dir = mkdtempSync(join(tmpdir(), 'remora-bench-raft-'));
+  const dir = mkdtempSync(join(tmpdir(), `remora-bench-${family}-`));
   try {
-    const results = await runCases(options, known, { root, dir });
-    const path = save(results, options, root);
+    const results = await runCases(options, known, { root, family, dir });
+    const path = save(results, options, { root, family });
     if (options.json) console.log(JSON.stringify(describe(results, options), null, 2));
     else console.log(`\n${render(results)}\n\nwritten to ${path}`);
     rmSync(dir, { recursive: true, force: true });
@@ -51,18 +68,18 @@ type Results = ReadonlyMap<string, CaseResult>;
 
 type Cases = ReadonlyMap<string, CaseModule>;
 
-async function loadCases(): Promise<Cases> {
+async function loadCases(dir: URL): Promise<Cases> {
   const cases = new Map<string, CaseModule>();
-  for (const file of readdirSync(CASES_DIR).sort()) {
-    if (file.endsWith('.js')) cases.set(file.slice(0, -'.js'.length), await import(new URL(file, CASES_DIR).href));
+  for (const file of readdirSync(dir).sort()) {
+    if (file.endsWith('.js')) cases.set(file.slice(0, -'.js'.length), await import(new URL(file, dir).href));
   }
   return cases;
 }
 
 async function runCases(
-  options: RaftBenchOptions,
+  options: CaseOptions,
   known: Cases,
-  { root, dir }: { readonly root: string; readonly dir: string },
+  { root, family, dir }: { readonly root: string; readonly family: Family; readonly dir: string },
 ): Promise<Results> {
   const results = new Map<string, CaseResult>();
   for (const [name, { run }] of known) {
@@ -73,7 +90,7 @@ async function runCases(
       dir: join(dir, name),
       seconds: options.seconds,
       runs: options.runs,
-      profileDir: options.profile ? join(root, 'bench-results', 'profiles', `raft-${name}`) : undefined,
+      profileDir: options.profile ? join(root, 'bench-results', 'profiles', `${family}-${name}`) : undefined,
       settings: options.settings,
       progress: (line) => process.stderr.write(`${name}: ${line}\n`),
     };
@@ -93,15 +110,19 @@ function barList(bars: readonly CaseBar[]): string {
     .join('\n');
 }
 
-function save(results: Results, options: RaftBenchOptions, root: string): string {
+function save(
+  results: Results,
+  options: CaseOptions,
+  { root, family }: { readonly root: string; readonly family: Family },
+): string {
   const dir = join(root, 'bench-results');
   mkdirSync(dir, { recursive: true });
-  const path = join(dir, `raft-${new Date().toISOString().slice(0, 19).replaceAll(':', '')}.json`);
+  const path = join(dir, `${family}-${new Date().toISOString().slice(0, 19).replaceAll(':', '')}.json`);
   writeFileSync(path, `${JSON.stringify(describe(results, options), null, 2)}\n`);
   return path;
 }
 
-function describe(results: Results, options: RaftBenchOptions): object {
+function describe(results: Results, options: CaseOptions): object {
   const cases = Object.fromEntries([...results].map(([name, { data, bars }]) => [name, { data, bars }]));
   const settings = Object.fromEntries(options.settings);
   return {
@@ -113,16 +134,16 @@ function describe(results: Results, options: RaftBenchOptions): object {
   };
 }
 
-function help(known: Cases): string {
+function help(family: Family, known: Cases): string {
   const settings = [...known].map(([name, { SETTINGS }]) => `    ${name}: ${SETTINGS.join(', ')}`).join('\n');
-  return `pnpm bench raft [options]
+  return `pnpm bench ${family} [options]
 
-Measures packages/raft alone, in processes of its own on this machine; see docs/benchmarks.md.
+${FAMILIES[family]}; see docs/benchmarks.md.
 
   --cases <names>      ${[...known.keys()].join(', ')} (default: all)
   --seconds <n>        length of one measurement, after its warm-up (default: 3)
   --runs <n>           repetitions, of which the median counts (default: 3)
-  --set <name=value>   a setting of a case, as its file in test/bench/raft/cases says; may be repeated:
+  --set <name=value>   a setting of a case, as its file in test/bench/${family}/cases says; may be repeated:
 ${settings}
   --baseline <dir>     measure the nodes of another working tree too, by turns, where a case can
   --profile            write CPU profiles of all processes to bench-results/profiles/
@@ -131,7 +152,7 @@ ${settings}
 }
 
 /** Undefined: help was asked for. @throws Error that says what is wrong with the arguments. */
-function parseOptions(argv: readonly string[], known: Cases): RaftBenchOptions | undefined {
+function parseOptions(argv: readonly string[], known: Cases): CaseOptions | undefined {
   const { values } = parseArgs({
     args: [...argv],
     options: {
