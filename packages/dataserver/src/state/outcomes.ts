@@ -9,6 +9,8 @@ import { decodeOutcomePage, encodeOutcomePage, type Outcome } from './outcome-co
  * O3. Outcomes are kept in pages, in order of application. Which page an outcome is in differs between replicas
  *     (a page is closed by a local checkpoint); which outcomes answer a retry does not, as only those before their
  *     deadline are asked for.
+ * O4. A split copies neither outcomes nor what they are found by, however many they are: the range and its child share what
+ *     was remembered before, which nobody changes any more. It goes when the last of it has expired.
  */
 export interface Remembered {
   readonly requestId: string;
@@ -22,18 +24,41 @@ interface Page {
   maxDeadlineMs: number;
   bytes: number;
   stored: boolean;
+  /** Shared by several ranges (O4): nothing is added. */
+  shared: boolean;
+  /** Of another range, which has stored it. */
+  readonly copyOf: StoredPage | undefined;
+}
+
+/** A page as it lies in the engine. */
+export interface StoredPage {
+  readonly rangeId: number;
+  readonly page: number;
+}
+
+/** What was remembered before a split (O4). */
+interface Elder {
+  readonly byId: ReadonlyMap<string, Remembered>;
+  readonly maxDeadlineMs: number;
 }
 
 /** A page is closed when it holds this many outcomes. */
 const PAGE_ENTRIES_MAX = 1_024;
 
+const NEW_PAGE = { maxDeadlineMs: 0, bytes: 0, stored: false, shared: false, copyOf: undefined };
+
 export interface PageWrites {
   put(page: number, bytes: Uint8Array): void;
+  /** Puts what lies there under the number; false when it is not there any more. */
+  copy(page: number, of: StoredPage): boolean;
   delete(page: number): void;
 }
 
 export class Outcomes {
-  readonly #byId = new Map<string, Remembered>();
+  /** Of what was remembered since the last split. */
+  #byId = new Map<string, Remembered>();
+  /** The latest first. */
+  #elders: readonly Elder[] = [];
   readonly #pages: Page[] = [];
   #nextPage = 1;
   #bytes = 0;
@@ -45,11 +70,17 @@ export class Outcomes {
   }
 
   get count(): number {
-    return this.#byId.size;
+    return this.#pages.reduce((sum, { entries }) => sum + entries.length, 0);
   }
 
   find(requestId: string): Outcome | undefined {
-    return this.#byId.get(requestId)?.outcome;
+    const entry = this.#byId.get(requestId);
+    if (entry !== undefined) return entry.outcome;
+    for (const { byId } of this.#elders) {
+      const earlier = byId.get(requestId);
+      if (earlier !== undefined) return earlier.outcome;
+    }
+    return undefined;
   }
 
   /** Those that may still be asked for, in the order in which they were remembered: the same on every replica (O3). */
@@ -61,7 +92,8 @@ export class Outcomes {
 
   remember(entry: Remembered, bytes: number): void {
     let page = this.#pages[this.#pages.length - 1];
-    if (page === undefined || page.stored || page.entries.length >= PAGE_ENTRIES_MAX) page = this.#open();
+    if (page === undefined || page.stored || page.shared || page.entries.length >= PAGE_ENTRIES_MAX)
+      page = this.#open();
     page.entries.push(entry);
     page.maxDeadlineMs = Math.max(page.maxDeadlineMs, entry.deadlineMs);
     page.bytes += bytes;
@@ -69,13 +101,20 @@ export class Outcomes {
     this.#byId.set(entry.requestId, entry);
   }
 
-  /** The same memory for another range, which has stored none of it. */
-  fork(): Outcomes {
+  /** The same memory for a child of this range, which has stored none of it (O4). */
+  fork(rangeId: number): Outcomes {
     const copy = new Outcomes();
     for (const page of this.#pages) {
-      copy.#pages.push({ ...page, number: copy.#nextPage++, entries: [...page.entries], stored: false });
+      page.shared = true;
+      const copyOf = page.stored ? { rangeId, page: page.number } : undefined;
+      copy.#pages.push({ ...page, number: copy.#nextPage++, stored: false, copyOf });
     }
-    for (const [requestId, entry] of this.#byId) copy.#byId.set(requestId, entry);
+    if (this.#byId.size > 0) {
+      const maxDeadlineMs = this.#pages.reduce((max, page) => Math.max(max, page.maxDeadlineMs), 0);
+      this.#elders = [{ byId: this.#byId, maxDeadlineMs }, ...this.#elders];
+      this.#byId = new Map();
+    }
+    copy.#elders = this.#elders;
     copy.#bytes = this.#bytes;
     return copy;
   }
@@ -87,12 +126,12 @@ export class Outcomes {
   unite(other: Outcomes, behindMs: number): void {
     for (const page of other.#pages) {
       const entries = page.entries
-        .filter(({ requestId }) => !this.#byId.has(requestId))
+        .filter(({ requestId }) => this.find(requestId) === undefined)
         .map((entry) => ({ ...entry, deadlineMs: entry.deadlineMs + behindMs }));
       if (entries.length === 0) continue;
       const bytes = Math.ceil((page.bytes * entries.length) / page.entries.length);
       const maxDeadlineMs = page.maxDeadlineMs + behindMs;
-      this.#pages.push({ number: this.#nextPage++, entries, maxDeadlineMs, bytes, stored: false });
+      this.#pages.push({ ...NEW_PAGE, number: this.#nextPage++, entries, maxDeadlineMs, bytes });
       this.#bytes += bytes;
       for (const entry of entries) this.#byId.set(entry.requestId, entry);
     }
@@ -105,6 +144,7 @@ export class Outcomes {
       if (page === undefined || page.maxDeadlineMs >= rangeTimeMs) return;
       this.#pages.shift();
       for (const { requestId } of page.entries) this.#byId.delete(requestId);
+      this.#elders = this.#elders.filter(({ maxDeadlineMs }) => maxDeadlineMs >= rangeTimeMs);
       this.#bytes -= page.bytes;
       if (page.stored) this.#dropped.push(page.number);
     }
@@ -114,7 +154,8 @@ export class Outcomes {
   flush(writes: PageWrites): void {
     for (const page of this.#pages) {
       if (page.stored) continue;
-      writes.put(page.number, encodeOutcomePage(page.entries));
+      const copied = page.copyOf !== undefined && writes.copy(page.number, page.copyOf);
+      if (!copied) writes.put(page.number, encodeOutcomePage(page.entries));
       page.stored = true;
     }
     for (const number of this.#dropped) writes.delete(number);
@@ -125,7 +166,7 @@ export class Outcomes {
   load(pages: readonly { readonly number: number; readonly bytes: Uint8Array }[]): void {
     for (const { number, bytes } of pages) {
       const entries = decodeOutcomePage(bytes);
-      const page: Page = { number, entries: [...entries], maxDeadlineMs: 0, bytes: bytes.length, stored: true };
+      const page: Page = { ...NEW_PAGE, number, entries: [...entries], bytes: bytes.length, stored: true };
       for (const entry of entries) {
         page.maxDeadlineMs = Math.max(page.maxDeadlineMs, entry.deadlineMs);
         this.#byId.set(entry.requestId, entry);
@@ -137,7 +178,7 @@ export class Outcomes {
   }
 
   #open(): Page {
-    const page: Page = { number: this.#nextPage++, entries: [], maxDeadlineMs: 0, bytes: 0, stored: false };
+    const page: Page = { ...NEW_PAGE, number: this.#nextPage++, entries: [] };
     this.#pages.push(page);
     return page;
   }

@@ -141,6 +141,11 @@ export class RangeState implements TransactionHost {
     this.#engine.put(stateKey(this.rangeId), encodeRangeMeta(this));
     this.outcomes.flush({
       put: (page, bytes) => this.#engine.put(outcomePageKey(this.rangeId, page), bytes),
+      copy: (page, of) => {
+        const row = this.#engine.get(outcomePageKey(of.rangeId, of.page));
+        if (row !== undefined) this.#engine.put(outcomePageKey(this.rangeId, page), row);
+        return row !== undefined;
+      },
       delete: (page) => this.#engine.delete(outcomePageKey(this.rangeId, page)),
     });
     this.transactions.stage(this.#engine);
@@ -396,7 +401,7 @@ export class RangeState implements TransactionHost {
     const references = cutLeases({ ...this.#leaseParts, span: descriptor }, command.at, command.childId);
     this.descriptor = left;
     const transactions = this.transactions.cut(boundsOf(right));
-    const child = { meta, outcomes: this.outcomes.fork(), transactions, references };
+    const child = { meta, outcomes: this.outcomes.fork(this.rangeId), transactions, references };
     this.keys -= meta.keys;
     this.bytes -= meta.bytes;
     for (const id of this.leases.cut(this.#bounds.routed)) this.#effects.onLeaseEnded(id);
