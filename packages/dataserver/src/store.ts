@@ -40,6 +40,7 @@ import type { OrderedSplit, Splitter, SplitterDeps } from './splitting/splitter.
 import type { RangeStart } from './state/effects.ts';
 import { allLocalSpan, isStateKey, rangeIdOfLocalKey, stateKey } from './state/keys.ts';
 import { decodeRangeMeta } from './state/meta-codec.ts';
+import type { TransactionPeers } from './transactions/settler.ts';
 
 export type SplittingPorts = Pick<SplitterDeps, 'askIds'>;
 
@@ -59,6 +60,8 @@ export interface StoreDeps {
   readonly others: OtherRanges;
   /** What it takes to split ranges; without it none of them is. */
   readonly splitting?: SplittingPorts;
+  /** The way to other ranges, for what coordinators leave of transactions over several. */
+  readonly transactionPeers?: TransactionPeers;
   /** Calls to the stores of other nodes, and to this one. */
   readonly dialer: Pick<RpcDialer, 'channel'>;
   /** What the log held for each group when the node started. Each replica takes its own out, so that nothing is kept. */

@@ -29,7 +29,7 @@ import { admitsChange } from '../state/membership.ts';
 import { RangeState } from '../state/range-state.ts';
 import { commandWithin, keySpanWithin } from '../state/request-bounds.ts';
 import type { SplitCommand } from '../state/split.ts';
-import { IntentWaits } from '../transactions/intent-waits.ts';
+import { TransactionService, type TransactionServiceDeps } from '../transactions/transaction-service.ts';
 import { WatchHub } from '../watch/watch-hub.ts';
 import type { WatchSink, WatchStream } from '../watch/watch-stream.ts';
 import type { OnApplied } from './applied-command.ts';
@@ -51,7 +51,10 @@ import { readBytes } from './range-report.ts';
 import { ReplicaRows, type ReplicaRowsDeps } from './replica-rows.ts';
 import { type SplitDone, Splits, type SplitsDeps } from './splits.ts';
 
-export interface RangeDeps extends ReplicaRowsDeps, Pick<SplitsDeps, 'onSplit' | 'following'> {
+export interface RangeDeps
+  extends ReplicaRowsDeps,
+    Pick<SplitsDeps, 'onSplit' | 'following'>,
+    Pick<TransactionServiceDeps, 'transactionPeers'> {
   readonly nodeId: number;
   readonly options: RangeOptions;
   readonly drawer: RevisionSource;
@@ -86,7 +89,7 @@ export class RangeReplica implements StateMachine {
   readonly merges: Merges;
   readonly #leases: LeaseDuties;
   readonly #waits = new LockWaits();
-  readonly #intentWaits = new IntentWaits();
+  readonly #transactions: TransactionService;
   readonly #grants = new GrantWatches();
   readonly #rows: ReplicaRows;
   readonly #compactor: AutoCompactor;
@@ -135,11 +138,13 @@ export class RangeReplica implements StateMachine {
     this.#time = new RangeClock(clock);
     this.load = new RangeLoad(clock);
     this.members = new RangeMembers(this, clock);
+    const rangeTimeMs = () => this.#time.nowMs();
+    this.#transactions = new TransactionService(this, { ...deps, rangeTimeMs, commands: () => this.#commands });
     this.#commands = new Commands(this, {
       clock,
       time: this.#time,
       drawer: deps.drawer,
-      intentWaits: this.#intentWaits,
+      intentWaits: this.#transactions.waits,
       outcomeBytesMax: deps.options.outcomeBytesMax,
     });
     this.#applier = new EntryApplier(this.state, {
@@ -173,7 +178,7 @@ export class RangeReplica implements StateMachine {
       waits: this.#waits,
       grants: this.#grants,
       closing: this.closing,
-      intentWaits: this.#intentWaits,
+      intentWaits: this.#transactions.waits,
       nodeId: deps.nodeId,
     });
     const { splitSizes: sizes, splitLoads: loads } = deps.options;
@@ -234,9 +239,9 @@ export class RangeReplica implements StateMachine {
     this.#reasons.written(entry.data.length, this.#serving);
     this.hub.flush();
     this.closing.applied();
-    this.#intentWaits.applied((txnId) => this.state.transactions.isPrepared(txnId));
     this.#rows.collect();
     if (this.#leaderTerm !== 0 && entry.term === this.#leaderTerm && !this.#serving) this.#startServing();
+    this.#transactions.applied();
   }
 
   /** What was worked out for the keys that it had holds no longer. */
@@ -279,7 +284,7 @@ export class RangeReplica implements StateMachine {
     this.#commands.proposals.abandon();
     this.closing.abandon();
     this.#queries.interrupt(this.notLeader());
-    this.#intentWaits.abandon(this.notLeader());
+    this.#transactions.stop(this.notLeader());
     for (const stream of this.#streams) stream.endAll(this.notLeader());
     this.#deps.logger.info({ range: this.rangeId }, 'no longer leads the range');
   }

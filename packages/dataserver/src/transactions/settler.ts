@@ -1,0 +1,139 @@
+import type { Clock, ServiceError, Timer } from '@remora/base';
+import type { Command, TxnResolution, TxnResolve, TxnState } from '@remora/protocol';
+import type { IntentWaits } from './intent-waits.ts';
+import { type PreparedPart, spanOfPart, type TxnRecord } from './prepared-part.ts';
+import type { RangeTransactions } from './range-transactions.ts';
+
+/** The way from a range to others, for what coordinators have left of transactions over several of them. */
+export interface TransactionPeers {
+  /** Has the record of a transaction aborted if that has expired, and tells how it stands. */
+  push(txn: Pick<PreparedPart, 'txnId' | 'primaryKey'>, done: (state: TxnState | undefined) => void): void;
+  /** Resolves what ranges have of a transaction in a span; without an error when all of it is known to be resolved. */
+  resolve(command: TxnResolve, done: (error: ServiceError | undefined) => void): void;
+}
+
+export interface SettlerDeps {
+  readonly clock: Clock;
+  readonly peers: TransactionPeers;
+  readonly waits: IntentWaits;
+  /** As it is now: an installed snapshot brings another one. */
+  readonly transactions: () => RangeTransactions;
+  /** Of the range, as its leader reckons it. */
+  readonly rangeTimeMs: () => number;
+  /** Whether it leads, and takes commands. */
+  readonly serving: () => boolean;
+  /** `done` is called when the command is applied, or never will be. */
+  readonly propose: (command: Command, done: () => void) => void;
+}
+
+const INTERVAL_MS = 100;
+/** How many transactions are asked after at a time. */
+const UNDER_WAY_MAX = 64;
+
+/**
+ * Ends, at the leader of a range, what coordinators have left of transactions (design §11: anyone who meets an old intent
+ * asks the primary).
+ *
+ * ST1. A part that has expired, or that somebody waits for since the last look, is asked after at its record, and resolved
+ *      as that says. It is never aborted on any other ground: only the record's range knows its time (T3).
+ * ST2. A record here that has expired and is not decided is aborted. One that is committed is dropped when all parts of
+ *      it are known to be resolved, wherever they are by now (T7).
+ * ST3. A transaction is asked after once at a time; there is a timer only while there is any, so a range without costs
+ *      nothing.
+ */
+export class Settler {
+  readonly #deps: SettlerDeps;
+  /** ST3. */
+  readonly #underWay = new Set<string>();
+  /** Waited for at the last look. */
+  #awaited = new Set<string>();
+  #timer: Timer | undefined;
+
+  constructor(deps: SettlerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Something may be left to do: an entry was applied, somebody waits, or leadership began. */
+  wake(): void {
+    const { clock, waits, transactions } = this.#deps;
+    if (this.#timer !== undefined || !(transactions().any || waits.size > 0)) return;
+    this.#timer = clock.setTimer(INTERVAL_MS, () => {
+      this.#timer = undefined;
+      if (!this.#deps.serving()) return;
+      this.#look();
+      this.wake();
+    });
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#awaited = new Set();
+  }
+
+  #look(): void {
+    const { waits, transactions, rangeTimeMs } = this.#deps;
+    const nowMs = rangeTimeMs();
+    waits.expire(nowMs);
+    const awaited = new Set<string>();
+    for (const part of transactions().parts) {
+      const { txnId } = part;
+      if (waits.awaits(txnId)) awaited.add(txnId);
+      const due = part.expiresMs < nowMs || (awaited.has(txnId) && this.#awaited.has(txnId));
+      if (due) this.#settlePart(part, transactions().record(txnId));
+    }
+    this.#awaited = awaited;
+    for (const record of transactions().records) if (record.expiresMs < nowMs) this.#settleRecord(record);
+  }
+
+  /** ST3. */
+  #begin(txnId: string): (() => void) | undefined {
+    if (this.#underWay.has(txnId) || this.#underWay.size >= UNDER_WAY_MAX) return undefined;
+    this.#underWay.add(txnId);
+    return () => this.#underWay.delete(txnId);
+  }
+
+  /** ST1. With the record here, that is what decides (ST2), unless this part came later, in a merge. */
+  #settlePart(part: PreparedPart, record: TxnRecord | undefined): void {
+    if (record !== undefined && record.commit === undefined) return;
+    const end = this.#begin(part.txnId);
+    if (end === undefined) return;
+    if (record?.commit !== undefined) return this.#resolve(part, record.commit, end);
+    this.#deps.peers.push(part, (state) => {
+      if (state === undefined || state.state === 'pending' || !this.#deps.serving()) end();
+      else this.#resolve(part, state.state === 'committed' ? state.commit : { type: 'abort' }, end);
+    });
+  }
+
+  #resolve(part: PreparedPart, resolution: TxnResolution, end: () => void): void {
+    this.#deps.propose(resolveOf(part, resolution), end);
+  }
+
+  /** ST2. */
+  #settleRecord({ txnId, primaryKey, requestId, spans, commit }: TxnRecord): void {
+    const end = this.#begin(txnId);
+    if (end === undefined) return;
+    if (commit === undefined) {
+      const decision = { type: 'push' } as const;
+      this.#deps.propose({ type: 'txnDecide', txnId, primaryKey, requestId, decision }, end);
+      return;
+    }
+    let left = spans.length;
+    let failed = false;
+    const resolved = (error: ServiceError | undefined): void => {
+      failed ||= error !== undefined;
+      if (--left > 0) return;
+      if (failed || !this.#deps.serving()) end();
+      else this.#deps.propose({ type: 'txnForget', txnId, primaryKey }, end);
+    };
+    for (const [part, span] of spans.entries()) {
+      this.#deps.peers.resolve({ type: 'txnResolve', txnId, part, span, requestId, resolution: commit }, resolved);
+    }
+  }
+}
+
+/** Of a part that this very range has. */
+function resolveOf(part: PreparedPart, resolution: TxnResolution): TxnResolve {
+  const { txnId, requestId } = part;
+  return { type: 'txnResolve', txnId, part: part.part, span: spanOfPart(part), requestId, resolution };
+}
