@@ -4,6 +4,7 @@ import { CLUSTER_BUGS } from '../sim/cluster/planted/bugs.ts';
 import { LEASE_BUGS } from '../sim/leases/planted/bugs.ts';
 import { RAFT_BUGS } from '../sim/raft/planted/bugs.ts';
 import { REVISION_BUGS } from '../sim/revisions/planted/bugs.ts';
+import { TRANSACTION_BUGS } from '../sim/transactions/planted/bugs.ts';
 import type { Mutation } from './mutation.ts';
 
 export const MUTATIONS: readonly Mutation[] = [
@@ -12,6 +13,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...CLUSTER_BUGS,
   ...LEASE_BUGS,
   ...REVISION_BUGS,
+  ...TRANSACTION_BUGS,
 ];
 
 /** The mutation of that name; throws when there is none. */

@@ -26,6 +26,7 @@ import { stateKey } from '../../../packages/dataserver/src/state/keys.ts';
 import { NEVER_MERGED } from '../../../packages/dataserver/src/state/merging.ts';
 import { encodeRangeMeta } from '../../../packages/dataserver/src/state/meta-codec.ts';
 import { memoryEngine } from '../../../packages/dataserver/src/state/test-bed.ts';
+import type { TransactionPeers } from '../../../packages/dataserver/src/transactions/settler.ts';
 import { SimGroup } from './sim-group.ts';
 
 export const NODES: readonly number[] = [1, 2, 3];
@@ -79,14 +80,17 @@ export class World {
   lostCalls = 0;
   restarts = 0;
 
-  constructor(seed: number, onApplied: OnApplied) {
+  /** `peers`: what the ranges of a node end with what coordinators have left. */
+  constructor(seed: number, onApplied: OnApplied, peers?: TransactionPeers) {
     this.random = new SeededRandom(seed);
     const { clock, random } = this;
     this.masters = new SimGroup(1, NODES, { clock, random });
     this.ranges = new Map(
       RANGES.map(({ descriptor: { rangeId } }) => [rangeId, new SimGroup(rangeId, NODES, { clock, random })]),
     );
-    this.nodes = new Map(NODES.map((id) => [id, this.#node(id, onApplied)]));
+    this.nodes = new Map(
+      NODES.map((id) => [id, this.#node(id, { onApplied, ...(peers && { transactionPeers: peers }) })]),
+    );
     for (const group of this.#groups()) this.#run(group);
   }
 
@@ -112,7 +116,7 @@ export class World {
 
   // -------------------------------------------------------------------------------------------- nodes
 
-  #node(id: number, onApplied: OnApplied): SimNode {
+  #node(id: number, given: { readonly onApplied: OnApplied; readonly transactionPeers?: TransactionPeers }): SimNode {
     const { clock, random } = this;
     const dialer = { channel: (to: number) => this.#channel(to), channelTo: () => this.#channel(1) };
     const finder = new MasterFinder({ dialer, seeds: [], masters: NODES, reachable: () => true });
@@ -133,7 +137,7 @@ export class World {
       };
       const installer = {} as Installer; // no member is ever sent a snapshot
       const others = NO_OTHER_RANGES;
-      const deps = { engine, clock, logger: silentLogger, nodeId: id, options, installer, drawer, onApplied, others };
+      const deps = { engine, clock, logger: silentLogger, nodeId: id, options, installer, drawer, others, ...given };
       const replica = new RangeReplica({ ...deps, ...NOTHING_AROUND }, descriptor, conf);
       const member = this.#group(descriptor.rangeId).member(id);
       replica.attach(member);

@@ -1,0 +1,30 @@
+import { describe, expect, test } from 'vitest';
+import { TRANSACTION_BUGS } from './planted/bugs.ts';
+import { type RunResult, runSeed } from './run.ts';
+
+/** `SIM_SEED=17 npx vitest run test/sim/transactions` replays one run; `SIM_SEEDS=1000` runs more. */
+const one = process.env.SIM_SEED;
+const count = Number(process.env.SIM_SEEDS ?? 6);
+/** Runs that show what is planted (planted/bugs.ts) must pass without it. */
+const SHARP = TRANSACTION_BUGS.map(({ seed }) => seed);
+const drawn = Array.from({ length: count }, (_, i) => i + 1);
+const seeds = one === undefined ? [...new Set([...SHARP, ...drawn])] : [Number(one)];
+
+const results: RunResult[] = [];
+
+describe('transactions over ranges keep what is promised of them', () => {
+  test.each(seeds)('seed %i', { timeout: 60_000 }, async (seed) => {
+    const result = await runSeed(seed);
+    results.push(result);
+    expect(result.faults.slice(0, 5)).toEqual([]);
+  });
+
+  test.runIf(one === undefined)('the runs met what they are for', () => {
+    const total = (what: 'commits' | 'conflicts' | 'deaths' | 'snapshots' | 'remembered'): number =>
+      results.reduce((sum, result) => sum + result[what], 0);
+    for (const what of ['commits', 'conflicts', 'deaths', 'snapshots'] as const) {
+      expect(total(what), what).toBeGreaterThan(seeds.length);
+    }
+    expect(total('remembered')).toBeGreaterThan(0);
+  });
+});
