@@ -93,6 +93,13 @@ export class ScheduledCluster {
     this.node(machineId).end(true);
   }
 
+  /** It loses its power, and is back some time later. */
+  async restart(machineId: number, afterMs: number): Promise<void> {
+    this.node(machineId).end(true);
+    await this.run(afterMs);
+    this.node(machineId).start();
+  }
+
   async set(name: string, value: string): Promise<void> {
     await this.call(masterSetSetting, { name, value });
   }

@@ -1,3 +1,4 @@
+import { SeededRandom } from '@remora/base';
 import { kvRoutingKey } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import { ScheduledCluster } from './scheduled-cluster.ts';
@@ -87,3 +88,21 @@ test('a node that is drained gives its leaders away, keeps its replicas, and get
   await cluster.setDuty(2, 'serving');
   await cluster.until(BALANCE_MS, 'leaders again', () => cluster.unbalanced());
 });
+
+test.each([200, 201, 202])(
+  'whatever fails together (the masters lose their leader, a node dies for good, another one restarts), all is mended (%i)',
+  { timeout: 120_000 },
+  async (seed) => {
+    const random = new SeededRandom(seed);
+    const cluster = await balancedCluster(seed, 1);
+    cluster.node(6).start();
+    await cluster.run(random.int(30_000));
+    await cluster.restart(cluster.masterNode?.id ?? 1, random.int(4_000));
+    await cluster.run(random.int(10_000));
+    cluster.kill(4 + random.int(2));
+    await cluster.run(random.int(30_000));
+    await cluster.restart(1 + random.int(3), random.int(3_000));
+    await cluster.until(DOWN_AFTER_MS + REPAIR_MS, 'repair', () => cluster.unrepaired());
+    await cluster.until(BALANCE_MS, 'balance', () => cluster.unrepaired() || cluster.unbalanced());
+  },
+);

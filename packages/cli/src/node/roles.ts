@@ -151,12 +151,12 @@ export async function handOver(groups: readonly Group[], clock: Clock): Promise<
   const led = groups.filter((group) => group.role === 'leader');
   for (const group of led) {
     const { progress } = group.status();
-    const best = [...progress].filter((p) => p.active).sort((a, b) => b.match - a.match)[0];
+    const best = [...progress].filter((p) => p.heardLately).sort((a, b) => b.match - a.match)[0];
     if (best !== undefined) group.transferLeader(best.replica);
   }
   const endMs = clock.monotonicMs() + HAND_OVER_MS;
   while (
-    led.some((group) => group.role === 'leader' && group.status().progress.some((p) => p.active)) &&
+    led.some((group) => group.role === 'leader' && group.status().progress.some((p) => p.heardLately)) &&
     clock.monotonicMs() < endMs
   ) {
     await new Promise<void>((resolve) => clock.setTimer(10, resolve));

@@ -12,7 +12,7 @@ const replicas = [
 
 function bed(given: { leading?: boolean; active?: boolean; answer?: Refused } = {}) {
   const asked: number[] = [];
-  const progress = [{ replica: 12, active: given.active ?? true }] as unknown as readonly ProgressStatus[];
+  const progress = [{ replica: 12, heardLately: given.active ?? true }] as unknown as readonly ProgressStatus[];
   const group = {
     replicaId: 11,
     status: () => ({ progress }) as unknown as GroupStatus,

@@ -23,7 +23,7 @@ export function transferLeaderTo(replica: Transferring, toNode: number): Service
   }
   if (target.replicaId === group.replicaId) return undefined;
   const progress = group.status().progress.find((p) => p.replica === target.replicaId);
-  if (progress?.active !== true) {
+  if (progress?.heardLately !== true) {
     return refused(`node ${toNode} has not answered the leader of range ${rangeId} lately; it could not take over`);
   }
   const answer = group.transferLeader(target.replicaId);

@@ -8,14 +8,14 @@ export class PeerSilence {
   look(progress: readonly ProgressStatus[], nowMs: number): void {
     const members = new Set(progress.map(({ replica }) => replica));
     for (const replica of this.#heardMs.keys()) if (!members.has(replica)) this.#heardMs.delete(replica);
-    for (const { replica, active } of progress) {
-      if (active || !this.#heardMs.has(replica)) this.#heardMs.set(replica, nowMs);
+    for (const { replica, heardLately } of progress) {
+      if (heardLately || !this.#heardMs.has(replica)) this.#heardMs.set(replica, nowMs);
     }
   }
 
   /** 0 while it answers. */
-  silentMs({ replica, active }: ProgressStatus, nowMs: number): number {
-    return active ? 0 : nowMs - (this.#heardMs.get(replica) ?? nowMs);
+  silentMs({ replica, heardLately }: ProgressStatus, nowMs: number): number {
+    return heardLately ? 0 : nowMs - (this.#heardMs.get(replica) ?? nowMs);
   }
 
   /** Another term: what was heard in an earlier one says nothing. */

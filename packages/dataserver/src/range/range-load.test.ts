@@ -39,7 +39,7 @@ test('rates do not depend on how often somebody looks', () => {
 
 test('a replica is silent since it was heard last, and one that nobody has heard since it was looked at first', () => {
   const silence = new PeerSilence();
-  const peer = (replica: number, active: boolean) => ({ replica, active }) as ProgressStatus;
+  const peer = (replica: number, heardLately: boolean) => ({ replica, heardLately }) as ProgressStatus;
   silence.look([peer(1, true), peer(2, false)], 1_000);
   silence.look([peer(1, false), peer(2, false)], 2_000);
   expect([1, 2].map((id) => silence.silentMs(peer(id, false), 5_000))).toEqual([4_000, 4_000]);

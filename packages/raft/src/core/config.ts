@@ -90,8 +90,10 @@ export interface ProgressStatus {
   /** The next index to send. */
   readonly next: number;
   readonly state: ProgressState;
-  /** Heard from since the last quorum check. */
+  /** Heard from since the last quorum check: of one that answers it is not so for a moment after each. */
   readonly active: boolean;
+  /** Heard from since that check or the one before: within two election timeouts. */
+  readonly heardLately: boolean;
   /** It has acknowledged an append in this term: it may be in merged heartbeats (design §5). */
   readonly steady: boolean;
   /** Entries and bytes that it is behind; bytes are estimated where they left memory. */

@@ -43,7 +43,10 @@ export function tickLeader(s: CoreState): void {
       becomeFollower(s, s.term, NO_REPLICA); // L3
       return;
     }
-    for (const pr of s.peers) pr.active = false;
+    for (const pr of s.peers) {
+      pr.activeBefore = pr.active;
+      pr.active = false;
+    }
   }
   const sinceBeat = s.time.ticks - s.heartbeatSince;
   if (sinceBeat >= heartbeatTicks) {

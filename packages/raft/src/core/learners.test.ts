@@ -106,7 +106,11 @@ describe('caught up (design §4)', () => {
     ack(core, 4);
     expect(progressOf(core, 4)).toMatchObject({ lagEntries: 0, caughtUp: true });
     tick(core, ELECTION_TICKS);
-    expect(progressOf(core, 4)).toMatchObject({ lagEntries: 0, caughtUp: false });
+    // The quorum check has just been: whoever answers all the time has not answered since.
+    expect(progressOf(core, 4)).toMatchObject({ active: false, heardLately: true, caughtUp: true });
+    answerHeartbeat(core, 2);
+    tick(core, ELECTION_TICKS);
+    expect(progressOf(core, 4)).toMatchObject({ lagEntries: 0, heardLately: false, caughtUp: false });
     answerHeartbeat(core, 4);
     expect(progressOf(core, 4)).toMatchObject({ caughtUp: true });
 

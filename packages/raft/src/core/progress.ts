@@ -25,6 +25,8 @@ export class Progress {
   paused = false;
   /** Heard from since the last quorum check. */
   active = false;
+  /** The same, as it was at that check: whoever was heard then and not yet again is not silent. */
+  activeBefore = false;
   /**
    * Above 0 while it is steady: it has acknowledged an append in this term, and nothing since says that it may have
    * stopped following. The number names this stretch of steadiness, over all terms of this process (design §5).
@@ -49,6 +51,11 @@ export class Progress {
     this.next = next;
     this.learner = learner;
     this.#limits = limits;
+  }
+
+  /** Whether it was heard from lately: since one quorum check or the one before. */
+  get heardLately(): boolean {
+    return this.active || this.activeBefore;
   }
 
   /** Whether no entries may be sent now (P2). */

@@ -32,7 +32,7 @@ const CAUGHT_UP_PERCENT = 5;
  * and so does one whose acknowledgements are of some earlier time.
  */
 function isCaughtUp(s: CoreState, pr: Progress): boolean {
-  if (pr.state !== 'replicate' || !pr.active) return false;
+  if (pr.state !== 'replicate' || !pr.heardLately) return false;
   const { caughtUpEntries = CAUGHT_UP_ENTRIES, caughtUpPercent = CAUGHT_UP_PERCENT } = s.config;
   const lag = s.log.lastIndex - pr.match;
   return lag < caughtUpEntries || lag * 100 < caughtUpPercent * (s.log.lastIndex - s.log.startIndex);
@@ -47,6 +47,7 @@ function progressStatus(s: CoreState, pr: Progress): ProgressStatus {
     next: pr.next,
     state: pr.state,
     active: pr.active,
+    heardLately: pr.heardLately,
     steady: pr.steadyEpoch > 0,
     lagEntries: s.log.lastIndex - pr.match,
     lagBytes: s.log.bytesFrom(pr.match + 1),
