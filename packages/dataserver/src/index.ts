@@ -9,3 +9,4 @@ export { SPLIT_SIZES, type SplitSizes } from './range/range-size.ts';
 export { RevisionDrawer, type RevisionDrawerDeps, type RevisionSource } from './revisions/revision-drawer.ts';
 export { masterStateKey, RESIDENT_SPANS } from './state/keys.ts';
 export { type SplittingPorts, Store, type StoreDeps } from './store.ts';
+export type { TransactionPeers } from './transactions/settler.ts';

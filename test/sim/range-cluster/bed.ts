@@ -24,12 +24,14 @@ import {
   kvRoutingKey,
   LEASE_SPACE,
   type RangeDescriptor,
+  type RpcDialer,
 } from '@remora/protocol';
 import { createRaftHost, LocalNetwork, type NodeRaftHost } from '@remora/raft';
 import type { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
 import type { RevisionSource } from '../../../packages/dataserver/src/revisions/revision-drawer.ts';
 import { NOBODY_NUMBERS } from '../../../packages/dataserver/src/revisions/test-source.ts';
 import { RangeRegistry } from '../../../packages/master/src/range-registry.ts';
+import { deadly, type Kills } from './coordinator-kills.ts';
 import { Links } from './links.ts';
 import { RevisionMaster } from './revision-master.ts';
 import { SimNode } from './sim-node.ts';
@@ -48,6 +50,8 @@ export interface RangePlan {
   readonly splits: readonly string[];
   /** How often neighbours are to be merged. */
   readonly merges?: number;
+  /** Clients append to lists in several ranges, and coordinators end amid that. */
+  readonly transactions?: boolean;
 }
 
 const ONE_RANGE: RangePlan = { borders: [], splits: [] };
@@ -94,8 +98,11 @@ export class RangeCluster {
   resumed = 0;
   /** What the master would tell: it hears of splits late. */
   view: ClusterView;
-  /** Splits that were done. */
+  /** Splits that were done, and those that parted a range with a prepared transaction. */
   splits = 0;
+  splitsAmidTransactions = 0;
+  /** Coordinators that ended, by the message that was their last. */
+  readonly kills: Kills = new Map();
   #childIds = 20;
   readonly #plan: RangePlan;
   readonly #master: RevisionMaster;
@@ -193,6 +200,10 @@ export class RangeCluster {
         },
         ...{ drawer, dialer },
         others: { command: (...call) => backend.command(...call) },
+        transactionPeers: {
+          push: (...call) => backend.peers.push(...call),
+          resolve: (...call) => backend.peers.resolve(...call),
+        },
         recovered: new Map(log.recovered()),
         onFailure: (error) => this.failures.push(error),
       });
@@ -202,10 +213,11 @@ export class RangeCluster {
     }
     const backend = new RangeBackend({
       nodeId: id,
-      dialer,
+      dialer: this.#plan.transactions ? this.#deadly(dialer, id) : dialer,
       view: () => this.view,
       master: {
         newest: (floor, done) => drawer.newest(floor, done),
+        draw: (floor, done) => drawer.one(floor, done),
         view: (done) => done(undefined, this.view),
       },
       clock,
@@ -230,6 +242,21 @@ export class RangeCluster {
     node.engine.crash();
     node.engine.rebuilding = false;
     node.disk.crash();
+  }
+
+  #deadly(dialer: RpcDialer, id: number): RpcDialer {
+    const { laterRandom: random, kills } = this;
+    return deadly(dialer, { random, kills, kill: () => this.#killAwhile(id) });
+  }
+
+  /** It starts again by itself. */
+  #killAwhile(id: number): void {
+    void this.crash(id);
+    const { life } = this.node(id);
+    this.clock.setTimer(50 + this.laterRandom.int(400), () => {
+      const node = this.node(id);
+      if (node.life === life && node.running === undefined) this.startNode(id);
+    });
   }
 
   pause(id: number): void {
@@ -312,9 +339,19 @@ export class RangeCluster {
     const { epoch, replicas } = parent.state.descriptor;
     const childId = ++this.#childIds;
     const ids = replicas.map(({ nodeId }) => ({ nodeId, replicaId: replicaIdOn(nodeId, childId) }));
+    const { transactions } = parent.state;
     parent.split({ type: 'split', at, epoch, childId, replicas: ids, keys: 1, bytes: 1 }, (_error, result) => {
-      if (result !== undefined) this.splits++;
+      if (result === undefined) return;
+      this.splits++;
+      if (transactions.any) this.splitsAmidTransactions++;
     });
+  }
+
+  /** The same, when a transaction is prepared in some range, or after so many looks. */
+  splitAmidTransaction(looks = 300): void {
+    const { laterRandom: random } = this;
+    if (looks === 0 || this.#leading.some(({ state }) => state.transactions.prepared > 0)) this.splitSomewhere();
+    else this.clock.setTimer(1 + random.int(4), () => this.splitAmidTransaction(looks - 1));
   }
 
   /** The master's word to nodes that lack a replica: those that a snapshot took past a split, as a rule. */

@@ -8,25 +8,13 @@
  *      several ranges that holds for writes and for what reads more than one; otherwise for answers of one range. Where
  *      ranges are merged, what several were asked for may later be answered by one, whose last revision is lower: reads
  *      of more than a key see what was changed among theirs.
- * KV4. What would change several ranges is refused, and nothing is changed.
+ * KV4. What changes several ranges does so at one revision, and with all that it read as of that one.
  */
-import { type Random, ServiceError } from '@remora/base';
-import type { Backend, BackendReply, RequestOptions } from '@remora/gateway';
-import type {
-  Command,
-  CommandResult,
-  KvOp,
-  KvResult,
-  Query,
-  QueryResult,
-  RangeOp,
-  RangeResult,
-} from '@remora/protocol';
+import type { Random, ServiceError } from '@remora/base';
+import type { Command, KvOp, KvResult, Query, QueryResult, RangeOp, RangeResult } from '@remora/protocol';
 import type { RangeCluster } from './bed.ts';
-import type { SimNode } from './sim-node.ts';
+import { type Reply, Requests } from './requests.ts';
 import { shown, type Truth } from './truth.ts';
-
-type Reply = BackendReply<CommandResult | QueryResult>;
 
 interface Observation {
   readonly what: string;
@@ -55,12 +43,13 @@ export class KvLoad {
   readonly #bed: RangeCluster;
   readonly #random: Random;
   readonly observations: Observation[] = [];
-  readonly faults: string[] = [];
+  readonly #requests: Requests;
   #values = 0;
 
   constructor(bed: RangeCluster) {
     this.#bed = bed;
     this.#random = bed.random;
+    this.#requests = new Requests(bed);
   }
 
   /** One client, until `untilMs`: one request after another, each through some gateway. */
@@ -172,7 +161,7 @@ export class KvLoad {
   ): void {
     const seen = this.#begin('read', keys, undefined, (reply) => reads(reply.result as QueryResult));
     const timeoutMs = 300 + this.#random.int(1_500);
-    this.#send(
+    this.#requests.send(
       timeoutMs,
       (backend, done) => backend.query(query, { timeoutMs }, done),
       (error, reply) => {
@@ -192,28 +181,10 @@ export class KvLoad {
   ): void {
     const seen = this.#begin(what, keys, value, reads);
     const timeoutMs = 300 + this.#random.int(1_500);
-    const backend = this.#backend()?.running?.backend;
-    const timeMs = backend?.rangeTimeMs();
-    // As the SDK does: one id and one deadline for all attempts, through whichever gateway.
-    const fixed =
-      timeMs === undefined || this.#random.int(2) === 0
-        ? undefined
-        : { requestId: `r${this.#bed.random.int(1e9)}.${this.observations.length}`, deadlineMs: timeMs + 6_000 };
-    let unknown = false;
-    const attempt = (left: number): void => {
-      const options: RequestOptions = { timeoutMs, ...fixed };
-      this.#send(
-        timeoutMs,
-        (to, done) => to.command(command, options, done),
-        (error, reply) => {
-          unknown ||= error === undefined ? false : error.code === 'UNKNOWN_OUTCOME';
-          if (error !== undefined && fixed !== undefined && left > 0 && retryable(error)) return attempt(left - 1);
-          this.#end(seen, error !== undefined && unknown ? UNKNOWN : error, reply);
-          after();
-        },
-      );
-    };
-    attempt(3);
+    this.#requests.command(command, timeoutMs, (error, reply) => {
+      this.#end(seen, error, reply);
+      after();
+    });
   }
 
   #begin(what: string, keys: Keys, value: string | undefined, reads: Observation['reads']): Observation {
@@ -230,50 +201,12 @@ export class KvLoad {
     seen.reply = reply;
   }
 
-  #backend(): SimNode | undefined {
-    const up = [...this.#bed.nodes.values()].filter((node) => node.running !== undefined);
-    return up[this.#random.int(up.length)];
-  }
-
-  /** Sends through some gateway; when that gateway dies the answer is UNKNOWN. Requests must end by their time-out. */
-  #send(
-    timeoutMs: number,
-    send: (backend: Backend, done: (error: ServiceError | undefined, reply: Reply | undefined) => void) => void,
-    done: (error: ServiceError | undefined, reply: Reply | undefined) => void,
-  ): void {
-    const node = this.#backend();
-    const { clock } = this.#bed;
-    if (node?.running === undefined) {
-      clock.setTimer(10, () => done(UNREACHABLE, undefined));
-      return;
-    }
-    const { life, pauses } = node;
-    const wasPaused = node.clock.paused;
-    const startMs = clock.monotonicMs();
-    let answered = false;
-    send(node.running.backend, (error, reply) => {
-      if (answered) return;
-      answered = true;
-      const tookMs = clock.monotonicMs() - startMs;
-      if (tookMs > timeoutMs + LATE_MS && node.pauses === pauses && !wasPaused) {
-        this.faults.push(`a request with ${timeoutMs} ms took ${tookMs} ms`);
-      }
-      done(error, reply);
-    });
-    const watch = (): void => {
-      if (answered) return;
-      if (node.life !== life) {
-        answered = true;
-        done(UNKNOWN, undefined);
-      } else if (clock.monotonicMs() - startMs > timeoutMs + ANSWER_MAX_MS)
-        this.faults.push('a request was never answered');
-      else clock.setTimer(50, watch);
-    };
-    clock.setTimer(50, watch);
-  }
-
   check(truth: Truth): readonly string[] {
-    return [...this.faults, ...this.observations.flatMap((seen) => this.#checkOne(seen, truth)), ...this.#checkOrder()];
+    return [
+      ...this.#requests.faults,
+      ...this.observations.flatMap((seen) => this.#checkOne(seen, truth)),
+      ...this.#checkOrder(),
+    ];
   }
 
   #checkOne(seen: Observation, truth: Truth): readonly string[] {
@@ -328,19 +261,6 @@ export class KvLoad {
 function lastOf(changes: readonly Observation[], { start, end = `${start}\0` }: Keys): number {
   const among = changes.filter(({ keys }) => keys.start < end && (keys.end ?? `${keys.start}\0`) > start);
   return among.reduce((last, { reply }) => Math.max(last, reply?.revision ?? 0), 0);
-}
-
-/** How much later than its time-out a request may end: time-outs are noticed by sweeps. */
-const LATE_MS = 150;
-
-/** … and with its gateway paused meanwhile. */
-const ANSWER_MAX_MS = 10_000;
-
-const UNKNOWN = new ServiceError('UNKNOWN_OUTCOME', 'the gateway is gone');
-const UNREACHABLE = new ServiceError('UNAVAILABLE', 'no gateway runs');
-
-function retryable(error: ServiceError): boolean {
-  return error.retry !== 'no' && error.details?.applied !== true;
 }
 
 /** Whether a write that was acknowledged changed something: a compare may have failed, or nothing been there. */

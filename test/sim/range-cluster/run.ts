@@ -5,6 +5,7 @@ import { DATA_NODES, GATEWAY_NODE, NODES, RangeCluster, type RangePlan, replicaI
 import { KvLoad } from './kv-load.ts';
 import { LockLoad } from './lock-load.ts';
 import { Truth } from './truth.ts';
+import { TxnLoad } from './txn-load.ts';
 import { WatchLoad } from './watch-load.ts';
 
 export interface RunResult {
@@ -19,6 +20,12 @@ export interface RunResult {
   readonly resumed: number;
   readonly splits: number;
   readonly merges: number;
+  /** … that parted a range with a prepared transaction. */
+  readonly splitsAmidTransactions: number;
+  /** Transactions over lists that were acknowledged. */
+  readonly committed: number;
+  /** Coordinators that ended, by the message that was their last. */
+  readonly kills: ReadonlyMap<string, number>;
 }
 
 const LOAD_MS = 6_000;
@@ -41,8 +48,11 @@ export async function runSeed(seed: number, plan?: RangePlan): Promise<RunResult
   for (let i = 0; i < 4; i++) locks.client(untilMs);
   for (let i = 0; i < 3; i++) watches.begin(GATEWAY_NODE, untilMs);
   for (const id of DATA_NODES) watches.begin(id, untilMs);
+  const lists = plan?.transactions ? new TxnLoad(bed) : undefined;
+  for (let i = 0; i < 5; i++) lists?.client(untilMs);
+  const split = () => (lists === undefined ? bed.splitSomewhere() : bed.splitAmidTransaction());
   for (const _key of plan?.splits ?? []) {
-    for (let i = 0; i < 5; i++) bed.clock.setTimer(bed.laterRandom.int(LOAD_MS), () => bed.splitSomewhere());
+    for (let i = 0; i < 5; i++) bed.clock.setTimer(bed.laterRandom.int(LOAD_MS), split);
   }
   for (let i = 0; i < (plan?.merges ?? 0); i++) {
     bed.clock.setTimer(bed.laterRandom.int(LOAD_MS), () => bed.mergeSomewhere());
@@ -52,7 +62,8 @@ export async function runSeed(seed: number, plan?: RangePlan): Promise<RunResult
   const truth = new Truth(await history(bed));
   watches.askProgress();
   await bed.run(2_500);
-  const faults = [...kv.check(truth), ...locks.check(), ...watches.check(truth), ...(await leftovers(bed))];
+  const checked = [kv.check(truth), locks.check(), watches.check(truth), lists?.check() ?? [], await leftovers(bed)];
+  const faults = checked.flat();
   const acknowledged = kv.observations.filter((seen) => seen.reply !== undefined).length;
   const unknown = kv.observations.filter((seen) => seen.error?.code === 'UNKNOWN_OUTCOME').length;
   const snapshots = DATA_NODES.reduce(
@@ -69,6 +80,9 @@ export async function runSeed(seed: number, plan?: RangePlan): Promise<RunResult
     resumed: bed.resumed,
     splits: bed.splits,
     merges: bed.merged,
+    splitsAmidTransactions: bed.splitsAmidTransactions,
+    committed: lists?.committed ?? 0,
+    kills: bed.kills,
   };
 }
 
@@ -83,7 +97,7 @@ async function misfortune(bed: RangeCluster, untilMs: number, newWatch: () => vo
       case 0:
         await bed.crash(victim);
         await bed.run(lastsMs);
-        bed.startNode(victim);
+        if (bed.node(victim).running === undefined) bed.startNode(victim);
         break;
       case 1:
         bed.pause(victim);
@@ -115,7 +129,7 @@ async function pass(bed: RangeCluster, ms: number): Promise<void> {
     if (id === undefined || bed.node(id).running === undefined || bed.laterRandom.int(8) > 0) continue;
     await bed.crash(id);
     await bed.run(bed.laterRandom.int(300));
-    bed.startNode(id);
+    if (bed.node(id).running === undefined) bed.startNode(id);
   }
 }
 
@@ -216,6 +230,13 @@ async function leftovers(bed: RangeCluster): Promise<readonly string[]> {
   );
   const rows = await Promise.all(DATA_NODES.map((id) => bed.node(id).engine.scan(DATA_SPAN)));
   const contents = rows.map((all) => all.map(({ key, value }) => `${hex(key)}=${hex(value)}`).join(' '));
+  for (const id of DATA_NODES) {
+    for (const { state } of bed.node(id).running?.store?.replicas() ?? []) {
+      const { parts, records } = state.transactions;
+      for (const { txnId } of [...parts, ...records])
+        faults.push(`transaction ${txnId} is left in range ${state.rangeId}`);
+    }
+  }
   if (new Set(contents).size !== 1) faults.push('replicas hold different rows');
   if (new Set(states).size !== 1) faults.push(`replicas differ: ${states.join(' / ')}`);
   return faults;

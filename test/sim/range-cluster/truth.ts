@@ -12,7 +12,7 @@ export class Truth {
       if (type !== 'put') continue;
       const value = textOf(kv.value);
       const revisions = this.#byValue.get(value) ?? [];
-      revisions.push(kv.modRevision);
+      if (!revisions.includes(kv.modRevision)) revisions.push(kv.modRevision);
       this.#byValue.set(value, revisions);
     }
   }

@@ -135,12 +135,14 @@ class Node implements AssembledNode {
       view: () => this.#currentView(),
       master: {
         newest: (floor, done) => drawer.newest(floor, done),
+        draw: (floor, done) => drawer.one(floor, done),
         view: (done) => finder.call(masterView, undefined, { timeoutMs: VIEW_TIMEOUT_MS }, done),
       },
       onWaitRefused: admission.countWait,
       ...platform.tuning?.gateway,
     });
-    const ports = { drawer, dialer, splitting: splittingPorts(finder), others: ranges };
+    const splitting = splittingPorts(finder);
+    const ports = { drawer, dialer, splitting, others: ranges, transactionPeers: ranges.peers };
     const store = this.#store({ host, engine, checkpointer, recovered }, ports);
     store?.register(registry);
     log.forgetRecovered();
@@ -337,7 +339,7 @@ class Node implements AssembledNode {
     return drawer;
   }
 
-  #store(deps: StateDeps, ports: Pick<StoreParts, 'drawer' | 'dialer' | 'splitting' | 'others'>): Store | undefined {
+  #store(deps: StateDeps, ports: Omit<StoreParts, 'platform' | 'onFailure'>): Store | undefined {
     this.#onStop('last checkpoint', () => deps.checkpointer.stop());
     if (!this.#parts.options.roles.includes('data')) return undefined;
     const store = createStore({

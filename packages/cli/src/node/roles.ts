@@ -6,6 +6,7 @@ import {
   RevisionDrawer,
   type SplittingPorts,
   Store,
+  type TransactionPeers,
 } from '@remora/dataserver';
 import { Master, type MasterFinder } from '@remora/master';
 import { masterAskSplit, masterDrawRevisions, type RpcDialer } from '@remora/protocol';
@@ -37,6 +38,7 @@ export interface StoreParts {
   readonly dialer: RpcDialer;
   readonly splitting: SplittingPorts;
   readonly others: OtherRanges;
+  readonly transactionPeers: TransactionPeers;
   readonly onFailure: (error: unknown) => void;
 }
 

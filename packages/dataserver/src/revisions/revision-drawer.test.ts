@@ -175,3 +175,40 @@ describe('the drawer of a node', () => {
     expect([code, bed.requests]).toEqual(['UNAVAILABLE', []]);
   });
 });
+
+describe('a revision for no range', () => {
+  test('is drawn beside those of ranges, one for each who asks, above the highest floor', () => {
+    const bed = new DrawerBed();
+    const range = new Needing(2, 3, 7);
+    bed.drawer.want(range);
+    const got: (number | undefined)[] = [];
+    for (const floor of [5, 9]) bed.drawer.one(floor, (_error, revision) => got.push(revision));
+    bed.clock.runImmediates();
+    const draws = [
+      { rangeId: 0, count: 2 },
+      { rangeId: 2, count: 3 },
+    ];
+    expect(bed.requests).toEqual([{ floor: 9, draws }]);
+    bed.answer();
+    expect([got, range.got]).toEqual([[100, 101], [102]]);
+  });
+
+  test('is refused when the master does not answer, and not asked for again', () => {
+    const bed = new DrawerBed();
+    const errors: (string | undefined)[] = [];
+    bed.drawer.one(5, (error) => errors.push(error?.code));
+    bed.clock.runImmediates();
+    bed.fail();
+    bed.clock.advance(10_000);
+    expect([errors, bed.requests.length]).toEqual([['UNAVAILABLE'], 1]);
+  });
+
+  test('is refused when the answer has none', () => {
+    const bed = new DrawerBed();
+    const errors: (string | undefined)[] = [];
+    bed.drawer.one(5, (error) => errors.push(error?.code));
+    bed.clock.runImmediates();
+    bed.answer([0]);
+    expect(errors).toEqual(['UNAVAILABLE']);
+  });
+});

@@ -1,6 +1,7 @@
 import { type Clock, type Logger, type Random, ServiceError } from '@remora/base';
 import {
   type Done,
+  DRAW_COUNT_MAX,
   DRAWS_MAX,
   type DrawRevisionsReply,
   type DrawRevisionsRequest,
@@ -27,6 +28,8 @@ export interface RevisionSource {
    * given before the question is at or below it.
    */
   newest(floor: number, done: NewestDone): void;
+  /** Asks once for a revision above `floor` that is used for nothing else. */
+  one(floor: number, done: NewestDone): void;
 }
 
 export interface RevisionDrawerDeps {
@@ -40,8 +43,17 @@ export interface RevisionDrawerDeps {
 /** By range: those that a request was sent for, and what it asked for. */
 type Drawings = Map<number, { readonly drawing: Drawing; readonly count: number }>;
 
+interface Asking {
+  readonly floor: number;
+  readonly done: NewestDone;
+}
+
 export type NewestDone = (error: ServiceError | undefined, newest: number | undefined) => void;
 
+/** What is drawn for no range has this in its place. */
+const NO_RANGE = 0;
+/** In one request, with room for what is drawn for no range. */
+const RANGE_DRAWS_MAX = DRAWS_MAX - 1;
 const RETRY_MIN_MS = 5;
 const RETRY_MAX_MS = 100;
 /** While the master gives nothing, it is said at this interval. */
@@ -55,12 +67,15 @@ const SILENCE_LOG_MS = 10_000;
  * D2. A drawing says what it needs in the moment in which the request is sent, and gets only what that very request
  *     brought: the answer to a request that was given up is not looked at (`call` tells once).
  * D3. A drawing is kept once, however often it asks; memory is bounded by the ranges of the node.
+ * D4. Whoever asks for one revision gets it from the next request, or is told that there is none: nothing is kept for it.
  */
 export class RevisionDrawer implements RevisionSource {
   readonly #deps: RevisionDrawerDeps;
   /** Those whose turn is the next request. */
   #wanting = new Set<Drawing>();
-  #asking: { readonly floor: number; readonly done: NewestDone }[] = [];
+  #asking: Asking[] = [];
+  /** D4. */
+  #singles: Asking[] = [];
   #busy = false;
   #scheduled = false;
   #failures = 0;
@@ -81,11 +96,18 @@ export class RevisionDrawer implements RevisionSource {
     this.#schedule();
   }
 
+  /** D4. */
+  one(floor: number, done: NewestDone): void {
+    this.#singles.push({ floor, done });
+    this.#schedule();
+  }
+
   stop(): void {
     this.#stopped = true;
     this.#wanting.clear();
-    const asking = this.#asking;
+    const asking = [...this.#asking, ...this.#singles];
     this.#asking = [];
+    this.#singles = [];
     for (const { done } of asking) done(new ServiceError('UNAVAILABLE', 'this node is stopping'), undefined);
   }
 
@@ -103,11 +125,15 @@ export class RevisionDrawer implements RevisionSource {
     const { request, drawings } = this.#gather();
     const asking = this.#asking;
     this.#asking = [];
-    const floor = asking.reduce((highest, ask) => Math.max(highest, ask.floor), request.floor);
-    if (request.draws.length === 0 && asking.length === 0) return;
+    const singles = this.#singles.splice(0, DRAW_COUNT_MAX);
+    const draws = singles.length === 0 ? [] : [{ rangeId: NO_RANGE, count: singles.length }];
+    draws.push(...request.draws);
+    const floor = [...asking, ...singles].reduce((highest, ask) => Math.max(highest, ask.floor), request.floor);
+    if (draws.length === 0 && asking.length === 0) return;
     this.#busy = true;
-    this.#deps.call({ floor, draws: request.draws }, (error, reply) => {
+    this.#deps.call({ floor, draws }, (error, reply) => {
       for (const { done } of asking) done(error, reply?.newest);
+      tellSingles(singles, error, reply);
       if (reply === undefined) this.#failed(drawings, error);
       else this.#answered(drawings, reply);
     });
@@ -121,12 +147,12 @@ export class RevisionDrawer implements RevisionSource {
     const draws: RevisionDraw[] = [];
     let floor = 0;
     for (const drawing of wanting) {
-      const needed = draws.length < DRAWS_MAX ? drawing.sending() : undefined;
+      const needed = draws.length < RANGE_DRAWS_MAX ? drawing.sending() : undefined;
       if (needed !== undefined) {
         drawings.set(drawing.rangeId, { drawing, count: needed.count });
         draws.push({ rangeId: drawing.rangeId, count: needed.count });
         floor = Math.max(floor, needed.floor);
-      } else if (draws.length >= DRAWS_MAX) this.#wanting.add(drawing);
+      } else if (draws.length >= RANGE_DRAWS_MAX) this.#wanting.add(drawing);
     }
     return { request: { floor, draws }, drawings };
   }
@@ -141,7 +167,7 @@ export class RevisionDrawer implements RevisionSource {
       asked.drawing.answered({ first, count });
     }
     this.#again(drawings);
-    if (this.#wanting.size > 0 || this.#asking.length > 0) this.#schedule();
+    if (this.#wanting.size + this.#asking.length + this.#singles.length > 0) this.#schedule();
   }
 
   #failed(drawings: Drawings, error: ServiceError | undefined): void {
@@ -169,5 +195,19 @@ export class RevisionDrawer implements RevisionSource {
     if (nowMs - this.#saidMs < SILENCE_LOG_MS) return;
     this.#saidMs = nowMs;
     logger.warn({ error: error?.message }, 'the master gives out no revisions: writes wait; trying on');
+  }
+}
+
+/** D4. */
+function tellSingles(
+  singles: readonly Asking[],
+  error: ServiceError | undefined,
+  reply: DrawRevisionsReply | undefined,
+): void {
+  const block = reply?.blocks.find(({ rangeId }) => rangeId === NO_RANGE);
+  const refused = error ?? new ServiceError('UNAVAILABLE', 'the master gave no revision');
+  for (const [i, { done }] of singles.entries()) {
+    if (block !== undefined && i < block.count) done(undefined, block.first + i);
+    else done(refused, undefined);
   }
 }

@@ -6,4 +6,4 @@ function fail(): never {
 }
 
 /** Of ranges that count their revisions by themselves: they never ask. For tests. */
-export const NOBODY_NUMBERS: RevisionSource = { want: fail, newest: fail };
+export const NOBODY_NUMBERS: RevisionSource = { want: fail, newest: fail, one: fail };

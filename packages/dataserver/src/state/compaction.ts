@@ -2,9 +2,16 @@ import { ServiceError } from '@remora/base';
 import type { CommandResult } from '@remora/protocol';
 import type { RangeState } from './range-state.ts';
 
-/** Makes older versions unreadable up to a revision. */
-export function compact(state: Pick<RangeState, 'revision' | 'compactRevision'>, revision: number): CommandResult {
-  if (revision > state.revision) {
+/**
+ * Makes older versions unreadable up to a revision. Where the master numbers changes, it may be one of another range,
+ * which this one has not reached: it moves on to that, so that what it writes later is above it (N3 of numbering.ts).
+ * Whoever sends the command has made sure that the master has given it out.
+ */
+export function compact(
+  state: Pick<RangeState, 'revision' | 'compactRevision' | 'descriptor'>,
+  revision: number,
+): CommandResult {
+  if (revision > state.revision && state.descriptor.revisionSource === 'range') {
     throw new ServiceError('FUTURE_REVISION', `revision ${revision} is in the future; the newest is ${state.revision}`);
   }
   if (revision <= state.compactRevision) {
@@ -13,6 +20,7 @@ export function compact(state: Pick<RangeState, 'revision' | 'compactRevision'>,
     });
   }
   state.compactRevision = revision;
+  state.revision = Math.max(state.revision, revision);
   return { type: 'compact' };
 }
 

@@ -317,9 +317,10 @@ export class RangeTransactions {
     outcomes.remember({ requestId, deadlineMs, outcome }, outcomeBytes(outcome));
   }
 
-  /** T7. */
+  /** T7. A merge may have brought a piece here that its coordinator resolved elsewhere in vain. */
   #forget(txnId: string): TxnCommandResult {
-    if (this.#records.get(txnId)?.commit !== undefined) this.#records.delete(txnId);
+    const done = this.#records.get(txnId)?.commit !== undefined && !this.isPrepared(txnId);
+    if (done) this.#records.delete(txnId);
     return { type: 'txnForget' };
   }
 

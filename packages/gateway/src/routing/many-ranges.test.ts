@@ -1,14 +1,18 @@
 import { ManualClock, SeededRandom, ServiceError, type Span } from '@remora/base';
 import {
   type ClusterView,
+  type Command,
+  type CommandResult,
   kvRoutingKey,
   type Query,
   type QueryResult,
   type RangeDescriptor,
   type RangeStatus,
 } from '@remora/protocol';
-import { expect, test } from 'vitest';
-import { type AskDone, ManyRanges } from './many-ranges.ts';
+import { describe, expect, test } from 'vitest';
+import type { BackendReply } from '../backend.ts';
+import { ManyRanges } from './many-ranges.ts';
+import type { AskDone } from './range-calls.ts';
 import { Routes } from './routes.ts';
 
 const NONE = new Uint8Array(0);
@@ -23,26 +27,30 @@ const STATUS: RangeStatus = {
   ...{ bytes: 100, keys: 5, leases: 1, watches: 2, replicas: [] },
 };
 
+type Asked = Query | (Command & { readonly requestId: string });
+
 /** Ranges that answer as the test says, in a moment; 'silence' never. */
 class ManyBed {
   readonly clock = new ManualClock();
   readonly asked: string[] = [];
   outcome: string | undefined;
-  result: QueryResult | undefined;
+  result: QueryResult | CommandResult | undefined;
   revision = 0;
-  answer: (query: Query, rangeId: number) => QueryResult | ServiceError | 'silence' = () => 'silence';
+  answer: (asked: Asked, rangeId: number) => QueryResult | CommandResult | ServiceError | 'silence' = () => 'silence';
   readonly #view: ClusterView = { clusterId: 'c', nodes: [], ranges: RANGES, leaders: [], masterLeader: 0 };
   readonly #routes = new Routes(this.clock, () => this.#view);
   readonly #many = new ManyRanges({
     ...{ routes: this.#routes, clock: this.clock, random: new SeededRandom(1) },
     newest: (_floor, done) => done(undefined, 77),
     ask: (query, span, timeoutMs, done) => this.#ask(query, span, timeoutMs, done),
+    execute: (build, span, { requestId, timeoutMs }, done) =>
+      this.#ask({ ...build(0, 0), requestId }, span, timeoutMs, done),
   });
 
-  #ask(query: Query, span: Span, timeoutMs: number, done: AskDone): () => void {
+  #ask(asked: Asked, span: Span, timeoutMs: number, done: AskDone): () => void {
     const rangeId = this.#routes.find(span.start)?.rangeId ?? 0;
-    this.asked.push(`${query.type} ${rangeId}`);
-    const answer = this.answer(query, rangeId);
+    this.asked.push(`${asked.type} ${rangeId}`);
+    const answer = this.answer(asked, rangeId);
     const late = answer === 'silence';
     const timer = this.clock.setTimer(late ? timeoutMs : 1, () => {
       if (late) done(new ServiceError('DEADLINE_EXCEEDED', 'late'), undefined);
@@ -53,12 +61,24 @@ class ManyBed {
   }
 
   async query(query: Query, ms = 3_000): Promise<void> {
-    this.#many.query(query, 2_000, (error, reply) => {
-      expect(this.outcome).toBeUndefined();
-      this.outcome = error?.code ?? 'ok';
-      this.result = reply?.result;
-      this.revision = reply?.revision ?? 0;
-    });
+    this.#many.query(query, 2_000, (error, reply) => this.#answered(error, reply));
+    await this.#pass(ms);
+  }
+
+  async compact(revision: number): Promise<void> {
+    const options = { requestId: 'c', deadlineMs: 9_000, timeoutMs: 2_000 };
+    this.#many.compact(revision, options, (error, reply) => this.#answered(error, reply));
+    await this.#pass(3_000);
+  }
+
+  #answered(error: ServiceError | undefined, reply: BackendReply<QueryResult | CommandResult> | undefined): void {
+    expect(this.outcome).toBeUndefined();
+    this.outcome = error?.code ?? 'ok';
+    this.result = reply?.result;
+    this.revision = reply?.revision ?? 0;
+  }
+
+  async #pass(ms: number): Promise<void> {
     for (let passed = 0; passed < ms; passed += 50) {
       for (let turn = 0; turn < 20; turn++) await Promise.resolve();
       this.clock.advance(50);
@@ -91,7 +111,8 @@ test('the status sums up what there is, and leaves out a range that says nothing
 test('versions of locks are compared each where it is', async () => {
   const bed = new ManyBed();
   bed.answer = (query) => {
-    if (query.type !== 'lock' || query.query.type !== 'check') return new ServiceError('INTERNAL', '');
+    if (query.type !== 'lock' || 'requestId' in query || query.query.type !== 'check')
+      return new ServiceError('INTERNAL', '');
     return { type: 'lock', result: { type: 'check', current: query.query.checks.map(({ version }) => version === 5) } };
   };
   const checks = [5, 6, 5].map((version) => ({ lock: { namespace: 'n', name: Buffer.from('l') }, version }));
@@ -148,4 +169,67 @@ test('nobody is asked for the keys of a lease that is gone', async () => {
   bed.answer = () => ({ type: 'leaseTimeToLive', lease });
   await bed.query({ type: 'leaseTimeToLive', id: 7n, keys: true });
   expect([bed.result, bed.asked]).toEqual([{ type: 'leaseTimeToLive', lease }, ['leaseTimeToLive 2']]);
+});
+
+describe('a compaction', () => {
+  const closed: QueryResult = { type: 'closedRevision', closed: 0, floor: 0 };
+  const compacted = (compactRevision: number) =>
+    new ServiceError('COMPACTED', 'it is compacted', { details: { compactRevision } });
+
+  test('concerns all ranges with plain keys, under one request id', async () => {
+    const bed = new ManyBed();
+    const ids = new Set<string>();
+    bed.answer = (asked) => {
+      if ('requestId' in asked) ids.add(asked.requestId);
+      return asked.type === 'closedRevision' ? closed : { type: 'compact' };
+    };
+    await bed.compact(70);
+    expect([bed.outcome, bed.result, bed.revision]).toEqual(['ok', { type: 'compact' }, 77]);
+    expect(bed.asked).toEqual(['closedRevision 3', 'compact 3', 'compact 4']);
+    expect([...ids]).toEqual(['c']);
+  });
+
+  test('in the future is refused, and no range is compacted', async () => {
+    const bed = new ManyBed();
+    bed.answer = () => closed;
+    await bed.compact(78);
+    expect([bed.outcome, bed.asked]).toEqual(['FUTURE_REVISION', ['closedRevision 3']]);
+  });
+
+  test.each([
+    { name: 'is done when some range had been compacted', had: [3], expect: 'ok' },
+    { name: 'is refused when all had', had: [3, 4], expect: 'COMPACTED' },
+  ])('$name', async ({ had, expect: wanted }) => {
+    const bed = new ManyBed();
+    bed.answer = ({ type }, rangeId) => {
+      if (type === 'closedRevision') return closed;
+      return had.includes(rangeId) ? compacted(70 + rangeId) : { type: 'compact' };
+    };
+    await bed.compact(70);
+    expect(bed.outcome).toBe(wanted);
+  });
+
+  test.each([
+    { name: 'that a range does not answer', answer: 'silence' as const },
+    { name: 'that a range refuses', answer: new ServiceError('RESOURCE_EXHAUSTED', 'its queue is full') },
+  ])('$name is not known to have failed', async ({ answer }) => {
+    const bed = new ManyBed();
+    bed.answer = ({ type }, rangeId) =>
+      type === 'closedRevision' ? closed : rangeId === 3 ? { type: 'compact' } : answer;
+    await bed.compact(70);
+    expect([bed.outcome, bed.clock.pendingTimers]).toEqual(['UNKNOWN_OUTCOME', 0]);
+  });
+
+  test('goes on with the parts of a range that was split since', async () => {
+    const bed = new ManyBed();
+    let first = true;
+    bed.answer = ({ type }, rangeId) => {
+      if (type === 'closedRevision') return closed;
+      const split = first && rangeId === 4;
+      if (split) first = false;
+      return split ? new ServiceError('STALE_EPOCH', '') : { type: 'compact' };
+    };
+    await bed.compact(70);
+    expect([bed.outcome, bed.asked.slice(1)]).toEqual(['ok', ['compact 3', 'compact 4', 'compact 4']]);
+  });
 });

@@ -1,47 +1,37 @@
 import {
   binaryString,
-  type Clock,
   compareBytes,
   keyAfter,
   type Random,
   ServiceError,
   type Span,
-  sleep,
   toServiceError,
 } from '@remora/base';
 import { type LockQuery, lockSpan } from '@remora/lock';
-import type { Query, QueryResult, RangeReply, RangeStatus } from '@remora/protocol';
+import type { CommandResult, Query, QueryResult, RangeReply, RangeStatus } from '@remora/protocol';
 import type { BackendDone } from '../backend.ts';
+import { compactRanges } from './compaction.ts';
 import { eachOf } from './each-of.ts';
 import { listLocks } from './lock-lists.ts';
 import { type DrawNewest, NewestRevision } from './newest-revision.ts';
+import { type CommandIdentity, RangeCalls, type RangeCallsDeps } from './range-calls.ts';
 import { LEASES, PLAIN_KEYS, routingKey, routingSpan } from './request-keys.ts';
-import type { Route } from './route-map.ts';
-import type { Routes } from './routes.ts';
 import { SnapshotRead } from './snapshot-read.ts';
 
-export interface ManyRangesDeps {
-  readonly routes: Routes;
-  readonly clock: Clock;
+export interface ManyRangesDeps extends RangeCallsDeps {
   readonly random: Random;
   readonly newest: DrawNewest;
-  /** Asks the range that has all keys of the span; STALE_EPOCH when there is none. Gives what takes the question back. */
-  readonly ask: (query: Query, span: Span, timeoutMs: number, done: AskDone) => () => void;
 }
 
-export type AskDone = (error: ServiceError | undefined, reply: RangeReply | undefined) => void;
+type Answer<Result> = Pick<RangeReply, 'revision' | 'raftTerm'> & { readonly result: Result };
 
-type Answer = Pick<RangeReply, 'revision' | 'raftTerm'> & { readonly result: QueryResult };
-
-/** While the range of some key is not known, or is not what it was, the routes are looked at again after so long. */
-const ROUTES_PAUSE_MS = 10;
 const RANGES_AT_A_TIME = 8;
 /** What a range has to say of itself is left out of sums when it takes longer: nothing is lost by that. */
 const STATUS_TIMEOUT_MS = 1_000;
 const NOW_TIMEOUT_MS = 2_000;
 const NOW_PAUSE_MS = 100;
 
-/** Queries whose keys are in several ranges: asked in parts, range by range, and put together. */
+/** Requests whose keys are in several ranges: asked in parts, range by range, and put together. */
 export class ManyRanges {
   readonly #deps: ManyRangesDeps;
   readonly #newest: NewestRevision;
@@ -53,17 +43,35 @@ export class ManyRanges {
 
   /** Gives what ends the interest in an answer. */
   query(query: Query, timeoutMs: number, done: BackendDone<QueryResult>): () => void {
+    return this.#begin(timeoutMs, tooLate(), (run) => run.answer(query), done);
+  }
+
+  /** Compacts all ranges (compaction.ts). Gives what ends the interest in an answer. */
+  compact(
+    revision: number,
+    { timeoutMs, ...identity }: CommandIdentity & { readonly timeoutMs: number },
+    done: BackendDone<CommandResult>,
+  ): () => void {
+    return this.#begin(timeoutMs, halfDone(), (run) => run.compact(revision, identity), done);
+  }
+
+  #begin<Reply extends Answer<CommandResult | QueryResult>>(
+    timeoutMs: number,
+    late: ServiceError,
+    work: (run: Run) => Promise<Reply>,
+    done: (error: ServiceError | undefined, reply: Reply | undefined) => void,
+  ): () => void {
     const over = new AbortController();
-    const run = new Run(this.#deps, this.#newest, over.signal, this.#deps.clock.monotonicMs() + timeoutMs);
-    const timer = this.#deps.clock.setTimer(timeoutMs, () => over.abort(tooLate()));
+    const run = this.#run(over.signal, this.#deps.clock.monotonicMs() + timeoutMs);
+    const timer = this.#deps.clock.setTimer(timeoutMs, () => over.abort(late));
     let canceled = false;
-    const end = (error: ServiceError | undefined, answer: Answer | undefined): void => {
+    const end = (error: ServiceError | undefined, reply: Reply | undefined): void => {
       timer.cancel();
       over.abort(gone()); // what is still under way, after a part has failed
-      if (!canceled) done(error, answer);
+      if (!canceled) done(error, reply);
     };
-    run.answer(query).then(
-      (answer) => end(undefined, answer),
+    work(run).then(
+      (reply) => end(undefined, reply),
       (error: unknown) => end(toServiceError(error), undefined),
     );
     return () => {
@@ -78,36 +86,36 @@ export class ManyRanges {
    */
   now(span: Span, done: (revision: number) => void): () => void {
     const over = new AbortController();
-    const run = new Run(this.#deps, this.#newest, over.signal, Number.POSITIVE_INFINITY);
+    const run = this.#run(over.signal, Number.POSITIVE_INFINITY);
     run.now(span).then(done, () => {}); // It fails only when nobody cares.
     return () => over.abort(gone());
   }
+
+  #run(signal: AbortSignal, endsMs: number): Run {
+    return new Run(new RangeCalls(this.#deps, signal, endsMs), this.#newest);
+  }
 }
 
-/** One query, until it is answered or over. */
+/** One request, until it is answered or over. */
 class Run {
-  readonly #deps: ManyRangesDeps;
+  readonly #calls: RangeCalls;
   readonly #newest: NewestRevision;
-  readonly #signal: AbortSignal;
-  readonly #endsMs: number;
 
-  constructor(deps: ManyRangesDeps, newest: NewestRevision, signal: AbortSignal, endsMs: number) {
-    this.#deps = deps;
+  constructor(calls: RangeCalls, newest: NewestRevision) {
+    this.#calls = calls;
     this.#newest = newest;
-    this.#signal = signal;
-    this.#endsMs = endsMs;
   }
 
-  answer(query: Query): Promise<Answer> {
+  answer(query: Query): Promise<Answer<QueryResult>> {
     switch (query.type) {
       case 'range':
       case 'readTxn':
         return new SnapshotRead({
           newest: this.#newest,
-          routesOf: (span) => this.#routesOf(span),
-          ask: (part, span) => this.#ask(part, span),
-          pause: () => this.#pause(),
-          signal: this.#signal,
+          routesOf: (span) => this.#calls.routesOf(span),
+          ask: (part, span) => this.#calls.ask(part, span),
+          pause: () => this.#calls.pause(),
+          signal: this.#calls.signal,
         }).run(query);
       case 'leases':
         return this.#leases();
@@ -124,54 +132,28 @@ class Run {
     }
   }
 
+  async compact(revision: number, identity: CommandIdentity): Promise<Answer<CommandResult>> {
+    const newest = await this.now(PLAIN_KEYS);
+    return { revision: newest, ...(await compactRanges(this.#calls, { revision, newest, identity })) };
+  }
+
   async now(span: Span): Promise<number> {
     for (;;) {
       try {
-        const [route = span] = await this.#routesOf(span);
-        const { result } = await this.#ask({ type: 'closedRevision', revision: 0 }, route, NOW_TIMEOUT_MS);
-        return await this.#newest.draw(result.type === 'closedRevision' ? result.floor : 0, this.#signal);
+        const [route = span] = await this.#calls.routesOf(span);
+        const { result } = await this.#calls.ask({ type: 'closedRevision', revision: 0 }, route, NOW_TIMEOUT_MS);
+        return await this.#newest.draw(result.type === 'closedRevision' ? result.floor : 0, this.#calls.signal);
       } catch (error) {
-        this.#signal.throwIfAborted();
+        this.#calls.signal.throwIfAborted();
         if (!(error instanceof ServiceError)) throw error;
-        await sleep(this.#deps.clock, NOW_PAUSE_MS, this.#signal);
+        await this.#calls.pause(NOW_PAUSE_MS);
       }
     }
   }
 
-  async #routesOf(span: Span): Promise<readonly Route[]> {
-    for (;;) {
-      const routes = this.#deps.routes.covering(span);
-      if (routes !== undefined) return routes;
-      this.#deps.routes.doubt();
-      await this.#pause();
-    }
-  }
-
-  #pause(): Promise<void> {
-    return sleep(this.#deps.clock, ROUTES_PAUSE_MS, this.#signal);
-  }
-
-  #ask(query: Query, span: Span, timeoutMaxMs = Number.POSITIVE_INFINITY): Promise<RangeReply> {
-    const signal = this.#signal;
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(signal.reason);
-      const timeoutMs = Math.min(timeoutMaxMs, this.#endsMs - this.#deps.clock.monotonicMs());
-      const onAbort = (): void => {
-        cancel();
-        reject(signal.reason);
-      };
-      signal.addEventListener('abort', onAbort, { once: true });
-      const cancel = this.#deps.ask(query, span, timeoutMs, (error, reply) => {
-        signal.removeEventListener('abort', onAbort);
-        if (reply === undefined) reject(error ?? new ServiceError('INTERNAL', 'neither an answer nor an error'));
-        else resolve(reply);
-      });
-    });
-  }
-
   /** What every range says that has keys of the span, in their order. */
   async #askAll(query: Query, span: Span, timeoutMaxMs?: number): Promise<readonly RangeReply[]> {
-    const routes = await this.#routesOf(span);
+    const routes = await this.#calls.routesOf(span);
     const replies: (readonly RangeReply[])[] = [];
     await eachOf([...routes.entries()], RANGES_AT_A_TIME, async ([i, route]) => {
       replies[i] = await this.#askPart(query, route, timeoutMaxMs);
@@ -181,11 +163,11 @@ class Run {
 
   async #askPart(query: Query, span: Span, timeoutMaxMs?: number): Promise<readonly RangeReply[]> {
     try {
-      return [await this.#ask(query, span, timeoutMaxMs)];
+      return [await this.#calls.ask(query, span, timeoutMaxMs)];
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       if (error.code === 'STALE_EPOCH') {
-        await this.#pause();
+        await this.#calls.pause();
         return this.#askAll(query, span, timeoutMaxMs);
       }
       if (timeoutMaxMs !== undefined && error.code === 'DEADLINE_EXCEEDED') return [];
@@ -193,24 +175,24 @@ class Run {
     }
   }
 
-  async #leases(): Promise<Answer> {
+  async #leases(): Promise<Answer<QueryResult>> {
     const replies = await this.#askAll({ type: 'leases' }, LEASES);
     const ids = new Set(replies.flatMap(({ result }) => (result.type === 'leases' ? result.ids : [])));
     return { ...newestOf(replies), result: { type: 'leases', ids: [...ids] } };
   }
 
   /** Of one range, which has to close the revision first. */
-  async #scan(query: Extract<Query, { type: 'scan' }>): Promise<Answer> {
+  async #scan(query: Extract<Query, { type: 'scan' }>): Promise<Answer<QueryResult>> {
     const start = routingKey(query);
     const span = { start, end: keyAfter(start) };
-    await this.#ask({ type: 'closedRevision', revision: query.revision }, span);
-    const { result, ...reply } = await this.#ask(query, span);
+    await this.#calls.ask({ type: 'closedRevision', revision: query.revision }, span);
+    const { result, ...reply } = await this.#calls.ask(query, span);
     if (result.type !== 'scan') throw new ServiceError('INTERNAL', `a scan was answered by ${result.type}`);
     return { ...reply, result };
   }
 
   /** The sums over all ranges, of which the first shows its replicas. */
-  async #status(): Promise<Answer> {
+  async #status(): Promise<Answer<QueryResult>> {
     const everything = routingSpan({ type: 'status' }) ?? LEASES;
     const replies = await this.#askAll({ type: 'status' }, everything, STATUS_TIMEOUT_MS);
     const [first, ...others] = replies.flatMap(({ result }) => (result.type === 'status' ? [result.status] : []));
@@ -219,13 +201,13 @@ class Run {
   }
 
   /** Versions of locks in several ranges are compared one by one, not all in the same moment. */
-  async #locks(query: Extract<Query, { type: 'lock' }>['query']): Promise<Answer> {
+  async #locks(query: Extract<Query, { type: 'lock' }>['query']): Promise<Answer<QueryResult>> {
     if (query.type === 'list') return this.#listLocks(query);
     if (query.type !== 'check') throw new ServiceError('INTERNAL', 'a lock is in one range');
     const replies: RangeReply[] = [];
     await eachOf([...query.checks.entries()], RANGES_AT_A_TIME, async ([i, check]) => {
       const one: Query = { type: 'lock', query: { type: 'check', checks: [check] } };
-      replies[i] = await this.#ask(one, lockSpan(check.lock));
+      replies[i] = await this.#calls.ask(one, lockSpan(check.lock));
     });
     const current = replies.map(
       ({ result }) => result.type === 'lock' && result.result.type === 'check' && result.result.current[0] === true,
@@ -233,19 +215,15 @@ class Run {
     return { ...newestOf(replies), result: { type: 'lock', result: { type: 'check', current } } };
   }
 
-  async #listLocks(query: Extract<LockQuery, { type: 'list' }>): Promise<Answer> {
-    const { replies, locks, more } = await listLocks(query, {
-      routesOf: (span) => this.#routesOf(span),
-      ask: (part, span) => this.#ask(part, span),
-      pause: () => this.#pause(),
-    });
+  async #listLocks(query: Extract<LockQuery, { type: 'list' }>): Promise<Answer<QueryResult>> {
+    const { replies, locks, more } = await listLocks(query, this.#calls);
     return { ...newestOf(replies), result: { type: 'lock', result: { type: 'list', locks, more } } };
   }
 
   /** What the lease's home says, with the keys that other ranges have of it, each as of its own moment. */
-  async #timeToLive(query: Extract<Query, { type: 'leaseTimeToLive' }>): Promise<Answer> {
+  async #timeToLive(query: Extract<Query, { type: 'leaseTimeToLive' }>): Promise<Answer<QueryResult>> {
     const start = routingKey(query);
-    const { result, ...reply } = await this.#ask(query, { start, end: keyAfter(start) });
+    const { result, ...reply } = await this.#calls.ask(query, { start, end: keyAfter(start) });
     if (result.type !== 'leaseTimeToLive') throw new ServiceError('INTERNAL', `it was answered by ${result.type}`);
     const { id, incarnation, remainingMs } = result.lease;
     if (remainingMs < 0) return { ...reply, result };
@@ -285,6 +263,10 @@ function summed(a: RangeStatus, b: RangeStatus): RangeStatus {
 
 function tooLate(): ServiceError {
   return new ServiceError('DEADLINE_EXCEEDED', 'not all ranges answered in time');
+}
+
+function halfDone(): ServiceError {
+  return new ServiceError('UNKNOWN_OUTCOME', 'not all ranges answered in time; some may have done it');
 }
 
 function gone(): ServiceError {

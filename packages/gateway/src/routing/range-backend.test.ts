@@ -48,7 +48,7 @@ class QueueBed {
     nodeId: 1,
     dialer: this.#dialer(),
     view: () => VIEW,
-    master: { newest: () => {}, view: () => {} },
+    master: { draw: () => {}, newest: () => {}, view: () => {} },
     clock: this.clock,
     random: new SeededRandom(1),
     logger: silentLogger,

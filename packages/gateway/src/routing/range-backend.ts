@@ -10,13 +10,17 @@ import type {
   RangeReply,
   RangeRequest,
   RpcDialer,
+  TxnPartOutcome,
 } from '@remora/protocol';
 import { COMMAND_DEADLINE_MAX_MS } from '@remora/protocol';
 import type { Backend, BackendDone, RequestOptions, WatchControl, WatchListener, WatchOptions } from '../backend.ts';
+import { Coordinator } from '../transactions/coordinator.ts';
+import { TransactionPeers } from '../transactions/peers.ts';
 import { LeaderSearch } from './leader-search.ts';
 import { ManyRanges } from './many-ranges.ts';
 import { MergedWatch, type MergedWatchDeps } from './merged-watch.ts';
 import type { DrawNewest } from './newest-revision.ts';
+import type { BuildCommand, CommandIdentity, RangeCallsDeps } from './range-calls.ts';
 import { type RequestDeps, type RequestDone, RoutedCall, type RoutedRequest } from './request.ts';
 import { routingKey, routingSpan } from './request-keys.ts';
 import { type AskView, RouteRefresh } from './route-refresh.ts';
@@ -30,7 +34,12 @@ export interface BackendDeps {
   readonly dialer: RpcDialer;
   readonly view: () => ClusterView;
   /** What is asked of the master. */
-  readonly master: { readonly newest: DrawNewest; readonly view: AskView };
+  readonly master: {
+    readonly newest: DrawNewest;
+    /** Asks once for a revision above a floor that nobody else is given. */
+    readonly draw: DrawNewest;
+    readonly view: AskView;
+  };
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -65,6 +74,9 @@ export class RangeBackend implements Backend {
   readonly #callDeps: RequestDeps;
   readonly #routes: Routes;
   readonly #many: ManyRanges;
+  readonly #coordinator: Coordinator;
+  /** For the ranges of this node. */
+  readonly peers: TransactionPeers;
   readonly #watchDeps: MergedWatchDeps;
   readonly #idPrefix: string;
   readonly #underWay = nothingUnderWay();
@@ -83,12 +95,19 @@ export class RangeBackend implements Backend {
     this.#grantEnds = new WaitSlots(Math.ceil(waitsMax * GRANT_ENDS_SHARE), onRefused);
     const search = new LeaderSearch({ ...deps, routes: this.#routes });
     this.#callDeps = { ...deps, routes: this.#routes, search, underWay: this.#underWay };
-    this.#many = new ManyRanges({
-      ...deps,
-      newest: deps.master.newest,
-      routes: this.#routes,
+    const rangeCalls: RangeCallsDeps = {
+      ...{ routes: this.#routes, clock: deps.clock },
       ask: (query, span, timeoutMs, done) => this.#ask({ query, key: span.start, span: () => span }, timeoutMs, done),
+      execute: (build, span, options, done) =>
+        this.#execute(build, { key: span.start, span: () => span, needsTime: true }, options, done),
+    };
+    const { random, master } = deps;
+    this.#many = new ManyRanges({ ...rangeCalls, random, newest: master.newest });
+    this.#coordinator = new Coordinator({
+      ...{ ...rangeCalls, random, draw: master.draw },
+      newTxnId: () => this.#newRequestId(),
     });
+    this.peers = new TransactionPeers(rangeCalls);
     this.#watchDeps = {
       ...deps,
       routes: this.#routes,
@@ -125,20 +144,54 @@ export class RangeBackend implements Backend {
     done: BackendDone<CommandResult>,
     build = withDeadline,
   ): () => void {
+    const { clock } = this.#deps;
+    const requestId = options.requestId ?? this.#newRequestId();
+    const timeoutMs = Math.min(options.timeoutMs, REQUEST_TIMEOUT_MAX_MS);
+    const { deadlineMs } = options;
+    const endsMs = clock.monotonicMs() + timeoutMs;
+    let giveUpMany: (() => void) | undefined;
+    const place = { key: routingKey(command), span: () => routingSpan(command) };
+    const built: BuildCommand = (deadlineMs) => build(command, deadlineMs);
+    const giveUpOne = this.#execute(built, place, { requestId, deadlineMs, timeoutMs }, (error, reply) => {
+      const earlier = reply?.result.type === 'txnPart' ? reply.result : undefined;
+      if (error?.code !== 'STALE_EPOCH' && earlier === undefined) return answer(error, reply, done);
+      const leftMs = endsMs - clock.monotonicMs();
+      giveUpMany = this.#overRanges(command, { requestId, deadlineMs, timeoutMs: leftMs }, done, earlier);
+    });
+    return () => (giveUpMany ?? giveUpOne)();
+  }
+
+  /** By one range; ends with STALE_EPOCH when the keys are in several. */
+  #execute(
+    build: BuildCommand,
+    place: Pick<RoutedRequest, 'key' | 'span' | 'needsTime'>,
+    options: CommandIdentity & { readonly timeoutMs: number },
+    done: RequestDone,
+  ): () => void {
+    const body: RoutedRequest['build'] = (...times) => ({ kind: 'command', command: build(...times) });
     return this.#start(
-      {
-        key: routingKey(command),
-        span: () => routingSpan(command),
-        command: true,
-        requestId: options.requestId ?? this.#newRequestId(),
-        build: (deadlineMs) => ({ kind: 'command', command: build(command, deadlineMs) }),
-        timeoutMs: Math.min(options.timeoutMs, REQUEST_TIMEOUT_MAX_MS),
-        deadlineMs: options.deadlineMs,
-        attemptMs: ATTEMPT_MS,
-        awaits: false,
-      },
-      (error, reply) => answer(error, reply, done),
+      { ...place, ...options, command: true, build: body, attemptMs: ATTEMPT_MS, awaits: false },
+      done,
     );
+  }
+
+  /** `earlier`: what one of them remembers of an earlier attempt. */
+  #overRanges(
+    command: Command,
+    options: CommandIdentity & { readonly timeoutMs: number },
+    done: BackendDone<CommandResult>,
+    earlier: TxnPartOutcome | undefined,
+  ): () => void {
+    switch (command.type) {
+      case 'compact':
+        return this.#many.compact(command.revision, options, done);
+      case 'kv':
+      case 'txn':
+        return this.#coordinator.command(command, options, done, earlier);
+      default:
+        done(new ServiceError('INTERNAL', `a ${command.type} has its keys in one range`), undefined);
+        return () => {};
+    }
   }
 
   #newRequestId(): string {

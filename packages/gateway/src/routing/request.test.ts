@@ -258,10 +258,16 @@ describe('a routed command', () => {
     const all = { start: Buffer.from([0]), end: Buffer.from([9]) };
     const rows: readonly { name: string; answers: readonly Answer[]; expect: string; sentTo: readonly string[] }[] = [
       {
-        name: 'was not applied when the range does not remember it',
-        answers: [staleEpoch(PARTS), staleEpoch([PARTS[1]])],
-        expect: 'UNIMPLEMENTED',
-        sentTo: ['2@1', '3@2'],
+        name: 'is sent to none of them',
+        answers: [staleEpoch(PARTS)],
+        expect: 'STALE_EPOCH',
+        sentTo: ['2@1'],
+      },
+      {
+        name: 'after it may have been applied was not when the range does not remember it',
+        answers: [error('UNKNOWN_OUTCOME'), staleEpoch(PARTS), staleEpoch([PARTS[1]])],
+        expect: 'STALE_EPOCH',
+        sentTo: ['2@1', '2@1', '3@2'],
       },
       {
         name: 'after it may have been applied learns its outcome from any of them',
@@ -271,9 +277,15 @@ describe('a routed command', () => {
       },
       {
         name: 'is not judged by a replica that has not heard of the split',
-        answers: [staleEpoch(PARTS), staleEpoch([WHOLE]), error('NOT_LEADER', { leaderNode: 1 }), reply(7)],
+        answers: [
+          error('UNKNOWN_OUTCOME'),
+          staleEpoch(PARTS),
+          staleEpoch([WHOLE]),
+          error('NOT_LEADER', { leaderNode: 1 }),
+          reply(7),
+        ],
         expect: 'ok 7',
-        sentTo: ['2@1', '3@2', '3@2', '3@2'],
+        sentTo: ['2@1', '2@1', '3@2', '3@2', '3@2'],
       },
       {
         name: 'is not known to have failed once its deadline has passed',

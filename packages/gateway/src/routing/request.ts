@@ -20,8 +20,10 @@ export interface RoutedRequest {
   readonly key: Bytes;
   /** The smallest span with all of its keys, when it has more than one. Asked for only where there are several ranges. */
   readonly span?: () => Span | undefined;
-  /** Made once the range's time is known: `deadlineMs` is in that time, 0 for queries. */
-  readonly build: (deadlineMs: number) => RangeRequest['body'];
+  /** Made once the range's time is known: `deadlineMs` is in that time, 0 for queries; `nowMs` is what it is now. */
+  readonly build: (deadlineMs: number, nowMs: number) => RangeRequest['body'];
+  /** Whether `build` looks at `nowMs`, which otherwise need not be known when the deadline is fixed. */
+  readonly needsTime?: boolean;
   readonly command: boolean;
   readonly requestId: string;
   readonly timeoutMs: number;
@@ -50,10 +52,10 @@ const PROMPT_ATTEMPTS = 3;
  *     range gave to this request id, or as UNKNOWN_OUTCOME. Refusals at the door (full queues, a node that does not
  *     serve) say nothing of earlier attempts. When the range is split meanwhile, the outcome is known to both parts.
  * Q3. It ends by its time-out.
- * Q4. What has keys in several ranges is executed by none of them. A query then ends with STALE_EPOCH, to be asked
- *     otherwise. A command may have been applied while one range had all of its keys, by another attempt under its id:
- *     the range of any of its keys remembers that. So that one is asked, and if it does not, nothing was applied, nor
- *     will be: what is still on its way meets an epoch that has passed, or bounds that it exceeds.
+ * Q4. What has keys in several ranges is executed by none of them: it ends with STALE_EPOCH, to be asked or executed
+ *     otherwise. A command may have been applied while one range had all of its keys, by an earlier attempt of this
+ *     request: the range of any of its keys remembers that. So that one is asked first, and if it does not, nothing was
+ *     applied, nor will be: what is still on its way meets an epoch that has passed, or bounds that it exceeds.
  */
 export class RoutedCall {
   readonly #deps: RequestDeps;
@@ -105,13 +107,14 @@ export class RoutedCall {
       this.#deps.routes.doubt();
       return this.#again(undefined);
     }
-    if (!this.#request.command && this.#isApart(range)) return this.#apart();
+    if (!this.#maybeApplied && this.#isApart(range)) return this.#apart();
     const node = this.#deps.routes.leader(range.rangeId);
     const timeMs = this.#deps.routes.timeMs(range.rangeId);
     if (node === 0) return this.#search(range);
-    if (this.#deadlineMs === undefined && timeMs === undefined) return this.#askTime(range, node);
+    if (timeMs === undefined && this.#wantsTime()) return this.#askTime(range, node);
     this.#deadlineMs ??= (timeMs ?? 0) + Math.ceil(this.#remainingMs());
-    this.#send(range, node, this.#deadlineMs);
+    this.#body ??= this.#request.build(this.#deadlineMs, timeMs ?? 0);
+    this.#send(range, node, this.#deadlineMs, this.#body);
   }
 
   /** Waits until somebody leads the range, or the time is over. */
@@ -159,10 +162,13 @@ export class RoutedCall {
     );
   }
 
-  #send(range: RangeDescriptor, node: number, deadlineMs: number): void {
+  #wantsTime(): boolean {
+    return this.#deadlineMs === undefined || (this.#request.needsTime === true && this.#body === undefined);
+  }
+
+  #send(range: RangeDescriptor, node: number, deadlineMs: number, body: RangeRequest['body']): void {
     const { rangeId, epoch } = range;
-    this.#body ??= this.#request.build(deadlineMs);
-    const request: RangeRequest = { rangeId, epoch, requestId: this.#request.requestId, deadlineMs, body: this.#body };
+    const request: RangeRequest = { rangeId, epoch, requestId: this.#request.requestId, deadlineMs, body };
     const timeoutMs = Math.min(this.#attemptMs(), Math.max(1, this.#remainingMs()));
     this.#track((ended) =>
       this.#deps.dialer.channel(node).call(rangeExecute, request, { timeoutMs }, (error, reply) => {
@@ -263,8 +269,7 @@ export class RoutedCall {
   }
 
   #apart(): void {
-    const { command } = this.#request;
-    this.#finish(command ? overSeveralRanges() : staleEpoch([]), undefined);
+    this.#finish(staleEpoch([]), undefined);
   }
 
   /**
@@ -315,9 +320,4 @@ export class RoutedCall {
     this.#end();
     this.#done(error, reply);
   }
-}
-
-function overSeveralRanges(): ServiceError {
-  const message = 'the keys are in several ranges, which one request cannot change together; nothing was changed';
-  return new ServiceError('UNIMPLEMENTED', message);
 }

@@ -1,0 +1,266 @@
+import { assert, ServiceError } from '@remora/base';
+import {
+  type CommandResult,
+  type OpFailure,
+  type PartResult,
+  prepareRequestId,
+  type RangeReply,
+  type TxnCommit,
+  type TxnHolder,
+  type TxnPartOutcome,
+  type TxnPrepare,
+  type TxnPrepareResult,
+} from '@remora/protocol';
+import type { BackendReply } from '../backend.ts';
+import { eachOf } from '../routing/each-of.ts';
+import type { NewestRevision } from '../routing/newest-revision.ts';
+import type { CommandIdentity, RangeCalls } from '../routing/range-calls.ts';
+import { outcomes, type Part } from './parts.ts';
+import type { TxnPlan } from './plan.ts';
+import { at, type Place, type Settling, type TxnName } from './settling.ts';
+
+export interface AttemptDeps {
+  readonly calls: RangeCalls;
+  /** Gives revisions that nobody else is given. */
+  readonly revisions: NewestRevision;
+  readonly settling: Settling;
+}
+
+/** What became of an attempt. */
+export type Attempted =
+  | {
+      readonly type: 'committed';
+      readonly commit: TxnCommit;
+      /** What is told of the primary's part; undefined if it is not remembered. */
+      readonly results: readonly PartResult[] | undefined;
+      readonly raftTerm: number;
+    }
+  /** It was done by an earlier attempt at the same request: in one range, … */
+  | { readonly type: 'done'; readonly reply: BackendReply<CommandResult> }
+  /** … or over several. */
+  | {
+      readonly type: 'remembered';
+      readonly outcome: Pick<TxnPartOutcome, 'txnId' | 'commit'>;
+      readonly raftTerm: number;
+    }
+  /** Nothing was changed, and nothing is left of it. Somebody was in the way; or ranges are not what they were. */
+  | { readonly type: 'conflict' }
+  | { readonly type: 'rerouted' };
+
+type Prepared = Extract<TxnPrepareResult, { answer: 'prepared' }>;
+
+/** From the first prepare on; longer than a leader is missed. Intents of a coordinator that stopped stay that long. */
+const EXPIRES_MS = 3_000;
+const PARTS_AT_A_TIME = 8;
+
+/**
+ * One attempt at a transaction over several ranges, from the first prepare to the decision (decision 19).
+ *
+ * AT1. The primary's part is prepared and answered before another is sent (T1), and the revision is drawn when all are
+ *      prepared, above their floors (T4).
+ * AT2. It commits only what all parts were prepared for, under the outcome of all comparisons together. If an operation
+ *      of a branch that would be executed cannot be, the transaction fails with that.
+ * AT3. An attempt that does not commit is aborted before another begins: in its record, and wherever a prepare was sent.
+ * AT4. From when the decision is sent on it has not failed unless the range said so: its outcome is unknown.
+ */
+export class Attempt {
+  readonly #deps: AttemptDeps;
+  readonly #plan: TxnPlan;
+  readonly #parts: readonly Part[];
+  readonly #txn: TxnName;
+  readonly #identity: CommandIdentity;
+  /** Parts that may be prepared. */
+  readonly #sent = new Map<number, Place>();
+  #raftTerm = 0;
+
+  constructor(
+    deps: AttemptDeps,
+    what: {
+      readonly plan: TxnPlan;
+      readonly parts: readonly Part[];
+      readonly txnId: string;
+      readonly identity: CommandIdentity;
+    },
+  ) {
+    const { plan, parts, txnId, identity } = what;
+    this.#deps = deps;
+    this.#plan = plan;
+    this.#parts = parts;
+    this.#identity = identity;
+    this.#txn = { txnId, requestId: identity.requestId, primaryKey: plan.primaryKey };
+  }
+
+  async run(): Promise<Attempted> {
+    let commit: TxnCommit;
+    try {
+      commit = await this.#prepareAll();
+    } catch (error) {
+      const aborted = this.#abort(); // AT3
+      if (error instanceof NotPrepared) {
+        await this.#deps.calls.during(aborted);
+        return this.#notPrepared(error.answer);
+      }
+      const code = error instanceof ServiceError ? error.code : undefined;
+      // Too late for this attempt, which may have been delayed; the request itself ends by its time-out.
+      if (code !== 'STALE_EPOCH' && code !== 'DEADLINE_EXCEEDED') throw notApplied(error);
+      await this.#deps.calls.during(aborted);
+      return { type: code === 'STALE_EPOCH' ? 'rerouted' : 'conflict' };
+    }
+    return this.#decide(commit);
+  }
+
+  // -------------------------------------------------------------------------------------------- preparing
+
+  /** Gives what it may commit with. */
+  async #prepareAll(): Promise<TxnCommit> {
+    const prepared: Prepared[] = [];
+    prepared[0] = await this.#prepare(0); // AT1
+    const others = this.#parts.map((_, part) => part).slice(1);
+    await eachOf(others, PARTS_AT_A_TIME, async (part) => {
+      prepared[part] = await this.#prepare(part);
+    });
+    const { calls, revisions } = this.#deps;
+    const floor = prepared.reduce((highest, one) => Math.max(highest, one.floor), 0);
+    const revision = await revisions.draw(floor, calls.signal); // AT1
+    const branches = this.#plan.branches(this.#compared(prepared));
+    const failure = firstFailure(prepared, branches);
+    if (failure !== undefined) throw failure;
+    return { type: 'commit', revision, branches };
+  }
+
+  async #prepare(number: number): Promise<Prepared> {
+    const { txnId } = this.#txn;
+    const part = this.#parts[number];
+    assert(part !== undefined, 'a part has a number');
+    const { span, compares, ops } = part;
+    const build = (deadlineMs: number, nowMs: number): TxnPrepare => ({
+      ...{ type: 'txnPrepare', ...this.#txn, part: number, compares, ops },
+      expiresMs: Math.min(deadlineMs, nowMs + EXPIRES_MS),
+    });
+    this.#sent.set(number, { part: number, span });
+    const { deadlineMs } = this.#identity;
+    const requestId = prepareRequestId(txnId, number);
+    const reply = await this.#deps.calls.execute(build, span, { requestId, deadlineMs });
+    this.#raftTerm = Math.max(this.#raftTerm, reply.raftTerm);
+    const { result } = reply;
+    if (result.type !== 'txnPrepare') throw unexpected(reply);
+    if (result.answer === 'prepared') return result;
+    // And never will be: the answer is remembered.
+    this.#sent.delete(number);
+    throw new NotPrepared(result);
+  }
+
+  /** AT2. */
+  #compared(prepared: readonly Prepared[]): readonly boolean[] {
+    const answers = this.#parts.map(({ compareNumbers }, part) => ({
+      numbers: compareNumbers,
+      compares: prepared[part]?.compares ?? [],
+    }));
+    return outcomes(this.#plan.compares, answers);
+  }
+
+  async #notPrepared(answer: NotPrepared['answer']): Promise<Attempted> {
+    switch (answer.answer) {
+      case 'aborted':
+        return { type: 'conflict' };
+      case 'remembered': {
+        const { result, revision } = answer;
+        const raftTerm = this.#raftTerm;
+        if (result.type === 'txnPart') return { type: 'remembered', outcome: result, raftTerm };
+        return { type: 'done', reply: { result, revision, raftTerm } };
+      }
+      case 'conflict': {
+        const own = answer.holders.find(({ requestId }) => requestId === this.#txn.requestId);
+        return own === undefined ? { type: 'conflict' } : this.#replaceOther(own);
+      }
+    }
+  }
+
+  /** The client asks again, through this gateway: an attempt that another one has made must not get in the way. */
+  async #replaceOther(other: TxnHolder): Promise<Attempted> {
+    const { calls, settling } = this.#deps;
+    const commit = await calls.during(settling.end(other));
+    if (commit === undefined) return { type: 'conflict' };
+    return { type: 'remembered', outcome: { txnId: other.txnId, commit }, raftTerm: this.#raftTerm };
+  }
+
+  #abort(): Promise<void> {
+    return this.#sent.size === 0 ? Promise.resolve() : this.#deps.settling.abort(this.#txn, [...this.#sent.values()]);
+  }
+
+  // -------------------------------------------------------------------------------------------- deciding
+
+  async #decide(commit: TxnCommit): Promise<Attempted> {
+    const { txnId, requestId, primaryKey } = this.#txn;
+    const { deadlineMs } = this.#identity;
+    const others = this.#parts.slice(1).map(({ span }) => span);
+    const decision = { ...commit, others };
+    const build = () => ({ type: 'txnDecide', txnId, primaryKey, requestId, decision }) as const;
+    let reply: RangeReply;
+    try {
+      reply = await this.#deps.calls.execute(build, at(primaryKey), { requestId: `${txnId}/d`, deadlineMs });
+    } catch (error) {
+      if (this.#mayBeCommitted(error)) throw unknownOutcome(error);
+      void this.#abort();
+      throw error;
+    }
+    const { result } = reply;
+    if (result.type !== 'txnDecide') throw unexpected(reply);
+    switch (result.outcome.state) {
+      case 'committed':
+        return { type: 'committed', commit: result.outcome.commit, results: result.results, raftTerm: reply.raftTerm };
+      case 'aborted':
+        // It had expired, or the client asked another gateway.
+        await this.#deps.calls.during(this.#abort());
+        return { type: 'conflict' };
+      case 'pending':
+        throw unexpected(reply);
+    }
+  }
+
+  /** AT4. */
+  #mayBeCommitted(error: unknown): boolean {
+    const { signal } = this.#deps.calls;
+    return signal.aborted || !(error instanceof ServiceError) || error.code === 'UNKNOWN_OUTCOME';
+  }
+}
+
+/** A part could not be prepared, for a reason that is no error. */
+class NotPrepared extends Error {
+  override readonly name = 'NotPrepared';
+  readonly answer: Exclude<TxnPrepareResult, Prepared>;
+
+  constructor(answer: Exclude<TxnPrepareResult, Prepared>) {
+    super(`a part was answered ${answer.answer}`);
+    this.answer = answer;
+  }
+}
+
+/** AT2. */
+function firstFailure(prepared: readonly Prepared[], branches: readonly number[]): ServiceError | undefined {
+  const failures = prepared.flatMap((one) => one.failures).filter(({ branch }) => branches.includes(branch));
+  const first = failures.reduce<OpFailure | undefined>(
+    (lowest, one) => (lowest === undefined || one.number < lowest.number ? one : lowest),
+    undefined,
+  );
+  if (first === undefined) return undefined;
+  const { code, message, details } = first;
+  return new ServiceError(code, message, details === undefined ? {} : { details });
+}
+
+/** Until the decision is sent nothing is changed, whatever became of a prepare. */
+function notApplied(error: unknown): unknown {
+  if (!(error instanceof ServiceError) || error.code !== 'UNKNOWN_OUTCOME' || error.details?.applied === true)
+    return error;
+  const message = 'not all ranges could prepare the transaction in time; nothing was changed';
+  return new ServiceError('DEADLINE_EXCEEDED', message, { cause: error });
+}
+
+export function unknownOutcome(cause: unknown): ServiceError {
+  const message = 'the answer was lost: the transaction may or may not have been applied';
+  return new ServiceError('UNKNOWN_OUTCOME', `${message}; retry under the same request id`, { cause });
+}
+
+function unexpected({ result }: RangeReply): ServiceError {
+  return new ServiceError('INTERNAL', `a range answered a transaction with ${result.type}`);
+}

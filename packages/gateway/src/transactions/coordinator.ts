@@ -1,0 +1,78 @@
+import { type Random, ServiceError, toServiceError } from '@remora/base';
+import type { CommandResult, TxnPartOutcome } from '@remora/protocol';
+import type { BackendDone } from '../backend.ts';
+import { type DrawNewest, NewestRevision } from '../routing/newest-revision.ts';
+import { type CommandIdentity, RangeCalls, type RangeCallsDeps } from '../routing/range-calls.ts';
+import type { KvCommand } from './plan.ts';
+import { Settling } from './settling.ts';
+import { TxnRequest } from './txn-request.ts';
+
+export interface CoordinatorDeps extends RangeCallsDeps {
+  readonly random: Random;
+  /** Asks the master once for a revision above `floor` that nobody else is given. */
+  readonly draw: DrawNewest;
+  /** Another one each time, unique in the cluster. */
+  readonly newTxnId: () => string;
+}
+
+/**
+ * Commits transactions whose keys are in several ranges (design §11, decision 19).
+ *
+ * CT1. A request is applied once: all its attempts carry its id, a range that remembers it says what came of it, and an
+ *      attempt begins when the one before is known not to commit.
+ * CT2. A request whose time is over before the decision was sent changes nothing; after that its outcome is unknown,
+ *      never failed. Whatever was begun is ended in the background.
+ * CT3. The client is answered when the decision is durable, as soon as all results are known.
+ */
+export class Coordinator {
+  readonly #deps: CoordinatorDeps;
+  readonly #revisions: NewestRevision;
+  readonly #settling: Settling;
+
+  constructor(deps: CoordinatorDeps) {
+    this.#deps = deps;
+    this.#revisions = new NewestRevision({ ...deps, newest: deps.draw });
+    this.#settling = new Settling(deps);
+  }
+
+  /**
+   * Gives how to stop waiting; the command goes on. `earlier`: it is known to have been applied by an earlier attempt, of
+   * which one range remembers that.
+   */
+  command(
+    command: KvCommand,
+    options: CommandIdentity & { readonly timeoutMs: number },
+    done: BackendDone<CommandResult>,
+    earlier: TxnPartOutcome | undefined,
+  ): () => void {
+    const { clock } = this.#deps;
+    const { timeoutMs, ...identity } = options;
+    const over = new AbortController();
+    const timer = clock.setTimer(timeoutMs, () => over.abort(tooLate()));
+    const calls = new RangeCalls(this.#deps, over.signal, clock.monotonicMs() + timeoutMs);
+    let canceled = false;
+    const end: BackendDone<CommandResult> = (error, reply) => {
+      timer.cancel();
+      over.abort(tooLate()); // what is still under way, after a part has failed
+      if (!canceled) done(error, reply);
+    };
+    const { random, newTxnId } = this.#deps;
+    const means = { calls, random, newTxnId, revisions: this.#revisions, settling: this.#settling };
+    const request = new TxnRequest(means, command, identity);
+    const answered = earlier === undefined ? request.run() : request.recall(earlier, 0);
+    answered.then(
+      (reply) => end(undefined, reply),
+      (error: unknown) => end(toServiceError(error), undefined),
+    );
+    return () => {
+      canceled = true;
+    };
+  }
+}
+
+function tooLate(): ServiceError {
+  return new ServiceError(
+    'DEADLINE_EXCEEDED',
+    'the ranges did not prepare the transaction in time; nothing was changed',
+  );
+}

@@ -1,0 +1,56 @@
+import { binaryString, compareBytes } from '@remora/base';
+import type { DeleteResult, KvResult, PartResult, RangeResult } from '@remora/protocol';
+import { joined } from '../routing/range-parts.ts';
+import type { TxnPlan } from './plan.ts';
+
+/** The results of a transaction's operations, from the pieces of them that ranges executed. */
+export class Results {
+  readonly #plan: Pick<TxnPlan, 'ops'>;
+  /** By the operation's number, then by the first key of the piece: halves of a range that was split tell the same. */
+  readonly #pieces = new Map<number, Map<string, PartResult>>();
+
+  constructor(plan: Pick<TxnPlan, 'ops'>) {
+    this.#plan = plan;
+  }
+
+  add(results: readonly PartResult[]): void {
+    for (const one of results) {
+      const pieces = this.#pieces.get(one.number) ?? new Map<string, PartResult>();
+      pieces.set(binaryString(one.key), one);
+      this.#pieces.set(one.number, pieces);
+    }
+  }
+
+  /** Of an operation that was executed. A put that no range has told of yet says nothing (`saysNothing`). */
+  of(number: number): KvResult {
+    const op = this.#plan.ops[number]?.op;
+    const pieces = [...(this.#pieces.get(number)?.values() ?? [])]
+      .sort((a, b) => compareBytes(a.key, b.key))
+      .map(({ result }) => result);
+    switch (op?.type) {
+      case 'range':
+        return joined(op, pieces.filter(isRange));
+      case 'delete':
+        return pieces.filter(isDelete).reduce(together, { type: 'delete', deleted: 0, prev: [] });
+      default:
+        return pieces[0] ?? { type: 'put', prev: undefined };
+    }
+  }
+}
+
+/** Whether the result of an operation is known before it is executed. */
+export function saysNothing(op: TxnPlan['ops'][number]['op']): boolean {
+  return op.type === 'put' && !op.prevKv;
+}
+
+function isRange(result: PartResult['result']): result is RangeResult {
+  return result.type === 'range';
+}
+
+function isDelete(result: PartResult['result']): result is DeleteResult {
+  return result.type === 'delete';
+}
+
+function together(a: DeleteResult, b: DeleteResult): DeleteResult {
+  return { type: 'delete', deleted: a.deleted + b.deleted, prev: [...a.prev, ...b.prev] };
+}

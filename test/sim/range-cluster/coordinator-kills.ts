@@ -1,0 +1,53 @@
+import type { Random } from '@remora/base';
+import { isTxnCommand, type RangeRequest, type RpcDialer, rangeExecute } from '@remora/protocol';
+
+/** Ends the process; nothing that it would do later happens. */
+export type Kill = () => void;
+
+/** Messages of transactions before and after which coordinators ended, and how often. */
+export type Kills = Map<string, number>;
+
+/** One in so many messages of transactions is the last that its coordinator sends or hears the answer of. */
+const KILLED_IN = 150;
+
+/**
+ * The way from a gateway to ranges, on which it may end before it sends a message of a transaction, right behind that,
+ * or as the answer comes.
+ */
+export function deadly(
+  dialer: RpcDialer,
+  deps: { readonly random: Random; readonly kill: Kill; readonly kills: Kills },
+): RpcDialer {
+  const { random, kill, kills } = deps;
+  const end = (moment: string): void => {
+    kills.set(moment, (kills.get(moment) ?? 0) + 1);
+    kill();
+  };
+  const channel: RpcDialer['channel'] = (node) => {
+    const inner = dialer.channel(node);
+    const call: typeof inner.call = (method, request, options, done) => {
+      const message = messageOf(method, request);
+      if (message === undefined || random.int(KILLED_IN) > 0) return inner.call(method, request, options, done);
+      switch (random.int(3)) {
+        case 0:
+          end(`before ${message}`);
+          return { cancel: () => {} };
+        case 1: {
+          const handle = inner.call(method, request, options, done);
+          end(`behind ${message}`);
+          return handle;
+        }
+        default:
+          return inner.call(method, request, options, () => end(`after ${message}`));
+      }
+    };
+    return { ...inner, call, openStream: (...args) => inner.openStream(...args) };
+  };
+  return { channel, channelTo: (address) => dialer.channelTo(address) };
+}
+
+function messageOf(method: { readonly name: string }, request: unknown): string | undefined {
+  if (method.name !== rangeExecute.name) return undefined;
+  const { body } = request as RangeRequest;
+  return body.kind === 'command' && isTxnCommand(body.command) ? body.command.type : undefined;
+}

@@ -1,0 +1,40 @@
+import { describe, expect, test } from 'vitest';
+import type { RangePlan } from './bed.ts';
+import { type RunResult, runSeed } from './run.ts';
+
+const BORDERS = ['j1', 'k1', 'k3', 'l1'];
+const PLANS: readonly { readonly name: string; readonly plan: RangePlan }[] = [
+  { name: 'several ranges', plan: { borders: BORDERS, splits: [], transactions: true } },
+  {
+    name: 'ranges that are split amid them',
+    plan: { borders: ['k1'], splits: ['j1', 'k2', 'l1'], transactions: true },
+  },
+];
+
+/** `SIM_SEED=17 npx vitest run test/sim/range-cluster/transactions` replays one run; `SIM_SEEDS=1000` runs more. */
+const one = process.env.SIM_SEED;
+const count = Number(process.env.SIM_SEEDS ?? 6);
+const seeds = one === undefined ? Array.from({ length: count }, (_, i) => i + 1) : [Number(one)];
+
+describe.each(PLANS)('transactions over $name keep every promise', ({ plan }) => {
+  const results: RunResult[] = [];
+
+  test.each(seeds)('seed %i', { timeout: 60_000 }, async (seed) => {
+    const result = await runSeed(seed, plan);
+    results.push(result);
+    expect(result.faults.slice(0, 10)).toEqual([]);
+    expect(result.committed).toBeGreaterThan(5);
+  });
+
+  test.runIf(seeds.length >= 6)(
+    'the runs met what they are for: coordinators that end, splits amid transactions',
+    () => {
+      const sum = (what: (result: RunResult) => number) => results.reduce((total, result) => total + what(result), 0);
+      const moments = new Set(results.flatMap(({ kills }) => [...kills.keys()]));
+      for (const message of ['txnPrepare', 'txnDecide', 'txnResolve']) {
+        for (const moment of ['before', 'behind', 'after']) expect(moments).toContain(`${moment} ${message}`);
+      }
+      if (plan.splits.length > 0) expect(sum((result) => result.splitsAmidTransactions)).toBeGreaterThan(0);
+    },
+  );
+});

@@ -1,0 +1,147 @@
+/**
+ * Clients whose transactions append to lists and read them, each list in a range of its own, and what the cycle checker
+ * says of what they were answered.
+ *
+ * TL1. They are strictly serializable. A transaction whose comparisons failed is one of its own that only read.
+ */
+import type { Random } from '@remora/base';
+import type { Compare, KvOp, KvResult, Query, Txn } from '@remora/protocol';
+import { put, range } from '../../../packages/dataserver/src/state/test-bed.ts';
+import { checkTransactions, type TxnOp, TxnRecorder } from '../../checkers/index.ts';
+import type { RangeCluster } from './bed.ts';
+import { Requests } from './requests.ts';
+
+/** Outside of what other clients write, at both ends of the plain keys and of every range in between. */
+export const LIST_KEYS: readonly string[] = ['j0', 'j1', 'l0', 'l1'];
+const KEYS_PER_TXN = 3;
+
+interface List {
+  readonly key: string;
+  readonly elements: readonly string[];
+  /** 0: it is not there. */
+  readonly modRevision: number;
+}
+
+export class TxnLoad {
+  readonly #bed: RangeCluster;
+  readonly #random: Random;
+  readonly #requests: Requests;
+  readonly #history: TxnRecorder;
+  #clients = 0;
+  #elements = 0;
+  /** Transactions that were acknowledged. */
+  committed = 0;
+  unknown = 0;
+
+  constructor(bed: RangeCluster) {
+    this.#bed = bed;
+    this.#random = bed.random;
+    this.#requests = new Requests(bed);
+    this.#history = new TxnRecorder(() => bed.clock.monotonicMs() * 1e6);
+  }
+
+  client(untilMs: number): void {
+    const name = `c${++this.#clients}`;
+    const next = (): void => {
+      if (this.#bed.clock.monotonicMs() >= untilMs) return;
+      this.#readAndAppend(name, () => this.#bed.clock.setTimer(this.#random.int(40), next));
+    };
+    this.#bed.clock.setTimer(this.#random.int(50), next);
+  }
+
+  #readAndAppend(client: string, after: () => void): void {
+    const keys = this.#someKeys();
+    this.#read(client, keys, (lists) => {
+      if (lists === undefined || this.#random.int(5) === 0) return after();
+      // What was read a while ago often is not what there is.
+      if (this.#random.int(3) > 0) return this.#append(client, lists, after);
+      this.#bed.clock.setTimer(this.#random.int(100), () => this.#append(client, lists, after));
+    });
+  }
+
+  #someKeys(): readonly string[] {
+    const first = this.#random.int(LIST_KEYS.length);
+    const count = 1 + this.#random.int(KEYS_PER_TXN);
+    return Array.from({ length: count }, (_, i) => LIST_KEYS[(first + i) % LIST_KEYS.length] ?? '').sort();
+  }
+
+  #read(client: string, keys: readonly string[], done: (lists: readonly List[] | undefined) => void): void {
+    const open = this.#history.begin({ c: client, ops: [] });
+    const txn: Txn = { compare: [], success: keys.map((key) => range(key)), failure: [] };
+    const query: Query = { type: 'readTxn', txn, serializable: false };
+    const timeoutMs = this.#timeoutMs();
+    this.#requests.send(
+      timeoutMs,
+      (backend, answered) => backend.query(query, { timeoutMs }, answered),
+      (_error, reply) => {
+        const lists = reply?.result.type === 'txn' ? listsOf(keys, reply.result.results) : undefined;
+        if (lists === undefined) open.aborted();
+        else open.committedAs(reads(lists));
+        done(lists);
+      },
+    );
+  }
+
+  /** Appends to some of the lists, if all are as they were read; otherwise reads them. */
+  #append(client: string, lists: readonly List[], after: () => void): void {
+    const written = lists.slice(this.#random.int(lists.length));
+    const element = `${++this.#elements}`;
+    const appends = written.map(({ key }): TxnOp => ({ k: key, op: 'append', v: element }));
+    const meant = this.#history.begin({ c: client, ops: [...reads(lists), ...appends] });
+    const other = this.#history.begin({ c: client, ops: [] });
+    const success = written.map(({ key, elements }) => put(key, [...elements, element].join(' ')));
+    const readBack: KvOp[] = this.#random.int(2) === 0 ? [] : [range('j', 'm')];
+    const failure = lists.map(({ key }) => range(key));
+    const txn: Txn = { compare: lists.map(unchanged), success: [...success, ...readBack], failure };
+    this.#requests.command({ type: 'txn', txn }, this.#timeoutMs(), (error, reply) => {
+      if (reply?.result.type === 'txn' && reply.result.succeeded) {
+        this.committed++;
+        meant.committedAs([...reads(lists), ...appends]);
+        other.aborted();
+      } else if (reply?.result.type === 'txn') {
+        meant.aborted();
+        other.committedAs(
+          reads(
+            listsOf(
+              lists.map(({ key }) => key),
+              reply.result.results,
+            ),
+          ),
+        );
+      } else {
+        if (error?.code === 'UNKNOWN_OUTCOME') {
+          this.unknown++;
+          meant.unknown();
+        } else meant.aborted();
+        other.aborted();
+      }
+      after();
+    });
+  }
+
+  #timeoutMs(): number {
+    return 400 + this.#random.int(2_500);
+  }
+
+  check(): readonly string[] {
+    const { result, explanation } = checkTransactions(this.#history.records());
+    return [...this.#requests.faults, ...(result === 'ok' ? [] : [explanation])];
+  }
+}
+
+function listsOf(keys: readonly string[], results: readonly KvResult[]): readonly List[] {
+  return keys.map((key, i) => {
+    const result = results[i];
+    const kv = result?.type === 'range' ? result.kvs[0] : undefined;
+    if (kv === undefined) return { key, elements: [], modRevision: 0 };
+    return { key, elements: Buffer.from(kv.value).toString().split(' '), modRevision: kv.modRevision };
+  });
+}
+
+function reads(lists: readonly List[]): readonly TxnOp[] {
+  return lists.map(({ key, elements }) => ({ k: key, op: 'get', out: elements }));
+}
+
+function unchanged({ key, modRevision }: List): Compare {
+  return { key: Buffer.from(key), result: 'equal', target: { of: 'mod', value: modRevision } };
+}
