@@ -16,7 +16,8 @@ import { CommandError } from '../exit-codes.ts';
 import { advertised, labelsOf, type NodeOptions, rolesOf } from '../node-options.ts';
 import { type Founders, foundersOf } from './cluster-identity.ts';
 import { joinCluster } from './join.ts';
-import type { NodePlatform, Peers } from './platform.ts';
+import { knownNodesOf } from './known-nodes.ts';
+import type { KnownNode, NodePlatform, Peers } from './platform.ts';
 import { raftOptions } from './raft-options.ts';
 import {
   createDrawer,
@@ -217,8 +218,12 @@ class Node implements AssembledNode {
 
   /** Where the peer port of a node is reached, as known now. */
   #address(nodeId: number): string | undefined {
-    const { founders, options } = this.#parts;
-    const known = this.#view?.nodes.find(({ descriptor }) => descriptor.nodeId === nodeId)?.descriptor;
+    const { founders, options, platform } = this.#parts;
+    const isIt = (node: KnownNode): boolean => node.nodeId === nodeId;
+    const known =
+      this.#view?.nodes.map(({ descriptor }) => descriptor).find(isIt) ??
+      platform.records.knownNodes.find(isIt) ??
+      platform.records.knownNodes.find(isIt);
     const founder = founders?.members[nodeId - 1];
     const name = known?.name ?? founder?.name;
     const proxy = options.peerProxies.find((member) => member.name === name);
@@ -228,6 +233,14 @@ class Node implements AssembledNode {
 
   #currentView(): ClusterView {
     return this.#view ?? { clusterId: this.#clusterId, nodes: [], ranges: [], leaders: [], masterLeader: 0 };
+  }
+
+  /** KN2: a disk that does not take it has worse to tell, elsewhere. */
+  #remember({ nodes }: ClusterView): void {
+    const { platform, logger } = this.#parts;
+    platform.records.rememberNodes(knownNodesOf(nodes)).catch((error: unknown) => {
+      logger.warn({ error: String(error) }, 'could not write down where the nodes of the cluster are');
+    });
   }
 
   /** The cluster will not have this node: going on could only do harm. */
@@ -385,6 +398,7 @@ class Node implements AssembledNode {
         },
         onView: (view) => {
           this.#view = view;
+          this.#remember(view);
         },
         onRefused: (error) => this.#refused(error),
       },

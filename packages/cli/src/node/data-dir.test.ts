@@ -34,6 +34,33 @@ function read(name: string): Record<string, unknown> {
   return JSON.parse(readFileSync(join(dir, name), 'utf8'));
 }
 
+describe('where the nodes of the cluster are', () => {
+  const NODES = [
+    { nodeId: 1, name: 'n1', peerAddress: '127.0.0.1:7501' },
+    { nodeId: 4, name: 'n4', peerAddress: '127.0.0.1:7531' },
+  ];
+
+  test('is known to the next life (KN1)', async () => {
+    const dataDir = await open();
+    expect(dataDir.knownNodes).toEqual([]);
+    await dataDir.rememberNodes(NODES);
+    await closeAll();
+    expect((await open()).knownNodes).toEqual(NODES);
+  });
+
+  test.each(['', '{', '[]', '{"nodes":7}', '{"nodes":[{"nodeId":"1"}]}', '{"nodes":[null]}'])(
+    'is a hint: damaged as %j it is unknown, and nothing else is amiss (KN2)',
+    async (text) => {
+      const { identity } = await open();
+      await closeAll();
+      writeFileSync(join(dir, 'nodes.json'), text);
+      const again = await open();
+      expect(again.knownNodes).toEqual([]);
+      expect(again.identity).toEqual(identity);
+    },
+  );
+});
+
 describe('identity', () => {
   test('a new directory gets an incarnation that stays over restarts (I1, I2)', async () => {
     const first = (await open({ clusterId: 'c1', nodeId: 1 })).identity;

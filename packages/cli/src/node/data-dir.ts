@@ -10,12 +10,15 @@ import { type Random, randomGuid, ServiceError } from '@remora/base';
 import { CommandError } from '../exit-codes.ts';
 import { readJsonFile, syncDirectory, writeJsonAtomically, writeJsonAtomicallySync } from './atomic-file.ts';
 import { type DirLock, lockDirectory } from './dir-lock.ts';
+import { readKnownNodes, sameNodes } from './known-nodes.ts';
+import type { KnownNode } from './platform.ts';
 
 /** Version of everything in a data directory that this program writes; it refuses newer ones. */
 export const DATA_FORMAT_VERSION = 1;
 
 /** Ids of nodes are never used again; a cluster that has had more nodes is none of this program. */
 const PEERS_MAX = 10_000;
+const NODES_FILE = 'nodes.json';
 /** An incarnation is a GUID; other versions may draw other names. */
 const INCARNATION_CHARS_MAX = 64;
 
@@ -48,7 +51,8 @@ export async function openDataDir(options: OpenDataDirOptions): Promise<DataDir>
   try {
     const identity = (await readIdentity(dir)) ?? (await createIdentity(dir, options));
     const peers = await readPeers(dir);
-    const dataDir = new DataDir({ dir, lock, identity, peers });
+    const nodes = readKnownNodes(await readJsonFile(dir, NODES_FILE).catch(() => undefined));
+    const dataDir = new DataDir({ dir, lock, identity, peers, nodes });
     expectSame(dir, 'node', options.name, identity.name);
     const { clusterId, nodeId } = options;
     if (clusterId !== undefined && nodeId !== undefined) await dataDir.assign({ clusterId, nodeId });
@@ -67,13 +71,21 @@ export class DataDir {
   readonly #lock: DirLock;
   readonly #peers: Map<number, string>;
   #identity: NodeIdentity;
+  #nodes: readonly KnownNode[];
   #writes: Promise<void> = Promise.resolve();
 
-  constructor(parts: { dir: string; lock: DirLock; identity: NodeIdentity; peers: Map<number, string> }) {
+  constructor(parts: {
+    readonly dir: string;
+    readonly lock: DirLock;
+    readonly identity: NodeIdentity;
+    readonly peers: Map<number, string>;
+    readonly nodes: readonly KnownNode[];
+  }) {
     this.path = parts.dir;
     this.#lock = parts.lock;
     this.#identity = parts.identity;
     this.#peers = parts.peers;
+    this.#nodes = parts.nodes;
   }
 
   get identity(): NodeIdentity {
@@ -124,6 +136,19 @@ export class DataDir {
     writeJsonAtomicallySync(join(this.path, 'peers.json'), { formatVersion: DATA_FORMAT_VERSION, peers });
     this.#peers.set(peer.nodeId, peer.incarnation);
     return undefined;
+  }
+
+  get knownNodes(): readonly KnownNode[] {
+    return this.#nodes;
+  }
+
+  /** The same as before costs nothing. */
+  rememberNodes(nodes: readonly KnownNode[]): Promise<void> {
+    if (sameNodes(nodes, this.#nodes)) return Promise.resolve();
+    this.#nodes = nodes;
+    return this.#serially(() =>
+      writeJsonAtomically(join(this.path, NODES_FILE), { formatVersion: DATA_FORMAT_VERSION, nodes }),
+    );
   }
 
   /** Lets the directory go, after what is being written. */

@@ -56,7 +56,19 @@ export interface NodeRecords {
   assign(given: { readonly clusterId: string; readonly nodeId: number }): Promise<void>;
   /** Gives the refusal for a peer that is known under another incarnation; remembers one seen for the first time. */
   checkPeer(peer: { readonly nodeId: number; readonly incarnation: string }): ServiceError | undefined;
+  /** The nodes of the cluster as `rememberNodes` was told last, in this life or an earlier one. */
+  readonly knownNodes: readonly KnownNode[];
+  /** Keeps where nodes are, for lives that begin while no master can say it; rejects when that cannot be written. */
+  rememberNodes(nodes: readonly KnownNode[]): Promise<void>;
   close(): Promise<void>;
+}
+
+/** Where a node is reached. */
+export interface KnownNode {
+  readonly nodeId: number;
+  readonly name: string;
+  /** `host:port`. */
+  readonly peerAddress: string;
 }
 
 export interface NodeTuning {

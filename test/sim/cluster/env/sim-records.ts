@@ -1,9 +1,10 @@
 /** What a machine's disk keeps about the node on it: durable at once, as in production each change is synced in place. */
 import { ServiceError } from '@remora/base';
-import type { NodeRecords } from '../../../../packages/cli/src/node/platform.ts';
+import type { KnownNode, NodeRecords } from '../../../../packages/cli/src/node/platform.ts';
 
 export class SimRecords implements NodeRecords {
   #identity: NodeRecords['identity'];
+  knownNodes: readonly KnownNode[] = [];
   readonly #peers = new Map<number, string>();
 
   constructor(identity: NodeRecords['identity']) {
@@ -28,6 +29,10 @@ export class SimRecords implements NodeRecords {
     if (known === undefined) this.#peers.set(nodeId, incarnation);
     if (known === undefined || known === incarnation) return undefined;
     return new ServiceError('NODE_CONFLICT', `node ${nodeId} came back without its data`);
+  }
+
+  async rememberNodes(nodes: readonly KnownNode[]): Promise<void> {
+    this.knownNodes = nodes;
   }
 
   async close(): Promise<void> {}
