@@ -221,9 +221,7 @@ class Node implements AssembledNode {
     const { founders, options, platform } = this.#parts;
     const isIt = (node: KnownNode): boolean => node.nodeId === nodeId;
     const known =
-      this.#view?.nodes.map(({ descriptor }) => descriptor).find(isIt) ??
-      platform.records.knownNodes.find(isIt) ??
-      platform.records.knownNodes.find(isIt);
+      this.#view?.nodes.map(({ descriptor }) => descriptor).find(isIt) ?? platform.records.knownNodes.find(isIt);
     const founder = founders?.members[nodeId - 1];
     const name = known?.name ?? founder?.name;
     const proxy = options.peerProxies.find((member) => member.name === name);
