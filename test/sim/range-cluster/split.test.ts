@@ -1,72 +1,16 @@
-import { type Row, SeededRandom } from '@remora/base';
-import { type KvOp, kvRoutingKey } from '@remora/protocol';
+import { SeededRandom } from '@remora/base';
+import { kvRoutingKey } from '@remora/protocol';
 import { expect, test } from 'vitest';
-import { rangeSpans } from '../../../packages/dataserver/src/state/bounds.ts';
 import type { SplitCommand } from '../../../packages/dataserver/src/state/split.ts';
-import { put } from '../../../packages/dataserver/src/state/test-bed.ts';
-import { DATA_NODES, GATEWAY_NODE, RangeCluster } from './bed.ts';
+import { DATA_NODES, RangeCluster } from './bed.ts';
+import { KEYS, replicaAt, rowsOf, TwoSides } from './two-sides.ts';
 
 const PARENT = 2;
 const CHILD = 3;
-const KEYS = ['a', 'b', 'y', 'z'];
 const SPLIT: SplitCommand = {
   ...{ type: 'split', at: kvRoutingKey(Buffer.from('m')), epoch: { confVersion: 1, version: 1 }, childId: CHILD },
   ...{ replicas: DATA_NODES.map((nodeId) => ({ nodeId, replicaId: 300 + nodeId })), keys: 0, bytes: 0 },
 };
-
-type PutOp = Exclude<KvOp, { type: 'txn' }>;
-
-/** Writes keys on both sides one after the other, and watches one that leaves. */
-class Load {
-  readonly #bed: RangeCluster;
-  readonly acknowledged = new Map<string, number>();
-  readonly seen: string[] = [];
-  readonly faults: string[] = [];
-  readonly #counts = new Map<string, number>();
-  /** Of each key, when its last write was acknowledged, and the longest that it waited for one. */
-  readonly longestMs = new Map<string, number>();
-  stopped = false;
-
-  constructor(bed: RangeCluster) {
-    this.#bed = bed;
-    for (const key of KEYS) this.#write(key);
-    this.#backend.watch(
-      { key: Buffer.from('z'), startRevision: 1, noPut: false, noDelete: false, prevKv: false },
-      {
-        onCreated: () => {},
-        onEvents: (events) => {
-          for (const { kv } of events) this.seen.push(Buffer.from(kv.value).toString());
-        },
-        onEnd: (error) => void this.faults.push(`the watch ended: ${error.message}`),
-      },
-    );
-  }
-
-  get #backend() {
-    const backend = this.#bed.node(GATEWAY_NODE).running?.backend;
-    if (backend === undefined) throw new Error('the gateway runs');
-    return backend;
-  }
-
-  #write(key: string): void {
-    if (this.stopped) return;
-    const count = (this.#counts.get(key) ?? 0) + 1;
-    this.#counts.set(key, count);
-    const begunMs = this.#bed.clock.monotonicMs();
-    const op = put(key, String(count)) as PutOp;
-    this.#backend.command({ type: 'kv', op }, { timeoutMs: 30_000 }, (error) => {
-      if (error !== undefined) this.faults.push(`${key}: ${error.code} ${error.message}`);
-      else this.acknowledged.set(key, count);
-      const tookMs = this.#bed.clock.monotonicMs() - begunMs;
-      this.longestMs.set(key, Math.max(this.longestMs.get(key) ?? 0, tookMs));
-      this.#bed.clock.setTimer(20, () => this.#write(key));
-    });
-  }
-}
-
-function replicaAt(bed: RangeCluster, nodeId: number, rangeId: number) {
-  return [...(bed.node(nodeId).running?.store?.replicas() ?? [])].find((replica) => replica.rangeId === rangeId);
-}
 
 /** Asks for the split until it is done, whoever leads. */
 async function split(bed: RangeCluster): Promise<void> {
@@ -83,17 +27,10 @@ async function split(bed: RangeCluster): Promise<void> {
   throw new Error('the range was not split');
 }
 
-async function rowsOf(bed: RangeCluster, nodeId: number, rangeId: number): Promise<readonly Row[]> {
-  const bounds = replicaAt(bed, nodeId, rangeId)?.state.bounds;
-  if (bounds === undefined) throw new Error(`node ${nodeId} has no replica of range ${rangeId}`);
-  const spans = rangeSpans(rangeId, bounds).slice(0, -1);
-  return (await Promise.all(spans.map((span) => bed.node(nodeId).engine.scan(span)))).flat();
-}
-
 test('a split under load is over soon, and no client notices more than that', async () => {
   const bed = new RangeCluster(1, { borders: [], splits: ['m'] });
   await bed.start();
-  const load = new Load(bed);
+  const load = new TwoSides(bed);
   await bed.run(1_000);
   await split(bed);
   await bed.run(2_000);
@@ -125,7 +62,7 @@ test.each([1, 2, 3, 4])(
     const random = new SeededRandom(seed);
     const bed = new RangeCluster(seed, { borders: [], splits: ['m'] });
     await bed.start();
-    const load = new Load(bed);
+    const load = new TwoSides(bed);
     await bed.run(500);
     const [leader = 1] = bed.leaders();
     replicaAt(bed, leader, PARENT)?.split(SPLIT, () => {});

@@ -43,7 +43,8 @@ export function boundsOf({ start, end }: Span): RangeBounds {
  */
 export function rangeSpans(rangeId: number, span: Span): readonly Span[] {
   const { routed, history } = boundsOf(span);
-  return [routed, ...(history === undefined ? [] : [history]), localSpan(rangeId)];
+  const keyed = [routed, ...(history === undefined ? [] : [history])].filter((each) => endsAbove(each, each.start));
+  return [...keyed, localSpan(rangeId)];
 }
 
 /** Where keys and locks lie, of what a span has: they may belong to leases. Undefined when it has leases alone. */
