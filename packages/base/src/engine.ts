@@ -24,8 +24,11 @@ export interface Rebuild {
   readonly spans: readonly Span[];
   /** Outside the spans, in a resident key space. On disk from before the first old row goes until the last new one is there. */
   readonly marker: Row;
-  /** Of the resident key spaces, outside the spans: become durable in one batch with the marker. */
-  readonly withMarker?: readonly Row[];
+  /**
+   * Rows of the resident key spaces, outside the spans, that become durable in one batch with the marker; `written` is
+   * called when they are.
+   */
+  readonly withMarker?: { readonly rows: readonly Row[]; readonly written: () => void };
   /** All that the spans will hold, in any order. Read once, behind the marker. */
   readonly rows: AsyncIterable<readonly Row[]>;
   /** Called in the step in which the new rows become visible. */

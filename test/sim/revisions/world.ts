@@ -18,7 +18,7 @@ import {
   type RpcChannel,
 } from '@remora/protocol';
 import { confOf } from '@remora/raft';
-import type { Installer } from '../../../packages/dataserver/src/install/installer.ts';
+import { type Installer, NO_ENDINGS } from '../../../packages/dataserver/src/install/installer.ts';
 import type { OnApplied } from '../../../packages/dataserver/src/range/applied-command.ts';
 import { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
 import { NO_OTHER_RANGES } from '../../../packages/dataserver/src/range/test-others.ts';
@@ -33,7 +33,7 @@ export const NODES: readonly number[] = [1, 2, 3];
 const CALL_TIMEOUT_MS = 250;
 /** Of replicas whose ranges stay as they are. */
 const NOTHING_AROUND = {
-  ...{ sharing: () => undefined, swallowed: () => [], onLeft: () => {}, onSplit: async () => {} },
+  ...{ sharing: () => undefined, swallowed: () => NO_ENDINGS, onLeft: () => {}, onSplit: async () => {} },
   following: () => [],
   neighbours: {
     source(): never {

@@ -47,12 +47,13 @@ export async function rebuildSpans(host: RebuildHost, plan: Rebuild): Promise<vo
     resident.set(marker, plan.marker.value);
     const batch = store.batch();
     batch.put(plan.marker.key, plan.marker.value);
-    for (const row of plan.withMarker ?? []) {
+    for (const row of plan.withMarker?.rows ?? []) {
       host.put(row); // a later checkpoint writes no earlier value
       batch.put(row.key, row.value);
     }
     await batch.write(); // RB1
   });
+  plan.withMarker?.written();
   const goOn = (): void => {
     host.checkUsable();
     plan.progress();

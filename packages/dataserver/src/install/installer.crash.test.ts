@@ -2,7 +2,7 @@ import { type Engine, SeededRandom, silentLogger } from '@remora/base';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { localSpan, stateKey } from '../state/keys.ts';
 import { DESCRIPTOR } from '../state/test-bed.ts';
-import { Installer } from './installer.ts';
+import { type Endings, Installer, NO_ENDINGS } from './installer.ts';
 import { CrashWorld } from './test-crash-world.ts';
 import { contents, digest, pieces, someRows, stateAt, streamOf, targetAt } from './test-data.ts';
 
@@ -62,9 +62,9 @@ async function install(given: Prepared, crashAtStep: number): Promise<Result> {
   };
   const work = async (): Promise<void> => {
     await installer.clean();
-    const begins = (): [] => {
+    const begins = (): Endings => {
       began = true;
-      return [];
+      return NO_ENDINGS;
     };
     const replaced = (): void => {
       installed = true;

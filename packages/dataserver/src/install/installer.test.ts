@@ -9,7 +9,7 @@ import { OverlayEngine } from '../engine/overlay-engine.ts';
 import { StoreDamagedError } from '../engine/store-errors.ts';
 import { RESIDENT_SPANS } from '../state/keys.ts';
 import { DESCRIPTOR } from '../state/test-bed.ts';
-import { Installer } from './installer.ts';
+import { type Endings, Installer, NO_ENDINGS } from './installer.ts';
 import type { InstallMarker } from './marker.ts';
 import { CrashWorld } from './test-crash-world.ts';
 import { contents, digest, pieces, someRows, stateAt, streamOf, targetAt } from './test-data.ts';
@@ -51,7 +51,7 @@ describe('an installer', () => {
       ...targetAt(20),
       begins: () => {
         told.push('begins');
-        return [];
+        return NO_ENDINGS;
       },
       replaced: () => told.push('replaced'),
     });
@@ -125,9 +125,9 @@ describe('an installer', () => {
       settle = resolve;
     });
     const replaced = (): void => void told.push('replaced');
-    const begins = (): [] => {
+    const begins = (): Endings => {
       told.push('begins');
-      return [];
+      return NO_ENDINGS;
     };
     const receiver = installer.receive({ ...targetAt(20), settled, begins, replaced });
     for (const piece of pieces(stream, random)) await receiver.chunk(piece);
@@ -146,7 +146,7 @@ describe('an installer', () => {
       sharing: () => other,
       begins: () => {
         told.push('begins');
-        return [];
+        return NO_ENDINGS;
       },
       replaced: () => {},
     };
@@ -177,7 +177,7 @@ describe('an installer', () => {
       ...targetAt(20),
       begins: () => {
         seen.push(installer.replacing(spans));
-        return [];
+        return NO_ENDINGS;
       },
       replaced: () => seen.push(installer.replacing(spans)),
     });
@@ -343,7 +343,7 @@ describe('an installation on LevelDB', () => {
     const old = await contents(engine);
     const installer = new Installer({ engine, disk: nodeDisk(dir, { syncInPlace: false }), logger: silentLogger });
     await installer.clean();
-    const target = { ...targetAt(20), begins: () => [], replaced() {} };
+    const target = { ...targetAt(20), begins: () => NO_ENDINGS, replaced() {} };
     const receiver = installer.receive(target);
     for (const piece of pieces(stream, random)) await receiver.chunk(piece);
     copying = true;

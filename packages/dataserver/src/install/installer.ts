@@ -39,6 +39,11 @@ export interface InstallerDeps {
   readonly logger: Logger;
 }
 
+/** What says that other replicas here have ended; `written` is called when that is durable. */
+export type Endings = NonNullable<Rebuild['withMarker']>;
+
+export const NO_ENDINGS: Endings = { rows: [], written: () => {} };
+
 /** The replica that a snapshot is for. */
 export interface InstallTarget {
   readonly rangeId: number;
@@ -54,7 +59,7 @@ export interface InstallTarget {
    * The rows of this span are about to go: from now on it neither reads nor changes them (I3). Gives what is to become
    * durable with the marker: the end of ranges whose keys the snapshot brings.
    */
-  readonly begins: (span: Span) => readonly Row[];
+  readonly begins: (span: Span) => Endings;
   /** Its new rows are there, durably; called in the step in which they become visible. */
   readonly replaced: () => void;
 }
@@ -132,7 +137,7 @@ export class Installer {
     }
     this.#deps.logger.info({ range: rangeId, index: applied.index }, 'goes on with installing a snapshot');
     const nobody = (): void => {};
-    await this.#replace(marker, { withMarker: [], replaced: nobody, progress: nobody });
+    await this.#replace(marker, { withMarker: NO_ENDINGS, replaced: nobody, progress: nobody });
   }
 
   async #replace(
@@ -141,7 +146,7 @@ export class Installer {
       withMarker,
       replaced,
       progress,
-    }: Pick<Rebuild, 'replaced' | 'progress'> & { readonly withMarker: readonly Row[] },
+    }: Pick<Rebuild, 'replaced' | 'progress'> & { readonly withMarker: Endings },
   ): Promise<void> {
     const { engine, logger } = this.#deps;
     const { rangeId, applied, bytes, file, span } = marker;

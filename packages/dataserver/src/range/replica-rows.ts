@@ -1,6 +1,6 @@
-import { assert, type Clock, type Engine, type Logger, type Row, type Span } from '@remora/base';
+import { assert, type Clock, type Engine, type Logger, type Span } from '@remora/base';
 import type { SnapshotMeta, SnapshotReceiver, StateMachineSnapshot } from '@remora/raft';
-import type { Installer } from '../install/installer.ts';
+import type { Endings, Installer } from '../install/installer.ts';
 import { takeSnapshot } from '../install/snapshot-source.ts';
 import type { RangeState } from '../state/range-state.ts';
 import { HistoryCollector } from './history-collector.ts';
@@ -13,7 +13,7 @@ export interface ReplicaRowsDeps {
   /** Another range than the given one that has keys of the span here, or otherwise keeps a snapshot of it out. */
   readonly sharing: (span: Span, rangeId: number) => number | undefined;
   /** Ends ranges here that the given one has taken over, as its snapshot shows; what says so, for the marker. */
-  readonly swallowed: (span: Span, rangeId: number) => readonly Row[];
+  readonly swallowed: (span: Span, rangeId: number) => Endings;
 }
 
 /**

@@ -1,5 +1,6 @@
-import { assert, type Row, type ServiceError, type Span } from '@remora/base';
+import { assert, type ServiceError, type Span } from '@remora/base';
 import { staleEpoch } from '@remora/protocol';
+import type { Endings } from '../install/installer.ts';
 import type { MergeNeighbours } from '../range/merges.ts';
 import type { RangeReplica } from '../range/range-replica.ts';
 import { spansOverlap } from '../state/bounds.ts';
@@ -66,18 +67,25 @@ export class MergedReplicas implements MergeNeighbours {
    * MP1, MP2: by a snapshot of the target that brings rows of the span. Gives what says that the sources have ended, to
    * become durable with what makes the snapshot the target's state.
    */
-  swallowed(target: RangeReplica, span: Span): readonly Row[] {
+  swallowed(target: RangeReplica, span: Span): Endings {
     const { replicas, held } = this.#deps;
-    const sources = [...replicas.all()].filter((replica) => this.isSwallowed(replica.state, target.rangeId, span));
-    return sources.flatMap(({ rangeId }) => {
-      const running = replicas.get(rangeId);
-      if (running === undefined) return [];
-      const { state, group } = running.replica;
+    const ended: Running[] = [];
+    for (const { state, rangeId } of [...replicas.all()]) {
+      const running = this.isSwallowed(state, target.rangeId, span) ? replicas.get(rangeId) : undefined;
+      if (running === undefined) continue;
       this.#end(running, target);
       state.descriptor = withoutKeys(state.descriptor);
-      this.#clear(running);
-      return [{ key: stateKey(rangeId), value: encodeRangeMeta(state) }, held.endedRow(rangeId, group.replicaId)];
-    });
+      ended.push(running);
+    }
+    const rows = ended.flatMap(({ replica: { rangeId, group, state } }) => [
+      { key: stateKey(rangeId), value: encodeRangeMeta(state) },
+      held.endedRow(rangeId, group.replicaId),
+    ]);
+    // Not before: until then, nothing may say that they have ended.
+    const written = (): void => {
+      for (const running of ended) this.#clear(running);
+    };
+    return { rows, written };
   }
 
   /** Whether a snapshot of a range that brings rows of the span ends this one (MP1). */

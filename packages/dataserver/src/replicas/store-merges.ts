@@ -1,5 +1,6 @@
-import type { Row, ServiceError, Span } from '@remora/base';
+import type { ServiceError, Span } from '@remora/base';
 import type { RpcRegistry } from '@remora/protocol';
+import { type Endings, NO_ENDINGS } from '../install/installer.ts';
 import type { Carried } from '../range/member-orders.ts';
 import { MergeDriver, type MergeDriverDeps } from '../range/merge-driver.ts';
 import { serveMerges } from '../range/merge-service.ts';
@@ -34,11 +35,11 @@ export class StoreMerges {
   /** What each replica is given to merge by. */
   get seams(): {
     readonly neighbours: MergeNeighbours;
-    readonly swallowed: (span: Span, rangeId: number) => readonly Row[];
+    readonly swallowed: (span: Span, rangeId: number) => Endings;
   } {
-    const swallowed = (span: Span, rangeId: number): readonly Row[] => {
+    const swallowed = (span: Span, rangeId: number): Endings => {
       const target = this.#deps.replicas.get(rangeId)?.replica;
-      return target === undefined ? [] : this.#merged.swallowed(target, span);
+      return target === undefined ? NO_ENDINGS : this.#merged.swallowed(target, span);
     };
     return { neighbours: this.#merged, swallowed };
   }
