@@ -142,11 +142,7 @@ export class Installer {
 
   async #replace(
     marker: InstallMarker,
-    {
-      withMarker,
-      replaced,
-      progress,
-    }: Pick<Rebuild, 'replaced' | 'progress'> & { readonly withMarker: Endings },
+    { withMarker, replaced, progress }: Pick<Rebuild, 'replaced' | 'progress'> & { readonly withMarker: Endings },
   ): Promise<void> {
     const { engine, logger } = this.#deps;
     const { rangeId, applied, bytes, file, span } = marker;
