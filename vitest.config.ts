@@ -18,6 +18,8 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'forks',
+    // Simulations that tests have built are programs as they are: looking at each of them again takes seconds.
+    server: { deps: { external: [/\/\.remora\//] } },
     projects: [
       {
         extends: true,
