@@ -11,7 +11,9 @@ import { transformWithEsbuild } from 'vite';
 import { type Mutation, mutate } from './mutation.ts';
 
 const AROUND_MAX = 20;
-const KEYWORDS: ReadonlySet<string> = new Set(['if', 'else', 'for', 'of', 'const', 'return', 'this', 'true', 'false']);
+const KEYWORDS: ReadonlySet<string> = new Set(
+  ['if', 'else', 'for', 'of', 'const', 'return', 'this'].concat(['true', 'false', 'null', 'void']),
+);
 
 /** The program `built` with the mutation in it; `source` is the text of `mutation.file`. (B2) */
 export async function patchBuilt(mutation: Mutation, source: string, built: string): Promise<string | undefined> {
@@ -20,16 +22,22 @@ export async function patchBuilt(mutation: Mutation, source: string, built: stri
   const [first, last] = difference(before, after);
   for (let around = 0; around <= AROUND_MAX; around++) {
     const [head, tail] = [Math.max(0, first - around), Math.max(0, last - around)];
-    const find = before.slice(head, before.length - tail).join('\n');
-    const at = find === '' ? -1 : built.indexOf(find);
-    if (at === -1 && find !== '') return undefined;
-    if (at === -1 || built.includes(find, at + 1)) continue;
-    const replace = after.slice(head, after.length - tail).join('\n');
+    if (head === before.length - tail) continue;
+    const find = asLines(before.slice(head, before.length - tail));
+    const at = built.indexOf(find);
+    if (at === -1) return undefined;
+    if (built.includes(find, at + 1)) continue;
+    const replace = asLines(after.slice(head, after.length - tail));
     const names = namesOf(find);
     if ([...namesOf(replace)].some((name) => !names.has(name))) continue; // B3
     return built.slice(0, at) + replace + built.slice(at + find.length);
   }
   return undefined;
+}
+
+/** Whole ones: with what ends the line before, and the last of them. */
+function asLines(lines: readonly string[]): string {
+  return `\n${lines.map((line) => `${line}\n`).join('')}`;
 }
 
 async function compiledLines(source: string): Promise<readonly string[]> {

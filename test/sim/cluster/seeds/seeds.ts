@@ -3,9 +3,6 @@ import { describe, expect, test } from 'vitest';
 import type { FaultEvent } from '../../common/faults/fault.ts';
 import { CHECKED, type RunResult, runSeed } from '../run.ts';
 
-/** Seeds from 1 to here are run by `npm test`. */
-export const SEEDS_IN_TEST = 60;
-
 /** A run that once found something, in the product or in the simulation; it stays, and runs with every `npm test`. */
 export interface Regression {
   readonly seed: number;

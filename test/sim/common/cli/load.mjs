@@ -39,12 +39,14 @@ export async function bundle(simulation, mutation) {
     root: ROOT,
     logLevel: 'error',
     plugins,
+    // Each file is compiled by itself and the whole is not compiled again: names stay what they are in the sources.
+    esbuild: { target: 'node20' },
     resolve: { conditions: CONDITIONS },
     ssr: { noExternal: true, resolve: { conditions: CONDITIONS } },
     build: {
       ssr: true,
       outDir: dir,
-      target: 'node20',
+      target: 'esnext',
       minify: false,
       sourcemap: 'inline',
       rollupOptions: {

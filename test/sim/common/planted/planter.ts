@@ -27,6 +27,8 @@ interface Built {
 }
 
 export interface Planter {
+  /** The simulation without any bug. */
+  readonly plain: RunSeed;
   /** The simulation with that bug. */
   plant(bug: PlantedBug): Promise<RunSeed>;
   /** Takes away what was built. */
@@ -39,6 +41,7 @@ export async function openPlanter(loader: Loader, simulation: string): Promise<P
   const plain = await loader.bundle(simulation);
   const others: Built[] = [];
   return {
+    plain: (await loader.importFrom(plain.dir, 'run')).runSeed,
     async plant(bug) {
       const dir = (await patched(plain.dir, bug)) ?? (await built(bug.name));
       return (await loader.importFrom(dir, 'run')).runSeed;

@@ -1,15 +1,14 @@
 import { describe } from 'vitest';
 import { replayPlanted } from '../../common/planted/replay.ts';
-import { runSeed } from '../run.ts';
-import { SEEDS_IN_TEST } from '../seeds/seeds.ts';
+import { SEEDS_IN_TEST } from '../seeds/seeds-in-test.ts';
 import { CLUSTER_PLANTING } from './planting.ts';
 
-describe('the simulation of whole clusters finds', () => {
+describe('the simulation of whole clusters finds, part 2 of two that share the processors', () => {
   replayPlanted({
     planting: CLUSTER_PLANTING,
-    runSeed,
+    half: 1,
     seedsInTest: SEEDS_IN_TEST,
-    spareSeeds: 40,
+    spareSeeds: 20,
     timeoutMs: 300_000,
   });
 });
