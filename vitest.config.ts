@@ -26,6 +26,8 @@ export default defineConfig({
         test: {
           name: 'unit',
           maxWorkers: '100%',
+          // Simulations drop most of what they make: with a larger nursery they take a tenth less time.
+          execArgv: ['--max-semi-space-size=64'],
           include: ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
           exclude: ['**/node_modules/**', ...SYSTEM],
         },

@@ -1,5 +1,6 @@
 /** The runs that `npm test` makes, in several files so that they share the machine's processors. */
-import { describe, expect, test } from 'vitest';
+import { setFlagsFromString } from 'node:v8';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { FaultEvent } from '../../common/faults/fault.ts';
 import { CHECKED, type RunResult, runSeed } from '../run.ts';
 
@@ -17,6 +18,7 @@ const RUN_TIMEOUT_MS = 120_000;
 export function runsOf(part: { readonly first: number; readonly last: number }): void {
   const { first, last } = part;
   const results: RunResult[] = [];
+  beforeAll(() => setFlagsFromString('--always-sparkplug')); // as built simulations do (common/cli/load.mjs)
 
   describe(`a cluster under load and misfortune keeps every promise, seeds ${first} to ${last}`, () => {
     test.each(Array.from({ length: last - first + 1 }, (_, i) => first + i))(

@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
 import { build, runnerImport } from 'vite';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
@@ -65,6 +66,9 @@ export async function bundle(simulation, mutation) {
 }
 
 export async function importFrom(dir, name) {
+  // Functions are compiled when first called, not only when called often: hardly any part of a run dominates it, and this
+  // takes a tenth off its time.
+  setFlagsFromString('--always-sparkplug');
   return import(pathToFileURL(join(dir, `${name}.mjs`)).href);
 }
 
