@@ -24,25 +24,26 @@ export async function patchBuilt(mutation: Mutation, source: string, built: stri
     const [head, tail] = [Math.max(0, first - around), Math.max(0, last - around)];
     if (head === before.length - tail) continue;
     const find = asLines(before.slice(head, before.length - tail));
-    const at = built.indexOf(find);
+    const text = `\n${built}`;
+    const at = text.indexOf(find);
     if (at === -1) return undefined;
-    if (built.includes(find, at + 1)) continue;
+    if (text.includes(find, at + 1)) continue;
     const replace = asLines(after.slice(head, after.length - tail));
     const names = namesOf(find);
     if ([...namesOf(replace)].some((name) => !names.has(name))) continue; // B3
-    return built.slice(0, at) + replace + built.slice(at + find.length);
+    return (text.slice(0, at) + replace + text.slice(at + find.length)).slice(1);
   }
   return undefined;
 }
 
-/** Whole ones: with what ends the line before, and the last of them. */
+/** Whole ones: with the end of the line before them, and of the last one. */
 function asLines(lines: readonly string[]): string {
   return `\n${lines.map((line) => `${line}\n`).join('')}`;
 }
 
 async function compiledLines(source: string): Promise<readonly string[]> {
   const { code } = await transformWithEsbuild(source, 'source.ts', { target: 'node20', sourcemap: false });
-  return code.split('\n').map((line) => line.replace(/^export (?=async |class |const |function )/, ''));
+  return code.trimEnd().split('\n').map((line) => line.replace(/^export (?=async |class |const |function )/, ''));
 }
 
 /** How many lines at the beginning, and at the end, are the same. */
