@@ -43,7 +43,10 @@ function asLines(lines: readonly string[]): string {
 
 async function compiledLines(source: string): Promise<readonly string[]> {
   const { code } = await transformWithEsbuild(source, 'source.ts', { target: 'node20', sourcemap: false });
-  return code.trimEnd().split('\n').map((line) => line.replace(/^export (?=async |class |const |function )/, ''));
+  return code
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.replace(/^export (?=async |class |const |function )/, ''));
 }
 
 /** How many lines at the beginning, and at the end, are the same. */
