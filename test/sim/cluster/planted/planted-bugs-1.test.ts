@@ -8,7 +8,7 @@ describe('the simulation of whole clusters finds, part 1 of two that share the p
     planting: CLUSTER_PLANTING,
     half: 0,
     seedsInTest: SEEDS_IN_TEST,
-    spareSeeds: 20,
+    spareSeeds: 60,
     timeoutMs: 300_000,
   });
 });

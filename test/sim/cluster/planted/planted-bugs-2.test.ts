@@ -8,7 +8,7 @@ describe('the simulation of whole clusters finds, part 2 of two that share the p
     planting: CLUSTER_PLANTING,
     half: 1,
     seedsInTest: SEEDS_IN_TEST,
-    spareSeeds: 20,
+    spareSeeds: 60,
     timeoutMs: 300_000,
   });
 });
