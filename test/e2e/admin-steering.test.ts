@@ -126,6 +126,7 @@ describe('ranges', () => {
     expect(await refused('move', String(id), 'n1', 'n9')).toContain('there is no node n9; there are n1 (1)');
     expect(await refused('add-replica', String(id), 'n1')).toContain('has 3 of 3 replicas; move one');
     expect(await refused('merge', String(id), String(id))).toContain('only neighbours can be merged');
+    expect(await refused('merge', String((await rangeOf('a')).id), String(id))).toContain('is on other nodes');
     expect(await admin('remove-replica', String(id), 'n2')).toMatchObject({
       code: 2,
       err: expect.stringContaining('--yes'),
@@ -156,6 +157,19 @@ describe('operators and schedulers', () => {
       const status = await eventually('the first one has ended', look, { timeoutMs: PATIENCE });
       expect(status).toBe('success');
       expect(await refused('operators', 'cancel', String(operator))).toContain('has ended as success already');
+    },
+    SLOW,
+  );
+
+  test(
+    'merge neighbours that are on the same nodes, whichever is named first',
+    async () => {
+      const [left, right] = [await rangeOf('a'), await rangeOf('m')];
+      const merged = `range ${left.id} has the keys of range ${right.id} too\n`;
+      expect(await done('merge', String(right.id), String(left.id))).toBe(merged);
+      expect(await ranges()).toMatchObject([{ id: left.id }]);
+      expect(await refused('why', String(right.id))).toContain(`was merged into range ${left.id}`);
+      for (const key of ['a', 'm', 'z']) expect((await kv('get', key)).out).toBe(`value of ${key}`);
     },
     SLOW,
   );

@@ -1,22 +1,23 @@
-import { compareBytes, ServiceError, unreachable } from '@remora/base';
-import type {
-  Done,
-  Epoch,
-  NodeDescriptor,
-  OperatorInfo,
-  OperatorsRequest,
-  PauseSchedulerRequest,
-  PlannedChange,
-  RangeChange,
-  RebalanceReply,
-  RebalanceRequest,
-  ScatterReply,
-  ScatterRequest,
-  SchedulerInfo,
-  SetNodeDutyRequest,
-  SteerRangeRequest,
-  WhyReply,
-  WhyRequest,
+import { type Bytes, compareBytes, ServiceError, unreachable } from '@remora/base';
+import {
+  type Done,
+  type Epoch,
+  KV_SPACE,
+  type NodeDescriptor,
+  type OperatorInfo,
+  type OperatorsRequest,
+  type PauseSchedulerRequest,
+  type PlannedChange,
+  type RangeChange,
+  type RebalanceReply,
+  type RebalanceRequest,
+  type ScatterReply,
+  type ScatterRequest,
+  type SchedulerInfo,
+  type SetNodeDutyRequest,
+  type SteerRangeRequest,
+  type WhyReply,
+  type WhyRequest,
 } from '@remora/protocol';
 import type { OperatorRecord, Plan } from '../scheduling/operator.ts';
 import {
@@ -295,14 +296,19 @@ function describeChange(change: RangeChange): string {
     case 'removeReplica':
       return `remove the replica on node ${change.nodeId}`;
     case 'split':
-      return change.at === undefined
-        ? 'split in the middle'
-        : `split at the key 0x${Buffer.from(change.at).toString('hex')}`;
+      return change.at === undefined ? 'split in the middle' : `split at ${keyText(change.at)}`;
     case 'merge':
       return `merge range ${change.source} into it`;
     default:
       return unreachable(change);
   }
+}
+
+/** A plain key as operators give it; any other one as it is routed. */
+function keyText(routed: Bytes): string {
+  const plain = routed[0] === KV_SPACE;
+  const hex = Buffer.from(plain ? routed.subarray(1) : routed).toString('hex');
+  return `the ${plain ? 'key' : 'routing key'} 0x${hex}`;
 }
 
 /** By `version` first: bounds change more rarely than members, and for good. */
