@@ -163,10 +163,10 @@ describe('transferring the leader (S4)', () => {
       expected: because('impossible', /silent/),
     },
     {
-      name: 'does not go to a replica that lags',
+      name: 'waits for a replica that lags',
       step,
       range: { ...range, behind: [2] },
-      expected: because('impossible', /lags/),
+      expected: because('wait', /lags/),
     },
     {
       name: 'does not go to a learner',

@@ -122,19 +122,29 @@ export function quorumProblem(
 
 function transferStatus(nodeId: number, range: RangeInfo, context: StepContext): StepStatus {
   if (range.leader === nodeId) return FINISHED;
-  const refused = refusesLeader(range, nodeId, context);
+  const unable = unableToLead(range, nodeId, context);
   const replicaId = replicaOn(range, nodeId)?.replicaId;
-  if (refused !== undefined || replicaId === undefined) return impossible(refused ?? `node ${nodeId} has no replica`);
+  if (unable !== undefined || replicaId === undefined) return impossible(unable ?? `node ${nodeId} has no replica`);
+  // A voter that has just been promoted, or whose range was just split, lags for a moment.
+  if (!hasCaughtUp(range, nodeId)) return wait(lagText(nodeId));
   return tell({ type: 'transferLeader', replicaId });
 }
 
-/** S4: why a range's leadership cannot go to a node; undefined when it can. */
-export function refusesLeader(range: RangeInfo, nodeId: number, { model }: StepContext): string | undefined {
+/** S4: why a range's leadership cannot go to a node now; undefined when it can. */
+export function refusesLeader(range: RangeInfo, nodeId: number, context: StepContext): string | undefined {
+  return unableToLead(range, nodeId, context) ?? (hasCaughtUp(range, nodeId) ? undefined : lagText(nodeId));
+}
+
+function lagText(nodeId: number): string {
+  return `the replica on node ${nodeId} lags behind`;
+}
+
+/** What does not pass by itself. */
+function unableToLead(range: RangeInfo, nodeId: number, { model }: StepContext): string | undefined {
   if (replicaOn(range, nodeId)?.type !== 'voter') return `node ${nodeId} has no voter of the range`;
   const unfit = notServing(model, nodeId);
   if (unfit !== undefined) return `node ${nodeId} ${unfit}`;
-  if (!isLive(model, range, nodeId)) return `the replica on node ${nodeId} is silent`;
-  return hasCaughtUp(range, nodeId) ? undefined : `the replica on node ${nodeId} lags behind`;
+  return isLive(model, range, nodeId) ? undefined : `the replica on node ${nodeId} is silent`;
 }
 
 /** What keeps a node from taking anything new, as in "node 4 is draining"; undefined when nothing does. */
