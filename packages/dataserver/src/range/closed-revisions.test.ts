@@ -125,6 +125,18 @@ describe('a range', () => {
     expect([bed.closing.closed, bed.told]).toEqual([60, ['60: closed']]);
   });
 
+  test('keeps what it has closed when a transaction is prepared afterwards, but not over a merge (CL4)', () => {
+    const bed = new ClosingBed();
+    bed.wait(60);
+    bed.settle(10);
+    bed.round();
+    expect(bed.closing.closed).toBe(60);
+    bed.earliest = 41;
+    expect(bed.closing.closed).toBe(60);
+    bed.closing.keysChanged();
+    expect(bed.closing.closed).toBe(40);
+  });
+
   test('keeps what it has closed when it leads no more, and sends who waits to the leader (CL4)', () => {
     const bed = new ClosingBed();
     bed.wait(60);

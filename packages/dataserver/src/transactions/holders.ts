@@ -94,7 +94,7 @@ export function overlapsPart(
   const touching: Touching = { reads: (range) => meet(range, false), writes: (range) => meet(range, true) };
   if (command.type === 'kv') touchedByOp(command.op, touching);
   else if (command.type === 'txn') touchedByTxn(command.txn, touching);
-  else if (command.type === 'leaseRevoke' || command.type === 'leaseExpire') {
+  else if (command.type === 'leaseRevoke' || command.type === 'leaseExpire' || command.type === 'leaseEnd') {
     for (const key of attachedKeys(command.id)) touching.writes({ key });
     overlaps ||= part.ops.some(({ op }) => op.type === 'put' && op.lease === command.id);
   }

@@ -34,10 +34,11 @@ export class IntentWaits {
     return this.#waiters.size;
   }
 
-  /** Somebody waits for this transaction. */
-  awaits(txnId: string): boolean {
-    for (const waiter of this.#waiters) if (waiter.txnId === txnId) return true;
-    return false;
+  /** The transactions that somebody waits for. */
+  awaited(): ReadonlySet<string> {
+    const awaited = new Set<string>();
+    for (const { txnId } of this.#waiters) awaited.add(txnId);
+    return awaited;
   }
 
   /** Returns a function that takes it back. */

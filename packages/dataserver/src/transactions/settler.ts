@@ -46,7 +46,7 @@ export class Settler {
   /** ST3. */
   readonly #underWay = new Set<string>();
   /** Waited for at the last look. */
-  #awaited = new Set<string>();
+  #awaited: ReadonlySet<string> = new Set();
   #timer: Timer | undefined;
 
   constructor(deps: SettlerDeps) {
@@ -75,10 +75,9 @@ export class Settler {
     const { waits, transactions, rangeTimeMs } = this.#deps;
     const nowMs = rangeTimeMs();
     waits.expire(nowMs);
-    const awaited = new Set<string>();
+    const awaited = waits.awaited();
     for (const part of transactions().parts) {
       const { txnId } = part;
-      if (waits.awaits(txnId)) awaited.add(txnId);
       const due = part.expiresMs < nowMs || (awaited.has(txnId) && this.#awaited.has(txnId));
       if (due) this.#settlePart(part, transactions().record(txnId));
     }
