@@ -7,16 +7,17 @@ import { expect } from 'vitest';
  */
 export interface Scenario {
   readonly name: string;
-  run(endpoints: readonly string[]): Promise<void>;
+  /** Its keys begin with `prefix`, which is one of its own unless given; a small letter follows as a rule. */
+  run(endpoints: readonly string[], prefix?: string): Promise<void>;
 }
 
 function scenario(name: string, use: (client: Etcd3, prefix: string) => Promise<void>): Scenario {
   return {
     name,
-    async run(endpoints) {
+    async run(endpoints, prefix = `${name}/${process.hrtime.bigint()}/`) {
       const client = new Etcd3({ hosts: [...endpoints] });
       try {
-        await use(client, `${name}/${process.hrtime.bigint()}/`);
+        await use(client, prefix);
       } finally {
         client.close();
       }
@@ -107,6 +108,49 @@ export const etcd3Scenarios: readonly Scenario[] = [
     const byValue = await client.if(key, 'Value', '==', 'created').then(client.put(key).value('changed')).commit();
     expect(byValue.succeeded).toBe(true);
     expect(await client.get(key).string()).toBe('changed');
+  }),
+
+  scenario('a transaction over many keys is whole, and shows one revision', async (client, prefix) => {
+    const keys = ['a', 'b', 'c'].map((name) => prefix + name);
+    const [a = '', b = '', c = ''] = keys;
+    const turn = (value: string, version: number) =>
+      client
+        .if(a, 'Version', '==', version)
+        .and(b, 'Version', '==', version)
+        .and(c, 'Version', '==', version)
+        .then(...keys.map((key) => client.put(key).value(value)), client.getAll().prefix(prefix))
+        .else(client.delete().prefix(prefix), client.getAll().prefix(prefix))
+        .commit();
+    const values = async () => Object.values(await client.getAll().prefix(prefix).strings());
+    for (const [i, value] of ['one', 'two'].entries()) {
+      const { succeeded, header, responses } = await turn(value, i);
+      expect(succeeded).toBe(true);
+      const read = responses[3]?.response_range?.kvs ?? [];
+      expect(read.map((kv) => [kv.value.toString(), kv.mod_revision])).toEqual(
+        keys.map(() => [value, header.revision]),
+      );
+      expect(await values()).toEqual([value, value, value]);
+    }
+    const { succeeded, responses } = await turn('never', 1);
+    expect(succeeded).toBe(false);
+    expect(responses[0]?.response_delete_range?.deleted).toBe('3');
+    expect(responses[1]?.response_range?.count).toBe('0');
+    expect(await values()).toEqual([]);
+  }),
+
+  scenario('transactions that race for many keys exclude each other', async (client, prefix) => {
+    const keys = ['a', 'b', 'c'].map((name) => prefix + name);
+    const claim = (owner: string) =>
+      keys
+        .slice(1)
+        .reduce((txn, key) => txn.and(key, 'Create', '==', 0), client.if(keys[0] ?? '', 'Create', '==', 0))
+        .then(...keys.map((key) => client.put(key).value(owner)))
+        .commit();
+    const owners = ['1', '2', '3', '4', '5', '6'];
+    const claims = await Promise.all(owners.map((owner) => claim(owner)));
+    const won = owners.filter((_, i) => claims[i]?.succeeded);
+    expect(won).toHaveLength(1);
+    expect(Object.values(await client.getAll().prefix(prefix).strings())).toEqual([won[0], won[0], won[0]]);
   }),
 
   scenario('a transaction that puts a key twice is refused', async (client, prefix) => {
