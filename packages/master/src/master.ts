@@ -29,14 +29,14 @@ import type {
   StateMachine,
   StateMachineSnapshot,
 } from '@remora/raft';
-import { Actions } from './admin/actions.ts';
 import { MasterAdmin } from './admin/master-admin.ts';
 import type { Knowledge } from './admin/overview.ts';
 import { type ClusterSettings, SettingsSchema } from './admin/settings.ts';
 import { registerSteering } from './admin/steering.ts';
-import { ClusterCare } from './cluster-care.ts';
+import type { ClusterCare } from './cluster-care.ts';
 import { decodeMasterCommand, decodeMasterImage, encodeMasterImage } from './codec.ts';
 import { FirstRange } from './first-range.ts';
+import { beginTerm, type LeaderTerm } from './leader-term.ts';
 import { NodeReports } from './node-reports.ts';
 import { type CommandDone, Proposals, refusal } from './proposals.ts';
 import { RangeOrders } from './range-orders.ts';
@@ -70,12 +70,6 @@ export interface MasterOptions {
   readonly scheduling?: boolean;
 }
 
-/** What a leader has for its term, and no longer (M4). */
-interface Term {
-  readonly care: ClusterCare;
-  readonly actions: Actions;
-}
-
 const TICK_MS = 100;
 const CARE_TICKS = 10;
 
@@ -101,7 +95,7 @@ export class Master implements StateMachine {
   #group: Group | undefined;
   #settings: { readonly version: number; readonly values: ClusterSettings } | undefined;
   #leaderTerm = 0;
-  #term: Term | undefined;
+  #term: LeaderTerm | undefined;
   #leaderReplica = 0;
   #timer: Timer | undefined;
   #ticks = 0;
@@ -145,6 +139,11 @@ export class Master implements StateMachine {
   get group(): Group {
     assert(this.#group !== undefined, 'the master is attached to its group before it serves');
     return this.#group;
+  }
+
+  /** What it does for the cluster by itself while it leads. */
+  get care(): ClusterCare | undefined {
+    return this.#term?.care;
   }
 
   /** Commands that are not answered. */
@@ -250,25 +249,14 @@ export class Master implements StateMachine {
     });
   }
 
-  #newTerm(term: number): Term {
+  #newTerm(term: number): LeaderTerm {
     const { clock, logger } = this.#deps;
-    const { state } = this;
-    const settings = () => this.settings;
-    const propose = (command: MasterCommand, done: (error: ServiceError | undefined) => void) =>
-      this.#propose(command, (error) => done(error));
-    const care = new ClusterCare({
-      ...{ term, clock, logger, state, settings, propose },
-      reports: this.#reports,
+    return beginTerm({
+      ...{ term, clock, logger, state: this.state, reports: this.#reports },
+      settings: () => this.settings,
       nextReplicaId: () => this.replicaIds.next(),
+      propose: (command, done) => this.#propose(command, (error) => done(error)),
     });
-    const actions = new Actions({
-      ...{ state, scheduling: care.scheduling },
-      monotonicMs: () => care.nowMs,
-      restsBecause: () => care.restsBecause,
-      setDuty: (request, done) => care.setDuty(request, done),
-      pauseScheduler: (request, done) => care.pauseScheduler(request, done),
-    });
-    return { care, actions };
   }
 
   #join(

@@ -120,6 +120,22 @@ export class ScheduledCluster {
     }
   }
 
+  /** The second one ends; asked again for as long as it is not done. */
+  async merge(rangeId: number, source: number): Promise<void> {
+    const isDone = (): boolean => this.ranges.every((range) => range.rangeId !== source);
+    for (let tries = 0; tries < 10 && !isDone(); tries++) {
+      const range = this.ranges.find((each) => each.rangeId === rangeId);
+      assert(range !== undefined, `there is a range ${rangeId}`);
+      await this.call(masterSteerRange, { rangeId, epoch: range.epoch, change: { type: 'merge', source } });
+      await this.until(20_000, 'the merge', () => (isDone() || !this.#isBusy(rangeId) ? '' : 'it is under way'));
+    }
+    await this.until(20_000, `the end of range ${source}`, () => (isDone() ? '' : 'it is there'));
+  }
+
+  #isBusy(rangeId: number): boolean {
+    return this.master?.care?.scheduling.controller.isBusy(rangeId) === true;
+  }
+
   /** That all ranges are there, and each has a leader that the masters have heard of. */
   #unsettled(count: number): string {
     if (this.ranges.length !== count) return `there are ${this.ranges.length} ranges, not ${count}`;

@@ -106,3 +106,27 @@ test.each([200, 201, 202])(
     await cluster.until(BALANCE_MS, 'balance', () => cluster.unrepaired() || cluster.unbalanced());
   },
 );
+
+test.each([31, 32, 33])(
+  'what was split is merged again while a node restarts: nowhere is anything left of the ranges that ended (%i)',
+  { timeout: 120_000 },
+  async (seed) => {
+    const cluster = new ScheduledCluster(seed, { nodes: 3, later: 0 });
+    await cluster.start();
+    await cluster.set('scheduling', 'false');
+    await cluster.splitAt(['k', 'n', 'q'].map((key) => kvRoutingKey(Buffer.from(key))));
+    const ids = cluster.ranges.map(({ rangeId }) => rangeId);
+    const first = ids[0] ?? 0;
+    await cluster.merge(first, ids[1] ?? 0);
+    const away = cluster.world.leaderOf(first)?.id === 3 ? 2 : 3;
+    await cluster.restart(away, 0);
+    await cluster.merge(first, ids[2] ?? 0);
+    await cluster.restart(away, 2_000);
+    await cluster.merge(first, ids[3] ?? 0);
+    await cluster.until(REPAIR_MS, 'one range everywhere', () => {
+      const held = [1, 2, 3].map((id) => cluster.held(id).join(' '));
+      return held.every((each) => each === String(first)) ? '' : `nodes hold ${held.join(' / ')}`;
+    });
+    expect(cluster.ranges).toMatchObject([{ rangeId: first, end: Buffer.alloc(0), replicas: [{}, {}, {}] }]);
+  },
+);

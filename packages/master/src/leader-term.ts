@@ -1,0 +1,20 @@
+import { Actions } from './admin/actions.ts';
+import { type CareDeps, ClusterCare } from './cluster-care.ts';
+
+/** What a leader has for its term, and no longer (master.ts M4). */
+export interface LeaderTerm {
+  readonly care: ClusterCare;
+  readonly actions: Actions;
+}
+
+export function beginTerm(deps: CareDeps): LeaderTerm {
+  const care = new ClusterCare(deps);
+  const actions = new Actions({
+    ...{ state: deps.state, scheduling: care.scheduling },
+    monotonicMs: () => care.nowMs,
+    restsBecause: () => care.restsBecause,
+    setDuty: (request, done) => care.setDuty(request, done),
+    pauseScheduler: (request, done) => care.pauseScheduler(request, done),
+  });
+  return { care, actions };
+}
