@@ -35,6 +35,7 @@ import { deadly, type Kills } from './coordinator-kills.ts';
 import { Links } from './links.ts';
 import { RevisionMaster } from './revision-master.ts';
 import { SimNode } from './sim-node.ts';
+import { SplitDesk } from './split-desk.ts';
 
 export const DATA_NODES: readonly number[] = [1, 2, 3];
 /** A gateway without data; the data nodes are gateways as well. */
@@ -98,17 +99,16 @@ export class RangeCluster {
   resumed = 0;
   /** What the master would tell: it hears of splits late. */
   view: ClusterView;
-  /** Splits that were done, and those that parted a range with a prepared transaction. */
-  splits = 0;
+  /** Splits that parted a range with a prepared transaction. */
   splitsAmidTransactions = 0;
   /** Coordinators that ended, by the message that was their last. */
   readonly kills: Kills = new Map();
-  #childIds = 20;
   readonly #plan: RangePlan;
   readonly #master: RevisionMaster;
   readonly #links: Links;
   /** What the master makes of what it hears. */
   readonly #registry = new RangeRegistry();
+  readonly #desk: SplitDesk;
 
   constructor(seed: number, plan: RangePlan = ONE_RANGE) {
     const ranges = rangesBetween(plan.borders);
@@ -117,6 +117,7 @@ export class RangeCluster {
     this.random = new SeededRandom(seed);
     this.laterRandom = new SeededRandom(seed + 0x1000_0000);
     this.#master = new RevisionMaster(this.laterRandom);
+    this.#desk = new SplitDesk(this.#registry, new SeededRandom(seed + 0x2000_0000));
     this.network = new LocalNetwork({
       clock: this.clock,
       random: this.random,
@@ -125,6 +126,11 @@ export class RangeCluster {
     const { clock, random, network } = this;
     this.#links = new Links({ clock, random, network, node: (id) => this.node(id) });
     this.nodes = new Map(NODES.map((id) => [id, new SimNode(this, id)]));
+  }
+
+  /** Splits that were done. */
+  get splits(): number {
+    return this.#desk.splits;
   }
 
   node(id: number): SimNode {
@@ -199,6 +205,8 @@ export class RangeCluster {
           timeCarryMs: 30_000,
         },
         ...{ drawer, dialer },
+        splitting: { askIds: (request) => this.#desk.askIds(clock, request) },
+        onApplied: (command) => this.#desk.applied(command),
         others: { command: (...call) => backend.command(...call) },
         transactionPeers: {
           push: (...call) => backend.peers.push(...call),
@@ -330,27 +338,37 @@ export class RangeCluster {
     this.clock.setTimer(1_000, () => this.#hearLeaders());
   }
 
-  /** Splits a range at one of the planned keys, if there is one left and somebody leads. */
+  /** Has a range split at one of the planned keys, as the master would, if there is one left and somebody leads. */
   splitSomewhere(): void {
+    const { splits } = this.#plan;
+    const at = borderAt(splits[this.laterRandom.int(splits.length)] ?? '');
+    for (const { running } of this.nodes.values()) {
+      const parent = [...(running?.store?.replicas() ?? [])].find(
+        ({ leading, state }) => leading && spanContains(state.bounds, at),
+      );
+      if (parent === undefined) continue;
+      const { rangeId, state } = parent;
+      const { confVersion } = state.descriptor.epoch;
+      running?.store?.talk.carryOut({ orderId: 1, rangeId, confVersion, instruction: { type: 'split', at } });
+    }
+  }
+
+  #splitAtOnce(): void {
     const { splits } = this.#plan;
     const at = borderAt(splits[this.laterRandom.int(splits.length)] ?? '');
     const parent = this.#leading.find(({ state }) => spanContains(state.bounds, at));
     if (parent === undefined) return;
-    const { epoch, replicas } = parent.state.descriptor;
-    const childId = ++this.#childIds;
-    const ids = replicas.map(({ nodeId }) => ({ nodeId, replicaId: replicaIdOn(nodeId, childId) }));
-    const { transactions } = parent.state;
-    parent.split({ type: 'split', at, epoch, childId, replicas: ids, keys: 1, bytes: 1 }, (_error, result) => {
-      if (result === undefined) return;
-      this.splits++;
-      if (transactions.any) this.splitsAmidTransactions++;
+    const { descriptor, transactions } = parent.state;
+    const ids = this.#desk.idsOf(descriptor);
+    parent.split({ type: 'split', at, epoch: descriptor.epoch, ...ids, keys: 1, bytes: 1 }, (_error, result) => {
+      if (result !== undefined && transactions.any) this.splitsAmidTransactions++;
     });
   }
 
-  /** The same, when a transaction is prepared in some range, or after so many looks. */
+  /** Splits at once, when a transaction is prepared in some range, or after so many looks. */
   splitAmidTransaction(looks = 300): void {
     const { laterRandom: random } = this;
-    if (looks === 0 || this.#leading.some(({ state }) => state.transactions.prepared > 0)) this.splitSomewhere();
+    if (looks === 0 || this.#leading.some(({ state }) => state.transactions.prepared > 0)) this.#splitAtOnce();
     else this.clock.setTimer(1 + random.int(4), () => this.splitAmidTransaction(looks - 1));
   }
 
