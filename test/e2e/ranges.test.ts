@@ -50,6 +50,30 @@ describe('a cluster that begins with several ranges', () => {
     expect((await client.kv.get('k'))?.value.toString()).toBe('second k');
   });
 
+  test('is merged by hand, while keys of both are written: each write is done once, in order', async () => {
+    const [one, other] = (await ranges()).slice(1, 3);
+    await using client = await connect({ endpoints: cluster.endpoints });
+    let over = false;
+    const written = ['g', 'k'].map(async (key) => {
+      const versions: number[] = [];
+      while (!over) {
+        await client.kv.put(key, `second ${key}`);
+        versions.push((await client.kv.get(key))?.version ?? 0);
+      }
+      return versions;
+    });
+    const merged = await admin('merge', String(one?.id), String(other?.id));
+    over = true;
+    expect(merged).toMatchObject({ code: 0 });
+    expect(await ranges()).toHaveLength(3);
+    for (const versions of await Promise.all(written)) {
+      expect(versions.length).toBeGreaterThan(10);
+      expect(versions).toEqual(versions.map((_, i) => (versions[0] ?? 0) + i));
+    }
+    const again = await admin('merge', String(one?.id), String(other?.id));
+    expect(again.code).not.toBe(0);
+  });
+
   test('has all of it after every node was killed', async () => {
     for (const node of cluster.nodes) node.signal('SIGKILL');
     await Promise.all(cluster.nodes.map((node) => node.exit));
@@ -58,6 +82,6 @@ describe('a cluster that begins with several ranges', () => {
     await using client = await connect({ endpoints: cluster.endpoints, requestTimeout: '20s' });
     const { kvs } = await client.kv.range({ prefix: '' });
     expect(kvs.map(({ key, value }) => `${key} ${value}`)).toEqual(KEYS.map((key) => `${key} second ${key}`));
-    expect(await ranges()).toHaveLength(4);
+    expect(await ranges()).toHaveLength(3);
   });
 });

@@ -3,6 +3,7 @@ import { RULE_MUTATIONS } from '../../packages/raft/test/mutations/rule-mutation
 import { CLUSTER_BUGS } from '../sim/cluster/planted/bugs.ts';
 import { LEASE_BUGS } from '../sim/leases/planted/bugs.ts';
 import { RAFT_BUGS } from '../sim/raft/planted/bugs.ts';
+import { MERGE_BUGS } from '../sim/range-cluster/planted/bugs.ts';
 import { REVISION_BUGS } from '../sim/revisions/planted/bugs.ts';
 import { TRANSACTION_BUGS } from '../sim/transactions/planted/bugs.ts';
 import type { Mutation } from './mutation.ts';
@@ -13,6 +14,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...CLUSTER_BUGS,
   ...LEASE_BUGS,
   ...REVISION_BUGS,
+  ...MERGE_BUGS,
   ...TRANSACTION_BUGS,
 ];
 

@@ -4,17 +4,14 @@ import type { CommandResult, KvOp } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { put } from '../../../packages/dataserver/src/state/test-bed.ts';
 import { GATEWAY_NODE, RangeCluster, type RangePlan } from './bed.ts';
+import { MERGES } from './plans.ts';
 import { type RunResult, runSeed } from './run.ts';
 
 const PLANS: readonly { readonly name: string; readonly plan: RangePlan }[] = [
   // Leases and locks are in the first, and each of the others has a part of the plain keys.
   { name: 'several ranges', plan: { borders: ['k1', 'k3'], splits: [] } },
   { name: 'a range that is split again and again', plan: { borders: [], splits: ['k1', 'k2', 'k3'] } },
-  // Leases and locks are in the second, which is merged with the first, and split off it, as the others are.
-  {
-    name: 'ranges that are merged and split again',
-    plan: { borders: ['leases', 'k1', 'k3'], splits: ['leases', 'k1', 'k2', 'k3'], merges: 60 },
-  },
+  { name: 'ranges that are merged and split again', plan: MERGES },
 ];
 
 /** `SIM_SEED=17 npx vitest run test/sim/range-cluster/many` replays one run; `SIM_SEEDS=1000` runs more. */

@@ -1,0 +1,74 @@
+/**
+ * Bugs planted for the simulation of ranges that are merged, one place each. planted-bugs.test.ts runs the `seed` of each;
+ * what the run finds, or what the product itself stops with, has one of its `properties` in it.
+ */
+import type { PlantedBug } from '../../common/planted/planted-bug.ts';
+
+const MERGE = 'packages/dataserver/src/state/merge.ts';
+const MERGED = 'packages/dataserver/src/replicas/merged-replicas.ts';
+
+export const MERGE_BUGS: readonly PlantedBug[] = [
+  {
+    name: 'merge-without-the-word-of-all-nodes',
+    rule: 'a merge is decided when every replica has applied the seal (design §12)',
+    file: 'packages/dataserver/src/range/merge-driver.ts',
+    find: 'await this.#settled(sealed.descriptor, sealed.index, untilMs);',
+    replace: '',
+    seed: 1,
+    properties: ['MR3', 'MG2'],
+  },
+  {
+    name: 'seal-confirmed-before-it-is-durable',
+    rule: 'a node says that the seal is applied when no crash takes that back (range/merges.ts MR2)',
+    file: 'packages/dataserver/src/range/merge-service.ts',
+    find: 'checkpoint().then(',
+    replace: 'Promise.resolve().then(',
+    seed: 1,
+    properties: ['MR3', 'MG2'],
+  },
+  {
+    name: 'sealed-range-applies-commands',
+    rule: 'from its seal on a source changes nothing (design §12)',
+    file: 'packages/dataserver/src/state/admission.ts',
+    find: 'merging.seal !== undefined && !passesSeal(item.command)',
+    replace: 'merging.seal !== undefined && item.deadlineMs < 0',
+    seed: 1,
+    properties: ['MG1', 'was acknowledged', 'saw', 'replicas'],
+  },
+  {
+    name: 'memory-of-outcomes-not-united',
+    rule: 'the memory of outcomes is united by a merge (design §7)',
+    file: MERGE,
+    find: 'state.outcomes.unite(source.outcomes, aheadMs);',
+    replace: '',
+    seed: 1,
+    properties: ['times', 'was acknowledged', 'happened'],
+  },
+  {
+    name: 'last-revision-of-the-source-forgotten',
+    rule: 'the last revision of a union is the later one (design §8)',
+    file: MERGE,
+    find: 'state.revision = Math.max(state.revision, source.revision);',
+    replace: '',
+    seed: 1,
+    properties: ['after', 'saw', 'watch'],
+  },
+  {
+    name: 'keys-of-the-target-cleared-with-the-source',
+    rule: 'the rows of a merged range are the target’s (range/merges.ts MR5)',
+    file: MERGED,
+    find: 'running.replica.state.descriptor = withoutKeys(running.replica.state.descriptor);',
+    replace: '',
+    seed: 1,
+    properties: ['saw', 'happened', 'replicas'],
+  },
+  {
+    name: 'recent-events-without-those-of-the-source',
+    rule: 'a watch misses nothing over a merge (design §10)',
+    file: 'packages/dataserver/src/range/merges.ts',
+    find: 'hub.reset(); // it does not know what happened to the keys that came',
+    replace: '',
+    seed: 1,
+    properties: ['watch'],
+  },
+];
