@@ -361,7 +361,7 @@ export class RangeCluster {
     const { descriptor, transactions } = parent.state;
     const ids = this.#desk.idsOf(descriptor);
     parent.split({ type: 'split', at, epoch: descriptor.epoch, ...ids, keys: 1, bytes: 1 }, (_error, result) => {
-      if (result !== undefined && transactions.any) this.splitsAmidTransactions++;
+      if (result !== undefined && transactions.size > 0) this.splitsAmidTransactions++;
     });
   }
 

@@ -73,7 +73,8 @@ class Run {
     if (this.#open > 0) this.#faults.push(`X2: ${this.#open} requests never end`);
     for (const node of world.nodes.values()) {
       for (const { rangeId, state } of node.replicas.values()) {
-        if (state.transactions.any) this.#faults.push(`X2: range ${rangeId} on node ${node.id} has a transaction left`);
+        if (state.transactions.size > 0)
+          this.#faults.push(`X2: range ${rangeId} on node ${node.id} has a transaction left`);
       }
     }
     return { faults: [...this.#faults, ...this.#order.faults], ...this.#counts };

@@ -49,9 +49,10 @@ export function nodeMetrics(
       leases.labels(id).set(state.leases.size);
       watches.labels(id).set(replica.hub.size);
       outcomes.labels(id).set(state.outcomes.count);
-      const { proposals, lockCalls } = replica.underWay();
-      sums.proposals = (sums.proposals ?? 0) + proposals;
-      sums.lockCalls = (sums.lockCalls ?? 0) + lockCalls;
+      const { proposals, lockCalls, transactions, transactionWaits } = replica.underWay();
+      for (const [what, count] of Object.entries({ proposals, lockCalls, transactions, transactionWaits })) {
+        sums[what] = (sums[what] ?? 0) + count;
+      }
     }
     for (const [what, count] of Object.entries(sums)) underWay.labels(what).set(count);
     const log = deps.log.stats();

@@ -25,6 +25,10 @@ export interface RangeUnderWay {
   readonly watches: number;
   /** Leases whose time is kept here. */
   readonly leasesKept: number;
+  /** Parts that are prepared and records that are kept, of transactions over several ranges. */
+  readonly transactions: number;
+  /** Commands and reads that wait for such. */
+  readonly transactionWaits: number;
 }
 
 /** Calls back when whoever asked no longer cares for the answer. */

@@ -373,6 +373,8 @@ export class RangeReplica implements StateMachine {
       lockCalls: Math.max(this.#waits.calls, this.#queries.awaiting),
       watches: this.hub.size,
       leasesKept: this.#leases.keeper.size,
+      transactions: this.state.transactions.size,
+      transactionWaits: this.#transactions.waits.size,
     };
   }
 

@@ -61,6 +61,11 @@ function resultBytes(result: CommandResult): number {
       return result.results.reduce((sum, inner) => sum + 32 + resultBytes(inner), 0);
     case 'txnPart':
       return result.results.reduce((sum, inner) => sum + 96 + resultBytes(inner.result), 0);
+    case 'txnDecide':
+    case 'txnResolve':
+      return (result.results ?? []).reduce((sum, inner) => sum + 96 + resultBytes(inner.result), 64);
+    case 'txnPrepare':
+      return result.answer === 'remembered' ? 64 + resultBytes(result.result) : 64;
     default:
       return 64;
   }

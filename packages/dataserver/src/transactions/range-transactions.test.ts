@@ -40,7 +40,7 @@ describe('a transaction over two ranges', () => {
     await txnResult(left, { type: 'txnForget', txnId: 't', primaryKey: Buffer.from([3, 0x61]) }, 'txnForget');
     expect(await read(left, 'a')).toBe('a=1@7/7/1');
     expect(await read(right, 'x')).toBe('x=1@7/7/1');
-    expect([left, right].map(({ state }) => state.transactions.any)).toEqual([false, false]);
+    expect([left, right].map(({ state }) => state.transactions.size)).toEqual([0, 0]);
     expect([left.events, right.events].map((events) => events.map(({ revision }) => revision))).toEqual([[7], [7]]);
   });
 
@@ -77,7 +77,7 @@ describe('a transaction over two ranges', () => {
     });
     await txnResult(right, resolve('t', { type: 'abort' }, right), 'txnResolve');
     expect([await read(left, 'a'), await read(right, 'x')]).toEqual(['', '']);
-    expect([left, right].map(({ state }) => state.transactions.any)).toEqual([false, false]);
+    expect([left, right].map(({ state }) => state.transactions.size)).toEqual([0, 0]);
   });
 
   test('operations that cannot be executed are told at prepare, with what single-range requests would fail with', async () => {
@@ -212,7 +212,7 @@ describe('T3: the decision', () => {
     await prepared(left, prepare('t', 0, [put('a', '1')], { expiresMs: 1_500 }));
     left.timeMs = 1_501;
     expect((await txnResult(left, decide('t', commitAt(5)), 'txnDecide')).outcome).toEqual({ state: 'aborted' });
-    expect(left.state.transactions.any).toBe(false);
+    expect(left.state.transactions.size).toBe(0);
   });
 });
 
@@ -302,7 +302,7 @@ describe('T9: what comes late', () => {
     const first = await prepared(left, prepare('t', 0, [put('a', '1')]));
     await txnResult(left, decide('t', { type: 'abort' }), 'txnDecide');
     expect(await prepared(left, prepare('t', 0, [put('a', '1')]))).toEqual(first);
-    expect(left.state.transactions.any).toBe(false);
+    expect(left.state.transactions.size).toBe(0);
   });
 
   test('a prepare that comes first after its abort is refused', async () => {
@@ -311,7 +311,7 @@ describe('T9: what comes late', () => {
     await txnResult(right, resolve('t', { type: 'abort' }, right), 'txnResolve');
     expect(await prepared(left, prepare('t', 0, [put('a', '1')]))).toMatchObject({ answer: 'aborted' });
     expect(await prepared(right, prepare('t', 1, [put('x', '1')]))).toMatchObject({ answer: 'aborted' });
-    expect([left, right].map(({ state }) => state.transactions.any)).toEqual([false, false]);
+    expect([left, right].map(({ state }) => state.transactions.size)).toEqual([0, 0]);
   });
 
   test('a prepare behind its expiry is refused', async () => {
@@ -390,7 +390,7 @@ describe('a split', () => {
       [13, 'h', false],
     ]);
     expect([await read(left, 'a', 'd'), await read(right, 'd', 'm')]).toEqual(['a=1@8/8/1', 'h=1@8/8/1']);
-    expect([left, right].map(({ state }) => state.transactions.any)).toEqual([false, false]);
+    expect([left, right].map(({ state }) => state.transactions.size)).toEqual([0, 0]);
   });
 
   test('takes the record to the side of its key, and the child keeps what it was handed through a crash', async () => {

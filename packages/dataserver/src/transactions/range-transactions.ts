@@ -99,9 +99,9 @@ export class RangeTransactions {
     return this.#records.values();
   }
 
-  /** Whether the range has anything of a transaction, decided or not. */
-  get any(): boolean {
-    return this.#parts.size + this.#records.size > 0;
+  /** Parts and records. */
+  get size(): number {
+    return this.#parts.size + this.#records.size;
   }
 
   /** No change that a prepared part commits is below this revision; infinity when none is prepared. */

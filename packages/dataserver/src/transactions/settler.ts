@@ -56,7 +56,7 @@ export class Settler {
   /** Something may be left to do: an entry was applied, somebody waits, or leadership began. */
   wake(): void {
     const { clock, waits, transactions } = this.#deps;
-    if (this.#timer !== undefined || !(transactions().any || waits.size > 0)) return;
+    if (this.#timer !== undefined || transactions().size + waits.size === 0) return;
     this.#timer = clock.setTimer(INTERVAL_MS, () => {
       this.#timer = undefined;
       if (!this.#deps.serving()) return;

@@ -17,7 +17,7 @@ interface Left {
 const NOTHING: Left = {
   host: { reads: 0, snapshotsIn: 0, snapshotsOut: 0 },
   gateway: { calls: 0, watches: 0 },
-  range: { proposals: 0, lockCalls: 0, watches: 0, leasesKept: 0 },
+  range: { proposals: 0, lockCalls: 0, watches: 0, leasesKept: 0, transactions: 0, transactionWaits: 0 },
   master: 0,
   leases: 0,
   outcomes: 0,
