@@ -105,6 +105,20 @@ describe('ranges', () => {
   });
 
   test(
+    'merge neighbours that are on the same nodes, whichever is named first',
+    async () => {
+      const [left, right] = [await rangeOf('a'), await rangeOf('m')];
+      const merged = `range ${left.id} has the keys of range ${right.id} too\n`;
+      expect(await done('merge', String(right.id), String(left.id))).toBe(merged);
+      expect(await ranges()).toMatchObject([{ id: left.id }]);
+      expect(await refused('why', String(right.id))).toContain(`was merged into range ${left.id}`);
+      for (const key of ['a', 'm', 'z']) expect((await kv('get', key)).out).toBe(`value of ${key}`);
+      await done('split', '--key', 'm');
+    },
+    SLOW,
+  );
+
+  test(
     'move to another node, step by step, with all that is in them',
     async () => {
       const { id } = await rangeOf('m');
@@ -159,19 +173,6 @@ describe('operators and schedulers', () => {
       const status = await eventually('the first one has ended', look, { timeoutMs: PATIENCE });
       expect(status).toBe('success');
       expect(await refused('operators', 'cancel', String(operator))).toContain('has ended as success already');
-    },
-    SLOW,
-  );
-
-  test(
-    'merge neighbours that are on the same nodes, whichever is named first',
-    async () => {
-      const [left, right] = [await rangeOf('a'), await rangeOf('m')];
-      const merged = `range ${left.id} has the keys of range ${right.id} too\n`;
-      expect(await done('merge', String(right.id), String(left.id))).toBe(merged);
-      expect(await ranges()).toMatchObject([{ id: left.id }]);
-      expect(await refused('why', String(right.id))).toContain(`was merged into range ${left.id}`);
-      for (const key of ['a', 'm', 'z']) expect((await kv('get', key)).out).toBe(`value of ${key}`);
     },
     SLOW,
   );

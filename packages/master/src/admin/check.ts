@@ -101,8 +101,8 @@ function isPresent(voter: ReplicaDescriptor, range: RangeOverview, nodes: Readon
 }
 
 function* nodes({ nodes }: CheckInput): Generator<ClusterProblem> {
-  for (const { descriptor, state, silentMs } of nodes) {
-    if (state !== 'suspect' && state !== 'down') continue;
+  for (const { descriptor, state, duty, silentMs } of nodes) {
+    if (state === 'up' || duty === 'removed') continue;
     const since =
       silentMs < 0 ? 'since this master leads' : `for ${formatDurationMs(Math.round(silentMs / 1_000) * 1_000)}`;
     const text = `node ${descriptor.nodeId} (${descriptor.name}) is ${state}: nothing was heard of it ${since}`;
@@ -118,6 +118,7 @@ function* orphans({ held, ranges, nodes, mergedInto }: CheckInput): Generator<Cl
     const { rangeId, replicaId } = report;
     const range = descriptors.get(rangeId);
     const into = mergedInto(rangeId);
+    if (byId.get(nodeId)?.duty === 'removed') continue;
     if (!report.silent) continue; // It is about to be cleared away, or finds out soon.
     if (into === undefined && (range === undefined || !wasRemoved(range, report))) continue;
     const since = into === undefined ? 'the range goes on without it' : `that was merged into range ${into}`;

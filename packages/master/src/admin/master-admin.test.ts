@@ -25,7 +25,7 @@ import { MasterAdmin } from './master-admin.ts';
 import type { LastHeard } from './overview.ts';
 import { SettingsSchema } from './settings.ts';
 
-const NODES = [1, 2, 3].map((nodeId) => descriptor(nodeId));
+const NODES = [1, 2, 3, 4].map((nodeId) => descriptor(nodeId));
 
 function range(rangeId: number, start: string, end: string, more: Partial<RangeDescriptor> = {}): RangeDescriptor {
   const replicas = [1, 2, 3].map((nodeId) => ({ replicaId: 10 * rangeId + nodeId, nodeId, type: 'voter' as const }));
@@ -164,6 +164,7 @@ describe('the master tells operators', () => {
         { descriptor: { nodeId: 1 }, state: 'up', silentMs: 100, replicas: 2, leaders: 2, bytes: 2_000 },
         { state: 'up', silentMs: 200, replicas: 2, leaders: 0 },
         { state: 'suspect', silentMs: -1, replicas: 2, leaders: 0, bytes: 0 },
+        { state: 'up', silentMs: 400, replicas: 0, leaders: 0, bytes: 0 },
       ],
     });
   });
@@ -320,6 +321,16 @@ describe('the check', () => {
       given: (bed) => {
         bed.orphans.set(1, { ...ORPHAN, rangeId: 8, replicaId: 81 });
         bed.orphans.set(2, { ...ORPHAN, replicaId: 29 });
+      },
+      expect: [],
+    },
+    {
+      name: 'nothing wrong in the silence of a node that was removed, nor in what it has left',
+      given: (bed) => {
+        bed.ranges = [range(2, '', '', { epoch: { confVersion: 4, version: 1 } })];
+        bed.states.set(4, 'down');
+        bed.duties.set(4, 'removed');
+        bed.orphans.set(4, { ...ORPHAN, replicaId: 29 });
       },
       expect: [],
     },
