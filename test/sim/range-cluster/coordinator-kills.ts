@@ -1,5 +1,5 @@
 import type { Random } from '@remora/base';
-import { isTxnCommand, type RangeRequest, type RpcDialer, rangeExecute } from '@remora/protocol';
+import { isTxnCommand, type RangeRequest, type RpcDialer, rangeExecute, type TxnCommand } from '@remora/protocol';
 
 /** Ends the process; nothing that it would do later happens. */
 export type Kill = () => void;
@@ -7,8 +7,13 @@ export type Kill = () => void;
 /** Messages of transactions before and after which coordinators ended, and how often. */
 export type Kills = Map<string, number>;
 
-/** One in so many messages of transactions is the last that its coordinator sends or hears the answer of. */
-const KILLED_IN = 150;
+/** One in so many messages of each kind is the last that its coordinator sends or hears the answer of. */
+const KILLED_IN: Readonly<Record<TxnCommand['type'], number>> = {
+  txnPrepare: 250,
+  txnDecide: 50,
+  txnResolve: 150,
+  txnForget: 100,
+};
 
 /**
  * The way from a gateway to ranges, on which it may end before it sends a message of a transaction, right behind that,
@@ -27,7 +32,8 @@ export function deadly(
     const inner = dialer.channel(node);
     const call: typeof inner.call = (method, request, options, done) => {
       const message = messageOf(method, request);
-      if (message === undefined || random.int(KILLED_IN) > 0) return inner.call(method, request, options, done);
+      if (message === undefined || random.int(KILLED_IN[message]) > 0)
+        return inner.call(method, request, options, done);
       switch (random.int(3)) {
         case 0:
           end(`before ${message}`);
@@ -46,7 +52,7 @@ export function deadly(
   return { channel, channelTo: (address) => dialer.channelTo(address) };
 }
 
-function messageOf(method: { readonly name: string }, request: unknown): string | undefined {
+function messageOf(method: { readonly name: string }, request: unknown): TxnCommand['type'] | undefined {
   if (method.name !== rangeExecute.name) return undefined;
   const { body } = request as RangeRequest;
   return body.kind === 'command' && isTxnCommand(body.command) ? body.command.type : undefined;

@@ -90,7 +90,8 @@ export class TxnLoad {
     const meant = this.#history.begin({ c: client, ops: [...reads(lists), ...appends] });
     const other = this.#history.begin({ c: client, ops: [] });
     const success = written.map(({ key, elements }) => put(key, [...elements, element].join(' ')));
-    const readBack: KvOp[] = this.#random.int(2) === 0 ? [] : [range('j', 'm')];
+    const readBack: KvOp[] =
+      [[range('j', 'k')], [range('l', 'm')], [range('j', 'm')], [], []][this.#random.int(5)] ?? [];
     const failure = lists.map(({ key }) => range(key));
     const txn: Txn = { compare: lists.map(unchanged), success: [...success, ...readBack], failure };
     this.#requests.command({ type: 'txn', txn }, this.#timeoutMs(), (error, reply) => {
@@ -120,7 +121,7 @@ export class TxnLoad {
   }
 
   #timeoutMs(): number {
-    return 400 + this.#random.int(2_500);
+    return 500 + this.#random.int(4_000);
   }
 
   check(): readonly string[] {
