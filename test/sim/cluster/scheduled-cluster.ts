@@ -4,16 +4,18 @@
  *
  * SC1. All that is asked of the masters is asked of whoever leads them, by the calls that operators' requests become.
  */
-import { assert } from '@remora/base';
-import type { Master } from '@remora/master';
+import { assert, compareBytes } from '@remora/base';
+import { coverageFaults, type Master } from '@remora/master';
 import {
   createLocalChannel,
   createRpcRegistry,
+  type Done,
   type Method,
   masterSetNodeDuty,
   masterSetSetting,
   masterSteerRange,
   type NodeDuty,
+  type RangeChange,
   type RangeDescriptor,
 } from '@remora/protocol';
 import { MASTER_GROUP } from '@remora/raft';
@@ -144,6 +146,12 @@ export class ScheduledCluster {
     return without === undefined ? '' : `range ${without.rangeId} has no leader`;
   }
 
+  /** Asks for a change of a range once; what comes of it, comes of it. */
+  steer(range: RangeDescriptor, change: RangeChange): void {
+    const { rangeId, epoch } = range;
+    this.#ask(masterSteerRange, { rangeId, epoch, change }, () => {});
+  }
+
   /** SC1. Tried again while the masters have no leader, or say that it is not the moment. */
   async call<Request, Reply>(method: Method<Request, Reply>, request: Request): Promise<Reply> {
     let reply: Reply | undefined;
@@ -151,22 +159,31 @@ export class ScheduledCluster {
     let asking = false;
     await this.until(20_000, method.name, () => {
       if (reply !== undefined) return '';
-      const leader = asking ? undefined : this.masterNode;
-      leader?.enter(({ master }) => {
-        if (master === undefined) return;
-        asking = true;
-        const registry = createRpcRegistry();
-        master.register(registry);
-        const channel = createLocalChannel({ registry, clock: leader.clock });
-        channel.call(method, request, { timeoutMs: 1_000 }, (failed, answer) => {
-          asking = false;
-          if (failed === undefined) reply = answer ?? (true as Reply);
-          else error = `${failed.code} ${failed.message}`;
-        });
+      if (asking) return error;
+      asking = true; // The answer may come at once.
+      const asked = this.#ask(method, request, (failed, answer) => {
+        asking = false;
+        if (failed === undefined) reply = answer ?? (true as Reply);
+        else error = `${failed.code} ${failed.message}`;
       });
+      if (!asked) asking = false;
       return reply === undefined ? error : '';
     });
     return reply as Reply;
+  }
+
+  /** Whether anybody could be asked; an answer may never come, as whoever was asked may die. */
+  #ask<Request, Reply>(method: Method<Request, Reply>, request: Request, done: Done<Reply>): boolean {
+    let asked = false;
+    const leader = this.masterNode;
+    leader?.enter(({ master }) => {
+      if (master === undefined) return;
+      asked = true;
+      const registry = createRpcRegistry();
+      master.register(registry);
+      createLocalChannel({ registry, clock: leader.clock }).call(method, request, { timeoutMs: 1_000 }, done);
+    });
+    return asked;
   }
 
   // ------------------------------------------------------------------------------------------ what is seen
@@ -222,6 +239,22 @@ export class ScheduledCluster {
     const leaders = spread(this.leaderCounts(without));
     if (replicas.range > 1) return `replicas: ${replicas.text}`;
     return leaders.range > 1 ? `leaders: ${leaders.text}` : '';
+  }
+
+  /** What keeps the ranges from having each key once, and nodes from holding what they ought to. */
+  misplaced(): string {
+    const sorted = [...this.ranges].sort((a, b) => compareBytes(a.start, b.start));
+    const [fault] = coverageFaults(sorted);
+    if (fault !== undefined) return `there is a ${fault.type} beside ranges ${fault.rangeIds.join(', ')}`;
+    for (const { id, nodeId, up } of this.world.nodes) {
+      if (!up || nodeId === undefined) continue;
+      const due = sorted.flatMap(({ rangeId, replicas }) =>
+        replicas.some((r) => r.nodeId === nodeId) ? [rangeId] : [],
+      );
+      const [held, wanted] = [this.held(id), due].map((ids) => [...ids].sort((a, b) => a - b).join(' '));
+      if (held !== wanted) return `node ${nodeId} holds ${held}, not ${wanted}`;
+    }
+    return '';
   }
 
   /** Replicas that run on a node, whatever the masters think. */
