@@ -16,6 +16,7 @@ import {
 } from '@remora/base';
 import { Checkpointer, RevisionDrawer, Store } from '@remora/dataserver';
 import { RangeBackend } from '@remora/gateway';
+import { lockSpan } from '@remora/lock';
 import {
   type ClusterView,
   createDialer,
@@ -45,7 +46,10 @@ export const NODES: readonly number[] = [...DATA_NODES, GATEWAY_NODE];
 /** In a plan: where leases begin, and behind them locks and plain keys. */
 const LEASES = 'leases';
 
-/** Plain keys at which ranges begin, or `LEASES`, other than the first: from the start, or some time later. */
+/** In a plan, with its name behind: where the records of a lock begin. */
+const LOCK = 'lock:';
+
+/** Plain keys at which ranges begin, `LEASES` or locks, other than the first: from the start, or some time later. */
 export interface RangePlan {
   readonly borders: readonly string[];
   readonly splits: readonly string[];
@@ -53,13 +57,18 @@ export interface RangePlan {
   readonly merges?: number;
   /** Clients append to lists in several ranges, and coordinators end amid that. */
   readonly transactions?: boolean;
+  /** Clients put keys with leases besides what they always do. */
+  readonly leases?: boolean;
 }
 
 const ONE_RANGE: RangePlan = { borders: [], splits: [] };
 const NO_KEY = new Uint8Array(0);
 
 function borderAt(border: string): Buffer {
-  return border === LEASES ? Buffer.from([LEASE_SPACE]) : kvRoutingKey(Buffer.from(border));
+  if (border === LEASES) return Buffer.from([LEASE_SPACE]);
+  if (!border.startsWith(LOCK)) return kvRoutingKey(Buffer.from(border));
+  const name = Buffer.from(border.slice(LOCK.length));
+  return Buffer.from(lockSpan({ namespace: 'sim', name }).start);
 }
 
 /** Replicas of a range on each data node; range 2 covers everything when there are no borders between plain keys. */

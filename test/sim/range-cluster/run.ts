@@ -3,6 +3,7 @@ import { assert } from '@remora/base';
 import { type CommandResult, KV_SPACE, type KvEvent, type QueryResult } from '@remora/protocol';
 import { DATA_NODES, GATEWAY_NODE, NODES, RangeCluster, type RangePlan, replicaIdOn } from './bed.ts';
 import { KvLoad } from './kv-load.ts';
+import { LeaseLoad } from './lease-load.ts';
 import { LockLoad } from './lock-load.ts';
 import { Truth } from './truth.ts';
 import { TxnLoad } from './txn-load.ts';
@@ -26,11 +27,16 @@ export interface RunResult {
   readonly committed: number;
   /** Coordinators that ended, by the message that was their last. */
   readonly kills: ReadonlyMap<string, number>;
+  /** Keys put with leases, and leases revoked. */
+  readonly attached: number;
+  readonly revoked: number;
 }
 
 const LOAD_MS = 6_000;
 /** Leases, locks, keys and their history: all that replicas have in common. */
 const DATA_SPAN = { start: Buffer.from([1]), end: Buffer.from([5]) };
+
+const PLAIN_KEYS = { start: Buffer.from([KV_SPACE]), end: Buffer.from([KV_SPACE + 1]) };
 
 function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex');
@@ -46,6 +52,8 @@ export async function runSeed(seed: number, plan?: RangePlan): Promise<RunResult
   const locks = new LockLoad(bed);
   for (let i = 0; i < 5; i++) kv.client(untilMs);
   for (let i = 0; i < 4; i++) locks.client(untilMs);
+  const leases = new LeaseLoad(bed);
+  for (let i = 0; i < (plan?.leases ? 4 : 0); i++) leases.client(untilMs);
   for (let i = 0; i < 3; i++) watches.begin(GATEWAY_NODE, untilMs);
   for (const id of DATA_NODES) watches.begin(id, untilMs);
   const lists = plan?.transactions ? new TxnLoad(bed) : undefined;
@@ -64,6 +72,7 @@ export async function runSeed(seed: number, plan?: RangePlan): Promise<RunResult
   await bed.run(2_500);
   const checked = [kv.check(truth), locks.check(), watches.check(truth), lists?.check() ?? [], await leftovers(bed)];
   const faults = checked.flat();
+  faults.push(...leases.check(await plainKeys(bed)));
   const acknowledged = kv.observations.filter((seen) => seen.reply !== undefined).length;
   const unknown = kv.observations.filter((seen) => seen.error?.code === 'UNKNOWN_OUTCOME').length;
   const snapshots = DATA_NODES.reduce(
@@ -79,6 +88,8 @@ export async function runSeed(seed: number, plan?: RangePlan): Promise<RunResult
     snapshots,
     resumed: bed.resumed,
     splits: bed.splits,
+    attached: leases.attached,
+    revoked: leases.revoked,
     merges: bed.merged,
     splitsAmidTransactions: bed.splitsAmidTransactions,
     committed: lists?.committed ?? 0,
@@ -215,6 +226,12 @@ async function ask(
   return answer;
 }
 
+/** As a node has them, when all have the same. */
+async function plainKeys(bed: RangeCluster): Promise<readonly string[]> {
+  const rows = await bed.node(1).engine.scan(PLAIN_KEYS);
+  return rows.map(({ key }) => Buffer.from(key.subarray(1)).toString());
+}
+
 /** What nobody renews is gone in the end; replicas agree. */
 async function leftovers(bed: RangeCluster): Promise<readonly string[]> {
   const faults: string[] = [];
@@ -235,6 +252,8 @@ async function leftovers(bed: RangeCluster): Promise<readonly string[]> {
       const { parts, records } = state.transactions;
       for (const { txnId } of [...parts, ...records])
         faults.push(`transaction ${txnId} is left in range ${state.rangeId}`);
+      if (state.references.size > 0) faults.push(`range ${state.rangeId} refers to leases that are gone`);
+      if ([...state.leases.allEnding()].length > 0) faults.push(`leases of range ${state.rangeId} never ended`);
     }
   }
   if (new Set(contents).size !== 1) faults.push('replicas hold different rows');

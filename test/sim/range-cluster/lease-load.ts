@@ -1,0 +1,183 @@
+/**
+ * Clients whose leases have keys in all ranges.
+ *
+ * LE1. A key that was put with a lease stays for as long as its client renews the lease in time.
+ * LE2. When a revocation was answered, no key of the lease is left.
+ * LE3. In the end, when nobody renews any, no key is left of any lease.
+ */
+import type { Random } from '@remora/base';
+import type { RangeBackend } from '@remora/gateway';
+import type { Command, CommandResult, Query, QueryResult } from '@remora/protocol';
+import { put, range } from '../../../packages/dataserver/src/state/test-bed.ts';
+import type { RangeCluster } from './bed.ts';
+
+interface OwnedLease {
+  readonly id: bigint;
+  readonly incarnation: number;
+  /** By the client's reckoning: send time of the last acknowledged keep-alive, and the TTL. */
+  validUntilMs: number;
+  readonly keys: string[];
+  over: boolean;
+}
+
+type Told<Result> = (result: Result | undefined, code: string | undefined) => void;
+
+const TTL_MS = 1_500;
+/** On either side of what others write, and delete: in the first range with plain keys, and in the last. */
+const PLACES = ['j', 'm'];
+/** The first id, above those of other clients. */
+const FIRST_ID = 1_000n;
+
+export class LeaseLoad {
+  readonly #bed: RangeCluster;
+  readonly #random: Random;
+  readonly faults: string[] = [];
+  #leases = 0n;
+  #keys = 0;
+  /** Puts with a lease that were acknowledged; revocations that were. */
+  attached = 0;
+  revoked = 0;
+
+  constructor(bed: RangeCluster) {
+    this.#bed = bed;
+    this.#random = bed.laterRandom;
+  }
+
+  get #nowMs(): number {
+    return this.#bed.clock.monotonicMs();
+  }
+
+  client(untilMs: number): void {
+    this.#later(this.#random.int(100), () => this.#open(untilMs));
+  }
+
+  #later(ms: number, fn: () => void): void {
+    this.#bed.clock.setTimer(ms, fn);
+  }
+
+  get #backend(): RangeBackend | undefined {
+    const up = [...this.#bed.nodes.values()].filter(({ running }) => running !== undefined);
+    return up[this.#random.int(Math.max(1, up.length))]?.running?.backend;
+  }
+
+  /** One request. It is told in the end, also when its gateway dies. */
+  #send(command: Command, told: Told<CommandResult>): void {
+    const once = this.#once(told);
+    this.#backend?.command(command, { timeoutMs: 2_500 }, (error, reply) => once(reply?.result, error?.code));
+  }
+
+  #ask(query: Query, told: Told<QueryResult>): void {
+    const once = this.#once(told);
+    this.#backend?.query(query, { timeoutMs: 2_500 }, (error, reply) => once(reply?.result, error?.code));
+  }
+
+  #once<Result>(told: Told<Result>): Told<Result> {
+    let over = false;
+    const once: Told<Result> = (result, code) => {
+      if (!over) told(result, code);
+      over = true;
+    };
+    this.#later(3_000, () => once(undefined, undefined));
+    return once;
+  }
+
+  #open(untilMs: number): void {
+    if (this.#nowMs >= untilMs) return;
+    const sentMs = this.#nowMs;
+    const id = FIRST_ID + this.#leases++;
+    this.#send({ type: 'leaseGrant', id, ttlMs: TTL_MS, attributes: {} }, (result) => {
+      if (result?.type !== 'leaseGrant') return this.#open(untilMs);
+      const { incarnation } = result;
+      const lease: OwnedLease = { id, incarnation, validUntilMs: sentMs + TTL_MS, keys: [], over: false };
+      this.#keepAlive(lease);
+      this.#work(lease, untilMs);
+    });
+  }
+
+  #keepAlive(lease: OwnedLease): void {
+    if (lease.over) return;
+    const sentMs = this.#nowMs;
+    const { id, incarnation } = lease;
+    this.#ask({ type: 'leaseKeepAlive', id, incarnation }, (result) => {
+      if (result?.type !== 'leaseKeepAlive' || lease.over) return;
+      lease.validUntilMs = Math.max(lease.validUntilMs, sentMs + TTL_MS);
+    });
+    this.#later(300, () => this.#keepAlive(lease));
+  }
+
+  #work(lease: OwnedLease, untilMs: number): void {
+    if (this.#nowMs >= Math.min(untilMs, lease.validUntilMs)) return this.#leave(lease, untilMs);
+    const what = this.#random.int(10);
+    if (what === 0) return this.#leave(lease, untilMs);
+    if (what === 1) return this.#revoke(lease, untilMs);
+    const next = (): void => this.#later(this.#random.int(60), () => this.#work(lease, untilMs));
+    if (what < 4 && lease.keys.length > 0) this.#check(lease, next);
+    else this.#put(lease, next);
+  }
+
+  /** Forgets the lease: it expires. */
+  #leave(lease: OwnedLease, untilMs: number): void {
+    lease.over = true;
+    this.#later(this.#random.int(100), () => this.#open(untilMs));
+  }
+
+  #put(lease: OwnedLease, next: () => void): void {
+    const key = `${PLACES[this.#random.int(PLACES.length)]}${++this.#keys}`;
+    const op = put(key, String(lease.id), { lease: lease.id });
+    if (op.type !== 'put') return next();
+    this.#send({ type: 'kv', op }, (result, code) => {
+      if (result !== undefined) {
+        this.attached++;
+        lease.keys.push(key);
+      } else if (code === 'LEASE_NOT_FOUND') this.#gone(lease, `a put of ${key}`);
+      next();
+    });
+  }
+
+  /** LE1. */
+  #check(lease: OwnedLease, next: () => void): void {
+    const key = lease.keys[this.#random.int(lease.keys.length)] ?? '';
+    this.#read(key, (found) => {
+      if (found === 0) this.#gone(lease, `a read of ${key}`);
+      next();
+    });
+  }
+
+  #gone({ id, validUntilMs }: OwnedLease, what: string): void {
+    if (this.#nowMs >= validUntilMs) return;
+    this.faults.push(`LE1: ${what} found lease ${id} gone ${validUntilMs - this.#nowMs} ms early`);
+  }
+
+  #read(key: string, told: (found: number | undefined) => void): void {
+    const op = range(key);
+    if (op.type !== 'range') return;
+    this.#ask({ type: 'range', op, serializable: false }, (result) => {
+      told(result?.type === 'range' ? result.count : undefined);
+    });
+  }
+
+  /** LE2. */
+  #revoke(lease: OwnedLease, untilMs: number): void {
+    const { id, incarnation, keys } = lease;
+    lease.over = true;
+    this.#send({ type: 'leaseRevoke', id, incarnation }, (result) => {
+      if (result !== undefined) {
+        this.revoked++;
+        for (const key of keys) this.#isGone(lease, key);
+      }
+      this.#later(this.#random.int(100), () => this.#open(untilMs));
+    });
+  }
+
+  #isGone({ id }: OwnedLease, key: string): void {
+    this.#read(key, (found) => {
+      if (found !== undefined && found > 0) this.faults.push(`LE2: ${key} is there after lease ${id} was revoked`);
+    });
+  }
+
+  /** LE3. `keys`: those that there are. */
+  check(keys: readonly string[]): readonly string[] {
+    const left = keys.filter((key) => PLACES.some((place) => key.startsWith(place)));
+    return [...this.faults, ...left.map((key) => `LE3: ${key} is left of a lease`)];
+  }
+}
