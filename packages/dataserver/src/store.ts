@@ -367,7 +367,9 @@ export class Store {
 
   #armHousekeeping(): void {
     this.#timer = this.#deps.clock.setTimer(HOUSEKEEPING_MS, () => {
-      for (const replica of this.replicas()) replica.housekeep();
+      let latestMs = 0;
+      for (const replica of this.replicas()) latestMs = Math.max(latestMs, replica.info().rangeTimeMs);
+      for (const replica of this.replicas()) replica.housekeep(latestMs);
       this.#splitter?.tick();
       this.merges.housekeep();
       this.#armHousekeeping();

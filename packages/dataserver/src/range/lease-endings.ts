@@ -1,6 +1,6 @@
 /**
  * Tells every range that may have something of a lease that it has ended. Part of the leader of the lease's home
- * (docs/decisions/0020).
+ * (docs/decisions/0025).
  *
  * LE1. What is left to be told is replicated state (S4 of the leases): a new leader goes on with it. A range is told that
  *      the lease has ended only after that is applied here, and is told again until it has answered.

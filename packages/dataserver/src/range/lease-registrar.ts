@@ -1,5 +1,5 @@
 /**
- * Registers, at the homes of leases, that this range is about to have keys or locks of them (docs/decisions/0020). Part of
+ * Registers, at the homes of leases, that this range is about to have keys or locks of them (docs/decisions/0025). Part of
  * a range's leader.
  *
  * RG1. A command that uses a lease of another range waits until a reference covers its key. The home has the place among the

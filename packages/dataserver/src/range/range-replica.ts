@@ -317,9 +317,10 @@ export class RangeReplica implements StateMachine {
     this.#rows.stage();
   }
 
-  /** Called about every second: what a leader does by the clock. */
-  housekeep(): void {
+  /** Called about every second: what a leader does by the clock. `latestMs`: the latest time of any range of the node. */
+  housekeep(latestMs: number): void {
     if (!this.#serving || this.merges.refusal !== undefined) return;
+    this.#time.catchUp(latestMs);
     this.members.look();
     this.#reasons.tick();
     if (this.#time.nowMs() - this.state.rangeTimeMs > this.#deps.options.timeCarryMs)

@@ -1,6 +1,6 @@
 /**
  * What commands about leases do to a range, be it the home of the lease or another range that has keys of it
- * (docs/decisions/0020).
+ * (docs/decisions/0025).
  *
  * LC1. A lease that ends takes what is in its home with it in the same entry. If it has spans besides, it stays as one that
  *      is ending, and its leader tells them (range/lease-endings.ts).

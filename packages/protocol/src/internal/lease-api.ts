@@ -7,7 +7,7 @@ interface LeaseRef {
 }
 
 /**
- * How ranges keep a lease together whose keys and locks are in several of them (docs/decisions/0020). Its home is the range
+ * How ranges keep a lease together whose keys and locks are in several of them (docs/decisions/0025). Its home is the range
  * that has its record. All of these are for ranges alone; their leaders propose them.
  */
 export type LeaseCommand =

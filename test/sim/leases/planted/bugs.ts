@@ -82,7 +82,7 @@ export const LEASE_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'revocation-answered-before-it-is-over',
-    rule: 'a revocation is answered when nothing is left of the lease (docs/decisions/0020)',
+    rule: 'a revocation is answered when nothing is left of the lease (docs/decisions/0025)',
     file: `${RANGE}lease-endings.ts`,
     find: '    if (this.#deps.leases.ending(id) === undefined) return done(undefined);\n',
     replace: '    return done(undefined);\n',
