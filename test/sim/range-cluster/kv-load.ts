@@ -38,15 +38,20 @@ interface Keys {
 
 const KEYS = ['k0', 'k1', 'k2', 'k3'];
 const ALL = { start: 'k', end: 'l' };
+/** Of what a client does: deleting a range of keys, and putting one with a read of others. */
+const SEVERAL_KEYS: readonly number[] = [3, 7];
 
 export class KvLoad {
   readonly #bed: RangeCluster;
   readonly #random: Random;
+  readonly #oneKeyWrites: boolean;
   readonly observations: Observation[] = [];
   readonly #requests: Requests;
   #values = 0;
 
-  constructor(bed: RangeCluster) {
+  /** `oneKeyWrites`: what writes several keys is left to runs about that. */
+  constructor(bed: RangeCluster, { oneKeyWrites = false }: { readonly oneKeyWrites?: boolean } = {}) {
+    this.#oneKeyWrites = oneKeyWrites;
     this.#bed = bed;
     this.#random = bed.random;
     this.#requests = new Requests(bed);
@@ -64,7 +69,8 @@ export class KvLoad {
   #one(after: () => void): void {
     const key = KEYS[this.#random.int(KEYS.length)] ?? 'k0';
     const value = `v${++this.#values}`;
-    switch (this.#random.int(8)) {
+    const what = this.#random.int(8);
+    switch (this.#oneKeyWrites && SEVERAL_KEYS.includes(what) ? 0 : what) {
       case 0:
       case 1:
         return this.#write(`put ${key}`, only(key), { type: 'kv', op: put(key, value) }, value, () => [], after);

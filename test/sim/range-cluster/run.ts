@@ -47,7 +47,7 @@ export async function runSeed(seed: number, plan?: RangePlan): Promise<RunResult
   await bed.start();
   const startMs = bed.clock.monotonicMs();
   const untilMs = startMs + LOAD_MS;
-  const kv = new KvLoad(bed);
+  const kv = new KvLoad(bed, { oneKeyWrites: plan?.leases ?? false });
   const watches = new WatchLoad(bed);
   const locks = new LockLoad(bed);
   for (let i = 0; i < 5; i++) kv.client(untilMs);
