@@ -20,7 +20,7 @@ import { tooFewAnswered } from './checks/outages.ts';
 import { differences } from './checks/replicas.ts';
 import { sumsOf } from './checks/state-watch.ts';
 import { optionsOf } from './options.ts';
-import { drawSchedule } from './schedule.ts';
+import { drawOnly, drawSchedule } from './schedule.ts';
 import type { SimClient } from './sdk-client.ts';
 import type { OperationCounts } from './workloads/workload.ts';
 import { World } from './world.ts';
@@ -42,6 +42,8 @@ export interface RunResult {
 export interface RunChange {
   /** In place of the drawn faults. */
   readonly schedule?: readonly FaultEvent[];
+  /** Only these kinds of them, and these often. */
+  readonly faults?: readonly string[];
   /** How long faults befall the cluster, in place of the usual time. */
   readonly runMs?: number;
   /** Gives back what clients asked and were told. */
@@ -73,7 +75,8 @@ const ANSWERED = 'answered of these';
 export async function runSeed(seed: number, change: RunChange = {}): Promise<RunResult> {
   const drawn = optionsOf(seed);
   const options = { ...drawn, runMs: change.runMs ?? drawn.runMs };
-  const schedule = change.schedule ?? drawSchedule(seed, options);
+  const { faults } = change;
+  const schedule = change.schedule ?? (faults ? drawOnly(faults, seed, options) : drawSchedule(seed, options));
   const world = new World(seed, options);
   try {
     await live(world, schedule);

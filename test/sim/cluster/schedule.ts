@@ -42,6 +42,12 @@ export function drawSchedule(seed: number, options: ClusterOptions): readonly Fa
   ].sort((x, y) => x.atMs - y.atMs);
 }
 
+/** Faults of these kinds and no others, often. */
+export function drawOnly(kinds: readonly string[], seed: number, options: ClusterOptions): readonly FaultEvent[] {
+  const random = new SeededRandom(seedOf(seed, 0x0417));
+  return drawEvents(random, { faults: kinds.map(faultOf), rates: [8], weights: kinds.map(() => 1) }, options);
+}
+
 /** Each kind has a rate of its own in each run: many are absent, some are frequent. */
 function drawEvents(random: Random, kinds: Kinds, options: ClusterOptions): readonly FaultEvent[] {
   const { faults, rates } = kinds;

@@ -58,7 +58,9 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/checkpointer.ts',
     find: 'return () => group.checkpointed(position);',
     replace: 'return () => group.checkpointed(replica.applied());',
-    seed: 10,
+    seed: 2,
+    runMs: 20_000,
+    faults: ['crash in a checkpoint', 'slow disk', 'crash of many'],
     properties: ['durable is kept', 'nodes do not stop'],
   },
   {
@@ -357,7 +359,8 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/client/src/watch.ts',
     find: "if (message.kind === 'events' || this.#nextRevision === 0) this.#nextRevision",
     replace: 'this.#nextRevision',
-    seed: 61,
+    seed: 1,
+    faults: ['gateway killed'],
     properties: ['watch: complete'],
   },
   {

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { PlantedBug, Planting } from './planted-bug.ts';
 import { withPlantedTable } from './planted-table.ts';
-import { finds, type Loader, openPlanter, type Replayed, type RunSeed } from './planter.ts';
+import { finds, inFull, type Loader, openPlanter, type Replayed, type RunSeed } from './planter.ts';
 import { failingUnitTest } from './unit-tests.ts';
 
 const usage = ({ command, files }: Planting): string => `${command} [NAME…] [options]
@@ -126,7 +126,7 @@ async function firstSeed(
 ): Promise<Replayed | undefined> {
   for (let seed = 1; seed <= count; seed++) {
     const otherwise = (broken: string): void => console.log(`${bug.name}: seed ${seed} breaks '${broken}', not listed`);
-    if (await finds(run, { seed }, bug, otherwise)) return shortest(run, bug, { seed, shortRunsMs });
+    if (await finds(run, inFull({ ...bug, seed }), bug, otherwise)) return shortest(run, bug, { seed, shortRunsMs });
   }
   return undefined;
 }
@@ -137,7 +137,8 @@ async function shortest(
   bug: PlantedBug,
   { seed, shortRunsMs }: { readonly seed: number; readonly shortRunsMs: readonly number[] },
 ): Promise<Replayed> {
-  for (const runMs of shortRunsMs) if (await finds(run, { seed, runMs }, bug)) return { seed, runMs };
+  for (const runMs of shortRunsMs)
+    if (await finds(run, { ...inFull({ ...bug, seed }), runMs }, bug)) return { seed, runMs };
   return { seed };
 }
 

@@ -8,6 +8,8 @@ export interface PlantedBug extends Mutation {
   readonly seed: number;
   /** The replay has faults for this long only, as that is enough; absent: for as long as any run of the seed. */
   readonly runMs?: number;
+  /** Runs with these kinds of faults and no others find it; absent: with those that any run draws. */
+  readonly faults?: readonly string[];
   /** A unit test file that fails with it, the first that was seen to; absent: all pass. */
   readonly caughtBy?: string;
   /** The promises that it may break, by the names that the simulation's violations have. */

@@ -48,6 +48,8 @@ describe('a table of planted bugs', () => {
 
   test('names the rule, what breaks first, the seed, and the unit test', () => {
     expect(plantedTable([bug]).split('\n')[2]).toBe('| a rule | liveness | 3 | `core/x.test.ts` |');
+    const only = { ...bug, faults: ['crash', 'slow disk'] };
+    expect(plantedTable([only]).split('\n')[2]).toContain('| 3: crash, slow disk |');
     expect(plantedTable([{ ...bug, layer: 'log' }]).split('\n')[2]).toBe(
       '| log | a rule | liveness | 3 | `core/x.test.ts` |',
     );

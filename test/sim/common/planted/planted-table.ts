@@ -6,9 +6,10 @@ const COLUMNS = ['The rule that is broken', 'Breaks', 'Seed', 'Unit test that fa
 /** The lines of the table, with a column for the layer where bugs have one. */
 export function plantedTable(bugs: readonly PlantedBug[]): string {
   const head = headOf(bugs);
-  const rows = bugs.map(({ layer, rule, properties, seed, caughtBy }) => {
+  const rows = bugs.map(({ layer, rule, properties, seed, faults, caughtBy }) => {
     const test = caughtBy === undefined ? 'none' : `\`${caughtBy.replace(/^packages\/(raft\/src\/)?/, '')}\``;
-    const cells = [rule, properties[0] ?? '', String(seed), test];
+    const runs = faults === undefined ? `${seed}` : `${seed}: ${faults.join(', ')}`;
+    const cells = [rule, properties[0] ?? '', runs, test];
     return rowOf(layer === undefined ? cells : [layer, ...cells]);
   });
   return [head, rowOf(head.split(' | ').map(() => '---')), ...rows].join('\n');

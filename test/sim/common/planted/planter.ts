@@ -9,8 +9,8 @@ import { patchBuilt } from '../../../mutations/patch.ts';
 import type { SimResult } from '../cli/simulation.ts';
 import type { PlantedBug } from './planted-bug.ts';
 
-/** Runs a seed; `change.runMs` where its faults are to last shorter than they do. */
-export type RunSeed = (seed: number, change?: { readonly runMs?: number }) => Promise<SimResult>;
+/** Runs a seed; with a change where its faults are to last shorter than they do, or to be of these kinds only. */
+export type RunSeed = (seed: number, change?: Pick<PlantedBug, 'runMs' | 'faults'>) => Promise<SimResult>;
 
 /** What `test/sim/common/cli/load.mjs` has. */
 export interface Loader {
@@ -19,7 +19,17 @@ export interface Loader {
 }
 
 /** One run of a seed. */
-export type Replayed = Pick<PlantedBug, 'seed' | 'runMs'>;
+export type Replayed = Pick<PlantedBug, 'seed' | 'runMs' | 'faults'>;
+
+/** The same for as long as any run. */
+export function inFull({ seed, faults }: Replayed): Replayed {
+  return { seed, ...(faults !== undefined && { faults }) };
+}
+
+/** What is changed about the run of the seed. */
+export function changeOf({ runMs, faults }: Replayed): Pick<PlantedBug, 'runMs' | 'faults'> {
+  return { ...(runMs !== undefined && { runMs }), ...(faults !== undefined && { faults }) };
+}
 
 interface Built {
   readonly dir: string;
@@ -61,11 +71,11 @@ export async function openPlanter(loader: Loader, simulation: string): Promise<P
 /** Whether this run breaks what the bug may break; `otherwise` is told of a run that breaks something else. */
 export async function finds(
   run: RunSeed,
-  { seed, runMs }: Replayed,
+  replayed: Replayed,
   { properties }: PlantedBug,
   otherwise: (broken: string) => void = () => {},
 ): Promise<boolean> {
-  const { failure } = await run(seed, runMs === undefined ? {} : { runMs });
+  const { failure } = await run(replayed.seed, changeOf(replayed));
   if (failure === undefined) return false;
   if (properties.includes(failure.property)) return true;
   otherwise(failure.property);

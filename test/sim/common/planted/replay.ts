@@ -9,7 +9,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { SimResult } from '../cli/simulation.ts';
 import type { PlantedBug, Planting } from './planted-bug.ts';
-import { finds, type Loader, openPlanter, type Planter, type Replayed } from './planter.ts';
+import { changeOf, finds, inFull, type Loader, openPlanter, type Planter, type Replayed } from './planter.ts';
 
 const LOADER = new URL('../cli/load.mjs', import.meta.url).href;
 
@@ -36,20 +36,21 @@ export function replayPlanted({ planting, half, seedsInTest, spareSeeds, timeout
   afterAll(() => planter.close());
 
   /** The row's seed first, then others while there are any left. (P2) */
-  function* runsFor({ seed, runMs }: PlantedBug): Generator<Replayed> {
-    yield { seed, ...(runMs !== undefined && { runMs }) };
+  function* runsFor(bug: PlantedBug): Generator<Replayed> {
+    yield bug;
     for (let other = 1; spare > 0; other++) {
-      if (other === seed) continue;
+      if (other === bug.seed) continue;
       spare--;
-      yield { seed: other };
+      yield inFull({ ...bug, seed: other });
     }
   }
 
   /** Of the same run without a bug; each is made once. (P1) */
   const harmless = new Map<string, Promise<string>>();
-  function failureWithoutBug({ seed, runMs }: Replayed): Promise<string> {
-    const name = `${seed}, ${runMs}`;
-    const known = harmless.get(name) ?? planter.plain(seed, runMs === undefined ? {} : { runMs }).then(failureOf);
+  function failureWithoutBug(replayed: Replayed): Promise<string> {
+    const { seed, runMs, faults } = replayed;
+    const name = `${seed}, ${runMs}, ${faults}`;
+    const known = harmless.get(name) ?? planter.plain(seed, changeOf(replayed)).then(failureOf);
     harmless.set(name, known);
     return known;
   }
@@ -65,7 +66,7 @@ export function replayPlanted({ planting, half, seedsInTest, spareSeeds, timeout
     }
     expect(found, `no seed finds it any more: ${planting.command} ${bug.name} --write`).toBeDefined();
     if (found === undefined) return;
-    const runElsewhere = found.seed <= seedsInTest && found.runMs === undefined;
+    const runElsewhere = found.seed <= seedsInTest && found.runMs === undefined && found.faults === undefined;
     if (!runElsewhere) expect(await failureWithoutBug(found)).toBe(''); // P1
   });
 }
