@@ -1,6 +1,7 @@
 /** All mutations: those that a unit test kills, and the bugs that are planted for the simulations. */
 import { RULE_MUTATIONS } from '../../packages/raft/test/mutations/rule-mutations.ts';
 import { CLUSTER_BUGS } from '../sim/cluster/planted/bugs.ts';
+import { COORDINATOR_BUGS } from '../sim/coordinators/planted/bugs.ts';
 import { LEASE_BUGS } from '../sim/leases/planted/bugs.ts';
 import { RAFT_BUGS } from '../sim/raft/planted/bugs.ts';
 import { MERGE_BUGS } from '../sim/range-cluster/planted/bugs.ts';
@@ -16,6 +17,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...REVISION_BUGS,
   ...MERGE_BUGS,
   ...TRANSACTION_BUGS,
+  ...COORDINATOR_BUGS,
 ];
 
 /** The mutation of that name; throws when there is none. */
