@@ -1,0 +1,125 @@
+import { EMPTY_BYTES } from '@remora/base';
+import { lockSpan } from '@remora/lock';
+import { type Command, kvRoutingKey } from '@remora/protocol';
+import { describe, expect, test } from 'vitest';
+import { DESCRIPTOR, put, StateBed } from './test-bed.ts';
+
+const LEASE = 7n;
+const LOCK = { namespace: 'n', name: Buffer.from('lock') };
+const at = (key: string): Buffer => kvRoutingKey(Buffer.from(key));
+const SPAN = { start: at('m'), end: Buffer.from([4]) };
+
+function putWith(key: string, lease: bigint): Command {
+  const op = put(key, 'v', { lease });
+  if (op.type !== 'put') throw new Error('a put is one');
+  return { type: 'kv', op };
+}
+
+function acquire(lease: bigint, incarnation: number, token = 't'): Command {
+  const owner = { session: { lease, incarnation }, token };
+  const times = { wait: true, waitUntilMs: 0, deadlineMs: 0, depthMax: 1 };
+  return { type: 'lock', command: { type: 'acquire', lock: LOCK, owner, data: EMPTY_BYTES, ...times } };
+}
+
+/** Two ranges behind a split at a place; the lease's record stays in the first. */
+async function parted(place: Buffer, before: readonly Command[]): Promise<{ home: StateBed; other: StateBed }> {
+  const home = new StateBed();
+  await home.ok({ type: 'leaseGrant', id: LEASE, ttlMs: 5_000, attributes: {} });
+  for (const command of before) await home.ok(command);
+  const { epoch } = DESCRIPTOR;
+  const replicas = [{ nodeId: 1, replicaId: 31 }];
+  await home.ok({ type: 'split', at: place, epoch, childId: 3, replicas, keys: before.length, bytes: 0 });
+  const [start] = home.children;
+  if (start === undefined) throw new Error('a split makes a child');
+  const other = new StateBed({ engine: home.engine, start });
+  for (const bed of [home, other]) bed.block = { first: 10_000, count: 10_000 };
+  return { home, other };
+}
+
+const incarnationOf = ({ state }: StateBed): number => state.leases.get(LEASE)?.incarnation ?? 0;
+
+describe('a split that parts a lease from what belongs to it', () => {
+  test('makes a reference, and the home knows where it is, also after a restart', async () => {
+    const { home, other } = await parted(
+      at('m'),
+      ['a', 'x'].map((key) => putWith(key, LEASE)),
+    );
+    const incarnation = incarnationOf(home);
+    for (const bed of [home, other]) {
+      await bed.checkpoint();
+      bed.crash();
+    }
+    expect(home.state.leases.get(LEASE)?.spans).toEqual([SPAN]);
+    expect(other.state.references.get(LEASE)).toMatchObject({ incarnation, spans: [SPAN] });
+    expect(other.state.references.keysOf(LEASE, incarnation).map(String)).toEqual(['x']);
+    await other.ok(putWith('y', LEASE));
+    expect(await other.run(putWith('z', 8n))).toMatchObject({ ok: false, code: 'LEASE_NOT_FOUND' });
+  });
+
+  test('has its end told there: keys go, locks are granted onward, and the record goes last', async () => {
+    const before = [acquire(LEASE, 2), putWith('x', LEASE)];
+    const { home, other } = await parted(Buffer.from(lockSpan(LOCK).start), before);
+    await home.ok({ type: 'leaseGrant', id: 9n, ttlMs: 5_000, attributes: {} });
+    const next = home.state.leases.get(9n)?.incarnation ?? 0;
+    const span = { start: lockSpan(LOCK).start, end: SPAN.end };
+    await other.ok({ type: 'leaseRefer', id: 9n, incarnation: next, span });
+    await other.ok(acquire(9n, next, 'waits'));
+    await home.ok({ type: 'leaseRevoke', id: LEASE, incarnation: 0 });
+    const again = { type: 'leaseGrant', id: LEASE, ttlMs: 1, attributes: {} } as const;
+    expect(await home.run(again)).toMatchObject({ ok: false, code: 'UNAVAILABLE' });
+    const end = { type: 'leaseEnd', id: LEASE, incarnation: 2, span } as const;
+    expect(await other.ok(end)).toMatchObject({ covered: span, more: false });
+    expect(other.notices).toMatchObject([{ owner: { token: 'waits' }, result: { type: 'granted' } }]);
+    expect([other.state.keys, other.state.references.get(LEASE)]).toEqual([0, undefined]);
+    await home.ok({ type: 'leaseSettle', id: LEASE, incarnation: 2, span });
+    expect(home.state.leases.has(LEASE)).toBe(false);
+    expect(await home.run(again)).toMatchObject({ ok: true });
+  });
+});
+
+describe('the end of a lease in another range', () => {
+  test('takes away so many keys in one entry, and lets no further one come to the lease meanwhile', async () => {
+    const keys = Array.from({ length: 1_500 }, (_, i) => putWith(`x${i}`, LEASE));
+    const { home, other } = await parted(at('m'), keys);
+    const end = { type: 'leaseEnd', id: LEASE, incarnation: incarnationOf(home), span: SPAN } as const;
+    expect(await other.ok(end)).toMatchObject({ more: true });
+    expect(other.events.at(-1)?.events).toHaveLength(1_000);
+    expect(await other.run(putWith('y', LEASE))).toMatchObject({ ok: false, code: 'LEASE_NOT_FOUND' });
+    expect(await other.ok(end)).toMatchObject({ more: false });
+    expect([other.events.at(-1)?.events.length, other.state.keys, other.state.references.size]).toEqual([500, 0, 0]);
+  });
+
+  test('does nothing to another incarnation, however late it is told', async () => {
+    const { home, other } = await parted(at('m'), []);
+    const incarnation = incarnationOf(home);
+    await other.ok({ type: 'leaseRefer', id: LEASE, incarnation, span: SPAN });
+    await other.ok(putWith('x', LEASE));
+    const late = { type: 'leaseEnd', id: LEASE, incarnation: incarnation - 1, span: SPAN } as const;
+    expect(await other.ok(late)).toMatchObject({ covered: SPAN, more: false });
+    expect([other.state.keys, other.state.references.get(LEASE)?.spans]).toEqual([1, [SPAN]]);
+    await home.ok({ type: 'leaseSettle', id: LEASE, incarnation, span: SPAN });
+    expect(home.state.leases.get(LEASE)?.incarnation).toBe(incarnation); // it is alive: nothing is to be settled
+  });
+
+  test('says which part of the span the range has', async () => {
+    const { other } = await parted(at('m'), []);
+    const span = { start: at('p'), end: at('q') };
+    expect(await other.ok({ type: 'leaseEnd', id: LEASE, incarnation: 5, span })).toMatchObject({ covered: span });
+    const outside = { type: 'leaseEnd', id: LEASE, incarnation: 5, span: { start: at('a'), end: at('z') } } as const;
+    expect(await other.run(outside)).toMatchObject({ ok: false, code: 'STALE_EPOCH' });
+  });
+});
+
+describe('a registration', () => {
+  test('is taken of a lease that is alive, under its incarnation, once', async () => {
+    const { home } = await parted(at('m'), []);
+    const incarnation = incarnationOf(home);
+    const register = { type: 'leaseRegister', id: LEASE, incarnation: 0, span: SPAN } as const;
+    for (let i = 0; i < 2; i++) expect(await home.ok(register)).toEqual({ type: 'leaseRegister', incarnation });
+    expect(home.state.leases.get(LEASE)?.spans).toEqual([SPAN]);
+    const wrong = { ...register, incarnation: incarnation + 1 };
+    expect(await home.run(wrong)).toMatchObject({ ok: false, code: 'LEASE_NOT_FOUND' });
+    await home.ok({ type: 'leaseRevoke', id: LEASE, incarnation });
+    expect(await home.run(register)).toMatchObject({ ok: false, code: 'LEASE_NOT_FOUND' });
+  });
+});
