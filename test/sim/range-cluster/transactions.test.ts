@@ -2,18 +2,22 @@ import { describe, expect, test } from 'vitest';
 import type { RangePlan } from './bed.ts';
 import { type RunResult, runSeed } from './run.ts';
 
-const BORDERS = ['j1', 'k1', 'k3', 'l1'];
+const BORDERS = ['i1', 'k1', 'k3', 'l1'];
 const PLANS: readonly { readonly name: string; readonly plan: RangePlan }[] = [
   { name: 'several ranges', plan: { borders: BORDERS, splits: [], transactions: true } },
   {
     name: 'ranges that are split amid them',
-    plan: { borders: ['k1'], splits: ['j1', 'k2', 'l1'], transactions: true },
+    plan: { borders: ['k1'], splits: ['i1', 'k2', 'l1'], transactions: true },
+  },
+  {
+    name: 'ranges that are merged and split',
+    plan: { borders: BORDERS, splits: ['k2'], merges: 25, transactions: true },
   },
 ];
 
 /** `SIM_SEED=17 npx vitest run test/sim/range-cluster/transactions` replays one run; `SIM_SEEDS=1000` runs more. */
 const one = process.env.SIM_SEED;
-const count = Number(process.env.SIM_SEEDS ?? 6);
+const count = Number(process.env.SIM_SEEDS ?? 4);
 const seeds = one === undefined ? Array.from({ length: count }, (_, i) => i + 1) : [Number(one)];
 
 const all: RunResult[] = [];
@@ -27,10 +31,11 @@ describe.each(PLANS)('transactions over $name keep every promise', ({ plan }) =>
   });
 });
 
-test.runIf(seeds.length >= 6)('the runs met what they are for: coordinators that end, splits amid transactions', () => {
+test.runIf(seeds.length >= 4)('the runs met what they are for: coordinators that end, splits amid transactions', () => {
   const sum = (what: (result: RunResult) => number) => all.reduce((total, result) => total + what(result), 0);
   expect(sum(({ committed }) => committed)).toBeGreaterThan(5 * all.length);
   expect(sum(({ splitsAmidTransactions }) => splitsAmidTransactions)).toBeGreaterThan(0);
+  expect(sum(({ merges }) => merges)).toBeGreaterThan(0);
   const moments = new Set(all.flatMap(({ kills }) => [...kills.keys()]));
   for (const message of ['txnPrepare', 'txnDecide', 'txnResolve']) {
     for (const moment of ['before', 'behind', 'after']) expect(moments).toContain(`${moment} ${message}`);

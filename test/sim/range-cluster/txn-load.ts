@@ -12,7 +12,7 @@ import type { RangeCluster } from './bed.ts';
 import { Requests } from './requests.ts';
 
 /** Outside of what other clients write, at both ends of the plain keys and of every range in between. */
-export const LIST_KEYS: readonly string[] = ['j0', 'j1', 'l0', 'l1'];
+export const LIST_KEYS: readonly string[] = ['i0', 'i1', 'l0', 'l1'];
 const KEYS_PER_TXN = 3;
 
 interface List {
@@ -91,7 +91,7 @@ export class TxnLoad {
     const other = this.#history.begin({ c: client, ops: [] });
     const success = written.map(({ key, elements }) => put(key, [...elements, element].join(' ')));
     const readBack: KvOp[] =
-      [[range('j', 'k')], [range('l', 'm')], [range('j', 'm')], [], []][this.#random.int(5)] ?? [];
+      [[range('i', 'j')], [range('l', 'm')], [range('i', 'm')], [], []][this.#random.int(5)] ?? [];
     const failure = lists.map(({ key }) => range(key));
     const txn: Txn = { compare: lists.map(unchanged), success: [...success, ...readBack], failure };
     this.#requests.command({ type: 'txn', txn }, this.#timeoutMs(), (error, reply) => {
