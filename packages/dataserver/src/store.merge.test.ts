@@ -12,7 +12,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { CrashWorld } from './install/test-crash-world.ts';
 import type { RangeReplica } from './range/range-replica.ts';
 import { rangeSpans } from './state/bounds.ts';
-import { DESCRIPTOR, put } from './state/test-bed.ts';
+import { DESCRIPTOR, put, range } from './state/test-bed.ts';
 import { type Booted, boot } from './test-store.ts';
 
 const BORDER = kvRoutingKey(Buffer.from('m'));
@@ -332,5 +332,31 @@ describe('a sealed source', () => {
     await applyNext(must(replicaIn(booted, TARGET.rangeId)), { sealed: true });
     const moved = must(booted.store.merges.moved(SOURCE.rangeId));
     expect(currentRanges(moved)).toMatchObject([{ rangeId: TARGET.rangeId, epoch: { version: 2 } }]);
+  });
+
+  test.each([
+    { name: 'are told where to ask once it has ended', unsealed: false, expected: ['STALE_EPOCH', 'STALE_EPOCH'] },
+    { name: 'are executed once it is unsealed', unsealed: true, expected: ['NOT_LEADER', 'done'] },
+  ])('holds what is asked of its leader: such requests $name (MR7)', async ({ unsealed, expected }) => {
+    const booted = await startedNode(1);
+    const source = must(replicaIn(booted, SOURCE.rangeId));
+    source.roleChanged({ role: 'leader', term: 2, leader: 31 });
+    await applyNext(source, { sealed: true }); // an entry of its own term: it serves
+    const answers: string[] = [];
+    const done = (error: { code: string } | undefined): void => void answers.push(error?.code ?? 'done');
+    const asked = { rangeId: SOURCE.rangeId, epoch: SOURCE.epoch, requestId: '', deadlineMs: 0 };
+    const query = { type: 'range', op: range('z'), serializable: false } as const; // no quorum confirms it here
+    source.execute({ ...asked, body: { kind: 'query', query } }, () => {}, done);
+    const lately = { type: 'range', op: range('z'), serializable: true } as const;
+    source.execute({ ...asked, body: { kind: 'query', query: lately } }, () => {}, done);
+    await turn();
+    expect(answers).toEqual([]);
+    const [unseal] = logOf(SOURCE.rangeId, [[1, { type: 'unseal', from: into }]]);
+    const index = source.state.applied.index + 1;
+    if (unsealed) await source.apply([{ ...must(unseal), index }], source.state.conf);
+    else await applyNext(must(replicaIn(booted, TARGET.rangeId)), { sealed: true });
+    await turn();
+    expect(answers).toEqual(expected);
+    booted.store.stop();
   });
 });

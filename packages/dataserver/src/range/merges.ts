@@ -27,6 +27,15 @@ export interface MergeNeighbours {
   merged(sourceId: number, target: RangeReplica): void;
 }
 
+/** A request that waits for what becomes of a seal. */
+export interface HeldRequest {
+  readonly again: () => void;
+  readonly refuse: (error: ServiceError) => void;
+}
+
+/** More are refused. */
+const HELD_MAX = 10_000;
+
 export interface MergesDeps {
   readonly commands: Commands;
   readonly queries: Queries;
@@ -62,11 +71,13 @@ export interface MergesDeps {
  * MR6. Leases of the source have their full time from when the target's leader knows them: later than any that the source's
  *      leader has acknowledged (MR1). What the source has closed stays closed: changes of its keys get revisions that were
  *      drawn after the merge was applied, which is after the seal was, which is after anything was closed.
- * MR7. Who watched or waited at the source asks anew, at the target, from where it was.
+ * MR7. Who watched or waited at the source asks anew, at the target, from where it was. Requests that come to its leader
+ *      while it is sealed are held until they can be told where to ask, or be executed after all.
  */
 export class Merges {
   readonly #replica: RangeReplica;
   readonly #deps: MergesDeps;
+  #held: HeldRequest[] = [];
 
   constructor(replica: RangeReplica, deps: MergesDeps) {
     this.#replica = replica;
@@ -77,6 +88,23 @@ export class Merges {
   get refusal(): ServiceError | undefined {
     const { merging, descriptor } = this.#replica.state;
     return merging.seal === undefined ? undefined : sealedRefusal(descriptor);
+  }
+
+  /** MR7. Whether the request is held now; false when it is not to be, or too many are. */
+  holds(request: HeldRequest): boolean {
+    if (this.refusal === undefined || this.#held.length >= HELD_MAX) return false;
+    this.#held.push(request);
+    return true;
+  }
+
+  refuseHeld(error: ServiceError): void {
+    for (const { refuse } of this.#takeHeld()) refuse(error);
+  }
+
+  #takeHeld(): readonly HeldRequest[] {
+    const held = this.#held;
+    this.#held = [];
+    return held;
   }
 
   // -------------------------------------------------------------------------------------------- proposals
@@ -118,7 +146,10 @@ export class Merges {
     if (refusal !== undefined) {
       leases.stop(refusal);
       closing.abandon(refusal);
-    } else if (this.#replica.serving) leases.start(this.#replica.group.term);
+      return;
+    }
+    if (this.#replica.serving) leases.start(this.#replica.group.term);
+    for (const { again } of this.#takeHeld()) again();
   }
 
   /** The range has the keys of the source too. */
@@ -137,5 +168,6 @@ export class Merges {
     this.#replica.hub.flush();
     for (const stream of streams) stream.endAll(stale);
     queries.interrupt(stale);
+    this.refuseHeld(stale);
   }
 }

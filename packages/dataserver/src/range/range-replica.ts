@@ -285,6 +285,7 @@ export class RangeReplica implements StateMachine {
     this.closing.abandon();
     this.#queries.interrupt(this.notLeader());
     this.#transactions.stop(this.notLeader());
+    this.merges.refuseHeld(this.notLeader());
     for (const stream of this.#streams) stream.endAll(this.notLeader());
     this.#deps.logger.info({ range: this.rangeId }, 'no longer leads the range');
   }
@@ -339,6 +340,8 @@ export class RangeReplica implements StateMachine {
 
   execute(request: RangeRequest, onCancel: OnCancel, done: RangeDone): void {
     const { body, epoch } = request;
+    const again = (): void => this.execute(request, onCancel, done);
+    if (this.#serving && this.merges.holds({ again, refuse: (error) => done(error, undefined) })) return;
     this.#reasons.asked(request);
     if (body.kind === 'query') {
       this.#queries.execute({ query: body.query, epoch }, onCancel, (error, result, revision) => {

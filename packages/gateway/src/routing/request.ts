@@ -254,7 +254,9 @@ export class RoutedCall {
     const asked = current.find((range) => range.rangeId === rangeId);
     // Q4. It was asked by the epoch that it has, and does not remember.
     if (asked?.epoch.version === epoch.version && this.#isApart(asked)) return this.#apart();
-    if (news && this.#attempts < PROMPT_ATTEMPTS) return this.#attempt();
+    // There is another way to go by now, whoever learned it; each is taken once, as epochs only grow.
+    const now = routes.find(this.#request.key);
+    if (now !== undefined && (now.rangeId !== rangeId || now.epoch.version !== epoch.version)) return this.#attempt();
     if (!news) {
       routes.doubt();
       routes.distrust(rangeId, node);

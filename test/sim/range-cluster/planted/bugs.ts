@@ -18,15 +18,6 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
     properties: ['MR3', 'MG2'],
   },
   {
-    name: 'seal-confirmed-before-it-is-durable',
-    rule: 'a node says that the seal is applied when no crash takes that back (range/merges.ts MR2)',
-    file: 'packages/dataserver/src/range/merge-service.ts',
-    find: 'checkpoint().then(',
-    replace: 'Promise.resolve().then(',
-    seed: 18,
-    properties: ['MR3', 'MG2'],
-  },
-  {
     name: 'sealed-range-applies-commands',
     rule: 'from its seal on a source changes nothing (design §12)',
     file: 'packages/dataserver/src/state/admission.ts',
@@ -50,7 +41,7 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
     file: MERGED,
     find: 'running.replica.state.descriptor = withoutKeys(running.replica.state.descriptor);',
     replace: '',
-    seed: 1,
+    seed: 4,
     properties: ['saw', 'happened', 'replicas'],
   },
   {
