@@ -1,3 +1,4 @@
+import { joinedOutcome } from '../transactions/answers.ts';
 import { decodeOutcomePage, encodeOutcomePage, type Outcome } from './outcome-codec.ts';
 
 /**
@@ -74,11 +75,15 @@ export class Outcomes {
   }
 
   find(requestId: string): Outcome | undefined {
+    return this.#entry(requestId)?.outcome;
+  }
+
+  #entry(requestId: string): Remembered | undefined {
     const entry = this.#byId.get(requestId);
-    if (entry !== undefined) return entry.outcome;
+    if (entry !== undefined) return entry;
     for (const { byId } of this.#elders) {
       const earlier = byId.get(requestId);
-      if (earlier !== undefined) return earlier.outcome;
+      if (earlier !== undefined) return earlier;
     }
     return undefined;
   }
@@ -121,20 +126,28 @@ export class Outcomes {
 
   /**
    * Takes over the memory of another range, whose time is `behindMs` behind this one's: its outcomes are kept for as long
-   * as they would have been. What both remember from a time when they were one is kept once.
+   * as they would have been. What both remember from a time when they were one is kept once; of a transaction that both
+   * had parts in, what each of them had is put together, in the place of either.
    */
   unite(other: Outcomes, behindMs: number): void {
     for (const page of other.#pages) {
-      const entries = page.entries
-        .filter(({ requestId }) => this.find(requestId) === undefined)
-        .map((entry) => ({ ...entry, deadlineMs: entry.deadlineMs + behindMs }));
+      const entries = page.entries.flatMap((entry) => this.#united(entry, behindMs) ?? []);
       if (entries.length === 0) continue;
       const bytes = Math.ceil((page.bytes * entries.length) / page.entries.length);
-      const maxDeadlineMs = page.maxDeadlineMs + behindMs;
+      const maxDeadlineMs = entries.reduce((max, { deadlineMs }) => Math.max(max, deadlineMs), 0);
       this.#pages.push({ ...NEW_PAGE, number: this.#nextPage++, entries, maxDeadlineMs, bytes });
       this.#bytes += bytes;
       for (const entry of entries) this.#byId.set(entry.requestId, entry);
     }
+  }
+
+  /** What is to be remembered of it beside what already is. */
+  #united(theirs: Remembered, behindMs: number): Remembered | undefined {
+    const deadlineMs = theirs.deadlineMs + behindMs;
+    const mine = this.#entry(theirs.requestId);
+    if (mine === undefined) return { ...theirs, deadlineMs };
+    const outcome = joinedOutcome(mine.outcome, theirs.outcome);
+    return outcome && { ...theirs, outcome, deadlineMs: Math.max(mine.deadlineMs, deadlineMs) };
   }
 
   /** Drops pages all of whose deadlines have passed (O2). */
@@ -143,7 +156,10 @@ export class Outcomes {
       const page = this.#pages[0];
       if (page === undefined || page.maxDeadlineMs >= rangeTimeMs) return;
       this.#pages.shift();
-      for (const { requestId } of page.entries) this.#byId.delete(requestId);
+      for (const entry of page.entries) {
+        // Another one may have taken its place since.
+        if (this.#byId.get(entry.requestId) === entry) this.#byId.delete(entry.requestId);
+      }
       this.#elders = this.#elders.filter(({ maxDeadlineMs }) => maxDeadlineMs >= rangeTimeMs);
       this.#bytes -= page.bytes;
       if (page.stored) this.#dropped.push(page.number);

@@ -1,7 +1,7 @@
 /** Answers to ordinary requests that come near transactions over several ranges. */
-import { ServiceError } from '@remora/base';
-import type { Command } from '@remora/protocol';
-import { failed, type Outcome } from '../state/outcome-codec.ts';
+import { compareBytes, ServiceError } from '@remora/base';
+import type { Command, PartResult, TxnPartOutcome } from '@remora/protocol';
+import { failed, type Outcome, rememberable } from '../state/outcome-codec.ts';
 import type { PreparedPart } from './prepared-part.ts';
 
 /** Of a command that has to wait for a transaction; it changed nothing, and is not remembered. */
@@ -19,7 +19,38 @@ export function heldBy(outcome: Outcome): string | undefined {
 
 /** Whether an outcome is what one range had of a transaction over several. */
 export function isPartial(outcome: Outcome): boolean {
-  return outcome.ok && outcome.result.type === 'txnPart';
+  return partOf(outcome) !== undefined;
+}
+
+function partOf(outcome: Outcome): TxnPartOutcome | undefined {
+  return outcome.ok && outcome.result.type === 'txnPart' ? outcome.result : undefined;
+}
+
+/** The results that are remembered of a transaction; undefined if they are not. */
+export function rememberedResults(outcome: Outcome | undefined, txnId: string): readonly PartResult[] | undefined {
+  const part = outcome && partOf(outcome);
+  return part?.txnId === txnId ? part.results : undefined;
+}
+
+/** Pieces of operations, each once: both halves of a range that was split may remember the same. */
+export function joinedResults(a: readonly PartResult[], b: readonly PartResult[]): readonly PartResult[] {
+  const isIn = (one: PartResult): boolean =>
+    a.some(({ number, key }) => number === one.number && compareBytes(key, one.key) === 0);
+  return [...a, ...b.filter((one) => !isIn(one))];
+}
+
+/**
+ * What two ranges that are merged know of a request together; undefined: no more than `mine`. If one of them has lost its
+ * results of a transaction, not all of them are known.
+ */
+export function joinedOutcome(mine: Outcome, theirs: Outcome): Outcome | undefined {
+  const own = partOf(mine);
+  if (own === undefined || !mine.ok) return undefined;
+  if (!theirs.ok) return theirs;
+  const other = rememberedResults(theirs, own.txnId);
+  if (other === undefined) return undefined;
+  const results = joinedResults(own.results, other);
+  return results.length === own.results.length ? undefined : rememberable({ ...mine, result: { ...own, results } });
 }
 
 /** What a command is answered whose request id is remembered. Only a coordinator can put together what ranges had of it. */

@@ -424,3 +424,44 @@ describe('a split', () => {
     expect([right.state.keys, right.state.references.size]).toEqual([0, 0]);
   });
 });
+
+describe('ranges that both had a part of a transaction, merged before all is told', () => {
+  async function committed(): Promise<readonly [StateBed, StateBed]> {
+    const [left, right] = neighbours();
+    await prepared(left, prepare('t', 1, [put('a', '1')], { requestId: 'q' }));
+    await prepared(right, prepare('t', 2, [put('x', '1')], { requestId: 'q' }));
+    await txnResult(right, resolve('t', commitAt(7), right, 'q'), 'txnResolve');
+    return [left, right];
+  }
+
+  test('tell the results of both, whichever part is asked for again', async () => {
+    const [left, right] = await committed();
+    await txnResult(left, resolve('t', commitAt(7), left, 'q'), 'txnResolve');
+    left.state.outcomes.unite(right.state.outcomes, 0);
+    const { results } = await txnResult(left, resolve('t', commitAt(7), left, 'q'), 'txnResolve');
+    expect(results?.map(({ number }) => number)).toEqual([10, 20]);
+    left.timeMs = 30_001;
+    await left.ok({ type: 'noop' });
+    expect(left.state.outcomes.count).toBe(0);
+    expect(left.state.outcomes.find('q')).toBeUndefined();
+  });
+
+  test('tell those of the one that was resolved before the merge with those of the other', async () => {
+    const [left, right] = await committed();
+    left.state.outcomes.unite(right.state.outcomes, 0);
+    const { results } = await txnResult(left, resolve('t', commitAt(7), left, 'q'), 'txnResolve');
+    expect(results?.map(({ number }) => number)).toEqual([10, 20]);
+  });
+
+  test('do not pretend to know all results when one of them has lost its own', async () => {
+    const [left, right] = neighbours();
+    await write(right, 3, put('x', 'v'.repeat(20_000)));
+    await prepared(left, prepare('t', 1, [put('a', '1')], { requestId: 'q' }));
+    await prepared(right, prepare('t', 2, [range('x')], { requestId: 'q' }));
+    for (const bed of [left, right]) await txnResult(bed, resolve('t', commitAt(7), bed, 'q'), 'txnResolve');
+    left.state.outcomes.unite(right.state.outcomes, 0);
+    expect(await txnResult(left, resolve('t', commitAt(7), left, 'q'), 'txnResolve')).toMatchObject({
+      results: undefined,
+    });
+  });
+});

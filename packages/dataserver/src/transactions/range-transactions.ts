@@ -24,6 +24,7 @@ import type { KvChanges } from '../state/kv-changes.ts';
 import type { Prefetched } from '../state/kv-read.ts';
 import { errorOf, outcomeBytes, rememberable } from '../state/outcome-codec.ts';
 import type { Outcomes } from '../state/outcomes.ts';
+import { joinedResults, rememberedResults } from './answers.ts';
 import { holderOf, holderOfQuery } from './holders.ts';
 import { answerCompares, executeBranches, opFailures } from './part-execution.ts';
 import {
@@ -266,7 +267,7 @@ export class RangeTransactions {
   }
 
   /** T5. Executes all that the range has of a transaction, at its revision. */
-  #commit(txnId: string, commit: TxnCommit, prefetched: Prefetched): readonly PartResult[] {
+  #commit(txnId: string, commit: TxnCommit, prefetched: Prefetched): readonly PartResult[] | undefined {
     const parts = this.#parts.of(txnId);
     if (parts.some(({ floor }) => commit.revision <= floor)) {
       throw new ServiceError(
@@ -279,32 +280,37 @@ export class RangeTransactions {
     const results = executeBranches(ops, commit.branches, changes, prefetched);
     this.#release(txnId);
     this.#host.commitAt(commit.revision, changes);
-    for (const { requestId, deadlineMs } of parts.slice(0, 1))
-      this.#remember(requestId, deadlineMs, { txnId, commit, results });
-    return results;
+    const [first] = parts;
+    return first === undefined ? results : this.#remember(first, { txnId, commit, results });
   }
 
   #release(txnId: string): void {
     for (const part of this.#parts.of(txnId)) this.#parts.remove(part);
   }
 
-  /** T8. */
+  /**
+   * T8. Gives all results that are known here now: a neighbour that was merged may have brought some. Undefined if not all
+   * are known that there were.
+   */
   #remember(
-    requestId: string,
-    deadlineMs: number,
+    { requestId, deadlineMs }: PreparedPart,
     { txnId, commit, results }: { txnId: string; commit: TxnCommit; results: readonly PartResult[] },
-  ): void {
-    if (requestId === '') return;
-    const result = { type: 'txnPart', txnId, commit, results } as const;
+  ): readonly PartResult[] | undefined {
+    if (requestId === '') return results;
+    const { outcomes, rangeTimeMs } = this.#host;
+    const before = outcomes.find(requestId);
+    const known = before === undefined ? [] : rememberedResults(before, txnId);
+    if (known === undefined) return undefined;
+    const all = joinedResults(results, known);
+    const result = { type: 'txnPart', txnId, commit, results: all } as const;
     const outcome = rememberable({ ok: true, revision: commit.revision, result });
-    const until = Math.max(deadlineMs, this.#host.rangeTimeMs) + DEADLINE_SLACK_MS;
-    this.#host.outcomes.remember({ requestId, deadlineMs: until, outcome }, outcomeBytes(outcome));
+    const until = Math.max(deadlineMs, rangeTimeMs) + DEADLINE_SLACK_MS;
+    outcomes.remember({ requestId, deadlineMs: until, outcome }, outcomeBytes(outcome));
+    return all;
   }
 
   #resultsOf(txnId: string, requestId: string): readonly PartResult[] | undefined {
-    const outcome = requestId === '' ? undefined : this.#host.outcomes.find(requestId);
-    if (outcome?.ok !== true || outcome.result.type !== 'txnPart') return undefined;
-    return outcome.result.txnId === txnId ? outcome.result.results : undefined;
+    return requestId === '' ? undefined : rememberedResults(this.#host.outcomes.find(requestId), txnId);
   }
 
   /** T9. No deadline of a prepare that is on its way is further ahead than that of any command may be. */
