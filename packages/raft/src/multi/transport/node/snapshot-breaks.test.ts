@@ -112,7 +112,7 @@ async function startNode(id: NodeId, addressOf: (node: NodeId) => number, fatal:
     random,
     log: new MemoryGroupLog(),
     transport: raft.transport,
-    options: { tailEntries: 0, tailBytes: 0, snapshotBytesPerSecondMax: 0 },
+    options: { tailEntries: 0, tailBytes: 0, snapshotBytesPerSecondMax: 0, snapshotBytesPerSecondBusy: 0 },
     onFatal: (error) => fatal.push(error),
   });
   host.start();
