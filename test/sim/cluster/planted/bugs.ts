@@ -206,7 +206,6 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: 'const remembered = refused === undefined ? this.#remembered(item)',
     replace: "const remembered = refused === undefined && item.command.type !== 'txn' ? this.#remembered(item)",
     seed: 1,
-    runMs: 20_000,
     caughtBy: 'packages/dataserver/src/state/range-state.property.test.ts',
     properties: ['applied once', 'nodes do not stop'],
   },
@@ -338,7 +337,8 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/range/proposals.ts',
     find: "const unknown = new ServiceError('UNKNOWN_OUTCOME', 'leadership",
     replace: "const unknown = new ServiceError('NOT_LEADER', 'leadership",
-    seed: 2,
+    seed: 5,
+    runMs: 20_000,
     properties: ['answers are true', 'linearizable registers', 'strictly serializable transactions'],
   },
   {
