@@ -150,7 +150,7 @@ export class RangeBackend implements Backend {
     const { deadlineMs } = options;
     const endsMs = clock.monotonicMs() + timeoutMs;
     let giveUpMany: (() => void) | undefined;
-    const place = { key: routingKey(command), span: () => routingSpan(command) };
+    const place = { key: routingKey(command), span: () => routingSpan(command), needsTime: false };
     const built: BuildCommand = (deadlineMs) => build(command, deadlineMs);
     const giveUpOne = this.#execute(built, place, { requestId, deadlineMs, timeoutMs }, (error, reply) => {
       const earlier = reply?.result.type === 'txnPart' ? reply.result : undefined;
@@ -164,15 +164,24 @@ export class RangeBackend implements Backend {
   /** By one range; ends with STALE_EPOCH when the keys are in several. */
   #execute(
     build: BuildCommand,
-    place: Pick<RoutedRequest, 'key' | 'span' | 'needsTime'>,
-    options: CommandIdentity & { readonly timeoutMs: number },
+    { key, span, needsTime }: Required<Pick<RoutedRequest, 'key' | 'span' | 'needsTime'>>,
+    { requestId, deadlineMs, timeoutMs }: CommandIdentity & { readonly timeoutMs: number },
     done: RequestDone,
   ): () => void {
-    const body: RoutedRequest['build'] = (...times) => ({ kind: 'command', command: build(...times) });
-    return this.#start(
-      { ...place, ...options, command: true, build: body, attemptMs: ATTEMPT_MS, awaits: false },
-      done,
-    );
+    // Field by field: objects put together of others cost a tenth of a command here.
+    const request: RoutedRequest = {
+      key,
+      span,
+      needsTime,
+      build: (atMs, nowMs) => ({ kind: 'command', command: build(atMs, nowMs) }),
+      command: true,
+      requestId,
+      timeoutMs,
+      deadlineMs,
+      attemptMs: ATTEMPT_MS,
+      awaits: false,
+    };
+    return this.#start(request, done);
   }
 
   /** `earlier`: what one of them remembers of an earlier attempt. */
