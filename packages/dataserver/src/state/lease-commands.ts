@@ -9,7 +9,6 @@
  * LC3. All of them can be told twice, and late: they name the incarnation, and do nothing to any other.
  */
 import { assert, ServiceError } from '@remora/base';
-import type { SessionRef } from '@remora/lock';
 import type { Command, CommandResult, LeaseCommand } from '@remora/protocol';
 import type { RangeTransactions } from '../transactions/range-transactions.ts';
 import type { Attached } from './attachments.ts';
@@ -17,6 +16,7 @@ import type { Belongings } from './belongings.ts';
 import { attachableSpan, intersection, type RangeBounds } from './bounds.ts';
 import type { LeaseReferences } from './lease-references.ts';
 import type { Lease, Leases } from './leases.ts';
+import type { LockCommands } from './lock-commands.ts';
 
 type CommandOf<T extends Command['type']> = Extract<Command, { readonly type: T }>;
 export type AnyLeaseCommand = CommandOf<'leaseGrant' | 'leaseRevoke' | 'leaseExpire'> | LeaseCommand;
@@ -31,8 +31,7 @@ export interface LeaseHolder {
   /** Of the command. */
   readonly nextRevision: number;
   revision: number;
-  /** Takes keys and locks from a session that has ended, at the command's revision. */
-  release(session: SessionRef, attached: Attached): void;
+  readonly locks: Pick<LockCommands, 'release'>;
   onLeaseGranted(lease: Lease): void;
   onLeaseEnded(id: bigint): void;
 }
@@ -81,7 +80,7 @@ function revoke(range: LeaseHolder, id: bigint, incarnation: number): CommandRes
   const revision = range.nextRevision;
   leases.beginEnd(id);
   const attached = here === undefined ? NOTHING : belongings.ofHome(id, here);
-  range.release({ lease: id, incarnation: lease.incarnation }, attached);
+  range.locks.release({ lease: id, incarnation: lease.incarnation }, attached);
   // It counts even when nothing belonged to the lease, as for its grant.
   range.revision = revision;
   if (here !== undefined && transactions.leasesWithin(here).has(id)) leases.addSpan(id, here);
@@ -127,7 +126,7 @@ function end(range: LeaseHolder, { id, incarnation, span }: CommandOf<'leaseEnd'
     const own = isHome ? belongings.ofHome(id, covered, limit) : NOTHING;
     return own.keys.length + own.locks.length === 0 && isReferred ? belongings.ofReference(id, covered, limit) : own;
   };
-  range.release(session, left(END_ROWS_MAX));
+  range.locks.release(session, left(END_ROWS_MAX));
   const rest = left(1);
   const more =
     rest.keys.length + rest.locks.length > 0 || ((isHome || isReferred) && transactions.leasesWithin(covered).has(id));

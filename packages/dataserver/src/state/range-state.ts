@@ -1,32 +1,30 @@
 import { assert, type Engine, ServiceError } from '@remora/base';
-import { applyLockCommand, type LockId, type SessionRef, sessionEnded } from '@remora/lock';
 import type { Command, CommandBatch, CommandResult, KvEvent, RangeDescriptor, RevisionBlock } from '@remora/protocol';
 import type { ConfChange, ConfState, LogPosition } from '@remora/raft';
 import { heldOutcome, rememberedAnswer } from '../transactions/answers.ts';
 import { RangeTransactions, type TransactionHost } from '../transactions/range-transactions.ts';
 import { admissionRefusal } from './admission.ts';
-import type { Attached } from './attachments.ts';
 import { Belongings } from './belongings.ts';
 import { boundsOf, type RangeBounds } from './bounds.ts';
 import { compact, raiseRevision } from './compaction.ts';
 import type { Effects, RangeStart } from './effects.ts';
-import { EngineLockView } from './engine-lock-view.ts';
-import { outcomePageKey, outcomePagesSpan, readUint64, stateKey } from './keys.ts';
+import { stateKey } from './keys.ts';
 import { KvChanges } from './kv-changes.ts';
 import { NOTHING_PREFETCHED, type Prefetched } from './kv-read.ts';
 import { applyLeaseCommand } from './lease-commands.ts';
 import { LeaseReferences } from './lease-references.ts';
-import { cutLeases } from './lease-split.ts';
 import { type Lease, Leases } from './leases.ts';
+import { LockCommands } from './lock-commands.ts';
 import { descriptorAfter } from './membership.ts';
 import { type MergeIntoCommand, mergeRefusal, refuseMerge, seal, unite, unseal } from './merge.ts';
 import { type Merging, NEVER_MERGED } from './merging.ts';
 import { decodeRangeMeta, encodeRangeMeta } from './meta-codec.ts';
 import { needsRevision, nextRevision } from './numbering.ts';
 import { failed, type Outcome, outcomeBytes, rememberable } from './outcome-codec.ts';
+import { loadOutcomes, stageOutcomes } from './outcome-rows.ts';
 import { Outcomes } from './outcomes.ts';
 import { prefetchCommand } from './prefetch.ts';
-import { childMeta, placeRefusal, type SplitCommand, splitDescriptors, splitRefusal } from './split.ts';
+import { placeRefusal, type SplitCommand, split, splitRefusal } from './split.ts';
 
 /**
  * `remembered`: answered as an earlier attempt was; `refused`: for its epoch, its deadline, want of a revision, or a
@@ -59,6 +57,7 @@ export class RangeState implements TransactionHost {
   /** To leases of other ranges. */
   readonly references: LeaseReferences;
   readonly belongings: Belongings;
+  readonly locks: LockCommands;
   /** Over several ranges. */
   transactions: RangeTransactions;
   #descriptor: RangeDescriptor;
@@ -90,6 +89,7 @@ export class RangeState implements TransactionHost {
     this.leases = new Leases(engine);
     this.references = new LeaseReferences(engine, () => this.rangeId);
     this.belongings = new Belongings(this.leases, this.references);
+    this.locks = new LockCommands(engine, this, options.effects);
     this.transactions = new RangeTransactions(this);
   }
 
@@ -117,8 +117,7 @@ export class RangeState implements TransactionHost {
     const meta = decodeRangeMeta(row);
     Object.assign(this, meta);
     this.outcomes = new Outcomes();
-    const pages = this.#engine.scanResident(outcomePagesSpan(this.rangeId));
-    this.outcomes.load(pages.map(({ key, value }) => ({ number: readUint64(Buffer.from(key), 10), bytes: value })));
+    loadOutcomes(this.#engine, this.rangeId, this.outcomes);
     this.leases.load(this.#bounds.routed);
     this.references.load();
     this.transactions = new RangeTransactions(this);
@@ -139,15 +138,7 @@ export class RangeState implements TransactionHost {
   /** Puts what is kept in memory between checkpoints into the engine; called as a checkpoint or snapshot begins. */
   stage(): void {
     this.#engine.put(stateKey(this.rangeId), encodeRangeMeta(this));
-    this.outcomes.flush({
-      put: (page, bytes) => this.#engine.put(outcomePageKey(this.rangeId, page), bytes),
-      copy: (page, of) => {
-        const row = this.#engine.get(outcomePageKey(of.rangeId, of.page));
-        if (row !== undefined) this.#engine.put(outcomePageKey(this.rangeId, page), row);
-        return row !== undefined;
-      },
-      delete: (page) => this.#engine.delete(outcomePageKey(this.rangeId, page)),
-    });
+    stageOutcomes(this.#engine, this.rangeId, this.outcomes);
     this.transactions.stage(this.#engine);
   }
 
@@ -280,7 +271,7 @@ export class RangeState implements TransactionHost {
       case 'txn':
         return this.#kv((changes) => changes.txn(command.txn, prefetched));
       case 'lock':
-        return this.#lock(command);
+        return this.locks.execute(command);
       case 'compact':
         return compact(this, command.revision);
       case 'raiseRevision':
@@ -294,7 +285,7 @@ export class RangeState implements TransactionHost {
       case 'leaseSettle':
         return applyLeaseCommand(this, command, term);
       case 'split':
-        return this.#split(command);
+        return split(this, command, { engine: this.#engine, effects: this.#effects });
       case 'txnPrepare':
       case 'txnDecide':
       case 'txnResolve':
@@ -362,23 +353,6 @@ export class RangeState implements TransactionHost {
     this.#commit(changes, revision);
   }
 
-  #lock(command: Extract<Command, { type: 'lock' }>): CommandResult {
-    const view = this.#lockView(command.command.lock, this.nextRevision);
-    const { result, notices } = applyLockCommand(view, command.command);
-    if (view.changed) this.revision = view.revision;
-    for (const notice of notices) this.#effects.onNotice(notice);
-    return { type: 'lock', result };
-  }
-
-  #lockView(lock: LockId, revision: number): EngineLockView {
-    return new EngineLockView(this.#engine, this.belongings, {
-      lock,
-      revision,
-      timeMs: this.rangeTimeMs,
-      wallMs: this.wallMs,
-    });
-  }
-
   /** Why the range cannot be split so; undefined when it can. */
   splitRefusal(command: SplitCommand): ServiceError | undefined {
     const { descriptor, conf } = this;
@@ -389,29 +363,6 @@ export class RangeState implements TransactionHost {
   placeRefusal(at: Uint8Array): ServiceError | undefined {
     const { descriptor, conf } = this;
     return placeRefusal(at, { descriptor, conf });
-  }
-
-  /** The child begins as the range was: with its revision, its time, and all that it remembers (design §7 ▸). */
-  #split(command: SplitCommand): CommandResult {
-    const refused = this.splitRefusal(command);
-    if (refused !== undefined) throw refused;
-    const { descriptor } = this;
-    const { left, right } = splitDescriptors(descriptor, command);
-    const meta = childMeta(this, command, right);
-    const references = cutLeases({ ...this.#leaseParts, span: descriptor }, command.at, command.childId);
-    this.descriptor = left;
-    const transactions = this.transactions.cut(boundsOf(right));
-    const child = { meta, outcomes: this.outcomes.fork(this.rangeId), transactions, references };
-    this.keys -= meta.keys;
-    this.bytes -= meta.bytes;
-    for (const id of this.leases.cut(this.#bounds.routed)) this.#effects.onLeaseEnded(id);
-    this.#effects.onSplit(child);
-    return { type: 'split', left, right };
-  }
-
-  get #leaseParts() {
-    const { rangeId, leases, references, transactions } = this;
-    return { engine: this.#engine, rangeId, leases, references, transactions };
   }
 
   #seal(result: CommandResult): CommandResult {
@@ -436,16 +387,5 @@ export class RangeState implements TransactionHost {
 
   onLeaseEnded(id: bigint): void {
     this.#effects.onLeaseEnded(id);
-  }
-
-  /** Takes keys and locks from a session that has ended, all at one revision. */
-  release(session: SessionRef, { keys, locks }: Attached): void {
-    const revision = this.nextRevision;
-    const notices = locks.flatMap((lock) => sessionEnded(this.#lockView(lock, revision), session, lock));
-    const changes = this.#changes();
-    for (const key of keys) changes.deleteOwned(key, session.lease);
-    if (changes.any) this.#commit(changes);
-    else if (locks.length > 0) this.revision = revision;
-    for (const notice of notices) this.#effects.onNotice(notice);
   }
 }

@@ -7,16 +7,19 @@
  * SP3. The membership is settled, and it is the one for whose nodes the ids were given out: the epoch says so, as it
  *      moves with every change of either kind.
  */
-import { assert, compareBytes, ServiceError, spanContains } from '@remora/base';
-import { type Command, type RangeDescriptor, staleEpoch } from '@remora/protocol';
+import { assert, compareBytes, type Engine, ServiceError, spanContains } from '@remora/base';
+import { type Command, type CommandResult, type RangeDescriptor, staleEpoch } from '@remora/protocol';
 import { type ConfState, isJoint } from '@remora/raft';
-import { isBorder } from './bounds.ts';
+import { boundsOf, isBorder } from './bounds.ts';
+import type { Effects } from './effects.ts';
+import { cutLeases } from './lease-split.ts';
 import { NEVER_MERGED } from './merging.ts';
 import type { RangeMeta } from './meta-codec.ts';
+import type { RangeState } from './range-state.ts';
 
 export type SplitCommand = Extract<Command, { type: 'split' }>;
 
-export interface SplitDescriptors {
+interface SplitDescriptors {
   readonly left: RangeDescriptor;
   readonly right: RangeDescriptor;
 }
@@ -68,8 +71,31 @@ function misfit({ rangeId, replicas }: RangeDescriptor, command: SplitCommand): 
   return fits ? undefined : 'there must be one new replica id for each of its nodes';
 }
 
+/** The child begins as the range was: with its revision, its time, and all that it remembers (design §7 ▸). */
+export function split(
+  range: RangeState,
+  command: SplitCommand,
+  { engine, effects }: { readonly engine: Engine; readonly effects: Effects },
+): CommandResult {
+  const refused = splitRefusal(command, range);
+  if (refused !== undefined) throw refused;
+  const { descriptor, rangeId, leases } = range;
+  const { left, right } = splitDescriptors(descriptor, command);
+  const meta = childMeta(range, command, right);
+  const parts = { engine, rangeId, leases, references: range.references, transactions: range.transactions };
+  const references = cutLeases({ ...parts, span: descriptor }, command.at, command.childId);
+  range.descriptor = left;
+  const transactions = range.transactions.cut(boundsOf(right));
+  const child = { meta, outcomes: range.outcomes.fork(rangeId), transactions, references };
+  range.keys -= meta.keys;
+  range.bytes -= meta.bytes;
+  for (const id of leases.cut(range.bounds.routed)) effects.onLeaseEnded(id);
+  effects.onSplit(child);
+  return { type: 'split', left, right };
+}
+
 /** SP2. */
-export function splitDescriptors(descriptor: RangeDescriptor, command: SplitCommand): SplitDescriptors {
+function splitDescriptors(descriptor: RangeDescriptor, command: SplitCommand): SplitDescriptors {
   const { at, childId } = command;
   const epoch = { ...descriptor.epoch, version: descriptor.epoch.version + 1 };
   const both = { ...descriptor, epoch, revisionSource: 'master' } as const;
@@ -80,7 +106,7 @@ export function splitDescriptors(descriptor: RangeDescriptor, command: SplitComm
 }
 
 /** The child begins as the range was: with its revision and its time, at the beginning of a log of its own. */
-export function childMeta(range: RangeMeta, command: SplitCommand, right: RangeDescriptor): RangeMeta {
+function childMeta(range: RangeMeta, command: SplitCommand, right: RangeDescriptor): RangeMeta {
   const { revision, compactRevision, rangeTimeMs, wallMs, conf, descriptor } = range;
   return {
     applied: { index: 0, term: 0 },

@@ -1,0 +1,58 @@
+import type { Engine } from '@remora/base';
+import { applyLockCommand, type LockId, type SessionRef, sessionEnded } from '@remora/lock';
+import type { Command, CommandResult } from '@remora/protocol';
+import type { Attached } from './attachments.ts';
+import type { Belongings } from './belongings.ts';
+import type { Effects } from './effects.ts';
+import { EngineLockView } from './engine-lock-view.ts';
+import type { KvChanges } from './kv-changes.ts';
+
+/** What commands about locks see of the range that they change. */
+export interface LockHolder {
+  readonly belongings: Belongings;
+  readonly rangeTimeMs: number;
+  readonly wallMs: number;
+  /** Of this command. */
+  readonly nextRevision: number;
+  revision: number;
+  changesAt(revision: number): KvChanges;
+  commitAt(revision: number, changes: KvChanges): void;
+}
+
+/** Locks of a range, and what belongs to sessions that end. */
+export class LockCommands {
+  readonly #engine: Engine;
+  readonly #range: LockHolder;
+  readonly #effects: Pick<Effects, 'onNotice'>;
+
+  constructor(engine: Engine, range: LockHolder, effects: Pick<Effects, 'onNotice'>) {
+    this.#engine = engine;
+    this.#range = range;
+    this.#effects = effects;
+  }
+
+  execute({ command }: Extract<Command, { type: 'lock' }>): CommandResult {
+    const view = this.#view(command.lock, this.#range.nextRevision);
+    const { result, notices } = applyLockCommand(view, command);
+    if (view.changed) this.#range.revision = view.revision;
+    for (const notice of notices) this.#effects.onNotice(notice);
+    return { type: 'lock', result };
+  }
+
+  /** Takes keys and locks from a session that has ended, all at one revision. */
+  release(session: SessionRef, { keys, locks }: Attached): void {
+    const range = this.#range;
+    const revision = range.nextRevision;
+    const notices = locks.flatMap((lock) => sessionEnded(this.#view(lock, revision), session, lock));
+    const changes = range.changesAt(revision);
+    for (const key of keys) changes.deleteOwned(key, session.lease);
+    if (changes.any) range.commitAt(revision, changes);
+    else if (locks.length > 0) range.revision = revision;
+    for (const notice of notices) this.#effects.onNotice(notice);
+  }
+
+  #view(lock: LockId, revision: number): EngineLockView {
+    const { belongings, rangeTimeMs, wallMs } = this.#range;
+    return new EngineLockView(this.#engine, belongings, { lock, revision, timeMs: rangeTimeMs, wallMs });
+  }
+}
