@@ -131,7 +131,7 @@ describe('while a replica installs a snapshot', () => {
     const messages: WatchMessage[] = [];
     replica.roleChanged({ role: 'leader', term: 3, leader: 1 });
     await replica.apply([{ index: 6, term: 3, type: 'normal', data: Buffer.alloc(0) }], CONF);
-    const watch = replica.openWatchStream({
+    const watch = replica.watches.openStream({
       send: (message) => {
         messages.push(message);
         return true;
@@ -147,7 +147,7 @@ describe('while a replica installs a snapshot', () => {
       'created',
       'NOT_LEADER',
     ]);
-    expect([replica.leading, replica.watchRefusal({ epoch: EPOCH, span })?.code]).toEqual([false, 'NOT_LEADER']);
+    expect([replica.leading, replica.watches.refusal({ epoch: EPOCH, span })?.code]).toEqual([false, 'NOT_LEADER']);
     await receiver.finish();
     replica.roleChanged({ role: 'follower', term: 4, leader: 2 });
     expect(replica.leading).toBe(false);

@@ -265,7 +265,7 @@ describe('those whom the leader of a range serves at a split', () => {
     const { store, parent, apply } = await led(BORDER);
     await apply(3);
     const told: string[] = [];
-    const stream = parent.openWatchStream({
+    const stream = parent.watches.openStream({
       send: (message) => {
         const what = message.kind === 'ended' ? message.code : message.kind === 'events' ? message.events.length : '';
         told.push(`${message.watchId} ${message.kind} ${what}`.trim());
@@ -300,7 +300,7 @@ describe('those whom the leader of a range serves at a split', () => {
       '3 ended STALE_EPOCH',
     ]);
     const late = { epoch: parent.state.descriptor.epoch, span: spans[1] ?? PARENT };
-    expect(parent.watchRefusal(late)?.code).toBe('STALE_EPOCH');
+    expect(parent.watches.refusal(late)?.code).toBe('STALE_EPOCH');
     store.stop();
   });
 

@@ -10,12 +10,12 @@ import {
 import { sealedRefusal, sealRefusal } from '../state/merge.ts';
 import { errorOf } from '../state/outcome-codec.ts';
 import type { RangeState } from '../state/range-state.ts';
-import type { WatchStream } from '../watch/watch-stream.ts';
 import type { ClosedRevisions } from './closed-revisions.ts';
 import type { Commands } from './commands.ts';
 import type { LeaseDuties } from './lease-duties.ts';
 import type { Queries } from './queries.ts';
 import type { RangeReplica } from './range-replica.ts';
+import type { RangeWatches } from './range-watches.ts';
 
 export type MergeDone = (error: ServiceError | undefined, result: CommandResult | undefined) => void;
 
@@ -41,7 +41,7 @@ export interface MergesDeps {
   readonly queries: Queries;
   readonly closing: ClosedRevisions;
   readonly leases: Pick<LeaseDuties, 'start' | 'stop'>;
-  readonly streams: ReadonlySet<WatchStream>;
+  readonly watches: RangeWatches;
   readonly neighbours: MergeNeighbours;
   /** The range has other keys now. */
   readonly keysChanged: () => void;
@@ -163,10 +163,10 @@ export class Merges {
 
   /** MR7: the target has its keys. */
   yieldTo(target: RangeDescriptor): void {
-    const { queries, streams } = this.#deps;
+    const { queries, watches } = this.#deps;
     const stale = staleEpoch([target]);
     this.#replica.hub.flush();
-    for (const stream of streams) stream.endAll(stale);
+    watches.endAll(stale);
     queries.interrupt(stale);
     this.refuseHeld(stale);
   }

@@ -1,6 +1,5 @@
 import { assert, ServiceError } from '@remora/base';
 import type {
-  Command,
   CommandResult,
   Epoch,
   QueryResult,
@@ -8,7 +7,6 @@ import type {
   RangeInfo,
   RangeReply,
   RangeRequest,
-  WatchCreate,
 } from '@remora/protocol';
 import type {
   ConfChange,
@@ -27,11 +25,9 @@ import type { SplitWish } from '../splitting/split-wish.ts';
 import type { RangeStart } from '../state/effects.ts';
 import { admitsChange } from '../state/membership.ts';
 import { RangeState } from '../state/range-state.ts';
-import { commandWithin, keySpanWithin } from '../state/request-bounds.ts';
 import type { SplitCommand } from '../state/split.ts';
 import { TransactionService, type TransactionServiceDeps } from '../transactions/transaction-service.ts';
 import { WatchHub } from '../watch/watch-hub.ts';
-import type { WatchSink, WatchStream } from '../watch/watch-stream.ts';
 import type { OnApplied } from './applied-command.ts';
 import { AutoCompactor } from './auto-compactor.ts';
 import { ClosedRevisions } from './closed-revisions.ts';
@@ -47,7 +43,8 @@ import { RangeClock } from './range-clock.ts';
 import { RangeLoad } from './range-load.ts';
 import { RangeMembers } from './range-members.ts';
 import type { OnCancel, RangeOptions, RangeUnderWay } from './range-options.ts';
-import { readBytes } from './range-report.ts';
+import { RangeRequests } from './range-requests.ts';
+import { RangeWatches } from './range-watches.ts';
 import { ReplicaRows, type ReplicaRowsDeps } from './replica-rows.ts';
 import { type SplitDone, Splits, type SplitsDeps } from './splits.ts';
 
@@ -79,8 +76,10 @@ export class RangeReplica implements StateMachine {
   readonly #deps: RangeDeps;
   readonly state: RangeState;
   readonly hub: WatchHub;
+  readonly watches: RangeWatches;
   readonly #commands: Commands;
   readonly #applier: EntryApplier;
+  readonly #requests: RangeRequests;
   readonly #queries: Queries;
   /** Up to which revision this range is complete. */
   readonly closing: ClosedRevisions;
@@ -97,7 +96,6 @@ export class RangeReplica implements StateMachine {
   /** Of what is asked of the leader here, for reports. */
   readonly load: RangeLoad;
   readonly members: RangeMembers;
-  readonly #streams = new Set<WatchStream>();
   #group: Group | undefined;
   #leaderTerm = 0;
   #leaderReplica = 0;
@@ -135,6 +133,7 @@ export class RangeReplica implements StateMachine {
       closed: () => this.closing.closed,
       earliestCommit: () => this.state.transactions.earliestCommit(),
     });
+    this.watches = new RangeWatches(this);
     this.#time = new RangeClock(clock);
     this.load = new RangeLoad(clock);
     this.members = new RangeMembers(this, clock);
@@ -188,12 +187,15 @@ export class RangeReplica implements StateMachine {
       ...deps,
       commands: this.#commands,
       queries: this.#queries,
-      streams: this.#streams,
+      watches: this.watches,
     });
     this.merges = new Merges(this, {
       ...{ commands: this.#commands, queries: this.#queries, closing: this.closing, leases: this.#leases },
-      ...{ streams: this.#streams, neighbours: deps.neighbours },
+      ...{ watches: this.watches, neighbours: deps.neighbours },
       keysChanged: () => this.#keysChanged(),
+    });
+    this.#requests = new RangeRequests(this, {
+      ...{ commands: this.#commands, queries: this.#queries, leases: this.#leases, reasons: this.#reasons },
     });
   }
 
@@ -286,7 +288,7 @@ export class RangeReplica implements StateMachine {
     this.#queries.interrupt(this.notLeader());
     this.#transactions.stop(this.notLeader());
     this.merges.refuseHeld(this.notLeader());
-    for (const stream of this.#streams) stream.endAll(this.notLeader());
+    this.watches.endAll(this.notLeader());
     this.#deps.logger.info({ range: this.rangeId }, 'no longer leads the range');
   }
 
@@ -333,38 +335,13 @@ export class RangeReplica implements StateMachine {
   close(): void {
     if (this.#leaderTerm !== 0) this.#stopServing();
     this.#rows.close();
-    for (const stream of this.#streams) stream.close();
+    this.watches.close();
   }
 
   // -------------------------------------------------------------------------------------------- requests
 
   execute(request: RangeRequest, onCancel: OnCancel, done: RangeDone): void {
-    const { body, epoch } = request;
-    const again = (): void => this.execute(request, onCancel, done);
-    if (this.#serving && this.merges.holds({ again, refuse: (error) => done(error, undefined) })) return;
-    this.#reasons.asked(request);
-    if (body.kind === 'query') {
-      this.#queries.execute({ query: body.query, epoch }, onCancel, (error, result, revision) => {
-        if (result === undefined) return done(error, undefined);
-        this.load.read(readBytes(result));
-        done(undefined, this.reply(result, revision));
-      });
-    } else if (this.#serving && !this.#isMisrouted(request, body.command) && this.#leases.mustHold(body.command)) {
-      this.#leases.hold(body.command, (error) => {
-        if (error !== undefined) done(error, undefined);
-        else this.#command(request, body.command, done);
-      });
-    } else this.#command(request, body.command, done);
-  }
-
-  #isMisrouted({ epoch }: RangeRequest, command: Command): boolean {
-    return this.isStale(epoch) || !commandWithin(this.state.bounds, command);
-  }
-
-  #command(request: RangeRequest, command: Command, done: RangeDone): void {
-    const told = this.#leases.accompany(command, done);
-    if (this.#isMisrouted(request, command)) this.#commands.executeMisrouted(request, told);
-    else this.#commands.execute(request, command, told);
+    this.#requests.execute(request, onCancel, done);
   }
 
   reply(result: CommandResult | QueryResult, revision = this.state.revision): RangeReply {
@@ -393,13 +370,6 @@ export class RangeReplica implements StateMachine {
     };
   }
 
-  /** Why a watch cannot begin here; undefined when it can. */
-  watchRefusal({ epoch, span }: Pick<WatchCreate, 'epoch' | 'span'>): ServiceError | undefined {
-    const moved = this.isStale(epoch) || !keySpanWithin(this.state.bounds, span);
-    if (moved || this.merges.refusal !== undefined) return this.staleEpoch();
-    return this.leading ? undefined : this.notLeader();
-  }
-
   /** Whether the range has been split or merged since its epoch was this. */
   isStale(epoch: Epoch): boolean {
     return epoch.version !== this.state.descriptor.epoch.version;
@@ -408,17 +378,6 @@ export class RangeReplica implements StateMachine {
   /** For those who ask by an old epoch, or for keys that are not the range's. */
   staleEpoch(): ServiceError {
     return this.#splits.staleEpoch();
-  }
-
-  openWatchStream(sink: WatchSink): WatchStream {
-    const stream = this.hub.openStream(sink);
-    this.#streams.add(stream);
-    return stream;
-  }
-
-  closeWatchStream(stream: WatchStream): void {
-    stream.close();
-    this.#streams.delete(stream);
   }
 
   leaderNode(): number {

@@ -4,10 +4,10 @@ import type { RangeStart } from '../state/effects.ts';
 import { errorOf } from '../state/outcome-codec.ts';
 import { keySpanWithin, lockWithin } from '../state/request-bounds.ts';
 import type { SplitCommand } from '../state/split.ts';
-import type { WatchStream } from '../watch/watch-stream.ts';
 import type { Commands } from './commands.ts';
 import type { Queries } from './queries.ts';
 import type { RangeReplica } from './range-replica.ts';
+import type { RangeWatches } from './range-watches.ts';
 
 /** Descriptors that are told to those who ask for keys that have left. */
 export const SPLIT_OFF_MAX = 4;
@@ -18,7 +18,7 @@ export type SplitDone = (error: ServiceError | undefined, result: SplitResult | 
 export interface SplitsDeps {
   readonly commands: Commands;
   readonly queries: Queries;
-  readonly streams: ReadonlySet<WatchStream>;
+  readonly watches: RangeWatches;
   /**
    * The range was cut in this step: brings the child's replica on this node to life. Resolves when both are durable as
    * they are behind the split.
@@ -90,7 +90,7 @@ export class Splits {
     this.#off = [child.meta.descriptor, ...(this.#off ?? [])].slice(0, SPLIT_OFF_MAX);
     hub.flush(); // what came before is theirs yet
     const stale = this.staleEpoch();
-    for (const stream of this.#deps.streams) stream.endAll(stale, ({ span }) => !keySpanWithin(bounds, span));
+    this.#deps.watches.endAll(stale, ({ span }) => !keySpanWithin(bounds, span));
     this.#deps.queries.interrupt(stale, (lock) => !lockWithin(bounds, lock));
     this.#durable = this.#deps.onSplit(child, this.#replica);
   }

@@ -43,13 +43,13 @@ export class WatchSession {
     const { watchId } = create;
     const replica = this.#find(create.rangeId);
     if (replica instanceof ServiceError) return this.#refuse(watchId, replica);
-    const refusal = replica.watchRefusal(create);
+    const refusal = replica.watches.refusal(create);
     if (refusal !== undefined) return this.#refuse(watchId, refusal);
     this.#beginning.add(watchId);
     // A watch "from now" begins at a state that holds what was committed when it was asked for.
     replica.group.readIndex((refused) => {
       if (!this.#beginning.delete(watchId)) return;
-      const late = refused === undefined ? replica.watchRefusal(create) : replica.notLeader();
+      const late = refused === undefined ? replica.watches.refusal(create) : replica.notLeader();
       if (late !== undefined) return this.#refuse(watchId, late);
       const stream = this.#stream(replica);
       this.#owners.set(watchId, stream);
@@ -60,7 +60,7 @@ export class WatchSession {
   #stream(replica: RangeReplica): WatchStream {
     let stream = this.#streams.get(replica);
     if (stream === undefined) {
-      stream = replica.openWatchStream({ send: (message) => this.#send(message) });
+      stream = replica.watches.openStream({ send: (message) => this.#send(message) });
       this.#streams.set(replica, stream);
     }
     return stream;
@@ -76,7 +76,7 @@ export class WatchSession {
   }
 
   onClose(): void {
-    for (const [replica, stream] of this.#streams) replica.closeWatchStream(stream);
+    for (const [replica, stream] of this.#streams) replica.watches.closeStream(stream);
     this.#streams.clear();
     this.#owners.clear();
     this.#beginning.clear();
