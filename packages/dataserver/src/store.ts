@@ -8,7 +8,14 @@ import {
   type Span,
   type Timer,
 } from '@remora/base';
-import { type Epoch, FIRST_EPOCH, type RangeDescriptor, type RpcDialer, type RpcRegistry } from '@remora/protocol';
+import {
+  type Epoch,
+  FIRST_EPOCH,
+  type RangeDescriptor,
+  type RangeInfo,
+  type RpcDialer,
+  type RpcRegistry,
+} from '@remora/protocol';
 import {
   type ConfState,
   confOf,
@@ -25,6 +32,7 @@ import { Installer } from './install/installer.ts';
 import type { InstallMarker } from './install/marker.ts';
 import { MasterTalk } from './master-talk.ts';
 import type { OnApplied } from './range/applied-command.ts';
+import { LeaderWaits } from './range/leader-waits.ts';
 import type { OtherRanges } from './range/other-ranges.ts';
 import type { RangeOptions } from './range/range-options.ts';
 import { RangeReplica } from './range/range-replica.ts';
@@ -117,6 +125,7 @@ export class Store {
   readonly #held: HeldReplicas;
   readonly #remover: ReplicaRemover;
   readonly #splitter: Splitter | undefined;
+  readonly #leaderWaits: LeaderWaits;
   readonly merges: StoreMerges;
   #timer: Timer | undefined;
   #stopped = false;
@@ -126,7 +135,10 @@ export class Store {
     this.#installer = new Installer(deps);
     this.#held = new HeldReplicas(deps.engine);
     this.#remover = new ReplicaRemover(deps, this.#held);
-    this.merges = new StoreMerges({ ...deps, replicas: this.#replicas, held: this.#held, remover: this.#remover });
+    this.#leaderWaits = new LeaderWaits({ ...deps, look: (rangeId) => this.#look(rangeId) });
+    const onMoved = (rangeId: number): void => this.#leaderWaits.changed(rangeId);
+    const parts = { replicas: this.#replicas, held: this.#held, remover: this.#remover, onMoved };
+    this.merges = new StoreMerges({ ...deps, ...parts });
     const replica = (rangeId: number): RangeReplica | undefined => this.#replicas.get(rangeId)?.replica;
     this.#splitter = deps.splitting && splitterOf({ ...deps, ...deps.splitting, replicas: () => this.replicas() });
     this.talk = new MasterTalk({
@@ -338,6 +350,7 @@ export class Store {
       onSplit,
       following,
       onSplitWish,
+      onServing: (id: number) => this.#leaderWaits.changed(id),
     };
     return new RangeReplica(deps, descriptor, conf, start);
   }
@@ -384,8 +397,13 @@ export class Store {
   register(registry: RpcRegistry): void {
     const find = (rangeId: number) => this.#find(rangeId);
     const { nodeId, checkpointer } = this.#deps;
-    serveRanges(registry, { nodeId, find, checkpoint: () => checkpointer.run() });
+    serveRanges(registry, { nodeId, find, checkpoint: () => checkpointer.run(), leaderWaits: this.#leaderWaits });
     this.merges.register(registry, find);
+  }
+
+  #look(rangeId: number): RangeInfo | ServiceError {
+    const found = this.#find(rangeId);
+    return found instanceof ServiceError ? found : found.info();
   }
 
   #find(rangeId: number): RangeReplica | ServiceError {

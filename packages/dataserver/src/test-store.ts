@@ -37,6 +37,7 @@ export class QuietHost implements RaftHost {
       proposeConf: () => refused,
       readIndex: (done) => done('notLeader'),
       leaseRead: (done) => done('notLeader'),
+      transferring: false,
       hasLease: () => false,
       checkpointed: (position) => void this.checkpointed.push(position),
       transferLeader: () => refused,

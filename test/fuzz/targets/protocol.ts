@@ -22,6 +22,7 @@ import {
   pipeQuery,
   pipeView,
   pipeWatch,
+  rangeAwaitLeader,
   rangeExecute,
   rangeInfo,
   rangeStatus,
@@ -81,6 +82,11 @@ const header = { revision: 9, raftTerm: 2, rangeTimeMs: 7.5 };
 const METHODS: readonly Target[] = [
   ...method(rangeExecute, samples.REQUESTS, samples.REPLIES),
   ...method(rangeWatch, samples.WATCH_REQUESTS, samples.WATCH_MESSAGES),
+  ...method(
+    rangeAwaitLeader,
+    [{ rangeId: 2, waitMs: 250 }],
+    [{ rangeId: 2, leaderNode: 1, rangeTimeMs: 5, revision: 4, term: 3 }],
+  ),
   ...method(rangeInfo, [{ rangeId: 2 }], [{ rangeId: 2, leaderNode: 1, rangeTimeMs: 5, revision: 4, term: 3 }]),
   ...method(masterJoin, [{ nodeId: 0, descriptor }], [{ nodeId: 4, clusterId: 'c' }]),
   ...method(masterHeartbeat, [samples.HEARTBEAT], [{ tasks: samples.TASKS, view: VIEW }]),

@@ -199,6 +199,8 @@ export class Member implements Group {
     this.readIndex(done);
   }
 
+  readonly transferring = false;
+
   hasLease(): boolean {
     return false;
   }

@@ -60,6 +60,8 @@ export interface RangeDeps
   readonly onLeft: (replica: RangeReplica) => void;
   readonly onApplied?: OnApplied;
   readonly neighbours: MergeNeighbours;
+  /** It leads, and serves from now on. */
+  readonly onServing?: (rangeId: number) => void;
   /** There is a reason to split it. */
   readonly onSplitWish?: () => void;
 }
@@ -276,6 +278,7 @@ export class RangeReplica implements StateMachine {
       { range: this.rangeId, term: this.#leaderTerm, revision: this.state.revision },
       'leads the range',
     );
+    this.#deps.onServing?.(this.rangeId);
   }
 
   #stopServing(): void {
@@ -359,11 +362,15 @@ export class RangeReplica implements StateMachine {
     };
   }
 
+  /** A leader that has not caught up with its log does not know the range's time; one that hands over takes nothing. */
+  get #answers(): boolean {
+    return this.#serving && !this.group.transferring;
+  }
+
   info(): RangeInfo {
     return {
       rangeId: this.rangeId,
-      // A leader that has not caught up with its log yet does not know the range's time.
-      leaderNode: this.leading && !this.#serving ? 0 : this.leaderNode(),
+      leaderNode: this.leading && !this.#answers ? 0 : this.leaderNode(),
       rangeTimeMs: this.#serving ? this.#time.nowMs() : this.state.rangeTimeMs,
       revision: this.state.revision,
       term: this.#group?.term ?? 0,

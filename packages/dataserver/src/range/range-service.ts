@@ -4,6 +4,7 @@ import {
   encodeRangeRequest,
   type RangeRequest,
   type RpcRegistry,
+  rangeAwaitLeader,
   rangeCheckpoint,
   rangeExecute,
   rangeInfo,
@@ -13,6 +14,7 @@ import {
 } from '@remora/protocol';
 import { WatchSession } from '../watch/watch-session.ts';
 import { transferLeaderTo } from './leader-transfer.ts';
+import type { LeaderWaits } from './leader-waits.ts';
 import type { RangeReplica } from './range-replica.ts';
 import { rangeStatusOf } from './range-status.ts';
 
@@ -21,6 +23,7 @@ export interface RangeServiceDeps {
   /** The replica of a range that runs here, or why there is none. */
   readonly find: (rangeId: number) => RangeReplica | ServiceError;
   readonly checkpoint: () => Promise<void>;
+  readonly leaderWaits: LeaderWaits;
 }
 
 /**
@@ -29,7 +32,8 @@ export interface RangeServiceDeps {
  * RS1. Nothing is proposed that the log's codec would not read back: it would stop every replica, for good. What comes
  *      from other nodes has been through the codec; what comes from this process has not, and is tried here.
  */
-export function serveRanges(registry: RpcRegistry, { nodeId, find, checkpoint }: RangeServiceDeps): void {
+export function serveRanges(registry: RpcRegistry, deps: RangeServiceDeps): void {
+  const { nodeId, find, checkpoint, leaderWaits } = deps;
   registry.handle(rangeExecute, (request, context, done) => {
     const replica = find(request.rangeId);
     if (replica instanceof ServiceError) return done(replica, undefined);
@@ -41,6 +45,9 @@ export function serveRanges(registry: RpcRegistry, { nodeId, find, checkpoint }:
     const replica = find(request.rangeId);
     if (replica instanceof ServiceError) done(replica, undefined);
     else done(undefined, replica.info());
+  });
+  registry.handle(rangeAwaitLeader, (request, context, done) => {
+    context.onCancel(leaderWaits.add(request, done));
   });
   registry.handle(rangeStatus, ({ rangeId }, _context, done) => {
     const replica = find(rangeId);

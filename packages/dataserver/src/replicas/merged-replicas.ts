@@ -17,6 +17,8 @@ export interface MergedReplicasDeps {
   readonly replicas: ReplicaTable;
   readonly held: HeldReplicas;
   readonly remover: ReplicaRemover;
+  /** A range has ended here, and it is known where its keys went. */
+  readonly onMoved: (rangeId: number) => void;
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -125,6 +127,7 @@ export class MergedReplicas implements MergeNeighbours {
     for (const [before, into] of this.#into) if (into === sourceId) this.#into.set(before, targetId);
     const [oldest] = this.#into.keys();
     if (this.#into.size > ENDED_MAX && oldest !== undefined) this.#into.delete(oldest);
+    this.#deps.onMoved(sourceId);
   }
 
   #clear({ replica }: Running): void {

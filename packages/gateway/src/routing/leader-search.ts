@@ -1,10 +1,12 @@
 import type { Bytes, Clock } from '@remora/base';
-import { type RangeDescriptor, type RpcDialer, rangeInfo } from '@remora/protocol';
+import { type RangeDescriptor, type RpcDialer, rangeAwaitLeader } from '@remora/protocol';
 import type { Routes } from './routes.ts';
 
-/** How often replicas are asked while nobody leads: what a search adds to an election, and what it costs. */
+/** How soon a replica is asked again that has said it does not lead, or could not be reached. */
 const ROUND_MS = 25;
-const INFO_TIMEOUT_MS = 500;
+/** How long a replica keeps a question until it leads. A node that is gone without a word is noticed that much later. */
+const WAIT_MS = 250;
+const TIMEOUT_MS = 500;
 
 /** Who waits for the leader of the range that has this key. */
 interface Waiter {
@@ -23,7 +25,8 @@ interface Search {
  * Looks for the leaders of ranges, once for all requests that wait for one.
  *
  * LS1. Only a replica that says "I lead" is believed: followers may still name a leader that is gone.
- * LS2. While anybody waits, each replica has at most one question under way, and gets a new one every round.
+ * LS2. While anybody waits, each replica has at most one question under way, which it answers when it leads, and gets a
+ *      new one soon after it has answered.
  * LS3. A range that was merged away has no leader any more. Who waits for one is let go as soon as its key is known to be
  *      another range's.
  */
@@ -75,7 +78,8 @@ export class LeaderSearch {
   #ask(search: Search, nodeId: number): void {
     const { rangeId } = search.range;
     search.asked.add(nodeId);
-    this.#dialer.channel(nodeId).call(rangeInfo, { rangeId }, { timeoutMs: INFO_TIMEOUT_MS }, (error, info) => {
+    const request = { rangeId, waitMs: WAIT_MS };
+    this.#dialer.channel(nodeId).call(rangeAwaitLeader, request, { timeoutMs: TIMEOUT_MS }, (error, info) => {
       search.asked.delete(nodeId);
       if (error !== undefined) this.#routes.learnMoved(error);
       this.#letGo(search);

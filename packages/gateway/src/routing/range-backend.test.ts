@@ -59,7 +59,7 @@ class QueueBed {
   #dialer(): RpcDialer {
     type Options = { readonly timeoutMs: number };
     const call = (method: { readonly name: string }, request: RangeRequest, options: Options, done: Done) => {
-      if (method.name === 'range.info') {
+      if (method.name === 'range.info' || method.name === 'range.awaitLeader') {
         done(undefined, { rangeId: 2, leaderNode: 1, rangeTimeMs: 5_000, revision: 1, term: 1 } as never);
       } else if (request.body.kind === 'command' && request.body.command.type === 'lock') {
         const { command } = request.body.command;

@@ -99,7 +99,7 @@ class CallBed {
               else done(undefined, value);
             });
           };
-          if (method.name === 'range.info') {
+          if (method.name === 'range.info' || method.name === 'range.awaitLeader') {
             this.asked.push(node);
             answer(this.info(node, request.rangeId), 1);
           } else {

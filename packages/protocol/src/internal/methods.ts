@@ -14,12 +14,14 @@ import {
   encodeNodeHeartbeatReply,
 } from './codec/master.ts';
 import {
+  decodeAwaitLeader,
   decodeRangeInfo,
   decodeRangeInfoRequest,
   decodeRangeReply,
   decodeRangeRequest,
   decodeWatchMessage,
   decodeWatchRequest,
+  encodeAwaitLeader,
   encodeRangeInfo,
   encodeRangeInfoRequest,
   encodeRangeReply,
@@ -30,7 +32,15 @@ import {
 import { decodeDrawReply, decodeDrawRequest, encodeDrawReply, encodeDrawRequest } from './codec/revisions.ts';
 import type { RangeDescriptor } from './descriptor.ts';
 import type { ClusterView, JoinReply, JoinRequest, NodeHeartbeat, NodeHeartbeatReply } from './master-api.ts';
-import type { RangeInfo, RangeInfoRequest, RangeReply, RangeRequest, WatchMessage, WatchRequest } from './range-api.ts';
+import type {
+  AwaitLeaderRequest,
+  RangeInfo,
+  RangeInfoRequest,
+  RangeReply,
+  RangeRequest,
+  WatchMessage,
+  WatchRequest,
+} from './range-api.ts';
 import type { DrawRevisionsReply, DrawRevisionsRequest } from './revision-api.ts';
 import type { AskSplitReply, AskSplitRequest } from './split-api.ts';
 
@@ -56,6 +66,15 @@ export const rangeInfo: Method<RangeInfoRequest, RangeInfo> = {
   name: 'range.info',
   encodeRequest: encodeRangeInfoRequest,
   decodeRequest: decodeRangeInfoRequest,
+  encodeReply: encodeRangeInfo,
+  decodeReply: decodeRangeInfo,
+};
+
+/** Answered as `range.info`, once the node that is asked leads the range or knows where its keys went, or the time is over. */
+export const rangeAwaitLeader: Method<AwaitLeaderRequest, RangeInfo> = {
+  name: 'range.awaitLeader',
+  encodeRequest: encodeAwaitLeader,
+  decodeRequest: decodeAwaitLeader,
   encodeReply: encodeRangeInfo,
   decodeReply: decodeRangeInfo,
 };

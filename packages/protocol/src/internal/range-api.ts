@@ -67,6 +67,12 @@ export type WatchMessage =
 export interface RangeInfoRequest {
   readonly rangeId: number;
 }
+
+/** Asked while nobody is known to lead the range: answered when the node that is asked does, and at latest after the time. */
+export interface AwaitLeaderRequest extends RangeInfoRequest {
+  readonly waitMs: number;
+}
+
 export interface RangeInfo {
   readonly rangeId: number;
   /** 0: unknown at the moment. */

@@ -197,6 +197,11 @@ export class RaftCore {
     return transferLeader(this.#s, to);
   }
 
+  /** A transfer is under way: nothing can be proposed. */
+  get transferring(): boolean {
+    return this.#s.role === 'leader' && this.#s.transferee !== NO_REPLICA;
+  }
+
   /** Whether `ready` has anything to hand out. */
   hasReady(): boolean {
     return this.#readies.hasReady();

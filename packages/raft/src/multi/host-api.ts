@@ -83,6 +83,8 @@ export interface Group {
    */
   proposeConf(change: ConfChange): LogPosition | Refused;
   transferLeader(to: ReplicaId): Refused | undefined;
+  /** Whether this replica leads and is handing over: it takes no proposals until another leads, or that has failed. */
+  readonly transferring: boolean;
   status(): GroupStatus;
 }
 

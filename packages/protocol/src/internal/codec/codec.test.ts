@@ -19,6 +19,7 @@ import {
   masterJoin,
   masterRangeChanged,
   masterView,
+  rangeAwaitLeader,
   rangeExecute,
   rangeInfo,
   rangeWatch,
@@ -70,6 +71,12 @@ const CASES: readonly Case[] = [
   codecCase('watch requests', WATCH_REQUESTS, rangeWatch.encodeRequest, rangeWatch.decodeRequest),
   codecCase('watch messages', WATCH_MESSAGES, rangeWatch.encodeReply, rangeWatch.decodeReply),
   codecCase('range info requests', [{ rangeId: 4 }], rangeInfo.encodeRequest, rangeInfo.decodeRequest),
+  codecCase(
+    'waits for a leader',
+    [{ rangeId: 4, waitMs: 250 }],
+    rangeAwaitLeader.encodeRequest,
+    rangeAwaitLeader.decodeRequest,
+  ),
   codecCase('range info', [INFO], rangeInfo.encodeReply, rangeInfo.decodeReply),
   codecCase('join requests', [{ nodeId: 0, descriptor: SELF }], masterJoin.encodeRequest, masterJoin.decodeRequest),
   codecCase('join replies', [{ nodeId: 4, clusterId: 'c' }], masterJoin.encodeReply, masterJoin.decodeReply),
@@ -159,7 +166,7 @@ describe('internal messages', () => {
     const hash = createHash('sha256');
     for (const { samples, encode } of CASES)
       for (const sample of samples) hash.update(packVersioned(1, encode(sample)));
-    expect(hash.digest('hex')).toBe('a649fc0c1a828f8ac9dbccd277bbaf1c13d627888ef5630c40dcf65110ae2d3a');
+    expect(hash.digest('hex')).toBe('ae143c2f998fe6ff9f6457899152d75291e964a68228e1d66a40b59a5bf00cab');
   });
 
   test('the format of log entries with a block is what it was: change it only together with its version', () => {

@@ -1,6 +1,7 @@
 import { unreachable } from '@remora/base';
 import type { CommandResult, QueryResult } from '../command.ts';
 import type {
+  AwaitLeaderRequest,
   RangeInfo,
   RangeInfoRequest,
   RangeReply,
@@ -212,6 +213,15 @@ export function encodeRangeInfoRequest(request: RangeInfoRequest): unknown[] {
 
 export function decodeRangeInfoRequest(raw: unknown): RangeInfoRequest {
   return { rangeId: asCount(asFields(raw, 1, 'range info request')[0], 'rangeId') };
+}
+
+export function encodeAwaitLeader({ rangeId, waitMs }: AwaitLeaderRequest): unknown[] {
+  return [rangeId, waitMs];
+}
+
+export function decodeAwaitLeader(raw: unknown): AwaitLeaderRequest {
+  const f = asFields(raw, 2, 'wait for a leader');
+  return { rangeId: asCount(f[0], 'rangeId'), waitMs: asMs(f[1], 'waitMs') };
 }
 
 export function encodeRangeInfo(info: RangeInfo): unknown[] {

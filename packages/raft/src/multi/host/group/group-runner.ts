@@ -226,6 +226,10 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     return refused;
   }
 
+  get transferring(): boolean {
+    return this.#core.transferring;
+  }
+
   status(): GroupStatus {
     const { groupId, replicaId } = this;
     return { groupId, replicaId, ...this.#core.status(), applied: this.#applied.index };
