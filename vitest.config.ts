@@ -7,6 +7,7 @@ const SYSTEM = [
   'test/fixtures/**/*.test.ts',
   'test/soak/growth.test.ts',
   'test/soak/overload.test.ts',
+  'test/soak/nodes/nodes.test.ts',
 ];
 
 // Workspace packages are tested from their sources (export condition "source"), never from a stale build.

@@ -20,6 +20,8 @@ const HOST = '127.0.0.1';
 export interface ClusterOptions {
   /** Founding members; 3 unless given. */
   readonly nodes?: number;
+  /** Nodes that join while it is founded, beside the founding members; they are no masters. None unless given. */
+  readonly joining?: number;
   /** Flags of every node, without the dashes. */
   readonly flags?: Readonly<Record<string, string>>;
   /** Arguments of Node itself, before the program. */
@@ -45,6 +47,10 @@ export class Cluster {
       const ports = await portsOf(count);
       const members = ports.map(({ peer }, i) => `n${i + 1}=${HOST}:${peer}`).join(',');
       for (const [i, each] of ports.entries()) cluster.#add(`n${i + 1}`, each, { 'initial-cluster': members });
+      const seeds = ports.map(({ peer }) => peer);
+      for (const each of await portsOf(options.joining ?? 0)) {
+        cluster.#add(`n${cluster.#nodes.length + 1}`, each, { join: seeds.map((peer) => `${HOST}:${peer}`).join(',') });
+      }
       for (const node of cluster.#nodes) node.start();
       await cluster.untilReady();
       return cluster;

@@ -4,7 +4,7 @@ import { Child } from '../bench/child.ts';
 const LAUNCHER = fileURLToPath(new URL('main.mjs', import.meta.url));
 
 /** The programs that make load, each in a process of its own, so that none holds up another or who measures. */
-export const LOADS = ['load:raw', 'load:holders', 'load:mixed'] as const;
+export const LOADS = ['load:raw', 'load:holders', 'load:mixed', 'load:open'] as const;
 export type LoadName = (typeof LOADS)[number];
 
 /** Starts a load; `spec` is what it is told. It logs into `dir`. `nodeArguments` are for Node itself. */

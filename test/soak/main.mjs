@@ -1,4 +1,4 @@
-// `pnpm soak`, `pnpm overload` and `pnpm growth`: builds the program under test, then runs main.ts from its source. The processes of
+// `pnpm soak`, `pnpm overload`, `pnpm growth` and `pnpm nodes`: builds the program under test, then runs main.ts from its source. The processes of
 // load that these start come here too, and find everything built.
 import { fileURLToPath } from 'node:url';
 import { runnerImport } from 'vite';

@@ -2,6 +2,8 @@ import { growthMain } from './growth-main.ts';
 import { type HoldersSpec, runHolders } from './holders.ts';
 import { LOADS, type LoadName } from './load-process.ts';
 import { type MixedLoadSpec, runMixedLoad } from './mixed-load.ts';
+import { nodesMain } from './nodes/nodes-main.ts';
+import { type OpenLoadSpec, runOpenLoad } from './nodes/open-load.ts';
 import { overloadMain } from './overload-main.ts';
 import { type RawLoadSpec, runRawLoad } from './raw-load.ts';
 import { UsageError } from './report.ts';
@@ -14,7 +16,8 @@ export async function main([program = '', ...args]: readonly string[]): Promise<
     if (program === 'overload') return await overloadMain(args);
     if (program === 'soak') return await soakMain(args);
     if (program === 'growth') return await growthMain(args);
-    throw new UsageError(`there is "soak", "overload" and "growth", and no "${program}"`);
+    if (program === 'nodes') return await nodesMain(args);
+    throw new UsageError(`there is "soak", "overload", "growth" and "nodes", and no "${program}"`);
   } catch (error) {
     if (!isUsageError(error)) throw error;
     console.error(`${error.message} (--help says more)`);
@@ -31,6 +34,8 @@ async function runLoad(name: LoadName, spec: string): Promise<number> {
       break;
     case 'load:mixed':
       return runMixedLoad(JSON.parse(spec) as MixedLoadSpec);
+    case 'load:open':
+      return runOpenLoad(JSON.parse(spec) as OpenLoadSpec);
     case 'load:holders':
       await runHolders(JSON.parse(spec) as HoldersSpec);
       break;

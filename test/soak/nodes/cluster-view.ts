@@ -1,0 +1,77 @@
+/** What the scenarios of nodes look at: which node has and leads what. */
+import type { AdminClient } from 'remora';
+
+export interface NodeSeen {
+  readonly id: number;
+  readonly name: string;
+  readonly state: string;
+  readonly duty: string;
+  /** Voters and learners, and ranges that it leads, as the ranges have it. */
+  readonly replicas: number;
+  readonly leaders: number;
+}
+
+export interface RangeSeen {
+  readonly id: number;
+  readonly leaderNode: number;
+  readonly replicas: readonly { readonly nodeId: number; readonly type: string }[];
+}
+
+export interface ClusterSeen {
+  readonly nodes: readonly NodeSeen[];
+  readonly ranges: readonly RangeSeen[];
+}
+
+const PAGE = 500;
+
+export async function seeCluster(admin: AdminClient): Promise<ClusterSeen> {
+  const [{ nodes }, { ranges }] = await Promise.all([admin.nodes(), admin.rangesFrom(Buffer.of(), PAGE)]);
+  const seen = ranges.map(({ id, leaderNode, replicas }) => ({
+    id,
+    leaderNode,
+    replicas: replicas.map(({ nodeId, type }) => ({ nodeId, type })),
+  }));
+  return {
+    ranges: seen,
+    nodes: nodes.map(({ id, name, state, duty }) => ({
+      ...{ id, name, state, duty },
+      replicas: seen.filter((range) => range.replicas.some(({ nodeId }) => nodeId === id)).length,
+      leaders: seen.filter(({ leaderNode }) => leaderNode === id).length,
+    })),
+  };
+}
+
+/** Ranges that have not as many voters as wanted, all on nodes that are up and none beside them, or no leader there. */
+export function brokenRanges({ nodes, ranges }: ClusterSeen, replicas: number): readonly RangeSeen[] {
+  const up = new Set(nodes.filter(({ state }) => state === 'up').map(({ id }) => id));
+  return ranges.filter((range) => {
+    const live = range.replicas.filter(({ nodeId, type }) => type === 'voter' && up.has(nodeId));
+    return live.length !== replicas || range.replicas.length !== replicas || !up.has(range.leaderNode);
+  });
+}
+
+export interface Spread {
+  readonly replicas: readonly number[];
+  readonly leaders: readonly number[];
+}
+
+/** Of the nodes that are up and there to serve. */
+export function spreadOf({ nodes }: ClusterSeen): Spread {
+  const serving = nodes.filter(({ state, duty }) => state === 'up' && duty === 'serving');
+  return { replicas: serving.map(({ replicas }) => replicas), leaders: serving.map(({ leaders }) => leaders) };
+}
+
+/** Whether the most and the least are at most a tenth of the mean apart, or one. */
+export function isEven(counts: readonly number[]): boolean {
+  const mean = counts.reduce((sum, count) => sum + count, 0) / counts.length;
+  return Math.max(...counts) - Math.min(...counts) <= Math.max(1, mean / 10);
+}
+
+export function isBalanced(seen: ClusterSeen): boolean {
+  const { replicas, leaders } = spreadOf(seen);
+  return isEven(replicas) && isEven(leaders);
+}
+
+export function spreadText(spread: Spread): string {
+  return `replicas ${spread.replicas.join(' ')}, leaders ${spread.leaders.join(' ')}`;
+}

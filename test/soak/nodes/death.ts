@@ -1,0 +1,54 @@
+/** A node is killed for good, and nobody does anything about it. */
+import { brokenRanges, isBalanced, type Spread, spreadOf, spreadText } from './cluster-view.ts';
+import { type LoadReport, MASTERS, REPLICAS, type Stage, type StageOptions, withStage } from './stage.ts';
+
+/** Which one: one with a voter of the masters' group, or one without. */
+export type Victim = 'master' | 'data';
+
+export interface DeathReport {
+  readonly victim: Victim;
+  readonly ranges: number;
+  readonly downAfterMs: number;
+  /** After the kill: until every range had as many live replicas as before, and until all were balanced, too. */
+  readonly wholeMs: number;
+  readonly balancedMs: number;
+  readonly spread: Spread;
+  readonly load: LoadReport;
+}
+
+/** Beyond the down time. */
+export const REPAIR_MS = 60_000;
+/** What is late is told rather than not seen. */
+const PATIENCE = 3;
+
+export function runDeath(options: StageOptions, victim: Victim): Promise<DeathReport> {
+  return withStage(options, async (stage) => {
+    stage.phase('before');
+    await stage.calm();
+    stage.phase('after the death');
+    const died = await die(stage, victim);
+    stage.phase('repaired');
+    await stage.calm();
+    return { victim, ranges: options.ranges, downAfterMs: options.downAfterMs, ...died, load: await stage.finish() };
+  });
+}
+
+/** Kills the node, and waits until the others have made up for it. */
+export async function die(
+  stage: Stage,
+  victim: Victim,
+): Promise<Pick<DeathReport, 'wholeMs' | 'balancedMs' | 'spread'>> {
+  const node = stage.cluster.node(victim === 'master' ? MASTERS : MASTERS + 1);
+  const timeoutMs = PATIENCE * (stage.options.downAfterMs + REPAIR_MS);
+  await node.end('SIGKILL');
+  const beganMs = performance.now();
+  const sinceMs = (): number => performance.now() - beganMs;
+  await stage.until('every range is whole', (seen) => brokenRanges(seen, REPLICAS).length === 0, timeoutMs);
+  const wholeMs = sinceMs();
+  const whole = await stage.look();
+  stage.say(`${node.name} is made up for after ${(wholeMs / 1_000).toFixed(1)} s: ${spreadText(spreadOf(whole))}`);
+  const isOver = (seen: typeof whole): boolean => brokenRanges(seen, REPLICAS).length === 0 && isBalanced(seen);
+  const spread = spreadOf(await stage.until('all is balanced', isOver, timeoutMs));
+  stage.say(`balanced after ${(sinceMs() / 1_000).toFixed(1)} s: ${spreadText(spread)}`);
+  return { wholeMs, balancedMs: sinceMs(), spread };
+}

@@ -1,0 +1,168 @@
+/** What clients ask for in the scenarios of nodes: a bit of everything, over all ranges. */
+import { type Random, ServiceError } from '@remora/base';
+import { connect, type KvWatch, type RemoraClient } from 'remora';
+
+/** Of a hundred requests. Each is one thing that a caller waits for, of as many calls as that takes. */
+const SHARES = { get: 40, put: 28, txn: 12, lock: 10, lease: 4, watch: 6 } as const;
+export type Kind = keyof typeof SHARES;
+export const KINDS = Object.keys(SHARES) as readonly Kind[];
+
+const TABLE: readonly Kind[] = KINDS.flatMap((kind) => Array.from({ length: SHARES[kind] }, () => kind));
+
+export const KEYS = 4_000;
+const LOCKS = 200;
+const SESSIONS = 3;
+const VALUE_BYTES = 1_024;
+const REQUEST_TIMEOUT_MS = 10_000;
+/** Long enough that only the requests themselves decide whether a lease lives. */
+const LEASE_TTL = '60s';
+const SESSION_TTL_MS = 10_000;
+const WATCHED = 'watched/';
+
+export function keyOf(n: number): string {
+  return `load/${String(n).padStart(4, '0')}`;
+}
+
+/** Where ranges begin, so that the keys of this load are in `ranges` ranges. The last two have what is watched. */
+export function bordersOf(ranges: number): readonly string[] {
+  const inLoad = Array.from({ length: ranges - 3 }, (_, i) => keyOf(Math.round(((i + 1) * KEYS) / (ranges - 2))));
+  return [...inLoad, WATCHED, `${WATCHED}5`];
+}
+
+export function kindOf(random: Random): Kind {
+  return TABLE[random.int(TABLE.length)] ?? 'get';
+}
+
+/** One client: connections of its own, a session that holds a lock all the time, and a watch over two ranges. */
+export class MixClient {
+  readonly #client: RemoraClient;
+  readonly #name: string;
+  readonly #random: Random;
+  readonly #watch: KvWatch;
+  readonly #awaited = new Map<string, () => void>();
+  /** Sessions and locks that were lost, and a watch that ended. */
+  readonly lost: string[] = [];
+  #next = 0;
+  #closing = false;
+
+  private constructor(client: RemoraClient, name: string, random: Random) {
+    this.#client = client;
+    this.#name = name;
+    this.#random = random;
+    this.#watch = client.kv.watch({ prefix: WATCHED });
+    void this.#follow();
+  }
+
+  static async open(endpoints: readonly string[], name: string, random: Random): Promise<MixClient> {
+    const options = { endpoints, requestTimeout: REQUEST_TIMEOUT_MS, sessionTtl: SESSION_TTL_MS };
+    const mix = new MixClient(await connect(options), name, random);
+    for (let i = 0; i < SESSIONS; i++) await mix.#hold(`held/${name}/${i}`);
+    await mix.#seen();
+    return mix;
+  }
+
+  async fill(from: number, to: number): Promise<void> {
+    for (let n = from; n < to; n++) await this.#client.kv.put(keyOf(n), this.#value());
+  }
+
+  once(kind: Kind): Promise<unknown> {
+    switch (kind) {
+      case 'get':
+        return this.#client.kv.get(this.#key());
+      case 'put':
+        return this.#client.kv.put(this.#key(), this.#value());
+      case 'txn':
+        return this.#txn();
+      case 'lock':
+        return this.#lock();
+      case 'lease':
+        return this.#lease();
+      case 'watch':
+        return this.#seen();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true;
+    this.#watch.close();
+    await this.#client.close();
+  }
+
+  /** A lock that is held until the end: losing it would show that its session was given up. */
+  async #hold(name: string): Promise<void> {
+    const session = await this.#client.session({ ttl: SESSION_TTL_MS });
+    const lock = await session.lock(name).acquire({ wait: 0 });
+    lock.signal.addEventListener('abort', () => {
+      if (!this.#closing) this.lost.push(`${name}: ${lock.signal.reason}`);
+    });
+  }
+
+  /** Two keys, most often of two ranges, and a look at a third one. */
+  async #txn(): Promise<void> {
+    const [one, other, third] = [this.#key(), this.#key(), this.#key()];
+    const value = this.#value();
+    const puts = [...new Set([one, other])].map((put) => ({ put, value }));
+    await this.#client.kv.txn({
+      success: [...puts, ...(puts.some(({ put }) => put === third) ? [] : [{ get: third }])],
+    });
+  }
+
+  async #lock(): Promise<void> {
+    const lock = this.#client.lock(`turns/${this.#random.int(LOCKS)}`);
+    const held = await lock.acquire({ wait: REQUEST_TIMEOUT_MS });
+    await held.release();
+  }
+
+  async #lease(): Promise<void> {
+    const { lease, kv } = this.#client;
+    const { id } = await lease.grant(LEASE_TTL);
+    await kv.put(`${this.#key()}/${this.#name}/${this.#next++}`, 'leased', { lease: id });
+    await lease.keepAlive(id);
+    await lease.revoke(id);
+  }
+
+  /** A put whose event the watch has to show. */
+  async #seen(): Promise<void> {
+    const key = `${WATCHED}${this.#random.int(10)}/${this.#name}/${this.#next++ % 100}`;
+    const value = String(this.#next);
+    const { kv } = this.#client;
+    const event = `${key}=${value}`;
+    const shown = new Promise<void>((resolve, reject) => {
+      const timer = setTimeout(() => reject(unseen(event)), REQUEST_TIMEOUT_MS);
+      this.#awaited.set(event, () => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+    shown.catch(() => {}); // awaited below, unless the put fails
+    try {
+      await kv.put(key, value);
+      await shown;
+    } finally {
+      this.#awaited.delete(event);
+    }
+  }
+
+  async #follow(): Promise<void> {
+    try {
+      for await (const { type, kv } of this.#watch) {
+        if (type === 'put') this.#awaited.get(`${kv.key}=${kv.value}`)?.();
+      }
+      if (!this.#closing) this.lost.push('the watch has ended');
+    } catch (error) {
+      this.lost.push(`the watch has ended: ${error}`);
+    }
+  }
+
+  #key(): string {
+    return keyOf(this.#random.int(KEYS));
+  }
+
+  #value(): Buffer {
+    return Buffer.alloc(VALUE_BYTES, 'v');
+  }
+}
+
+function unseen(event: string): ServiceError {
+  return new ServiceError('DEADLINE_EXCEEDED', `the watch did not show ${event}`);
+}

@@ -1,0 +1,65 @@
+/** All nodes are restarted, one by one: by the book of the operator, or with no more than a signal. */
+
+import { runHere } from '../../e2e/command-line.ts';
+import { eventually } from '../../e2e/eventually.ts';
+import type { NodeProcess } from '../../e2e/node-process.ts';
+import { type LoadReport, type Stage, type StageOptions, withStage } from './stage.ts';
+
+export interface RestartReport {
+  readonly nodes: readonly RestartedNode[];
+  readonly load: LoadReport;
+}
+
+export interface RestartedNode {
+  readonly name: string;
+  readonly maintained: boolean;
+  /** Ranges that it led when it was told to stop, and those that nobody led, as its peers saw it, once it had. */
+  readonly led: number;
+  readonly exitCode: number | null;
+  readonly stoppedMs: number;
+}
+
+const QUIET_TIMEOUT_MS = 60_000;
+
+export function runRestart(options: StageOptions): Promise<RestartReport> {
+  return withStage(options, async (stage) => {
+    stage.phase('before');
+    await stage.calm();
+    const nodes: RestartedNode[] = [];
+    for (const maintained of [true, false]) {
+      stage.phase(maintained ? 'restarts in maintenance' : 'restarts by SIGTERM alone');
+      for (const node of stage.cluster.nodes) nodes.push(await restart(stage, node, { maintained }));
+    }
+    stage.phase('after');
+    await stage.calm();
+    return { nodes, load: await stage.finish() };
+  });
+}
+
+export async function restart(
+  stage: Stage,
+  node: NodeProcess,
+  { maintained }: { readonly maintained: boolean },
+): Promise<RestartedNode> {
+  await quiet(stage);
+  if (maintained) await stage.command('admin', 'nodes', 'maintenance', node.name, '--for', '10m');
+  const led = (await stage.look()).nodes.find(({ name }) => name === node.name)?.leaders ?? 0;
+  const beganMs = performance.now();
+  const { code: exitCode } = await node.end('SIGTERM');
+  const stoppedMs = performance.now() - beganMs;
+  node.start();
+  await node.untilReady();
+  if (maintained) await stage.command('admin', 'nodes', 'undrain', node.name);
+  stage.say(`${node.name} led ${led} ranges, stopped in ${(stoppedMs / 1_000).toFixed(1)} s with ${exitCode}`);
+  return { name: node.name, maintained, led, exitCode, stoppedMs };
+}
+
+/** As the book says: the next one only when nothing is wrong. */
+function quiet({ cluster }: Stage): Promise<boolean> {
+  const probe = async (): Promise<boolean> => {
+    const { code, out } = await runHere(cluster.endpoints, ['admin', 'check']);
+    if (code !== 0) throw new Error(out);
+    return true;
+  };
+  return eventually('nothing is wrong', probe, { timeoutMs: QUIET_TIMEOUT_MS, pollMs: 100 });
+}

@@ -1,0 +1,165 @@
+/**
+ * What all scenarios of nodes have in common: five nodes, of which three are masters, ranges that are spread over all of
+ * them, and clients that ask for 30 % of what the cluster was measured to do, by the clock.
+ */
+import { AdminClient } from 'remora';
+import type { Child } from '../../bench/child.ts';
+import { runHere } from '../../e2e/command-line.ts';
+import { eventually, pause } from '../../e2e/eventually.ts';
+import { type Cluster, withCluster } from '../../e2e/harness.ts';
+import { startLoad } from '../load-process.ts';
+import { brokenRanges, type ClusterSeen, isBalanced, seeCluster, spreadOf, spreadText } from './cluster-view.ts';
+import { bordersOf } from './mix.ts';
+import type { LoadOrder, OpenLoadResult, OpenLoadSpec } from './open-load.ts';
+
+export const REPLICAS = 3;
+export const MASTERS = 3;
+
+export interface StageOptions {
+  readonly ranges: number;
+  readonly clients: number;
+  readonly seed: number;
+  /** Of the measurement at the start; 0: none is made, and `ratePerSecond` is offered. */
+  readonly measureSeconds: number;
+  readonly ratePerSecond: number;
+  /** How long the load lasts before something happens, and after it. */
+  readonly calmSeconds: number;
+  /** Silence after which a node counts as down. */
+  readonly downAfterMs: number;
+  /** For how long a node has to be up, and a range to rest, before balancing does something with it. */
+  readonly settleMs: number;
+  readonly say?: (line: string) => void;
+}
+
+export interface LoadReport extends OpenLoadResult {
+  /** As measured; 0 when it was not. */
+  readonly capacityPerSecond: number;
+  readonly ratePerSecond: number;
+}
+
+const JOINING = 2;
+const PART_OF_CAPACITY = 0.3;
+const INFLIGHT = 64;
+const ADMIN_TIMEOUT_MS = 5_000;
+const BALANCE_TIMEOUT_MS = 120_000;
+const LOOK_MS = 250;
+const SUSPECT_AFTER_MS = 1_000;
+
+/** What a scenario works with, once everything stands. */
+export class Stage {
+  readonly cluster: Cluster;
+  readonly options: StageOptions;
+  readonly #admin: AdminClient;
+  readonly #load: Child;
+  #ratePerSecond: number;
+  #capacityPerSecond = 0;
+
+  constructor(cluster: Cluster, load: Child, options: StageOptions) {
+    this.cluster = cluster;
+    this.options = options;
+    this.#load = load;
+    this.#ratePerSecond = options.ratePerSecond;
+    const times = { timeoutMs: ADMIN_TIMEOUT_MS, connectTimeoutMs: ADMIN_TIMEOUT_MS };
+    this.#admin = new AdminClient({ endpoints: cluster.endpoints, ...times });
+  }
+
+  say(line: string): void {
+    this.options.say?.(line);
+  }
+
+  look(): Promise<ClusterSeen> {
+    return seeCluster(this.#admin);
+  }
+
+  /** Runs a command of `remora`, at nodes that run. @throws Error when it fails. */
+  async command(...args: readonly string[]): Promise<string> {
+    const endpoints = this.cluster.nodes.filter(({ running }) => running).map(({ client }) => client);
+    const { code, out, err } = await runHere(endpoints, args);
+    if (code !== 0) throw new Error(`remora ${args.join(' ')} ended with ${code}:\n${err}`);
+    return out;
+  }
+
+  async settle(): Promise<void> {
+    const seen = await this.until('all ranges are whole and balanced', isWholeAndBalanced, BALANCE_TIMEOUT_MS);
+    this.say(`${seen.ranges.length} ranges: ${spreadText(spreadOf(seen))}`);
+  }
+
+  until(what: string, holds: (seen: ClusterSeen) => boolean, timeoutMs: number): Promise<ClusterSeen> {
+    let last: ClusterSeen | undefined;
+    const probe = async (): Promise<ClusterSeen | undefined> => {
+      last = await this.look();
+      return holds(last) ? last : undefined;
+    };
+    return eventually(what, probe, { timeoutMs, pollMs: LOOK_MS }).catch((cause: unknown) => {
+      throw new Error(`${what}: not within ${timeoutMs} ms; at last ${last === undefined ? '' : textOf(last)}`, {
+        cause,
+      });
+    });
+  }
+
+  /** Measures what the cluster can do, if it is to. */
+  async measure(): Promise<void> {
+    const { measureSeconds: seconds } = this.options;
+    if (seconds === 0) return;
+    this.#order({ type: 'measure', inflight: INFLIGHT, seconds });
+    this.#capacityPerSecond = Number((await this.#load.message('measured')).perSecond);
+    this.#ratePerSecond = PART_OF_CAPACITY * this.#capacityPerSecond;
+    this.say(`${this.#capacityPerSecond.toFixed(0)} requests per second of the mix with ${INFLIGHT} under way`);
+  }
+
+  /** From now on what clients ask for counts for this phase. */
+  phase(name: string): void {
+    this.say(`${name}: ${this.#ratePerSecond.toFixed(0)} requests per second`);
+    this.#order({ type: 'offer', phase: name, ratePerSecond: this.#ratePerSecond });
+  }
+
+  async calm(): Promise<void> {
+    await pause(this.options.calmSeconds * 1_000);
+  }
+
+  async finish(): Promise<LoadReport> {
+    this.#order({ type: 'finish' });
+    const result = (await this.#load.message('result')) as unknown as OpenLoadResult;
+    return { ...result, capacityPerSecond: this.#capacityPerSecond, ratePerSecond: this.#ratePerSecond };
+  }
+
+  #order(order: LoadOrder): void {
+    this.#load.send(order);
+  }
+}
+
+/** Runs a scenario on a stage of its own, which begins balanced and with all keys in place. */
+export function withStage<Report>(options: StageOptions, play: (stage: Stage) => Promise<Report>): Promise<Report> {
+  const flags = { 'pre-split': bordersOf(options.ranges).join(',') };
+  return withCluster({ nodes: MASTERS, joining: JOINING, flags }, async (cluster) => {
+    const spec: OpenLoadSpec = { endpoints: cluster.endpoints, clients: options.clients, seed: options.seed };
+    const load = startLoad('load:open', spec, cluster.dir);
+    try {
+      const stage = new Stage(cluster, load, options);
+      for (const [name, ms] of settingsOf(options)) await stage.command('admin', 'settings', 'set', name, `${ms}ms`);
+      await load.message('ready');
+      await stage.settle();
+      await stage.measure();
+      return await play(stage);
+    } finally {
+      await load.stop();
+    }
+  });
+}
+
+function settingsOf({ downAfterMs, settleMs }: StageOptions): readonly (readonly [string, number])[] {
+  return [
+    ['suspect-after', Math.min(SUSPECT_AFTER_MS, downAfterMs / 2)],
+    ['down-after', downAfterMs],
+    ['node-settle', settleMs],
+    ['move-cooldown', settleMs],
+  ];
+}
+
+export function isWholeAndBalanced(seen: ClusterSeen): boolean {
+  return seen.ranges.length > 0 && brokenRanges(seen, REPLICAS).length === 0 && isBalanced(seen);
+}
+
+function textOf(seen: ClusterSeen): string {
+  return `${brokenRanges(seen, REPLICAS).length} ranges not whole, ${spreadText(spreadOf(seen))}`;
+}
