@@ -1,5 +1,5 @@
 /** A node is killed for good, and nobody does anything about it. */
-import { brokenRanges, isBalanced, type Spread, spreadOf, spreadText } from './cluster-view.ts';
+import { brokenRanges, type ClusterSeen, isBalanced, type Spread, spreadOf, spreadText } from './cluster-view.ts';
 import { type LoadReport, MASTERS, REPLICAS, type Stage, type StageOptions, withStage } from './stage.ts';
 
 /** Which one: one with a voter of the masters' group, or one without. */
@@ -43,12 +43,17 @@ export async function die(
   await node.end('SIGKILL');
   const beganMs = performance.now();
   const sinceMs = (): number => performance.now() - beganMs;
-  await stage.until('every range is whole', (seen) => brokenRanges(seen, REPLICAS).length === 0, timeoutMs);
+  const isWhole = (seen: ClusterSeen): boolean => brokenRanges(without(seen, node.name), REPLICAS).length === 0;
+  const isOver = (seen: ClusterSeen): boolean => isWhole(seen) && isBalanced(without(seen, node.name));
+  const whole = without(await stage.until('every range is whole', isWhole, timeoutMs), node.name);
   const wholeMs = sinceMs();
-  const whole = await stage.look();
   stage.say(`${node.name} is made up for after ${(wholeMs / 1_000).toFixed(1)} s: ${spreadText(spreadOf(whole))}`);
-  const isOver = (seen: typeof whole): boolean => brokenRanges(seen, REPLICAS).length === 0 && isBalanced(seen);
-  const spread = spreadOf(await stage.until('all is balanced', isOver, timeoutMs));
+  const spread = spreadOf(without(await stage.until('all is balanced', isOver, timeoutMs), node.name));
   stage.say(`balanced after ${(sinceMs() / 1_000).toFixed(1)} s: ${spreadText(spread)}`);
   return { wholeMs, balancedMs: sinceMs(), spread };
+}
+
+/** The masters do not know at once that it is dead; whoever killed it does. */
+function without({ nodes, ranges }: ClusterSeen, name: string): ClusterSeen {
+  return { ranges, nodes: nodes.map((node) => (node.name === name ? { ...node, state: 'down' } : node)) };
 }

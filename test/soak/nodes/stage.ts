@@ -4,6 +4,7 @@
  */
 import { AdminClient } from 'remora';
 import type { Child } from '../../bench/child.ts';
+import { quantile } from '../../bench/quantile.ts';
 import { runHere } from '../../e2e/command-line.ts';
 import { eventually, pause } from '../../e2e/eventually.ts';
 import { type Cluster, withCluster } from '../../e2e/harness.ts';
@@ -43,6 +44,7 @@ const INFLIGHT = 64;
 const ADMIN_TIMEOUT_MS = 5_000;
 const BALANCE_TIMEOUT_MS = 120_000;
 const LOOK_MS = 250;
+const OPERATORS_MAX = 1_000;
 const SUSPECT_AFTER_MS = 1_000;
 
 /** What a scenario works with, once everything stands. */
@@ -117,7 +119,14 @@ export class Stage {
     await pause(this.options.calmSeconds * 1_000);
   }
 
+  /** What the scheduling did, as the present leader of the masters remembers it. */
+  async #sayOperators(): Promise<void> {
+    const operators = await this.#admin.operators({ ended: true, limit: OPERATORS_MAX });
+    for (const line of operatorLines(operators)) this.say(line);
+  }
+
   async finish(): Promise<LoadReport> {
+    await this.#sayOperators();
     this.#order({ type: 'finish' });
     const result = (await this.#load.message('result')) as unknown as OpenLoadResult;
     return { ...result, capacityPerSecond: this.#capacityPerSecond, ratePerSecond: this.#ratePerSecond };
@@ -154,6 +163,19 @@ function settingsOf({ downAfterMs, settleMs }: StageOptions): readonly (readonly
     ['node-settle', settleMs],
     ['move-cooldown', settleMs],
   ];
+}
+
+/** How many there were of each kind that ended alike, and how long they took. */
+function operatorLines(operators: Awaited<ReturnType<AdminClient['operators']>>): readonly string[] {
+  const tookMs = new Map<string, number[]>();
+  for (const { kind, status, outcome, ageMs, endedMs } of operators) {
+    const name = status === 'success' ? kind : `${kind}, ${status} (${outcome})`;
+    tookMs.set(name, [...(tookMs.get(name) ?? []), ageMs - endedMs]);
+  }
+  return [...tookMs].map(([name, each]) => {
+    const [middle, longest] = [quantile(each, 0.5), quantile(each, 1)].map((ms) => (ms / 1_000).toFixed(1));
+    return `operators: ${each.length} × ${name}, ${middle} s in the middle, ${longest} s at most`;
+  });
 }
 
 export function isWholeAndBalanced(seen: ClusterSeen): boolean {
