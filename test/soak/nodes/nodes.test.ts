@@ -8,9 +8,8 @@ import { type RestartReport, restart } from './restart.ts';
 import { type LoadReport, type Stage, type StageOptions, withStage } from './stage.ts';
 
 const OPTIONS: StageOptions = {
-  ...{ ranges: 10, clients: 3, seed: 1, measureSeconds: 0, ratePerSecond: 40 },
+  ...{ ranges: 6, clients: 3, seed: 1, measureSeconds: 0, ratePerSecond: 40 },
   ...{ calmSeconds: 1, downAfterMs: 3_000, settleMs: 0 },
-  ...(process.env.SAY ? { say: (l: string) => console.log(l) } : {}),
 };
 
 interface Report {
