@@ -121,7 +121,7 @@ export class SimRange {
       else told(undefined, { revision: outcome.revision, raftTerm: this.term, rangeTimeMs: 0, result: outcome.result });
     };
     if (!this.#isMisrouted(request)) return this.#propose(command, requestId, settled);
-    const outcome = requestId === '' ? undefined : this.state.outcomes.find(requestId); // CM3 of the commands
+    const outcome = requestId === '' ? undefined : this.state.outcomes.recall(requestId); // CM3 of the commands
     settled(staleEpoch([this.state.descriptor]), outcome);
   }
 

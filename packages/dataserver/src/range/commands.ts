@@ -125,7 +125,7 @@ export class Commands {
   }
 
   #remembered({ requestId }: RangeRequest): Outcome | undefined {
-    return requestId === '' ? undefined : this.#replica.state.outcomes.find(requestId);
+    return requestId === '' ? undefined : this.#replica.state.outcomes.recall(requestId);
   }
 
   #answer(outcome: Outcome, done: RangeDone): void {

@@ -1,7 +1,8 @@
-import { type Bytes, binaryString, compareBytes, type Engine, type EngineView, ServiceError } from '@remora/base';
+import { type Bytes, compareBytes, type Engine, type EngineView, ServiceError } from '@remora/base';
 import { type FoundPairs, hasFilters, type KeyRange, type KeyValue, type RangeOp, type Txn } from '@remora/protocol';
-import { currentKey, currentSpan, historySpan, parseHistoryKey, userKeyOfCurrent } from './keys.ts';
-import { decodeVersion, isDeletion, modRevisionOf, toKeyValue, type Version } from './record.ts';
+import { currentKey, currentSpan, userKeyOfCurrent } from './keys.ts';
+import { VersionReader } from './kv-versions.ts';
+import { decodeVersion, isDeletion, toKeyValue, type Version } from './record.ts';
 
 /**
  * Reading plain keys.
@@ -12,9 +13,19 @@ import { decodeVersion, isDeletion, modRevisionOf, toKeyValue, type Version } fr
  * K2. A read at revision R sees, per key, the newest version at or below R, and nothing when that is a deletion.
  */
 
-/** Most rows that one operation may return or change, and bytes of them. */
-export const OPERATION_ROWS_MAX = 1_000_000;
-const OPERATION_BYTES_MAX = 512 * 1024 * 1024;
+/** Most keys that one operation may return or change, and bytes of them. */
+export interface OperationLimits {
+  readonly rowsMax: number;
+  readonly bytesMax: number;
+}
+
+/** Every replica has the same: whether a command is applied depends on them. */
+const OPERATION_LIMITS: OperationLimits = { rowsMax: 1_000_000, bytesMax: 512 * 1024 * 1024 };
+
+interface ReadAt {
+  readonly revision: number;
+  readonly limits: OperationLimits;
+}
 
 /** What `prefetch` found, by the operation or comparison that asked. */
 export type Prefetched = ReadonlyMap<KeyRange, FoundPairs>;
@@ -112,15 +123,23 @@ function collect(range: KeyRange, revision: number, wanted: Wanted[]): void {
 export async function fetchAll(
   view: EngineView,
   wanted: readonly Wanted[],
-  { bounds, changing }: { readonly bounds: RevisionBounds; readonly changing: boolean },
+  {
+    bounds,
+    changing,
+    limits = OPERATION_LIMITS,
+  }: { readonly bounds: RevisionBounds; readonly changing: boolean; readonly limits?: OperationLimits },
 ): Promise<Prefetched> {
   const out = new Map<KeyRange, FoundPairs>();
   for (const { range, revision } of wanted) {
     if (isEmptyRange(range)) out.set(range, NOTHING);
     else if (revision > 0 && revision !== bounds.revision) {
       if (revision < bounds.compactRevision || revision > bounds.revision) continue; // Evaluation says so.
-      out.set(range, await readAt(view, range, revision));
-    } else out.set(range, await readCurrent(view, range, changing ? Number.POSITIVE_INFINITY : rowsNeeded(range)));
+      out.set(range, await readAt(view, range, { revision, limits }));
+    } else
+      out.set(
+        range,
+        await readCurrent(view, range, { keep: changing ? Number.POSITIVE_INFINITY : rowsNeeded(range), limits }),
+      );
   }
   return out;
 }
@@ -139,7 +158,11 @@ function rowsNeeded(range: KeyRange): number {
 }
 
 /** Counts all rows, and keeps the first `keep` of them. */
-async function readCurrent(view: EngineView, range: KeyRange, keep: number): Promise<FoundPairs> {
+async function readCurrent(
+  view: EngineView,
+  range: KeyRange,
+  { keep, limits }: { readonly keep: number; readonly limits: OperationLimits },
+): Promise<FoundPairs> {
   const kvs: KeyValue[] = [];
   let count = 0;
   let bytes = 0;
@@ -147,46 +170,42 @@ async function readCurrent(view: EngineView, range: KeyRange, keep: number): Pro
     count += rows.length;
     for (const row of rows) {
       if (kvs.length >= keep) break;
-      bytes = withinBounds(kvs.length, bytes + row.key.length + row.value.length);
+      bytes = withinBounds(kvs.length, bytes + row.key.length + row.value.length, limits);
       kvs.push(toKeyValue(userKeyOfCurrent(row.key), decodeVersion(row.value)));
     }
   }
   return { kvs, count };
 }
 
-function withinBounds(rows: number, bytes: number): number {
-  if (rows < OPERATION_ROWS_MAX && bytes <= OPERATION_BYTES_MAX) return bytes;
+function withinBounds(found: number, bytes: number, { rowsMax, bytesMax }: OperationLimits): number {
+  if (found < rowsMax && bytes <= bytesMax) return bytes;
   throw new ServiceError(
     'RESOURCE_EXHAUSTED',
-    `an operation covers at most ${OPERATION_ROWS_MAX} keys and ${OPERATION_BYTES_MAX} bytes; do it in parts`,
+    `an operation covers at most ${rowsMax} keys and ${bytesMax} bytes; do it in parts`,
   );
 }
 
-/** K2. */
-async function readAt(view: EngineView, range: KeyRange, revision: number): Promise<FoundPairs> {
-  const found = new Map<string, KeyValue | undefined>();
-  let bytes = 0;
-  const keep = (key: Bytes, kv: KeyValue | undefined): void => {
-    bytes = withinBounds(found.size, bytes + key.length + (kv?.value.length ?? 0));
-    found.set(binaryString(key), kv);
-  };
-  for await (const rows of view.scan(historySpan(range))) {
-    for (const row of rows) {
-      const { key, revision: at } = parseHistoryKey(row.key);
-      if (at > revision) continue;
-      keep(key, isDeletion(row.value) ? undefined : toKeyValue(key, decodeVersion(row.value)));
-    }
-  }
-  for await (const rows of view.scan(currentSpan(range))) {
-    for (const row of rows) {
-      if (modRevisionOf(row.value) > revision) continue;
-      const key = userKeyOfCurrent(row.key);
-      keep(key, toKeyValue(key, decodeVersion(row.value)));
-    }
-  }
+/**
+ * K2. What is counted is what is found: which older versions are there besides differs between replicas, as each of them
+ * removes for itself what a compaction has made unreadable.
+ */
+async function readAt(view: EngineView, range: KeyRange, at: ReadAt): Promise<FoundPairs> {
+  const reader = new VersionReader(view, range, { older: true });
   const kvs: KeyValue[] = [];
-  for (const kv of found.values()) if (kv !== undefined) kvs.push(kv);
-  return { kvs: kvs.sort((a, b) => compareBytes(a.key, b.key)), count: kvs.length };
+  let bytes = 0;
+  try {
+    for (let key = await reader.nextKey(); key !== undefined; key = await reader.nextKey()) {
+      const versions = await reader.versionsOf(key);
+      const newest = versions.findLast(({ revision }) => revision <= at.revision);
+      if (newest === undefined || isDeletion(newest.row)) continue;
+      const kv = toKeyValue(newest.key, decodeVersion(newest.row));
+      bytes = withinBounds(kvs.length, bytes + kv.key.length + kv.value.length, at.limits);
+      kvs.push(kv);
+    }
+  } finally {
+    await reader.close();
+  }
+  return { kvs, count: kvs.length };
 }
 
 /** The newest version of a key in an engine or a view of it. */

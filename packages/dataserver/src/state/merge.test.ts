@@ -99,6 +99,27 @@ describe('a sealed range', () => {
     expect(code(await again.run(kv(put('z', '1'))))).toBe('UNAVAILABLE');
   });
 
+  test('has the time of its seal for all of the entry that unseals it, also where a crash falls into that', async () => {
+    const results = [];
+    for (const crashes of [false, true]) {
+      const { left, right } = await neighbours();
+      await right.ok(kv(put('z', '1')));
+      await seal(right, left);
+      right.timeMs = 90_000;
+      const unseal: Command = { type: 'unseal', from: { targetId: 2, round: 0 } };
+      const late = { command: kv(range('x', '~')), requestId: 'r', deadlineMs: 50_000 };
+      const entry = right.batch([{ command: unseal }, late]);
+      if (crashes) {
+        expect(right.state.appliedAhead).toBe(1);
+        await right.checkpoint();
+        right.crash();
+        results.push((await right.batch([{ command: unseal }, late])).slice(1));
+      } else results.push((await entry).slice(1));
+      expect(right.state.rangeTimeMs).toBeLessThan(90_000);
+    }
+    expect(results[1]).toEqual(results[0]);
+  });
+
   test('may still refuse a merge into itself: two that are sealed for each other come apart', async () => {
     const { left, right } = await neighbours();
     await seal(right, left);
@@ -194,10 +215,10 @@ describe('a merge', () => {
     await left.ok(mergeOf(left, await seal(right, left)));
     left.timeMs = 509_000;
     await left.ok({ type: 'noop' });
-    expect(left.state.outcomes.find('r')).toMatchObject({ ok: true });
+    expect(left.state.outcomes.recall('r')).toMatchObject({ ok: true });
     left.timeMs = 511_000;
     await left.ok({ type: 'noop' });
-    expect(left.state.outcomes.find('r')).toBeUndefined();
+    expect(left.state.outcomes.recall('r')).toBeUndefined();
   });
 
   test('takes the leases along, with what belongs to them', async () => {

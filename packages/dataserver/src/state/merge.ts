@@ -144,7 +144,7 @@ export function unite(state: RangeState, source: RangeState, command: MergeIntoC
   state.revision = Math.max(state.revision, source.revision);
   state.compactRevision = Math.max(state.compactRevision, source.compactRevision);
   const aheadMs = Math.max(0, state.rangeTimeMs - source.rangeTimeMs);
-  state.outcomes.unite(source.outcomes, aheadMs);
+  state.outcomes.unite(source.outcomes, { ownMs: state.rangeTimeMs, otherMs: source.rangeTimeMs });
   state.transactions.takeOver(source.transactions.handedOver(aheadMs));
   state.rangeTimeMs = Math.max(state.rangeTimeMs, source.rangeTimeMs);
   state.keys += source.keys;

@@ -38,7 +38,7 @@ function remember(outcomes: Outcomes, ids: readonly string[], deadlineMs: number
 }
 
 const known = (outcomes: Outcomes, ids: readonly string[]): readonly string[] =>
-  ids.filter((id) => outcomes.find(id) !== undefined);
+  ids.filter((id) => outcomes.recall(id) !== undefined);
 const IDS = ['a', 'b', 'left', 'right'];
 
 describe('the memory of outcomes behind a split', () => {
@@ -102,7 +102,7 @@ describe('the memory of outcomes behind a split', () => {
 
   test('is united again without anything twice', () => {
     const { left, right } = split();
-    left.unite(right, 0);
+    left.unite(right, { ownMs: 1, otherMs: 1 });
     expect([left.count, known(left, IDS)]).toEqual([4, IDS]);
   });
 });

@@ -8,8 +8,8 @@ import { decodeOutcomePage, encodeOutcomePage, type Outcome } from './outcome-co
  * O2. An outcome is kept at least until the command's deadline in range time. As apply refuses a command past its
  *     deadline, and retries carry the same deadline, a late retry never finds it forgotten *and* is applied.
  * O3. Outcomes are kept in pages, in order of application. Which page an outcome is in differs between replicas
- *     (a page is closed by a local checkpoint); which outcomes answer a retry does not, as only those before their
- *     deadline are asked for.
+ *     (a page is closed by a local checkpoint), and so does how long one stays behind its deadline. So apply sees only
+ *     those whose deadline has not passed in the time of the range, and of several under one id the last alone.
  * O4. A split copies neither outcomes nor what they are found by, however many they are: the range and its child share what
  *     was remembered before, which nobody changes any more. It goes when the last of it has expired.
  */
@@ -43,6 +43,12 @@ interface Elder {
   readonly maxDeadlineMs: number;
 }
 
+/** The times of two ranges that are merged. */
+export interface RangeTimes {
+  readonly ownMs: number;
+  readonly otherMs: number;
+}
+
 /** A page is closed when it holds this many outcomes. */
 const PAGE_ENTRIES_MAX = 1_024;
 
@@ -74,8 +80,19 @@ export class Outcomes {
     return this.#pages.reduce((sum, { entries }) => sum + entries.length, 0);
   }
 
-  find(requestId: string): Outcome | undefined {
+  /** What an earlier attempt came to, alike on every replica: nothing once its deadline has passed (O3). */
+  find(requestId: string, rangeTimeMs: number): Outcome | undefined {
+    return this.#live(requestId, rangeTimeMs)?.outcome;
+  }
+
+  /** The same, also behind its deadline if it happens to be there yet: for answers, never for apply (O3). */
+  recall(requestId: string): Outcome | undefined {
     return this.#entry(requestId)?.outcome;
+  }
+
+  #live(requestId: string, rangeTimeMs: number): Remembered | undefined {
+    const entry = this.#entry(requestId);
+    return entry !== undefined && entry.deadlineMs >= rangeTimeMs ? entry : undefined;
   }
 
   #entry(requestId: string): Remembered | undefined {
@@ -125,13 +142,14 @@ export class Outcomes {
   }
 
   /**
-   * Takes over the memory of another range, whose time is `behindMs` behind this one's: its outcomes are kept for as long
-   * as they would have been. What both remember from a time when they were one is kept once; of a transaction that both
+   * Takes over the memory of another range, as of the time of each: what the one that lags remembers is kept for as long
+   * as it would have been. What both remember from a time when they were one is kept once; of a transaction that both
    * had parts in, what each of them had is put together, in the place of either.
    */
-  unite(other: Outcomes, behindMs: number): void {
+  unite(other: Outcomes, times: RangeTimes): void {
     for (const page of other.#pages) {
-      const entries = page.entries.flatMap((entry) => this.#united(entry, behindMs) ?? []);
+      const live = page.entries.filter((entry) => other.#live(entry.requestId, times.otherMs) === entry); // O3
+      const entries = live.flatMap((entry) => this.#united(entry, times) ?? []);
       if (entries.length === 0) continue;
       const bytes = Math.ceil((page.bytes * entries.length) / page.entries.length);
       const maxDeadlineMs = entries.reduce((max, { deadlineMs }) => Math.max(max, deadlineMs), 0);
@@ -142,9 +160,9 @@ export class Outcomes {
   }
 
   /** What is to be remembered of it beside what already is. */
-  #united(theirs: Remembered, behindMs: number): Remembered | undefined {
-    const deadlineMs = theirs.deadlineMs + behindMs;
-    const mine = this.#entry(theirs.requestId);
+  #united(theirs: Remembered, { ownMs, otherMs }: RangeTimes): Remembered | undefined {
+    const deadlineMs = theirs.deadlineMs + Math.max(0, ownMs - otherMs);
+    const mine = this.#live(theirs.requestId, ownMs);
     if (mine === undefined) return { ...theirs, deadlineMs };
     const outcome = joinedOutcome(mine.outcome, theirs.outcome);
     return outcome && { ...theirs, outcome, deadlineMs: Math.max(mine.deadlineMs, deadlineMs) };

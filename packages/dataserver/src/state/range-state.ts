@@ -159,8 +159,8 @@ export class RangeState implements TransactionHost {
   applyBatch(position: LogPosition, batch: CommandBatch, onOutcome: OnOutcome): void | Promise<void> {
     assert(position.index === this.applied.index + 1, `entry ${position.index} does not follow ${this.applied.index}`);
     this.#block = batch.block;
-    // A8
-    if (this.merging.seal === undefined) {
+    // A8. Of an entry that goes on behind a crash (A6), the time was taken up when it began: the seal may be off since.
+    if (this.merging.seal === undefined && this.appliedAhead === 0) {
       this.rangeTimeMs = Math.max(this.rangeTimeMs, batch.rangeTimeMs);
       this.wallMs = batch.wallMs;
       this.outcomes.expire(this.rangeTimeMs);
@@ -206,7 +206,7 @@ export class RangeState implements TransactionHost {
   }
 
   #remembered({ requestId, command }: CommandBatch['commands'][number]): Outcome | undefined {
-    const outcome = requestId === '' ? undefined : this.outcomes.find(requestId);
+    const outcome = requestId === '' ? undefined : this.outcomes.find(requestId, this.rangeTimeMs);
     return outcome && rememberedAnswer(command, outcome);
   }
 

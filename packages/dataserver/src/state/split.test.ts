@@ -237,5 +237,5 @@ test('a command from before a split is refused, and is told where its key was', 
   const [outcome] = outcomes;
   if (outcome === undefined || outcome.ok) throw new Error('it is refused');
   expect(currentRanges(errorOf(outcome))).toEqual([left.state.descriptor]);
-  expect(left.state.outcomes.find('late')).toBeUndefined(); // refused, it may come again by another way
+  expect(left.state.outcomes.recall('late')).toBeUndefined(); // refused, it may come again by another way
 });

@@ -1,6 +1,12 @@
-/** Answers to ordinary requests that come near transactions over several ranges. */
+/** Answers to requests that come near transactions over several ranges. */
 import { compareBytes, ServiceError } from '@remora/base';
-import type { Command, PartResult, TxnPartOutcome } from '@remora/protocol';
+import {
+  type Command,
+  type PartResult,
+  TXN_HOLDERS_MAX,
+  type TxnPartOutcome,
+  type TxnPrepareResult,
+} from '@remora/protocol';
 import { failed, type Outcome, rememberable } from '../state/outcome-codec.ts';
 import type { PreparedPart } from './prepared-part.ts';
 
@@ -59,4 +65,12 @@ export function rememberedAnswer(command: Command, outcome: Outcome): Outcome {
   const message = 'the request was applied as a transaction over several ranges, whose results are not known here';
   const details = { applied: true };
   return failed(outcome.revision, new ServiceError('UNKNOWN_OUTCOME', message, { details }));
+}
+
+/** What a prepare comes to that meets intents of others. */
+export function conflictWith(parts: readonly PreparedPart[]): TxnPrepareResult {
+  const holders = parts
+    .slice(0, TXN_HOLDERS_MAX)
+    .map(({ txnId, requestId, primaryKey }) => ({ txnId, requestId, primaryKey }));
+  return { type: 'txnPrepare', answer: 'conflict', holders };
 }

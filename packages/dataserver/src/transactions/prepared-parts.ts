@@ -34,9 +34,9 @@ export class PreparedParts {
     return this.#rows.values();
   }
 
-  /** What the range has of a transaction: after a merge it may be more than one part. */
+  /** What the range has of a transaction, in the order of its parts: after a merge it may be more than one. */
   of(txnId: string): readonly PreparedPart[] {
-    return [...this.#rows.values()].filter((part) => part.txnId === txnId);
+    return inOrder([...this.#rows.values()].filter((part) => part.txnId === txnId));
   }
 
   has(txnId: string, part: number): boolean {
@@ -77,7 +77,7 @@ export class PreparedParts {
         part,
         this.holding((other) => found.add(other)),
       );
-    return [...found].filter((other) => other.txnId !== txnId);
+    return inOrder([...found].filter((other) => other.txnId !== txnId));
   }
 
   /** The first part that may write with a lease. */
@@ -141,6 +141,12 @@ export class PreparedParts {
     this.#rows.load(rows, decodePart);
     for (const part of this.#rows.values()) this.#hold(part);
   }
+}
+
+/** An order that does not depend on when they came: a node that starts again reads them in that of their rows. */
+function inOrder(parts: readonly PreparedPart[]): readonly PreparedPart[] {
+  if (parts.length < 2) return parts;
+  return [...parts].sort((a, b) => (a.txnId === b.txnId ? a.part - b.part : a.txnId < b.txnId ? -1 : 1));
 }
 
 function nameOf({ txnId, part }: Pick<PreparedPart, 'txnId' | 'part'>): string {

@@ -426,6 +426,8 @@ describe('a split', () => {
 });
 
 describe('ranges that both had a part of a transaction, merged before all is told', () => {
+  const AT_ONCE = { ownMs: 1_000, otherMs: 1_000 };
+
   async function committed(): Promise<readonly [StateBed, StateBed]> {
     const [left, right] = neighbours();
     await prepared(left, prepare('t', 1, [put('a', '1')], { requestId: 'q' }));
@@ -437,18 +439,18 @@ describe('ranges that both had a part of a transaction, merged before all is tol
   test('tell the results of both, whichever part is asked for again', async () => {
     const [left, right] = await committed();
     await txnResult(left, resolve('t', commitAt(7), left, 'q'), 'txnResolve');
-    left.state.outcomes.unite(right.state.outcomes, 0);
+    left.state.outcomes.unite(right.state.outcomes, AT_ONCE);
     const { results } = await txnResult(left, resolve('t', commitAt(7), left, 'q'), 'txnResolve');
     expect(results?.map(({ number }) => number)).toEqual([10, 20]);
     left.timeMs = 30_001;
     await left.ok({ type: 'noop' });
     expect(left.state.outcomes.count).toBe(0);
-    expect(left.state.outcomes.find('q')).toBeUndefined();
+    expect(left.state.outcomes.recall('q')).toBeUndefined();
   });
 
   test('tell those of the one that was resolved before the merge with those of the other', async () => {
     const [left, right] = await committed();
-    left.state.outcomes.unite(right.state.outcomes, 0);
+    left.state.outcomes.unite(right.state.outcomes, AT_ONCE);
     const { results } = await txnResult(left, resolve('t', commitAt(7), left, 'q'), 'txnResolve');
     expect(results?.map(({ number }) => number)).toEqual([10, 20]);
   });
@@ -459,9 +461,55 @@ describe('ranges that both had a part of a transaction, merged before all is tol
     await prepared(left, prepare('t', 1, [put('a', '1')], { requestId: 'q' }));
     await prepared(right, prepare('t', 2, [range('x')], { requestId: 'q' }));
     for (const bed of [left, right]) await txnResult(bed, resolve('t', commitAt(7), bed, 'q'), 'txnResolve');
-    left.state.outcomes.unite(right.state.outcomes, 0);
+    left.state.outcomes.unite(right.state.outcomes, AT_ONCE);
     expect(await txnResult(left, resolve('t', commitAt(7), left, 'q'), 'txnResolve')).toMatchObject({
       results: undefined,
     });
+  });
+});
+
+describe('what a range does with its parts is the same on a node that has started again', () => {
+  /** The same in both, one of which starts again once all is prepared. */
+  async function twice(act: (bed: StateBed) => Promise<void>): Promise<readonly [StateBed, StateBed]> {
+    const [[steady], [restarted]] = [neighbours(), neighbours()];
+    for (const bed of [steady, restarted]) await act(bed);
+    await restarted.checkpoint();
+    restarted.crash();
+    return [steady, restarted];
+  }
+  const remembered = (bed: StateBed) => [...bed.state.outcomes.askable(0)];
+
+  test('although they came in another order, and one operation is in two of them: the pieces of a range that was parted', async () => {
+    const piece = (key: string) => ({ number: 3, branch: 0, op: del(key, undefined, true) });
+    const beds = await twice(async (bed) => {
+      for (const key of ['b', 'c']) await write(bed, key === 'b' ? 2 : 3, put(key, '1'));
+      await prepared(bed, prepare('t', 2, [piece('c')], { requestId: 'q' }));
+      await send(bed, prepare('t', 1, [piece('b')], { requestId: 'q' }), 19_000);
+    });
+    const answers = [];
+    for (const bed of beds) answers.push(await txnResult(bed, resolve('t', commitAt(7), bed, 'q'), 'txnResolve'));
+    expect(answers[0]?.results).toHaveLength(2);
+    expect(answers[1]).toEqual(answers[0]);
+    expect(remembered(beds[1])).toEqual(remembered(beds[0]));
+  });
+
+  test('who was in the way of a transaction is told and remembered alike', async () => {
+    const beds = await twice(async (bed) => {
+      for (const [txnId, key] of [
+        ['u', 'b'],
+        ['s', 'a'],
+        ['t', 'aa'],
+      ] as const) {
+        await prepared(bed, prepare(txnId, 1, [put(key, '1')]));
+      }
+    });
+    const conflicts = [];
+    for (const bed of beds) conflicts.push(await prepared(bed, prepare('v', 1, [del('a', 'c'), put('b', '2')])));
+    expect(conflicts[0]).toMatchObject({
+      answer: 'conflict',
+      holders: [{ txnId: 's' }, { txnId: 't' }, { txnId: 'u' }],
+    });
+    expect(conflicts[1]).toEqual(conflicts[0]);
+    expect(remembered(beds[1])).toEqual(remembered(beds[0]));
   });
 });

@@ -6,7 +6,6 @@ import {
   type PartResult,
   prepareRequestId,
   type Query,
-  TXN_HOLDERS_MAX,
   type TxnCommand,
   type TxnCommandResult,
   type TxnCommit,
@@ -22,9 +21,9 @@ import type { RangeBounds } from '../state/bounds.ts';
 import { nameOfTxnRow, type TxnRowKind, txnRowKey, txnRowsSpan } from '../state/keys.ts';
 import type { KvChanges } from '../state/kv-changes.ts';
 import type { Prefetched } from '../state/kv-read.ts';
-import { errorOf, outcomeBytes, rememberable } from '../state/outcome-codec.ts';
+import { errorOf, type Outcome, outcomeBytes, rememberable } from '../state/outcome-codec.ts';
 import type { Outcomes } from '../state/outcomes.ts';
-import { joinedResults, rememberedResults } from './answers.ts';
+import { conflictWith, joinedResults, rememberedResults } from './answers.ts';
 import { holderOf, holderOfQuery } from './holders.ts';
 import { answerCompares, executeBranches, opFailures } from './part-execution.ts';
 import {
@@ -175,14 +174,14 @@ export class RangeTransactions {
   #prepare(command: TxnPrepare, deadlineMs: number, prefetched: Prefetched): TxnPrepareResult {
     const { txnId, part } = command;
     const { revision: floor, compactRevision } = this.#host;
-    const before = command.requestId === '' ? undefined : this.#host.outcomes.find(command.requestId);
+    const before = command.requestId === '' ? undefined : this.#remembered(command.requestId);
     if (before !== undefined) {
       if (!before.ok) throw errorOf(before);
       return { type: 'txnPrepare', answer: 'remembered', revision: before.revision, result: before.result };
     }
     this.#checkPrepare(command);
     const holders = this.#parts.against(txnId, command);
-    if (holders.length > 0) return conflict(holders);
+    if (holders.length > 0) return conflictWith(holders);
     const changes = this.#host.changesAt(floor);
     const compares = answerCompares(command, changes, prefetched);
     const failures = opFailures(command, {
@@ -298,7 +297,7 @@ export class RangeTransactions {
   ): readonly PartResult[] | undefined {
     if (requestId === '') return results;
     const { outcomes, rangeTimeMs } = this.#host;
-    const before = outcomes.find(requestId);
+    const before = this.#remembered(requestId);
     const known = before === undefined ? [] : rememberedResults(before, txnId);
     if (known === undefined) return undefined;
     const all = joinedResults(results, known);
@@ -310,14 +309,18 @@ export class RangeTransactions {
   }
 
   #resultsOf(txnId: string, requestId: string): readonly PartResult[] | undefined {
-    return requestId === '' ? undefined : rememberedResults(this.#host.outcomes.find(requestId), txnId);
+    return requestId === '' ? undefined : rememberedResults(this.#remembered(requestId), txnId);
+  }
+
+  #remembered(requestId: string): Outcome | undefined {
+    return this.#host.outcomes.find(requestId, this.#host.rangeTimeMs);
   }
 
   /** T9. No deadline of a prepare that is on its way is further ahead than that of any command may be. */
   #markAborted(txnId: string, part: number): void {
     const requestId = prepareRequestId(txnId, part);
     const { outcomes, revision, rangeTimeMs } = this.#host;
-    if (outcomes.find(requestId) !== undefined) return;
+    if (this.#remembered(requestId) !== undefined) return;
     const outcome = { ok: true, revision, result: { type: 'txnPrepare', answer: 'aborted' } } as const;
     const deadlineMs = rangeTimeMs + COMMAND_DEADLINE_MAX_MS;
     outcomes.remember({ requestId, deadlineMs, outcome }, outcomeBytes(outcome));
@@ -387,11 +390,4 @@ export class RangeTransactions {
 
 function decided(outcome: TxnState): TxnDecideResult {
   return { type: 'txnDecide', outcome, results: undefined };
-}
-
-function conflict(parts: readonly PreparedPart[]): TxnPrepareResult {
-  const holders = parts
-    .slice(0, TXN_HOLDERS_MAX)
-    .map(({ txnId, requestId, primaryKey }) => ({ txnId, requestId, primaryKey }));
-  return { type: 'txnPrepare', answer: 'conflict', holders };
 }
