@@ -28,12 +28,14 @@ import {
   type RpcDialer,
 } from '@remora/protocol';
 import { createRaftHost, LocalNetwork, type NodeRaftHost } from '@remora/raft';
+import type { MemberInstruction } from '../../../packages/dataserver/src/range/member-orders.ts';
 import type { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
 import type { RevisionSource } from '../../../packages/dataserver/src/revisions/revision-drawer.ts';
 import { NOBODY_NUMBERS } from '../../../packages/dataserver/src/revisions/test-source.ts';
 import { RangeRegistry } from '../../../packages/master/src/range-registry.ts';
 import { deadly, type Kills } from './coordinator-kills.ts';
 import { Links } from './links.ts';
+import { ReplicaMoves } from './replica-moves.ts';
 import { RevisionMaster } from './revision-master.ts';
 import { SimNode } from './sim-node.ts';
 import { SplitDesk } from './split-desk.ts';
@@ -41,7 +43,8 @@ import { SplitDesk } from './split-desk.ts';
 export const DATA_NODES: readonly number[] = [1, 2, 3];
 /** A gateway without data; the data nodes are gateways as well. */
 export const GATEWAY_NODE = 4;
-export const NODES: readonly number[] = [...DATA_NODES, GATEWAY_NODE];
+/** Has no replica at first: there in runs in which replicas move. */
+const SPARE_NODE = 5;
 
 /** In a plan: where leases begin, and behind them locks and plain keys. */
 const LEASES = 'leases';
@@ -55,6 +58,8 @@ export interface RangePlan {
   readonly splits: readonly string[];
   /** How often neighbours are to be merged. */
   readonly merges?: number;
+  /** How often replicas are to move, to and from a node that has none at first. */
+  readonly moves?: number;
   /** Clients append to lists in several ranges, and coordinators end amid that. */
   readonly transactions?: boolean;
   /** Clients put keys with leases besides what they always do. */
@@ -98,6 +103,9 @@ const realClock = nodeClock();
 
 export class RangeCluster {
   readonly clock = new ManualClock();
+  readonly dataNodes: readonly number[];
+  /** With those that are gateways alone. */
+  readonly allNodes: readonly number[];
   readonly random: SeededRandom;
   readonly network: LocalNetwork;
   readonly nodes: ReadonlyMap<number, SimNode>;
@@ -112,6 +120,9 @@ export class RangeCluster {
   splitsAmidTransactions = 0;
   /** Coordinators that ended, by the message that was their last. */
   readonly kills: Kills = new Map();
+  /** What befell the nodes, by kind. */
+  readonly misfortunes = new Map<string, number>();
+  readonly moves: ReplicaMoves;
   readonly #plan: RangePlan;
   readonly #master: RevisionMaster;
   readonly #links: Links;
@@ -122,6 +133,8 @@ export class RangeCluster {
   constructor(seed: number, plan: RangePlan = ONE_RANGE) {
     const ranges = rangesBetween(plan.borders);
     this.#plan = plan;
+    this.dataNodes = plan.moves === undefined ? DATA_NODES : [...DATA_NODES, SPARE_NODE];
+    this.allNodes = [...DATA_NODES, GATEWAY_NODE, ...(plan.moves === undefined ? [] : [SPARE_NODE])];
     this.view = { clusterId: 'sim', nodes: [], ranges, leaders: [], masterLeader: 0 };
     this.random = new SeededRandom(seed);
     this.laterRandom = new SeededRandom(seed + 0x1000_0000);
@@ -134,7 +147,13 @@ export class RangeCluster {
     });
     const { clock, random, network } = this;
     this.#links = new Links({ clock, random, network, node: (id) => this.node(id) });
-    this.nodes = new Map(NODES.map((id) => [id, new SimNode(this, id)]));
+    this.moves = new ReplicaMoves({
+      ...{ clock, dataNodes: this.dataNodes, random: new SeededRandom(seed + 0x3000_0000) },
+      leading: () => this.#leading,
+      order: (replica, instruction) => this.#order(replica, instruction),
+      create: (nodeId, range, replicaId) => void this.#create(nodeId, range, replicaId),
+    });
+    this.nodes = new Map(this.allNodes.map((id) => [id, new SimNode(this, id)]));
   }
 
   /** Splits that were done. */
@@ -149,13 +168,13 @@ export class RangeCluster {
   }
 
   async start(): Promise<void> {
-    for (const id of NODES) this.startNode(id);
+    for (const id of this.allNodes) this.startNode(id);
     for (const range of this.view.ranges) {
       for (const { nodeId, replicaId } of range.replicas) {
         void this.node(nodeId).running?.store?.createReplica(range, replicaId);
       }
     }
-    if (this.#plan.splits.length > 0 || this.#plan.merges !== undefined) this.#hearLeaders();
+    if (this.#plan.splits.length > 0 || this.mayMerge || this.#plan.moves !== undefined) this.#hearLeaders();
     await this.run(1_500);
   }
 
@@ -173,7 +192,7 @@ export class RangeCluster {
       clock,
       random: this.random,
     });
-    const isData = DATA_NODES.includes(id);
+    const isData = this.dataNodes.includes(id);
     let host: NodeRaftHost | undefined;
     let store: Store | undefined;
     if (isData) {
@@ -287,7 +306,7 @@ export class RangeCluster {
 
   /** Cuts these nodes off from the others. Links that are open carry nothing until the partition ends. */
   partition(cut: readonly number[]): void {
-    this.#links.partition(cut, NODES);
+    this.#links.partition(cut, this.allNodes);
   }
 
   heal(): void {
@@ -321,7 +340,7 @@ export class RangeCluster {
   }
 
   leaders(rangeId = 2): readonly number[] {
-    return DATA_NODES.filter((id) => this.node(id).running?.host?.group(rangeId)?.ready === true);
+    return this.dataNodes.filter((id) => this.node(id).running?.host?.group(rangeId)?.ready === true);
   }
 
   /**
@@ -343,6 +362,7 @@ export class RangeCluster {
 
   /** As by heartbeats. */
   #hearLeaders(): void {
+    if (this.#plan.moves !== undefined) this.removeEnded();
     this.#heard(this.#leading.map(({ state }) => state.descriptor));
     this.clock.setTimer(1_000, () => this.#hearLeaders());
   }
@@ -384,24 +404,57 @@ export class RangeCluster {
   /** The master's word to nodes that lack a replica: those that a snapshot took past a split, as a rule. */
   async createMissing(): Promise<void> {
     for (const range of this.view.ranges) {
-      for (const { nodeId, replicaId } of range.replicas) {
-        await this.node(nodeId)
-          .running?.store?.createReplica(range, replicaId)
-          .catch((error: unknown) => {
-            if (!(error instanceof ServiceError)) throw error; // not yet: it is told again
-          });
+      for (const { nodeId, replicaId } of range.replicas) await this.#create(nodeId, range, replicaId);
+    }
+  }
+
+  async #create(nodeId: number, range: RangeDescriptor, replicaId: number): Promise<void> {
+    await this.node(nodeId)
+      .running?.store?.createReplica(range, replicaId)
+      .catch((error: unknown) => {
+        if (!(error instanceof ServiceError)) throw error; // not yet: it is told again
+      });
+  }
+
+  /** The master's word to replicas whose ranges have ended in a merge, and to those that are members no more. */
+  removeEnded(): void {
+    for (const { running } of this.nodes.values()) {
+      for (const { rangeId, group } of [...(running?.store?.replicas() ?? [])]) {
+        const confVersion = this.#endedSince(rangeId, group.replicaId);
+        if (confVersion !== undefined) {
+          running?.store?.removeReplica({ rangeId, replicaId: group.replicaId, confVersion });
+        }
       }
     }
   }
 
-  /** The master's word to replicas that were left behind by a merge: their ranges have ended. */
-  removeEnded(): void {
-    for (const { running } of this.nodes.values()) {
-      for (const { rangeId, group } of [...(running?.store?.replicas() ?? [])]) {
-        if (this.#registry.mergedInto(rangeId) === undefined) continue;
-        running?.store?.removeReplica({ rangeId, replicaId: group.replicaId, confVersion: Number.MAX_SAFE_INTEGER });
-      }
-    }
+  #endedSince(rangeId: number, replicaId: number): number | undefined {
+    if (this.#registry.mergedInto(rangeId) !== undefined) return Number.MAX_SAFE_INTEGER;
+    const known = this.view.ranges.find((range) => range.rangeId === rangeId);
+    const isMember = known?.replicas.some((replica) => replica.replicaId === replicaId) ?? true;
+    return isMember ? undefined : known?.epoch.confVersion;
+  }
+
+  met(misfortune: string): void {
+    this.misfortunes.set(misfortune, (this.misfortunes.get(misfortune) ?? 0) + 1);
+  }
+
+  /** Has some replica move, if a node has none of its range. */
+  moveSomething(): void {
+    this.moves.begin();
+  }
+
+  stopMoves(): void {
+    this.moves.stop();
+  }
+
+  #order(replica: RangeReplica, instruction: MemberInstruction): void {
+    const { rangeId, state } = replica;
+    const { confVersion } = state.descriptor.epoch;
+    const node = [...this.nodes.values()].find(({ running }) =>
+      [...(running?.store?.replicas() ?? [])].includes(replica),
+    );
+    node?.running?.store?.talk.carryOut({ orderId: 1, rangeId, confVersion, instruction });
   }
 
   /** Whether what is in several ranges may be in one later. */

@@ -3,23 +3,16 @@ import type { BackendReply } from '@remora/gateway';
 import type { CommandResult, KvOp } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { put } from '../../../packages/dataserver/src/state/test-bed.ts';
-import { GATEWAY_NODE, RangeCluster, type RangePlan } from './bed.ts';
-import { MERGES } from './plans.ts';
+import { GATEWAY_NODE, RangeCluster } from './bed.ts';
+import { MANY_RANGES } from './plans.ts';
 import { type RunResult, runSeed } from './run.ts';
-
-const PLANS: readonly { readonly name: string; readonly plan: RangePlan }[] = [
-  // Leases and locks are in the first, and each of the others has a part of the plain keys.
-  { name: 'several ranges', plan: { borders: ['k1', 'k3'], splits: [] } },
-  { name: 'a range that is split again and again', plan: { borders: [], splits: ['k1', 'k2', 'k3'] } },
-  { name: 'ranges that are merged and split again', plan: MERGES },
-];
 
 /** `SIM_SEED=17 npx vitest run test/sim/range-cluster/many` replays one run; `SIM_SEEDS=1000` runs more. */
 const one = process.env.SIM_SEED;
 const count = Number(process.env.SIM_SEEDS ?? 6);
 const seeds = one === undefined ? Array.from({ length: count }, (_, i) => i + 1) : [Number(one)];
 
-describe.each(PLANS)('$name, under load and misfortune, keep every promise', ({ plan }) => {
+describe.each(MANY_RANGES)('$name, under load and misfortune, keep every promise', ({ plan }) => {
   const results: RunResult[] = [];
 
   test.each(seeds)('seed %i', { timeout: 60_000 }, async (seed) => {

@@ -1,19 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { RangePlan } from './bed.ts';
+import { TRANSACTIONS } from './plans.ts';
 import { type RunResult, runSeed } from './run.ts';
-
-const BORDERS = ['i1', 'k1', 'k3', 'l1'];
-const PLANS: readonly { readonly name: string; readonly plan: RangePlan }[] = [
-  { name: 'several ranges', plan: { borders: BORDERS, splits: [], transactions: true } },
-  {
-    name: 'ranges that are split amid them',
-    plan: { borders: ['k1'], splits: ['i1', 'k2', 'l1'], transactions: true },
-  },
-  {
-    name: 'ranges that are merged and split',
-    plan: { borders: BORDERS, splits: ['k2'], merges: 25, transactions: true },
-  },
-];
 
 /** `SIM_SEED=17 npx vitest run test/sim/range-cluster/transactions` replays one run; `SIM_SEEDS=1000` runs more. */
 const one = process.env.SIM_SEED;
@@ -22,7 +9,7 @@ const seeds = one === undefined ? Array.from({ length: count }, (_, i) => i + 1)
 
 const all: RunResult[] = [];
 
-describe.each(PLANS)('transactions over $name keep every promise', ({ plan }) => {
+describe.each(TRANSACTIONS)('transactions over $name keep every promise', ({ plan }) => {
   test.each(seeds)('seed %i', { timeout: 60_000 }, async (seed) => {
     const result = await runSeed(seed, plan);
     all.push(result);
@@ -36,6 +23,7 @@ test.runIf(seeds.length >= 4)('the runs met what they are for: coordinators that
   expect(sum(({ committed }) => committed)).toBeGreaterThan(5 * all.length);
   expect(sum(({ splitsAmidTransactions }) => splitsAmidTransactions)).toBeGreaterThan(0);
   expect(sum(({ merges }) => merges)).toBeGreaterThan(0);
+  expect(sum(({ moves }) => moves)).toBeGreaterThan(0);
   const moments = new Set(all.flatMap(({ kills }) => [...kills.keys()]));
   for (const message of ['txnPrepare', 'txnDecide', 'txnResolve']) {
     for (const moment of ['before', 'behind', 'after']) expect(moments).toContain(`${moment} ${message}`);

@@ -34,6 +34,7 @@ export async function runSimulation(simulation: Simulation, args: readonly strin
   let only: ReadonlySet<string> | undefined;
   try {
     settings = settingsOf(args);
+    if (settings.schedule !== undefined) refuseSchedule(simulation);
     only = kindsOf(simulation, settings.faults);
   } catch (error) {
     console.error(`${error instanceof Error ? error.message : String(error)}\n\n${usage(simulation.command)}`);
@@ -61,6 +62,10 @@ export async function runSimulation(simulation: Simulation, args: readonly strin
   return conclude(session, totals);
 }
 
+function refuseSchedule({ draw }: Simulation): void {
+  if (draw === undefined) throw new Error('its faults follow from the course of a run: --schedule is not for it');
+}
+
 /** A run that stopped at a failure goes on with the seed that failed: by now it may hold. */
 function goOn(before: Totals, { keepGoing }: Settings): Totals {
   if (keepGoing) return before;
@@ -79,8 +84,9 @@ interface Session {
   readonly historiesDir: string | undefined;
 }
 
-function kindsOf({ faultKinds }: Simulation, given: string | undefined): ReadonlySet<string> | undefined {
+function kindsOf({ faultKinds, draw }: Simulation, given: string | undefined): ReadonlySet<string> | undefined {
   if (given === undefined) return undefined;
+  if (draw === undefined) throw new Error('its faults follow from the course of a run: none can be left out');
   const kinds = given.split(',').map((kind) => kind.trim());
   const unknown = kinds.find((kind) => !faultKinds.includes(kind));
   if (unknown !== undefined) throw new Error(`there is no fault '${unknown}'; there are: ${faultKinds.join(', ')}`);
@@ -88,7 +94,8 @@ function kindsOf({ faultKinds }: Simulation, given: string | undefined): Readonl
 }
 
 function jobOf({ simulation, only }: Session, seed: number): Job {
-  return only === undefined ? { seed } : { seed, schedule: simulation.draw(seed).filter(({ kind }) => only.has(kind)) };
+  if (only === undefined || simulation.draw === undefined) return { seed };
+  return { seed, schedule: simulation.draw(seed).filter(({ kind }) => only.has(kind)) };
 }
 
 interface ManyOptions {
@@ -198,7 +205,7 @@ async function one(session: Session, seed: number, file: string | undefined): Pr
   console.log(`\nseed ${seed} failed: ${failure.detail}\n\n${failure.last.join('\n')}\n`);
   writeHistories(result, session.historiesDir ?? join(session.place.stateDir, 'histories'));
   console.log(`replay: ${simulation.command} --seed ${seed}${suffix}`);
-  if (given === undefined) await showShrunk(session, result, failure.property);
+  if (given === undefined && simulation.draw !== undefined) await showShrunk(session, result, failure.property);
   return 1;
 }
 

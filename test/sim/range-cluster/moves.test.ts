@@ -1,0 +1,26 @@
+import { describe, expect, test } from 'vitest';
+import { MOVES } from './plans.ts';
+import { type RunResult, runSeed } from './run.ts';
+
+/** `SIM_SEED=17 npx vitest run test/sim/range-cluster/moves` replays one run; `SIM_SEEDS=1000` runs more. */
+const one = process.env.SIM_SEED;
+const count = Number(process.env.SIM_SEEDS ?? 4);
+const seeds = one === undefined ? Array.from({ length: count }, (_, i) => i + 1) : [Number(one)];
+
+describe.each(MOVES)('$name, under load and misfortune, keep every promise', ({ plan }) => {
+  const results: RunResult[] = [];
+
+  test.each(seeds)('seed %i', { timeout: 60_000 }, async (seed) => {
+    const result = await runSeed(seed, plan);
+    results.push(result);
+    expect(result.faults.slice(0, 10)).toEqual([]);
+    expect(result.acknowledged).toBeGreaterThan(10);
+  });
+
+  test.runIf(seeds.length >= 4)('the runs met what they are for: moves, splits and merges', () => {
+    const sum = (what: (result: RunResult) => number) => results.reduce((total, result) => total + what(result), 0);
+    expect(sum(({ moves }) => moves)).toBeGreaterThan(seeds.length);
+    expect(sum(({ splits }) => splits)).toBeGreaterThan(seeds.length);
+    expect(sum(({ merges }) => merges)).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,102 @@
+/**
+ * Replicas that move from node to node, as the master orders it: a learner on the new node, which becomes a voter in the
+ * place of the old replica once it has caught up, and the old one goes.
+ *
+ * RV1. A range has one move at a time. It is given up when the range has ended, or its nodes are others by then.
+ */
+import type { ManualClock, SeededRandom } from '@remora/base';
+import type { RangeDescriptor, ReplicaDescriptor } from '@remora/protocol';
+import type { MemberInstruction } from '../../../packages/dataserver/src/range/member-orders.ts';
+import type { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
+
+interface Move {
+  readonly rangeId: number;
+  readonly from: ReplicaDescriptor;
+  readonly to: number;
+  readonly replicaId: number;
+}
+
+export interface ReplicaMovesDeps {
+  readonly clock: ManualClock;
+  readonly random: SeededRandom;
+  readonly dataNodes: readonly number[];
+  /** Replicas that lead. */
+  readonly leading: () => readonly RangeReplica[];
+  /** The node's word to its replica of a range. */
+  readonly order: (replica: RangeReplica, order: MemberInstruction) => void;
+  /** The master's word to a node that it has a replica. */
+  readonly create: (nodeId: number, range: RangeDescriptor, replicaId: number) => void;
+}
+
+/** Above those of splits and of the beginning. */
+const FIRST_REPLICA_ID = 1_000_000;
+const ORDER_MS = 60;
+
+export class ReplicaMoves {
+  readonly #deps: ReplicaMovesDeps;
+  readonly #underWay = new Map<number, Move>();
+  #replicaIds = FIRST_REPLICA_ID;
+  moved = 0;
+  /** … while the range had a prepared transaction when it began, or when it was over. */
+  amidTransactions = 0;
+
+  constructor(deps: ReplicaMovesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Begins a move of a replica of some range, to a node that has none of it. */
+  begin(): void {
+    const { random, leading, dataNodes } = this.#deps;
+    const ranges = leading();
+    const range = ranges[random.int(Math.max(1, ranges.length))];
+    if (range === undefined || this.#underWay.has(range.rangeId)) return;
+    const { replicas } = range.state.descriptor;
+    const from = replicas[random.int(replicas.length)];
+    const to = dataNodes.find((id) => replicas.every(({ nodeId }) => nodeId !== id));
+    if (from === undefined || to === undefined) return;
+    const move = { rangeId: range.rangeId, from, to, replicaId: ++this.#replicaIds };
+    if (range.state.transactions.prepared > 0) this.amidTransactions++;
+    this.#underWay.set(range.rangeId, move);
+    this.#goOn(move);
+  }
+
+  /** RV1. Nothing is ordered any more. */
+  stop(): void {
+    this.#underWay.clear();
+  }
+
+  #goOn(move: Move): void {
+    if (this.#underWay.get(move.rangeId) !== move) return;
+    const replica = this.#deps.leading().find(({ rangeId }) => rangeId === move.rangeId);
+    if (replica !== undefined) this.#orderNext(move, replica);
+    this.#deps.clock.setTimer(ORDER_MS, () => this.#goOn(move));
+  }
+
+  #orderNext(move: Move, replica: RangeReplica): void {
+    const { descriptor, transactions } = replica.state;
+    const { from, to, replicaId } = move;
+    const there = descriptor.replicas.find(({ nodeId }) => nodeId === to);
+    const old = descriptor.replicas.find((one) => one.replicaId === from.replicaId);
+    if ((there !== undefined && there.replicaId !== replicaId) || (there === undefined && old === undefined)) {
+      this.#underWay.delete(move.rangeId);
+    } else if (there === undefined) {
+      this.#deps.order(replica, { type: 'addLearner', nodeId: to, replicaId });
+    } else if (there.type === 'voter' && old === undefined) {
+      this.#underWay.delete(move.rangeId);
+      this.moved++;
+      if (transactions.prepared > 0) this.amidTransactions++;
+    } else {
+      this.#deps.create(to, descriptor, replicaId);
+      this.#deps.order(replica, this.#exchange(move, replica));
+    }
+  }
+
+  /** A leader that is to go hands over first. */
+  #exchange({ from, replicaId }: Move, { group, state }: RangeReplica): MemberInstruction {
+    const other = state.descriptor.replicas.find((one) => one.type === 'voter' && one.replicaId !== from.replicaId);
+    if (group.replicaId === from.replicaId && other !== undefined) {
+      return { type: 'transferLeader', replicaId: other.replicaId };
+    }
+    return { type: 'changeVoters', promote: [replicaId], remove: [from.replicaId] };
+  }
+}
