@@ -5,7 +5,14 @@
  * generated code, made for this project's server, reads them as numbers.
  */
 import { type Client, credentials, makeGenericClientConstructor, type ServiceDefinition } from '@grpc/grpc-js';
-import { type KVClient, KVService, type LeaseClient, LeaseService, v3lockpb } from '@remora/protocol/etcd';
+import {
+  type KVClient,
+  KVService,
+  type LeaseClient,
+  LeaseService,
+  v3electionpb,
+  v3lockpb,
+} from '@remora/protocol/etcd';
 
 const HEADER_TAG = 0x0a;
 
@@ -19,6 +26,10 @@ export function leaseClient(address: string): LeaseClient {
 
 export function lockClient(address: string): v3lockpb.LockClient {
   return clientOf(v3lockpb.LockService, address) as v3lockpb.LockClient;
+}
+
+export function electionClient(address: string): v3electionpb.ElectionClient {
+  return clientOf(v3electionpb.ElectionService, address) as v3electionpb.ElectionClient;
 }
 
 function clientOf(service: ServiceDefinition, address: string): Client {

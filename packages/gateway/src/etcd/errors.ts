@@ -16,6 +16,7 @@ export interface EtcdStatus {
   readonly message: string;
 }
 
+const UNKNOWN = 2;
 const INVALID_ARGUMENT = 3;
 const NOT_FOUND = 5;
 const RESOURCE_EXHAUSTED = 8;
@@ -43,12 +44,17 @@ const ETCD_TABLE: Partial<Record<ErrorCode, EtcdStatus>> = {
   UNKNOWN_OUTCOME: { status: UNAVAILABLE, message: 'etcdserver: request timed out' },
 };
 
-/** INVALID_ARGUMENT stands for several of etcd's errors; `details.etcd` says which. */
+/** Codes that stand for several of etcd's errors; `details.etcd` says which. */
 const ETCD_DETAILS: Readonly<Record<string, EtcdStatus>> = {
   keyNotFound: { status: INVALID_ARGUMENT, message: 'etcdserver: key not found' },
   valueProvided: { status: INVALID_ARGUMENT, message: 'etcdserver: value is provided' },
   leaseProvided: { status: INVALID_ARGUMENT, message: 'etcdserver: lease is provided' },
   invalidSortOption: { status: INVALID_ARGUMENT, message: 'etcdserver: invalid sort option' },
+  // Of the recipes: plain errors in etcd, without a status of their own (v3lock, v3election, client/v3/concurrency).
+  mutexSessionExpired: { status: UNKNOWN, message: 'mutex: session is expired' },
+  notLeader: { status: UNKNOWN, message: 'election: not leader' },
+  noLeader: { status: UNKNOWN, message: 'election: no leader' },
+  missingLeaderKey: { status: UNKNOWN, message: '"leader" field must be provided' },
   authNotEnabled: { status: FAILED_PRECONDITION, message: 'etcdserver: authentication is not enabled' },
 };
 

@@ -1,8 +1,10 @@
 import type {
   handleBidiStreamingCall,
+  handleServerStreamingCall,
   handleUnaryCall,
   ServerDuplexStream,
   ServerUnaryCall,
+  ServerWritableStream,
   sendUnaryData,
 } from '@grpc/grpc-js';
 import { type Logger, ServiceError, toServiceError } from '@remora/base';
@@ -117,11 +119,24 @@ export class CallGuard {
     };
   }
 
+  /** A call with one request and a stream of answers. */
+  serverStream<Request, Response>(
+    service: StreamService<Request, Response>,
+    statusOf: StatusOf,
+  ): handleServerStreamingCall<Request, Response> {
+    return (call) => {
+      const refusal = this.#refusal(this.#streams.size, this.#limits.streamsMax);
+      if (refusal !== undefined) return refuse(call, refusal, statusOf);
+      this.#runStream(service, statusOf, call)(call.request);
+    };
+  }
+
+  /** Gives what takes the stream's requests. */
   #runStream<Request, Response>(
     service: StreamService<Request, Response>,
     statusOf: StatusOf,
-    call: ServerDuplexStream<Request, Response>,
-  ): void {
+    call: ServerDuplexStream<Request, Response> | ServerWritableStream<Request, Response>,
+  ): (request: Request) => void {
     let over = false;
     const close = (): void => {
       if (over) return;
@@ -144,20 +159,24 @@ export class CallGuard {
         call.end();
       },
     };
-    const handler: StreamHandler<Request> = service(sink, () => call.resume());
-    call.on('data', (request: Request) => {
-      if (over) return;
-      try {
-        if (!handler.onRequest(request)) call.pause();
-      } catch (error) {
-        fail(toServiceError(error));
-      }
-    });
+    const handler: StreamHandler<Request> = service(sink, () => isDuplex(call) && call.resume());
     call.on('drain', () => over || handler.onDrain());
-    call.on('end', () => over || handler.onHalfClose());
     call.on('cancelled', close);
     call.on('error', close);
     call.on('close', close);
+    const take = (request: Request): void => {
+      if (over) return;
+      try {
+        if (!handler.onRequest(request) && isDuplex(call)) call.pause();
+      } catch (error) {
+        fail(toServiceError(error));
+      }
+    };
+    if (isDuplex(call)) {
+      call.on('data', take);
+      call.on('end', () => over || handler.onHalfClose());
+    }
+    return take;
   }
 
   #refusal(current: number, max: number): ServiceError | undefined {
@@ -175,8 +194,14 @@ export class CallGuard {
   }
 }
 
+function isDuplex<Request, Response>(
+  call: ServerDuplexStream<Request, Response> | ServerWritableStream<Request, Response>,
+): call is ServerDuplexStream<Request, Response> {
+  return 'read' in call;
+}
+
 function refuse<Request, Response>(
-  call: ServerDuplexStream<Request, Response>,
+  call: ServerDuplexStream<Request, Response> | ServerWritableStream<Request, Response>,
   refusal: ServiceError,
   statusOf: StatusOf,
 ): void {

@@ -12,6 +12,10 @@ import { EtcdKv } from '../../etcd/kv-service.ts';
 import { EtcdLease } from '../../etcd/lease-service.ts';
 import { ETCD_LIMITS, type EtcdLimits } from '../../etcd/limits.ts';
 import { EtcdMaintenance } from '../../etcd/maintenance-service.ts';
+import { BackendCalls } from '../../etcd/recipes/backend-calls.ts';
+import { EtcdElection } from '../../etcd/recipes/election-service.ts';
+import { KeyLine } from '../../etcd/recipes/key-line.ts';
+import { EtcdLock } from '../../etcd/recipes/lock-service.ts';
 import { unsupported } from '../../etcd/unsupported.ts';
 import { WatchStream } from '../../etcd/watch-stream.ts';
 import { HeartbeatStream } from '../../heartbeat-stream.ts';
@@ -38,6 +42,7 @@ export function etcdServices(deps: EtcdServicesDeps, guard: CallGuard): readonly
     clusterService(deps, headers, guard),
     maintenanceService(deps, headers, guard),
     authService(headers, guard),
+    ...recipeServices(deps, headers, guard),
   ];
 }
 
@@ -102,6 +107,27 @@ function maintenanceService(deps: EtcdServicesDeps, headers: Headers, guard: Cal
     moveLeader: refusedUnary(guard, 'MoveLeader', 'a node that is stopped hands its leaderships over'),
     downgrade: refusedUnary(guard, 'Downgrade', 'install the older version node by node'),
   });
+}
+
+/** etcd's lock and election recipes, run by the server. */
+function recipeServices(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard): readonly GrpcService[] {
+  const calls = new BackendCalls(deps.backend, headers);
+  const line = new KeyLine(calls, deps.clock);
+  const lock = new EtcdLock(calls, line, deps.random);
+  const election = new EtcdElection(calls, line);
+  return [
+    grpcService<pb.v3lockpb.LockServer>(pb.v3lockpb.LockService, {
+      lock: guard.unary(lock.lock.bind(lock), etcdStatus),
+      unlock: guard.unary(lock.unlock.bind(lock), etcdStatus),
+    }),
+    grpcService<pb.v3electionpb.ElectionServer>(pb.v3electionpb.ElectionService, {
+      campaign: guard.unary(election.campaign.bind(election), etcdStatus),
+      proclaim: guard.unary(election.proclaim.bind(election), etcdStatus),
+      leader: guard.unary(election.leader.bind(election), etcdStatus),
+      observe: guard.serverStream((sink) => election.observe(sink), etcdStatus),
+      resign: guard.unary(election.resign.bind(election), etcdStatus),
+    }),
+  ];
 }
 
 function authService(headers: Headers, guard: CallGuard): GrpcService {

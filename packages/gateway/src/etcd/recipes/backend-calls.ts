@@ -1,0 +1,56 @@
+import { assert, type ServiceError } from '@remora/base';
+import type { Command, CommandResult, Query, QueryResult } from '@remora/protocol';
+import type * as pb from '@remora/protocol/etcd';
+import type { Backend, BackendDone } from '../../backend.ts';
+import type { Headers } from '../headers.ts';
+import { expectType } from '../kv-responses.ts';
+
+type AnyResult = CommandResult | QueryResult;
+
+/** What a step of a recipe gives: the result, and the header that the whole call may answer with. */
+export interface Step<Type extends AnyResult['type']> {
+  readonly result: Extract<AnyResult, { readonly type: Type }>;
+  readonly header: pb.ResponseHeader;
+}
+
+/** How long one step may take. A recipe may take longer; it asks again. */
+const STEP_TIMEOUT_MS = 10_000;
+
+/** The backend as promises, for calls of several steps. */
+export class BackendCalls {
+  readonly backend: Backend;
+  readonly #headers: Headers;
+
+  constructor(backend: Backend, headers: Headers) {
+    this.backend = backend;
+    this.#headers = headers;
+  }
+
+  /** For what a watch told; watches do not know the term. */
+  header(revision: number): pb.ResponseHeader {
+    return this.#headers.make(revision, 0);
+  }
+
+  /** Answers even if nobody waits any longer: a recipe must know what became of its commands. */
+  command<Type extends CommandResult['type']>(command: Command, type: Type): Promise<Step<Type>> {
+    return this.#step(type, (done) => void this.backend.command(command, { timeoutMs: STEP_TIMEOUT_MS }, done));
+  }
+
+  query<Type extends QueryResult['type']>(query: Query, type: Type): Promise<Step<Type>> {
+    return this.#step(type, (done) => void this.backend.query(query, { timeoutMs: STEP_TIMEOUT_MS }, done));
+  }
+
+  #step<Type extends AnyResult['type']>(
+    type: Type,
+    start: (done: BackendDone<AnyResult>) => void,
+  ): Promise<Step<Type>> {
+    return new Promise((resolve, reject: (error: ServiceError) => void) => {
+      start((error, reply) => {
+        if (error !== undefined) return reject(error);
+        assert(reply !== undefined, 'a backend gives a reply or an error');
+        const header = this.#headers.make(reply.revision, reply.raftTerm);
+        resolve({ result: expectType(reply.result, type) as Step<Type>['result'], header });
+      });
+    });
+  }
+}

@@ -1,0 +1,129 @@
+import { asBuffer, compareBytes, ServiceError } from '@remora/base';
+import type { KvOp } from '@remora/protocol';
+import type * as pb from '@remora/protocol/etcd';
+import type { CallDone, CallInfo, GiveUp, StreamHandler, StreamSink } from '../../calls.ts';
+import { fromKeyValue } from '../kv-responses.ts';
+import { attended } from './attended.ts';
+import type { BackendCalls } from './backend-calls.ts';
+import type { KeyLine, Place } from './key-line.ts';
+import { LeaderObserver } from './leader-observer.ts';
+
+type LeaderKey = pb.v3electionpb.LeaderKey;
+
+/**
+ * `v3electionpb.Election`: etcd's election recipe, run by the server (etcd `server/etcdserver/api/v3election`). Who stands
+ * first in the line leads; the value of its key is what it proclaims.
+ *
+ * EL1. Whoever is answered led at a moment within the call (key-line.ts K2).
+ * EL2. What a leader proclaims or resigns holds only if its key is still the one that it was elected with.
+ */
+export class EtcdElection {
+  readonly #calls: BackendCalls;
+  readonly #line: KeyLine;
+
+  constructor(calls: BackendCalls, line: KeyLine) {
+    this.#calls = calls;
+    this.#line = line;
+  }
+
+  campaign(
+    request: pb.v3electionpb.CampaignRequest,
+    _call: CallInfo,
+    done: CallDone<pb.v3electionpb.CampaignResponse>,
+  ): GiveUp {
+    return attended(done, (signal) => this.#campaign(request, signal));
+  }
+
+  proclaim(
+    request: pb.v3electionpb.ProclaimRequest,
+    _call: CallInfo,
+    done: CallDone<pb.v3electionpb.ProclaimResponse>,
+  ): GiveUp {
+    const leader = given(request.leader);
+    return attended(done, async () => {
+      const { result, header } = await this.#line.change(placeOf(leader), putOp(leader, request.value));
+      if (!result.succeeded) throw notLeader();
+      return { header };
+    });
+  }
+
+  leader(
+    request: pb.v3electionpb.LeaderRequest,
+    _call: CallInfo,
+    done: CallDone<pb.v3electionpb.LeaderResponse>,
+  ): GiveUp {
+    return attended(done, async () => {
+      const { kv, header } = await this.#line.head(request.name);
+      if (kv === undefined) throw noLeader();
+      return { header, kv: fromKeyValue(kv) };
+    });
+  }
+
+  observe(sink: StreamSink<pb.v3electionpb.LeaderResponse>): StreamHandler<pb.v3electionpb.LeaderRequest> {
+    return new LeaderObserver({ calls: this.#calls, line: this.#line }, sink);
+  }
+
+  /** Resigning from what one does not lead does nothing, as in etcd. */
+  resign(
+    request: pb.v3electionpb.ResignRequest,
+    _call: CallInfo,
+    done: CallDone<pb.v3electionpb.ResignResponse>,
+  ): GiveUp {
+    const leader = given(request.leader);
+    return attended(done, async () => {
+      const { header } = await this.#line.change(placeOf(leader), { type: 'delete', key: leader.key, prevKv: false });
+      return { header };
+    });
+  }
+
+  async #campaign(
+    { name, lease, value }: pb.v3electionpb.CampaignRequest,
+    signal: AbortSignal,
+  ): Promise<pb.v3electionpb.CampaignResponse> {
+    const place = await this.#line.join(name, lease, value);
+    const leader = { name, key: asBuffer(place.key), rev: BigInt(place.createRevision), lease };
+    try {
+      await this.#renew(place, leader, value);
+      await this.#line.first(place, signal);
+      const header = await this.#line.holds(place, signal);
+      if (header === undefined) throw notLeader();
+      signal.throwIfAborted();
+      return { header, leader };
+    } catch (error) {
+      await this.#line.leave(place);
+      throw error;
+    }
+  }
+
+  /** A campaign that is gone on with, maybe after a restart, may have another value than it began with. */
+  async #renew(place: Place, leader: LeaderKey, value: Uint8Array): Promise<void> {
+    if (compareBytes(place.value, value) === 0) return;
+    const { result } = await this.#line.change(place, putOp(leader, value));
+    if (!result.succeeded) throw notLeader();
+  }
+}
+
+function given(leader: LeaderKey | undefined): LeaderKey {
+  if (leader !== undefined) return leader;
+  throw new ServiceError('INVALID_ARGUMENT', 'the request does not say which leader', {
+    details: { etcd: 'missingLeaderKey' },
+  });
+}
+
+/** A revision that no key can have been created at finds no place. */
+function placeOf({ key, rev }: LeaderKey): Pick<Place, 'key' | 'createRevision'> {
+  const possible = rev > 0n && rev < BigInt(Number.MAX_SAFE_INTEGER);
+  return { key, createRevision: possible ? Number(rev) : Number.MAX_SAFE_INTEGER };
+}
+
+function putOp({ key, lease }: LeaderKey, value: Uint8Array): KvOp {
+  return { type: 'put', key, value, lease, prevKv: false, ignoreValue: false, ignoreLease: false };
+}
+
+function notLeader(): ServiceError {
+  return new ServiceError('LOCK_NOT_HELD', 'it does not lead, or not any more', { details: { etcd: 'notLeader' } });
+}
+
+function noLeader(): ServiceError {
+  return new ServiceError('LOCK_NOT_HELD', 'nobody leads', { details: { etcd: 'noLeader' } });
+}

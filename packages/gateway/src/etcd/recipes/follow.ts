@@ -1,0 +1,53 @@
+import type { ServiceError } from '@remora/base';
+import type { KeyRange, KvEvent } from '@remora/protocol';
+import type { Backend, WatchControl } from '../../backend.ts';
+
+export interface Followed extends KeyRange {
+  /** The first revision of interest. */
+  readonly from: number;
+  readonly noPut?: boolean;
+}
+
+/** Who follows: a function that is told each event and says when it has seen enough, and what ends it otherwise. */
+export interface Follower {
+  readonly signal: AbortSignal;
+  readonly enough: (event: KvEvent) => boolean;
+  /** Given the watch, to hold it back while its events cannot be passed on. */
+  readonly onControl?: (control: WatchControl | undefined) => void;
+}
+
+/**
+ * Watches keys until an event was enough: resolves with undefined, or with why the watch ended before. Nothing is then
+ * known of what came after. @throws the signal's reason when it aborts.
+ */
+export function follow(backend: Backend, keys: Followed, follower: Follower): Promise<ServiceError | undefined> {
+  const { signal, enough, onControl } = follower;
+  const { from: startRevision, noPut = false, ...range } = keys;
+  return new Promise((resolve, reject) => {
+    let control: WatchControl | undefined;
+    let over = false;
+    const end = (settle: () => void): void => {
+      if (over) return;
+      over = true;
+      signal.removeEventListener('abort', onAbort);
+      control?.cancel();
+      onControl?.(undefined);
+      settle();
+    };
+    const onAbort = (): void => end(() => reject(signal.reason));
+    if (signal.aborted) return onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    control = backend.watch(
+      { ...range, startRevision, noPut, noDelete: false, prevKv: false },
+      {
+        onCreated: () => {},
+        onEvents: (events) => {
+          for (const event of events) if (!over && enough(event)) end(() => resolve(undefined));
+        },
+        onEnd: (error) => end(() => resolve(error)),
+      },
+    );
+    if (over) control.cancel();
+    else onControl?.(control);
+  });
+}

@@ -1,0 +1,179 @@
+import {
+  type Bytes,
+  type Clock,
+  ERROR_TABLE,
+  prefixEnd,
+  ServiceError,
+  sleep,
+  toServiceError,
+  utf8,
+} from '@remora/base';
+import type { Compare, KeyRange, KeyValue, KvOp, RangeOp } from '@remora/protocol';
+import type * as pb from '@remora/protocol/etcd';
+import type { BackendCalls, Step } from './backend-calls.ts';
+import { follow } from './follow.ts';
+
+/** A key in a line, and since when it is there. */
+export interface Place {
+  /** What all keys of the line begin with. */
+  readonly prefix: Bytes;
+  readonly key: Bytes;
+  readonly createRevision: number;
+  readonly value: Bytes;
+}
+
+/** Before a step that failed for the moment is tried again. */
+const RETRY_MS = 100;
+/** How often the key of somebody who left is tried to be deleted. */
+const LEAVE_ATTEMPTS = 5;
+const SLASH = utf8('/');
+
+/**
+ * Keys under a prefix, in the order in which they were created: the line that etcd's locks and elections are made of
+ * (etcd `client/v3/concurrency`: mutex.go, election.go, key.go). Clients that run the recipe themselves stand in the same
+ * line.
+ *
+ * K1. A place is the key of a lease, and is made once: who joins again by that lease has the place that it had.
+ * K2. First is whose key nobody under the prefix is older than, by a read that was begun after the key was there. As
+ *     revisions grow in real time over all ranges, nobody older can turn up later.
+ * K3. Each waits for the youngest of those before it alone: one that goes wakes one.
+ * K4. Who gives up goes: its key is deleted, on the condition that it is still the same, and only once it is known what
+ *     became of the command that made it.
+ */
+export class KeyLine {
+  readonly #calls: BackendCalls;
+  readonly #clock: Clock;
+
+  constructor(calls: BackendCalls, clock: Clock) {
+    this.#calls = calls;
+    this.#clock = clock;
+  }
+
+  /** @throws ServiceError LEASE_NOT_FOUND */
+  async join(name: Bytes, lease: bigint, value: Bytes): Promise<Place> {
+    const prefix = prefixOf(name);
+    const key = Buffer.concat([prefix, utf8(BigInt.asUintN(64, lease).toString(16))]);
+    const put: KvOp = { type: 'put', key, value, lease, prevKv: false, ignoreValue: false, ignoreLease: false };
+    const txn = { compare: [createdAt(key, 0)], success: [put], failure: [rangeOp({ key })] };
+    const { result, header } = await this.#calls.command({ type: 'txn', txn }, 'txn');
+    if (result.succeeded) return { prefix, key, createRevision: header.revision, value };
+    const [had] = result.results;
+    const kv = had?.type === 'range' ? had.kvs[0] : undefined;
+    if (kv === undefined) throw new ServiceError('INTERNAL', 'a key that exists was not read');
+    return { prefix, key, createRevision: kv.createRevision, value: kv.value };
+  }
+
+  /** Resolves when the place is the first one (K2). @throws the signal's reason when it aborts. */
+  async first(place: Place, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const before = rangeOp({
+        ...{ key: place.prefix, end: prefixEnd(place.prefix) },
+        ...{ maxCreateRevision: place.createRevision - 1, sortTarget: 'create', sortOrder: 'descend', limit: 1 },
+      });
+      const { result, header } = await this.patiently(signal, () => this.#read(before));
+      const [ahead] = result.kvs;
+      if (ahead === undefined) return;
+      await this.#gone(ahead.key, header.revision, signal);
+    }
+  }
+
+  /** All keys of a line. */
+  span(name: Bytes): { readonly key: Bytes; readonly end: Bytes } {
+    const key = prefixOf(name);
+    return { key, end: prefixEnd(key) };
+  }
+
+  /** The pair that stands first; undefined when the line is empty. */
+  async head(name: Bytes): Promise<{ readonly kv: KeyValue | undefined; readonly header: pb.ResponseHeader }> {
+    const op = rangeOp({
+      ...this.span(name),
+      ...{ sortTarget: 'create', sortOrder: 'ascend', limit: 1 },
+    });
+    const { result, header } = await this.#read(op);
+    return { kv: result.kvs[0], header };
+  }
+
+  /** Whether the place is still there, and the header of the state that says so. */
+  async holds(place: Place, signal: AbortSignal): Promise<pb.ResponseHeader | undefined> {
+    const { result, header } = await this.patiently(signal, () => this.#read(rangeOp({ key: place.key })));
+    return result.kvs[0]?.createRevision === place.createRevision ? header : undefined;
+  }
+
+  /** K4. Never fails: what cannot be deleted now goes with its lease. */
+  async leave(place: Pick<Place, 'key' | 'createRevision'>): Promise<void> {
+    const op: KvOp = { type: 'delete', key: place.key, prevKv: false };
+    for (let attempt = 1; attempt <= LEAVE_ATTEMPTS; attempt++) {
+      try {
+        await this.change(place, op);
+        return;
+      } catch (error) {
+        if (!isPassing(toServiceError(error))) return;
+        await sleep(this.#clock, RETRY_MS * attempt);
+      }
+    }
+  }
+
+  /** Does `op` if the place is still there; the result says whether it was. */
+  change(place: Pick<Place, 'key' | 'createRevision'>, op: KvOp): Promise<Step<'txn'>> {
+    const txn = { compare: [createdAt(place.key, place.createRevision)], success: [op], failure: [] };
+    return this.#calls.command({ type: 'txn', txn }, 'txn');
+  }
+
+  #read(op: RangeOp): Promise<Step<'range'>> {
+    return this.#calls.query({ type: 'range', op, serializable: false }, 'range');
+  }
+
+  /** Repeats a read that fails for the moment: who stands in a line is not sent away for a change of leaders. */
+  async patiently<Result>(signal: AbortSignal, step: () => Promise<Result>): Promise<Result> {
+    for (;;) {
+      signal.throwIfAborted();
+      try {
+        return await step();
+      } catch (error) {
+        if (!isPassing(toServiceError(error))) throw error;
+        await this.pause(signal);
+      }
+    }
+  }
+
+  /** Before what failed for the moment is tried again. */
+  async pause(signal: AbortSignal): Promise<void> {
+    await sleep(this.#clock, RETRY_MS, signal);
+  }
+
+  /** Resolves when the key was deleted after that revision, or nobody knows any more whether it was. */
+  async #gone(key: Bytes, revision: number, signal: AbortSignal): Promise<void> {
+    const deleted = { key, from: revision + 1, noPut: true };
+    const broken = await follow(this.#calls.backend, deleted, { signal, enough: () => true });
+    if (broken !== undefined) await this.pause(signal);
+  }
+}
+
+function prefixOf(name: Bytes): Buffer {
+  return Buffer.concat([name, SLASH]);
+}
+
+function createdAt(key: Bytes, revision: number): Compare {
+  return { key, result: 'equal', target: { of: 'create', value: revision } };
+}
+
+function rangeOp(wanted: KeyRange & Partial<RangeOp>): RangeOp {
+  return {
+    ...{
+      type: 'range',
+      limit: 0,
+      revision: 0,
+      sortOrder: 'none',
+      sortTarget: 'key',
+      keysOnly: false,
+      countOnly: false,
+    },
+    ...{ minModRevision: 0, maxModRevision: 0, minCreateRevision: 0, maxCreateRevision: 0 },
+    ...wanted,
+  };
+}
+
+/** Whether it may go well when it is tried again. */
+function isPassing({ code }: ServiceError): boolean {
+  return ERROR_TABLE[code].retry !== 'no' || code === 'DEADLINE_EXCEEDED';
+}

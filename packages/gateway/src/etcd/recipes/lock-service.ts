@@ -1,0 +1,69 @@
+import { asBuffer, EMPTY_BYTES, type Random, ServiceError } from '@remora/base';
+import type * as pb from '@remora/protocol/etcd';
+import type { CallDone, CallInfo, GiveUp } from '../../calls.ts';
+import { randomLeaseId } from '../lease-service.ts';
+import { attended } from './attended.ts';
+import type { BackendCalls } from './backend-calls.ts';
+import type { KeyLine, Place } from './key-line.ts';
+
+/** Of the lease that a lock gets which names none. Nobody renews it, as in etcd: it is an upper bound for the lock. */
+const OWN_LEASE_TTL_MS = 60_000;
+
+/**
+ * `v3lockpb.Lock`: etcd's lock recipe, run by the server (etcd `server/etcdserver/api/v3lock`). The lock is held while the
+ * key that is answered exists; waits as long as the caller does.
+ *
+ * L1. Whoever is answered was first in the line by a read that still found its own key.
+ * L2. Whoever gives up, or is refused, leaves nothing in the line (key-line.ts K4).
+ */
+export class EtcdLock {
+  readonly #calls: BackendCalls;
+  readonly #line: KeyLine;
+  readonly #random: Random;
+
+  constructor(calls: BackendCalls, line: KeyLine, random: Random) {
+    this.#calls = calls;
+    this.#line = line;
+    this.#random = random;
+  }
+
+  lock(request: pb.v3lockpb.LockRequest, _call: CallInfo, done: CallDone<pb.v3lockpb.LockResponse>): GiveUp {
+    return attended(done, (signal) => this.#lock(request, signal));
+  }
+
+  unlock(request: pb.v3lockpb.UnlockRequest, _call: CallInfo, done: CallDone<pb.v3lockpb.UnlockResponse>): GiveUp {
+    return attended(done, async () => {
+      if (request.key.length === 0) throw new ServiceError('EMPTY_KEY', 'the key of a lock is never empty');
+      const op = { type: 'delete', key: request.key, prevKv: false } as const;
+      const { header } = await this.#calls.command({ type: 'kv', op }, 'delete');
+      return { header };
+    });
+  }
+
+  async #lock(request: pb.v3lockpb.LockRequest, signal: AbortSignal): Promise<pb.v3lockpb.LockResponse> {
+    const lease = request.lease === 0n ? await this.#ownLease() : request.lease;
+    const place = await this.#line.join(request.name, lease, EMPTY_BYTES);
+    try {
+      await this.#line.first(place, signal);
+      const header = await this.#line.holds(place, signal);
+      if (header === undefined) throw expired(place);
+      signal.throwIfAborted();
+      return { header, key: asBuffer(place.key) };
+    } catch (error) {
+      await this.#line.leave(place);
+      throw error;
+    }
+  }
+
+  async #ownLease(): Promise<bigint> {
+    const id = randomLeaseId(this.#random);
+    await this.#calls.command({ type: 'leaseGrant', id, ttlMs: OWN_LEASE_TTL_MS, attributes: {} }, 'leaseGrant');
+    return id;
+  }
+}
+
+function expired({ key }: Place): ServiceError {
+  return new ServiceError('SESSION_EXPIRED', `the lease ended while it waited, and its key with it: ${asBuffer(key)}`, {
+    details: { etcd: 'mutexSessionExpired' },
+  });
+}
