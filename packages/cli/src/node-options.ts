@@ -15,6 +15,7 @@ import {
   string,
 } from '@remora/base';
 import { LOG_LEVELS } from '@remora/base/node';
+import { RANGE_RELATIONS } from '@remora/master';
 import { HOST_DEFAULTS } from '@remora/raft';
 import { rangeOptions } from './range-options.ts';
 
@@ -233,16 +234,7 @@ export const nodeSchema = defineOptions({
       holds: ({ preSplit, preSplitCount }) => preSplit.length === 0 || preSplitCount === 1,
       must: 'not be given together with --pre-split-count',
     },
-    {
-      between: ['splitSize', 'splitCheckSize'],
-      holds: ({ splitSize, splitCheckSize }) => splitSize >= splitCheckSize,
-      must: 'be at least --split-check-size',
-    },
-    {
-      between: ['rangeSizeMax', 'splitSize'],
-      holds: ({ rangeSizeMax, splitSize }) => rangeSizeMax > splitSize,
-      must: 'be above --split-size',
-    },
+    ...RANGE_RELATIONS,
     {
       between: ['snapshotBytesPerSecondBusy'],
       holds: ({ snapshotBytesPerSecondBusy: rate }) => rate === 0 || rate >= SNAPSHOT_RATE_MIN,

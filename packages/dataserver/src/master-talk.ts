@@ -1,6 +1,7 @@
 import type { Bytes, Clock } from '@remora/base';
 import type { NodeHeartbeat, OrderResult, RangeOrder } from '@remora/protocol';
 import type { Carried } from './range/member-orders.ts';
+import type { WantedMerge } from './range/merge-driver.ts';
 import type { RangeReplica } from './range/range-replica.ts';
 import { rangeReport } from './range/range-report.ts';
 import type { OrderedSplit } from './splitting/splitter.ts';
@@ -12,7 +13,7 @@ export interface MasterTalkDeps {
   /** Splits a range that is led here, in the middle when there is no key; told again it says how that stands. */
   readonly split: (replica: RangeReplica, at: Bytes | undefined) => OrderedSplit;
   /** The same for the merge of a range that is led here with the one behind it. */
-  readonly merge: (targetId: number, sourceId: number) => Carried;
+  readonly merge: (wanted: WantedMerge) => Carried;
 }
 
 /** What a store tells the master with each heartbeat, and what it does of what leaders are ordered in the answer. */
@@ -57,7 +58,11 @@ export class MasterTalk {
           ? this.#deps.split(replica, instruction.at)
           : refused('this replica does not lead the range');
       case 'merge':
-        return this.#deps.merge(replica.rangeId, instruction.source.rangeId);
+        return this.#deps.merge({
+          targetId: replica.rangeId,
+          sourceId: instruction.source.rangeId,
+          bytesMax: instruction.bytesMax,
+        });
       default:
         return replica.members.carryOut({ confVersion, instruction });
     }

@@ -15,6 +15,7 @@ import {
   type RangeInfo,
   type RpcDialer,
   type RpcRegistry,
+  type SplitPolicy,
 } from '@remora/protocol';
 import {
   type ConfState,
@@ -127,11 +128,13 @@ export class Store {
   readonly #splitter: Splitter | undefined;
   readonly #leaderWaits: LeaderWaits;
   readonly merges: StoreMerges;
+  #splitPolicy: SplitPolicy | undefined;
   #timer: Timer | undefined;
   #stopped = false;
 
   constructor(deps: StoreDeps) {
     this.#deps = deps;
+    this.#splitPolicy = deps.options.splits;
     this.#installer = new Installer(deps);
     this.#held = new HeldReplicas(deps.engine);
     this.#remover = new ReplicaRemover(deps, this.#held);
@@ -144,7 +147,7 @@ export class Store {
     this.talk = new MasterTalk({
       ...{ clock: deps.clock, replica, replicas: () => this.replicas() },
       split: (ordered, at) => this.#splitter?.order(ordered, at) ?? NO_SPLITS,
-      merge: (targetId, sourceId) => this.merges.carryOut({ targetId, sourceId }),
+      merge: (wanted) => this.merges.carryOut(wanted),
     });
   }
 
@@ -351,6 +354,7 @@ export class Store {
       following,
       onSplitWish,
       onServing: (id: number) => this.#leaderWaits.changed(id),
+      splitPolicy: () => this.#splitPolicy,
     };
     return new RangeReplica(deps, descriptor, conf, start);
   }
@@ -387,6 +391,11 @@ export class Store {
       this.merges.housekeep();
       this.#armHousekeeping();
     });
+  }
+
+  /** When its ranges are split by themselves, from now on. */
+  splitBy(policy: SplitPolicy): void {
+    this.#splitPolicy = policy;
   }
 
   replicas(): IterableIterator<RangeReplica> {

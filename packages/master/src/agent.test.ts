@@ -1,5 +1,5 @@
 import { ManualClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
-import type { ClusterView, NodeTask, RangeDescriptor, RpcChannel, RpcDialer } from '@remora/protocol';
+import type { ClusterView, NodeTask, RangeDescriptor, RpcChannel, RpcDialer, SplitPolicy } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { NodeAgent } from './agent.ts';
 import { MasterFinder } from './master-finder.ts';
@@ -8,6 +8,8 @@ import { descriptor } from './test-kit.ts';
 const VIEW: ClusterView = { clusterId: 'c', nodes: [], ranges: [], leaders: [], masterLeader: 2 };
 const TASK = { type: 'createReplica', descriptor: {}, replicaId: 5 } as unknown as NodeTask;
 
+const SPLITS = { automatic: true } as SplitPolicy;
+
 type Reply = ServiceError | unknown;
 
 /** Answers calls as a script says: by node, the method's name and how often it was asked. */
@@ -15,6 +17,7 @@ class AgentBed {
   readonly clock = new ManualClock();
   readonly calls: string[] = [];
   readonly tasks: NodeTask[] = [];
+  readonly policies: SplitPolicy[] = [];
   changed: readonly RangeDescriptor[] = [];
   readonly warnings: Readonly<Record<string, unknown>>[] = [];
   refused: string | undefined;
@@ -54,6 +57,7 @@ class AgentBed {
         changedSince: () => this.changed,
         onTask: (task) => this.tasks.push(task),
         onView: () => {},
+        onSplitPolicy: (policy) => this.policies.push(policy),
         onRefused: (error) => {
           this.refused = error.code;
         },
@@ -64,7 +68,7 @@ class AgentBed {
 }
 
 const ok = (method: string): Reply =>
-  method === 'master.join' ? { nodeId: 1, clusterId: 'c' } : { tasks: [TASK], view: VIEW };
+  method === 'master.join' ? { nodeId: 1, clusterId: 'c' } : { tasks: [TASK], view: VIEW, splits: SPLITS };
 
 describe('a node agent', () => {
   test('asks one master after the other until one answers, then follows it to the leader', () => {
@@ -79,11 +83,12 @@ describe('a node agent', () => {
     expect(bed.calls.slice(0, 3)).toEqual(['1:master.join', '2:master.join', '3:master.join']);
     expect(bed.agent.joined).toBe(true);
     expect(bed.tasks.length).toBeGreaterThan(0);
+    expect(bed.policies[0]).toBe(SPLITS);
   });
 
   test('reports often until a range has a leader, then every second, and four times as often while it has tasks', () => {
     const bed = new AgentBed();
-    let reply = { tasks: [TASK], view: VIEW };
+    let reply = { tasks: [TASK], view: VIEW, splits: SPLITS };
     bed.answer = (_node, method) => (method === 'master.join' ? ok(method) : reply);
     const beatsIn = (ms: number): number => {
       const before = bed.calls.length;
@@ -92,7 +97,7 @@ describe('a node agent', () => {
     };
     bed.agent.start();
     expect(beatsIn(1_000)).toBeGreaterThan(15);
-    reply = { tasks: [TASK], view: { ...VIEW, leaders: [[2, 1]] } };
+    reply = { tasks: [TASK], view: { ...VIEW, leaders: [[2, 1]] }, splits: SPLITS };
     bed.clock.advance(100);
     expect(beatsIn(10_000)).toBeLessThanOrEqual(40);
     reply = { ...reply, tasks: [] };

@@ -10,6 +10,7 @@ import {
   type NodeHeartbeatReply,
   type NodeTask,
   type RangeDescriptor,
+  type SplitPolicy,
 } from '@remora/protocol';
 import type { MasterFinder } from './master-finder.ts';
 
@@ -25,6 +26,7 @@ export interface AgentDeps {
   readonly changedSince: (view: ClusterView) => readonly RangeDescriptor[];
   readonly onTask: (task: NodeTask) => void;
   readonly onView: (view: ClusterView) => void;
+  readonly onSplitPolicy: (policy: SplitPolicy) => void;
   /** The cluster will never take this node (wiped data, another cluster): the process should end. */
   readonly onRefused: (error: ServiceError) => void;
 }
@@ -118,6 +120,7 @@ export class NodeAgent {
       this.#view = reply.view;
       this.#deps.finder.viewed(reply.view);
       this.#deps.onView(reply.view);
+      this.#deps.onSplitPolicy(reply.splits);
       for (const task of reply.tasks) this.#deps.onTask(task);
       this.#tellChanges(reply.view);
       this.#after(pauseAfter(reply), () => this.#beat());

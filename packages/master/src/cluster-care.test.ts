@@ -9,7 +9,7 @@ import { CONF, descriptor } from './test-kit.ts';
 
 const LEAD: LeaderReport = {
   ...{ keys: 0, logEntries: 0, joint: false, changePending: false },
-  ...{ readsPerS: 0, readBytesPerS: 0, writesPerS: 0, writeBytesPerS: 0, peers: [] },
+  ...{ readsPerS: 0, readBytesPerS: 0, writesPerS: 0, writeBytesPerS: 0, peers: [], sizeRemark: '' },
 };
 
 /** A leader of the masters over four nodes; the first range has replicas on three of them, and is led on the first. */

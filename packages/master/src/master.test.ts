@@ -114,7 +114,7 @@ class MasterBed {
 }
 
 const LEAD: LeaderReport = {
-  ...{ keys: 0, logEntries: 0, joint: false, changePending: false, peers: [] },
+  ...{ keys: 0, logEntries: 0, joint: false, changePending: false, peers: [], sizeRemark: '' },
   ...{ readsPerS: 0, readBytesPerS: 0, writesPerS: 0, writeBytesPerS: 0 },
 };
 

@@ -31,6 +31,7 @@ import type {
 } from '@remora/raft';
 import { MasterAdmin } from './admin/master-admin.ts';
 import type { Knowledge } from './admin/overview.ts';
+import { type RangeSettings, splitPolicyOf } from './admin/range-settings.ts';
 import { type ClusterSettings, SettingsSchema } from './admin/settings.ts';
 import { registerSteering } from './admin/steering.ts';
 import type { ClusterCare } from './cluster-care.ts';
@@ -68,6 +69,8 @@ export interface MasterOptions {
   readonly revisionWindow: number;
   /** Whether ranges are repaired and balanced unless it is set otherwise; true unless given. */
   readonly scheduling?: boolean;
+  /** When ranges are split and merged by themselves, unless it is set otherwise. */
+  readonly ranges?: Partial<RangeSettings>;
 }
 
 const TICK_MS = 100;
@@ -311,7 +314,7 @@ export class Master implements StateMachine {
     this.#firstRange.look();
     for (const result of heartbeat.results) this.orders.ended(result);
     const tasks = [...replicaTasks(this.state, heartbeat), ...this.#orderTasks(heartbeat)];
-    return { tasks, view: this.view() };
+    return { tasks, view: this.view(), splits: splitPolicyOf(this.settings) };
   }
 
   #orderTasks({ ranges }: NodeHeartbeat): readonly NodeTask[] {

@@ -9,7 +9,7 @@ const RANGE: RangeDescriptor = {
   replicas: [],
 };
 const LEAD = {
-  ...{ keys: 0, logEntries: 0, joint: false, changePending: false, peers: [] },
+  ...{ keys: 0, logEntries: 0, joint: false, changePending: false, peers: [], sizeRemark: '' },
   ...{ readsPerS: 0, readBytesPerS: 0, writesPerS: 0, writeBytesPerS: 0 },
 };
 const REPORT: RangeReport = {

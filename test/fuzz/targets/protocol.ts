@@ -89,7 +89,7 @@ const METHODS: readonly Target[] = [
   ),
   ...method(rangeInfo, [{ rangeId: 2 }], [{ rangeId: 2, leaderNode: 1, rangeTimeMs: 5, revision: 4, term: 3 }]),
   ...method(masterJoin, [{ nodeId: 0, descriptor }], [{ nodeId: 4, clusterId: 'c' }]),
-  ...method(masterHeartbeat, [samples.HEARTBEAT], [{ tasks: samples.TASKS, view: VIEW }]),
+  ...method(masterHeartbeat, [samples.HEARTBEAT], [{ tasks: samples.TASKS, view: VIEW, splits: samples.SPLITS }]),
   ...method(masterDrawRevisions, [samples.DRAWS], [samples.DRAWN]),
   ...method(masterView, [undefined], [VIEW]),
   ...method(masterNodes, [undefined], [samples.NODES]),

@@ -33,6 +33,7 @@ export const NODES: readonly number[] = [1, 2, 3];
 const CALL_TIMEOUT_MS = 250;
 /** Of replicas whose ranges stay as they are. */
 const NOTHING_AROUND = {
+  splitPolicy: () => undefined,
   ...{ sharing: () => undefined, swallowed: () => NO_ENDINGS, onLeft: () => {}, onSplit: async () => {} },
   following: () => [],
   neighbours: {

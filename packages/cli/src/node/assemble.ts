@@ -398,6 +398,7 @@ class Node implements AssembledNode {
           this.#view = view;
           this.#remember(view);
         },
+        onSplitPolicy: (policy) => store?.splitBy(policy),
         onRefused: (error) => this.#refused(error),
       },
       descriptor,

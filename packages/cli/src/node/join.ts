@@ -34,6 +34,7 @@ export async function joinCluster(
       changedSince: () => [],
       onTask() {},
       onView() {},
+      onSplitPolicy() {},
       onRefused() {},
     },
     descriptor,

@@ -8,13 +8,13 @@ import {
   Store,
   type TransactionPeers,
 } from '@remora/dataserver';
-import { Master, type MasterFinder } from '@remora/master';
+import { Master, type MasterFinder, splitPolicyOf } from '@remora/master';
 import { masterAskSplit, masterDrawRevisions, type RpcDialer } from '@remora/protocol';
 import { type Group, type GroupId, MASTER_GROUP, type NodeRaftHost, type RecoveredGroup } from '@remora/raft';
 import type { NodeOptions } from '../node-options.ts';
 import type { Founders } from './cluster-identity.ts';
+import { firstBorders } from './first-borders.ts';
 import type { NodePlatform } from './platform.ts';
-import { firstBorders, splitOptions } from './split-options.ts';
 
 /** What the roles with replicated state are built on. */
 export interface StateDeps {
@@ -76,6 +76,7 @@ export function createMaster(
       options: {
         replicas: Math.min(REPLICAS, founders.members.length),
         borders: firstBorders(deps.options),
+        ranges: deps.options,
         revisionWindow: REVISION_WINDOW,
         ...deps.platform.tuning?.master,
       },
@@ -140,7 +141,7 @@ export function createStore(deps: RoleDeps & StoreParts): Store {
       outcomeBytesMax: OUTCOME_BYTES,
       timeCarryMs: TIME_CARRY_MS,
       compactionRetentionMs: deps.options.compactionRetention,
-      ...splitOptions(deps.options),
+      splits: splitPolicyOf(deps.options),
       ...deps.platform.tuning?.ranges,
     },
   });

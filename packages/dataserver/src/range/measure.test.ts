@@ -6,7 +6,7 @@ import { boundsOf } from '../state/bounds.ts';
 import { attachedKeyRow, currentKey, historyKey, leaseKey } from '../state/keys.ts';
 import { encodeVersion } from '../state/record.ts';
 import { DESCRIPTOR, memoryEngine } from '../state/test-bed.ts';
-import { type Measured, measure } from './measure.ts';
+import { hasMoreThan, type Measured, measure } from './measure.ts';
 import { RangeSize } from './range-size.ts';
 
 const ALL: Span = { start: EMPTY_BYTES, end: EMPTY_BYTES };
@@ -90,6 +90,24 @@ describe('the middle of a range', () => {
   });
 });
 
+test('whether a span has more than so much is said without reading on', async () => {
+  const engine = memoryEngine();
+  for (let i = 0; i < 1_000; i++) {
+    engine.put(currentKey(name(i)), row(960));
+    engine.put(historyKey(name(i), 1), row(960));
+  }
+  const span = { start: kvRoutingKey(name(500)), end: EMPTY_BYTES };
+  const { bytes } = (await measure(engine, span, running)) ?? { bytes: 0 };
+  expect(bytes).toBeGreaterThan(900_000);
+  for (const [than, more] of [
+    [bytes - 1, true],
+    [bytes, false],
+    [5_000, true],
+  ] as const) {
+    expect(await hasMoreThan(engine, span, { bytes: than, ...running })).toBe(more);
+  }
+});
+
 describe('the size of a range', () => {
   const sizes = { checkBytes: 100_000, splitBytes: 200_000, maxBytes: 400_000 };
   const turns = async (clock: ManualClock): Promise<void> => {
@@ -110,7 +128,7 @@ describe('the size of a range', () => {
     const state = { rangeId: 2, descriptor: DESCRIPTOR, bounds: boundsOf(ALL), bytes: 0 };
     let candidates = 0;
     const onCandidate = (): void => void candidates++;
-    const size = new RangeSize({ engine, clock, logger: silentLogger, state, sizes: given, onCandidate });
+    const size = new RangeSize({ engine, clock, logger: silentLogger, state, sizes: () => given, onCandidate });
     let next = 0;
     const grow = (bytes: number): void => {
       for (let done = 0; done < bytes; done += 1_000) {
@@ -118,7 +136,7 @@ describe('the size of a range', () => {
         size.written(1_000, false);
       }
     };
-    return { size, state, clock, grow, views: () => views, candidates: () => candidates };
+    return { size, engine, state, clock, grow, views: () => views, candidates: () => candidates };
   }
 
   test('is measured from the check size on, and a candidate is there from the split size on', async () => {
@@ -183,6 +201,54 @@ describe('the size of a range', () => {
     size.reset(); // while it is being measured
     await turns(clock);
     expect(size.candidate).toBeUndefined();
+  });
+
+  test('presses from half between the split size and the maximum on, while it is measured or can be split', async () => {
+    const { size, clock, grow } = ranged(sizes);
+    grow(290_000);
+    size.tick();
+    expect(size.pressure).toBe(0); // being measured, and not so large
+    await turns(clock);
+    expect([size.candidate === undefined, size.pressure]).toEqual([false, 0]);
+    grow(60_000);
+    expect(size.pressure).toBeCloseTo(0.5, 1);
+    size.tick(); // measured again: meanwhile what is known counts
+    expect(size.pressure).toBeCloseTo(0.5, 1);
+    await turns(clock);
+    expect(size.pressure).toBeCloseTo(0.5, 1);
+    grow(60_000);
+    expect(size.pressure).toBeGreaterThan(1);
+    size.reset();
+    expect(size.pressure).toBe(0);
+  });
+
+  test('presses nobody when one key has all of it, not even while it is measured again', async () => {
+    const { size, engine, clock } = ranged(sizes);
+    const grow = (): void => {
+      for (let i = 0; i < 45; i++) {
+        engine.put(historyKey(name(7), next++), row(10_000));
+        size.written(10_000, false);
+      }
+    };
+    let next = 1;
+    grow();
+    size.tick();
+    expect(size.pressure).toBeGreaterThan(1);
+    await turns(clock);
+    expect([size.candidate, size.pressure]).toEqual([undefined, 0]);
+    expect(size.remark).toContain('one key, lock or lease has all of it');
+    grow();
+    size.tick();
+    expect(size.pressure).toBe(0);
+  });
+
+  test('presses nobody for entries that left nothing behind', async () => {
+    const { size, clock } = ranged(sizes);
+    for (let i = 0; i < 20; i++) {
+      size.written(90_000, true);
+      await turns(clock);
+      expect(size.pressure).toBe(0);
+    }
   });
 
   test('costs nothing when nobody splits', async () => {

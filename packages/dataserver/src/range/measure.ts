@@ -53,6 +53,30 @@ export async function measure(
   }
 }
 
+/** Whether the rows of a span have more bytes than so many; reads hardly more than these. */
+export async function hasMoreThan(
+  engine: Engine,
+  span: Span,
+  { bytes, clock, stopped }: { readonly bytes: number; readonly clock: Clock; readonly stopped: () => boolean },
+): Promise<boolean> {
+  const { routed, history } = boundsOf(span);
+  const view = engine.view();
+  let found = 0;
+  try {
+    for (const part of history === undefined ? [routed] : [routed, history]) {
+      for await (const rows of view.scan(part)) {
+        for (const { key, value } of rows) found += key.length + value.length;
+        if (found > bytes) return true;
+        if (stopped()) return false;
+        await sleep(clock, PAUSE_MS); // ME1
+      }
+    }
+    return false;
+  } finally {
+    view.release();
+  }
+}
+
 async function samplesOf(view: EngineView, span: Span, clock: Clock, stopped: () => boolean): Promise<Sample[]> {
   let samples: Sample[] = [];
   let sampleBytes = SAMPLE_BYTES_MIN;

@@ -1,4 +1,4 @@
-import { type Clock, type Logger, ServiceError, sleep, toServiceError } from '@remora/base';
+import { type Clock, type Engine, type Logger, ServiceError, sleep, toServiceError } from '@remora/base';
 import {
   type CommandResult,
   type MergeCommand,
@@ -14,15 +14,25 @@ import { isJoint } from '@remora/raft';
 import { misfit } from '../state/merge.ts';
 import { verdictOn } from '../state/merging.ts';
 import type { RangeState } from '../state/range-state.ts';
+import { hasMoreThan } from './measure.ts';
 import type { Carried } from './member-orders.ts';
 import type { RangeReplica } from './range-replica.ts';
 
 export interface MergeDriverDeps {
+  readonly engine: Engine;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly dialer: Pick<RpcDialer, 'channel'>;
   readonly replica: (rangeId: number) => RangeReplica | undefined;
   readonly replicas: () => Iterable<RangeReplica>;
+}
+
+/** A merge as it is ordered. */
+export interface WantedMerge {
+  readonly targetId: number;
+  readonly sourceId: number;
+  /** It is refused when the two have more than this, as splits count it; absent or 0: however much they have. */
+  readonly bytesMax?: number;
 }
 
 /** What is to be merged: the target is led here. */
@@ -62,6 +72,8 @@ const DONE: Carried = { outcome: 'done', reason: '' };
  *      the source, and goes on from step 1: it comes to the merge, or refuses it. If the round was refused, only the
  *      unseal is missing. So does the leader of a range that took the target over.
  * MD3. One merge into a range at a time; asked again it says how far that is.
+ * MD4. Who orders a merge by itself knows only the plain keys that there are now. The rows of both are measured here, as a
+ *      split would (measure.ts): what would be split again is not merged.
  */
 export class MergeDriver {
   readonly #deps: MergeDriverDeps;
@@ -74,7 +86,7 @@ export class MergeDriver {
   }
 
   /** Begins to merge a neighbour into a range, or says what has come of it. */
-  carryOut(targetId: number, sourceId: number): Carried {
+  carryOut({ targetId, sourceId, bytesMax = 0 }: WantedMerge): Carried {
     const target = this.#deps.replica(targetId);
     if (!target?.serving) return refused('this replica does not lead the range');
     if (target.state.merging.absorbed.includes(sourceId)) return DONE;
@@ -89,7 +101,7 @@ export class MergeDriver {
     if (source === undefined) return refused(`range ${sourceId} has no replica on node of the leader`);
     const wrong = problem({ target, source });
     if (wrong !== undefined) return refused(wrong);
-    this.#begin({ target, source });
+    this.#begin({ target, source }, bytesMax);
     return underWay('the merge has begun');
   }
 
@@ -115,13 +127,13 @@ export class MergeDriver {
   }
 
   /** MD3. */
-  #begin(pair: Pair): void {
+  #begin(pair: Pair, bytesMax = 0): void {
     const { target, source } = pair;
     const attempt: Attempt = { sourceId: source.rangeId, error: undefined, underWay: true };
     this.#attempts.set(target.rangeId, attempt);
     const names = { range: target.rangeId, source: source.rangeId };
     const startedMs = this.#deps.clock.monotonicMs();
-    this.#merge(pair)
+    this.#merge(pair, bytesMax)
       .then(
         () => {
           const tookMs = Math.round(this.#deps.clock.monotonicMs() - startedMs);
@@ -137,12 +149,13 @@ export class MergeDriver {
       });
   }
 
-  async #merge(pair: Pair): Promise<void> {
+  async #merge(pair: Pair, bytesMax: number): Promise<void> {
     const { target, source } = pair;
     const { descriptor, merging } = target.state;
     const into = { targetId: target.rangeId, round: merging.round };
     let maybeSealed = source.state.merging.seal !== undefined;
     try {
+      await this.#fits(pair, bytesMax);
       await this.#ready(pair, maybeSealed ? SEALED_MAX_MS : READY_MAX_MS);
       maybeSealed = true;
       await this.#decide(pair, descriptor, into);
@@ -151,6 +164,16 @@ export class MergeDriver {
       await this.#refuse(pair, into);
       if (!target.state.merging.absorbed.includes(source.rangeId)) throw error;
     }
+  }
+
+  /** MD4. */
+  async #fits({ target, source }: Pair, bytesMax: number): Promise<void> {
+    if (bytesMax === 0) return;
+    const { engine, clock } = this.#deps;
+    const span = { start: target.state.descriptor.start, end: source.state.descriptor.end };
+    if (!(await hasMoreThan(engine, span, { bytes: bytesMax, clock, stopped: () => this.#stopped }))) return;
+    const message = `the two have more than ${bytesMax} bytes, older versions included`;
+    throw new ServiceError('INVALID_ARGUMENT', message);
   }
 
   /** Step 1. */

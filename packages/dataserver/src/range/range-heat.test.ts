@@ -1,9 +1,9 @@
 import { ManualClock, SeededRandom } from '@remora/base';
 import { lockSpan } from '@remora/lock';
-import { kvRoutingKey, type RangeRequest } from '@remora/protocol';
+import { kvRoutingKey, type RangeRequest, type SplitLoads } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { range as read } from '../state/test-bed.ts';
-import { RangeHeat, type SplitLoads } from './range-heat.ts';
+import { RangeHeat } from './range-heat.ts';
 
 const LOADS: SplitLoads = { requestsPerS: 100, bytesPerS: 10_000, holdMs: 10_000 };
 const reading = (key: string): Pick<RangeRequest, 'body'> => ({
@@ -16,14 +16,17 @@ class Bed {
   readonly heat: RangeHeat;
 
   constructor(loads: SplitLoads | undefined = LOADS) {
-    this.heat = new RangeHeat({ clock: this.clock, load: { rates: () => this.rates }, loads });
+    this.heat = new RangeHeat({ clock: this.clock, load: { rates: () => this.rates }, loads: () => loads });
   }
 
   /** Seconds of requests for the keys that `next` gives. */
-  run(seconds: number, next: () => string, perS = 200): void {
+  run(seconds: number, next: () => string, perS = 200, bytesOf: (key: string) => number = () => 1): void {
     for (let s = 0; s < seconds; s++) {
       this.heat.tick();
-      for (let i = 0; i < perS; i++) this.heat.asked(reading(next()));
+      for (let i = 0; i < perS; i++) {
+        const key = next();
+        this.heat.asked(reading(key), bytesOf(key));
+      }
       this.clock.advance(1_000);
     }
     this.heat.tick();
@@ -76,6 +79,33 @@ describe('a range under load', () => {
     }
   });
 
+  test.each<{ name: string; rates: object; at: string }>([
+    { name: 'bytes, when these are above the limit', rates: { readBytesPerS: 12_000 }, at: 'k8' },
+    { name: 'requests, when these are', rates: { readsPerS: 120 }, at: 'k5' },
+    { name: 'what is further above it, when both are', rates: { readsPerS: 120, writeBytesPerS: 90_000 }, at: 'k8' },
+  ])('is to be split where its load divides by $name', ({ rates, at }) => {
+    const bed = new Bed();
+    Object.assign(bed.rates, rates);
+    let i = 0;
+    // Ten keys in turn; the last three have nearly all of the bytes.
+    const next = (): string => `k${i++ % 10}`;
+    bed.run(11, next, 200, (key) => (key >= 'k7' ? 1_000 : 10));
+    expect(bed.at).toBe(at);
+  });
+
+  test('is not split where one key has most of the bytes', () => {
+    const bed = new Bed();
+    bed.rates.readBytesPerS = 50_000;
+    let i = 0;
+    bed.run(
+      11,
+      () => `k${i++ % 10}`,
+      200,
+      (key) => (key === 'k4' ? 9_000 : 10),
+    );
+    expect(bed.at).toBeUndefined();
+  });
+
   test('is forgotten when the load falls, and when the range is another one', () => {
     let i = 0;
     const bed = new Bed();
@@ -113,7 +143,7 @@ describe('a range under load', () => {
     for (let i = 0; i < 500; i++) {
       const lock = locks[i % 2] ?? locks[0];
       if (lock !== undefined)
-        bed.heat.asked({ body: { kind: 'query', query: { type: 'lock', query: { type: 'show', lock } } } });
+        bed.heat.asked({ body: { kind: 'query', query: { type: 'lock', query: { type: 'show', lock } } } }, 0);
     }
     bed.clock.advance(10_000);
     bed.heat.tick();

@@ -1,23 +1,18 @@
 import { type Bytes, type Clock, compareBytes } from '@remora/base';
-import type { RangeRequest } from '@remora/protocol';
+import type { RangeRequest, SplitLoads } from '@remora/protocol';
 import { keyOfRequest } from '../state/request-keys.ts';
 import type { RangeLoad } from './range-load.ts';
-
-/** How much is asked of a range before its load is a reason to split it. */
-export interface SplitLoads {
-  /** Reads and writes; 0: however many. */
-  readonly requestsPerS: number;
-  /** Read and written; 0: however many. */
-  readonly bytesPerS: number;
-  /** For how long. */
-  readonly holdMs: number;
-}
 
 export interface RangeHeatDeps {
   readonly clock: Clock;
   readonly load: Pick<RangeLoad, 'rates'>;
-  /** Absent: load is no reason. */
-  readonly loads: SplitLoads | undefined;
+  /** Undefined: load is no reason now. */
+  readonly loads: () => SplitLoads | undefined;
+}
+
+interface Sample {
+  readonly key: Bytes;
+  readonly bytes: number;
 }
 
 const SAMPLES_MAX = 512;
@@ -35,13 +30,14 @@ const GOLDEN = (Math.sqrt(5) - 1) / 2;
  *      every second and so on, in bounded memory.
  * RH2. Which requests are sampled follows the multiples of the golden ratio. It takes no chance, and no pattern of clients
  *      (each key in turn, say) falls in step with it.
- * RH3. The place divides the load, not the bytes. It is a key that was asked for, and so a border (bounds.ts B2).
+ * RH3. The place divides the load, not what is stored: the requests, or the bytes that they read and write, whichever is
+ *      further above its limit. It is a key that was asked for, and so a border (bounds.ts B2).
  */
 export class RangeHeat {
   readonly #deps: RangeHeatDeps;
   /** Since when the load is above the limits. */
   #hotSinceMs: number | undefined;
-  #samples: Bytes[] = [];
+  #samples: Sample[] = [];
   #seen = 0;
   /** The share of requests that is sampled. */
   #share = 1;
@@ -56,13 +52,19 @@ export class RangeHeat {
     return this.#candidate;
   }
 
-  asked(request: Pick<RangeRequest, 'body'>): void {
+  /** Whether requests are of interest now. */
+  get watching(): boolean {
+    return this.#hotSinceMs !== undefined;
+  }
+
+  /** `bytes`: that it read or wrote. */
+  asked(request: Pick<RangeRequest, 'body'>, bytes: number): void {
     if (this.#hotSinceMs === undefined) return; // RH1
     this.#seen++;
     if ((this.#seen * GOLDEN) % 1 >= this.#share) return; // RH2
     const key = keyOfRequest(request);
     if (key === undefined) return;
-    this.#samples.push(key);
+    this.#samples.push({ key, bytes });
     if (this.#samples.length < SAMPLES_MAX) return;
     this.#samples = this.#samples.filter((_key, i) => (i * GOLDEN) % 1 < 0.5);
     this.#share /= 2;
@@ -83,35 +85,45 @@ export class RangeHeat {
 
   /** Called now and then, on the leader. */
   tick(): void {
-    const { loads, clock } = this.#deps;
-    if (loads === undefined) return;
-    if (!this.#isHot(loads)) return this.reset();
+    const { clock } = this.#deps;
+    const loads = this.#deps.loads();
+    const heat = loads && this.#heat(loads);
+    if (loads === undefined || heat === undefined) return this.reset();
     const nowMs = clock.monotonicMs();
     this.#hotSinceMs ??= nowMs;
     if (nowMs - this.#hotSinceMs < loads.holdMs || this.#samples.length < SAMPLES_MIN) return;
     // Where the load was when it began says less with time.
-    this.#candidate = dividing(this.#samples);
+    this.#candidate = dividing(this.#samples, heat === 'bytes' ? ({ bytes }) => bytes : () => 1);
     this.#hotSinceMs = nowMs;
     this.#forget();
   }
 
-  #isHot({ requestsPerS, bytesPerS }: SplitLoads): boolean {
+  /** What makes it hot: that which is further above its limit. */
+  #heat({ requestsPerS, bytesPerS }: SplitLoads): 'requests' | 'bytes' | undefined {
     const rates = this.#deps.load.rates();
-    const requests = rates.readsPerS + rates.writesPerS;
-    const bytes = rates.readBytesPerS + rates.writeBytesPerS;
-    return (requestsPerS > 0 && requests >= requestsPerS) || (bytesPerS > 0 && bytes >= bytesPerS);
+    const requests = shareOf(rates.readsPerS + rates.writesPerS, requestsPerS);
+    const bytes = shareOf(rates.readBytesPerS + rates.writeBytesPerS, bytesPerS);
+    if (Math.max(requests, bytes) < 1) return undefined;
+    return bytes > requests ? 'bytes' : 'requests';
   }
 }
 
-/** RH3. The sampled key that divides the samples best; undefined when none does well enough. */
-function dividing(samples: readonly Bytes[]): Bytes | undefined {
-  const sorted = [...samples].sort(compareBytes);
+function shareOf(rate: number, limit: number): number {
+  return limit > 0 ? rate / limit : 0;
+}
+
+/** RH3. The sampled key that divides the samples best by what they weigh; undefined when none does well enough. */
+function dividing(samples: readonly Sample[], weightOf: (sample: Sample) => number): Bytes | undefined {
+  const sorted = [...samples].sort((a, b) => compareBytes(a.key, b.key));
+  const total = sorted.reduce((sum, sample) => sum + weightOf(sample), 0);
+  let before = 0;
   let best: { readonly at: Bytes; readonly off: number } | undefined;
-  for (const [i, at] of sorted.entries()) {
+  for (const [i, sample] of sorted.entries()) {
     const previous = sorted[i - 1];
-    if (previous === undefined || compareBytes(previous, at) === 0) continue;
-    const off = Math.abs(i / sorted.length - 0.5);
-    if (best === undefined || off < best.off) best = { at, off };
+    const off = Math.abs(before / total - 0.5);
+    before += weightOf(sample);
+    if (previous === undefined || compareBytes(previous.key, sample.key) === 0) continue;
+    if (best === undefined || off < best.off) best = { at: sample.key, off };
   }
   return best !== undefined && best.off <= 0.5 - SIDE_SHARE_MIN ? best.at : undefined;
 }

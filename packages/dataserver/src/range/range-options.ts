@@ -1,5 +1,4 @@
-import type { SplitLoads } from './range-heat.ts';
-import type { SplitSizes } from './range-size.ts';
+import type { SplitPolicy } from '@remora/protocol';
 
 export interface RangeOptions {
   /** Memory for recent events, from which watches are served. */
@@ -10,10 +9,8 @@ export interface RangeOptions {
   readonly outcomeBytesMax: number;
   /** Range time is carried on by an entry at least this often, so that it falls back little when the leader changes. */
   readonly timeCarryMs: number;
-  /** At what sizes a range is split; absent: at none, and its size is not measured. */
-  readonly splitSizes?: SplitSizes;
-  /** At what load a range is split; absent: at none, and nobody looks where its load is. */
-  readonly splitLoads?: SplitLoads;
+  /** When ranges are split by themselves, until the master says otherwise; absent: until then none is. */
+  readonly splits?: SplitPolicy;
 }
 
 /** What a replica has begun and not ended. All of it is 0 when no client asks for anything: what stays is leaked. */

@@ -7,6 +7,7 @@ import type {
   RangeInfo,
   RangeReply,
   RangeRequest,
+  SplitPolicy,
 } from '@remora/protocol';
 import type {
   ConfChange,
@@ -47,6 +48,7 @@ import { RangeRequests } from './range-requests.ts';
 import { RangeWatches } from './range-watches.ts';
 import { ReplicaRows, type ReplicaRowsDeps } from './replica-rows.ts';
 import { type SplitDone, Splits, type SplitsDeps } from './splits.ts';
+import { WriteBrake } from './write-brake.ts';
 
 export interface RangeDeps
   extends ReplicaRowsDeps,
@@ -62,6 +64,8 @@ export interface RangeDeps
   readonly neighbours: MergeNeighbours;
   /** It leads, and serves from now on. */
   readonly onServing?: (rangeId: number) => void;
+  /** When ranges are split by themselves, as it is now; undefined: never. */
+  readonly splitPolicy: () => SplitPolicy | undefined;
   /** There is a reason to split it. */
   readonly onSplitWish?: () => void;
 }
@@ -87,6 +91,7 @@ export class RangeReplica implements StateMachine {
   readonly closing: ClosedRevisions;
   readonly #splits: Splits;
   readonly #reasons: SplitReasons;
+  readonly #brake: WriteBrake;
   readonly merges: Merges;
   readonly #leases: LeaseDuties;
   readonly #waits = new LockWaits();
@@ -182,9 +187,9 @@ export class RangeReplica implements StateMachine {
       intentWaits: this.#transactions.waits,
       nodeId: deps.nodeId,
     });
-    const { splitSizes: sizes, splitLoads: loads } = deps.options;
     const onCandidate = (): void => deps.onSplitWish?.();
-    this.#reasons = new SplitReasons({ ...deps, state: this.state, load: this.load, sizes, loads, onCandidate });
+    this.#reasons = new SplitReasons({ ...deps, state: this.state, load: this.load, onCandidate });
+    this.#brake = new WriteBrake({ clock, pressure: () => this.#reasons.pressure });
     this.#splits = new Splits(this, {
       ...deps,
       commands: this.#commands,
@@ -198,6 +203,7 @@ export class RangeReplica implements StateMachine {
     });
     this.#requests = new RangeRequests(this, {
       ...{ commands: this.#commands, queries: this.#queries, leases: this.#leases, reasons: this.#reasons },
+      brake: this.#brake,
     });
   }
 
@@ -353,7 +359,7 @@ export class RangeReplica implements StateMachine {
 
   underWay(): RangeUnderWay {
     return {
-      proposals: this.#commands.proposals.underWay + this.#leases.waiting,
+      proposals: this.#commands.proposals.underWay + this.#leases.waiting + this.#brake.waiting,
       lockCalls: Math.max(this.#waits.calls, this.#queries.awaiting),
       watches: this.hub.size,
       leasesKept: this.#leases.keeper.size,
@@ -408,6 +414,16 @@ export class RangeReplica implements StateMachine {
   /** Why it is to be split, as its leader sees it; undefined while it is not. */
   get splitWish(): SplitWish | undefined {
     return this.#reasons.wish;
+  }
+
+  /** What is the matter with its size, as its leader sees it, for people; empty: nothing. */
+  get sizeRemark(): string {
+    return this.#reasons.remark;
+  }
+
+  /** The split that it wishes was tried, and refused. */
+  splitRefused(reason: string): void {
+    this.#reasons.refused(reason);
   }
 
   /** Splits the range, on its leader; answers once that is applied here. */

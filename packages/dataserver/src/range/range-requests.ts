@@ -1,21 +1,25 @@
+import type { ServiceError } from '@remora/base';
 import type { Command, RangeRequest } from '@remora/protocol';
 import type { SplitReasons } from '../splitting/split-reasons.ts';
 import { commandWithin } from '../state/request-bounds.ts';
 import type { Commands, RangeDone } from './commands.ts';
 import type { LeaseDuties } from './lease-duties.ts';
+import { commandBytes } from './proposals.ts';
 import type { AskedQuery, Queries } from './queries.ts';
 import type { OnCancel } from './range-options.ts';
 import type { RangeReplica } from './range-replica.ts';
 import { readBytes } from './range-report.ts';
+import type { WriteBrake } from './write-brake.ts';
 
 export interface RangeRequestsDeps {
   readonly commands: Commands;
   readonly queries: Queries;
   readonly leases: LeaseDuties;
   readonly reasons: SplitReasons;
+  readonly brake: WriteBrake;
 }
 
-/** The way that a request takes through a replica: held by a merge, refused by its epoch, sent to the log, or answered. */
+/** The way that a request takes through a replica: held by a merge or for a split, refused by its epoch, sent to the log, or answered. */
 export class RangeRequests {
   readonly #replica: RangeReplica;
   readonly #deps: RangeRequestsDeps;
@@ -29,18 +33,28 @@ export class RangeRequests {
     const { merges } = this.#replica;
     const again = (): void => this.execute(request, onCancel, done);
     if (this.#replica.serving && merges.holds({ again, refuse: (error) => done(error, undefined) })) return;
-    this.#deps.reasons.asked(request);
     const { body, epoch } = request;
-    if (body.kind === 'query') this.#query({ query: body.query, epoch }, onCancel, done);
-    else this.#command(request, body.command, done);
+    if (body.kind === 'query') this.#query(request, { query: body.query, epoch }, onCancel, done);
+    else this.#brake(request, body.command, done);
   }
 
-  #query(asked: AskedQuery, onCancel: OnCancel, done: RangeDone): void {
-    this.#deps.queries.execute(asked, onCancel, (error, result, revision) => {
+  #query(request: RangeRequest, asked: AskedQuery, onCancel: OnCancel, done: RangeDone): void {
+    const { queries, reasons } = this.#deps;
+    queries.execute(asked, onCancel, (error, result, revision) => {
       if (result === undefined) return done(error, undefined);
-      this.#replica.load.read(readBytes(result));
+      const bytes = readBytes(result);
+      this.#replica.load.read(bytes);
+      if (reasons.watching) reasons.asked(request, bytes);
       done(undefined, this.#replica.reply(result, revision));
     });
+  }
+
+  /** A write to a range that is too large waits until it is split. */
+  #brake(request: RangeRequest, command: Command, done: RangeDone): void {
+    const go = (): void => this.#command(request, command, done);
+    const refuse = (error: ServiceError): void => done(error, undefined);
+    const here = this.#replica.serving && !this.#isMisrouted(request, command);
+    if (!here || !this.#deps.brake.holds(command, { go, refuse })) go();
   }
 
   /** A command that needs a lease of another range waits for it first. */
@@ -55,6 +69,8 @@ export class RangeRequests {
   }
 
   #propose(request: RangeRequest, command: Command, done: RangeDone): void {
+    const { reasons } = this.#deps;
+    if (reasons.watching) reasons.asked(request, commandBytes(command));
     const told = this.#deps.leases.accompany(command, done);
     if (this.#isMisrouted(request, command)) this.#deps.commands.executeMisrouted(request, told);
     else this.#deps.commands.execute(request, command, told);

@@ -2,7 +2,7 @@ import type { ServiceError, Span } from '@remora/base';
 import type { RpcRegistry } from '@remora/protocol';
 import { type Endings, NO_ENDINGS } from '../install/installer.ts';
 import type { Carried } from '../range/member-orders.ts';
-import { MergeDriver, type MergeDriverDeps } from '../range/merge-driver.ts';
+import { MergeDriver, type MergeDriverDeps, type WantedMerge } from '../range/merge-driver.ts';
 import { serveMerges } from '../range/merge-service.ts';
 import type { MergeNeighbours } from '../range/merges.ts';
 import type { RangeReplica } from '../range/range-replica.ts';
@@ -28,8 +28,8 @@ export class StoreMerges {
   }
 
   /** Merges a neighbour into a range that is led here; told again, it says how far that is. */
-  carryOut({ targetId, sourceId }: { readonly targetId: number; readonly sourceId: number }): Carried {
-    return this.#driver.carryOut(targetId, sourceId);
+  carryOut(wanted: WantedMerge): Carried {
+    return this.#driver.carryOut(wanted);
   }
 
   /** What each replica is given to merge by. */

@@ -1,16 +1,29 @@
-import type { RangeRequest } from '@remora/protocol';
+import type { RangeRequest, SplitPolicy } from '@remora/protocol';
 import { RangeHeat, type RangeHeatDeps } from '../range/range-heat.ts';
-import { RangeSize, type RangeSizeDeps } from '../range/range-size.ts';
+import { mib, RangeSize, type RangeSizeDeps } from '../range/range-size.ts';
 import type { SplitWish } from './split-wish.ts';
+
+export interface SplitReasonsDeps extends Omit<RangeSizeDeps, 'sizes'>, Omit<RangeHeatDeps, 'loads'> {
+  /** As it is now; undefined: ranges are never split by themselves. */
+  readonly splitPolicy: () => SplitPolicy | undefined;
+}
 
 /** Why the leader of a range would have it split. */
 export class SplitReasons {
   readonly #size: RangeSize;
   readonly #heat: RangeHeat;
+  readonly #policy: () => SplitPolicy | undefined;
+  /** Why the last try came to nothing. */
+  #refused: string | undefined;
 
-  constructor(deps: RangeSizeDeps & RangeHeatDeps) {
-    this.#size = new RangeSize(deps);
-    this.#heat = new RangeHeat(deps);
+  constructor(deps: SplitReasonsDeps) {
+    const policy = (): SplitPolicy | undefined => {
+      const now = deps.splitPolicy();
+      return now?.automatic ? now : undefined;
+    };
+    this.#policy = policy;
+    this.#size = new RangeSize({ ...deps, sizes: () => policy()?.sizes });
+    this.#heat = new RangeHeat({ ...deps, loads: () => policy()?.loads });
   }
 
   get wish(): SplitWish | undefined {
@@ -25,8 +38,37 @@ export class SplitReasons {
     this.#size.written(bytes, leading);
   }
 
-  asked(request: Pick<RangeRequest, 'body'>): void {
-    this.#heat.asked(request);
+  /** Whether it wants to be told what is asked. */
+  get watching(): boolean {
+    return this.#heat.watching;
+  }
+
+  /** `bytes`: read or written. */
+  asked(request: Pick<RangeRequest, 'body'>, bytes: number): void {
+    this.#heat.asked(request, bytes);
+  }
+
+  /** A try to split it came to nothing. Until one succeeds, nobody is held back for a split that may not come. */
+  refused(reason: string): void {
+    this.#refused = reason;
+  }
+
+  /** How hard writers are to be held back until the range is split (write-brake.ts). */
+  get pressure(): number {
+    return this.#refused === undefined ? this.#size.pressure : 0;
+  }
+
+  /** What is the matter with its size, for people; empty: nothing. */
+  get remark(): string {
+    const { wish } = this;
+    const own = this.#size.remark;
+    if (own !== undefined) return own;
+    if (this.#refused !== undefined && wish !== undefined)
+      return `it is to be split, which was refused: ${this.#refused}`;
+    if (this.pressure <= 0) return '';
+    const max = mib(this.#policy()?.sizes.maxBytes ?? 0);
+    const how = this.pressure >= 1 ? 'refused for now' : 'slowed';
+    return `writes are ${how}: it has about ${mib(this.#size.estimate)} of at most ${max}, and is to be split first`;
   }
 
   /** Called about every second, on the leader. */
@@ -37,6 +79,7 @@ export class SplitReasons {
 
   /** The range is another one now, or is led by another: what was seen of it counts no more. */
   reset(): void {
+    this.#refused = undefined;
     this.#size.reset();
     this.#heat.reset();
   }

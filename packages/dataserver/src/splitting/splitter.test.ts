@@ -23,6 +23,7 @@ class Led implements SplitReplica {
   readonly group = { term: 3 };
   readonly proposed: SplitCommand[] = [];
   refusal: ServiceError | undefined;
+  readonly refused: string[] = [];
   descriptor: RangeDescriptor;
 
   constructor(rangeId = 2, splitWish?: SplitWish) {
@@ -34,6 +35,10 @@ class Led implements SplitReplica {
   get state() {
     const { descriptor } = this;
     return { descriptor, bounds: boundsOf(descriptor), placeRefusal: () => this.refusal };
+  }
+
+  splitRefused(reason: string): void {
+    this.refused.push(reason);
   }
 
   split(command: SplitCommand, done: Parameters<SplitReplica['split']>[1]): void {
@@ -175,6 +180,7 @@ describe('a range that has a reason to be split', () => {
       return bed.asked.length - before;
     };
     expect(await triesIn(8)).toBe(4); // after 0, 1, 2 and 4 s
+    expect(refused.refused).toEqual(Array(4).fill('splits are paused'));
     expect(await triesIn(600)).toBeLessThan(15);
     bed.answer = async () => ({ childId: 9, replicas: [] });
     other.splitWish = bySize('p');

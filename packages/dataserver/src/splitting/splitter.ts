@@ -7,7 +7,7 @@ import { Pauses } from './pauses.ts';
 import type { SplitPlace, SplitWish } from './split-wish.ts';
 
 /** What it needs to know of a replica. */
-export type SplitReplica = Pick<RangeReplica, 'rangeId' | 'serving' | 'splitWish' | 'split'> & {
+export type SplitReplica = Pick<RangeReplica, 'rangeId' | 'serving' | 'splitWish' | 'split' | 'splitRefused'> & {
   readonly group: Pick<RangeReplica['group'], 'term'>;
   readonly state: Pick<RangeReplica['state'], 'descriptor' | 'bounds' | 'placeRefusal'>;
 };
@@ -132,6 +132,7 @@ export class Splitter {
     } catch (error) {
       const { message } = toServiceError(error);
       logger.info({ range: rangeId, cause, error: message }, 'a range was not split');
+      if (cause !== 'admin') replica.splitRefused(message);
       this.#ended(rangeId, cause, { outcome: 'refused', reason: message });
     }
   }

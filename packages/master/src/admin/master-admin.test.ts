@@ -36,7 +36,7 @@ function range(rangeId: number, start: string, end: string, more: Partial<RangeD
 
 const LEAD: LeaderReport = {
   ...{ keys: 5, logEntries: 9, joint: false, changePending: false },
-  ...{ readsPerS: 1, readBytesPerS: 2, writesPerS: 3, writeBytesPerS: 4, peers: [] },
+  ...{ readsPerS: 1, readBytesPerS: 2, writesPerS: 3, writeBytesPerS: 4, peers: [], sizeRemark: '' },
 };
 
 const SPACE = { capacityBytes: 100, availableBytes: 40 };

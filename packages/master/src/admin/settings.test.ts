@@ -1,6 +1,7 @@
 import { ServiceError } from '@remora/base';
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_SETTINGS } from '../scheduling/settings.ts';
+import { splitPolicyOf } from './range-settings.ts';
 import { SettingsSchema, schedulingSettings } from './settings.ts';
 
 const schema = new SettingsSchema({ replicas: 3 });
@@ -30,7 +31,7 @@ describe('checking a setting', () => {
     {
       name: 'colour',
       value: 'red',
-      says: 'There are: suspect-after, down-after, scheduling, isolation-levels, replicas,',
+      says: 'There are: suspect-after, down-after, scheduling, isolation-levels, auto-split,',
     },
     { name: 'down-after', value: '5', says: '"5" is not right: expected a length of time such as' },
     { name: 'down-after', value: '0', says: 'from 1s to 30d' },
@@ -43,6 +44,12 @@ describe('checking a setting', () => {
     { name: 'replicas', value: '8', says: 'from 1 to 7' },
     { name: 'replicas', value: '2.5', says: 'expected a whole number' },
     { name: 'low-space-percent', value: '20', says: 'target-space-percent must be above low-space-percent' },
+    {
+      name: 'split-size',
+      value: '16MiB',
+      says: 'split-size must be at least split-check-size; it would be split-size 16MiB',
+    },
+    { name: 'range-size-max', value: '64MiB', says: 'range-size-max must be above split-size' },
     { name: 'down-after', value: '', set: { 'down-after': '1h', 'suspect-after': '20m' }, says: 'down-after 10m' },
   ];
   test.each(wrong)('$name=$value is refused: $says', ({ name, value, set, says }) => {
@@ -81,6 +88,19 @@ describe('the settings in force', () => {
     expect(single.effective(texts()).replicas).toBe(1);
     expect(single.check(texts(), 'replicas', '3')).toBe('3');
     expect(single.effective(texts({ replicas: '3' })).replicas).toBe(3);
+  });
+
+  test('about ranges begin with the options of the nodes, and go before them once they are set', () => {
+    const ranges = { autoSplit: true, splitSize: 2 ** 26, splitCheckSize: 2 ** 20, splitLoadTime: 5_000 };
+    const schema = new SettingsSchema({ replicas: 3, ranges });
+    const set = texts({ 'split-check-size': '2MiB', 'split-requests-per-second': '0' });
+    expect(schema.effective(texts())).toMatchObject({ ...ranges, rangeSizeMax: 2 ** 27 });
+    expect(splitPolicyOf(schema.effective(set))).toEqual({
+      automatic: true,
+      sizes: { checkBytes: 2 ** 21, splitBytes: 2 ** 26, maxBytes: 2 ** 27 },
+      loads: { requestsPerS: 0, bytesPerS: 2 ** 25, holdMs: 5_000 },
+    });
+    expect(schema.check(set, 'split-check-size', '1MiB')).toBe('');
   });
 
   test('each have a default that is allowed, and say what they mean', () => {

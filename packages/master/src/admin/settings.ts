@@ -26,6 +26,7 @@ import {
   type SettingName,
   type Settings,
 } from '../scheduling/settings.ts';
+import { RANGE_RELATIONS, RANGE_SETTINGS, type RangeSettings, rangeSettingsFrom } from './range-settings.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -76,6 +77,7 @@ const DEFINITIONS = {
     default: DEFAULT_SETTINGS.isolationLevels,
     desc: 'Labels of nodes that keep the replicas of a range apart, from wide to narrow.',
   },
+  ...RANGE_SETTINGS,
   ...NUMBER_DEFINITIONS,
 } satisfies Readonly<Record<string, OptionDefinition<unknown>>>;
 
@@ -87,18 +89,28 @@ const NAMES = new Map(Object.keys(DEFINITIONS).map((option) => [kebabName(option
 /** What was set, by name, as it is written; the others have their defaults. */
 export type SettingTexts = ReadonlyMap<string, string>;
 
+/** What the settings are unless they are set. */
+export interface FirstValues {
+  /** That a range has in a cluster that was founded like this one. */
+  readonly replicas: number;
+  /** Whether it is scheduled; true unless given. */
+  readonly scheduling?: boolean;
+  /** When ranges are split and merged by themselves. */
+  readonly ranges?: Partial<RangeSettings>;
+}
+
 /** What operators of a cluster can set while it runs. */
 export class SettingsSchema {
   readonly #schema: OptionsSchema<typeof DEFINITIONS>;
 
-  /** What a range has in a cluster that was founded like this one, and whether it is scheduled, unless they are set. */
-  constructor({ replicas, scheduling = true }: { readonly replicas: number; readonly scheduling?: boolean }) {
+  constructor({ replicas, scheduling = true, ranges = {} }: FirstValues) {
     this.#schema = defineOptions({
       envPrefix: '',
       definitions: {
         ...DEFINITIONS,
         replicas: { ...DEFINITIONS.replicas, default: replicas },
         scheduling: { ...DEFINITIONS.scheduling, default: scheduling },
+        ...rangeSettingsFrom(ranges),
       },
       relations: [
         {
@@ -111,6 +123,7 @@ export class SettingsSchema {
           holds: ({ targetSpacePercent, lowSpacePercent }) => targetSpacePercent > lowSpacePercent,
           must: 'be above low-space-percent, or replicas would go back and forth',
         },
+        ...RANGE_RELATIONS,
       ],
     });
   }

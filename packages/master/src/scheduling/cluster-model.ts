@@ -50,6 +50,8 @@ export interface RangeInfo {
   readonly bytes: number;
   readonly readsPerS: number;
   readonly writesPerS: number;
+  /** What its leader says of its size, for people; absent or empty: nothing. */
+  readonly sizeRemark?: string;
 }
 
 /** What a node carries. Leaders do the reads and coordinate the writes; every replica applies the writes. Loads are per second. */

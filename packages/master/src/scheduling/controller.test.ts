@@ -160,14 +160,14 @@ describe('an operator', () => {
     const nodes = upNodes(2);
     const pair = [rangeInfo(1, { voters: [1, 2], end: 'm' }), rangeInfo(2, { voters: [1, 2], start: 'm' })];
     const scheduling = schedulingBed({ nodes, ranges: pair, settings: { replicas: 2 } });
-    const merge: Plan = { ...plan(1, [{ type: 'merge', source: 2, version: 1 }], 'admin'), partner: 2 };
+    const merge: Plan = { ...plan(1, [{ type: 'merge', source: 2, version: 1, bytesMax: 0 }], 'admin'), partner: 2 };
     expect(scheduling.request(merge, NOW_MS)).toEqual(admitted);
     expect(scheduling.request(plan(2, transfer(2), 'admin'), NOW_MS)).toEqual(
       refused(/operator 1 is under way for range 2/),
     );
     const [first, second] = pair;
     if (first === undefined) throw new Error('there is a pair');
-    expect(scheduling.rangeReported(first, NOW_MS)).toEqual({ type: 'merge', source: second?.descriptor });
+    expect(scheduling.rangeReported(first, NOW_MS)).toEqual({ type: 'merge', source: second?.descriptor, bytesMax: 0 });
     scheduling.rangeRemoved(2);
     scheduling.rangeReported(rangeInfo(1, { voters: [1, 2], version: 2 }), NOW_MS);
     expect(scheduling.controller.history()).toEqual([expect.objectContaining({ status: 'success' })]);

@@ -2,6 +2,7 @@ import type { RangeReport } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import { SchedulingDirector } from './range-director.ts';
 import { NOW_MS, rangeInfo, schedulingBed, upNodes } from './test-kit.ts';
+import { whyRange } from './why.ts';
 
 const { descriptor } = rangeInfo(1, { voters: [1, 2, 3] });
 
@@ -23,6 +24,7 @@ function report(given: Partial<RangeReport> = {}): RangeReport {
       readBytesPerS: 50,
       writesPerS: 6,
       writeBytesPerS: 60,
+      sizeRemark: 'it is too large',
       peers: [
         { replicaId: 101, state: 'replicate', match: 9, lagEntries: 1, lagBytes: 10, caughtUp: true, silentMs: 0 },
         { replicaId: 103, state: 'probe', match: 0, lagEntries: 10, lagBytes: 9, caughtUp: false, silentMs: 3_000 },
@@ -53,6 +55,7 @@ test('the report of a leader becomes what scheduling knows of the range', () => 
     bytes: 77,
     readsPerS: 5,
     writesPerS: 6,
+    sizeRemark: 'it is too large',
   });
 });
 
@@ -68,6 +71,14 @@ test('a silence of a moment is none: whoever is silent so shortly counts as live
   director.reported({ descriptor, report: silent(3_000) });
   const since = NOW_MS - 3_000;
   expect(scheduling.model.range(1)?.progress.map(({ silentSinceMs }) => silentSinceMs)).toEqual([since, since]);
+});
+
+test('what a leader says of the size of its range is told to who asks why nothing happens', () => {
+  const { scheduling, director } = bed();
+  director.reported({ descriptor, report: report() });
+  const [range] = scheduling.model.ranges();
+  const lines = range === undefined ? [] : whyRange(scheduling, range, NOW_MS);
+  expect(lines).toContain('its leader says: it is too large');
 });
 
 test('the report of a follower says nothing about the range', () => {

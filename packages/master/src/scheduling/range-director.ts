@@ -37,9 +37,9 @@ function infoOf({ descriptor, report }: ReportedRange, nowMs: number): RangeInfo
   const { lead } = report;
   if (lead === undefined) return undefined;
   const { term, bytes } = report;
-  const { joint, changePending, readsPerS, writesPerS } = lead;
+  const { joint, changePending, readsPerS, writesPerS, sizeRemark } = lead;
   return {
-    ...{ descriptor, term, bytes, joint, changePending, readsPerS, writesPerS },
+    ...{ descriptor, term, bytes, joint, changePending, readsPerS, writesPerS, sizeRemark },
     leader: descriptor.replicas.find(({ replicaId }) => replicaId === report.replicaId)?.nodeId,
     progress: lead.peers.map(({ replicaId, caughtUp, silentMs }) => ({
       ...{ replicaId, caughtUp },

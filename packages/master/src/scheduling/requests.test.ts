@@ -55,7 +55,11 @@ describe('what is possible becomes a plan', () => {
       plan: requestSplit(view(), 1, Buffer.from('c')),
       steps: [{ type: 'split', at: Buffer.from('c'), version: 1 }],
     },
-    { name: 'a merge', plan: requestMerge(view(), 2, 1), steps: [{ type: 'merge', source: 2, version: 1 }] },
+    {
+      name: 'a merge',
+      plan: requestMerge(view(), 2, 1),
+      steps: [{ type: 'merge', source: 2, version: 1, bytesMax: 0 }],
+    },
     {
       name: 'an addition',
       plan: requestAdd(view({ settings: { replicas: 5 } }), 1, 4),

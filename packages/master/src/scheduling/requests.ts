@@ -62,7 +62,7 @@ export function requestMerge(view: SchedulingView, rangeId: number, into: number
   if (view.model.neighbour(rangeId) === target) {
     throw wrong(`of two neighbours the first one goes on: merge range ${into} into range ${rangeId} instead`);
   }
-  const step: Step = { type: 'merge', source: rangeId, version: target.descriptor.epoch.version };
+  const step: Step = { type: 'merge', source: rangeId, version: target.descriptor.epoch.version, bytesMax: 0 };
   requirePossible(view, target, step);
   return { ...admin(target, [step], `merge range ${source.descriptor.rangeId} into it`), partner: rangeId };
 }

@@ -225,12 +225,12 @@ describe('merging', () => {
   const behind: RangeGiven = { voters: [3, 2, 1], start: 'm', end: 't' };
   const merge = (source: RangeGiven, into = target, sourceId = 2) => {
     const ranges = [into, rangeInfo(2, source), rangeInfo(3, { voters: [1, 2, 3], start: 't' })];
-    const step: Step = { type: 'merge', source: sourceId, version: 1 };
+    const step: Step = { type: 'merge', source: sourceId, version: 1, bytesMax: 7 };
     return stepStatus(step, into, viewOf({ nodes: upNodes(5), ranges }), 0);
   };
 
   test('is told with the range that ends', () =>
-    expect(merge(behind)).toEqual(tell({ type: 'merge', source: rangeInfo(2, behind).descriptor })));
+    expect(merge(behind)).toEqual(tell({ type: 'merge', source: rangeInfo(2, behind).descriptor, bytesMax: 7 })));
   test('is finished when that one is gone and the range has grown', () => {
     expect(merge(behind, rangeInfo(1, { voters: [1, 2, 3], end: 't', version: 2 }), 9)).toEqual({ type: 'finished' });
   });

@@ -32,9 +32,9 @@ export type Step =
   | { readonly type: 'split'; readonly at: Bytes | undefined; readonly version: number }
   /**
    * The next range ends; this one takes its keys. So a range begins where it always began (range-registry.ts RR3).
-   * `version` is this range's when it was planned.
+   * `version` is this range's when it was planned. Refused when the two have more than `bytesMax`; 0: however many.
    */
-  | { readonly type: 'merge'; readonly source: number; readonly version: number };
+  | { readonly type: 'merge'; readonly source: number; readonly version: number; readonly bytesMax: number };
 
 /** What a range's leader is told to do; told again until its reports show it done, so doing it twice is doing it once. */
 export type Instruction = Exclude<RangeInstruction, { type: 'demote' }>;
@@ -180,7 +180,7 @@ function mergeStatus(
     return impossible(`range ${step.source} is on other nodes: ${theirs.join(', ')}, not ${mine.join(', ')}`);
   }
   if (source.joint || source.changePending) return wait(`the membership of range ${step.source} is changing`);
-  return tell({ type: 'merge', source: source.descriptor });
+  return tell({ type: 'merge', source: source.descriptor, bytesMax: step.bytesMax });
 }
 
 /** Whether a replica can become a voter, or the leader: its leader says so, as it is the leader that would refuse it. */

@@ -23,6 +23,7 @@ export function whyRange(scheduling: Scheduling, range: RangeInfo, nowMs: number
   if (verdict.type === 'stuck') lines.push(`it cannot be mended now: ${verdict.reason}`);
   if (verdict.type === 'plan' && operator === undefined) lines.push(`it is to be mended: ${verdict.plan.reason}`);
   if (verdict.type === 'fine') lines.push('nothing is wrong with it');
+  if (range.sizeRemark) lines.push(`its leader says: ${range.sizeRemark}`);
   const notMovable = view.notMovable(range);
   if (notMovable !== undefined) lines.push(`balancing leaves it alone: ${notMovable}`);
   const past = controller.history().filter((record) => record.rangeId === rangeId);

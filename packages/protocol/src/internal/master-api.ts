@@ -41,6 +41,8 @@ export interface LeaderReport {
   readonly writesPerS: number;
   readonly writeBytesPerS: number;
   readonly peers: readonly PeerReport[];
+  /** What is the matter with its size, for people; empty: nothing. */
+  readonly sizeRemark: string;
 }
 
 export interface RangeReport {
@@ -69,8 +71,11 @@ export type RangeInstruction =
   | { readonly type: 'transferLeader'; readonly replicaId: number }
   /** At a routing key, or in the middle. Its leader asks for ids (`masterAskSplit`) and proposes the split. */
   | { readonly type: 'split'; readonly at: Bytes | undefined }
-  /** Takes over the keys of a neighbour, which ends by it: it goes to the leader of the range that stays. */
-  | { readonly type: 'merge'; readonly source: RangeDescriptor };
+  /**
+   * Takes over the keys of a neighbour, which ends by it: it goes to the leader of the range that stays. Refused when the
+   * two have more bytes than this, as splits count them; 0: however many.
+   */
+  | { readonly type: 'merge'; readonly source: RangeDescriptor; readonly bytesMax: number };
 
 /** An instruction on its way to the leader of a range. */
 export interface RangeOrder {
@@ -134,7 +139,36 @@ export interface ClusterView {
   readonly masterLeader: number;
 }
 
+/** At what sizes a range is looked at, and split: bytes of rows with their keys, older versions included. */
+export interface SplitSizes {
+  /** From here on its size is measured rather than counted. */
+  readonly checkBytes: number;
+  /** A range of this size asks to be split. */
+  readonly splitBytes: number;
+  /** Who would write to a range of this size waits for its split. */
+  readonly maxBytes: number;
+}
+
+/** How much is asked of a range before its load is a reason to split it. */
+export interface SplitLoads {
+  /** Reads and writes; 0: however many. */
+  readonly requestsPerS: number;
+  /** Read and written; 0: however many. */
+  readonly bytesPerS: number;
+  /** For how long. */
+  readonly holdMs: number;
+}
+
+/** When leaders have their ranges split: those of the cluster's settings that nodes go by. */
+export interface SplitPolicy {
+  /** Whether they do at all without being asked to. */
+  readonly automatic: boolean;
+  readonly sizes: SplitSizes;
+  readonly loads: SplitLoads;
+}
+
 export interface NodeHeartbeatReply {
   readonly tasks: readonly NodeTask[];
   readonly view: ClusterView;
+  readonly splits: SplitPolicy;
 }

@@ -14,6 +14,7 @@ import type {
   RangeInstruction,
   RangeOrder,
   RangeReport,
+  SplitPolicy,
 } from '../master-api.ts';
 import {
   asBool,
@@ -87,11 +88,12 @@ function encodeLead(lead: LeaderReport): unknown[] {
     lead.changePending,
     [readsPerS, readBytesPerS, writesPerS, writeBytesPerS],
     lead.peers.map(encodePeer),
+    lead.sizeRemark,
   ];
 }
 
 function decodeLead(raw: unknown): LeaderReport {
-  const f = asFields(raw, 6, 'leader report');
+  const f = asFields(raw, 7, 'leader report');
   const rates = asFields(f[4], 4, 'leader rates');
   return {
     keys: asCount(f[0], 'lead.keys'),
@@ -103,6 +105,7 @@ function decodeLead(raw: unknown): LeaderReport {
     writesPerS: asMs(rates[2], 'lead.writesPerS'),
     writeBytesPerS: asMs(rates[3], 'lead.writeBytesPerS'),
     peers: asList(f[5], 'lead.peers', decodePeer),
+    sizeRemark: asText(f[6], 'lead.sizeRemark'),
   };
 }
 
@@ -210,7 +213,7 @@ function encodeInstruction(instruction: RangeInstruction): unknown[] {
     case 'split':
       return [tag, instruction.at ?? null];
     case 'merge':
-      return [tag, encodeRangeDescriptor(instruction.source)];
+      return [tag, encodeRangeDescriptor(instruction.source), instruction.bytesMax];
     default:
       return unreachable(instruction);
   }
@@ -239,8 +242,10 @@ function decodeInstruction(raw: unknown): RangeInstruction {
       const [, at] = asFields(raw, 2, 'instruction');
       return { type: 'split', at: at === null ? undefined : asBytes(at, 'split.at') };
     }
-    case INSTRUCTION.merge:
-      return { type: 'merge', source: decodeRangeDescriptor(asFields(raw, 2, 'instruction')[1]) };
+    case INSTRUCTION.merge: {
+      const [, source, bytesMax] = asFields(raw, 3, 'instruction');
+      return { type: 'merge', source: decodeRangeDescriptor(source), bytesMax: asCount(bytesMax, 'merge.bytesMax') };
+    }
     default:
       throw invalid('instruction tag');
   }
@@ -327,11 +332,38 @@ export function decodeClusterView(raw: unknown): ClusterView {
   };
 }
 
-export function encodeNodeHeartbeatReply(reply: NodeHeartbeatReply): unknown[] {
-  return [reply.tasks.map(encodeNodeTask), encodeClusterView(reply.view)];
+function encodeSplitPolicy({ automatic, sizes, loads }: SplitPolicy): unknown[] {
+  const { checkBytes, splitBytes, maxBytes } = sizes;
+  const { requestsPerS, bytesPerS, holdMs } = loads;
+  return [automatic, checkBytes, splitBytes, maxBytes, requestsPerS, bytesPerS, holdMs];
+}
+
+function decodeSplitPolicy(raw: unknown): SplitPolicy {
+  const f = asFields(raw, 7, 'split policy');
+  return {
+    automatic: asBool(f[0], 'splits.automatic'),
+    sizes: {
+      checkBytes: asCount(f[1], 'splits.checkBytes'),
+      splitBytes: asCount(f[2], 'splits.splitBytes'),
+      maxBytes: asCount(f[3], 'splits.maxBytes'),
+    },
+    loads: {
+      requestsPerS: asCount(f[4], 'splits.requestsPerS'),
+      bytesPerS: asCount(f[5], 'splits.bytesPerS'),
+      holdMs: asMs(f[6], 'splits.holdMs'),
+    },
+  };
+}
+
+export function encodeNodeHeartbeatReply({ tasks, view, splits }: NodeHeartbeatReply): unknown[] {
+  return [tasks.map(encodeNodeTask), encodeClusterView(view), encodeSplitPolicy(splits)];
 }
 
 export function decodeNodeHeartbeatReply(raw: unknown): NodeHeartbeatReply {
-  const f = asFields(raw, 2, 'heartbeat reply');
-  return { tasks: asList(f[0], 'tasks', decodeNodeTask), view: decodeClusterView(f[1]) };
+  const f = asFields(raw, 3, 'heartbeat reply');
+  return {
+    tasks: asList(f[0], 'tasks', decodeNodeTask),
+    view: decodeClusterView(f[1]),
+    splits: decodeSplitPolicy(f[2]),
+  };
 }

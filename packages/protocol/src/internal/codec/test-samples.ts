@@ -4,7 +4,7 @@ import type { CheckReport, NodesOverview, RangesOverview, SettingInfo } from '..
 import type { Command, CommandResult, Query, QueryResult, RangeStatus } from '../command.ts';
 import type { NodeDescriptor, RangeDescriptor } from '../descriptor.ts';
 import type { Compare, KeyValue, KvEvent, KvOp, RangeOp, Txn } from '../kv-types.ts';
-import type { ClusterView, NodeHeartbeat, NodeTask, RangeInstruction } from '../master-api.ts';
+import type { ClusterView, NodeHeartbeat, NodeTask, RangeInstruction, SplitPolicy } from '../master-api.ts';
 import type { RangeReply, RangeRequest, WatchMessage, WatchRequest } from '../range-api.ts';
 import type { DrawRevisionsReply, DrawRevisionsRequest } from '../revision-api.ts';
 import type { CommandBatch } from './entry.ts';
@@ -208,6 +208,7 @@ export const HEARTBEAT: NodeHeartbeat = {
       lead: {
         ...{ keys: 9, logEntries: 40, joint: false, changePending: true },
         ...{ readsPerS: 12.5, readBytesPerS: 4_000, writesPerS: 3, writeBytesPerS: 0.5 },
+        sizeRemark: 'it is too large',
         peers: [
           { replicaId: 2, state: 'replicate', match: 41, ...peer },
           { replicaId: 3, state: 'probe', match: 0, ...peer, caughtUp: false, silentMs: 1_234.5 },
@@ -232,7 +233,7 @@ const INSTRUCTIONS: readonly RangeInstruction[] = [
   { type: 'transferLeader', replicaId: 17 },
   { type: 'split', at: undefined },
   { type: 'split', at: utf8('g') },
-  { type: 'merge', source: RANGE },
+  { type: 'merge', source: RANGE, bytesMax: 64 },
 ];
 
 export const TASKS: readonly NodeTask[] = [
@@ -243,6 +244,12 @@ export const TASKS: readonly NodeTask[] = [
     order: { orderId: 30 + i, rangeId: 2, confVersion: 4, instruction },
   })),
 ];
+
+export const SPLITS: SplitPolicy = {
+  automatic: true,
+  sizes: { checkBytes: 10, splitBytes: 20, maxBytes: 40 },
+  loads: { requestsPerS: 50, bytesPerS: 60, holdMs: 70.5 },
+};
 
 export const REQUESTS: readonly RangeRequest[] = [
   ...COMMANDS.map((command) => ({

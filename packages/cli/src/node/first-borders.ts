@@ -1,25 +1,7 @@
 import { compareBytes } from '@remora/base';
-import type { RangeOptions } from '@remora/dataserver';
 import { kvRoutingKey } from '@remora/protocol';
 import type { NodeOptions } from '../node-options.ts';
 import { keyOfOption } from '../range-options.ts';
-
-/** When ranges of this node are split without anybody asking for it: never, unless that is switched on. */
-export function splitOptions(options: NodeOptions): Pick<RangeOptions, 'splitSizes' | 'splitLoads'> {
-  if (!options.autoSplit) return {};
-  return {
-    splitSizes: {
-      checkBytes: options.splitCheckSize,
-      splitBytes: options.splitSize,
-      maxBytes: options.rangeSizeMax,
-    },
-    splitLoads: {
-      requestsPerS: options.splitRequestsPerSecond,
-      bytesPerS: options.splitBytesPerSecond,
-      holdMs: options.splitLoadTime,
-    },
-  };
-}
 
 /** The routing keys at which the ranges of a new cluster begin, but for the first of them; in order. */
 export function firstBorders({ preSplit, preSplitCount }: NodeOptions): readonly Buffer[] {

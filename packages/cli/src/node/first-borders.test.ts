@@ -2,19 +2,11 @@ import { parseOptions } from '@remora/base';
 import { kvRoutingKey } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { nodeSchema } from '../node-options.ts';
-import { firstBorders, splitOptions } from './split-options.ts';
+import { firstBorders } from './first-borders.ts';
 
 const given = (flags: Record<string, string>) => parseOptions(nodeSchema, { flags });
 const borders = (flags: Record<string, string>): readonly string[] =>
   firstBorders(given(flags)).map((border) => border.toString('hex'));
-
-test('nothing splits unless that is switched on', () => {
-  expect(splitOptions(given({ splitSize: '40MiB' }))).toEqual({});
-  expect(splitOptions(given({ splitSize: '40MiB', autoSplit: 'true', splitLoadTime: '5s' }))).toEqual({
-    splitSizes: { checkBytes: 32 * 2 ** 20, splitBytes: 40 * 2 ** 20, maxBytes: 128 * 2 ** 20 },
-    splitLoads: { requestsPerS: 10_000, bytesPerS: 32 * 2 ** 20, holdMs: 5_000 },
-  });
-});
 
 describe('the first ranges of a cluster', () => {
   test('are one, unless more are asked for', () => {

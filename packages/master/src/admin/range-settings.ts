@@ -1,0 +1,110 @@
+/**
+ * When ranges are split and merged without anybody asking for it. Nodes have these as options, which are the first values
+ * of the cluster's settings of the same names: what was set for the cluster goes before.
+ */
+import { bool, bytes, durationMs, int, type OptionDefinition, type OptionValues } from '@remora/base';
+import type { SplitPolicy } from '@remora/protocol';
+
+const KIB = 2 ** 10;
+const MIB = 2 ** 20;
+/** A range is split into halves: smaller ones than this would be more trouble than they are worth, even in tests. */
+const SIZE_MIN = 16 * KIB;
+const SIZE_MAX = 2 ** 40;
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+const group = 'Ranges';
+
+export const RANGE_SETTINGS = {
+  autoSplit: {
+    type: bool(),
+    default: false,
+    desc: 'Split ranges that have grown large or hot. From the first split on, the cluster writes only while it has a master.',
+    group,
+  },
+  splitCheckSize: {
+    type: bytes({ min: SIZE_MIN, max: SIZE_MAX }),
+    default: 32 * MIB,
+    desc: 'From this size on a range is measured by reading it, in the background. About half of split-size.',
+    group,
+  },
+  splitSize: {
+    type: bytes({ min: SIZE_MIN, max: SIZE_MAX }),
+    default: 64 * MIB,
+    desc: 'At this size a range is split, with all versions of its keys. Smaller ranges move faster; each costs memory and messages.',
+    group,
+  },
+  rangeSizeMax: {
+    type: bytes({ min: SIZE_MIN, max: SIZE_MAX }),
+    default: 128 * MIB,
+    desc: 'Who writes to a range that nears this size is slowed down, and refused for now when it has it, until it is split.',
+    group,
+  },
+  splitRequestsPerSecond: {
+    type: int({ min: 0, max: 10_000_000 }),
+    default: 10_000,
+    desc: 'A range with more requests than this is split where they divide; 0: however many. Keep it far above what a range has on average.',
+    group,
+  },
+  splitBytesPerSecond: {
+    type: bytes({ min: 0, max: SIZE_MAX }),
+    default: 32 * MIB,
+    desc: 'The same for bytes read and written: it is split where these divide.',
+    group,
+  },
+  splitLoadTime: {
+    type: durationMs({ min: SECOND, max: HOUR }),
+    default: 30 * SECOND,
+    desc: 'For how long a range must be so hot before it is split.',
+    group,
+  },
+} as const satisfies Readonly<Record<string, OptionDefinition<unknown>>>;
+
+export type RangeSettings = OptionValues<typeof RANGE_SETTINGS>;
+
+interface RangeRelation {
+  readonly between: readonly (keyof RangeSettings)[];
+  holds(values: RangeSettings): boolean;
+  readonly must: string;
+}
+
+export const RANGE_RELATIONS: readonly RangeRelation[] = [
+  {
+    between: ['splitSize', 'splitCheckSize'],
+    holds: ({ splitSize, splitCheckSize }) => splitSize >= splitCheckSize,
+    must: 'be at least split-check-size',
+  },
+  {
+    between: ['rangeSizeMax', 'splitSize'],
+    holds: ({ rangeSizeMax, splitSize }) => rangeSizeMax > splitSize,
+    must: 'be above split-size',
+  },
+];
+
+/** What the nodes go by of it. */
+export function splitPolicyOf(settings: RangeSettings): SplitPolicy {
+  return {
+    automatic: settings.autoSplit,
+    sizes: {
+      checkBytes: settings.splitCheckSize,
+      splitBytes: settings.splitSize,
+      maxBytes: settings.rangeSizeMax,
+    },
+    loads: {
+      requestsPerS: settings.splitRequestsPerSecond,
+      bytesPerS: settings.splitBytesPerSecond,
+      holdMs: settings.splitLoadTime,
+    },
+  };
+}
+
+/** The definitions with other values as defaults. */
+export function rangeSettingsFrom(first: Partial<RangeSettings>): typeof RANGE_SETTINGS {
+  const definitions = Object.entries(RANGE_SETTINGS).map(([name, definition]) => [name, { ...definition }] as const);
+  const values: Readonly<Record<string, unknown>> = first;
+  return Object.fromEntries(
+    definitions.map(([name, definition]) => [name, { ...definition, default: values[name] ?? definition.default }]),
+  ) as unknown as typeof RANGE_SETTINGS;
+}
