@@ -12,6 +12,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { CrashWorld } from './install/test-crash-world.ts';
 import type { RangeReplica } from './range/range-replica.ts';
 import { rangeSpans } from './state/bounds.ts';
+import { CHILD_BEGINS } from './state/split.ts';
 import { DESCRIPTOR, put, range } from './state/test-bed.ts';
 import { type Booted, boot } from './test-store.ts';
 
@@ -25,15 +26,15 @@ const SPLIT: Command = {
 };
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** What the log of a group has: commands, one entry each. */
-function logOf(commands: readonly (readonly [version: number, command: Command])[]): readonly Entry[] {
+/** What the log of a group has behind a position: commands, one entry each. */
+function logOf(commands: readonly (readonly [version: number, command: Command])[], behind = 0): readonly Entry[] {
   return commands.map(([version, command], i) => {
     const batch: CommandBatch = {
       ...{ rangeTimeMs: 1_000 + i, wallMs: 0, epoch: { ...PARENT.epoch, version } },
       commands: [{ requestId: `${version}.${i}`, deadlineMs: 60_000, command }],
       ...(version === 1 ? {} : { block: { first: 1_000 + 10 * i, count: 1 } }),
     };
-    return { index: i + 1, term: 2, type: 'normal', data: encodeEntry(batch) };
+    return { index: behind + i + 1, term: 2, type: 'normal', data: encodeEntry(batch) };
   });
 }
 
@@ -49,13 +50,19 @@ const LOGS: ReadonlyMap<GroupId, readonly Entry[]> = new Map([
       ...['b', 'a', 'c'].map((key) => [2, kv(key, 'new')] as const),
     ]),
   ],
-  [CHILD_ID, logOf(['z', 'y', 'm', 'z'].map((key, i) => [2, kv(key, `child ${i}`)] as const))],
+  [
+    CHILD_ID,
+    logOf(
+      ['z', 'y', 'm', 'z'].map((key, i) => [2, kv(key, `child ${i}`)] as const),
+      CHILD_BEGINS.index,
+    ),
+  ],
 ]);
 
 /** Applies the next entry that a replica lacks; false when there is none. */
 async function applyNext(replica: RangeReplica): Promise<boolean> {
   const { applied, conf } = replica.state;
-  const entry = LOGS.get(replica.rangeId)?.[applied.index];
+  const entry = LOGS.get(replica.rangeId)?.find(({ index }) => index === applied.index + 1);
   if (entry === undefined || replica.replacing) return false;
   await replica.apply([entry], conf);
   return true;
@@ -68,7 +75,9 @@ function parentOf(store: Booted['store']): RangeReplica {
 }
 
 function isDone({ store }: Booted): boolean {
-  const ends = [...store.replicas()].map(({ rangeId, state }) => LOGS.get(rangeId)?.length === state.applied.index);
+  const ends = [...store.replicas()].map(
+    ({ rangeId, state }) => LOGS.get(rangeId)?.at(-1)?.index === state.applied.index,
+  );
   return ends.length === 2 && ends.every((end) => end);
 }
 
@@ -156,7 +165,7 @@ describe('a split', () => {
       31,
     );
     expect(host.created.at(-1)).toMatchObject({
-      ...{ groupId: CHILD_ID, replicaId: 31, applied: { index: 0, term: 0 }, conf: confOf([31, 32, 33]) },
+      ...{ groupId: CHILD_ID, replicaId: 31, applied: CHILD_BEGINS, conf: confOf([31, 32, 33]) },
       firstWaitTicks: 4,
     });
     world.crash();
@@ -164,8 +173,47 @@ describe('a split', () => {
     await again.store.start();
     expect(told(again).map(({ rangeId, applied }) => [rangeId, applied.index])).toEqual([
       [PARENT.rangeId, 5],
-      [CHILD_ID, 0],
+      [CHILD_ID, CHILD_BEGINS.index],
     ]);
+  });
+
+  test.each([
+    { name: 'here', role: { role: 'leader', term: 2, leader: 11 }, begins: { firstLeader: 31 } },
+    { name: 'on another node', role: { role: 'follower', term: 2, leader: 13 }, begins: { firstLeader: 33 } },
+    { name: 'in a later term', role: { role: 'leader', term: 3, leader: 11 }, begins: { firstWaitTicks: 0 } },
+    {
+      name: 'in a later term elsewhere',
+      role: { role: 'follower', term: 3, leader: 13 },
+      begins: { firstWaitTicks: 4 },
+    },
+    { name: 'nowhere', role: { role: 'follower', term: 2, leader: 0 }, begins: { firstWaitTicks: 4 } },
+  ] as const)(
+    'of a range that is led $name: its child begins with that leader if it led in the term of the split (S7)',
+    async ({ role, begins }) => {
+      const { store, host } = await boot(new CrashWorld(1));
+      await store.createReplica(PARENT, 11);
+      const parent = parentOf(store);
+      parent.roleChanged(role);
+      for (let i = 0; i < 5; i++) await applyNext(parent);
+      for (let i = 0; i < 500 && !host.runs(CHILD_ID); i++) await turn();
+      const { firstLeader, firstWaitTicks } = host.created.at(-1) ?? {};
+      expect({ firstLeader, firstWaitTicks }).toEqual({ firstLeader: undefined, firstWaitTicks: undefined, ...begins });
+    },
+  );
+
+  test('leaves no leader to the child that is found after a crash', async () => {
+    const [world, logged] = [new CrashWorld(1), new Set<GroupId>()];
+    const { store, host } = await boot(world, { logged });
+    await store.createReplica(PARENT, 11);
+    parentOf(store).roleChanged({ role: 'leader', term: 2, leader: 11 });
+    for (let i = 0; i < 5; i++) await applyNext(parentOf(store));
+    for (let i = 0; i < 500 && !host.runs(CHILD_ID); i++) await turn();
+    world.crash();
+    const again = await boot(world, { logged });
+    await again.store.start();
+    const child = again.host.created.find(({ groupId }) => groupId === CHILD_ID);
+    expect(child).toMatchObject({ replicaId: 31, applied: CHILD_BEGINS });
+    expect(child?.firstLeader).toBeUndefined();
   });
 
   test('is answered with the descriptors of both to whoever asks for what has left', async () => {

@@ -38,7 +38,7 @@ import type { OtherRanges } from './range/other-ranges.ts';
 import type { RangeOptions } from './range/range-options.ts';
 import { RangeReplica } from './range/range-replica.ts';
 import { serveRanges } from './range/range-service.ts';
-import { SPLIT_OFF_MAX } from './range/splits.ts';
+import { SPLIT_OFF_MAX, type SplitOff } from './range/splits.ts';
 import { type HeldReplica, HeldReplicas } from './replicas/held-replicas.ts';
 import { ReplicaRemover } from './replicas/replica-remover.ts';
 import { ReplicaTable, type Running } from './replicas/replica-table.ts';
@@ -92,9 +92,9 @@ const NO_SPLITS: OrderedSplit = { outcome: 'refused', reason: 'this node splits 
 const HOUSEKEEPING_MS = 1_000;
 /** The voters of a new range campaign this far apart: the first that finds a quorum created leads. */
 const FIRST_WAIT_TICKS_APART = 4;
-type FirstTicks = Pick<GroupOptions, 'firstWaitTicks' | 'firstRetryTicks'>;
-/** Of the child where the parent's leader is: the others come to be when they have written their checkpoint, any moment. */
-const FIRST_OF_SPLIT: FirstTicks = { firstWaitTicks: 0, firstRetryTicks: 1 };
+type Beginning = Pick<GroupOptions, 'firstWaitTicks' | 'firstRetryTicks' | 'firstLeader'>;
+/** Of a child that begins without a leader, where the parent's is: the others write their checkpoints, and come any moment. */
+const FIRST_OF_SPLIT: Beginning = { firstWaitTicks: 0, firstRetryTicks: 1 };
 
 /**
  * The ranges of one node.
@@ -235,9 +235,9 @@ export class Store {
 
   /**
    * The replica of a range that a split has just made, on this node: durable together with its parent's split, then
-   * running (range/splits.ts S1, S2). The parent's leader campaigns first, as the others are made by its word.
+   * running (range/splits.ts S1, S2, S7).
    */
-  #adopt(start: RangeStart, parent: RangeReplica): Promise<void> {
+  #adopt({ start, leaderNode }: SplitOff, parent: RangeReplica): Promise<void> {
     const { descriptor, conf } = start.meta;
     const { rangeId } = descriptor;
     const { nodeId, checkpointer, logger, onFailure } = this.#deps;
@@ -249,12 +249,13 @@ export class Store {
     const replica = this.#replica(descriptor, conf, start);
     replica.stage();
     this.#held.begins(rangeId, own.replicaId);
-    const position = conf.voters.indexOf(own.replicaId);
-    const first = parent.leading ? FIRST_OF_SPLIT : { firstWaitTicks: (position + 1) * FIRST_WAIT_TICKS_APART };
+    const leader = descriptor.replicas.find(({ nodeId: node }) => node === leaderNode);
+    const beginning =
+      leader === undefined ? leaderless(conf, own.replicaId, parent) : { firstLeader: leader.replicaId };
     const done = this.#replicas.create({ rangeId, span: descriptor }, async () => {
       await durable;
       if (this.#stopped) return;
-      this.#run(replica, own.replicaId, position < 0 ? {} : first);
+      this.#run(replica, own.replicaId, beginning);
       logger.info({ range: rangeId, replica: own.replicaId, of: parent.rangeId }, 'split off a range');
     });
     done.catch(onFailure);
@@ -339,7 +340,7 @@ export class Store {
       const running = this.#replicas.get(rangeId);
       if (running !== undefined) this.#end(running);
     };
-    const onSplit = (child: RangeStart, parent: RangeReplica): Promise<void> => this.#adopt(child, parent);
+    const onSplit = (child: SplitOff, parent: RangeReplica): Promise<void> => this.#adopt(child, parent);
     const following = (range: RangeDescriptor) => this.#replicas.following(range, SPLIT_OFF_MAX);
     const sharing = (span: Span, rangeId: number): number | undefined =>
       this.merges.keepsOut(span, rangeId) ?? this.#beingRemoved(span, rangeId);
@@ -359,7 +360,7 @@ export class Store {
     return new RangeReplica(deps, descriptor, conf, start);
   }
 
-  #run(replica: RangeReplica, replicaId: number, first: FirstTicks = {}): void {
+  #run(replica: RangeReplica, replicaId: number, beginning: Beginning = {}): void {
     const { state } = replica;
     const recovered = this.#deps.recovered.get(replica.rangeId);
     this.#deps.recovered.delete(replica.rangeId);
@@ -369,7 +370,7 @@ export class Store {
       applied: state.applied,
       conf: state.conf,
       ...(recovered === undefined ? {} : { recovered }),
-      ...first,
+      ...beginning,
       stateMachine: replica,
       locate: (id) => replica.state.descriptor.replicas.find((r) => r.replicaId === id)?.nodeId,
     });
@@ -434,6 +435,13 @@ export class Store {
     this.merges.stop();
     for (const replica of this.replicas()) replica.close();
   }
+}
+
+/** A child of whose leader nothing is known here: who leads its parent by now campaigns first. */
+function leaderless({ voters }: ConfState, replicaId: number, parent: RangeReplica): Beginning {
+  const position = voters.indexOf(replicaId);
+  if (position < 0) return {};
+  return parent.leading ? FIRST_OF_SPLIT : { firstWaitTicks: (position + 1) * FIRST_WAIT_TICKS_APART };
 }
 
 /** The membership of a replica that has applied nothing: the range's first, or none (T4). */

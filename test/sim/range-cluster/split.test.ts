@@ -1,7 +1,7 @@
 import { SeededRandom } from '@remora/base';
 import { kvRoutingKey } from '@remora/protocol';
 import { expect, test } from 'vitest';
-import type { SplitCommand } from '../../../packages/dataserver/src/state/split.ts';
+import { CHILD_BEGINS, type SplitCommand } from '../../../packages/dataserver/src/state/split.ts';
 import { DATA_NODES, RangeCluster } from './bed.ts';
 import { KEYS, replicaAt, rowsOf, TwoSides } from './two-sides.ts';
 
@@ -32,8 +32,11 @@ test('a split under load is over soon, and no client notices more than that', as
   await bed.start();
   const load = new TwoSides(bed);
   await bed.run(1_000);
+  const [leader = 0] = bed.leaders();
   await split(bed);
   await bed.run(2_000);
+  // Whoever led the range leads the child from the start: nobody was elected.
+  expect(replicaAt(bed, leader, CHILD)).toMatchObject({ serving: true, group: { term: CHILD_BEGINS.term } });
   load.stopped = true;
   await bed.run(1_000);
   expect(load.faults).toEqual([]);

@@ -106,6 +106,7 @@ export class RangeReplica implements StateMachine {
   #group: Group | undefined;
   #leaderTerm = 0;
   #leaderReplica = 0;
+  #term = 0;
   #serving = false;
 
   /** `start` is what the range begins with, when the engine holds no state of it and it comes from another one. */
@@ -123,9 +124,9 @@ export class RangeReplica implements StateMachine {
         },
         onLeaseGranted: (lease) => this.#leases.granted(lease),
         onLeaseEnded: (id) => this.#leases.ended(id),
-        onSplit: (child) => {
+        onSplit: (child, term) => {
           this.#keysChanged();
-          this.#splits.applied(child);
+          this.#splits.applied(child, term);
         },
         onSealed: () => this.merges.sealChanged(),
         source: (rangeId) => deps.neighbours.source(rangeId),
@@ -265,6 +266,7 @@ export class RangeReplica implements StateMachine {
 
   roleChanged(change: { readonly role: Role; readonly term: number; readonly leader: number }): void {
     this.#leaderReplica = change.leader;
+    this.#term = change.term;
     const term = change.role === 'leader' ? change.term : 0;
     if (term === this.#leaderTerm) return;
     if (this.#leaderTerm !== 0) this.#stopServing();
@@ -395,6 +397,11 @@ export class RangeReplica implements StateMachine {
 
   leaderNode(): number {
     return this.state.descriptor.replicas.find((r) => r.replicaId === this.#leaderReplica)?.nodeId ?? 0;
+  }
+
+  /** The node that leads in a term, as it was told of together with what is applied; 0: unknown, or of another term. */
+  leaderNodeOf(term: number): number {
+    return term === this.#term ? this.leaderNode() : 0;
   }
 
   /** Why nothing can be read here now; undefined when it can (R3). */

@@ -15,6 +15,13 @@ export const SPLIT_OFF_MAX = 4;
 export type SplitResult = Extract<CommandResult, { type: 'split' }>;
 export type SplitDone = (error: ServiceError | undefined, result: SplitResult | undefined) => void;
 
+/** The child of a split as it comes to be on one node. */
+export interface SplitOff {
+  readonly start: RangeStart;
+  /** The node that leads it from the start (S7); 0: nobody that is known here. */
+  readonly leaderNode: number;
+}
+
 export interface SplitsDeps {
   readonly commands: Commands;
   readonly queries: Queries;
@@ -23,7 +30,7 @@ export interface SplitsDeps {
    * The range was cut in this step: brings the child's replica on this node to life. Resolves when both are durable as
    * they are behind the split.
    */
-  readonly onSplit: (child: RangeStart, parent: RangeReplica) => Promise<void>;
+  readonly onSplit: (child: SplitOff, parent: RangeReplica) => Promise<void>;
   /** The ranges of this node that have the keys behind a range. */
   readonly following: (range: RangeDescriptor) => readonly RangeDescriptor[];
 }
@@ -44,6 +51,10 @@ export interface SplitsDeps {
  *     longer has its keys here (T7).
  * S6. What comes for a child before it runs (messages, the master's word to create it) finds no replica and is refused;
  *     it is sent again. One that ended here before its split is applied, late, is not made again (T5).
+ * S7. Who led the range in the term of the split's entry leads the child from the start, where it applies the split as that
+ *     leader. That is one node at most, as there is one leader of a term; and once, as what applies the split again after
+ *     a crash leads in that term no more. It acts only once the child is durable there (S2), so behind that no crash has
+ *     the split applied again (S3). If there is none, the child elects its leader like any range.
  */
 export class Splits {
   readonly #replica: RangeReplica;
@@ -84,15 +95,16 @@ export class Splits {
   }
 
   /** The range ends earlier now: who watches or waits for what has left asks anew, of whoever has it. */
-  applied(child: RangeStart): void {
+  applied(start: RangeStart, term: number): void {
     const { state, hub } = this.#replica;
     const { bounds } = state;
-    this.#off = [child.meta.descriptor, ...(this.#off ?? [])].slice(0, SPLIT_OFF_MAX);
+    this.#off = [start.meta.descriptor, ...(this.#off ?? [])].slice(0, SPLIT_OFF_MAX);
     hub.flush(); // what came before is theirs yet
     const stale = this.staleEpoch();
     this.#deps.watches.endAll(stale, ({ span }) => !keySpanWithin(bounds, span));
     this.#deps.queries.interrupt(stale, (lock) => !lockWithin(bounds, lock));
-    this.#durable = this.#deps.onSplit(child, this.#replica);
+    const leaderNode = this.#replica.leaderNodeOf(term); // S7
+    this.#durable = this.#deps.onSplit({ start, leaderNode }, this.#replica);
   }
 
   /** For those who ask by an old epoch, or for keys that are not the range's. */

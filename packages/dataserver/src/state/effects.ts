@@ -14,8 +14,11 @@ export interface Effects {
   onLeaseGranted(lease: Lease): void;
   /** It is alive no more, or not here any more. */
   onLeaseEnded(id: bigint): void;
-  /** The range ends where the child begins. Leases that went with it have ended here (`onLeaseEnded`). */
-  onSplit(child: RangeStart): void;
+  /**
+   * The range ends where the child begins, by an entry of this term. Leases that went with it have ended here
+   * (`onLeaseEnded`).
+   */
+  onSplit(child: RangeStart, term: number): void;
   /** The range was sealed for a merge, or unsealed, or was so already. */
   onSealed(): void;
   /** The sealed source of a merge, which is on this node as it is on all that have the target (range/merges.ts MR3). */

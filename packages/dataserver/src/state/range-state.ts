@@ -285,7 +285,7 @@ export class RangeState implements TransactionHost {
       case 'leaseSettle':
         return applyLeaseCommand(this, command, term);
       case 'split':
-        return split(this, command, { engine: this.#engine, effects: this.#effects });
+        return split(this, command, { engine: this.#engine, effects: this.#effects, term });
       case 'txnPrepare':
       case 'txnDecide':
       case 'txnResolve':

@@ -3,7 +3,7 @@ import { lockSpan } from '@remora/lock';
 import { currentRanges, kvRoutingKey, type RangeDescriptor } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { errorOf, type Outcome } from './outcome-codec.ts';
-import type { SplitCommand } from './split.ts';
+import { CHILD_BEGINS, type SplitCommand } from './split.ts';
 import { CONF, DESCRIPTOR, del, put, range, StateBed, show } from './test-bed.ts';
 
 const kv = (op: ReturnType<typeof put> | ReturnType<typeof del> | ReturnType<typeof range>) => {
@@ -46,7 +46,7 @@ describe('a split', () => {
       },
     ]);
     expect(right.state.conf).toEqual({ ...CONF, voters: [31] });
-    expect(right.state.applied).toEqual({ index: 0, term: 0 });
+    expect(right.state.applied).toEqual(CHILD_BEGINS);
   });
 
   test('moves no row: each of the two reads and changes its own, and refuses what the other has', async () => {

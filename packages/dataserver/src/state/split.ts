@@ -6,16 +6,21 @@
  *      nodes and in the same roles. Both get the next `version`, and from now on the master numbers their changes.
  * SP3. The membership is settled, and it is the one for whose nodes the ids were given out: the epoch says so, as it
  *      moves with every change of either kind.
+ * SP4. All replicas of the child begin behind the same position, as if they had applied one entry of term 1. So they begin
+ *      in that term, in which nobody campaigns, and it is free for a leader that is not elected (range/splits.ts S7).
  */
 import { assert, compareBytes, type Engine, ServiceError, spanContains } from '@remora/base';
 import { type Command, type CommandResult, type RangeDescriptor, staleEpoch } from '@remora/protocol';
-import { type ConfState, isJoint } from '@remora/raft';
+import { type ConfState, isJoint, type LogPosition } from '@remora/raft';
 import { boundsOf, isBorder } from './bounds.ts';
 import type { Effects } from './effects.ts';
 import { cutLeases } from './lease-split.ts';
 import { NEVER_MERGED } from './merging.ts';
 import type { RangeMeta } from './meta-codec.ts';
 import type { RangeState } from './range-state.ts';
+
+/** SP4. */
+export const CHILD_BEGINS: LogPosition = { index: 1, term: 1 };
 
 export type SplitCommand = Extract<Command, { type: 'split' }>;
 
@@ -75,7 +80,7 @@ function misfit({ rangeId, replicas }: RangeDescriptor, command: SplitCommand): 
 export function split(
   range: RangeState,
   command: SplitCommand,
-  { engine, effects }: { readonly engine: Engine; readonly effects: Effects },
+  { engine, effects, term }: { readonly engine: Engine; readonly effects: Effects; readonly term: number },
 ): CommandResult {
   const refused = splitRefusal(command, range);
   if (refused !== undefined) throw refused;
@@ -90,7 +95,7 @@ export function split(
   range.keys -= meta.keys;
   range.bytes -= meta.bytes;
   for (const id of leases.cut(range.bounds.routed)) effects.onLeaseEnded(id);
-  effects.onSplit(child);
+  effects.onSplit(child, term);
   return { type: 'split', left, right };
 }
 
@@ -105,11 +110,11 @@ function splitDescriptors(descriptor: RangeDescriptor, command: SplitCommand): S
   return { left: { ...both, end: border }, right: { ...both, rangeId: childId, start: border, replicas } };
 }
 
-/** The child begins as the range was: with its revision and its time, at the beginning of a log of its own. */
+/** The child begins as the range was: with its revision and its time, and a log of its own. */
 function childMeta(range: RangeMeta, command: SplitCommand, right: RangeDescriptor): RangeMeta {
   const { revision, compactRevision, rangeTimeMs, wallMs, conf, descriptor } = range;
   return {
-    applied: { index: 0, term: 0 },
+    applied: CHILD_BEGINS,
     appliedAhead: 0,
     conf: childConf(descriptor, command, conf),
     descriptor: right,

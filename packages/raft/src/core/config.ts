@@ -71,10 +71,15 @@ export interface RaftInitial {
    */
   readonly firstWaitTicks?: number | undefined;
   /**
-   * For a new group whose members come to be at about the same time: while there was no leader, this replica asks for
+   * For a new group whose members come to be at about the same time, in one term: while there was no leader, this replica asks for
    * pre-votes again after so many ticks, for an election time-out. Absent: when the next wait is over.
    */
   readonly firstRetryTicks?: number | undefined;
+  /**
+   * For a new group that begins with a leader, whom nobody elects (roles.ts R3). Of no account to a replica that ran
+   * before.
+   */
+  readonly firstLeader?: ReplicaId | undefined;
 }
 
 export type ProgressState = 'probe' | 'replicate' | 'snapshot';

@@ -369,6 +369,47 @@ describe('handing leadership over', () => {
   });
 });
 
+describe('a group that begins with a leader (roles.ts R3)', () => {
+  const start = { index: 1, term: 1 };
+  const begun = { start, applied: 1, hardState: { term: 1, vote: 0, commit: 1 }, firstLeader: 1 };
+
+  test('is led from the start: the leader appends at once, and has voted for itself', () => {
+    const core = makeCore(begun);
+    expect([core.role, core.term, core.leader]).toEqual(['leader', 1, 1]);
+    const { messages, readies } = take(core);
+    expect(messages.map(({ type, to }) => [type, to])).toEqual([
+      ['append', 2],
+      ['append', 3],
+    ]);
+    expect(readies[0]?.persist).toMatchObject({ hardState: { term: 1, vote: 1 }, entries: [{ index: 2, term: 1 }] });
+    expect(readies[0]?.soft).toEqual({ role: 'leader', term: 1, leader: 1 });
+  });
+
+  test('has followers that say that they are there, wait for it, and have no other vote in its term', () => {
+    const core = makeCore({ ...begun, id: 2 });
+    expect([core.role, core.leader]).toEqual(['follower', 1]);
+    const { messages, readies } = take(core);
+    expect(messages).toMatchObject([{ type: 'heartbeatResponse', to: 1, term: 1 }]);
+    expect(readies[0]?.persist?.hardState).toEqual({ term: 1, vote: 1, commit: 1 });
+    core.step({ type: 'vote', from: 3, to: 2, term: 1, lastIndex: 1, lastTerm: 1, force: true });
+    expect(ofType(run(core), 'voteResponse')).toMatchObject([{ to: 3, reject: true }]);
+    tick(core, ELECTION_TICKS - 1);
+    expect(run(core)).toEqual([]);
+  });
+
+  test('sends a follower what it missed as soon as that one is there', () => {
+    const core = makeCore(begun);
+    take(core); // both were not there yet
+    core.step({ type: 'heartbeatResponse', from: 3, to: 1, term: 1, commit: 1, readContext: 0 });
+    expect(take(core).messages).toMatchObject([{ type: 'append', to: 3, prevIndex: 1, entries: [{ index: 2 }] }]);
+  });
+
+  test('has no such leader any more after a restart', () => {
+    const core = makeCore({ ...begun, hardState: { term: 1, vote: 1, commit: 1 }, restarted: true });
+    expect([core.role, core.leader]).toEqual(['follower', 0]);
+  });
+});
+
 describe('the first wait', () => {
   test('of a new group may be short; later ones are drawn', () => {
     const core = makeCore({ firstWaitTicks: 2 });
@@ -405,6 +446,18 @@ describe('the first wait', () => {
     expect(run(core).map(({ type }) => type)).toContain('vote');
     tick(core, ELECTION_TICKS - 1);
     expect(run(core)).toEqual([]);
+  });
+
+  test('may be short in whatever term the members begin in', () => {
+    const core = makeCore({
+      ...{ start: { index: 1, term: 1 }, applied: 1, hardState: { term: 1, vote: 0, commit: 1 } },
+      ...{ firstWaitTicks: 0, firstRetryTicks: 2 },
+    });
+    const asked = [1, 2, 3].filter(() => {
+      tick(core, 1);
+      return run(core).some(({ type }) => type === 'preVote');
+    });
+    expect(asked).toEqual([1, 3]);
   });
 
   test('is over once a leader is heard', () => {

@@ -35,7 +35,7 @@ import { leaseHolds } from './lease.ts';
 import { isJoint } from './membership.ts';
 import { Readies } from './ready.ts';
 import { applyConf, leaveJointWhenDue, proposeConf } from './reconfigure.ts';
-import { becomeFollower } from './roles.ts';
+import { becomeFollower, beginUnder } from './roles.ts';
 import { CoreState } from './state.ts';
 import { statusOf } from './status.ts';
 import { stepMessage } from './step.ts';
@@ -69,6 +69,7 @@ export class RaftCore {
     this.#s = new CoreState(config, initial);
     this.id = config.id;
     this.#readies = new Readies(this.#s, initial.hardState.term);
+    if (initial.firstLeader !== undefined && !initial.restarted) beginUnder(this.#s, initial.firstLeader);
   }
 
   get role(): Role {

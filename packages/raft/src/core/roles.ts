@@ -5,9 +5,14 @@
  *   preCandidate  → candidate, follower
  *   candidate     → leader, preCandidate, follower
  *   leader        → follower
+ *   (a new group) → leader
  *
  * R1. The term never falls; a vote is given once per term and is forgotten only with it.
  * R2. A leader's first act is to append an empty entry: nothing older commits before it (dissertation §3.6.2, §6.4).
+ * R3. A group may begin with a leader: all its members begin in the same term, above 0, behind the same position, and as
+ *     having voted there for whom they take for that leader. So nobody campaigns in that term, as candidates raise it,
+ *     and one replica at most leads in it: the one that is told so, once, before it has ever run. Whoever begins the
+ *     group sees to that. Started again, it is a follower like any other.
  */
 import { assert } from '@remora/base';
 import { membersOf } from './membership.ts';
@@ -44,6 +49,21 @@ export function becomeCandidate(s: CoreState): void {
 
 export function becomeLeader(s: CoreState): void {
   assert(s.role === 'candidate', 'only a candidate becomes leader');
+  lead(s);
+}
+
+/** A new group begins with this leader (R3), which hears of each member as soon as it is there. */
+export function beginUnder(s: CoreState, leader: ReplicaId): void {
+  assert(s.term > 0 && s.vote === NO_REPLICA, 'R3: the members begin in a term in which nobody has voted otherwise');
+  s.vote = leader;
+  s.hardDirty = true;
+  if (leader === s.id) return lead(s);
+  s.leader = leader;
+  s.heardLeader();
+  s.send({ type: 'heartbeatResponse', from: s.id, to: leader, term: s.term, commit: s.commit, readContext: 0 });
+}
+
+function lead(s: CoreState): void {
   reset(s, s.term);
   s.role = 'leader';
   s.leader = s.id;

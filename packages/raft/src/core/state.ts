@@ -64,6 +64,7 @@ export class CoreState {
   /** This wait's length, in [electionTicks, 2 * electionTicks). */
   electionTimeout = 0;
   readonly firstRetryTicks: number | undefined;
+  readonly firstTerm: number;
   /** Until then it asks again soon, if it does. */
   readonly firstTriesUntil: number;
   /**
@@ -140,6 +141,7 @@ export class CoreState {
     this.resetElectionTimer();
     // What a restarted replica promised before binds its own campaign as well.
     if (initial.firstWaitTicks !== undefined && !initial.restarted) this.electionTimeout = initial.firstWaitTicks;
+    this.firstTerm = this.term;
     this.firstRetryTicks = initial.restarted ? undefined : initial.firstRetryTicks;
     this.firstTriesUntil = this.time.ticks + config.electionTicks;
     trace(this, 'start');
@@ -152,7 +154,8 @@ export class CoreState {
 
   /** Nobody can have led yet: the others are about to come, and are asked again soon. */
   hurryFirstElection(): void {
-    if (this.firstRetryTicks === undefined || this.term > 0 || this.time.ticks >= this.firstTriesUntil) return;
+    if (this.firstRetryTicks === undefined || this.term > this.firstTerm) return;
+    if (this.time.ticks >= this.firstTriesUntil) return;
     this.electionTimeout = this.firstRetryTicks;
   }
 

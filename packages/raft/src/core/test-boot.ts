@@ -23,10 +23,11 @@ export function bootCore(boot: {
   readonly config: Partial<RaftConfig>;
   readonly random: Random;
   readonly restarted: boolean;
+  readonly firstLeader: ReplicaId | undefined;
   /** None of its entries is in memory. */
   readonly evicted: boolean;
 }): RaftCore {
-  const { id, disk, config, random, restarted, evicted } = boot;
+  const { id, disk, config, random, restarted, firstLeader, evicted } = boot;
   mend(disk);
   const { hardState, start, checkpoint: applied } = disk;
   const known = Math.max(hardState.commit, applied.index);
@@ -41,7 +42,7 @@ export function bootCore(boot: {
       entries: evicted ? [] : entries,
       outline: outlineOf(start, entries),
       applied: applied.index,
-      restarted,
+      ...{ restarted, firstLeader },
     },
   );
 }

@@ -20,7 +20,7 @@ import { confOf, EMPTY_CONF, isJoint, isVoter, membersOf } from './membership.ts
 import type { RaftCore } from './raft.ts';
 import { bootCore } from './test-boot.ts';
 import { type ChangeKind, confBehind, kindsOf, quorumsOverlap, randomChange } from './test-changes.ts';
-import { cutTo, type Disk, emptyDisk, lastOf, type Persist, readFrom, termAt, writeTo } from './test-disk.ts';
+import { cutTo, type Disk, diskFrom, emptyDisk, lastOf, type Persist, readFrom, termAt, writeTo } from './test-disk.ts';
 import { Invariants } from './test-invariants.ts';
 import { LateCalls } from './test-late-calls.ts';
 import { type Transfer, Transfers } from './test-transfers.ts';
@@ -65,6 +65,7 @@ export class TestCluster {
   readonly #readFloors = new Map<string, number>();
   /** Durable entries never stay in memory. */
   readonly #evict: boolean;
+  readonly #firstLeader: ReplicaId | undefined;
   /** Answers to reads that the cores could use, and that they could not. */
   readsAnswered = 0;
   #nextContext = 1;
@@ -80,8 +81,11 @@ export class TestCluster {
     readonly config?: Partial<RaftConfig>;
     readonly mergedHeartbeats?: boolean;
     readonly evict?: boolean;
+    /** The members begin behind a position of their own, under this leader. */
+    readonly firstLeader?: ReplicaId;
   }) {
     this.#evict = options.evict ?? false;
+    this.#firstLeader = options.firstLeader;
     const { voters, learners = 0, spares = 0 } = options;
     const ids = Array.from({ length: voters + learners + spares }, (_, i) => i + 1);
     const conf = confOf(ids.slice(0, voters), ids.slice(voters, voters + learners));
@@ -96,7 +100,8 @@ export class TestCluster {
     });
     this.nodes = ids.map((id) => {
       const spare = id > voters + learners;
-      const disk = emptyDisk(spare && options.sparesKnow === 'none' ? EMPTY_CONF : conf);
+      const first = spare && options.sparesKnow === 'none' ? EMPTY_CONF : conf;
+      const disk = this.#firstLeader === undefined ? emptyDisk(first) : diskFrom({ index: 1, term: 1 }, first);
       const node = { id, disk, up: true, ...this.#boot(id, disk, false) };
       return node;
     });
@@ -108,7 +113,8 @@ export class TestCluster {
   }
 
   #boot(id: ReplicaId, disk: Disk, restarted: boolean): Omit<TestNode, 'id' | 'disk' | 'up'> {
-    const core = bootCore({ id, disk, config: this.#config, random: this.#random, restarted, evicted: this.#evict });
+    const given = { config: this.#config, random: this.#random, firstLeader: this.#firstLeader, evicted: this.#evict };
+    const core = bootCore({ id, disk, restarted, ...given });
     const { hardState, start, checkpoint } = disk;
     return {
       core,

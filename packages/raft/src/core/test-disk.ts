@@ -14,8 +14,13 @@ export interface Disk {
 }
 
 export function emptyDisk(conf: ConfState): Disk {
-  const zero = { index: 0, term: 0 };
-  return { hardState: { term: 0, vote: 0, commit: 0 }, start: zero, entries: [], checkpoint: { ...zero, conf } };
+  return diskFrom({ index: 0, term: 0 }, conf);
+}
+
+/** Of a group whose members begin behind the same position, in the same term. */
+export function diskFrom(start: LogPosition, conf: ConfState): Disk {
+  const hardState = { term: start.term, vote: 0, commit: start.index };
+  return { hardState, start, entries: [], checkpoint: { ...start, conf } };
 }
 
 export function writeTo(disk: Disk, persist: Persist): void {

@@ -23,6 +23,12 @@ export interface GroupOptions {
   readonly firstWaitTicks?: number;
   /** … and before it asks again, while nobody has led yet and the others are about to be created; absent: as always. */
   readonly firstRetryTicks?: number;
+  /**
+   * For a new group that begins with a leader: its replica id, as known here. The position at which the members begin has
+   * a term above 0. Of all members' hosts only the leader's own may name itself, once in the life of the group: two
+   * leaders of one term would be the end of it (core/roles.ts R3).
+   */
+  readonly firstLeader?: ReplicaId;
   readonly stateMachine: StateMachine;
   readonly locate: ReplicaLocator;
 }

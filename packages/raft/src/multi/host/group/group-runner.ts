@@ -77,7 +77,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     this.logger = host.logger.child({ group: groupId, replica: replicaId });
     this.#host = host;
     // Not what was recovered: that would stay in memory for ever.
-    const { stateMachine, locate, firstWaitTicks, firstRetryTicks } = options;
+    const { stateMachine, locate, firstWaitTicks, firstRetryTicks, firstLeader } = options;
     this.#stateMachine = stateMachine;
     this.#places = new ReplicaPlaces(locate);
     this.#applied = applied;
@@ -91,7 +91,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
       entries,
       applied: applied.index,
       restarted: recovered !== undefined,
-      ...{ firstWaitTicks, firstRetryTicks },
+      ...{ firstWaitTicks, firstRetryTicks, firstLeader },
     });
     this.#merged = new MergedFollowers({
       core: this.#core,
