@@ -41,6 +41,7 @@ export class QuietHost implements RaftHost {
       hasLease: () => false,
       checkpointed: (position) => void this.checkpointed.push(position),
       transferLeader: () => refused,
+      forceAlone: () => ({ refused: 'noData' }),
       status() {
         throw new Error('nobody asks');
       },

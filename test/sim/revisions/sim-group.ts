@@ -215,6 +215,10 @@ export class Member implements Group {
     return { refused: 'notLeader' as const };
   }
 
+  forceAlone() {
+    return { refused: 'noData' as const };
+  }
+
   status(): GroupStatus {
     const { groupId, replicaId, role, term, leader } = this;
     const conf = confOf([1, 2, 3]);
@@ -229,6 +233,8 @@ export class Member implements Group {
       conf,
       commit: applied,
       lastIndex: this.#lastIndex,
+      lastTerm: term,
+      silentTicks: 0,
       firstIndex: 1,
       changePending: false,
       progress: [],

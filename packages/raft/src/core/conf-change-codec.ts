@@ -1,7 +1,7 @@
 /**
  * The bytes of a membership change, as an entry of type `conf` carries them. Numbers are varints of safe integers:
  *
- *   version (1)  transition (0 auto, 1 joint, 2 jointAuto)
+ *   version (1)  transition (0 auto, 1 joint, 2 jointAuto, 3 forced)
  *   number of steps, then each: type (0 addVoter, 1 addLearner, 2 remove), replica
  *   length of the context, the context
  *
@@ -15,7 +15,7 @@ import { type ConfChange, type ConfStep, LEAVE_JOINT } from './conf-change.ts';
 const VERSION = 1;
 
 /** The place in the list is the code: append only. */
-const TRANSITIONS = ['auto', 'joint', 'jointAuto'] as const satisfies readonly ConfChange['transition'][];
+const TRANSITIONS = ['auto', 'joint', 'jointAuto', 'forced'] as const satisfies readonly ConfChange['transition'][];
 const STEP_TYPES = ['addVoter', 'addLearner', 'remove'] as const satisfies readonly ConfStep['type'][];
 
 /** Bytes that are no membership change, or one of a later version. */

@@ -7,6 +7,8 @@
  * M3. No configuration is left without an incoming voter, and nobody has two roles. A voter of the outgoing side that
  *     is to become a learner waits in `learnersNext` until the joint configuration is left.
  * M4. The next configuration depends on the configuration and the change alone: every replica computes the same one.
+ * M5. A forced change makes of any configuration the one of its replica alone (forced.ts). It is never admitted as a
+ *     proposal.
  *
  * `conf-change-codec.ts` has the bytes of a change.
  */
@@ -29,9 +31,10 @@ export interface ConfChange {
   readonly steps: readonly ConfStep[];
   /**
    * `auto`: simple when at most one voter changes, otherwise as `jointAuto`. `jointAuto`: through a joint
-   * configuration, which the leader leaves by itself. `joint`: until a change without steps leaves it.
+   * configuration, which the leader leaves by itself. `joint`: until a change without steps leaves it. `forced`: at
+   * once, whatever the configuration; never proposed (M5).
    */
-  readonly transition: 'auto' | 'joint' | 'jointAuto';
+  readonly transition: 'auto' | 'joint' | 'jointAuto' | 'forced';
   /** The state machine's own, not looked at. */
   readonly context: Uint8Array;
 }
@@ -45,7 +48,9 @@ export type ConfProblem =
   /** No voter would be left, or the configuration has none to begin with (M3). */
   | 'noVoters'
   /** A step names something that is not a replica's id. */
-  | 'noReplica';
+  | 'noReplica'
+  /** It is forced, which nobody proposes (M5). */
+  | 'forced';
 
 const NO_BYTES = new Uint8Array(0);
 
@@ -57,9 +62,20 @@ export function confChange(steps: readonly ConfStep[], transition: ConfChange['t
   return { steps, transition, context: NO_BYTES };
 }
 
+/** The change by which a replica goes on alone. (M5) */
+export function forcedChange(replica: ReplicaId, context: Uint8Array): ConfChange {
+  return { steps: [{ type: 'addVoter', replica }], transition: 'forced', context };
+}
+
+/** Whether a change takes effect whatever the state machine says: out of a joint configuration, or of a lost one. */
+export function takesEffectAlways({ steps, transition }: ConfChange): boolean {
+  return steps.length === 0 || transition === 'forced';
+}
+
 /** The configuration that `change` makes of `conf`, or why it is not possible. Lists are in ascending order. (M4) */
 export function changeConf(conf: ConfState, change: ConfChange): ConfState | { readonly invalid: ConfProblem } {
   const { steps, transition } = change;
+  if (transition === 'forced') return confOf(steps.map(({ replica }) => replica)); // M5
   if (steps.length === 0) return isJoint(conf) ? sorted(leaveJoint(conf)) : { invalid: 'notJoint' };
   if (isJoint(conf)) return { invalid: 'joint' };
   if (conf.voters.length === 0) return { invalid: 'noVoters' };

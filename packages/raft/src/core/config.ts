@@ -121,6 +121,9 @@ export interface RaftStatus {
   readonly applied: number;
   readonly firstIndex: number;
   readonly lastIndex: number;
+  readonly lastTerm: number;
+  /** Ticks since a leader was heard, or since the start; 0 for a leader. */
+  readonly silentTicks: number;
   /** The highest index that is durable here. */
   readonly stableIndex: number;
   readonly conf: ConfState;

@@ -8,7 +8,7 @@
  *   apply(ready.committed); core.appliedTo(last);
  *
  * Where things are: `step.ts` messages, `roles.ts` transitions, `election.ts` votes, `leader.ts` and `follower.ts`
- * replication, `reconfigure.ts` membership, `log.ts` entries and their durability, `entry-reads.ts` those that left
+ * replication, `reconfigure.ts` membership, `forced.ts` life after a majority is lost, `log.ts` entries and their durability, `entry-reads.ts` those that left
  * memory, `persist-gate.ts` what waits for an fsync, `read-index.ts` and `lease.ts` reads, `quorum.ts` majorities,
  * `ready.ts` what comes out.
  */
@@ -18,6 +18,7 @@ import type { RaftConfig, RaftInitial, RaftStatus } from './config.ts';
 import { tickElection } from './election.ts';
 import { keepLoaded, takeRead } from './entry-reads.ts';
 import { offerSnapshot, restartAtSnapshot } from './follower.ts';
+import { commitForced, forceAlone } from './forced.ts';
 import {
   heartbeatAnswered,
   heartbeatRefused,
@@ -48,6 +49,7 @@ import {
   type Message,
   type Moment,
   NO_REPLICA,
+  type NotForced,
   type PersistMark,
   type Ready,
   type Refusal,
@@ -154,6 +156,12 @@ export class RaftCore {
   proposeConf(change: ConfChange): LogPosition | Refused {
     this.#s.dueTick = 0;
     return proposeConf(this.#s, change);
+  }
+
+  /** Makes this replica the only member of a group that has lost its majority for good (forced.ts); done when applied. */
+  forceAlone(context: ConfChange['context']): LogPosition | NotForced {
+    this.#s.dueTick = 0;
+    return forceAlone(this.#s, context);
   }
 
   /**
@@ -265,6 +273,7 @@ export class RaftCore {
       else s.send(message);
     }
     if (s.role === 'leader') maybeCommit(s);
+    commitForced(s);
   }
 
   /** The own vote, now durable, counts like the others' (E1). */

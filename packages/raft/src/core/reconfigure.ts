@@ -26,6 +26,7 @@ export function proposeConf(s: CoreState, change: ConfChange): LogPosition | Ref
   if (s.role !== 'leader') return { refused: 'notLeader' };
   if (!s.leaderReady) return { refused: 'noOwnTermCommit' };
   if (s.confIndex > s.applied) return { refused: 'confPending' };
+  if (change.transition === 'forced') return { refused: 'confInvalid', problem: 'forced' };
   const next = changeConf(s.conf, change);
   if ('invalid' in next) return { refused: 'confInvalid', problem: next.invalid };
   const result = propose(s, 'conf', encodeConfChange(change));

@@ -22,6 +22,7 @@ import { ReadQueue } from './read-index.ts';
 import { trace } from './trace.ts';
 import {
   type ConfState,
+  type LogPosition,
   type Message,
   NO_REPLICA,
   type ReadState,
@@ -91,6 +92,8 @@ export class CoreState {
   handedOver = false;
   /** Index of the last membership change in the log: no other is proposed until it is applied (traps 2). */
   confIndex = 0;
+  /** A forced change that is not known to be durable here (forced.ts). */
+  forcedAt: LogPosition | undefined;
   readonly reads = new ReadQueue();
   roundTimes: RoundTimes | undefined;
   /** Only heartbeats sent later count for a lease (lease.ts E6). */

@@ -14,6 +14,8 @@ export function statusOf(s: CoreState): RaftStatus {
     applied: s.applied,
     firstIndex: s.log.firstIndex,
     lastIndex: s.log.lastIndex,
+    lastTerm: s.log.lastTerm,
+    silentTicks: s.role === 'leader' ? 0 : s.time.ticks - s.heardTick,
     stableIndex: s.log.stableIndex,
     conf: s.conf,
     leaderReady: s.leaderReady,

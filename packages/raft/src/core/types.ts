@@ -170,6 +170,12 @@ export interface Refused {
   readonly problem?: ConfProblem;
 }
 
+/** Why a replica does not make itself the only one (forced.ts). Nothing was changed. */
+export interface NotForced {
+  /** A leader was heard within two election timeouts, or this is one; or there is no membership, or half a snapshot. */
+  readonly refused: 'leaderHeard' | 'noData';
+}
+
 /**
  * Names a batch handed out for persistence. It counts only if the log still holds that entry when the fsync is
  * reported (design §4: the race of an entry persisted under an old term).

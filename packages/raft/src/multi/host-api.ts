@@ -1,6 +1,6 @@
 import type { ConfChange } from '../core/conf-change.ts';
 import type { ProgressStatus } from '../core/config.ts';
-import type { ConfState, LogPosition, Refusal, Refused, ReplicaId, Role } from '../core/types.ts';
+import type { ConfState, LogPosition, NotForced, Refusal, Refused, ReplicaId, Role } from '../core/types.ts';
 import type { GroupId, NodeId, RecoveredGroup, StateMachine } from './ports.ts';
 
 /** Where a group's members live. */
@@ -42,6 +42,9 @@ export interface GroupStatus {
   readonly commit: number;
   readonly applied: number;
   readonly lastIndex: number;
+  readonly lastTerm: number;
+  /** Ticks since a leader was heard, or since the start; 0 for a leader. */
+  readonly silentTicks: number;
   readonly firstIndex: number;
   readonly conf: ConfState;
   /** Of a leader: a membership change may be in its log and not applied; no other is taken (core, `RaftStatus`). */
@@ -91,6 +94,8 @@ export interface Group {
   transferLeader(to: ReplicaId): Refused | undefined;
   /** Whether this replica leads and is handing over: it takes no proposals until another leads, or that has failed. */
   readonly transferring: boolean;
+  /** Makes this replica the only member of a group that has lost its majority for good (core/forced.ts). */
+  forceAlone(context: ConfChange['context']): LogPosition | NotForced;
   status(): GroupStatus;
 }
 

@@ -33,6 +33,8 @@ class FakeNode implements ObservedNode {
       commit: 0,
       applied: 0,
       lastIndex: 0,
+      lastTerm: 0,
+      silentTicks: 0,
       firstIndex: 1,
       conf: CONF,
       changePending: false,

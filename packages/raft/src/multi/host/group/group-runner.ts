@@ -8,7 +8,7 @@
  *     what it has applied by then. A change that is not possible, or not admitted, changes nothing, on every replica.
  */
 import { assert, type Logger } from '@remora/base';
-import { type ConfChange, changeConf } from '../../../core/conf-change.ts';
+import { type ConfChange, changeConf, takesEffectAlways } from '../../../core/conf-change.ts';
 import { decodeConfChange } from '../../../core/conf-change-codec.ts';
 import { RaftCore } from '../../../core/raft.ts';
 import type {
@@ -18,6 +18,7 @@ import type {
   LogPosition,
   Message,
   Moment,
+  NotForced,
   PersistMark,
   Ready,
   Refusal,
@@ -164,6 +165,12 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
 
   proposeConf(change: ConfChange): LogPosition | Refused {
     return this.#proposed(this.#refused() ?? this.#core.proposeConf(change));
+  }
+
+  forceAlone(context: ConfChange['context']): LogPosition | NotForced {
+    if (this.#closed) return { refused: 'noData' };
+    this.#host.markDirty(this);
+    return this.#core.forceAlone(context);
   }
 
   /** What keeps this node from taking proposals now, whatever the core says. */
@@ -365,7 +372,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     const change = decodeConfChange(entry.data);
     const next = changeConf(conf, change);
     const admitted =
-      !('invalid' in next) && (change.steps.length === 0 || (this.#stateMachine.admitsConf?.(change) ?? true));
+      !('invalid' in next) && (takesEffectAlways(change) || (this.#stateMachine.admitsConf?.(change) ?? true));
     this.logger.info({ index: entry.index, ...(admitted ? { conf: next } : { refused: true }) }, 'membership change');
     return admitted ? next : conf; // G3
   }
