@@ -6,5 +6,6 @@ export type { OtherRanges } from './range/other-ranges.ts';
 export type { RangeOptions, RangeUnderWay } from './range/range-options.ts';
 export { RevisionDrawer, type RevisionDrawerDeps, type RevisionSource } from './revisions/revision-drawer.ts';
 export { masterStateKey, RESIDENT_SPANS } from './state/keys.ts';
+export { encodeKnownEpoch } from './state/membership.ts';
 export { type SplittingPorts, Store, type StoreDeps } from './store.ts';
 export type { TransactionPeers } from './transactions/settler.ts';

@@ -1,5 +1,6 @@
 export type { AdminApiDeps } from './admin/admin-api.ts';
 export type { MasterCaller } from './admin/cluster-calls.ts';
+export type { ClusterNode } from './admin/recovery/recovery-api.ts';
 export { Admission, type AdmissionOptions, type AdmissionStats } from './admission/admission.ts';
 export { AdmittedBackend } from './admission/admitted-backend.ts';
 export * from './backend.ts';

@@ -24,7 +24,15 @@ import {
   textMapToWire,
 } from '@remora/protocol';
 import type { AskedSplit, EndedRange } from './range-registry.ts';
-import type { DutyRecord, FirstRangePlan, MasterCommand, MasterImage, PauseRecord, SettingsImage } from './state.ts';
+import type {
+  DutyRecord,
+  FirstRangePlan,
+  IdGap,
+  MasterCommand,
+  MasterImage,
+  PauseRecord,
+  SettingsImage,
+} from './state.ts';
 
 /**
  * Log entries and checkpoints of the master, each with a format number in front. A program stops at a command of a type
@@ -41,6 +49,8 @@ const SETTINGS_IMAGE: StoredFormat = { ...IMAGE, version: 3, fields: 7 };
  * once there is any of it.
  */
 const CARE_IMAGE: StoredFormat = { ...IMAGE, version: 4, fields: 11 };
+/** With the gaps that a master left in ids when it went on alone; written once there is one. */
+const GAPS_IMAGE: StoredFormat = { ...IMAGE, version: 5, fields: 12 };
 const REGISTER_NODE = 1;
 const BOOTSTRAP_RANGE = 2;
 const CHANGE_RANGE = 3;
@@ -127,7 +137,7 @@ function decodeFirstRange(raw: unknown): FirstRangePlan {
 }
 
 export function encodeMasterImage(image: MasterImage): Buffer {
-  const { applied, revisionBound, settings, duties, pauses, asked, ended } = image;
+  const { applied, revisionBound, settings, duties, pauses, asked, ended, forgottenNodes } = image;
   const fields = [
     [applied.index, applied.term],
     encodeConfFields(image.conf),
@@ -136,8 +146,12 @@ export function encodeMasterImage(image: MasterImage): Buffer {
     image.ranges.map(encodeRangeDescriptor),
   ];
   const set = [settings.version, textMapToWire(Object.fromEntries(settings.texts))];
+  const care = [duties.map(encodeDuty), pauses.map(encodePause), asked.map(encodeAsked), ended.map(encodeEnded)];
+  if (forgottenNodes.length > 0) {
+    const gaps = forgottenNodes.map(({ from, to }) => [from, to]);
+    return encodeStored(GAPS_IMAGE, [...fields, revisionBound, set, ...care, gaps]);
+  }
   if (duties.length + pauses.length + asked.length + ended.length > 0) {
-    const care = [duties.map(encodeDuty), pauses.map(encodePause), asked.map(encodeAsked), ended.map(encodeEnded)];
     return encodeStored(CARE_IMAGE, [...fields, revisionBound, set, ...care]);
   }
   if (settings.version > 0) return encodeStored(SETTINGS_IMAGE, [...fields, revisionBound, set]);
@@ -146,9 +160,9 @@ export function encodeMasterImage(image: MasterImage): Buffer {
 
 /** Throws an `InvariantError` for anything else. */
 export function decodeMasterImage(bytes: Bytes): MasterImage {
-  return decodeStored([IMAGE, REVISIONS_IMAGE, SETTINGS_IMAGE, CARE_IMAGE], bytes, (fields) => {
+  return decodeStored([IMAGE, REVISIONS_IMAGE, SETTINGS_IMAGE, CARE_IMAGE, GAPS_IMAGE], bytes, (fields) => {
     const [position, conf, ids, nodes, ranges, revisionBound = 0, settings = [0, []], ...care] = fields;
-    const [duties = [], pauses = [], asked = [], ended = []] = care;
+    const [duties = [], pauses = [], asked = [], ended = [], gaps = []] = care;
     const applied = asFields(position, 2, 'applied');
     const next = asFields(ids, 3, 'next ids');
     return {
@@ -165,6 +179,7 @@ export function decodeMasterImage(bytes: Bytes): MasterImage {
       pauses: asList(pauses, 'pauses', decodePause),
       asked: asList(asked, 'asked splits', decodeAsked),
       ended: asList(ended, 'ended ranges', decodeEnded),
+      forgottenNodes: asList(gaps, 'gaps in the ids of nodes', decodeGap),
     };
   });
 }
@@ -208,6 +223,11 @@ function encodeEnded({ rangeId, into }: EndedRange): unknown[] {
 function decodeEnded(raw: unknown): EndedRange {
   const f = asFields(raw, 2, 'ended range');
   return { rangeId: asCount(f[0], 'range id'), into: asCount(f[1], 'range id') };
+}
+
+function decodeGap(raw: unknown): IdGap {
+  const f = asFields(raw, 2, 'gap in ids');
+  return { from: asCount(f[0], 'node id'), to: asCount(f[1], 'node id') };
 }
 
 function decodeSettingsImage(raw: unknown): SettingsImage {

@@ -10,6 +10,7 @@ import {
   masterHeartbeat,
   masterJoin,
   masterRangeChanged,
+  masterStrikeOff,
   masterView,
   type NodeDescriptor,
   type NodeHeartbeat,
@@ -19,15 +20,16 @@ import {
   type RangeDescriptor,
   type RpcRegistry,
 } from '@remora/protocol';
-import type {
-  ConfState,
-  Entry,
-  Group,
-  Role,
-  SnapshotMeta,
-  SnapshotReceiver,
-  StateMachine,
-  StateMachineSnapshot,
+import {
+  type ConfState,
+  decodeConfChange,
+  type Entry,
+  type Group,
+  type Role,
+  type SnapshotMeta,
+  type SnapshotReceiver,
+  type StateMachine,
+  type StateMachineSnapshot,
 } from '@remora/raft';
 import { MasterAdmin } from './admin/master-admin.ts';
 import type { Knowledge } from './admin/overview.ts';
@@ -47,6 +49,7 @@ import { RevisionIssuer } from './revision-issuer.ts';
 import type { Liveness } from './scheduling/cluster-model.ts';
 import { encodeMasterSnapshot, receiveMasterSnapshot } from './snapshot.ts';
 import { type MasterCommand, MasterState } from './state.ts';
+import { strikeOff } from './strike-off.ts';
 
 export interface MasterDeps {
   readonly nodeId: number;
@@ -168,6 +171,7 @@ export class Master implements StateMachine {
   #applyEntry(entry: Entry): void {
     this.state.applied = { index: entry.index, term: entry.term };
     const mine = this.#proposals.takeFor(entry);
+    if (entry.type === 'conf' && decodeConfChange(entry.data).transition === 'forced') this.state.goOnAlone();
     if (entry.type === 'conf' || entry.data.length === 0) return;
     try {
       const result = this.state.apply(decodeMasterCommand(entry.data));
@@ -231,6 +235,9 @@ export class Master implements StateMachine {
     registry.handle(masterDrawRevisions, (request, _context, done) =>
       this.leading ? this.#revisions.draw(request, done) : done(this.#notLeader(), undefined),
     );
+    registry.handle(masterStrikeOff, ({ nodeIds }, _context, done) =>
+      this.leading ? this.#strikeOff(nodeIds, done) : done(this.#notLeader(), undefined),
+    );
     registry.handle(masterView, (_request, _context, done) =>
       this.leading ? done(undefined, this.view()) : done(this.#notLeader(), undefined),
     );
@@ -283,6 +290,12 @@ export class Master implements StateMachine {
     if (news === undefined) return done(undefined, undefined);
     const type = news === 'all' ? 'describeRange' : 'changeRange';
     this.#propose({ type, descriptor }, (error) => done(error, undefined));
+  }
+
+  #strikeOff(nodeIds: readonly number[], done: Done<undefined>): void {
+    const stateOf = (nodeId: number) => this.#stateOf(nodeId);
+    const propose = (command: MasterCommand, done: CommandDone) => this.#propose(command, done);
+    strikeOff(nodeIds, { state: this.state, stateOf, propose }, done);
   }
 
   #askSplit(request: AskSplitRequest, done: Done<AskSplitReply>): void {

@@ -287,3 +287,33 @@ test('commands survive the log', () => {
     expect(decodeMasterCommand(encodeMasterCommand(command))).toEqual(command);
   }
 });
+
+describe('a master that goes on alone', () => {
+  const image = (state: MasterState) => decodeMasterImage(encodeMasterImage(state.image()));
+
+  test('gives out ids and revisions far above those that it knows', () => {
+    const state = new MasterState(CONF);
+    register(state, descriptor(1));
+    state.apply({ type: 'liftRevisions', upTo: 500 });
+    const before = state.image();
+    state.goOnAlone();
+    const { nextNodeId, nextRangeId, nextReplicaId, revisionBound } = image(state);
+    expect(nextNodeId).toBeGreaterThanOrEqual(before.nextNodeId + 1_000_000);
+    expect(nextRangeId).toBeGreaterThanOrEqual(before.nextRangeId + 1_000_000);
+    expect(nextReplicaId).toBeGreaterThanOrEqual(before.nextReplicaId + 1_000_000);
+    expect(revisionBound).toBeGreaterThanOrEqual(500 + 1_000_000_000_000);
+  });
+
+  test('believes a node that it has never heard of, if its id may have been given out, also after a restart', () => {
+    const state = new MasterState(CONF);
+    register(state, descriptor(1));
+    const unknown = descriptor(1_003, { name: 'x', incarnation: 'x' });
+    expect(register(state, unknown)).toBe('NODE_CONFLICT');
+    state.goOnAlone();
+    const restored = new MasterState(CONF);
+    restored.restore(image(state));
+    expect(register(restored, unknown)).toBe(1_003);
+    expect(register(restored, descriptor(0, { name: 'y', incarnation: 'y' }))).toBe(1_001_001);
+    expect(register(restored, descriptor(1_001_002, { name: 'z', incarnation: 'z' }))).toBe('NODE_CONFLICT');
+  });
+});

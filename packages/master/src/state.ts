@@ -73,6 +73,12 @@ export interface PauseRecord {
   readonly untilMs: number;
 }
 
+/** Ids from `from` to before `to`. */
+export interface IdGap {
+  readonly from: number;
+  readonly to: number;
+}
+
 /** What a checkpoint and a snapshot of the master hold. */
 export interface MasterImage extends RangeImage {
   readonly applied: LogPosition;
@@ -86,12 +92,17 @@ export interface MasterImage extends RangeImage {
   readonly nodes: readonly NodeDescriptor[];
   readonly duties: readonly DutyRecord[];
   readonly pauses: readonly PauseRecord[];
+  /** Ids of nodes that may have been given out without being known (M10). */
+  readonly forgottenNodes: readonly IdGap[];
 }
 
 /** Ids below are for what exists before the master does: nodes of the initial cluster, replicas of its own group. */
 const FIRST_ALLOCATED_NODE = 1_001;
 const FIRST_RANGE = 2;
 const FIRST_REPLICA = 1_001;
+/** M10. More than can be given out by masters of whose doings none that is left knows. */
+const IDS_SKIPPED = 1_000_000;
+const REVISIONS_SKIPPED = 1_000_000_000_000;
 
 /**
  * The cluster's metadata, in memory on every master.
@@ -105,6 +116,8 @@ const FIRST_REPLICA = 1_001;
  * M8. Apply keeps settings as texts and does not judge them, so that programs that know other settings or other bounds
  *     have the same state. The leader judges them before, on the state that the command names by its version.
  * M9. A node that was removed is never taken back: neither by its id, nor with the data that it had.
+ * M10. A master that goes on alone (raft/core/forced.ts) may lack the last changes. So ids and revisions go on far above
+ *      all that can have been given out; and a node whose id lies in between, which it has never heard of, is believed.
  */
 export class MasterState {
   applied: LogPosition = { index: 0, term: 0 };
@@ -118,6 +131,7 @@ export class MasterState {
   readonly #ranges = new RangeRegistry();
   readonly #duties = new Map<number, DutyRecord>();
   readonly #pauses = new Map<string, number>();
+  #forgottenNodes: readonly IdGap[] = [];
 
   constructor(conf: ConfState) {
     this.conf = conf;
@@ -219,7 +233,7 @@ export class MasterState {
         `this data directory belongs to node ${byData.nodeId}; a copy of it cannot join as node ${descriptor.nodeId}`,
       );
     }
-    if (byId === undefined && descriptor.nodeId >= FIRST_ALLOCATED_NODE) {
+    if (byId === undefined && descriptor.nodeId >= FIRST_ALLOCATED_NODE && !this.#isForgotten(descriptor.nodeId)) {
       // M1. Taking it would let the id be given to another node later.
       return new ServiceError(
         'NODE_CONFLICT',
@@ -234,6 +248,20 @@ export class MasterState {
       );
     }
     return undefined;
+  }
+
+  /** M10. */
+  goOnAlone(): void {
+    const gap = { from: this.#nextNodeId, to: this.#nextNodeId + IDS_SKIPPED };
+    this.#forgottenNodes = [...this.#forgottenNodes, gap];
+    this.#nextNodeId = gap.to;
+    this.#nextRangeId += IDS_SKIPPED;
+    this.#nextReplicaId += IDS_SKIPPED;
+    this.#revisionBound += REVISIONS_SKIPPED;
+  }
+
+  #isForgotten(nodeId: number): boolean {
+    return this.#forgottenNodes.some(({ from, to }) => from <= nodeId && nodeId < to);
   }
 
   /** M9. */
@@ -344,6 +372,7 @@ export class MasterState {
       nodes: this.nodes(),
       duties: [...this.#duties.values()],
       pauses: [...this.#pauses].map(([name, untilMs]) => ({ name, untilMs })),
+      forgottenNodes: this.#forgottenNodes,
       ...this.#ranges.image(),
     };
   }
@@ -357,6 +386,7 @@ export class MasterState {
     this.#nextReplicaId = image.nextReplicaId;
     this.#revisionBound = image.revisionBound;
     this.#settings = image.settings;
+    this.#forgottenNodes = image.forgottenNodes;
     this.#nodes.clear();
     this.#duties.clear();
     this.#pauses.clear();

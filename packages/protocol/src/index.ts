@@ -28,6 +28,8 @@ export * from './internal/merge-api.ts';
 export * from './internal/merge-methods.ts';
 export * from './internal/methods.ts';
 export * from './internal/range-api.ts';
+export * from './internal/recovery-api.ts';
+export * from './internal/recovery-methods.ts';
 export * from './internal/revision-api.ts';
 export * from './internal/split-api.ts';
 export { currentRanges, staleEpoch } from './internal/stale-epoch.ts';

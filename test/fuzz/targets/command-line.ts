@@ -42,6 +42,7 @@ const reading: Target = {
       'admin split 2 --key 0x00ff --no-wait',
       'admin move 2 n1 n4 --timeout 5s',
       'admin nodes maintenance n2 --for 30m',
+      'admin unsafe-recover --dead n2,n3 --dry-run',
       '--help',
     ),
   async decode(bytes) {
@@ -52,7 +53,7 @@ const reading: Target = {
 
 /** They run other programs, start nodes, write files, or go on until somebody stops them or what they began is over. */
 const NOT_DONE: ReadonlySet<string> = new Set(
-  ['run', 'node', 'dev', 'watch', 'backup', 'restore']
+  ['run', 'node', 'dev', 'watch', 'backup', 'restore', 'unsafe-recover']
     .concat(['split', 'merge', 'move', 'add-replica', 'remove-replica'])
     .concat(['drain', 'maintenance', 'decommission']),
 );

@@ -4,6 +4,7 @@ import {
   decodePipeFrame,
   encodeEntry,
   encodePipeFrame,
+  type HeldGroup,
   type Method,
   masterCheck,
   masterDrawRevisions,
@@ -14,7 +15,10 @@ import {
   masterRanges,
   masterSetSetting,
   masterSettings,
+  masterStrikeOff,
   masterView,
+  nodeGoOnAlone,
+  nodeGroups,
   type PipeWatchMessage,
   type PipeWatchRequest,
   packVersioned,
@@ -34,7 +38,7 @@ import * as samples from '../../../packages/protocol/src/internal/codec/test-sam
 import { decodeError, decodeFrame, encodeFrame } from '../../../packages/protocol/src/rpc/frame.ts';
 import { isInvalidArgument, sameAgain, type Target } from '../target.ts';
 
-const { COMMANDS, QUERIES, COMMAND_RESULTS, QUERY_RESULTS, NODE, VIEW } = samples;
+const { COMMANDS, QUERIES, COMMAND_RESULTS, QUERY_RESULTS, NODE, RANGE, VIEW } = samples;
 const VERSION = 1;
 
 const entries: Target = {
@@ -79,6 +83,11 @@ function method<Q, R>(given: Method<Q, R>, requests: readonly Q[], replies: read
 const { nodeId: _, ...descriptor } = NODE;
 const header = { revision: 9, raftTerm: 2, rangeTimeMs: 7.5 };
 
+const HELD: HeldGroup = {
+  ...{ groupId: 2, replicaId: 9, range: RANGE, voters: [1, 2], votersOutgoing: [3] },
+  ...{ lastTerm: 2, lastIndex: 7, led: true },
+};
+
 const METHODS: readonly Target[] = [
   ...method(rangeExecute, samples.REQUESTS, samples.REPLIES),
   ...method(rangeWatch, samples.WATCH_REQUESTS, samples.WATCH_MESSAGES),
@@ -92,6 +101,9 @@ const METHODS: readonly Target[] = [
   ...method(masterHeartbeat, [samples.HEARTBEAT], [{ tasks: samples.TASKS, view: VIEW, splits: samples.SPLITS }]),
   ...method(masterDrawRevisions, [samples.DRAWS], [samples.DRAWN]),
   ...method(masterView, [undefined], [VIEW]),
+  ...method(nodeGroups, [undefined], [{ nodeId: 3, groups: [HELD, { ...HELD, groupId: 1, range: undefined }] }]),
+  ...method(nodeGoOnAlone, [{ ...HELD, epoch: RANGE.epoch }], [undefined]),
+  ...method(masterStrikeOff, [{ nodeIds: [4, 5] }], [undefined]),
   ...method(masterNodes, [undefined], [samples.NODES]),
   ...method(masterRanges, [{ from: new Uint8Array([3]), limit: 500, rangeId: 0 }], [samples.RANGES]),
   ...method(masterHotRanges, [{ by: 'reads' as const, limit: 20 }], [samples.RANGES]),

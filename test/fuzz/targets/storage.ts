@@ -223,6 +223,7 @@ const IMAGE: MasterImage = {
   ranges: [RANGE],
   duties: [],
   pauses: [],
+  forgottenNodes: [],
   asked: [],
   ended: [],
 };

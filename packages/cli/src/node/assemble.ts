@@ -1,6 +1,6 @@
 import { type Engine, formatAddress, type ServiceError } from '@remora/base';
 import { Checkpointer, RESIDENT_SPANS, type RevisionDrawer, type Store } from '@remora/dataserver';
-import { Admission, AdmittedBackend, type BackendUnderWay, RangeBackend } from '@remora/gateway';
+import { Admission, AdmittedBackend, type BackendUnderWay, type ClusterNode, RangeBackend } from '@remora/gateway';
 import { type Master, MasterFinder, NodeAgent } from '@remora/master';
 import {
   type ClosableDialer,
@@ -11,14 +11,23 @@ import {
   masterView,
   type NodeDescriptor,
 } from '@remora/protocol';
-import { type GroupId, type GroupLog, type NodeRaftHost, openGroupLog, type RecoveredGroup } from '@remora/raft';
+import {
+  type GroupId,
+  type GroupLog,
+  HOST_DEFAULTS,
+  type HostOptions,
+  type NodeRaftHost,
+  openGroupLog,
+  type RecoveredGroup,
+} from '@remora/raft';
 import { CommandError } from '../exit-codes.ts';
 import { advertised, labelsOf, type NodeOptions, rolesOf } from '../node-options.ts';
 import { type Founders, foundersOf } from './cluster-identity.ts';
 import { joinCluster } from './join.ts';
-import { knownNodesOf } from './known-nodes.ts';
+import { clusterNodes, knownNodesOf } from './known-nodes.ts';
 import type { KnownNode, NodePlatform, Peers } from './platform.ts';
 import { raftOptions } from './raft-options.ts';
+import { serveRecovery } from './recovery-service.ts';
 import {
   createDrawer,
   createMaster,
@@ -146,6 +155,8 @@ class Node implements AssembledNode {
     const ports = { drawer, dialer, splitting, others: ranges, transactionPeers: ranges.peers };
     const store = this.#store({ host, engine, checkpointer, recovered }, ports);
     store?.register(registry);
+    const { electionTicks } = { ...HOST_DEFAULTS, ...this.#hostOptions() };
+    serveRecovery(registry, { nodeId: this.#nodeId, electionTicks, master: () => master, store: () => store });
     log.forgetRecovered();
     const underWay = () => ranges.underWay();
     this.#roles = { host, engine, checkpointer, master, store, underWay };
@@ -163,6 +174,7 @@ class Node implements AssembledNode {
       nodeId: this.#nodeId,
       clusterId: this.#clusterId,
       view: () => this.#view,
+      nodes: () => this.#knownNodes(),
     });
     this.#onStop('entry', () => entry.stop());
     await entry.start();
@@ -233,6 +245,11 @@ class Node implements AssembledNode {
     return this.#view ?? { clusterId: this.#clusterId, nodes: [], ranges: [], leaders: [], masterLeader: 0 };
   }
 
+  #knownNodes(): readonly ClusterNode[] {
+    const { founders, platform } = this.#parts;
+    return clusterNodes({ view: this.#view, records: platform.records.knownNodes, founders });
+  }
+
   /** KN2: a disk that does not take it has worse to tell, elsewhere. */
   #remember({ nodes }: ClusterView): void {
     const { platform, logger } = this.#parts;
@@ -298,17 +315,14 @@ class Node implements AssembledNode {
   }
 
   #host(log: GroupLog, peers: Peers): NodeRaftHost {
-    const { clock, random, logger, options, platform } = this.#parts;
+    const { clock, random, logger, platform } = this.#parts;
     const host = platform.createHost({
       nodeId: this.#nodeId,
       clock,
       random,
       log,
       transport: peers.transport,
-      options: {
-        ...raftOptions(options),
-        ...platform.tuning?.host,
-      },
+      options: this.#hostOptions(),
       logger,
       onFatal: (error) => this.#fail(error),
       onSilence: ({ groupId }) => this.#roles?.store?.talk.silent(groupId),
@@ -316,6 +330,11 @@ class Node implements AssembledNode {
     host.start();
     this.#onStop('raft', () => host.stop());
     return host;
+  }
+
+  #hostOptions(): Partial<HostOptions> {
+    const { options, platform } = this.#parts;
+    return { ...raftOptions(options), ...platform.tuning?.host };
   }
 
   #dialer(descriptor: NodeDescriptor, registry: ReturnType<typeof createRpcRegistry>): ClosableDialer {

@@ -34,7 +34,7 @@ export class Entry implements NodeEntry {
   }
 
   async #startClients(): Promise<void> {
-    const { options, clock, random, logger, backend, admission, master, dialer } = this.#deps;
+    const { options, clock, random, logger, backend, admission, master, dialer, nodes } = this.#deps;
     const { requestBytesMax, txnOpsMax } = options;
     const requestLimits = { requestBytesMax, txnOpsMax };
     const etcdLimits = { ...ETCD_LIMITS, ...requestLimits };
@@ -44,7 +44,7 @@ export class Entry implements NodeEntry {
     this.#pipe = createPipeService({ backend, clock, logger, requestLimits, onBusy });
     server.add(...etcdServices({ backend, clock, random, scheme: 'http', limits: etcdLimits }, server.guard));
     server.add(lockService({ backend, random }, server.guard));
-    server.add(adminService({ backend, clock, random, master, dialer }, server.guard));
+    server.add(adminService({ backend, clock, random, master, dialer, nodes }, server.guard));
     server.add(this.#pipe);
     this.#server = server;
     try {

@@ -1,4 +1,6 @@
-import type { NodeEntry } from '@remora/protocol';
+import type { ClusterNode } from '@remora/gateway';
+import type { ClusterView, NodeEntry } from '@remora/protocol';
+import type { Founders } from './cluster-identity.ts';
 import type { KnownNode } from './platform.ts';
 
 /**
@@ -10,8 +12,27 @@ import type { KnownNode } from './platform.ts';
  *      damaged costs no more than the wait for a master.
  */
 export function knownNodesOf(nodes: readonly NodeEntry[]): KnownNode[] {
-  const known = nodes.map(({ descriptor: { nodeId, name, peerAddress } }) => ({ nodeId, name, peerAddress }));
+  const there = nodes.filter(({ state }) => state !== 'removed');
+  const known = there.map(({ descriptor: { nodeId, name, peerAddress } }) => ({ nodeId, name, peerAddress }));
   return known.sort((a, b) => a.nodeId - b.nodeId);
+}
+
+/** The nodes of the cluster: as the masters say, else as was written down, else those that founded it. */
+export function clusterNodes(given: {
+  readonly view: ClusterView | undefined;
+  readonly records: readonly KnownNode[];
+  readonly founders: Founders | undefined;
+}): readonly ClusterNode[] {
+  const { view, records, founders } = given;
+  if (view !== undefined) {
+    return view.nodes.map(({ descriptor: { nodeId, name }, state }) => ({
+      nodeId,
+      name,
+      removed: state === 'removed',
+    }));
+  }
+  if (records.length > 0) return records.map(({ nodeId, name }) => ({ nodeId, name, removed: false }));
+  return (founders?.members ?? []).map(({ name }, i) => ({ nodeId: i + 1, name, removed: false }));
 }
 
 export function sameNodes(a: readonly KnownNode[], b: readonly KnownNode[]): boolean {

@@ -4,7 +4,7 @@
  */
 import type { Clock, Disk, Engine, Logger, Random, ServiceError } from '@remora/base';
 import type { EngineDeps, OnApplied, RangeOptions, Store } from '@remora/dataserver';
-import type { Admission, Backend, BackendDeps, BackendUnderWay, MasterCaller } from '@remora/gateway';
+import type { Admission, Backend, BackendDeps, BackendUnderWay, ClusterNode, MasterCaller } from '@remora/gateway';
 import type { MasterOptions } from '@remora/master';
 import type { ClusterView, FrameLink, LinkIdentity, NodeSpace, RpcDialer, RpcDispatcher } from '@remora/protocol';
 import type {
@@ -116,6 +116,8 @@ export interface EntryDeps {
   readonly engine: Engine;
   readonly store: Store | undefined;
   readonly view: () => ClusterView | undefined;
+  /** The nodes of the cluster, also while no master can be reached. */
+  readonly nodes: () => readonly ClusterNode[];
 }
 
 export interface NodeEntry {

@@ -153,6 +153,11 @@ export class AdminClient {
     return lines;
   }
 
+  /** One step of getting over lost majorities, to be repeated until it is done: loses data. */
+  recoverMajority(request: admin.RecoverMajorityRequest): Promise<admin.RecoverMajorityResponse> {
+    return this.#call(admin.AdminService.recoverMajority, request);
+  }
+
   close(): void {
     this.#client?.close();
     this.#client = undefined;

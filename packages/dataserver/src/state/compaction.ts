@@ -37,3 +37,15 @@ export function raiseRevision(
   state.compactRevision = Math.max(state.compactRevision, state.revision);
   return { type: 'raiseRevision' };
 }
+
+/** More than a range can have used that its survivor does not know of: as many as a restore leaves out. */
+const REVISIONS_SKIPPED = 1_000_000_000_000;
+
+/**
+ * A replica goes on alone, perhaps without the last changes of its range: what it writes from now on is above whatever
+ * they had. All before is compacted, as clients may have seen more of it than is there: who goes on from there is told so.
+ */
+export function skipRevisions(state: Pick<RangeState, 'revision' | 'compactRevision'>): void {
+  state.revision += REVISIONS_SKIPPED;
+  state.compactRevision = state.revision;
+}

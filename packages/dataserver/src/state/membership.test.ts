@@ -1,8 +1,16 @@
 import { InvariantError } from '@remora/base';
 import { FIRST_EPOCH, type RangeDescriptor, type ReplicaDescriptor } from '@remora/protocol';
-import { type ConfChange, type ConfState, changeConf, confOf } from '@remora/raft';
+import { type ConfChange, type ConfState, changeConf, confOf, forcedChange } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
-import { admitsChange, decodePlaces, descriptorAfter, encodePlaces, type ReplicaPlace } from './membership.ts';
+import {
+  admitsChange,
+  decodePlaces,
+  descriptorAfter,
+  descriptorAlone,
+  encodeKnownEpoch,
+  encodePlaces,
+  type ReplicaPlace,
+} from './membership.ts';
 
 const CONF = confOf([11, 12, 13]);
 const RANGE: RangeDescriptor = {
@@ -126,4 +134,16 @@ test('places survive the log, and other bytes are a broken invariant', () => {
   expect(decodePlaces(encodePlaces(places))).toEqual(places);
   expect(decodePlaces(encodePlaces([]))).toEqual([]);
   expect(() => decodePlaces(Buffer.from('junk'))).toThrow(InvariantError);
+});
+
+test('a replica that goes on alone has an epoch above all that anybody knows, and is the only one (M5)', () => {
+  const [ten, twenty] = [
+    { confVersion: 10, version: 1 },
+    { confVersion: 1, version: 20 },
+  ];
+  const range = { ...RANGE, epoch: ten };
+  const alone = descriptorAlone(range, forcedChange(12, encodeKnownEpoch(twenty)));
+  expect(asText(alone)).toBe('12@2 voter');
+  expect(alone.epoch.confVersion).toBeGreaterThan(1_000_000);
+  expect(alone.epoch.version).toBeGreaterThan(1_000_000 + 19);
 });

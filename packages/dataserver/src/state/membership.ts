@@ -9,9 +9,21 @@
  *     committed (raft/core/reconfigure.ts N1). So it may vanish at once, also while others do not know.
  * M4. `confVersion` grows with each change of members or roles, and with nothing else. All of this follows from the
  *     descriptor, the change and the membership that Raft made of it, alike on every replica.
+ * M5. After a forced change (raft/core/forced.ts) both numbers of the epoch are far above all that those can have come to
+ *     who were left out, or that anybody was told: what comes back of them is known by it as past.
  */
 import { assert, EMPTY_BYTES } from '@remora/base';
-import { asCount, asFields, asList, decodeStored, encodeStored, type RangeDescriptor } from '@remora/protocol';
+import {
+  asCount,
+  asFields,
+  asList,
+  decodeEpoch,
+  decodeStored,
+  type Epoch,
+  encodeEpoch,
+  encodeStored,
+  type RangeDescriptor,
+} from '@remora/protocol';
 import type { ConfChange, ConfState } from '@remora/raft';
 
 /** Where a replica lives. */
@@ -37,6 +49,36 @@ export function decodePlaces(context: Uint8Array): readonly ReplicaPlace[] {
       return { replicaId: asCount(place[0], 'replicaId'), nodeId: asCount(place[1], 'nodeId') };
     }),
   );
+}
+
+const KNOWN_EPOCH = { what: 'the epoch of a range that goes on alone', version: 1, fields: 1 };
+/** M5. More changes than a range can go through before it is noticed that its majority is lost. */
+const EPOCHS_SKIPPED = 1_000_000;
+
+/** The context of a forced change: the latest epoch that anybody who is left knows of the range. */
+export function encodeKnownEpoch(epoch: Epoch): Uint8Array {
+  return encodeStored(KNOWN_EPOCH, [encodeEpoch(epoch)]);
+}
+
+/** Throws an `InvariantError` for anything else. */
+export function decodeKnownEpoch(context: Uint8Array): Epoch {
+  return decodeStored(KNOWN_EPOCH, context, ([epoch]) => decodeEpoch(epoch));
+}
+
+/** The descriptor once a replica goes on alone (M5). */
+export function descriptorAlone(descriptor: RangeDescriptor, { steps, context }: ConfChange): RangeDescriptor {
+  const known = decodeKnownEpoch(context);
+  const { confVersion, version } = descriptor.epoch;
+  return {
+    ...descriptor,
+    epoch: {
+      confVersion: Math.max(confVersion, known.confVersion) + EPOCHS_SKIPPED,
+      version: Math.max(version, known.version) + EPOCHS_SKIPPED,
+    },
+    replicas: descriptor.replicas
+      .filter(({ replicaId }) => steps.some(({ replica }) => replica === replicaId))
+      .map((replica) => ({ ...replica, type: 'voter' })),
+  };
 }
 
 /** Whether a change takes effect in a range (M1, M2, M3). */

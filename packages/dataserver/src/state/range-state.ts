@@ -6,7 +6,7 @@ import { RangeTransactions, type TransactionHost } from '../transactions/range-t
 import { admissionRefusal } from './admission.ts';
 import { Belongings } from './belongings.ts';
 import { boundsOf, type RangeBounds } from './bounds.ts';
-import { compact, raiseRevision } from './compaction.ts';
+import { compact, raiseRevision, skipRevisions } from './compaction.ts';
 import type { Effects, RangeStart } from './effects.ts';
 import { stateKey } from './keys.ts';
 import { KvChanges } from './kv-changes.ts';
@@ -15,7 +15,7 @@ import { applyLeaseCommand } from './lease-commands.ts';
 import { LeaseReferences } from './lease-references.ts';
 import { type Lease, Leases } from './leases.ts';
 import { LockCommands } from './lock-commands.ts';
-import { descriptorAfter } from './membership.ts';
+import { descriptorAfter, descriptorAlone } from './membership.ts';
 import { type MergeIntoCommand, mergeRefusal, refuseMerge, seal, unite, unseal } from './merge.ts';
 import { type Merging, NEVER_MERGED } from './merging.ts';
 import { decodeRangeMeta, encodeRangeMeta } from './meta-codec.ts';
@@ -145,8 +145,15 @@ export class RangeState implements TransactionHost {
   /** Moves past a membership change, which made this configuration: the same as before if nothing came of it. */
   reconfigure(position: LogPosition, conf: ConfState, change: ConfChange): void {
     this.skip(position);
+    if (change.transition === 'forced') return this.#goOnAlone(conf, change);
     this.descriptor = descriptorAfter(this.descriptor, { before: this.conf, conf, change });
     this.conf = conf;
+  }
+
+  #goOnAlone(conf: ConfState, change: ConfChange): void {
+    this.descriptor = descriptorAlone(this.descriptor, change);
+    this.conf = conf;
+    skipRevisions(this);
   }
 
   /** Moves past an entry without commands: a leader's first. */

@@ -67,6 +67,7 @@ class World {
     this.api = new AdminApi({
       clock: this.clock,
       random: new SeededRandom(1),
+      nodes: () => [],
       dialer,
       backend: this.#backend(),
       master: {

@@ -29,9 +29,10 @@ import {
 } from './admin-messages.ts';
 import { pause } from './attempts.ts';
 import { ClusterCalls, type ClusterCallsDeps } from './cluster-calls.ts';
+import { RecoveryApi, type RecoveryApiDeps } from './recovery/recovery-api.ts';
 import { SteeringApi } from './steering-api.ts';
 
-export interface AdminApiDeps extends ClusterCallsDeps {
+export interface AdminApiDeps extends ClusterCallsDeps, RecoveryApiDeps {
   readonly backend: Backend;
 }
 
@@ -44,11 +45,13 @@ export class AdminApi {
   readonly #deps: AdminApiDeps;
   readonly #calls: ClusterCalls;
   readonly steering: SteeringApi;
+  readonly recovery: RecoveryApi;
 
   constructor(deps: AdminApiDeps) {
     this.#deps = deps;
     this.#calls = new ClusterCalls(deps);
     this.steering = new SteeringApi(this.#calls);
+    this.recovery = new RecoveryApi(this.#calls, deps);
   }
 
   async listNodes(_request: admin.ListNodesRequest, call: CallInfo): Promise<admin.ListNodesResponse> {

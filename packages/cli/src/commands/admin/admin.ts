@@ -11,6 +11,7 @@ import { hotCommand, rangesCommand } from './ranges.ts';
 import { schedulersCommand } from './schedulers.ts';
 import { settingsCommand } from './settings.ts';
 import { rebalanceCommand, scatterCommand } from './spread.ts';
+import { unsafeRecoverCommand } from './unsafe-recover.ts';
 import { whyCommand } from './why.ts';
 
 const EXAMPLES = examples(
@@ -47,5 +48,6 @@ export function adminCommand(shell: Shell): Command {
     .addCommand(compactCommand(shell))
     .addCommand(backupCommand(shell))
     .addCommand(restoreCommand(shell))
-    .addCommand(settingsCommand(shell));
+    .addCommand(settingsCommand(shell))
+    .addCommand(unsafeRecoverCommand(shell));
 }

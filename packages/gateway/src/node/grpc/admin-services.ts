@@ -13,7 +13,7 @@ export function adminService(deps: AdminApiDeps, guard: CallGuard): GrpcService 
     <Request, Response>(work: (request: Request, call: CallInfo) => Promise<Response>) =>
       guard.unary(asUnary(work.bind(of)), remoraStatus);
   const unary = unaryOf(api);
-  const { steering } = api;
+  const { steering, recovery } = api;
   const steers = unaryOf(steering);
   return grpcService<admin.AdminServer>(admin.AdminService, {
     listNodes: unary(api.listNodes),
@@ -33,6 +33,7 @@ export function adminService(deps: AdminApiDeps, guard: CallGuard): GrpcService 
     listSchedulers: steers(steering.listSchedulers),
     pauseScheduler: steers(steering.pauseScheduler),
     setNodeDuty: steers(steering.setNodeDuty),
+    recoverMajority: unaryOf(recovery)(recovery.recoverMajority),
     why: steers(steering.why),
   });
 }

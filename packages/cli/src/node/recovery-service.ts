@@ -1,0 +1,82 @@
+/**
+ * What a node does for a cluster that gets over the loss of majorities (docs/decisions/0029-life-after-a-lost-majority.md).
+ *
+ * NR1. A replica goes on alone only if its log still ends where it was seen to end: whoever asks has compared it with the
+ *      others that are left, as of then.
+ */
+import { ServiceError } from '@remora/base';
+import { encodeKnownEpoch, type Store } from '@remora/dataserver';
+import type { Master } from '@remora/master';
+import {
+  type GoOnAloneRequest,
+  type HeldGroup,
+  nodeGoOnAlone,
+  nodeGroups,
+  type RangeDescriptor,
+  type RpcRegistry,
+} from '@remora/protocol';
+import { type Group, MASTER_GROUP } from '@remora/raft';
+
+export interface RecoveryServiceDeps {
+  readonly nodeId: number;
+  readonly electionTicks: number;
+  readonly master: () => Master | undefined;
+  readonly store: () => Store | undefined;
+}
+
+/** A replica of this node; `range` is undefined for the masters'. */
+interface Held {
+  readonly group: Group;
+  readonly range: RangeDescriptor | undefined;
+}
+
+export function serveRecovery(registry: RpcRegistry, deps: RecoveryServiceDeps): void {
+  registry.handle(nodeGroups, (_request, _context, done) => {
+    const groups = [...heldBy(deps)].map((held) => facts(held, deps.electionTicks));
+    done(undefined, { nodeId: deps.nodeId, groups });
+  });
+  registry.handle(nodeGoOnAlone, (request, _context, done) => {
+    const held = [...heldBy(deps)].find(({ group }) => group.groupId === request.groupId);
+    done(goOnAlone(held, request), undefined);
+  });
+}
+
+function* heldBy({ master, store }: RecoveryServiceDeps): Generator<Held> {
+  const masters = master();
+  if (masters !== undefined) yield { group: masters.group, range: undefined };
+  for (const { group, state } of store()?.replicas() ?? []) yield { group, range: state.descriptor };
+}
+
+function facts({ group, range }: Held, electionTicks: number): HeldGroup {
+  const { groupId, replicaId, conf, lastTerm, lastIndex, role, leader, silentTicks } = group.status();
+  const nodeOf = (id: number): number =>
+    range === undefined ? id : (range.replicas.find((replica) => replica.replicaId === id)?.nodeId ?? 0);
+  return {
+    ...{ groupId, replicaId, range, lastTerm, lastIndex },
+    voters: conf.voters.map(nodeOf),
+    votersOutgoing: conf.votersOutgoing.map(nodeOf),
+    led: role === 'leader' || (leader !== 0 && silentTicks < 2 * electionTicks),
+  };
+}
+
+/** Why it does not; undefined when it has begun to. (NR1) */
+function goOnAlone(held: Held | undefined, request: GoOnAloneRequest): ServiceError | undefined {
+  const what = request.groupId === MASTER_GROUP ? 'the masters' : `range ${request.groupId}`;
+  const status = held?.group.status();
+  if (held === undefined || status?.replicaId !== request.replicaId) return later(`${what}: the replica is not here`);
+  if (status.lastIndex !== request.lastIndex || status.lastTerm !== request.lastTerm) {
+    return later(`${what}: the log has changed since it was looked at`);
+  }
+  const context = held.range === undefined ? new Uint8Array(0) : encodeKnownEpoch(request.epoch);
+  const result = held.group.forceAlone(context);
+  if (!('refused' in result)) return undefined;
+  return later(
+    result.refused === 'leaderHeard'
+      ? `${what}: a leader may have been heard lately`
+      : `${what}: the replica holds nothing to go on with`,
+  );
+}
+
+function later(why: string): ServiceError {
+  return new ServiceError('UNAVAILABLE', `${why}; try again in some seconds`);
+}

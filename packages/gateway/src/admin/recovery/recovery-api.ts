@@ -1,0 +1,143 @@
+import { ServiceError } from '@remora/base';
+import {
+  type GoOnAloneRequest,
+  MASTERS,
+  type Method,
+  masterStrikeOff,
+  masterView,
+  type NodeGroups,
+  nodeGoOnAlone,
+  nodeGroups,
+  type RangeDescriptor,
+  type RpcDialer,
+} from '@remora/protocol';
+import type { admin } from '@remora/protocol/remora';
+import type { CallInfo } from '../../calls.ts';
+import type { ClusterCalls } from '../cluster-calls.ts';
+import { type LostGroup, planRecovery, type RecoveryPlan } from './plan.ts';
+import { fromPlan } from './recovery-messages.ts';
+
+/** A node of the cluster, as this one knows it without asking. */
+export interface ClusterNode {
+  readonly nodeId: number;
+  readonly name: string;
+  readonly removed: boolean;
+}
+
+export interface RecoveryApiDeps {
+  readonly dialer: RpcDialer;
+  /** Also while no master can be reached. */
+  readonly nodes: () => readonly ClusterNode[];
+}
+
+const NODE_TIMEOUT_MS = 2_000;
+
+interface Step {
+  readonly done: boolean;
+  readonly did: readonly string[];
+}
+
+/**
+ * Gets a cluster over the loss of majorities, in steps: the masters first, then the dead nodes are removed for good, so that
+ * none of them is taken back, then each range that lost its majority.
+ *
+ * RA1. A step is worked out anew from what the nodes say that are left: whoever asks may die between two of them, and two may
+ *      ask at once. No replica goes on alone unless all that are left have said what they hold.
+ * RA2. Nothing is done while a node that is called dead answers, or one that is not does not.
+ */
+export class RecoveryApi {
+  readonly #calls: ClusterCalls;
+  readonly #deps: RecoveryApiDeps;
+
+  constructor(calls: ClusterCalls, deps: RecoveryApiDeps) {
+    this.#calls = calls;
+    this.#deps = deps;
+  }
+
+  async recoverMajority(
+    request: admin.RecoverMajorityRequest,
+    { timeoutMs }: CallInfo,
+  ): Promise<admin.RecoverMajorityResponse> {
+    const dead = this.#resolve(request.dead);
+    const seen = await this.#look(dead);
+    const masterless = planRecovery({ dead, seen, known: [] });
+    const known = masterless.masters === undefined ? await this.#known(timeoutMs) : [];
+    const plan = planRecovery({ dead, seen, known });
+    if (!request.begun && isNothingLost(plan)) throw wrong(NOTHING_LOST);
+    const step = request.dryRun ? { done: false, did: [] } : await this.#step(plan, dead, timeoutMs);
+    return fromPlan(plan, dead, step);
+  }
+
+  /** By id or by name. */
+  #resolve(wanted: readonly string[]): readonly number[] {
+    const nodes = this.#deps.nodes();
+    if (wanted.length === 0) throw wrong('dead: name the nodes that are gone for good');
+    return wanted.map((text) => {
+      const found = nodes.find(({ nodeId, name }) => name === text || String(nodeId) === text);
+      if (found !== undefined) return found.nodeId;
+      throw wrong(`there is no node ${text}; there are ${nodes.map(({ name }) => name).join(', ')}`);
+    });
+  }
+
+  /** What all nodes say that are left (RA2). */
+  async #look(dead: readonly number[]): Promise<readonly NodeGroups[]> {
+    const others = this.#deps.nodes().filter(({ nodeId, removed }) => !removed && !dead.includes(nodeId));
+    const [answers, fromDead] = await Promise.all([
+      Promise.all(others.map(({ nodeId }) => this.#ask(nodeId, nodeGroups, undefined))),
+      Promise.all(dead.map((nodeId) => this.#ask(nodeId, nodeGroups, undefined))),
+    ]);
+    const alive = fromDead.find((answer) => !(answer instanceof ServiceError));
+    if (alive !== undefined && !(alive instanceof ServiceError)) {
+      throw wrong(`node ${alive.nodeId} is alive: it answers; name only nodes that are gone for good`);
+    }
+    return answers.map((answer, i) => {
+      if (!(answer instanceof ServiceError)) return answer;
+      const advice = 'start it, as it may hold what others lack; or name it, too, if it is gone for good';
+      throw wrong(`${others[i]?.name} does not answer: ${advice}`);
+    });
+  }
+
+  async #known(timeoutMs: number): Promise<readonly RangeDescriptor[]> {
+    return (await this.#calls.master(masterView, undefined, timeoutMs)).ranges;
+  }
+
+  async #step(plan: RecoveryPlan, dead: readonly number[], timeoutMs: number): Promise<Step> {
+    if (plan.masters !== undefined) return { done: false, did: [await this.#goOn(plan.masters)] };
+    await this.#calls.master(masterStrikeOff, { nodeIds: dead }, timeoutMs);
+    const did = await Promise.all(plan.ranges.map((lost) => this.#goOn(lost)));
+    return { done: did.length === 0, did };
+  }
+
+  async #goOn({ groupId, replicaId, lastTerm, lastIndex, epoch, survivor }: LostGroup): Promise<string> {
+    const request: GoOnAloneRequest = { groupId, replicaId, lastTerm, lastIndex, epoch };
+    const answer = await this.#ask(survivor, nodeGoOnAlone, request);
+    if (answer instanceof ServiceError) throw answer;
+    const what = groupId === MASTERS ? 'the masters go' : `range ${groupId} goes`;
+    return `${what} on with the replica on node ${survivor}, from entry ${lastIndex} of term ${lastTerm}`;
+  }
+
+  #ask<Request, Reply>(
+    nodeId: number,
+    method: Method<Request, Reply>,
+    request: Request,
+  ): Promise<Reply | ServiceError> {
+    return new Promise((resolve) => {
+      const options = { timeoutMs: NODE_TIMEOUT_MS };
+      this.#deps.dialer.channel(nodeId).call(method, request, options, (error, reply) => {
+        resolve(error ?? (reply as Reply));
+      });
+    });
+  }
+}
+
+const NOTHING_LOST =
+  'nothing has lost its majority with these nodes, so nothing need be lost: remove them (nodes remove), and their ' +
+  'replicas are replaced; or wait, if ranges have just lost their leaders';
+
+function isNothingLost({ masters, ranges, unrecoverable }: RecoveryPlan): boolean {
+  return masters === undefined && ranges.length === 0 && unrecoverable.length === 0;
+}
+
+function wrong(message: string): ServiceError {
+  return new ServiceError('INVALID_ARGUMENT', message);
+}

@@ -1,0 +1,39 @@
+import type { ServiceError } from '@remora/base';
+import { expect, test } from 'vitest';
+import { MasterState } from './state.ts';
+import { strikeOff } from './strike-off.ts';
+import { CONF, descriptor } from './test-kit.ts';
+
+/** What comes of it for three nodes, of which some are heard. */
+function struckOff(nodeIds: readonly number[], up: readonly number[]): { error: string; removed: readonly number[] } {
+  const state = new MasterState(CONF);
+  for (const nodeId of [1, 2, 3]) state.apply({ type: 'registerNode', descriptor: descriptor(nodeId) });
+  let answer: ServiceError | undefined | 'none' = 'none';
+  strikeOff(
+    nodeIds,
+    {
+      state,
+      stateOf: (nodeId) => (up.includes(nodeId) ? 'up' : 'suspect'),
+      propose: (command, done) => done(undefined, state.apply(command)),
+    },
+    (error) => {
+      answer = error;
+    },
+  );
+  const code = (answer as ServiceError | undefined)?.code ?? '';
+  return { error: answer === 'none' ? 'no answer' : code, removed: [1, 2, 3].filter((id) => state.isRemoved(id)) };
+}
+
+test.each([
+  { name: 'dead nodes are removed, all of them', nodeIds: [2, 3], up: [1], expect: { error: '', removed: [2, 3] } },
+  { name: 'none while one is heard', nodeIds: [2, 3], up: [3], expect: { error: 'UNAVAILABLE', removed: [] } },
+  {
+    name: 'those that nobody knows are as good as removed',
+    nodeIds: [9, 2],
+    up: [],
+    expect: { error: '', removed: [2] },
+  },
+  { name: 'twice is once', nodeIds: [2, 2], up: [], expect: { error: '', removed: [2] } },
+])('$name', ({ nodeIds, up, expect: expected }) => {
+  expect(struckOff(nodeIds, up)).toEqual(expected);
+});
