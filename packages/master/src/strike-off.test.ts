@@ -8,7 +8,7 @@ import { CONF, descriptor } from './test-kit.ts';
 function struckOff(nodeIds: readonly number[], up: readonly number[]): { error: string; removed: readonly number[] } {
   const state = new MasterState(CONF);
   for (const nodeId of [1, 2, 3]) state.apply({ type: 'registerNode', descriptor: descriptor(nodeId) });
-  let answer: ServiceError | undefined | 'none' = 'none';
+  const answers: (ServiceError | undefined)[] = [];
   strikeOff(
     nodeIds,
     {
@@ -16,12 +16,10 @@ function struckOff(nodeIds: readonly number[], up: readonly number[]): { error: 
       stateOf: (nodeId) => (up.includes(nodeId) ? 'up' : 'suspect'),
       propose: (command, done) => done(undefined, state.apply(command)),
     },
-    (error) => {
-      answer = error;
-    },
+    (error) => answers.push(error),
   );
-  const code = (answer as ServiceError | undefined)?.code ?? '';
-  return { error: answer === 'none' ? 'no answer' : code, removed: [1, 2, 3].filter((id) => state.isRemoved(id)) };
+  expect(answers).toHaveLength(1);
+  return { error: answers[0]?.code ?? '', removed: [1, 2, 3].filter((id) => state.isRemoved(id)) };
 }
 
 test.each([
