@@ -140,7 +140,7 @@ function holds({ disk }: TestNode, { index, term }: LogPosition): boolean {
 function goOnAlone({ id, disk }: TestNode): void {
   const { index: last } = lastOf(disk);
   const core = bootCore({
-    ...{ id, disk, config: {}, random: new SeededRandom(1), restarted: true, evicted: false },
+    ...{ id, disk, config: {}, random: new SeededRandom(1), restarted: true, firstLeader: undefined, evicted: false },
   });
   tick(core, LONG);
   drop(core);
