@@ -6,10 +6,20 @@
  * R2. However a run ends, its processes end, and it tells what it found.
  */
 import { mkdirSync } from 'node:fs';
-import { SeededRandom } from '@remora/base';
+import { type Random, SeededRandom } from '@remora/base';
 import { connect } from 'remora';
 import { type Finding, violation } from '../checkers/index.ts';
 import { eventually } from '../e2e/eventually.ts';
+import { RangeDesk } from './changes/range-desk.ts';
+import {
+  BORDERS,
+  type Changed,
+  changeEverything,
+  GATEWAYS,
+  nameOf,
+  type ScenarioDeps,
+  tooLittle,
+} from './changes/scenario.ts';
 import { ClientFleet } from './clients/client-fleet.ts';
 import type { Fault, FaultWorld } from './faults/fault.ts';
 import { FAULTS } from './faults/index.ts';
@@ -29,6 +39,8 @@ export interface ChaosOptions {
   readonly clients: number;
   /** Mean pause of a worker between two operations. */
   readonly thinkMs: number;
+  /** `faults`: one after another; `changes`: all ranges change all the time, and coordinators of transactions die. */
+  readonly course: 'faults' | 'changes';
   /** Kinds of faults that may happen; absent: all. */
   readonly only?: ReadonlySet<string>;
   /** Ends the run early, in good order. */
@@ -43,6 +55,8 @@ export interface ChaosResult {
   readonly loadMs: number;
   readonly judged: JudgeResult | undefined;
   readonly faults: readonly Befallen[];
+  /** What was done to ranges, and to gateways. */
+  readonly changed: Changed;
   /** Kinds that could not happen here, and why. */
   readonly unavailable: readonly string[];
   /** Kinds that did not happen. */
@@ -83,11 +97,13 @@ class Run {
   #clients: ClientFleet | undefined;
   #cluster: ChaosCluster | undefined;
   #smallDisk: SmallDisk | undefined;
+  #desk: RangeDesk | undefined;
+  readonly #kills = new Map<string, number>();
   #loadEndedMs = 0;
 
   constructor(options: ChaosOptions) {
     this.#options = options;
-    this.#kinds = FAULTS.filter(({ kind }) => options.only?.has(kind) ?? true);
+    this.#kinds = options.course === 'changes' ? [] : FAULTS.filter(({ kind }) => options.only?.has(kind) ?? true);
   }
 
   report(finding: Finding): void {
@@ -101,7 +117,7 @@ class Run {
     const clients = await this.#load(cluster);
     const progress = setInterval(() => say(this.#progressLine()), PROGRESS_MS);
     try {
-      await this.#faults(cluster, clients);
+      await this.#during(cluster, clients);
       await this.#everyGatewayServes(cluster);
       await new Promise((resolve) => setTimeout(resolve, LAST_CALM_MS));
     } finally {
@@ -116,9 +132,10 @@ class Run {
 
   /** R2. */
   async end(): Promise<ChaosResult> {
-    const { seed, nodes } = this.#options;
+    const { seed, nodes, course, minutes } = this.#options;
     this.#loadEndedMs ||= this.#nowMs();
     await this.#clients?.close();
+    this.#desk?.close();
     await this.#cluster?.stop();
     this.#smallDisk?.unmount();
     const judged = await this.#judge?.finish(this.#loadEndedMs * 1e6).catch((error: unknown) => {
@@ -126,20 +143,26 @@ class Run {
       return undefined;
     });
     this.#judge?.close();
+    const changed = this.#changed();
+    if (course === 'changes') {
+      for (const finding of tooLittle(changed, judged?.overlaps ?? [], minutes)) this.report(finding);
+    }
     const kinds = new Set(this.#befallen.map(({ kind }) => kind));
     return {
       ...{ seed, nodes, loadMs: this.#loadEndedMs, judged, findings: this.#findings },
-      faults: this.#befallen.sort((a, b) => a.fromMs - b.fromMs),
+      ...{ changed, faults: this.#befallen.sort((a, b) => a.fromMs - b.fromMs) },
       unavailable: this.#unavailable,
       missing: this.#kinds.map(({ kind }) => kind).filter((kind) => !kinds.has(kind) && !this.#isUnavailable(kind)),
     };
   }
 
   async #found(): Promise<ChaosCluster> {
-    const { dir, nodes, seed, say } = this.#options;
+    const { dir, nodes, seed, course, say } = this.#options;
+    const everything = course === 'changes';
     this.#smallDisk = SmallDisk.mount({ node: nodes, dir, megabytes: SMALL_DISK_MB });
     this.#cluster = await ChaosCluster.start({
       ...{ dir, nodes, seed },
+      ...(everything ? { gateways: GATEWAYS, borders: BORDERS } : { gateways: 0, borders: [] }),
       dataDir: (n) => (n === this.#smallDisk?.node ? this.#smallDisk.dataDir : undefined),
     });
     say(`a cluster of ${nodes} nodes, its data and logs in ${dir}`);
@@ -160,40 +183,71 @@ class Run {
       tellJudge: (message) => judge.tell(message),
     });
     await this.#clients.start();
+    const { journal } = this.#clients;
+    this.#desk = new RangeDesk({ endpoints: cluster.nodes.map((node) => node.client), journal });
     return this.#clients;
   }
 
   /** For as long as the run is to last; then everything is whole again. */
-  async #faults(cluster: ChaosCluster, clients: ClientFleet): Promise<void> {
-    const { minutes, seed, signal, say } = this.#options;
+  async #during(cluster: ChaosCluster, clients: ClientFleet): Promise<void> {
+    const { minutes, seed, signal, course } = this.#options;
     const over = new AbortController();
     const timer = setTimeout(() => over.abort(), minutes * 60_000);
     const ends = AbortSignal.any([over.signal, signal]);
-    const { report } = this;
-    const world: FaultWorld = {
-      ...{ cluster, clients, smallDisk: this.#smallDisk, signal: ends },
-      pause: (ms) => pauseUnless(ends, ms),
-      report: report.bind(this),
-    };
+    const ranges = this.#desk;
+    if (ranges === undefined) throw new Error('nobody changes ranges');
+    const random = new SeededRandom(seed);
+    const pause = (ms: number): Promise<void> => pauseUnless(ends, ms);
+    const report = (finding: Finding): void => this.report(finding);
+    try {
+      if (course === 'changes')
+        await this.#changes({ desk: ranges, gateways: cluster.gateways, random, signal: ends, pause });
+      else {
+        const world = { cluster, clients, ranges, smallDisk: this.#smallDisk, signal: ends, pause, report };
+        await this.#faults(world, random);
+      }
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #faults(world: FaultWorld, random: Random): Promise<void> {
+    const { say } = this.#options;
     this.#unavailable = this.#kinds.flatMap(({ kind, unavailable }) => {
       const why = unavailable?.(world);
       return why === undefined ? [] : [`${kind}: ${why}`];
     });
     for (const why of this.#unavailable) say(`left out: ${why}`);
-    try {
-      await runFaults({
-        world,
-        faults: this.#kinds.filter(({ kind }) => !this.#isUnavailable(kind)),
-        random: new SeededRandom(seed),
-        nowMs: () => this.#nowMs(),
-        befallen: (fault) => {
-          this.#befallen.push(fault);
-          say(`${time(fault.fromMs)} ${fault.kind}: ${fault.what}`);
-        },
-      });
-    } finally {
-      clearTimeout(timer);
-    }
+    await runFaults({
+      ...{ world, random },
+      faults: this.#kinds.filter(({ kind }) => !this.#isUnavailable(kind)),
+      nowMs: () => this.#nowMs(),
+      befallen: (fault) => {
+        this.#befallen.push(fault);
+        say(`${time(fault.fromMs)} ${fault.kind}: ${fault.what}`);
+      },
+    });
+  }
+
+  async #changes(deps: Omit<ScenarioDeps, 'killed'>): Promise<void> {
+    const { say } = this.#options;
+    await changeEverything({
+      ...deps,
+      killed: (moment, gateway) => {
+        const name = nameOf(moment);
+        this.#kills.set(name, (this.#kills.get(name) ?? 0) + 1);
+        say(`${time(this.#nowMs())} ${gateway} killed ${name}`);
+      },
+    });
+  }
+
+  #changed(): Changed {
+    const desk = this.#desk;
+    return {
+      done: desk?.done ?? { split: 0, merge: 0, move: 0, transfer: 0 },
+      failed: desk?.failed ?? {},
+      kills: Object.fromEntries(this.#kills),
+    };
   }
 
   #isUnavailable(kind: string): boolean {
@@ -230,7 +284,9 @@ class Run {
     const { counts, rounds = 0 } = this.#judge?.progress ?? {};
     const { done = 0, unknown = 0, refused = 0 } = counts ?? {};
     const operations = `${done + unknown + refused} operations, ${unknown} of unknown outcome`;
-    return `${time(this.#nowMs())} ${operations}; ${rounds} rounds judged; ${this.#befallen.length} faults`;
+    const { split = 0, merge = 0, move = 0, transfer = 0 } = this.#desk?.done ?? {};
+    const changes = `${split} splits, ${merge} merges, ${move} moves, ${transfer} transfers`;
+    return `${time(this.#nowMs())} ${operations}; ${rounds} rounds judged; ${this.#befallen.length} faults; ${changes}`;
   }
 }
 

@@ -6,6 +6,7 @@
  * D3. The next one comes when the cluster is whole again, and has rested for a moment.
  */
 import type { Random } from '@remora/base';
+import { Deck } from './deck.ts';
 import { drawMs, type Fault, type FaultWorld } from './faults/fault.ts';
 
 /** One in so many comes with another. */
@@ -33,7 +34,7 @@ export interface ScheduleDeps {
 /** Until `world.signal` aborts. @throws Error when the cluster does not come back after a fault. */
 export async function runFaults({ world, faults, random, nowMs, befallen }: ScheduleDeps): Promise<void> {
   const { signal, cluster } = world;
-  const deck = new Deck(faults, random);
+  const deck = new Deck(faults, random); // D1.
   const one = async (fault: Fault): Promise<void> => {
     const fromMs = nowMs();
     const what = await fault.befall(world, random);
@@ -41,7 +42,7 @@ export async function runFaults({ world, faults, random, nowMs, befallen }: Sche
   };
   while (!signal.aborted) {
     const fault = deck.deal();
-    const other = random.int(TOGETHER) === 0 ? deck.dealOtherThan(fault.category) : undefined;
+    const other = random.int(TOGETHER) === 0 ? deck.dealIf(({ category }) => category !== fault.category) : undefined;
     const second = async (): Promise<void> => {
       if (other === undefined) return;
       await world.pause(random.int(OVERLAP_MS_MAX));
@@ -50,41 +51,5 @@ export async function runFaults({ world, faults, random, nowMs, befallen }: Sche
     await Promise.all([one(fault), second()]);
     await cluster.untilHealthy();
     await world.pause(drawMs(random, REST_MS_MIN, REST_MS_MAX));
-  }
-}
-
-/** D1. */
-class Deck {
-  readonly #faults: readonly Fault[];
-  readonly #random: Random;
-  #cards: Fault[] = [];
-
-  constructor(faults: readonly Fault[], random: Random) {
-    this.#faults = faults;
-    this.#random = random;
-  }
-
-  deal(): Fault {
-    if (this.#cards.length === 0) this.#shuffle();
-    const card = this.#cards.pop();
-    if (card === undefined) throw new Error('there are no faults');
-    return card;
-  }
-
-  /** The next one of another category, if there is one in the rest of the deck. */
-  dealOtherThan(category: Fault['category']): Fault | undefined {
-    const at = this.#cards.findLastIndex((card) => card.category !== category);
-    return at < 0 ? undefined : this.#cards.splice(at, 1)[0];
-  }
-
-  #shuffle(): void {
-    this.#cards = [...this.#faults];
-    for (let i = this.#cards.length - 1; i > 0; i--) {
-      const j = this.#random.int(i + 1);
-      const [a, b] = [this.#cards[i], this.#cards[j]];
-      if (a === undefined || b === undefined) continue;
-      this.#cards[i] = b;
-      this.#cards[j] = a;
-    }
   }
 }

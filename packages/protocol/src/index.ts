@@ -41,6 +41,7 @@ export * from './pipe/node/pipe-service.ts';
 export * from './pipe/pipe-frame.ts';
 export * from './rpc/caller.ts';
 export * from './rpc/dialer.ts';
+export { ANSWER, ASK, decodeFrame } from './rpc/frame.ts';
 export * from './rpc/link.ts';
 export * from './rpc/local-channel.ts';
 export * from './rpc/memory-link.ts';

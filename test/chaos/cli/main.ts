@@ -47,7 +47,7 @@ export async function main(
 }
 
 function run(settings: Settings, dir: string, programs: string): Promise<ChaosResult> {
-  const { seed, minutes, nodes, clients, thinkMs, only } = settings;
+  const { seed, minutes, course, nodes, clients, thinkMs, only } = settings;
   console.log(`chaos: ${minutes} minutes, seed ${seed}`);
   const interrupted = new AbortController();
   const interrupt = (): void => {
@@ -57,7 +57,7 @@ function run(settings: Settings, dir: string, programs: string): Promise<ChaosRe
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, interrupt);
   return runChaos({
-    ...{ dir, programs, seed, minutes, nodes, clients, thinkMs, signal: interrupted.signal },
+    ...{ dir, programs, seed, minutes, course, nodes, clients, thinkMs, signal: interrupted.signal },
     ...(only !== undefined && { only }),
     say: (line) => console.log(`  ${line}`),
   });

@@ -7,6 +7,11 @@ test('without options it is a minute, three nodes, all faults, and a seed by cha
   expect(settingsOf([], given)).toMatchObject({ minutes: 1, nodes: 3, seed: 42, only: undefined });
 });
 
+test('ranges change with a node more than they have replicas', () => {
+  expect(settingsOf(['ranges'], given)).toMatchObject({ course: 'changes', nodes: 4 });
+  expect(settingsOf([], given).course).toBe('faults');
+});
+
 test('kinds of faults are named as they are', () => {
   expect(settingsOf(['--faults', 'partition, disk full'], given).only).toEqual(new Set(given.kinds));
 });
@@ -16,7 +21,9 @@ describe('what cannot be is refused, with its reason', () => {
     { args: ['--minutes', '0'], says: '--minutes: "0" is not a number above 0' },
     { args: ['--minutes', 'soon'], says: '--minutes: "soon" is not a number above 0' },
     { args: ['--seed', '1.5'], says: '--seed: "1.5" is not a whole number above 0' },
-    { args: ['--nodes', '4'], says: '--nodes: 4 is neither 3 nor 5' },
+    { args: ['--nodes', '6'], says: '--nodes: 6 is not 3 to 5' },
+    { args: ['ranges', '--nodes', '3'], says: '--nodes: replicas cannot be moved with 3' },
+    { args: ['range'], says: "there is no 'range'; there is: ranges" },
     { args: ['--faults', 'rain'], says: "there is no fault 'rain'; there are: partition, disk full" },
     { args: ['--kills', '5'], says: '--kills' },
   ])('$args', ({ args, says }) => {

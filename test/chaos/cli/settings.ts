@@ -1,13 +1,16 @@
 /** What the command line of `pnpm chaos` asks for. */
 import { parseArgs } from 'node:util';
+import { NODES as CHANGING_NODES } from '../changes/scenario.ts';
 
-export const USAGE = `pnpm chaos [options]
+export const USAGE = `pnpm chaos [ranges] [options]
 
 Runs a cluster of real processes under load and faults, and judges everything that its clients were told.
+With 'ranges' nothing fails but gateways, at each message of the transactions that they coordinate, and ranges are split,
+merged, moved and handed over all the time; what a run must have seen of that is judged, too.
 
   --minutes M     how long faults befall the cluster (default 1)
   --seed S        draws faults, their order and their times (default: by chance)
-  --nodes N       3 or 5 (default 3)
+  --nodes N       3 to 5 (default 3, and 4 with 'ranges'); from 4 on, replicas are moved
   --clients N     client processes (default 3)
   --think MS      mean pause of a worker between two operations (default 40); less is more load
   --faults A,B    only these kinds of faults; --list names all
@@ -21,6 +24,7 @@ Ctrl-C ends the faults, and the run in good order; a second one ends it at once.
 export interface Settings {
   readonly help: boolean;
   readonly list: boolean;
+  readonly course: 'faults' | 'changes';
   readonly minutes: number;
   readonly seed: number;
   readonly nodes: number;
@@ -37,7 +41,8 @@ export function settingsOf(
   args: readonly string[],
   given: { readonly kinds: readonly string[]; readonly chance: () => number },
 ): Settings {
-  const { values } = parseArgs({
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
     args: args.filter((argument) => argument !== '--'),
     options: {
       minutes: { type: 'string' },
@@ -53,8 +58,10 @@ export function settingsOf(
       help: { type: 'boolean', default: false },
     },
   });
-  const nodes = whole('nodes', values.nodes) ?? 3;
-  if (nodes !== 3 && nodes !== 5) throw new Error(`--nodes: ${nodes} is neither 3 nor 5`);
+  const course = courseOf(positionals);
+  const nodes = whole('nodes', values.nodes) ?? (course === 'changes' ? CHANGING_NODES : 3);
+  if (nodes < 3 || nodes > 5) throw new Error(`--nodes: ${nodes} is not 3 to 5`);
+  if (course === 'changes' && nodes < CHANGING_NODES) throw new Error('--nodes: replicas cannot be moved with 3');
   const minutes = values.minutes === undefined ? 1 : Number(values.minutes);
   if (!(minutes > 0)) throw new Error(`--minutes: "${values.minutes}" is not a number above 0`);
   return {
@@ -62,6 +69,7 @@ export function settingsOf(
     list: values.list,
     minutes,
     seed: whole('seed', values.seed) ?? given.chance(),
+    course,
     nodes,
     clients: whole('clients', values.clients) ?? 3,
     thinkMs: whole('think', values.think) ?? 40,
@@ -70,6 +78,13 @@ export function settingsOf(
     judge: values.judge,
     keep: values.keep,
   };
+}
+
+function courseOf(positionals: readonly string[]): Settings['course'] {
+  const [what, ...rest] = positionals;
+  if (what === undefined) return 'faults';
+  if (what === 'ranges' && rest.length === 0) return 'changes';
+  throw new Error(`there is no '${positionals.join(' ')}'; there is: ranges`);
 }
 
 function whole(name: string, text: string | undefined): number | undefined {

@@ -68,8 +68,9 @@ export class ClientFleet {
     return this.#lives.length;
   }
 
-  get nowNs(): number {
-    return this.#journal.nowNs;
+  /** Of what is done in this process. */
+  get journal(): Journal {
+    return this.#journal;
   }
 
   /** Starts all, the auditor first: no round goes by without it. */

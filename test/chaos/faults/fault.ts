@@ -1,6 +1,7 @@
 /** What every kind of fault has in common. */
 import type { Random } from '@remora/base';
 import type { Finding } from '../../checkers/index.ts';
+import type { RangeDesk } from '../changes/range-desk.ts';
 import type { ClientFleet } from '../clients/client-fleet.ts';
 import type { ChaosCluster } from '../nodes/chaos-cluster.ts';
 import type { SmallDisk } from '../nodes/small-disk.ts';
@@ -8,6 +9,7 @@ import type { SmallDisk } from '../nodes/small-disk.ts';
 export interface FaultWorld {
   readonly cluster: ChaosCluster;
   readonly clients: ClientFleet;
+  readonly ranges: RangeDesk;
   /** The disk of one node, small enough to be filled; absent where none could be mounted. */
   readonly smallDisk: SmallDisk | undefined;
   /** Aborted when faults are to end at once. */
@@ -19,7 +21,7 @@ export interface FaultWorld {
 }
 
 /** Faults of different categories may befall a cluster at the same time. */
-export type Category = 'node' | 'network' | 'client';
+export type Category = 'node' | 'network' | 'client' | 'ranges';
 
 /** To add a fault: a file that exports one, and its name in `index.ts`. */
 export interface Fault {

@@ -7,6 +7,7 @@ import { Evidence } from './evidence.ts';
 import { Figures } from './figures.ts';
 import { judgeRound } from './judge-round.ts';
 import type { FromJudge, ToJudge } from './messages.ts';
+import { Overlaps } from './overlaps.ts';
 import { compactionOf } from './watches.ts';
 
 const READ_EVERY_MS = 250;
@@ -17,6 +18,7 @@ const FINDINGS_MAX = 100;
 class Judge {
   readonly #figures = new Figures();
   readonly #afterwards = new Afterwards();
+  readonly #overlaps = new Overlaps();
   readonly #evidence = new Evidence({
     operation: (operation) => this.#figures.take(operation),
     late: (r, events) => this.#tell(r, this.#afterwards.late(r, events)),
@@ -65,6 +67,7 @@ class Judge {
       this.#compacted = Math.max(this.#compacted, compactionOf(round));
       this.#tell(round.r, judgeRound(round, { compacted: this.#compacted }));
       this.#afterwards.remember(round);
+      this.#overlaps.take(round);
       this.#rounds += 1;
     }
   }
@@ -78,7 +81,8 @@ class Judge {
     if (this.#left.length === 0) {
       this.#tell(0, [{ result: 'undecided', property: 'the end', detail: 'nobody read what is left at the end' }]);
     }
-    send({ type: 'result', figures: this.#figures.result(loadEndedNs), rounds: this.#rounds });
+    const figures = this.#figures.result(loadEndedNs);
+    send({ type: 'result', figures, rounds: this.#rounds, overlaps: this.#overlaps.all });
     process.disconnect();
   }
 

@@ -2,6 +2,7 @@
 import type { Finding } from '../../checkers/index.ts';
 import type { How } from '../journal/lines.ts';
 import type { FigureData } from './figures.ts';
+import type { Overlap } from './overlaps.ts';
 
 export type ToJudge =
   /** A process begins to write. Comes before it does. */
@@ -19,4 +20,9 @@ export type FromJudge =
       readonly rounds: number;
     }
   | { readonly type: 'finding'; readonly finding: Finding }
-  | { readonly type: 'result'; readonly figures: FigureData; readonly rounds: number };
+  | {
+      readonly type: 'result';
+      readonly figures: FigureData;
+      readonly rounds: number;
+      readonly overlaps: readonly Overlap[];
+    };

@@ -3,11 +3,11 @@
  * proxy that can fail.
  */
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import { eventually } from '../../e2e/eventually.ts';
 import { freePorts } from '../../e2e/free-ports.ts';
 import { leaderOf } from '../../e2e/leader.ts';
-import { NodeProcess, type Ports } from '../../e2e/node-process.ts';
+import { NodeProcess, nodePaths, type Ports } from '../../e2e/node-process.ts';
+import { MortalGateway } from '../gateways/mortal-gateway.ts';
 import { CLIENTS, FaultNetwork } from '../network/fault-network.ts';
 
 const HOST = '127.0.0.1';
@@ -19,6 +19,10 @@ const FLAGS = { 'checkpoint-interval': '500ms', 'checkpoint-bytes': '256KiB', 'l
 export interface ChaosClusterOptions {
   readonly dir: string;
   readonly nodes: number;
+  /** Gateways in processes of their own; if there are any, clients know only these. */
+  readonly gateways: number;
+  /** Plain keys at which the first ranges begin, beside the one before all keys. */
+  readonly borders: readonly string[];
   readonly seed: number;
   /** Where a node keeps its data; below `dir` unless it says otherwise. */
   readonly dataDir?: (n: number) => string | undefined;
@@ -26,47 +30,38 @@ export interface ChaosClusterOptions {
 
 export class ChaosCluster {
   readonly nodes: readonly NodeProcess[];
+  readonly gateways: readonly MortalGateway[];
   readonly network: FaultNetwork;
-  /** Of the nodes' client ports, as clients reach them. */
+  /** Where clients reach the cluster. */
   readonly endpoints: readonly string[];
 
-  private constructor(nodes: readonly NodeProcess[], network: FaultNetwork) {
+  private constructor(nodes: readonly NodeProcess[], gateways: readonly MortalGateway[], network: FaultNetwork) {
     this.nodes = nodes;
+    this.gateways = gateways;
     this.network = network;
-    this.endpoints = nodes.map((_, i) => network.address(CLIENTS, i + 1));
+    this.endpoints =
+      gateways.length > 0
+        ? gateways.map((gateway) => gateway.process.client)
+        : nodes.map((_, i) => network.address(CLIENTS, i + 1));
   }
 
   /** Founds a cluster and waits until it serves. */
-  static async start({ dir, nodes: count, seed, dataDir }: ChaosClusterOptions): Promise<ChaosCluster> {
-    const free = await freePorts(HOST, 3 * count);
-    const ports = Array.from({ length: count }, (_, i): Ports => {
-      const [client = 0, peer = 0, http = 0] = free.slice(3 * i, 3 * i + 3);
-      return { client, peer, http };
-    });
-    const network = await FaultNetwork.open(ports, seed);
+  static async start(options: ChaosClusterOptions): Promise<ChaosCluster> {
+    const ports = await portsOf(options.nodes);
+    const network = await FaultNetwork.open(ports, options.seed);
     const token = randomUUID();
-    const members = ports.map(({ peer }, i) => `n${i + 1}=${HOST}:${peer}`).join(',');
-    const nodes = ports.map((each, i) => {
-      const name = `n${i + 1}`;
-      const others = ports.flatMap((_, j) => (i === j ? [] : [`n${j + 1}=${network.address(i + 1, j + 1)}`]));
-      return new NodeProcess({
-        name,
-        host: HOST,
-        ports: each,
-        dataDir: dataDir?.(i + 1) ?? join(dir, name),
-        logPath: join(dir, `${name}.log`),
-        flags: {
-          ...FLAGS,
-          'cluster-token': token,
-          'initial-cluster': members,
-          'peer-proxies': others.join(','),
-          'advertise-client': network.address(CLIENTS, i + 1),
-        },
-      });
-    });
-    const cluster = new ChaosCluster(nodes, network);
+    const nodes = ports.map((_, i) => nodeOf(i + 1, { ...options, ports, network, token }));
+    const gatewayPorts = await portsOf(options.gateways);
+    const flags = { 'cluster-token': token, 'log-level': 'info' };
+    const gateways = await Promise.all(
+      gatewayPorts.map((each, i) => {
+        const name = `g${i + 1}`;
+        return MortalGateway.open({ name, host: HOST, ports: each, dir: options.dir, nodes, flags });
+      }),
+    );
+    const cluster = new ChaosCluster(nodes, gateways, network);
     try {
-      for (const node of nodes) node.start();
+      for (const process of cluster.#processes) process.start();
       await cluster.untilHealthy();
       return cluster;
     } catch (error) {
@@ -96,12 +91,54 @@ export class ChaosCluster {
 
   /** All nodes run and can serve. @throws Error when that takes too long, or one of them has ended. */
   async untilHealthy(timeoutMs = HEALTHY_WITHIN_MS): Promise<void> {
-    await Promise.all(this.nodes.map((node) => node.untilReady(timeoutMs)));
+    await Promise.all(this.#processes.map((process) => process.untilReady(timeoutMs)));
     await eventually('a node leads the range', () => this.leader(), { timeoutMs });
   }
 
   async stop(): Promise<void> {
+    await Promise.all(this.gateways.map((gateway) => gateway.stop()));
     await Promise.all(this.nodes.map((node) => node.end('SIGKILL')));
     this.network.close();
   }
+
+  get #processes(): readonly NodeProcess[] {
+    return [...this.nodes, ...this.gateways.map(({ process }) => process)];
+  }
+}
+
+async function portsOf(processes: number): Promise<readonly Ports[]> {
+  const free = await freePorts(HOST, 3 * processes);
+  return Array.from({ length: processes }, (_, i): Ports => {
+    const [client = 0, peer = 0, http = 0] = free.slice(3 * i, 3 * i + 3);
+    return { client, peer, http };
+  });
+}
+
+/** The nth of the founders: it dials the others through the network. */
+function nodeOf(
+  n: number,
+  given: ChaosClusterOptions & {
+    readonly ports: readonly Ports[];
+    readonly network: FaultNetwork;
+    readonly token: string;
+  },
+): NodeProcess {
+  const { dir, dataDir, ports, network, token, borders } = given;
+  const name = `n${n}`;
+  const own = ports[n - 1];
+  if (own === undefined) throw new Error(`there are no ports for ${name}`);
+  const others = ports.flatMap((_, j) => (n === j + 1 ? [] : [`n${j + 1}=${network.address(n, j + 1)}`]));
+  const paths = nodePaths(dir, name);
+  return new NodeProcess({
+    ...{ name, host: HOST, ports: own, ...paths },
+    dataDir: dataDir?.(n) ?? paths.dataDir,
+    flags: {
+      ...FLAGS,
+      'cluster-token': token,
+      'initial-cluster': ports.map(({ peer }, i) => `n${i + 1}=${HOST}:${peer}`).join(','),
+      'peer-proxies': others.join(','),
+      'advertise-client': network.address(CLIENTS, n),
+      ...(borders.length > 0 && { 'pre-split': borders.join(',') }),
+    },
+  });
 }

@@ -3,7 +3,7 @@
   const { seconds, faults } = JSON.parse(document.getElementById('data').textContent);
   const at = seconds.map((_, i) => i);
   const column = (name) => seconds.map((second) => second[name] ?? null);
-  const COLOURS = { node: '#c0392b', network: '#2471a3', client: '#b7950b' };
+  const COLOURS = { node: '#c0392b', network: '#2471a3', client: '#b7950b', ranges: '#1e8449' };
 
   /** Marks when faults were at work, behind the lines. */
   function bands(plot) {

@@ -18,7 +18,7 @@ table { border-collapse: collapse; width: 100%; font-size: 13px; } th { text-ali
 th, td { padding: 3px 10px 3px 0; border-bottom: 1px solid #e5e8e8; vertical-align: top; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .columns { display: grid; grid-template-columns: 1fr 1fr; gap: 32px; } @media (max-width: 800px) { .columns { display: block; } }
-.node { color: #c0392b; } .network { color: #2471a3; } .client { color: #b7950b; }
+.node { color: #c0392b; } .network { color: #2471a3; } .client { color: #b7950b; } .ranges { color: #1e8449; }
 #told { font-size: 13px; min-height: 1.5em; color: #566573; } pre { white-space: pre-wrap; background: #fdf2f0; padding: 12px; }
 .u-title { font-size: 14px; font-weight: 600; }`;
 
@@ -39,10 +39,10 @@ ${judged === undefined ? '' : tiles(judged.figures, result)}
 ${findings.length === 0 ? '' : `<h2>Broken or undecided</h2><pre>${findings.map(({ property, detail }) => escaped(`${property}: ${detail}`)).join('\n\n')}</pre>`}
 <h2>Over time</h2>
 <p>Faults are marked: <span class="node">■ nodes and disks</span> <span class="network">■ network</span>
-<span class="client">■ clients and operators</span></p>
+<span class="client">■ clients and operators</span> <span class="ranges">■ ranges</span></p>
 <div id="latency"></div><div id="outcomes"></div><div id="told">&nbsp;</div>
 <div class="columns">
-<div><h2>Faults by kind</h2>${kinds(result)}</div>
+<div><h2>Faults by kind</h2>${kinds(result)}${changes(result)}</div>
 <div>${judged === undefined ? '' : `<h2>Operations</h2>${operations(judged.figures)}<h2>Longest times without a write</h2>${outages(judged.figures.outages, faults)}`}</div>
 </div>
 <h2>All faults</h2>${all(faults)}
@@ -90,6 +90,21 @@ function kinds({ faults, missing, unavailable }: ChaosResult): string {
   });
   const notes = [...(missing.length === 0 ? [] : [`Did not happen: ${missing.join(', ')}`]), ...unavailable];
   return `${table(['kind', '#times', '#together'], rows)}${notes.map((note) => `<p>${escaped(note)}</p>`).join('')}`;
+}
+
+function changes({ changed, judged }: ChaosResult): string {
+  const { done, failed, kills } = changed;
+  const rows = (counts: Readonly<Record<string, number>>) =>
+    Object.entries(counts).map(([name, count]) => [cell(name), numberCell(count)]);
+  const overlaps = (judged?.overlaps ?? []).map(({ change, subject, met, through }) => {
+    return [cell(change), cell(subject), numberCell(met), numberCell(through)];
+  });
+  return [
+    `<h2>Changes of ranges</h2>${table(['change', '#done'], rows(done))}`,
+    `<h3>What was under way meanwhile</h3>${table(['change', 'what', '#at some moment', '#from before to behind it'], overlaps)}`,
+    ...(Object.keys(failed).length === 0 ? [] : [`<h3>Not done</h3>${table(['why', '#times'], rows(failed))}`]),
+    ...(Object.keys(kills).length === 0 ? [] : [`<h2>Gateways killed</h2>${table(['moment', '#times'], rows(kills))}`]),
+  ].join('');
 }
 
 function operations({ byWorkload, byCode }: FigureData): string {

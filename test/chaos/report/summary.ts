@@ -1,3 +1,6 @@
+import { CHANGES } from '../changes/range-desk.ts';
+import type { Changed } from '../changes/scenario.ts';
+import type { Overlap } from '../judges/overlaps.ts';
 import type { ChaosResult } from '../run.ts';
 
 /** The result of a run as text. */
@@ -6,13 +9,15 @@ export function summaryOf({
   nodes,
   loadMs,
   judged,
+  changed,
   faults,
   unavailable,
   missing,
   findings,
 }: ChaosResult): string {
   const lines = [`seed ${seed}: ${nodes} nodes, ${Math.round(loadMs / 1_000)} s under load, ${faults.length} faults`];
-  lines.push(`faults: ${counted(faults.map(({ kind }) => kind))}`);
+  if (faults.length > 0) lines.push(`faults: ${counted(faults.map(({ kind }) => kind))}`);
+  lines.push(...changesOf(changed, judged?.overlaps ?? []));
   if (missing.length > 0) lines.push(`did not happen: ${missing.join(', ')}`);
   for (const why of unavailable) lines.push(`left out: ${why}`);
   if (judged !== undefined) {
@@ -35,6 +40,19 @@ export function summaryOf({
       ...findings.map(({ property, detail }) => `${property}: ${detail}`),
     );
   return lines.join('\n');
+}
+
+function changesOf({ done, failed, kills }: Changed, overlaps: readonly Overlap[]): readonly string[] {
+  const lines = [`changes of ranges: ${listed(done)}`];
+  if (Object.keys(failed).length > 0) lines.push(`which did not come to their end: ${listed(failed)}`);
+  if (Object.keys(kills).length > 0) lines.push(`gateways killed: ${listed(kills)}`);
+  for (const kind of CHANGES) {
+    const met = overlaps.filter(({ change, met }) => change === kind && met > 0);
+    if (met.length === 0) continue;
+    const each = met.map(({ subject, met, through }) => `${subject} ${met} (${through} through it)`);
+    lines.push(`under way during a ${kind}: ${each.join(', ')}`);
+  }
+  return lines;
 }
 
 export function counted(names: readonly string[]): string {

@@ -23,7 +23,7 @@ async function live(client: Client, name: string): Promise<void> {
     r,
     { op: 'grant', key },
     () => remora.lease.grant(ttlMs),
-    ({ ttlMs: given }) => ({ ttlMs: given }),
+    ({ id, ttlMs: given }) => ({ ttlMs: given, id: String(id) }),
   );
   if (granted !== undefined) {
     const { id } = granted;

@@ -37,12 +37,10 @@ interface Use {
 
 async function acquire({ client, r, k, c }: Use): Promise<HeldLock | undefined> {
   const { random, remora, journal } = client;
-  const operation = journal.begin('locks', r, { c, k, op: 'acquire' });
+  const wait = random.int(4) === 0 ? 0 : 1 + random.int(WAIT_MS_MAX);
+  const operation = journal.begin('locks', r, { c, k, op: 'acquire', wait });
   try {
-    const held =
-      random.int(4) === 0
-        ? await remora.lock(k).tryAcquire()
-        : await remora.lock(k).acquire({ wait: 1 + random.int(WAIT_MS_MAX) });
+    const held = wait === 0 ? await remora.lock(k).tryAcquire() : await remora.lock(k).acquire({ wait });
     if (held === undefined) operation.end('done', { a: { ok: false } });
     else operation.end('done', { a: { ok: true, out: held.version, until: trustedUntilNs(client, held) } });
     return held;

@@ -25,11 +25,12 @@ import { CHANNEL_OPTIONS, clientLink, metadataText, rawBytes, refuseStream, serv
 /** 2: heartbeats tell the epochs of replicas and what leaders know, and their answers carry orders. */
 export const RPC_PROTOCOL_VERSION = '2';
 
-const OPEN_PATH = '/remora.internal.Rpc/Open';
+/** The one method of the service: a stream of frames each way. */
+export const RPC_PATH = '/remora.internal.Rpc/Open';
 
 const definition = {
   open: {
-    path: OPEN_PATH,
+    path: RPC_PATH,
     requestStream: true,
     responseStream: true,
     requestSerialize: rawBytes.serialize,
@@ -115,7 +116,7 @@ export function dialRpc(
   // Its own subchannel: a shared one would be closed, or held in back-off, for everybody.
   const client = new Client(target.address, credentials, { ...CHANNEL_OPTIONS, 'grpc.use_local_subchannel_pool': 1 });
   const stream = client.makeBidiStreamRequest(
-    OPEN_PATH,
+    RPC_PATH,
     rawBytes.serialize,
     rawBytes.deserialize,
     identityMetadata(local),

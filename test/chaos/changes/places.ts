@@ -1,0 +1,51 @@
+/** Where the keys of a round lie: routing keys, by which ranges are cut. */
+import type { Bytes, Random, Span } from '@remora/base';
+import { prefixEnd } from '@remora/base';
+import { lockSpan } from '@remora/lock';
+import { kvRoutingKey, LEASE_SPACE } from '@remora/protocol';
+
+/** The namespace that the SDK takes unless told otherwise. */
+const NAMESPACE = 'default';
+/** Of lease ids, which are random. */
+const LEASE_ID_BYTES = 8;
+
+export function keyPlace(key: string): Span {
+  const start = kvRoutingKey(Buffer.from(key));
+  return { start, end: Buffer.concat([start, Buffer.of(0)]) };
+}
+
+export function prefixPlace(prefix: string): Span {
+  const start = kvRoutingKey(Buffer.from(prefix));
+  return { start, end: prefixEnd(start) };
+}
+
+export function lockPlace(name: string): Span {
+  return lockSpan({ namespace: NAMESPACE, name: Buffer.from(name) });
+}
+
+/** The record of a lease. */
+export function leasePlace(id: bigint): Span {
+  const start = Buffer.alloc(1 + LEASE_ID_BYTES, LEASE_SPACE);
+  start.writeBigUInt64BE(BigInt.asUintN(64, id), 1);
+  return { start, end: Buffer.concat([start, Buffer.of(0)]) };
+}
+
+/** Each cuts the keys of a round where clients use both sides at a time; the first ones oftener, as the list names them. */
+const CUTS: readonly ((r: number, random: Random) => Bytes)[] = [
+  (r, random) => keyPlace(`txn/${r}/${1 + random.int(5)}`).start,
+  (r, random) => keyPlace(`txn/${r}/${1 + random.int(5)}`).start,
+  (r, random) => keyPlace(`txn/${r}/${1 + random.int(5)}`).start,
+  (r, random) => keyPlace(`register/${r}/${1 + random.int(5)}`).start,
+  (r, random) => keyPlace(`register/${r}/${1 + random.int(5)}`).start,
+  (r) => keyPlace(`list/${r}/1`).start,
+  (r, random) => keyPlace(`lease/${r}/c${1 + random.int(3)}`).start,
+  (r, random) => lockPlace(`lock/${r}/${random.int(2)}`).start,
+  (_r, random) => leasePlace(BigInt(1 + random.int(0x7e)) << 56n).start,
+];
+
+/** A routing key at which a range may begin, amid what clients do in this round. */
+export function drawCut(r: number, random: Random): Bytes {
+  const cut = CUTS[random.int(CUTS.length)];
+  if (cut === undefined) throw new Error('there are no cuts');
+  return cut(r, random);
+}

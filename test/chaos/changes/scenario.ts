@@ -1,0 +1,61 @@
+/**
+ * The run in which everything changes: ranges are split, merged, moved and handed over all the time, and the gateways that
+ * coordinate transactions are killed at each of their messages.
+ */
+import type { Random } from '@remora/base';
+import { type Finding, violation } from '../../checkers/index.ts';
+import { killCoordinators, MOMENTS } from '../gateways/coordinator-kills.ts';
+import type { Moment, MortalGateway } from '../gateways/mortal-gateway.ts';
+import type { Overlap } from '../judges/overlaps.ts';
+import { keepChanging } from './keep-changing.ts';
+import { CHANGES, type ChangeKind, type RangeDesk } from './range-desk.ts';
+
+/** Where the kinds of load begin, so that there are several ranges, and revisions of the master, from the first moment on. */
+export const BORDERS: readonly string[] = ['list/', 'register/', 'txn/'];
+export const GATEWAYS = 2;
+/** More than replicas, so that there is somewhere to move to. */
+export const NODES = 4;
+/** Of each kind; 50 in two minutes. */
+const CHANGES_PER_MINUTE = 25;
+/** So long a run kills gateways at every moment. */
+const ALL_MOMENTS_MINUTES = 2;
+
+/** What was done in such a run. */
+export interface Changed {
+  readonly done: Readonly<Record<ChangeKind, number>>;
+  /** What did not come to its end, by reason. */
+  readonly failed: Readonly<Record<string, number>>;
+  /** Gateways killed, by the moment: `before prepare`. */
+  readonly kills: Readonly<Record<string, number>>;
+}
+
+export interface ScenarioDeps {
+  readonly desk: RangeDesk;
+  readonly gateways: readonly MortalGateway[];
+  readonly random: Random;
+  readonly signal: AbortSignal;
+  pause(ms: number): Promise<void>;
+  killed(moment: Moment, gateway: string): void;
+}
+
+export async function changeEverything(deps: ScenarioDeps): Promise<void> {
+  await Promise.all([keepChanging(deps), killCoordinators(deps)]);
+}
+
+export function nameOf({ when, message }: Moment): string {
+  return `${when} ${message}`;
+}
+
+/** What a run of so many minutes must have done to mean anything, and has not. */
+export function tooLittle(changed: Changed, overlaps: readonly Overlap[], minutes: number): readonly Finding[] {
+  const wanted = Math.floor(CHANGES_PER_MINUTE * minutes);
+  const few = CHANGES.filter((kind) => changed.done[kind] < wanted).map(
+    (kind) => `${changed.done[kind]} of at least ${wanted}: ${kind}`,
+  );
+  const apart = overlaps
+    .filter(({ change, met }) => met === 0 && change !== 'transfer')
+    .map(({ change, subject }) => `no ${subject} overlapped a ${change}`);
+  const moments = minutes < ALL_MOMENTS_MINUTES ? [] : MOMENTS.map(nameOf).filter((name) => !changed.kills[name]);
+  const spared = moments.map((name) => `no gateway was killed ${name}`);
+  return [...few, ...apart, ...spared].map((detail) => violation('enough has happened', detail));
+}

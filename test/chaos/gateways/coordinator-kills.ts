@@ -1,0 +1,72 @@
+/**
+ * Kills gateways, one after another, before and behind each message of the transactions that they coordinate, and when each
+ * was answered.
+ *
+ * CK1. Moments are dealt like cards: each comes up before any comes up again.
+ * CK2. One gateway dies at a moment, whichever comes to it first, and the next one when all serve again: clients always
+ *      have another one.
+ */
+import type { Random } from '@remora/base';
+import type { NodeProcess } from '../../e2e/node-process.ts';
+import { Deck } from '../deck.ts';
+import { TXN_MESSAGES } from './link-tap.ts';
+import { type Moment, type MortalGateway, WHEN } from './mortal-gateway.ts';
+
+export const MOMENTS: readonly Moment[] = TXN_MESSAGES.flatMap((message) => WHEN.map((when) => ({ when, message })));
+
+/** For so long a gateway has the chance to come to the moment; then another moment is dealt. */
+const PATIENCE_MS = 6_000;
+const SKIPPED_MAX = 3;
+const READY_WITHIN_MS = 30_000;
+const REST_MS_MAX = 500;
+
+export interface CoordinatorKillsDeps {
+  readonly gateways: readonly MortalGateway[];
+  readonly random: Random;
+  /** Aborted when gateways are to live on. */
+  readonly signal: AbortSignal;
+  /** At most so long; less when the signal aborts. */
+  pause(ms: number): Promise<void>;
+  /** Told of each that was killed, when it serves again. */
+  killed(moment: Moment, gateway: string): void;
+}
+
+/** Until the signal aborts; then all gateways serve. */
+export async function killCoordinators(deps: CoordinatorKillsDeps): Promise<void> {
+  const { random, signal, pause, killed } = deps;
+  const deck = new Deck(MOMENTS, random);
+  while (!signal.aborted) {
+    const moment = deck.deal();
+    const process = await firstAt(moment, random.int(SKIPPED_MAX + 1), deps);
+    if (process === undefined) continue;
+    await process.exit;
+    process.start();
+    await process.untilReady(READY_WITHIN_MS);
+    killed(moment, process.name);
+    await pause(random.int(REST_MS_MAX));
+  }
+}
+
+/** CK2. The one that was killed; undefined: none came to that moment. */
+async function firstAt(
+  moment: Moment,
+  skipped: number,
+  { gateways, pause }: CoordinatorKillsDeps,
+): Promise<NodeProcess | undefined> {
+  let dead: NodeProcess | undefined;
+  const spareAll = (): void => {
+    for (const gateway of gateways) gateway.spare();
+  };
+  const struck = new Promise<void>((resolve) => {
+    for (const gateway of gateways) {
+      gateway.endAt(moment, skipped, () => {
+        dead = gateway.process;
+        spareAll();
+        resolve();
+      });
+    }
+  });
+  await Promise.race([struck, pause(PATIENCE_MS)]);
+  spareAll();
+  return dead;
+}

@@ -1,0 +1,105 @@
+/**
+ * A gateway in a process of its own, which ends at a chosen message of a transaction that it coordinates: before the message
+ * leaves, right behind it, or when it was answered. It is the program as users have it: whoever passes its messages on
+ * (`LinkProxy`) knows them, and kills it.
+ *
+ * MG1. A message before which it ended never arrives; one behind which it ended does; of one that was answered, the answer
+ *      never arrives.
+ */
+import { freePorts } from '../../e2e/free-ports.ts';
+import { NodeProcess, nodePaths, type Ports } from '../../e2e/node-process.ts';
+import { type FrameEar, LinkProxy } from './link-proxy.ts';
+import { LinkTap, type TxnMessage } from './link-tap.ts';
+
+export const WHEN = ['before', 'behind', 'after'] as const;
+
+/** `after`: it has been answered. */
+export interface Moment {
+  readonly when: (typeof WHEN)[number];
+  readonly message: TxnMessage;
+}
+
+export interface GatewayOptions {
+  readonly name: string;
+  readonly host: string;
+  readonly ports: Ports;
+  readonly dir: string;
+  /** The nodes of its cluster, by their names and peer ports. */
+  readonly nodes: readonly Pick<NodeProcess, 'name' | 'peer'>[];
+  readonly flags: Readonly<Record<string, string>>;
+}
+
+interface Fate {
+  readonly moment: Moment;
+  /** So many such messages go by before. */
+  left: number;
+  readonly struck: () => void;
+}
+
+export class MortalGateway {
+  readonly process: NodeProcess;
+  readonly #proxies: readonly LinkProxy[];
+  #fate: Fate | undefined;
+
+  private constructor({ name, host, ports, dir, nodes, flags }: GatewayOptions, proxyPorts: readonly number[]) {
+    this.#proxies = nodes.map(({ peer }, i) => {
+      return new LinkProxy({ target: peer, host, port: proxyPorts[i] ?? 0, listen: () => this.#ear() });
+    });
+    const addresses = this.#proxies.map(({ address }) => address);
+    this.process = new NodeProcess({
+      ...{ name, host, ports },
+      ...nodePaths(dir, name),
+      flags: {
+        ...flags,
+        roles: 'gateway',
+        join: addresses.join(','),
+        'peer-proxies': nodes.map((node, i) => `${node.name}=${addresses[i]}`).join(','),
+      },
+    });
+  }
+
+  /** Its proxies are open; it is not started yet. */
+  static async open(options: GatewayOptions): Promise<MortalGateway> {
+    const { host, nodes } = options;
+    const gateway = new MortalGateway(options, await freePorts(host, nodes.length));
+    await Promise.all(gateway.#proxies.map((proxy) => proxy.open()));
+    return gateway;
+  }
+
+  /** Kills it at such a moment, when `skipped` of the kind have gone by, and tells at once. */
+  endAt(moment: Moment, skipped: number, struck: () => void): void {
+    this.#fate = { moment, left: skipped, struck };
+  }
+
+  /** It may live on, if it still does. */
+  spare(): void {
+    this.#fate = undefined;
+  }
+
+  async stop(): Promise<void> {
+    this.spare();
+    await this.process.end('SIGKILL');
+    for (const proxy of this.#proxies) proxy.close();
+  }
+
+  #ear(): FrameEar {
+    const tap = new LinkTap();
+    return {
+      toNode: (frame) => this.#mayPass(tap.asked(frame), 'asked'),
+      toGateway: (frame) => this.#mayPass(tap.answered(frame), 'answered'),
+    };
+  }
+
+  /** MG1. */
+  #mayPass(messages: readonly TxnMessage[], how: 'asked' | 'answered'): boolean {
+    const fate = this.#fate;
+    if (fate === undefined || !this.process.running || !messages.includes(fate.moment.message)) return true;
+    if ((fate.moment.when === 'after') !== (how === 'answered')) return true;
+    fate.left -= 1;
+    if (fate.left >= 0) return true;
+    this.#fate = undefined;
+    this.process.signal('SIGKILL');
+    fate.struck();
+    return fate.moment.when === 'behind';
+  }
+}
