@@ -5,6 +5,7 @@
  *     repeat a run exactly.
  * R2. However a run ends, its processes end, and it tells what it found.
  */
+import { setMaxListeners } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { type Random, SeededRandom } from '@remora/base';
 import { connect } from 'remora';
@@ -69,6 +70,8 @@ const SMALL_DISK_MB = 160;
 const PROGRESS_MS = 10_000;
 /** The load goes on for a while when all is whole. */
 const LAST_CALM_MS = 2_000;
+/** So many hands may pause at a time. */
+const PAUSES_MAX = 100;
 const SERVED_WITHIN_MS = 30_000;
 const STOPPED_WITHIN_MS = 60_000;
 const AUDITED_WITHIN_MS = 120_000;
@@ -194,6 +197,7 @@ class Run {
     const over = new AbortController();
     const timer = setTimeout(() => over.abort(), minutes * 60_000);
     const ends = AbortSignal.any([over.signal, signal]);
+    setMaxListeners(PAUSES_MAX, ends);
     const ranges = this.#desk;
     if (ranges === undefined) throw new Error('nobody changes ranges');
     const random = new SeededRandom(seed);

@@ -1,7 +1,7 @@
 /** Draws what is done to ranges next. Undefined: nothing of the kind can be done now. */
-import { compareBytes, equalBytes, type Random } from '@remora/base';
+import { type Bytes, compareBytes, equalBytes, type Random } from '@remora/base';
 import type { admin } from '@remora/protocol/remora';
-import { drawCut } from './places.ts';
+import { cutsRound, drawCut, firstCuts } from './places.ts';
 import type { ChangeKind, WantedChange } from './range-desk.ts';
 
 /** What there is to choose from. */
@@ -17,6 +17,8 @@ export interface Layout {
 /** With more of them they are only merged, with fewer only split. */
 const RANGES_MAX = 30;
 const RANGES_MIN = 8;
+/** One move in so many brings no neighbours together. */
+const BESIDE = 4;
 
 export function drawChange(kind: ChangeKind, layout: Layout, random: Random): WantedChange | undefined {
   switch (kind) {
@@ -33,20 +35,24 @@ export function drawChange(kind: ChangeKind, layout: Layout, random: Random): Wa
 
 function drawSplit(layout: Layout, random: Random): WantedChange | undefined {
   if (layout.ranges.length >= RANGES_MAX) return undefined;
-  // Now and then before the round begins, so that its keys are in several ranges all the time.
-  const at = Buffer.from(drawCut(layout.round + (random.int(3) === 0 ? 1 : 0), random));
+  const at = Buffer.from(missingCut(layout, random) ?? drawCut(layout.round, random));
   const range = layout.ranges.findLast(({ start }) => compareBytes(start, at) <= 0);
   if (range === undefined || equalBytes(range.start, at) || !layout.isFree(range)) return undefined;
   return { kind: 'split', range, how: { $case: 'split', value: { at } } };
 }
 
+/** One that the next round is to begin with; undefined: it has all, or it is another one's turn. */
+function missingCut({ ranges, round }: Layout, random: Random): Bytes | undefined {
+  const missing = firstCuts(round + 1).filter((cut) => !ranges.some(({ start }) => equalBytes(start, cut)));
+  return random.int(2) === 0 ? drawOf(missing, random) : undefined;
+}
+
 /** Neighbours have to be on the same nodes; where there are none, `drawMove` brings some together. */
 function drawMerge(layout: Layout, random: Random): WantedChange | undefined {
   if (layout.ranges.length <= RANGES_MIN) return undefined;
-  const pair = drawOf(
-    neighboursOf(layout).filter(([one, other]) => apart(one, other).length === 0),
-    random,
-  );
+  const together = neighboursOf(layout).filter(([one, other]) => apart(one, other).length === 0);
+  const inUse = together.filter(([, { start }]) => cutsRound(start, layout.round));
+  const pair = drawOf(inUse.length > 0 && random.int(2) === 0 ? inUse : together, random);
   if (pair === undefined) return undefined;
   const [range, other] = pair;
   return { kind: 'merge', range, other, how: { $case: 'merge', value: { source: BigInt(other.id) } } };
@@ -54,7 +60,7 @@ function drawMerge(layout: Layout, random: Random): WantedChange | undefined {
 
 function drawMove(layout: Layout, random: Random): WantedChange | undefined {
   const near = neighboursOf(layout).filter(([one, other]) => apart(one, other).length === 1);
-  const pair = random.int(2) === 0 ? drawOf(near, random) : undefined;
+  const pair = random.int(BESIDE) === 0 ? undefined : drawOf(near, random);
   if (pair !== undefined) {
     const [one, other] = pair;
     return moveOf(other, { from: apart(other, one)[0], to: apart(one, other)[0] });

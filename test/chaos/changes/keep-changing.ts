@@ -13,9 +13,9 @@ export interface ChangingDeps {
 }
 
 /** Changes of a kind under way at a time: those that take longer are begun more often, so that as many come to their end. */
-const HANDS: Readonly<Record<ChangeKind, number>> = { split: 3, merge: 3, move: 6, transfer: 1 };
+const HANDS: Readonly<Record<ChangeKind, number>> = { split: 4, merge: 4, move: 6, transfer: 1 };
 /** Between two changes of one hand, on average half of it. */
-const REST_MS_MAX = 1_500;
+const REST_MS_MAX = 1_000;
 
 /** Resolves when the signal has aborted and nothing is under way any more. */
 export async function keepChanging(deps: ChangingDeps): Promise<void> {

@@ -30,12 +30,14 @@ export function leasePlace(id: bigint): Span {
   return { start, end: Buffer.concat([start, Buffer.of(0)]) };
 }
 
-/** Each cuts the keys of a round where clients use both sides at a time; the first ones oftener, as the list names them. */
+/** Cuts that each round has as it begins: transactions go over several ranges, and more than one kind of load does. */
+export function firstCuts(r: number): readonly Bytes[] {
+  return [`txn/${r}/2`, `txn/${r}/4`, `register/${r}/3`].map((key) => keyPlace(key).start);
+}
+
+/** Each cuts the keys of a round where clients use both sides at a time. */
 const CUTS: readonly ((r: number, random: Random) => Bytes)[] = [
   (r, random) => keyPlace(`txn/${r}/${1 + random.int(5)}`).start,
-  (r, random) => keyPlace(`txn/${r}/${1 + random.int(5)}`).start,
-  (r, random) => keyPlace(`txn/${r}/${1 + random.int(5)}`).start,
-  (r, random) => keyPlace(`register/${r}/${1 + random.int(5)}`).start,
   (r, random) => keyPlace(`register/${r}/${1 + random.int(5)}`).start,
   (r) => keyPlace(`list/${r}/1`).start,
   (r, random) => keyPlace(`lease/${r}/c${1 + random.int(3)}`).start,
@@ -48,4 +50,9 @@ export function drawCut(r: number, random: Random): Bytes {
   const cut = CUTS[random.int(CUTS.length)];
   if (cut === undefined) throw new Error('there are no cuts');
   return cut(r, random);
+}
+
+/** Whether a range that begins there parts keys that clients use in this round. */
+export function cutsRound(at: Bytes, r: number): boolean {
+  return Buffer.from(at).includes(`/${r}/`);
 }
