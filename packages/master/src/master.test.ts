@@ -221,12 +221,15 @@ describe('a master', () => {
     const others = range.replicas.filter(({ nodeId }) => nodeId !== 2);
     bed.changed({ ...range, epoch: { confVersion: 4, version: 1 }, replicas: [...others, learner(1_009, 2)] });
     bed.commit();
-    const task = { type: 'createReplica', replicaId: 1_009 };
-    expect(bed.beat(2, [reportOf(1_002)]).reply?.tasks).toMatchObject([task]);
+    const tasks = [
+      { type: 'createReplica', replicaId: 1_009 },
+      { type: 'removeReplica', replicaId: 1_002 },
+    ];
+    expect(bed.beat(2, [reportOf(1_002)]).reply?.tasks).toMatchObject(tasks);
     expect(bed.beat(2, [reportOf(1_009)]).reply?.tasks).toEqual([]);
   });
 
-  test('tells a replica that asks whether it belongs, and was removed since, that it does not', () => {
+  test('tells a replica that was removed that it does not belong, whether it asks or not', () => {
     const bed = ready(new MasterBed());
     bed.clock.advance(100);
     bed.commit();
@@ -239,7 +242,7 @@ describe('a master', () => {
       bed.beat(2, [reportOf(replicaId, { silent, epoch: { confVersion, version: 1 } })]).reply?.tasks;
     const no = { type: 'removeReplica', rangeId: 2, replicaId: 1_002, confVersion: 4 };
     expect(asks(1_002, 3)).toEqual([no]);
-    expect(asks(1_002, 3, false)).toEqual([]); // it hears a leader
+    expect(asks(1_002, 3, false)).toEqual([no]);
     expect(asks(1_002, 4)).toEqual([]); // what it knows is as new
     expect(asks(1_001, 3)).toEqual([]); // it belongs
     expect(asks(1_009, 5)).toEqual([]); // it joined since

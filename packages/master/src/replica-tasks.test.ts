@@ -51,6 +51,27 @@ describe('a replica of a range that was merged away', () => {
   });
 });
 
+describe('a replica that was removed', () => {
+  const known = () => {
+    const state = new MasterState(CONF);
+    state.apply({ type: 'describeRange', descriptor: range(3, 'm', '', 2) });
+    return state;
+  };
+
+  test.each([{ silent: false }, { silent: true }])('is told so at once, whether it asks or not ($silent)', (report) => {
+    const no = { type: 'removeReplica', rangeId: 3, replicaId: 304, confVersion: 5 };
+    expect(answerTo(known(), { ...report, epoch: { confVersion: 4, version: 2 } })).toEqual([no]);
+  });
+
+  test('is left when it may have joined since (RT2)', () => {
+    expect(answerTo(known(), { epoch: { confVersion: 5, version: 2 } })).toEqual([]);
+  });
+
+  test('is one that the membership does not have', () => {
+    expect(answerTo(known(), { replicaId: 302, epoch: { confVersion: 4, version: 2 } })).toEqual([]);
+  });
+});
+
 test('a replica of a range of which the masters never heard is left: it may be of a split that has just been', () => {
   expect(answerTo(new MasterState(CONF), { rangeId: 9 })).toEqual([]);
 });

@@ -6,11 +6,12 @@ import type { MasterState } from './state.ts';
  *
  * RT1. A node that holds another replica of the range than its own is asked to create that one all the same: it takes the
  *      other away first, or knows better.
- * RT2. A replica that hears no leader and asks whether it belongs is told "no" only from a `confVersion` above its own
- *      (design §5 ▸): a master that is behind does not know of one that has just joined. No other answer is given: it
- *      asks again.
- * RT3. A replica of a range that was merged away is told "no" from whatever version it has: the range never comes back.
- *      But not while its node holds a replica of the range that has its keys: that one is still to take them over from
+ * RT2. A replica is told that it does not belong only from a `confVersion` above its own (design §5 ▸): a master that is
+ *      behind does not know of one that has just joined. It need not ask: ids are never given twice, and what was removed
+ *      has no vote (membership.ts M3). Until it is gone, its node can hold no other range that shares keys with it.
+ * RT3. A replica of a range that was merged away is told so from whatever version it has, as the range never comes back;
+ *      but only when it hears no leader and asks, as a split may be under way there by which its node gets a replica of the
+ *      range that has its keys. And not while its node holds a replica of the range that has its keys: that one is still to take them over from
  *      it, and without them it could not go on.
  */
 export function replicaTasks(state: MasterState, { nodeId, ranges }: NodeHeartbeat): readonly NodeTask[] {
@@ -23,7 +24,7 @@ export function replicaTasks(state: MasterState, { nodeId, ranges }: NodeHeartbe
   }
   const held = new Set(ranges.map(({ rangeId }) => rangeId));
   for (const report of ranges) {
-    const confVersion = report.silent ? removedAt(state, report, held) : undefined;
+    const confVersion = removedAt(state, report, held);
     if (confVersion === undefined) continue;
     const { rangeId, replicaId } = report;
     tasks.push({ type: 'removeReplica', rangeId, replicaId, confVersion });
@@ -34,7 +35,9 @@ export function replicaTasks(state: MasterState, { nodeId, ranges }: NodeHeartbe
 /** The version of the membership as of which a replica does not belong; undefined when it may. */
 function removedAt(state: MasterState, report: RangeReport, held: ReadonlySet<number>): number | undefined {
   const range = state.range(report.rangeId);
-  if (range === undefined) return isOrphan(state, report.rangeId, held) ? report.epoch.confVersion + 1 : undefined; // RT3
+  if (range === undefined) {
+    return report.silent && isOrphan(state, report.rangeId, held) ? report.epoch.confVersion + 1 : undefined; // RT3
+  }
   return wasRemoved(range, report) ? range.epoch.confVersion : undefined;
 }
 
