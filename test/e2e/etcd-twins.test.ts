@@ -1,20 +1,35 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EtcdApi } from './etcd-twins/etcd-api.ts';
+import { isEtcdctlThere } from './etcd-twins/etcdctl.ts';
+import { COMMAND_BORDERS, COMMAND_CASES, EtcdctlSession } from './etcd-twins/etcdctl-cases.ts';
 import { KV_BORDERS, KV_READS, type KvCase, writeFixture } from './etcd-twins/kv-cases.ts';
 import { ranked, startTwins, type Twins } from './etcd-twins/twins.ts';
 import { TXN_CASES } from './etcd-twins/txn-cases.ts';
 
-const RANGES = 40;
+const RANGES = 45;
 /** Where nothing is: so that there are that many. */
-const FURTHER = Array.from({ length: RANGES - 1 - KV_BORDERS.length }, (_, i) => `z/${String(i).padStart(2, '0')}`);
+const FURTHER = Array.from(
+  { length: RANGES - 1 - KV_BORDERS.length - COMMAND_BORDERS.length },
+  (_, i) => `z/${String(i).padStart(2, '0')}`,
+);
 
 let twins: Twins;
 beforeAll(async () => {
-  twins = await startTwins([...KV_BORDERS, ...FURTHER]);
+  twins = await startTwins([...KV_BORDERS, ...COMMAND_BORDERS, ...FURTHER]);
 });
 afterAll(() => twins?.stop());
 
-describe("etcd's KV API answers alike with one range and with 40", () => {
+describe.skipIf(!isEtcdctlThere())('etcdctl prints the same with one range and with many', () => {
+  test.each(COMMAND_CASES)('$name', async ({ run }) => {
+    const sessions = [twins.one, twins.many].map((cluster) => new EtcdctlSession(cluster.node(1).client));
+    await Promise.all(sessions.map(run));
+    const [one, many] = sessions.map(({ told }) => ranked(told));
+    expect(one).not.toEqual([]);
+    expect(many).toEqual(one);
+  });
+});
+
+describe("etcd's KV API answers alike with one range and with many", () => {
   let apis: readonly { readonly api: EtcdApi; readonly revisions: readonly number[] }[];
 
   beforeAll(async () => {

@@ -1,0 +1,63 @@
+/** etcd's own command, where it is installed, against one server. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { eventually } from '../eventually.ts';
+
+const PROGRAM = 'etcdctl';
+const ENDED_WITHIN_MS = 20_000;
+/** Of the client library; the command says the same in its own words. */
+const LOG_LINES = /^\{"level":.*\n/gm;
+
+/** On Debian: apt-get install etcd-client. */
+export function isEtcdctlThere(): boolean {
+  return spawnSync(PROGRAM, ['version'], { stdio: 'ignore', env: environment() }).status === 0;
+}
+
+export interface Said {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** One run that goes on until it is told to end. */
+export class Etcdctl {
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<number | null>;
+  #out = '';
+  #err = '';
+
+  constructor(endpoint: string, args: readonly string[], input = '') {
+    const child = spawn(PROGRAM, ['--endpoints', endpoint, ...args], { stdio: 'pipe', env: environment() });
+    this.#child = child;
+    child.stdout.on('data', (chunk: Buffer) => {
+      this.#out += chunk.toString();
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      this.#err += chunk.toString();
+    });
+    this.#ended = new Promise((resolve) => child.once('close', resolve));
+    child.stdin.end(input);
+  }
+
+  /** Waits for what it is to print. */
+  async says(what: RegExp): Promise<void> {
+    await eventually(`etcdctl says ${what}`, () => what.test(this.#out), { timeoutMs: ENDED_WITHIN_MS });
+  }
+
+  /** Interrupts it, as Ctrl-C does, and waits for its end. */
+  interrupt(): Promise<Said> {
+    this.#child.kill('SIGINT');
+    return this.end();
+  }
+
+  /** Waits until it ends by itself; it is killed when that takes too long. */
+  async end(): Promise<Said> {
+    const late = setTimeout(() => this.#child.kill('SIGKILL'), ENDED_WITHIN_MS);
+    const code = await this.#ended;
+    clearTimeout(late);
+    return { code, out: this.#out, err: this.#err.replaceAll(LOG_LINES, '') };
+  }
+}
+
+function environment(): NodeJS.ProcessEnv {
+  return { PATH: process.env.PATH, ETCDCTL_API: '3' };
+}
