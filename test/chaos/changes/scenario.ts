@@ -17,8 +17,8 @@ export const GATEWAYS = 2;
 export const NODES = 4;
 /** Of each kind; 50 in two minutes. */
 const CHANGES_PER_MINUTE = 25;
-/** So long a run kills gateways at every moment. */
-const ALL_MOMENTS_MINUTES = 2;
+/** A shorter run is judged by what clients were told, but need not have seen everything. */
+const WHOLE_RUN_MINUTES = 2;
 
 /** What was done in such a run. */
 export interface Changed {
@@ -48,14 +48,16 @@ export function nameOf({ when, message }: Moment): string {
 
 /** What a run of so many minutes must have done to mean anything, and has not. */
 export function tooLittle(changed: Changed, overlaps: readonly Overlap[], minutes: number): readonly Finding[] {
+  if (minutes < WHOLE_RUN_MINUTES) return [];
   const wanted = Math.floor(CHANGES_PER_MINUTE * minutes);
   const few = CHANGES.filter((kind) => changed.done[kind] < wanted).map(
     (kind) => `${changed.done[kind]} of at least ${wanted}: ${kind}`,
   );
   const apart = overlaps
     .filter(({ change, met }) => met === 0 && change !== 'transfer')
-    .map(({ change, subject }) => `no ${subject} overlapped a ${change}`);
-  const moments = minutes < ALL_MOMENTS_MINUTES ? [] : MOMENTS.map(nameOf).filter((name) => !changed.kills[name]);
-  const spared = moments.map((name) => `no gateway was killed ${name}`);
+    .map(({ change, subject }) => `no ${subject} was under way during a ${change}`);
+  const spared = MOMENTS.map(nameOf)
+    .filter((name) => !changed.kills[name])
+    .map((name) => `no gateway was killed ${name}`);
   return [...few, ...apart, ...spared].map((detail) => violation('enough has happened', detail));
 }
