@@ -7,6 +7,8 @@
  * RC3. Nothing is left of transactions and of leases.
  */
 import type { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
+import { encodeOutcomePage } from '../../../packages/dataserver/src/state/outcome-codec.ts';
+import type { RangeState } from '../../../packages/dataserver/src/state/range-state.ts';
 import type { RangeCluster } from './bed.ts';
 import { replicaAt, rowsOf } from './two-sides.ts';
 
@@ -55,15 +57,22 @@ function membersWithout(bed: RangeCluster): readonly string[] {
 
 /** RC1. */
 function differing(replicas: readonly RangeReplica[]): readonly string[] {
-  const states = replicas.map(({ state }) => {
-    const { rangeId, revision, compactRevision, keys, bytes, applied, rangeTimeMs, merging, outcomes } = state;
-    const remembered = [...outcomes.askable(rangeTimeMs)];
-    return JSON.stringify(
-      [rangeId, revision, compactRevision, keys, bytes, applied, rangeTimeMs, merging, remembered],
-      (_name, value) => (typeof value === 'bigint' ? String(value) : value),
-    );
+  const [first, ...others] = replicas.map(({ state }) => stateLines(state));
+  return others.flatMap((lines) => {
+    const at = lines.findIndex((line, i) => line !== first?.[i]);
+    const same = at < 0 && lines.length === first?.length;
+    return same ? [] : [`replicas differ: ${first?.at(at) ?? 'nothing'} / ${lines.at(at) ?? 'nothing'}`];
   });
-  return new Set(states).size === 1 ? [] : [`replicas differ: ${states.join(' / ')}`];
+}
+
+/** What must be alike: the numbers, then all that is remembered, one after the other. */
+function stateLines(state: RangeState): readonly string[] {
+  const { rangeId, revision, compactRevision, keys, bytes, applied, rangeTimeMs, merging, outcomes } = state;
+  const remembered = [...outcomes.askable(rangeTimeMs)].map(
+    (entry) => `range ${rangeId} remembers ${entry.requestId} as ${encodeOutcomePage([entry]).toString('hex')}`,
+  );
+  const numbers = { rangeId, revision, compactRevision, keys, bytes, applied, rangeTimeMs, merging };
+  return [JSON.stringify({ ...numbers, remembered: remembered.length }), ...remembered];
 }
 
 /** RC3. */
