@@ -182,6 +182,7 @@ export class RangeCluster {
     const node = this.node(id);
     assert(node.running === undefined, 'a node runs once at a time');
     const { clock, engine, log } = node;
+    clock.begin();
     const drawer = this.#drawer(clock);
     const registry = createRpcRegistry();
     const dialer = createDialer({

@@ -4,7 +4,8 @@ import type { Clock, ManualClock, Timer } from '@remora/base';
  * One process's view of the virtual clock.
  *
  * PC1. While it is paused (SIGSTOP) nothing of the process runs; what came due runs when it goes on.
- * PC2. What a killed process had set never runs; its successor begins with nothing set.
+ * PC2. What a killed process had set never runs, nor what it sets as it dies, amid whatever it was about; its successor
+ *      begins with nothing set.
  * PC3. Monotonic and wall time differ between processes: no two of them may be compared.
  */
 export class ProcessClock implements Clock {
@@ -12,6 +13,7 @@ export class ProcessClock implements Clock {
   readonly #monotonicOffsetMs: number;
   readonly #wallOffsetMs: number;
   #life = 0;
+  #alive = false;
   #paused = false;
   #waiting: (() => void)[] = [];
 
@@ -61,7 +63,7 @@ export class ProcessClock implements Clock {
   door(): (fn: () => void) => void {
     const life = this.#life;
     return (fn) => {
-      if (life !== this.#life) return;
+      if (!this.#alive || life !== this.#life) return;
       if (this.#paused) this.#waiting.push(fn);
       else fn();
     };
@@ -78,8 +80,14 @@ export class ProcessClock implements Clock {
     for (const fn of waiting) this.#clock.setImmediate(this.bind(fn));
   }
 
-  kill(): void {
+  /** A life begins. */
+  begin(): void {
     this.#life++;
+    this.#alive = true;
+  }
+
+  kill(): void {
+    this.#alive = false;
     this.#paused = false;
     this.#waiting = [];
   }

@@ -37,8 +37,7 @@ export class NewestRevision {
   async draw(floor: number, signal: AbortSignal): Promise<number> {
     for (let ceilingMs = RETRY_MIN_MS; ; ceilingMs = Math.min(RETRY_MAX_MS, 2 * ceilingMs)) {
       const askedMs = this.#clock.monotonicMs();
-      const newest = await this.#ask(floor);
-      signal.throwIfAborted();
+      const newest = await this.#ask(floor, signal);
       if (typeof newest === 'number') {
         this.#last = { revision: newest, atMs: askedMs };
         return newest;
@@ -48,9 +47,14 @@ export class NewestRevision {
     }
   }
 
-  #ask(floor: number): Promise<number | ServiceError> {
-    return new Promise((resolve) => {
+  /** Rejects as soon as it is too late, although the master may be long in answering. */
+  #ask(floor: number, signal: AbortSignal): Promise<number | ServiceError> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason);
+      const onAbort = (): void => reject(signal.reason);
+      signal.addEventListener('abort', onAbort, { once: true });
       this.#drawNewest(floor, (error, revision) => {
+        signal.removeEventListener('abort', onAbort);
         resolve(revision ?? error ?? new ServiceError('INTERNAL', 'the master did not say anything'));
       });
     });
