@@ -1,6 +1,7 @@
 import type { ServiceError, Timer } from '@remora/base';
 import { type ClusterView, PIPE_REQUEST_BYTES_MAX, pipeView, type RangeStatus } from '@remora/protocol';
 import { type Duration, durationMs } from './duration.ts';
+import { Fence } from './fence.ts';
 import { GrantWatches } from './grant-watch.ts';
 import type { BytesLike } from './keys.ts';
 import { Kv } from './kv.ts';
@@ -41,6 +42,7 @@ export class RemoraClient implements AsyncDisposable {
   readonly kv: Kv;
   readonly lease: Leases;
   readonly locks: Locks;
+  readonly fence: Fence;
   readonly #requester: Requester;
   readonly #options: ClientOptions;
   readonly #timeoutMs: number;
@@ -64,6 +66,7 @@ export class RemoraClient implements AsyncDisposable {
     this.kv = new Kv(this.#requester, this.#timeoutMs);
     this.lease = new Leases(this.#requester, this.#timeoutMs);
     this.locks = new Locks(this.#requester, this.#timeoutMs);
+    this.fence = new Fence((checks) => this.locks.check(checks));
   }
 
   /** Resolves when a gateway has answered. @throws ServiceError UNAVAILABLE or DEADLINE_EXCEEDED when none does. */

@@ -2,6 +2,7 @@ export { type ErrorCode, ServiceError, ServiceError as RemoraError } from '@remo
 export type { Holder, LockId, LockState, Waiter } from '@remora/lock';
 export { type ClientOptions, ClientSession, RemoraClient, type SessionOptions } from './client.ts';
 export type { Duration } from './duration.ts';
+export { type CheckVersions, Fence, FenceGuard, type FenceGuardOptions } from './fence.ts';
 export { HeldLock, type HeldLockState } from './held-lock.ts';
 export type { BytesLike, KeySelector, KvPair } from './keys.ts';
 export {
