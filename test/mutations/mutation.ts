@@ -16,6 +16,12 @@ export interface Mutation {
   readonly replace: string;
 }
 
+/** One that a unit test kills. */
+export interface RuleMutation extends Mutation {
+  /** The test that fails with it, and passes without: its file from the root of the repository, and its full name. */
+  readonly killedBy: { readonly file: string; readonly test: string };
+}
+
 /** The mutated source of `mutation.file`; throws when the text to replace is not there exactly once. */
 export function mutate(mutation: Mutation, source: string): string {
   const at = source.indexOf(mutation.find);

@@ -8,9 +8,11 @@ import { MERGE_BUGS } from '../sim/range-cluster/planted/bugs.ts';
 import { REVISION_BUGS } from '../sim/revisions/planted/bugs.ts';
 import { TRANSACTION_BUGS } from '../sim/transactions/planted/bugs.ts';
 import type { Mutation } from './mutation.ts';
+import { RANGE_RULES } from './range-rules.ts';
 
 export const MUTATIONS: readonly Mutation[] = [
   ...RULE_MUTATIONS,
+  ...RANGE_RULES,
   ...RAFT_BUGS,
   ...CLUSTER_BUGS,
   ...LEASE_BUGS,

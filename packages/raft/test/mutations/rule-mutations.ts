@@ -1,15 +1,10 @@
 /** What the tests in `../rules` must notice: for each rule, the code that upholds it, broken. */
-import type { Mutation } from '../../../../test/mutations/mutation.ts';
+import type { RuleMutation } from '../../../../test/mutations/mutation.ts';
 import { ELECTION_ROWS } from './election-rows.ts';
 import { MEMBERSHIP_ROWS } from './membership-rows.ts';
 import { NODE_ROWS } from './node-rows.ts';
 
 const RULES = 'packages/raft/test/rules/';
-
-export interface RuleMutation extends Mutation {
-  /** The test that fails with it, and passes without: its file from the root of the repository, and its full name. */
-  readonly killedBy: { readonly file: string; readonly test: string };
-}
 
 export const RULE_MUTATIONS: readonly RuleMutation[] = [...ELECTION_ROWS, ...MEMBERSHIP_ROWS, ...NODE_ROWS].map(
   ([name, rule, file, find, replace, testFile, test]) => ({

@@ -1,5 +1,5 @@
 /** The page `../rules/README.md`: every test of a rule, and the mutations that it must notice. A test compares. */
-import type { RuleMutation } from './rule-mutations.ts';
+import type { RuleMutation } from '../../../../test/mutations/mutation.ts';
 
 /** A test that is named after where its rule stands. */
 export interface RuleTest {

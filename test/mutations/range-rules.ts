@@ -1,0 +1,196 @@
+/** Rules of ranges whose break a unit test notices: for each of them the code that upholds it, broken. */
+import type { RuleMutation } from './mutation.ts';
+
+const DATA = 'packages/dataserver/src/';
+
+/** [name, what is wrong then, file, find, replace, file of the test, test] */
+type Row = readonly [string, string, string, string, string, string, string];
+
+const ROWS: readonly Row[] = [
+  [
+    'deletes-of-new-keys-only',
+    'the delete of a key that LevelDB holds is dropped',
+    'engine/generation.ts',
+    'existsBelow: rows.has(name) });',
+    'existsBelow: false });',
+    'engine/overlay-engine.property.test.ts',
+    'equals a naive map under changes, scans, views, clears, checkpoints and a crash at any step',
+  ],
+  [
+    'checkpoint-ahead-of-the-log',
+    'a checkpoint does not wait for the log',
+    'engine/overlay-engine.ts',
+    'await this.#deps.logDurable?.();',
+    '',
+    'engine/engine.test.ts',
+    'writes nothing before the log is durable',
+  ],
+  [
+    'view-of-two-moments',
+    'the disk below a view is that of a later moment than what lies over it',
+    'engine/overlay-engine.ts',
+    'snapshot: this.#store.snapshot(),',
+    'snapshot: { get: (key) => this.#store.get(key), cursor: (range) => this.#store.cursor(range), release() {} },',
+    'engine/overlay-engine.property.test.ts',
+    'equals a naive map under changes, scans, views, clears, checkpoints and a crash at any step',
+  ],
+  [
+    'half-installed-replica-runs',
+    'a replica runs whose rows a snapshot was replacing when the process ended',
+    'store.ts',
+    'if (isStateKey(key) && !halves.has(rangeIdOfLocalKey(key)))',
+    'if (isStateKey(key))',
+    'store.install.test.ts',
+    'runs the replica once that is finished, at the position of the snapshot',
+  ],
+  [
+    'replica-beside-a-half-installed-one',
+    'a replica is created that shares keys with one whose rows are being replaced',
+    'store.ts',
+    '    this.#checkNotShared(descriptor);\n',
+    '',
+    'store.install.test.ts',
+    'creates no replica that shares keys with it, neither before nor afterwards',
+  ],
+  [
+    'child-runs-before-it-is-durable',
+    'the child of a split runs before the checkpoint that it is in',
+    'store.ts',
+    '      await durable;\n      if (this.#stopped) return;\n      this.#run(replica, own',
+    '      this.#run(replica, own',
+    'store.split.test.ts',
+    'runs the child under its own id once it is durable together with the split, and not before',
+  ],
+  [
+    'child-remembers-nothing',
+    'a split leaves the child without what was remembered',
+    'state/outcomes.ts',
+    '    copy.#elders = this.#elders;\n',
+    '',
+    'state/split.test.ts',
+    'leaves both with what was remembered: a retry is answered, on either side, and not applied again',
+  ],
+  [
+    'merge-forgets-what-the-source-remembered',
+    'a merge leaves out what the source remembers',
+    'state/outcomes.ts',
+    'for (const entry of entries) this.#byId.set(entry.requestId, entry);\n    }\n  }\n\n  /** What is to be',
+    '}\n  }\n\n  /** What is to be',
+    'state/merge.test.ts',
+    'unites what both remember: whoever asks again is answered, and what both knew is kept once',
+  ],
+  [
+    'late-commands-are-applied',
+    'a command is applied after its deadline',
+    'state/admission.ts',
+    'item.deadlineMs !== 0 && item.deadlineMs < rangeTimeMs',
+    'item.deadlineMs < 0',
+    'state/range-state.test.ts',
+    'a command past its deadline is refused, remembered or not',
+  ],
+  [
+    'outcomes-forgotten-early',
+    'what a command came to is forgotten before its deadline',
+    'state/outcomes.ts',
+    'page === undefined || page.maxDeadlineMs >= rangeTimeMs',
+    'page === undefined || page.maxDeadlineMs >= rangeTimeMs + 5',
+    'state/outcomes.property.test.ts',
+    'whatever nodes have forgotten, and when they wrote it down, apply sees the same on all, also behind a merge',
+  ],
+  [
+    'forgotten-outcomes-answer-some-nodes',
+    'apply asks for outcomes whose deadline has passed, which some replicas have forgotten',
+    'state/outcomes.ts',
+    'entry !== undefined && entry.deadlineMs >= rangeTimeMs ? entry : undefined',
+    'rangeTimeMs > 0 ? entry : undefined',
+    'state/outcomes.property.test.ts',
+    'whatever nodes have forgotten, and when they wrote it down, apply sees the same on all, also behind a merge',
+  ],
+  [
+    'parts-in-the-order-of-their-coming',
+    'what prepared parts come to depends on the order in which a node learned of them',
+    'transactions/prepared-parts.ts',
+    '[...parts].sort((a, b) => (a.txnId === b.txnId ? a.part - b.part : a.txnId < b.txnId ? -1 : 1))',
+    'parts',
+    'transactions/range-transactions.test.ts',
+    'who was in the way of a transaction is told and remembered alike',
+  ],
+  [
+    'revisions-of-a-block-again',
+    'a change takes a revision at or below the last',
+    'state/numbering.ts',
+    'const next = Math.max(last + 1, block.first);',
+    'const next = block.first;',
+    'state/compaction.test.ts',
+    'at a revision that it has not reached makes it move on: it reads and writes above',
+  ],
+  [
+    'block-of-an-earlier-term',
+    'a block serves in another term than that in which it was requested',
+    'range/block-queue.ts',
+    "role === 'leader' && term === this.#requestedIn",
+    "role === 'leader' && term >= this.#requestedIn",
+    'range/block-queue.test.ts',
+    'are not proposed with a block that was requested in another term (B2)',
+  ],
+  [
+    'keep-alive-beside-an-expiry',
+    'a keep-alive is acknowledged although the expiry of the lease was proposed',
+    'range/lease-keeper.ts',
+    '    if (kept.expiring)\n',
+    '    if (kept.ttlMs < 0)\n',
+    'range/lease-keeper.test.ts',
+    'acknowledges nothing between the proposal of an expiry and its outcome (LK3)',
+  ],
+  [
+    'split-while-joint',
+    'a range is split while its configuration is joint',
+    'state/split.ts',
+    '  if (isJoint(conf)) {',
+    '  if (isJoint(conf) && at.length === 0) {',
+    'state/split.test.ts',
+    'while the membership is joint',
+  ],
+  [
+    'sealed-while-joint',
+    'a range is sealed for a merge while its configuration is joint',
+    'state/merge.ts',
+    'if (!isSameEpoch(epoch, descriptor.epoch)) return staleEpoch([descriptor]);\n  if (isJoint(conf))',
+    'if (!isSameEpoch(epoch, descriptor.epoch)) return staleEpoch([descriptor]);\n  if (rangeId === 0)',
+    'state/merge.test.ts',
+    'is not made of one whose membership is joint, nor of one that counts by itself',
+  ],
+  [
+    'epoch-not-checked-at-apply',
+    'a command is applied that was meant for the range as it was before a split',
+    'state/admission.ts',
+    'batch.epoch.version !== descriptor.epoch.version || ',
+    '',
+    'store.split.test.ts',
+    'and read by an epoch of before are refused, also those whose ReadIndex was under way; apply refuses the same',
+  ],
+];
+
+const OF_RANGES = ROWS.map(
+  ([name, rule, file, find, replace, testFile, test]): RuleMutation => ({
+    ...{ name, rule, file: DATA + file, find, replace },
+    killedBy: { file: DATA + testFile, test },
+  }),
+);
+
+/** What clients conclude from the answers of ranges. */
+const OF_CLIENTS: readonly RuleMutation[] = [
+  {
+    name: 'lease-counted-from-the-answer',
+    rule: 'a client counts its lease from when the answer came, not from when that heartbeat was sent',
+    file: 'packages/client/src/session.ts',
+    find: 'this.#ackedMs = sentMs;\n      this.#ackedWallMs',
+    replace: 'this.#ackedMs = this.#clock.monotonicMs();\n      this.#ackedWallMs',
+    killedBy: {
+      file: 'test/sdk/clock-drift.property.test.ts',
+      test: 'whenever a client is cut off, its locks are lost to it before the cluster ends its session',
+    },
+  },
+];
+
+export const RANGE_RULES: readonly RuleMutation[] = [...OF_RANGES, ...OF_CLIENTS];
