@@ -90,6 +90,8 @@ export interface RemovedReplica {
 const NO_SPLITS: OrderedSplit = { outcome: 'refused', reason: 'this node splits no ranges' };
 
 const HOUSEKEEPING_MS = 1_000;
+/** Recent events of a range keep at least so much memory, however many ranges there are. */
+const WATCH_RING_MIN = 64 * 1024;
 /** The voters of a new range campaign this far apart: the first that finds a quorum created leads. */
 const FIRST_WAIT_TICKS_APART = 4;
 type Beginning = Pick<GroupOptions, 'firstWaitTicks' | 'firstRetryTicks' | 'firstLeader'>;
@@ -356,8 +358,14 @@ export class Store {
       onSplitWish,
       onServing: (id: number) => this.#leaderWaits.changed(id),
       splitPolicy: () => this.#splitPolicy,
+      watchRingShare: () => this.#watchRingShare,
     };
     return new RangeReplica(deps, descriptor, conf, start);
+  }
+
+  get #watchRingShare(): number {
+    const { watchRingsBytesMax = Number.POSITIVE_INFINITY } = this.#deps.options;
+    return Math.max(WATCH_RING_MIN, watchRingsBytesMax / Math.max(1, this.#replicas.size));
   }
 
   #run(replica: RangeReplica, replicaId: number, beginning: Beginning = {}): void {

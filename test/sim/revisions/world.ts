@@ -34,6 +34,7 @@ const CALL_TIMEOUT_MS = 250;
 /** Of replicas whose ranges stay as they are. */
 const NOTHING_AROUND = {
   splitPolicy: () => undefined,
+  watchRingShare: () => 10_000,
   ...{ sharing: () => undefined, swallowed: () => NO_ENDINGS, onLeft: () => {}, onSplit: async () => {} },
   following: () => [],
   neighbours: {

@@ -53,8 +53,10 @@ const ASK_SPLIT_TIMEOUT_MS = 3_000;
 /** The founders start at about the same time: the first campaign soon, and not together. */
 const FIRST_WAIT_TICKS = 8;
 const FIRST_WAIT_TICKS_APART = 4;
-/** Memory for recent events and for remembered outcomes, per range. */
+/** Memory for recent events, of a range and of all together; objects around them take about half as much again. */
 const WATCH_RING_BYTES = 8 * 1024 * 1024;
+const WATCH_RINGS_BYTES = 48 * 1024 * 1024;
+/** Memory for remembered outcomes, per range. */
 const OUTCOME_BYTES = 256 * 1024 * 1024;
 const TIME_CARRY_MS = 30_000;
 /** How long a stopping node waits for others to take over what it leads. */
@@ -138,6 +140,7 @@ export function createStore(deps: RoleDeps & StoreParts): Store {
     disk: deps.platform.stagingDisk,
     options: {
       watchRingBytesMax: WATCH_RING_BYTES,
+      watchRingsBytesMax: WATCH_RINGS_BYTES,
       outcomeBytesMax: OUTCOME_BYTES,
       timeCarryMs: TIME_CARRY_MS,
       compactionRetentionMs: deps.options.compactionRetention,

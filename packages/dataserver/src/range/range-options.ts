@@ -1,8 +1,10 @@
 import type { SplitPolicy } from '@remora/protocol';
 
 export interface RangeOptions {
-  /** Memory for recent events, from which watches are served. */
+  /** Memory for recent events of a range, from which watches are served. */
   readonly watchRingBytesMax: number;
+  /** The same of all ranges of a node together, each of which has an equal part; absent: however much that is. */
+  readonly watchRingsBytesMax?: number;
   /** How long old versions stay readable before they are compacted; 0: until compacted by hand. */
   readonly compactionRetentionMs: number;
   /** Memory for remembered outcomes; beyond it new commands are refused until deadlines pass. */

@@ -64,6 +64,8 @@ export interface RangeDeps
   readonly neighbours: MergeNeighbours;
   /** It leads, and serves from now on. */
   readonly onServing?: (rangeId: number) => void;
+  /** Its part of the node's memory for recent events, as it is now. */
+  readonly watchRingShare: () => number;
   /** When ranges are split by themselves, as it is now; undefined: never. */
   readonly splitPolicy: () => SplitPolicy | undefined;
   /** There is a reason to split it. */
@@ -136,7 +138,7 @@ export class RangeReplica implements StateMachine {
     if (start === undefined) this.state.load();
     else this.state.begin(start);
     this.hub = new WatchHub(engine, this.state, {
-      ringBytesMax: deps.options.watchRingBytesMax,
+      ringBytesMax: () => Math.min(deps.options.watchRingBytesMax, deps.watchRingShare()),
       logger,
       closed: () => this.closing.closed,
       earliestCommit: () => this.state.transactions.earliestCommit(),
@@ -333,6 +335,7 @@ export class RangeReplica implements StateMachine {
 
   /** Called about every second: what a leader does by the clock. `latestMs`: the latest time of any range of the node. */
   housekeep(latestMs: number): void {
+    this.hub.trim();
     if (!this.#serving || this.merges.refusal !== undefined) return;
     this.#time.catchUp(latestMs);
     this.members.look();

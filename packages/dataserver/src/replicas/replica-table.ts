@@ -25,6 +25,10 @@ export class ReplicaTable {
     return this.#running.has(rangeId);
   }
 
+  get size(): number {
+    return this.#running.size;
+  }
+
   *all(): IterableIterator<RangeReplica> {
     for (const { replica } of this.#running.values()) yield replica;
   }

@@ -19,7 +19,7 @@ function forcedCollection(): () => void {
 test('what is dropped is let go at once, however much is still there', async () => {
   const collect = forcedCollection();
   const kept = 100;
-  const ring = new EventRing({ from: 1, bytesMax: kept * bytesOf([event(1)]) });
+  const ring = new EventRing({ from: 1, bytesMax: () => kept * bytesOf([event(1)]) });
   const pushed: WeakRef<KvEvent>[] = [];
   for (let revision = 1; revision <= kept + 50; revision++) {
     const pushing = event(revision);
@@ -40,8 +40,19 @@ test('what is dropped is let go at once, however much is still there', async () 
 });
 
 test('the newest change stays although it is larger than the ring', () => {
-  const ring = new EventRing({ from: 5, bytesMax: 10 });
+  const ring = new EventRing({ from: 5, bytesMax: () => 10 });
   ring.push(5, [event(5)]);
   ring.push(6, [event(6)]);
   expect([ring.from, [...ring.since(6)].length]).toEqual([6, 1]);
+});
+
+test('the oldest go when the limit falls, though nothing comes', () => {
+  let bytesMax = 100 * bytesOf([event(1)]);
+  const ring = new EventRing({ from: 1, bytesMax: () => bytesMax });
+  for (let revision = 1; revision <= 50; revision++) ring.push(revision, [event(revision)]);
+  ring.trim();
+  expect(ring.from).toBe(1);
+  bytesMax /= 10;
+  ring.trim();
+  expect(ring.from).toBe(41);
 });

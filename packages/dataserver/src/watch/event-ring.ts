@@ -12,7 +12,7 @@ export interface RevisionEvents {
  *     lets go of its memory at once.
  */
 export class EventRing {
-  readonly #bytesMax: number;
+  readonly #bytesMax: () => number;
   /** Undefined: dropped (G1). */
   #groups: (RevisionEvents | undefined)[] = [];
   /** Index of the oldest group; the array is compacted when half of it is dead. */
@@ -20,7 +20,8 @@ export class EventRing {
   #bytes = 0;
   #from: number;
 
-  constructor(options: { readonly from: number; readonly bytesMax: number }) {
+  /** `bytesMax` may fall over time. */
+  constructor(options: { readonly from: number; readonly bytesMax: () => number }) {
     this.#from = options.from;
     this.#bytesMax = options.bytesMax;
   }
@@ -32,7 +33,13 @@ export class EventRing {
   push(revision: number, events: readonly KvEvent[]): void {
     this.#groups.push({ revision, events });
     this.#bytes += bytesOf(events);
-    while (this.#bytes > this.#bytesMax && this.#head < this.#groups.length - 1) this.#dropOldest();
+    this.trim();
+  }
+
+  /** Drops what is above the limit, but for the last group. */
+  trim(): void {
+    const bytesMax = this.#bytesMax();
+    while (this.#bytes > bytesMax && this.#head < this.#groups.length - 1) this.#dropOldest();
   }
 
   /** Groups with revisions at or above `revision`, oldest first; `revision` must be at least `from`. */

@@ -129,7 +129,7 @@ class HubBed {
       },
     });
     this.hub = new WatchHub(this.engine, this.state, {
-      ringBytesMax,
+      ringBytesMax: () => ringBytesMax,
       logger: silentLogger,
       closed: () => Math.min(this.state.revision, this.state.transactions.earliestCommit() - 1),
       earliestCommit: () => this.state.transactions.earliestCommit(),

@@ -9,7 +9,8 @@ import { covers, SpanIndex } from './span-index.ts';
 import { type Watcher, type WatchSink, WatchStream } from './watch-stream.ts';
 
 export interface WatchHubOptions {
-  readonly ringBytesMax: number;
+  /** Memory for recent events, as it is now. */
+  readonly ringBytesMax: () => number;
   readonly logger: Logger;
   /** The highest revision at or below which the range writes nothing any more. */
   readonly closed: () => number;
@@ -40,7 +41,7 @@ export class WatchHub {
   readonly #engine: Engine;
   readonly #state: RangeState;
   readonly #logger: Logger;
-  readonly #ringBytesMax: number;
+  readonly #ringBytesMax: () => number;
   readonly #closed: () => number;
   readonly #earliestCommit: () => number;
   #ring: EventRing;
@@ -65,6 +66,11 @@ export class WatchHub {
 
   #emptyRing(): EventRing {
     return new EventRing({ from: this.#state.revision + 1, bytesMax: this.#ringBytesMax });
+  }
+
+  /** Lets go of memory when the limit has fallen; called now and then. */
+  trim(): void {
+    this.#ring.trim();
   }
 
   /** The state was replaced by a snapshot: what the ring held may have gaps to what follows. */
@@ -103,7 +109,7 @@ export class WatchHub {
   publish(revision: number, events: readonly KvEvent[]): void {
     if (this.#held.size === 0 && revision < this.#earliestCommit()) return this.#tell(revision, events);
     this.#held.add(revision, events);
-    if (this.#held.bytes > this.#ringBytesMax) this.#dropRing();
+    if (this.#held.bytes > this.#ringBytesMax()) this.#dropRing();
   }
 
   #tell(revision: number, events: readonly KvEvent[]): void {
