@@ -20,8 +20,8 @@ export interface LevelEngineDeps extends EngineDeps {
 export async function openLevelEngine(deps: LevelEngineDeps): Promise<Engine> {
   const { dir, options } = deps;
   const store = await LevelStore.open(dir, {
-    cacheBytes: options.cacheBytes ?? 64 * 1024 * 1024,
-    writeBufferBytes: options.writeBufferBytes ?? 16 * 1024 * 1024,
+    cacheBytes: options.cacheBytes ?? 32 * 1024 * 1024,
+    writeBufferBytes: options.writeBufferBytes ?? 8 * 1024 * 1024,
   });
   try {
     return await OverlayEngine.open(await openStore(store, dir, deps.logger), deps);
