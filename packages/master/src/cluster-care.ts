@@ -64,7 +64,10 @@ export class ClusterCare implements RangeDirector {
     this.#deps = deps;
     const { nextReplicaId, term, clock } = deps;
     this.scheduling = new Scheduling({ nextReplicaId, firstOperatorId: term * OPERATORS_PER_TERM_MAX + 1 });
-    this.#director = new SchedulingDirector(this.scheduling, () => clock.monotonicMs());
+    this.#director = new SchedulingDirector(this.scheduling, {
+      monotonicMs: () => clock.monotonicMs(),
+      beginsAtChosen: (rangeId) => deps.state.beginsAtChosen(rangeId),
+    });
   }
 
   /** Why it begins nothing by itself now; undefined when it does. */

@@ -51,6 +51,9 @@ const SETTINGS_IMAGE: StoredFormat = { ...IMAGE, version: 3, fields: 7 };
 const CARE_IMAGE: StoredFormat = { ...IMAGE, version: 4, fields: 11 };
 /** With the gaps that a master left in ids when it went on alone; written once there is one. */
 const GAPS_IMAGE: StoredFormat = { ...IMAGE, version: 5, fields: 12 };
+/** With the ranges that begin where people chose; written once there is one. */
+const CHOSEN_IMAGE: StoredFormat = { ...IMAGE, version: 6, fields: 13 };
+const IMAGES = [IMAGE, REVISIONS_IMAGE, SETTINGS_IMAGE, CARE_IMAGE, GAPS_IMAGE, CHOSEN_IMAGE] as const;
 const REGISTER_NODE = 1;
 const BOOTSTRAP_RANGE = 2;
 const CHANGE_RANGE = 3;
@@ -62,6 +65,7 @@ const PAUSE_SCHEDULER = 8;
 const DESCRIBE_RANGE = 9;
 const ASK_SPLIT = 10;
 const BOOTSTRAP_RANGES = 11;
+const ASK_SPLIT_BY_HAND = 12;
 
 export function encodeMasterCommand(command: MasterCommand): Buffer {
   switch (command.type) {
@@ -78,7 +82,10 @@ export function encodeMasterCommand(command: MasterCommand): Buffer {
     case 'describeRange':
       return encodeStored(COMMAND, [DESCRIBE_RANGE, encodeRangeDescriptor(command.descriptor)]);
     case 'askSplit':
-      return encodeStored(COMMAND, [ASK_SPLIT, encodeRangeDescriptor(command.descriptor)]);
+      return encodeStored(COMMAND, [
+        command.byHand ? ASK_SPLIT_BY_HAND : ASK_SPLIT,
+        encodeRangeDescriptor(command.descriptor),
+      ]);
     case 'setDuty':
       return encodeStored(COMMAND, [SET_DUTY, encodeDuty(command)]);
     case 'pauseScheduler':
@@ -107,7 +114,9 @@ export function decodeMasterCommand(bytes: Bytes): MasterCommand {
       case DESCRIBE_RANGE:
         return { type: 'describeRange', descriptor: decodeRangeDescriptor(body) };
       case ASK_SPLIT:
-        return { type: 'askSplit', descriptor: decodeRangeDescriptor(body) };
+        return { type: 'askSplit', descriptor: decodeRangeDescriptor(body), byHand: false };
+      case ASK_SPLIT_BY_HAND:
+        return { type: 'askSplit', descriptor: decodeRangeDescriptor(body), byHand: true };
       case SET_DUTY:
         return { type: 'setDuty', ...decodeDuty(body) };
       case PAUSE_SCHEDULER:
@@ -137,7 +146,7 @@ function decodeFirstRange(raw: unknown): FirstRangePlan {
 }
 
 export function encodeMasterImage(image: MasterImage): Buffer {
-  const { applied, revisionBound, settings, duties, pauses, asked, ended, forgottenNodes } = image;
+  const { applied, revisionBound, settings, duties, pauses, asked, ended, forgottenNodes, chosen } = image;
   const fields = [
     [applied.index, applied.term],
     encodeConfFields(image.conf),
@@ -147,10 +156,9 @@ export function encodeMasterImage(image: MasterImage): Buffer {
   ];
   const set = [settings.version, textMapToWire(Object.fromEntries(settings.texts))];
   const care = [duties.map(encodeDuty), pauses.map(encodePause), asked.map(encodeAsked), ended.map(encodeEnded)];
-  if (forgottenNodes.length > 0) {
-    const gaps = forgottenNodes.map(({ from, to }) => [from, to]);
-    return encodeStored(GAPS_IMAGE, [...fields, revisionBound, set, ...care, gaps]);
-  }
+  const gaps = forgottenNodes.map(({ from, to }) => [from, to]);
+  if (chosen.length > 0) return encodeStored(CHOSEN_IMAGE, [...fields, revisionBound, set, ...care, gaps, chosen]);
+  if (gaps.length > 0) return encodeStored(GAPS_IMAGE, [...fields, revisionBound, set, ...care, gaps]);
   if (duties.length + pauses.length + asked.length + ended.length > 0) {
     return encodeStored(CARE_IMAGE, [...fields, revisionBound, set, ...care]);
   }
@@ -160,9 +168,9 @@ export function encodeMasterImage(image: MasterImage): Buffer {
 
 /** Throws an `InvariantError` for anything else. */
 export function decodeMasterImage(bytes: Bytes): MasterImage {
-  return decodeStored([IMAGE, REVISIONS_IMAGE, SETTINGS_IMAGE, CARE_IMAGE, GAPS_IMAGE], bytes, (fields) => {
+  return decodeStored(IMAGES, bytes, (fields) => {
     const [position, conf, ids, nodes, ranges, revisionBound = 0, settings = [0, []], ...care] = fields;
-    const [duties = [], pauses = [], asked = [], ended = [], gaps = []] = care;
+    const [duties = [], pauses = [], asked = [], ended = [], gaps = [], chosen = []] = care;
     const applied = asFields(position, 2, 'applied');
     const next = asFields(ids, 3, 'next ids');
     return {
@@ -180,6 +188,7 @@ export function decodeMasterImage(bytes: Bytes): MasterImage {
       asked: asList(asked, 'asked splits', decodeAsked),
       ended: asList(ended, 'ended ranges', decodeEnded),
       forgottenNodes: asList(gaps, 'gaps in the ids of nodes', decodeGap),
+      chosen: asList(chosen, 'chosen ranges', (id) => asCount(id, 'range id')),
     };
   });
 }

@@ -303,7 +303,8 @@ export class Master implements StateMachine {
     if (!this.leading || care === undefined) return done(this.#notLeader(), undefined);
     const refused = care.splitRefusal(request);
     if (refused !== undefined) return done(refused, undefined);
-    this.#propose({ type: 'askSplit', descriptor: request.range }, (error, result) => {
+    const byHand = request.cause === 'admin';
+    this.#propose({ type: 'askSplit', descriptor: request.range, byHand }, (error, result) => {
       if (result?.type !== 'askSplit') return done(error ?? this.#notLeader(), undefined);
       care.splitBegan(request);
       const { childId, replicas } = result.asked;

@@ -11,6 +11,9 @@
  * RR4. What has ended never comes back: its id is remembered.
  * RR5. Asked for the ids of a split again, for the same range at the same epoch, the answer is the same. So all splits of a
  *      range at an epoch make the same child, and the child is known as soon as its parent is known to be cut.
+ * RR6. A border that people chose (a cluster that began with several ranges, a split by hand) is known by the range that
+ *      begins there, as long as that lives (RR3): nothing takes it away but people, unless they say so
+ *      (scheduling/schedulers/merge.ts).
  */
 import { compareBytes, equalBytes, ServiceError, type Span, spanContains } from '@remora/base';
 import { type Epoch, type RangeDescriptor, type ReplicaDescriptor, staleEpoch } from '@remora/protocol';
@@ -36,6 +39,8 @@ export interface RangeImage {
   readonly ranges: readonly RangeDescriptor[];
   readonly asked: readonly AskedSplit[];
   readonly ended: readonly EndedRange[];
+  /** Ranges that begin where people chose (RR6). */
+  readonly chosen: readonly number[];
 }
 
 /** Where new ids come from. */
@@ -50,6 +55,8 @@ export class RangeRegistry {
   /** By the range that asked, until it is known to be cut. */
   readonly #asked = new Map<number, AskedSplit>();
   readonly #ended = new Map<number, EndedRange>();
+  /** RR6. */
+  readonly #chosen = new Set<number>();
 
   all(): readonly RangeDescriptor[] {
     return [...this.#ranges.values()];
@@ -103,6 +110,16 @@ export class RangeRegistry {
     }
   }
 
+  /** RR6: whether the range begins where people chose. */
+  isChosen(rangeId: number): boolean {
+    return this.#chosen.has(rangeId);
+  }
+
+  /** RR6. */
+  choose(rangeId: number): void {
+    this.#chosen.add(rangeId);
+  }
+
   /** RR5. Throws `RANGE_NOT_FOUND` for what has ended, `STALE_EPOCH` when a later epoch is known. */
   askSplit(range: RangeDescriptor, ids: IdSource): AskedSplit {
     this.describe(range);
@@ -112,6 +129,8 @@ export class RangeRegistry {
     if (!isSameEpoch(known.epoch, epoch)) throw staleEpoch([known]);
     const before = this.#asked.get(rangeId);
     if (before !== undefined && isSameEpoch(before.epoch, epoch)) return before;
+    // Of another epoch: that child never comes to be, unless it is there.
+    if (before !== undefined && !this.#ranges.has(before.childId)) this.#chosen.delete(before.childId);
     const [childId, first] = [ids.rangeId(), ids.replicaIds(replicas.length)];
     const asked: AskedSplit = {
       ...{ rangeId, epoch, childId },
@@ -122,16 +141,23 @@ export class RangeRegistry {
   }
 
   image(): RangeImage {
-    return { ranges: this.all(), asked: [...this.#asked.values()], ended: [...this.#ended.values()] };
+    return {
+      ranges: this.all(),
+      asked: [...this.#asked.values()],
+      ended: [...this.#ended.values()],
+      chosen: [...this.#chosen],
+    };
   }
 
-  restore({ ranges, asked, ended }: RangeImage): void {
+  restore({ ranges, asked, ended, chosen }: RangeImage): void {
     this.#ranges.clear();
     this.#asked.clear();
     this.#ended.clear();
     for (const range of ranges) this.#ranges.set(range.rangeId, range);
     for (const each of asked) this.#asked.set(each.rangeId, each);
     for (const each of ended) this.#ended.set(each.rangeId, each);
+    this.#chosen.clear();
+    for (const rangeId of chosen) this.#chosen.add(rangeId);
   }
 
   /** RR5: between the range as it was and as it is lies the child, unless more has happened since. */
@@ -155,6 +181,7 @@ export class RangeRegistry {
   #end(rangeId: number, into: number): void {
     this.#ranges.delete(rangeId);
     this.#asked.delete(rangeId);
+    this.#chosen.delete(rangeId);
     this.#ended.set(rangeId, { rangeId, into });
   }
 }

@@ -179,7 +179,7 @@ describe('what a node is there for', () => {
     state.apply({ type: 'pauseScheduler', name: 'space', untilMs: 0 });
     const [range] = state.ranges();
     if (range === undefined) throw new Error('there is a range');
-    const asked = state.apply({ type: 'askSplit', descriptor: range });
+    const asked = state.apply({ type: 'askSplit', descriptor: range, byHand: false });
     const restored = new MasterState(CONF);
     restored.restore(decodeMasterImage(encodeMasterImage(state.image())));
     expect(encodeMasterImage(restored.image())).toEqual(encodeMasterImage(state.image()));
@@ -188,7 +188,7 @@ describe('what a node is there for', () => {
       { duty: 'maintenance', untilMs: 5_000 },
     ]);
     expect([...restored.pauses]).toEqual([['bytes', 7_000]]);
-    expect(restored.apply({ type: 'askSplit', descriptor: range })).toEqual(asked);
+    expect(restored.apply({ type: 'askSplit', descriptor: range, byHand: false })).toEqual(asked);
   });
 
   test('is not in the image of a master where all serve: earlier programs can read that', () => {
@@ -212,6 +212,54 @@ describe('what a node is there for', () => {
   });
 });
 
+describe('borders that people chose (RR6)', () => {
+  const plans = ['', 'g', 'p'].map((start) => ({ start: Buffer.from(start), nodeIds: [1, 2, 3] }));
+  const chosen = (state: MasterState) => state.ranges().map(({ rangeId }) => state.beginsAtChosen(rangeId));
+
+  test('are those of a cluster that began with several ranges, and of splits by hand', () => {
+    const state = new MasterState(CONF);
+    state.apply({ type: 'bootstrapRanges', ranges: plans });
+    expect(chosen(state)).toEqual([false, true, true]);
+    const [first] = state.ranges();
+    if (first === undefined) throw new Error('there is a range');
+    const epoch = { confVersion: 1, version: 2 };
+    for (const byHand of [false, true]) {
+      const descriptor = state.range(first.rangeId) ?? first;
+      state.apply({ type: 'askSplit', descriptor, byHand });
+      const end = Buffer.from(byHand ? 'b' : 'd');
+      state.apply({ type: 'describeRange', descriptor: { ...descriptor, end, epoch: { ...epoch } } });
+      epoch.version++;
+    }
+    // They come in the order of their ids: what the masters split off by themselves is between the borders.
+    expect(chosen(state)).toEqual([false, true, true, false, true]);
+  });
+
+  test('survive a restart, and go with the range that begins there; programs before them can read masters without', () => {
+    const state = new MasterState(CONF);
+    state.apply({ type: 'bootstrapRanges', ranges: plans.slice(0, 2) });
+    const restored = new MasterState(CONF);
+    restored.restore(decodeMasterImage(encodeMasterImage(state.image())));
+    expect([chosen(restored), encodeMasterImage(state.image())[1]]).toEqual([[false, true], 6]);
+    const [first] = state.ranges();
+    if (first === undefined) throw new Error('there is a range');
+    const epoch = { confVersion: 1, version: 2 };
+    state.apply({ type: 'describeRange', descriptor: { ...first, end: Buffer.alloc(0), epoch } });
+    expect([state.image().chosen, encodeMasterImage(state.image())[1]]).toEqual([[], 4]);
+  });
+
+  test('of splits that came to nothing are forgotten', () => {
+    const state = new MasterState(CONF);
+    state.apply({ type: 'bootstrapRange', nodeIds: [1, 2, 3] });
+    const [range] = state.ranges();
+    if (range === undefined) throw new Error('there is a range');
+    state.apply({ type: 'askSplit', descriptor: range, byHand: true });
+    expect(state.image().chosen).toHaveLength(1);
+    const descriptor = { ...range, epoch: { confVersion: 2, version: 1 } };
+    state.apply({ type: 'askSplit', descriptor, byHand: false });
+    expect(state.image().chosen).toEqual([]);
+  });
+});
+
 test('the ids of a split are new ones, above whatever ids a range was told by hand', () => {
   const state = new MasterState(CONF);
   state.apply({ type: 'bootstrapRange', nodeIds: [1, 2, 3] });
@@ -223,7 +271,7 @@ test('the ids of a split are new ones, above whatever ids a range was told by ha
     type: 'describeRange',
     descriptor: { ...byHand, replicas: [{ replicaId: 2_000, nodeId: 1, type: 'voter' }] },
   });
-  const result = state.apply({ type: 'askSplit', descriptor: state.range(40) ?? range });
+  const result = state.apply({ type: 'askSplit', descriptor: state.range(40) ?? range, byHand: false });
   expect(result).toMatchObject({ asked: { childId: 41, replicas: [{ replicaId: 2_001 }] } });
 });
 
@@ -268,7 +316,8 @@ test('commands survive the log', () => {
   for (const command of [
     { type: 'changeRange' as const, descriptor: range },
     { type: 'describeRange' as const, descriptor: range },
-    { type: 'askSplit' as const, descriptor: range },
+    { type: 'askSplit' as const, descriptor: range, byHand: false },
+    { type: 'askSplit' as const, descriptor: range, byHand: true },
     { type: 'setDuty' as const, nodeId: 3, duty: 'maintenance' as const, untilMs: 1_700_000_000_000 },
     { type: 'pauseScheduler' as const, name: 'bytes', untilMs: 0 },
     { type: 'registerNode' as const, descriptor: descriptor(7) },

@@ -15,8 +15,8 @@ export type MasterCommand =
   | { readonly type: 'changeRange'; readonly descriptor: RangeDescriptor }
   /** The same of all that there is to a range: it was split or merged, or a split has made it. */
   | { readonly type: 'describeRange'; readonly descriptor: RangeDescriptor }
-  /** Gives out the ids of a split; the same ones for the same range and epoch. */
-  | { readonly type: 'askSplit'; readonly descriptor: RangeDescriptor }
+  /** Gives out the ids of a split; the same ones for the same range and epoch. `byHand`: people chose where it is. */
+  | { readonly type: 'askSplit'; readonly descriptor: RangeDescriptor; readonly byHand: boolean }
   /** `untilMs`: the end of a maintenance window, by the wall clock; 0 for every other duty. */
   | { readonly type: 'setDuty'; readonly nodeId: number; readonly duty: NodeDuty; readonly untilMs: number }
   /** Until then, by the wall clock, a scheduler rests; 0: no longer. */
@@ -149,6 +149,11 @@ export class MasterState {
     return this.#ranges.get(rangeId);
   }
 
+  /** Whether a range begins where people chose (range-registry.ts RR6). */
+  beginsAtChosen(rangeId: number): boolean {
+    return this.#ranges.isChosen(rangeId);
+  }
+
   /** Into which range one was merged; undefined when it lives, or was never heard of. */
   mergedInto(rangeId: number): number | undefined {
     return this.#ranges.mergedInto(rangeId);
@@ -198,7 +203,7 @@ export class MasterState {
         this.#takeIds(command.descriptor);
         return { type: 'describeRange' };
       case 'askSplit':
-        return this.#askSplit(command.descriptor);
+        return this.#askSplit(command);
       case 'setDuty':
         return this.#setDuty(command);
       case 'pauseScheduler':
@@ -297,7 +302,8 @@ export class MasterState {
   #bootstrapSeveral(plans: readonly FirstRangePlan[]): MasterResult {
     this.#checkNoRanges();
     for (const [i, plan] of plans.entries()) {
-      this.#found(plan, { end: plans[i + 1]?.start ?? EMPTY_BYTES, revisionSource: 'master' });
+      const rangeId = this.#found(plan, { end: plans[i + 1]?.start ?? EMPTY_BYTES, revisionSource: 'master' });
+      if (i > 0) this.#ranges.choose(rangeId);
     }
     return { type: 'bootstrapRanges' };
   }
@@ -324,12 +330,13 @@ export class MasterState {
     for (const { replicaId } of replicas) this.#nextReplicaId = Math.max(this.#nextReplicaId, replicaId + 1);
   }
 
-  #askSplit(range: RangeDescriptor): MasterResult {
+  #askSplit({ descriptor: range, byHand }: Extract<MasterCommand, { type: 'askSplit' }>): MasterResult {
     this.#takeIds(range);
     const asked = this.#ranges.askSplit(range, {
       rangeId: () => this.#nextRangeId++,
       replicaIds: (count) => this.#takeReplicaIds(count),
     });
+    if (byHand) this.#ranges.choose(asked.childId);
     return { type: 'askSplit', asked };
   }
 

@@ -226,6 +226,7 @@ const IMAGE: MasterImage = {
   forgottenNodes: [],
   asked: [],
   ended: [],
+  chosen: [],
 };
 const SET_IMAGE: MasterImage = { ...IMAGE, settings: { version: 1, texts: new Map([['down-after', '5m']]) } };
 

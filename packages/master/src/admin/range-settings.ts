@@ -4,6 +4,7 @@
  */
 import { bool, bytes, durationMs, int, type OptionDefinition, type OptionValues } from '@remora/base';
 import type { SplitPolicy } from '@remora/protocol';
+import type { MergePolicy } from '../scheduling/settings.ts';
 
 const KIB = 2 ** 10;
 const MIB = 2 ** 20;
@@ -60,6 +61,30 @@ export const RANGE_SETTINGS = {
     desc: 'For how long a range must be so hot before it is split.',
     group,
   },
+  autoMerge: {
+    type: bool(),
+    default: true,
+    desc: 'Merge neighbours that have become small and quiet.',
+    group,
+  },
+  mergeSizePercent: {
+    type: int({ min: 1, max: 50 }),
+    default: 25,
+    desc: 'Neighbours that together have less than this share of split-size are small. At 50 they may soon be split again.',
+    group,
+  },
+  mergeQuietTime: {
+    type: durationMs({ min: SECOND, max: 7 * 24 * HOUR }),
+    default: 10 * MINUTE,
+    desc: 'For how long neighbours must be small, and have less than half of the load at which ranges are split, before they are merged.',
+    group,
+  },
+  mergeChosenBorders: {
+    type: bool(),
+    default: false,
+    desc: 'Merge also where people chose a border: those that the cluster began with, and those of splits by hand.',
+    group,
+  },
 } as const satisfies Readonly<Record<string, OptionDefinition<unknown>>>;
 
 export type RangeSettings = OptionValues<typeof RANGE_SETTINGS>;
@@ -82,6 +107,18 @@ export const RANGE_RELATIONS: readonly RangeRelation[] = [
     must: 'be above split-size',
   },
 ];
+
+/** What scheduling goes by of it. */
+export function mergePolicyOf(settings: RangeSettings): MergePolicy {
+  const { splitSize, splitRequestsPerSecond, splitBytesPerSecond } = settings;
+  return {
+    enabled: settings.autoMerge,
+    bytesMax: Math.floor((splitSize * settings.mergeSizePercent) / 100),
+    quietMs: settings.mergeQuietTime,
+    chosenBorders: settings.mergeChosenBorders,
+    splits: { bytes: splitSize, requestsPerS: splitRequestsPerSecond, bytesPerS: splitBytesPerSecond },
+  };
+}
 
 /** What the nodes go by of it. */
 export function splitPolicyOf(settings: RangeSettings): SplitPolicy {

@@ -26,7 +26,13 @@ import {
   type SettingName,
   type Settings,
 } from '../scheduling/settings.ts';
-import { RANGE_RELATIONS, RANGE_SETTINGS, type RangeSettings, rangeSettingsFrom } from './range-settings.ts';
+import {
+  mergePolicyOf,
+  RANGE_RELATIONS,
+  RANGE_SETTINGS,
+  type RangeSettings,
+  rangeSettingsFrom,
+} from './range-settings.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -204,5 +210,6 @@ export function schedulingSettings(settings: ClusterSettings): Settings {
     ...numbersFrom((name) => Number(values[optionName(name)])),
     replicaDownAfterMs: settings.downAfter,
     isolationLevels: settings.isolationLevels,
+    merging: mergePolicyOf(settings),
   };
 }

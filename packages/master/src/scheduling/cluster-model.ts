@@ -50,6 +50,10 @@ export interface RangeInfo {
   readonly bytes: number;
   readonly readsPerS: number;
   readonly writesPerS: number;
+  readonly readBytesPerS: number;
+  readonly writeBytesPerS: number;
+  /** Whether it begins where people chose (range-registry.ts RR6). */
+  readonly chosen: boolean;
   /** What its leader says of its size, for people; absent or empty: nothing. */
   readonly sizeRemark?: string;
 }
@@ -196,7 +200,7 @@ export class ClusterModel {
     const ids = this.idsInKeyOrder();
     const range = this.#ranges.get(rangeId);
     const next = this.#ranges.get(ids[(this.#positions.get(rangeId) ?? ids.length) + 1] ?? 0);
-    if (range === undefined || next === undefined) return undefined;
+    if (range === undefined || next === undefined || range.descriptor.end.length === 0) return undefined;
     return equalBytes(range.descriptor.end, next.descriptor.start) ? next : undefined;
   }
 

@@ -6,15 +6,24 @@ import { type Footprint, Ledger } from './footprint.ts';
 import type { OperatorKind } from './operator.ts';
 import type { Settings } from './settings.ts';
 
-const BALANCING: ReadonlySet<OperatorKind> = new Set(['place', 'scatter', 'balanceReplicas', 'balanceLeaders']);
+const BALANCING: ReadonlySet<OperatorKind> = new Set([
+  'place',
+  'scatter',
+  'merge',
+  'balanceReplicas',
+  'balanceLeaders',
+]);
 
 export function isBalancing(kind: OperatorKind): boolean {
   return BALANCING.has(kind);
 }
 
-/** Whether work of this kind leaves a range alone that was moved lately: it might undo what is good. */
+/**
+ * Whether work of this kind leaves a range alone that was moved lately: it might undo what is good. A merge has waited for
+ * its quiet time, and comes right after what brought the two together.
+ */
 export function respectsRest(kind: OperatorKind): boolean {
-  return kind !== 'scatter' && isBalancing(kind);
+  return kind !== 'scatter' && kind !== 'merge' && isBalancing(kind);
 }
 
 /** Replicas of one kind of work that a node may receive or send. */
@@ -28,15 +37,19 @@ export function limitReached(ledger: Ledger, footprints: readonly Footprint[], s
   for (const footprint of footprints) wanted.add(footprint);
   if (ledger.size + wanted.size > settings.operatorsMax) return `operators-max (${settings.operatorsMax}) is reached`;
   for (const [kind, count] of wanted.kinds.entries()) {
-    if (isBalancing(kind) && ledger.kinds.of(kind) + count > settings.balanceOperatorsMax) {
-      return `balance-operators-max (${settings.balanceOperatorsMax}) is reached for ${kind}`;
-    }
+    const [name, max] = kindLimit(kind, settings);
+    if (isBalancing(kind) && ledger.kinds.of(kind) + count > max) return `${name} (${max}) is reached for ${kind}`;
   }
   for (const footprint of footprints) {
     const full = nodeLimitReached(ledger, wanted, footprint, settings);
     if (full !== undefined) return full;
   }
   return undefined;
+}
+
+function kindLimit(kind: OperatorKind, settings: Settings): readonly [name: string, max: number] {
+  if (kind === 'merge') return ['merges-under-way-max', settings.mergesUnderWayMax];
+  return ['balance-operators-max', settings.balanceOperatorsMax];
 }
 
 function nodeLimitReached(

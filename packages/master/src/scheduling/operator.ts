@@ -27,9 +27,18 @@ import {
  *  - `admin`: somebody asked for it.
  *  - `evacuate`: a node is to be empty of replicas or leaders.
  *  - `place`: replicas are kept apart badly, or are too many.
+ *  - `merge`: neighbours have become small; also to bring them to the same nodes.
  *  - `scatter`, `balanceReplicas`, `balanceLeaders`: the load could be spread better.
  */
-export type OperatorKind = 'repair' | 'admin' | 'evacuate' | 'place' | 'scatter' | 'balanceReplicas' | 'balanceLeaders';
+export type OperatorKind =
+  | 'repair'
+  | 'admin'
+  | 'evacuate'
+  | 'place'
+  | 'scatter'
+  | 'merge'
+  | 'balanceReplicas'
+  | 'balanceLeaders';
 
 /** Smaller is more urgent. A more urgent operator takes the place of another one. */
 export const URGENCY: Readonly<Record<OperatorKind, number>> = {
@@ -38,6 +47,7 @@ export const URGENCY: Readonly<Record<OperatorKind, number>> = {
   evacuate: 2,
   place: 3,
   scatter: 4,
+  merge: 5,
   balanceReplicas: 5,
   balanceLeaders: 5,
 };

@@ -36,7 +36,13 @@ function report(given: Partial<RangeReport> = {}): RangeReport {
 
 function bed() {
   const scheduling = schedulingBed({ nodes: upNodes(4) });
-  return { scheduling, director: new SchedulingDirector(scheduling, () => NOW_MS) };
+  return {
+    scheduling,
+    director: new SchedulingDirector(scheduling, {
+      monotonicMs: () => NOW_MS,
+      beginsAtChosen: (rangeId) => rangeId === 1,
+    }),
+  };
 }
 
 test('the report of a leader becomes what scheduling knows of the range', () => {
@@ -55,6 +61,9 @@ test('the report of a leader becomes what scheduling knows of the range', () => 
     bytes: 77,
     readsPerS: 5,
     writesPerS: 6,
+    readBytesPerS: 50,
+    writeBytesPerS: 60,
+    chosen: true,
     sizeRemark: 'it is too large',
   });
 });

@@ -10,18 +10,27 @@ import type { Scheduling } from './scheduling.ts';
  */
 const SILENT_AFTER_MS = 3_000;
 
+export interface SchedulingDirectorDeps {
+  readonly monotonicMs: () => number;
+  /** Whether a range begins where people chose (range-registry.ts RR6). */
+  readonly beginsAtChosen: (rangeId: number) => boolean;
+}
+
 export class SchedulingDirector implements RangeDirector {
   readonly #scheduling: Scheduling;
   readonly #monotonicMs: () => number;
+  readonly #beginsAtChosen: (rangeId: number) => boolean;
 
-  constructor(scheduling: Scheduling, monotonicMs: () => number) {
+  constructor(scheduling: Scheduling, { monotonicMs, beginsAtChosen }: SchedulingDirectorDeps) {
     this.#scheduling = scheduling;
     this.#monotonicMs = monotonicMs;
+    this.#beginsAtChosen = beginsAtChosen;
   }
 
   reported(reported: ReportedRange): RangeInstruction | undefined {
     const nowMs = this.#monotonicMs();
-    const info = infoOf(reported, nowMs);
+    const chosen = this.#beginsAtChosen(reported.descriptor.rangeId);
+    const info = infoOf(reported, { nowMs, chosen });
     return info === undefined ? undefined : this.#scheduling.rangeReported(info, nowMs);
   }
 
@@ -33,13 +42,17 @@ export class SchedulingDirector implements RangeDirector {
 }
 
 /** Undefined when it does not come from a leader. */
-function infoOf({ descriptor, report }: ReportedRange, nowMs: number): RangeInfo | undefined {
+function infoOf(
+  { descriptor, report }: ReportedRange,
+  { nowMs, chosen }: { readonly nowMs: number; readonly chosen: boolean },
+): RangeInfo | undefined {
   const { lead } = report;
   if (lead === undefined) return undefined;
   const { term, bytes } = report;
-  const { joint, changePending, readsPerS, writesPerS, sizeRemark } = lead;
+  const { joint, changePending, readsPerS, writesPerS, readBytesPerS, writeBytesPerS, sizeRemark } = lead;
   return {
-    ...{ descriptor, term, bytes, joint, changePending, readsPerS, writesPerS, sizeRemark },
+    ...{ descriptor, term, bytes, joint, changePending, readsPerS, writesPerS },
+    ...{ readBytesPerS, writeBytesPerS, chosen, sizeRemark },
     leader: descriptor.replicas.find(({ replicaId }) => replicaId === report.replicaId)?.nodeId,
     progress: lead.peers.map(({ replicaId, caughtUp, silentMs }) => ({
       ...{ replicaId, caughtUp },

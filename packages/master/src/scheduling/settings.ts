@@ -132,6 +132,13 @@ const NUMBERS = {
     unit: 'count',
     desc: 'Ranges that may be splitting by themselves at a time. 0: none does, and only splits that are asked for are done.',
   },
+  mergesUnderWayMax: {
+    default: 4,
+    min: 0,
+    max: 1_000,
+    unit: 'count',
+    desc: 'Neighbours that may be merged by themselves at a time. 0: none are.',
+  },
   snapshotBytesPerS: {
     default: 4 * MIB,
     min: 1_024,
@@ -143,11 +150,24 @@ const NUMBERS = {
 
 export type SettingName = keyof typeof NUMBERS;
 
+/** When neighbours are merged without anybody asking for it (schedulers/merge.ts). */
+export interface MergePolicy {
+  readonly enabled: boolean;
+  /** Of two neighbours together. */
+  readonly bytesMax: number;
+  readonly quietMs: number;
+  /** Also where people chose the border. */
+  readonly chosenBorders: boolean;
+  /** When one range is split; loads of 0: never for that. */
+  readonly splits: { readonly bytes: number; readonly requestsPerS: number; readonly bytesPerS: number };
+}
+
 export type Settings = Readonly<Record<SettingName, number>> & {
   /** Silence after which a replica is replaced. */
   readonly replicaDownAfterMs: number;
   /** Labels that keep replicas apart, from wide to narrow. */
   readonly isolationLevels: readonly string[];
+  readonly merging: MergePolicy;
 };
 
 export const SETTING_NAMES = Object.keys(NUMBERS) as readonly SettingName[];
@@ -156,6 +176,13 @@ export const DEFAULT_SETTINGS: Settings = {
   ...numbersFrom((name) => NUMBERS[name].default),
   replicaDownAfterMs: 10 * MINUTE,
   isolationLevels: ['zone', 'rack', 'host'],
+  merging: {
+    enabled: true,
+    bytesMax: 16 * MIB,
+    quietMs: 10 * MINUTE,
+    chosenBorders: false,
+    splits: { bytes: 64 * MIB, requestsPerS: 10_000, bytesPerS: 32 * MIB },
+  },
 };
 
 export function numbersFrom(of: (name: SettingName) => number): Readonly<Record<SettingName, number>> {

@@ -75,6 +75,9 @@ export function rangeInfo(rangeId: number, given: RangeGiven): RangeInfo {
     bytes: 1_000_000,
     readsPerS: 0,
     writesPerS: 0,
+    readBytesPerS: 0,
+    writeBytesPerS: 0,
+    chosen: false,
     ...rest,
   };
 }

@@ -57,7 +57,7 @@ export class SchedulingView {
 
   /** What keeps balancing from moving a replica of a range, for people; undefined when nothing does. */
   notMovable(range: RangeInfo): string | undefined {
-    return this.notTransferable(range) ?? this.#notWhole(range);
+    return this.notTransferable(range) ?? this.notWhole(range);
   }
 
   /** What keeps balancing from moving the leader of a range. */
@@ -74,7 +74,8 @@ export class SchedulingView {
     return range.joint || range.changePending ? 'its membership is changing' : undefined;
   }
 
-  #notWhole(range: RangeInfo): string | undefined {
+  /** What a range lacks of being as it should be. */
+  notWhole(range: RangeInfo): string | undefined {
     const { replicas } = range.descriptor;
     if (replicas.length !== voterNodes(range).length) return 'it has a learner';
     if (replicas.length !== this.settings.replicas) return 'it does not have its number of replicas';

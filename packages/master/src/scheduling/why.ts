@@ -2,6 +2,7 @@
 import type { NodeView, RangeInfo } from './cluster-model.ts';
 import { hasSpace } from './placement.ts';
 import { checkRange } from './range-check.ts';
+import { mergeObstacle } from './schedulers/merge.ts';
 import type { Scheduling } from './scheduling.ts';
 import { notServing } from './step.ts';
 
@@ -26,11 +27,21 @@ export function whyRange(scheduling: Scheduling, range: RangeInfo, nowMs: number
   if (range.sizeRemark) lines.push(`its leader says: ${range.sizeRemark}`);
   const notMovable = view.notMovable(range);
   if (notMovable !== undefined) lines.push(`balancing leaves it alone: ${notMovable}`);
+  lines.push(...whyApart(scheduling, range));
   const past = controller.history().filter((record) => record.rangeId === rangeId);
   for (const { operatorId, kind, reason, status, outcome } of past.slice(0, PAST_SHOWN)) {
     lines.push(`before: operator ${operatorId} (${kind}, ${reason}) ended as ${status}: ${outcome}`);
   }
   return [...lines, ...whySchedulers(scheduling, nowMs)];
+}
+
+/** Why it is not merged with the range behind it. */
+function whyApart({ model, settings }: Scheduling, target: RangeInfo): readonly string[] {
+  const source = model.neighbour(target.descriptor.rangeId);
+  if (source === undefined || !settings.merging.enabled) return [];
+  const apart = mergeObstacle({ target, source }, settings.merging);
+  const { rangeId } = source.descriptor;
+  return [`with range ${rangeId} behind it: ${apart ?? 'they are to be merged when they stay small and quiet'}`];
 }
 
 export function whyNode(scheduling: Scheduling, { info, totals }: NodeView, nowMs: number): readonly string[] {

@@ -2,24 +2,29 @@ import { expect, test } from 'vitest';
 import { BALANCE_CASES } from './balance-cases.ts';
 import type { Case } from './clusters.ts';
 import { FAILURE_CASES } from './failure-cases.ts';
+import { MERGE_CASES } from './merge-cases.ts';
 import { PLACEMENT_CASES } from './placement-cases.ts';
 import { type SimulatedCluster, TICK_MS } from './simulated-cluster.ts';
 
 /** Also for a machine that is busy with other things. */
 const TIMEOUT_MS = 120_000;
 
-test.each([...BALANCE_CASES, ...FAILURE_CASES, ...PLACEMENT_CASES])('$name', { timeout: TIMEOUT_MS }, (row) => {
-  const cluster = row.cluster();
-  const settledInS = settle(cluster, row);
-  const { operators } = cluster;
-  const told = describe(cluster);
-  expect(row.problems(cluster), told).toEqual([]);
-  expect(operators, told).toBeLessThanOrEqual(row.operatorsMax);
-  for (let s = 0; s < row.stillS; s++) cluster.tick();
-  expect(cluster.operators, `it settled after ${settledInS} s, but went on: ${describe(cluster)}`).toBe(operators);
-  expect(row.problems(cluster)).toEqual([]);
-  expect(cluster.violations).toEqual([]);
-});
+test.each([...BALANCE_CASES, ...FAILURE_CASES, ...PLACEMENT_CASES, ...MERGE_CASES])(
+  '$name',
+  { timeout: TIMEOUT_MS },
+  (row) => {
+    const cluster = row.cluster();
+    const settledInS = settle(cluster, row);
+    const { operators } = cluster;
+    const told = describe(cluster);
+    expect(row.problems(cluster), told).toEqual([]);
+    expect(operators, told).toBeLessThanOrEqual(row.operatorsMax);
+    for (let s = 0; s < row.stillS; s++) cluster.tick();
+    expect(cluster.operators, `it settled after ${settledInS} s, but went on: ${describe(cluster)}`).toBe(operators);
+    expect(row.problems(cluster)).toEqual([]);
+    expect(cluster.violations).toEqual([]);
+  },
+);
 
 /** Seconds until the last operator ended, all events being past. */
 function settle(cluster: SimulatedCluster, row: Case): number {

@@ -3,7 +3,7 @@
  * members and report. It does what it is told, takes time for it, and sometimes fails. One tick is one second; the same
  * seed gives the same run. What must never happen is noted as a violation at the moment at which it does.
  */
-import { EMPTY_BYTES, type Random, SeededRandom } from '@remora/base';
+import { type Random, SeededRandom } from '@remora/base';
 import {
   type Instruction,
   type NodeDuty,
@@ -12,7 +12,7 @@ import {
   Scheduling,
   type Settings,
 } from '../../src/scheduling/index.ts';
-import { isMember, keyOf, replicasOf, type SimRange } from './sim-range.ts';
+import { absorb, isMember, keyOf, replicasOf, type SimRange, splitInTwo } from './sim-range.ts';
 
 export interface SimNode {
   readonly nodeId: number;
@@ -31,6 +31,8 @@ export interface SimSpec {
   readonly seed?: number;
   /** Out of 100 instructions so many get lost, and out of 100 copies so many never end. */
   readonly lossPercent?: number;
+  /** Leaders split ranges that have grown or are hot. */
+  readonly splits?: boolean;
   /** Ranges report so often, and at once when something about them has changed. */
   readonly heartbeatTicks?: number;
 }
@@ -39,6 +41,7 @@ export const TICK_MS = 1_000;
 const GIB = 1024 ** 3;
 const COPY_BYTES_PER_S = 32 * 1024 * 1024;
 const ELECTION_MS = 2_000;
+const HOT_FOR_MS = 30_000;
 const SUSPECT_AFTER_MS = 3_000;
 const DOWN_AFTER_MS = 10_000;
 
@@ -47,6 +50,9 @@ export class SimulatedCluster {
   readonly nodes = new Map<number, SimNode>();
   readonly ranges = new Map<number, SimRange>();
   readonly violations: string[] = [];
+  /** That happened by themselves. */
+  splits = 0;
+  merges = 0;
   /** The cluster has run for long before it is looked at. */
   nowMs = 3_600_000;
   /** By how much loads differ from report to report, in percent. */
@@ -58,6 +64,8 @@ export class SimulatedCluster {
   /** In an election, a transfer or a joint configuration. */
   readonly #unsettled = new Set<number>();
   #nextReplicaId = 1;
+  /** Of children of splits: above those of the ranges that it begins with. */
+  #nextRangeId = 1_000_000;
   /** Replica ids that were used for new replicas. */
   readonly #given = new Set<number>([0]);
   #ticks = 0;
@@ -88,13 +96,18 @@ export class SimulatedCluster {
   /** The first of `voters` leads. */
   addRange(
     voters: readonly number[],
-    load: { readonly bytes?: number; readonly readsPerS?: number; readonly writesPerS?: number } = {},
+    load: Partial<
+      Pick<SimRange, 'bytes' | 'olderBytes' | 'readsPerS' | 'writesPerS' | 'writeBytesPerS' | 'chosen'>
+    > = {},
   ): SimRange {
     const rangeId = this.ranges.size + 1;
+    const last = this.ranges.get(rangeId - 1);
+    if (last !== undefined) last.end = keyOf(rangeId);
     const range: SimRange = {
       rangeId,
       start: rangeId === 1 ? Buffer.alloc(0) : keyOf(rangeId),
-      end: keyOf(rangeId + 1),
+      end: Buffer.alloc(0),
+      version: 1,
       confVersion: 1,
       term: 1,
       leader: voters[0],
@@ -104,8 +117,12 @@ export class SimulatedCluster {
       learners: new Map(),
       outgoing: undefined,
       bytes: load.bytes ?? 64 * 1024 * 1024,
+      olderBytes: load.olderBytes ?? 0,
       readsPerS: load.readsPerS ?? 0,
       writesPerS: load.writesPerS ?? 0,
+      writeBytesPerS: load.writeBytesPerS ?? 0,
+      hotSinceMs: undefined,
+      chosen: load.chosen ?? false,
     };
     this.ranges.set(rangeId, range);
     this.#changed.add(rangeId);
@@ -142,6 +159,7 @@ export class SimulatedCluster {
     this.nowMs += TICK_MS;
     this.#ticks += 1;
     for (const rangeId of [...this.#unsettled]) this.#live(this.range(rangeId));
+    if (this.#spec.splits) this.#split();
     this.#reportNodes();
     this.#reportRanges();
     this.scheduling.tick(this.nowMs);
@@ -236,7 +254,7 @@ export class SimulatedCluster {
     const due = new Set(this.#changed);
     this.#changed.clear();
     for (const { rangeId } of this.scheduling.controller.active()) due.add(rangeId);
-    for (let rangeId = this.#ticks % every; rangeId <= this.ranges.size; rangeId += every) due.add(rangeId);
+    for (const rangeId of this.ranges.keys()) if (rangeId % every === this.#ticks % every) due.add(rangeId);
     for (const rangeId of due) {
       const range = this.ranges.get(rangeId);
       if (range !== undefined) this.#reportRange(range);
@@ -257,8 +275,8 @@ export class SimulatedCluster {
       descriptor: {
         rangeId: range.rangeId,
         start: range.start,
-        end: range.rangeId === this.ranges.size ? EMPTY_BYTES : range.end,
-        epoch: { confVersion: range.confVersion, version: 1 },
+        end: range.end,
+        epoch: { confVersion: range.confVersion, version: range.version },
         replicas,
         revisionSource: 'master',
       },
@@ -281,6 +299,9 @@ export class SimulatedCluster {
       bytes: range.bytes,
       readsPerS: this.#noisy(range.readsPerS),
       writesPerS: this.#noisy(range.writesPerS),
+      readBytesPerS: 0,
+      writeBytesPerS: this.#noisy(range.writeBytesPerS),
+      chosen: range.chosen,
     };
   }
 
@@ -306,6 +327,8 @@ export class SimulatedCluster {
         return; // left by itself in the next tick
       case 'transferLeader':
         return this.#transfer(range, instruction.replicaId);
+      case 'merge':
+        return this.#merge(range, instruction);
       default:
         this.violations.push(`range ${range.rangeId}: ${instruction.type} was not asked for`);
     }
@@ -366,6 +389,45 @@ export class SimulatedCluster {
     range.nextLeader = nodeId;
     range.leaderAtMs = this.nowMs + TICK_MS;
     this.#unsettle(range);
+  }
+
+  /** As a leader does it: what has too many bytes is refused, older versions counted. */
+  #merge(target: SimRange, { source: { rangeId }, bytesMax }: Extract<Instruction, { type: 'merge' }>): void {
+    const source = this.ranges.get(rangeId);
+    if (source === undefined) return; // told again
+    const nodes = [...source.voters.keys()];
+    if (!target.end.equals(source.start) || nodes.some((nodeId) => !target.voters.has(nodeId))) {
+      this.violations.push(`range ${target.rangeId}: range ${rangeId} cannot be merged with it`);
+      return;
+    }
+    if (nodes.some((nodeId) => !this.node(nodeId).alive)) return;
+    if (target.bytes + target.olderBytes + source.bytes + source.olderBytes > bytesMax) {
+      return this.scheduling.controller.refused(target.rangeId, 'they have too many bytes', this.nowMs);
+    }
+    absorb(target, source);
+    this.merges++;
+    this.ranges.delete(rangeId);
+    this.#unsettled.delete(rangeId);
+    this.scheduling.rangeRemoved(rangeId);
+    this.#changed.add(target.rangeId);
+  }
+
+  /** What leaders do by themselves: split what has grown, or has been hot for long enough. */
+  #split(): void {
+    const { splits } = this.scheduling.settings.merging;
+    for (const range of [...this.ranges.values()]) {
+      range.bytes += (range.writeBytesPerS * TICK_MS) / 1_000;
+      const requests = this.#noisy(range.readsPerS + range.writesPerS);
+      if (requests < splits.requestsPerS && range.writeBytesPerS < splits.bytesPerS) range.hotSinceMs = undefined;
+      else range.hotSinceMs ??= this.nowMs;
+      const hot = range.hotSinceMs !== undefined && this.nowMs - range.hotSinceMs >= HOT_FOR_MS;
+      if (!hot && range.bytes + range.olderBytes < splits.bytes) continue;
+      if (this.scheduling.controller.isBusy(range.rangeId)) continue;
+      const child = splitInTwo(range, this.#nextRangeId++, () => this.#nextReplicaId++);
+      this.ranges.set(child.rangeId, child);
+      this.splits++;
+      for (const { rangeId } of [range, child]) this.#changed.add(rangeId);
+    }
   }
 
   #checkOperators(): void {

@@ -8,7 +8,7 @@ function skewed(rangeCount = 6) {
   return schedulingBed({ nodes: upNodes(3), ranges });
 }
 
-const NAMES = ['scatter', 'space', 'replica-count', 'bytes', 'replica-load', 'leader-count', 'leader-load'];
+const NAMES = ['scatter', 'merge', 'space', 'replica-count', 'bytes', 'replica-load', 'leader-count', 'leader-load'];
 
 describe('schedulers', () => {
   test('are listed in the order in which they run, with what they said', () => {
@@ -18,6 +18,7 @@ describe('schedulers', () => {
     expect(listed.map(({ name }) => name)).toEqual(NAMES);
     expect(Object.fromEntries(listed.map(({ name, last }) => [name, last]))).toEqual({
       scatter: 'nothing is to be scattered',
+      merge: 'no neighbours are small and quiet',
       space: 'every node has 10 % of its space free',
       'replica-count': 'the nodes have 6 to 6 replicas, which is even enough',
       bytes: 'the nodes have 6000000 to 6000000 bytes, which is even enough',

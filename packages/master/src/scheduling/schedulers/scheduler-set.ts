@@ -4,6 +4,7 @@ import type { Plan } from '../operator.ts';
 import type { SchedulingView } from '../view.ts';
 import { leaderCount } from './leader-count.ts';
 import { leaderLoad } from './leader-load.ts';
+import { Merge } from './merge.ts';
 import { MetricScheduler } from './metric-scheduler.ts';
 import { BYTES, REPLICA_LOAD, REPLICAS } from './metrics.ts';
 import { Scatter } from './scatter.ts';
@@ -34,11 +35,12 @@ export class SchedulerSet {
   readonly #scatter = slotsFor([this.scatter]);
   readonly #replicas = slotsFor([space, replicaCount(), bytes(), replicaLoad()]);
   readonly #leaders = slotsFor([leaderCount, leaderLoad]);
+  readonly #merges = slotsFor([new Merge()]);
 
   /** One round of each; `repairsWait` are ranges that limits keep from being repaired, and replicas do not move meanwhile. */
   run(view: SchedulingView, admit: Admit, repairsWait: number): void {
     runChain(this.#scatter, view, admit);
-    const chains = { replicas: this.#replicas, leaders: this.#leaders };
+    const chains = { replicas: this.#replicas, leaders: this.#leaders, merges: this.#merges };
     runBalance(chains, { view, admit, scattering: this.scatter.waiting, repairsWait });
   }
 
@@ -47,10 +49,11 @@ export class SchedulerSet {
    * would say comes back. Groups that are being scattered are left alone.
    */
   rehearse(view: SchedulingView, admit: Admit, repairsWait: number): ReadonlyMap<string, string> {
-    const replicas = this.#replicas.map((slot) => ({ ...slot }));
-    const leaders = this.#leaders.map((slot) => ({ ...slot }));
-    runBalance({ replicas, leaders }, { view, admit, scattering: this.scatter.waiting, repairsWait });
-    return new Map([...this.#scatter, ...replicas, ...leaders].map(({ scheduler, last }) => [scheduler.name, last]));
+    const [replicas, leaders, merges] = [copied(this.#replicas), copied(this.#leaders), copied(this.#merges)];
+    runBalance({ replicas, leaders, merges }, { view, admit, scattering: this.scatter.waiting, repairsWait });
+    return new Map(
+      [...this.#scatter, ...merges, ...replicas, ...leaders].map(({ scheduler, last }) => [scheduler.name, last]),
+    );
   }
 
   list(nowMs: number): readonly SchedulerStatus[] {
@@ -78,7 +81,7 @@ export class SchedulerSet {
   }
 
   #slots(): readonly Slot[] {
-    return [...this.#scatter, ...this.#replicas, ...this.#leaders];
+    return [...this.#scatter, ...this.#merges, ...this.#replicas, ...this.#leaders];
   }
 }
 
@@ -94,13 +97,21 @@ interface Chains {
   /** What moves replicas, and what moves leaders. In each, one rests while those before it still find work. */
   readonly replicas: readonly Slot[];
   readonly leaders: readonly Slot[];
+  /** What makes fewer ranges. */
+  readonly merges: readonly Slot[];
 }
 
-function runBalance({ replicas, leaders }: Chains, { view, admit, scattering, repairsWait }: Round): void {
-  if (scattering) return rest([...replicas, ...leaders], 'it waits until all is scattered');
-  if (repairsWait === 0) runChain(replicas, view, admit);
-  else rest(replicas, `repair comes first: ${repairsWait} ranges wait for it`);
+function runBalance({ replicas, leaders, merges }: Chains, { view, admit, scattering, repairsWait }: Round): void {
+  if (scattering) return rest([...replicas, ...leaders, ...merges], 'it waits until all is scattered');
+  if (repairsWait === 0) {
+    runChain(merges, view, admit);
+    runChain(replicas, view, admit);
+  } else rest([...merges, ...replicas], `repair comes first: ${repairsWait} ranges wait for it`);
   runChain(leaders, view, admit);
+}
+
+function copied(slots: readonly Slot[]): readonly Slot[] {
+  return slots.map((slot) => ({ ...slot, scheduler: slot.scheduler.copy?.() ?? slot.scheduler }));
 }
 
 function slotsFor(schedulers: readonly Scheduler[]): readonly Slot[] {

@@ -1,3 +1,4 @@
+import type { RangeSettings } from '../../admin/range-settings.ts';
 import type { Plan } from '../operator.ts';
 import type { SettingName } from '../settings.ts';
 import type { SchedulingView } from '../view.ts';
@@ -19,9 +20,11 @@ export type Proposals = Generator<readonly Plan[], string, boolean>;
 export interface Scheduler {
   readonly name: string;
   readonly desc: string;
-  /** Those of the scheduling's settings that it goes by. */
-  readonly settings: readonly SettingName[];
+  /** Those of the cluster's settings that it goes by. */
+  readonly settings: readonly (SettingName | keyof RangeSettings)[];
   propose(view: SchedulingView): Proposals;
+  /** For one who only wants to know what it would propose; absent: it remembers nothing, and may be asked itself. */
+  copy?(): Scheduler;
 }
 
 /** How many refusals in a row end a round: limits are reached. */

@@ -1,0 +1,175 @@
+/**
+ * Merges neighbours that have become small and are asked for little.
+ *
+ * MN1. What would be split again is not merged. Two neighbours fit together only while both together have less than
+ *      `bytesMax` (at most half of the split size), and would not have the split size after the quiet time either, if all
+ *      they are writing stayed; and while together they have less than half of the load at which a range is split. So
+ *      under the same load the merged range is not split by itself within the quiet time: neither for its size nor for
+ *      its load.
+ * MN2. What was split is not merged soon. The two have to fit for the quiet time without a break, at the same versions: a
+ *      split or a merge begins it anew. And what was split for its load, or for its size, does not fit while that lasts.
+ * MN3. The sizes known here are those of plain keys as they are now. Splits count older versions too, and so does the
+ *      leader that is told to merge: it refuses what has more than `bytesMax` (merge-driver.ts MD4).
+ * MN4. A border that people chose stays (range-registry.ts RR6), unless a setting says otherwise.
+ * MN5. Neighbours on different nodes are brought together first: the smaller one goes to the nodes of the other. Balancing
+ *      leaves both alone until they are merged, as they were moved lately.
+ * MN6. What came to nothing is tried again after the quiet time, then after twice of that, and so on.
+ */
+import type { RangeInfo } from '../cluster-model.ts';
+import { replicaOn, voterNodes } from '../cluster-model.ts';
+import type { Plan } from '../operator.ts';
+import { unfitFor } from '../placement.ts';
+import { planFor, relocateSteps } from '../plans.ts';
+import type { MergePolicy } from '../settings.ts';
+import { notServing } from '../step.ts';
+import type { SchedulingView } from '../view.ts';
+import { type Proposals, REFUSALS_MAX, type Scheduler } from './scheduler.ts';
+
+/** Two neighbours: the second one ends by the merge. */
+interface Pair {
+  readonly target: RangeInfo;
+  readonly source: RangeInfo;
+}
+
+/** What is known of a pair that fits, by the source's id. */
+interface Watched {
+  readonly targetId: number;
+  readonly targetVersion: number;
+  readonly sourceVersion: number;
+  readonly sinceMs: number;
+  /** MN6. */
+  tries: number;
+  nextMoveMs: number;
+  nextMergeMs: number;
+}
+
+const LOAD_SHARE_MAX = 0.5;
+const TRIED_AGAIN_AFTER_MAX_MS = 24 * 3_600_000;
+
+export class Merge implements Scheduler {
+  readonly name = 'merge';
+  readonly desc = 'merges neighbours that are small and quiet, and brings them together for that';
+  readonly settings = [
+    'autoMerge',
+    'mergeSizePercent',
+    'mergeQuietTime',
+    'mergeChosenBorders',
+    'mergesUnderWayMax',
+  ] as const;
+  #watched = new Map<number, Watched>();
+
+  copy(): Merge {
+    const copy = new Merge();
+    copy.#watched = new Map([...this.#watched].map(([sourceId, watched]) => [sourceId, { ...watched }]));
+    return copy;
+  }
+
+  *propose(view: SchedulingView): Proposals {
+    const { merging } = view.settings;
+    if (!merging.enabled) return 'it is off, by the setting "auto-merge"';
+    this.#look(view);
+    let [waiting, refusals, hindrance] = [0, 0, ''];
+    for (const [sourceId, watched] of this.#watched) {
+      if (view.nowMs - watched.sinceMs < merging.quietMs) waiting++;
+      else {
+        const plan = planOf(view, pairOf(view, sourceId, watched), watched);
+        if (typeof plan === 'string') hindrance ||= plan;
+        else if (yield [plan]) this.#tried(watched, plan, view);
+        else if (++refusals === REFUSALS_MAX) return 'more merges are to come: limits are reached';
+      }
+    }
+    if (hindrance !== '') return `neighbours that are to be merged are not: ${hindrance}`;
+    if (waiting > 0) return `${waiting} pairs of neighbours are small, and not quiet for long enough yet`;
+    return 'no neighbours are small and quiet';
+  }
+
+  /** MN2. */
+  #look(view: SchedulingView): void {
+    const { model, settings, nowMs } = view;
+    const watched = new Map<number, Watched>();
+    for (const rangeId of model.idsInKeyOrder()) {
+      const [target, source] = [model.range(rangeId), model.neighbour(rangeId)];
+      if (target === undefined || source === undefined) continue;
+      if (mergeObstacle({ target, source }, settings.merging) !== undefined) continue;
+      const sourceId = source.descriptor.rangeId;
+      const [targetVersion, sourceVersion] = [target.descriptor.epoch.version, source.descriptor.epoch.version];
+      const before = this.#watched.get(sourceId);
+      const goesOn =
+        before?.targetId === rangeId &&
+        before.targetVersion === targetVersion &&
+        before.sourceVersion === sourceVersion;
+      const begun = { sinceMs: nowMs, tries: 0, nextMoveMs: 0, nextMergeMs: 0 };
+      watched.set(sourceId, goesOn ? before : { targetId: rangeId, targetVersion, sourceVersion, ...begun });
+    }
+    this.#watched = watched;
+  }
+
+  /** MN6. */
+  #tried(watched: Watched, { steps }: Plan, { settings, nowMs }: SchedulingView): void {
+    const afterMs = Math.min(TRIED_AGAIN_AFTER_MAX_MS, settings.merging.quietMs * 2 ** watched.tries++);
+    if (steps[0]?.type === 'merge') watched.nextMergeMs = nowMs + afterMs;
+    else watched.nextMoveMs = nowMs + afterMs;
+  }
+}
+
+function pairOf(view: SchedulingView, sourceId: number, { targetId }: Watched): Pair | undefined {
+  const [target, source] = [view.model.range(targetId), view.model.range(sourceId)];
+  return target && source && { target, source };
+}
+
+/** MN1, MN4: why two neighbours are not to be merged as they are, for people; undefined when they fit. */
+export function mergeObstacle({ target, source }: Pair, merging: MergePolicy): string | undefined {
+  if (source.chosen && !merging.chosenBorders) return 'people chose the border between them';
+  const { splits, bytesMax, quietMs } = merging;
+  const sum = (of: (range: RangeInfo) => number): number => of(target) + of(source);
+  const bytes = sum((range) => range.bytes);
+  if (bytes >= bytesMax) return `together they have ${bytes} bytes, and ${bytesMax} is too many`;
+  const grown = bytes + (sum(({ writeBytesPerS }) => writeBytesPerS) * quietMs) / 1_000;
+  if (grown >= splits.bytes) return 'together they grow so fast that they would soon be split again';
+  const requests = sum(({ readsPerS, writesPerS }) => readsPerS + writesPerS);
+  const asked = sum(({ readBytesPerS, writeBytesPerS }) => readBytesPerS + writeBytesPerS);
+  const hot = [
+    { load: requests, limit: splits.requestsPerS },
+    { load: asked, limit: splits.bytesPerS },
+  ].some(({ load, limit }) => limit > 0 && load >= LOAD_SHARE_MAX * limit);
+  return hot ? 'together they have half of the load at which a range is split, or more' : undefined;
+}
+
+/** What is to be done about a pair that was quiet for long enough, or what keeps it from being done now. */
+function planOf(view: SchedulingView, pair: Pair | undefined, { nextMoveMs, nextMergeMs }: Watched): Plan | string {
+  if (pair === undefined) return 'one of them has ended';
+  const { target, source } = pair;
+  for (const range of [target, source]) {
+    const unable = view.notChangeable(range) ?? view.notWhole(range);
+    if (unable !== undefined) return `of range ${range.descriptor.rangeId}: ${unable}`;
+    const away = voterNodes(range).find((nodeId) => notServing(view.model, nodeId) !== undefined);
+    if (away !== undefined) return `of range ${range.descriptor.rangeId}: node ${away} ${notServing(view.model, away)}`;
+  }
+  const together = voterNodes(source).every((nodeId) => replicaOn(target, nodeId) !== undefined);
+  if (view.nowMs < (together ? nextMergeMs : nextMoveMs)) return 'it came to nothing lately, and is tried again later';
+  return together ? mergePlan(view, pair) : movePlan(view, pair);
+}
+
+function mergePlan({ settings }: SchedulingView, { target, source }: Pair): Plan {
+  const { rangeId } = source.descriptor;
+  const { version } = target.descriptor.epoch;
+  const step = { type: 'merge', source: rangeId, version, bytesMax: settings.merging.bytesMax } as const;
+  const reason = `range ${rangeId} behind it is small and quiet, and so is it`;
+  return { ...planFor(target, { kind: 'merge', steps: [step], reason }), partner: rangeId };
+}
+
+/** MN5. */
+function movePlan(view: SchedulingView, { target, source }: Pair): Plan | string {
+  const [goes, stays] = source.bytes <= target.bytes ? [source, target] : [target, source];
+  const { leader } = stays;
+  const voters = voterNodes(stays);
+  const rangeId = goes.descriptor.rangeId;
+  for (const nodeId of voters) {
+    const unfit = replicaOn(goes, nodeId) === undefined ? unfitFor(view, goes, nodeId, 'merge') : undefined;
+    if (unfit !== undefined) return `of range ${rangeId}: node ${nodeId} ${unfit}`;
+  }
+  if (leader === undefined) return `of range ${stays.descriptor.rangeId}: it has no leader`;
+  const steps = relocateSteps(view, goes, { voters, leader });
+  const reason = `it goes to the nodes of range ${stays.descriptor.rangeId}, to be merged with it`;
+  return { ...planFor(goes, { kind: 'merge', steps, reason }), partner: stays.descriptor.rangeId };
+}
