@@ -120,7 +120,17 @@ describe('over gRPC', () => {
       const acquire = (owner: { session: typeof session; token: string }) =>
         call((done) =>
           locks.acquire(
-            { lock, owner, wait: false, timeoutMs: 0n, attempt: 1, depthMax: 1, data: Buffer.alloc(0), requestId: '' },
+            {
+              lock,
+              owner,
+              wait: false,
+              timeoutMs: 0n,
+              attempt: 1,
+              depthMax: 1,
+              data: Buffer.alloc(0),
+              requestId: '',
+              as: undefined,
+            },
             done,
           ),
         );

@@ -166,14 +166,47 @@ describe('remora lock', () => {
     hold('s/1');
     await eventually('one waits', async () => ((await json('lock', 'show', 's/1')) as State).waiterCount === 1);
     const [head = '', ...rows] = (await remora('lock', 'ls', '--prefix', 's/')).out.trim().split('\n');
-    expect(head.split(/ {2,}/)).toEqual(['NAME', 'VERSION', 'SINCE', 'SESSION', 'DATA', 'WAITING']);
+    expect(head.split(/ {2,}/)).toEqual(['NAME', 'KIND', 'HELD', 'VERSION', 'SINCE', 'SESSION', 'DATA', 'WAITING']);
     expect(rows.map((row) => row.split(/ {2,}/)[0])).toEqual(['s/1', 's/2']);
     expect(rows[0]).toMatch(/batch 7 +1$/);
     const list = (await json('lock', 'ls', '--prefix', 's/', '--limit', '1')) as { locks: State[]; more: boolean };
     expect([list.locks.map(({ name }) => name), list.more]).toEqual([['s/1'], true]);
     const text = (await remora('lock', 'show', 's/1')).out;
-    for (const part of ['s/1 in default', 'HOLDER', 'batch 7', 'POSITION', 'WAITER']) expect(text).toContain(part);
+    for (const part of ['s/1 in default: exclusive, 1 held', 'HOLDER', 'batch 7', 'POSITION', 'WAITER'])
+      expect(text).toContain(part);
     expect(await json('lock', 'show', 'nothing')).toBeNull();
+  });
+
+  test('run --shared shares a lock with others who do, and with nobody who does not', async () => {
+    hold('k/rw', '--shared');
+    await held('k/rw');
+    expect(await remora('lock', 'run', '--shared', '--wait', '0', 'k/rw', '--', 'echo', 'mine')).toMatchObject({
+      code: 0,
+      out: 'mine\n',
+    });
+    expect((await remora('lock', 'run', '--wait', '0', 'k/rw', '--', 'echo', 'never')).code).toBe(75);
+    hold('k/rw');
+    await eventually('one waits', async () => ((await json('lock', 'show', 'k/rw')) as State).waiterCount === 1);
+    expect((await remora('lock', 'show', 'k/rw')).out).toMatch(/^k\/rw in default: shared, 1 held\n/);
+    expect((await remora('lock', 'run', '--shared', '--wait', '0', 'k/rw', '--', 'echo', 'never')).code).toBe(75);
+  });
+
+  test('run --permits takes permits of a semaphore, and capacity says how many there are', async () => {
+    hold('k/sem', '--permits', '2', '--capacity', '2');
+    await held('k/sem');
+    const one = ['lock', 'run', '--permits', '1', '--capacity', '2', '--wait', '0', 'k/sem', '--', 'echo', 'mine'];
+    expect((await remora(...one)).code).toBe(75);
+    expect(await remora('lock', 'capacity', 'k/sem', '3')).toEqual({ code: 0, out: 'k/sem has 3 permits\n', err: '' });
+    expect(await remora(...one)).toMatchObject({ code: 0, out: 'mine\n' });
+    expect(await json('lock', 'show', 'k/sem')).toMatchObject({ kind: 'semaphore', permits: 2, capacity: 3 });
+    expect((await remora('lock', 'ls', '--prefix', 'k/sem')).out).toMatch(/\nk\/sem +semaphore +2 of 3 /);
+    const asLock = await remora('lock', 'run', '--wait', '0', 'k/sem', '--', 'echo', 'never');
+    expect(asLock).toMatchObject({ code: 1, err: expect.stringContaining('semaphore') });
+    const alone = await remora('lock', 'run', '--permits', '1', 'k/sem', '--', 'echo', 'never');
+    expect(alone).toMatchObject({ code: 2, err: expect.stringContaining('--capacity') });
+    await remora('lock', 'release', '--force', 'k/sem');
+    expect((await remora('lock', 'capacity', 'k/sem', '0')).out).toBe('forgot the capacity of k/sem\n');
+    expect(await json('lock', 'show', 'k/sem')).toBeNull();
   });
 });
 
@@ -244,6 +277,7 @@ describe('help', () => {
     'lock list',
     'lock show',
     'lock release',
+    'lock capacity',
     'status',
     'dev',
     'node',

@@ -29,6 +29,9 @@ export const ERROR_TABLE = {
   LOCK_TIMEOUT: { grpc: 4, retry: 'no' },
   LOCK_DEPTH_EXCEEDED: { grpc: 9, retry: 'no' },
   FENCED: { grpc: 9, retry: 'no' },
+  LOCK_KIND_MISMATCH: { grpc: 9, retry: 'no' },
+  LOCK_UPGRADE_CONFLICT: { grpc: 9, retry: 'no' },
+  LOCK_PERMITS_EXCEEDED: { grpc: 9, retry: 'no' },
   RANGE_NOT_FOUND: { grpc: 5, retry: 'refreshRoute' },
   // Not done here, or not now; nothing was changed.
   NOT_LEADER: { grpc: 14, retry: 'refreshRoute' },

@@ -1,8 +1,8 @@
 import { type Bytes, ServiceError, type Timer } from '@remora/base';
-import type { LockId, LockResult, Owner } from '@remora/lock';
+import type { AcquireAs, HoldMode, LockId, LockResult, Owner } from '@remora/lock';
 import type { CallHandle, Command, CommandResult, PipeReply } from '@remora/protocol';
 import { onAbort } from './abort.ts';
-import type { Owner as OwnerTurns } from './owner.ts';
+import type { HeldGrant, Owner as OwnerTurns } from './owner.ts';
 import { clientClosed, type Requester } from './requester.ts';
 import type { Session } from './session.ts';
 
@@ -16,11 +16,19 @@ export interface AcquireRequest {
   readonly waitMs: number | undefined;
   readonly signal: AbortSignal | undefined;
   readonly requestTimeoutMs: number;
+  /** Absent: the lock for the owner alone. */
+  readonly as?: AcquireAs;
   /** A re-entry: of this grant and no other, if `refusal` has nothing against it when its turn comes. */
   readonly reentry?: {
-    readonly version: number;
+    readonly grant: HeldGrant;
     readonly refusal: () => ServiceError | undefined;
     readonly onGrant: () => void;
+  };
+  /** An upgrade of a lock that is held shared. */
+  readonly upgrade?: {
+    readonly refusal: () => ServiceError | undefined;
+    /** It was given up, and whether the lock is held shared still cannot be told. */
+    readonly onUnknown: () => void;
   };
 }
 
@@ -29,6 +37,7 @@ export interface Grant {
   readonly depth: number;
   readonly lockTimeMs: number;
   readonly turns: OwnerTurns;
+  readonly held: HeldGrant;
 }
 
 /** A wait is asked for anew at this interval, so that an answer lost on the way is noticed. */
@@ -45,6 +54,8 @@ const PAUSE_MAX_MS = 2_000;
  * A2. Whoever gives up (time-out, abort, error) sends a cancel, which leaves the queue or gives a grant back and stops
  *     an asking that is still under way.
  *     It keeps its owner's turn until the cancel is answered or can no longer be applied (owner.ts, W1).
+ *     An upgrade is given up by a downgrade, whose answer it waits for: that tells the version under which the lock is
+ *     held shared.
  * A3. A grant counts only if the session is alive when it arrives, by the client's own reckoning.
  */
 export class AcquireOperation {
@@ -104,13 +115,14 @@ export class AcquireOperation {
 
   #takeTurn(): boolean {
     if (this.#over) return false;
-    const refusal = this.#request.reentry?.refusal();
+    const refusal = (this.#request.reentry ?? this.#request.upgrade)?.refusal();
     if (refusal !== undefined) {
       this.#end(refusal);
       return false;
     }
     if (this.#request.waitMs === 0) this.#waitTimer?.cancel();
     this.#hasTurn = true;
+    this.#turns.converting = this.#request.upgrade !== undefined;
     this.#turns.attempt = Math.max(this.#turns.attempt, this.#request.attempt);
     this.#ask();
     return true;
@@ -120,7 +132,7 @@ export class AcquireOperation {
     if (this.#over) return;
     this.#askings++;
     if (this.#askings > 1) this.#turns.askedAgain = true;
-    const { requestTimeoutMs, waitMs, lock, attempt, depthMax, data } = this.#request;
+    const { requestTimeoutMs, waitMs, lock, attempt, depthMax, data, as } = this.#request;
     const waiting = waitMs !== 0;
     const remainingMs = this.#endsMs - this.#requester.ports.clock.monotonicMs();
     const command: Command = {
@@ -136,6 +148,7 @@ export class AcquireOperation {
         attempt,
         depthMax,
         data,
+        ...(as === undefined ? {} : { as }),
       },
     };
     const queue = { waitMs: Number.isFinite(remainingMs) ? Math.max(1, remainingMs) : 0, answerMs: ASK_MS };
@@ -167,17 +180,19 @@ export class AcquireOperation {
     }
   }
 
-  #granted(grant: Omit<Grant, 'turns'>): void {
+  #granted(grant: Pick<Grant, 'version' | 'depth' | 'lockTimeMs'>): void {
     // A3. Looking at the session may find it lost, which ends this operation; the server frees its locks.
     if (!this.#session.alive) return;
-    const { reentry } = this.#request;
-    if (reentry !== undefined && reentry.version !== grant.version) {
+    const { reentry, upgrade, as } = this.#request;
+    if (reentry !== undefined && reentry.grant.version !== grant.version) {
       return this.#giveUp(new ServiceError('LOCK_NOT_HELD', 'the lock was taken away'));
     }
-    this.#turns.granted(grant.version);
+    if (upgrade !== undefined) this.#turns.converted(grant.version, 'exclusive');
+    else this.#turns.granted(grant.version, modeOf(as));
     reentry?.onGrant();
     const { version, depth, lockTimeMs } = grant;
-    this.#finish(() => this.#resolve({ version, depth, lockTimeMs, turns: this.#turns }));
+    const turns = this.#turns;
+    this.#finish(() => this.#resolve({ version, depth, lockTimeMs, turns, held: turns.grant }));
   }
 
   #failed(error: ServiceError): void {
@@ -200,6 +215,7 @@ export class AcquireOperation {
     const toldServer = this.#hasTurn && this.#session.alive && !this.#requester.closed;
     // The turn goes on until the cancel is answered.
     if (toldServer) this.#hasTurn = false;
+    if (toldServer && this.#request.upgrade !== undefined) return this.#takeBackUpgrade(error);
     this.#end(error);
     if (!toldServer) return;
     this.#turns.askedAgain = true;
@@ -213,6 +229,21 @@ export class AcquireOperation {
       if (failure === undefined) return;
       const { logger } = this.#requester.ports;
       logger.warn({ code: failure.code }, 'an acquire could not be cancelled; its place ends with the session');
+    });
+  }
+
+  /** A2. */
+  #takeBackUpgrade(error: ServiceError): void {
+    this.#finish(() => {});
+    const { lock, attempt, requestTimeoutMs, upgrade } = this.#request;
+    const command: Command = { type: 'lock', command: { type: 'downgrade', lock, owner: this.#owner, attempt } };
+    this.#requester.sendCommand(command, { timeoutMs: requestTimeoutMs }, (_failure, reply) => {
+      const result = reply?.result.type === 'lock' ? reply.result.result : undefined;
+      if (result?.type === 'granted') this.#turns.converted(result.version, 'shared');
+      else upgrade?.onUnknown();
+      this.#turns.converting = false;
+      this.#turns.leave();
+      this.#reject(error);
     });
   }
 
@@ -230,8 +261,13 @@ export class AcquireOperation {
     settle();
     if (!this.#hasTurn) return;
     this.#hasTurn = false;
+    this.#turns.converting = false;
     this.#turns.leave();
   }
+}
+
+function modeOf(as: AcquireAs | undefined): HoldMode {
+  return as?.type === 'shared' || as?.type === 'permits' ? as.type : 'exclusive';
 }
 
 export function lockResult(reply: PipeReply<CommandResult> | undefined): LockResult {

@@ -10,6 +10,8 @@ import { Lock, type LockDeps } from './lock.ts';
 import { Locks, lockId } from './locks.ts';
 import type { ClientPorts } from './ports.ts';
 import { clientClosed, Requester } from './requester.ts';
+import { RwLock } from './rw-lock.ts';
+import { Semaphore, type SemaphoreOptions } from './semaphore.ts';
 import { Session, type SessionState } from './session.ts';
 
 export interface ClientOptions {
@@ -88,6 +90,23 @@ export class RemoraClient implements AsyncDisposable {
     return new Lock(
       this.#lockDeps(() => this.#ownSession()),
       lockId({ name, ...options }),
+    );
+  }
+
+  /** The same lock for readers who share it and writers who do not. */
+  rwLock(name: BytesLike, options: { readonly namespace?: string } = {}): RwLock {
+    return new RwLock(
+      this.#lockDeps(() => this.#ownSession()),
+      lockId({ name, ...options }),
+    );
+  }
+
+  /** Permits that belong to the client's own session. A name that is in use as a lock is no semaphore. */
+  semaphore(name: BytesLike, { permits, ...options }: SemaphoreOptions): Semaphore {
+    return new Semaphore(
+      this.#lockDeps(() => this.#ownSession()),
+      lockId({ name, ...options }),
+      permits,
     );
   }
 
@@ -208,6 +227,14 @@ export class ClientSession implements AsyncDisposable {
 
   lock(name: BytesLike, options: { readonly namespace?: string } = {}): Lock {
     return new Lock(this.#deps, lockId({ name, ...options }));
+  }
+
+  rwLock(name: BytesLike, options: { readonly namespace?: string } = {}): RwLock {
+    return new RwLock(this.#deps, lockId({ name, ...options }));
+  }
+
+  semaphore(name: BytesLike, { permits, ...options }: SemaphoreOptions): Semaphore {
+    return new Semaphore(this.#deps, lockId({ name, ...options }), permits);
   }
 
   /** Ends the session: its locks are released and its keys deleted, at once. */

@@ -1,9 +1,10 @@
-import { ServiceError } from '@remora/base';
-import type { LockId, LockResult, Owner } from '@remora/lock';
+import { EMPTY_BYTES, ServiceError } from '@remora/base';
+import type { HoldMode, LockId, LockResult, Owner } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { AcquireOperation, type AcquireRequest, type Grant, lockResult } from './acquire.ts';
+import { type Duration, durationMs } from './duration.ts';
 import type { LockDeps } from './lock.ts';
-import type { Owner as OwnerTurns } from './owner.ts';
+import type { HeldGrant, Owner as OwnerTurns } from './owner.ts';
 import type { Session } from './session.ts';
 
 /**
@@ -23,11 +24,6 @@ export class HeldLock implements AsyncDisposable {
   readonly id: LockId;
   /** Identifies the holder among those of its session. */
   readonly token: string;
-  /**
-   * The fencing version: it grows with every grant of this lock. Whatever the lock protects should refuse a version
-   * below the highest it has seen.
-   */
-  readonly version: number;
   /** The wall time of the server at the grant, in ms; for display. */
   readonly lockTimeMs: number;
   readonly #deps: LockDeps;
@@ -37,6 +33,7 @@ export class HeldLock implements AsyncDisposable {
   readonly #forgetSession: () => void;
   #forgetGrant: (() => void) | undefined;
   readonly #turns: OwnerTurns;
+  readonly #grant: HeldGrant;
   #depth = 1;
   #released = false;
   #lossReason: ServiceError | undefined;
@@ -49,11 +46,24 @@ export class HeldLock implements AsyncDisposable {
     this.#request = request;
     this.id = request.lock;
     this.token = request.token;
-    this.version = grant.version;
     this.lockTimeMs = grant.lockTimeMs;
     this.#owner = { session: session.ref, token: request.token };
     this.#turns = grant.turns;
+    this.#grant = grant.held;
     this.#forgetSession = session.onLoss((reason) => this.#lose(reason));
+  }
+
+  /**
+   * The fencing version: it grows with every grant of this lock, and with each upgrade and downgrade. Whatever the lock
+   * protects should refuse a version below the highest it has seen.
+   */
+  get version(): number {
+    return this.#grant.version;
+  }
+
+  /** Alone, together with others who read, or with some of a semaphore's permits. */
+  get mode(): HoldMode {
+    return this.#grant.mode;
   }
 
   get state(): HeldLockState {
@@ -101,13 +111,16 @@ export class HeldLock implements AsyncDisposable {
    */
   async check(): Promise<boolean> {
     if (this.#released || this.state === 'lost') return false;
-    const query = { type: 'check', checks: [{ lock: this.id, version: this.version }] } as const;
+    const { version } = this;
+    const query = { type: 'check', checks: [{ lock: this.id, version }] } as const;
     const { requester, requestTimeoutMs } = this.#deps;
     const { result } = await requester.query({ type: 'lock', query }, { timeoutMs: requestTimeoutMs });
     if (result.type !== 'lock' || result.result.type !== 'check') {
       throw new ServiceError('INTERNAL', `a check was answered by ${result.type}`);
     }
     const current = result.result.current[0] === true;
+    // What was asked about may have been held in another way by then.
+    if (!current && this.#isConverted(version)) return this.check();
     if (!current) this.#lose(takenAway());
     return current && this.#refusal() === undefined;
   }
@@ -121,8 +134,9 @@ export class HeldLock implements AsyncDisposable {
       depthMax: options.depthMax ?? REENTRY_DEPTH_MAX,
       waitMs: 0,
       signal: options.signal,
+      ...(this.mode === 'shared' ? { as: { type: 'shared' } } : {}),
       reentry: {
-        version: this.version,
+        grant: this.#grant,
         refusal: () => this.#refusal(),
         onGrant: () => {
           this.#depth++;
@@ -141,6 +155,89 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /**
+   * Of a lock that is held shared: has it alone, without letting go in between, once all others who share it are gone.
+   * Nobody else is granted it meanwhile. `version` is another one then.
+   *
+   * @throws ServiceError LOCK_UPGRADE_CONFLICT when another one who shares it waits for its upgrade: one of the two must
+   *   release; LOCK_TIMEOUT after `wait`; LOCK_BUSY with `wait: 0`; CANCELED when `signal` aborted; LOCK_NOT_HELD or
+   *   SESSION_EXPIRED when it is lost. Unless it is lost it is held shared, as before.
+   */
+  async upgrade(options: { readonly wait?: Duration; readonly signal?: AbortSignal } = {}): Promise<this> {
+    this.throwIfLost();
+    const { requester, nextAttempt, requestTimeoutMs } = this.#deps;
+    const waitMs = options.wait === undefined ? undefined : durationMs(options.wait, 'wait');
+    const request: AcquireRequest = {
+      ...{ lock: this.id, token: this.token, depthMax: REENTRY_DEPTH_MAX, data: EMPTY_BYTES, requestTimeoutMs },
+      ...{ attempt: nextAttempt(), waitMs, signal: options.signal, as: { type: 'upgrade' } },
+      upgrade: { refusal: () => this.#refusal(), onUnknown: () => this.#abandon() },
+    };
+    try {
+      const grant = await new AcquireOperation(requester, this.#session, request).run();
+      if (grant === undefined) throw new ServiceError('LOCK_BUSY', 'others share the lock');
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'LOCK_NOT_HELD' && !this.#released) this.#lose(error);
+      throw error;
+    }
+    return this;
+  }
+
+  /**
+   * Shares the lock with others who read from now on, without letting go in between. `version` is another one then; those
+   * who are let in by it have the same.
+   *
+   * @throws ServiceError UNAVAILABLE, DEADLINE_EXCEEDED or UNKNOWN_OUTCOME when the cluster did not answer: how it is held
+   *   is unknown then, so it is lost, and released in the background.
+   */
+  downgrade(): Promise<this> {
+    return new Promise((resolve, reject) => {
+      this.#turns.enter(() => {
+        const refusal = this.#refusal();
+        if (refusal !== undefined) {
+          reject(refusal);
+          return false;
+        }
+        this.#shareFromNowOn().then(() => resolve(this), reject);
+        return true;
+      });
+    });
+  }
+
+  async #shareFromNowOn(): Promise<void> {
+    const { requester, requestTimeoutMs } = this.#deps;
+    const turns = this.#turns;
+    const downgrade = { type: 'downgrade', lock: this.id, owner: this.#owner, attempt: turns.attempt } as const;
+    turns.converting = true;
+    try {
+      const reply = await requester.command({ type: 'lock', command: downgrade }, { timeoutMs: requestTimeoutMs });
+      const result = lockResult(reply);
+      if (result.type === 'granted') return turns.converted(result.version, 'shared');
+      const error = refusalOf(result);
+      if (error.code === 'LOCK_NOT_HELD') this.#lose(error);
+      throw error;
+    } catch (error) {
+      if (error instanceof ServiceError && error.retry === 'no' && error.code !== 'DEADLINE_EXCEEDED') throw error;
+      this.#abandon();
+      throw error;
+    } finally {
+      turns.converting = false;
+      turns.leave();
+    }
+  }
+
+  /** How it is held cannot be told any more: it is used no longer, and given back. */
+  #abandon(): void {
+    const { requester } = this.#deps;
+    this.#lose(new ServiceError('UNKNOWN_OUTCOME', 'how the lock is held is not known, so it is used no longer'));
+    if (!requester.closed) requester.sendCommand(this.#releaseAll(), { timeoutMs: RELEASE_AGAIN_MS }, () => {});
+  }
+
+  #releaseAll(): Command {
+    const { attempt } = this.#turns;
+    const release = { lock: this.id, owner: this.#owner, all: true, deadlineMs: LEAVE_MARK, attempt };
+    return { type: 'lock', command: { type: 'release', ...release } };
+  }
+
+  /**
    * Gives the lock back, or one level of it. Afterwards the next in the queue has it. Once it is lost or released, it
    * does nothing.
    *
@@ -155,7 +252,7 @@ export class HeldLock implements AsyncDisposable {
           resolve();
           return false;
         }
-        if (this.#turns.version !== this.version) {
+        if (this.#turns.grant !== this.#grant) {
           this.#lose(takenAway());
           reject(this.#lossReason);
           return false;
@@ -204,8 +301,7 @@ export class HeldLock implements AsyncDisposable {
     turns.leave();
     if (result.type !== 'refused') return;
     // That another owner has it by now says the same of this grant.
-    const wrongOwner = result.code === 'LOCK_WRONG_OWNER';
-    const error = wrongOwner ? takenAway() : new ServiceError(result.code, result.message);
+    const error = result.code === 'LOCK_WRONG_OWNER' ? takenAway() : refusalOf(result);
     this.#lose(error);
     throw error;
   }
@@ -213,10 +309,18 @@ export class HeldLock implements AsyncDisposable {
   /** Only for those who look at the signal: the others need not know at once. */
   #watchGrant(): void {
     if (this.#released || this.#lossReason !== undefined) return;
-    const grant = { lock: this.id, version: this.version, session: this.#session.ref };
-    this.#forgetGrant = this.#deps.grants.watch(grant, (sessionAlive) =>
-      sessionAlive ? this.#lose(takenAway()) : this.#session.expired(),
-    );
+    const { version } = this;
+    const grant = { lock: this.id, version, session: this.#session.ref };
+    this.#forgetGrant = this.#deps.grants.watch(grant, (sessionAlive) => {
+      if (!sessionAlive) this.#session.expired();
+      else if (this.#isConverted(version)) this.#watchGrant();
+      else this.#lose(takenAway());
+    });
+  }
+
+  /** Whether the version may be another one because the same grant is held in another way. */
+  #isConverted(version: number): boolean {
+    return this.#turns.grant === this.#grant && (this.#turns.converting || this.version !== version);
   }
 
   #forget(): void {
@@ -233,10 +337,15 @@ export class HeldLock implements AsyncDisposable {
   #lose(reason: ServiceError): void {
     if (this.#lossReason !== undefined || (this.#released && reason.code !== 'LOCK_NOT_HELD')) return;
     this.#lossReason = reason;
-    if (this.#turns.version === this.version) this.#turns.levels = 0;
+    if (this.#turns.grant === this.#grant) this.#turns.levels = 0;
     this.#forget();
     this.#controller?.abort(reason);
   }
+}
+
+function refusalOf(result: LockResult): ServiceError {
+  if (result.type === 'refused') return new ServiceError(result.code, result.message);
+  return new ServiceError('INTERNAL', `a lock command was answered by ${result.type}`);
 }
 
 function takenAway(): ServiceError {

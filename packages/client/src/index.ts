@@ -1,5 +1,5 @@
 export { type ErrorCode, ServiceError, ServiceError as RemoraError } from '@remora/base';
-export type { Holder, LockId, LockState, Waiter } from '@remora/lock';
+export type { Holder, HolderState, HoldMode, LockId, LockState, Waiter } from '@remora/lock';
 export { type ClientOptions, ClientSession, RemoraClient, type SessionOptions } from './client.ts';
 export type { Duration } from './duration.ts';
 export { type CheckVersions, Fence, FenceGuard, type FenceGuardOptions } from './fence.ts';
@@ -29,5 +29,7 @@ export {
 } from './node/admin-client.ts';
 export { type ConnectOptions, connect } from './node/connect.ts';
 export type { ClientPorts, Liveness } from './ports.ts';
+export { RwLock } from './rw-lock.ts';
+export { type PermitOptions, Semaphore, type SemaphoreOptions } from './semaphore.ts';
 export type { SessionState } from './session.ts';
 export { KvWatch, type WatchEvent, type WatchOptions } from './watch.ts';

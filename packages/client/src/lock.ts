@@ -1,5 +1,5 @@
 import { EMPTY_BYTES, randomGuid, ServiceError, utf8 } from '@remora/base';
-import type { LockId } from '@remora/lock';
+import type { AcquireAs, LockId } from '@remora/lock';
 import { AcquireOperation, type AcquireRequest } from './acquire.ts';
 import { type Duration, durationMs } from './duration.ts';
 import type { GrantWatches } from './grant-watch.ts';
@@ -53,49 +53,60 @@ export class Lock {
    * token, to whatever the lock protects, and `signal` to the work done under it.
    *
    * @throws ServiceError LOCK_TIMEOUT after `wait`; LOCK_BUSY with `wait: 0`; CANCELED when `signal` aborted;
-   *   SESSION_EXPIRED when the session was lost meanwhile; LOCK_CANCELED when the lock was granted, and taken away by
+   *   SESSION_EXPIRED when the session was lost meanwhile; LOCK_KIND_MISMATCH when the name is in use as a semaphore; LOCK_CANCELED when the lock was granted, and taken away by
    *   force before the grant could arrive; UNAVAILABLE, DEADLINE_EXCEEDED or UNKNOWN_OUTCOME when the
    *   cluster did not answer. In each case nothing is left behind: a grant that comes too late is given back.
    */
   async acquire(options: AcquireOptions = {}): Promise<HeldLock> {
-    const waitMs = options.wait === undefined ? undefined : durationMs(options.wait, 'wait');
-    const held = await this.#acquire(options, waitMs);
-    if (held === undefined) throw new ServiceError('LOCK_BUSY', 'the lock is taken');
+    const held = await acquireLock(this.#deps, this.id, options);
+    if (held === undefined) throw lockBusy();
     return held;
   }
 
   /** Acquires the lock if it is free; undefined when it is taken. */
   async tryAcquire(options: Omit<AcquireOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
-    return this.#acquire(options, 0);
+    return acquireLock(this.#deps, this.id, { ...options, wait: 0 });
   }
+}
 
-  async #acquire(options: AcquireOptions, waitMs: number | undefined): Promise<HeldLock | undefined> {
-    const { requester, nextAttempt, requestTimeoutMs } = this.#deps;
-    requester.ports.liveness.hold();
-    try {
-      const startedMs = requester.ports.clock.monotonicMs();
-      const session = await this.#deps.session();
-      const spentMs = requester.ports.clock.monotonicMs() - startedMs;
-      const request: AcquireRequest = {
-        lock: this.id,
-        token: options.token ?? randomGuid(requester.ports.random),
-        attempt: nextAttempt(),
-        depthMax: options.depthMax ?? (options.token === undefined ? 1 : DEPTH_MAX),
-        data: dataBytes(options.data),
-        // A wait that was used up by opening the session still gets its one try.
-        waitMs: waitMs === undefined || waitMs === 0 ? waitMs : Math.max(1, waitMs - spentMs),
-        signal: options.signal,
-        requestTimeoutMs,
-      };
-      const grant = await new AcquireOperation(requester, session, request).run();
-      if (grant === undefined) return undefined;
-      // The session may have been lost since the grant came, by what came in the same frame.
-      if (!session.alive) throw session.lossReason ?? clientClosed();
-      return new HeldLock(this.#deps, session, { request, ...grant });
-    } finally {
-      requester.ports.liveness.release();
-    }
+/** Undefined: it is taken, and `wait` is 0. */
+export async function acquireLock(
+  deps: LockDeps,
+  id: LockId,
+  options: AcquireOptions & { readonly as?: AcquireAs },
+): Promise<HeldLock | undefined> {
+  const { requester, nextAttempt, requestTimeoutMs } = deps;
+  const waitMs = options.wait === undefined ? undefined : durationMs(options.wait, 'wait');
+  requester.ports.liveness.hold();
+  try {
+    const startedMs = requester.ports.clock.monotonicMs();
+    const session = await deps.session();
+    const spentMs = requester.ports.clock.monotonicMs() - startedMs;
+    const request: AcquireRequest = {
+      lock: id,
+      token: options.token ?? randomGuid(requester.ports.random),
+      attempt: nextAttempt(),
+      depthMax: options.depthMax ?? (options.token === undefined ? 1 : DEPTH_MAX),
+      data: dataBytes(options.data),
+      // A wait that was used up by opening the session still gets its one try.
+      waitMs: waitMs === undefined || waitMs === 0 ? waitMs : Math.max(1, waitMs - spentMs),
+      signal: options.signal,
+      requestTimeoutMs,
+      ...(options.as === undefined ? {} : { as: options.as }),
+    };
+    const grant = await new AcquireOperation(requester, session, request).run();
+    if (grant === undefined) return undefined;
+    // The session may have been lost since the grant came, by what came in the same frame.
+    if (!session.alive) throw session.lossReason ?? clientClosed();
+    return new HeldLock(deps, session, { request, ...grant });
+  } finally {
+    requester.ports.liveness.release();
   }
+}
+
+/** Of a lock or permits that were not given at once. */
+export function lockBusy(): ServiceError {
+  return new ServiceError('LOCK_BUSY', 'the lock is taken');
 }
 
 export function dataBytes(data: string | Uint8Array | undefined): Uint8Array {

@@ -23,7 +23,7 @@ export class Locks {
 
   /** Who holds the lock and who waits; undefined when nobody does either. */
   async show(name: BytesLike, options: { readonly namespace?: string } = {}): Promise<LockState | undefined> {
-    const result = await this.#query({ type: 'show', lock: lockId({ name, ...options }) });
+    const result = await this.#query({ type: 'show', lock: lockId({ name, ...options }), allKinds: true });
     if (result.type !== 'show') throw unexpected(result.type);
     return result.state;
   }
@@ -43,6 +43,7 @@ export class Locks {
       prefix: toBytes(options.prefix ?? EMPTY_BYTES),
       after: toBytes(options.after ?? EMPTY_BYTES),
       limit: options.limit ?? 100,
+      allKinds: true,
     });
     if (result.type !== 'list') throw unexpected(result.type);
     return result;
@@ -58,7 +59,7 @@ export class Locks {
     return result.current;
   }
 
-  /** Takes the lock from its holder, who is not asked. Only the fencing version protects against what it still does. */
+  /** Takes the lock from its holder, or from all who share it; nobody is asked. Only the fencing version protects against what it still does. */
   async forceRelease(name: BytesLike, options: { readonly namespace?: string } = {}): Promise<void> {
     const command = { type: 'forceRelease', lock: lockId({ name, ...options }) } as const;
     const result = lockResult(await this.#requester.command({ type: 'lock', command }, { timeoutMs: this.#timeoutMs }));

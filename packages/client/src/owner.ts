@@ -1,5 +1,11 @@
 import { asBuffer } from '@remora/base';
-import type { LockId } from '@remora/lock';
+import type { HoldMode, LockId } from '@remora/lock';
+
+/** A grant, as all handles of its owner see it; another object is another grant. */
+export interface HeldGrant {
+  version: number;
+  mode: HoldMode;
+}
 
 /**
  * What this client does in the name of one owner of a lock: a session and a token. Several handles may share it.
@@ -9,8 +15,10 @@ import type { LockId } from '@remora/lock';
  * W2. The server counts at least as many levels as `levels`, so that leaving an inner level never frees the lock.
  */
 export class Owner {
-  /** Of the grant that `levels` belongs to. */
-  version = 0;
+  /** What `levels` belongs to. */
+  grant: HeldGrant = { version: 0, mode: 'exclusive' };
+  /** An upgrade or downgrade is under way: the version may be another one already. */
+  converting = false;
   /** How often the lock was entered and not left, by all handles together. */
   levels = 0;
   /** The number of the latest acquire. */
@@ -44,10 +52,18 @@ export class Owner {
   }
 
   /** A grant, or a further level of it. */
-  granted(version: number): void {
-    if (version !== this.version) this.levels = 0;
-    this.version = version;
+  granted(version: number, mode: HoldMode): void {
+    if (version !== this.grant.version) {
+      this.levels = 0;
+      this.grant = { version, mode };
+    }
     this.levels++;
+  }
+
+  /** The same grant in another way. */
+  converted(version: number, mode: HoldMode): void {
+    this.grant.version = version;
+    this.grant.mode = mode;
   }
 }
 

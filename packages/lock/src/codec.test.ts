@@ -4,29 +4,27 @@ import { Packr } from 'msgpackr';
 import { describe, expect, it } from 'vitest';
 import {
   decodeLockCommand,
-  decodeLockNotice,
   decodeLockQuery,
   decodeLockQueryResult,
   decodeLockResult,
   encodeLockCommand,
-  encodeLockNotice,
   encodeLockQuery,
   encodeLockQueryResult,
   encodeLockResult,
   type LockCommand,
-  type LockNotice,
   type LockQuery,
   type LockQueryResult,
   type LockResult,
+  type LockState,
   lockSchema,
   validateLockCommand,
   validateLockQuery,
 } from './index.ts';
-import { layout } from './layout.ts';
+import { type CommandV1, layout, type ResultV1 } from './layout.ts';
 
 const lock = { namespace: 'default', name: utf8('orders/42') };
 const owner = { session: { lease: 2n ** 62n + 1n, incarnation: 2 ** 40 }, token: 'tökén' };
-const acquire: LockCommand = {
+const acquire: CommandV1 = {
   type: 'acquire',
   lock,
   owner,
@@ -38,32 +36,62 @@ const acquire: LockCommand = {
   attempt: 4,
 };
 const holder = { owner, version: 9, depth: 1, lockTimeMs: 1e12, data: utf8('d') };
-const state = {
+const alone = { mode: 'exclusive', permits: 0 } as const;
+const state: LockState = {
   lock,
-  kind: 'exclusive' as const,
-  holders: [holder],
-  waiters: [{ owner, position: 1, sinceMs: 5 }],
+  kind: 'exclusive',
+  holders: [{ ...holder, ...alone }],
+  holderCount: 1,
+  waiters: [{ owner, position: 1, sinceMs: 5, ...alone }],
   waiterCount: 1,
+  permits: 0,
+  capacity: 0,
 };
+const semaphore: LockState = {
+  ...state,
+  ...{ kind: 'semaphore', permits: 2, capacity: 3 },
+  holders: [{ ...holder, mode: 'permits', permits: 2 }],
+  holderCount: 7,
+};
+const upgrading: LockState = { ...state, waiters: [{ owner, position: 1, sinceMs: 5, mode: 'upgrade', permits: 0 }] };
 
-const commands: LockCommand[] = [
+const commands: CommandV1[] = [
   acquire,
   { type: 'release', lock, owner, all: true, deadlineMs: 1, attempt: 0 },
   { type: 'cancel', lock, owner, deadlineMs: 1, attempt: 7 },
   { type: 'forceRelease', lock },
+];
+const commandsOfKinds: LockCommand[] = [
+  { ...acquire, as: { type: 'shared' } },
+  { ...acquire, as: { type: 'upgrade' } },
+  { ...acquire, as: { type: 'permits', permits: 2, capacity: 3 } },
+  { type: 'downgrade', lock, owner, attempt: 3 },
+  { type: 'setCapacity', lock, capacity: 4 },
 ];
 const queries: LockQuery[] = [
   { type: 'show', lock },
   { type: 'list', namespace: 'n', prefix: utf8('p'), after: utf8(''), limit: 3 },
   { type: 'check', checks: [{ lock, version: 3 }] },
 ];
-const results: LockResult[] = [
+const queriesOfKinds: LockQuery[] = [
+  { type: 'show', lock, allKinds: true },
+  { type: 'list', namespace: 'n', prefix: utf8('p'), after: utf8(''), limit: 3, allKinds: true },
+];
+const results: ResultV1[] = [
   { type: 'granted', version: 9, depth: 2, lockTimeMs: 3 },
   { type: 'queued', position: 3 },
   { type: 'busy', holder },
   { type: 'released', depth: 0, version: 4 },
   { type: 'canceled', released: false },
   { type: 'refused', code: 'RESOURCE_EXHAUSTED', message: 'm' },
+];
+const resultsOfKinds: LockResult[] = [
+  { type: 'refused', code: 'LOCK_KIND_MISMATCH', message: 'm' },
+  { type: 'capacity', permits: 2, capacity: 3 },
+];
+const queryResultsOfKinds: LockQueryResult[] = [
+  { type: 'show', state: semaphore },
+  { type: 'list', locks: [state, upgrading], more: true },
 ];
 const queryResults: LockQueryResult[] = [
   { type: 'show', state },
@@ -76,19 +104,40 @@ const packr = new Packr({ useRecords: false });
 const overTheWire = (raw: unknown): unknown => packr.unpack(packr.pack(raw));
 
 describe('codecs', () => {
-  it('the layout of version 1 is the one that logs hold', () => {
-    expect(createHash('sha256').update(lockSchema).digest('hex').slice(0, 16)).toBe('5867e56b5d0439dc');
+  it('the layouts of versions 1 and 2 are those that logs hold', () => {
+    const hash = (version: string) => {
+      const lines = lockSchema.split('\n').filter((line) => line.split(' ')[1] === version);
+      return createHash('sha256').update(lines.join('\n')).digest('hex').slice(0, 16);
+    };
+    expect([hash('v1'), hash('v2')]).toEqual(['23bfde96a414cf2d', '24a491d1ebab3827']);
   });
 
   it('every message comes back as it was, through msgpackr', () => {
-    for (const x of commands) expect(decodeLockCommand(overTheWire(encodeLockCommand(x)))).toEqual(x);
-    for (const x of queries) expect(decodeLockQuery(overTheWire(encodeLockQuery(x)))).toEqual(x);
-    for (const x of results) expect(decodeLockResult(overTheWire(encodeLockResult(x)))).toEqual(x);
-    for (const x of queryResults) expect(decodeLockQueryResult(overTheWire(encodeLockQueryResult(x)))).toEqual(x);
-    for (const result of results) {
-      const notice: LockNotice = { lock, owner, result };
-      expect(decodeLockNotice(overTheWire(encodeLockNotice(notice)))).toEqual(notice);
+    for (const x of [...commands, ...commandsOfKinds]) {
+      expect(decodeLockCommand(overTheWire(encodeLockCommand(x)))).toEqual(x);
     }
+    for (const x of [...queries, ...queriesOfKinds]) {
+      expect(decodeLockQuery(overTheWire(encodeLockQuery(x)))).toEqual(x);
+    }
+    for (const x of [...results, ...resultsOfKinds]) {
+      expect(decodeLockResult(overTheWire(encodeLockResult(x)))).toEqual(x);
+    }
+    for (const x of [...queryResults, ...queryResultsOfKinds]) {
+      expect(decodeLockQueryResult(overTheWire(encodeLockQueryResult(x)))).toEqual(x);
+    }
+  });
+
+  it('what version 1 can say is said in it', () => {
+    const versionsOf = <T>(messages: readonly T[], encode: (message: T) => unknown[]) =>
+      new Set(messages.map((message) => encode(message)[0]));
+    expect(versionsOf(commands, encodeLockCommand)).toEqual(new Set([1]));
+    expect(versionsOf(commandsOfKinds, encodeLockCommand)).toEqual(new Set([2]));
+    expect(versionsOf(queries, encodeLockQuery)).toEqual(new Set([1]));
+    expect(versionsOf(queriesOfKinds, encodeLockQuery)).toEqual(new Set([2]));
+    expect(versionsOf(results, encodeLockResult)).toEqual(new Set([1]));
+    expect(versionsOf(resultsOfKinds, encodeLockResult)).toEqual(new Set([2]));
+    expect(versionsOf(queryResults, encodeLockQueryResult)).toEqual(new Set([1]));
+    expect(versionsOf(queryResultsOfKinds, encodeLockQueryResult)).toEqual(new Set([2]));
   });
 
   it('what is coded by hand follows the layout', () => {
@@ -140,6 +189,8 @@ describe('codecs', () => {
       {},
       [],
       [2, [0, []]],
+      [2, [1, []]],
+      [3, [0, []]],
       [1, [99, []]],
       [1, [-1, []]],
       [1, [0, []]],
@@ -186,6 +237,27 @@ describe('bounds', () => {
     { name: 'no number', command: { ...acquire, deadlineMs: Number.NaN }, says: 'deadlineMs is a time' },
     { name: 'an endless wait', command: { ...acquire, waitUntilMs: Number.POSITIVE_INFINITY }, says: 'waitUntilMs' },
     {
+      name: 'an upgrade without a number',
+      command: { ...acquire, attempt: 0, as: { type: 'upgrade' } },
+      says: 'an upgrade has a number',
+    },
+    {
+      name: 'no permits',
+      command: { ...acquire, as: { type: 'permits', permits: 0, capacity: 3 } },
+      says: '1 to 1000000',
+    },
+    {
+      name: 'less than no permits',
+      command: { ...acquire, as: { type: 'permits', permits: -1, capacity: 3 } },
+      says: 'the number of permits',
+    },
+    {
+      name: 'a semaphore without permits',
+      command: { ...acquire, as: { type: 'permits', permits: 1, capacity: 0 } },
+      says: 'the capacity of a semaphore',
+    },
+    { name: 'a capacity below 0', command: { type: 'setCapacity', lock, capacity: -1 }, says: '0 to 1000000' },
+    {
       name: 'lease 0',
       command: { type: 'cancel', lock, owner: { ...owner, session: { lease: 0n, incarnation: 1 } }, deadlineMs: 0 },
       says: 'lease',
@@ -198,7 +270,7 @@ describe('bounds', () => {
   });
 
   it('what is within bounds passes', () => {
-    for (const command of commands) expect(validateLockCommand(command)).toBeUndefined();
+    for (const command of [...commands, ...commandsOfKinds]) expect(validateLockCommand(command)).toBeUndefined();
     for (const query of queries) expect(validateLockQuery(query)).toBeUndefined();
   });
 

@@ -9,29 +9,24 @@
  */
 import type { Bytes } from '@remora/base';
 import { unreachable } from '@remora/base';
-import { layout, REFUSAL_CODES, VERSION } from './layout.ts';
+import { type CommandV1, layout, REFUSAL_CODES, type ResultV1, VERSION, VERSION_OF_KINDS } from './layout.ts';
 import { LEASE_MAX } from './limits.ts';
 import { malformed } from './schema.ts';
-import type {
-  Holder,
-  LockCommand,
-  LockId,
-  LockNotice,
-  LockQuery,
-  LockQueryResult,
-  LockResult,
-  Owner,
-} from './types.ts';
+import type { Holder, LockCommand, LockId, LockQuery, LockQueryResult, LockResult, LockState, Owner } from './types.ts';
 
-/** Variants by number, in the order of the layout. */
+/** Variants of version 1 by number, in the order of the layout. */
 const COMMAND = { acquire: 0, release: 1, cancel: 2, forceRelease: 3 } as const;
 const RESULT = { granted: 0, queued: 1, busy: 2, released: 3, canceled: 4, refused: 5 } as const;
 
 export function encodeLockCommand(command: LockCommand): unknown[] {
+  if (command.type === 'downgrade' || command.type === 'setCapacity') return layout.commandOfKinds.encode(command);
+  if (command.type === 'acquire' && command.as !== undefined) {
+    return layout.commandOfKinds.encode({ ...command, as: command.as });
+  }
   return [VERSION, [COMMAND[command.type], commandFields(command)]];
 }
 
-function commandFields(c: LockCommand): unknown[] {
+function commandFields(c: CommandV1): unknown[] {
   switch (c.type) {
     case 'acquire':
       return [
@@ -57,6 +52,7 @@ function commandFields(c: LockCommand): unknown[] {
 
 /** An absent `attempt` comes back as 0, which means the same. */
 export function decodeLockCommand(raw: unknown): LockCommand {
+  if (isOfKinds(raw)) return layout.commandOfKinds.decode(raw);
   const variant = versioned(raw);
   switch (variant[0]) {
     case COMMAND.acquire: {
@@ -102,10 +98,16 @@ export function decodeLockCommand(raw: unknown): LockCommand {
 }
 
 export function encodeLockResult(result: LockResult): unknown[] {
+  if (!isResultV1(result)) return layout.resultOfKinds.encode(result);
   return [VERSION, [RESULT[result.type], resultFields(result)]];
 }
 
-function resultFields(r: LockResult): unknown[] {
+function isResultV1(result: LockResult): result is ResultV1 {
+  if (result.type === 'capacity') return false;
+  return result.type !== 'refused' || REFUSAL_CODES.some((code) => code === result.code);
+}
+
+function resultFields(r: ResultV1): unknown[] {
   switch (r.type) {
     case 'granted':
       return [r.version, r.depth, r.lockTimeMs];
@@ -125,6 +127,7 @@ function resultFields(r: LockResult): unknown[] {
 }
 
 export function decodeLockResult(raw: unknown): LockResult {
+  if (isOfKinds(raw)) return layout.resultOfKinds.decode(raw);
   const variant = versioned(raw);
   switch (variant[0]) {
     case RESULT.granted: {
@@ -150,14 +153,28 @@ export function decodeLockResult(raw: unknown): LockResult {
   }
 }
 
-export const encodeLockQuery = (value: LockQuery): unknown[] => layout.query.encode(value);
-export const decodeLockQuery = (raw: unknown): LockQuery => layout.query.decode(raw);
+export function encodeLockQuery(query: LockQuery): unknown[] {
+  return query.type !== 'check' && query.allKinds ? layout.queryOfKinds.encode(query) : layout.query.encode(query);
+}
 
-export const encodeLockQueryResult = (value: LockQueryResult): unknown[] => layout.queryResult.encode(value);
-export const decodeLockQueryResult = (raw: unknown): LockQueryResult => layout.queryResult.decode(raw);
+export function decodeLockQuery(raw: unknown): LockQuery {
+  return isOfKinds(raw) ? layout.queryOfKinds.decode(raw) : layout.query.decode(raw);
+}
 
-export const encodeLockNotice = (value: LockNotice): unknown[] => layout.notice.encode(value);
-export const decodeLockNotice = (raw: unknown): LockNotice => layout.notice.decode(raw);
+export function encodeLockQueryResult(result: LockQueryResult): unknown[] {
+  if (result.type === 'check') return layout.queryResult.encode(result);
+  const states = result.type === 'list' ? result.locks : [result.state];
+  return states.every(isStateV1) ? layout.queryResult.encode(result) : layout.queryResultOfKinds.encode(result);
+}
+
+export function decodeLockQueryResult(raw: unknown): LockQueryResult {
+  return isOfKinds(raw) ? layout.queryResultOfKinds.decode(raw) : layout.queryResult.decode(raw);
+}
+
+function isStateV1(state: LockState | undefined): boolean {
+  if (state === undefined) return true;
+  return state.kind === 'exclusive' && state.waiters.every(({ mode }) => mode === 'exclusive');
+}
 
 // ------------------------------------------------------------------------------------------------ parts
 
@@ -193,6 +210,10 @@ function decodeHolder(raw: unknown): Holder {
     lockTimeMs: asTime(f[3]),
     data: asBytes(f[4]),
   };
+}
+
+function isOfKinds(raw: unknown): boolean {
+  return Array.isArray(raw) && raw[0] === VERSION_OF_KINDS;
 }
 
 function versioned(raw: unknown): readonly unknown[] {

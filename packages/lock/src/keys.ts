@@ -2,10 +2,12 @@
  * Where the records of a lock are kept.
  *
  *   0x02 | length of namespace | namespace | name, escaped | 00 01 |  = the lock's prefix
- *     00                                        head: holder and counters
+ *     00                                        head: who has it alone, and counters
  *     01 | sequence                             a waiter
- *     02 | lease | incarnation | token          what an owner has besides the hold: a place in the queue, a mark
+ *     02 | lease | incarnation | token          what else an owner has: a place in the queue, a mark, a share
  *     03 | deadline | lease | incarnation | token   a mark, by its end
+ *     04 | version | lease | incarnation | token    one of those who share it, by its grant
+ *     05                                        who shares it and waits to have it alone
  *
  * K1. All records of a lock share its prefix, and no lock's prefix begins another's: a 00 in a name is written
  *     00 FF, and the name ends with 00 01 (the ordered tuple encoding of FoundationDB). Prefixes order as names do.
@@ -25,6 +27,8 @@ const HEAD = 0x00;
 const QUEUE = 0x01;
 const OWNER = 0x02;
 const MARK = 0x03;
+const SHARE = 0x04;
+const UPGRADE = 0x05;
 const SESSION_BYTES = 16;
 
 /** Everything that is kept of one lock, and nothing else, lies in this span. A range is never split inside it. */
@@ -100,7 +104,7 @@ export class LockKeys {
     return key;
   }
 
-  /** The owners of one session that have a place in the queue or a mark. */
+  /** The owners of one session that have a place in the queue, a mark or a share. */
   session(session: SessionRef): Span {
     const start = this.#key(OWNER, SESSION_BYTES);
     writeSession(start, session, this.#prefixLength + 1);
@@ -118,6 +122,36 @@ export class LockKeys {
     const at = writeSession(key, owner.session, this.#prefixLength + 9);
     writeText(key, owner.token, at, tokenBytes);
     return key;
+  }
+
+  share(owner: Owner, version: number): Buffer {
+    const tokenBytes = Buffer.byteLength(owner.token);
+    const key = this.#key(SHARE, 8 + SESSION_BYTES + tokenBytes);
+    viewAround(key).setFloat64(key.byteOffset + this.#prefixLength + 1, version);
+    const at = writeSession(key, owner.session, this.#prefixLength + 9);
+    writeText(key, owner.token, at, tokenBytes);
+    return key;
+  }
+
+  /** All who share the lock, in the order of their grants. */
+  shares(): Span {
+    return { start: this.#key(SHARE, 0), end: this.#key(UPGRADE, 0) };
+  }
+
+  /** Those who share it by grants of one version. */
+  sharesOf(version: number): Span {
+    const start = this.#key(SHARE, 8);
+    viewAround(start).setFloat64(start.byteOffset + this.#prefixLength + 1, version);
+    return { start, end: prefixEnd(start) };
+  }
+
+  shareOf(shareKey: Bytes): { readonly owner: Owner; readonly version: number } {
+    const version = viewAround(shareKey).getFloat64(shareKey.byteOffset + this.#prefixLength + 1);
+    return { version, owner: readOwner(shareKey, this.#prefixLength + 9) };
+  }
+
+  upgrade(): Buffer {
+    return this.#key(UPGRADE, 0);
   }
 
   marks(): Span {

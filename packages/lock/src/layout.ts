@@ -5,10 +5,13 @@
  *
  * C1. The layout of a version never changes: logs hold it. `lockSchema` describes it, and a test pins its hash. A
  *     new layout is a new version, decoded beside the old one for as long as a log may hold that.
+ * C4. A message is in the lowest version that can say it. So who knows version 1 only understands all that it can ask
+ *     for: version 2 has what is about locks that are shared, and semaphores.
  */
 import {
   bool,
   bytes,
+  completed,
   int,
   lease,
   listOf,
@@ -22,10 +25,11 @@ import {
   union,
 } from './schema.ts';
 import type {
+  AcquireAs,
   Holder,
+  HolderState,
   LockCommand,
   LockId,
-  LockNotice,
   LockQuery,
   LockQueryResult,
   LockResult,
@@ -36,8 +40,9 @@ import type {
 } from './types.ts';
 
 export const VERSION = 1;
+export const VERSION_OF_KINDS = 2;
 
-/** Codes of a refusal travel as their position here. */
+/** Codes of a refusal travel as their position here: first those of version 1. */
 export const REFUSAL_CODES = [
   'SESSION_EXPIRED',
   'LOCK_NOT_HELD',
@@ -48,21 +53,75 @@ export const REFUSAL_CODES = [
   'INVALID_ARGUMENT',
   'RESOURCE_EXHAUSTED',
 ] as const;
+const REFUSAL_CODES_OF_KINDS = [
+  ...REFUSAL_CODES,
+  'LOCK_KIND_MISMATCH',
+  'LOCK_UPGRADE_CONFLICT',
+  'LOCK_PERMITS_EXCEEDED',
+] as const;
+
+type Refusal = Extract<LockResult, { readonly type: 'refused' }>;
+type RefusalV1 = Omit<Refusal, 'code'> & { readonly code: (typeof REFUSAL_CODES)[number] };
+type AcquireV1 = Omit<Extract<LockCommand, { readonly type: 'acquire' }>, 'as'>;
+/** What version 1 can say; the rest is version 2. */
+export type CommandV1 = AcquireV1 | Extract<LockCommand, { readonly type: 'release' | 'cancel' | 'forceRelease' }>;
+export type ResultV1 = Exclude<LockResult, { readonly type: 'refused' | 'capacity' }> | RefusalV1;
+type CommandOfKinds =
+  | (AcquireV1 & { readonly as: AcquireAs })
+  | Extract<LockCommand, { readonly type: 'downgrade' | 'setCapacity' }>;
+type ResultOfKinds = Extract<LockResult, { readonly type: 'refused' | 'capacity' }>;
+type QueryOfKinds = Extract<LockQuery, { readonly type: 'show' | 'list' }>;
+type QueryResultOfKinds = Extract<LockQueryResult, { readonly type: 'show' | 'list' }>;
 
 const session = struct<SessionRef>({ lease, incarnation: int });
 const owner = struct<Owner>({ session, token: text });
 const lock = struct<LockId>({ namespace: text, name: bytes });
 const holder = struct<Holder>({ owner, version: int, depth: int, lockTimeMs: time, data: bytes });
-const waiter = struct<Waiter>({ owner, position: int, sinceMs: time });
+const acquire = {
+  ...{ lock, owner, wait: bool, waitUntilMs: time, deadlineMs: time, depthMax: int, data: bytes },
+  attempt: optionalInt,
+};
+
+const alone = { mode: 'exclusive', permits: 0 } as const;
+const holderV1 = completed<Holder, HolderState>(holder, (decoded) => ({ ...decoded, ...alone }));
+const waiterV1 = completed<Omit<Waiter, 'mode' | 'permits'>, Waiter>(
+  struct({ owner, position: int, sinceMs: time }),
+  (decoded) => ({ ...decoded, ...alone }),
+);
+const stateV1 = completed<Omit<LockState, 'kind' | 'holderCount' | 'permits' | 'capacity'>, LockState>(
+  struct({
+    lock,
+    kind: literal(['exclusive']),
+    holders: listOf(holderV1),
+    waiters: listOf(waiterV1),
+    waiterCount: int,
+  }),
+  (decoded) => ({ ...decoded, kind: 'exclusive', holderCount: decoded.holders.length, permits: 0, capacity: 0 }),
+);
 const state = struct<LockState>({
   lock,
-  kind: literal(['exclusive']),
-  holders: listOf(holder),
-  waiters: listOf(waiter),
+  kind: literal(['exclusive', 'shared', 'semaphore']),
+  holders: listOf(
+    struct<HolderState>({
+      ...{ owner, version: int, depth: int, lockTimeMs: time, data: bytes },
+      mode: literal(['exclusive', 'shared', 'permits']),
+      permits: int,
+    }),
+  ),
+  holderCount: int,
+  waiters: listOf(
+    struct<Waiter>({
+      ...{ owner, position: int, sinceMs: time },
+      mode: literal(['exclusive', 'shared', 'permits', 'upgrade']),
+      permits: int,
+    }),
+  ),
   waiterCount: int,
+  permits: int,
+  capacity: int,
 });
 
-const result = union<LockResult>({
+const resultV1 = union<ResultV1>({
   granted: struct({ version: int, depth: int, lockTimeMs: time }),
   queued: struct({ position: int }),
   busy: struct({ holder }),
@@ -71,21 +130,12 @@ const result = union<LockResult>({
   refused: struct({ code: literal(REFUSAL_CODES), message: text }),
 });
 
-/** One codec for every message. */
+/** One codec for every message of version 1, and for those of version 2. */
 export const layout = {
-  command: message<LockCommand>(
+  command: message<CommandV1>(
     VERSION,
-    union<LockCommand>({
-      acquire: struct({
-        lock,
-        owner,
-        wait: bool,
-        waitUntilMs: time,
-        deadlineMs: time,
-        depthMax: int,
-        data: bytes,
-        attempt: optionalInt,
-      }),
+    union<CommandV1>({
+      acquire: struct(acquire),
       release: struct({ lock, owner, all: bool, deadlineMs: time, attempt: optionalInt }),
       cancel: struct({ lock, owner, deadlineMs: time, attempt: optionalInt }),
       forceRelease: struct({ lock }),
@@ -99,16 +149,54 @@ export const layout = {
       check: struct({ checks: listOf(struct({ lock, version: int })) }),
     }),
   ),
-  result: message<LockResult>(VERSION, result),
+  result: message<ResultV1>(VERSION, resultV1),
   queryResult: message<LockQueryResult>(
     VERSION,
     union<LockQueryResult>({
-      show: struct({ state: optional(state) }),
-      list: struct({ locks: listOf(state), more: bool }),
+      show: struct({ state: optional(stateV1) }),
+      list: struct({ locks: listOf(stateV1), more: bool }),
       check: struct({ current: listOf(bool) }),
     }),
   ),
-  notice: message<LockNotice>(VERSION, struct<LockNotice>({ lock, owner, result })),
+  commandOfKinds: message<CommandOfKinds>(
+    VERSION_OF_KINDS,
+    union<CommandOfKinds>({
+      acquire: struct({
+        ...acquire,
+        as: union<AcquireAs>({
+          shared: struct({}),
+          upgrade: struct({}),
+          permits: struct({ permits: int, capacity: int }),
+        }),
+      }),
+      downgrade: struct({ lock, owner, attempt: optionalInt }),
+      setCapacity: struct({ lock, capacity: int }),
+    }),
+  ),
+  queryOfKinds: message<QueryOfKinds>(
+    VERSION_OF_KINDS,
+    completed(
+      union<QueryOfKinds>({
+        show: struct({ lock }),
+        list: struct({ namespace: text, prefix: bytes, after: bytes, limit: int }),
+      }),
+      (decoded): QueryOfKinds => ({ ...decoded, allKinds: true }),
+    ),
+  ),
+  resultOfKinds: message<ResultOfKinds>(
+    VERSION_OF_KINDS,
+    union<ResultOfKinds>({
+      refused: struct({ code: literal(REFUSAL_CODES_OF_KINDS), message: text }),
+      capacity: struct({ permits: int, capacity: int }),
+    }),
+  ),
+  queryResultOfKinds: message<QueryResultOfKinds>(
+    VERSION_OF_KINDS,
+    union<QueryResultOfKinds>({
+      show: struct({ state: optional(state) }),
+      list: struct({ locks: listOf(state), more: bool }),
+    }),
+  ),
 };
 
 /** The layout of every message, one per line. */

@@ -6,13 +6,17 @@ export const DATA_BYTES_MAX = 4_096;
 export const DEPTH_MAX = 1_000_000;
 /** Waiters of one lock; beyond it an acquire is refused with RESOURCE_EXHAUSTED. */
 export const WAITERS_MAX = 100_000;
+/** Who may share one lock; one more waits. */
+export const SHARERS_MAX = 100_000;
+/** Permits of one semaphore. */
+export const PERMITS_MAX = 1_000_000;
 /** Marks of one lock; beyond it the one that ends first gives way (see `procedures.ts`, M4). */
 export const MARKS_MAX = 100_000;
 /** Marks past their end that one command clears. More than it can leave, so that they never pile up. */
 export const MARKS_CLEARED_MAX = 16;
-/** Waiters that `show` and `list` return per lock. */
-export const SHOW_WAITERS_MAX = 1_000;
-export const LIST_WAITERS_MAX = 10;
+/** Holders, and waiters, that `show` and `list` return per lock. */
+export const SHOW_OWNERS_MAX = 1_000;
+export const LIST_OWNERS_MAX = 10;
 export const LIST_LIMIT_MAX = 1_000;
 export const CHECKS_MAX = 1_000;
 /** Lease ids are opaque numbers of 63 bits. */

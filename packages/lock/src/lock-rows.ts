@@ -1,34 +1,40 @@
 /**
  * One lock's records during one command: read as they are needed, changed in place, the head written once at the end.
  *
- * W1. The head counts what exists: `waiters` rows in the queue, `marks` live or ended marks. Both zero means that no
- *     owner row exists, so the hot path (a lock without contention) reads the head and nothing else.
- * W2. Only a lock that is held has a queue: whoever vacates it hands over before `save`.
- * W3. An owner row exists exactly while its owner has a place in the queue or a mark.
- * W4. A session is attached exactly while it holds the lock or has an owner row in it.
+ * W1. The head counts what exists: `waiters` rows in the queue, `marks` live or ended marks, `sharers` rows of those who
+ *     share the lock. All zero means that no owner row exists, so the hot path (a lock without contention) reads the
+ *     head and nothing else.
+ * W2. Only a lock that is held has a queue: whoever vacates it hands over before `save`. Only who shares it upgrades.
+ * W3. An owner row exists exactly while its owner has a place in the queue, a mark or a share.
+ * W4. A session is attached exactly while it holds the lock alone or has an owner row in it.
  * W5. No step reads the whole queue: the first waiter is found by the head's sequence, an owner's place by its row.
+ * W6. One owner has the lock alone (the head says who), or any number share it (a row for each): never both. Of a
+ *     semaphore the permits of all who share it are counted in the head.
  */
 import { assert } from '@remora/base';
+import { sameOwner, sameSession } from './identity.ts';
 import { LockKeys } from './keys.ts';
-import { MARKS_CLEARED_MAX, MARKS_MAX } from './limits.ts';
+import { MARKS_CLEARED_MAX, MARKS_MAX, SHARERS_MAX } from './limits.ts';
+import { decodeHead, emptyHead, encodeHead, type Head, type Hold, positionOf } from './records.ts';
 import {
-  decodeHead,
   decodeOwner,
   decodeWaiter,
-  encodeHead,
   encodeOwner,
+  encodeShare,
   encodeWaiter,
-  type Head,
-  type Hold,
   type Mark,
   type OwnerRecord,
+  shareAt,
   type WaiterRecord,
-} from './records.ts';
-import type { Holder, LockId, LockView, Owner, SessionRef } from './types.ts';
+} from './row-records.ts';
+import type { LockId, LockView, Owner, SessionRef } from './types.ts';
 
-const NOBODY: OwnerRecord = { sequence: 0, mark: undefined };
-/** Rows read ahead at a hand-over: one, as the first waiter is nearly always alive; more once one had to be skipped. */
-const SKIP_BATCH = 64;
+const NOBODY: OwnerRecord = { sequence: 0, mark: undefined, shareVersion: 0 };
+/** Rows read ahead at a hand-over: one at first, as one waiter is mostly all that is granted, then more and more. */
+const FRONT_BATCH_MAX = 64;
+
+/** What is granted, to whom. */
+export type GrantRequest = Pick<WaiterRecord, 'owner' | 'mode' | 'permits' | 'attempt' | 'data'>;
 
 export class LockRows {
   readonly #view: LockView;
@@ -49,43 +55,160 @@ export class LockRows {
     this.#head = bytes === undefined ? emptyHead() : decodeHead(bytes);
   }
 
-  get hold(): Hold | undefined {
-    return this.#head.hold;
+  /** Counters of the lock, and who has it alone. */
+  get head(): Readonly<Head> {
+    return this.#head;
   }
 
-  get waiters(): number {
-    return this.#head.waiters;
+  get held(): boolean {
+    return this.#head.hold !== undefined || this.#head.sharers > 0;
   }
 
-  /** Makes the owner the holder, under the revision of this command. */
-  grant(grant: Pick<WaiterRecord, 'owner' | 'attempt' | 'data'>): Holder {
-    assert(this.#head.hold === undefined, 'a lock is granted only when nobody holds it');
-    const { owner, attempt, data } = grant;
+  // ------------------------------------------------------------------------------------------------ holders
+
+  /** What the owner holds. */
+  holdOf(owner: Owner): Hold | undefined {
+    const { hold } = this.#head;
+    if (hold !== undefined) return sameOwner(hold.holder.owner, owner) ? hold : undefined;
+    const { shareVersion } = this.owner(owner);
+    return shareVersion === 0 ? undefined : this.#share(owner, shareVersion);
+  }
+
+  /** One of those who hold it; of those who share it the first, or one that is not `except`. */
+  anyHold(except?: Owner): Hold | undefined {
+    return (
+      this.#head.hold ?? this.shares(2).find(({ holder }) => except === undefined || !sameOwner(holder.owner, except))
+    );
+  }
+
+  /** Those who share it, in the order of their grants, at most `limit` of them (0: all). */
+  shares(limit: number): readonly Hold[] {
+    if (this.#head.sharers === 0) return [];
+    const { start, end } = this.#keys.shares();
+    return this.#view.scan(start, end, limit).map((row) => shareAt(this.#keys, row));
+  }
+
+  /** Whether there is no room for anybody, whatever is asked for. */
+  get full(): boolean {
+    const { hold, permits, capacity } = this.#head;
+    return hold !== undefined || (capacity > 0 && permits >= capacity);
+  }
+
+  /** Whether there is room beside those who hold it. */
+  fits({ mode, permits }: Pick<GrantRequest, 'mode' | 'permits'>): boolean {
+    const head = this.#head;
+    if (mode === 'exclusive') return !this.held;
+    if (head.hold !== undefined || head.sharers >= SHARERS_MAX) return false;
+    return mode !== 'permits' || head.permits + permits <= head.capacity;
+  }
+
+  /** Makes the owner a holder, under the revision of this command. */
+  grant(request: GrantRequest): Hold {
+    const { owner, mode, permits, attempt, data } = request;
+    assert(mode !== 'upgrade' && this.fits(request), 'W6: a lock is granted only where there is room');
     const holder = { owner, version: this.#view.revision, depth: 1, lockTimeMs: this.#view.wallMs, data };
+    const hold: Hold = { holder, mode, permits, attempt, firstAttempt: attempt, upgradeAttempt: 0 };
     this.#view.attach(owner.session, this.#lock);
-    this.setHold({ holder, attempt, firstAttempt: attempt });
-    return holder;
+    this.#add(hold);
+    return hold;
   }
 
+  /** Changes what is known of a hold: its depth and its numbers. */
   setHold(hold: Hold): void {
-    this.#head.hold = hold;
+    if (hold.mode === 'exclusive') this.#head.hold = hold;
+    else this.#view.put(this.#keys.share(hold.holder.owner, hold.holder.version), encodeShare(hold));
     this.#changed = true;
   }
 
-  /** Takes the lock from its holder. The caller hands it over (W2). */
-  vacate(): void {
-    const hold = this.#head.hold;
-    assert(hold !== undefined, 'only a lock that is held can be vacated');
-    // A second grant under one revision would repeat a fencing version.
-    assert(hold.holder.version < this.#view.revision, 'a grant ends under a later revision than it began');
+  /** Takes the lock from a holder. The caller hands it over (W2). */
+  vacate(hold: Hold): void {
+    this.#remove(hold);
     this.#loose.push(hold.holder.owner.session);
-    this.#head.hold = undefined;
+  }
+
+  /** Gives a holder the lock in another way, by a new grant, as fencing versions are of one way to hold it. */
+  convert(hold: Hold, to: { readonly mode: 'exclusive' | 'shared'; readonly upgradeAttempt: number }): Hold {
+    this.#remove(hold);
+    const holder = { ...hold.holder, version: this.#view.revision, lockTimeMs: this.#view.wallMs };
+    const attempt = Math.max(hold.attempt, to.upgradeAttempt);
+    const converted: Hold = { ...hold, ...to, holder, attempt };
+    this.#add(converted);
+    return converted;
+  }
+
+  #add(hold: Hold): void {
+    const head = this.#head;
+    this.#changed = true;
+    if (hold.mode === 'exclusive') {
+      head.hold = hold;
+      return;
+    }
+    const { owner, version } = hold.holder;
+    head.sharers += 1;
+    head.permits += hold.permits;
+    this.#view.put(this.#keys.share(owner, version), encodeShare(hold));
+    this.#putOwner(owner, { ...this.owner(owner), shareVersion: version });
+  }
+
+  #remove(hold: Hold): void {
+    const head = this.#head;
+    const { owner, version } = hold.holder;
+    // A second grant under one revision would repeat a fencing version.
+    assert(version < this.#view.revision, 'a grant ends under a later revision than it began');
+    this.#changed = true;
+    if (hold.mode === 'exclusive') {
+      head.hold = undefined;
+      return;
+    }
+    const record = this.owner(owner);
+    head.sharers -= 1;
+    head.permits -= hold.permits;
+    this.#view.delete(this.#keys.share(owner, version));
+    this.#putOwner(owner, { ...record, shareVersion: 0 });
+  }
+
+  #share(owner: Owner, version: number): Hold {
+    const key = this.#keys.share(owner, version);
+    const value = this.#view.get(key);
+    assert(value !== undefined, 'W3: a share has a row');
+    return shareAt(this.#keys, { key, value });
+  }
+
+  // ------------------------------------------------------------------------------------------------ semaphore
+
+  /** Makes the lock a semaphore, or changes how many permits it has. */
+  setCapacity(capacity: number, isSet: boolean): void {
+    this.#head.capacity = capacity;
+    this.#head.capacityIsSet = isSet;
     this.#changed = true;
   }
 
-  /** What the owner has besides the hold. */
+  // ------------------------------------------------------------------------------------------------ upgrade
+
+  upgrader(): WaiterRecord | undefined {
+    if (!this.#head.upgrading) return undefined;
+    const bytes = this.#view.get(this.#keys.upgrade());
+    assert(bytes !== undefined, 'W2: who waits for an upgrade has a row');
+    return decodeWaiter(bytes);
+  }
+
+  setUpgrader(waiter: WaiterRecord): void {
+    this.#view.put(this.#keys.upgrade(), encodeWaiter(waiter));
+    this.#head.upgrading = true;
+    this.#changed = true;
+  }
+
+  removeUpgrader(): void {
+    this.#view.delete(this.#keys.upgrade());
+    this.#head.upgrading = false;
+    this.#changed = true;
+  }
+
+  // ------------------------------------------------------------------------------------------------ queue
+
+  /** What the owner has besides a hold for itself alone. */
   owner(owner: Owner): OwnerRecord {
-    if (this.#head.waiters === 0 && this.#head.marks === 0) return NOBODY; // W1
+    if (this.#hasNoOwners) return NOBODY;
     const bytes = this.#view.get(this.#keys.owner(owner));
     return bytes === undefined ? NOBODY : decodeOwner(bytes);
   }
@@ -96,13 +219,13 @@ export class LockRows {
     return decodeWaiter(bytes);
   }
 
-  /** Adds the owner at the end of the queue. Its position is then the number of waiters. */
+  /** Adds the owner at the end of the queue. */
   enqueue(waiter: WaiterRecord, record: OwnerRecord): void {
     const head = this.#head;
     const sequence = head.nextSequence;
     assert(Number.isSafeInteger(sequence), 'sequences of a queue are safe integers');
     this.#view.put(this.#keys.waiter(sequence), encodeWaiter(waiter));
-    this.#putOwner(waiter.owner, { sequence, mark: record.mark });
+    this.#putOwner(waiter.owner, { ...record, sequence });
     this.#view.attach(waiter.owner.session, this.#lock);
     head.nextSequence = sequence + 1;
     head.waiters += 1;
@@ -115,31 +238,33 @@ export class LockRows {
 
   /** At most this many are before the waiter, itself included; exact unless some have left from the middle. */
   position(sequence: number): number {
-    return Math.min(sequence - this.#head.firstSequence + 1, this.#head.waiters);
+    return positionOf(this.#head, sequence);
   }
 
   removeWaiter(owner: Owner, record: OwnerRecord): void {
     assert(record.sequence !== 0, 'only a waiter leaves the queue');
     this.#dropWaiter(record.sequence);
-    this.#putOwner(owner, { sequence: 0, mark: record.mark });
+    this.#putOwner(owner, { ...record, sequence: 0 });
   }
 
-  /** Removes waiters from the front, one by one, for as long as the caller asks for the next. */
-  *shift(): Generator<WaiterRecord> {
+  /** The first waiters, one by one; the caller takes each out (`removeFirst`) before it asks for the next. */
+  *front(): Generator<WaiterRecord> {
     let limit = 1;
     while (this.#head.waiters > 0) {
       const rows = this.#view.scan(this.#keys.waiter(this.#head.firstSequence), this.#keys.queueEnd(), limit);
       assert(rows.length > 0, 'W1: the head counts the rows of the queue');
-      for (const row of rows) {
-        const waiter = decodeWaiter(row.value);
-        const record = this.owner(waiter.owner);
-        this.#head.firstSequence = record.sequence + 1;
-        this.removeWaiter(waiter.owner, record);
-        yield waiter;
-      }
-      limit = SKIP_BATCH;
+      for (const row of rows) yield decodeWaiter(row.value);
+      limit = Math.min(2 * limit, FRONT_BATCH_MAX);
     }
   }
+
+  removeFirst({ owner }: WaiterRecord): void {
+    const record = this.owner(owner);
+    this.#head.firstSequence = record.sequence + 1;
+    this.removeWaiter(owner, record);
+  }
+
+  // ------------------------------------------------------------------------------------------------ marks
 
   /** Leaves a mark, united with a live one that is there: the later end, the higher number. */
   mark(owner: Owner, mark: Mark): void {
@@ -156,7 +281,7 @@ export class LockRows {
       this.#clearMarks({ limit: 1, endedBeforeMs: Number.POSITIVE_INFINITY });
     }
     this.#view.put(this.#keys.mark(owner, deadlineMs), encodeOwner(NOBODY));
-    this.#putOwner(owner, { sequence: record.sequence, mark: { attempt, deadlineMs } });
+    this.#putOwner(owner, { ...record, mark: { attempt, deadlineMs } });
     this.#view.attach(owner.session, this.#lock);
     const head = this.#head;
     head.marksDueMs = head.marks === 0 ? deadlineMs : Math.min(head.marksDueMs, deadlineMs);
@@ -168,51 +293,6 @@ export class LockRows {
   clearEndedMarks(): void {
     if (this.#head.marks === 0 || this.#view.timeMs <= this.#head.marksDueMs) return;
     this.#clearMarks({ limit: MARKS_CLEARED_MAX, endedBeforeMs: this.#view.timeMs });
-  }
-
-  /** Removes the session's waiters and marks, and answers with the waiters, in the order of their tokens. */
-  removeSession(session: SessionRef): readonly Owner[] {
-    this.#loose.push(session);
-    if (this.#head.waiters === 0 && this.#head.marks === 0) return [];
-    const span = this.#keys.session(session);
-    const waiters: Owner[] = [];
-    for (const row of this.#view.scan(span.start, span.end, 0)) {
-      const owner = this.#keys.ownerOf(row.key);
-      const record = decodeOwner(row.value);
-      if (record.sequence !== 0) {
-        this.#dropWaiter(record.sequence);
-        waiters.push(owner);
-      }
-      if (record.mark !== undefined) this.#dropMark(owner, record.mark.deadlineMs);
-      this.#view.delete(row.key);
-    }
-    return waiters;
-  }
-
-  /** Writes the head, or removes it with the last record (K3), and detaches sessions that have nothing left (W4). */
-  save(): void {
-    const head = this.#head;
-    assert(head.hold !== undefined || head.waiters === 0, 'W2: only a lock that is held has a queue');
-    if (head.waiters === 0) {
-      head.firstSequence = 1;
-      head.nextSequence = 1;
-    }
-    if (this.#changed) {
-      const empty = head.hold === undefined && head.marks === 0;
-      if (!empty) this.#view.put(this.#keys.head, encodeHead(head));
-      else if (this.#existed) this.#view.delete(this.#keys.head);
-    }
-    for (const session of this.#loose) {
-      if (!this.#sessionInUse(session)) this.#view.detach(session, this.#lock);
-    }
-  }
-
-  #sessionInUse(session: SessionRef): boolean {
-    const head = this.#head;
-    if (head.hold !== undefined && sameSession(head.hold.holder.owner.session, session)) return true;
-    if (head.waiters === 0 && head.marks === 0) return false; // W1
-    const span = this.#keys.session(session);
-    return this.#view.scan(span.start, span.end, 1).length > 0;
   }
 
   #clearMarks(which: { readonly limit: number; readonly endedBeforeMs: number }): void {
@@ -230,9 +310,73 @@ export class LockRows {
       left -= 1;
       const record = this.owner(owner);
       this.#dropMark(owner, deadlineMs);
-      this.#putOwner(owner, { sequence: record.sequence, mark: undefined });
+      this.#putOwner(owner, { ...record, mark: undefined });
     }
     this.#changed = true;
+  }
+
+  // ------------------------------------------------------------------------------------------------ ends
+
+  /** Removes all that a session has in the lock, and answers with its waiters, in the order of their tokens. */
+  removeSession(session: SessionRef): readonly Owner[] {
+    const head = this.#head;
+    this.#loose.push(session);
+    if (head.hold !== undefined && sameSession(head.hold.holder.owner.session, session)) this.vacate(head.hold);
+    if (this.#hasNoOwners) return [];
+    const waiters: Owner[] = [];
+    const upgrader = this.upgrader();
+    if (upgrader !== undefined && sameSession(upgrader.owner.session, session)) {
+      this.removeUpgrader();
+      waiters.push(upgrader.owner);
+    }
+    const span = this.#keys.session(session);
+    for (const row of this.#view.scan(span.start, span.end, 0)) {
+      const owner = this.#keys.ownerOf(row.key);
+      const record = decodeOwner(row.value);
+      if (record.shareVersion !== 0) this.vacate(this.#share(owner, record.shareVersion));
+      if (record.sequence !== 0) {
+        this.#dropWaiter(record.sequence);
+        waiters.push(owner);
+      }
+      if (record.mark !== undefined) this.#dropMark(owner, record.mark.deadlineMs);
+      // With its share the last that an owner had may have gone already.
+      if (record.sequence !== 0 || record.mark !== undefined) this.#view.delete(row.key);
+    }
+    return waiters;
+  }
+
+  /** Writes the head, or removes it with the last record (K3), and detaches sessions that have nothing left (W4). */
+  save(): void {
+    const head = this.#head;
+    assert(this.held || head.waiters === 0, 'W2: only a lock that is held has a queue');
+    assert(head.sharers === 0 ? !head.upgrading : head.hold === undefined, 'W6: a lock is held alone or shared');
+    if (head.waiters === 0) {
+      head.firstSequence = 1;
+      head.nextSequence = 1;
+    }
+    if (!this.held && !head.capacityIsSet) head.capacity = 0;
+    if (this.#changed) {
+      const empty = !this.held && head.marks === 0 && head.capacity === 0;
+      if (!empty) this.#view.put(this.#keys.head, encodeHead(head));
+      else if (this.#existed) this.#view.delete(this.#keys.head);
+    }
+    for (const session of this.#loose) {
+      if (!this.#sessionInUse(session)) this.#view.detach(session, this.#lock);
+    }
+  }
+
+  /** W1. No owner has a row. */
+  get #hasNoOwners(): boolean {
+    const { waiters, marks, sharers } = this.#head;
+    return waiters === 0 && marks === 0 && sharers === 0;
+  }
+
+  #sessionInUse(session: SessionRef): boolean {
+    const { hold } = this.#head;
+    if (hold !== undefined && sameSession(hold.holder.owner.session, session)) return true;
+    if (this.#hasNoOwners) return false;
+    const span = this.#keys.session(session);
+    return this.#view.scan(span.start, span.end, 1).length > 0;
   }
 
   #dropMark(owner: Owner, deadlineMs: number): void {
@@ -250,23 +394,11 @@ export class LockRows {
   /** Writes an owner's row, or removes it when it says nothing (W3). */
   #putOwner(owner: Owner, record: OwnerRecord): void {
     const key = this.#keys.owner(owner);
-    if (record.sequence !== 0 || record.mark !== undefined) {
+    if (record.sequence !== 0 || record.mark !== undefined || record.shareVersion !== 0) {
       this.#view.put(key, encodeOwner(record));
       return;
     }
     this.#view.delete(key);
     this.#loose.push(owner.session);
   }
-}
-
-export function sameSession(a: SessionRef, b: SessionRef): boolean {
-  return a.lease === b.lease && a.incarnation === b.incarnation;
-}
-
-export function sameOwner(a: Owner, b: Owner): boolean {
-  return a.token === b.token && sameSession(a.session, b.session);
-}
-
-function emptyHead(): Head {
-  return { hold: undefined, waiters: 0, firstSequence: 1, nextSequence: 1, marks: 0, marksDueMs: 0 };
 }

@@ -4,12 +4,15 @@ import { expect, it } from 'vitest';
 import { MemoryView } from '../test/memory-view.ts';
 import { gist, NaiveLock, type Now, name, noticeGist } from '../test/naive-lock.ts';
 import {
+  type AcquireAs,
   applyLockCommand,
+  isCurrent,
   type LockCommand,
   type LockId,
   type LockState,
   lockSpan,
   type Owner,
+  ownerStatus,
   queryLocks,
   sessionEnded,
 } from './index.ts';
@@ -32,132 +35,205 @@ const attempt = fc.integer({ min: 0, max: 4 });
 const deadlineMs = fc.constantFrom(0, 1_020, 1_040, 1_080, 2_000);
 const lock = fc.constant(LOCK);
 
-const command: fc.Arbitrary<LockCommand> = fc.oneof(
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      type: fc.constant('acquire' as const),
-      lock,
-      owner,
-      wait: fc.boolean(),
-      waitUntilMs: fc.constantFrom(0, 0, 1_020, 1_050),
-      deadlineMs: deadlineMs.map((ms) => ms + 1_000),
-      depthMax: fc.constantFrom(1, 3),
-      data: fc.constant(utf8('d')),
-      attempt,
-    }),
-  },
-  {
-    weight: 5,
-    arbitrary: fc.record({
-      type: fc.constant('release' as const),
-      lock,
-      owner,
-      all: fc.boolean(),
-      deadlineMs,
-      attempt,
-    }),
-  },
-  { weight: 3, arbitrary: fc.record({ type: fc.constant('cancel' as const), lock, owner, deadlineMs, attempt }) },
-  { weight: 1, arbitrary: fc.record({ type: fc.constant('forceRelease' as const), lock }) },
-);
+/** What a run's commands are about: most are of one kind, so that they get somewhere. */
+type About = 'lock' | 'semaphore' | 'both';
 
-const step: fc.Arbitrary<Step> = fc.oneof(
-  {
-    weight: 15,
-    arbitrary: fc.record({ type: fc.constant('command' as const), command, afterMs: fc.integer({ min: 0, max: 8 }) }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({ type: fc.constant('end' as const), lease: fc.constantFrom(...LEASES), heard: fc.boolean() }),
-  },
-);
+const shared = fc.constant({ type: 'shared' } as const);
+const upgrade = fc.constant({ type: 'upgrade' } as const);
+const permits = fc.record({
+  type: fc.constant('permits' as const),
+  permits: fc.integer({ min: 1, max: 3 }),
+  capacity: fc.constantFrom(2, 3),
+});
+
+function as(about: About): fc.Arbitrary<AcquireAs | undefined> {
+  const ofLock = [
+    { weight: 3, arbitrary: fc.constant(undefined) },
+    { weight: 5, arbitrary: shared },
+    { weight: 3, arbitrary: upgrade },
+  ];
+  if (about === 'lock') return fc.oneof(...ofLock);
+  return about === 'semaphore' ? permits : fc.oneof(...ofLock, { weight: 8, arbitrary: permits });
+}
+
+function acquire(about: About): fc.Arbitrary<LockCommand> {
+  const fields = fc.record({
+    type: fc.constant('acquire' as const),
+    lock,
+    owner,
+    wait: fc.boolean(),
+    waitUntilMs: fc.constantFrom(0, 0, 1_020, 1_050),
+    deadlineMs: deadlineMs.map((ms) => ms + 1_000),
+    depthMax: fc.constantFrom(1, 3),
+    data: fc.constant(utf8('d')),
+    attempt,
+    as: as(about),
+  });
+  return fields.map(({ as: wanted, ...command }) => {
+    if (wanted === undefined) return command;
+    return wanted.type === 'upgrade' && command.attempt === 0
+      ? { ...command, as: wanted, attempt: 1 }
+      : { ...command, as: wanted };
+  });
+}
+
+function commands(about: About): fc.Arbitrary<LockCommand> {
+  return fc.oneof(
+    { weight: 7, arbitrary: acquire(about) },
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        type: fc.constant('release' as const),
+        lock,
+        owner,
+        all: fc.boolean(),
+        deadlineMs,
+        attempt,
+      }),
+    },
+    { weight: 3, arbitrary: fc.record({ type: fc.constant('cancel' as const), lock, owner, deadlineMs, attempt }) },
+    { weight: 2, arbitrary: fc.record({ type: fc.constant('downgrade' as const), lock, owner, attempt }) },
+    { weight: 1, arbitrary: fc.record({ type: fc.constant('forceRelease' as const), lock }) },
+    {
+      weight: about === 'lock' ? 0 : 1,
+      arbitrary: fc.record({
+        type: fc.constant('setCapacity' as const),
+        lock,
+        capacity: fc.integer({ min: 0, max: 4 }),
+      }),
+    },
+  );
+}
+
+function step(about: About): fc.Arbitrary<Step> {
+  const command = commands(about);
+  const afterMs = fc.integer({ min: 0, max: 8 });
+  return fc.oneof(
+    { weight: 15, arbitrary: fc.record({ type: fc.constant('command' as const), command, afterMs }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        type: fc.constant('end' as const),
+        lease: fc.constantFrom(...LEASES),
+        heard: fc.boolean(),
+      }),
+    },
+  );
+}
 
 function stateOf(view: MemoryView): LockState | undefined {
   const shown = queryLocks(
     { get: (k) => view.get(k), scan: (s, e, l) => view.scan(s, e, l), timeMs: 0 },
-    { type: 'show', lock: LOCK },
+    { type: 'show', lock: LOCK, allKinds: true },
   );
   return shown.type === 'show' ? shown.state : undefined;
 }
 
 function expectSame(view: MemoryView, naive: NaiveLock): void {
   const state = stateOf(view);
-  const holder = state?.holders[0];
-  expect(holder && `${name(holder.owner)} ${holder.version} ${holder.depth}`).toBe(
-    naive.holder && `${name(naive.holder.owner)} ${naive.holder.version} ${naive.holder.depth}`,
-  );
-  expect((state?.waiters ?? []).map((w) => name(w.owner))).toEqual(naive.queue.map((w) => name(w.owner)));
-  expect(state?.waiterCount ?? 0).toBe(naive.queue.length);
+  const holder = (h: { owner: Owner; version: number; depth: number; mode: string; permits: number }) =>
+    `${name(h.owner)} ${h.version} ${h.depth} ${h.mode} ${h.permits}`;
+  expect((state?.holders ?? []).map(holder)).toEqual(naive.holders.map(holder));
+  const queue = naive.queue.map((w) => `${name(w.owner)} ${w.mode} ${w.permits}`);
+  if (naive.upgrader !== undefined) queue.unshift(`${name(naive.upgrader.owner)} upgrade 0`);
+  expect((state?.waiters ?? []).map((w) => `${name(w.owner)} ${w.mode} ${w.permits}`)).toEqual(queue);
+  expect([state?.waiterCount ?? 0, state?.holderCount ?? 0]).toEqual([queue.length, naive.holders.length]);
+  expect([state?.permits ?? 0, state?.capacity ?? 0]).toEqual([naive.permits, naive.capacity]);
+  for (const { owner: who, version, depth } of naive.holders) {
+    expect(isCurrent(view, LOCK, version)).toBe(true);
+    expect(isCurrent(view, LOCK, version - 1)).toBe(naive.holders.some((h) => h.version === version - 1));
+    const upgrades = naive.upgrader !== undefined && name(naive.upgrader.owner) === name(who);
+    const status = upgrades ? { type: 'queued', position: 1 } : { type: 'granted', version, depth };
+    expect(ownerStatus(view, LOCK, who)).toMatchObject(status);
+  }
 }
 
-/** W4. A session is attached exactly while it holds the lock or has a row in it (a place in the queue, a mark). */
+/** W4. A session is attached exactly while it holds the lock or has a row in it (a place in the queue, a mark, a share). */
 function expectAttached(view: MemoryView, naive: NaiveLock): void {
   for (const lease of LEASES) {
     const prefix = Buffer.concat([lockSpan(LOCK).start, Buffer.alloc(9, 2)]);
     prefix.writeBigUInt64BE(lease, prefix.length - 8);
     const rows = view.rows.some((row) => equalBytes(row.key.subarray(0, prefix.length), prefix));
-    const holds = naive.holder?.owner.session.lease === lease;
+    const holds = naive.holders.some(({ owner: who }) => who.session.lease === lease);
     expect(view.attachedLocks({ lease, incarnation: 1 }).length > 0).toBe(rows || holds);
   }
 }
 
-it('every sequence of commands does what the rules say, and leaves nothing once all sessions ended', () => {
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const view = new MemoryView();
-      for (const lease of LEASES) view.begin({ lease, incarnation: 1 });
-      const stranger: Owner = { session: { lease: 9n, incarnation: 1 }, token: 'z' };
-      view.begin(stranger.session);
-      const base = { wait: true, waitUntilMs: 0, deadlineMs: 9_000, depthMax: 1, data: utf8('') };
-      applyLockCommand(view, { type: 'acquire', lock: NEXT, owner: stranger, ...base });
-      const neighbour = [...view.rows];
+/** Nobody shares a lock with one who has it alone, and permits stay within the capacity, unless that was lowered. */
+function expectExclusion(naive: NaiveLock, before: { readonly permits: number }): void {
+  const alone = naive.holders.filter(({ mode }) => mode === 'exclusive').length;
+  expect(alone === 0 || naive.holders.length === 1).toBe(true);
+  expect(naive.permits <= Math.max(naive.capacity, before.permits)).toBe(true);
+}
 
-      const naive = new NaiveLock();
-      let lastVersion = 0;
-      const now = (): Now => ({
-        revision: view.revision,
-        timeMs: view.timeMs,
-        alive: (who) => view.sessionAlive(who.session),
-      });
-      const end = (lease: bigint) => {
-        view.end({ lease, incarnation: 1 });
-        const session = { lease, incarnation: 1 };
-        view.revision += 1;
-        const notices = view.attachedLocks(session).flatMap((id) => sessionEnded(view, session, id));
-        const expected = naive.sessionEnded(now(), lease);
-        expect(notices.map(noticeGist)).toEqual(expected);
-        expect(view.attachedLocks(session)).toEqual([]);
-      };
+it.each<About>(['lock', 'semaphore', 'both'])(
+  '%s: what commands do is what the rules say, and nothing is left in the end',
+  (about) => {
+    fc.assert(
+      fc.property(fc.array(step(about), { maxLength: 60 }), (steps) => {
+        const view = new MemoryView();
+        for (const lease of LEASES) view.begin({ lease, incarnation: 1 });
+        const stranger: Owner = { session: { lease: 9n, incarnation: 1 }, token: 'z' };
+        view.begin(stranger.session);
+        const base = { wait: true, waitUntilMs: 0, deadlineMs: 9_000, depthMax: 1, data: utf8('') };
+        applyLockCommand(view, { type: 'acquire', lock: NEXT, owner: stranger, ...base });
+        const neighbour = [...view.rows];
 
-      for (const each of steps) {
-        view.revision += 1;
-        if (each.type === 'end') {
-          if (each.heard) end(each.lease);
-          else view.end({ lease: each.lease, incarnation: 1 });
-        } else {
-          view.timeMs += each.afterMs;
-          const expected = naive.apply(now(), each.command);
-          const outcome = applyLockCommand(view, each.command);
-          expect({ result: gist(outcome.result), notices: outcome.notices.map(noticeGist) }).toEqual(expected);
-          if (outcome.result.type === 'queued') {
-            const { owner: who } = each.command as Extract<LockCommand, { type: 'acquire' }>;
-            const rank = naive.queue.findIndex((w) => name(w.owner) === name(who)) + 1;
-            expect(outcome.result.position).toBeGreaterThanOrEqual(rank);
-            expect(outcome.result.position).toBeLessThanOrEqual(naive.queue.length);
+        const naive = new NaiveLock();
+        const granted = new Set<string>();
+        const now = (): Now => ({
+          revision: view.revision,
+          timeMs: view.timeMs,
+          alive: (who) => view.sessionAlive(who.session),
+        });
+        const end = (lease: bigint) => {
+          view.end({ lease, incarnation: 1 });
+          const session = { lease, incarnation: 1 };
+          view.revision += 1;
+          for (const id of view.attachedLocks(session)) {
+            const notices = sessionEnded(view, session, id);
+            expect(notices.map(noticeGist)).toEqual(naive.sessionEnded(now(), lease));
+          }
+          expect(view.attachedLocks(session)).toEqual([]);
+        };
+
+        for (const each of steps) {
+          view.revision += 1;
+          const before = { permits: naive.permits };
+          if (each.type === 'end') {
+            if (each.heard) end(each.lease);
+            else view.end({ lease: each.lease, incarnation: 1 });
+          } else {
+            view.timeMs += each.afterMs;
+            const expected = naive.apply(now(), each.command);
+            const outcome = applyLockCommand(view, each.command);
+            expect({ result: gist(outcome.result), notices: outcome.notices.map(noticeGist) }).toEqual(expected);
+            if (outcome.result.type === 'queued') {
+              const { owner: who } = each.command as Extract<LockCommand, { type: 'acquire' }>;
+              const ahead = naive.upgrader === undefined ? 0 : 1;
+              const rank = ahead + naive.queue.findIndex((w) => name(w.owner) === name(who)) + 1;
+              expect(outcome.result.position).toBeGreaterThanOrEqual(rank);
+              expect(outcome.result.position).toBeLessThanOrEqual(ahead + naive.queue.length);
+            }
+          }
+          expectSame(view, naive);
+          expectAttached(view, naive);
+          expectExclusion(naive, before);
+          for (const { owner: who, version } of naive.holders) {
+            const grant = `${name(who)} ${version}`;
+            // L1. What is granted has the revision of its command.
+            expect(granted.has(grant) || version === view.revision).toBe(true);
+            granted.add(grant);
           }
         }
-        expectSame(view, naive);
-        expectAttached(view, naive);
-        const version = naive.holder?.version ?? lastVersion;
-        expect(version).toBeGreaterThanOrEqual(lastVersion);
-        lastVersion = version;
-      }
 
-      for (const lease of LEASES) end(lease);
-      expect(view.rows).toEqual(neighbour);
-      expect(view.attachments).toBe(1);
-    }),
-    { numRuns: 1_000 },
-  );
-});
+        for (const lease of LEASES) end(lease);
+        view.revision += 1;
+        applyLockCommand(view, { type: 'setCapacity', lock: LOCK, capacity: 0 });
+        expect(view.rows).toEqual(neighbour);
+        expect(view.attachments).toBe(1);
+      }),
+      { numRuns: 350 },
+    );
+  },
+);

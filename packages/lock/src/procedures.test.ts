@@ -70,7 +70,8 @@ describe('acquire and release', () => {
       result: { type: 'granted', version: 2, depth: 1, lockTimeMs: 50_000 },
       notices: [],
     });
-    expect(state()?.holders).toEqual([{ owner: A, version: 2, depth: 1, lockTimeMs: 50_000, data: utf8('x') }]);
+    const holder = { owner: A, version: 2, depth: 1, lockTimeMs: 50_000, data: utf8('x') };
+    expect(state()?.holders).toEqual([{ ...holder, mode: 'exclusive', permits: 0 }]);
   });
 
   it('an uncontended cycle costs one get and one write each way, and leaves nothing', () => {

@@ -5,11 +5,22 @@
  * Q1. Work is bounded by the answer: a list reads one head per lock and the first few waiters of each, never a queue.
  */
 import { type Bytes, compareBytes, prefixEnd, unreachable } from '@remora/base';
+import { sameOwner } from './identity.ts';
 import { headKey, LockKeys, lockOfKey, lockSpan, namespaceSpan } from './keys.ts';
-import { LIST_LIMIT_MAX, LIST_WAITERS_MAX, SHOW_WAITERS_MAX } from './limits.ts';
-import { sameOwner } from './lock-rows.ts';
-import { decodeHead, decodeOwner, decodeWaiter, type Head } from './records.ts';
-import type { LockId, LockQuery, LockQueryResult, LockResult, LockState, LockView, Owner, Waiter } from './types.ts';
+import { LIST_LIMIT_MAX, LIST_OWNERS_MAX, SHOW_OWNERS_MAX } from './limits.ts';
+import { decodeHead, type Head, type Hold, positionOf } from './records.ts';
+import { decodeOwner, decodeWaiter, shareAt, type WaiterRecord } from './row-records.ts';
+import type {
+  HolderState,
+  LockId,
+  LockQuery,
+  LockQueryResult,
+  LockResult,
+  LockState,
+  LockView,
+  Owner,
+  Waiter,
+} from './types.ts';
 
 /** The part of a view that queries use. */
 export type LockReadView = Pick<LockView, 'get' | 'scan' | 'timeMs'>;
@@ -18,7 +29,7 @@ export type LockReadView = Pick<LockView, 'get' | 'scan' | 'timeMs'>;
 export function queryLocks(view: LockReadView, query: LockQuery): LockQueryResult {
   switch (query.type) {
     case 'show':
-      return { type: 'show', state: show(view, query.lock) };
+      return { type: 'show', state: show(view, query) };
     case 'list':
       return list(view, query);
     case 'check':
@@ -28,15 +39,19 @@ export function queryLocks(view: LockReadView, query: LockQuery): LockQueryResul
   }
 }
 
-/** Whether `version` is still the grant that holds the lock. */
-export function isCurrent(view: Pick<LockView, 'get'>, lock: LockId, version: number): boolean {
+/** Whether a grant of `version` still holds the lock. */
+export function isCurrent(view: Pick<LockView, 'get' | 'scan'>, lock: LockId, version: number): boolean {
   const bytes = view.get(headKey(lock));
-  return bytes !== undefined && decodeHead(bytes).hold?.holder.version === version;
+  if (bytes === undefined) return false;
+  const { hold, sharers } = decodeHead(bytes);
+  if (sharers === 0) return hold?.holder.version === version;
+  const { start, end } = new LockKeys(lock).sharesOf(version);
+  return view.scan(start, end, 1).length > 0;
 }
 
 /**
- * Where an owner stands: `granted`, `queued`, or `refused` when it neither holds nor waits. For a waiter whose open
- * call was lost: the queue itself says what the call would have been answered.
+ * Where an owner stands: `granted`, `queued` (also while it waits for an upgrade), or `refused` when it neither holds
+ * nor waits. For a waiter whose open call was lost: the queue itself says what the call would have been answered.
  */
 export function ownerStatus(
   view: Pick<LockView, 'get' | 'sessionAlive'>,
@@ -46,26 +61,44 @@ export function ownerStatus(
   const keys = new LockKeys(lock);
   const bytes = view.get(keys.head);
   const head = bytes === undefined ? undefined : decodeHead(bytes);
-  const holder = head?.hold?.holder;
-  if (holder !== undefined && sameOwner(holder.owner, owner)) {
-    return { type: 'granted', version: holder.version, depth: holder.depth, lockTimeMs: holder.lockTimeMs };
-  }
-  const row = head === undefined || head.waiters === 0 ? undefined : view.get(keys.owner(owner));
-  const sequence = row === undefined ? 0 : decodeOwner(row).sequence;
-  if (head !== undefined && sequence !== 0) {
-    return { type: 'queued', position: Math.min(sequence - head.firstSequence + 1, head.waiters) };
-  }
+  const status = head === undefined ? undefined : statusIn(view, { keys, head }, owner);
+  if (status !== undefined) return status;
   if (!view.sessionAlive(owner.session)) {
     return { type: 'refused', code: 'SESSION_EXPIRED', message: 'the session has ended' };
   }
   return { type: 'refused', code: 'LOCK_CANCELED', message: 'the owner neither holds the lock nor waits for it' };
 }
 
-function show(view: LockReadView, lock: LockId): LockState | undefined {
+/** Undefined: it neither holds nor waits. */
+function statusIn(
+  view: Pick<LockView, 'get'>,
+  { keys, head }: { readonly keys: LockKeys; readonly head: Head },
+  owner: Owner,
+): Extract<LockResult, { readonly type: 'granted' | 'queued' }> | undefined {
+  const { hold } = head;
+  if (hold !== undefined && sameOwner(hold.holder.owner, owner)) return grantedTo(hold);
+  const row = head.waiters === 0 && head.sharers === 0 ? undefined : view.get(keys.owner(owner));
+  if (row === undefined) return undefined;
+  const { sequence, shareVersion } = decodeOwner(row);
+  if (sequence !== 0) return { type: 'queued', position: positionOf(head, sequence) };
+  if (shareVersion === 0) return undefined;
+  const upgrade = head.upgrading ? view.get(keys.upgrade()) : undefined;
+  if (upgrade !== undefined && sameOwner(decodeWaiter(upgrade).owner, owner)) return { type: 'queued', position: 1 };
+  const key = keys.share(owner, shareVersion);
+  const value = view.get(key);
+  return value === undefined ? undefined : grantedTo(shareAt(keys, { key, value }));
+}
+
+function grantedTo({ holder }: Hold): Extract<LockResult, { readonly type: 'granted' }> {
+  return { type: 'granted', version: holder.version, depth: holder.depth, lockTimeMs: holder.lockTimeMs };
+}
+
+function show(view: LockReadView, query: Extract<LockQuery, { readonly type: 'show' }>): LockState | undefined {
+  const { lock } = query;
   const bytes = view.get(headKey(lock));
   return bytes === undefined
     ? undefined
-    : stateOf(view, { lock, head: decodeHead(bytes), waitersMax: SHOW_WAITERS_MAX });
+    : stateOf(view, { lock, head: decodeHead(bytes), ownersMax: SHOW_OWNERS_MAX, query });
 }
 
 function list(view: LockReadView, query: Extract<LockQuery, { readonly type: 'list' }>): LockQueryResult {
@@ -82,9 +115,9 @@ function list(view: LockReadView, query: Extract<LockQuery, { readonly type: 'li
     if (row === undefined) break;
     start = afterLock(row.key);
     const head = decodeHead(row.value);
-    if (head.hold === undefined) continue;
+    if (isOver(head)) continue;
     if (locks.length === limit) return { type: 'list', locks, more: true };
-    const state = stateOf(view, { lock: lockOfKey(row.key), head, waitersMax: LIST_WAITERS_MAX });
+    const state = stateOf(view, { lock: lockOfKey(row.key), head, ownersMax: LIST_OWNERS_MAX, query });
     if (state !== undefined) locks.push(state);
   }
   return { type: 'list', locks, more: false };
@@ -97,23 +130,75 @@ function afterLock(key: Bytes): Bytes {
 interface Source {
   readonly lock: LockId;
   readonly head: Head;
-  readonly waitersMax: number;
+  /** Holders, and waiters, at most. */
+  readonly ownersMax: number;
+  readonly query: { readonly allKinds?: true };
+}
+
+/** Only marks are left of it. */
+function isOver({ hold, sharers, capacity }: Head): boolean {
+  return hold === undefined && sharers === 0 && capacity === 0;
 }
 
 /** Undefined for a lock of which only marks are left. */
-function stateOf(view: LockReadView, { lock, head, waitersMax }: Source): LockState | undefined {
-  if (head.hold === undefined) return undefined;
-  const waiters = head.waiters === 0 ? [] : firstWaiters(view, { lock, head, waitersMax });
-  return { lock, kind: 'exclusive', holders: [head.hold.holder], waiters, waiterCount: head.waiters };
+function stateOf(view: LockReadView, source: Source): LockState | undefined {
+  const { lock, head, query } = source;
+  if (isOver(head)) return undefined;
+  const keys = new LockKeys(lock);
+  const holders = head.hold === undefined ? firstSharers(view, keys, source) : [stateOfHolder(head.hold)];
+  const waiters = someoneWaits(head) ? firstWaiters(view, keys, source) : [];
+  const { permits, capacity } = head;
+  const state: LockState = {
+    lock,
+    kind: capacity > 0 ? 'semaphore' : head.hold === undefined ? 'shared' : 'exclusive',
+    holders,
+    holderCount: head.hold === undefined ? head.sharers : 1,
+    waiters,
+    waiterCount: head.waiters + (head.upgrading ? 1 : 0),
+    permits,
+    capacity,
+  };
+  return query.allKinds ? state : asExclusive(state);
 }
 
-function firstWaiters(view: LockReadView, { lock, head, waitersMax }: Source): readonly Waiter[] {
-  const keys = new LockKeys(lock);
+/** As it is told to those who know no other kind. */
+function asExclusive(state: LockState): LockState {
+  const alone = { mode: 'exclusive', permits: 0 } as const;
+  return {
+    ...state,
+    kind: 'exclusive',
+    holders: state.holders.map((holder) => ({ ...holder, ...alone })),
+    holderCount: state.holders.length,
+    waiters: state.waiters.map((waiter) => ({ ...waiter, ...alone })),
+    permits: 0,
+    capacity: 0,
+  };
+}
+
+function someoneWaits({ waiters, upgrading }: Head): boolean {
+  return waiters > 0 || upgrading;
+}
+
+function stateOfHolder({ holder, mode, permits }: Hold): HolderState {
+  return { ...holder, mode, permits };
+}
+
+function firstSharers(view: LockReadView, keys: LockKeys, { head, ownersMax }: Source): readonly HolderState[] {
+  if (head.sharers === 0) return [];
+  const { start, end } = keys.shares();
+  return view.scan(start, end, ownersMax).map((row) => stateOfHolder(shareAt(keys, row)));
+}
+
+function firstWaiters(view: LockReadView, keys: LockKeys, { head, ownersMax }: Source): readonly Waiter[] {
   const waiters: Waiter[] = [];
-  for (const row of view.scan(keys.waiter(head.firstSequence), keys.queueEnd(), waitersMax)) {
-    const { owner, waitUntilMs, sinceMs } = decodeWaiter(row.value);
-    if (waitUntilMs > 0 && view.timeMs > waitUntilMs) continue;
-    waiters.push({ owner, position: waiters.length + 1, sinceMs });
-  }
+  const add = ({ owner, waitUntilMs, sinceMs, mode, permits }: WaiterRecord): void => {
+    if (waitUntilMs > 0 && view.timeMs > waitUntilMs) return;
+    waiters.push({ owner, position: waiters.length + 1, sinceMs, mode, permits });
+  };
+  const upgrade = head.upgrading ? view.get(keys.upgrade()) : undefined;
+  if (upgrade !== undefined) add(decodeWaiter(upgrade));
+  if (head.waiters === 0) return waiters;
+  const rows = view.scan(keys.waiter(head.firstSequence), keys.queueEnd(), ownersMax - waiters.length);
+  for (const row of rows) add(decodeWaiter(row.value));
   return waiters;
 }

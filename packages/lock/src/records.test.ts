@@ -1,41 +1,58 @@
 import { InvariantError, utf8 } from '@remora/base';
 import { describe, expect, it, test } from 'vitest';
+import { LockKeys } from './keys.ts';
+import { decodeHead, emptyHead, encodeHead, type Head, type Hold, RECORD_VERSION } from './records.ts';
 import {
-  decodeHead,
   decodeOwner,
   decodeWaiter,
-  encodeHead,
   encodeOwner,
+  encodeShare,
   encodeWaiter,
-  type Head,
   type OwnerRecord,
-  RECORD_VERSION,
+  shareAt,
   type WaiterRecord,
-} from './records.ts';
+} from './row-records.ts';
 
 const owner = (token: string) => ({ session: { lease: 2n ** 63n - 2n, incarnation: 2 ** 40 + 1 }, token });
-const free: Head = { hold: undefined, waiters: 0, firstSequence: 1, nextSequence: 1, marks: 2, marksDueMs: 1.5 };
+const free: Head = { ...emptyHead(), marks: 2, marksDueMs: 1.5 };
+const hold = (token: string, data: string): Hold => ({
+  holder: { owner: owner(token), version: 2 ** 41, depth: 3, lockTimeMs: 1_732_000_000_000.25, data: utf8(data) },
+  mode: 'exclusive',
+  permits: 0,
+  firstAttempt: 7,
+  attempt: 7,
+  upgradeAttempt: 0,
+});
 const held = (token: string, data: string, firstAttempt = 7): Head => ({
-  hold: {
-    holder: { owner: owner(token), version: 2 ** 41, depth: 3, lockTimeMs: 1_732_000_000_000.25, data: utf8(data) },
-    firstAttempt,
-    attempt: 7,
-  },
+  ...emptyHead(),
+  hold: { ...hold(token, data), firstAttempt },
   waiters: 5,
   firstSequence: 10,
   nextSequence: 2 ** 50,
-  marks: 0,
-  marksDueMs: 0,
 });
+const upgraded: Head = { ...held('t', 'd'), hold: { ...hold('t', 'd'), firstAttempt: 5, upgradeAttempt: 6 } };
+const semaphore: Head = {
+  ...emptyHead(),
+  ...{ sharers: 2, permits: 3, capacity: 4, capacityIsSet: true, waiters: 1, nextSequence: 2 },
+};
+const upgrading: Head = { ...emptyHead(), sharers: 2, upgrading: true };
+const reader: Hold = { ...hold('t', 'd'), mode: 'shared', firstAttempt: 5, upgradeAttempt: 6 };
+const keys = new LockKeys({ namespace: 'n', name: utf8('l') });
+const share = (value: Uint8Array, { holder }: Hold) =>
+  shareAt(keys, { key: keys.share(holder.owner, holder.version), value });
 const waiting = (token: string, data: string): WaiterRecord => ({
   owner: owner(token),
+  mode: 'exclusive',
+  permits: 0,
   attempt: 4,
   waitUntilMs: 12.5,
   sinceMs: 1e12,
   data: utf8(data),
 });
-const inQueue: OwnerRecord = { sequence: 9, mark: undefined };
-const marked: OwnerRecord = { sequence: 0, mark: { attempt: 2, deadlineMs: 99.5 } };
+const forPermits: WaiterRecord = { ...waiting('t', ''), mode: 'permits', permits: 2 };
+const inQueue: OwnerRecord = { sequence: 9, mark: undefined, shareVersion: 0 };
+const marked: OwnerRecord = { sequence: 0, mark: { attempt: 2, deadlineMs: 99.5 }, shareVersion: 0 };
+const sharing: OwnerRecord = { sequence: 0, mark: undefined, shareVersion: 2 ** 41 };
 
 /** Records as a disk may hold them: a change here needs a new version beside this one. */
 const records = [
@@ -113,6 +130,89 @@ const records = [
     decoded: () => decodeOwner(encodeOwner(marked)),
     value: marked,
   },
+  {
+    name: 'a head whose holder has upgraded',
+    bytes: encodeHead(upgraded),
+    hex:
+      '0301002c0000000500000000' +
+      '4024000000000000' +
+      '4310000000000000' +
+      '0000000000000000' +
+      '000000000000000000000000' +
+      '003c' +
+      '7ffffffffffffffe' +
+      '4270000000001000' +
+      '401c000000000000' +
+      '4280000000000000' +
+      '42793433ea800400' +
+      '00000003' +
+      '4014000000000000' +
+      '4018000000000000' +
+      '000174' +
+      '64',
+    decoded: () => decodeHead(encodeHead(upgraded)),
+    value: upgraded,
+  },
+  {
+    name: 'the head of a semaphore',
+    bytes: encodeHead(semaphore),
+    hex:
+      '0302002c0000000100000000' +
+      '3ff0000000000000' +
+      '4000000000000000' +
+      '0000000000000000' +
+      '000000020000000300000004',
+    decoded: () => decodeHead(encodeHead(semaphore)),
+    value: semaphore,
+  },
+  {
+    name: 'a head where one upgrades',
+    bytes: encodeHead(upgrading),
+    hex:
+      '0304002c0000000000000000' +
+      '3ff0000000000000' +
+      '3ff0000000000000' +
+      '0000000000000000' +
+      '000000020000000000000000',
+    decoded: () => decodeHead(encodeHead(upgrading)),
+    value: upgrading,
+  },
+  {
+    name: 'a waiter for permits',
+    bytes: encodeWaiter(forPermits),
+    hex:
+      '02002d' +
+      '7ffffffffffffffe' +
+      '4270000000001000' +
+      '4010000000000000' +
+      '4029000000000000' +
+      '426d1a94a2000000' +
+      '0200000002' +
+      '000174',
+    decoded: () => decodeWaiter(encodeWaiter(forPermits)),
+    value: forPermits,
+  },
+  {
+    name: 'an owner that shares',
+    bytes: encodeOwner(sharing),
+    hex: '020020' + '0000000000000000' + '0000000000000000' + 'bff0000000000000' + '4280000000000000',
+    decoded: () => decodeOwner(encodeOwner(sharing)),
+    value: sharing,
+  },
+  {
+    name: 'a share',
+    bytes: encodeShare(reader),
+    hex:
+      '010028' +
+      '4014000000000000' +
+      '401c000000000000' +
+      '4018000000000000' +
+      '42793433ea800400' +
+      '0000000300000000' +
+      '64',
+    decoded: () => share(encodeShare(reader), reader),
+    value: reader,
+  },
 ];
 
 describe('records', () => {
@@ -150,15 +250,29 @@ describe('records', () => {
       { bytes: encodeHead(held('token', '', 5)), decode: decodeHead },
       { bytes: encodeWaiter(waiting('token', '')), decode: decodeWaiter },
       { bytes: encodeOwner(marked), decode: decodeOwner },
+      { bytes: encodeHead(upgraded).subarray(0, -1), decode: decodeHead },
+      { bytes: encodeHead(semaphore), decode: decodeHead },
+      { bytes: encodeWaiter(forPermits), decode: decodeWaiter },
+      { bytes: encodeOwner(sharing), decode: decodeOwner },
+      { bytes: encodeShare(reader).subarray(0, -1), decode: (value: Uint8Array) => share(value, reader) },
     ];
     for (const { bytes, decode } of whole) {
       for (let length = 0; length < bytes.length; length++) {
         expect(() => decode(bytes.subarray(0, length)), `${length} bytes`).toThrow(InvariantError);
       }
       const newer = Buffer.from(bytes);
-      newer[0] = RECORD_VERSION + 2;
-      expect(() => decode(newer)).toThrow('version 3');
+      newer[0] = RECORD_VERSION + 8;
+      expect(() => decode(newer)).toThrow('version 9');
     }
+  });
+
+  it('a block of a later version is refused, as what it says more would be lost', () => {
+    const longer = encodeOwner(sharing);
+    longer[2] = 40;
+    expect(() => decodeOwner(longer)).toThrow('R5');
+    const flags = encodeHead(upgrading);
+    flags[1] = 8;
+    expect(() => decodeHead(flags)).toThrow('flags 8');
   });
 });
 

@@ -1,24 +1,39 @@
 /**
- * The records of a lock as bytes. They are written by hand rather than by a general codec, as every acquire and
- * release writes one: fixed fields at fixed places, then the token with its length, then the data.
+ * The head of a lock as bytes. Records are written by hand rather than by a general codec, as every acquire and release
+ * writes one. Those of other rows are in `row-records.ts`, under the same rules.
  *
- * R1. Every record begins with its version, which is `RECORD_VERSION` but for R3; one of another version is a broken
- *     invariant, as an upgrade that changes a record must read the older one too.
+ * R1. Every record begins with its version; one of another version is a broken invariant, as an upgrade that changes a
+ *     record must read the older one too.
  * R2. A record is as long as its fields, and its token within bounds: checked first, as numbers are read past the bounds of its slice of memory.
  * R3. A head whose holder has re-entered with a number has one field more, the first number, and version
  *     `REENTERED_VERSION`. Without it the grant answers one acquire, and the first number is the latest.
+ * R4. What versions 1 and 2 cannot say is in a record of version 3, and nothing else is: the locks of nearly all
+ *     commands are as short as they were.
+ * R5. From version 3 of the head, and 2 of other rows, on, what has a fixed length is a block that says how long it is.
+ *     Fields are only added at the end of one; a block without them means their default, 0.
  */
-import { asBuffer, assert, type Bytes, EMPTY_BYTES, InvariantError } from '@remora/base';
-import { viewAround, writeText } from './binary.ts';
-import { TOKEN_BYTES_MAX } from './limits.ts';
-import type { Holder, Owner } from './types.ts';
+import { assert, type Bytes } from '@remora/base';
+import { viewAround } from './binary.ts';
+import { BLOCK_LENGTH_BYTES, checkBlock, checkRecord, readTail, writeTail } from './record-parts.ts';
+import type { Holder, HoldMode } from './types.ts';
 
 export const RECORD_VERSION = 1;
 const REENTERED_VERSION = 2;
+const BLOCKS_VERSION = 3;
 
 /** What is known of a lock as a whole. Absent when there is nothing to know. */
 export interface Head {
+  /** Who has it alone. Nobody shares it then. */
   hold: Hold | undefined;
+  /** Rows of those who share it. */
+  sharers: number;
+  /** Of a semaphore: the permits held, and how many there are; 0 says that it is none. */
+  permits: number;
+  capacity: number;
+  /** The capacity was set, and stays when nobody uses the semaphore. */
+  capacityIsSet: boolean;
+  /** One who shares it waits to have it alone: a row of its own. */
+  upgrading: boolean;
   /** Rows in the queue. Only a lock that is held has any. */
   waiters: number;
   /** Every waiter's sequence is in `[firstSequence, nextSequence)`; both are 1 when nobody waits. */
@@ -32,41 +47,42 @@ export interface Head {
 /** A grant, and the numbers of the acquires that it answers: the one that was granted, and the latest. */
 export interface Hold {
   readonly holder: Holder;
+  readonly mode: HoldMode;
+  /** 0 unless of a semaphore. */
+  readonly permits: number;
   readonly firstAttempt: number;
   readonly attempt: number;
+  /** The latest upgrade that was granted or given up; 0: none. It is none of the levels. */
+  readonly upgradeAttempt: number;
 }
 
-export interface WaiterRecord {
-  readonly owner: Owner;
-  readonly attempt: number;
-  readonly waitUntilMs: number;
-  readonly sinceMs: number;
-  readonly data: Bytes;
+/** Of a lock of which nothing is known. */
+export function emptyHead(): Head {
+  const nobody = { hold: undefined, sharers: 0, permits: 0, capacity: 0, capacityIsSet: false, upgrading: false };
+  return { ...nobody, waiters: 0, firstSequence: 1, nextSequence: 1, marks: 0, marksDueMs: 0 };
 }
 
-export interface Mark {
-  /** The latest acquire that it refuses; 0 when acquires are not numbered. */
-  readonly attempt: number;
-  readonly deadlineMs: number;
-}
-
-/** What an owner has besides the hold. A row without either is not kept. */
-export interface OwnerRecord {
-  /** Its place in the queue; 0: none. */
-  readonly sequence: number;
-  readonly mark: Mark | undefined;
+/** At most how many wait up to this place in the queue, that included; one who upgrades comes before all. */
+export function positionOf(head: Readonly<Head>, sequence: number): number {
+  return Math.min(sequence - head.firstSequence + 1, head.waiters) + (head.upgrading ? 1 : 0);
 }
 
 const HEAD_BYTES = 34;
 /** From the holder's lease to the length of its token. */
 const HOLD_BYTES = 46;
 const FIRST_ATTEMPT_BYTES = 8;
-const WAITER_BYTES = 43;
-const OWNER_BYTES = 25;
+/** Version 3: version and flags, then the blocks. */
+const PREFIX_BYTES = 2;
+const HEAD_BLOCK_BYTES = 44;
+const HOLD_BLOCK_BYTES = 60;
+
 const HELD = 1;
+const CAPACITY_IS_SET = 2;
+const UPGRADING = 4;
 
 export function encodeHead(head: Head): Buffer {
   const hold = head.hold;
+  if (!isPlain(head)) return encodeBlocks(head);
   const tokenBytes = hold === undefined ? 0 : Buffer.byteLength(hold.holder.owner.token);
   const reentered = hold !== undefined && hold.firstAttempt !== hold.attempt;
   const extra = reentered ? FIRST_ATTEMPT_BYTES : 0; // R3
@@ -94,12 +110,24 @@ export function encodeHead(head: Head): Buffer {
   return out;
 }
 
+/** R4. Whether versions 1 and 2 can say it. */
+function isPlain({ hold, sharers, permits, capacity, capacityIsSet, upgrading }: Head): boolean {
+  const isShared = sharers !== 0 || permits !== 0 || capacity !== 0 || capacityIsSet || upgrading;
+  return !isShared && (hold === undefined || hold.upgradeAttempt === 0);
+}
+
 export function decodeHead(bytes: Bytes): Head {
-  check(bytes, HEAD_BYTES, bytes[0] === REENTERED_VERSION ? REENTERED_VERSION : RECORD_VERSION);
+  if (bytes[0] === BLOCKS_VERSION) return decodeBlocks(bytes);
+  checkRecord(bytes, HEAD_BYTES, bytes[0] === REENTERED_VERSION ? REENTERED_VERSION : RECORD_VERSION);
   const view = viewAround(bytes);
   const at = bytes.byteOffset;
   return {
     hold: bytes[1] === HELD ? decodeHold(bytes) : undefined,
+    sharers: 0,
+    permits: 0,
+    capacity: 0,
+    capacityIsSet: false,
+    upgrading: false,
     waiters: view.getUint32(at + 2),
     marks: view.getUint32(at + 6),
     firstSequence: view.getFloat64(at + 10),
@@ -111,7 +139,7 @@ export function decodeHead(bytes: Bytes): Head {
 function decodeHold(bytes: Bytes): Hold {
   const reentered = bytes[0] === REENTERED_VERSION;
   const extra = reentered ? FIRST_ATTEMPT_BYTES : 0;
-  check(bytes, HEAD_BYTES + HOLD_BYTES + extra, reentered ? REENTERED_VERSION : RECORD_VERSION);
+  checkRecord(bytes, HEAD_BYTES + HOLD_BYTES + extra, reentered ? REENTERED_VERSION : RECORD_VERSION);
   const view = viewAround(bytes);
   const at = bytes.byteOffset;
   const session = { lease: view.getBigUint64(at + 34), incarnation: view.getFloat64(at + 42) };
@@ -124,82 +152,89 @@ function decodeHold(bytes: Bytes): Hold {
     data,
   };
   const attempt = view.getFloat64(at + 50);
-  return { holder, attempt, firstAttempt: reentered ? view.getFloat64(at + 78) : attempt };
+  const firstAttempt = reentered ? view.getFloat64(at + 78) : attempt;
+  return { holder, mode: 'exclusive', permits: 0, attempt, firstAttempt, upgradeAttempt: 0 };
 }
 
-export function encodeWaiter(waiter: WaiterRecord): Buffer {
-  const { owner, data } = waiter;
-  const tokenBytes = Buffer.byteLength(owner.token);
-  const out = Buffer.allocUnsafe(WAITER_BYTES + tokenBytes + data.length);
+// ------------------------------------------------------------------------------------------------ version 3
+
+function encodeBlocks(head: Head): Buffer {
+  const hold = head.hold;
+  const holdAt = PREFIX_BYTES + BLOCK_LENGTH_BYTES + HEAD_BLOCK_BYTES;
+  const tailAt = holdAt + BLOCK_LENGTH_BYTES + HOLD_BLOCK_BYTES;
+  const tokenBytes = hold === undefined ? 0 : Buffer.byteLength(hold.holder.owner.token);
+  const length = hold === undefined ? holdAt : tailAt + 2 + tokenBytes + hold.holder.data.length;
+  const out = Buffer.allocUnsafe(length);
   const view = viewAround(out);
   const at = out.byteOffset;
-  out[0] = RECORD_VERSION;
-  view.setBigUint64(at + 1, owner.session.lease);
-  view.setFloat64(at + 9, owner.session.incarnation);
-  view.setFloat64(at + 17, waiter.attempt);
-  view.setFloat64(at + 25, waiter.waitUntilMs);
-  view.setFloat64(at + 33, waiter.sinceMs);
-  writeTail(out, 41, { token: owner.token, tokenBytes, data });
+  out[0] = BLOCKS_VERSION;
+  out[1] =
+    (hold === undefined ? 0 : HELD) | (head.capacityIsSet ? CAPACITY_IS_SET : 0) | (head.upgrading ? UPGRADING : 0);
+  view.setUint16(at + 2, HEAD_BLOCK_BYTES);
+  view.setUint32(at + 4, head.waiters);
+  view.setUint32(at + 8, head.marks);
+  view.setFloat64(at + 12, head.firstSequence);
+  view.setFloat64(at + 20, head.nextSequence);
+  view.setFloat64(at + 28, head.marksDueMs);
+  view.setUint32(at + 36, head.sharers);
+  view.setUint32(at + 40, head.permits);
+  view.setUint32(at + 44, head.capacity);
+  if (hold === undefined) return out;
+  const { owner, version, depth, lockTimeMs, data } = hold.holder;
+  view.setUint16(at + holdAt, HOLD_BLOCK_BYTES);
+  const from = at + holdAt + BLOCK_LENGTH_BYTES;
+  view.setBigUint64(from, owner.session.lease);
+  view.setFloat64(from + 8, owner.session.incarnation);
+  view.setFloat64(from + 16, hold.attempt);
+  view.setFloat64(from + 24, version);
+  view.setFloat64(from + 32, lockTimeMs);
+  view.setUint32(from + 40, depth);
+  view.setFloat64(from + 44, hold.firstAttempt);
+  view.setFloat64(from + 52, hold.upgradeAttempt);
+  writeTail(out, tailAt, { token: owner.token, tokenBytes, data });
   return out;
 }
 
-export function decodeWaiter(bytes: Bytes): WaiterRecord {
-  check(bytes, WAITER_BYTES);
+function decodeBlocks(bytes: Bytes): Head {
+  const holdAt = checkBlock(bytes, PREFIX_BYTES, HEAD_BLOCK_BYTES);
+  const flags = bytes[1] ?? 0;
+  assert(flags < 2 * UPGRADING, `R1: flags ${flags} of a lock's head are known`);
   const view = viewAround(bytes);
   const at = bytes.byteOffset;
-  const session = { lease: view.getBigUint64(at + 1), incarnation: view.getFloat64(at + 9) };
-  const { token, data } = readTail(bytes, 41);
   return {
-    owner: { session, token },
-    attempt: view.getFloat64(at + 17),
-    waitUntilMs: view.getFloat64(at + 25),
-    sinceMs: view.getFloat64(at + 33),
-    data,
+    hold: (flags & HELD) === 0 ? undefined : decodeHoldBlock(bytes, holdAt),
+    sharers: view.getUint32(at + 36),
+    permits: view.getUint32(at + 40),
+    capacity: view.getUint32(at + 44),
+    capacityIsSet: (flags & CAPACITY_IS_SET) !== 0,
+    upgrading: (flags & UPGRADING) !== 0,
+    waiters: view.getUint32(at + 4),
+    marks: view.getUint32(at + 8),
+    firstSequence: view.getFloat64(at + 12),
+    nextSequence: view.getFloat64(at + 20),
+    marksDueMs: view.getFloat64(at + 28),
   };
 }
 
-export function encodeOwner(record: OwnerRecord): Buffer {
-  const out = Buffer.allocUnsafe(OWNER_BYTES);
-  const view = viewAround(out);
-  const at = out.byteOffset;
-  out[0] = RECORD_VERSION;
-  view.setFloat64(at + 1, record.sequence);
-  view.setFloat64(at + 9, record.mark?.attempt ?? 0);
-  view.setFloat64(at + 17, record.mark?.deadlineMs ?? -1);
-  return out;
-}
-
-export function decodeOwner(bytes: Bytes): OwnerRecord {
-  check(bytes, OWNER_BYTES);
+function decodeHoldBlock(bytes: Bytes, holdAt: number): Hold {
+  const tailAt = checkBlock(bytes, holdAt, HOLD_BLOCK_BYTES);
+  const { token, data } = readTail(bytes, tailAt);
   const view = viewAround(bytes);
-  const at = bytes.byteOffset;
-  const deadlineMs = view.getFloat64(at + 17);
-  const mark = deadlineMs < 0 ? undefined : { attempt: view.getFloat64(at + 9), deadlineMs };
-  return { sequence: view.getFloat64(at + 1), mark };
-}
-
-/** R1, R2. */
-function check(bytes: Bytes, bytesMin: number, version = RECORD_VERSION): void {
-  if (bytes[0] === version && bytes.length >= bytesMin) return;
-  assert(bytes[0] === version, `R1: lock record version ${String(bytes[0])} is not ${version}`);
-  incomplete();
-}
-
-function incomplete(): never {
-  throw new InvariantError('R2: a lock record is complete');
-}
-
-function writeTail(out: Buffer, at: number, tail: { token: string; tokenBytes: number; data: Bytes }): void {
-  const tokenAt = at + 2;
-  out[at] = tail.tokenBytes >> 8;
-  out[at + 1] = tail.tokenBytes & 0xff;
-  const dataAt = writeText(out, tail.token, tokenAt, tail.tokenBytes);
-  if (tail.data.length > 0) out.set(tail.data, dataAt);
-}
-
-function readTail(bytes: Bytes, at: number): { readonly token: string; readonly data: Bytes } {
-  const b = asBuffer(bytes);
-  const dataAt = at + 2 + (((b[at] ?? 0) << 8) | (b[at + 1] ?? 0));
-  if (dataAt > b.length || dataAt > at + 2 + TOKEN_BYTES_MAX) incomplete();
-  return { token: b.toString('utf8', at + 2, dataAt), data: dataAt === b.length ? EMPTY_BYTES : b.subarray(dataAt) };
+  const from = bytes.byteOffset + holdAt + BLOCK_LENGTH_BYTES;
+  const session = { lease: view.getBigUint64(from), incarnation: view.getFloat64(from + 8) };
+  const holder = {
+    owner: { session, token },
+    version: view.getFloat64(from + 24),
+    depth: view.getUint32(from + 40),
+    lockTimeMs: view.getFloat64(from + 32),
+    data,
+  };
+  return {
+    holder,
+    mode: 'exclusive',
+    permits: 0,
+    attempt: view.getFloat64(from + 16),
+    firstAttempt: view.getFloat64(from + 44),
+    upgradeAttempt: view.getFloat64(from + 52),
+  };
 }

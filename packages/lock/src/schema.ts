@@ -42,6 +42,11 @@ export const optionalInt: Codec<number> = {
   decode: int.decode,
 };
 
+/** The same layout, with something done to what was decoded: fields that an earlier version had not. */
+export function completed<Wire, T extends Wire>(codec: Codec<Wire>, complete: (decoded: Wire) => T): Codec<T> {
+  return { schema: codec.schema, encode: codec.encode, decode: (raw) => complete(codec.decode(raw)) };
+}
+
 export function literal<T extends string>(values: readonly T[]): Codec<T> {
   return {
     schema: `(${values.join('|')})`,

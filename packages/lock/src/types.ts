@@ -21,6 +21,19 @@ export interface Owner {
   readonly token: string;
 }
 
+/**
+ * What an acquire asks for where that is not the lock for its owner alone.
+ *  - `shared`: together with others who ask for the same.
+ *  - `upgrade`: the owner holds it shared and wants it alone, without letting go in between; depth stays as it is. Such
+ *    an acquire is numbered.
+ *  - `permits`: some of a semaphore's permits. `capacity` is how many there are in all when nobody uses it yet and
+ *    nobody has set them; otherwise what is known of the semaphore counts.
+ */
+export type AcquireAs =
+  | { readonly type: 'shared' }
+  | { readonly type: 'upgrade' }
+  | { readonly type: 'permits'; readonly permits: number; readonly capacity: number };
+
 /** Commands change a lock and go through the log. Times are range time in ms (see `LockView.timeMs`). */
 export type LockCommand =
   | {
@@ -42,6 +55,8 @@ export type LockCommand =
       readonly depthMax: number;
       /** Free bytes shown with the lock, at most 4 KiB. */
       readonly data: Bytes;
+      /** Absent: the lock for the owner alone. */
+      readonly as?: AcquireAs;
     }
   | {
       readonly type: 'release';
@@ -64,11 +79,33 @@ export type LockCommand =
       /** The acquire that this ends. */
       readonly attempt?: number;
     }
-  | { readonly type: 'forceRelease'; readonly lock: LockId };
+  /** From all who hold it. */
+  | { readonly type: 'forceRelease'; readonly lock: LockId }
+  /**
+   * The holder keeps the lock, shared from now on, under a new version; it waits for its upgrade no longer. Asked again
+   * it changes nothing.
+   */
+  | {
+      readonly type: 'downgrade';
+      readonly lock: LockId;
+      readonly owner: Owner;
+      /** The latest acquire or upgrade that this ends. */
+      readonly attempt?: number;
+    }
+  /**
+   * How many permits a semaphore has from now on, also when nobody uses it. Nobody loses permits that it holds. 0: what
+   * was set is forgotten, and who acquires when nobody uses the semaphore says how many there are.
+   */
+  | { readonly type: 'setCapacity'; readonly lock: LockId; readonly capacity: number };
 
 /** Queries read a lock and go through ReadIndex. */
 export type LockQuery =
-  | { readonly type: 'show'; readonly lock: LockId }
+  | {
+      readonly type: 'show';
+      readonly lock: LockId;
+      /** Who asks knows all kinds of locks; otherwise all are told of as exclusive ones, as they were once. */
+      readonly allKinds?: true;
+    }
   | {
       readonly type: 'list';
       readonly namespace: string;
@@ -77,6 +114,8 @@ export type LockQuery =
       readonly after: Bytes;
       /** 1 to 1,000. */
       readonly limit: number;
+      /** As in `show`. */
+      readonly allKinds?: true;
     }
   | { readonly type: 'check'; readonly checks: readonly { readonly lock: LockId; readonly version: number }[] };
 
@@ -90,22 +129,40 @@ export interface Holder {
   readonly data: Bytes;
 }
 
+/** How a holder has a lock: alone, with other readers, or with some of its permits. */
+export type HoldMode = 'exclusive' | 'shared' | 'permits';
+
+export interface HolderState extends Holder {
+  readonly mode: HoldMode;
+  /** How many permits it has; 0 unless the lock is a semaphore. */
+  readonly permits: number;
+}
+
 export interface Waiter {
   readonly owner: Owner;
   /** 1 is next. */
   readonly position: number;
   /** The wall time that the leader stamped when it joined the queue, in ms; for display. */
   readonly sinceMs: number;
+  /** `upgrade`: it holds the lock shared, and wants it alone. */
+  readonly mode: HoldMode | 'upgrade';
+  readonly permits: number;
 }
 
 export interface LockState {
   readonly lock: LockId;
-  readonly kind: 'exclusive';
-  readonly holders: readonly Holder[];
+  /** How it is held at the moment: by one, by readers, or as a semaphore, which it stays for as long as it is used. */
+  readonly kind: 'exclusive' | 'shared' | 'semaphore';
+  /** In the order of their grants: at most 1,000 in `show`, 10 in `list`. */
+  readonly holders: readonly HolderState[];
+  readonly holderCount: number;
   /** The first of the queue, in order: at most 1,000 in `show`, 10 in `list`, without those whose wait is over. */
   readonly waiters: readonly Waiter[];
   /** How many wait in all; counts those whose wait is over until a hand-over passes them by. */
   readonly waiterCount: number;
+  /** Of a semaphore: how many permits are held, and how many there are; 0 for others. */
+  readonly permits: number;
+  readonly capacity: number;
 }
 
 export type LockResult =
@@ -115,7 +172,9 @@ export type LockResult =
   | { readonly type: 'busy'; readonly holder: Holder }
   /** `depth`: levels still held. `version`: of the grant that was released. */
   | { readonly type: 'released'; readonly depth: number; readonly version: number }
-  /** `released`: a grant, or a level of it, was given back. */
+  /** Answers `setCapacity`. */
+  | { readonly type: 'capacity'; readonly permits: number; readonly capacity: number }
+  /** `released`: a grant, a level of it or an upgrade was given back. */
   | { readonly type: 'canceled'; readonly released: boolean }
   /** Refused, or a waiter that left the queue without a grant: `code` says why. */
   | {
@@ -128,7 +187,10 @@ export type LockResult =
         | 'LOCK_TIMEOUT'
         | 'LOCK_DEPTH_EXCEEDED'
         | 'INVALID_ARGUMENT'
-        | 'RESOURCE_EXHAUSTED';
+        | 'RESOURCE_EXHAUSTED'
+        | 'LOCK_KIND_MISMATCH'
+        | 'LOCK_UPGRADE_CONFLICT'
+        | 'LOCK_PERMITS_EXCEEDED';
       readonly message: string;
     };
 

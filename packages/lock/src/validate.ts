@@ -11,9 +11,10 @@ import {
   LIST_LIMIT_MAX,
   NAME_BYTES_MAX,
   NAMESPACE_BYTES_MAX,
+  PERMITS_MAX,
   TOKEN_BYTES_MAX,
 } from './limits.ts';
-import type { LockCommand, LockId, LockQuery, LockResult, Owner } from './types.ts';
+import type { AcquireAs, LockCommand, LockId, LockQuery, LockResult, Owner } from './types.ts';
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
@@ -34,15 +35,29 @@ export function validateLockQuery(query: LockQuery): Refusal | undefined {
 
 function commandProblem(command: LockCommand): string | undefined {
   if (command.type === 'forceRelease') return undefined;
+  if (command.type === 'setCapacity') {
+    return integerProblem('the capacity of a semaphore', command.capacity, { min: 0, max: PERMITS_MAX });
+  }
   const problem =
     ownerProblem(command.owner) ??
-    timeProblem('deadlineMs', command.deadlineMs) ??
     integerProblem('attempt', command.attempt ?? 0, { min: 0, max: Number.MAX_SAFE_INTEGER });
-  if (problem !== undefined || command.type !== 'acquire') return problem;
+  if (problem !== undefined || command.type === 'downgrade') return problem;
+  const late = timeProblem('deadlineMs', command.deadlineMs);
+  if (late !== undefined || command.type !== 'acquire') return late;
   return (
+    asProblem(command.as, command.attempt ?? 0) ??
     timeProblem('waitUntilMs', command.waitUntilMs) ??
     integerProblem('depthMax', command.depthMax, { min: 1, max: DEPTH_MAX }) ??
     bytesProblem('the data of a lock', command.data, { min: 0, max: DATA_BYTES_MAX })
+  );
+}
+
+function asProblem(as: AcquireAs | undefined, attempt: number): string | undefined {
+  if (as?.type === 'upgrade') return attempt > 0 ? undefined : 'an upgrade has a number above 0: attempt';
+  if (as?.type !== 'permits') return undefined;
+  return (
+    integerProblem('the number of permits', as.permits, { min: 1, max: PERMITS_MAX }) ??
+    integerProblem('the capacity of a semaphore', as.capacity, { min: 1, max: PERMITS_MAX })
   );
 }
 

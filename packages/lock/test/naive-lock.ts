@@ -1,10 +1,25 @@
-import type { LockCommand, LockNotice, LockResult, Owner } from '../src/index.ts';
+import type { HoldMode, LockCommand, LockNotice, LockResult, Owner } from '../src/index.ts';
 
 interface Waiting {
   readonly owner: Owner;
+  readonly mode: HoldMode;
+  readonly permits: number;
   readonly attempt: number;
   readonly waitUntilMs: number;
 }
+
+interface Holding {
+  readonly owner: Owner;
+  mode: HoldMode;
+  readonly permits: number;
+  readonly first: number;
+  attempt: number;
+  upgrade: number;
+  version: number;
+  depth: number;
+}
+
+type CommandOf<T extends LockCommand['type']> = Extract<LockCommand, { readonly type: T }>;
 
 /** What an outcome says apart from texts and times for display. */
 export type Gist = string;
@@ -15,143 +30,349 @@ export interface Now {
   readonly alive: (owner: Owner) => boolean;
 }
 
-/** One lock with an array for its queue and nothing done to be fast: the rules once more, for comparison. */
+/** One lock with arrays for all who hold it and wait, and nothing done to be fast: the rules once more, for comparison. */
 export class NaiveLock {
-  holder: { owner: Owner; first: number; attempt: number; version: number; depth: number } | undefined;
+  holders: Holding[] = [];
   queue: Waiting[] = [];
+  upgrader: Omit<Waiting, 'mode' | 'permits'> | undefined;
+  capacity = 0;
+  #capacityIsSet = false;
   readonly #marks = new Map<string, { attempt: number; deadlineMs: number }>();
+  #now: Now = { revision: 0, timeMs: 0, alive: () => false };
+  #notices: Gist[] = [];
+
+  get permits(): number {
+    return this.holders.reduce((sum, { permits }) => sum + permits, 0);
+  }
 
   apply(now: Now, command: LockCommand): { result: Gist; notices: Gist[] } {
-    const notices: Gist[] = [];
-    return { result: this.#apply(now, command, notices), notices };
+    this.#begin(now);
+    const result = this.#apply(command);
+    this.#end();
+    return { result, notices: this.#notices };
   }
 
   sessionEnded(now: Now, lease: bigint): Gist[] {
-    const notices: Gist[] = [];
-    const mine = (owner: Owner) => owner.session.lease === lease;
-    const gone = this.queue.filter((w) => mine(w.owner)).map((w) => `${name(w.owner)} SESSION_EXPIRED`);
-    this.queue = this.queue.filter((w) => !mine(w.owner));
-    for (const key of [...this.#marks.keys()]) if (key.startsWith(`${lease}/`)) this.#marks.delete(key);
-    if (this.holder !== undefined && mine(this.holder.owner)) this.#passOn(now, notices);
-    return [...gone.sort(), ...notices];
-  }
-
-  #apply(now: Now, command: LockCommand, notices: Gist[]): Gist {
-    if (command.type === 'forceRelease') {
-      if (this.holder === undefined) return 'LOCK_NOT_HELD';
-      const { owner, version } = this.holder;
-      notices.push(`${name(owner)} released 0 ${version}`);
-      this.#passOn(now, notices);
-      return `released 0 ${version}`;
+    this.#begin(now);
+    const mine = ({ owner }: { readonly owner: Owner }) => owner.session.lease === lease;
+    if (this.upgrader !== undefined && mine(this.upgrader)) {
+      this.#notices.push(`${name(this.upgrader.owner)} SESSION_EXPIRED`);
+      this.upgrader = undefined;
     }
-    const mine = this.holder !== undefined && name(this.holder.owner) === name(command.owner);
-    if (command.type === 'acquire') return this.#acquire(now, command, mine);
-    if (command.type === 'release') return this.#release(now, command, mine, notices);
-    return this.#cancel(now, command, mine, notices);
+    const gone = this.queue.filter(mine).map((w) => `${name(w.owner)} SESSION_EXPIRED`);
+    this.#notices.push(...gone.sort());
+    this.queue = this.queue.filter((w) => !mine(w));
+    this.holders = this.holders.filter((h) => !mine(h));
+    for (const key of [...this.#marks.keys()]) if (key.startsWith(`${lease}/`)) this.#marks.delete(key);
+    this.#handOver();
+    this.#end();
+    return this.#notices;
   }
 
-  #acquire(now: Now, command: Extract<LockCommand, { type: 'acquire' }>, mine: boolean): Gist {
-    const { owner, attempt = 0, waitUntilMs } = command;
-    if (!now.alive(owner)) return 'SESSION_EXPIRED';
-    const mark = this.#mark(now, owner);
+  #begin(now: Now): void {
+    this.#now = now;
+    this.#notices = [];
+  }
+
+  #end(): void {
+    if (this.holders.length === 0 && !this.#capacityIsSet) this.capacity = 0;
+    this.holders.sort((a, b) => a.version - b.version || (name(a.owner) < name(b.owner) ? -1 : 1));
+  }
+
+  #apply(command: LockCommand): Gist {
+    switch (command.type) {
+      case 'acquire':
+        return this.#acquire(command);
+      case 'release':
+        return this.#release(command);
+      case 'cancel':
+        return this.#cancel(command);
+      case 'downgrade':
+        return this.#downgrade(command);
+      case 'forceRelease':
+        return this.#forceRelease();
+      case 'setCapacity':
+        if (this.capacity === 0 && this.holders.length > 0) return 'LOCK_KIND_MISMATCH';
+        this.#capacityIsSet = command.capacity > 0;
+        if (command.capacity > 0) this.capacity = command.capacity;
+        else if (this.holders.length === 0) this.capacity = 0;
+        this.#handOver();
+        return `capacity ${this.permits} ${this.capacity}`;
+    }
+  }
+
+  // ------------------------------------------------------------------------------------------------ acquire
+
+  #acquire(command: CommandOf<'acquire'>): Gist {
+    const { owner, attempt = 0, waitUntilMs, as } = command;
+    if (!this.#now.alive(owner)) return 'SESSION_EXPIRED';
+    const mark = this.#mark(owner);
     if (mark !== undefined) {
       const numbered = attempt > 0 && mark.attempt > 0;
       if (numbered ? attempt <= mark.attempt : command.deadlineMs <= mark.deadlineMs) return 'LOCK_CANCELED';
     }
-    const held = this.holder;
-    if (held !== undefined && mine) {
-      if (attempt === 0 || attempt > held.attempt) {
-        if (held.depth >= command.depthMax) return 'LOCK_DEPTH_EXCEEDED';
-        held.depth += 1;
-        held.attempt = Math.max(attempt, held.attempt);
-      }
-      return `granted ${held.version} ${held.depth}`;
-    }
-    const at = this.queue.findIndex((w) => name(w.owner) === name(owner));
-    if (command.wait && waitUntilMs > 0 && waitUntilMs < now.timeMs) {
-      if (at >= 0) this.queue.splice(at, 1);
+    const isLock = this.capacity === 0 && this.holders.length > 0;
+    if (as?.type === 'permits' ? isLock : this.capacity > 0) return 'LOCK_KIND_MISMATCH';
+    const held = this.#heldBy(owner);
+    if (as?.type === 'upgrade') return this.#upgrade(command, held);
+    if (held !== undefined) return this.#reenter(command, held);
+    const late = command.wait && waitUntilMs > 0 && waitUntilMs < this.#now.timeMs;
+    if (late) {
+      if (this.#leaveQueue(owner)) this.#handOver();
       return 'LOCK_TIMEOUT';
     }
-    if (held === undefined) {
-      this.holder = { owner, first: attempt, attempt, version: now.revision, depth: 1 };
-      return `granted ${now.revision} 1`;
+    return this.#enter(command);
+  }
+
+  #enter(command: CommandOf<'acquire'>): Gist {
+    const { owner, attempt = 0, waitUntilMs, as, wait } = command;
+    const mode = as?.type === 'permits' ? 'permits' : as?.type === 'shared' ? 'shared' : 'exclusive';
+    const permits = as?.type === 'permits' ? as.permits : 0;
+    if (as?.type === 'permits') {
+      this.capacity ||= as.capacity;
+      if (permits > this.capacity) {
+        if (this.#leaveQueue(owner)) this.#handOver();
+        return 'LOCK_PERMITS_EXCEEDED';
+      }
     }
-    if (!command.wait) return `busy ${name(held.owner)}`;
+    const wanted = { owner, mode, permits, attempt, waitUntilMs } as const;
+    const at = this.queue.findIndex((w) => name(w.owner) === name(owner));
     const before = this.queue[at];
-    if (before === undefined) this.queue.push({ owner, attempt, waitUntilMs });
-    else if (attempt >= before.attempt) this.queue[at] = { owner, attempt, waitUntilMs };
+    if (before !== undefined) {
+      const same = before.mode === mode && before.permits === permits;
+      if (attempt > before.attempt && !same) this.queue.splice(at, 1);
+      else if (wait && attempt >= before.attempt) this.queue[at] = { ...before, attempt, waitUntilMs };
+    }
+    this.#handOver();
+    const granted = this.#heldBy(owner);
+    if (granted !== undefined) return `granted ${granted.version} ${granted.depth}`;
+    const stays = this.queue.some((w) => name(w.owner) === name(owner));
+    if (before !== undefined && this.queue.length > 0 && stays) return wait ? 'queued' : this.#busy();
+    if (before !== undefined && !stays && this.#refusedNow(owner)) return 'LOCK_TIMEOUT';
+    if (this.queue.length === 0 && this.upgrader === undefined && this.#fits(wanted)) {
+      this.#grant(wanted);
+      return `granted ${this.#now.revision} 1`;
+    }
+    if (!wait) return this.#busy();
+    this.queue.push(wanted);
     return 'queued';
   }
 
-  #release(now: Now, command: Extract<LockCommand, { type: 'release' }>, mine: boolean, notices: Gist[]): Gist {
+  #refusedNow(owner: Owner): boolean {
+    return this.#notices.some((notice) => notice.startsWith(`${name(owner)} `));
+  }
+
+  #reenter(command: CommandOf<'acquire'>, held: Holding): Gist {
+    const { attempt = 0 } = command;
+    if (attempt === 0 || attempt > held.attempt) {
+      if (held.mode === 'shared' && command.as === undefined) return 'LOCK_KIND_MISMATCH';
+      if (held.depth >= command.depthMax) return 'LOCK_DEPTH_EXCEEDED';
+      held.depth += 1;
+      held.attempt = Math.max(attempt, held.attempt);
+    }
+    return `granted ${held.version} ${held.depth}`;
+  }
+
+  #busy(): Gist {
+    return `busy ${this.holders[0] === undefined ? 'nobody' : name(this.holders[0].owner)}`;
+  }
+
+  // ------------------------------------------------------------------------------------------------ upgrade
+
+  #upgrade({ owner, attempt = 0, wait, waitUntilMs }: CommandOf<'acquire'>, held: Holding | undefined): Gist {
+    if (held === undefined) return 'LOCK_NOT_HELD';
+    if (held.mode === 'exclusive') return `granted ${held.version} ${held.depth}`;
+    if (attempt <= held.attempt) return 'LOCK_CANCELED';
+    const isMine = () => this.upgrader !== undefined && name(this.upgrader.owner) === name(owner);
+    const mine = isMine();
+    if (wait && waitUntilMs > 0 && waitUntilMs < this.#now.timeMs) {
+      if (mine) {
+        this.upgrader = undefined;
+        this.#handOver();
+      }
+      return 'LOCK_TIMEOUT';
+    }
+    this.#handOver();
+    if (this.upgrader !== undefined && !mine) return 'LOCK_UPGRADE_CONFLICT';
+    if (this.holders.length === 1) {
+      this.#toExclusive(held, attempt);
+      return `granted ${held.version} ${held.depth}`;
+    }
+    if (!wait) return `busy ${name(this.holders.find((h) => h !== held)?.owner ?? owner)}`;
+    this.upgrader = { owner, attempt, waitUntilMs };
+    return 'queued';
+  }
+
+  #downgrade({ owner, attempt = 0 }: CommandOf<'downgrade'>): Gist {
+    if (!this.#now.alive(owner)) return 'SESSION_EXPIRED';
+    const held = this.#heldBy(owner);
+    if (held === undefined || (attempt > 0 && attempt < held.first)) return 'LOCK_NOT_HELD';
+    if (held.mode === 'permits') return 'LOCK_KIND_MISMATCH';
+    if (attempt > 0 && attempt < held.upgrade) return `granted ${held.version} ${held.depth}`;
+    this.#endUpgrade(held, attempt);
+    this.#handOver();
+    return `granted ${held.version} ${held.depth}`;
+  }
+
+  #endUpgrade(held: Holding, attempt: number): void {
+    if (held.mode === 'exclusive') {
+      held.mode = 'shared';
+      held.version = this.#now.revision;
+    } else this.#stopUpgrading(held.owner, attempt);
+    held.attempt = Math.max(held.attempt, attempt, held.upgrade);
+    held.upgrade = Math.max(held.upgrade, attempt);
+  }
+
+  #stopUpgrading(owner: Owner, attempt: number): void {
+    const waiting = this.upgrader;
+    if (waiting === undefined || name(waiting.owner) !== name(owner)) return;
+    if (attempt > 0 && waiting.attempt > attempt) return;
+    this.upgrader = undefined;
+    this.#notices.push(`${name(owner)} LOCK_CANCELED`);
+  }
+
+  #toExclusive(held: Holding, attempt: number): void {
+    held.mode = 'exclusive';
+    held.version = this.#now.revision;
+    held.attempt = Math.max(attempt, held.attempt);
+    held.upgrade = attempt;
+  }
+
+  // ------------------------------------------------------------------------------------------------ release
+
+  #release(command: CommandOf<'release'>): Gist {
     const { owner, attempt = 0 } = command;
-    const held = this.holder;
-    const late = held !== undefined && attempt > 0 && attempt < held.first;
-    if (held !== undefined && mine && !late) {
+    const held = this.#heldBy(owner);
+    if (held !== undefined && !(attempt > 0 && attempt < held.first)) {
       if (!command.all && held.depth > 1) {
         held.depth -= 1;
         return `released ${held.depth} ${held.version}`;
       }
-      this.#leaveMark(now, command, Math.max(attempt, held.attempt));
-      this.#passOn(now, notices);
+      this.#vacate(held);
+      this.#leaveMark(command, Math.max(attempt, held.attempt));
+      this.#handOver();
       return `released 0 ${held.version}`;
     }
-    if (!now.alive(owner)) return 'SESSION_EXPIRED';
+    if (!this.#now.alive(owner)) return 'SESSION_EXPIRED';
     if (this.queue.some((w) => name(w.owner) === name(owner))) return 'LOCK_NOT_HELD';
-    this.#leaveMark(now, command, attempt);
-    return held === undefined || mine ? 'LOCK_NOT_HELD' : 'LOCK_WRONG_OWNER';
+    this.#leaveMark(command, attempt);
+    return this.holders.length === 0 || held !== undefined ? 'LOCK_NOT_HELD' : 'LOCK_WRONG_OWNER';
   }
 
-  #cancel(now: Now, command: Extract<LockCommand, { type: 'cancel' }>, mine: boolean, notices: Gist[]): Gist {
+  #cancel(command: CommandOf<'cancel'>): Gist {
     const { owner, attempt = 0 } = command;
-    const mark = this.#mark(now, owner);
+    const mark = this.#mark(owner);
     if (mark !== undefined && attempt > 0 && attempt <= mark.attempt) return 'canceled false';
-    const at = this.queue.findIndex((w) => name(w.owner) === name(owner));
-    const waiting = this.queue[at];
+    const waiting = this.queue.find((w) => name(w.owner) === name(owner));
     if (waiting !== undefined && (attempt === 0 || waiting.attempt <= attempt)) {
-      this.queue.splice(at, 1);
-      notices.push(`${name(owner)} LOCK_CANCELED`);
+      this.#leaveQueue(owner);
+      this.#notices.push(`${name(owner)} LOCK_CANCELED`);
     }
-    const held = this.holder;
-    if (held === undefined || !mine || (attempt > 0 && (attempt > held.attempt || attempt < held.first))) {
-      this.#leaveMark(now, command, attempt);
-      return 'canceled false';
-    }
-    if (held.depth > 1) {
-      held.depth -= 1;
-      this.#leaveMark(now, command, attempt);
-    } else {
-      this.#leaveMark(now, command, Math.max(attempt, held.attempt));
-      this.#passOn(now, notices);
-    }
-    return 'canceled true';
+    const held = this.#heldBy(owner);
+    const undone = held !== undefined && this.#undo(held, attempt);
+    const ended = held !== undefined && !this.holders.includes(held);
+    this.#leaveMark(command, ended ? Math.max(attempt, held.attempt) : attempt);
+    this.#handOver();
+    return `canceled ${undone}`;
   }
 
-  #passOn(now: Now, notices: Gist[]): void {
-    this.holder = undefined;
-    for (;;) {
-      const next = this.queue.shift();
-      if (next === undefined) return;
-      const { owner, attempt, waitUntilMs } = next;
-      if (!now.alive(owner)) notices.push(`${name(owner)} SESSION_EXPIRED`);
-      else if (waitUntilMs > 0 && waitUntilMs < now.timeMs) notices.push(`${name(owner)} LOCK_TIMEOUT`);
-      else {
-        this.holder = { owner, first: attempt, attempt, version: now.revision, depth: 1 };
-        notices.push(`${name(owner)} granted ${now.revision} 1`);
+  #undo(held: Holding, attempt: number): boolean {
+    const upgrader = this.upgrader !== undefined && name(this.upgrader.owner) === name(held.owner) && this.upgrader;
+    const waits = upgrader && (attempt === 0 || upgrader.attempt <= attempt);
+    if (waits || (attempt > 0 && attempt === held.upgrade)) {
+      const wasAlone = held.mode === 'exclusive';
+      this.#endUpgrade(held, waits ? upgrader.attempt : attempt);
+      return wasAlone;
+    }
+    if (attempt > held.attempt || (attempt > 0 && attempt < held.first)) return false;
+    if (held.depth > 1) held.depth -= 1;
+    else this.#vacate(held);
+    return true;
+  }
+
+  #forceRelease(): Gist {
+    if (this.upgrader !== undefined) this.#notices.push(`${name(this.upgrader.owner)} LOCK_NOT_HELD`);
+    this.upgrader = undefined;
+    const { holders } = this;
+    this.#notices.push(...holders.map(({ owner, version }) => `${name(owner)} released 0 ${version}`));
+    this.holders = [];
+    this.#handOver();
+    return holders.length === 0 ? 'LOCK_NOT_HELD' : `released 0 ${holders.at(-1)?.version}`;
+  }
+
+  #vacate(held: Holding): void {
+    this.#stopUpgrading(held.owner, 0);
+    this.holders = this.holders.filter((h) => h !== held);
+  }
+
+  // ------------------------------------------------------------------------------------------------ hand-over
+
+  #handOver(): void {
+    if (this.#full()) return;
+    const { upgrader } = this;
+    if (upgrader !== undefined) {
+      const refusal = this.#refusal({ ...upgrader, permits: 0 });
+      if (refusal === undefined && this.holders.length > 1) return;
+      this.upgrader = undefined;
+      const held = this.#heldBy(upgrader.owner);
+      if (refusal !== undefined) this.#notices.push(`${name(upgrader.owner)} ${refusal}`);
+      else if (held !== undefined) {
+        this.#toExclusive(held, upgrader.attempt);
+        this.#notices.push(`${name(upgrader.owner)} granted ${held.version} ${held.depth}`);
         return;
       }
     }
+    for (let next = this.queue[0]; next !== undefined && !this.#full(); next = this.queue[0]) {
+      const refusal = this.#refusal(next);
+      if (refusal === undefined && !this.#fits(next)) return;
+      this.queue.shift();
+      if (refusal === undefined) this.#grant(next);
+      this.#notices.push(`${name(next.owner)} ${refusal ?? `granted ${this.#now.revision} 1`}`);
+    }
   }
 
-  #mark(now: Now, owner: Owner): { attempt: number; deadlineMs: number } | undefined {
+  /** Nobody is looked at where there is no room for anybody. */
+  #full(): boolean {
+    const alone = this.holders.some(({ mode }) => mode === 'exclusive');
+    return alone || (this.capacity > 0 && this.permits >= this.capacity);
+  }
+
+  #refusal({ owner, waitUntilMs, permits }: Omit<Waiting, 'mode'>): Gist | undefined {
+    if (!this.#now.alive(owner)) return 'SESSION_EXPIRED';
+    if (waitUntilMs > 0 && waitUntilMs < this.#now.timeMs) return 'LOCK_TIMEOUT';
+    return permits > this.capacity ? 'LOCK_PERMITS_EXCEEDED' : undefined;
+  }
+
+  #fits({ mode, permits }: Pick<Waiting, 'mode' | 'permits'>): boolean {
+    if (mode === 'exclusive') return this.holders.length === 0;
+    if (this.holders.some((h) => h.mode === 'exclusive')) return false;
+    return mode === 'shared' || this.permits + permits <= this.capacity;
+  }
+
+  #grant({ owner, mode, permits, attempt }: Waiting): void {
+    const { revision: version } = this.#now;
+    this.holders.push({ owner, mode, permits, first: attempt, attempt, upgrade: 0, version, depth: 1 });
+  }
+
+  #heldBy(owner: Owner): Holding | undefined {
+    return this.holders.find((h) => name(h.owner) === name(owner));
+  }
+
+  #leaveQueue(owner: Owner): boolean {
+    const before = this.queue.length;
+    this.queue = this.queue.filter((w) => name(w.owner) !== name(owner));
+    return this.queue.length < before;
+  }
+
+  #mark(owner: Owner): { attempt: number; deadlineMs: number } | undefined {
     const mark = this.#marks.get(name(owner));
-    return mark !== undefined && mark.deadlineMs >= now.timeMs ? mark : undefined;
+    return mark !== undefined && mark.deadlineMs >= this.#now.timeMs ? mark : undefined;
   }
 
-  #leaveMark(now: Now, command: { owner: Owner; deadlineMs: number }, attempt: number): void {
+  #leaveMark(command: { owner: Owner; deadlineMs: number }, attempt: number): void {
     const { owner, deadlineMs } = command;
-    if (deadlineMs === 0 || deadlineMs < now.timeMs || !now.alive(owner)) return;
-    const before = this.#mark(now, owner);
+    if (deadlineMs === 0 || deadlineMs < this.#now.timeMs || !this.#now.alive(owner)) return;
+    const before = this.#mark(owner);
     this.#marks.set(name(owner), {
       attempt: Math.max(attempt, before?.attempt ?? 0),
       deadlineMs: Math.max(deadlineMs, before?.deadlineMs ?? 0),
@@ -173,6 +394,8 @@ export function gist(result: LockResult): Gist {
       return `busy ${name(result.holder.owner)}`;
     case 'released':
       return `released ${result.depth} ${result.version}`;
+    case 'capacity':
+      return `capacity ${result.permits} ${result.capacity}`;
     case 'canceled':
       return `canceled ${result.released}`;
     case 'refused':

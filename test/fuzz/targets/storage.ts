@@ -20,8 +20,9 @@ import { decodeLease, encodeLease } from '../../../packages/dataserver/src/state
 import { decodeRangeMeta, encodeRangeMeta } from '../../../packages/dataserver/src/state/meta-codec.ts';
 import { decodeOutcomePage, encodeOutcomePage } from '../../../packages/dataserver/src/state/outcome-codec.ts';
 import { decodeVersion, encodeVersion } from '../../../packages/dataserver/src/state/record.ts';
-import { lockOfKey, lockStart } from '../../../packages/lock/src/keys.ts';
+import { LockKeys, lockOfKey, lockStart } from '../../../packages/lock/src/keys.ts';
 import * as locks from '../../../packages/lock/src/records.ts';
+import * as lockRows from '../../../packages/lock/src/row-records.ts';
 import {
   decodeMasterCommand,
   decodeMasterImage,
@@ -282,7 +283,9 @@ function row<T>(
 
 const owner = { session: { lease: 2n ** 62n, incarnation: 4 }, token: 'tökén' };
 const holder = { owner, version: 9, depth: 2, lockTimeMs: 5.5, data: Buffer.from('d') };
-const head = { waiters: 1, firstSequence: 1, nextSequence: 2, marks: 1, marksDueMs: 7.25 };
+const head = { ...locks.emptyHead(), waiters: 1, nextSequence: 2, marks: 1, marksDueMs: 7.25 };
+const hold = { holder, mode: 'exclusive', permits: 0, firstAttempt: 3, attempt: 3, upgradeAttempt: 0 } as const;
+const shareKeys = new LockKeys({ namespace: 'n', name: Buffer.from('l') });
 
 const MARKER = {
   ...{ rangeId: 2, replicaId: 3, span: EVERYTHING, applied: { index: 7, term: 2 } },
@@ -349,26 +352,41 @@ const ROW_TARGETS: readonly Target[] = [
     'row-lock-head',
     [
       { ...head, hold: undefined },
-      { ...head, hold: { holder, firstAttempt: 3, attempt: 3 } },
-      { ...head, hold: { holder, firstAttempt: 2, attempt: 3 } },
+      { ...head, hold },
+      { ...head, hold: { ...hold, firstAttempt: 2 } },
+      { ...head, hold: { ...hold, upgradeAttempt: 2 } },
+      { ...head, hold: undefined, sharers: 2, permits: 3, capacity: 5, capacityIsSet: true },
     ],
     locks.encodeHead,
     locks.decodeHead,
   ),
   row(
     'row-lock-waiter',
-    [{ owner, attempt: 1, waitUntilMs: 0, sinceMs: 8.5, data: Buffer.alloc(0) }],
-    locks.encodeWaiter,
-    locks.decodeWaiter,
+    [
+      { owner, mode: 'exclusive', permits: 0, attempt: 1, waitUntilMs: 0, sinceMs: 8.5, data: Buffer.alloc(0) },
+      { owner, mode: 'permits', permits: 2, attempt: 1, waitUntilMs: 0, sinceMs: 8.5, data: Buffer.alloc(0) },
+    ],
+    lockRows.encodeWaiter,
+    lockRows.decodeWaiter,
   ),
   row(
     'row-lock-owner',
     [
-      { sequence: 4, mark: undefined },
-      { sequence: 0, mark: { attempt: 2, deadlineMs: 3 } },
+      { sequence: 4, mark: undefined, shareVersion: 0 },
+      { sequence: 0, mark: { attempt: 2, deadlineMs: 3 }, shareVersion: 0 },
+      { sequence: 0, mark: undefined, shareVersion: 7 },
     ],
-    locks.encodeOwner,
-    locks.decodeOwner,
+    lockRows.encodeOwner,
+    lockRows.decodeOwner,
+  ),
+  row(
+    'row-lock-share',
+    [
+      { ...hold, mode: 'shared' },
+      { ...hold, mode: 'permits', permits: 3 },
+    ],
+    lockRows.encodeShare,
+    (value) => lockRows.shareAt(shareKeys, { key: shareKeys.share(owner, holder.version), value }),
   ),
   {
     name: 'row-keys',

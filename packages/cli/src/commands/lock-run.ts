@@ -14,6 +14,9 @@ export interface RunFlags extends ConnectionFlags {
   readonly ttl?: number;
   readonly killAfter?: number;
   readonly data?: string;
+  readonly shared?: true;
+  readonly permits?: number;
+  readonly capacity?: number;
 }
 
 export interface RunRequest {
@@ -57,13 +60,18 @@ export async function runUnderLock(client: RemoraClient, request: RunRequest): P
 }
 
 async function acquire(client: RemoraClient, { name, flags }: RunRequest, signal: AbortSignal): Promise<HeldLock> {
-  const { namespace, wait, data } = flags;
+  const { namespace, wait, data, shared, permits, capacity } = flags;
+  const options = {
+    signal,
+    ...(wait === undefined ? {} : { wait }),
+    ...(data === undefined ? {} : { data }),
+  };
   try {
-    return await client.lock(name, { namespace }).acquire({
-      signal,
-      ...(wait === undefined ? {} : { wait }),
-      ...(data === undefined ? {} : { data }),
-    });
+    if (permits !== undefined && capacity !== undefined) {
+      return await client.semaphore(name, { namespace, permits: capacity }).acquire({ ...options, permits });
+    }
+    const lock = client.rwLock(name, { namespace });
+    return await (shared ? lock.read(options) : lock.write(options));
   } catch (error) {
     const taken = error instanceof ServiceError && (error.code === 'LOCK_TIMEOUT' || error.code === 'LOCK_BUSY');
     if (!taken) throw error;

@@ -16,6 +16,10 @@ Examples:
   Give up when it is taken, with exit code 75:
     $ remora lock run --wait 0 nightly -- ./backup
 
+  Read while others read, and nobody writes; at most four builds at a time:
+    $ remora lock run --shared config -- ./reload
+    $ remora lock run --permits 1 --capacity 4 builds -- make
+
   See who holds it and who waits:
     $ remora lock show orders/42
     $ remora lock ls --prefix orders/`;
@@ -40,6 +44,7 @@ export function lockCommand(shell: Shell): Command {
       .addCommand(listCommand(shell))
       .addCommand(showCommand(shell))
       .addCommand(releaseCommand(shell))
+      .addCommand(capacityCommand(shell))
   );
 }
 
@@ -68,23 +73,42 @@ function runCommand(shell: Shell): Command {
       flagReader(durationMs()),
     )
     .option('--data <text>', 'shown with the lock to whoever looks at it')
+    .option('--shared', 'together with others who ask for it shared; who does not, has it alone')
+    .option('--permits <number>', 'so many permits of a semaphore; needs --capacity', flagReader(int({ min: 1 })))
+    .option(
+      '--capacity <number>',
+      'how many permits there are, if nobody uses the semaphore and "lock capacity" has not said',
+      flagReader(int({ min: 1 })),
+    )
     .addHelpText(
       'after',
       examples(
         'remora lock run orders/42 -- ./ship-order 42',
         'remora lock run --wait 0 nightly -- ./backup',
+        'remora lock run --shared config -- ./reload',
+        'remora lock run --permits 1 --capacity 4 builds -- make',
         'remora lock run --wait 30s --data "$HOSTNAME" deploy -- sh -c \'./deploy --fence $REMORA_LOCK_VERSION\'',
       ),
     );
   return namespaced(command, shell).action(async (name: string, argv: string[], flags: RunFlags) => {
+    checkKind(flags);
     process.exitCode = await withClient(flags, (client) => runUnderLock(client, { name, argv, flags, shell }));
   });
+}
+
+function checkKind({ shared, permits, capacity }: RunFlags): void {
+  if ((permits === undefined) !== (capacity === undefined)) {
+    throw new CommandError('usage', '--permits and --capacity go together: so many permits, of how many');
+  }
+  if (shared && permits !== undefined) {
+    throw new CommandError('usage', '--shared is for locks, and --permits for semaphores');
+  }
 }
 
 function listCommand(shell: Shell): Command {
   const command = new Command('list')
     .alias('ls')
-    .description('Lists the locks that are held or waited for.')
+    .description('Lists the locks that are held or waited for, with the first of their holders.')
     .option('--prefix <text>', 'only names that begin with it')
     .option('--limit <number>', 'at most so many (default 1000)', flagReader(int({ min: 1 })))
     .addHelpText('after', examples('remora lock ls', 'remora lock ls --prefix orders/ --json'));
@@ -92,12 +116,14 @@ function listCommand(shell: Shell): Command {
     withClient(flags, async (client) => {
       const { locks, more } = await listLocks(client, flags);
       if (flags.json) return shell.out(JSON.stringify({ locks: locks.map(jsonLock), more }));
-      const rows = locks.map(({ lock, holders, waiterCount }) => [
-        printable(lock.name),
-        ...holderCells(holders[0]),
-        waiterCount,
+      const rows = locks.map((state) => [
+        printable(state.lock.name),
+        state.kind,
+        heldText(state),
+        ...holderCells(state.holders[0]),
+        state.waiterCount,
       ]);
-      shell.out(table(['NAME', 'VERSION', 'SINCE', 'SESSION', 'DATA', 'WAITING'], rows));
+      shell.out(table(['NAME', 'KIND', 'HELD', 'VERSION', 'SINCE', 'SESSION', 'DATA', 'WAITING'], rows));
       if (more) shell.err(`there are more; see --limit and --prefix`);
     }),
   );
@@ -137,7 +163,7 @@ function showCommand(shell: Shell): Command {
 
 function releaseCommand(shell: Shell): Command {
   const command = new Command('release')
-    .description('Takes a lock from its holder, who is not asked.')
+    .description('Takes a lock from all who hold it, who are not asked.')
     .argument('<name>')
     .option('--force', 'yes, really: only the fencing version still protects against what the holder does next')
     .addHelpText('after', examples('remora lock release --force orders/42'));
@@ -152,23 +178,50 @@ function releaseCommand(shell: Shell): Command {
   });
 }
 
-export function lockText({ lock, holders, waiters, waiterCount }: LockState): string {
-  const rows = holders.map((holder) => [holder.owner.token, holder.depth, ...holderCells(holder)]);
-  const sections = [
-    `${printable(lock.name)} in ${lock.namespace}`,
-    table(['HOLDER', 'DEPTH', 'VERSION', 'SINCE', 'SESSION', 'DATA'], rows),
-  ];
+function capacityCommand(shell: Shell): Command {
+  const command = new Command('capacity')
+    .description('Sets how many permits a semaphore has, for all clients. Nobody loses permits that it holds.')
+    .argument('<name>')
+    .argument('<permits>', '0 forgets what was set: who acquires next says how many', flagReader(int({ min: 0 })))
+    .addHelpText('after', examples('remora lock capacity builds 8', 'remora lock capacity builds 0'));
+  return namespaced(command, shell).action((name: string, permits: number, flags: NamespaceFlags) =>
+    withClient(flags, async (client) => {
+      const semaphore = client.semaphore(name, { namespace: flags.namespace, permits: Math.max(1, permits) });
+      await (permits === 0 ? semaphore.resetPermits() : semaphore.setPermits(permits));
+      if (flags.json) return shell.out(JSON.stringify({ capacity: permits }));
+      shell.out(permits === 0 ? `forgot the capacity of ${name}` : `${name} has ${permits} permits`);
+    }),
+  );
+}
+
+export function lockText(state: LockState): string {
+  const { lock, kind, holders, holderCount, waiters, waiterCount } = state;
+  const rows = holders.map((holder) => [holder.owner.token, modeText(holder), holder.depth, ...holderCells(holder)]);
+  const sections = [`${printable(lock.name)} in ${lock.namespace}: ${kind}, ${heldText(state)} held`];
+  if (holderCount > 0) sections.push(table(['HOLDER', 'MODE', 'DEPTH', 'VERSION', 'SINCE', 'SESSION', 'DATA'], rows));
+  if (holders.length < holderCount) sections.push(`and ${holderCount - holders.length} more`);
   if (waiterCount > 0) {
-    const queue = waiters.map(({ position, owner, sinceMs }) => [
-      position,
-      owner.token,
-      owner.session.lease.toString(16),
-      new Date(sinceMs).toISOString(),
+    const queue = waiters.map((waiter) => [
+      waiter.position,
+      waiter.owner.token,
+      modeText(waiter),
+      waiter.owner.session.lease.toString(16),
+      new Date(waiter.sinceMs).toISOString(),
     ]);
-    sections.push(table(['POSITION', 'WAITER', 'SESSION', 'SINCE'], queue));
+    sections.push(table(['POSITION', 'WAITER', 'MODE', 'SESSION', 'SINCE'], queue));
     if (waiters.length < waiterCount) sections.push(`and ${waiterCount - waiters.length} more`);
   }
   return sections.join('\n\n');
+}
+
+/** Holders, or permits of how many. */
+function heldText({ kind, holderCount, permits, capacity }: LockState): string {
+  return kind === 'semaphore' ? `${permits} of ${capacity}` : String(holderCount);
+}
+
+function modeText({ mode, permits }: { readonly mode: string; readonly permits: number }): string {
+  if (mode !== 'permits') return mode;
+  return permits === 1 ? '1 permit' : `${permits} permits`;
 }
 
 function holderCells(holder: Holder | undefined): (string | number)[] {
@@ -177,22 +230,29 @@ function holderCells(holder: Holder | undefined): (string | number)[] {
   return [version, new Date(lockTimeMs).toISOString(), owner.session.lease.toString(16), printable(data)];
 }
 
-function jsonLock({ lock, kind, holders, waiters, waiterCount }: LockState) {
+function jsonLock(state: LockState) {
+  const { lock, kind, holders, holderCount, waiters, waiterCount, permits, capacity } = state;
   return {
     namespace: lock.namespace,
     name: jsonBytes(lock.name),
     kind,
-    holders: holders.map(({ owner, version, depth, lockTimeMs, data }) => ({
+    ...(kind === 'semaphore' ? { permits, capacity } : {}),
+    holders: holders.map(({ owner, version, depth, lockTimeMs, data, mode, permits: held }) => ({
       token: owner.token,
       session: owner.session.lease.toString(16),
+      mode,
+      ...(mode === 'permits' ? { permits: held } : {}),
       version,
       depth,
       lockTime: new Date(lockTimeMs).toISOString(),
       data: jsonBytes(data),
     })),
-    waiters: waiters.map(({ owner, position, sinceMs }) => ({
+    holderCount,
+    waiters: waiters.map(({ owner, position, sinceMs, mode, permits: wanted }) => ({
       token: owner.token,
       session: owner.session.lease.toString(16),
+      mode,
+      ...(mode === 'permits' ? { permits: wanted } : {}),
       position,
       since: new Date(sinceMs).toISOString(),
     })),

@@ -11,6 +11,8 @@ const granted = (version: number): LockResult => ({ type: 'granted', version, de
 
 interface Row {
   readonly name: string;
+  /** Whether the grant is the current one still, or one of those. */
+  readonly current?: true;
   readonly notice: Partial<LockNotice> & { readonly result: LockResult };
   readonly answered: readonly number[];
 }
@@ -22,7 +24,8 @@ const rows: readonly Row[] = [
     answered: [5],
   },
   { name: 'a grant to the next one ends those before', notice: { result: granted(6) }, answered: [5] },
-  { name: 'news of the grant itself ends nothing', notice: { result: granted(5) }, answered: [] },
+  { name: 'news of the grant itself ends nothing', current: true, notice: { result: granted(5) }, answered: [] },
+  { name: 'nor does a grant to one who shares it', current: true, notice: { result: granted(6) }, answered: [] },
   { name: 'nor does news of another lock', notice: { lock: OTHER, result: granted(6) }, answered: [] },
   {
     name: 'nor what a waiter is told',
@@ -31,8 +34,8 @@ const rows: readonly Row[] = [
   },
 ];
 
-test.each(rows)('$name', ({ notice, answered }) => {
-  const watches = new GrantWatches();
+test.each(rows)('$name', ({ notice, answered, current = false }) => {
+  const watches = new GrantWatches(() => current);
   const got: number[] = [];
   watches.add(LOCK, 5, () => got.push(5));
   watches.notify({ lock: LOCK, owner, ...notice });
@@ -41,7 +44,7 @@ test.each(rows)('$name', ({ notice, answered }) => {
 });
 
 test('a question that was taken back is not answered, and others of the lock are', () => {
-  const watches = new GrantWatches();
+  const watches = new GrantWatches(() => false);
   const got: string[] = [];
   const remove = watches.add(LOCK, 5, () => got.push('first'));
   watches.add(LOCK, 5, () => got.push('second'));

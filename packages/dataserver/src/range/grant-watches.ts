@@ -11,7 +11,12 @@ interface Watch {
  * (`lock-waits.ts`) they only make news prompt: whoever asks again is answered from the lock's state.
  */
 export class GrantWatches {
+  readonly #isCurrent: (lock: LockId, version: number) => boolean;
   readonly #byLock = new Map<string, Set<Watch>>();
+
+  constructor(isCurrent: (lock: LockId, version: number) => boolean) {
+    this.#isCurrent = isCurrent;
+  }
 
   /** Returns a function that takes the question back. */
   add(lock: LockId, version: number, answer: () => void): () => void {
@@ -23,12 +28,15 @@ export class GrantWatches {
     return () => this.#remove(name, watch);
   }
 
-  /** A lock's grant ends with what it tells others: its holder, when taken away, or the next one, who has it now. */
+  /**
+   * A lock's grant ends with what it tells others: its holder, when taken away, or the next one, who has it now. Beside
+   * those who share it, one more says nothing about them.
+   */
   notify({ lock, result }: LockNotice): void {
     if (this.#byLock.size === 0 || (result.type !== 'released' && result.type !== 'granted')) return;
     const name = nameOf(lock);
     for (const watch of [...(this.#byLock.get(name) ?? [])]) {
-      if (result.type === 'granted' && watch.version >= result.version) continue;
+      if (this.#isCurrent(lock, watch.version)) continue;
       this.#remove(name, watch);
       watch.answer();
     }

@@ -1,4 +1,5 @@
 import { assert, ServiceError } from '@remora/base';
+import { isCurrent } from '@remora/lock';
 import type {
   CommandResult,
   Epoch,
@@ -24,6 +25,7 @@ import type { RevisionSource } from '../revisions/revision-drawer.ts';
 import { SplitReasons } from '../splitting/split-reasons.ts';
 import type { SplitWish } from '../splitting/split-wish.ts';
 import type { RangeStart } from '../state/effects.ts';
+import { lockReader } from '../state/engine-lock-view.ts';
 import { admitsChange } from '../state/membership.ts';
 import { RangeState } from '../state/range-state.ts';
 import type { SplitCommand } from '../state/split.ts';
@@ -98,7 +100,7 @@ export class RangeReplica implements StateMachine {
   readonly #leases: LeaseDuties;
   readonly #waits = new LockWaits();
   readonly #transactions: TransactionService;
-  readonly #grants = new GrantWatches();
+  readonly #grants = new GrantWatches((lock, version) => isCurrent(lockReader(this.#deps.engine), lock, version));
   readonly #rows: ReplicaRows;
   readonly #compactor: AutoCompactor;
   readonly #time: RangeClock;

@@ -2,6 +2,14 @@ import type { Bytes, Engine } from '@remora/base';
 import type { LockId, LockView } from '@remora/lock';
 import type { Belongings } from './belongings.ts';
 
+/** Reads of locks as they are at the moment. */
+export function lockReader(engine: Engine): Pick<LockView, 'get' | 'scan'> {
+  return {
+    get: (key) => engine.get(key),
+    scan: (start, end, limit) => engine.scanResident({ start, end, limit }),
+  };
+}
+
 /** The lock layer's window on the engine during one command, for one lock. */
 export class EngineLockView implements LockView {
   readonly revision: number;

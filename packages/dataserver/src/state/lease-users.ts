@@ -21,7 +21,7 @@ export function leaseUses(command: Command): readonly LeaseUse[] {
     case 'txnPrepare':
       return command.ops.flatMap(({ op }) => usesOf(op));
     case 'lock': {
-      if (command.command.type === 'forceRelease') return NONE;
+      if (!('owner' in command.command)) return NONE;
       const { lock, owner } = command.command;
       const { lease, incarnation } = owner.session;
       return [{ id: lease, incarnation, at: lockSpan(lock).start }];

@@ -1,3 +1,4 @@
+import type { LockCommand } from '@remora/lock';
 import type { Command, Query } from '@remora/protocol';
 
 /**
@@ -10,6 +11,9 @@ import type { Command, Query } from '@remora/protocol';
  */
 export type RequestClass = 'ordinary' | 'charged' | 'free';
 
+/** The others end something. */
+const REFUSABLE_OF_LOCKS: readonly LockCommand['type'][] = ['acquire', 'setCapacity'];
+
 export function classOfCommand(command: Command): RequestClass {
   switch (command.type) {
     case 'kv':
@@ -21,7 +25,7 @@ export function classOfCommand(command: Command): RequestClass {
     case 'leaseRevoke':
       return 'charged';
     case 'lock':
-      return command.command.type === 'acquire' ? 'ordinary' : 'charged';
+      return REFUSABLE_OF_LOCKS.includes(command.command.type) ? 'ordinary' : 'charged';
     case 'leaseExpire':
     case 'leaseRegister':
     case 'leaseRefer':

@@ -1,5 +1,5 @@
 import { type Bytes, ServiceError } from '@remora/base';
-import type { LockCommand, LockId, LockQuery, Owner, SessionRef } from '@remora/lock';
+import type { AcquireAs, LockCommand, LockId, LockQuery, Owner, SessionRef } from '@remora/lock';
 import { validateLockCommand, validateLockQuery } from '@remora/lock';
 import type * as pb from '@remora/protocol/remora';
 
@@ -14,7 +14,9 @@ const ATTRIBUTES_BYTES_MAX = 4_096;
 const REQUEST_ID_MAX = 64;
 
 export function toAcquire(request: pb.AcquireRequest): LockCommand {
+  const as = toAs(request);
   return checked({
+    ...(as === undefined ? {} : { as }),
     type: 'acquire',
     lock: toLockId(request.lock),
     owner: toOwner(request.owner),
@@ -25,6 +27,18 @@ export function toAcquire(request: pb.AcquireRequest): LockCommand {
     depthMax: request.depthMax === 0 ? 1 : request.depthMax,
     data: request.data,
   });
+}
+
+function toAs({ as }: pb.AcquireRequest): AcquireAs | undefined {
+  switch (as?.$case) {
+    case 'shared':
+    case 'upgrade':
+      return { type: as.$case };
+    case 'permits':
+      return { type: 'permits', ...as.value };
+    case undefined:
+      return undefined;
+  }
 }
 
 export function toCancel(request: pb.CancelRequest): LockCommand {
@@ -50,12 +64,20 @@ export function toRelease(request: pb.ReleaseRequest): LockCommand {
   });
 }
 
+export function toDowngrade({ lock, owner, attempt }: pb.DowngradeRequest): LockCommand {
+  return checked({ type: 'downgrade', lock: toLockId(lock), owner: toOwner(owner), attempt });
+}
+
+export function toSetCapacity({ lock, capacity }: pb.SetCapacityRequest): LockCommand {
+  return checked({ type: 'setCapacity', lock: toLockId(lock), capacity });
+}
+
 export function toForceRelease(request: pb.ForceReleaseRequest): LockCommand {
   return checked({ type: 'forceRelease', lock: toLockId(request.lock) });
 }
 
 export function toShow(request: pb.ShowRequest): LockQuery {
-  return checkedQuery({ type: 'show', lock: toLockId(request.lock) });
+  return checkedQuery({ type: 'show', lock: toLockId(request.lock), allKinds: true });
 }
 
 export function toList(request: pb.ListRequest): LockQuery {
@@ -65,6 +87,7 @@ export function toList(request: pb.ListRequest): LockQuery {
     prefix: request.prefix,
     after: request.after,
     limit: request.limit === 0 ? LIST_LIMIT_DEFAULT : request.limit,
+    allKinds: true,
   });
 }
 

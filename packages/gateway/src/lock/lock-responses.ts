@@ -10,7 +10,7 @@ export function fromAcquire(result: LockResult): pb.AcquireResponse {
       return { outcome: { $case: 'granted', value: { version, depth, lockTimeMs } } };
     }
     case 'busy':
-      return { outcome: { $case: 'busy', value: fromHolder(result.holder) } };
+      return { outcome: { $case: 'busy', value: fromHolder({ ...result.holder, mode: '', permits: 0 }) } };
     case 'queued':
       throw new ServiceError('UNAVAILABLE', 'the acquire is queued, but its wait was interrupted; ask again');
     default:
@@ -21,6 +21,17 @@ export function fromAcquire(result: LockResult): pb.AcquireResponse {
 export function fromCancel(result: LockResult): pb.CancelResponse {
   if (result.type !== 'canceled') throw refusal(result);
   return { released: result.released };
+}
+
+export function fromDowngrade(result: LockResult): pb.DowngradeResponse {
+  if (result.type !== 'granted') throw refusal(result);
+  const { version, depth, lockTimeMs } = result;
+  return { granted: { version, depth, lockTimeMs } };
+}
+
+export function fromSetCapacity(result: LockResult): pb.SetCapacityResponse {
+  if (result.type !== 'capacity') throw refusal(result);
+  return { permits: result.permits, capacity: result.capacity };
 }
 
 export function fromRelease(result: LockResult): pb.ReleaseResponse {
@@ -57,12 +68,12 @@ function unexpected(type: string): ServiceError {
 }
 
 function fromState(state: LockState): pb.LockState {
+  const { kind, holderCount, waiterCount, permits, capacity } = state;
   return {
+    ...{ kind, holderCount, waiterCount, permits, capacity },
     lock: fromLockId(state.lock),
-    kind: state.kind,
     holders: state.holders.map(fromHolder),
     waiters: state.waiters.map(fromWaiter),
-    waiterCount: state.waiterCount,
   };
 }
 
@@ -74,11 +85,11 @@ function fromOwner({ session, token }: Owner): pb.Owner {
   return { session: { id: session.lease, incarnation: BigInt(session.incarnation) }, token };
 }
 
-function fromHolder(holder: Holder): pb.Holder {
-  const { owner, version, depth, lockTimeMs, data } = holder;
-  return { owner: fromOwner(owner), version, depth, lockTimeMs, data: asBuffer(data) };
+function fromHolder(holder: Holder & { readonly mode: string; readonly permits: number }): pb.Holder {
+  const { owner, version, depth, lockTimeMs, data, mode, permits } = holder;
+  return { owner: fromOwner(owner), version, depth, lockTimeMs, data: asBuffer(data), mode, permits };
 }
 
-function fromWaiter({ owner, position, sinceMs }: Waiter): pb.Waiter {
-  return { owner: fromOwner(owner), position, sinceMs };
+function fromWaiter({ owner, ...waiter }: Waiter): pb.Waiter {
+  return { owner: fromOwner(owner), ...waiter };
 }

@@ -10,11 +10,13 @@ import {
   toAttributes,
   toCancel,
   toCheck,
+  toDowngrade,
   toForceRelease,
   toList,
   toRelease,
   toRequestId,
   toSession,
+  toSetCapacity,
   toShow,
   toTtlMs,
   toWaitMs,
@@ -23,9 +25,11 @@ import {
   fromAcquire,
   fromCancel,
   fromCheck,
+  fromDowngrade,
   fromForceRelease,
   fromList,
   fromRelease,
+  fromSetCapacity,
   fromShow,
 } from './lock-responses.ts';
 
@@ -84,6 +88,14 @@ export class LockApi {
 
   forceRelease(request: pb.ForceReleaseRequest, call: CallInfo, done: CallDone<pb.ForceReleaseResponse>): GiveUp {
     return this.#lock(toForceRelease(request), options(call, request.requestId), done, fromForceRelease);
+  }
+
+  downgrade(request: pb.DowngradeRequest, call: CallInfo, done: CallDone<pb.DowngradeResponse>): GiveUp {
+    return this.#lock(toDowngrade(request), options(call, request.requestId), done, fromDowngrade);
+  }
+
+  setCapacity(request: pb.SetCapacityRequest, call: CallInfo, done: CallDone<pb.SetCapacityResponse>): GiveUp {
+    return this.#lock(toSetCapacity(request), options(call, request.requestId), done, fromSetCapacity);
   }
 
   show(request: pb.ShowRequest, call: CallInfo, done: CallDone<pb.ShowResponse>): GiveUp {

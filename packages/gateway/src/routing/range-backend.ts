@@ -1,6 +1,5 @@
 import type { Clock, Logger, Random } from '@remora/base';
 import { type Bytes, ServiceError, type Span } from '@remora/base';
-import type { LockCommand } from '@remora/lock';
 import type {
   ClusterView,
   Command,
@@ -16,6 +15,7 @@ import { COMMAND_DEADLINE_MAX_MS } from '@remora/protocol';
 import type { Backend, BackendDone, RequestOptions, WatchControl, WatchListener, WatchOptions } from '../backend.ts';
 import { Coordinator } from '../transactions/coordinator.ts';
 import { TransactionPeers } from '../transactions/peers.ts';
+import { Acquires, AWAIT_MS } from './acquires.ts';
 import { LeaderSearch } from './leader-search.ts';
 import { ManyRanges } from './many-ranges.ts';
 import { MergedWatch, type MergedWatchDeps } from './merged-watch.ts';
@@ -59,14 +59,6 @@ interface Asked {
 /** Longest time that one request may take. */
 export const REQUEST_TIMEOUT_MAX_MS = 60_000;
 const ATTEMPT_MS = 1_000;
-/** What waits at the leader for something to happen is asked anew at this interval, so that a lost line is noticed. */
-const AWAIT_MS = 15_000;
-const AWAIT_PAUSE_MS = 500;
-/** For the command that gives a place in a queue up. */
-const GIVE_UP_TIMEOUT_MS = 10_000;
-
-const TOO_LATE = new ServiceError('LOCK_TIMEOUT', 'the lock was not granted in time');
-
 /** The gateway's way to the ranges (see `Backend`). */
 export class RangeBackend implements Backend {
   readonly nodeId: number;
@@ -81,6 +73,7 @@ export class RangeBackend implements Backend {
   readonly #idPrefix: string;
   readonly #underWay = nothingUnderWay();
   readonly #waits: WaitSlots;
+  readonly #acquires: Acquires;
   readonly #grantEnds: WaitSlots;
   #nextRequest = 1;
 
@@ -92,6 +85,12 @@ export class RangeBackend implements Backend {
     const waitsMax = deps.waitsMax ?? WAITS_MAX;
     const onRefused = deps.onWaitRefused ?? (() => {});
     this.#waits = new WaitSlots(waitsMax, onRefused);
+    this.#acquires = new Acquires({
+      ...{ clock: deps.clock, random: deps.random, waits: this.#waits },
+      command: (command, options, done) => this.#command(command, options, done),
+      commandAsItIs: (command, options, done) => this.#command(command, options, done, (same) => same),
+      query: (query, options, done) => this.#query(query, options, done),
+    });
     this.#grantEnds = new WaitSlots(Math.ceil(waitsMax * GRANT_ENDS_SHARE), onRefused);
     const search = new LeaderSearch({ ...deps, routes: this.#routes });
     this.#callDeps = { ...deps, routes: this.#routes, search, underWay: this.#underWay };
@@ -133,7 +132,7 @@ export class RangeBackend implements Backend {
 
   command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
     if (command.type === 'lock' && command.command.type === 'acquire') {
-      return this.#acquire(command.command, options, done);
+      return this.#acquires.acquire(command.command, options, done);
     }
     return this.#command(command, options, done);
   }
@@ -273,91 +272,6 @@ export class RangeBackend implements Backend {
     return () => call.cancel();
   }
 
-  /** Acquires; when that joins the queue, waits for its end: granted, refused, or the time to wait is over. */
-  #acquire(
-    command: Extract<LockCommand, { type: 'acquire' }>,
-    options: RequestOptions,
-    done: BackendDone<CommandResult>,
-  ): () => void {
-    let stopWaiting: (() => void) | undefined;
-    const stopAsking = this.#command({ type: 'lock', command }, options, (error, reply) => {
-      const result = reply?.result;
-      if (result === undefined || result.type !== 'lock' || result.result.type !== 'queued') return done(error, reply);
-      stopWaiting = this.#await(command, options, done);
-    });
-    return () => (stopWaiting ?? stopAsking)();
-  }
-
-  /**
-   * The place in the queue is kept by the log, so nothing that happens to a question ends the wait: neither a change
-   * of leader nor a full queue. It ends with an answer of the lock, with the time to wait, or when nobody cares. It does
-   * not begin when too many wait through this gateway.
-   */
-  #await(
-    command: Extract<LockCommand, { type: 'acquire' }>,
-    options: RequestOptions,
-    done: BackendDone<CommandResult>,
-  ): () => void {
-    const { clock, random } = this.#deps;
-    const { lock, owner } = command;
-    const waitMs = options.waitMs ?? 0;
-    const endsMs = waitMs === 0 ? Number.POSITIVE_INFINITY : clock.monotonicMs() + waitMs;
-    const giveSlot = this.#waits.take();
-    if (giveSlot === undefined) {
-      this.#waitNoMore(command, this.#waits.refusal, done);
-      return () => {};
-    }
-    let over = false;
-    let cancelCall = (): void => {};
-    const ask = (): void => {
-      if (over) return;
-      const remainingMs = endsMs - clock.monotonicMs();
-      if (remainingMs <= 0) {
-        giveSlot();
-        return this.#waitNoMore(command, TOO_LATE, done);
-      }
-      const timeoutMs = Math.max(1, Math.min(remainingMs, AWAIT_MS));
-      cancelCall = this.#query({ type: 'lockAwait', lock, owner }, { timeoutMs }, (error, reply) => {
-        if (over) return;
-        if (reply?.result.type === 'lockAwait') {
-          giveSlot();
-          return done(undefined, { ...reply, result: { type: 'lock', result: reply.result.result } });
-        }
-        if (error === undefined || error.code === 'DEADLINE_EXCEEDED') return ask();
-        const pauseMs = AWAIT_PAUSE_MS / 2 + random.int(AWAIT_PAUSE_MS / 2);
-        clock.setTimer(Math.min(pauseMs, Math.max(0, endsMs - clock.monotonicMs())), ask);
-      });
-    };
-    ask();
-    return () => {
-      over = true;
-      giveSlot();
-      cancelCall();
-    };
-  }
-
-  /**
-   * Answers an acquire that joined the queue with `refusal`. Its place is given up first, by a command that also gives
-   * back a grant that came at the last moment, but only for callers who do not number their acquires: others may have
-   * asked about this one again elsewhere, and hold the lock by now (acquire.ts A1). They keep the place, to which they
-   * come back, or which they cancel themselves; once its time is over it is granted no more.
-   */
-  #waitNoMore(
-    command: Extract<LockCommand, { type: 'acquire' }>,
-    refusal: ServiceError,
-    done: BackendDone<CommandResult>,
-  ): void {
-    const { lock, owner, attempt = 0 } = command;
-    if (attempt > 0) return done(refusal, undefined);
-    this.#command(
-      { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0 } },
-      { timeoutMs: GIVE_UP_TIMEOUT_MS },
-      (error) => done(error ?? refusal, undefined),
-      // No mark: the acquire was answered, so its request id keeps it from being applied again.
-      (unmarked) => unmarked,
-    );
-  }
-
   watch(options: WatchOptions, listener: WatchListener): WatchControl {
     const watch = new MergedWatch(this.#watchDeps, options, listener);
     watch.start();
@@ -380,6 +294,8 @@ function withDeadline(command: Command, deadlineMs: number): Command {
       // The mark must outlive any acquire that may still be on its way.
       return { type: 'lock', command: { ...lock, deadlineMs: deadlineMs + COMMAND_DEADLINE_MAX_MS } };
     case 'forceRelease':
+    case 'downgrade':
+    case 'setCapacity':
       return command;
   }
 }

@@ -188,7 +188,7 @@ describe('the server for clients', () => {
   const session = { id: 7n, incarnation: 5n };
   const lock = { namespace: '', name: Buffer.from('orders/42') };
   const owner = { session, token: 'a-guid' };
-  const blank = { attempt: 1, depthMax: 0, data: Buffer.alloc(0), requestId: '' };
+  const blank = { attempt: 1, depthMax: 0, data: Buffer.alloc(0), requestId: '', as: undefined };
 
   it('acquires a lock, and ends the wait a little before the call', async () => {
     const request = { lock, owner, wait: true, timeoutMs: 0n, ...blank };

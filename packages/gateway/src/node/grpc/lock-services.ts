@@ -32,6 +32,8 @@ export function lockService(deps: LockServiceDeps, guard: CallGuard): GrpcServic
     cancel: guard.unary(api.cancel.bind(api), remoraStatus),
     release: guard.unary(api.release.bind(api), remoraStatus),
     forceRelease: guard.unary(api.forceRelease.bind(api), remoraStatus),
+    downgrade: guard.unary(api.downgrade.bind(api), remoraStatus),
+    setCapacity: guard.unary(api.setCapacity.bind(api), remoraStatus),
     show: guard.unary(api.show.bind(api), remoraStatus),
     list: guard.unary(api.list.bind(api), remoraStatus),
     check: guard.unary(api.check.bind(api), remoraStatus),

@@ -167,18 +167,18 @@ describe('internal messages', () => {
     const hash = createHash('sha256');
     for (const { samples, encode } of CASES)
       for (const sample of samples) hash.update(packVersioned(1, encode(sample)));
-    expect(hash.digest('hex')).toBe('b64a0aa16fa2bd7f8e0dd0afa4f2946d1d4611c4a16018c9208a58fde3d8dd0d');
+    expect(hash.digest('hex')).toBe('1b2c8ea40ed9bec98e5ae56765b9450f02cd87ca8a2086ebba1988cfb33a64df');
   });
 
   test('the format of log entries with a block is what it was: change it only together with its version', () => {
     expect(createHash('sha256').update(encodeEntry(BLOCK_BATCH)).digest('hex')).toBe(
-      '02646368d75055b901a228304c7880e8ec75273e3dd98714394d99adbfdfc20d',
+      'a5fed878c7f31de9bd18ba93bbfb05405ad7196ae1691de0672e847b24ac247c',
     );
   });
 
   test('the log entry format is what it was: change it only together with its version', () => {
     expect(createHash('sha256').update(encodeEntry(BATCH)).digest('hex')).toBe(
-      '69fae1bd7d58f6760eb409a3d8ca3c11f786cc2ac3aa13a7b2d63faee5a15beb',
+      '7bdf74925e7003a24a475d69bf57e5321407d04e296be73164dececedbbe8ac4',
     );
   });
 

@@ -80,6 +80,8 @@ export const COMMANDS: readonly Command[] = [
   { type: 'lock', command: { type: 'release', lock, owner, all: true, deadlineMs: 0, attempt: 2 } },
   { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 5, attempt: 2 } },
   { type: 'lock', command: { type: 'forceRelease', lock } },
+  { type: 'lock', command: { type: 'downgrade', lock, owner, attempt: 3 } },
+  { type: 'lock', command: { type: 'setCapacity', lock, capacity: 3 } },
   { type: 'noop' },
 ];
 
@@ -90,6 +92,7 @@ export const QUERIES: readonly Query[] = [
   { type: 'leaseTimeToLive', id: 7n, keys: true },
   { type: 'leases' },
   { type: 'lock', query: { type: 'show', lock } },
+  { type: 'lock', query: { type: 'show', lock, allKinds: true } },
   { type: 'lock', query: { type: 'list', namespace: 'n', prefix: utf8('p'), after: utf8(''), limit: 10 } },
   { type: 'lock', query: { type: 'check', checks: [{ lock, version: 12 }] } },
   { type: 'lockAwait', lock, owner },
@@ -120,6 +123,8 @@ export const COMMAND_RESULTS: readonly CommandResult[] = [
   { type: 'lock', result: { type: 'busy', holder: { owner, version: 12, depth: 1, lockTimeMs: 5, data: utf8('d') } } },
   { type: 'lock', result: { type: 'released', depth: 0, version: 12 } },
   { type: 'lock', result: { type: 'canceled', released: false } },
+  { type: 'lock', result: { type: 'capacity', permits: 2, capacity: 3 } },
+  { type: 'lock', result: { type: 'refused', code: 'LOCK_UPGRADE_CONFLICT', message: 'another one' } },
   { type: 'lock', result: { type: 'refused', code: 'LOCK_TIMEOUT', message: 'too late' } },
   { type: 'noop' },
 ];

@@ -1,0 +1,43 @@
+import type { LockId } from '@remora/lock';
+import type { HeldLock } from './held-lock.ts';
+import { type AcquireOptions, acquireLock, type LockDeps, lockBusy } from './lock.ts';
+
+const SHARED = { type: 'shared' } as const;
+
+/**
+ * A lock that readers share and a writer has alone, in the order in which they ask: a reader that comes after a writer
+ * waits behind it. It is the lock of that name: who writes has it as by `client.lock(name)`.
+ */
+export class RwLock {
+  readonly id: LockId;
+  readonly #deps: LockDeps;
+
+  constructor(deps: LockDeps, id: LockId) {
+    this.#deps = deps;
+    this.id = id;
+  }
+
+  /** Acquires it together with others who read. Errors are those of `Lock.acquire`. */
+  async read(options: AcquireOptions = {}): Promise<HeldLock> {
+    const held = await acquireLock(this.#deps, this.id, { ...options, as: SHARED });
+    if (held === undefined) throw lockBusy();
+    return held;
+  }
+
+  /** Acquires it alone. Errors are those of `Lock.acquire`. */
+  async write(options: AcquireOptions = {}): Promise<HeldLock> {
+    const held = await acquireLock(this.#deps, this.id, options);
+    if (held === undefined) throw lockBusy();
+    return held;
+  }
+
+  /** Undefined when somebody writes, or waits to. */
+  async tryRead(options: Omit<AcquireOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
+    return acquireLock(this.#deps, this.id, { ...options, wait: 0, as: SHARED });
+  }
+
+  /** Undefined when somebody reads or writes. */
+  async tryWrite(options: Omit<AcquireOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
+    return acquireLock(this.#deps, this.id, { ...options, wait: 0 });
+  }
+}

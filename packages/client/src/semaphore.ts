@@ -1,0 +1,78 @@
+import { ServiceError } from '@remora/base';
+import type { LockId } from '@remora/lock';
+import { lockResult } from './acquire.ts';
+import type { HeldLock } from './held-lock.ts';
+import { type AcquireOptions, acquireLock, type LockDeps, lockBusy } from './lock.ts';
+
+export interface SemaphoreOptions {
+  /**
+   * How many permits there are, 1 to 1,000,000. It counts when nobody uses the semaphore and nobody has set its permits
+   * (`setPermits`); otherwise what the cluster knows does.
+   */
+  readonly permits: number;
+  readonly namespace?: string;
+}
+
+export interface PermitOptions extends AcquireOptions {
+  /** How many; 1 unless given. */
+  readonly permits?: number;
+}
+
+/** A number of permits that holders have between them. First come, first served, however many each wants. */
+export class Semaphore {
+  readonly id: LockId;
+  readonly #deps: LockDeps;
+  readonly #capacity: number;
+
+  constructor(deps: LockDeps, id: LockId, capacity: number) {
+    this.#deps = deps;
+    this.id = id;
+    this.#capacity = capacity;
+  }
+
+  /**
+   * Acquires permits, all at once or none. They come back by `release` of what this returns, and with the session.
+   *
+   * Versions tell holders apart (`check`), and say who came later. They are no fence: holders work side by side, and the
+   * version of one may be below that of another.
+   *
+   * @throws ServiceError LOCK_PERMITS_EXCEEDED when there are not that many in all; INVALID_ARGUMENT for less than one;
+   *   LOCK_KIND_MISMATCH when the name is in use as a lock; others as `Lock.acquire`.
+   */
+  async acquire(options: PermitOptions = {}): Promise<HeldLock> {
+    const held = await this.#acquire(options);
+    if (held === undefined) throw lockBusy();
+    return held;
+  }
+
+  /** Acquires permits if they are free and nobody waits; otherwise undefined. */
+  async tryAcquire(options: Omit<PermitOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
+    return this.#acquire({ ...options, wait: 0 });
+  }
+
+  /**
+   * Changes how many permits there are, for all clients, until it is changed again. More permits go to who waits at once;
+   * when there are fewer, nobody loses what it holds.
+   */
+  async setPermits(permits: number): Promise<void> {
+    if (permits < 1) throw new ServiceError('INVALID_ARGUMENT', `a semaphore has 1 permit or more, not ${permits}`);
+    await this.#setCapacity(permits);
+  }
+
+  /** Forgets what `setPermits` said: who acquires next when nobody uses the semaphore says how many permits there are. */
+  async resetPermits(): Promise<void> {
+    await this.#setCapacity(0);
+  }
+
+  #acquire({ permits = 1, ...options }: PermitOptions): Promise<HeldLock | undefined> {
+    const as = { type: 'permits', permits, capacity: this.#capacity } as const;
+    return acquireLock(this.#deps, this.id, { ...options, as });
+  }
+
+  async #setCapacity(capacity: number): Promise<void> {
+    const { requester, requestTimeoutMs } = this.#deps;
+    const command = { type: 'setCapacity', lock: this.id, capacity } as const;
+    const result = lockResult(await requester.command({ type: 'lock', command }, { timeoutMs: requestTimeoutMs }));
+    if (result.type === 'refused') throw new ServiceError(result.code, result.message);
+  }
+}

@@ -1,0 +1,122 @@
+import { type Clock, type Random, ServiceError } from '@remora/base';
+import type { LockCommand } from '@remora/lock';
+import type { Command, CommandResult, Query, QueryResult } from '@remora/protocol';
+import type { BackendDone, RequestOptions } from '../backend.ts';
+import type { WaitSlots } from './wait-slots.ts';
+
+type Acquire = Extract<LockCommand, { readonly type: 'acquire' }>;
+type GiveUp = () => void;
+type SendCommand = (command: Command, options: RequestOptions, done: BackendDone<CommandResult>) => GiveUp;
+
+export interface AcquiresDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly waits: WaitSlots;
+  readonly command: SendCommand;
+  /** Without times that the gateway reckons. */
+  readonly commandAsItIs: SendCommand;
+  readonly query: (query: Query, options: RequestOptions, done: BackendDone<QueryResult>) => GiveUp;
+}
+
+/** What waits at the leader for something to happen is asked anew at this interval, so that a lost line is noticed. */
+export const AWAIT_MS = 15_000;
+const AWAIT_PAUSE_MS = 500;
+/** For the command that gives a place in a queue up. */
+const GIVE_UP_TIMEOUT_MS = 10_000;
+
+const TOO_LATE = new ServiceError('LOCK_TIMEOUT', 'the lock was not granted in time');
+
+/** Acquires that may have to wait: asked for by a command, and then waited for by queries (docs/decisions/0005). */
+export class Acquires {
+  readonly #deps: AcquiresDeps;
+
+  constructor(deps: AcquiresDeps) {
+    this.#deps = deps;
+  }
+
+  /** Acquires; when that joins the queue, waits for its end: granted, refused, or the time to wait is over. */
+  acquire(command: Acquire, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
+    let stopWaiting: (() => void) | undefined;
+    const stopAsking = this.#deps.command({ type: 'lock', command }, options, (error, reply) => {
+      const result = reply?.result;
+      if (result === undefined || result.type !== 'lock' || result.result.type !== 'queued') return done(error, reply);
+      const isUpgrade = command.as?.type === 'upgrade';
+      stopWaiting = this.#await(command, options, isUpgrade ? this.#upgraded(command, options, done) : done);
+    });
+    return () => (stopWaiting ?? stopAsking)();
+  }
+
+  /** Who upgrades holds the lock all the time: that it waits no longer does not say how. Asked again, the lock tells. */
+  #upgraded(
+    command: Acquire,
+    { requestId: _, ...options }: RequestOptions,
+    done: BackendDone<CommandResult>,
+  ): BackendDone<CommandResult> {
+    return (error, reply) => {
+      const isGranted = reply?.result.type === 'lock' && reply.result.result.type === 'granted';
+      if (!isGranted) return done(error, reply);
+      this.#deps.command({ type: 'lock', command }, options, done);
+    };
+  }
+
+  /**
+   * The place in the queue is kept by the log, so nothing that happens to a question ends the wait: neither a change
+   * of leader nor a full queue. It ends with an answer of the lock, with the time to wait, or when nobody cares. It does
+   * not begin when too many wait through this gateway.
+   */
+  #await(command: Acquire, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
+    const { clock, random } = this.#deps;
+    const { lock, owner } = command;
+    const waitMs = options.waitMs ?? 0;
+    const endsMs = waitMs === 0 ? Number.POSITIVE_INFINITY : clock.monotonicMs() + waitMs;
+    const giveSlot = this.#deps.waits.take();
+    if (giveSlot === undefined) {
+      this.#waitNoMore(command, this.#deps.waits.refusal, done);
+      return () => {};
+    }
+    let over = false;
+    let cancelCall = (): void => {};
+    const ask = (): void => {
+      if (over) return;
+      const remainingMs = endsMs - clock.monotonicMs();
+      if (remainingMs <= 0) {
+        giveSlot();
+        return this.#waitNoMore(command, TOO_LATE, done);
+      }
+      const timeoutMs = Math.max(1, Math.min(remainingMs, AWAIT_MS));
+      cancelCall = this.#deps.query({ type: 'lockAwait', lock, owner }, { timeoutMs }, (error, reply) => {
+        if (over) return;
+        if (reply?.result.type === 'lockAwait') {
+          giveSlot();
+          return done(undefined, { ...reply, result: { type: 'lock', result: reply.result.result } });
+        }
+        if (error === undefined || error.code === 'DEADLINE_EXCEEDED') return ask();
+        const pauseMs = AWAIT_PAUSE_MS / 2 + random.int(AWAIT_PAUSE_MS / 2);
+        clock.setTimer(Math.min(pauseMs, Math.max(0, endsMs - clock.monotonicMs())), ask);
+      });
+    };
+    ask();
+    return () => {
+      over = true;
+      giveSlot();
+      cancelCall();
+    };
+  }
+
+  /**
+   * Answers an acquire that joined the queue with `refusal`. Its place is given up first, by a command that also gives
+   * back a grant that came at the last moment, but only for callers who do not number their acquires: others may have
+   * asked about this one again elsewhere, and hold the lock by now (acquire.ts A1). They keep the place, to which they
+   * come back, or which they cancel themselves; once its time is over it is granted no more.
+   */
+  #waitNoMore(command: Acquire, refusal: ServiceError, done: BackendDone<CommandResult>): void {
+    const { lock, owner, attempt = 0 } = command;
+    if (attempt > 0) return done(refusal, undefined);
+    // No mark: the acquire was answered, so its request id keeps it from being applied again.
+    this.#deps.commandAsItIs(
+      { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0 } },
+      { timeoutMs: GIVE_UP_TIMEOUT_MS },
+      (error) => done(error ?? refusal, undefined),
+    );
+  }
+}

@@ -1,0 +1,51 @@
+/** Who is granted a lock when there is room in it: L2 and L3 of `procedures.ts`. */
+import { assert } from '@remora/base';
+import { granted, notify, type Procedure, type Refused, refused, SESSION_MESSAGE, waitIsOver } from './procedure.ts';
+import type { WaiterRecord } from './row-records.ts';
+
+/**
+ * Grants the lock to those who are next, for as long as there is room for the first of them, and removes those on the
+ * way who cannot be granted any more. Nobody overtakes: where the first does not fit, the others wait behind it.
+ */
+export function handOver(procedure: Procedure): void {
+  const { rows } = procedure;
+  if (rows.full) return; // Nobody needs to be looked at.
+  handOverToUpgrader(procedure);
+  if (rows.head.upgrading || rows.full) return;
+  for (const waiter of rows.front()) {
+    const { owner } = waiter;
+    const refusal = refusalOf(procedure, waiter);
+    if (refusal === undefined && !rows.fits(waiter)) return;
+    rows.removeFirst(waiter);
+    notify(procedure, owner, refusal ?? granted(rows.grant(waiter).holder));
+    if (rows.full) return;
+  }
+}
+
+/** U2. Whoever upgrades has the lock already, so it comes before all who wait, as soon as it is the only one. */
+function handOverToUpgrader(procedure: Procedure): void {
+  const { rows } = procedure;
+  const upgrader = rows.upgrader();
+  if (upgrader === undefined) return;
+  const refusal = refusalOf(procedure, upgrader);
+  if (refusal === undefined && rows.head.sharers > 1) return;
+  rows.removeUpgrader();
+  if (refusal !== undefined) return notify(procedure, upgrader.owner, refusal);
+  const hold = rows.holdOf(upgrader.owner);
+  assert(hold !== undefined, 'W2: only who shares a lock upgrades');
+  const alone = rows.convert(hold, { mode: 'exclusive', upgradeAttempt: upgrader.attempt });
+  notify(procedure, upgrader.owner, granted(alone.holder));
+}
+
+/** L3. Why a waiter cannot be granted the lock. */
+function refusalOf({ view, rows }: Procedure, { owner, waitUntilMs, permits }: WaiterRecord): Refused | undefined {
+  if (!view.sessionAlive(owner.session)) return refused('SESSION_EXPIRED', SESSION_MESSAGE);
+  if (waitIsOver(view, waitUntilMs)) {
+    return refused('LOCK_TIMEOUT', `the wait ended at range time ${waitUntilMs} ms`);
+  }
+  return permits > rows.head.capacity ? tooManyPermits(permits, rows.head.capacity) : undefined;
+}
+
+export function tooManyPermits(permits: number, capacity: number): Refused {
+  return refused('LOCK_PERMITS_EXCEEDED', `the semaphore has ${capacity} permits in all; ${permits} were asked for`);
+}

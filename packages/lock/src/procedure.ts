@@ -1,0 +1,68 @@
+/** What the procedures have in common; their rules are in `procedures.ts`. */
+import type { LockRows } from './lock-rows.ts';
+import type { Hold } from './records.ts';
+import type { Mark, OwnerRecord } from './row-records.ts';
+import type { Holder, LockCommand, LockId, LockNotice, LockResult, LockView, Owner } from './types.ts';
+
+export type CommandOf<T extends LockCommand['type']> = Extract<LockCommand, { readonly type: T }>;
+export type Refused = Extract<LockResult, { readonly type: 'refused' }>;
+
+/** One command, or the end of a session, as it is applied to one lock. */
+export interface Procedure {
+  readonly view: LockView;
+  readonly rows: LockRows;
+  readonly lock: LockId;
+  /** What others are told. */
+  readonly notices: LockNotice[];
+}
+
+export const SESSION_MESSAGE = 'the session has ended, and its locks were released';
+
+export function granted({ version, depth, lockTimeMs }: Holder): LockResult {
+  return { type: 'granted', version, depth, lockTimeMs };
+}
+
+export function refused(code: Refused['code'], message: string): Refused {
+  return { type: 'refused', code, message };
+}
+
+export function notify({ lock, notices }: Procedure, owner: Owner, result: LockResult): void {
+  notices.push({ lock, owner, result });
+}
+
+export function waitIsOver(view: LockView, waitUntilMs: number): boolean {
+  return waitUntilMs > 0 && view.timeMs > waitUntilMs;
+}
+
+export function tooLate({ timeMs }: LockView, waitUntilMs: number): Refused {
+  return refused('LOCK_TIMEOUT', `the time to wait ended at range time ${waitUntilMs} ms; it is ${timeMs} ms`);
+}
+
+/** A mark whose end has passed says nothing, whether it was cleared yet or not. */
+export function liveMark(view: LockView, { mark }: OwnerRecord): Mark | undefined {
+  return mark !== undefined && mark.deadlineMs >= view.timeMs ? mark : undefined;
+}
+
+/** M1, M2. Whether an acquire may have been sent before the cancel or release that left the mark. */
+export function isMarked(view: LockView, record: OwnerRecord, command: CommandOf<'acquire'>): boolean {
+  const mark = liveMark(view, record);
+  if (mark === undefined) return false;
+  const attempt = command.attempt ?? 0;
+  if (attempt > 0 && mark.attempt > 0) return attempt <= mark.attempt;
+  return command.deadlineMs <= mark.deadlineMs;
+}
+
+/** A mark is of use only while an acquire may still be applied, and for a session that could be granted one (M3). */
+export function leaveMark(
+  { view, rows }: Procedure,
+  { owner, deadlineMs }: CommandOf<'release'> | CommandOf<'cancel'>,
+  attempt: number,
+): void {
+  if (deadlineMs === 0 || deadlineMs < view.timeMs || !view.sessionAlive(owner.session)) return;
+  rows.mark(owner, { attempt, deadlineMs });
+}
+
+/** M1. Whether a release, cancel or downgrade by the holder was meant for a grant that it had before. */
+export function isOfEarlierGrant({ attempt = 0 }: { readonly attempt?: number }, hold: Hold): boolean {
+  return attempt > 0 && attempt < hold.firstAttempt;
+}

@@ -1,0 +1,83 @@
+/** From shared to alone and back: U1–U4 of `procedures.ts`. */
+import { handOver } from './hand-over.ts';
+import { sameOwner } from './identity.ts';
+import {
+  type CommandOf,
+  granted,
+  isOfEarlierGrant,
+  notify,
+  type Procedure,
+  refused,
+  SESSION_MESSAGE,
+  tooLate,
+  waitIsOver,
+} from './procedure.ts';
+import type { Hold } from './records.ts';
+import type { LockResult } from './types.ts';
+
+/** An acquire by a holder that wants the lock alone. */
+export function upgrade(procedure: Procedure, command: CommandOf<'acquire'>, hold: Hold | undefined): LockResult {
+  const { view, rows } = procedure;
+  const { owner, attempt = 0, wait, waitUntilMs } = command;
+  if (hold === undefined) return refused('LOCK_NOT_HELD', 'only who holds the lock shared can upgrade');
+  if (hold.mode === 'exclusive') return granted(hold.holder); // U4
+  if (attempt <= hold.attempt) return refused('LOCK_CANCELED', 'this upgrade was given up before it arrived');
+  const upgrader = rows.upgrader();
+  const mine = upgrader !== undefined && sameOwner(upgrader.owner, owner);
+  if (wait && waitIsOver(view, waitUntilMs)) {
+    if (mine) {
+      rows.removeUpgrader();
+      handOver(procedure);
+    }
+    return tooLate(view, waitUntilMs);
+  }
+  handOver(procedure); // Past one whose wait is over, or whose turn it is.
+  if (rows.head.hold !== undefined) return granted(rows.head.hold.holder);
+  if (rows.head.upgrading && !mine) {
+    return refused('LOCK_UPGRADE_CONFLICT', 'another reader waits to upgrade: each would wait for the other for ever');
+  }
+  if (rows.head.sharers === 1) {
+    return granted(rows.convert(hold, { mode: 'exclusive', upgradeAttempt: attempt }).holder);
+  }
+  if (!wait) return { type: 'busy', holder: (rows.anyHold(owner) ?? hold).holder };
+  const { data } = hold.holder;
+  const sinceMs = mine ? upgrader.sinceMs : view.wallMs;
+  rows.setUpgrader({ owner, mode: 'upgrade', permits: 0, attempt, waitUntilMs, sinceMs, data });
+  return { type: 'queued', position: 1 };
+}
+
+export function downgrade(procedure: Procedure, command: CommandOf<'downgrade'>): LockResult {
+  const { view, rows } = procedure;
+  const { owner, attempt = 0 } = command;
+  if (!view.sessionAlive(owner.session)) return refused('SESSION_EXPIRED', SESSION_MESSAGE);
+  const hold = rows.holdOf(owner);
+  if (hold === undefined || isOfEarlierGrant(command, hold)) {
+    return refused('LOCK_NOT_HELD', 'only who holds the lock can have it shared from now on');
+  }
+  if (hold.mode === 'permits') return refused('LOCK_KIND_MISMATCH', 'this is a semaphore: it has no modes');
+  if (attempt > 0 && attempt < hold.upgradeAttempt) return granted(hold.holder); // It comes late (U4).
+  const shared = endUpgrade(procedure, hold, attempt);
+  handOver(procedure);
+  return granted(shared.holder);
+}
+
+/** The holder has the lock shared, and waits for no upgrade. `attempt`: the latest one that this ends; 0: any. */
+export function endUpgrade(procedure: Procedure, hold: Hold, attempt: number): Hold {
+  const { rows } = procedure;
+  const upgradeAttempt = Math.max(attempt, hold.upgradeAttempt);
+  if (hold.mode === 'exclusive') return rows.convert(hold, { mode: 'shared', upgradeAttempt });
+  stopWaiting(procedure, hold, attempt);
+  const ended = { ...hold, attempt: Math.max(attempt, hold.attempt), upgradeAttempt };
+  rows.setHold(ended);
+  return ended;
+}
+
+/** Takes out an upgrade of this holder that waits, up to `attempt` (0: any), and answers it. */
+export function stopWaiting(procedure: Procedure, { holder: { owner } }: Hold, attempt: number): void {
+  const { rows } = procedure;
+  const upgrader = rows.upgrader();
+  if (upgrader === undefined || !sameOwner(upgrader.owner, owner)) return;
+  if (attempt > 0 && upgrader.attempt > attempt) return;
+  rows.removeUpgrader();
+  notify(procedure, owner, refused('LOCK_CANCELED', 'the upgrade was given up'));
+}

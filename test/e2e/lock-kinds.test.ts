@@ -1,0 +1,229 @@
+import { randomUUID } from 'node:crypto';
+import { connect, type HeldLock, type RemoraClient } from 'remora';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from './eventually.ts';
+import { Cluster } from './harness.ts';
+
+let cluster: Cluster;
+let client: RemoraClient;
+let other: RemoraClient;
+
+beforeAll(async () => {
+  cluster = await Cluster.start();
+  client = await connect({ endpoints: cluster.endpoints });
+  other = await connect({ endpoints: [...cluster.endpoints].reverse() });
+});
+afterAll(async () => {
+  await Promise.all([client?.close(), other?.close()]);
+  await cluster?.stop();
+});
+
+const unique = (name: string) => `${name}/${randomUUID()}`;
+const code = (expected: string) => expect.objectContaining({ code: expected });
+const waiters = (name: string, count: number) =>
+  eventually(`${count} wait for ${name}`, async () => (await client.locks.show(name))?.waiterCount === count);
+
+/** Ends the leader's process, and waits until another one leads. */
+async function changeLeader(): Promise<void> {
+  const leader = await cluster.leader();
+  await cluster.restart(leader);
+}
+
+describe('shared locks', () => {
+  test('readers share, a writer has it alone, and who comes later waits behind who came before', async () => {
+    const name = unique('rw');
+    const readers = await Promise.all([client.rwLock(name).read(), other.rwLock(name).read()]);
+    expect(readers.map(({ mode }) => mode)).toEqual(['shared', 'shared']);
+    expect(await client.rwLock(name).tryWrite()).toBeUndefined();
+    // The same lock, by its other name.
+    expect(await client.lock(name).tryAcquire()).toBeUndefined();
+    const writing = other.rwLock(name).write();
+    await waiters(name, 1);
+    expect(await client.rwLock(name).tryRead()).toBeUndefined();
+    const reading = client.rwLock(name).read();
+    await waiters(name, 2);
+    for (const reader of readers) await reader.release();
+    const writer = await writing;
+    expect(writer.mode).toBe('exclusive');
+    expect(writer.version).toBeGreaterThan(Math.max(...readers.map(({ version }) => version)));
+    await writer.release();
+    await (await reading).release();
+    expect(await client.locks.show(name)).toBeUndefined();
+  });
+
+  test('the signal of a reader is not aborted as another one comes, and is when all are forced out', async () => {
+    const name = unique('signal');
+    const first = await client.rwLock(name).read();
+    const { signal } = first;
+    const second = await other.rwLock(name).read();
+    expect([await first.check(), signal.aborted]).toEqual([true, false]);
+    await client.locks.forceRelease(name);
+    await eventually('it is told', () => signal.aborted);
+    expect(await second.check()).toBe(false);
+  });
+
+  test('an upgrade waits for the other readers, and a downgrade lets readers in; versions grow', async () => {
+    const name = unique('upgrade');
+    const [held, reader] = await Promise.all([client.rwLock(name).read(), other.rwLock(name).read()]);
+    const versions = [held.version];
+    await expect(held.upgrade({ wait: 0 })).rejects.toThrow(code('LOCK_BUSY'));
+    const upgrading = held.upgrade();
+    await waiters(name, 1);
+    await expect(reader.upgrade()).rejects.toThrow(code('LOCK_UPGRADE_CONFLICT'));
+    const waiting = other.rwLock(name).read();
+    await waiters(name, 2);
+    await reader.release();
+    await upgrading;
+    expect(held.mode).toBe('exclusive');
+    versions.push(held.version);
+    await held.downgrade();
+    versions.push(held.version);
+    const next = await waiting;
+    expect(next.version).toBe(held.version);
+    expect([...versions].sort((a, b) => a - b)).toEqual(versions);
+    expect(await held.check()).toBe(true);
+    await Promise.all([held.release(), next.release()]);
+    expect(await client.locks.show(name)).toBeUndefined();
+  });
+
+  test('an upgrade that is given up leaves the lock shared, and nothing behind', async () => {
+    const name = unique('given-up');
+    const [held, reader] = await Promise.all([client.rwLock(name).read(), other.rwLock(name).read()]);
+    await expect(held.upgrade({ wait: 200 })).rejects.toThrow(code('LOCK_TIMEOUT'));
+    const controller = new AbortController();
+    const upgrading = held.upgrade({ signal: controller.signal });
+    const gaveUp = expect(upgrading).rejects.toThrow(code('CANCELED'));
+    await waiters(name, 1);
+    controller.abort();
+    await gaveUp;
+    expect(await client.locks.show(name)).toMatchObject({ kind: 'shared', holderCount: 2, waiterCount: 0 });
+    expect([held.state, await held.check()]).toEqual(['active', true]);
+    await reader.release();
+    await held.upgrade({ wait: 0 });
+    expect(await held.check()).toBe(true);
+    await held.release();
+  });
+
+  test('a reader enters again while a writer waits; how deep has a limit, or none is allowed', async () => {
+    const name = unique('reentry');
+    const held = await client.rwLock(name).read({ token: 'me', depthMax: 2 });
+    const writing = other.rwLock(name).write();
+    await waiters(name, 1);
+    await held.acquire({ depthMax: 2 });
+    await expect(held.acquire({ depthMax: 2 })).rejects.toThrow(code('LOCK_DEPTH_EXCEEDED'));
+    await expect(client.rwLock(name).read({ token: 'me', depthMax: 1 })).rejects.toThrow(code('LOCK_DEPTH_EXCEEDED'));
+    await held.release();
+    await held.release();
+    await (await writing).release();
+  });
+});
+
+describe('semaphores', () => {
+  test('permits are never more than there are, wait in order, and come back with the session', async () => {
+    const name = unique('semaphore');
+    const semaphore = client.semaphore(name, { permits: 3 });
+    const session = await other.session();
+    const two = await session.semaphore(name, { permits: 3 }).acquire({ permits: 2 });
+    const one = await semaphore.acquire();
+    expect(one.mode).toBe('permits');
+    expect(await semaphore.tryAcquire()).toBeUndefined();
+    const waiting = semaphore.acquire({ permits: 2 });
+    await waiters(name, 1);
+    await one.release();
+    // There is one, and nobody overtakes who wants two.
+    expect(await semaphore.tryAcquire()).toBeUndefined();
+    await session.close();
+    expect(two.state).toBe('lost');
+    const granted = await waiting;
+    expect(await client.locks.show(name)).toMatchObject({ kind: 'semaphore', permits: 2, capacity: 3 });
+    await granted.release();
+    expect(await client.locks.show(name)).toBeUndefined();
+  });
+
+  test('the number of permits is changed while it is in use, and stays', async () => {
+    const name = unique('capacity');
+    const semaphore = client.semaphore(name, { permits: 1 });
+    const first = await semaphore.acquire();
+    const waiting = other.semaphore(name, { permits: 1 }).acquire();
+    await waiters(name, 1);
+    await semaphore.setPermits(2);
+    const second = await waiting;
+    await semaphore.setPermits(1);
+    expect(await client.locks.show(name)).toMatchObject({ permits: 2, capacity: 1 });
+    await first.release();
+    expect(await semaphore.tryAcquire()).toBeUndefined();
+    await second.release();
+    await expect(other.semaphore(name, { permits: 9 }).acquire({ permits: 2 })).rejects.toThrow(
+      code('LOCK_PERMITS_EXCEEDED'),
+    );
+    await semaphore.resetPermits();
+    expect(await client.locks.show(name)).toBeUndefined();
+  });
+
+  test.each([0, -1, 1.5])('%d permits are refused', async (permits) => {
+    const refused = client.semaphore(unique('bad'), { permits: 3 }).acquire({ permits });
+    await expect(refused).rejects.toThrow(code('INVALID_ARGUMENT'));
+  });
+
+  test('more permits than there are, and a semaphore without any, are refused', async () => {
+    const name = unique('bad');
+    await expect(client.semaphore(name, { permits: 3 }).acquire({ permits: 4 })).rejects.toThrow(
+      code('LOCK_PERMITS_EXCEEDED'),
+    );
+    await expect(client.semaphore(name, { permits: 0 }).acquire()).rejects.toThrow(code('INVALID_ARGUMENT'));
+    await expect(client.semaphore(name, { permits: 3 }).setPermits(0)).rejects.toThrow(code('INVALID_ARGUMENT'));
+    expect(await client.locks.show(name)).toBeUndefined();
+  });
+});
+
+test('a name in use as one kind is refused as another, and is free again afterwards', async () => {
+  const name = unique('kind');
+  const lock = await client.lock(name).acquire();
+  await expect(other.semaphore(name, { permits: 2 }).tryAcquire()).rejects.toThrow(code('LOCK_KIND_MISMATCH'));
+  await expect(other.semaphore(name, { permits: 2 }).setPermits(2)).rejects.toThrow(code('LOCK_KIND_MISMATCH'));
+  await lock.release();
+  const permit = await other.semaphore(name, { permits: 2 }).acquire();
+  await expect(client.lock(name).acquire()).rejects.toThrow(code('LOCK_KIND_MISMATCH'));
+  await expect(client.rwLock(name).tryRead()).rejects.toThrow(code('LOCK_KIND_MISMATCH'));
+  await expect(permit.downgrade()).rejects.toThrow(code('LOCK_KIND_MISMATCH'));
+  await permit.release();
+});
+
+describe('over a change of leader', () => {
+  test('what is held stays held, in the way it is held, and who waits keeps its place', async () => {
+    const [rw, sem, up] = [unique('rw'), unique('sem'), unique('up')];
+    const held: HeldLock[] = [
+      await client.rwLock(rw).read(),
+      await other.rwLock(rw).read(),
+      await client.semaphore(sem, { permits: 2 }).acquire({ permits: 2 }),
+      await client.rwLock(up).read(),
+    ];
+    const upgrader = await other.rwLock(up).read();
+    const writing = client.rwLock(rw).write();
+    await waiters(rw, 1);
+    const reading = other.rwLock(rw).read();
+    await waiters(rw, 2);
+    const forOne = other.semaphore(sem, { permits: 2 }).acquire();
+    await waiters(sem, 1);
+    const upgrading = upgrader.upgrade();
+    await waiters(up, 1);
+    await changeLeader();
+    expect(await Promise.all(held.map((each) => each.check()))).toEqual([true, true, true, true]);
+    await Promise.all([waiters(rw, 2), waiters(sem, 1), waiters(up, 1)]);
+    expect(await client.rwLock(rw).tryRead()).toBeUndefined();
+    await Promise.all(held.map((each) => each.release()));
+    const writer = await writing;
+    expect(await client.locks.show(rw)).toMatchObject({ kind: 'exclusive', waiterCount: 1 });
+    await writer.release();
+    await (await reading).release();
+    await (await forOne).release();
+    await upgrading;
+    expect(upgrader.mode).toBe('exclusive');
+    await upgrader.release();
+    expect(await Promise.all([rw, sem, up].map((name) => client.locks.show(name)))).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+});
