@@ -48,8 +48,10 @@ interface TimedEvent {
 const ORDER: Readonly<Record<LockEvent['type'], number>> = {
   left: 0,
   gone: 1,
+  capacity: 2,
   asked: 2,
   queued: 3,
+  converting: 3,
   granted: 4,
   accepted: 5,
 };

@@ -8,6 +8,12 @@ const queued = (owner: string): LockEvent => ({ type: 'queued', lock, owner });
 const gone = (owner: string): LockEvent => ({ type: 'gone', lock, owner });
 const left = (owner: string): LockEvent => ({ type: 'left', lock, owner });
 const accepted = (owner: string, version: number): LockEvent => ({ type: 'accepted', lock, owner, version });
+const converting = (owner: string): LockEvent => ({ type: 'converting', lock, owner });
+const capacity = (count: number, settled = false): LockEvent => ({ type: 'capacity', lock, capacity: count, settled });
+const permits = (owner: string, version: number, count: number): LockEvent => ({
+  ...{ type: 'granted', lock, owner, version },
+  ...{ mode: 'permits', permits: count },
+});
 const granted = (owner: string, version: number, mode: LockMode = 'exclusive'): LockEvent => ({
   type: 'granted',
   lock,
@@ -52,6 +58,55 @@ const rows: readonly Row[] = [
     name: 'a waiter that gave up may be passed',
     events: [asked('h'), granted('h', 1), asked('a'), queued('a'), asked('b'), gone('a'), left('h'), granted('b', 2)],
     expect: ['lock: who asks is answered'].slice(1),
+  },
+  {
+    name: 'a reader that becomes a writer and a reader again, which lets others in who hear of it first',
+    events: [
+      granted('r', 1, 'shared'),
+      asked('s', 'shared'),
+      converting('r'),
+      granted('r', 2),
+      converting('r'),
+      granted('s', 4, 'shared'),
+      granted('r', 3, 'shared'),
+    ],
+    expect: [],
+  },
+  {
+    name: 'a writer that becomes a reader under its old version',
+    events: [granted('r', 2), converting('r'), granted('r', 1, 'shared')],
+    expect: ['lock: versions grow'],
+  },
+  {
+    name: 'permits up to what there are, also while that is lowered',
+    events: [
+      ...[capacity(3), asked('a', 'permits'), asked('b', 'permits'), asked('c', 'permits')],
+      ...[permits('a', 1, 2), capacity(1), permits('b', 2, 1), capacity(1, true)],
+      ...[left('a'), left('b'), permits('c', 3, 1)],
+    ],
+    expect: [],
+  },
+  {
+    name: 'more permits than there are',
+    events: [capacity(2), permits('a', 1, 2), permits('b', 2, 1)],
+    expect: ['lock: permits'],
+  },
+  {
+    name: 'more permits than there are by now',
+    events: [
+      capacity(3),
+      permits('a', 1, 1),
+      capacity(1),
+      capacity(1, true),
+      asked('b', 'permits'),
+      permits('b', 2, 1),
+    ],
+    expect: ['lock: permits'],
+  },
+  {
+    name: 'permits beside a writer',
+    events: [capacity(2), granted('w', 1), permits('a', 2, 1)],
+    expect: ['lock: one holder'],
   },
   { name: 'two holders', events: [granted('a', 1), granted('b', 2)], expect: ['lock: one holder'] },
   {

@@ -2,20 +2,22 @@
  * Whether locks exclude, by what those know who use them (design §15). Events come in the order of real time.
  *
  * Promises:
- * K1. One holder: from `granted` to `left` an owner shares the lock with nobody, or only with readers if it reads.
+ * K1. One holder: from `granted` to `left` an owner shares the lock with nobody, or only with readers if it reads, or only
+ *     with others who have permits.
  * K2. Versions grow: a grant has a higher version than every grant that was known when it was asked for, and a version
  *     of its own; readers may share one.
  * K3. First come, first served: who was in the queue before another asked is granted before him.
  * K4. Fencing: of the writes that a resource accepts, none has a lower version than one before.
  * K5. Whoever asks is answered: at the end nobody waits.
+ * K6. Permits: when a holder was granted its permits, those of all holders together were no more than the semaphore had.
  *
  * An owner is one acquire: who asks again after it left is another owner. `granted` again without `left` between is a
- * re-entry, or a change of the mode.
+ * re-entry, or a change of the mode, before which it says that it is `converting`.
  */
 import { assert } from '@remora/base';
 import { type Check, type Finding, NOTHING, violation } from '../check.ts';
 
-export type LockMode = 'exclusive' | 'shared';
+export type LockMode = 'exclusive' | 'shared' | 'permits';
 
 export type LockEvent =
   /** The acquire was sent. */
@@ -30,7 +32,13 @@ export type LockEvent =
       readonly owner: string;
       readonly mode: LockMode;
       readonly version: number;
+      /** Of a semaphore. */
+      readonly permits?: number;
     }
+  /** It asks for the lock in another way: it relies on a share of it only, until it is granted again. */
+  | { readonly type: 'converting'; readonly lock: string; readonly owner: string }
+  /** A semaphore may have this many permits from now on; once that is `settled` it has no other number. */
+  | { readonly type: 'capacity'; readonly lock: string; readonly capacity: number; readonly settled: boolean }
   /** It relies on the lock no longer: before the release is sent, when the loss is noticed, when the client dies. */
   | { readonly type: 'left'; readonly lock: string; readonly owner: string }
   /** What the lock protects accepted a write under this version. */
@@ -50,6 +58,17 @@ interface Waiter {
 interface Holder {
   mode: LockMode;
   version: number;
+  readonly permits: number;
+  /** When it asked, and the highest version known then: for the grant, or for its change. */
+  askedAt: number;
+  versionAtAsk: number | undefined;
+}
+
+/** How many permits a semaphore may have had, and since and until when. */
+interface Capacity {
+  readonly capacity: number;
+  readonly from: number;
+  to: number;
 }
 
 interface Lock {
@@ -58,6 +77,7 @@ interface Lock {
   readonly holders: Map<string, Holder>;
   /** By version: how it was granted. */
   readonly modes: Map<number, LockMode>;
+  readonly capacities: Capacity[];
   /** The highest one granted, and the highest one under which a write was accepted. */
   version: number;
   accepted: number;
@@ -99,6 +119,14 @@ export class LockCheck implements Check<LockEvent> {
       case 'left':
         lock.holders.delete(event.owner);
         return NOTHING;
+      case 'converting': {
+        const holder = lock.holders.get(event.owner);
+        if (holder !== undefined) Object.assign(holder, { mode: 'shared', versionAtAsk: lock.version });
+        return NOTHING;
+      }
+      case 'capacity':
+        this.#setCapacity(lock, event);
+        return NOTHING;
       case 'accepted':
         return accept(lock, event);
     }
@@ -111,19 +139,32 @@ export class LockCheck implements Check<LockEvent> {
     );
   }
 
-  #grant(lock: Lock, { owner, mode, version }: Extract<LockEvent, { type: 'granted' }>): readonly Finding[] {
+  #setCapacity({ capacities }: Lock, { capacity, settled }: Extract<LockEvent, { type: 'capacity' }>): void {
+    if (!settled) {
+      capacities.push({ capacity, from: this.#now, to: NEVER });
+      return;
+    }
+    for (const other of capacities) if (other.capacity !== capacity) other.to = Math.min(other.to, this.#now);
+  }
+
+  #grant(
+    lock: Lock,
+    { owner, mode, version, permits = 0 }: Extract<LockEvent, { type: 'granted' }>,
+  ): readonly Finding[] {
     const waiter = lock.waiters.get(owner);
     const what = `${owner} was granted ${lock.name} (${mode}, version ${version})`;
     const found: Finding[] = [];
     for (const [other, holder] of lock.holders) {
-      if (other === owner || (mode === 'shared' && holder.mode === 'shared')) continue;
+      if (other === owner || (mode !== 'exclusive' && holder.mode === mode)) continue;
       found.push(violation('lock: one holder', `${what} while ${other} held it (${holder.mode}, ${holder.version})`));
     }
     const held = lock.holders.get(owner);
-    lock.holders.set(owner, { mode, version });
+    const askedAt = waiter?.askedAt ?? held?.askedAt ?? this.#now;
+    lock.holders.set(owner, { mode, version, permits, askedAt, versionAtAsk: undefined });
     lock.waiters.delete(owner);
-    if (held === undefined || held.version !== version)
-      found.push(...newVersion(lock, { what, mode, version, waiter }));
+    const floor = waiter?.versionAtAsk ?? held?.versionAtAsk ?? lock.version;
+    if (held === undefined || held.version !== version) found.push(...newVersion(lock, { what, mode, version, floor }));
+    if (mode === 'permits') found.push(...this.#tooManyPermits(lock, what));
     if (held === undefined && waiter !== undefined) found.push(...this.#overtakes(lock, { what, version, waiter }));
     lock.version = Math.max(lock.version, version);
     return found;
@@ -140,7 +181,7 @@ export class LockCheck implements Check<LockEvent> {
     const found: Finding[] = [];
     for (const [owner, other] of lock.waiters) {
       if (other.queuedAt >= waiter.askedAt) continue;
-      if (other.mode === 'shared' && waiter.mode === 'shared') {
+      if (waiter.mode !== 'exclusive' && other.mode === waiter.mode) {
         other.overtakenBy = Math.min(other.overtakenBy, version);
       } else
         found.push(violation('lock: first come, first served', `${what}, and ${owner} had waited before it asked`));
@@ -152,35 +193,47 @@ export class LockCheck implements Check<LockEvent> {
     return found;
   }
 
+  /** K6. All who hold now held when the last of them was granted: some time since it asked. */
+  #tooManyPermits({ holders, capacities, name }: Lock, what: string): readonly Finding[] {
+    const all = [...holders.values()];
+    const held = all.reduce((sum, { permits }) => sum + permits, 0);
+    const last = all.reduce((a, b) => (b.version > a.version ? b : a));
+    const most = Math.max(0, ...capacities.filter(({ to }) => to >= last.askedAt).map(({ capacity }) => capacity));
+    if (held <= most) return NOTHING;
+    return [violation('lock: permits', `${what}, and with it ${held} permits of ${name} are held, which has ${most}`)];
+  }
+
   #lock(name: string): Lock {
     let lock = this.#locks.get(name);
     if (lock === undefined) {
-      lock = { name, waiters: new Map(), holders: new Map(), modes: new Map(), version: 0, accepted: 0 };
+      lock = {
+        name,
+        waiters: new Map(),
+        holders: new Map(),
+        modes: new Map(),
+        capacities: [],
+        version: 0,
+        accepted: 0,
+      };
       this.#locks.set(name, lock);
     }
     return lock;
   }
 }
 
-/** K2. */
+/** K2. `floor`: the highest version known when it asked. */
 function newVersion(
-  { modes, version: last }: Lock,
-  grant: {
-    readonly what: string;
-    readonly mode: LockMode;
-    readonly version: number;
-    readonly waiter: Waiter | undefined;
-  },
+  { modes }: Lock,
+  grant: { readonly what: string; readonly mode: LockMode; readonly version: number; readonly floor: number },
 ): readonly Finding[] {
-  const { mode, version, waiter, what } = grant;
+  const { mode, version, floor, what } = grant;
   const known = modes.get(version);
   modes.set(version, mode);
   assert(modes.size <= VERSIONS_MAX, 'a lock is granted as often as can be remembered');
   if (known !== undefined && (known === 'exclusive' || mode === 'exclusive')) {
     return [violation('lock: versions grow', `${what}: another grant has that version`)];
   }
-  const floor = waiter?.versionAtAsk ?? last;
-  const shares = known === 'shared' && version === floor;
+  const shares = known === mode && version === floor;
   if (version > floor || shares) return NOTHING;
   return [violation('lock: versions grow', `${what}, and ${floor} was granted before it asked`)];
 }
