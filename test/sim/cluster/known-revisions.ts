@@ -1,7 +1,9 @@
 /**
  * What clients together know of revisions, by the clock of the world.
  *
- * F1. Reads are current: an answer's revision is no lower than any that was answered before it was asked for.
+ * F1. Reads are current: an answer's revision is no lower than any that was answered before it was asked for. So it is as
+ *     long as one range has all keys; each of several answers with a revision of its own, and only that of a write is
+ *     above all that were answered before.
  * F2. A revision is forgotten after a compaction that somebody asked for, or when it is older than the retention time.
  */
 import { Violation } from '../common/violation.ts';
@@ -14,18 +16,28 @@ export class KnownRevisions {
   newest = 0;
   readonly #nowMs: () => number;
   readonly #retentionMs: number;
+  readonly #oneRange: boolean;
   /** That no higher one was given out at these times; both grow. */
   readonly #seen: { readonly atMs: number; readonly revision: number }[] = [];
   #compactionAsked = 0;
 
   /** `retentionMs`: 0 keeps everything. */
-  constructor(nowMs: () => number, retentionMs: number) {
+  constructor(nowMs: () => number, options: { readonly retentionMs: number; readonly oneRange: boolean }) {
     this.#nowMs = nowMs;
-    this.#retentionMs = retentionMs;
+    this.#retentionMs = options.retentionMs;
+    this.#oneRange = options.oneRange;
   }
 
   /** Asks something whose answer has to be current (F1). */
   async current<T extends { readonly revision: number }>(question: () => Promise<T>): Promise<T> {
+    if (this.#oneRange) return this.written(question);
+    const answer = await question();
+    this.answered(answer.revision);
+    return answer;
+  }
+
+  /** Asks for something that is a change if it is answered (F1). */
+  async written<T extends { readonly revision: number }>(question: () => Promise<T>): Promise<T> {
     const floor = this.newest;
     const askedMs = this.#nowMs();
     const answer = await question();

@@ -3,8 +3,12 @@
  *
  * Q1. Of no group is a majority lost: neither of its voters, nor of those that a change under way would make. So no
  *     disk is lost, and no change is asked for, before the outcome of the last change is known.
+ * Q2. Where masters schedule, they may have a membership changed at any moment. Then a disk is lost only when every range
+ *     has three voters that are there, and no change under way; whatever change comes next leaves one of its two sides
+ *     with what is lost and two that are there.
  */
-import type { ConfChange, ConfState, LogPosition } from '@remora/raft';
+import type { RangeDescriptor } from '@remora/protocol';
+import { type ConfChange, type ConfState, type LogPosition, MASTER_GROUP } from '@remora/raft';
 import type { ReplicaPlace } from '../../../packages/dataserver/src/state/membership.ts';
 import { changeConf, confChange } from '../../../packages/raft/src/core/conf-change.ts';
 import { isJoint } from '../../../packages/raft/src/core/membership.ts';
@@ -24,6 +28,8 @@ const FIRST_ADDED = 1_000_001;
 export interface MembersDeps {
   readonly groupIds: readonly number[];
   readonly leaderOf: (groupId: number) => SimNode | undefined;
+  /** Where ranges come and go by the masters' orders, all that they know (Q2); otherwise undefined. */
+  readonly steered: () => readonly RangeDescriptor[] | undefined;
   /** Whether the master is moving a replica of the range (moves.ts MV1). */
   readonly moving: () => boolean;
 }
@@ -58,10 +64,28 @@ export class Members {
 
   /** Whether all groups go on if this node's disk is lost now. */
   canLose(node: SimNode): boolean {
-    return this.#deps.groupIds.every((groupId) => {
+    const { groupIds, steered } = this.#deps;
+    const ranges = steered();
+    const fixed = ranges === undefined ? groupIds : [MASTER_GROUP];
+    if (ranges !== undefined && !this.#canSpareOneOf(ranges)) return false;
+    return fixed.every((groupId) => {
       const place = this.place(groupId);
       return place !== undefined && this.#majorityLeft(groupId, place.conf, node.stored(groupId)?.replicaId);
     });
+  }
+
+  /** Q2. What every range can spare. */
+  #canSpareOneOf(ranges: readonly RangeDescriptor[]): boolean {
+    return ranges.length > 0 && ranges.every(({ rangeId }) => this.#canSpareOne(rangeId));
+  }
+
+  #canSpareOne(groupId: number): boolean {
+    const group = this.#deps.leaderOf(groupId)?.group(groupId);
+    if (group?.ready !== true) return false;
+    const { conf, changePending } = group.status();
+    return (
+      !isJoint(conf) && !changePending && conf.voters.length >= 3 && !conf.voters.some((id) => this.isLost(groupId, id))
+    );
   }
 
   /** A node's disk is lost: its replicas never come back. */

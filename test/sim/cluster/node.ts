@@ -13,6 +13,7 @@ import { type AssembledNode, assembleNode, type NodeRoles } from '../../../packa
 import { advertised } from '../../../packages/cli/src/node-options.ts';
 import type { MemoryMedium } from '../../../packages/dataserver/src/engine/memory-store.ts';
 import { StoreDamagedError, StoreOpenError } from '../../../packages/dataserver/src/engine/store-errors.ts';
+import type { AdminApi } from '../../../packages/gateway/src/admin/admin-api.ts';
 import { StateLostError } from '../../../packages/raft/src/multi/host/group/recovery.ts';
 import { LogDamagedError } from '../../../packages/raft/src/multi/log/log-format.ts';
 import type { SimLoop } from '../common/env/loop.ts';
@@ -49,6 +50,8 @@ export interface NodeDeps {
   readonly observer: Observer;
   readonly applied: AppliedCommands;
   readonly answers: Answers;
+  /** A client's transaction reaches the node. */
+  readonly onTransaction: (node: SimNode) => void;
   readonly links: LinkNetwork;
   readonly peers: PeerNetwork;
   readonly fail: (error: unknown) => void;
@@ -80,6 +83,8 @@ export class SimNode implements ObservedNode {
   diskFault = false;
   /** Whether the disk takes no more: the node cannot start. */
   diskFull = false;
+  /** The cluster was told to remove the node that runs here: it is to be refused, and must stop. */
+  expelled = false;
   lives = 0;
   /** What is done when the process died of its disk. */
   onDied: () => void = () => {};
@@ -165,6 +170,11 @@ export class SimNode implements ObservedNode {
   /** What runs in the process; absent while none does. */
   get roles(): NodeRoles | undefined {
     return this.#life?.node?.roles;
+  }
+
+  /** What operators ask, where the node is a gateway and up. */
+  get admin(): AdminApi | undefined {
+    return this.up && this.machine.roles.includes('gateway') ? this.#life?.platform.admin : undefined;
   }
 
   group(groupId: number): Group | undefined {
@@ -318,6 +328,7 @@ export class SimNode implements ObservedNode {
     trace.add('disk', this.id, 0, this.#disksBefore, 0, next);
     this.#disksBefore++;
     this.diskFull = false;
+    this.expelled = false;
     this.#damage = undefined;
     this.#storeDamage = undefined;
     this.#lost = undefined;
@@ -335,7 +346,8 @@ export class SimNode implements ObservedNode {
 
   #died(life: Life, error: unknown): void {
     if (this.#life !== life) return;
-    const unusable = (this.impostor && error instanceof CommandError) || (life.damaged && isDamage(error));
+    const refused = (this.impostor || this.expelled) && error instanceof CommandError;
+    const unusable = refused || (life.damaged && isDamage(error));
     if (!unusable && !this.diskFault) {
       const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
       this.#deps.fail(new Violation('nodes do not stop', `node ${this.id}: ${text}`));
@@ -359,6 +371,7 @@ export class SimNode implements ObservedNode {
       watch: this.#watch,
       applied,
       answers,
+      onTransaction: () => this.#deps.onTransaction(this),
       fail,
       records,
       disk: new ProcessDisk({

@@ -1,8 +1,9 @@
 /** How a cluster is set up, drawn from its seed: sizes, limits, times. */
-import { type Random, SeededRandom } from '@remora/base';
+import { type Bytes, type Random, SeededRandom } from '@remora/base';
+import { kvRoutingKey, LOCK_SPACE } from '@remora/protocol';
 import type { NodeTuning } from '../../../packages/cli/src/node/platform.ts';
 import { seedOf } from '../common/hash.ts';
-import { drawMachines, isMoving, type MachineOptions, withSpares } from './topology.ts';
+import { drawMachines, isMoving, isSteered, type MachineOptions, withSpares } from './topology.ts';
 
 export interface ClusterOptions {
   readonly machines: readonly MachineOptions[];
@@ -21,6 +22,8 @@ export interface ClusterOptions {
   readonly checkpointMs: number;
   /** Longest time that a write or a sync takes. */
   readonly diskMs: number;
+  /** Whether the masters schedule, and ranges change (topology.ts). */
+  readonly steered: boolean;
   /** Of each gateway; 0: no limit. */
   readonly requestsPerSecondMax: number;
   readonly tuning: NodeTuning;
@@ -30,6 +33,14 @@ export interface ClusterOptions {
 
 /** What is drawn of gateways, among all that a seed decides. */
 const GATEWAYS = 0x9a7e;
+const BORDERS = 0xb0de;
+/** Between the keys of leases, locks and workloads, and amid the lists. */
+const FIRST_BORDERS: readonly Bytes[] = [
+  Buffer.from([LOCK_SPACE]),
+  kvRoutingKey(Buffer.alloc(0)),
+  kvRoutingKey(Buffer.from('r')),
+  kvRoutingKey(Buffer.from('t/2')),
+];
 
 function pick<T>(random: Random, ...of: readonly [T, ...T[]]): T {
   return of[random.int(of.length)] ?? of[0];
@@ -44,13 +55,23 @@ export function ownRate(seed: number, process: number, { driftPerMille }: Cluste
 export function optionsOf(seed: number): ClusterOptions {
   const { gateway, requestsPerSecondMax } = drawGateways(new SeededRandom(seedOf(seed, GATEWAYS)));
   const { tuning, machines, ...drawn } = drawOptions(new SeededRandom(seedOf(seed)));
+  const steered = isSteered(seed);
+  // Where it is not steered, replicas come and go as the run says (members.ts, moves.ts).
+  const master = steered ? { borders: drawBorders(new SeededRandom(seedOf(seed, BORDERS))) } : { scheduling: false };
   return {
     ...drawn,
-    machines: isMoving(seed) ? withSpares(machines) : machines,
+    // Many ranges take more time to simulate, and more happens to them in the same time.
+    runMs: steered ? drawn.runMs / 2 : drawn.runMs,
+    machines: isMoving(seed) || steered ? withSpares(machines) : machines,
+    steered,
     requestsPerSecondMax,
-    // Replicas come and go as the run says (members.ts, moves.ts).
-    tuning: { ...tuning, gateway, master: { scheduling: false } },
+    tuning: { ...tuning, gateway, master },
   };
+}
+
+/** Half of the clusters begin with one range, the others with one for each kind of keys. */
+function drawBorders(random: Random): readonly Bytes[] {
+  return pick(random, [], FIRST_BORDERS);
 }
 
 interface GatewayOptions {
@@ -66,7 +87,7 @@ function drawGateways(random: Random): GatewayOptions {
   };
 }
 
-function drawOptions(random: Random): Omit<ClusterOptions, 'requestsPerSecondMax'> {
+function drawOptions(random: Random): Omit<ClusterOptions, 'requestsPerSecondMax' | 'steered'> {
   return {
     machines: drawMachines(random),
     clients: 2 + random.int(4),

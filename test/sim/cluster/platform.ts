@@ -4,12 +4,13 @@
  */
 import { type Clock, type Disk, type Engine, type Logger, type Random, ServiceError } from '@remora/base';
 import type { OnApplied } from '@remora/dataserver';
-import { createPipeRegistry, PIPE_LIMITS, servePipe } from '@remora/gateway';
+import { type Backend, createPipeRegistry, PIPE_LIMITS, servePipe } from '@remora/gateway';
 import { HeldBytes, type RpcDispatcher, type ServedLink, serveLink } from '@remora/protocol';
 import type { GroupMessage, RaftHostOptions } from '@remora/raft';
 import type { EntryDeps, NodeEntry, NodePlatform, Peers, PeersDeps } from '../../../packages/cli/src/node/platform.ts';
 import { openStore } from '../../../packages/dataserver/src/engine/open-store.ts';
 import { OverlayEngine } from '../../../packages/dataserver/src/engine/overlay-engine.ts';
+import { AdminApi } from '../../../packages/gateway/src/admin/admin-api.ts';
 import { ProcessTransport } from '../common/env/process-transport.ts';
 import { type HostWatch, watchedHost } from '../common/raft/watched-host.ts';
 import type { Trace } from '../common/trace.ts';
@@ -38,6 +39,7 @@ export interface PlatformDeps {
   /** Looks at what apply does, and at what is answered. */
   readonly applied: AppliedCommands;
   readonly answers: Answers;
+  readonly onTransaction: () => void;
   readonly fail: (error: unknown) => void;
   readonly records: SimRecords;
   readonly disk: Disk;
@@ -61,6 +63,8 @@ export class SimPlatform implements NodePlatform {
   readonly stagingDisk: Disk;
   readonly tuning: ClusterOptions['tuning'];
   readonly onApplied: OnApplied;
+  /** Absent until the node serves. */
+  admin: AdminApi | undefined;
   #engine: WatchedEngine | undefined;
   readonly #deps: PlatformDeps;
   #transport: ProcessTransport | undefined;
@@ -136,10 +140,13 @@ export class SimPlatform implements NodePlatform {
   }
 
   /** The Pipe, for SDK clients. */
-  openEntry({ backend, clock, options }: EntryDeps): NodeEntry {
-    const { links, party, addresses, answers, fail } = this.#deps;
+  openEntry(entry: EntryDeps): NodeEntry {
+    const { options, clock, backend } = entry;
+    const { links, party, addresses, answers, fail, onTransaction } = this.#deps;
     const { requestBytesMax, txnOpsMax } = options;
-    const registry = createPipeRegistry(checkedBackend(checkedLimits(backend, fail), answers), {
+    this.admin = new AdminApi(entry);
+    const seen = withTransactions(backend, onTransaction);
+    const registry = createPipeRegistry(checkedBackend(checkedLimits(seen, fail), answers), {
       requestBytesMax,
       txnOpsMax,
     });
@@ -155,6 +162,21 @@ export class SimPlatform implements NodePlatform {
       stop: async () => served.close(),
     };
   }
+}
+
+/** A gateway's way to the ranges, which tells of the transactions that it is given. */
+function withTransactions(backend: Backend, onTransaction: () => void): Backend {
+  return {
+    nodeId: backend.nodeId,
+    view: () => backend.view(),
+    rangeTimeMs: () => backend.rangeTimeMs(),
+    watch: (options, listener) => backend.watch(options, listener),
+    command: (command, options, done) => {
+      if (command.type === 'txn') onTransaction();
+      return backend.command(command, options, done);
+    },
+    query: (query, options, done) => backend.query(query, options, done),
+  };
 }
 
 /** The links that a listener has taken. */

@@ -5,11 +5,14 @@
  * E2. When the clients rest, all replicas come to hold the same.
  * E3. Then clients go, and when their sessions and leases have ended nothing of them is left on any node.
  * E4. Then nodes stop, and nothing is left: no timer, no link.
+ * E6. Where masters schedule, each range then has its replicas on nodes that serve, replicas and leaders are spread
+ *     evenly, nodes that were decommissioned have nothing, and all that stays so (checks/settled.ts).
  * E5. Of the operations outside total outages, enough were answered (checks/outages.ts): in every run that has many of
  *     them, and over many runs.
  */
 
 import { assert } from '@remora/base';
+import { MASTER_GROUP } from '@remora/raft';
 import { toJsonLines } from '../../checkers/index.ts';
 import type { SimHistory } from '../common/cli/simulation.ts';
 import { failureOf, type SimFailure } from '../common/failure.ts';
@@ -17,11 +20,14 @@ import type { FaultEvent } from '../common/faults/fault.ts';
 import { Violation } from '../common/violation.ts';
 import { leftovers } from './checks/leaks.ts';
 import { tooFewAnswered } from './checks/outages.ts';
+import { FIGURES as CHANGE_FIGURES } from './checks/range-changes.ts';
 import { differences } from './checks/replicas.ts';
+import { asIntended, standOf, unsettled, whyNot } from './checks/settled.ts';
 import { sumsOf } from './checks/state-watch.ts';
 import { optionsOf } from './options.ts';
 import { drawOnly, drawSchedule } from './schedule.ts';
 import type { SimClient } from './sdk-client.ts';
+import { FIRST_RANGE } from './topology.ts';
 import type { OperationCounts } from './workloads/workload.ts';
 import { World } from './world.ts';
 
@@ -55,7 +61,12 @@ const RECOVERY_MS_MAX = 30_000;
 const REST_MS_MAX = 30_000;
 /** An acquire that waits as long as it must asks for 60 s; its outcome is kept that long, and the next tick of range time. */
 const LEAVE_MS_MAX = 75_000;
+/** An abort that came before its prepare leaves a mark for the two minutes that a command may be on its way. */
+const LEAVE_STEERED_MS_MAX = 140_000;
 const STOP_MS_MAX = 20_000;
+/** Masters that have lost their leader decide nothing for 15 s (packages/master/src/cluster-care.ts). */
+const SETTLE_MS_MAX = 120_000;
+const STILL_MS = 15_000;
 const LINGER_MS = 10_000;
 const LOOK_MS = 50;
 /** Operations outside outages in a run from which their share says something. */
@@ -97,10 +108,11 @@ async function live(world: World, schedule: readonly FaultEvent[]): Promise<void
   served(world);
   await until(world, REST_MS_MAX, 'liveness', () => unfinished(world));
   for (const workload of world.workloads) await within(world, workload.check());
+  if (world.options.steered) await settle(world);
   await agree(world);
   world.answers.finish();
   await within(world, Promise.all(world.clients.map((client) => client.close())));
-  await until(world, LEAVE_MS_MAX, 'nothing leaks', () => left(world));
+  await until(world, world.options.steered ? LEAVE_STEERED_MS_MAX : LEAVE_MS_MAX, 'nothing leaks', () => left(world));
   await stop(world);
 }
 
@@ -111,8 +123,14 @@ async function drive(world: World, goOn: () => boolean): Promise<void> {
 }
 
 /** Waits until nothing is missing any more. */
-async function until(world: World, boundMs: number, property: string, missing: () => string): Promise<void> {
+async function until(
+  world: World,
+  patience: number | { readonly boundMs: number; readonly why: () => string },
+  property: string,
+  missing: () => string,
+): Promise<void> {
   const { loop } = world;
+  const { boundMs, why } = typeof patience === 'number' ? { boundMs: patience, why: () => '' } : patience;
   const endMs = loop.monotonicMs() + boundMs;
   let lacking = '';
   let nextLookMs = 0;
@@ -124,7 +142,7 @@ async function until(world: World, boundMs: number, property: string, missing: (
   });
   // Nothing may be left to happen since the last look.
   if (lacking !== '') lacking = missing();
-  if (lacking !== '') throw new Violation(property, `${boundMs} ms after the last fault: ${lacking}`);
+  if (lacking !== '') throw new Violation(property, `${boundMs} ms after the last fault: ${lacking}\n${why()}`.trim());
 }
 
 /** E1. */
@@ -132,12 +150,17 @@ async function recover(world: World): Promise<void> {
   const served = new Map(world.clients.map((client) => [client.id, client.answered]));
   await until(world, RECOVERY_MS_MAX, 'liveness', () => {
     for (const node of world.nodes) if (!node.up) return `node ${node.id} does not run`;
-    for (const groupId of [1, 2]) {
+    for (const groupId of groupsOf(world)) {
       if (world.leaderOf(groupId)?.group(groupId)?.ready !== true) return `group ${groupId} has no leader`;
     }
     const waits = world.clients.find((client) => client.answered === served.get(client.id));
     return waits === undefined ? '' : `client ${waits.id} is not served`;
   });
+}
+
+function groupsOf({ options, placement }: World): readonly number[] {
+  const ranges = options.steered ? placement.ranges.map(({ rangeId }) => rangeId) : [FIRST_RANGE];
+  return [MASTER_GROUP, ...ranges];
 }
 
 /** E5. */
@@ -170,6 +193,16 @@ async function within<T>(world: World, promise: T | Promise<T>): Promise<T> {
   await until(world, REST_MS_MAX, 'liveness', () => (settled ? '' : 'the last questions are not answered'));
   assert(settled !== undefined, 'nothing is missing any more');
   return settled.value;
+}
+
+/** E6. */
+async function settle(world: World): Promise<void> {
+  asIntended(world);
+  await until(world, { boundMs: SETTLE_MS_MAX, why: () => whyNot(world) }, 'balance is reached', () => unsettled(world));
+  const before = standOf(world);
+  await world.loop.run(STILL_MS);
+  const after = standOf(world);
+  if (before !== after) throw new Violation('balance is kept', `at rest it became ${after}, and was ${before}`);
 }
 
 /** E2. */
@@ -238,7 +271,7 @@ function historiesOf({ workloads }: World): readonly SimHistory[] {
 
 /** What the checks had to look at. */
 function figuresOf(world: World): Readonly<Record<string, number>> {
-  const { elections, observer, applied, answers, states, outages, workloads, moves } = world;
+  const { elections, observer, applied, answers, states, outages, workloads, moves, admin, changes } = world;
   const seen = {
     elections,
     'entries committed': [...observer.groups()].reduce((sum, { committedIndex }) => sum + committedIndex, 0),
@@ -251,6 +284,9 @@ function figuresOf(world: World): Readonly<Record<string, number>> {
     'refused above a limit': outages.overLimit,
     'replicas moved': moves.moved,
     'moved back to a node': moves.returned,
+    'asked for by operators': admin.accepted,
+    'refused to operators': admin.refused,
+    ...changes.figures(),
   };
   return Object.assign(seen, ...workloads.map((workload) => workload.figures?.() ?? {}));
 }
@@ -258,5 +294,6 @@ function figuresOf(world: World): Readonly<Record<string, number>> {
 /** Why a run over many seeds fails although no promise was broken. */
 export function judge(figures: Readonly<Record<string, number>>): readonly string[] {
   const text = tooFewAnswered({ asked: figures[ASKED] ?? 0, answered: figures[ANSWERED] ?? 0 });
-  return text === '' ? [] : [text];
+  const idle = CHANGE_FIGURES.filter((name) => (figures[name] ?? 0) === 0);
+  return [...(text === '' ? [] : [text]), ...idle.map((name) => `never happened: ${name}`)];
 }

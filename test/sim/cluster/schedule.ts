@@ -4,6 +4,7 @@ import { DRAW_MAX, type Fault, type FaultEvent } from '../common/faults/fault.ts
 import { seedOf } from '../common/hash.ts';
 import { FAULTS, FREQUENT_FAULTS, LONG_FAULTS } from './faults/index.ts';
 import { MOVE_FAULTS } from './faults/move-faults.ts';
+import { RANGE_FAULTS } from './faults/range-faults.ts';
 import type { ClusterOptions } from './options.ts';
 import { isMoving } from './topology.ts';
 import type { World } from './world.ts';
@@ -12,6 +13,7 @@ import type { World } from './world.ts';
 const RATES = [3, 8, 20] as const;
 const LONG_RATES = [0.5] as const;
 const MOVE_RATES = [2, 4] as const;
+const RANGE_RATES = [4, 8, 12] as const;
 
 const BY_KIND = new Map(FAULTS.map((fault) => [fault.kind, fault]));
 
@@ -29,6 +31,8 @@ interface Kinds {
   readonly weights?: readonly number[];
 }
 
+const STEERING: Kinds = { faults: [...RANGE_FAULTS.keys()], rates: RANGE_RATES, weights: [...RANGE_FAULTS.values()] };
+
 export function drawSchedule(seed: number, options: ClusterOptions): readonly FaultEvent[] {
   const frequent = new SeededRandom(seedOf(seed, 0x5eed));
   const long = new SeededRandom(seedOf(seed, 0x10ca));
@@ -39,6 +43,7 @@ export function drawSchedule(seed: number, options: ClusterOptions): readonly Fa
     ...(isMoving(seed)
       ? drawEvents(moves, { faults: MOVE_FAULTS, rates: MOVE_RATES, weights: [4, 1, 1] }, options)
       : []),
+    ...(options.steered ? drawEvents(new SeededRandom(seedOf(seed, 0x57ee)), STEERING, options) : []),
   ].sort((x, y) => x.atMs - y.atMs);
 }
 

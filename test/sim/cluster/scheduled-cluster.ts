@@ -4,8 +4,8 @@
  *
  * SC1. All that is asked of the masters is asked of whoever leads them, by the calls that operators' requests become.
  */
-import { assert, compareBytes } from '@remora/base';
-import { coverageFaults, type Master } from '@remora/master';
+import { assert } from '@remora/base';
+import type { Master } from '@remora/master';
 import {
   createLocalChannel,
   createRpcRegistry,
@@ -18,10 +18,10 @@ import {
   type RangeChange,
   type RangeDescriptor,
 } from '@remora/protocol';
-import { MASTER_GROUP } from '@remora/raft';
 import { ROLES } from '../../../packages/cli/src/node-options.ts';
 import type { SimNode } from './node.ts';
 import { optionsOf } from './options.ts';
+import { heldBy, Placement } from './placement.ts';
 import type { MachineOptions } from './topology.ts';
 import { World } from './world.ts';
 
@@ -29,6 +29,7 @@ const LOOK_MS = 100;
 
 export class ScheduledCluster {
   readonly world: World;
+  readonly #placement: Placement;
   readonly #gone = new Set<number>();
 
   /** The first three machines are the masters, and all store data; the last `later` of them start when they are told. */
@@ -40,6 +41,7 @@ export class ScheduledCluster {
     }));
     const { master: _directedByTheRun, ...tuning } = drawn.tuning;
     this.world = new World(seed, { ...drawn, machines, clients: 1, driftPerMille: 0, tuning });
+    this.#placement = new Placement(this.world);
   }
 
   async start(): Promise<void> {
@@ -189,82 +191,50 @@ export class ScheduledCluster {
   // ------------------------------------------------------------------------------------------ what is seen
 
   get masterNode(): SimNode | undefined {
-    return this.world.leaderOf(MASTER_GROUP);
+    return this.#placement.masterNode;
   }
 
   /** The masters' leader. */
   get master(): Master | undefined {
-    return this.masterNode?.roles?.master;
+    return this.#placement.master;
   }
 
   /** As the masters know them. */
   get ranges(): readonly RangeDescriptor[] {
-    return this.master?.state.ranges() ?? [];
+    return this.#placement.ranges;
   }
 
   /** How many ranges each node has a replica of, by its id; nodes that are gone are left out, and those told to go. */
   replicaCounts(without: readonly number[] = []): ReadonlyMap<number, number> {
-    return this.#counts(without, ({ replicas }) => replicas.map(({ nodeId }) => nodeId));
+    return this.#placement.replicaCounts(this.#present(without));
   }
 
   leaderCounts(without: readonly number[] = []): ReadonlyMap<number, number> {
-    const leaders = new Map(this.master?.view().leaders);
-    return this.#counts(without, ({ rangeId }) => [leaders.get(rangeId) ?? 0]);
+    return this.#placement.leaderCounts(this.#present(without));
   }
 
-  #counts(without: readonly number[], nodesOf: (range: RangeDescriptor) => readonly number[]) {
-    const counts = new Map<number, number>();
-    for (const { nodeId } of this.world.nodes) {
-      if (nodeId !== undefined && !this.#gone.has(nodeId) && !without.includes(nodeId)) counts.set(nodeId, 0);
-    }
-    for (const range of this.ranges) for (const id of nodesOf(range)) counts.set(id, (counts.get(id) ?? 0) + 1);
-    return counts;
+  #present(without: readonly number[] = []): ReadonlySet<number> {
+    const ids = this.world.nodes.flatMap(({ nodeId }) => (nodeId === undefined ? [] : [nodeId]));
+    return new Set(ids.filter((id) => !this.#gone.has(id) && !without.includes(id)));
   }
 
   /** What keeps ranges from having three voters on living nodes, and nothing besides. */
   unrepaired(): string {
-    for (const { rangeId, replicas } of this.ranges) {
-      const dead = replicas.find(({ nodeId }) => this.#gone.has(nodeId));
-      if (dead !== undefined) return `range ${rangeId} has a replica on dead node ${dead.nodeId}`;
-      if (replicas.length !== 3) return `range ${rangeId} has ${replicas.length} replicas`;
-      const learner = replicas.find(({ type }) => type === 'learner');
-      if (learner !== undefined) return `range ${rangeId} has a learner on node ${learner.nodeId}`;
-    }
-    return '';
+    return this.#placement.unrepaired(3, this.#present());
   }
 
   /** What keeps replicas and leaders from being spread as evenly as they can be. */
   unbalanced(without: readonly number[] = []): string {
-    const replicas = spread(this.replicaCounts(without));
-    const leaders = spread(this.leaderCounts(without));
-    if (replicas.range > 1) return `replicas: ${replicas.text}`;
-    return leaders.range > 1 ? `leaders: ${leaders.text}` : '';
+    return this.#placement.unbalanced(this.#present(without));
   }
 
   /** What keeps the ranges from having each key once, and nodes from holding what they ought to. */
   misplaced(): string {
-    const sorted = [...this.ranges].sort((a, b) => compareBytes(a.start, b.start));
-    const [fault] = coverageFaults(sorted);
-    if (fault !== undefined) return `there is a ${fault.type} beside ranges ${fault.rangeIds.join(', ')}`;
-    for (const { id, nodeId, up } of this.world.nodes) {
-      if (!up || nodeId === undefined) continue;
-      const due = sorted.flatMap(({ rangeId, replicas }) =>
-        replicas.some((r) => r.nodeId === nodeId) ? [rangeId] : [],
-      );
-      const [held, wanted] = [this.held(id), due].map((ids) => [...ids].sort((a, b) => a - b).join(' '));
-      if (held !== wanted) return `node ${nodeId} holds ${held}, not ${wanted}`;
-    }
-    return '';
+    return this.#placement.misplaced();
   }
 
   /** Replicas that run on a node, whatever the masters think. */
   held(machineId: number): readonly number[] {
-    return [...(this.node(machineId).roles?.store?.replicas() ?? [])].map(({ rangeId }) => rangeId);
+    return heldBy(this.node(machineId));
   }
-}
-
-function spread(counts: ReadonlyMap<number, number>): { readonly range: number; readonly text: string } {
-  const values = [...counts.values()];
-  const text = [...counts].map(([nodeId, count]) => `${count} on node ${nodeId}`).join(', ');
-  return { range: Math.max(...values) - Math.min(...values), text };
 }

@@ -62,6 +62,14 @@ export function isMoving(seed: number): boolean {
   return seed % 4 === 3;
 }
 
+/**
+ * In one of four others the cluster is steered: the masters schedule, and ranges split, merge and move (steering.ts,
+ * faults/range-faults.ts). In the rest one range has all keys, as it was founded.
+ */
+export function isSteered(seed: number): boolean {
+  return seed % 4 === 0;
+}
+
 /** With nodes besides that replicas can move to. */
 export function withSpares(machines: readonly MachineOptions[]): readonly MachineOptions[] {
   const count = Math.min(SPARES, MACHINES_MAX - machines.length);

@@ -1,5 +1,6 @@
 /** A simulated cluster: its nodes, its clients, the network between them, and the faults that befall them. */
-import { assert, SeededRandom } from '@remora/base';
+import { assert, type Bytes, SeededRandom, spanContains } from '@remora/base';
+import type { RangeDescriptor } from '@remora/protocol';
 import { MASTER_GROUP } from '@remora/raft';
 import { LocalNetwork } from '../../../packages/raft/src/multi/transport/local-network.ts';
 import type { Change, Finding } from '../../checkers/index.ts';
@@ -10,9 +11,11 @@ import { NetworkFaults } from '../common/network.ts';
 import { Observer } from '../common/raft/observer.ts';
 import { Trace } from '../common/trace.ts';
 import { Violation } from '../common/violation.ts';
+import { AdminUser } from './admin-user.ts';
 import { Answers } from './checks/answers.ts';
 import { AppliedCommands } from './checks/applied-commands.ts';
 import { Outages } from './checks/outages.ts';
+import { RangeChanges } from './checks/range-changes.ts';
 import { StateWatch } from './checks/state-watch.ts';
 import { LinkNetwork } from './env/link-network.ts';
 import { PeerNetwork } from './env/peer-network.ts';
@@ -22,11 +25,22 @@ import { Members } from './members.ts';
 import { Moves } from './moves.ts';
 import { SimNode } from './node.ts';
 import type { ClusterOptions } from './options.ts';
+import { Placement } from './placement.ts';
 import { faultOf } from './schedule.ts';
 import { type ClientLife, SimClient } from './sdk-client.ts';
 import { FIRST_RANGE, MACHINES_MAX } from './topology.ts';
 import { WORKLOADS } from './workloads/index.ts';
 import { newCounts, type OperationCounts, type OperationEnd, type Workload } from './workloads/workload.ts';
+
+/** What operators ask, among all that a seed decides. */
+const ADMIN = 0xad;
+/** What the masters go by where they schedule: there is not much time. */
+const QUICK: readonly (readonly [string, string])[] = [
+  ['down-after', '8s'],
+  ['node-settle', '2s'],
+  ['move-cooldown', '2s'],
+  ['retry-after', '5s'],
+];
 
 /** Clients' ids begin here. */
 const FIRST_CLIENT = MACHINES_MAX + 1;
@@ -48,7 +62,7 @@ export class World {
     fail: (error) => this.fail(error),
   });
   readonly applied = new AppliedCommands();
-  readonly answers = new Answers(this.applied, (error) => this.fail(error));
+  readonly answers: Answers;
   readonly states = new StateWatch(this);
   readonly outages = new Outages(this);
   readonly counts: OperationCounts = newCounts();
@@ -61,8 +75,14 @@ export class World {
     groupIds: [MASTER_GROUP, FIRST_RANGE],
     leaderOf: (groupId) => this.leaderOf(groupId),
     moving: () => this.moves.underWay,
+    steered: () => (this.options.steered ? this.placement.ranges : undefined),
   });
   readonly moves = new Moves({ loop: this.loop, nodes: () => this.nodes });
+  readonly placement = new Placement(this);
+  readonly admin: AdminUser;
+  readonly changes = new RangeChanges(this);
+  /** Nodes that are told to give everything away, by their ids. */
+  readonly leaving = new Set<number>();
   /** What went wrong first. */
   failure: unknown;
   /** Clients begin nothing new. */
@@ -72,6 +92,7 @@ export class World {
   readonly revisions: KnownRevisions;
   readonly #listeners: ((change: Change) => void)[] = [];
   readonly #onRequest = new Set<(gateway: SimNode) => void>();
+  readonly #onTransaction = new Set<(gateway: SimNode) => void>();
 
   constructor(seed: number, options: ClusterOptions) {
     this.seed = seed;
@@ -80,7 +101,16 @@ export class World {
     assert(Math.max(...machineIds) < FIRST_CLIENT, 'ids of machines and clients differ');
     const clientIds = Array.from({ length: options.clients }, (_, i) => FIRST_CLIENT + i);
     const { loop, trace } = this;
-    this.revisions = new KnownRevisions(() => loop.monotonicMs(), options.tuning.ranges?.compactionRetentionMs ?? 0);
+    this.revisions = new KnownRevisions(() => loop.monotonicMs(), {
+      retentionMs: options.tuning.ranges?.compactionRetentionMs ?? 0,
+      oneRange: !options.steered,
+    });
+    this.answers = new Answers(this.applied, { oneRange: !options.steered, fail: (error) => this.fail(error) });
+    this.admin = new AdminUser({
+      ...{ loop, random: new SeededRandom(seedOf(seed, ADMIN)) },
+      nodes: () => this.nodes,
+      fail: (error) => this.fail(error),
+    });
     const base = healthyLinks(options);
     const network = new LocalNetwork({ clock: loop, random: new SeededRandom(seedOf(seed, 1)), faults: base });
     this.network = new NetworkFaults(network, [...machineIds, ...clientIds], base);
@@ -97,9 +127,11 @@ export class World {
     });
     const { links, observer, applied, answers } = this;
     const common = { seed, loop, trace, links, fail: (error: unknown) => this.fail(error) };
+    const onTransaction = (node: SimNode): void => tellOnce(this.#onTransaction, node);
     const unusable = (node: SimNode): void => this.#unusable(node);
     this.nodes = options.machines.map(
-      (machine) => new SimNode({ ...common, machine, options, peers, observer, applied, answers, unusable }),
+      (machine) =>
+        new SimNode({ ...common, machine, options, peers, observer, applied, answers, unusable, onTransaction }),
     );
     const endpoints = options.machines.filter(({ roles }) => roles.includes('gateway')).map(clientAddress);
     this.clients = clientIds.map(
@@ -120,6 +152,11 @@ export class World {
     for (const client of this.clients) this.startClient(client);
     this.states.run();
     this.outages.run();
+    if (!this.options.steered) return;
+    this.changes.run();
+    for (const [name, value] of QUICK) {
+      this.admin.insist('set', (api, call) => api.setSetting({ name, value }, call));
+    }
   }
 
   startClient(client: SimClient): void {
@@ -177,11 +214,14 @@ export class World {
     return () => this.#onRequest.delete(listener);
   }
 
+  /** The next time that a client asks a gateway for a transaction. */
+  onNextTransaction(listener: (gateway: SimNode) => void): () => void {
+    this.#onTransaction.add(listener);
+    return () => this.#onTransaction.delete(listener);
+  }
+
   #requested(machineId: number): void {
-    if (this.#onRequest.size === 0) return;
-    const listeners = [...this.#onRequest];
-    this.#onRequest.clear();
-    for (const listener of listeners) listener(this.nodeAt(machineId - 1));
+    tellOnce(this.#onRequest, this.nodeAt(machineId - 1));
   }
 
   /** What a check found. */
@@ -211,7 +251,22 @@ export class World {
 
   /** A range more often than the master group. */
   groupAt(i: number): number {
-    return i % 4 === 0 ? MASTER_GROUP : FIRST_RANGE;
+    if (i % 4 === 0) return MASTER_GROUP;
+    if (!this.options.steered) return FIRST_RANGE;
+    const { ranges } = this.placement;
+    return ranges[(i >> 2) % Math.max(1, ranges.length)]?.rangeId ?? FIRST_RANGE;
+  }
+
+  /** Where a routing key is, as the masters know. */
+  rangeOf(key: Bytes): RangeDescriptor | undefined {
+    return this.placement.ranges.find((range) => spanContains(range, key));
+  }
+
+  /** Of leases that are there, as some replicas know. */
+  leaseIds(): readonly bigint[] {
+    const replicas = this.nodes.flatMap(({ roles }) => [...(roles?.store?.replicas() ?? [])]);
+    const ids = replicas.flatMap(({ state }) => [...state.leases.all()].map(({ id }) => id));
+    return [...new Set(ids)].sort();
   }
 
   /** The id of a leader's node as often as of any: what happens to leaders matters most. */
@@ -250,13 +305,45 @@ export class World {
 
   /** A node stopped, and cannot start from what is on its disk. */
   #unusable(node: SimNode): void {
-    if (node.impostor) return this.comeBackAsNew(node);
+    if (node.impostor || node.expelled) return this.comeBackAsNew(node);
     if (!this.faults.healed && node.lives % 2 === 0 && this.members.canLose(node)) {
       this.members.lose(node);
       return this.comeBackAsNew(node);
     }
     node.undamage();
     this.startAgain(node);
+  }
+
+  /** Whether a node that is on its way out has nothing any more, as the masters know. */
+  isEmpty(nodeId: number): boolean {
+    const { ranges } = this.placement;
+    return ranges.length > 0 && ranges.every(({ replicas }) => replicas.every((replica) => replica.nodeId !== nodeId));
+  }
+
+  /**
+   * A node that has given everything away is removed for good. It starts once more with what is on its disk, which must
+   * be refused; then its machine joins as a new one.
+   */
+  remove(node: SimNode): void {
+    const { nodeId = 0 } = node;
+    const request = { nodeId: BigInt(nodeId), duty: 'removed', forMs: 0n };
+    node.expelled = true;
+    this.admin.insist(
+      'removed',
+      (api, call) => api.steering.setNodeDuty(request, call),
+      (error) => {
+        this.leaving.delete(nodeId);
+        if (node.nodeId !== nodeId) return;
+        if (error === undefined) {
+          node.end(false);
+          this.startAgain(node);
+        } else {
+          node.expelled = false;
+          const serving = { ...request, duty: 'serving' };
+          this.admin.insist('serving', (api, call) => api.steering.setNodeDuty(serving, call));
+        }
+      },
+    );
   }
 
   /** A machine gets an empty disk, and the node on it joins as a new one. */
@@ -276,6 +363,13 @@ export class World {
     }
     for (const client of this.clients) this.startClient(client);
   }
+}
+
+function tellOnce<T>(listeners: Set<(of: T) => void>, of: T): void {
+  if (listeners.size === 0) return;
+  const told = [...listeners];
+  listeners.clear();
+  for (const listener of told) listener(of);
 }
 
 function healthyLinks({ linkDelayMs: delayMs, linkJitterMs: jitterMs }: ClusterOptions) {

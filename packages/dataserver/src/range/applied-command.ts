@@ -1,4 +1,5 @@
-import type { CommandBatch } from '@remora/protocol';
+import { assert } from '@remora/base';
+import type { Command, CommandBatch } from '@remora/protocol';
 import type { Outcome } from '../state/outcome-codec.ts';
 import type { Applying, OnOutcome } from '../state/range-state.ts';
 
@@ -10,6 +11,7 @@ export interface AppliedCommand {
   readonly place: number;
   /** Empty for commands that the leader itself proposed. */
   readonly requestId: string;
+  readonly command: Command;
   readonly how: Applying;
   /** Of the range, before the command and after it: they differ when it changed something. */
   readonly revisionBefore: number;
@@ -29,8 +31,10 @@ export function tellApplied(
   let revisionBefore = state.revision;
   return (place, outcome, how) => {
     const { rangeId, revision } = state;
-    const requestId = entry.batch.commands[place]?.requestId ?? '';
-    onApplied({ rangeId, index: entry.index, place, requestId, how, revisionBefore, revision, outcome });
+    const item = entry.batch.commands[place];
+    assert(item !== undefined, 'an outcome is that of a command of the entry');
+    const { requestId, command } = item;
+    onApplied({ rangeId, index: entry.index, place, requestId, command, how, revisionBefore, revision, outcome });
     revisionBefore = revision;
   };
 }

@@ -31,7 +31,7 @@ interface Bed {
 function found(work: (bed: Bed) => void): string {
   const failures: unknown[] = [];
   const applied = new AppliedCommands();
-  const answers = new Answers(applied, (error) => failures.push(error));
+  const answers = new Answers(applied, { oneRange: true, fail: (error) => failures.push(error) });
   let index = 0;
   const execute: Bed['execute'] = (requestId, revision, changes = true) => {
     const command: AppliedCommand = {
@@ -39,6 +39,7 @@ function found(work: (bed: Bed) => void): string {
       index: ++index,
       place: 0,
       requestId,
+      command: NOOP,
       how: 'executed',
       revisionBefore: changes ? revision - 1 : revision,
       revision,

@@ -1,9 +1,8 @@
 /**
  * What gateways answer, held against what apply did and against what had been answered before the question.
  *
- * N1. Real-time order: a write that is acknowledged has a revision above that of every write acknowledged before it
- *     began; whatever else is answered is no older than that. (While one range covers all keys; the design promises it
- *     for writes over all ranges, §8.)
+ * N1. Real-time order: a write that is acknowledged has a revision above all that was answered before it began (over all
+ *     ranges, design §8); while one range has all keys, whatever else is answered is no older than that.
  * N2. An answer is true: what is acknowledged was executed, and its revision is the one that apply gave it.
  * N3. A refusal is true: what a gateway refused, rather than to say that the outcome is unknown, is never executed, unless
  *     it is asked for again.
@@ -18,6 +17,7 @@ import type { AppliedCommands } from './applied-commands.ts';
 
 export class Answers {
   readonly #applied: AppliedCommands;
+  readonly #oneRange: boolean;
   readonly #fail: (error: unknown) => void;
   /** The highest revision that an answer has shown. */
   #shown = 0;
@@ -33,9 +33,13 @@ export class Answers {
   /** Requests that were refused and not asked for again, by what they were answered. (N3) */
   readonly #refused = new Map<string, string>();
 
-  constructor(applied: AppliedCommands, fail: (error: unknown) => void) {
+  constructor(
+    applied: AppliedCommands,
+    options: { readonly oneRange: boolean; readonly fail: (error: unknown) => void },
+  ) {
     this.#applied = applied;
-    this.#fail = fail;
+    this.#oneRange = options.oneRange;
+    this.#fail = options.fail;
   }
 
   /** A command reaches a gateway; the returned function takes its answer. */
@@ -60,7 +64,7 @@ export class Answers {
 
   /** A query reaches a gateway. */
   query(query: Query): (revision: number) => void {
-    const floor = isStale(query) ? 0 : this.#shown;
+    const floor = isStale(query) || !this.#oneRange ? 0 : this.#shown;
     return (revision) =>
       this.#checked(() => {
         require(revision >= floor, 'revisions in real-time order', () =>
@@ -91,8 +95,8 @@ export class Answers {
     const { command, requestId, floor, revision } = answer;
     const what = `request ${requestId} (${command.type})`;
     const executed = requestId === undefined ? undefined : this.#applied.executed(requestId);
-    const changed = executed !== undefined && executed.revision > executed.revisionBefore;
-    const least = changed ? floor + 1 : floor;
+    const changed = executed?.changed === true;
+    const least = changed ? floor + 1 : this.#oneRange ? floor : 0;
     require(revision >= least, 'revisions in real-time order', () =>
       `${what} was answered with revision ${revision}, and ${floor} had been shown before it began`);
     this.#shown = Math.max(this.#shown, revision);
@@ -100,18 +104,15 @@ export class Answers {
     require(executed !== undefined, 'answers are true', () =>
       `${what} was acknowledged, and no replica has executed it`);
     if (executed === undefined) return;
-    const right = waitsInQueue(command)
-      ? revision >= executed.outcome.revision
-      : revision === executed.outcome.revision;
-    require(right, 'answers are true', () =>
-      `${what} was answered with revision ${revision}, and executed at ${executed.outcome.revision}`);
+    const at = executed.revision ?? revision;
+    require(waitsInQueue(command) ? revision >= at : revision === at, 'answers are true', () =>
+      `${what} was answered with revision ${revision}, and executed at ${at}`);
   }
 
   /** N3. */
   #notExecuted(requestId: string, answer: string): void {
     const executed = this.#applied.executed(requestId);
-    const changed = executed?.outcome.ok === true && executed.revision > executed.revisionBefore;
-    require(!changed, 'answers are true', () =>
+    require(executed?.changed !== true, 'answers are true', () =>
       `request ${requestId}: ${answer}, and it was executed at revision ${executed?.revision}`);
   }
 

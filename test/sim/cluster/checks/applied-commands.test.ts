@@ -11,6 +11,7 @@ const PUT: AppliedCommand = {
   index: 7,
   place: 0,
   requestId: 'a',
+  command: { type: 'noop' },
   how: 'executed',
   revisionBefore: 4,
   revision: 5,

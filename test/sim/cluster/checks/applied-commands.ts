@@ -2,13 +2,14 @@
  * What apply makes of commands, on all replicas, over restarts and snapshots. A command stands at one position of its
  * range's log: the index of an entry and a place in it.
  *
- * A1. Applied once: a request is executed at one position only, however often it was sent. Whoever asks again is
- *     answered as the first one was.
+ * A1. Applied once: a request is executed at one position only, of one range or as one transaction over several, however
+ *     often it was sent. Whoever asks again is answered as the first one was.
  * A2. Every replica makes the same of a command, whenever it applies it, to the last row that it writes.
  * A3. What is refused, and what fails, changes nothing.
  * A4. A revision is given to one command, and they grow with the log.
  */
 import type { AppliedCommand } from '@remora/dataserver';
+import type { Command } from '@remora/protocol';
 import { require } from '../../common/violation.ts';
 
 /** As it was first seen on any replica. */
@@ -17,26 +18,44 @@ export interface KnownCommand extends AppliedCommand {
   readonly digest: number;
 }
 
+/** What became of a client's request. */
+export interface Executed {
+  readonly ok: boolean;
+  readonly changed: boolean;
+  /** That it is to be answered with; undefined where several ranges did it, each at its own. */
+  readonly revision: number | undefined;
+}
+
+/** A transaction over several ranges, for a client's request. */
+interface Committed {
+  readonly txnId: string;
+  readonly revision: number;
+}
+
 const PLACES_MAX = 2 ** 16;
 
 class RangeCommands {
   readonly byPosition = new Map<number, KnownCommand>();
-  readonly executed = new Map<string, KnownCommand>();
   /** What was given the revision. */
   readonly byRevision = new Map<number, KnownCommand>();
 }
 
 export class AppliedCommands {
   readonly #ranges = new Map<number, RangeCommands>();
+  /** Over all ranges: what was executed before a split is remembered on both sides of it. */
+  readonly #executed = new Map<string, KnownCommand>();
+  readonly #committed = new Map<string, Committed>();
   #count = 0;
 
-  /** The command that a request became, where it was executed. */
-  executed(requestId: string): KnownCommand | undefined {
-    for (const { executed } of this.#ranges.values()) {
-      const found = executed.get(requestId);
-      if (found !== undefined) return found;
-    }
-    return undefined;
+  /** What a request became, where it was executed. */
+  executed(requestId: string): Executed | undefined {
+    const committed = this.#committed.get(requestId);
+    if (committed !== undefined) return { ok: true, changed: true, revision: committed.revision };
+    const known = this.#executed.get(requestId);
+    if (known === undefined) return undefined;
+    const { outcome, command, revision, revisionBefore } = known;
+    if (isForEach(command)) return { ok: outcome.ok, changed: false, revision: undefined };
+    return { ok: outcome.ok, changed: outcome.ok && revision > revisionBefore, revision: outcome.revision };
   }
 
   /** A replica has applied a command and written rows of this digest. */
@@ -49,8 +68,8 @@ export class AppliedCommands {
     if (known !== undefined) return same(nodeId, known, now);
     range.byPosition.set(position, now);
     changesNothingInVain(now);
-    if (command.how === 'executed') executedOnce(range, now);
-    if (command.how === 'remembered') answeredAsBefore(range, now);
+    if (command.how === 'executed') this.#executedOnce(now);
+    if (command.how === 'remembered') this.#answeredAsBefore(now);
     if (command.revision !== command.revisionBefore) revisionOfItsOwn(range, now);
     this.#count++;
   }
@@ -68,29 +87,73 @@ export class AppliedCommands {
     }
     return range;
   }
+
+  /** A1. */
+  #executedOnce(now: KnownCommand): void {
+    const committed = committedBy(now);
+    if (committed !== undefined) this.#committedOnce(committed, now);
+    if (now.requestId === '') return;
+    const before = this.#executed.get(now.requestId);
+    const again = isForEach(now.command) && before?.rangeId !== now.rangeId;
+    require(before === undefined || again, 'applied once', () =>
+      `request ${now.requestId} was executed as ${place(now)}, and before as ${before === undefined ? '' : place(before)}`);
+    this.#executed.set(now.requestId, now);
+    this.#eitherWay(now.requestId);
+  }
+
+  /** Of a transaction over several ranges each has a part, and one attempt at it commits. */
+  #committedOnce({ requestId, ...committed }: Committed & { readonly requestId: string }, now: KnownCommand): void {
+    if (requestId === '') return;
+    const before = this.#committed.get(requestId) ?? committed;
+    require(before.txnId === committed.txnId && before.revision === committed.revision, 'applied once', () =>
+      `request ${requestId} was committed as ${committed.txnId} at ${committed.revision} by ${place(now)}, ` +
+      `and before as ${before.txnId} at ${before.revision}`);
+    this.#committed.set(requestId, before);
+    this.#eitherWay(requestId);
+  }
+
+  /** In one range, or over several. */
+  #eitherWay(requestId: string): void {
+    const [one, several] = [this.#executed.get(requestId), this.#committed.get(requestId)];
+    const both = one !== undefined && several !== undefined && one.outcome.ok;
+    require(!both, 'applied once', () =>
+      `request ${requestId} was executed as ${one === undefined ? '' : place(one)}, and committed as ${several?.txnId}`);
+  }
+
+  /** A1. */
+  #answeredAsBefore(now: KnownCommand): void {
+    if (this.#committed.has(now.requestId)) return;
+    const before = this.#executed.get(now.requestId);
+    const right = before !== undefined && (isForEach(now.command) || before.outcome.revision === now.outcome.revision);
+    require(right, 'applied once', () =>
+      `${place(now)} was answered as request ${now.requestId} was before, at revision ${now.outcome.revision}; ` +
+      (before === undefined ? 'it never was executed' : `it was executed at revision ${before.outcome.revision}`));
+  }
+}
+
+/** Whether each range that it concerns executes it under one request id. */
+function isForEach({ type }: Command): boolean {
+  return type === 'compact';
+}
+
+/** What a decision or its execution tells of a client's request. */
+function committedBy({ command, outcome }: KnownCommand): (Committed & { readonly requestId: string }) | undefined {
+  if (!outcome.ok) return undefined;
+  const { result } = outcome;
+  if (command.type === 'txnResolve' && command.resolution.type === 'commit') {
+    const { txnId, requestId, resolution } = command;
+    return { txnId, requestId, revision: resolution.revision };
+  }
+  if (command.type !== 'txnDecide' || result.type !== 'txnDecide' || result.outcome.state !== 'committed')
+    return undefined;
+  const { txnId, requestId } = command;
+  return { txnId, requestId, revision: result.outcome.commit.revision };
 }
 
 /** A2. */
 function same(nodeId: number, known: KnownCommand, now: KnownCommand): void {
   require(told(known) === told(now), 'applied alike', () =>
     `${place(now)} became on node ${nodeId}: ${told(now)}; on another replica: ${told(known)}`);
-}
-
-/** A1. */
-function executedOnce({ executed }: RangeCommands, now: KnownCommand): void {
-  if (now.requestId === '') return;
-  const before = executed.get(now.requestId);
-  require(before === undefined, 'applied once', () =>
-    `request ${now.requestId} was executed as ${place(now)}, and before as ${before === undefined ? '' : place(before)}`);
-  executed.set(now.requestId, now);
-}
-
-/** A1. */
-function answeredAsBefore({ executed }: RangeCommands, now: KnownCommand): void {
-  const before = executed.get(now.requestId);
-  require(before !== undefined && before.outcome.revision === now.outcome.revision, 'applied once', () =>
-    `${place(now)} was answered as request ${now.requestId} was before, at revision ${now.outcome.revision}; ` +
-    (before === undefined ? 'it never was executed' : `it was executed at revision ${before.outcome.revision}`));
 }
 
 /** A3. */

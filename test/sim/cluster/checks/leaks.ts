@@ -3,7 +3,8 @@
  * metrics, and its rows show it.
  *
  * Z1. Once all clients have gone and their sessions and leases have ended, no lease, lock, waiter or mark of one is
- *     left on any replica, and the outcomes of their requests are forgotten.
+ *     left on any replica, no reference to a lease, no part or record of a transaction over several ranges, and the
+ *     outcomes of their requests are forgotten.
  * Z2. No gateway has an open call or watch, no replica a proposal or an open question, no host a snapshot, a read or a
  *     hold on its log.
  * Z3. No connection with a client stands.
@@ -41,7 +42,13 @@ function countsOf({ host, engine, master, store, underWay }: NodeRoles): Readonl
   };
   for (const replica of store?.replicas() ?? []) {
     const { state, rangeId } = replica;
-    const own = { ...replica.underWay(), leases: state.leases.size, outcomes: state.outcomes.count };
+    const own = {
+      ...replica.underWay(),
+      leases: state.leases.size,
+      'leases that end': [...state.leases.allEnding()].length,
+      'references to leases': state.references.size,
+      outcomes: state.outcomes.count,
+    };
     for (const [what, count] of Object.entries(own)) counts[`${what} of range ${rangeId}`] = count;
   }
   return counts;

@@ -1,4 +1,4 @@
-import { confOf } from '@remora/raft';
+import { type ConfState, confOf } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
 import type { OperationEnd } from '../workloads/workload.ts';
 import { couldServe, isOverLimit, type Standing, tooFewAnswered } from './outages.ts';
@@ -11,12 +11,14 @@ function standing(broken: {
   readonly lost?: readonly number[];
   readonly cut?: readonly (readonly [number, number])[];
   readonly gateways?: readonly number[];
-  readonly conf?: Standing['conf'];
+  readonly conf?: ConfState | undefined;
+  readonly masters?: ConfState;
 }): Standing {
-  const { down = [], lost = [], cut = [], gateways = [1, 2, 3] } = broken;
+  const { down = [], lost = [], cut = [], gateways = [1, 2, 3], masters } = broken;
+  const conf = 'conf' in broken ? broken.conf : confOf([11, 12, 13]);
+  const nodeOf = (replicaId: number) => (lost.includes(replicaId) ? undefined : replicaId - 10);
   return {
-    conf: 'conf' in broken ? broken.conf : confOf([11, 12, 13]),
-    nodeOf: (replicaId) => (lost.includes(replicaId) ? undefined : replicaId - 10),
+    groups: [conf, masters].flatMap((each) => (each === undefined ? [] : [{ conf: each, nodeOf }])),
     works: (id) => id > 0 && !down.includes(id),
     gateways,
     linked: (a, b) => !cut.some(([x, y]) => (x === a && y === b) || (x === b && y === a)),
@@ -55,6 +57,7 @@ describe('whether a client could be served', () => {
 
   const out: readonly { readonly name: string; readonly now: Standing }[] = [
     { name: 'there is no range yet', now: standing({ conf: undefined }) },
+    { name: 'of another group a majority is down', now: standing({ down: [4, 5], masters: confOf([13, 14, 15]) }) },
     { name: 'a majority is down', now: standing({ down: [1, 2] }) },
     { name: 'one node is down and the disk of another is lost', now: standing({ down: [1], lost: [12] }) },
     {

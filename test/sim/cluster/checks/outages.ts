@@ -6,28 +6,36 @@
  * gateway has links with, which the client has links with. A node works while its process runs, is not paused, and its
  * disk neither stalls nor is full or lost. A link counts as broken when nothing gets through, not when much is lost.
  *
+ * Where ranges change, so it is while that holds for any range, or no voter of the masters has links with a majority of
+ * them: they give out revisions and know where the ranges are.
+ *
  * An operation during which there was such a moment is left aside. That leaders must be elected, routes found, lost
  * messages sent again is no excuse: of all other operations 70 % must be answered.
  *
  * So is one that was refused for the limit of requests per second, where there is one: for that it was set.
  */
-import type { ConfState } from '@remora/raft';
+import { type ConfState, MASTER_GROUP } from '@remora/raft';
 import { isQuorumOf } from '../../common/raft/quorum.ts';
 import type { SimNode } from '../node.ts';
+import { FIRST_RANGE } from '../topology.ts';
 import type { OperationEnd } from '../workloads/workload.ts';
 import type { World } from '../world.ts';
 
 const LOOK_MS = 50;
-const RANGE = 2;
 /** Of the operations outside total outages. */
 export const ANSWERED_MIN = 0.7;
 
-/** What works at a moment. */
-export interface Standing {
-  /** Membership of the range; absent while there is no range. */
-  readonly conf: ConfState | undefined;
+/** A group, with its membership. */
+interface StandingGroup {
+  readonly conf: ConfState;
   /** Where a replica lives; undefined when its disk is lost. */
   readonly nodeOf: (replicaId: number) => number | undefined;
+}
+
+/** What works at a moment. */
+export interface Standing {
+  /** All that have to work; none while there is no range. */
+  readonly groups: readonly StandingGroup[];
   readonly works: (nodeId: number) => boolean;
   readonly gateways: readonly number[];
   /** Whether anything gets through, both ways. */
@@ -35,14 +43,17 @@ export interface Standing {
 }
 
 export function couldServe(now: Standing, clientId: number): boolean {
-  const { conf, nodeOf, works, linked } = now;
-  if (conf === undefined) return false;
+  const { groups, works, linked } = now;
   const joined = (a: number, b: number): boolean => works(a) && works(b) && (a === b || linked(a, b));
   const gateways = now.gateways.filter((id) => works(id) && linked(id, clientId));
-  const mayLead = (leader: number): boolean =>
+  const mayLead = ({ conf, nodeOf }: StandingGroup, leader: number): boolean =>
     gateways.some((gateway) => joined(gateway, leader)) &&
     isQuorumOf(conf, (replicaId) => joined(leader, nodeOf(replicaId) ?? 0));
-  return [...conf.voters, ...conf.votersOutgoing].some((replicaId) => mayLead(nodeOf(replicaId) ?? 0));
+  const canServe = (group: StandingGroup): boolean => {
+    const { conf, nodeOf } = group;
+    return [...conf.voters, ...conf.votersOutgoing].some((replicaId) => mayLead(group, nodeOf(replicaId) ?? 0));
+  };
+  return groups.length > 0 && groups.every(canServe);
 }
 
 export class Outages {
@@ -83,16 +94,33 @@ export class Outages {
     for (const { id } of clients) if (!couldServe(now, id)) this.#lastMs.set(id, loop.monotonicMs());
   }
 
+  #groupIds(): readonly number[] {
+    const { options, placement } = this.#world;
+    if (!options.steered) return [FIRST_RANGE];
+    const ranges = placement.ranges.map(({ rangeId }) => rangeId);
+    return ranges.length === 0 ? [] : [MASTER_GROUP, ...ranges];
+  }
+
+  #group(groupId: number): StandingGroup | undefined {
+    const { observer, members } = this.#world;
+    const conf = observer.has(groupId) ? observer.group(groupId).confs.at(-1)?.conf : undefined;
+    if (conf === undefined) return undefined;
+    return {
+      conf,
+      nodeOf: (replicaId) =>
+        members.isLost(groupId, replicaId) ? undefined : observer.view(groupId, replicaId)?.nodeId,
+    };
+  }
+
   #standing(): Standing {
-    const { nodes, network, observer, members } = this.#world;
+    const { nodes, network } = this.#world;
     const working = new Set(nodes.filter(works).map(({ id }) => id));
     const open = (from: number, to: number): boolean => {
       const { blocked, dropPerMille } = network.faultsOf(from, to);
       return !blocked && dropPerMille < 1_000;
     };
     return {
-      conf: observer.has(RANGE) ? observer.group(RANGE).confs.at(-1)?.conf : undefined,
-      nodeOf: (replicaId) => (members.isLost(RANGE, replicaId) ? undefined : observer.view(RANGE, replicaId)?.nodeId),
+      groups: this.#groupIds().flatMap((groupId) => this.#group(groupId) ?? []),
       works: (id) => working.has(id),
       gateways: nodes.filter(({ machine }) => machine.roles.includes('gateway')).map(({ id }) => id),
       linked: (a, b) => open(a, b) && open(b, a),

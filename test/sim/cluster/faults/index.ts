@@ -10,6 +10,7 @@ import { GATEWAY_FAULTS } from './gateway-faults.ts';
 import { MEMBER_FAULTS } from './member-faults.ts';
 import { MOMENT_FAULTS } from './moment-faults.ts';
 import { MOVE_FAULTS } from './move-faults.ts';
+import { RANGE_FAULTS } from './range-faults.ts';
 
 /** Those of which a run may have many. To add one: a file that exports it, and its name here. */
 export const FREQUENT_FAULTS: readonly Fault<World>[] = [
@@ -27,4 +28,9 @@ export const FREQUENT_FAULTS: readonly Fault<World>[] = [
 export const LONG_FAULTS: readonly Fault<World>[] = GATEWAY_FAULTS;
 
 /** All kinds of faults. */
-export const FAULTS: readonly Fault<World>[] = [...FREQUENT_FAULTS, ...LONG_FAULTS, ...MOVE_FAULTS];
+export const FAULTS: readonly Fault<World>[] = [
+  ...FREQUENT_FAULTS,
+  ...LONG_FAULTS,
+  ...MOVE_FAULTS,
+  ...RANGE_FAULTS.keys(),
+];

@@ -1,5 +1,5 @@
 /** Changes of membership at bad moments (traps 1, 2, 3). */
-import type { ConfChange } from '@remora/raft';
+import { type ConfChange, MASTER_GROUP } from '@remora/raft';
 import { confChange } from '../../../../packages/raft/src/core/conf-change.ts';
 import { isVoter, membersOf } from '../../../../packages/raft/src/core/membership.ts';
 import { type Fault, type FaultEvent, nothing } from '../../common/faults/fault.ts';
@@ -18,12 +18,18 @@ function change(
     kind,
     lastsMs: () => 0,
     begin: (world, event) => {
-      const place = world.members.place(world.groupAt(event.a));
+      const groupId = world.groupAt(event.a);
+      const place = isOurs(world, groupId) ? world.members.place(groupId) : undefined;
       const wanted = place === undefined ? undefined : make(world, place, event);
       if (place === undefined || wanted === undefined) return undefined;
       return world.members.change(place, wanted) ? nothing : undefined;
     },
   };
+}
+
+/** Where masters schedule, they alone change the membership of ranges. */
+function isOurs({ options }: World, groupId: number): boolean {
+  return groupId === MASTER_GROUP || !options.steered;
 }
 
 function oneOf(ids: readonly number[], drawn: number): number | undefined {
@@ -47,7 +53,7 @@ const added: Fault<World> = {
   kind: 'replica added',
   lastsMs: () => 0,
   begin: (world, { b }) => {
-    const place = world.members.place(FIRST_RANGE);
+    const place = isOurs(world, FIRST_RANGE) ? world.members.place(FIRST_RANGE) : undefined;
     const free = world.nodes.filter(
       (node) => node.up && node.machine.roles.includes('data') && node.stored(FIRST_RANGE) === undefined,
     );

@@ -107,7 +107,7 @@ class LeaseLoad implements Workload {
     this.#keys.add(key);
     const value = life.name;
     const put = await this.#ask(life, 'leased put', lease, () =>
-      this.#world.revisions.current(() => life.remora.kv.put(key, value, { lease: id })),
+      this.#world.revisions.written(() => life.remora.kv.put(key, value, { lease: id })),
     );
     if (put.type === 'refused') {
       if (put.code === 'LEASE_NOT_FOUND') this.#putsRefused++;

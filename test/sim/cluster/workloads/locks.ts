@@ -18,7 +18,7 @@ import { LockUses, type Use } from './lock-uses.ts';
 import type { MakeWorkload, Workload } from './workload.ts';
 
 /** Locks that are released by their holders, and one that is now and then taken from them. */
-const LOCKS: readonly string[] = ['L0', 'L1'];
+export const LOCKS: readonly string[] = ['L0', 'L1'];
 const FORCED = 'F';
 /** Most want the same one. */
 const LOCKS_BY_WEIGHT: readonly string[] = ['L0', 'L0', 'L0', 'L1', FORCED, FORCED];

@@ -114,7 +114,7 @@ class RegisterLoad implements Workload {
         return { ok: true, out: kvs[0]?.value.toString() ?? null };
       }
       case 'put': {
-        const { revision } = await revisions.current(() => kv.put(k, value));
+        const { revision } = await revisions.written(() => kv.put(k, value));
         this.#world.changed({ revision, key: k, kind: 'put', value });
         return { ok: true };
       }
