@@ -1,4 +1,4 @@
-import { type Clock, type Engine, type Logger, type Row, type Span, sleep } from '@remora/base';
+import { type Clock, type Engine, type EngineView, type Logger, type Row, type Span, sleep } from '@remora/base';
 import { currentKey, historyKey, parseHistoryKey } from '../state/keys.ts';
 import { isDeletion, modRevisionOf } from '../state/record.ts';
 
@@ -10,6 +10,8 @@ import { isDeletion, modRevisionOf } from '../state/record.ts';
  *      a deletion goes when r < C. What a read or a watch at C or later can see stays.
  * HC2. What goes of one key goes oldest first: a put must not outlive the deletion that hid it.
  * HC3. Memory is bounded: a version is judged when its successor is seen, and nothing but it is kept.
+ * HC4. A version and its successor are those of one moment: one that is current when the pass begins, and deleted while it
+ *      runs, is a successor still.
  */
 export class HistoryCollector {
   readonly #engine: Engine;
@@ -62,7 +64,7 @@ export class HistoryCollector {
     let removed = 0;
     let last: HistoryRow | undefined;
     const judge = (next: HistoryRow | undefined): void => {
-      if (last !== undefined && this.#unreadable(last, next, compactRevision)) {
+      if (last !== undefined && this.#unreadable({ last, next, view }, compactRevision)) {
         this.#engine.delete(historyKey(last.key, last.revision));
         removed++;
       }
@@ -82,17 +84,24 @@ export class HistoryCollector {
   }
 
   /** HC1. `next` is the row behind it, of the same key or not. */
-  #unreadable(row: HistoryRow, next: HistoryRow | undefined, compactRevision: number): boolean {
-    if (row.revision >= compactRevision) return false;
-    if (row.deletion) return true;
-    const successor = next?.key.equals(row.key) === true ? next.revision : this.#currentRevision(row.key);
+  #unreadable({ last, next, view }: Judged, compactRevision: number): boolean {
+    if (last.revision >= compactRevision) return false;
+    if (last.deletion) return true;
+    const successor = next?.key.equals(last.key) === true ? next.revision : currentRevision(view, last.key);
     return successor !== undefined && successor <= compactRevision;
   }
+}
 
-  #currentRevision(key: Buffer): number | undefined {
-    const row = this.#engine.get(currentKey(key));
-    return row === undefined ? undefined : modRevisionOf(row);
-  }
+interface Judged {
+  readonly last: HistoryRow;
+  readonly next: HistoryRow | undefined;
+  readonly view: EngineView;
+}
+
+/** HC4. */
+function currentRevision(view: EngineView, key: Buffer): number | undefined {
+  const row = view.get(currentKey(key));
+  return row === undefined ? undefined : modRevisionOf(row);
 }
 
 interface HistoryRow {

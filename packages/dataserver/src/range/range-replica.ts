@@ -121,7 +121,10 @@ export class RangeReplica implements StateMachine {
       descriptor,
       conf,
       effects: {
-        onEvents: (revision, events) => this.hub.publish(revision, events),
+        onEvents: (revision, events) => {
+          this.#rows.written(revision);
+          this.hub.publish(revision, events);
+        },
         onNotice: (notice) => {
           this.#waits.notify(notice);
           this.#grants.notify(notice);

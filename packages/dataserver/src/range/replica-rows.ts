@@ -22,6 +22,8 @@ export interface ReplicaRowsDeps {
  *
  * RR1. While a snapshot takes their place nobody reads or changes any of them: neither are requests served (`unreadable`
  *      of the replica), nor is history collected, nor do they take part in a checkpoint. Raft applies nothing meanwhile.
+ * RR2. What is written below what was compacted is cleared up once more. A merge compacts both ranges as far as either was,
+ *      and a transaction that one of them had prepared may commit at an earlier revision (decision 19, T5).
  */
 export class ReplicaRows {
   readonly #deps: ReplicaRowsDeps;
@@ -52,6 +54,11 @@ export class ReplicaRows {
     const { history } = this.#state.bounds;
     this.#collector = history && new HistoryCollector(this.#deps.engine, history, this.#deps);
     if (!this.#closed) this.collect();
+  }
+
+  /** The state has written something at a revision (RR2). */
+  written(revision: number): void {
+    if (revision <= this.#state.compactRevision) this.collectAnew();
   }
 
   snapshot(): StateMachineSnapshot {
