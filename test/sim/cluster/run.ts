@@ -198,7 +198,9 @@ async function within<T>(world: World, promise: T | Promise<T>): Promise<T> {
 /** E6. */
 async function settle(world: World): Promise<void> {
   asIntended(world);
-  await until(world, { boundMs: SETTLE_MS_MAX, why: () => whyNot(world) }, 'balance is reached', () => unsettled(world));
+  await until(world, { boundMs: SETTLE_MS_MAX, why: () => whyNot(world) }, 'balance is reached', () =>
+    unsettled(world),
+  );
   const before = standOf(world);
   await world.loop.run(STILL_MS);
   const after = standOf(world);

@@ -29,6 +29,33 @@ function run(steps: readonly Step[]): void {
   for (const [node, command, digest] of steps) applied.applied(node, command, digest);
 }
 
+/** Of one transaction over two ranges. */
+const DECIDE: AppliedCommand = {
+  ...{ rangeId: 2, index: 7, place: 0, requestId: 't/d', how: 'executed', revisionBefore: 4, revision: 8 },
+  command: {
+    ...{ type: 'txnDecide', txnId: 't', primaryKey: Buffer.from('k'), requestId: 'a' },
+    decision: { type: 'commit', revision: 8, branches: [0], others: [] },
+  },
+  outcome: {
+    ok: true,
+    revision: 8,
+    result: {
+      type: 'txnDecide',
+      outcome: { state: 'committed', commit: { type: 'commit', revision: 8, branches: [0] } },
+      results: [],
+    },
+  },
+};
+const resolve = (txnId: string, revision: number): AppliedCommand => ({
+  ...{ ...DECIDE, rangeId: 3, requestId: '', revision },
+  command: {
+    ...{ type: 'txnResolve', txnId, part: 1, requestId: 'a', span: { start: Buffer.alloc(0), end: Buffer.alloc(0) } },
+    resolution: { type: 'commit', revision, branches: [0] },
+  },
+  outcome: { ok: true, revision, result: { type: 'txnResolve', results: [] } },
+});
+const COMPACT: AppliedCommand = { ...PUT, command: { type: 'compact', revision: 4 }, revision: 4, outcome: OK(4) };
+
 const FIRST: Step = [1, PUT, ROWS];
 
 describe('what apply makes of commands', () => {
@@ -37,12 +64,51 @@ describe('what apply makes of commands', () => {
     expect(() => run(steps)).not.toThrow();
   });
 
+  test('a good run over several ranges: after a split both remember, a transaction has parts, all are compacted', () => {
+    const remembered: Step[] = [FIRST, [1, { ...AGAIN, rangeId: 3 }, 0]];
+    const committed: Step[] = [
+      [1, DECIDE, 1],
+      [1, resolve('t', 8), 1],
+    ];
+    const compacted: Step[] = [
+      [1, COMPACT, 0],
+      [1, { ...COMPACT, rangeId: 3 }, 0],
+    ];
+    for (const steps of [remembered, committed, compacted]) expect(() => run(steps)).not.toThrow();
+  });
+
   const bad: readonly { readonly name: string; readonly steps: readonly Step[]; readonly found: string }[] = [
     {
       name: 'a request is executed a second time',
       steps: [FIRST, [1, { ...OTHER, requestId: 'a' }, 1]],
       found:
         'applied once: request a was executed as command 0 of entry 8 of range 2, and before as command 0 of entry 7',
+    },
+    {
+      name: 'it is, by another range',
+      steps: [FIRST, [1, { ...OTHER, requestId: 'a', rangeId: 3 }, 1]],
+      found: 'applied once: request a was executed as command 0 of entry 8 of range 3, and before',
+    },
+    {
+      name: 'it is, as a transaction over several ranges',
+      steps: [FIRST, [1, resolve('t', 8), 1]],
+      found: 'applied once: request a was executed as command 0 of entry 7 of range 2, and committed as t',
+    },
+    {
+      name: 'two attempts at one transaction commit',
+      steps: [
+        [1, DECIDE, 1],
+        [1, resolve('u', 8), 1],
+      ],
+      found: 'applied once: request a was committed as u at 8',
+    },
+    {
+      name: 'parts of a transaction commit at different revisions',
+      steps: [
+        [1, DECIDE, 1],
+        [1, resolve('t', 9), 1],
+      ],
+      found: 'applied once: request a was committed as t at 9',
     },
     {
       name: 'a retry is answered with something else',

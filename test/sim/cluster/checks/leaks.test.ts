@@ -8,6 +8,8 @@ interface Left {
   readonly range: Record<string, number>;
   readonly master: number;
   readonly leases: number;
+  readonly ending: number;
+  readonly references: number;
   readonly outcomes: number;
   /** The first bytes of rows in the engine. */
   readonly rows: readonly number[];
@@ -20,6 +22,8 @@ const NOTHING: Left = {
   range: { proposals: 0, lockCalls: 0, watches: 0, leasesKept: 0, transactions: 0, transactionWaits: 0 },
   master: 0,
   leases: 0,
+  ending: 0,
+  references: 0,
   outcomes: 0,
   rows: [3, 4],
   clientLinks: 0,
@@ -27,8 +31,15 @@ const NOTHING: Left = {
 
 /** What is found on a node at which this is left. */
 function found(left: Partial<Left>): string {
-  const { host, gateway, range, master, leases, outcomes, rows, clientLinks } = { ...NOTHING, ...left };
-  const state = { leases: { size: leases }, outcomes: { count: outcomes } };
+  const { host, gateway, range, master, leases, ending, references, outcomes, rows, clientLinks } = {
+    ...NOTHING,
+    ...left,
+  };
+  const state = {
+    leases: { size: leases, allEnding: () => Array.from({ length: ending }) },
+    references: { size: references },
+    outcomes: { count: outcomes },
+  };
   const roles = {
     host: { underWay: () => host },
     underWay: () => gateway,
@@ -51,6 +62,17 @@ describe('what is left when all clients have gone', () => {
       name: 'the row of a lease, or of what belonged to one',
       left: { rows: [1, 3] },
       text: 'node 1: 1 rows of leases',
+    },
+    { name: 'a lease that does not end', left: { ending: 1 }, text: 'node 1: 1 leases that end of range 2' },
+    {
+      name: 'a reference to a lease of another range',
+      left: { references: 2 },
+      text: 'node 1: 2 references to leases of range 2',
+    },
+    {
+      name: 'a part of a transaction over several ranges',
+      left: { range: { transactions: 1 } },
+      text: 'node 1: 1 transactions of range 2',
     },
     { name: 'a lock, a waiter, a mark', left: { rows: [2, 2] }, text: 'node 1: 2 rows of locks' },
     { name: 'a lease whose time is kept', left: { range: { leasesKept: 3 } }, text: 'node 1: 3 leasesKept of range 2' },
