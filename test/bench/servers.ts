@@ -71,6 +71,8 @@ function remoraFlags({ name, dataDir, client, peer, http }: MemberAddress, all: 
     'initial-cluster': all.map((member) => `${member.name}=${member.peer}`).join(','),
     // Its first peer port is as good a name as any for a cluster that lives for one run.
     'cluster-token': `bench-${all[0]?.peer}`,
+    // What is measured is one range, however long the load lasts.
+    'auto-split': 'false',
   };
   return Object.entries(flags).flatMap(([flag, value]) => [`--${flag}`, value]);
 }

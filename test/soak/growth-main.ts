@@ -13,6 +13,7 @@ See docs/testing.md.
   --split-mib <n>    where ranges are split; they are measured from half of it on, and have at most twice of it
                      (default: 64)
   --inflight <n>     writes under way (default: 256)
+  --shrinks          delete all of it at the end, and wait until its ranges are merged
   --json             print what was measured as JSON
   --help             print this`;
 
@@ -27,6 +28,7 @@ export async function growthMain(args: readonly string[]): Promise<number> {
       'value-bytes': { type: 'string', default: '1024' },
       'split-mib': { type: 'string', default: '64' },
       inflight: { type: 'string', default: '256' },
+      shrinks: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -42,6 +44,7 @@ export async function growthMain(args: readonly string[]): Promise<number> {
     valueBytes,
     sizes: { check: split / 2, split, max: 2 * split },
     inflight: wholeNumber('inflight', values.inflight),
+    shrinks: values.shrinks,
     say: (line) => console.log(`  ${line}`),
   });
   if (values.json) console.log(JSON.stringify(report, null, 2));

@@ -11,7 +11,7 @@ export function restBytesMax({ check, split }: GrowthReport['options']['sizes'])
 
 /** What is promised of a cluster that grows, whatever the machine. */
 export function judgeGrowth(report: GrowthReport): readonly Judged[] {
-  const { options, ranges, largestBytes, largestAtEndBytes, failedWrites, read, wrong, gaps } = report;
+  const { options, ranges, largestBytes, largestAtEndBytes, failedWrites, read, wrong, gaps, rangesLeft } = report;
   const { values, valueBytes, sizes } = options;
   const rangesMin = Math.floor((values * valueBytes) / restBytesMax(sizes));
   return [
@@ -27,6 +27,9 @@ export function judgeGrowth(report: GrowthReport): readonly Judged[] {
     },
     { what: 'no write fails', found: failedWrites.join('; ') || 'none did', holds: failedWrites.length === 0 },
     { what: 'ranges have neither holes nor overlaps', found: gaps.join('; ') || 'none', holds: gaps.length === 0 },
+    ...(rangesLeft === undefined
+      ? []
+      : [{ what: 'ranges that were emptied are merged', found: `${rangesLeft} ranges`, holds: rangesLeft === 1 }]),
     {
       what: 'what is read back is what was written',
       found: wrong.join('; ') || `${read} values`,

@@ -1,6 +1,7 @@
 /**
  * A cluster of real nodes grows: values are loaded through the SDK in the random order of their keys, while its ranges
- * split by themselves; then all of it is read back and compared.
+ * split by themselves; then all of it is read back and compared. It may shrink again: everything is deleted, and the ranges
+ * are merged by themselves once settings say that a short quiet time will do.
  *
  * G1. Keys and values follow from numbers (`keyOf`, `textOf`), so nothing is kept in memory to compare with: what is read
  *     back in order, all different, each as its number says, and as many as were written, is what was written.
@@ -19,6 +20,8 @@ export interface GrowthOptions {
   /** Of ranges, in bytes. */
   readonly sizes: { readonly check: number; readonly split: number; readonly max: number };
   readonly inflight: number;
+  /** Whether it shrinks again. */
+  readonly shrinks?: boolean;
   readonly say?: (line: string) => void;
 }
 
@@ -41,6 +44,8 @@ export interface GrowthReport {
   readonly read: number;
   /** Holes and overlaps between ranges, at the end. */
   readonly gaps: readonly string[];
+  /** Ranges that were left when it had shrunk; undefined when it was not to. */
+  readonly rangesLeft: number | undefined;
 }
 
 interface RangeSeen {
@@ -83,7 +88,6 @@ function hashOf(i: number): Buffer {
 export async function runGrowth(options: GrowthOptions): Promise<GrowthReport> {
   const { check, split, max } = options.sizes;
   const flags = {
-    'auto-split': 'true',
     'split-check-size': String(check),
     'split-size': String(split),
     'range-size-max': String(max),
@@ -101,6 +105,7 @@ export async function runGrowth(options: GrowthOptions): Promise<GrowthReport> {
     const ranges = await watch.stop();
     options.say?.(`${ranges.length} ranges; reading all of it back`);
     const { read, wrong } = await readBack(client, options);
+    const rangesLeft = options.shrinks ? await shrink(client, { command, options }) : undefined;
     return {
       options: { values: options.values, valueBytes: options.valueBytes, sizes: options.sizes },
       ranges: ranges.length,
@@ -110,7 +115,7 @@ export async function runGrowth(options: GrowthOptions): Promise<GrowthReport> {
       writesPerSecond: options.values / seconds,
       ...load,
       memoryBytes: watch.memoryBytes,
-      ...{ read, wrong, gaps: gapsOf(ranges) },
+      ...{ read, wrong, gaps: gapsOf(ranges), rangesLeft },
     };
   });
 }
@@ -119,23 +124,55 @@ async function loadAll(
   client: RemoraClient,
   { values, valueBytes, inflight }: GrowthOptions,
 ): Promise<Pick<GrowthReport, 'longestWriteMs' | 'failedWrites'>> {
-  let next = 0;
   let longestWriteMs = 0;
   const failedWrites: string[] = [];
-  const worker = async (): Promise<void> => {
-    while (next < values) {
-      const i = next++;
-      const begunMs = performance.now();
-      try {
-        await client.kv.put(keyOf(i), textOf(i, valueBytes), { timeout: WRITE_TIMEOUT });
-      } catch (error) {
-        failedWrites.push(`${keyOf(i)}: ${error}`);
-      }
-      longestWriteMs = Math.max(longestWriteMs, performance.now() - begunMs);
+  await inParallel({ count: values, inflight }, async (i) => {
+    const begunMs = performance.now();
+    try {
+      await client.kv.put(keyOf(i), textOf(i, valueBytes), { timeout: WRITE_TIMEOUT });
+    } catch (error) {
+      failedWrites.push(`${keyOf(i)}: ${error}`);
     }
+    longestWriteMs = Math.max(longestWriteMs, performance.now() - begunMs);
+  });
+  return { longestWriteMs, failedWrites: failedWrites.slice(0, WRONG_MAX) };
+}
+
+async function inParallel(
+  { count, inflight }: { readonly count: number; readonly inflight: number },
+  work: (i: number) => Promise<unknown>,
+): Promise<void> {
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    while (next < count) await work(next++);
   };
   await Promise.all(Array.from({ length: inflight }, worker));
-  return { longestWriteMs, failedWrites: failedWrites.slice(0, WRONG_MAX) };
+}
+
+/** Gives the number of ranges when no two are merged any more. */
+async function shrink(
+  client: RemoraClient,
+  { command, options }: { readonly command: RemoraCommand; readonly options: GrowthOptions },
+): Promise<number> {
+  options.say?.('deleting all of it');
+  const { values, inflight } = options;
+  await inParallel({ count: values, inflight }, (i) => client.kv.delete(keyOf(i), { timeout: WRITE_TIMEOUT }));
+  const run = async (...args: string[]): Promise<string> => {
+    const { code, out, err } = await command.begin(args).ended;
+    if (code !== 0) throw new Error(`remora ${args.join(' ')}: ${err}`);
+    return out;
+  };
+  await run('admin', 'compact', '--yes');
+  await run('admin', 'settings', 'set', 'merge-quiet-time', '1s');
+  let left = Number.POSITIVE_INFINITY;
+  const isOne = async (): Promise<boolean> => {
+    left = JSON.parse(await run('admin', 'ranges', '--json')).ranges.length;
+    options.say?.(`${left} ranges are left`);
+    return left === 1;
+  };
+  await eventually('all ranges are merged', isOne, { timeoutMs: 120_000, pollMs: 500 });
+  await client.kv.put(keyOf(0), textOf(0, 8));
+  return left;
 }
 
 /** G1. */

@@ -21,7 +21,7 @@ const group = 'Ranges';
 export const RANGE_SETTINGS = {
   autoSplit: {
     type: bool(),
-    default: false,
+    default: true,
     desc: 'Split ranges that have grown large or hot. From the first split on, the cluster writes only while it has a master.',
     group,
   },

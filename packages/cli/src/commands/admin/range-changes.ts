@@ -22,7 +22,7 @@ export function splitCommand(shell: Shell): Command {
   const command = new Command('split')
     .description(
       'Splits a range in two, in the middle or at a key, which becomes the first one of the new range. No data moves, and ' +
-        'clients go on. With --auto-split of the nodes, ranges split by themselves when they grow; by hand it is for load ' +
+        'clients go on. Ranges split by themselves when they grow, unless the setting auto-split is false; by hand it is for load ' +
         'that is to come.',
     )
     .argument('[range]', 'its id; the one that has the key unless given', readId)
@@ -43,7 +43,8 @@ export function mergeCommand(shell: Shell): Command {
   const command = new Command('merge')
     .description(
       'Makes one range of two neighbours: the one with the smaller keys goes on with the keys of both, the other one ends. ' +
-        'Both have to be on the same nodes, all of which are up; `move` brings them there.',
+        'Both have to be on the same nodes, all of which are up; `move` brings them there. Neighbours that have become ' +
+        'small and quiet are merged by themselves, unless the setting auto-merge is false.',
     )
     .argument('<range>', 'one of them, by its id', readId)
     .argument('<neighbour>', 'the other one', readId)
