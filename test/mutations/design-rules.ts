@@ -83,7 +83,7 @@ const TRANSACTIONS_AND_RANGES: readonly DesignRule[] = [
   ['§11', 'a committed record stays until every intent is resolved', ['record-dropped-before-all-is-resolved']],
   ['§12', 'split and merge are refused while a configuration is joint', ['split-while-joint', 'sealed-while-joint']],
   ['§12', 'a merge is decided when every replica has the seal', ['merge-without-the-word-of-all-nodes']],
-  ['§12', 'the epoch is checked again at apply', ['epoch-not-checked-at-apply']],
+  ['§12', 'epoch and keys are checked again at apply', ['keys-not-checked-at-apply']],
 ];
 
 export const DESIGN_RULES: readonly DesignRule[] = [...STORAGE, ...REVISIONS_AND_LEASES, ...TRANSACTIONS_AND_RANGES];

@@ -161,11 +161,11 @@ const ROWS: readonly Row[] = [
     'is not made of one whose membership is joint, nor of one that counts by itself',
   ],
   [
-    'epoch-not-checked-at-apply',
-    'a command is applied that was meant for the range as it was before a split',
+    'keys-not-checked-at-apply',
+    'a command is applied whose keys a split has taken from the range',
     'state/admission.ts',
-    'batch.epoch.version !== descriptor.epoch.version || ',
-    '',
+    'batch.epoch.version !== descriptor.epoch.version || !commandWithin(bounds, item.command)',
+    'batch.epoch.version < 0',
     'store.split.test.ts',
     'and read by an epoch of before are refused, also those whose ReadIndex was under way; apply refuses the same',
   ],
@@ -187,8 +187,8 @@ const OF_CLIENTS: readonly RuleMutation[] = [
     find: 'this.#ackedMs = sentMs;\n      this.#ackedWallMs',
     replace: 'this.#ackedMs = this.#clock.monotonicMs();\n      this.#ackedWallMs',
     killedBy: {
-      file: 'test/sdk/clock-drift.property.test.ts',
-      test: 'whenever a client is cut off, its locks are lost to it before the cluster ends its session',
+      file: 'packages/client/src/session.test.ts',
+      test: 'an acknowledgement counts from when its heartbeat was sent, however late it comes',
     },
   },
 ];
