@@ -9,7 +9,7 @@ import {
 } from '@remora/protocol';
 import type { RevisionSource } from '../revisions/revision-drawer.ts';
 import { errorOf, type Outcome, outcomeBytes, rememberable } from '../state/outcome-codec.ts';
-import { heldBy, isPartial } from '../transactions/answers.ts';
+import { heldBy, inTheWay, isPartial } from '../transactions/answers.ts';
 import type { IntentWaits } from '../transactions/intent-waits.ts';
 import { commandBytes, type OutcomeDone, Proposals, type QueuedCommand } from './proposals.ts';
 import type { RangeClock } from './range-clock.ts';
@@ -69,6 +69,7 @@ export class Commands {
       if (outcome === undefined) return done(error, undefined);
       // The replica knows better than its state what became of the range.
       if (!outcome.ok && outcome.code === 'STALE_EPOCH') return done(this.#replica.staleEpoch(), undefined);
+      this.#deps.intentWaits.met(inTheWay(outcome));
       this.#answer(outcome, done);
     };
     // The format of its entry says what it is.

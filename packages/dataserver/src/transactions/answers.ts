@@ -67,6 +67,14 @@ export function rememberedAnswer(command: Command, outcome: Outcome): Outcome {
   return failed(outcome.revision, new ServiceError('UNKNOWN_OUTCOME', message, { details }));
 }
 
+/** The transactions that were in the way of a prepare. */
+export function inTheWay(outcome: Outcome): readonly string[] {
+  if (!outcome.ok || outcome.result.type !== 'txnPrepare' || outcome.result.answer !== 'conflict') return NOBODY;
+  return outcome.result.holders.map(({ txnId }) => txnId);
+}
+
+const NOBODY: readonly string[] = [];
+
 /** What a prepare comes to that meets intents of others. */
 export function conflictWith(parts: readonly PreparedPart[]): TxnPrepareResult {
   const holders = parts

@@ -29,7 +29,7 @@ describe('those who wait for transactions', () => {
     bed.add('c', 't');
     waits.applied((txnId) => txnId === 'u');
     expect(log).toEqual(['a', 'c']);
-    expect([waits.size, [...waits.awaited()]]).toEqual([1, ['u']]);
+    expect([waits.size, [...waits.lookAtAwaited()]]).toEqual([1, ['u']]);
   });
 
   test('may wait again as they go on, and not be asked twice for one step', () => {

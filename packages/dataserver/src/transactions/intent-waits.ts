@@ -16,6 +16,8 @@ export interface IntentWaiter {
 
 /** Who may wait; more are refused. */
 const WAITING_MAX = 20_000;
+/** IW4. So many times what a prepare met is told as awaited. */
+const TOLD_OF_MET = 2;
 
 /**
  * Commands and reads of one range that wait at its leader for transactions over several ranges (T2 of decision 19).
@@ -24,19 +26,32 @@ const WAITING_MAX = 20_000;
  * IW2. What a command waits for, and has waited for until it is applied, is prepared by nobody meanwhile: so no flow of
  *      transactions keeps it waiting for ever (`isAwaited`).
  * IW3. A command waits to its deadline, a read as long as its caller; all end when leadership is lost.
+ * IW4. A prepare does not wait, but whoever sent it comes again: what was in its way counts as awaited for a while. So it is
+ *      asked after, and what has committed meanwhile holds nobody up until it expires.
  */
 export class IntentWaits {
   #waiters = new Set<IntentWaiter>();
   /** IW2. */
   readonly #awaiting = new Set<Command>();
+  /** IW4. How often each is to be told yet. */
+  readonly #met = new Map<string, number>();
 
   get size(): number {
     return this.#waiters.size;
   }
 
-  /** The transactions that somebody waits for. */
-  awaited(): ReadonlySet<string> {
-    const awaited = new Set<string>();
+  /** IW4. */
+  met(txnIds: Iterable<string>): void {
+    for (const txnId of txnIds) if (this.#met.size < WAITING_MAX) this.#met.set(txnId, TOLD_OF_MET);
+  }
+
+  /** The transactions that somebody waits for, at one look at all that are prepared. */
+  lookAtAwaited(): ReadonlySet<string> {
+    const awaited = new Set<string>(this.#met.keys());
+    for (const [txnId, times] of this.#met) {
+      if (times > 1) this.#met.set(txnId, times - 1);
+      else this.#met.delete(txnId);
+    }
     for (const { txnId } of this.#waiters) awaited.add(txnId);
     return awaited;
   }
@@ -92,6 +107,7 @@ export class IntentWaits {
     const waiters = this.#waiters;
     this.#waiters = new Set();
     this.#awaiting.clear();
+    this.#met.clear();
     for (const waiter of waiters) waiter.fail(error);
   }
 }

@@ -81,6 +81,18 @@ describe("a part of another range's transaction", () => {
     expect(bed.proposed).toMatchObject([{ command: { type: 'txnResolve', resolution: { type: 'abort' } } }]);
   });
 
+  test('is asked after before it expires when it was in the way of another, which comes again', async () => {
+    const { bed } = await withPart();
+    bed.waits.met(['t']);
+    bed.look();
+    expect(bed.pushed).toEqual([]);
+    bed.look();
+    expect(bed.pushed).toEqual(['t']);
+    bed.told[0]?.({ state: 'pending', remainingMs: 1 });
+    for (let i = 0; i < 3; i++) bed.look();
+    expect(bed.pushed).toEqual(['t']); // Nobody has met it since.
+  });
+
   test('is asked after before it expires when somebody waits for it from one look to the next', async () => {
     const { bed } = await withPart();
     bed.wait('t');

@@ -75,7 +75,7 @@ export class Settler {
     const { waits, transactions, rangeTimeMs } = this.#deps;
     const nowMs = rangeTimeMs();
     waits.expire(nowMs);
-    const awaited = waits.awaited();
+    const awaited = waits.lookAtAwaited();
     for (const part of transactions().parts) {
       const { txnId } = part;
       const due = part.expiresMs < nowMs || (awaited.has(txnId) && this.#awaited.has(txnId));
