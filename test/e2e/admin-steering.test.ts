@@ -135,7 +135,7 @@ describe('ranges', () => {
 
   test('do not move where that is not possible: the refusal says what would be right', async () => {
     const { id } = await rangeOf('m');
-    expect(await refused('move', String(id), 'n2', 'n4')).toContain('has a replica already; nodes 1 can take it');
+    expect(await refused('move', String(id), 'n2', 'n4')).toContain('has a replica already; node 1 can take it');
     expect(await refused('move', String(id), 'n1', 'n4')).toContain(
       'has no voter on node 1; it has them on nodes 2, 3',
     );

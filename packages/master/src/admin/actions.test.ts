@@ -307,7 +307,7 @@ describe('the duty of a node', () => {
       odd: [away(2)],
       nodeId: 1,
       duty: 'maintenance',
-      says: 'range 1 would lose its quorum while node 1 is away: its replicas on nodes 2 are down, silent or in maintenance',
+      says: 'range 1 would lose its quorum while node 1 is away: its replica on node 2 is down, silent or in maintenance',
     },
     {
       name: 'decommissioning below the number of replicas',
@@ -323,7 +323,12 @@ describe('the duty of a node', () => {
       duty: 'removed',
       says: 'no leader of range 3 has reported',
     },
-    { name: 'removal of one that lives', nodeId: 2, duty: 'removed', says: 'still holds 2 replicas; decommission it' },
+    {
+      name: 'removal of one that lives',
+      nodeId: 2,
+      duty: 'removed',
+      says: 'is up and holds 2 replicas; decommission it',
+    },
     {
       name: 'removal of a master that lives',
       nodeId: 1,

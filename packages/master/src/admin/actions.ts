@@ -228,7 +228,7 @@ export class Actions implements SteeringActions {
       );
     }
     const view = this.#deps.scheduling.view(this.#deps.monotonicMs());
-    const up = view.model.node(nodeId)?.info.liveness !== 'down';
+    const up = view.model.node(nodeId)?.info.liveness === 'up';
     if (duty === 'removed' && roles.includes('master') && up) {
       throw wrong(`node ${nodeId} is one of the masters, and up: stop it first, if the others are a majority`);
     }

@@ -26,6 +26,11 @@ describe('the scheduling finds', () => {
       expect: [/^misplaced range 1: its replicas on nodes 1, 2, 3 could be further apart/],
     },
     {
+      name: 'nothing misplaced while there are fewer nodes to choose from than replicas',
+      given: { nodes: [...upNodes(2), nodeInfo(3, { duty: 'maintenance' })], ranges: [WHOLE] },
+      expect: [],
+    },
+    {
       name: 'nothing to say of a range without a quorum: that is told elsewhere',
       given: { nodes: noRoom, ranges: [rangeInfo(1, { voters: [1, 2, 3], silent: { 2: 1, 3: 1 } })] },
       expect: [],

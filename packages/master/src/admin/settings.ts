@@ -198,7 +198,7 @@ export class SettingsSchema {
 
 function unknownSetting(name: string): ServiceError {
   const meant = suggest(name, NAMES.keys());
-  const hint = meant === undefined ? '' : `, did you mean ${meant}?`;
+  const hint = meant === undefined ? '.' : `, did you mean ${meant}?`;
   const known = [...NAMES.keys()].join(', ');
   return new ServiceError('INVALID_ARGUMENT', `there is no setting "${name}"${hint} There are: ${known}`);
 }

@@ -103,7 +103,7 @@ describe('what is not possible is refused, and what would be right is said', () 
     {
       name: 'a move to a node that is down',
       request: () => requestMove(view({ odd: [down(4)] }), 1, { from: 1, to: 4 }),
-      says: /node 4 is down; nodes 5 can take it/,
+      says: /node 4 is down; node 5 can take it/,
     },
     {
       name: 'a move to an unknown node',
@@ -186,7 +186,7 @@ describe('nodes that are to go', () => {
     {
       name: 'removal of one that lives and holds replicas',
       check: () => requireRemovable(view(), 1),
-      says: /still holds 2 replicas; decommission it/,
+      says: /is up and holds 2 replicas; decommission it, and remove it when it is empty; or stop it/,
     },
     {
       name: 'removal that would cost a quorum',
@@ -199,6 +199,7 @@ describe('nodes that are to go', () => {
 
   test('may be removed when they are down and the others have the quorum, or when they are empty', () => {
     requireRemovable(view({ odd: [down(3)] }), 3);
+    requireRemovable(view({ odd: [nodeInfo(3, { liveness: 'suspect' })] }), 3);
     requireRemovable(view(), 5);
   });
 });

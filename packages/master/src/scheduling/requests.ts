@@ -43,7 +43,7 @@ export function requestTransfer(view: SchedulingView, rangeId: number, nodeId: n
   const range = steadyRange(view, rangeId);
   if (range.leader === nodeId) throw wrong(`node ${nodeId} leads range ${rangeId} already`);
   const refused = refusesLeader(range, nodeId, view);
-  if (refused !== undefined) throw wrong(`${refused}; voters are on nodes ${voterNodes(range).join(', ')}`);
+  if (refused !== undefined) throw wrong(`${refused}; voters are on ${nodesText(voterNodes(range))}`);
   return admin(range, [{ type: 'transferLeader', nodeId }], `transfer the leader to node ${nodeId}`);
 }
 
@@ -77,18 +77,25 @@ export function requireDecommissionable(view: SchedulingView, nodeId: number): v
   );
   if (left.length < settings.replicas) {
     throw wrong(
-      `without node ${nodeId} only ${left.length} nodes are up and serving, and ranges have ${settings.replicas} replicas; ` +
+      `without node ${nodeId} only ${left.length} ${left.length === 1 ? 'node is' : 'nodes are'} up and serving, and ` +
+        `ranges have ${settings.replicas} replicas; ` +
         'add a node first, or lower the setting "replicas"',
     );
   }
 }
 
-/** Throws when ranges would lose their quorum, or while a live node still holds replicas. */
+/**
+ * Throws when ranges would lose their quorum, or while a node that is heard still holds replicas. One that is not heard may
+ * be removed before it counts as down: who asks for it says that it will not come back, and it would be refused.
+ */
 export function requireRemovable(view: SchedulingView, nodeId: number): void {
   const { info, ranges } = requireNode(view, nodeId);
   if (ranges.size === 0) return;
-  if (info.liveness !== 'down') {
-    throw wrong(`node ${nodeId} still holds ${ranges.size} replicas; decommission it, and remove it when it is empty`);
+  if (info.liveness === 'up') {
+    throw wrong(
+      `node ${nodeId} is up and holds ${ranges.size} replicas; decommission it, and remove it when it is empty; or stop it, ` +
+        'if what it holds may be given up',
+    );
   }
   for (const rangeId of ranges) {
     const range = view.model.range(rangeId);
@@ -122,7 +129,7 @@ export function requireMaintainable(view: SchedulingView, nodeId: number): void 
     const because =
       away.length === 0
         ? `it has only ${voters.length} voters`
-        : `its replicas on nodes ${away.join(', ')} are down, silent or in maintenance as well`;
+        : `${awayText(away)} down, silent or in maintenance as well`;
     throw wrong(
       `range ${rangeId} would lose its quorum while node ${nodeId} is away: ${because}; wait until it is whole`,
     );
@@ -152,7 +159,7 @@ function requireNode(view: SchedulingView, nodeId: number): NodeView {
 function requireVoter(range: RangeInfo, nodeId: number): void {
   if (replicaOn(range, nodeId)?.type === 'voter') return;
   const { rangeId } = range.descriptor;
-  throw wrong(`range ${rangeId} has no voter on node ${nodeId}; it has them on nodes ${voterNodes(range).join(', ')}`);
+  throw wrong(`range ${rangeId} has no voter on node ${nodeId}; it has them on ${nodesText(voterNodes(range))}`);
 }
 
 function requireFit(view: SchedulingView, range: RangeInfo, nodeId: number): void {
@@ -162,7 +169,7 @@ function requireFit(view: SchedulingView, range: RangeInfo, nodeId: number): voi
   const fit = [...view.model.nodes()]
     .map(({ info }) => info.nodeId)
     .filter((id) => unfitFor(view, range, id, 'admin') === undefined);
-  const others = fit.length === 0 ? 'no other node can take it now' : `nodes ${fit.join(', ')} can take it`;
+  const others = fit.length === 0 ? 'no other node can take it now' : `${nodesText(fit)} can take it`;
   throw wrong(`node ${nodeId} ${unfit}; ${others}`);
 }
 
@@ -185,6 +192,15 @@ function requirePossible(view: SchedulingView, range: RangeInfo, step: Step): vo
 
 function admin(range: RangeInfo, steps: readonly Step[], reason: string): Plan {
   return planFor(range, { kind: 'admin', steps, reason: `requested: ${reason}` });
+}
+
+function awayText(nodeIds: readonly number[]): string {
+  const one = nodeIds.length === 1;
+  return `its ${one ? 'replica' : 'replicas'} on ${nodesText(nodeIds)} ${one ? 'is' : 'are'}`;
+}
+
+function nodesText(nodeIds: readonly number[]): string {
+  return `${nodeIds.length === 1 ? 'node' : 'nodes'} ${nodeIds.join(', ')}`;
 }
 
 function wrong(message: string): ServiceError {

@@ -1,4 +1,5 @@
 /** All that checkers and schedulers look at when they decide: the cluster, the settings, and what is under way. */
+import { formatDurationMs } from '@remora/base';
 import {
   type ClusterView,
   isLive,
@@ -63,8 +64,10 @@ export class SchedulingView {
   /** What keeps balancing from moving the leader of a range. */
   notTransferable(range: RangeInfo): string | undefined {
     const { rangeId } = range.descriptor;
-    const resting = this.#underWay.memory.restsUntil(rangeId, this.settings) > this.nowMs;
-    return this.notChangeable(range) ?? (resting ? 'it was moved lately' : undefined);
+    const restMs = this.#underWay.memory.restsUntil(rangeId, this.settings) - this.nowMs;
+    return (
+      this.notChangeable(range) ?? (restMs > 0 ? `it was moved lately, and rests for ${restText(restMs)}` : undefined)
+    );
   }
 
   /** What keeps anybody from changing a range now. */
@@ -92,7 +95,10 @@ export class SchedulingView {
     );
   }
 
-  /** The least isolation cost that so many replicas could have, placed one by one. */
+  /**
+   * The least isolation cost that so many replicas could have, placed one by one. Whatever they have is as good as it can be
+   * while fewer nodes could take them.
+   */
   bestIsolation(replicas: number): number {
     const known = this.#bestIsolation.get(replicas);
     if (known !== undefined) return known;
@@ -105,10 +111,15 @@ export class SchedulingView {
       chosen.push(next);
       left.delete(next);
     }
-    const cost = isolationCost(model, chosen, isolationLevels);
+    const enough = chosen.length === replicas;
+    const cost = enough ? isolationCost(model, chosen, isolationLevels) : Number.POSITIVE_INFINITY;
     this.#bestIsolation.set(replicas, cost);
     return cost;
   }
+}
+
+function restText(restMs: number): string {
+  return formatDurationMs(Math.ceil(restMs / 1_000) * 1_000);
 }
 
 function cheapest(ids: Iterable<number>, costOf: (id: number) => number): number {

@@ -99,7 +99,7 @@ function find(schedulers: readonly admin.Scheduler[], name: string): admin.Sched
   if (found !== undefined) return found;
   const names = schedulers.map((scheduler) => scheduler.name);
   const meant = suggest(name, names);
-  const hint = meant === undefined ? '' : `, did you mean ${meant}?`;
+  const hint = meant === undefined ? '.' : `, did you mean ${meant}?`;
   throw new CommandError('failed', `there is no scheduler "${name}"${hint} There are: ${names.join(', ')}`);
 }
 

@@ -88,7 +88,7 @@ function find(settings: readonly admin.Setting[], name: string): admin.Setting {
   if (found !== undefined) return found;
   const names = settings.map((setting) => setting.name);
   const meant = suggest(name, names);
-  const hint = meant === undefined ? '' : `, did you mean ${meant}?`;
+  const hint = meant === undefined ? '.' : `, did you mean ${meant}?`;
   throw new CommandError('failed', `there is no setting "${name}"${hint} There are: ${names.join(', ')}`);
 }
 

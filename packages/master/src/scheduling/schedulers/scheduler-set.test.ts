@@ -90,7 +90,7 @@ describe('why', () => {
     expect(lines(first?.rangeId ?? 0)).toEqual(
       expect.arrayContaining([
         'nothing is wrong with it',
-        'balancing leaves it alone: it was moved lately',
+        'balancing leaves it alone: it was moved lately, and rests for 2m',
         expect.stringMatching(/^before: operator 1 .* ended as cancelled: cancelled by hand$/),
       ]),
     );
