@@ -40,6 +40,8 @@ import {
 import type { RunningNode } from './running-node.ts';
 import { performTask } from './tasks.ts';
 
+/** How long transactions over ranges may take to end once no client is served any more. */
+const TRANSACTIONS_GRACE_MS = 1_000;
 /** For a look at the routes between heartbeats. */
 const VIEW_TIMEOUT_MS = 1_000;
 
@@ -168,6 +170,7 @@ class Node implements AssembledNode {
       return handOver(master === undefined ? groups : [master.group, ...groups], clock);
     });
     this.#agent(descriptor, finder, store);
+    this.#onStop('transactions', () => ranges.transactionsEnded(TRANSACTIONS_GRACE_MS));
     const entry = platform.openEntry({
       ...{ options, clock, random, logger, backend, admission, underWay, host, log, engine, store },
       ...{ dialer, master: finder },

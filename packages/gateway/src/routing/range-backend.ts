@@ -59,6 +59,8 @@ interface Asked {
 /** Longest time that one request may take. */
 export const REQUEST_TIMEOUT_MAX_MS = 60_000;
 const ATTEMPT_MS = 1_000;
+const ENDING_POLL_MS = 5;
+
 /** The gateway's way to the ranges (see `Backend`). */
 export class RangeBackend implements Backend {
   readonly nodeId: number;
@@ -118,8 +120,20 @@ export class RangeBackend implements Backend {
     this.#idPrefix = `${deps.random.bytes(12).toString('base64url')}.`;
   }
 
-  underWay(): Readonly<BackendUnderWay> {
-    return this.#underWay;
+  underWay(): Readonly<BackendUnderWay> & { readonly coordinated: number } {
+    return { ...this.#underWay, coordinated: this.#coordinator.underWay };
+  }
+
+  /**
+   * Resolves when no transaction is coordinated here any more, or when it has waited long enough. Before a gateway ends that
+   * takes no more requests: what it leaves in the middle keeps others waiting until it has expired.
+   */
+  async transactionsEnded(timeoutMs: number): Promise<void> {
+    const { clock } = this.#deps;
+    const endMs = clock.monotonicMs() + timeoutMs;
+    while (this.#coordinator.underWay > 0 && clock.monotonicMs() < endMs) {
+      await new Promise<void>((resolve) => clock.setTimer(ENDING_POLL_MS, resolve));
+    }
   }
 
   view(): ClusterView {

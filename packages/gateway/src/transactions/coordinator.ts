@@ -28,11 +28,20 @@ export class Coordinator {
   readonly #deps: CoordinatorDeps;
   readonly #revisions: NewestRevision;
   readonly #settling: Settling;
+  #requests = 0;
 
   constructor(deps: CoordinatorDeps) {
     this.#deps = deps;
     this.#revisions = new NewestRevision({ ...deps, newest: deps.draw });
     this.#settling = new Settling(deps);
+  }
+
+  /**
+   * Requests, answered or not, that may have something prepared in ranges, and what is being settled. A coordinator that ends
+   * while there are any leaves keys locked until the transactions have expired.
+   */
+  get underWay(): number {
+    return this.#requests + this.#settling.underWay;
   }
 
   /**
@@ -51,7 +60,9 @@ export class Coordinator {
     const timer = clock.setTimer(timeoutMs, () => over.abort(tooLate()));
     const calls = new RangeCalls(this.#deps, over.signal, clock.monotonicMs() + timeoutMs);
     let canceled = false;
+    this.#requests++;
     const end: BackendDone<CommandResult> = (error, reply) => {
+      this.#requests--;
       timer.cancel();
       over.abort(tooLate()); // what is still under way, after a part has failed
       if (!canceled) done(error, reply);

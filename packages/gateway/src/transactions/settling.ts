@@ -32,9 +32,14 @@ const PARTS_AT_A_TIME = 8;
  */
 export class Settling {
   readonly #deps: RangeCallsDeps;
+  #underWay = 0;
 
   constructor(deps: RangeCallsDeps) {
     this.#deps = deps;
+  }
+
+  get underWay(): number {
+    return this.#underWay;
   }
 
   /**
@@ -92,9 +97,11 @@ export class Settling {
     const { clock } = this.#deps;
     const over = new AbortController();
     const timer = clock.setTimer(SETTLE_MS, () => over.abort(new ServiceError('DEADLINE_EXCEEDED', 'not all settled')));
+    this.#underWay++;
     try {
       return await work(new RangeCalls(this.#deps, over.signal, clock.monotonicMs() + SETTLE_MS));
     } finally {
+      this.#underWay--;
       timer.cancel();
       over.abort(new ServiceError('CANCELED', 'it is over'));
     }

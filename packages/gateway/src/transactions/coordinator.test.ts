@@ -1,0 +1,33 @@
+import { ManualClock, SeededRandom } from '@remora/base';
+import { kvRoutingKey } from '@remora/protocol';
+import { expect, test } from 'vitest';
+import { Coordinator } from './coordinator.ts';
+import { FakeRanges } from './test-ranges.ts';
+
+const put = (key: string) => ({
+  ...{ type: 'put' as const, key: Buffer.from(key), value: Buffer.from('v'), lease: 0n },
+  ...{ prevKv: false, ignoreValue: false, ignoreLease: false },
+});
+const BOTH = { type: 'txn' as const, txn: { compare: [], success: [put('a'), put('z')], failure: [] } };
+
+test('a transaction counts as under way until ranges have nothing of it any more, also when nobody waits for it', async () => {
+  const clock = new ManualClock({ monotonicMs: 1_000 });
+  const ranges = new FakeRanges(clock, new SeededRandom(1), [kvRoutingKey(Buffer.from('m'))]);
+  const coordinator = new Coordinator({ ...ranges.calls(), newTxnId: () => 't1' });
+  expect(coordinator.underWay).toBe(0);
+  const giveUp = coordinator.command(
+    BOTH,
+    { requestId: 'r', deadlineMs: 5_000, timeoutMs: 1_000 },
+    () => expect.unreachable('nobody waits'),
+    undefined,
+  );
+  giveUp();
+  for (let steps = 0; coordinator.underWay > 0; steps++) {
+    for (let turn = 0; turn < 25; turn++) await Promise.resolve();
+    clock.fireNext();
+    if (ranges.ranges.some(({ prepared }) => prepared.size > 0)) expect(coordinator.underWay).toBeGreaterThan(0);
+    expect(steps).toBeLessThan(1_000);
+  }
+  expect(ranges.commits).toMatchObject([{ requestId: 'r' }]);
+  expect(ranges.ranges.flatMap(({ prepared, records }) => [...prepared, ...records])).toEqual([]);
+});
