@@ -99,6 +99,9 @@ describe('ranges', () => {
     expect(await refused('split', String(left?.id), '--key', 'z')).toContain(
       `the key z is not in range ${left?.id}, which goes from - to key:m; range ${right?.id} has it`,
     );
+    expect(await refused('split', String(left?.id), '--key', 'm')).toContain(
+      `range ${right?.id} begins with the key m`,
+    );
     expect(await refused('split', '77')).toContain('there is no range 77');
     expect(await refused('split', '--key', '0x6')).toContain('expected pairs of hex digits');
     for (const key of ['a', 'm', 'z']) expect((await kv('get', key)).out).toBe(`value of ${key}`);
@@ -114,6 +117,35 @@ describe('ranges', () => {
       expect(await refused('why', String(right.id))).toContain(`was merged into range ${left.id}`);
       for (const key of ['a', 'm', 'z']) expect((await kv('get', key)).out).toBe(`value of ${key}`);
       await done('split', '--key', 'm');
+    },
+    SLOW,
+  );
+
+  test(
+    'have one operator for all who want the same; one that hangs is cancelled, and leaves nothing behind',
+    async () => {
+      const { id } = await rangeOf('m');
+      const before = nodesOf(await rangeOf('m'));
+      await json('settings', 'set', 'suspect-after', '5m'); // so that it is not given up as soon as the node is missed
+      cluster.kill(4, 'SIGSTOP');
+      const move = ['move', String(id), 'n1', 'n4', '--no-wait'];
+      const [one, other] = (await Promise.all([json(...move), json(...move)])) as readonly { id: number }[];
+      expect(one?.id).toBe(other?.id);
+      const operator = String(one?.id);
+      await eventually('the learner is there', async () => (await rangeOf('m')).replicas.length === 4);
+      expect(await done('operators', 'ls')).toMatch(new RegExp(`^${operator} +${id} +admin .*requested: move`, 'm'));
+      expect(await done('why', String(id))).toContain(`operator ${operator} (admin) is under way, step`);
+      expect(await refused('merge', String((await rangeOf('a')).id), String(id))).toMatch(
+        /changing|under way|on other/,
+      );
+      expect(await done('operators', 'cancel', operator)).toMatch(
+        new RegExp(`^operator ${operator} .* is cancelled$`, 'm'),
+      );
+      expect(await refused('operators', 'cancel', operator)).toContain('has ended as cancelled already');
+      cluster.kill(4, 'SIGCONT');
+      await json('settings', 'reset', 'suspect-after');
+      await quiet();
+      expect(nodesOf(await rangeOf('m'))).toEqual(before);
     },
     SLOW,
   );
@@ -232,12 +264,39 @@ describe('nodes', () => {
       expect(await done('nodes', 'decommission', 'n4', '--yes')).toBe(emptied);
       expect(await joinedNode()).toMatchObject({ duty: 'decommissioning', replicas: 0, labels: { room: '7' } });
       expect(await refused('nodes', 'decommission', 'n1', '--yes')).toContain('add a node first');
+      await json('settings', 'set', 'suspect-after', '1s');
       await cluster.node(4).end('SIGTERM');
+      await eventually('it is missed', async () => (await joinedNode()).state !== 'up');
+      const { id } = await rangeOf('a');
+      expect(await refused('move', String(id), 'n1', 'n4')).toMatch(/is decommissioning|is suspect|is down/);
       expect(await done('nodes', 'remove', 'n4', '--yes')).toBe('n4 is removed\n');
       expect(await joinedNode()).toMatchObject({ duty: 'removed' });
       cluster.node(4).start();
       expect(await cluster.node(4).exit).toMatchObject({ code: 3 });
       await quiet();
+    },
+    SLOW,
+  );
+
+  test(
+    'that are missed take nothing, and nothing is taken away that keeps a quorum',
+    async () => {
+      const range = await rangeOf('a');
+      const dead = range.leaderNode === 3 ? 2 : 3;
+      const lives = [1, 2, 3].find((n) => n !== dead && n !== range.leaderNode);
+      await cluster.node(dead).end('SIGKILL');
+      await eventually('it is missed', async () => (await nodes()).find(({ id }) => id === dead)?.state === 'suspect');
+      await eventually('its silence is known', async () => {
+        const { code, err } = await admin('remove-replica', String(range.id), `n${lives}`, '--yes');
+        return code === 1 && err.includes('would lose its quorum: only 1 of the 2 voters') && err;
+      });
+      expect(await refused('transfer-leader', String(range.id), `n${dead}`)).toMatch(
+        /silent|not answer|behind|caught up/,
+      );
+      expect(await refused('nodes', 'maintenance', `n${lives}`)).toContain('would lose its quorum while node');
+      const { out } = await admin('check');
+      expect(out).toMatch(/silentNode/);
+      expect(out).not.toMatch(/misplaced/);
     },
     SLOW,
   );

@@ -71,6 +71,30 @@ describe('looking', () => {
     expect(await run.ended).toMatchObject({ code: 0, err: '' });
   });
 
+  test('at everything else in the same way', async () => {
+    const { id } = await settledRange();
+    const views = [
+      ['nodes', 'show', 'n1'],
+      ['ranges'],
+      ['ranges', 'show', String(id)],
+      ['hot'],
+      ['check'],
+      ['why', String(id)],
+      ['why', 'n1'],
+      ['operators'],
+      ['operators', 'history'],
+      ['schedulers'],
+      ['settings'],
+    ];
+    for (const view of views) {
+      const run = command.begin(['admin', ...view, '--watch', '100ms', '--json']);
+      const line = await eventually(`${view.join(' ')} has looked twice`, () => run.out.split('\n').slice(0, -1)[1]);
+      expect(JSON.parse(line)).toBeTypeOf('object');
+      run.child.kill('SIGINT');
+      expect(await run.ended).toMatchObject({ code: 0, err: '' });
+    }
+  });
+
   test('at load, hottest first', async () => {
     expect(await json('hot', '--by', 'writes')).toMatchObject({ more: false });
     expect(await admin('hot', '--by', 'colour')).toMatchObject({ code: 2 });

@@ -62,6 +62,15 @@ describe('an admin client', () => {
     expect(await one.compact(0)).toEqual({ revision: 2 });
   });
 
+  test('does not stay with a node that does not answer', async () => {
+    const [first, second] = [await gateway([undefined]), await gateway([{ revision: 2 }])];
+    const endpoints = [first.address, second.address];
+    const hasty = new AdminClient({ endpoints, timeoutMs: 300, connectTimeoutMs: 2_000 });
+    clients.push(hasty);
+    await expect(hasty.compact(0)).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' });
+    expect(await hasty.compact(0)).toEqual({ revision: 2 });
+  });
+
   test('gives the error of the node that answered, and does not ask another one', async () => {
     const refusal = { code: 14, message: 'no leader yet', remora: 'UNAVAILABLE' };
     const [first, second] = [await gateway([refusal]), await gateway([{ revision: 2 }])];

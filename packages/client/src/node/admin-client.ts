@@ -26,7 +26,7 @@ export interface AdminClientOptions {
 
 /**
  * The calls of `remora.v1.Admin`. Each is asked of one node, and of the next one when that is gone: all of them may be
- * repeated. They throw the `ServiceError` that the node answered, or UNAVAILABLE with the detail `unreached` when there is
+ * repeated; after one that nobody answered in time, the next call goes to the next node. They throw the `ServiceError` that the node answered, or UNAVAILABLE with the detail `unreached` when there is
  * none to be found.
  */
 export class AdminClient {
@@ -169,8 +169,9 @@ export class AdminClient {
       try {
         return await this.#once(client, method, request);
       } catch (error) {
-        if (!isGone(error) || tries >= this.#options.endpoints.length) throw this.#toServiceError(error);
-        this.close();
+        const last = !isGone(error) || tries >= this.#options.endpoints.length;
+        if (!last || isSilent(error)) this.close();
+        if (last) throw this.#toServiceError(error);
       }
     }
   }
@@ -243,6 +244,11 @@ function isGrpcError(error: unknown): error is GrpcError {
 function codeOf({ metadata }: GrpcError) {
   const [code] = metadata.get('remora-code');
   return typeof code === 'string' && isErrorCode(code) ? code : undefined;
+}
+
+/** Perhaps it is frozen, with its connections open: what is asked next is asked of another one. */
+function isSilent(error: unknown): boolean {
+  return isGrpcError(error) && codeOf(error) === undefined && error.code === status.DEADLINE_EXCEEDED;
 }
 
 /** The node was not there, or went away: another one can be asked. */
