@@ -12,6 +12,7 @@ export function beginTerm(deps: CareDeps): LeaderTerm {
   const actions = new Actions({
     ...{ state: deps.state, scheduling: care.scheduling },
     monotonicMs: () => care.nowMs,
+    refresh: () => care.refresh(),
     restsBecause: () => care.restsBecause,
     setDuty: (request, done) => care.setDuty(request, done),
     pauseScheduler: (request, done) => care.pauseScheduler(request, done),

@@ -44,6 +44,7 @@ function bed(given: Partial<BedGiven> & { readonly odd?: readonly NodeInfo[] } =
       mergedInto: (rangeId) => (rangeId === 8 ? 2 : undefined),
       isRemoved: (nodeId) => nodeId === 7,
     },
+    refresh: () => {},
     restsBecause: () => rests,
     setDuty: (request, done) => {
       duties.push(request);
@@ -249,7 +250,7 @@ describe('schedulers', () => {
 
   test('that there are not cannot rest', () => {
     const error = refusal(() => actions.pauseScheduler({ name: 'colour', forMs: 1 }, () => {}));
-    expect(error.message).toMatch(/there is no scheduler "colour"; there are scatter, space/);
+    expect(error.message).toMatch(/there is no scheduler "colour"; there are scatter, merge, space/);
   });
 });
 

@@ -43,6 +43,8 @@ export interface ActionsDeps {
   readonly monotonicMs: () => number;
   /** Also of what has not reported yet. */
   readonly state: Pick<MasterState, 'nodes' | 'ranges' | 'range' | 'mergedInto' | 'isRemoved'>;
+  /** Tells the scheduling what was heard since it looked last: what people see, they may go by. */
+  readonly refresh: () => void;
   /** Why nothing is begun that nobody asked for; undefined when it is. */
   readonly restsBecause: () => string | undefined;
   /** These answer when the change is replicated. */
@@ -61,6 +63,7 @@ export class Actions implements SteeringActions {
   /** ST1. */
   steerRange(request: SteerRangeRequest): OperatorInfo {
     const { scheduling } = this.#deps;
+    this.#deps.refresh();
     const nowMs = this.#deps.monotonicMs();
     const reason = `requested: ${describeChange(request.change)}`;
     const same = this.#same(request, reason);
@@ -216,6 +219,7 @@ export class Actions implements SteeringActions {
   }
 
   setNodeDuty(request: SetNodeDutyRequest, done: Done<undefined>): void {
+    this.#deps.refresh();
     this.#requireSuitable(request);
     this.#deps.setDuty(request, done);
   }

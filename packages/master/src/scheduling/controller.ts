@@ -12,7 +12,7 @@ import { assert } from '@remora/base';
 import { addTotals, type ClusterView, NO_TOTALS, type NodeTotals } from './cluster-model.ts';
 import { type Footprint, footprintOf, Ledger } from './footprint.ts';
 import { limitReached, respectsRest } from './limits.ts';
-import { Operator, type OperatorRecord, type OperatorStatus, type Plan, URGENCY } from './operator.ts';
+import { Operator, type OperatorRecord, type OperatorStatus, type Plan, rangesOf, URGENCY } from './operator.ts';
 import { RangeMemory } from './range-memory.ts';
 import type { Settings } from './settings.ts';
 import { type Instruction, stepTimeoutMs } from './step.ts';
@@ -266,7 +266,3 @@ export class Controller {
 }
 
 const TWICE = 'one range cannot be changed in two ways at once';
-
-function rangesOf({ rangeId, partner }: Plan): readonly number[] {
-  return partner === undefined ? [rangeId] : [rangeId, partner];
-}

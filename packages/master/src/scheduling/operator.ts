@@ -65,6 +65,11 @@ export interface Plan {
   readonly partner?: number;
 }
 
+/** Those that take part. */
+export function rangesOf({ rangeId, partner }: Pick<Plan, 'rangeId' | 'partner'>): readonly number[] {
+  return partner === undefined ? [rangeId] : [rangeId, partner];
+}
+
 export type OperatorStatus = 'created' | 'started' | 'success' | 'failed' | 'cancelled' | 'timedOut' | 'replaced';
 
 /** O1. Over before it was started: somebody cancelled it, it was replaced, its range never reported in time, or it could not begin. */

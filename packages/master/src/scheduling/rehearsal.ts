@@ -3,7 +3,7 @@ import { addTotals, type ClusterView, NO_TOTALS, type NodeTotals } from './clust
 import type { Controller } from './controller.ts';
 import { footprintOf, Ledger } from './footprint.ts';
 import { limitReached, respectsRest } from './limits.ts';
-import type { Plan } from './operator.ts';
+import { type Plan, rangesOf } from './operator.ts';
 import type { RangeMemory } from './range-memory.ts';
 import type { Settings } from './settings.ts';
 import type { UnderWay } from './view.ts';
@@ -44,7 +44,7 @@ export class Rehearsal implements UnderWay {
     });
     if (limitReached(this.ledger, footprints, settings) !== undefined) return false;
     for (const footprint of footprints) this.ledger.add(footprint);
-    for (const { rangeId } of plans) this.#busy.add(rangeId);
+    for (const rangeId of plans.flatMap(rangesOf)) this.#busy.add(rangeId);
     this.#plans.push(...plans);
     return true;
   }
@@ -58,8 +58,12 @@ export class Rehearsal implements UnderWay {
   }
 
   /** Schedulers do not take ranges from each other. */
-  #isRefused({ rangeId, kind }: Plan): boolean {
+  #isRefused(plan: Plan): boolean {
+    const { rangeId, kind } = plan;
     const { settings, nowMs } = this.#from;
-    return this.isBusy(rangeId) || (respectsRest(kind) && this.memory.restsUntil(rangeId, settings) > nowMs);
+    return (
+      rangesOf(plan).some((id) => this.isBusy(id)) ||
+      (respectsRest(kind) && this.memory.restsUntil(rangeId, settings) > nowMs)
+    );
   }
 }

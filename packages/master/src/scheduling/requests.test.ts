@@ -130,6 +130,11 @@ describe('what is not possible is refused, and what would be right is said', () 
       request: () => requestRemove(view({ odd: [down(2)] }), 1, 3),
       says: /would lose its quorum: only 1 of the 2 voters.*add a replica elsewhere first/,
     },
+    {
+      name: 'a removal beside a node that has just been missed, before its leader says so',
+      request: () => requestRemove(view({ odd: [nodeInfo(2, { liveness: 'suspect' })] }), 1, 3),
+      says: /would lose its quorum: its replica on node 2 is silent or in maintenance; add a replica elsewhere first/,
+    },
     { name: 'a transfer to the leader', request: () => requestTransfer(view(), 1, 1), says: /leads range 1 already/ },
     {
       name: 'a transfer to a node without a voter',

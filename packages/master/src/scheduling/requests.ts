@@ -10,6 +10,8 @@ import { addSteps, moveSteps, planFor, removeSteps } from './plans.ts';
 import { notServing, quorumProblem, refusesLeader, type Step, stepStatus } from './step.ts';
 import type { SchedulingView } from './view.ts';
 
+const ELSEWHERE_FIRST = 'add a replica elsewhere first';
+
 export function requestMove(view: SchedulingView, rangeId: number, move: { from: number; to: number }): Plan {
   const range = steadyRange(view, rangeId);
   requireVoter(range, move.from);
@@ -32,7 +34,8 @@ export function requestAdd(view: SchedulingView, rangeId: number, nodeId: number
 export function requestRemove(view: SchedulingView, rangeId: number, nodeId: number): Plan {
   const range = steadyRange(view, rangeId);
   if (replicaOn(range, nodeId) === undefined) throw wrong(`range ${rangeId} has no replica on node ${nodeId}`);
-  requireQuorum(view, range, { promote: [], remove: [nodeId] }, 'add a replica elsewhere first');
+  requireQuorum(view, range, { promote: [], remove: [nodeId] }, ELSEWHERE_FIRST);
+  requireOthersThere(view, range, nodeId);
   const steps = removeSteps(view, range, nodeId);
   if (steps === undefined)
     throw wrong(`node ${nodeId} leads range ${rangeId}, and no other voter can; try again later`);
@@ -136,8 +139,20 @@ export function requireMaintainable(view: SchedulingView, nodeId: number): void 
   }
 }
 
+/** Also one that has been missed for a moment, which its leader may not say yet: what a person asks for can wait. */
 function mayBeAway(view: SchedulingView, range: RangeInfo, nodeId: number): boolean {
-  return view.model.node(nodeId)?.info.duty === 'maintenance' || !isLive(view.model, range, nodeId);
+  const info = view.model.node(nodeId)?.info;
+  return info?.duty === 'maintenance' || info?.liveness !== 'up' || !isLive(view.model, range, nodeId);
+}
+
+/** Throws when a majority of the voters that a removal leaves may be away. */
+function requireOthersThere(view: SchedulingView, range: RangeInfo, nodeId: number): void {
+  if (replicaOn(range, nodeId)?.type !== 'voter') return;
+  const left = voterNodes(range).filter((other) => other !== nodeId);
+  const away = left.filter((other) => mayBeAway(view, range, other));
+  if (left.length - away.length > left.length / 2) return;
+  const { rangeId } = range.descriptor;
+  throw wrong(`range ${rangeId} would lose its quorum: ${awayText(away)} silent or in maintenance; ${ELSEWHERE_FIRST}`);
 }
 
 function steadyRange(view: SchedulingView, rangeId: number): RangeInfo {
