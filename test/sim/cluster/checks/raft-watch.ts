@@ -61,7 +61,7 @@ export class RaftWatch implements HostWatch {
   opened({ groupId, replicaId, conf, applied, recovered }: GroupOptions): void {
     const observer = this.#observer;
     this.replicas.set(groupId, replicaId);
-    if (!observer.has(groupId)) observer.addGroup(groupId, conf);
+    if (!observer.has(groupId)) observer.addGroup(groupId, conf, applied);
     if (observer.view(groupId, replicaId) === undefined) {
       observer.addView(new ReplicaView({ groupId, replicaId, nodeId: this.#node.id }, conf));
     }

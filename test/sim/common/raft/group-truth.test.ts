@@ -83,6 +83,19 @@ describe('the truth about a group', () => {
     expect(bed.truth.elections).toBe(2);
   });
 
+  test('a good run: all replicas have applied the first entry before there is a log, and commit what follows', () => {
+    const truth = new GroupTruth(7, CONF, { index: 1, term: 1 });
+    const view = new ReplicaView({ groupId: 7, replicaId: 1, nodeId: 1 }, CONF);
+    view.begin({ start: { index: 1, term: 1 }, terms: [], confs: [], applied: 1, conf: CONF });
+    expect(truth.committed(view, 1, 1)).toBe(false);
+    const append: GroupAppend = { groupId: 7, entries: entries('2:1') };
+    truth.appended(view, append, view);
+    view.follow(append);
+    expect(truth.committed(view, 2, 1)).toBe(true);
+    truth.installed(view, { index: 1, term: 1 }, 0);
+    expect(truth.committedTerm(1)).toBe(1);
+  });
+
   const bad: readonly { readonly name: string; readonly run: (bed: Bed) => void; readonly found: string }[] = [
     {
       name: 'two leaders of a term',

@@ -2,7 +2,7 @@
  * All that is known of one group, over all its replicas: what was ever in a log, committed, applied, and who led.
  * Everything is checked as it happens, against this.
  */
-import type { ConfState, Entry, GroupAppend, Role } from '@remora/raft';
+import type { ConfState, Entry, GroupAppend, LogPosition, Role } from '@remora/raft';
 import { hashOfBytes } from '../hash.ts';
 import { require } from '../violation.ts';
 import { placeOf, type ReplicaView } from './replica-view.ts';
@@ -34,10 +34,10 @@ const keyOf = (index: number, term: number): number => term * 2 ** 32 + index;
 export class GroupTruth {
   readonly groupId: number;
   readonly #known = new Map<number, KnownEntry>();
-  /** By index; [0] stands for the beginning. */
-  readonly #committed: Committed[] = [{ term: 0, seenIn: 0 }];
+  /** By index, from where the group begins. */
+  readonly #committed: Committed[];
   /** By index: what a state machine said came of it. */
-  readonly #checksums: number[] = [0];
+  readonly #checksums: number[];
   readonly #elections: Election[] = [];
   readonly #leaders = new Map<number, number>();
   /** All replicas that ever were, by id. */
@@ -45,8 +45,12 @@ export class GroupTruth {
   /** The memberships so far, and the index of the entry that made each. */
   readonly confs: { readonly index: number; readonly conf: ConfState }[];
 
-  constructor(groupId: number, conf: ConfState) {
+  /** `begins`: what all its replicas have applied before there is a log, because it was made of another group. */
+  constructor(groupId: number, conf: ConfState, begins: LogPosition = { index: 0, term: 0 }) {
     this.groupId = groupId;
+    const before = Array.from({ length: begins.index + 1 }, (_, i) => (i < begins.index ? 0 : begins.term));
+    this.#committed = before.map((term) => ({ term, seenIn: 0 }));
+    this.#checksums = before.map(() => 0);
     this.confs = [{ index: 0, conf }];
   }
 

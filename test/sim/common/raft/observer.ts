@@ -8,7 +8,16 @@
  */
 
 import { assert } from '@remora/base';
-import type { ConfState, Entry, Group, GroupAppend, GroupMessage, Message, SnapshotMeta } from '@remora/raft';
+import type {
+  ConfState,
+  Entry,
+  Group,
+  GroupAppend,
+  GroupMessage,
+  LogPosition,
+  Message,
+  SnapshotMeta,
+} from '@remora/raft';
 import type { Trace } from '../trace.ts';
 import { require } from '../violation.ts';
 import { GroupTruth } from './group-truth.ts';
@@ -50,9 +59,9 @@ export class Observer {
     return new Observer({ ...this.#deps, isLost: () => false, fail: () => {} });
   }
 
-  /** A group begins, with its first membership. */
-  addGroup(groupId: number, conf: ConfState): void {
-    this.#groups.set(groupId, new GroupTruth(groupId, conf));
+  /** A group begins, with its first membership, behind what its replicas have applied already. */
+  addGroup(groupId: number, conf: ConfState, begins?: LogPosition): void {
+    this.#groups.set(groupId, new GroupTruth(groupId, conf, begins));
   }
 
   has(groupId: number): boolean {
