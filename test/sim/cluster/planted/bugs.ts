@@ -289,10 +289,10 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     layer: 'lock',
     name: 'gateway-takes-a-numbered-acquire-back',
     rule: 'a gateway takes back no acquire that its caller may be asking about elsewhere (acquire.ts A1)',
-    file: 'packages/gateway/src/routing/range-backend.ts',
-    find: "if (attempt > 0) return done(refusal, undefined);\n    this.#command(\n      { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0 } },",
+    file: 'packages/gateway/src/routing/acquires.ts',
+    find: "if (attempt > 0) return done(refusal, undefined);\n    // No mark: the acquire was answered, so its request id keeps it from being applied again.\n    this.#deps.commandAsItIs(\n      { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0 } },",
     replace:
-      "this.#command(\n      { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0, ...(attempt > 0 && { attempt }) } },",
+      "this.#deps.commandAsItIs(\n      { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0, ...(attempt > 0 && { attempt }) } },",
     seed: 4,
     runMs: 5_000,
     caughtBy: 'packages/gateway/src/routing/range-backend.test.ts',
