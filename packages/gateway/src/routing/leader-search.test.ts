@@ -101,3 +101,16 @@ test('who waits for the leader of a range that was merged away is let go, to ask
   clock.advance(500);
   expect(asked.length).toBeLessThanOrEqual(before + 3); // nobody waits any more
 });
+
+test('who was told of a leader is not told again, when another replica says afterwards that the range was merged away', () => {
+  const { clock, routes, search } = setUp(
+    new Map<number, { leader: number; term: number } | 'merged away'>([
+      [1, { leader: 1, term: 1 }],
+      [2, 'merged away'],
+    ]),
+  );
+  let found = 0;
+  search.wait(RANGE, KEY, () => found++);
+  clock.advance(500);
+  expect([found, routes.find(KEY)?.rangeId]).toEqual([1, 3]);
+});

@@ -103,6 +103,8 @@ export class LeaderSearch {
     const { rangeId } = search.range;
     if (this.#searches.get(rangeId) !== search) return;
     this.#searches.delete(rangeId);
-    for (const { found } of search.waiting) found();
+    const found = [...search.waiting];
+    search.waiting.clear(); // Answers that come yet concern nobody.
+    for (const waiter of found) waiter.found();
   }
 }
