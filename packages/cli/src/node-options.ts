@@ -63,7 +63,7 @@ export const nodeSchema = defineOptions({
     roles: {
       type: list(oneOf(ROLES), { minLength: 1 }),
       default: ROLES,
-      desc: 'What this node does: cluster metadata, ranges, client entry. Founding members are the masters; a node that joins is none, whatever it is told.',
+      desc: 'What this node does: cluster metadata, ranges, client entry. Founding members are the masters; a node that joins with this role takes the place of one that leaves.',
       group: 'Node',
     },
     listenHost: {
@@ -301,20 +301,10 @@ export const nodeSchema = defineOptions({
       holds: ({ roles, initialCluster }) => initialCluster.length === 0 || roles.includes('master'),
       must: 'contain "master": founding members decide on the cluster together. Let this node --join instead, and leave it out of --initial-cluster',
     },
-    {
-      between: ['roles', 'join'],
-      holds: ({ roles, join }) => join.length === 0 || roles.some((role) => role !== 'master'),
-      must: 'contain "data" or "gateway" for a node that joins: only founding members are masters',
-    },
   ],
 });
 
 export type NodeOptions = Options<typeof nodeSchema>;
-
-/** What a node does; one that joins is no master, as the masters are the founding members. */
-export function rolesOf({ roles, join }: NodeOptions): readonly NodeRole[] {
-  return join.length === 0 ? roles : roles.filter((role) => role !== 'master');
-}
 
 /** The addresses under which others reach this node. */
 export function advertised(options: NodeOptions): {

@@ -13,8 +13,10 @@ import {
   FIRST_EPOCH,
   type RangeDescriptor,
   type RangeInfo,
+  type RemovedReplica,
   type RpcDialer,
   type RpcRegistry,
+  rangeRemoved,
   type SplitPolicy,
 } from '@remora/protocol';
 import {
@@ -43,6 +45,7 @@ import { type HeldReplica, HeldReplicas } from './replicas/held-replicas.ts';
 import { ReplicaRemover } from './replicas/replica-remover.ts';
 import { ReplicaTable, type Running } from './replicas/replica-table.ts';
 import { StoreMerges } from './replicas/store-merges.ts';
+import { Strangers } from './replicas/strangers.ts';
 import type { RevisionSource } from './revisions/revision-drawer.ts';
 import { splitterOf } from './splitting/prepare-split.ts';
 import type { OrderedSplit, Splitter, SplitterDeps } from './splitting/splitter.ts';
@@ -80,13 +83,6 @@ export interface StoreDeps {
   readonly onFailure: (error: unknown) => void;
 }
 
-/** A replica that is no member of its range any more, as of this version of the membership. */
-export interface RemovedReplica {
-  readonly rangeId: number;
-  readonly replicaId: number;
-  readonly confVersion: number;
-}
-
 const NO_SPLITS: OrderedSplit = { outcome: 'refused', reason: 'this node splits no ranges' };
 
 const HOUSEKEEPING_MS = 1_000;
@@ -110,7 +106,8 @@ const FIRST_OF_SPLIT: Beginning = { firstWaitTicks: 0, firstRetryTicks: 1 };
  *     a range that a split made or cut: its log does not begin with nothing.
  * T5. A replica that was removed from its range ends for good: it is taken away, with its log, its rows and its place in
  *     memory, and no other of that range is created here before. It knows that it was removed when it applies that, or
- *     by the master's word, which counts from a `confVersion` above its own (design §5 ▸).
+ *     by the master's word or that of a member (replicas/strangers.ts), which counts from a `confVersion` above its own
+ *     (design §5 ▸).
  * T6. A replica's state row is durable before its group writes to the log (T1), and goes after it does. So if the log has
  *     a range of which the engine holds nothing, the engine has lost it (docs/decisions/0012).
  * T7. No two replicas share keys, so none reads or changes what another has. A replica whose keys another has here yet,
@@ -129,6 +126,7 @@ export class Store {
   readonly #remover: ReplicaRemover;
   readonly #splitter: Splitter | undefined;
   readonly #leaderWaits: LeaderWaits;
+  readonly #strangers: Strangers;
   readonly merges: StoreMerges;
   #splitPolicy: SplitPolicy | undefined;
   #timer: Timer | undefined;
@@ -139,6 +137,7 @@ export class Store {
     this.#splitPolicy = deps.options.splits;
     this.#installer = new Installer(deps);
     this.#held = new HeldReplicas(deps.engine);
+    this.#strangers = new Strangers(deps);
     this.#remover = new ReplicaRemover(deps, this.#held);
     this.#leaderWaits = new LeaderWaits({ ...deps, look: (rangeId) => this.#look(rangeId) });
     const onMoved = (rangeId: number): void => this.#leaderWaits.changed(rangeId);
@@ -209,7 +208,7 @@ export class Store {
   }
 
   /**
-   * The master says that a replica is no member of its range any more, as of this `confVersion`. Nothing happens when it
+   * The master, or a member, says that a replica is none of its range any more, as of this `confVersion`. Nothing happens when it
    * is not here, or when what it knows itself is not older (T5).
    */
   removeReplica({ rangeId, replicaId, confVersion }: RemovedReplica): void {
@@ -217,6 +216,12 @@ export class Store {
     if (running?.replica.group.replicaId !== replicaId) return;
     if (this.merges.isAwaited(running.replica.state)) return;
     if (running.replica.state.descriptor.epoch.confVersion < confVersion) this.#end(running);
+  }
+
+  /** A replica on another node asks for votes in a range, and is no member of it as far as is known here. */
+  strangerHeard(rangeId: number, stranger: { readonly replicaId: number; readonly node: number }): void {
+    const running = this.#replicas.get(rangeId);
+    if (running !== undefined) this.#strangers.heard(running.replica.state.descriptor, stranger);
   }
 
   async #create(descriptor: RangeDescriptor, replicaId: number): Promise<void> {
@@ -417,6 +422,10 @@ export class Store {
     const { nodeId, checkpointer } = this.#deps;
     serveRanges(registry, { nodeId, find, checkpoint: () => checkpointer.run(), leaderWaits: this.#leaderWaits });
     this.merges.register(registry, find);
+    registry.handle(rangeRemoved, (removed, _context, done) => {
+      this.removeReplica(removed);
+      done(undefined, undefined);
+    });
   }
 
   #look(rangeId: number): RangeInfo | ServiceError {

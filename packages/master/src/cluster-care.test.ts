@@ -72,7 +72,15 @@ class CareBed {
     for (const { nodeId, incarnation } of this.state.nodes()) {
       if (this.silent.includes(nodeId)) continue;
       const space = { capacityBytes: 1_000, availableBytes: 900 };
-      const heartbeat = { nodeId, incarnation, space, labels: { zone: `z${nodeId}` }, ranges: [], results: [] };
+      const heartbeat = {
+        nodeId,
+        incarnation,
+        space,
+        labels: { zone: `z${nodeId}` },
+        hasMaster: true,
+        ranges: [],
+        results: [],
+      };
       this.reports.heard(heartbeat, this.clock.monotonicMs());
     }
     const told = this.report();

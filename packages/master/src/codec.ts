@@ -53,7 +53,10 @@ const CARE_IMAGE: StoredFormat = { ...IMAGE, version: 4, fields: 11 };
 const GAPS_IMAGE: StoredFormat = { ...IMAGE, version: 5, fields: 12 };
 /** With the ranges that begin where people chose; written once there is one. */
 const CHOSEN_IMAGE: StoredFormat = { ...IMAGE, version: 6, fields: 13 };
-const IMAGES = [IMAGE, REVISIONS_IMAGE, SETTINGS_IMAGE, CARE_IMAGE, GAPS_IMAGE, CHOSEN_IMAGE] as const;
+/** With who left the masters, and how many there should be; written once they are not those that founded the cluster. */
+const MASTERS_IMAGE: StoredFormat = { ...IMAGE, version: 7, fields: 15 };
+const OLDER_IMAGES = [IMAGE, REVISIONS_IMAGE, SETTINGS_IMAGE, CARE_IMAGE, GAPS_IMAGE, CHOSEN_IMAGE] as const;
+const IMAGES = [...OLDER_IMAGES, MASTERS_IMAGE] as const;
 const REGISTER_NODE = 1;
 const BOOTSTRAP_RANGE = 2;
 const CHANGE_RANGE = 3;
@@ -147,6 +150,7 @@ function decodeFirstRange(raw: unknown): FirstRangePlan {
 
 export function encodeMasterImage(image: MasterImage): Buffer {
   const { applied, revisionBound, settings, duties, pauses, asked, ended, forgottenNodes, chosen } = image;
+  const { conf, formerMasters, mastersWanted } = image;
   const fields = [
     [applied.index, applied.term],
     encodeConfFields(image.conf),
@@ -157,6 +161,10 @@ export function encodeMasterImage(image: MasterImage): Buffer {
   const set = [settings.version, textMapToWire(Object.fromEntries(settings.texts))];
   const care = [duties.map(encodeDuty), pauses.map(encodePause), asked.map(encodeAsked), ended.map(encodeEnded)];
   const gaps = forgottenNodes.map(({ from, to }) => [from, to]);
+  if (formerMasters.length > 0 || mastersWanted !== conf.voters.length) {
+    const masters = [formerMasters, mastersWanted];
+    return encodeStored(MASTERS_IMAGE, [...fields, revisionBound, set, ...care, gaps, chosen, ...masters]);
+  }
   if (chosen.length > 0) return encodeStored(CHOSEN_IMAGE, [...fields, revisionBound, set, ...care, gaps, chosen]);
   if (gaps.length > 0) return encodeStored(GAPS_IMAGE, [...fields, revisionBound, set, ...care, gaps]);
   if (duties.length + pauses.length + asked.length + ended.length > 0) {
@@ -169,13 +177,14 @@ export function encodeMasterImage(image: MasterImage): Buffer {
 /** Throws an `InvariantError` for anything else. */
 export function decodeMasterImage(bytes: Bytes): MasterImage {
   return decodeStored(IMAGES, bytes, (fields) => {
-    const [position, conf, ids, nodes, ranges, revisionBound = 0, settings = [0, []], ...care] = fields;
-    const [duties = [], pauses = [], asked = [], ended = [], gaps = [], chosen = []] = care;
+    const [position, rawConf, ids, nodes, ranges, revisionBound = 0, settings = [0, []], ...care] = fields;
+    const [duties = [], pauses = [], asked = [], ended = [], gaps = [], chosen = [], former = [], wanted] = care;
+    const conf = decodeConfFields(rawConf);
     const applied = asFields(position, 2, 'applied');
     const next = asFields(ids, 3, 'next ids');
     return {
       applied: { index: asCount(applied[0], 'applied.index'), term: asCount(applied[1], 'applied.term') },
-      conf: decodeConfFields(conf),
+      conf,
       nextNodeId: asCount(next[0], 'nextNodeId'),
       nextRangeId: asCount(next[1], 'nextRangeId'),
       nextReplicaId: asCount(next[2], 'nextReplicaId'),
@@ -189,6 +198,8 @@ export function decodeMasterImage(bytes: Bytes): MasterImage {
       ended: asList(ended, 'ended ranges', decodeEnded),
       forgottenNodes: asList(gaps, 'gaps in the ids of nodes', decodeGap),
       chosen: asList(chosen, 'chosen ranges', (id) => asCount(id, 'range id')),
+      formerMasters: decodeNodeIds(former),
+      mastersWanted: wanted === undefined ? conf.voters.length : asCount(wanted, 'masters wanted'),
     };
   });
 }

@@ -1,4 +1,4 @@
-import { Actions } from './admin/actions.ts';
+import { Actions, type ActionsDeps } from './admin/actions.ts';
 import { type CareDeps, ClusterCare } from './cluster-care.ts';
 
 /** What a leader has for its term, and no longer (master.ts M4). */
@@ -7,10 +7,10 @@ export interface LeaderTerm {
   readonly actions: Actions;
 }
 
-export function beginTerm(deps: CareDeps): LeaderTerm {
+export function beginTerm(deps: CareDeps & Pick<ActionsDeps, 'masters'>): LeaderTerm {
   const care = new ClusterCare(deps);
   const actions = new Actions({
-    ...{ state: deps.state, scheduling: care.scheduling },
+    ...{ state: deps.state, scheduling: care.scheduling, masters: deps.masters },
     monotonicMs: () => care.nowMs,
     refresh: () => care.refresh(),
     restsBecause: () => care.restsBecause,

@@ -1,15 +1,17 @@
-import type { ServiceError } from '@remora/base';
+import { ServiceError } from '@remora/base';
 import type { CallHandle, ClusterView, Done, Method, RpcChannel, RpcDialer } from '@remora/protocol';
 
 export interface MasterFinderDeps {
   readonly dialer: RpcDialer;
   /** Addresses at which a master may be found before any view is known. */
   readonly seeds: readonly string[];
-  /** Node ids of the initial masters, tried until the leader is known. */
+  /** Nodes that may be masters, tried until the leader is known; then the seeds. */
   readonly masters: readonly number[];
   /** Whether the address of a node is known; otherwise it is taken from the answer that names the leader. */
   readonly reachable: (nodeId: number) => boolean;
 }
+
+const NO_MASTER = new ServiceError('UNAVAILABLE', 'the node that was asked is no master');
 
 /** Where a node's calls to the master go: to its leader as far as known, otherwise to one master after the other. */
 export class MasterFinder {
@@ -34,9 +36,12 @@ export class MasterFinder {
     done: Done<Reply>,
   ): CallHandle {
     return this.channel().call(method, request, options, (error, reply) => {
-      if (error === undefined) this.#failures = 0;
-      else this.failed(error);
-      done(error, reply);
+      if (error === undefined) {
+        this.#failures = 0;
+        return done(undefined, reply);
+      }
+      this.failed(error);
+      done(error.code === 'UNIMPLEMENTED' ? NO_MASTER : error, undefined);
     });
   }
 
@@ -51,9 +56,9 @@ export class MasterFinder {
     if (this.#leader !== 0) return dialer.channel(this.#leader);
     if (this.#leaderAddress !== '') return dialer.channelTo(this.#leaderAddress);
     const ids = this.#known.length > 0 ? this.#known : masters;
-    const id = ids[this.#failures % Math.max(1, ids.length)];
-    if (id !== undefined) return dialer.channel(id);
-    return dialer.channelTo(seeds[this.#failures % seeds.length] ?? '');
+    const at = this.#failures % Math.max(1, ids.length + seeds.length);
+    const id = ids[at];
+    return id === undefined ? dialer.channelTo(seeds[at - ids.length] ?? '') : dialer.channel(id);
   }
 
   viewed({ nodes, masterLeader }: ClusterView): void {

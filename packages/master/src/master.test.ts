@@ -21,11 +21,13 @@ import {
   type RangeDescriptor,
   type RangeReport,
 } from '@remora/protocol';
-import type { Entry, Group, Refusal } from '@remora/raft';
+import type { Entry, Group, GroupStatus, Refusal } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
 import { Master } from './master.ts';
 import { refusal } from './proposals.ts';
 import { CONF, descriptor } from './test-kit.ts';
+
+const STATUS = { conf: CONF, changePending: false, progress: [] } as unknown as GroupStatus;
 
 /** One master, and a log that the test commits. */
 class MasterBed {
@@ -52,6 +54,7 @@ class MasterBed {
           },
         },
         checkpoint: async () => {},
+        onLeft() {},
       },
       CONF,
     );
@@ -65,6 +68,7 @@ class MasterBed {
     this.master.attach({
       propose,
       ready: true,
+      status: () => STATUS,
       role: 'leader',
       get term() {
         return bed.term;
@@ -99,7 +103,7 @@ class MasterBed {
     results: readonly OrderResult[] = [],
   ) {
     const space = { capacityBytes: 1_000, availableBytes: 900 };
-    const heartbeat = { nodeId, incarnation, space, labels: {}, ranges, results };
+    const heartbeat = { nodeId, incarnation, space, labels: {}, hasMaster: true, ranges, results };
     return call<unknown, NodeHeartbeatReply>(this, masterHeartbeat as never, heartbeat);
   }
 

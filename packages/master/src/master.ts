@@ -21,10 +21,13 @@ import {
   type RpcRegistry,
 } from '@remora/protocol';
 import {
+  type ConfChange,
   type ConfState,
   decodeConfChange,
   type Entry,
   type Group,
+  isMember,
+  isVoter,
   type Role,
   type SnapshotMeta,
   type SnapshotReceiver,
@@ -40,6 +43,7 @@ import type { ClusterCare } from './cluster-care.ts';
 import { decodeMasterCommand, decodeMasterImage, encodeMasterImage } from './codec.ts';
 import { FirstRange } from './first-range.ts';
 import { beginTerm, type LeaderTerm } from './leader-term.ts';
+import { MastersCare, masterTask } from './masters/masters-care.ts';
 import { NodeReports } from './node-reports.ts';
 import { type CommandDone, Proposals, refusal } from './proposals.ts';
 import { RangeOrders } from './range-orders.ts';
@@ -61,6 +65,8 @@ export interface MasterDeps {
   readonly storage: { load(): Uint8Array | undefined; save(bytes: Uint8Array): void };
   /** Makes what was saved durable. */
   readonly checkpoint: () => Promise<void>;
+  /** It has applied that it is no member of the group any more. Called from within `apply`. */
+  readonly onLeft: () => void;
 }
 
 export interface MasterOptions {
@@ -76,6 +82,8 @@ export interface MasterOptions {
   readonly ranges?: Partial<RangeSettings>;
 }
 
+/** In a cluster that was founded by enough nodes. */
+const REPLICAS_USUAL = 3;
 const TICK_MS = 100;
 const CARE_TICKS = 10;
 
@@ -98,6 +106,7 @@ export class Master implements StateMachine {
   readonly #reports = new NodeReports();
   readonly #revisions: RevisionIssuer;
   readonly #schema: SettingsSchema;
+  readonly #masters: MastersCare;
   #group: Group | undefined;
   #settings: { readonly version: number; readonly values: ClusterSettings } | undefined;
   #leaderTerm = 0;
@@ -121,6 +130,11 @@ export class Master implements StateMachine {
     const stored = deps.storage.load();
     if (stored !== undefined) this.state.restore(decodeMasterImage(stored));
     this.#proposals = new Proposals({ group: () => this.group, notLeader: () => this.#notLeader() });
+    this.#masters = new MastersCare({
+      ...{ nodeId: deps.nodeId, logger: deps.logger, state: this.state, group: () => this.group },
+      stateOf: (nodeId) => this.#stateOf(nodeId),
+      settled: () => this.#isSettled(),
+    });
     this.#firstRange = new FirstRange({
       ...{ clock: deps.clock, logger: deps.logger, state: this.state },
       ...{ replicas: deps.options.replicas, borders: deps.options.borders ?? [] },
@@ -164,8 +178,17 @@ export class Master implements StateMachine {
   // -------------------------------------------------------------------------------------------- state machine
 
   apply(entries: readonly Entry[], conf: ConfState): void {
-    this.state.conf = conf;
+    if (conf !== this.state.conf) this.state.reconfigure(conf);
     for (const entry of entries) this.#applyEntry(entry);
+    if (!isMember(conf, this.#deps.nodeId)) this.#deps.onLeft();
+  }
+
+  /** Only learners are removed, as of ranges (docs/decisions/0013), and nobody comes back (masters/plan.ts MS3). */
+  admitsConf({ steps }: ConfChange): boolean {
+    const { conf, formerMasters } = this.state;
+    return steps.every(({ type, replica }) =>
+      type === 'remove' ? !isVoter(conf, replica) : !formerMasters.includes(replica),
+    );
   }
 
   #applyEntry(entry: Entry): void {
@@ -262,7 +285,7 @@ export class Master implements StateMachine {
   #newTerm(term: number): LeaderTerm {
     const { clock, logger } = this.#deps;
     return beginTerm({
-      ...{ term, clock, logger, state: this.state, reports: this.#reports },
+      ...{ term, clock, logger, state: this.state, reports: this.#reports, masters: this.#masters },
       settings: () => this.settings,
       nextReplicaId: () => this.replicaIds.next(),
       propose: (command, done) => this.#propose(command, (error) => done(error)),
@@ -327,7 +350,8 @@ export class Master implements StateMachine {
     this.#reports.heard(heartbeat, this.#nowMs);
     this.#firstRange.look();
     for (const result of heartbeat.results) this.orders.ended(result);
-    const tasks = [...replicaTasks(this.state, heartbeat), ...this.#orderTasks(heartbeat)];
+    const own = masterTask(this.state, heartbeat) ?? [];
+    const tasks = [...replicaTasks(this.state, heartbeat), ...this.#orderTasks(heartbeat)].concat(own);
     return { tasks, view: this.view(), splits: splitPolicyOf(this.settings) };
   }
 
@@ -342,7 +366,10 @@ export class Master implements StateMachine {
   view(): ClusterView {
     return {
       clusterId: this.#deps.clusterId,
-      nodes: this.state.nodes().map((descriptor) => ({ descriptor, state: this.#shownState(descriptor.nodeId) })),
+      nodes: this.state.nodes().map((node) => ({
+        descriptor: asItServes(node, this.state.conf),
+        state: this.#shownState(node.nodeId),
+      })),
       ranges: this.state.ranges(),
       leaders: this.#reports.leaders(),
       masterLeader: this.leading ? this.#deps.nodeId : this.#leaderReplica,
@@ -378,7 +405,9 @@ export class Master implements StateMachine {
     const wallMs = this.#deps.clock.wallMs();
     const mergedInto = (rangeId: number) => this.state.mergedInto(rangeId);
     const heard = this.#reports.all(this.#nowMs);
-    return { nodes: this.state.nodes(), ranges: this.state.ranges(), heard, stateOf, dutyOf, mergedInto, wallMs };
+    const isMaster = (nodeId: number) => isMember(this.state.conf, nodeId);
+    const [nodes, ranges] = [this.state.nodes(), this.state.ranges()];
+    return { nodes, ranges, heard, stateOf, dutyOf, isMaster, mergedInto, wallMs };
   }
 
   /** Replica ids of the master group are node ids. */
@@ -401,13 +430,38 @@ export class Master implements StateMachine {
       this.#ticks += 1;
       if (this.leading) {
         this.#firstRange.look();
-        if (this.#ticks % CARE_TICKS === 0) this.#term?.care.tick();
+        if (this.#ticks % CARE_TICKS === 0) this.#care();
       }
       this.#arm();
     });
   }
 
+  /** A master that did not found the cluster takes another number of replicas for usual, unless it is set. */
+  #isSettled(): boolean {
+    const { replicas } = this.#deps.options;
+    const { version, texts } = this.state.settings;
+    if (replicas === REPLICAS_USUAL || texts.has('replicas')) return true;
+    this.#propose({ type: 'changeSetting', expected: version, name: 'replicas', text: String(replicas) }, () => {});
+    return false;
+  }
+
+  #care(): void {
+    const care = this.#term?.care;
+    care?.tick();
+    if (care?.restsBecause === undefined) this.#masters.tick();
+  }
+
+  /** It answers from now on that it does not lead, and nobody waits for it. */
   stop(): void {
     this.#timer?.cancel();
+    this.#leaderTerm = 0;
+    this.#leaderReplica = 0;
+    this.#proposals.loseAll();
   }
+}
+
+/** Whoever has the role and is none of the masters now is asked nothing as one. */
+function asItServes(node: NodeDescriptor, conf: ConfState): NodeDescriptor {
+  if (isMember(conf, node.nodeId) || !node.roles.includes('master')) return node;
+  return { ...node, roles: node.roles.filter((role) => role !== 'master') };
 }

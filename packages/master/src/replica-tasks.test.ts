@@ -16,7 +16,15 @@ function answerTo(state: MasterState, ...reports: readonly Partial<RangeReport>[
   const rest = { replicaId: 304, epoch, term: 1, applied: 1, bytes: 0, silent: true, lead: undefined };
   const ranges = reports.map((report) => ({ rangeId: 3, ...rest, ...report }));
   const space = { capacityBytes: 1, availableBytes: 1 };
-  const heartbeat: NodeHeartbeat = { nodeId: 4, incarnation: 'x', space, labels: {}, ranges, results: [] };
+  const heartbeat: NodeHeartbeat = {
+    nodeId: 4,
+    incarnation: 'x',
+    space,
+    labels: {},
+    hasMaster: true,
+    ranges,
+    results: [],
+  };
   return replicaTasks(state, heartbeat);
 }
 

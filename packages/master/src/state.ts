@@ -1,6 +1,6 @@
 import { assert, type Bytes, EMPTY_BYTES, ServiceError } from '@remora/base';
 import { FIRST_EPOCH, type NodeDescriptor, type NodeDuty, type RangeDescriptor } from '@remora/protocol';
-import type { ConfState, LogPosition } from '@remora/raft';
+import { type ConfState, isMember, type LogPosition, membersOf } from '@remora/raft';
 import { type AskedSplit, type RangeImage, RangeRegistry } from './range-registry.ts';
 
 /** Changes of the cluster's metadata, as they go through the master group's log. */
@@ -94,6 +94,10 @@ export interface MasterImage extends RangeImage {
   readonly pauses: readonly PauseRecord[];
   /** Ids of nodes that may have been given out without being known (M10). */
   readonly forgottenNodes: readonly IdGap[];
+  /** Nodes that have left the group of the masters (M11). */
+  readonly formerMasters: readonly number[];
+  /** How many masters there should be: those that founded the cluster. */
+  readonly mastersWanted: number;
 }
 
 /** Ids below are for what exists before the master does: nodes of the initial cluster, replicas of its own group. */
@@ -118,10 +122,14 @@ const REVISIONS_SKIPPED = 1_000_000_000_000;
  * M9. A node that was removed is never taken back: neither by its id, nor with the data that it had.
  * M10. A master that goes on alone (raft/core/forced.ts) may lack the last changes. So ids and revisions go on far above
  *      all that can have been given out; and a node whose id lies in between, which it has never heard of, is believed.
+ * M11. Who has left the masters' group is remembered: the ids of its replicas are those of nodes, and none comes back
+ *      (masters/plan.ts MS3).
  */
 export class MasterState {
   applied: LogPosition = { index: 0, term: 0 };
-  conf: ConfState;
+  #conf: ConfState;
+  #formerMasters: readonly number[] = [];
+  #mastersWanted: number;
   #nextNodeId = FIRST_ALLOCATED_NODE;
   #nextRangeId = FIRST_RANGE;
   #nextReplicaId = FIRST_REPLICA;
@@ -134,7 +142,29 @@ export class MasterState {
   #forgottenNodes: readonly IdGap[] = [];
 
   constructor(conf: ConfState) {
-    this.conf = conf;
+    this.#conf = conf;
+    this.#mastersWanted = conf.voters.length;
+  }
+
+  /** Of the group of the masters. */
+  get conf(): ConfState {
+    return this.#conf;
+  }
+
+  /** M11. */
+  get formerMasters(): readonly number[] {
+    return this.#formerMasters;
+  }
+
+  get mastersWanted(): number {
+    return this.#mastersWanted;
+  }
+
+  /** The masters are others now. (M11) */
+  reconfigure(conf: ConfState): void {
+    const left = membersOf(this.#conf).filter((nodeId) => !isMember(conf, nodeId));
+    this.#formerMasters = [...this.#formerMasters, ...left];
+    this.#conf = conf;
   }
 
   nodes(): readonly NodeDescriptor[] {
@@ -380,6 +410,8 @@ export class MasterState {
       duties: [...this.#duties.values()],
       pauses: [...this.#pauses].map(([name, untilMs]) => ({ name, untilMs })),
       forgottenNodes: this.#forgottenNodes,
+      formerMasters: this.#formerMasters,
+      mastersWanted: this.#mastersWanted,
       ...this.#ranges.image(),
     };
   }
@@ -387,7 +419,9 @@ export class MasterState {
   restore(image: MasterImage): void {
     assert(image.applied.index >= this.applied.index, 'the master is never restored to an older state');
     this.applied = image.applied;
-    this.conf = image.conf;
+    this.#conf = image.conf;
+    this.#formerMasters = image.formerMasters;
+    this.#mastersWanted = image.mastersWanted;
     this.#nextNodeId = image.nextNodeId;
     this.#nextRangeId = image.nextRangeId;
     this.#nextReplicaId = image.nextReplicaId;

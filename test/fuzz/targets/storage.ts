@@ -225,6 +225,8 @@ const IMAGE: MasterImage = {
   duties: [],
   pauses: [],
   forgottenNodes: [],
+  formerMasters: [],
+  mastersWanted: 3,
   asked: [],
   ended: [],
   chosen: [],

@@ -169,6 +169,7 @@ export class World {
           },
         },
         checkpoint: async () => {},
+        onLeft() {},
       },
       confOf(NODES),
     );

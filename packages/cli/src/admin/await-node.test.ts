@@ -8,6 +8,7 @@ function node(more: Partial<admin.Node>): admin.Node {
     ...{ id: 4, name: 'n4', state: 'up', roles: ['data'], silentMs: 5, incarnation: 'i', version: '1' },
     ...{ peerAddress: 'p', clientAddress: 'c', httpAddress: 'h', replicas: 3, leaders: 1, bytes: 9 },
     ...{ duty: 'decommissioning', maintenanceLeftMs: 0, labels: {}, capacityBytes: 0, availableBytes: 0 },
+    isMaster: false,
     ...more,
   };
 }
@@ -42,7 +43,7 @@ describe('waiting for a node', () => {
     const by = follower();
     const looks = [node({}), node({}), node({ replicas: 1, leaders: 0 }), node({ replicas: 0, leaders: 0 })];
     expect(await awaitNode(master(...looks), wanted, by)).toMatchObject({ replicas: 0 });
-    expect(by.said).toEqual(['n4 has 3 replicas, and leads 1 range', 'n4 has 1 replica, and leads 0 ranges']);
+    expect(by.said).toEqual(['n4 has 3 replicas, leads 1 range', 'n4 has 1 replica, leads 0 ranges']);
   });
 
   test('of which only the leaders go is over when it leads nothing', async () => {
@@ -55,8 +56,8 @@ describe('waiting for a node', () => {
     const by = follower(40);
     expect(await awaitNode(master(node({})), wanted, by)).toBeUndefined();
     expect(by.said).toEqual([
-      'n4 has 3 replicas, and leads 1 range',
-      'n4 has 3 replicas, and leads 1 range; nothing moves:\n  no node can take a replica: node 2 is draining',
+      'n4 has 3 replicas, leads 1 range',
+      'n4 has 3 replicas, leads 1 range; nothing moves:\n  no node can take a replica: node 2 is draining',
       'n4 goes on without you; see: remora admin nodes show n4 --watch',
     ]);
   });

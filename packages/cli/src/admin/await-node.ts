@@ -11,8 +11,8 @@ export function leadsNothing({ leaders }: admin.Node): boolean {
   return leaders === 0;
 }
 
-export function isEmpty({ replicas }: admin.Node): boolean {
-  return replicas === 0;
+export function isEmpty({ replicas, isMaster }: admin.Node): boolean {
+  return replicas === 0 && !isMaster;
 }
 
 /**
@@ -35,7 +35,8 @@ export async function awaitNode(
     duty ??= node.duty;
     if (node.duty !== duty) throw new CommandError('failed', `${name} is ${node.duty} now: somebody else changed it`);
     if (wanted.until(node)) return { over: node };
-    const line = `${name} has ${counted(node.replicas, 'replica')}, and leads ${counted(node.leaders, 'range')}`;
+    const master = node.isMaster ? ', and is one of the masters' : '';
+    const line = `${name} has ${counted(node.replicas, 'replica')}, leads ${counted(node.leaders, 'range')}${master}`;
     still = line === before ? still + 1 : 0;
     before = line;
     if (still < STILL_LOOKS) return { line };

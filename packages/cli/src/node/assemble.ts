@@ -10,6 +10,7 @@ import {
   type LinkIdentity,
   masterView,
   type NodeDescriptor,
+  type RpcRegistry,
 } from '@remora/protocol';
 import {
   type GroupId,
@@ -21,16 +22,17 @@ import {
   type RecoveredGroup,
 } from '@remora/raft';
 import { CommandError } from '../exit-codes.ts';
-import { advertised, labelsOf, type NodeOptions, rolesOf } from '../node-options.ts';
+import { advertised, labelsOf, type NodeOptions } from '../node-options.ts';
 import { type Founders, foundersOf } from './cluster-identity.ts';
 import { joinCluster } from './join.ts';
 import { clusterNodes, knownNodesOf } from './known-nodes.ts';
+import type { MasterSeat } from './master-seat.ts';
 import type { KnownNode, NodePlatform, Peers } from './platform.ts';
 import { raftOptions } from './raft-options.ts';
 import { serveRecovery } from './recovery-service.ts';
 import {
   createDrawer,
-  createMaster,
+  createSeat,
   createStore,
   handOver,
   type StateDeps,
@@ -135,8 +137,7 @@ class Node implements AssembledNode {
     const peers = this.#peers(descriptor);
     host = this.#host(log, peers);
     const dialer = this.#dialer(descriptor, registry);
-    const master = this.#master({ host, engine, checkpointer, recovered });
-    master?.register(registry);
+    const seat = this.#seat({ host, engine, checkpointer, recovered }, registry);
     const finder = this.#finder(dialer);
     const drawer = this.#drawer(finder);
     const admission = new Admission({ clock, logger }, options);
@@ -158,18 +159,23 @@ class Node implements AssembledNode {
     const store = this.#store({ host, engine, checkpointer, recovered }, ports);
     store?.register(registry);
     const { electionTicks } = { ...HOST_DEFAULTS, ...this.#hostOptions() };
-    serveRecovery(registry, { nodeId: this.#nodeId, electionTicks, master: () => master, store: () => store });
+    serveRecovery(registry, { nodeId: this.#nodeId, electionTicks, master: () => seat.master, store: () => store });
     log.forgetRecovered();
     const underWay = () => ranges.underWay();
-    this.#roles = { host, engine, checkpointer, master, store, underWay };
+    this.#roles = {
+      ...{ host, engine, checkpointer, store, underWay },
+      get master() {
+        return seat.master;
+      },
+    };
     const backend = new AdmittedBackend(ranges, admission);
     await peers.listen(registry);
     this.#onStop('peer port', () => peers.close());
     this.#onStop('leaderships', () => {
       const groups = [...(store?.replicas() ?? [])].map((replica) => replica.group);
-      return handOver(master === undefined ? groups : [master.group, ...groups], clock);
+      return handOver(seat.master === undefined ? groups : [seat.master.group, ...groups], clock);
     });
-    this.#agent(descriptor, finder, store);
+    this.#agent(descriptor, finder, { store, seat });
     this.#onStop('transactions', () => ranges.transactionsEnded(TRANSACTIONS_GRACE_MS));
     const entry = platform.openEntry({
       ...{ options, clock, random, logger, backend, admission, underWay, host, log, engine, store },
@@ -210,7 +216,7 @@ class Node implements AssembledNode {
     const base = {
       name: options.name,
       incarnation: records.identity.incarnation,
-      roles: rolesOf(options),
+      roles: options.roles,
       peerAddress: formatAddress(addresses.peer),
       clientAddress: formatAddress(addresses.client),
       httpAddress: formatAddress(addresses.http),
@@ -329,6 +335,7 @@ class Node implements AssembledNode {
       logger,
       onFatal: (error) => this.#fail(error),
       onSilence: ({ groupId }) => this.#roles?.store?.talk.silent(groupId),
+      onStranger: ({ groupId }, stranger) => this.#roles?.store?.strangerHeard(groupId, stranger),
     });
     host.start();
     this.#onStop('raft', () => host.stop());
@@ -358,12 +365,15 @@ class Node implements AssembledNode {
 
   // -------------------------------------------------------------------------------------------- roles
 
-  #master(deps: StateDeps): Master | undefined {
-    const { options, founders } = this.#parts;
-    if (founders === undefined || !options.roles.includes('master')) return undefined;
-    const master = createMaster({ ...this.#parts, ...deps, nodeId: this.#nodeId, founders });
-    this.#onStop('master', () => master.stop());
-    return master;
+  #seat(deps: StateDeps, registry: RpcRegistry): MasterSeat {
+    const seat = createSeat({
+      ...{ ...this.#parts, ...deps, registry },
+      nodeId: this.#nodeId,
+      clusterId: this.#clusterId,
+      onFailure: (error) => this.#fail(error),
+    });
+    this.#onStop('master', () => seat.stop());
+    return seat;
   }
 
   #drawer(finder: MasterFinder): RevisionDrawer {
@@ -387,16 +397,22 @@ class Node implements AssembledNode {
   }
 
   #finder(dialer: ClosableDialer): MasterFinder {
-    const { options, founders } = this.#parts;
+    const { options, founders, platform } = this.#parts;
+    const members = founders?.members.map((_member, i) => i + 1) ?? [];
+    const known = platform.records.knownNodes.map(({ nodeId }) => nodeId);
     return new MasterFinder({
       dialer,
       seeds: options.join.map(formatAddress),
-      masters: founders?.members.map((_member, i) => i + 1) ?? [],
+      masters: [...new Set([...members, ...known])],
       reachable: (nodeId) => this.#address(nodeId) !== undefined,
     });
   }
 
-  #agent(descriptor: NodeDescriptor, finder: MasterFinder, store: Store | undefined): void {
+  #agent(
+    descriptor: NodeDescriptor,
+    finder: MasterFinder,
+    { store, seat }: { readonly store: Store | undefined; readonly seat: MasterSeat },
+  ): void {
     const { clock, random, logger, options, platform } = this.#parts;
     const agent = new NodeAgent(
       {
@@ -407,15 +423,14 @@ class Node implements AssembledNode {
         report: () => ({
           space: platform.space(),
           labels: labelsOf(options),
+          hasMaster: seat.master !== undefined,
           ...(store?.talk.report() ?? { ranges: [], results: [] }),
         }),
         changedSince: ({ ranges }) => {
           const known = new Map(ranges.map(({ rangeId, epoch }) => [rangeId, epoch]));
           return store?.changedSince((rangeId) => known.get(rangeId)) ?? [];
         },
-        onTask: (task) => {
-          if (store !== undefined) performTask(task, store, { logger, onFailure: (error) => this.#fail(error) });
-        },
+        onTask: (task) => performTask(task, { store, seat }, { logger, onFailure: (error) => this.#fail(error) }),
         onView: (view) => {
           this.#view = view;
           this.#remember(view);

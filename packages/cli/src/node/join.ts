@@ -30,7 +30,13 @@ export async function joinCluster(
     {
       ...ports,
       finder: new MasterFinder({ dialer, seeds, masters: [], reachable: () => false }),
-      report: () => ({ space: { capacityBytes: 0, availableBytes: 0 }, labels: {}, ranges: [], results: [] }),
+      report: () => ({
+        space: { capacityBytes: 0, availableBytes: 0 },
+        labels: {},
+        hasMaster: false,
+        ranges: [],
+        results: [],
+      }),
       changedSince: () => [],
       onTask() {},
       onView() {},

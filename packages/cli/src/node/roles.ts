@@ -9,11 +9,19 @@ import {
   type TransactionPeers,
 } from '@remora/dataserver';
 import { Master, type MasterFinder, splitPolicyOf } from '@remora/master';
-import { masterAskSplit, masterDrawRevisions, type RpcDialer } from '@remora/protocol';
-import { type Group, type GroupId, MASTER_GROUP, type NodeRaftHost, type RecoveredGroup } from '@remora/raft';
+import { masterAskSplit, masterDrawRevisions, type RpcDialer, type RpcRegistry } from '@remora/protocol';
+import {
+  type ConfState,
+  type Group,
+  type GroupId,
+  MASTER_GROUP,
+  type NodeRaftHost,
+  type RecoveredGroup,
+} from '@remora/raft';
 import type { NodeOptions } from '../node-options.ts';
 import type { Founders } from './cluster-identity.ts';
 import { firstBorders } from './first-borders.ts';
+import { MasterSeat } from './master-seat.ts';
 import type { NodePlatform } from './platform.ts';
 
 /** What the roles with replicated state are built on. */
@@ -42,6 +50,14 @@ export interface StoreParts {
   readonly onFailure: (error: unknown) => void;
 }
 
+export interface SeatParts {
+  readonly platform: NodePlatform;
+  readonly founders: Founders | undefined;
+  readonly clusterId: string;
+  readonly registry: RpcRegistry;
+  readonly onFailure: (error: unknown) => void;
+}
+
 /** Replicas of a range; fewer only in a cluster that was founded with fewer nodes. */
 const REPLICAS = 3;
 /** Revisions that the master's leader reserves at a time: a log entry per so many changes of all ranges together. */
@@ -50,9 +66,6 @@ const REVISION_WINDOW = 100_000;
 const DRAW_TIMEOUT_MS = 300;
 /** Nothing waits for it but the split, which is tried again. */
 const ASK_SPLIT_TIMEOUT_MS = 3_000;
-/** The founders start at about the same time: the first campaign soon, and not together. */
-const FIRST_WAIT_TICKS = 8;
-const FIRST_WAIT_TICKS_APART = 4;
 /** Memory for recent events, of a range and of all together; objects around them take about half as much again. */
 const WATCH_RING_BYTES = 8 * 1024 * 1024;
 const WATCH_RINGS_BYTES = 32 * 1024 * 1024;
@@ -62,46 +75,37 @@ const TIME_CARRY_MS = 30_000;
 /** How long a stopping node waits for others to take over what it leads. */
 const HAND_OVER_MS = 1_000;
 
-/** This node's replica of the master group, running. Replica ids of that group are node ids. */
-export function createMaster(
-  deps: RoleDeps & { readonly founders: Founders; readonly platform: NodePlatform },
-): Master {
-  const { engine, checkpointer, host, founders, clock, logger, nodeId } = deps;
-  const voters = founders.members.map((_member, i) => i + 1);
-  const key = masterStateKey(MASTER_GROUP);
-  const master = new Master(
-    {
-      nodeId,
-      clusterId: founders.clusterId,
-      clock,
-      logger,
-      options: {
-        replicas: Math.min(REPLICAS, founders.members.length),
-        borders: firstBorders(deps.options),
-        ranges: deps.options,
-        revisionWindow: REVISION_WINDOW,
-        ...deps.platform.tuning?.master,
+/** The place of this node among the masters, taken up if it has one. Replica ids of that group are node ids. */
+export function createSeat(deps: RoleDeps & SeatParts): MasterSeat {
+  const { engine, checkpointer, founders, clusterId, clock, logger, nodeId, platform } = deps;
+  const replicas = Math.min(REPLICAS, founders?.members.length ?? REPLICAS);
+  const createMaster = (conf: ConfState, onLeft: () => void): Master =>
+    new Master(
+      {
+        ...{ nodeId, clusterId, clock, logger, onLeft },
+        options: {
+          replicas,
+          borders: firstBorders(deps.options),
+          ranges: deps.options,
+          revisionWindow: REVISION_WINDOW,
+          ...platform.tuning?.master,
+        },
+        storage: {
+          load: () => engine.get(masterStateKey(MASTER_GROUP)),
+          save: (bytes) => engine.put(masterStateKey(MASTER_GROUP), bytes),
+        },
+        checkpoint: () => checkpointer.run(),
       },
-      storage: { load: () => engine.get(key), save: (bytes) => engine.put(key, bytes) },
-      checkpoint: () => checkpointer.run(),
-    },
-    { voters, votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false },
-  );
-  const recovered = deps.recovered.get(MASTER_GROUP);
-  deps.recovered.delete(MASTER_GROUP);
-  const group = host.createGroup({
-    groupId: MASTER_GROUP,
-    replicaId: nodeId,
-    applied: master.state.applied,
-    conf: master.state.conf,
-    ...(recovered === undefined ? {} : { recovered }),
-    firstWaitTicks: FIRST_WAIT_TICKS + FIRST_WAIT_TICKS_APART * (nodeId - 1),
-    stateMachine: master,
-    locate: (replicaId) => replicaId,
+      conf,
+    );
+  const seat = new MasterSeat({
+    ...deps,
+    mayServe: deps.options.roles.includes('master'),
+    founders: founders?.members.map((_member, i) => i + 1),
+    createMaster,
   });
-  master.attach(group);
-  checkpointer.addGroup(group, { stage: () => master.stage(), applied: () => master.state.applied });
-  return master;
+  seat.start();
+  return seat;
 }
 
 /** Draws revisions for the ranges of this node, once the master numbers any. */

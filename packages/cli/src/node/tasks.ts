@@ -1,24 +1,29 @@
 import { type Logger, ServiceError, unreachable } from '@remora/base';
 import type { Store } from '@remora/dataserver';
 import type { NodeTask } from '@remora/protocol';
+import type { MasterSeat } from './master-seat.ts';
 
-/** Does what the master asks of this node's ranges; what cannot be done now, it asks again. */
+/** Does what the master asks of this node; what cannot be done now, it asks again. */
 export function performTask(
   task: NodeTask,
-  store: Store,
+  { store, seat }: { readonly store: Store | undefined; readonly seat: MasterSeat },
   { logger, onFailure }: { readonly logger: Logger; readonly onFailure: (error: unknown) => void },
 ): void {
   switch (task.type) {
     case 'createReplica':
-      store.createReplica(task.descriptor, task.replicaId).catch((error: unknown) => {
+      store?.createReplica(task.descriptor, task.replicaId).catch((error: unknown) => {
         if (error instanceof ServiceError) logger.warn({ error: error.message }, 'no replica was created');
         else onFailure(error);
       });
       return;
     case 'removeReplica':
-      return store.removeReplica(task);
+      return store?.removeReplica(task);
     case 'order':
-      return store.talk.carryOut(task.order);
+      return store?.talk.carryOut(task.order);
+    case 'becomeMaster':
+      return seat.become();
+    case 'ceaseMaster':
+      return seat.cease();
     default:
       return unreachable(task);
   }

@@ -35,6 +35,7 @@ function bed(given: Partial<BedGiven> & { readonly odd?: readonly NodeInfo[] } =
   const roles: Readonly<Record<number, readonly NodeRole[]>> = { 1: ['master', 'data'], 6: ['gateway'] };
   const known = [1, 2, 3, 4, 5, 6, 7].map((nodeId) => descriptor(nodeId, { roles: roles[nodeId] ?? ['data'] }));
   actions = new Actions({
+    masters: { isMaster: (nodeId) => nodeId === 1, staysBecause: () => undefined, why: () => [] },
     scheduling,
     monotonicMs: () => nowMs,
     state: {

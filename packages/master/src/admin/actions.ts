@@ -19,6 +19,7 @@ import {
   type WhyReply,
   type WhyRequest,
 } from '@remora/protocol';
+import type { MastersCare } from '../masters/masters-care.ts';
 import type { OperatorRecord, Plan } from '../scheduling/operator.ts';
 import {
   requestAdd,
@@ -45,6 +46,7 @@ export interface ActionsDeps {
   readonly state: Pick<MasterState, 'nodes' | 'ranges' | 'range' | 'mergedInto' | 'isRemoved'>;
   /** Tells the scheduling what was heard since it looked last: what people see, they may go by. */
   readonly refresh: () => void;
+  readonly masters: Pick<MastersCare, 'isMaster' | 'staysBecause' | 'why'>;
   /** Why nothing is begun that nobody asked for; undefined when it is. */
   readonly restsBecause: () => string | undefined;
   /** These answer when the change is replicated. */
@@ -212,10 +214,11 @@ export class Actions implements SteeringActions {
   #whyNode(nodeId: number): readonly string[] {
     const { scheduling, monotonicMs } = this.#deps;
     const { roles } = this.#node(nodeId);
-    if (!roles.includes('data')) return ['it stores no data, so there is nothing to move to it or from it'];
+    const lines = this.#deps.masters.why(nodeId);
+    if (!roles.includes('data')) return [...lines, 'it stores no data, so no replica is moved to it or from it'];
     const node = scheduling.model.node(nodeId);
-    if (node === undefined) return ["nothing was heard of it since the masters' leader leads"];
-    return whyNode(scheduling, node, monotonicMs());
+    if (node === undefined) return [...lines, "nothing was heard of it since the masters' leader leads"];
+    return [...lines, ...whyNode(scheduling, node, monotonicMs())];
   }
 
   setNodeDuty(request: SetNodeDutyRequest, done: Done<undefined>): void {
@@ -233,11 +236,12 @@ export class Actions implements SteeringActions {
     }
     const view = this.#deps.scheduling.view(this.#deps.monotonicMs());
     const up = view.model.node(nodeId)?.info.liveness === 'up';
-    if (duty === 'removed' && roles.includes('master') && up) {
+    if (duty === 'removed' && this.#deps.masters.isMaster(nodeId) && up) {
       throw wrong(`node ${nodeId} is one of the masters, and up: stop it first, if the others are a majority`);
     }
     if (!roles.includes('data')) {
       if (duty === 'removed' || duty === 'serving') return;
+      if (duty === 'decommissioning' && roles.includes('master')) return this.#requireReplaceableMaster(nodeId);
       throw wrong(`node ${nodeId} stores no data: there is nothing to move; stop it, or remove it, as it is`);
     }
     switch (duty) {
@@ -249,12 +253,18 @@ export class Actions implements SteeringActions {
         requireOthersServing(view, nodeId);
         return requireMaintainable(view, nodeId);
       case 'decommissioning':
-        return requireDecommissionable(view, nodeId);
+        requireDecommissionable(view, nodeId);
+        return this.#requireReplaceableMaster(nodeId);
       case 'removed':
         return this.#requireRemovable(view, nodeId);
       default:
         return unreachable(duty);
     }
+  }
+
+  #requireReplaceableMaster(nodeId: number): void {
+    const stays = this.#deps.masters.staysBecause(nodeId);
+    if (stays !== undefined) throw wrong(`node ${nodeId} cannot be emptied: ${stays}`);
   }
 
   /** What a node has is what the metadata say: reports may be behind them, or not there yet. */

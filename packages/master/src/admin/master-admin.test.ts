@@ -81,6 +81,7 @@ class AdminBed {
         ranges: this.ranges,
         heard: this.#heard(),
         wallMs: 0,
+        isMaster: () => true,
         mergedInto: (rangeId) => this.merged.get(rangeId),
         dutyOf: (nodeId) => ({ nodeId, duty: this.duties.get(nodeId) ?? 'serving', untilMs: 0 }),
         stateOf: (nodeId) => this.states.get(nodeId) ?? (this.silent.includes(nodeId) ? 'suspect' : 'up'),
@@ -97,7 +98,15 @@ class AdminBed {
       if (this.silent.includes(nodeId)) continue;
       heard.set(nodeId, {
         silentMs: 100 * nodeId,
-        heartbeat: { nodeId, incarnation, space: SPACE, labels: {}, ranges: this.#reports(nodeId), results: [] },
+        heartbeat: {
+          nodeId,
+          incarnation,
+          space: SPACE,
+          labels: {},
+          hasMaster: true,
+          ranges: this.#reports(nodeId),
+          results: [],
+        },
       });
     }
     return heard;

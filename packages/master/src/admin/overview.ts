@@ -30,6 +30,8 @@ export interface Knowledge {
   readonly heard: ReadonlyMap<number, LastHeard>;
   stateOf(nodeId: number): NodeState;
   dutyOf(nodeId: number): DutyRecord;
+  /** Whether it is a member of the group of the masters. */
+  isMaster(nodeId: number): boolean;
   /** The range into which one was merged; undefined when it was not, or is not known yet. */
   readonly mergedInto: (rangeId: number) => number | undefined;
   readonly wallMs: number;
@@ -54,6 +56,7 @@ export function nodeOverviews(known: Knowledge): readonly NodeOverview[] {
         silentMs: last?.silentMs ?? -1,
         ...(held.get(descriptor.nodeId) ?? { replicas: 0, leaders: 0 }),
         bytes: reports.reduce((sum, { bytes }) => sum + bytes, 0),
+        isMaster: known.isMaster(descriptor.nodeId),
       };
     });
 }

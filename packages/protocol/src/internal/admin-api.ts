@@ -27,6 +27,8 @@ export interface NodeOverview {
   readonly leaders: number;
   /** As its last heartbeat has it. */
   readonly bytes: number;
+  /** It is a member of the group of the masters. */
+  readonly isMaster: boolean;
 }
 
 /** Most ranges in one answer. */

@@ -108,6 +108,8 @@ export interface NodeHeartbeat {
   readonly space: NodeSpace;
   /** Where it stands, by the name of the level: `{ zone: 'a', rack: 'a3' }`. */
   readonly labels: Readonly<Record<string, string>>;
+  /** It runs a replica of the masters' group. */
+  readonly hasMaster: boolean;
   readonly ranges: readonly RangeReport[];
   /** Of what the answer to the last heartbeat asked for. */
   readonly results: readonly OrderResult[];
@@ -123,7 +125,11 @@ export type NodeTask =
       readonly replicaId: number;
       readonly confVersion: number;
     }
-  | { readonly type: 'order'; readonly order: RangeOrder };
+  | { readonly type: 'order'; readonly order: RangeOrder }
+  /** The node is a member of the masters' group. */
+  | { readonly type: 'becomeMaster' }
+  /** It has left that group, for good. */
+  | { readonly type: 'ceaseMaster' };
 
 export interface NodeEntry {
   readonly descriptor: NodeDescriptor;

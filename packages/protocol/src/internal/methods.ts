@@ -19,6 +19,7 @@ import {
   decodeRangeInfoRequest,
   decodeRangeReply,
   decodeRangeRequest,
+  decodeRemovedReplica,
   decodeWatchMessage,
   decodeWatchRequest,
   encodeAwaitLeader,
@@ -26,6 +27,7 @@ import {
   encodeRangeInfoRequest,
   encodeRangeReply,
   encodeRangeRequest,
+  encodeRemovedReplica,
   encodeWatchMessage,
   encodeWatchRequest,
 } from './codec/range.ts';
@@ -38,6 +40,7 @@ import type {
   RangeInfoRequest,
   RangeReply,
   RangeRequest,
+  RemovedReplica,
   WatchMessage,
   WatchRequest,
 } from './range-api.ts';
@@ -84,6 +87,15 @@ export const rangeCheckpoint: Method<RangeInfoRequest, undefined> = {
   name: 'range.checkpoint',
   encodeRequest: encodeRangeInfoRequest,
   decodeRequest: decodeRangeInfoRequest,
+  encodeReply: () => null,
+  decodeReply: () => undefined,
+};
+
+/** A member of a range tells a replica that it was removed: one that knows of a later membership stays. */
+export const rangeRemoved: Method<RemovedReplica, undefined> = {
+  name: 'range.removed',
+  encodeRequest: encodeRemovedReplica,
+  decodeRequest: decodeRemovedReplica,
   encodeReply: () => null,
   decodeReply: () => undefined,
 };

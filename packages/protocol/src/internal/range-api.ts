@@ -86,3 +86,10 @@ export interface RangeInfo {
 export const COMMAND_DEADLINE_MAX_MS = 120_000;
 
 export type RoutingKey = Bytes;
+
+/** A replica that is no member of its range any more, as of this version of the membership. */
+export interface RemovedReplica {
+  readonly rangeId: number;
+  readonly replicaId: number;
+  readonly confVersion: number;
+}

@@ -93,6 +93,7 @@ function nodeText(node: admin.Node): string {
       ['disk', diskText(node)],
       ['heard', node.silentMs < 0 ? 'never by the present master' : `${agoText(node.silentMs)} ago`],
       ['roles', node.roles.join(',')],
+      ['one of the masters', node.isMaster ? 'yes' : 'no'],
       ['client', node.clientAddress],
       ['peer', node.peerAddress],
       ['http', node.httpAddress],

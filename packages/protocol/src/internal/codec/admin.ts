@@ -68,11 +68,12 @@ function encodeNodeOverview(node: NodeOverview): unknown[] {
     node.replicas,
     node.leaders,
     node.bytes,
+    node.isMaster,
   ];
 }
 
 function decodeNodeOverview(raw: unknown): NodeOverview {
-  const f = asFields(raw, 10, 'node overview');
+  const f = asFields(raw, 11, 'node overview');
   return {
     descriptor: decodeNodeDescriptor(f[0]),
     state: NODE_STATES.decode(f[1]),
@@ -84,6 +85,7 @@ function decodeNodeOverview(raw: unknown): NodeOverview {
     replicas: asCount(f[7], 'replicas'),
     leaders: asCount(f[8], 'leaders'),
     bytes: asCount(f[9], 'bytes'),
+    isMaster: asBool(f[10], 'isMaster'),
   };
 }
 

@@ -165,26 +165,28 @@ export function decodeNodeSpace(raw: unknown): NodeSpace {
 }
 
 export function encodeNodeHeartbeat(beat: NodeHeartbeat): unknown[] {
-  const { nodeId, incarnation, space, labels, ranges, results } = beat;
+  const { nodeId, incarnation, space, labels, hasMaster, ranges, results } = beat;
   return [
     nodeId,
     incarnation,
     encodeNodeSpace(space),
     textMapToWire(labels),
+    hasMaster,
     ranges.map(encodeRangeReport),
     results.map(encodeOrderResult),
   ];
 }
 
 export function decodeNodeHeartbeat(raw: unknown): NodeHeartbeat {
-  const f = asFields(raw, 6, 'node heartbeat');
+  const f = asFields(raw, 7, 'node heartbeat');
   return {
     nodeId: asCount(f[0], 'nodeId'),
     incarnation: asText(f[1], 'incarnation'),
     space: decodeNodeSpace(f[2]),
     labels: asTextMap(f[3], 'labels'),
-    ranges: asList(f[4], 'ranges', decodeRangeReport),
-    results: asList(f[5], 'results', decodeOrderResult),
+    hasMaster: asBool(f[4], 'hasMaster'),
+    ranges: asList(f[5], 'ranges', decodeRangeReport),
+    results: asList(f[6], 'results', decodeOrderResult),
   };
 }
 
@@ -251,7 +253,7 @@ function decodeInstruction(raw: unknown): RangeInstruction {
   }
 }
 
-const TASK = { createReplica: 0, removeReplica: 1, order: 2 } as const;
+const TASK = { createReplica: 0, removeReplica: 1, order: 2, becomeMaster: 3, ceaseMaster: 4 } as const;
 
 export function encodeNodeTask(task: NodeTask): unknown[] {
   switch (task.type) {
@@ -263,6 +265,9 @@ export function encodeNodeTask(task: NodeTask): unknown[] {
       const { orderId, rangeId, confVersion, instruction } = task.order;
       return [TASK.order, orderId, rangeId, confVersion, encodeInstruction(instruction)];
     }
+    case 'becomeMaster':
+    case 'ceaseMaster':
+      return [TASK[task.type]];
     default:
       return unreachable(task);
   }
@@ -283,6 +288,10 @@ export function decodeNodeTask(raw: unknown): NodeTask {
     }
     case TASK.order:
       return { type: 'order', order: decodeOrder(asFields(raw, 5, 'node task')) };
+    case TASK.becomeMaster:
+    case TASK.ceaseMaster:
+      asFields(raw, 1, 'node task');
+      return { type: raw[0] === TASK.becomeMaster ? 'becomeMaster' : 'ceaseMaster' };
     default:
       throw invalid('node task tag');
   }

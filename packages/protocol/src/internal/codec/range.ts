@@ -6,6 +6,7 @@ import type {
   RangeInfoRequest,
   RangeReply,
   RangeRequest,
+  RemovedReplica,
   WatchCreate,
   WatchMessage,
   WatchRequest,
@@ -236,5 +237,18 @@ export function decodeRangeInfo(raw: unknown): RangeInfo {
     rangeTimeMs: asMs(f[2], 'rangeTimeMs'),
     revision: asCount(f[3], 'revision'),
     term: asCount(f[4], 'term'),
+  };
+}
+
+export function encodeRemovedReplica({ rangeId, replicaId, confVersion }: RemovedReplica): unknown[] {
+  return [rangeId, replicaId, confVersion];
+}
+
+export function decodeRemovedReplica(raw: unknown): RemovedReplica {
+  const f = asFields(raw, 3, 'removed replica');
+  return {
+    rangeId: asCount(f[0], 'rangeId'),
+    replicaId: asCount(f[1], 'replicaId'),
+    confVersion: asCount(f[2], 'confVersion'),
   };
 }

@@ -207,6 +207,7 @@ export const HEARTBEAT: NodeHeartbeat = {
   incarnation: 'abc',
   space: { capacityBytes: 2 ** 40, availableBytes: 7 },
   labels: { zone: 'a' },
+  hasMaster: true,
   ranges: [
     {
       ...{ ...report, silent: false },
@@ -248,6 +249,8 @@ export const TASKS: readonly NodeTask[] = [
     type: 'order' as const,
     order: { orderId: 30 + i, rangeId: 2, confVersion: 4, instruction },
   })),
+  { type: 'becomeMaster' },
+  { type: 'ceaseMaster' },
 ];
 
 export const SPLITS: SplitPolicy = {
@@ -334,11 +337,18 @@ export const NODES: NodesOverview = {
   nodes: [
     {
       ...{ descriptor: NODE, state: 'up', duty: 'maintenance', maintenanceLeftMs: 1_234.5, labels: { zone: 'a' } },
-      ...{ space: HEARTBEAT.space, silentMs: 12.5, replicas: 3, leaders: 1, bytes: 4_096 },
+      ...{ space: HEARTBEAT.space, silentMs: 12.5, replicas: 3, leaders: 1, bytes: 4_096, isMaster: true },
     },
     {
       ...{ descriptor: { ...NODE, nodeId: 2 }, state: 'suspect', duty: 'serving', maintenanceLeftMs: 0, labels: {} },
-      ...{ space: { capacityBytes: 0, availableBytes: 0 }, silentMs: -1, replicas: 0, leaders: 0, bytes: 0 },
+      ...{
+        space: { capacityBytes: 0, availableBytes: 0 },
+        silentMs: -1,
+        replicas: 0,
+        leaders: 0,
+        bytes: 0,
+        isMaster: false,
+      },
     },
   ],
 };

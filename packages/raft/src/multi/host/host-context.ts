@@ -3,7 +3,7 @@ import type { Clock, Logger, Random } from '@remora/base';
 import type { RaftConfig } from '../../core/config.ts';
 import type { TraceEvent } from '../../core/trace.ts';
 import type { ReplicaId, TickTime } from '../../core/types.ts';
-import type { GroupId, GroupLog } from '../ports.ts';
+import type { GroupId, GroupLog, NodeId } from '../ports.ts';
 import type { LeaseClock } from './clock/lease-clock.ts';
 import type { EntryCache } from './entries/entry-cache.ts';
 import type { EntryReader } from './entries/entry-reader.ts';
@@ -33,6 +33,8 @@ export interface HostContext {
   /** Its next due tick may have come nearer. */
   schedule(runner: GroupRunner): void;
   wantSnapshot(runner: GroupRunner, to: ReplicaId): void;
+  /** A replica asks for votes that is no member of the group. */
+  stranger(runner: GroupRunner, stranger: { readonly replicaId: ReplicaId; readonly node: NodeId }): void;
   readonly trace: ((groupId: GroupId, event: TraceEvent) => void) | undefined;
   fail(error: unknown): void;
 }

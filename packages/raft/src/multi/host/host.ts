@@ -51,6 +51,8 @@ export interface RaftHostOptions {
    * whoever knows the membership whether it still belongs; told again at each such time (design §5 ▸, traps 11).
    */
   readonly onSilence?: (group: Group) => void;
+  /** A replica asks for votes that is no member of the group, as far as it is applied here: it may have been removed. */
+  readonly onStranger?: (group: Group, stranger: { readonly replicaId: ReplicaId; readonly node: NodeId }) => void;
   /**
    * Is told every change of state and every message of every group, in order, to be checked against a model outside.
    * Called from within the core: it must only take the event down.
@@ -146,6 +148,7 @@ class Host implements NodeRaftHost {
       markDirty: (runner) => this.#turns.markDirty(runner),
       schedule: (runner) => this.#wheel.schedule(runner),
       wantSnapshot: (runner: GroupRunner, to: ReplicaId) => this.#sender.want(runner, to),
+      stranger: (runner, stranger) => this.#given.onStranger?.(runner, stranger),
       trace: given.trace,
       fail,
     };

@@ -10,6 +10,7 @@
 import { assert, type Logger } from '@remora/base';
 import { type ConfChange, changeConf, takesEffectAlways } from '../../../core/conf-change.ts';
 import { decodeConfChange } from '../../../core/conf-change-codec.ts';
+import { isMember } from '../../../core/membership.ts';
 import { RaftCore } from '../../../core/raft.ts';
 import type {
   ConfState,
@@ -264,9 +265,15 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     else if (!this.comesFrom(message.from, from)) stats.messagesMisplaced++;
     else if (this.#host.log.full && message.type === 'append' && message.entries.length > 0) stats.logFull++;
     else {
+      if (this.#isStranger(message)) this.#host.stranger(this, { replicaId: message.from, node: from });
       this.#core.step(message);
       this.#host.markDirty(this);
     }
+  }
+
+  #isStranger({ type, from }: Message): boolean {
+    const { conf } = this.#core;
+    return (type === 'preVote' || type === 'vote') && conf.voters.length > 0 && !isMember(conf, from);
   }
 
   /** Whether `replica` lives at `node` (G2). */

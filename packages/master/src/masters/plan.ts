@@ -1,0 +1,169 @@
+/**
+ * Who the masters are: the next step from those there are to those there should be.
+ *
+ * MS1. As many as founded the cluster. Who is removed, decommissioned or down gives its place to another node with the role,
+ *      which copies first; in one joint change the one votes and the other does not any more (as ranges do, decision 13).
+ * MS2. After each step more than half of the voters are heard: none of ours makes the masters lose their majority.
+ * MS3. The id of a replica of this group is its node's. A node that has left the group never comes back into it: what it had
+ *      promised is forgotten (traps 10).
+ * MS4. One step at a time, worked out anew from what is: whoever leads next goes on with what is half done.
+ * MS5. An even number of voters bears no more than one less would, so of two that are missing both come at once.
+ */
+import type { ConfState, ConfStep, ProgressStatus } from '@remora/raft';
+import { isJoint } from '@remora/raft';
+import type { Liveness } from '../scheduling/cluster-model.ts';
+
+/** A node with the role of a master. */
+export interface MasterNode {
+  readonly nodeId: number;
+  readonly liveness: Liveness;
+  /** It takes what is new; otherwise it keeps what it has, unless it is leaving. */
+  readonly serving: boolean;
+  /** Removed or being decommissioned. */
+  readonly leaving: boolean;
+}
+
+export interface MastersView {
+  /** The node that leads them. */
+  readonly self: number;
+  readonly conf: ConfState;
+  /** A change is in the log and not applied. */
+  readonly changePending: boolean;
+  readonly progress: readonly ProgressStatus[];
+  readonly nodes: readonly MasterNode[];
+  /** Nodes that were masters, and are not any more (MS3). */
+  readonly former: readonly number[];
+  /** How many there should be. */
+  readonly wanted: number;
+}
+
+export type MastersStep =
+  | { readonly type: 'change'; readonly steps: readonly ConfStep[]; readonly why: string }
+  | { readonly type: 'handOver'; readonly to: number; readonly why: string }
+  /** Nothing is to be done, or something that has to be waited for. */
+  | { readonly type: 'none'; readonly why: string };
+
+const WELL: MastersStep = { type: 'none', why: '' };
+
+export function nextMastersStep(view: MastersView): MastersStep {
+  const { conf, changePending } = view;
+  if (changePending || isJoint(conf)) return wait('another change of the masters is under way');
+  const away = conf.learners.filter((nodeId) => goes(view, nodeId));
+  if (away.length > 0) return change(removals(away), `${named(away)} leaves the masters`);
+  const leaving = conf.voters.filter((nodeId) => goes(view, nodeId));
+  const missing = view.wanted - (conf.voters.length - leaving.length);
+  if (missing <= 0) return leaving.length > 0 ? demotion(view, leaving) : dropSpares(view);
+  return replacement(view, leaving, missing);
+}
+
+/** Why a node that is to leave would stay one of the masters; undefined when it would not, or is none. */
+export function staysBecause(view: MastersView, nodeId: number): string | undefined {
+  const { conf } = view;
+  if (!conf.voters.includes(nodeId)) return undefined;
+  const nodes = view.nodes.map((node) => (node.nodeId === nodeId ? { ...node, leaving: true } : node));
+  const leaving = conf.voters.filter((each) => goes({ ...view, nodes }, each));
+  const most = conf.learners.length + candidatesOf({ ...view, nodes }).length;
+  if (conf.voters.length - leaving.length >= enough(view) || usefulNumber(view, leaving, most) > 0) return undefined;
+  return `it is one of the ${conf.voters.length} masters, and no other node can take its place: add one with the role master`;
+}
+
+function candidatesOf(view: MastersView): readonly number[] {
+  return view.nodes.filter((node) => isCandidate(view, node)).map(({ nodeId }) => nodeId);
+}
+
+/** Copies first, then the change of voters (MS1). */
+function replacement(view: MastersView, leaving: readonly number[], missing: number): MastersStep {
+  const { conf } = view;
+  const candidates = candidatesOf(view);
+  const within = usefulNumber(view, leaving, Math.min(missing, conf.learners.length + candidates.length));
+  if (within === 0) return leaving.length > 0 ? demotion(view, leaving) : WELL;
+  const [next] = candidates;
+  if (conf.learners.length < within && next !== undefined) {
+    return change([{ type: 'addLearner', replica: next }], `node ${next} becomes a master`);
+  }
+  const joining = conf.learners.slice(0, within);
+  const behind = joining.find((nodeId) => !isCaughtUp(view, nodeId));
+  if (behind !== undefined) return wait(`node ${behind} copies the masters' state`);
+  const promoted = joining.map((replica): ConfStep => ({ type: 'addVoter', replica }));
+  return swap(view, leaving, promoted, `${named(joining)} decides with the masters`);
+}
+
+/** How many of those that could join do (MS5): no number of voters that is even, unless it is as many as there were. */
+function usefulNumber({ conf }: MastersView, leaving: readonly number[], most: number): number {
+  const staying = conf.voters.length - leaving.length;
+  for (let joining = most; joining > 0; joining--) {
+    const voters = staying + joining;
+    if (voters % 2 === 1 || voters <= conf.voters.length) return joining;
+  }
+  return 0;
+}
+
+/** Without anybody in its place: only while enough are left to bear the loss of one. */
+function demotion(view: MastersView, leaving: readonly number[]): MastersStep {
+  if (view.conf.voters.length - leaving.length < enough(view)) {
+    return wait(`no other node can take the place of ${named(leaving)} among the masters`);
+  }
+  return swap(view, leaving, [], `${named(leaving)} leaves the masters, and nobody takes its place`);
+}
+
+/** Masters that bear the loss of one, if there were ever so many. */
+function enough({ wanted }: MastersView): number {
+  return Math.min(3, wanted);
+}
+
+function swap(view: MastersView, leaving: readonly number[], joining: readonly ConfStep[], why: string): MastersStep {
+  const steps = [...joining, ...leaving.map((replica): ConfStep => ({ type: 'addLearner', replica }))];
+  const stay = view.conf.voters.filter((nodeId) => !leaving.includes(nodeId));
+  const voters = [...stay, ...joining.map(({ replica }) => replica)];
+  const heard = voters.filter((nodeId) => isHeard(view, nodeId));
+  if (2 * heard.length <= voters.length) return wait(`too few of the masters are heard for: ${why}`); // MS2
+  if (!leaving.includes(view.self)) return change(steps, why);
+  // A leader that is alone lets others vote first.
+  if (stay.length === 0 && joining.length > 0) return change(joining, why);
+  const to = stay.find((nodeId) => isCaughtUp(view, nodeId));
+  return to === undefined
+    ? wait('no other master can lead')
+    : { type: 'handOver', to, why: `node ${view.self} is leaving` };
+}
+
+/** Learners that nobody needs, as who was to be replaced has come back: no harm is done by another that has caught up. */
+function dropSpares({ conf }: MastersView): MastersStep {
+  return conf.learners.length === 0 ? WELL : change(removals(conf.learners), 'as many masters as there should be vote');
+}
+
+function removals(nodeIds: readonly number[]): readonly ConfStep[] {
+  return nodeIds.map((replica) => ({ type: 'remove', replica }));
+}
+
+/** MS1, MS3. */
+function isCandidate({ conf, former }: MastersView, { nodeId, liveness, serving, leaving }: MasterNode): boolean {
+  const isMember = conf.voters.includes(nodeId) || conf.learners.includes(nodeId);
+  return liveness === 'up' && serving && !leaving && !isMember && !former.includes(nodeId);
+}
+
+/** Whether a member is to go: it is leaving the cluster, or has been silent for so long that it counts as dead. */
+function goes({ nodes, self }: MastersView, nodeId: number): boolean {
+  const node = nodes.find((each) => each.nodeId === nodeId);
+  if (node === undefined) return false; // it has not joined yet
+  return node.leaving || (node.liveness === 'down' && nodeId !== self);
+}
+
+function isHeard({ self, progress }: MastersView, nodeId: number): boolean {
+  return nodeId === self || progress.some(({ replica, heardLately }) => replica === nodeId && heardLately);
+}
+
+function isCaughtUp({ progress }: MastersView, nodeId: number): boolean {
+  return progress.some(({ replica, caughtUp }) => replica === nodeId && caughtUp);
+}
+
+function named(nodeIds: readonly number[]): string {
+  return nodeIds.map((nodeId) => `node ${nodeId}`).join(' and ');
+}
+
+function change(steps: readonly ConfStep[], why: string): MastersStep {
+  return { type: 'change', steps, why };
+}
+
+function wait(why: string): MastersStep {
+  return { type: 'none', why };
+}
