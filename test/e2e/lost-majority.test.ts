@@ -31,7 +31,10 @@ async function lose(cluster: Cluster, ...nodes: readonly number[]): Promise<void
 
 async function masters(endpoints: readonly string[]): Promise<readonly string[]> {
   const { nodes } = (await jsonHere(endpoints, ['admin', 'nodes'])) as NodesJson;
-  return nodes.filter(({ isMaster }) => isMaster).map(({ name }) => name);
+  return nodes
+    .filter(({ isMaster }) => isMaster)
+    .map(({ name }) => name)
+    .sort();
 }
 
 async function places(endpoints: readonly string[]): Promise<readonly (readonly number[])[]> {

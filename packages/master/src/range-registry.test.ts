@@ -2,7 +2,7 @@ import { ServiceError } from '@remora/base';
 import { currentRanges, type RangeDescriptor } from '@remora/protocol';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { RangeRegistry } from './range-registry.ts';
+import { ENDED_MAX, RangeRegistry } from './range-registry.ts';
 import { coverageFaults } from './scheduling/cluster-check.ts';
 
 function range(rangeId: number, start: string, end: string, more: Partial<RangeDescriptor> = {}): RangeDescriptor {
@@ -190,4 +190,45 @@ test('whatever is heard of splits and merges, in whatever order, in the end the 
     }),
     { numRuns: 500 },
   );
+});
+
+describe('ranges that have ended', () => {
+  /** Range 2 is split at "m" and takes the other half over again, so many times. */
+  function afterMerges(count: number): RangeRegistry {
+    const registry = registryOf(range(2, '', ''));
+    for (let i = 0; i < count; i++) {
+      registry.describe(range(2, '', 'm', at(2 * i + 2)));
+      registry.describe(range(3 + i, 'm', '', at(2 * i + 2)));
+      registry.describe(range(2, '', '', at(2 * i + 3)));
+    }
+    return registry;
+  }
+
+  test('are remembered up to a number, the last ones (RR4)', () => {
+    const registry = afterMerges(ENDED_MAX + 5);
+    expect(registry.image().ended).toHaveLength(ENDED_MAX);
+    expect([registry.mergedInto(3), registry.mergedInto(7), registry.mergedInto(8)]).toEqual([undefined, undefined, 2]);
+    expect(shown(registry)).toBe('-:2');
+  });
+
+  test('are found to have ended again, when somebody tells of one that is forgotten', () => {
+    const registry = afterMerges(ENDED_MAX + 5);
+    const late = range(3, 'm', '', at(2));
+    expect(registry.newsOf(late)).toBe('all');
+    registry.describe(late);
+    expect(shown(registry)).toBe('-:2');
+    expect(registry.mergedInto(3)).toBe(2);
+    expect(registry.image().ended).toHaveLength(ENDED_MAX);
+  });
+
+  test('point on to where a forgotten one went, so that no chain of merges is cut', () => {
+    const registry = new RangeRegistry();
+    const filling = Array.from({ length: ENDED_MAX - 2 }, (_, i) => ({ rangeId: 100 + i, into: 2 }));
+    const ended = [{ rangeId: 3, into: 2 }, { rangeId: 4, into: 3 }, ...filling];
+    registry.restore({ ranges: [range(2, '', '', at(9))], asked: [], ended });
+    registry.describe(range(2, '', 'm', at(10)));
+    registry.describe(range(5, 'm', '', at(10)));
+    registry.describe(range(2, '', '', at(11)));
+    expect([registry.mergedInto(3), registry.mergedInto(4), registry.mergedInto(5)]).toEqual([undefined, 2, 2]);
+  });
 });

@@ -8,7 +8,9 @@
  * RR3. A range begins where it always began: a split leaves the first part to the range itself, and of two that are
  *      merged the first one goes on (scheduling/requests.ts has nothing else done). So a range whose first key a later
  *      version of another one has, has ended: it was merged away.
- * RR4. What has ended never comes back: its id is remembered.
+ * RR4. What has ended never comes back: whatever is left of it has a lower version than whoever has its first key now (RR2), so
+ *      it is found to have ended whenever it is told of (RR3). That its id is remembered spares the telling, and answers
+ *      those who ask; the last ones are, `ENDED_MAX` of them. What points to a forgotten one points on to where that went.
  * RR5. Asked for the ids of a split again, for the same range at the same epoch, the answer is the same. So all splits of a
  *      range at an epoch make the same child, and the child is known as soon as its parent is known to be cut.
  * RR6. A border that people chose (a cluster that began with several ranges, a split by hand) is known by the range that
@@ -34,6 +36,9 @@ export interface EndedRange {
   /** The range that has its first key, by which its end came to be known. */
   readonly into: number;
 }
+
+/** Of ranges that were merged away so many are remembered. */
+export const ENDED_MAX = 1_000;
 
 export interface RangeImage {
   readonly ranges: readonly RangeDescriptor[];
@@ -183,6 +188,18 @@ export class RangeRegistry {
     this.#asked.delete(rangeId);
     this.#chosen.delete(rangeId);
     this.#ended.set(rangeId, { rangeId, into });
+    for (const oldest of this.#ended.values()) {
+      if (this.#ended.size <= ENDED_MAX) break;
+      this.#forget(oldest);
+    }
+  }
+
+  /** RR4. */
+  #forget({ rangeId, into }: EndedRange): void {
+    this.#ended.delete(rangeId);
+    for (const ended of this.#ended.values()) {
+      if (ended.into === rangeId) this.#ended.set(ended.rangeId, { rangeId: ended.rangeId, into });
+    }
   }
 }
 

@@ -2,7 +2,7 @@ import type { Epoch, RangeDescriptor } from './descriptor.ts';
 
 /**
  * Getting over the loss of a majority: who is left tells what it holds, and of each group one replica goes on alone
- * (raft/core/forced.ts; docs/decisions/0029-life-after-a-lost-majority.md).
+ * (raft/core/forced.ts; docs/decisions/0031-life-after-a-lost-majority.md).
  */
 
 /** The group of the masters, among groups of ranges. */

@@ -259,3 +259,21 @@ describe('a replica that joins, without any membership', () => {
     expect(() => host.createGroup(options)).toThrow('without membership');
   });
 });
+
+test('a voter that was removed while it was away is heard by its votes, with where it lives; a member is not', async () => {
+  const strangers: { readonly replicaId: number; readonly node: number }[] = [];
+  const b = start(NODES, NODES, { extra: { onStranger: (_group, stranger) => strangers.push(stranger) } });
+  await applied(b, NODES, 'a');
+  const leader = await b.leader(GROUP);
+  const away = NODES.find((id) => id !== leader) ?? 0;
+  const others = NODES.filter((id) => id !== away);
+  b.network.partition(others, [away]);
+  await b.run(5_000); // it asks for votes, and nobody hears it
+  const left = others.map((node) => replicaOn(GROUP, node));
+  await changeTo(b, confChange([learn(replicaOn(GROUP, away))]), confOf(left, [replicaOn(GROUP, away)]));
+  await changeTo(b, confChange([remove(replicaOn(GROUP, away))]), confOf(left));
+  expect(strangers).toEqual([]);
+  b.network.heal();
+  await b.until('it is heard', () => strangers.length > 0);
+  expect(strangers[0]).toEqual({ replicaId: replicaOn(GROUP, away), node: away });
+});
