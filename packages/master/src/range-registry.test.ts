@@ -225,7 +225,7 @@ describe('ranges that have ended', () => {
     const registry = new RangeRegistry();
     const filling = Array.from({ length: ENDED_MAX - 2 }, (_, i) => ({ rangeId: 100 + i, into: 2 }));
     const ended = [{ rangeId: 3, into: 2 }, { rangeId: 4, into: 3 }, ...filling];
-    registry.restore({ ranges: [range(2, '', '', at(9))], asked: [], ended });
+    registry.restore({ ranges: [range(2, '', '', at(9))], asked: [], chosen: [], ended });
     registry.describe(range(2, '', 'm', at(10)));
     registry.describe(range(5, 'm', '', at(10)));
     registry.describe(range(2, '', '', at(11)));
