@@ -26,6 +26,8 @@ import {
   LEASE_SPACE,
   type RangeDescriptor,
   type RpcDialer,
+  type SplitLoads,
+  type SplitSizes,
 } from '@remora/protocol';
 import { createRaftHost, LocalNetwork, type NodeRaftHost } from '@remora/raft';
 import type { MemberInstruction } from '../../../packages/dataserver/src/range/member-orders.ts';
@@ -62,12 +64,16 @@ export interface RangePlan {
   readonly moves?: number;
   /** Clients append to lists in several ranges, and coordinators end amid that. */
   readonly transactions?: boolean;
+  /** At what sizes leaders split their ranges; absent: they do not by themselves. */
+  readonly sizes?: SplitSizes;
   /** Clients put keys with leases besides what they always do. */
   readonly leases?: boolean;
 }
 
 const ONE_RANGE: RangePlan = { borders: [], splits: [] };
 const NO_KEY = new Uint8Array(0);
+/** No range is split for its load. */
+const NO_LOADS: SplitLoads = { requestsPerS: 0, bytesPerS: 0, holdMs: 1_000 };
 
 function borderAt(border: string): Buffer {
   if (border === LEASES) return Buffer.from([LEASE_SPACE]);
@@ -128,7 +134,7 @@ export class RangeCluster {
   readonly #links: Links;
   /** What the master makes of what it hears. */
   readonly #registry = new RangeRegistry();
-  readonly #desk: SplitDesk;
+  readonly desk: SplitDesk;
 
   constructor(seed: number, plan: RangePlan = ONE_RANGE) {
     const ranges = rangesBetween(plan.borders);
@@ -139,7 +145,7 @@ export class RangeCluster {
     this.random = new SeededRandom(seed);
     this.laterRandom = new SeededRandom(seed + 0x1000_0000);
     this.#master = new RevisionMaster(this.laterRandom);
-    this.#desk = new SplitDesk(this.#registry, new SeededRandom(seed + 0x2000_0000));
+    this.desk = new SplitDesk(this.#registry, new SeededRandom(seed + 0x2000_0000));
     this.network = new LocalNetwork({
       clock: this.clock,
       random: this.random,
@@ -158,7 +164,7 @@ export class RangeCluster {
 
   /** Splits that were done. */
   get splits(): number {
-    return this.#desk.splits;
+    return this.desk.splits;
   }
 
   node(id: number): SimNode {
@@ -174,7 +180,9 @@ export class RangeCluster {
         void this.node(nodeId).running?.store?.createReplica(range, replicaId);
       }
     }
-    if (this.#plan.splits.length > 0 || this.mayMerge || this.#plan.moves !== undefined) this.#hearLeaders();
+    if (this.#plan.splits.length > 0 || this.mayMerge || this.#plan.moves !== undefined || this.#plan.sizes) {
+      this.#hearLeaders();
+    }
     await this.run(1_500);
   }
 
@@ -232,10 +240,11 @@ export class RangeCluster {
           compactionRetentionMs: 0,
           outcomeBytesMax: 1_000_000,
           timeCarryMs: 30_000,
+          ...(this.#plan.sizes && { splits: { automatic: true, sizes: this.#plan.sizes, loads: NO_LOADS } }),
         },
         ...{ drawer, dialer },
-        splitting: { askIds: (request) => this.#desk.askIds(clock, request) },
-        onApplied: (command) => this.#desk.applied(command),
+        splitting: { askIds: (request) => this.desk.askIds(clock, request) },
+        onApplied: (command) => this.desk.applied(command),
         others: { command: (...call) => backend.command(...call) },
         transactionPeers: {
           push: (...call) => backend.peers.push(...call),
@@ -389,7 +398,7 @@ export class RangeCluster {
     const parent = this.#leading.find(({ state }) => spanContains(state.bounds, at));
     if (parent === undefined) return;
     const { descriptor, transactions } = parent.state;
-    const ids = this.#desk.idsOf(descriptor);
+    const ids = this.desk.idsOf(descriptor);
     parent.split({ type: 'split', at, epoch: descriptor.epoch, ...ids, keys: 1, bytes: 1 }, (_error, result) => {
       if (result !== undefined && transactions.size > 0) this.splitsAmidTransactions++;
     });
@@ -496,7 +505,8 @@ export class RangeCluster {
 
   #drawer(clock: Clock): RevisionSource {
     const master = this.#master;
-    if (this.#plan.borders.length + this.#plan.splits.length === 0) return NOBODY_NUMBERS;
+    const { borders, splits, sizes } = this.#plan;
+    if (borders.length + splits.length === 0 && sizes === undefined) return NOBODY_NUMBERS;
     const { laterRandom: random } = this;
     return new RevisionDrawer({ clock, random, logger: silentLogger, call: (...call) => master.call(clock, ...call) });
   }

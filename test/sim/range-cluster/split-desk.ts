@@ -11,6 +11,8 @@ export class SplitDesk {
   /** Ranges that splits have made, as told by those who apply them. */
   readonly #made = new Set<number>();
   #childIds = 20;
+  /** It answers nobody while this is so: `silent` keeps them waiting, `refusing` says so. */
+  mood: 'answering' | 'silent' | 'refusing' = 'answering';
 
   constructor(registry: RangeRegistry, random: SeededRandom) {
     this.#registry = registry;
@@ -24,6 +26,8 @@ export class SplitDesk {
   async askIds(clock: Clock, { range }: AskSplitRequest): Promise<AskSplitReply> {
     const lost = this.#random.int(10) === 0;
     await sleep(clock, this.#random.int(20));
+    while (this.mood === 'silent') await sleep(clock, 50);
+    if (this.mood === 'refusing') throw new ServiceError('UNAVAILABLE', 'splits are paused');
     const ids = this.idsOf(range);
     await sleep(clock, this.#random.int(20));
     if (lost) throw new ServiceError('UNAVAILABLE', 'no answer');
