@@ -68,7 +68,7 @@ const DRAW_TIMEOUT_MS = 300;
 const ASK_SPLIT_TIMEOUT_MS = 3_000;
 /** Memory for recent events, of a range and of all together; objects around them take about half as much again. */
 const WATCH_RING_BYTES = 8 * 1024 * 1024;
-const WATCH_RINGS_BYTES = 32 * 1024 * 1024;
+const WATCH_RINGS_BYTES = 24 * 1024 * 1024;
 /** Memory for remembered outcomes, per range. */
 const OUTCOME_BYTES = 256 * 1024 * 1024;
 const TIME_CARRY_MS = 30_000;

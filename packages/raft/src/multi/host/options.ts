@@ -100,7 +100,7 @@ export const HOST_DEFAULTS: HostOptions = Object.freeze({
   maxInflightBytes: 16 * 1024 * 1024,
   maxUncommittedBytes: 64 * 1024 * 1024,
   maxApplyingBytes: 16 * 1024 * 1024,
-  entryCacheBytes: 32 * 1024 * 1024,
+  entryCacheBytes: 16 * 1024 * 1024,
   entryReadsMax: 4,
   pendingReadsMax: 100_000,
   applySliceEntries: 256,
