@@ -24,6 +24,11 @@ export class Deck<Card> {
     return at < 0 ? undefined : this.#cards.splice(at, 1)[0];
   }
 
+  /** It is dealt once more before all are shuffled again, behind those that are left. */
+  putBack(card: Card): void {
+    this.#cards.unshift(card);
+  }
+
   #shuffle(): void {
     this.#cards = [...this.#all];
     for (let i = this.#cards.length - 1; i > 0; i--) {

@@ -8,7 +8,10 @@ import { type ChaosResult, runChaos } from './run.ts';
 
 const SEED = Number(process.env.REMORA_CHAOS_SEED ?? Date.now() % 1_000_000);
 const PROGRAMS = fileURLToPath(new URL('../dist/chaos', import.meta.url));
-const MINUTES = 0.2;
+/** At most; it ends when all that is looked at below has happened a few times. */
+const MINUTES = 1.5;
+const TIMES = 3;
+const KILLS = 2;
 
 describe(`ranges that change all the time (again: pnpm chaos ranges --minutes ${MINUTES} --seed ${SEED})`, () => {
   const dir = mkdtempSync(join(tmpdir(), 'remora-ranges-'));
@@ -19,6 +22,8 @@ describe(`ranges that change all the time (again: pnpm chaos ranges --minutes ${
       ...{ dir: join(dir, 'run'), programs: PROGRAMS, seed: SEED, minutes: MINUTES },
       ...{ course: 'changes', nodes: NODES, clients: 2, thinkMs: 40 },
       signal: new AbortController().signal,
+      isEnough: ({ done, kills }) =>
+        Object.values(done).every((count) => count >= TIMES) && Object.keys(kills).length >= KILLS,
       say: () => {},
     });
   }, 240_000);
@@ -32,18 +37,14 @@ describe(`ranges that change all the time (again: pnpm chaos ranges --minutes ${
     expect(result.judged?.figures.byOutcome.done).toBeGreaterThan(100);
   });
 
-  test('ranges were split, merged, moved and handed over, and a coordinator was killed amid a transaction', () => {
+  test('ranges were split, merged, moved and handed over, and coordinators were killed amid transactions', () => {
     const { done, kills } = result.changed;
-    expect(done).toEqual({ split: above0, merge: above0, move: above0, transfer: above0 });
-    expect(Object.keys(kills).length).toBeGreaterThan(0);
+    expect(Math.min(...Object.values(done))).toBeGreaterThanOrEqual(TIMES);
+    expect(Object.keys(kills).length).toBeGreaterThanOrEqual(KILLS);
   });
 
-  test('transactions and watches were under way meanwhile', () => {
-    for (const subject of ['transaction', 'watch']) {
-      const met = result.judged?.overlaps.filter((each) => each.subject === subject && each.met > 0);
-      expect(met?.map(({ change }) => change)).toContain('split');
-    }
+  test.each(['transaction', 'watch'])('a %s was under way meanwhile', (subject) => {
+    const met = result.judged?.overlaps.filter((each) => each.subject === subject && each.met > 0);
+    expect(met?.length).toBeGreaterThan(0);
   });
 });
-
-const above0 = expect.toSatisfy((count: number) => count > 0, 'a number above 0');

@@ -46,6 +46,8 @@ export interface ChaosOptions {
   readonly only?: ReadonlySet<string>;
   /** Ends the run early, in good order. */
   readonly signal: AbortSignal;
+  /** Asked now and then: ends it early when this was enough; absent: it is never. */
+  readonly isEnough?: (changed: Changed) => boolean;
   readonly say: (line: string) => void;
 }
 
@@ -68,6 +70,7 @@ export interface ChaosResult {
 const ROUND_MS = 10_000;
 const SMALL_DISK_MB = 160;
 const PROGRESS_MS = 10_000;
+const LOOK_MS = 200;
 /** The load goes on for a while when all is whole. */
 const LAST_CALM_MS = 2_000;
 /** So many hands may pause at a time. */
@@ -193,9 +196,10 @@ class Run {
 
   /** For as long as the run is to last; then everything is whole again. */
   async #during(cluster: ChaosCluster, clients: ClientFleet): Promise<void> {
-    const { minutes, seed, signal, course } = this.#options;
+    const { minutes, seed, signal, course, isEnough } = this.#options;
     const over = new AbortController();
     const timer = setTimeout(() => over.abort(), minutes * 60_000);
+    const looking = setInterval(() => isEnough?.(this.#changed()) && over.abort(), LOOK_MS);
     const ends = AbortSignal.any([over.signal, signal]);
     setMaxListeners(PAUSES_MAX, ends);
     const ranges = this.#desk;
@@ -212,6 +216,7 @@ class Run {
       }
     } finally {
       clearTimeout(timer);
+      clearInterval(looking);
     }
   }
 

@@ -12,7 +12,7 @@ import { CHANGES, type ChangeKind, type RangeDesk } from './range-desk.ts';
 
 /** Where the kinds of load begin, so that there are several ranges, and revisions of the master, from the first moment on. */
 export const BORDERS: readonly string[] = ['list/', 'register/', 'txn/'];
-export const GATEWAYS = 2;
+export const GATEWAYS = 3;
 /** More than replicas, so that there is somewhere to move to. */
 export const NODES = 4;
 /** Of each kind; 50 in two minutes. */

@@ -1,10 +1,9 @@
 /**
- * Kills gateways, one after another, before and behind each message of the transactions that they coordinate, and when each
- * was answered.
+ * Kills gateways before and behind each message of the transactions that they coordinate, and when each was answered.
  *
- * CK1. Moments are dealt like cards: each comes up before any comes up again.
- * CK2. One gateway dies at a moment, whichever comes to it first, and the next one when all serve again: clients always
- *      have another one.
+ * CK1. Moments are dealt like cards: each comes up before any comes up again, and once more when none came to it.
+ * CK2. At a moment one gateway dies, whichever comes to it first. Of three, two may be down at a time: clients always have
+ *      another one.
  */
 import type { Random } from '@remora/base';
 import type { NodeProcess } from '../../e2e/node-process.ts';
@@ -16,6 +15,8 @@ export const MOMENTS: readonly Moment[] = TXN_MESSAGES.flatMap((message) => WHEN
 
 /** For so long a gateway has the chance to come to the moment; then another moment is dealt. */
 const PATIENCE_MS = 6_000;
+/** CK2. */
+const DOWN_MAX = 2;
 const SKIPPED_MAX = 3;
 const READY_WITHIN_MS = 30_000;
 const REST_MS_MAX = 500;
@@ -33,12 +34,19 @@ export interface CoordinatorKillsDeps {
 
 /** Until the signal aborts; then all gateways serve. */
 export async function killCoordinators(deps: CoordinatorKillsDeps): Promise<void> {
+  const deck = new Deck(MOMENTS, deps.random);
+  await Promise.all(Array.from({ length: DOWN_MAX }, () => killOn(deck, deps)));
+}
+
+async function killOn(deck: Deck<Moment>, deps: CoordinatorKillsDeps): Promise<void> {
   const { random, signal, pause, killed } = deps;
-  const deck = new Deck(MOMENTS, random);
   while (!signal.aborted) {
     const moment = deck.deal();
     const process = await firstAt(moment, random.int(SKIPPED_MAX + 1), deps);
-    if (process === undefined) continue;
+    if (process === undefined) {
+      deck.putBack(moment);
+      continue;
+    }
     await process.exit;
     process.start();
     await process.untilReady(READY_WITHIN_MS);
@@ -54,16 +62,18 @@ async function firstAt(
   { gateways, pause }: CoordinatorKillsDeps,
 ): Promise<NodeProcess | undefined> {
   let dead: NodeProcess | undefined;
+  const fates: (() => void)[] = [];
   const spareAll = (): void => {
-    for (const gateway of gateways) gateway.spare();
+    for (const spare of fates) spare();
   };
   const struck = new Promise<void>((resolve) => {
     for (const gateway of gateways) {
-      gateway.endAt(moment, skipped, () => {
+      const spare = gateway.endAt(moment, skipped, () => {
         dead = gateway.process;
         spareAll();
         resolve();
       });
+      fates.push(spare);
     }
   });
   await Promise.race([struck, pause(PATIENCE_MS)]);

@@ -29,6 +29,9 @@ export interface GatewayOptions {
   readonly flags: Readonly<Record<string, string>>;
 }
 
+/** A message is heard as it is asked, and as it is answered. */
+type Hearing = 'asked' | 'answered';
+
 interface Fate {
   readonly moment: Moment;
   /** So many such messages go by before. */
@@ -39,7 +42,9 @@ interface Fate {
 export class MortalGateway {
   readonly process: NodeProcess;
   readonly #proxies: readonly LinkProxy[];
-  #fate: Fate | undefined;
+  readonly #fates = new Set<Fate>();
+  /** It was killed, and its end was not seen yet: what it said before still arrives. */
+  #dying = false;
 
   private constructor({ name, host, ports, dir, nodes, flags }: GatewayOptions, proxyPorts: readonly number[]) {
     this.#proxies = nodes.map(({ peer }, i) => {
@@ -66,18 +71,18 @@ export class MortalGateway {
     return gateway;
   }
 
-  /** Kills it at such a moment, when `skipped` of the kind have gone by, and tells at once. */
-  endAt(moment: Moment, skipped: number, struck: () => void): void {
-    this.#fate = { moment, left: skipped, struck };
-  }
-
-  /** It may live on, if it still does. */
-  spare(): void {
-    this.#fate = undefined;
+  /**
+   * Kills it at such a moment, when `skipped` of the kind have gone by, and tells at once. Gives how to spare it; the first
+   * of several moments that comes counts.
+   */
+  endAt(moment: Moment, skipped: number, struck: () => void): () => void {
+    const fate: Fate = { moment, left: skipped, struck };
+    this.#fates.add(fate);
+    return () => this.#fates.delete(fate);
   }
 
   async stop(): Promise<void> {
-    this.spare();
+    this.#fates.clear();
     await this.process.end('SIGKILL');
     for (const proxy of this.#proxies) proxy.close();
   }
@@ -91,15 +96,28 @@ export class MortalGateway {
   }
 
   /** MG1. */
-  #mayPass(messages: readonly TxnMessage[], how: 'asked' | 'answered'): boolean {
-    const fate = this.#fate;
-    if (fate === undefined || !this.process.running || !messages.includes(fate.moment.message)) return true;
-    if ((fate.moment.when === 'after') !== (how === 'answered')) return true;
-    fate.left -= 1;
-    if (fate.left >= 0) return true;
-    this.#fate = undefined;
-    this.process.signal('SIGKILL');
-    fate.struck();
-    return fate.moment.when === 'behind';
+  #mayPass(messages: readonly TxnMessage[], how: Hearing): boolean {
+    if (messages.length === 0 || this.#dying || !this.process.running) return true;
+    for (const fate of this.#fates) {
+      if (!comes(fate.moment, messages, how)) continue;
+      fate.left -= 1;
+      if (fate.left >= 0) continue;
+      this.#kill();
+      fate.struck();
+      return fate.moment.when === 'behind';
+    }
+    return true;
   }
+
+  #kill(): void {
+    this.#dying = true;
+    this.process.signal('SIGKILL');
+    void this.process.exit.then(() => {
+      this.#dying = false;
+    });
+  }
+}
+
+function comes({ when, message }: Moment, messages: readonly TxnMessage[], how: Hearing): boolean {
+  return messages.includes(message) && (when === 'after') === (how === 'answered');
 }
