@@ -5,12 +5,20 @@ import { createServer } from 'node:net';
 const LOWEST = 11_000;
 const HIGHEST = 31_000;
 
-/** Ports that are free now. Drawn at random, so that test runs side by side seldom draw the same. */
+/** Nobody may listen yet where somebody is going to. */
+const drawn = new Set<number>();
+
+/**
+ * Ports that are free now, each given once in the life of this process. Drawn at random, so that test runs side by side
+ * seldom draw the same.
+ */
 export async function freePorts(host: string, count: number): Promise<readonly number[]> {
   const found = new Set<number>();
   for (let tries = 0; found.size < count; tries++) {
     if (tries > 1_000) throw new Error('found no free ports');
     const port = randomInt(LOWEST, HIGHEST);
+    if (drawn.has(port)) continue;
+    drawn.add(port);
     if (await isFree(host, port)) found.add(port);
   }
   return [...found];

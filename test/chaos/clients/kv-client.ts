@@ -15,7 +15,7 @@ export type Outcome =
       readonly revision?: number;
     }
   | { readonly type: 'unknown' }
-  | { readonly type: 'failed'; readonly why: string };
+  | { readonly type: 'failed'; readonly why: string; readonly detail?: string };
 
 /** What the workload needs of a client. Nothing here throws. */
 export interface KvClient {

@@ -58,6 +58,6 @@ export async function outcomeOf(run: () => Promise<Outcome>): Promise<Outcome> {
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     if (error.code === 'UNKNOWN_OUTCOME' || error.code === 'CANCELED') return UNKNOWN;
-    return { type: 'failed', why: error.code };
+    return { type: 'failed', why: error.code, detail: error.message };
   }
 }

@@ -91,7 +91,10 @@ export async function asked(
       operation.end('unknown');
       break;
     case 'failed':
-      operation.end('refused', { code: outcome.why });
+      operation.end('refused', {
+        code: outcome.why,
+        ...(outcome.detail !== undefined && { a: { why: outcome.detail } }),
+      });
   }
   return outcome;
 }
