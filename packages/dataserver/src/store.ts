@@ -162,6 +162,7 @@ export class Store {
     const halves = new Set(interrupted.map(({ rangeId }) => rangeId));
     this.#checkNothingLost(halves);
     this.#remover.clean();
+    this.#held.forget();
     const removals: Promise<void>[] = [];
     for (const { key, value } of this.#deps.engine.scanResident(allLocalSpan())) {
       if (isStateKey(key) && !halves.has(rangeIdOfLocalKey(key))) removals.push(this.#open(value));

@@ -1,6 +1,7 @@
 import type { Bytes, Engine, Row } from '@remora/base';
 import { asBool, asCount, decodeStored, encodeStored, type StoredFormat } from '@remora/protocol';
-import { heldKey } from '../state/keys.ts';
+import { MASTER_GROUP } from '@remora/raft';
+import { allHeldSpan, heldFloorKey, heldKey, rangeIdOfOwnKey } from '../state/keys.ts';
 
 /** The replica of a range that a node holds, or held last. */
 export interface HeldReplica {
@@ -11,6 +12,8 @@ export interface HeldReplica {
 
 const HELD: StoredFormat = { what: 'which replica of a range is held', version: 1, fields: 2 };
 
+const ENDED_MAX = 10_000;
+
 /**
  * Which replica a node holds of each range that it ever held: a row each, which outlives the replica.
  *
@@ -19,6 +22,10 @@ const HELD: StoredFormat = { what: 'which replica of a range is held', version: 
  *      an empty log and its promises forgotten (traps 10).
  * HR2. The rows are carried by checkpoints, each with what it says: the beginning of a replica with its first state, its
  *      end with its last.
+ * HR3. Of replicas that have ended the rows of those with the highest ids are kept, `ENDED_MAX` of them; of the others the
+ *      highest id stays, as a floor for ranges without a row. Ids are given out in their order over all ranges, so who is
+ *      refused by the floor was given its id so many replicas ago that nobody waits for it, and gets another one if
+ *      somebody does. Ranges that were merged away, or have left the node, so leave no row for ever.
  */
 export class HeldReplicas {
   readonly #engine: Engine;
@@ -35,7 +42,29 @@ export class HeldReplicas {
   /** HR1. */
   accepts(rangeId: number, replicaId: number): boolean {
     const held = this.of(rangeId);
-    return held === undefined || replicaId > held.replicaId || (replicaId === held.replicaId && !held.ended);
+    if (held === undefined) return replicaId > this.#floor;
+    return replicaId > held.replicaId || (replicaId === held.replicaId && !held.ended);
+  }
+
+  /** HR3. Called as the node starts. */
+  forget(keep = ENDED_MAX): void {
+    const ended: { readonly key: Bytes; readonly replicaId: number }[] = [];
+    for (const { key, value } of this.#engine.scanResident(allHeldSpan())) {
+      const held = decodeHeld(value);
+      if (held.ended && rangeIdOfOwnKey(key) > MASTER_GROUP) ended.push({ key, replicaId: held.replicaId });
+    }
+    ended.sort((a, b) => a.replicaId - b.replicaId);
+    const gone = ended.slice(0, Math.max(0, ended.length - keep));
+    const last = gone.at(-1);
+    if (last === undefined) return;
+    for (const { key } of gone) this.#engine.delete(key);
+    const replicaId = Math.max(last.replicaId, this.#floor);
+    this.#engine.put(heldFloorKey(), encodeStored(HELD, [replicaId, true]));
+  }
+
+  get #floor(): number {
+    const row = this.#engine.get(heldFloorKey());
+    return row === undefined ? 0 : decodeHeld(row).replicaId;
   }
 
   begins(rangeId: number, replicaId: number): void {

@@ -12,7 +12,7 @@ import { encodeStored } from '@remora/protocol';
 import type { GroupId, RaftHost, RecoveredGroup } from '@remora/raft';
 import type { Checkpointer } from '../checkpointer.ts';
 import { rangeSpans, spansOverlap } from '../state/bounds.ts';
-import { allRemovalsSpan, rangeIdOfRemovalKey, removalKey, stateKey } from '../state/keys.ts';
+import { allRemovalsSpan, rangeIdOfOwnKey, removalKey, stateKey } from '../state/keys.ts';
 import type { HeldReplicas } from './held-replicas.ts';
 
 export interface RemoverDeps {
@@ -56,7 +56,7 @@ export class ReplicaRemover {
   clean(): void {
     const { engine } = this.#deps;
     for (const { key } of engine.scanResident(allRemovalsSpan())) {
-      if (engine.get(stateKey(rangeIdOfRemovalKey(key))) === undefined) engine.delete(key);
+      if (engine.get(stateKey(rangeIdOfOwnKey(key))) === undefined) engine.delete(key);
     }
   }
 

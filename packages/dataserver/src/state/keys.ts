@@ -115,12 +115,22 @@ export function heldKey(rangeId: number): Buffer {
   return ownKey(LOCAL_HELD, rangeId);
 }
 
+export function allHeldSpan(): Span {
+  return ownSpan(LOCAL_HELD);
+}
+
+/** In the place of the row of a range: the highest id of those whose rows were let go. */
+export function heldFloorKey(): Buffer {
+  return heldKey(NO_RANGE);
+}
+
 /** The marker of a range whose rows are being cleared away. */
 export function removalKey(rangeId: number): Buffer {
   return ownKey(LOCAL_REMOVAL, rangeId);
 }
 
-export function rangeIdOfRemovalKey(key: Bytes): number {
+/** Of the key of a row of the node itself that is about a range. */
+export function rangeIdOfOwnKey(key: Bytes): number {
   return readUint64(Buffer.from(key), 10);
 }
 
