@@ -364,7 +364,9 @@ export class RangeReplica implements StateMachine {
   }
 
   reply(result: CommandResult | QueryResult, revision = this.state.revision): RangeReply {
-    return { revision, raftTerm: this.group.term, rangeTimeMs: this.#time.nowMs(), result };
+    // What this node counted when it led last, or never, is no time of the range.
+    const rangeTimeMs = this.#serving ? this.#time.nowMs() : 0;
+    return { revision, raftTerm: this.group.term, rangeTimeMs, result };
   }
 
   underWay(): RangeUnderWay {

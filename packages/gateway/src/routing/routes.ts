@@ -106,6 +106,7 @@ export class Routes {
   learnReply(rangeId: number, node: number, reply: RangeReply): void {
     const known = this.#get(rangeId);
     if (reply.raftTerm < known.term) return;
+    if (reply.rangeTimeMs === 0) return this.distrust(rangeId, node);
     known.leaderNode = node;
     this.#learnTime(known, reply.raftTerm, reply.rangeTimeMs);
   }

@@ -23,7 +23,10 @@ export interface RangeRequest {
 export interface RangeReply {
   readonly revision: number;
   readonly raftTerm: number;
-  /** The range's time when it answered: what gateways reckon deadlines from (`deadlineMs`). */
+  /**
+   * The range's time when it answered: what gateways reckon deadlines from (`deadlineMs`). 0 from a replica that does not
+   * lead, as may answer what need not be current: it knows of no time.
+   */
   readonly rangeTimeMs: number;
   readonly result: CommandResult | QueryResult;
 }
