@@ -55,7 +55,7 @@ export class Gateways {
 
   /**
    * A request on `channel` failed: when that gateway is not connected, the next one is used from now on. `cutOff`: it
-   * answers, if at all, that it reaches no range.
+   * answers, if at all, that it reaches no range; or it gives no sign of life.
    */
   failed(channel: ReconnectingChannel, cutOff = false): void {
     if (channel === this.channel && (cutOff || !channel.connected)) {

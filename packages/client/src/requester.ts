@@ -283,8 +283,9 @@ class Operation<Request, Reply> implements CallHandle {
     if (remainingMs <= 0) return this.#timedOut(this.#overLimit);
     const { channel } = this.#requester.gateways;
     const timeoutMs = Math.min(remainingMs, REQUEST_TIMEOUT_MAX_MS);
-    const answerMs = this.#settings.answerMs ?? timeoutMs + ANSWER_GRACE_MS;
-    this.#call = channel.call(this.#method, this.#build(timeoutMs), { timeoutMs: answerMs }, (error, reply) => {
+    const { answerMs } = this.#settings;
+    const options = { timeoutMs: answerMs ?? timeoutMs + ANSWER_GRACE_MS, movable: answerMs === undefined };
+    this.#call = channel.call(this.#method, this.#build(timeoutMs), options, (error, reply) => {
       if (this.#over) return;
       if (error !== undefined) return this.#failed(channel, error);
       this.#requester.gateways.served(channel);
@@ -296,7 +297,8 @@ class Operation<Request, Reply> implements CallHandle {
     this.#attempts++;
     const { gateways } = this.#requester;
     // A blocking acquire is asked again now and then without anybody's fault.
-    if (isNoAnswer(error) && this.#settings.answerMs === undefined) gateways.doubt(channel);
+    if (error.details?.mute === true) gateways.failed(channel, true);
+    else if (isNoAnswer(error) && this.#settings.answerMs === undefined) gateways.doubt(channel);
     else gateways.failed(channel);
     if (error.code === 'UNKNOWN_OUTCOME') this.#maybeApplied = true;
     this.#overLimit = error.retry === 'later' ? error : undefined;

@@ -25,6 +25,7 @@ import { type RequestDeps, type RequestDone, RoutedCall, type RoutedRequest } fr
 import { routingKey, routingSpan } from './request-keys.ts';
 import { type AskView, RouteRefresh } from './route-refresh.ts';
 import { Routes } from './routes.ts';
+import { SlowAnswers } from './slow-answers.ts';
 import { type BackendUnderWay, nothingUnderWay } from './under-way.ts';
 import { GRANT_ENDS_SHARE, WAITS_MAX, WaitSlots } from './wait-slots.ts';
 import { WatchStreams } from './watch-streams.ts';
@@ -95,7 +96,9 @@ export class RangeBackend implements Backend {
     });
     this.#grantEnds = new WaitSlots(Math.ceil(waitsMax * GRANT_ENDS_SHARE), onRefused);
     const search = new LeaderSearch({ ...deps, routes: this.#routes });
-    this.#callDeps = { ...deps, routes: this.#routes, search, underWay: this.#underWay };
+    const routing = { routes: this.#routes, search };
+    const slow = new SlowAnswers({ ...routing, clock: deps.clock });
+    this.#callDeps = { ...deps, ...routing, slow, underWay: this.#underWay };
     const rangeCalls: RangeCallsDeps = {
       ...{ routes: this.#routes, clock: deps.clock },
       ask: (query, span, timeoutMs, done) => this.#ask({ query, key: span.start, span: () => span }, timeoutMs, done),

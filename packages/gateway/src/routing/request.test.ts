@@ -13,6 +13,7 @@ import { describe, expect, test } from 'vitest';
 import { LeaderSearch } from './leader-search.ts';
 import { RoutedCall, type RoutedRequest } from './request.ts';
 import { Routes } from './routes.ts';
+import { SlowAnswers } from './slow-answers.ts';
 import { nothingUnderWay } from './under-way.ts';
 
 const WHOLE: RangeDescriptor = {
@@ -58,8 +59,10 @@ class CallBed {
     const { routes, clock } = this;
     const dialer = this.#dialer();
     const search = new LeaderSearch({ dialer, routes, clock });
+    const slow = new SlowAnswers({ routes, search, clock });
+    const [random, logger] = [new SeededRandom(1), silentLogger];
     const call = new RoutedCall(
-      { dialer, routes, search, clock, random: new SeededRandom(1), logger: silentLogger, underWay: this.underWay },
+      { dialer, routes, search, slow, clock, random, logger, underWay: this.underWay },
       {
         key: Buffer.from([3]),
         build: () => ({ kind: 'command', command: { type: 'noop' } }),

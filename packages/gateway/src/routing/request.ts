@@ -3,12 +3,14 @@ import type { CallHandle, RangeDescriptor, RangeReply, RangeRequest, RpcDialer }
 import { COMMAND_DEADLINE_MAX_MS, currentRanges, rangeExecute, rangeInfo, staleEpoch } from '@remora/protocol';
 import type { LeaderSearch } from './leader-search.ts';
 import type { Routes } from './routes.ts';
+import type { SlowAnswers } from './slow-answers.ts';
 import type { BackendUnderWay } from './under-way.ts';
 
 export interface RequestDeps {
   readonly dialer: RpcDialer;
   readonly routes: Routes;
   readonly search: LeaderSearch;
+  readonly slow: SlowAnswers;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -170,8 +172,18 @@ export class RoutedCall {
     const { rangeId, epoch } = range;
     const request: RangeRequest = { rangeId, epoch, requestId: this.#request.requestId, deadlineMs, body };
     const timeoutMs = Math.min(this.#attemptMs(), Math.max(1, this.#remainingMs()));
-    this.#track((ended) =>
-      this.#deps.dialer.channel(node).call(rangeExecute, request, { timeoutMs }, (error, reply) => {
+    this.#track((answered) => {
+      const moved = (): void => {
+        call.cancel();
+        answered();
+        this.#leftBehind();
+      };
+      const forget = this.#request.awaits ? undefined : this.#watchSlowness(range, node, moved);
+      const ended = (): void => {
+        forget?.();
+        answered();
+      };
+      const call = this.#deps.dialer.channel(node).call(rangeExecute, request, { timeoutMs }, (error, reply) => {
         ended();
         if (this.#finished) return;
         this.#attempts++;
@@ -180,8 +192,26 @@ export class RoutedCall {
           this.#finish(undefined, reply);
         } else if (error?.code === 'STALE_EPOCH') this.#rerouted(range, node, error);
         else if (error !== undefined) this.#failed(rangeId, node, error);
-      }),
-    );
+      });
+      return {
+        cancel() {
+          forget?.();
+          call.cancel();
+        },
+      };
+    });
+  }
+
+  #watchSlowness(range: RangeDescriptor, node: number, onMoved: () => void): () => void {
+    return this.#deps.slow.watch({ range, key: this.#request.key, node, onMoved });
+  }
+
+  /** Q2. The leader that has the request is none any more, and said nothing about it. */
+  #leftBehind(): void {
+    if (this.#finished) return;
+    this.#attempts++;
+    this.#maybeApplied ||= this.#request.command;
+    this.#attempt();
   }
 
   /** A call of this process may be answered before it returns, and another one begun by then. */

@@ -3,6 +3,7 @@ import { ANSWER, ASK, decodeError, decodeFrame, roughSize } from './frame.ts';
 import type { FrameLink } from './link.ts';
 import { Outbox, type Sender } from './outbox.ts';
 import type { CallHandle, CallOptions, Done, Method, RpcChannel, StreamHandle } from './rpc.ts';
+import { Silence } from './silence.ts';
 import { Sweep } from './sweep.ts';
 
 export interface CallerLimits {
@@ -20,15 +21,6 @@ export const DEFAULT_CALLER_LIMITS: CallerLimits = {
   requestBytesMax: 48 << 20,
 };
 
-/**
- * A link on which something is open and nothing arrives is asked for a sign of life after this, and given up when none
- * comes within the same time again. A process that is stopped, or a machine that is gone without a word, keeps its
- * connections: only silence tells. Long enough for a loop that is held up by garbage collection or a slow disk.
- */
-const SILENCE_MS = 1_500;
-const SILENCE_CHECK_MS = 500;
-/** A check that comes this long after the one before tells of this process, which stood still, not of the peer. */
-const SILENCE_CHECK_LATE_MS = 2 * SILENCE_CHECK_MS;
 /** Any answer will do, also that the method is not served. */
 const PING: Method<unknown, unknown> = {
   name: 'link.ping',
@@ -58,9 +50,10 @@ interface CallerPorts {
  *     the call never left this process, or UNKNOWN_OUTCOME when it left and no answer came (time-out, broken link).
  * C2. Nothing is sent before the link is open; until then calls wait, within the limits.
  * C3. A call that ends without an answer is cancelled at the other side.
- * C4. While anything is open, a peer that gives no sign of life is given up (see SILENCE_MS). Frames that come from it
- *     are such signs, and that it takes in what is sent to it. Silence is counted in checks that came on time, so that
- *     time in which this process could not listen does not count.
+ * C4. While anything is open, a peer that gives no sign of life is given up (silence.ts). Frames that come from it are such
+ *     signs, and that it takes in what is sent to it.
+ * C5. A call that may be made elsewhere ends as soon as the peer gives no sign of life for a moment. The link stays: who
+ *     stands still for a moment comes back.
  */
 export class LinkCaller implements RpcChannel {
   readonly #link: FrameLink;
@@ -72,11 +65,8 @@ export class LinkCaller implements RpcChannel {
   readonly #streams = new Map<number, OpenStream>();
   readonly #methods = new Map<string, number>();
   readonly #sweep: Sweep;
-  readonly #silence: Sweep;
+  readonly #silence: Silence;
   #opened = false;
-  /** How long nothing was heard of the peer, and when that was looked at last (C4). */
-  #silentMs = 0;
-  #listenedMs = 0;
   #nextId = 1;
   #closed: ServiceError | undefined;
 
@@ -87,17 +77,17 @@ export class LinkCaller implements RpcChannel {
     this.#limits = ports.limits ?? DEFAULT_CALLER_LIMITS;
     this.#outbox = new Outbox(ports.link, ports.clock, () => {});
     this.#sweep = new Sweep(ports.clock, (nowMs) => this.#expire(nowMs));
-    this.#silence = new Sweep(ports.clock, (nowMs) => this.#listen(nowMs), SILENCE_CHECK_MS);
+    this.#silence = this.#newSilence();
     ports.link.start({
       onOpen: () => {
         this.#opened = true;
-        this.#heard();
+        this.#silence.heard();
         this.#outbox.open();
         ports.onOpen?.();
       },
       onFrame: (frame) => this.#onFrame(frame),
       onDrain: () => {
-        this.#heard();
+        this.#silence.heard();
         this.#outbox.drained();
       },
       onClose: (error) => this.#fail(error),
@@ -123,9 +113,13 @@ export class LinkCaller implements RpcChannel {
       return { cancel() {} };
     }
     const deadlineMs = this.#clock.monotonicMs() + options.timeoutMs;
-    const call = new PendingCall(method as unknown as Method<unknown, unknown>, done as Done<unknown>, deadlineMs);
+    const { movable = false } = options;
+    const call = new PendingCall(method as unknown as Method<unknown, unknown>, done as Done<unknown>, {
+      deadlineMs,
+      movable,
+    });
     const id = this.#put(call, body, size);
-    this.#watchSilence();
+    this.#silence.watch();
     return { cancel: () => this.#cancel(id) };
   }
 
@@ -150,7 +144,7 @@ export class LinkCaller implements RpcChannel {
       consumed: 0,
     });
     this.#outbox.put([ASK.open, id, number, body], size);
-    this.#watchSilence();
+    this.#silence.watch();
     return {
       send: (next) => {
         if (!this.#streams.has(id)) return;
@@ -233,34 +227,43 @@ export class LinkCaller implements RpcChannel {
     return this.#calls.size > 0;
   }
 
-  #heard(): void {
-    this.#silentMs = 0;
+  #newSilence(): Silence {
+    return new Silence({
+      clock: this.#clock,
+      awaiting: () => this.#closed === undefined && this.outstanding > 0,
+      awaitingMovable: () => this.#hasMovable(),
+      isOpen: () => this.#opened,
+      // Past the limits: it is asked for when they are reached, too.
+      ask: (timeoutMs) => {
+        const deadlineMs = this.#clock.monotonicMs() + timeoutMs;
+        this.#put(new PendingCall(PING, () => {}, { deadlineMs, movable: false }), null, 1);
+      },
+      onMute: () => this.#moveOn(),
+      onGone: () => this.close(new ServiceError('UNAVAILABLE', 'the peer gives no sign of life')),
+    });
   }
 
-  /** After a pause without calls, silence counts from now. */
-  #watchSilence(): void {
-    if (this.#silence.armed) return;
-    this.#heard();
-    this.#listenedMs = this.#clock.monotonicMs();
-    this.#silence.arm();
+  #hasMovable(): boolean {
+    let found = false;
+    this.#calls.forEach(({ movable }) => {
+      found ||= movable;
+    });
+    return found;
   }
 
-  /** C4. An answer to the ping is heard like any other; a link that is not open yet has a time-out of its own. */
-  #listen(nowMs: number): boolean {
-    if (this.#closed !== undefined || this.outstanding === 0) return false;
-    const late = nowMs - this.#listenedMs > SILENCE_CHECK_LATE_MS;
-    this.#listenedMs = nowMs;
-    if (!this.#opened || late) return true;
-    this.#silentMs += SILENCE_CHECK_MS;
-    if (this.#silentMs >= 2 * SILENCE_MS) this.close(new ServiceError('UNAVAILABLE', 'the peer gives no sign of life'));
-    // Past the limits: it is asked for when they are reached, too.
-    else if (this.#silentMs === SILENCE_MS) this.#put(new PendingCall(PING, () => {}, nowMs + SILENCE_MS), null, 1);
-    return true;
+  /** C5. */
+  #moveOn(): void {
+    this.#calls.forEach((call, id) => {
+      if (!call.movable) return;
+      this.#calls.delete(id);
+      this.#abandon(id, call);
+      call.done(mute(call), undefined);
+    });
   }
 
   #onFrame(frame: Bytes): void {
     if (this.#closed !== undefined) return;
-    this.#heard();
+    this.#silence.heard();
     let items: ReturnType<typeof decodeFrame>;
     try {
       items = decodeFrame(frame);
@@ -342,13 +345,19 @@ class PendingCall implements Sender {
   readonly method: Method<unknown, unknown>;
   readonly done: Done<unknown>;
   readonly deadlineMs: number;
+  readonly movable: boolean;
   sent = false;
   canceled = false;
 
-  constructor(method: Method<unknown, unknown>, done: Done<unknown>, deadlineMs: number) {
+  constructor(
+    method: Method<unknown, unknown>,
+    done: Done<unknown>,
+    options: { readonly deadlineMs: number; readonly movable: boolean },
+  ) {
     this.method = method;
     this.done = done;
-    this.deadlineMs = deadlineMs;
+    this.deadlineMs = options.deadlineMs;
+    this.movable = options.movable;
   }
 
   sending(): boolean {
@@ -375,6 +384,12 @@ function noAnswer(call: PendingCall, what: string, cause?: ServiceError): Servic
   if (!call.sent && cause !== undefined) return unavailable(cause);
   const code = call.sent ? 'UNKNOWN_OUTCOME' : 'UNAVAILABLE';
   return new ServiceError(code, `${call.method.name} ${what}`, cause === undefined ? {} : { cause });
+}
+
+/** C1, C5. */
+function mute({ method, sent }: PendingCall): ServiceError {
+  const code = sent ? 'UNKNOWN_OUTCOME' : 'UNAVAILABLE';
+  return new ServiceError(code, `${method.name} got no sign of life`, { details: { mute: true } });
 }
 
 /** What ended a link, as an answer to those who never got through. Refusals keep their code. */

@@ -68,6 +68,12 @@ function callEcho(channel: RpcChannel, text: string, method = echo, timeoutMs = 
   return outcome;
 }
 
+function callEchoed(clock: ManualClock, caller: LinkCaller): string | undefined {
+  const outcome = callEcho(caller, 'again');
+  clock.advance(1);
+  return outcome.reply;
+}
+
 describe('calls over a link', () => {
   test('all calls of one turn travel in one frame, and each gets its own answer', () => {
     const { clock, caller, frames } = setUp();
@@ -125,6 +131,28 @@ describe('calls over a link', () => {
     pair.stall(true);
     for (let i = 0; i < 100 && outcome.calls === 0; i++) clock.advance(50);
     expect(outcome).toEqual({ error: 'UNKNOWN_OUTCOME', reply: undefined, calls: 1 });
+  });
+
+  test('a call that may be made elsewhere ends when the peer gives no sign of life for a moment; the link stays (C5)', () => {
+    const { clock, pair, caller } = setUp();
+    clock.advance(1);
+    const errors: (ServiceError | undefined)[] = [];
+    const ask = (movable: boolean) => {
+      caller.call(silent, 'q', { timeoutMs: 60_000, movable }, (error) => errors.push(error));
+    };
+    ask(true);
+    ask(false);
+    for (let i = 0; i < 50; i++) clock.advance(100); // it is silent about both, and alive
+    expect(errors).toEqual([]);
+    pair.stall(true);
+    clock.advance(100);
+    expect(errors).toEqual([]);
+    clock.advance(350);
+    expect(errors).toMatchObject([{ code: 'UNKNOWN_OUTCOME', details: { mute: true } }]);
+    pair.stall(false);
+    clock.advance(1);
+    expect(callEchoed(clock, caller)).toBe('again');
+    expect(caller.outstanding).toBe(1);
   });
 
   test('a peer is not given up for what came in while this process stood still (C4)', () => {

@@ -19,6 +19,11 @@ export interface Method<Request, Reply> {
 export interface CallOptions {
   /** The call fails with UNKNOWN_OUTCOME after this; always finite. */
   readonly timeoutMs: number;
+  /**
+   * Somebody else may be asked as well: the call ends with the detail `mute`, long before its time-out, once the peer is
+   * asked for a sign of life and gives none. Default false. For calls that are usually answered at once.
+   */
+  readonly movable?: boolean;
 }
 
 /** Exactly one of the two is given. */
