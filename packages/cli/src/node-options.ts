@@ -133,13 +133,13 @@ export const nodeSchema = defineOptions({
     },
     heartbeatInterval: {
       type: durationMs({ min: 10, max: 10_000 }),
-      default: 100,
+      default: 75,
       desc: 'How often leaders tell followers that they are there. About the round trip between nodes, at least.',
       group: 'Raft',
     },
     electionTimeout: {
       type: durationMs({ min: 50, max: 60_000 }),
-      default: 500,
+      default: 400,
       desc: 'How long followers wait for a leader, up to twice as long, before they elect another. Five heartbeats at least; more on slow disks and networks.',
       group: 'Raft',
     },

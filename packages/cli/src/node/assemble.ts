@@ -171,10 +171,11 @@ class Node implements AssembledNode {
     const backend = new AdmittedBackend(ranges, admission);
     await peers.listen(registry);
     this.#onStop('peer port', () => peers.close());
-    this.#onStop('leaderships', () => {
+    const handOverAll = (): Promise<void> => {
       const groups = [...(store?.replicas() ?? [])].map((replica) => replica.group);
       return handOver(seat.master === undefined ? groups : [seat.master.group, ...groups], clock);
-    });
+    };
+    this.#onStop('leaderships that came back', handOverAll);
     this.#agent(descriptor, finder, { store, seat });
     this.#onStop('transactions', () => ranges.transactionsEnded(TRANSACTIONS_GRACE_MS));
     const entry = platform.openEntry({
@@ -186,6 +187,8 @@ class Node implements AssembledNode {
       nodes: () => this.#knownNodes(),
     });
     this.#onStop('entry', () => entry.stop());
+    // While clients are served: each of the two costs them a moment, and not both of them at once.
+    this.#onStop('leaderships', handOverAll);
     await entry.start();
     logger.info({ nodeId: this.#nodeId, cluster: this.#clusterId, roles: descriptor.roles }, 'node is running');
   }

@@ -15,6 +15,7 @@ import {
   type Group,
   type GroupId,
   MASTER_GROUP,
+  NO_REPLICA,
   type NodeRaftHost,
   type RecoveredGroup,
 } from '@remora/raft';
@@ -165,10 +166,10 @@ export async function handOver(groups: readonly Group[], clock: Clock): Promise<
     if (best !== undefined) group.transferLeader(best.replica);
   }
   const endMs = clock.monotonicMs() + HAND_OVER_MS;
-  while (
-    led.some((group) => group.role === 'leader' && group.status().progress.some((p) => p.heardLately)) &&
-    clock.monotonicMs() < endMs
-  ) {
+  // Until the others are heard to lead, this node's votes and acknowledgements help them to.
+  const goesOn = (group: Group): boolean =>
+    group.role === 'leader' ? group.status().progress.some((p) => p.heardLately) : group.leader === NO_REPLICA;
+  while (led.some(goesOn) && clock.monotonicMs() < endMs) {
     await new Promise<void>((resolve) => clock.setTimer(10, resolve));
   }
 }

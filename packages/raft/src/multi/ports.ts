@@ -153,6 +153,8 @@ export interface Transport {
   start(handlers: TransportHandlers): void;
   /** Queues one frame for a node; when its queue is full or it is down, the frame is dropped. */
   send(node: NodeId, messages: readonly GroupMessage[]): void;
+  /** Something may be sent to the node at any time: connects to it, if it is not connected to. Absent: sending does that. */
+  reach?(node: NodeId): void;
   /** Queues a heartbeat or a reply to one, as a frame of its own, under the same rules. */
   sendHeartbeat(node: NodeId, frame: HeartbeatFrame): void;
   /**

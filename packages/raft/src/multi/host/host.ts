@@ -75,6 +75,9 @@ export function createRaftHost(options: RaftHostOptions): NodeRaftHost {
   return new Host(options);
 }
 
+/** How often it is looked whether the nodes of all members are connected to. */
+const REACH_TICKS = 80;
+
 class Host implements NodeRaftHost {
   readonly #given: RaftHostOptions;
   readonly #options: HostOptions;
@@ -90,6 +93,8 @@ class Host implements NodeRaftHost {
   readonly #heartbeats: Heartbeats;
   readonly #leaseClock: LeaseClock;
   #ticksSinceBeat = 0;
+  /** The first tick reaches for the others. */
+  #ticksSinceReach = REACH_TICKS;
   #ticksSinceSilenceCheck = 0;
   readonly #wheel = new TickWheel();
   readonly #time: TickTime = { ticks: 0, now: undefined };
@@ -306,10 +311,26 @@ class Host implements NodeRaftHost {
       this.#wheel.advance(++this.#time.ticks);
     }
     this.#tellSilence(count);
+    this.#reachPeers(count);
     this.#ticksSinceBeat += count;
     if (this.#ticksSinceBeat < this.#options.heartbeatTicks) return;
     this.#ticksSinceBeat = 0;
     this.#heartbeats.beat(now); // at once, not in a turn: however much groups have to do, authority does not wait
+  }
+
+  /**
+   * Followers have nothing to say to each other until their leader is gone. To connect only then would take as long as all
+   * the rest of an election.
+   */
+  #reachPeers(ticks: number): void {
+    const { transport } = this.#given;
+    this.#ticksSinceReach += ticks;
+    if (transport.reach === undefined || this.#ticksSinceReach < REACH_TICKS) return;
+    this.#ticksSinceReach = 0;
+    const nodes = new Set<NodeId>();
+    for (const runner of this.#groups.values()) for (const node of runner.peerNodes()) nodes.add(node);
+    nodes.delete(this.#given.nodeId);
+    for (const node of nodes) transport.reach(node);
   }
 
   /** Looked at rarely, so that it costs nothing for each group and tick. */

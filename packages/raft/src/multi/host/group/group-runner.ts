@@ -10,7 +10,7 @@
 import { assert, type Logger } from '@remora/base';
 import { type ConfChange, changeConf, takesEffectAlways } from '../../../core/conf-change.ts';
 import { decodeConfChange } from '../../../core/conf-change-codec.ts';
-import { isMember } from '../../../core/membership.ts';
+import { isMember, membersOf } from '../../../core/membership.ts';
 import { RaftCore } from '../../../core/raft.ts';
 import type {
   ConfState,
@@ -279,6 +279,14 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
   /** Whether `replica` lives at `node` (G2). */
   comesFrom(replica: ReplicaId, node: NodeId): boolean {
     return this.#places.comesFrom(replica, node);
+  }
+
+  /** The nodes of the group's other members. */
+  *peerNodes(): Generator<NodeId> {
+    for (const replica of membersOf(this.#core.conf)) {
+      const node = replica === this.replicaId ? undefined : this.locate(replica);
+      if (node !== undefined) yield node;
+    }
   }
 
   locate(replica: ReplicaId): NodeId | undefined {

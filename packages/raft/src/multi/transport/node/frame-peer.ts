@@ -96,6 +96,11 @@ export class FramePeer {
     traffic.heartbeatBytes += bytes;
   }
 
+  /** Dials if nobody has yet, so that the first frame need not wait for that. */
+  reach(): void {
+    this.#reachable();
+  }
+
   /** Dials if nobody has yet; false while frames are dropped (P2). */
   #reachable(): boolean {
     if (this.#state.at === 'idle') this.#dial();

@@ -141,6 +141,10 @@ class GrpcNode implements Transport {
     if (!this.#stopped.signal.aborted) this.#peer(node).send(messages);
   }
 
+  reach(node: NodeId): void {
+    if (!this.#stopped.signal.aborted) this.#peer(node).reach();
+  }
+
   sendHeartbeat(node: NodeId, frame: HeartbeatFrame): void {
     if (!this.#stopped.signal.aborted) this.#peer(node).sendHeartbeat(frame);
   }
