@@ -1,10 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type RemoraClient, ServiceError } from 'remora';
-
-export interface TimeSpan {
-  readonly fromMs: number;
-  readonly toMs: number;
-}
+import { longestGap, type TimeSpan } from './gaps.ts';
 
 /**
  * Writers of one client, each of which puts its own key, one put after the other, and when each of these succeeded. A put
@@ -18,7 +14,8 @@ export class Writers {
   /** Of each writer, in order. */
   readonly #successes: number[][];
   readonly #running: Promise<unknown>;
-  #failures = 0;
+  /** How many puts failed, by the code of their error. */
+  readonly failures: Record<string, number> = {};
   #stopped = false;
 
   constructor(client: RemoraClient, keys: readonly (string | Buffer)[], everyMs = 0) {
@@ -29,22 +26,9 @@ export class Writers {
     this.#running = Promise.all(keys.map((_, i) => this.#write(i)));
   }
 
-  get failures(): number {
-    return this.#failures;
-  }
-
   /** The longest time between two successes of one writer, of those between which some of the time given lies. */
-  longestGap({ fromMs, toMs }: TimeSpan, writers: readonly number[] = this.#keys.map((_, i) => i)): number {
-    let longestMs = 0;
-    for (const writer of writers) {
-      const successes = this.#successes[writer] ?? [];
-      let before = successes[0] ?? toMs;
-      for (const at of [...successes, performance.now()]) {
-        if (at >= fromMs && before <= toMs) longestMs = Math.max(longestMs, at - before);
-        before = at;
-      }
-    }
-    return longestMs;
+  longestGap(time: TimeSpan, writers: readonly number[] = this.#keys.map((_, i) => i)): number {
+    return Math.max(0, ...writers.map((writer) => longestGap(this.#successes[writer] ?? [], time)));
   }
 
   /** Waits for the puts that are under way. */
@@ -61,8 +45,8 @@ export class Writers {
         await this.#client.kv.put(key, String(n));
         this.#successes[writer]?.push(performance.now());
       } catch (error) {
-        this.#failures++;
         if (!(error instanceof ServiceError)) throw error;
+        this.failures[error.code] = (this.failures[error.code] ?? 0) + 1;
       }
       const restMs = nextMs - performance.now();
       if (restMs > 0) await pause(restMs);
