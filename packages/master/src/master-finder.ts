@@ -1,6 +1,9 @@
 import { ServiceError } from '@remora/base';
 import type { CallHandle, ClusterView, Done, Method, RpcChannel, RpcDialer } from '@remora/protocol';
 
+/** Named more often than this, a master that gave no answer is asked again. */
+const SILENT_NAMED_MAX = 16;
+
 export interface MasterFinderDeps {
   readonly dialer: RpcDialer;
   /** Addresses at which a master may be found before any view is known. */
@@ -23,6 +26,9 @@ export class MasterFinder {
   #leaderAddress = '';
   /** Failed calls in a row. */
   #failures = 0;
+  /** A master that gave no answer, and how often others have named it as the leader since. */
+  #silent: number | string = 0;
+  #silentNamed = 0;
 
   constructor(deps: MasterFinderDeps) {
     this.#deps = deps;
@@ -35,14 +41,20 @@ export class MasterFinder {
     options: { readonly timeoutMs: number },
     done: Done<Reply>,
   ): CallHandle {
-    return this.channel().call(method, request, options, (error, reply) => {
+    const to = this.#next();
+    return this.#channel(to).call(method, request, options, (error, reply) => {
       if (error === undefined) {
-        this.#failures = 0;
+        this.#answered();
         return done(undefined, reply);
       }
-      this.failed(error);
+      this.#failed(error, to);
       done(error.code === 'UNIMPLEMENTED' ? NO_MASTER : error, undefined);
     });
+  }
+
+  #answered(): void {
+    this.#failures = 0;
+    this.#silent = 0;
   }
 
   /** Whom it begins with, for messages. */
@@ -52,13 +64,22 @@ export class MasterFinder {
   }
 
   channel(): RpcChannel {
-    const { dialer, masters, seeds } = this.#deps;
-    if (this.#leader !== 0) return dialer.channel(this.#leader);
-    if (this.#leaderAddress !== '') return dialer.channelTo(this.#leaderAddress);
-    const ids = this.#known.length > 0 ? this.#known : masters;
-    const at = this.#failures % Math.max(1, ids.length + seeds.length);
-    const id = ids[at];
-    return id === undefined ? dialer.channelTo(seeds[at - ids.length] ?? '') : dialer.channel(id);
+    return this.#channel(this.#next());
+  }
+
+  /** Whom to ask: a node, or an address. */
+  #next(): number | string {
+    if (this.#leader !== 0) return this.#leader;
+    if (this.#leaderAddress !== '') return this.#leaderAddress;
+    const { masters, seeds } = this.#deps;
+    const all = [...(this.#known.length > 0 ? this.#known : masters), ...seeds];
+    const inTurn = all.map((_, i) => all[(this.#failures + i) % all.length] ?? '');
+    return inTurn.find((one) => one !== this.#silent) ?? inTurn[0] ?? '';
+  }
+
+  #channel(to: number | string): RpcChannel {
+    const { dialer } = this.#deps;
+    return typeof to === 'number' ? dialer.channel(to) : dialer.channelTo(to);
   }
 
   viewed({ nodes, masterLeader }: ClusterView): void {
@@ -66,11 +87,21 @@ export class MasterFinder {
     this.#known = nodes.flatMap(({ descriptor }) => (descriptor.roles.includes('master') ? [descriptor.nodeId] : []));
   }
 
-  /** Where the leader may be, by what the last answer said. */
-  failed(error: ServiceError): void {
+  /**
+   * Where the leader may be, by what the last answer said. Those who follow name a leader that is gone for as long as they
+   * wait for it, and to ask it again takes longer than to ask them until one of them leads.
+   */
+  #failed(error: ServiceError, to: number | string): void {
     this.#failures++;
+    if (error.code !== 'NOT_LEADER' && error.code !== 'UNIMPLEMENTED') this.#isSilent(to);
     const { leaderNode, leaderAddress } = error.code === 'NOT_LEADER' ? (error.details ?? {}) : {};
-    this.#leader = typeof leaderNode === 'number' && this.#deps.reachable(leaderNode) ? leaderNode : 0;
-    this.#leaderAddress = typeof leaderAddress === 'string' ? leaderAddress : '';
+    const ignored = leaderNode === this.#silent && this.#silent !== 0 && ++this.#silentNamed <= SILENT_NAMED_MAX;
+    this.#leader = typeof leaderNode === 'number' && !ignored && this.#deps.reachable(leaderNode) ? leaderNode : 0;
+    this.#leaderAddress = typeof leaderAddress === 'string' && !ignored ? leaderAddress : '';
+  }
+
+  #isSilent(whom: number | string): void {
+    this.#silent = whom;
+    this.#silentNamed = 0;
   }
 }

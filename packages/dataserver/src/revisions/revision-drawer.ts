@@ -55,7 +55,7 @@ const NO_RANGE = 0;
 /** In one request, with room for what is drawn for no range. */
 const RANGE_DRAWS_MAX = DRAWS_MAX - 1;
 const RETRY_MIN_MS = 5;
-const RETRY_MAX_MS = 100;
+const RETRY_MAX_MS = 25;
 /** While the master gives nothing, it is said at this interval. */
 const SILENCE_LOG_MS = 10_000;
 
