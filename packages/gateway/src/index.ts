@@ -22,5 +22,6 @@ export { type GrpcService, grpcService } from './node/grpc/service.ts';
 export { createPipeService, type PipeService, type PipeServiceOptions } from './pipe/node/grpc-pipe.ts';
 export { createPipeRegistry, PIPE_LIMITS, servePipe } from './pipe/pipe-server.ts';
 export { REQUEST_LIMITS, type RequestLimits } from './request-limits.ts';
+export type { Lookups } from './routing/lookups.ts';
 export { type BackendDeps, RangeBackend, REQUEST_TIMEOUT_MAX_MS } from './routing/range-backend.ts';
 export type { BackendUnderWay } from './routing/under-way.ts';

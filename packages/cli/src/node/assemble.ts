@@ -180,7 +180,7 @@ class Node implements AssembledNode {
     this.#onStop('transactions', () => ranges.transactionsEnded(TRANSACTIONS_GRACE_MS));
     const entry = platform.openEntry({
       ...{ options, clock, random, logger, backend, admission, underWay, host, log, engine, store },
-      ...{ dialer, master: finder },
+      ...{ dialer, master: finder, lookups: ranges.lookups },
       nodeId: this.#nodeId,
       clusterId: this.#clusterId,
       view: () => this.#view,

@@ -4,7 +4,7 @@ import type { EntryDeps } from './platform.ts';
 /** What a node shows of itself besides process metrics; read when asked for, so that it costs nothing otherwise. */
 export function nodeMetrics(
   metrics: MetricsRegistry,
-  deps: Pick<EntryDeps, 'host' | 'log' | 'engine' | 'store' | 'admission' | 'underWay'>,
+  deps: Pick<EntryDeps, 'host' | 'log' | 'engine' | 'store' | 'admission' | 'underWay' | 'lookups'>,
 ): void {
   const gauge = (name: string, help: string, labels: readonly string[] = []) =>
     metrics.gauge({ name: `remora_${name}`, help, labels });
@@ -28,10 +28,14 @@ export function nodeMetrics(
   const host = gauge('raft', 'Counters of the Raft host since the start, by name.', ['counter']);
   const requests = gauge('gateway_requests_total', 'Requests of clients let in since the start, by class.', ['class']);
   const refused = gauge('gateway_refused_total', 'Requests refused with RESOURCE_EXHAUSTED, by reason.', ['reason']);
+  const lookups = gauge('gateway_lookups_total', 'Questions of this gateway for the way to ranges since the start.', [
+    'of',
+  ]);
   const underWay = gauge('under_way', 'Begun and not ended on this node, by what it is: 0 at rest.', ['what']);
   metrics.onRender(() => {
     const sums: Record<string, number> = { ...deps.host.underWay(), ...deps.underWay() };
     const { stats } = deps.admission;
+    for (const [of, count] of Object.entries(deps.lookups)) lookups.labels(of).set(count);
     for (const [name, count] of Object.entries(stats.admitted)) requests.labels(name).set(count);
     for (const [reason, count] of Object.entries(stats.refused)) refused.labels(reason).set(count);
     for (const replica of deps.store?.replicas() ?? []) {

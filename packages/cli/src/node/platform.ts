@@ -4,7 +4,15 @@
  */
 import type { Clock, Disk, Engine, Logger, Random, ServiceError } from '@remora/base';
 import type { EngineDeps, OnApplied, RangeOptions, Store } from '@remora/dataserver';
-import type { Admission, Backend, BackendDeps, BackendUnderWay, ClusterNode, MasterCaller } from '@remora/gateway';
+import type {
+  Admission,
+  Backend,
+  BackendDeps,
+  BackendUnderWay,
+  ClusterNode,
+  Lookups,
+  MasterCaller,
+} from '@remora/gateway';
 import type { MasterOptions } from '@remora/master';
 import type { ClusterView, FrameLink, LinkIdentity, NodeSpace, RpcDialer, RpcDispatcher } from '@remora/protocol';
 import type {
@@ -111,6 +119,7 @@ export interface EntryDeps {
   readonly master: MasterCaller;
   readonly dialer: RpcDialer;
   readonly underWay: () => Readonly<BackendUnderWay>;
+  readonly lookups: Readonly<Lookups>;
   readonly host: NodeRaftHost;
   readonly log: GroupLog;
   readonly engine: Engine;

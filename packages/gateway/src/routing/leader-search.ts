@@ -1,5 +1,6 @@
 import type { Bytes, Clock } from '@remora/base';
 import { type RangeDescriptor, type RpcDialer, rangeAwaitLeader } from '@remora/protocol';
+import type { Lookups } from './lookups.ts';
 import type { Routes } from './routes.ts';
 
 /** How soon a replica is asked again that has said it does not lead, or could not be reached. */
@@ -34,9 +35,16 @@ export class LeaderSearch {
   readonly #dialer: RpcDialer;
   readonly #routes: Routes;
   readonly #clock: Clock;
+  readonly #lookups: Pick<Lookups, 'leaders'>;
   readonly #searches = new Map<number, Search>();
 
-  constructor(deps: { readonly dialer: RpcDialer; readonly routes: Routes; readonly clock: Clock }) {
+  constructor(deps: {
+    readonly dialer: RpcDialer;
+    readonly routes: Routes;
+    readonly clock: Clock;
+    readonly lookups: Pick<Lookups, 'leaders'>;
+  }) {
+    this.#lookups = deps.lookups;
     this.#dialer = deps.dialer;
     this.#routes = deps.routes;
     this.#clock = deps.clock;
@@ -51,6 +59,7 @@ export class LeaderSearch {
     if (search === undefined) {
       search = { range, waiting: new Set(), asked: new Set() };
       this.#searches.set(range.rangeId, search);
+      this.#lookups.leaders++;
       // Later, so that a waiter is never called before it has what `wait` returns.
       const begun = search;
       this.#clock.setImmediate(() => this.#round(begun));

@@ -17,6 +17,7 @@ import { Coordinator } from '../transactions/coordinator.ts';
 import { TransactionPeers } from '../transactions/peers.ts';
 import { Acquires, AWAIT_MS } from './acquires.ts';
 import { LeaderSearch } from './leader-search.ts';
+import type { Lookups } from './lookups.ts';
 import { ManyRanges } from './many-ranges.ts';
 import { MergedWatch, type MergedWatchDeps } from './merged-watch.ts';
 import type { DrawNewest } from './newest-revision.ts';
@@ -67,6 +68,7 @@ export class RangeBackend implements Backend {
   readonly nodeId: number;
   readonly #deps: BackendDeps;
   readonly #callDeps: RequestDeps;
+  readonly lookups: Lookups = { routes: 0, leaders: 0 };
   readonly #routes: Routes;
   readonly #many: ManyRanges;
   readonly #coordinator: Coordinator;
@@ -83,7 +85,7 @@ export class RangeBackend implements Backend {
   constructor(deps: BackendDeps) {
     this.nodeId = deps.nodeId;
     this.#deps = deps;
-    const refresh = new RouteRefresh(deps.clock, deps.master.view);
+    const refresh = new RouteRefresh(deps.clock, deps.master.view, this.lookups);
     this.#routes = new Routes(deps.clock, deps.view, () => refresh.want(this.#routes));
     const waitsMax = deps.waitsMax ?? WAITS_MAX;
     const onRefused = deps.onWaitRefused ?? (() => {});
@@ -95,7 +97,7 @@ export class RangeBackend implements Backend {
       query: (query, options, done) => this.#query(query, options, done),
     });
     this.#grantEnds = new WaitSlots(Math.ceil(waitsMax * GRANT_ENDS_SHARE), onRefused);
-    const search = new LeaderSearch({ ...deps, routes: this.#routes });
+    const search = new LeaderSearch({ ...deps, routes: this.#routes, lookups: this.lookups });
     const routing = { routes: this.#routes, search };
     const slow = new SlowAnswers({ ...routing, clock: deps.clock });
     this.#callDeps = { ...deps, ...routing, slow, underWay: this.#underWay };

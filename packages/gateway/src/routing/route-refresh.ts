@@ -1,5 +1,6 @@
 import type { Clock } from '@remora/base';
 import type { ClusterView, Done } from '@remora/protocol';
+import type { Lookups } from './lookups.ts';
 import type { Routes } from './routes.ts';
 
 /** One call to the master's leader. `done` is called once, in bounded time. */
@@ -12,17 +13,20 @@ const PAUSE_MS = 50;
 export class RouteRefresh {
   readonly #clock: Clock;
   readonly #ask: AskView;
+  readonly #lookups: Pick<Lookups, 'routes'>;
   #busy = false;
 
-  constructor(clock: Clock, ask: AskView) {
+  constructor(clock: Clock, ask: AskView, lookups: Pick<Lookups, 'routes'>) {
     this.#clock = clock;
     this.#ask = ask;
+    this.#lookups = lookups;
   }
 
   /** Cheap to call again and again. */
   want(routes: Pick<Routes, 'learnRanges'>): void {
     if (this.#busy) return;
     this.#busy = true;
+    this.#lookups.routes++;
     this.#ask((_error, view) => {
       if (view !== undefined) routes.learnRanges(view.ranges);
       this.#clock.setTimer(PAUSE_MS, () => {
