@@ -137,6 +137,17 @@ describe('sessions of the SDK', () => {
     expect(await world.until(codeOf(client.kv.put('k', 'v')))).toBe('ok');
   });
 
+  test('requests leave a gateway that stands still, long before they or their connection would time out', async () => {
+    world = new World();
+    const client = await world.client({ requestTimeout: '30s' });
+    await world.until(client.kv.put('k', 'v'));
+    world.stall(true);
+    const startMs = world.clock.monotonicMs();
+    expect(await world.until(codeOf(client.kv.put('k', 'w')))).toBe('ok');
+    expect(world.clock.monotonicMs() - startMs).toBeLessThan(600);
+    expect((await world.until(client.kv.get('k')))?.version).toBe(2);
+  });
+
   test('requests leave a gateway that is cut off from the ranges', async () => {
     world = new World();
     const client = await world.client({ requestTimeout: '2s' });
