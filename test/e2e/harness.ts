@@ -26,6 +26,8 @@ export interface ClusterOptions {
   readonly flags?: Readonly<Record<string, string>>;
   /** Arguments of Node itself, before the program. */
   readonly nodeArguments?: readonly string[];
+  /** False: the founding members alone cannot serve; more nodes are started first. */
+  readonly awaitReady?: boolean;
 }
 
 export class Cluster {
@@ -52,7 +54,7 @@ export class Cluster {
         cluster.#add(`n${cluster.#nodes.length + 1}`, each, { join: seeds.map((peer) => `${HOST}:${peer}`).join(',') });
       }
       for (const node of cluster.#nodes) node.start();
-      await cluster.untilReady();
+      if (options.awaitReady !== false) await cluster.untilReady();
       return cluster;
     } catch (error) {
       throw await cluster.failed(error);

@@ -13,6 +13,7 @@ export class Writers {
   readonly #everyMs: number;
   /** Of each writer, in order. */
   readonly #successes: number[][];
+  readonly #puts: { readonly endMs: number; readonly tookMs: number }[] = [];
   readonly #running: Promise<unknown>;
   /** How many puts failed, by the code of their error. */
   readonly failures: Record<string, number> = {};
@@ -31,6 +32,16 @@ export class Writers {
     return Math.max(0, ...writers.map((writer) => longestGap(this.#successes[writer] ?? [], time)));
   }
 
+  /** Puts that succeeded so far. */
+  get done(): number {
+    return this.#puts.length;
+  }
+
+  /** How long those puts took that succeeded in a time. */
+  latencies({ fromMs, toMs }: TimeSpan): number[] {
+    return this.#puts.filter(({ endMs }) => endMs >= fromMs && endMs <= toMs).map(({ tookMs }) => tookMs);
+  }
+
   /** Waits for the puts that are under way. */
   async stop(): Promise<void> {
     this.#stopped = true;
@@ -40,15 +51,17 @@ export class Writers {
   async #write(writer: number): Promise<void> {
     const key = this.#keys[writer] ?? '';
     for (let n = 0; !this.#stopped; n++) {
-      const nextMs = performance.now() + this.#everyMs;
+      const begunMs = performance.now();
       try {
         await this.#client.kv.put(key, String(n));
-        this.#successes[writer]?.push(performance.now());
+        const endMs = performance.now();
+        this.#successes[writer]?.push(endMs);
+        this.#puts.push({ endMs, tookMs: endMs - begunMs });
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;
         this.failures[error.code] = (this.failures[error.code] ?? 0) + 1;
       }
-      const restMs = nextMs - performance.now();
+      const restMs = begunMs + this.#everyMs - performance.now();
       if (restMs > 0) await pause(restMs);
     }
   }
