@@ -1,7 +1,7 @@
 import type { GrowthReport } from './growth.ts';
 import type { Judged } from './report.ts';
 
-/** Of resident memory per node. */
+/** Of resident memory of a node's own. */
 const MEMORY_BYTES_MAX = 700 * 2 ** 20;
 
 /** A range that was measured just below the split size is measured again when it has grown by a part of that. */
@@ -38,10 +38,10 @@ export function judgeGrowth(report: GrowthReport): readonly Judged[] {
   ];
 }
 
-export function judgeMemory({ memoryBytes }: GrowthReport): Judged {
+export function judgeMemory({ memoryBytes, mappedBytes }: GrowthReport): Judged {
   return {
     what: 'a node stays within its memory',
-    found: `at most ${mib(memoryBytes)} MiB of ${mib(MEMORY_BYTES_MAX)}`,
+    found: `at most ${mib(memoryBytes)} MiB of ${mib(MEMORY_BYTES_MAX)}, and ${mib(mappedBytes)} of mapped files`,
     holds: memoryBytes <= MEMORY_BYTES_MAX,
   };
 }

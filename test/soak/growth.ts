@@ -37,8 +37,10 @@ export interface GrowthReport {
   /** The longest that a write waited for its answer. */
   readonly longestWriteMs: number;
   readonly failedWrites: readonly string[];
-  /** Of the node that had most resident memory, at any time. */
+  /** Of the node that had most resident memory of its own, at any time. */
   readonly memoryBytes: number;
+  /** The same of pages of mapped files: LevelDB's tables, which the kernel takes back when it needs them. */
+  readonly mappedBytes: number;
   /** What was read back is what was written; otherwise what is wrong. */
   readonly wrong: readonly string[];
   readonly read: number;
@@ -115,6 +117,7 @@ export async function runGrowth(options: GrowthOptions): Promise<GrowthReport> {
       writesPerSecond: options.values / seconds,
       ...load,
       memoryBytes: watch.memoryBytes,
+      mappedBytes: watch.mappedBytes,
       ...{ read, wrong, gaps: gapsOf(ranges), rangesLeft },
     };
   });
@@ -207,6 +210,7 @@ class Watch {
   #looking: Promise<readonly RangeSeen[]> = Promise.resolve([]);
   largestBytes = 0;
   memoryBytes = 0;
+  mappedBytes = 0;
 
   constructor(cluster: Cluster, command: RemoraCommand, options: GrowthOptions) {
     this.#cluster = cluster;
@@ -245,7 +249,9 @@ class Watch {
 
   async #seen(): Promise<readonly RangeSeen[]> {
     for (const { pid, running } of this.#cluster.nodes) {
-      if (running) this.memoryBytes = Math.max(this.memoryBytes, residentBytes(pid));
+      if (!running) continue;
+      this.memoryBytes = Math.max(this.memoryBytes, residentBytes(pid, 'RssAnon'));
+      this.mappedBytes = Math.max(this.mappedBytes, residentBytes(pid, 'RssFile'));
     }
     const { code, out } = await this.#command.begin(['admin', 'ranges', '--json']).ended;
     if (code !== 0) return [];
@@ -261,8 +267,9 @@ class Watch {
   }
 }
 
-function residentBytes(pid: number): number {
-  const [, kib = '0'] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? [];
+function residentBytes(pid: number, which: 'RssAnon' | 'RssFile'): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+  const [, kib = '0'] = new RegExp(`^${which}:\\s+(\\d+) kB$`, 'm').exec(status) ?? [];
   return Number(kib) * 1024;
 }
 
