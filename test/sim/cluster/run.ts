@@ -296,6 +296,6 @@ function figuresOf(world: World): Readonly<Record<string, number>> {
 /** Why a run over many seeds fails although no promise was broken. */
 export function judge(figures: Readonly<Record<string, number>>): readonly string[] {
   const text = tooFewAnswered({ asked: figures[ASKED] ?? 0, answered: figures[ANSWERED] ?? 0 });
-  const idle = CHANGE_FIGURES.filter((name) => (figures[name] ?? 0) === 0);
+  const idle = [...CHANGE_FIGURES, 'read in pages'].filter((name) => (figures[name] ?? 0) === 0);
   return [...(text === '' ? [] : [text]), ...idle.map((name) => `never happened: ${name}`)];
 }

@@ -12,4 +12,8 @@ runsAgain([
       { atMs: 31_436, kind: 'learner promoted', lastsMs: 673, a: 23_355, b: 17_651, c: 51_854 },
     ],
   },
+  {
+    seed: 2000246,
+    found: 'a checkpoint that somebody waited for behind the last one was not staged',
+  },
 ]);

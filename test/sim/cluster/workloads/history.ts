@@ -1,7 +1,8 @@
 /**
  * Reads of earlier revisions, and compactions, which end them (design §7).
  *
- * H1. What was there at a revision stays what it was: a read of that revision answers as one did when it was current.
+ * H1. What was there at a revision stays what it was: a read of that revision answers as one did when it was current, also
+ *     one that takes it page by page while ranges change, as a backup does.
  * H2. Or it answers that the revision is compacted, if it may be by now (known-revisions.ts, F2).
  */
 import type { KeySelector, KvPair } from 'remora';
@@ -21,6 +22,8 @@ const SELECTORS: readonly KeySelector[] = [
   { prefix: LEASED },
   CLEARS,
 ];
+/** A few pairs. */
+const PAGE_BYTES = 256;
 const SNAPSHOTS_MAX = 40;
 /** A compaction keeps at least this many revisions, and at most so many more. */
 const KEPT_MIN = 100;
@@ -43,6 +46,7 @@ class HistoryLoad implements Workload {
   readonly #snapshots: Snapshot[] = [];
   /** Half of the runs compact by request; whether by age says the run's retention time. */
   readonly #compacts: boolean;
+  #readInPages = 0;
 
   constructor(world: World) {
     this.#world = world;
@@ -61,6 +65,10 @@ class HistoryLoad implements Workload {
 
   check(): void {}
 
+  figures(): Readonly<Record<string, number>> {
+    return { 'read in pages': this.#readInPages };
+  }
+
   async #take(life: ClientLife): Promise<void> {
     const selector = SELECTORS[life.random.int(SELECTORS.length)] ?? '';
     const asked = await ask({ world: this.#world, life, what: 'snapshot' }, () =>
@@ -76,10 +84,14 @@ class HistoryLoad implements Workload {
     const snapshot = this.#snapshots[life.random.int(SNAPSHOTS_MAX)];
     if (snapshot === undefined) return;
     const { selector, revision, text } = snapshot;
-    const question = () => life.remora.kv.range(selector, { revision });
+    const inPages = this.#world.options.steered && life.random.int(2) === 0;
+    const question = inPages
+      ? () => allPages(life.remora.kv.pages(selector, { revision, pageBytes: PAGE_BYTES }))
+      : async () => (await life.remora.kv.range(selector, { revision })).kvs;
     const asked = await ask({ world: this.#world, life, what: 'read of a revision' }, question, ['COMPACTED']);
     if (asked.type === 'answer') {
-      const now = textOf(asked.value.kvs);
+      if (inPages) this.#readInPages++;
+      const now = textOf(asked.value);
       if (now !== text) throw new Violation('history stays', `at ${revision} there was\n${text}\nand now\n${now}`); // H1
     } else if (asked.type === 'refused' && asked.code === 'COMPACTED') {
       if (this.#world.revisions.mayBeCompacted(revision + 1)) return;
@@ -94,6 +106,13 @@ class HistoryLoad implements Workload {
     revisions.compactionAsked(revision);
     await ask({ world: this.#world, life, what: 'compact' }, () => life.remora.kv.compact(revision), ['COMPACTED']);
   }
+}
+
+/** As a backup is taken: ranges may change between two pages. */
+async function allPages(pages: AsyncIterable<{ readonly kvs: readonly KvPair[] }>): Promise<readonly KvPair[]> {
+  const kvs: KvPair[] = [];
+  for await (const page of pages) kvs.push(...page.kvs);
+  return kvs;
 }
 
 function textOf(kvs: readonly KvPair[]): string {
