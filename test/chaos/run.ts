@@ -4,6 +4,8 @@
  * R1. Faults, their order and their times come from the seed; the machine adds its own chance, so a seed does not
  *     repeat a run exactly.
  * R2. However a run ends, its processes end, and it tells what it found.
+ * R3. Of a run that breaks off, what was read to its end by then is judged, and nothing else: what nobody had read yet would
+ *     look lost.
  */
 import { setMaxListeners } from 'node:events';
 import { mkdirSync } from 'node:fs';
@@ -86,7 +88,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     await run.go();
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error);
-    run.report(violation('the cluster comes back', detail));
+    run.breakOff(violation('the cluster comes back', detail));
   }
   return run.end();
 }
@@ -106,6 +108,7 @@ class Run {
   #desk: RangeDesk | undefined;
   readonly #kills = new Map<string, number>();
   #loadEndedMs = 0;
+  #brokeOff = false;
 
   constructor(options: ChaosOptions) {
     this.#options = options;
@@ -115,6 +118,11 @@ class Run {
   report(finding: Finding): void {
     this.#findings.push(finding);
     this.#options.say(`${finding.result}: ${finding.property}: ${finding.detail}`);
+  }
+
+  breakOff(finding: Finding): void {
+    this.#brokeOff = true;
+    this.report(finding);
   }
 
   async go(): Promise<void> {
@@ -140,14 +148,13 @@ class Run {
   async end(): Promise<ChaosResult> {
     const { seed, nodes, course, minutes } = this.#options;
     this.#loadEndedMs ||= this.#nowMs();
-    await this.#clients?.close();
+    // R3. As long as clients and auditor are there, rounds that they are not through with are not judged.
+    const early = this.#brokeOff ? await this.#judged() : undefined;
     this.#desk?.close();
+    await this.#clients?.close();
     await this.#cluster?.stop();
     this.#smallDisk?.unmount();
-    const judged = await this.#judge?.finish(this.#loadEndedMs * 1e6).catch((error: unknown) => {
-      this.report({ result: 'undecided', property: 'the judge', detail: String(error) });
-      return undefined;
-    });
+    const judged = this.#brokeOff ? early : await this.#judged();
     this.#judge?.close();
     const changed = this.#changed();
     if (course === 'changes') {
@@ -160,6 +167,13 @@ class Run {
       unavailable: this.#unavailable,
       missing: this.#kinds.map(({ kind }) => kind).filter((kind) => !kinds.has(kind) && !this.#isUnavailable(kind)),
     };
+  }
+
+  async #judged(): Promise<JudgeResult | undefined> {
+    return this.#judge?.finish(this.#loadEndedMs * 1e6).catch((error: unknown) => {
+      this.report({ result: 'undecided', property: 'the judge', detail: String(error) });
+      return undefined;
+    });
   }
 
   async #found(): Promise<ChaosCluster> {
