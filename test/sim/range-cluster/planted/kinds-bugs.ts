@@ -1,0 +1,46 @@
+/**
+ * Bugs planted for the simulation of locks of all kinds, one place each. kinds-bugs.test.ts runs the `seed` of each; what
+ * the run finds, or what the product itself stops with, has one of its `properties` in it.
+ */
+import type { PlantedBug } from '../../common/planted/planted-bug.ts';
+
+const LOCK = 'packages/lock/src';
+
+export const KINDS_BUGS: readonly PlantedBug[] = [
+  {
+    name: 'reader-overtakes-a-waiting-writer',
+    rule: 'whoever comes later waits behind who waits, whatever it asks for (procedures.ts L2)',
+    file: `${LOCK}/acquire.ts`,
+    find: 'if (!someoneWaits(rows) && rows.fits(wanted))',
+    replace: "if ((!someoneWaits(rows) || wanted.mode === 'shared') && rows.fits(wanted))",
+    seed: 3,
+    properties: ['KL1: lock: first come, first served'],
+  },
+  {
+    name: 'permits-beyond-the-capacity',
+    rule: 'permits are given as long as there are enough (procedures.ts L1)',
+    file: `${LOCK}/lock-rows.ts`,
+    find: 'head.permits + permits <= head.capacity',
+    replace: 'head.permits < head.capacity',
+    seed: 1,
+    properties: ['KL1: lock: permits'],
+  },
+  {
+    name: 'shares-outlive-their-session',
+    rule: 'the end of a session takes all that it has in a lock (design §9)',
+    file: `${LOCK}/lock-rows.ts`,
+    find: 'if (record.shareVersion !== 0) this.vacate(this.#share(owner, record.shareVersion));',
+    replace: '',
+    seed: 1,
+    properties: ['KL4', 'KL1', 'InvariantError: W'],
+  },
+  {
+    name: 'upgrade-beside-another-reader',
+    rule: 'who upgrades has the lock alone once all others are gone (procedures.ts U2)',
+    file: `${LOCK}/upgrade.ts`,
+    find: 'if (rows.head.sharers === 1) {',
+    replace: 'if (rows.head.sharers <= 2) {',
+    seed: 1,
+    properties: ['InvariantError: W6', 'KL1: lock: one holder'],
+  },
+];
