@@ -45,7 +45,8 @@ export function acquire(procedure: Procedure, command: Acquire): LockResult {
 function enter(procedure: Procedure, command: Acquire, record: OwnerRecord): LockResult {
   const { view, rows } = procedure;
   const { owner, data, waitUntilMs, attempt = 0 } = command;
-  const wanted: GrantRequest = { owner, ...wantedOf(command), attempt, data };
+  const { mode, permits } = wantedOf(command);
+  const wanted: GrantRequest = { owner, mode, permits, attempt, data };
   const inQueue = record.sequence !== 0;
   if (command.as?.type === 'permits') {
     const capacity = rows.head.capacity || command.as.capacity;
@@ -84,9 +85,14 @@ function someoneWaits({ head }: LockRows): boolean {
   return head.waiters > 0 || head.upgrading;
 }
 
-function wantedOf({ as }: Acquire): Pick<GrantRequest, 'mode' | 'permits'> {
+type Wanted = Pick<GrantRequest, 'mode' | 'permits'>;
+
+const ALONE: Wanted = { mode: 'exclusive', permits: 0 };
+const SHARED: Wanted = { mode: 'shared', permits: 0 };
+
+function wantedOf({ as }: Acquire): Wanted {
   if (as?.type === 'permits') return { mode: 'permits', permits: as.permits };
-  return { mode: as?.type === 'shared' ? 'shared' : 'exclusive', permits: 0 };
+  return as?.type === 'shared' ? SHARED : ALONE;
 }
 
 /** L5. */
