@@ -15,7 +15,7 @@ import {
   waitIsOver,
 } from './procedure.ts';
 import type { Hold } from './records.ts';
-import type { OwnerRecord } from './row-records.ts';
+import type { OwnerRecord, WaiterRecord } from './row-records.ts';
 import type { LockResult } from './types.ts';
 import { upgrade } from './upgrade.ts';
 
@@ -64,7 +64,9 @@ function enter(procedure: Procedure, command: Acquire, record: OwnerRecord): Loc
   if (rows.head.waiters >= WAITERS_MAX) {
     return refused('RESOURCE_EXHAUSTED', `the lock has ${WAITERS_MAX} waiters, and takes no more`);
   }
-  rows.enqueue({ ...wanted, waitUntilMs, sinceMs: view.wallMs }, rows.owner(owner));
+  // Field by field, as elsewhere on this path: objects put together of others cost a fifth of a hand-over here.
+  const waiter: WaiterRecord = { owner, mode, permits, attempt, waitUntilMs, sinceMs: view.wallMs, data };
+  rows.enqueue(waiter, inQueue ? rows.owner(owner) : record);
   return { type: 'queued', position: rows.head.waiters + (rows.head.upgrading ? 1 : 0) };
 }
 

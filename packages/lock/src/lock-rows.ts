@@ -147,7 +147,8 @@ export class LockRows {
     head.sharers += 1;
     head.permits += hold.permits;
     this.#view.put(this.#keys.share(owner, version), encodeShare(hold));
-    this.#putOwner(owner, { ...this.owner(owner), shareVersion: version });
+    const { sequence, mark } = this.owner(owner);
+    this.#putOwner(owner, { sequence, mark, shareVersion: version });
   }
 
   #remove(hold: Hold): void {
@@ -164,7 +165,7 @@ export class LockRows {
     head.sharers -= 1;
     head.permits -= hold.permits;
     this.#view.delete(this.#keys.share(owner, version));
-    this.#putOwner(owner, { ...record, shareVersion: 0 });
+    this.#putOwner(owner, { sequence: record.sequence, mark: record.mark, shareVersion: 0 });
   }
 
   #share(owner: Owner, version: number): Hold {
@@ -225,7 +226,7 @@ export class LockRows {
     const sequence = head.nextSequence;
     assert(Number.isSafeInteger(sequence), 'sequences of a queue are safe integers');
     this.#view.put(this.#keys.waiter(sequence), encodeWaiter(waiter));
-    this.#putOwner(waiter.owner, { ...record, sequence });
+    this.#putOwner(waiter.owner, { sequence, mark: record.mark, shareVersion: record.shareVersion });
     this.#view.attach(waiter.owner.session, this.#lock);
     head.nextSequence = sequence + 1;
     head.waiters += 1;
@@ -244,7 +245,7 @@ export class LockRows {
   removeWaiter(owner: Owner, record: OwnerRecord): void {
     assert(record.sequence !== 0, 'only a waiter leaves the queue');
     this.#dropWaiter(record.sequence);
-    this.#putOwner(owner, { ...record, sequence: 0 });
+    this.#putOwner(owner, { sequence: 0, mark: record.mark, shareVersion: record.shareVersion });
   }
 
   /** The first waiters, one by one; the caller takes each out (`removeFirst`) before it asks for the next. */

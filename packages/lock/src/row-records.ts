@@ -122,7 +122,8 @@ export function decodeOwner(bytes: Bytes): OwnerRecord {
 }
 
 /** The row of one who shares the lock: its key has the owner and the version. */
-export function encodeShare({ holder, ...hold }: Hold): Buffer {
+export function encodeShare(hold: Hold): Buffer {
+  const { holder } = hold;
   const out = Buffer.allocUnsafe(BLOCK_AT + SHARE_BLOCK_BYTES + holder.data.length);
   const view = viewAround(out);
   const at = out.byteOffset + BLOCK_AT;
@@ -144,9 +145,10 @@ export function shareAt(keys: LockKeys, { key, value }: Row): Hold {
   const view = viewAround(value);
   const at = value.byteOffset + BLOCK_AT;
   const permits = view.getUint32(at + 36);
+  const { owner, version } = keys.shareOf(key);
   const data = dataAt === value.length ? EMPTY_BYTES : asBuffer(value).subarray(dataAt);
   return {
-    holder: { ...keys.shareOf(key), depth: view.getUint32(at + 32), lockTimeMs: view.getFloat64(at + 24), data },
+    holder: { owner, version, depth: view.getUint32(at + 32), lockTimeMs: view.getFloat64(at + 24), data },
     mode: permits === 0 ? 'shared' : 'permits',
     permits,
     firstAttempt: view.getFloat64(at),
