@@ -16,7 +16,7 @@ export interface Layout {
 
 /** With more of them they are only merged, with fewer only split. */
 const RANGES_MAX = 30;
-const RANGES_MIN = 8;
+const RANGES_MIN = 3;
 /** One move in so many brings no neighbours together. */
 const BESIDE = 4;
 
