@@ -169,7 +169,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     layer: 'master',
     name: 'master-left-out-of-checkpoints',
     rule: "a checkpoint that lets the masters' log be cut holds their state (checkpointer.ts CP1)",
-    file: 'packages/cli/src/node/roles.ts',
+    file: 'packages/cli/src/node/master-seat.ts',
     find: 'stage: () => master.stage(),',
     replace: 'stage: () => {},',
     seed: 2,
