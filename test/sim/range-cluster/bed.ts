@@ -2,18 +2,7 @@
  * A cluster of data servers and gateways on one virtual clock: real stores, Raft hosts, RPC and routing over memory
  * engines, logs and links that fail as they are told to. One seed, one run.
  */
-import {
-  assert,
-  type Clock,
-  compareBytes,
-  ManualClock,
-  nodeClock,
-  SeededRandom,
-  ServiceError,
-  silentLogger,
-  spanContains,
-  spanCovers,
-} from '@remora/base';
+import { assert, type Clock, ManualClock, nodeClock, SeededRandom, silentLogger, spanCovers } from '@remora/base';
 import { Checkpointer, RevisionDrawer, Store } from '@remora/dataserver';
 import { RangeBackend } from '@remora/gateway';
 import { lockSpan } from '@remora/lock';
@@ -30,17 +19,13 @@ import {
   type SplitSizes,
 } from '@remora/protocol';
 import { createRaftHost, LocalNetwork, type NodeRaftHost } from '@remora/raft';
-import type { MemberInstruction } from '../../../packages/dataserver/src/range/member-orders.ts';
-import type { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
 import type { RevisionSource } from '../../../packages/dataserver/src/revisions/revision-drawer.ts';
 import { NOBODY_NUMBERS } from '../../../packages/dataserver/src/revisions/test-source.ts';
-import { RangeRegistry } from '../../../packages/master/src/range-registry.ts';
 import { deadly, type Kills } from './coordinator-kills.ts';
 import { Links } from './links.ts';
-import { ReplicaMoves } from './replica-moves.ts';
+import { RangeMaster } from './range-master.ts';
 import { RevisionMaster } from './revision-master.ts';
 import { SimNode } from './sim-node.ts';
-import { SplitDesk } from './split-desk.ts';
 
 export const DATA_NODES: readonly number[] = [1, 2, 3];
 /** A gateway without data; the data nodes are gateways as well. */
@@ -75,7 +60,8 @@ const NO_KEY = new Uint8Array(0);
 /** No range is split for its load. */
 const NO_LOADS: SplitLoads = { requestsPerS: 0, bytesPerS: 0, holdMs: 1_000 };
 
-function borderAt(border: string): Buffer {
+/** Where a range of a plan begins. */
+export function borderAt(border: string): Buffer {
   if (border === LEASES) return Buffer.from([LEASE_SPACE]);
   if (!border.startsWith(LOCK)) return kvRoutingKey(Buffer.from(border));
   const name = Buffer.from(border.slice(LOCK.length));
@@ -122,19 +108,15 @@ export class RangeCluster {
   resumed = 0;
   /** What the master would tell: it hears of splits late. */
   view: ClusterView;
-  /** Splits that parted a range with a prepared transaction. */
-  splitsAmidTransactions = 0;
   /** Coordinators that ended, by the message that was their last. */
   readonly kills: Kills = new Map();
   /** What befell the nodes, by kind. */
   readonly misfortunes = new Map<string, number>();
-  readonly moves: ReplicaMoves;
+  /** What the master does about ranges. */
+  readonly ranges: RangeMaster;
   readonly #plan: RangePlan;
   readonly #master: RevisionMaster;
   readonly #links: Links;
-  /** What the master makes of what it hears. */
-  readonly #registry = new RangeRegistry();
-  readonly desk: SplitDesk;
 
   constructor(seed: number, plan: RangePlan = ONE_RANGE) {
     const ranges = rangesBetween(plan.borders);
@@ -145,7 +127,6 @@ export class RangeCluster {
     this.random = new SeededRandom(seed);
     this.laterRandom = new SeededRandom(seed + 0x1000_0000);
     this.#master = new RevisionMaster(this.laterRandom);
-    this.desk = new SplitDesk(this.#registry, new SeededRandom(seed + 0x2000_0000));
     this.network = new LocalNetwork({
       clock: this.clock,
       random: this.random,
@@ -153,18 +134,8 @@ export class RangeCluster {
     });
     const { clock, random, network } = this;
     this.#links = new Links({ clock, random, network, node: (id) => this.node(id) });
-    this.moves = new ReplicaMoves({
-      ...{ clock, dataNodes: this.dataNodes, random: new SeededRandom(seed + 0x3000_0000) },
-      leading: () => this.#leading,
-      order: (replica, instruction) => this.#order(replica, instruction),
-      create: (nodeId, range, replicaId) => void this.#create(nodeId, range, replicaId),
-    });
     this.nodes = new Map(this.allNodes.map((id) => [id, new SimNode(this, id)]));
-  }
-
-  /** Splits that were done. */
-  get splits(): number {
-    return this.desk.splits;
+    this.ranges = new RangeMaster(this, { seed, plan });
   }
 
   node(id: number): SimNode {
@@ -180,9 +151,7 @@ export class RangeCluster {
         void this.node(nodeId).running?.store?.createReplica(range, replicaId);
       }
     }
-    if (this.#plan.splits.length > 0 || this.mayMerge || this.#plan.moves !== undefined || this.#plan.sizes) {
-      this.#hearLeaders();
-    }
+    this.ranges.start();
     await this.run(1_500);
   }
 
@@ -243,8 +212,8 @@ export class RangeCluster {
           ...(this.#plan.sizes && { splits: { automatic: true, sizes: this.#plan.sizes, loads: NO_LOADS } }),
         },
         ...{ drawer, dialer },
-        splitting: { askIds: (request) => this.desk.askIds(clock, request) },
-        onApplied: (command) => this.desk.applied(command),
+        splitting: { askIds: (request) => this.ranges.desk.askIds(clock, request) },
+        onApplied: (command) => this.ranges.desk.applied(command),
         others: { command: (...call) => backend.command(...call) },
         transactionPeers: {
           push: (...call) => backend.peers.push(...call),
@@ -364,143 +333,8 @@ export class RangeCluster {
     return this.view.ranges.find((range) => spanCovers(range, span))?.rangeId.toString();
   }
 
-  get #leading(): readonly RangeReplica[] {
-    return [...this.nodes.values()].flatMap(({ running }) =>
-      [...(running?.store?.replicas() ?? [])].filter((replica) => replica.leading),
-    );
-  }
-
-  /** As by heartbeats. */
-  #hearLeaders(): void {
-    if (this.#plan.moves !== undefined) this.removeEnded();
-    this.#heard(this.#leading.map(({ state }) => state.descriptor));
-    this.clock.setTimer(1_000, () => this.#hearLeaders());
-  }
-
-  /** Has a range split at one of the planned keys, as the master would, if there is one left and somebody leads. */
-  splitSomewhere(): void {
-    const { splits } = this.#plan;
-    const at = borderAt(splits[this.laterRandom.int(splits.length)] ?? '');
-    for (const { running } of this.nodes.values()) {
-      const parent = [...(running?.store?.replicas() ?? [])].find(
-        ({ leading, state }) => leading && spanContains(state.bounds, at),
-      );
-      if (parent === undefined) continue;
-      const { rangeId, state } = parent;
-      const { confVersion } = state.descriptor.epoch;
-      running?.store?.talk.carryOut({ orderId: 1, rangeId, confVersion, instruction: { type: 'split', at } });
-    }
-  }
-
-  #splitAtOnce(): void {
-    const { splits } = this.#plan;
-    const at = borderAt(splits[this.laterRandom.int(splits.length)] ?? '');
-    const parent = this.#leading.find(({ state }) => spanContains(state.bounds, at));
-    if (parent === undefined) return;
-    const { descriptor, transactions } = parent.state;
-    const ids = this.desk.idsOf(descriptor);
-    parent.split({ type: 'split', at, epoch: descriptor.epoch, ...ids, keys: 1, bytes: 1 }, (_error, result) => {
-      if (result !== undefined && transactions.size > 0) this.splitsAmidTransactions++;
-    });
-  }
-
-  /** Splits at once, when a transaction is prepared in some range, or after so many looks. */
-  splitAmidTransaction(looks = 300): void {
-    const { laterRandom: random } = this;
-    if (looks === 0 || this.#leading.some(({ state }) => state.transactions.prepared > 0)) this.#splitAtOnce();
-    else this.clock.setTimer(1 + random.int(4), () => this.splitAmidTransaction(looks - 1));
-  }
-
-  /** The master's word to nodes that lack a replica: those that a snapshot took past a split, as a rule. */
-  async createMissing(): Promise<void> {
-    for (const range of this.view.ranges) {
-      for (const { nodeId, replicaId } of range.replicas) await this.#create(nodeId, range, replicaId);
-    }
-  }
-
-  async #create(nodeId: number, range: RangeDescriptor, replicaId: number): Promise<void> {
-    await this.node(nodeId)
-      .running?.store?.createReplica(range, replicaId)
-      .catch((error: unknown) => {
-        if (!(error instanceof ServiceError)) throw error; // not yet: it is told again
-      });
-  }
-
-  /** The master's word to replicas whose ranges have ended in a merge, and to those that are members no more. */
-  removeEnded(): void {
-    for (const { running } of this.nodes.values()) {
-      for (const { rangeId, group } of [...(running?.store?.replicas() ?? [])]) {
-        const confVersion = this.#endedSince(rangeId, group.replicaId);
-        if (confVersion !== undefined) {
-          running?.store?.removeReplica({ rangeId, replicaId: group.replicaId, confVersion });
-        }
-      }
-    }
-  }
-
-  #endedSince(rangeId: number, replicaId: number): number | undefined {
-    if (this.#registry.mergedInto(rangeId) !== undefined) return Number.MAX_SAFE_INTEGER;
-    const known = this.view.ranges.find((range) => range.rangeId === rangeId);
-    const isMember = known?.replicas.some((replica) => replica.replicaId === replicaId) ?? true;
-    return isMember ? undefined : known?.epoch.confVersion;
-  }
-
   met(misfortune: string): void {
     this.misfortunes.set(misfortune, (this.misfortunes.get(misfortune) ?? 0) + 1);
-  }
-
-  /** Has some replica move, if a node has none of its range. */
-  moveSomething(): void {
-    this.moves.begin();
-  }
-
-  stopMoves(): void {
-    this.moves.stop();
-  }
-
-  #order(replica: RangeReplica, instruction: MemberInstruction): void {
-    const { rangeId, state } = replica;
-    const { confVersion } = state.descriptor.epoch;
-    const node = [...this.nodes.values()].find(({ running }) =>
-      [...(running?.store?.replicas() ?? [])].includes(replica),
-    );
-    node?.running?.store?.talk.carryOut({ orderId: 1, rangeId, confVersion, instruction });
-  }
-
-  /** Whether what is in several ranges may be in one later. */
-  get mayMerge(): boolean {
-    return this.#plan.merges !== undefined;
-  }
-
-  /** Asks the leader of some range to take the next one over. */
-  mergeSomewhere(): void {
-    const targets = this.#leading;
-    const target = targets[this.laterRandom.int(Math.max(1, targets.length))];
-    const { ranges } = this.view;
-    const place = ranges.findIndex(({ rangeId }) => rangeId === target?.rangeId);
-    const source = ranges[place + 1];
-    if (target !== undefined && source !== undefined)
-      this.merge({ targetId: target.rangeId, sourceId: source.rangeId });
-  }
-
-  /** The master's order to whoever leads the target; what they say to it. */
-  merge(order: { readonly targetId: number; readonly sourceId: number }): readonly string[] {
-    return [...this.nodes.values()].flatMap(({ running }) => {
-      const replica = [...(running?.store?.replicas() ?? [])].find(({ rangeId }) => rangeId === order.targetId);
-      return replica?.leading === true ? (running?.store?.merges.carryOut(order).outcome ?? []) : [];
-    });
-  }
-
-  /** Ranges that others have taken over. */
-  get merged(): number {
-    const ids = this.#leading.flatMap(({ state }) => state.merging.absorbed);
-    return new Set(ids).size;
-  }
-
-  #heard(changed: readonly RangeDescriptor[]): void {
-    for (const range of [...this.view.ranges, ...changed]) this.#registry.describe(range);
-    const ranges = [...this.#registry.all()].sort((a, b) => compareBytes(a.start, b.start));
-    this.view = { ...this.view, ranges };
   }
 
   #drawer(clock: Clock): RevisionSource {

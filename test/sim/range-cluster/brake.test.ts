@@ -66,17 +66,17 @@ async function begun(keyOf: (n: number) => string) {
 
 test('wait for its split, and go on when it is done', async () => {
   const { bed, writers } = await begun(scattered);
-  bed.desk.mood = 'silent';
+  bed.ranges.desk.mood = 'silent';
   await bed.run(1_200);
   expect(writers.refused.length).toBeGreaterThan(0);
-  expect(bed.splits).toBe(0);
+  expect(bed.ranges.splits).toBe(0);
   expect(leading(bed).map(({ sizeRemark }) => sizeRemark)).toEqual([expect.stringContaining('writes are')]);
   const { written } = writers;
-  bed.desk.mood = 'answering';
+  bed.ranges.desk.mood = 'answering';
   await bed.run(2_000);
   writers.stopped = true;
   await bed.run(1_000);
-  expect(bed.splits).toBeGreaterThan(1);
+  expect(bed.ranges.splits).toBeGreaterThan(1);
   expect(writers.written).toBeGreaterThan(1.5 * written);
   expect(writers.failed).toEqual([]);
   // Writes that are under way when it is full are too many by a few.
@@ -85,9 +85,9 @@ test('wait for its split, and go on when it is done', async () => {
 
 test('do not wait for a split that is refused', async () => {
   const { bed, writers } = await begun(scattered);
-  bed.desk.mood = 'refusing';
+  bed.ranges.desk.mood = 'refusing';
   await bed.run(1_000);
-  expect([writers.refused, writers.failed, bed.splits]).toEqual([[], [], 0]);
+  expect([writers.refused, writers.failed, bed.ranges.splits]).toEqual([[], [], 0]);
   expect(largest(bed)).toBeGreaterThan(2 * SIZES.maxBytes);
   const [remark] = leading(bed).map(({ sizeRemark }) => sizeRemark);
   expect(remark).toBe('it is to be split, which was refused: splits are paused');
@@ -96,7 +96,7 @@ test('do not wait for a split that is refused', async () => {
 test('do not wait where one key has all of it', async () => {
   const { bed, writers } = await begun(() => 'one');
   await bed.run(1_000);
-  expect([writers.refused, writers.failed, bed.splits]).toEqual([[], [], 0]);
+  expect([writers.refused, writers.failed, bed.ranges.splits]).toEqual([[], [], 0]);
   expect(writers.written * VALUE.length).toBeGreaterThan(2 * SIZES.maxBytes);
   const [remark] = leading(bed).map(({ sizeRemark }) => sizeRemark);
   expect(remark).toContain('one key, lock or lease has all of it');

@@ -254,7 +254,7 @@ export class KvLoad {
       const revision = seen.reply?.revision ?? 0;
       const writes = seen.reply !== undefined && changed(seen.reply);
       const ofAll = seen.place === undefined || writes;
-      const alone = this.#bed.mayMerge && !writes && seen.keys.end !== undefined;
+      const alone = this.#bed.ranges.mayMerge && !writes && seen.keys.end !== undefined;
       const seenThere = ofAll ? Math.max(0, ...seenBy.values()) : (seenBy.get(seen.place) ?? 0);
       const floor = alone ? lastOf(changes, seen.keys) : seenThere;
       if (revision < floor) faults.push(`${seen.what} at ${seen.startMs} saw ${revision}, after ${floor} was seen`);

@@ -73,8 +73,8 @@ describe('a transaction whose keys a split puts apart', () => {
     await bed.start();
     const first = await send(bed, 1, 'early');
     expect(first).toMatch(/^at /);
-    while (bed.splits === 0) {
-      bed.splitSomewhere();
+    while (bed.ranges.splits === 0) {
+      bed.ranges.splitSomewhere();
       await bed.run(2_000);
     }
     expect(await send(bed, 1, 'early')).toBe(first);

@@ -23,7 +23,7 @@ function isMerged(bed: RangeCluster): boolean {
 /** Orders the merge until it is done, whoever leads. */
 async function merge(bed: RangeCluster): Promise<void> {
   for (let tries = 0; tries < 300 && !isMerged(bed); tries++) {
-    bed.merge(PAIR);
+    bed.ranges.merge(PAIR);
     await bed.run(50);
   }
   expect(isMerged(bed)).toBe(true);
@@ -64,7 +64,7 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])(
   async (seed) => {
     const random = new SeededRandom(seed);
     const { bed, load } = await pair(seed);
-    bed.merge(PAIR);
+    bed.ranges.merge(PAIR);
     await bed.run(random.int(90));
     const [ofTarget = 1] = bed.leaders(TARGET);
     const [ofSource = 1] = bed.leaders(SOURCE);
@@ -83,7 +83,7 @@ test('a source whose node stays away is refused and serves again, and is merged 
   const { bed, load } = await pair(11);
   const [leader = 1] = bed.leaders(TARGET);
   const away = DATA_NODES.find((id) => id !== leader && bed.leaders(SOURCE)[0] !== id) ?? 1;
-  bed.merge(PAIR);
+  bed.ranges.merge(PAIR);
   await bed.run(8); // the checkpoints before the seal
   const sealed = (): boolean => DATA_NODES.some((id) => replicaAt(bed, id, SOURCE)?.state.merging.seal !== undefined);
   for (let i = 0; i < 100 && !sealed(); i++) await bed.run(1);
@@ -108,7 +108,7 @@ test('a node that was away while ranges were merged and went on comes to what th
   const away = DATA_NODES.find((id) => bed.leaders(TARGET)[0] !== id && bed.leaders(SOURCE)[0] !== id) ?? 1;
   // It has applied the seal, as all have, and is gone before it hears of the merge.
   const target = bed.leaders(TARGET)[0] ?? 1;
-  bed.merge(PAIR);
+  bed.ranges.merge(PAIR);
   for (let i = 0; i < 400 && !isMerged(bed); i++) await bed.run(1);
   expect(isMerged(bed)).toBe(true);
   expect(replicaAt(bed, away, TARGET)?.state.merging.absorbed).toEqual([]);
@@ -118,7 +118,7 @@ test('a node that was away while ranges were merged and went on comes to what th
   for (let i = 0; i < 40 && (group?.status().firstIndex ?? 0) < 60; i++) await bed.run(500);
   bed.heal();
   for (let i = 0; i < 10; i++) {
-    bed.removeEnded();
+    bed.ranges.removeEnded();
     await bed.run(500);
   }
   await settle(bed, load);

@@ -87,11 +87,11 @@ function transfer(bed: RangeCluster): void {
 /** All that was cut off is heard again, and the master says which replicas are missing, and which have ended. */
 export async function recover(bed: RangeCluster): Promise<void> {
   bed.heal();
-  bed.stopMoves();
-  if (bed.view.ranges.length > 1 || bed.mayMerge) {
+  bed.ranges.stopMoves();
+  if (bed.view.ranges.length > 1 || bed.ranges.mayMerge) {
     for (let i = 0; i < 20; i++) {
-      bed.removeEnded();
-      void bed.createMissing();
+      bed.ranges.removeEnded();
+      void bed.ranges.createMissing();
       await bed.run(200);
     }
   }

@@ -58,15 +58,15 @@ export async function runSeed(seed: number, plan?: RangePlan): Promise<RunResult
   for (const id of bed.dataNodes) watches.begin(id, untilMs);
   const lists = plan?.transactions ? new TxnLoad(bed) : undefined;
   for (let i = 0; i < 5; i++) lists?.client(untilMs);
-  const split = () => (lists === undefined ? bed.splitSomewhere() : bed.splitAmidTransaction());
+  const split = () => (lists === undefined ? bed.ranges.splitSomewhere() : bed.ranges.splitAmidTransaction());
   for (const _key of plan?.splits ?? []) {
     for (let i = 0; i < 5; i++) bed.clock.setTimer(bed.laterRandom.int(LOAD_MS), split);
   }
   for (let i = 0; i < (plan?.merges ?? 0); i++) {
-    bed.clock.setTimer(bed.laterRandom.int(LOAD_MS), () => bed.mergeSomewhere());
+    bed.clock.setTimer(bed.laterRandom.int(LOAD_MS), () => bed.ranges.mergeSomewhere());
   }
   for (let i = 0; i < (plan?.moves ?? 0); i++) {
-    bed.clock.setTimer(bed.laterRandom.int(LOAD_MS), () => bed.moveSomething());
+    bed.clock.setTimer(bed.laterRandom.int(LOAD_MS), () => bed.ranges.moveSomething());
   }
   await misfortune(bed, untilMs, () => watches.begin(GATEWAY_NODE, untilMs));
   await recover(bed);
@@ -91,15 +91,15 @@ export async function runSeed(seed: number, plan?: RangePlan): Promise<RunResult
     unknown,
     snapshots,
     resumed: bed.resumed,
-    splits: bed.splits,
+    splits: bed.ranges.splits,
     attached: leases.attached,
     revoked: leases.revoked,
-    merges: bed.merged,
-    splitsAmidTransactions: bed.splitsAmidTransactions,
+    merges: bed.ranges.merged,
+    splitsAmidTransactions: bed.ranges.splitsAmidTransactions,
     committed: lists?.committed ?? 0,
     kills: bed.kills,
-    moves: bed.moves.moved,
-    movesAmidTransactions: bed.moves.amidTransactions,
+    moves: bed.ranges.moves.moved,
+    movesAmidTransactions: bed.ranges.moves.amidTransactions,
     misfortunes: bed.misfortunes,
     simulatedMs: bed.clock.monotonicMs(),
   };

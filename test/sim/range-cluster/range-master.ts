@@ -1,0 +1,182 @@
+/**
+ * What the master does about ranges in a run: it hears of them late, and orders splits, merges and moves, as its schedulers
+ * would.
+ */
+import { compareBytes, SeededRandom, ServiceError, spanContains } from '@remora/base';
+import type { RangeDescriptor } from '@remora/protocol';
+import type { MemberInstruction } from '../../../packages/dataserver/src/range/member-orders.ts';
+import type { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
+import { RangeRegistry } from '../../../packages/master/src/range-registry.ts';
+import { borderAt, type RangeCluster, type RangePlan } from './bed.ts';
+import { ReplicaMoves } from './replica-moves.ts';
+import { SplitDesk } from './split-desk.ts';
+
+export class RangeMaster {
+  readonly desk: SplitDesk;
+  readonly moves: ReplicaMoves;
+  /** Splits that parted a range with a prepared transaction. */
+  splitsAmidTransactions = 0;
+  readonly #bed: RangeCluster;
+  readonly #plan: RangePlan;
+  /** What it makes of what it hears. */
+  readonly #registry = new RangeRegistry();
+
+  constructor(bed: RangeCluster, { seed, plan }: { readonly seed: number; readonly plan: RangePlan }) {
+    this.#bed = bed;
+    this.#plan = plan;
+    this.desk = new SplitDesk(this.#registry, new SeededRandom(seed + 0x2000_0000));
+    this.moves = new ReplicaMoves({
+      ...{ clock: bed.clock, dataNodes: bed.dataNodes, random: new SeededRandom(seed + 0x3000_0000) },
+      leading: () => this.#leading,
+      order: (replica, instruction) => this.#order(replica, instruction),
+      create: (nodeId, range, replicaId) => void this.#create(nodeId, range, replicaId),
+    });
+  }
+
+  /** Begins to hear of ranges, if anything becomes of them. */
+  start(): void {
+    const { splits, moves, sizes } = this.#plan;
+    if (splits.length > 0 || this.mayMerge || moves !== undefined || sizes !== undefined) this.#hearLeaders();
+  }
+
+  /** Splits that were done. */
+  get splits(): number {
+    return this.desk.splits;
+  }
+
+  get #leading(): readonly RangeReplica[] {
+    return [...this.#bed.nodes.values()].flatMap(({ running }) =>
+      [...(running?.store?.replicas() ?? [])].filter((replica) => replica.leading),
+    );
+  }
+
+  /** As by heartbeats. */
+  #hearLeaders(): void {
+    if (this.#plan.moves !== undefined) this.removeEnded();
+    this.#heard(this.#leading.map(({ state }) => state.descriptor));
+    this.#bed.clock.setTimer(1_000, () => this.#hearLeaders());
+  }
+
+  /** Has a range split at one of the planned keys, as the master would, if there is one left and somebody leads. */
+  splitSomewhere(): void {
+    const { splits } = this.#plan;
+    const at = borderAt(splits[this.#bed.laterRandom.int(splits.length)] ?? '');
+    for (const { running } of this.#bed.nodes.values()) {
+      const parent = [...(running?.store?.replicas() ?? [])].find(
+        ({ leading, state }) => leading && spanContains(state.bounds, at),
+      );
+      if (parent === undefined) continue;
+      const { rangeId, state } = parent;
+      const { confVersion } = state.descriptor.epoch;
+      running?.store?.talk.carryOut({ orderId: 1, rangeId, confVersion, instruction: { type: 'split', at } });
+    }
+  }
+
+  #splitAtOnce(): void {
+    const { splits } = this.#plan;
+    const at = borderAt(splits[this.#bed.laterRandom.int(splits.length)] ?? '');
+    const parent = this.#leading.find(({ state }) => spanContains(state.bounds, at));
+    if (parent === undefined) return;
+    const { descriptor, transactions } = parent.state;
+    const ids = this.desk.idsOf(descriptor);
+    parent.split({ type: 'split', at, epoch: descriptor.epoch, ...ids, keys: 1, bytes: 1 }, (_error, result) => {
+      if (result !== undefined && transactions.size > 0) this.splitsAmidTransactions++;
+    });
+  }
+
+  /** Splits at once, when a transaction is prepared in some range, or after so many looks. */
+  splitAmidTransaction(looks = 300): void {
+    const { laterRandom: random } = this.#bed;
+    if (looks === 0 || this.#leading.some(({ state }) => state.transactions.prepared > 0)) this.#splitAtOnce();
+    else this.#bed.clock.setTimer(1 + random.int(4), () => this.splitAmidTransaction(looks - 1));
+  }
+
+  /** The master's word to nodes that lack a replica: those that a snapshot took past a split, as a rule. */
+  async createMissing(): Promise<void> {
+    for (const range of this.#bed.view.ranges) {
+      for (const { nodeId, replicaId } of range.replicas) await this.#create(nodeId, range, replicaId);
+    }
+  }
+
+  async #create(nodeId: number, range: RangeDescriptor, replicaId: number): Promise<void> {
+    await this.#bed
+      .node(nodeId)
+      .running?.store?.createReplica(range, replicaId)
+      .catch((error: unknown) => {
+        if (!(error instanceof ServiceError)) throw error; // not yet: it is told again
+      });
+  }
+
+  /** The master's word to replicas whose ranges have ended in a merge, and to those that are members no more. */
+  removeEnded(): void {
+    for (const { running } of this.#bed.nodes.values()) {
+      for (const { rangeId, group } of [...(running?.store?.replicas() ?? [])]) {
+        const confVersion = this.#endedSince(rangeId, group.replicaId);
+        if (confVersion !== undefined) {
+          running?.store?.removeReplica({ rangeId, replicaId: group.replicaId, confVersion });
+        }
+      }
+    }
+  }
+
+  #endedSince(rangeId: number, replicaId: number): number | undefined {
+    if (this.#registry.mergedInto(rangeId) !== undefined) return Number.MAX_SAFE_INTEGER;
+    const known = this.#bed.view.ranges.find((range) => range.rangeId === rangeId);
+    const isMember = known?.replicas.some((replica) => replica.replicaId === replicaId) ?? true;
+    return isMember ? undefined : known?.epoch.confVersion;
+  }
+
+  /** Has some replica move, if a node has none of its range. */
+  moveSomething(): void {
+    this.moves.begin();
+  }
+
+  stopMoves(): void {
+    this.moves.stop();
+  }
+
+  #order(replica: RangeReplica, instruction: MemberInstruction): void {
+    const { rangeId, state } = replica;
+    const { confVersion } = state.descriptor.epoch;
+    const node = [...this.#bed.nodes.values()].find(({ running }) =>
+      [...(running?.store?.replicas() ?? [])].includes(replica),
+    );
+    node?.running?.store?.talk.carryOut({ orderId: 1, rangeId, confVersion, instruction });
+  }
+
+  /** Whether what is in several ranges may be in one later. */
+  get mayMerge(): boolean {
+    return this.#plan.merges !== undefined;
+  }
+
+  /** Asks the leader of some range to take the next one over. */
+  mergeSomewhere(): void {
+    const targets = this.#leading;
+    const target = targets[this.#bed.laterRandom.int(Math.max(1, targets.length))];
+    const { ranges } = this.#bed.view;
+    const place = ranges.findIndex(({ rangeId }) => rangeId === target?.rangeId);
+    const source = ranges[place + 1];
+    if (target !== undefined && source !== undefined)
+      this.merge({ targetId: target.rangeId, sourceId: source.rangeId });
+  }
+
+  /** The master's order to whoever leads the target; what they say to it. */
+  merge(order: { readonly targetId: number; readonly sourceId: number }): readonly string[] {
+    return [...this.#bed.nodes.values()].flatMap(({ running }) => {
+      const replica = [...(running?.store?.replicas() ?? [])].find(({ rangeId }) => rangeId === order.targetId);
+      return replica?.leading === true ? (running?.store?.merges.carryOut(order).outcome ?? []) : [];
+    });
+  }
+
+  /** Ranges that others have taken over. */
+  get merged(): number {
+    const ids = this.#leading.flatMap(({ state }) => state.merging.absorbed);
+    return new Set(ids).size;
+  }
+
+  #heard(changed: readonly RangeDescriptor[]): void {
+    for (const range of [...this.#bed.view.ranges, ...changed]) this.#registry.describe(range);
+    const ranges = [...this.#registry.all()].sort((a, b) => compareBytes(a.start, b.start));
+    this.#bed.view = { ...this.#bed.view, ranges };
+  }
+}
