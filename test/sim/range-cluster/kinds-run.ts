@@ -30,16 +30,17 @@ export async function runSeed(seed: number): Promise<KindsResult> {
     for (let i = 0; i < CLIENTS; i++) void load.client(untilMs);
     void load.looker(untilMs);
     void load.operator(untilMs);
-    for (let i = 0; i < SPLITS; i++) bed.clock.setTimer(bed.laterRandom.int(LOAD_MS), () => bed.splitSomewhere());
+    for (let i = 0; i < SPLITS; i++)
+      bed.clock.setTimer(bed.laterRandom.int(LOAD_MS), () => bed.ranges.splitSomewhere());
     for (let i = 0; i < (PLAN.merges ?? 0); i++) {
-      bed.clock.setTimer(bed.laterRandom.int(LOAD_MS), () => bed.mergeSomewhere());
+      bed.clock.setTimer(bed.laterRandom.int(LOAD_MS), () => bed.ranges.mergeSomewhere());
     }
     await misfortune(bed, untilMs, () => {});
     await recover(bed);
     void load.end();
     await bed.run(5_000);
     const faults = [...load.check(), ...(await checkReplicas(bed)), ...(await locksLeft(bed))];
-    return { faults, figures: { ...load.figures, splits: bed.splits, merges: bed.merged } };
+    return { faults, figures: { ...load.figures, splits: bed.ranges.splits, merges: bed.ranges.merged } };
   } catch (error) {
     const stopped = error instanceof Error ? (error.stack ?? error.message) : String(error);
     return { faults: [...(load?.faults ?? []), stopped], figures: {} };
