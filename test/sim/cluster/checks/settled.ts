@@ -23,6 +23,9 @@ export function unsettled(world: World): string {
   const voters = Math.min(master.settings.replicas, staying.size);
   const left = [...leaving].find((nodeId) => !world.isEmpty(nodeId));
   if (left !== undefined) return `node ${left} is decommissioned, and has replicas`;
+  const led = new Set(master.view().leaders.map(([rangeId]) => rangeId));
+  const unled = placement.ranges.find(({ rangeId }) => !led.has(rangeId));
+  if (unled !== undefined) return `range ${unled.rangeId} has no leader that the masters have heard of`;
   return placement.misplaced() || placement.unrepaired(voters, staying) || placement.unbalanced(staying);
 }
 

@@ -384,6 +384,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     replace: 'version: descriptor.epoch.version };',
     seed: 4,
     runMs: 10_000,
+    caughtBy: 'packages/dataserver/src/state/split.test.ts',
     properties: ['keys have one range', 'applied once', 'liveness', 'nodes do not stop'],
   },
   {
@@ -394,6 +395,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: 'most - least < this.#gap) return',
     replace: 'most - least < this.#gap + 1) return',
     seed: 4,
+    caughtBy: 'packages/master/test/cases/cases.test.ts',
     properties: ['balance is reached'],
   },
 ];
