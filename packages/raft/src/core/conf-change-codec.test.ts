@@ -11,7 +11,7 @@ const change = fc.record({
     }),
     { maxLength: 8 },
   ),
-  transition: fc.constantFrom<ConfChange['transition']>('auto', 'joint', 'jointAuto'),
+  transition: fc.constantFrom<ConfChange['transition']>('auto', 'joint', 'jointAuto', 'forced'),
   context: fc.uint8Array({ maxLength: 300 }),
 });
 
@@ -62,7 +62,7 @@ describe('the bytes of a membership change', () => {
 describe('bytes that are no membership change', () => {
   test.each([
     { name: 'an unknown version', hex: '02000000' },
-    { name: 'an unknown transition', hex: '01030000' },
+    { name: 'an unknown transition', hex: '01040000' },
     { name: 'an unknown step', hex: '010001030400' },
     { name: 'an end in a step', hex: '01000100' },
     { name: 'an end in a number', hex: '01000180' },

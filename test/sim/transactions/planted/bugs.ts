@@ -67,9 +67,9 @@ export const TRANSACTION_BUGS: readonly PlantedBug[] = [
     name: 'record-dropped-before-all-is-resolved',
     rule: 'a committed record stays until every intent is durably resolved (design §11 ▸)',
     file: SETTLER,
-    find: 'if (failed || !this.#deps.serving()) end();',
-    replace: 'if (!this.#deps.serving()) end();',
-    seed: 1,
+    find: 'if (--left > 0) return;\n      if (failed ||',
+    replace: 'if (--left < 0) return;\n      if (',
+    seed: 21,
     properties: ['X1'],
   },
   {
