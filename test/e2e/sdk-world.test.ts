@@ -76,6 +76,7 @@ describe('requests', () => {
     world = new World();
     const { kv } = await world.client();
     world.stall(true);
+    for (const address of GATEWAYS) world.down.add(address);
     const startMs = world.clock.monotonicMs();
     expect(await world.until(codeOf(kv.put('k', 'v', { timeout: '2s' })))).toBe('DEADLINE_EXCEEDED');
     expect(world.clock.monotonicMs() - startMs).toBeLessThan(3_500);
