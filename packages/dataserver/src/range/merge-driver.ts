@@ -6,6 +6,7 @@ import {
   type Method,
   type RangeDescriptor,
   type RpcDialer,
+  rangeRefuseMerge,
   rangeSeal,
   rangeSettle,
   rangeUnseal,
@@ -70,7 +71,9 @@ const DONE: Carried = { outcome: 'done', reason: '' };
  *      in the target's log, whatever became of step 4, and then the source is unsealed if that was not the merge (MR4).
  * MD2. A driver that dies leaves the source sealed, at worst. The target's next leader finds that by its own replica of
  *      the source, and goes on from step 1: it comes to the merge, or refuses it. If the round was refused, only the
- *      unseal is missing. So does the leader of a range that took the target over.
+ *      unseal is missing. So does the leader of a range that took the target over. It may have no replica of the source:
+ *      the target's members were others by the time of the seal, or have changed since, so there is no merge to come
+ *      to. Then every node that has replicas of both has the leader refuse the round, and the source unsealed.
  * MD3. One merge into a range at a time; asked again it says how far that is.
  * MD4. Who orders a merge by itself knows only the plain keys that there are now. The rows of both are measured here, as a
  *      split would (measure.ts): what would be split again is not merged.
@@ -110,8 +113,10 @@ export class MergeDriver {
     const sealed = [...this.#deps.replicas()].filter(({ state }) => state.merging.seal !== undefined);
     if (sealed.length === 0) return;
     for (const target of this.#deps.replicas()) {
-      if (!target.serving || this.#attempts.get(target.rangeId)?.underWay) continue;
-      for (const source of sealed) this.#goOn({ target, source });
+      if (this.#attempts.get(target.rangeId)?.underWay) continue;
+      for (const source of sealed) {
+        if (target.serving || !isOn(source, target.leaderNode())) this.#goOn({ target, source });
+      }
     }
   }
 
@@ -121,9 +126,17 @@ export class MergeDriver {
 
   #goOn({ target, source }: Pair): void {
     const { seal } = source.state.merging;
-    const verdict = seal && verdictOn(seal, source.rangeId, target.state);
-    if (verdict === 'open') this.#begin({ target, source });
-    else if (verdict === 'refused' && seal !== undefined) void this.#unseal(source, seal).catch(() => {});
+    if (seal === undefined) return;
+    const verdict = verdictOn(seal, source.rangeId, target.state);
+    if (verdict === 'refused') void this.#unseal(source, seal).catch(() => {});
+    else if (verdict === 'open' && target.serving) this.#begin({ target, source });
+    else if (verdict === 'open') this.#haveRefused(target, seal);
+  }
+
+  /** What the leader decided is seen in the target's log. */
+  #haveRefused(target: RangeReplica, { targetId, round }: MergeRound): void {
+    const node = target.leaderNode();
+    if (node !== 0) void this.#call(node, rangeRefuseMerge, { targetId, round }).catch(() => {});
   }
 
   /** MD3. */
@@ -273,6 +286,11 @@ function problem({ target, source }: Pair): string | undefined {
     return `range ${source.rangeId} is being merged with another one`;
   }
   return misfit(target.state.descriptor, source.state.descriptor);
+}
+
+/** A sealed source has no members but those that are known here (merges.ts MR1). */
+function isOn({ state }: RangeReplica, node: number): boolean {
+  return state.descriptor.replicas.some(({ nodeId }) => nodeId === node);
 }
 
 function refused(reason: string): Carried {

@@ -1,5 +1,12 @@
 import { ServiceError } from '@remora/base';
-import { type RpcRegistry, rangeSeal, rangeSettle, rangeUnseal, type SettleRequest } from '@remora/protocol';
+import {
+  type RpcRegistry,
+  rangeRefuseMerge,
+  rangeSeal,
+  rangeSettle,
+  rangeUnseal,
+  type SettleRequest,
+} from '@remora/protocol';
 import type { RangeReplica } from './range-replica.ts';
 
 export interface MergeServiceDeps {
@@ -20,6 +27,11 @@ export function serveMerges(registry: RpcRegistry, { find, checkpoint }: MergeSe
     const replica = find(rangeId);
     if (replica instanceof ServiceError) return done(replica, undefined);
     replica.merges.unseal(from, (error) => done(error, undefined));
+  });
+  registry.handle(rangeRefuseMerge, ({ targetId, round }, _context, done) => {
+    const replica = find(targetId);
+    if (replica instanceof ServiceError) return done(replica, undefined);
+    replica.merges.refuse(round, (error) => done(error, undefined));
   });
   registry.handle(rangeSettle, (request, _context, done) => {
     const late = unsettled(find(request.rangeId), request);

@@ -126,6 +126,13 @@ export class Merges {
     });
   }
 
+  /** On the target's leader: decides a round against its source. Does nothing when the round is decided. */
+  refuse(round: number, done: (error?: ServiceError) => void): void {
+    this.propose({ type: 'refuseMerge', round }, (error) => {
+      done(error?.code === 'INVALID_ARGUMENT' ? undefined : error);
+    });
+  }
+
   /** On the leader of either; answers once that is applied there. */
   propose(command: MergeCommand, done: MergeDone): void {
     const replica = this.#replica;

@@ -1,15 +1,17 @@
 import type { Method } from '../rpc/rpc.ts';
 import {
+  decodeMergeRound,
   decodeSealedRange,
   decodeSealRequest,
   decodeSettleRequest,
   decodeUnsealRequest,
+  encodeMergeRound,
   encodeSealedRange,
   encodeSealRequest,
   encodeSettleRequest,
   encodeUnsealRequest,
 } from './codec/merge.ts';
-import type { SealedRange, SealRequest, SettleRequest, UnsealRequest } from './merge-api.ts';
+import type { MergeRound, SealedRange, SealRequest, SettleRequest, UnsealRequest } from './merge-api.ts';
 
 /** Answered by the leader of the source of a merge, asked by that of the target. */
 export const rangeSeal: Method<SealRequest, SealedRange> = {
@@ -34,6 +36,18 @@ export const rangeSettle: Method<SettleRequest, undefined> = {
   name: 'range.settle',
   encodeRequest: encodeSettleRequest,
   decodeRequest: decodeSettleRequest,
+  encodeReply: () => null,
+  decodeReply: () => undefined,
+};
+
+/**
+ * Answered by the leader of the target of a merge, once it is refused or was decided already; asked by a node that sees
+ * that nobody drives the round any more.
+ */
+export const rangeRefuseMerge: Method<MergeRound, undefined> = {
+  name: 'range.refuseMerge',
+  encodeRequest: encodeMergeRound,
+  decodeRequest: decodeMergeRound,
   encodeReply: () => null,
   decodeReply: () => undefined,
 };

@@ -3,7 +3,7 @@ import { ServiceError } from '@remora/base';
 import { describe, expect, test } from 'vitest';
 import type { Command, CommandResult } from '../command.ts';
 import type { SealedRange } from '../merge-api.ts';
-import { rangeSeal, rangeSettle, rangeUnseal } from '../merge-methods.ts';
+import { rangeRefuseMerge, rangeSeal, rangeSettle, rangeUnseal } from '../merge-methods.ts';
 import { decodeCommand, decodeCommandResult, encodeCommand, encodeCommandResult } from './command.ts';
 import { type CommandBatch, decodeEntry, encodeEntry } from './entry.ts';
 import { RANGE } from './test-samples.ts';
@@ -68,6 +68,7 @@ test('what drivers of merges ask survives the wire', () => {
   expect(rangeSeal.decodeReply(rangeSeal.encodeReply(SEALED))).toEqual(SEALED);
   const unseal = { rangeId: 9, from: ROUND };
   expect(rangeUnseal.decodeRequest(rangeUnseal.encodeRequest(unseal))).toEqual(unseal);
+  expect(rangeRefuseMerge.decodeRequest(rangeRefuseMerge.encodeRequest(ROUND))).toEqual(ROUND);
   const settle = { rangeId: 9, replicaId: 31, index: 2 ** 40 };
   expect(rangeSettle.decodeRequest(rangeSettle.encodeRequest(settle))).toEqual(settle);
   expect(() => rangeSettle.decodeRequest([9, 31])).toThrow(ServiceError);
