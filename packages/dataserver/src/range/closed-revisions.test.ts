@@ -106,6 +106,19 @@ describe('a range', () => {
     expect(bed.told).toEqual(['60: closed', '80: closed']);
   });
 
+  test('ends the round of who does not wait any more, so that who comes next gets one (CL2)', () => {
+    const bed = new ClosingBed();
+    const takeBack = bed.wait(60);
+    bed.settle(12);
+    bed.round();
+    takeBack();
+    bed.apply(12);
+    bed.wait(80);
+    bed.settle(12);
+    bed.round();
+    expect(bed.told).toEqual(['80: closed']);
+  });
+
   test('answers at once who waits for what it applies meanwhile', () => {
     const bed = new ClosingBed();
     bed.wait(60);

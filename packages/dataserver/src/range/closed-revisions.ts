@@ -129,9 +129,9 @@ export class ClosedRevisions {
     });
   }
 
-  /** An entry was applied. */
+  /** An entry was applied. A round goes on also when nobody waits any more: it would be in the way of the next one. */
   applied(): void {
-    if (this.#waiting.length === 0) return;
+    if (this.#waiting.length === 0 && this.#round === undefined) return;
     this.#advance();
   }
 
