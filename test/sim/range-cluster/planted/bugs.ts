@@ -41,7 +41,7 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
     file: MERGED,
     find: 'running.replica.state.descriptor = withoutKeys(running.replica.state.descriptor);',
     replace: '',
-    seed: 7,
+    seed: 18,
     properties: ['saw', 'happened', 'replicas'],
   },
   {
@@ -50,7 +50,7 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/range/merges.ts',
     find: 'hub.reset(); // it does not know what happened to the keys that came',
     replace: '',
-    seed: 1,
+    seed: 2,
     properties: ['watch'],
   },
 ];

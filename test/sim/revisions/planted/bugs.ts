@@ -24,7 +24,7 @@ export const REVISION_BUGS: readonly PlantedBug[] = [
     file: ISSUER,
     find: '    this.#lift(last);\n    return false;',
     replace: '    this.#lift(last);\n    return true;',
-    seed: 5,
+    seed: 8,
     properties: ['T1', 'T3', 'T4', 'T5'],
   },
   {
@@ -42,7 +42,7 @@ export const REVISION_BUGS: readonly PlantedBug[] = [
     file: ISSUER,
     find: '    group.leaseRead((refused) => {',
     replace: '    ((tell: (refused: undefined) => void) => tell(undefined))((refused) => {',
-    seed: 7,
+    seed: 2,
     properties: ['T3', 'T4', 'T5'],
   },
   {
@@ -60,7 +60,7 @@ export const REVISION_BUGS: readonly PlantedBug[] = [
     file: 'packages/master/src/state.ts',
     find: 'this.#revisionBound = image.revisionBound;',
     replace: 'this.#revisionBound = 0;',
-    seed: 27,
+    seed: 23,
     properties: ['T1', 'T3', 'T4', 'T5'],
   },
   {
@@ -69,7 +69,7 @@ export const REVISION_BUGS: readonly PlantedBug[] = [
     file: CLOSED,
     find: 'if (round?.confirmed && round.settledAt',
     replace: 'if (round && round.settledAt',
-    seed: 43,
+    seed: 20,
     properties: ['T4', 'T5'],
   },
   {

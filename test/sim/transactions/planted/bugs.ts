@@ -15,7 +15,7 @@ export const TRANSACTION_BUGS: readonly PlantedBug[] = [
     file: `${FOLDER}/intents.ts`,
     find: 'for (const compare of part.compares) take(compare, false);',
     replace: '',
-    seed: 4,
+    seed: 9,
     properties: ['X1'],
   },
   {
@@ -78,7 +78,7 @@ export const TRANSACTION_BUGS: readonly PlantedBug[] = [
     file: RANGE_TRANSACTIONS,
     find: "const before = command.requestId === '' ? undefined : this.#remembered(command.requestId);",
     replace: 'const before = this.#remembered(prepareRequestId(txnId, part));',
-    seed: 1,
+    seed: 7,
     properties: ['X1'],
   },
 ];
