@@ -1,3 +1,3 @@
 import { runsOf } from './seeds.ts';
 
-runsOf({ first: 21, last: 40 });
+runsOf({ first: 31, last: 45 });
