@@ -1,5 +1,5 @@
 import { keyAfter, ServiceError } from '@remora/base';
-import type { Compare, KvOp, KvResult, RangeOp } from '@remora/protocol';
+import { type Compare, type KvOp, type KvResult, type RangeOp, rangeOp } from '@remora/protocol';
 import { type Duration, durationMs } from './duration.ts';
 import { type BytesLike, type KeySelector, type KvPair, keyRange, toBytes, toPair } from './keys.ts';
 import type { Requester } from './requester.ts';
@@ -88,7 +88,7 @@ export class Kv {
   }
 
   async range(selector: KeySelector, options: RangeOptions = {}): Promise<RangeAnswer> {
-    const op = rangeOp(selector, options);
+    const op = readOf(selector, options);
     const query = { type: 'range', op, serializable: options.serializable ?? false } as const;
     const { result, revision } = await this.#requester.query(query, this.#options(options));
     if (result.type !== 'range') throw unexpected(result.type);
@@ -172,21 +172,9 @@ export class Kv {
   }
 }
 
-function rangeOp(selector: KeySelector, options: RangeOptions): RangeOp {
-  return {
-    type: 'range',
-    ...keyRange(selector),
-    limit: options.limit ?? 0,
-    revision: options.revision ?? 0,
-    sortOrder: options.sort?.order ?? 'none',
-    sortTarget: options.sort?.by ?? 'key',
-    keysOnly: options.keysOnly ?? false,
-    countOnly: options.countOnly ?? false,
-    minModRevision: 0,
-    maxModRevision: 0,
-    minCreateRevision: 0,
-    maxCreateRevision: 0,
-  };
+function readOf(selector: KeySelector, { limit = 0, revision = 0, sort, keysOnly, countOnly }: RangeOptions): RangeOp {
+  const wanted = { limit, revision, sortOrder: sort?.order ?? 'none', sortTarget: sort?.by ?? 'key' } as const;
+  return rangeOp(keyRange(selector), { ...wanted, keysOnly: keysOnly ?? false, countOnly: countOnly ?? false });
 }
 
 function putOp(put: Extract<TxnOperation, { put: unknown }>): Extract<KvOp, { type: 'put' }> {
@@ -206,7 +194,7 @@ function opOf(operation: TxnOperation): KvOp {
   if ('delete' in operation) {
     return { type: 'delete', ...keyRange(operation.delete), prevKv: operation.prevKv ?? false };
   }
-  return rangeOp(operation.get, operation);
+  return readOf(operation.get, operation);
 }
 
 const RESULTS = { '=': 'equal', '>': 'greater', '<': 'less', '!=': 'notEqual' } as const;

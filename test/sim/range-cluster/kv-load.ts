@@ -11,7 +11,16 @@
  * KV4. What changes several ranges does so at one revision, and with all that it read as of that one.
  */
 import type { Random, ServiceError } from '@remora/base';
-import type { Command, KvOp, KvResult, Query, QueryResult, RangeOp, RangeResult } from '@remora/protocol';
+import {
+  type Command,
+  type KvOp,
+  type KvResult,
+  type Query,
+  type QueryResult,
+  type RangeOp,
+  type RangeResult,
+  rangeOp,
+} from '@remora/protocol';
 import type { RangeCluster } from './bed.ts';
 import { type Reply, Requests } from './requests.ts';
 import { shown, type Truth } from './truth.ts';
@@ -296,19 +305,5 @@ function put(key: string, value: string): Extract<KvOp, { type: 'put' }> {
 }
 
 function range(key: string, end: string | undefined): RangeOp {
-  return {
-    type: 'range',
-    key: Buffer.from(key),
-    ...(end === undefined ? {} : { end: Buffer.from(end) }),
-    limit: 0,
-    revision: 0,
-    sortOrder: 'none',
-    sortTarget: 'key',
-    keysOnly: false,
-    countOnly: false,
-    minModRevision: 0,
-    maxModRevision: 0,
-    minCreateRevision: 0,
-    maxCreateRevision: 0,
-  };
+  return rangeOp({ key: Buffer.from(key), ...(end !== undefined && { end: Buffer.from(end) }) });
 }

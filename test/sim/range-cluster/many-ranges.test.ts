@@ -1,6 +1,6 @@
 import { utf8 } from '@remora/base';
 import type { BackendReply } from '@remora/gateway';
-import type { CommandResult, KvOp } from '@remora/protocol';
+import { type CommandResult, type KvOp, rangeOp } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { put } from '../../../packages/dataserver/src/state/test-bed.ts';
 import { GATEWAY_NODE, RangeCluster } from './bed.ts';
@@ -51,19 +51,12 @@ describe('a transaction whose keys a split puts apart', () => {
 
   async function values(bed: RangeCluster): Promise<readonly string[]> {
     let found: readonly string[] = [];
-    const op = { type: 'range', key: utf8('k'), end: utf8('l'), limit: 0, revision: 0, sortOrder: 'none' } as const;
-    const rest = { sortTarget: 'key', keysOnly: false, countOnly: false } as const;
-    const bounds = { minModRevision: 0, maxModRevision: 0, minCreateRevision: 0, maxCreateRevision: 0 };
+    const op = rangeOp({ key: utf8('k'), end: utf8('l') });
     bed
       .node(GATEWAY_NODE)
-      .running?.backend.query(
-        { type: 'range', op: { ...op, ...rest, ...bounds }, serializable: false },
-        { timeoutMs: 3_000 },
-        (_error, reply) => {
-          if (reply?.result.type === 'range')
-            found = reply.result.kvs.map(({ value }) => Buffer.from(value).toString());
-        },
-      );
+      .running?.backend.query({ type: 'range', op, serializable: false }, { timeoutMs: 3_000 }, (_error, reply) => {
+        if (reply?.result.type === 'range') found = reply.result.kvs.map(({ value }) => Buffer.from(value).toString());
+      });
     await bed.run(1_000);
     return found;
   }

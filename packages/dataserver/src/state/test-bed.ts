@@ -1,14 +1,15 @@
 import { assert, nodeClock, type Span, silentLogger } from '@remora/base';
 import type { LockNotice } from '@remora/lock';
-import type {
-  Command,
-  CommandResult,
-  KvEvent,
-  KvOp,
-  PutOp,
-  RangeDescriptor,
-  RangeOp,
-  RevisionBlock,
+import {
+  type Command,
+  type CommandResult,
+  type KvEvent,
+  type KvOp,
+  type PutOp,
+  type RangeDescriptor,
+  type RangeOp,
+  type RevisionBlock,
+  rangeOp,
 } from '@remora/protocol';
 import { MemoryEngine } from '../engine/index.ts';
 import type { RangeStart } from './effects.ts';
@@ -158,22 +159,7 @@ export function del(key: string, end?: string, prevKv = false): KvOp {
 }
 
 export function range(key: string, end?: string, more: Partial<RangeOp> = {}): RangeOp {
-  return {
-    type: 'range',
-    key: Buffer.from(key),
-    ...(end === undefined ? {} : { end: Buffer.from(end) }),
-    limit: 0,
-    revision: 0,
-    sortOrder: 'none',
-    sortTarget: 'key',
-    keysOnly: false,
-    countOnly: false,
-    minModRevision: 0,
-    maxModRevision: 0,
-    minCreateRevision: 0,
-    maxCreateRevision: 0,
-    ...more,
-  };
+  return rangeOp({ key: Buffer.from(key), ...(end !== undefined && { end: Buffer.from(end) }) }, more);
 }
 
 /** `key=value@mod/create/version` of each pair, to compare at a glance. */

@@ -1,5 +1,5 @@
 import { ServiceError, utf8 } from '@remora/base';
-import { type Command, FIRST_EPOCH, type KvOp, type Query, SCAN_BYTES_MAX } from '@remora/protocol';
+import { type Command, FIRST_EPOCH, type KvOp, type Query, rangeOp, SCAN_BYTES_MAX } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import { REQUEST_LIMITS } from '../request-limits.ts';
 import { validatePipeCommand, validatePipeQuery, validatePipeWatch } from './validate.ts';
@@ -93,20 +93,7 @@ test.each(commands)('a command: $name is $expect', (row) => {
   expect(codeOf(() => validatePipeCommand(request, REQUEST_LIMITS))).toBe(row.expect);
 });
 
-const range = {
-  type: 'range',
-  key: utf8('k'),
-  limit: 0,
-  revision: 0,
-  sortOrder: 'none',
-  sortTarget: 'key',
-  keysOnly: false,
-  countOnly: false,
-  minModRevision: 0,
-  maxModRevision: 0,
-  minCreateRevision: 0,
-  maxCreateRevision: 0,
-} as const;
+const range = rangeOp({ key: utf8('k') });
 const txnOf = (success: KvOp[]): Command => ({ type: 'txn', txn: { compare: [], success, failure: [] } });
 const nested = (success: KvOp[]): KvOp => ({ type: 'txn', txn: { compare: [], success, failure: [] } });
 const compare = { key: utf8('k'), result: 'equal', target: { of: 'value', value: utf8('12345678') } } as const;

@@ -10,6 +10,7 @@ import {
   type RangeOp,
   type RangeReply,
   type RangeResult,
+  rangeOp,
   shapeRange,
   staleEpoch,
 } from '@remora/protocol';
@@ -209,7 +210,7 @@ describe('a read over several ranges, split while it is under way', () => {
 
   test('refuses a revision that nobody was given, and what writes', async () => {
     const world: World = { borders: ['c'], later: [], kvs: [], newest: 3, floor: 8 };
-    const op: RangeOp = { ...READ, key: bytes('a'), end: bytes('z') };
+    const op = rangeOp({ key: bytes('a'), end: bytes('z') });
     const codeOf = (query: Extract<Query, { type: 'range' | 'readTxn' }>) =>
       new Ranges(world)
         .read()
@@ -225,11 +226,6 @@ describe('a read over several ranges, split while it is under way', () => {
     expect(await codeOf({ type: 'readTxn', txn, serializable: false })).toBe('INVALID_ARGUMENT');
   });
 });
-
-const READ: Omit<RangeOp, 'key'> = {
-  ...{ type: 'range', limit: 0, revision: 0, sortOrder: 'none', sortTarget: 'key', keysOnly: false, countOnly: false },
-  ...{ minModRevision: 0, maxModRevision: 0, minCreateRevision: 0, maxCreateRevision: 0 },
-};
 
 function evaluated(op: KvOp, kvs: readonly KeyValue[]): unknown {
   if (op.type !== 'txn') return op.type === 'range' ? whole(op, kvs) : undefined;

@@ -8,6 +8,7 @@ import {
   type RangeOp,
   type RangeReply,
   type RangeResult,
+  rangeOp,
   type Txn,
   type TxnResult,
 } from '@remora/protocol';
@@ -242,22 +243,8 @@ function spanOf(spans: readonly Span[]): Span {
 }
 
 /** What has to be read to tell whether a comparison holds. */
-function readFor({ key, end, target }: Compare): RangeOp {
-  return {
-    type: 'range',
-    key,
-    ...(end === undefined ? {} : { end }),
-    limit: 0,
-    revision: 0,
-    sortOrder: 'none',
-    sortTarget: 'key',
-    keysOnly: target.of !== 'value',
-    countOnly: false,
-    minModRevision: 0,
-    maxModRevision: 0,
-    minCreateRevision: 0,
-    maxCreateRevision: 0,
-  };
+function readFor(compare: Compare): RangeOp {
+  return rangeOp(compare, { keysOnly: compare.target.of !== 'value' });
 }
 
 /** As in one range: nothing compares as one absent key. */

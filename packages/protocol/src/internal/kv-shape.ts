@@ -1,6 +1,6 @@
 /** What makes a read's answer of the pairs that were found, and whether a comparison holds: the same wherever it is done. */
 import { compareBytes } from '@remora/base';
-import type { Compare, KeyValue, RangeOp, RangeResult } from './kv-types.ts';
+import type { Compare, KeyRange, KeyValue, RangeOp, RangeResult } from './kv-types.ts';
 
 /** What a range holds: `kvs` are all of it, or the first of it where the operation can return no more; `count` is of all. */
 export interface FoundPairs {
@@ -10,6 +10,25 @@ export interface FoundPairs {
 
 /** What of a pair may be compared. */
 type ComparedPair = Omit<KeyValue, 'key'>;
+
+/** A read of keys: of all pairs as they are now, in the order of their keys, unless something else is `wanted`. */
+export function rangeOp({ key, end }: KeyRange, wanted: Partial<Omit<RangeOp, keyof KeyRange>> = {}): RangeOp {
+  const op: RangeOp = {
+    type: 'range',
+    key,
+    limit: wanted.limit ?? 0,
+    revision: wanted.revision ?? 0,
+    sortOrder: wanted.sortOrder ?? 'none',
+    sortTarget: wanted.sortTarget ?? 'key',
+    keysOnly: wanted.keysOnly ?? false,
+    countOnly: wanted.countOnly ?? false,
+    minModRevision: wanted.minModRevision ?? 0,
+    maxModRevision: wanted.maxModRevision ?? 0,
+    minCreateRevision: wanted.minCreateRevision ?? 0,
+    maxCreateRevision: wanted.maxCreateRevision ?? 0,
+  };
+  return end === undefined ? op : { ...op, end };
+}
 
 /** Filters, sorts and limits, as etcd's Range does: `count` is what the range holds, whatever `limit` says. */
 export function shapeRange(op: RangeOp, { kvs: all, count }: FoundPairs): RangeResult {

@@ -8,7 +8,7 @@ import {
   toServiceError,
   utf8,
 } from '@remora/base';
-import type { Compare, KeyRange, KeyValue, KvOp, RangeOp } from '@remora/protocol';
+import { type Compare, type KeyValue, type KvOp, type RangeOp, rangeOp } from '@remora/protocol';
 import type * as pb from '@remora/protocol/etcd';
 import type { BackendCalls, Step } from './backend-calls.ts';
 import { follow } from './follow.ts';
@@ -66,10 +66,8 @@ export class KeyLine {
   /** Resolves when the place is the first one (K2). @throws the signal's reason when it aborts. */
   async first(place: Place, signal: AbortSignal): Promise<void> {
     for (;;) {
-      const before = rangeOp({
-        ...{ key: place.prefix, end: prefixEnd(place.prefix) },
-        ...{ maxCreateRevision: place.createRevision - 1, sortTarget: 'create', sortOrder: 'descend', limit: 1 },
-      });
+      const older = { maxCreateRevision: place.createRevision - 1 } as const;
+      const before = rangeOp(under(place.prefix), { ...older, sortTarget: 'create', sortOrder: 'descend', limit: 1 });
       const { result, header } = await this.patiently(signal, () => this.#read(before));
       const [ahead] = result.kvs;
       if (ahead === undefined) return;
@@ -79,16 +77,12 @@ export class KeyLine {
 
   /** All keys of a line. */
   span(name: Bytes): { readonly key: Bytes; readonly end: Bytes } {
-    const key = prefixOf(name);
-    return { key, end: prefixEnd(key) };
+    return under(prefixOf(name));
   }
 
   /** The pair that stands first; undefined when the line is empty. */
   async head(name: Bytes): Promise<{ readonly kv: KeyValue | undefined; readonly header: pb.ResponseHeader }> {
-    const op = rangeOp({
-      ...this.span(name),
-      ...{ sortTarget: 'create', sortOrder: 'ascend', limit: 1 },
-    });
+    const op = rangeOp(this.span(name), { sortTarget: 'create', sortOrder: 'ascend', limit: 1 });
     const { result, header } = await this.#read(op);
     return { kv: result.kvs[0], header };
   }
@@ -153,24 +147,12 @@ function prefixOf(name: Bytes): Buffer {
   return Buffer.concat([name, SLASH]);
 }
 
-function createdAt(key: Bytes, revision: number): Compare {
-  return { key, result: 'equal', target: { of: 'create', value: revision } };
+function under(prefix: Bytes): { readonly key: Bytes; readonly end: Bytes } {
+  return { key: prefix, end: prefixEnd(prefix) };
 }
 
-function rangeOp(wanted: KeyRange & Partial<RangeOp>): RangeOp {
-  return {
-    ...{
-      type: 'range',
-      limit: 0,
-      revision: 0,
-      sortOrder: 'none',
-      sortTarget: 'key',
-      keysOnly: false,
-      countOnly: false,
-    },
-    ...{ minModRevision: 0, maxModRevision: 0, minCreateRevision: 0, maxCreateRevision: 0 },
-    ...wanted,
-  };
+function createdAt(key: Bytes, revision: number): Compare {
+  return { key, result: 'equal', target: { of: 'create', value: revision } };
 }
 
 /** Whether it may go well when it is tried again. */
