@@ -250,6 +250,17 @@ export const recipeScenarios: readonly RecipeScenario[] = [
     expect(await recipes.leader(name)).toBe('two');
   }),
 
+  scenario('campaigns that name no lease have one each, and lead one after the other', async (recipes, name) => {
+    const first = await recipes.campaign(name, NO_LEASE, 'one');
+    expect([await recipes.ttl(first.lease), await recipes.leader(name)]).toEqual([60, 'one']);
+    const next = recipes.campaign(name, NO_LEASE, 'two');
+    await recipes.standing(name, 2);
+    expect(await recipes.leader(name)).toBe('one');
+    await recipes.resign(first);
+    expect((await next).lease).not.toBe(first.lease);
+    expect(await recipes.leader(name)).toBe('two');
+  }),
+
   scenario('a campaign is gone on with by its lease, with another value', async (recipes, name) => {
     const lease = await recipes.grant(60);
     const before = await recipes.campaign(name, lease, 'before');

@@ -91,7 +91,8 @@ export class FenceGuard {
         'a fencing version is a whole number above 0, as `lock.version` has it',
       );
     }
-    const seen = this.#pin(keyOf(name));
+    const key = keyOf(name);
+    const seen = this.#pin(key);
     try {
       if (seen.highest === 0) await this.#requireCurrent(name, version);
       // F1, after the wait: others may have come while the cluster was asked.
@@ -101,8 +102,7 @@ export class FenceGuard {
       seen.last = running.catch(() => {});
       return await running;
     } finally {
-      seen.pins--;
-      this.#forget();
+      this.#unpin(key, seen);
     }
   }
 
@@ -125,11 +125,13 @@ export class FenceGuard {
     return seen;
   }
 
-  /** F4. */
-  #forget(): void {
-    for (const [key, { pins, highest }] of this.#seen) {
-      if (this.#seen.size <= this.#namesMax && highest > 0) return;
-      if (pins === 0) this.#seen.delete(key);
+  /** F4. What was asked about and refused is not worth a place. */
+  #unpin(key: string, seen: Seen): void {
+    seen.pins--;
+    if (seen.pins === 0 && seen.highest === 0) this.#seen.delete(key);
+    for (const [oldest, { pins }] of this.#seen) {
+      if (this.#seen.size <= this.#namesMax) return;
+      if (pins === 0) this.#seen.delete(oldest);
     }
   }
 }

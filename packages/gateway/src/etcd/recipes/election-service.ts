@@ -1,4 +1,4 @@
-import { asBuffer, compareBytes, ServiceError } from '@remora/base';
+import { asBuffer, compareBytes, type Random, ServiceError } from '@remora/base';
 import type { KvOp } from '@remora/protocol';
 import type * as pb from '@remora/protocol/etcd';
 import type { CallDone, CallInfo, GiveUp, StreamHandler, StreamSink } from '../../calls.ts';
@@ -7,6 +7,7 @@ import { attended } from './attended.ts';
 import type { BackendCalls } from './backend-calls.ts';
 import type { KeyLine, Place } from './key-line.ts';
 import { LeaderObserver } from './leader-observer.ts';
+import { underLease } from './own-lease.ts';
 
 type LeaderKey = pb.v3electionpb.LeaderKey;
 
@@ -16,14 +17,17 @@ type LeaderKey = pb.v3electionpb.LeaderKey;
  *
  * EL1. Whoever is answered led at a moment within the call (key-line.ts K2).
  * EL2. What a leader proclaims or resigns holds only if its key is still the one that it was elected with.
+ * EL3. No two campaigns share a key but by the lease that both name: one that names none has a lease of its own.
  */
 export class EtcdElection {
   readonly #calls: BackendCalls;
   readonly #line: KeyLine;
+  readonly #random: Random;
 
-  constructor(calls: BackendCalls, line: KeyLine) {
+  constructor(calls: BackendCalls, line: KeyLine, random: Random) {
     this.#calls = calls;
     this.#line = line;
+    this.#random = random;
   }
 
   campaign(
@@ -31,7 +35,10 @@ export class EtcdElection {
     _call: CallInfo,
     done: CallDone<pb.v3electionpb.CampaignResponse>,
   ): GiveUp {
-    return attended(done, (signal) => this.#campaign(request, signal));
+    const deps = { calls: this.#calls, random: this.#random };
+    return attended(done, (signal) =>
+      underLease(deps, request.lease, (lease) => this.#campaign({ ...request, lease }, signal)),
+    );
   }
 
   proclaim(

@@ -1,20 +1,18 @@
 import { asBuffer, EMPTY_BYTES, type Random, ServiceError } from '@remora/base';
 import type * as pb from '@remora/protocol/etcd';
 import type { CallDone, CallInfo, GiveUp } from '../../calls.ts';
-import { randomLeaseId } from '../lease-service.ts';
 import { attended } from './attended.ts';
 import type { BackendCalls } from './backend-calls.ts';
 import type { KeyLine, Place } from './key-line.ts';
-
-/** Of the lease that a lock gets which names none. Nobody renews it, as in etcd: it is an upper bound for the lock. */
-const OWN_LEASE_TTL_MS = 60_000;
+import { underLease } from './own-lease.ts';
 
 /**
  * `v3lockpb.Lock`: etcd's lock recipe, run by the server (etcd `server/etcdserver/api/v3lock`). The lock is held while the
  * key that is answered exists; waits as long as the caller does.
  *
  * L1. Whoever is answered was first in the line by a read that still found its own key.
- * L2. Whoever gives up, or is refused, leaves nothing in the line (key-line.ts K4).
+ * L2. Whoever gives up, or is refused, leaves nothing in the line (key-line.ts K4). Where it is not known whether it joined, the
+ *      key stays until its lease ends: whoever asks again by that lease has the place.
  */
 export class EtcdLock {
   readonly #calls: BackendCalls;
@@ -27,8 +25,9 @@ export class EtcdLock {
     this.#random = random;
   }
 
-  lock(request: pb.v3lockpb.LockRequest, _call: CallInfo, done: CallDone<pb.v3lockpb.LockResponse>): GiveUp {
-    return attended(done, (signal) => this.#lock(request, signal));
+  lock({ name, lease }: pb.v3lockpb.LockRequest, _call: CallInfo, done: CallDone<pb.v3lockpb.LockResponse>): GiveUp {
+    const deps = { calls: this.#calls, random: this.#random };
+    return attended(done, (signal) => underLease(deps, lease, (own) => this.#lock(name, own, signal)));
   }
 
   unlock(request: pb.v3lockpb.UnlockRequest, _call: CallInfo, done: CallDone<pb.v3lockpb.UnlockResponse>): GiveUp {
@@ -40,9 +39,8 @@ export class EtcdLock {
     });
   }
 
-  async #lock(request: pb.v3lockpb.LockRequest, signal: AbortSignal): Promise<pb.v3lockpb.LockResponse> {
-    const lease = request.lease === 0n ? await this.#ownLease() : request.lease;
-    const place = await this.#line.join(request.name, lease, EMPTY_BYTES);
+  async #lock(name: Buffer, lease: bigint, signal: AbortSignal): Promise<pb.v3lockpb.LockResponse> {
+    const place = await this.#line.join(name, lease, EMPTY_BYTES);
     try {
       await this.#line.first(place, signal);
       const header = await this.#line.holds(place, signal);
@@ -53,12 +51,6 @@ export class EtcdLock {
       await this.#line.leave(place);
       throw error;
     }
-  }
-
-  async #ownLease(): Promise<bigint> {
-    const id = randomLeaseId(this.#random);
-    await this.#calls.command({ type: 'leaseGrant', id, ttlMs: OWN_LEASE_TTL_MS, attributes: {} }, 'leaseGrant');
-    return id;
   }
 }
 

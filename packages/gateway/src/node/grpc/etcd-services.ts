@@ -114,7 +114,7 @@ function recipeServices(deps: EtcdServicesDeps, headers: Headers, guard: CallGua
   const calls = new BackendCalls(deps.backend, headers);
   const line = new KeyLine(calls, deps.clock);
   const lock = new EtcdLock(calls, line, deps.random);
-  const election = new EtcdElection(calls, line);
+  const election = new EtcdElection(calls, line, deps.random);
   return [
     grpcService<pb.v3lockpb.LockServer>(pb.v3lockpb.LockService, {
       lock: guard.unary(lock.lock.bind(lock), etcdStatus),
