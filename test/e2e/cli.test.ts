@@ -1,4 +1,5 @@
 /** The `remora` command as its users run it, against a cluster of one node. */
+import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { RemoraCommand, type Run } from './command.ts';
 import { eventually } from './eventually.ts';
@@ -123,6 +124,20 @@ describe('remora lock', () => {
     expect(performance.now() - started).toBeLessThan(5_000);
     const some = await remora('lock', 'run', '--wait', '300ms', 'busy', '--', 'echo', 'never');
     expect(some).toEqual({ code: 75, out: '', err: 'remora: busy is taken and was not free within 300ms\n' });
+  });
+
+  test('what a run held that was killed is given back by the next one, unless it is named nowhere', async () => {
+    const killed = async (name: string, ...flags: string[]): Promise<void> => {
+      const run = begin(['lock', 'run', '--ttl', '10m', ...flags, name, '--', 'sleep', '2']);
+      await held(name);
+      run.child.kill('SIGKILL');
+      await once(run.child, 'exit');
+    };
+    await killed('left/1');
+    await killed('left/2', '--no-journal');
+    expect(await remora('lock', 'run', '--wait', '20s', 'left/1', '--', 'echo', 'mine')).toMatchObject({ code: 0 });
+    expect(await remora('lock', 'run', '--wait', '0', 'left/2', '--', 'echo', 'never')).toMatchObject({ code: 75 });
+    await remora('lock', 'release', '--force', 'left/2');
   });
 
   test('run waits for its turn as long as it takes, and a signal gives up the wait', async () => {

@@ -1,8 +1,15 @@
 /** The `remora` command as its users run it. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const PROGRAM = fileURLToPath(new URL('../../packages/cli/bin/remora.mjs', import.meta.url));
+
+/** Where runs keep what they keep for one another, instead of in the user's home. */
+const STATE_HOME = mkdtempSync(join(tmpdir(), 'remora-state-'));
+process.once('exit', () => rmSync(STATE_HOME, { recursive: true, force: true }));
 
 export interface Ended {
   readonly code: number | null;
@@ -23,7 +30,8 @@ export class Run {
   readonly ended: Promise<Ended>;
 
   constructor(endpoints: readonly string[], args: readonly string[], given: RunInput) {
-    const env = { PATH: process.env.PATH, REMORA_ENDPOINTS: endpoints.join(','), ...given.env };
+    const own = { PATH: process.env.PATH, XDG_STATE_HOME: STATE_HOME };
+    const env = { ...own, REMORA_ENDPOINTS: endpoints.join(','), ...given.env };
     const child = spawn(process.execPath, [PROGRAM, ...args], { env, stdio: 'pipe' });
     this.child = child;
     child.stdout.on('data', (chunk: Buffer) => {

@@ -1,9 +1,9 @@
-// Holds a lock until it is killed: `node lock-holder.mjs <endpoints> <name> <session ttl in ms>`. Prints its version,
-// and `lost` when it is told of the loss.
+// Holds a lock until it is killed: `node lock-holder.mjs <endpoints> <name> <session ttl in ms> [journal directory]`.
+// Prints its version, and `lost` when it is told of the loss.
 import { connect } from 'remora';
 
-const [endpoints = '', name = '', ttl = '10000'] = process.argv.slice(2);
-const client = await connect({ endpoints, sessionTtl: Number(ttl) });
+const [endpoints = '', name = '', ttl = '10000', journal] = process.argv.slice(2);
+const client = await connect({ endpoints, sessionTtl: Number(ttl), journal });
 const held = await client.lock(name).acquire();
 process.stdout.write(`${held.version}\n`);
 held.signal.addEventListener('abort', () => process.stdout.write('lost\n'));

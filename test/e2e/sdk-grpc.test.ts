@@ -1,3 +1,9 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { nodeClock } from '@remora/base';
 import { createPipeService, type PipeService, REQUEST_LIMITS } from '@remora/gateway';
@@ -106,4 +112,41 @@ test('a client and a gateway that allow larger requests exchange them, many in o
   await Promise.all([...puts, large.kv.put('l/1', value), large.kv.put('l/2', value)]);
   expect((await large.kv.get('l/2'))?.value.equals(value)).toBe(true);
   await large.close();
+});
+
+/** Another process that holds a lock, in a session that would outlive it for a minute. */
+async function holder(name: string, ...journal: readonly string[]): Promise<ChildProcess> {
+  const program = fileURLToPath(new URL('lock-holder.mjs', import.meta.url));
+  const endpoints = gateways.map(({ address }) => address).join(',');
+  const child = spawn(process.execPath, [program, endpoints, name, '60000', ...journal], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await once(child.stdout, 'data');
+  return child;
+}
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  'a process that %s ends releases what it holds, and dies of the signal',
+  async (signal) => {
+    const child = await holder('l');
+    expect(await client.lock('l').tryAcquire()).toBeUndefined();
+    child.kill(signal);
+    expect(await once(child, 'exit')).toEqual([null, signal]);
+    expect((await client.lock('l').tryAcquire())?.state).toBe('active');
+  },
+);
+
+test('what a process held that was killed is given back as the next one connects', async () => {
+  const journal = await mkdtemp(join(tmpdir(), 'remora-journal-'));
+  try {
+    const child = await holder('l', journal);
+    expect(await readdir(journal)).toHaveLength(1);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    expect(await client.lock('l').tryAcquire()).toBeUndefined();
+    await using next = await connect({ endpoints: gateways.map(({ address }) => address), journal });
+    expect((await next.lock('l').acquire({ wait: '5s' })).state).toBe('active');
+  } finally {
+    await rm(journal, { recursive: true });
+  }
 });

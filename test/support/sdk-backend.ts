@@ -135,8 +135,9 @@ export class SdkBackend implements Backend {
       this.#outcomes.set(requestId, outcome);
       const { error, result } = outcome;
       if (result === undefined) done(error ?? new ServiceError('INTERNAL', 'no outcome'), undefined);
-      else if (isQueued(result) && command.type === 'lock') this.#await(command.command, options, done, wanted);
-      else done(undefined, { result, revision: this.#revision, raftTerm: 1 });
+      else if (isQueued(result) && command.type === 'lock') {
+        this.#await(command.command, options, queuedAt(result, done), wanted);
+      } else done(undefined, { result, revision: this.#revision, raftTerm: 1 });
     };
     const known = this.#outcomes.get(requestId);
     if (known !== undefined) return finish(known);
@@ -231,6 +232,12 @@ export class SdkBackend implements Backend {
       detach: (session, lock) => locksOf(session)?.delete(lockName(lock)),
     };
   }
+}
+
+function queuedAt(result: CommandResult, done: BackendDone<CommandResult>): BackendDone<CommandResult> {
+  if (result.type !== 'lock' || result.result.type !== 'queued') return done;
+  const { position } = result.result;
+  return (error, reply) => done(error, reply === undefined ? undefined : { ...reply, queuedAt: position });
 }
 
 function isQueued(result: CommandResult): boolean {

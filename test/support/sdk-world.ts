@@ -1,7 +1,7 @@
 import { ManualClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
 import { type Backend, type BackendDone, createPipeRegistry, servePipe } from '@remora/gateway';
 import { type ClusterView, createMemoryLink, type MemoryLinkPair } from '@remora/protocol';
-import { type ClientOptions, RemoraClient } from 'remora';
+import { type ClientOptions, type ClientPorts, RemoraClient } from 'remora';
 import { DriftingClock } from './drifting-clock.ts';
 import { SdkBackend } from './sdk-backend.ts';
 
@@ -29,9 +29,9 @@ export class World {
     this.backend = new SdkBackend(new DriftingClock(this.clock, serverRate));
   }
 
-  /** `rate`: how fast the client's clock runs. */
-  async client(options: Partial<ClientOptions> = {}, rate = 1): Promise<RemoraClient> {
-    const ports = {
+  /** `rate`: how fast the client's clock runs. `more`: ports beyond those that every client needs. */
+  async client(options: Partial<ClientOptions> = {}, rate = 1, more: Partial<ClientPorts> = {}): Promise<RemoraClient> {
+    const ports: ClientPorts = {
       clock: new DriftingClock(this.clock, rate),
       random: new SeededRandom(this.#seed++),
       logger: silentLogger,
@@ -44,6 +44,7 @@ export class World {
           this.held--;
         },
       },
+      ...more,
     };
     return this.until(RemoraClient.open(ports, { endpoints: GATEWAYS, ...options }));
   }

@@ -1,15 +1,17 @@
 import { type Bytes, ServiceError, type Timer } from '@remora/base';
 import type { AcquireAs, HoldMode, LockId, LockResult, Owner } from '@remora/lock';
-import type { CallHandle, Command, CommandResult, PipeReply } from '@remora/protocol';
+import type { Command, CommandResult, PipeReply } from '@remora/protocol';
 import { onAbort } from './abort.ts';
 import type { HeldGrant, Owner as OwnerTurns } from './owner.ts';
-import { clientClosed, type Requester } from './requester.ts';
+import { clientClosed, type Requester, type SentCommand } from './requester.ts';
 import type { Session } from './session.ts';
 
 export interface AcquireRequest {
   readonly lock: LockId;
   readonly token: string;
   readonly attempt: number;
+  /** When the caller asked, on the monotonic clock. */
+  readonly startedMs: number;
   readonly depthMax: number;
   readonly data: Bytes;
   /** Undefined waits as long as the session lives; 0 does not wait. */
@@ -32,9 +34,22 @@ export interface AcquireRequest {
   };
 }
 
+/** How an acquire went. */
+export interface AcquireStats {
+  /** Which place in the queue it got when it joined; 1 was next. 0: it was granted at once. */
+  readonly queuePosition: number;
+  /** From the call to the grant, in ms. */
+  readonly waitMs: number;
+  /** How often it was asked for: once, unless gateways or ranges were not there or it waited for long. */
+  readonly attempts: number;
+  /** The gateway that brought the grant, as `host:port`. */
+  readonly gateway: string;
+}
+
 export interface Grant {
   readonly version: number;
   readonly depth: number;
+  readonly stats: AcquireStats;
   readonly lockTimeMs: number;
   readonly turns: OwnerTurns;
   readonly held: HeldGrant;
@@ -67,7 +82,10 @@ export class AcquireOperation {
   readonly #endsMs: number;
   #askings = 0;
   #hasTurn = false;
-  #call: CallHandle | undefined;
+  #call: SentCommand | undefined;
+  /** Of the askings before this one. */
+  #earlierAttempts = 0;
+  #queuePosition = 0;
   #waitTimer: Timer | undefined;
   #pauseTimer: Timer | undefined;
   readonly #forget: (() => void)[] = [];
@@ -130,6 +148,7 @@ export class AcquireOperation {
 
   #ask(): void {
     if (this.#over) return;
+    this.#earlierAttempts += this.#call?.attempts ?? 0;
     this.#askings++;
     if (this.#askings > 1) this.#turns.askedAgain = true;
     const { requestTimeoutMs, waitMs, lock, attempt, depthMax, data, as } = this.#request;
@@ -165,6 +184,8 @@ export class AcquireOperation {
       return this.#giveUp(new ServiceError('INTERNAL', `an acquire was answered by ${String(reply?.result.type)}`));
     }
     const { result } = reply.result;
+    // The first place that it is told of is the one it joined at.
+    this.#queuePosition ||= reply.queuedAt ?? (result.type === 'queued' ? result.position : 0);
     switch (result.type) {
       case 'granted':
         return this.#granted(result);
@@ -192,7 +213,17 @@ export class AcquireOperation {
     reentry?.onGrant();
     const { version, depth, lockTimeMs } = grant;
     const turns = this.#turns;
-    this.#finish(() => this.#resolve({ version, depth, lockTimeMs, turns, held: turns.grant }));
+    const stats = this.#stats();
+    this.#finish(() => this.#resolve({ version, depth, lockTimeMs, turns, held: turns.grant, stats }));
+  }
+
+  #stats(): AcquireStats {
+    return {
+      queuePosition: this.#queuePosition,
+      waitMs: this.#requester.ports.clock.monotonicMs() - this.#request.startedMs,
+      attempts: this.#earlierAttempts + (this.#call?.attempts ?? 0),
+      gateway: this.#call?.gateway ?? '',
+    };
   }
 
   #failed(error: ServiceError): void {

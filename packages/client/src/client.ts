@@ -3,22 +3,29 @@ import { type ClusterView, PIPE_REQUEST_BYTES_MAX, pipeView, type RangeStatus } 
 import { type Duration, durationMs } from './duration.ts';
 import { Fence } from './fence.ts';
 import { GrantWatches } from './grant-watch.ts';
+import { endLeftovers, LeaseJournal } from './journal.ts';
 import type { BytesLike } from './keys.ts';
 import { Kv } from './kv.ts';
 import { Leases } from './leases.ts';
 import { Lock, type LockDeps } from './lock.ts';
+import type { LockChoice } from './lock-choice.ts';
+import { LockSet } from './lock-set.ts';
 import { Locks, lockId } from './locks.ts';
 import type { ClientPorts } from './ports.ts';
 import { clientClosed, Requester } from './requester.ts';
+import { type RetryOptions, retryPolicy } from './retry.ts';
 import { RwLock } from './rw-lock.ts';
 import { Semaphore, type SemaphoreOptions } from './semaphore.ts';
 import { Session, type SessionState } from './session.ts';
+import { type Tracer, Tracing } from './tracing.ts';
 
 export interface ClientOptions {
   /** Gateways, as `host:port`. The client uses one and goes over to another when it is gone. */
   readonly endpoints: string | readonly string[];
   /** How long one request may take, retries included, unless it says otherwise. Default 10 s, at most 60 s. */
   readonly requestTimeout?: Duration;
+  /** How requests are repeated until then. */
+  readonly retry?: RetryOptions;
   /** How long `connect` looks for a gateway. Default 10 s. */
   readonly connectTimeout?: Duration;
   /** How long locks outlive this process when it dies or is cut off. Default 10 s. */
@@ -30,6 +37,14 @@ export interface ClientOptions {
   readonly requestBytesMax?: number;
   /** Shown with this client's sessions, such as its host and process id. */
   readonly attributes?: Readonly<Record<string, string>>;
+  /**
+   * Close the client when the process ends by itself or by SIGTERM, SIGINT or SIGHUP, so that others need not wait for
+   * its sessions' TTL; the signal then has its usual effect. A signal that the program listens to itself is left to the
+   * program, which closes the client when its work is done. Default true.
+   */
+  readonly releaseOnExit?: boolean;
+  /** Traces how long locks are waited for and held: one of `@opentelemetry/api`, or whatever has its `startSpan`. */
+  readonly tracer?: Tracer;
 }
 
 export interface SessionOptions {
@@ -50,11 +65,15 @@ export class RemoraClient implements AsyncDisposable {
   readonly #timeoutMs: number;
   readonly #sessions = new Set<Session>();
   readonly #grants: GrantWatches;
+  readonly #tracing: Tracing;
   #session: Session | undefined;
   #opening: Promise<Session> | undefined;
   #attempts = 0;
   #closing: Promise<void> | undefined;
   readonly #beingOpened = new Set<Promise<Session>>();
+  #forgetExit: (() => void) | undefined;
+  /** Aborts when the client is closed. */
+  readonly #stop = new AbortController();
 
   private constructor(ports: ClientPorts, options: ClientOptions) {
     const { endpoints } = options;
@@ -62,9 +81,11 @@ export class RemoraClient implements AsyncDisposable {
     this.#requester = new Requester(ports, {
       endpoints: typeof endpoints === 'string' ? endpoints.split(',') : endpoints,
       requestBytesMax: options.requestBytesMax ?? PIPE_REQUEST_BYTES_MAX,
+      retry: retryPolicy(options.retry),
     });
     this.#timeoutMs = durationMs(options.requestTimeout ?? 10_000, 'requestTimeout');
     this.#grants = new GrantWatches(this.#requester);
+    this.#tracing = new Tracing(options.tracer);
     this.kv = new Kv(this.#requester, this.#timeoutMs);
     this.lease = new Leases(this.#requester, this.#timeoutMs);
     this.locks = new Locks(this.#requester, this.#timeoutMs);
@@ -76,8 +97,9 @@ export class RemoraClient implements AsyncDisposable {
     const client = new RemoraClient(ports, options);
     const timeoutMs = durationMs(options.connectTimeout ?? 10_000, 'connectTimeout');
     try {
-      await client.#requester.request(pipeView, undefined, { timeoutMs });
+      const { clusterId } = await client.#requester.request(pipeView, undefined, { timeoutMs });
       client.#requester.followLeader();
+      client.#beginJournal(clusterId);
       return client;
     } catch (error) {
       client.#requester.close();
@@ -110,6 +132,22 @@ export class RemoraClient implements AsyncDisposable {
     );
   }
 
+  /**
+   * Several locks at once, all or none, without deadlock; they belong to the client's own session.
+   *
+   * ```ts
+   * await using both = await remora.lockAll(['accounts/1', 'accounts/2']).acquire({ wait: '5s' });
+   * ```
+   *
+   * A `Lock` among them stands for its name. @throws ServiceError INVALID_ARGUMENT when the choices contradict.
+   */
+  lockAll(choices: readonly LockChoice[]): LockSet {
+    return new LockSet(
+      this.#lockDeps(() => this.#ownSession()),
+      choices,
+    );
+  }
+
   /** Opens a further session: locks that live and die together, apart from the client's others. */
   async session(options: SessionOptions = {}): Promise<ClientSession> {
     const session = await this.#openSession(options);
@@ -137,7 +175,17 @@ export class RemoraClient implements AsyncDisposable {
     await this.close();
   }
 
+  /** What earlier processes have left is given back in the background. */
+  #beginJournal(cluster: string): void {
+    const { journal, random } = this.#requester.ports;
+    if (journal === undefined) return;
+    this.#requester.journal = new LeaseJournal(journal, { cluster, random });
+    void endLeftovers(journal, cluster, { requester: this.#requester, signal: this.#stop.signal });
+  }
+
   async #close(): Promise<void> {
+    this.#forgetExit?.();
+    this.#stop.abort();
     const { clock } = this.#requester.ports;
     let timer: Timer | undefined;
     const timedOut = new Promise<void>((resolve) => {
@@ -163,6 +211,7 @@ export class RemoraClient implements AsyncDisposable {
       nextAttempt: () => ++this.#attempts,
       requestTimeoutMs: this.#timeoutMs,
       grants: this.#grants,
+      tracing: this.#tracing,
     };
   }
 
@@ -178,6 +227,7 @@ export class RemoraClient implements AsyncDisposable {
 
   async #openSession(options: SessionOptions): Promise<Session> {
     if (this.#closing !== undefined) throw clientClosed();
+    this.#hookExit();
     const opening = Session.open(this.#requester, {
       ttlMs: durationMs(options.ttl ?? this.#options.sessionTtl ?? 10_000, 'ttl'),
       timeoutMs: this.#timeoutMs,
@@ -189,6 +239,12 @@ export class RemoraClient implements AsyncDisposable {
     this.#sessions.add(session);
     session.onLoss(() => this.#sessions.delete(session));
     return session;
+  }
+
+  /** From the first session on: a client that holds nothing leaves the process alone. */
+  #hookExit(): void {
+    if (this.#forgetExit !== undefined || this.#options.releaseOnExit === false) return;
+    this.#forgetExit = this.#requester.ports.exit?.beforeExit(() => this.close());
   }
 }
 
@@ -235,6 +291,11 @@ export class ClientSession implements AsyncDisposable {
 
   semaphore(name: BytesLike, { permits, ...options }: SemaphoreOptions): Semaphore {
     return new Semaphore(this.#deps, lockId({ name, ...options }), permits);
+  }
+
+  /** As `RemoraClient.lockAll`; they belong to this session. */
+  lockAll(choices: readonly LockChoice[]): LockSet {
+    return new LockSet(this.#deps, choices);
   }
 
   /** Ends the session: its locks are released and its keys deleted, at once. */

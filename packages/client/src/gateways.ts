@@ -49,6 +49,10 @@ export class Gateways {
     return channel;
   }
 
+  addressOf(channel: ReconnectingChannel): string {
+    return this.#addresses[this.#channels.indexOf(channel)] ?? '';
+  }
+
   get count(): number {
     return this.#channels.length;
   }

@@ -1,7 +1,7 @@
 import { EMPTY_BYTES, ServiceError } from '@remora/base';
 import type { HoldMode, LockId, LockResult, Owner } from '@remora/lock';
 import type { Command } from '@remora/protocol';
-import { AcquireOperation, type AcquireRequest, type Grant, lockResult } from './acquire.ts';
+import { AcquireOperation, type AcquireRequest, type AcquireStats, type Grant, lockResult } from './acquire.ts';
 import { type Duration, durationMs } from './duration.ts';
 import type { LockDeps } from './lock.ts';
 import type { HeldGrant, Owner as OwnerTurns } from './owner.ts';
@@ -26,6 +26,9 @@ export class HeldLock implements AsyncDisposable {
   readonly token: string;
   /** The wall time of the server at the grant, in ms; for display. */
   readonly lockTimeMs: number;
+  /** How the acquire went. */
+  readonly stats: AcquireStats;
+  readonly #endSpan: (lost?: ServiceError) => void;
   readonly #deps: LockDeps;
   readonly #session: Session;
   readonly #owner: Owner;
@@ -47,6 +50,8 @@ export class HeldLock implements AsyncDisposable {
     this.id = request.lock;
     this.token = request.token;
     this.lockTimeMs = grant.lockTimeMs;
+    this.stats = grant.stats;
+    this.#endSpan = deps.tracing.hold(this.id, grant.held.mode, grant.version);
     this.#owner = { session: session.ref, token: request.token };
     this.#turns = grant.turns;
     this.#grant = grant.held;
@@ -131,6 +136,7 @@ export class HeldLock implements AsyncDisposable {
     const request: AcquireRequest = {
       ...this.#request,
       attempt: this.#deps.nextAttempt(),
+      startedMs: this.#deps.requester.ports.clock.monotonicMs(),
       depthMax: options.depthMax ?? REENTRY_DEPTH_MAX,
       waitMs: 0,
       signal: options.signal,
@@ -168,7 +174,13 @@ export class HeldLock implements AsyncDisposable {
     const waitMs = options.wait === undefined ? undefined : durationMs(options.wait, 'wait');
     const request: AcquireRequest = {
       ...{ lock: this.id, token: this.token, depthMax: REENTRY_DEPTH_MAX, data: EMPTY_BYTES, requestTimeoutMs },
-      ...{ attempt: nextAttempt(), waitMs, signal: options.signal, as: { type: 'upgrade' } },
+      ...{
+        attempt: nextAttempt(),
+        startedMs: requester.ports.clock.monotonicMs(),
+        waitMs,
+        signal: options.signal,
+        as: { type: 'upgrade' },
+      },
       upgrade: { refusal: () => this.#refusal(), onUnknown: () => this.#abandon() },
     };
     try {
@@ -323,7 +335,8 @@ export class HeldLock implements AsyncDisposable {
     return this.#turns.grant === this.#grant && (this.#turns.converting || this.version !== version);
   }
 
-  #forget(): void {
+  #forget(lost?: ServiceError): void {
+    this.#endSpan(lost);
     this.#forgetSession();
     this.#forgetGrant?.();
   }
@@ -338,7 +351,7 @@ export class HeldLock implements AsyncDisposable {
     if (this.#lossReason !== undefined || (this.#released && reason.code !== 'LOCK_NOT_HELD')) return;
     this.#lossReason = reason;
     if (this.#turns.grant === this.#grant) this.#turns.levels = 0;
-    this.#forget();
+    if (!this.#released) this.#forget(reason);
     this.#controller?.abort(reason);
   }
 }

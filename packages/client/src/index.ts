@@ -1,9 +1,12 @@
 export { type ErrorCode, ServiceError, ServiceError as RemoraError } from '@remora/base';
 export type { Holder, HolderState, HoldMode, LockId, LockState, Waiter } from '@remora/lock';
+export type { AcquireStats } from './acquire.ts';
 export { type ClientOptions, ClientSession, RemoraClient, type SessionOptions } from './client.ts';
 export type { Duration } from './duration.ts';
 export { type CheckVersions, Fence, FenceGuard, type FenceGuardOptions } from './fence.ts';
 export { HeldLock, type HeldLockState } from './held-lock.ts';
+export { HeldLocks } from './held-locks.ts';
+export type { RunArguments, Work } from './holding.ts';
 export type { BytesLike, KeySelector, KvPair } from './keys.ts';
 export {
   Kv,
@@ -20,6 +23,8 @@ export {
 } from './kv.ts';
 export { type GrantedLease, Leases } from './leases.ts';
 export { type AcquireOptions, Lock } from './lock.ts';
+export type { LockChoice } from './lock-choice.ts';
+export { type AcquireAllOptions, LockSet } from './lock-set.ts';
 export { type LockName, Locks } from './locks.ts';
 export {
   AdminClient,
@@ -28,8 +33,10 @@ export {
   type SeenRange,
 } from './node/admin-client.ts';
 export { type ConnectOptions, connect } from './node/connect.ts';
-export type { ClientPorts, Liveness } from './ports.ts';
+export type { ClientPorts, ExitHooks, JournalPorts, Liveness, ProcessIdentity } from './ports.ts';
+export type { RetryOptions } from './retry.ts';
 export { RwLock } from './rw-lock.ts';
 export { type PermitOptions, Semaphore, type SemaphoreOptions } from './semaphore.ts';
 export type { SessionState } from './session.ts';
+export type { Tracer, TracerSpan } from './tracing.ts';
 export { KvWatch, type WatchEvent, type WatchOptions } from './watch.ts';

@@ -4,8 +4,10 @@ import { AcquireOperation, type AcquireRequest } from './acquire.ts';
 import { type Duration, durationMs } from './duration.ts';
 import type { GrantWatches } from './grant-watch.ts';
 import { HeldLock } from './held-lock.ts';
+import { type RunArguments, runHolding } from './holding.ts';
 import { clientClosed, type Requester } from './requester.ts';
 import type { Session } from './session.ts';
+import type { Tracing } from './tracing.ts';
 
 export interface AcquireOptions {
   /** How long to queue for the lock; without it, as long as it takes. 0: not at all (LOCK_BUSY when it is taken). */
@@ -32,6 +34,7 @@ export interface LockDeps {
   readonly nextAttempt: () => number;
   readonly requestTimeoutMs: number;
   readonly grants: GrantWatches;
+  readonly tracing: Tracing;
 }
 
 export const DEPTH_MAX = 1_000;
@@ -67,6 +70,22 @@ export class Lock {
   async tryAcquire(options: Omit<AcquireOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
     return acquireLock(this.#deps, this.id, { ...options, wait: 0 });
   }
+
+  /**
+   * Runs `work` while holding the lock, and gives what it gives or throws what it throws. `options` say how to acquire.
+   *
+   * ```ts
+   * await remora.lock('orders/42').run({ wait: '5s' }, ({ version, signal }) => ship(order, { fence: version, signal }));
+   * ```
+   *
+   * A lock that is lost meanwhile aborts `signal`, and ends nothing else: work that must not count then ends by
+   * `signal.throwIfAborted()`.
+   *
+   * @throws ServiceError as `acquire` does; then nothing was run.
+   */
+  run<Result>(...args: RunArguments<AcquireOptions, HeldLock, Result>): Promise<Result> {
+    return runHolding((options: AcquireOptions) => this.acquire(options), args, this.#deps.requester.ports.logger);
+  }
 }
 
 /** Undefined: it is taken, and `wait` is 0. */
@@ -77,15 +96,17 @@ export async function acquireLock(
 ): Promise<HeldLock | undefined> {
   const { requester, nextAttempt, requestTimeoutMs } = deps;
   const waitMs = options.wait === undefined ? undefined : durationMs(options.wait, 'wait');
+  const startedMs = requester.ports.clock.monotonicMs();
+  const traced = deps.tracing.acquire(id, options.as);
   requester.ports.liveness.hold();
   try {
-    const startedMs = requester.ports.clock.monotonicMs();
     const session = await deps.session();
     const spentMs = requester.ports.clock.monotonicMs() - startedMs;
     const request: AcquireRequest = {
       lock: id,
       token: options.token ?? randomGuid(requester.ports.random),
       attempt: nextAttempt(),
+      startedMs,
       depthMax: options.depthMax ?? (options.token === undefined ? 1 : DEPTH_MAX),
       data: dataBytes(options.data),
       // A wait that was used up by opening the session still gets its one try.
@@ -95,10 +116,17 @@ export async function acquireLock(
       ...(options.as === undefined ? {} : { as: options.as }),
     };
     const grant = await new AcquireOperation(requester, session, request).run();
-    if (grant === undefined) return undefined;
+    if (grant === undefined) {
+      traced.failed(lockBusy());
+      return undefined;
+    }
     // The session may have been lost since the grant came, by what came in the same frame.
     if (!session.alive) throw session.lossReason ?? clientClosed();
+    traced.granted(grant.version, grant.stats);
     return new HeldLock(deps, session, { request, ...grant });
+  } catch (error) {
+    traced.failed(error);
+    throw error;
   } finally {
     requester.ports.liveness.release();
   }

@@ -1,4 +1,4 @@
-import type { Clock, Logger, Random } from '@remora/base';
+import type { Clock, Disk, Logger, Random } from '@remora/base';
 import type { LinkConnector } from '@remora/protocol';
 
 /** What the SDK needs of its surroundings; `connect` wires it to Node, the simulator to its virtual world. */
@@ -9,10 +9,41 @@ export interface ClientPorts {
   /** Begins a Pipe to a gateway's address. */
   readonly connectLink: LinkConnector;
   readonly liveness: Liveness;
+  /** Absent: what a client holds when its process ends is left to its sessions' TTL. */
+  readonly exit?: ExitHooks;
+  /** Absent: what is left by a process that dies is left to its sessions' TTL. */
+  readonly journal?: JournalPorts;
 }
 
 /** Keeps the process alive while the caller awaits something; timers do not. */
 export interface Liveness {
   hold(): void;
   release(): void;
+}
+
+/** Tells when the process is about to end. */
+export interface ExitHooks {
+  /** Runs `fn` before the process ends by itself or by a signal; returns a function that forgets it. */
+  beforeExit(fn: () => Promise<void>): () => void;
+}
+
+/** A directory in which clients name what they hold, for those who come after them. */
+export interface JournalPorts {
+  /** Its root is the directory. */
+  readonly disk: Disk;
+  readonly self: ProcessIdentity;
+  /** Whether that process has certainly ended; false whenever it cannot be told. */
+  isGone(process: ProcessIdentity): boolean;
+}
+
+/** Tells a process from all others, also from one that was given its id later. Text is empty where it is not known. */
+export interface ProcessIdentity {
+  readonly host: string;
+  /** From one start of the machine to the next. */
+  readonly boot: string;
+  /** Within which process ids are told apart: a container has one of its own. */
+  readonly space: string;
+  readonly pid: number;
+  /** When it started, in whatever the system counts. */
+  readonly start: string;
 }

@@ -16,7 +16,9 @@ import {
 } from '@remora/protocol';
 import { onAbort } from './abort.ts';
 import { type GatewayOptions, Gateways } from './gateways.ts';
+import type { LeaseJournal } from './journal.ts';
 import type { ClientPorts } from './ports.ts';
+import { pauseCeilingMs, type RetryPolicy } from './retry.ts';
 
 /** Longest time that a gateway takes for one request. */
 const REQUEST_TIMEOUT_MAX_MS = 60_000;
@@ -27,8 +29,14 @@ const TIME_REQUEST_MS = 1_000;
 /** After a change of leader the master hears of the new one within about a second. */
 const FOLLOW_LEADER_MS = 2_000;
 const VIEW_TIMEOUT_MS = 1_000;
-const RETRY_MIN_MS = 20;
-const RETRY_MAX_MS = 1_000;
+
+/** A command under way, and how that goes. */
+export interface SentCommand extends CallHandle {
+  /** How often it was sent. */
+  readonly attempts: number;
+  /** The gateway to which it was sent last; empty before. */
+  readonly gateway: string;
+}
 
 export interface SendOptions {
   readonly timeoutMs: number;
@@ -51,6 +59,9 @@ export interface CommandOptions extends SendOptions {
 export class Requester {
   readonly ports: ClientPorts;
   readonly gateways: Gateways;
+  /** Where leases that hold something are named, if anywhere; set before the first of them. */
+  journal: LeaseJournal | undefined;
+  readonly retry: RetryPolicy;
   readonly #idPrefix: string;
   #nextId = 1;
   /** Range time minus monotonic time, once known. */
@@ -60,8 +71,9 @@ export class Requester {
   #waitingForTime: ((error: ServiceError | undefined) => void)[] | undefined;
   #closed = false;
 
-  constructor(ports: ClientPorts, options: GatewayOptions) {
+  constructor(ports: ClientPorts, options: GatewayOptions & { readonly retry: RetryPolicy }) {
     this.ports = ports;
+    this.retry = options.retry;
     this.gateways = new Gateways(ports, options);
     // 122 random bits name this client's life; a counter its requests.
     this.#idPrefix = `${randomGuid(ports.random)}.`;
@@ -92,7 +104,7 @@ export class Requester {
     return operation;
   }
 
-  sendCommand(command: Command, options: CommandOptions, done: Done<PipeReply<CommandResult>>): CallHandle {
+  sendCommand(command: Command, options: CommandOptions, done: Done<PipeReply<CommandResult>>): SentCommand {
     const requestId = this.#idPrefix + (this.#nextId++).toString(36);
     const endsMs = this.ports.clock.monotonicMs() + options.timeoutMs;
     let deadlineMs: number | undefined;
@@ -226,7 +238,7 @@ interface OperationSettings extends SendOptions {
   readonly answerMs?: number | undefined;
 }
 
-class Operation<Request, Reply> implements CallHandle {
+class Operation<Request, Reply> implements SentCommand {
   readonly #requester: Requester;
   readonly #method: Method<Request, Reply>;
   readonly #build: (timeoutMs: number) => Request;
@@ -234,7 +246,9 @@ class Operation<Request, Reply> implements CallHandle {
   readonly #done: Done<Reply>;
   readonly #endsMs: number;
   #call: CallHandle | undefined;
+  #channel: ReconnectingChannel | undefined;
   #attempts = 0;
+  #failures = 0;
   #maybeApplied = false;
   /** That the server is over a limit, if that is how the last attempt failed: it says more than "no answer". */
   #overLimit: ServiceError | undefined;
@@ -257,6 +271,14 @@ class Operation<Request, Reply> implements CallHandle {
     const { signal } = settings;
     if (signal === undefined) return;
     this.#forgetSignal = onAbort(signal, () => this.#aborted(signal));
+  }
+
+  get attempts(): number {
+    return this.#attempts;
+  }
+
+  get gateway(): string {
+    return this.#channel === undefined ? '' : this.#requester.gateways.addressOf(this.#channel);
   }
 
   start(): void {
@@ -282,6 +304,8 @@ class Operation<Request, Reply> implements CallHandle {
     const remainingMs = this.#endsMs - this.#requester.ports.clock.monotonicMs();
     if (remainingMs <= 0) return this.#timedOut(this.#overLimit);
     const { channel } = this.#requester.gateways;
+    this.#channel = channel;
+    this.#attempts++;
     const timeoutMs = Math.min(remainingMs, REQUEST_TIMEOUT_MAX_MS);
     const { answerMs } = this.#settings;
     const options = { timeoutMs: answerMs ?? timeoutMs + ANSWER_GRACE_MS, movable: answerMs === undefined };
@@ -294,7 +318,7 @@ class Operation<Request, Reply> implements CallHandle {
   }
 
   #failed(channel: ReconnectingChannel, error: ServiceError): void {
-    this.#attempts++;
+    this.#failures++;
     const { gateways } = this.#requester;
     // A blocking acquire is asked again now and then without anybody's fault.
     if (error.details?.mute === true) gateways.failed(channel, true);
@@ -307,7 +331,7 @@ class Operation<Request, Reply> implements CallHandle {
     if (error.retry === 'no' || error.details?.applied === true) return this.#finish(error, undefined);
     const { clock } = this.#requester.ports;
     const remainingMs = this.#endsMs - clock.monotonicMs();
-    if (remainingMs <= 0) return this.#timedOut(error);
+    if (remainingMs <= 0 || this.#attempts >= this.#requester.retry.attemptsMax) return this.#timedOut(error);
     clock.setTimer(Math.min(remainingMs, this.#pauseMs(channel, error)), () => this.#attempt());
   }
 
@@ -316,12 +340,11 @@ class Operation<Request, Reply> implements CallHandle {
    * always given a pause, from the first time on no shorter than it asks for.
    */
   #pauseMs(failed: ReconnectingChannel, error: ServiceError): number {
-    const { gateways, ports } = this.#requester;
+    const { gateways, ports, retry } = this.#requester;
     const overLimit = error.retry === 'later';
-    if (!overLimit && gateways.channel !== failed && this.#attempts < gateways.count) return 0;
-    const growingMs = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(this.#attempts, 6));
-    const askedMs = overLimit ? Math.min(RETRY_MAX_MS, retryAfterMs(error)) : 0;
-    const ceilingMs = Math.max(growingMs, 2 * askedMs);
+    if (!overLimit && gateways.channel !== failed && this.#failures < gateways.count) return 0;
+    const askedMs = overLimit ? Math.min(retry.maxMs, retryAfterMs(error)) : 0;
+    const ceilingMs = Math.max(pauseCeilingMs(retry, this.#failures), 2 * askedMs);
     return ceilingMs / 2 + ports.random.int(Math.ceil(ceilingMs / 2));
   }
 

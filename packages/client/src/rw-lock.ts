@@ -1,5 +1,6 @@
 import type { LockId } from '@remora/lock';
 import type { HeldLock } from './held-lock.ts';
+import { type RunArguments, runHolding } from './holding.ts';
 import { type AcquireOptions, acquireLock, type LockDeps, lockBusy } from './lock.ts';
 
 const SHARED = { type: 'shared' } as const;
@@ -39,5 +40,15 @@ export class RwLock {
   /** Undefined when somebody reads or writes. */
   async tryWrite(options: Omit<AcquireOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
     return acquireLock(this.#deps, this.id, { ...options, wait: 0 });
+  }
+
+  /** Runs `work` while reading, as `Lock.run` does. */
+  runRead<Result>(...args: RunArguments<AcquireOptions, HeldLock, Result>): Promise<Result> {
+    return runHolding((options: AcquireOptions) => this.read(options), args, this.#deps.requester.ports.logger);
+  }
+
+  /** Runs `work` while writing, as `Lock.run` does. */
+  runWrite<Result>(...args: RunArguments<AcquireOptions, HeldLock, Result>): Promise<Result> {
+    return runHolding((options: AcquireOptions) => this.write(options), args, this.#deps.requester.ports.logger);
   }
 }

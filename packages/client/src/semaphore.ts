@@ -2,6 +2,7 @@ import { ServiceError } from '@remora/base';
 import type { LockId } from '@remora/lock';
 import { lockResult } from './acquire.ts';
 import type { HeldLock } from './held-lock.ts';
+import { type RunArguments, runHolding } from './holding.ts';
 import { type AcquireOptions, acquireLock, type LockDeps, lockBusy } from './lock.ts';
 
 export interface SemaphoreOptions {
@@ -48,6 +49,11 @@ export class Semaphore {
   /** Acquires permits if they are free and nobody waits; otherwise undefined. */
   async tryAcquire(options: Omit<PermitOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
     return this.#acquire({ ...options, wait: 0 });
+  }
+
+  /** Runs `work` while holding permits, as `Lock.run` does. */
+  run<Result>(...args: RunArguments<PermitOptions, HeldLock, Result>): Promise<Result> {
+    return runHolding((options: PermitOptions) => this.acquire(options), args, this.#deps.requester.ports.logger);
   }
 
   /**

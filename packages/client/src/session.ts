@@ -73,10 +73,16 @@ export class Session {
     const { clock, random } = requester.ports;
     const id = BigInt.asUintN(63, random.bytes(8).readBigUInt64BE()) | 1n;
     const { ttlMs, attributes, timeoutMs } = options;
+    await requester.journal?.add(id);
     // The lease cannot begin before the first attempt is sent.
     const sentMs = clock.monotonicMs();
     const sentWallMs = clock.wallMs();
-    const { result } = await requester.command({ type: 'leaseGrant', id, ttlMs, attributes }, { timeoutMs });
+    const command = { type: 'leaseGrant', id, ttlMs, attributes } as const;
+    const { result } = await requester.command(command, { timeoutMs }).catch(async (error) => {
+      // If it was granted after all, it ends by its TTL, with nothing that belongs to it.
+      await requester.journal?.remove(id);
+      throw error;
+    });
     if (result.type !== 'leaseGrant')
       throw new ServiceError('INTERNAL', `a lease grant was answered by ${result.type}`);
     const ref = { lease: result.id, incarnation: result.incarnation };
@@ -138,11 +144,13 @@ export class Session {
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code !== 'LEASE_NOT_FOUND') throw error;
     }
+    await this.#requester.journal?.remove(id);
   }
 
   #lose(why: string): void {
     if (this.#lossReason !== undefined) return;
     this.#end('lost', new ServiceError('SESSION_EXPIRED', `the session is lost: ${why}`));
+    void this.#requester.journal?.remove(this.ref.lease);
     this.#requester.ports.logger.warn({ lease: this.ref.lease.toString(16), why }, 'session lost');
   }
 

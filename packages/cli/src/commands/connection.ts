@@ -8,7 +8,7 @@ import {
   ServiceError,
 } from '@remora/base';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { connect, type RemoraClient } from 'remora';
+import { type ConnectOptions, connect, type RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
 import { DEFAULT_BASE_PORT, localPorts } from '../node-options.ts';
 import type { Shell } from '../shell.ts';
@@ -41,8 +41,9 @@ export function addConnectionFlags(command: Command, shell: Shell): Command {
 export async function withClient<T>(
   flags: ConnectionFlags & { readonly ttl?: number },
   work: (client: RemoraClient) => Promise<T>,
+  options: Pick<ConnectOptions, 'journal' | 'logger'> = {},
 ): Promise<T> {
-  const client = await connected(flags);
+  const client = await connected(flags, options);
   try {
     return await work(client);
   } finally {
@@ -50,11 +51,15 @@ export async function withClient<T>(
   }
 }
 
-async function connected(flags: ConnectionFlags & { readonly ttl?: number }): Promise<RemoraClient> {
+async function connected(
+  flags: ConnectionFlags & { readonly ttl?: number },
+  options: Pick<ConnectOptions, 'journal' | 'logger'>,
+): Promise<RemoraClient> {
   const endpoints = endpointsOf(flags.endpoints);
   const connectTimeout = Math.min(flags.timeout, CONNECT_TIMEOUT_MS);
   try {
     return await connect({
+      ...options,
       endpoints,
       requestTimeout: flags.timeout,
       connectTimeout,

@@ -17,6 +17,8 @@ export interface RunFlags extends ConnectionFlags {
   readonly shared?: true;
   readonly permits?: number;
   readonly capacity?: number;
+  /** `false`: none. */
+  readonly journal?: string | false;
 }
 
 export interface RunRequest {

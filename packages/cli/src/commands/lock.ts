@@ -6,6 +6,7 @@ import { jsonBytes, printable } from '../format/bytes-text.ts';
 import { table } from '../format/table.ts';
 import type { Shell } from '../shell.ts';
 import { addConnectionFlags, type ConnectionFlags, examples, flagReader, withClient } from './connection.ts';
+import { journalDir } from './lock-journal.ts';
 import { type RunFlags, runUnderLock } from './lock-run.ts';
 
 const EXAMPLES = `
@@ -80,6 +81,12 @@ function runCommand(shell: Shell): Command {
       'how many permits there are, if nobody uses the semaphore and "lock capacity" has not said',
       flagReader(int({ min: 1 })),
     )
+    .option(
+      '--journal <directory>',
+      'where held locks are named, so that the next run gives back what one left that was killed ' +
+        `(default $XDG_STATE_HOME/remora/held, or ~/.local/state/remora/held)`,
+    )
+    .option('--no-journal', 'names them nowhere: what a killed run leaves is freed by its TTL')
     .addHelpText(
       'after',
       examples(
@@ -92,7 +99,9 @@ function runCommand(shell: Shell): Command {
     );
   return namespaced(command, shell).action(async (name: string, argv: string[], flags: RunFlags) => {
     checkKind(flags);
-    process.exitCode = await withClient(flags, (client) => runUnderLock(client, { name, argv, flags, shell }));
+    const journal = await journalDir(flags.journal, shell);
+    const run = (client: RemoraClient) => runUnderLock(client, { name, argv, flags, shell });
+    process.exitCode = await withClient(flags, run, journal === undefined ? {} : { journal });
   });
 }
 

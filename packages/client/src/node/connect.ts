@@ -1,14 +1,23 @@
 import { hostname } from 'node:os';
+import { resolve } from 'node:path';
 import { type ChannelCredentials, credentials as grpcCredentials } from '@grpc/grpc-js';
-import { type Logger, nodeClock, nodeRandom, silentLogger } from '@remora/base';
+import { type Logger, nodeClock, nodeDisk, nodeRandom, silentLogger } from '@remora/base';
 import { dialPipe } from '@remora/protocol';
 import { type ClientOptions, RemoraClient } from '../client.ts';
-import type { Liveness } from '../ports.ts';
+import type { JournalPorts, Liveness } from '../ports.ts';
+import { processExitHooks } from './exit-hooks.ts';
+import { identityOf, isGone, systemProcessTable } from './process-identity.ts';
 
 export interface ConnectOptions extends ClientOptions {
   /** TLS: `credentials.createSsl(...)` of `@grpc/grpc-js`. Plain text without it. */
   readonly credentials?: ChannelCredentials;
   readonly logger?: Logger;
+  /**
+   * A directory on this machine, for any number of processes of one user. Clients name in it, durably and before it is
+   * used, what they hold. What a process leaves there that ends without closing its client is given back by the next one
+   * that connects to the same cluster, rather than by its sessions' TTL. Without it nothing is written.
+   */
+  readonly journal?: string;
 }
 
 /**
@@ -29,9 +38,20 @@ export function connect(options: ConnectOptions): Promise<RemoraClient> {
       logger: options.logger ?? silentLogger,
       connectLink: (target) => dialPipe(target, credentials),
       liveness: processLiveness(),
+      exit: processExitHooks(),
+      ...(options.journal === undefined ? {} : { journal: journalIn(options.journal) }),
     },
     { ...options, attributes: { host: hostname(), pid: String(process.pid), ...options.attributes } },
   );
+}
+
+function journalIn(directory: string): JournalPorts {
+  const table = systemProcessTable();
+  return {
+    disk: nodeDisk(resolve(directory), { syncInPlace: false }),
+    self: identityOf(table),
+    isGone: (process) => isGone(process, table),
+  };
 }
 
 /** Longer than any wait: the timer's only use is that it exists. */

@@ -40,8 +40,11 @@ export class Acquires {
     const stopAsking = this.#deps.command({ type: 'lock', command }, options, (error, reply) => {
       const result = reply?.result;
       if (result === undefined || result.type !== 'lock' || result.result.type !== 'queued') return done(error, reply);
+      const { position } = result.result;
+      const queued: BackendDone<CommandResult> = (failure, ended) =>
+        done(failure, ended === undefined ? undefined : { ...ended, queuedAt: position });
       const isUpgrade = command.as?.type === 'upgrade';
-      stopWaiting = this.#await(command, options, isUpgrade ? this.#upgraded(command, options, done) : done);
+      stopWaiting = this.#await(command, options, isUpgrade ? this.#upgraded(command, options, queued) : queued);
     });
     return () => (stopWaiting ?? stopAsking)();
   }

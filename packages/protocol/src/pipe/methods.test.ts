@@ -103,3 +103,12 @@ test('the public format is what it was: what older peers would misread needs a n
   }
   expect(hash.digest('hex')).toBe('68af724157f1c23c94f41572c8376751967cebf3bdb258d9fd1548a5a96c6836');
 });
+
+test('the place in the queue comes after all that was there before it, and only with acquires that had one', () => {
+  const reply = { ...HEADER, result: COMMAND_RESULTS[0] } as const;
+  const plainly = pipeCommand.encodeReply(reply as never) as unknown[];
+  const queued = pipeCommand.encodeReply({ ...reply, queuedAt: 3 } as never) as unknown[];
+  expect(queued).toEqual([...plainly, 3]);
+  expect(pipeCommand.decodeReply(overTheWire(queued))).toMatchObject({ queuedAt: 3 });
+  expect(pipeCommand.decodeReply(overTheWire(plainly))).not.toHaveProperty('queuedAt');
+});

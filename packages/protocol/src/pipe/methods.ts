@@ -41,6 +41,8 @@ export interface PipeReply<Result> {
   readonly raftTerm: number;
   /** The ranges' time when the gateway answered; undefined when it does not know it. */
   readonly rangeTimeMs: number | undefined;
+  /** Of an acquire that had to wait: the place in the queue at which it joined, 1 for the next. */
+  readonly queuedAt?: number;
 }
 
 export type PipeWatchRequest =
@@ -134,15 +136,19 @@ export const pipeView: Method<undefined, ClusterView> = {
 };
 
 function encodeReply<Result>(reply: PipeReply<Result>, encode: (result: Result) => unknown[]): unknown[] {
-  return [reply.revision, reply.raftTerm, reply.rangeTimeMs ?? null, encode(reply.result)];
+  const { revision, raftTerm, rangeTimeMs, queuedAt, result } = reply;
+  const fields = [revision, raftTerm, rangeTimeMs ?? null, encode(result)];
+  return queuedAt === undefined ? fields : [...fields, queuedAt];
 }
 
 function decodeReply<Result>(raw: unknown, decode: (raw: unknown) => Result): PipeReply<Result> {
-  const f = asFields(raw, 4, 'pipe reply');
+  const isQueued = Array.isArray(raw) && raw.length === 5;
+  const f = asFields(raw, isQueued ? 5 : 4, 'pipe reply');
   return {
     revision: asCount(f[0], 'revision'),
     raftTerm: asCount(f[1], 'raftTerm'),
     rangeTimeMs: f[2] === null ? undefined : asMs(f[2], 'rangeTimeMs'),
     result: decode(f[3]),
+    ...(isQueued ? { queuedAt: asCount(f[4], 'queuedAt') } : {}),
   };
 }

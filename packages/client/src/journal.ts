@@ -1,0 +1,210 @@
+// J1. A lease is on disk before it is asked for, and until it has ended for certain: whatever crashes when, a lease that
+//     may exist and that nobody keeps is named by some file.
+// J2. A file is replaced as a whole: a reader finds the old one or the new one, never a part.
+// J3. Each client has a file of its own, which names its process. Only what a process left that is certainly gone is ended.
+//     Where that cannot be told (another machine's, another container's) it is left to the leases' TTL.
+// J4. A file of another client is removed only when the cluster that it belongs to has said of each lease that it is gone.
+import { type Disk, type DiskFile, type Logger, type Random, randomGuid, ServiceError, sleep } from '@remora/base';
+import type { JournalPorts, ProcessIdentity } from './ports.ts';
+import type { Requester } from './requester.ts';
+
+const FORMAT = 1;
+const EXTENSION = '.json';
+/** Far above what a file of one process can come to; what is larger is none of ours. */
+const FILE_BYTES_MAX = 64 * 1024 * 1024;
+
+interface JournalFile {
+  readonly format: typeof FORMAT;
+  readonly cluster: string;
+  readonly process: ProcessIdentity;
+  /** Their ids, in hexadecimal. */
+  readonly leases: readonly string[];
+}
+
+/**
+ * The leases of one client, in a file: all that the client holds belongs to them, so who ends them gives all of it back.
+ * Naming leases rather than locks costs one write for each session, not for each lock.
+ */
+export class LeaseJournal {
+  readonly #ports: JournalPorts;
+  readonly #cluster: string;
+  readonly #path: string;
+  readonly #leases = new Set<bigint>();
+  /** The write under way. */
+  #writing: Promise<void> = Promise.resolve();
+  /** The write after that one, for all who came meanwhile. */
+  #next: Promise<void> | undefined;
+
+  constructor(ports: JournalPorts, options: { readonly cluster: string; readonly random: Random }) {
+    this.#ports = ports;
+    this.#cluster = options.cluster;
+    this.#path = `${randomGuid(options.random)}${EXTENSION}`;
+  }
+
+  /** J1. @throws ServiceError INTERNAL when it cannot be written; then the lease may not be asked for. */
+  async add(lease: bigint): Promise<void> {
+    this.#leases.add(lease);
+    try {
+      await this.#save();
+    } catch (cause) {
+      this.#leases.delete(lease);
+      throw new ServiceError('INTERNAL', `the journal could not be written: ${String(cause)}`, { cause });
+    }
+  }
+
+  /** Of a lease that has ended. What cannot be written now is one to be found ended at the next start. */
+  async remove(lease: bigint): Promise<void> {
+    if (this.#leases.delete(lease)) await this.#save().catch(() => {});
+  }
+
+  #save(): Promise<void> {
+    this.#next ??= this.#writing.then(() => {
+      this.#next = undefined;
+      const write = this.#write();
+      this.#writing = write.catch(() => {});
+      return write;
+    });
+    return this.#next;
+  }
+
+  async #write(): Promise<void> {
+    const { disk, self } = this.#ports;
+    if (this.#leases.size === 0) return removeFile(disk, this.#path);
+    const leases = [...this.#leases].map((lease) => lease.toString(16));
+    const contents: JournalFile = { format: FORMAT, cluster: this.#cluster, process: self, leases };
+    await disk.makeDir('');
+    await replaceFile(disk, this.#path, Buffer.from(`${JSON.stringify(contents)}\n`));
+  }
+}
+
+interface Leftover {
+  readonly path: string;
+  readonly leases: readonly bigint[];
+}
+
+const END_TIMEOUT_MS = 10_000;
+const PAUSE_MIN_MS = 1_000;
+const PAUSE_MAX_MS = 30_000;
+
+interface RecoveryOptions {
+  readonly requester: Requester;
+  /** Ends the trying. */
+  readonly signal: AbortSignal;
+}
+
+/** Ends what processes that are gone have left in this cluster; what does not succeed is tried again, until `signal`. */
+export async function endLeftovers(ports: JournalPorts, cluster: string, options: RecoveryOptions): Promise<void> {
+  const { requester, signal } = options;
+  const { clock, logger } = requester.ports;
+  for (let pauseMs = PAUSE_MIN_MS; !signal.aborted; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
+    try {
+      const leftovers = await findLeftovers(ports, cluster, logger);
+      const ended = await Promise.all(leftovers.map((leftover) => endLeftover(leftover, ports.disk, options)));
+      if (ended.every((done) => done)) return;
+    } catch (error) {
+      logger.warn({ error: String(error) }, 'the journal directory could not be read');
+    }
+    await sleep(clock, pauseMs, signal).catch(() => {});
+  }
+}
+
+/** J3. */
+async function findLeftovers({ disk, isGone }: JournalPorts, cluster: string, logger: Logger): Promise<Leftover[]> {
+  const found: Leftover[] = [];
+  for (const path of (await disk.list('')).filter((name) => name.endsWith(EXTENSION))) {
+    const file = await readJournal(disk, path);
+    if (file === undefined) logger.warn({ path }, 'a file in the journal directory is no journal');
+    else if (file.cluster === cluster && isGone(file.process)) {
+      found.push({ path, leases: file.leases.map((lease) => BigInt(`0x${lease}`)) });
+    }
+  }
+  return found;
+}
+
+/** J4. Whether nothing is left of it. */
+async function endLeftover(
+  { path, leases }: Leftover,
+  disk: Disk,
+  { requester, signal }: RecoveryOptions,
+): Promise<boolean> {
+  const { logger } = requester.ports;
+  try {
+    for (const id of leases) {
+      const revoke = { type: 'leaseRevoke', id, incarnation: 0 } as const;
+      await requester.command(revoke, { timeoutMs: END_TIMEOUT_MS, signal }).catch(ignoreEnded);
+    }
+    await removeFile(disk, unfinished(path));
+    await removeFile(disk, path);
+    logger.info({ path, leases: leases.length }, 'what a process that is gone had held was given back');
+    return true;
+  } catch (error) {
+    if (!signal.aborted) logger.warn({ path, error: String(error) }, 'what a process left could not be given back yet');
+    return false;
+  }
+}
+
+function ignoreEnded(error: unknown): void {
+  if (!(error instanceof ServiceError) || error.code !== 'LEASE_NOT_FOUND') throw error;
+}
+
+/** Undefined when it is none, or none any more. */
+async function readJournal(disk: Disk, path: string): Promise<JournalFile | undefined> {
+  const file = await disk.open(path, { create: false }).catch(() => undefined);
+  if (file === undefined) return undefined;
+  try {
+    const size = await file.size();
+    return size > FILE_BYTES_MAX ? undefined : parseJournal((await file.read(0, size)).toString());
+  } finally {
+    await file.close();
+  }
+}
+
+function parseJournal(text: string): JournalFile | undefined {
+  let value: Partial<JournalFile> | null;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  const { format, cluster, process: owner, leases } = value ?? {};
+  if (format !== FORMAT || typeof cluster !== 'string' || !isIdentity(owner)) return undefined;
+  if (!Array.isArray(leases) || !leases.every((lease) => /^[0-9a-f]{1,16}$/.test(String(lease)))) return undefined;
+  return { format, cluster, process: owner, leases };
+}
+
+function isIdentity(value: Partial<ProcessIdentity> | undefined): value is ProcessIdentity {
+  const { host, boot, space, pid, start } = value ?? {};
+  return [host, boot, space, start].every((text) => typeof text === 'string') && Number.isSafeInteger(pid);
+}
+
+/** J2, durably once this resolves. A file whose sync failed is not written to again: who tries again makes a new one. */
+async function replaceFile(disk: Disk, path: string, bytes: Buffer): Promise<void> {
+  const temporary = unfinished(path);
+  await removeFile(disk, temporary);
+  const file = await disk.open(temporary, { create: true });
+  try {
+    await finished((done) => file.write(0, [bytes], done));
+    await finished((done) => file.sync(done));
+  } finally {
+    await file.close();
+  }
+  await disk.rename({ from: temporary, to: path });
+  await disk.syncDir('');
+}
+
+/** The name of a file until it is whole. */
+function unfinished(path: string): string {
+  return `${path}.tmp`;
+}
+
+function finished(start: (done: Parameters<DiskFile['sync']>[0]) => void): Promise<void> {
+  return new Promise((resolve, reject) => start((error) => (error === null ? resolve() : reject(error))));
+}
+
+async function removeFile(disk: Disk, path: string): Promise<void> {
+  try {
+    await disk.remove(path);
+  } catch (error) {
+    if (!(error instanceof Error) || !('code' in error) || error.code !== 'ENOENT') throw error;
+  }
+}

@@ -1,0 +1,160 @@
+import { SeededRandom, SimDisk } from '@remora/base';
+import type { JournalPorts, ProcessIdentity, RemoraClient } from 'remora';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { codeOf, GATEWAYS, World } from '../support/sdk-world.ts';
+
+let world: World;
+let disk: SimDisk;
+let gone: Set<number>;
+beforeEach(() => {
+  world = new World();
+  disk = new SimDisk({ random: new SeededRandom(1) });
+  gone = new Set();
+});
+
+/** A client of the process with that id; its sessions would last for minutes after its death. */
+function client(pid: number, on: JournalPorts['disk'] = disk.mount()): Promise<RemoraClient> {
+  const self: ProcessIdentity = { host: 'h', boot: 'b', space: 's', pid, start: '1' };
+  const journal: JournalPorts = { disk: on, self, isGone: (process) => gone.has(process.pid) };
+  return world.client({ sessionTtl: '5m', requestTimeout: '1s' }, 1, { journal });
+}
+
+const files = () => disk.list('');
+
+describe('what a process held that is gone', () => {
+  test('is given back by the next one', async () => {
+    const first = await client(1);
+    await world.until(first.lock('a').acquire());
+    // It waits in a session of its own, which is given up too.
+    const waiting = codeOf((await world.until(first.session())).lock('a').acquire());
+    await world.run(20);
+    gone.add(1);
+    const second = await client(2);
+    expect((await world.until(second.lock('a').acquire({ wait: '100ms' }))).state).toBe('active');
+    await world.run(50);
+    expect(await files()).toHaveLength(1);
+    expect((await world.until(second.locks.show('a')))?.waiterCount).toBe(0);
+    await world.until(waiting);
+    expect(world.backend.sessions).toBe(1);
+  });
+
+  test('is given back later when the cluster does not answer', async () => {
+    await world.until((await client(1)).lock('a').acquire());
+    gone.add(1);
+    for (const address of GATEWAYS) world.isolated.add(address);
+    const second = await client(2);
+    await world.run(30_000);
+    expect([await files(), world.backend.sessions]).toEqual([[expect.any(String)], 1]);
+    world.isolated.clear();
+    await world.run(31_000);
+    expect([await files(), world.backend.sessions]).toEqual([[], 0]);
+    await world.until(second.close());
+  });
+
+  test('is looked for until the client is closed, and no longer', async () => {
+    await world.until((await client(1)).lock('a').acquire());
+    gone.add(1);
+    for (const address of GATEWAYS) world.isolated.add(address);
+    await world.until((await client(2)).close());
+    world.isolated.clear();
+    const asked = world.backend.seen.length;
+    await world.run(61_000);
+    expect([world.backend.seen.length, world.backend.sessions]).toEqual([asked, 1]);
+  });
+});
+
+describe('nothing is taken', () => {
+  test('from a process that may still be there', async () => {
+    const held = await world.until((await client(1)).lock('a').acquire());
+    expect(await world.until((await client(2)).lock('a').tryAcquire())).toBeUndefined();
+    await world.run(1_000);
+    expect([held.state, await world.until(held.check()), (await files()).length]).toEqual(['active', true, 2]);
+  });
+
+  test.each([
+    { name: 'of another cluster', contents: { format: 1, cluster: 'other', leases: ['1'] } },
+    { name: 'of a later format', contents: { format: 2, cluster: 'test-cluster', leases: ['1'] } },
+    { name: 'with leases that are none', contents: { format: 1, cluster: 'test-cluster', leases: ['-1'] } },
+    { name: 'that is no journal', contents: 'null' },
+  ])('by a file $name, which stays', async ({ contents }) => {
+    gone.add(9);
+    const process: ProcessIdentity = { host: 'h', boot: 'b', space: 's', pid: 9, start: '1' };
+    const text = typeof contents === 'string' ? contents : JSON.stringify({ ...contents, process });
+    const file = await disk.open('x.json', { create: true });
+    await new Promise((resolve) => file.write(0, [Buffer.from(text)], resolve));
+    const next = await client(2);
+    await world.run(100);
+    expect(await files()).toEqual(['x.json']);
+    expect(world.backend.seen.filter(({ command }) => command.type === 'leaseRevoke')).toEqual([]);
+    await world.until(next.close());
+  });
+});
+
+describe('a client with a journal', () => {
+  test('leaves nothing in it once it is closed', async () => {
+    const closed = await client(1);
+    await world.until(closed.lock('a').acquire());
+    expect(await files()).toHaveLength(1);
+    await world.until(closed.close());
+    expect(await files()).toEqual([]);
+  });
+
+  test('keeps what it could not end for the next one', async () => {
+    const cut = await client(1);
+    await world.until(cut.lock('a').acquire());
+    for (const address of GATEWAYS) world.isolated.add(address);
+    await world.until(cut.close());
+    expect(await files()).toHaveLength(1);
+  });
+
+  test('does not keep what is lost, as the cluster ends it', async () => {
+    const cut = await client(1);
+    const session = await world.until(cut.session({ ttl: '2s' }));
+    for (const address of GATEWAYS) world.isolated.add(address);
+    await world.run(3_000);
+    expect([session.state, await files()]).toEqual(['lost', []]);
+  });
+
+  test.each(['write', 'sync'] as const)(
+    'asks for nothing when a %s fails, and goes on afterwards',
+    async (operation) => {
+      const failing = await client(1);
+      disk.failNext(operation);
+      expect(await world.until(codeOf(failing.lock('a').acquire()))).toBe('INTERNAL');
+      expect(world.backend.seen.filter(({ command }) => command.type === 'leaseGrant')).toEqual([]);
+      expect((await world.until(failing.lock('a').acquire())).state).toBe('active');
+      expect(await files()).toHaveLength(1);
+    },
+  );
+
+  test('names each lease durably before it asks for it, so that no crash leaves one that is not named', async () => {
+    const unnamed: string[] = [];
+    for (let seed = 0; seed < 60; seed++) {
+      disk = new SimDisk({ random: new SeededRandom(seed), clock: world.clock, latencyMs: 8 });
+      const crashing = await client(1);
+      const asked = world.backend.seen.length;
+      const sessions = Array.from({ length: 4 }, () => codeOf(crashing.session()));
+      await world.run(seed);
+      disk.crash();
+      const named = await leasesOnDisk();
+      for (const { command } of world.backend.seen.slice(asked)) {
+        if (command.type === 'leaseGrant' && !named.has(command.id)) unnamed.push(`${seed}: ${command.id}`);
+      }
+      await world.run(20);
+      expect(sessions).toHaveLength(4);
+    }
+    expect(unnamed).toEqual([]);
+    expect(world.backend.sessions).toBeGreaterThan(20);
+  });
+});
+
+/** Fails on a file that is torn. */
+async function leasesOnDisk(): Promise<Set<bigint>> {
+  const finished = (await files()).filter((name) => name.endsWith('.json'));
+  return new Set(
+    finished.flatMap((name) => {
+      const { leases } = JSON.parse(disk.contents(name).toString()) as { leases: string[] };
+      return leases.map((lease) => BigInt(`0x${lease}`));
+    }),
+  );
+}
