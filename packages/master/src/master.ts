@@ -1,25 +1,5 @@
 import { assert, type Bytes, type Clock, type Logger, ServiceError, type Timer } from '@remora/base';
-import {
-  type AskSplitReply,
-  type AskSplitRequest,
-  type ClusterView,
-  type Done,
-  type JoinRequest,
-  masterAskSplit,
-  masterDrawRevisions,
-  masterHeartbeat,
-  masterJoin,
-  masterRangeChanged,
-  masterStrikeOff,
-  masterView,
-  type NodeDescriptor,
-  type NodeHeartbeat,
-  type NodeHeartbeatReply,
-  type NodeState,
-  type NodeTask,
-  type RangeDescriptor,
-  type RpcRegistry,
-} from '@remora/protocol';
+import type { RpcRegistry } from '@remora/protocol';
 import {
   type ConfChange,
   type ConfState,
@@ -36,24 +16,23 @@ import {
 } from '@remora/raft';
 import { MasterAdmin } from './admin/master-admin.ts';
 import type { Knowledge } from './admin/overview.ts';
-import { type RangeSettings, splitPolicyOf } from './admin/range-settings.ts';
+import type { RangeSettings } from './admin/range-settings.ts';
 import { type ClusterSettings, SettingsSchema } from './admin/settings.ts';
 import { registerSteering } from './admin/steering.ts';
 import type { ClusterCare } from './cluster-care.ts';
 import { decodeMasterCommand, decodeMasterImage, encodeMasterImage } from './codec.ts';
 import { FirstRange } from './first-range.ts';
 import { beginTerm, type LeaderTerm } from './leader-term.ts';
-import { MastersCare, masterTask } from './masters/masters-care.ts';
+import { MasterService } from './master-service.ts';
+import { MastersCare } from './masters/masters-care.ts';
 import { NodeReports } from './node-reports.ts';
 import { type CommandDone, Proposals, refusal } from './proposals.ts';
 import { RangeOrders } from './range-orders.ts';
 import { ReplicaIds } from './replica-ids.ts';
-import { replicaTasks } from './replica-tasks.ts';
 import { RevisionIssuer } from './revision-issuer.ts';
 import type { Liveness } from './scheduling/cluster-model.ts';
 import { encodeMasterSnapshot, receiveMasterSnapshot } from './snapshot.ts';
 import { type MasterCommand, MasterState } from './state.ts';
-import { strikeOff } from './strike-off.ts';
 
 export interface MasterDeps {
   readonly nodeId: number;
@@ -107,6 +86,7 @@ export class Master implements StateMachine {
   readonly #revisions: RevisionIssuer;
   readonly #schema: SettingsSchema;
   readonly #masters: MastersCare;
+  readonly #service: MasterService;
   #group: Group | undefined;
   #settings: { readonly version: number; readonly values: ClusterSettings } | undefined;
   #leaderTerm = 0;
@@ -149,6 +129,7 @@ export class Master implements StateMachine {
       refusal,
       window: deps.options.revisionWindow,
     });
+    this.#service = this.#newService();
   }
 
   attach(group: Group): void {
@@ -247,23 +228,22 @@ export class Master implements StateMachine {
   register(registry: RpcRegistry): void {
     this.#admin().register(registry);
     registerSteering(registry, () => (this.leading && this.#term?.actions) || this.#notLeader());
-    registry.handle(masterJoin, (request, _context, done) => this.#join(request, done));
-    registry.handle(masterHeartbeat, (heartbeat, _context, done) => {
-      const reply = this.#heartbeat(heartbeat);
-      if (reply instanceof ServiceError) done(reply, undefined);
-      else done(undefined, reply);
+    this.#service.register(registry);
+  }
+
+  #newService(): MasterService {
+    const { nodeId, clusterId, clock, logger } = this.#deps;
+    return new MasterService({
+      ...{ nodeId, clusterId, clock, logger, state: this.state, orders: this.orders },
+      ...{ reports: this.#reports, revisions: this.#revisions, firstRange: this.#firstRange },
+      settings: () => this.settings,
+      leading: () => this.leading,
+      leader: () => (this.leading ? nodeId : this.#leaderReplica),
+      care: () => this.care,
+      stateOf: (id) => this.#stateOf(id),
+      notLeader: () => this.#notLeader(),
+      propose: (command, done) => this.#propose(command, done),
     });
-    registry.handle(masterRangeChanged, (descriptor, _context, done) => this.#rangeChanged(descriptor, done));
-    registry.handle(masterAskSplit, (request, _context, done) => this.#askSplit(request, done));
-    registry.handle(masterDrawRevisions, (request, _context, done) =>
-      this.leading ? this.#revisions.draw(request, done) : done(this.#notLeader(), undefined),
-    );
-    registry.handle(masterStrikeOff, ({ nodeIds }, _context, done) =>
-      this.leading ? this.#strikeOff(nodeIds, done) : done(this.#notLeader(), undefined),
-    );
-    registry.handle(masterView, (_request, _context, done) =>
-      this.leading ? done(undefined, this.view()) : done(this.#notLeader(), undefined),
-    );
   }
 
   #admin(): MasterAdmin {
@@ -292,104 +272,12 @@ export class Master implements StateMachine {
     });
   }
 
-  #join(
-    request: JoinRequest,
-    done: (error: ServiceError | undefined, reply: { nodeId: number; clusterId: string } | undefined) => void,
-  ): void {
-    if (!this.leading) return done(this.#notLeader(), undefined);
-    const descriptor: NodeDescriptor = { ...request.descriptor, nodeId: request.nodeId };
-    const conflict = this.state.registrationConflict(descriptor);
-    if (conflict !== undefined) return done(conflict, undefined);
-    this.#propose({ type: 'registerNode', descriptor }, (error, result) => {
-      if (result?.type !== 'registerNode') return done(error ?? this.#notLeader(), undefined);
-      this.#deps.logger.info({ node: result.nodeId, name: descriptor.name }, 'registered a node');
-      done(undefined, { nodeId: result.nodeId, clusterId: this.#deps.clusterId });
-    });
-  }
-
-  #rangeChanged(descriptor: RangeDescriptor, done: (error: ServiceError | undefined, reply: undefined) => void): void {
-    if (!this.leading) return done(this.#notLeader(), undefined);
-    const news = this.state.newsOf(descriptor);
-    if (news === undefined) return done(undefined, undefined);
-    const type = news === 'all' ? 'describeRange' : 'changeRange';
-    this.#propose({ type, descriptor }, (error) => done(error, undefined));
-  }
-
-  #strikeOff(nodeIds: readonly number[], done: Done<undefined>): void {
-    const stateOf = (nodeId: number) => this.#stateOf(nodeId);
-    const propose = (command: MasterCommand, done: CommandDone) => this.#propose(command, done);
-    strikeOff(nodeIds, { state: this.state, stateOf, propose }, done);
-  }
-
-  #askSplit(request: AskSplitRequest, done: Done<AskSplitReply>): void {
-    const care = this.#term?.care;
-    if (!this.leading || care === undefined) return done(this.#notLeader(), undefined);
-    const refused = care.splitRefusal(request);
-    if (refused !== undefined) return done(refused, undefined);
-    const byHand = request.cause === 'admin';
-    this.#propose({ type: 'askSplit', descriptor: request.range, byHand }, (error, result) => {
-      if (result?.type !== 'askSplit') return done(error ?? this.#notLeader(), undefined);
-      care.splitBegan(request);
-      const { childId, replicas } = result.asked;
-      done(undefined, { childId, replicas: replicas.map(({ nodeId, replicaId }) => ({ nodeId, replicaId })) });
-    });
-  }
-
-  #heartbeat(heartbeat: NodeHeartbeat): NodeHeartbeatReply | ServiceError {
-    if (!this.leading) return this.#notLeader();
-    const node = this.state.node(heartbeat.nodeId);
-    if (node === undefined) {
-      return new ServiceError('INVALID_ARGUMENT', `node ${heartbeat.nodeId} has not joined`, {
-        details: { join: true },
-      });
-    }
-    if (this.state.isRemoved(heartbeat.nodeId)) return this.state.removedConflict(heartbeat.nodeId);
-    if (node.incarnation !== heartbeat.incarnation) {
-      return new ServiceError('NODE_CONFLICT', `node id ${heartbeat.nodeId} belongs to another data directory`);
-    }
-    this.#reports.heard(heartbeat, this.#nowMs);
-    this.#firstRange.look();
-    for (const result of heartbeat.results) this.orders.ended(result);
-    const own = masterTask(this.state, heartbeat) ?? [];
-    const tasks = [...replicaTasks(this.state, heartbeat), ...this.#orderTasks(heartbeat)].concat(own);
-    return { tasks, view: this.view(), splits: splitPolicyOf(this.settings) };
-  }
-
-  #orderTasks({ ranges }: NodeHeartbeat): readonly NodeTask[] {
-    return ranges.flatMap((report) => {
-      const range = this.state.range(report.rangeId);
-      const order = range === undefined ? undefined : this.orders.reported(range, report);
-      return order === undefined ? [] : [{ type: 'order', order }];
-    });
-  }
-
-  view(): ClusterView {
-    return {
-      clusterId: this.#deps.clusterId,
-      nodes: this.state.nodes().map((node) => ({
-        descriptor: asItServes(node, this.state.conf),
-        state: this.#shownState(node.nodeId),
-      })),
-      ranges: this.state.ranges(),
-      leaders: this.#reports.leaders(),
-      masterLeader: this.leading ? this.#deps.nodeId : this.#leaderReplica,
-    };
-  }
-
   get #nowMs(): number {
     return this.#deps.clock.monotonicMs();
   }
 
   #stateOf(nodeId: number): Liveness {
     return this.#reports.stateOf(nodeId, this.#nowMs, this.settings);
-  }
-
-  /** What nodes and clients are told of a node: both how it is and what it is there for, in one word. */
-  #shownState(nodeId: number): NodeState {
-    const { duty } = this.state.dutyOf(nodeId);
-    if (duty === 'removed') return duty;
-    const state = this.#stateOf(nodeId);
-    return state === 'up' && duty !== 'serving' ? 'draining' : state;
   }
 
   /** Those in force. */
@@ -458,10 +346,4 @@ export class Master implements StateMachine {
     this.#leaderReplica = 0;
     this.#proposals.loseAll();
   }
-}
-
-/** Whoever has the role and is none of the masters now is asked nothing as one. */
-function asItServes(node: NodeDescriptor, conf: ConfState): NodeDescriptor {
-  if (isMember(conf, node.nodeId) || !node.roles.includes('master')) return node;
-  return { ...node, roles: node.roles.filter((role) => role !== 'master') };
 }

@@ -1,0 +1,187 @@
+import { type Clock, type Logger, ServiceError } from '@remora/base';
+import {
+  type AskSplitReply,
+  type AskSplitRequest,
+  type ClusterView,
+  type Done,
+  type JoinReply,
+  type JoinRequest,
+  masterAskSplit,
+  masterDrawRevisions,
+  masterHeartbeat,
+  masterJoin,
+  masterRangeChanged,
+  masterStrikeOff,
+  masterView,
+  type NodeDescriptor,
+  type NodeHeartbeat,
+  type NodeHeartbeatReply,
+  type NodeState,
+  type NodeTask,
+  type RangeDescriptor,
+  type RpcRegistry,
+} from '@remora/protocol';
+import { type ConfState, isMember } from '@remora/raft';
+import { splitPolicyOf } from './admin/range-settings.ts';
+import type { ClusterSettings } from './admin/settings.ts';
+import type { ClusterCare } from './cluster-care.ts';
+import type { FirstRange } from './first-range.ts';
+import { masterTask } from './masters/masters-care.ts';
+import type { NodeReports } from './node-reports.ts';
+import type { CommandDone } from './proposals.ts';
+import type { RangeOrders } from './range-orders.ts';
+import { replicaTasks } from './replica-tasks.ts';
+import type { RevisionIssuer } from './revision-issuer.ts';
+import type { Liveness } from './scheduling/cluster-model.ts';
+import type { MasterCommand, MasterState } from './state.ts';
+import { strikeOff } from './strike-off.ts';
+
+export interface MasterServiceDeps {
+  readonly nodeId: number;
+  readonly clusterId: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly state: MasterState;
+  readonly orders: RangeOrders;
+  readonly reports: NodeReports;
+  readonly revisions: RevisionIssuer;
+  readonly firstRange: FirstRange;
+  readonly settings: () => ClusterSettings;
+  /** Whether it may answer from its state (master.ts M3). */
+  readonly leading: () => boolean;
+  /** Who leads as far as it knows, itself included; 0: nobody. */
+  readonly leader: () => number;
+  /** While it leads. */
+  readonly care: () => ClusterCare | undefined;
+  readonly stateOf: (nodeId: number) => Liveness;
+  readonly notLeader: () => ServiceError;
+  readonly propose: (command: MasterCommand, done: CommandDone) => void;
+}
+
+/** What nodes and gateways ask of the master: its leader answers, the others say who that is. */
+export class MasterService {
+  readonly #deps: MasterServiceDeps;
+
+  constructor(deps: MasterServiceDeps) {
+    this.#deps = deps;
+  }
+
+  register(registry: RpcRegistry): void {
+    const { leading, notLeader, revisions } = this.#deps;
+    registry.handle(masterJoin, (request, _context, done) => this.#join(request, done));
+    registry.handle(masterHeartbeat, (heartbeat, _context, done) => {
+      const reply = this.#heartbeat(heartbeat);
+      if (reply instanceof ServiceError) done(reply, undefined);
+      else done(undefined, reply);
+    });
+    registry.handle(masterRangeChanged, (descriptor, _context, done) => this.#rangeChanged(descriptor, done));
+    registry.handle(masterAskSplit, (request, _context, done) => this.#askSplit(request, done));
+    registry.handle(masterDrawRevisions, (request, _context, done) =>
+      leading() ? revisions.draw(request, done) : done(notLeader(), undefined),
+    );
+    registry.handle(masterStrikeOff, ({ nodeIds }, _context, done) =>
+      leading() ? strikeOff(nodeIds, this.#deps, done) : done(notLeader(), undefined),
+    );
+    registry.handle(masterView, (_request, _context, done) =>
+      leading() ? done(undefined, this.#view()) : done(notLeader(), undefined),
+    );
+  }
+
+  #join(request: JoinRequest, done: Done<JoinReply>): void {
+    const { clusterId, leading, logger, notLeader, propose, state } = this.#deps;
+    if (!leading()) return done(notLeader(), undefined);
+    const descriptor: NodeDescriptor = { ...request.descriptor, nodeId: request.nodeId };
+    const conflict = state.registrationConflict(descriptor);
+    if (conflict !== undefined) return done(conflict, undefined);
+    propose({ type: 'registerNode', descriptor }, (error, result) => {
+      if (result?.type !== 'registerNode') return done(error ?? notLeader(), undefined);
+      logger.info({ node: result.nodeId, name: descriptor.name }, 'registered a node');
+      done(undefined, { nodeId: result.nodeId, clusterId });
+    });
+  }
+
+  #rangeChanged(descriptor: RangeDescriptor, done: Done<undefined>): void {
+    const { leading, notLeader, propose, state } = this.#deps;
+    if (!leading()) return done(notLeader(), undefined);
+    const news = state.newsOf(descriptor);
+    if (news === undefined) return done(undefined, undefined);
+    const type = news === 'all' ? 'describeRange' : 'changeRange';
+    propose({ type, descriptor }, (error) => done(error, undefined));
+  }
+
+  #askSplit(request: AskSplitRequest, done: Done<AskSplitReply>): void {
+    const { leading, notLeader, propose } = this.#deps;
+    const care = this.#deps.care();
+    if (!leading() || care === undefined) return done(notLeader(), undefined);
+    const refused = care.splitRefusal(request);
+    if (refused !== undefined) return done(refused, undefined);
+    const byHand = request.cause === 'admin';
+    propose({ type: 'askSplit', descriptor: request.range, byHand }, (error, result) => {
+      if (result?.type !== 'askSplit') return done(error ?? notLeader(), undefined);
+      care.splitBegan(request);
+      const { childId, replicas } = result.asked;
+      done(undefined, { childId, replicas: replicas.map(({ nodeId, replicaId }) => ({ nodeId, replicaId })) });
+    });
+  }
+
+  #heartbeat(heartbeat: NodeHeartbeat): NodeHeartbeatReply | ServiceError {
+    const { clock, firstRange, orders, reports, settings, state } = this.#deps;
+    const refused = this.#heartbeatRefusal(heartbeat);
+    if (refused !== undefined) return refused;
+    reports.heard(heartbeat, clock.monotonicMs());
+    firstRange.look();
+    for (const result of heartbeat.results) orders.ended(result);
+    const own = masterTask(state, heartbeat) ?? [];
+    const tasks = [...replicaTasks(state, heartbeat), ...this.#orderTasks(heartbeat)].concat(own);
+    return { tasks, view: this.#view(), splits: splitPolicyOf(settings()) };
+  }
+
+  #heartbeatRefusal({ nodeId, incarnation }: NodeHeartbeat): ServiceError | undefined {
+    const { leading, notLeader, state } = this.#deps;
+    if (!leading()) return notLeader();
+    const node = state.node(nodeId);
+    if (node === undefined) {
+      return new ServiceError('INVALID_ARGUMENT', `node ${nodeId} has not joined`, { details: { join: true } });
+    }
+    if (state.isRemoved(nodeId)) return state.removedConflict(nodeId);
+    if (node.incarnation === incarnation) return undefined;
+    return new ServiceError('NODE_CONFLICT', `node id ${nodeId} belongs to another data directory`);
+  }
+
+  #orderTasks({ ranges }: NodeHeartbeat): readonly NodeTask[] {
+    const { orders, state } = this.#deps;
+    return ranges.flatMap((report) => {
+      const range = state.range(report.rangeId);
+      const order = range === undefined ? undefined : orders.reported(range, report);
+      return order === undefined ? [] : [{ type: 'order', order }];
+    });
+  }
+
+  #view(): ClusterView {
+    const { clusterId, leader, reports, state } = this.#deps;
+    return {
+      clusterId,
+      nodes: state.nodes().map((node) => ({
+        descriptor: asItServes(node, state.conf),
+        state: this.#shownState(node.nodeId),
+      })),
+      ranges: state.ranges(),
+      leaders: reports.leaders(),
+      masterLeader: leader(),
+    };
+  }
+
+  /** What nodes and clients are told of a node: both how it is and what it is there for, in one word. */
+  #shownState(nodeId: number): NodeState {
+    const { duty } = this.#deps.state.dutyOf(nodeId);
+    if (duty === 'removed') return duty;
+    const state = this.#deps.stateOf(nodeId);
+    return state === 'up' && duty !== 'serving' ? 'draining' : state;
+  }
+}
+
+/** Whoever has the role and is none of the masters now is asked nothing as one. */
+function asItServes(node: NodeDescriptor, conf: ConfState): NodeDescriptor {
+  if (isMember(conf, node.nodeId) || !node.roles.includes('master')) return node;
+  return { ...node, roles: node.roles.filter((role) => role !== 'master') };
+}
