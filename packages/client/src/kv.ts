@@ -172,9 +172,16 @@ export class Kv {
   }
 }
 
-function readOf(selector: KeySelector, { limit = 0, revision = 0, sort, keysOnly, countOnly }: RangeOptions): RangeOp {
-  const wanted = { limit, revision, sortOrder: sort?.order ?? 'none', sortTarget: sort?.by ?? 'key' } as const;
-  return rangeOp(keyRange(selector), { ...wanted, keysOnly: keysOnly ?? false, countOnly: countOnly ?? false });
+function readOf(selector: KeySelector, options: RangeOptions): RangeOp {
+  // Field by field: an object put together of others costs a tenth of a read here.
+  return rangeOp(keyRange(selector), {
+    limit: options.limit ?? 0,
+    revision: options.revision ?? 0,
+    sortOrder: options.sort?.order ?? 'none',
+    sortTarget: options.sort?.by ?? 'key',
+    keysOnly: options.keysOnly ?? false,
+    countOnly: options.countOnly ?? false,
+  });
 }
 
 function putOp(put: Extract<TxnOperation, { put: unknown }>): Extract<KvOp, { type: 'put' }> {

@@ -1,9 +1,18 @@
-import { type Bytes, type Clock, type Logger, type Random, ServiceError, type Span, spanCovers } from '@remora/base';
+import {
+  assert,
+  type Bytes,
+  type Clock,
+  type Logger,
+  type Random,
+  ServiceError,
+  type Span,
+  spanCovers,
+} from '@remora/base';
 import type { CallHandle, RangeDescriptor, RangeReply, RangeRequest, RpcDialer } from '@remora/protocol';
 import { COMMAND_DEADLINE_MAX_MS, currentRanges, rangeExecute, rangeInfo, staleEpoch } from '@remora/protocol';
 import type { LeaderSearch } from './leader-search.ts';
 import type { Routes } from './routes.ts';
-import type { SlowAnswers } from './slow-answers.ts';
+import type { Awaited, SlowAnswers } from './slow-answers.ts';
 import type { BackendUnderWay } from './under-way.ts';
 
 export interface RequestDeps {
@@ -59,7 +68,7 @@ const PROMPT_ATTEMPTS = 3;
  *     request: the range of any of its keys remembers that. So that one is asked first, and if it does not, nothing was
  *     applied, nor will be: what is still on its way meets an epoch that has passed, or bounds that it exceeds.
  */
-export class RoutedCall {
+export class RoutedCall implements Awaited {
   readonly #deps: RequestDeps;
   readonly #request: RoutedRequest;
   readonly #done: RequestDone;
@@ -72,6 +81,11 @@ export class RoutedCall {
   /** The latest call, for `cancel`; a call that was answered before it returned leaves none. */
   #call: CallHandle | undefined;
   #calls = 0;
+  /** Whom the latest attempt asks, and which range. */
+  #node = 0;
+  #range: RangeDescriptor | undefined;
+  /** By which the latest attempt is known there; 0: not at all. */
+  #slowId = 0;
 
   constructor(deps: RequestDeps, request: RoutedRequest, done: RequestDone) {
     this.#deps = deps;
@@ -92,7 +106,32 @@ export class RoutedCall {
     this.#call?.cancel();
   }
 
+  get key(): Bytes {
+    return this.#request.key;
+  }
+
+  get node(): number {
+    return this.#node;
+  }
+
+  get range(): RangeDescriptor {
+    assert(this.#range !== undefined, 'it is watched from its first attempt on');
+    return this.#range;
+  }
+
+  /** Q2. The leader that has the request is none any more, and said nothing about it. */
+  moved(): void {
+    if (this.#finished) return;
+    this.#slowId = 0;
+    this.#call?.cancel();
+    this.#call = undefined;
+    this.#attempts++;
+    this.#maybeApplied ||= this.#request.command;
+    this.#attempt();
+  }
+
   #end(): void {
+    this.#awaitsNothing();
     if (!this.#finished) this.#deps.underWay.calls--;
     this.#finished = true;
   }
@@ -172,46 +211,28 @@ export class RoutedCall {
     const { rangeId, epoch } = range;
     const request: RangeRequest = { rangeId, epoch, requestId: this.#request.requestId, deadlineMs, body };
     const timeoutMs = Math.min(this.#attemptMs(), Math.max(1, this.#remainingMs()));
-    this.#track((answered) => {
-      const moved = (): void => {
-        call.cancel();
+    this.#range = range;
+    this.#node = node;
+    // Before the call, which may be answered within.
+    if (!this.#request.awaits) this.#slowId = this.#deps.slow.watch(this);
+    this.#track((answered) =>
+      this.#deps.dialer.channel(node).call(rangeExecute, request, { timeoutMs }, (error, reply) => {
         answered();
-        this.#leftBehind();
-      };
-      const forget = this.#request.awaits ? undefined : this.#watchSlowness(range, node, moved);
-      const ended = (): void => {
-        forget?.();
-        answered();
-      };
-      const call = this.#deps.dialer.channel(node).call(rangeExecute, request, { timeoutMs }, (error, reply) => {
-        ended();
         if (this.#finished) return;
+        this.#awaitsNothing();
         this.#attempts++;
         if (reply !== undefined) {
           this.#deps.routes.learnReply(rangeId, node, reply);
           this.#finish(undefined, reply);
         } else if (error?.code === 'STALE_EPOCH') this.#rerouted(range, node, error);
         else if (error !== undefined) this.#failed(rangeId, node, error);
-      });
-      return {
-        cancel() {
-          forget?.();
-          call.cancel();
-        },
-      };
-    });
+      }),
+    );
   }
 
-  #watchSlowness(range: RangeDescriptor, node: number, onMoved: () => void): () => void {
-    return this.#deps.slow.watch({ range, key: this.#request.key, node, onMoved });
-  }
-
-  /** Q2. The leader that has the request is none any more, and said nothing about it. */
-  #leftBehind(): void {
-    if (this.#finished) return;
-    this.#attempts++;
-    this.#maybeApplied ||= this.#request.command;
-    this.#attempt();
+  #awaitsNothing(): void {
+    if (this.#slowId !== 0) this.#deps.slow.forget(this.#slowId);
+    this.#slowId = 0;
   }
 
   /** A call of this process may be answered before it returns, and another one begun by then. */

@@ -38,7 +38,8 @@ class Bed {
   }
 
   watch(): () => void {
-    return this.#slow.watch({ range: RANGE, key: KEY, node: NODE, onMoved: () => this.moved++ });
+    const id = this.#slow.watch({ range: RANGE, key: KEY, node: NODE, moved: () => this.moved++ });
+    return () => this.#slow.forget(id);
   }
 
   find(leader: number): void {
