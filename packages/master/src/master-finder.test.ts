@@ -17,6 +17,8 @@ class Bed {
   readonly asked: number[] = [];
   readonly answers: Record<number, Answer>;
   readonly finder: MasterFinder;
+  /** As the replica of the node itself knows. */
+  leaderHere = 0;
 
   constructor(answers: Record<number, Answer>) {
     this.answers = answers;
@@ -37,7 +39,10 @@ class Bed {
         },
       }) as unknown as RpcChannel;
     const dialer: RpcDialer = { channel, channelTo: () => channel(0) };
-    this.finder = new MasterFinder({ dialer, seeds: [], masters: [1, 2, 3], reachable: () => true });
+    this.finder = new MasterFinder({
+      ...{ dialer, seeds: [], masters: [1, 2, 3], reachable: () => true },
+      leaderHere: () => this.leaderHere,
+    });
   }
 
   /** Whom it asks, one after the other, until it is answered or has asked so often. */
@@ -76,6 +81,19 @@ describe('who looks for the leader of the masters', () => {
     const asked = bed.ask(100);
     expect(asked.at(-1)).toBe(3);
     expect(asked.length).toBeLessThan(30);
+  });
+
+  test('goes at once to whom the own replica of the masters follows, and not to one that is gone', () => {
+    for (const times of [4, 5, 6]) {
+      const bed = new Bed({ 1: { names: 3 }, 2: { names: 3 }, 3: 'leads' });
+      bed.ask(9);
+      bed.answers[3] = 'gone';
+      bed.leaderHere = 3;
+      expect(bed.ask(times).filter((node) => node === 3)).toEqual([3]);
+      bed.answers[2] = 'leads';
+      bed.leaderHere = 2;
+      expect(bed.ask(9)).toEqual([2]);
+    }
   });
 
   test('asks the only one there is, also when that is gone', () => {

@@ -12,6 +12,8 @@ export interface MasterFinderDeps {
   readonly masters: readonly number[];
   /** Whether the address of a node is known; otherwise it is taken from the answer that names the leader. */
   readonly reachable: (nodeId: number) => boolean;
+  /** Who leads them as this node's own replica of them knows; 0 when it has none, or knows of nobody. */
+  readonly leaderHere?: () => number;
 }
 
 const NO_MASTER = new ServiceError('UNAVAILABLE', 'the node that was asked is no master');
@@ -71,6 +73,9 @@ export class MasterFinder {
   #next(): number | string {
     if (this.#leader !== 0) return this.#leader;
     if (this.#leaderAddress !== '') return this.#leaderAddress;
+    // Told by the election itself, sooner than by asking one after the other.
+    const here = this.#deps.leaderHere?.() ?? 0;
+    if (here !== 0 && here !== this.#silent) return here;
     const { masters, seeds } = this.#deps;
     const all = [...(this.#known.length > 0 ? this.#known : masters), ...seeds];
     const inTurn = all.map((_, i) => all[(this.#failures + i) % all.length] ?? '');

@@ -83,7 +83,7 @@ export class MasterService {
       leading() ? strikeOff(nodeIds, this.#deps, done) : done(notLeader(), undefined),
     );
     registry.handle(masterView, (_request, _context, done) =>
-      leading() ? done(undefined, this.#view()) : done(notLeader(), undefined),
+      leading() ? done(undefined, this.view()) : done(notLeader(), undefined),
     );
   }
 
@@ -133,7 +133,7 @@ export class MasterService {
     for (const result of heartbeat.results) orders.ended(result);
     const own = masterTask(state, heartbeat) ?? [];
     const tasks = [...replicaTasks(state, heartbeat), ...this.#orderTasks(heartbeat)].concat(own);
-    return { tasks, view: this.#view(), splits: splitPolicyOf(settings()) };
+    return { tasks, view: this.view(), splits: splitPolicyOf(settings()) };
   }
 
   #heartbeatRefusal({ nodeId, incarnation }: NodeHeartbeat): ServiceError | undefined {
@@ -157,7 +157,7 @@ export class MasterService {
     });
   }
 
-  #view(): ClusterView {
+  view(): ClusterView {
     const { clusterId, leader, reports, state } = this.#deps;
     return {
       clusterId,

@@ -1,5 +1,5 @@
 import { assert, type Bytes, type Clock, type Logger, ServiceError, type Timer } from '@remora/base';
-import type { RpcRegistry } from '@remora/protocol';
+import type { ClusterView, RpcRegistry } from '@remora/protocol';
 import {
   type ConfChange,
   type ConfState,
@@ -156,6 +156,15 @@ export class Master implements StateMachine {
     return this.#leaderTerm !== 0 && this.group.ready;
   }
 
+  /** Who leads as far as it knows; 0: nobody. */
+  get leader(): number {
+    return this.leading ? this.#deps.nodeId : this.#leaderReplica;
+  }
+
+  view(): ClusterView {
+    return this.#service.view();
+  }
+
   // -------------------------------------------------------------------------------------------- state machine
 
   apply(entries: readonly Entry[], conf: ConfState): void {
@@ -238,7 +247,7 @@ export class Master implements StateMachine {
       ...{ reports: this.#reports, revisions: this.#revisions, firstRange: this.#firstRange },
       settings: () => this.settings,
       leading: () => this.leading,
-      leader: () => (this.leading ? nodeId : this.#leaderReplica),
+      leader: () => this.leader,
       care: () => this.care,
       stateOf: (id) => this.#stateOf(id),
       notLeader: () => this.#notLeader(),

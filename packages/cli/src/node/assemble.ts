@@ -138,7 +138,7 @@ class Node implements AssembledNode {
     host = this.#host(log, peers);
     const dialer = this.#dialer(descriptor, registry);
     const seat = this.#seat({ host, engine, checkpointer, recovered }, registry);
-    const finder = this.#finder(dialer);
+    const finder = this.#finder(dialer, seat);
     const drawer = this.#drawer(finder);
     const admission = new Admission({ clock, logger }, options);
     const ranges = new RangeBackend({
@@ -399,7 +399,7 @@ class Node implements AssembledNode {
     return store;
   }
 
-  #finder(dialer: ClosableDialer): MasterFinder {
+  #finder(dialer: ClosableDialer, seat: MasterSeat): MasterFinder {
     const { options, founders, platform } = this.#parts;
     const members = founders?.members.map((_member, i) => i + 1) ?? [];
     const known = platform.records.knownNodes.map(({ nodeId }) => nodeId);
@@ -408,6 +408,7 @@ class Node implements AssembledNode {
       seeds: options.join.map(formatAddress),
       masters: [...new Set([...members, ...known])],
       reachable: (nodeId) => this.#address(nodeId) !== undefined,
+      leaderHere: () => seat.master?.leader ?? 0,
     });
   }
 
