@@ -1,4 +1,4 @@
-/** `pnpm bench raft` and `pnpm bench ranges`: runs cases (raft/case.ts) one after another, prints what came of them and writes it down. */
+/** `pnpm bench raft`, `pnpm bench ranges` and `pnpm bench locks`: runs cases (raft/case.ts) one after another, prints what came of them and writes it down. */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -11,6 +11,7 @@ interface CaseOptions {
   readonly seconds: number;
   readonly runs: number;
   readonly baseline: string | undefined;
+  readonly peers: readonly string[];
   readonly profile: boolean;
   readonly json: boolean;
   readonly settings: ReadonlyMap<string, string>;
@@ -18,9 +19,13 @@ interface CaseOptions {
 
 /** What each of the commands measures; its cases are in `<name>/cases`. */
 const FAMILIES = {
-  raft: 'Measures packages/raft alone, in processes of its own on this machine',
-  ranges: 'Measures clusters of three nodes with several ranges, through the SDK, on this machine',
-};
+  raft: { says: 'Measures packages/raft alone, in processes of its own on this machine', peers: [] },
+  ranges: { says: 'Measures clusters of three nodes with several ranges, through the SDK, on this machine', peers: [] },
+  locks: {
+    says: 'Measures locks of a cluster of three nodes, through the SDK, on this machine',
+    peers: ['etcd', 'redlock', 'redis', 'bare'],
+  },
+} as const;
 type Family = keyof typeof FAMILIES;
 
 export function isFamily(name: string | undefined): name is Family {
@@ -40,7 +45,7 @@ export async function main({
   const known = await loadCases(new URL(`./${family}/cases/`, import.meta.url));
   let options: CaseOptions | undefined;
   try {
-    options = parseOptions(argv, known);
+    options = parseOptions(argv, family, known);
   } catch (error) {
     console.error(`${error instanceof Error ? error.message : error}\n\n${help(family, known)}`);
     return 2;
@@ -87,6 +92,7 @@ async function runCases(
     const context: CaseContext = {
       root,
       baseline: options.baseline,
+      peers: options.peers,
       dir: join(dir, name),
       seconds: options.seconds,
       runs: options.runs,
@@ -136,9 +142,11 @@ function describe(results: Results, options: CaseOptions): object {
 
 function help(family: Family, known: Cases): string {
   const settings = [...known].map(([name, { SETTINGS }]) => `    ${name}: ${SETTINGS.join(', ')}`).join('\n');
+  const { says, peers } = FAMILIES[family];
+  const peer = peers.length === 0 ? '' : `  --peer <names>       measure these too, by turns: ${peers.join(', ')}\n`;
   return `pnpm bench ${family} [options]
 
-${FAMILIES[family]}; see docs/benchmarks.md.
+${says}; see docs/benchmarks.md.
 
   --cases <names>      ${[...known.keys()].join(', ')} (default: all)
   --seconds <n>        length of one measurement, after its warm-up (default: 3)
@@ -146,13 +154,13 @@ ${FAMILIES[family]}; see docs/benchmarks.md.
   --set <name=value>   a setting of a case, as its file in test/bench/${family}/cases says; may be repeated:
 ${settings}
   --baseline <dir>     measure the nodes of another working tree too, by turns, where a case can
-  --profile            write CPU profiles of all processes to bench-results/profiles/
+${peer}  --profile            write CPU profiles of all processes to bench-results/profiles/
   --json               print JSON instead of tables
   --help               print this`;
 }
 
 /** Undefined: help was asked for. @throws Error that says what is wrong with the arguments. */
-function parseOptions(argv: readonly string[], known: Cases): CaseOptions | undefined {
+function parseOptions(argv: readonly string[], family: Family, known: Cases): CaseOptions | undefined {
   const { values } = parseArgs({
     args: [...argv],
     options: {
@@ -160,6 +168,7 @@ function parseOptions(argv: readonly string[], known: Cases): CaseOptions | unde
       seconds: { type: 'string', default: '3' },
       runs: { type: 'string', default: '3' },
       baseline: { type: 'string' },
+      peer: { type: 'string', multiple: true, default: [] },
       set: { type: 'string', multiple: true, default: [] },
       profile: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
@@ -170,6 +179,10 @@ function parseOptions(argv: readonly string[], known: Cases): CaseOptions | unde
   const cases = values.cases.split(',');
   const unknown = cases.find((name) => !known.has(name));
   if (unknown !== undefined) throw new Error(`--cases: "${unknown}" is none of ${[...known.keys()].join(', ')}`);
+  const peers = values.peer.flatMap((text) => text.split(','));
+  const possible: readonly string[] = FAMILIES[family].peers;
+  const stranger = peers.find((name) => !possible.includes(name));
+  if (stranger !== undefined) throw new Error(`--peer: "${stranger}" is none of ${possible.join(', ')}`);
   const [seconds, runs] = [Number(values.seconds), Number(values.runs)];
   if (!(seconds > 0) || !(runs > 0)) throw new Error('--seconds and --runs take numbers above 0');
   const settings = new Map(
@@ -185,5 +198,5 @@ function parseOptions(argv: readonly string[], known: Cases): CaseOptions | unde
     }),
   );
   const baseline = values.baseline === undefined ? undefined : resolve(values.baseline);
-  return { cases, seconds, runs, baseline, profile: values.profile, json: values.json, settings };
+  return { cases, seconds, runs, baseline, peers, profile: values.profile, json: values.json, settings };
 }

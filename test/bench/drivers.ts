@@ -11,6 +11,8 @@ export interface Driver {
   close(): Promise<void>;
 }
 
+export type OpenDriver = (load: LoadArguments) => Promise<Driver>;
+
 /** Two clients that hand one lock to each other. */
 export interface HandoffDriver {
   acquire(client: 0 | 1): Promise<() => Promise<unknown>>;
@@ -155,7 +157,9 @@ function etcdGet(client: KVClient, key: string): Promise<unknown> {
   return answer((done) => client.range(RangeRequest.fromPartial({ key: Buffer.from(key) }), done));
 }
 
-function answer<Reply>(call: (done: (error: ServiceError | null, reply: Reply) => void) => unknown): Promise<Reply> {
+export function answer<Reply>(
+  call: (done: (error: ServiceError | null, reply: Reply) => void) => unknown,
+): Promise<Reply> {
   return new Promise((resolve, reject) => {
     call((error, reply) => {
       if (error === null) resolve(reply);

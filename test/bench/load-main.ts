@@ -2,7 +2,8 @@
  * The process that makes the load: as many workers as operations are to be in flight, each of which begins the next
  * operation when the last one has ended. It tells its parent when the warm-up is over, and the result at the end.
  */
-import { type Driver, openDriver, openHandoff } from './drivers.ts';
+import { openContended } from './contended-drivers.ts';
+import { type Driver, type OpenDriver, openDriver, openHandoff } from './drivers.ts';
 import type { LoadArguments, LoadResult } from './load-spec.ts';
 import { quantile } from './quantile.ts';
 
@@ -12,7 +13,7 @@ const ERROR_PAUSE_MS = 2;
 const HANDOFF_SETTLE_MS = 15;
 
 async function throughput(spec: LoadArguments): Promise<LoadResult> {
-  const driver = await openDriver(spec);
+  const driver = await (await opener(spec))(spec);
   const run = new Run(driver);
   for (let worker = 0; worker < spec.inflight; worker++) void run.work(worker);
   await pause(WARM_UP_MS);
@@ -24,6 +25,11 @@ async function throughput(spec: LoadArguments): Promise<LoadResult> {
   process.send?.({ type: 'measured' });
   await driver.close().catch(() => {});
   return run.result();
+}
+
+async function opener({ workload, module }: LoadArguments): Promise<OpenDriver> {
+  if (module !== undefined) return ((await import(module)) as { readonly open: OpenDriver }).open;
+  return workload === 'contended' || workload === 'queue' ? openContended : openDriver;
 }
 
 class Run {

@@ -1,7 +1,9 @@
 /** What `load-main` is told, as JSON in its only argument. */
 export interface LoadArguments {
-  readonly api: 'sdk' | 'etcd';
-  readonly workload: 'put' | 'get' | 'lock' | 'handoff' | 'writer';
+  readonly api: 'sdk' | 'etcd' | 'module';
+  /** With `module`: the file to import, which exports `open: OpenDriver`. */
+  readonly module?: string;
+  readonly workload: 'put' | 'get' | 'lock' | 'handoff' | 'writer' | 'contended' | 'queue';
   /** Gateways or members, the one to use first. */
   readonly endpoints: readonly string[];
   readonly inflight: number;

@@ -17,8 +17,14 @@ export interface LoadCommand {
 export const WORKLOADS = ['put', 'get', 'lock', 'unary-put', 'unary-get', 'handoff'] as const;
 export type Workload = (typeof WORKLOADS)[number];
 
+/**
+ * All workers want one lock. `contended`: each in a session of its own, through the entry that its client chooses. `queue`:
+ * so many that they are spread over all entries, in as many sessions.
+ */
+export type ContendedWorkload = 'contended' | 'queue';
+
 export interface LoadSpec {
-  readonly workload: Workload | 'writer';
+  readonly workload: Workload | 'writer' | ContendedWorkload;
   readonly inflight: number;
   readonly seconds: number;
 }

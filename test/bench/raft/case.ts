@@ -1,5 +1,5 @@
 /**
- * A case of `pnpm bench raft`: a file in `cases/`, named after it, that exports `run: RaftCase` and
+ * A case of `pnpm bench raft`, `ranges` or `locks`: a file in its `cases/`, named after it, that exports `run: RaftCase` and
  * `SETTINGS`, the names that its settings have on the command line.
  *
  * It starts the processes that it needs with `RaftCluster.start`, stops them before it resolves, and asserts nothing:
@@ -10,6 +10,8 @@ export interface CaseContext {
   readonly root: string;
   /** Another working tree, built, whose nodes a case may measure by turns with this one's. */
   readonly baseline: string | undefined;
+  /** Other systems to measure by turns with this one, where a case can. */
+  readonly peers: readonly string[];
   /** Empty, of this case alone; removed when all went well. */
   readonly dir: string;
   /** Length of one measurement, where a case measures for a time. */

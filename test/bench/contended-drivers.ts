@@ -1,0 +1,64 @@
+/** Many who want one lock: an operation is a turn at it, that is a wait, a grant and a release. */
+import type { v3lockpb } from '@remora/protocol/etcd';
+import { connect } from 'remora';
+import { answer, type Driver } from './drivers.ts';
+import { leaseClient, lockClient } from './etcd-clients.ts';
+import type { LoadArguments } from './load-spec.ts';
+
+const NAME = 'bench/contended';
+/** Longer than any run, in seconds. */
+const LEASE_TTL = 600n;
+
+export function openContended(load: LoadArguments): Promise<Driver> {
+  if (load.api === 'etcd') return openEtcd(load);
+  return load.workload === 'queue' ? openQueue(load) : openSessions(load);
+}
+
+async function openSessions({ endpoints, inflight }: LoadArguments): Promise<Driver> {
+  const client = await connect({ endpoints });
+  const locks = await Promise.all(
+    Array.from({ length: inflight }, async () => (await client.session({ ttl: '60s' })).lock(NAME)),
+  );
+  return { operation: (worker) => turn(locks[worker]), close: () => client.close() };
+}
+
+/** A gateway lets 8,192 acquires wait, and the SDK would take all of them to the leader's. */
+async function openQueue({ endpoints }: LoadArguments): Promise<Driver> {
+  const clients = await Promise.all(endpoints.map((endpoint) => connect({ endpoints: endpoint, sessionTtl: '60s' })));
+  const locks = clients.map((client) => client.lock(NAME));
+  return {
+    operation: (worker) => turn(locks[worker % locks.length]),
+    async close() {
+      await Promise.all(clients.map((client) => client.close()));
+    },
+  };
+}
+
+async function turn(lock: { acquire(): Promise<{ release(): Promise<void> }> } | undefined): Promise<void> {
+  const held = await lock?.acquire();
+  await held?.release();
+}
+
+/** etcd's recipe, as its lock service runs it at the server. The recipe's owner is a lease, so each worker has its own. */
+async function openEtcd({ endpoints, inflight }: LoadArguments): Promise<Driver> {
+  const address = endpoints[0] ?? '';
+  const [client, leases] = [lockClient(address), leaseClient(address)];
+  const ids = await Promise.all(
+    Array.from({ length: inflight }, () =>
+      answer<{ readonly ID: bigint }>((done) => leases.leaseGrant({ TTL: LEASE_TTL, ID: 0n }, done)),
+    ),
+  );
+  const name = Buffer.from(NAME);
+  return {
+    async operation(worker) {
+      const lease = ids[worker]?.ID ?? 0n;
+      const { key } = await answer<v3lockpb.LockResponse>((done) => client.lock({ name, lease }, done));
+      await answer((done) => client.unlock({ key }, done));
+    },
+    async close() {
+      await Promise.all(ids.map(({ ID }) => answer((done) => leases.leaseRevoke({ ID }, done))));
+      leases.close();
+      client.close();
+    },
+  };
+}
