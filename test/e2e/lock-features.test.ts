@@ -1,0 +1,55 @@
+/**
+ * What locks can do, through gateways of a real cluster, while its leader is killed: once when they are held, and once
+ * when somebody waits. All courses run side by side, so that two changes of leader do for all of them.
+ */
+import { connect } from 'remora';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Cluster } from './harness.ts';
+import { type Course, type Courses, unique } from './lock-features/course.ts';
+import { KINDS } from './lock-features/kinds.ts';
+import { SESSIONS } from './lock-features/sessions.ts';
+import { WAITING } from './lock-features/waiting.ts';
+
+const COURSES: Courses = { ...KINDS, ...WAITING, ...SESSIONS };
+const PARTS = ['held', 'waiting', 'over'] as const;
+
+let cluster: Cluster;
+const failures = new Map<string, unknown>();
+
+beforeAll(async () => {
+  cluster = await Cluster.start();
+  const { endpoints } = cluster;
+  const client = await connect({ endpoints });
+  const other = await connect({ endpoints: [...endpoints].reverse() });
+  const running = new Map(
+    Object.entries(COURSES).map(([feature, course]: [string, Course]) => {
+      return [feature, course({ client, other, endpoints, name: unique(feature) })];
+    }),
+  );
+  for (const part of PARTS) {
+    await Promise.all(
+      [...running].map(async ([feature, course]) => {
+        try {
+          const { done, value } = await course.next();
+          expect(done === true ? 'over' : value, 'the part that the course has come to').toBe(part);
+        } catch (error) {
+          failures.set(feature, error);
+          running.delete(feature);
+        }
+      }),
+    );
+    if (part !== 'over') await killLeader();
+  }
+  await Promise.all([client.close(), other.close()]);
+});
+afterAll(() => cluster?.stop());
+
+async function killLeader(): Promise<void> {
+  const leader = await cluster.leader();
+  cluster.kill(leader, 'SIGKILL');
+  await cluster.restart(leader);
+}
+
+test.each(Object.keys(COURSES))('%s', (feature) => {
+  if (failures.has(feature)) throw failures.get(feature);
+});

@@ -1,0 +1,162 @@
+/** What a lock belongs to, and how it ends: sessions, heartbeats, owners, force, versions. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'vitest';
+import { eventually } from '../eventually.ts';
+import { type Courses, code, shown, waiters } from './course.ts';
+
+const HOLDER = fileURLToPath(new URL('../lock-holder.mjs', import.meta.url));
+const SHORT_TTL_MS = 1_500;
+
+export const SESSIONS: Courses = {
+  async *'the server frees what a process held that died'(world) {
+    const { client, endpoints, name } = world;
+    const holder = spawn(process.execPath, [HOLDER, endpoints.join(','), name, String(SHORT_TTL_MS)]);
+    const [version] = await once(holder.stdout, 'data');
+    const waiting = client.lock(name).acquire();
+    await waiters(world, name, 1);
+    yield 'held';
+    expect(await client.locks.check([{ name, version: Number(String(version)) }])).toEqual([true]);
+    holder.kill('SIGKILL');
+    yield 'waiting';
+    const lock = await waiting;
+    expect(lock.version).toBeGreaterThan(Number(String(version)));
+    await lock.release();
+  },
+
+  async *'heartbeats keep a session for longer than its TTL, at whichever gateway is left'(world) {
+    const { client, other, name } = world;
+    const session = await client.session({ ttl: SHORT_TTL_MS });
+    const begunMs = performance.now();
+    const held = await session.lock(name).acquire();
+    const { signal } = held;
+    yield 'held';
+    const waiting = other.lock(name).acquire();
+    await waiters(world, name, 1);
+    yield 'waiting';
+    await eventually('the TTL is over', () => performance.now() > begunMs + 2 * SHORT_TTL_MS);
+    expect([await held.check(), signal.aborted, held.state]).toEqual([true, false, 'active']);
+    await session.close();
+    await (await waiting).release();
+  },
+
+  async *'one session has many locks, which end with it'(world) {
+    const { client, other, name } = world;
+    const names = Array.from({ length: 5 }, (_, i) => `${name}/${i}`);
+    const session = await client.session();
+    const held = await Promise.all(names.map((each) => session.lock(each).acquire()));
+    yield 'held';
+    const waiting = names.map((each) => other.lock(each).acquire());
+    await Promise.all(names.map((each) => waiters(world, each, 1)));
+    yield 'waiting';
+    await session.close();
+    const granted = await Promise.all(waiting);
+    expect(held.map(({ state }) => state)).toEqual(names.map(() => 'lost'));
+    await Promise.all(granted.map((lock) => lock.release()));
+  },
+
+  async *'the signal aborts when the session has ended'(world) {
+    const { client, other, name } = world;
+    const session = await client.session({ ttl: SHORT_TTL_MS });
+    const held = await session.lock(name).acquire();
+    const { signal } = held;
+    yield 'held';
+    const waiting = other.lock(name).acquire();
+    await waiters(world, name, 1);
+    yield 'waiting';
+    expect(signal.aborted).toBe(false);
+    await other.lease.revoke(session.lease);
+    await (await waiting).release();
+    await eventually('it is told', () => signal.aborted);
+    expect([held.state, signal.reason]).toEqual(['lost', code('SESSION_EXPIRED')]);
+  },
+
+  async *'only its owner releases a lock, and only while it has it'(world) {
+    const { client, other, name } = world;
+    const session = await client.session();
+    const held = await session.lock(name).acquire();
+    yield 'held';
+    const waiting = other.lock(name).acquire();
+    await waiters(world, name, 1);
+    yield 'waiting';
+    await other.locks.forceRelease(name);
+    const next = await waiting;
+    await expect(held.release()).rejects.toThrow(code('LOCK_NOT_HELD'));
+    expect(await next.check()).toBe(true);
+    await next.release();
+    await session.close();
+  },
+
+  async *'a lock is taken by force, the next one has it, and its holder is told'(world) {
+    const { client, other, name } = world;
+    const held = await client.lock(name).acquire();
+    const { signal } = held;
+    yield 'held';
+    const waiting = other.lock(name).acquire();
+    await waiters(world, name, 1);
+    yield 'waiting';
+    await other.locks.forceRelease(name);
+    const next = await waiting;
+    await eventually('it is told', () => signal.aborted);
+    expect([await next.check(), signal.reason]).toEqual([true, code('LOCK_NOT_HELD')]);
+    await next.release();
+  },
+
+  async *'a guard lets in no version below one that it has seen'(world) {
+    const { client, other, name } = world;
+    const first = await client.lock(name).acquire();
+    const guard = other.fence.guard();
+    expect(await guard.run(name, first.version, () => 'first')).toBe('first');
+    yield 'held';
+    const waiting = other.lock(name).acquire();
+    await waiters(world, name, 1);
+    yield 'waiting';
+    await first.release();
+    const second = await waiting;
+    // A guard that has seen nothing asks the cluster.
+    await expect(client.fence.guard().run(name, first.version, () => 'late')).rejects.toThrow(code('FENCED'));
+    expect(await guard.run(name, second.version, () => 'second')).toBe('second');
+    await expect(guard.run(name, first.version, () => 'late')).rejects.toThrow(code('FENCED'));
+    await second.release();
+  },
+
+  async *'data is seen with the lock'(world) {
+    const { client, other, name } = world;
+    const held = await client.lock(name).acquire({ data: 'of the first' });
+    yield 'held';
+    expect((await shown(world, name))?.holders[0]?.data.toString()).toBe('of the first');
+    const waiting = other.lock(name).acquire({ data: 'of the second' });
+    await waiters(world, name, 1);
+    yield 'waiting';
+    await held.release();
+    const next = await waiting;
+    expect((await shown(world, name))?.holders[0]?.data.toString()).toBe('of the second');
+    await next.release();
+  },
+
+  async *'locks are listed by namespace and prefix, in pages'(world) {
+    const { client, other, name } = world;
+    const names = ['a', 'b', 'c'].map((end) => `${name}/${end}`);
+    const options = { namespace: name };
+    const held = await Promise.all(names.map((each) => client.lock(each, options).acquire()));
+    const elsewhere = await client.lock(`${name}/b`).acquire();
+    yield 'held';
+    const waiting = other.lock(`${name}/b`, options).acquire();
+    await eventually('it waits', async () => {
+      return (await client.locks.show(`${name}/b`, options))?.waiterCount === 1;
+    });
+    yield 'waiting';
+    const first = await other.locks.list({ ...options, prefix: `${name}/`, limit: 2 });
+    expect(first.locks.map(({ lock, waiterCount }) => [lock.name.toString(), waiterCount])).toEqual([
+      [names[0], 0],
+      [names[1], 1],
+    ]);
+    expect(first.more).toBe(true);
+    const rest = await other.locks.list({ ...options, prefix: `${name}/`, after: names[1] ?? '' });
+    expect(rest.locks.map(({ lock }) => lock.name.toString())).toEqual([names[2]]);
+    await Promise.all([...held, elsewhere].map((lock) => lock.release()));
+    await (await waiting).release();
+    expect((await other.locks.list(options)).locks).toEqual([]);
+  },
+};
