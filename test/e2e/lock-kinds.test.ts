@@ -176,6 +176,23 @@ describe('semaphores', () => {
   });
 });
 
+describe('locks with a lease of their own', () => {
+  test('are freed by their own ttl, when their holder is gone without a word', async () => {
+    const [name, kept] = [unique('own'), unique('kept')];
+    const [short, fixed] = await Promise.all([
+      other.lock(name).acquire({ ttl: '1s' }),
+      other.lock(kept).acquire({ ttl: '2s', renew: false }),
+    ]);
+    short.orphan();
+    const next = client.lock(name).acquire({ wait: '5s' });
+    await fixed.extend('1m');
+    expect((await next).version).toBeGreaterThan(short.version);
+    expect([await fixed.check(), fixed.remainingMs > 45_000]).toEqual([true, true]);
+    await Promise.all([(await next).release(), fixed.release()]);
+    await eventually('nothing is left', async () => (await client.locks.show(kept)) === undefined);
+  });
+});
+
 test('a name in use as one kind is refused as another, and is free again afterwards', async () => {
   const name = unique('kind');
   const lock = await client.lock(name).acquire();
@@ -191,7 +208,13 @@ test('a name in use as one kind is refused as another, and is free again afterwa
 
 describe('over a change of leader', () => {
   test('what is held stays held, in the way it is held, and who waits keeps its place', async () => {
-    const [rw, sem, up] = [unique('rw'), unique('sem'), unique('up')];
+    const [rw, sem, up, own1, own2] = ['rw', 'sem', 'up', 'own', 'lasting'].map(unique) as [
+      string,
+      string,
+      string,
+      string,
+      string,
+    ];
     const held: HeldLock[] = [
       await client.rwLock(rw).read(),
       await other.rwLock(rw).read(),
@@ -207,8 +230,12 @@ describe('over a change of leader', () => {
     await waiters(sem, 1);
     const upgrading = upgrader.upgrade();
     await waiters(up, 1);
+    const own = await client.lock(own1).acquire({ ttl: '5s' });
+    const lasting = await other.lock(own2).acquire({ ttl: 'never' });
     await changeLeader();
-    expect(await Promise.all(held.map((each) => each.check()))).toEqual([true, true, true, true]);
+    held.push(own, lasting);
+    await own.setCondition({ heartbeat: 300, serverMisses: 10 });
+    expect(await Promise.all(held.map((each) => each.check()))).toEqual([true, true, true, true, true, true]);
     await Promise.all([waiters(rw, 2), waiters(sem, 1), waiters(up, 1)]);
     expect(await client.rwLock(rw).tryRead()).toBeUndefined();
     await Promise.all(held.map((each) => each.release()));

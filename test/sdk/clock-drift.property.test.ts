@@ -1,8 +1,8 @@
 // The client knows first (session.ts, S1), however the clocks of both sides drift within what is assumed of any.
 import { CLOCK_DRIFT_PERCENT } from '@remora/base';
+import { validityMs } from '@remora/lock';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { validityMs } from '../../packages/client/src/session.ts';
 import { GATEWAYS, World } from '../support/sdk-world.ts';
 
 const DRIFT = CLOCK_DRIFT_PERCENT / 100;

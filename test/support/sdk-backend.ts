@@ -39,7 +39,7 @@ export class SdkBackend implements Backend {
   readonly #clock: Clock;
   readonly #keys: MemoryBackend;
   readonly #rows = new Map<string, Bytes>();
-  readonly #sessions = new Map<bigint, { readonly ttlMs: number; timer: Timer; readonly locks: Map<string, LockId> }>();
+  readonly #sessions = new Map<bigint, { ttlMs: number; timer: Timer; readonly locks: Map<string, LockId> }>();
   readonly #outcomes = new Map<string, { readonly error?: ServiceError; readonly result?: CommandResult }>();
   #revision = 100;
 
@@ -58,6 +58,16 @@ export class SdkBackend implements Backend {
 
   get sessions(): number {
     return this.#sessions.size;
+  }
+
+  /** What a session has been given, as it was asked for. */
+  ttlsMs(): readonly number[] {
+    return [...this.#sessions.values()].map(({ ttlMs }) => ttlMs);
+  }
+
+  /** A new leader gives every session a full TTL, as far as it knows. */
+  changeLeader(): void {
+    for (const id of this.#sessions.keys()) this.#renew(id);
   }
 
   watch(options: WatchOptions, listener: WatchListener): WatchControl {
@@ -146,6 +156,12 @@ export class SdkBackend implements Backend {
         this.#sessions.set(command.id, { ttlMs: command.ttlMs, timer: { cancel() {} }, locks: new Map() });
         this.#renew(command.id);
         return finish({ result: { type: 'leaseGrant', id: command.id, incarnation: 1, ttlMs: command.ttlMs } });
+      case 'leaseChange': {
+        const session = this.#sessions.get(command.id);
+        if (session === undefined) return finish({ error: new ServiceError('LEASE_NOT_FOUND', 'no such lease') });
+        session.ttlMs = command.ttlMs;
+        return finish({ result: { type: 'leaseChange', ttlMs: command.ttlMs } });
+      }
       case 'leaseRevoke':
         this.#endSession(command.id);
         return finish({ result: { type: 'leaseRevoke' } });

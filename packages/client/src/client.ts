@@ -1,4 +1,5 @@
-import type { ServiceError, Timer } from '@remora/base';
+import { asBuffer, ServiceError, type Timer } from '@remora/base';
+import type { LockId } from '@remora/lock';
 import { type ClusterView, PIPE_REQUEST_BYTES_MAX, pipeView, type RangeStatus } from '@remora/protocol';
 import { type Duration, durationMs } from './duration.ts';
 import { Fence } from './fence.ts';
@@ -16,7 +17,7 @@ import { clientClosed, Requester } from './requester.ts';
 import { type RetryOptions, retryPolicy } from './retry.ts';
 import { RwLock } from './rw-lock.ts';
 import { Semaphore, type SemaphoreOptions } from './semaphore.ts';
-import { Session, type SessionState } from './session.ts';
+import { Session, type SessionState, type SessionTerms } from './session.ts';
 import { type Tracer, Tracing } from './tracing.ts';
 
 export interface ClientOptions {
@@ -53,6 +54,10 @@ export interface SessionOptions {
 }
 
 const CLOSE_TIMEOUT_MS = 3_000;
+/** Sessions of one client, those of single locks included: each has heartbeats of its own. */
+const SESSIONS_MAX = 10_000;
+/** Of a lock's name, as it is shown with a session of its own. */
+const LOCK_TEXT_MAX = 256;
 
 /** A connection to a cluster. Close it, or use `await using`: open connections keep the process alive. */
 export class RemoraClient implements AsyncDisposable {
@@ -150,8 +155,11 @@ export class RemoraClient implements AsyncDisposable {
 
   /** Opens a further session: locks that live and die together, apart from the client's others. */
   async session(options: SessionOptions = {}): Promise<ClientSession> {
-    const session = await this.#openSession(options);
-    const deps = this.#lockDeps(async () => session);
+    const session = await this.#openSession({ ttlMs: this.#ttlMs(options.ttl) }, options.attributes);
+    const deps = this.#lockDeps(
+      async () => session,
+      (own) => session.adopt(own),
+    );
     return new ClientSession(session, deps, this.#timeoutMs);
   }
 
@@ -204,10 +212,11 @@ export class RemoraClient implements AsyncDisposable {
     await Promise.allSettled([...opening, ...[...this.#sessions].map(close)]);
   }
 
-  #lockDeps(session: () => Promise<Session>): LockDeps {
+  #lockDeps(session: () => Promise<Session>, adopt = (own: Session): Session => own): LockDeps {
     return {
       requester: this.#requester,
       session,
+      openLease: async (terms, lock) => adopt(await this.#openLease(terms, lock)),
       nextAttempt: () => ++this.#attempts,
       requestTimeoutMs: this.#timeoutMs,
       grants: this.#grants,
@@ -218,20 +227,29 @@ export class RemoraClient implements AsyncDisposable {
   /** Lost means lost: what is acquired afterwards belongs to a new session. */
   async #ownSession(): Promise<Session> {
     if (this.#session?.alive) return this.#session;
-    this.#opening ??= this.#openSession({}).finally(() => {
+    this.#opening ??= this.#openSession({ ttlMs: this.#ttlMs() }).finally(() => {
       this.#opening = undefined;
     });
     this.#session = await this.#opening;
     return this.#session;
   }
 
-  async #openSession(options: SessionOptions): Promise<Session> {
+  #ttlMs(ttl?: Duration): number {
+    return durationMs(ttl ?? this.#options.sessionTtl ?? 10_000, 'ttl');
+  }
+
+  async #openLease(terms: SessionTerms | undefined, lock: LockId): Promise<Session> {
+    return this.#openSession(terms ?? { ttlMs: this.#ttlMs() }, { lock: lockText(lock) });
+  }
+
+  async #openSession(terms: SessionTerms, attributes: Readonly<Record<string, string>> = {}): Promise<Session> {
     if (this.#closing !== undefined) throw clientClosed();
+    if (this.#sessions.size + this.#beingOpened.size >= SESSIONS_MAX) throw tooManySessions();
     this.#hookExit();
     const opening = Session.open(this.#requester, {
-      ttlMs: durationMs(options.ttl ?? this.#options.sessionTtl ?? 10_000, 'ttl'),
+      ...terms,
       timeoutMs: this.#timeoutMs,
-      attributes: { ...this.#options.attributes, ...options.attributes },
+      attributes: { ...this.#options.attributes, ...attributes },
     });
     this.#beingOpened.add(opening);
     const session = await opening.finally(() => this.#beingOpened.delete(opening));
@@ -246,6 +264,15 @@ export class RemoraClient implements AsyncDisposable {
     if (this.#forgetExit !== undefined || this.#options.releaseOnExit === false) return;
     this.#forgetExit = this.#requester.ports.exit?.beforeExit(() => this.close());
   }
+}
+
+function lockText({ namespace, name }: LockId): string {
+  return `${namespace}/${asBuffer(name).toString('utf8')}`.slice(0, LOCK_TEXT_MAX);
+}
+
+function tooManySessions(): ServiceError {
+  const message = `a client has at most ${SESSIONS_MAX} sessions; locks without a ttl of their own share one`;
+  return new ServiceError('RESOURCE_EXHAUSTED', message);
 }
 
 /** A session of one's own. */
@@ -296,6 +323,11 @@ export class ClientSession implements AsyncDisposable {
   /** As `RemoraClient.lockAll`; they belong to this session. */
   lockAll(choices: readonly LockChoice[]): LockSet {
     return new LockSet(this.#deps, choices);
+  }
+
+  /** Leaves the session to its TTL: what it holds stays until then, and nobody renews it. */
+  orphan(): void {
+    this.#session.leave();
   }
 
   /** Ends the session: its locks are released and its keys deleted, at once. */

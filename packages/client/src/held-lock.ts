@@ -4,6 +4,7 @@ import type { Command } from '@remora/protocol';
 import { AcquireOperation, type AcquireRequest, type AcquireStats, type Grant, lockResult } from './acquire.ts';
 import { type Duration, durationMs } from './duration.ts';
 import type { LockDeps } from './lock.ts';
+import type { LockCondition, OwnLease } from './own-lease.ts';
 import type { HeldGrant, Owner as OwnerTurns } from './owner.ts';
 import type { Session } from './session.ts';
 
@@ -37,12 +38,18 @@ export class HeldLock implements AsyncDisposable {
   #forgetGrant: (() => void) | undefined;
   readonly #turns: OwnerTurns;
   readonly #grant: HeldGrant;
+  readonly #own: OwnLease | undefined;
   #depth = 1;
   #released = false;
   #lossReason: ServiceError | undefined;
   #controller: AbortController | undefined;
 
-  constructor(deps: LockDeps, session: Session, grant: Grant & { readonly request: AcquireRequest }) {
+  /** `own`: the session is of this lock alone. */
+  constructor(
+    deps: LockDeps,
+    session: Session,
+    grant: Grant & { request: AcquireRequest; own?: OwnLease | undefined },
+  ) {
     const { request } = grant;
     this.#deps = deps;
     this.#session = session;
@@ -55,6 +62,7 @@ export class HeldLock implements AsyncDisposable {
     this.#owner = { session: session.ref, token: request.token };
     this.#turns = grant.turns;
     this.#grant = grant.held;
+    this.#own = grant.own;
     this.#forgetSession = session.onLoss((reason) => this.#lose(reason));
   }
 
@@ -83,10 +91,10 @@ export class HeldLock implements AsyncDisposable {
     return this.#depth;
   }
 
-  /** How long the lock is certain to be held, in ms, if no further heartbeat is answered. */
+  /** How long the lock is certain to be held, in ms, if no further heartbeat is answered; `Infinity` if it never expires. */
   get remainingMs(): number {
     if (this.state === 'lost' || this.#released) return 0;
-    return Math.max(0, this.#session.deadlineMs - this.#deps.requester.ports.clock.monotonicMs());
+    return this.#session.remainingMs;
   }
 
   /**
@@ -128,6 +136,49 @@ export class HeldLock implements AsyncDisposable {
     if (!current && this.#isConverted(version)) return this.check();
     if (!current) this.#lose(takenAway());
     return current && this.#refusal() === undefined;
+  }
+
+  /**
+   * Renews now, rather than when it is due; `remainingMs` begins anew. `ttl` changes how long the lock outlives its last
+   * renewal from now on, if it has a lease of its own.
+   *
+   * @throws ServiceError INVALID_ARGUMENT for a `ttl` of a lock that was not acquired with one; SESSION_EXPIRED or
+   *   LOCK_NOT_HELD when it is lost; others when the cluster did not answer: `remainingMs` says what is certain.
+   */
+  async extend(ttl?: Duration): Promise<void> {
+    this.throwIfLost();
+    if (this.#own !== undefined) await this.#own.extend(ttl);
+    else if (ttl !== undefined) throw noOwnLease('a ttl');
+    else await this.#session.renew(this.#deps.requestTimeoutMs);
+    this.throwIfLost();
+  }
+
+  /**
+   * Changes when the lock is lost that its holder does not renew any more.
+   *
+   * @throws ServiceError INVALID_ARGUMENT for a condition that leaves no margin, or of a lock that was not acquired with a
+   *   `ttl` or `condition`; others as `extend`. Until it is known to be changed, the shorter times count.
+   */
+  async setCondition(condition: LockCondition): Promise<void> {
+    this.throwIfLost();
+    if (this.#own === undefined) throw noOwnLease('a condition');
+    await this.#own.setCondition(condition);
+    this.throwIfLost();
+  }
+
+  /**
+   * Leaves the lock to its TTL: it is renewed no longer, nobody else has it until then, and this handle is done with it, as
+   * after a release. A lock that never expires stays until somebody releases it by force.
+   *
+   * @throws ServiceError INVALID_ARGUMENT for a lock that was not acquired with a `ttl`: others live by the same session.
+   */
+  orphan(): void {
+    this.throwIfLost();
+    if (this.#own === undefined) throw noOwnLease('a ttl to be left to');
+    this.#released = true;
+    this.#depth = 0;
+    this.#forget();
+    this.#own.leave();
   }
 
   /** Enters once more; each entry needs its release. */
@@ -240,6 +291,7 @@ export class HeldLock implements AsyncDisposable {
   #abandon(): void {
     const { requester } = this.#deps;
     this.#lose(new ServiceError('UNKNOWN_OUTCOME', 'how the lock is held is not known, so it is used no longer'));
+    if (this.#own !== undefined) return this.#own.end();
     if (!requester.closed) requester.sendCommand(this.#releaseAll(), { timeoutMs: RELEASE_AGAIN_MS }, () => {});
   }
 
@@ -261,6 +313,8 @@ export class HeldLock implements AsyncDisposable {
     return new Promise((resolve, reject) => {
       this.#turns.enter(() => {
         if (this.#released || this.state === 'lost') {
+          // It may be lost here, and nobody else's yet.
+          this.#own?.end();
           resolve();
           return false;
         }
@@ -305,12 +359,14 @@ export class HeldLock implements AsyncDisposable {
       result = lockResult(await requester.command(command, { timeoutMs: requestTimeoutMs }));
     } catch (error) {
       // All levels may be released again without harm; so that others need not wait for the session's end.
-      if (all && !requester.closed) {
+      if (all && this.#own === undefined && !requester.closed) {
         requester.sendCommand(command, { timeoutMs: RELEASE_AGAIN_MS }, () => turns.leave());
       } else turns.leave();
+      if (all) this.#own?.end();
       throw error;
     }
     turns.leave();
+    if (all) this.#own?.end();
     if (result.type !== 'refused') return;
     // That another owner has it by now says the same of this grant.
     const error = result.code === 'LOCK_WRONG_OWNER' ? takenAway() : refusalOf(result);
@@ -352,8 +408,13 @@ export class HeldLock implements AsyncDisposable {
     this.#lossReason = reason;
     if (this.#turns.grant === this.#grant) this.#turns.levels = 0;
     if (!this.#released) this.#forget(reason);
+    if (reason.code === 'LOCK_NOT_HELD') this.#own?.end();
     this.#controller?.abort(reason);
   }
+}
+
+function noOwnLease(what: string): ServiceError {
+  return new ServiceError('INVALID_ARGUMENT', `the lock was acquired without ${what}, and belongs to a session`);
 }
 
 function refusalOf(result: LockResult): ServiceError {

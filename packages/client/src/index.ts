@@ -33,6 +33,7 @@ export {
   type SeenRange,
 } from './node/admin-client.ts';
 export { type ConnectOptions, connect } from './node/connect.ts';
+export type { LeaseOptions, LockCondition } from './own-lease.ts';
 export type { ClientPorts, ExitHooks, JournalPorts, Liveness, ProcessIdentity } from './ports.ts';
 export type { RetryOptions } from './retry.ts';
 export { RwLock } from './rw-lock.ts';

@@ -5,11 +5,12 @@ import { type Duration, durationMs } from './duration.ts';
 import type { GrantWatches } from './grant-watch.ts';
 import { HeldLock } from './held-lock.ts';
 import { type RunArguments, runHolding } from './holding.ts';
+import { type LeaseOptions, OwnLease, ownLeaseRequest } from './own-lease.ts';
 import { clientClosed, type Requester } from './requester.ts';
-import type { Session } from './session.ts';
+import type { Session, SessionTerms } from './session.ts';
 import type { Tracing } from './tracing.ts';
 
-export interface AcquireOptions {
+export interface AcquireOptions extends LeaseOptions {
   /** How long to queue for the lock; without it, as long as it takes. 0: not at all (LOCK_BUSY when it is taken). */
   readonly wait?: Duration | undefined;
   /** Gives up when aborted. */
@@ -30,6 +31,8 @@ export interface LockDeps {
   readonly requester: Requester;
   /** The session that locks belong to; opened when first asked for, and anew after a loss. */
   readonly session: () => Promise<Session>;
+  /** Opens a session for one lock alone; without terms, with the TTL of the client's sessions. */
+  readonly openLease: (terms: SessionTerms | undefined, lock: LockId) => Promise<Session>;
   /** Numbers the acquires of this client. */
   readonly nextAttempt: () => number;
   readonly requestTimeoutMs: number;
@@ -100,7 +103,8 @@ export async function acquireLock(
   const traced = deps.tracing.acquire(id, options.as);
   requester.ports.liveness.hold();
   try {
-    const session = await deps.session();
+    const wanted = ownLeaseRequest(options);
+    const session = wanted === undefined ? await deps.session() : await deps.openLease(wanted.terms, id);
     const spentMs = requester.ports.clock.monotonicMs() - startedMs;
     const request: AcquireRequest = {
       lock: id,
@@ -115,20 +119,36 @@ export async function acquireLock(
       requestTimeoutMs,
       ...(options.as === undefined ? {} : { as: options.as }),
     };
-    const grant = await new AcquireOperation(requester, session, request).run();
-    if (grant === undefined) {
-      traced.failed(lockBusy());
-      return undefined;
-    }
-    // The session may have been lost since the grant came, by what came in the same frame.
-    if (!session.alive) throw session.lossReason ?? clientClosed();
-    traced.granted(grant.version, grant.stats);
-    return new HeldLock(deps, session, { request, ...grant });
+    const own = wanted && new OwnLease(session, wanted, requestTimeoutMs);
+    const held = await holding(deps, { session, request, own });
+    if (held === undefined) traced.failed(lockBusy());
+    else traced.granted(held.version, held.stats);
+    return held;
   } catch (error) {
     traced.failed(error);
     throw error;
   } finally {
     requester.ports.liveness.release();
+  }
+}
+
+/** `own`: the session is for this lock alone, and ends if it is not granted. */
+async function holding(
+  deps: LockDeps,
+  asked: { readonly session: Session; readonly request: AcquireRequest; readonly own: OwnLease | undefined },
+): Promise<HeldLock | undefined> {
+  const { session, request, own } = asked;
+  try {
+    const grant = await new AcquireOperation(deps.requester, session, request).run();
+    if (grant === undefined) own?.end();
+    if (grant === undefined) return undefined;
+    await own?.begin();
+    // The session may have been lost since the grant came, by what came in the same frame.
+    if (!session.alive) throw session.lossReason ?? clientClosed();
+    return new HeldLock(deps, session, { request, own, ...grant });
+  } catch (error) {
+    own?.end();
+    throw error;
   }
 }
 

@@ -1,7 +1,8 @@
 import { ManualClock, SeededRandom, silentLogger } from '@remora/base';
+import { validityMs } from '@remora/lock';
 import { expect, test } from 'vitest';
 import type { Requester } from './requester.ts';
-import { Session, validityMs } from './session.ts';
+import { Session } from './session.ts';
 
 const TTL_MS = 3_000;
 

@@ -1,11 +1,11 @@
-import { type Clock, ServiceError, safeSpanMs, type Timer, TransientMap } from '@remora/base';
-import type { SessionRef } from '@remora/lock';
+import { type Clock, ServiceError, type Timer, TransientMap } from '@remora/base';
+import { type Condition, conditionValidityMs, type SessionRef, TTL_NEVER_MS, validityMs } from '@remora/lock';
 import { pipeQuery } from '@remora/protocol';
 import { Owners } from './owner.ts';
 import { clientClosed, type Requester } from './requester.ts';
 
 /**
- * A session: a lease that the client keeps alive, to which its locks belong.
+ * A session: a lease that the client keeps alive, to which its locks belong. A lock may have one of its own.
  *
  * S1. The client counts the session as alive until (send time of the last acknowledged heartbeat + `validityMs`) on
  *     its own monotonic clock; the server ends it a full TTL after it received that heartbeat, or later. So the client
@@ -13,49 +13,65 @@ import { clientClosed, type Requester } from './requester.ts';
  * S2. Monotonic time stands still while a machine is suspended; wall time does not. A session is lost as well when
  *     as much wall time has passed: stepping the clock may cost a session, but never exclusion.
  * S3. Lost means lost: a session is never revived (traps 24).
+ * S4. A heartbeat counts for no longer than the TTL that its own acknowledgement names.
+ * S5. From asking for a shorter TTL on, the client counts on no more than that, for heartbeats that were acknowledged
+ *     before as well: a new leader gives every session one TTL, and may know the shorter one already. A longer TTL counts
+ *     from the first heartbeat that was acknowledged with it. Changes are asked for one at a time, with growing numbers, so
+ *     that one whose outcome is not known cannot take effect after the next.
  */
 export type SessionState = 'active' | 'suspended' | 'lost' | 'closed';
 
-/** For what drift does not cover: rounding of times, timers that fire late, the way from the check to the use. */
-const REACTION_MS_MAX = 50;
-/** The same as a part of the TTL, where that is less: sessions of tests and experiments live for a moment only. */
-const REACTION_FRACTION = 0.1;
 const HEARTBEATS_PER_TTL = 3;
 const RETRY_MIN_MS = 50;
 const TIMER_MIN_MS = 1;
+/** Of a renewal that somebody waits for: so long is one gateway waited for. */
+const RENEW_ATTEMPT_MS = 1_000;
 
-/** How long after sending a heartbeat that was acknowledged a session is certainly alive, on the client's clock (S1). */
-export function validityMs(ttlMs: number): number {
-  return safeSpanMs(ttlMs) - Math.min(REACTION_MS_MAX, ttlMs * REACTION_FRACTION);
+/** How long a session lives without heartbeats, and what its client and the cluster have agreed on about them. */
+export interface SessionTerms {
+  readonly ttlMs: number;
+  readonly condition?: Condition;
+}
+
+/** As the client keeps to them. */
+interface Pace {
+  readonly ttlMs: number;
+  readonly intervalMs: number;
+  /** How long without an answer the client goes on, if that is less than what the TTL allows. */
+  readonly silenceMs: number;
 }
 
 export class Session {
   readonly ref: SessionRef;
-  readonly ttlMs: number;
   readonly owners = new Owners();
   readonly #requester: Requester;
   readonly #clock: Clock;
-  readonly #validityMs: number;
-  readonly #intervalMs: number;
   readonly #onLoss = new TransientMap<(reason: ServiceError) => void>();
+  readonly #children = new Set<Session>();
   #nextListener = 1;
   #state: SessionState = 'active';
   #lossReason: ServiceError | undefined;
+  #pace: Pace;
+  #changes = 0;
+  #changing: Promise<void> = Promise.resolve();
   #ackedMs: number;
   #ackedWallMs: number;
+  /** Of the last acknowledged heartbeat (S4, S5). */
+  #validityMs: number;
+  #limit: { readonly sinceMs: number; readonly sinceWallMs: number; readonly spanMs: number } | undefined;
+  #renews = true;
   #beatTimer: Timer | undefined;
   #deadlineTimer: Timer | undefined;
 
   private constructor(
     requester: Requester,
-    lease: { readonly ref: SessionRef; readonly ttlMs: number; readonly sentMs: number; readonly sentWallMs: number },
+    lease: { readonly ref: SessionRef; readonly sentMs: number; readonly sentWallMs: number } & SessionTerms,
   ) {
     this.#requester = requester;
     this.#clock = requester.ports.clock;
     this.ref = lease.ref;
-    this.ttlMs = lease.ttlMs;
-    this.#validityMs = validityMs(lease.ttlMs);
-    this.#intervalMs = lease.ttlMs / HEARTBEATS_PER_TTL;
+    this.#pace = paceOf(lease);
+    this.#validityMs = aliveMs(this.#pace, lease.ttlMs);
     this.#ackedMs = lease.sentMs;
     this.#ackedWallMs = lease.sentWallMs;
     this.#watchDeadline();
@@ -64,20 +80,20 @@ export class Session {
 
   static async open(
     requester: Requester,
-    options: {
-      readonly ttlMs: number;
+    options: SessionTerms & {
       readonly timeoutMs: number;
       readonly attributes: Readonly<Record<string, string>>;
     },
   ): Promise<Session> {
     const { clock, random } = requester.ports;
     const id = BigInt.asUintN(63, random.bytes(8).readBigUInt64BE()) | 1n;
-    const { ttlMs, attributes, timeoutMs } = options;
+    const { timeoutMs, ttlMs, attributes } = options;
+    const condition = options.condition === undefined ? {} : { condition: options.condition };
     await requester.journal?.add(id);
     // The lease cannot begin before the first attempt is sent.
     const sentMs = clock.monotonicMs();
     const sentWallMs = clock.wallMs();
-    const command = { type: 'leaseGrant', id, ttlMs, attributes } as const;
+    const command = { type: 'leaseGrant', id, ttlMs, attributes, ...condition } as const;
     const { result } = await requester.command(command, { timeoutMs }).catch(async (error) => {
       // If it was granted after all, it ends by its TTL, with nothing that belongs to it.
       await requester.journal?.remove(id);
@@ -86,7 +102,15 @@ export class Session {
     if (result.type !== 'leaseGrant')
       throw new ServiceError('INTERNAL', `a lease grant was answered by ${result.type}`);
     const ref = { lease: result.id, incarnation: result.incarnation };
-    return new Session(requester, { ref, ttlMs: result.ttlMs, sentMs, sentWallMs });
+    return new Session(requester, { ref, ttlMs: result.ttlMs, ...condition, sentMs, sentWallMs });
+  }
+
+  get ttlMs(): number {
+    return this.#pace.ttlMs;
+  }
+
+  get hasCondition(): boolean {
+    return Number.isFinite(this.#pace.silenceMs);
   }
 
   /** `suspended`: heartbeats are not answered at the moment; what the session holds is still its own. */
@@ -106,7 +130,19 @@ export class Session {
 
   /** Until when, on the monotonic clock, the session is certainly alive unless its deadline is moved on (S1). */
   get deadlineMs(): number {
-    return this.#ackedMs + this.#validityMs;
+    const deadlineMs = this.#ackedMs + this.#validityMs;
+    return this.#limit === undefined ? deadlineMs : Math.min(deadlineMs, this.#limit.sinceMs + this.#limit.spanMs);
+  }
+
+  /** How long it is certainly alive, if it is; without end when nothing has to be renewed. */
+  get remainingMs(): number {
+    if (this.#pace.ttlMs >= TTL_NEVER_MS && this.#limit === undefined) return Number.POSITIVE_INFINITY;
+    return Math.max(0, this.deadlineMs - this.#clock.monotonicMs());
+  }
+
+  /** Since the last heartbeat that was acknowledged was sent. */
+  get spentMs(): number {
+    return this.#clock.monotonicMs() - this.#ackedMs;
   }
 
   /** Runs `fn` when the session is lost or closed, at once if it is; returns a function that forgets it. */
@@ -123,10 +159,17 @@ export class Session {
   /** S1, S2. Cheap: called on each look at a lock. */
   check(): void {
     if (this.#lossReason !== undefined) return;
-    if (this.#clock.monotonicMs() - this.#ackedMs >= this.#validityMs)
-      this.#lose('no heartbeat was acknowledged in time');
-    else if (this.#clock.wallMs() - this.#ackedWallMs >= this.#validityMs)
+    const nowMs = this.#clock.monotonicMs();
+    const wallMs = this.#clock.wallMs();
+    if (nowMs - this.#ackedMs >= this.#validityMs) this.#lose('no heartbeat was acknowledged in time');
+    else if (wallMs - this.#ackedWallMs >= this.#validityMs)
       this.#lose('the machine was suspended, or its clock was set');
+    else if (this.#limit !== undefined) this.#checkLimit(this.#limit, nowMs, wallMs);
+  }
+
+  #checkLimit(limit: { sinceMs: number; sinceWallMs: number; spanMs: number }, nowMs: number, wallMs: number): void {
+    if (nowMs - limit.sinceMs < limit.spanMs && wallMs - limit.sinceWallMs < limit.spanMs) return;
+    this.#lose('it has lasted as long as it may');
   }
 
   /** The server said so. */
@@ -134,10 +177,101 @@ export class Session {
     this.#lose('the server has ended the session');
   }
 
+  /** Ends another one together with this one when this one is closed; not when it is lost, as they live apart. */
+  adopt(child: Session): Session {
+    this.#children.add(child);
+    child.onLoss(() => this.#children.delete(child));
+    return child;
+  }
+
+  /** No more heartbeats but those that somebody asks for: it ends by its TTL. */
+  stopRenewing(): void {
+    this.#renews = false;
+    this.#beatTimer?.cancel();
+  }
+
+  /** From now on it lasts for so long at most, whatever is renewed. */
+  limitTo(spanMs: number): void {
+    this.#limit = { sinceMs: this.#clock.monotonicMs(), sinceWallMs: this.#clock.wallMs(), spanMs };
+    this.#watchDeadline();
+  }
+
+  /**
+   * Sends a heartbeat, again and again until one is acknowledged.
+   *
+   * @throws ServiceError SESSION_EXPIRED when it is lost; DEADLINE_EXCEEDED when none was acknowledged in time.
+   */
+  renew(timeoutMs: number): Promise<void> {
+    const endsMs = this.#clock.monotonicMs() + timeoutMs;
+    return new Promise((resolve, reject) => {
+      const attempt = (cause?: ServiceError): void => {
+        this.check();
+        if (this.#lossReason !== undefined) return reject(this.#lossReason);
+        const leftMs = endsMs - this.#clock.monotonicMs();
+        if (leftMs <= 0) {
+          return reject(new ServiceError('DEADLINE_EXCEEDED', 'no heartbeat was acknowledged in time', { cause }));
+        }
+        this.#send(Math.min(leftMs, RENEW_ATTEMPT_MS), (error) => {
+          if (error === undefined) return resolve();
+          this.#clock.setTimer(Math.min(leftMs, this.#pauseMs()), () => attempt(error));
+        });
+      };
+      attempt();
+    });
+  }
+
+  /** S5. @throws ServiceError SESSION_EXPIRED when it is lost; others when the cluster did not say whether it is changed. */
+  change(terms: SessionTerms, timeoutMs: number): Promise<void> {
+    const changed = this.#changing.then(() => this.#change(terms, timeoutMs));
+    this.#changing = changed.catch(() => {});
+    return changed;
+  }
+
+  async #change(terms: SessionTerms, timeoutMs: number): Promise<void> {
+    const shorter = shorterOf(this.#pace, paceOf(terms));
+    // What is left by the present terms may be more than the whole of the new ones.
+    if (aliveMs(shorter, shorter.ttlMs) < this.#validityMs) await this.renew(timeoutMs);
+    this.check();
+    if (this.#lossReason !== undefined) throw this.#lossReason;
+    this.#keepTo(shorter);
+    const { lease: id, incarnation } = this.ref;
+    const command = { type: 'leaseChange', id, incarnation, number: ++this.#changes, ...terms } as const;
+    try {
+      const { result } = await this.#requester.command(command, { timeoutMs });
+      if (result.type !== 'leaseChange')
+        throw new ServiceError('INTERNAL', `a lease change was answered by ${result.type}`);
+      this.#keepTo(paceOf({ ...terms, ttlMs: result.ttlMs }));
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== 'LEASE_NOT_FOUND') throw error;
+      this.expired();
+      throw this.#lossReason ?? error;
+    }
+  }
+
+  #keepTo(pace: Pace): void {
+    this.#pace = pace;
+    this.#validityMs = Math.min(this.#validityMs, aliveMs(pace, pace.ttlMs));
+    this.check();
+    if (this.#lossReason !== undefined) return;
+    this.#watchDeadline();
+    this.#scheduleBeat();
+  }
+
   /** Ends the session at the server, which releases all that belongs to it at once. */
   async close(timeoutMs: number): Promise<void> {
     if (this.#lossReason !== undefined) return;
+    const children = [...this.#children];
     this.#end('closed', clientClosed());
+    await Promise.all([this.#revoke(timeoutMs), ...children.map((child) => child.close(timeoutMs))]);
+  }
+
+  /** The same of one that is lost here, and may not have ended there yet. */
+  async end(timeoutMs: number): Promise<void> {
+    if (this.#state === 'lost') await this.#revoke(timeoutMs);
+    else await this.close(timeoutMs);
+  }
+
+  async #revoke(timeoutMs: number): Promise<void> {
     const { lease: id, incarnation } = this.ref;
     try {
       await this.#requester.command({ type: 'leaseRevoke', id, incarnation }, { timeoutMs });
@@ -145,6 +279,13 @@ export class Session {
       if (!(error instanceof ServiceError) || error.code !== 'LEASE_NOT_FOUND') throw error;
     }
     await this.#requester.journal?.remove(id);
+  }
+
+  /** Leaves it to its TTL: what belongs to it stays until then, and this client has nothing to do with it any more. */
+  leave(): void {
+    if (this.#lossReason !== undefined) return;
+    this.#end('closed', new ServiceError('SESSION_EXPIRED', 'it was left to its TTL'));
+    void this.#requester.journal?.remove(this.ref.lease);
   }
 
   #lose(why: string): void {
@@ -155,6 +296,7 @@ export class Session {
   }
 
   #end(state: 'lost' | 'closed', reason: ServiceError): void {
+    if (this.#lossReason !== undefined) return;
     this.#state = state;
     this.#lossReason = reason;
     this.#beatTimer?.cancel();
@@ -165,6 +307,7 @@ export class Session {
   }
 
   #watchDeadline(): void {
+    this.#deadlineTimer?.cancel();
     // A timer may fire a moment early; what is left then is waited for whole, not in ever smaller parts.
     const leftMs = Math.max(TIMER_MIN_MS, this.deadlineMs - this.#clock.monotonicMs());
     this.#deadlineTimer = this.#clock.setTimer(leftMs, () => {
@@ -174,36 +317,75 @@ export class Session {
   }
 
   #scheduleBeat(): void {
-    const dueMs = this.#ackedMs + this.#intervalMs;
+    this.#beatTimer?.cancel();
+    if (!this.#renews) return;
+    const dueMs = this.#ackedMs + this.#pace.intervalMs;
     this.#beatTimer = this.#clock.setTimer(Math.max(0, dueMs - this.#clock.monotonicMs()), () => this.#beat());
   }
 
-  /** Each attempt counts from its own sending; so none is repeated by the layer below. */
   #beat(): void {
     this.check();
     if (this.#lossReason !== undefined) return;
-    const sentMs = this.#clock.monotonicMs();
-    const sentWallMs = this.#clock.wallMs();
-    const { lease: id, incarnation } = this.ref;
-    const timeoutMs = this.#intervalMs;
-    const request = { query: { type: 'leaseKeepAlive', id, incarnation }, timeoutMs } as const;
-    this.#requester.attempt(pipeQuery, request, timeoutMs, (error, reply) => {
-      this.check();
-      if (this.#lossReason !== undefined) return;
-      if (error !== undefined) return this.#missed(error);
-      const result = reply?.result;
-      if (result?.type !== 'leaseKeepAlive' || result.ttlMs <= 0) return this.expired();
-      this.#ackedMs = sentMs;
-      this.#ackedWallMs = sentWallMs;
-      this.#state = 'active';
-      this.#scheduleBeat();
+    this.#send(this.#pace.intervalMs, (error) => {
+      if (error === undefined || this.#lossReason !== undefined || !this.#renews) return;
+      this.#state = 'suspended';
+      this.#beatTimer?.cancel();
+      this.#beatTimer = this.#clock.setTimer(this.#pauseMs(), () => this.#beat());
     });
   }
 
-  #missed(error: ServiceError): void {
-    if (error.code === 'LEASE_NOT_FOUND' || error.code === 'SESSION_EXPIRED') return this.expired();
-    this.#state = 'suspended';
-    const pauseMs = Math.min(RETRY_MIN_MS, this.#intervalMs / 4) + this.#requester.ports.random.int(RETRY_MIN_MS);
-    this.#beatTimer = this.#clock.setTimer(pauseMs, () => this.#beat());
+  #pauseMs(): number {
+    return Math.min(RETRY_MIN_MS, this.#pace.intervalMs / 4) + this.#requester.ports.random.int(RETRY_MIN_MS);
   }
+
+  /**
+   * One heartbeat. Each counts from its own sending; so none is repeated by the layer below. Tells whether it was
+   * acknowledged, unless the session is over by then and `done` is not about that.
+   */
+  #send(timeoutMs: number, done: (error: ServiceError | undefined) => void): void {
+    const sentMs = this.#clock.monotonicMs();
+    const sentWallMs = this.#clock.wallMs();
+    const { lease: id, incarnation } = this.ref;
+    const request = { query: { type: 'leaseKeepAlive', id, incarnation }, timeoutMs } as const;
+    this.#requester.attempt(pipeQuery, request, timeoutMs, (error, reply) => {
+      this.check();
+      const result = reply?.result;
+      const renewed = result?.type === 'leaseKeepAlive' && result.ttlMs > 0;
+      const gone = error?.code === 'LEASE_NOT_FOUND' || error?.code === 'SESSION_EXPIRED';
+      if (gone || (error === undefined && !renewed)) this.expired();
+      if (this.#lossReason !== undefined) return done(this.#lossReason);
+      if (renewed) this.#acknowledged(sentMs, sentWallMs, result.ttlMs);
+      done(error);
+    });
+  }
+
+  /** S1, S4, S5. */
+  #acknowledged(sentMs: number, sentWallMs: number, ttlMs: number): void {
+    if (sentMs < this.#ackedMs) return;
+    this.#ackedMs = sentMs;
+    this.#ackedWallMs = sentWallMs;
+    this.#validityMs = aliveMs(this.#pace, ttlMs);
+    this.#state = 'active';
+    this.#scheduleBeat();
+  }
+}
+
+function paceOf({ ttlMs, condition }: SessionTerms): Pace {
+  if (condition === undefined) {
+    return { ttlMs, intervalMs: ttlMs / HEARTBEATS_PER_TTL, silenceMs: Number.POSITIVE_INFINITY };
+  }
+  return { ttlMs, intervalMs: condition.heartbeatMs, silenceMs: conditionValidityMs(condition) };
+}
+
+function shorterOf(a: Pace, b: Pace): Pace {
+  return {
+    ttlMs: Math.min(a.ttlMs, b.ttlMs),
+    intervalMs: Math.min(a.intervalMs, b.intervalMs),
+    silenceMs: Math.min(a.silenceMs, b.silenceMs),
+  };
+}
+
+/** How long after sending a heartbeat the session is certainly alive, if it was acknowledged with this TTL. */
+function aliveMs(pace: Pace, ttlMs: number): number {
+  return Math.min(validityMs(Math.min(pace.ttlMs, ttlMs)), pace.silenceMs);
 }

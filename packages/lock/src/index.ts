@@ -8,6 +8,7 @@ export {
   encodeLockQueryResult,
   encodeLockResult,
 } from './codec.ts';
+export * from './condition.ts';
 export { sameOwner, sameSession } from './identity.ts';
 export { LOCK_SPACE, lockOfKey, lockSpan, lockStart, namespaceSpan } from './keys.ts';
 export { lockSchema } from './layout.ts';

@@ -7,7 +7,7 @@ export * from './internal/codec/command.ts';
 export * from './internal/codec/descriptor.ts';
 export * from './internal/codec/entry.ts';
 export * from './internal/codec/kv.ts';
-export { decodeSpan, encodeSpan } from './internal/codec/lease.ts';
+export { decodeCondition, decodeSpan, encodeCondition, encodeSpan } from './internal/codec/lease.ts';
 export * from './internal/codec/master.ts';
 export { packPlain } from './internal/codec/pack.ts';
 export * from './internal/codec/query.ts';

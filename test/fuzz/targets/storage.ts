@@ -140,7 +140,7 @@ const IDENTITY = { rangeId: 2, span: EVERYTHING, applied: { index: 7, term: 2 } 
 const ROWS: readonly Row[] = [
   {
     key: leaseKey(9n),
-    value: encodeLease({ id: 9n, incarnation: 3, ttlMs: 1000, attributes: {}, spans: [], ending: false }),
+    value: encodeLease({ id: 9n, incarnation: 3, ttlMs: 1000, attributes: {}, spans: [], ending: false, change: 0 }),
   },
   { key: currentKey(Buffer.from('a')), value: Buffer.from('b') },
   { key: historyKey(Buffer.from('a\0b'), 12), value: Buffer.alloc(300) },
@@ -325,10 +325,14 @@ const ROW_TARGETS: readonly Target[] = [
   row(
     'row-lease',
     [
-      { id: 9n, incarnation: 3, ttlMs: 1000, attributes: { host: 'a', '': 'b' }, spans: [], ending: false },
+      { id: 9n, incarnation: 3, ttlMs: 1000, attributes: { host: 'a', '': 'b' }, spans: [], ending: false, change: 0 },
       {
-        ...{ id: 9n, incarnation: 3, ttlMs: 1000, attributes: {}, ending: true },
+        ...{ id: 9n, incarnation: 3, ttlMs: 1000, attributes: {}, ending: true, change: 0 },
         spans: [{ start: Buffer.from([3]), end: Buffer.from([4]) }],
+      },
+      {
+        ...{ id: 9n, incarnation: 3, ttlMs: 1500, attributes: { host: 'a' }, spans: [], ending: false, change: 2 },
+        condition: { heartbeatMs: 500, serverMisses: 3, holderMisses: 2 },
       },
     ],
     encodeLease,

@@ -12,6 +12,7 @@ export interface RunFlags extends ConnectionFlags {
   readonly namespace: string;
   readonly wait?: number;
   readonly ttl?: number;
+  readonly maxHold?: number;
   readonly killAfter?: number;
   readonly data?: string;
   readonly shared?: true;
@@ -62,10 +63,11 @@ export async function runUnderLock(client: RemoraClient, request: RunRequest): P
 }
 
 async function acquire(client: RemoraClient, { name, flags }: RunRequest, signal: AbortSignal): Promise<HeldLock> {
-  const { namespace, wait, data, shared, permits, capacity } = flags;
+  const { namespace, wait, maxHold, data, shared, permits, capacity } = flags;
   const options = {
     signal,
     ...(wait === undefined ? {} : { wait }),
+    ...(maxHold === undefined ? {} : { maxHold }),
     ...(data === undefined ? {} : { data }),
   };
   try {

@@ -69,6 +69,11 @@ function runCommand(shell: Shell): Command {
       flagReader(durationMs({ min: 1000 })),
     )
     .option(
+      '--max-hold <duration>',
+      'how long the lock is held at most: then it counts as lost, and the command is stopped',
+      flagReader(durationMs({ min: 1 })),
+    )
+    .option(
       '--kill-after <duration>',
       'from SIGTERM to SIGKILL when the lock is lost (default 1s)',
       flagReader(durationMs()),

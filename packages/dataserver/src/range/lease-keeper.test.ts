@@ -15,7 +15,7 @@ class KeeperBed {
   readonly keeper = new LeaseKeeper(this.clock, this.leases, (command, done) => this.proposed.push({ command, done }));
 
   grant(id: bigint, ttlMs: number, incarnation = 5): void {
-    const lease = { id, ttlMs, incarnation, attributes: {}, spans: [] };
+    const lease = { id, ttlMs, incarnation, attributes: {}, spans: [], change: 0 };
     this.leases.grant(lease);
     this.keeper.granted(lease);
   }
@@ -50,6 +50,21 @@ describe('a lease keeper', () => {
     expect(bed.renewal(1n)).toBe('UNAVAILABLE');
     bed.proposed[0]?.done(false);
     expect(bed.renewal(1n)).toBe('1000');
+  });
+
+  test('gives a changed TTL with the next heartbeat, and cuts nothing short (LK5)', () => {
+    const bed = new KeeperBed();
+    bed.keeper.start(3);
+    bed.grant(1n, 10_000);
+    bed.leases.change(1n, { ttlMs: 1_000, change: 1 });
+    bed.clock.advance(9_900);
+    expect(bed.proposed).toEqual([]);
+    expect(bed.renewal(1n)).toBe('1000');
+    bed.leases.change(1n, { ttlMs: 20_000, change: 2 });
+    expect(bed.keeper.remainingMs(1n)).toBe(1_000);
+    expect(bed.renewal(1n)).toBe('20000');
+    bed.clock.advance(19_900);
+    expect([bed.proposed, bed.keeper.remainingMs(1n)]).toEqual([[], 100]);
   });
 
   test('gives every lease its full time again with each leadership (LK1, traps 17)', () => {

@@ -4,7 +4,6 @@ import type { Lease, Leases } from '../state/leases.ts';
 
 interface Kept {
   readonly incarnation: number;
-  readonly ttlMs: number;
   deadlineMs: number;
   /** An expiry was proposed: no keep-alive is answered until its outcome (LK3). */
   expiring: boolean;
@@ -23,6 +22,8 @@ const SWEEP_MS = 100;
  * LK3. After proposing the expiry of a lease, no keep-alive of it is acknowledged until the outcome (design §9 ▸).
  * LK4. A lease is said not to exist only when the state says so. A replica that does not keep its time any more, as
  *      leadership was lost between the confirmation of a keep-alive and its answer, only says that it does not lead.
+ * LK5. What is left of a lease is never cut short: a change of its TTL counts from the next heartbeat on, whose
+ *      acknowledgement names the TTL that it was given.
  */
 export class LeaseKeeper {
   readonly #clock: Clock;
@@ -88,7 +89,7 @@ export class LeaseKeeper {
     if (kept === undefined) throw new ServiceError('NOT_LEADER', 'this replica does not lead the range any more');
     if (kept.expiring)
       throw new ServiceError('UNAVAILABLE', 'the lease is about to expire; its outcome is being decided');
-    kept.deadlineMs = Math.max(kept.deadlineMs, receivedMs + kept.ttlMs);
+    kept.deadlineMs = Math.max(kept.deadlineMs, receivedMs + lease.ttlMs);
     return lease;
   }
 
@@ -101,7 +102,6 @@ export class LeaseKeeper {
   #keep(lease: Lease): void {
     this.#kept.set(lease.id, {
       incarnation: lease.incarnation,
-      ttlMs: lease.ttlMs,
       deadlineMs: this.#clock.monotonicMs() + lease.ttlMs,
       expiring: false,
     });

@@ -110,6 +110,49 @@ describe('the end of a lease in another range', () => {
   });
 });
 
+describe('a change of a lease', () => {
+  const condition = { heartbeatMs: 1_000, serverMisses: 3, holderMisses: 2 };
+
+  test('is there after a restart, and what lies elsewhere of the lease is not forgotten', async () => {
+    const { home } = await parted(at('m'), [putWith('x', LEASE)]);
+    const incarnation = incarnationOf(home);
+    const change = { type: 'leaseChange', id: LEASE, incarnation, number: 1, ttlMs: 3_000 } as const;
+    expect(await home.ok({ ...change, condition })).toEqual({ type: 'leaseChange', ttlMs: 3_000 });
+    await home.checkpoint();
+    home.crash();
+    const terms = { ttlMs: 3_000, change: 1, condition };
+    expect(home.state.leases.get(LEASE)).toMatchObject({ incarnation, spans: [SPAN], ...terms });
+    await home.ok({ ...change, number: 2, ttlMs: 9_000 });
+    expect(home.state.leases.get(LEASE)).toMatchObject({ ttlMs: 9_000, change: 2 });
+    expect(home.state.leases.get(LEASE)).not.toHaveProperty('condition');
+  });
+
+  test('that comes late, behind a later one, is refused; one that is repeated is answered again (LC4)', async () => {
+    const home = new StateBed();
+    const granted = await home.ok({ type: 'leaseGrant', id: LEASE, ttlMs: 5_000, attributes: {}, condition });
+    if (granted.type !== 'leaseGrant') throw new Error('a grant answers as one');
+    expect(home.state.leases.get(LEASE)).toMatchObject({ condition });
+    const change = { type: 'leaseChange', id: LEASE, incarnation: granted.incarnation } as const;
+    await home.ok({ ...change, number: 2, ttlMs: 60_000 });
+    expect(await home.run({ ...change, number: 1, ttlMs: 1_000 })).toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await home.ok({ ...change, number: 2, ttlMs: 60_000 });
+    expect(home.state.leases.get(LEASE)).toMatchObject({ ttlMs: 60_000, change: 2 });
+  });
+
+  test.each([
+    { what: 'another incarnation', wrong: { incarnation: 1 }, code: 'LEASE_NOT_FOUND' },
+    { what: 'an endless TTL', wrong: { ttlMs: 9_000_000_000_001 }, code: 'LEASE_TTL_TOO_LARGE' },
+  ])('of $what is refused', async ({ wrong, code }) => {
+    const home = new StateBed();
+    const granted = await home.ok({ type: 'leaseGrant', id: LEASE, ttlMs: 5_000, attributes: {} });
+    if (granted.type !== 'leaseGrant') throw new Error('a grant answers as one');
+    const { incarnation } = granted;
+    const change = { type: 'leaseChange', id: LEASE, incarnation, number: 1, ttlMs: 7_000, ...wrong } as const;
+    expect(await home.run(change)).toMatchObject({ ok: false, code });
+    expect(home.state.leases.get(LEASE)).toMatchObject({ ttlMs: 5_000, change: 0 });
+  });
+});
+
 describe('a registration', () => {
   test('is taken of a lease that is alive, under its incarnation, once', async () => {
     const { home } = await parted(at('m'), []);

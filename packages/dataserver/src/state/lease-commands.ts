@@ -7,6 +7,8 @@
  * LC2. Where the end is told, the reference is uncovered first, so that nothing more comes to belong to the lease; then at
  *      most END_ROWS_MAX keys and locks go in one entry, and whoever tells asks again while there is more.
  * LC3. All of them can be told twice, and late: they name the incarnation, and do nothing to any other.
+ * LC4. Changes of a lease are numbered by its client, and none is taken back by an earlier one that comes late. A change
+ *      is no renewal; what a heartbeat was told is the TTL of the moment at which it was told (session.ts of the client, S5).
  */
 import { assert, ServiceError } from '@remora/base';
 import type { Command, CommandResult, LeaseCommand } from '@remora/protocol';
@@ -19,7 +21,7 @@ import type { Lease, Leases } from './leases.ts';
 import type { LockCommands } from './lock-commands.ts';
 
 type CommandOf<T extends Command['type']> = Extract<Command, { readonly type: T }>;
-export type AnyLeaseCommand = CommandOf<'leaseGrant' | 'leaseRevoke' | 'leaseExpire'> | LeaseCommand;
+export type AnyLeaseCommand = CommandOf<'leaseGrant' | 'leaseChange' | 'leaseRevoke' | 'leaseExpire'> | LeaseCommand;
 
 /** A range's state, as these commands see it. */
 export interface LeaseHolder {
@@ -43,6 +45,8 @@ export function applyLeaseCommand(range: LeaseHolder, command: AnyLeaseCommand, 
   switch (command.type) {
     case 'leaseGrant':
       return grant(range, command);
+    case 'leaseChange':
+      return change(range, command);
     case 'leaseRevoke':
       return revoke(range, command.id, command.incarnation);
     case 'leaseExpire':
@@ -63,13 +67,24 @@ export function applyLeaseCommand(range: LeaseHolder, command: AnyLeaseCommand, 
   }
 }
 
-function grant(range: LeaseHolder, { id, ttlMs, attributes }: CommandOf<'leaseGrant'>): CommandResult {
+function grant(range: LeaseHolder, command: CommandOf<'leaseGrant'>): CommandResult {
+  const { id, ttlMs, attributes, condition } = command;
   // The incarnation is a revision of its own, so that no two grants of one id are ever taken for each other.
-  const lease: Lease = { id, incarnation: range.nextRevision, ttlMs, attributes, spans: [] };
+  const terms = { ttlMs, change: 0, ...(condition === undefined ? {} : { condition }) };
+  const lease: Lease = { id, incarnation: range.nextRevision, attributes, spans: [], ...terms };
   range.leases.grant(lease);
   range.revision = lease.incarnation;
   range.onLeaseGranted(lease);
   return { type: 'leaseGrant', id, incarnation: lease.incarnation, ttlMs };
+}
+
+/** LC4. Asked again, it is answered again. */
+function change(range: LeaseHolder, command: CommandOf<'leaseChange'>): CommandResult {
+  const { id, incarnation, number, ttlMs, condition } = command;
+  const lease = living(range, id, incarnation);
+  if (number < lease.change) throw new ServiceError('INVALID_ARGUMENT', 'the session was changed otherwise since');
+  range.leases.change(id, { change: number, ttlMs, ...(condition === undefined ? {} : { condition }) });
+  return { type: 'leaseChange', ttlMs };
 }
 
 /** LC1. In one step keys go, locks are released and granted onward, waiters leave (design §9). */

@@ -1,13 +1,15 @@
 import { type Bytes, type Engine, ServiceError, type Span, spanContains, spanCovers } from '@remora/base';
-import type { SessionRef } from '@remora/lock';
+import { type Condition, type SessionRef, TTL_NEVER_MS } from '@remora/lock';
 import {
   asBool,
   asCount,
   asList,
   asMs,
   asText,
+  decodeCondition,
   decodeSpan,
   decodeStored,
+  encodeCondition,
   encodeSpan,
   encodeStored,
   invalid,
@@ -29,20 +31,30 @@ import { minusSpan, NO_SPANS, plusSpan, type SpanSet } from './span-set.ts';
  * S4. A lease that has ended while it had spans stays as one that is *ending*, until each of them has been seen to. It is
  *     alive for nobody, and its id is not granted meanwhile, so that no two incarnations are ever about at a time.
  */
-export interface Lease {
+export interface Lease extends LeaseTerms {
   readonly id: bigint;
   readonly incarnation: number;
-  readonly ttlMs: number;
   readonly attributes: Readonly<Record<string, string>>;
   /** S3. Routing keys. */
   readonly spans: SpanSet;
 }
 
+/** What may be changed of a lease. */
+export interface LeaseTerms {
+  readonly ttlMs: number;
+  /** Shown; the TTL is what counts. */
+  readonly condition?: Condition;
+  /** The number of the last change; 0: none. */
+  readonly change: number;
+}
+
 /** etcd's bound: longer TTLs overflow what clients compute with them. */
-export const LEASE_TTL_MAX_MS = 9_000_000_000_000;
+export const LEASE_TTL_MAX_MS = TTL_NEVER_MS;
 /** Of a lease that is alive and in no other range; programs from before there were several know only this one. */
 const LEASE: StoredFormat = { what: 'a lease', version: 1, fields: 3 };
 const LEASE_WITH_SPANS: StoredFormat = { what: 'a lease', version: 2, fields: 5 };
+/** Of one with a condition, or that was changed. */
+const LEASE_WITH_TERMS: StoredFormat = { what: 'a lease', version: 3, fields: 7 };
 
 export class Leases {
   readonly #engine: Engine;
@@ -121,10 +133,20 @@ export class Leases {
 
   grant(lease: Lease): void {
     if (this.#alive.has(lease.id)) throw new ServiceError('LEASE_EXISTS', `lease ${lease.id} already exists`);
-    if (lease.ttlMs > LEASE_TTL_MAX_MS)
-      throw new ServiceError('LEASE_TTL_TOO_LARGE', 'the TTL of the lease is too large');
+    checkTtl(lease.ttlMs);
     this.#alive.set(lease.id, lease);
     this.#store(lease, false);
+  }
+
+  /** Of one that is alive. */
+  change(id: bigint, terms: LeaseTerms): void {
+    const lease = this.#alive.get(id);
+    if (lease === undefined) return;
+    checkTtl(terms.ttlMs);
+    const { condition: _, ...rest } = lease;
+    const changed = { ...rest, ...terms };
+    this.#alive.set(id, changed);
+    this.#store(changed, false);
   }
 
   /** S3. Of one that is alive or ending. */
@@ -173,21 +195,35 @@ export interface LeaseRecord extends Lease {
   readonly ending: boolean;
 }
 
-export function encodeLease({ incarnation, ttlMs, attributes, spans, ending }: LeaseRecord): Buffer {
+export function encodeLease(lease: LeaseRecord): Buffer {
+  const { incarnation, ttlMs, attributes, spans, ending, change, condition } = lease;
+  if (change > 0 || condition !== undefined) {
+    const placed = [incarnation, ttlMs, attributes, spans.map(encodeSpan), ending];
+    return encodeStored(LEASE_WITH_TERMS, [...placed, change, encodeCondition(condition)]);
+  }
   if (spans.length === 0 && !ending) return encodeStored(LEASE, [incarnation, ttlMs, attributes]);
   return encodeStored(LEASE_WITH_SPANS, [incarnation, ttlMs, attributes, spans.map(encodeSpan), ending]);
 }
 
 /** Throws an `InvariantError` for anything else. */
 export function decodeLease(id: bigint, value: Bytes): LeaseRecord {
-  return decodeStored([LEASE, LEASE_WITH_SPANS], value, ([incarnation, ttlMs, attributes, spans, ending]) => ({
-    id,
-    incarnation: asCount(incarnation, 'lease incarnation'),
-    ttlMs: asMs(ttlMs, 'lease ttl'),
-    attributes: asAttributes(attributes),
-    spans: spans === undefined ? NO_SPANS : asList(spans, 'lease spans', decodeSpan),
-    ending: ending !== undefined && asBool(ending, 'lease ending'),
-  }));
+  return decodeStored([LEASE, LEASE_WITH_SPANS, LEASE_WITH_TERMS], value, (fields) => {
+    const [incarnation, ttlMs, attributes, spans, ending, change, condition] = fields;
+    return {
+      id,
+      incarnation: asCount(incarnation, 'lease incarnation'),
+      ttlMs: asMs(ttlMs, 'lease ttl'),
+      attributes: asAttributes(attributes),
+      spans: spans === undefined ? NO_SPANS : asList(spans, 'lease spans', decodeSpan),
+      ending: ending !== undefined && asBool(ending, 'lease ending'),
+      change: change === undefined ? 0 : asCount(change, 'lease change'),
+      ...(condition === undefined ? {} : decodeCondition(condition)),
+    };
+  });
+}
+
+function checkTtl(ttlMs: number): void {
+  if (ttlMs > LEASE_TTL_MAX_MS) throw new ServiceError('LEASE_TTL_TOO_LARGE', 'the TTL of the lease is too large');
 }
 
 function asAttributes(raw: unknown): Readonly<Record<string, string>> {

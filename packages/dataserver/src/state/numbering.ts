@@ -49,6 +49,7 @@ export function needsRevision(command: Command): boolean {
     case 'merge':
     case 'refuseMerge':
     case 'unseal':
+    case 'leaseChange':
     case 'leaseRegister':
     case 'leaseRefer':
     case 'leaseSettle':

@@ -284,6 +284,7 @@ export class RangeState implements TransactionHost {
       case 'raiseRevision':
         return raiseRevision(this, command.to);
       case 'leaseGrant':
+      case 'leaseChange':
       case 'leaseRevoke':
       case 'leaseExpire':
       case 'leaseRegister':

@@ -15,6 +15,7 @@ export function commandWithin(bounds: RangeBounds, command: Command): boolean {
     case 'lock':
       return lockWithin(bounds, command.command.lock);
     case 'leaseGrant':
+    case 'leaseChange':
     case 'leaseRevoke':
     case 'leaseExpire':
     case 'leaseRegister':

@@ -18,6 +18,7 @@ function keyOfCommand(command: Command): Bytes | undefined {
     case 'lock':
       return lockSpan(command.command.lock).start;
     case 'leaseGrant':
+    case 'leaseChange':
     case 'leaseRevoke':
     case 'leaseExpire':
       return leaseKey(command.id);

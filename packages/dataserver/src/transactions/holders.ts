@@ -30,6 +30,7 @@ export function holderOf(
       return parts.all().next().value;
     case 'lock':
     case 'leaseGrant':
+    case 'leaseChange':
     case 'leaseRegister':
     case 'leaseRefer':
     case 'leaseSettle':

@@ -149,7 +149,7 @@ describe('T2: intents', () => {
 
   test('the end of a lease waits for writes that belong to it, and then takes them along', async () => {
     const [left] = neighbours();
-    left.state.leases.grant({ id: 5n, incarnation: 1, ttlMs: 60_000, attributes: {}, spans: [] });
+    left.state.leases.grant({ id: 5n, incarnation: 1, ttlMs: 60_000, attributes: {}, spans: [], change: 0 });
     await prepared(left, prepare('t', 0, [put('a', '1', { lease: 5n })]));
     const revoke = { type: 'leaseRevoke', id: 5n, incarnation: 0 } as const;
     left.block = { first: 20, count: 10 };
@@ -409,7 +409,7 @@ describe('a split', () => {
 
   test('that parts a lease from a staged write leaves the child with a reference, and its home with the span', async () => {
     const [left] = neighbours();
-    left.state.leases.grant({ id: 5n, incarnation: 1, ttlMs: 60_000, attributes: {}, spans: [] });
+    left.state.leases.grant({ id: 5n, incarnation: 1, ttlMs: 60_000, attributes: {}, spans: [], change: 0 });
     await prepared(left, prepare('t', 1, [put('h', '1', { lease: 5n })]));
     const right = await split(left);
     const [span] = left.state.leases.get(5n)?.spans ?? [];

@@ -21,6 +21,7 @@ export function classOfCommand(command: Command): RequestClass {
     case 'compact':
     case 'raiseRevision':
     case 'leaseGrant':
+    case 'leaseChange':
       return 'ordinary';
     case 'leaseRevoke':
       return 'charged';

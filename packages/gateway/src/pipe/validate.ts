@@ -1,5 +1,12 @@
 import { compareBytes, ServiceError, unreachable } from '@remora/base';
-import { type LockResult, validateLockCommand, validateLockQuery } from '@remora/lock';
+import {
+  type Condition,
+  conditionRefusal,
+  conditionTtlMs,
+  type LockResult,
+  validateLockCommand,
+  validateLockQuery,
+} from '@remora/lock';
 import {
   type Command,
   type KvOp,
@@ -50,8 +57,16 @@ function validateCommand(command: Command, limits: RequestLimits): void {
       return;
     case 'leaseGrant':
       checkSize(attributesBytes(command.attributes), limits);
-      if (command.id !== 0n && command.ttlMs > 0) return;
-      throw new ServiceError('INVALID_ARGUMENT', 'a lease has an id other than 0 and a TTL above 0');
+      if (command.id === 0n || command.ttlMs <= 0) {
+        throw new ServiceError('INVALID_ARGUMENT', 'a lease has an id other than 0 and a TTL above 0');
+      }
+      return checkTerms(command);
+    case 'leaseChange':
+      if (command.incarnation === 0 || command.number === 0 || command.ttlMs <= 0) {
+        const what = 'a change names a session whole, has a number from 1, and a TTL above 0';
+        throw new ServiceError('INVALID_ARGUMENT', what);
+      }
+      return checkTerms(command);
     case 'leaseRevoke':
     case 'compact':
       return;
@@ -76,6 +91,15 @@ function validateCommand(command: Command, limits: RequestLimits): void {
     default:
       return unreachable(command);
   }
+}
+
+/** What the server does has to be what its client was told. */
+export function checkTerms({ ttlMs, condition }: { readonly ttlMs: number; readonly condition?: Condition }): void {
+  if (condition === undefined) return;
+  const wrong = conditionRefusal(condition);
+  if (wrong !== undefined) throw new ServiceError('INVALID_ARGUMENT', wrong);
+  if (ttlMs === conditionTtlMs(condition)) return;
+  throw new ServiceError('INVALID_ARGUMENT', 'the TTL is the heartbeat interval, as often as the server may miss one');
 }
 
 function refuse(refusal: Extract<LockResult, { type: 'refused' }> | undefined): void {

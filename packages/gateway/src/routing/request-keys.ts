@@ -28,6 +28,7 @@ export function routingKey(request: Command | Query): Bytes {
     case 'readTxn':
       return txnKey(request.txn);
     case 'leaseGrant':
+    case 'leaseChange':
     case 'leaseRevoke':
     case 'leaseExpire':
     case 'leaseRegister':

@@ -1,4 +1,13 @@
-import type { LockCommand, LockId, LockQuery, LockQueryResult, LockResult, Owner, SessionRef } from '@remora/lock';
+import type {
+  Condition,
+  LockCommand,
+  LockId,
+  LockQuery,
+  LockQueryResult,
+  LockResult,
+  Owner,
+  SessionRef,
+} from '@remora/lock';
 import type { Epoch, RangeDescriptor } from './descriptor.ts';
 import type { KeyValue, KvResult, RangeOp, Txn } from './kv-types.ts';
 import type { LeaseCommand, LeaseCommandResult } from './lease-api.ts';
@@ -23,8 +32,23 @@ export type Command =
   | {
       readonly type: 'leaseGrant';
       readonly id: bigint;
-      readonly ttlMs: number /** Shown with a session: client name, host, pid. */;
+      readonly ttlMs: number;
+      /** Shown with a session: client name, host, pid. */
       readonly attributes: Readonly<Record<string, string>>;
+      /** Shown with it: what its client keeps to. The TTL says when it ends. */
+      readonly condition?: Condition;
+    }
+  /**
+   * Gives a lease another TTL. It is no renewal: the time that it has left by now it keeps, and the next heartbeat is for
+   * the new TTL. Changes are numbered by the client from 1; one that comes after a later one is refused.
+   */
+  | {
+      readonly type: 'leaseChange';
+      readonly id: bigint;
+      readonly incarnation: number;
+      readonly number: number;
+      readonly ttlMs: number;
+      readonly condition?: Condition;
     }
   /** `incarnation` 0 means whichever is there (etcd's revoke). */
   | { readonly type: 'leaseRevoke'; readonly id: bigint; readonly incarnation: number }
@@ -112,6 +136,7 @@ export type CommandResult =
   | { readonly type: 'compact' }
   | { readonly type: 'raiseRevision' }
   | { readonly type: 'leaseGrant'; readonly id: bigint; readonly incarnation: number; readonly ttlMs: number }
+  | { readonly type: 'leaseChange'; readonly ttlMs: number }
   | { readonly type: 'leaseRevoke' }
   | LeaseCommandResult
   | { readonly type: 'lock'; readonly result: LockResult }

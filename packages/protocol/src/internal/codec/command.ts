@@ -4,11 +4,18 @@ import type { Command, CommandResult } from '../command.ts';
 import { asCount, asFields, asLease, asMs, asTextMap, invalid, leaseToWire, textMapToWire } from './check.ts';
 import { decodeKvOp, decodeKvResult, decodeTxn, encodeKvOp, encodeKvResult, encodeTxn } from './kv.ts';
 import {
+  decodeCondition,
+  decodeLeaseChange,
+  decodeLeaseChangeResult,
   decodeLeaseCommand,
   decodeLeaseCommandResult,
+  encodeCondition,
+  encodeLeaseChange,
+  encodeLeaseChangeResult,
   encodeLeaseCommand,
   encodeLeaseCommandResult,
   isLeaseCommandTag,
+  LEASE_CHANGE,
 } from './lease.ts';
 import {
   decodeMergeCommand,
@@ -28,7 +35,7 @@ import {
 
 /**
  * Tags of commands; the same tag marks a command's result. Part of the log format: append only. 10–14: transaction.ts,
- * 15–18: merge.ts, 20–23: lease.ts.
+ * 15–18: merge.ts, 20–24: lease.ts.
  */
 const COMMAND = {
   txn: 0,
@@ -56,7 +63,9 @@ export function encodeCommand(command: Command): unknown[] {
     case 'raiseRevision':
       return [COMMAND.raiseRevision, command.to];
     case 'leaseGrant':
-      return [COMMAND.leaseGrant, leaseToWire(command.id), command.ttlMs, textMapToWire(command.attributes)];
+      return encodeGrant(command);
+    case 'leaseChange':
+      return encodeLeaseChange(command);
     case 'leaseRevoke':
       return [COMMAND.leaseRevoke, command.id, command.incarnation];
     case 'leaseExpire':
@@ -105,6 +114,8 @@ export function decodeCommand(raw: unknown): Command {
     case COMMAND.leaseRevoke:
     case COMMAND.leaseExpire:
       return decodeOwnLeaseCommand(raw);
+    case LEASE_CHANGE:
+      return decodeLeaseChange(raw);
     case COMMAND.split:
       return decodeSplit(asFields(raw, 2, 'split command')[1]);
     case COMMAND.noop:
@@ -118,16 +129,23 @@ export function decodeCommand(raw: unknown): Command {
   }
 }
 
+/** A lease without a condition is what it was before there were any. */
+function encodeGrant({ id, ttlMs, attributes, condition }: Extract<Command, { type: 'leaseGrant' }>): unknown[] {
+  const fields = [COMMAND.leaseGrant, leaseToWire(id), ttlMs, textMapToWire(attributes)];
+  return condition === undefined ? fields : [...fields, encodeCondition(condition)];
+}
+
 /** Of what a lease's home does by itself. */
 function decodeOwnLeaseCommand(raw: readonly unknown[]): Command {
   const id = asLease(raw[1], 'lease id');
   if (raw[0] === COMMAND.leaseGrant) {
-    const f = asFields(raw, 4, 'lease grant');
+    const f = asFields(raw, raw.length === 5 ? 5 : 4, 'lease grant');
     return {
       type: 'leaseGrant',
       id,
       ttlMs: asMs(f[2], 'lease ttl'),
       attributes: asTextMap(f[3], 'lease attributes'),
+      ...(f.length === 5 ? decodeCondition(f[4]) : {}),
     };
   }
   const incarnation = asCount(raw[2], 'lease incarnation');
@@ -149,6 +167,8 @@ export function encodeCommandResult(result: CommandResult): unknown[] {
       return [COMMAND.kv, encodeKvResult(result)];
     case 'leaseGrant':
       return [COMMAND.leaseGrant, result.id, result.incarnation, result.ttlMs];
+    case 'leaseChange':
+      return encodeLeaseChangeResult(result);
     case 'compact':
       return [COMMAND.compact];
     case 'raiseRevision':
@@ -196,6 +216,8 @@ export function decodeCommandResult(raw: unknown): CommandResult {
         ttlMs: asMs(f[3], 'lease ttl'),
       };
     }
+    case LEASE_CHANGE:
+      return decodeLeaseChangeResult(raw);
     case COMMAND.compact:
       asFields(raw, 1, 'compact result');
       return { type: 'compact' };

@@ -5,7 +5,7 @@ import type { RevisionBlock } from '../revision-api.ts';
 import { isTxnCommand } from '../transaction-api.ts';
 import { asCount, asFields, asMs, invalid } from './check.ts';
 import { decodeCommand, encodeCommand } from './command.ts';
-import { isLeaseCommand } from './lease.ts';
+import { needsLeaseFormat } from './lease.ts';
 import { asRequestId } from './range.ts';
 import { asBlock } from './revisions.ts';
 import { packVersioned, unpackVersioned } from './wire.ts';
@@ -31,7 +31,10 @@ export const RESTORE_ENTRY_FORMAT_VERSION = 4;
 export const TXN_ENTRY_FORMAT_VERSION = 5;
 /** The same for an entry that is a step of a merge. */
 export const MERGE_ENTRY_FORMAT_VERSION = 6;
-/** The same for an entry with commands about leases of other ranges; and one of those with a block. */
+/**
+ * The same for an entry with commands about leases of other ranges, or about leases that have a condition or are changed;
+ * and one of those with a block.
+ */
 export const LEASE_ENTRY_FORMAT_VERSION = 7;
 export const LEASE_BLOCK_ENTRY_FORMAT_VERSION = 8;
 const VERSIONS = [
@@ -95,7 +98,7 @@ export function encodeEntry(batch: CommandBatch): Buffer {
 }
 
 function formatOf({ block, commands }: CommandBatch): number {
-  const aboutLeases = commands.some(({ command }) => isLeaseCommand(command));
+  const aboutLeases = commands.some(({ command }) => needsLeaseFormat(command));
   if (block !== undefined) return aboutLeases ? LEASE_BLOCK_ENTRY_FORMAT_VERSION : BLOCK_ENTRY_FORMAT_VERSION;
   if (aboutLeases) return LEASE_ENTRY_FORMAT_VERSION;
   // These come alone.

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ServiceError } from '@remora/base';
 import { describe, expect, test } from 'vitest';
-import type { Query, QueryResult } from '../command.ts';
+import type { Command, Query, QueryResult } from '../command.ts';
 import type { LeaseCommand, LeaseCommandResult } from '../lease-api.ts';
 import { decodeCommand, decodeCommandResult, encodeCommand, encodeCommandResult } from './command.ts';
 import { type CommandBatch, decodeEntry, encodeEntry } from './entry.ts';
@@ -68,6 +68,54 @@ describe('commands about leases of other ranges', () => {
 
   test.each(RESULTS)('$type with a field too many is INVALID_ARGUMENT', (result) => {
     expect(() => decodeCommandResult([...encodeCommandResult(result), 0])).toThrow(ServiceError);
+  });
+});
+
+describe('the terms of a lease', () => {
+  const condition = { heartbeatMs: 500.5, serverMisses: 4, holderMisses: 3 };
+  const terms = { ttlMs: 2_002, condition };
+  const change = { type: 'leaseChange', ...lease, number: 3 } as const;
+  const grant = { type: 'leaseGrant', id: -1n, attributes: { host: 'a' } } as const;
+  const about: readonly Command[] = [
+    { ...change, ...terms },
+    { ...change, ttlMs: 9_000_000_000_000 },
+    { ...grant, ...terms },
+  ];
+
+  test.each(about)('survive the wire in $type, whose entry has a format of its own', (command) => {
+    expect(decodeCommand(overTheWire(encodeCommand(command)))).toEqual(command);
+    const batch = { ...BATCH, commands: [{ requestId: 'r', deadlineMs: 5, command }] };
+    expect(decodeEntry(encodeEntry(batch))).toEqual(batch);
+    expect(encodeEntry(batch)[0]).toBe(7);
+    expect(encodeEntry({ ...batch, block: { first: 7, count: 9 } })[0]).toBe(8);
+  });
+
+  test('leave the grant of a lease without a condition as it was', () => {
+    const plain: Command = { ...grant, ttlMs: 2_002 };
+    expect(encodeCommand(plain)).toHaveLength(4);
+    expect(encodeEntry({ ...BATCH, commands: [{ requestId: 'r', deadlineMs: 5, command: plain }] })[0]).toBe(1);
+  });
+
+  test('are what they were: change them only together with their version', () => {
+    const commands = about.map((command) => ({ requestId: 'r', deadlineMs: 5, command }));
+    expect(
+      createHash('sha256')
+        .update(encodeEntry({ ...BATCH, commands }))
+        .digest('hex'),
+    ).toBe('181933a80d7aca21e14917697a27a3a7be36c13f52fb071e3a00070f6f2f74b3');
+  });
+
+  test('damaged are INVALID_ARGUMENT', () => {
+    for (const command of about) {
+      const encoded = encodeCommand(command);
+      for (let i = 1; i < encoded.length; i++) {
+        expect(() => decodeCommand(encoded.with(i, 'x'))).toThrow(ServiceError);
+      }
+      expect(() => decodeCommand([...encoded, 0])).toThrow(ServiceError);
+    }
+    const result = { type: 'leaseChange', ttlMs: 7 } as const;
+    expect(decodeCommandResult(overTheWire(encodeCommandResult(result)))).toEqual(result);
+    expect(() => decodeCommandResult([24, 'x'])).toThrow(ServiceError);
   });
 });
 

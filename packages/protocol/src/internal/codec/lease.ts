@@ -1,15 +1,30 @@
-/** Leases whose keys are in several ranges: commands and their results. */
+/** Leases whose keys are in several ranges, and those that are changed: commands and their results. */
 import type { Span } from '@remora/base';
 import { unreachable } from '@remora/base';
+import type { Condition } from '@remora/lock';
+import type { Command, CommandResult } from '../command.ts';
 import type { LeaseCommand, LeaseCommandResult } from '../lease-api.ts';
-import { asBool, asBytes, asCount, asFields, asLease, invalid, leaseToWire } from './check.ts';
+import { asBool, asBytes, asCount, asFields, asLease, asMs, invalid, leaseToWire } from './check.ts';
+
+type LeaseChange = Extract<Command, { readonly type: 'leaseChange' }>;
+type LeaseChangeResult = Extract<CommandResult, { readonly type: 'leaseChange' }>;
 
 /** Tags among those of commands and their results (command.ts). Part of the log format: append only. */
 export const LEASE_COMMAND = { leaseRegister: 20, leaseRefer: 21, leaseEnd: 22, leaseSettle: 23 } as const;
 
+/** The same of a change. */
+export const LEASE_CHANGE = 24;
+
 /** Of an entry with such a command: it has a format of its own (entry.ts). */
-export function isLeaseCommand(command: { readonly type: string }): command is LeaseCommand {
-  return Object.hasOwn(LEASE_COMMAND, command.type);
+export function needsLeaseFormat(command: Command): boolean {
+  switch (command.type) {
+    case 'leaseGrant':
+      return command.condition !== undefined;
+    case 'leaseChange':
+      return true;
+    default:
+      return Object.hasOwn(LEASE_COMMAND, command.type);
+  }
 }
 
 export function isLeaseCommandTag(tag: unknown): boolean {
@@ -23,6 +38,48 @@ export function encodeSpan({ start, end }: Span): unknown[] {
 export function decodeSpan(raw: unknown): Span {
   const f = asFields(raw, 2, 'span');
   return { start: asBytes(f[0], 'span.start'), end: asBytes(f[1], 'span.end') };
+}
+
+export function encodeLeaseChange({ id, incarnation, number, ttlMs, condition }: LeaseChange): unknown[] {
+  return [LEASE_CHANGE, leaseToWire(id), incarnation, number, ttlMs, encodeCondition(condition)];
+}
+
+export function decodeLeaseChange(raw: readonly unknown[]): LeaseChange {
+  const f = asFields(raw, 6, 'lease change');
+  return {
+    type: 'leaseChange',
+    id: asLease(f[1], 'lease id'),
+    incarnation: asCount(f[2], 'lease incarnation'),
+    number: asCount(f[3], 'lease change number'),
+    ttlMs: asMs(f[4], 'lease ttl'),
+    ...decodeCondition(f[5]),
+  };
+}
+
+export function encodeLeaseChangeResult({ ttlMs }: LeaseChangeResult): unknown[] {
+  return [LEASE_CHANGE, ttlMs];
+}
+
+export function decodeLeaseChangeResult(raw: readonly unknown[]): LeaseChangeResult {
+  return { type: 'leaseChange', ttlMs: asMs(asFields(raw, 2, 'lease change result')[1], 'lease ttl') };
+}
+
+export function encodeCondition(condition: Condition | undefined): unknown {
+  if (condition === undefined) return null;
+  return [condition.heartbeatMs, condition.serverMisses, condition.holderMisses];
+}
+
+/** The field `condition`, to be spread into what has one. */
+export function decodeCondition(raw: unknown): { readonly condition?: Condition } {
+  if (raw === null) return {};
+  const f = asFields(raw, 3, 'condition');
+  return {
+    condition: {
+      heartbeatMs: asMs(f[0], 'condition.heartbeatMs'),
+      serverMisses: asCount(f[1], 'condition.serverMisses'),
+      holderMisses: asCount(f[2], 'condition.holderMisses'),
+    },
+  };
 }
 
 export function encodeLeaseCommand({ type, id, incarnation, span }: LeaseCommand): unknown[] {
