@@ -4,6 +4,7 @@ import type { Command } from '@remora/protocol';
 import { AcquireOperation, type AcquireRequest, type AcquireStats, type Grant, lockResult } from './acquire.ts';
 import { type Duration, durationMs } from './duration.ts';
 import type { LockDeps } from './lock.ts';
+import { noOwnLease, refusalOf, takenAway } from './lock-errors.ts';
 import type { LockCondition, OwnLease } from './own-lease.ts';
 import type { HeldGrant, Owner as OwnerTurns } from './owner.ts';
 import type { Session } from './session.ts';
@@ -411,17 +412,4 @@ export class HeldLock implements AsyncDisposable {
     if (reason.code === 'LOCK_NOT_HELD') this.#own?.end();
     this.#controller?.abort(reason);
   }
-}
-
-function noOwnLease(what: string): ServiceError {
-  return new ServiceError('INVALID_ARGUMENT', `the lock was acquired without ${what}, and belongs to a session`);
-}
-
-function refusalOf(result: LockResult): ServiceError {
-  if (result.type === 'refused') return new ServiceError(result.code, result.message);
-  return new ServiceError('INTERNAL', `a lock command was answered by ${result.type}`);
-}
-
-function takenAway(): ServiceError {
-  return new ServiceError('LOCK_NOT_HELD', 'the lock was taken away');
 }
