@@ -183,7 +183,7 @@ describe('locks with a lease of their own', () => {
       other.lock(name).acquire({ ttl: '1s' }),
       other.lock(kept).acquire({ ttl: '2s', renew: false }),
     ]);
-    short.orphan();
+    await short.orphan();
     const next = client.lock(name).acquire({ wait: '5s' });
     await fixed.extend('1m');
     expect((await next).version).toBeGreaterThan(short.version);

@@ -326,8 +326,8 @@ export class ClientSession implements AsyncDisposable {
   }
 
   /** Leaves the session to its TTL: what it holds stays until then, and nobody renews it. */
-  orphan(): void {
-    this.#session.leave();
+  async orphan(): Promise<void> {
+    await this.#session.leave();
   }
 
   /** Ends the session: its locks are released and its keys deleted, at once. */

@@ -173,13 +173,13 @@ export class HeldLock implements AsyncDisposable {
    *
    * @throws ServiceError INVALID_ARGUMENT for a lock that was not acquired with a `ttl`: others live by the same session.
    */
-  orphan(): void {
+  async orphan(): Promise<void> {
     this.throwIfLost();
     if (this.#own === undefined) throw noOwnLease('a ttl to be left to');
     this.#released = true;
     this.#depth = 0;
     this.#forget();
-    this.#own.leave();
+    await this.#own.leave();
   }
 
   /** Enters once more; each entry needs its release. */

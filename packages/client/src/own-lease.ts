@@ -107,9 +107,9 @@ export class OwnLease {
   }
 
   /** The lock stays, and nobody renews it. */
-  leave(): void {
+  async leave(): Promise<void> {
     this.#ended = true;
-    this.#session.leave();
+    await this.#session.leave();
   }
 
   /** OL2. */

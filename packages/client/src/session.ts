@@ -282,10 +282,10 @@ export class Session {
   }
 
   /** Leaves it to its TTL: what belongs to it stays until then, and this client has nothing to do with it any more. */
-  leave(): void {
+  async leave(): Promise<void> {
     if (this.#lossReason !== undefined) return;
     this.#end('closed', new ServiceError('SESSION_EXPIRED', 'it was left to its TTL'));
-    void this.#requester.journal?.remove(this.ref.lease);
+    await this.#requester.journal?.remove(this.ref.lease);
   }
 
   #lose(why: string): void {
