@@ -3,6 +3,7 @@ import { connect, type HeldLock, type RemoraClient } from 'remora';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from './eventually.ts';
 import { Cluster } from './harness.ts';
+import { askLock, runDocumentedScript } from './http-locks.ts';
 
 let cluster: Cluster;
 let client: RemoraClient;
@@ -252,5 +253,47 @@ describe('over a change of leader', () => {
       undefined,
       undefined,
     ]);
+  });
+});
+
+describe('over HTTP', () => {
+  test('a lock stays held, and a call that waits keeps its place, over a change of leader', async () => {
+    const name = unique('http');
+    const leader = await cluster.leader();
+    const [holder, waiter] = cluster.nodes.filter((node) => node !== cluster.node(leader));
+    if (holder === undefined || waiter === undefined) throw new Error('the cluster has three nodes');
+    const held = await askLock(holder, name, 'acquire', { ttl: '30s' });
+    expect(held.status).toBe(200);
+    const waiting = askLock(waiter, name, 'acquire', { ttl: '30s', wait: '1m' });
+    await waiters(name, 1);
+    await changeLeader();
+    expect((await askLock(waiter, name, 'renew', held.body)).status).toBe(200);
+    expect((await askLock(holder, name, 'release', held.body)).body).toEqual({ released: true });
+    const next = await waiting;
+    expect(next.body.version).toBeGreaterThan(held.body.version);
+    // To others it is a lock as any.
+    expect(await client.lock(name).tryAcquire()).toBeUndefined();
+    expect((await askLock(cluster.node(leader), name, 'release', next.body)).body).toEqual({ released: true });
+    expect(await client.locks.show(name)).toBeUndefined();
+  });
+
+  test('the script of the documentation runs a command under a lock, and stops it when the lock is lost', async () => {
+    const name = unique('script');
+    const held = await client.lock(name).acquire();
+    const printing = runDocumentedScript(cluster.node(1), name, [
+      'sh',
+      '-c',
+      'echo "fence $REMORA_LOCK_VERSION"; exit 3',
+    ]);
+    await waiters(name, 1);
+    await held.release();
+    expect(await printing.ended).toEqual({ code: 3, err: '' });
+    expect(Number(/^fence (\d+)\n$/.exec(printing.out())?.[1])).toBeGreaterThan(held.version);
+    expect(await client.locks.show(name)).toBeUndefined();
+    const sleeping = runDocumentedScript(cluster.node(2), name, ['sleep', '60']);
+    await eventually('it runs', async () => (await client.locks.show(name))?.holderCount === 1);
+    await client.locks.forceRelease(name);
+    const { code: exit, err } = await sleeping.ended;
+    expect([exit, err]).toEqual([143, expect.stringContaining('409')]);
   });
 });

@@ -22,6 +22,7 @@ export interface SeenCommand {
 }
 
 const WAIT_POLL_MS = 5;
+const MARK_MS = 120_000;
 
 /**
  * A cluster in one object for tests of the SDK: keys as in `MemoryBackend`, sessions that expire by a full TTL, the
@@ -75,7 +76,7 @@ export class SdkBackend implements Backend {
   }
 
   command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
-    const { requestId = '', deadlineMs } = options;
+    const { requestId = `made-up.${this.seen.length}`, deadlineMs } = options;
     this.seen.push({ requestId, deadlineMs, command });
     let wanted = true;
     const answer: BackendDone<CommandResult> = (error, reply) => {
@@ -153,6 +154,7 @@ export class SdkBackend implements Backend {
     if (known !== undefined) return finish(known);
     switch (command.type) {
       case 'leaseGrant':
+        if (this.#sessions.has(command.id)) return finish({ error: new ServiceError('LEASE_EXISTS', 'it exists') });
         this.#sessions.set(command.id, { ttlMs: command.ttlMs, timer: { cancel() {} }, locks: new Map() });
         this.#renew(command.id);
         return finish({ result: { type: 'leaseGrant', id: command.id, incarnation: 1, ttlMs: command.ttlMs } });
@@ -167,7 +169,7 @@ export class SdkBackend implements Backend {
         return finish({ result: { type: 'leaseRevoke' } });
       case 'lock': {
         this.#revision++;
-        const { result } = applyLockCommand(this.#view(), command.command);
+        const { result } = applyLockCommand(this.#view(), this.#withMark(command.command));
         return finish({ result: { type: 'lock', result } });
       }
       default:
@@ -181,6 +183,12 @@ export class SdkBackend implements Backend {
           ),
         );
     }
+  }
+
+  /** As gateways do: a cancel, and a release that asks for it, leave a mark that outlives what is still under way. */
+  #withMark(command: LockCommand): LockCommand {
+    const leaves = command.type === 'cancel' || (command.type === 'release' && command.deadlineMs !== 0);
+    return leaves ? { ...command, deadlineMs: this.rangeTimeMs() + MARK_MS } : command;
   }
 
   /** Asks again until the waiter is granted, or its time is over; as a gateway does, without the leader's open calls. */

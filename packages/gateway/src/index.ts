@@ -6,6 +6,9 @@ export { AdmittedBackend } from './admission/admitted-backend.ts';
 export * from './backend.ts';
 export { TIMEOUT_LIMITS, type TimeoutLimits } from './calls.ts';
 export { ETCD_LIMITS, type EtcdLimits } from './etcd/limits.ts';
+export type { ApiAnswer } from './http/api-types.ts';
+export { HttpApi, type HttpApiDeps } from './http/http-api.ts';
+export { OPENAPI } from './http/openapi/document.ts';
 export { adminService } from './node/grpc/admin-services.ts';
 export { CallGuard, type CallLimits } from './node/grpc/call-guard.ts';
 export {
@@ -19,6 +22,7 @@ export {
 export { type EtcdServicesDeps, etcdServices } from './node/grpc/etcd-services.ts';
 export { type LockServiceDeps, lockService } from './node/grpc/lock-services.ts';
 export { type GrpcService, grpcService } from './node/grpc/service.ts';
+export { createHttpEndpoint, type HttpEndpoint } from './node/http/http-endpoint.ts';
 export { createPipeService, type PipeService, type PipeServiceOptions } from './pipe/node/grpc-pipe.ts';
 export { createPipeRegistry, PIPE_LIMITS, servePipe } from './pipe/pipe-server.ts';
 export { REQUEST_LIMITS, type RequestLimits } from './request-limits.ts';

@@ -1,8 +1,8 @@
-import { int } from '@remora/base';
+import { int, jsonBytes } from '@remora/base';
 import { Command } from 'commander';
 import type { KeySelector, KvPair, RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
-import { jsonBytes, printable } from '../format/bytes-text.ts';
+import { printable } from '../format/bytes-text.ts';
 import { aborted, type Shell, stopSignal } from '../shell.ts';
 import { addConnectionFlags, type ConnectionFlags, examples, flagReader, withClient } from './connection.ts';
 

@@ -1,8 +1,8 @@
-import { durationMs, int } from '@remora/base';
+import { durationMs, int, jsonBytes } from '@remora/base';
 import { Command } from 'commander';
 import type { Holder, LockState, RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
-import { jsonBytes, printable } from '../format/bytes-text.ts';
+import { printable } from '../format/bytes-text.ts';
 import { table } from '../format/table.ts';
 import type { Shell } from '../shell.ts';
 import { addConnectionFlags, type ConnectionFlags, examples, flagReader, withClient } from './connection.ts';

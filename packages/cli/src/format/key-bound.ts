@@ -1,6 +1,7 @@
 /** Where ranges begin and end: routing keys, whose first byte names the key space, as people and programs read them. */
+import { jsonBytes } from '@remora/base';
 import { KV_SPACE, LEASE_SPACE, LOCK_SPACE } from '@remora/protocol';
-import { jsonBytes, printable } from './bytes-text.ts';
+import { printable } from './bytes-text.ts';
 
 const SPACES: ReadonlyMap<number, string> = new Map([
   [LEASE_SPACE, 'lease'],

@@ -3,9 +3,11 @@ import {
   adminService,
   CLIENT_SERVER_LIMITS,
   ClientServer,
+  createHttpEndpoint,
   createPipeService,
   ETCD_LIMITS,
   etcdServices,
+  type HttpEndpoint,
   ListenError,
   lockService,
   type PipeService,
@@ -21,6 +23,7 @@ export class Entry implements NodeEntry {
   readonly #deps: EntryDeps;
   #server: ClientServer | undefined;
   #pipe: PipeService | undefined;
+  #endpoint: HttpEndpoint | undefined;
   #http: RunningHttpServer | undefined;
   #stopping = false;
 
@@ -57,6 +60,7 @@ export class Entry implements NodeEntry {
 
   async #startHttp(): Promise<void> {
     const { options, logger } = this.#deps;
+    if (options.roles.includes('gateway')) this.#endpoint = createHttpEndpoint(this.#deps);
     const metrics = createMetrics({ process: true });
     nodeMetrics(metrics, this.#deps);
     this.#http = await startHttpServer({
@@ -65,6 +69,7 @@ export class Entry implements NodeEntry {
       health: () => ({ ok: true, reasons: [], details: { node: options.name, nodeId: this.#deps.nodeId } }),
       ready: () => this.#ready(),
       metrics: async () => ({ contentType: metrics.contentType, body: await metrics.render() }),
+      handlers: this.#endpoint === undefined ? [] : [this.#endpoint],
     });
   }
 
@@ -86,7 +91,7 @@ export class Entry implements NodeEntry {
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#pipe?.close();
-    await this.#server?.stop(SHUTDOWN_GRACE_MS);
+    await Promise.all([this.#server?.stop(SHUTDOWN_GRACE_MS), this.#endpoint?.stop()]);
     await this.#http?.stop();
   }
 }

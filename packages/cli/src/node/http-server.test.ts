@@ -62,11 +62,11 @@ test('a method that makes no sense is refused with what is allowed', async () =>
   expect(response.headers.get('allow')).toBe('GET, HEAD');
 });
 
-test('a handler gets what is below its prefix, and its failure is a 500 for that request only', async () => {
+test('a handler gets its paths and what is below them, and its failure is a 500 for that request only', async () => {
   const get = await start({
     handlers: [
       {
-        prefix: '/v1/',
+        paths: ['/v1/', '/doc.json'],
         handle(request, response) {
           if (request.url === '/v1/fail') throw new Error('secret');
           response.end(request.url);
@@ -74,7 +74,8 @@ test('a handler gets what is below its prefix, and its failure is a 500 for that
       },
     ],
   });
-  expect(await (await get('/v1/kv')).text()).toBe('/v1/kv');
+  for (const path of ['/v1/kv', '/v1', '/doc.json?x']) expect(await (await get(path)).text()).toBe(path);
+  for (const path of ['/v12', '/doc.json/x']) expect((await get(path)).status).toBe(404);
   const failed = await get('/v1/fail');
   expect(failed.status).toBe(500);
   expect(await failed.text()).not.toContain('secret');

@@ -1,4 +1,4 @@
-// H1. Everything is bounded: connections, header and request times, bodies (nothing here reads one).
+// H1. Everything is bounded: connections, header and request times, bodies (nothing here reads one; handlers bound theirs).
 // H2. /health says whether the process works, /ready whether it can serve clients now. Both answer 503 when not, so
 //     that load balancers and supervisors need not read the body.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -9,6 +9,8 @@ import { CommandError } from '../exit-codes.ts';
 const CONNECTIONS_MAX = 1000;
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
+/** A connection that says nothing is asked for a sign of life: behind a call that waits may be nobody any more. */
+const KEEP_ALIVE_MS = 10_000;
 
 /** The state of one aspect of the node, with reasons when it is not well. */
 export interface Report {
@@ -19,10 +21,10 @@ export interface Report {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** Serves everything below a path: the JSON interface, the console. */
+/** Serves some paths: the JSON interface, the console. */
 export interface HttpHandler {
-  /** Begins and ends with a slash: `/v1/`. */
-  readonly prefix: string;
+  /** Each begins with a slash; one that ends with one, too, stands for all below it: `/v1/`. */
+  readonly paths: readonly string[];
   handle(request: IncomingMessage, response: ServerResponse): void | Promise<void>;
 }
 
@@ -46,7 +48,12 @@ export interface RunningHttpServer {
  * @throws {CommandError} `portTaken`, naming the port and its flag; `usage` for an address that is not this machine's.
  */
 export async function startHttpServer(options: HttpServerOptions): Promise<RunningHttpServer> {
-  const server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS });
+  const server = createServer({
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAlive: true,
+    keepAliveInitialDelay: KEEP_ALIVE_MS,
+  });
   server.maxConnections = CONNECTIONS_MAX;
   server.on('request', (request, response) => {
     serve(options, request, response).catch((error: unknown) => {
@@ -83,7 +90,7 @@ const PATHS = ['/health', '/ready', '/metrics'];
 
 async function serve(options: HttpServerOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
-  const handler = options.handlers?.find(({ prefix }) => path.startsWith(prefix) || `${path}/` === prefix);
+  const handler = options.handlers?.find(({ paths }) => paths.some((served) => isServed(path, served)));
   if (handler !== undefined) return handler.handle(request, response);
   if (!PATHS.includes(path)) return sendNotFound(options, path, response);
   if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -100,8 +107,12 @@ async function serve(options: HttpServerOptions, request: IncomingMessage, respo
   sendJson(response, report.ok ? 200 : 503, { ...etcd, reasons: report.reasons, ...report.details });
 }
 
+function isServed(path: string, served: string): boolean {
+  return served.endsWith('/') ? `${path}/`.startsWith(served) : path === served;
+}
+
 function sendNotFound(options: HttpServerOptions, path: string, response: ServerResponse): void {
-  const paths = [...PATHS, ...(options.handlers ?? []).map(({ prefix }) => prefix)];
+  const paths = [...PATHS, ...(options.handlers ?? []).flatMap(({ paths }) => paths)];
   const meant = suggest(path, paths);
   const hint = meant === undefined ? `there is ${paths.join(', ')}` : `did you mean ${meant}?`;
   sendJson(response, 404, { error: `nothing at ${path.slice(0, 200)}; ${hint}` });

@@ -7,7 +7,7 @@ import type * as pb from '@remora/protocol/remora';
  * `remora.v1` requests as the lock layer's commands and queries, checked against its limits. Times in range time are
  * 0 here: the backend knows that time and sets them.
  */
-const DEFAULT_NAMESPACE = 'default';
+export const DEFAULT_NAMESPACE = 'default';
 const LIST_LIMIT_DEFAULT = 100;
 const ATTRIBUTES_MAX = 16;
 const ATTRIBUTES_BYTES_MAX = 4_096;

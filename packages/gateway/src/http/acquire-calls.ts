@@ -1,0 +1,185 @@
+import { type Clock, type Random, ServiceError, type Timer, toServiceError } from '@remora/base';
+import type { LockId, SessionRef } from '@remora/lock';
+import { ATTEMPT, acquireCommand, type Claim, ownLease, ownRequestId, readClaim } from './claims.ts';
+import type { Fields } from './fields.ts';
+import { holderJson, type SessionJson, sessionText, validMs } from './lock-words.ts';
+import { type RangeCalls, type Renewal, unlessRefused } from './range-calls.ts';
+
+export interface GrantJson extends SessionJson {
+  readonly token: string;
+  readonly version: number;
+  readonly lockTimeMs: number;
+}
+
+export interface AcquireCallsDeps {
+  readonly calls: RangeCalls;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** A grant, and how to take it back from a client that was gone before it heard of it. */
+export interface Acquired {
+  readonly grant: GrantJson;
+  readonly takeBack: () => void;
+}
+
+const BEATS_PER_TTL = 3;
+const BEAT_PAUSE_MIN_MS = 200;
+/** A session that was renewed this much of its TTL ago need not be renewed again for the answer. */
+const FRESH_FRACTION = 0.1;
+/** For what is taken back; the end of the session is the latest. */
+const LEAVE_TIMEOUT_MS = 10_000;
+/** Any time but 0 in a release: the backend leaves a mark that stops an asking which is still under way. */
+export const LEAVE_MARK = 1;
+
+/**
+ * Acquires over HTTP.
+ *
+ * HA1. While the client waits, its session is renewed for it; nobody does so before or afterwards.
+ * HA2. A call without a token of the client's own ends with its connection: what is not answered to it is taken back, its
+ *      place in the queue as well as its grant.
+ * HA3. A call with a token may be under way elsewhere, repeated. So the server takes nothing back that has this token:
+ *      the place and the grant stay until the client comes for them, releases, or the session ends.
+ * HA4. A grant is answered only if the session is known to have been alive after it; what is answered about its time
+ *      counts from the sending of the renewal that showed it.
+ */
+export class AcquireCalls {
+  readonly #deps: AcquireCallsDeps;
+  readonly #leaving = new Set<Promise<unknown>>();
+
+  constructor(deps: AcquireCallsDeps) {
+    this.#deps = deps;
+  }
+
+  /** @throws ServiceError LOCK_BUSY or LOCK_TIMEOUT when others have it; LOCK_BUSY says who. */
+  async acquire(lock: LockId, fields: Fields, signal: AbortSignal): Promise<Acquired> {
+    const claim = readClaim(lock, fields, this.#deps.random);
+    signal.throwIfAborted();
+    const renewal = await this.#session(claim);
+    try {
+      const grant = await this.#granted(claim, renewal, signal);
+      return { grant, takeBack: () => void this.#leave(claim, renewal.ref) };
+    } catch (error) {
+      await this.#leave(claim, renewal.ref);
+      throw error;
+    }
+  }
+
+  /** Resolves when what is being taken back has been. */
+  async left(): Promise<void> {
+    await Promise.all(this.#leaving);
+  }
+
+  async #granted(claim: Claim, renewal: Renewal, signal: AbortSignal): Promise<GrantJson> {
+    const { calls, clock } = this.#deps;
+    const heart = new Heart(this.#deps, renewal);
+    try {
+      const waiting = claim.waitMs > 0 ? { waitMs: claim.waitMs } : {};
+      const result = await calls.lock(acquireCommand(claim, renewal.ref), waiting, signal);
+      if (result.type === 'busy') {
+        throw new ServiceError('LOCK_BUSY', 'somebody else has the lock', {
+          details: { shown: { holder: holderJson(result.holder) } },
+        });
+      }
+      if (result.type === 'queued') {
+        throw new ServiceError('UNAVAILABLE', 'the wait was interrupted; ask again');
+      }
+      const { version, lockTimeMs } = unlessRefused(result, 'granted');
+      const { ref, ttlMs, atMs } = await heart.fresh(); // HA4
+      signal.throwIfAborted();
+      const { token } = claim;
+      const valid = validMs(ttlMs, clock.monotonicMs() - atMs);
+      return { session: sessionText(ref), token, version, ttlMs, validMs: valid, lockTimeMs };
+    } finally {
+      heart.stop();
+    }
+  }
+
+  async #session(claim: Claim): Promise<Renewal> {
+    const { calls } = this.#deps;
+    if (claim.session !== undefined) return calls.renew(claim.session);
+    const { ttlMs, attributes } = claim;
+    const id = ownLease(claim);
+    try {
+      const opened = await calls.open({ id, ttlMs, attributes }, ownRequestId(claim));
+      // Remembered, it may have been opened a while ago; so what is known of its time is asked for.
+      return claim.mayRepeat ? await calls.renew(opened.ref) : opened;
+    } catch (error) {
+      const { code } = toServiceError(error);
+      if (code === 'LEASE_EXISTS') return calls.renew({ lease: id, incarnation: 0 });
+      if (code !== 'SESSION_EXPIRED') throw error;
+      throw new ServiceError(code, 'what was acquired with this token has ended; take a new one', { cause: error });
+    }
+  }
+
+  /** HA2, HA3. Never rejects. */
+  async #leave(claim: Claim, session: SessionRef): Promise<void> {
+    if (claim.mayRepeat) return;
+    const { calls } = this.#deps;
+    const { lock, token } = claim;
+    const cancel = {
+      type: 'cancel',
+      lock,
+      owner: { session, token },
+      attempt: ATTEMPT,
+      deadlineMs: LEAVE_MARK,
+    } as const;
+    const leaving = calls
+      .lock(cancel, { timeoutMs: LEAVE_TIMEOUT_MS })
+      .then(() => (claim.session === undefined ? calls.close(session) : false))
+      // What cannot be taken back now goes with the session, which nobody renews.
+      .catch(() => {})
+      .finally(() => this.#leaving.delete(leaving));
+    this.#leaving.add(leaving);
+    await leaving;
+  }
+}
+
+/** Renews a session while somebody waits in it (HA1). */
+class Heart {
+  readonly #deps: AcquireCallsDeps;
+  #renewal: Renewal;
+  #timer: Timer | undefined;
+  #stopped = false;
+
+  constructor(deps: AcquireCallsDeps, renewal: Renewal) {
+    this.#deps = deps;
+    this.#renewal = renewal;
+    this.#schedule(renewal.ttlMs / BEATS_PER_TTL);
+  }
+
+  /** Renewed a moment ago. @throws ServiceError SESSION_EXPIRED */
+  async fresh(): Promise<Renewal> {
+    this.stop();
+    const { ttlMs, atMs, ref } = this.#renewal;
+    const ageMs = this.#deps.clock.monotonicMs() - atMs;
+    if (ageMs > ttlMs * FRESH_FRACTION) this.#renewal = await this.#deps.calls.renew(ref);
+    return this.#renewal;
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+  }
+
+  #schedule(delayMs: number): void {
+    this.#timer = this.#deps.clock.setTimer(delayMs, () => {
+      this.#deps.calls.renew(this.#renewal.ref).then(
+        (renewal) => this.#renewed(renewal),
+        (error: unknown) => this.#missed(error),
+      );
+    });
+  }
+
+  #renewed(renewal: Renewal): void {
+    if (this.#stopped) return;
+    this.#renewal = renewal;
+    this.#schedule(renewal.ttlMs / BEATS_PER_TTL);
+  }
+
+  /** When the session is over, its waiters are told so by the lock. */
+  #missed(error: unknown): void {
+    if (this.#stopped || (error instanceof ServiceError && error.code === 'SESSION_EXPIRED')) return;
+    this.#schedule(Math.max(BEAT_PAUSE_MIN_MS, this.#renewal.ttlMs / (BEATS_PER_TTL * 4)));
+  }
+}

@@ -1,0 +1,19 @@
+/** A request as a transport read it: `node/http` over real connections, tests without. */
+export interface ApiRequest {
+  readonly method: string;
+  /** Path and query, as they stand in the request line. */
+  readonly target: string;
+  /** What the body says; undefined: there was none. */
+  readonly body?: unknown;
+  /** Aborts when the client is gone, or when the node stops: with the error to answer, if somebody still listens. */
+  readonly signal: AbortSignal;
+}
+
+export interface ApiAnswer {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** To be written as JSON. */
+  readonly body: unknown;
+  /** To be called when the client was gone before it had the answer: takes back what the answer gave to it. */
+  readonly undelivered?: () => void;
+}

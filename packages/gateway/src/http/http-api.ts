@@ -1,0 +1,83 @@
+import { type Clock, type Logger, type Random, ServiceError, toServiceError } from '@remora/base';
+import type { Backend } from '../backend.ts';
+import { AcquireCalls } from './acquire-calls.ts';
+import type { ApiAnswer, ApiRequest } from './api-types.ts';
+import { Fields } from './fields.ts';
+import { LockCalls } from './lock-calls.ts';
+import { RangeCalls } from './range-calls.ts';
+import { type RouteDeps, routesOf } from './routes.ts';
+import { SessionCalls } from './session-calls.ts';
+import { errorAnswer, type HttpDetails } from './statuses.ts';
+import { parseTarget } from './targets.ts';
+
+export interface HttpApiDeps {
+  readonly backend: Backend;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+const PATH_SHOWN_MAX = 200;
+
+/** The JSON interface to locks: requests and answers without a transport (`node/http` has that). */
+export class HttpApi {
+  readonly #logger: Logger;
+  readonly #deps: RouteDeps;
+
+  constructor({ backend, clock, random, logger }: HttpApiDeps) {
+    const calls = new RangeCalls(backend, clock);
+    this.#logger = logger;
+    this.#deps = {
+      acquires: new AcquireCalls({ calls, clock, random }),
+      locks: new LockCalls(calls),
+      sessions: new SessionCalls(calls, random),
+    };
+  }
+
+  /** Never rejects: errors are answers. */
+  async handle(request: ApiRequest): Promise<ApiAnswer> {
+    try {
+      return await this.#routed(request);
+    } catch (thrown) {
+      const error = toServiceError(thrown);
+      if (error.code === 'INTERNAL')
+        this.#logger.error({ error: error.message, cause: error.cause }, 'HTTP call failed');
+      return errorAnswer(error);
+    }
+  }
+
+  /** Resolves when what was taken back from clients that were gone is free. */
+  settled(): Promise<void> {
+    return this.#deps.acquires.left();
+  }
+
+  #routed({ method, target, body, signal }: ApiRequest): Promise<ApiAnswer> {
+    const parsed = parseTarget(target);
+    const routes = routesOf(parsed);
+    const found = routes.find(({ route }) => route.method === method);
+    if (found === undefined) {
+      throw routes.length === 0
+        ? nothingThere(target)
+        : wrongMethod(
+            method,
+            routes.map(({ route }) => route.method),
+          );
+    }
+    const fields = new Fields(body ?? {});
+    return found.route.handle(this.#deps, { target: parsed, params: found.params, fields, signal });
+  }
+}
+
+function nothingThere(target: string): ServiceError {
+  const path = target.slice(0, PATH_SHOWN_MAX);
+  const message = `nothing at ${path}; /openapi.json says what there is, and a / in a name is written %2F`;
+  return new ServiceError('UNIMPLEMENTED', message, { details: { httpStatus: 404 } satisfies HttpDetails });
+}
+
+function wrongMethod(method: string, allowed: readonly string[]): ServiceError {
+  const allow = allowed.join(', ');
+  const details: HttpDetails = { httpStatus: 405, headers: { allow } };
+  return new ServiceError('UNIMPLEMENTED', `there is no ${method.slice(0, 20)} here, but ${allow}`, {
+    details: { ...details },
+  });
+}

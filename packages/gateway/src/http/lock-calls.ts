@@ -1,0 +1,151 @@
+import { EMPTY_BYTES, jsonBytes, ServiceError } from '@remora/base';
+import { type LockId, type LockResult, type Owner, validateLockCommand, validateLockQuery } from '@remora/lock';
+import { DEFAULT_NAMESPACE } from '../lock/lock-requests.ts';
+import { LEAVE_MARK } from './acquire-calls.ts';
+import { ATTEMPT, isOwnSession, ownLease } from './claims.ts';
+import type { Fields } from './fields.ts';
+import { type LockJson, lockJson, parseSession, type SessionJson, sessionText, validMs } from './lock-words.ts';
+import { type RangeCalls, refuse, unlessRefused } from './range-calls.ts';
+import { onlyThese, percentEncoded, type Target, wholeNumber } from './targets.ts';
+
+export interface ReleasedJson {
+  readonly released: boolean;
+  /** Why nothing was released. */
+  readonly code?: string;
+}
+
+const LIST_LIMIT_DEFAULT = 100;
+const NOT_HELD: readonly string[] = ['LOCK_NOT_HELD', 'LOCK_WRONG_OWNER', 'SESSION_EXPIRED'];
+
+/**
+ * What is done over HTTP with a lock that is held, and what is asked about locks.
+ *
+ * HL1. Renewing and releasing take what acquire answered, and can be repeated.
+ */
+export class LockCalls {
+  readonly #calls: RangeCalls;
+
+  constructor(calls: RangeCalls) {
+    this.#calls = calls;
+  }
+
+  /** @throws ServiceError LOCK_NOT_HELD or SESSION_EXPIRED when the lock is lost. */
+  async renew(lock: LockId, fields: Fields): Promise<SessionJson> {
+    const owner = { token: fields.text('token'), session: fields.required('session', fields.text('session')) };
+    const version = fields.required('version', fields.integer('version'));
+    fields.ignored(...OF_THE_GRANT).end();
+    const query = { type: 'check', checks: [{ lock, version }] } as const;
+    refuse(validateLockQuery(query));
+    const { ref, ttlMs } = await this.#calls.renew(parseSession(owner.session));
+    // Afterwards: that it is held now is what the renewal makes last.
+    const { current } = await this.#calls.ask(query);
+    if (current[0] !== true) throw new ServiceError('LOCK_NOT_HELD', 'the lock is lost: it was released or taken away');
+    return { session: sessionText(ref), ttlMs, validMs: validMs(ttlMs) };
+  }
+
+  /** Gives the lock back, or leaves its queue. What is not held any more is no error, so that the call can be repeated. */
+  async release(lock: LockId, fields: Fields): Promise<ReleasedJson> {
+    const token = fields.required('token', fields.text('token'));
+    const session = fields.text('session');
+    fields.ignored('version', ...OF_THE_GRANT).end();
+    const owner = await this.#owner(lock, token, session);
+    if (owner === undefined) return { released: false, code: 'SESSION_EXPIRED' };
+    const result = await this.#leave(lock, owner);
+    if (isOwnSession(owner, lock)) await this.#calls.close(owner.session);
+    if (result.type !== 'refused') return { released: true };
+    if (!NOT_HELD.includes(result.code)) refuse(result);
+    return { released: false, code: result.code };
+  }
+
+  /** Who has forgotten the session, or never heard of it, is found by its token. */
+  async #owner(lock: LockId, token: string, session: string | undefined): Promise<Owner | undefined> {
+    if (session !== undefined) return { session: parseSession(session), token };
+    const lease = ownLease({ lock, token });
+    try {
+      return { session: (await this.#calls.renew({ lease, incarnation: 0 })).ref, token };
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'SESSION_EXPIRED') return undefined;
+      throw error;
+    }
+  }
+
+  async #leave(lock: LockId, owner: Owner): Promise<LockResult> {
+    const how = { lock, owner, attempt: ATTEMPT, deadlineMs: LEAVE_MARK };
+    const release = { type: 'release', all: true, ...how } as const;
+    refuse(validateLockCommand(release));
+    const released = await this.#calls.lock(release);
+    if (released.type !== 'refused' || released.code !== 'LOCK_NOT_HELD') return released;
+    // It may wait, and have been granted since.
+    const canceled = unlessRefused(await this.#calls.lock({ type: 'cancel', ...how }), 'canceled');
+    return canceled.released ? canceled : released;
+  }
+
+  async forceRelease(lock: LockId, fields: Fields): Promise<{ readonly version: number }> {
+    fields.end();
+    const command = { type: 'forceRelease', lock } as const;
+    refuse(validateLockCommand(command));
+    const { version } = unlessRefused(await this.#calls.lock(command), 'released');
+    return { version };
+  }
+
+  async setCapacity(lock: LockId, fields: Fields): Promise<{ readonly permits: number; readonly capacity: number }> {
+    const capacity = fields.required('capacity', fields.integer('capacity'));
+    fields.end();
+    const command = { type: 'setCapacity', lock, capacity } as const;
+    refuse(validateLockCommand(command));
+    const result = unlessRefused(await this.#calls.lock(command), 'capacity');
+    return { permits: result.permits, capacity: result.capacity };
+  }
+
+  async show(lock: LockId): Promise<LockJson> {
+    const query = { type: 'show', lock, allKinds: true } as const;
+    refuse(validateLockQuery(query));
+    const { state } = await this.#calls.ask(query);
+    return state === undefined ? free(lock) : lockJson(state);
+  }
+
+  async list(
+    namespace: string,
+    { query: asked }: Target,
+  ): Promise<{ readonly locks: readonly LockJson[]; readonly more: boolean; readonly next?: string }> {
+    onlyThese(asked, ['prefix', 'after', 'limit']);
+    const prefix = asked.get('prefix') ?? EMPTY_BYTES;
+    const after = asked.get('after') ?? EMPTY_BYTES;
+    const limit = wholeNumber(asked, 'limit', LIST_LIMIT_DEFAULT);
+    const query = { type: 'list', namespace, prefix, after, limit, allKinds: true } as const;
+    refuse(validateLockQuery(query));
+    const { locks, more } = await this.#calls.ask(query);
+    const last = locks.at(-1)?.lock.name;
+    return {
+      locks: locks.map(lockJson),
+      more,
+      ...(more && last !== undefined ? { next: percentEncoded(last) } : {}),
+    };
+  }
+
+  async check(fields: Fields): Promise<{ readonly current: readonly boolean[] }> {
+    const items = fields.required('checks', fields.list('checks'));
+    fields.end();
+    const checks = items.map((item) => {
+      const namespace = item.text('namespace') ?? DEFAULT_NAMESPACE;
+      const name = item.required('name', item.bytes('name'));
+      const version = item.required('version', item.integer('version'));
+      item.end();
+      return { lock: { namespace, name }, version };
+    });
+    const query = { type: 'check', checks } as const;
+    refuse(validateLockQuery(query));
+    return { current: (await this.#calls.ask(query)).current };
+  }
+}
+
+/** Of what acquire and renew answer, what says nothing that is not known. */
+const OF_THE_GRANT = ['ttlMs', 'validMs', 'lockTimeMs'] as const;
+
+function free({ namespace, name }: LockId): LockJson {
+  return {
+    namespace,
+    name: jsonBytes(name),
+    ...{ kind: 'exclusive', holders: [], holderCount: 0, waiters: [], waiterCount: 0 },
+  };
+}

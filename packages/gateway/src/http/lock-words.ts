@@ -1,0 +1,104 @@
+/** Locks and sessions as JSON has them. */
+import { type JsonBytes, jsonBytes, safeSpanMs } from '@remora/base';
+import type { Holder, HolderState, LockState, SessionRef, Waiter } from '@remora/lock';
+import { invalid } from './fields.ts';
+
+/** `lease.incarnation`, the lease in hexadecimal as everywhere; opaque to clients. */
+export function sessionText({ lease, incarnation }: SessionRef): string {
+  return `${lease.toString(16)}.${incarnation}`;
+}
+
+const SESSION = /^([0-9a-f]{1,16})\.(\d{1,16})$/;
+const LEASE_MAX = 2n ** 63n - 1n;
+
+export function parseSession(text: string): SessionRef {
+  const match = SESSION.exec(text);
+  const lease = BigInt(`0x${match?.[1] ?? '0'}`);
+  const incarnation = Number(match?.[2]);
+  if (lease < 1n || lease > LEASE_MAX || !Number.isSafeInteger(incarnation)) {
+    throw invalid('session: expected what acquire or opening a session answered');
+  }
+  return { lease, incarnation };
+}
+
+/**
+ * For how long after a session was renewed its holder may count on it, as its clock and the server's may be off
+ * (docs/decisions/0010-clock-drift.md).
+ */
+export function validMs(ttlMs: number, ageMs = 0): number {
+  return Math.max(0, Math.floor(safeSpanMs(ttlMs) - ageMs));
+}
+
+export interface SessionJson {
+  readonly session: string;
+  readonly ttlMs: number;
+  readonly validMs: number;
+}
+
+export interface LockJson {
+  readonly namespace: string;
+  readonly name: JsonBytes;
+  readonly kind: string;
+  readonly holders: readonly HolderJson[];
+  readonly holderCount: number;
+  readonly waiters: readonly WaiterJson[];
+  readonly waiterCount: number;
+  readonly permits?: number;
+  readonly capacity?: number;
+}
+
+interface OwnerJson {
+  readonly session: string;
+  readonly token: string;
+}
+
+export interface HolderJson extends OwnerJson {
+  readonly version: number;
+  readonly lockTimeMs: number;
+  readonly data: JsonBytes;
+  readonly mode?: string;
+  readonly permits?: number;
+  readonly depth: number;
+}
+
+interface WaiterJson extends OwnerJson {
+  readonly position: number;
+  readonly mode: string;
+  readonly permits?: number;
+  readonly sinceMs: number;
+}
+
+export function lockJson(state: LockState): LockJson {
+  const { lock, kind, holders, holderCount, waiters, waiterCount, permits, capacity } = state;
+  return {
+    namespace: lock.namespace,
+    name: jsonBytes(lock.name),
+    kind,
+    holders: holders.map(holderJson),
+    holderCount,
+    waiters: waiters.map(waiterJson),
+    waiterCount,
+    ...(kind === 'semaphore' ? { permits, capacity } : {}),
+  };
+}
+
+export function holderJson(holder: Holder | HolderState): HolderJson {
+  const { owner, version, lockTimeMs, data, depth } = holder;
+  return {
+    session: sessionText(owner.session),
+    token: owner.token,
+    ...('mode' in holder ? modeJson(holder) : {}),
+    version,
+    depth,
+    lockTimeMs,
+    data: jsonBytes(data),
+  };
+}
+
+function waiterJson({ owner, position, sinceMs, ...how }: Waiter): WaiterJson {
+  return { session: sessionText(owner.session), token: owner.token, ...modeJson(how), position, sinceMs };
+}
+
+function modeJson<Mode extends string>({ mode, permits }: { readonly mode: Mode; readonly permits: number }) {
+  return mode === 'permits' ? { mode, permits } : { mode };
+}

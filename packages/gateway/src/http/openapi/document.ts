@@ -1,0 +1,192 @@
+import { ref, SCHEMAS, type Schema } from './schemas.ts';
+
+interface Operation {
+  readonly id: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly query?: readonly Schema[];
+  readonly body?: keyof typeof SCHEMAS;
+  readonly answer: keyof typeof SCHEMAS | Schema;
+  /** Statuses of errors, with what they say here; 400, 429, 500, 503 and 504 can come of anything. */
+  readonly errors?: Readonly<Record<number, string>>;
+}
+
+const TAKEN = { 423: 'Somebody else has it (LOCK_BUSY), or had it all the time that was given (LOCK_TIMEOUT).' };
+const GONE = { 410: 'The session has ended (SESSION_EXPIRED).' };
+const EVERYWHERE: Readonly<Record<number, string>> = {
+  400: 'The request is wrong (INVALID_ARGUMENT): the message says what would be right.',
+  403: 'A web page of another site has sent it (INVALID_ARGUMENT).',
+  429: 'Too much to do (RESOURCE_EXHAUSTED): later.',
+  500: 'A defect (INTERNAL), with more in the log of the node.',
+  503: 'Not at the moment (UNAVAILABLE and others); nothing was changed.',
+  504: 'No answer in time (DEADLINE_EXCEEDED), or it is not known whether it was done (UNKNOWN_OUTCOME): repeat it.',
+};
+const WITH_BODY: Readonly<Record<number, string>> = {
+  413: 'The body is too large (REQUEST_TOO_LARGE).',
+  415: 'The body is no application/json (INVALID_ARGUMENT).',
+};
+
+const LOCK = '/v1/locks/{namespace}/{name}';
+const SESSION = '/v1/sessions/{session}';
+
+const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> = {
+  [`${LOCK}/acquire`]: {
+    post: {
+      id: 'acquireLock',
+      summary: 'Acquires a lock, shares it, or takes permits of a semaphore; waits for it if asked to.',
+      description:
+        'What it answers is what renew and release want to have. A lock that is not renewed is free again after its ttl.',
+      body: 'Acquire',
+      answer: 'Grant',
+      errors: {
+        ...TAKEN,
+        ...GONE,
+        409: 'Not like this: LOCK_KIND_MISMATCH, LOCK_PERMITS_EXCEEDED, LOCK_CANCELED (the token was used).',
+      },
+    },
+  },
+  [`${LOCK}/renew`]: {
+    post: {
+      id: 'renewLock',
+      summary: 'Keeps a lock for another ttl, and says whether it is still held.',
+      description: 'Renews its session, and thereby all that belongs to it.',
+      body: 'Renew',
+      answer: 'Session',
+      errors: { ...GONE, 409: 'It is lost: released, or taken away (LOCK_NOT_HELD).' },
+    },
+  },
+  [`${LOCK}/release`]: {
+    post: {
+      id: 'releaseLock',
+      summary: 'Gives a lock back, or leaves its queue. Repeated, it changes nothing.',
+      body: 'Release',
+      answer: 'Released',
+    },
+  },
+  [`${LOCK}/force-release`]: {
+    post: {
+      id: 'forceReleaseLock',
+      summary: 'Takes a lock from all who hold it. They may not know: only the fencing version protects then.',
+      body: 'Nothing',
+      answer: 'ForceReleased',
+      errors: { 409: 'Nobody holds it (LOCK_NOT_HELD).' },
+    },
+  },
+  [`${LOCK}/capacity`]: {
+    put: {
+      id: 'setCapacity',
+      summary: 'Says how many permits a semaphore has from now on. Nobody loses permits.',
+      body: 'SetCapacity',
+      answer: 'Capacity',
+      errors: { 409: 'The name is in use as a lock (LOCK_KIND_MISMATCH).' },
+    },
+  },
+  [LOCK]: {
+    get: {
+      id: 'showLock',
+      summary: 'Who holds a lock, who waits for it, and since when. Of a free one there is nobody.',
+      answer: 'Lock',
+    },
+  },
+  '/v1/locks/{namespace}': {
+    get: {
+      id: 'listLocks',
+      summary: 'The locks that are held or waited for, in the order of their names.',
+      query: [
+        queryParameter('prefix', 'Only names that begin with it.', { type: 'string' }),
+        queryParameter('after', 'Only names after this one: the next of the page before.', { type: 'string' }),
+        queryParameter('limit', 'At most so many; 100 unless given.', { type: 'integer', minimum: 1, maximum: 1000 }),
+      ],
+      answer: 'Locks',
+    },
+  },
+  '/v1/check': {
+    post: {
+      id: 'checkVersions',
+      summary: 'Whether versions are still current. A diagnosis: checking first and writing afterwards leaves a gap.',
+      body: 'Check',
+      answer: 'Checked',
+    },
+  },
+  '/v1/sessions': {
+    post: {
+      id: 'openSession',
+      summary: 'Opens a session that several locks can share.',
+      body: 'OpenSession',
+      answer: 'Session',
+    },
+  },
+  [`${SESSION}/renew`]: {
+    post: {
+      id: 'renewSession',
+      summary: 'Keeps a session, and all that belongs to it, for another ttl.',
+      body: 'RenewSession',
+      answer: 'Session',
+      errors: GONE,
+    },
+  },
+  [SESSION]: {
+    delete: {
+      id: 'closeSession',
+      summary: 'Ends a session and releases all that belongs to it. Repeated, it changes nothing.',
+      answer: 'Closed',
+    },
+  },
+  '/openapi.json': {
+    get: { id: 'openapi', summary: 'This document.', answer: { type: 'object', description: 'OpenAPI 3.1.' } },
+  },
+};
+
+const PARAMETERS: Readonly<Record<string, string>> = {
+  namespace: 'Separates users of one cluster; "default" is what other clients use unless told otherwise.',
+  name: 'Any bytes, percent-encoded: a / is %2F.',
+  session: 'As it was answered.',
+};
+
+/** The description of all that the JSON interface does. */
+export const OPENAPI = {
+  openapi: '3.1.0',
+  info: {
+    title: 'Remora locks over HTTP',
+    version: '1.0.0',
+    description:
+      'For what has no SDK: shell scripts, and other languages. Times in answers are in ms. Bodies are application/json. ' +
+      'Every call can be repeated after a lost answer.',
+    license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+  },
+  paths: Object.fromEntries(
+    Object.entries(OPERATIONS).map(([path, operations]) => [
+      path,
+      Object.fromEntries(Object.entries(operations).map(([method, it]) => [method, operation(path, it)])),
+    ]),
+  ),
+  components: { schemas: SCHEMAS },
+};
+
+function operation(path: string, { id, summary, description, query = [], body, answer, errors }: Operation): Schema {
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
+    ...{ name, in: 'path', required: true, schema: { type: 'string' } },
+    description: PARAMETERS[name],
+  }));
+  const failures = { ...EVERYWHERE, ...(body === undefined ? {} : WITH_BODY), ...errors };
+  return {
+    ...{ operationId: id, summary },
+    ...(description === undefined ? {} : { description }),
+    ...(inPath.length + query.length === 0 ? {} : { parameters: [...inPath, ...query] }),
+    ...(body === undefined ? {} : { requestBody: { required: true, content: json(ref(body)) } }),
+    responses: {
+      200: { description: 'Done.', content: json(typeof answer === 'string' ? ref(answer) : answer) },
+      ...Object.fromEntries(
+        Object.entries(failures).map(([status, said]) => [status, { description: said, content: json(ref('Error')) }]),
+      ),
+    },
+  };
+}
+
+function queryParameter(name: string, description: string, schema: Schema): Schema {
+  return { name, in: 'query', description, schema };
+}
+
+function json(schema: Schema): Schema {
+  return { 'application/json': { schema } };
+}

@@ -1,0 +1,224 @@
+/**
+ * What goes over HTTP, as JSON Schema (2020-12). `additionalProperties: false` is what the server does with fields that it
+ * does not know; a client of answers should not mind new ones.
+ */
+import {
+  CHECKS_MAX,
+  DATA_BYTES_MAX,
+  NAME_BYTES_MAX,
+  NAMESPACE_BYTES_MAX,
+  PERMITS_MAX,
+  TOKEN_BYTES_MAX,
+} from '@remora/lock';
+import { TTL_MAX_MS, TTL_MIN_MS, WAIT_MAX_MS } from '../claims.ts';
+
+/** As much of JSON Schema as is used here. */
+export interface Schema {
+  readonly [keyword: string]: unknown;
+}
+
+export function ref(name: keyof typeof SCHEMAS): Schema {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+const VERSION_MAX = Number.MAX_SAFE_INTEGER;
+
+function object(properties: Readonly<Record<string, Schema>>, required: readonly string[] = []): Schema {
+  return { type: 'object', properties, required, additionalProperties: false };
+}
+
+/** All that it has is always there. */
+function answer(properties: Readonly<Record<string, Schema>>, optional: readonly string[] = []): Schema {
+  return object(
+    properties,
+    Object.keys(properties).filter((name) => !optional.includes(name)),
+  );
+}
+
+function text(description: string, more: Schema = {}): Schema {
+  return { type: 'string', description, ...more };
+}
+
+function count(description: string, more: Schema = {}): Schema {
+  return { type: 'integer', minimum: 0, description, ...more };
+}
+
+function duration(description: string, { min, max }: { readonly min: number; readonly max: number }): Schema {
+  return {
+    description,
+    oneOf: [
+      { type: 'string', pattern: '^(0|(\\d+(\\.\\d+)?(ms|s|m|h|d))+)$', examples: ['5s', '1m30s', '250ms'] },
+      { type: 'number', minimum: min, maximum: max, description: 'In ms.' },
+    ],
+  };
+}
+
+function bytes(description: string, more: Schema = {}): Schema {
+  return {
+    description,
+    ...more,
+    oneOf: [
+      { type: 'string', description: 'Text, which stands for its UTF-8.' },
+      object({ base64: { type: 'string', contentEncoding: 'base64' } }, ['base64']),
+    ],
+  };
+}
+
+const session = text('Names a session. Opaque.', { pattern: '^[0-9a-f]+\\.[0-9]+$' });
+const token = text('The owner within its session: unique for each acquire.', {
+  minLength: 1,
+  maxLength: TOKEN_BYTES_MAX,
+});
+const ttl = duration('How long the session outlives its last renewal. 30 s unless given.', {
+  min: TTL_MIN_MS,
+  max: TTL_MAX_MS,
+});
+const attributes = {
+  type: 'object',
+  additionalProperties: { type: 'string' },
+  description: 'Shown with the session. At most 16, and 4 KiB in all.',
+};
+const ttlMs = count('How long the session outlives its last renewal, as granted.');
+const validMs = count(
+  'How long the holder may count on it, with clocks that are off by 5 %: from when it sent the renewal; after an acquire ' +
+    'from when it was answered.',
+);
+const version = count('The fencing version. Grows with each grant of the lock; pass it to what the lock protects.', {
+  maximum: VERSION_MAX,
+});
+const lockTimeMs = count('Wall time of the grant at the server, in ms since 1970; for display.');
+const namespace = text('Separates users of one cluster.', { minLength: 1, maxLength: NAMESPACE_BYTES_MAX });
+const name = bytes(`1 to ${NAME_BYTES_MAX} bytes.`);
+const data = bytes(`Shown with the lock. At most ${DATA_BYTES_MAX} bytes.`);
+const capacity = count('How many permits a semaphore has in all.', { maximum: PERMITS_MAX });
+/** Of what was answered, and may be sent back as it is. */
+const echoed = { ttlMs, validMs, lockTimeMs };
+const owner = { session, token };
+const holder = {
+  ...owner,
+  mode: { type: 'string', enum: ['exclusive', 'shared', 'permits'] },
+  permits: count('How many of them it has.', { minimum: 1 }),
+  version,
+  depth: count('How often its owner has entered it.', { minimum: 1 }),
+  lockTimeMs,
+  data,
+};
+
+export const SCHEMAS = {
+  Acquire: object({
+    ttl,
+    wait: duration('How long to stay in the queue while others have it; not at all unless given.', {
+      min: 0,
+      max: WAIT_MAX_MS,
+    }),
+    token: {
+      ...token,
+      description:
+        'Unique for each acquire, a GUID for instance. With one of your own the call can be repeated after a lost answer, at ' +
+        'any node: it keeps its place in the queue, and its grant. Without, the call ends with its connection.',
+    },
+    session: { ...session, description: 'A session of yours that it belongs to. Unless given, it has one of its own.' },
+    shared: { type: 'boolean', description: 'Together with others who share it; otherwise alone.' },
+    permits: count('So many permits of a semaphore, at once; 1 if only capacity is given.', {
+      minimum: 1,
+      maximum: PERMITS_MAX,
+    }),
+    capacity: {
+      ...capacity,
+      minimum: 1,
+      description: 'How many permits the semaphore has, if nobody uses it and nobody has set its capacity.',
+    },
+    data,
+    attributes,
+  }),
+  Grant: answer({ ...owner, version, ttlMs, validMs, lockTimeMs }),
+  Renew: object({ ...owner, version, ...echoed }, ['session', 'version']),
+  Release: object({ ...owner, version, ...echoed }, ['token']),
+  Released: answer(
+    {
+      released: { type: 'boolean', description: 'False: it was not held any more; a place in the queue is left.' },
+      code: text('Why it was not held.', { enum: ['LOCK_NOT_HELD', 'LOCK_WRONG_OWNER', 'SESSION_EXPIRED'] }),
+    },
+    ['code'],
+  ),
+  Nothing: object({}),
+  ForceReleased: answer({ version: { ...version, description: 'Of the grant that was ended.' } }),
+  SetCapacity: object({ capacity: { ...capacity, description: '0 forgets what was set.' } }, ['capacity']),
+  Capacity: answer({ permits: count('Held at the moment; may be above the capacity.'), capacity }),
+  OpenSession: object({ ttl, attributes }),
+  RenewSession: object({ session, ttlMs, validMs }),
+  Session: answer({ session, ttlMs, validMs }),
+  Closed: answer({ closed: { type: 'boolean', description: 'False: it was over.' } }),
+  Check: object(
+    {
+      checks: {
+        type: 'array',
+        minItems: 1,
+        maxItems: CHECKS_MAX,
+        items: object({ namespace, name, version }, ['name', 'version']),
+      },
+    },
+    ['checks'],
+  ),
+  Checked: answer({
+    current: {
+      type: 'array',
+      items: { type: 'boolean' },
+      description: 'In the order asked, as of one moment after the call began for each range.',
+    },
+  }),
+  Holder: answer(holder, ['mode', 'permits']),
+  Lock: answer(
+    {
+      namespace,
+      name,
+      kind: { type: 'string', enum: ['exclusive', 'shared', 'semaphore'], description: 'How it is held.' },
+      holders: { type: 'array', items: { $ref: '#/components/schemas/Holder' }, description: 'The first of them.' },
+      holderCount: count('How many hold it in all.'),
+      waiters: {
+        type: 'array',
+        description: 'The first of the queue, in order.',
+        items: answer(
+          {
+            ...owner,
+            mode: { type: 'string', enum: ['exclusive', 'shared', 'permits', 'upgrade'] },
+            permits: holder.permits,
+            position: count('1 is next.', { minimum: 1 }),
+            sinceMs: count('Wall time of the server when it joined, in ms since 1970.'),
+          },
+          ['permits'],
+        ),
+      },
+      waiterCount: count('How many wait in all.'),
+      permits: count('Of a semaphore: held at the moment.'),
+      capacity,
+    },
+    ['permits', 'capacity'],
+  ),
+  Locks: answer(
+    {
+      locks: { type: 'array', items: { $ref: '#/components/schemas/Lock' } },
+      more: { type: 'boolean', description: 'More may follow.' },
+      next: text('Ask again with after=… this, as it is.'),
+    },
+    ['next'],
+  ),
+  Error: answer({
+    error: {
+      ...answer(
+        {
+          code: text('What programs branch on; never changes its meaning.'),
+          message: text('For people: what is wrong, and what would be right.'),
+          retry: {
+            type: 'string',
+            enum: ['no', 'same', 'later'],
+            description:
+              'no: it would be refused again; same: repeat it as it is, at any node; later: the same, after a pause.',
+          },
+          holder: { $ref: '#/components/schemas/Holder' },
+        },
+        ['holder'],
+      ),
+    },
+  }),
+} as const satisfies Readonly<Record<string, Schema>>;

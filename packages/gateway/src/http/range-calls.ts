@@ -1,0 +1,134 @@
+import { type Clock, type ErrorCode, ServiceError } from '@remora/base';
+import type { LockCommand, LockQuery, LockQueryResult, LockResult, SessionRef } from '@remora/lock';
+import type { Command, CommandResult, Query, QueryResult } from '@remora/protocol';
+import type { Backend, BackendDone, RequestOptions } from '../backend.ts';
+import { TIMEOUT_LIMITS } from '../calls.ts';
+
+const TIMEOUT_MS = TIMEOUT_LIMITS.defaultMs;
+
+/** When a session was last known to be alive: the sending of what the range acknowledged. */
+export interface Renewal {
+  readonly ref: SessionRef;
+  readonly ttlMs: number;
+  readonly atMs: number;
+}
+
+/** What the JSON interface asks of ranges, as promises. A signal that aborts ends the asking, not what was asked. */
+export class RangeCalls {
+  readonly #backend: Backend;
+  readonly #clock: Clock;
+
+  constructor(backend: Backend, clock: Clock) {
+    this.#backend = backend;
+    this.#clock = clock;
+  }
+
+  async lock(command: LockCommand, options: Partial<RequestOptions> = {}, signal?: AbortSignal): Promise<LockResult> {
+    const { result } = await this.#command({ type: 'lock', command }, 'lock', options, signal);
+    return result;
+  }
+
+  async ask<Type extends LockQuery['type']>(
+    query: Extract<LockQuery, { readonly type: Type }>,
+  ): Promise<Extract<LockQueryResult, { readonly type: Type }>> {
+    const { result } = await this.#query({ type: 'lock', query }, 'lock');
+    if (result.type === query.type) return result as Extract<LockQueryResult, { readonly type: Type }>;
+    throw new ServiceError('INTERNAL', `the range answered "${result.type}", which was not asked for`);
+  }
+
+  /** `requestId`: however often it is asked under one, one session is opened. */
+  async open(
+    session: { readonly id: bigint; readonly ttlMs: number; readonly attributes: Readonly<Record<string, string>> },
+    requestId?: string,
+  ): Promise<Renewal> {
+    const atMs = this.#clock.monotonicMs();
+    const options = requestId === undefined ? {} : { requestId };
+    const { id, incarnation, ttlMs } = await this.#command({ type: 'leaseGrant', ...session }, 'leaseGrant', options);
+    return { ref: { lease: id, incarnation }, ttlMs, atMs };
+  }
+
+  /** Of incarnation 0: whichever there is. @throws ServiceError SESSION_EXPIRED */
+  async renew({ lease, incarnation }: SessionRef): Promise<Renewal> {
+    const atMs = this.#clock.monotonicMs();
+    try {
+      const renewed = await this.#query({ type: 'leaseKeepAlive', id: lease, incarnation }, 'leaseKeepAlive');
+      if (renewed.ttlMs < 0) throw sessionOver();
+      return { ref: { lease, incarnation: renewed.incarnation }, ttlMs: renewed.ttlMs, atMs };
+    } catch (error) {
+      throw isSessionOver(error) ? sessionOver(error) : error;
+    }
+  }
+
+  /** False: it is over. Releases all that belongs to it. */
+  async close({ lease, incarnation }: SessionRef): Promise<boolean> {
+    try {
+      await this.#command({ type: 'leaseRevoke', id: lease, incarnation }, 'leaseRevoke', {});
+      return true;
+    } catch (error) {
+      if (isSessionOver(error)) return false;
+      throw error;
+    }
+  }
+
+  #command<Type extends CommandResult['type']>(
+    command: Command,
+    type: Type,
+    options: Partial<RequestOptions>,
+    signal?: AbortSignal,
+  ): Promise<Extract<CommandResult, { readonly type: Type }>> {
+    const all = { timeoutMs: TIMEOUT_MS, ...options };
+    return answered<CommandResult, Type>(type, (done) => this.#backend.command(command, all, done), signal);
+  }
+
+  #query<Type extends QueryResult['type']>(
+    query: Query,
+    type: Type,
+  ): Promise<Extract<QueryResult, { readonly type: Type }>> {
+    const options = { timeoutMs: TIMEOUT_MS };
+    return answered<QueryResult, Type>(type, (done) => this.#backend.query(query, options, done));
+  }
+}
+
+function answered<Result extends CommandResult | QueryResult, Type extends Result['type']>(
+  type: Type,
+  start: (done: BackendDone<Result>) => () => void,
+  signal?: AbortSignal,
+): Promise<Extract<Result, { readonly type: Type }>> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const onAbort = (): void => {
+      giveUp();
+      reject(signal?.reason);
+    };
+    signal?.addEventListener('abort', onAbort, { once: true });
+    const giveUp = start((error, reply) => {
+      signal?.removeEventListener('abort', onAbort);
+      const result = reply?.result;
+      if (result?.type === type) return resolve(result as Extract<Result, { readonly type: Type }>);
+      reject(error ?? new ServiceError('INTERNAL', `a ${type} was answered by ${String(result?.type)}`));
+    });
+  });
+}
+
+/** Throws what was found wrong with a command or query. */
+export function refuse(refusal: { readonly code: ErrorCode; readonly message: string } | undefined): void {
+  if (refusal !== undefined) throw new ServiceError(refusal.code, refusal.message);
+}
+
+/** What a lock answered when it did what was asked; otherwise its refusal is thrown. */
+export function unlessRefused<Type extends LockResult['type']>(
+  result: LockResult,
+  type: Type,
+): Extract<LockResult, { readonly type: Type }> {
+  if (result.type === type) return result as Extract<LockResult, { readonly type: Type }>;
+  if (result.type === 'refused') refuse(result);
+  throw new ServiceError('INTERNAL', `the lock answered "${result.type}", which was not asked for`);
+}
+
+function isSessionOver(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'LEASE_NOT_FOUND';
+}
+
+function sessionOver(cause?: unknown): ServiceError {
+  return new ServiceError('SESSION_EXPIRED', 'the session has ended, and its locks were released', { cause });
+}

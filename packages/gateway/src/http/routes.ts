@@ -1,0 +1,121 @@
+import type { Bytes } from '@remora/base';
+import type { LockId } from '@remora/lock';
+import type { AcquireCalls } from './acquire-calls.ts';
+import type { ApiAnswer } from './api-types.ts';
+import type { Fields } from './fields.ts';
+import type { LockCalls } from './lock-calls.ts';
+import { OPENAPI } from './openapi/document.ts';
+import type { SessionCalls } from './session-calls.ts';
+import { onlyThese, type Target, text } from './targets.ts';
+
+export interface RouteDeps {
+  readonly acquires: AcquireCalls;
+  readonly locks: LockCalls;
+  readonly sessions: SessionCalls;
+}
+
+/** A request that has found its route. */
+export interface RoutedCall {
+  readonly target: Target;
+  /** What stands in the path in place of names in braces. */
+  readonly params: ReadonlyMap<string, Bytes>;
+  /** Of the body; an empty object when there is none. */
+  readonly fields: Fields;
+  readonly signal: AbortSignal;
+}
+
+export interface Route {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** As in OpenAPI: a name in braces stands for one segment. */
+  readonly path: string;
+  handle(deps: RouteDeps, call: RoutedCall): Promise<ApiAnswer>;
+}
+
+const LOCK = '/v1/locks/{namespace}/{name}';
+const SESSION = '/v1/sessions/{session}';
+
+export const ROUTES: readonly Route[] = [
+  {
+    ...{ method: 'POST', path: `${LOCK}/acquire` },
+    async handle({ acquires }, call) {
+      onlyThese(call.target.query, []);
+      const { grant, takeBack } = await acquires.acquire(lockOf(call), call.fields, call.signal);
+      return { status: 200, body: grant, undelivered: takeBack };
+    },
+  },
+  changing('POST', `${LOCK}/renew`, ({ locks }, call) => locks.renew(lockOf(call), call.fields)),
+  changing('POST', `${LOCK}/release`, ({ locks }, call) => locks.release(lockOf(call), call.fields)),
+  changing('POST', `${LOCK}/force-release`, ({ locks }, call) => locks.forceRelease(lockOf(call), call.fields)),
+  changing('PUT', `${LOCK}/capacity`, ({ locks }, call) => locks.setCapacity(lockOf(call), call.fields)),
+  changing('POST', '/v1/check', ({ locks }, call) => locks.check(call.fields)),
+  reading(LOCK, ({ locks }, call) => {
+    onlyThese(call.target.query, []);
+    return locks.show(lockOf(call));
+  }),
+  reading('/v1/locks/{namespace}', ({ locks }, call) => locks.list(param(call, 'namespace'), call.target)),
+  changing('POST', '/v1/sessions', ({ sessions }, call) => sessions.open(call.fields)),
+  changing('POST', `${SESSION}/renew`, ({ sessions }, call) => sessions.renew(param(call, 'session'), call.fields)),
+  changing('DELETE', SESSION, ({ sessions }, call) => {
+    call.fields.end();
+    return sessions.close(param(call, 'session'));
+  }),
+  reading('/openapi.json', async () => OPENAPI),
+];
+
+type Handle = (deps: RouteDeps, call: RoutedCall) => Promise<unknown>;
+
+function changing(method: Route['method'], path: string, handle: Handle): Route {
+  return {
+    ...{ method, path },
+    handle: async (deps, call) => {
+      onlyThese(call.target.query, []);
+      return { status: 200, body: await handle(deps, call) };
+    },
+  };
+}
+
+function reading(path: string, handle: Handle): Route {
+  return {
+    ...{ method: 'GET', path },
+    handle: async (deps, call) => {
+      call.fields.end();
+      return { status: 200, body: await handle(deps, call) };
+    },
+  };
+}
+
+/** The routes whose path it is, with what stands in place of the names. */
+export function routesOf({ segments }: Target): readonly { readonly route: Route; readonly params: Params }[] {
+  return ROUTES.flatMap((route) => {
+    const params = match(route.path, segments);
+    return params === undefined ? [] : [{ route, params }];
+  });
+}
+
+type Params = RoutedCall['params'];
+
+function match(path: string, segments: Target['segments']): Params | undefined {
+  const parts = path.split('/').slice(1);
+  if (parts.length !== segments.length) return undefined;
+  const params = new Map<string, Bytes>();
+  for (const [i, part] of parts.entries()) {
+    const segment = segments[i] as Bytes;
+    if (part.startsWith('{')) params.set(part.slice(1, -1), segment);
+    else if (Buffer.compare(segment, Buffer.from(part)) !== 0) return undefined;
+  }
+  return params;
+}
+
+function lockOf(call: RoutedCall): LockId {
+  return { namespace: param(call, 'namespace'), name: bytesParam(call, 'name') };
+}
+
+function param(call: RoutedCall, name: string): string {
+  return text(bytesParam(call, name), name);
+}
+
+function bytesParam({ params }: RoutedCall, name: string): Bytes {
+  const value = params.get(name);
+  if (value === undefined) throw new TypeError(`the path of the route has no {${name}}`);
+  return value;
+}

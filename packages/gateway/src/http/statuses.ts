@@ -1,0 +1,74 @@
+import { ERROR_TABLE, type ErrorCode, type ServiceError } from '@remora/base';
+import type { ApiAnswer } from './api-types.ts';
+
+/**
+ * HTTP statuses of errors. The code in the body says more, and is what programs branch on.
+ *
+ * HS1. 423 is that somebody else has the lock, and nothing else is: a script needs no more than the status to know.
+ * HS2. What tools repeat by themselves (408, 429, 502, 503, 504) may be repeated, as it is.
+ */
+const STATUSES: Readonly<Record<ErrorCode, number>> = {
+  INVALID_ARGUMENT: 400,
+  EMPTY_KEY: 400,
+  DUPLICATE_KEY: 400,
+  TOO_MANY_OPERATIONS: 400,
+  REQUEST_TOO_LARGE: 413,
+  COMPACTED: 410,
+  FUTURE_REVISION: 400,
+  LEASE_NOT_FOUND: 410,
+  LEASE_EXISTS: 409,
+  LEASE_TTL_TOO_LARGE: 400,
+  SESSION_EXPIRED: 410,
+  LOCK_NOT_HELD: 409,
+  LOCK_WRONG_OWNER: 409,
+  LOCK_BUSY: 423,
+  LOCK_CANCELED: 409,
+  LOCK_TIMEOUT: 423,
+  LOCK_DEPTH_EXCEEDED: 409,
+  FENCED: 409,
+  LOCK_KIND_MISMATCH: 409,
+  LOCK_UPGRADE_CONFLICT: 409,
+  LOCK_PERMITS_EXCEEDED: 409,
+  RANGE_NOT_FOUND: 503,
+  NOT_LEADER: 503,
+  STALE_EPOCH: 503,
+  UNAVAILABLE: 503,
+  RESOURCE_EXHAUSTED: 429,
+  DEADLINE_EXCEEDED: 504,
+  CANCELED: 409,
+  UNIMPLEMENTED: 501,
+  UNKNOWN_OUTCOME: 504,
+  WRONG_CLUSTER: 409,
+  NODE_CONFLICT: 409,
+  INTERNAL: 500,
+};
+
+/** For refusals that HTTP has a status for and the table has no code. */
+export interface HttpDetails {
+  readonly httpStatus: number;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What the body of an error has beside the usual fields. */
+export interface ShownDetails {
+  readonly shown: Readonly<Record<string, unknown>>;
+}
+
+export function errorAnswer(error: ServiceError): ApiAnswer {
+  const { code, message, details } = error;
+  const own = details as Partial<HttpDetails & ShownDetails & { readonly retryAfterMs: number }> | undefined;
+  const after = own?.retryAfterMs;
+  return {
+    status: own?.httpStatus ?? STATUSES[code],
+    headers: { ...own?.headers, ...(after === undefined ? {} : { 'retry-after': String(Math.ceil(after / 1000)) }) },
+    body: { error: { code, message, retry: adviceOf(code), ...own?.shown } },
+  };
+}
+
+/** `no`: it would be refused again; `same`: repeat it as it is, at any node; `later`: the same, after a pause. */
+function adviceOf(code: ErrorCode): 'no' | 'same' | 'later' {
+  // Unlike clients of its own, those of HTTP are told so of reads as well, which are harmless.
+  if (code === 'DEADLINE_EXCEEDED') return 'same';
+  const { retry } = ERROR_TABLE[code];
+  return retry === 'no' || retry === 'later' ? retry : 'same';
+}

@@ -1,0 +1,128 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ServiceError, sleep, toServiceError } from '@remora/base';
+import type { ApiAnswer } from '../../http/api-types.ts';
+import { HttpApi, type HttpApiDeps } from '../../http/http-api.ts';
+import { errorAnswer, type HttpDetails } from '../../http/statuses.ts';
+
+/** The largest request asks about a thousand versions. */
+const BODY_BYTES_MAX = 256 * 1024;
+const STOP_GRACE_MS = 1_000;
+const STOPPING = new ServiceError('UNAVAILABLE', 'this node is shutting down; ask another');
+
+/** Serves some paths of an HTTP server. */
+export interface HttpEndpoint {
+  /** Those that end with a slash stand for all below them. */
+  readonly paths: readonly string[];
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** Answers what waits, and takes back what nobody will hear of. */
+  stop(): Promise<void>;
+}
+
+/**
+ * The JSON interface over HTTP.
+ *
+ * HE1. Bodies are bounded, and JSON by their type: a form of a web page cannot send that, and one of another site is
+ *      refused by its origin. There are no CORS headers, so no page of another site reads an answer.
+ * HE2. A client that hangs up ends its call. What it was answered and did not take is taken back.
+ */
+export function createHttpEndpoint(deps: HttpApiDeps): HttpEndpoint {
+  const api = new HttpApi(deps);
+  const open = new Set<AbortController>();
+  let stopping = false;
+  return {
+    paths: ['/v1/', '/openapi.json'],
+    async handle(request, response) {
+      const caller = new AbortController();
+      response.once('close', () => caller.abort(new ServiceError('CANCELED', 'the client has hung up')));
+      if (stopping) caller.abort(STOPPING);
+      open.add(caller);
+      const answer = await answerOf(api, request, caller.signal);
+      open.delete(caller);
+      if (response.closed) return answer.undelivered?.();
+      response.once('close', () => {
+        if (!response.writableFinished) answer.undelivered?.();
+      });
+      write(response, answer);
+    },
+    async stop() {
+      stopping = true;
+      for (const caller of open) caller.abort(STOPPING);
+      await Promise.race([api.settled(), sleep(deps.clock, STOP_GRACE_MS)]);
+    },
+  };
+}
+
+async function answerOf(api: HttpApi, request: IncomingMessage, signal: AbortSignal): Promise<ApiAnswer> {
+  try {
+    refuseOtherSites(request);
+    const { method = '', url: target = '' } = request;
+    const hasBody = method === 'POST' || method === 'PUT';
+    return await api.handle({ method, target, body: hasBody ? await readJson(request) : undefined, signal });
+  } catch (error) {
+    return errorAnswer(toServiceError(error));
+  }
+}
+
+/** HE1 */
+function refuseOtherSites({ headers }: IncomingMessage): void {
+  const { origin, host } = headers;
+  if (origin === undefined || origin === `http://${host}` || origin === `https://${host}`) return;
+  throw refused(403, 'web pages of other sites may not do this');
+}
+
+/** HE1 */
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase();
+  if (type !== 'application/json') {
+    throw refused(415, 'the body is application/json: curl --json, or -H "content-type: application/json"');
+  }
+  const bytes = await readBody(request);
+  if (bytes.length === 0) return undefined;
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (cause) {
+    throw new ServiceError('INVALID_ARGUMENT', 'the body is no JSON in UTF-8', { cause });
+  }
+}
+
+/** What comes above the limit is read and dropped until the answer is sent, so that the client gets to read it. */
+function readBody(request: IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    let chunks: Buffer[] = [];
+    let length = 0;
+    request.on('data', (chunk: Buffer) => {
+      length += chunk.length;
+      if (length <= BODY_BYTES_MAX) chunks.push(chunk);
+      else {
+        chunks = [];
+        reject(tooLarge());
+      }
+    });
+    request.on('end', () => resolve(Buffer.concat(chunks)));
+    request.on('close', () => reject(new ServiceError('CANCELED', 'the client has hung up')));
+  });
+}
+
+function tooLarge(): ServiceError {
+  // The rest of the body is of no interest.
+  const details: HttpDetails = { httpStatus: 413, headers: { connection: 'close' } };
+  return new ServiceError('REQUEST_TOO_LARGE', `a body has at most ${BODY_BYTES_MAX} bytes`, {
+    details: { ...details },
+  });
+}
+
+function refused(httpStatus: number, message: string): ServiceError {
+  return new ServiceError('INVALID_ARGUMENT', message, { details: { httpStatus } satisfies HttpDetails });
+}
+
+function write(response: ServerResponse, { status, headers, body }: ApiAnswer): void {
+  const text = `${JSON.stringify(body)}\n`;
+  response.writeHead(status, {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    ...headers,
+  });
+  response.end(text);
+}

@@ -1,0 +1,52 @@
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { NodeProcess } from './node-process.ts';
+
+const DOCS = fileURLToPath(new URL('../../docs/http.md', import.meta.url));
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly body: { readonly version: number; readonly session: string; readonly [field: string]: unknown };
+}
+
+/** What a node answers about a lock of the namespace `default`. */
+export async function askLock(node: NodeProcess, name: string, call: string, body: object = {}): Promise<HttpAnswer> {
+  const response = await fetch(`http://${node.http}/v1/locks/default/${encodeURIComponent(name)}/${call}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, body: (await response.json()) as HttpAnswer['body'] };
+}
+
+export interface ScriptRun {
+  /** What it has printed so far. */
+  out(): string;
+  readonly ended: Promise<{ readonly code: number | null; readonly err: string }>;
+}
+
+/** Runs the script that the documentation gives for a command under a lock. */
+export function runDocumentedScript(node: NodeProcess, name: string, command: readonly string[]): ScriptRun {
+  const script = /```sh\n(#!\/bin\/sh\n[\s\S]*?)```/.exec(readFileSync(DOCS, 'utf8'))?.[1];
+  if (script === undefined) throw new Error('docs/http.md has no script');
+  const env = { PATH: process.env.PATH, REMORA_HTTP: `http://${node.http}` };
+  const child = spawn('sh', ['-c', script, 'with-lock', encodeURIComponent(name), ...command], {
+    ...{ env, stdio: ['ignore', 'pipe', 'pipe'] },
+  });
+  let out = '';
+  let err = '';
+  child.stdout?.on('data', (chunk: Buffer) => {
+    out += chunk.toString();
+  });
+  child.stderr?.on('data', (chunk: Buffer) => {
+    err += chunk.toString();
+  });
+  return {
+    out: () => out,
+    ended: new Promise((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', (code) => resolve({ code, err }));
+    }),
+  };
+}

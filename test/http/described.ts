@@ -1,0 +1,74 @@
+/** Whether requests and answers are what the OpenAPI document says of them. */
+import { type ApiAnswer, OPENAPI } from '@remora/gateway';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+
+interface Described {
+  readonly requestBody?: Content;
+  readonly responses: Readonly<Record<string, Content>>;
+}
+
+interface Content {
+  readonly content: { readonly 'application/json': { readonly schema: object } };
+}
+
+const PATHS = OPENAPI.paths as unknown as Readonly<Record<string, Readonly<Record<string, Described>>>>;
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+ajv.addSchema({ ...OPENAPI, $id: 'openapi:' });
+const validators = new Map<object, ValidateFunction>();
+const seen = new Set<string>();
+
+/** `POST /v1/check 200`, and so on: what the document says that there is. */
+export function describedAnswers(): readonly string[] {
+  return Object.entries(PATHS).flatMap(([path, operations]) =>
+    Object.entries(operations).flatMap(([method, { responses }]) =>
+      Object.keys(responses).map((status) => `${method.toUpperCase()} ${path} ${status}`),
+    ),
+  );
+}
+
+/** Those of them that were checked. */
+export function seenAnswers(): ReadonlySet<string> {
+  return seen;
+}
+
+/** What is wrong with an exchange by the document; undefined: nothing. */
+export function undescribed(
+  request: { readonly method: string; readonly target: string; readonly body?: unknown },
+  { status, body }: ApiAnswer,
+): string | undefined {
+  const path = pathOf(request.target);
+  if (path === undefined) return status === 404 ? undefined : `there is no path for ${request.target}`;
+  const operation = PATHS[path]?.[request.method.toLowerCase()];
+  if (operation === undefined) return status === 405 ? undefined : `${path} has no ${request.method}`;
+  const response = operation.responses[status];
+  if (response === undefined) return `${request.method} ${path} does not name ${status}: ${JSON.stringify(body)}`;
+  seen.add(`${request.method} ${path} ${status}`);
+  const { requestBody } = operation;
+  const asked = status === 200 && requestBody !== undefined ? invalid(requestBody, request.body ?? {}) : undefined;
+  return asked ?? invalid(response, body);
+}
+
+function pathOf(target: string): string | undefined {
+  const segments = target.split('?')[0]?.split('/') ?? [];
+  return Object.keys(PATHS).find((path) => {
+    const parts = path.split('/');
+    return parts.length === segments.length && parts.every((part, i) => part.startsWith('{') || part === segments[i]);
+  });
+}
+
+function invalid({ content }: Content, value: unknown): string | undefined {
+  const { schema } = content['application/json'];
+  let validate = validators.get(schema);
+  if (validate === undefined) {
+    validate = ajv.compile(absolute(schema));
+    validators.set(schema, validate);
+  }
+  // As it is on the wire.
+  const written: unknown = JSON.parse(JSON.stringify(value));
+  return validate(written) ? undefined : `${JSON.stringify(written)}: ${ajv.errorsText(validate.errors)}`;
+}
+
+/** References in a part of the document are to the whole of it. */
+function absolute(schema: object): object {
+  return JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"openapi:#/')) as object;
+}

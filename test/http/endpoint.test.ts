@@ -1,0 +1,136 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { ERROR_TABLE, type ErrorCode, nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import { type RunningHttpServer, startHttpServer } from '@remora/cli';
+import { type Backend, createHttpEndpoint, type HttpEndpoint } from '@remora/gateway';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { SdkBackend } from '../support/sdk-backend.ts';
+import { undescribed } from './described.ts';
+
+let server: RunningHttpServer;
+let endpoint: HttpEndpoint;
+let backend: SdkBackend;
+
+beforeEach(async () => {
+  backend = new SdkBackend(nodeClock());
+  await serve(backend);
+});
+afterEach(() => server.stop());
+
+async function serve(over: Backend): Promise<void> {
+  endpoint = createHttpEndpoint({
+    ...{ backend: over, clock: nodeClock(), random: new SeededRandom(1), logger: silentLogger },
+  });
+  server = await startHttpServer({
+    listen: { host: '127.0.0.1', port: 0 },
+    logger: silentLogger,
+    health: () => ({ ok: true, reasons: [] }),
+    ready: () => ({ ok: true, reasons: [] }),
+    metrics: async () => ({ contentType: 'text/plain', body: '' }),
+    handlers: [endpoint],
+  });
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+const ACQUIRE = '/v1/locks/default/l/acquire';
+
+async function call(target: string, init: RequestInit = {}) {
+  const { method = 'POST' } = init;
+  const response = await fetch(`http://127.0.0.1:${server.port}${target}`, { method, headers: JSON_TYPE, ...init });
+  const { status, headers } = response;
+  const body = (await response.json()) as { readonly error?: { readonly code: string; readonly retry: string } };
+  expect(
+    undescribed({ method, target, body: JSON.parse(String(init.body ?? '{}')) }, { status, body }),
+  ).toBeUndefined();
+  return { status, headers, body };
+}
+
+async function waiting(count: number): Promise<void> {
+  for (;;) {
+    const { body } = await call('/v1/locks/default/l', { method: 'GET', headers: {} });
+    if ((body as { readonly waiterCount?: number }).waiterCount === count) return;
+  }
+}
+
+describe('over real connections', () => {
+  test('a body is JSON by its type, and no other site has sent it', async () => {
+    const refusals = await Promise.all([
+      call(ACQUIRE, { headers: { 'content-type': 'application/x-www-form-urlencoded' } }),
+      call(ACQUIRE, { headers: {} }),
+      call(ACQUIRE, { headers: { ...JSON_TYPE, origin: 'http://evil.example' } }),
+    ]);
+    expect(refusals.map(({ status }) => status)).toEqual([415, 415, 403]);
+    expect(backend.seen).toEqual([]);
+    const own = { ...JSON_TYPE, origin: `http://127.0.0.1:${server.port}` };
+    const { status, headers } = await call(ACQUIRE, { headers: own });
+    expect([status, headers.get('access-control-allow-origin')]).toEqual([200, null]);
+  });
+
+  test('a body that is no JSON, or too long, is refused', async () => {
+    const invalid = await fetch(`http://127.0.0.1:${server.port}${ACQUIRE}`, {
+      ...{ method: 'POST', headers: JSON_TYPE, body: '{"wait":' },
+    });
+    expect(invalid.status).toBe(400);
+    expect((await call(ACQUIRE, { body: JSON.stringify({ data: 'x'.repeat(300_000) }) })).status).toBe(413);
+    expect(backend.seen).toEqual([]);
+  });
+
+  test('a client that hangs up while it waits leaves the queue', async () => {
+    await call(ACQUIRE);
+    const caller = new AbortController();
+    const lost = call(ACQUIRE, { body: '{"wait":"1m"}', signal: caller.signal });
+    await waiting(1);
+    caller.abort();
+    await expect(lost).rejects.toThrow();
+    await waiting(0);
+  });
+
+  test('a client that ends its side of the connection while it waits leaves the queue, too', async () => {
+    await call(ACQUIRE);
+    const socket = connect(server.port, '127.0.0.1');
+    const body = '{"wait":"1m"}';
+    socket.write(`POST ${ACQUIRE} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`);
+    socket.write(`content-length: ${body.length}\r\n\r\n${body}`);
+    await waiting(1);
+    socket.end();
+    await once(socket.resume(), 'close');
+    await waiting(0);
+  });
+
+  test('who waits at a node that stops is told to ask another, and leaves nothing', async () => {
+    await call(ACQUIRE);
+    const lost = call(ACQUIRE, { body: '{"wait":"1m"}' });
+    await waiting(1);
+    await endpoint.stop();
+    expect(await lost).toMatchObject({ status: 503, body: { error: { code: 'UNAVAILABLE', retry: 'same' } } });
+    expect(backend.sessions).toBe(1);
+    expect((await call(ACQUIRE)).status).toBe(503);
+  });
+});
+
+describe('a cluster in trouble', () => {
+  const rows = (Object.keys(ERROR_TABLE) as ErrorCode[]).filter((code) =>
+    ['DEADLINE_EXCEEDED', 'INTERNAL', 'NOT_LEADER', 'RESOURCE_EXHAUSTED', 'UNAVAILABLE', 'UNKNOWN_OUTCOME'].includes(
+      code,
+    ),
+  );
+  const STATUS: Readonly<Record<string, number>> = {
+    ...{ DEADLINE_EXCEEDED: 504, INTERNAL: 500, NOT_LEADER: 503 },
+    ...{ RESOURCE_EXHAUSTED: 429, UNAVAILABLE: 503, UNKNOWN_OUTCOME: 504 },
+  };
+  test.each(rows)('is told as it is: %s', async (code) => {
+    await server.stop();
+    const failing = { ...{ view: () => backend.view(), nodeId: 1, rangeTimeMs: () => 0 } };
+    const fail = (_request: unknown, _options: unknown, done: (error: ServiceError, reply: undefined) => void) => {
+      done(new ServiceError(code, 'no', { details: { retryAfterMs: 100 } }), undefined);
+      return () => {};
+    };
+    await serve({ ...failing, command: fail, query: fail, watch: backend.watch });
+    const targets = ['/v1/sessions', ACQUIRE, '/v1/locks/default/l/force-release'];
+    for (const target of targets) {
+      const { status, body, headers } = await call(target);
+      expect([status, body.error?.code]).toEqual([STATUS[code], code]);
+      expect(headers.get('retry-after')).toBe('1');
+    }
+  });
+});

@@ -1,0 +1,82 @@
+import { SeededRandom, silentLogger } from '@remora/base';
+import { type ApiAnswer, HttpApi } from '@remora/gateway';
+import { World } from '../support/sdk-world.ts';
+import { undescribed } from './described.ts';
+
+export interface HttpCall {
+  readonly method?: string;
+  readonly target: string;
+  readonly body?: unknown;
+  /** Who asks; hangs up when it aborts. */
+  readonly signal?: AbortSignal;
+}
+
+/** Two nodes with the JSON interface on one cluster. Each answer is compared with the document. */
+export class HttpBed {
+  readonly world = new World();
+  readonly nodes = [1, 2].map((seed) => this.#node(seed));
+
+  #node(seed: number): HttpApi {
+    const { backend, clock } = this.world;
+    return new HttpApi({ backend, clock, random: new SeededRandom(seed), logger: silentLogger });
+  }
+
+  /** Asks node 0 or 1; what it answers is awaited by `until`. */
+  async ask({ method = 'POST', target, body, signal }: HttpCall, node = 0): Promise<ApiAnswer> {
+    const api = this.nodes[node];
+    if (api === undefined) throw new Error(`there is no node ${node}`);
+    const request = { method, target, ...(body === undefined ? {} : { body }) };
+    const answer = await api.handle({ ...request, signal: signal ?? new AbortController().signal });
+    const problem = undescribed(request, answer);
+    if (problem !== undefined) throw new Error(problem);
+    return answer;
+  }
+
+  /** The body of what is answered with 200. */
+  async done<Body = Grant>(call: HttpCall, node = 0): Promise<Body> {
+    const answer = await this.world.until(this.ask(call, node));
+    if (answer.status !== 200) throw new Error(`${answer.status}: ${JSON.stringify(answer.body)}`);
+    return answer.body as Body;
+  }
+
+  /** Status and code of a refusal. */
+  async refused(call: HttpCall, node = 0): Promise<string> {
+    const { status, body } = await this.world.until(this.ask(call, node));
+    return `${status} ${(body as { readonly error?: { readonly code: string } }).error?.code ?? 'ok'}`;
+  }
+
+  acquire(name: string, body: Readonly<Record<string, unknown>> = {}): Promise<Grant> {
+    return this.done({ target: `${LOCKS}/${name}/acquire`, body });
+  }
+
+  /** `held/waiting`, as the cluster has it. */
+  async users(name: string): Promise<string> {
+    const { holderCount, waiterCount } = await this.done<Shown>({ method: 'GET', target: `${LOCKS}/${name}` });
+    return `${holderCount}/${waiterCount}`;
+  }
+
+  async settled(): Promise<void> {
+    await this.world.until(Promise.all(this.nodes.map((node) => node.settled())));
+  }
+}
+
+export const LOCKS = '/v1/locks/default';
+
+export interface Grant {
+  readonly session: string;
+  readonly token: string;
+  readonly version: number;
+  readonly ttlMs: number;
+  readonly validMs: number;
+  readonly lockTimeMs: number;
+}
+
+export interface Shown {
+  readonly name: unknown;
+  readonly kind: string;
+  readonly holders: readonly { readonly token: string; readonly mode: string; readonly data: unknown }[];
+  readonly holderCount: number;
+  readonly waiterCount: number;
+  readonly permits?: number;
+  readonly capacity?: number;
+}

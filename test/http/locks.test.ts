@@ -1,0 +1,324 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { OPENAPI } from '@remora/gateway';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { describedAnswers, seenAnswers } from './described.ts';
+import { type Grant, HttpBed, LOCKS, type Shown } from './http-bed.ts';
+
+let bed: HttpBed;
+beforeEach(() => {
+  bed = new HttpBed();
+});
+
+const path = (name: string, action: string) => `${LOCKS}/${name}/${action}`;
+
+describe('a lock with a session of its own', () => {
+  test('is acquired, renewed and released by three calls, each taking what the first one answered', async () => {
+    const held = await bed.acquire('orders%2F42', { ttl: '30s', data: 'me' });
+    expect(held.ttlMs).toBe(30_000);
+    expect(held.validMs).toBeLessThanOrEqual(27_000);
+    expect(held.validMs).toBeGreaterThan(26_000);
+    expect(await bed.refused({ target: path('orders%2F42', 'acquire') })).toBe('423 LOCK_BUSY');
+    expect(await bed.done({ target: path('orders%2F42', 'renew'), body: held })).toMatchObject({ ttlMs: 30_000 });
+    const shown = await bed.done<Shown>({ method: 'GET', target: `${LOCKS}/orders%2F42` });
+    expect(shown).toMatchObject({ name: 'orders/42', kind: 'exclusive', holders: [{ token: held.token, data: 'me' }] });
+    expect(await bed.done({ target: path('orders%2F42', 'release'), body: held })).toEqual({ released: true });
+    expect(await bed.users('orders%2F42')).toBe('0/0');
+    expect(bed.world.backend.sessions).toBe(0);
+    expect((await bed.acquire('orders%2F42')).version).toBeGreaterThan(held.version);
+  });
+
+  test('is lost when it is not renewed, and releasing it then is no error', async () => {
+    const held = await bed.acquire('l', { ttl: 1_000 });
+    await bed.world.run(1_100);
+    const next = await bed.acquire('l');
+    expect(next.version).toBeGreaterThan(held.version);
+    expect(await bed.refused({ target: path('l', 'renew'), body: held })).toBe('410 SESSION_EXPIRED');
+    const again = await bed.done({ target: path('l', 'release'), body: held });
+    expect(again).toEqual({ released: false, code: 'SESSION_EXPIRED' });
+    expect(await bed.done({ target: path('l', 'renew'), body: next })).toMatchObject({ session: next.session });
+  });
+
+  test('is kept alive while it waits, however long, and answered with a session that was just renewed', async () => {
+    const held = await bed.acquire('l');
+    const waiting = bed.ask({ target: path('l', 'acquire'), body: { ttl: '2s', wait: '1m' } });
+    for (let i = 0; i < 4; i++) {
+      await bed.world.run(10_000);
+      await bed.done({ target: path('l', 'renew'), body: held });
+    }
+    expect(await bed.users('l')).toBe('1/1');
+    await bed.done({ target: path('l', 'release'), body: held });
+    const { body } = await bed.world.until(waiting);
+    const { validMs, version } = body as Grant;
+    expect(version).toBeGreaterThan(held.version);
+    expect(validMs).toBeGreaterThan(1_500);
+  });
+
+  test.each([
+    { name: 'is given up by whoever hangs up', wait: '1m', hangsUp: true },
+    { name: 'is not waited for longer than asked', wait: '2s', hangsUp: false },
+    { name: 'is not waited for unless asked', wait: 0, hangsUp: false },
+  ])('$name, and leaves nothing', async ({ wait, hangsUp }) => {
+    await bed.acquire('l');
+    const caller = new AbortController();
+    const waiting = bed.ask({ target: path('l', 'acquire'), body: { wait }, signal: caller.signal });
+    if (hangsUp) {
+      await bed.world.run(1_000);
+      expect(await bed.users('l')).toBe('1/1');
+      caller.abort();
+      await bed.world.until(waiting);
+    } else expect((await bed.world.until(waiting)).status).toBe(423);
+    await bed.settled();
+    expect([await bed.users('l'), bed.world.backend.sessions]).toEqual(['1/0', 1]);
+  });
+
+  test('is given back when nobody took the answer', async () => {
+    const answer = await bed.world.until(bed.ask({ target: path('l', 'acquire') }));
+    expect(await bed.users('l')).toBe('1/0');
+    answer.undelivered?.();
+    await bed.settled();
+    expect([await bed.users('l'), bed.world.backend.sessions]).toEqual(['0/0', 0]);
+  });
+
+  test('is not acquired for a client that hung up while its session was opened', async () => {
+    const caller = new AbortController();
+    bed.world.backend.onApplied = ({ type }) => {
+      if (type === 'leaseGrant') caller.abort();
+    };
+    await bed.world.until(bed.ask({ target: path('l', 'acquire'), signal: caller.signal }));
+    await bed.settled();
+    expect([await bed.users('l'), bed.world.backend.sessions]).toEqual(['0/0', 0]);
+  });
+});
+
+describe('an acquire with a token of its own', () => {
+  const body = { token: 'a-guid', ttl: '10s', wait: '1m' };
+
+  test('finds its grant again when it is repeated, at any node', async () => {
+    const held = await bed.acquire('l', body);
+    await bed.world.run(5_000);
+    const again = await bed.done<Grant>({ target: path('l', 'acquire'), body }, 1);
+    expect(again).toMatchObject({ session: held.session, version: held.version });
+    expect(again.validMs).toBeGreaterThan(8_000);
+    expect(await bed.users('l')).toBe('1/0');
+  });
+
+  test('keeps its place in the queue over a lost connection', async () => {
+    const first = await bed.acquire('l', { ttl: '1h' });
+    const caller = new AbortController();
+    const lost = bed.ask({ target: path('l', 'acquire'), body, signal: caller.signal });
+    await bed.world.run(100);
+    const later = bed.ask({ target: path('l', 'acquire'), body: { wait: '1m' } });
+    await bed.world.run(100);
+    caller.abort();
+    await bed.world.until(lost);
+    await bed.settled();
+    expect(await bed.users('l')).toBe('1/2');
+    const again = bed.ask({ target: path('l', 'acquire'), body }, 1);
+    await bed.world.run(100);
+    await bed.done({ target: path('l', 'release'), body: first });
+    const { body: grant } = await bed.world.until(again);
+    expect((grant as Grant).token).toBe('a-guid');
+    await bed.done({ target: path('l', 'release'), body: grant });
+    expect((await bed.world.until(later)).status).toBe(200);
+  });
+
+  test('is left by a release that knows no more than the token, and is over then', async () => {
+    await bed.acquire('l', body);
+    expect(await bed.done({ target: path('l', 'release'), body: { token: 'a-guid' } }, 1)).toEqual({ released: true });
+    expect([await bed.users('l'), bed.world.backend.sessions]).toEqual(['0/0', 0]);
+    const again = await bed.done({ target: path('l', 'release'), body: { token: 'a-guid' } });
+    expect(again).toEqual({ released: false, code: 'SESSION_EXPIRED' });
+    // However late it is repeated.
+    expect(await bed.refused({ target: path('l', 'acquire'), body })).toBe('410 SESSION_EXPIRED');
+  });
+
+  test('leaves the queue by a release', async () => {
+    await bed.acquire('l');
+    const waiting = bed.ask({ target: path('l', 'acquire'), body });
+    await bed.world.run(100);
+    const left = await bed.done({ target: path('l', 'release'), body: { token: 'a-guid' } });
+    expect(left).toEqual({ released: false, code: 'LOCK_NOT_HELD' });
+    expect(await bed.users('l')).toBe('1/0');
+    // Either by the release, or by the end of the session that follows it.
+    expect([409, 410]).toContain((await bed.world.until(waiting)).status);
+  });
+
+  test('of one lock says nothing about another', async () => {
+    const one = await bed.acquire('one', body);
+    const two = await bed.acquire('two', body);
+    expect(one.session).not.toBe(two.session);
+  });
+});
+
+describe('a session of the client', () => {
+  test('has several locks, is renewed with any of them, and releases all when it is closed', async () => {
+    const opened = await bed.done({ target: '/v1/sessions', body: { ttl: '10s', attributes: { client: 'nightly' } } });
+    const { session } = opened;
+    const [a] = [await bed.acquire('a', { session }), await bed.acquire('b', { session, wait: '1s' })];
+    await bed.done({ target: path('a', 'release'), body: a });
+    expect([await bed.users('a'), await bed.users('b')]).toEqual(['0/0', '1/0']);
+    await bed.world.run(8_000);
+    expect(await bed.done({ target: `/v1/sessions/${session}/renew`, body: opened })).toEqual(opened);
+    await bed.world.run(8_000);
+    expect(await bed.users('b')).toBe('1/0');
+    expect(await bed.done({ method: 'DELETE', target: `/v1/sessions/${session}` })).toEqual({ closed: true });
+    expect(await bed.users('b')).toBe('0/0');
+    expect(await bed.refused({ target: `/v1/sessions/${session}/renew` })).toBe('410 SESSION_EXPIRED');
+    expect(await bed.refused({ target: path('a', 'acquire'), body: { session } })).toBe('410 SESSION_EXPIRED');
+  });
+
+  test('stays when a client that waits in it hangs up', async () => {
+    await bed.acquire('l');
+    const { session } = await bed.done({ target: '/v1/sessions', body: {} });
+    const caller = new AbortController();
+    const lost = bed.ask({ target: path('l', 'acquire'), body: { session, wait: '1m' }, signal: caller.signal });
+    await bed.world.run(100);
+    caller.abort();
+    await bed.world.until(lost);
+    await bed.settled();
+    expect(await bed.users('l')).toBe('1/0');
+    expect(await bed.done({ target: `/v1/sessions/${session}/renew` })).toMatchObject({ session });
+  });
+
+  test('refuses a late repetition of what was released', async () => {
+    const { session } = await bed.done({ target: '/v1/sessions', body: {} });
+    const body = { session, token: 't' };
+    await bed.done({ target: path('l', 'release'), body: await bed.acquire('l', body) });
+    expect(await bed.refused({ target: path('l', 'acquire'), body })).toBe('409 LOCK_CANCELED');
+  });
+});
+
+describe('other kinds', () => {
+  test('readers share, and a semaphore has permits, as many as it was told', async () => {
+    await bed.acquire('config', { shared: true });
+    await bed.acquire('config', { shared: true });
+    expect(await bed.refused({ target: path('config', 'acquire') })).toBe('423 LOCK_BUSY');
+    await bed.acquire('builds', { capacity: 2 });
+    const tooMany = { permits: 3, capacity: 2 };
+    expect(await bed.refused({ target: path('builds', 'acquire'), body: tooMany })).toBe('409 LOCK_PERMITS_EXCEEDED');
+    const set = await bed.done({ method: 'PUT', target: path('builds', 'capacity'), body: { capacity: 4 } });
+    expect(set).toEqual({ permits: 1, capacity: 4 });
+    await bed.acquire('builds', tooMany);
+    const shown = await bed.done<Shown>({ method: 'GET', target: `${LOCKS}/builds` });
+    expect(shown).toMatchObject({ kind: 'semaphore', permits: 4, capacity: 4, holderCount: 2 });
+    const asLock = { method: 'PUT', target: path('config', 'capacity'), body: { capacity: 1 } };
+    expect(await bed.refused(asLock)).toBe('409 LOCK_KIND_MISMATCH');
+  });
+});
+
+describe('what is asked about locks', () => {
+  test('names are any bytes, in paths, in queries and in answers', async () => {
+    for (const name of ['%00%FF', 'a%2Fb', 'a%2Fc', '%E2%82%AC', '%2E%2E']) await bed.acquire(name);
+    const names = async (query: string) => {
+      const { locks, ...page } = await bed.done<{ readonly locks: readonly Shown[] }>({
+        method: 'GET',
+        target: `${LOCKS}${query}`,
+      });
+      return { ...page, names: locks.map(({ name }) => name) };
+    };
+    const all = [{ base64: 'AP8=' }, '..', 'a/b', 'a/c', '€'];
+    expect(await names('')).toEqual({ more: false, names: all });
+    expect(await names('?prefix=a%2F&limit=1')).toEqual({ more: true, next: 'a%2Fb', names: ['a/b'] });
+    expect(await names('?prefix=a%2F&after=a%2Fb')).toMatchObject({ names: ['a/c'] });
+    expect(await bed.users('%00%FF')).toBe('1/0');
+  });
+
+  test('versions are checked together; taking a lock by force ends them', async () => {
+    const held = await bed.acquire('l');
+    const checks = [
+      { name: 'l', version: held.version },
+      { namespace: 'default', name: { base64: 'bA==' }, version: held.version },
+      { name: 'l', version: held.version - 1 },
+    ];
+    expect(await bed.done({ target: '/v1/check', body: { checks } })).toEqual({ current: [true, true, false] });
+    expect(await bed.done({ target: path('l', 'force-release') })).toEqual({ version: held.version });
+    expect(await bed.refused({ target: path('l', 'force-release') })).toBe('409 LOCK_NOT_HELD');
+    expect(await bed.refused({ target: path('l', 'renew'), body: held })).toBe('409 LOCK_NOT_HELD');
+    await bed.acquire('l');
+    const late = await bed.done({ target: path('l', 'release'), body: held });
+    expect(late).toEqual({ released: false, code: 'LOCK_WRONG_OWNER' });
+  });
+});
+
+describe('what is wrong is refused', () => {
+  const acquire = path('l', 'acquire');
+  const rows: readonly { readonly body?: unknown; readonly target?: string; readonly method?: string; is: string }[] = [
+    { target: '/v1/lock/x', is: '404 UNIMPLEMENTED' },
+    { target: path('a/b', 'acquire'), is: '404 UNIMPLEMENTED' },
+    { method: 'GET', target: acquire, is: '405 UNIMPLEMENTED' },
+    { target: path('%G0', 'acquire'), is: '400 INVALID_ARGUMENT' },
+    { target: path('', 'acquire'), is: '400 INVALID_ARGUMENT' },
+    { target: path('x'.repeat(1_025), 'acquire'), is: '400 INVALID_ARGUMENT' },
+    { target: `${acquire}?wait=5s`, is: '400 INVALID_ARGUMENT' },
+    { method: 'GET', target: `${LOCKS}?limit=0`, is: '400 INVALID_ARGUMENT' },
+    { method: 'GET', target: `${LOCKS}?limit=1&limit=2`, is: '400 INVALID_ARGUMENT' },
+    { method: 'GET', target: '/v1/locks/%FF', is: '400 INVALID_ARGUMENT' },
+    { body: [], is: '400 INVALID_ARGUMENT' },
+    { body: { waits: '5s' }, is: '400 INVALID_ARGUMENT' },
+    { body: { wait: '5 s' }, is: '400 INVALID_ARGUMENT' },
+    { body: { wait: '2h' }, is: '400 INVALID_ARGUMENT' },
+    { body: { wait: -1 }, is: '400 INVALID_ARGUMENT' },
+    { body: { ttl: 10 }, is: '400 INVALID_ARGUMENT' },
+    { body: { ttl: '1s', session: '1.1' }, is: '400 INVALID_ARGUMENT' },
+    { body: { session: 'x' }, is: '400 INVALID_ARGUMENT' },
+    { body: { token: '' }, is: '400 INVALID_ARGUMENT' },
+    { body: { token: '\ud800' }, is: '400 INVALID_ARGUMENT' },
+    { body: { permits: 1 }, is: '400 INVALID_ARGUMENT' },
+    { body: { permits: 0, capacity: 1 }, is: '400 INVALID_ARGUMENT' },
+    { body: { shared: true, capacity: 1 }, is: '400 INVALID_ARGUMENT' },
+    { body: { shared: 'yes' }, is: '400 INVALID_ARGUMENT' },
+    { body: { data: 'x'.repeat(4_097) }, is: '400 INVALID_ARGUMENT' },
+    { body: { data: { base64: '?' } }, is: '400 INVALID_ARGUMENT' },
+    { body: { attributes: ['x'] }, is: '400 INVALID_ARGUMENT' },
+    { target: path('l', 'renew'), body: { session: '1.1' }, is: '400 INVALID_ARGUMENT' },
+    { target: path('l', 'release'), body: { session: '1.1' }, is: '400 INVALID_ARGUMENT' },
+    { target: '/v1/check', body: { checks: [{ name: 'a', version: 1.5 }] }, is: '400 INVALID_ARGUMENT' },
+    { target: '/v1/check', body: { checks: [] }, is: '400 INVALID_ARGUMENT' },
+    { target: path('l', 'force-release'), body: { force: true }, is: '400 INVALID_ARGUMENT' },
+    { method: 'PUT', target: path('l', 'capacity'), body: {}, is: '400 INVALID_ARGUMENT' },
+    { method: 'GET', target: `${LOCKS}/l?all`, is: '400 INVALID_ARGUMENT' },
+    { method: 'GET', target: '/openapi.json', body: { x: 1 }, is: '400 INVALID_ARGUMENT' },
+    { target: '/v1/sessions', body: { ttl: '2d' }, is: '400 INVALID_ARGUMENT' },
+    { target: '/v1/sessions/1/renew', is: '400 INVALID_ARGUMENT' },
+    { method: 'DELETE', target: '/v1/sessions/1.0', is: '400 INVALID_ARGUMENT' },
+  ];
+  test.each(rows)('$#: $method $target $body: $is', async ({ is, ...call }) => {
+    expect(await bed.refused({ target: acquire, ...call })).toBe(is);
+    await bed.settled();
+    expect(bed.world.backend.seen).toEqual([]);
+  });
+
+  test('with a message that says what would be right', async () => {
+    const { body } = await bed.world.until(bed.ask({ target: acquire, body: { waits: '5s' } }));
+    expect(body).toEqual({
+      error: {
+        code: 'INVALID_ARGUMENT',
+        message: 'there is no field waits here; did you mean wait?',
+        retry: 'no',
+      },
+    });
+  });
+});
+
+describe('the document', () => {
+  const file = fileURLToPath(new URL('../../docs/openapi.json', import.meta.url));
+
+  test('is OpenAPI, and is what the docs have (REWRITE=1 writes it there)', async () => {
+    expect(await bed.done({ method: 'GET', target: '/openapi.json' })).toEqual(OPENAPI);
+    const { valid, errors } = await new Validator().validate(structuredClone(OPENAPI));
+    expect({ valid, errors }).toMatchObject({ valid: true });
+    const written = `${JSON.stringify(OPENAPI, null, 2)}\n`;
+    if (process.env.REWRITE === '1') writeFileSync(file, written);
+    expect(readFileSync(file, 'utf8')).toBe(written);
+  });
+
+  // Those that come of the transport or of a cluster in trouble are tested with these.
+  const ELSEWHERE = /(403|413|415|429|500|503|504)$/;
+
+  test('names nothing that was not seen in these tests', () => {
+    const seen = seenAnswers();
+    expect(describedAnswers().filter((answer) => !ELSEWHERE.test(answer) && !seen.has(answer))).toEqual([]);
+  });
+});
