@@ -79,7 +79,12 @@ export const nodeSchema = defineOptions({
       group: 'Network',
     },
     peerPort: { type: port(), default: 7481, desc: 'Messages between nodes.', group: 'Network' },
-    httpPort: { type: port(), default: 7482, desc: 'HTTP: /health, /ready, /metrics, and locks as JSON (/openapi.json).', group: 'Network' },
+    httpPort: {
+      type: port(),
+      default: 7482,
+      desc: 'HTTP: /health, /ready, /metrics, and locks as JSON (/openapi.json).',
+      group: 'Network',
+    },
     advertiseClient: {
       type: address(),
       desc: 'The client address that others are told; the listening address unless given.',
