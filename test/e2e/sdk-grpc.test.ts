@@ -4,47 +4,20 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { nodeClock } from '@remora/base';
-import { createPipeService, type PipeService, REQUEST_LIMITS } from '@remora/gateway';
-import { PIPE_REQUEST_BYTES_MAX, pipeFrameBytesMax } from '@remora/protocol';
+import { PIPE_REQUEST_BYTES_MAX } from '@remora/protocol';
 import { connect, type RemoraClient } from 'remora';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { SdkBackend } from '../support/sdk-backend.ts';
+import { type SdkGateway, startSdkGateway } from '../support/sdk-gateway.ts';
 
-interface Gateway {
-  readonly address: string;
-  readonly pipe: PipeService;
-  stop(): void;
-}
-
-let gateways: Gateway[];
+let gateways: SdkGateway[];
 let backend: SdkBackend;
 let client: RemoraClient;
 
-async function startGateway(requestBytesMax = REQUEST_LIMITS.requestBytesMax): Promise<Gateway> {
-  const requestLimits = { ...REQUEST_LIMITS, requestBytesMax };
-  const pipe = createPipeService({ backend, clock: nodeClock(), requestLimits });
-  const server = new Server({ 'grpc.max_receive_message_length': pipeFrameBytesMax(requestBytesMax) });
-  server.addService(pipe.definition, pipe.implementation);
-  const port = await new Promise<number>((resolve, reject) =>
-    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
-      error === null ? resolve(bound) : reject(error),
-    ),
-  );
-  return {
-    address: `127.0.0.1:${port}`,
-    pipe,
-    stop() {
-      pipe.close();
-      server.forceShutdown();
-    },
-  };
-}
-
 beforeEach(async () => {
   backend = new SdkBackend(nodeClock());
-  gateways = [await startGateway(), await startGateway()];
+  gateways = [await startSdkGateway(backend), await startSdkGateway(backend)];
   client = await connect({ endpoints: gateways.map(({ address }) => address), sessionTtl: '5s' });
 });
 
@@ -104,7 +77,7 @@ test('a request that is too large is refused alone, by the gateway or before it 
 
 test('a client and a gateway that allow larger requests exchange them, many in one turn', async () => {
   const requestBytesMax = 6_000_000;
-  const gateway = await startGateway(requestBytesMax);
+  const gateway = await startSdkGateway(backend, requestBytesMax);
   gateways.push(gateway);
   const large = await connect({ endpoints: gateway.address, requestBytesMax: requestBytesMax + 1_000 });
   const value = Buffer.alloc(requestBytesMax - 10, 7);
