@@ -136,7 +136,8 @@ export class Kv {
 
   /**
    * All selected pairs in the order of their keys, page by page, as of one revision (the newest unless given): for more
-   * than one answer should carry. Ends with COMPACTED when that revision is compacted meanwhile.
+   * than one answer should carry, however much that is. There is at least one page, which may be empty. Ends with COMPACTED
+   * when that revision is compacted meanwhile.
    */
   async *pages(
     selector: KeySelector,
@@ -144,15 +145,14 @@ export class Kv {
   ): AsyncGenerator<ScanPage> {
     const { key, end = keyAfter(key) } = keyRange(selector);
     const bytes = options.pageBytes ?? SCAN_PAGE_BYTES;
-    let from: Uint8Array | undefined = key;
-    // An answer that counts over all ranges has a revision that holds in all of them; that of a page need not.
-    const revision = options.revision ?? (await this.range(selector, { ...options, countOnly: true })).revision;
-    while (from !== undefined) {
+    let revision = options.revision ?? 0;
+    for (let from: Uint8Array | undefined = key, first = true; from !== undefined; first = false) {
       const query = { type: 'scan', key: from, end, revision, bytes } as const;
       const answer = await this.#requester.query(query, this.#options(options));
       if (answer.result.type !== 'scan') throw unexpected(answer.result.type);
+      if (revision === 0) revision = answer.revision;
       from = answer.result.next;
-      if (answer.result.kvs.length > 0) yield { kvs: answer.result.kvs.map(toPair), revision };
+      if (first || answer.result.kvs.length > 0) yield { kvs: answer.result.kvs.map(toPair), revision };
     }
   }
 

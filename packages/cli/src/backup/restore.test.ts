@@ -56,7 +56,6 @@ class FakeCluster {
 
   readonly client = {
     kv: {
-      range: async () => ({ kvs: [], more: false, count: this.pairs.size, revision: this.revision }),
       pages: (): AsyncGenerator<{ kvs: readonly KvPair[]; revision: number }> => this.#pages(),
       txn: async ({ compare = [], success = [] }: TxnRequest) => {
         if (this.patience-- <= 0) throw new Error('killed');
@@ -72,7 +71,8 @@ class FakeCluster {
 
   async *#pages(): AsyncGenerator<{ kvs: readonly KvPair[]; revision: number }> {
     const all = this.#sorted();
-    for (let at = 0; at < all.length; at += 50) yield { kvs: all.slice(at, at + 50), revision: this.revision };
+    for (let at = 0; at === 0 || at < all.length; at += 50)
+      yield { kvs: all.slice(at, at + 50), revision: this.revision };
   }
 }
 

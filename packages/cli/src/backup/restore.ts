@@ -5,7 +5,7 @@ import { printable } from '../format/bytes-text.ts';
 import type { Shell } from '../shell.ts';
 import { readBackupFile, verifyBackupFile } from './backup-file.ts';
 import { Progress } from './progress.ts';
-import { bytesOf, EVERYTHING } from './take.ts';
+import { bytesOf, countKeys, EVERYTHING } from './take.ts';
 
 /**
  * Between the revision of the backup and the first one after the restore: more than the old cluster can have used since.
@@ -18,7 +18,7 @@ const BATCH_BYTES = 512 * 1024;
 
 /** What a restore needs of a cluster. */
 export interface RestoreTarget {
-  readonly client: { readonly kv: Pick<Kv, 'range' | 'pages' | 'txn'> };
+  readonly client: { readonly kv: Pick<Kv, 'pages' | 'txn'> };
   readonly admin: Pick<AdminClient, 'beginRestore'>;
 }
 
@@ -46,7 +46,7 @@ export interface Restored {
 export async function restoreBackup({ client, admin }: RestoreTarget, path: string, shell: Shell): Promise<Restored> {
   const verifying = new Progress(shell, 'verified', 0);
   const header = await verifyBackupFile(path, (pairs) => verifying.add(pairs, 0)); // RS1
-  const { count: present } = await client.kv.range(EVERYTHING, { countOnly: true });
+  const { count: present } = await countKeys(client);
   const above = header.revision + REVISIONS_AHEAD;
   if (present === 0) await admin.beginRestore(above); // RS3
   const counts = { leftOut: 0 };
@@ -58,7 +58,7 @@ export async function restoreBackup({ client, admin }: RestoreTarget, path: stri
     progress.add(batch.length, bytesOf(batch));
   }
   const restored = { pairs: progress.pairs, leftOut: counts.leftOut, before: present, above };
-  const { count } = await client.kv.range(EVERYTHING, { countOnly: true });
+  const { count } = await countKeys(client);
   if (count !== present + progress.pairs) {
     const message = `the cluster has ${count} keys after the restore, not ${present + progress.pairs}: somebody else writes to it`;
     throw new CommandError('failed', message);

@@ -1,5 +1,5 @@
 import { ServiceError } from '@remora/base';
-import type { KvPair, RemoraClient } from 'remora';
+import type { Kv, KvPair, RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
 import type { Shell } from '../shell.ts';
 import { VERSION } from '../version.ts';
@@ -12,7 +12,7 @@ export const EVERYTHING = { start: '' } as const;
 
 /** Writes all plain keys as of one revision into a file. */
 export async function takeBackup(client: RemoraClient, path: string, shell: Shell): Promise<BackupHeader> {
-  const { count, revision } = await client.kv.range(EVERYTHING, { countOnly: true });
+  const { count, revision } = await countKeys(client, new Progress(shell, 'counted', 0));
   const { view } = await client.status();
   const header = { clusterId: view.clusterId, revision, pairs: count, takenAtMs: Date.now(), program: VERSION };
   const progress = new Progress(shell, 'backed up', count);
@@ -32,6 +32,20 @@ export async function takeBackup(client: RemoraClient, path: string, shell: Shel
     await put(encoder.end());
   });
   return header;
+}
+
+/** All plain keys, and the revision of which this is their number. By pages, as no single answer may take as long. */
+export async function countKeys(
+  { kv }: { readonly kv: Pick<Kv, 'pages'> },
+  progress?: Progress,
+): Promise<{ readonly count: number; readonly revision: number }> {
+  let [count, at] = [0, 0];
+  for await (const { kvs, revision } of kv.pages(EVERYTHING)) {
+    progress?.add(kvs.length, 0);
+    count += kvs.length;
+    at = revision;
+  }
+  return { count, revision: at };
 }
 
 export function bytesOf(pairs: readonly KvPair[]): number {

@@ -233,3 +233,32 @@ describe('a compaction', () => {
     expect([bed.outcome, bed.asked.slice(1)]).toEqual(['ok', ['compact 3', 'compact 4', 'compact 4']]);
   });
 });
+
+describe('a page of a span over several ranges', () => {
+  const SCAN = { type: 'scan', key: Buffer.from('c'), end: Buffer.from('z'), bytes: 100 } as const;
+  const page = { type: 'scan', kvs: [], next: Buffer.from('m') } as const;
+
+  test('is as of a revision that holds in all of them, is told of it, and asks no more than its range', async () => {
+    const bed = new ManyBed();
+    const scanned: unknown[] = [];
+    bed.answer = (query) => {
+      if (query.type === 'closedRevision') return { type: 'closedRevision', closed: query.revision, floor: 5 };
+      if ('requestId' in query || query.type !== 'scan') return new ServiceError('INTERNAL', query.type);
+      scanned.push(query.revision);
+      return page;
+    };
+    await bed.query({ ...SCAN, revision: 0 });
+    expect([bed.outcome, bed.result, bed.revision]).toEqual(['ok', page, 77]);
+    expect(scanned).toEqual([77]);
+    expect(new Set(bed.asked)).toEqual(new Set(['closedRevision 3', 'scan 3']));
+  });
+
+  test('is as of the revision that it names, which nobody draws', async () => {
+    const bed = new ManyBed();
+    bed.answer = (query) =>
+      query.type === 'closedRevision' ? { type: 'closedRevision', closed: query.revision, floor: 5 } : page;
+    await bed.query({ ...SCAN, revision: 60 });
+    expect([bed.outcome, bed.revision]).toEqual(['ok', 60]);
+    expect(bed.asked).toEqual(['closedRevision 3', 'scan 3']);
+  });
+});

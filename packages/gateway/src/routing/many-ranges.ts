@@ -15,7 +15,7 @@ import { eachOf } from './each-of.ts';
 import { listLocks } from './lock-lists.ts';
 import { type DrawNewest, NewestRevision } from './newest-revision.ts';
 import { type CommandIdentity, RangeCalls, type RangeCallsDeps } from './range-calls.ts';
-import { LEASES, PLAIN_KEYS, routingKey, routingSpan } from './request-keys.ts';
+import { keysSpan, LEASES, PLAIN_KEYS, routingKey, routingSpan } from './request-keys.ts';
 import { SnapshotRead } from './snapshot-read.ts';
 
 export interface ManyRangesDeps extends RangeCallsDeps {
@@ -181,14 +181,15 @@ class Run {
     return { ...newestOf(replies), result: { type: 'leases', ids: [...ids] } };
   }
 
-  /** Of one range, which has to close the revision first. */
+  /** Of one range, which has to close the revision first: one at which all of the span can be read. */
   async #scan(query: Extract<Query, { type: 'scan' }>): Promise<Answer<QueryResult>> {
     const start = routingKey(query);
     const span = { start, end: keyAfter(start) };
-    await this.#calls.ask({ type: 'closedRevision', revision: query.revision }, span);
-    const { result, ...reply } = await this.#calls.ask(query, span);
+    const revision = query.revision > 0 ? query.revision : await this.now(keysSpan(query));
+    await this.#calls.ask({ type: 'closedRevision', revision }, span);
+    const { result, raftTerm } = await this.#calls.ask({ ...query, revision }, span);
     if (result.type !== 'scan') throw new ServiceError('INTERNAL', `a scan was answered by ${result.type}`);
-    return { ...reply, result };
+    return { revision, raftTerm, result };
   }
 
   /** The sums over all ranges, of which the first shows its replicas. */

@@ -99,6 +99,9 @@ export function routingSpan(request: Command | Query): Span | undefined {
       return PLAIN_KEYS;
     case 'status':
       return EVERYTHING;
+    case 'scan':
+      // One that names a revision is about its first range, whichever others follow.
+      return request.revision === 0 ? keysSpan(request) : undefined;
     default:
       return undefined;
   }

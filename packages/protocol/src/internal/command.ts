@@ -83,7 +83,8 @@ export type Query =
   | { readonly type: 'range'; readonly op: RangeOp; readonly serializable: boolean }
   /**
    * The first plain keys of `[key, end)`, in order, at a revision (0: the newest), until their pairs have so many bytes;
-   * an empty `end` is to the last. It costs what it gives, however large the span is.
+   * an empty `end` is to the last. It costs what it gives, however large the span is. The newest is told by the answer's
+   * revision, and what lies behind can be read at it, too.
    */
   | {
       readonly type: 'scan';
