@@ -192,6 +192,21 @@ describe('remora lock', () => {
     expect(await json('lock', 'show', 'nothing')).toBeNull();
   });
 
+  test('watch prints how a lock is and what happens to it, of one or of all that begin so', async () => {
+    const one = begin(['lock', 'watch', 'w/1']);
+    const all = begin(['lock', 'watch', '--prefix', 'w/', '--json']);
+    await eventually('both watch', async () => one.out.includes('free') && all.out.includes('live'));
+    expect((await remora('lock', 'run', '--data', 'job', 'w/1', '--', 'true')).code).toBe(0);
+    await eventually('all is told', async () => [one, all].every(({ out }) => out.includes('released')));
+    expect(one.out).toMatch(/^\d+ {2}w\/1 {2}free\n\d+ {2}w\/1 {2}acquired by .+, job\n\d+ {2}w\/1 {2}released: /);
+    const told = all.out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { type: string; name?: string; data?: string });
+    expect(told.map(({ type }) => type)).toEqual(['begin', 'live', 'acquired', 'released']);
+    expect(told[2]).toMatchObject({ name: 'w/1', data: 'job', mode: 'exclusive', depth: 1, waited: false });
+  });
+
   test('run --shared shares a lock with others who do, and with nobody who does not', async () => {
     hold('k/rw', '--shared');
     await held('k/rw');

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { connect, type HeldLock, type RemoraClient } from 'remora';
+import { isDeepStrictEqual } from 'node:util';
+import { connect, type HeldLock, LockStates, type RemoraClient } from 'remora';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from './eventually.ts';
 import { Cluster } from './harness.ts';
@@ -28,6 +29,29 @@ const waiters = (name: string, count: number) =>
 async function changeLeader(): Promise<void> {
   const leader = await cluster.leader();
   await cluster.restart(leader);
+}
+
+/** Listens to locks, and makes their states of what it is told. */
+function watching(names: readonly string[]) {
+  const states = new LockStates();
+  const [only = ''] = names;
+  const events = names.length === 1 ? client.lock(only).events() : client.locks.events();
+  const over = (async () => {
+    for await (const event of events) states.apply(event);
+  })();
+  return {
+    /** It knows what the locks show. */
+    untilTold: () =>
+      eventually('all is told', async () => {
+        const shown = await Promise.all(names.map((name) => client.locks.show(name)));
+        const told = names.map((name) => states.get({ namespace: 'default', name: Buffer.from(name) }));
+        return isDeepStrictEqual(told, shown);
+      }),
+    stop: async () => {
+      events.close();
+      await over;
+    },
+  };
 }
 
 describe('shared locks', () => {
@@ -233,6 +257,7 @@ describe('over a change of leader', () => {
     await waiters(up, 1);
     const own = await client.lock(own1).acquire({ ttl: '5s' });
     const lasting = await other.lock(own2).acquire({ ttl: 'never' });
+    const watched = [watching([rw]), watching([rw, sem, up])];
     await changeLeader();
     held.push(own, lasting);
     await own.setCondition({ heartbeat: 300, serverMisses: 10 });
@@ -247,12 +272,17 @@ describe('over a change of leader', () => {
     await (await forOne).release();
     await upgrading;
     expect(upgrader.mode).toBe('exclusive');
+    for (const each of watched) await each.untilTold();
     await upgrader.release();
     expect(await Promise.all([rw, sem, up].map((name) => client.locks.show(name)))).toEqual([
       undefined,
       undefined,
       undefined,
     ]);
+    for (const each of watched) {
+      await each.untilTold();
+      await each.stop();
+    }
   });
 });
 

@@ -62,6 +62,11 @@ export class MemoryBackend implements Backend {
     return this.#later(() => this.#answer(query), done);
   }
 
+  /** It has no locks. */
+  watchLocks(): Omit<WatchControl, 'progress'> {
+    return { cancel() {}, pause() {}, resume() {} };
+  }
+
   watch(options: WatchOptions, listener: WatchListener): WatchControl {
     const watch = new MemoryWatch(
       this.#clock,

@@ -1,3 +1,4 @@
+import { LockStates } from 'remora';
 import { afterEach, describe, expect, test } from 'vitest';
 import { codeOf, GATEWAYS, World } from '../support/sdk-world.ts';
 
@@ -353,6 +354,62 @@ describe('sessions', () => {
     await world.until(session.close());
     expect([inSession.state, signal.aborted, session.state]).toEqual(['lost', true, 'closed']);
     expect(await world.until(client.lock('l').tryAcquire())).toBeDefined();
+  });
+});
+
+describe('events of locks', () => {
+  test('begin with how the lock is, and say what happens to it', async () => {
+    world = new World();
+    const [client, other] = [await world.client(), await world.client()];
+    const lock = client.lock('l');
+    const seen: string[] = [];
+    const events = lock.events();
+    const reading = (async () => {
+      for await (const event of events) seen.push(event.type);
+    })();
+    await world.run(20);
+    const held = await world.until(lock.acquire());
+    const waiting = other.lock('l').acquire({ wait: 500 });
+    await world.run(20);
+    await world.until(held.release());
+    const second = await world.until(waiting);
+    await world.until(client.locks.forceRelease('l'));
+    expect(second.version).toBeGreaterThan(held.version);
+    await world.run(20);
+    events.close();
+    await world.until(reading);
+    expect(seen).toEqual(['state', 'acquired', 'queued', 'released', 'acquired', 'forced']);
+    expect(await events.next()).toEqual({ done: true, value: undefined });
+  });
+
+  test('begin anew at another gateway when their own is gone', async () => {
+    world = new World();
+    const client = await world.client();
+    const states = new LockStates();
+    const types: string[] = [];
+    const events = client.locks.events({ prefix: 'a/' });
+    const reading = (async () => {
+      for await (const event of events) {
+        states.apply(event);
+        types.push(event.type);
+      }
+    })();
+    const gone = await world.until(client.lock('a/1').acquire());
+    await world.until(client.lock('b/1').acquire());
+    await world.run(20);
+    expect(states.values().map(({ lock }) => String(lock.name))).toEqual(['a/1']);
+    world.sever();
+    await world.until(gone.release());
+    const kept = await world.until(client.lock('a/2').acquire());
+    await world.run(3_000);
+    expect(types.filter((type) => type === 'begin').length).toBeGreaterThan(1);
+    expect(states.values()).toEqual([await world.until(client.locks.show('a/2'))]);
+    await world.until(kept.release());
+    await world.run(20);
+    expect(states.values()).toEqual([]);
+    await world.until(client.close());
+    await world.until(reading);
+    expect(world.held).toBe(0);
   });
 });
 

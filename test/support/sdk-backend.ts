@@ -1,11 +1,24 @@
-import { type Bytes, type Clock, compareBytes, ServiceError, type Timer } from '@remora/base';
-import type { Backend, BackendDone, RequestOptions, WatchControl, WatchListener, WatchOptions } from '@remora/gateway';
+import { type Bytes, type Clock, compareBytes, EMPTY_BYTES, equalBytes, ServiceError, type Timer } from '@remora/base';
+import type {
+  Backend,
+  BackendDone,
+  LockWatchListener,
+  LockWatchOptions,
+  RequestOptions,
+  WatchControl,
+  WatchListener,
+  WatchOptions,
+} from '@remora/gateway';
 import {
   applyLockCommand,
   isCurrent,
   type LockCommand,
+  type LockEvent,
   type LockId,
+  type LockNews,
+  type LockOutcome,
   type LockResult,
+  type LockState,
   type LockView,
   queryLocks,
   type SessionRef,
@@ -42,6 +55,8 @@ export class SdkBackend implements Backend {
   readonly #rows = new Map<string, Bytes>();
   readonly #sessions = new Map<bigint, { ttlMs: number; timer: Timer; readonly locks: Map<string, LockId> }>();
   readonly #outcomes = new Map<string, { readonly error?: ServiceError; readonly result?: CommandResult }>();
+  readonly #listeners = new Map<LockWatchListener, LockWatchOptions>();
+  #events: LockEvent[] = [];
   #revision = 100;
 
   constructor(clock: Clock) {
@@ -73,6 +88,61 @@ export class SdkBackend implements Backend {
 
   watch(options: WatchOptions, listener: WatchListener): WatchControl {
     return this.#keys.watch(options, listener);
+  }
+
+  /** Of one lock, or of all. */
+  watchLocks(options: LockWatchOptions, listener: LockWatchListener): Omit<WatchControl, 'progress'> {
+    const { namespace, name, single } = options;
+    const begin = (): void => {
+      this.#listeners.set(listener, options);
+      const revision = this.#revision;
+      const news: LockNews[] = [{ type: 'begin', from: EMPTY_BYTES, to: EMPTY_BYTES }];
+      const lock = { namespace, name };
+      if (single) news.push({ type: 'state', lock, revision, state: this.#show(lock) });
+      else {
+        const query = {
+          type: 'list',
+          namespace,
+          prefix: name,
+          after: EMPTY_BYTES,
+          limit: 1_000,
+          allKinds: true,
+        } as const;
+        const listed = queryLocks(this.#view(), query);
+        for (const state of listed.type === 'list' ? listed.locks : []) {
+          news.push({ type: 'state', lock: state.lock, revision, state });
+        }
+        news.push({ type: 'live' });
+      }
+      listener(news);
+    };
+    this.#clock.setImmediate(begin);
+    return {
+      cancel: () => this.#listeners.delete(listener),
+      pause: () => this.#listeners.delete(listener),
+      resume: begin,
+    };
+  }
+
+  #show(lock: LockId): LockState | undefined {
+    const shown = queryLocks(this.#view(), { type: 'show', lock, allKinds: true });
+    return shown.type === 'show' ? shown.state : undefined;
+  }
+
+  #apply(command: LockCommand): LockOutcome {
+    const outcome = applyLockCommand(this.#view(), command);
+    this.#tell(command.lock);
+    return outcome;
+  }
+
+  #tell(lock: LockId): void {
+    const events = this.#events;
+    this.#events = [];
+    if (events.length === 0) return;
+    for (const [listener, { namespace, name, single }] of this.#listeners) {
+      const begun = single ? equalBytes(lock.name, name) : equalBytes(lock.name.subarray(0, name.length), name);
+      if (begun && lock.namespace === namespace) listener([{ type: 'events', lock, revision: this.#revision, events }]);
+    }
   }
 
   command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
@@ -169,7 +239,7 @@ export class SdkBackend implements Backend {
         return finish({ result: { type: 'leaseRevoke' } });
       case 'lock': {
         this.#revision++;
-        const { result } = applyLockCommand(this.#view(), this.#withMark(command.command));
+        const { result } = this.#apply(this.#withMark(command.command));
         return finish({ result: { type: 'lock', result } });
       }
       default:
@@ -197,14 +267,14 @@ export class SdkBackend implements Backend {
     const endsMs = waitMs === 0 ? Number.POSITIVE_INFINITY : this.#clock.monotonicMs() + waitMs;
     const poll = (): void => {
       if (!wanted()) return;
-      let result: LockResult = applyLockCommand(this.#view(), command).result;
+      let result: LockResult = this.#apply(command).result;
       if (result.type === 'queued' && this.#clock.monotonicMs() < endsMs) {
         this.#clock.setTimer(WAIT_POLL_MS, poll);
         return;
       }
       if (result.type === 'queued' && command.type === 'acquire') {
         const { lock, owner, attempt = 0 } = command;
-        applyLockCommand(this.#view(), { type: 'cancel', lock, owner, attempt, deadlineMs: 0 });
+        this.#apply({ type: 'cancel', lock, owner, attempt, deadlineMs: 0 });
         result = { type: 'refused', code: 'LOCK_TIMEOUT', message: 'too late' };
       }
       done(undefined, { result: { type: 'lock', result }, revision: this.#revision, raftTerm: 1 });
@@ -229,7 +299,10 @@ export class SdkBackend implements Backend {
     session.timer.cancel();
     this.#sessions.delete(id);
     this.#revision++;
-    for (const lock of session.locks.values()) sessionEnded(this.#view(), { lease: id, incarnation: 1 }, lock);
+    for (const lock of session.locks.values()) {
+      sessionEnded(this.#view(), { lease: id, incarnation: 1 }, lock);
+      this.#tell(lock);
+    }
   }
 
   #view(): LockView {
@@ -254,6 +327,7 @@ export class SdkBackend implements Backend {
       sessionAlive: (session) => this.#sessions.has(session.lease),
       attach: (session, lock) => locksOf(session)?.set(lockName(lock), lock),
       detach: (session, lock) => locksOf(session)?.delete(lockName(lock)),
+      onEvent: (event) => this.#events.push(event),
     };
   }
 }

@@ -81,6 +81,7 @@ export class World {
       view: () => this.#view(),
       rangeTimeMs: () => backend.rangeTimeMs(),
       watch: (options, listener) => backend.watch(options, listener),
+      watchLocks: (options, listener) => backend.watchLocks(options, listener),
       command: (command, options, done) => {
         if (overLimit.has(address)) return refuse(done);
         if (isolated.has(address)) return timeOut(options.timeoutMs, done);

@@ -1,5 +1,5 @@
 export { type ErrorCode, ServiceError, ServiceError as RemoraError } from '@remora/base';
-export type { Holder, HolderState, HoldMode, LockId, LockState, Waiter } from '@remora/lock';
+export type { Holder, HolderState, HoldMode, LockEvent, LockId, LockState, Waiter } from '@remora/lock';
 export type { AcquireStats } from './acquire.ts';
 export { type ClientOptions, ClientSession, RemoraClient, type SessionOptions } from './client.ts';
 export type { Duration } from './duration.ts';
@@ -24,6 +24,13 @@ export {
 export { type GrantedLease, Leases } from './leases.ts';
 export { type AcquireOptions, Lock } from './lock.ts';
 export type { LockChoice } from './lock-choice.ts';
+export {
+  LockEvents,
+  type LockEventsOptions,
+  LockStates,
+  type LocksWatchEvent,
+  type LockWatchEvent,
+} from './lock-events.ts';
 export { type AcquireAllOptions, LockSet } from './lock-set.ts';
 export { type LockName, Locks } from './locks.ts';
 export {

@@ -5,6 +5,7 @@ import { type Duration, durationMs } from './duration.ts';
 import type { GrantWatches } from './grant-watch.ts';
 import { HeldLock } from './held-lock.ts';
 import { type RunArguments, runHolding } from './holding.ts';
+import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEvent } from './lock-events.ts';
 import { type LeaseOptions, OwnLease, ownLeaseRequest } from './own-lease.ts';
 import { clientClosed, type Requester } from './requester.ts';
 import type { Session, SessionTerms } from './session.ts';
@@ -88,6 +89,11 @@ export class Lock {
    */
   run<Result>(...args: RunArguments<AcquireOptions, HeldLock, Result>): Promise<Result> {
     return runHolding((options: AcquireOptions) => this.acquire(options), args, this.#deps.requester.ports.logger);
+  }
+
+  /** How it is now and what happens to it, as an async iterator: see `LockEvents`. */
+  events(options: LockEventsOptions = {}): LockEvents<LockWatchEvent> {
+    return eventsOfLock(this.#deps.requester, this.id, options);
   }
 }
 

@@ -2,6 +2,7 @@ import { EMPTY_BYTES, ServiceError } from '@remora/base';
 import type { LockId, LockQuery, LockQueryResult, LockState } from '@remora/lock';
 import { lockResult } from './acquire.ts';
 import { type BytesLike, toBytes } from './keys.ts';
+import { eventsOfLocks, type LockEvents, type LockEventsOptions, type LocksWatchEvent } from './lock-events.ts';
 import type { Requester } from './requester.ts';
 
 export const DEFAULT_NAMESPACE = 'default';
@@ -57,6 +58,17 @@ export class Locks {
     });
     if (result.type !== 'check') throw unexpected(result.type);
     return result.current;
+  }
+
+  /**
+   * How the locks are whose names begin with a prefix, and what happens to them, as an async iterator: see `LockEvents`.
+   * Of locks that are free nothing is told. `LockStates` makes states of it.
+   */
+  events(
+    options: LockEventsOptions & { readonly namespace?: string; readonly prefix?: BytesLike } = {},
+  ): LockEvents<LocksWatchEvent> {
+    const { namespace = DEFAULT_NAMESPACE, prefix = EMPTY_BYTES } = options;
+    return eventsOfLocks(this.#requester, { namespace, name: toBytes(prefix) }, options);
   }
 
   /** Takes the lock from its holder, or from all who share it; nobody is asked. Only the fencing version protects against what it still does. */

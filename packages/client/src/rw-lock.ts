@@ -2,6 +2,7 @@ import type { LockId } from '@remora/lock';
 import type { HeldLock } from './held-lock.ts';
 import { type RunArguments, runHolding } from './holding.ts';
 import { type AcquireOptions, acquireLock, type LockDeps, lockBusy } from './lock.ts';
+import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEvent } from './lock-events.ts';
 
 const SHARED = { type: 'shared' } as const;
 
@@ -50,5 +51,10 @@ export class RwLock {
   /** Runs `work` while writing, as `Lock.run` does. */
   runWrite<Result>(...args: RunArguments<AcquireOptions, HeldLock, Result>): Promise<Result> {
     return runHolding((options: AcquireOptions) => this.write(options), args, this.#deps.requester.ports.logger);
+  }
+
+  /** How it is now and what happens to it, as an async iterator: see `LockEvents`. */
+  events(options: LockEventsOptions = {}): LockEvents<LockWatchEvent> {
+    return eventsOfLock(this.#deps.requester, this.id, options);
   }
 }

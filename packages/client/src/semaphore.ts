@@ -4,6 +4,7 @@ import { lockResult } from './acquire.ts';
 import type { HeldLock } from './held-lock.ts';
 import { type RunArguments, runHolding } from './holding.ts';
 import { type AcquireOptions, acquireLock, type LockDeps, lockBusy } from './lock.ts';
+import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEvent } from './lock-events.ts';
 
 export interface SemaphoreOptions {
   /**
@@ -68,6 +69,11 @@ export class Semaphore {
   /** Forgets what `setPermits` said: who acquires next when nobody uses the semaphore says how many permits there are. */
   async resetPermits(): Promise<void> {
     await this.#setCapacity(0);
+  }
+
+  /** How it is now and what happens to it, as an async iterator: see `LockEvents`. */
+  events(options: LockEventsOptions = {}): LockEvents<LockWatchEvent> {
+    return eventsOfLock(this.#deps.requester, this.id, options);
   }
 
   #acquire({ permits = 1, ...options }: PermitOptions): Promise<HeldLock | undefined> {

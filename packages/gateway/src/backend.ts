@@ -1,4 +1,5 @@
 import type { Bytes, ServiceError } from '@remora/base';
+import type { LockNews } from '@remora/lock';
 import type { ClusterView, Command, CommandResult, KvEvent, Query, QueryResult } from '@remora/protocol';
 
 /** Result and the header fields that etcd clients expect. */
@@ -56,6 +57,16 @@ export interface WatchControl {
   resume(): void;
 }
 
+export interface LockWatchOptions {
+  readonly namespace: string;
+  /** The name of one lock (`single`), or what the names of all begin with. */
+  readonly name: Bytes;
+  readonly single: boolean;
+}
+
+/** Told first how locks are, and then what happens to them; again from the beginning where that could not be gone on with. */
+export type LockWatchListener = (news: readonly LockNews[]) => void;
+
 /**
  * What gateway services are written against: it routes by key, follows leaders, retries under one request id until
  * the deadline, and answers with typed errors: UNKNOWN_OUTCOME when a command may have been applied, otherwise
@@ -66,6 +77,8 @@ export interface Backend {
   command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void;
   query(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void;
   watch(options: WatchOptions, listener: WatchListener): WatchControl;
+  /** Goes on until it is cancelled. While it is paused nothing is delivered; it begins anew afterwards. */
+  watchLocks(options: LockWatchOptions, listener: LockWatchListener): Omit<WatchControl, 'progress'>;
   /** Cluster membership and routes, as last heard from the master. */
   view(): ClusterView;
   readonly nodeId: number;

@@ -7,6 +7,7 @@ import {
   type CommandOf,
   granted,
   isMarked,
+  leaves,
   type Procedure,
   type Refused,
   refused,
@@ -35,7 +36,7 @@ export function acquire(procedure: Procedure, command: Acquire): LockResult {
   if (command.as?.type === 'upgrade') return upgrade(procedure, command, hold);
   if (hold !== undefined) return reenter(rows, hold, command);
   if (command.wait && waitIsOver(view, command.waitUntilMs)) {
-    if (record.sequence !== 0) leaveQueue(procedure, command, record);
+    if (record.sequence !== 0) leaveQueue(procedure, command, record, 'LOCK_TIMEOUT');
     return tooLate(view, command.waitUntilMs);
   }
   return enter(procedure, command, record);
@@ -51,13 +52,13 @@ function enter(procedure: Procedure, command: Acquire, record: OwnerRecord): Loc
   if (command.as?.type === 'permits') {
     const capacity = rows.head.capacity || command.as.capacity;
     if (wanted.permits > capacity) {
-      if (inQueue) leaveQueue(procedure, command, record);
+      if (inQueue) leaveQueue(procedure, command, record, 'LOCK_PERMITS_EXCEEDED');
       return tooManyPermits(wanted.permits, capacity);
     }
     if (rows.head.capacity === 0) rows.setCapacity(capacity, false);
   }
   if (inQueue && stayInQueue(rows, record, command)) return stay(procedure, command, record);
-  if (inQueue) leaveQueue(procedure, command, record);
+  if (inQueue) leaveQueue(procedure, command, record, 'LOCK_CANCELED');
   else if (someoneWaits(rows)) handOver(procedure); // Past those whose wait is over (L2).
   if (!someoneWaits(rows) && rows.fits(wanted)) return granted(rows.grant(wanted).holder);
   if (!command.wait) return busy(rows);
@@ -139,8 +140,9 @@ function stayInQueue(rows: LockRows, record: OwnerRecord, command: Acquire): boo
 }
 
 /** Those behind may be next. */
-function leaveQueue(procedure: Procedure, { owner }: Acquire, record: OwnerRecord): void {
+function leaveQueue(procedure: Procedure, { owner }: Acquire, record: OwnerRecord, why: Refused['code']): void {
   procedure.rows.removeWaiter(owner, record);
+  leaves(procedure, owner, why);
   handOver(procedure);
 }
 

@@ -4,14 +4,18 @@ import { Packr } from 'msgpackr';
 import { describe, expect, it } from 'vitest';
 import {
   decodeLockCommand,
+  decodeLockNews,
   decodeLockQuery,
   decodeLockQueryResult,
   decodeLockResult,
   encodeLockCommand,
+  encodeLockNews,
   encodeLockQuery,
   encodeLockQueryResult,
   encodeLockResult,
   type LockCommand,
+  type LockEvent,
+  type LockNews,
   type LockQuery,
   type LockQueryResult,
   type LockResult,
@@ -100,19 +104,48 @@ const queryResults: LockQueryResult[] = [
   { type: 'check', current: [true, false] },
 ];
 
+const held = { ...holder, mode: 'shared', permits: 0 } as const;
+const end = { owner, version: 9, permits: 2 };
+const events: LockEvent[] = [
+  { type: 'acquired', holder: held, waited: true },
+  { type: 'upgraded', holder: held, waited: false },
+  { type: 'downgraded', holder: held },
+  { type: 'changed', holder: held },
+  { type: 'released', ...end },
+  { type: 'expired', ...end },
+  { type: 'forced', ...end },
+  { type: 'queued', waiter: { owner, position: 2, sinceMs: 5, mode: 'upgrade', permits: 0 } },
+  { type: 'left', owner, code: 'LOCK_PERMITS_EXCEEDED' },
+  { type: 'capacity', capacity: 3 },
+];
+const news: LockNews[] = [
+  { type: 'begin', from: utf8('a'), to: utf8('') },
+  { type: 'state', lock, revision: 8, state: semaphore },
+  { type: 'state', lock, revision: 8, state: undefined },
+  { type: 'live' },
+  { type: 'events', lock, revision: 9, events },
+];
+
+function hashOf(lines: readonly string[]): string {
+  return createHash('sha256').update(lines.join('\n')).digest('hex').slice(0, 16);
+}
+
 const packr = new Packr({ useRecords: false });
 const overTheWire = (raw: unknown): unknown => packr.unpack(packr.pack(raw));
 
 describe('codecs', () => {
   it('the layouts of versions 1 and 2 are those that logs hold', () => {
-    const hash = (version: string) => {
-      const lines = lockSchema.split('\n').filter((line) => line.split(' ')[1] === version);
-      return createHash('sha256').update(lines.join('\n')).digest('hex').slice(0, 16);
-    };
+    const lines = lockSchema.split('\n').filter((line) => !line.startsWith('news '));
+    const hash = (version: string) => hashOf(lines.filter((line) => line.split(' ')[1] === version));
     expect([hash('v1'), hash('v2')]).toEqual(['23bfde96a414cf2d', '24a491d1ebab3827']);
   });
 
+  it('the layout of news is the one that gateways and clients know', () => {
+    expect(hashOf(lockSchema.split('\n').filter((line) => line.startsWith('news ')))).toBe('210d39629fe32fa7');
+  });
+
   it('every message comes back as it was, through msgpackr', () => {
+    expect(decodeLockNews(overTheWire(encodeLockNews(news)))).toEqual(news);
     for (const x of [...commands, ...commandsOfKinds]) {
       expect(decodeLockCommand(overTheWire(encodeLockCommand(x)))).toEqual(x);
     }

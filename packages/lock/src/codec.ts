@@ -9,6 +9,7 @@
  */
 import type { Bytes } from '@remora/base';
 import { unreachable } from '@remora/base';
+import type { LockNews } from './events.ts';
 import { type CommandV1, layout, REFUSAL_CODES, type ResultV1, VERSION, VERSION_OF_KINDS } from './layout.ts';
 import { LEASE_MAX } from './limits.ts';
 import { malformed } from './schema.ts';
@@ -169,6 +170,15 @@ export function encodeLockQueryResult(result: LockQueryResult): unknown[] {
 
 export function decodeLockQueryResult(raw: unknown): LockQueryResult {
   return isOfKinds(raw) ? layout.queryResultOfKinds.decode(raw) : layout.queryResult.decode(raw);
+}
+
+/** What one who listens is told at once. */
+export function encodeLockNews(news: readonly LockNews[]): unknown[] {
+  return layout.news.encode(news);
+}
+
+export function decodeLockNews(raw: unknown): readonly LockNews[] {
+  return layout.news.decode(raw);
 }
 
 function isStateV1(state: LockState | undefined): boolean {

@@ -1,16 +1,19 @@
 export {
   decodeLockCommand,
+  decodeLockNews,
   decodeLockQuery,
   decodeLockQueryResult,
   decodeLockResult,
   encodeLockCommand,
+  encodeLockNews,
   encodeLockQuery,
   encodeLockQueryResult,
   encodeLockResult,
 } from './codec.ts';
 export * from './condition.ts';
+export { type LockEvent, type LockNews, stateAfter } from './events.ts';
 export { sameOwner, sameSession } from './identity.ts';
-export { LOCK_SPACE, lockOfKey, lockSpan, lockStart, namespaceSpan } from './keys.ts';
+export { LOCK_SPACE, lockOfKey, lockSpan, lockStart, nameAt, namespaceSpan } from './keys.ts';
 export { lockSchema } from './layout.ts';
 export * from './limits.ts';
 export { applyLockCommand, sessionEnded } from './procedures.ts';

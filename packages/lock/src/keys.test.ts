@@ -10,6 +10,7 @@ import {
   lockOfKey,
   lockSpan,
   lockStart,
+  nameAt,
   namespaceSpan,
   queryLocks,
 } from './index.ts';
@@ -35,6 +36,24 @@ describe('keys', () => {
         if (order < 0) expect(compareBytes(spanA.end, spanB.start)).toBeLessThanOrEqual(0);
       }),
     );
+  });
+
+  it('a place among the keys is named by the first name at or behind it', () => {
+    fc.assert(
+      fc.property(lockId, lockId, ({ namespace, name }, { name: other }) => {
+        const at = nameAt(namespace, lockSpan({ namespace, name }).start);
+        expect(at).toEqual(Buffer.from(name));
+        const { start, end } = namespaceSpan(namespace, name);
+        expect(nameAt(namespace, start)).toEqual(Buffer.from(name));
+        // What a prefix ends with names what comes first behind all that begin so.
+        const behind = nameAt(namespace, end);
+        const begins = equalBytes(other.subarray(0, name.length), name);
+        const isBefore = compareBytes(other, name) >= 0 && (behind.length === 0 || compareBytes(other, behind) < 0);
+        expect(isBefore).toBe(begins);
+      }),
+    );
+    const { start, end } = namespaceSpan('ab', utf8(''));
+    expect([nameAt('ab', start).length, nameAt('ab', end).length]).toEqual([0, 0]);
   });
 
   it('a namespace span holds exactly the locks whose names begin with the prefix', () => {

@@ -15,7 +15,7 @@
  *     fractions, sequences and incarnations are safe integers.
  * K3. Whatever exists of a lock, its head exists and is its first row.
  */
-import { asBuffer, assert, type Bytes, prefixEnd, type Span } from '@remora/base';
+import { asBuffer, assert, type Bytes, compareBytes, EMPTY_BYTES, prefixEnd, type Span } from '@remora/base';
 import { viewAround, writeText } from './binary.ts';
 import { NAMESPACE_BYTES_MAX } from './limits.ts';
 import type { LockId, Owner, SessionRef } from './types.ts';
@@ -59,13 +59,27 @@ export function lockOfKey(key: Bytes): LockId {
   assert(key[0] === LOCK_SPACE && end !== undefined, 'K1: a key of the lock layer names its lock');
   const nameStart = 2 + (key[1] ?? 0);
   const namespace = Buffer.from(key.subarray(2, nameStart)).toString('utf8');
-  const name = Buffer.alloc(end - nameStart);
+  return { namespace, name: unescaped(key, nameStart, end) };
+}
+
+/**
+ * The first name of a namespace that lies at a place among the keys or behind it; empty when that is the first of them,
+ * or, as an end, behind the last.
+ */
+export function nameAt(namespace: string, key: Bytes): Bytes {
+  const first = spaceKey(namespace, EMPTY_BYTES, 0);
+  if (compareBytes(key.subarray(0, first.length), first) !== 0) return EMPTY_BYTES;
+  return unescaped(key, first.length, nameEnd(key) ?? key.length);
+}
+
+function unescaped(key: Bytes, start: number, end: number): Bytes {
+  const name = Buffer.alloc(end - start);
   let length = 0;
-  for (let i = nameStart; i < end; i++) {
+  for (let i = start; i < end; i++) {
     name[length++] = key[i] ?? 0;
     if (key[i] === 0) i++; // The FF of an escaped 00.
   }
-  return { namespace, name: name.subarray(0, length) };
+  return name.subarray(0, length);
 }
 
 export function headKey(lock: LockId): Buffer {

@@ -8,6 +8,7 @@
  * C4. A message is in the lowest version that can say it. So who knows version 1 only understands all that it can ask
  *     for: version 2 has what is about locks that are shared, and semaphores.
  */
+import type { LockEvent, LockNews } from './events.ts';
 import {
   bool,
   bytes,
@@ -98,24 +99,22 @@ const stateV1 = completed<Omit<LockState, 'kind' | 'holderCount' | 'permits' | '
   }),
   (decoded) => ({ ...decoded, kind: 'exclusive', holderCount: decoded.holders.length, permits: 0, capacity: 0 }),
 );
+const holderState = struct<HolderState>({
+  ...{ owner, version: int, depth: int, lockTimeMs: time, data: bytes },
+  mode: literal(['exclusive', 'shared', 'permits']),
+  permits: int,
+});
+const waiter = struct<Waiter>({
+  ...{ owner, position: int, sinceMs: time },
+  mode: literal(['exclusive', 'shared', 'permits', 'upgrade']),
+  permits: int,
+});
 const state = struct<LockState>({
   lock,
   kind: literal(['exclusive', 'shared', 'semaphore']),
-  holders: listOf(
-    struct<HolderState>({
-      ...{ owner, version: int, depth: int, lockTimeMs: time, data: bytes },
-      mode: literal(['exclusive', 'shared', 'permits']),
-      permits: int,
-    }),
-  ),
+  holders: listOf(holderState),
   holderCount: int,
-  waiters: listOf(
-    struct<Waiter>({
-      ...{ owner, position: int, sinceMs: time },
-      mode: literal(['exclusive', 'shared', 'permits', 'upgrade']),
-      permits: int,
-    }),
-  ),
+  waiters: listOf(waiter),
   waiterCount: int,
   permits: int,
   capacity: int,
@@ -128,6 +127,18 @@ const resultV1 = union<ResultV1>({
   released: struct({ depth: int, version: int }),
   canceled: struct({ released: bool }),
   refused: struct({ code: literal(REFUSAL_CODES), message: text }),
+});
+
+const ended = struct({ owner, version: int, permits: int });
+const event = union<LockEvent>({
+  acquired: struct({ holder: holderState, waited: bool }),
+  upgraded: struct({ holder: holderState, waited: bool }),
+  downgraded: struct({ holder: holderState }),
+  changed: struct({ holder: holderState }),
+  ...{ released: ended, expired: ended, forced: ended },
+  queued: struct({ waiter }),
+  left: struct({ owner, code: literal(REFUSAL_CODES_OF_KINDS) }),
+  capacity: struct({ capacity: int }),
 });
 
 /** One codec for every message of version 1, and for those of version 2. */
@@ -196,6 +207,17 @@ export const layout = {
       show: struct({ state: optional(state) }),
       list: struct({ locks: listOf(state), more: bool }),
     }),
+  ),
+  news: message<readonly LockNews[]>(
+    VERSION_OF_KINDS,
+    listOf(
+      union<LockNews>({
+        begin: struct({ from: bytes, to: bytes }),
+        state: struct({ lock, revision: int, state: optional(state) }),
+        live: struct({}),
+        events: struct({ lock, revision: int, events: listOf(event) }),
+      }),
+    ),
   ),
 };
 

@@ -11,11 +11,12 @@
  * W6. One owner has the lock alone (the head says who), or any number share it (a row for each): never both. Of a
  *     semaphore the permits of all who share it are counted in the head.
  */
-import { assert } from '@remora/base';
+import { assert, equalBytes } from '@remora/base';
+import type { LockEvent } from './events.ts';
 import { sameOwner, sameSession } from './identity.ts';
 import { LockKeys } from './keys.ts';
 import { MARKS_CLEARED_MAX, MARKS_MAX, SHARERS_MAX } from './limits.ts';
-import { decodeHead, emptyHead, encodeHead, type Head, type Hold, positionOf } from './records.ts';
+import { decodeHead, emptyHead, encodeHead, type Head, type Hold, positionOf, stateOfHolder } from './records.ts';
 import {
   decodeOwner,
   decodeWaiter,
@@ -27,7 +28,7 @@ import {
   shareAt,
   type WaiterRecord,
 } from './row-records.ts';
-import type { LockId, LockView, Owner, SessionRef } from './types.ts';
+import type { HolderState, LockId, LockView, Owner, SessionRef } from './types.ts';
 
 const NOBODY: OwnerRecord = { sequence: 0, mark: undefined, shareVersion: 0 };
 /** Rows read ahead at a hand-over: one at first, as one waiter is mostly all that is granted, then more and more. */
@@ -35,6 +36,13 @@ const FRONT_BATCH_MAX = 64;
 
 /** What is granted, to whom. */
 export type GrantRequest = Pick<WaiterRecord, 'owner' | 'mode' | 'permits' | 'attempt' | 'data'>;
+
+export interface Conversion {
+  readonly mode: 'exclusive' | 'shared';
+  readonly upgradeAttempt: number;
+  /** It was waiting for this. */
+  readonly waited: boolean;
+}
 
 export class LockRows {
   readonly #view: LockView;
@@ -103,36 +111,49 @@ export class LockRows {
   }
 
   /** Makes the owner a holder, under the revision of this command. */
-  grant(request: GrantRequest): Hold {
+  grant(request: GrantRequest, waited = false): Hold {
     const { owner, mode, permits, attempt, data } = request;
     assert(mode !== 'upgrade' && this.fits(request), 'W6: a lock is granted only where there is room');
     const holder = { owner, version: this.#view.revision, depth: 1, lockTimeMs: this.#view.wallMs, data };
     const hold: Hold = { holder, mode, permits, attempt, firstAttempt: attempt, upgradeAttempt: 0 };
     this.#view.attach(owner.session, this.#lock);
     this.#add(hold);
+    this.#view.onEvent?.({ type: 'acquired', holder: stateOfHolder(hold), waited });
     return hold;
   }
 
   /** Changes what is known of a hold: its depth and its numbers. */
   setHold(hold: Hold): void {
+    this.#tellChange(hold);
     if (hold.mode === 'exclusive') this.#head.hold = hold;
     else this.#view.put(this.#keys.share(hold.holder.owner, hold.holder.version), encodeShare(hold));
     this.#changed = true;
   }
 
+  /** What cannot be seen of a hold is no event (E2). */
+  #tellChange(hold: Hold): void {
+    if (this.#view.onEvent === undefined) return;
+    const before = this.holdOf(hold.holder.owner)?.holder;
+    const same = before?.depth === hold.holder.depth && equalBytes(before.data, hold.holder.data);
+    if (!same) this.#view.onEvent({ type: 'changed', holder: stateOfHolder(hold) });
+  }
+
   /** Takes the lock from a holder. The caller hands it over (W2). */
-  vacate(hold: Hold): void {
+  vacate(hold: Hold, how: 'released' | 'expired' | 'forced'): void {
     this.#remove(hold);
-    this.#loose.push(hold.holder.owner.session);
+    const { owner, version } = hold.holder;
+    this.#loose.push(owner.session);
+    this.#view.onEvent?.({ type: how, owner, version, permits: hold.permits });
   }
 
   /** Gives a holder the lock in another way, by a new grant, as fencing versions are of one way to hold it. */
-  convert(hold: Hold, to: { readonly mode: 'exclusive' | 'shared'; readonly upgradeAttempt: number }): Hold {
+  convert(hold: Hold, { waited, ...to }: Conversion): Hold {
     this.#remove(hold);
     const holder = { ...hold.holder, version: this.#view.revision, lockTimeMs: this.#view.wallMs };
     const attempt = Math.max(hold.attempt, to.upgradeAttempt);
     const converted: Hold = { ...hold, ...to, holder, attempt };
     this.#add(converted);
+    this.#view.onEvent?.(conversionEvent(stateOfHolder(converted), waited));
     return converted;
   }
 
@@ -179,6 +200,7 @@ export class LockRows {
 
   /** Makes the lock a semaphore, or changes how many permits it has. */
   setCapacity(capacity: number, isSet: boolean): void {
+    if (capacity !== this.#head.capacity) this.#view.onEvent?.({ type: 'capacity', capacity });
     this.#head.capacity = capacity;
     this.#head.capacityIsSet = isSet;
     this.#changed = true;
@@ -195,6 +217,7 @@ export class LockRows {
 
   setUpgrader(waiter: WaiterRecord): void {
     this.#view.put(this.#keys.upgrade(), encodeWaiter(waiter));
+    if (!this.#head.upgrading) this.#tellQueued(waiter, 1);
     this.#head.upgrading = true;
     this.#changed = true;
   }
@@ -231,6 +254,11 @@ export class LockRows {
     head.nextSequence = sequence + 1;
     head.waiters += 1;
     this.#changed = true;
+    this.#tellQueued(waiter, head.waiters + (head.upgrading ? 1 : 0));
+  }
+
+  #tellQueued({ owner, sinceMs, mode, permits }: WaiterRecord, position: number): void {
+    this.#view.onEvent?.({ type: 'queued', waiter: { owner, position, sinceMs, mode, permits } });
   }
 
   replaceWaiter(sequence: number, waiter: WaiterRecord): void {
@@ -322,7 +350,8 @@ export class LockRows {
   removeSession(session: SessionRef): readonly Owner[] {
     const head = this.#head;
     this.#loose.push(session);
-    if (head.hold !== undefined && sameSession(head.hold.holder.owner.session, session)) this.vacate(head.hold);
+    if (head.hold !== undefined && sameSession(head.hold.holder.owner.session, session))
+      this.vacate(head.hold, 'expired');
     if (this.#hasNoOwners) return [];
     const waiters: Owner[] = [];
     const upgrader = this.upgrader();
@@ -334,7 +363,7 @@ export class LockRows {
     for (const row of this.#view.scan(span.start, span.end, 0)) {
       const owner = this.#keys.ownerOf(row.key);
       const record = decodeOwner(row.value);
-      if (record.shareVersion !== 0) this.vacate(this.#share(owner, record.shareVersion));
+      if (record.shareVersion !== 0) this.vacate(this.#share(owner, record.shareVersion), 'expired');
       if (record.sequence !== 0) {
         this.#dropWaiter(record.sequence);
         waiters.push(owner);
@@ -355,7 +384,7 @@ export class LockRows {
       head.firstSequence = 1;
       head.nextSequence = 1;
     }
-    if (!this.held && !head.capacityIsSet) head.capacity = 0;
+    if (!this.held && !head.capacityIsSet && head.capacity > 0) this.setCapacity(0, false);
     if (this.#changed) {
       const empty = !this.held && head.marks === 0 && head.capacity === 0;
       if (!empty) this.#view.put(this.#keys.head, encodeHead(head));
@@ -402,4 +431,8 @@ export class LockRows {
     this.#view.delete(key);
     this.#loose.push(owner.session);
   }
+}
+
+function conversionEvent(holder: HolderState, waited: boolean): LockEvent {
+  return holder.mode === 'exclusive' ? { type: 'upgraded', holder, waited } : { type: 'downgraded', holder };
 }

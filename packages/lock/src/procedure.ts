@@ -26,8 +26,16 @@ export function refused(code: Refused['code'], message: string): Refused {
   return { type: 'refused', code, message };
 }
 
-export function notify({ lock, notices }: Procedure, owner: Owner, result: LockResult): void {
+/** Tells an owner's open call. Who is refused so waited, and does so no longer. */
+export function notify(procedure: Procedure, owner: Owner, result: LockResult): void {
+  const { lock, notices } = procedure;
   notices.push({ lock, owner, result });
+  if (result.type === 'refused') leaves(procedure, owner, result.code);
+}
+
+/** Tells those who listen that an owner waits no longer. */
+export function leaves({ view }: Procedure, owner: Owner, code: Refused['code']): void {
+  view.onEvent?.({ type: 'left', owner, code });
 }
 
 export function waitIsOver(view: LockView, waitUntilMs: number): boolean {

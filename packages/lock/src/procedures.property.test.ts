@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { equalBytes, utf8 } from '@remora/base';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
@@ -15,6 +16,7 @@ import {
   ownerStatus,
   queryLocks,
   sessionEnded,
+  stateAfter,
 } from './index.ts';
 
 const LOCK: LockId = { namespace: 'n', name: Buffer.from([0, 1, 0, 255]) };
@@ -148,6 +150,16 @@ function expectSame(view: MemoryView, naive: NaiveLock): void {
   }
 }
 
+/** E1, E2. What a listener makes of the events is what the lock shows, and no event says nothing. */
+function expectTold(view: MemoryView, before: LockState | undefined): LockState | undefined {
+  const events = view.takeEvents();
+  const told = events.reduce((state, event) => stateAfter(LOCK, state, event), before);
+  const after = stateOf(view);
+  expect(told).toEqual(after);
+  if (events.length === 1) expect(isDeepStrictEqual(before, after)).toBe(false);
+  return after;
+}
+
 /** W4. A session is attached exactly while it holds the lock or has a row in it (a place in the queue, a mark, a share). */
 function expectAttached(view: MemoryView, naive: NaiveLock): void {
   for (const lease of LEASES) {
@@ -178,6 +190,8 @@ it.each<About>(['lock', 'semaphore', 'both'])(
         const base = { wait: true, waitUntilMs: 0, deadlineMs: 9_000, depthMax: 1, data: utf8('') };
         applyLockCommand(view, { type: 'acquire', lock: NEXT, owner: stranger, ...base });
         const neighbour = [...view.rows];
+        view.takeEvents();
+        let told: LockState | undefined;
 
         const naive = new NaiveLock();
         const granted = new Set<string>();
@@ -217,6 +231,7 @@ it.each<About>(['lock', 'semaphore', 'both'])(
             }
           }
           expectSame(view, naive);
+          told = expectTold(view, told);
           expectAttached(view, naive);
           expectExclusion(naive, before);
           for (const { owner: who, version } of naive.holders) {
@@ -230,6 +245,7 @@ it.each<About>(['lock', 'semaphore', 'both'])(
         for (const lease of LEASES) end(lease);
         view.revision += 1;
         applyLockCommand(view, { type: 'setCapacity', lock: LOCK, capacity: 0 });
+        expect(expectTold(view, told)).toBeUndefined();
         expect(view.rows).toEqual(neighbour);
         expect(view.attachments).toBe(1);
       }),

@@ -8,7 +8,7 @@ import { type Bytes, compareBytes, prefixEnd, unreachable } from '@remora/base';
 import { sameOwner } from './identity.ts';
 import { headKey, LockKeys, lockOfKey, lockSpan, namespaceSpan } from './keys.ts';
 import { LIST_LIMIT_MAX, LIST_OWNERS_MAX, SHOW_OWNERS_MAX } from './limits.ts';
-import { decodeHead, type Head, type Hold, positionOf } from './records.ts';
+import { decodeHead, type Head, type Hold, positionOf, stateOfHolder } from './records.ts';
 import { decodeOwner, decodeWaiter, shareAt, type WaiterRecord } from './row-records.ts';
 import type {
   HolderState,
@@ -177,10 +177,6 @@ function asExclusive(state: LockState): LockState {
 
 function someoneWaits({ waiters, upgrading }: Head): boolean {
   return waiters > 0 || upgrading;
-}
-
-function stateOfHolder({ holder, mode, permits }: Hold): HolderState {
-  return { ...holder, mode, permits };
 }
 
 function firstSharers(view: LockReadView, keys: LockKeys, { head, ownersMax }: Source): readonly HolderState[] {

@@ -15,7 +15,7 @@
 import { assert, type Bytes } from '@remora/base';
 import { viewAround } from './binary.ts';
 import { BLOCK_LENGTH_BYTES, checkBlock, checkRecord, readTail, writeTail } from './record-parts.ts';
-import type { Holder, HoldMode } from './types.ts';
+import type { Holder, HolderState, HoldMode } from './types.ts';
 
 export const RECORD_VERSION = 1;
 const REENTERED_VERSION = 2;
@@ -54,6 +54,10 @@ export interface Hold {
   readonly attempt: number;
   /** The latest upgrade that was granted or given up; 0: none. It is none of the levels. */
   readonly upgradeAttempt: number;
+}
+
+export function stateOfHolder({ holder, mode, permits }: Hold): HolderState {
+  return { ...holder, mode, permits };
 }
 
 /** Of a lock of which nothing is known. Field by field: put together of others it would cost most of an acquire. */

@@ -96,7 +96,7 @@ export function forceRelease(procedure: Procedure): LockResult {
   for (const hold of holds) {
     const { owner, version } = hold.holder;
     notify(procedure, owner, { type: 'released', depth: 0, version });
-    rows.vacate(hold);
+    rows.vacate(hold, 'forced');
   }
   const newest = holds.at(-1);
   if (newest === undefined) return refused('LOCK_NOT_HELD', 'nobody holds the lock');
@@ -107,7 +107,7 @@ export function forceRelease(procedure: Procedure): LockResult {
 /** Who holds the lock no longer does not upgrade it either. */
 function end(procedure: Procedure, hold: Hold): void {
   stopWaiting(procedure, hold, 0);
-  procedure.rows.vacate(hold);
+  procedure.rows.vacate(hold, 'released');
 }
 
 /** Whether a cancel of `attempt` (0: of whatever there is) means this waiter, not a later acquire of its owner. */

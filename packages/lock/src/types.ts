@@ -1,4 +1,5 @@
 import type { Bytes } from '@remora/base';
+import type { LockEvent } from './events.ts';
 
 /** Names one lock. Every record of a lock shares a key prefix, and thus a range. */
 export interface LockId {
@@ -237,4 +238,6 @@ export interface LockView {
   /** Makes the session's end call `sessionEnded` for this lock (idempotent), and undoes that. */
   attach(session: SessionRef, lock: LockId): void;
   detach(session: SessionRef, lock: LockId): void;
+  /** Is told what happens to the lock; absent when nobody listens. It changes nothing. */
+  readonly onEvent?: ((event: LockEvent) => void) | undefined;
 }

@@ -5,6 +5,7 @@ import {
   type CommandOf,
   granted,
   isOfEarlierGrant,
+  leaves,
   notify,
   type Procedure,
   refused,
@@ -27,6 +28,7 @@ export function upgrade(procedure: Procedure, command: CommandOf<'acquire'>, hol
   if (wait && waitIsOver(view, waitUntilMs)) {
     if (mine) {
       rows.removeUpgrader();
+      leaves(procedure, owner, 'LOCK_TIMEOUT');
       handOver(procedure);
     }
     return tooLate(view, waitUntilMs);
@@ -37,7 +39,7 @@ export function upgrade(procedure: Procedure, command: CommandOf<'acquire'>, hol
     return refused('LOCK_UPGRADE_CONFLICT', 'another reader waits to upgrade: each would wait for the other for ever');
   }
   if (rows.head.sharers === 1) {
-    return granted(rows.convert(hold, { mode: 'exclusive', upgradeAttempt: attempt }).holder);
+    return granted(rows.convert(hold, { mode: 'exclusive', upgradeAttempt: attempt, waited: false }).holder);
   }
   if (!wait) return { type: 'busy', holder: (rows.anyHold(owner) ?? hold).holder };
   const { data } = hold.holder;
@@ -65,7 +67,7 @@ export function downgrade(procedure: Procedure, command: CommandOf<'downgrade'>)
 export function endUpgrade(procedure: Procedure, hold: Hold, attempt: number): Hold {
   const { rows } = procedure;
   const upgradeAttempt = Math.max(attempt, hold.upgradeAttempt);
-  if (hold.mode === 'exclusive') return rows.convert(hold, { mode: 'shared', upgradeAttempt });
+  if (hold.mode === 'exclusive') return rows.convert(hold, { mode: 'shared', upgradeAttempt, waited: false });
   stopWaiting(procedure, hold, attempt);
   const ended = { ...hold, attempt: Math.max(attempt, hold.attempt), upgradeAttempt };
   rows.setHold(ended);

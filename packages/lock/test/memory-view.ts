@@ -1,5 +1,5 @@
 import { assert, type Bytes, compareBytes, type Row } from '@remora/base';
-import { type LockId, type LockView, lockSpan, type SessionRef } from '../src/index.ts';
+import { type LockEvent, type LockId, type LockView, lockSpan, type SessionRef } from '../src/index.ts';
 
 /** A range's view in memory: rows in order, sessions that end when told to, and a count of what was asked of it. */
 export class MemoryView implements LockView {
@@ -8,9 +8,21 @@ export class MemoryView implements LockView {
   wallMs = 50_000;
   readonly #rows: Row[] = [];
   readonly #alive = new Set<string>();
+  /** Since they were last taken. */
+  #events: LockEvent[] = [];
   /** Attached locks by session. */
   readonly #attached = new Map<string, Map<string, LockId>>();
   readonly calls = { get: 0, put: 0, delete: 0, scan: 0, rowsScanned: 0, attach: 0, detach: 0 };
+
+  readonly onEvent = (event: LockEvent): void => {
+    this.#events.push(event);
+  };
+
+  takeEvents(): readonly LockEvent[] {
+    const events = this.#events;
+    this.#events = [];
+    return events;
+  }
 
   get rows(): readonly Row[] {
     return this.#rows;

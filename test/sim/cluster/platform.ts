@@ -171,6 +171,7 @@ function withTransactions(backend: Backend, onTransaction: () => void): Backend 
     view: () => backend.view(),
     rangeTimeMs: () => backend.rangeTimeMs(),
     watch: (options, listener) => backend.watch(options, listener),
+    watchLocks: (options, listener) => backend.watchLocks(options, listener),
     command: (command, options, done) => {
       if (command.type === 'txn') onTransaction();
       return backend.command(command, options, done);

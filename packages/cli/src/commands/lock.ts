@@ -8,6 +8,7 @@ import type { Shell } from '../shell.ts';
 import { addConnectionFlags, type ConnectionFlags, examples, flagReader, withClient } from './connection.ts';
 import { journalDir } from './lock-journal.ts';
 import { type RunFlags, runUnderLock } from './lock-run.ts';
+import { lockWatchCommand } from './lock-watch.ts';
 
 const EXAMPLES = `
 Examples:
@@ -44,6 +45,7 @@ export function lockCommand(shell: Shell): Command {
       .addCommand(runCommand(shell))
       .addCommand(listCommand(shell))
       .addCommand(showCommand(shell))
+      .addCommand(lockWatchCommand(shell, { namespaced, jsonLock }))
       .addCommand(releaseCommand(shell))
       .addCommand(capacityCommand(shell))
   );

@@ -173,6 +173,7 @@ export class Merges {
     const { queries, watches } = this.#deps;
     const stale = staleEpoch([target]);
     this.#replica.hub.flush();
+    this.#replica.lockListeners.flush();
     watches.endAll(stale);
     queries.interrupt(stale);
     this.refuseHeld(stale);

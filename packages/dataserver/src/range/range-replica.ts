@@ -21,6 +21,7 @@ import type {
   StateMachine,
   StateMachineSnapshot,
 } from '@remora/raft';
+import { LockListeners } from '../lock-watch/lock-listeners.ts';
 import type { RevisionSource } from '../revisions/revision-drawer.ts';
 import { SplitReasons } from '../splitting/split-reasons.ts';
 import type { SplitWish } from '../splitting/split-wish.ts';
@@ -86,6 +87,7 @@ export class RangeReplica implements StateMachine {
   readonly #deps: RangeDeps;
   readonly state: RangeState;
   readonly hub: WatchHub;
+  readonly lockListeners: LockListeners;
   readonly watches: RangeWatches;
   readonly #commands: Commands;
   readonly #applier: EntryApplier;
@@ -117,6 +119,7 @@ export class RangeReplica implements StateMachine {
   constructor(deps: RangeDeps, descriptor: RangeDescriptor, conf: ConfState, start?: RangeStart) {
     this.#deps = deps;
     const { engine, clock, logger } = deps;
+    this.lockListeners = new LockListeners({ engine, clock, revision: () => this.state.revision });
     this.state = new RangeState(engine, {
       descriptor,
       conf,
@@ -129,6 +132,7 @@ export class RangeReplica implements StateMachine {
           this.#waits.notify(notice);
           this.#grants.notify(notice);
         },
+        listeners: this.lockListeners,
         onLeaseGranted: (lease) => this.#leases.granted(lease),
         onLeaseEnded: (id) => this.#leases.ended(id),
         onSplit: (child, term) => {
@@ -256,6 +260,7 @@ export class RangeReplica implements StateMachine {
   #applied(entry: Entry): void {
     this.#reasons.written(entry.data.length, this.#serving);
     this.hub.flush();
+    this.lockListeners.flush();
     this.closing.applied();
     this.#rows.collect();
     if (this.#leaderTerm !== 0 && entry.term === this.#leaderTerm && !this.#serving) this.#startServing();
@@ -373,7 +378,7 @@ export class RangeReplica implements StateMachine {
     return {
       proposals: this.#commands.proposals.underWay + this.#leases.waiting + this.#brake.waiting,
       lockCalls: Math.max(this.#waits.calls, this.#queries.awaiting),
-      watches: this.hub.size,
+      watches: this.hub.size + this.lockListeners.size,
       leasesKept: this.#leases.keeper.size,
       transactions: this.state.transactions.size,
       transactionWaits: this.#transactions.waits.size,

@@ -8,10 +8,12 @@ import {
   rangeCheckpoint,
   rangeExecute,
   rangeInfo,
+  rangeLockWatch,
   rangeStatus,
   rangeTransferLeader,
   rangeWatch,
 } from '@remora/protocol';
+import { LockWatchSession } from '../lock-watch/lock-watch-session.ts';
 import { WatchSession } from '../watch/watch-session.ts';
 import { transferLeaderTo } from './leader-transfer.ts';
 import type { LeaderWaits } from './leader-waits.ts';
@@ -67,6 +69,7 @@ export function serveRanges(registry: RpcRegistry, deps: RangeServiceDeps): void
     );
   });
   registry.handleStream(rangeWatch, (first, context) => new WatchSession(find, context, first));
+  registry.handleStream(rangeLockWatch, (request, context) => new LockWatchSession(find, context, request));
 }
 
 /** RS1. */

@@ -2,7 +2,7 @@ import type { ServiceError } from '@remora/base';
 import { type CommandResult, type RangeDescriptor, staleEpoch } from '@remora/protocol';
 import type { RangeStart } from '../state/effects.ts';
 import { errorOf } from '../state/outcome-codec.ts';
-import { keySpanWithin, lockWithin } from '../state/request-bounds.ts';
+import { lockWithin } from '../state/request-bounds.ts';
 import type { SplitCommand } from '../state/split.ts';
 import type { Commands } from './commands.ts';
 import type { Queries } from './queries.ts';
@@ -96,12 +96,13 @@ export class Splits {
 
   /** The range ends earlier now: who watches or waits for what has left asks anew, of whoever has it. */
   applied(start: RangeStart, term: number): void {
-    const { state, hub } = this.#replica;
+    const { state, hub, lockListeners } = this.#replica;
     const { bounds } = state;
     this.#off = [start.meta.descriptor, ...(this.#off ?? [])].slice(0, SPLIT_OFF_MAX);
     hub.flush(); // what came before is theirs yet
+    lockListeners.flush();
     const stale = this.staleEpoch();
-    this.#deps.watches.endAll(stale, ({ span }) => !keySpanWithin(bounds, span));
+    this.#deps.watches.endOutside(bounds, stale);
     this.#deps.queries.interrupt(stale, (lock) => !lockWithin(bounds, lock));
     const leaderNode = this.#replica.leaderNodeOf(term); // S7
     this.#durable = this.#deps.onSplit({ start, leaderNode }, this.#replica);

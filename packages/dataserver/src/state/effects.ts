@@ -1,5 +1,5 @@
 import type { Row } from '@remora/base';
-import type { LockNotice } from '@remora/lock';
+import type { LockEvent, LockId, LockNotice } from '@remora/lock';
 import type { KvEvent } from '@remora/protocol';
 import type { HandedTransactions } from '../transactions/range-transactions.ts';
 import type { Lease } from './leases.ts';
@@ -11,6 +11,8 @@ import type { RangeState } from './range-state.ts';
 export interface Effects {
   onEvents(revision: number, events: readonly KvEvent[]): void;
   onNotice(notice: LockNotice): void;
+  /** Those who listen to locks, on a replica that has any. */
+  readonly listeners?: LockAudience;
   onLeaseGranted(lease: Lease): void;
   /** It is alive no more, or not here any more. */
   onLeaseEnded(id: bigint): void;
@@ -25,6 +27,14 @@ export interface Effects {
   source(rangeId: number): RangeState;
   /** The range has the keys of the source now, whose replica on this node ends in this step. */
   onMerged(sourceId: number): void;
+}
+
+/** Whoever wants to be told what happens to locks. */
+export interface LockAudience {
+  /** Whether anybody listens to the lock. */
+  wants(lock: LockId): boolean;
+  /** What a command has done to it. */
+  publish(lock: LockId, revision: number, events: readonly LockEvent[]): void;
 }
 
 /** What a range begins with that comes from another one. */

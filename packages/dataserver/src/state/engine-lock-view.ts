@@ -1,5 +1,5 @@
 import type { Bytes, Engine } from '@remora/base';
-import type { LockId, LockView } from '@remora/lock';
+import type { LockEvent, LockId, LockView } from '@remora/lock';
 import type { Belongings } from './belongings.ts';
 
 /** Reads of locks as they are at the moment. */
@@ -10,27 +10,37 @@ export function lockReader(engine: Engine): Pick<LockView, 'get' | 'scan'> {
   };
 }
 
+/** What a command about a lock is applied at. */
+interface Applied {
+  readonly lock: LockId;
+  readonly revision: number;
+  readonly timeMs: number;
+  readonly wallMs: number;
+  /** Takes what happens to the lock, when anybody listens. */
+  readonly events: LockEvent[] | undefined;
+}
+
 /** The lock layer's window on the engine during one command, for one lock. */
 export class EngineLockView implements LockView {
   readonly revision: number;
   readonly timeMs: number;
   readonly wallMs: number;
+  readonly lock: LockId;
+  readonly events: readonly LockEvent[] | undefined;
+  readonly onEvent: ((event: LockEvent) => void) | undefined;
   readonly #engine: Engine;
   readonly #belongings: Belongings;
-  readonly #lock: LockId;
   changed = false;
 
-  constructor(
-    engine: Engine,
-    belongings: Belongings,
-    at: { readonly lock: LockId; readonly revision: number; readonly timeMs: number; readonly wallMs: number },
-  ) {
+  constructor(engine: Engine, belongings: Belongings, { lock, revision, timeMs, wallMs, events }: Applied) {
     this.#engine = engine;
     this.#belongings = belongings;
-    this.#lock = at.lock;
-    this.revision = at.revision;
-    this.timeMs = at.timeMs;
-    this.wallMs = at.wallMs;
+    this.lock = lock;
+    this.revision = revision;
+    this.timeMs = timeMs;
+    this.wallMs = wallMs;
+    this.events = events;
+    this.onEvent = events && ((event) => events.push(event));
   }
 
   get(key: Bytes): Bytes | undefined {
@@ -52,7 +62,7 @@ export class EngineLockView implements LockView {
   }
 
   sessionAlive(session: Parameters<LockView['sessionAlive']>[0]): boolean {
-    return this.#belongings.alive(session, this.#lock);
+    return this.#belongings.alive(session, this.lock);
   }
 
   attach(...[session, lock]: Parameters<LockView['attach']>): void {

@@ -19,13 +19,15 @@ export interface LockHolder {
   commitAt(revision: number, changes: KvChanges): void;
 }
 
+type LockEffects = Pick<Effects, 'onNotice' | 'listeners'>;
+
 /** Locks of a range, and what belongs to sessions that end. */
 export class LockCommands {
   readonly #engine: Engine;
   readonly #range: LockHolder;
-  readonly #effects: Pick<Effects, 'onNotice'>;
+  readonly #effects: LockEffects;
 
-  constructor(engine: Engine, range: LockHolder, effects: Pick<Effects, 'onNotice'>) {
+  constructor(engine: Engine, range: LockHolder, effects: LockEffects) {
     this.#engine = engine;
     this.#range = range;
     this.#effects = effects;
@@ -36,6 +38,7 @@ export class LockCommands {
     const { result, notices } = applyLockCommand(view, command);
     if (view.changed) this.#range.revision = view.revision;
     for (const notice of notices) this.#effects.onNotice(notice);
+    this.#publish(view);
     return { type: 'lock', result };
   }
 
@@ -43,16 +46,23 @@ export class LockCommands {
   release(session: SessionRef, { keys, locks }: Attached): void {
     const range = this.#range;
     const revision = range.nextRevision;
-    const notices = locks.flatMap((lock) => sessionEnded(this.#view(lock, revision), session, lock));
+    const views = locks.map((lock) => this.#view(lock, revision));
+    const notices = views.flatMap((view) => sessionEnded(view, session, view.lock));
     const changes = range.changesAt(revision);
     for (const key of keys) changes.deleteOwned(key, session.lease);
     if (changes.any) range.commitAt(revision, changes);
     else if (locks.length > 0) range.revision = revision;
     for (const notice of notices) this.#effects.onNotice(notice);
+    for (const view of views) this.#publish(view);
+  }
+
+  #publish({ lock, revision, events }: EngineLockView): void {
+    if (events !== undefined && events.length > 0) this.#effects.listeners?.publish(lock, revision, events);
   }
 
   #view(lock: LockId, revision: number): EngineLockView {
     const { belongings, rangeTimeMs, wallMs } = this.#range;
-    return new EngineLockView(this.#engine, belongings, { lock, revision, timeMs: rangeTimeMs, wallMs });
+    const events = this.#effects.listeners?.wants(lock) ? [] : undefined;
+    return new EngineLockView(this.#engine, belongings, { lock, revision, timeMs: rangeTimeMs, wallMs, events });
   }
 }

@@ -12,7 +12,7 @@ import {
   rangeOp,
 } from '@remora/protocol';
 import { MemoryEngine } from '../engine/index.ts';
-import type { RangeStart } from './effects.ts';
+import type { LockAudience, RangeStart } from './effects.ts';
 import { HISTORY_SPACE, RESIDENT_SPANS } from './keys.ts';
 import type { Outcome } from './outcome-codec.ts';
 import { RangeState } from './range-state.ts';
@@ -59,17 +59,24 @@ export class StateBed {
   /** Where changes take their revisions from, once the master numbers them. */
   block: RevisionBlock | undefined;
   readonly #descriptor: RangeDescriptor;
+  readonly #listeners: LockAudience | undefined;
 
   /**
    * Of the range that covers everything, unless another one is given, or what one begins with that was split off; ranges
    * may share an engine.
    */
   constructor(
-    given: { readonly engine?: MemoryEngine; readonly descriptor?: RangeDescriptor; readonly start?: RangeStart } = {},
+    given: {
+      readonly engine?: MemoryEngine;
+      readonly descriptor?: RangeDescriptor;
+      readonly start?: RangeStart;
+      readonly listeners?: LockAudience;
+    } = {},
   ) {
     const { engine = memoryEngine(), start, descriptor = start?.meta.descriptor ?? DESCRIPTOR } = given;
     this.engine = engine;
     this.#descriptor = descriptor;
+    this.#listeners = given.listeners;
     this.state = this.#open();
     if (start !== undefined) this.state.begin(start);
   }
@@ -81,6 +88,7 @@ export class StateBed {
       effects: {
         onEvents: (revision, events) => this.events.push({ revision, events }),
         onNotice: (notice) => this.notices.push(notice),
+        ...(this.#listeners === undefined ? {} : { listeners: this.#listeners }),
         onLeaseGranted() {},
         onLeaseEnded() {},
         onSplit: (child) => this.children.push(child),

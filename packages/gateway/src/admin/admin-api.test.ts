@@ -125,6 +125,7 @@ class World {
         return () => {};
       },
       watch: unused,
+      watchLocks: unused,
       view: unused,
       rangeTimeMs: unused,
     };

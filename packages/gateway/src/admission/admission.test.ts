@@ -20,6 +20,9 @@ class CountingBackend implements Backend {
     this.#count();
     return { cancel() {}, progress() {}, pause() {}, resume() {} };
   }
+  watchLocks() {
+    return this.watch();
+  }
   view(): ClusterView {
     return { clusterId: 'c', nodes: [], ranges: [], leaders: [], masterLeader: 0 };
   }

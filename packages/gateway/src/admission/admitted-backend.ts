@@ -1,5 +1,14 @@
 import type { ClusterView, Command, CommandResult, Query, QueryResult } from '@remora/protocol';
-import type { Backend, BackendDone, RequestOptions, WatchControl, WatchListener, WatchOptions } from '../backend.ts';
+import type {
+  Backend,
+  BackendDone,
+  LockWatchListener,
+  LockWatchOptions,
+  RequestOptions,
+  WatchControl,
+  WatchListener,
+  WatchOptions,
+} from '../backend.ts';
 import type { Admission } from './admission.ts';
 import { classOfCommand, classOfQuery } from './request-class.ts';
 
@@ -43,6 +52,12 @@ export class AdmittedBackend implements Backend {
   watch(options: WatchOptions, listener: WatchListener): WatchControl {
     this.#admission.admit('charged');
     return this.#backend.watch(options, listener);
+  }
+
+  /** The same. */
+  watchLocks(options: LockWatchOptions, listener: LockWatchListener): Omit<WatchControl, 'progress'> {
+    this.#admission.admit('charged');
+    return this.#backend.watchLocks(options, listener);
   }
 }
 

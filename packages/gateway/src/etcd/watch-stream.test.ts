@@ -62,6 +62,7 @@ class Bed {
         this.watches.push(watch);
         return watch;
       },
+      watchLocks: () => expect.fail('nobody watches locks'),
     };
     this.stream = new WatchStream(
       { backend, headers: new Headers(backend), clock: this.clock },

@@ -1,7 +1,8 @@
-import { type Bytes, ServiceError } from '@remora/base';
+import { type Bytes, EMPTY_BYTES, ServiceError } from '@remora/base';
 import type { AcquireAs, LockCommand, LockId, LockQuery, Owner, SessionRef } from '@remora/lock';
 import { validateLockCommand, validateLockQuery } from '@remora/lock';
 import type * as pb from '@remora/protocol/remora';
+import type { LockWatchOptions } from '../backend.ts';
 
 /**
  * `remora.v1` requests as the lock layer's commands and queries, checked against its limits. Times in range time are
@@ -97,6 +98,20 @@ export function toCheck(request: pb.CheckRequest): LockQuery {
     version: toCount(version, 'version'),
   }));
   return checkedQuery({ type: 'check', checks });
+}
+
+export function toLockWatch({ namespace, target }: pb.WatchRequest): LockWatchOptions {
+  const space = namespace === '' ? DEFAULT_NAMESPACE : namespace;
+  switch (target?.$case) {
+    case 'name':
+      checkedQuery({ type: 'show', lock: { namespace: space, name: target.value } });
+      return { namespace: space, name: target.value, single: true };
+    case 'prefix':
+      checkedQuery({ type: 'list', namespace: space, prefix: target.value, after: EMPTY_BYTES, limit: 1 });
+      return { namespace: space, name: target.value, single: false };
+    case undefined:
+      throw invalid('what is to be watched is missing: a name, or a prefix');
+  }
 }
 
 export function toSession(session: pb.Session | undefined): SessionRef {

@@ -1,5 +1,15 @@
-import { asBuffer, ServiceError } from '@remora/base';
-import type { Holder, LockId, LockQueryResult, LockResult, LockState, Owner, Waiter } from '@remora/lock';
+import { asBuffer, ServiceError, unreachable } from '@remora/base';
+import type {
+  Holder,
+  LockEvent,
+  LockId,
+  LockNews,
+  LockQueryResult,
+  LockResult,
+  LockState,
+  Owner,
+  Waiter,
+} from '@remora/lock';
 import type * as pb from '@remora/protocol/remora';
 
 /** The lock layer's results as `remora.v1` messages. */
@@ -57,6 +67,56 @@ export function fromList(result: LockQueryResult): pb.ListResponse {
 export function fromCheck(result: LockQueryResult): pb.CheckResponse {
   if (result.type !== 'check') throw unexpected(result.type);
   return { current: [...result.current] };
+}
+
+export function fromNews(news: LockNews): pb.WatchResponse {
+  switch (news.type) {
+    case 'begin':
+      return { news: { $case: 'begin', value: { from: asBuffer(news.from), to: asBuffer(news.to) } } };
+    case 'state': {
+      const state = news.state && fromState(news.state);
+      return { news: { $case: 'state', value: { lock: fromLockId(news.lock), revision: news.revision, state } } };
+    }
+    case 'live':
+      return { news: { $case: 'live', value: {} } };
+    case 'events': {
+      const events = news.events.map(fromEvent);
+      return { news: { $case: 'change', value: { lock: fromLockId(news.lock), revision: news.revision, events } } };
+    }
+    default:
+      return unreachable(news);
+  }
+}
+
+function fromEvent(event: LockEvent): pb.LockEvent {
+  return {
+    ...{ type: event.type, holder: undefined, waited: false, owner: undefined, version: 0, permits: 0 },
+    ...{ waiter: undefined, code: '', capacity: 0 },
+    ...eventFields(event),
+  };
+}
+
+function eventFields(event: LockEvent): Partial<pb.LockEvent> {
+  switch (event.type) {
+    case 'acquired':
+    case 'upgraded':
+      return { holder: fromHolder(event.holder), waited: event.waited };
+    case 'downgraded':
+    case 'changed':
+      return { holder: fromHolder(event.holder) };
+    case 'released':
+    case 'expired':
+    case 'forced':
+      return { owner: fromOwner(event.owner), version: event.version, permits: event.permits };
+    case 'queued':
+      return { waiter: fromWaiter(event.waiter) };
+    case 'left':
+      return { owner: fromOwner(event.owner), code: event.code };
+    case 'capacity':
+      return { capacity: event.capacity };
+    default:
+      return unreachable(event);
+  }
 }
 
 function refusal(result: LockResult): ServiceError {

@@ -1,13 +1,16 @@
 import { type Clock, ServiceError } from '@remora/base';
+import type { LockNews } from '@remora/lock';
 import {
   createRpcRegistry,
   DEFAULT_SERVER_LIMITS,
   type FrameLink,
   type HeldBytes,
+  type PipeLockWatchRequest,
   type PipeReply,
   type PipeWatchMessage,
   type PipeWatchRequest,
   pipeCommand,
+  pipeLockWatch,
   pipeQuery,
   pipeView,
   pipeWatch,
@@ -20,7 +23,7 @@ import {
 } from '@remora/protocol';
 import type { Backend, BackendReply, WatchControl } from '../backend.ts';
 import { REQUEST_LIMITS, type RequestLimits } from '../request-limits.ts';
-import { validatePipeCommand, validatePipeQuery, validatePipeWatch } from './validate.ts';
+import { validatePipeCommand, validatePipeLockWatch, validatePipeQuery, validatePipeWatch } from './validate.ts';
 
 /** Per connection: one more request than this is answered RESOURCE_EXHAUSTED. */
 export const PIPE_LIMITS: ServerLimits = {
@@ -50,6 +53,7 @@ export function createPipeRegistry(backend: Backend, requestLimits: RequestLimit
   });
   registry.handle(pipeView, (_request, _context, done) => done(undefined, backend.view()));
   registry.handleStream(pipeWatch, (first, context) => openWatch(backend, first, context));
+  registry.handleStream(pipeLockWatch, (request, context) => openLockWatch(backend, request, context));
   return registry;
 }
 
@@ -117,6 +121,26 @@ function openWatch(
       control?.cancel();
     },
   };
+}
+
+/** One that is behind is paused at the backend, and begins anew when it is not any more. */
+function openLockWatch(
+  backend: Backend,
+  request: PipeLockWatchRequest,
+  context: StreamContext<readonly LockNews[]>,
+): StreamSink<PipeLockWatchRequest> {
+  validatePipeLockWatch(request);
+  let behind = false;
+  const control = backend.watchLocks(request, (news) => {
+    if (context.send(news) || behind) return;
+    behind = true;
+    control.pause();
+  });
+  context.onDrain(() => {
+    behind = false;
+    control.resume();
+  });
+  return { onMessage() {}, onClose: () => control.cancel() };
 }
 
 function withCompactRevision(error: ServiceError, compactRevision: number): ServiceError {

@@ -1,8 +1,9 @@
-import { compareBytes, ServiceError, unreachable } from '@remora/base';
+import { compareBytes, EMPTY_BYTES, ServiceError, unreachable } from '@remora/base';
 import {
   type Condition,
   conditionRefusal,
   conditionTtlMs,
+  type LockQuery,
   type LockResult,
   validateLockCommand,
   validateLockQuery,
@@ -11,6 +12,7 @@ import {
   type Command,
   type KvOp,
   type PipeCommand,
+  type PipeLockWatchRequest,
   type PipeQuery,
   type PipeWatchRequest,
   type Query,
@@ -151,6 +153,13 @@ export function validatePipeWatch(request: PipeWatchRequest): void {
   validateKey(key);
   if (end === undefined || end.length === 0 || compareBytes(key, end) < 0) return;
   throw new ServiceError('INVALID_ARGUMENT', 'the span to watch is empty: its end must be above its first key');
+}
+
+export function validatePipeLockWatch({ namespace, name, single }: PipeLockWatchRequest): void {
+  const query: LockQuery = single
+    ? { type: 'show', lock: { namespace, name } }
+    : { type: 'list', namespace, prefix: name, after: EMPTY_BYTES, limit: 1 };
+  refuse(validateLockQuery(query));
 }
 
 function attributesBytes(attributes: Readonly<Record<string, string>>): number {

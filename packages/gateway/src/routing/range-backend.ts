@@ -12,11 +12,21 @@ import type {
   TxnPartOutcome,
 } from '@remora/protocol';
 import { COMMAND_DEADLINE_MAX_MS } from '@remora/protocol';
-import type { Backend, BackendDone, RequestOptions, WatchControl, WatchListener, WatchOptions } from '../backend.ts';
+import type {
+  Backend,
+  BackendDone,
+  LockWatchListener,
+  LockWatchOptions,
+  RequestOptions,
+  WatchControl,
+  WatchListener,
+  WatchOptions,
+} from '../backend.ts';
 import { Coordinator } from '../transactions/coordinator.ts';
 import { TransactionPeers } from '../transactions/peers.ts';
 import { Acquires, AWAIT_MS } from './acquires.ts';
 import { LeaderSearch } from './leader-search.ts';
+import { LockWatch, type LockWatchDeps } from './lock-watch.ts';
 import type { Lookups } from './lookups.ts';
 import { ManyRanges } from './many-ranges.ts';
 import { MergedWatch, type MergedWatchDeps } from './merged-watch.ts';
@@ -75,6 +85,7 @@ export class RangeBackend implements Backend {
   /** For the ranges of this node. */
   readonly peers: TransactionPeers;
   readonly #watchDeps: MergedWatchDeps;
+  readonly #lockWatchDeps: LockWatchDeps;
   readonly #idPrefix: string;
   readonly #underWay = nothingUnderWay();
   readonly #waits: WaitSlots;
@@ -121,6 +132,7 @@ export class RangeBackend implements Backend {
       streams: new WatchStreams(deps.dialer, deps.clock),
       now: (span, done) => this.#many.now(span, done),
     };
+    this.#lockWatchDeps = { ...deps, ...routing, underWay: this.#underWay };
     // Unique over restarts: 96 random bits name this gateway's life.
     this.#idPrefix = `${deps.random.bytes(12).toString('base64url')}.`;
   }
@@ -293,6 +305,12 @@ export class RangeBackend implements Backend {
 
   watch(options: WatchOptions, listener: WatchListener): WatchControl {
     const watch = new MergedWatch(this.#watchDeps, options, listener);
+    watch.start();
+    return watch;
+  }
+
+  watchLocks(options: LockWatchOptions, listener: LockWatchListener): LockWatch {
+    const watch = new LockWatch(this.#lockWatchDeps, options, listener);
     watch.start();
     return watch;
   }

@@ -1,3 +1,4 @@
+import { decodeLockNews, encodeLockNews, type LockNews } from '@remora/lock';
 import type { Method } from '../rpc/rpc.ts';
 import { decodeAskSplit, decodeAskSplitReply, encodeAskSplit, encodeAskSplitReply } from './codec/ask-split.ts';
 import { decodeRangeDescriptor, encodeRangeDescriptor } from './codec/descriptor.ts';
@@ -15,6 +16,7 @@ import {
 } from './codec/master.ts';
 import {
   decodeAwaitLeader,
+  decodeLockWatch,
   decodeRangeInfo,
   decodeRangeInfoRequest,
   decodeRangeReply,
@@ -23,6 +25,7 @@ import {
   decodeWatchMessage,
   decodeWatchRequest,
   encodeAwaitLeader,
+  encodeLockWatch,
   encodeRangeInfo,
   encodeRangeInfoRequest,
   encodeRangeReply,
@@ -36,6 +39,7 @@ import type { RangeDescriptor } from './descriptor.ts';
 import type { ClusterView, JoinReply, JoinRequest, NodeHeartbeat, NodeHeartbeatReply } from './master-api.ts';
 import type {
   AwaitLeaderRequest,
+  LockWatchRequest,
   RangeInfo,
   RangeInfoRequest,
   RangeReply,
@@ -63,6 +67,15 @@ export const rangeWatch: Method<WatchRequest, WatchMessage> = {
   decodeRequest: decodeWatchRequest,
   encodeReply: encodeWatchMessage,
   decodeReply: decodeWatchMessage,
+};
+
+/** A stream: what happens to locks of one range. */
+export const rangeLockWatch: Method<LockWatchRequest, readonly LockNews[]> = {
+  name: 'range.lockWatch',
+  encodeRequest: encodeLockWatch,
+  decodeRequest: decodeLockWatch,
+  encodeReply: encodeLockNews,
+  decodeReply: decodeLockNews,
 };
 
 export const rangeInfo: Method<RangeInfoRequest, RangeInfo> = {

@@ -66,6 +66,18 @@ export type WatchMessage =
       readonly compactRevision: number;
     };
 
+/** To be told what happens to locks of a range, for as long as its leader is the same and it has all of them. */
+export interface LockWatchRequest {
+  readonly rangeId: number;
+  readonly epoch: Epoch;
+  readonly namespace: string;
+  /** The name of one lock (`single`), or what the names of all begin with. */
+  readonly name: Bytes;
+  readonly single: boolean;
+  /** Where they lie, in routing keys: what the range has of them. */
+  readonly span: Span;
+}
+
 /** Asked before the first request to a range: who leads it, and its time. */
 export interface RangeInfoRequest {
   readonly rangeId: number;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ServiceError, utf8 } from '@remora/base';
+import type { LockNews } from '@remora/lock';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { COMMAND_RESULTS, COMMANDS, EVENTS, QUERIES, QUERY_RESULTS, VIEW } from '../internal/codec/test-samples.ts';
@@ -9,6 +10,7 @@ import {
   type PipeWatchMessage,
   type PipeWatchRequest,
   pipeCommand,
+  pipeLockWatch,
   pipeQuery,
   pipeView,
   pipeWatch,
@@ -28,6 +30,15 @@ const WATCH_MESSAGES: PipeWatchMessage[] = [
   { kind: 'created', revision: 4 },
   { kind: 'events', revision: 9, events: EVENTS },
   { kind: 'events', revision: 10, events: [] },
+];
+
+const LOCK = { namespace: 'n', name: utf8('l') };
+const OWNER = { session: { lease: 5n, incarnation: 3 }, token: 't' };
+const NEWS: readonly LockNews[] = [
+  { type: 'begin', from: utf8('a'), to: utf8('z') },
+  { type: 'state', lock: LOCK, revision: 4, state: undefined },
+  { type: 'live' },
+  { type: 'events', lock: LOCK, revision: 5, events: [{ type: 'left', owner: OWNER, code: 'LOCK_TIMEOUT' }] },
 ];
 
 interface Case {
@@ -57,6 +68,7 @@ const CASES = [
   ),
   methodCase<PipeWatchRequest, PipeWatchMessage>(pipeWatch, [WATCH, { kind: 'progress' }], WATCH_MESSAGES),
   methodCase(pipeView, [undefined], [VIEW]),
+  methodCase(pipeLockWatch, [{ namespace: 'n', name: utf8('l'), single: true }], [NEWS]),
 ];
 
 function overTheWire(raw: unknown): unknown {
@@ -101,7 +113,7 @@ test('the public format is what it was: what older peers would misread needs a n
     for (const request of requests) hash.update(packVersioned(1, method.encodeRequest(request)));
     for (const reply of replies) hash.update(packVersioned(1, method.encodeReply(reply)));
   }
-  expect(hash.digest('hex')).toBe('68af724157f1c23c94f41572c8376751967cebf3bdb258d9fd1548a5a96c6836');
+  expect(hash.digest('hex')).toBe('df23c34b7a2e870f1750163360bb453db55a06882a4950c611ad54dd8ac4b37d');
 });
 
 test('the place in the queue comes after all that was there before it, and only with acquires that had one', () => {

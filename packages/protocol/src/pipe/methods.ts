@@ -1,5 +1,6 @@
 import type { Bytes } from '@remora/base';
-import { asBytes, asCount, asFields, asList, asMs, invalid } from '../internal/codec/check.ts';
+import { decodeLockNews, encodeLockNews, type LockNews } from '@remora/lock';
+import { asBool, asBytes, asCount, asFields, asList, asMs, asText, invalid } from '../internal/codec/check.ts';
 import { decodeCommand, decodeCommandResult, encodeCommand, encodeCommandResult } from '../internal/codec/command.ts';
 import { decodeKvEvent, encodeKvEvent } from '../internal/codec/kv.ts';
 import { decodeClusterView, encodeClusterView } from '../internal/codec/master.ts';
@@ -65,6 +66,13 @@ export type PipeWatchMessage =
   /** `revision`: nothing at or below it is still to come. */
   | { readonly kind: 'events'; readonly revision: number; readonly events: readonly KvEvent[] };
 
+export interface PipeLockWatchRequest {
+  readonly namespace: string;
+  /** The name of one lock (`single`), or what the names of all begin with. */
+  readonly name: Bytes;
+  readonly single: boolean;
+}
+
 export const pipeCommand: Method<PipeCommand, PipeReply<CommandResult>> = {
   name: 'kv.command',
   encodeRequest: (r) => [r.requestId, r.timeoutMs, r.deadlineMs ?? null, r.waitMs ?? null, encodeCommand(r.command)],
@@ -124,6 +132,22 @@ export const pipeWatch: Method<PipeWatchRequest, PipeWatchMessage> = {
     if (raw.length === 1) return { kind: 'created', revision };
     return { kind: 'events', revision, events: asList(raw[1], 'watch events', decodeKvEvent) };
   },
+};
+
+/** A stream: what happens to a lock, or to those whose names begin so. */
+export const pipeLockWatch: Method<PipeLockWatchRequest, readonly LockNews[]> = {
+  name: 'lock.watch',
+  encodeRequest: (r) => [r.namespace, r.name, r.single],
+  decodeRequest(raw) {
+    const f = asFields(raw, 3, 'lock watch');
+    return {
+      namespace: asText(f[0], 'namespace'),
+      name: asBytes(f[1], 'name'),
+      single: asBool(f[2], 'single'),
+    };
+  },
+  encodeReply: encodeLockNews,
+  decodeReply: decodeLockNews,
 };
 
 /** Cluster membership and routes, as the gateway last heard of them. */

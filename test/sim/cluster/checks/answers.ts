@@ -145,6 +145,7 @@ export function checkedBackend(backend: Backend, answers: Answers): Backend {
       answers.watches++;
       return backend.watch(options, listener);
     },
+    watchLocks: (options, listener) => backend.watchLocks(options, listener),
     command: (command, options, done) => {
       const { requestId } = options;
       const refused = ({ code }: ServiceError): void => answers.refused(command, requestId, code);

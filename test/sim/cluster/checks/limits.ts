@@ -32,6 +32,7 @@ export function checkedLimits(backend: Backend, fail: (error: unknown) => void):
     view: () => backend.view(),
     rangeTimeMs: () => backend.rangeTimeMs(),
     watch: (options, listener) => backend.watch(options, listener),
+    watchLocks: (options, listener) => backend.watchLocks(options, listener),
     command: (command, options, done) => backend.command(command, options, refusing(command, done)),
     query: (query, options, done) => backend.query(query, options, refusing(query, done)),
   };

@@ -35,6 +35,9 @@ class HeldBackend implements Backend {
   watch(): never {
     throw new ServiceError('UNAVAILABLE', 'not in this test');
   }
+  watchLocks(): never {
+    throw new ServiceError('UNAVAILABLE', 'not in this test');
+  }
   view(): ClusterView {
     return { clusterId: 'c', nodes: [], ranges: [], leaders: [], masterLeader: 0 };
   }

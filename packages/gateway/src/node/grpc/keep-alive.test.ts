@@ -36,6 +36,9 @@ class HeartbeatBackend implements Backend {
   watch(): never {
     throw new ServiceError('UNAVAILABLE', 'not in this test');
   }
+  watchLocks(): never {
+    throw new ServiceError('UNAVAILABLE', 'not in this test');
+  }
   view(): ClusterView {
     return { clusterId: 'c', nodes: [], ranges: [], leaders: [], masterLeader: 0 };
   }

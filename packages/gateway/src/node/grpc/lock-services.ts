@@ -5,6 +5,7 @@ import { TIMEOUT_LIMITS } from '../../calls.ts';
 import { remoraStatus } from '../../etcd/errors.ts';
 import { HeartbeatStream } from '../../heartbeat-stream.ts';
 import { LockApi } from '../../lock/lock-service.ts';
+import { LockWatchStream } from '../../lock/lock-watch-stream.ts';
 import { SESSION_WORDS } from '../../lock/session-words.ts';
 import type { CallGuard } from './call-guard.ts';
 import { type GrpcService, grpcService } from './service.ts';
@@ -37,5 +38,6 @@ export function lockService(deps: LockServiceDeps, guard: CallGuard): GrpcServic
     show: guard.unary(api.show.bind(api), remoraStatus),
     list: guard.unary(api.list.bind(api), remoraStatus),
     check: guard.unary(api.check.bind(api), remoraStatus),
+    watch: guard.serverStream((sink) => new LockWatchStream(deps.backend, sink), remoraStatus),
   });
 }

@@ -2,6 +2,7 @@ import { unreachable } from '@remora/base';
 import type { CommandResult, QueryResult } from '../command.ts';
 import type {
   AwaitLeaderRequest,
+  LockWatchRequest,
   RangeInfo,
   RangeInfoRequest,
   RangeReply,
@@ -11,7 +12,7 @@ import type {
   WatchMessage,
   WatchRequest,
 } from '../range-api.ts';
-import { asBytes, asCount, asFields, asList, asMs, asText, invalid } from './check.ts';
+import { asBool, asBytes, asCount, asFields, asList, asMs, asText, invalid } from './check.ts';
 import { decodeCommand, decodeCommandResult, encodeCommand, encodeCommandResult } from './command.ts';
 import { decodeKvEvent, encodeKvEvent } from './kv.ts';
 import { decodeQuery, decodeQueryResult, encodeQuery, encodeQueryResult } from './query.ts';
@@ -206,6 +207,22 @@ export function decodeWatchMessage(raw: unknown): WatchMessage {
     default:
       throw invalid('watch message tag');
   }
+}
+
+export function encodeLockWatch({ rangeId, epoch, namespace, name, single, span }: LockWatchRequest): unknown[] {
+  return [rangeId, epoch.confVersion, epoch.version, namespace, name, single, span.start, span.end];
+}
+
+export function decodeLockWatch(raw: unknown): LockWatchRequest {
+  const f = asFields(raw, 8, 'lock watch');
+  return {
+    rangeId: asCount(f[0], 'rangeId'),
+    epoch: { confVersion: asCount(f[1], 'epoch.confVersion'), version: asCount(f[2], 'epoch.version') },
+    namespace: asText(f[3], 'namespace'),
+    name: asBytes(f[4], 'name'),
+    single: asBool(f[5], 'single'),
+    span: { start: asBytes(f[6], 'span.start'), end: asBytes(f[7], 'span.end') },
+  };
 }
 
 export function encodeRangeInfoRequest(request: RangeInfoRequest): unknown[] {

@@ -1,0 +1,100 @@
+import { unreachable } from '@remora/base';
+import type { HolderState, LockState, LocksWatchEvent, LockWatchEvent } from 'remora';
+import { jsonBytes, printable } from './bytes-text.ts';
+
+type OwnerOf = HolderState['owner'];
+
+/** One line about a lock: the revision, its name, and what happened. Nothing for what only separates states. */
+export function lockEventText(event: LocksWatchEvent): string | undefined {
+  if (event.type === 'begin' || event.type === 'live') return undefined;
+  return `${event.revision}  ${printable(event.lock.name)}  ${whatText(event)}`;
+}
+
+function whatText(event: LockWatchEvent): string {
+  switch (event.type) {
+    case 'state':
+      return stateText(event.state);
+    case 'acquired':
+      return `${event.type} by ${holderText(event.holder)}${event.waited ? ', after waiting' : ''}`;
+    case 'upgraded':
+    case 'downgraded':
+    case 'changed':
+      return `${event.type} by ${holderText(event.holder)}`;
+    case 'released':
+    case 'expired':
+    case 'forced':
+      return `${event.type}: ${ownerText(event.owner)}, version ${event.version}`;
+    case 'queued':
+      return `queued: ${ownerText(event.waiter.owner)}, ${event.waiter.mode}, position ${event.waiter.position}`;
+    case 'left':
+      return `left the queue: ${ownerText(event.owner)}, ${event.code}`;
+    case 'capacity':
+      return event.capacity === 0 ? 'no semaphore any more' : `capacity ${event.capacity}`;
+    default:
+      return unreachable(event);
+  }
+}
+
+function stateText(state: LockState | undefined): string {
+  if (state === undefined) return 'free';
+  const { kind, holderCount, waiterCount, permits, capacity } = state;
+  const held = kind === 'semaphore' ? `${permits} of ${capacity} permits held` : `${kind}, held by ${holderCount}`;
+  return waiterCount === 0 ? held : `${held}; ${waiterCount} waiting`;
+}
+
+function holderText({ owner, version, depth, mode, permits, data }: HolderState): string {
+  const how = mode === 'permits' ? `${permits} of its permits` : mode;
+  const level = depth > 1 ? `, depth ${depth}` : '';
+  return `${ownerText(owner)}, ${how}, version ${version}${level}${data.length > 0 ? `, ${printable(data)}` : ''}`;
+}
+
+function ownerText({ token, session }: OwnerOf): string {
+  return `${token} (session ${session.lease.toString(16)})`;
+}
+
+/** The event as plain data; `jsonState` gives that of a state. */
+export function jsonLockEvent(event: LocksWatchEvent, jsonState: (state: LockState) => unknown): unknown {
+  if (event.type === 'live') return event;
+  if (event.type === 'begin') return { type: event.type, from: jsonBytes(event.from), to: jsonBytes(event.to) };
+  const { type, lock, revision } = event;
+  return {
+    ...{ type, namespace: lock.namespace, name: jsonBytes(lock.name), revision },
+    ...(event.type === 'state'
+      ? { state: event.state === undefined ? null : jsonState(event.state) }
+      : jsonWhat(event)),
+  };
+}
+
+function jsonWhat(event: Exclude<LockWatchEvent, { readonly type: 'state' }>): object {
+  switch (event.type) {
+    case 'acquired':
+    case 'upgraded':
+      return { ...jsonHolder(event.holder), waited: event.waited };
+    case 'downgraded':
+    case 'changed':
+      return jsonHolder(event.holder);
+    case 'released':
+    case 'expired':
+    case 'forced':
+      return { ...jsonOwner(event.owner), version: event.version, permits: event.permits };
+    case 'queued': {
+      const { owner, position, mode, permits, sinceMs } = event.waiter;
+      return { ...jsonOwner(owner), position, mode, permits, since: new Date(sinceMs).toISOString() };
+    }
+    case 'left':
+      return { ...jsonOwner(event.owner), code: event.code };
+    case 'capacity':
+      return { capacity: event.capacity };
+    default:
+      return unreachable(event);
+  }
+}
+
+function jsonHolder({ owner, version, depth, lockTimeMs, data, mode, permits }: HolderState): object {
+  const lockTime = new Date(lockTimeMs).toISOString();
+  return { ...jsonOwner(owner), mode, permits, version, depth, lockTime, data: jsonBytes(data) };
+}
+
+function jsonOwner({ token, session }: OwnerOf): object {
+  return { token, session: session.lease.toString(16) };
+}

@@ -1,0 +1,171 @@
+import { binaryString, compareBytes, type ServiceError } from '@remora/base';
+import { type LockEvent, type LockId, type LockNews, type LockState, stateAfter } from '@remora/lock';
+import { type PipeLockWatchRequest, pipeLockWatch } from '@remora/protocol';
+import { onAbort } from './abort.ts';
+import { Pushed } from './pushed.ts';
+import type { Requester } from './requester.ts';
+import { ResumedStream } from './resumed-stream.ts';
+
+export interface LockEventsOptions {
+  /** Ends the watch. */
+  readonly signal?: AbortSignal;
+}
+
+/** How a lock is now, or something that happened to it. */
+export type LockWatchEvent =
+  /** Nobody holds it or waits for it when `state` is undefined. */
+  | {
+      readonly type: 'state';
+      readonly lock: LockId;
+      readonly revision: number;
+      readonly state: LockState | undefined;
+    }
+  | (LockEvent & { readonly lock: LockId; readonly revision: number });
+
+/** Of several locks. */
+export type LocksWatchEvent =
+  | LockWatchEvent
+  /**
+   * What was told of locks from the name `from` on, up to before `to`, may be out of date: the states of those that are
+   * held or waited for follow; the others are free. Empty: no bound.
+   */
+  | Extract<LockNews, { readonly type: 'begin' }>
+  /** All states were told; from now on, what happens. */
+  | { readonly type: 'live' };
+
+/** A consumer that is this far behind has its watch taken off the server, and begun anew afterwards. */
+const BUFFER_MAX = 10_000;
+
+/**
+ * What happens to a lock, or to several, as an async iterator.
+ *
+ * LE1. Each lock's state comes first, and then its events, in order and with nothing left out, until its state comes
+ *      again: after a broken connection, another leader, a split, or when the consumer was too far behind. What happened
+ *      in between is not told.
+ * LE2. At most BUFFER_MAX events, and one message more, wait for the consumer.
+ * LE3. It ends by `close` or its signal, or with the client.
+ */
+export class LockEvents<Event extends LocksWatchEvent> implements AsyncIterableIterator<Event> {
+  readonly #events: Pushed<Event>;
+  readonly #stream: ResumedStream<PipeLockWatchRequest, readonly LockNews[]>;
+  readonly #forgetSignal: (() => void) | undefined;
+
+  /** `toEvents`: what of the news is told to the consumer. */
+  constructor(
+    requester: Requester,
+    request: PipeLockWatchRequest,
+    { signal, toEvents }: LockEventsOptions & { readonly toEvents: (news: LockNews) => readonly Event[] },
+  ) {
+    this.#events = new Pushed(requester.ports.liveness, () => this.#stream.open());
+    this.#stream = new ResumedStream(requester, pipeLockWatch, {
+      request: () => request,
+      onMessage: (news) => {
+        for (const one of news) for (const event of toEvents(one)) this.#events.push(event);
+        if (this.#events.size >= BUFFER_MAX) this.#stream.pause(); // LE2
+      },
+      onEnd: (error) => this.#end(error),
+    });
+    if (signal !== undefined) this.#forgetSignal = onAbort(signal, () => this.close());
+    if (signal?.aborted) this.close();
+    else this.#stream.open();
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<IteratorResult<Event>> {
+    return this.#events.next();
+  }
+
+  return(): Promise<IteratorResult<Event>> {
+    this.#events.clear();
+    this.close();
+    return Promise.resolve({ done: true, value: undefined });
+  }
+
+  /** Ends the watch; events that were received can still be read. */
+  close(): void {
+    this.#end(undefined);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return();
+  }
+
+  #end(error: ServiceError | undefined): void {
+    this.#stream.close();
+    this.#forgetSignal?.();
+    this.#events.end(error);
+  }
+}
+
+/** Of one lock. */
+export function eventsOfLock(
+  requester: Requester,
+  { namespace, name }: LockId,
+  options: LockEventsOptions,
+): LockEvents<LockWatchEvent> {
+  return new LockEvents(requester, { namespace, name, single: true }, { ...options, toEvents: lockWatchEvents });
+}
+
+/** Of all whose names begin with `name`. */
+export function eventsOfLocks(
+  requester: Requester,
+  { namespace, name }: LockId,
+  options: LockEventsOptions,
+): LockEvents<LocksWatchEvent> {
+  const toEvents = (news: LockNews): readonly LocksWatchEvent[] =>
+    news.type === 'begin' || news.type === 'live' ? [news] : lockWatchEvents(news);
+  return new LockEvents(requester, { namespace, name, single: false }, { ...options, toEvents });
+}
+
+function lockWatchEvents(news: LockNews): readonly LockWatchEvent[] {
+  if (news.type === 'state') return [news];
+  if (news.type !== 'events') return [];
+  const { lock, revision } = news;
+  return news.events.map((event) => ({ ...event, lock, revision }));
+}
+
+/** The states of locks, kept up to date by the events of a watch: what `locks.show` would say. */
+export class LockStates {
+  readonly #states = new Map<string, LockState>();
+
+  /** Undefined when nobody holds it or waits for it, as far as was told. */
+  get({ namespace, name }: LockId): LockState | undefined {
+    return this.#states.get(keyOf({ namespace, name }));
+  }
+
+  values(): readonly LockState[] {
+    return [...this.#states.values()];
+  }
+
+  apply(event: LocksWatchEvent): void {
+    switch (event.type) {
+      case 'begin':
+        return this.#forget(event);
+      case 'live':
+        return;
+      case 'state':
+        return this.#set(event.lock, event.state);
+      default:
+        return this.#set(event.lock, stateAfter(event.lock, this.get(event.lock), event));
+    }
+  }
+
+  #set(lock: LockId, state: LockState | undefined): void {
+    if (state === undefined) this.#states.delete(keyOf(lock));
+    else this.#states.set(keyOf(lock), state);
+  }
+
+  #forget({ from, to }: Extract<LocksWatchEvent, { type: 'begin' }>): void {
+    for (const [key, { lock }] of this.#states) {
+      const before = to.length === 0 || compareBytes(lock.name, to) < 0;
+      if (before && compareBytes(lock.name, from) >= 0) this.#states.delete(key);
+    }
+  }
+}
+
+function keyOf({ namespace, name }: LockId): string {
+  return `${namespace}\0${binaryString(name)}`;
+}

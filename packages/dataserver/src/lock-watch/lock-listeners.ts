@@ -1,0 +1,73 @@
+import type { ServiceError, Span } from '@remora/base';
+import { type LockEvent, type LockId, type LockNews, lockSpan } from '@remora/lock';
+import type { LockAudience } from '../state/effects.ts';
+import { SpanIndex } from '../watch/span-index.ts';
+import { type Listened, type ListenerDeps, type ListenerSink, LockListener } from './lock-listener.ts';
+
+/**
+ * Those who listen to the locks of one range, at its leader. While nobody does, a command pays for one look at a number.
+ *
+ * What happens to locks is kept nowhere: listening begins with what is, and goes on with what comes (lock-listener.ts).
+ */
+export class LockListeners implements LockAudience {
+  readonly #deps: ListenerDeps;
+  readonly #index = new SpanIndex<LockListener>();
+  readonly #all = new Set<LockListener>();
+  readonly #touched = new Set<LockListener>();
+
+  constructor(deps: ListenerDeps) {
+    this.#deps = deps;
+  }
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  /** Begins to tell a listener, at once: the state that is applied has to be current. */
+  add(listened: Listened, sink: ListenerSink): LockListener {
+    const listener = new LockListener(this.#deps, listened, sink);
+    this.#all.add(listener);
+    this.#index.add(listener);
+    listener.begin();
+    return listener;
+  }
+
+  remove(listener: LockListener): void {
+    if (!this.#all.delete(listener)) return;
+    this.#index.remove(listener);
+    this.#touched.delete(listener);
+    listener.close();
+  }
+
+  /** Ends those whose locks `which` picks: they have to listen elsewhere. */
+  endAll(error: ServiceError, which: (span: Span) => boolean = () => true): void {
+    for (const listener of [...this.#all]) {
+      if (!which(listener.span)) continue;
+      this.remove(listener);
+      listener.sink.end(error);
+    }
+  }
+
+  wants(lock: LockId): boolean {
+    if (this.#all.size === 0) return false;
+    let wanted = false;
+    this.#index.forEach(lockSpan(lock).start, () => {
+      wanted = true;
+    });
+    return wanted;
+  }
+
+  publish(lock: LockId, revision: number, events: readonly LockEvent[]): void {
+    const news: LockNews = { type: 'events', lock, revision, events };
+    this.#index.forEach(lockSpan(lock).start, (listener) => {
+      if (listener.take(news)) this.#touched.add(listener);
+    });
+  }
+
+  /** Sends what was published since the last call; called when an entry has been applied whole. */
+  flush(): void {
+    if (this.#touched.size === 0) return;
+    for (const listener of this.#touched) listener.flush();
+    this.#touched.clear();
+  }
+}

@@ -1,0 +1,57 @@
+import { ServiceError } from '@remora/base';
+import type { LockNews } from '@remora/lock';
+import type { LockWatchRequest, StreamContext, StreamSink } from '@remora/protocol';
+import type { RangeReplica } from '../range/range-replica.ts';
+import type { LockListener } from './lock-listener.ts';
+
+type Context = StreamContext<readonly LockNews[]>;
+
+/**
+ * Serves one stream of what happens to locks of one range.
+ *
+ * LW1. It begins only while this replica leads, with a state that holds what was committed when it was asked for; it ends
+ *      as soon as the replica leads no longer, or the locks are not all its range's any more.
+ * LW2. What is closed while it waits for its ReadIndex never begins.
+ */
+export class LockWatchSession implements StreamSink<LockWatchRequest> {
+  readonly #context: Context;
+  #replica: RangeReplica | undefined;
+  #listener: LockListener | undefined;
+  #closed = false;
+
+  constructor(find: (rangeId: number) => RangeReplica | ServiceError, context: Context, request: LockWatchRequest) {
+    this.#context = context;
+    context.onDrain(() => this.#listener?.drained());
+    this.#begin(find(request.rangeId), request);
+  }
+
+  #begin(replica: RangeReplica | ServiceError, request: LockWatchRequest): void {
+    const context = this.#context;
+    if (replica instanceof ServiceError) return context.end(replica);
+    const refusal = replica.watches.lockRefusal(request);
+    if (refusal !== undefined) return context.end(refusal);
+    replica.group.readIndex((refused) => {
+      if (this.#closed) return; // LW2
+      const late = refused === undefined ? replica.watches.lockRefusal(request) : replica.notLeader();
+      if (late === undefined) this.#listen(replica, request);
+      else context.end(late);
+    });
+  }
+
+  #listen(replica: RangeReplica, request: LockWatchRequest): void {
+    this.#replica = replica;
+    this.#listener = replica.lockListeners.add(request, {
+      send: (news) => this.#context.send(news),
+      end: (error) => this.#context.end(error),
+    });
+    // The other side may have closed it as it was told how things are.
+    if (this.#closed) this.onClose();
+  }
+
+  onMessage(): void {}
+
+  onClose(): void {
+    this.#closed = true;
+    if (this.#listener !== undefined) this.#replica?.lockListeners.remove(this.#listener);
+  }
+}
