@@ -125,7 +125,7 @@ describe('a cluster in trouble', () => {
       done(new ServiceError(code, 'no', { details: { retryAfterMs: 100 } }), undefined);
       return () => {};
     };
-    await serve({ ...failing, command: fail, query: fail, watch: backend.watch });
+    await serve({ ...failing, command: fail, query: fail, watch: backend.watch, watchLocks: backend.watchLocks });
     const targets = ['/v1/sessions', ACQUIRE, '/v1/locks/default/l/force-release'];
     for (const target of targets) {
       const { status, body, headers } = await call(target);

@@ -1,6 +1,6 @@
-import { unreachable } from '@remora/base';
+import { jsonBytes, unreachable } from '@remora/base';
 import type { HolderState, LockState, LocksWatchEvent, LockWatchEvent } from 'remora';
-import { jsonBytes, printable } from './bytes-text.ts';
+import { printable } from './bytes-text.ts';
 
 type OwnerOf = HolderState['owner'];
 
