@@ -190,6 +190,15 @@ describe('remora lock', () => {
     for (const part of ['s/1 in default: exclusive, 1 held', 'HOLDER', 'batch 7', 'POSITION', 'WAITER'])
       expect(text).toContain(part);
     expect(await json('lock', 'show', 'nothing')).toBeNull();
+    const version = Number(rows[0]?.split(/ {2,}/)[3]);
+    expect(await remora('lock', 'check', 's/1', String(version))).toMatchObject({
+      code: 0,
+      out: `${version} is current\n`,
+    });
+    expect(await remora('lock', 'check', 's/1', String(version - 1), '--json')).toMatchObject({
+      ...{ code: 76, out: '{"current":false}\n' },
+    });
+    expect((await remora('lock', 'check', 's/1', 'x')).code).toBe(2);
   });
 
   test('watch prints how a lock is and what happens to it, of one or of all that begin so', async () => {

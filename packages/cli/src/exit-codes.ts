@@ -9,7 +9,10 @@ export const EXIT_CODES = {
   internal: { code: 70, means: 'a broken invariant; please report it' },
   disk: { code: 74, means: 'the disk is full, or failed; what was acknowledged is on the other nodes too' },
   lockBusy: { code: 75, means: 'the lock was not acquired in time' },
-  lockLost: { code: 76, means: 'the lock was lost while the command ran; the command was stopped' },
+  lockLost: {
+    code: 76,
+    means: 'the lock was lost while the command ran, which was stopped; or a version is not current',
+  },
 } as const;
 
 export type ExitName = keyof typeof EXIT_CODES;

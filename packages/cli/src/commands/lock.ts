@@ -6,6 +6,7 @@ import { printable } from '../format/bytes-text.ts';
 import { table } from '../format/table.ts';
 import type { Shell } from '../shell.ts';
 import { addConnectionFlags, type ConnectionFlags, examples, flagReader, withClient } from './connection.ts';
+import { lockCheckCommand } from './lock-check.ts';
 import { journalDir } from './lock-journal.ts';
 import { type RunFlags, runUnderLock } from './lock-run.ts';
 import { lockWatchCommand } from './lock-watch.ts';
@@ -46,6 +47,7 @@ export function lockCommand(shell: Shell): Command {
       .addCommand(listCommand(shell))
       .addCommand(showCommand(shell))
       .addCommand(lockWatchCommand(shell, { namespaced, jsonLock }))
+      .addCommand(lockCheckCommand(shell))
       .addCommand(releaseCommand(shell))
       .addCommand(capacityCommand(shell))
   );
