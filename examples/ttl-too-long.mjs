@@ -4,8 +4,8 @@ import { redis, setLock, startRedis } from './support/redis.mjs';
 import { tell, unique } from './support/story.mjs';
 
 const TTL_MS = 600_000;
-const PATIENCE_MS = 3_000;
-const SESSION_MS = 1_000;
+const PATIENCE_MS = 5_000;
+const SESSION_MS = 2_000;
 
 await tell({
   title: 'A time to live that is too long',

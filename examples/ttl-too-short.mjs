@@ -5,8 +5,8 @@ import { redis, setLock, startRedis } from './support/redis.mjs';
 import { tell, unique } from './support/story.mjs';
 import { until } from './support/until.mjs';
 
-const TTL_MS = 1_000;
-const WORK_MS = 3_000;
+const TTL_MS = 2_000;
+const WORK_MS = 5_000;
 
 /** How many are at work at once. */
 class Overlap {

@@ -2,6 +2,10 @@
  * What locks can do, through gateways of a real cluster, while its leader is killed: once when they are held, and once
  * when somebody waits. All courses run side by side, so that two changes of leader do for all of them.
  */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { connect } from 'remora';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from './harness.ts';
@@ -11,6 +15,9 @@ import { SESSIONS } from './lock-features/sessions.ts';
 import { WAITING } from './lock-features/waiting.ts';
 
 const COURSES: Courses = { ...KINDS, ...WAITING, ...SESSIONS };
+const EXAMPLES_DIR = fileURLToPath(new URL('../../examples', import.meta.url));
+/** Those that neither need a cluster of their own nor are mostly about the time that sessions live. */
+const EXAMPLES = ['delayed-write', 'deleting-anothers-lock', 'ghost-waiter', 'herd', 'overselling'];
 const PARTS = ['held', 'waiting', 'over'] as const;
 
 let cluster: Cluster;
@@ -52,4 +59,9 @@ async function killLeader(): Promise<void> {
 
 test.each(Object.keys(COURSES))('%s', (feature) => {
   if (failures.has(feature)) throw failures.get(feature);
+});
+
+test.concurrent.each(EXAMPLES)('what the example %s says of Remora holds', async (name) => {
+  const args = [join(EXAMPLES_DIR, `${name}.mjs`), '--only-remora', '--endpoints', cluster.endpoints.join(',')];
+  await promisify(execFile)(process.execPath, args);
 });
