@@ -12,9 +12,11 @@ import { Cluster } from './harness.ts';
 import { type Course, type Courses, unique } from './lock-features/course.ts';
 import { KINDS } from './lock-features/kinds.ts';
 import { SESSIONS } from './lock-features/sessions.ts';
+import { TOGETHER } from './lock-features/together.ts';
 import { WAITING } from './lock-features/waiting.ts';
+import { WAYS } from './lock-features/ways.ts';
 
-const COURSES: Courses = { ...KINDS, ...WAITING, ...SESSIONS };
+const COURSES: Courses = { ...KINDS, ...WAITING, ...SESSIONS, ...TOGETHER, ...WAYS };
 const EXAMPLES_DIR = fileURLToPath(new URL('../../examples', import.meta.url));
 /** Those that neither need a cluster of their own nor are mostly about the time that sessions live. */
 const EXAMPLES = ['delayed-write', 'deleting-anothers-lock', 'ghost-waiter', 'herd', 'overselling'];
@@ -26,11 +28,12 @@ const failures = new Map<string, unknown>();
 beforeAll(async () => {
   cluster = await Cluster.start();
   const { endpoints } = cluster;
+  const http = cluster.nodes.map((node) => node.http);
   const client = await connect({ endpoints });
   const other = await connect({ endpoints: [...endpoints].reverse() });
   const running = new Map(
     Object.entries(COURSES).map(([feature, course]: [string, Course]) => {
-      return [feature, course({ client, other, endpoints, name: unique(feature) })];
+      return [feature, course({ client, other, endpoints, http, name: unique(feature) })];
     }),
   );
   for (const part of PARTS) {

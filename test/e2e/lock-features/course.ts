@@ -8,6 +8,8 @@ export interface World {
   readonly client: RemoraClient;
   readonly other: RemoraClient;
   readonly endpoints: readonly string[];
+  /** Where the nodes answer over HTTP. */
+  readonly http: readonly string[];
   readonly name: string;
 }
 

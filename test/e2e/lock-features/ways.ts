@@ -1,0 +1,168 @@
+/** The same locks over HTTP and by the command line; and etcd's own lock and election services. */
+import type { ServiceError } from '@grpc/grpc-js';
+import {
+  type LeaseClient,
+  LeaseGrantRequest,
+  type LeaseGrantResponse,
+  type v3electionpb,
+  type v3lockpb,
+} from '@remora/protocol/etcd';
+import { expect } from 'vitest';
+import { electionClient, leaseClient, lockClient } from '../../bench/etcd-clients.ts';
+import { Run } from '../command.ts';
+import { eventually, FinalError } from '../eventually.ts';
+import { type Courses, shown, type World, waiters } from './course.ts';
+
+const LEASE_SECONDS = 60n;
+
+export const WAYS: Courses = {
+  async *'locks are acquired, waited for, renewed and released over HTTP'(world) {
+    const { client, name } = world;
+    const lock = `/v1/locks/default/${encodeURIComponent(name)}`;
+    const held = await post(world, `${lock}/acquire`, { ttl: '30s', token: 'first' });
+    yield 'held';
+    expect(await post(world, `${lock}/renew`, held)).toMatchObject({ ttlMs: 30_000 });
+    const waiting = post(world, `${lock}/acquire`, { ttl: '30s', wait: '60s', token: 'second' });
+    await waiters(world, name, 1);
+    yield 'waiting';
+    expect(await client.locks.check([{ name, version: Number(held.version) }])).toEqual([true]);
+    expect(await post(world, `${lock}/release`, held)).toMatchObject({ released: true });
+    const next = await waiting;
+    expect(next.version).toBeGreaterThan(Number(held.version));
+    await post(world, `${lock}/release`, next);
+    expect(await shown(world, name)).toBeUndefined();
+  },
+
+  async *'a command runs under a lock'(world) {
+    const { client, endpoints, name } = world;
+    const held = await client.lock(name).acquire();
+    yield 'held';
+    const command = ['sh', '-c', 'echo $REMORA_LOCK_VERSION; exit 7'];
+    const waiting = new Run(endpoints, ['lock', 'run', name, '--', ...command], {});
+    await waiters(world, name, 1);
+    yield 'waiting';
+    await held.release();
+    const { code, out } = await waiting.ended;
+    expect(code).toBe(7);
+    expect(Number(out)).toBeGreaterThan(held.version);
+    expect(await shown(world, name)).toBeUndefined();
+  },
+
+  async *"etcd's lock service: who comes first has it, and who asks again by its lease keeps its place"(world) {
+    const { name } = world;
+    const [holder, waiter] = [await grant(world), await grant(world)];
+    const lock = (lease: bigint) =>
+      anywhere<v3lockpb.LockClient, v3lockpb.LockResponse>(world, lockClient, (at, done) =>
+        at.lock({ name: Buffer.from(name), lease }, done),
+      );
+    const unlock = (key: Buffer) =>
+      anywhere<v3lockpb.LockClient, unknown>(world, lockClient, (at, done) => at.unlock({ key }, done));
+    const { key } = await lock(holder);
+    yield 'held';
+    expect((await lock(holder)).key).toEqual(key);
+    let granted = false;
+    const waiting = lock(waiter).then((answer) => {
+      granted = true;
+      return answer;
+    });
+    await eventually('both stand in the line', async () => {
+      return (await world.client.kv.range({ prefix: `${name}/` })).count === 2;
+    });
+    yield 'waiting';
+    expect(granted).toBe(false);
+    await unlock(key);
+    await unlock((await waiting).key);
+  },
+
+  async *"etcd's election service: a leader proclaims, is seen, and resigns to the next candidate"(world) {
+    const name = Buffer.from(world.name);
+    const campaign = (lease: bigint, value: string) =>
+      anywhere<v3electionpb.ElectionClient, v3electionpb.CampaignResponse>(world, electionClient, (at, done) =>
+        at.campaign({ name, lease, value: Buffer.from(value) }, done),
+      );
+    const leading = async (): Promise<string | undefined> => {
+      const { kv } = await anywhere<v3electionpb.ElectionClient, v3electionpb.LeaderResponse>(
+        world,
+        electionClient,
+        (at, done) => at.leader({ name }, done),
+      );
+      return kv?.value.toString();
+    };
+    const { leader } = await campaign(await grant(world), 'first');
+    yield 'held';
+    await anywhere<v3electionpb.ElectionClient, unknown>(world, electionClient, (at, done) =>
+      at.proclaim({ leader, value: Buffer.from('proclaimed') }, done),
+    );
+    expect(await leading()).toBe('proclaimed');
+    const next = campaign(await grant(world), 'second');
+    await eventually('both stand in the line', async () => {
+      return (await world.client.kv.range({ prefix: `${world.name}/` })).count === 2;
+    });
+    yield 'waiting';
+    expect(await leading()).toBe('proclaimed');
+    await anywhere<v3electionpb.ElectionClient, unknown>(world, electionClient, (at, done) =>
+      at.resign({ leader }, done),
+    );
+    await next;
+    expect(await leading()).toBe('second');
+  },
+};
+
+type Answer = Readonly<Record<string, unknown>>;
+
+/** Repeats a call at one node after the other while it is not answered, as docs/http.md advises. */
+function post({ http }: World, path: string, body: object): Promise<Answer> {
+  let turn = 0;
+  return eventually(
+    `an answer to ${path}`,
+    async () => {
+      const response = await fetch(`http://${http[turn++ % http.length]}${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      if (response.ok) return (await response.json()) as Answer;
+      if ([503, 504].includes(response.status)) return undefined;
+      throw new FinalError(`${response.status}: ${await response.text()}`);
+    },
+    WHILE,
+  );
+}
+
+const UNAVAILABLE = 14;
+/** Longer than two changes of leader on a busy machine, as some of what is asked is waited for. */
+const WHILE = { timeoutMs: 60_000 };
+
+/** Asks one node after the other while those that are asked are not there. */
+function anywhere<At extends { close(): void }, Reply>(
+  { endpoints }: World,
+  open: (address: string) => At,
+  call: (at: At, done: (error: ServiceError | null, reply: Reply) => void) => unknown,
+): Promise<Reply> {
+  let turn = 0;
+  return eventually(
+    'an answer',
+    async () => {
+      const at = open(endpoints[turn++ % endpoints.length] ?? '');
+      try {
+        return await new Promise<Reply>((resolve, reject) => {
+          call(at, (error, reply) => (error === null ? resolve(reply) : reject(error)));
+        });
+      } catch (error) {
+        if ((error as ServiceError).code === UNAVAILABLE) throw error;
+        throw new FinalError(String(error));
+      } finally {
+        at.close();
+      }
+    },
+    WHILE,
+  );
+}
+
+async function grant(world: World): Promise<bigint> {
+  const request = LeaseGrantRequest.fromPartial({ TTL: LEASE_SECONDS });
+  const { ID } = await anywhere<LeaseClient, LeaseGrantResponse>(world, leaseClient, (at, done) =>
+    at.leaseGrant(request, done),
+  );
+  return ID;
+}
