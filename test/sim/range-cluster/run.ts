@@ -105,7 +105,11 @@ export async function runSeed(seed: number, plan?: RangePlan): Promise<RunResult
   };
 }
 
-/** All that ever happened to the keys, from the history of each range's leader. */
+/**
+ * All that ever happened to the keys, from the history of each range's leader.
+ *
+ * @throws {Error} when one of them does not tell it.
+ */
 async function history(bed: RangeCluster): Promise<readonly KvEvent[]> {
   const starts = bed.view.ranges.map(({ start }) => Buffer.from(start)).filter(([space]) => space === KV_SPACE);
   const borders = starts.map((start) => start.subarray(1));
@@ -139,6 +143,7 @@ function rangeHistory(bed: RangeCluster, key: Buffer, end: Buffer): () => readon
   bed.clock.setTimer(100, () => insist(20));
   return () => {
     control?.cancel();
+    if (upTo === 0) throw new Error(`the history of keys from ${key} to ${end} was not told: nothing can be held against it`);
     return found;
   };
 }
