@@ -26,8 +26,8 @@ export class RangeWatches {
 
   #refusal(epoch: Epoch, isWithin: boolean): ServiceError | undefined {
     const { merges, leading } = this.#replica;
-    if (this.#replica.isStale(epoch) || !isWithin || merges.refusal !== undefined) return this.#replica.staleEpoch();
-    return leading ? undefined : this.#replica.notLeader();
+    if (this.#replica.isStale(epoch) || !isWithin) return this.#replica.staleEpoch();
+    return merges.refusal ?? (leading ? undefined : this.#replica.notLeader());
   }
 
   openStream(sink: WatchSink): WatchStream {

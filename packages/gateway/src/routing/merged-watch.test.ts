@@ -195,6 +195,17 @@ describe('a routed watch', () => {
     expect(bed.seen).toEqual(['created 10', '11 12 to 12', '13 15 to 15']);
   });
 
+  test('asks the same leader again while its range is being merged', () => {
+    const bed = new WatchBed(0);
+    bed.created(10);
+    const { watchId } = bed.creates().at(-1) ?? { watchId: 0 };
+    bed.stream.send({ kind: 'ended', watchId, code: 'UNAVAILABLE', message: '', compactRevision: 0 });
+    bed.clock.advance(2_000);
+    expect(bed.creates().at(-1)).toMatchObject({ startRevision: 11 });
+    expect([bed.creates().at(-1)?.watchId === watchId, bed.routes.leader(2)]).toEqual([false, 1]);
+    expect(bed.seen).toEqual(['created 10']);
+  });
+
   test('is under way until it is cancelled or ended, whatever happens to its streams', () => {
     const bed = new WatchBed(0);
     bed.created(10);

@@ -154,6 +154,7 @@ export class RoutedWatch {
   #ended(message: Extract<WatchMessage, { kind: 'ended' }>): void {
     const code = isErrorCode(message.code) ? message.code : 'INTERNAL';
     if (code === 'NOT_LEADER') return this.interrupted();
+    if (code === 'UNAVAILABLE') return this.#later(); // its range is being merged
     if (code === 'STALE_EPOCH' || code === 'RANGE_NOT_FOUND') {
       this.#deps.routes.doubt();
       return this.interrupted();
@@ -165,6 +166,10 @@ export class RoutedWatch {
   /** The leader or the way to it is gone: begin again where it stopped. */
   interrupted(): void {
     this.#deps.routes.distrust(this.#rangeId, this.#node);
+    this.#later();
+  }
+
+  #later(): void {
     this.#watchId = 0;
     this.#again();
   }
