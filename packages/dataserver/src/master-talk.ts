@@ -14,7 +14,11 @@ export interface MasterTalkDeps {
   readonly split: (replica: RangeReplica, at: Bytes | undefined) => OrderedSplit;
   /** The same for the merge of a range that is led here with the one behind it. */
   readonly merge: (wanted: WantedMerge) => Carried;
+  /** Whether a neighbour is being merged with a range that is led here. */
+  readonly isMerging: (rangeId: number) => boolean;
 }
+
+const MERGING: Carried = { outcome: 'underWay', reason: 'a neighbour is being merged with the range' };
 
 /** What a store tells the master with each heartbeat, and what it does of what leaders are ordered in the answer. */
 export class MasterTalk {
@@ -64,6 +68,8 @@ export class MasterTalk {
           bytesMax: instruction.bytesMax,
         });
       default:
+        // Any change of its members would have the merge refused, with the neighbour sealed already. It is over soon.
+        if (this.#deps.isMerging(replica.rangeId)) return MERGING;
         return replica.members.carryOut({ confVersion, instruction });
     }
   }

@@ -108,12 +108,17 @@ export class MergeDriver {
     return underWay('the merge has begun');
   }
 
+  /** Whether a merge into the range is under way here (MD3). */
+  isMerging(rangeId: number): boolean {
+    return this.#attempts.get(rangeId)?.underWay === true;
+  }
+
   /** MD2. Called about every second. */
   housekeep(): void {
     const sealed = [...this.#deps.replicas()].filter(({ state }) => state.merging.seal !== undefined);
     if (sealed.length === 0) return;
     for (const target of this.#deps.replicas()) {
-      if (this.#attempts.get(target.rangeId)?.underWay) continue;
+      if (this.isMerging(target.rangeId)) continue;
       for (const source of sealed) {
         if (target.serving || !isOn(source, target.leaderNode())) this.#goOn({ target, source });
       }

@@ -32,6 +32,11 @@ export class StoreMerges {
     return this.#driver.carryOut(wanted);
   }
 
+  /** Whether a neighbour is being merged with a range that is led here. */
+  isMerging(rangeId: number): boolean {
+    return this.#driver.isMerging(rangeId);
+  }
+
   /** What each replica is given to merge by. */
   get seams(): {
     readonly neighbours: MergeNeighbours;
