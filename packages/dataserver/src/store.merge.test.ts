@@ -329,6 +329,7 @@ describe('a sealed source', () => {
       source.admitsConf({ steps: [], joint: 'implicit', autoLeave: true, context: new Uint8Array(0) } as never),
     ).toBe(false);
     expect(source.unreadable()?.code).toBe('UNAVAILABLE');
+    expect(source.watches.refusal({ epoch: SOURCE.epoch, span: SOURCE })?.code).toBe('UNAVAILABLE');
     await applyNext(must(replicaIn(booted, TARGET.rangeId)), { sealed: true });
     const moved = must(booted.store.merges.moved(SOURCE.rangeId));
     expect(currentRanges(moved)).toMatchObject([{ rangeId: TARGET.rangeId, epoch: { version: 2 } }]);
@@ -359,4 +360,22 @@ describe('a sealed source', () => {
     expect(answers).toEqual(expected);
     booted.store.stop();
   });
+});
+
+test('orders for the members of a range wait while a neighbour is being merged with it', async () => {
+  const booted = await startedNode(1);
+  const target = must(replicaIn(booted, TARGET.rangeId));
+  Object.assign(target.group, { status: () => ({ changePending: false }) });
+  target.roleChanged({ role: 'leader', term: 2, leader: 11 });
+  const [noop] = logOf(TARGET.rangeId, [[1, { type: 'noop' }]]);
+  await target.apply([{ ...must(noop), index: MERGE_AT }], target.state.conf); // an entry of its own term: it serves
+  const order = { rangeId: TARGET.rangeId, confVersion: 1 };
+  const { talk } = booted.store;
+  talk.carryOut({ ...order, orderId: 1, instruction: { type: 'merge', source: SOURCE, bytesMax: 0 } });
+  talk.carryOut({ ...order, orderId: 2, instruction: { type: 'demote', replicaId: 12 } });
+  expect(talk.report().results).toMatchObject([
+    { orderId: 1, outcome: 'underWay' },
+    { orderId: 2, outcome: 'underWay', reason: 'a neighbour is being merged with the range' },
+  ]);
+  booted.store.stop();
 });

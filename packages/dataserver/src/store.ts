@@ -149,6 +149,7 @@ export class Store {
       ...{ clock: deps.clock, replica, replicas: () => this.replicas() },
       split: (ordered, at) => this.#splitter?.order(ordered, at) ?? NO_SPLITS,
       merge: (wanted) => this.merges.carryOut(wanted),
+      isMerging: (rangeId) => this.merges.isMerging(rangeId),
     });
   }
 

@@ -40,6 +40,7 @@ export class QuietHost implements RaftHost {
       transferring: false,
       hasLease: () => false,
       checkpointed: (position) => void this.checkpointed.push(position),
+      tellCommits() {},
       transferLeader: () => refused,
       forceAlone: () => ({ refused: 'noData' }),
       status() {

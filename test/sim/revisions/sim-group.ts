@@ -211,6 +211,8 @@ export class Member implements Group {
     return { refused: 'confInvalid' as const };
   }
 
+  tellCommits(): void {}
+
   transferLeader() {
     return { refused: 'notLeader' as const };
   }

@@ -139,7 +139,10 @@ export class RangeReplica implements StateMachine {
           this.#keysChanged();
           this.#splits.applied(child, term);
         },
-        onSealed: () => this.merges.sealChanged(),
+        onSealed: () => {
+          this.group.tellCommits(); // the merge waits for all replicas (merges.ts MR2)
+          this.merges.sealChanged();
+        },
         source: (rangeId) => deps.neighbours.source(rangeId),
         onMerged: (sourceId) => this.merges.merged(sourceId),
       },
@@ -273,6 +276,7 @@ export class RangeReplica implements StateMachine {
     this.#reasons.reset();
     this.closing.keysChanged();
     this.#leases.keysChanged();
+    this.group.tellCommits(); // clients wait for those who have the keys now, on whatever node they are to be led
     if (this.#serving) this.#time.rebase(this.state.rangeTimeMs);
   }
 

@@ -14,6 +14,7 @@ type Step =
       readonly part: number;
     }
   | { readonly do: 'pass'; readonly range: Side; readonly ms: number }
+  | { readonly do: 'split' }
   | { readonly do: 'checkpoint' | 'restart'; readonly range: Side; readonly node: 0 | 1 };
 type Side = 'own' | 'other';
 
@@ -30,6 +31,7 @@ const steps = fc.array(
       part: fc.integer({ min: 0, max: 3 }),
     }),
     fc.record({ do: fc.constant('pass' as const), range: side, ms: fc.integer({ min: 1, max: 30 }) }),
+    fc.record({ do: fc.constant('split' as const) }),
     fc.record({ do: fc.constantFrom('checkpoint' as const, 'restart' as const), range: side, node }),
   ),
   { minLength: 8, maxLength: 30, size: 'max' },
@@ -50,6 +52,13 @@ class Memory {
   outcomes = new Outcomes();
   readonly #rows = new Map<number, Uint8Array>();
 
+  /** That of a child that this range has from now on. */
+  fork(): Memory {
+    const child = new Memory();
+    child.outcomes = this.outcomes.fork(1);
+    return child;
+  }
+
   checkpoint(): void {
     this.outcomes.flush({
       put: (page, bytes) => this.#rows.set(page, bytes),
@@ -66,7 +75,7 @@ class Memory {
 }
 
 interface World {
-  readonly memories: readonly [Readonly<Record<Side, Memory>>, Readonly<Record<Side, Memory>>];
+  readonly memories: readonly [Record<Side, Memory>, Record<Side, Memory>];
   readonly times: Record<Side, number>;
 }
 
@@ -82,6 +91,10 @@ function take({ memories, times }: World, step: Step): void {
       times[step.range] += step.ms;
       for (const memory of memories) memory[step.range].outcomes.expire(times[step.range]);
       break;
+    case 'split':
+      times.other = times.own;
+      for (const memory of memories) memory.other = memory.own.fork();
+      break;
     default:
       memories[step.node][step.range][step.do]();
   }
@@ -96,7 +109,7 @@ function world(): World {
   return { memories: [memory(), memory()], times: { own: 1, other: 1 } };
 }
 
-test('whatever nodes have forgotten, and when they wrote it down, apply sees the same on all, also behind a merge', () => {
+test('whatever nodes have forgotten, and when they wrote it down, apply sees the same on all, behind splits and merges too', () => {
   fc.assert(
     fc.property(steps, (given) => {
       const all = world();

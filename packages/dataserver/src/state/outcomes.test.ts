@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { Outcome } from './outcome-codec.ts';
 import { Outcomes, type PageWrites } from './outcomes.ts';
 
@@ -104,5 +104,20 @@ describe('the memory of outcomes behind a split', () => {
     const { left, right } = split();
     left.unite(right, { ownMs: 1, otherMs: 1 });
     expect([left.count, known(left, IDS)]).toEqual([4, IDS]);
+  });
+
+  test('is not gone through by a merge where both have shared it since', () => {
+    const left = new Outcomes();
+    const read = vi.fn(() => 1_000);
+    for (let i = 0; i < 3_000; i++) {
+      const entry = { requestId: `r${i}`, outcome: outcome(i), deadlineMs: 1_000 };
+      left.remember(entry, 10);
+      Object.defineProperty(entry, 'deadlineMs', { get: read });
+    }
+    const right = left.fork(2);
+    remember(left, ['left'], 300);
+    remember(right, ['right'], 300);
+    left.unite(right, { ownMs: 1, otherMs: 1 });
+    expect([left.count, known(left, IDS), read.mock.calls.length]).toEqual([3_002, ['left', 'right'], 0]);
   });
 });

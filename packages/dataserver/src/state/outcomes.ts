@@ -12,6 +12,8 @@ import { decodeOutcomePage, encodeOutcomePage, type Outcome } from './outcome-co
  *     those whose deadline has not passed in the time of the range, and of several under one id the last alone.
  * O4. A split copies neither outcomes nor what they are found by, however many they are: the range and its child share what
  *     was remembered before, which nobody changes any more. It goes when the last of it has expired.
+ * O5. Nor does a merge go through what both share since they were one: whatever of it either has remembered anew since is
+ *     looked at, the rest would be found to be there. So what it costs is what the two have remembered apart.
  */
 export interface Remembered {
   readonly requestId: string;
@@ -21,7 +23,9 @@ export interface Remembered {
 
 interface Page {
   readonly number: number;
+  /** Of a page that is shared: the same array in all ranges that share it. */
   readonly entries: Remembered[];
+  minDeadlineMs: number;
   maxDeadlineMs: number;
   bytes: number;
   stored: boolean;
@@ -52,7 +56,7 @@ export interface RangeTimes {
 /** A page is closed when it holds this many outcomes. */
 const PAGE_ENTRIES_MAX = 1_024;
 
-const NEW_PAGE = { maxDeadlineMs: 0, bytes: 0, stored: false, shared: false, copyOf: undefined };
+const NEW_PAGE = { minDeadlineMs: Number.POSITIVE_INFINITY, maxDeadlineMs: 0, bytes: 0, stored: false, shared: false, copyOf: undefined };
 
 export interface PageWrites {
   put(page: number, bytes: Uint8Array): void;
@@ -117,7 +121,7 @@ export class Outcomes {
     if (page === undefined || page.stored || page.shared || page.entries.length >= PAGE_ENTRIES_MAX)
       page = this.#open();
     page.entries.push(entry);
-    page.maxDeadlineMs = Math.max(page.maxDeadlineMs, entry.deadlineMs);
+    widen(page, entry);
     page.bytes += bytes;
     this.#bytes += bytes;
     this.#byId.set(entry.requestId, entry);
@@ -147,16 +151,34 @@ export class Outcomes {
    * had parts in, what each of them had is put together, in the place of either.
    */
   unite(other: Outcomes, times: RangeTimes): void {
+    const shared = new Set(this.#pages.map(({ entries }) => entries));
+    const renewed = this.#rememberedAgain(other);
     for (const page of other.#pages) {
-      const live = page.entries.filter((entry) => other.#live(entry.requestId, times.otherMs) === entry); // O3
+      const known = shared.has(page.entries) && Math.max(page.minDeadlineMs, times.otherMs) >= times.ownMs; // O5
+      const news = known ? page.entries.filter(({ requestId }) => renewed.has(requestId)) : page.entries;
+      const live = news.filter((entry) => other.#live(entry.requestId, times.otherMs) === entry); // O3
       const entries = live.flatMap((entry) => this.#united(entry, times) ?? []);
       if (entries.length === 0) continue;
       const bytes = Math.ceil((page.bytes * entries.length) / page.entries.length);
-      const maxDeadlineMs = entries.reduce((max, { deadlineMs }) => Math.max(max, deadlineMs), 0);
-      this.#pages.push({ ...NEW_PAGE, number: this.#nextPage++, entries, maxDeadlineMs, bytes });
+      const united: Page = { ...NEW_PAGE, number: this.#nextPage++, entries, bytes };
+      for (const entry of entries) {
+        widen(united, entry);
+        this.#byId.set(entry.requestId, entry);
+      }
+      this.#pages.push(united);
       this.#bytes += bytes;
-      for (const entry of entries) this.#byId.set(entry.requestId, entry);
     }
+  }
+
+  /** Ids in pages that both share of which there is something later here (O5). */
+  #rememberedAgain(other: Outcomes): ReadonlySet<string> {
+    const theirs = new Set(other.#pages.map(({ entries }) => entries));
+    const ids = new Set<string>();
+    for (const { entries } of this.#pages) {
+      if (theirs.has(entries)) continue;
+      for (const { requestId } of entries) if (other.#entry(requestId) !== undefined) ids.add(requestId);
+    }
+    return ids;
   }
 
   /** What is to be remembered of it beside what already is. */
@@ -202,7 +224,7 @@ export class Outcomes {
       const entries = decodeOutcomePage(bytes);
       const page: Page = { ...NEW_PAGE, number, entries: [...entries], bytes: bytes.length, stored: true };
       for (const entry of entries) {
-        page.maxDeadlineMs = Math.max(page.maxDeadlineMs, entry.deadlineMs);
+        widen(page, entry);
         this.#byId.set(entry.requestId, entry);
       }
       this.#pages.push(page);
@@ -216,4 +238,9 @@ export class Outcomes {
     this.#pages.push(page);
     return page;
   }
+}
+
+function widen(page: Page, { deadlineMs }: Remembered): void {
+  page.minDeadlineMs = Math.min(page.minDeadlineMs, deadlineMs);
+  page.maxDeadlineMs = Math.max(page.maxDeadlineMs, deadlineMs);
 }

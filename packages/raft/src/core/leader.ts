@@ -11,6 +11,8 @@
  *     may have been lost, and a target that has not applied its own promotion yet cannot follow it.
  * L6. A follower whose hint has a term at index 0 knows no membership (follower.ts F4): it gets a snapshot, even if the
  *     log reaches back to the first entry.
+ * L7. What is committed a follower learns with the entries that follow. Where none do it would learn by L4, after up to two
+ *     heartbeat intervals; when somebody waits for it to apply what there is, `tellCommits` tells it at once.
  */
 import { assert } from '@remora/base';
 import { wantEntries } from './entry-reads.ts';
@@ -283,6 +285,12 @@ export function maybeCommit(s: CoreState): void {
   s.commitTo(index);
   s.leaderReady = true;
   if (s.reads.hasWaiting) startReads(s);
+}
+
+/** L7. */
+export function tellCommits(s: CoreState): void {
+  if (s.role !== 'leader') return;
+  for (const pr of s.peers) if (pr.state === 'replicate' && pr.commit < s.commit) tellCommit(s, pr);
 }
 
 /** Sends what is committed, as far as the follower can take it. */

@@ -29,6 +29,7 @@ import {
   reportUnreachable,
   sendRead,
   startReads,
+  tellCommits,
   tickLeader,
   transferLeader,
 } from './leader.ts';
@@ -204,6 +205,12 @@ export class RaftCore {
   transferLeader(to: ReplicaId): Refused | undefined {
     this.#s.dueTick = 0;
     return transferLeader(this.#s, to);
+  }
+
+  /** Tells the followers at once what is committed (leader.ts L7); does nothing where this replica does not lead. */
+  tellCommits(): void {
+    this.#s.dueTick = 0;
+    tellCommits(this.#s);
   }
 
   /** A transfer is under way: nothing can be proposed. */

@@ -281,4 +281,20 @@ describe('flow to a follower', () => {
     tick(core, 2 * HEARTBEAT_TICKS);
     expect(run(core)).toEqual([]);
   });
+
+  test('followers that do not know what is committed are told at once when somebody waits for them', () => {
+    const core = makeLeader({ config: { checkQuorum: false } });
+    propose(core, 'a');
+    run(core);
+    ack(core, 2, 2, 1);
+    ack(core, 3, 2, 2);
+    run(core);
+    core.tellCommits();
+    const sent = run(core);
+    expect(appendsTo(sent, 2)).toMatchObject([{ entries: [], prevIndex: 2, commit: 2 }]);
+    expect(appendsTo(sent, 3)).toEqual([]);
+    const follower = makeCore();
+    follower.tellCommits();
+    expect(run(follower)).toEqual([]);
+  });
 });

@@ -91,6 +91,11 @@ export interface Group {
    * term is committed. `status().conf` shows what has come out of it.
    */
   proposeConf(change: ConfChange): LogPosition | Refused;
+  /**
+   * Tells the followers at once what is committed; does nothing where this replica does not lead. They learn it with the
+   * entries that follow anyway, or within two heartbeat intervals: for what somebody waits for on all replicas.
+   */
+  tellCommits(): void;
   transferLeader(to: ReplicaId): Refused | undefined;
   /** Whether this replica leads and is handing over: it takes no proposals until another leads, or that has failed. */
   readonly transferring: boolean;

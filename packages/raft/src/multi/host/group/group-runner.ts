@@ -227,6 +227,12 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     this.#host.stats.compactions++;
   }
 
+  tellCommits(): void {
+    if (this.#closed) return;
+    this.#core.tellCommits();
+    this.#host.markDirty(this);
+  }
+
   transferLeader(to: ReplicaId): Refused | undefined {
     if (this.#closed) return NOT_LEADER;
     const refused = this.#core.transferLeader(to);
