@@ -329,7 +329,9 @@ describe('a sealed source', () => {
       source.admitsConf({ steps: [], joint: 'implicit', autoLeave: true, context: new Uint8Array(0) } as never),
     ).toBe(false);
     expect(source.unreadable()?.code).toBe('UNAVAILABLE');
-    expect(source.watches.refusal({ epoch: SOURCE.epoch, span: SOURCE })?.code).toBe('UNAVAILABLE');
+    expect(
+      source.watches.refusal({ epoch: SOURCE.epoch, span: { start: Buffer.from('x'), end: Buffer.from('y') } })?.code,
+    ).toBe('UNAVAILABLE');
     await applyNext(must(replicaIn(booted, TARGET.rangeId)), { sealed: true });
     const moved = must(booted.store.merges.moved(SOURCE.rangeId));
     expect(currentRanges(moved)).toMatchObject([{ rangeId: TARGET.rangeId, epoch: { version: 2 } }]);
@@ -365,7 +367,10 @@ describe('a sealed source', () => {
 test('orders for the members of a range wait while a neighbour is being merged with it', async () => {
   const booted = await startedNode(1);
   const target = must(replicaIn(booted, TARGET.rangeId));
-  Object.assign(target.group, { status: () => ({ changePending: false }) });
+  Object.assign(target.group, {
+    ready: true,
+    status: () => ({ changePending: false, progress: [], conf: target.state.conf }),
+  });
   target.roleChanged({ role: 'leader', term: 2, leader: 11 });
   const [noop] = logOf(TARGET.rangeId, [[1, { type: 'noop' }]]);
   await target.apply([{ ...must(noop), index: MERGE_AT }], target.state.conf); // an entry of its own term: it serves

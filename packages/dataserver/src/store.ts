@@ -42,7 +42,7 @@ import { RangeReplica } from './range/range-replica.ts';
 import { serveRanges } from './range/range-service.ts';
 import { SPLIT_OFF_MAX, type SplitOff } from './range/splits.ts';
 import { type HeldReplica, HeldReplicas } from './replicas/held-replicas.ts';
-import { ReplicaRemover } from './replicas/replica-remover.ts';
+import { type Removal, ReplicaRemover } from './replicas/replica-remover.ts';
 import { ReplicaTable, type Running } from './replicas/replica-table.ts';
 import { StoreMerges } from './replicas/store-merges.ts';
 import { Strangers } from './replicas/strangers.ts';
@@ -90,6 +90,7 @@ const HOUSEKEEPING_MS = 1_000;
 const WATCH_RING_MIN = 64 * 1024;
 /** The voters of a new range campaign this far apart: the first that finds a quorum created leads. */
 const FIRST_WAIT_TICKS_APART = 4;
+type Removing = () => Promise<void>;
 type Beginning = Pick<GroupOptions, 'firstWaitTicks' | 'firstRetryTicks' | 'firstLeader'>;
 /** Of a child that begins without a leader, where the parent's is: the others write their checkpoints, and come any moment. */
 const FIRST_OF_SPLIT: Beginning = { firstWaitTicks: 0, firstRetryTicks: 1 };
@@ -164,10 +165,11 @@ export class Store {
     this.#checkNothingLost(halves);
     this.#remover.clean();
     this.#held.forget();
-    const removals: Promise<void>[] = [];
+    const left: Removing[] = [];
     for (const { key, value } of this.#deps.engine.scanResident(allLocalSpan())) {
-      if (isStateKey(key) && !halves.has(rangeIdOfLocalKey(key))) removals.push(this.#open(value));
+      if (isStateKey(key) && !halves.has(rangeIdOfLocalKey(key))) left.push(...this.#open(value));
     }
+    const removals = left.map((remove) => remove()); // behind all others, which may rest on their rows (splits.ts S8)
     this.#armHousekeeping();
     const resumed = interrupted.map((marker) => this.#replicas.create(marker, () => this.#resume(marker)));
     await Promise.all([this.#installer.clean(), ...removals, ...resumed]);
@@ -186,7 +188,7 @@ export class Store {
     await this.#installer.resume(marker);
     const state = this.#deps.engine.get(stateKey(marker.rangeId));
     assert(state !== undefined, 'a snapshot carries the state of its range');
-    await this.#open(state);
+    for (const remove of this.#open(state)) await remove();
   }
 
   /**
@@ -309,14 +311,16 @@ export class Store {
       leaveCheckpoints();
       return replica.state.descriptor;
     };
-    this.#removal(replica.state.descriptor, replica.group.replicaId, stageLast).catch(this.#deps.onFailure);
+    const { settled, group } = replica;
+    const ending = { replicaId: group.replicaId, last: { settled, stage: stageLast } };
+    this.#removal(replica.state.descriptor, ending).catch(this.#deps.onFailure);
   }
 
-  #removal(descriptor: RangeDescriptor, replicaId: number, stageLast?: () => Span): Promise<void> {
+  #removal(descriptor: RangeDescriptor, ending: Pick<Removal, 'replicaId' | 'last'>): Promise<void> {
     const { rangeId } = descriptor;
+    const { replicaId } = ending;
     this.#deps.logger.info({ range: rangeId, replica: replicaId }, 'this replica was removed: it is cleared away');
-    const removal = { rangeId, replicaId, span: descriptor };
-    return this.#remover.remove(stageLast === undefined ? removal : { ...removal, stageLast });
+    return this.#remover.remove({ rangeId, span: descriptor, ...ending });
   }
 
   /**
@@ -328,13 +332,14 @@ export class Store {
     return this.#replicas.changedSince(epochOf);
   }
 
-  /** Runs a replica, or takes away what is left of it; resolves when that is done. (T5, T8) */
-  async #open(state: Uint8Array): Promise<void> {
+  /** Runs a replica, or gives what takes away what is left of it. (T5, T8) */
+  #open(state: Uint8Array): readonly Removing[] {
     const { descriptor, conf } = decodeRangeMeta(state);
     const held = this.#held.of(descriptor.rangeId) ?? this.#heldBefore(descriptor);
     const isMember = descriptor.replicas.some(({ replicaId }) => replicaId === held.replicaId);
-    if (held.ended || !isMember) return this.#removal(descriptor, held.replicaId);
+    if (held.ended || !isMember) return [() => this.#removal(descriptor, { replicaId: held.replicaId })];
     this.#run(this.#replica(descriptor, conf), held.replicaId);
+    return [];
   }
 
   /** Versions without held rows knew the own replica by the descriptor. */

@@ -143,7 +143,8 @@ function rangeHistory(bed: RangeCluster, key: Buffer, end: Buffer): () => readon
   bed.clock.setTimer(100, () => insist(20));
   return () => {
     control?.cancel();
-    if (upTo === 0) throw new Error(`the history of keys from ${key} to ${end} was not told: nothing can be held against it`);
+    if (upTo === 0)
+      throw new Error(`the history of keys from ${key} to ${end} was not told: nothing can be held against it`);
     return found;
   };
 }

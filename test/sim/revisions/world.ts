@@ -139,7 +139,19 @@ export class World {
       };
       const installer = {} as Installer; // no member is ever sent a snapshot
       const others = NO_OTHER_RANGES;
-      const deps = { engine, clock, logger: silentLogger, nodeId: id, options, installer, drawer, others, ...given };
+      const checkpointer = { run: async () => {} };
+      const deps = {
+        engine,
+        clock,
+        logger: silentLogger,
+        nodeId: id,
+        options,
+        installer,
+        drawer,
+        others,
+        checkpointer,
+        ...given,
+      };
       const replica = new RangeReplica({ ...deps, ...NOTHING_AROUND }, descriptor, conf);
       const member = this.#group(descriptor.rangeId).member(id);
       replica.attach(member);

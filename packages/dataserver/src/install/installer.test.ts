@@ -129,7 +129,7 @@ describe('an installer', () => {
       told.push('begins');
       return NO_ENDINGS;
     };
-    const receiver = installer.receive({ ...targetAt(20), settled, begins, replaced });
+    const receiver = installer.receive({ ...targetAt(20), settled: () => settled, begins, replaced });
     for (const piece of pieces(stream, random)) await receiver.chunk(piece);
     const finished = receiver.finish();
     await turns(50);

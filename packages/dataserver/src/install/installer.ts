@@ -51,8 +51,8 @@ export interface InstallTarget {
   readonly meta: SnapshotMeta;
   /** The keys that it has now. Nothing is applied to it until the installation has ended. */
   readonly span: Span;
-  /** Resolves when nothing that others rely on is in its state in memory only: a range that was split off it, say. */
-  readonly settled: Promise<void>;
+  /** Resolves when nothing that others rely on is in its state only: a range that was split off it, say. */
+  readonly settled: () => Promise<void>;
   /** Another range that has keys of this span here (I6). */
   readonly sharing: (span: Span) => number | undefined;
   /**
@@ -233,7 +233,7 @@ class Incoming implements SnapshotReceiver {
   async finish(progress: () => void = () => {}): Promise<void> {
     const file = this.#file;
     try {
-      await this.#target.settled;
+      await this.#target.settled();
       this.#parser.finish();
       await this.#onDisk(async () => file?.commit());
       this.#checkShared(); // in the step in which the marker is set

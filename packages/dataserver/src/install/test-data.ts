@@ -19,7 +19,7 @@ export function targetAt(index: number) {
     replicaId: 11,
     meta: metaAt(index),
     span: DESCRIPTOR,
-    settled: Promise.resolve(),
+    settled: () => Promise.resolve(),
     sharing: () => undefined,
   };
 }

@@ -21,6 +21,7 @@ import type {
   StateMachine,
   StateMachineSnapshot,
 } from '@remora/raft';
+import type { Checkpointer } from '../checkpointer.ts';
 import { LockListeners } from '../lock-watch/lock-listeners.ts';
 import type { RevisionSource } from '../revisions/revision-drawer.ts';
 import { SplitReasons } from '../splitting/split-reasons.ts';
@@ -61,6 +62,7 @@ export interface RangeDeps
   readonly options: RangeOptions;
   readonly drawer: RevisionSource;
   readonly others: OtherRanges;
+  readonly checkpointer: Pick<Checkpointer, 'run'>;
   /** The replica has applied that it is no member of its range any more. Called once, from within `apply`. */
   readonly onLeft: (replica: RangeReplica) => void;
   readonly onApplied?: OnApplied;
@@ -327,14 +329,19 @@ export class RangeReplica implements StateMachine {
     // Whoever is sent a snapshot follows; it may not have been told yet, as nothing is applied meanwhile.
     if (this.#leaderTerm !== 0) this.#stopServing();
     const { replicaId } = this.group;
-    const { durable: settled } = this.#splits;
     return this.#rows.install(meta, {
-      ...{ replicaId, settled },
+      replicaId,
+      settled: () => this.settled.then(() => this.#deps.checkpointer.run()), // splits.ts S8
       replaced: () => {
         this.hub.reset();
         this.closing.keysChanged();
       },
     });
+  }
+
+  /** Resolves when its splits are settled (splits.ts S8). */
+  get settled(): Promise<void> {
+    return this.#splits.durable;
   }
 
   /** R3. Its rows are being replaced by a snapshot. */

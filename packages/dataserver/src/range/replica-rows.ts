@@ -70,7 +70,7 @@ export class ReplicaRows {
   /** `replaced` is called when the state is the snapshot's. */
   install(
     meta: SnapshotMeta,
-    target: { readonly replicaId: number; readonly settled: Promise<void>; readonly replaced: () => void },
+    target: { readonly replicaId: number; readonly settled: () => Promise<void>; readonly replaced: () => void },
   ): SnapshotReceiver {
     const { rangeId, bounds } = this.#state;
     const { replicaId, settled, replaced } = target;

@@ -28,7 +28,7 @@ export interface SplitsDeps {
   readonly watches: RangeWatches;
   /**
    * The range was cut in this step: brings the child's replica on this node to life. Resolves when both are durable as
-   * they are behind the split.
+   * they are behind the split, and the child takes part in checkpoints.
    */
   readonly onSplit: (child: SplitOff, parent: RangeReplica) => Promise<void>;
   /** The ranges of this node that have the keys behind a range. */
@@ -55,6 +55,10 @@ export interface SplitsDeps {
  *     leader. That is one node at most, as there is one leader of a term; and once, as what applies the split again after
  *     a crash leads in that term no more. It acts only once the child is durable there (S2), so behind that no crash has
  *     the split applied again (S3). If there is none, the child elects its leader like any range.
+ * S8. The checkpoint that makes the split durable is short, as nobody has the child's keys before: what the range had
+ *     stored of outcomes the child only names in it, and takes over with the next one (state/outcomes.ts O6). So rows of a
+ *     range go, other than by a checkpoint, only behind one that began when its children took part in checkpoints: a
+ *     snapshot that takes their place (range-replica.ts `install`) and a removal (replica-remover.ts RM4) see to it.
  */
 export class Splits {
   readonly #replica: RangeReplica;
@@ -76,7 +80,7 @@ export class Splits {
     return this.#off;
   }
 
-  /** Resolves when all splits that are applied are durable. */
+  /** Resolves when all splits that are applied are durable, and their children here take part in checkpoints (S8). */
   get durable(): Promise<void> {
     return this.#durable;
   }
@@ -105,7 +109,8 @@ export class Splits {
     this.#deps.watches.endOutside(bounds, stale);
     this.#deps.queries.interrupt(stale, (lock) => !lockWithin(bounds, lock));
     const leaderNode = this.#replica.leaderNodeOf(term); // S7
-    this.#durable = this.#deps.onSplit({ start, leaderNode }, this.#replica);
+    const { outcomes } = state;
+    this.#durable = this.#deps.onSplit({ start, leaderNode }, this.#replica).then(() => outcomes.settled());
   }
 
   /** For those who ask by an old epoch, or for keys that are not the range's. */

@@ -6,6 +6,9 @@
  *      never does and whose removal goes on at the next start.
  * RM2. Rows go in bounded steps, its state row last: while that is there, its bounds say what may be left.
  * RM3. From the beginning to the end no replica that shares keys with it is created (`removing`).
+ * RM4. Ranges that were split off it may have yet to take over what they remember from its rows, with a checkpoint in
+ *      which they take part (range/splits.ts S8). So those of its splits are waited for, and before rows go there is
+ *      one behind that, also after a restart, when all replicas take part that were there.
  */
 import { assert, type Engine, InvariantError, type Logger, type Row, type Span } from '@remora/base';
 import { encodeStored } from '@remora/protocol';
@@ -24,18 +27,25 @@ export interface RemoverDeps {
   readonly recovered: Map<GroupId, RecoveredGroup>;
 }
 
+/** What a replica that ran leaves. */
+export interface LastState {
+  /** Resolves when no range that was split off it is about to begin (RM4). */
+  readonly settled: Promise<void>;
+  /**
+   * Called once nothing is applied any more, in the step in which the end is put down: stages the replica's last state,
+   * takes it out of further checkpoints, and tells the bounds of the range by then.
+   */
+  readonly stage: () => Span;
+}
+
 /** A replica that is to go. */
 export interface Removal {
   readonly rangeId: number;
   readonly replicaId: number;
   /** The bounds of its range. */
   readonly span: Span;
-  /**
-   * Called once nothing is applied any more, in the step in which the end is put down: stages the replica's last state,
-   * takes it out of further checkpoints, and tells the bounds of the range by then. Absent after a restart: what is left is
-   * what was staged before.
-   */
-  readonly stageLast?: () => Span;
+  /** Absent after a restart: what is left is what was staged before. */
+  readonly last?: LastState;
 }
 
 const MARKER = { what: 'the marker of a removal', version: 1, fields: 1 };
@@ -85,10 +95,10 @@ export class ReplicaRemover {
   }
 
   /** RM1. */
-  async #record({ rangeId, replicaId, stageLast }: Removal): Promise<void> {
-    if (stageLast !== undefined) this.#removing.set(rangeId, stageLast());
-    else if (this.#held.of(rangeId)?.ended === true) return; // durable since before the start
-    this.#held.ends(rangeId, replicaId);
+  async #record({ rangeId, replicaId, last }: Removal): Promise<void> {
+    await last?.settled; // RM4
+    if (last !== undefined) this.#removing.set(rangeId, last.stage());
+    if (this.#held.of(rangeId)?.ended !== true) this.#held.ends(rangeId, replicaId);
     await this.#deps.checkpointer.run();
   }
 

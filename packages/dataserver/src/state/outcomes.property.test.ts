@@ -2,7 +2,7 @@ import type { PartResult } from '@remora/protocol';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Outcome } from './outcome-codec.ts';
-import { Outcomes } from './outcomes.ts';
+import { type LoadedPage, type Loan, Outcomes } from './outcomes.ts';
 
 /** Two ranges, each on two nodes: what the log says is done on both, checkpoints and restarts on one. */
 type Step =
@@ -15,7 +15,8 @@ type Step =
     }
   | { readonly do: 'pass'; readonly range: Side; readonly ms: number }
   | { readonly do: 'split' }
-  | { readonly do: 'checkpoint' | 'restart'; readonly range: Side; readonly node: 0 | 1 };
+  /** `first`: which of the two is staged first. */
+  | { readonly do: 'checkpoint' | 'restart'; readonly node: 0 | 1; readonly first: Side };
 type Side = 'own' | 'other';
 
 const IDS = ['p', 'q', 'r'];
@@ -32,7 +33,7 @@ const steps = fc.array(
     }),
     fc.record({ do: fc.constant('pass' as const), range: side, ms: fc.integer({ min: 1, max: 30 }) }),
     fc.record({ do: fc.constant('split' as const) }),
-    fc.record({ do: fc.constantFrom('checkpoint' as const, 'restart' as const), range: side, node }),
+    fc.record({ do: fc.constantFrom('checkpoint' as const, 'restart' as const), node, first: side }),
   ),
   { minLength: 8, maxLength: 30, size: 'max' },
 );
@@ -50,53 +51,98 @@ function outcomeOf(part: number): Outcome {
 /** What a range remembers on one node. */
 class Memory {
   outcomes = new Outcomes();
-  readonly #rows = new Map<number, Uint8Array>();
+  rows = new Map<number, Uint8Array>();
+  #loan: Loan | undefined;
 
-  /** That of a child that this range has from now on. */
-  fork(): Memory {
-    const child = new Memory();
-    child.outcomes = this.outcomes.fork(1);
-    return child;
-  }
-
-  checkpoint(): void {
+  flush(lender: Memory): void {
     this.outcomes.flush({
-      put: (page, bytes) => this.#rows.set(page, bytes),
-      copy: () => false,
-      delete: (page) => this.#rows.delete(page),
+      put: (page, bytes) => this.rows.set(page, bytes),
+      copy: (page, of) => {
+        const row = lender.rows.get(of.page);
+        if (row !== undefined) this.rows.set(page, row);
+        return row !== undefined;
+      },
+      delete: (page) => this.rows.delete(page),
+      borrow: (loan) => {
+        this.#loan = loan;
+      },
     });
   }
 
-  restart(): void {
-    this.checkpoint();
+  load(lender: Memory): void {
+    const pages: LoadedPage[] = [...this.rows].map(([number, bytes]) => ({ number, bytes }));
+    for (const { number, of } of this.#loan?.pages ?? []) {
+      const bytes = lender.rows.get(of);
+      if (bytes === undefined) throw new Error(`page ${of} is lent, and gone`);
+      pages.push({ number, bytes, copyOf: { rangeId: 1, page: of } });
+    }
     this.outcomes = new Outcomes();
-    this.outcomes.load([...this.#rows].sort(([a], [b]) => a - b).map(([number, bytes]) => ({ number, bytes })));
+    this.outcomes.load(pages.sort((a, b) => a.number - b.number));
+  }
+}
+
+class Node implements Record<Side, Memory> {
+  own = new Memory();
+  other = new Memory();
+  /** Whether the other range takes part in checkpoints: a child does behind the one that has its split. */
+  #takesPart = true;
+
+  split(): void {
+    this.#settle();
+    this.other = new Memory();
+    this.other.outcomes = this.own.outcomes.fork(1);
+    this.other.flush(this.own);
+    this.#takesPart = false;
+  }
+
+  checkpoint(first: Side): void {
+    const order = first === 'own' ? [this.own, this.other] : [this.other, this.own];
+    for (const memory of order) if (memory === this.own || this.#takesPart) memory.flush(this.own);
+    this.#settle();
+  }
+
+  /** The log of a child goes on behind the checkpoint that has the split. */
+  act(range: Side): Outcomes {
+    if (range === 'other' && !this.#takesPart) this.checkpoint('own');
+    return this[range].outcomes;
+  }
+
+  #settle(): void {
+    if (!this.#takesPart) this.own.outcomes.settled();
+    this.#takesPart = true;
+  }
+
+  /** Right behind a checkpoint. */
+  restart(first: Side): void {
+    this.checkpoint(first);
+    this.own.load(this.own);
+    this.other.load(this.own);
   }
 }
 
 interface World {
-  readonly memories: readonly [Record<Side, Memory>, Record<Side, Memory>];
+  readonly nodes: readonly [Node, Node];
   readonly times: Record<Side, number>;
 }
 
-function take({ memories, times }: World, step: Step): void {
+function take({ nodes, times }: World, step: Step): void {
   switch (step.do) {
     case 'remember':
-      for (const memory of memories) {
+      for (const on of nodes) {
         const deadlineMs = times[step.range] + step.aheadMs;
-        memory[step.range].outcomes.remember({ requestId: step.id, deadlineMs, outcome: outcomeOf(step.part) }, 10);
+        on.act(step.range).remember({ requestId: step.id, deadlineMs, outcome: outcomeOf(step.part) }, 10);
       }
       break;
     case 'pass':
       times[step.range] += step.ms;
-      for (const memory of memories) memory[step.range].outcomes.expire(times[step.range]);
+      for (const on of nodes) on.act(step.range).expire(times[step.range]);
       break;
     case 'split':
       times.other = times.own;
-      for (const memory of memories) memory.other = memory.own.fork();
+      for (const on of nodes) on.split();
       break;
     default:
-      memories[step.node][step.range][step.do]();
+      nodes[step.node][step.do](step.first);
   }
 }
 
@@ -105,8 +151,7 @@ function seen({ outcomes }: Memory, timeMs: number): unknown {
 }
 
 function world(): World {
-  const memory = () => ({ own: new Memory(), other: new Memory() });
-  return { memories: [memory(), memory()], times: { own: 1, other: 1 } };
+  return { nodes: [new Node(), new Node()], times: { own: 1, other: 1 } };
 }
 
 test('whatever nodes have forgotten, and when they wrote it down, apply sees the same on all, behind splits and merges too', () => {
@@ -115,13 +160,12 @@ test('whatever nodes have forgotten, and when they wrote it down, apply sees the
       const all = world();
       for (const step of given) {
         take(all, step);
-        const [one, other] = all.memories;
+        const [one, other] = all.nodes;
         expect(seen(one.own, all.times.own)).toEqual(seen(other.own, all.times.own));
       }
       const { own, other } = all.times;
-      for (const memory of all.memories)
-        memory.own.outcomes.unite(memory.other.outcomes, { ownMs: own, otherMs: other });
-      const [first, second] = all.memories.map((memory) => seen(memory.own, Math.max(own, other)));
+      for (const memory of all.nodes) memory.own.outcomes.unite(memory.other.outcomes, { ownMs: own, otherMs: other });
+      const [first, second] = all.nodes.map((memory) => seen(memory.own, Math.max(own, other)));
       expect(first).toEqual(second);
     }),
     { numRuns: 600, seed: 1 },

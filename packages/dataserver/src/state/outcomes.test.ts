@@ -1,12 +1,13 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { Outcome } from './outcome-codec.ts';
-import { Outcomes, type PageWrites } from './outcomes.ts';
+import { type LoadedPage, type Loan, Outcomes, type PageWrites } from './outcomes.ts';
 
 const outcome = (revision: number): Outcome => ({ ok: true, revision, result: { type: 'noop' } });
 
 /** The pages of several ranges, as they lie in an engine. */
 class Stored {
   readonly rows = new Map<string, Uint8Array>();
+  readonly loans = new Map<number, Loan>();
   encoded = 0;
 
   of(rangeId: number): PageWrites {
@@ -21,13 +22,19 @@ class Stored {
         return row !== undefined;
       },
       delete: (page) => this.rows.delete(`${rangeId}/${page}`),
+      borrow: (loan) => (loan === undefined ? this.loans.delete(rangeId) : this.loans.set(rangeId, loan)),
     };
   }
 
   loaded(rangeId: number): Outcomes {
     const outcomes = new Outcomes();
     const own = [...this.rows].filter(([key]) => key.startsWith(`${rangeId}/`));
-    const pages = own.map(([key, bytes]) => ({ number: Number(key.split('/')[1]), bytes }));
+    const pages: LoadedPage[] = own.map(([key, bytes]) => ({ number: Number(key.split('/')[1]), bytes }));
+    const loan = this.loans.get(rangeId);
+    for (const { number, of } of loan?.pages ?? []) {
+      const bytes = this.rows.get(`${loan?.rangeId}/${of}`) ?? Buffer.of();
+      pages.push({ number, bytes, copyOf: { rangeId: loan?.rangeId ?? 0, page: of } });
+    }
     outcomes.load(pages.sort((a, b) => a.number - b.number));
     return outcomes;
   }
@@ -63,23 +70,48 @@ describe('the memory of outcomes behind a split', () => {
     expect([...right.askable(150)].map(({ requestId }) => requestId)).toEqual(['b', 'right']);
   });
 
-  test('is stored for the child without encoding again what lies there, and read back whole', () => {
+  test('is named by the child as it begins, then stored without encoding again what lies there, and read back whole', () => {
     const { left, right, stored } = split();
     left.flush(stored.of(2));
     const before = stored.encoded;
-    right.flush(stored.of(3));
-    expect(stored.encoded - before).toBe(2); // b, which was not stored when it split, and its own
-    expect([known(stored.loaded(2), IDS), known(stored.loaded(3), IDS)]).toEqual([
-      ['a', 'b', 'left'],
-      ['a', 'b', 'right'],
-    ]);
+    const lent = { rangeId: 2, pages: [{ number: 1, of: 1 }] };
+    for (const [loan, pages] of [
+      [lent, 2], // b, which was not stored when it split, and its own
+      [undefined, 3],
+    ] as const) {
+      right.flush(stored.of(3));
+      expect(stored.encoded - before).toBe(2);
+      expect(stored.loans.get(3)).toEqual(loan);
+      expect([...stored.rows.keys()].filter((key) => key.startsWith('3/'))).toHaveLength(pages);
+      expect([known(stored.loaded(2), IDS), known(stored.loaded(3), IDS)]).toEqual([
+        ['a', 'b', 'left'],
+        ['a', 'b', 'right'],
+      ]);
+    }
   });
 
-  test('is encoded when what was to be copied is gone', () => {
-    const { right, stored } = split();
-    stored.rows.clear();
+  test('is the child’s own with the next checkpoint also after a restart', () => {
+    const { left, right, stored } = split();
+    left.flush(stored.of(2));
     right.flush(stored.of(3));
+    stored.loaded(3).flush(stored.of(3));
+    for (const key of stored.rows.keys()) if (key.startsWith('2/')) stored.rows.delete(key);
+    expect([known(stored.loaded(3), IDS), stored.loans.size]).toEqual([['a', 'b', 'right'], 0]);
+  });
+
+  test('is not let go by the parent before the child takes part in checkpoints', () => {
+    const { left, right, stored } = split();
+    right.flush(stored.of(3));
+    left.expire(150);
+    left.flush(stored.of(2));
     expect(known(stored.loaded(3), IDS)).toEqual(['a', 'b', 'right']);
+    left.settled();
+    left.flush(stored.of(2));
+    right.flush(stored.of(3));
+    expect([known(stored.loaded(2), IDS), known(stored.loaded(3), IDS)]).toEqual([
+      ['b', 'left'],
+      ['a', 'b', 'right'],
+    ]);
   });
 
   test('goes when it has expired, in each for itself, and nothing of it stays in memory', () => {

@@ -14,6 +14,9 @@ import { decodeOutcomePage, encodeOutcomePage, type Outcome } from './outcome-co
  *     was remembered before, which nobody changes any more. It goes when the last of it has expired.
  * O5. Nor does a merge go through what both share since they were one: whatever of it either has remembered anew since is
  *     looked at, the rest would be found to be there. So what it costs is what the two have remembered apart.
+ * O6. Of what the parent has stored a child stores, as it begins, only where that lies: a loan. Its next checkpoint has rows
+ *     of its own in place of that. The parent deletes none of its pages until the child takes part in checkpoints
+ *     (`settled`), and whatever else takes them away waits for a checkpoint from then on (range/splits.ts S8).
  */
 export interface Remembered {
   readonly requestId: string;
@@ -41,6 +44,19 @@ export interface StoredPage {
   readonly page: number;
 }
 
+/** A page as it was found; `copyOf`: in another range, which lends it. */
+export interface LoadedPage {
+  readonly number: number;
+  readonly bytes: Uint8Array;
+  readonly copyOf?: StoredPage | undefined;
+}
+
+/** Pages of another range that are this one's too, under numbers of its own (O6). */
+export interface Loan {
+  readonly rangeId: number;
+  readonly pages: readonly { readonly number: number; readonly of: number }[];
+}
+
 /** What was remembered before a split (O4). */
 interface Elder {
   readonly byId: ReadonlyMap<string, Remembered>;
@@ -56,13 +72,22 @@ export interface RangeTimes {
 /** A page is closed when it holds this many outcomes. */
 const PAGE_ENTRIES_MAX = 1_024;
 
-const NEW_PAGE = { minDeadlineMs: Number.POSITIVE_INFINITY, maxDeadlineMs: 0, bytes: 0, stored: false, shared: false, copyOf: undefined };
+const NEW_PAGE = {
+  minDeadlineMs: Number.POSITIVE_INFINITY,
+  maxDeadlineMs: 0,
+  bytes: 0,
+  stored: false,
+  shared: false,
+  copyOf: undefined,
+};
 
 export interface PageWrites {
   put(page: number, bytes: Uint8Array): void;
   /** Puts what lies there under the number; false when it is not there any more. */
   copy(page: number, of: StoredPage): boolean;
   delete(page: number): void;
+  /** Puts down a loan, or that there is none any more (O6). */
+  borrow(loan: Loan | undefined): void;
 }
 
 export class Outcomes {
@@ -75,6 +100,10 @@ export class Outcomes {
   #bytes = 0;
   /** Stored pages that were dropped since the last flush. */
   #dropped: number[] = [];
+  /** A child's own: what was lent to it is to be put down, or is (O6). */
+  #loan: 'none' | 'new' | 'stored' = 'none';
+  /** Children that do not take part in checkpoints yet (O6). */
+  #unsettled = 0;
 
   get bytes(): number {
     return this.#bytes;
@@ -127,13 +156,15 @@ export class Outcomes {
     this.#byId.set(entry.requestId, entry);
   }
 
-  /** The same memory for a child of this range, which has stored none of it (O4). */
+  /** The same memory for a child of this range, which has stored none of it (O4). `settled` is to follow (O6). */
   fork(rangeId: number): Outcomes {
     const copy = new Outcomes();
+    this.#unsettled++;
     for (const page of this.#pages) {
       page.shared = true;
       const copyOf = page.stored ? { rangeId, page: page.number } : undefined;
       copy.#pages.push({ ...page, number: copy.#nextPage++, stored: false, copyOf });
+      if (copyOf !== undefined) copy.#loan = 'new';
     }
     if (this.#byId.size > 0) {
       const maxDeadlineMs = this.#pages.reduce((max, page) => Math.max(max, page.maxDeadlineMs), 0);
@@ -143,6 +174,11 @@ export class Outcomes {
     copy.#elders = this.#elders;
     copy.#bytes = this.#bytes;
     return copy;
+  }
+
+  /** A child takes part in checkpoints from now on, or there is none (O6). */
+  settled(): void {
+    this.#unsettled--;
   }
 
   /**
@@ -208,21 +244,34 @@ export class Outcomes {
 
   /** Brings storage up to date: called as a checkpoint begins, or a snapshot is taken. */
   flush(writes: PageWrites): void {
+    if (this.#loan === 'new') writes.borrow(this.#borrowed());
+    else if (this.#loan === 'stored') writes.borrow(undefined);
     for (const page of this.#pages) {
-      if (page.stored) continue;
+      if (page.stored || (this.#loan === 'new' && page.copyOf !== undefined)) continue; // O6
       const copied = page.copyOf !== undefined && writes.copy(page.number, page.copyOf);
       if (!copied) writes.put(page.number, encodeOutcomePage(page.entries));
       page.stored = true;
     }
+    this.#loan = this.#loan === 'new' ? 'stored' : 'none';
+    if (this.#unsettled > 0) return;
     for (const number of this.#dropped) writes.delete(number);
     this.#dropped = [];
   }
 
-  /** Reads the pages that `flush` wrote, oldest first. */
-  load(pages: readonly { readonly number: number; readonly bytes: Uint8Array }[]): void {
-    for (const { number, bytes } of pages) {
+  #borrowed(): Loan {
+    const lent = this.#pages.flatMap(({ number, copyOf }) => (copyOf === undefined ? [] : [{ number, copyOf }]));
+    const [rangeId = 0] = lent.map(({ copyOf }) => copyOf.rangeId); // all of its parent's
+    return { rangeId, pages: lent.map(({ number, copyOf }) => ({ number, of: copyOf.page })) };
+  }
+
+  /** Reads the pages that `flush` wrote or named, oldest first. */
+  load(pages: readonly LoadedPage[]): void {
+    for (const { number, bytes, copyOf } of pages) {
       const entries = decodeOutcomePage(bytes);
-      const page: Page = { ...NEW_PAGE, number, entries: [...entries], bytes: bytes.length, stored: true };
+      const stored = copyOf === undefined;
+      const kept = { stored, shared: !stored, copyOf };
+      const page: Page = { ...NEW_PAGE, number, entries: [...entries], bytes: bytes.length, ...kept };
+      if (!stored) this.#loan = 'stored';
       for (const entry of entries) {
         widen(page, entry);
         this.#byId.set(entry.requestId, entry);
