@@ -53,7 +53,8 @@ export class Commands {
     const { clock, time, drawer } = deps;
     this.#replica = replica;
     this.#deps = deps;
-    this.proposals = new Proposals({ clock, drawer, state: replica.state, rangeTimeMs: () => time.nowMs() });
+    const [rangeTimeMs, staleEpoch] = [() => time.nowMs(), () => replica.staleEpoch()];
+    this.proposals = new Proposals({ clock, drawer, state: replica.state, rangeTimeMs, staleEpoch });
   }
 
   execute(request: RangeRequest, command: Command, done: RangeDone): void {

@@ -1,5 +1,5 @@
 import { ManualClock } from '@remora/base';
-import { type Command, type CommandBatch, decodeEntry, type RangeDescriptor } from '@remora/protocol';
+import { type Command, type CommandBatch, decodeEntry, type RangeDescriptor, staleEpoch } from '@remora/protocol';
 import type { Group, Refusal } from '@remora/raft';
 import { describe, expect, test } from 'vitest';
 import type { Drawing, RevisionSource } from '../revisions/revision-drawer.ts';
@@ -7,9 +7,11 @@ import { NOBODY_NUMBERS } from '../revisions/test-source.ts';
 import { DESCRIPTOR, put } from '../state/test-bed.ts';
 import { Proposals, refusalError } from './proposals.ts';
 
+const MOVED = staleEpoch([DESCRIPTOR, { ...DESCRIPTOR, rangeId: 3 }]);
+
 function proposalsOf(descriptor: RangeDescriptor, clock: ManualClock, drawer = NOBODY_NUMBERS): Proposals {
   const state = { rangeId: descriptor.rangeId, descriptor, revision: 40 };
-  return new Proposals({ clock, drawer, state, rangeTimeMs: () => 1 });
+  return new Proposals({ clock, drawer, state, rangeTimeMs: () => 1, staleEpoch: () => MOVED });
 }
 
 test.each<{ refused: Refusal; code: string; retry: string }>([
@@ -94,6 +96,21 @@ describe('commands of a range', () => {
     bed.drawing?.answered({ first: 90, count: 2 });
     expect(bed.entries.map(({ block }) => block)).toEqual([{ first: 90, count: 2 }]);
     expect(bed.proposals.underWay).toBe(2);
+  });
+
+  test('that wait for revisions when it is split are told at once which range has their keys by now', () => {
+    let drawing: Drawing | undefined;
+    const drawer: RevisionSource = { ...NOBODY_NUMBERS, want: (wanting) => (drawing = wanting) };
+    const state = { rangeId: 2, descriptor: { ...DESCRIPTOR, revisionSource: 'master' as const }, revision: 40 };
+    const clock = new ManualClock();
+    const proposals = new Proposals({ clock, drawer, state, rangeTimeMs: () => 1, staleEpoch: () => MOVED });
+    proposals.attach({ role: 'leader', term: 7 } as unknown as Group);
+    const answers: unknown[] = [];
+    proposals.add({ requestId: '', deadlineMs: 0, command: write('k') }, 1, (error) => void answers.push(error));
+    clock.runImmediates();
+    state.descriptor = { ...state.descriptor, epoch: { confVersion: 1, version: 2 } };
+    expect(drawing?.sending()).toBeUndefined();
+    expect(answers).toEqual([MOVED]);
   });
 
   test('that change nothing do not wait for revisions', () => {

@@ -1,5 +1,5 @@
 import { type Clock, ServiceError, unreachable } from '@remora/base';
-import { type Command, type CommandBatch, encodeEntry, type RevisionBlock, staleEpoch } from '@remora/protocol';
+import { type Command, type CommandBatch, encodeEntry, type RevisionBlock } from '@remora/protocol';
 import type { Group, LogPosition, Refusal } from '@remora/raft';
 import type { RevisionSource } from '../revisions/revision-drawer.ts';
 import { needsRevision } from '../state/numbering.ts';
@@ -29,6 +29,8 @@ export interface ProposalDeps {
   readonly state: Pick<RangeState, 'rangeId' | 'descriptor' | 'revision'>;
   /** The time of the range, in ms. */
   readonly rangeTimeMs: () => number;
+  /** For those whose keys may be another range's by now; it says whose. */
+  readonly staleEpoch: () => ServiceError;
 }
 
 /** Commands waiting to be proposed, and bytes of them; beyond that new ones are refused. */
@@ -59,7 +61,7 @@ export class Proposals {
 
   constructor(deps: ProposalDeps) {
     this.#deps = deps;
-    const { state, drawer, rangeTimeMs } = deps;
+    const { state, drawer, rangeTimeMs, staleEpoch } = deps;
     this.#blocks = new BlockQueue({
       rangeId: state.rangeId,
       drawer,
@@ -67,7 +69,7 @@ export class Proposals {
       revision: () => state.revision,
       epochVersion: () => state.descriptor.epoch.version,
       group: () => this.#group ?? NO_GROUP,
-      staleEpoch: () => staleEpoch([state.descriptor]),
+      staleEpoch,
       propose: (queued, block) => this.#proposeAll(queued, block),
     });
   }

@@ -1,4 +1,4 @@
-import { joinedOutcome } from '../transactions/answers.ts';
+import { isPartial, joinedOutcome } from '../transactions/answers.ts';
 import { decodeOutcomePage, encodeOutcomePage, type Outcome } from './outcome-codec.ts';
 
 /**
@@ -188,9 +188,10 @@ export class Outcomes {
    */
   unite(other: Outcomes, times: RangeTimes): void {
     const shared = new Set(this.#pages.map(({ entries }) => entries));
-    const renewed = this.#rememberedAgain(other);
+    const renewed = this.#rememberedAgain(other, times);
     for (const page of other.#pages) {
       const known = shared.has(page.entries) && Math.max(page.minDeadlineMs, times.otherMs) >= times.ownMs; // O5
+      if (known && renewed.size === 0) continue;
       const news = known ? page.entries.filter(({ requestId }) => renewed.has(requestId)) : page.entries;
       const live = news.filter((entry) => other.#live(entry.requestId, times.otherMs) === entry); // O3
       const entries = live.flatMap((entry) => this.#united(entry, times) ?? []);
@@ -206,13 +207,15 @@ export class Outcomes {
     }
   }
 
-  /** Ids in pages that both share of which there is something later here (O5). */
-  #rememberedAgain(other: Outcomes): ReadonlySet<string> {
+  /** Ids of which there is something later here than in pages that both share, and not all that there is to know (O5). */
+  #rememberedAgain(other: Outcomes, { ownMs }: RangeTimes): ReadonlySet<string> {
     const theirs = new Set(other.#pages.map(({ entries }) => entries));
     const ids = new Set<string>();
     for (const { entries } of this.#pages) {
       if (theirs.has(entries)) continue;
-      for (const { requestId } of entries) if (other.#entry(requestId) !== undefined) ids.add(requestId);
+      for (const { requestId, deadlineMs, outcome } of entries) {
+        if (deadlineMs < ownMs || isPartial(outcome)) ids.add(requestId);
+      }
     }
     return ids;
   }
