@@ -74,6 +74,15 @@ function parentOf(store: Booted['store']): RangeReplica {
   return parent;
 }
 
+/** The parent as it has just applied the split, with a checkpoint of all before. */
+async function toSplit({ store, checkpointer }: Booted): Promise<RangeReplica> {
+  const parent = parentOf(store);
+  for (let i = 0; i < 4; i++) await applyNext(parent);
+  await checkpointer.run();
+  await applyNext(parent);
+  return parent;
+}
+
 function isDone({ store }: Booted): boolean {
   const ends = [...store.replicas()].map(
     ({ rangeId, state }) => LOGS.get(rangeId)?.at(-1)?.index === state.applied.index,
@@ -432,8 +441,7 @@ describe('a snapshot that comes for the parent right behind a split', () => {
       let replaced = false;
       const all = async (): Promise<'done'> => {
         await booted.store.start();
-        const parent = parentOf(booted.store);
-        for (let i = 0; i < 5; i++) await applyNext(parent);
+        const parent = await toSplit(booted);
         const receiver = parent.install(meta);
         await receiver.chunk(bytes);
         const finished = receiver.finish().then(() => {
@@ -455,6 +463,45 @@ describe('a snapshot that comes for the parent right behind a split', () => {
       expect(await contents(again)).toEqual(await contents(whole));
     },
   );
+});
+
+describe('a child whose parent is taken away right behind the split', () => {
+  const deaths: string[] = [];
+
+  test.each(Array.from({ length: 24 }, (_, i) => i + 1))(
+    'remembers what the parent did, also when the node dies at step %i, and once more',
+    async (crashAtStep) => {
+      const random = new SeededRandom(crashAtStep);
+      const [world, logged] = [new CrashWorld(crashAtStep), new Set<GroupId>()];
+      await founded(world, logged);
+      const first = await boot(world, { logged, crashAtStep });
+      const removed = async (): Promise<void> => {
+        await first.store.start();
+        await toSplit(first);
+        first.store.removeReplica({ rangeId: PARENT.rangeId, replicaId: 11, confVersion: 9 });
+        for (let i = 0; i < 100; i++) await turn();
+        world.crash();
+      };
+      await Promise.race([removed(), first.crashed]);
+      const second = await boot(world, { logged, crashAtStep: 1 + random.int(10) });
+      const resumed = async (): Promise<void> => {
+        await second.store.start();
+        for (let i = 0; i < 100; i++) await turn();
+        world.crash();
+      };
+      await Promise.race([resumed(), second.crashed]);
+      const last = await boot(world, { logged });
+      await last.store.start();
+      const child = told(last).find(({ rangeId }) => rangeId === CHILD_ID);
+      deaths.push(child === undefined ? 'before' : 'behind');
+      if (child !== undefined) expect(child.outcomes).toEqual(['1.0', '1.1', '1.2', '1.3']);
+      expect([first.failures, second.failures, last.failures]).toEqual([[], [], []]);
+    },
+  );
+
+  test('died before the split was durable, and behind that', () => {
+    expect([...new Set(deaths)].sort()).toEqual(['before', 'behind']);
+  });
 });
 
 describe('a crash at any step of a split', () => {
