@@ -169,7 +169,7 @@ export class Store {
     for (const { key, value } of this.#deps.engine.scanResident(allLocalSpan())) {
       if (isStateKey(key) && !halves.has(rangeIdOfLocalKey(key))) left.push(...this.#open(value));
     }
-    const removals = left.map((remove) => remove()); // behind all others, which may rest on their rows (splits.ts S8)
+    const removals = left.map((remove) => remove()); // RM4: all others take part in checkpoints by now
     this.#armHousekeeping();
     const resumed = interrupted.map((marker) => this.#replicas.create(marker, () => this.#resume(marker)));
     await Promise.all([this.#installer.clean(), ...removals, ...resumed]);

@@ -7,8 +7,7 @@
  * RM2. Rows go in bounded steps, its state row last: while that is there, its bounds say what may be left.
  * RM3. From the beginning to the end no replica that shares keys with it is created (`removing`).
  * RM4. Ranges that were split off it may have yet to take over what they remember from its rows, with a checkpoint in
- *      which they take part (range/splits.ts S8). So those of its splits are waited for, and before rows go there is
- *      one behind that, also after a restart, when all replicas take part that were there.
+ *      which they take part (range/splits.ts S8). So they are waited for: they take part in the one that records the end.
  */
 import { assert, type Engine, InvariantError, type Logger, type Row, type Span } from '@remora/base';
 import { encodeStored } from '@remora/protocol';
@@ -98,7 +97,8 @@ export class ReplicaRemover {
   async #record({ rangeId, replicaId, last }: Removal): Promise<void> {
     await last?.settled; // RM4
     if (last !== undefined) this.#removing.set(rangeId, last.stage());
-    if (this.#held.of(rangeId)?.ended !== true) this.#held.ends(rangeId, replicaId);
+    else if (this.#held.of(rangeId)?.ended === true) return; // durable since before the start
+    this.#held.ends(rangeId, replicaId);
     await this.#deps.checkpointer.run();
   }
 
