@@ -1,20 +1,21 @@
 import { type Clock, compareBytes, EMPTY_BYTES, ServiceError, type Timer } from '@remora/base';
 import type { Backend, BackendDone, RequestOptions, WatchControl, WatchListener, WatchOptions } from '@remora/gateway';
-import type {
-  ClusterView,
-  Command,
-  CommandResult,
-  Compare,
-  KeyRange,
-  KeyValue,
-  KvEvent,
-  KvOp,
-  KvResult,
-  Query,
-  QueryResult,
-  RangeOp,
-  RangeStatus,
-  Txn,
+import {
+  type ClusterView,
+  type Command,
+  type CommandResult,
+  isKeyCompare,
+  type KeyCompare,
+  type KeyRange,
+  type KeyValue,
+  type KvEvent,
+  type KvOp,
+  type KvResult,
+  type Query,
+  type QueryResult,
+  type RangeOp,
+  type RangeStatus,
+  type Txn,
 } from '@remora/protocol';
 
 /**
@@ -162,7 +163,7 @@ export class MemoryBackend implements Backend {
   }
 
   #txn(txn: Txn, events: KvEvent[]): Extract<KvResult, { type: 'txn' }> {
-    const succeeded = txn.compare.every((compare) => this.#holds(compare));
+    const succeeded = txn.compare.every((compare) => isKeyCompare(compare) && this.#holds(compare)); // it has no locks
     const ops = succeeded ? txn.success : txn.failure;
     return { type: 'txn', succeeded, results: ops.map((op) => this.#op(op, events)) };
   }
@@ -250,7 +251,7 @@ export class MemoryBackend implements Backend {
     return [...kvs].filter((kv) => contains(range, kv.key)).sort((a, b) => compareBytes(a.key, b.key));
   }
 
-  #holds(compare: Compare): boolean {
+  #holds(compare: KeyCompare): boolean {
     const found = this.#inRange(this.#current.values(), compare);
     if (found.length === 0 && compare.target.of === 'value') return false;
     const absent = { createRevision: 0, modRevision: 0, version: 0, lease: 0n, value: EMPTY_BYTES, key: compare.key };
@@ -407,7 +408,7 @@ function compareBy(target: RangeOp['sortTarget'], a: KeyValue, b: KeyValue): num
   }
 }
 
-function compareTarget(target: Compare['target'], kv: KeyValue): number {
+function compareTarget(target: KeyCompare['target'], kv: KeyValue): number {
   switch (target.of) {
     case 'value':
       return compareBytes(kv.value, target.value);
@@ -422,7 +423,7 @@ function compareTarget(target: Compare['target'], kv: KeyValue): number {
   }
 }
 
-function fits(result: Compare['result'], order: number): boolean {
+function fits(result: KeyCompare['result'], order: number): boolean {
   switch (result) {
     case 'equal':
       return order === 0;

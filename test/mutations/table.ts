@@ -5,6 +5,7 @@ import { COORDINATOR_BUGS } from '../sim/coordinators/planted/bugs.ts';
 import { LEASE_BUGS } from '../sim/leases/planted/bugs.ts';
 import { RAFT_BUGS } from '../sim/raft/planted/bugs.ts';
 import { MERGE_BUGS } from '../sim/range-cluster/planted/bugs.ts';
+import { FENCE_BUGS } from '../sim/range-cluster/planted/fence-bugs.ts';
 import { KINDS_BUGS } from '../sim/range-cluster/planted/kinds-bugs.ts';
 import { REVISION_BUGS } from '../sim/revisions/planted/bugs.ts';
 import { TRANSACTION_BUGS } from '../sim/transactions/planted/bugs.ts';
@@ -20,6 +21,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...REVISION_BUGS,
   ...MERGE_BUGS,
   ...KINDS_BUGS,
+  ...FENCE_BUGS,
   ...TRANSACTION_BUGS,
   ...COORDINATOR_BUGS,
 ];

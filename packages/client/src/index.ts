@@ -9,6 +9,7 @@ export { HeldLocks } from './held-locks.ts';
 export type { RunArguments, Work } from './holding.ts';
 export type { BytesLike, KeySelector, KvPair } from './keys.ts';
 export {
+  type KeyTxnCompare,
   Kv,
   type OperationOptions,
   type PutOptions,
@@ -20,6 +21,7 @@ export {
   type TxnCompare,
   type TxnOperation,
   type TxnRequest,
+  type WriteOptions,
 } from './kv.ts';
 export { type GrantedLease, Leases } from './leases.ts';
 export { type AcquireOptions, Lock } from './lock.ts';
@@ -32,6 +34,7 @@ export {
   type LockWatchEvent,
 } from './lock-events.ts';
 export { type AcquireAllOptions, LockSet } from './lock-set.ts';
+export type { LockVersion } from './lock-version.ts';
 export { type LockName, Locks } from './locks.ts';
 export {
   AdminClient,

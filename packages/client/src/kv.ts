@@ -1,7 +1,17 @@
 import { keyAfter, ServiceError } from '@remora/base';
-import { type Compare, type KvOp, type KvResult, type RangeOp, rangeOp } from '@remora/protocol';
+import {
+  type Command,
+  type CommandResult,
+  type Compare,
+  isLockCompare,
+  type KvOp,
+  type KvResult,
+  type RangeOp,
+  rangeOp,
+} from '@remora/protocol';
 import { type Duration, durationMs } from './duration.ts';
 import { type BytesLike, type KeySelector, type KvPair, keyRange, toBytes, toPair } from './keys.ts';
+import { type LockVersion, lockCompare, notHeld } from './lock-version.ts';
 import type { Requester } from './requester.ts';
 import { KvWatch, type WatchOptions } from './watch.ts';
 
@@ -26,7 +36,15 @@ export interface RangeOptions extends ReadOptions {
   readonly sort?: { readonly by: RangeOp['sortTarget']; readonly order: 'ascend' | 'descend' };
 }
 
-export interface PutOptions extends OperationOptions {
+export interface WriteOptions extends OperationOptions {
+  /**
+   * Write only while this grant holds its lock, in the same step: otherwise nothing is written, and the write fails with
+   * FENCED, however late it arrives.
+   */
+  readonly fence?: LockVersion;
+}
+
+export interface PutOptions extends WriteOptions {
   /** The key is deleted when this lease ends. */
   readonly lease?: bigint;
   /** Return the pair that was there before. */
@@ -54,7 +72,10 @@ export type TxnOperation =
   | { readonly delete: KeySelector; readonly prevKv?: boolean }
   | ({ readonly get: KeySelector } & Omit<RangeOptions, 'timeout' | 'signal' | 'serializable'>);
 
-export interface TxnCompare {
+/** Of keys, or whether a grant holds its lock. */
+export type TxnCompare = KeyTxnCompare | { readonly held: LockVersion };
+
+export interface KeyTxnCompare {
   readonly key: KeySelector;
   readonly target: 'version' | 'create' | 'mod' | 'lease' | 'value';
   readonly is: '=' | '>' | '<' | '!=';
@@ -101,34 +122,39 @@ export class Kv {
     options: PutOptions = {},
   ): Promise<{ readonly revision: number; readonly prev: KvPair | undefined }> {
     const op = putOp({ put: key, value, ...options });
-    const { result, revision } = await this.#requester.command({ type: 'kv', op }, this.#options(options));
+    const { result, revision } = await this.#write({ type: 'kv', op }, options);
     if (result.type !== 'put') throw unexpected(result.type);
     return { revision, prev: result.prev === undefined ? undefined : toPair(result.prev) };
   }
 
   async delete(
     selector: KeySelector,
-    options: OperationOptions & { readonly prevKv?: boolean } = {},
+    options: WriteOptions & { readonly prevKv?: boolean } = {},
   ): Promise<{ readonly revision: number; readonly deleted: number; readonly prev: readonly KvPair[] }> {
     const op = { type: 'delete', ...keyRange(selector), prevKv: options.prevKv ?? false } as const;
-    const { result, revision } = await this.#requester.command({ type: 'kv', op }, this.#options(options));
+    const { result, revision } = await this.#write({ type: 'kv', op }, options);
     if (result.type !== 'delete') throw unexpected(result.type);
     return { revision, deleted: result.deleted, prev: result.prev.map(toPair) };
   }
 
-  /** All of `success` when every comparison holds, else all of `failure`; atomically, under one revision. */
+  /**
+   * All of `success` when every comparison holds, else all of `failure`; atomically, under one revision. A comparison
+   * `{ held: lock }` holds while that grant has the lock; with the option `fence`, nothing is done otherwise.
+   */
   async txn(
     request: TxnRequest,
-    options: OperationOptions = {},
+    options: WriteOptions = {},
   ): Promise<{ readonly succeeded: boolean; readonly results: readonly TxnAnswer[]; readonly revision: number }> {
     const txn = {
       compare: (request.compare ?? []).map(compareOf),
       success: (request.success ?? []).map(opOf),
       failure: (request.failure ?? []).map(opOf),
     };
-    const writes = [...txn.success, ...txn.failure].some((op) => op.type !== 'range');
-    const { result, revision } = writes
-      ? await this.#requester.command({ type: 'txn', txn }, this.#options(options))
+    const onlyReads = [...txn.success, ...txn.failure].every((op) => op.type === 'range');
+    // Locks keep no history that a read could be put together from: what compares them goes through the log.
+    const isCommand = !onlyReads || options.fence !== undefined || txn.compare.some(isLockCompare);
+    const { result, revision } = isCommand
+      ? await this.#write({ type: 'txn', txn }, options)
       : await this.#requester.query({ type: 'readTxn', txn, serializable: false }, this.#options(options));
     if (result.type !== 'txn') throw unexpected(result.type);
     return { succeeded: result.succeeded, results: result.results.map(txnAnswer), revision };
@@ -164,6 +190,22 @@ export class Kv {
   /** Forgets history up to `revision`: reads and watches before it end with COMPACTED. */
   async compact(revision: number, options: OperationOptions = {}): Promise<void> {
     await this.#requester.command({ type: 'compact', revision }, this.#options(options));
+  }
+
+  /** Under a lock: the whole, or nothing. */
+  async #write(
+    command: Extract<Command, { type: 'kv' | 'txn' }>,
+    options: WriteOptions,
+  ): Promise<{ readonly result: CommandResult; readonly revision: number }> {
+    if (options.fence === undefined) return this.#requester.command(command, this.#options(options));
+    const held = lockCompare(options.fence);
+    const op: KvOp = command.type === 'kv' ? command.op : command;
+    const txn = { compare: [held], success: [op], failure: [] };
+    const { result, revision } = await this.#requester.command({ type: 'txn', txn }, this.#options(options));
+    if (result.type !== 'txn') throw unexpected(result.type);
+    const [written] = result.results;
+    if (written === undefined) throw notHeld(held);
+    return { result: written, revision };
   }
 
   #options(options: OperationOptions): { timeoutMs: number; signal: AbortSignal | undefined } {
@@ -207,6 +249,7 @@ function opOf(operation: TxnOperation): KvOp {
 const RESULTS = { '=': 'equal', '>': 'greater', '<': 'less', '!=': 'notEqual' } as const;
 
 function compareOf(compare: TxnCompare): Compare {
+  if ('held' in compare) return lockCompare(compare.held);
   const base = { ...keyRange(compare.key), result: RESULTS[compare.is] };
   const { target, than } = compare;
   if (target === 'value' && (typeof than === 'string' || than instanceof Uint8Array)) {

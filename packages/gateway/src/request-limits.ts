@@ -1,5 +1,5 @@
 import { ServiceError } from '@remora/base';
-import type { KvOp, Txn } from '@remora/protocol';
+import { isLockCompare, type KvOp, type Txn } from '@remora/protocol';
 
 /** Limits of one request, whichever service it comes through; the same on all nodes. */
 export interface RequestLimits {
@@ -47,7 +47,12 @@ export function opBytes(op: KvOp): number {
 /** Bytes of keys and values that a transaction carries, in both branches. */
 export function txnBytes(txn: Txn): number {
   let bytes = 0;
-  for (const { key, end, target } of txn.compare) {
+  for (const compare of txn.compare) {
+    if (isLockCompare(compare)) {
+      bytes += compare.lock.name.length;
+      continue;
+    }
+    const { key, end, target } = compare;
     bytes += key.length + (end?.length ?? 0);
     if (target.of === 'value') bytes += target.value.length;
   }

@@ -1,6 +1,7 @@
 /** One run: load, faults and the checks at the end, all from one seed. */
-import { type CommandResult, KV_SPACE, type KvEvent, type QueryResult } from '@remora/protocol';
+import { type CommandResult, KV_SPACE, type QueryResult } from '@remora/protocol';
 import { GATEWAY_NODE, RangeCluster, type RangePlan } from './bed.ts';
+import { keyHistory } from './key-history.ts';
 import { KvLoad } from './kv-load.ts';
 import { LeaseLoad } from './lease-load.ts';
 import { LockLoad } from './lock-load.ts';
@@ -70,7 +71,7 @@ export async function runSeed(seed: number, plan?: RangePlan): Promise<RunResult
   }
   await misfortune(bed, untilMs, () => watches.begin(GATEWAY_NODE, untilMs));
   await recover(bed);
-  const truth = new Truth(await history(bed));
+  const truth = new Truth(await keyHistory(bed, GATEWAY_NODE, { start: 'k', end: 'l' }));
   watches.askProgress();
   await bed.run(2_500);
   const checked = [kv.check(truth), locks.check(), watches.check(truth), lists?.check() ?? [], await leasesLeft(bed)];
@@ -102,50 +103,6 @@ export async function runSeed(seed: number, plan?: RangePlan): Promise<RunResult
     movesAmidTransactions: bed.ranges.moves.amidTransactions,
     misfortunes: bed.misfortunes,
     simulatedMs: bed.clock.monotonicMs(),
-  };
-}
-
-/**
- * All that ever happened to the keys, from the history of each range's leader.
- *
- * @throws {Error} when one of them does not tell it.
- */
-async function history(bed: RangeCluster): Promise<readonly KvEvent[]> {
-  const starts = bed.view.ranges.map(({ start }) => Buffer.from(start)).filter(([space]) => space === KV_SPACE);
-  const borders = starts.map((start) => start.subarray(1));
-  const keys = [Buffer.from('k'), ...borders, Buffer.from('l')];
-  const parts = keys.slice(0, -1).map((key, i) => rangeHistory(bed, key, keys[i + 1] ?? key));
-  await bed.run(2_500);
-  return parts.flatMap((events) => events()).sort((a, b) => a.kv.modRevision - b.kv.modRevision);
-}
-
-function rangeHistory(bed: RangeCluster, key: Buffer, end: Buffer): () => readonly KvEvent[] {
-  const found: KvEvent[] = [];
-  let upTo = 0;
-  const control = bed.node(GATEWAY_NODE).running?.backend.watch(
-    { key, end, startRevision: 1, noPut: false, noDelete: false, prevKv: false },
-    {
-      onCreated: () => undefined,
-      onEvents: (events, revision) => {
-        for (const event of events) found.push(event);
-        upTo = revision;
-      },
-      onEnd: (error) => {
-        throw error;
-      },
-    },
-  );
-  const insist = (tries: number): void => {
-    if (upTo > 0 || tries === 0) return;
-    control?.progress();
-    bed.clock.setTimer(100, () => insist(tries - 1));
-  };
-  bed.clock.setTimer(100, () => insist(20));
-  return () => {
-    control?.cancel();
-    if (upTo === 0)
-      throw new Error(`the history of keys from ${key} to ${end} was not told: nothing can be held against it`);
-    return found;
   };
 }
 

@@ -59,7 +59,9 @@ class FakeCluster {
       pages: (): AsyncGenerator<{ kvs: readonly KvPair[]; revision: number }> => this.#pages(),
       txn: async ({ compare = [], success = [] }: TxnRequest) => {
         if (this.patience-- <= 0) throw new Error('killed');
-        const keys = compare.map(({ key }) => Buffer.from(key as Uint8Array).toString('latin1'));
+        const keys = compare.flatMap((one) =>
+          'key' in one ? [Buffer.from(one.key as Uint8Array).toString('latin1')] : [],
+        );
         const succeeded = keys.every((key) => !this.pairs.has(key));
         for (const op of success) {
           if (succeeded && 'put' in op) this.put(op.put as Uint8Array, op.value as Uint8Array);

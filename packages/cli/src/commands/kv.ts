@@ -1,6 +1,6 @@
 import { int, jsonBytes } from '@remora/base';
 import { Command } from 'commander';
-import type { KeySelector, KvPair, RemoraClient } from 'remora';
+import type { KeySelector, KvPair, PutOptions, RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
 import { printable } from '../format/bytes-text.ts';
 import { aborted, type Shell, stopSignal } from '../shell.ts';
@@ -24,6 +24,12 @@ interface GetFlags extends ConnectionFlags {
 interface WatchFlags extends ConnectionFlags {
   readonly prefix?: true;
   readonly revision?: number;
+}
+
+interface WriteFlags extends ConnectionFlags {
+  readonly lock?: string;
+  readonly lockVersion?: number;
+  readonly namespace: string;
 }
 
 export function kvCommand(shell: Shell): Command {
@@ -76,11 +82,18 @@ function putCommand(shell: Shell): Command {
     .description('Sets a key. With "-" the value is read from standard input.')
     .argument('<key>')
     .argument('<value>')
-    .addHelpText('after', examples('remora kv put greeting hello', 'cat photo.jpg | remora kv put photo -'));
-  return addConnectionFlags(command, shell).action(async (key: string, value: string, flags: ConnectionFlags) => {
+    .addHelpText(
+      'after',
+      examples(
+        'remora kv put greeting hello',
+        'cat photo.jpg | remora kv put photo -',
+        'remora kv put orders/42 sent --lock "$REMORA_LOCK_NAME" --lock-version "$REMORA_LOCK_VERSION"',
+      ),
+    );
+  return writing(command, shell).action(async (key: string, value: string, flags: WriteFlags) => {
     const bytes = value === '-' ? await readStdin() : Buffer.from(value);
     await withClient(flags, async (client) => {
-      const { revision } = await client.kv.put(key, bytes);
+      const { revision } = await client.kv.put(key, bytes, fenceOf(flags));
       shell.out(flags.json ? JSON.stringify({ revision }) : `revision ${revision}`);
     });
   });
@@ -93,12 +106,31 @@ function deleteCommand(shell: Shell): Command {
     .argument('<key>')
     .option('--prefix', 'all keys that begin with <key>')
     .addHelpText('after', examples('remora kv delete greeting', 'remora kv delete --prefix orders/42/'));
-  return addConnectionFlags(command, shell).action((key: string, flags: ConnectionFlags & { prefix?: true }) =>
+  return writing(command, shell).action((key: string, flags: WriteFlags & { prefix?: true }) =>
     withClient(flags, async (client) => {
-      const { deleted, revision } = await client.kv.delete(selector(key, flags));
+      const { deleted, revision } = await client.kv.delete(selector(key, flags), fenceOf(flags));
       shell.out(flags.json ? JSON.stringify({ deleted, revision }) : `deleted ${deleted}`);
     }),
   );
+}
+
+/** What changes keys may require that a lock is held. */
+function writing(command: Command, shell: Shell): Command {
+  command
+    .option(
+      '--lock <name>',
+      'write only while this lock is held by the grant with --lock-version; exit code 1 otherwise',
+    )
+    .option('--lock-version <number>', 'as `remora lock run` tells its command', flagReader(int({ min: 1 })))
+    .option('--namespace <name>', 'namespace of the lock', 'default');
+  return addConnectionFlags(command, shell);
+}
+
+function fenceOf({ lock, lockVersion, namespace }: WriteFlags): Pick<PutOptions, 'fence'> {
+  if (lock === undefined && lockVersion === undefined) return {};
+  if (lock !== undefined && lockVersion !== undefined)
+    return { fence: { name: lock, namespace, version: lockVersion } };
+  throw new CommandError('usage', '--lock and --lock-version are given together');
 }
 
 function watchCommand(shell: Shell): Command {

@@ -107,7 +107,7 @@ export class Commands {
 
   #isAwaited(part: TxnPart): boolean {
     const { state } = this.#replica;
-    return this.#deps.intentWaits.isAwaited(part, (lease) => state.attachedKeys(lease));
+    return this.#deps.intentWaits.isAwaited(part, (lease) => state.attachedTo(lease));
   }
 
   /** CM3. */

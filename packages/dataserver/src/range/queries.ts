@@ -3,7 +3,7 @@ import { isCurrent, type LockId, type LockResult, type Owner, ownerStatus, query
 import type { Epoch, LeaseInfo, Query, QueryResult, RangeOp, Txn } from '@remora/protocol';
 import { NO_OWNERS } from '../state/belongings.ts';
 import { intersection } from '../state/bounds.ts';
-import { KvChanges } from '../state/kv-changes.ts';
+import { KvChanges, NO_LOCKS } from '../state/kv-changes.ts';
 import {
   checkReadRevision,
   fetchAll,
@@ -221,7 +221,7 @@ export class Queries {
     const { engine } = this.#deps;
     const { revision, compactRevision } = this.#replica.state;
     const bounds = { revision: this.#readable, compactRevision };
-    const options = { revision, bounds, owners: NO_OWNERS };
+    const options = { revision, bounds, owners: NO_OWNERS, locks: NO_LOCKS };
     if (wanted.length === 0) return done(undefined, evaluate(new KvChanges(engine, options), NOTHING_PREFETCHED));
     const view = engine.view();
     fetchAll(view, wanted, { bounds, changing: false })

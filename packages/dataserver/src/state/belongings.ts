@@ -4,12 +4,14 @@
  * BL1. Of a lease whose home is here, alive or ending, what is new lies behind its own row; of any other, behind a
  *      reference. After a merge, a range may have both of one lease; what goes is taken from either.
  */
-import type { Bytes, Span } from '@remora/base';
+import { type Bytes, EMPTY_BYTES, type Span } from '@remora/base';
 import { type LockId, lockSpan, type SessionRef } from '@remora/lock';
 import { kvRoutingKey } from '@remora/protocol';
 import type { Attached, Attachments } from './attachments.ts';
 import type { LeaseReferences } from './lease-references.ts';
 import type { Leases } from './leases.ts';
+
+const EVERYTHING: Span = { start: EMPTY_BYTES, end: EMPTY_BYTES };
 
 /** Whose plain keys may be, and are: the part that changes of keys use. */
 export interface KeyOwners {
@@ -59,9 +61,10 @@ export class Belongings implements KeyOwners {
     for (const attached of this.#both(lease)) attached.detachLock(lease, lock);
   }
 
-  /** Plain keys of a lease. */
-  keysOf(lease: bigint): readonly Bytes[] {
-    return this.#both(lease).flatMap((attached) => attached.keys(lease));
+  /** All that belongs to a lease here. */
+  allOf(lease: bigint): Attached {
+    const all = this.#both(lease).map((attached) => attached.within(lease, EVERYTHING));
+    return { keys: all.flatMap(({ keys }) => keys), locks: all.flatMap(({ locks }) => locks) };
   }
 
   /** Of a lease that has its home here. */

@@ -1,10 +1,12 @@
 import { type Bytes, binaryString, compareBytes, type Engine, ServiceError, spanContains } from '@remora/base';
+import type { LockId } from '@remora/lock';
 import {
   type Compare,
   type CompareAnswer,
   compareHolds,
   type DeleteOp,
   type DeleteResult,
+  isLockCompare,
   type KeyRange,
   type KeyValue,
   type KvEvent,
@@ -22,6 +24,22 @@ import { currentKey, currentSpan, historyKey, userKeyOfCurrent } from './keys.ts
 import { checkReadRevision, getCurrent, type Prefetched, type RevisionBounds } from './kv-read.ts';
 import { DELETION, encodeVersion, toKeyValue, type Version, valueOfRow } from './record.ts';
 
+/** What comparisons see of locks. */
+export interface HeldLocks {
+  /** Whether a grant of this version holds the lock. */
+  isHeld(lock: LockId, version: number): boolean;
+}
+
+/** For queries: the state of a lock that they could read is not of the moment, or the revision, of their other reads. */
+export const NO_LOCKS: HeldLocks = {
+  isHeld() {
+    throw new ServiceError(
+      'INVALID_ARGUMENT',
+      'a transaction that compares a lock is sent as a command, not as a read',
+    );
+  },
+};
+
 /**
  * The changes of one command, gathered while it is evaluated, then written at once or not at all.
  *
@@ -29,7 +47,8 @@ import { DELETION, encodeVersion, toKeyValue, type Version, valueOfRow } from '.
  * C2. All changes of a command carry one revision; each key changes at most once in it, so that (key, revision)
  *     names a version. Two puts, or a put and a delete, of one key are refused (etcd's rule).
  * C3. Comparisons, also those of nested transactions, are with what was there before the command (etcd's
- *     `compareToPath`): what a transaction changes does not decide which of its branches are executed.
+ *     `compareToPath`): what a transaction changes does not decide which of its branches are executed. Locks are compared as
+ *     they are at that moment, and no transaction changes any.
  */
 export class KvChanges {
   readonly #engine: Engine;
@@ -37,6 +56,7 @@ export class KvChanges {
   readonly #revision: number;
   readonly #owners: KeyOwners;
   readonly #bounds: RevisionBounds;
+  readonly #locks: HeldLocks;
   /** By key as a binary string; `undefined` next version: deleted. */
   readonly #pending = new Map<
     string,
@@ -49,6 +69,7 @@ export class KvChanges {
       readonly revision: number;
       readonly bounds: RevisionBounds;
       readonly owners: KeyOwners;
+      readonly locks: HeldLocks;
       /** Where single keys are read; the engine unless a query is evaluated over a view. */
       readonly source?: Pick<Engine, 'get'>;
     },
@@ -58,6 +79,7 @@ export class KvChanges {
     this.#revision = options.revision;
     this.#bounds = options.bounds;
     this.#owners = options.owners;
+    this.#locks = options.locks;
   }
 
   get any(): boolean {
@@ -138,11 +160,13 @@ export class KvChanges {
   #holds(compare: Compare, prefetched: Prefetched): boolean {
     const answer = this.compare(compare, prefetched);
     // etcd: a range compare over nothing compares one absent key, except by value.
-    return answer === 'nothing' ? compareHolds(compare, undefined) : answer === 'holds';
+    if (isLockCompare(compare) || answer !== 'nothing') return answer === 'holds';
+    return compareHolds(compare, undefined);
   }
 
   /** C3. */
   compare(compare: Compare, prefetched: Prefetched): CompareAnswer {
+    if (isLockCompare(compare)) return this.#locks.isHeld(compare.lock, compare.version) ? 'holds' : 'fails';
     if (compare.end === undefined)
       return compareHolds(compare, getCurrent(this.#source, compare.key)) ? 'holds' : 'fails';
     const kvs = prefetched.get(compare)?.kvs ?? [];

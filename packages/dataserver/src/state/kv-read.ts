@@ -1,5 +1,13 @@
 import { type Bytes, compareBytes, type Engine, type EngineView, ServiceError } from '@remora/base';
-import { type FoundPairs, hasFilters, type KeyRange, type KeyValue, type RangeOp, type Txn } from '@remora/protocol';
+import {
+  type FoundPairs,
+  hasFilters,
+  isKeyCompare,
+  type KeyRange,
+  type KeyValue,
+  type RangeOp,
+  type Txn,
+} from '@remora/protocol';
 import { currentKey, currentSpan, userKeyOfCurrent } from './keys.ts';
 import { VersionReader } from './kv-versions.ts';
 import { decodeVersion, isDeletion, toKeyValue, type Version } from './record.ts';
@@ -103,7 +111,7 @@ export function wantedByTxn(txn: Txn): readonly Wanted[] {
 }
 
 function collectTxn(txn: Txn, wanted: Wanted[]): void {
-  for (const compare of txn.compare) collect(compare, 0, wanted);
+  for (const compare of txn.compare) if (isKeyCompare(compare)) collect(compare, 0, wanted);
   for (const branch of [txn.success, txn.failure]) {
     for (const op of branch) {
       if (op.type === 'txn') collectTxn(op.txn, wanted);

@@ -1,11 +1,11 @@
 import type { Engine } from '@remora/base';
-import { applyLockCommand, type LockId, type SessionRef, sessionEnded } from '@remora/lock';
+import { applyLockCommand, isCurrent, type LockId, type SessionRef, sessionEnded } from '@remora/lock';
 import type { Command, CommandResult } from '@remora/protocol';
 import type { Attached } from './attachments.ts';
 import type { Belongings } from './belongings.ts';
 import type { Effects } from './effects.ts';
-import { EngineLockView } from './engine-lock-view.ts';
-import type { KvChanges } from './kv-changes.ts';
+import { EngineLockView, lockReader } from './engine-lock-view.ts';
+import type { HeldLocks, KvChanges } from './kv-changes.ts';
 
 /** What commands about locks see of the range that they change. */
 export interface LockHolder {
@@ -22,7 +22,7 @@ export interface LockHolder {
 type LockEffects = Pick<Effects, 'onNotice' | 'listeners'>;
 
 /** Locks of a range, and what belongs to sessions that end. */
-export class LockCommands {
+export class LockCommands implements HeldLocks {
   readonly #engine: Engine;
   readonly #range: LockHolder;
   readonly #effects: LockEffects;
@@ -58,6 +58,10 @@ export class LockCommands {
 
   #publish({ lock, revision, events }: EngineLockView): void {
     if (events !== undefined && events.length > 0) this.#effects.listeners?.publish(lock, revision, events);
+  }
+
+  isHeld(lock: LockId, version: number): boolean {
+    return isCurrent(lockReader(this.#engine), lock, version);
   }
 
   #view(lock: LockId, revision: number): EngineLockView {

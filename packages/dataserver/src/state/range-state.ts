@@ -4,6 +4,7 @@ import type { ConfChange, ConfState, LogPosition } from '@remora/raft';
 import { heldOutcome, rememberedAnswer } from '../transactions/answers.ts';
 import { RangeTransactions, type TransactionHost } from '../transactions/range-transactions.ts';
 import { admissionRefusal } from './admission.ts';
+import type { Attached } from './attachments.ts';
 import { Belongings } from './belongings.ts';
 import { boundsOf, type RangeBounds } from './bounds.ts';
 import { compact, raiseRevision, skipRevisions } from './compaction.ts';
@@ -325,6 +326,7 @@ export class RangeState implements TransactionHost {
       revision,
       bounds: this,
       owners: this.belongings,
+      locks: this.locks,
     });
   }
 
@@ -349,8 +351,8 @@ export class RangeState implements TransactionHost {
     return this.belongings.known(id, key);
   }
 
-  attachedKeys(id: bigint): readonly Uint8Array[] {
-    return this.belongings.keysOf(id);
+  attachedTo(id: bigint): Attached {
+    return this.belongings.allOf(id);
   }
 
   changesAt(revision: number): KvChanges {

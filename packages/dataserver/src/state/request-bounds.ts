@@ -1,7 +1,16 @@
 /** Whether a request concerns only keys within a range's bounds: checked when it comes, and again when it is applied. */
 import { type Bytes, compareBytes, type Span, spanContains, spanCovers, unreachable } from '@remora/base';
 import { type LockId, type LockQuery, lockSpan, namespaceSpan } from '@remora/lock';
-import type { Command, KeyRange, KvOp, Query, Txn, TxnPart } from '@remora/protocol';
+import {
+  type Command,
+  type Compare,
+  isLockCompare,
+  type KeyRange,
+  type KvOp,
+  type Query,
+  type Txn,
+  type TxnPart,
+} from '@remora/protocol';
 import { type RangeBounds, spansOverlap } from './bounds.ts';
 import { leaseKey } from './keys.ts';
 
@@ -77,11 +86,15 @@ export function queryWithin(bounds: RangeBounds, query: Query): boolean {
 
 function txnWithin(bounds: RangeBounds, { compare, success, failure }: Txn): boolean {
   const inside = (op: KvOp): boolean => (op.type === 'txn' ? txnWithin(bounds, op.txn) : keysWithin(bounds, op));
-  return compare.every((one) => keysWithin(bounds, one)) && success.every(inside) && failure.every(inside);
+  return compare.every((one) => compareWithin(bounds, one)) && success.every(inside) && failure.every(inside);
 }
 
 function partWithin(bounds: RangeBounds, { compares, ops }: TxnPart): boolean {
-  return compares.every((one) => keysWithin(bounds, one)) && ops.every(({ op }) => keysWithin(bounds, op));
+  return compares.every((one) => compareWithin(bounds, one)) && ops.every(({ op }) => keysWithin(bounds, op));
+}
+
+function compareWithin(bounds: RangeBounds, compare: Compare): boolean {
+  return isLockCompare(compare) ? lockWithin(bounds, compare.lock) : keysWithin(bounds, compare);
 }
 
 /** The plain keys `[key, end)`, or `key` alone. */

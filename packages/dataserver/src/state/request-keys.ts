@@ -51,6 +51,7 @@ function keyOfQuery(query: Query): Bytes | undefined {
 function keyOfTxn({ compare, success, failure }: Txn): Bytes | undefined {
   const [first] = [...compare, ...success, ...failure];
   if (first === undefined) return undefined;
+  if ('lock' in first) return lockSpan(first.lock).start;
   if ('key' in first) return kvRoutingKey(first.key);
   return first.type === 'txn' ? keyOfTxn(first.txn) : undefined;
 }

@@ -1,4 +1,11 @@
-import type { CommandResult, Compare, KeyValue, KvOp, Txn } from '@remora/protocol';
+import {
+  type CommandResult,
+  isKeyCompare,
+  type KeyCompare,
+  type KeyValue,
+  type KvOp,
+  type Txn,
+} from '@remora/protocol';
 
 interface Pair {
   readonly value: string;
@@ -91,7 +98,7 @@ export class NaiveKv {
   }
 
   #txn(txn: Txn, working: Working): string {
-    const holds = txn.compare.every((compare) => compares(compare, working.before));
+    const holds = txn.compare.every((compare) => isKeyCompare(compare) && compares(compare, working.before));
     const branch = holds ? txn.success : txn.failure;
     return `txn(${holds};${branch.map((op) => this.#evaluate(op, working)).join(',')})`;
   }
@@ -110,7 +117,7 @@ function change(working: Working, key: string): void {
   working.changed.add(key);
 }
 
-function compares(compare: Compare, keys: Keys): boolean {
+function compares(compare: KeyCompare, keys: Keys): boolean {
   const found = inside(keys, compare).map(([, value]) => value);
   const target = compare.target;
   const one = (value: Pair | undefined): boolean => {
@@ -123,7 +130,7 @@ function compares(compare: Compare, keys: Keys): boolean {
   return found.length === 0 ? one(undefined) : found.every(one);
 }
 
-function decide<T extends string | number | bigint>(result: Compare['result'], a: T, b: T): boolean {
+function decide<T extends string | number | bigint>(result: KeyCompare['result'], a: T, b: T): boolean {
   return { equal: a === b, notEqual: a !== b, greater: a > b, less: a < b }[result];
 }
 

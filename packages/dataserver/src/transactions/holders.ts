@@ -2,18 +2,20 @@
  * Which prepared part a request of one range has to wait for (T2 and T10 of decision 19): what it would change is under an
  * intent, or what it would read is under an exclusive one, or the part needs what it would end.
  */
-import { type Bytes, unreachable } from '@remora/base';
+import { unreachable } from '@remora/base';
+import type { LockId } from '@remora/lock';
 import type { Command, KeyRange, Query, TxnPart } from '@remora/protocol';
-import { overlap } from './intents.ts';
+import type { Attached } from '../state/attachments.ts';
+import { lockName, overlap } from './intents.ts';
 import { isEmptyRange, type PreparedPart } from './prepared-part.ts';
 import type { PreparedParts } from './prepared-parts.ts';
 import { type Touching, touchedByOp, touchedByPart, touchedByQuery, touchedByTxn } from './touched-keys.ts';
 
-/** `attachedKeys` gives the plain keys that belong to a lease. */
+/** `attachedTo` gives the plain keys and locks that belong to a lease. */
 export function holderOf(
   command: Command,
   parts: PreparedParts,
-  attachedKeys: (lease: bigint) => readonly Bytes[],
+  attachedTo: (lease: bigint) => Attached,
 ): PreparedPart | undefined {
   switch (command.type) {
     case 'kv':
@@ -23,12 +25,15 @@ export function holderOf(
     case 'leaseRevoke':
     case 'leaseExpire':
     case 'leaseEnd':
-      return parts.withLease(command.id) ?? holderOfKeys(attachedKeys(command.id), parts);
+      return (
+        parts.withLease(command.id) ?? firstOf((found) => touchedByEnd(attachedTo(command.id), parts.holding(found)))
+      );
+    case 'lock':
+      return firstOf((found) => parts.holding(found).changes(command.command.lock));
     case 'compact':
       return parts.againstCompaction(command.revision);
     case 'raiseRevision':
       return parts.all().next().value;
-    case 'lock':
     case 'leaseGrant':
     case 'leaseChange':
     case 'leaseRegister':
@@ -50,11 +55,10 @@ export function holderOf(
   }
 }
 
-function holderOfKeys(keys: readonly Bytes[], parts: PreparedParts): PreparedPart | undefined {
-  return firstOf((found) => {
-    const touching = parts.holding(found);
-    for (const key of keys) touching.writes({ key });
-  });
+/** By the end of the lease that it belongs to. */
+function touchedByEnd({ keys, locks }: Attached, touching: Touching): void {
+  for (const key of keys) touching.writes({ key });
+  for (const lock of locks) touching.changes(lock);
 }
 
 /** Nothing that is read at or below `closed` changes any more, whatever is prepared. */
@@ -65,6 +69,7 @@ export function holderOfQuery(query: Query, parts: PreparedParts, closed: number
         if (revision === 0 || revision > Math.max(part.floor, closed)) found(part);
       });
     touchedByQuery(query, {
+      ...NOT_TOUCHING,
       reads: (range, revision) => at(revision).reads(range, revision),
       writes: (range) => at(0).reads(range, 0), // a branch that a transaction which only reads does not have
     });
@@ -79,24 +84,41 @@ function firstOf(search: (found: (part: PreparedPart) => void) => void): Prepare
   return first;
 }
 
+const NOT_TOUCHING: Touching = { reads() {}, writes() {}, requires() {}, changes() {} };
+
 /** Whether a command and a part may not change and read as they would at the same time. */
-export function overlapsPart(
-  command: Command,
-  part: TxnPart,
-  attachedKeys: (lease: bigint) => readonly Bytes[],
-): boolean {
+export function overlapsPart(command: Command, part: TxnPart, attachedTo: (lease: bigint) => Attached): boolean {
   let overlaps = false;
   const meet = (range: KeyRange, exclusive: boolean): void => {
     const against = (held: KeyRange, changed: boolean): void => {
       overlaps ||= (exclusive || changed) && !isEmptyRange(range) && !isEmptyRange(held) && overlap(range, held);
     };
-    touchedByPart(part, { reads: (held) => against(held, false), writes: (held) => against(held, true) });
+    touchedByPart(part, {
+      ...NOT_TOUCHING,
+      reads: (held) => against(held, false),
+      writes: (held) => against(held, true),
+    });
   };
-  const touching: Touching = { reads: (range) => meet(range, false), writes: (range) => meet(range, true) };
+  const changes = (lock: LockId): void => {
+    const name = lockName(lock);
+    touchedByPart(part, {
+      ...NOT_TOUCHING,
+      requires: (required) => {
+        overlaps ||= lockName(required) === name;
+      },
+    });
+  };
+  const touching: Touching = {
+    ...NOT_TOUCHING,
+    reads: (range) => meet(range, false),
+    writes: (range) => meet(range, true),
+    changes,
+  };
   if (command.type === 'kv') touchedByOp(command.op, touching);
   else if (command.type === 'txn') touchedByTxn(command.txn, touching);
+  else if (command.type === 'lock') touching.changes(command.command.lock);
   else if (command.type === 'leaseRevoke' || command.type === 'leaseExpire' || command.type === 'leaseEnd') {
-    for (const key of attachedKeys(command.id)) touching.writes({ key });
+    touchedByEnd(attachedTo(command.id), touching);
     overlaps ||= part.ops.some(({ op }) => op.type === 'put' && op.lease === command.id);
   }
   return overlaps;

@@ -3,7 +3,7 @@ import type { Command } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { put } from '../state/test-bed.ts';
 import { IntentWaits } from './intent-waits.ts';
-import { prepare } from './test-txn-bed.ts';
+import { lockOf, prepare } from './test-txn-bed.ts';
 
 class Waiting {
   readonly waits = new IntentWaits();
@@ -19,6 +19,7 @@ class Waiting {
 }
 
 const kv = (key: string): Command => ({ type: 'kv', op: put(key, '1') });
+const NOTHING = { keys: [], locks: [] };
 
 describe('those who wait for transactions', () => {
   test('go on in their order when nothing is left of theirs (IW1)', () => {
@@ -72,7 +73,7 @@ describe('those who wait for transactions', () => {
     const bed = new Waiting();
     const command = kv('a');
     bed.add('a', 't', { command });
-    const awaited = (key: string) => bed.waits.isAwaited(prepare('u', 0, [put(key, '2')]), () => []);
+    const awaited = (key: string) => bed.waits.isAwaited(prepare('u', 0, [put(key, '2')]), () => NOTHING);
     expect([awaited('a'), awaited('b')]).toEqual([true, false]);
     bed.waits.applied(() => false);
     expect(awaited('a')).toBe(true);
@@ -86,11 +87,27 @@ describe('those who wait for transactions', () => {
       command: { type: 'leaseEnd', id: 5n, incarnation: 1, span: { start: Buffer.alloc(0), end: Buffer.alloc(0) } },
     });
     const awaited = (op: ReturnType<typeof put>) =>
-      bed.waits.isAwaited(prepare('u', 0, [op]), (lease) => (lease === 5n ? [Buffer.from('k')] : []));
+      bed.waits.isAwaited(prepare('u', 0, [op]), (lease) =>
+        lease === 5n ? { keys: [Buffer.from('k')], locks: [] } : NOTHING,
+      );
     expect([awaited(put('x', '1', { lease: 5n })), awaited(put('k', '1')), awaited(put('x', '1'))]).toEqual([
       true,
       true,
       false,
     ]);
+  });
+
+  test.each([
+    { name: 'a release', command: { type: 'lock', command: { type: 'forceRelease', lock: lockOf('l') } } },
+    { name: 'the end of a session that holds it', command: { type: 'leaseRevoke', id: 5n, incarnation: 0 } },
+  ] as const)('$name of a lock is in the way of transactions that compare it, and of no others', ({ command }) => {
+    const bed = new Waiting();
+    bed.add('a', 't', { command });
+    const awaited = (name: string) =>
+      bed.waits.isAwaited(
+        prepare('u', 0, [put('k', '1')], { compares: [{ lock: lockOf(name), version: 3 }] }),
+        (lease) => (lease === 5n ? { keys: [], locks: [lockOf('l')] } : NOTHING),
+      );
+    expect([awaited('l'), awaited('m')]).toEqual([true, false]);
   });
 });

@@ -1,5 +1,6 @@
-import { type Bytes, compareBytes } from '@remora/base';
-import type { KeyRange } from '@remora/protocol';
+import { type Bytes, binaryString, compareBytes } from '@remora/base';
+import { type LockId, lockSpan } from '@remora/lock';
+import { isLockCompare, type KeyRange } from '@remora/protocol';
 import { SpanIndex } from '../watch/span-index.ts';
 import { isEmptyRange, type PreparedPart } from './prepared-part.ts';
 
@@ -9,6 +10,8 @@ import { isEmptyRange, type PreparedPart } from './prepared-part.ts';
  * I1. A part holds shared intents on all keys and spans that it compares or reads, and exclusive ones on those that it
  *     may write, whichever of its branches is executed (design §11 ▸).
  * I2. What is written must be under no intent of another transaction; what is read under no exclusive one.
+ * I3. The lock of a version that a part compares is under a shared intent too: until the part is resolved, nothing is done
+ *     to the lock. So whatever the part writes is written while that grant holds the lock, and the next one is later.
  */
 interface Intent {
   readonly key: Bytes;
@@ -20,6 +23,8 @@ interface Intent {
 export class Intents {
   readonly #byPart = new Map<PreparedPart, readonly Intent[]>();
   readonly #index = new SpanIndex<Intent>();
+  /** I3. By the names of `lockName`. */
+  readonly #byLock = new Map<string, Set<PreparedPart>>();
   #size = 0;
 
   /** Intents, not parts. */
@@ -31,14 +36,24 @@ export class Intents {
     const intents = intentsOf(part);
     this.#byPart.set(part, intents);
     for (const intent of intents) this.#index.add(intent);
-    this.#size += intents.length;
+    const locks = locksOf(part);
+    for (const name of locks) this.#byLock.set(name, (this.#byLock.get(name) ?? new Set()).add(part));
+    this.#size += intents.length + locks.size;
   }
 
   remove(part: PreparedPart): void {
     const intents = this.#byPart.get(part) ?? [];
     this.#byPart.delete(part);
     for (const intent of intents) this.#index.remove(intent);
-    this.#size -= intents.length;
+    const locks = locksOf(part);
+    for (const name of locks) this.#removeLock(name, part);
+    this.#size -= intents.length + locks.size;
+  }
+
+  #removeLock(name: string, part: PreparedPart): void {
+    const parts = this.#byLock.get(name);
+    parts?.delete(part);
+    if (parts?.size === 0) this.#byLock.delete(name);
   }
 
   /** Calls `fn` for each part that keeps others from writing there (I2), perhaps more than once. */
@@ -51,6 +66,12 @@ export class Intents {
     this.#overlapping(range, ({ part, exclusive }) => {
       if (exclusive) fn(part);
     });
+  }
+
+  /** Calls `fn` for each part that needs a lock to be held as it is (I3). */
+  againstChanging(lock: LockId, fn: (part: PreparedPart) => void): void {
+    if (this.#byLock.size === 0) return;
+    for (const part of this.#byLock.get(lockName(lock)) ?? []) fn(part);
   }
 
   #overlapping(range: KeyRange, fn: (intent: Intent) => void): void {
@@ -67,9 +88,18 @@ function intentsOf(part: PreparedPart): readonly Intent[] {
   const take = (range: KeyRange, exclusive: boolean): void => {
     if (!isEmptyRange(range)) intents.push({ key: range.key, end: range.end, exclusive, part });
   };
-  for (const compare of part.compares) take(compare, false);
+  for (const compare of part.compares) if (!isLockCompare(compare)) take(compare, false);
   for (const { op } of part.ops) take(op, op.type !== 'range');
   return intents;
+}
+
+function locksOf({ compares }: PreparedPart): ReadonlySet<string> {
+  return new Set(compares.flatMap((compare) => (isLockCompare(compare) ? [lockName(compare.lock)] : [])));
+}
+
+/** Tells locks apart. */
+export function lockName(lock: LockId): string {
+  return binaryString(lockSpan(lock).start);
 }
 
 /** Whether a part may write anything: what it commits then has its revision. */

@@ -1,4 +1,5 @@
 import { type Bytes, compareBytes, copyBytes, keyAfter, type Span, spanContains } from '@remora/base';
+import { lockSpan } from '@remora/lock';
 import {
   asBytes,
   asCount,
@@ -14,6 +15,7 @@ import {
   encodeStored,
   encodeTxnCommit,
   encodeTxnPart,
+  isLockCompare,
   type KeyRange,
   KV_SPACE,
   kvRoutingKey,
@@ -23,7 +25,7 @@ import {
   type TxnPart,
   type TxnPrepare,
 } from '@remora/protocol';
-import { hullOf, lowerEnd } from '../state/bounds.ts';
+import { hullOf, lowerEnd, type RangeBounds } from '../state/bounds.ts';
 
 /** What a range has prepared of a transaction over several ranges, and not resolved. */
 export interface PreparedPart extends TxnPart {
@@ -71,6 +73,10 @@ function ownRange<T extends KeyRange>(range: T): T {
 }
 
 function ownCompare(compare: Compare): Compare {
+  if (isLockCompare(compare)) {
+    const { lock, version } = compare;
+    return { lock: { ...lock, name: copyBytes(lock.name) }, version };
+  }
   const { target } = compare;
   const own = ownRange(compare);
   return target.of === 'value' ? { ...own, target: { of: 'value', value: copyBytes(target.value) } } : own;
@@ -81,19 +87,27 @@ function ownOp(op: PartOp['op']): PartOp['op'] {
   return own.type === 'put' ? { ...own, value: copyBytes(own.value) } : own;
 }
 
-/** What a part has within a span of plain keys; undefined when that is nothing. */
-export function cutPart(part: PreparedPart, keys: Span | undefined): PreparedPart | undefined {
-  if (keys === undefined) return undefined;
-  const compares = part.compares.flatMap((compare) => cutRange(compare, keys) ?? []);
+/** What cuts a part: the routing keys of locks, and plain keys. */
+export type PartBounds = Pick<RangeBounds, 'routed' | 'keys'>;
+
+/** What a part has within the bounds of a range; undefined when that is nothing. */
+export function cutPart(part: PreparedPart, bounds: PartBounds): PreparedPart | undefined {
+  const compares = part.compares.flatMap((compare) => cutCompare(compare, bounds) ?? []);
   const ops = part.ops.flatMap(({ number, branch, op }) => {
-    const cut = cutRange(op, keys);
+    const cut = cutRange(op, bounds);
     return cut === undefined ? [] : [{ number, branch, op: cut }];
   });
   return compares.length + ops.length === 0 ? undefined : { ...part, compares, ops };
 }
 
+function cutCompare(compare: Compare, bounds: PartBounds): Compare | undefined {
+  if (!isLockCompare(compare)) return cutRange(compare, bounds);
+  return spanContains(bounds.routed, lockSpan(compare.lock).start) ? compare : undefined;
+}
+
 /** An empty range stays with its first key. */
-function cutRange<T extends KeyRange>(range: T, keys: Span): T | undefined {
+function cutRange<T extends KeyRange>(range: T, { keys }: PartBounds): T | undefined {
+  if (keys === undefined) return undefined;
   const { key, end } = range;
   if (end === undefined) return spanContains(keys, key) ? range : undefined;
   if (isEmptyRange(range)) return spanContains(keys, key) ? range : undefined;
@@ -115,9 +129,13 @@ export function joinPieces(a: PreparedPart, b: PreparedPart): PreparedPart {
 
 /** The smallest span of routing keys with all that a part has. */
 export function spanOfPart({ compares, ops, primaryKey }: PreparedPart): Span {
-  const spans = [...compares.map(routedSpan), ...ops.map(({ op }) => routedSpan(op))];
+  const spans = [...compares.map(comparedSpan), ...ops.map(({ op }) => routedSpan(op))];
   const [first, ...more] = spans;
   return first === undefined ? { start: primaryKey, end: keyAfter(primaryKey) } : more.reduce(hullOf, first);
+}
+
+function comparedSpan(compare: Compare): Span {
+  return isLockCompare(compare) ? lockSpan(compare.lock) : routedSpan(compare);
 }
 
 function routedSpan(range: KeyRange): Span {

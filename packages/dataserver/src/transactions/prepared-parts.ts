@@ -1,7 +1,7 @@
 import { type Bytes, type Span, spanContains } from '@remora/base';
-import { kvRoutingKey, type TxnPart } from '@remora/protocol';
+import { isLockCompare, kvRoutingKey, type TxnPart } from '@remora/protocol';
 import { Intents, writes } from './intents.ts';
-import { cutPart, decodePart, encodePart, joinPieces, type PreparedPart } from './prepared-part.ts';
+import { cutPart, decodePart, encodePart, joinPieces, type PartBounds, type PreparedPart } from './prepared-part.ts';
 import { type RowWrites, StagedRows } from './staged-rows.ts';
 import { type Touching, touchedByPart } from './touched-keys.ts';
 
@@ -66,6 +66,8 @@ export class PreparedParts {
     return {
       reads: (range) => this.#intents.againstReading(range, found),
       writes: (range) => this.#intents.againstWriting(range, found),
+      requires: () => {}, // nobody holds more of a lock than that it stays as it is
+      changes: (lock) => this.#intents.againstChanging(lock, found),
     };
   }
 
@@ -110,8 +112,8 @@ export class PreparedParts {
     return undefined;
   }
 
-  /** Keeps what lies within a span of plain keys, and gives the rest, which another range has from now on. */
-  cut(kept: Span | undefined, leaving: Span | undefined): readonly PreparedPart[] {
+  /** Keeps what lies within the one, and gives what lies within the other, which another range has from now on. */
+  cut(kept: PartBounds, leaving: PartBounds): readonly PreparedPart[] {
     const left: PreparedPart[] = [];
     for (const part of [...this.#rows.values()]) {
       const gone = cutPart(part, leaving);
@@ -164,7 +166,10 @@ const OP_BYTES = 150;
 
 function bytesOf({ compares, ops }: TxnPart): number {
   let bytes = PART_BYTES;
-  for (const { key, end } of compares) bytes += OP_BYTES + key.length + (end?.length ?? 0);
+  for (const compare of compares) {
+    const names = isLockCompare(compare) ? compare.lock.name : compare.key;
+    bytes += OP_BYTES + names.length + ((isLockCompare(compare) ? undefined : compare.end)?.length ?? 0);
+  }
   for (const { op } of ops) {
     bytes += OP_BYTES + op.key.length + (op.type === 'put' ? op.value.length : (op.end?.length ?? 0));
   }

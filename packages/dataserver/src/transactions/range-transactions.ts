@@ -2,6 +2,7 @@ import { type Engine, ServiceError, type Span, spanContains, unreachable } from 
 import {
   COMMAND_DEADLINE_MAX_MS,
   type Command,
+  isKeyCompare,
   type KeyRange,
   type PartResult,
   prepareRequestId,
@@ -17,6 +18,7 @@ import {
   type TxnResolveResult,
   type TxnState,
 } from '@remora/protocol';
+import type { Attached } from '../state/attachments.ts';
 import type { RangeBounds } from '../state/bounds.ts';
 import { nameOfTxnRow, type TxnRowKind, txnRowKey, txnRowsSpan } from '../state/keys.ts';
 import type { KvChanges } from '../state/kv-changes.ts';
@@ -59,8 +61,8 @@ export interface TransactionHost {
   readonly bounds: RangeBounds;
   readonly outcomes: Outcomes;
   leaseKnown(id: bigint, key: Uint8Array): boolean;
-  /** Plain keys that belong to a lease. */
-  attachedKeys(id: bigint): readonly Uint8Array[];
+  /** Plain keys and locks that belong to a lease. */
+  attachedTo(id: bigint): Attached;
   /** Changes that will carry a revision. */
   changesAt(revision: number): KvChanges;
   /** Writes them; the last revision of the range becomes at least theirs (T5). */
@@ -119,7 +121,7 @@ export class RangeTransactions {
 
   /** T2. The part that a command has to wait for; undefined when it may be executed. */
   holder(command: Command): PreparedPart | undefined {
-    return this.#parts.size === 0 ? undefined : holderOf(command, this.#parts, (id) => this.#host.attachedKeys(id));
+    return this.#parts.size === 0 ? undefined : holderOf(command, this.#parts, (id) => this.#host.attachedTo(id));
   }
 
   /**
@@ -140,7 +142,7 @@ export class RangeTransactions {
   evaluatedBy(command: TxnCommand): readonly KeyRange[] {
     switch (command.type) {
       case 'txnPrepare':
-        return [...command.compares, ...command.ops.map(({ op }) => op)];
+        return [...command.compares.filter(isKeyCompare), ...command.ops.map(({ op }) => op)];
       case 'txnDecide':
         return command.decision.type === 'commit' ? this.#committedOps(command.txnId) : [];
       case 'txnResolve':
@@ -347,7 +349,7 @@ export class RangeTransactions {
   cut(leaving: RangeBounds): HandedTransactions {
     const records = [...this.#records.values()].filter(({ primaryKey }) => spanContains(leaving, primaryKey));
     for (const { txnId } of records) this.#records.delete(txnId);
-    return { parts: this.#parts.cut(this.#host.bounds.keys, leaving.keys), records };
+    return { parts: this.#parts.cut(this.#host.bounds, leaving), records };
   }
 
   /** All of it, for a range whose time is so much ahead. */

@@ -1,4 +1,5 @@
 import { assert } from '@remora/base';
+import type { LockId } from '@remora/lock';
 import {
   type Command,
   type Compare,
@@ -55,6 +56,10 @@ export function commitAt(revision: number, branches: readonly number[] = [0]) {
 export function resolve(txnId: string, resolution: TxnResolution, bed: StateBed, requestId = ''): Command {
   const { start, end } = boundsOf(bed.state.descriptor).routed;
   return { type: 'txnResolve', txnId, part: 1, span: { start, end }, requestId, resolution };
+}
+
+export function lockOf(name: string): LockId {
+  return { namespace: 'default', name: Buffer.from(name) };
 }
 
 export function equals(key: string, value: string): Compare {

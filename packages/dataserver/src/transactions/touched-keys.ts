@@ -1,10 +1,23 @@
-/** Which plain keys requests of one range read or may write: what intents keep them from (T2 of decision 19). */
-import type { KeyRange, KvOp, Query, Txn, TxnPart } from '@remora/protocol';
+/** Which plain keys and locks requests of one range read or may change: what intents keep them from (T2 of decision 19). */
+import type { LockId } from '@remora/lock';
+import {
+  type Compare,
+  isLockCompare,
+  type KeyRange,
+  type KvOp,
+  type Query,
+  type Txn,
+  type TxnPart,
+} from '@remora/protocol';
 
 export interface Touching {
   /** At a revision; 0: what is there now. */
   reads(range: KeyRange, revision: number): void;
   writes(range: KeyRange): void;
+  /** Compares the version by which the lock is held. */
+  requires(lock: LockId): void;
+  /** May end, begin or change the way in which the lock is held. */
+  changes(lock: LockId): void;
 }
 
 export function touchedByOp(op: KvOp, touching: Touching): void {
@@ -20,14 +33,19 @@ export function touchedByOp(op: KvOp, touching: Touching): void {
 }
 
 export function touchedByTxn({ compare, success, failure }: Txn, touching: Touching): void {
-  for (const one of compare) touching.reads(one, 0);
+  for (const one of compare) touchedByCompare(one, touching);
   for (const op of success) touchedByOp(op, touching);
   for (const op of failure) touchedByOp(op, touching);
 }
 
 export function touchedByPart({ compares, ops }: TxnPart, touching: Touching): void {
-  for (const compare of compares) touching.reads(compare, 0);
+  for (const compare of compares) touchedByCompare(compare, touching);
   for (const { op } of ops) touchedByOp(op, touching);
+}
+
+function touchedByCompare(compare: Compare, touching: Touching): void {
+  if (isLockCompare(compare)) touching.requires(compare.lock);
+  else touching.reads(compare, 0);
 }
 
 export function touchedByQuery(query: Query, touching: Touching): void {

@@ -1,5 +1,5 @@
 import { ServiceError } from '@remora/base';
-import type { Compare, DeleteOp, KeyRange, KvOp, PutOp, RangeOp, Txn } from '@remora/protocol';
+import type { DeleteOp, KeyCompare, KeyRange, KvOp, PutOp, RangeOp, Txn } from '@remora/protocol';
 import type * as pb from '@remora/protocol/etcd';
 import { checkOps } from '../request-limits.ts';
 import type { EtcdLimits } from './limits.ts';
@@ -121,7 +121,7 @@ function toOp(op: pb.RequestOp, room: TxnRoom): KvOp {
 }
 
 /** A target without its value compares with zero or nothing, as in etcd. */
-function toCompare(compare: pb.Compare): Compare {
+function toCompare(compare: pb.Compare): KeyCompare {
   if (compare.key.length === 0) throw emptyKey();
   const result = COMPARE_RESULTS[compare.result];
   if (result === undefined) throw invalid('the compare result is unknown');
@@ -148,10 +148,10 @@ const EMPTY = Buffer.alloc(0);
 /** Q1. Real numbers lie in [0, 2^53 - 1): a compare with one outside has the same outcome for all of them. */
 function numberCompare(
   range: KeyRange,
-  result: Compare['result'],
+  result: KeyCompare['result'],
   of: 'version' | 'create' | 'mod',
   value: bigint,
-): Compare {
+): KeyCompare {
   if (value >= 0n) return { ...range, result, target: { of, value: safe(value) } };
   if (result === 'greater' || result === 'notEqual') {
     return { ...range, result: 'notEqual', target: { of, value: Number.MAX_SAFE_INTEGER } };

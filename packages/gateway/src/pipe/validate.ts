@@ -10,6 +10,8 @@ import {
 } from '@remora/lock';
 import {
   type Command,
+  type Compare,
+  isLockCompare,
   type KvOp,
   type PipeCommand,
   type PipeLockWatchRequest,
@@ -188,9 +190,14 @@ function validateTxn(txn: Txn, limits: RequestLimits): void {
 
 function checkShape(txn: Txn, opsMax: number): void {
   const inner = checkOps(txn, opsMax);
-  for (const compare of txn.compare) validateKey(compare.key);
+  for (const compare of txn.compare) validateCompare(compare);
   for (const op of txn.success) checkInner(op, inner);
   for (const op of txn.failure) checkInner(op, inner);
+}
+
+function validateCompare(compare: Compare): void {
+  if (isLockCompare(compare)) refuse(validateLockQuery({ type: 'check', checks: [compare] }));
+  else validateKey(compare.key);
 }
 
 function checkInner(op: KvOp, opsMax: number): void {

@@ -3,6 +3,8 @@ import { type Bytes, compareBytes, keyAfter, type Span } from '@remora/base';
 import { lockSpan, namespaceSpan } from '@remora/lock';
 import {
   type Command,
+  type Compare,
+  isLockCompare,
   type KeyRange,
   KV_SPACE,
   kvRoutingKey,
@@ -114,6 +116,11 @@ export function keysSpan({ key, end }: KeyRange): Span {
   return { start, end: end.length === 0 ? PLAIN_KEYS.end : kvRoutingKey(end) };
 }
 
+/** Where what a comparison looks at lies. */
+export function comparedSpan(compare: Compare): Span {
+  return isLockCompare(compare) ? lockSpan(compare.lock) : keysSpan(compare);
+}
+
 /** The plain keys of a part of their space; the inverse of `keysSpan` for more than one key. */
 export function plainKeys({ start, end }: Span): Required<KeyRange> {
   const toLast = compareBytes(end, PLAIN_KEYS.end) === 0;
@@ -135,7 +142,7 @@ function txnKey(txn: Txn): Bytes {
 function txnSpan({ compare, success, failure }: Txn): Span | undefined {
   let hull: Span | undefined;
   for (const part of [...compare, ...success, ...failure]) {
-    const span = 'key' in part ? keysSpan(part) : txnSpan(part.txn);
+    const span = 'txn' in part ? txnSpan(part.txn) : 'lock' in part ? comparedSpan(part) : keysSpan(part);
     if (span !== undefined) hull = hullOf(hull, span);
   }
   return hull;
@@ -143,7 +150,7 @@ function txnSpan({ compare, success, failure }: Txn): Span | undefined {
 
 /** The smallest span with all keys of a part of a transaction over several ranges. */
 export function partSpan({ compares, ops }: TxnPart): Span | undefined {
-  const spans = [...compares.map(keysSpan), ...ops.map(({ op }) => keysSpan(op))];
+  const spans = [...compares.map(comparedSpan), ...ops.map(({ op }) => keysSpan(op))];
   return spans.reduce<Span | undefined>(hullOf, undefined);
 }
 

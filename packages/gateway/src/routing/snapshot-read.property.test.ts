@@ -1,7 +1,8 @@
 import { ServiceError, spanCovers } from '@remora/base';
 import {
-  type Compare,
   compareHolds,
+  isKeyCompare,
+  type KeyCompare,
   type KeyValue,
   type KvOp,
   kvRoutingKey,
@@ -77,7 +78,7 @@ const reads: fc.Arbitrary<RangeOp> = fc
   })
   .map(({ end, ...op }) => (end === undefined ? op : { ...op, end }));
 
-const compares: fc.Arbitrary<Compare> = fc
+const compares: fc.Arbitrary<KeyCompare> = fc
   .record({
     key: fc.constantFrom(...KEYS).map(bytes),
     end: fc.option(fc.constantFrom('', ...KEYS).map(bytes), { nil: undefined }),
@@ -230,7 +231,7 @@ describe('a read over several ranges, split while it is under way', () => {
 function evaluated(op: KvOp, kvs: readonly KeyValue[]): unknown {
   if (op.type !== 'txn') return op.type === 'range' ? whole(op, kvs) : undefined;
   const { compare, success, failure } = op.txn;
-  const succeeded = compare.every((one) => {
+  const succeeded = compare.filter(isKeyCompare).every((one) => {
     const found = kvs.filter(({ key }) => within(one, key));
     return found.length === 0 ? compareHolds(one, undefined) : found.every((kv) => compareHolds(one, kv));
   });

@@ -2,6 +2,8 @@ import { ServiceError, type Span } from '@remora/base';
 import {
   type Compare,
   compareHolds,
+  isLockCompare,
+  type KeyCompare,
   type KvOp,
   type KvResult,
   type Query,
@@ -118,8 +120,9 @@ export class SnapshotRead {
   }
 
   async #txn({ compare, success, failure }: Txn): Promise<TxnResult> {
-    const compared = await this.#read(await this.#partsOf(compare.map(readFor)));
-    const succeeded = compare.every((one, i) => holds(one, compared[i] ?? NOTHING));
+    const keys = compare.map(keyCompare);
+    const compared = await this.#read(await this.#partsOf(keys.map(readFor)));
+    const succeeded = keys.every((one, i) => holds(one, compared[i] ?? NOTHING));
     return { type: 'txn', succeeded, results: await this.#branch(succeeded ? success : failure) };
   }
 
@@ -242,13 +245,19 @@ function spanOf(spans: readonly Span[]): Span {
   return spans.reduce<Span | undefined>(hullOf, undefined) ?? NO_SPAN;
 }
 
+/** Locks keep no history: how one was held at a revision nobody knows. */
+function keyCompare(compare: Compare): KeyCompare {
+  if (!isLockCompare(compare)) return compare;
+  throw new ServiceError('INVALID_ARGUMENT', 'a transaction that compares a lock is sent as a command, not as a read');
+}
+
 /** What has to be read to tell whether a comparison holds. */
-function readFor(compare: Compare): RangeOp {
+function readFor(compare: KeyCompare): RangeOp {
   return rangeOp(compare, { keysOnly: compare.target.of !== 'value' });
 }
 
 /** As in one range: nothing compares as one absent key. */
-function holds(compare: Compare, { kvs }: RangeResult): boolean {
+function holds(compare: KeyCompare, { kvs }: RangeResult): boolean {
   return kvs.length === 0 ? compareHolds(compare, undefined) : kvs.every((kv) => compareHolds(compare, kv));
 }
 

@@ -1,8 +1,8 @@
 /** How a transaction is cut at the borders of ranges. */
 import { assert, compareBytes, type Span, spanContains } from '@remora/base';
-import { type Compare, type CompareAnswer, compareHolds, type PartOp } from '@remora/protocol';
+import { type Compare, type CompareAnswer, compareHolds, isLockCompare, type PartOp } from '@remora/protocol';
 import { cut } from '../routing/range-parts.ts';
-import { hullOf, keysSpan, plainKeys } from '../routing/request-keys.ts';
+import { comparedSpan, hullOf, keysSpan, plainKeys } from '../routing/request-keys.ts';
 import type { Route } from '../routing/route-map.ts';
 import type { TxnPlan } from './plan.ts';
 
@@ -37,7 +37,7 @@ export async function partsOf(plan: TxnPlan, routesOf: RoutesOf): Promise<readon
     return part;
   };
   for (const [number, compare] of plan.compares.entries()) {
-    const routes = await routesOf(keysSpan(compare));
+    const routes = await routesOf(comparedSpan(compare));
     for (const route of routes) {
       const part = gather(route);
       part.compares.push(routes.length === 1 ? compare : { ...compare, ...plainKeys(route) });
@@ -72,7 +72,7 @@ export function outcomes(compares: readonly Compare[], answers: readonly Answers
   }
   return compares.map((compare, number) => {
     if (failed.has(number)) return false;
-    return found.has(number) || compareHolds(compare, undefined);
+    return found.has(number) || (!isLockCompare(compare) && compareHolds(compare, undefined));
   });
 }
 

@@ -1,6 +1,6 @@
 import { assert, type Bytes, compareBytes } from '@remora/base';
 import type { Command, Compare, KvOp, KvResult, PartOp, Txn, TxnResult } from '@remora/protocol';
-import { keysSpan } from '../routing/request-keys.ts';
+import { comparedSpan, keysSpan } from '../routing/request-keys.ts';
 
 /** A command that may concern plain keys of several ranges. */
 export type KvCommand = Extract<Command, { type: 'kv' | 'txn' }>;
@@ -96,9 +96,8 @@ class Flattening {
 
 function firstKey({ compares, ops }: Pick<TxnPlan, 'compares' | 'ops'>): Bytes {
   const writes = ops.filter(({ op }) => op.type !== 'range').map(({ op }) => op);
-  const keys = (writes.length > 0 ? writes : [...compares, ...ops.map(({ op }) => op)]).map(
-    (one) => keysSpan(one).start,
-  );
+  const read = [...compares.map(comparedSpan), ...ops.map(({ op }) => keysSpan(op))];
+  const keys = (writes.length > 0 ? writes.map(keysSpan) : read).map(({ start }) => start);
   const first = keys.reduce<Bytes | undefined>(
     (lowest, key) => (lowest === undefined || compareBytes(key, lowest) < 0 ? key : lowest),
     undefined,

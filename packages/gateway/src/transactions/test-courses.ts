@@ -1,5 +1,14 @@
 import { ManualClock, SeededRandom, ServiceError, spanCovers } from '@remora/base';
-import { type Compare, type KvOp, kvRoutingKey, type RangeOp, type Txn } from '@remora/protocol';
+import {
+  type Compare,
+  isLockCompare,
+  type KeyCompare,
+  type KvOp,
+  kvRoutingKey,
+  type LockCompare,
+  type RangeOp,
+  type Txn,
+} from '@remora/protocol';
 import fc from 'fast-check';
 import type { BackendReply } from '../backend.ts';
 import { routingSpan } from '../routing/request-keys.ts';
@@ -47,7 +56,7 @@ const puts: fc.Arbitrary<KvOp> = fc.record({
   ignoreLease: fc.constant(false),
 });
 
-const compares: fc.Arbitrary<Compare> = fc
+const keyCompares: fc.Arbitrary<KeyCompare> = fc
   .record({
     ...keys,
     result: fc.constantFrom('equal' as const, 'greater' as const, 'less' as const, 'notEqual' as const),
@@ -56,7 +65,16 @@ const compares: fc.Arbitrary<Compare> = fc
       fc.record({ of: fc.constant('value' as const), value: fc.constantFrom('x', 'y').map(bytes) }),
     ),
   })
-  .map((compare) => withoutNothing(compare) as Compare);
+  .map((compare) => withoutNothing(compare) as KeyCompare);
+
+/** The version is set when the request begins: that by which the lock is held then, or an earlier one. */
+const lockCompares: fc.Arbitrary<LockCompare> = fc
+  .nat(1)
+  .map((version) => ({ lock: { namespace: 'default', name: bytes('l') }, version }));
+const compares: fc.Arbitrary<Compare> = fc.oneof(
+  { arbitrary: keyCompares, weight: 2 },
+  { arbitrary: lockCompares, weight: 1 },
+);
 
 const { txn } = fc.letrec<{ txn: Txn; op: KvOp }>((tie) => ({
   txn: fc.record({
@@ -99,6 +117,8 @@ export interface Course {
   readonly borders: readonly string[];
   readonly lossPerMille: number;
   readonly asked: readonly Asked[];
+  /** When the lock goes to another holder. */
+  readonly handOversMs: readonly number[];
 }
 
 export const courses: fc.Arbitrary<Course> = fc.record({
@@ -109,6 +129,7 @@ export const courses: fc.Arbitrary<Course> = fc.record({
     fc.record({ command: commands, atMs: fc.nat(60), endsAt: fc.option(fc.nat(40), { nil: undefined }) }),
     { minLength: 1, maxLength: 6 },
   ),
+  handOversMs: fc.array(fc.nat(60), { maxLength: 6 }),
 });
 
 /** The last coordinator that is asked never ends. */
@@ -121,7 +142,7 @@ const DEADLINE_MS = 4_000;
  * One course of requests, and what is wrong with how it went.
  *
  * W1. A request is applied once, and what was answered is what the requests do one after another in the order of their
- *     revisions; so are the pairs at the end.
+ *     revisions; so are the pairs at the end. Each grant of the lock has its place in that order too.
  * W2. A request that failed was not applied; revisions grow from an answer to what begins after it.
  * W3. A request is answered once, unless its coordinator ended; nothing stays locked.
  */
@@ -133,7 +154,7 @@ export class CourseWorld {
   ended = 0;
   #names = 0;
 
-  constructor({ seed, borders, lossPerMille, asked }: Course) {
+  constructor({ seed, borders, lossPerMille, asked, handOversMs }: Course) {
     const random = new SeededRandom(seed);
     this.ranges = new FakeRanges(
       this.clock,
@@ -144,6 +165,12 @@ export class CourseWorld {
     for (const [i, one] of asked.filter(({ command }) => this.#isOverRanges(command)).entries()) {
       this.clock.setTimer(one.atMs, () => this.#begin(`r${i}`, one));
     }
+    for (const atMs of handOversMs) this.clock.setTimer(atMs, () => this.#handOver());
+  }
+
+  /** Whoever waits for the lock waits for transactions as well. */
+  #handOver(): void {
+    if (!this.ranges.handOver()) this.clock.setTimer(1, () => this.#handOver());
   }
 
   #isOverRanges(command: KvCommand): boolean {
@@ -151,7 +178,8 @@ export class CourseWorld {
     return span !== undefined && !this.ranges.ranges.some((range) => spanCovers(range, span));
   }
 
-  #begin(requestId: string, { command, endsAt }: Asked): void {
+  #begin(requestId: string, { command: drawn, endsAt }: Asked): void {
+    const command = drawn.type === 'txn' ? { ...drawn, txn: this.#comparing(drawn.txn) } : drawn;
     const after = this.seen.reduce((highest, { reply }) => Math.max(highest, reply?.revision ?? 0), 0);
     const seen: Seen = { requestId, command, after, error: undefined, reply: undefined };
     this.seen.push(seen);
@@ -159,6 +187,16 @@ export class CourseWorld {
     this.#send(seen, deadlineMs, endsAt, () => {
       if (seen.reply === undefined && seen.error === undefined) this.#send(seen, deadlineMs, undefined, NOBODY);
     });
+  }
+
+  /** With versions by which the lock is held, or was before. */
+  #comparing({ compare, success, failure }: Txn): Txn {
+    const inner = (op: KvOp): KvOp => (op.type === 'txn' ? { ...op, txn: this.#comparing(op.txn) } : op);
+    return {
+      compare: compare.map((one) => (isLockCompare(one) ? { ...one, version: this.ranges.held - one.version } : one)),
+      success: success.map(inner),
+      failure: failure.map(inner),
+    };
   }
 
   /** Through a coordinator of its own; `gone` is called a moment after that ended. */
@@ -227,12 +265,13 @@ export class CourseWorld {
   #replay(): ReadonlyMap<string, unknown> {
     const pairs: Pairs = new Map();
     const results = new Map<string, unknown>();
+    const heldAt = (revision: number): number => this.ranges.grants.findLast((grant) => grant < revision) ?? 0;
     for (const { requestId, revision } of this.ranges.commits.toSorted((a, b) => a.revision - b.revision)) {
       const command = this.seen.find((one) => one.requestId === requestId)?.command;
       if (command === undefined) continue;
       const isTxn = command.type === 'txn';
       const txn = isTxn ? command.txn : { compare: [], success: [command.op], failure: [] };
-      const result = executeTxn(txn, pairs, revision);
+      const result = executeTxn(txn, { pairs, held: heldAt(revision) }, revision);
       results.set(requestId, isTxn ? result : result.results[0]);
     }
     const sorted = (all: Pairs): string => shown([...all].sort(([a], [b]) => (a < b ? -1 : 1)));

@@ -1,7 +1,8 @@
-/** Plain keys as simply as they can be: what operations do to them, and transactions as a whole. For tests. */
+/** Plain keys, and a lock, as simply as they can be: what operations do to them, and transactions as a whole. For tests. */
 import {
   type Compare,
   compareHolds,
+  isLockCompare,
   type KeyRange,
   type KeyValue,
   type KvOp,
@@ -15,6 +16,12 @@ import {
 /** By key, as text. */
 export type Pairs = Map<string, KeyValue>;
 
+/** What comparisons look at. `held`: the version by which the only lock is held. */
+export interface Compared {
+  readonly pairs: Pairs;
+  readonly held: number;
+}
+
 export function inside(pairs: Pairs, { key, end }: KeyRange): readonly KeyValue[] {
   const from = text(key);
   const to = end === undefined ? `${from}\0` : text(end);
@@ -25,7 +32,8 @@ export function inside(pairs: Pairs, { key, end }: KeyRange): readonly KeyValue[
 }
 
 /** undefined: a span without keys. */
-export function holds(compare: Compare, pairs: Pairs): boolean | undefined {
+export function holds(compare: Compare, { pairs, held }: Compared): boolean | undefined {
+  if (isLockCompare(compare)) return compare.version === held;
   const found = inside(pairs, compare);
   if (found.length > 0) return found.every((kv) => compareHolds(compare, kv));
   return compare.end === undefined ? compareHolds(compare, undefined) : undefined;
@@ -55,13 +63,13 @@ export function execute(op: PartOp['op'], pairs: Pairs, revision: number): Exclu
 /** A transaction in one place, at one moment. */
 export function executeTxn(
   { compare, success, failure }: Txn,
-  pairs: Pairs,
+  { pairs, held }: Compared,
   revision: number,
-  before: Pairs = new Map(pairs),
+  before: Compared = { pairs: new Map(pairs), held },
 ): TxnResult {
-  const succeeded = compare.every((one) => holds(one, before) ?? compareHolds(one, undefined));
+  const succeeded = compare.every((one) => holds(one, before) ?? (!isLockCompare(one) && compareHolds(one, undefined)));
   const one = (op: KvOp): KvResult =>
-    op.type === 'txn' ? executeTxn(op.txn, pairs, revision, before) : execute(op, pairs, revision);
+    op.type === 'txn' ? executeTxn(op.txn, { pairs, held }, revision, before) : execute(op, pairs, revision);
   return { type: 'txn', succeeded, results: (succeeded ? success : failure).map(one) };
 }
 

@@ -2,6 +2,7 @@ import { assert, type ManualClock, type Random, ServiceError, type Span, spanCon
 import {
   type Command,
   type CommandResult,
+  isLockCompare,
   type PartOp,
   type PartResult,
   type RangeDescriptor,
@@ -15,7 +16,7 @@ import {
   type TxnResolution,
 } from '@remora/protocol';
 import type { AskDone, RangeCallsDeps } from '../routing/range-calls.ts';
-import { keysSpan } from '../routing/request-keys.ts';
+import { comparedSpan, keysSpan } from '../routing/request-keys.ts';
 import { Routes } from '../routing/routes.ts';
 import { execute, holds, type Pairs } from './test-pairs.ts';
 
@@ -49,6 +50,9 @@ export class FakeRanges {
   /** Per mille of calls that are lost, or whose answers are. */
   lossPerMille = 0;
   revision = 100;
+  /** The version by which the only lock is held: that of the last of its grants. */
+  held = 1;
+  readonly grants: number[] = [1];
   readonly #random: Random;
 
   constructor(clock: ManualClock, random: Random, borders: readonly Uint8Array[]) {
@@ -175,7 +179,7 @@ export class FakeRanges {
     if (part === 0) range.records.set(txnId, { expiresMs, commit: undefined });
     assert(part !== 0 || spanContains(range, primaryKey), 'the record lies beside its key');
     const compares = prepare.compares.map((one) => {
-      const held = holds(one, this.pairs);
+      const held = holds(one, this);
       return held === undefined ? 'nothing' : held ? 'holds' : 'fails';
     });
     return { type: 'txnPrepare', answer: 'prepared', floor: this.revision, compares, failures: [] };
@@ -210,6 +214,17 @@ export class FakeRanges {
     range.outcomes.set(part.requestId, { type: 'txnPart', txnId, commit: resolution, results });
   }
 
+  /** The lock goes to its next holder, unless a transaction needs the one that it has. Gives whether it went. */
+  handOver(): boolean {
+    const isNeeded = this.ranges.some(({ prepared }) =>
+      [...prepared.values()].some(({ compares }) => compares.some(isLockCompare)),
+    );
+    if (isNeeded) return false;
+    this.held = ++this.revision;
+    this.grants.push(this.held);
+    return true;
+  }
+
   /** What ranges do by themselves about transactions whose coordinators are gone. */
   recover(): void {
     for (const range of this.ranges) {
@@ -227,8 +242,10 @@ export class FakeRanges {
 function inTheWay(a: TxnPrepare, b: TxnPrepare): boolean {
   const writes = ({ ops }: TxnPrepare): readonly Span[] =>
     ops.filter(({ op }) => op.type !== 'range').map(({ op }: PartOp) => keysSpan(op));
-  const all = ({ ops, compares }: TxnPrepare): readonly Span[] =>
-    [...compares, ...ops.map(({ op }) => op)].map(keysSpan);
+  const all = ({ ops, compares }: TxnPrepare): readonly Span[] => [
+    ...compares.map(comparedSpan),
+    ...ops.map(({ op }) => keysSpan(op)),
+  ];
   const meet = (some: readonly Span[], others: readonly Span[]): boolean =>
     some.some((one) => others.some((other) => overlap(one, other)));
   return meet(writes(a), all(b)) || meet(all(a), writes(b));

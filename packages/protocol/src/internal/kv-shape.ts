@@ -1,6 +1,6 @@
 /** What makes a read's answer of the pairs that were found, and whether a comparison holds: the same wherever it is done. */
 import { compareBytes } from '@remora/base';
-import type { Compare, KeyRange, KeyValue, RangeOp, RangeResult } from './kv-types.ts';
+import type { KeyCompare, KeyRange, KeyValue, RangeOp, RangeResult } from './kv-types.ts';
 
 /** What a range holds: `kvs` are all of it, or the first of it where the operation can return no more; `count` is of all. */
 export interface FoundPairs {
@@ -77,7 +77,7 @@ function compareBy(target: RangeOp['sortTarget'], a: KeyValue, b: KeyValue): num
 }
 
 /** Whether one version satisfies a comparison; an absent key compares as all zeros, and never by value. */
-export function compareHolds(compare: Compare, kv: ComparedPair | undefined): boolean {
+export function compareHolds(compare: KeyCompare, kv: ComparedPair | undefined): boolean {
   const target = compare.target;
   if (target.of === 'value') {
     if (kv === undefined) return false;
@@ -95,7 +95,7 @@ function numberOf(of: 'version' | 'create' | 'mod', kv: ComparedPair | undefined
   return of === 'version' ? kv.version : of === 'create' ? kv.createRevision : kv.modRevision;
 }
 
-function holds(result: Compare['result'], order: number): boolean {
+function holds(result: KeyCompare['result'], order: number): boolean {
   switch (result) {
     case 'equal':
       return order === 0;

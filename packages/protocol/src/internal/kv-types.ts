@@ -1,4 +1,5 @@
 import type { Bytes } from '@remora/base';
+import type { LockId } from '@remora/lock';
 
 /**
  * Key-value operations as the state machine knows them: etcd v3's semantics with typed, checked values. Keys are the
@@ -60,13 +61,29 @@ export interface TxnOp {
 
 export type KvOp = RangeOp | PutOp | DeleteOp | TxnOp;
 
-export interface Compare extends KeyRange {
+export type Compare = KeyCompare | LockCompare;
+
+export interface KeyCompare extends KeyRange {
   readonly result: 'equal' | 'greater' | 'less' | 'notEqual';
   /** `number` for version, create and mod; `bigint` for lease; bytes for value. */
   readonly target:
     | { readonly of: 'version' | 'create' | 'mod'; readonly value: number }
     | { readonly of: 'lease'; readonly value: bigint }
     | { readonly of: 'value'; readonly value: Bytes };
+}
+
+/** Holds when the lock is held by a grant of this version: what is written then is written under the lock. */
+export interface LockCompare {
+  readonly lock: LockId;
+  readonly version: number;
+}
+
+export function isKeyCompare(compare: Compare): compare is KeyCompare {
+  return 'key' in compare;
+}
+
+export function isLockCompare(compare: Compare): compare is LockCompare {
+  return 'lock' in compare;
 }
 
 export interface Txn {

@@ -1,6 +1,30 @@
 import { type Bytes, unreachable } from '@remora/base';
-import type { Compare, DeleteOp, KeyValue, KvEvent, KvOp, KvResult, PutOp, RangeOp, Txn } from '../kv-types.ts';
-import { asBool, asBytes, asCount, asFields, asLease, asList, invalid, leaseToWire, wireWords } from './check.ts';
+import {
+  type Compare,
+  type DeleteOp,
+  isLockCompare,
+  type KeyCompare,
+  type KeyValue,
+  type KvEvent,
+  type KvOp,
+  type KvResult,
+  type LockCompare,
+  type PutOp,
+  type RangeOp,
+  type Txn,
+} from '../kv-types.ts';
+import {
+  asBool,
+  asBytes,
+  asCount,
+  asFields,
+  asLease,
+  asList,
+  asText,
+  invalid,
+  leaseToWire,
+  wireWords,
+} from './check.ts';
 
 /**
  * Key-value operations and results. A union travels as `[tag, ...fields]`; tags and positions are the wire and disk
@@ -14,6 +38,8 @@ export const TXN_DEPTH_MAX = 8;
 const SORT_ORDERS = wireWords('sort order', ['none', 'ascend', 'descend']);
 const SORT_TARGETS = wireWords('sort target', ['key', 'version', 'create', 'mod', 'value']);
 const COMPARE_RESULTS = wireWords('compare result', ['equal', 'greater', 'less', 'notEqual']);
+/** A comparison of a lock begins with it, where others have their key. */
+const OF_LOCK = 0;
 const COMPARE_TARGETS = wireWords('compare target', ['version', 'create', 'mod', 'lease', 'value']);
 
 /** Absent (one key) travels as null; present and empty means "to the last key". */
@@ -125,6 +151,7 @@ export function decodeKvOp(raw: unknown, depth = 0): KvOp {
 }
 
 export function encodeCompare(compare: Compare): unknown[] {
+  if (isLockCompare(compare)) return [OF_LOCK, compare.lock.namespace, compare.lock.name, compare.version];
   const { target } = compare;
   const value = target.of === 'lease' ? leaseToWire(target.value) : target.value;
   return [
@@ -137,11 +164,21 @@ export function encodeCompare(compare: Compare): unknown[] {
 }
 
 export function decodeCompare(raw: unknown): Compare {
+  return Array.isArray(raw) && raw[0] === OF_LOCK ? decodeLockCompare(raw) : decodeKeyCompare(raw);
+}
+
+function decodeLockCompare(raw: unknown): LockCompare {
+  const f = asFields(raw, 4, 'compare of a lock');
+  const lock = { namespace: asText(f[1], 'compare.namespace'), name: asBytes(f[2], 'compare.name') };
+  return { lock, version: asCount(f[3], 'compare.version') };
+}
+
+function decodeKeyCompare(raw: unknown): KeyCompare {
   const f = asFields(raw, 5, 'compare');
   return { ...keyRange(f[0], f[1]), result: COMPARE_RESULTS.decode(f[2]), target: decodeTarget(f[3], f[4]) };
 }
 
-function decodeTarget(of: unknown, value: unknown): Compare['target'] {
+function decodeTarget(of: unknown, value: unknown): KeyCompare['target'] {
   const word = COMPARE_TARGETS.decode(of);
   switch (word) {
     case 'lease':

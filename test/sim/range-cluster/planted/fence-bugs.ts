@@ -1,0 +1,46 @@
+/**
+ * Bugs planted for the simulation of writes under locks, one place each. fence-bugs.test.ts runs the `seed` of each; what
+ * the run finds, or what the product itself stops with, has one of its `properties` in it.
+ */
+import type { PlantedBug } from '../../common/planted/planted-bug.ts';
+
+const TRANSACTIONS = 'packages/dataserver/src/transactions';
+
+export const FENCE_BUGS: readonly PlantedBug[] = [
+  {
+    name: 'release-under-an-intent',
+    rule: 'a lock whose version a transaction compares stays as it is until that is resolved (intents.ts I3)',
+    file: `${TRANSACTIONS}/holders.ts`,
+    find: 'return firstOf((found) => parts.holding(found).changes(command.command.lock));',
+    replace: 'return undefined;',
+    seed: 1,
+    properties: ['FL1', 'FL2'],
+  },
+  {
+    name: 'session-ends-under-an-intent',
+    rule: 'the end of a session waits for transactions that compare its locks (intents.ts I3)',
+    file: `${TRANSACTIONS}/holders.ts`,
+    find: 'for (const lock of locks) touching.changes(lock);',
+    replace: '',
+    seed: 1,
+    properties: ['FL1', 'FL2'],
+  },
+  {
+    name: 'split-loses-the-intent-on-a-lock',
+    rule: 'a split parts the comparisons of a part by where their locks are (design §11)',
+    file: `${TRANSACTIONS}/prepared-part.ts`,
+    find: 'return spanContains(bounds.routed, lockSpan(compare.lock).start) ? compare : undefined;',
+    replace: 'return undefined;',
+    seed: 1,
+    properties: ['FL1', 'FL2'],
+  },
+  {
+    name: 'stale-version-counts-as-held',
+    rule: 'a transaction commits with the branches that all its comparisons choose (design §11)',
+    file: 'packages/gateway/src/transactions/parts.ts',
+    find: "if (said[i] === 'fails') failed.add(number);",
+    replace: "if (said[i] === 'fails' && i > 0) failed.add(number);\n      if (i === 0) found.add(number);",
+    seed: 1,
+    properties: ['FL1', 'FL2'],
+  },
+];
