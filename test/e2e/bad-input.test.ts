@@ -83,6 +83,18 @@ describe('the SDK is told', () => {
       says: /name.*1024/,
     },
     {
+      name: 'a write under a lock without a name',
+      ask: () => client.kv.put('k', 'v', { fence: { name: '', version: 1 } }),
+      code: 'INVALID_ARGUMENT',
+      says: /name/,
+    },
+    {
+      name: 'a write under a version that nobody can have',
+      ask: () => client.kv.put('k', 'v', { fence: { name: 'l', version: 1.5 } }),
+      code: 'INVALID_ARGUMENT',
+      says: /version/,
+    },
+    {
       name: 'lock data above 4 KiB',
       ask: () => client.lock('data').acquire({ wait: 0, data: Buffer.alloc(4097) }),
       code: 'INVALID_ARGUMENT',

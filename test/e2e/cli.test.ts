@@ -51,6 +51,17 @@ describe('remora kv', () => {
     expect((await remora('kv', 'get', '--prefix', 'binary')).out).toMatch(/^binary {2}\\x00\\x01.* !"#/);
   });
 
+  test('put and delete can require that a lock is held by the grant that is named', async () => {
+    const held = begin(['lock', 'run', 'k/lock', '--', 'sh', '-c', 'echo "$REMORA_LOCK_VERSION"; sleep 60']);
+    const version = await eventually('it is held', async () => held.out.trim() || undefined);
+    const under = (found: string) => ['--lock', 'k/lock', '--lock-version', found];
+    expect((await remora('kv', 'put', 'k/3', 'three', ...under(version))).out).toMatch(/^revision/);
+    const stale = await remora('kv', 'delete', 'k/3', ...under(String(Number(version) - 1)));
+    expect(stale).toMatchObject({ code: 1, err: expect.stringContaining('nothing was written') });
+    expect(await remora('kv', 'delete', 'k/3', ...under(version))).toMatchObject({ out: 'deleted 1\n' });
+    expect(await remora('kv', 'put', 'k/3', 'x', '--lock', 'k/lock')).toMatchObject({ code: 2 });
+  });
+
   test('an older revision can be read', async () => {
     const { revision } = (await json('kv', 'put', 'aged', 'young')) as { revision: number };
     await remora('kv', 'put', 'aged', 'old');

@@ -74,6 +74,32 @@ describe('a cluster that begins with several ranges', () => {
     expect(again.code).not.toBe(0);
   });
 
+  test('writes under a lock that is in another range, and no more once somebody else has it', async () => {
+    await using client = await connect({ endpoints: cluster.endpoints });
+    const held = await client.lock('shipments').acquire();
+    const before = { name: 'shipments', version: held.version };
+    const both = [
+      { put: 'g/fenced', value: 'one' },
+      { put: 'x/fenced', value: 'one' },
+    ];
+    expect(await client.kv.txn({ compare: [{ held }], success: both })).toMatchObject({ succeeded: true });
+    const { revision } = await client.kv.put('x/fenced', 'two', { fence: held });
+    await held.release();
+    const next = await client.lock('shipments').acquire();
+    expect([held.version < revision, revision < next.version]).toEqual([true, true]);
+    const fenced = expect.objectContaining({ code: 'FENCED' });
+    await expect(client.kv.put('x/fenced', 'late', { fence: before })).rejects.toThrow(fenced);
+    await expect(client.kv.delete({ prefix: 'x/' }, { fence: before })).rejects.toThrow(fenced);
+    await expect(client.kv.txn({ success: both }, { fence: before })).rejects.toThrow(fenced);
+    const late = await client.kv.txn({ compare: [{ held: before }], success: both, failure: [{ get: 'x/fenced' }] });
+    expect(late).toMatchObject({ succeeded: false, results: [{ type: 'get', count: 1 }] });
+    expect((await client.kv.get('x/fenced'))?.value.toString()).toBe('two');
+    for (const prefix of ['g/', 'x/']) {
+      expect(await client.kv.delete({ prefix }, { fence: next })).toMatchObject({ deleted: 1 });
+    }
+    await next.release();
+  });
+
   test('has all of it after every node was killed', async () => {
     for (const node of cluster.nodes) node.signal('SIGKILL');
     await Promise.all(cluster.nodes.map((node) => node.exit));

@@ -16,9 +16,9 @@ import { type LockSession, LockSessions } from './lock-session.ts';
 import { Requests } from './requests.ts';
 
 /** Each lock has keys of its own, on both sides of every border between plain keys. */
-export const FENCED_LOCKS: readonly string[] = ['f0', 'f1'];
+export const FENCED_LOCKS: readonly string[] = ['f0', 'f1', 'f2', 'f3'];
 const KEY_GROUPS = ['j', 'n', 'r'];
-const WAIT_MS = 1_200;
+const WAIT_MS = 2_500;
 const WRITES_MAX = 4;
 
 interface Grant {
@@ -69,12 +69,33 @@ export class FenceLoad {
       await this.#write(grant);
       await this.#sessions.sleep(this.#random.int(60));
     }
-    const late = this.#random.int(2) === 0 ? this.#writeLate(grant) : Promise.resolve();
-    grant.ended = true;
-    if (this.#random.int(6) === 0)
-      session.over = true; // its session ends by itself, and the lock with it
-    else await this.#release(grant);
+    const late = this.#random.int(3) > 0 ? this.#writeLate(grant) : Promise.resolve();
+    await this.#sessions.sleep(this.#random.int(12));
+    await this.#letGo(grant);
     await late;
+  }
+
+  async #letGo(grant: Grant): Promise<void> {
+    const { session } = grant;
+    grant.ended = true;
+    switch (this.#random.int(8)) {
+      case 0:
+        session.over = true; // it ends by itself, and the lock with it
+        return;
+      case 1:
+      case 2:
+        return this.#revoke(session);
+      default:
+        return this.#release(grant);
+    }
+  }
+
+  #revoke(session: LockSession): Promise<void> {
+    session.giveUp();
+    const { lease: id, incarnation } = session.ref;
+    return new Promise((resolve) => {
+      this.#requests.command({ type: 'leaseRevoke', id, incarnation }, 2_000, () => resolve());
+    });
   }
 
   async #acquire(session: LockSession, attempt: number): Promise<Grant | undefined> {
@@ -86,10 +107,8 @@ export class FenceLoad {
     };
     const { result } = await this.#sessions.lock(command, WAIT_MS);
     if (result?.type === 'refused' && result.code === 'SESSION_EXPIRED') session.gone('an acquire');
-    if (result?.type !== 'granted') {
-      session.over = true; // whatever became of it ends with the session
-      return undefined;
-    }
+    if (result === undefined) void this.#revoke(session); // and with it whatever became of the acquire
+    if (result?.type !== 'granted') return undefined;
     this.figures.granted++;
     this.#versions.get(lock)?.add(result.version);
     return { lock, version: result.version, session, owner, attempt, ended: false };
@@ -98,14 +117,14 @@ export class FenceLoad {
   async #release({ lock, owner, attempt, session }: Grant): Promise<void> {
     const release: LockCommand = { type: 'release', lock: lockId(lock), owner, all: true, deadlineMs: 0, attempt };
     const { result } = await this.#sessions.lock(release);
-    if (result === undefined) session.over = true;
+    if (result === undefined) void this.#revoke(session);
   }
 
-  /** As a process does that was frozen while it held the lock. */
+  /** While the lock is let go and afterwards, as a process does that was frozen while it held it. */
   async #writeLate(grant: Grant): Promise<void> {
     for (let left = 1 + this.#random.int(3); left > 0; left--) {
-      await this.#sessions.sleep(this.#random.int(700));
       await this.#write(grant);
+      await this.#sessions.sleep(this.#random.int(300));
     }
   }
 

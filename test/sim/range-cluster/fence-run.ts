@@ -7,12 +7,12 @@ import { checkReplicas } from './replica-check.ts';
 
 const PLAN: RangePlan = {
   borders: ['leases', 'lock:f1', 'k'],
-  splits: ['leases', 'lock:f0', 'lock:f1', 'k', 'p'],
-  ...{ merges: 12, transactions: true },
+  splits: ['leases', 'lock:f0', 'lock:f1', 'lock:f2', 'k', 'p'],
+  ...{ merges: 10, transactions: true },
 };
-const LOAD_MS = 6_000;
-const SPLITS = 10;
-const CLIENTS = 7;
+const LOAD_MS = 8_000;
+const SPLITS = 15;
+const CLIENTS = 10;
 
 export interface FenceResult {
   readonly faults: readonly string[];

@@ -109,6 +109,12 @@ export class LockSession {
     return this.#sessions.nowMs < this.#validUntilMs;
   }
 
+  /** Its client has its end asked for. */
+  giveUp(): void {
+    this.over = true;
+    this.#validUntilMs = 0;
+  }
+
   /** Somebody said that it is gone. */
   gone(who: string): void {
     const { faults, nowMs } = this.#sessions;

@@ -76,7 +76,8 @@ export class RangeMaster {
     const { splits } = this.#plan;
     const at = borderAt(splits[this.#bed.laterRandom.int(splits.length)] ?? '');
     const parent = this.#leading.find(({ state }) => spanContains(state.bounds, at));
-    if (parent === undefined) return;
+    // One that has ended elsewhere may be led by somebody who has not heard of it.
+    if (parent === undefined || this.#registry.mergedInto(parent.rangeId) !== undefined) return;
     const { descriptor, transactions } = parent.state;
     const ids = this.desk.idsOf(descriptor);
     parent.split({ type: 'split', at, epoch: descriptor.epoch, ...ids, keys: 1, bytes: 1 }, (_error, result) => {

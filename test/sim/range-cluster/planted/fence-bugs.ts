@@ -22,16 +22,7 @@ export const FENCE_BUGS: readonly PlantedBug[] = [
     file: `${TRANSACTIONS}/holders.ts`,
     find: 'for (const lock of locks) touching.changes(lock);',
     replace: '',
-    seed: 1,
-    properties: ['FL1', 'FL2'],
-  },
-  {
-    name: 'split-loses-the-intent-on-a-lock',
-    rule: 'a split parts the comparisons of a part by where their locks are (design §11)',
-    file: `${TRANSACTIONS}/prepared-part.ts`,
-    find: 'return spanContains(bounds.routed, lockSpan(compare.lock).start) ? compare : undefined;',
-    replace: 'return undefined;',
-    seed: 1,
+    seed: 9,
     properties: ['FL1', 'FL2'],
   },
   {
