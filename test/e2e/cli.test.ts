@@ -52,7 +52,7 @@ describe('remora kv', () => {
   });
 
   test('put and delete can require that a lock is held by the grant that is named', async () => {
-    const held = begin(['lock', 'run', 'k/lock', '--', 'sh', '-c', 'echo "$REMORA_LOCK_VERSION"; sleep 60']);
+    const held = begin(['lock', 'run', 'k/lock', '--', 'sh', '-c', 'echo "$REMORA_LOCK_VERSION"; exec sleep 60']);
     const version = await eventually('it is held', async () => held.out.trim() || undefined);
     const under = (found: string) => ['--lock', 'k/lock', '--lock-version', found];
     expect((await remora('kv', 'put', 'k/3', 'three', ...under(version))).out).toMatch(/^revision/);

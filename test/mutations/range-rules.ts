@@ -187,6 +187,15 @@ const ROWS: readonly Row[] = [
     'store.split.test.ts',
     'and read by an epoch of before are refused, also those whose ReadIndex was under way; apply refuses the same',
   ],
+  [
+    'split-loses-the-intent-on-a-lock',
+    'a split drops the intent of a prepared part on a lock whose version it compares',
+    'transactions/prepared-part.ts',
+    'return spanContains(bounds.routed, lockSpan(compare.lock).start) ? compare : undefined;',
+    'return undefined;',
+    'transactions/lock-compares.test.ts',
+    'goes with its lock when the range is split, and outlives a crash',
+  ],
 ];
 
 const OF_RANGES = ROWS.map(
@@ -222,4 +231,19 @@ const OF_CLIENTS: readonly RuleMutation[] = [
   },
 ];
 
-export const RANGE_RULES: readonly RuleMutation[] = [...OF_RANGES, ...OF_CLIENTS];
+/** What coordinators conclude from them. */
+const OF_COORDINATORS: readonly RuleMutation[] = [
+  {
+    name: 'stale-version-counts-as-held',
+    rule: 'a transaction commits although a version that it compares is not the one by which the lock is held',
+    file: 'packages/gateway/src/transactions/parts.ts',
+    find: 'if (failed.has(number)) return false;',
+    replace: 'if (failed.has(number)) return isLockCompare(compare);',
+    killedBy: {
+      file: 'packages/gateway/src/transactions/coordinator.property.test.ts',
+      test: 'transactions over ranges are as if each had happened at one moment, whatever is lost and whichever coordinator ends',
+    },
+  },
+];
+
+export const RANGE_RULES: readonly RuleMutation[] = [...OF_RANGES, ...OF_CLIENTS, ...OF_COORDINATORS];

@@ -25,13 +25,4 @@ export const FENCE_BUGS: readonly PlantedBug[] = [
     seed: 9,
     properties: ['FL1', 'FL2'],
   },
-  {
-    name: 'stale-version-counts-as-held',
-    rule: 'a transaction commits with the branches that all its comparisons choose (design §11)',
-    file: 'packages/gateway/src/transactions/parts.ts',
-    find: "if (said[i] === 'fails') failed.add(number);",
-    replace: "if (said[i] === 'fails' && i > 0) failed.add(number);\n      if (i === 0) found.add(number);",
-    seed: 1,
-    properties: ['FL1', 'FL2'],
-  },
 ];
