@@ -3,6 +3,7 @@ import { CLUSTER_BUGS } from '../sim/cluster/planted/bugs.ts';
 import { COORDINATOR_BUGS } from '../sim/coordinators/planted/bugs.ts';
 import { LEASE_BUGS } from '../sim/leases/planted/bugs.ts';
 import { MERGE_BUGS } from '../sim/range-cluster/planted/bugs.ts';
+import { FENCE_BUGS } from '../sim/range-cluster/planted/fence-bugs.ts';
 import { REVISION_BUGS } from '../sim/revisions/planted/bugs.ts';
 import { TRANSACTION_BUGS } from '../sim/transactions/planted/bugs.ts';
 import type { Mutation } from './mutation.ts';
@@ -73,7 +74,11 @@ const REVISIONS_AND_LEASES: readonly DesignRule[] = [
 ];
 
 const TRANSACTIONS_AND_RANGES: readonly DesignRule[] = [
-  ['§11', 'a part holds shared intents on what it compares or reads', ['compared-keys-are-not-held']],
+  [
+    '§11',
+    'a part holds shared intents on what it compares or reads',
+    ['compared-keys-are-not-held', 'release-under-an-intent', 'session-ends-under-an-intent'],
+  ],
   [
     '§11',
     'it holds exclusive ones on what it may write, and others wait or fail',
@@ -93,7 +98,7 @@ const SIMULATIONS: readonly (readonly [string, readonly Mutation[]])[] = [
   ['cluster', CLUSTER_BUGS],
   ['coordinators', COORDINATOR_BUGS],
   ['leases', LEASE_BUGS],
-  ['range-cluster', MERGE_BUGS],
+  ['range-cluster', [...MERGE_BUGS, ...FENCE_BUGS]],
   ['revisions', REVISION_BUGS],
   ['transactions', TRANSACTION_BUGS],
 ];

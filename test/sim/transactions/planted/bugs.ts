@@ -13,7 +13,7 @@ export const TRANSACTION_BUGS: readonly PlantedBug[] = [
     name: 'compared-keys-are-not-held',
     rule: 'prepare takes shared intents on what it compares (design §11 ▸)',
     file: `${FOLDER}/intents.ts`,
-    find: 'for (const compare of part.compares) take(compare, false);',
+    find: 'for (const compare of part.compares) if (!isLockCompare(compare)) take(compare, false);',
     replace: '',
     seed: 9,
     properties: ['X1'],
