@@ -1,7 +1,8 @@
 // `npm run pack:sdk [directory]`: makes the package `remora` as it is published, and a tarball of it.
 //
 // P1. One file for `import` and one for `require`, each with all of our own packages in it: what is published needs no
-//     other package of this workspace. Packages of others stay dependencies, in the versions that we have.
+//     other package of this workspace. Packages of others stay dependencies, in the versions that we have. The program of
+//     the thread that renews sessions stands beside them, where both look for it.
 // P2. Types are the compiler's, of our packages as well, once for each of the two: TypeScript takes a declaration for what
 //     the package next to it says that it is.
 import { execFileSync } from 'node:child_process';
@@ -16,6 +17,11 @@ const SDK = 'packages/client';
 const OWN = /^@remora\//;
 /** Oldest Node that is supported: see `engines`. */
 const TARGET = 'node20';
+/** What a module calls its own URL, in a file for `require`. */
+const OWN_URL = {
+  define: { 'import.meta.url': 'ownUrl' },
+  banner: { js: `const ownUrl = require('node:url').pathToFileURL(__filename).href;` },
+};
 
 /** Writes the package into `directory`, and gives the path of its tarball beside it. Everything must have been built. */
 export async function packSdk(directory) {
@@ -74,11 +80,16 @@ async function bundleBoth(directory) {
       });
     },
   };
-  for (const [format, outfile] of Object.entries({ esm: 'index.js', cjs: 'index.cjs' })) {
+  const outputs = [
+    { entry: 'dist/index.js', outfile: 'index.js', format: 'esm' },
+    { entry: 'dist/index.js', outfile: 'index.cjs', format: 'cjs', ...OWN_URL },
+    { entry: 'dist/node/renewal-worker.js', outfile: 'renewal-worker.js', format: 'esm' },
+  ];
+  for (const { entry, outfile, ...more } of outputs) {
     await bundle({
-      entryPoints: [join(root, SDK, 'dist/index.js')],
+      entryPoints: [join(root, SDK, entry)],
       outfile: join(directory, outfile),
-      format,
+      ...more,
       bundle: true,
       platform: 'node',
       target: TARGET,

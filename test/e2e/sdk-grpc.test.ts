@@ -123,3 +123,21 @@ test('what a process held that was killed is given back as the next one connects
     await rm(journal, { recursive: true });
   }
 });
+
+test('a thread of its own renews what is held while the main thread is blocked, for so long as that is allowed', async () => {
+  const program = fileURLToPath(new URL('lock-blocker.mjs', import.meta.url));
+  const endpoints = gateways.map(({ address }) => address).join(',');
+  const blocked = async (name: string, longestMs: number): Promise<string> => {
+    const child = spawn(process.execPath, [program, endpoints, name, String(longestMs)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let out = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      out += chunk.toString();
+    });
+    const [code] = await once(child, 'close');
+    return `${out}${code}`;
+  };
+  const ended = await Promise.all([blocked('l', 30_000), blocked('m', 500)]);
+  expect(ended).toEqual(['active false true\n0', 'lost true false\n0']);
+});

@@ -35,7 +35,7 @@ export class World {
       clock: new DriftingClock(this.clock, rate),
       random: new SeededRandom(this.#seed++),
       logger: silentLogger,
-      connectLink: ({ address }: { readonly address: string }) => this.#connect(address),
+      connectLink: ({ address }) => this.connect(address),
       liveness: {
         hold: () => {
           this.held++;
@@ -49,7 +49,7 @@ export class World {
     return this.until(RemoraClient.open(ports, { endpoints: GATEWAYS, ...options }));
   }
 
-  #connect(address: string) {
+  connect(address: string) {
     const pair = createMemoryLink(this.clock);
     this.links.push({ address, pair });
     if (this.down.has(address)) this.clock.setImmediate(() => pair.sever());

@@ -53,6 +53,10 @@ export interface SessionOptions {
   readonly attributes?: Readonly<Record<string, string>>;
 }
 
+export function endpointsOf({ endpoints }: ClientOptions): readonly string[] {
+  return typeof endpoints === 'string' ? endpoints.split(',') : endpoints;
+}
+
 const CLOSE_TIMEOUT_MS = 3_000;
 /** Sessions of one client, those of single locks included: each has heartbeats of its own. */
 const SESSIONS_MAX = 10_000;
@@ -81,10 +85,9 @@ export class RemoraClient implements AsyncDisposable {
   readonly #stop = new AbortController();
 
   private constructor(ports: ClientPorts, options: ClientOptions) {
-    const { endpoints } = options;
     this.#options = options;
     this.#requester = new Requester(ports, {
-      endpoints: typeof endpoints === 'string' ? endpoints.split(',') : endpoints,
+      endpoints: endpointsOf(options),
       requestBytesMax: options.requestBytesMax ?? PIPE_REQUEST_BYTES_MAX,
       retry: retryPolicy(options.retry),
     });
@@ -107,6 +110,7 @@ export class RemoraClient implements AsyncDisposable {
       client.#beginJournal(clusterId);
       return client;
     } catch (error) {
+      ports.standIn?.close();
       client.#requester.close();
       throw error;
     }
@@ -202,6 +206,7 @@ export class RemoraClient implements AsyncDisposable {
     // What cannot be revoked now ends by its TTL: there is nobody left to tell.
     await Promise.race([this.#endSessions(), timedOut]);
     timer?.cancel();
+    this.#requester.ports.standIn?.close();
     this.#requester.close();
   }
 

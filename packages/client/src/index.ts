@@ -44,7 +44,16 @@ export {
 } from './node/admin-client.ts';
 export { type ConnectOptions, connect } from './node/connect.ts';
 export type { LeaseOptions, LockCondition } from './own-lease.ts';
-export type { ClientPorts, ExitHooks, JournalPorts, Liveness, ProcessIdentity } from './ports.ts';
+export type {
+  AcknowledgedBeat,
+  ClientPorts,
+  ExitHooks,
+  JournalPorts,
+  Liveness,
+  ProcessIdentity,
+  RenewalStandIn,
+  RenewedByStandIn,
+} from './ports.ts';
 export type { RetryOptions } from './retry.ts';
 export { RwLock } from './rw-lock.ts';
 export { type PermitOptions, Semaphore, type SemaphoreOptions } from './semaphore.ts';

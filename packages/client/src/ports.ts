@@ -1,4 +1,5 @@
 import type { Clock, Disk, Logger, Random } from '@remora/base';
+import type { SessionRef } from '@remora/lock';
 import type { LinkConnector } from '@remora/protocol';
 
 /** What the SDK needs of its surroundings; `connect` wires it to Node, the simulator to its virtual world. */
@@ -13,6 +14,8 @@ export interface ClientPorts {
   readonly exit?: ExitHooks;
   /** Absent: what is left by a process that dies is left to its sessions' TTL. */
   readonly journal?: JournalPorts;
+  /** Absent: nobody renews sessions while the client's thread is busy. */
+  readonly standIn?: RenewalStandIn;
 }
 
 /** Keeps the process alive while the caller awaits something; timers do not. */
@@ -46,4 +49,29 @@ export interface ProcessIdentity {
   readonly pid: number;
   /** When it started, in whatever the system counts. */
   readonly start: string;
+}
+
+/** Renews sessions while the client cannot. */
+export interface RenewalStandIn {
+  /** Begins with a session whose last acknowledged heartbeat was sent at `sentMs`, and is to be renewed at that pace. */
+  renew(session: SessionRef, start: { readonly intervalMs: number; readonly sentMs: number }): RenewedByStandIn;
+  close(): void;
+}
+
+/** A session that has a stand-in. */
+export interface RenewedByStandIn {
+  /** It is to be renewed at this pace from now on. */
+  pace(intervalMs: number): void;
+  /** A heartbeat that the client sent then was acknowledged. */
+  acknowledged(sentMs: number): void;
+  /** The latest heartbeat of the stand-in that was acknowledged, unless it was taken before. */
+  take(): AcknowledgedBeat | undefined;
+  end(): void;
+}
+
+/** An acknowledged heartbeat: when it was sent, on the client's clocks, and the TTL that its acknowledgement named. */
+export interface AcknowledgedBeat {
+  readonly sentMs: number;
+  readonly sentWallMs: number;
+  readonly ttlMs: number;
 }

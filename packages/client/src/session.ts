@@ -2,6 +2,7 @@ import { type Clock, ServiceError, type Timer, TransientMap } from '@remora/base
 import { type Condition, conditionValidityMs, type SessionRef, TTL_NEVER_MS, validityMs } from '@remora/lock';
 import { pipeQuery } from '@remora/protocol';
 import { Owners } from './owner.ts';
+import type { RenewedByStandIn } from './ports.ts';
 import { clientClosed, type Requester } from './requester.ts';
 
 /**
@@ -18,6 +19,8 @@ import { clientClosed, type Requester } from './requester.ts';
  *     before as well: a new leader gives every session one TTL, and may know the shorter one already. A longer TTL counts
  *     from the first heartbeat that was acknowledged with it. Changes are asked for one at a time, with growing numbers, so
  *     that one whose outcome is not known cannot take effect after the next.
+ * S6. A heartbeat of the stand-in, sent while this thread was busy, counts like one of its own: from its sending, which is
+ *     told in time that both threads share. It is asked for whenever an own one is overdue, before the session is given up.
  */
 export type SessionState = 'active' | 'suspended' | 'lost' | 'closed';
 
@@ -60,6 +63,7 @@ export class Session {
   #validityMs: number;
   #limit: { readonly sinceMs: number; readonly sinceWallMs: number; readonly spanMs: number } | undefined;
   #renews = true;
+  readonly #standIn: RenewedByStandIn | undefined;
   #beatTimer: Timer | undefined;
   #deadlineTimer: Timer | undefined;
 
@@ -74,6 +78,8 @@ export class Session {
     this.#validityMs = aliveMs(this.#pace, lease.ttlMs);
     this.#ackedMs = lease.sentMs;
     this.#ackedWallMs = lease.sentWallMs;
+    const { intervalMs } = this.#pace;
+    this.#standIn = requester.ports.standIn?.renew(lease.ref, { intervalMs, sentMs: lease.sentMs });
     this.#watchDeadline();
     this.#scheduleBeat();
   }
@@ -161,10 +167,17 @@ export class Session {
     if (this.#lossReason !== undefined) return;
     const nowMs = this.#clock.monotonicMs();
     const wallMs = this.#clock.wallMs();
+    if (nowMs - this.#ackedMs > this.#pace.intervalMs) this.#hearStandIn();
     if (nowMs - this.#ackedMs >= this.#validityMs) this.#lose('no heartbeat was acknowledged in time');
     else if (wallMs - this.#ackedWallMs >= this.#validityMs)
       this.#lose('the machine was suspended, or its clock was set');
     else if (this.#limit !== undefined) this.#checkLimit(this.#limit, nowMs, wallMs);
+  }
+
+  /** S6. */
+  #hearStandIn(): void {
+    const beat = this.#renews ? this.#standIn?.take() : undefined;
+    if (beat !== undefined) this.#count(beat.sentMs, beat.sentWallMs, beat.ttlMs);
   }
 
   #checkLimit(limit: { sinceMs: number; sinceWallMs: number; spanMs: number }, nowMs: number, wallMs: number): void {
@@ -188,6 +201,7 @@ export class Session {
   stopRenewing(): void {
     this.#renews = false;
     this.#beatTimer?.cancel();
+    this.#standIn?.end();
   }
 
   /** From now on it lasts for so long at most, whatever is renewed. */
@@ -253,6 +267,7 @@ export class Session {
     this.#validityMs = Math.min(this.#validityMs, aliveMs(pace, pace.ttlMs));
     this.check();
     if (this.#lossReason !== undefined) return;
+    this.#standIn?.pace(pace.intervalMs);
     this.#watchDeadline();
     this.#scheduleBeat();
   }
@@ -301,6 +316,7 @@ export class Session {
     this.#lossReason = reason;
     this.#beatTimer?.cancel();
     this.#deadlineTimer?.cancel();
+    this.#standIn?.end();
     const listeners = this.#onLoss.values();
     this.#onLoss.clear();
     for (const listener of listeners) listener(reason);
@@ -354,13 +370,16 @@ export class Session {
       const gone = error?.code === 'LEASE_NOT_FOUND' || error?.code === 'SESSION_EXPIRED';
       if (gone || (error === undefined && !renewed)) this.expired();
       if (this.#lossReason !== undefined) return done(this.#lossReason);
-      if (renewed) this.#acknowledged(sentMs, sentWallMs, result.ttlMs);
+      if (renewed) {
+        this.#count(sentMs, sentWallMs, result.ttlMs);
+        this.#standIn?.acknowledged(sentMs);
+      }
       done(error);
     });
   }
 
   /** S1, S4, S5. */
-  #acknowledged(sentMs: number, sentWallMs: number, ttlMs: number): void {
+  #count(sentMs: number, sentWallMs: number, ttlMs: number): void {
     if (sentMs < this.#ackedMs) return;
     this.#ackedMs = sentMs;
     this.#ackedWallMs = sentWallMs;

@@ -1,12 +1,15 @@
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { type ChannelCredentials, credentials as grpcCredentials } from '@grpc/grpc-js';
-import { type Logger, nodeClock, nodeDisk, nodeRandom, silentLogger } from '@remora/base';
-import { dialPipe } from '@remora/protocol';
-import { type ClientOptions, RemoraClient } from '../client.ts';
-import type { JournalPorts, Liveness } from '../ports.ts';
+import { type Logger, nodeClock, nodeDisk, nodeRandom, ServiceError, silentLogger } from '@remora/base';
+import { dialPipe, PIPE_REQUEST_BYTES_MAX } from '@remora/protocol';
+import { type ClientOptions, endpointsOf, RemoraClient } from '../client.ts';
+import { type Duration, durationMs } from '../duration.ts';
+import type { ClientPorts, JournalPorts, Liveness } from '../ports.ts';
+import { StandInClient } from '../stand-in-client.ts';
 import { processExitHooks } from './exit-hooks.ts';
 import { identityOf, isGone, systemProcessTable } from './process-identity.ts';
+import { startRenewalThread } from './renewal-thread.ts';
 
 export interface ConnectOptions extends ClientOptions {
   /** TLS: `credentials.createSsl(...)` of `@grpc/grpc-js`. Plain text without it. */
@@ -18,6 +21,16 @@ export interface ConnectOptions extends ClientOptions {
    * that connects to the same cluster, rather than by its sessions' TTL. Without it nothing is written.
    */
   readonly journal?: string;
+  /**
+   * Renew sessions by a thread of their own as well, over a connection of its own, so that they outlast work that keeps
+   * the main thread busy. Not together with `credentials`. Default false.
+   */
+  readonly renewInWorker?: boolean;
+  /**
+   * How long the main thread may be busy before that thread gives it up: what a program holds that hangs for good is free
+   * after this and a TTL. Default 30 s.
+   */
+  readonly maxMainThreadBlock?: Duration;
 }
 
 /**
@@ -29,20 +42,34 @@ export interface ConnectOptions extends ClientOptions {
  * await ship(order, { fence: lock.version, signal: lock.signal });
  * ```
  */
-export function connect(options: ConnectOptions): Promise<RemoraClient> {
+export async function connect(options: ConnectOptions): Promise<RemoraClient> {
   const credentials = options.credentials ?? grpcCredentials.createInsecure();
+  const ports: ClientPorts = {
+    clock: nodeClock(),
+    random: nodeRandom(),
+    logger: options.logger ?? silentLogger,
+    connectLink: (target) => dialPipe(target, credentials),
+    liveness: processLiveness(),
+    exit: processExitHooks(),
+    ...(options.journal === undefined ? {} : { journal: journalIn(options.journal) }),
+  };
+  const standIn = options.renewInWorker ? { standIn: renewalThread(options, ports) } : {};
   return RemoraClient.open(
-    {
-      clock: nodeClock(),
-      random: nodeRandom(),
-      logger: options.logger ?? silentLogger,
-      connectLink: (target) => dialPipe(target, credentials),
-      liveness: processLiveness(),
-      exit: processExitHooks(),
-      ...(options.journal === undefined ? {} : { journal: journalIn(options.journal) }),
-    },
+    { ...ports, ...standIn },
     { ...options, attributes: { host: hostname(), pid: String(process.pid), ...options.attributes } },
   );
+}
+
+function renewalThread(options: ConnectOptions, ports: ClientPorts): StandInClient {
+  if (options.credentials !== undefined) {
+    throw new ServiceError('INVALID_ARGUMENT', 'renewInWorker: another thread cannot use the credentials of this one');
+  }
+  const settings = {
+    endpoints: endpointsOf(options),
+    requestBytesMax: options.requestBytesMax ?? PIPE_REQUEST_BYTES_MAX,
+    blockMaxMs: durationMs(options.maxMainThreadBlock ?? 30_000, 'maxMainThreadBlock'),
+  };
+  return new StandInClient(startRenewalThread(settings, ports));
 }
 
 function journalIn(directory: string): JournalPorts {

@@ -1,0 +1,43 @@
+import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads';
+import type { Clock, Logger } from '@remora/base';
+import type { StandInReport } from '../stand-in.ts';
+import type { StandInLine } from '../stand-in-client.ts';
+import type { RenewalSettings } from './renewal-worker.ts';
+
+/** Signs of life of this thread: a small part of any time for which it may be busy. */
+const ALIVE_INTERVAL_MS = 250;
+
+/** Beside this file as it is compiled, and beside the file that it is packed into. */
+const WORKER = './renewal-worker.js';
+
+/** Starts a thread that renews sessions while this one is busy. It does not keep the process alive. */
+export function startRenewalThread(
+  settings: Omit<RenewalSettings, 'monotonicOffsetMs' | 'line'>,
+  { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
+): StandInLine {
+  const { port1: line, port2 } = new MessageChannel();
+  const monotonicOffsetMs = clock.monotonicMs() - Number(process.hrtime.bigint()) / 1e6;
+  const workerData: RenewalSettings = { ...settings, monotonicOffsetMs, line: port2 };
+  const worker = new Worker(new URL(WORKER, import.meta.url), {
+    workerData,
+    transferList: [port2],
+    execArgv: [],
+  });
+  worker.unref();
+  line.unref();
+  worker.once('error', (error) => {
+    clearInterval(alive);
+    logger.error({ error: String(error) }, 'sessions are renewed by the main thread alone: the other one has failed');
+  });
+  const alive = setInterval(() => line.postMessage({ type: 'alive', atMs: clock.monotonicMs() }), ALIVE_INTERVAL_MS);
+  alive.unref();
+  return {
+    send: (request) => line.postMessage(request),
+    receive: () => receiveMessageOnPort(line)?.message as StandInReport | undefined,
+    close() {
+      clearInterval(alive);
+      line.close();
+      void worker.terminate();
+    },
+  };
+}

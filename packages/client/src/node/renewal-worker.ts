@@ -1,0 +1,41 @@
+// The program of the thread that renews sessions while the main one is busy; renewal-thread.ts starts it.
+import { type MessagePort, workerData } from 'node:worker_threads';
+import { credentials } from '@grpc/grpc-js';
+import { type Clock, nodeClock, nodeRandom, silentLogger } from '@remora/base';
+import { dialPipe } from '@remora/protocol';
+import { Requester } from '../requester.ts';
+import { retryPolicy } from '../retry.ts';
+import { StandIn, type StandInRequest } from '../stand-in.ts';
+
+export interface RenewalSettings {
+  readonly endpoints: readonly string[];
+  readonly requestBytesMax: number;
+  readonly blockMaxMs: number;
+  /** The starting thread's monotonic time minus that of the process: each thread's begins with the thread. */
+  readonly monotonicOffsetMs: number;
+  readonly line: MessagePort;
+}
+
+/** Tells the same monotonic time as the starting thread. */
+function sharedClock(offsetMs: number): Clock {
+  return { ...nodeClock(), monotonicMs: () => Number(process.hrtime.bigint()) / 1e6 + offsetMs };
+}
+
+function standIn({ endpoints, requestBytesMax, blockMaxMs, monotonicOffsetMs, line }: RenewalSettings): void {
+  const insecure = credentials.createInsecure();
+  const requester = new Requester(
+    {
+      clock: sharedClock(monotonicOffsetMs),
+      random: nodeRandom(),
+      logger: silentLogger,
+      connectLink: (target) => dialPipe(target, insecure),
+      // The thread lives as long as the line to the one that started it.
+      liveness: { hold() {}, release() {} },
+    },
+    { endpoints, requestBytesMax, retry: retryPolicy() },
+  );
+  const stand = new StandIn(requester, { blockMaxMs, report: (report) => line.postMessage(report) });
+  line.on('message', (request: StandInRequest) => stand.receive(request));
+}
+
+standIn(workerData);

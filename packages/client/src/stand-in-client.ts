@@ -1,0 +1,50 @@
+import type { SessionRef } from '@remora/lock';
+import type { AcknowledgedBeat, RenewalStandIn, RenewedByStandIn } from './ports.ts';
+import type { StandInReport, StandInRequest } from './stand-in.ts';
+
+/** The way to the stand-in and back. */
+export interface StandInLine {
+  send(request: StandInRequest): void;
+  /** The next report that has arrived and was not taken yet, without waiting for one. */
+  receive(): StandInReport | undefined;
+  close(): void;
+}
+
+/** A client's side of its stand-in. Reports are fetched when somebody wants to know: nothing runs while a thread is busy. */
+export class StandInClient implements RenewalStandIn {
+  readonly #line: StandInLine;
+  readonly #latest = new Map<number, AcknowledgedBeat | undefined>();
+  #nextId = 1;
+
+  constructor(line: StandInLine) {
+    this.#line = line;
+  }
+
+  renew(session: SessionRef, start: { readonly intervalMs: number; readonly sentMs: number }): RenewedByStandIn {
+    const id = this.#nextId++;
+    this.#latest.set(id, undefined);
+    this.#line.send({ type: 'renew', id, session, ...start });
+    return {
+      pace: (intervalMs) => this.#line.send({ type: 'pace', id, intervalMs }),
+      acknowledged: (sentMs) => this.#line.send({ type: 'acknowledged', id, sentMs }),
+      take: () => this.#take(id),
+      end: () => {
+        if (this.#latest.delete(id)) this.#line.send({ type: 'end', id });
+      },
+    };
+  }
+
+  close(): void {
+    this.#line.close();
+  }
+
+  #take(id: number): AcknowledgedBeat | undefined {
+    for (let report = this.#line.receive(); report !== undefined; report = this.#line.receive()) {
+      // Of a session that has ended here meanwhile nobody wants to hear.
+      if (this.#latest.has(report.id)) this.#latest.set(report.id, report);
+    }
+    const latest = this.#latest.get(id);
+    if (latest !== undefined) this.#latest.set(id, undefined);
+    return latest;
+  }
+}
