@@ -142,6 +142,8 @@ describe('over gRPC', () => {
               data: Buffer.alloc(0),
               requestId: '',
               as: undefined,
+              keepData: false,
+              delayMs: 0,
             },
             done,
           ),

@@ -241,6 +241,15 @@ describe('remora lock', () => {
     expect((await remora('lock', 'run', '--shared', '--wait', '0', 'k/rw', '--', 'echo', 'never')).code).toBe(75);
   });
 
+  test('run --keep-data leaves its data with the lock, for the next run and for show, until they are forgotten', async () => {
+    const show = ['sh', '-c', 'echo "[$REMORA_LOCK_PREVIOUS_DATA]"'];
+    expect((await remora('lock', 'run', '--keep-data', '--data', 'row 7', 'kept', '--', ...show)).out).toBe('[]\n');
+    expect((await remora('lock', 'run', 'kept', '--', ...show)).out).toBe('[row 7]\n');
+    expect((await remora('lock', 'show', 'kept')).out).toContain('left by an earlier holder: row 7');
+    expect((await remora('lock', 'forget', 'kept')).out).toBe('forgot what was left with kept\n');
+    expect(await json('lock', 'show', 'kept')).toBeNull();
+  });
+
   test('run --permits takes permits of a semaphore, and capacity says how many there are', async () => {
     hold('k/sem', '--permits', '2', '--capacity', '2');
     await held('k/sem');
@@ -328,6 +337,7 @@ describe('help', () => {
     'lock show',
     'lock release',
     'lock capacity',
+    'lock forget',
     'status',
     'dev',
     'node',

@@ -218,6 +218,94 @@ describe('locks with a lease of their own', () => {
   });
 });
 
+describe('data of a lock', () => {
+  test('are changed by their holder alone, while it holds the lock, and go with it', async () => {
+    const name = unique('data');
+    const held = await client.lock(name).acquire({ data: 'at first' });
+    await held.setData('later');
+    expect(await other.locks.show(name)).toMatchObject({ holders: [{ data: Buffer.from('later') }] });
+    await expect(held.setData('x'.repeat(4_097))).rejects.toThrow(code('INVALID_ARGUMENT'));
+    await other.locks.forceRelease(name);
+    const next = await other.lock(name).acquire({ data: 'of another' });
+    await expect(held.setData('too late')).rejects.toThrow(code('LOCK_NOT_HELD'));
+    expect(held.state).toBe('lost');
+    expect(await client.locks.show(name)).toMatchObject({ holders: [{ data: Buffer.from('of another') }] });
+    expect(next.previousData).toBeUndefined();
+    await next.release();
+    expect(await client.locks.show(name)).toBeUndefined();
+  });
+
+  test('stay for the next holder when that was asked for, over a crash too, until they are forgotten', async () => {
+    const name = unique('kept');
+    const session = await other.session();
+    const first = await session.lock(name).acquire({ keepData: true });
+    await first.setData('line 7');
+    const waiting = client.lock(name).acquire({ keepData: true });
+    await waiters(name, 1);
+    await session.close();
+    const second = await waiting;
+    expect(second.previousData).toEqual(Buffer.from('line 7'));
+    await second.release();
+    // Whoever does not ask for it leaves nothing, and is told of what there is.
+    const third = await client.lock(name).acquire({ data: 'of no interest' });
+    expect(third.previousData).toEqual(Buffer.from('line 7'));
+    await third.release();
+    expect(await client.locks.show(name)).toMatchObject({ holderCount: 0, keptData: Buffer.from('line 7') });
+    expect([await client.locks.forget(name), await client.locks.forget(name)]).toEqual([true, false]);
+    expect(await client.locks.show(name)).toBeUndefined();
+  });
+
+  test('of readers and of permits are those of each', async () => {
+    const name = unique('data-of-each');
+    const readers = [
+      await client.rwLock(name).read({ data: 'a' }),
+      await other.rwLock(name).read({ data: 'b' }),
+    ] as const;
+    await readers[1].setData('c');
+    const shown = await client.locks.show(name);
+    expect(shown?.holders.map(({ data }) => Buffer.from(data).toString())).toEqual(['a', 'c']);
+    await Promise.all(readers.map((each) => each.release()));
+  });
+});
+
+describe('lock-delay', () => {
+  test('keeps others off for a while after the session of the holder has ended, and who waits keeps its place', async () => {
+    const name = unique('delay');
+    const session = await other.session();
+    const held = await session.lock(name).acquire({ lockDelay: '1s' });
+    const waiting = client.lock(name).acquire();
+    await waiters(name, 1);
+    const endedMs = performance.now();
+    await client.lease.revoke(session.lease);
+    expect(await client.locks.show(name)).toMatchObject({
+      holders: [{ delayed: true, delayMs: 1_000 }],
+      waiterCount: 1,
+    });
+    expect(await client.locks.check([{ name, version: held.version }])).toEqual([false]);
+    expect(await client.lock(name).tryAcquire()).toBeUndefined();
+    const next = await waiting;
+    // Timers may be early by a millisecond.
+    expect(performance.now() - endedMs).toBeGreaterThan(995);
+    await next.release();
+    expect(await client.locks.show(name)).toBeUndefined();
+  });
+
+  test('is over at once by a release, by the close of the session, and by force', async () => {
+    const name = unique('no-delay');
+    const options = { wait: 0, lockDelay: '1m' } as const;
+    await (await client.lock(name).acquire(options)).release();
+    const session = await other.session();
+    await session.lock(name).acquire(options);
+    await session.close();
+    const revoked = await other.session();
+    await revoked.lock(name).acquire(options);
+    await client.lease.revoke(revoked.lease);
+    await client.locks.forceRelease(name);
+    await (await client.lock(name).acquire({ wait: 0 })).release();
+    await expect(client.lock(name).acquire({ lockDelay: '61s' })).rejects.toThrow(code('INVALID_ARGUMENT'));
+  });
+});
+
 test('a name in use as one kind is refused as another, and is free again afterwards', async () => {
   const name = unique('kind');
   const lock = await client.lock(name).acquire();
@@ -247,6 +335,8 @@ describe('over a change of leader', () => {
       await client.rwLock(up).read(),
     ];
     const upgrader = await other.rwLock(up).read();
+    const kept = unique('kept');
+    await (await client.lock(kept).acquire({ data: 'stays', keepData: true })).release();
     const writing = client.rwLock(rw).write();
     await waiters(rw, 1);
     const reading = other.rwLock(rw).read();
@@ -258,10 +348,25 @@ describe('over a change of leader', () => {
     const own = await client.lock(own1).acquire({ ttl: '5s' });
     const lasting = await other.lock(own2).acquire({ ttl: 'never' });
     const watched = [watching([rw]), watching([rw, sem, up])];
+    await held[3]?.setData('said before');
+    const delayed = unique('delayed');
+    const session = await other.session();
+    await session.lock(delayed).acquire({ lockDelay: '2s' });
+    const afterDelay = client.lock(delayed).acquire();
+    await waiters(delayed, 1);
+    await client.lease.revoke(session.lease);
+    const endedMs = performance.now();
     await changeLeader();
     held.push(own, lasting);
     await own.setCondition({ heartbeat: 300, serverMisses: 10 });
     expect(await Promise.all(held.map((each) => each.check()))).toEqual([true, true, true, true, true, true]);
+    expect(await client.locks.show(up)).toMatchObject({ holders: [{ data: Buffer.from('said before') }, {}] });
+    const granted = afterDelay.then(async (next) => {
+      await next.release();
+      return performance.now() - endedMs;
+    });
+    expect(await client.locks.show(kept)).toMatchObject({ keptData: Buffer.from('stays') });
+    await client.locks.forget(kept);
     await Promise.all([waiters(rw, 2), waiters(sem, 1), waiters(up, 1)]);
     expect(await client.rwLock(rw).tryRead()).toBeUndefined();
     await Promise.all(held.map((each) => each.release()));
@@ -274,6 +379,7 @@ describe('over a change of leader', () => {
     expect(upgrader.mode).toBe('exclusive');
     for (const each of watched) await each.untilTold();
     await upgrader.release();
+    expect(await granted).toBeGreaterThan(1_995);
     expect(await Promise.all([rw, sem, up].map((name) => client.locks.show(name)))).toEqual([
       undefined,
       undefined,

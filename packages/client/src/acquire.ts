@@ -14,6 +14,8 @@ export interface AcquireRequest {
   readonly startedMs: number;
   readonly depthMax: number;
   readonly data: Bytes;
+  readonly keepData: boolean;
+  readonly delayMs: number;
   /** Undefined waits as long as the session lives; 0 does not wait. */
   readonly waitMs: number | undefined;
   readonly signal: AbortSignal | undefined;
@@ -51,6 +53,8 @@ export interface Grant {
   readonly depth: number;
   readonly stats: AcquireStats;
   readonly lockTimeMs: number;
+  /** What an earlier holder left. */
+  readonly keptData: Bytes | undefined;
   readonly turns: OwnerTurns;
   readonly held: HeldGrant;
 }
@@ -151,7 +155,7 @@ export class AcquireOperation {
     this.#earlierAttempts += this.#call?.attempts ?? 0;
     this.#askings++;
     if (this.#askings > 1) this.#turns.askedAgain = true;
-    const { requestTimeoutMs, waitMs, lock, attempt, depthMax, data, as } = this.#request;
+    const { requestTimeoutMs, waitMs, lock, attempt, depthMax, data, keepData, delayMs, as } = this.#request;
     const waiting = waitMs !== 0;
     const remainingMs = this.#endsMs - this.#requester.ports.clock.monotonicMs();
     const command: Command = {
@@ -168,6 +172,8 @@ export class AcquireOperation {
         depthMax,
         data,
         ...(as === undefined ? {} : { as }),
+        ...(keepData ? { keepData } : {}),
+        ...(delayMs > 0 ? { delayMs } : {}),
       },
     };
     const queue = { waitMs: Number.isFinite(remainingMs) ? Math.max(1, remainingMs) : 0, answerMs: ASK_MS };
@@ -201,7 +207,7 @@ export class AcquireOperation {
     }
   }
 
-  #granted(grant: Pick<Grant, 'version' | 'depth' | 'lockTimeMs'>): void {
+  #granted(grant: Extract<LockResult, { readonly type: 'granted' }>): void {
     // A3. Looking at the session may find it lost, which ends this operation; the server frees its locks.
     if (!this.#session.alive) return;
     const { reentry, upgrade, as } = this.#request;
@@ -211,10 +217,10 @@ export class AcquireOperation {
     if (upgrade !== undefined) this.#turns.converted(grant.version, 'exclusive');
     else this.#turns.granted(grant.version, modeOf(as));
     reentry?.onGrant();
-    const { version, depth, lockTimeMs } = grant;
+    const { version, depth, lockTimeMs, keptData } = grant;
     const turns = this.#turns;
     const stats = this.#stats();
-    this.#finish(() => this.#resolve({ version, depth, lockTimeMs, turns, held: turns.grant, stats }));
+    this.#finish(() => this.#resolve({ version, depth, lockTimeMs, keptData, turns, held: turns.grant, stats }));
   }
 
   #stats(): AcquireStats {

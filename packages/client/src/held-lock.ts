@@ -1,8 +1,9 @@
-import { EMPTY_BYTES, ServiceError } from '@remora/base';
+import { copyBytes, EMPTY_BYTES, ServiceError } from '@remora/base';
 import type { HoldMode, LockId, LockResult, Owner } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { AcquireOperation, type AcquireRequest, type AcquireStats, type Grant, lockResult } from './acquire.ts';
 import { type Duration, durationMs } from './duration.ts';
+import { type BytesLike, toBytes } from './keys.ts';
 import type { LockDeps } from './lock.ts';
 import { noOwnLease, refusalOf, takenAway } from './lock-errors.ts';
 import type { LockCondition, OwnLease } from './own-lease.ts';
@@ -31,11 +32,14 @@ export class HeldLock implements AsyncDisposable {
   /** How the acquire went. */
   readonly stats: AcquireStats;
   readonly #endSpan: (lost?: ServiceError) => void;
+  /** What an earlier holder left with the lock (`keepData`), as it was at the grant; undefined: nothing. */
+  readonly previousData: Uint8Array | undefined;
   readonly #deps: LockDeps;
   readonly #session: Session;
   readonly #owner: Owner;
   readonly #request: AcquireRequest;
   readonly #forgetSession: () => void;
+  readonly #forgetClose: (() => void) | undefined;
   #forgetGrant: (() => void) | undefined;
   readonly #turns: OwnerTurns;
   readonly #grant: HeldGrant;
@@ -60,11 +64,14 @@ export class HeldLock implements AsyncDisposable {
     this.lockTimeMs = grant.lockTimeMs;
     this.stats = grant.stats;
     this.#endSpan = deps.tracing.hold(this.id, grant.held.mode, grant.version);
+    this.previousData = grant.keptData && copyBytes(grant.keptData);
     this.#owner = { session: session.ref, token: request.token };
     this.#turns = grant.turns;
     this.#grant = grant.held;
     this.#own = grant.own;
     this.#forgetSession = session.onLoss((reason) => this.#lose(reason));
+    // Others would wait for the lock-delay if it ended with its session.
+    if (request.delayMs > 0) this.#forgetClose = session.beforeClose(() => this.#releaseLevels());
   }
 
   /**
@@ -182,6 +189,39 @@ export class HeldLock implements AsyncDisposable {
     await this.#own.leave();
   }
 
+  /**
+   * Changes what is shown with the lock, at most 4 KiB; of a lock that is shared, and of permits, what is shown with this
+   * holder. With `keepData` it stays with the lock when it is held no longer; no data: nothing stays.
+   *
+   * @throws ServiceError LOCK_NOT_HELD or SESSION_EXPIRED when it is lost; INVALID_ARGUMENT when it is too large;
+   *   UNAVAILABLE, DEADLINE_EXCEEDED or UNKNOWN_OUTCOME when the cluster did not answer.
+   */
+  setData(data: BytesLike): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#turns.enter(() => {
+        const refusal = this.#refusal();
+        if (refusal !== undefined) {
+          reject(refusal);
+          return false;
+        }
+        this.#say(toBytes(data))
+          .finally(() => this.#turns.leave())
+          .then(resolve, reject);
+        return true;
+      });
+    });
+  }
+
+  async #say(data: Uint8Array): Promise<void> {
+    const { requester, requestTimeoutMs } = this.#deps;
+    const command = { type: 'setData', lock: this.id, owner: this.#owner, version: this.version, data } as const;
+    const result = lockResult(await requester.command({ type: 'lock', command }, { timeoutMs: requestTimeoutMs }));
+    if (result.type === 'granted') return;
+    const error = refusalOf(result);
+    if (error.code === 'LOCK_NOT_HELD') this.#lose(error);
+    throw error;
+  }
+
   /** Enters once more; each entry needs its release. */
   async acquire(options: { readonly depthMax?: number; readonly signal?: AbortSignal } = {}): Promise<this> {
     this.throwIfLost();
@@ -226,6 +266,7 @@ export class HeldLock implements AsyncDisposable {
     const waitMs = options.wait === undefined ? undefined : durationMs(options.wait, 'wait');
     const request: AcquireRequest = {
       ...{ lock: this.id, token: this.token, depthMax: REENTRY_DEPTH_MAX, data: EMPTY_BYTES, requestTimeoutMs },
+      ...{ keepData: false, delayMs: 0 },
       ...{
         attempt: nextAttempt(),
         startedMs: requester.ports.clock.monotonicMs(),
@@ -341,6 +382,10 @@ export class HeldLock implements AsyncDisposable {
     }
   }
 
+  async #releaseLevels(): Promise<void> {
+    while (this.#depth > 0 && this.state !== 'lost') await this.release();
+  }
+
   /** Keeps the owner's turn until the release is answered or can no longer be applied (owner.ts, W1). */
   async #leaveLevel(): Promise<void> {
     const { requester, requestTimeoutMs } = this.#deps;
@@ -395,6 +440,7 @@ export class HeldLock implements AsyncDisposable {
   #forget(lost?: ServiceError): void {
     this.#endSpan(lost);
     this.#forgetSession();
+    this.#forgetClose?.();
     this.#forgetGrant?.();
   }
 

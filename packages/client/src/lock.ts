@@ -1,10 +1,11 @@
-import { EMPTY_BYTES, randomGuid, ServiceError, utf8 } from '@remora/base';
+import { EMPTY_BYTES, randomGuid, ServiceError } from '@remora/base';
 import type { AcquireAs, LockId } from '@remora/lock';
 import { AcquireOperation, type AcquireRequest } from './acquire.ts';
 import { type Duration, durationMs } from './duration.ts';
 import type { GrantWatches } from './grant-watch.ts';
 import { HeldLock } from './held-lock.ts';
 import { type RunArguments, runHolding } from './holding.ts';
+import { type BytesLike, toBytes } from './keys.ts';
 import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEvent } from './lock-events.ts';
 import { type LeaseOptions, OwnLease, ownLeaseRequest } from './own-lease.ts';
 import { clientClosed, type Requester } from './requester.ts';
@@ -16,8 +17,20 @@ export interface AcquireOptions extends LeaseOptions {
   readonly wait?: Duration | undefined;
   /** Gives up when aborted. */
   readonly signal?: AbortSignal;
-  /** Shown with the lock to whoever looks at it, at most 4 KiB. */
-  readonly data?: string | Uint8Array;
+  /** Shown with the lock to whoever looks at it, at most 4 KiB. Changed by `setData` while it is held. */
+  readonly data?: BytesLike;
+  /**
+   * The data stay with the lock when it is held no longer, released or lost, for whoever holds it next (`previousData`),
+   * and nobody has to hold it for them to be seen. Without `data` the holder's own begin with what was kept; to leave
+   * nothing, set them to nothing before the release. Default: no.
+   */
+  readonly keepData?: boolean;
+  /**
+   * The lock-delay, at most 60 s: when the session ends without this lock's release, nobody else is granted it for so long.
+   * For work that cannot present `version` and may go on for a while after its time; a change of leader makes it longer.
+   * Default: 0.
+   */
+  readonly lockDelay?: Duration;
   /**
    * The owner's token, 1 to 128 bytes. By default each acquire has its own, a GUID. With the token of a lock that
    * this session holds, the acquire is a re-entry, up to `depthMax` deep.
@@ -118,7 +131,9 @@ export async function acquireLock(
       attempt: nextAttempt(),
       startedMs,
       depthMax: options.depthMax ?? (options.token === undefined ? 1 : DEPTH_MAX),
-      data: dataBytes(options.data),
+      data: toBytes(options.data ?? EMPTY_BYTES),
+      keepData: options.keepData ?? false,
+      delayMs: durationMs(options.lockDelay ?? 0, 'lockDelay'),
       // A wait that was used up by opening the session still gets its one try.
       waitMs: waitMs === undefined || waitMs === 0 ? waitMs : Math.max(1, waitMs - spentMs),
       signal: options.signal,
@@ -161,9 +176,4 @@ async function holding(
 /** Of a lock or permits that were not given at once. */
 export function lockBusy(): ServiceError {
   return new ServiceError('LOCK_BUSY', 'the lock is taken');
-}
-
-export function dataBytes(data: string | Uint8Array | undefined): Uint8Array {
-  if (data === undefined) return EMPTY_BYTES;
-  return typeof data === 'string' ? utf8(data) : data;
 }

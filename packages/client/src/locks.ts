@@ -1,5 +1,5 @@
 import { EMPTY_BYTES, ServiceError } from '@remora/base';
-import type { LockId, LockQuery, LockQueryResult, LockState } from '@remora/lock';
+import type { LockCommand, LockId, LockQuery, LockQueryResult, LockResult, LockState } from '@remora/lock';
 import { lockResult } from './acquire.ts';
 import { type BytesLike, toBytes } from './keys.ts';
 import { eventsOfLocks, type LockEvents, type LockEventsOptions, type LocksWatchEvent } from './lock-events.ts';
@@ -22,7 +22,7 @@ export class Locks {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Who holds the lock and who waits; undefined when nobody does either. */
+  /** Who holds the lock and who waits, and what was left with it; undefined when there is nothing to show. */
   async show(name: BytesLike, options: { readonly namespace?: string } = {}): Promise<LockState | undefined> {
     const result = await this.#query({ type: 'show', lock: lockId({ name, ...options }), allKinds: true });
     if (result.type !== 'show') throw unexpected(result.type);
@@ -73,9 +73,21 @@ export class Locks {
 
   /** Takes the lock from its holder, or from all who share it; nobody is asked. Only the fencing version protects against what it still does. */
   async forceRelease(name: BytesLike, options: { readonly namespace?: string } = {}): Promise<void> {
-    const command = { type: 'forceRelease', lock: lockId({ name, ...options }) } as const;
+    await this.#command({ type: 'forceRelease', lock: lockId({ name, ...options }) });
+  }
+
+  /** Forgets what earlier holders left with the lock (`keepData`). Gives whether there was anything. */
+  async forget(name: BytesLike, options: { readonly namespace?: string } = {}): Promise<boolean> {
+    const result = await this.#command({ type: 'forget', lock: lockId({ name, ...options }) });
+    if (result.type !== 'forgotten') throw unexpected(result.type);
+    return result.any;
+  }
+
+  /** Throws what is refused. */
+  async #command(command: LockCommand): Promise<LockResult> {
     const result = lockResult(await this.#requester.command({ type: 'lock', command }, { timeoutMs: this.#timeoutMs }));
     if (result.type === 'refused') throw new ServiceError(result.code, result.message);
+    return result;
   }
 
   async #query(query: LockQuery): Promise<LockQueryResult> {

@@ -51,6 +51,7 @@ export class Session {
   readonly #clock: Clock;
   readonly #onLoss = new TransientMap<(reason: ServiceError) => void>();
   readonly #children = new Set<Session>();
+  readonly #beforeClose = new Set<() => Promise<void>>();
   #nextListener = 1;
   #state: SessionState = 'active';
   #lossReason: ServiceError | undefined;
@@ -160,6 +161,12 @@ export class Session {
     const id = this.#nextListener++;
     this.#onLoss.add(id, fn);
     return () => this.#onLoss.delete(id);
+  }
+
+  /** Runs `fn`, and waits for it, before the session is closed by its client; returns a function that forgets it. */
+  beforeClose(fn: () => Promise<void>): () => void {
+    this.#beforeClose.add(fn);
+    return () => this.#beforeClose.delete(fn);
   }
 
   /** S1, S2. Cheap: called on each look at a lock. */
@@ -274,6 +281,7 @@ export class Session {
 
   /** Ends the session at the server, which releases all that belongs to it at once. */
   async close(timeoutMs: number): Promise<void> {
+    if (this.#beforeClose.size > 0) await Promise.allSettled([...this.#beforeClose].map((fn) => fn()));
     if (this.#lossReason !== undefined) return;
     const children = [...this.#children];
     this.#end('closed', clientClosed());

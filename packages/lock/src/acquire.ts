@@ -34,7 +34,7 @@ export function acquire(procedure: Procedure, command: Acquire): LockResult {
   if (mismatch !== undefined) return mismatch;
   const hold = rows.holdOf(owner);
   if (command.as?.type === 'upgrade') return upgrade(procedure, command, hold);
-  if (hold !== undefined) return reenter(rows, hold, command);
+  if (hold !== undefined) return reenter(procedure, hold, command);
   if (command.wait && waitIsOver(view, command.waitUntilMs)) {
     if (record.sequence !== 0) leaveQueue(procedure, command, record, 'LOCK_TIMEOUT');
     return tooLate(view, command.waitUntilMs);
@@ -45,9 +45,9 @@ export function acquire(procedure: Procedure, command: Acquire): LockResult {
 /** Of an owner that does not hold the lock. */
 function enter(procedure: Procedure, command: Acquire, record: OwnerRecord): LockResult {
   const { view, rows } = procedure;
-  const { owner, data, waitUntilMs, attempt = 0 } = command;
+  const { owner, data, waitUntilMs, attempt = 0, keepData = false, delayMs = 0 } = command;
   const { mode, permits } = wantedOf(command);
-  const wanted: GrantRequest = { owner, mode, permits, attempt, data };
+  const wanted: GrantRequest = { owner, mode, permits, attempt, data, keepData, delayMs };
   const inQueue = record.sequence !== 0;
   if (command.as?.type === 'permits') {
     const capacity = rows.head.capacity || command.as.capacity;
@@ -60,13 +60,14 @@ function enter(procedure: Procedure, command: Acquire, record: OwnerRecord): Loc
   if (inQueue && stayInQueue(rows, record, command)) return stay(procedure, command, record);
   if (inQueue) leaveQueue(procedure, command, record, 'LOCK_CANCELED');
   else if (someoneWaits(rows)) handOver(procedure); // Past those whose wait is over (L2).
-  if (!someoneWaits(rows) && rows.fits(wanted)) return granted(rows.grant(wanted).holder);
+  if (!someoneWaits(rows) && rows.fits(wanted)) return granted(procedure, rows.grant(wanted).holder);
   if (!command.wait) return busy(rows);
   if (rows.head.waiters >= WAITERS_MAX) {
     return refused('RESOURCE_EXHAUSTED', `the lock has ${WAITERS_MAX} waiters, and takes no more`);
   }
   // Field by field, as elsewhere on this path: objects put together of others cost a fifth of a hand-over here.
-  const waiter: WaiterRecord = { owner, mode, permits, attempt, waitUntilMs, sinceMs: view.wallMs, data };
+  const sinceMs = view.wallMs;
+  const waiter: WaiterRecord = { owner, mode, permits, attempt, waitUntilMs, sinceMs, data, keepData, delayMs };
   rows.enqueue(waiter, inQueue ? rows.owner(owner) : record);
   return { type: 'queued', position: rows.head.waiters + (rows.head.upgrading ? 1 : 0) };
 }
@@ -78,7 +79,7 @@ function stay(procedure: Procedure, command: Acquire, { sequence }: OwnerRecord)
   if (!rows.full) {
     handOver(procedure);
     const hold = rows.holdOf(owner);
-    if (hold !== undefined) return granted(hold.holder);
+    if (hold !== undefined) return granted(procedure, hold.holder);
     if (rows.owner(owner).sequence === 0) return tooLate(view, command.waitUntilMs);
   }
   return wait ? { type: 'queued', position: rows.position(sequence) } : busy(rows);
@@ -108,10 +109,10 @@ function kindMismatch({ head, held }: LockRows, { as }: Acquire): Refused | unde
   return refused('LOCK_KIND_MISMATCH', `this is a semaphore with ${head.capacity} permits, and no lock`);
 }
 
-function reenter(rows: LockRows, hold: Hold, command: Acquire): LockResult {
+function reenter(procedure: Procedure, hold: Hold, command: Acquire): LockResult {
   const { depthMax, attempt = 0 } = command;
   const { holder } = hold;
-  if (attempt > 0 && attempt <= hold.attempt) return granted(holder); // Asked again (M1).
+  if (attempt > 0 && attempt <= hold.attempt) return granted(procedure, holder); // Asked again (M1).
   if (hold.mode === 'shared' && command.as === undefined) {
     return refused('LOCK_KIND_MISMATCH', 'the owner holds the lock shared; to have it alone it upgrades');
   }
@@ -119,8 +120,8 @@ function reenter(rows: LockRows, hold: Hold, command: Acquire): LockResult {
     return refused('LOCK_DEPTH_EXCEEDED', `the owner holds ${holder.depth} levels, and may hold ${depthMax}`);
   }
   const deeper = { ...holder, depth: holder.depth + 1 };
-  rows.setHold({ ...hold, holder: deeper, attempt: Math.max(attempt, hold.attempt) });
-  return granted(deeper);
+  procedure.rows.setHold({ ...hold, holder: deeper, attempt: Math.max(attempt, hold.attempt) });
+  return granted(procedure, deeper);
 }
 
 /**
@@ -128,13 +129,14 @@ function reenter(rows: LockRows, hold: Hold, command: Acquire): LockResult {
  * for something else by now, for which it has no place.
  */
 function stayInQueue(rows: LockRows, record: OwnerRecord, command: Acquire): boolean {
-  const { wait, waitUntilMs, attempt = 0, data } = command;
+  const { wait, waitUntilMs, attempt = 0, data, keepData = false, delayMs = 0 } = command;
   const waiter = rows.waiter(record.sequence);
   const newer = attempt > waiter.attempt;
   const { mode, permits } = wantedOf(command);
   if (newer && (mode !== waiter.mode || permits !== waiter.permits)) return false;
   if (wait && (newer || (attempt === waiter.attempt && waitUntilMs !== waiter.waitUntilMs))) {
-    rows.replaceWaiter(record.sequence, { ...waiter, attempt, waitUntilMs, data: newer ? data : waiter.data });
+    const said = newer ? { data, keepData, delayMs } : {};
+    rows.replaceWaiter(record.sequence, { ...waiter, ...said, attempt, waitUntilMs });
   }
   return true;
 }

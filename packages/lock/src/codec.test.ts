@@ -41,23 +41,32 @@ const acquire: CommandV1 = {
 };
 const holder = { owner, version: 9, depth: 1, lockTimeMs: 1e12, data: utf8('d') };
 const alone = { mode: 'exclusive', permits: 0 } as const;
+const plainHold = { keepsData: false, delayMs: 0, delayed: false };
 const state: LockState = {
   lock,
   kind: 'exclusive',
-  holders: [{ ...holder, ...alone }],
+  holders: [{ ...holder, ...alone, ...plainHold }],
   holderCount: 1,
   waiters: [{ owner, position: 1, sinceMs: 5, ...alone }],
   waiterCount: 1,
   permits: 0,
   capacity: 0,
+  keptData: new Uint8Array(0),
 };
+/** As it comes in version 2, where no data is sent as such. */
+const stateOfKinds: LockState = { ...state, keptData: utf8('') };
 const semaphore: LockState = {
-  ...state,
+  ...stateOfKinds,
   ...{ kind: 'semaphore', permits: 2, capacity: 3 },
-  holders: [{ ...holder, mode: 'permits', permits: 2 }],
+  holders: [{ ...holder, mode: 'permits', permits: 2, keepsData: true, delayMs: 5, delayed: true }],
   holderCount: 7,
 };
-const upgrading: LockState = { ...state, waiters: [{ owner, position: 1, sinceMs: 5, mode: 'upgrade', permits: 0 }] };
+const kept: LockState = { ...state, holders: [], holderCount: 0, waiters: [], waiterCount: 0, keptData: utf8('k') };
+const delaying: LockState = { ...stateOfKinds, holders: [{ ...holder, ...alone, ...plainHold, delayMs: 5 }] };
+const upgrading: LockState = {
+  ...stateOfKinds,
+  waiters: [{ owner, position: 1, sinceMs: 5, mode: 'upgrade', permits: 0 }],
+};
 
 const commands: CommandV1[] = [
   acquire,
@@ -66,11 +75,16 @@ const commands: CommandV1[] = [
   { type: 'forceRelease', lock },
 ];
 const commandsOfKinds: LockCommand[] = [
-  { ...acquire, as: { type: 'shared' } },
-  { ...acquire, as: { type: 'upgrade' } },
-  { ...acquire, as: { type: 'permits', permits: 2, capacity: 3 } },
+  { ...acquire, as: { type: 'shared' }, keepData: false, delayMs: 0 },
+  { ...acquire, as: { type: 'upgrade' }, keepData: false, delayMs: 0 },
+  { ...acquire, as: { type: 'permits', permits: 2, capacity: 3 }, keepData: true, delayMs: 60_000 },
+  { ...acquire, keepData: true, delayMs: 0 },
+  { ...acquire, keepData: false, delayMs: 1 },
   { type: 'downgrade', lock, owner, attempt: 3 },
   { type: 'setCapacity', lock, capacity: 4 },
+  { type: 'setData', lock, owner, version: 9, data: utf8('d') },
+  { type: 'forget', lock },
+  { type: 'endDelay', lock, owner, version: 9 },
 ];
 const queries: LockQuery[] = [
   { type: 'show', lock },
@@ -92,10 +106,14 @@ const results: ResultV1[] = [
 const resultsOfKinds: LockResult[] = [
   { type: 'refused', code: 'LOCK_KIND_MISMATCH', message: 'm' },
   { type: 'capacity', permits: 2, capacity: 3 },
+  { type: 'granted', version: 9, depth: 2, lockTimeMs: 3, keptData: utf8('k') },
+  { type: 'forgotten', any: true },
 ];
 const queryResultsOfKinds: LockQueryResult[] = [
   { type: 'show', state: semaphore },
-  { type: 'list', locks: [state, upgrading], more: true },
+  { type: 'list', locks: [stateOfKinds, upgrading], more: true },
+  { type: 'show', state: kept },
+  { type: 'show', state: delaying },
 ];
 const queryResults: LockQueryResult[] = [
   { type: 'show', state },
@@ -104,7 +122,7 @@ const queryResults: LockQueryResult[] = [
   { type: 'check', current: [true, false] },
 ];
 
-const held = { ...holder, mode: 'shared', permits: 0 } as const;
+const held = { ...holder, ...plainHold, mode: 'shared', permits: 0 } as const;
 const end = { owner, version: 9, permits: 2 };
 const events: LockEvent[] = [
   { type: 'acquired', holder: held, waited: true },
@@ -117,6 +135,7 @@ const events: LockEvent[] = [
   { type: 'queued', waiter: { owner, position: 2, sinceMs: 5, mode: 'upgrade', permits: 0 } },
   { type: 'left', owner, code: 'LOCK_PERMITS_EXCEEDED' },
   { type: 'capacity', capacity: 3 },
+  { type: 'kept', data: utf8('k') },
 ];
 const news: LockNews[] = [
   { type: 'begin', from: utf8('a'), to: utf8('') },
@@ -137,11 +156,11 @@ describe('codecs', () => {
   it('the layouts of versions 1 and 2 are those that logs hold', () => {
     const lines = lockSchema.split('\n').filter((line) => !line.startsWith('news '));
     const hash = (version: string) => hashOf(lines.filter((line) => line.split(' ')[1] === version));
-    expect([hash('v1'), hash('v2')]).toEqual(['23bfde96a414cf2d', '24a491d1ebab3827']);
+    expect([hash('v1'), hash('v2')]).toEqual(['23bfde96a414cf2d', '8da735f4745a5b89']);
   });
 
   it('the layout of news is the one that gateways and clients know', () => {
-    expect(hashOf(lockSchema.split('\n').filter((line) => line.startsWith('news ')))).toBe('210d39629fe32fa7');
+    expect(hashOf(lockSchema.split('\n').filter((line) => line.startsWith('news ')))).toBe('c0e9310934da90d6');
   });
 
   it('every message comes back as it was, through msgpackr', () => {
@@ -182,6 +201,26 @@ describe('codecs', () => {
       expect(encodeLockResult(x)).toEqual(layout.result.encode(x));
       expect(decodeLockResult(overTheWire(layout.result.encode(x)))).toEqual(x);
     }
+  });
+
+  it('fields that version 2 has gained are absent in what was written before', () => {
+    const [version, [variant, fields]] = encodeLockCommand({ ...acquire, as: { type: 'shared' } }) as [
+      number,
+      [number, unknown[]],
+    ];
+    const before = [version, [variant, fields.slice(0, 9)]];
+    expect(decodeLockCommand(overTheWire(before))).toEqual({
+      ...{ ...acquire, as: { type: 'shared' }, keepData: false, delayMs: 0 },
+    });
+    expect(() => decodeLockCommand([version, [variant, fields.slice(0, 8)]])).toThrow(ServiceError);
+    const [, [, [written]]] = encodeLockQueryResult({ type: 'show', state: semaphore }) as [
+      number,
+      [number, [unknown[]]],
+    ];
+    const holders = (written[2] as unknown[][]).map((each) => each.slice(0, 7));
+    const shown = decodeLockQueryResult([2, [0, [written.slice(0, 8).with(2, holders)]]]);
+    const expected = { ...semaphore, holders: [{ ...holder, mode: 'permits', permits: 2, ...plainHold }] };
+    expect(shown).toEqual({ type: 'show', state: { ...expected, keptData: new Uint8Array(0) } });
   });
 
   it('damage anywhere is refused, by hand as by the layout', () => {
@@ -288,6 +327,22 @@ describe('bounds', () => {
       name: 'a semaphore without permits',
       command: { ...acquire, as: { type: 'permits', permits: 1, capacity: 0 } },
       says: 'the capacity of a semaphore',
+    },
+    {
+      name: 'much data for a hold',
+      command: { type: 'setData', lock, owner, version: 1, data: utf8(long(4_097)) },
+      says: '0 to 4096 bytes',
+    },
+    {
+      name: 'a long delay',
+      command: { ...acquire, delayMs: 60_001 },
+      says: 'the lock-delay in ms is an integer from 0',
+    },
+    { name: 'a delay below 0', command: { ...acquire, delayMs: -1 }, says: 'the lock-delay in ms' },
+    {
+      name: 'data for no grant',
+      command: { type: 'setData', lock, owner, version: 0, data: utf8('') },
+      says: 'version is an integer from 1',
     },
     { name: 'a capacity below 0', command: { type: 'setCapacity', lock, capacity: -1 }, says: '0 to 1000000' },
     {

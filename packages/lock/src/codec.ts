@@ -7,24 +7,55 @@
  * C3. Every field is checked when it is decoded: `ServiceError` INVALID_ARGUMENT for anything that cannot have been
  *     encoded here.
  */
-import type { Bytes } from '@remora/base';
-import { unreachable } from '@remora/base';
+import { type Bytes, unreachable } from '@remora/base';
 import type { LockNews } from './events.ts';
-import { type CommandV1, layout, REFUSAL_CODES, type ResultV1, VERSION, VERSION_OF_KINDS } from './layout.ts';
+import {
+  type CommandV1,
+  layout,
+  REFUSAL_CODES,
+  type RefusalV1,
+  type ResultV1,
+  VERSION,
+  VERSION_OF_KINDS,
+} from './layout.ts';
 import { LEASE_MAX } from './limits.ts';
 import { malformed } from './schema.ts';
-import type { Holder, LockCommand, LockId, LockQuery, LockQueryResult, LockResult, LockState, Owner } from './types.ts';
+import type {
+  Holder,
+  HolderState,
+  LockCommand,
+  LockId,
+  LockQuery,
+  LockQueryResult,
+  LockResult,
+  LockState,
+  Owner,
+} from './types.ts';
 
 /** Variants of version 1 by number, in the order of the layout. */
 const COMMAND = { acquire: 0, release: 1, cancel: 2, forceRelease: 3 } as const;
 const RESULT = { granted: 0, queued: 1, busy: 2, released: 3, canceled: 4, refused: 5 } as const;
 
 export function encodeLockCommand(command: LockCommand): unknown[] {
-  if (command.type === 'downgrade' || command.type === 'setCapacity') return layout.commandOfKinds.encode(command);
-  if (command.type === 'acquire' && command.as !== undefined) {
-    return layout.commandOfKinds.encode({ ...command, as: command.as });
+  switch (command.type) {
+    case 'acquire':
+      if (command.as === undefined && !command.keepData && !command.delayMs) break;
+      return layout.commandOfKinds.encode({ ...command, as: command.as ?? { type: 'alone' } });
+    case 'downgrade':
+    case 'setCapacity':
+    case 'setData':
+    case 'forget':
+    case 'endDelay':
+      return layout.commandOfKinds.encode(command);
   }
   return [VERSION, [COMMAND[command.type], commandFields(command)]];
+}
+
+function decodeCommandOfKinds(raw: unknown): LockCommand {
+  const command = layout.commandOfKinds.decode(raw);
+  if (command.type !== 'acquire') return command;
+  const { as, ...acquire } = command;
+  return as.type === 'alone' ? acquire : { ...acquire, as };
 }
 
 function commandFields(c: CommandV1): unknown[] {
@@ -53,7 +84,7 @@ function commandFields(c: CommandV1): unknown[] {
 
 /** An absent `attempt` comes back as 0, which means the same. */
 export function decodeLockCommand(raw: unknown): LockCommand {
-  if (isOfKinds(raw)) return layout.commandOfKinds.decode(raw);
+  if (isOfKinds(raw)) return decodeCommandOfKinds(raw);
   const variant = versioned(raw);
   switch (variant[0]) {
     case COMMAND.acquire: {
@@ -99,13 +130,24 @@ export function decodeLockCommand(raw: unknown): LockCommand {
 }
 
 export function encodeLockResult(result: LockResult): unknown[] {
-  if (!isResultV1(result)) return layout.resultOfKinds.encode(result);
+  switch (result.type) {
+    case 'granted': {
+      const { keptData } = result;
+      if (keptData !== undefined) return layout.resultOfKinds.encode({ ...result, keptData });
+      break;
+    }
+    case 'capacity':
+    case 'forgotten':
+      return layout.resultOfKinds.encode(result);
+    case 'refused':
+      if (!isRefusalV1(result)) return layout.resultOfKinds.encode(result);
+      return [VERSION, [RESULT.refused, resultFields(result)]];
+  }
   return [VERSION, [RESULT[result.type], resultFields(result)]];
 }
 
-function isResultV1(result: LockResult): result is ResultV1 {
-  if (result.type === 'capacity') return false;
-  return result.type !== 'refused' || REFUSAL_CODES.some((code) => code === result.code);
+function isRefusalV1(refusal: Extract<LockResult, { readonly type: 'refused' }>): refusal is RefusalV1 {
+  return REFUSAL_CODES.some((code) => code === refusal.code);
 }
 
 function resultFields(r: ResultV1): unknown[] {
@@ -183,7 +225,13 @@ export function decodeLockNews(raw: unknown): readonly LockNews[] {
 
 function isStateV1(state: LockState | undefined): boolean {
   if (state === undefined) return true;
-  return state.kind === 'exclusive' && state.waiters.every(({ mode }) => mode === 'exclusive');
+  const { kind, holders, waiters, keptData } = state;
+  if (kind !== 'exclusive' || keptData.length > 0 || holders.some(isMoreThanHolding)) return false;
+  return waiters.every(({ mode }) => mode === 'exclusive');
+}
+
+function isMoreThanHolding({ keepsData, delayMs }: HolderState): boolean {
+  return keepsData || delayMs > 0;
 }
 
 // ------------------------------------------------------------------------------------------------ parts

@@ -5,7 +5,7 @@
  *     owners beyond those that a state names only the numbers are known.
  * E2. Every change that `show` can tell is an event, and nothing else is: an owner that asks again says nothing new.
  */
-import { compareBytes, unreachable, utf8 } from '@remora/base';
+import { compareBytes, EMPTY_BYTES, unreachable, utf8 } from '@remora/base';
 import { sameOwner } from './identity.ts';
 import type { HolderState, LockId, LockResult, LockState, Owner, Waiter } from './types.ts';
 
@@ -26,11 +26,11 @@ export type LockEvent =
   | { readonly type: 'upgraded'; readonly holder: HolderState; readonly waited: boolean }
   /** Has it shared from now on, under a new version. */
   | { readonly type: 'downgraded'; readonly holder: HolderState }
-  /** Holds it as before, at another depth or with other data. */
+  /** Holds it as before, at another depth or with other data; or is delayed, as its session has ended. */
   | { readonly type: 'changed'; readonly holder: HolderState }
   /** Given back by its holder. */
   | ({ readonly type: 'released' } & Ended)
-  /** Its holder's session has ended. */
+  /** Its holder's session has ended, and the lock-delay is over, if it had one. */
   | ({ readonly type: 'expired' } & Ended)
   /** Taken from its holder by force. */
   | ({ readonly type: 'forced' } & Ended)
@@ -38,7 +38,9 @@ export type LockEvent =
   /** Waits no longer, and was not granted what it waited for; `code` says why. */
   | { readonly type: 'left'; readonly owner: Owner; readonly code: RefusalCode }
   /** How many permits there are from now on; 0: it is no semaphore any more. */
-  | { readonly type: 'capacity'; readonly capacity: number };
+  | { readonly type: 'capacity'; readonly capacity: number }
+  /** Which data are kept with the lock from now on; empty: none. */
+  | { readonly type: 'kept'; readonly data: Uint8Array };
 
 /** What a listener is told. */
 export type LockNews =
@@ -59,16 +61,17 @@ export type LockNews =
 /** E1. The state of a lock after an event; undefined when nobody holds it or waits for it. */
 export function stateAfter(lock: LockId, before: LockState | undefined, event: LockEvent): LockState | undefined {
   const state = changed(before ?? freeLock(lock), event);
-  const { holders, holderCount, waiterCount, capacity } = state;
-  if (holderCount === 0 && waiterCount === 0 && capacity === 0) return undefined;
-  const kind = capacity > 0 ? 'semaphore' : holders[0]?.mode === 'exclusive' ? 'exclusive' : 'shared';
+  const { holders, holderCount, waiterCount, capacity, keptData } = state;
+  if (holderCount === 0 && waiterCount === 0 && capacity === 0 && keptData.length === 0) return undefined;
+  const isShared = holderCount > 0 && holders[0]?.mode !== 'exclusive';
+  const kind = capacity > 0 ? 'semaphore' : isShared ? 'shared' : 'exclusive';
   return { ...state, kind };
 }
 
 function freeLock(lock: LockId): LockState {
   return {
     ...{ lock, kind: 'exclusive', holders: [], holderCount: 0 },
-    ...{ waiters: [], waiterCount: 0, permits: 0, capacity: 0 },
+    ...{ waiters: [], waiterCount: 0, permits: 0, capacity: 0, keptData: EMPTY_BYTES },
   };
 }
 
@@ -96,6 +99,8 @@ function changed(state: LockState, event: LockEvent): LockState {
       return withoutWaiter(state, event.owner);
     case 'capacity':
       return { ...state, capacity: event.capacity };
+    case 'kept':
+      return { ...state, keptData: event.data };
     default:
       return unreachable(event);
   }

@@ -17,7 +17,7 @@ export function handOver(procedure: Procedure): void {
     const refusal = refusalOf(procedure, waiter);
     if (refusal === undefined && !rows.fits(waiter)) return;
     rows.removeFirst(waiter);
-    notify(procedure, owner, refusal ?? granted(rows.grant(waiter, true).holder));
+    notify(procedure, owner, refusal ?? granted(procedure, rows.grant(waiter, true).holder));
     if (rows.full) return;
   }
 }
@@ -34,7 +34,7 @@ function handOverToUpgrader(procedure: Procedure): void {
   const hold = rows.holdOf(upgrader.owner);
   assert(hold !== undefined, 'W2: only who shares a lock upgrades');
   const alone = rows.convert(hold, { mode: 'exclusive', upgradeAttempt: upgrader.attempt, waited: true });
-  notify(procedure, upgrader.owner, granted(alone.holder));
+  notify(procedure, upgrader.owner, granted(procedure, alone.holder));
 }
 
 /** L3. Why a waiter cannot be granted the lock. */

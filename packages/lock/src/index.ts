@@ -11,6 +11,7 @@ export {
   encodeLockResult,
 } from './codec.ts';
 export * from './condition.ts';
+export { delayedHolds } from './delay.ts';
 export { type LockEvent, type LockNews, stateAfter } from './events.ts';
 export { sameOwner, sameSession } from './identity.ts';
 export { LOCK_SPACE, lockOfKey, lockSpan, lockStart, nameAt, namespaceSpan } from './keys.ts';

@@ -69,7 +69,7 @@ function end(owner: Owner | undefined): void {
   const { session } = of(owner);
   view.revision += 1;
   view.end(session);
-  told = view.attachedLocks(session).flatMap((lock) => sessionEnded(view, session, lock).map(noticeGist));
+  told = view.attachedLocks(session).flatMap((lock) => sessionEnded(view, session, lock).notices.map(noticeGist));
 }
 
 function state(): LockState | undefined {

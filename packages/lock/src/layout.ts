@@ -8,8 +8,10 @@
  * C4. A message is in the lowest version that can say it. So who knows version 1 only understands all that it can ask
  *     for: version 2 has what is about locks that are shared, and semaphores.
  */
+import { EMPTY_BYTES } from '@remora/base';
 import type { LockEvent, LockNews } from './events.ts';
 import {
+  added,
   bool,
   bytes,
   completed,
@@ -62,15 +64,22 @@ const REFUSAL_CODES_OF_KINDS = [
 ] as const;
 
 type Refusal = Extract<LockResult, { readonly type: 'refused' }>;
-type RefusalV1 = Omit<Refusal, 'code'> & { readonly code: (typeof REFUSAL_CODES)[number] };
-type AcquireV1 = Omit<Extract<LockCommand, { readonly type: 'acquire' }>, 'as'>;
+export type RefusalV1 = Omit<Refusal, 'code'> & { readonly code: (typeof REFUSAL_CODES)[number] };
+type Acquire = Extract<LockCommand, { readonly type: 'acquire' }>;
+type AcquireV1 = Omit<Acquire, 'as' | 'keepData' | 'delayMs'>;
+type Granted = Extract<LockResult, { readonly type: 'granted' }>;
 /** What version 1 can say; the rest is version 2. */
 export type CommandV1 = AcquireV1 | Extract<LockCommand, { readonly type: 'release' | 'cancel' | 'forceRelease' }>;
-export type ResultV1 = Exclude<LockResult, { readonly type: 'refused' | 'capacity' }> | RefusalV1;
+export type ResultV1 =
+  | Exclude<LockResult, { readonly type: 'refused' | 'granted' | 'capacity' | 'forgotten' }>
+  | Omit<Granted, 'keptData'>
+  | RefusalV1;
 type CommandOfKinds =
-  | (AcquireV1 & { readonly as: AcquireAs })
-  | Extract<LockCommand, { readonly type: 'downgrade' | 'setCapacity' }>;
-type ResultOfKinds = Extract<LockResult, { readonly type: 'refused' | 'capacity' }>;
+  | (Omit<Acquire, 'as'> & { readonly as: AcquireAs | { readonly type: 'alone' } })
+  | Extract<LockCommand, { readonly type: 'downgrade' | 'setCapacity' | 'setData' | 'forget' | 'endDelay' }>;
+type ResultOfKinds =
+  | Extract<LockResult, { readonly type: 'refused' | 'capacity' | 'forgotten' }>
+  | (Granted & { readonly keptData: Uint8Array });
 type QueryOfKinds = Extract<LockQuery, { readonly type: 'show' | 'list' }>;
 type QueryResultOfKinds = Extract<LockQueryResult, { readonly type: 'show' | 'list' }>;
 
@@ -83,13 +92,14 @@ const acquire = {
   attempt: optionalInt,
 };
 
+const PLAIN_HOLD = { keepsData: false, delayMs: 0, delayed: false };
 const alone = { mode: 'exclusive', permits: 0 } as const;
-const holderV1 = completed<Holder, HolderState>(holder, (decoded) => ({ ...decoded, ...alone }));
+const holderV1 = completed<Holder, HolderState>(holder, (decoded) => ({ ...decoded, ...alone, ...PLAIN_HOLD }));
 const waiterV1 = completed<Omit<Waiter, 'mode' | 'permits'>, Waiter>(
   struct({ owner, position: int, sinceMs: time }),
   (decoded) => ({ ...decoded, ...alone }),
 );
-const stateV1 = completed<Omit<LockState, 'kind' | 'holderCount' | 'permits' | 'capacity'>, LockState>(
+const stateV1 = completed<Pick<LockState, 'lock' | 'holders' | 'waiters' | 'waiterCount'>, LockState>(
   struct({
     lock,
     kind: literal(['exclusive']),
@@ -97,12 +107,18 @@ const stateV1 = completed<Omit<LockState, 'kind' | 'holderCount' | 'permits' | '
     waiters: listOf(waiterV1),
     waiterCount: int,
   }),
-  (decoded) => ({ ...decoded, kind: 'exclusive', holderCount: decoded.holders.length, permits: 0, capacity: 0 }),
+  ({ lock, holders, waiters, waiterCount }) => ({
+    ...{ lock, kind: 'exclusive', holders, holderCount: holders.length, waiters, waiterCount },
+    ...{ permits: 0, capacity: 0, keptData: EMPTY_BYTES },
+  }),
 );
 const holderState = struct<HolderState>({
   ...{ owner, version: int, depth: int, lockTimeMs: time, data: bytes },
   mode: literal(['exclusive', 'shared', 'permits']),
   permits: int,
+  keepsData: added(bool, false),
+  delayMs: added(int, 0),
+  delayed: added(bool, false),
 });
 const waiter = struct<Waiter>({
   ...{ owner, position: int, sinceMs: time },
@@ -118,6 +134,7 @@ const state = struct<LockState>({
   waiterCount: int,
   permits: int,
   capacity: int,
+  keptData: added(bytes, EMPTY_BYTES),
 });
 
 const resultV1 = union<ResultV1>({
@@ -139,6 +156,7 @@ const event = union<LockEvent>({
   queued: struct({ waiter }),
   left: struct({ owner, code: literal(REFUSAL_CODES_OF_KINDS) }),
   capacity: struct({ capacity: int }),
+  kept: struct({ data: bytes }),
 });
 
 /** One codec for every message of version 1, and for those of version 2. */
@@ -174,14 +192,20 @@ export const layout = {
     union<CommandOfKinds>({
       acquire: struct({
         ...acquire,
-        as: union<AcquireAs>({
+        as: union<AcquireAs | { readonly type: 'alone' }>({
           shared: struct({}),
           upgrade: struct({}),
           permits: struct({ permits: int, capacity: int }),
+          alone: struct({}),
         }),
+        keepData: added(bool, false),
+        delayMs: added(int, 0),
       }),
       downgrade: struct({ lock, owner, attempt: optionalInt }),
       setCapacity: struct({ lock, capacity: int }),
+      setData: struct({ lock, owner, version: int, data: bytes }),
+      forget: struct({ lock }),
+      endDelay: struct({ lock, owner, version: int }),
     }),
   ),
   queryOfKinds: message<QueryOfKinds>(
@@ -199,6 +223,8 @@ export const layout = {
     union<ResultOfKinds>({
       refused: struct({ code: literal(REFUSAL_CODES_OF_KINDS), message: text }),
       capacity: struct({ permits: int, capacity: int }),
+      granted: struct({ version: int, depth: int, lockTimeMs: time, keptData: bytes }),
+      forgotten: struct({ any: bool }),
     }),
   ),
   queryResultOfKinds: message<QueryResultOfKinds>(

@@ -6,16 +6,20 @@
  *     head and nothing else.
  * W2. Only a lock that is held has a queue: whoever vacates it hands over before `save`. Only who shares it upgrades.
  * W3. An owner row exists exactly while its owner has a place in the queue, a mark or a share.
- * W4. A session is attached exactly while it holds the lock alone or has an owner row in it.
+ * W4. A session is attached exactly while it holds the lock alone or has an owner row in it, until its end is told.
  * W5. No step reads the whole queue: the first waiter is found by the head's sequence, an owner's place by its row.
  * W6. One owner has the lock alone (the head says who), or any number share it (a row for each): never both. Of a
  *     semaphore the permits of all who share it are counted in the head.
+ * W7. A hold that is delayed is all that its owner has: an owner row, if it shares the lock, says nothing else. Its lease's
+ *     id may be another session's by now, and stays attached as it is. The head counts those that are.
  */
-import { assert, equalBytes } from '@remora/base';
+import { assert, type Bytes, equalBytes } from '@remora/base';
 import type { LockEvent } from './events.ts';
 import { sameOwner, sameSession } from './identity.ts';
 import { LockKeys } from './keys.ts';
-import { MARKS_CLEARED_MAX, MARKS_MAX, SHARERS_MAX } from './limits.ts';
+import { keepData, keptData } from './left-behind.ts';
+import { SHARERS_MAX } from './limits.ts';
+import { Marks } from './marks.ts';
 import { decodeHead, emptyHead, encodeHead, type Head, type Hold, positionOf, stateOfHolder } from './records.ts';
 import {
   decodeOwner,
@@ -24,18 +28,21 @@ import {
   encodeShare,
   encodeWaiter,
   type Mark,
+  NOTHING_OWNED,
   type OwnerRecord,
   shareAt,
   type WaiterRecord,
 } from './row-records.ts';
 import type { HolderState, LockId, LockView, Owner, SessionRef } from './types.ts';
 
-const NOBODY: OwnerRecord = { sequence: 0, mark: undefined, shareVersion: 0 };
 /** Rows read ahead at a hand-over: one at first, as one waiter is mostly all that is granted, then more and more. */
 const FRONT_BATCH_MAX = 64;
 
 /** What is granted, to whom. */
-export type GrantRequest = Pick<WaiterRecord, 'owner' | 'mode' | 'permits' | 'attempt' | 'data'>;
+export type GrantRequest = Pick<
+  WaiterRecord,
+  'owner' | 'mode' | 'permits' | 'attempt' | 'data' | 'keepData' | 'delayMs'
+>;
 
 export interface Conversion {
   readonly mode: 'exclusive' | 'shared';
@@ -74,8 +81,18 @@ export class LockRows {
 
   // ------------------------------------------------------------------------------------------------ holders
 
-  /** What the owner holds. */
+  /** What the owner holds; a hold that is delayed is its no longer. */
   holdOf(owner: Owner): Hold | undefined {
+    const hold = this.#anyHoldOf(owner);
+    return hold?.delayed ? undefined : hold;
+  }
+
+  delayedHold(owner: Owner, version: number): Hold | undefined {
+    const hold = this.#head.delayed === 0 ? undefined : this.#anyHoldOf(owner);
+    return hold?.delayed && hold.holder.version === version ? hold : undefined;
+  }
+
+  #anyHoldOf(owner: Owner): Hold | undefined {
     const { hold } = this.#head;
     if (hold !== undefined) return sameOwner(hold.holder.owner, owner) ? hold : undefined;
     const { shareVersion } = this.owner(owner);
@@ -112,10 +129,21 @@ export class LockRows {
 
   /** Makes the owner a holder, under the revision of this command. */
   grant(request: GrantRequest, waited = false): Hold {
-    const { owner, mode, permits, attempt, data } = request;
+    const { owner, mode, permits, attempt, keepData, delayMs } = request;
     assert(mode !== 'upgrade' && this.fits(request), 'W6: a lock is granted only where there is room');
+    const data = keepData && request.data.length === 0 ? this.keptData : request.data; // D1
     const holder = { owner, version: this.#view.revision, depth: 1, lockTimeMs: this.#view.wallMs, data };
-    const hold: Hold = { holder, mode, permits, attempt, firstAttempt: attempt, upgradeAttempt: 0 };
+    const hold: Hold = {
+      holder,
+      mode,
+      permits,
+      attempt,
+      firstAttempt: attempt,
+      upgradeAttempt: 0,
+      keepData,
+      delayMs,
+      delayed: false,
+    };
     this.#view.attach(owner.session, this.#lock);
     this.#add(hold);
     this.#view.onEvent?.({ type: 'acquired', holder: stateOfHolder(hold), waited });
@@ -133,8 +161,11 @@ export class LockRows {
   /** What cannot be seen of a hold is no event (E2). */
   #tellChange(hold: Hold): void {
     if (this.#view.onEvent === undefined) return;
-    const before = this.holdOf(hold.holder.owner)?.holder;
-    const same = before?.depth === hold.holder.depth && equalBytes(before.data, hold.holder.data);
+    const before = this.holdOf(hold.holder.owner);
+    const same =
+      before?.delayed === hold.delayed &&
+      before.holder.depth === hold.holder.depth &&
+      equalBytes(before.holder.data, hold.holder.data);
     if (!same) this.#view.onEvent({ type: 'changed', holder: stateOfHolder(hold) });
   }
 
@@ -142,8 +173,9 @@ export class LockRows {
   vacate(hold: Hold, how: 'released' | 'expired' | 'forced'): void {
     this.#remove(hold);
     const { owner, version } = hold.holder;
-    this.#loose.push(owner.session);
+    if (!hold.delayed) this.#loose.push(owner.session);
     this.#view.onEvent?.({ type: how, owner, version, permits: hold.permits });
+    if (hold.keepData) this.keepData(hold.holder.data);
   }
 
   /** Gives a holder the lock in another way, by a new grant, as fencing versions are of one way to hold it. */
@@ -178,6 +210,7 @@ export class LockRows {
     // A second grant under one revision would repeat a fencing version.
     assert(version < this.#view.revision, 'a grant ends under a later revision than it began');
     this.#changed = true;
+    if (hold.delayed) head.delayed -= 1;
     if (hold.mode === 'exclusive') {
       head.hold = undefined;
       return;
@@ -186,7 +219,9 @@ export class LockRows {
     head.sharers -= 1;
     head.permits -= hold.permits;
     this.#view.delete(this.#keys.share(owner, version));
-    this.#putOwner(owner, { sequence: record.sequence, mark: record.mark, shareVersion: 0 });
+    if (hold.delayed)
+      this.#view.delete(this.#keys.owner(owner)); // W7
+    else this.#putOwner(owner, { sequence: record.sequence, mark: record.mark, shareVersion: 0 });
   }
 
   #share(owner: Owner, version: number): Hold {
@@ -194,6 +229,19 @@ export class LockRows {
     const value = this.#view.get(key);
     assert(value !== undefined, 'W3: a share has a row');
     return shareAt(this.#keys, { key, value });
+  }
+
+  // ------------------------------------------------------------------------------------------------ kept data
+
+  get keptData(): Bytes {
+    return keptData(this.#view, this.#keys, this.#head);
+  }
+
+  /** No bytes: nothing is kept any more. */
+  keepData(data: Bytes): void {
+    const { onEvent } = this.#view;
+    if (onEvent !== undefined && !equalBytes(this.keptData, data)) onEvent({ type: 'kept', data });
+    if (keepData(this.#view, this.#keys, { head: this.#head, data })) this.#changed = true;
   }
 
   // ------------------------------------------------------------------------------------------------ semaphore
@@ -232,9 +280,9 @@ export class LockRows {
 
   /** What the owner has besides a hold for itself alone. */
   owner(owner: Owner): OwnerRecord {
-    if (this.#hasNoOwners) return NOBODY;
+    if (this.#hasNoOwners) return NOTHING_OWNED;
     const bytes = this.#view.get(this.#keys.owner(owner));
-    return bytes === undefined ? NOBODY : decodeOwner(bytes);
+    return bytes === undefined ? NOTHING_OWNED : decodeOwner(bytes);
   }
 
   waiter(sequence: number): WaiterRecord {
@@ -295,65 +343,40 @@ export class LockRows {
 
   // ------------------------------------------------------------------------------------------------ marks
 
-  /** Leaves a mark, united with a live one that is there: the later end, the higher number. */
   mark(owner: Owner, mark: Mark): void {
-    const record = this.owner(owner);
-    const before = record.mark;
-    const live = before !== undefined && before.deadlineMs >= this.#view.timeMs;
-    const attempt = Math.max(mark.attempt, live ? before.attempt : 0);
-    const deadlineMs = Math.max(mark.deadlineMs, live ? before.deadlineMs : 0);
-    if (before !== undefined) {
-      if (before.attempt === attempt && before.deadlineMs === deadlineMs) return;
-      this.#view.delete(this.#keys.mark(owner, before.deadlineMs));
-      this.#head.marks -= 1;
-    } else if (this.#head.marks >= MARKS_MAX) {
-      this.#clearMarks({ limit: 1, endedBeforeMs: Number.POSITIVE_INFINITY });
-    }
-    this.#view.put(this.#keys.mark(owner, deadlineMs), encodeOwner(NOBODY));
-    this.#putOwner(owner, { ...record, mark: { attempt, deadlineMs } });
+    this.#marks.leave(owner, mark);
     this.#view.attach(owner.session, this.#lock);
-    const head = this.#head;
-    head.marksDueMs = head.marks === 0 ? deadlineMs : Math.min(head.marksDueMs, deadlineMs);
-    head.marks += 1;
-    this.#changed = true;
   }
 
   /** Clears some of the marks whose end has passed; costs nothing while none has. */
   clearEndedMarks(): void {
-    if (this.#head.marks === 0 || this.#view.timeMs <= this.#head.marksDueMs) return;
-    this.#clearMarks({ limit: MARKS_CLEARED_MAX, endedBeforeMs: this.#view.timeMs });
+    if (this.#head.marks > 0 && this.#view.timeMs > this.#head.marksDueMs) this.#marks.clearEnded();
   }
 
-  #clearMarks(which: { readonly limit: number; readonly endedBeforeMs: number }): void {
-    const span = this.#keys.marks();
-    const head = this.#head;
-    head.marksDueMs = 0;
-    // One row more than may go tells when the next mark ends.
-    let left = which.limit;
-    for (const row of this.#view.scan(span.start, span.end, which.limit + 1)) {
-      const { owner, deadlineMs } = this.#keys.markOf(row.key);
-      if (left === 0 || deadlineMs >= which.endedBeforeMs) {
-        head.marksDueMs = deadlineMs;
-        break;
-      }
-      left -= 1;
-      const record = this.owner(owner);
-      this.#dropMark(owner, deadlineMs);
-      this.#putOwner(owner, { ...record, mark: undefined });
-    }
-    this.#changed = true;
+  get #marks(): Marks {
+    return new Marks({
+      ...{ view: this.#view, keys: this.#keys, head: this.#head },
+      owner: (owner) => this.owner(owner),
+      putOwner: (owner, record) => this.#putOwner(owner, record),
+      changed: () => {
+        this.#changed = true;
+      },
+    });
   }
 
   // ------------------------------------------------------------------------------------------------ ends
 
-  /** Removes all that a session has in the lock, and answers with its waiters, in the order of their tokens. */
-  removeSession(session: SessionRef): readonly Owner[] {
-    const head = this.#head;
-    this.#loose.push(session);
-    if (head.hold !== undefined && sameSession(head.hold.holder.owner.session, session))
-      this.vacate(head.hold, 'expired');
-    if (this.#hasNoOwners) return [];
+  /**
+   * Removes all that a session has in the lock but for holds that are delayed from now on; answers with those, and with
+   * its waiters, in the order of their tokens.
+   */
+  removeSession(session: SessionRef): { readonly waiters: readonly Owner[]; readonly delayed: readonly Hold[] } {
+    const { hold } = this.#head;
     const waiters: Owner[] = [];
+    const delayed: Hold[] = [];
+    this.#view.detach(session, this.#lock);
+    if (hold !== undefined && sameSession(hold.holder.owner.session, session)) this.#vacateOrDelay(hold, delayed);
+    if (this.#hasNoOwners) return { waiters, delayed };
     const upgrader = this.upgrader();
     if (upgrader !== undefined && sameSession(upgrader.owner.session, session)) {
       this.removeUpgrader();
@@ -362,17 +385,26 @@ export class LockRows {
     const span = this.#keys.session(session);
     for (const row of this.#view.scan(span.start, span.end, 0)) {
       const owner = this.#keys.ownerOf(row.key);
-      const record = decodeOwner(row.value);
-      if (record.shareVersion !== 0) this.vacate(this.#share(owner, record.shareVersion), 'expired');
-      if (record.sequence !== 0) {
-        this.#dropWaiter(record.sequence);
+      const { sequence, mark, shareVersion } = decodeOwner(row.value);
+      if (sequence !== 0) {
+        this.#dropWaiter(sequence);
         waiters.push(owner);
       }
-      if (record.mark !== undefined) this.#dropMark(owner, record.mark.deadlineMs);
-      // With its share the last that an owner had may have gone already.
-      if (record.sequence !== 0 || record.mark !== undefined) this.#view.delete(row.key);
+      if (mark !== undefined) this.#marks.drop(owner, mark.deadlineMs);
+      if (sequence !== 0 || mark !== undefined) this.#putOwner(owner, { sequence: 0, mark: undefined, shareVersion });
+      if (shareVersion !== 0) this.#vacateOrDelay(this.#share(owner, shareVersion), delayed);
     }
-    return waiters;
+    return { waiters, delayed };
+  }
+
+  /** Of a session that has ended. */
+  #vacateOrDelay(hold: Hold, delayed: Hold[]): void {
+    if (hold.delayed) return; // It has been told before.
+    if (hold.delayMs === 0) return this.vacate(hold, 'expired');
+    const later: Hold = { ...hold, delayed: true };
+    this.setHold(later);
+    this.#head.delayed += 1;
+    delayed.push(later);
   }
 
   /** Writes the head, or removes it with the last record (K3), and detaches sessions that have nothing left (W4). */
@@ -386,7 +418,7 @@ export class LockRows {
     }
     if (!this.held && !head.capacityIsSet && head.capacity > 0) this.setCapacity(0, false);
     if (this.#changed) {
-      const empty = !this.held && head.marks === 0 && head.capacity === 0;
+      const empty = !this.held && head.marks === 0 && head.capacity === 0 && !head.keepsData;
       if (!empty) this.#view.put(this.#keys.head, encodeHead(head));
       else if (this.#existed) this.#view.delete(this.#keys.head);
     }
@@ -403,16 +435,10 @@ export class LockRows {
 
   #sessionInUse(session: SessionRef): boolean {
     const { hold } = this.#head;
-    if (hold !== undefined && sameSession(hold.holder.owner.session, session)) return true;
+    if (hold !== undefined && !hold.delayed && sameSession(hold.holder.owner.session, session)) return true;
     if (this.#hasNoOwners) return false;
     const span = this.#keys.session(session);
     return this.#view.scan(span.start, span.end, 1).length > 0;
-  }
-
-  #dropMark(owner: Owner, deadlineMs: number): void {
-    this.#view.delete(this.#keys.mark(owner, deadlineMs));
-    this.#head.marks -= 1;
-    this.#changed = true;
   }
 
   #dropWaiter(sequence: number): void {

@@ -18,8 +18,9 @@ export interface Procedure {
 
 export const SESSION_MESSAGE = 'the session has ended, and its locks were released';
 
-export function granted({ version, depth, lockTimeMs }: Holder): LockResult {
-  return { type: 'granted', version, depth, lockTimeMs };
+export function granted({ rows }: Pick<Procedure, 'rows'>, { version, depth, lockTimeMs }: Holder): LockResult {
+  if (!rows.head.keepsData) return { type: 'granted', version, depth, lockTimeMs };
+  return { type: 'granted', version, depth, lockTimeMs, keptData: rows.keptData };
 }
 
 export function refused(code: Refused['code'], message: string): Refused {

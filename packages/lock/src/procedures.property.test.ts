@@ -7,6 +7,7 @@ import { gist, NaiveLock, type Now, name, noticeGist } from '../test/naive-lock.
 import {
   type AcquireAs,
   applyLockCommand,
+  delayedHolds,
   isCurrent,
   type LockCommand,
   type LockId,
@@ -36,6 +37,9 @@ const owner: fc.Arbitrary<Owner> = fc.record({
 const attempt = fc.integer({ min: 0, max: 4 });
 const deadlineMs = fc.constantFrom(0, 1_020, 1_040, 1_080, 2_000);
 const lock = fc.constant(LOCK);
+const data = fc.constantFrom('', 'd', 'e').map(utf8);
+/** Stands for the version of the owner's hold, which is known only when the command is sent. */
+const PRESENT_VERSION = 1;
 
 /** What a run's commands are about: most are of one kind, so that they get somewhere. */
 type About = 'lock' | 'semaphore' | 'both';
@@ -67,7 +71,9 @@ function acquire(about: About): fc.Arbitrary<LockCommand> {
     waitUntilMs: fc.constantFrom(0, 0, 1_020, 1_050),
     deadlineMs: deadlineMs.map((ms) => ms + 1_000),
     depthMax: fc.constantFrom(1, 3),
-    data: fc.constant(utf8('d')),
+    data,
+    keepData: fc.boolean(),
+    delayMs: fc.constantFrom(0, 0, 7),
     attempt,
     as: as(about),
   });
@@ -96,6 +102,26 @@ function commands(about: About): fc.Arbitrary<LockCommand> {
     { weight: 3, arbitrary: fc.record({ type: fc.constant('cancel' as const), lock, owner, deadlineMs, attempt }) },
     { weight: 2, arbitrary: fc.record({ type: fc.constant('downgrade' as const), lock, owner, attempt }) },
     { weight: 1, arbitrary: fc.record({ type: fc.constant('forceRelease' as const), lock }) },
+    { weight: 1, arbitrary: fc.record({ type: fc.constant('forget' as const), lock }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        type: fc.constant('setData' as const),
+        lock,
+        owner,
+        version: fc.constantFrom(PRESENT_VERSION, PRESENT_VERSION, PRESENT_VERSION, 3),
+        data,
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        type: fc.constant('endDelay' as const),
+        lock,
+        owner,
+        version: fc.constantFrom(PRESENT_VERSION, PRESENT_VERSION, 3),
+      }),
+    },
     {
       weight: about === 'lock' ? 0 : 1,
       arbitrary: fc.record({
@@ -123,6 +149,13 @@ function step(about: About): fc.Arbitrary<Step> {
   );
 }
 
+function sent(command: LockCommand, naive: NaiveLock): LockCommand {
+  if (command.type !== 'setData' && command.type !== 'endDelay') return command;
+  if (command.version !== PRESENT_VERSION) return command;
+  const hold = naive.holders.find((held) => name(held.owner) === name(command.owner));
+  return hold === undefined ? command : { ...command, version: hold.version };
+}
+
 function stateOf(view: MemoryView): LockState | undefined {
   const shown = queryLocks(
     { get: (k) => view.get(k), scan: (s, e, l) => view.scan(s, e, l), timeMs: 0 },
@@ -135,16 +168,24 @@ function expectSame(view: MemoryView, naive: NaiveLock): void {
   const state = stateOf(view);
   const holder = (h: { owner: Owner; version: number; depth: number; mode: string; permits: number }) =>
     `${name(h.owner)} ${h.version} ${h.depth} ${h.mode} ${h.permits}`;
-  expect((state?.holders ?? []).map(holder)).toEqual(naive.holders.map(holder));
+  expect((state?.holders ?? []).map((h) => `${holder(h)} ${textOf(h.data)} ${h.keepsData} ${h.delayed}`)).toEqual(
+    naive.holders.map((h) => `${holder(h)} ${h.data} ${h.keepData} ${h.delayed}`),
+  );
+  expect(textOf(state?.keptData ?? utf8(''))).toBe(naive.kept);
   const queue = naive.queue.map((w) => `${name(w.owner)} ${w.mode} ${w.permits}`);
   if (naive.upgrader !== undefined) queue.unshift(`${name(naive.upgrader.owner)} upgrade 0`);
   expect((state?.waiters ?? []).map((w) => `${name(w.owner)} ${w.mode} ${w.permits}`)).toEqual(queue);
   expect([state?.waiterCount ?? 0, state?.holderCount ?? 0]).toEqual([queue.length, naive.holders.length]);
   expect([state?.permits ?? 0, state?.capacity ?? 0]).toEqual([naive.permits, naive.capacity]);
-  for (const { owner: who, version, depth } of naive.holders) {
-    expect(isCurrent(view, LOCK, version)).toBe(true);
-    expect(isCurrent(view, LOCK, version - 1)).toBe(naive.holders.some((h) => h.version === version - 1));
+  for (const { owner: who, version, depth, delayed } of naive.holders) {
+    const isHeldBy = (v: number) => naive.holders.some((h) => h.version === v && !h.delayed);
+    expect(isCurrent(view, LOCK, version)).toBe(isHeldBy(version));
+    expect(isCurrent(view, LOCK, version - 1)).toBe(isHeldBy(version - 1));
     const upgrades = naive.upgrader !== undefined && name(naive.upgrader.owner) === name(who);
+    if (delayed) {
+      expect(ownerStatus(view, LOCK, who)).toMatchObject({ type: 'refused', code: 'SESSION_EXPIRED' });
+      continue;
+    }
     const status = upgrades ? { type: 'queued', position: 1 } : { type: 'granted', version, depth };
     expect(ownerStatus(view, LOCK, who)).toMatchObject(status);
   }
@@ -155,19 +196,34 @@ function expectTold(view: MemoryView, before: LockState | undefined): LockState 
   const events = view.takeEvents();
   const told = events.reduce((state, event) => stateAfter(LOCK, state, event), before);
   const after = stateOf(view);
-  expect(told).toEqual(after);
-  if (events.length === 1) expect(isDeepStrictEqual(before, after)).toBe(false);
+  expect(readable(told)).toEqual(readable(after));
+  if (events.length === 1) expect(isDeepStrictEqual(readable(before), readable(after))).toBe(false);
   return after;
 }
 
-/** W4. A session is attached exactly while it holds the lock or has a row in it (a place in the queue, a mark, a share). */
+/** With data as text, whatever class of bytes they have. */
+function readable(state: LockState | undefined): unknown {
+  if (state === undefined) return undefined;
+  const holders = state.holders.map((holder) => ({ ...holder, data: textOf(holder.data) }));
+  return { ...state, holders, keptData: textOf(state.keptData) };
+}
+
+function textOf(data: Uint8Array): string {
+  return Buffer.from(data).toString();
+}
+
+/**
+ * W4, W7. A session is attached exactly while it holds the lock or has a row in it (a place in the queue, a mark, a share);
+ * not one of which only delayed holds are left.
+ */
 function expectAttached(view: MemoryView, naive: NaiveLock): void {
   for (const lease of LEASES) {
     const prefix = Buffer.concat([lockSpan(LOCK).start, Buffer.alloc(9, 2)]);
     prefix.writeBigUInt64BE(lease, prefix.length - 8);
     const rows = view.rows.some((row) => equalBytes(row.key.subarray(0, prefix.length), prefix));
-    const holds = naive.holders.some(({ owner: who }) => who.session.lease === lease);
-    expect(view.attachedLocks({ lease, incarnation: 1 }).length > 0).toBe(rows || holds);
+    const holds = naive.holders.filter(({ owner: who }) => who.session.lease === lease);
+    const attached = holds.some(({ delayed }) => delayed) ? false : rows || holds.length > 0;
+    expect(view.attachedLocks({ lease, incarnation: 1 }).length > 0).toBe(attached);
   }
 }
 
@@ -205,8 +261,9 @@ it.each<About>(['lock', 'semaphore', 'both'])(
           const session = { lease, incarnation: 1 };
           view.revision += 1;
           for (const id of view.attachedLocks(session)) {
-            const notices = sessionEnded(view, session, id);
+            const { notices, delayed } = sessionEnded(view, session, id);
             expect(notices.map(noticeGist)).toEqual(naive.sessionEnded(now(), lease));
+            expect(delayed.every(({ version, delayMs }) => version > 0 && delayMs > 0)).toBe(true);
           }
           expect(view.attachedLocks(session)).toEqual([]);
         };
@@ -219,8 +276,9 @@ it.each<About>(['lock', 'semaphore', 'both'])(
             else view.end({ lease: each.lease, incarnation: 1 });
           } else {
             view.timeMs += each.afterMs;
-            const expected = naive.apply(now(), each.command);
-            const outcome = applyLockCommand(view, each.command);
+            const command = sent(each.command, naive);
+            const expected = naive.apply(now(), command);
+            const outcome = applyLockCommand(view, command);
             expect({ result: gist(outcome.result), notices: outcome.notices.map(noticeGist) }).toEqual(expected);
             if (outcome.result.type === 'queued') {
               const { owner: who } = each.command as Extract<LockCommand, { type: 'acquire' }>;
@@ -244,7 +302,12 @@ it.each<About>(['lock', 'semaphore', 'both'])(
 
         for (const lease of LEASES) end(lease);
         view.revision += 1;
+        expect(delayedHolds(view, lockSpan(LOCK)).length).toBe(naive.holders.length);
+        for (const { owner: who, version } of naive.holders) {
+          applyLockCommand(view, { type: 'endDelay', lock: LOCK, owner: who, version });
+        }
         applyLockCommand(view, { type: 'setCapacity', lock: LOCK, capacity: 0 });
+        applyLockCommand(view, { type: 'forget', lock: LOCK });
         expect(expectTold(view, told)).toBeUndefined();
         expect(view.rows).toEqual(neighbour);
         expect(view.attachments).toBe(1);

@@ -53,7 +53,7 @@ function cancel(owner: Owner, extra: Extra<'cancel'> = {}): LockOutcome {
 function end(session: SessionRef): readonly LockNotice[] {
   view.revision += 1;
   view.end(session);
-  return view.attachedLocks(session).flatMap((lock) => sessionEnded(view, session, lock));
+  return view.attachedLocks(session).flatMap((lock) => sessionEnded(view, session, lock).notices);
 }
 
 function state(): LockState | undefined {
@@ -71,7 +71,7 @@ describe('acquire and release', () => {
       notices: [],
     });
     const holder = { owner: A, version: 2, depth: 1, lockTimeMs: 50_000, data: utf8('x') };
-    expect(state()?.holders).toEqual([{ ...holder, mode: 'exclusive', permits: 0 }]);
+    expect(state()?.holders).toMatchObject([{ ...holder, mode: 'exclusive', permits: 0 }]);
   });
 
   it('an uncontended cycle costs one get and one write each way, and leaves nothing', () => {
@@ -245,7 +245,7 @@ describe('sessions', () => {
     acquire(B);
     expect(end(S1)).toEqual([notice(A2, { code: 'SESSION_EXPIRED' }), notice(B, { type: 'granted', version: 5 })]);
     expect(view.attachedLocks(S1)).toEqual([]);
-    expect(sessionEnded(view, S1, LOCK)).toEqual([]);
+    expect(sessionEnded(view, S1, LOCK)).toEqual({ notices: [], delayed: [] });
     expect(state()).toMatchObject({ holders: [{ owner: B }], waiterCount: 0 });
   });
 

@@ -26,6 +26,28 @@
  * U4. Upgrades are numbered like acquires, and are no levels: one that comes late, after it was given up or after a
  *     downgrade, changes nothing, and neither does a cancel or a downgrade of an earlier one.
  *
+ * Data. Each hold has data of its own, which others see.
+ *
+ * D1. A hold that keeps its data starts with what was kept with the lock, unless it brings data itself. When it ends, in
+ *     whatever way, what it says is kept in the place of what was; if it says nothing, nothing is kept. A holder that
+ *     dies before it has said anything thus loses nothing of what those before it left.
+ * D2. Only the owner of a hold changes its data, and names the grant: what comes late does not change those of a later
+ *     one, and a version below that of an upgrade is one of those.
+ * D3. Other holds leave kept data as they are, and are told of them when they are granted. They stay, with nobody
+ *     holding the lock too, until they are replaced or forgotten.
+ *
+ * Lock-delay. Who works under a lock may go on for a while after its session has ended, or be ended, without knowing. A
+ * hold may ask that others wait for that.
+ *
+ * T1. When a session ends, however that is, those of its holds that have a delay stay: they are *delayed*. They keep
+ *     others off as before (permits stay taken, who shares the lock is joined by others who do), and are their owners' no
+ *     longer: not current, neither released nor changed by them.
+ * T2. A release by the owner, or a cancel, ends a hold without a delay.
+ * T3. The delay ends by a command that names the hold, or by force. The leader sends it once the delay has passed, by its
+ *     monotonic clock, since it applied the end of the session, or since it began to lead, in full: so nobody is granted
+ *     before, whichever leader it is whose command is applied.
+ * T4. Nothing belongs to the session any more once its end has been told.
+ *
  * Marks. A canceled or released acquire may still be under way (sent again by a gateway, delayed by a network), and
  * must not be granted afterwards. So cancel and release leave a mark for the owner, which refuses such an acquire,
  * and lives as long as one may be applied: until the latest deadline of those sent before, which the command names.
@@ -48,11 +70,13 @@
  */
 import { unreachable } from '@remora/base';
 import { acquire } from './acquire.ts';
+import { forget, setData } from './data.ts';
+import { delayedHold, endDelay } from './delay.ts';
 import { handOver } from './hand-over.ts';
 import { LockRows } from './lock-rows.ts';
 import { notify, type Procedure, refused, SESSION_MESSAGE } from './procedure.ts';
 import { cancel, forceRelease, release } from './release.ts';
-import type { LockCommand, LockId, LockNotice, LockOutcome, LockResult, LockView, SessionRef } from './types.ts';
+import type { LockCommand, LockId, LockOutcome, LockResult, LockView, SessionEnd, SessionRef } from './types.ts';
 import { downgrade } from './upgrade.ts';
 
 /** Applies one command. `notices` answer open calls of others, or (a forced release) tell a holder of its loss. */
@@ -66,18 +90,20 @@ export function applyLockCommand(view: LockView, command: LockCommand): LockOutc
 }
 
 /**
- * Takes a session that has ended out of one lock: its holds, its waiters (answered SESSION_EXPIRED) and its marks; and
- * grants onward. Called for every lock that the session is attached to; calling it again changes nothing.
+ * Takes a session that has ended out of one lock: its holds, but for those that are delayed from now on, its waiters
+ * (answered SESSION_EXPIRED) and its marks; and grants onward. Called for every lock that the session is attached to;
+ * calling it again changes nothing.
  */
-export function sessionEnded(view: LockView, session: SessionRef, lock: LockId): readonly LockNotice[] {
+export function sessionEnded(view: LockView, session: SessionRef, lock: LockId): SessionEnd {
   const procedure = begin(view, lock);
   const { rows, notices } = procedure;
-  for (const owner of rows.removeSession(session)) {
+  const { waiters, delayed } = rows.removeSession(session);
+  for (const owner of waiters) {
     notify(procedure, owner, refused('SESSION_EXPIRED', SESSION_MESSAGE));
   }
   handOver(procedure);
   rows.save();
-  return notices;
+  return { notices, delayed: delayed.map((hold) => delayedHold(lock, hold)) };
 }
 
 function begin(view: LockView, lock: LockId): Procedure {
@@ -98,6 +124,12 @@ function apply(procedure: Procedure, command: LockCommand): LockResult {
       return downgrade(procedure, command);
     case 'setCapacity':
       return setCapacity(procedure, command.capacity);
+    case 'setData':
+      return setData(procedure, command);
+    case 'forget':
+      return forget(procedure);
+    case 'endDelay':
+      return endDelay(procedure, command);
     default:
       return unreachable(command);
   }

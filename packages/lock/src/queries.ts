@@ -4,9 +4,10 @@
  *
  * Q1. Work is bounded by the answer: a list reads one head per lock and the first few waiters of each, never a queue.
  */
-import { type Bytes, compareBytes, prefixEnd, unreachable } from '@remora/base';
+import { type Bytes, compareBytes, EMPTY_BYTES, prefixEnd, unreachable } from '@remora/base';
 import { sameOwner } from './identity.ts';
 import { headKey, LockKeys, lockOfKey, lockSpan, namespaceSpan } from './keys.ts';
+import { keptData } from './left-behind.ts';
 import { LIST_LIMIT_MAX, LIST_OWNERS_MAX, SHOW_OWNERS_MAX } from './limits.ts';
 import { decodeHead, type Head, type Hold, positionOf, stateOfHolder } from './records.ts';
 import { decodeOwner, decodeWaiter, shareAt, type WaiterRecord } from './row-records.ts';
@@ -43,10 +44,12 @@ export function queryLocks(view: LockReadView, query: LockQuery): LockQueryResul
 export function isCurrent(view: Pick<LockView, 'get' | 'scan'>, lock: LockId, version: number): boolean {
   const bytes = view.get(headKey(lock));
   if (bytes === undefined) return false;
-  const { hold, sharers } = decodeHead(bytes);
-  if (sharers === 0) return hold?.holder.version === version;
-  const { start, end } = new LockKeys(lock).sharesOf(version);
-  return view.scan(start, end, 1).length > 0;
+  const { hold, sharers, delayed } = decodeHead(bytes);
+  if (sharers === 0) return hold?.holder.version === version && !hold.delayed;
+  const keys = new LockKeys(lock);
+  const { start, end } = keys.sharesOf(version);
+  // Of one more than are delayed, one is not.
+  return view.scan(start, end, delayed + 1).some((row) => delayed === 0 || !shareAt(keys, row).delayed);
 }
 
 /**
@@ -76,7 +79,8 @@ function statusIn(
   owner: Owner,
 ): Extract<LockResult, { readonly type: 'granted' | 'queued' }> | undefined {
   const { hold } = head;
-  if (hold !== undefined && sameOwner(hold.holder.owner, owner)) return grantedTo(hold);
+  const grantedTo = (current: Hold) => grantOf(current, keptData(view, keys, head));
+  if (hold !== undefined && sameOwner(hold.holder.owner, owner)) return hold.delayed ? undefined : grantedTo(hold);
   const row = head.waiters === 0 && head.sharers === 0 ? undefined : view.get(keys.owner(owner));
   if (row === undefined) return undefined;
   const { sequence, shareVersion } = decodeOwner(row);
@@ -86,11 +90,13 @@ function statusIn(
   if (upgrade !== undefined && sameOwner(decodeWaiter(upgrade).owner, owner)) return { type: 'queued', position: 1 };
   const key = keys.share(owner, shareVersion);
   const value = view.get(key);
-  return value === undefined ? undefined : grantedTo(shareAt(keys, { key, value }));
+  const share = value && shareAt(keys, { key, value });
+  return share === undefined || share.delayed ? undefined : grantedTo(share);
 }
 
-function grantedTo({ holder }: Hold): Extract<LockResult, { readonly type: 'granted' }> {
-  return { type: 'granted', version: holder.version, depth: holder.depth, lockTimeMs: holder.lockTimeMs };
+function grantOf({ holder }: Hold, kept: Bytes): Extract<LockResult, { readonly type: 'granted' }> {
+  const { version, depth, lockTimeMs } = holder;
+  return { type: 'granted', version, depth, lockTimeMs, ...(kept.length > 0 ? { keptData: kept } : {}) };
 }
 
 function show(view: LockReadView, query: Extract<LockQuery, { readonly type: 'show' }>): LockState | undefined {
@@ -136,8 +142,8 @@ interface Source {
 }
 
 /** Only marks are left of it. */
-function isOver({ hold, sharers, capacity }: Head): boolean {
-  return hold === undefined && sharers === 0 && capacity === 0;
+function isOver({ hold, sharers, capacity, keepsData }: Head): boolean {
+  return hold === undefined && sharers === 0 && capacity === 0 && !keepsData;
 }
 
 /** Undefined for a lock of which only marks are left. */
@@ -150,13 +156,14 @@ function stateOf(view: LockReadView, source: Source): LockState | undefined {
   const { permits, capacity } = head;
   const state: LockState = {
     lock,
-    kind: capacity > 0 ? 'semaphore' : head.hold === undefined ? 'shared' : 'exclusive',
+    kind: capacity > 0 ? 'semaphore' : head.sharers > 0 ? 'shared' : 'exclusive',
     holders,
     holderCount: head.hold === undefined ? head.sharers : 1,
     waiters,
     waiterCount: head.waiters + (head.upgrading ? 1 : 0),
     permits,
     capacity,
+    keptData: keptData(view, keys, head),
   };
   return query.allKinds ? state : asExclusive(state);
 }
@@ -167,11 +174,12 @@ function asExclusive(state: LockState): LockState {
   return {
     ...state,
     kind: 'exclusive',
-    holders: state.holders.map((holder) => ({ ...holder, ...alone })),
+    holders: state.holders.map((holder) => ({ ...holder, ...alone, keepsData: false, delayMs: 0 })),
     holderCount: state.holders.length,
     waiters: state.waiters.map((waiter) => ({ ...waiter, ...alone })),
     permits: 0,
     capacity: 0,
+    keptData: EMPTY_BYTES,
   };
 }
 

@@ -13,17 +13,51 @@ export function checkRecord(bytes: Bytes, bytesMin: number, version: number): vo
   incomplete();
 }
 
+/** How long a block is: `bytes` as written now; earlier ones lacked fields at the end, and had `bytesMin` or more. */
+export interface BlockLength {
+  readonly bytes: number;
+  readonly bytesMin: number;
+}
+
 /**
  * R5. Where the block at `at` ends. One that is longer than what this version knows was written by a later one, whose
  * fields must not be lost.
  */
-export function checkBlock(bytes: Bytes, at: number, blockBytes: number): number {
+export function checkBlock(bytes: Bytes, at: number, { bytes: bytesMax, bytesMin }: BlockLength): number {
   if (bytes.length < at + BLOCK_LENGTH_BYTES) incomplete();
   const length = viewAround(bytes).getUint16(bytes.byteOffset + at);
-  assert(length === blockBytes, `R5: a block of a lock record has ${blockBytes} bytes, not ${length}`);
-  const end = at + BLOCK_LENGTH_BYTES + blockBytes;
+  if (length < bytesMin || length > bytesMax) {
+    throw new InvariantError(`R5: a block of a lock record has ${bytesMin} to ${bytesMax} bytes, not ${length}`);
+  }
+  const end = at + BLOCK_LENGTH_BYTES + length;
   if (bytes.length < end) incomplete();
   return end;
+}
+
+/** What a holder asked for beside the lock, and whether its session has ended: at the end of blocks about a hold. */
+export interface HoldTerms {
+  readonly keepData: boolean;
+  readonly delayMs: number;
+  readonly delayed: boolean;
+}
+
+export const HOLD_TERMS_BYTES = 5;
+const KEEP_DATA = 1;
+const DELAYED = 2;
+
+export function writeTerms(out: Buffer, at: number, { keepData, delayMs, delayed }: HoldTerms): void {
+  out[at] = (keepData ? KEEP_DATA : 0) | (delayed ? DELAYED : 0);
+  viewAround(out).setUint32(out.byteOffset + at + 1, delayMs);
+}
+
+const NO_TERMS: HoldTerms = { keepData: false, delayMs: 0, delayed: false };
+
+/** R5. They were added to blocks; one that ends at `end` may not have them. */
+export function readTerms(bytes: Bytes, at: number, end: number): HoldTerms {
+  if (end < at + HOLD_TERMS_BYTES) return NO_TERMS;
+  const flags = bytes[at] ?? 0;
+  const delayMs = viewAround(bytes).getUint32(bytes.byteOffset + at + 1);
+  return { keepData: (flags & KEEP_DATA) !== 0, delayMs, delayed: (flags & DELAYED) !== 0 };
 }
 
 function incomplete(): never {

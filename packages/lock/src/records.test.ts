@@ -1,7 +1,16 @@
 import { InvariantError, utf8 } from '@remora/base';
 import { describe, expect, it, test } from 'vitest';
 import { LockKeys } from './keys.ts';
-import { decodeHead, emptyHead, encodeHead, type Head, type Hold, RECORD_VERSION } from './records.ts';
+import {
+  decodeHead,
+  decodeKept,
+  emptyHead,
+  encodeHead,
+  encodeKept,
+  type Head,
+  type Hold,
+  RECORD_VERSION,
+} from './records.ts';
 import {
   decodeOwner,
   decodeWaiter,
@@ -22,6 +31,9 @@ const hold = (token: string, data: string): Hold => ({
   firstAttempt: 7,
   attempt: 7,
   upgradeAttempt: 0,
+  keepData: false,
+  delayMs: 0,
+  delayed: false,
 });
 const held = (token: string, data: string, firstAttempt = 7): Head => ({
   ...emptyHead(),
@@ -36,6 +48,7 @@ const semaphore: Head = {
   ...{ sharers: 2, permits: 3, capacity: 4, capacityIsSet: true, waiters: 1, nextSequence: 2 },
 };
 const upgrading: Head = { ...emptyHead(), sharers: 2, upgrading: true };
+const keeping: Head = { ...emptyHead(), hold: { ...hold('t', 'd'), keepData: true }, keepsData: true };
 const reader: Hold = { ...hold('t', 'd'), mode: 'shared', firstAttempt: 5, upgradeAttempt: 6 };
 const keys = new LockKeys({ namespace: 'n', name: utf8('l') });
 const share = (value: Uint8Array, { holder }: Hold) =>
@@ -48,8 +61,12 @@ const waiting = (token: string, data: string): WaiterRecord => ({
   waitUntilMs: 12.5,
   sinceMs: 1e12,
   data: utf8(data),
+  keepData: false,
+  delayMs: 0,
 });
 const forPermits: WaiterRecord = { ...waiting('t', ''), mode: 'permits', permits: 2 };
+const willKeep: WaiterRecord = { ...waiting('t', ''), keepData: true, delayMs: 60_000 };
+const delayed: Hold = { ...hold('t', 'd'), delayMs: 60_000, delayed: true };
 const inQueue: OwnerRecord = { sequence: 9, mark: undefined, shareVersion: 0 };
 const marked: OwnerRecord = { sequence: 0, mark: { attempt: 2, deadlineMs: 99.5 }, shareVersion: 0 };
 const sharing: OwnerRecord = { sequence: 0, mark: undefined, shareVersion: 2 ** 41 };
@@ -134,12 +151,13 @@ const records = [
     name: 'a head whose holder has upgraded',
     bytes: encodeHead(upgraded),
     hex:
-      '0301002c0000000500000000' +
+      '030100300000000500000000' +
       '4024000000000000' +
       '4310000000000000' +
       '0000000000000000' +
       '000000000000000000000000' +
-      '003c' +
+      '00000000' +
+      '0041' +
       '7ffffffffffffffe' +
       '4270000000001000' +
       '401c000000000000' +
@@ -148,6 +166,7 @@ const records = [
       '00000003' +
       '4014000000000000' +
       '4018000000000000' +
+      '0000000000' +
       '000174' +
       '64',
     decoded: () => decodeHead(encodeHead(upgraded)),
@@ -157,11 +176,12 @@ const records = [
     name: 'the head of a semaphore',
     bytes: encodeHead(semaphore),
     hex:
-      '0302002c0000000100000000' +
+      '030200300000000100000000' +
       '3ff0000000000000' +
       '4000000000000000' +
       '0000000000000000' +
-      '000000020000000300000004',
+      '000000020000000300000004' +
+      '00000000',
     decoded: () => decodeHead(encodeHead(semaphore)),
     value: semaphore,
   },
@@ -169,11 +189,12 @@ const records = [
     name: 'a head where one upgrades',
     bytes: encodeHead(upgrading),
     hex:
-      '0304002c0000000000000000' +
+      '030400300000000000000000' +
       '3ff0000000000000' +
       '3ff0000000000000' +
       '0000000000000000' +
-      '000000020000000000000000',
+      '000000020000000000000000' +
+      '00000000',
     decoded: () => decodeHead(encodeHead(upgrading)),
     value: upgrading,
   },
@@ -181,13 +202,14 @@ const records = [
     name: 'a waiter for permits',
     bytes: encodeWaiter(forPermits),
     hex:
-      '02002d' +
+      '020032' +
       '7ffffffffffffffe' +
       '4270000000001000' +
       '4010000000000000' +
       '4029000000000000' +
       '426d1a94a2000000' +
       '0200000002' +
+      '0000000000' +
       '000174',
     decoded: () => decodeWaiter(encodeWaiter(forPermits)),
     value: forPermits,
@@ -203,15 +225,104 @@ const records = [
     name: 'a share',
     bytes: encodeShare(reader),
     hex:
-      '010028' +
+      '01002d' +
       '4014000000000000' +
       '401c000000000000' +
       '4018000000000000' +
       '42793433ea800400' +
       '0000000300000000' +
+      '0000000000' +
       '64',
     decoded: () => share(encodeShare(reader), reader),
     value: reader,
+  },
+  {
+    name: 'a head whose holder keeps its data, where data was kept',
+    bytes: encodeHead(keeping),
+    hex:
+      '030900300000000000000000' +
+      '3ff0000000000000' +
+      '3ff0000000000000' +
+      '0000000000000000' +
+      '000000000000000000000000' +
+      '00000000' +
+      '0041' +
+      '7ffffffffffffffe' +
+      '4270000000001000' +
+      '401c000000000000' +
+      '4280000000000000' +
+      '42793433ea800400' +
+      '00000003' +
+      '401c000000000000' +
+      '0000000000000000' +
+      '0100000000' +
+      '000174' +
+      '64',
+    decoded: () => decodeHead(encodeHead(keeping)),
+    value: keeping,
+  },
+  {
+    name: 'a waiter that will keep its data',
+    bytes: encodeWaiter(willKeep),
+    hex:
+      '020032' +
+      '7ffffffffffffffe' +
+      '4270000000001000' +
+      '4010000000000000' +
+      '4029000000000000' +
+      '426d1a94a2000000' +
+      '0000000000' +
+      '010000ea60' +
+      '000174',
+    decoded: () => decodeWaiter(encodeWaiter(willKeep)),
+    value: willKeep,
+  },
+  {
+    name: 'a share that keeps its data and has a delay',
+    bytes: encodeShare({ ...reader, keepData: true, delayMs: 60_000 }),
+    hex:
+      '01002d' +
+      '4014000000000000' +
+      '401c000000000000' +
+      '4018000000000000' +
+      '42793433ea800400' +
+      '0000000300000000' +
+      '010000ea60' +
+      '64',
+    decoded: () => share(encodeShare({ ...reader, keepData: true, delayMs: 60_000 }), reader),
+    value: { ...reader, keepData: true, delayMs: 60_000 },
+  },
+  {
+    name: 'a head whose holder is delayed',
+    bytes: encodeHead({ ...emptyHead(), hold: delayed, delayed: 1 }),
+    hex:
+      '030100300000000000000000' +
+      '3ff0000000000000' +
+      '3ff0000000000000' +
+      '0000000000000000' +
+      '000000000000000000000000' +
+      '00000001' +
+      '0041' +
+      '7ffffffffffffffe' +
+      '4270000000001000' +
+      '401c000000000000' +
+      '4280000000000000' +
+      '42793433ea800400' +
+      '00000003' +
+      '401c000000000000' +
+      '0000000000000000' +
+      '020000ea60' +
+      '000174' +
+      '64',
+    decoded: () => decodeHead(encodeHead({ ...emptyHead(), hold: delayed, delayed: 1 })),
+    value: { ...emptyHead(), hold: delayed, delayed: 1 },
+  },
+  {
+    name: 'kept data',
+    bytes: encodeKept(utf8('kept')),
+    hex: '01' + '6b657074',
+    decoded: () => decodeKept(encodeKept(utf8('kept'))),
+    value: utf8('kept'),
   },
 ];
 
@@ -271,10 +382,32 @@ describe('records', () => {
     longer[2] = 40;
     expect(() => decodeOwner(longer)).toThrow('R5');
     const flags = encodeHead(upgrading);
-    flags[1] = 8;
-    expect(() => decodeHead(flags)).toThrow('flags 8');
+    flags[1] = 16;
+    expect(() => decodeHead(flags)).toThrow('flags 16');
+  });
+
+  it('blocks that lack what was added at their ends are read as they were meant', () => {
+    const before = [
+      { bytes: encodeHead(upgraded), at: 52, lacks: 5, decode: decodeHead, value: upgraded },
+      { bytes: encodeHead(semaphore), at: 2, lacks: 4, decode: decodeHead, value: semaphore },
+      { bytes: encodeWaiter(forPermits), at: 1, lacks: 5, decode: decodeWaiter, value: forPermits },
+      { bytes: encodeShare(reader), at: 1, lacks: 5, decode: (b: Uint8Array) => share(b, reader), value: reader },
+    ];
+    for (const { bytes, at, lacks, decode, value } of before) {
+      expect(plain(decode(shortened(bytes, at, lacks)))).toEqual(plain(value));
+      expect(() => decode(shortened(bytes, at, lacks + 1))).toThrow('R5');
+    }
   });
 });
+
+/** A record without the last bytes of the block at `at`. */
+function shortened(record: Buffer, at: number, bytes: number): Buffer {
+  const length = record.readUInt16BE(at);
+  const end = at + 2 + length;
+  const shorter = Buffer.concat([record.subarray(0, end - bytes), record.subarray(end)]);
+  shorter.writeUInt16BE(length - bytes, at);
+  return shorter;
+}
 
 /** With bytes as text, whatever class they have. */
 function plain(value: unknown): unknown {

@@ -12,9 +12,19 @@
  * R5. From version 3 of the head, and 2 of other rows, on, what has a fixed length is a block that says how long it is.
  *     Fields are only added at the end of one; a block without them means their default, 0.
  */
-import { assert, type Bytes } from '@remora/base';
+import { asBuffer, assert, type Bytes } from '@remora/base';
 import { viewAround } from './binary.ts';
-import { BLOCK_LENGTH_BYTES, checkBlock, checkRecord, readTail, writeTail } from './record-parts.ts';
+import {
+  BLOCK_LENGTH_BYTES,
+  checkBlock,
+  checkRecord,
+  HOLD_TERMS_BYTES,
+  type HoldTerms,
+  readTail,
+  readTerms,
+  writeTail,
+  writeTerms,
+} from './record-parts.ts';
 import type { Holder, HolderState, HoldMode } from './types.ts';
 
 export const RECORD_VERSION = 1;
@@ -27,6 +37,8 @@ export interface Head {
   hold: Hold | undefined;
   /** Rows of those who share it. */
   sharers: number;
+  /** Of all who hold it, those whose session has ended, and who keep others off for a while yet. */
+  delayed: number;
   /** Of a semaphore: the permits held, and how many there are; 0 says that it is none. */
   permits: number;
   capacity: number;
@@ -34,6 +46,8 @@ export interface Head {
   capacityIsSet: boolean;
   /** One who shares it waits to have it alone: a row of its own. */
   upgrading: boolean;
+  /** There is data that a holder left: a row of its own. */
+  keepsData: boolean;
   /** Rows in the queue. Only a lock that is held has any. */
   waiters: number;
   /** Every waiter's sequence is in `[firstSequence, nextSequence)`; both are 1 when nobody waits. */
@@ -45,7 +59,7 @@ export interface Head {
 }
 
 /** A grant, and the numbers of the acquires that it answers: the one that was granted, and the latest. */
-export interface Hold {
+export interface Hold extends HoldTerms {
   readonly holder: Holder;
   readonly mode: HoldMode;
   /** 0 unless of a semaphore. */
@@ -56,8 +70,8 @@ export interface Hold {
   readonly upgradeAttempt: number;
 }
 
-export function stateOfHolder({ holder, mode, permits }: Hold): HolderState {
-  return { ...holder, mode, permits };
+export function stateOfHolder({ holder, mode, permits, keepData: keepsData, delayMs, delayed }: Hold): HolderState {
+  return { ...holder, mode, permits, keepsData, delayMs, delayed };
 }
 
 /** Of a lock of which nothing is known. Field by field: put together of others it would cost most of an acquire. */
@@ -65,10 +79,12 @@ export function emptyHead(): Head {
   return {
     hold: undefined,
     sharers: 0,
+    delayed: 0,
     permits: 0,
     capacity: 0,
     capacityIsSet: false,
     upgrading: false,
+    keepsData: false,
     waiters: 0,
     marks: 0,
     firstSequence: 1,
@@ -88,12 +104,14 @@ const HOLD_BYTES = 46;
 const FIRST_ATTEMPT_BYTES = 8;
 /** Version 3: version and flags, then the blocks. */
 const PREFIX_BYTES = 2;
-const HEAD_BLOCK_BYTES = 44;
-const HOLD_BLOCK_BYTES = 60;
+const HEAD_BLOCK = { bytes: 48, bytesMin: 44 };
+const HOLD_BLOCK = { bytes: 60 + HOLD_TERMS_BYTES, bytesMin: 60 };
 
 const HELD = 1;
 const CAPACITY_IS_SET = 2;
 const UPGRADING = 4;
+const KEEPS_DATA = 8;
+const FLAGS_MAX = 15;
 
 export function encodeHead(head: Head): Buffer {
   const hold = head.hold;
@@ -126,9 +144,18 @@ export function encodeHead(head: Head): Buffer {
 }
 
 /** R4. Whether versions 1 and 2 can say it. */
-function isPlain({ hold, sharers, permits, capacity, capacityIsSet, upgrading }: Head): boolean {
+function isPlain({ hold, sharers, permits, capacity, capacityIsSet, upgrading, keepsData }: Head): boolean {
   const isShared = sharers !== 0 || permits !== 0 || capacity !== 0 || capacityIsSet || upgrading;
-  return !isShared && (hold === undefined || hold.upgradeAttempt === 0);
+  return !isShared && !keepsData && (hold === undefined || isPlainHold(hold));
+}
+
+function isPlainHold({ upgradeAttempt, keepData, delayMs }: Hold): boolean {
+  return upgradeAttempt === 0 && !keepData && delayMs === 0;
+}
+
+/** Whether a row of the lock layer may be a head of a lock that is held with a delay: no other row has this version. */
+export function mayBeDelayed(bytes: Bytes): boolean {
+  return bytes[0] === BLOCKS_VERSION;
 }
 
 export function decodeHead(bytes: Bytes): Head {
@@ -139,10 +166,12 @@ export function decodeHead(bytes: Bytes): Head {
   return {
     hold: bytes[1] === HELD ? decodeHold(bytes) : undefined,
     sharers: 0,
+    delayed: 0,
     permits: 0,
     capacity: 0,
     capacityIsSet: false,
     upgrading: false,
+    keepsData: false,
     waiters: view.getUint32(at + 2),
     marks: view.getUint32(at + 6),
     firstSequence: view.getFloat64(at + 10),
@@ -168,15 +197,16 @@ function decodeHold(bytes: Bytes): Hold {
   };
   const attempt = view.getFloat64(at + 50);
   const firstAttempt = reentered ? view.getFloat64(at + 78) : attempt;
-  return { holder, mode: 'exclusive', permits: 0, attempt, firstAttempt, upgradeAttempt: 0 };
+  const terms = { keepData: false, delayMs: 0, delayed: false };
+  return { holder, mode: 'exclusive', permits: 0, attempt, firstAttempt, upgradeAttempt: 0, ...terms };
 }
 
 // ------------------------------------------------------------------------------------------------ version 3
 
 function encodeBlocks(head: Head): Buffer {
   const hold = head.hold;
-  const holdAt = PREFIX_BYTES + BLOCK_LENGTH_BYTES + HEAD_BLOCK_BYTES;
-  const tailAt = holdAt + BLOCK_LENGTH_BYTES + HOLD_BLOCK_BYTES;
+  const holdAt = PREFIX_BYTES + BLOCK_LENGTH_BYTES + HEAD_BLOCK.bytes;
+  const tailAt = holdAt + BLOCK_LENGTH_BYTES + HOLD_BLOCK.bytes;
   const tokenBytes = hold === undefined ? 0 : Buffer.byteLength(hold.holder.owner.token);
   const length = hold === undefined ? holdAt : tailAt + 2 + tokenBytes + hold.holder.data.length;
   const out = Buffer.allocUnsafe(length);
@@ -184,8 +214,11 @@ function encodeBlocks(head: Head): Buffer {
   const at = out.byteOffset;
   out[0] = BLOCKS_VERSION;
   out[1] =
-    (hold === undefined ? 0 : HELD) | (head.capacityIsSet ? CAPACITY_IS_SET : 0) | (head.upgrading ? UPGRADING : 0);
-  view.setUint16(at + 2, HEAD_BLOCK_BYTES);
+    (hold === undefined ? 0 : HELD) |
+    (head.capacityIsSet ? CAPACITY_IS_SET : 0) |
+    (head.upgrading ? UPGRADING : 0) |
+    (head.keepsData ? KEEPS_DATA : 0);
+  view.setUint16(at + 2, HEAD_BLOCK.bytes);
   view.setUint32(at + 4, head.waiters);
   view.setUint32(at + 8, head.marks);
   view.setFloat64(at + 12, head.firstSequence);
@@ -194,9 +227,10 @@ function encodeBlocks(head: Head): Buffer {
   view.setUint32(at + 36, head.sharers);
   view.setUint32(at + 40, head.permits);
   view.setUint32(at + 44, head.capacity);
+  view.setUint32(at + 48, head.delayed);
   if (hold === undefined) return out;
   const { owner, version, depth, lockTimeMs, data } = hold.holder;
-  view.setUint16(at + holdAt, HOLD_BLOCK_BYTES);
+  view.setUint16(at + holdAt, HOLD_BLOCK.bytes);
   const from = at + holdAt + BLOCK_LENGTH_BYTES;
   view.setBigUint64(from, owner.session.lease);
   view.setFloat64(from + 8, owner.session.incarnation);
@@ -206,23 +240,26 @@ function encodeBlocks(head: Head): Buffer {
   view.setUint32(from + 40, depth);
   view.setFloat64(from + 44, hold.firstAttempt);
   view.setFloat64(from + 52, hold.upgradeAttempt);
+  writeTerms(out, holdAt + BLOCK_LENGTH_BYTES + 60, hold);
   writeTail(out, tailAt, { token: owner.token, tokenBytes, data });
   return out;
 }
 
 function decodeBlocks(bytes: Bytes): Head {
-  const holdAt = checkBlock(bytes, PREFIX_BYTES, HEAD_BLOCK_BYTES);
+  const holdAt = checkBlock(bytes, PREFIX_BYTES, HEAD_BLOCK);
   const flags = bytes[1] ?? 0;
-  assert(flags < 2 * UPGRADING, `R1: flags ${flags} of a lock's head are known`);
+  assert(flags <= FLAGS_MAX, `R1: flags ${flags} of a lock's head are known`);
   const view = viewAround(bytes);
   const at = bytes.byteOffset;
   return {
     hold: (flags & HELD) === 0 ? undefined : decodeHoldBlock(bytes, holdAt),
     sharers: view.getUint32(at + 36),
+    delayed: holdAt < 52 ? 0 : view.getUint32(at + 48),
     permits: view.getUint32(at + 40),
     capacity: view.getUint32(at + 44),
     capacityIsSet: (flags & CAPACITY_IS_SET) !== 0,
     upgrading: (flags & UPGRADING) !== 0,
+    keepsData: (flags & KEEPS_DATA) !== 0,
     waiters: view.getUint32(at + 4),
     marks: view.getUint32(at + 8),
     firstSequence: view.getFloat64(at + 12),
@@ -232,7 +269,7 @@ function decodeBlocks(bytes: Bytes): Head {
 }
 
 function decodeHoldBlock(bytes: Bytes, holdAt: number): Hold {
-  const tailAt = checkBlock(bytes, holdAt, HOLD_BLOCK_BYTES);
+  const tailAt = checkBlock(bytes, holdAt, HOLD_BLOCK);
   const { token, data } = readTail(bytes, tailAt);
   const view = viewAround(bytes);
   const from = bytes.byteOffset + holdAt + BLOCK_LENGTH_BYTES;
@@ -251,5 +288,20 @@ function decodeHoldBlock(bytes: Bytes, holdAt: number): Hold {
     attempt: view.getFloat64(from + 16),
     firstAttempt: view.getFloat64(from + 44),
     upgradeAttempt: view.getFloat64(from + 52),
+    ...readTerms(bytes, holdAt + BLOCK_LENGTH_BYTES + 60, tailAt),
   };
+}
+
+// ------------------------------------------------------------------------------------------------ kept data
+
+export function encodeKept(data: Bytes): Buffer {
+  const out = Buffer.allocUnsafe(1 + data.length);
+  out[0] = RECORD_VERSION;
+  out.set(data, 1);
+  return out;
+}
+
+export function decodeKept(bytes: Bytes): Bytes {
+  checkRecord(bytes, 1, RECORD_VERSION);
+  return asBuffer(bytes).subarray(1);
 }

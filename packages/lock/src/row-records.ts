@@ -4,7 +4,16 @@
 import { asBuffer, type Bytes, EMPTY_BYTES, InvariantError, type Row } from '@remora/base';
 import { viewAround } from './binary.ts';
 import type { LockKeys } from './keys.ts';
-import { BLOCK_LENGTH_BYTES, checkBlock, checkRecord, readTail, writeTail } from './record-parts.ts';
+import {
+  BLOCK_LENGTH_BYTES,
+  checkBlock,
+  checkRecord,
+  HOLD_TERMS_BYTES,
+  readTail,
+  readTerms,
+  writeTail,
+  writeTerms,
+} from './record-parts.ts';
 import { type Hold, RECORD_VERSION } from './records.ts';
 import type { Owner, Waiter } from './types.ts';
 
@@ -19,6 +28,8 @@ export interface WaiterRecord {
   readonly waitUntilMs: number;
   readonly sinceMs: number;
   readonly data: Bytes;
+  readonly keepData: boolean;
+  readonly delayMs: number;
 }
 
 export interface Mark {
@@ -36,13 +47,15 @@ export interface OwnerRecord {
   readonly shareVersion: number;
 }
 
+export const NOTHING_OWNED: OwnerRecord = { sequence: 0, mark: undefined, shareVersion: 0 };
+
 /** Modes by number, in stored records. */
 const MODES: readonly Waiter['mode'][] = ['exclusive', 'shared', 'permits', 'upgrade'];
 const WAITER_BYTES = 43;
-const WAITER_BLOCK_BYTES = 45;
+const WAITER_BLOCK = { bytes: 45 + HOLD_TERMS_BYTES, bytesMin: 45 };
 const OWNER_BYTES = 25;
-const OWNER_BLOCK_BYTES = 32;
-const SHARE_BLOCK_BYTES = 40;
+const OWNER_BLOCK = { bytes: 32, bytesMin: 32 };
+const SHARE_BLOCK = { bytes: 40 + HOLD_TERMS_BYTES, bytesMin: 40 };
 /** Before the first block: the version. */
 const PREFIX_BYTES = 1;
 const BLOCK_AT = PREFIX_BYTES + BLOCK_LENGTH_BYTES;
@@ -50,8 +63,8 @@ const BLOCK_AT = PREFIX_BYTES + BLOCK_LENGTH_BYTES;
 export function encodeWaiter(waiter: WaiterRecord): Buffer {
   const { owner, data } = waiter;
   const tokenBytes = Buffer.byteLength(owner.token);
-  const plain = waiter.mode === 'exclusive' && waiter.permits === 0; // R4
-  const tailAt = plain ? WAITER_BYTES - 2 : BLOCK_AT + WAITER_BLOCK_BYTES;
+  const plain = waiter.mode === 'exclusive' && waiter.permits === 0 && !waiter.keepData && waiter.delayMs === 0; // R4
+  const tailAt = plain ? WAITER_BYTES - 2 : BLOCK_AT + WAITER_BLOCK.bytes;
   const out = Buffer.allocUnsafe(tailAt + 2 + tokenBytes + data.length);
   const view = viewAround(out);
   const at = out.byteOffset + (plain ? PREFIX_BYTES : BLOCK_AT);
@@ -62,9 +75,10 @@ export function encodeWaiter(waiter: WaiterRecord): Buffer {
   view.setFloat64(at + 24, waiter.waitUntilMs);
   view.setFloat64(at + 32, waiter.sinceMs);
   if (!plain) {
-    view.setUint16(out.byteOffset + PREFIX_BYTES, WAITER_BLOCK_BYTES);
+    view.setUint16(out.byteOffset + PREFIX_BYTES, WAITER_BLOCK.bytes);
     view.setUint8(at + 40, MODES.indexOf(waiter.mode));
     view.setUint32(at + 41, waiter.permits);
+    writeTerms(out, BLOCK_AT + 45, { keepData: waiter.keepData, delayMs: waiter.delayMs, delayed: false });
   }
   writeTail(out, tailAt, { token: owner.token, tokenBytes, data });
   return out;
@@ -73,10 +87,11 @@ export function encodeWaiter(waiter: WaiterRecord): Buffer {
 export function decodeWaiter(bytes: Bytes): WaiterRecord {
   const plain = bytes[0] !== BLOCKS_VERSION;
   if (plain) checkRecord(bytes, WAITER_BYTES, RECORD_VERSION);
-  const tailAt = plain ? WAITER_BYTES - 2 : checkBlock(bytes, PREFIX_BYTES, WAITER_BLOCK_BYTES);
+  const tailAt = plain ? WAITER_BYTES - 2 : checkBlock(bytes, PREFIX_BYTES, WAITER_BLOCK);
   const { token, data } = readTail(bytes, tailAt);
   const view = viewAround(bytes);
   const at = bytes.byteOffset + (plain ? PREFIX_BYTES : BLOCK_AT);
+  const { keepData, delayMs } = readTerms(bytes, BLOCK_AT + 45, plain ? 0 : tailAt);
   const session = { lease: view.getBigUint64(at), incarnation: view.getFloat64(at + 8) };
   return {
     owner: { session, token },
@@ -86,6 +101,8 @@ export function decodeWaiter(bytes: Bytes): WaiterRecord {
     waitUntilMs: view.getFloat64(at + 24),
     sinceMs: view.getFloat64(at + 32),
     data,
+    keepData,
+    delayMs,
   };
 }
 
@@ -97,7 +114,7 @@ function modeOf(number: number): Waiter['mode'] {
 
 export function encodeOwner(record: OwnerRecord): Buffer {
   const plain = record.shareVersion === 0; // R4
-  const out = Buffer.allocUnsafe(plain ? OWNER_BYTES : BLOCK_AT + OWNER_BLOCK_BYTES);
+  const out = Buffer.allocUnsafe(plain ? OWNER_BYTES : BLOCK_AT + OWNER_BLOCK.bytes);
   const view = viewAround(out);
   const at = out.byteOffset + (plain ? PREFIX_BYTES : BLOCK_AT);
   out[0] = plain ? RECORD_VERSION : BLOCKS_VERSION;
@@ -105,7 +122,7 @@ export function encodeOwner(record: OwnerRecord): Buffer {
   view.setFloat64(at + 8, record.mark?.attempt ?? 0);
   view.setFloat64(at + 16, record.mark?.deadlineMs ?? -1);
   if (plain) return out;
-  view.setUint16(out.byteOffset + PREFIX_BYTES, OWNER_BLOCK_BYTES);
+  view.setUint16(out.byteOffset + PREFIX_BYTES, OWNER_BLOCK.bytes);
   view.setFloat64(at + 24, record.shareVersion);
   return out;
 }
@@ -113,7 +130,7 @@ export function encodeOwner(record: OwnerRecord): Buffer {
 export function decodeOwner(bytes: Bytes): OwnerRecord {
   const plain = bytes[0] !== BLOCKS_VERSION;
   if (plain) checkRecord(bytes, OWNER_BYTES, RECORD_VERSION);
-  else checkBlock(bytes, PREFIX_BYTES, OWNER_BLOCK_BYTES);
+  else checkBlock(bytes, PREFIX_BYTES, OWNER_BLOCK);
   const view = viewAround(bytes);
   const at = bytes.byteOffset + (plain ? PREFIX_BYTES : BLOCK_AT);
   const deadlineMs = view.getFloat64(at + 16);
@@ -124,24 +141,25 @@ export function decodeOwner(bytes: Bytes): OwnerRecord {
 /** The row of one who shares the lock: its key has the owner and the version. */
 export function encodeShare(hold: Hold): Buffer {
   const { holder } = hold;
-  const out = Buffer.allocUnsafe(BLOCK_AT + SHARE_BLOCK_BYTES + holder.data.length);
+  const out = Buffer.allocUnsafe(BLOCK_AT + SHARE_BLOCK.bytes + holder.data.length);
   const view = viewAround(out);
   const at = out.byteOffset + BLOCK_AT;
   out[0] = RECORD_VERSION;
-  view.setUint16(out.byteOffset + PREFIX_BYTES, SHARE_BLOCK_BYTES);
+  view.setUint16(out.byteOffset + PREFIX_BYTES, SHARE_BLOCK.bytes);
   view.setFloat64(at, hold.firstAttempt);
   view.setFloat64(at + 8, hold.attempt);
   view.setFloat64(at + 16, hold.upgradeAttempt);
   view.setFloat64(at + 24, holder.lockTimeMs);
   view.setUint32(at + 32, holder.depth);
   view.setUint32(at + 36, hold.permits);
-  out.set(holder.data, BLOCK_AT + SHARE_BLOCK_BYTES);
+  writeTerms(out, BLOCK_AT + 40, hold);
+  out.set(holder.data, BLOCK_AT + SHARE_BLOCK.bytes);
   return out;
 }
 
 export function shareAt(keys: LockKeys, { key, value }: Row): Hold {
   checkRecord(value, PREFIX_BYTES, RECORD_VERSION);
-  const dataAt = checkBlock(value, PREFIX_BYTES, SHARE_BLOCK_BYTES);
+  const dataAt = checkBlock(value, PREFIX_BYTES, SHARE_BLOCK);
   const view = viewAround(value);
   const at = value.byteOffset + BLOCK_AT;
   const permits = view.getUint32(at + 36);
@@ -154,5 +172,6 @@ export function shareAt(keys: LockKeys, { key, value }: Row): Hold {
     firstAttempt: view.getFloat64(at),
     attempt: view.getFloat64(at + 8),
     upgradeAttempt: view.getFloat64(at + 16),
+    ...readTerms(value, BLOCK_AT + 40, dataAt),
   };
 }

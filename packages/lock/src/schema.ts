@@ -11,6 +11,8 @@ export interface Codec<T> {
   encode(value: T): unknown;
   /** Throws `ServiceError` INVALID_ARGUMENT for anything that `encode` cannot have made. */
   decode(raw: unknown): T;
+  /** Of a field that earlier writers of the same version had not: what it was without. */
+  readonly absent?: { readonly value: T };
 }
 
 export const int: Codec<number> = scalar('int', (raw): raw is number => Number.isSafeInteger(raw) && Number(raw) >= 0);
@@ -41,6 +43,16 @@ export const optionalInt: Codec<number> = {
   encode: (value: number | undefined) => value ?? 0,
   decode: int.decode,
 };
+
+/** A field that was added at the end of a struct: absent in what was written before. */
+export function added<T>(codec: Codec<T>, value: NoInfer<T>): Codec<T> {
+  return {
+    schema: `${codec.schema}+`,
+    encode: (present: T | undefined) => codec.encode(present ?? value),
+    decode: codec.decode,
+    absent: { value },
+  };
+}
 
 /** The same layout, with something done to what was decoded: fields that an earlier version had not. */
 export function completed<Wire, T extends Wire>(codec: Codec<Wire>, complete: (decoded: Wire) => T): Codec<T> {
@@ -77,17 +89,21 @@ export function listOf<T>(codec: Codec<T>): Codec<readonly T[]> {
 
 type Fields<T> = { readonly [K in keyof T]-?: Codec<T[K]> };
 
-/** Fields by position, in the order in which they are named here. A new field goes last, with a new version. */
+/** Fields by position, in the order in which they are named here. A new field goes last: `added`, or with a new version. */
 export function struct<T extends object>(fields: Fields<T>): Codec<T> {
   const entries = Object.entries(fields) as [keyof T & string, Codec<unknown>][];
   const schema = `{${entries.map(([name, codec]) => `${name}:${codec.schema}`).join(',')}}`;
   const decode = (raw: unknown): T => {
     const values = array(schema, raw);
-    if (values.length !== entries.length) throw malformed(schema, raw);
+    if (values.length > entries.length) throw malformed(schema, raw);
     const value: Record<string, unknown> = {};
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i];
-      if (entry !== undefined) value[entry[0]] = entry[1].decode(values[i]);
+      if (entry === undefined) continue;
+      const [name, codec] = entry;
+      if (i < values.length) value[name] = codec.decode(values[i]);
+      else if (codec.absent !== undefined) value[name] = codec.absent.value;
+      else throw malformed(schema, raw);
     }
     return value as T;
   };

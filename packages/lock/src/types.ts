@@ -58,6 +58,13 @@ export type LockCommand =
       readonly data: Bytes;
       /** Absent: the lock for the owner alone. */
       readonly as?: AcquireAs;
+      /** What the holder says stays with the lock when its hold ends, in whatever way (D1 of `procedures.ts`). */
+      readonly keepData?: boolean;
+      /**
+       * For how long nobody else is granted what the owner has once its session has ended, 0 (absent: 0) to
+       * `LOCK_DELAY_MAX_MS`; a release ends it at once (T1 of `procedures.ts`).
+       */
+      readonly delayMs?: number;
     }
   | {
       readonly type: 'release';
@@ -97,7 +104,20 @@ export type LockCommand =
    * How many permits a semaphore has from now on, also when nobody uses it. Nobody loses permits that it holds. 0: what
    * was set is forgotten, and who acquires when nobody uses the semaphore says how many there are.
    */
-  | { readonly type: 'setCapacity'; readonly lock: LockId; readonly capacity: number };
+  | { readonly type: 'setCapacity'; readonly lock: LockId; readonly capacity: number }
+  /** Changes what is shown with a hold. */
+  | {
+      readonly type: 'setData';
+      readonly lock: LockId;
+      readonly owner: Owner;
+      /** Of the grant that it is about; another one's data are left alone. */
+      readonly version: number;
+      readonly data: Bytes;
+    }
+  /** Forgets what earlier holders left with the lock. */
+  | { readonly type: 'forget'; readonly lock: LockId }
+  /** Ends a hold that is delayed. Only the leader of the lock's range sends it, when its time has passed. */
+  | { readonly type: 'endDelay'; readonly lock: LockId; readonly owner: Owner; readonly version: number };
 
 /** Queries read a lock and go through ReadIndex. */
 export type LockQuery =
@@ -137,6 +157,12 @@ export interface HolderState extends Holder {
   readonly mode: HoldMode;
   /** How many permits it has; 0 unless the lock is a semaphore. */
   readonly permits: number;
+  /** Its data stay with the lock. */
+  readonly keepsData: boolean;
+  /** For how long it keeps others off after its session has ended. */
+  readonly delayMs: number;
+  /** Its session has ended, and that time is not over. */
+  readonly delayed: boolean;
 }
 
 export interface Waiter {
@@ -164,10 +190,19 @@ export interface LockState {
   /** Of a semaphore: how many permits are held, and how many there are; 0 for others. */
   readonly permits: number;
   readonly capacity: number;
+  /** What a holder left with the lock; empty: nothing. */
+  readonly keptData: Bytes;
 }
 
 export type LockResult =
-  | { readonly type: 'granted'; readonly version: number; readonly depth: number; readonly lockTimeMs: number }
+  | {
+      readonly type: 'granted';
+      readonly version: number;
+      readonly depth: number;
+      readonly lockTimeMs: number;
+      /** What an earlier holder left with the lock; absent: nothing. */
+      readonly keptData?: Bytes;
+    }
   /** `position` is exact when joining; when asked again it is an upper bound, as others may have left from the middle. */
   | { readonly type: 'queued'; readonly position: number }
   | { readonly type: 'busy'; readonly holder: Holder }
@@ -175,6 +210,8 @@ export type LockResult =
   | { readonly type: 'released'; readonly depth: number; readonly version: number }
   /** Answers `setCapacity`. */
   | { readonly type: 'capacity'; readonly permits: number; readonly capacity: number }
+  /** Answers `forget`: whether there was anything. */
+  | { readonly type: 'forgotten'; readonly any: boolean }
   /** `released`: a grant, a level of it or an upgrade was given back. */
   | { readonly type: 'canceled'; readonly released: boolean }
   /** Refused, or a waiter that left the queue without a grant: `code` says why. */
@@ -210,6 +247,20 @@ export interface LockNotice {
   readonly lock: LockId;
   readonly owner: Owner;
   readonly result: LockResult;
+}
+
+/** A hold whose session has ended, and which keeps others off for a while: `delayMs` from now on, by its leader's clock. */
+export interface DelayedHold {
+  readonly lock: LockId;
+  readonly owner: Owner;
+  readonly version: number;
+  readonly delayMs: number;
+}
+
+/** What the end of a session causes in a lock. */
+export interface SessionEnd {
+  readonly notices: readonly LockNotice[];
+  readonly delayed: readonly DelayedHold[];
 }
 
 export interface LockOutcome {

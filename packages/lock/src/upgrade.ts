@@ -21,7 +21,7 @@ export function upgrade(procedure: Procedure, command: CommandOf<'acquire'>, hol
   const { view, rows } = procedure;
   const { owner, attempt = 0, wait, waitUntilMs } = command;
   if (hold === undefined) return refused('LOCK_NOT_HELD', 'only who holds the lock shared can upgrade');
-  if (hold.mode === 'exclusive') return granted(hold.holder); // U4
+  if (hold.mode === 'exclusive') return granted(procedure, hold.holder); // U4
   if (attempt <= hold.attempt) return refused('LOCK_CANCELED', 'this upgrade was given up before it arrived');
   const upgrader = rows.upgrader();
   const mine = upgrader !== undefined && sameOwner(upgrader.owner, owner);
@@ -34,17 +34,28 @@ export function upgrade(procedure: Procedure, command: CommandOf<'acquire'>, hol
     return tooLate(view, waitUntilMs);
   }
   handOver(procedure); // Past one whose wait is over, or whose turn it is.
-  if (rows.head.hold !== undefined) return granted(rows.head.hold.holder);
+  if (rows.head.hold !== undefined) return granted(procedure, rows.head.hold.holder);
   if (rows.head.upgrading && !mine) {
     return refused('LOCK_UPGRADE_CONFLICT', 'another reader waits to upgrade: each would wait for the other for ever');
   }
   if (rows.head.sharers === 1) {
-    return granted(rows.convert(hold, { mode: 'exclusive', upgradeAttempt: attempt, waited: false }).holder);
+    const alone = rows.convert(hold, { mode: 'exclusive', upgradeAttempt: attempt, waited: false });
+    return granted(procedure, alone.holder);
   }
   if (!wait) return { type: 'busy', holder: (rows.anyHold(owner) ?? hold).holder };
   const { data } = hold.holder;
   const sinceMs = mine ? upgrader.sinceMs : view.wallMs;
-  rows.setUpgrader({ owner, mode: 'upgrade', permits: 0, attempt, waitUntilMs, sinceMs, data });
+  rows.setUpgrader({
+    owner,
+    mode: 'upgrade',
+    permits: 0,
+    attempt,
+    waitUntilMs,
+    sinceMs,
+    data,
+    keepData: false,
+    delayMs: 0,
+  });
   return { type: 'queued', position: 1 };
 }
 
@@ -57,10 +68,10 @@ export function downgrade(procedure: Procedure, command: CommandOf<'downgrade'>)
     return refused('LOCK_NOT_HELD', 'only who holds the lock can have it shared from now on');
   }
   if (hold.mode === 'permits') return refused('LOCK_KIND_MISMATCH', 'this is a semaphore: it has no modes');
-  if (attempt > 0 && attempt < hold.upgradeAttempt) return granted(hold.holder); // It comes late (U4).
+  if (attempt > 0 && attempt < hold.upgradeAttempt) return granted(procedure, hold.holder); // It comes late (U4).
   const shared = endUpgrade(procedure, hold, attempt);
   handOver(procedure);
-  return granted(shared.holder);
+  return granted(procedure, shared.holder);
 }
 
 /** The holder has the lock shared, and waits for no upgrade. `attempt`: the latest one that this ends; 0: any. */

@@ -9,6 +9,7 @@ import {
   DEPTH_MAX,
   LEASE_MAX,
   LIST_LIMIT_MAX,
+  LOCK_DELAY_MAX_MS,
   NAME_BYTES_MAX,
   NAMESPACE_BYTES_MAX,
   PERMITS_MAX,
@@ -34,9 +35,16 @@ export function validateLockQuery(query: LockQuery): Refusal | undefined {
 }
 
 function commandProblem(command: LockCommand): string | undefined {
-  if (command.type === 'forceRelease') return undefined;
+  if (command.type === 'forceRelease' || command.type === 'forget') return undefined;
   if (command.type === 'setCapacity') {
     return integerProblem('the capacity of a semaphore', command.capacity, { min: 0, max: PERMITS_MAX });
+  }
+  if (command.type === 'setData' || command.type === 'endDelay') {
+    return (
+      ownerProblem(command.owner) ??
+      integerProblem('version', command.version, { min: 1, max: Number.MAX_SAFE_INTEGER }) ??
+      (command.type === 'setData' ? dataProblem(command.data) : undefined)
+    );
   }
   const problem =
     ownerProblem(command.owner) ??
@@ -48,8 +56,13 @@ function commandProblem(command: LockCommand): string | undefined {
     asProblem(command.as, command.attempt ?? 0) ??
     timeProblem('waitUntilMs', command.waitUntilMs) ??
     integerProblem('depthMax', command.depthMax, { min: 1, max: DEPTH_MAX }) ??
-    bytesProblem('the data of a lock', command.data, { min: 0, max: DATA_BYTES_MAX })
+    dataProblem(command.data) ??
+    integerProblem('the lock-delay in ms', command.delayMs ?? 0, { min: 0, max: LOCK_DELAY_MAX_MS })
   );
+}
+
+function dataProblem(data: Bytes): string | undefined {
+  return bytesProblem('the data of a lock', data, { min: 0, max: DATA_BYTES_MAX });
 }
 
 function asProblem(as: AcquireAs | undefined, attempt: number): string | undefined {

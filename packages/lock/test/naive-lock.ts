@@ -6,6 +6,9 @@ interface Waiting {
   readonly permits: number;
   readonly attempt: number;
   readonly waitUntilMs: number;
+  readonly data: string;
+  readonly keepData: boolean;
+  readonly delayMs: number;
 }
 
 interface Holding {
@@ -17,6 +20,10 @@ interface Holding {
   upgrade: number;
   version: number;
   depth: number;
+  data: string;
+  readonly keepData: boolean;
+  readonly delayMs: number;
+  delayed: boolean;
 }
 
 type CommandOf<T extends LockCommand['type']> = Extract<LockCommand, { readonly type: T }>;
@@ -34,8 +41,9 @@ export interface Now {
 export class NaiveLock {
   holders: Holding[] = [];
   queue: Waiting[] = [];
-  upgrader: Omit<Waiting, 'mode' | 'permits'> | undefined;
+  upgrader: Pick<Waiting, 'owner' | 'attempt' | 'waitUntilMs'> | undefined;
   capacity = 0;
+  kept = '';
   #capacityIsSet = false;
   readonly #marks = new Map<string, { attempt: number; deadlineMs: number }>();
   #now: Now = { revision: 0, timeMs: 0, alive: () => false };
@@ -62,7 +70,11 @@ export class NaiveLock {
     const gone = this.queue.filter(mine).map((w) => `${name(w.owner)} SESSION_EXPIRED`);
     this.#notices.push(...gone.sort());
     this.queue = this.queue.filter((w) => !mine(w));
-    this.holders = this.holders.filter((h) => !mine(h));
+    const ended = this.holders.filter(mine).sort((a, b) => (name(a.owner) < name(b.owner) ? -1 : 1));
+    for (const held of ended) {
+      if (held.delayMs > 0) held.delayed = true;
+      else this.#vacate(held);
+    }
     for (const key of [...this.#marks.keys()]) if (key.startsWith(`${lease}/`)) this.#marks.delete(key);
     this.#handOver();
     this.#end();
@@ -98,7 +110,35 @@ export class NaiveLock {
         else if (this.holders.length === 0) this.capacity = 0;
         this.#handOver();
         return `capacity ${this.permits} ${this.capacity}`;
+      case 'setData':
+        return this.#setData(command);
+      case 'endDelay': {
+        const { owner, version } = command;
+        const same = (h: Holding) => h.delayed && h.version === version && name(h.owner) === name(owner);
+        const held = this.holders.find(same);
+        if (held === undefined) return 'LOCK_NOT_HELD';
+        this.#vacate(held);
+        this.#handOver();
+        return `released 0 ${version}`;
+      }
+      case 'forget': {
+        const any = this.kept !== '';
+        this.kept = '';
+        return `forgotten ${any}`;
+      }
     }
+  }
+
+  #setData({ owner, version, data }: CommandOf<'setData'>): Gist {
+    if (!this.#now.alive(owner)) return 'SESSION_EXPIRED';
+    const held = this.#heldBy(owner);
+    if (held?.version !== version) return 'LOCK_NOT_HELD';
+    held.data = text(data);
+    return this.#granted(held);
+  }
+
+  #granted({ version, depth }: Pick<Holding, 'version' | 'depth'>): Gist {
+    return `granted ${version} ${depth}${this.kept === '' ? '' : ` left ${this.kept}`}`;
   }
 
   // ------------------------------------------------------------------------------------------------ acquire
@@ -125,7 +165,8 @@ export class NaiveLock {
   }
 
   #enter(command: CommandOf<'acquire'>): Gist {
-    const { owner, attempt = 0, waitUntilMs, as, wait } = command;
+    const { owner, attempt = 0, waitUntilMs, as, wait, keepData = false, delayMs = 0 } = command;
+    const data = text(command.data);
     const mode = as?.type === 'permits' ? 'permits' : as?.type === 'shared' ? 'shared' : 'exclusive';
     const permits = as?.type === 'permits' ? as.permits : 0;
     if (as?.type === 'permits') {
@@ -135,23 +176,26 @@ export class NaiveLock {
         return 'LOCK_PERMITS_EXCEEDED';
       }
     }
-    const wanted = { owner, mode, permits, attempt, waitUntilMs } as const;
+    const wanted = { owner, mode, permits, attempt, waitUntilMs, data, keepData, delayMs } as const;
     const at = this.queue.findIndex((w) => name(w.owner) === name(owner));
     const before = this.queue[at];
     if (before !== undefined) {
       const same = before.mode === mode && before.permits === permits;
       if (attempt > before.attempt && !same) this.queue.splice(at, 1);
-      else if (wait && attempt >= before.attempt) this.queue[at] = { ...before, attempt, waitUntilMs };
+      else if (wait && attempt >= before.attempt) {
+        const said = attempt > before.attempt ? { data, keepData, delayMs } : {};
+        this.queue[at] = { ...before, ...said, attempt, waitUntilMs };
+      }
     }
     this.#handOver();
     const granted = this.#heldBy(owner);
-    if (granted !== undefined) return `granted ${granted.version} ${granted.depth}`;
+    if (granted !== undefined) return this.#granted(granted);
     const stays = this.queue.some((w) => name(w.owner) === name(owner));
     if (before !== undefined && this.queue.length > 0 && stays) return wait ? 'queued' : this.#busy();
     if (before !== undefined && !stays && this.#refusedNow(owner)) return 'LOCK_TIMEOUT';
     if (this.queue.length === 0 && this.upgrader === undefined && this.#fits(wanted)) {
       this.#grant(wanted);
-      return `granted ${this.#now.revision} 1`;
+      return this.#granted({ version: this.#now.revision, depth: 1 });
     }
     if (!wait) return this.#busy();
     this.queue.push(wanted);
@@ -170,7 +214,7 @@ export class NaiveLock {
       held.depth += 1;
       held.attempt = Math.max(attempt, held.attempt);
     }
-    return `granted ${held.version} ${held.depth}`;
+    return this.#granted(held);
   }
 
   #busy(): Gist {
@@ -181,7 +225,7 @@ export class NaiveLock {
 
   #upgrade({ owner, attempt = 0, wait, waitUntilMs }: CommandOf<'acquire'>, held: Holding | undefined): Gist {
     if (held === undefined) return 'LOCK_NOT_HELD';
-    if (held.mode === 'exclusive') return `granted ${held.version} ${held.depth}`;
+    if (held.mode === 'exclusive') return this.#granted(held);
     if (attempt <= held.attempt) return 'LOCK_CANCELED';
     const isMine = () => this.upgrader !== undefined && name(this.upgrader.owner) === name(owner);
     const mine = isMine();
@@ -196,7 +240,7 @@ export class NaiveLock {
     if (this.upgrader !== undefined && !mine) return 'LOCK_UPGRADE_CONFLICT';
     if (this.holders.length === 1) {
       this.#toExclusive(held, attempt);
-      return `granted ${held.version} ${held.depth}`;
+      return this.#granted(held);
     }
     if (!wait) return `busy ${name(this.holders.find((h) => h !== held)?.owner ?? owner)}`;
     this.upgrader = { owner, attempt, waitUntilMs };
@@ -208,10 +252,10 @@ export class NaiveLock {
     const held = this.#heldBy(owner);
     if (held === undefined || (attempt > 0 && attempt < held.first)) return 'LOCK_NOT_HELD';
     if (held.mode === 'permits') return 'LOCK_KIND_MISMATCH';
-    if (attempt > 0 && attempt < held.upgrade) return `granted ${held.version} ${held.depth}`;
+    if (attempt > 0 && attempt < held.upgrade) return this.#granted(held);
     this.#endUpgrade(held, attempt);
     this.#handOver();
-    return `granted ${held.version} ${held.depth}`;
+    return this.#granted(held);
   }
 
   #endUpgrade(held: Holding, attempt: number): void {
@@ -295,7 +339,7 @@ export class NaiveLock {
     this.upgrader = undefined;
     const { holders } = this;
     this.#notices.push(...holders.map(({ owner, version }) => `${name(owner)} released 0 ${version}`));
-    this.holders = [];
+    for (const held of holders) this.#vacate(held);
     this.#handOver();
     return holders.length === 0 ? 'LOCK_NOT_HELD' : `released 0 ${holders.at(-1)?.version}`;
   }
@@ -303,6 +347,7 @@ export class NaiveLock {
   #vacate(held: Holding): void {
     this.#stopUpgrading(held.owner, 0);
     this.holders = this.holders.filter((h) => h !== held);
+    if (held.keepData) this.kept = held.data;
   }
 
   // ------------------------------------------------------------------------------------------------ hand-over
@@ -318,7 +363,7 @@ export class NaiveLock {
       if (refusal !== undefined) this.#notices.push(`${name(upgrader.owner)} ${refusal}`);
       else if (held !== undefined) {
         this.#toExclusive(held, upgrader.attempt);
-        this.#notices.push(`${name(upgrader.owner)} granted ${held.version} ${held.depth}`);
+        this.#notices.push(`${name(upgrader.owner)} ${this.#granted(held)}`);
         return;
       }
     }
@@ -327,7 +372,8 @@ export class NaiveLock {
       if (refusal === undefined && !this.#fits(next)) return;
       this.queue.shift();
       if (refusal === undefined) this.#grant(next);
-      this.#notices.push(`${name(next.owner)} ${refusal ?? `granted ${this.#now.revision} 1`}`);
+      const told = refusal ?? this.#granted({ version: this.#now.revision, depth: 1 });
+      this.#notices.push(`${name(next.owner)} ${told}`);
     }
   }
 
@@ -337,7 +383,7 @@ export class NaiveLock {
     return alone || (this.capacity > 0 && this.permits >= this.capacity);
   }
 
-  #refusal({ owner, waitUntilMs, permits }: Omit<Waiting, 'mode'>): Gist | undefined {
+  #refusal({ owner, waitUntilMs, permits }: Pick<Waiting, 'owner' | 'waitUntilMs' | 'permits'>): Gist | undefined {
     if (!this.#now.alive(owner)) return 'SESSION_EXPIRED';
     if (waitUntilMs > 0 && waitUntilMs < this.#now.timeMs) return 'LOCK_TIMEOUT';
     return permits > this.capacity ? 'LOCK_PERMITS_EXCEEDED' : undefined;
@@ -349,13 +395,15 @@ export class NaiveLock {
     return mode === 'shared' || this.permits + permits <= this.capacity;
   }
 
-  #grant({ owner, mode, permits, attempt }: Waiting): void {
+  #grant({ owner, mode, permits, attempt, keepData, delayMs, ...waiting }: Waiting): void {
     const { revision: version } = this.#now;
-    this.holders.push({ owner, mode, permits, first: attempt, attempt, upgrade: 0, version, depth: 1 });
+    const data = keepData && waiting.data === '' ? this.kept : waiting.data;
+    const numbers = { first: attempt, attempt, upgrade: 0 };
+    this.holders.push({ owner, mode, permits, ...numbers, version, depth: 1, data, keepData, delayMs, delayed: false });
   }
 
   #heldBy(owner: Owner): Holding | undefined {
-    return this.holders.find((h) => name(h.owner) === name(owner));
+    return this.holders.find((h) => !h.delayed && name(h.owner) === name(owner));
   }
 
   #leaveQueue(owner: Owner): boolean {
@@ -384,10 +432,18 @@ export function name(owner: Owner): string {
   return `${owner.session.lease}/${owner.token}`;
 }
 
+function text(data: Uint8Array): string {
+  return Buffer.from(data).toString();
+}
+
 export function gist(result: LockResult): Gist {
   switch (result.type) {
-    case 'granted':
-      return `granted ${result.version} ${result.depth}`;
+    case 'granted': {
+      const { version, depth, keptData } = result;
+      return `granted ${version} ${depth}${keptData === undefined ? '' : ` left ${text(keptData)}`}`;
+    }
+    case 'forgotten':
+      return `forgotten ${result.any}`;
     case 'queued':
       return 'queued';
     case 'busy':

@@ -286,7 +286,9 @@ function row<T>(
 const owner = { session: { lease: 2n ** 62n, incarnation: 4 }, token: 'tökén' };
 const holder = { owner, version: 9, depth: 2, lockTimeMs: 5.5, data: Buffer.from('d') };
 const head = { ...locks.emptyHead(), waiters: 1, nextSequence: 2, marks: 1, marksDueMs: 7.25 };
-const hold = { holder, mode: 'exclusive', permits: 0, firstAttempt: 3, attempt: 3, upgradeAttempt: 0 } as const;
+const terms = { keepData: false, delayMs: 0, delayed: false };
+const numbers = { firstAttempt: 3, attempt: 3, upgradeAttempt: 0 };
+const hold = { holder, mode: 'exclusive', permits: 0, ...numbers, ...terms } as const;
 const shareKeys = new LockKeys({ namespace: 'n', name: Buffer.from('l') });
 
 const MARKER = {
@@ -361,6 +363,8 @@ const ROW_TARGETS: readonly Target[] = [
       { ...head, hold },
       { ...head, hold: { ...hold, firstAttempt: 2 } },
       { ...head, hold: { ...hold, upgradeAttempt: 2 } },
+      { ...head, hold: { ...hold, keepData: true }, keepsData: true },
+      { ...head, hold: { ...hold, delayMs: 9, delayed: true }, delayed: 1 },
       { ...head, hold: undefined, sharers: 2, permits: 3, capacity: 5, capacityIsSet: true },
     ],
     locks.encodeHead,
@@ -369,8 +373,28 @@ const ROW_TARGETS: readonly Target[] = [
   row(
     'row-lock-waiter',
     [
-      { owner, mode: 'exclusive', permits: 0, attempt: 1, waitUntilMs: 0, sinceMs: 8.5, data: Buffer.alloc(0) },
-      { owner, mode: 'permits', permits: 2, attempt: 1, waitUntilMs: 0, sinceMs: 8.5, data: Buffer.alloc(0) },
+      {
+        owner,
+        mode: 'exclusive',
+        permits: 0,
+        attempt: 1,
+        waitUntilMs: 0,
+        sinceMs: 8.5,
+        data: Buffer.alloc(0),
+        keepData: false,
+        delayMs: 0,
+      },
+      {
+        owner,
+        mode: 'permits',
+        permits: 2,
+        attempt: 1,
+        waitUntilMs: 0,
+        sinceMs: 8.5,
+        data: Buffer.alloc(0),
+        keepData: true,
+        delayMs: 9,
+      },
     ],
     lockRows.encodeWaiter,
     lockRows.decodeWaiter,

@@ -68,6 +68,7 @@ export class SimRange {
       effects: {
         onEvents: (_revision, events) => truth.events(events),
         onNotice() {},
+        onHoldDelayed() {},
         onLeaseGranted: (lease: Lease) => this.duties.granted(lease),
         onLeaseEnded: (id) => this.duties.ended(id),
         onSplit: (child) => this.#world.splitOff(child),

@@ -2,9 +2,10 @@
 // K2. When the lock is lost the command is told to stop, and ended shortly after when it does not; what it still does
 //     in between is what the fencing version is for.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { formatDurationMs, ServiceError } from '@remora/base';
+import { EMPTY_BYTES, formatDurationMs, ServiceError } from '@remora/base';
 import type { HeldLock, RemoraClient } from 'remora';
 import { CommandError, exitCode } from '../exit-codes.ts';
+import { printable } from '../format/bytes-text.ts';
 import type { Shell } from '../shell.ts';
 import type { ConnectionFlags } from './connection.ts';
 
@@ -15,6 +16,8 @@ export interface RunFlags extends ConnectionFlags {
   readonly maxHold?: number;
   readonly killAfter?: number;
   readonly data?: string;
+  readonly keepData?: true;
+  readonly lockDelay?: number;
   readonly shared?: true;
   readonly permits?: number;
   readonly capacity?: number;
@@ -63,9 +66,9 @@ export async function runUnderLock(client: RemoraClient, request: RunRequest): P
 }
 
 async function acquire(client: RemoraClient, { name, flags }: RunRequest, signal: AbortSignal): Promise<HeldLock> {
-  const { namespace, wait, maxHold, data, shared, permits, capacity } = flags;
+  const { namespace, wait, maxHold, data, keepData = false, lockDelay = 0, shared, permits, capacity } = flags;
   const options = {
-    signal,
+    ...{ signal, keepData, lockDelay },
     ...(wait === undefined ? {} : { wait }),
     ...(maxHold === undefined ? {} : { maxHold }),
     ...(data === undefined ? {} : { data }),
@@ -93,6 +96,7 @@ function start(lock: HeldLock, { name, argv, flags }: RunRequest): ChildProcess 
       REMORA_LOCK_NAME: name,
       REMORA_LOCK_NAMESPACE: flags.namespace,
       REMORA_LOCK_VERSION: String(lock.version),
+      REMORA_LOCK_PREVIOUS_DATA: printable(lock.previousData ?? EMPTY_BYTES),
     },
   });
 }

@@ -1,6 +1,6 @@
-import { durationMs, int, jsonBytes } from '@remora/base';
+import { durationMs, formatDurationMs, int, jsonBytes } from '@remora/base';
 import { Command } from 'commander';
-import type { Holder, LockState, RemoraClient } from 'remora';
+import type { Holder, HolderState, LockState, RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
 import { printable } from '../format/bytes-text.ts';
 import { table } from '../format/table.ts';
@@ -50,6 +50,7 @@ export function lockCommand(shell: Shell): Command {
       .addCommand(lockCheckCommand(shell))
       .addCommand(releaseCommand(shell))
       .addCommand(capacityCommand(shell))
+      .addCommand(forgetCommand(shell))
   );
 }
 
@@ -62,7 +63,7 @@ function runCommand(shell: Shell): Command {
     .description(
       "Runs a command while holding a lock. Its exit code is the command's; 75 when the lock was not free in time, " +
         '76 when it was lost. The command sees REMORA_LOCK_NAME and REMORA_LOCK_VERSION, the fencing version: pass ' +
-        'it to whatever the lock protects.',
+        'it to whatever the lock protects. What an earlier holder left with the lock is in REMORA_LOCK_PREVIOUS_DATA.',
     )
     .argument('<name>')
     .argument('<command...>', 'after "--", so that its flags are its own')
@@ -83,6 +84,12 @@ function runCommand(shell: Shell): Command {
       flagReader(durationMs()),
     )
     .option('--data <text>', 'shown with the lock to whoever looks at it')
+    .option('--keep-data', 'the data stay with the lock afterwards; without --data, those that were kept before')
+    .option(
+      '--lock-delay <duration>',
+      'nobody else has it for so long when this process dies without releasing it (default 0s, at most 1m)',
+      flagReader(durationMs()),
+    )
     .option('--shared', 'together with others who ask for it shared; who does not, has it alone')
     .option('--permits <number>', 'so many permits of a semaphore; needs --capacity', flagReader(int({ min: 1 })))
     .option(
@@ -212,12 +219,27 @@ function capacityCommand(shell: Shell): Command {
   );
 }
 
+function forgetCommand(shell: Shell): Command {
+  const command = new Command('forget')
+    .description('Forgets what earlier holders left with a lock (lock run --keep-data). Who holds it keeps holding it.')
+    .argument('<name>')
+    .addHelpText('after', examples('remora lock forget orders/42'));
+  return namespaced(command, shell).action((name: string, flags: NamespaceFlags) =>
+    withClient(flags, async (client) => {
+      const forgotten = await client.locks.forget(name, { namespace: flags.namespace });
+      if (flags.json) return shell.out(JSON.stringify({ forgotten }));
+      shell.out(forgotten ? `forgot what was left with ${name}` : `nothing was left with ${name}`);
+    }),
+  );
+}
+
 export function lockText(state: LockState): string {
-  const { lock, kind, holders, holderCount, waiters, waiterCount } = state;
-  const rows = holders.map((holder) => [holder.owner.token, modeText(holder), holder.depth, ...holderCells(holder)]);
+  const { lock, kind, holders, holderCount, waiters, waiterCount, keptData } = state;
+  const rows = holders.map((holder) => [holder.owner.token, holderText(holder), holder.depth, ...holderCells(holder)]);
   const sections = [`${printable(lock.name)} in ${lock.namespace}: ${kind}, ${heldText(state)} held`];
   if (holderCount > 0) sections.push(table(['HOLDER', 'MODE', 'DEPTH', 'VERSION', 'SINCE', 'SESSION', 'DATA'], rows));
   if (holders.length < holderCount) sections.push(`and ${holderCount - holders.length} more`);
+  if (keptData.length > 0) sections.push(`left by an earlier holder: ${printable(keptData)}`);
   if (waiterCount > 0) {
     const queue = waiters.map((waiter) => [
       waiter.position,
@@ -242,6 +264,11 @@ function modeText({ mode, permits }: { readonly mode: string; readonly permits: 
   return permits === 1 ? '1 permit' : `${permits} permits`;
 }
 
+function holderText(holder: HolderState): string {
+  const mode = modeText(holder);
+  return holder.delayed ? `${mode}, delayed for up to ${formatDurationMs(holder.delayMs)}` : mode;
+}
+
 function holderCells(holder: Holder | undefined): (string | number)[] {
   if (holder === undefined) return ['', '', '', ''];
   const { version, lockTimeMs, owner, data } = holder;
@@ -249,13 +276,14 @@ function holderCells(holder: Holder | undefined): (string | number)[] {
 }
 
 function jsonLock(state: LockState) {
-  const { lock, kind, holders, holderCount, waiters, waiterCount, permits, capacity } = state;
+  const { lock, kind, holders, holderCount, waiters, waiterCount, permits, capacity, keptData } = state;
   return {
     namespace: lock.namespace,
     name: jsonBytes(lock.name),
     kind,
     ...(kind === 'semaphore' ? { permits, capacity } : {}),
-    holders: holders.map(({ owner, version, depth, lockTimeMs, data, mode, permits: held }) => ({
+    ...(keptData.length > 0 ? { keptData: jsonBytes(keptData) } : {}),
+    holders: holders.map(({ owner, version, depth, lockTimeMs, data, mode, permits: held, ...terms }) => ({
       token: owner.token,
       session: owner.session.lease.toString(16),
       mode,
@@ -264,6 +292,8 @@ function jsonLock(state: LockState) {
       depth,
       lockTime: new Date(lockTimeMs).toISOString(),
       data: jsonBytes(data),
+      ...(terms.keepsData ? { keepsData: true } : {}),
+      ...(terms.delayMs > 0 ? { lockDelayMs: terms.delayMs, delayed: terms.delayed } : {}),
     })),
     holderCount,
     waiters: waiters.map(({ owner, position, sinceMs, mode, permits: wanted }) => ({

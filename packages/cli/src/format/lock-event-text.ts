@@ -30,6 +30,8 @@ function whatText(event: LockWatchEvent): string {
       return `left the queue: ${ownerText(event.owner)}, ${event.code}`;
     case 'capacity':
       return event.capacity === 0 ? 'no semaphore any more' : `capacity ${event.capacity}`;
+    case 'kept':
+      return event.data.length === 0 ? 'no data kept any more' : `keeps ${printable(event.data)}`;
     default:
       return unreachable(event);
   }
@@ -42,8 +44,8 @@ function stateText(state: LockState | undefined): string {
   return waiterCount === 0 ? held : `${held}; ${waiterCount} waiting`;
 }
 
-function holderText({ owner, version, depth, mode, permits, data }: HolderState): string {
-  const how = mode === 'permits' ? `${permits} of its permits` : mode;
+function holderText({ owner, version, depth, mode, permits, data, delayed }: HolderState): string {
+  const how = `${mode === 'permits' ? `${permits} of its permits` : mode}${delayed ? ', delayed' : ''}`;
   const level = depth > 1 ? `, depth ${depth}` : '';
   return `${ownerText(owner)}, ${how}, version ${version}${level}${data.length > 0 ? `, ${printable(data)}` : ''}`;
 }
@@ -85,14 +87,17 @@ function jsonWhat(event: Exclude<LockWatchEvent, { readonly type: 'state' }>): o
       return { ...jsonOwner(event.owner), code: event.code };
     case 'capacity':
       return { capacity: event.capacity };
+    case 'kept':
+      return { keptData: jsonBytes(event.data) };
     default:
       return unreachable(event);
   }
 }
 
-function jsonHolder({ owner, version, depth, lockTimeMs, data, mode, permits }: HolderState): object {
+function jsonHolder({ owner, version, depth, lockTimeMs, data, mode, permits, delayed }: HolderState): object {
   const lockTime = new Date(lockTimeMs).toISOString();
-  return { ...jsonOwner(owner), mode, permits, version, depth, lockTime, data: jsonBytes(data) };
+  const shown = { ...jsonOwner(owner), mode, permits, version, depth, lockTime, data: jsonBytes(data) };
+  return delayed ? { ...shown, delayed } : shown;
 }
 
 function jsonOwner({ token, session }: OwnerOf): object {

@@ -1,4 +1,5 @@
 import { type Clock, type ServiceError, spanContains } from '@remora/base';
+import type { DelayedHold } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { leaseKey } from '../state/keys.ts';
 import type { Lease } from '../state/leases.ts';
@@ -8,6 +9,7 @@ import type { Commands, RangeDone } from './commands.ts';
 import { LeaseEndings } from './lease-endings.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { type Go, LeaseRegistrar } from './lease-registrar.ts';
+import { LockDelays } from './lock-delays.ts';
 import type { OtherRanges } from './other-ranges.ts';
 
 export interface LeaseDutiesDeps {
@@ -21,17 +23,24 @@ export interface LeaseDutiesDeps {
   readonly staleEpoch: () => ServiceError;
 }
 
-/** What a range's leader does for leases: those that have their home here, and those that have something here. */
+/**
+ * What a range's leader does for leases: those that have their home here, and those that have something here; and for
+ * locks that keep others off for a while after the lease of their holder has ended.
+ */
 export class LeaseDuties {
   readonly keeper: LeaseKeeper;
   readonly #deps: LeaseDutiesDeps;
   readonly #registrar: LeaseRegistrar;
   readonly #endings: LeaseEndings;
+  readonly #delays: LockDelays;
 
   constructor(deps: LeaseDutiesDeps) {
     const { clock, state, others, commands, term, staleEpoch } = deps;
     this.#deps = deps;
     this.keeper = new LeaseKeeper(clock, state.leases, (command, done) =>
+      commands.propose(command, (outcome) => done(outcome?.ok === true)),
+    );
+    this.#delays = new LockDelays(clock, state.delays, (command, done) =>
       commands.propose(command, (outcome) => done(outcome?.ok === true)),
     );
     // What follows an entry of the log does not belong into the step that applies it.
@@ -58,11 +67,13 @@ export class LeaseDuties {
   start(term: number): void {
     this.keeper.start(term);
     this.#endings.start();
+    this.#delays.start();
   }
 
   stop(error: ServiceError): void {
     this.keeper.stop();
     this.#endings.stop();
+    this.#delays.stop();
     this.#registrar.abandon(error);
   }
 
@@ -79,6 +90,10 @@ export class LeaseDuties {
   ended(id: bigint): void {
     this.keeper.ended(id);
     if (this.#endings.concerns(id)) this.#deps.clock.setImmediate(() => this.#endings.look());
+  }
+
+  holdDelayed(hold: DelayedHold): void {
+    this.#delays.began(hold);
   }
 
   mustHold(command: Command): boolean {

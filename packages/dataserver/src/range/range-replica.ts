@@ -135,6 +135,7 @@ export class RangeReplica implements StateMachine {
           this.#grants.notify(notice);
         },
         listeners: this.lockListeners,
+        onHoldDelayed: (hold) => this.#leases.holdDelayed(hold),
         onLeaseGranted: (lease) => this.#leases.granted(lease),
         onLeaseEnded: (id) => this.#leases.ended(id),
         onSplit: (child, term) => {

@@ -1,5 +1,5 @@
 import type { Row } from '@remora/base';
-import type { LockEvent, LockId, LockNotice } from '@remora/lock';
+import type { DelayedHold, LockEvent, LockId, LockNotice } from '@remora/lock';
 import type { KvEvent } from '@remora/protocol';
 import type { HandedTransactions } from '../transactions/range-transactions.ts';
 import type { Lease } from './leases.ts';
@@ -13,6 +13,8 @@ export interface Effects {
   onNotice(notice: LockNotice): void;
   /** Those who listen to locks, on a replica that has any. */
   readonly listeners?: LockAudience;
+  /** The session of its owner has ended, or it has come here from another range. */
+  onHoldDelayed(hold: DelayedHold): void;
   onLeaseGranted(lease: Lease): void;
   /** It is alive no more, or not here any more. */
   onLeaseEnded(id: bigint): void;

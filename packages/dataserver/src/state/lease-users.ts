@@ -21,7 +21,8 @@ export function leaseUses(command: Command): readonly LeaseUse[] {
     case 'txnPrepare':
       return command.ops.flatMap(({ op }) => usesOf(op));
     case 'lock': {
-      if (!('owner' in command.command)) return NONE;
+      // A hold that is delayed belongs to no lease any more.
+      if (!('owner' in command.command) || command.command.type === 'endDelay') return NONE;
       const { lock, owner } = command.command;
       const { lease, incarnation } = owner.session;
       return [{ id: lease, incarnation, at: lockSpan(lock).start }];

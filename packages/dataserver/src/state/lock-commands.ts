@@ -3,6 +3,7 @@ import { applyLockCommand, isCurrent, type LockId, type SessionRef, sessionEnded
 import type { Command, CommandResult } from '@remora/protocol';
 import type { Attached } from './attachments.ts';
 import type { Belongings } from './belongings.ts';
+import type { DelayedHolds } from './delayed-holds.ts';
 import type { Effects } from './effects.ts';
 import { EngineLockView, lockReader } from './engine-lock-view.ts';
 import type { HeldLocks, KvChanges } from './kv-changes.ts';
@@ -10,6 +11,7 @@ import type { HeldLocks, KvChanges } from './kv-changes.ts';
 /** What commands about locks see of the range that they change. */
 export interface LockHolder {
   readonly belongings: Belongings;
+  readonly delays: DelayedHolds;
   readonly rangeTimeMs: number;
   readonly wallMs: number;
   /** Of this command. */
@@ -19,7 +21,7 @@ export interface LockHolder {
   commitAt(revision: number, changes: KvChanges): void;
 }
 
-type LockEffects = Pick<Effects, 'onNotice' | 'listeners'>;
+type LockEffects = Pick<Effects, 'onNotice' | 'onHoldDelayed' | 'listeners'>;
 
 /** Locks of a range, and what belongs to sessions that end. */
 export class LockCommands implements HeldLocks {
@@ -37,6 +39,7 @@ export class LockCommands implements HeldLocks {
     const view = this.#view(command.lock, this.#range.nextRevision);
     const { result, notices } = applyLockCommand(view, command);
     if (view.changed) this.#range.revision = view.revision;
+    if (command.type === 'endDelay') this.#range.delays.remove(command);
     for (const notice of notices) this.#effects.onNotice(notice);
     this.#publish(view);
     return { type: 'lock', result };
@@ -47,12 +50,18 @@ export class LockCommands implements HeldLocks {
     const range = this.#range;
     const revision = range.nextRevision;
     const views = locks.map((lock) => this.#view(lock, revision));
-    const notices = views.flatMap((view) => sessionEnded(view, session, view.lock));
+    const ends = views.map((view) => sessionEnded(view, session, view.lock));
     const changes = range.changesAt(revision);
     for (const key of keys) changes.deleteOwned(key, session.lease);
     if (changes.any) range.commitAt(revision, changes);
     else if (locks.length > 0) range.revision = revision;
-    for (const notice of notices) this.#effects.onNotice(notice);
+    for (const { notices, delayed } of ends) {
+      for (const notice of notices) this.#effects.onNotice(notice);
+      for (const hold of delayed) {
+        range.delays.add(hold);
+        this.#effects.onHoldDelayed(hold);
+      }
+    }
     for (const view of views) this.#publish(view);
   }
 

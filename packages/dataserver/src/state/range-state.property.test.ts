@@ -162,6 +162,7 @@ class Replica {
       effects: {
         onEvents() {},
         onNotice() {},
+        onHoldDelayed() {},
         onLeaseGranted() {},
         onLeaseEnded() {},
         onSplit() {},

@@ -8,6 +8,7 @@ import type { Attached } from './attachments.ts';
 import { Belongings } from './belongings.ts';
 import { boundsOf, type RangeBounds } from './bounds.ts';
 import { compact, raiseRevision, skipRevisions } from './compaction.ts';
+import { DelayedHolds } from './delayed-holds.ts';
 import type { Effects, RangeStart } from './effects.ts';
 import { stateKey } from './keys.ts';
 import { KvChanges } from './kv-changes.ts';
@@ -58,6 +59,7 @@ export class RangeState implements TransactionHost {
   /** To leases of other ranges. */
   readonly references: LeaseReferences;
   readonly belongings: Belongings;
+  readonly delays: DelayedHolds;
   readonly locks: LockCommands;
   /** Over several ranges. */
   transactions: RangeTransactions;
@@ -90,6 +92,7 @@ export class RangeState implements TransactionHost {
     this.leases = new Leases(engine);
     this.references = new LeaseReferences(engine, () => this.rangeId);
     this.belongings = new Belongings(this.leases, this.references);
+    this.delays = new DelayedHolds(engine);
     this.locks = new LockCommands(engine, this, options.effects);
     this.transactions = new RangeTransactions(this);
   }
@@ -120,6 +123,7 @@ export class RangeState implements TransactionHost {
     this.outcomes = new Outcomes();
     loadOutcomes(this.#engine, this.rangeId, this.outcomes);
     this.leases.load(this.#bounds.routed);
+    this.delays.load(this.#bounds.routed);
     this.references.load();
     this.transactions = new RangeTransactions(this);
     this.transactions.load(this.#engine);
@@ -132,6 +136,7 @@ export class RangeState implements TransactionHost {
     this.outcomes = outcomes;
     for (const { key, value } of references) this.#engine.put(key, value);
     this.leases.load(this.#bounds.routed);
+    this.delays.load(this.#bounds.routed);
     this.references.load();
     this.transactions.takeOver(transactions);
   }
@@ -386,8 +391,10 @@ export class RangeState implements TransactionHost {
     if (refused !== undefined) throw refused;
     const source = this.#effects.source(command.source.descriptor.rangeId);
     const leases = unite(this, source, command);
+    const delayed = this.delays.take(source.bounds.routed);
     this.#effects.onMerged(source.rangeId);
     for (const lease of leases) this.#effects.onLeaseGranted(lease);
+    for (const hold of delayed) this.#effects.onHoldDelayed(hold);
     return { type: 'merge', range: this.descriptor };
   }
 

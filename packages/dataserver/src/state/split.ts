@@ -95,6 +95,7 @@ export function split(
   range.keys -= meta.keys;
   range.bytes -= meta.bytes;
   for (const id of leases.cut(range.bounds.routed)) effects.onLeaseEnded(id);
+  range.delays.cut(range.bounds.routed);
   effects.onSplit(child, term);
   return { type: 'split', left, right };
 }

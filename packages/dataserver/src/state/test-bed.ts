@@ -1,5 +1,5 @@
 import { assert, nodeClock, type Span, silentLogger } from '@remora/base';
-import type { LockNotice } from '@remora/lock';
+import type { DelayedHold, LockNotice } from '@remora/lock';
 import {
   type Command,
   type CommandResult,
@@ -47,6 +47,7 @@ export class StateBed {
   readonly engine: MemoryEngine;
   readonly events: { readonly revision: number; readonly events: readonly KvEvent[] }[] = [];
   readonly notices: LockNotice[] = [];
+  readonly delayed: DelayedHold[] = [];
   /** What was split off. */
   readonly children: RangeStart[] = [];
   /** Other ranges on the engine. */
@@ -89,6 +90,7 @@ export class StateBed {
         onEvents: (revision, events) => this.events.push({ revision, events }),
         onNotice: (notice) => this.notices.push(notice),
         ...(this.#listeners === undefined ? {} : { listeners: this.#listeners }),
+        onHoldDelayed: (hold) => this.delayed.push(hold),
         onLeaseGranted() {},
         onLeaseEnded() {},
         onSplit: (child) => this.children.push(child),

@@ -120,6 +120,7 @@ class HubBed {
           this.hub.publish(revision, events);
         },
         onNotice() {},
+        onHoldDelayed() {},
         onLeaseGranted() {},
         onLeaseEnded() {},
         onSplit() {},

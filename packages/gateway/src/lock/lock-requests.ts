@@ -27,6 +27,8 @@ export function toAcquire(request: pb.AcquireRequest): LockCommand {
     attempt: request.attempt,
     depthMax: request.depthMax === 0 ? 1 : request.depthMax,
     data: request.data,
+    keepData: request.keepData,
+    delayMs: request.delayMs,
   });
 }
 
@@ -71,6 +73,14 @@ export function toDowngrade({ lock, owner, attempt }: pb.DowngradeRequest): Lock
 
 export function toSetCapacity({ lock, capacity }: pb.SetCapacityRequest): LockCommand {
   return checked({ type: 'setCapacity', lock: toLockId(lock), capacity });
+}
+
+export function toSetData({ lock, owner, version, data }: pb.SetDataRequest): LockCommand {
+  return checked({ type: 'setData', lock: toLockId(lock), owner: toOwner(owner), version, data });
+}
+
+export function toForget({ lock }: pb.ForgetRequest): LockCommand {
+  return checked({ type: 'forget', lock: toLockId(lock) });
 }
 
 export function toForceRelease(request: pb.ForceReleaseRequest): LockCommand {

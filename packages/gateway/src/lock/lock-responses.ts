@@ -1,6 +1,6 @@
-import { asBuffer, ServiceError, unreachable } from '@remora/base';
+import { asBuffer, EMPTY_BYTES, ServiceError, unreachable } from '@remora/base';
 import type {
-  Holder,
+  HolderState,
   LockEvent,
   LockId,
   LockNews,
@@ -12,15 +12,15 @@ import type {
 } from '@remora/lock';
 import type * as pb from '@remora/protocol/remora';
 
+type Granted = Extract<LockResult, { readonly type: 'granted' }>;
+
 /** The lock layer's results as `remora.v1` messages. */
 export function fromAcquire(result: LockResult): pb.AcquireResponse {
   switch (result.type) {
-    case 'granted': {
-      const { version, depth, lockTimeMs } = result;
-      return { outcome: { $case: 'granted', value: { version, depth, lockTimeMs } } };
-    }
+    case 'granted':
+      return { outcome: { $case: 'granted', value: fromGrant(result) } };
     case 'busy':
-      return { outcome: { $case: 'busy', value: fromHolder({ ...result.holder, mode: '', permits: 0 }) } };
+      return { outcome: { $case: 'busy', value: fromHolder({ ...result.holder, ...NOT_TOLD }) } };
     case 'queued':
       throw new ServiceError('UNAVAILABLE', 'the acquire is queued, but its wait was interrupted; ask again');
     default:
@@ -35,8 +35,17 @@ export function fromCancel(result: LockResult): pb.CancelResponse {
 
 export function fromDowngrade(result: LockResult): pb.DowngradeResponse {
   if (result.type !== 'granted') throw refusal(result);
-  const { version, depth, lockTimeMs } = result;
-  return { granted: { version, depth, lockTimeMs } };
+  return { granted: fromGrant(result) };
+}
+
+export function fromSetData(result: LockResult): pb.SetDataResponse {
+  if (result.type !== 'granted') throw refusal(result);
+  return {};
+}
+
+export function fromForget(result: LockResult): pb.ForgetResponse {
+  if (result.type !== 'forgotten') throw refusal(result);
+  return { any: result.any };
 }
 
 export function fromSetCapacity(result: LockResult): pb.SetCapacityResponse {
@@ -91,7 +100,7 @@ export function fromNews(news: LockNews): pb.WatchResponse {
 function fromEvent(event: LockEvent): pb.LockEvent {
   return {
     ...{ type: event.type, holder: undefined, waited: false, owner: undefined, version: 0, permits: 0 },
-    ...{ waiter: undefined, code: '', capacity: 0 },
+    ...{ waiter: undefined, code: '', capacity: 0, data: asBuffer(EMPTY_BYTES) },
     ...eventFields(event),
   };
 }
@@ -114,6 +123,8 @@ function eventFields(event: LockEvent): Partial<pb.LockEvent> {
       return { owner: fromOwner(event.owner), code: event.code };
     case 'capacity':
       return { capacity: event.capacity };
+    case 'kept':
+      return { data: asBuffer(event.data) };
     default:
       return unreachable(event);
   }
@@ -127,10 +138,14 @@ function unexpected(type: string): ServiceError {
   return new ServiceError('INTERNAL', `the range answered "${type}", which was not asked for`);
 }
 
+function fromGrant({ version, depth, lockTimeMs, keptData = EMPTY_BYTES }: Granted): pb.Grant {
+  return { version, depth, lockTimeMs, keptData: asBuffer(keptData) };
+}
+
 function fromState(state: LockState): pb.LockState {
-  const { kind, holderCount, waiterCount, permits, capacity } = state;
+  const { kind, holderCount, waiterCount, permits, capacity, keptData } = state;
   return {
-    ...{ kind, holderCount, waiterCount, permits, capacity },
+    ...{ kind, holderCount, waiterCount, permits, capacity, keptData: asBuffer(keptData) },
     lock: fromLockId(state.lock),
     holders: state.holders.map(fromHolder),
     waiters: state.waiters.map(fromWaiter),
@@ -145,9 +160,11 @@ function fromOwner({ session, token }: Owner): pb.Owner {
   return { session: { id: session.lease, incarnation: BigInt(session.incarnation) }, token };
 }
 
-function fromHolder(holder: Holder & { readonly mode: string; readonly permits: number }): pb.Holder {
-  const { owner, version, depth, lockTimeMs, data, mode, permits } = holder;
-  return { owner: fromOwner(owner), version, depth, lockTimeMs, data: asBuffer(data), mode, permits };
+/** Of a holder, to who finds the lock taken. */
+const NOT_TOLD = { mode: '', permits: 0, keepsData: false, delayMs: 0, delayed: false };
+
+function fromHolder({ owner, data, ...holder }: Omit<HolderState, 'mode'> & { readonly mode: string }): pb.Holder {
+  return { owner: fromOwner(owner), data: asBuffer(data), ...holder };
 }
 
 function fromWaiter({ owner, ...waiter }: Waiter): pb.Waiter {

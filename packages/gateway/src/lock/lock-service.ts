@@ -12,11 +12,13 @@ import {
   toCheck,
   toDowngrade,
   toForceRelease,
+  toForget,
   toList,
   toRelease,
   toRequestId,
   toSession,
   toSetCapacity,
+  toSetData,
   toShow,
   toTtlMs,
   toWaitMs,
@@ -27,9 +29,11 @@ import {
   fromCheck,
   fromDowngrade,
   fromForceRelease,
+  fromForget,
   fromList,
   fromRelease,
   fromSetCapacity,
+  fromSetData,
   fromShow,
 } from './lock-responses.ts';
 
@@ -96,6 +100,14 @@ export class LockApi {
 
   setCapacity(request: pb.SetCapacityRequest, call: CallInfo, done: CallDone<pb.SetCapacityResponse>): GiveUp {
     return this.#lock(toSetCapacity(request), options(call, request.requestId), done, fromSetCapacity);
+  }
+
+  setData(request: pb.SetDataRequest, call: CallInfo, done: CallDone<pb.SetDataResponse>): GiveUp {
+    return this.#lock(toSetData(request), options(call, request.requestId), done, fromSetData);
+  }
+
+  forget(request: pb.ForgetRequest, call: CallInfo, done: CallDone<pb.ForgetResponse>): GiveUp {
+    return this.#lock(toForget(request), options(call, request.requestId), done, fromForget);
   }
 
   show(request: pb.ShowRequest, call: CallInfo, done: CallDone<pb.ShowResponse>): GiveUp {

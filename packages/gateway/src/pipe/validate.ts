@@ -58,7 +58,8 @@ function validateCommand(command: Command, limits: RequestLimits): void {
       return validateTxn(command.txn, limits);
     case 'lock':
       refuse(validateLockCommand(command.command));
-      return;
+      if (command.command.type !== 'endDelay') return;
+      throw new ServiceError('INVALID_ARGUMENT', 'the delay of a lock is ended by the leader of its range');
     case 'leaseGrant':
       checkSize(attributesBytes(command.attributes), limits);
       if (command.id === 0n || command.ttlMs <= 0) {

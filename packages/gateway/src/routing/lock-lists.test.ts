@@ -15,7 +15,16 @@ const QUERY: ListQuery = {
 const placeOf = (name: string) => Buffer.from(lockSpan({ namespace: 'n', name: Buffer.from(name) }).start);
 const lockNamed = (name: string): LockState => ({
   lock: { namespace: 'n', name: Buffer.from(name) },
-  ...{ kind: 'exclusive', holders: [], holderCount: 0, waiters: [], waiterCount: 0, permits: 0, capacity: 0 },
+  ...{
+    kind: 'exclusive',
+    holders: [],
+    holderCount: 0,
+    waiters: [],
+    waiterCount: 0,
+    permits: 0,
+    capacity: 0,
+    keptData: new Uint8Array(0),
+  },
 });
 
 /** Ranges that begin at these locks, and list what they have. */

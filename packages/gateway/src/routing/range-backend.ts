@@ -333,6 +333,9 @@ function withDeadline(command: Command, deadlineMs: number): Command {
     case 'forceRelease':
     case 'downgrade':
     case 'setCapacity':
+    case 'setData':
+    case 'forget':
+    case 'endDelay':
       return command;
   }
 }

@@ -29,7 +29,7 @@ export const KINDS_BUGS: readonly PlantedBug[] = [
     name: 'shares-outlive-their-session',
     rule: 'the end of a session takes all that it has in a lock (design §9)',
     file: `${LOCK}/lock-rows.ts`,
-    find: "if (record.shareVersion !== 0) this.vacate(this.#share(owner, record.shareVersion), 'expired');",
+    find: 'if (shareVersion !== 0) this.#vacateOrDelay(this.#share(owner, shareVersion), delayed);',
     replace: '',
     seed: 1,
     properties: ['KL4', 'KL1', 'InvariantError: W'],

@@ -191,7 +191,8 @@ describe('the server for clients', () => {
   const session = { id: 7n, incarnation: 5n };
   const lock = { namespace: '', name: Buffer.from('orders/42') };
   const owner = { session, token: 'a-guid' };
-  const blank = { attempt: 1, depthMax: 0, data: Buffer.alloc(0), requestId: '', as: undefined };
+  const terms = { as: undefined, keepData: false, delayMs: 0 };
+  const blank = { attempt: 1, depthMax: 0, data: Buffer.alloc(0), requestId: '', ...terms };
 
   it('acquires a lock, and ends the wait a little before the call', async () => {
     const request = { lock, owner, wait: true, timeoutMs: 0n, ...blank };
@@ -208,11 +209,10 @@ describe('the server for clients', () => {
     });
     expect(held?.options.waitMs).toBeGreaterThan(8_000);
     expect(held?.options.waitMs).toBeLessThanOrEqual(9_500);
-    const granted = { type: 'granted', version: 12, depth: 1, lockTimeMs: 1_700_000_000_000 } as const;
+    const grant = { version: 12, depth: 1, lockTimeMs: 1_700_000_000_000, keptData: Buffer.from('left') };
+    const granted = { type: 'granted', ...grant } as const;
     held?.done(undefined, { result: { type: 'lock', result: granted }, revision: 12, raftTerm: 1 });
-    expect(await reply).toEqual({
-      outcome: { $case: 'granted', value: { version: 12, depth: 1, lockTimeMs: 1_700_000_000_000 } },
-    });
+    expect(await reply).toEqual({ outcome: { $case: 'granted', value: grant } });
   });
 
   it('shows a refusal by the lock layer with its code', async () => {

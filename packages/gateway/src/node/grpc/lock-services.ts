@@ -35,6 +35,8 @@ export function lockService(deps: LockServiceDeps, guard: CallGuard): GrpcServic
     forceRelease: guard.unary(api.forceRelease.bind(api), remoraStatus),
     downgrade: guard.unary(api.downgrade.bind(api), remoraStatus),
     setCapacity: guard.unary(api.setCapacity.bind(api), remoraStatus),
+    setData: guard.unary(api.setData.bind(api), remoraStatus),
+    forget: guard.unary(api.forget.bind(api), remoraStatus),
     show: guard.unary(api.show.bind(api), remoraStatus),
     list: guard.unary(api.list.bind(api), remoraStatus),
     check: guard.unary(api.check.bind(api), remoraStatus),
