@@ -270,6 +270,24 @@ async function play(bed: HubBed, transactions: boolean): Promise<void> {
 }
 
 describe('watches', () => {
+  test('of keys that rest are told at a compaction how far they are, and go on behind that', async () => {
+    const bed = new HubBed(1, 1_000_000);
+    const stream = new SlowStream(bed.hub, bed.random);
+    const from = (startRevision: number): WatchCreate => ({
+      ...{ kind: 'create', watchId: 1, rangeId: 2, epoch: DESCRIPTOR.epoch, startRevision },
+      ...{ span: { start: Buffer.from('d'), end: Buffer.from('e') }, noPut: false, noDelete: false, prevKv: false },
+    });
+    stream.drain();
+    stream.create(from(0));
+    for (let i = 0; i < 5; i++) await bed.write([{ type: 'kv', op: put('a', `${i}`) } as never]);
+    await bed.write([{ type: 'compact', revision: bed.state.revision }]);
+    const told = stream.watching.get(1)?.upTo ?? 0;
+    expect(told).toBe(bed.state.revision);
+    const elsewhere = new SlowStream(bed.hub, bed.random);
+    elsewhere.create(from(told + 1));
+    expect(elsewhere.watching.get(1)).toMatchObject({ created: true, ended: undefined });
+  });
+
   test.each(Array.from({ length: 60 }, (_, i) => i + 1))(
     'seed %i: each event exactly once and in order, or an explicit end',
     async (seed) => {

@@ -36,6 +36,8 @@ const SCANS_MAX = 4;
  * W4. Nothing is told at or above the earliest revision at which a prepared transaction may commit. Events wait for that
  *     (`held`), as many as the ring may have bytes. Who is as far as is told but not as far as the ring begins, after a
  *     restart or when there were more, is `stalled`: it goes on from history when there is more to tell.
+ * W5. Whoever is synced is told at each compaction how far it is, and so can go on behind that at another leader. What it
+ *     was told last may be compacted by then: its keys may not have changed for long.
  */
 export class WatchHub {
   readonly #engine: Engine;
@@ -53,6 +55,8 @@ export class WatchHub {
   readonly #watchers = new Set<Watcher>();
   #scans = 0;
   readonly #waitingForScan: Watcher[] = [];
+  /** The compaction at which they were told last (W5). */
+  #toldAt: number;
 
   constructor(engine: Engine, state: RangeState, options: WatchHubOptions) {
     this.#closed = options.closed;
@@ -62,6 +66,7 @@ export class WatchHub {
     this.#logger = options.logger;
     this.#ringBytesMax = options.ringBytesMax;
     this.#ring = this.#emptyRing();
+    this.#toldAt = state.compactRevision;
   }
 
   #emptyRing(): EventRing {
@@ -134,7 +139,11 @@ export class WatchHub {
       for (const { revision, events } of this.#held.takeBelow(this.#earliestCommit())) this.#tell(revision, events);
     }
     if (this.#stalled.size > 0) this.#resumeStalled();
-    if (this.#touched.length === 0) return;
+    if (this.#touched.length > 0) this.#sendTouched();
+    if (this.#toldAt < this.#state.compactRevision) this.#tellHowFar();
+  }
+
+  #sendTouched(): void {
     const touched = this.#touched;
     this.#touched = [];
     for (const watcher of touched) {
@@ -143,6 +152,16 @@ export class WatchHub {
       if (watcher.gone || !watcher.synced) continue;
       if (watcher.stream.blocked) this.#fallBehind(watcher);
       else this.#send(watcher, events, this.#upTo);
+    }
+  }
+
+  /** W5. */
+  #tellHowFar(): void {
+    this.#toldAt = this.#state.compactRevision;
+    for (const watcher of this.#watchers) {
+      if (watcher.synced && watcher.pending.length === 0 && !watcher.stream.blocked) {
+        this.#send(watcher, [], this.#upTo);
+      }
     }
   }
 
