@@ -100,6 +100,32 @@ describe('a cluster that begins with several ranges', () => {
     await next.release();
   });
 
+  test('has locks of several ranges held together by one client at a time, in whatever order they are asked for', async () => {
+    await using first = await connect({ endpoints: cluster.endpoints });
+    await using second = await connect({ endpoints: [...cluster.endpoints].reverse() });
+    const names = ['all/1', 'kept/1', 'zone/1'];
+    let [inside, most] = [0, 0];
+    const versions: (readonly number[])[] = [];
+    const turns = Array.from({ length: 8 }, (_, i) => {
+      const wanted = i % 2 === 0 ? names : [...names].reverse();
+      return (i % 3 === 0 ? first : second).lockAll(wanted).run({ wait: '20s' }, async (all) => {
+        most = Math.max(most, ++inside);
+        versions.push(i % 2 === 0 ? all.versions : [...all.versions].reverse());
+        expect(await all.check()).toBe(true);
+        inside--;
+      });
+    });
+    await Promise.all(turns);
+    expect([most, inside]).toEqual([1, 0]);
+    // In each of the ranges they were granted in the same order.
+    for (const at of names.keys()) {
+      const ofOne = versions.map((each) => each[at] ?? 0);
+      expect(ofOne).toEqual([...ofOne].sort((a, b) => a - b));
+    }
+    const left = await Promise.all(names.map((name) => first.locks.show(name)));
+    expect(left).toEqual([undefined, undefined, undefined]);
+  });
+
   test('has all of it after every node was killed', async () => {
     for (const node of cluster.nodes) node.signal('SIGKILL');
     await Promise.all(cluster.nodes.map((node) => node.exit));
