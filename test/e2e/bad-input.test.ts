@@ -124,7 +124,7 @@ describe('over gRPC', () => {
     const locks = new LockClient(cluster.node(1).client, noCredentials);
     try {
       const opened = await call<{ session: { id: bigint; incarnation: bigint } | undefined }>((done) =>
-        locks.openSession({ ttlMs: 10_000n, attributes: {}, requestId: '' }, done),
+        locks.openSession({ ttlMs: 10_000n, attributes: {}, requestId: '', condition: undefined }, done),
       );
       const { session } = opened;
       if (session === undefined) throw new Error('no session');

@@ -227,6 +227,19 @@ describe('remora lock', () => {
     expect(told[2]).toMatchObject({ name: 'w/1', data: 'job', mode: 'exclusive', depth: 1, waited: false });
   });
 
+  test('session ls and show tell whose locks they are, and close ends them', async () => {
+    const run = hold('session/1');
+    await held('session/1');
+    const [{ session = '' } = {}] = ((await json('lock', 'show', 'session/1')) as State).holders;
+    const { sessions } = (await json('session', 'ls', '--attribute', 'host=')) as { sessions: { session: string }[] };
+    expect(sessions.map((each) => each.session)).toContain(session);
+    const shown = (await remora('session', 'show', session)).out;
+    for (const part of [`session ${session}: TTL 10s`, 'pid=', 'session/1', 'holds']) expect(shown).toContain(part);
+    expect(await remora('session', 'close', session)).toMatchObject({ code: 0, out: `closed ${session}\n` });
+    expect((await run.ended).code).toBe(76);
+    expect(await remora('session', 'show', 'nonsense')).toMatchObject({ code: 2 });
+  });
+
   test('run --shared shares a lock with others who do, and with nobody who does not', async () => {
     hold('k/rw', '--shared');
     await held('k/rw');
@@ -272,6 +285,7 @@ describe('remora lock', () => {
 interface State {
   readonly name: string;
   readonly waiterCount: number;
+  readonly holders: readonly { readonly session: string }[];
 }
 
 describe('remora status', () => {

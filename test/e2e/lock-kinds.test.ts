@@ -306,6 +306,32 @@ describe('lock-delay', () => {
   });
 });
 
+describe('sessions', () => {
+  test('are listed by their attributes, shown with their locks, and closed by whoever may', async () => {
+    const [name, group] = [unique('seen'), unique('group')];
+    const session = await other.session({ ttl: '30s', attributes: { group } });
+    const [held, taken] = await Promise.all([session.lock(name).acquire(), client.lock(`${name}/2`).acquire()]);
+    const waiting = session
+      .lock(`${name}/2`)
+      .acquire()
+      .catch((error) => error);
+    await waiters(`${name}/2`, 1);
+    const { sessions, next } = await client.sessions.list({ attributes: { group } });
+    expect([sessions.map(({ id }) => id), next]).toEqual([[session.lease], undefined]);
+    const shown = await client.sessions.show(session.lease);
+    expect(shown).toMatchObject({ ttlMs: 30_000, attributes: { group, host: expect.any(String) }, more: false });
+    expect(shown?.locks).toMatchObject([
+      { mode: 'exclusive', version: held.version, position: 0 },
+      { mode: 'exclusive', version: 0, position: 1 },
+    ]);
+    await client.sessions.close(session.lease);
+    expect(await waiting).toMatchObject({ code: 'SESSION_EXPIRED' });
+    expect([await client.sessions.show(session.lease), await client.locks.show(name)]).toEqual([undefined, undefined]);
+    await expect(client.sessions.close(session.lease)).rejects.toThrow(code('LEASE_NOT_FOUND'));
+    await taken.release();
+  });
+});
+
 test('a name in use as one kind is refused as another, and is free again afterwards', async () => {
   const name = unique('kind');
   const lock = await client.lock(name).acquire();

@@ -158,7 +158,7 @@ const ROWS: readonly Row[] = [
     'if (number < lease.change)',
     'if (number < 0)',
     'state/lease-commands.test.ts',
-    'a change of a lease that comes late, behind a later one, is refused; one that is repeated is answered again (LC4)',
+    'that comes late, behind a later one, is refused; one that is repeated is answered again (LC4)',
   ],
   [
     'split-while-joint',
@@ -226,7 +226,7 @@ const OF_CLIENTS: readonly RuleMutation[] = [
     replace: '    void shorter;\n',
     killedBy: {
       file: 'test/sdk/own-lease.test.ts',
-      test: 'a condition that is made shorter counts from then on, though nobody knows whether the cluster has heard of it (S5)',
+      test: 'that is made shorter counts from then on, though nobody knows whether the cluster has heard of it (S5)',
     },
   },
 ];

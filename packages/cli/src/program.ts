@@ -4,6 +4,7 @@ import { devCommand } from './commands/dev.ts';
 import { kvCommand } from './commands/kv.ts';
 import { lockCommand } from './commands/lock.ts';
 import { nodeCommand } from './commands/node.ts';
+import { sessionCommand } from './commands/session.ts';
 import { statusCommand } from './commands/status.ts';
 import { EXIT_CODES } from './exit-codes.ts';
 import type { StartNode } from './node/running-node.ts';
@@ -25,6 +26,7 @@ export function createProgram(shell: Shell, loadStartNode: () => Promise<StartNo
     .addCommand(nodeCommand({ shell, loadStartNode }))
     .addCommand(kvCommand(shell))
     .addCommand(lockCommand(shell))
+    .addCommand(sessionCommand(shell))
     .addCommand(statusCommand(shell))
     .addCommand(adminCommand(shell));
   for (const command of withSubcommands(program)) {

@@ -18,6 +18,7 @@ import { type RetryOptions, retryPolicy } from './retry.ts';
 import { RwLock } from './rw-lock.ts';
 import { Semaphore, type SemaphoreOptions } from './semaphore.ts';
 import { Session, type SessionState, type SessionTerms } from './session.ts';
+import { Sessions } from './sessions.ts';
 import { type Tracer, Tracing } from './tracing.ts';
 
 export interface ClientOptions {
@@ -68,6 +69,7 @@ export class RemoraClient implements AsyncDisposable {
   readonly kv: Kv;
   readonly lease: Leases;
   readonly locks: Locks;
+  readonly sessions: Sessions;
   readonly fence: Fence;
   readonly #requester: Requester;
   readonly #options: ClientOptions;
@@ -97,6 +99,7 @@ export class RemoraClient implements AsyncDisposable {
     this.kv = new Kv(this.#requester, this.#timeoutMs);
     this.lease = new Leases(this.#requester, this.#timeoutMs);
     this.locks = new Locks(this.#requester, this.#timeoutMs);
+    this.sessions = new Sessions(this.#requester, this.#timeoutMs);
     this.fence = new Fence((checks) => this.locks.check(checks));
   }
 

@@ -1,5 +1,16 @@
 export { type ErrorCode, ServiceError, ServiceError as RemoraError } from '@remora/base';
-export type { Holder, HolderState, HoldMode, LockEvent, LockId, LockState, Waiter } from '@remora/lock';
+export type {
+  Condition,
+  Holder,
+  HolderState,
+  HoldMode,
+  LockEvent,
+  LockId,
+  LockState,
+  SessionLock,
+  Waiter,
+} from '@remora/lock';
+export type { SessionInfo } from '@remora/protocol';
 export type { AcquireStats } from './acquire.ts';
 export { type ClientOptions, ClientSession, RemoraClient, type SessionOptions } from './client.ts';
 export type { Duration } from './duration.ts';
@@ -58,5 +69,6 @@ export type { RetryOptions } from './retry.ts';
 export { RwLock } from './rw-lock.ts';
 export { type PermitOptions, Semaphore, type SemaphoreOptions } from './semaphore.ts';
 export type { SessionState } from './session.ts';
+export { type SessionDetails, Sessions } from './sessions.ts';
 export type { Tracer, TracerSpan } from './tracing.ts';
 export { KvWatch, type WatchEvent, type WatchOptions } from './watch.ts';

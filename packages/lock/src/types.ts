@@ -176,6 +176,19 @@ export interface Waiter {
   readonly permits: number;
 }
 
+/** A hold or a place in a queue, as seen from its session. */
+export interface SessionLock {
+  readonly lock: LockId;
+  readonly token: string;
+  readonly mode: Waiter['mode'];
+  readonly permits: number;
+  /** Of the grant, and how deep; 0 while it waits. */
+  readonly version: number;
+  readonly depth: number;
+  /** In the queue; 0 when it holds. */
+  readonly position: number;
+}
+
 export interface LockState {
   readonly lock: LockId;
   /** How it is held at the moment: by one, by readers, or as a semaphore, which it stays for as long as it is used. */

@@ -23,6 +23,7 @@ import type { LockWaits } from './lock-waits.ts';
 import type { OnCancel } from './range-options.ts';
 import type { RangeReplica } from './range-replica.ts';
 import { rangeStatusOf } from './range-status.ts';
+import { querySessions } from './session-queries.ts';
 
 /** `revision`: of the state that the result shows, where that is not the present one. */
 type QueryDone = (error: ServiceError | undefined, result: QueryResult | undefined, revision?: number) => void;
@@ -167,6 +168,15 @@ export class Queries {
         return done(undefined, { type: 'leaseKeys', keys: state.references.keysOf(query.id, query.incarnation) });
       case 'leases':
         return done(undefined, { type: 'leases', ids: [...state.leases.all()].map((lease) => lease.id) });
+      case 'sessions':
+      case 'session': {
+        const source = {
+          state,
+          locks: this.#lockReader(),
+          remainingMs: (id: bigint) => this.#deps.keeper.remainingMs(id),
+        };
+        return done(undefined, querySessions(source, query));
+      }
       case 'lock':
         return done(undefined, { type: 'lock', result: queryLocks(this.#lockReader(), query.query) });
       case 'lockAwait':

@@ -5,7 +5,8 @@ import { boundsOf, intersection } from './bounds.ts';
 import { attachedKeyRow, attachedKeysSpan, attachedLockRow, attachedLocksSpan, attachedTarget } from './keys.ts';
 
 const NOTHING = Buffer.alloc(0);
-const LOCKS: Span = { start: Buffer.from([LOCK_SPACE]), end: Buffer.from([LOCK_SPACE + 1]) };
+/** Where the locks lie. */
+export const LOCKS: Span = { start: Buffer.from([LOCK_SPACE]), end: Buffer.from([LOCK_SPACE + 1]) };
 
 /** Some of what belongs to a lease: plain keys and locks. */
 export interface Attached {

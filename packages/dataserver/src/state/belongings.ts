@@ -7,7 +7,8 @@
 import { type Bytes, EMPTY_BYTES, type Span } from '@remora/base';
 import { type LockId, lockSpan, type SessionRef } from '@remora/lock';
 import { kvRoutingKey } from '@remora/protocol';
-import type { Attached, Attachments } from './attachments.ts';
+import { type Attached, type Attachments, LOCKS } from './attachments.ts';
+import { intersection } from './bounds.ts';
 import type { LeaseReferences } from './lease-references.ts';
 import type { Leases } from './leases.ts';
 
@@ -65,6 +66,12 @@ export class Belongings implements KeyOwners {
   allOf(lease: bigint): Attached {
     const all = this.#both(lease).map((attached) => attached.within(lease, EVERYTHING));
     return { keys: all.flatMap(({ keys }) => keys), locks: all.flatMap(({ locks }) => locks) };
+  }
+
+  /** Locks that a lease holds or waits for, in a span of routing keys. */
+  locksOf(lease: bigint, routed: Span, limit: number): readonly LockId[] {
+    const span = intersection(routed, LOCKS);
+    return span === undefined ? [] : this.#both(lease).flatMap((attached) => attached.within(lease, span, limit).locks);
   }
 
   /** Of a lease that has its home here. */

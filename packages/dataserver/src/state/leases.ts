@@ -1,4 +1,13 @@
-import { type Bytes, type Engine, ServiceError, type Span, spanContains, spanCovers } from '@remora/base';
+import {
+  type Bytes,
+  compareBytes,
+  type Engine,
+  prefixEnd,
+  ServiceError,
+  type Span,
+  spanContains,
+  spanCovers,
+} from '@remora/base';
 import { type Condition, type SessionRef, TTL_NEVER_MS } from '@remora/lock';
 import {
   asBool,
@@ -50,6 +59,8 @@ export interface LeaseTerms {
 
 /** etcd's bound: longer TTLs overflow what clients compute with them. */
 export const LEASE_TTL_MAX_MS = TTL_NEVER_MS;
+/** Rows that one page of a list looks at. */
+const PAGE_LOOKED_MAX = 10_000;
 /** Of a lease that is alive and in no other range; programs from before there were several know only this one. */
 const LEASE: StoredFormat = { what: 'a lease', version: 1, fields: 3 };
 const LEASE_WITH_SPANS: StoredFormat = { what: 'a lease', version: 2, fields: 5 };
@@ -112,6 +123,32 @@ export class Leases {
 
   all(): IterableIterator<Lease> {
     return this.#alive.values();
+  }
+
+  /**
+   * Those that are alive, in the order of their rows, behind one of them (0: from the first): at most `limit` that match, of
+   * a bounded number that is looked at. `next`: where to go on; 0: there are no more in this span.
+   */
+  page(
+    routed: Span,
+    { after, limit, matches }: { after: bigint; limit: number; matches: (lease: Lease) => boolean },
+  ): { readonly found: readonly Lease[]; readonly next: bigint } {
+    const found: Lease[] = [];
+    const span = intersection(routed, leaseSpaceSpan());
+    if (span === undefined) return { found, next: 0n };
+    const behind = after === 0n ? span.start : prefixEnd(leaseKey(after));
+    let start = compareBytes(behind, span.start) > 0 ? behind : span.start;
+    for (let looked = 0; ; looked++) {
+      if (compareBytes(start, span.end) >= 0) return { found, next: 0n };
+      // What lies behind a lease's row belongs to it, and is passed over.
+      const [row] = this.#engine.scanResident({ start, end: span.end, limit: 1 });
+      if (row === undefined) return { found, next: 0n };
+      const id = leaseIdOfKey(row.key);
+      start = prefixEnd(leaseKey(id));
+      const lease = this.#alive.get(id);
+      if (lease !== undefined && matches(lease)) found.push(lease);
+      if (found.length === limit || looked >= PAGE_LOOKED_MAX) return { found, next: id };
+    }
   }
 
   alive(session: SessionRef): boolean {

@@ -64,6 +64,9 @@ export function queryWithin(bounds: RangeBounds, query: Query): boolean {
       return txnWithin(bounds, query.txn);
     case 'scan':
       return keysWithin(bounds, { key: query.key }); // it goes to the end of the range
+    case 'session':
+      // A range that is not its home tells what it has of it.
+      return query.incarnation !== 0 || spanContains(bounds.routed, leaseKey(query.id));
     case 'leaseKeepAlive':
     case 'leaseTimeToLive':
       return spanContains(bounds.routed, leaseKey(query.id));
@@ -75,6 +78,7 @@ export function queryWithin(bounds: RangeBounds, query: Query): boolean {
     case 'txnStatus':
       return spanContains(bounds.routed, query.primaryKey);
     case 'leaseKeys':
+    case 'sessions':
     case 'leases':
     case 'closedRevision':
     case 'status':

@@ -56,6 +56,8 @@ export function classOfQuery(query: Query): RequestClass {
     case 'leaseTimeToLive':
     case 'leaseKeys':
     case 'leases':
+    case 'sessions':
+    case 'session':
     case 'closedRevision':
     case 'txnStatus':
       return 'ordinary';

@@ -152,12 +152,16 @@ function fromState(state: LockState): pb.LockState {
   };
 }
 
-function fromLockId(lock: LockId): pb.LockId {
+export function fromLockId(lock: LockId): pb.LockId {
   return { namespace: lock.namespace, name: asBuffer(lock.name) };
 }
 
+export function fromSession({ lease, incarnation }: Owner['session']): pb.Session {
+  return { id: lease, incarnation: BigInt(incarnation) };
+}
+
 function fromOwner({ session, token }: Owner): pb.Owner {
-  return { session: { id: session.lease, incarnation: BigInt(session.incarnation) }, token };
+  return { session: fromSession(session), token };
 }
 
 /** Of a holder, to who finds the lock taken. */

@@ -20,7 +20,6 @@ import {
   toSetCapacity,
   toSetData,
   toShow,
-  toTtlMs,
   toWaitMs,
 } from './lock-requests.ts';
 import {
@@ -36,6 +35,7 @@ import {
   fromSetData,
   fromShow,
 } from './lock-responses.ts';
+import { toTerms } from './session-messages.ts';
 
 /** The unary calls of `remora.v1.Lock` over a backend. */
 export class LockApi {
@@ -48,10 +48,10 @@ export class LockApi {
   }
 
   openSession(request: pb.OpenSessionRequest, call: CallInfo, done: CallDone<pb.OpenSessionResponse>): GiveUp {
-    const ttlMs = toTtlMs(request.ttlMs);
+    const terms = toTerms(request);
     const attributes = toAttributes(request.attributes);
     return this.#backend.command(
-      { type: 'leaseGrant', id: randomLeaseId(this.#random), ttlMs, attributes },
+      { type: 'leaseGrant', id: randomLeaseId(this.#random), attributes, ...terms },
       options(call, request.requestId),
       answering(done, (result: CommandResult) => {
         if (result.type !== 'leaseGrant') throw unexpected(result.type);
@@ -149,7 +149,7 @@ export class LockApi {
   }
 }
 
-function options(call: CallInfo, requestId: string): RequestOptions {
+export function options(call: CallInfo, requestId: string): RequestOptions {
   const id = toRequestId(requestId);
   return id === undefined ? { timeoutMs: call.timeoutMs } : { timeoutMs: call.timeoutMs, requestId: id };
 }
@@ -165,7 +165,7 @@ export function toWaitWithin(waitMs: number | undefined, callerMs: number | unde
 }
 
 /** Answers with what `respond` makes of the result; a refusal is thrown by it. */
-function answering<Result, Response>(
+export function answering<Result, Response>(
   done: CallDone<Response>,
   respond: (result: Result) => Response,
 ): BackendDone<Result> {

@@ -19,10 +19,11 @@ import {
   type PipeWatchRequest,
   type Query,
   SCAN_BYTES_MAX,
+  SESSIONS_LIMIT_MAX,
   type Txn,
 } from '@remora/protocol';
 import { checkNoOverlap } from '../etcd/txn-overlap.ts';
-import { checkOps, checkSize, opBytes, type RequestLimits, txnBytes } from '../request-limits.ts';
+import { checkOps, checkSize, opBytes, REQUEST_LIMITS, type RequestLimits, txnBytes } from '../request-limits.ts';
 
 /** Longest time for one request; also what the backend takes. */
 export const PIPE_TIMEOUT_MS_MAX = 60_000;
@@ -129,6 +130,11 @@ function validateQuery(query: Query, limits: RequestLimits): void {
     case 'grantEnd':
       refuse(validateLockQuery({ type: 'check', checks: [query] }));
       return;
+    case 'sessions':
+      return checkSessions(query, limits);
+    case 'session':
+      if (query.incarnation === 0) return;
+      throw new ServiceError('INVALID_ARGUMENT', 'the locks that one range has of a session are not for clients');
     case 'leaseKeepAlive':
     case 'leaseTimeToLive':
     case 'leases':
@@ -142,6 +148,15 @@ function validateQuery(query: Query, limits: RequestLimits): void {
     default:
       return unreachable(query);
   }
+}
+
+export function checkSessions(
+  { limit, attributes }: Extract<Query, { type: 'sessions' }>,
+  limits: RequestLimits = REQUEST_LIMITS,
+): void {
+  checkSize(attributesBytes(attributes), limits);
+  if (limit >= 1 && limit <= SESSIONS_LIMIT_MAX) return;
+  throw new ServiceError('INVALID_ARGUMENT', `limit is 1 to ${SESSIONS_LIMIT_MAX}`);
 }
 
 function validateScan({ key, end, bytes }: Extract<Query, { type: 'scan' }>, limits: RequestLimits): void {

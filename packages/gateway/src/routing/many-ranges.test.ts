@@ -171,6 +171,63 @@ test('nobody is asked for the keys of a lease that is gone', async () => {
   expect([bed.result, bed.asked]).toEqual([{ type: 'leaseTimeToLive', lease }, ['leaseTimeToLive 2']]);
 });
 
+describe('sessions', () => {
+  const info = (id: bigint) => ({ id, incarnation: 4, ttlMs: 900, remainingMs: 500, attributes: {} });
+  const list = { type: 'sessions', after: 0n, limit: 3, attributes: {} } as const;
+
+  test('are listed range by range, until there are as many as were asked for', async () => {
+    const bed = new ManyBed();
+    const limits: number[] = [];
+    bed.answer = (query, rangeId) => {
+      if (query.type !== 'sessions') throw new Error('sessions are listed');
+      limits.push(query.limit);
+      if (rangeId === 2) return { type: 'sessions', sessions: [1n, 2n].map(info), next: 0n };
+      return { type: 'sessions', sessions: [info(-1n)], next: -1n };
+    };
+    await bed.query(list);
+    expect(bed.result).toEqual({ type: 'sessions', sessions: [1n, 2n, -1n].map(info), next: -1n });
+    expect([bed.asked, limits]).toEqual([
+      ['sessions 2', 'sessions 3'],
+      [3, 1],
+    ]);
+  });
+
+  test('are listed from behind one of them, and what a range has not looked at yet is not passed over', async () => {
+    const bed = new ManyBed();
+    bed.answer = () => ({ type: 'sessions', sessions: [], next: 5n });
+    await bed.query({ ...list, after: 2n });
+    expect([bed.result, bed.asked]).toEqual([{ type: 'sessions', sessions: [], next: 5n }, ['sessions 2']]);
+    const behind = new ManyBed();
+    behind.answer = () => ({ type: 'sessions', sessions: [info(-1n)], next: 0n });
+    await behind.query({ ...list, after: -2n });
+    expect([behind.result, behind.asked]).toMatchObject([{ sessions: [info(-1n)], next: 0n }, ['sessions 3']]);
+  });
+
+  test('are shown with the locks that all ranges have of them, each once', async () => {
+    const bed = new ManyBed();
+    const at = (name: string) => ({
+      lock: { namespace: 'n', name: Buffer.from(name) },
+      ...({ token: 't', mode: 'exclusive', permits: 0, version: 3, depth: 1, position: 0 } as const),
+    });
+    bed.answer = (query, rangeId) => {
+      if (rangeId === 2) return { type: 'session', session: info(7n), locks: [at('a')], more: false };
+      expect(query).toEqual({ type: 'session', id: 7n, incarnation: 4 });
+      return { type: 'session', session: undefined, locks: [at('a'), at('b')], more: true };
+    };
+    await bed.query({ type: 'session', id: 7n, incarnation: 0 });
+    const locks = [at('a'), at('b')];
+    expect(bed.result).toEqual({ type: 'session', session: info(7n), locks, more: true });
+    expect(bed.asked).toEqual(['session 2', 'session 3']);
+  });
+
+  test('that are gone are not looked for in other ranges', async () => {
+    const bed = new ManyBed();
+    bed.answer = () => ({ type: 'session', session: undefined, locks: [], more: false });
+    await bed.query({ type: 'session', id: 7n, incarnation: 0 });
+    expect([bed.outcome, bed.asked]).toEqual(['ok', ['session 2']]);
+  });
+});
+
 describe('a compaction', () => {
   const closed: QueryResult = { type: 'closedRevision', closed: 0, floor: 0 };
   const compacted = (compactRevision: number) =>

@@ -8,14 +8,15 @@ import {
   toServiceError,
 } from '@remora/base';
 import { type LockQuery, lockSpan } from '@remora/lock';
-import type { CommandResult, Query, QueryResult, RangeReply, RangeStatus } from '@remora/protocol';
+import type { CommandResult, Query, QueryResult, RangeReply, RangeStatus, SessionQuery } from '@remora/protocol';
 import type { BackendDone } from '../backend.ts';
 import { compactRanges } from './compaction.ts';
 import { eachOf } from './each-of.ts';
 import { listLocks } from './lock-lists.ts';
 import { type DrawNewest, NewestRevision } from './newest-revision.ts';
 import { type CommandIdentity, RangeCalls, type RangeCallsDeps } from './range-calls.ts';
-import { keysSpan, LEASES, PLAIN_KEYS, routingKey, routingSpan } from './request-keys.ts';
+import { keysSpan, LEASES, LOCKS, PLAIN_KEYS, routingKey, routingSpan } from './request-keys.ts';
+import { listSessions, showSession } from './session-lists.ts';
 import { SnapshotRead } from './snapshot-read.ts';
 
 export interface ManyRangesDeps extends RangeCallsDeps {
@@ -119,6 +120,9 @@ class Run {
         }).run(query);
       case 'leases':
         return this.#leases();
+      case 'sessions':
+      case 'session':
+        return this.#sessions(query);
       case 'leaseTimeToLive':
         return this.#timeToLive(query);
       case 'status':
@@ -179,6 +183,18 @@ class Run {
     const replies = await this.#askAll({ type: 'leases' }, LEASES);
     const ids = new Set(replies.flatMap(({ result }) => (result.type === 'leases' ? result.ids : [])));
     return { ...newestOf(replies), result: { type: 'leases', ids: [...ids] } };
+  }
+
+  async #sessions(query: SessionQuery): Promise<Answer<QueryResult>> {
+    const { replies, result } =
+      query.type === 'sessions'
+        ? await listSessions(query, this.#calls)
+        : await showSession(
+            query,
+            (part, span) => this.#calls.ask(part, span),
+            (part) => this.#askAll(part, LOCKS),
+          );
+    return { ...newestOf(replies), result };
   }
 
   /** Of one range, which has to close the revision first: one at which all of the span can be read. */

@@ -268,7 +268,7 @@ export class RangeBackend implements Backend {
 
   /** Its keys are in several ranges, it names a revision that only another range may have, or others have more to say. */
   #concernsMany(query: Query, error: ServiceError | undefined): boolean {
-    if (error === undefined) return query.type === 'leaseTimeToLive' && query.keys && !this.#isWhole(query);
+    if (error === undefined) return belongsTogether(query) && !this.#isWhole(query);
     if (error.code !== 'FUTURE_REVISION') return error.code === 'STALE_EPOCH';
     return this.#routes.find(routingKey(query))?.revisionSource === 'master';
   }
@@ -347,6 +347,11 @@ function answer<Result extends CommandResult | QueryResult>(
 ): void {
   if (reply === undefined) done(error ?? new ServiceError('INTERNAL', 'neither an answer nor an error'), undefined);
   else done(undefined, { result: reply.result as Result, revision: reply.revision, raftTerm: reply.raftTerm });
+}
+
+/** Whether the range that is asked has only a part to say. */
+function belongsTogether(query: Query): boolean {
+  return query.type === 'session' || (query.type === 'leaseTimeToLive' && query.keys);
 }
 
 /** Whether it is answered when something happens, rather than at once. */

@@ -1,5 +1,5 @@
 /** Where the keys of requests lie: what they are routed by. */
-import { type Bytes, compareBytes, keyAfter, type Span } from '@remora/base';
+import { type Bytes, compareBytes, keyAfter, prefixEnd, type Span } from '@remora/base';
 import { lockSpan, namespaceSpan } from '@remora/lock';
 import {
   type Command,
@@ -16,6 +16,7 @@ import {
 } from '@remora/protocol';
 
 export const LEASES: Span = { start: Buffer.from([LEASE_SPACE]), end: Buffer.from([LOCK_SPACE]) };
+export const LOCKS: Span = { start: Buffer.from([LOCK_SPACE]), end: Buffer.from([LOCK_SPACE + 1]) };
 export const PLAIN_KEYS: Span = { start: Buffer.from([KV_SPACE]), end: Buffer.from([KV_SPACE + 1]) };
 const EVERYTHING: Span = { start: LEASES.start, end: PLAIN_KEYS.end };
 
@@ -37,11 +38,9 @@ export function routingKey(request: Command | Query): Bytes {
     case 'leaseRefer':
     case 'leaseSettle':
     case 'leaseKeepAlive':
-    case 'leaseTimeToLive': {
-      const key = Buffer.alloc(9, LEASE_SPACE);
-      key.writeBigInt64BE(request.id, 1);
-      return key;
-    }
+    case 'session':
+    case 'leaseTimeToLive':
+      return leaseKey(request.id);
     case 'lockAwait':
     case 'grantEnd':
       return lockSpan(request.lock).start;
@@ -49,6 +48,8 @@ export function routingKey(request: Command | Query): Bytes {
       return 'command' in request ? lockSpan(request.command.lock).start : lockQuerySpan(request.query).start;
     case 'leaseEnd':
       return request.span.start;
+    case 'sessions':
+      return sessionsSpan(request.after).start;
     case 'leases':
       return LEASES.start;
     case 'leaseKeys':
@@ -94,6 +95,8 @@ export function routingSpan(request: Command | Query): Span | undefined {
       return request.span;
     case 'lock':
       return 'command' in request ? undefined : lockQuerySpan(request.query);
+    case 'sessions':
+      return sessionsSpan(request.after);
     case 'leases':
       return LEASES;
     case 'leaseKeys':
@@ -107,6 +110,17 @@ export function routingSpan(request: Command | Query): Span | undefined {
     default:
       return undefined;
   }
+}
+
+/** Where sessions are listed behind one of them; 0: all of them. */
+export function sessionsSpan(after: bigint): Span {
+  return after === 0n ? LEASES : { start: prefixEnd(leaseKey(after)), end: LEASES.end };
+}
+
+function leaseKey(id: bigint): Buffer {
+  const key = Buffer.alloc(9, LEASE_SPACE);
+  key.writeBigInt64BE(id, 1);
+  return key;
 }
 
 /** Where plain keys lie. A range of them without any has its first key's place. */

@@ -12,6 +12,7 @@ import type { Epoch, RangeDescriptor } from './descriptor.ts';
 import type { KeyValue, KvResult, RangeOp, Txn } from './kv-types.ts';
 import type { LeaseCommand, LeaseCommandResult } from './lease-api.ts';
 import type { MergeCommand, MergeCommandResult } from './merge-api.ts';
+import type { SessionQuery, SessionQueryResult } from './session-api.ts';
 import type { TxnCommand, TxnCommandResult, TxnState } from './transaction-api.ts';
 
 /**
@@ -101,6 +102,7 @@ export type Query =
   /** The plain keys that belong to this very lease in a range that is not its home. */
   | { readonly type: 'leaseKeys'; readonly id: bigint; readonly incarnation: number }
   | { readonly type: 'leases' }
+  | SessionQuery
   | { readonly type: 'lock'; readonly query: LockQuery }
   /** Waits for a queued acquire: answered when that owner is granted, refused or no longer in the queue. */
   | { readonly type: 'lockAwait'; readonly lock: LockId; readonly owner: Owner }
@@ -155,6 +157,7 @@ export type QueryResult =
   | { readonly type: 'leaseTimeToLive'; readonly lease: LeaseInfo }
   | { readonly type: 'leaseKeys'; readonly keys: readonly Uint8Array[] }
   | { readonly type: 'leases'; readonly ids: readonly bigint[] }
+  | SessionQueryResult
   | { readonly type: 'lock'; readonly result: LockQueryResult }
   | { readonly type: 'lockAwait'; readonly result: LockResult }
   /** `sessionAlive`: it was taken away from a holder whose session goes on. */

@@ -1,6 +1,6 @@
 import { credentials, type ServiceError as GrpcError, Metadata } from '@grpc/grpc-js';
 import { nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
-import type { ClusterView, Command, CommandResult } from '@remora/protocol';
+import type { ClusterView, Command, CommandResult, Query, QueryResult } from '@remora/protocol';
 import * as etcd from '@remora/protocol/etcd';
 import { LockClient } from '@remora/protocol/remora';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -18,6 +18,7 @@ class HeldBackend implements Backend {
     done: BackendDone<CommandResult>;
     gaveUp: boolean;
   }[] = [];
+  readonly queries: { query: Query; done: BackendDone<QueryResult> }[] = [];
   onCommand: () => void = () => {};
 
   command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
@@ -29,8 +30,11 @@ class HeldBackend implements Backend {
       this.onCommand();
     };
   }
-  query(): () => void {
-    throw new ServiceError('UNAVAILABLE', 'not in this test');
+  query(query: Query, _options: RequestOptions, done: BackendDone<QueryResult>): () => void {
+    if (query.type !== 'sessions') throw new ServiceError('UNAVAILABLE', 'not in this test');
+    this.queries.push({ query, done });
+    this.onCommand();
+    return () => {};
   }
   watch(): never {
     throw new ServiceError('UNAVAILABLE', 'not in this test');
@@ -235,8 +239,37 @@ describe('the server for clients', () => {
     expect(backend.commands).toEqual([]);
   });
 
+  it('lists, shows and changes sessions', async () => {
+    const condition = { heartbeatMs: 500, serverMisses: 4, holderMisses: 3 };
+    const info = { id: 7n, incarnation: 5, ttlMs: 2_000, remainingMs: 1_500.5, attributes: { host: 'h' }, condition };
+    const told = { ...info, session };
+    const listed = new Promise<unknown>((resolve) =>
+      locks.listSessions({ after: 3n, limit: 0, attributes: { host: 'h' } }, (error, reply) => resolve(error ?? reply)),
+    );
+    await backend.next();
+    const [list] = backend.queries;
+    expect(list?.query).toEqual({ type: 'sessions', after: 3n, limit: 100, attributes: { host: 'h' } });
+    const page = { type: 'sessions', sessions: [info], next: 7n } as const;
+    list?.done(undefined, { result: page, revision: 5, raftTerm: 1 });
+    expect(await listed).toMatchObject({
+      sessions: [{ session, ttlMs: 2_000, remainingMs: 1_500.5, condition }],
+      next: 7n,
+    });
+    const changed = new Promise<unknown>((resolve) =>
+      locks.changeSession({ session, number: 2, ttlMs: 0n, condition, requestId: 'r' }, (error, reply) =>
+        resolve(error ?? reply),
+      ),
+    );
+    await backend.next();
+    expect(backend.commands[0]?.command).toEqual({
+      ...{ type: 'leaseChange', id: 7n, incarnation: 5, number: 2, ttlMs: 2_000, condition },
+    });
+    backend.commands[0]?.done(undefined, { result: { type: 'leaseChange', ttlMs: 2_000 }, revision: 5, raftTerm: 1 });
+    expect([await changed, told.session]).toEqual([{ ttlMs: 2_000 }, session]);
+  });
+
   it('opens and closes a session; closing what is over succeeds', async () => {
-    const open = { ttlMs: 10_000n, attributes: { host: 'h' }, requestId: '' };
+    const open = { ttlMs: 10_000n, attributes: { host: 'h' }, requestId: '', condition: undefined };
     const opened = new Promise<unknown>((resolve) =>
       locks.openSession(open, (error, reply) => resolve(error ?? reply)),
     );

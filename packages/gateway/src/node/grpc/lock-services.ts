@@ -6,6 +6,7 @@ import { remoraStatus } from '../../etcd/errors.ts';
 import { HeartbeatStream } from '../../heartbeat-stream.ts';
 import { LockApi } from '../../lock/lock-service.ts';
 import { LockWatchStream } from '../../lock/lock-watch-stream.ts';
+import { SessionApi } from '../../lock/session-service.ts';
 import { SESSION_WORDS } from '../../lock/session-words.ts';
 import type { CallGuard } from './call-guard.ts';
 import { type GrpcService, grpcService } from './service.ts';
@@ -21,6 +22,7 @@ const HEARTBEATS_PENDING_MAX = 4_096;
 /** `remora.v1.Lock`, to be added to a gRPC server. */
 export function lockService(deps: LockServiceDeps, guard: CallGuard): GrpcService {
   const api = new LockApi(deps.backend, deps.random);
+  const sessions = new SessionApi(deps.backend);
   const limits = { pendingMax: HEARTBEATS_PENDING_MAX, timeouts: TIMEOUT_LIMITS };
   return grpcService<pb.LockServer>(pb.LockService, {
     openSession: guard.unary(api.openSession.bind(api), remoraStatus),
@@ -29,6 +31,9 @@ export function lockService(deps: LockServiceDeps, guard: CallGuard): GrpcServic
       remoraStatus,
     ),
     closeSession: guard.unary(api.closeSession.bind(api), remoraStatus),
+    changeSession: guard.unary(sessions.change.bind(sessions), remoraStatus),
+    listSessions: guard.unary(sessions.list.bind(sessions), remoraStatus),
+    showSession: guard.unary(sessions.show.bind(sessions), remoraStatus),
     acquire: guard.unary(api.acquire.bind(api), remoraStatus),
     cancel: guard.unary(api.cancel.bind(api), remoraStatus),
     release: guard.unary(api.release.bind(api), remoraStatus),

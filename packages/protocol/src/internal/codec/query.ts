@@ -34,9 +34,16 @@ import {
   encodeRangeOp,
   encodeTxn,
 } from './kv.ts';
+import {
+  decodeSessionQuery,
+  decodeSessionResult,
+  encodeSessionQuery,
+  encodeSessionResult,
+  isSessionTag,
+} from './session.ts';
 import { asTxnId, decodeTxnState, encodeTxnState } from './transaction.ts';
 
-/** Tags of queries and their results, apart from those of commands so that a mix-up cannot decode. */
+/** Tags of queries and their results, apart from those of commands so that a mix-up cannot decode. 56–57: session.ts. */
 const QUERY = {
   range: 32,
   readTxn: 33,
@@ -69,6 +76,9 @@ export function encodeQuery(query: Query): unknown[] {
       return [QUERY.leaseKeys, leaseToWire(query.id), query.incarnation];
     case 'leases':
       return [QUERY.leases];
+    case 'sessions':
+    case 'session':
+      return encodeSessionQuery(query);
     case 'lockAwait':
       return [QUERY.lockAwait, encodeLockRef(query.lock, query.owner)];
     case 'grantEnd':
@@ -141,6 +151,7 @@ export function decodeQuery(raw: unknown): Query {
       asFields(raw, 1, 'status query');
       return { type: 'status' };
     default:
+      if (isSessionTag(raw[0])) return decodeSessionQuery(raw);
       throw invalid('query tag');
   }
 }
@@ -177,6 +188,9 @@ export function encodeQueryResult(result: QueryResult): unknown[] {
       return [QUERY.leaseKeys, result.keys.slice()];
     case 'leases':
       return [QUERY.leases, result.ids.slice()];
+    case 'sessions':
+    case 'session':
+      return encodeSessionResult(result);
     case 'closedRevision':
       return [QUERY.closedRevision, result.closed, result.floor];
     case 'scan':
@@ -235,6 +249,7 @@ export function decodeQueryResult(raw: unknown): QueryResult {
     case QUERY.status:
       return { type: 'status', status: decodeRangeStatus(asFields(raw, 2, 'status result')[1]) };
     default:
+      if (isSessionTag(raw[0])) return decodeSessionResult(raw);
       throw invalid('query result tag');
   }
 }

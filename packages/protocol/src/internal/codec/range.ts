@@ -66,6 +66,8 @@ export function encodeResult(result: CommandResult | QueryResult): unknown[] {
     case 'leaseTimeToLive':
     case 'leaseKeys':
     case 'leases':
+    case 'sessions':
+    case 'session':
     case 'lockAwait':
     case 'grantEnd':
     case 'closedRevision':

@@ -1,0 +1,175 @@
+import { formatDurationMs, int, jsonBytes } from '@remora/base';
+import { Command } from 'commander';
+import type { RemoraClient, SessionDetails, SessionInfo, SessionLock } from 'remora';
+import { CommandError } from '../exit-codes.ts';
+import { printable } from '../format/bytes-text.ts';
+import { table } from '../format/table.ts';
+import type { Shell } from '../shell.ts';
+import { addConnectionFlags, type ConnectionFlags, examples, flagReader, withClient } from './connection.ts';
+
+const PAGE = 1_000;
+/** A session that would last for a century is one of those that end only when somebody ends them. */
+const CENTURY_MS = 100 * 365 * 24 * 3_600_000;
+
+interface ListFlags extends ConnectionFlags {
+  readonly limit: number;
+  readonly attribute: Readonly<Record<string, string>>;
+}
+
+export function sessionCommand(shell: Shell): Command {
+  return new Command('session')
+    .description('Shows the sessions of clients, to which their locks belong, and ends them.')
+    .addHelpText(
+      'after',
+      examples(
+        'remora session ls --attribute host=worker-7',
+        'remora session show 5f3a9c01d2e4b687',
+        'remora session close 5f3a9c01d2e4b687',
+      ),
+    )
+    .addCommand(listCommand(shell))
+    .addCommand(showCommand(shell))
+    .addCommand(closeCommand(shell));
+}
+
+function listCommand(shell: Shell): Command {
+  const command = new Command('list')
+    .alias('ls')
+    .description("Lists sessions: leases of etcd's clients are sessions too.")
+    .option(
+      '--attribute <name=text>',
+      'only those whose attribute begins with the text, such as host or pid; may be repeated',
+      readAttribute,
+      {},
+    )
+    .option('--limit <number>', 'at most so many', flagReader(int({ min: 1 })), 1000)
+    .addHelpText('after', examples('remora session ls', 'remora session ls --attribute host=worker- --json'));
+  return addConnectionFlags(command, shell).action((flags: ListFlags) =>
+    withClient(flags, async (client) => {
+      const { sessions, more } = await listSessions(client, flags);
+      if (flags.json) return shell.out(JSON.stringify({ sessions: sessions.map(jsonSession), more }));
+      const rows = sessions.map((session) => [
+        session.id.toString(16),
+        timeText(session.ttlMs),
+        timeText(session.remainingMs),
+        attributesText(session),
+      ]);
+      shell.out(table(['SESSION', 'TTL', 'REMAINING', 'ATTRIBUTES'], rows));
+      if (more) shell.err('there are more; see --limit and --attribute');
+    }),
+  );
+}
+
+async function listSessions(client: RemoraClient, { limit, attribute: attributes }: ListFlags) {
+  const sessions: SessionInfo[] = [];
+  let after: bigint | undefined = 0n;
+  while (after !== undefined && sessions.length < limit) {
+    const page = await client.sessions.list({ after, limit: Math.min(PAGE, limit - sessions.length), attributes });
+    sessions.push(...page.sessions);
+    after = page.next;
+  }
+  return { sessions, more: after !== undefined };
+}
+
+function showCommand(shell: Shell): Command {
+  const command = new Command('show')
+    .description('Shows a session, the locks that it holds, and those that it waits for.')
+    .argument('<session>', 'its id, as "session ls" and "lock show" have it', readId)
+    .addHelpText('after', examples('remora session show 5f3a9c01d2e4b687 --json'));
+  return addConnectionFlags(command, shell).action((id: bigint, flags: ConnectionFlags) =>
+    withClient(flags, async (client) => {
+      const session = await client.sessions.show(id);
+      if (session === undefined) throw noSession(id);
+      if (!flags.json) return shell.out(sessionText(session));
+      const { locks, more } = session;
+      shell.out(JSON.stringify({ ...jsonSession(session), locks: locks.map(jsonLock), more }));
+    }),
+  );
+}
+
+function closeCommand(shell: Shell): Command {
+  const command = new Command('close')
+    .description(
+      'Ends a session: its locks are released and its keys deleted at once. Its client is not asked: only the fencing ' +
+        'version still protects against what it does next.',
+    )
+    .argument('<session>', 'its id', readId)
+    .addHelpText('after', examples('remora session close 5f3a9c01d2e4b687'));
+  return addConnectionFlags(command, shell).action((id: bigint, flags: ConnectionFlags) =>
+    withClient(flags, async (client) => {
+      const session = await client.sessions.show(id);
+      if (session === undefined) throw noSession(id);
+      // The one that was looked at, and none that has the same id since.
+      await client.sessions.close(id, { incarnation: session.incarnation });
+      shell.out(flags.json ? JSON.stringify({ closed: true }) : `closed ${id.toString(16)}`);
+    }),
+  );
+}
+
+function readId(text: string): bigint {
+  const hex = text.replace(/^0x/, '');
+  if (!/^-?[0-9a-f]{1,16}$/i.test(hex))
+    throw new CommandError('usage', `${text} is no session: expected its id in hex`);
+  const id = BigInt(`0x${hex.replace('-', '')}`);
+  return hex.startsWith('-') ? -id : id;
+}
+
+function readAttribute(text: string, before: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const at = text.indexOf('=');
+  if (at < 1) throw new CommandError('usage', `--attribute ${text}: expected name=text`);
+  return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
+}
+
+function noSession(id: bigint): CommandError {
+  return new CommandError('failed', `there is no session ${id.toString(16)}`);
+}
+
+function sessionText(session: SessionDetails): string {
+  const { ttlMs, remainingMs, condition, locks, more } = session;
+  const left = `TTL ${timeText(ttlMs)}, ${timeText(remainingMs)} left`;
+  const sections = [`session ${session.id.toString(16)}: ${left}`];
+  if (condition !== undefined) {
+    const { heartbeatMs, serverMisses, holderMisses } = condition;
+    const every = `a heartbeat every ${formatDurationMs(heartbeatMs)}`;
+    sections.push(`${every}; ended when ${serverMisses} are missed, its client stops after ${holderMisses}`);
+  }
+  sections.push(attributesText(session));
+  const rows = locks.map((lock) => [
+    lock.lock.namespace,
+    printable(lock.lock.name),
+    lock.mode === 'permits' ? `${lock.permits} permits` : lock.mode,
+    lock.position === 0 ? 'holds' : `waits, ${lock.position}.`,
+    lock.position === 0 ? lock.version : '',
+    lock.token,
+  ]);
+  sections.push(
+    rows.length === 0 ? 'no locks' : table(['NAMESPACE', 'NAME', 'MODE', 'STATE', 'VERSION', 'TOKEN'], rows),
+  );
+  if (more) sections.push('and more');
+  return sections.join('\n\n');
+}
+
+function timeText(ms: number): string {
+  return ms > CENTURY_MS ? 'never ends' : formatDurationMs(Math.round(ms));
+}
+
+function attributesText({ attributes }: SessionInfo): string {
+  return Object.entries(attributes)
+    .map(([name, text]) => `${name}=${text}`)
+    .join(' ');
+}
+
+function jsonSession({ id, incarnation, ttlMs, remainingMs, attributes, condition }: SessionInfo) {
+  return { session: id.toString(16), incarnation, ttlMs, remainingMs, attributes, ...(condition ? { condition } : {}) };
+}
+
+function jsonLock({ lock, token, mode, permits, version, depth, position }: SessionLock) {
+  return {
+    namespace: lock.namespace,
+    name: jsonBytes(lock.name),
+    token,
+    mode,
+    ...(mode === 'permits' ? { permits } : {}),
+    ...(position === 0 ? { version, depth } : { position }),
+  };
+}

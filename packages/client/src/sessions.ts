@@ -1,0 +1,63 @@
+import { ServiceError } from '@remora/base';
+import type { SessionLock } from '@remora/lock';
+import type { SessionInfo } from '@remora/protocol';
+import type { Requester } from './requester.ts';
+
+export interface SessionDetails extends SessionInfo {
+  /** What it holds, and what it waits for; `more` when there are more than can be told. */
+  readonly locks: readonly SessionLock[];
+  readonly more: boolean;
+}
+
+/** Looking at sessions, whoever's they are, and ending them. */
+export class Sessions {
+  readonly #requester: Requester;
+  readonly #timeoutMs: number;
+
+  constructor(requester: Requester, timeoutMs: number) {
+    this.#requester = requester;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /**
+   * A page of them: at most `limit` (100, at most 1,000) behind `after`, of those that have each of the `attributes`,
+   * beginning as is said. Go on with `next` as `after` until there is none; a page may be short, or empty, before.
+   */
+  async list(
+    options: {
+      readonly after?: bigint;
+      readonly limit?: number;
+      readonly attributes?: Readonly<Record<string, string>>;
+    } = {},
+  ): Promise<{ readonly sessions: readonly SessionInfo[]; readonly next: bigint | undefined }> {
+    const { after = 0n, limit = 100, attributes = {} } = options;
+    const query = { type: 'sessions', after, limit, attributes } as const;
+    const { result } = await this.#requester.query(query, { timeoutMs: this.#timeoutMs });
+    if (result.type !== 'sessions') throw unexpected(result.type);
+    return { sessions: result.sessions, next: result.next === 0n ? undefined : result.next };
+  }
+
+  /** Undefined when there is no such session. */
+  async show(id: bigint): Promise<SessionDetails | undefined> {
+    const query = { type: 'session', id, incarnation: 0 } as const;
+    const { result } = await this.#requester.query(query, { timeoutMs: this.#timeoutMs });
+    if (result.type !== 'session') throw unexpected(result.type);
+    const { session, locks, more } = result;
+    return session === undefined ? undefined : { ...session, locks, more };
+  }
+
+  /**
+   * Ends a session, whoever's it is: all that it holds is released and its keys are deleted. Its client is not asked; only
+   * the fencing version protects against what it still does.
+   *
+   * @throws ServiceError LEASE_NOT_FOUND when there is no such session, or not this `incarnation` of it.
+   */
+  async close(id: bigint, options: { readonly incarnation?: number } = {}): Promise<void> {
+    const { incarnation = 0 } = options;
+    await this.#requester.command({ type: 'leaseRevoke', id, incarnation }, { timeoutMs: this.#timeoutMs });
+  }
+}
+
+function unexpected(type: string): ServiceError {
+  return new ServiceError('INTERNAL', `a question about sessions was answered by a result of another kind: ${type}`);
+}

@@ -1,0 +1,44 @@
+import { ServiceError } from '@remora/base';
+import { type Condition, conditionTtlMs, type SessionLock } from '@remora/lock';
+import type { Query, SessionInfo } from '@remora/protocol';
+import type * as pb from '@remora/protocol/remora';
+import { checkSessions, checkTerms } from '../pipe/validate.ts';
+import { toTtlMs } from './lock-requests.ts';
+import { fromLockId, fromSession } from './lock-responses.ts';
+
+const LIST_LIMIT_DEFAULT = 100;
+
+/** How long a session lives without heartbeats, said as a TTL or as a condition. */
+export function toTerms(request: { readonly ttlMs: bigint; readonly condition: pb.Condition | undefined }): {
+  readonly ttlMs: number;
+  readonly condition?: Condition;
+} {
+  const { condition } = request;
+  if (condition === undefined) return { ttlMs: toTtlMs(request.ttlMs) };
+  const ttlMs = request.ttlMs === 0n ? conditionTtlMs(condition) : toTtlMs(request.ttlMs);
+  checkTerms({ ttlMs, condition });
+  return { ttlMs, condition };
+}
+
+export function toListSessions(request: pb.ListSessionsRequest): Extract<Query, { type: 'sessions' }> {
+  const { after, attributes } = request;
+  const limit = request.limit === 0 ? LIST_LIMIT_DEFAULT : request.limit;
+  const query = { type: 'sessions', after, limit, attributes } as const;
+  checkSessions(query);
+  return query;
+}
+
+export function toShowSession({ id }: pb.ShowSessionRequest): Extract<Query, { type: 'session' }> {
+  if (id === 0n) throw new ServiceError('INVALID_ARGUMENT', 'no session has the id 0');
+  return { type: 'session', id, incarnation: 0 };
+}
+
+export function fromSessionInfo(session: SessionInfo): pb.SessionInfo {
+  const { ttlMs, remainingMs, attributes, condition } = session;
+  const ref = fromSession({ lease: session.id, incarnation: session.incarnation });
+  return { session: ref, ttlMs, remainingMs, attributes: { ...attributes }, condition };
+}
+
+export function fromSessionLock({ lock, version, ...held }: SessionLock): pb.ShowSessionResponse_Lock {
+  return { ...held, lock: fromLockId(lock), version };
+}
