@@ -4,6 +4,7 @@
  */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { connect } from 'remora';
@@ -21,6 +22,8 @@ const EXAMPLES_DIR = fileURLToPath(new URL('../../examples', import.meta.url));
 /** Those that neither need a cluster of their own nor are mostly about the time that sessions live. */
 const EXAMPLES = ['delayed-write', 'deleting-anothers-lock', 'ghost-waiter', 'herd', 'overselling'];
 const PARTS = ['held', 'waiting', 'over'] as const;
+/** Of one course: so that one that comes to nothing does not take the others with it. */
+const PART_MS = 25_000;
 
 let cluster: Cluster;
 const failures = new Map<string, unknown>();
@@ -40,7 +43,7 @@ beforeAll(async () => {
     await Promise.all(
       [...running].map(async ([feature, course]) => {
         try {
-          const { done, value } = await course.next();
+          const { done, value } = await within(course.next());
           expect(done === true ? 'over' : value, 'the part that the course has come to').toBe(part);
         } catch (error) {
           failures.set(feature, error);
@@ -51,8 +54,16 @@ beforeAll(async () => {
     if (part !== 'over') await killLeader();
   }
   await Promise.all([client.close(), other.close()]);
-});
+}, 120_000);
 afterAll(() => cluster?.stop());
+
+async function within<T>(part: Promise<T>): Promise<T> {
+  const controller = new AbortController();
+  const over = pause(PART_MS, undefined, { signal: controller.signal }).then(() => {
+    throw new Error(`this part of the course was not over within ${PART_MS} ms`);
+  });
+  return Promise.race([part, over]).finally(() => controller.abort());
+}
 
 async function killLeader(): Promise<void> {
   const leader = await cluster.leader();
