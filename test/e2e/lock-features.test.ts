@@ -11,13 +11,15 @@ import { connect } from 'remora';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from './harness.ts';
 import { type Course, type Courses, unique } from './lock-features/course.ts';
+import { EVENTS } from './lock-features/events.ts';
 import { KINDS } from './lock-features/kinds.ts';
+import { LEASES } from './lock-features/leases.ts';
 import { SESSIONS } from './lock-features/sessions.ts';
 import { TOGETHER } from './lock-features/together.ts';
 import { WAITING } from './lock-features/waiting.ts';
 import { WAYS } from './lock-features/ways.ts';
 
-const COURSES: Courses = { ...KINDS, ...WAITING, ...SESSIONS, ...TOGETHER, ...WAYS };
+const COURSES: Courses = { ...KINDS, ...WAITING, ...SESSIONS, ...LEASES, ...EVENTS, ...TOGETHER, ...WAYS };
 const EXAMPLES_DIR = fileURLToPath(new URL('../../examples', import.meta.url));
 /** Those that neither need a cluster of their own nor are mostly about the time that sessions live. */
 const EXAMPLES = ['delayed-write', 'deleting-anothers-lock', 'ghost-waiter', 'herd', 'overselling'];
@@ -43,7 +45,7 @@ beforeAll(async () => {
     await Promise.all(
       [...running].map(async ([feature, course]) => {
         try {
-          const { done, value } = await within(course.next());
+          const { done, value } = await within(part, course.next());
           expect(done === true ? 'over' : value, 'the part that the course has come to').toBe(part);
         } catch (error) {
           failures.set(feature, error);
@@ -57,12 +59,12 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => cluster?.stop());
 
-async function within<T>(part: Promise<T>): Promise<T> {
+async function within<T>(part: string, done: Promise<T>): Promise<T> {
   const controller = new AbortController();
   const over = pause(PART_MS, undefined, { signal: controller.signal }).then(() => {
-    throw new Error(`this part of the course was not over within ${PART_MS} ms`);
+    throw new Error(`the course has not come to '${part}' within ${PART_MS} ms`);
   });
-  return Promise.race([part, over]).finally(() => controller.abort());
+  return Promise.race([done, over]).finally(() => controller.abort());
 }
 
 async function killLeader(): Promise<void> {

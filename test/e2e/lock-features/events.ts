@@ -1,0 +1,42 @@
+/** Being told what happens to locks. */
+import { LockStates, type LocksWatchEvent } from 'remora';
+import { expect } from 'vitest';
+import { eventually } from '../eventually.ts';
+import { type Courses, shown, waiters } from './course.ts';
+
+export const EVENTS: Courses = {
+  async *'what happens to locks is told in order, and their states anew after a change of leader'(world) {
+    const { client, other, name } = world;
+    const events = other.locks.events({ prefix: name });
+    const [states, told]: [LockStates, LocksWatchEvent[]] = [new LockStates(), []];
+    const reading = (async () => {
+      for await (const event of events) {
+        states.apply(event);
+        told.push(event);
+      }
+    })();
+    const held = await client.lock(name).acquire();
+    const known = () => states.get(held.id);
+    const isHeld = () => known()?.holders[0]?.version === held.version;
+    await eventually('the grant is told', isHeld);
+    told.length = 0;
+    yield 'held';
+    await eventually('it is told of again', () => told.some(({ type }) => type === 'begin') && isHeld());
+    const waiting = client.lock(name).acquire();
+    await waiters(world, name, 1);
+    await eventually('the waiter is told of', () => known()?.waiterCount === 1);
+    told.length = 0;
+    yield 'waiting';
+    await eventually('both are told of again', () => told.at(-1)?.type === 'live' && known()?.waiterCount === 1);
+    told.length = 0;
+    await held.release();
+    const next = await waiting;
+    await eventually('the hand-over is told', () => told.length === 2);
+    expect(told.map(({ type }) => type)).toEqual(['released', 'acquired']);
+    expect(known()).toEqual(await shown(world, name));
+    await next.release();
+    await eventually('the release is told', () => known() === undefined);
+    events.close();
+    await reading;
+  },
+};
