@@ -418,6 +418,15 @@ describe('over a change of leader', () => {
   });
 });
 
+/** Of one metric, over all nodes. */
+async function total(metric: string): Promise<number> {
+  const texts = await Promise.all(
+    cluster.nodes.map(async ({ http }) => (await fetch(`http://${http}/metrics`)).text()),
+  );
+  const lines = texts.flatMap((text) => text.split('\n').filter((line) => line.startsWith(`${metric} `)));
+  return lines.reduce((sum, line) => sum + Number(line.slice(metric.length)), 0);
+}
+
 describe('over HTTP', () => {
   test('a lock stays held, and a call that waits keeps its place, over a change of leader', async () => {
     const name = unique('http');
@@ -452,6 +461,8 @@ describe('over HTTP', () => {
     expect(await printing.ended).toEqual({ code: 3, err: '' });
     expect(Number(/^fence (\d+)\n$/.exec(printing.out())?.[1])).toBeGreaterThan(held.version);
     expect(await client.locks.show(name)).toBeUndefined();
+    expect(await total('remora_lock_wait_seconds_count{kind="exclusive"}')).toBeGreaterThan(0);
+    expect(await total('remora_sessions')).toBeGreaterThan(0);
     const sleeping = runDocumentedScript(cluster.node(2), name, ['sleep', '60']);
     await eventually('it runs', async () => (await client.locks.show(name))?.holderCount === 1);
     await client.locks.forceRelease(name);

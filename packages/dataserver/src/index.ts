@@ -4,6 +4,7 @@ export * from './engine/index.ts';
 export type { AppliedCommand, OnApplied } from './range/applied-command.ts';
 export type { OtherRanges } from './range/other-ranges.ts';
 export type { RangeOptions, RangeUnderWay } from './range/range-options.ts';
+export { RangeMetrics } from './range-metrics.ts';
 export { HeldReplicas } from './replicas/held-replicas.ts';
 export { RevisionDrawer, type RevisionDrawerDeps, type RevisionSource } from './revisions/revision-drawer.ts';
 export { masterStateKey, RESIDENT_SPANS } from './state/keys.ts';

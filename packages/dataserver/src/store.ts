@@ -49,7 +49,7 @@ import { Strangers } from './replicas/strangers.ts';
 import type { RevisionSource } from './revisions/revision-drawer.ts';
 import { splitterOf } from './splitting/prepare-split.ts';
 import type { OrderedSplit, Splitter, SplitterDeps } from './splitting/splitter.ts';
-import type { RangeStart } from './state/effects.ts';
+import type { RangeMeter, RangeStart } from './state/effects.ts';
 import { allLocalSpan, isStateKey, rangeIdOfLocalKey, stateKey } from './state/keys.ts';
 import { decodeRangeMeta } from './state/meta-codec.ts';
 import type { TransactionPeers } from './transactions/settler.ts';
@@ -79,6 +79,8 @@ export interface StoreDeps {
   /** What the log held for each group when the node started. Each replica takes its own out, so that nothing is kept. */
   readonly recovered: Map<GroupId, RecoveredGroup>;
   readonly onApplied?: OnApplied;
+  /** Counts what its ranges apply while they lead. */
+  readonly meter?: RangeMeter;
   /** Something broke that the node must not go on with. */
   readonly onFailure: (error: unknown) => void;
 }

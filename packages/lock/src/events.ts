@@ -7,9 +7,7 @@
  */
 import { compareBytes, EMPTY_BYTES, unreachable, utf8 } from '@remora/base';
 import { sameOwner } from './identity.ts';
-import type { HolderState, LockId, LockResult, LockState, Owner, Waiter } from './types.ts';
-
-type RefusalCode = Extract<LockResult, { readonly type: 'refused' }>['code'];
+import type { HolderState, LockId, LockState, Owner, RefusalCode, Waiter } from './types.ts';
 
 /** An owner that holds the lock no longer. */
 interface Ended {

@@ -17,7 +17,7 @@ export function handOver(procedure: Procedure): void {
     const refusal = refusalOf(procedure, waiter);
     if (refusal === undefined && !rows.fits(waiter)) return;
     rows.removeFirst(waiter);
-    notify(procedure, owner, refusal ?? granted(procedure, rows.grant(waiter, true).holder));
+    notify(procedure, owner, refusal ?? granted(procedure, rows.grant(waiter, waiter.sinceMs).holder));
     if (rows.full) return;
   }
 }
@@ -33,7 +33,8 @@ function handOverToUpgrader(procedure: Procedure): void {
   if (refusal !== undefined) return notify(procedure, upgrader.owner, refusal);
   const hold = rows.holdOf(upgrader.owner);
   assert(hold !== undefined, 'W2: only who shares a lock upgrades');
-  const alone = rows.convert(hold, { mode: 'exclusive', upgradeAttempt: upgrader.attempt, waited: true });
+  const { attempt: upgradeAttempt, sinceMs } = upgrader;
+  const alone = rows.convert(hold, { mode: 'exclusive', upgradeAttempt, sinceMs });
   notify(procedure, upgrader.owner, granted(procedure, alone.holder));
 }
 

@@ -17,6 +17,7 @@ export { sameOwner, sameSession } from './identity.ts';
 export { LOCK_SPACE, lockOfKey, lockSpan, lockStart, nameAt, namespaceSpan } from './keys.ts';
 export { lockSchema } from './layout.ts';
 export * from './limits.ts';
+export type { GrantEnd, LockMeter } from './meter.ts';
 export { applyLockCommand, sessionEnded } from './procedures.ts';
 export { isCurrent, type LockReadView, ownerStatus, queryLocks } from './queries.ts';
 export { sessionLocks } from './session-locks.ts';

@@ -20,6 +20,7 @@ import { LockKeys } from './keys.ts';
 import { keepData, keptData } from './left-behind.ts';
 import { SHARERS_MAX } from './limits.ts';
 import { Marks } from './marks.ts';
+import type { GrantEnd } from './meter.ts';
 import { decodeHead, emptyHead, encodeHead, type Head, type Hold, positionOf, stateOfHolder } from './records.ts';
 import {
   decodeOwner,
@@ -47,8 +48,8 @@ export type GrantRequest = Pick<
 export interface Conversion {
   readonly mode: 'exclusive' | 'shared';
   readonly upgradeAttempt: number;
-  /** It was waiting for this. */
-  readonly waited: boolean;
+  /** Since when it was waiting for this, in wall time; absent: it was not. */
+  readonly sinceMs?: number;
 }
 
 export class LockRows {
@@ -127,8 +128,8 @@ export class LockRows {
     return mode !== 'permits' || head.permits + permits <= head.capacity;
   }
 
-  /** Makes the owner a holder, under the revision of this command. */
-  grant(request: GrantRequest, waited = false): Hold {
+  /** Makes the owner a holder, under the revision of this command. `sinceMs`: the wall time since when it waited. */
+  grant(request: GrantRequest, sinceMs?: number): Hold {
     const { owner, mode, permits, attempt, keepData, delayMs } = request;
     assert(mode !== 'upgrade' && this.fits(request), 'W6: a lock is granted only where there is room');
     const data = keepData && request.data.length === 0 ? this.keptData : request.data; // D1
@@ -146,7 +147,8 @@ export class LockRows {
     };
     this.#view.attach(owner.session, this.#lock);
     this.#add(hold);
-    this.#view.onEvent?.({ type: 'acquired', holder: stateOfHolder(hold), waited });
+    this.#view.onEvent?.({ type: 'acquired', holder: stateOfHolder(hold), waited: sinceMs !== undefined });
+    this.#view.meter?.granted(hold.mode, this.#msSince(sinceMs));
     return hold;
   }
 
@@ -176,17 +178,28 @@ export class LockRows {
     if (!hold.delayed) this.#loose.push(owner.session);
     this.#view.onEvent?.({ type: how, owner, version, permits: hold.permits });
     if (hold.keepData) this.keepData(hold.holder.data);
+    this.#meterEnd(hold, how);
   }
 
   /** Gives a holder the lock in another way, by a new grant, as fencing versions are of one way to hold it. */
-  convert(hold: Hold, { waited, ...to }: Conversion): Hold {
+  convert(hold: Hold, { sinceMs, ...to }: Conversion): Hold {
     this.#remove(hold);
     const holder = { ...hold.holder, version: this.#view.revision, lockTimeMs: this.#view.wallMs };
     const attempt = Math.max(hold.attempt, to.upgradeAttempt);
     const converted: Hold = { ...hold, ...to, holder, attempt };
     this.#add(converted);
-    this.#view.onEvent?.(conversionEvent(stateOfHolder(converted), waited));
+    this.#view.onEvent?.(conversionEvent(stateOfHolder(converted), sinceMs !== undefined));
+    this.#meterEnd(hold, 'converted');
+    this.#view.meter?.granted(converted.mode, this.#msSince(sinceMs));
     return converted;
+  }
+
+  #meterEnd({ mode, holder }: Hold, how: GrantEnd): void {
+    this.#view.meter?.ended(mode, how, this.#view.wallMs - holder.lockTimeMs);
+  }
+
+  #msSince(sinceMs: number | undefined): number | undefined {
+    return sinceMs === undefined ? undefined : this.#view.wallMs - sinceMs;
   }
 
   #add(hold: Hold): void {
@@ -307,6 +320,7 @@ export class LockRows {
 
   #tellQueued({ owner, sinceMs, mode, permits }: WaiterRecord, position: number): void {
     this.#view.onEvent?.({ type: 'queued', waiter: { owner, position, sinceMs, mode, permits } });
+    this.#view.meter?.queued(mode, position);
   }
 
   replaceWaiter(sequence: number, waiter: WaiterRecord): void {

@@ -36,6 +36,7 @@ export function notify(procedure: Procedure, owner: Owner, result: LockResult): 
 
 /** Tells those who listen that an owner waits no longer. */
 export function leaves({ view }: Procedure, owner: Owner, code: Refused['code']): void {
+  view.meter?.left(code);
   view.onEvent?.({ type: 'left', owner, code });
 }
 

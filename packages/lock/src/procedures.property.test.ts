@@ -201,6 +201,12 @@ function expectTold(view: MemoryView, before: LockState | undefined): LockState 
   return after;
 }
 
+/** What is counted adds up to what is there; the neighbour has one holder. */
+function expectCounted({ counted }: MemoryView, state: LockState | undefined): void {
+  const { holderCount, waiterCount } = state ?? { holderCount: 0, waiterCount: 0 };
+  expect(counted).toEqual({ holders: holderCount + 1, waiters: waiterCount });
+}
+
 /** With data as text, whatever class of bytes they have. */
 function readable(state: LockState | undefined): unknown {
   if (state === undefined) return undefined;
@@ -290,6 +296,7 @@ it.each<About>(['lock', 'semaphore', 'both'])(
           }
           expectSame(view, naive);
           told = expectTold(view, told);
+          expectCounted(view, told);
           expectAttached(view, naive);
           expectExclusion(naive, before);
           for (const { owner: who, version } of naive.holders) {

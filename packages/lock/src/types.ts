@@ -1,5 +1,6 @@
 import type { Bytes } from '@remora/base';
 import type { LockEvent } from './events.ts';
+import type { LockMeter } from './meter.ts';
 
 /** Names one lock. Every record of a lock shares a key prefix, and thus a range. */
 export interface LockId {
@@ -245,6 +246,8 @@ export type LockResult =
       readonly message: string;
     };
 
+export type RefusalCode = Extract<LockResult, { readonly type: 'refused' }>['code'];
+
 export type LockQueryResult =
   | { readonly type: 'show'; readonly state: LockState | undefined }
   | {
@@ -304,4 +307,6 @@ export interface LockView {
   detach(session: SessionRef, lock: LockId): void;
   /** Is told what happens to the lock; absent when nobody listens. It changes nothing. */
   readonly onEvent?: ((event: LockEvent) => void) | undefined;
+  /** Counts what happens; absent where nobody counts. It changes nothing. */
+  readonly meter?: LockMeter | undefined;
 }

@@ -39,7 +39,7 @@ export function upgrade(procedure: Procedure, command: CommandOf<'acquire'>, hol
     return refused('LOCK_UPGRADE_CONFLICT', 'another reader waits to upgrade: each would wait for the other for ever');
   }
   if (rows.head.sharers === 1) {
-    const alone = rows.convert(hold, { mode: 'exclusive', upgradeAttempt: attempt, waited: false });
+    const alone = rows.convert(hold, { mode: 'exclusive', upgradeAttempt: attempt });
     return granted(procedure, alone.holder);
   }
   if (!wait) return { type: 'busy', holder: (rows.anyHold(owner) ?? hold).holder };
@@ -78,7 +78,7 @@ export function downgrade(procedure: Procedure, command: CommandOf<'downgrade'>)
 export function endUpgrade(procedure: Procedure, hold: Hold, attempt: number): Hold {
   const { rows } = procedure;
   const upgradeAttempt = Math.max(attempt, hold.upgradeAttempt);
-  if (hold.mode === 'exclusive') return rows.convert(hold, { mode: 'shared', upgradeAttempt, waited: false });
+  if (hold.mode === 'exclusive') return rows.convert(hold, { mode: 'shared', upgradeAttempt });
   stopWaiting(procedure, hold, attempt);
   const ended = { ...hold, attempt: Math.max(attempt, hold.attempt), upgradeAttempt };
   rows.setHold(ended);

@@ -1,5 +1,5 @@
 import { assert, type Bytes, compareBytes, type Row } from '@remora/base';
-import { type LockEvent, type LockId, type LockView, lockSpan, type SessionRef } from '../src/index.ts';
+import { type LockEvent, type LockId, type LockMeter, type LockView, lockSpan, type SessionRef } from '../src/index.ts';
 
 /** A range's view in memory: rows in order, sessions that end when told to, and a count of what was asked of it. */
 export class MemoryView implements LockView {
@@ -16,6 +16,24 @@ export class MemoryView implements LockView {
 
   readonly onEvent = (event: LockEvent): void => {
     this.#events.push(event);
+  };
+
+  /** What the meter makes of it: who holds and who waits, over all locks. */
+  readonly counted = { holders: 0, waiters: 0 };
+  readonly meter: LockMeter = {
+    granted: (_mode, waitedMs) => {
+      this.counted.holders += 1;
+      if (waitedMs !== undefined) this.counted.waiters -= 1;
+    },
+    ended: () => {
+      this.counted.holders -= 1;
+    },
+    queued: () => {
+      this.counted.waiters += 1;
+    },
+    left: () => {
+      this.counted.waiters -= 1;
+    },
   };
 
   takeEvents(): readonly LockEvent[] {

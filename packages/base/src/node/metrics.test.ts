@@ -15,6 +15,35 @@ test('what was counted is rendered in the text format of Prometheus', async () =
   expect(text).toContain('remora_open 7');
   expect(text).toContain('remora_latency_seconds_bucket{le="0.1"} 0');
   expect(text).toContain('remora_latency_seconds_bucket{le="1"} 1');
+  expect(text).toContain('remora_latency_seconds_bucket{le="+Inf"} 1');
+  expect(text).toContain('remora_latency_seconds_sum 0.5\nremora_latency_seconds_count 1');
+});
+
+test('a histogram counts a value in each bucket that it fits in, per combination of labels', async () => {
+  const metrics = createMetrics();
+  const held = metrics.histogram({ name: 'held', help: 'Held.', labels: ['kind'], buckets: [1, 10] });
+  const shared = held.labels('shared');
+  for (const value of [0, 1, 1.5, 10, 11]) shared.observe(value);
+  held.labels('shared').observe(100);
+  held.labels('"odd"\n').observe(1);
+  const text = await metrics.render();
+  const lines = text.split('\n').filter((line) => line.includes('shared'));
+  expect(lines).toEqual([
+    'held_bucket{le="1",kind="shared"} 2',
+    'held_bucket{le="10",kind="shared"} 4',
+    'held_bucket{le="+Inf",kind="shared"} 6',
+    'held_sum{kind="shared"} 123.5',
+    'held_count{kind="shared"} 6',
+  ]);
+  expect(text).toContain('held_count{kind="\\"odd\\"\\n"} 1');
+});
+
+test('labels are bound once, all of them, and counters only grow', () => {
+  const counter = createMetrics().counter({ name: 'a_total', help: 'A.', labels: ['x', 'y'] });
+  expect(() => counter.labels('1')).toThrow('2 labels');
+  expect(() => counter.inc()).toThrow('2 labels');
+  expect(() => counter.labels('1', '2').labels('3')).toThrow('bound already');
+  expect(() => counter.labels('1', '2').inc(-1)).toThrow('only grows');
 });
 
 test('asking twice for a metric gives the same one, and refuses another shape (M1)', async () => {

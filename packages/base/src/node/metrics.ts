@@ -1,13 +1,7 @@
 // M1. Asking twice for one name gives the same metric, so that each part of a process may declare what it counts;
 //     asking for it with another type or other labels is a broken invariant.
 // M2. A hot path costs one addition: bound label values are resolved once, by `labels`.
-import {
-  collectDefaultMetrics,
-  Counter as PromCounter,
-  Gauge as PromGauge,
-  Histogram as PromHistogram,
-  Registry,
-} from 'prom-client';
+import { collectDefaultMetrics, type Metric, Gauge as PromGauge, Registry } from 'prom-client';
 import { assert } from '../assert.ts';
 import {
   type Counter,
@@ -18,6 +12,7 @@ import {
   type MetricDefinition,
   type Metrics,
 } from '../metrics.ts';
+import { boundTwice, TallyCounter, TallyHistogram } from './tallies.ts';
 
 /** Metrics that can be shown to Prometheus. */
 export interface MetricsRegistry extends Metrics {
@@ -55,7 +50,7 @@ class PromMetrics implements MetricsRegistry {
   }
 
   counter(definition: MetricDefinition): Counter {
-    return this.#once('counter', definition, () => bindCounter(new PromCounter(this.#configuration(definition))));
+    return this.#once('counter', definition, () => this.#register(new TallyCounter(definition)));
   }
 
   gauge(definition: MetricDefinition): Gauge {
@@ -64,9 +59,7 @@ class PromMetrics implements MetricsRegistry {
 
   histogram(definition: HistogramDefinition): Histogram {
     const buckets = [...(definition.buckets ?? LATENCY_BUCKETS_SECONDS)];
-    return this.#once('histogram', definition, () =>
-      bindHistogram(new PromHistogram({ ...this.#configuration(definition), buckets })),
-    );
+    return this.#once('histogram', definition, () => this.#register(new TallyHistogram(definition, buckets)));
   }
 
   onRender(fn: () => void): void {
@@ -76,6 +69,12 @@ class PromMetrics implements MetricsRegistry {
   render(): Promise<string> {
     for (const fn of this.#beforeRender) fn();
     return this.#registry.metrics();
+  }
+
+  #register<Tally extends TallyCounter | TallyHistogram>(tally: Tally): Tally {
+    // All that a registry asks of a metric is its name and `get`; the type has what counts as well.
+    this.#registry.registerMetric(tally as unknown as Metric<string>);
+    return tally;
   }
 
   #configuration({ name, help, labels = [] }: MetricDefinition) {
@@ -95,18 +94,7 @@ class PromMetrics implements MetricsRegistry {
   }
 }
 
-// prom-client's own `labels` gives an object without `labels`; binding twice is refused by its types and by these.
-
-function bindCounter(metric: PromCounter): Counter {
-  return {
-    inc: (by) => metric.inc(by ?? 1),
-    labels: (...values) => {
-      const bound = metric.labels(...values);
-      return { inc: (by) => bound.inc(by ?? 1), labels: boundTwice };
-    },
-  };
-}
-
+// prom-client's own `labels` gives an object without `labels`; binding twice is refused by its types and by this.
 function bindGauge(metric: PromGauge): Gauge {
   return {
     set: (value) => metric.set(value),
@@ -122,18 +110,4 @@ function bindGauge(metric: PromGauge): Gauge {
       };
     },
   };
-}
-
-function bindHistogram(metric: PromHistogram): Histogram {
-  return {
-    observe: (value) => metric.observe(value),
-    labels: (...values) => {
-      const bound = metric.labels(...values);
-      return { observe: (value) => bound.observe(value), labels: boundTwice };
-    },
-  };
-}
-
-function boundTwice(): never {
-  throw new TypeError('the labels of this metric are bound already');
 }

@@ -1,4 +1,4 @@
-import { createMetrics } from '@remora/base/node';
+import type { MetricsRegistry } from '@remora/base/node';
 import {
   adminService,
   CLIENT_SERVER_LIMITS,
@@ -21,14 +21,16 @@ import type { EntryDeps, NodeEntry } from './platform.ts';
 /** What the outside sees of a node: the port for clients, and HTTP for operators. */
 export class Entry implements NodeEntry {
   readonly #deps: EntryDeps;
+  readonly #metrics: MetricsRegistry;
   #server: ClientServer | undefined;
   #pipe: PipeService | undefined;
   #endpoint: HttpEndpoint | undefined;
   #http: RunningHttpServer | undefined;
   #stopping = false;
 
-  constructor(deps: EntryDeps) {
+  constructor(deps: EntryDeps, metrics: MetricsRegistry) {
     this.#deps = deps;
+    this.#metrics = metrics;
   }
 
   async start(): Promise<void> {
@@ -61,7 +63,7 @@ export class Entry implements NodeEntry {
   async #startHttp(): Promise<void> {
     const { options, logger } = this.#deps;
     if (options.roles.includes('gateway')) this.#endpoint = createHttpEndpoint(this.#deps);
-    const metrics = createMetrics({ process: true });
+    const metrics = this.#metrics;
     nodeMetrics(metrics, this.#deps);
     this.#http = await startHttpServer({
       listen: { host: options.listenHost, port: options.httpPort },

@@ -20,6 +20,7 @@ export function nodeMetrics(
   const leases = gauge('range_leases', 'Number of leases.', range);
   const watches = gauge('range_watches', 'Number of open watches on this node.', range);
   const outcomes = gauge('range_remembered_outcomes', 'Outcomes remembered for applied-once.', range);
+  const sessions = gauge('sessions', 'Sessions and leases that are open, of the ranges that this node leads.');
   const logBytes = gauge('log_bytes', 'Bytes in the write-ahead log.');
   const logSegments = gauge('log_segments', 'Segments of the write-ahead log.');
   const logSyncs = gauge('log_syncs_total', 'Synced writes of the log since the start.');
@@ -35,6 +36,7 @@ export function nodeMetrics(
   metrics.onRender(() => {
     const sums: Record<string, number> = { ...deps.host.underWay(), ...deps.underWay() };
     const { stats } = deps.admission;
+    let open = 0;
     for (const [of, count] of Object.entries(deps.lookups)) lookups.labels(of).set(count);
     for (const [name, count] of Object.entries(stats.admitted)) requests.labels(name).set(count);
     for (const [reason, count] of Object.entries(stats.refused)) refused.labels(reason).set(count);
@@ -53,12 +55,14 @@ export function nodeMetrics(
       leases.labels(id).set(state.leases.size);
       watches.labels(id).set(replica.hub.size);
       outcomes.labels(id).set(state.outcomes.count);
+      if (replica.leading) open += state.leases.size;
       const { proposals, lockCalls, transactions, transactionWaits } = replica.underWay();
       for (const [what, count] of Object.entries({ proposals, lockCalls, transactions, transactionWaits })) {
         sums[what] = (sums[what] ?? 0) + count;
       }
     }
     for (const [what, count] of Object.entries(sums)) underWay.labels(what).set(count);
+    sessions.set(open);
     const log = deps.log.stats();
     logBytes.set(log.bytes);
     logSegments.set(log.segments);

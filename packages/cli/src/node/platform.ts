@@ -2,7 +2,7 @@
  * What a node stands on: everything in which a real process differs from a simulated one. `assemble.ts` puts the roles
  * together on top of it and knows neither sockets nor files, so that the simulator runs the same node.
  */
-import type { Clock, Disk, Engine, Logger, Random, ServiceError } from '@remora/base';
+import type { Clock, Disk, Engine, Logger, Metrics, Random, ServiceError } from '@remora/base';
 import type { EngineDeps, OnApplied, RangeOptions, Store } from '@remora/dataserver';
 import type {
   Admission,
@@ -42,6 +42,8 @@ export interface NodePlatform {
   /** Sizes and limits other than the usual ones. */
   readonly tuning?: NodeTuning;
   readonly onApplied?: OnApplied;
+  /** What the node counts; absent: nothing. */
+  readonly metrics?: Metrics;
   openEngine(deps: EngineDeps): Promise<Engine>;
   /** Runs the node's Raft groups; a simulation looks on. */
   createHost(options: RaftHostOptions): NodeRaftHost;

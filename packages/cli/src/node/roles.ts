@@ -3,6 +3,7 @@ import {
   type Checkpointer,
   masterStateKey,
   type OtherRanges,
+  RangeMetrics,
   RevisionDrawer,
   type SplittingPorts,
   Store,
@@ -138,10 +139,11 @@ export function splittingPorts(finder: MasterFinder): SplittingPorts {
  * that fail, `onFailure` is called: the node cannot go on.
  */
 export function createStore(deps: RoleDeps & StoreParts): Store {
-  const { onApplied } = deps.platform;
+  const { onApplied, metrics } = deps.platform;
   const store = new Store({
     ...deps,
     ...(onApplied === undefined ? {} : { onApplied }),
+    ...(metrics === undefined ? {} : { meter: new RangeMetrics(metrics) }),
     disk: deps.platform.stagingDisk,
     options: {
       watchRingBytesMax: WATCH_RING_BYTES,

@@ -11,7 +11,7 @@ import {
   type Random,
   saysFull,
 } from '@remora/base';
-import { createPinoLogger } from '@remora/base/node';
+import { createMetrics, createPinoLogger } from '@remora/base/node';
 import { openLevelEngine, StoreDamagedError, StoreOpenError } from '@remora/dataserver';
 import { createRpcService, dialRpc, type RpcService, startPeerServer } from '@remora/protocol';
 import {
@@ -87,6 +87,7 @@ interface ProcessParts {
 
 function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatform {
   const { clock, random, logger, dataDir } = parts;
+  const metrics = createMetrics({ process: true });
   return {
     clock,
     random,
@@ -100,7 +101,8 @@ function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatfor
     createHost: createRaftHost,
     connect: dialRpc,
     openPeers: (deps) => new ProcessPeers(options, parts, deps),
-    openEntry: (deps) => new Entry(deps),
+    metrics,
+    openEntry: (deps) => new Entry(deps, metrics),
   };
 }
 

@@ -26,7 +26,7 @@ import { LockListeners } from '../lock-watch/lock-listeners.ts';
 import type { RevisionSource } from '../revisions/revision-drawer.ts';
 import { SplitReasons } from '../splitting/split-reasons.ts';
 import type { SplitWish } from '../splitting/split-wish.ts';
-import type { RangeStart } from '../state/effects.ts';
+import type { RangeMeter, RangeStart } from '../state/effects.ts';
 import { lockReader } from '../state/engine-lock-view.ts';
 import { admitsChange } from '../state/membership.ts';
 import { RangeState } from '../state/range-state.ts';
@@ -73,6 +73,8 @@ export interface RangeDeps
   readonly watchRingShare: () => number;
   /** When ranges are split by themselves, as it is now; undefined: never. */
   readonly splitPolicy: () => SplitPolicy | undefined;
+  /** Counts what it applies while it leads. */
+  readonly meter?: RangeMeter;
   /** There is a reason to split it. */
   readonly onSplitWish?: () => void;
 }
@@ -122,6 +124,7 @@ export class RangeReplica implements StateMachine {
     this.#deps = deps;
     const { engine, clock, logger } = deps;
     this.lockListeners = new LockListeners({ engine, clock, revision: () => this.state.revision });
+    const meterOfLeader = () => (this.leading ? deps.meter : undefined);
     this.state = new RangeState(engine, {
       descriptor,
       conf,
@@ -136,6 +139,9 @@ export class RangeReplica implements StateMachine {
         },
         listeners: this.lockListeners,
         onHoldDelayed: (hold) => this.#leases.holdDelayed(hold),
+        get meter() {
+          return meterOfLeader();
+        },
         onLeaseGranted: (lease) => this.#leases.granted(lease),
         onLeaseEnded: (id) => this.#leases.ended(id),
         onSplit: (child, term) => {

@@ -1,5 +1,5 @@
 import type { Row } from '@remora/base';
-import type { DelayedHold, LockEvent, LockId, LockNotice } from '@remora/lock';
+import type { DelayedHold, LockEvent, LockId, LockMeter, LockNotice, LockResult } from '@remora/lock';
 import type { KvEvent } from '@remora/protocol';
 import type { HandedTransactions } from '../transactions/range-transactions.ts';
 import type { Lease } from './leases.ts';
@@ -15,6 +15,8 @@ export interface Effects {
   readonly listeners?: LockAudience;
   /** The session of its owner has ended, or it has come here from another range. */
   onHoldDelayed(hold: DelayedHold): void;
+  /** Counts what is applied, on the replica that leads. */
+  readonly meter?: RangeMeter | undefined;
   onLeaseGranted(lease: Lease): void;
   /** It is alive no more, or not here any more. */
   onLeaseEnded(id: bigint): void;
@@ -38,6 +40,17 @@ export interface LockAudience {
   /** What a command has done to it. */
   publish(lock: LockId, revision: number, events: readonly LockEvent[]): void;
 }
+
+/** Counts what happens to sessions and locks: for statistics, nothing depends on it. */
+export interface RangeMeter extends LockMeter {
+  /** A command about a lock. */
+  answered(result: LockResult): void;
+  sessionOpened(): void;
+  sessionEnded(how: SessionEnd): void;
+}
+
+/** Ended by its client, or by its time. */
+export type SessionEnd = 'closed' | 'expired';
 
 /** What a range begins with that comes from another one. */
 export interface RangeStart {

@@ -1,5 +1,5 @@
 import type { Bytes, Engine } from '@remora/base';
-import type { LockEvent, LockId, LockView } from '@remora/lock';
+import type { LockEvent, LockId, LockMeter, LockView } from '@remora/lock';
 import type { Belongings } from './belongings.ts';
 
 /** Reads of locks as they are at the moment. */
@@ -18,6 +18,8 @@ interface Applied {
   readonly wallMs: number;
   /** Takes what happens to the lock, when anybody listens. */
   readonly events: LockEvent[] | undefined;
+  /** Counts what happens, where that is counted. */
+  readonly meter: LockMeter | undefined;
 }
 
 /** The lock layer's window on the engine during one command, for one lock. */
@@ -28,11 +30,12 @@ export class EngineLockView implements LockView {
   readonly lock: LockId;
   readonly events: readonly LockEvent[] | undefined;
   readonly onEvent: ((event: LockEvent) => void) | undefined;
+  readonly meter: LockMeter | undefined;
   readonly #engine: Engine;
   readonly #belongings: Belongings;
   changed = false;
 
-  constructor(engine: Engine, belongings: Belongings, { lock, revision, timeMs, wallMs, events }: Applied) {
+  constructor(engine: Engine, belongings: Belongings, { lock, revision, timeMs, wallMs, events, meter }: Applied) {
     this.#engine = engine;
     this.#belongings = belongings;
     this.lock = lock;
@@ -40,6 +43,7 @@ export class EngineLockView implements LockView {
     this.timeMs = timeMs;
     this.wallMs = wallMs;
     this.events = events;
+    this.meter = meter;
     this.onEvent = events && ((event) => events.push(event));
   }
 

@@ -16,6 +16,7 @@ import type { RangeTransactions } from '../transactions/range-transactions.ts';
 import type { Attached } from './attachments.ts';
 import type { Belongings } from './belongings.ts';
 import { attachableSpan, intersection, type RangeBounds } from './bounds.ts';
+import type { SessionEnd } from './effects.ts';
 import type { LeaseReferences } from './lease-references.ts';
 import type { Lease, Leases } from './leases.ts';
 import type { LockCommands } from './lock-commands.ts';
@@ -35,7 +36,7 @@ export interface LeaseHolder {
   revision: number;
   readonly locks: Pick<LockCommands, 'release'>;
   onLeaseGranted(lease: Lease): void;
-  onLeaseEnded(id: bigint): void;
+  onLeaseEnded(id: bigint, how: SessionEnd): void;
 }
 
 /** Keys and locks that one entry takes from a lease of another range. */
@@ -48,11 +49,11 @@ export function applyLeaseCommand(range: LeaseHolder, command: AnyLeaseCommand, 
     case 'leaseChange':
       return change(range, command);
     case 'leaseRevoke':
-      return revoke(range, command.id, command.incarnation);
+      return revoke(range, command, 'closed');
     case 'leaseExpire':
       // Another term has begun since: its leader has given the lease a full TTL again (traps 17, 18).
       if (command.term !== term) throw new ServiceError('NOT_LEADER', 'the expiry was proposed in an earlier term');
-      return revoke(range, command.id, command.incarnation);
+      return revoke(range, command, 'expired');
     case 'leaseRegister':
       return register(range, command);
     case 'leaseRefer':
@@ -88,7 +89,11 @@ function change(range: LeaseHolder, command: CommandOf<'leaseChange'>): CommandR
 }
 
 /** LC1. In one step keys go, locks are released and granted onward, waiters leave (design §9). */
-function revoke(range: LeaseHolder, id: bigint, incarnation: number): CommandResult {
+function revoke(
+  range: LeaseHolder,
+  { id, incarnation }: CommandOf<'leaseRevoke' | 'leaseExpire'>,
+  how: SessionEnd,
+): CommandResult {
   const lease = living(range, id, incarnation);
   const { leases, belongings, transactions } = range;
   const here = attachableSpan(range.bounds);
@@ -100,7 +105,7 @@ function revoke(range: LeaseHolder, id: bigint, incarnation: number): CommandRes
   range.revision = revision;
   if (here !== undefined && transactions.leasesWithin(here).has(id)) leases.addSpan(id, here);
   leases.settle(id, undefined);
-  range.onLeaseEnded(id);
+  range.onLeaseEnded(id, how);
   return { type: 'leaseRevoke' };
 }
 

@@ -21,7 +21,7 @@ export interface LockHolder {
   commitAt(revision: number, changes: KvChanges): void;
 }
 
-type LockEffects = Pick<Effects, 'onNotice' | 'onHoldDelayed' | 'listeners'>;
+type LockEffects = Pick<Effects, 'onNotice' | 'onHoldDelayed' | 'listeners' | 'meter'>;
 
 /** Locks of a range, and what belongs to sessions that end. */
 export class LockCommands implements HeldLocks {
@@ -42,6 +42,7 @@ export class LockCommands implements HeldLocks {
     if (command.type === 'endDelay') this.#range.delays.remove(command);
     for (const notice of notices) this.#effects.onNotice(notice);
     this.#publish(view);
+    this.#effects.meter?.answered(result);
     return { type: 'lock', result };
   }
 
@@ -76,6 +77,7 @@ export class LockCommands implements HeldLocks {
   #view(lock: LockId, revision: number): EngineLockView {
     const { belongings, rangeTimeMs, wallMs } = this.#range;
     const events = this.#effects.listeners?.wants(lock) ? [] : undefined;
-    return new EngineLockView(this.#engine, belongings, { lock, revision, timeMs: rangeTimeMs, wallMs, events });
+    const { meter } = this.#effects;
+    return new EngineLockView(this.#engine, belongings, { lock, revision, timeMs: rangeTimeMs, wallMs, events, meter });
   }
 }

@@ -9,7 +9,7 @@ import { Belongings } from './belongings.ts';
 import { boundsOf, type RangeBounds } from './bounds.ts';
 import { compact, raiseRevision, skipRevisions } from './compaction.ts';
 import { DelayedHolds } from './delayed-holds.ts';
-import type { Effects, RangeStart } from './effects.ts';
+import type { Effects, RangeStart, SessionEnd } from './effects.ts';
 import { stateKey } from './keys.ts';
 import { KvChanges } from './kv-changes.ts';
 import { NOTHING_PREFETCHED, type Prefetched } from './kv-read.ts';
@@ -400,9 +400,11 @@ export class RangeState implements TransactionHost {
 
   onLeaseGranted(lease: Lease): void {
     this.#effects.onLeaseGranted(lease);
+    this.#effects.meter?.sessionOpened();
   }
 
-  onLeaseEnded(id: bigint): void {
+  onLeaseEnded(id: bigint, how: SessionEnd): void {
     this.#effects.onLeaseEnded(id);
+    this.#effects.meter?.sessionEnded(how);
   }
 }

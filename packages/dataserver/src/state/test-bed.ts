@@ -12,7 +12,7 @@ import {
   rangeOp,
 } from '@remora/protocol';
 import { MemoryEngine } from '../engine/index.ts';
-import type { LockAudience, RangeStart } from './effects.ts';
+import type { LockAudience, RangeMeter, RangeStart } from './effects.ts';
 import { HISTORY_SPACE, RESIDENT_SPANS } from './keys.ts';
 import type { Outcome } from './outcome-codec.ts';
 import { RangeState } from './range-state.ts';
@@ -59,8 +59,11 @@ export class StateBed {
   term = 1;
   /** Where changes take their revisions from, once the master numbers them. */
   block: RevisionBlock | undefined;
+  /** What the leader stamps on entries. */
+  wallMs = 0;
   readonly #descriptor: RangeDescriptor;
   readonly #listeners: LockAudience | undefined;
+  readonly #meter: RangeMeter | undefined;
 
   /**
    * Of the range that covers everything, unless another one is given, or what one begins with that was split off; ranges
@@ -72,12 +75,14 @@ export class StateBed {
       readonly descriptor?: RangeDescriptor;
       readonly start?: RangeStart;
       readonly listeners?: LockAudience;
+      readonly meter?: RangeMeter;
     } = {},
   ) {
     const { engine = memoryEngine(), start, descriptor = start?.meta.descriptor ?? DESCRIPTOR } = given;
     this.engine = engine;
     this.#descriptor = descriptor;
     this.#listeners = given.listeners;
+    this.#meter = given.meter;
     this.state = this.#open();
     if (start !== undefined) this.state.begin(start);
   }
@@ -91,6 +96,7 @@ export class StateBed {
         onNotice: (notice) => this.notices.push(notice),
         ...(this.#listeners === undefined ? {} : { listeners: this.#listeners }),
         onHoldDelayed: (hold) => this.delayed.push(hold),
+        meter: this.#meter,
         onLeaseGranted() {},
         onLeaseEnded() {},
         onSplit: (child) => this.children.push(child),
@@ -125,7 +131,7 @@ export class StateBed {
       { index: this.state.applied.index + 1, term: this.term },
       {
         rangeTimeMs: this.timeMs,
-        wallMs: 0,
+        wallMs: this.wallMs,
         epoch: this.state.descriptor.epoch,
         ...(this.block === undefined ? {} : { block: this.block }),
         commands: commands.map(({ command, requestId = '', deadlineMs = 0 }) => ({ command, requestId, deadlineMs })),
