@@ -229,6 +229,61 @@ const OF_CLIENTS: readonly RuleMutation[] = [
       test: 'that is made shorter counts from then on, though nobody knows whether the cluster has heard of it (S5)',
     },
   },
+  {
+    name: 'beat-of-the-stand-in-counted-from-now',
+    rule: 'a heartbeat that the stand-in sent counts from when the client hears of it',
+    file: 'packages/client/src/session.ts',
+    find: 'this.#count(beat.sentMs, beat.sentWallMs, beat.ttlMs)',
+    replace: 'this.#count(this.#clock.monotonicMs(), this.#clock.wallMs(), beat.ttlMs)',
+    killedBy: {
+      file: 'test/sdk/stand-in.property.test.ts',
+      test: 'never takes for its own what the cluster has given away, whoever was cut off meanwhile',
+    },
+  },
+  {
+    name: 'stand-in-without-end',
+    rule: 'the stand-in renews what a client holds that hangs for good',
+    file: 'packages/client/src/stand-in.ts',
+    find: 'nowMs - this.#aliveMs > this.#options.blockMaxMs',
+    replace: 'nowMs < this.#aliveMs',
+    killedBy: {
+      file: 'test/sdk/stand-in.property.test.ts',
+      test: 'that hangs for good holds up others for so long as it may be busy and a TTL, and knows it is lost',
+    },
+  },
+  {
+    name: 'lease-asked-for-before-it-is-named',
+    rule: 'a session is asked for before the journal names it durably',
+    file: 'packages/client/src/session.ts',
+    find: 'await requester.journal?.add(id);',
+    replace: 'void requester.journal?.add(id);',
+    killedBy: {
+      file: 'test/sdk/journal.test.ts',
+      test: 'names each lease durably before it asks for it, so that no crash leaves one that is not named',
+    },
+  },
+  {
+    name: 'sets-in-the-order-of-asking',
+    rule: 'several locks are acquired in the order in which they are asked for',
+    file: 'packages/client/src/lock-choice.ts',
+    find: 'compareIds(a.lock.id, b.lock.id));',
+    replace: 'a.at - b.at);',
+    killedBy: {
+      file: 'test/sdk/lock-all.property.test.ts',
+      test: 'sets of locks taken by many clients at once never wait for one another for ever, and leave nothing',
+    },
+  },
+  {
+    name: 'set-not-checked-once-it-is-granted',
+    rule: 'several locks count as held although one was taken away while others were waited for',
+    file: 'packages/client/src/lock-set.ts',
+    find: 'if (await all.check()) return;',
+    replace: 'if (all.locks.length > 0) return;',
+    killedBy: {
+      file: 'test/sdk/lock-all.test.ts',
+      test: 'are not held if one was taken away while others were waited for',
+    },
+  },
 ];
 
 /** What coordinators conclude from them. */

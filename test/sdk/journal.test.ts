@@ -1,4 +1,5 @@
 import { SeededRandom, SimDisk } from '@remora/base';
+import fc from 'fast-check';
 import type { JournalPorts, ProcessIdentity, RemoraClient } from 'remora';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { codeOf, GATEWAYS, World } from '../support/sdk-world.ts';
@@ -88,6 +89,23 @@ describe('nothing is taken', () => {
     expect(world.backend.seen.filter(({ command }) => command.type === 'leaseRevoke')).toEqual([]);
     await world.until(next.close());
   });
+});
+
+test('whatever else is in the directory, clients connect, and take nothing', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(fc.json(), fc.string()), async (text) => {
+      world = new World();
+      disk = new SimDisk({ random: new SeededRandom(1) });
+      const file = await disk.open('x.json', { create: true });
+      await new Promise((resolve) => file.write(0, [Buffer.from(text)], resolve));
+      const next = await client(2);
+      await world.until(next.lock('a').acquire());
+      await world.until(next.close());
+      await world.run(100);
+      expect([await files(), world.clock.pendingTimers]).toEqual([['x.json'], 0]);
+    }),
+    { numRuns: 30 },
+  );
 });
 
 describe('a client with a journal', () => {

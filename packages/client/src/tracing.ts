@@ -25,6 +25,10 @@ export interface TracedAcquire {
   failed(error: unknown): void;
 }
 
+/** Of clients without a tracer: locks are acquired by the hundred thousand. */
+const UNTRACED: TracedAcquire = { granted() {}, failed() {} };
+const UNTRACED_HOLD = (): void => {};
+
 /**
  * Two spans for each lock: `remora.lock.acquire` until it is granted or given up, and `remora.lock.hold` from then on until
  * it is released or lost. They belong to whatever span is active where the lock is acquired.
@@ -38,42 +42,42 @@ export class Tracing {
 
   /** Call it in the caller's own turn, where its span is the active one. */
   acquire(lock: LockId, as: AcquireAs | undefined): TracedAcquire {
-    const span = this.#start('remora.lock.acquire', lock, as?.type ?? 'exclusive');
+    if (this.#tracer === undefined) return UNTRACED;
+    const span = start(this.#tracer, 'remora.lock.acquire', lock, as?.type ?? 'exclusive');
     return {
       granted(version, { queuePosition, attempts, gateway }) {
-        span?.setAttributes({
+        span.setAttributes({
           'remora.lock.version': version,
           'remora.lock.queue_position': queuePosition,
           'remora.lock.attempts': attempts,
           'server.address': gateway,
         });
-        span?.end();
+        span.end();
       },
-      failed(error) {
-        if (span !== undefined) endWith(span, toServiceError(error));
-      },
+      failed: (error) => endWith(span, toServiceError(error)),
     };
   }
 
   /** Returns what ends the span: with the reason when the lock was lost. */
   hold(lock: LockId, mode: HoldMode, version: number): (lost?: ServiceError) => void {
-    const span = this.#start('remora.lock.hold', lock, mode);
-    span?.setAttributes({ 'remora.lock.version': version });
+    if (this.#tracer === undefined) return UNTRACED_HOLD;
+    const span = start(this.#tracer, 'remora.lock.hold', lock, mode);
+    span.setAttributes({ 'remora.lock.version': version });
     return (lost) => {
-      if (lost === undefined) span?.end();
-      else if (span !== undefined) endWith(span, lost);
+      if (lost === undefined) span.end();
+      else endWith(span, lost);
     };
   }
+}
 
-  #start(name: string, lock: LockId, mode: string): TracerSpan | undefined {
-    return this.#tracer?.startSpan(name, {
-      attributes: {
-        'remora.lock.namespace': lock.namespace,
-        'remora.lock.name': Buffer.from(lock.name).toString(),
-        'remora.lock.mode': mode,
-      },
-    });
-  }
+function start(tracer: Tracer, name: string, lock: LockId, mode: string): TracerSpan {
+  return tracer.startSpan(name, {
+    attributes: {
+      'remora.lock.namespace': lock.namespace,
+      'remora.lock.name': Buffer.from(lock.name).toString(),
+      'remora.lock.mode': mode,
+    },
+  });
 }
 
 function endWith(span: TracerSpan, error: ServiceError): void {

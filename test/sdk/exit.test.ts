@@ -1,0 +1,41 @@
+import type { ExitHooks } from 'remora';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { codeOf, World } from '../support/sdk-world.ts';
+
+let world: World;
+let hooks: Set<() => Promise<void>>;
+const exit: ExitHooks = {
+  beforeExit(fn) {
+    hooks.add(fn);
+    return () => hooks.delete(fn);
+  },
+};
+beforeEach(() => {
+  world = new World();
+  hooks = new Set();
+});
+
+describe('when the process ends', () => {
+  test('a client releases what it holds, and takes nothing any more', async () => {
+    const client = await world.client({}, 1, { exit });
+    const held = await world.until(client.lock('a').acquire());
+    const own = await world.until(client.lock('b').acquire({ ttl: '10m' }));
+    await world.until(Promise.all([...hooks].map((hook) => hook())));
+    expect([held.state, own.state, world.backend.sessions]).toEqual(['lost', 'lost', 0]);
+    expect(await world.until(codeOf(client.lock('a').acquire()))).toBe('CANCELED');
+  });
+
+  test('a client that holds nothing, is closed, or is told not to, does nothing', async () => {
+    const client = await world.client({}, 1, { exit });
+    await world.until(client.kv.put('k', 'v'));
+    expect(hooks.size).toBe(0);
+    await world.until(client.lock('a').acquire());
+    await world.until(client.session());
+    expect(hooks.size).toBe(1);
+    await world.until(client.close());
+    expect(hooks.size).toBe(0);
+    const other = await world.client({ releaseOnExit: false }, 1, { exit });
+    await world.until(other.lock('a').acquire());
+    expect(hooks.size).toBe(0);
+  });
+});
