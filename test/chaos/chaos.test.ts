@@ -45,7 +45,9 @@ describe(`chaos (again: pnpm chaos --minutes 0.75 --seed ${SEED})`, () => {
 
   test('each kind of load did something', () => {
     const done = new Set(rounds.flatMap(({ operations }) => operations.filter(isDone).map(({ w }) => w)));
-    expect([...done]).toEqual(expect.arrayContaining(['leases', 'lists', 'locks', 'registers', 'txns', 'watches']));
+    expect([...done]).toEqual(
+      expect.arrayContaining(['fences', 'leases', 'lists', 'locks', 'registers', 'txns', 'watches']),
+    );
   });
 
   test('a lost write put into what was recorded is found', () => {

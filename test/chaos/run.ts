@@ -25,7 +25,7 @@ import {
 } from './changes/scenario.ts';
 import { ClientFleet } from './clients/client-fleet.ts';
 import type { Fault, FaultWorld } from './faults/fault.ts';
-import { FAULTS } from './faults/index.ts';
+import { FAULTS_OF } from './faults/index.ts';
 import { JudgeProcess, type JudgeResult } from './judges/judge-process.ts';
 import { ChaosCluster } from './nodes/chaos-cluster.ts';
 import { SmallDisk } from './nodes/small-disk.ts';
@@ -42,8 +42,11 @@ export interface ChaosOptions {
   readonly clients: number;
   /** Mean pause of a worker between two operations. */
   readonly thinkMs: number;
-  /** `faults`: one after another; `changes`: all ranges change all the time, and coordinators of transactions die. */
-  readonly course: 'faults' | 'changes';
+  /**
+   * `faults`: one after another; `locks`: those that may part holders from their locks, and nothing but locks is used;
+   * `changes`: all ranges change all the time, and coordinators of transactions die.
+   */
+  readonly course: 'faults' | 'locks' | 'changes';
   /** Kinds of faults that may happen; absent: all. */
   readonly only?: ReadonlySet<string>;
   /** Ends the run early, in good order. */
@@ -112,7 +115,7 @@ class Run {
 
   constructor(options: ChaosOptions) {
     this.#options = options;
-    this.#kinds = options.course === 'changes' ? [] : FAULTS.filter(({ kind }) => options.only?.has(kind) ?? true);
+    this.#kinds = FAULTS_OF[options.course].filter(({ kind }) => options.only?.has(kind) ?? true);
   }
 
   report(finding: Finding): void {
@@ -190,13 +193,13 @@ class Run {
   }
 
   async #load(cluster: ChaosCluster): Promise<ClientFleet> {
-    const { programs, dir, clients, seed, thinkMs } = this.#options;
+    const { programs, dir, clients, course, seed, thinkMs } = this.#options;
     const report = (finding: Finding): void => this.report(finding);
     const judge = new JudgeProcess({ programs, dir, report });
     this.#judge = judge;
     this.#beganNs = process.hrtime.bigint();
     this.#clients = new ClientFleet({
-      ...{ dir, programs, clients, seed, thinkMs, report },
+      ...{ dir, programs, clients, seed, thinkMs, report, load: course === 'locks' ? 'locks' : 'all' },
       endpoints: cluster.endpoints,
       beganNs: this.#beganNs,
       roundMs: ROUND_MS,

@@ -12,6 +12,10 @@ test('ranges change with a node more than they have replicas', () => {
   expect(settingsOf([], given).course).toBe('faults');
 });
 
+test('locks are used by fifty clients in ten processes, for five minutes', () => {
+  expect(settingsOf(['locks'], given)).toMatchObject({ course: 'locks', minutes: 5, clients: 10, nodes: 3 });
+});
+
 test('kinds of faults are named as they are', () => {
   expect(settingsOf(['--faults', 'partition, disk full'], given).only).toEqual(new Set(given.kinds));
 });
@@ -23,7 +27,7 @@ describe('what cannot be is refused, with its reason', () => {
     { args: ['--seed', '1.5'], says: '--seed: "1.5" is not a whole number above 0' },
     { args: ['--nodes', '6'], says: '--nodes: 6 is not 3 to 5' },
     { args: ['ranges', '--nodes', '3'], says: '--nodes: replicas cannot be moved with 3' },
-    { args: ['range'], says: "there is no 'range'; there is: ranges" },
+    { args: ['range'], says: "there is no 'range'; there are: locks, ranges" },
     { args: ['--faults', 'rain'], says: "there is no fault 'rain'; there are: partition, disk full" },
     { args: ['--kills', '5'], says: '--kills' },
   ])('$args', ({ args, says }) => {

@@ -2,16 +2,18 @@
 import { parseArgs } from 'node:util';
 import { NODES as CHANGING_NODES } from '../changes/scenario.ts';
 
-export const USAGE = `pnpm chaos [ranges] [options]
+export const USAGE = `pnpm chaos [locks|ranges] [options]
 
 Runs a cluster of real processes under load and faults, and judges everything that its clients were told.
+With 'locks' clients do nothing but use locks, 50 of them and 10 locks unless told otherwise, and what befalls them and the
+nodes is what may part holders from their locks: kills, SIGSTOP for longer than sessions live, partitions, locks taken by force.
 With 'ranges' nothing fails but gateways, at each message of the transactions that they coordinate, and ranges are split,
 merged, moved and handed over all the time; what a run must have seen of that is judged, too.
 
-  --minutes M     how long faults befall the cluster (default 1)
+  --minutes M     how long faults befall the cluster (default 1, and 5 with 'locks')
   --seed S        draws faults, their order and their times (default: by chance)
   --nodes N       3 to 5 (default 3, and 4 with 'ranges'); from 4 on, replicas are moved
-  --clients N     client processes (default 3)
+  --clients N     client processes (default 3; with 'locks' 10, each of which is five clients)
   --think MS      mean pause of a worker between two operations (default 40); less is more load
   --faults A,B    only these kinds of faults; --list names all
   --list          names all kinds of faults, and ends
@@ -24,7 +26,7 @@ Ctrl-C ends the faults, and the run in good order; a second one ends it at once.
 export interface Settings {
   readonly help: boolean;
   readonly list: boolean;
-  readonly course: 'faults' | 'changes';
+  readonly course: 'faults' | 'locks' | 'changes';
   readonly minutes: number;
   readonly seed: number;
   readonly nodes: number;
@@ -62,7 +64,7 @@ export function settingsOf(
   const nodes = whole('nodes', values.nodes) ?? (course === 'changes' ? CHANGING_NODES : 3);
   if (nodes < 3 || nodes > 5) throw new Error(`--nodes: ${nodes} is not 3 to 5`);
   if (course === 'changes' && nodes < CHANGING_NODES) throw new Error('--nodes: replicas cannot be moved with 3');
-  const minutes = values.minutes === undefined ? 1 : Number(values.minutes);
+  const minutes = values.minutes === undefined ? (course === 'locks' ? 5 : 1) : Number(values.minutes);
   if (!(minutes > 0)) throw new Error(`--minutes: "${values.minutes}" is not a number above 0`);
   return {
     help: values.help,
@@ -71,7 +73,7 @@ export function settingsOf(
     seed: whole('seed', values.seed) ?? given.chance(),
     course,
     nodes,
-    clients: whole('clients', values.clients) ?? 3,
+    clients: whole('clients', values.clients) ?? (course === 'locks' ? 10 : 3),
     thinkMs: whole('think', values.think) ?? 40,
     only: kindsOf(values.faults, given.kinds),
     dir: values.dir,
@@ -84,7 +86,8 @@ function courseOf(positionals: readonly string[]): Settings['course'] {
   const [what, ...rest] = positionals;
   if (what === undefined) return 'faults';
   if (what === 'ranges' && rest.length === 0) return 'changes';
-  throw new Error(`there is no '${positionals.join(' ')}'; there is: ranges`);
+  if (what === 'locks' && rest.length === 0) return 'locks';
+  throw new Error(`there is no '${positionals.join(' ')}'; there are: locks, ranges`);
 }
 
 function whole(name: string, text: string | undefined): number | undefined {

@@ -13,6 +13,7 @@ import type { Finding } from '../../checkers/index.ts';
 import { violation } from '../../checkers/index.ts';
 import { Journal } from '../journal/journal.ts';
 import type { ToJudge } from '../judges/messages.ts';
+import type { LoadName } from '../workloads/index.ts';
 import { FencedNumbers } from './fenced-numbers.ts';
 import type { ClientArguments, FromClient, ToClient } from './messages.ts';
 import { Program } from './program.ts';
@@ -26,6 +27,8 @@ export interface FleetOptions {
   /** Where the compiled programs are. */
   readonly programs: string;
   readonly clients: number;
+  /** What each of them does. */
+  readonly load: LoadName;
   readonly seed: number;
   readonly endpoints: readonly string[];
   readonly beganNs: bigint;
@@ -161,11 +164,11 @@ export class ClientFleet {
   }
 
   #begin(role: ClientArguments['role'], i: number): Life {
-    const { dir, programs, seed, endpoints, beganNs, roundMs, thinkMs } = this.#options;
+    const { dir, programs, load, seed, endpoints, beganNs, roundMs, thinkMs } = this.#options;
     const birth = this.#born++;
     const name = role === 'auditor' ? AUDITOR : `c${i + 1}-${birth}`;
     const argument: ClientArguments = {
-      ...{ role, name, endpoints, roundMs, thinkMs },
+      ...{ role, load, name, endpoints, roundMs, thinkMs },
       journal: this.#announce(name),
       beganNs: String(beganNs),
       home: i % endpoints.length,

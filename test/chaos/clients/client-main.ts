@@ -8,7 +8,7 @@ import { connect, type RemoraClient } from 'remora';
 import { pause } from '../../e2e/eventually.ts';
 import { Journal } from '../journal/journal.ts';
 import { Auditor } from '../workloads/auditor.ts';
-import { WORKLOADS } from '../workloads/index.ts';
+import { LOADS } from '../workloads/index.ts';
 import type { Client, Turn } from '../workloads/workload.ts';
 import { type ClientArguments, type FromClient, HASTY_MS, PATIENT_MS, type ToClient } from './messages.ts';
 import { RawKv } from './raw-kv.ts';
@@ -16,6 +16,8 @@ import { ResourceOverIpc } from './resource-over-ipc.ts';
 
 const TICK_MS = 200;
 const SESSION_TTL_MS = 5_000;
+/** In one process. */
+const CLIENTS_MAX = 100;
 
 const args: ClientArguments = JSON.parse(process.argv[2] ?? '{}');
 process.on('disconnect', () => process.exit(1)); // M1.
@@ -47,31 +49,50 @@ async function audit(journal: Journal): Promise<void> {
 }
 
 async function load(journal: Journal): Promise<void> {
-  const { name, endpoints, home, seed, thinkMs } = args;
-  const [remora, hasty] = await Promise.all([open(PATIENT_MS), open(HASTY_MS)]);
-  const endpoint = endpoints[home] ?? '';
-  const raw = new RawKv({ name: `${name}.raw`, endpoint, timeoutMs: HASTY_MS });
-  const loyal = new RawKv({ name: `${name}.loyal`, endpoint, timeoutMs: PATIENT_MS });
-  const random = new SeededRandom(seed);
+  const { workloads, clients } = LOADS[args.load];
+  const resource = new ResourceOverIpc((message) => void send(message));
+  const users = await Promise.all(Array.from({ length: clients }, (_, i) => begin({ journal, resource, i })));
   let stopping = false;
-  const client: Client = {
-    ...{ name, journal, random, endpoints, remora, hasty, raw, loyal, pause },
-    resource: new ResourceOverIpc((message) => void send(message)),
-    newestRevision: 0,
-  };
   process.on('message', (message: ToClient) => {
     if (message.type === 'stop') stopping = true;
   });
   await send({ type: 'ready' });
-  const work = async (turn: Turn): Promise<void> => {
+  const work = async ({ client }: User, turn: Turn): Promise<void> => {
     while (!stopping) {
       await turn();
-      await pause(random.int(2 * thinkMs + 1));
+      await pause(client.random.int(2 * args.thinkMs + 1));
     }
   };
-  await Promise.all(WORKLOADS.flatMap((makeWorkers) => makeWorkers(client)).map(work));
-  for (const each of [raw, loyal]) each.close();
-  await Promise.all([remora.close(), hasty.close()]);
+  await Promise.all(
+    users.flatMap((user) =>
+      workloads.flatMap((makeWorkers) => makeWorkers(user.client)).map((turn) => work(user, turn)),
+    ),
+  );
+  await Promise.all(users.map(({ close }) => close()));
+}
+
+interface User {
+  readonly client: Client;
+  readonly close: () => Promise<void>;
+}
+
+/** One of the clients that this process is, with connections and a session of its own. */
+async function begin(given: Pick<Client, 'journal' | 'resource'> & { readonly i: number }): Promise<User> {
+  const { i, ...rest } = given;
+  const { endpoints, home, seed } = args;
+  const name = i === 0 ? args.name : `${args.name}.${i}`;
+  const [remora, hasty] = await Promise.all([open(PATIENT_MS), open(HASTY_MS)]);
+  const endpoint = endpoints[home] ?? '';
+  const raw = new RawKv({ name: `${name}.raw`, endpoint, timeoutMs: HASTY_MS });
+  const loyal = new RawKv({ name: `${name}.loyal`, endpoint, timeoutMs: PATIENT_MS });
+  const random = new SeededRandom(seed * CLIENTS_MAX + i);
+  return {
+    client: { ...rest, name, random, endpoints, remora, hasty, raw, loyal, pause, newestRevision: 0 },
+    async close() {
+      for (const each of [raw, loyal]) each.close();
+      await Promise.all([remora.close(), hasty.close()]);
+    },
+  };
 }
 
 /** Connects, for as long as it takes: it may be the worst of moments. */

@@ -1,7 +1,9 @@
 /** What a run says to its client processes, and they to it. */
+import type { LoadName } from '../workloads/index.ts';
 
 export interface ClientArguments {
   readonly role: 'load' | 'auditor';
+  readonly load: LoadName;
   readonly name: string;
   readonly journal: string;
   /** When the run began, by `process.hrtime.bigint()`. */

@@ -17,3 +17,16 @@ export const FAULTS: readonly Fault[] = [
   ...CLIENT_FAULTS,
   ...RANGE_FAULTS,
 ];
+
+const OF_LOCKS: ReadonlySet<string> = new Set([
+  ...['client killed', 'client paused', 'lock broken', 'node paused', 'wakes alone', 'restart'],
+  ...KILLS.map(({ kind }) => kind),
+  ...['partition', 'one-way loss', 'bridge', 'gateway cut off', 'connections reset at a gateway'],
+]);
+
+/** Which of them a course has. */
+export const FAULTS_OF = {
+  faults: FAULTS,
+  locks: FAULTS.filter(({ kind }) => OF_LOCKS.has(kind)),
+  changes: [],
+} as const satisfies Readonly<Record<string, readonly Fault[]>>;

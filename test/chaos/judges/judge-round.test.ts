@@ -35,6 +35,24 @@ const releasedNext = operation('locks', { c: 'o2', k: K, op: 'release', v: 21, u
   ok: true,
 });
 
+const [K2, FENCED] = ['lock/1/1', 'fence/1/1'];
+const UNTIL = 5_000 * MS;
+
+/** A holder of another lock, from so many ms on, who writes under it. */
+function holder(c: string, out: number, fromMs: number): readonly Operation[] {
+  return [
+    operation('locks', { c, k: K2, op: 'acquire' }, fromMs, fromMs + 1, { ok: true, out, until: UNTIL }),
+    operation('fences', { k: K2, v: out, late: false }, fromMs + 2, fromMs + 3, { revision: out + 2, until: UNTIL }),
+    operation('locks', { c, k: K2, op: 'release', v: out, until: UNTIL }, fromMs + 4, fromMs + 5, { ok: true }),
+  ];
+}
+
+const lateWrite: Operation = {
+  ...operation('fences', { k: K2, v: 30, late: true }, 120, 121, { until: 0 }),
+  ...{ how: 'refused', code: 'FENCED' },
+};
+const isFenced = ({ w, q }: Operation, v: number): boolean => w === 'fences' && 'v' in q && q.v === v;
+
 /** A round in which every kind of load did a little, and all went well. */
 const HEALTHY: Round = {
   r: 1,
@@ -68,6 +86,7 @@ const HEALTHY: Round = {
     ),
     operation('txns', { c: 'reader', ops: [{ k: T, op: 'get' }] }, 900, 910, { ok: true, reads: [['t1', 't2']] }),
     ...[acquired, released, acquiredNext, releasedNext],
+    ...[...holder('o5', 30, 100), ...holder('o6', 40, 110), lateWrite],
     operation('leases', { op: 'grant', key: S }, 0, 10, { ttlMs: 1_000 }),
     operation('leases', { op: 'keepAlive', key: S }, 500, 510, {}),
     operation('watches', { watch: 'w1', from: 1, prefix: 'register/1/' }, 0, 500, { upTo: 6 }),
@@ -96,6 +115,8 @@ const HEALTHY: Round = {
     event(8, T, 't1 t2'),
     event(9, S, 'x', 20),
     event(10, S, null, 1_600),
+    event(32, FENCED, '30'),
+    event(42, FENCED, '40'),
   ],
 };
 
@@ -246,6 +267,31 @@ const PLANTED: readonly { readonly name: string; readonly round: Round; readonly
       i === 1 ? note('locks', { accepted: { lock: K, version: 19, value: 2 } }) : each,
     ),
     finds: 'locks: fencing',
+  },
+  {
+    name: 'a write under a lock, behind the next grant',
+    round: changed('events', (each) => (each.value === '30' ? { ...each, revision: 41 } : each)),
+    finds: 'fences: before the next grant',
+  },
+  {
+    name: 'a write under an older grant than the one before',
+    round: withEvents(event(43, FENCED, '30')),
+    finds: 'fences: versions grow',
+  },
+  {
+    name: 'a write under a lock that was acknowledged, and is not there',
+    round: changed('events', (each) => (each.value === '40' ? undefined : each)),
+    finds: 'fences: told as it is',
+  },
+  {
+    name: 'a write under a lock that was refused, and is there',
+    round: withEvents(event(33, FENCED, '30')),
+    finds: 'fences: told as it is',
+  },
+  {
+    name: 'a holder whose write was refused as stale',
+    round: changed('operations', (each) => (isFenced(each, 40) ? { ...each, how: 'refused', code: 'FENCED' } : each)),
+    finds: 'fences: a holder writes',
   },
   {
     name: 'a lease that ended before its time',

@@ -1,5 +1,6 @@
 import type { Finding } from '../../checkers/index.ts';
 import type { Round } from './evidence.ts';
+import { judgeFences } from './fences.ts';
 import { judgeLeases } from './leases.ts';
 import { judgeLists } from './lists.ts';
 import { judgeLocks } from './locks.ts';
@@ -16,6 +17,7 @@ export function judgeRound(round: Round, context: { readonly compacted: number }
     ...judgeLists(round),
     ...judgeTxns(round),
     ...judgeLocks(round),
+    ...judgeFences(round),
     ...judgeLeases(round),
     ...judgeWatches(round, context.compacted),
   ];

@@ -1,10 +1,19 @@
 import { leases } from './leases.ts';
 import { lists } from './lists.ts';
-import { locks } from './locks.ts';
+import { locks, lockUsers } from './locks.ts';
 import { registers } from './registers.ts';
 import { txns } from './txns.ts';
 import { watches } from './watches.ts';
 import type { MakeWorkers } from './workload.ts';
 
-/** All kinds of load. */
-export const WORKLOADS: readonly MakeWorkers[] = [registers, lists, txns, locks, leases, watches];
+const ALL: readonly MakeWorkers[] = [registers, lists, txns, locks, leases, watches];
+
+/**
+ * What a client process does: everything, as one client; or it uses locks, as several clients with sessions of their own.
+ */
+export const LOADS = {
+  all: { workloads: ALL, clients: 1 },
+  locks: { workloads: [lockUsers({ locks: 10, users: 1, holdMsMax: 100 })], clients: 5 },
+} as const;
+
+export type LoadName = keyof typeof LOADS;

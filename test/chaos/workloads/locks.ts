@@ -1,32 +1,44 @@
 /**
  * Locks that many wait for. What a lock protects is a number outside of the cluster: its holder reads it, waits, and
- * writes one more, each time with its fencing version.
+ * writes one more, each time with its fencing version; and a key of the cluster, which is written under the lock.
  */
 import { ServiceError } from '@remora/base';
 import type { HeldLock } from 'remora';
-import { NS_PER_MS } from '../journal/lines.ts';
+import { trustedUntilNs, writeFenced } from './fences.ts';
 import { type Client, type MakeWorkers, namesFor, type Turn } from './workload.ts';
 
-const LOCKS = 2;
-const USERS = 3;
+/** One in so many holders writes on after it has let go. */
+const WRITES_LATE = 3;
+const LATE_MS_MAX = 300;
 const WAIT_MS_MAX = 4_000;
-const HOLD_MS_MAX = 20;
 
-export const locks: MakeWorkers = (client) => {
-  const owner = namesFor(client, 'o');
-  return Array.from(
-    { length: USERS },
-    (): Turn => async () => {
-      const r = client.journal.round;
-      const release = client.journal.hold(r);
-      // Every acquire is by an owner of its own, as each has a token of its own.
-      const use: Use = { client, r, k: `lock/${r}/${client.random.int(LOCKS)}`, c: owner() };
-      const held = await acquire(use);
-      if (held !== undefined) await work(use, held);
-      release();
-    },
-  );
-};
+export interface LockUsers {
+  readonly locks: number;
+  /** Of each client. */
+  readonly users: number;
+  readonly holdMsMax: number;
+}
+
+/** As one kind of load among others. */
+export const locks = lockUsers({ locks: 2, users: 3, holdMsMax: 20 });
+
+export function lockUsers({ locks, users, holdMsMax }: LockUsers): MakeWorkers {
+  return (client) => {
+    const owner = namesFor(client, 'o');
+    return Array.from(
+      { length: users },
+      (): Turn => async () => {
+        const r = client.journal.round;
+        const release = client.journal.hold(r);
+        // Every acquire is by an owner of its own, as each has a token of its own.
+        const use: Use = { client, r, k: `lock/${r}/${client.random.int(locks)}`, c: owner() };
+        const held = await acquire(use);
+        if (held !== undefined) await work(use, held, holdMsMax);
+        release();
+      },
+    );
+  };
+}
 
 interface Use {
   readonly client: Client;
@@ -53,14 +65,18 @@ async function acquire({ client, r, k, c }: Use): Promise<HeldLock | undefined> 
 }
 
 /** Holds the lock for a while, uses it, and gives it back. */
-async function work(use: Use, held: HeldLock): Promise<void> {
+async function work(use: Use, held: HeldLock, holdMsMax: number): Promise<void> {
   const { client, k } = use;
   const { version } = held;
   const value = await client.resource.read(k, version);
-  await client.pause(client.random.int(HOLD_MS_MAX));
+  await writeFenced({ ...use, late: false }, held);
+  await client.pause(client.random.int(holdMsMax));
   await check(use, held);
   if (held.remainingMs > 0 && value !== undefined) await client.resource.write(k, version, value + 1);
   await release(use, held);
+  if (client.random.int(WRITES_LATE) > 0) return;
+  await client.pause(client.random.int(LATE_MS_MAX));
+  await writeFenced({ ...use, late: true }, held);
 }
 
 /** Asks the cluster whether the lock is held, and says until when the holder trusts its own word for it. */
@@ -87,16 +103,6 @@ async function release({ client, r, k, c }: Use, held: HeldLock): Promise<void> 
     if (code === 'LOCK_NOT_HELD') operation.end('done', { code, a: { ok: false } });
     else operation.end('unknown', { code });
   }
-}
-
-/**
- * Until when, on the clock of the run, the holder is certain to hold the lock; 0: it is not. Should the process stand
- * still in between, it comes out too early, never too late.
- */
-function trustedUntilNs({ journal }: Client, held: HeldLock): number {
-  const { nowNs } = journal;
-  const { remainingMs } = held;
-  return remainingMs > 0 ? Math.floor(nowNs + remainingMs * NS_PER_MS) : 0;
 }
 
 function codeOf(error: unknown): string {
