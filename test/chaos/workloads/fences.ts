@@ -22,7 +22,7 @@ export function fencedKey(lock: string): string {
 export async function writeFenced({ client, r, k, late }: FencedWrite, held: HeldLock): Promise<void> {
   const { version } = held;
   const until = (): number => (late ? 0 : trustedUntilNs(client, held));
-  const operation = client.journal.begin('fences', r, { k, v: version, late });
+  const operation = client.journal.begin('fences', r, { op: 'put', k, v: version, late });
   try {
     const fence = late ? { name: k, version } : held;
     const { revision } = await client.remora.kv.put(fencedKey(k), String(version), { fence });
