@@ -14,12 +14,13 @@ import { type Course, type Courses, unique } from './lock-features/course.ts';
 import { EVENTS } from './lock-features/events.ts';
 import { KINDS } from './lock-features/kinds.ts';
 import { LEASES } from './lock-features/leases.ts';
+import { LEAVES } from './lock-features/leaves.ts';
 import { SESSIONS } from './lock-features/sessions.ts';
 import { TOGETHER } from './lock-features/together.ts';
 import { WAITING } from './lock-features/waiting.ts';
 import { WAYS } from './lock-features/ways.ts';
 
-const COURSES: Courses = { ...KINDS, ...WAITING, ...SESSIONS, ...LEASES, ...EVENTS, ...TOGETHER, ...WAYS };
+const COURSES: Courses = { ...KINDS, ...WAITING, ...SESSIONS, ...LEASES, ...LEAVES, ...EVENTS, ...TOGETHER, ...WAYS };
 const EXAMPLES_DIR = fileURLToPath(new URL('../../examples', import.meta.url));
 /** Those that neither need a cluster of their own nor are mostly about the time that sessions live. */
 const EXAMPLES = ['delayed-write', 'deleting-anothers-lock', 'ghost-waiter', 'herd', 'overselling'];

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { eventually } from '../eventually.ts';
-import { type Courses, code, shown, waiters } from './course.ts';
+import { type Courses, code, waiters } from './course.ts';
 
 const HOLDER = fileURLToPath(new URL('../lock-holder.mjs', import.meta.url));
 /** Longer than an election on a busy machine, shorter than the test. */
@@ -122,20 +122,6 @@ export const SESSIONS: Courses = {
     await second.release();
   },
 
-  async *'data is seen with the lock'(world) {
-    const { client, other, name } = world;
-    const held = await client.lock(name).acquire({ data: 'of the first' });
-    yield 'held';
-    expect((await shown(world, name))?.holders[0]?.data.toString()).toBe('of the first');
-    const waiting = other.lock(name).acquire({ data: 'of the second' });
-    await waiters(world, name, 1);
-    yield 'waiting';
-    await held.release();
-    const next = await waiting;
-    expect((await shown(world, name))?.holders[0]?.data.toString()).toBe('of the second');
-    await next.release();
-  },
-
   async *'locks are listed by namespace and prefix, in pages'(world) {
     const { client, other, name } = world;
     const names = ['a', 'b', 'c'].map((end) => `${name}/${end}`);
@@ -159,5 +145,27 @@ export const SESSIONS: Courses = {
     await Promise.all([...held, elsewhere].map((lock) => lock.release()));
     await (await waiting).release();
     expect((await other.locks.list(options)).locks).toEqual([]);
+  },
+
+  async *'sessions are listed by their attributes, shown with their locks, and closed by whoever may'(world) {
+    const { client, other, name } = world;
+    const attributes = { course: name };
+    const session = await client.session({ attributes });
+    const held = await session.lock(name).acquire();
+    yield 'held';
+    const { sessions } = await other.sessions.list({ attributes });
+    expect(sessions.map(({ id }) => id)).toEqual([session.lease]);
+    const waiting = other.lock(name).acquire();
+    await waiters(world, name, 1);
+    yield 'waiting';
+    const details = await other.sessions.show(session.lease);
+    expect(details).toMatchObject({
+      attributes,
+      locks: [{ lock: { name: Buffer.from(name) }, version: held.version }],
+    });
+    await other.sessions.close(session.lease);
+    await (await waiting).release();
+    expect(await other.sessions.show(session.lease)).toBeUndefined();
+    await eventually('its client is told', () => held.signal.aborted);
   },
 };
