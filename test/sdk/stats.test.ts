@@ -32,6 +32,18 @@ describe('what a lock tells of its acquire', () => {
     expect((await third).stats.waitMs - stats.waitMs).toBeGreaterThanOrEqual(300);
   });
 
+  test('that was not granted in time, in the details of its error', async () => {
+    const client = await world.client();
+    await world.until(client.lock('l').acquire());
+    const failing = client.lock('l').acquire({ wait: '400ms' });
+    await expect(world.until(failing)).rejects.toMatchObject({
+      code: 'LOCK_TIMEOUT',
+      details: { waitMs: expect.any(Number), attempts: 1, gateway: expect.stringMatching(/^[ab]:1$/) },
+    });
+    const { details } = await failing.catch((error) => error);
+    expect(details.waitMs).toBeGreaterThanOrEqual(395);
+  });
+
   test('that a gateway did not bring to its end', async () => {
     const client = await world.client();
     await world.until(client.lock('other').acquire());

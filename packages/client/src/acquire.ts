@@ -38,13 +38,13 @@ export interface AcquireRequest {
 
 /** How an acquire went. */
 export interface AcquireStats {
-  /** Which place in the queue it got when it joined; 1 was next. 0: it was granted at once. */
+  /** Which place in the queue it got when it joined; 1 was next. 0: it did not join, or gave up before it was told. */
   readonly queuePosition: number;
-  /** From the call to the grant, in ms. */
+  /** From the call to the grant, or until it was given up, in ms. */
   readonly waitMs: number;
   /** How often it was asked for: once, unless gateways or ranges were not there or it waited for long. */
   readonly attempts: number;
-  /** The gateway that brought the grant, as `host:port`. */
+  /** The gateway that it was asked for through at last, as `host:port`. */
   readonly gateway: string;
 }
 
@@ -126,7 +126,10 @@ export class AcquireOperation {
     // The server ends what belongs to a lost session: there is nothing to cancel.
     this.#forget.push(this.#session.onLoss((reason) => this.#end(reason)));
     if (waitMs !== undefined && waitMs > 0) {
-      const timedOut = (): void => this.#giveUp(new ServiceError('LOCK_TIMEOUT', 'the lock was not granted in time'));
+      const timedOut = (): void => {
+        const details = { ...this.#stats() };
+        this.#giveUp(new ServiceError('LOCK_TIMEOUT', 'the lock was not granted in time', { details }));
+      };
       this.#waitTimer = this.#requester.ports.clock.setTimer(waitMs, timedOut);
     }
     this.#turns.enter(() => this.#takeTurn());
@@ -201,7 +204,7 @@ export class AcquireOperation {
         return this.#askLater();
       case 'refused':
         if (result.code === 'SESSION_EXPIRED') return this.#session.expired();
-        return this.#end(new ServiceError(result.code, result.message));
+        return this.#end(new ServiceError(result.code, result.message, { details: { ...this.#stats() } }));
       default:
         return this.#giveUp(new ServiceError('INTERNAL', `an acquire was answered by ${result.type}`));
     }
