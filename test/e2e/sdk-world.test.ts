@@ -1,4 +1,4 @@
-import { LockStates } from 'remora';
+import { type Leader, type LeadershipHandle, LockStates } from 'remora';
 import { afterEach, describe, expect, test } from 'vitest';
 import { codeOf, GATEWAYS, World } from '../support/sdk-world.ts';
 
@@ -410,6 +410,63 @@ describe('events of locks', () => {
     await world.until(client.close());
     await world.until(reading);
     expect(world.held).toBe(0);
+  });
+});
+
+describe('elections', () => {
+  const text = (leader: Leader | undefined): string => (leader === undefined ? '-' : String(leader.value));
+
+  test('whoever observes is told of each leader and each proclamation, from the present one on', async () => {
+    world = new World();
+    const [first, second, third] = [await world.client(), await world.client(), await world.client()];
+    const election = first.election('e');
+    const told: (Leader | undefined)[] = [];
+    const leaders = election.observe();
+    const observing = (async () => {
+      for await (const leader of leaders) told.push(leader);
+    })();
+    await world.run(20);
+    const one = await world.until(election.campaign({ value: 'a' }));
+    const standing = second.election('e').campaign({ value: 'b' });
+    await world.run(20);
+    await world.until(one.proclaim('a2'));
+    expect(text(await world.until(third.election('e').leader()))).toBe('a2');
+    await world.until(one.resign());
+    const two = await world.until(standing);
+    expect(two.version).toBeGreaterThan(one.version);
+    await world.until(second.close());
+    await world.run(20);
+    expect(told.map(text)).toEqual(['-', 'a', 'a2', 'b', '-']);
+    expect(told.map((leader) => leader?.version)).toEqual([
+      undefined,
+      one.version,
+      one.version,
+      two.version,
+      undefined,
+    ]);
+    expect(await codeOf(world.until(two.proclaim('c')))).toBe('CANCELED');
+    leaders.close();
+    await world.until(observing);
+  });
+
+  test('a leadership goes on in another process, under its version, and only as long as its session lives', async () => {
+    world = new World();
+    const [dead, heir, late] = [await world.client(), await world.client(), await world.client()];
+    const session = await world.until(dead.session({ ttl: 3_000 }));
+    const before = await world.until(session.election('e').campaign({ value: 'a' }));
+    const handle = JSON.parse(JSON.stringify(before.handle)) as LeadershipHandle;
+    await world.until(session.orphan());
+    await world.run(1_000);
+    const after = await world.until(heir.election('e').resume(handle));
+    expect([after.version, text(await world.until(heir.election('e').leader()))]).toEqual([before.version, 'a']);
+    await world.run(20_000);
+    expect(await world.until(after.check())).toBe(true);
+    await world.until(after.proclaim('b'));
+    await world.until(after.resign());
+    expect(await world.until(heir.election('e').leader())).toBeUndefined();
+    await world.until(heir.close());
+    expect(await codeOf(world.until(late.election('e').resume(handle)))).toBe('SESSION_EXPIRED');
+    await world.until(Promise.all([late.close(), dead.close()]));
   });
 });
 

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { adminCommand } from './commands/admin/admin.ts';
 import { devCommand } from './commands/dev.ts';
+import { electionCommand } from './commands/election.ts';
 import { kvCommand } from './commands/kv.ts';
 import { lockCommand } from './commands/lock.ts';
 import { nodeCommand } from './commands/node.ts';
@@ -26,6 +27,7 @@ export function createProgram(shell: Shell, loadStartNode: () => Promise<StartNo
     .addCommand(nodeCommand({ shell, loadStartNode }))
     .addCommand(kvCommand(shell))
     .addCommand(lockCommand(shell))
+    .addCommand(electionCommand(shell))
     .addCommand(sessionCommand(shell))
     .addCommand(statusCommand(shell))
     .addCommand(adminCommand(shell));

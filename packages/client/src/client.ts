@@ -2,6 +2,7 @@ import { asBuffer, ServiceError, type Timer } from '@remora/base';
 import type { LockId } from '@remora/lock';
 import { type ClusterView, PIPE_REQUEST_BYTES_MAX, pipeView, type RangeStatus } from '@remora/protocol';
 import { type Duration, durationMs } from './duration.ts';
+import { Election } from './election.ts';
 import { Fence } from './fence.ts';
 import { GrantWatches } from './grant-watch.ts';
 import { endLeftovers, LeaseJournal } from './journal.ts';
@@ -144,6 +145,14 @@ export class RemoraClient implements AsyncDisposable {
     );
   }
 
+  /** An election; leaderships belong to the client's own session unless they have a TTL of their own. */
+  election(name: BytesLike, options: { readonly namespace?: string } = {}): Election {
+    return new Election(
+      this.#lockDeps(() => this.#ownSession()),
+      lockId({ name, ...options }),
+    );
+  }
+
   /**
    * Several locks at once, all or none, without deadlock; they belong to the client's own session.
    *
@@ -225,6 +234,7 @@ export class RemoraClient implements AsyncDisposable {
       requester: this.#requester,
       session,
       openLease: async (terms, lock) => adopt(await this.#openLease(terms, lock)),
+      resumeSession: (ref) => this.#begin(() => Session.resume(this.#requester, ref, this.#timeoutMs)),
       nextAttempt: () => ++this.#attempts,
       requestTimeoutMs: this.#timeoutMs,
       grants: this.#grants,
@@ -251,14 +261,21 @@ export class RemoraClient implements AsyncDisposable {
   }
 
   async #openSession(terms: SessionTerms, attributes: Readonly<Record<string, string>> = {}): Promise<Session> {
+    return this.#begin(() =>
+      Session.open(this.#requester, {
+        ...terms,
+        timeoutMs: this.#timeoutMs,
+        attributes: { ...this.#options.attributes, ...attributes },
+      }),
+    );
+  }
+
+  /** What it opens belongs to the client, and ends with it. */
+  async #begin(open: () => Promise<Session>): Promise<Session> {
     if (this.#closing !== undefined) throw clientClosed();
     if (this.#sessions.size + this.#beingOpened.size >= SESSIONS_MAX) throw tooManySessions();
     this.#hookExit();
-    const opening = Session.open(this.#requester, {
-      ...terms,
-      timeoutMs: this.#timeoutMs,
-      attributes: { ...this.#options.attributes, ...attributes },
-    });
+    const opening = open();
     this.#beingOpened.add(opening);
     const session = await opening.finally(() => this.#beingOpened.delete(opening));
     if (this.#closing !== undefined) throw clientClosed();
@@ -326,6 +343,10 @@ export class ClientSession implements AsyncDisposable {
 
   semaphore(name: BytesLike, { permits, ...options }: SemaphoreOptions): Semaphore {
     return new Semaphore(this.#deps, lockId({ name, ...options }), permits);
+  }
+
+  election(name: BytesLike, options: { readonly namespace?: string } = {}): Election {
+    return new Election(this.#deps, lockId({ name, ...options }));
   }
 
   /** As `RemoraClient.lockAll`; they belong to this session. */

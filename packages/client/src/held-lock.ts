@@ -120,6 +120,12 @@ export class HeldLock implements AsyncDisposable {
     return this.#controller.signal;
   }
 
+  /** What another process needs to go on with it, in the same session, when this one has died. */
+  get handle(): { lease: string; incarnation: number; token: string; attempt: number } {
+    const { lease, incarnation } = this.#session.ref;
+    return { lease: lease.toString(16), incarnation, token: this.token, attempt: this.#request.attempt };
+  }
+
   /** Throws the reason when the lock is lost, or LOCK_NOT_HELD after its release. Asks nobody. */
   throwIfLost(): void {
     const refusal = this.#refusal();

@@ -14,6 +14,14 @@ export type { SessionInfo } from '@remora/protocol';
 export type { AcquireStats } from './acquire.ts';
 export { type ClientOptions, ClientSession, RemoraClient, type SessionOptions } from './client.ts';
 export type { Duration } from './duration.ts';
+export {
+  type CampaignOptions,
+  Election,
+  type Leader,
+  Leadership,
+  type LeadershipHandle,
+  type ResumeOptions,
+} from './election.ts';
 export { type CheckVersions, Fence, FenceGuard, type FenceGuardOptions } from './fence.ts';
 export { HeldLock, type HeldLockState } from './held-lock.ts';
 export { HeldLocks } from './held-locks.ts';

@@ -45,7 +45,7 @@ const BUFFER_MAX = 10_000;
  * LE2. At most BUFFER_MAX events, and one message more, wait for the consumer.
  * LE3. It ends by `close` or its signal, or with the client.
  */
-export class LockEvents<Event extends LocksWatchEvent> implements AsyncIterableIterator<Event> {
+export class LockEvents<Event> implements AsyncIterableIterator<Event> {
   readonly #events: Pushed<Event>;
   readonly #stream: ResumedStream<PipeLockWatchRequest, readonly LockNews[]>;
   readonly #forgetSignal: (() => void) | undefined;
@@ -120,7 +120,8 @@ export function eventsOfLocks(
   return new LockEvents(requester, { namespace, name, single: false }, { ...options, toEvents });
 }
 
-function lockWatchEvents(news: LockNews): readonly LockWatchEvent[] {
+/** What of the news is about one lock. */
+export function lockWatchEvents(news: LockNews): readonly LockWatchEvent[] {
   if (news.type === 'state') return [news];
   if (news.type !== 'events') return [];
   const { lock, revision } = news;

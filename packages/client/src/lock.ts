@@ -1,5 +1,5 @@
 import { EMPTY_BYTES, randomGuid, ServiceError } from '@remora/base';
-import type { AcquireAs, LockId } from '@remora/lock';
+import type { AcquireAs, LockId, SessionRef } from '@remora/lock';
 import { AcquireOperation, type AcquireRequest } from './acquire.ts';
 import { type Duration, durationMs } from './duration.ts';
 import type { GrantWatches } from './grant-watch.ts';
@@ -47,6 +47,8 @@ export interface LockDeps {
   readonly session: () => Promise<Session>;
   /** Opens a session for one lock alone; without terms, with the TTL of the client's sessions. */
   readonly openLease: (terms: SessionTerms | undefined, lock: LockId) => Promise<Session>;
+  /** Goes on with a session of an earlier process. */
+  readonly resumeSession: (ref: SessionRef) => Promise<Session>;
   /** Numbers the acquires of this client. */
   readonly nextAttempt: () => number;
   readonly requestTimeoutMs: number;

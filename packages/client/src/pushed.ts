@@ -34,9 +34,8 @@ export class Pushed<T> {
   }
 
   next(): Promise<IteratorResult<T>> {
-    const value = this.#values[this.#read];
-    if (value !== undefined) {
-      this.#read++;
+    if (this.size > 0) {
+      const value = this.#values[this.#read++] as T;
       if (this.size === 0) {
         this.clear();
         this.#onEmpty();

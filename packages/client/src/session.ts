@@ -112,6 +112,26 @@ export class Session {
     return new Session(requester, { ref, ttlMs: result.ttlMs, ...condition, sentMs, sentWallMs });
   }
 
+  /** Goes on with a session that another process has left. @throws ServiceError SESSION_EXPIRED when it has ended. */
+  static async resume(requester: Requester, ref: SessionRef, timeoutMs: number): Promise<Session> {
+    const { clock } = requester.ports;
+    const sentMs = clock.monotonicMs();
+    const sentWallMs = clock.wallMs();
+    const { lease: id, incarnation } = ref;
+    await requester.journal?.add(id);
+    try {
+      const { result } = await requester.query({ type: 'leaseKeepAlive', id, incarnation }, { timeoutMs });
+      if (result.type === 'leaseKeepAlive' && result.ttlMs > 0) {
+        return new Session(requester, { ref, ttlMs: result.ttlMs, sentMs, sentWallMs });
+      }
+      throw new ServiceError('LEASE_NOT_FOUND', 'the session has ended');
+    } catch (error) {
+      await requester.journal?.remove(id);
+      if (!(error instanceof ServiceError) || error.code !== 'LEASE_NOT_FOUND') throw error;
+      throw new ServiceError('SESSION_EXPIRED', 'the session that was to be gone on with has ended', { cause: error });
+    }
+  }
+
   get ttlMs(): number {
     return this.#pace.ttlMs;
   }
