@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { connect, type HeldLock, LockStates, type RemoraClient } from 'remora';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { plain } from '../support/plain.ts';
+import { RemoraCommand } from './command.ts';
 import { eventually } from './eventually.ts';
 import { Cluster } from './harness.ts';
 import { askLock, runDocumentedScript } from './http-locks.ts';
@@ -45,7 +47,7 @@ function watching(names: readonly string[]) {
       eventually('all is told', async () => {
         const shown = await Promise.all(names.map((name) => client.locks.show(name)));
         const told = names.map((name) => states.get({ namespace: 'default', name: Buffer.from(name) }));
-        return isDeepStrictEqual(told, shown);
+        return isDeepStrictEqual(plain(told), plain(shown));
       }),
     stop: async () => {
       events.close();
@@ -343,6 +345,31 @@ test('a name in use as one kind is refused as another, and is free again afterwa
   await expect(client.rwLock(name).tryRead()).rejects.toThrow(code('LOCK_KIND_MISMATCH'));
   await expect(permit.downgrade()).rejects.toThrow(code('LOCK_KIND_MISMATCH'));
   await permit.release();
+});
+
+test('the command line stands in an election and observes it; the leader can be followed by the SDK as well', async () => {
+  const name = unique('election');
+  const command = new RemoraCommand(() => cluster.endpoints);
+  try {
+    const observing = command.begin(['election', 'observe', name]);
+    await eventually('nobody leads', async () => observing.out === 'nobody leads\n');
+    const leading = command.begin(['election', 'run', '--value', 'host-7', name, '--', 'sleep', '60']);
+    await eventually('it leads', async () => observing.out.includes('host-7'));
+    const election = client.election(name);
+    expect(String((await election.leader())?.value)).toBe('host-7');
+    const standing = election.campaign({ value: 'sdk' });
+    await waiters(name, 1);
+    leading.child.kill('SIGTERM');
+    const leadership = await standing;
+    await leadership.proclaim('sdk, at work');
+    await eventually('all is told', async () => observing.out.includes('sdk, at work'));
+    expect(observing.out.split('\n').map((line) => line.split(/ {2}/).at(-1))).toEqual([
+      ...['nobody leads', 'host-7', 'sdk', 'sdk, at work', ''],
+    ]);
+    await leadership.resign();
+  } finally {
+    await command.endAll();
+  }
 });
 
 describe('over a change of leader', () => {

@@ -1,5 +1,6 @@
 import { type Leader, type LeadershipHandle, LockStates } from 'remora';
 import { afterEach, describe, expect, test } from 'vitest';
+import { plain } from '../support/plain.ts';
 import { codeOf, GATEWAYS, World } from '../support/sdk-world.ts';
 
 let world: World;
@@ -403,7 +404,7 @@ describe('events of locks', () => {
     const kept = await world.until(client.lock('a/2').acquire());
     await world.run(3_000);
     expect(types.filter((type) => type === 'begin').length).toBeGreaterThan(1);
-    expect(states.values()).toEqual([await world.until(client.locks.show('a/2'))]);
+    expect(plain(states.values())).toEqual(plain([await world.until(client.locks.show('a/2'))]));
     await world.until(kept.release());
     await world.run(20);
     expect(states.values()).toEqual([]);

@@ -170,7 +170,7 @@ export class Leadership implements AsyncDisposable {
 }
 
 function leaderOf(state: LockState | undefined): Leader | undefined {
-  const holder: HolderState | undefined = state?.holders.find(({ mode }) => mode === 'exclusive');
+  const holder: HolderState | undefined = state?.holders.find(({ mode, delayed }) => mode === 'exclusive' && !delayed);
   if (holder === undefined) return undefined;
   const { data: value, version, owner, lockTimeMs: sinceMs } = holder;
   return { value, version, owner, sinceMs };

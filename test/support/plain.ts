@@ -1,0 +1,7 @@
+/** The value with its bytes as text, to compare values that came different ways: a Buffer is no Uint8Array to a test. */
+export function plain(value: unknown): unknown {
+  if (value instanceof Uint8Array) return `bytes:${Buffer.from(value).toString('hex')}`;
+  if (Array.isArray(value)) return value.map(plain);
+  if (value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, plain(field)]));
+}
