@@ -118,7 +118,7 @@ export class Session {
     const sentMs = clock.monotonicMs();
     const sentWallMs = clock.wallMs();
     const { lease: id, incarnation } = ref;
-    await requester.journal?.add(id);
+    await requester.journal?.add(ref.lease);
     try {
       const { result } = await requester.query({ type: 'leaseKeepAlive', id, incarnation }, { timeoutMs });
       if (result.type === 'leaseKeepAlive' && result.ttlMs > 0) {
