@@ -59,6 +59,27 @@ test('a merge under load is over soon, and no client notices more than that', as
   for (const key of KEYS) expect(load.longestMs.get(key)).toBeLessThan(400);
 });
 
+/** From the seal to the merge, each as the first node knows of it. */
+async function sealedMs(bed: RangeCluster): Promise<number> {
+  let sealedAt: number | undefined;
+  for (let ms = 0; ms < 10_000; ms++) {
+    if (ms % 50 === 0) bed.ranges.merge(PAIR);
+    const sealed = DATA_NODES.some((id) => replicaAt(bed, id, SOURCE)?.state.merging.seal !== undefined);
+    if (sealed) sealedAt ??= ms;
+    if (isMerged(bed)) return ms - (sealedAt ?? ms);
+    await bed.run(1);
+  }
+  throw new Error('the ranges were not merged');
+}
+
+test.each([1, 2, 3, 4])(
+  'a source is sealed for as long as a few trips take, not for beats of its leader (seed %i)',
+  async (seed) => {
+    const { bed } = await pair(seed);
+    expect(await sealedMs(bed)).toBeLessThan(30);
+  },
+);
+
 test.each([1, 2, 3, 4, 5, 6, 7, 8])(
   'whichever node dies at a merge, at whatever moment, nothing is lost (seed %i)',
   async (seed) => {
