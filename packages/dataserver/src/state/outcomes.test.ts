@@ -48,6 +48,20 @@ const known = (outcomes: Outcomes, ids: readonly string[]): readonly string[] =>
   ids.filter((id) => outcomes.recall(id) !== undefined);
 const IDS = ['a', 'b', 'left', 'right'];
 
+test('a page is encoded when it is full, not in the step in which a checkpoint begins', () => {
+  const [outcomes, stored] = [new Outcomes(), new Stored()];
+  const read = vi.fn(() => 1_000);
+  for (let i = 0; i < 2_100; i++) {
+    const entry = { requestId: `r${i}`, outcome: outcome(i), deadlineMs: 1_000 };
+    outcomes.remember(entry, 10);
+    if (i % 1_024 < 1_023) Object.defineProperty(entry, 'deadlineMs', { get: read });
+  }
+  read.mockClear();
+  outcomes.flush(stored.of(2));
+  expect([stored.rows.size, read.mock.calls.length]).toEqual([3, 2_100 - 2 * 1_024]);
+  expect(stored.loaded(2).count).toBe(2_100);
+});
+
 describe('the memory of outcomes behind a split', () => {
   function split() {
     const [left, stored] = [new Outcomes(), new Stored()];
@@ -149,6 +163,7 @@ describe('the memory of outcomes behind a split', () => {
     const right = left.fork(2);
     remember(left, ['left'], 300);
     remember(right, ['right'], 300);
+    read.mockClear();
     left.unite(right, { ownMs: 1, otherMs: 1 });
     expect([left.count, known(left, IDS), read.mock.calls.length]).toEqual([3_002, ['left', 'right'], 0]);
   });

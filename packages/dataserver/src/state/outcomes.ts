@@ -31,6 +31,8 @@ interface Page {
   minDeadlineMs: number;
   maxDeadlineMs: number;
   bytes: number;
+  /** Once it is full, until it is stored: so the step in which a checkpoint begins has one page at most to encode. */
+  encoded: Uint8Array | undefined;
   stored: boolean;
   /** Shared by several ranges (O4): nothing is added. */
   shared: boolean;
@@ -76,6 +78,7 @@ const NEW_PAGE = {
   minDeadlineMs: Number.POSITIVE_INFINITY,
   maxDeadlineMs: 0,
   bytes: 0,
+  encoded: undefined,
   stored: false,
   shared: false,
   copyOf: undefined,
@@ -154,6 +157,7 @@ export class Outcomes {
     page.bytes += bytes;
     this.#bytes += bytes;
     this.#byId.set(entry.requestId, entry);
+    if (page.entries.length >= PAGE_ENTRIES_MAX) page.encoded = encodeOutcomePage(page.entries);
   }
 
   /** The same memory for a child of this range, which has stored none of it (O4). `settled` is to follow (O6). */
@@ -252,7 +256,8 @@ export class Outcomes {
     for (const page of this.#pages) {
       if (page.stored || (this.#loan === 'new' && page.copyOf !== undefined)) continue; // O6
       const copied = page.copyOf !== undefined && writes.copy(page.number, page.copyOf);
-      if (!copied) writes.put(page.number, encodeOutcomePage(page.entries));
+      if (!copied) writes.put(page.number, page.encoded ?? encodeOutcomePage(page.entries));
+      page.encoded = undefined;
       page.stored = true;
     }
     this.#loan = this.#loan === 'new' ? 'stored' : 'none';
