@@ -181,7 +181,8 @@ describe('remora lock', () => {
     const script = 'trap "" TERM; echo on; for i in $(seq 300); do sleep 0.1; done';
     const run = begin(['lock', 'run', '--kill-after', '200ms', 'stubborn', '--', 'sh', '-c', script]);
     await eventually('it runs', () => run.out === 'on\n');
-    await remora('lock', 'release', '--force', 'stubborn');
+    await remora('lock', 'release', '--force', '--by', 'ops', '--reason', 'it is stubborn', 'stubborn');
+    expect((await remora('lock', 'show', 'stubborn')).out).toMatch(/taken by force from version \d+ by ops, .+: it is/);
     expect((await run.ended).code).toBe(76);
   });
 

@@ -227,8 +227,11 @@ describe('data of a lock', () => {
     await held.setData('later');
     expect(await other.locks.show(name)).toMatchObject({ holders: [{ data: Buffer.from('later') }] });
     await expect(held.setData('x'.repeat(4_097))).rejects.toThrow(code('INVALID_ARGUMENT'));
-    await other.locks.forceRelease(name);
+    await other.locks.forceRelease(name, { by: 'ops', reason: 'its host is gone' });
     const next = await other.lock(name).acquire({ data: 'of another' });
+    const { forced } = (await client.locks.show(name)) ?? {};
+    expect(forced).toMatchObject({ by: 'ops', reason: 'its host is gone', version: held.version });
+    expect(await client.locks.forget(name)).toBe(true);
     await expect(held.setData('too late')).rejects.toThrow(code('LOCK_NOT_HELD'));
     expect(held.state).toBe('lost');
     expect(await client.locks.show(name)).toMatchObject({ holders: [{ data: Buffer.from('of another') }] });

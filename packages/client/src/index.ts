@@ -1,6 +1,7 @@
 export { type ErrorCode, ServiceError, ServiceError as RemoraError } from '@remora/base';
 export type {
   Condition,
+  ForcedRelease,
   Holder,
   HolderState,
   HoldMode,
@@ -54,7 +55,7 @@ export {
 } from './lock-events.ts';
 export { type AcquireAllOptions, LockSet } from './lock-set.ts';
 export type { LockVersion } from './lock-version.ts';
-export { type LockName, Locks } from './locks.ts';
+export { type ForceReleaseOptions, type LockName, Locks } from './locks.ts';
 export {
   AdminClient,
   type AdminClientOptions,

@@ -12,6 +12,16 @@ export interface LockName {
   readonly namespace?: string;
 }
 
+export interface ForceReleaseOptions {
+  readonly namespace?: string;
+  /**
+   * Who does it, at most 128 bytes, and why, at most 1 KiB. If either is said it stays on record with the lock (`show`),
+   * until it is taken by force again, or until `forget`.
+   */
+  readonly by?: string;
+  readonly reason?: string;
+}
+
 /** Looking at locks, whoever holds them, and breaking them. */
 export class Locks {
   readonly #requester: Requester;
@@ -72,11 +82,12 @@ export class Locks {
   }
 
   /** Takes the lock from its holder, or from all who share it; nobody is asked. Only the fencing version protects against what it still does. */
-  async forceRelease(name: BytesLike, options: { readonly namespace?: string } = {}): Promise<void> {
-    await this.#command({ type: 'forceRelease', lock: lockId({ name, ...options }) });
+  async forceRelease(name: BytesLike, options: ForceReleaseOptions = {}): Promise<void> {
+    const { by = '', reason = '', ...id } = options;
+    await this.#command({ type: 'forceRelease', lock: lockId({ name, ...id }), by, reason });
   }
 
-  /** Forgets what earlier holders left with the lock (`keepData`). Gives whether there was anything. */
+  /** Forgets what earlier holders left with the lock (`keepData`), and who took it by force. Gives whether there was anything. */
   async forget(name: BytesLike, options: { readonly namespace?: string } = {}): Promise<boolean> {
     const result = await this.#command({ type: 'forget', lock: lockId({ name, ...options }) });
     if (result.type !== 'forgotten') throw unexpected(result.type);

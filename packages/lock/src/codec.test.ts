@@ -41,6 +41,7 @@ const acquire: CommandV1 = {
 };
 const holder = { owner, version: 9, depth: 1, lockTimeMs: 1e12, data: utf8('d') };
 const alone = { mode: 'exclusive', permits: 0 } as const;
+const forced = { atMs: 1e12, by: 'me', reason: 'its host is gone', version: 9 };
 const plainHold = { keepsData: false, delayMs: 0, delayed: false };
 const state: LockState = {
   lock,
@@ -51,20 +52,19 @@ const state: LockState = {
   waiterCount: 1,
   permits: 0,
   capacity: 0,
-  keptData: new Uint8Array(0),
+  keptData: undefined,
+  forced: undefined,
 };
-/** As it comes in version 2, where no data is sent as such. */
-const stateOfKinds: LockState = { ...state, keptData: utf8('') };
 const semaphore: LockState = {
-  ...stateOfKinds,
+  ...state,
   ...{ kind: 'semaphore', permits: 2, capacity: 3 },
   holders: [{ ...holder, mode: 'permits', permits: 2, keepsData: true, delayMs: 5, delayed: true }],
   holderCount: 7,
 };
 const kept: LockState = { ...state, holders: [], holderCount: 0, waiters: [], waiterCount: 0, keptData: utf8('k') };
-const delaying: LockState = { ...stateOfKinds, holders: [{ ...holder, ...alone, ...plainHold, delayMs: 5 }] };
+const delaying: LockState = { ...state, holders: [{ ...holder, ...alone, ...plainHold, delayMs: 5 }] };
 const upgrading: LockState = {
-  ...stateOfKinds,
+  ...state,
   waiters: [{ owner, position: 1, sinceMs: 5, mode: 'upgrade', permits: 0 }],
 };
 
@@ -85,6 +85,7 @@ const commandsOfKinds: LockCommand[] = [
   { type: 'setData', lock, owner, version: 9, data: utf8('d') },
   { type: 'forget', lock },
   { type: 'endDelay', lock, owner, version: 9 },
+  { type: 'forceRelease', lock, by: 'me', reason: '' },
 ];
 const queries: LockQuery[] = [
   { type: 'show', lock },
@@ -111,9 +112,10 @@ const resultsOfKinds: LockResult[] = [
 ];
 const queryResultsOfKinds: LockQueryResult[] = [
   { type: 'show', state: semaphore },
-  { type: 'list', locks: [stateOfKinds, upgrading], more: true },
+  { type: 'list', locks: [state, upgrading], more: true },
   { type: 'show', state: kept },
   { type: 'show', state: delaying },
+  { type: 'show', state: { ...state, forced } },
 ];
 const queryResults: LockQueryResult[] = [
   { type: 'show', state },
@@ -136,6 +138,9 @@ const events: LockEvent[] = [
   { type: 'left', owner, code: 'LOCK_PERMITS_EXCEEDED' },
   { type: 'capacity', capacity: 3 },
   { type: 'kept', data: utf8('k') },
+  { type: 'kept', data: undefined },
+  { type: 'recorded', forced },
+  { type: 'recorded', forced: undefined },
 ];
 const news: LockNews[] = [
   { type: 'begin', from: utf8('a'), to: utf8('') },
@@ -156,11 +161,11 @@ describe('codecs', () => {
   it('the layouts of versions 1 and 2 are those that logs hold', () => {
     const lines = lockSchema.split('\n').filter((line) => !line.startsWith('news '));
     const hash = (version: string) => hashOf(lines.filter((line) => line.split(' ')[1] === version));
-    expect([hash('v1'), hash('v2')]).toEqual(['23bfde96a414cf2d', '8da735f4745a5b89']);
+    expect([hash('v1'), hash('v2')]).toEqual(['23bfde96a414cf2d', '2c589de4c14221dc']);
   });
 
   it('the layout of news is the one that gateways and clients know', () => {
-    expect(hashOf(lockSchema.split('\n').filter((line) => line.startsWith('news ')))).toBe('c0e9310934da90d6');
+    expect(hashOf(lockSchema.split('\n').filter((line) => line.startsWith('news ')))).toBe('31c3be42abd3c3a1');
   });
 
   it('every message comes back as it was, through msgpackr', () => {
@@ -220,7 +225,7 @@ describe('codecs', () => {
     const holders = (written[2] as unknown[][]).map((each) => each.slice(0, 7));
     const shown = decodeLockQueryResult([2, [0, [written.slice(0, 8).with(2, holders)]]]);
     const expected = { ...semaphore, holders: [{ ...holder, mode: 'permits', permits: 2, ...plainHold }] };
-    expect(shown).toEqual({ type: 'show', state: { ...expected, keptData: new Uint8Array(0) } });
+    expect(shown).toEqual({ type: 'show', state: expected });
   });
 
   it('damage anywhere is refused, by hand as by the layout', () => {
@@ -339,6 +344,16 @@ describe('bounds', () => {
       says: 'the lock-delay in ms is an integer from 0',
     },
     { name: 'a delay below 0', command: { ...acquire, delayMs: -1 }, says: 'the lock-delay in ms' },
+    {
+      name: 'a long reason',
+      command: { type: 'forceRelease', lock, reason: long(1_025) },
+      says: 'the reason of a forced release has 1 to 1024 bytes',
+    },
+    {
+      name: 'much of who it is',
+      command: { type: 'forceRelease', lock, by: long(129) },
+      says: 'who takes a lock by force has 1 to 128',
+    },
     {
       name: 'data for no grant',
       command: { type: 'setData', lock, owner, version: 0, data: utf8('') },

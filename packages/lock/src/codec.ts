@@ -41,6 +41,11 @@ export function encodeLockCommand(command: LockCommand): unknown[] {
     case 'acquire':
       if (command.as === undefined && !command.keepData && !command.delayMs) break;
       return layout.commandOfKinds.encode({ ...command, as: command.as ?? { type: 'alone' } });
+    case 'forceRelease': {
+      const { by = '', reason = '' } = command;
+      if (by === '' && reason === '') break;
+      return layout.commandOfKinds.encode({ ...command, by, reason });
+    }
     case 'downgrade':
     case 'setCapacity':
     case 'setData':
@@ -225,8 +230,9 @@ export function decodeLockNews(raw: unknown): readonly LockNews[] {
 
 function isStateV1(state: LockState | undefined): boolean {
   if (state === undefined) return true;
-  const { kind, holders, waiters, keptData } = state;
-  if (kind !== 'exclusive' || keptData.length > 0 || holders.some(isMoreThanHolding)) return false;
+  const { kind, holders, waiters, keptData, forced } = state;
+  if (kind !== 'exclusive' || keptData !== undefined || forced !== undefined || holders.some(isMoreThanHolding))
+    return false;
   return waiters.every(({ mode }) => mode === 'exclusive');
 }
 

@@ -154,6 +154,37 @@ describe('data that are kept', () => {
     keeping(A, 'left');
     release(A);
     const old = queryLocks(view, { type: 'show', lock: LOCK });
-    expect(old).toMatchObject({ state: { kind: 'exclusive', holders: [], keptData: new Uint8Array(0) } });
+    expect(old).toMatchObject({ state: { kind: 'exclusive', holders: [], keptData: undefined } });
+  });
+});
+
+describe('a forced release', () => {
+  const force = (more: { by?: string; reason?: string }) => apply({ type: 'forceRelease', lock: LOCK, ...more });
+
+  it('stays on record with who did it and why, until the next one, or until it is forgotten', () => {
+    acquire(A, '');
+    acquire(B, '');
+    force({ by: 'ops', reason: 'its host is gone' });
+    const first = { atMs: 50_000, by: 'ops', reason: 'its host is gone', version: 2 };
+    expect(state()).toMatchObject({ holders: [{ owner: B }], forced: first });
+    force({ reason: 'again' });
+    expect(state()).toMatchObject({
+      holderCount: 0,
+      kind: 'exclusive',
+      forced: { by: '', reason: 'again', version: 4 },
+    });
+    // One that says nothing leaves the record as it is, and so does one that finds nobody.
+    acquire(A, '', { attempt: 2 });
+    force({});
+    expect(force({ by: 'nobody' })).toBe('LOCK_NOT_HELD');
+    expect(state()).toMatchObject({ forced: { reason: 'again' } });
+    expect(apply({ type: 'forget', lock: LOCK })).toBe('forgotten true');
+    expect(view.rows).toEqual([]);
+  });
+
+  it('leaves nothing when nothing is said', () => {
+    acquire(A, '');
+    force({});
+    expect(view.rows).toEqual([]);
   });
 });

@@ -15,9 +15,10 @@ export function setData(procedure: Procedure, { owner, version, data }: CommandO
   return granted(procedure, hold.holder);
 }
 
-/** D3. */
+/** D3, F1. */
 export function forget({ rows }: Procedure): LockResult {
-  const any = rows.head.keepsData;
+  const any = rows.head.keepsData || rows.head.forcedOnRecord;
   rows.keepData(EMPTY_BYTES);
+  rows.recordForced(undefined);
   return { type: 'forgotten', any };
 }

@@ -5,9 +5,9 @@
  *     owners beyond those that a state names only the numbers are known.
  * E2. Every change that `show` can tell is an event, and nothing else is: an owner that asks again says nothing new.
  */
-import { compareBytes, EMPTY_BYTES, unreachable, utf8 } from '@remora/base';
+import { compareBytes, unreachable, utf8 } from '@remora/base';
 import { sameOwner } from './identity.ts';
-import type { HolderState, LockId, LockState, Owner, RefusalCode, Waiter } from './types.ts';
+import type { ForcedRelease, HolderState, LockId, LockState, Owner, RefusalCode, Waiter } from './types.ts';
 
 /** An owner that holds the lock no longer. */
 interface Ended {
@@ -37,8 +37,10 @@ export type LockEvent =
   | { readonly type: 'left'; readonly owner: Owner; readonly code: RefusalCode }
   /** How many permits there are from now on; 0: it is no semaphore any more. */
   | { readonly type: 'capacity'; readonly capacity: number }
-  /** Which data are kept with the lock from now on; empty: none. */
-  | { readonly type: 'kept'; readonly data: Uint8Array };
+  /** Which data are kept with the lock from now on; undefined: none. */
+  | { readonly type: 'kept'; readonly data: Uint8Array | undefined }
+  /** Who has taken it by force last, as it is on record from now on; undefined: nothing is. */
+  | { readonly type: 'recorded'; readonly forced: ForcedRelease | undefined };
 
 /** What a listener is told. */
 export type LockNews =
@@ -59,8 +61,9 @@ export type LockNews =
 /** E1. The state of a lock after an event; undefined when nobody holds it or waits for it. */
 export function stateAfter(lock: LockId, before: LockState | undefined, event: LockEvent): LockState | undefined {
   const state = changed(before ?? freeLock(lock), event);
-  const { holders, holderCount, waiterCount, capacity, keptData } = state;
-  if (holderCount === 0 && waiterCount === 0 && capacity === 0 && keptData.length === 0) return undefined;
+  const { holders, holderCount, waiterCount, capacity, keptData, forced } = state;
+  const isUsed = holderCount > 0 || waiterCount > 0 || capacity > 0;
+  if (!isUsed && keptData === undefined && forced === undefined) return undefined;
   const isShared = holderCount > 0 && holders[0]?.mode !== 'exclusive';
   const kind = capacity > 0 ? 'semaphore' : isShared ? 'shared' : 'exclusive';
   return { ...state, kind };
@@ -69,7 +72,7 @@ export function stateAfter(lock: LockId, before: LockState | undefined, event: L
 function freeLock(lock: LockId): LockState {
   return {
     ...{ lock, kind: 'exclusive', holders: [], holderCount: 0 },
-    ...{ waiters: [], waiterCount: 0, permits: 0, capacity: 0, keptData: EMPTY_BYTES },
+    ...{ waiters: [], waiterCount: 0, permits: 0, capacity: 0, keptData: undefined, forced: undefined },
   };
 }
 
@@ -99,6 +102,8 @@ function changed(state: LockState, event: LockEvent): LockState {
       return { ...state, capacity: event.capacity };
     case 'kept':
       return { ...state, keptData: event.data };
+    case 'recorded':
+      return { ...state, forced: event.forced };
     default:
       return unreachable(event);
   }

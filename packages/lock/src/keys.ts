@@ -9,6 +9,7 @@
  *     04 | version | lease | incarnation | token    one of those who share it, by its grant
  *     05                                        who shares it and waits to have it alone
  *     06                                        the data that a holder left
+ *     07                                        who has taken it by force last
  *
  * K1. All records of a lock share its prefix, and no lock's prefix begins another's: a 00 in a name is written
  *     00 FF, and the name ends with 00 01 (the ordered tuple encoding of FoundationDB). Prefixes order as names do.
@@ -31,6 +32,7 @@ const MARK = 0x03;
 const SHARE = 0x04;
 const UPGRADE = 0x05;
 const KEPT = 0x06;
+const FORCED = 0x07;
 const SESSION_BYTES = 16;
 
 /** Everything that is kept of one lock, and nothing else, lies in this span. A range is never split inside it. */
@@ -172,6 +174,10 @@ export class LockKeys {
 
   kept(): Buffer {
     return this.#key(KEPT, 0);
+  }
+
+  forced(): Buffer {
+    return this.#key(FORCED, 0);
   }
 
   marks(): Span {

@@ -8,7 +8,6 @@
  * C4. A message is in the lowest version that can say it. So who knows version 1 only understands all that it can ask
  *     for: version 2 has what is about locks that are shared, and semaphores.
  */
-import { EMPTY_BYTES } from '@remora/base';
 import type { LockEvent, LockNews } from './events.ts';
 import {
   added,
@@ -29,6 +28,7 @@ import {
 } from './schema.ts';
 import type {
   AcquireAs,
+  ForcedRelease,
   Holder,
   HolderState,
   LockCommand,
@@ -66,16 +66,21 @@ const REFUSAL_CODES_OF_KINDS = [
 type Refusal = Extract<LockResult, { readonly type: 'refused' }>;
 export type RefusalV1 = Omit<Refusal, 'code'> & { readonly code: (typeof REFUSAL_CODES)[number] };
 type Acquire = Extract<LockCommand, { readonly type: 'acquire' }>;
+type ForceRelease = Extract<LockCommand, { readonly type: 'forceRelease' }>;
 type AcquireV1 = Omit<Acquire, 'as' | 'keepData' | 'delayMs'>;
 type Granted = Extract<LockResult, { readonly type: 'granted' }>;
 /** What version 1 can say; the rest is version 2. */
-export type CommandV1 = AcquireV1 | Extract<LockCommand, { readonly type: 'release' | 'cancel' | 'forceRelease' }>;
+export type CommandV1 =
+  | AcquireV1
+  | Extract<LockCommand, { readonly type: 'release' | 'cancel' }>
+  | Omit<ForceRelease, 'by' | 'reason'>;
 export type ResultV1 =
   | Exclude<LockResult, { readonly type: 'refused' | 'granted' | 'capacity' | 'forgotten' }>
   | Omit<Granted, 'keptData'>
   | RefusalV1;
 type CommandOfKinds =
   | (Omit<Acquire, 'as'> & { readonly as: AcquireAs | { readonly type: 'alone' } })
+  | Required<ForceRelease>
   | Extract<LockCommand, { readonly type: 'downgrade' | 'setCapacity' | 'setData' | 'forget' | 'endDelay' }>;
 type ResultOfKinds =
   | Extract<LockResult, { readonly type: 'refused' | 'capacity' | 'forgotten' }>
@@ -109,7 +114,7 @@ const stateV1 = completed<Pick<LockState, 'lock' | 'holders' | 'waiters' | 'wait
   }),
   ({ lock, holders, waiters, waiterCount }) => ({
     ...{ lock, kind: 'exclusive', holders, holderCount: holders.length, waiters, waiterCount },
-    ...{ permits: 0, capacity: 0, keptData: EMPTY_BYTES },
+    ...{ permits: 0, capacity: 0, keptData: undefined, forced: undefined },
   }),
 );
 const holderState = struct<HolderState>({
@@ -125,6 +130,7 @@ const waiter = struct<Waiter>({
   mode: literal(['exclusive', 'shared', 'permits', 'upgrade']),
   permits: int,
 });
+const forced = struct<ForcedRelease>({ atMs: time, by: text, reason: text, version: int });
 const state = struct<LockState>({
   lock,
   kind: literal(['exclusive', 'shared', 'semaphore']),
@@ -134,7 +140,8 @@ const state = struct<LockState>({
   waiterCount: int,
   permits: int,
   capacity: int,
-  keptData: added(bytes, EMPTY_BYTES),
+  keptData: added(optional(bytes), undefined),
+  forced: added(optional(forced), undefined),
 });
 
 const resultV1 = union<ResultV1>({
@@ -156,7 +163,8 @@ const event = union<LockEvent>({
   queued: struct({ waiter }),
   left: struct({ owner, code: literal(REFUSAL_CODES_OF_KINDS) }),
   capacity: struct({ capacity: int }),
-  kept: struct({ data: bytes }),
+  kept: struct({ data: optional(bytes) }),
+  recorded: struct({ forced: optional(forced) }),
 });
 
 /** One codec for every message of version 1, and for those of version 2. */
@@ -206,6 +214,7 @@ export const layout = {
       setData: struct({ lock, owner, version: int, data: bytes }),
       forget: struct({ lock }),
       endDelay: struct({ lock, owner, version: int }),
+      forceRelease: struct({ lock, by: text, reason: text }),
     }),
   ),
   queryOfKinds: message<QueryOfKinds>(

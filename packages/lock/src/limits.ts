@@ -5,6 +5,9 @@ export const TOKEN_BYTES_MAX = 128;
 export const DATA_BYTES_MAX = 4_096;
 /** How long a lock may keep others off after the session of its holder has ended. */
 export const LOCK_DELAY_MAX_MS = 60_000;
+/** Of who takes a lock by force, and of why. */
+export const FORCED_BY_BYTES_MAX = 128;
+export const FORCED_REASON_BYTES_MAX = 1_024;
 export const DEPTH_MAX = 1_000_000;
 /** Waiters of one lock; beyond it an acquire is refused with RESOURCE_EXHAUSTED. */
 export const WAITERS_MAX = 100_000;

@@ -17,7 +17,7 @@ import { assert, type Bytes, equalBytes } from '@remora/base';
 import type { LockEvent } from './events.ts';
 import { sameOwner, sameSession } from './identity.ts';
 import { LockKeys } from './keys.ts';
-import { keepData, keptData } from './left-behind.ts';
+import { keepData, keptData, recordForced } from './left-behind.ts';
 import { SHARERS_MAX } from './limits.ts';
 import { Marks } from './marks.ts';
 import type { GrantEnd } from './meter.ts';
@@ -34,7 +34,7 @@ import {
   shareAt,
   type WaiterRecord,
 } from './row-records.ts';
-import type { HolderState, LockId, LockView, Owner, SessionRef } from './types.ts';
+import type { ForcedRelease, HolderState, LockId, LockView, Owner, SessionRef } from './types.ts';
 
 /** Rows read ahead at a hand-over: one at first, as one waiter is mostly all that is granted, then more and more. */
 const FRONT_BATCH_MAX = 64;
@@ -253,8 +253,17 @@ export class LockRows {
   /** No bytes: nothing is kept any more. */
   keepData(data: Bytes): void {
     const { onEvent } = this.#view;
-    if (onEvent !== undefined && !equalBytes(this.keptData, data)) onEvent({ type: 'kept', data });
+    if (onEvent !== undefined && !equalBytes(this.keptData, data)) {
+      onEvent({ type: 'kept', data: data.length > 0 ? data : undefined });
+    }
     if (keepData(this.#view, this.#keys, { head: this.#head, data })) this.#changed = true;
+  }
+
+  /** Who has taken the lock by force; undefined: that is not on record any more. */
+  recordForced(forced: ForcedRelease | undefined): void {
+    if (forced === undefined && !this.#head.forcedOnRecord) return;
+    this.#view.onEvent?.({ type: 'recorded', forced });
+    if (recordForced(this.#view, this.#keys, { head: this.#head, forced })) this.#changed = true;
   }
 
   // ------------------------------------------------------------------------------------------------ semaphore
@@ -432,8 +441,8 @@ export class LockRows {
     }
     if (!this.held && !head.capacityIsSet && head.capacity > 0) this.setCapacity(0, false);
     if (this.#changed) {
-      const empty = !this.held && head.marks === 0 && head.capacity === 0 && !head.keepsData;
-      if (!empty) this.#view.put(this.#keys.head, encodeHead(head));
+      const isLeft = head.marks > 0 || head.capacity > 0 || head.keepsData || head.forcedOnRecord;
+      if (this.held || isLeft) this.#view.put(this.#keys.head, encodeHead(head));
       else if (this.#existed) this.#view.delete(this.#keys.head);
     }
     for (const session of this.#loose) {

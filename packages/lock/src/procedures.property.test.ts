@@ -101,7 +101,15 @@ function commands(about: About): fc.Arbitrary<LockCommand> {
     },
     { weight: 3, arbitrary: fc.record({ type: fc.constant('cancel' as const), lock, owner, deadlineMs, attempt }) },
     { weight: 2, arbitrary: fc.record({ type: fc.constant('downgrade' as const), lock, owner, attempt }) },
-    { weight: 1, arbitrary: fc.record({ type: fc.constant('forceRelease' as const), lock }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        type: fc.constant('forceRelease' as const),
+        lock,
+        by: fc.constantFrom('', 'me'),
+        reason: fc.constantFrom('', 'why'),
+      }),
+    },
     { weight: 1, arbitrary: fc.record({ type: fc.constant('forget' as const), lock }) },
     {
       weight: 3,
@@ -172,6 +180,8 @@ function expectSame(view: MemoryView, naive: NaiveLock): void {
     naive.holders.map((h) => `${holder(h)} ${h.data} ${h.keepData} ${h.delayed}`),
   );
   expect(textOf(state?.keptData ?? utf8(''))).toBe(naive.kept);
+  const { forced } = state ?? {};
+  expect(forced === undefined ? '' : `${forced.by} ${forced.reason} ${forced.version}`).toBe(naive.forced);
   const queue = naive.queue.map((w) => `${name(w.owner)} ${w.mode} ${w.permits}`);
   if (naive.upgrader !== undefined) queue.unshift(`${name(naive.upgrader.owner)} upgrade 0`);
   expect((state?.waiters ?? []).map((w) => `${name(w.owner)} ${w.mode} ${w.permits}`)).toEqual(queue);
@@ -211,7 +221,7 @@ function expectCounted({ counted }: MemoryView, state: LockState | undefined): v
 function readable(state: LockState | undefined): unknown {
   if (state === undefined) return undefined;
   const holders = state.holders.map((holder) => ({ ...holder, data: textOf(holder.data) }));
-  return { ...state, holders, keptData: textOf(state.keptData) };
+  return { ...state, holders, keptData: textOf(state.keptData ?? utf8('')) };
 }
 
 function textOf(data: Uint8Array): string {

@@ -36,6 +36,9 @@
  * D3. Other holds leave kept data as they are, and are told of them when they are granted. They stay, with nobody
  *     holding the lock too, until they are replaced or forgotten.
  *
+ * F1. Who takes a lock by force, and why, stays on record if either is said, until that happens again or is forgotten. It
+ *     names the newest grant that was ended.
+ *
  * Lock-delay. Who works under a lock may go on for a while after its session has ended, or be ended, without knowing. A
  * hold may ask that others wait for that.
  *
@@ -119,7 +122,7 @@ function apply(procedure: Procedure, command: LockCommand): LockResult {
     case 'cancel':
       return cancel(procedure, command);
     case 'forceRelease':
-      return forceRelease(procedure);
+      return forceRelease(procedure, command);
     case 'downgrade':
       return downgrade(procedure, command);
     case 'setCapacity':

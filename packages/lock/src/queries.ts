@@ -4,10 +4,10 @@
  *
  * Q1. Work is bounded by the answer: a list reads one head per lock and the first few waiters of each, never a queue.
  */
-import { type Bytes, compareBytes, EMPTY_BYTES, prefixEnd, unreachable } from '@remora/base';
+import { type Bytes, compareBytes, prefixEnd, unreachable } from '@remora/base';
 import { sameOwner } from './identity.ts';
 import { headKey, LockKeys, lockOfKey, lockSpan, namespaceSpan } from './keys.ts';
-import { keptData } from './left-behind.ts';
+import { forcedRelease, keptData } from './left-behind.ts';
 import { LIST_LIMIT_MAX, LIST_OWNERS_MAX, SHOW_OWNERS_MAX } from './limits.ts';
 import { decodeHead, type Head, type Hold, positionOf, stateOfHolder } from './records.ts';
 import { decodeOwner, decodeWaiter, shareAt, type WaiterRecord } from './row-records.ts';
@@ -142,8 +142,8 @@ interface Source {
 }
 
 /** Only marks are left of it. */
-function isOver({ hold, sharers, capacity, keepsData }: Head): boolean {
-  return hold === undefined && sharers === 0 && capacity === 0 && !keepsData;
+function isOver({ hold, sharers, capacity, keepsData, forcedOnRecord }: Head): boolean {
+  return hold === undefined && sharers === 0 && capacity === 0 && !keepsData && !forcedOnRecord;
 }
 
 /** Undefined for a lock of which only marks are left. */
@@ -163,7 +163,8 @@ function stateOf(view: LockReadView, source: Source): LockState | undefined {
     waiterCount: head.waiters + (head.upgrading ? 1 : 0),
     permits,
     capacity,
-    keptData: keptData(view, keys, head),
+    keptData: head.keepsData ? keptData(view, keys, head) : undefined,
+    forced: forcedRelease(view, keys, head),
   };
   return query.allKinds ? state : asExclusive(state);
 }
@@ -179,7 +180,8 @@ function asExclusive(state: LockState): LockState {
     waiters: state.waiters.map((waiter) => ({ ...waiter, ...alone })),
     permits: 0,
     capacity: 0,
-    keptData: EMPTY_BYTES,
+    keptData: undefined,
+    forced: undefined,
   };
 }
 

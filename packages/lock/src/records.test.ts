@@ -1,16 +1,8 @@
 import { InvariantError, utf8 } from '@remora/base';
 import { describe, expect, it, test } from 'vitest';
 import { LockKeys } from './keys.ts';
-import {
-  decodeHead,
-  decodeKept,
-  emptyHead,
-  encodeHead,
-  encodeKept,
-  type Head,
-  type Hold,
-  RECORD_VERSION,
-} from './records.ts';
+import { decodeForced, decodeKept, encodeForced, encodeKept } from './left-records.ts';
+import { decodeHead, emptyHead, encodeHead, type Head, type Hold, RECORD_VERSION } from './records.ts';
 import {
   decodeOwner,
   decodeWaiter,
@@ -21,6 +13,7 @@ import {
   shareAt,
   type WaiterRecord,
 } from './row-records.ts';
+import type { ForcedRelease } from './types.ts';
 
 const owner = (token: string) => ({ session: { lease: 2n ** 63n - 2n, incarnation: 2 ** 40 + 1 }, token });
 const free: Head = { ...emptyHead(), marks: 2, marksDueMs: 1.5 };
@@ -67,6 +60,7 @@ const waiting = (token: string, data: string): WaiterRecord => ({
 const forPermits: WaiterRecord = { ...waiting('t', ''), mode: 'permits', permits: 2 };
 const willKeep: WaiterRecord = { ...waiting('t', ''), keepData: true, delayMs: 60_000 };
 const delayed: Hold = { ...hold('t', 'd'), delayMs: 60_000, delayed: true };
+const forced: ForcedRelease = { atMs: 1e12, by: 'me@host', reason: 'höst is gone', version: 2 ** 41 };
 const inQueue: OwnerRecord = { sequence: 9, mark: undefined, shareVersion: 0 };
 const marked: OwnerRecord = { sequence: 0, mark: { attempt: 2, deadlineMs: 99.5 }, shareVersion: 0 };
 const sharing: OwnerRecord = { sequence: 0, mark: undefined, shareVersion: 2 ** 41 };
@@ -318,6 +312,26 @@ const records = [
     value: { ...emptyHead(), hold: delayed, delayed: 1 },
   },
   {
+    name: 'a forced release',
+    bytes: encodeForced(forced),
+    hex: '010010' + '426d1a94a2000000' + '4280000000000000' + '00076d6540686f7374' + '68c3b6737420697320676f6e65',
+    decoded: () => decodeForced(encodeForced(forced)),
+    value: forced,
+  },
+  {
+    name: 'a head that only says who took the lock by force',
+    bytes: encodeHead({ ...emptyHead(), forcedOnRecord: true }),
+    hex:
+      '031000300000000000000000' +
+      '3ff0000000000000' +
+      '3ff0000000000000' +
+      '0000000000000000' +
+      '000000000000000000000000' +
+      '00000000',
+    decoded: () => decodeHead(encodeHead({ ...emptyHead(), forcedOnRecord: true })),
+    value: { ...emptyHead(), forcedOnRecord: true },
+  },
+  {
     name: 'kept data',
     bytes: encodeKept(utf8('kept')),
     hex: '01' + '6b657074',
@@ -382,8 +396,8 @@ describe('records', () => {
     longer[2] = 40;
     expect(() => decodeOwner(longer)).toThrow('R5');
     const flags = encodeHead(upgrading);
-    flags[1] = 16;
-    expect(() => decodeHead(flags)).toThrow('flags 16');
+    flags[1] = 32;
+    expect(() => decodeHead(flags)).toThrow('flags 32');
   });
 
   it('blocks that lack what was added at their ends are read as they were meant', () => {

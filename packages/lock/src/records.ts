@@ -12,7 +12,7 @@
  * R5. From version 3 of the head, and 2 of other rows, on, what has a fixed length is a block that says how long it is.
  *     Fields are only added at the end of one; a block without them means their default, 0.
  */
-import { asBuffer, assert, type Bytes } from '@remora/base';
+import { assert, type Bytes } from '@remora/base';
 import { viewAround } from './binary.ts';
 import {
   BLOCK_LENGTH_BYTES,
@@ -48,6 +48,8 @@ export interface Head {
   upgrading: boolean;
   /** There is data that a holder left: a row of its own. */
   keepsData: boolean;
+  /** It is on record who has taken the lock by force: a row of its own. */
+  forcedOnRecord: boolean;
   /** Rows in the queue. Only a lock that is held has any. */
   waiters: number;
   /** Every waiter's sequence is in `[firstSequence, nextSequence)`; both are 1 when nobody waits. */
@@ -85,6 +87,7 @@ export function emptyHead(): Head {
     capacityIsSet: false,
     upgrading: false,
     keepsData: false,
+    forcedOnRecord: false,
     waiters: 0,
     marks: 0,
     firstSequence: 1,
@@ -111,7 +114,8 @@ const HELD = 1;
 const CAPACITY_IS_SET = 2;
 const UPGRADING = 4;
 const KEEPS_DATA = 8;
-const FLAGS_MAX = 15;
+const FORCED_ON_RECORD = 16;
+const FLAGS_MAX = 31;
 
 export function encodeHead(head: Head): Buffer {
   const hold = head.hold;
@@ -144,9 +148,10 @@ export function encodeHead(head: Head): Buffer {
 }
 
 /** R4. Whether versions 1 and 2 can say it. */
-function isPlain({ hold, sharers, permits, capacity, capacityIsSet, upgrading, keepsData }: Head): boolean {
+function isPlain(head: Head): boolean {
+  const { hold, sharers, permits, capacity, capacityIsSet, upgrading, keepsData, forcedOnRecord } = head;
   const isShared = sharers !== 0 || permits !== 0 || capacity !== 0 || capacityIsSet || upgrading;
-  return !isShared && !keepsData && (hold === undefined || isPlainHold(hold));
+  return !isShared && !keepsData && !forcedOnRecord && (hold === undefined || isPlainHold(hold));
 }
 
 function isPlainHold({ upgradeAttempt, keepData, delayMs }: Hold): boolean {
@@ -172,6 +177,7 @@ export function decodeHead(bytes: Bytes): Head {
     capacityIsSet: false,
     upgrading: false,
     keepsData: false,
+    forcedOnRecord: false,
     waiters: view.getUint32(at + 2),
     marks: view.getUint32(at + 6),
     firstSequence: view.getFloat64(at + 10),
@@ -217,7 +223,8 @@ function encodeBlocks(head: Head): Buffer {
     (hold === undefined ? 0 : HELD) |
     (head.capacityIsSet ? CAPACITY_IS_SET : 0) |
     (head.upgrading ? UPGRADING : 0) |
-    (head.keepsData ? KEEPS_DATA : 0);
+    (head.keepsData ? KEEPS_DATA : 0) |
+    (head.forcedOnRecord ? FORCED_ON_RECORD : 0);
   view.setUint16(at + 2, HEAD_BLOCK.bytes);
   view.setUint32(at + 4, head.waiters);
   view.setUint32(at + 8, head.marks);
@@ -260,6 +267,7 @@ function decodeBlocks(bytes: Bytes): Head {
     capacityIsSet: (flags & CAPACITY_IS_SET) !== 0,
     upgrading: (flags & UPGRADING) !== 0,
     keepsData: (flags & KEEPS_DATA) !== 0,
+    forcedOnRecord: (flags & FORCED_ON_RECORD) !== 0,
     waiters: view.getUint32(at + 4),
     marks: view.getUint32(at + 8),
     firstSequence: view.getFloat64(at + 12),
@@ -290,18 +298,4 @@ function decodeHoldBlock(bytes: Bytes, holdAt: number): Hold {
     upgradeAttempt: view.getFloat64(from + 52),
     ...readTerms(bytes, holdAt + BLOCK_LENGTH_BYTES + 60, tailAt),
   };
-}
-
-// ------------------------------------------------------------------------------------------------ kept data
-
-export function encodeKept(data: Bytes): Buffer {
-  const out = Buffer.allocUnsafe(1 + data.length);
-  out[0] = RECORD_VERSION;
-  out.set(data, 1);
-  return out;
-}
-
-export function decodeKept(bytes: Bytes): Bytes {
-  checkRecord(bytes, 1, RECORD_VERSION);
-  return asBuffer(bytes).subarray(1);
 }

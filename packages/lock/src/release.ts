@@ -85,8 +85,9 @@ function undo(procedure: Procedure, command: CommandOf<'cancel'>, hold: Hold): b
   return true;
 }
 
-export function forceRelease(procedure: Procedure): LockResult {
-  const { rows } = procedure;
+export function forceRelease(procedure: Procedure, command: CommandOf<'forceRelease'>): LockResult {
+  const { view, rows } = procedure;
+  const { by = '', reason = '' } = command;
   const holds = rows.head.hold === undefined ? rows.shares(0) : [rows.head.hold];
   const upgrader = rows.upgrader();
   if (upgrader !== undefined) {
@@ -100,8 +101,10 @@ export function forceRelease(procedure: Procedure): LockResult {
   }
   const newest = holds.at(-1);
   if (newest === undefined) return refused('LOCK_NOT_HELD', 'nobody holds the lock');
+  const { version } = newest.holder;
+  if (by !== '' || reason !== '') rows.recordForced({ atMs: view.wallMs, by, reason, version }); // F1
   handOver(procedure);
-  return { type: 'released', depth: 0, version: newest.holder.version };
+  return { type: 'released', depth: 0, version };
 }
 
 /** Who holds the lock no longer does not upgrade it either. */

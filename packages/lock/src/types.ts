@@ -88,8 +88,8 @@ export type LockCommand =
       /** The acquire that this ends. */
       readonly attempt?: number;
     }
-  /** From all who hold it. */
-  | { readonly type: 'forceRelease'; readonly lock: LockId }
+  /** From all who hold it. Who does it, and why, stays on record if either is said (F1 of `procedures.ts`). */
+  | { readonly type: 'forceRelease'; readonly lock: LockId; readonly by?: string; readonly reason?: string }
   /**
    * The holder keeps the lock, shared from now on, under a new version; it waits for its upgrade no longer. Asked again
    * it changes nothing.
@@ -115,7 +115,7 @@ export type LockCommand =
       readonly version: number;
       readonly data: Bytes;
     }
-  /** Forgets what earlier holders left with the lock. */
+  /** Forgets what earlier holders left with the lock, and who took it by force. */
   | { readonly type: 'forget'; readonly lock: LockId }
   /** Ends a hold that is delayed. Only the leader of the lock's range sends it, when its time has passed. */
   | { readonly type: 'endDelay'; readonly lock: LockId; readonly owner: Owner; readonly version: number };
@@ -204,8 +204,20 @@ export interface LockState {
   /** Of a semaphore: how many permits are held, and how many there are; 0 for others. */
   readonly permits: number;
   readonly capacity: number;
-  /** What a holder left with the lock; empty: nothing. */
-  readonly keptData: Bytes;
+  /** What a holder left with the lock; undefined: nothing. */
+  readonly keptData: Bytes | undefined;
+  /** The last time that it was taken by force, if that was put on record. */
+  readonly forced: ForcedRelease | undefined;
+}
+
+export interface ForcedRelease {
+  /** The leader's wall time, in ms; for display. */
+  readonly atMs: number;
+  /** As whoever did it said. */
+  readonly by: string;
+  readonly reason: string;
+  /** Of the newest grant that was ended. */
+  readonly version: number;
 }
 
 export type LockResult =

@@ -7,6 +7,8 @@ import {
   CHECKS_MAX,
   DATA_BYTES_MAX,
   DEPTH_MAX,
+  FORCED_BY_BYTES_MAX,
+  FORCED_REASON_BYTES_MAX,
   LEASE_MAX,
   LIST_LIMIT_MAX,
   LOCK_DELAY_MAX_MS,
@@ -35,7 +37,14 @@ export function validateLockQuery(query: LockQuery): Refusal | undefined {
 }
 
 function commandProblem(command: LockCommand): string | undefined {
-  if (command.type === 'forceRelease' || command.type === 'forget') return undefined;
+  if (command.type === 'forget') return undefined;
+  if (command.type === 'forceRelease') {
+    const { by = '', reason = '' } = command;
+    return (
+      saidProblem('who takes a lock by force', by, FORCED_BY_BYTES_MAX) ??
+      saidProblem('the reason of a forced release', reason, FORCED_REASON_BYTES_MAX)
+    );
+  }
   if (command.type === 'setCapacity') {
     return integerProblem('the capacity of a semaphore', command.capacity, { min: 0, max: PERMITS_MAX });
   }
@@ -116,6 +125,11 @@ function ownerProblem({ session, token }: Owner): string | undefined {
     integerProblem('incarnation', session.incarnation, { min: 0, max: Number.MAX_SAFE_INTEGER }) ??
     textProblem('an owner token', token, TOKEN_BYTES_MAX)
   );
+}
+
+/** What may be left out. */
+function saidProblem(what: string, text: string, max: number): string | undefined {
+  return text === '' ? undefined : textProblem(what, text, max);
 }
 
 function textProblem(what: string, text: string, max: number): string | undefined {

@@ -44,6 +44,7 @@ export class NaiveLock {
   upgrader: Pick<Waiting, 'owner' | 'attempt' | 'waitUntilMs'> | undefined;
   capacity = 0;
   kept = '';
+  forced = '';
   #capacityIsSet = false;
   readonly #marks = new Map<string, { attempt: number; deadlineMs: number }>();
   #now: Now = { revision: 0, timeMs: 0, alive: () => false };
@@ -102,7 +103,7 @@ export class NaiveLock {
       case 'downgrade':
         return this.#downgrade(command);
       case 'forceRelease':
-        return this.#forceRelease();
+        return this.#forceRelease(command);
       case 'setCapacity':
         if (this.capacity === 0 && this.holders.length > 0) return 'LOCK_KIND_MISMATCH';
         this.#capacityIsSet = command.capacity > 0;
@@ -122,8 +123,9 @@ export class NaiveLock {
         return `released 0 ${version}`;
       }
       case 'forget': {
-        const any = this.kept !== '';
+        const any = this.kept !== '' || this.forced !== '';
         this.kept = '';
+        this.forced = '';
         return `forgotten ${any}`;
       }
     }
@@ -334,12 +336,14 @@ export class NaiveLock {
     return true;
   }
 
-  #forceRelease(): Gist {
+  #forceRelease({ by = '', reason = '' }: CommandOf<'forceRelease'>): Gist {
     if (this.upgrader !== undefined) this.#notices.push(`${name(this.upgrader.owner)} LOCK_NOT_HELD`);
     this.upgrader = undefined;
     const { holders } = this;
     this.#notices.push(...holders.map(({ owner, version }) => `${name(owner)} released 0 ${version}`));
     for (const held of holders) this.#vacate(held);
+    const newest = holders.at(-1);
+    if (newest !== undefined && by + reason !== '') this.forced = `${by} ${reason} ${newest.version}`;
     this.#handOver();
     return holders.length === 0 ? 'LOCK_NOT_HELD' : `released 0 ${holders.at(-1)?.version}`;
   }

@@ -1,8 +1,10 @@
+import { hostname, userInfo } from 'node:os';
 import { durationMs, formatDurationMs, int, jsonBytes } from '@remora/base';
 import { Command } from 'commander';
 import type { Holder, HolderState, LockState, RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
 import { printable } from '../format/bytes-text.ts';
+import { forcedText, jsonForced } from '../format/lock-event-text.ts';
 import { table } from '../format/table.ts';
 import type { Shell } from '../shell.ts';
 import { addConnectionFlags, type ConnectionFlags, examples, flagReader, withClient } from './connection.ts';
@@ -34,6 +36,12 @@ interface NamespaceFlags extends ConnectionFlags {
 interface ListFlags extends NamespaceFlags {
   readonly prefix?: string;
   readonly limit?: number;
+}
+
+interface ReleaseFlags extends NamespaceFlags {
+  readonly force?: true;
+  readonly reason?: string;
+  readonly by?: string;
 }
 
 export function lockCommand(shell: Shell): Command {
@@ -191,13 +199,16 @@ function releaseCommand(shell: Shell): Command {
     .description('Takes a lock from all who hold it, who are not asked.')
     .argument('<name>')
     .option('--force', 'yes, really: only the fencing version still protects against what the holder does next')
-    .addHelpText('after', examples('remora lock release --force orders/42'));
-  return namespaced(command, shell).action((name: string, flags: NamespaceFlags & { force?: true }) => {
+    .option('--reason <text>', 'why; stays on record with the lock, with who did it')
+    .option('--by <text>', 'who does it (default: user and host)')
+    .addHelpText('after', examples('remora lock release --force --reason "its host is gone" orders/42'));
+  return namespaced(command, shell).action((name: string, flags: ReleaseFlags) => {
     if (!flags.force) {
       throw new CommandError('usage', 'a lock is released by its holder; to take it away, add --force');
     }
     return withClient(flags, async (client) => {
-      await client.locks.forceRelease(name, { namespace: flags.namespace });
+      const { namespace, reason = '', by = `${userInfo().username}@${hostname()}` } = flags;
+      await client.locks.forceRelease(name, { namespace, reason, by: by.slice(0, 128) });
       shell.out(flags.json ? JSON.stringify({ released: true }) : `released ${name}`);
     });
   });
@@ -221,7 +232,10 @@ function capacityCommand(shell: Shell): Command {
 
 function forgetCommand(shell: Shell): Command {
   const command = new Command('forget')
-    .description('Forgets what earlier holders left with a lock (lock run --keep-data). Who holds it keeps holding it.')
+    .description(
+      'Forgets what earlier holders left with a lock (lock run --keep-data), and who took it by force. Who holds it ' +
+        'keeps holding it.',
+    )
     .argument('<name>')
     .addHelpText('after', examples('remora lock forget orders/42'));
   return namespaced(command, shell).action((name: string, flags: NamespaceFlags) =>
@@ -234,12 +248,13 @@ function forgetCommand(shell: Shell): Command {
 }
 
 export function lockText(state: LockState): string {
-  const { lock, kind, holders, holderCount, waiters, waiterCount, keptData } = state;
+  const { lock, kind, holders, holderCount, waiters, waiterCount, keptData, forced } = state;
   const rows = holders.map((holder) => [holder.owner.token, holderText(holder), holder.depth, ...holderCells(holder)]);
   const sections = [`${printable(lock.name)} in ${lock.namespace}: ${kind}, ${heldText(state)} held`];
   if (holderCount > 0) sections.push(table(['HOLDER', 'MODE', 'DEPTH', 'VERSION', 'SINCE', 'SESSION', 'DATA'], rows));
   if (holders.length < holderCount) sections.push(`and ${holderCount - holders.length} more`);
-  if (keptData.length > 0) sections.push(`left by an earlier holder: ${printable(keptData)}`);
+  if (keptData !== undefined) sections.push(`left by an earlier holder: ${printable(keptData)}`);
+  if (forced !== undefined) sections.push(forcedText(forced));
   if (waiterCount > 0) {
     const queue = waiters.map((waiter) => [
       waiter.position,
@@ -276,13 +291,14 @@ function holderCells(holder: Holder | undefined): (string | number)[] {
 }
 
 function jsonLock(state: LockState) {
-  const { lock, kind, holders, holderCount, waiters, waiterCount, permits, capacity, keptData } = state;
+  const { lock, kind, holders, holderCount, waiters, waiterCount, permits, capacity, keptData, forced } = state;
   return {
     namespace: lock.namespace,
     name: jsonBytes(lock.name),
     kind,
     ...(kind === 'semaphore' ? { permits, capacity } : {}),
-    ...(keptData.length > 0 ? { keptData: jsonBytes(keptData) } : {}),
+    ...(keptData === undefined ? {} : { keptData: jsonBytes(keptData) }),
+    ...(forced === undefined ? {} : { forced: jsonForced(forced) }),
     holders: holders.map(({ owner, version, depth, lockTimeMs, data, mode, permits: held, ...terms }) => ({
       token: owner.token,
       session: owner.session.lease.toString(16),

@@ -1,5 +1,5 @@
 import { jsonBytes, unreachable } from '@remora/base';
-import type { HolderState, LockState, LocksWatchEvent, LockWatchEvent } from 'remora';
+import type { ForcedRelease, HolderState, LockState, LocksWatchEvent, LockWatchEvent } from 'remora';
 import { printable } from './bytes-text.ts';
 
 type OwnerOf = HolderState['owner'];
@@ -31,7 +31,9 @@ function whatText(event: LockWatchEvent): string {
     case 'capacity':
       return event.capacity === 0 ? 'no semaphore any more' : `capacity ${event.capacity}`;
     case 'kept':
-      return event.data.length === 0 ? 'no data kept any more' : `keeps ${printable(event.data)}`;
+      return event.data === undefined ? 'no data kept any more' : `keeps ${printable(event.data)}`;
+    case 'recorded':
+      return event.forced === undefined ? 'no forced release on record any more' : forcedText(event.forced);
     default:
       return unreachable(event);
   }
@@ -52,6 +54,15 @@ function holderText({ owner, version, depth, mode, permits, data, delayed }: Hol
 
 function ownerText({ token, session }: OwnerOf): string {
   return `${token} (session ${session.lease.toString(16)})`;
+}
+
+export function forcedText({ atMs, by, reason, version }: ForcedRelease): string {
+  const why = reason === '' ? '' : `: ${printable(Buffer.from(reason))}`;
+  return `taken by force from version ${version} by ${printable(Buffer.from(by)) || 'somebody'}, ${new Date(atMs).toISOString()}${why}`;
+}
+
+export function jsonForced({ atMs, by, reason, version }: ForcedRelease): object {
+  return { at: new Date(atMs).toISOString(), by, reason, version };
 }
 
 /** The event as plain data; `jsonState` gives that of a state. */
@@ -88,7 +99,9 @@ function jsonWhat(event: Exclude<LockWatchEvent, { readonly type: 'state' }>): o
     case 'capacity':
       return { capacity: event.capacity };
     case 'kept':
-      return { keptData: jsonBytes(event.data) };
+      return { keptData: event.data === undefined ? null : jsonBytes(event.data) };
+    case 'recorded':
+      return { forced: event.forced === undefined ? null : jsonForced(event.forced) };
     default:
       return unreachable(event);
   }

@@ -1,4 +1,4 @@
-import { assert, ServiceError } from '@remora/base';
+import { asBuffer, assert, ServiceError } from '@remora/base';
 import { isCurrent } from '@remora/lock';
 import type {
   CommandResult,
@@ -136,6 +136,12 @@ export class RangeReplica implements StateMachine {
         onNotice: (notice) => {
           this.#waits.notify(notice);
           this.#grants.notify(notice);
+        },
+        onForcedRelease: ({ lock, by = '', reason = '' }, version) => {
+          if (!this.#serving) return;
+          const { namespace, name } = lock;
+          const details = { range: this.rangeId, namespace, lock: asBuffer(name).toString(), version, by, reason };
+          logger.warn(details, 'a lock was taken from its holder by force');
         },
         listeners: this.lockListeners,
         onHoldDelayed: (hold) => this.#leases.holdDelayed(hold),

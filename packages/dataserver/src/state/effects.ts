@@ -1,5 +1,5 @@
 import type { Row } from '@remora/base';
-import type { DelayedHold, LockEvent, LockId, LockMeter, LockNotice, LockResult } from '@remora/lock';
+import type { DelayedHold, LockCommand, LockEvent, LockId, LockMeter, LockNotice, LockResult } from '@remora/lock';
 import type { KvEvent } from '@remora/protocol';
 import type { HandedTransactions } from '../transactions/range-transactions.ts';
 import type { Lease } from './leases.ts';
@@ -7,12 +7,16 @@ import type { RangeMeta } from './meta-codec.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { RangeState } from './range-state.ts';
 
+type ForceRelease = Extract<LockCommand, { readonly type: 'forceRelease' }>;
+
 /** What an applied command causes beside its outcome, told to whoever serves the range on this node. */
 export interface Effects {
   onEvents(revision: number, events: readonly KvEvent[]): void;
   onNotice(notice: LockNotice): void;
   /** Those who listen to locks, on a replica that has any. */
   readonly listeners?: LockAudience;
+  /** A lock was taken from whoever held it; `version` is that of the newest grant. */
+  onForcedRelease?(command: ForceRelease, version: number): void;
   /** The session of its owner has ended, or it has come here from another range. */
   onHoldDelayed(hold: DelayedHold): void;
   /** Counts what is applied, on the replica that leads. */

@@ -21,7 +21,7 @@ export interface LockHolder {
   commitAt(revision: number, changes: KvChanges): void;
 }
 
-type LockEffects = Pick<Effects, 'onNotice' | 'onHoldDelayed' | 'listeners' | 'meter'>;
+type LockEffects = Pick<Effects, 'onNotice' | 'onForcedRelease' | 'onHoldDelayed' | 'listeners' | 'meter'>;
 
 /** Locks of a range, and what belongs to sessions that end. */
 export class LockCommands implements HeldLocks {
@@ -40,6 +40,9 @@ export class LockCommands implements HeldLocks {
     const { result, notices } = applyLockCommand(view, command);
     if (view.changed) this.#range.revision = view.revision;
     if (command.type === 'endDelay') this.#range.delays.remove(command);
+    if (command.type === 'forceRelease' && result.type === 'released') {
+      this.#effects.onForcedRelease?.(command, result.version);
+    }
     for (const notice of notices) this.#effects.onNotice(notice);
     this.#publish(view);
     this.#effects.meter?.answered(result);

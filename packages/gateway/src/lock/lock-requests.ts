@@ -84,7 +84,8 @@ export function toForget({ lock }: pb.ForgetRequest): LockCommand {
 }
 
 export function toForceRelease(request: pb.ForceReleaseRequest): LockCommand {
-  return checked({ type: 'forceRelease', lock: toLockId(request.lock) });
+  const { by, reason } = request;
+  return checked({ type: 'forceRelease', lock: toLockId(request.lock), by, reason });
 }
 
 export function toShow(request: pb.ShowRequest): LockQuery {

@@ -100,7 +100,7 @@ export function fromNews(news: LockNews): pb.WatchResponse {
 function fromEvent(event: LockEvent): pb.LockEvent {
   return {
     ...{ type: event.type, holder: undefined, waited: false, owner: undefined, version: 0, permits: 0 },
-    ...{ waiter: undefined, code: '', capacity: 0, data: asBuffer(EMPTY_BYTES) },
+    ...{ waiter: undefined, code: '', capacity: 0, data: asBuffer(EMPTY_BYTES), forced: undefined },
     ...eventFields(event),
   };
 }
@@ -124,7 +124,9 @@ function eventFields(event: LockEvent): Partial<pb.LockEvent> {
     case 'capacity':
       return { capacity: event.capacity };
     case 'kept':
-      return { data: asBuffer(event.data) };
+      return { data: asBuffer(event.data ?? EMPTY_BYTES) };
+    case 'recorded':
+      return { forced: event.forced };
     default:
       return unreachable(event);
   }
@@ -143,9 +145,10 @@ function fromGrant({ version, depth, lockTimeMs, keptData = EMPTY_BYTES }: Grant
 }
 
 function fromState(state: LockState): pb.LockState {
-  const { kind, holderCount, waiterCount, permits, capacity, keptData } = state;
+  const { kind, holderCount, waiterCount, permits, capacity, keptData, forced } = state;
   return {
-    ...{ kind, holderCount, waiterCount, permits, capacity, keptData: asBuffer(keptData) },
+    forced,
+    ...{ kind, holderCount, waiterCount, permits, capacity, keptData: asBuffer(keptData ?? EMPTY_BYTES) },
     lock: fromLockId(state.lock),
     holders: state.holders.map(fromHolder),
     waiters: state.waiters.map(fromWaiter),

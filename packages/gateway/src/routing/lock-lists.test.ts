@@ -23,7 +23,8 @@ const lockNamed = (name: string): LockState => ({
     waiterCount: 0,
     permits: 0,
     capacity: 0,
-    keptData: new Uint8Array(0),
+    keptData: undefined,
+    forced: undefined,
   },
 });
 
