@@ -8,12 +8,13 @@ import { eventually } from './eventually.ts';
 import { Cluster } from './harness.ts';
 import { askLock, runDocumentedScript } from './http-locks.ts';
 
+const WAITERS_MAX = 20;
 let cluster: Cluster;
 let client: RemoraClient;
 let other: RemoraClient;
 
 beforeAll(async () => {
-  cluster = await Cluster.start();
+  cluster = await Cluster.start({ flags: { 'lock-waiters-max': String(WAITERS_MAX) } });
   client = await connect({ endpoints: cluster.endpoints });
   other = await connect({ endpoints: [...cluster.endpoints].reverse() });
 });
@@ -337,6 +338,27 @@ describe('sessions', () => {
   });
 });
 
+test('a queue that is full refuses one more at once, though it would wait, and goes on when there is room', async () => {
+  const name = unique('full');
+  const held = await client.lock(name).acquire();
+  const giveUp = new AbortController();
+  const waiting = Array.from({ length: WAITERS_MAX }, () => {
+    return client
+      .lock(name)
+      .acquire({ signal: giveUp.signal })
+      .catch(() => {});
+  });
+  await waiters(name, WAITERS_MAX);
+  await expect(other.lock(name).acquire()).rejects.toThrow(code('RESOURCE_EXHAUSTED'));
+  giveUp.abort();
+  await Promise.all(waiting);
+  await waiters(name, 0);
+  const last = other.lock(name).acquire();
+  await waiters(name, 1);
+  await held.release();
+  await (await last).release();
+});
+
 test('a name in use as one kind is refused as another, and is free again afterwards', async () => {
   const name = unique('kind');
   const lock = await client.lock(name).acquire();
@@ -412,8 +434,13 @@ describe('over a change of leader', () => {
     await waiters(delayed, 1);
     await client.lease.revoke(session.lease);
     const endedMs = performance.now();
+    const signals = [...held, own, lasting].map(({ signal }) => signal);
     await changeLeader();
     held.push(own, lasting);
+    // The gateway is gone too over which heartbeats went: they go on over another one.
+    const since = own.remainingMs;
+    await eventually('a heartbeat is answered', () => own.remainingMs > since);
+    expect(signals.map(({ aborted }) => aborted)).toEqual(signals.map(() => false));
     await own.setCondition({ heartbeat: 300, serverMisses: 10 });
     expect(await Promise.all(held.map((each) => each.check()))).toEqual([true, true, true, true, true, true]);
     expect(await client.locks.show(up)).toMatchObject({ holders: [{ data: Buffer.from('said before') }, {}] });

@@ -15,6 +15,7 @@ import {
   string,
 } from '@remora/base';
 import { LOG_LEVELS } from '@remora/base/node';
+import { LOCK_LIMITS } from '@remora/dataserver';
 import { RANGE_RELATIONS } from '@remora/master';
 import { HOST_DEFAULTS } from '@remora/raft';
 import { rangeOptions } from './range-options.ts';
@@ -201,6 +202,24 @@ export const nodeSchema = defineOptions({
       type: int({ min: 1, max: 10_000 }),
       default: 128,
       desc: 'The most operations in one transaction. The same on all nodes.',
+      group: 'Limits',
+    },
+    sessionsMax: {
+      type: int({ min: 1 }),
+      default: LOCK_LIMITS.sessionsMax,
+      desc: "How many sessions one range takes, leases of etcd's clients included; more are refused with RESOURCE_EXHAUSTED.",
+      group: 'Limits',
+    },
+    sessionLocksMax: {
+      type: int({ min: 1 }),
+      default: LOCK_LIMITS.sessionLocksMax,
+      desc: 'How many locks of one range one session holds or waits for; a tenth more may come in.',
+      group: 'Limits',
+    },
+    lockWaitersMax: {
+      type: int({ min: 1, max: LOCK_LIMITS.waitersMax }),
+      default: LOCK_LIMITS.waitersMax,
+      desc: 'How many wait for one lock.',
       group: 'Limits',
     },
     requestsPerSecondMax: {

@@ -19,7 +19,7 @@ export { lockSchema } from './layout.ts';
 export * from './limits.ts';
 export type { GrantEnd, LockMeter } from './meter.ts';
 export { applyLockCommand, sessionEnded } from './procedures.ts';
-export { isCurrent, type LockReadView, ownerStatus, queryLocks } from './queries.ts';
+export { isCurrent, type LockReadView, ownerStatus, queryLocks, waitersOf } from './queries.ts';
 export { sessionLocks } from './session-locks.ts';
 export * from './types.ts';
 export { validateLockCommand, validateLockQuery } from './validate.ts';

@@ -52,6 +52,12 @@ export function isCurrent(view: Pick<LockView, 'get' | 'scan'>, lock: LockId, ve
   return view.scan(start, end, delayed + 1).some((row) => delayed === 0 || !shareAt(keys, row).delayed);
 }
 
+/** How many wait for a lock; counts those whose wait is over until a hand-over passes them by. */
+export function waitersOf(view: Pick<LockView, 'get'>, lock: LockId): number {
+  const bytes = view.get(headKey(lock));
+  return bytes === undefined ? 0 : decodeHead(bytes).waiters;
+}
+
 /**
  * Where an owner stands: `granted`, `queued` (also while it waits for an upgrade), or `refused` when it neither holds
  * nor waits. For a waiter whose open call was lost: the queue itself says what the call would have been answered.

@@ -152,6 +152,11 @@ export function createStore(deps: RoleDeps & StoreParts): Store {
       timeCarryMs: TIME_CARRY_MS,
       compactionRetentionMs: deps.options.compactionRetention,
       splits: splitPolicyOf(deps.options),
+      lockLimits: {
+        sessionsMax: deps.options.sessionsMax,
+        sessionLocksMax: deps.options.sessionLocksMax,
+        waitersMax: deps.options.lockWaitersMax,
+      },
       ...deps.platform.tuning?.ranges,
     },
   });

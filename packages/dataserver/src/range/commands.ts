@@ -11,6 +11,7 @@ import type { RevisionSource } from '../revisions/revision-drawer.ts';
 import { errorOf, type Outcome, outcomeBytes, rememberable } from '../state/outcome-codec.ts';
 import { heldBy, inTheWay, isPartial } from '../transactions/answers.ts';
 import type { IntentWaits } from '../transactions/intent-waits.ts';
+import type { LockLimits } from './lock-limits.ts';
 import { commandBytes, type OutcomeDone, Proposals, type QueuedCommand } from './proposals.ts';
 import type { RangeClock } from './range-clock.ts';
 import type { RangeReplica } from './range-replica.ts';
@@ -27,6 +28,7 @@ export interface CommandDeps {
   readonly clock: Clock;
   readonly time: RangeClock;
   readonly drawer: Pick<RevisionSource, 'want'>;
+  readonly limits: Pick<LockLimits, 'refusal'>;
   /** Memory for remembered outcomes; beyond it new commands are refused. */
   readonly outcomeBytesMax: number;
 }
@@ -60,6 +62,9 @@ export class Commands {
   execute(request: RangeRequest, command: Command, done: RangeDone): void {
     const refused = this.#refusal(request);
     if (refused !== undefined) return this.#refuse(request, refused, done);
+    const excess = this.#deps.limits.refusal(command, this.#replica.group.term);
+    // An earlier attempt may have been within the limit: apply answers with what came of it.
+    if (excess !== undefined && this.#remembered(request) === undefined) return this.#tooMuch(command, excess, done);
     const item = { requestId: request.requestId, deadlineMs: request.deadlineMs, command };
     const bytes = commandBytes(command);
     this.#replica.load.wrote(bytes);
@@ -76,6 +81,14 @@ export class Commands {
     // The format of its entry says what it is.
     if (command.type === 'raiseRevision') this.proposals.addAlone(item, bytes, settled);
     else this.#enter({ item, bytes, done: settled });
+  }
+
+  /** Whoever waits for a lock goes on asking after an error that may pass; this one is an answer. */
+  #tooMuch({ type }: Command, excess: ServiceError, done: RangeDone): void {
+    if (type !== 'lock') return done(excess, undefined);
+    const { message } = excess;
+    const result = { type: 'refused', code: 'RESOURCE_EXHAUSTED', message } as const;
+    done(undefined, this.#replica.reply({ type: 'lock', result }));
   }
 
   /** CM4. */

@@ -1,4 +1,5 @@
 import type { SplitPolicy } from '@remora/protocol';
+import type { LockLimitOptions } from './lock-limits.ts';
 
 export interface RangeOptions {
   /** Memory for recent events of a range, from which watches are served. */
@@ -9,6 +10,8 @@ export interface RangeOptions {
   readonly compactionRetentionMs: number;
   /** Memory for remembered outcomes; beyond it new commands are refused until deadlines pass. */
   readonly outcomeBytesMax: number;
+  /** What a leader lets in of sessions and locks; absent: LOCK_LIMITS. */
+  readonly lockLimits?: LockLimitOptions;
   /** Range time is carried on by an entry at least this often, so that it falls back little when the leader changes. */
   readonly timeCarryMs: number;
   /** When ranges are split by themselves, until the master says otherwise; absent: until then none is. */

@@ -40,6 +40,7 @@ import { Commands, type RangeDone } from './commands.ts';
 import { EntryApplier } from './entry-applier.ts';
 import { GrantWatches } from './grant-watches.ts';
 import { LeaseDuties } from './lease-duties.ts';
+import { LOCK_LIMITS, LockLimits } from './lock-limits.ts';
 import { LockWaits } from './lock-waits.ts';
 import { type MergeNeighbours, Merges } from './merges.ts';
 import type { OtherRanges } from './other-ranges.ts';
@@ -181,6 +182,7 @@ export class RangeReplica implements StateMachine {
       time: this.#time,
       drawer: deps.drawer,
       intentWaits: this.#transactions.waits,
+      limits: new LockLimits(deps.options.lockLimits ?? LOCK_LIMITS, this.state, engine),
       outcomeBytesMax: deps.options.outcomeBytesMax,
     });
     this.#applier = new EntryApplier(this.state, {

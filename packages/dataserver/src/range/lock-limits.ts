@@ -1,0 +1,97 @@
+/**
+ * How many sessions and locks a leader lets into its range.
+ *
+ * LL1. What is too much is refused before it is proposed, and nothing is changed: limits need not be the same on all nodes, and
+ *      apply knows nothing of them (docs/decisions/0034). What is under way at a time may come to a little more.
+ * LL2. Whoever holds a lock or waits for it already may ask again, enter again, and upgrade.
+ * LL3. The locks of a session are counted only when those that were let in since the last count may have brought it to the
+ *      limit, and not for each of the last ones: a tenth more may come in, where that is one lock or more.
+ */
+import { ServiceError } from '@remora/base';
+import { type LockCommand, type LockView, ownerStatus, WAITERS_MAX, waitersOf } from '@remora/lock';
+import type { Command } from '@remora/protocol';
+import type { RangeState } from '../state/range-state.ts';
+
+export interface LockLimitOptions {
+  /** Sessions, leases of etcd's clients included, that have their home in one range. */
+  readonly sessionsMax: number;
+  /** Locks in one range that one session holds or waits for. */
+  readonly sessionLocksMax: number;
+  /** Who waits for one lock; at most `WAITERS_MAX`, which is refused by apply. */
+  readonly waitersMax: number;
+}
+
+export const LOCK_LIMITS: LockLimitOptions = {
+  sessionsMax: 200_000,
+  sessionLocksMax: 200_000,
+  waitersMax: WAITERS_MAX,
+};
+
+type Acquire = Extract<LockCommand, { readonly type: 'acquire' }>;
+
+/** Sessions whose locks were counted; then all are counted anew. */
+const COUNTED_MAX = 100_000;
+
+export class LockLimits {
+  readonly #options: LockLimitOptions;
+  readonly #state: RangeState;
+  readonly #view: Pick<LockView, 'get'>;
+  /** By lease: acquires that may come before its locks are counted again (LL3). */
+  readonly #left = new Map<bigint, number>();
+  #term = 0;
+
+  /** `view`: of the newest state. */
+  constructor(options: LockLimitOptions, state: RangeState, view: Pick<LockView, 'get'>) {
+    this.#options = options;
+    this.#state = state;
+    this.#view = view;
+  }
+
+  /** `term`: of the leader, who knows nothing of what an earlier one let in. */
+  refusal(command: Command, term: number): ServiceError | undefined {
+    if (command.type === 'leaseGrant') {
+      if (this.#state.leases.size < this.#options.sessionsMax) return undefined;
+      return exhausted(`the range has ${this.#options.sessionsMax} sessions, which is its limit (--sessions-max)`);
+    }
+    if (command.type !== 'lock' || command.command.type !== 'acquire') return undefined;
+    return this.#ofSession(command.command, term) ?? this.#ofQueue(command.command);
+  }
+
+  #ofSession(acquire: Acquire, term: number): ServiceError | undefined {
+    const { lease } = acquire.owner.session;
+    if (term !== this.#term || this.#left.size > COUNTED_MAX) this.#left.clear();
+    this.#term = term;
+    const left = this.#left.get(lease) ?? 0;
+    if (left > 0) {
+      this.#left.set(lease, left - 1);
+      return undefined;
+    }
+    const { sessionLocksMax } = this.#options;
+    const { belongings, bounds } = this.#state;
+    const locks = belongings.locksOf(lease, bounds.routed, sessionLocksMax).length;
+    const room = sessionLocksMax - locks;
+    if (room > 0) this.#left.set(lease, Math.max(room, Math.floor(sessionLocksMax / 10)) - 1);
+    if (room > 0 || this.#isKnown(acquire)) return undefined;
+    return exhausted(
+      `the session has ${sessionLocksMax} locks in this range, which is the limit (--session-locks-max)`,
+    );
+  }
+
+  /** At the most that there may be at all, apply refuses. */
+  #ofQueue(acquire: Acquire): ServiceError | undefined {
+    const { waitersMax } = this.#options;
+    if (!acquire.wait || waitersMax >= WAITERS_MAX) return undefined;
+    if (waitersOf(this.#view, acquire.lock) < waitersMax || this.#isKnown(acquire)) return undefined;
+    return exhausted(`${waitersMax} wait for the lock, which is the limit (--lock-waiters-max)`);
+  }
+
+  /** LL2. */
+  #isKnown({ lock, owner }: Acquire): boolean {
+    const view = { get: (key: Uint8Array) => this.#view.get(key), sessionAlive: () => true };
+    return ownerStatus(view, lock, owner).type !== 'refused';
+  }
+}
+
+function exhausted(message: string): ServiceError {
+  return new ServiceError('RESOURCE_EXHAUSTED', message);
+}
