@@ -127,7 +127,7 @@ export const SESSIONS: Courses = {
     const names = ['a', 'b', 'c'].map((end) => `${name}/${end}`);
     const options = { namespace: name };
     const held = await Promise.all(names.map((each) => client.lock(each, options).acquire()));
-    const elsewhere = await client.lock(`${name}/b`).acquire();
+    const others = [await client.lock(`${name}/b`).acquire(), await client.lock('z', options).acquire()];
     yield 'held';
     const waiting = other.lock(`${name}/b`, options).acquire();
     await eventually('it waits', async () => {
@@ -142,7 +142,7 @@ export const SESSIONS: Courses = {
     expect(first.more).toBe(true);
     const rest = await other.locks.list({ ...options, prefix: `${name}/`, after: names[1] ?? '' });
     expect(rest.locks.map(({ lock }) => lock.name.toString())).toEqual([names[2]]);
-    await Promise.all([...held, elsewhere].map((lock) => lock.release()));
+    await Promise.all([...held, ...others].map((lock) => lock.release()));
     await (await waiting).release();
     expect((await other.locks.list(options)).locks).toEqual([]);
   },
