@@ -49,6 +49,8 @@ await tell({
     const refusal = await write(version, 'by Alice').catch((error) => error.code);
     stage.claim(`Alice goes on where she was: her write with version ${version} is ${refusal}`, refusal === 'FENCED');
     stage.claim(`the file is ${file.content}`, file.content === 'by Bob');
+    const stored = await bob.kv.put(name, 'by Alice', { fence: { name, version } }).catch((error) => error.code);
+    stage.claim(`Remora's own store says the same: ${stored}`, stored === 'FENCED');
     stage.claim('and when she looks again, she sees that the lock is lost', await alice.isLost());
   },
 });
