@@ -11,6 +11,7 @@ import { connect } from 'remora';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from './harness.ts';
 import { type Course, type Courses, unique } from './lock-features/course.ts';
+import { ELECTIONS } from './lock-features/elections.ts';
 import { EVENTS } from './lock-features/events.ts';
 import { KINDS } from './lock-features/kinds.ts';
 import { LEASES } from './lock-features/leases.ts';
@@ -20,7 +21,17 @@ import { TOGETHER } from './lock-features/together.ts';
 import { WAITING } from './lock-features/waiting.ts';
 import { WAYS } from './lock-features/ways.ts';
 
-const COURSES: Courses = { ...KINDS, ...WAITING, ...SESSIONS, ...LEASES, ...LEAVES, ...EVENTS, ...TOGETHER, ...WAYS };
+const COURSES: Courses = {
+  ...KINDS,
+  ...WAITING,
+  ...SESSIONS,
+  ...LEASES,
+  ...LEAVES,
+  ...EVENTS,
+  ...ELECTIONS,
+  ...TOGETHER,
+  ...WAYS,
+};
 const EXAMPLES_DIR = fileURLToPath(new URL('../../examples', import.meta.url));
 /** Those that neither need a cluster of their own nor are mostly about the time that sessions live. */
 const EXAMPLES = ['delayed-write', 'deleting-anothers-lock', 'ghost-waiter', 'herd', 'overselling'];
