@@ -8,7 +8,10 @@ interface Described {
 }
 
 interface Content {
-  readonly content: { readonly 'application/json': { readonly schema: object } };
+  readonly content: {
+    readonly 'application/json'?: { readonly schema: object };
+    readonly 'text/event-stream'?: { readonly 'x-event-data': Readonly<Record<string, object>> };
+  };
 }
 
 const PATHS = OPENAPI.paths as unknown as Readonly<Record<string, Readonly<Record<string, Described>>>>;
@@ -34,7 +37,7 @@ export function seenAnswers(): ReadonlySet<string> {
 /** What is wrong with an exchange by the document; undefined: nothing. */
 export function undescribed(
   request: { readonly method: string; readonly target: string; readonly body?: unknown },
-  { status, body }: ApiAnswer,
+  { status, body, events }: ApiAnswer,
 ): string | undefined {
   const path = pathOf(request.target);
   if (path === undefined) return status === 404 ? undefined : `there is no path for ${request.target}`;
@@ -45,7 +48,16 @@ export function undescribed(
   seen.add(`${request.method} ${path} ${status}`);
   const { requestBody } = operation;
   const asked = status === 200 && requestBody !== undefined ? invalid(requestBody, request.body ?? {}) : undefined;
+  if (events !== undefined)
+    return asked ?? (response.content['text/event-stream'] === undefined ? 'events' : undefined);
   return asked ?? invalid(response, body);
+}
+
+/** The same of an event of a stream. */
+export function undescribedEvent(target: string, type: string, data: unknown): string | undefined {
+  const { content } = PATHS[pathOf(target) ?? '']?.get?.responses[200] ?? { content: {} };
+  const schema = content['text/event-stream']?.['x-event-data'][type];
+  return schema === undefined ? `there is no event ${type}` : mismatch(schema, data);
 }
 
 function pathOf(target: string): string | undefined {
@@ -57,7 +69,11 @@ function pathOf(target: string): string | undefined {
 }
 
 function invalid({ content }: Content, value: unknown): string | undefined {
-  const { schema } = content['application/json'];
+  const schema = content['application/json']?.schema;
+  return schema === undefined ? 'this is not described as JSON' : mismatch(schema, value);
+}
+
+function mismatch(schema: object, value: unknown): string | undefined {
   let validate = validators.get(schema);
   if (validate === undefined) {
     validate = ajv.compile(absolute(schema));

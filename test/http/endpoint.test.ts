@@ -52,6 +52,22 @@ async function waiting(count: number): Promise<void> {
   }
 }
 
+/** What a response says, as it comes; `the end` when it has ended. */
+function textOf({ body }: Response): { until(part: string): Promise<void> } {
+  if (body === null) throw new Error('there is no body');
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  return {
+    async until(part) {
+      while (!text.includes(part)) {
+        const { done, value } = await reader.read();
+        text += done ? 'the end' : value;
+        if (done && !text.includes(part)) throw new Error(`it ended without ${part}: ${text}`);
+      }
+    },
+  };
+}
+
 describe('over real connections', () => {
   test('a body is JSON by its type, and no other site has sent it', async () => {
     const refusals = await Promise.all([
@@ -95,6 +111,19 @@ describe('over real connections', () => {
     socket.end();
     await once(socket.resume(), 'close');
     await waiting(0);
+  });
+
+  test('events are told as they happen, until the client hangs up or the node stops', async () => {
+    const response = await fetch(`http://127.0.0.1:${server.port}/v1/events/default/l`);
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
+    const told = textOf(response);
+    await told.until('event: state\ndata: {"namespace":"default","name":"l","revision":100,"state":null}\n\n');
+    await call(ACQUIRE);
+    await told.until('"type":"acquired"');
+    const other = await fetch(`http://127.0.0.1:${server.port}/v1/events/default?prefix=l`);
+    await other.body?.cancel();
+    await endpoint.stop();
+    await told.until('the end');
   });
 
   test('who waits at a node that stops is told to ask another, and leaves nothing', async () => {

@@ -1,7 +1,7 @@
 import { SeededRandom, silentLogger } from '@remora/base';
 import { type ApiAnswer, HttpApi } from '@remora/gateway';
 import { World } from '../support/sdk-world.ts';
-import { undescribed } from './described.ts';
+import { undescribed, undescribedEvent } from './described.ts';
 
 export interface HttpCall {
   readonly method?: string;
@@ -49,6 +49,33 @@ export class HttpBed {
     return this.done({ target: `${LOCKS}/${name}/acquire`, body });
   }
 
+  /** Listens to a stream of events, each of which is compared with the document. */
+  async listen(target: string): Promise<Listening> {
+    const { events: open } = await this.world.until(this.ask({ method: 'GET', target }));
+    if (open === undefined) throw new Error('no events are told');
+    const events: { readonly type: string; readonly data: unknown }[] = [];
+    const source = open({
+      write: (type, data) => {
+        const problem = undescribedEvent(target, type, data);
+        if (problem !== undefined) throw new Error(problem);
+        events.push({ type, data });
+        return !listening.full;
+      },
+    });
+    const listening: Listening = {
+      ...{ full: false, events },
+      happened: () =>
+        events
+          .filter(({ type }) => type === 'events')
+          .flatMap(({ data }) => (data as { readonly events: readonly { readonly type: string }[] }).events)
+          .map(({ type }) => type),
+      drain: () => source.onDrain(),
+      close: () => source.onClose(),
+    };
+    await this.world.run(100);
+    return listening;
+  }
+
   /** `held/waiting`, as the cluster has it. */
   async users(name: string): Promise<string> {
     const { holderCount, waiterCount } = await this.done<Shown>({ method: 'GET', target: `${LOCKS}/${name}` });
@@ -69,6 +96,17 @@ export interface Grant {
   readonly ttlMs: number;
   readonly validMs: number;
   readonly lockTimeMs: number;
+  readonly keptData?: unknown;
+}
+
+export interface Listening {
+  /** More than it takes is written. */
+  full: boolean;
+  readonly events: readonly { readonly type: string; readonly data: unknown }[];
+  /** The types of what happened, in order. */
+  happened(): readonly string[];
+  drain(): void;
+  close(): void;
 }
 
 export interface Shown {

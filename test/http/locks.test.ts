@@ -208,6 +208,76 @@ describe('other kinds', () => {
   });
 });
 
+describe('what is left with a lock', () => {
+  test('data are changed by the holder alone, stay for the next one, and are forgotten', async () => {
+    const held = await bed.acquire('l', { data: 'one', keepData: true });
+    const data = { ...held, data: { base64: 'AP8=' } };
+    expect(await bed.done({ method: 'PUT', target: path('l', 'data'), body: data })).toEqual({ version: held.version });
+    const late = { method: 'PUT', target: path('l', 'data'), body: { ...data, version: held.version - 1 } };
+    expect(await bed.refused(late)).toMatch(/^409 LOCK_/);
+    await bed.done({ target: path('l', 'release'), body: held });
+    const next = await bed.acquire('l');
+    expect(next.keptData).toEqual({ base64: 'AP8=' });
+    expect(await bed.done({ target: path('l', 'renew'), body: next })).toMatchObject({ session: next.session });
+    await bed.done({ target: path('l', 'release'), body: next });
+    expect(await bed.done({ method: 'GET', target: `${LOCKS}/l` })).toMatchObject({ keptData: { base64: 'AP8=' } });
+    const forget = { method: 'DELETE', target: path('l', 'data') };
+    expect([await bed.done(forget), await bed.done(forget)]).toEqual([{ forgotten: true }, { forgotten: false }]);
+    expect(await bed.refused({ method: 'PUT', target: path('l', 'data'), body: data })).toBe('410 SESSION_EXPIRED');
+  });
+
+  test('a lock-delay is the one that was asked for', async () => {
+    await bed.acquire('l', { lockDelay: '10s' });
+    const shown = await bed.done<Shown>({ method: 'GET', target: `${LOCKS}/l` });
+    expect(shown.holders).toMatchObject([{ lockDelayMs: 10_000, delayed: false }]);
+  });
+});
+
+describe('what happens to locks is told', () => {
+  test('of one: how it is, and then each event in order', async () => {
+    const first = await bed.acquire('l');
+    const told = await bed.listen('/v1/events/default/l');
+    const waiting = bed.ask({ target: path('l', 'acquire'), body: { wait: '1m', data: 'next' } });
+    await bed.world.run(100);
+    await bed.done({ target: path('l', 'release'), body: first });
+    const { version } = (await bed.world.until(waiting)).body as Grant;
+    expect(told.events.map(({ type }) => type).slice(0, 2)).toEqual(['begin', 'state']);
+    expect(told.happened()).toEqual(['queued', 'released', 'acquired']);
+    expect(told.events.at(-1)?.data).toMatchObject({
+      ...{ namespace: 'default', name: 'l' },
+      events: expect.arrayContaining([
+        expect.objectContaining({ type: 'acquired', waited: true, holder: expect.objectContaining({ version }) }),
+      ]),
+    });
+    told.close();
+    await bed.done({ target: path('l', 'force-release') });
+    await bed.world.run(100);
+    expect(told.happened()).toEqual(['queued', 'released', 'acquired']);
+  });
+
+  test('of all with a prefix; who does not read for a while is told again from the beginning', async () => {
+    await bed.acquire('a%2F1');
+    await bed.acquire('b');
+    const told = await bed.listen('/v1/events/default?prefix=a%2F');
+    expect(told.events.map(({ type }) => type)).toEqual(['begin', 'state', 'live']);
+    told.full = true;
+    await bed.acquire('a%2F2', { capacity: 2 });
+    await bed.world.run(100);
+    expect(told.happened()).toEqual(['capacity', 'acquired']);
+    await bed.acquire('a%2F3');
+    await bed.world.run(100);
+    expect(told.happened()).toEqual(['capacity', 'acquired']);
+    told.full = false;
+    told.drain();
+    await bed.world.run(100);
+    const states = told.events.slice(-4).map(({ type, data }) => `${type} ${(data as Shown).name}`);
+    expect(states).toEqual(['state a/1', 'state a/2', 'state a/3', 'live undefined']);
+    told.drain();
+    await bed.world.run(100);
+    expect(told.events.filter(({ type }) => type === 'begin').length).toBe(2);
+  });
+});
+
 describe('what is asked about locks', () => {
   test('names are any bytes, in paths, in queries and in answers', async () => {
     for (const name of ['%00%FF', 'a%2Fb', 'a%2Fc', '%E2%82%AC', '%2E%2E']) await bed.acquire(name);
@@ -275,6 +345,11 @@ describe('what is wrong is refused', () => {
     { target: path('l', 'renew'), body: { session: '1.1' }, is: '400 INVALID_ARGUMENT' },
     { target: path('l', 'release'), body: { session: '1.1' }, is: '400 INVALID_ARGUMENT' },
     { target: '/v1/check', body: { checks: [{ name: 'a', version: 1.5 }] }, is: '400 INVALID_ARGUMENT' },
+    { target: path('l', 'acquire'), body: { lockDelay: '2m' }, is: '400 INVALID_ARGUMENT' },
+    { method: 'PUT', target: path('l', 'data'), body: { data: 'x' }, is: '400 INVALID_ARGUMENT' },
+    { method: 'DELETE', target: path('', 'data'), is: '400 INVALID_ARGUMENT' },
+    { method: 'GET', target: '/v1/events/default/', is: '400 INVALID_ARGUMENT' },
+    { method: 'GET', target: '/v1/events/default?from=1', is: '400 INVALID_ARGUMENT' },
     { target: '/v1/check', body: { checks: [] }, is: '400 INVALID_ARGUMENT' },
     { target: path('l', 'force-release'), body: { force: true }, is: '400 INVALID_ARGUMENT' },
     { method: 'PUT', target: path('l', 'capacity'), body: {}, is: '400 INVALID_ARGUMENT' },

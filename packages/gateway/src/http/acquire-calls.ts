@@ -1,4 +1,12 @@
-import { type Clock, type Random, ServiceError, type Timer, toServiceError } from '@remora/base';
+import {
+  type Clock,
+  type JsonBytes,
+  jsonBytes,
+  type Random,
+  ServiceError,
+  type Timer,
+  toServiceError,
+} from '@remora/base';
 import type { LockId, SessionRef } from '@remora/lock';
 import { ATTEMPT, acquireCommand, type Claim, ownLease, ownRequestId, readClaim } from './claims.ts';
 import type { Fields } from './fields.ts';
@@ -9,6 +17,8 @@ export interface GrantJson extends SessionJson {
   readonly token: string;
   readonly version: number;
   readonly lockTimeMs: number;
+  /** What an earlier holder left with the lock. */
+  readonly keptData?: JsonBytes;
 }
 
 export interface AcquireCallsDeps {
@@ -84,12 +94,15 @@ export class AcquireCalls {
       if (result.type === 'queued') {
         throw new ServiceError('UNAVAILABLE', 'the wait was interrupted; ask again');
       }
-      const { version, lockTimeMs } = unlessRefused(result, 'granted');
+      const { version, lockTimeMs, keptData } = unlessRefused(result, 'granted');
       const { ref, ttlMs, atMs } = await heart.fresh(); // HA4
       signal.throwIfAborted();
       const { token } = claim;
       const valid = validMs(ttlMs, clock.monotonicMs() - atMs);
-      return { session: sessionText(ref), token, version, ttlMs, validMs: valid, lockTimeMs };
+      return {
+        ...{ session: sessionText(ref), token, version, ttlMs, validMs: valid, lockTimeMs },
+        ...(keptData === undefined ? {} : { keptData: jsonBytes(keptData) }),
+      };
     } finally {
       heart.stop();
     }

@@ -12,8 +12,24 @@ export interface ApiRequest {
 export interface ApiAnswer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** To be written as JSON. */
+  /** To be written as JSON; of no importance where events are told instead. */
   readonly body: unknown;
+  readonly events?: EventStream;
   /** To be called when the client was gone before it had the answer: takes back what the answer gave to it. */
   readonly undelivered?: () => void;
+}
+
+/** Begins to tell events, and gives what is to be told of how that goes. */
+export type EventStream = (sink: EventSink) => EventSource;
+
+export interface EventSink {
+  /** False: that is more than the client takes at the moment. */
+  write(event: string, data: unknown): boolean;
+}
+
+export interface EventSource {
+  /** The client takes more again. */
+  onDrain(): void;
+  /** Nobody listens any more. */
+  onClose(): void;
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { asBuffer, EMPTY_BYTES, type Random, randomGuid } from '@remora/base';
 import type { AcquireAs, LockCommand, LockId, Owner, SessionRef } from '@remora/lock';
-import { validateLockCommand } from '@remora/lock';
+import { LOCK_DELAY_MAX_MS, validateLockCommand } from '@remora/lock';
 import { toAttributes } from '../lock/lock-requests.ts';
 import { type Fields, invalid } from './fields.ts';
 import { parseSession } from './lock-words.ts';
@@ -22,6 +22,8 @@ export interface Claim {
   readonly waitMs: number;
   readonly as: AcquireAs | undefined;
   readonly data: Uint8Array;
+  readonly keepData: boolean;
+  readonly delayMs: number;
 }
 
 /** No one renews in the background: longer than the SDK's. */
@@ -57,6 +59,8 @@ export function readClaim(lock: LockId, fields: Fields, random: Random): Claim {
     waitMs: fields.durationMs('wait', { min: 0, max: WAIT_MAX_MS }) ?? 0,
     as: readAs(fields),
     data: fields.bytes('data') ?? EMPTY_BYTES,
+    keepData: fields.flag('keepData'),
+    delayMs: fields.durationMs('lockDelay', { min: 0, max: LOCK_DELAY_MAX_MS }) ?? 0,
   };
   fields.end();
   refuse(validateLockCommand(acquireCommand(claim, claim.session ?? { lease: ownLease(claim), incarnation: 0 })));
@@ -73,7 +77,10 @@ function readAs(fields: Fields): AcquireAs | undefined {
   return { type: 'permits', permits: permits ?? 1, capacity };
 }
 
-export function acquireCommand({ lock, token, waitMs, as, data }: Claim, session: SessionRef): LockCommand {
+export function acquireCommand(
+  { lock, token, waitMs, as, data, keepData, delayMs }: Claim,
+  session: SessionRef,
+): LockCommand {
   return {
     type: 'acquire',
     lock,
@@ -83,7 +90,7 @@ export function acquireCommand({ lock, token, waitMs, as, data }: Claim, session
     deadlineMs: 0,
     attempt: ATTEMPT,
     depthMax: 1,
-    data,
+    ...{ data, keepData, delayMs },
     ...(as === undefined ? {} : { as }),
   };
 }

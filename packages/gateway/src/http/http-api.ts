@@ -28,6 +28,7 @@ export class HttpApi {
     const calls = new RangeCalls(backend, clock);
     this.#logger = logger;
     this.#deps = {
+      backend,
       acquires: new AcquireCalls({ calls, clock, random }),
       locks: new LockCalls(calls),
       sessions: new SessionCalls(calls, random),

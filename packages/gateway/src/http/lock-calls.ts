@@ -97,6 +97,26 @@ export class LockCalls {
     return { permits: result.permits, capacity: result.capacity };
   }
 
+  /** @throws ServiceError LOCK_NOT_HELD when the grant has ended. */
+  async setData(lock: LockId, fields: Fields): Promise<{ readonly version: number }> {
+    const session = parseSession(fields.required('session', fields.text('session')));
+    const token = fields.required('token', fields.text('token'));
+    const version = fields.required('version', fields.integer('version'));
+    const data = fields.required('data', fields.bytes('data'));
+    fields.ignored(...OF_THE_GRANT).end();
+    const command = { type: 'setData', lock, owner: { session, token }, version, data } as const;
+    refuse(validateLockCommand(command));
+    unlessRefused(await this.#calls.lock(command), 'granted');
+    return { version };
+  }
+
+  /** What earlier holders have left with the lock. */
+  async forget(lock: LockId): Promise<{ readonly forgotten: boolean }> {
+    const command = { type: 'forget', lock } as const;
+    refuse(validateLockCommand(command));
+    return { forgotten: unlessRefused(await this.#calls.lock(command), 'forgotten').any };
+  }
+
   async show(lock: LockId): Promise<LockJson> {
     const query = { type: 'show', lock, allKinds: true } as const;
     refuse(validateLockQuery(query));
@@ -140,7 +160,7 @@ export class LockCalls {
 }
 
 /** Of what acquire and renew answer, what says nothing that is not known. */
-const OF_THE_GRANT = ['ttlMs', 'validMs', 'lockTimeMs'] as const;
+const OF_THE_GRANT = ['ttlMs', 'validMs', 'lockTimeMs', 'keptData'] as const;
 
 function free({ namespace, name }: LockId): LockJson {
   return {

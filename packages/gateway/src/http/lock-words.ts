@@ -1,6 +1,6 @@
 /** Locks and sessions as JSON has them. */
 import { type JsonBytes, jsonBytes, safeSpanMs } from '@remora/base';
-import type { Holder, HolderState, LockState, SessionRef, Waiter } from '@remora/lock';
+import type { Holder, HolderState, LockState, Owner, SessionRef, Waiter } from '@remora/lock';
 import { invalid } from './fields.ts';
 
 /** `lease.incarnation`, the lease in hexadecimal as everywhere; opaque to clients. */
@@ -45,6 +45,7 @@ export interface LockJson {
   readonly waiterCount: number;
   readonly permits?: number;
   readonly capacity?: number;
+  readonly keptData?: JsonBytes;
 }
 
 interface OwnerJson {
@@ -59,6 +60,9 @@ export interface HolderJson extends OwnerJson {
   readonly mode?: string;
   readonly permits?: number;
   readonly depth: number;
+  readonly keepData?: boolean;
+  readonly lockDelayMs?: number;
+  readonly delayed?: boolean;
 }
 
 interface WaiterJson extends OwnerJson {
@@ -69,7 +73,7 @@ interface WaiterJson extends OwnerJson {
 }
 
 export function lockJson(state: LockState): LockJson {
-  const { lock, kind, holders, holderCount, waiters, waiterCount, permits, capacity } = state;
+  const { lock, kind, holders, holderCount, waiters, waiterCount, permits, capacity, keptData } = state;
   return {
     namespace: lock.namespace,
     name: jsonBytes(lock.name),
@@ -79,24 +83,37 @@ export function lockJson(state: LockState): LockJson {
     waiters: waiters.map(waiterJson),
     waiterCount,
     ...(kind === 'semaphore' ? { permits, capacity } : {}),
+    ...(keptData.length > 0 ? { keptData: jsonBytes(keptData) } : {}),
   };
 }
 
 export function holderJson(holder: Holder | HolderState): HolderJson {
   const { owner, version, lockTimeMs, data, depth } = holder;
   return {
-    session: sessionText(owner.session),
-    token: owner.token,
+    ...ownerJson(owner),
     ...('mode' in holder ? modeJson(holder) : {}),
     version,
     depth,
     lockTimeMs,
     data: jsonBytes(data),
+    ...('keepsData' in holder ? leftBehind(holder) : {}),
   };
 }
 
-function waiterJson({ owner, position, sinceMs, ...how }: Waiter): WaiterJson {
-  return { session: sessionText(owner.session), token: owner.token, ...modeJson(how), position, sinceMs };
+/** What stays when it is held no longer, where anything does. */
+function leftBehind({ keepsData, delayMs, delayed }: HolderState): Partial<HolderJson> {
+  return {
+    ...(keepsData ? { keepData: true } : {}),
+    ...(delayMs > 0 ? { lockDelayMs: delayMs, delayed } : {}),
+  };
+}
+
+export function ownerJson({ session, token }: Owner): OwnerJson {
+  return { session: sessionText(session), token };
+}
+
+export function waiterJson({ owner, position, sinceMs, ...how }: Waiter): WaiterJson {
+  return { ...ownerJson(owner), ...modeJson(how), position, sinceMs };
 }
 
 function modeJson<Mode extends string>({ mode, permits }: { readonly mode: Mode; readonly permits: number }) {

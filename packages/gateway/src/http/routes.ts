@@ -1,14 +1,17 @@
-import type { Bytes } from '@remora/base';
+import { type Bytes, EMPTY_BYTES } from '@remora/base';
 import type { LockId } from '@remora/lock';
+import type { Backend, LockWatchOptions } from '../backend.ts';
 import type { AcquireCalls } from './acquire-calls.ts';
 import type { ApiAnswer } from './api-types.ts';
 import type { Fields } from './fields.ts';
 import type { LockCalls } from './lock-calls.ts';
+import { lockEvents } from './lock-events.ts';
 import { OPENAPI } from './openapi/document.ts';
 import type { SessionCalls } from './session-calls.ts';
 import { onlyThese, type Target, text } from './targets.ts';
 
 export interface RouteDeps {
+  readonly backend: Backend;
   readonly acquires: AcquireCalls;
   readonly locks: LockCalls;
   readonly sessions: SessionCalls;
@@ -47,6 +50,20 @@ export const ROUTES: readonly Route[] = [
   changing('POST', `${LOCK}/release`, ({ locks }, call) => locks.release(lockOf(call), call.fields)),
   changing('POST', `${LOCK}/force-release`, ({ locks }, call) => locks.forceRelease(lockOf(call), call.fields)),
   changing('PUT', `${LOCK}/capacity`, ({ locks }, call) => locks.setCapacity(lockOf(call), call.fields)),
+  changing('PUT', `${LOCK}/data`, ({ locks }, call) => locks.setData(lockOf(call), call.fields)),
+  changing('DELETE', `${LOCK}/data`, ({ locks }, call) => {
+    call.fields.end();
+    return locks.forget(lockOf(call));
+  }),
+  telling('/v1/events/{namespace}/{name}', (call) => {
+    onlyThese(call.target.query, []);
+    return { ...lockOf(call), single: true };
+  }),
+  telling('/v1/events/{namespace}', (call) => {
+    const { query } = call.target;
+    onlyThese(query, ['prefix']);
+    return { namespace: param(call, 'namespace'), name: query.get('prefix') ?? EMPTY_BYTES, single: false };
+  }),
   changing('POST', '/v1/check', ({ locks }, call) => locks.check(call.fields)),
   reading(LOCK, ({ locks }, call) => {
     onlyThese(call.target.query, []);
@@ -80,6 +97,16 @@ function reading(path: string, handle: Handle): Route {
     handle: async (deps, call) => {
       call.fields.end();
       return { status: 200, body: await handle(deps, call) };
+    },
+  };
+}
+
+function telling(path: string, watched: (call: RoutedCall) => LockWatchOptions): Route {
+  return {
+    ...{ method: 'GET', path },
+    handle: async ({ backend }, call) => {
+      call.fields.end();
+      return { status: 200, body: undefined, events: lockEvents(backend, watched(call)) };
     },
   };
 }

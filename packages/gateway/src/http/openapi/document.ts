@@ -6,7 +6,7 @@ interface Operation {
   readonly description?: string;
   readonly query?: readonly Schema[];
   readonly body?: keyof typeof SCHEMAS;
-  readonly answer: keyof typeof SCHEMAS | Schema;
+  readonly answer: keyof typeof SCHEMAS | Schema | 'events';
   /** Statuses of errors, with what they say here; 400, 429, 500, 503 and 504 can come of anything. */
   readonly errors?: Readonly<Record<number, string>>;
 }
@@ -25,6 +25,10 @@ const WITH_BODY: Readonly<Record<number, string>> = {
   413: 'The body is too large (REQUEST_TOO_LARGE).',
   415: 'The body is no application/json (INVALID_ARGUMENT).',
 };
+
+const EVENTS =
+  'First how locks are (begin, state), then live, then what happens to them (events), each once and in order for each lock. ' +
+  'Where it could not be gone on with, it begins again; so does whoever connects again. There are no ids.';
 
 const LOCK = '/v1/locks/{namespace}/{name}';
 const SESSION = '/v1/sessions/{session}';
@@ -79,6 +83,37 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
       body: 'SetCapacity',
       answer: 'Capacity',
       errors: { 409: 'The name is in use as a lock (LOCK_KIND_MISMATCH).' },
+    },
+  },
+  [`${LOCK}/data`]: {
+    put: {
+      id: 'setData',
+      summary: 'Changes the data of a lock that is held, given what acquire answered and the data.',
+      body: 'SetData',
+      answer: 'DataSet',
+      errors: { ...GONE, 409: 'The grant has ended (LOCK_NOT_HELD, LOCK_WRONG_OWNER).' },
+    },
+    delete: {
+      id: 'forgetData',
+      summary: 'Forgets what earlier holders left with a lock. Repeated, it changes nothing.',
+      answer: 'Forgotten',
+    },
+  },
+  '/v1/events/{namespace}/{name}': {
+    get: {
+      id: 'watchLock',
+      summary: 'What happens to a lock, as server-sent events.',
+      description: EVENTS,
+      answer: 'events',
+    },
+  },
+  '/v1/events/{namespace}': {
+    get: {
+      id: 'watchLocks',
+      summary: 'What happens to all locks whose names begin with a prefix, as server-sent events.',
+      description: EVENTS,
+      query: [queryParameter('prefix', 'All of the namespace unless given.', { type: 'string' })],
+      answer: 'events',
     },
   },
   [LOCK]: {
@@ -175,12 +210,24 @@ function operation(path: string, { id, summary, description, query = [], body, a
     ...(inPath.length + query.length === 0 ? {} : { parameters: [...inPath, ...query] }),
     ...(body === undefined ? {} : { requestBody: { required: true, content: json(ref(body)) } }),
     responses: {
-      200: { description: 'Done.', content: json(typeof answer === 'string' ? ref(answer) : answer) },
+      200: { description: 'Done.', content: contentOf(answer) },
       ...Object.fromEntries(
         Object.entries(failures).map(([status, said]) => [status, { description: said, content: json(ref('Error')) }]),
       ),
     },
   };
+}
+
+function contentOf(answer: Operation['answer']): Schema {
+  if (answer !== 'events') return json(typeof answer === 'string' ? ref(answer) : answer);
+  const data = {
+    begin: ref('EventBegin'),
+    state: ref('EventState'),
+    live: ref('EventLive'),
+    events: ref('EventEvents'),
+  };
+  // OpenAPI 3.1 has no words for the data of each event.
+  return { 'text/event-stream': { schema: { type: 'string' }, 'x-event-data': data } };
 }
 
 function queryParameter(name: string, description: string, schema: Schema): Schema {

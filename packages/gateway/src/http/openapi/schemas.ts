@@ -5,6 +5,7 @@
 import {
   CHECKS_MAX,
   DATA_BYTES_MAX,
+  LOCK_DELAY_MAX_MS,
   NAME_BYTES_MAX,
   NAMESPACE_BYTES_MAX,
   PERMITS_MAX,
@@ -33,6 +34,10 @@ function answer(properties: Readonly<Record<string, Schema>>, optional: readonly
     properties,
     Object.keys(properties).filter((name) => !optional.includes(name)),
   );
+}
+
+function event(types: string, properties: Readonly<Record<string, Schema>>): Schema {
+  return answer({ type: { type: 'string', enum: types.split(', ') }, ...properties });
 }
 
 function text(description: string, more: Schema = {}): Schema {
@@ -90,9 +95,11 @@ const lockTimeMs = count('Wall time of the grant at the server, in ms since 1970
 const namespace = text('Separates users of one cluster.', { minLength: 1, maxLength: NAMESPACE_BYTES_MAX });
 const name = bytes(`1 to ${NAME_BYTES_MAX} bytes.`);
 const data = bytes(`Shown with the lock. At most ${DATA_BYTES_MAX} bytes.`);
+const keptData = bytes('What an earlier holder left with the lock.');
+const keepData = { type: 'boolean', description: 'The data stay with the lock when it is held no longer.' };
 const capacity = count('How many permits a semaphore has in all.', { maximum: PERMITS_MAX });
 /** Of what was answered, and may be sent back as it is. */
-const echoed = { ttlMs, validMs, lockTimeMs };
+const echoed = { ttlMs, validMs, lockTimeMs, keptData };
 const owner = { session, token };
 const holder = {
   ...owner,
@@ -102,7 +109,22 @@ const holder = {
   depth: count('How often its owner has entered it.', { minimum: 1 }),
   lockTimeMs,
   data,
+  keepData,
+  lockDelayMs: count('For how long it keeps others off after its session has ended.'),
+  delayed: { type: 'boolean', description: 'Its session has ended, and that time is not over.' },
 };
+const waiter = answer(
+  {
+    ...owner,
+    mode: { type: 'string', enum: ['exclusive', 'shared', 'permits', 'upgrade'] },
+    permits: holder.permits,
+    position: count('1 is next.', { minimum: 1 }),
+    sinceMs: count('Wall time of the server when it joined, in ms since 1970.'),
+  },
+  ['permits'],
+);
+const revision = count('Grows with each change of the lock.');
+const HOLDER: Schema = { $ref: '#/components/schemas/Holder' };
 
 export const SCHEMAS = {
   Acquire: object({
@@ -129,9 +151,17 @@ export const SCHEMAS = {
       description: 'How many permits the semaphore has, if nobody uses it and nobody has set its capacity.',
     },
     data,
+    keepData,
+    lockDelay: duration(
+      'For how long others are kept off when the session ends without a release; none unless given.',
+      {
+        min: 0,
+        max: LOCK_DELAY_MAX_MS,
+      },
+    ),
     attributes,
   }),
-  Grant: answer({ ...owner, version, ttlMs, validMs, lockTimeMs }),
+  Grant: answer({ ...owner, version, ...echoed }, ['keptData']),
   Renew: object({ ...owner, version, ...echoed }, ['session', 'version']),
   Release: object({ ...owner, version, ...echoed }, ['token']),
   Released: answer(
@@ -142,6 +172,9 @@ export const SCHEMAS = {
     ['code'],
   ),
   Nothing: object({}),
+  SetData: object({ ...owner, version, ...echoed, data }, ['session', 'token', 'version', 'data']),
+  DataSet: answer({ version }),
+  Forgotten: answer({ forgotten: { type: 'boolean', description: 'False: there was nothing.' } }),
   ForceReleased: answer({ version: { ...version, description: 'Of the grant that was ended.' } }),
   SetCapacity: object({ capacity: { ...capacity, description: '0 forgets what was set.' } }, ['capacity']),
   Capacity: answer({ permits: count('Held at the moment; may be above the capacity.'), capacity }),
@@ -167,7 +200,7 @@ export const SCHEMAS = {
       description: 'In the order asked, as of one moment after the call began for each range.',
     },
   }),
-  Holder: answer(holder, ['mode', 'permits']),
+  Holder: answer(holder, ['mode', 'permits', 'keepData', 'lockDelayMs', 'delayed']),
   Lock: answer(
     {
       namespace,
@@ -178,22 +211,14 @@ export const SCHEMAS = {
       waiters: {
         type: 'array',
         description: 'The first of the queue, in order.',
-        items: answer(
-          {
-            ...owner,
-            mode: { type: 'string', enum: ['exclusive', 'shared', 'permits', 'upgrade'] },
-            permits: holder.permits,
-            position: count('1 is next.', { minimum: 1 }),
-            sinceMs: count('Wall time of the server when it joined, in ms since 1970.'),
-          },
-          ['permits'],
-        ),
+        items: waiter,
       },
       waiterCount: count('How many wait in all.'),
       permits: count('Of a semaphore: held at the moment.'),
       capacity,
+      keptData,
     },
-    ['permits', 'capacity'],
+    ['permits', 'capacity', 'keptData'],
   ),
   Locks: answer(
     {
@@ -203,6 +228,33 @@ export const SCHEMAS = {
     },
     ['next'],
   ),
+  EventBegin: answer({
+    from: bytes('What was told of locks from this name on …'),
+    to: bytes('… up to before this one may be out of date; their states follow. Empty: no bound.'),
+  }),
+  EventState: answer({
+    ...{ namespace, name, revision },
+    state: {
+      description: 'null: nobody holds it or waits for it.',
+      oneOf: [{ $ref: '#/components/schemas/Lock' }, { type: 'null' }],
+    },
+  }),
+  EventLive: answer({}),
+  EventEvents: answer({
+    ...{ namespace, name, revision },
+    events: { type: 'array', minItems: 1, items: { $ref: '#/components/schemas/LockEvent' } },
+  }),
+  LockEvent: {
+    oneOf: [
+      event('acquired, upgraded', { holder: HOLDER, waited: { type: 'boolean', description: 'It was in the queue.' } }),
+      event('downgraded, changed', { holder: HOLDER }),
+      event('released, expired, forced', { ...owner, version }),
+      event('queued', { waiter }),
+      event('left', { ...owner, code: text('Why it waits no longer.') }),
+      event('capacity', { capacity }),
+      event('kept', { data: keptData }),
+    ],
+  },
   Error: answer({
     error: {
       ...answer(

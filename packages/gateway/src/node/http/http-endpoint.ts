@@ -1,12 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { ServiceError, sleep, toServiceError } from '@remora/base';
-import type { ApiAnswer } from '../../http/api-types.ts';
+import { type Clock, ServiceError, sleep, type Timer, toServiceError } from '@remora/base';
+import type { ApiAnswer, EventStream } from '../../http/api-types.ts';
 import { HttpApi, type HttpApiDeps } from '../../http/http-api.ts';
 import { errorAnswer, type HttpDetails } from '../../http/statuses.ts';
 
 /** The largest request asks about a thousand versions. */
 const BODY_BYTES_MAX = 256 * 1024;
 const STOP_GRACE_MS = 1_000;
+/** A stream on which nothing happens says so: what is between may close a silent connection. */
+const BEAT_MS = 15_000;
 const STOPPING = new ServiceError('UNAVAILABLE', 'this node is shutting down; ask another');
 
 /** Serves some paths of an HTTP server. */
@@ -24,10 +26,12 @@ export interface HttpEndpoint {
  * HE1. Bodies are bounded, and JSON by their type: a form of a web page cannot send that, and one of another site is
  *      refused by its origin. There are no CORS headers, so no page of another site reads an answer.
  * HE2. A client that hangs up ends its call. What it was answered and did not take is taken back.
+ * HE3. A client that does not read what it is told holds up no memory: the source stops until it does.
  */
 export function createHttpEndpoint(deps: HttpApiDeps): HttpEndpoint {
   const api = new HttpApi(deps);
   const open = new Set<AbortController>();
+  const streams = new Set<ServerResponse>();
   let stopping = false;
   return {
     paths: ['/v1/', '/openapi.json'],
@@ -39,6 +43,7 @@ export function createHttpEndpoint(deps: HttpApiDeps): HttpEndpoint {
       const answer = await answerOf(api, request, caller.signal);
       open.delete(caller);
       if (response.closed) return answer.undelivered?.();
+      if (answer.events !== undefined) return tell(response, answer.events, { clock: deps.clock, streams });
       response.once('close', () => {
         if (!response.writableFinished) answer.undelivered?.();
       });
@@ -47,6 +52,7 @@ export function createHttpEndpoint(deps: HttpApiDeps): HttpEndpoint {
     async stop() {
       stopping = true;
       for (const caller of open) caller.abort(STOPPING);
+      for (const stream of streams) stream.end();
       await Promise.race([api.settled(), sleep(deps.clock, STOP_GRACE_MS)]);
     },
   };
@@ -115,13 +121,42 @@ function refused(httpStatus: number, message: string): ServiceError {
   return new ServiceError('INVALID_ARGUMENT', message, { details: { httpStatus } satisfies HttpDetails });
 }
 
+/** Server-sent events (WHATWG HTML, 9.2). Who reconnects is told from the beginning: there are no ids. */
+function tell(
+  response: ServerResponse,
+  events: EventStream,
+  { clock, streams }: { readonly clock: Clock; readonly streams: Set<ServerResponse> },
+): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream', ...ALWAYS });
+  response.flushHeaders();
+  const source = events({
+    write: (event, data) => response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`),
+  });
+  let beat: Timer;
+  const scheduleBeat = (): void => {
+    beat = clock.setTimer(BEAT_MS, () => {
+      response.write(':\n\n');
+      scheduleBeat();
+    });
+  };
+  scheduleBeat();
+  streams.add(response);
+  response.on('drain', () => source.onDrain());
+  response.once('close', () => {
+    streams.delete(response);
+    beat.cancel();
+    source.onClose();
+  });
+}
+
+const ALWAYS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
+
 function write(response: ServerResponse, { status, headers, body }: ApiAnswer): void {
   const text = `${JSON.stringify(body)}\n`;
   response.writeHead(status, {
     'content-type': 'application/json; charset=utf-8',
     'content-length': Buffer.byteLength(text),
-    'cache-control': 'no-store',
-    'x-content-type-options': 'nosniff',
+    ...ALWAYS,
     ...headers,
   });
   response.end(text);

@@ -1,0 +1,74 @@
+import { jsonBytes, unreachable } from '@remora/base';
+import { type LockEvent, type LockId, type LockNews, validateLockQuery } from '@remora/lock';
+import type { Backend, LockWatchOptions } from '../backend.ts';
+import type { EventStream } from './api-types.ts';
+import { holderJson, lockJson, ownerJson, waiterJson } from './lock-words.ts';
+import { refuse } from './range-calls.ts';
+
+/** Checked before it is answered that events follow. */
+export function lockEvents(backend: Backend, options: LockWatchOptions): EventStream {
+  const { namespace, name, single } = options;
+  refuse(
+    single
+      ? validateLockQuery({ type: 'show', lock: { namespace, name } })
+      : validateLockQuery({ type: 'list', namespace, prefix: name, after: new Uint8Array(), limit: 1 }),
+  );
+  return (sink) => {
+    let paused = false;
+    const control = backend.watchLocks(options, (news) => {
+      for (const one of news) if (!sink.write(one.type, newsJson(one))) paused = true;
+      // Nothing is listened to then: afterwards it begins anew.
+      if (paused) control.pause();
+    });
+    const onDrain = (): void => {
+      if (paused) control.resume();
+      paused = false;
+    };
+    return { onDrain, onClose: () => control.cancel() };
+  };
+}
+
+function newsJson(news: LockNews): unknown {
+  switch (news.type) {
+    case 'begin':
+      return { from: jsonBytes(news.from), to: jsonBytes(news.to) };
+    case 'state':
+      return { ...idJson(news.lock), revision: news.revision, state: news.state ? lockJson(news.state) : null };
+    case 'live':
+      return {};
+    case 'events':
+      return { ...idJson(news.lock), revision: news.revision, events: news.events.map(eventJson) };
+    default:
+      return unreachable(news);
+  }
+}
+
+function idJson({ namespace, name }: LockId) {
+  return { namespace, name: jsonBytes(name) };
+}
+
+function eventJson(event: LockEvent): unknown {
+  const { type } = event;
+  switch (event.type) {
+    case 'acquired':
+    case 'upgraded':
+      return { type, holder: holderJson(event.holder), waited: event.waited };
+    case 'downgraded':
+    case 'changed':
+      return { type, holder: holderJson(event.holder) };
+    case 'released':
+    case 'expired':
+    case 'forced':
+      return { type, ...ownerJson(event.owner), version: event.version };
+    case 'queued':
+      return { type, waiter: waiterJson(event.waiter) };
+    case 'left':
+      return { type, ...ownerJson(event.owner), code: event.code };
+    case 'capacity':
+      return { type, capacity: event.capacity };
+    case 'kept':
+      return { type, data: jsonBytes(event.data) };
+    default:
+      return unreachable(event);
+  }
+}
