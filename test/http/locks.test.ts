@@ -303,7 +303,10 @@ describe('what is asked about locks', () => {
       { name: 'l', version: held.version - 1 },
     ];
     expect(await bed.done({ target: '/v1/check', body: { checks } })).toEqual({ current: [true, true, false] });
-    expect(await bed.done({ target: path('l', 'force-release') })).toEqual({ version: held.version });
+    const said = { by: 'me@host', reason: 'it hangs' };
+    expect(await bed.done({ target: path('l', 'force-release'), body: said })).toEqual({ version: held.version });
+    const shown = await bed.done({ method: 'GET', target: `${LOCKS}/l` });
+    expect(shown).toMatchObject({ forced: { ...said, version: held.version } });
     expect(await bed.refused({ target: path('l', 'force-release') })).toBe('409 LOCK_NOT_HELD');
     expect(await bed.refused({ target: path('l', 'renew'), body: held })).toBe('409 LOCK_NOT_HELD');
     await bed.acquire('l');

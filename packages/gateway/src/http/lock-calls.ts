@@ -81,8 +81,11 @@ export class LockCalls {
   }
 
   async forceRelease(lock: LockId, fields: Fields): Promise<{ readonly version: number }> {
+    const by = fields.text('by');
+    const reason = fields.text('reason');
     fields.end();
-    const command = { type: 'forceRelease', lock } as const;
+    const said = { ...(by === undefined ? {} : { by }), ...(reason === undefined ? {} : { reason }) };
+    const command = { type: 'forceRelease', lock, ...said } as const;
     refuse(validateLockCommand(command));
     const { version } = unlessRefused(await this.#calls.lock(command), 'released');
     return { version };

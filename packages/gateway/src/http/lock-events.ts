@@ -67,7 +67,9 @@ function eventJson(event: LockEvent): unknown {
     case 'capacity':
       return { type, capacity: event.capacity };
     case 'kept':
-      return { type, data: jsonBytes(event.data) };
+      return { type, data: event.data === undefined ? null : jsonBytes(event.data) };
+    case 'recorded':
+      return { type, forced: event.forced ?? null };
     default:
       return unreachable(event);
   }

@@ -1,6 +1,6 @@
 /** Locks and sessions as JSON has them. */
 import { type JsonBytes, jsonBytes, safeSpanMs } from '@remora/base';
-import type { Holder, HolderState, LockState, Owner, SessionRef, Waiter } from '@remora/lock';
+import type { ForcedRelease, Holder, HolderState, LockState, Owner, SessionRef, Waiter } from '@remora/lock';
 import { invalid } from './fields.ts';
 
 /** `lease.incarnation`, the lease in hexadecimal as everywhere; opaque to clients. */
@@ -46,6 +46,7 @@ export interface LockJson {
   readonly permits?: number;
   readonly capacity?: number;
   readonly keptData?: JsonBytes;
+  readonly forced?: ForcedRelease;
 }
 
 interface OwnerJson {
@@ -73,7 +74,7 @@ interface WaiterJson extends OwnerJson {
 }
 
 export function lockJson(state: LockState): LockJson {
-  const { lock, kind, holders, holderCount, waiters, waiterCount, permits, capacity, keptData } = state;
+  const { lock, kind, holders, holderCount, waiters, waiterCount, permits, capacity, keptData, forced } = state;
   return {
     namespace: lock.namespace,
     name: jsonBytes(lock.name),
@@ -83,7 +84,8 @@ export function lockJson(state: LockState): LockJson {
     waiters: waiters.map(waiterJson),
     waiterCount,
     ...(kind === 'semaphore' ? { permits, capacity } : {}),
-    ...(keptData.length > 0 ? { keptData: jsonBytes(keptData) } : {}),
+    ...(keptData === undefined ? {} : { keptData: jsonBytes(keptData) }),
+    ...(forced === undefined ? {} : { forced }),
   };
 }
 

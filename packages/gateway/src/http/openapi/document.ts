@@ -71,7 +71,7 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
     post: {
       id: 'forceReleaseLock',
       summary: 'Takes a lock from all who hold it. They may not know: only the fencing version protects then.',
-      body: 'Nothing',
+      body: 'ForceRelease',
       answer: 'ForceReleased',
       errors: { 409: 'Nobody holds it (LOCK_NOT_HELD).' },
     },

@@ -5,6 +5,8 @@
 import {
   CHECKS_MAX,
   DATA_BYTES_MAX,
+  FORCED_BY_BYTES_MAX,
+  FORCED_REASON_BYTES_MAX,
   LOCK_DELAY_MAX_MS,
   NAME_BYTES_MAX,
   NAMESPACE_BYTES_MAX,
@@ -96,6 +98,12 @@ const namespace = text('Separates users of one cluster.', { minLength: 1, maxLen
 const name = bytes(`1 to ${NAME_BYTES_MAX} bytes.`);
 const data = bytes(`Shown with the lock. At most ${DATA_BYTES_MAX} bytes.`);
 const keptData = bytes('What an earlier holder left with the lock.');
+const forced = answer({
+  atMs: count('Wall time of the server, in ms since 1970.'),
+  by: text('As whoever did it said.'),
+  reason: text('As whoever did it said.'),
+  version: count('Of the newest grant that was ended.'),
+});
 const keepData = { type: 'boolean', description: 'The data stay with the lock when it is held no longer.' };
 const capacity = count('How many permits a semaphore has in all.', { maximum: PERMITS_MAX });
 /** Of what was answered, and may be sent back as it is. */
@@ -171,7 +179,10 @@ export const SCHEMAS = {
     },
     ['code'],
   ),
-  Nothing: object({}),
+  ForceRelease: object({
+    by: text('Who does it; stays on record with the lock, if either is said.', { maxLength: FORCED_BY_BYTES_MAX }),
+    reason: text('Why.', { maxLength: FORCED_REASON_BYTES_MAX }),
+  }),
   SetData: object({ ...owner, version, ...echoed, data }, ['session', 'token', 'version', 'data']),
   DataSet: answer({ version }),
   Forgotten: answer({ forgotten: { type: 'boolean', description: 'False: there was nothing.' } }),
@@ -217,8 +228,9 @@ export const SCHEMAS = {
       permits: count('Of a semaphore: held at the moment.'),
       capacity,
       keptData,
+      forced: { ...forced, description: 'Who has taken it by force last, where that was said.' },
     },
-    ['permits', 'capacity', 'keptData'],
+    ['permits', 'capacity', 'keptData', 'forced'],
   ),
   Locks: answer(
     {
@@ -252,7 +264,8 @@ export const SCHEMAS = {
       event('queued', { waiter }),
       event('left', { ...owner, code: text('Why it waits no longer.') }),
       event('capacity', { capacity }),
-      event('kept', { data: keptData }),
+      event('kept', { data: { oneOf: [keptData, { type: 'null' }] } }),
+      event('recorded', { forced: { oneOf: [forced, { type: 'null' }] } }),
     ],
   },
   Error: answer({
