@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
-import { exitHooks, type HookedProcess } from './exit-hooks.ts';
+import { exitHooks, type HookedProcess, processExitHooks } from './exit-hooks.ts';
 
 class FakeProcess extends EventEmitter {
   readonly pid = 7;
@@ -57,6 +57,27 @@ test('a signal that the program listens to is left to the program', async () => 
   expect([runs(), target.killed]).toEqual([0, []]);
   target.emit('SIGTERM', 'SIGTERM');
   expect(runs()).toBe(1);
+});
+
+test('a library that raises a signal again when it listens alone finds that it does, and others are told the next time', async () => {
+  const { target, runs } = hooked();
+  const alone: boolean[] = [];
+  const library = (): unknown => alone.push(target.listenerCount('SIGINT') === 1);
+  target.on('SIGINT', library);
+  target.emit('SIGINT', 'SIGINT');
+  await settled();
+  target.emit('SIGINT', 'SIGINT');
+  await settled();
+  expect([alone, runs()]).toEqual([[true, true], 0]);
+  target.off('SIGINT', library);
+  target.emit('SIGINT', 'SIGINT');
+  expect(runs()).toBe(1);
+});
+
+test('copies of the package share one', () => {
+  const [one, other] = [processExitHooks(), processExitHooks()];
+  expect(one).toBe(other);
+  expect(Reflect.get(globalThis, Symbol.for('remora.exitHooks'))).toBe(one);
 });
 
 test('a hook that fails keeps no other one from running, and the process from ending', async () => {
