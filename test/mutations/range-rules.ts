@@ -62,6 +62,15 @@ const ROWS: readonly Row[] = [
     'runs the child under its own id once it is durable together with the split, and not before',
   ],
   [
+    'parent-ends-before-its-child-takes-part',
+    'the end of a range is recorded while a child of it has yet to take part in checkpoints',
+    'replicas/replica-remover.ts',
+    'await last?.settled; // RM4',
+    '',
+    'store.split.test.ts',
+    'remembers what the parent did, also when the node dies at step 22, and once more',
+  ],
+  [
     'child-remembers-nothing',
     'a split leaves the child without what was remembered',
     'state/outcomes.ts',

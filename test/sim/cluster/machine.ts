@@ -93,8 +93,9 @@ export class Storage {
   }
 }
 
-/** What a node does that joins, on this machine: masters are the founding members alone. */
-function rolesOfNew({ roles }: MachineOptions): MachineOptions['roles'] {
+/** What a node does that joins, on this machine: mostly, masters are the founding members alone. */
+function rolesOfNew({ roles, mayBecomeMaster = false }: MachineOptions): MachineOptions['roles'] {
+  if (mayBecomeMaster) return roles;
   const others = roles.filter((role) => role !== 'master');
   return others.length > 0 ? others : ['gateway'];
 }

@@ -32,12 +32,22 @@ export class ScheduledCluster {
   readonly #placement: Placement;
   readonly #gone = new Set<number>();
 
-  /** The first three machines are the masters, and all store data; the last `later` of them start when they are told. */
-  constructor(seed: number, { nodes, later }: { readonly nodes: number; readonly later: number }) {
+  /**
+   * The first three machines are the masters, and all store data; the last `later` of them start when they are told. The
+   * others may become masters when they are `mayBecomeMasters`.
+   */
+  constructor(
+    seed: number,
+    {
+      nodes,
+      later,
+      mayBecomeMasters = false,
+    }: { readonly nodes: number; readonly later: number; readonly mayBecomeMasters?: boolean },
+  ) {
     const drawn = optionsOf(seed);
     const machines: readonly MachineOptions[] = Array.from({ length: nodes + later }, (_, i) => ({
-      ...{ id: i + 1, founder: i < 3, fromStart: i < nodes },
-      roles: i < 3 ? ROLES : (['data'] as const),
+      ...{ id: i + 1, founder: i < 3, fromStart: i < nodes, mayBecomeMaster: mayBecomeMasters },
+      roles: i < 3 || mayBecomeMasters ? ROLES : (['data'] as const),
     }));
     const { master: _directedByTheRun, ...tuning } = drawn.tuning;
     this.world = new World(seed, { ...drawn, machines, clients: 1, driftPerMille: 0, tuning });
@@ -197,6 +207,12 @@ export class ScheduledCluster {
   /** The masters' leader. */
   get master(): Master | undefined {
     return this.#placement.master;
+  }
+
+  /** The nodes that are masters, once no change of them is under way; what is, as the leader sees it. */
+  get masterIds(): readonly number[] {
+    const { voters = [], votersOutgoing = [], learners = [] } = this.master?.group.status().conf ?? {};
+    return [...voters, ...votersOutgoing, ...learners].sort((a, b) => a - b);
   }
 
   /** As the masters know them. */

@@ -10,6 +10,8 @@ export interface MachineOptions {
   readonly founder: boolean;
   /** Whether it runs from the beginning; if not, it joins in the middle of the run. */
   readonly fromStart: boolean;
+  /** Whether a node that joins on it may become a master, if the machine has the role; false unless given. */
+  readonly mayBecomeMaster?: boolean;
 }
 
 type Roles = MachineOptions['roles'];
