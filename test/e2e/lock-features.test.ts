@@ -12,6 +12,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from './harness.ts';
 import { type Course, type Courses, unique } from './lock-features/course.ts';
 import { ELECTIONS } from './lock-features/elections.ts';
+import { ENDS } from './lock-features/ends.ts';
 import { EVENTS } from './lock-features/events.ts';
 import { KINDS } from './lock-features/kinds.ts';
 import { LEASES } from './lock-features/leases.ts';
@@ -25,6 +26,7 @@ const COURSES: Courses = {
   ...KINDS,
   ...WAITING,
   ...SESSIONS,
+  ...ENDS,
   ...LEASES,
   ...LEAVES,
   ...EVENTS,

@@ -1,31 +1,12 @@
 /** What a lock belongs to, and how it ends: sessions, heartbeats, owners, force, versions. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { eventually } from '../eventually.ts';
-import { type Courses, code, waiters } from './course.ts';
+import { type Courses, code, shown, waiters } from './course.ts';
 
-const HOLDER = fileURLToPath(new URL('../lock-holder.mjs', import.meta.url));
 /** Longer than an election on a busy machine, shorter than the test. */
 const SHORT_TTL_MS = 3_000;
 
 export const SESSIONS: Courses = {
-  async *'the server frees what a process held that died'(world) {
-    const { client, endpoints, name } = world;
-    const holder = spawn(process.execPath, [HOLDER, endpoints.join(','), name, String(SHORT_TTL_MS)]);
-    const [version] = await once(holder.stdout, 'data');
-    const waiting = client.lock(name).acquire();
-    await waiters(world, name, 1);
-    yield 'held';
-    expect(await client.locks.check([{ name, version: Number(String(version)) }])).toEqual([true]);
-    holder.kill('SIGKILL');
-    yield 'waiting';
-    const lock = await waiting;
-    expect(lock.version).toBeGreaterThan(Number(String(version)));
-    await lock.release();
-  },
-
   async *'heartbeats keep a session for longer than its TTL, at whichever gateway is left'(world) {
     const { client, other, name } = world;
     const session = await client.session({ ttl: SHORT_TTL_MS });
@@ -102,6 +83,25 @@ export const SESSIONS: Courses = {
     await eventually('it is told', () => signal.aborted);
     expect([await next.check(), signal.reason]).toEqual([true, code('LOCK_NOT_HELD')]);
     await next.release();
+  },
+
+  async *'who has taken a lock by force, and why, stays on record'(world) {
+    const { client, other, name } = world;
+    await client.lock(name).acquire();
+    await other.locks.forceRelease(name, { by: 'an operator', reason: 'it is stuck' });
+    yield 'held';
+    expect(await shown(world, name)).toMatchObject({
+      holders: [],
+      forced: { by: 'an operator', reason: 'it is stuck' },
+    });
+    const next = await other.lock(name).acquire();
+    const waiting = client.lock(name).acquire();
+    await waiters(world, name, 1);
+    yield 'waiting';
+    expect(await other.locks.forget(name)).toBe(true);
+    expect((await shown(world, name))?.forced).toBeUndefined();
+    await next.release();
+    await (await waiting).release();
   },
 
   async *'a guard lets in no version below one that it has seen'(world) {
