@@ -29,7 +29,7 @@ import { Placement } from './placement.ts';
 import { faultOf } from './schedule.ts';
 import { type ClientLife, SimClient } from './sdk-client.ts';
 import { FIRST_RANGE, MACHINES_MAX } from './topology.ts';
-import { WORKLOADS } from './workloads/index.ts';
+import { workloadsOf } from './workloads/index.ts';
 import { newCounts, type OperationCounts, type OperationEnd, type Workload } from './workloads/workload.ts';
 
 /** What operators ask, among all that a seed decides. */
@@ -144,7 +144,7 @@ export class World {
           ended: (life) => this.#ended(life),
         }),
     );
-    this.workloads = Object.values(WORKLOADS).map((make) => make(this));
+    this.workloads = workloadsOf(seed).map((make) => make(this));
   }
 
   begin(): void {

@@ -9,6 +9,7 @@
 import type { Random } from '@remora/base';
 import type { AcquireAs, LockCommand, LockResult, LockState } from '@remora/lock';
 import { LockCheck, type LockEvent, type LockMode } from '../../checkers/index.ts';
+import { inconsistencies } from '../common/lock-state.ts';
 import type { RangeCluster } from './bed.ts';
 import { type LockSession, LockSessions, type Told } from './lock-session.ts';
 
@@ -239,16 +240,9 @@ export class KindsLoad {
   // ------------------------------------------------------------------------------------------ what is seen
 
   /** KL3. */
-  #shown(lock: string, { kind, holders, waiters, permits, capacity }: LockState): void {
-    const modes = new Set(holders.map(({ mode }) => mode));
-    if (modes.size > 1 || (modes.has('exclusive') && holders.length > 1)) {
-      this.#fault('KL3', `${lock} is held by ${holders.map(({ mode }) => mode).join()}`);
-    }
-    if (waiters.filter(({ mode }) => mode === 'upgrade').length > 1) this.#fault('KL3', `${lock} has two upgrades`);
-    const sum = holders.reduce((total, holder) => total + holder.permits, 0);
-    if (sum !== permits || (kind === 'semaphore') !== capacity > 0) {
-      this.#fault('KL3', `${lock} is a ${kind} of ${capacity} with ${permits} permits held, in sum ${sum}`);
-    }
+  #shown(lock: string, state: LockState): void {
+    for (const what of inconsistencies(state)) this.#fault('KL3', `${lock}: ${what}`);
+    const { waiters } = state;
     this.#forgetLosers();
     for (const { owner, mode } of waiters) {
       const use = this.#open.get(`${owner.session.lease}/${owner.token}`);

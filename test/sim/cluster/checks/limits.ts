@@ -6,15 +6,18 @@
  */
 import type { ServiceError } from '@remora/base';
 import type { Backend, BackendDone } from '@remora/gateway';
+import type { LockCommand } from '@remora/lock';
 import type { Command, Query } from '@remora/protocol';
 import { Violation } from '../../common/violation.ts';
 
+/** The commands about locks that end nothing. */
+const REFUSABLE: ReadonlySet<LockCommand['type']> = new Set(['acquire', 'setCapacity', 'setData', 'forget']);
 const ALWAYS_LET_IN: ReadonlySet<(Command | Query)['type']> = new Set(['leaseKeepAlive', 'leaseRevoke', 'status']);
 
 /** M1. Why a request may not be refused so; empty when it may. */
 export function wronglyRefused(request: Command | Query, { code }: Pick<ServiceError, 'code'>): string {
   if (code !== 'RESOURCE_EXHAUSTED') return '';
-  const endsLock = request.type === 'lock' && 'command' in request && request.command.type !== 'acquire';
+  const endsLock = request.type === 'lock' && 'command' in request && !REFUSABLE.has(request.command.type);
   return endsLock || ALWAYS_LET_IN.has(request.type) ? `a gateway refused ${request.type} for a limit` : '';
 }
 

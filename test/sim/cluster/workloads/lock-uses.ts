@@ -10,7 +10,7 @@
  *     under way. A grant that arrives after a newer one is over already.
  */
 import type { ClientSession, HeldLock } from 'remora';
-import { LockCheck, type LockEvent } from '../../../checkers/index.ts';
+import { LockCheck, type LockEvent, type LockMode } from '../../../checkers/index.ts';
 import type { ClientLife } from '../sdk-client.ts';
 import type { World } from '../world.ts';
 import type { Answer } from './ask.ts';
@@ -20,6 +20,10 @@ export interface Use {
   /** The token of the owner. */
   readonly owner: string;
   readonly lock: string;
+  /** How it asks for the lock. */
+  readonly mode: LockMode;
+  /** Of a semaphore. */
+  readonly permits?: number;
   readonly life: ClientLife;
   /** Absent: the client's own. */
   readonly session: ClientSession | undefined;
@@ -70,7 +74,7 @@ export class LockUses {
   asked(use: Use): void {
     const { begun, open } = this.#forcedOf(use.lock);
     this.#open.set(use, { place: 'waits', held: undefined, forcedBefore: open > 0 ? undefined : begun });
-    this.#see({ type: 'asked', lock: use.lock, owner: use.owner, mode: 'exclusive' });
+    this.#see({ type: 'asked', lock: use.lock, owner: use.owner, mode: use.mode });
   }
 
   /** Somebody saw these owners in the lock's queue. */
@@ -85,7 +89,7 @@ export class LockUses {
 
   /** False: the grant is over already (U3). */
   granted(use: Use, held: HeldLock): boolean {
-    const { lock, owner } = use;
+    const { lock } = use;
     const { begun } = this.#forcedOf(lock);
     if (begun > 0 && held.version < this.newestVersion(lock)) {
       this.over(use);
@@ -98,9 +102,35 @@ export class LockUses {
       this.#count(use, state);
     }
     this.#newest.set(lock, Math.max(held.version, this.newestVersion(lock)));
-    this.#see({ type: 'granted', lock, owner, mode: 'exclusive', version: held.version });
+    this.#seeGrant(use, held);
     if (state?.forcedBefore !== begun) this.over(use); // U3
     return true;
+  }
+
+  /** It asks to hold the lock in another way, and relies on no more than a share of it meanwhile. */
+  converting({ lock, owner }: Use): void {
+    this.#see({ type: 'converting', lock, owner });
+  }
+
+  /** It holds the lock, in whatever way that is. */
+  converted(use: Use, held: HeldLock): void {
+    this.#forgetLosers(use);
+    this.#seeGrant(use, held);
+  }
+
+  #seeGrant({ lock, owner, permits = 0 }: Use, { mode, version }: HeldLock): void {
+    this.#see({ type: 'granted', lock, owner, mode, version, ...(permits > 0 && { permits }) });
+  }
+
+  /** A semaphore may have so many permits from now on; once that is `settled`, it has no other number. */
+  capacity(lock: string, capacity: number, settled: boolean): void {
+    this.#see({ type: 'capacity', lock, capacity, settled });
+  }
+
+  /** How many others hold a lock, as far as they know. */
+  holdersBeside(use: Use): number {
+    return [...this.#open].filter(([other, { held }]) => other !== use && other.lock === use.lock && held !== undefined)
+      .length;
   }
 
   /** It may have lost its place in the queue, and be granted the lock all the same. */
@@ -192,6 +222,6 @@ export class LockUses {
 }
 
 /** Whether its client, were it to look now, would know that its session is alive. */
-function staysAlive({ session, life }: Use): boolean {
+export function staysAlive({ session, life }: Use): boolean {
   return !life.client.clock.paused && session !== undefined && session.state === 'active';
 }

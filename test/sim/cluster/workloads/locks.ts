@@ -121,6 +121,7 @@ class LockLoad implements Workload {
     const use: Use = {
       owner: `${hand.name}:${hand.asked++}`,
       lock: LOCKS_BY_WEIGHT[random.int(LOCKS_BY_WEIGHT.length)] ?? FORCED,
+      mode: 'exclusive',
       life: hand.life,
       session,
       patient: random.int(2) === 0,

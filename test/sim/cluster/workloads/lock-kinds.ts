@@ -1,0 +1,269 @@
+/**
+ * Locks of all kinds, by the SDK: readers and writers, who become one another while they hold, and permits of a semaphore
+ * whose number is changed meanwhile. What is promised to holders and waiters is judged by `LockCheck`.
+ *
+ * LK1. Who holds is told so: whatever it does with the lock, it is not told that it does not hold it while its session is
+ *      certain to live.
+ * LK2. What is shown of a lock is consistent: as it was at one moment.
+ */
+import { sleep } from '@remora/base';
+import type { AcquireOptions, ClientSession, HeldLock, Semaphore } from 'remora';
+import type { LockMode } from '../../../checkers/index.ts';
+import { inconsistencies } from '../../common/lock-state.ts';
+import { Violation } from '../../common/violation.ts';
+import { type ClientLife, lifeOf } from '../sdk-client.ts';
+import type { World } from '../world.ts';
+import { type Answer, ask, think, withHands } from './ask.ts';
+import { LockUses, staysAlive, type Use } from './lock-uses.ts';
+import type { MakeWorkload, Workload } from './workload.ts';
+
+const SEMAPHORE = 'sem';
+const LOCKS: readonly string[] = ['rw0', 'rw0', 'rw1', SEMAPHORE, SEMAPHORE];
+const CAPACITY = 3;
+const CAPACITY_MAX = 4;
+const PERMITS_MAX = 2;
+const DEPTH_MAX = 2;
+const WAIT_MS_MAX = 6_000;
+const UPGRADE_MS_MAX = 1_500;
+const SESSION_TTL_MS_MIN = 1_000;
+const SESSION_TTL_MS_SPREAD = 4_000;
+const WORKS_MAX = 4;
+/** How much more seldom than others this workload acquires, looks at locks, and changes the number of permits. */
+const ACQUIRES_SELDOM = 2;
+const LOOKS_SELDOM = 3;
+const RESIZES_SELDOM = 40;
+const LOST = ['SESSION_EXPIRED', 'LEASE_NOT_FOUND'] as const;
+const NOT_ACQUIRED = [...LOST, 'LOCK_TIMEOUT', 'LOCK_BUSY', 'CANCELED'] as const;
+const NOT_GIVEN = [...NOT_ACQUIRED, 'LOCK_PERMITS_EXCEEDED'] as const;
+const NOT_CONVERTED = [...NOT_ACQUIRED, 'LOCK_UPGRADE_CONFLICT', 'LOCK_NOT_HELD'] as const;
+
+interface Hand {
+  readonly life: ClientLife;
+  readonly name: string;
+  asked: number;
+  session: ClientSession | undefined;
+}
+
+export const lockKinds: MakeWorkload = (world) => new LockKinds(world);
+
+class LockKinds implements Workload {
+  readonly name = 'locks of all kinds';
+  readonly #world: World;
+  readonly #uses: LockUses;
+  /** Somebody changes the number of permits, or it is not known what became of that. */
+  #resizing = false;
+  readonly #figures = { granted: 0, together: 0, upgraded: 0, conflicts: 0, downgraded: 0, resized: 0 };
+
+  constructor(world: World) {
+    this.#world = world;
+    this.#uses = new LockUses(world);
+    this.#uses.capacity(SEMAPHORE, CAPACITY, false);
+  }
+
+  async run(life: ClientLife): Promise<void> {
+    const hands: Hand[] = [];
+    const acquiring = withHands(this.#world, this.#world.options.hands, async (i) => {
+      hands[i] ??= { life, name: `${life.name}/${i}`, asked: 0, session: undefined };
+      await think(this.#world, life, ACQUIRES_SELDOM);
+      await this.#one(hands[i]);
+    });
+    const looking = withHands(this.#world, 1, async () => {
+      await think(this.#world, life, LOOKS_SELDOM);
+      await this.#show(life);
+    });
+    const resizing = withHands(this.#world, 1, async () => {
+      await think(this.#world, life, RESIZES_SELDOM);
+      await this.#resize(life);
+    });
+    await Promise.all([acquiring, looking, resizing]);
+  }
+
+  missing(): string {
+    return this.#uses.open();
+  }
+
+  ended(life: ClientLife): void {
+    this.#uses.ended((use) => use.life === life);
+  }
+
+  /** The number of permits is forgotten, so that nothing needs to be left. */
+  async check(): Promise<void> {
+    this.#uses.finish();
+    const [client] = this.#world.clients;
+    if (client !== undefined) await semaphoreOf(lifeOf(client).remora).resetPermits();
+  }
+
+  figures(): Readonly<Record<string, number>> {
+    const { granted, together, upgraded, conflicts, downgraded, resized } = this.#figures;
+    return {
+      'locks of kinds granted': granted,
+      'held together': together,
+      upgraded,
+      'upgrades refused': conflicts,
+      downgraded,
+      'semaphores resized': resized,
+    };
+  }
+
+  // ------------------------------------------------------------------------------------------ who acquires
+
+  async #one(hand: Hand): Promise<void> {
+    const { random } = hand.life;
+    const session = random.int(4) === 0 ? undefined : await this.#session(hand);
+    const lock = LOCKS[random.int(LOCKS.length)] ?? SEMAPHORE;
+    const use: Use = {
+      ...{ lock, life: hand.life, session, owner: `${hand.name}:${hand.asked++}`, patient: random.int(2) === 0 },
+      mode: modeFor(lock, random.int(3)),
+      permits: lock === SEMAPHORE ? 1 + random.int(PERMITS_MAX) : 0,
+      electionsBefore: this.#world.elections,
+    };
+    const held = await this.#acquire(use);
+    if (held === undefined) return;
+    this.#figures.granted++;
+    if (this.#uses.holdersBeside(use) > 0) this.#figures.together++;
+    await this.#hold(use, held);
+    this.#uses.over(use);
+    if (session === undefined || random.int(8) > 0) return void (await this.#release(use, held));
+    // Its end releases all that belongs to it.
+    hand.session = undefined;
+    await this.#ask(hand.life, 'end of session', () => session.close(), LOST);
+  }
+
+  /** Of short life now and then, so that it is lost by a pause or a partition. */
+  async #session(hand: Hand): Promise<ClientSession | undefined> {
+    const { life, session } = hand;
+    if (session !== undefined && session.state !== 'lost') return session;
+    const ttl = SESSION_TTL_MS_MIN + life.random.int(SESSION_TTL_MS_SPREAD);
+    const asked = await this.#ask(life, 'session', () => life.remora.session({ ttl }));
+    hand.session = asked.type === 'answer' ? asked.value : undefined;
+    return hand.session;
+  }
+
+  async #acquire(use: Use): Promise<HeldLock | undefined> {
+    const { life, owner: token, patient } = use;
+    const { random, clock } = life;
+    const controller = new AbortController();
+    const options: AcquireOptions = { token, depthMax: DEPTH_MAX, signal: controller.signal };
+    const wait = patient ? undefined : random.int(3) === 0 ? 0 : 1 + random.int(WAIT_MS_MAX);
+    this.#uses.asked(use);
+    const giveUp =
+      random.int(3) > 0
+        ? undefined
+        : clock.setTimer(random.int(WAIT_MS_MAX), () => {
+            this.#uses.waitsNoMore(use);
+            controller.abort();
+          });
+    const asked = await this.#ask(life, 'acquire', () => acquire(use, { ...options, wait }), NOT_GIVEN);
+    giveUp?.cancel();
+    const held = asked.type === 'answer' ? asked.value : undefined;
+    if (held?.state === 'active' && this.#uses.granted(use, held)) return held;
+    this.#uses.over(use);
+    if (held !== undefined) await this.#release(use, held);
+    return undefined;
+  }
+
+  // ------------------------------------------------------------------------------------------ who holds
+
+  async #hold(use: Use, held: HeldLock): Promise<void> {
+    const { random, clock } = use.life;
+    for (let works = random.int(WORKS_MAX); works > 0 && held.state === 'active'; works--) {
+      const kind = random.int(4);
+      if (kind === 0) await this.#checkHeld(use, held);
+      else if (kind === 1) await this.#reenter(use, held);
+      else if (held.mode === 'shared') await this.#upgrade(use, held);
+      else if (held.mode === 'exclusive') await this.#downgrade(use, held);
+      await sleep(clock, random.int(this.#world.options.thinkMs));
+    }
+    while (held.depth > 1 && held.state !== 'lost') await this.#release(use, held);
+  }
+
+  /** LK1. */
+  async #checkHeld(use: Use, { version }: HeldLock): Promise<void> {
+    const question = () => use.life.remora.locks.check([{ name: use.lock, version }]);
+    const asked = await this.#ask(use.life, 'check', question);
+    if (asked.type === 'answer' && asked.value[0] === false) this.#holds(use, `version ${version} is not current`);
+  }
+
+  async #reenter(use: Use, held: HeldLock): Promise<void> {
+    const answers = [...LOST, 'LOCK_NOT_HELD', 'LOCK_DEPTH_EXCEEDED'] as const;
+    const asked = await this.#ask(use.life, 'reenter', () => held.acquire({ depthMax: DEPTH_MAX }), answers);
+    if (asked.type === 'refused' && asked.code === 'LOCK_NOT_HELD') this.#holds(use, 'it was entered again');
+  }
+
+  async #upgrade(use: Use, held: HeldLock): Promise<void> {
+    const { random } = use.life;
+    this.#uses.converting(use);
+    const wait = random.int(4) === 0 ? 0 : 1 + random.int(UPGRADE_MS_MAX);
+    const asked = await this.#ask(use.life, 'upgrade', () => held.upgrade({ wait }), NOT_CONVERTED);
+    this.#converted(use, held, asked);
+    if (asked.type === 'answer') this.#figures.upgraded++;
+    if (asked.type === 'refused' && asked.code === 'LOCK_UPGRADE_CONFLICT') this.#figures.conflicts++;
+  }
+
+  async #downgrade(use: Use, held: HeldLock): Promise<void> {
+    this.#uses.converting(use);
+    const asked = await this.#ask(use.life, 'downgrade', () => held.downgrade(), NOT_CONVERTED);
+    this.#converted(use, held, asked);
+    if (asked.type === 'answer') this.#figures.downgraded++;
+  }
+
+  #converted(use: Use, held: HeldLock, asked: Answer<unknown>): void {
+    if (asked.type === 'refused' && asked.code === 'LOCK_NOT_HELD') this.#holds(use, 'it was to be held otherwise');
+    if (held.remainingMs > 0) this.#uses.converted(use, held);
+    else this.#uses.over(use);
+  }
+
+  /** LK1. */
+  #holds(use: Use, what: string): void {
+    if (!staysAlive(use)) return;
+    throw new Violation('lock: a holder holds', `${use.owner} holds ${use.lock}; ${what}, and it was told otherwise`);
+  }
+
+  async #release({ life }: Use, held: HeldLock): Promise<void> {
+    await this.#ask(life, 'release', () => held.release(), [...LOST, 'LOCK_NOT_HELD']);
+  }
+
+  // ------------------------------------------------------------------------------------------ who looks on
+
+  /** LK2. */
+  async #show(life: ClientLife): Promise<void> {
+    const lock = LOCKS[life.random.int(LOCKS.length)] ?? SEMAPHORE;
+    const asked = await this.#ask(life, 'show', () => life.remora.locks.show(lock));
+    if (asked.type !== 'answer' || asked.value === undefined) return;
+    for (const what of inconsistencies(asked.value)) throw new Violation('lock: shown as it is', `${lock}: ${what}`);
+    const waiting = asked.value.waiters.filter(({ mode }) => mode !== 'upgrade');
+    this.#uses.queued(lock, new Set(waiting.map(({ owner }) => owner.token)));
+  }
+
+  /** One after another; not any more once it is not known how many there are. */
+  async #resize(life: ClientLife): Promise<void> {
+    if (this.#resizing) return;
+    this.#resizing = true;
+    const capacity = 1 + life.random.int(CAPACITY_MAX);
+    this.#uses.capacity(SEMAPHORE, capacity, false);
+    const asked = await this.#ask(life, 'permits', () => semaphoreOf(life.remora).setPermits(capacity));
+    if (asked.type !== 'answer') return;
+    this.#uses.capacity(SEMAPHORE, capacity, true);
+    this.#figures.resized++;
+    this.#resizing = false;
+  }
+
+  #ask<T>(life: ClientLife, what: string, question: () => Promise<T>, answers: Parameters<typeof ask>[2] = []) {
+    return ask({ world: this.#world, life, what }, question, answers);
+  }
+}
+
+function modeFor(lock: string, drawn: number): LockMode {
+  if (lock === SEMAPHORE) return 'permits';
+  return drawn === 0 ? 'exclusive' : 'shared';
+}
+
+function acquire({ life, session, lock, mode, permits = 1 }: Use, options: AcquireOptions): Promise<HeldLock> {
+  const from = session ?? life.remora;
+  if (mode === 'permits') return semaphoreOf(from).acquire({ ...options, permits });
+  return mode === 'shared' ? from.rwLock(lock).read(options) : from.rwLock(lock).write(options);
+}
+
+function semaphoreOf(from: Pick<ClientSession, 'semaphore'>): Semaphore {
+  return from.semaphore(SEMAPHORE, { permits: CAPACITY });
+}

@@ -1,0 +1,17 @@
+/** Whether what is shown of a lock can be: whatever happens to it, it is shown as it was at one moment. */
+import type { LockState } from '@remora/lock';
+
+/** What is wrong, in words. */
+export function inconsistencies({ kind, holders, waiters, permits, capacity }: LockState): readonly string[] {
+  const found: string[] = [];
+  const modes = new Set(holders.map(({ mode }) => mode));
+  if (modes.size > 1 || (modes.has('exclusive') && holders.length > 1)) {
+    found.push(`it is held by ${holders.map(({ mode }) => mode).join()}`);
+  }
+  if (waiters.filter(({ mode }) => mode === 'upgrade').length > 1) found.push('it has two upgrades');
+  const sum = holders.reduce((total, holder) => total + holder.permits, 0);
+  if (sum !== permits || (kind === 'semaphore') !== capacity > 0) {
+    found.push(`it is a ${kind} of ${capacity} with ${permits} permits held, in sum ${sum}`);
+  }
+  return found;
+}
