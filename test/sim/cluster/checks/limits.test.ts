@@ -24,6 +24,10 @@ test.each(spared)('found: $name is refused for a limit', ({ request }) => {
 
 const refusable: readonly { readonly name: string; readonly request: Command | Query }[] = [
   { name: 'an acquire', request: acquire },
+  {
+    name: 'a change of how many permits there are',
+    request: { type: 'lock', command: { type: 'setCapacity', lock, capacity: 3 } },
+  },
   { name: 'a look at a lock', request: { type: 'lock', query: { type: 'show', lock } } },
   { name: 'a list of leases', request: { type: 'leases' } },
 ];
