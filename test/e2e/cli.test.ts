@@ -177,6 +177,12 @@ describe('remora lock', () => {
     expect(nobody).toMatchObject({ code: 1, err: expect.stringContaining('LOCK_NOT_HELD') });
   });
 
+  test('a command whose health check fails is stopped, and its lock is free', async () => {
+    const health = ['--health-cmd', 'false', '--health-interval', '50ms', '--health-failures', '2'];
+    const ended = await begin(['lock', 'run', ...health, 'unwell', '--', 'sleep', '60']).ended;
+    expect(ended).toMatchObject({ code: 76, err: expect.stringContaining('health check failed 2 times') });
+  });
+
   test('a command that does not stop when the lock is lost is killed', async () => {
     const script = 'trap "" TERM; echo on; for i in $(seq 300); do sleep 0.1; done';
     const run = begin(['lock', 'run', '--kill-after', '200ms', 'stubborn', '--', 'sh', '-c', script]);

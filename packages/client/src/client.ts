@@ -5,6 +5,7 @@ import { type Duration, durationMs } from './duration.ts';
 import { Election } from './election.ts';
 import { Fence } from './fence.ts';
 import { GrantWatches } from './grant-watch.ts';
+import { type HealthCheck, healthPlan, watchHealth } from './health.ts';
 import { endLeftovers, LeaseJournal } from './journal.ts';
 import type { BytesLike } from './keys.ts';
 import { Kv } from './kv.ts';
@@ -18,7 +19,8 @@ import { clientClosed, Requester } from './requester.ts';
 import { type RetryOptions, retryPolicy } from './retry.ts';
 import { RwLock } from './rw-lock.ts';
 import { Semaphore, type SemaphoreOptions } from './semaphore.ts';
-import { Session, type SessionState, type SessionTerms } from './session.ts';
+import { Session, type SessionState } from './session.ts';
+import type { SessionTerms } from './session-pace.ts';
 import { Sessions } from './sessions.ts';
 import { type Tracer, Tracing } from './tracing.ts';
 
@@ -53,6 +55,8 @@ export interface ClientOptions {
 export interface SessionOptions {
   readonly ttl?: Duration;
   readonly attributes?: Readonly<Record<string, string>>;
+  /** Ends the session, and releases its locks at once, when it has failed some times one after the other. */
+  readonly health?: HealthCheck;
 }
 
 export function endpointsOf({ endpoints }: ClientOptions): readonly string[] {
@@ -171,7 +175,9 @@ export class RemoraClient implements AsyncDisposable {
 
   /** Opens a further session: locks that live and die together, apart from the client's others. */
   async session(options: SessionOptions = {}): Promise<ClientSession> {
+    const health = options.health && healthPlan(options.health);
     const session = await this.#openSession({ ttlMs: this.#ttlMs(options.ttl) }, options.attributes);
+    if (health !== undefined) watchHealth(session, health, this.#requester.ports.clock);
     const deps = this.#lockDeps(
       async () => session,
       (own) => session.adopt(own),

@@ -24,6 +24,7 @@ export {
   type ResumeOptions,
 } from './election.ts';
 export { type CheckVersions, Fence, FenceGuard, type FenceGuardOptions } from './fence.ts';
+export type { HealthCheck } from './health.ts';
 export { HeldLock, type HeldLockState } from './held-lock.ts';
 export { HeldLocks } from './held-locks.ts';
 export type { RunArguments, Work } from './holding.ts';

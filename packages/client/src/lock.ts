@@ -9,7 +9,8 @@ import { type BytesLike, toBytes } from './keys.ts';
 import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEvent } from './lock-events.ts';
 import { type LeaseOptions, OwnLease, ownLeaseRequest } from './own-lease.ts';
 import { clientClosed, type Requester } from './requester.ts';
-import type { Session, SessionTerms } from './session.ts';
+import type { Session } from './session.ts';
+import type { SessionTerms } from './session-pace.ts';
 import type { Tracing } from './tracing.ts';
 
 export interface AcquireOptions extends LeaseOptions {

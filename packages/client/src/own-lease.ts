@@ -1,7 +1,8 @@
 import { ServiceError } from '@remora/base';
 import { type Condition, conditionRefusal, conditionTtlMs, holderMissesMax, TTL_NEVER_MS } from '@remora/lock';
 import { type Duration, durationMs } from './duration.ts';
-import type { Session, SessionTerms } from './session.ts';
+import type { Session } from './session.ts';
+import type { SessionTerms } from './session-pace.ts';
 
 /**
  * A lock that is not to live and die with its client's session has a lease of its own: a session with one lock

@@ -1,9 +1,10 @@
 import { type Clock, ServiceError, type Timer, TransientMap } from '@remora/base';
-import { type Condition, conditionValidityMs, type SessionRef, TTL_NEVER_MS, validityMs } from '@remora/lock';
+import { type SessionRef, TTL_NEVER_MS } from '@remora/lock';
 import { pipeQuery } from '@remora/protocol';
 import { Owners } from './owner.ts';
 import type { RenewedByStandIn } from './ports.ts';
 import { clientClosed, type Requester } from './requester.ts';
+import { aliveMs, Limit, type Pace, paceOf, type SessionTerms, shorterOf } from './session-pace.ts';
 
 /**
  * A session: a lease that the client keeps alive, to which its locks belong. A lock may have one of its own.
@@ -24,25 +25,12 @@ import { clientClosed, type Requester } from './requester.ts';
  */
 export type SessionState = 'active' | 'suspended' | 'lost' | 'closed';
 
-const HEARTBEATS_PER_TTL = 3;
 const RETRY_MIN_MS = 50;
 const TIMER_MIN_MS = 1;
 /** Of a renewal that somebody waits for: so long is one gateway waited for. */
 const RENEW_ATTEMPT_MS = 1_000;
-
-/** How long a session lives without heartbeats, and what its client and the cluster have agreed on about them. */
-export interface SessionTerms {
-  readonly ttlMs: number;
-  readonly condition?: Condition;
-}
-
-/** As the client keeps to them. */
-interface Pace {
-  readonly ttlMs: number;
-  readonly intervalMs: number;
-  /** How long without an answer the client goes on, if that is less than what the TTL allows. */
-  readonly silenceMs: number;
-}
+/** Then its TTL ends it. */
+const GIVE_UP_TIMEOUT_MS = 30_000;
 
 export class Session {
   readonly ref: SessionRef;
@@ -62,7 +50,7 @@ export class Session {
   #ackedWallMs: number;
   /** Of the last acknowledged heartbeat (S4, S5). */
   #validityMs: number;
-  #limit: { readonly sinceMs: number; readonly sinceWallMs: number; readonly spanMs: number } | undefined;
+  #limit: Limit | undefined;
   #renews = true;
   readonly #standIn: RenewedByStandIn | undefined;
   #beatTimer: Timer | undefined;
@@ -158,7 +146,7 @@ export class Session {
   /** Until when, on the monotonic clock, the session is certainly alive unless its deadline is moved on (S1). */
   get deadlineMs(): number {
     const deadlineMs = this.#ackedMs + this.#validityMs;
-    return this.#limit === undefined ? deadlineMs : Math.min(deadlineMs, this.#limit.sinceMs + this.#limit.spanMs);
+    return this.#limit === undefined ? deadlineMs : Math.min(deadlineMs, this.#limit.endMs);
   }
 
   /** How long it is certainly alive, if it is; without end when nothing has to be renewed. */
@@ -198,18 +186,13 @@ export class Session {
     if (nowMs - this.#ackedMs >= this.#validityMs) this.#lose('no heartbeat was acknowledged in time');
     else if (wallMs - this.#ackedWallMs >= this.#validityMs)
       this.#lose('the machine was suspended, or its clock was set');
-    else if (this.#limit !== undefined) this.#checkLimit(this.#limit, nowMs, wallMs);
+    else if (this.#limit?.isOver(nowMs, wallMs)) this.#lose('it has lasted as long as it may');
   }
 
   /** S6. */
   #hearStandIn(): void {
     const beat = this.#renews ? this.#standIn?.take() : undefined;
     if (beat !== undefined) this.#count(beat.sentMs, beat.sentWallMs, beat.ttlMs);
-  }
-
-  #checkLimit(limit: { sinceMs: number; sinceWallMs: number; spanMs: number }, nowMs: number, wallMs: number): void {
-    if (nowMs - limit.sinceMs < limit.spanMs && wallMs - limit.sinceWallMs < limit.spanMs) return;
-    this.#lose('it has lasted as long as it may');
   }
 
   /** The server said so. */
@@ -233,7 +216,7 @@ export class Session {
 
   /** From now on it lasts for so long at most, whatever is renewed. */
   limitTo(spanMs: number): void {
-    this.#limit = { sinceMs: this.#clock.monotonicMs(), sinceWallMs: this.#clock.wallMs(), spanMs };
+    this.#limit = new Limit(this.#clock, spanMs);
     this.#watchDeadline();
   }
 
@@ -312,6 +295,13 @@ export class Session {
   async end(timeoutMs: number): Promise<void> {
     if (this.#state === 'lost') await this.#revoke(timeoutMs);
     else await this.close(timeoutMs);
+  }
+
+  /** Uses it no longer, nor those of its locks, and ends them at the server, as far as that can be reached. */
+  giveUp(why: string): void {
+    this.#lose(why);
+    for (const child of this.#children) child.giveUp(why);
+    this.end(GIVE_UP_TIMEOUT_MS).catch(() => {});
   }
 
   async #revoke(timeoutMs: number): Promise<void> {
@@ -415,24 +405,4 @@ export class Session {
     this.#state = 'active';
     this.#scheduleBeat();
   }
-}
-
-function paceOf({ ttlMs, condition }: SessionTerms): Pace {
-  if (condition === undefined) {
-    return { ttlMs, intervalMs: ttlMs / HEARTBEATS_PER_TTL, silenceMs: Number.POSITIVE_INFINITY };
-  }
-  return { ttlMs, intervalMs: condition.heartbeatMs, silenceMs: conditionValidityMs(condition) };
-}
-
-function shorterOf(a: Pace, b: Pace): Pace {
-  return {
-    ttlMs: Math.min(a.ttlMs, b.ttlMs),
-    intervalMs: Math.min(a.intervalMs, b.intervalMs),
-    silenceMs: Math.min(a.silenceMs, b.silenceMs),
-  };
-}
-
-/** How long after sending a heartbeat the session is certainly alive, if it was acknowledged with this TTL. */
-function aliveMs(pace: Pace, ttlMs: number): number {
-  return Math.min(validityMs(Math.min(pace.ttlMs, ttlMs)), pace.silenceMs);
 }

@@ -8,8 +8,9 @@ import { CommandError, exitCode } from '../exit-codes.ts';
 import { printable } from '../format/bytes-text.ts';
 import type { Shell } from '../shell.ts';
 import type { ConnectionFlags } from './connection.ts';
+import { type HealthFlags, healthOf } from './health-command.ts';
 
-export interface RunFlags extends ConnectionFlags {
+export interface RunFlags extends ConnectionFlags, HealthFlags {
   readonly namespace: string;
   readonly wait?: number;
   readonly ttl?: number;
@@ -32,6 +33,9 @@ export interface RunRequest {
   readonly shell: Shell;
 }
 
+/** A client, or a session of one. */
+type LockScope = Pick<RemoraClient, 'rwLock' | 'semaphore'>;
+
 const FORWARDED = ['SIGTERM', 'SIGHUP', 'SIGINT'] as const;
 const SIGNAL_NUMBERS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 };
 
@@ -48,7 +52,9 @@ export async function runUnderLock(client: RemoraClient, request: RunRequest): P
   };
   for (const signal of FORWARDED) process.on(signal, onSignal);
   try {
-    const lock = await acquire(client, request, giveUp.signal);
+    const health = healthOf(flags, () => child !== undefined);
+    const scope = health === undefined ? client : await client.session({ health });
+    const lock = await acquire(scope, request, giveUp.signal);
     try {
       child = start(lock, request);
       return await watchOver(child, lock, flags.killAfter ?? 1000, shell);
@@ -65,7 +71,7 @@ export async function runUnderLock(client: RemoraClient, request: RunRequest): P
   }
 }
 
-async function acquire(client: RemoraClient, { name, flags }: RunRequest, signal: AbortSignal): Promise<HeldLock> {
+async function acquire(client: LockScope, { name, flags }: RunRequest, signal: AbortSignal): Promise<HeldLock> {
   const { namespace, wait, maxHold, data, keepData = false, lockDelay = 0, shared, permits, capacity } = flags;
   const options = {
     ...{ signal, keepData, lockDelay },

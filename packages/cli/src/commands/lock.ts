@@ -87,6 +87,12 @@ function runCommand(shell: Shell): Command {
       flagReader(durationMs({ min: 1 })),
     )
     .option(
+      '--health-cmd <command>',
+      'a shell command that is run now and then beside the command: when it has failed three times one after the other, the lock is released at once, and the command is stopped',
+    )
+    .option('--health-interval <duration>', 'how often it is run (default 5s)', flagReader(durationMs({ min: 1 })))
+    .option('--health-failures <number>', 'how often it has to fail (default 3)', flagReader(int({ min: 1 })))
+    .option(
       '--kill-after <duration>',
       'from SIGTERM to SIGKILL when the lock is lost (default 1s)',
       flagReader(durationMs()),
@@ -118,6 +124,7 @@ function runCommand(shell: Shell): Command {
         'remora lock run --wait 0 nightly -- ./backup',
         'remora lock run --shared config -- ./reload',
         'remora lock run --permits 1 --capacity 4 builds -- make',
+        "remora lock run --health-cmd 'curl -fs localhost:8080/health' leader -- ./serve",
         'remora lock run --wait 30s --data "$HOSTNAME" deploy -- sh -c \'./deploy --fence $REMORA_LOCK_VERSION\'',
       ),
     );

@@ -1,0 +1,32 @@
+import { spawn } from 'node:child_process';
+import type { HealthCheck } from 'remora';
+
+export interface HealthFlags {
+  readonly healthCmd?: string;
+  readonly healthInterval?: number;
+  readonly healthFailures?: number;
+}
+
+/** Asks a shell command whether all is well, once the work is under way; undefined: nobody is to be asked. */
+export function healthOf(flags: HealthFlags, isUnderWay: () => boolean): HealthCheck | undefined {
+  const { healthCmd, healthInterval, healthFailures } = flags;
+  if (healthCmd === undefined) return undefined;
+  return {
+    check: (signal) => !isUnderWay() || succeeds(healthCmd, signal),
+    ...(healthInterval === undefined ? {} : { interval: healthInterval }),
+    ...(healthFailures === undefined ? {} : { failures: healthFailures }),
+  };
+}
+
+/** Its exit code says it. It is killed when nobody waits for it any more. */
+function succeeds(command: string, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('sh', ['-c', command], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      signal,
+      killSignal: 'SIGKILL',
+    });
+    child.once('error', reject);
+    child.once('exit', (code) => resolve(code === 0));
+  });
+}
