@@ -20,6 +20,24 @@ export async function askLock(node: NodeProcess, name: string, call: string, bod
   return { status: response.status, body: (await response.json()) as HttpAnswer['body'] };
 }
 
+/** What a node tells of a lock, until a part of it has been told. */
+export async function toldOf(node: NodeProcess, name: string): Promise<{ until(part: string): Promise<void> }> {
+  const { body } = await fetch(`http://${node.http}/v1/events/default/${encodeURIComponent(name)}`);
+  if (body === null) throw new Error('there is no stream');
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  return {
+    async until(part) {
+      while (!text.includes(part)) {
+        const { done, value } = await reader.read();
+        if (done) throw new Error(`the stream has ended without ${part}: ${text}`);
+        text += value;
+      }
+      await reader.cancel();
+    },
+  };
+}
+
 export interface ScriptRun {
   /** What it has printed so far. */
   out(): string;

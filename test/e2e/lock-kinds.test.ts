@@ -6,7 +6,7 @@ import { plain } from '../support/plain.ts';
 import { RemoraCommand } from './command.ts';
 import { eventually } from './eventually.ts';
 import { Cluster } from './harness.ts';
-import { askLock, runDocumentedScript } from './http-locks.ts';
+import { askLock, runDocumentedScript, toldOf } from './http-locks.ts';
 
 const WAITERS_MAX = 20;
 let cluster: Cluster;
@@ -494,11 +494,13 @@ describe('over HTTP', () => {
     expect(held.status).toBe(200);
     const waiting = askLock(waiter, name, 'acquire', { ttl: '30s', wait: '1m' });
     await waiters(name, 1);
+    const told = await toldOf(waiter, name);
     await changeLeader();
     expect((await askLock(waiter, name, 'renew', held.body)).status).toBe(200);
     expect((await askLock(holder, name, 'release', held.body)).body).toEqual({ released: true });
     const next = await waiting;
     expect(next.body.version).toBeGreaterThan(held.body.version);
+    await told.until(`"version":${next.body.version}`);
     // To others it is a lock as any.
     expect(await client.lock(name).tryAcquire()).toBeUndefined();
     expect((await askLock(cluster.node(leader), name, 'release', next.body)).body).toEqual({ released: true });
