@@ -17,10 +17,9 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-async function serve(over: Backend): Promise<void> {
-  endpoint = createHttpEndpoint({
-    ...{ backend: over, clock: nodeClock(), random: new SeededRandom(1), logger: silentLogger },
-  });
+async function serve(over: Backend, limits?: { readonly callsMax: number }): Promise<void> {
+  const ports = { clock: nodeClock(), random: new SeededRandom(1), logger: silentLogger };
+  endpoint = createHttpEndpoint({ backend: over, ...ports }, limits);
   server = await startHttpServer({
     listen: { host: '127.0.0.1', port: 0 },
     logger: silentLogger,
@@ -124,6 +123,23 @@ describe('over real connections', () => {
     await other.body?.cancel();
     await endpoint.stop();
     await told.until('the end');
+  });
+
+  test('one call more than there may be is refused at once, and health checks are not', async () => {
+    await server.stop();
+    await serve(backend, { callsMax: 2 });
+    await call(ACQUIRE);
+    const caller = new AbortController();
+    const lost = call(ACQUIRE, { body: '{"wait":"1m"}', signal: caller.signal });
+    await waiting(1);
+    const events = await fetch(`http://127.0.0.1:${server.port}/v1/events/default/l`);
+    expect(await call(ACQUIRE)).toMatchObject({ status: 429, body: { error: { retry: 'later' } } });
+    expect((await fetch(`http://127.0.0.1:${server.port}/health`)).status).toBe(200);
+    caller.abort();
+    await expect(lost).rejects.toThrow();
+    await events.body?.cancel();
+    // Both have gone by the time that nobody waits, or a moment later.
+    await expect.poll(async () => (await call(ACQUIRE)).status, { timeout: 10_000, interval: 5 }).toBe(423);
   });
 
   test('who waits at a node that stops is told to ask another, and leaves nothing', async () => {

@@ -6,11 +6,14 @@ import {
   address,
   bytes as byteSize,
   durationMs,
+  nodeClock,
   OptionsError,
   parseOptions,
   SeededRandom,
+  ServiceError,
   silentLogger,
 } from '@remora/base';
+import { type Backend, type BackendDone, createHttpEndpoint } from '@remora/gateway';
 import { parseConfig } from '../../../packages/cli/src/config-file.ts';
 import { CommandError } from '../../../packages/cli/src/exit-codes.ts';
 import { openDataDir } from '../../../packages/cli/src/node/data-dir.ts';
@@ -116,16 +119,22 @@ const http: Target = {
       'PUT /v1/../health HTTP/1.0\r\ncontent-length: 99999999999\r\n\r\nx',
       `GET /${'a'.repeat(9_000)} HTTP/1.1\r\nhost: a\r\nx: ${'b'.repeat(9_000)}\r\n\r\n`,
       'GET http://[::1/health HTTP/1.1\r\nhost:\r\nupgrade: h2c\r\n\r\n',
+      apiCall('POST /v1/locks/default/a%2Fb/acquire', '{"ttl":"5s","wait":0,"data":{"base64":"AP8="},"capacity":2}'),
+      apiCall('POST /v1/check', '{"checks":[{"namespace":"n","name":"a","version":7}]}'),
+      'GET /v1/locks/n?prefix=%00&limit=3 HTTP/1.1\r\nhost: a\r\n\r\n',
+      'DELETE /v1/sessions/7f.12 HTTP/1.1\r\nhost: a\r\n\r\n',
     ),
   async decode(bytes) {
     const report = { ok: true, reasons: [] };
     const failures: unknown[] = [];
+    const logger = { ...silentLogger, error: (fields: unknown) => failures.push(fields) };
     const server = await startHttpServer({
       listen: { host: '127.0.0.1', port: 0 },
-      logger: { ...silentLogger, error: (fields: unknown) => failures.push(fields) },
+      logger,
       health: () => report,
       ready: () => report,
       metrics: async () => ({ contentType: 'text/plain', body: 'up 1\n' }),
+      handlers: [createHttpEndpoint({ backend: nobody, clock: nodeClock(), random: new SeededRandom(1), logger })],
     });
     try {
       await exchange(server.port, bytes);
@@ -137,6 +146,25 @@ const http: Target = {
     }
   },
   expected: () => false,
+};
+
+function apiCall(line: string, body: string): string {
+  return `${line} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+}
+
+/** What gets through the checks of the JSON interface ends here. */
+const refused = (_asked: unknown, _options: unknown, done: BackendDone<never>): (() => void) => {
+  done(new ServiceError('UNAVAILABLE', 'nobody is there'), undefined);
+  return () => {};
+};
+const nobody: Backend = {
+  nodeId: 1,
+  command: refused,
+  query: refused,
+  watch: () => ({ cancel() {}, progress() {}, pause() {}, resume() {} }),
+  watchLocks: () => ({ cancel() {}, pause() {}, resume() {} }),
+  view: () => ({ clusterId: 'c', nodes: [], ranges: [], leaders: [], masterLeader: 0 }),
+  rangeTimeMs: () => 0,
 };
 
 /** Sends the bytes and no more, and gives what comes back until the server closes. */

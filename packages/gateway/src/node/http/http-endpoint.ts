@@ -6,10 +6,20 @@ import { errorAnswer, type HttpDetails } from '../../http/statuses.ts';
 
 /** The largest request asks about a thousand versions. */
 const BODY_BYTES_MAX = 256 * 1024;
+/** Calls and streams at a time: fewer than the connections that a server takes, so that there is room for health checks. */
+const CALLS_MAX = 800;
 const STOP_GRACE_MS = 1_000;
 /** A stream on which nothing happens says so: what is between may close a silent connection. */
 const BEAT_MS = 15_000;
 const STOPPING = new ServiceError('UNAVAILABLE', 'this node is shutting down; ask another');
+
+const BUSY = new ServiceError(
+  'RESOURCE_EXHAUSTED',
+  'this node has too many HTTP calls under way; ask another, or later',
+  {
+    details: { retryAfterMs: 1_000 },
+  },
+);
 
 /** Serves some paths of an HTTP server. */
 export interface HttpEndpoint {
@@ -26,9 +36,10 @@ export interface HttpEndpoint {
  * HE1. Bodies are bounded, and JSON by their type: a form of a web page cannot send that, and one of another site is
  *      refused by its origin. There are no CORS headers, so no page of another site reads an answer.
  * HE2. A client that hangs up ends its call. What it was answered and did not take is taken back.
- * HE3. A client that does not read what it is told holds up no memory: the source stops until it does.
+ * HE3. Calls and streams are bounded; one more is refused at once.
+ * HE4. A client that does not read what it is told holds up no memory: the source stops until it does.
  */
-export function createHttpEndpoint(deps: HttpApiDeps): HttpEndpoint {
+export function createHttpEndpoint(deps: HttpApiDeps, { callsMax } = { callsMax: CALLS_MAX }): HttpEndpoint {
   const api = new HttpApi(deps);
   const open = new Set<AbortController>();
   const streams = new Set<ServerResponse>();
@@ -39,8 +50,9 @@ export function createHttpEndpoint(deps: HttpApiDeps): HttpEndpoint {
       const caller = new AbortController();
       response.once('close', () => caller.abort(new ServiceError('CANCELED', 'the client has hung up')));
       if (stopping) caller.abort(STOPPING);
+      const isBusy = open.size + streams.size >= callsMax;
       open.add(caller);
-      const answer = await answerOf(api, request, caller.signal);
+      const answer = isBusy ? errorAnswer(BUSY) : await answerOf(api, request, caller.signal);
       open.delete(caller);
       if (response.closed) return answer.undelivered?.();
       if (answer.events !== undefined) return tell(response, answer.events, { clock: deps.clock, streams });
