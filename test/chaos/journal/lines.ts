@@ -11,7 +11,17 @@
 /** How an operation ended, as its client may conclude. `refused`: certainly without effect. */
 export type How = 'done' | 'unknown' | 'refused';
 
-export type Workload = 'registers' | 'lists' | 'txns' | 'locks' | 'fences' | 'leases' | 'watches' | 'audit' | 'changes';
+export type Workload =
+  | 'registers'
+  | 'lists'
+  | 'txns'
+  | 'locks'
+  | 'fences'
+  | 'kinds'
+  | 'leases'
+  | 'watches'
+  | 'audit'
+  | 'changes';
 
 export interface BeginLine {
   readonly e: 'begin';

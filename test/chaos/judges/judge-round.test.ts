@@ -53,6 +53,36 @@ const lateWrite: Operation = {
 };
 const isFenced = ({ w, q }: Operation, v: number): boolean => w === 'fences' && 'v' in q && q.v === v;
 
+/** Uses of a lock that readers share, and of permits, each from so many ms on. */
+const kind = (c: string, op: string, fromMs: number, toMs: number | null, more: object, a?: object): Operation =>
+  operation('kinds', { c, k: 'kinds/1/rw', op, ...more }, fromMs, toMs, a);
+const reads = (c: string, version: number, fromMs: number, waitMs = 5): readonly Operation[] => [
+  kind(
+    c,
+    'acquire',
+    fromMs,
+    fromMs + waitMs,
+    { mode: 'shared', permits: 0 },
+    { mode: 'shared', version, until: UNTIL },
+  ),
+  kind(c, 'release', fromMs + 90, fromMs + 95, { until: UNTIL }),
+];
+const upgraded = kind('k1', 'convert', 150, 210, {}, { mode: 'exclusive', version: 53, until: UNTIL });
+const permits = (c: string, version: number, fromMs: number): Operation =>
+  operation(
+    'kinds',
+    { c, k: 'kinds/1/sem', op: 'acquire', mode: 'permits', permits: 1 },
+    ...([fromMs, fromMs + 5, { mode: 'permits', version, until: UNTIL }] as const),
+  );
+const KINDS: readonly Operation[] = [
+  kind('k1', 'acquire', 100, 105, { mode: 'shared', permits: 0 }, { mode: 'shared', version: 51, until: UNTIL }),
+  ...reads('k2', 52, 110),
+  upgraded,
+  kind('k1', 'release', 250, 255, { until: UNTIL }),
+  ...reads('k3', 54, 205, 55),
+  ...[permits('s1', 61, 100), permits('s2', 62, 110), permits('s3', 63, 120)],
+];
+
 /** A round in which every kind of load did a little, and all went well. */
 const HEALTHY: Round = {
   r: 1,
@@ -87,6 +117,7 @@ const HEALTHY: Round = {
     operation('txns', { c: 'reader', ops: [{ k: T, op: 'get' }] }, 900, 910, { ok: true, reads: [['t1', 't2']] }),
     ...[acquired, released, acquiredNext, releasedNext],
     ...[...holder('o5', 30, 100), ...holder('o6', 40, 110), lateWrite],
+    ...KINDS,
     operation('leases', { op: 'grant', key: S }, 0, 10, { ttlMs: 1_000 }),
     operation('leases', { op: 'keepAlive', key: S }, 500, 510, {}),
     operation('watches', { watch: 'w1', from: 1, prefix: 'register/1/' }, 0, 500, { upTo: 6 }),
@@ -267,6 +298,26 @@ const PLANTED: readonly { readonly name: string; readonly round: Round; readonly
       i === 1 ? note('locks', { accepted: { lock: K, version: 19, value: 2 } }) : each,
     ),
     finds: 'locks: fencing',
+  },
+  {
+    name: 'a reader beside a writer',
+    round: changed('operations', (each) => (each.t1 === 260 * MS ? { ...each, t1: 230 * MS } : each)),
+    finds: 'lock: one holder',
+  },
+  {
+    name: 'an upgrade beside another reader',
+    round: changed('operations', (each) => (each === upgraded ? { ...each, t1: 190 * MS } : each)),
+    finds: 'lock: one holder',
+  },
+  {
+    name: 'an upgrade with the version of a reader',
+    round: answering((each) => each === upgraded, { version: 52 }),
+    finds: 'lock: versions grow',
+  },
+  {
+    name: 'more permits than there are',
+    round: withOperations(permits('s4', 64, 130)),
+    finds: 'lock: permits',
   },
   {
     name: 'a write under a lock, behind the next grant',

@@ -1,6 +1,7 @@
 import type { Finding } from '../../checkers/index.ts';
 import type { Round } from './evidence.ts';
 import { judgeFences } from './fences.ts';
+import { judgeKinds } from './kinds.ts';
 import { judgeLeases } from './leases.ts';
 import { judgeLists } from './lists.ts';
 import { judgeLocks } from './locks.ts';
@@ -18,6 +19,7 @@ export function judgeRound(round: Round, context: { readonly compacted: number }
     ...judgeTxns(round),
     ...judgeLocks(round),
     ...judgeFences(round),
+    ...judgeKinds(round),
     ...judgeLeases(round),
     ...judgeWatches(round, context.compacted),
   ];

@@ -11,17 +11,9 @@
  * that might not be one. That hides no second holder: who was told that it holds the lock is placed in any case, and
  * nobody else is, but where somebody was refused and no known holder explains it (`lock-gaps.ts`).
  */
-import {
-  checkLinearizable,
-  type Finding,
-  type HistoryRecord,
-  LockCheck,
-  type LockEvent,
-  lockModel,
-  runCheck,
-  violation,
-} from '../../checkers/index.ts';
+import { checkLinearizable, type Finding, type HistoryRecord, lockModel, violation } from '../../checkers/index.ts';
 import type { Round } from './evidence.ts';
+import { judgeLockEvents, type TimedEvent } from './lock-events.ts';
 import { type Asked, askedOf, inOrder, recordOf } from './records.ts';
 import { findingOf } from './verdicts.ts';
 
@@ -39,23 +31,6 @@ export interface Accepted {
   readonly value: number;
 }
 
-interface TimedEvent {
-  readonly t: number;
-  readonly event: LockEvent;
-}
-
-/** Of events at one moment: who asks at the end of a use asks after it. */
-const ORDER: Readonly<Record<LockEvent['type'], number>> = {
-  left: 0,
-  gone: 1,
-  capacity: 2,
-  asked: 2,
-  queued: 3,
-  converting: 3,
-  granted: 4,
-  accepted: 5,
-};
-
 export function judgeLocks(round: Round): readonly Finding[] {
   const asked = askedOf(round, 'locks');
   // Who breaks a lock is told as a release, of unknown outcome, of each grant that it may have ended: a history with
@@ -64,13 +39,9 @@ export function judgeLocks(round: Round): readonly Finding[] {
   const uses = usesOf(asked);
   const history = inOrder(uses.flatMap((use) => historyOf(use, forces)));
   const events = uses.flatMap((use) => eventsOf(use, forces));
-  events.sort((a, b) => a.t - b.t || ORDER[a.event.type] - ORDER[b.event.type]);
   return [
     ...findingOf('locks', checkLinearizable(lockModel, history)),
-    ...runCheck(
-      new LockCheck(),
-      events.map(({ event }) => event),
-    ),
+    ...judgeLockEvents(events),
     ...judgeResource(round),
   ];
 }

@@ -1,3 +1,4 @@
+import { kinds } from './kinds.ts';
 import { leases } from './leases.ts';
 import { lists } from './lists.ts';
 import { locks, lockUsers } from './locks.ts';
@@ -6,7 +7,7 @@ import { txns } from './txns.ts';
 import { watches } from './watches.ts';
 import type { MakeWorkers } from './workload.ts';
 
-const ALL: readonly MakeWorkers[] = [registers, lists, txns, locks, leases, watches];
+const ALL: readonly MakeWorkers[] = [registers, lists, txns, locks, kinds, leases, watches];
 
 /**
  * What a client process does: everything, as one client; or it uses locks, as several clients with sessions of their own.

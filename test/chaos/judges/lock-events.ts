@@ -1,0 +1,27 @@
+/** What locks are judged by, in the order of time. */
+import { type Finding, LockCheck, type LockEvent, runCheck } from '../../checkers/index.ts';
+
+export interface TimedEvent {
+  readonly t: number;
+  readonly event: LockEvent;
+}
+
+/** Of events at one moment: who asks at the end of a use asks after it. */
+const ORDER: Readonly<Record<LockEvent['type'], number>> = {
+  left: 0,
+  gone: 1,
+  capacity: 2,
+  asked: 2,
+  queued: 3,
+  converting: 3,
+  granted: 4,
+  accepted: 5,
+};
+
+export function judgeLockEvents(events: readonly TimedEvent[]): readonly Finding[] {
+  const sorted = events.toSorted((a, b) => a.t - b.t || ORDER[a.event.type] - ORDER[b.event.type]);
+  return runCheck(
+    new LockCheck(),
+    sorted.map(({ event }) => event),
+  );
+}
