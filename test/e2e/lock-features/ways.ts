@@ -106,6 +106,27 @@ export const WAYS: Courses = {
     await next;
     expect(await leading()).toBe('second');
   },
+
+  async *'grants, waits, holds and sessions are counted'(world) {
+    const { client, other, name } = world;
+    const held = await client.lock(name).acquire();
+    yield 'held';
+    const waiting = other.lock(name).acquire();
+    await waiters(world, name, 1);
+    yield 'waiting';
+    await held.release();
+    await (await waiting).release();
+    const counted = [
+      /^remora_lock_grants_total\{.*kind="exclusive".*waited="yes".*\} [1-9]/m,
+      /^remora_lock_ends_total\{.*how="released".*\} [1-9]/m,
+      /^remora_lock_wait_seconds_count\{.*\} [1-9]/m,
+      /^remora_lock_hold_seconds_count\{.*\} [1-9]/m,
+    ];
+    await eventually('a node tells of them', async () => {
+      const texts = await Promise.all(world.http.map(async (at) => (await fetch(`http://${at}/metrics`)).text()));
+      return texts.some((text) => counted.every((line) => line.test(text)));
+    });
+  },
 };
 
 type Answer = Readonly<Record<string, unknown>>;
