@@ -182,7 +182,7 @@ function parseOptions(argv: readonly string[], family: Family, known: Cases): Ca
   const peers = values.peer.flatMap((text) => text.split(','));
   const possible: readonly string[] = FAMILIES[family].peers;
   const stranger = peers.find((name) => !possible.includes(name));
-  if (stranger !== undefined) throw new Error(`--peer: "${stranger}" is none of ${possible.join(', ')}`);
+  if (stranger !== undefined) throw new Error(`--peer: "${stranger}" is none of ${possible.join(', ') || '(none)'}`);
   const [seconds, runs] = [Number(values.seconds), Number(values.runs)];
   if (!(seconds > 0) || !(runs > 0)) throw new Error('--seconds and --runs take numbers above 0');
   const settings = new Map(
