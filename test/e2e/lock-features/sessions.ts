@@ -54,6 +54,21 @@ export const SESSIONS: Courses = {
     expect([held.state, signal.reason]).toEqual(['lost', code('SESSION_EXPIRED')]);
   },
 
+  async *'a session whose health check fails some times in a row ends'(world) {
+    const { client, other, name } = world;
+    let well = true;
+    const session = await client.session({ health: { check: () => well, interval: '100ms', failures: 3 } });
+    const held = await session.lock(name).acquire();
+    yield 'held';
+    const waiting = other.lock(name).acquire();
+    await waiters(world, name, 1);
+    yield 'waiting';
+    expect(await held.check()).toBe(true);
+    well = false;
+    await (await waiting).release();
+    expect([held.state, held.signal.aborted]).toEqual(['lost', true]);
+  },
+
   async *'only its owner releases a lock, and only while it has it'(world) {
     const { client, other, name } = world;
     const session = await client.session();
