@@ -28,9 +28,10 @@ const code = (expected: string) => expect.objectContaining({ code: expected });
 const waiters = (name: string, count: number) =>
   eventually(`${count} wait for ${name}`, async () => (await client.locks.show(name))?.waiterCount === count);
 
-/** Ends the leader's process, and waits until another one leads. */
+/** Kills the leader's process, whose gateway clients use, and waits until it is back. */
 async function changeLeader(): Promise<void> {
   const leader = await cluster.leader();
+  await cluster.node(leader).end('SIGKILL');
   await cluster.restart(leader);
 }
 

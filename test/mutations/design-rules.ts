@@ -69,7 +69,14 @@ const REVISIONS_AND_LEASES: readonly DesignRule[] = [
   ['§8', 'it is closed by a leader whose lease was valid after it was drawn', ['closed-without-confirmation']],
   ['§9', 'a keep-alive is acknowledged under confirmed leadership', ['keep-alive-without-leadership']],
   ['§9', 'an acknowledgement counts from the heartbeat that it is of', ['lease-counted-from-the-answer']],
-  ['§9', 'a TTL that is changed counts safely', ['shorter-ttl-counted-when-answered', 'late-change-of-a-lease']],
+  [
+    '§9',
+    'a TTL that is changed counts safely',
+    [
+      ...['shorter-ttl-counted-when-answered', 'longer-ttl-counted-before-a-heartbeat'],
+      ...['acknowledged-ttl-ignored', 'late-change-of-a-lease'],
+    ],
+  ],
   ['§9', 'after proposing its expiry, a leader answers no keep-alive of a lease', ['keep-alive-beside-an-expiry']],
 ];
 

@@ -228,6 +228,28 @@ const OF_CLIENTS: readonly RuleMutation[] = [
     },
   },
   {
+    name: 'longer-ttl-counted-before-a-heartbeat',
+    rule: 'a client counts on a longer TTL before a heartbeat was acknowledged with it',
+    file: 'packages/client/src/session.ts',
+    find: 'Math.min(this.#validityMs, aliveMs(pace, pace.ttlMs))',
+    replace: 'aliveMs(pace, pace.ttlMs)',
+    killedBy: {
+      file: 'test/sdk/own-lease.test.ts',
+      test: 'that is made longer counts from the first heartbeat that was answered with it (S5)',
+    },
+  },
+  {
+    name: 'acknowledged-ttl-ignored',
+    rule: 'a heartbeat counts for the TTL that was agreed on, whatever its acknowledgement names',
+    file: 'packages/client/src/session-pace.ts',
+    find: 'validityMs(Math.min(pace.ttlMs, ttlMs))',
+    replace: 'validityMs(Math.max(pace.ttlMs, ttlMs))',
+    killedBy: {
+      file: 'packages/client/src/session.test.ts',
+      test: 'an acknowledgement counts for the TTL that it names, if that is shorter than the one that was agreed on (S4)',
+    },
+  },
+  {
     name: 'shorter-ttl-counted-when-answered',
     rule: 'a client counts on the longer TTL until it has heard that a shorter one is in force',
     file: 'packages/client/src/session.ts',

@@ -157,6 +157,19 @@ describe('a condition', () => {
     expect([held.state, world.backend.expired]).toEqual(['active', []]);
   });
 
+  test('that is made longer counts from the first heartbeat that was answered with it (S5)', async () => {
+    const world = new World();
+    const { held } = await holding(world, { ttl: '1s' });
+    world.backend.onApplied = ({ type }) => {
+      if (type === 'leaseChange') cutOff(world); // It is answered, and nothing after it.
+    };
+    const lost = lostAt(world, held);
+    const extending = codeOf(held.extend('60s'));
+    await world.run(20_000);
+    expect([await extending, world.backend.expired.length]).not.toContain('ok');
+    expect(lost.ms).toBeLessThan(world.backend.expired[0]?.atMs ?? 0);
+  });
+
   test('that is made shorter counts from then on, though nobody knows whether the cluster has heard of it (S5)', async () => {
     const world = new World();
     const { held } = await holding(world, { ttl: '60s' });

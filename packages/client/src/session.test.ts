@@ -9,13 +9,12 @@ const TTL_MS = 3_000;
 /** A session, and its heartbeats that were sent and not answered. */
 async function opened() {
   const clock = new ManualClock();
-  const beats: (() => void)[] = [];
+  const beats: ((ttlMs?: number) => void)[] = [];
   const requester: Pick<Requester, 'ports' | 'command' | 'attempt'> = {
     ports: { clock, random: new SeededRandom(1), logger: silentLogger } as unknown as Requester['ports'],
     command: (async () => ({ result: { type: 'leaseGrant', id: 5n, incarnation: 1, ttlMs: TTL_MS } })) as never,
     attempt: ((...[, , , done]: Parameters<Requester['attempt']>) => {
-      const reply = { result: { type: 'leaseKeepAlive', ttlMs: TTL_MS } };
-      beats.push(() => done(undefined, reply as never));
+      beats.push((ttlMs = TTL_MS) => done(undefined, { result: { type: 'leaseKeepAlive', ttlMs } } as never));
       return { cancel() {} };
     }) as never,
   };
@@ -33,4 +32,12 @@ test('an acknowledgement counts from when its heartbeat was sent, however late i
   expect(session.deadlineMs).toBe(openedMs + 1_000 + validityMs(TTL_MS));
   clock.advance(session.deadlineMs - clock.monotonicMs());
   expect(session.state).toBe('lost');
+});
+
+test('an acknowledgement counts for the TTL that it names, if that is shorter than the one that was agreed on (S4)', async () => {
+  const { clock, beats, session } = await opened();
+  const openedMs = clock.monotonicMs();
+  clock.advance(1_000);
+  beats[0]?.(2_000);
+  expect(session.deadlineMs).toBe(openedMs + 1_000 + validityMs(2_000));
 });
