@@ -9,12 +9,14 @@ import { FENCE_BUGS } from '../sim/range-cluster/planted/fence-bugs.ts';
 import { KINDS_BUGS } from '../sim/range-cluster/planted/kinds-bugs.ts';
 import { REVISION_BUGS } from '../sim/revisions/planted/bugs.ts';
 import { TRANSACTION_BUGS } from '../sim/transactions/planted/bugs.ts';
+import { HTTP_RULES } from './http-rules.ts';
 import type { Mutation } from './mutation.ts';
 import { RANGE_RULES } from './range-rules.ts';
 
 export const MUTATIONS: readonly Mutation[] = [
   ...RULE_MUTATIONS,
   ...RANGE_RULES,
+  ...HTTP_RULES,
   ...RAFT_BUGS,
   ...CLUSTER_BUGS,
   ...LEASE_BUGS,

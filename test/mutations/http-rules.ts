@@ -1,0 +1,109 @@
+/** Rules of locks over HTTP: for each of them the code that upholds it, broken. */
+import type { RuleMutation } from './mutation.ts';
+
+/** [name, what is wrong then, file, find, replace, test] */
+type Row = readonly [string, string, string, string, string, string];
+
+const ROWS: readonly Row[] = [
+  [
+    'http-wait-without-renewals',
+    'nobody renews the session of a client that waits (HA1)',
+    'http/acquire-calls.ts',
+    'this.#schedule(renewal.ttlMs / BEATS_PER_TTL);\n  }\n\n  /** Renewed a moment ago.',
+    '}\n\n  /** Renewed a moment ago.',
+    'is kept alive while it waits, however long, and answered with a session that was just renewed',
+  ],
+  [
+    'http-hung-up-waiter-stays',
+    'who hangs up keeps its place (HA2)',
+    'http/acquire-calls.ts',
+    'await this.#leave(claim, renewal.ref);',
+    '',
+    "'is given up by whoever hangs up', and leaves nothing",
+  ],
+  [
+    'http-undelivered-grant-stays',
+    'a grant that nobody took stays (HA2, HE2)',
+    'http/acquire-calls.ts',
+    'takeBack: () => void this.#leave(claim, renewal.ref)',
+    'takeBack: () => {}',
+    'is given back when nobody took the answer',
+  ],
+  [
+    'http-repeated-call-taken-back',
+    'a call that may be under way elsewhere is taken back (HA3)',
+    'http/acquire-calls.ts',
+    'if (claim.mayRepeat) return;\n',
+    '',
+    'keeps its place in the queue over a lost connection',
+  ],
+  [
+    'http-repeated-call-anew',
+    'a late repetition of a call acquires again what was released',
+    'http/acquire-calls.ts',
+    'ownRequestId(claim));',
+    'undefined);',
+    'is left by a release that knows no more than the token, and is over then',
+  ],
+  [
+    'http-grant-of-an-old-renewal',
+    'a grant is answered with the time of a session that was renewed long ago (HA4)',
+    'http/acquire-calls.ts',
+    'if (ageMs > ttlMs * FRESH_FRACTION)',
+    'if (ageMs > ttlMs)',
+    'is kept alive while it waits, however long, and answered with a session that was just renewed',
+  ],
+  [
+    'http-renewal-of-a-lost-lock',
+    'a renewal succeeds though the lock was taken away',
+    'http/lock-calls.ts',
+    'if (current[0] !== true)',
+    'if (current.length === 0)',
+    'versions are checked together; taking a lock by force ends them',
+  ],
+  [
+    'http-release-keeps-the-session',
+    'the session of a lock that was released stays for its TTL',
+    'http/lock-calls.ts',
+    'if (isOwnSession(owner, lock)) await this.#calls.close(owner.session);',
+    '',
+    'is left by a release that knows no more than the token, and is over then',
+  ],
+  [
+    'http-form-of-a-web-page',
+    'a body is taken whatever type it says it has (HE1)',
+    'node/http/http-endpoint.ts',
+    "if (type !== 'application/json') {",
+    "if (type === 'text/html') {",
+    'a body is JSON by its type, and no other site has sent it',
+  ],
+  [
+    'http-page-of-another-site',
+    'a page of another site is let in (HE1)',
+    'node/http/http-endpoint.ts',
+    'if (origin === undefined ||',
+    'if (origin !== host ||',
+    'a body is JSON by its type, and no other site has sent it',
+  ],
+  [
+    'http-waits-without-bound',
+    'as many calls are taken as come (HE3)',
+    'node/http/http-endpoint.ts',
+    'open.size + streams.size >= callsMax',
+    'callsMax < 0',
+    'one call more than there may be is refused at once, and health checks are not',
+  ],
+  [
+    'http-reader-that-does-not-read',
+    'who does not read is told on and on (HE4)',
+    'http/lock-events.ts',
+    'if (paused) control.pause();',
+    '',
+    'of all with a prefix; who does not read for a while is told again from the beginning',
+  ],
+];
+
+export const HTTP_RULES: readonly RuleMutation[] = ROWS.map(([name, rule, file, find, replace, test]) => ({
+  ...{ name, rule, find, replace, file: `packages/gateway/src/${file}` },
+  killedBy: { file: file.startsWith('node/') ? 'test/http/endpoint.test.ts' : 'test/http/locks.test.ts', test },
+}));
