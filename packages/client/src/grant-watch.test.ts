@@ -49,7 +49,7 @@ describe('the watch of a grant', () => {
   beforeEach(() => {
     questions = new Questions();
     ends = [];
-    stop = new GrantWatches(questions).watch(GRANT, (sessionAlive) => ends.push(sessionAlive));
+    stop = new GrantWatches(questions).watch(GRANT, { onEnd: (sessionAlive) => ends.push(sessionAlive) });
     questions.clock.advance(100);
     expect(questions.asked).toBe(1);
   });
@@ -88,7 +88,7 @@ describe('the watch of a grant', () => {
   it('leaves nothing behind when it is stopped, in a question or in the pause after one', () => {
     stop();
     expect(questions.canceled).toBe(1);
-    const next = new GrantWatches(questions).watch(GRANT, () => {});
+    const next = new GrantWatches(questions).watch(GRANT, { onEnd: () => {} });
     questions.clock.advance(100);
     questions.fail('UNIMPLEMENTED');
     next();

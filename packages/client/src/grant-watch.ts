@@ -1,5 +1,5 @@
 import type { Timer } from '@remora/base';
-import type { LockId, SessionRef } from '@remora/lock';
+import type { LockId, Revocation, SessionRef } from '@remora/lock';
 import type { CallHandle } from '@remora/protocol';
 import type { Requester } from './requester.ts';
 
@@ -11,6 +11,13 @@ export interface WatchedGrant {
   readonly version: number;
   /** The holder's. */
   readonly session: SessionRef;
+}
+
+export interface GrantListener {
+  /** Called once when the grant has ended, with its session or without it. */
+  readonly onEnd: (sessionAlive: boolean) => void;
+  /** Called for each request to let go; absent: nobody wants to know. */
+  readonly onAsked?: ((revocation: Revocation) => void) | undefined;
 }
 
 /** Most locks are released before, and cost nothing. */
@@ -25,8 +32,8 @@ const LONG_PAUSE_MS = 30_000;
 const OPEN_MAX = 1_024;
 
 /**
- * Tells the holders of locks when somebody has taken a lock from them, by a question for each that the cluster answers
- * when its grant ends.
+ * Tells the holders of locks when somebody has taken a lock from them, or asks for it, by a question for each that the
+ * cluster answers when its grant ends, or is asked for.
  *
  * GW1. It makes such news prompt and promises nothing: the session's deadline needs nobody to tell (session.ts, S1),
  *      and the fencing version protects in any case.
@@ -42,10 +49,10 @@ export class GrantWatches {
     this.#requester = requester;
   }
 
-  /** Calls `onEnd` once when the grant has ended, with its session or without it; returns a function that stops watching. */
-  watch(grant: WatchedGrant, onEnd: (sessionAlive: boolean) => void): () => void {
+  /** Returns a function that stops watching. */
+  watch(grant: WatchedGrant, listener: GrantListener): () => void {
     const slots = { take: () => this.#take(), give: () => this.#open-- };
-    const watch = new GrantWatch(this.#requester, grant, { slots, onEnd });
+    const watch = new GrantWatch(this.#requester, grant, { slots, listener });
     watch.askIn(DELAY_MS);
     return () => watch.stop();
   }
@@ -60,7 +67,7 @@ export class GrantWatches {
 
 interface WatchPorts {
   readonly slots: { take(): boolean; give(): unknown };
-  readonly onEnd: (sessionAlive: boolean) => void;
+  readonly listener: GrantListener;
 }
 
 class GrantWatch {
@@ -71,6 +78,8 @@ class GrantWatch {
   #call: CallHandle | undefined;
   #asking = false;
   #over = false;
+  /** The latest request to let go that it was told of. */
+  #known = 0;
 
   constructor(requester: Asks, grant: WatchedGrant, ports: WatchPorts) {
     this.#requester = requester;
@@ -94,16 +103,26 @@ class GrantWatch {
   #ask(): void {
     if (!this.#ports.slots.take()) return this.askIn(PAUSE_MS); // GW2
     this.#asking = true;
-    this.#call = this.#requester.ask({ type: 'grantEnd', ...this.#grant }, ASK_MS, (error, reply) => {
+    const { onEnd, onAsked } = this.#ports.listener;
+    const known = onAsked === undefined ? {} : { known: this.#known };
+    this.#call = this.#requester.ask({ type: 'grantEnd', ...this.#grant, ...known }, ASK_MS, (error, reply) => {
       this.#asking = false;
       this.#ports.slots.give();
       if (reply?.result.type === 'grantEnd') {
         this.#over = true;
-        return this.#ports.onEnd(reply.result.sessionAlive);
+        return onEnd(reply.result.sessionAlive);
       }
+      if (reply?.result.type === 'grantAsked') return this.#asked(reply.result.revocation);
       if (error?.code === 'CANCELED') return; // the client is closed (GW3)
       if (error?.code === 'DEADLINE_EXCEEDED') return this.askIn(0);
       this.askIn(error?.retry === 'no' ? LONG_PAUSE_MS : PAUSE_MS);
     });
+  }
+
+  /** Whoever is told may stop this watch. */
+  #asked(revocation: Revocation): void {
+    this.#known = revocation.revision;
+    this.#ports.listener.onAsked?.(revocation);
+    if (!this.#over) this.askIn(0);
   }
 }

@@ -1,27 +1,37 @@
 import { binaryString } from '@remora/base';
-import { type LockId, type LockNotice, lockSpan } from '@remora/lock';
+import { type GrantNews, type LockId, type LockNotice, lockSpan } from '@remora/lock';
+
+/** What a holder wants to know of its grant. */
+export interface GrantQuestion {
+  readonly version: number;
+  /** The request to let go that it knows of; 0: of none; undefined: it does not want to know of any. */
+  readonly known: number | undefined;
+}
+
+/** Undefined: there is nothing to tell. */
+type Look = (lock: LockId, question: GrantQuestion) => GrantNews | undefined;
 
 interface Watch {
-  readonly version: number;
-  readonly answer: () => void;
+  readonly question: GrantQuestion;
+  readonly answer: (news: GrantNews) => void;
 }
 
 /**
- * The open questions, at this leader, of those who want to know when a grant ends. Like the lines of waiters
- * (`lock-waits.ts`) they only make news prompt: whoever asks again is answered from the lock's state.
+ * The open questions, at this leader, of those who want to know when a grant ends, or when they are asked to end it. Like
+ * the lines of waiters (`lock-waits.ts`) they only make news prompt: whoever asks again is answered from the lock's state.
  */
 export class GrantWatches {
-  readonly #isCurrent: (lock: LockId, version: number) => boolean;
+  readonly #look: Look;
   readonly #byLock = new Map<string, Set<Watch>>();
 
-  constructor(isCurrent: (lock: LockId, version: number) => boolean) {
-    this.#isCurrent = isCurrent;
+  constructor(look: Look) {
+    this.#look = look;
   }
 
   /** Returns a function that takes the question back. */
-  add(lock: LockId, version: number, answer: () => void): () => void {
+  add(lock: LockId, question: GrantQuestion, answer: (news: GrantNews) => void): () => void {
     const name = nameOf(lock);
-    const watch: Watch = { version, answer };
+    const watch: Watch = { question, answer };
     const watches = this.#byLock.get(name);
     if (watches === undefined) this.#byLock.set(name, new Set([watch]));
     else watches.add(watch);
@@ -30,15 +40,17 @@ export class GrantWatches {
 
   /**
    * A lock's grant ends with what it tells others: its holder, when taken away, or the next one, who has it now. Beside
-   * those who share it, one more says nothing about them.
+   * those who share it, one more says nothing about them. That somebody asks for it one of its holders is told.
    */
   notify({ lock, result }: LockNotice): void {
-    if (this.#byLock.size === 0 || (result.type !== 'released' && result.type !== 'granted')) return;
+    const concerns = result.type === 'released' || result.type === 'granted' || result.type === 'revoking';
+    if (this.#byLock.size === 0 || !concerns) return;
     const name = nameOf(lock);
     for (const watch of [...(this.#byLock.get(name) ?? [])]) {
-      if (this.#isCurrent(lock, watch.version)) continue;
+      const news = this.#look(lock, watch.question);
+      if (news === undefined) continue;
       this.#remove(name, watch);
-      watch.answer();
+      watch.answer(news);
     }
   }
 

@@ -31,7 +31,7 @@ export class LockWaits {
   }
 
   notify(notice: LockNotice): void {
-    if (this.#open.size === 0) return;
+    if (this.#open.size === 0 || notice.result.type === 'revoking') return; // that is for holders
     const name = nameOf(notice.lock, notice.owner);
     const set = this.#open.get(name);
     if (set === undefined) return;

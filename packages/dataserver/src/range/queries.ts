@@ -1,5 +1,5 @@
 import { type Clock, type Engine, ServiceError, toServiceError } from '@remora/base';
-import { isCurrent, type LockId, type LockResult, type Owner, ownerStatus, queryLocks } from '@remora/lock';
+import { type GrantNews, grantNews, type LockId, type LockResult, type Owner, ownerStatus, queryLocks } from '@remora/lock';
 import type { Epoch, LeaseInfo, Query, QueryResult, RangeOp, Txn } from '@remora/protocol';
 import { NO_OWNERS } from '../state/belongings.ts';
 import { intersection } from '../state/bounds.ts';
@@ -272,16 +272,20 @@ export class Queries {
     );
   }
 
-  /** Answers when the grant is no longer the current one. */
+  /** Answers when the grant is no longer the current one, or its holder is asked to end it. */
   #grantEnd(query: Extract<Query, { type: 'grantEnd' }>, onCancel: OnCancel, done: QueryDone): void {
-    const { lock, version, session } = query;
+    const { lock, version, known, session } = query;
     if (!this.#replica.leading) return done(this.#replica.notLeader(), undefined);
-    const ended = (): void => done(undefined, { type: 'grantEnd', sessionAlive: this.#isAlive(session, lock) });
-    if (!isCurrent(this.#lockReader(), lock, version)) return ended();
+    const tell = (news: GrantNews): void => {
+      if (news !== 'ended') done(undefined, { type: 'grantAsked', revocation: news });
+      else done(undefined, { type: 'grantEnd', sessionAlive: this.#isAlive(session, lock) });
+    };
+    const news = grantNews(this.#lockReader(), lock, { version, known });
+    if (news !== undefined) return tell(news);
     this.#await(
       { lock, onCancel },
       (error) => done(error, undefined),
-      (happened) => this.#deps.grants.add(lock, version, () => happened(ended)),
+      (happened) => this.#deps.grants.add(lock, { version, known }, (late) => happened(() => tell(late))),
     );
   }
 

@@ -1,5 +1,5 @@
 import { asBuffer, assert, ServiceError } from '@remora/base';
-import { isCurrent } from '@remora/lock';
+import { grantNews } from '@remora/lock';
 import type {
   CommandResult,
   Epoch,
@@ -107,7 +107,10 @@ export class RangeReplica implements StateMachine {
   readonly #leases: LeaseDuties;
   readonly #waits = new LockWaits();
   readonly #transactions: TransactionService;
-  readonly #grants = new GrantWatches((lock, version) => isCurrent(lockReader(this.#deps.engine), lock, version));
+  readonly #grants = new GrantWatches((lock, question) => {
+    const view = { ...lockReader(this.#deps.engine), timeMs: this.state.rangeTimeMs };
+    return grantNews(view, lock, question);
+  });
   readonly #rows: ReplicaRows;
   readonly #compactor: AutoCompactor;
   readonly #time: RangeClock;

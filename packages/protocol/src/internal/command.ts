@@ -6,6 +6,7 @@ import type {
   LockQueryResult,
   LockResult,
   Owner,
+  Revocation,
   SessionRef,
 } from '@remora/lock';
 import type { Epoch, RangeDescriptor } from './descriptor.ts';
@@ -109,9 +110,16 @@ export type Query =
   /**
    * Waits for the end of a grant: answered at once when `version` is not the current one, otherwise when the lock was
    * taken from its holder or handed on. That its holder released it for nobody else need not be answered. `session`
-   * is the holder's.
+   * is the holder's. With `known` it is also answered when somebody asks the holder to let go, unless that is the request
+   * that it knows of; 0: of none.
    */
-  | { readonly type: 'grantEnd'; readonly lock: LockId; readonly version: number; readonly session: SessionRef }
+  | {
+      readonly type: 'grantEnd';
+      readonly lock: LockId;
+      readonly version: number;
+      readonly session: SessionRef;
+      readonly known?: number;
+    }
   /**
    * Waits until the range has closed a revision that was drawn from the master: it writes nothing at or below it any
    * more, and can be read at it. 0: tells what is closed now.
@@ -162,6 +170,8 @@ export type QueryResult =
   | { readonly type: 'lockAwait'; readonly result: LockResult }
   /** `sessionAlive`: it was taken away from a holder whose session goes on. */
   | { readonly type: 'grantEnd'; readonly sessionAlive: boolean }
+  /** The grant is the current one, and its holder is asked to let go; another answer to `grantEnd`. */
+  | { readonly type: 'grantAsked'; readonly revocation: Revocation }
   /**
    * `floor`: the range may have counted revisions up to it by itself, of which the master did not know. Who asked for a
    * lower one may miss writes that were acknowledged before, and draws another, naming this as the floor.

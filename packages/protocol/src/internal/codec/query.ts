@@ -3,9 +3,11 @@ import {
   decodeLockQuery,
   decodeLockQueryResult,
   decodeLockResult,
+  decodeRevocation,
   encodeLockQuery,
   encodeLockQueryResult,
   encodeLockResult,
+  encodeRevocation,
   type LockId,
   type Owner,
 } from '@remora/lock';
@@ -57,6 +59,7 @@ const QUERY = {
   closedRevision: 41,
   scan: 42,
   txnStatus: 43,
+  grantAsked: 51,
   leaseKeys: 50,
 } as const;
 
@@ -89,6 +92,7 @@ export function encodeQuery(query: Query): unknown[] {
         query.version,
         query.session.lease,
         query.session.incarnation,
+        ...(query.known === undefined ? [] : [query.known]),
       ];
     case 'closedRevision':
       return [QUERY.closedRevision, query.revision];
@@ -134,10 +138,11 @@ export function decodeQuery(raw: unknown): Query {
     case QUERY.lockAwait:
       return { type: 'lockAwait', ...decodeLockRef(asFields(raw, 2, 'lock await')[1]) };
     case QUERY.grantEnd: {
-      const f = asFields(raw, 6, 'grant end');
+      const f = asFields(raw, raw.length === 7 ? 7 : 6, 'grant end');
+      const known = raw.length === 7 ? { known: asCount(f[6], 'known request') } : {};
       const lock = { namespace: asText(f[1], 'lock namespace'), name: asBytes(f[2], 'lock name') };
       const session = { lease: asLease(f[4], 'session lease'), incarnation: asCount(f[5], 'session incarnation') };
-      return { type: 'grantEnd', lock, version: asCount(f[3], 'lock version'), session };
+      return { type: 'grantEnd', lock, version: asCount(f[3], 'lock version'), session, ...known };
     }
     case QUERY.scan:
       return decodeScan(raw);
@@ -182,6 +187,8 @@ export function encodeQueryResult(result: QueryResult): unknown[] {
       return [QUERY.lockAwait, encodeLockResult(result.result)];
     case 'grantEnd':
       return [QUERY.grantEnd, result.sessionAlive];
+    case 'grantAsked':
+      return [QUERY.grantAsked, encodeRevocation(result.revocation)];
     case 'leaseTimeToLive':
       return [QUERY.leaseTimeToLive, encodeLeaseInfo(result.lease)];
     case 'leaseKeys':
@@ -222,6 +229,8 @@ export function decodeQueryResult(raw: unknown): QueryResult {
       return { type: 'lock', result: decodeLockQueryResult(asFields(raw, 2, 'lock query result')[1]) };
     case QUERY.lockAwait:
       return { type: 'lockAwait', result: decodeLockResult(asFields(raw, 2, 'lock await result')[1]) };
+    case QUERY.grantAsked:
+      return { type: 'grantAsked', revocation: decodeRevocation(asFields(raw, 2, 'grant asked')[1]) };
     case QUERY.grantEnd:
       return { type: 'grantEnd', sessionAlive: asBool(asFields(raw, 2, 'grant end result')[1], 'sessionAlive') };
     case QUERY.leaseTimeToLive:

@@ -70,6 +70,7 @@ export function encodeResult(result: CommandResult | QueryResult): unknown[] {
     case 'session':
     case 'lockAwait':
     case 'grantEnd':
+    case 'grantAsked':
     case 'closedRevision':
     case 'scan':
     case 'txnStatus':

@@ -97,6 +97,7 @@ export const QUERIES: readonly Query[] = [
   { type: 'lock', query: { type: 'check', checks: [{ lock, version: 12 }] } },
   { type: 'lockAwait', lock, owner },
   { type: 'grantEnd', lock, version: 12, session: owner.session },
+  { type: 'grantEnd', lock, version: 12, session: owner.session, known: 0 },
   { type: 'closedRevision', revision: 70 },
   { type: 'scan', key, end: utf8('p'), revision: 70, bytes: 4_096 },
   { type: 'status' },
@@ -141,6 +142,10 @@ export const QUERY_RESULTS: readonly QueryResult[] = [
   { type: 'lock', result: { type: 'show', state: undefined } },
   { type: 'lockAwait', result: { type: 'queued', position: 1 } },
   { type: 'grantEnd', sessionAlive: true },
+  {
+    type: 'grantAsked',
+    revocation: { revision: 20, version: 21, by: 'ops', reason: 'r', untilMs: 5_000.5, sinceMs: 1_000 },
+  },
   { type: 'closedRevision', closed: 77, floor: 12 },
   { type: 'scan', kvs: [kv], next: utf8('orders/43') },
   { type: 'scan', kvs: [], next: undefined },
