@@ -373,6 +373,26 @@ test('a name in use as one kind is refused as another, and is free again afterwa
   await permit.release();
 });
 
+test('readers are asked to let go by the command line, and it waits until all of them have', async () => {
+  const name = unique('revoke');
+  const command = new RemoraCommand(() => cluster.endpoints);
+  const readers = await Promise.all([client.rwLock(name).read(), other.rwLock(name).read()]);
+  const asked = readers.map((reader) => new Promise((resolve) => reader.onRevoke(resolve)));
+  const revoking = command.begin(['lock', 'revoke', '--wait', '30s', '--reason', 'maintenance', name]);
+  expect(await Promise.all(asked)).toEqual([1, 2].map(() => expect.objectContaining({ reason: 'maintenance' })));
+  expect((await client.locks.show(name))?.revocation).toMatchObject({ reason: 'maintenance' });
+  const [first, second] = readers;
+  await first?.release();
+  // One that comes meanwhile is not asked.
+  const late = await client.rwLock(name).read();
+  expect(revoking.alive).toBe(true);
+  await second?.release();
+  expect(await revoking.ended).toMatchObject({ code: 0, out: `${name} was let go of\n` });
+  expect((await client.locks.show(name))?.revocation).toBeUndefined();
+  expect(await command.run('lock', 'revoke', '--wait', '100ms', name)).toMatchObject({ code: 75 });
+  await late.release();
+});
+
 test('the command line stands in an election and observes it; the leader can be followed by the SDK as well', async () => {
   const name = unique('election');
   const command = new RemoraCommand(() => cluster.endpoints);

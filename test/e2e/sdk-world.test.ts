@@ -1,4 +1,4 @@
-import { type Leader, type LeadershipHandle, LockStates } from 'remora';
+import { type Leader, type LeadershipHandle, LockStates, type RevocationRequest } from 'remora';
 import { afterEach, describe, expect, test } from 'vitest';
 import { plain } from '../support/plain.ts';
 import { codeOf, GATEWAYS, World } from '../support/sdk-world.ts';
@@ -411,6 +411,54 @@ describe('events of locks', () => {
     await world.until(client.close());
     await world.until(reading);
     expect(world.held).toBe(0);
+  });
+});
+
+describe('requests to let go', () => {
+  test('a holder is told, and agrees by releasing; what it does in the end is what the asker hears', async () => {
+    world = new World();
+    const [holder, asker] = [await world.client(), await world.client()];
+    const requests: RevocationRequest[] = [];
+    const held = await world.until(
+      holder.lock('l').acquire({
+        onRevoke: async (request) => {
+          requests.push(request);
+          if (requests.length === 2) await held.release();
+        },
+      }),
+    );
+    const first = asker.lock('l').revoke({ by: 'ops', reason: 'host goes down', wait: 500 });
+    expect(await world.until(first)).toBe('declined');
+    expect(requests).toMatchObject([{ by: 'ops', reason: 'host goes down' }]);
+    expect(await world.until(held.check())).toBe(true);
+    expect(await world.until(asker.locks.revoke('l', { wait: '10s' }))).toBe('released');
+    expect([requests.length, held.state]).toEqual([2, 'released']);
+    expect(await world.until(asker.lock('l').revoke())).toBe('free');
+    await world.until(Promise.all([holder.close(), asker.close()]));
+    expect(world.held).toBe(0);
+  });
+
+  test('who is asked hears of it once, also when it listens later, and not at all after it has let go', async () => {
+    world = new World();
+    const [holder, asker] = [await world.client(), await world.client()];
+    const held = await world.until(holder.lock('l').acquire());
+    const controller = new AbortController();
+    const asking = codeOf(asker.lock('l').revoke({ wait: '1m', signal: controller.signal }));
+    await world.run(200);
+    let heard = 0;
+    const forget = held.onRevoke(() => {
+      heard++;
+      throw new Error('of the listener');
+    });
+    await world.run(20_000);
+    expect(heard).toBe(1);
+    controller.abort();
+    expect(await world.until(asking)).toBe('CANCELED');
+    forget();
+    await world.until(held.release());
+    expect(await world.until(asker.locks.show('l'))).toBeUndefined();
+    expect(await codeOf(world.until(asker.lock('l').revoke({ reason: 'x'.repeat(257) })))).toBe('INVALID_ARGUMENT');
+    await world.until(Promise.all([holder.close(), asker.close()]));
   });
 });
 

@@ -11,7 +11,7 @@ import type {
 } from '@remora/gateway';
 import {
   applyLockCommand,
-  isCurrent,
+  grantNews,
   type LockCommand,
   type LockEvent,
   type LockId,
@@ -174,9 +174,9 @@ export class SdkBackend implements Backend {
     }
   }
 
-  /** Answered when the grant is not the current one; DEADLINE_EXCEEDED when it still is in the end. */
+  /** Answered when the grant is not the current one, or is asked for; DEADLINE_EXCEEDED when it still is in the end. */
   #grantEnd(
-    { lock, version, session }: Extract<Query, { type: 'grantEnd' }>,
+    { lock, version, session, known }: Extract<Query, { type: 'grantEnd' }>,
     { timeoutMs }: RequestOptions,
     done: BackendDone<QueryResult>,
   ): () => void {
@@ -184,7 +184,11 @@ export class SdkBackend implements Backend {
     const endsMs = this.#clock.monotonicMs() + timeoutMs;
     let timer: Timer;
     const poll = (): void => {
-      if (!isCurrent(this.#view(), lock, version)) {
+      const news = grantNews(this.#view(), lock, { version, known });
+      if (news !== undefined && news !== 'ended') {
+        const result = { type: 'grantAsked', revocation: news } as const;
+        done(undefined, { result, revision: this.#revision, raftTerm: 1 });
+      } else if (news === 'ended') {
         const result = { type: 'grantEnd', sessionAlive: this.#sessions.has(session.lease) } as const;
         done(undefined, { result, revision: this.#revision, raftTerm: 1 });
       } else if (this.#clock.monotonicMs() >= endsMs) {

@@ -1,5 +1,5 @@
 import { copyBytes, EMPTY_BYTES, ServiceError } from '@remora/base';
-import type { HoldMode, LockId, LockResult, Owner } from '@remora/lock';
+import type { HoldMode, LockId, LockResult, Owner, Revocation } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { AcquireOperation, type AcquireRequest, type AcquireStats, type Grant, lockResult } from './acquire.ts';
 import { type Duration, durationMs } from './duration.ts';
@@ -8,6 +8,7 @@ import type { LockDeps } from './lock.ts';
 import { noOwnLease, refusalOf, takenAway } from './lock-errors.ts';
 import type { LockCondition, OwnLease } from './own-lease.ts';
 import type { HeldGrant, Owner as OwnerTurns } from './owner.ts';
+import type { RevokeListener } from './revoke.ts';
 import type { Session } from './session.ts';
 
 /**
@@ -48,6 +49,7 @@ export class HeldLock implements AsyncDisposable {
   #released = false;
   #lossReason: ServiceError | undefined;
   #controller: AbortController | undefined;
+  readonly #onRevoke = new Set<RevokeListener>();
 
   /** `own`: the session is of this lock alone. */
   constructor(
@@ -124,6 +126,17 @@ export class HeldLock implements AsyncDisposable {
   get handle(): { lease: string; incarnation: number; token: string; attempt: number } {
     const { lease, incarnation } = this.#session.ref;
     return { lease: lease.toString(16), incarnation, token: this.token, attempt: this.#request.attempt };
+  }
+
+  /**
+   * Calls `listener` when somebody asks for the lock (`Lock.revoke`). Whoever agrees releases it, at once or when its work
+   * allows; to do nothing is to decline. Returns a function that takes the listener off.
+   */
+  onRevoke(listener: RevokeListener): () => void {
+    this.#onRevoke.add(listener);
+    this.#forgetGrant?.();
+    this.#watchGrant();
+    return () => this.#onRevoke.delete(listener);
   }
 
   /** Throws the reason when the lock is lost, or LOCK_NOT_HELD after its release. Asks nobody. */
@@ -431,11 +444,24 @@ export class HeldLock implements AsyncDisposable {
     if (this.#released || this.#lossReason !== undefined) return;
     const { version } = this;
     const grant = { lock: this.id, version, session: this.#session.ref };
-    this.#forgetGrant = this.#deps.grants.watch(grant, (sessionAlive) => {
-      if (!sessionAlive) this.#session.expired();
-      else if (this.#isConverted(version)) this.#watchGrant();
-      else this.#lose(takenAway());
+    this.#forgetGrant = this.#deps.grants.watch(grant, {
+      onEnd: (sessionAlive) => {
+        if (!sessionAlive) this.#session.expired();
+        else if (this.#isConverted(version)) this.#watchGrant();
+        else this.#lose(takenAway());
+      },
+      onAsked: this.#onRevoke.size === 0 ? undefined : (revocation) => this.#asked(revocation),
     });
+  }
+
+  #asked({ by, reason, sinceMs }: Revocation): void {
+    const tell = async (listener: RevokeListener): Promise<void> => listener({ by, reason, sinceMs });
+    for (const listener of [...this.#onRevoke]) {
+      // What goes wrong in a listener is nobody's to catch; and it has not agreed.
+      tell(listener).catch((error: unknown) => {
+        this.#deps.requester.ports.logger.warn({ error: String(error) }, 'a listener to requests to let go failed');
+      });
+    }
   }
 
   /** Whether the version may be another one because the same grant is held in another way. */

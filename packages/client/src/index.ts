@@ -8,6 +8,7 @@ export type {
   LockEvent,
   LockId,
   LockState,
+  Revocation,
   SessionLock,
   Waiter,
 } from '@remora/lock';
@@ -76,6 +77,7 @@ export type {
   RenewedByStandIn,
 } from './ports.ts';
 export type { RetryOptions } from './retry.ts';
+export type { RevocationOutcome, RevocationRequest, RevokeListener, RevokeOptions } from './revoke.ts';
 export { RwLock } from './rw-lock.ts';
 export { type PermitOptions, Semaphore, type SemaphoreOptions } from './semaphore.ts';
 export type { SessionState } from './session.ts';

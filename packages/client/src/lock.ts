@@ -9,6 +9,7 @@ import { type BytesLike, toBytes } from './keys.ts';
 import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEvent } from './lock-events.ts';
 import { type LeaseOptions, OwnLease, ownLeaseRequest } from './own-lease.ts';
 import { clientClosed, type Requester } from './requester.ts';
+import { type RevocationOutcome, type RevokeListener, type RevokeOptions, revokeLock } from './revoke.ts';
 import type { Session } from './session.ts';
 import type { SessionTerms } from './session-pace.ts';
 import type { Tracing } from './tracing.ts';
@@ -16,6 +17,8 @@ import type { Tracing } from './tracing.ts';
 export interface AcquireOptions extends LeaseOptions {
   /** How long to queue for the lock; without it, as long as it takes. 0: not at all (LOCK_BUSY when it is taken). */
   readonly wait?: Duration | undefined;
+  /** Called when somebody asks for the lock: see `HeldLock.onRevoke`. */
+  readonly onRevoke?: RevokeListener;
   /** Gives up when aborted. */
   readonly signal?: AbortSignal;
   /** Shown with the lock to whoever looks at it, at most 4 KiB. Changed by `setData` while it is held. */
@@ -107,6 +110,15 @@ export class Lock {
     return runHolding((options: AcquireOptions) => this.acquire(options), args, this.#deps.requester.ports.logger);
   }
 
+  /**
+   * Asks all who hold the lock to let go of it, and waits for what they do: nobody is forced. Who holds it hears of it by
+   * `onRevoke`. @throws ServiceError CANCELED when `signal` aborted; INVALID_ARGUMENT.
+   */
+  revoke(options: RevokeOptions = {}): Promise<RevocationOutcome> {
+    const { requester, requestTimeoutMs: timeoutMs } = this.#deps;
+    return revokeLock(requester, this.id, { ...options, timeoutMs });
+  }
+
   /** How it is now and what happens to it, as an async iterator: see `LockEvents`. */
   events(options: LockEventsOptions = {}): LockEvents<LockWatchEvent> {
     return eventsOfLock(this.#deps.requester, this.id, options);
@@ -145,6 +157,7 @@ export async function acquireLock(
     };
     const own = wanted && new OwnLease(session, wanted, requestTimeoutMs);
     const held = await holding(deps, { session, request, own });
+    if (options.onRevoke !== undefined) held?.onRevoke(options.onRevoke);
     if (held === undefined) traced.failed(lockBusy());
     else traced.granted(held.version, held.stats);
     return held;

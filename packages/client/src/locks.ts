@@ -4,6 +4,7 @@ import { lockResult } from './acquire.ts';
 import { type BytesLike, toBytes } from './keys.ts';
 import { eventsOfLocks, type LockEvents, type LockEventsOptions, type LocksWatchEvent } from './lock-events.ts';
 import type { Requester } from './requester.ts';
+import { type RevocationOutcome, type RevokeOptions, revokeLock } from './revoke.ts';
 
 export const DEFAULT_NAMESPACE = 'default';
 
@@ -79,6 +80,15 @@ export class Locks {
   ): LockEvents<LocksWatchEvent> {
     const { namespace = DEFAULT_NAMESPACE, prefix = EMPTY_BYTES } = options;
     return eventsOfLocks(this.#requester, { namespace, name: toBytes(prefix) }, options);
+  }
+
+  /** Asks all who hold the lock, or permits, to let go: see `Lock.revoke`. */
+  revoke(
+    name: BytesLike,
+    { namespace, ...options }: RevokeOptions & { readonly namespace?: string } = {},
+  ): Promise<RevocationOutcome> {
+    const lock = lockId(namespace === undefined ? { name } : { name, namespace });
+    return revokeLock(this.#requester, lock, { ...options, timeoutMs: this.#timeoutMs });
   }
 
   /** Takes the lock from its holder, or from all who share it; nobody is asked. Only the fencing version protects against what it still does. */

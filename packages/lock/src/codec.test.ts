@@ -82,6 +82,7 @@ const commandsOfKinds: LockCommand[] = [
   { ...acquire, keepData: false, delayMs: 1 },
   { type: 'downgrade', lock, owner, attempt: 3 },
   { type: 'setCapacity', lock, capacity: 4 },
+  { type: 'revoke', lock, by: 'ops', reason: 'é', forMs: 5 },
   { type: 'setData', lock, owner, version: 9, data: utf8('d') },
   { type: 'forget', lock },
   { type: 'endDelay', lock, owner, version: 9 },
@@ -107,6 +108,7 @@ const results: ResultV1[] = [
 const resultsOfKinds: LockResult[] = [
   { type: 'refused', code: 'LOCK_KIND_MISMATCH', message: 'm' },
   { type: 'capacity', permits: 2, capacity: 3 },
+  { type: 'revoking', version: 7 },
   { type: 'granted', version: 9, depth: 2, lockTimeMs: 3, keptData: utf8('k') },
   { type: 'forgotten', any: true },
 ];
@@ -124,6 +126,7 @@ const queryResults: LockQueryResult[] = [
   { type: 'check', current: [true, false] },
 ];
 
+const revocation = { revision: 7, version: 9, by: 'ops', reason: 'r', untilMs: 5.5, sinceMs: 4 };
 const held = { ...holder, ...plainHold, mode: 'shared', permits: 0 } as const;
 const end = { owner, version: 9, permits: 2 };
 const events: LockEvent[] = [
@@ -137,6 +140,8 @@ const events: LockEvent[] = [
   { type: 'queued', waiter: { owner, position: 2, sinceMs: 5, mode: 'upgrade', permits: 0 } },
   { type: 'left', owner, code: 'LOCK_PERMITS_EXCEEDED' },
   { type: 'capacity', capacity: 3 },
+  { type: 'revoking', revocation },
+  { type: 'revoking', revocation: undefined },
   { type: 'kept', data: utf8('k') },
   { type: 'kept', data: undefined },
   { type: 'recorded', forced },
@@ -144,7 +149,7 @@ const events: LockEvent[] = [
 ];
 const news: LockNews[] = [
   { type: 'begin', from: utf8('a'), to: utf8('') },
-  { type: 'state', lock, revision: 8, state: semaphore },
+  { type: 'state', lock, revision: 8, state: { ...semaphore, revocation } },
   { type: 'state', lock, revision: 8, state: undefined },
   { type: 'live' },
   { type: 'events', lock, revision: 9, events },
@@ -161,11 +166,11 @@ describe('codecs', () => {
   it('the layouts of versions 1 and 2 are those that logs hold', () => {
     const lines = lockSchema.split('\n').filter((line) => !line.startsWith('news '));
     const hash = (version: string) => hashOf(lines.filter((line) => line.split(' ')[1] === version));
-    expect([hash('v1'), hash('v2')]).toEqual(['23bfde96a414cf2d', '2c589de4c14221dc']);
+    expect([hash('v1'), hash('v2')]).toEqual(['23bfde96a414cf2d', '99bc39f7057ba45b']);
   });
 
   it('the layout of news is the one that gateways and clients know', () => {
-    expect(hashOf(lockSchema.split('\n').filter((line) => line.startsWith('news ')))).toBe('31c3be42abd3c3a1');
+    expect(hashOf(lockSchema.split('\n').filter((line) => line.startsWith('news ')))).toBe('97bc0679d38be932');
   });
 
   it('every message comes back as it was, through msgpackr', () => {

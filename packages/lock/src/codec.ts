@@ -30,6 +30,7 @@ import type {
   LockResult,
   LockState,
   Owner,
+  Revocation,
 } from './types.ts';
 
 /** Variants of version 1 by number, in the order of the layout. */
@@ -51,6 +52,7 @@ export function encodeLockCommand(command: LockCommand): unknown[] {
     case 'setData':
     case 'forget':
     case 'endDelay':
+    case 'revoke':
       return layout.commandOfKinds.encode(command);
   }
   return [VERSION, [COMMAND[command.type], commandFields(command)]];
@@ -143,6 +145,7 @@ export function encodeLockResult(result: LockResult): unknown[] {
     }
     case 'capacity':
     case 'forgotten':
+    case 'revoking':
       return layout.resultOfKinds.encode(result);
     case 'refused':
       if (!isRefusalV1(result)) return layout.resultOfKinds.encode(result);
@@ -228,11 +231,19 @@ export function decodeLockNews(raw: unknown): readonly LockNews[] {
   return layout.news.decode(raw);
 }
 
+export function encodeRevocation(revocation: Revocation): unknown {
+  return layout.revocation.encode(revocation);
+}
+
+export function decodeRevocation(raw: unknown): Revocation {
+  return layout.revocation.decode(raw);
+}
+
 function isStateV1(state: LockState | undefined): boolean {
   if (state === undefined) return true;
-  const { kind, holders, waiters, keptData, forced } = state;
-  if (kind !== 'exclusive' || keptData !== undefined || forced !== undefined || holders.some(isMoreThanHolding))
-    return false;
+  const { kind, holders, waiters, keptData, forced, revocation } = state;
+  if (kind !== 'exclusive' || keptData !== undefined || forced !== undefined || revocation !== undefined) return false;
+  if (holders.some(isMoreThanHolding)) return false;
   return waiters.every(({ mode }) => mode === 'exclusive');
 }
 

@@ -7,7 +7,7 @@
  */
 import { compareBytes, unreachable, utf8 } from '@remora/base';
 import { sameOwner } from './identity.ts';
-import type { ForcedRelease, HolderState, LockId, LockState, Owner, RefusalCode, Waiter } from './types.ts';
+import type { ForcedRelease, HolderState, LockId, LockState, Owner, RefusalCode, Revocation, Waiter } from './types.ts';
 
 /** An owner that holds the lock no longer. */
 interface Ended {
@@ -37,6 +37,8 @@ export type LockEvent =
   | { readonly type: 'left'; readonly owner: Owner; readonly code: RefusalCode }
   /** How many permits there are from now on; 0: it is no semaphore any more. */
   | { readonly type: 'capacity'; readonly capacity: number }
+  /** Those who hold it are asked to let go; undefined: that is over. */
+  | { readonly type: 'revoking'; readonly revocation: Revocation | undefined }
   /** Which data are kept with the lock from now on; undefined: none. */
   | { readonly type: 'kept'; readonly data: Uint8Array | undefined }
   /** Who has taken it by force last, as it is on record from now on; undefined: nothing is. */
@@ -100,6 +102,8 @@ function changed(state: LockState, event: LockEvent): LockState {
       return withoutWaiter(state, event.owner);
     case 'capacity':
       return { ...state, capacity: event.capacity };
+    case 'revoking':
+      return { ...state, revocation: event.revocation };
     case 'kept':
       return { ...state, keptData: event.data };
     case 'recorded':

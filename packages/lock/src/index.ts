@@ -4,11 +4,13 @@ export {
   decodeLockQuery,
   decodeLockQueryResult,
   decodeLockResult,
+  decodeRevocation,
   encodeLockCommand,
   encodeLockNews,
   encodeLockQuery,
   encodeLockQueryResult,
   encodeLockResult,
+  encodeRevocation,
 } from './codec.ts';
 export * from './condition.ts';
 export { delayedHolds } from './delay.ts';
@@ -19,7 +21,15 @@ export { lockSchema } from './layout.ts';
 export * from './limits.ts';
 export type { GrantEnd, LockMeter } from './meter.ts';
 export { applyLockCommand, sessionEnded } from './procedures.ts';
-export { isCurrent, type LockReadView, ownerStatus, queryLocks, waitersOf } from './queries.ts';
+export {
+  type GrantNews,
+  grantNews,
+  isCurrent,
+  type LockReadView,
+  ownerStatus,
+  queryLocks,
+  waitersOf,
+} from './queries.ts';
 export { sessionLocks } from './session-locks.ts';
 export * from './types.ts';
 export { validateLockCommand, validateLockQuery } from './validate.ts';

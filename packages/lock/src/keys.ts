@@ -10,6 +10,7 @@
  *     05                                        who shares it and waits to have it alone
  *     06                                        the data that a holder left
  *     07                                        who has taken it by force last
+ *     08                                        what is asked of those who hold it
  *
  * K1. All records of a lock share its prefix, and no lock's prefix begins another's: a 00 in a name is written
  *     00 FF, and the name ends with 00 01 (the ordered tuple encoding of FoundationDB). Prefixes order as names do.
@@ -33,6 +34,7 @@ const SHARE = 0x04;
 const UPGRADE = 0x05;
 const KEPT = 0x06;
 const FORCED = 0x07;
+const REVOCATION = 0x08;
 const SESSION_BYTES = 16;
 
 /** Everything that is kept of one lock, and nothing else, lies in this span. A range is never split inside it. */
@@ -170,6 +172,10 @@ export class LockKeys {
 
   upgrade(): Buffer {
     return this.#key(UPGRADE, 0);
+  }
+
+  revocation(): Buffer {
+    return this.#key(REVOCATION, 0);
   }
 
   kept(): Buffer {

@@ -38,6 +38,7 @@ import type {
   LockResult,
   LockState,
   Owner,
+  Revocation,
   SessionRef,
   Waiter,
 } from './types.ts';
@@ -75,15 +76,15 @@ export type CommandV1 =
   | Extract<LockCommand, { readonly type: 'release' | 'cancel' }>
   | Omit<ForceRelease, 'by' | 'reason'>;
 export type ResultV1 =
-  | Exclude<LockResult, { readonly type: 'refused' | 'granted' | 'capacity' | 'forgotten' }>
+  | Exclude<LockResult, { readonly type: 'refused' | 'granted' | 'capacity' | 'forgotten' | 'revoking' }>
   | Omit<Granted, 'keptData'>
   | RefusalV1;
 type CommandOfKinds =
   | (Omit<Acquire, 'as'> & { readonly as: AcquireAs | { readonly type: 'alone' } })
   | Required<ForceRelease>
-  | Extract<LockCommand, { readonly type: 'downgrade' | 'setCapacity' | 'setData' | 'forget' | 'endDelay' }>;
+  | Extract<LockCommand, { readonly type: 'downgrade' | 'setCapacity' | 'setData' | 'forget' | 'endDelay' | 'revoke' }>;
 type ResultOfKinds =
-  | Extract<LockResult, { readonly type: 'refused' | 'capacity' | 'forgotten' }>
+  | Extract<LockResult, { readonly type: 'refused' | 'capacity' | 'forgotten' | 'revoking' }>
   | (Granted & { readonly keptData: Uint8Array });
 type QueryOfKinds = Extract<LockQuery, { readonly type: 'show' | 'list' }>;
 type QueryResultOfKinds = Extract<LockQueryResult, { readonly type: 'show' | 'list' }>;
@@ -131,6 +132,9 @@ const waiter = struct<Waiter>({
   permits: int,
 });
 const forced = struct<ForcedRelease>({ atMs: time, by: text, reason: text, version: int });
+const revocation = struct<Revocation>({
+  ...{ revision: int, version: int, by: text, reason: text, untilMs: time, sinceMs: time },
+});
 const state = struct<LockState>({
   lock,
   kind: literal(['exclusive', 'shared', 'semaphore']),
@@ -142,6 +146,7 @@ const state = struct<LockState>({
   capacity: int,
   keptData: added(optional(bytes), undefined),
   forced: added(optional(forced), undefined),
+  revocation: added(optional(revocation), undefined),
 });
 
 const resultV1 = union<ResultV1>({
@@ -165,6 +170,7 @@ const event = union<LockEvent>({
   capacity: struct({ capacity: int }),
   kept: struct({ data: optional(bytes) }),
   recorded: struct({ forced: optional(forced) }),
+  revoking: struct({ revocation: optional(revocation) }),
 });
 
 /** One codec for every message of version 1, and for those of version 2. */
@@ -215,6 +221,7 @@ export const layout = {
       forget: struct({ lock }),
       endDelay: struct({ lock, owner, version: int }),
       forceRelease: struct({ lock, by: text, reason: text }),
+      revoke: struct({ lock, by: text, reason: text, forMs: int }),
     }),
   ),
   queryOfKinds: message<QueryOfKinds>(
@@ -234,6 +241,7 @@ export const layout = {
       capacity: struct({ permits: int, capacity: int }),
       granted: struct({ version: int, depth: int, lockTimeMs: time, keptData: bytes }),
       forgotten: struct({ any: bool }),
+      revoking: struct({ version: int }),
     }),
   ),
   queryResultOfKinds: message<QueryResultOfKinds>(
@@ -243,6 +251,7 @@ export const layout = {
       list: struct({ locks: listOf(state), more: bool }),
     }),
   ),
+  revocation: message<Revocation>(VERSION_OF_KINDS, revocation),
   news: message<readonly LockNews[]>(
     VERSION_OF_KINDS,
     listOf(

@@ -13,6 +13,10 @@ export const DEPTH_MAX = 1_000_000;
 export const WAITERS_MAX = 100_000;
 /** Who may share one lock; one more waits. */
 export const SHARERS_MAX = 100_000;
+/** Of a request to let go of a lock: who asks, why, and for how long. */
+export const REVOKER_BYTES_MAX = 128;
+export const REASON_BYTES_MAX = 256;
+export const REVOKE_MAX_MS = 86_400_000;
 /** Permits of one semaphore. */
 export const PERMITS_MAX = 1_000_000;
 /** Marks of one lock; beyond it the one that ends first gives way (see `procedures.ts`, M4). */

@@ -22,6 +22,7 @@ import { SHARERS_MAX } from './limits.ts';
 import { Marks } from './marks.ts';
 import type { GrantEnd } from './meter.ts';
 import { decodeHead, emptyHead, encodeHead, type Head, type Hold, positionOf, stateOfHolder } from './records.ts';
+import { readRevocation, writeRevocation } from './revocation-row.ts';
 import {
   decodeOwner,
   decodeWaiter,
@@ -34,7 +35,7 @@ import {
   shareAt,
   type WaiterRecord,
 } from './row-records.ts';
-import type { ForcedRelease, HolderState, LockId, LockView, Owner, SessionRef } from './types.ts';
+import type { ForcedRelease, HolderState, LockId, LockView, Owner, Revocation, SessionRef } from './types.ts';
 
 /** Rows read ahead at a hand-over: one at first, as one waiter is mostly all that is granted, then more and more. */
 const FRONT_BATCH_MAX = 64;
@@ -189,6 +190,7 @@ export class LockRows {
     const converted: Hold = { ...hold, ...to, holder, attempt };
     this.#add(converted);
     this.#view.onEvent?.(conversionEvent(stateOfHolder(converted), sinceMs !== undefined));
+    if (this.#head.revoking) this.#askOn(hold.holder.version);
     this.#meterEnd(hold, 'converted');
     this.#view.meter?.granted(converted.mode, this.#msSince(sinceMs));
     return converted;
@@ -264,6 +266,36 @@ export class LockRows {
     if (forced === undefined && !this.#head.forcedOnRecord) return;
     this.#view.onEvent?.({ type: 'recorded', forced });
     if (recordForced(this.#view, this.#keys, { head: this.#head, forced })) this.#changed = true;
+  }
+
+  // ------------------------------------------------------------------------------------------------ revocation
+
+  /** Undefined: nothing is asked any more. */
+  setRevocation(revocation: Revocation | undefined): void {
+    writeRevocation(this.#view, this.#keys, { head: this.#head, revocation });
+    this.#changed = true;
+    this.#view.onEvent?.({ type: 'revoking', revocation });
+  }
+
+  /** Whether anybody holds the lock by a grant up to this version, and can let go of it. */
+  isAsked(version: number): boolean {
+    const { hold, delayed } = this.#head;
+    const holds = hold === undefined ? this.shares(delayed === 0 ? 1 : 0) : [hold];
+    return holds.some((one) => !one.delayed && one.holder.version <= version);
+  }
+
+  /** V3 of `revocation.ts`: who has had the lock by `version`, and has it by a new one now, is asked as before. */
+  #askOn(version: number): void {
+    const revocation = readRevocation(this.#view, this.#keys, this.#head);
+    if (revocation === undefined || version > revocation.version) return;
+    this.setRevocation({ ...revocation, version: this.#view.revision });
+  }
+
+  /** V2 of `revocation.ts`. */
+  #endRevocation(): void {
+    const revocation = readRevocation(this.#view, this.#keys, this.#head);
+    if (revocation === undefined) return;
+    if (this.#view.timeMs > revocation.untilMs || !this.isAsked(revocation.version)) this.setRevocation(undefined);
   }
 
   // ------------------------------------------------------------------------------------------------ semaphore
@@ -440,6 +472,7 @@ export class LockRows {
       head.nextSequence = 1;
     }
     if (!this.held && !head.capacityIsSet && head.capacity > 0) this.setCapacity(0, false);
+    if (head.revoking) this.#endRevocation();
     if (this.#changed) {
       const isLeft = head.marks > 0 || head.capacity > 0 || head.keepsData || head.forcedOnRecord;
       if (this.held || isLeft) this.#view.put(this.#keys.head, encodeHead(head));

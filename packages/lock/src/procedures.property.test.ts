@@ -110,6 +110,13 @@ function commands(about: About): fc.Arbitrary<LockCommand> {
         reason: fc.constantFrom('', 'why'),
       }),
     },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        ...{ type: fc.constant('revoke' as const), lock, by: fc.constant('ops'), reason: fc.constant('späte Arbeit') },
+        forMs: fc.constantFrom(10, 1_000),
+      }),
+    },
     { weight: 1, arbitrary: fc.record({ type: fc.constant('forget' as const), lock }) },
     {
       weight: 3,
@@ -186,6 +193,7 @@ function expectSame(view: MemoryView, naive: NaiveLock): void {
   if (naive.upgrader !== undefined) queue.unshift(`${name(naive.upgrader.owner)} upgrade 0`);
   expect((state?.waiters ?? []).map((w) => `${name(w.owner)} ${w.mode} ${w.permits}`)).toEqual(queue);
   expect([state?.waiterCount ?? 0, state?.holderCount ?? 0]).toEqual([queue.length, naive.holders.length]);
+  expect(state?.revocation?.version).toBe(naive.asked?.version);
   expect([state?.permits ?? 0, state?.capacity ?? 0]).toEqual([naive.permits, naive.capacity]);
   for (const { owner: who, version, depth, delayed } of naive.holders) {
     const isHeldBy = (v: number) => naive.holders.some((h) => h.version === v && !h.delayed);

@@ -79,6 +79,7 @@ import { handOver } from './hand-over.ts';
 import { LockRows } from './lock-rows.ts';
 import { notify, type Procedure, refused, SESSION_MESSAGE } from './procedure.ts';
 import { cancel, forceRelease, release } from './release.ts';
+import { revoke } from './revocation.ts';
 import type { LockCommand, LockId, LockOutcome, LockResult, LockView, SessionEnd, SessionRef } from './types.ts';
 import { downgrade } from './upgrade.ts';
 
@@ -131,6 +132,8 @@ function apply(procedure: Procedure, command: LockCommand): LockResult {
       return setData(procedure, command);
     case 'forget':
       return forget(procedure);
+    case 'revoke':
+      return revoke(procedure, command);
     case 'endDelay':
       return endDelay(procedure, command);
     default:

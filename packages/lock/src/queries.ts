@@ -10,6 +10,7 @@ import { headKey, LockKeys, lockOfKey, lockSpan, namespaceSpan } from './keys.ts
 import { forcedRelease, keptData } from './left-behind.ts';
 import { LIST_LIMIT_MAX, LIST_OWNERS_MAX, SHOW_OWNERS_MAX } from './limits.ts';
 import { decodeHead, type Head, type Hold, positionOf, stateOfHolder } from './records.ts';
+import { liveRevocation } from './revocation-row.ts';
 import { decodeOwner, decodeWaiter, shareAt, type WaiterRecord } from './row-records.ts';
 import type {
   HolderState,
@@ -20,6 +21,7 @@ import type {
   LockState,
   LockView,
   Owner,
+  Revocation,
   Waiter,
 } from './types.ts';
 
@@ -56,6 +58,23 @@ export function isCurrent(view: Pick<LockView, 'get' | 'scan'>, lock: LockId, ve
 export function waitersOf(view: Pick<LockView, 'get'>, lock: LockId): number {
   const bytes = view.get(headKey(lock));
   return bytes === undefined ? 0 : decodeHead(bytes).waiters;
+}
+
+/** What a holder wants to know of its grant. */
+export type GrantNews = 'ended' | Revocation;
+
+/** What there is to tell a holder: that its grant has ended, or that it is asked to let go and does not know (`known`) yet. */
+export function grantNews(
+  view: LockReadView,
+  lock: LockId,
+  { version, known }: { readonly version: number; readonly known: number | undefined },
+): GrantNews | undefined {
+  if (!isCurrent(view, lock, version)) return 'ended';
+  const bytes = known === undefined ? undefined : view.get(headKey(lock));
+  if (bytes === undefined || known === undefined) return undefined;
+  const revocation = liveRevocation(view, new LockKeys(lock), decodeHead(bytes));
+  if (revocation === undefined || version > revocation.version) return undefined;
+  return revocation.revision > known ? revocation : undefined;
 }
 
 /**
@@ -160,6 +179,7 @@ function stateOf(view: LockReadView, source: Source): LockState | undefined {
   const holders = head.hold === undefined ? firstSharers(view, keys, source) : [stateOfHolder(head.hold)];
   const waiters = someoneWaits(head) ? firstWaiters(view, keys, source) : [];
   const { permits, capacity } = head;
+  const revocation = liveRevocation(view, keys, head);
   const state: LockState = {
     lock,
     kind: capacity > 0 ? 'semaphore' : head.sharers > 0 ? 'shared' : 'exclusive',
@@ -171,12 +191,13 @@ function stateOf(view: LockReadView, source: Source): LockState | undefined {
     capacity,
     keptData: head.keepsData ? keptData(view, keys, head) : undefined,
     forced: forcedRelease(view, keys, head),
+    ...(revocation === undefined ? {} : { revocation }),
   };
   return query.allKinds ? state : asExclusive(state);
 }
 
 /** As it is told to those who know no other kind. */
-function asExclusive(state: LockState): LockState {
+function asExclusive({ revocation: _, ...state }: LockState): LockState {
   const alone = { mode: 'exclusive', permits: 0 } as const;
   return {
     ...state,

@@ -396,8 +396,8 @@ describe('records', () => {
     longer[2] = 40;
     expect(() => decodeOwner(longer)).toThrow('R5');
     const flags = encodeHead(upgrading);
-    flags[1] = 32;
-    expect(() => decodeHead(flags)).toThrow('flags 32');
+    flags[1] = 64;
+    expect(() => decodeHead(flags)).toThrow('flags 64');
   });
 
   it('blocks that lack what was added at their ends are read as they were meant', () => {

@@ -50,6 +50,8 @@ export interface Head {
   keepsData: boolean;
   /** It is on record who has taken the lock by force: a row of its own. */
   forcedOnRecord: boolean;
+  /** Those who hold it are asked to let go: a row of its own. */
+  revoking: boolean;
   /** Rows in the queue. Only a lock that is held has any. */
   waiters: number;
   /** Every waiter's sequence is in `[firstSequence, nextSequence)`; both are 1 when nobody waits. */
@@ -88,6 +90,7 @@ export function emptyHead(): Head {
     upgrading: false,
     keepsData: false,
     forcedOnRecord: false,
+    revoking: false,
     waiters: 0,
     marks: 0,
     firstSequence: 1,
@@ -115,7 +118,8 @@ const CAPACITY_IS_SET = 2;
 const UPGRADING = 4;
 const KEEPS_DATA = 8;
 const FORCED_ON_RECORD = 16;
-const FLAGS_MAX = 31;
+const REVOKING = 32;
+const FLAGS_MAX = 63;
 
 export function encodeHead(head: Head): Buffer {
   const hold = head.hold;
@@ -149,9 +153,9 @@ export function encodeHead(head: Head): Buffer {
 
 /** R4. Whether versions 1 and 2 can say it. */
 function isPlain(head: Head): boolean {
-  const { hold, sharers, permits, capacity, capacityIsSet, upgrading, keepsData, forcedOnRecord } = head;
+  const { hold, sharers, permits, capacity, capacityIsSet, upgrading, keepsData, forcedOnRecord, revoking } = head;
   const isShared = sharers !== 0 || permits !== 0 || capacity !== 0 || capacityIsSet || upgrading;
-  return !isShared && !keepsData && !forcedOnRecord && (hold === undefined || isPlainHold(hold));
+  return !isShared && !keepsData && !forcedOnRecord && !revoking && (hold === undefined || isPlainHold(hold));
 }
 
 function isPlainHold({ upgradeAttempt, keepData, delayMs }: Hold): boolean {
@@ -178,6 +182,7 @@ export function decodeHead(bytes: Bytes): Head {
     upgrading: false,
     keepsData: false,
     forcedOnRecord: false,
+    revoking: false,
     waiters: view.getUint32(at + 2),
     marks: view.getUint32(at + 6),
     firstSequence: view.getFloat64(at + 10),
@@ -224,7 +229,8 @@ function encodeBlocks(head: Head): Buffer {
     (head.capacityIsSet ? CAPACITY_IS_SET : 0) |
     (head.upgrading ? UPGRADING : 0) |
     (head.keepsData ? KEEPS_DATA : 0) |
-    (head.forcedOnRecord ? FORCED_ON_RECORD : 0);
+    (head.forcedOnRecord ? FORCED_ON_RECORD : 0) |
+    (head.revoking ? REVOKING : 0);
   view.setUint16(at + 2, HEAD_BLOCK.bytes);
   view.setUint32(at + 4, head.waiters);
   view.setUint32(at + 8, head.marks);
@@ -268,6 +274,7 @@ function decodeBlocks(bytes: Bytes): Head {
     upgrading: (flags & UPGRADING) !== 0,
     keepsData: (flags & KEEPS_DATA) !== 0,
     forcedOnRecord: (flags & FORCED_ON_RECORD) !== 0,
+    revoking: (flags & REVOKING) !== 0,
     waiters: view.getUint32(at + 4),
     marks: view.getUint32(at + 8),
     firstSequence: view.getFloat64(at + 12),

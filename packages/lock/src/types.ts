@@ -117,6 +117,15 @@ export type LockCommand =
     }
   /** Forgets what earlier holders left with the lock, and who took it by force. */
   | { readonly type: 'forget'; readonly lock: LockId }
+  /** Asks all who hold the lock to let go of it within `forMs`, 1 to `REVOKE_MAX_MS` (V1 of `revocation.ts`). */
+  | {
+      readonly type: 'revoke';
+      readonly lock: LockId;
+      /** Who asks, and why: for people. At most 128 and 256 bytes of UTF-8. */
+      readonly by: string;
+      readonly reason: string;
+      readonly forMs: number;
+    }
   /** Ends a hold that is delayed. Only the leader of the lock's range sends it, when its time has passed. */
   | { readonly type: 'endDelay'; readonly lock: LockId; readonly owner: Owner; readonly version: number };
 
@@ -208,6 +217,8 @@ export interface LockState {
   readonly keptData: Bytes | undefined;
   /** The last time that it was taken by force, if that was put on record. */
   readonly forced: ForcedRelease | undefined;
+  /** What is asked of those who hold it; absent: nothing. */
+  readonly revocation?: Revocation | undefined;
 }
 
 export interface ForcedRelease {
@@ -218,6 +229,20 @@ export interface ForcedRelease {
   readonly reason: string;
   /** Of the newest grant that was ended. */
   readonly version: number;
+}
+
+/** Somebody asks those who hold a lock to let go of it. */
+export interface Revocation {
+  /** Of the command that asked: tells requests apart. */
+  readonly revision: number;
+  /** Grants up to this version are asked for. */
+  readonly version: number;
+  readonly by: string;
+  readonly reason: string;
+  /** Range time after which it is void. */
+  readonly untilMs: number;
+  /** The wall time that the leader stamped when it was asked, in ms; for display. */
+  readonly sinceMs: number;
 }
 
 export type LockResult =
@@ -236,6 +261,8 @@ export type LockResult =
   | { readonly type: 'released'; readonly depth: number; readonly version: number }
   /** Answers `setCapacity`. */
   | { readonly type: 'capacity'; readonly permits: number; readonly capacity: number }
+  /** Answers `revoke`: grants up to this version are asked for. */
+  | { readonly type: 'revoking'; readonly version: number }
   /** Answers `forget`: whether there was anything. */
   | { readonly type: 'forgotten'; readonly any: boolean }
   /** `released`: a grant, a level of it or an upgrade was given back. */

@@ -15,6 +15,9 @@ import {
   NAME_BYTES_MAX,
   NAMESPACE_BYTES_MAX,
   PERMITS_MAX,
+  REASON_BYTES_MAX,
+  REVOKE_MAX_MS,
+  REVOKER_BYTES_MAX,
   TOKEN_BYTES_MAX,
 } from './limits.ts';
 import type { AcquireAs, LockCommand, LockId, LockQuery, LockResult, Owner } from './types.ts';
@@ -47,6 +50,13 @@ function commandProblem(command: LockCommand): string | undefined {
   }
   if (command.type === 'setCapacity') {
     return integerProblem('the capacity of a semaphore', command.capacity, { min: 0, max: PERMITS_MAX });
+  }
+  if (command.type === 'revoke') {
+    return (
+      saidProblem('who asks for a lock', command.by, REVOKER_BYTES_MAX) ??
+      saidProblem('the reason to ask for a lock', command.reason, REASON_BYTES_MAX) ??
+      integerProblem('forMs', command.forMs, { min: 1, max: REVOKE_MAX_MS })
+    );
   }
   if (command.type === 'setData' || command.type === 'endDelay') {
     return (

@@ -45,6 +45,8 @@ export class NaiveLock {
   capacity = 0;
   kept = '';
   forced = '';
+  /** Grants up to which version are asked for, and until when. */
+  asked: { readonly version: number; readonly untilMs: number } | undefined;
   #capacityIsSet = false;
   readonly #marks = new Map<string, { attempt: number; deadlineMs: number }>();
   #now: Now = { revision: 0, timeMs: 0, alive: () => false };
@@ -89,6 +91,9 @@ export class NaiveLock {
 
   #end(): void {
     if (this.holders.length === 0 && !this.#capacityIsSet) this.capacity = 0;
+    const { asked } = this;
+    const isAsked = asked && this.holders.some(({ delayed, version }) => !delayed && version <= asked.version);
+    if (!isAsked || this.#now.timeMs > asked.untilMs) this.asked = undefined;
     this.holders.sort((a, b) => a.version - b.version || (name(a.owner) < name(b.owner) ? -1 : 1));
   }
 
@@ -111,6 +116,13 @@ export class NaiveLock {
         else if (this.holders.length === 0) this.capacity = 0;
         this.#handOver();
         return `capacity ${this.permits} ${this.capacity}`;
+      case 'revoke': {
+        const [first] = this.holders;
+        if (this.holders.every(({ delayed }) => delayed) || first === undefined) return 'LOCK_NOT_HELD';
+        this.asked = { version: this.#now.revision, untilMs: this.#now.timeMs + command.forMs };
+        this.#notices.push(`${name(first.owner)} revoking ${this.#now.revision}`);
+        return `revoking ${this.#now.revision}`;
+      }
       case 'setData':
         return this.#setData(command);
       case 'endDelay': {
@@ -260,10 +272,18 @@ export class NaiveLock {
     return this.#granted(held);
   }
 
+  /** Who is asked to let go is asked on. */
+  #newVersion(held: Holding): void {
+    const { revision } = this.#now;
+    if (this.asked !== undefined && held.version <= this.asked.version)
+      this.asked = { ...this.asked, version: revision };
+    held.version = revision;
+  }
+
   #endUpgrade(held: Holding, attempt: number): void {
     if (held.mode === 'exclusive') {
       held.mode = 'shared';
-      held.version = this.#now.revision;
+      this.#newVersion(held);
     } else this.#stopUpgrading(held.owner, attempt);
     held.attempt = Math.max(held.attempt, attempt, held.upgrade);
     held.upgrade = Math.max(held.upgrade, attempt);
@@ -279,7 +299,7 @@ export class NaiveLock {
 
   #toExclusive(held: Holding, attempt: number): void {
     held.mode = 'exclusive';
-    held.version = this.#now.revision;
+    this.#newVersion(held);
     held.attempt = Math.max(attempt, held.attempt);
     held.upgrade = attempt;
   }
@@ -454,6 +474,8 @@ export function gist(result: LockResult): Gist {
       return `busy ${name(result.holder.owner)}`;
     case 'released':
       return `released ${result.depth} ${result.version}`;
+    case 'revoking':
+      return `revoking ${result.version}`;
     case 'capacity':
       return `capacity ${result.permits} ${result.capacity}`;
     case 'canceled':

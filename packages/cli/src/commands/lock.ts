@@ -4,12 +4,13 @@ import { Command } from 'commander';
 import type { Holder, HolderState, LockState, RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
 import { printable } from '../format/bytes-text.ts';
-import { forcedText, jsonForced } from '../format/lock-event-text.ts';
+import { askedText, forcedText, jsonForced } from '../format/lock-event-text.ts';
 import { table } from '../format/table.ts';
 import type { Shell } from '../shell.ts';
 import { addConnectionFlags, type ConnectionFlags, examples, flagReader, withClient } from './connection.ts';
 import { lockCheckCommand } from './lock-check.ts';
 import { journalDir } from './lock-journal.ts';
+import { lockRevokeCommand } from './lock-revoke.ts';
 import { type RunFlags, runUnderLock } from './lock-run.ts';
 import { lockWatchCommand } from './lock-watch.ts';
 
@@ -56,6 +57,7 @@ export function lockCommand(shell: Shell): Command {
       .addCommand(showCommand(shell))
       .addCommand(lockWatchCommand(shell, { namespaced, jsonLock }))
       .addCommand(lockCheckCommand(shell))
+      .addCommand(lockRevokeCommand(shell, namespaced))
       .addCommand(releaseCommand(shell))
       .addCommand(capacityCommand(shell))
       .addCommand(forgetCommand(shell))
@@ -262,6 +264,7 @@ export function lockText(state: LockState): string {
   if (holders.length < holderCount) sections.push(`and ${holderCount - holders.length} more`);
   if (keptData !== undefined) sections.push(`left by an earlier holder: ${printable(keptData)}`);
   if (forced !== undefined) sections.push(forcedText(forced));
+  if (state.revocation !== undefined) sections.push(`asked for${askedText(state.revocation)}`);
   if (waiterCount > 0) {
     const queue = waiters.map((waiter) => [
       waiter.position,

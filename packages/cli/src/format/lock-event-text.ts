@@ -1,5 +1,5 @@
 import { jsonBytes, unreachable } from '@remora/base';
-import type { ForcedRelease, HolderState, LockState, LocksWatchEvent, LockWatchEvent } from 'remora';
+import type { ForcedRelease, HolderState, LockState, LocksWatchEvent, LockWatchEvent, Revocation } from 'remora';
 import { printable } from './bytes-text.ts';
 
 type OwnerOf = HolderState['owner'];
@@ -28,6 +28,8 @@ function whatText(event: LockWatchEvent): string {
       return `queued: ${ownerText(event.waiter.owner)}, ${event.waiter.mode}, position ${event.waiter.position}`;
     case 'left':
       return `left the queue: ${ownerText(event.owner)}, ${event.code}`;
+    case 'revoking':
+      return event.revocation === undefined ? 'asked for no longer' : `asked for${askedText(event.revocation)}`;
     case 'capacity':
       return event.capacity === 0 ? 'no semaphore any more' : `capacity ${event.capacity}`;
     case 'kept':
@@ -96,6 +98,8 @@ function jsonWhat(event: Exclude<LockWatchEvent, { readonly type: 'state' }>): o
     }
     case 'left':
       return { ...jsonOwner(event.owner), code: event.code };
+    case 'revoking':
+      return { revocation: event.revocation === undefined ? null : jsonRevocation(event.revocation) };
     case 'capacity':
       return { capacity: event.capacity };
     case 'kept':
@@ -111,6 +115,15 @@ function jsonHolder({ owner, version, depth, lockTimeMs, data, mode, permits, de
   const lockTime = new Date(lockTimeMs).toISOString();
   const shown = { ...jsonOwner(owner), mode, permits, version, depth, lockTime, data: jsonBytes(data) };
   return delayed ? { ...shown, delayed } : shown;
+}
+
+/** By whom, and why. */
+export function askedText({ by, reason }: Revocation): string {
+  return `${by === '' ? '' : ` by ${printable(Buffer.from(by))}`}${reason === '' ? '' : `: ${printable(Buffer.from(reason))}`}`;
+}
+
+export function jsonRevocation({ by, reason, version, sinceMs }: Revocation): object {
+  return { by, reason, version, since: new Date(sinceMs).toISOString() };
 }
 
 function jsonOwner({ token, session }: OwnerOf): object {

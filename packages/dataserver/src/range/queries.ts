@@ -1,5 +1,13 @@
 import { type Clock, type Engine, ServiceError, toServiceError } from '@remora/base';
-import { type GrantNews, grantNews, type LockId, type LockResult, type Owner, ownerStatus, queryLocks } from '@remora/lock';
+import {
+  type GrantNews,
+  grantNews,
+  type LockId,
+  type LockResult,
+  type Owner,
+  ownerStatus,
+  queryLocks,
+} from '@remora/lock';
 import type { Epoch, LeaseInfo, Query, QueryResult, RangeOp, Txn } from '@remora/protocol';
 import { NO_OWNERS } from '../state/belongings.ts';
 import { intersection } from '../state/bounds.ts';

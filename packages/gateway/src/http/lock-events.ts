@@ -1,5 +1,5 @@
 import { jsonBytes, unreachable } from '@remora/base';
-import { type LockEvent, type LockId, type LockNews, validateLockQuery } from '@remora/lock';
+import { type LockEvent, type LockId, type LockNews, type Revocation, validateLockQuery } from '@remora/lock';
 import type { Backend, LockWatchOptions } from '../backend.ts';
 import type { EventStream } from './api-types.ts';
 import { holderJson, lockJson, ownerJson, waiterJson } from './lock-words.ts';
@@ -43,6 +43,10 @@ function newsJson(news: LockNews): unknown {
   }
 }
 
+function revocationJson({ revision, version, by, reason, sinceMs }: Revocation) {
+  return { revision, version, by, reason, sinceMs };
+}
+
 function idJson({ namespace, name }: LockId) {
   return { namespace, name: jsonBytes(name) };
 }
@@ -68,6 +72,8 @@ function eventJson(event: LockEvent): unknown {
       return { type, capacity: event.capacity };
     case 'kept':
       return { type, data: event.data === undefined ? null : jsonBytes(event.data) };
+    case 'revoking':
+      return { type, revocation: event.revocation === undefined ? null : revocationJson(event.revocation) };
     case 'recorded':
       return { type, forced: event.forced ?? null };
     default:

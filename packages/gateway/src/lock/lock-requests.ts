@@ -10,6 +10,7 @@ import type { LockWatchOptions } from '../backend.ts';
  */
 export const DEFAULT_NAMESPACE = 'default';
 const LIST_LIMIT_DEFAULT = 100;
+const REVOKE_DEFAULT_MS = 30_000;
 const ATTRIBUTES_MAX = 16;
 const ATTRIBUTES_BYTES_MAX = 4_096;
 const REQUEST_ID_MAX = 64;
@@ -77,6 +78,11 @@ export function toSetCapacity({ lock, capacity }: pb.SetCapacityRequest): LockCo
 
 export function toSetData({ lock, owner, version, data }: pb.SetDataRequest): LockCommand {
   return checked({ type: 'setData', lock: toLockId(lock), owner: toOwner(owner), version, data });
+}
+
+export function toRevoke({ lock, by, reason, forMs }: pb.RevokeRequest): LockCommand {
+  const ms = forMs === 0n ? REVOKE_DEFAULT_MS : toCount(forMs, 'for_ms');
+  return checked({ type: 'revoke', lock: toLockId(lock), by, reason, forMs: ms });
 }
 
 export function toForget({ lock }: pb.ForgetRequest): LockCommand {

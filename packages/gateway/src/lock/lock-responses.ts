@@ -8,6 +8,7 @@ import type {
   LockResult,
   LockState,
   Owner,
+  Revocation,
   Waiter,
 } from '@remora/lock';
 import type * as pb from '@remora/protocol/remora';
@@ -41,6 +42,11 @@ export function fromDowngrade(result: LockResult): pb.DowngradeResponse {
 export function fromSetData(result: LockResult): pb.SetDataResponse {
   if (result.type !== 'granted') throw refusal(result);
   return {};
+}
+
+export function fromRevoke(result: LockResult): pb.RevokeResponse {
+  if (result.type !== 'revoking') throw refusal(result);
+  return { version: result.version };
 }
 
 export function fromForget(result: LockResult): pb.ForgetResponse {
@@ -101,6 +107,7 @@ function fromEvent(event: LockEvent): pb.LockEvent {
   return {
     ...{ type: event.type, holder: undefined, waited: false, owner: undefined, version: 0, permits: 0 },
     ...{ waiter: undefined, code: '', capacity: 0, data: asBuffer(EMPTY_BYTES), forced: undefined },
+    revocation: undefined,
     ...eventFields(event),
   };
 }
@@ -123,6 +130,8 @@ function eventFields(event: LockEvent): Partial<pb.LockEvent> {
       return { owner: fromOwner(event.owner), code: event.code };
     case 'capacity':
       return { capacity: event.capacity };
+    case 'revoking':
+      return { revocation: event.revocation && fromRevocation(event.revocation) };
     case 'kept':
       return { data: asBuffer(event.data ?? EMPTY_BYTES) };
     case 'recorded':
@@ -144,10 +153,15 @@ function fromGrant({ version, depth, lockTimeMs, keptData = EMPTY_BYTES }: Grant
   return { version, depth, lockTimeMs, keptData: asBuffer(keptData) };
 }
 
+function fromRevocation({ revision, version, by, reason, sinceMs }: Revocation): pb.Revocation {
+  return { revision, version, by, reason, sinceMs };
+}
+
 function fromState(state: LockState): pb.LockState {
-  const { kind, holderCount, waiterCount, permits, capacity, keptData, forced } = state;
+  const { kind, holderCount, waiterCount, permits, capacity, keptData, forced, revocation } = state;
   return {
     forced,
+    revocation: revocation && fromRevocation(revocation),
     ...{ kind, holderCount, waiterCount, permits, capacity, keptData: asBuffer(keptData ?? EMPTY_BYTES) },
     lock: fromLockId(state.lock),
     holders: state.holders.map(fromHolder),

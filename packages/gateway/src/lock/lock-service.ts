@@ -16,6 +16,7 @@ import {
   toList,
   toRelease,
   toRequestId,
+  toRevoke,
   toSession,
   toSetCapacity,
   toSetData,
@@ -31,6 +32,7 @@ import {
   fromForget,
   fromList,
   fromRelease,
+  fromRevoke,
   fromSetCapacity,
   fromSetData,
   fromShow,
@@ -104,6 +106,10 @@ export class LockApi {
 
   setData(request: pb.SetDataRequest, call: CallInfo, done: CallDone<pb.SetDataResponse>): GiveUp {
     return this.#lock(toSetData(request), options(call, request.requestId), done, fromSetData);
+  }
+
+  revoke(request: pb.RevokeRequest, call: CallInfo, done: CallDone<pb.RevokeResponse>): GiveUp {
+    return this.#lock(toRevoke(request), options(call, request.requestId), done, fromRevoke);
   }
 
   forget(request: pb.ForgetRequest, call: CallInfo, done: CallDone<pb.ForgetResponse>): GiveUp {

@@ -333,6 +333,7 @@ function withDeadline(command: Command, deadlineMs: number): Command {
     case 'forceRelease':
     case 'downgrade':
     case 'setCapacity':
+    case 'revoke':
     case 'setData':
     case 'forget':
     case 'endDelay':

@@ -104,6 +104,13 @@ const forced = answer({
   reason: text('As whoever did it said.'),
   version: count('Of the newest grant that was ended.'),
 });
+const revocation = answer({
+  revision: count('Tells requests apart.'),
+  version: count('Grants up to this version are asked for.'),
+  by: text('As whoever asks said.'),
+  reason: text('As whoever asks said.'),
+  sinceMs: count('Wall time of the server, in ms since 1970.'),
+});
 const keepData = { type: 'boolean', description: 'The data stay with the lock when it is held no longer.' };
 const capacity = count('How many permits a semaphore has in all.', { maximum: PERMITS_MAX });
 /** Of what was answered, and may be sent back as it is. */
@@ -265,6 +272,7 @@ export const SCHEMAS = {
       event('left', { ...owner, code: text('Why it waits no longer.') }),
       event('capacity', { capacity }),
       event('kept', { data: { oneOf: [keptData, { type: 'null' }] } }),
+      event('revoking', { revocation: { oneOf: [revocation, { type: 'null' }] } }),
       event('recorded', { forced: { oneOf: [forced, { type: 'null' }] } }),
     ],
   },

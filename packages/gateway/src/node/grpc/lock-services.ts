@@ -41,6 +41,7 @@ export function lockService(deps: LockServiceDeps, guard: CallGuard): GrpcServic
     downgrade: guard.unary(api.downgrade.bind(api), remoraStatus),
     setCapacity: guard.unary(api.setCapacity.bind(api), remoraStatus),
     setData: guard.unary(api.setData.bind(api), remoraStatus),
+    revoke: guard.unary(api.revoke.bind(api), remoraStatus),
     forget: guard.unary(api.forget.bind(api), remoraStatus),
     show: guard.unary(api.show.bind(api), remoraStatus),
     list: guard.unary(api.list.bind(api), remoraStatus),
