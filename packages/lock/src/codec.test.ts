@@ -364,6 +364,16 @@ describe('bounds', () => {
       command: { type: 'setData', lock, owner, version: 0, data: utf8('') },
       says: 'version is an integer from 1',
     },
+    {
+      name: 'a long reason',
+      command: { type: 'revoke', lock, by: '', reason: 'x'.repeat(257), forMs: 1 },
+      says: '0 to 256 bytes',
+    },
+    {
+      name: 'to ask for no time',
+      command: { type: 'revoke', lock, by: '', reason: '', forMs: 0 },
+      says: '1 to 86400000',
+    },
     { name: 'a capacity below 0', command: { type: 'setCapacity', lock, capacity: -1 }, says: '0 to 1000000' },
     {
       name: 'lease 0',
