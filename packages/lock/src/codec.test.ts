@@ -367,7 +367,7 @@ describe('bounds', () => {
     {
       name: 'a long reason',
       command: { type: 'revoke', lock, by: '', reason: 'x'.repeat(257), forMs: 1 },
-      says: '0 to 256 bytes',
+      says: '1 to 256 bytes',
     },
     {
       name: 'to ask for no time',
