@@ -1,8 +1,9 @@
-import { copyBytes, EMPTY_BYTES, ServiceError } from '@remora/base';
+import { copyBytes, ServiceError } from '@remora/base';
 import type { HoldMode, LockId, LockResult, Owner, Revocation } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { AcquireOperation, type AcquireRequest, type AcquireStats, type Grant, lockResult } from './acquire.ts';
-import { type Duration, durationMs } from './duration.ts';
+import { type Convertible, downgradeHold, type UpgradeOptions, upgradeHold } from './conversion.ts';
+import type { Duration } from './duration.ts';
 import { type BytesLike, toBytes } from './keys.ts';
 import type { LockDeps } from './lock.ts';
 import { noOwnLease, refusalOf, takenAway } from './lock-errors.ts';
@@ -279,29 +280,9 @@ export class HeldLock implements AsyncDisposable {
    *   release; LOCK_TIMEOUT after `wait`; LOCK_BUSY with `wait: 0`; CANCELED when `signal` aborted; LOCK_NOT_HELD or
    *   SESSION_EXPIRED when it is lost. Unless it is lost it is held shared, as before.
    */
-  async upgrade(options: { readonly wait?: Duration; readonly signal?: AbortSignal } = {}): Promise<this> {
+  async upgrade(options: UpgradeOptions = {}): Promise<this> {
     this.throwIfLost();
-    const { requester, nextAttempt, requestTimeoutMs } = this.#deps;
-    const waitMs = options.wait === undefined ? undefined : durationMs(options.wait, 'wait');
-    const request: AcquireRequest = {
-      ...{ lock: this.id, token: this.token, depthMax: REENTRY_DEPTH_MAX, data: EMPTY_BYTES, requestTimeoutMs },
-      ...{ keepData: false, delayMs: 0 },
-      ...{
-        attempt: nextAttempt(),
-        startedMs: requester.ports.clock.monotonicMs(),
-        waitMs,
-        signal: options.signal,
-        as: { type: 'upgrade' },
-      },
-      upgrade: { refusal: () => this.#refusal(), onUnknown: () => this.#abandon() },
-    };
-    try {
-      const grant = await new AcquireOperation(requester, this.#session, request).run();
-      if (grant === undefined) throw new ServiceError('LOCK_BUSY', 'others share the lock');
-    } catch (error) {
-      if (error instanceof ServiceError && error.code === 'LOCK_NOT_HELD' && !this.#released) this.#lose(error);
-      throw error;
-    }
+    await upgradeHold(this.#convertible(), options);
     return this;
   }
 
@@ -312,40 +293,20 @@ export class HeldLock implements AsyncDisposable {
    * @throws ServiceError UNAVAILABLE, DEADLINE_EXCEEDED or UNKNOWN_OUTCOME when the cluster did not answer: how it is held
    *   is unknown then, so it is lost, and released in the background.
    */
-  downgrade(): Promise<this> {
-    return new Promise((resolve, reject) => {
-      this.#turns.enter(() => {
-        const refusal = this.#refusal();
-        if (refusal !== undefined) {
-          reject(refusal);
-          return false;
-        }
-        this.#shareFromNowOn().then(() => resolve(this), reject);
-        return true;
-      });
-    });
+  async downgrade(): Promise<this> {
+    await downgradeHold(this.#convertible());
+    return this;
   }
 
-  async #shareFromNowOn(): Promise<void> {
-    const { requester, requestTimeoutMs } = this.#deps;
-    const turns = this.#turns;
-    const downgrade = { type: 'downgrade', lock: this.id, owner: this.#owner, attempt: turns.attempt } as const;
-    turns.converting = true;
-    try {
-      const reply = await requester.command({ type: 'lock', command: downgrade }, { timeoutMs: requestTimeoutMs });
-      const result = lockResult(reply);
-      if (result.type === 'granted') return turns.converted(result.version, 'shared');
-      const error = refusalOf(result);
-      if (error.code === 'LOCK_NOT_HELD') this.#lose(error);
-      throw error;
-    } catch (error) {
-      if (error instanceof ServiceError && error.retry === 'no' && error.code !== 'DEADLINE_EXCEEDED') throw error;
-      this.#abandon();
-      throw error;
-    } finally {
-      turns.converting = false;
-      turns.leave();
-    }
+  #convertible(): Convertible {
+    return {
+      ...{ deps: this.#deps, session: this.#session, owner: this.#owner, lock: this.id, turns: this.#turns },
+      refusal: () => this.#refusal(),
+      lose: (reason) => {
+        if (!this.#released) this.#lose(reason);
+      },
+      abandon: () => this.#abandon(),
+    };
   }
 
   /** How it is held cannot be told any more: it is used no longer, and given back. */

@@ -75,11 +75,13 @@ export class OwnLease {
   readonly #session: Session;
   readonly #plan: Plan;
   readonly #timeoutMs: number;
+  #hasCondition: boolean;
   #ended = false;
 
-  constructor(session: Session, plan: Plan, timeoutMs: number) {
+  constructor(session: Session, plan: OwnLeaseRequest, timeoutMs: number) {
     this.#session = session;
     this.#plan = plan;
+    this.#hasCondition = plan.terms?.condition !== undefined;
     this.#timeoutMs = timeoutMs;
   }
 
@@ -98,13 +100,15 @@ export class OwnLease {
 
   async extend(ttl: Duration | undefined): Promise<void> {
     if (ttl === undefined) return this.#session.renew(this.#timeoutMs);
-    if (this.#session.hasCondition) throw invalid('a condition says when the lock is freed: change that');
+    if (this.#hasCondition) throw invalid('a condition says when the lock is freed: change that');
     await this.#setTerms({ ttlMs: positive(durationMs(ttl, 'ttl'), 'ttl') });
   }
 
   async setCondition(condition: LockCondition): Promise<void> {
     if (!this.#plan.renew || this.#plan.never) throw invalid('a lock that is not renewed has no heartbeats to miss');
-    await this.#setTerms(termsOf(conditionOf(condition)));
+    const terms = termsOf(conditionOf(condition));
+    this.#hasCondition = true;
+    await this.#setTerms(terms);
   }
 
   /** The lock stays, and nobody renews it. */

@@ -124,10 +124,6 @@ export class Session {
     return this.#pace.ttlMs;
   }
 
-  get hasCondition(): boolean {
-    return Number.isFinite(this.#pace.silenceMs);
-  }
-
   /** `suspended`: heartbeats are not answered at the moment; what the session holds is still its own. */
   get state(): SessionState {
     this.check();

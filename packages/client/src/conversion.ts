@@ -1,0 +1,85 @@
+/** The same hold in another way: alone instead of shared, and the other way round. */
+import { EMPTY_BYTES, ServiceError } from '@remora/base';
+import type { Owner } from '@remora/lock';
+import { AcquireOperation, type AcquireRequest, lockResult } from './acquire.ts';
+import { type Duration, durationMs } from './duration.ts';
+import type { LockDeps } from './lock.ts';
+import { refusalOf } from './lock-errors.ts';
+import type { Owner as OwnerTurns } from './owner.ts';
+import type { Session } from './session.ts';
+
+export interface UpgradeOptions {
+  readonly wait?: Duration;
+  readonly signal?: AbortSignal;
+}
+
+/** A hold, as far as it concerns its conversion. */
+export interface Convertible {
+  readonly deps: LockDeps;
+  readonly session: Session;
+  readonly owner: Owner;
+  readonly lock: AcquireRequest['lock'];
+  readonly turns: OwnerTurns;
+  /** Why it is not held any more; undefined while it is. */
+  readonly refusal: () => ServiceError | undefined;
+  /** The cluster says that it is not held. */
+  readonly lose: (reason: ServiceError) => void;
+  /** How it is held cannot be told any more. */
+  readonly abandon: () => void;
+}
+
+/** Of one who upgrades: as deep as it holds the lock already. */
+const DEPTH_MAX = 1_000;
+
+export async function upgradeHold(hold: Convertible, options: UpgradeOptions): Promise<void> {
+  const { deps, session, owner, lock } = hold;
+  const { requester, nextAttempt, requestTimeoutMs } = deps;
+  const waitMs = options.wait === undefined ? undefined : durationMs(options.wait, 'wait');
+  const request: AcquireRequest = {
+    ...{ lock, token: owner.token, depthMax: DEPTH_MAX, data: EMPTY_BYTES, requestTimeoutMs },
+    ...{ keepData: false, delayMs: 0, attempt: nextAttempt(), startedMs: requester.ports.clock.monotonicMs() },
+    ...{ waitMs, signal: options.signal, as: { type: 'upgrade' } },
+    upgrade: { refusal: hold.refusal, onUnknown: hold.abandon },
+  };
+  try {
+    const grant = await new AcquireOperation(requester, session, request).run();
+    if (grant === undefined) throw new ServiceError('LOCK_BUSY', 'others share the lock');
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'LOCK_NOT_HELD') hold.lose(error);
+    throw error;
+  }
+}
+
+export function downgradeHold(hold: Convertible): Promise<void> {
+  return new Promise((resolve, reject) => {
+    hold.turns.enter(() => {
+      const refusal = hold.refusal();
+      if (refusal !== undefined) {
+        reject(refusal);
+        return false;
+      }
+      shareFromNowOn(hold).then(resolve, reject);
+      return true;
+    });
+  });
+}
+
+async function shareFromNowOn({ deps, lock, owner, turns, lose, abandon }: Convertible): Promise<void> {
+  const { requester, requestTimeoutMs } = deps;
+  const command = { type: 'downgrade', lock, owner, attempt: turns.attempt } as const;
+  turns.converting = true;
+  try {
+    const result = lockResult(await requester.command({ type: 'lock', command }, { timeoutMs: requestTimeoutMs }));
+    if (result.type === 'granted') return turns.converted(result.version, 'shared');
+    const error = refusalOf(result);
+    if (error.code === 'LOCK_NOT_HELD') lose(error);
+    throw error;
+  } catch (error) {
+    if (error instanceof ServiceError && error.retry === 'no' && error.code !== 'DEADLINE_EXCEEDED') throw error;
+    abandon();
+    throw error;
+  } finally {
+    turns.converting = false;
+    turns.leave();
+  }
+}
