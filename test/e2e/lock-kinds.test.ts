@@ -28,6 +28,9 @@ const code = (expected: string) => expect.objectContaining({ code: expected });
 const waiters = (name: string, count: number) =>
   eventually(`${count} wait for ${name}`, async () => (await client.locks.show(name))?.waiterCount === count);
 
+const passing = (name: string, count: number) =>
+  eventually(`${count} wait to pass ${name}`, async () => (await client.locks.show(name))?.passing === count);
+
 /** Kills the leader's process, whose gateway clients use, and waits until it is back. */
 async function changeLeader(): Promise<void> {
   const leader = await cluster.leader();
@@ -275,6 +278,66 @@ describe('data of a lock', () => {
   });
 });
 
+describe('barriers', () => {
+  test('hold up all who wait at them, and let all go at once when they are lifted, by whom ever', async () => {
+    const name = unique('barrier');
+    const barrier = client.barrier(name);
+    await barrier.wait();
+    const held = await barrier.hold();
+    await expect(other.barrier(name).hold()).rejects.toThrow(code('LOCK_BUSY'));
+    await expect(other.barrier(name).wait({ wait: 100 })).rejects.toThrow(code('LOCK_TIMEOUT'));
+    const waiting = [client, client, other].map((each) => each.barrier(name).wait());
+    const next = other.lock(name).acquire();
+    await waiters(name, 1);
+    await passing(name, 3);
+    await held.release();
+    await Promise.all(waiting);
+    const again = await next;
+    const once = client.barrier(name).wait();
+    await passing(name, 1);
+    expect([await barrier.lift({ by: 'ops' }), await barrier.lift()]).toEqual([true, false]);
+    await once;
+    expect(await again.check()).toBe(false);
+    await client.locks.forget(name);
+    expect(await client.locks.show(name)).toBeUndefined();
+  });
+
+  test('let parties begin together and end together, round after round', async () => {
+    const name = unique('rounds');
+    const log: string[] = [];
+    const party = async (each: RemoraClient) => {
+      for (let round = 0; round < 3; round++) {
+        const stay = await each.doubleBarrier(name, { parties: 3 }).enter();
+        log.push(`in ${round}`);
+        await stay.leave();
+        log.push(`out ${round}`);
+      }
+    };
+    await Promise.all([party(client), party(client), party(other)]);
+    const rounds = [0, 1, 2].map((round) => log.filter((line) => line.endsWith(String(round))).map((line) => line[0]));
+    for (const round of rounds) expect(round.join('')).toBe('iiiooo');
+    expect(await client.locks.show(name)).toBeUndefined();
+  });
+
+  test('count nobody who gave up, and whose session has ended; and are no locks meanwhile', async () => {
+    const name = unique('parties');
+    const barrier = client.doubleBarrier(name, { parties: 2 });
+    await expect(barrier.enter({ wait: 100 })).rejects.toThrow(code('LOCK_TIMEOUT'));
+    await eventually('it is not counted', async () => (await client.locks.show(name)) === undefined);
+    const first = barrier.enter();
+    await passing(name, 1);
+    const stays = [await other.doubleBarrier(name, { parties: 2 }).enter(), await first] as const;
+    await expect(stays[0].leave({ wait: 100 })).rejects.toThrow(code('LOCK_TIMEOUT'));
+    expect(stays[0].state).toBe('released');
+    await stays[1].leave();
+    expect(await client.locks.show(name)).toBeUndefined();
+    const lock = await client.lock(name).acquire();
+    await expect(barrier.enter()).rejects.toThrow(code('LOCK_KIND_MISMATCH'));
+    await lock.release();
+    await expect(client.doubleBarrier(name, { parties: 0 }).enter()).rejects.toThrow(code('INVALID_ARGUMENT'));
+  });
+});
+
 describe('lock-delay', () => {
   test('keeps others off for a while after the session of the holder has ended, and who waits keeps its place', async () => {
     const name = unique('delay');
@@ -451,6 +514,11 @@ describe('over a change of leader', () => {
     const delayed = unique('delayed');
     const session = await other.session();
     await session.lock(delayed).acquire({ lockDelay: '2s' });
+    const [gate, start] = [unique('gate'), unique('start')];
+    const closed = await client.barrier(gate).hold();
+    const throughGate = other.barrier(gate).wait();
+    const entering = client.doubleBarrier(start, { parties: 2 }).enter();
+    await Promise.all([passing(gate, 1), passing(start, 1)]);
     const afterDelay = client.lock(delayed).acquire();
     await waiters(delayed, 1);
     await client.lease.revoke(session.lease);
@@ -484,6 +552,9 @@ describe('over a change of leader', () => {
     for (const each of watched) await each.untilTold();
     await upgrader.release();
     expect(await granted).toBeGreaterThan(1_995);
+    const stay = await other.doubleBarrier(start, { parties: 2 }).enter();
+    await Promise.all([stay.leave(), entering.then((each) => each.leave())]);
+    await Promise.all([closed.release(), throughGate]);
     expect(await Promise.all([rw, sem, up].map((name) => client.locks.show(name)))).toEqual([
       undefined,
       undefined,

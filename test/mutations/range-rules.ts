@@ -332,4 +332,63 @@ const OF_COORDINATORS: readonly RuleMutation[] = [
   },
 ];
 
-export const RANGE_RULES: readonly RuleMutation[] = [...OF_RANGES, ...OF_CLIENTS, ...OF_COORDINATORS];
+/** What holds of locks leave behind, and barriers: the rules of packages/lock/src/procedures.ts. */
+const OF_LOCKS: readonly RuleMutation[] = [
+  {
+    name: 'delay-not-waited-for',
+    rule: 'a lock-delay ends before it has passed on the clock of the leader (lock-delays.ts LD1)',
+    file: 'packages/dataserver/src/range/lock-delays.ts',
+    find: 'deadlineMs: this.#clock.monotonicMs() + hold.delayMs',
+    replace: 'deadlineMs: this.#clock.monotonicMs()',
+    killedBy: {
+      file: 'packages/dataserver/src/range/lock-delays.test.ts',
+      test: 'lock-delays end by a proposal that names the hold, once the delay has passed, and once only',
+    },
+  },
+  {
+    name: 'delayed-hold-is-still-its-owners',
+    rule: 'who has lost its session does what it likes with a lock that is kept from others (T1)',
+    file: 'packages/lock/src/lock-rows.ts',
+    find: 'return hold?.delayed ? undefined : hold;',
+    replace: 'return hold;',
+    killedBy: {
+      file: 'packages/lock/src/delay.test.ts',
+      test: 'lock-delay leaves its owner nothing: the hold is not current, not released, and not changed by it',
+    },
+  },
+  {
+    name: 'kept-data-lost-by-who-says-nothing',
+    rule: 'a holder that dies before it has said anything loses what was kept (D1)',
+    file: 'packages/lock/src/lock-rows.ts',
+    find: 'const data = keepData && request.data.length === 0 ? this.keptData : request.data; // D1',
+    replace: 'const data = request.data;',
+    killedBy: {
+      file: 'packages/lock/src/data.test.ts',
+      test: 'data that are kept are what the next hold that keeps data begins with, unless it brings its own',
+    },
+  },
+  {
+    name: 'the-gone-are-counted-at-a-barrier',
+    rule: 'parties begin with one that has given up (B3)',
+    file: 'packages/lock/src/let-through.ts',
+    find: '.filter((passer) => !isGone(procedure, passer))',
+    replace: '',
+    killedBy: {
+      file: 'packages/lock/src/barrier.test.ts',
+      test: 'a double barrier counts nobody whose wait is over or whose session is dead (B3)',
+    },
+  },
+  {
+    name: 'passage-not-remembered',
+    rule: 'who did not hear that it passed waits again (B4)',
+    file: 'packages/lock/src/let-through.ts',
+    find: 'rows.passers.put({ ...passer, passedVersion: view.revision });',
+    replace: 'rows.passers.remove(owner);',
+    killedBy: {
+      file: 'packages/lock/src/barrier.test.ts',
+      test: 'who waits for a lock to be free is told so again when it asks again, though the lock is held again, until it says that it knows (B4)',
+    },
+  },
+];
+
+export const RANGE_RULES: readonly RuleMutation[] = [...OF_LOCKS, ...OF_RANGES, ...OF_CLIENTS, ...OF_COORDINATORS];

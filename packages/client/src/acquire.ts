@@ -307,7 +307,7 @@ export class AcquireOperation {
 }
 
 function modeOf(as: AcquireAs | undefined): HoldMode {
-  return as?.type === 'shared' || as?.type === 'permits' ? as.type : 'exclusive';
+  return as?.type === 'enter' ? 'shared' : as?.type === 'shared' || as?.type === 'permits' ? as.type : 'exclusive';
 }
 
 export function lockResult(reply: PipeReply<CommandResult> | undefined): LockResult {

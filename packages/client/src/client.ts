@@ -1,6 +1,7 @@
 import { asBuffer, ServiceError, type Timer } from '@remora/base';
 import type { LockId } from '@remora/lock';
 import { type ClusterView, PIPE_REQUEST_BYTES_MAX, pipeView, type RangeStatus } from '@remora/protocol';
+import { Barrier, DoubleBarrier } from './barrier.ts';
 import { type Duration, durationMs } from './duration.ts';
 import { Election } from './election.ts';
 import { Fence } from './fence.ts';
@@ -50,6 +51,12 @@ export interface ClientOptions {
   readonly releaseOnExit?: boolean;
   /** Traces how long locks are waited for and held: one of `@opentelemetry/api`, or whatever has its `startSpan`. */
   readonly tracer?: Tracer;
+}
+
+export interface DoubleBarrierOptions {
+  /** How many wait for one another, 1 to 100,000. */
+  readonly parties: number;
+  readonly namespace?: string;
 }
 
 export interface SessionOptions {
@@ -138,6 +145,18 @@ export class RemoraClient implements AsyncDisposable {
       this.#lockDeps(() => this.#ownSession()),
       lockId({ name, ...options }),
     );
+  }
+
+  /** Holds up all who wait at it while somebody holds it: the lock of that name, of which others wait to be free. */
+  barrier(name: BytesLike, options: { readonly namespace?: string } = {}): Barrier {
+    const deps = this.#lockDeps(() => this.#ownSession());
+    return new Barrier(deps, lockId({ name, ...options }), this.locks);
+  }
+
+  /** Lets `parties` begin and end together. A name that is in use as a lock is no such barrier. */
+  doubleBarrier(name: BytesLike, { parties, ...options }: DoubleBarrierOptions): DoubleBarrier {
+    const deps = this.#lockDeps(() => this.#ownSession());
+    return new DoubleBarrier(deps, lockId({ name, ...options }), parties);
   }
 
   /** Permits that belong to the client's own session. A name that is in use as a lock is no semaphore. */

@@ -14,7 +14,14 @@ export type {
 } from '@remora/lock';
 export type { SessionInfo } from '@remora/protocol';
 export type { AcquireStats } from './acquire.ts';
-export { type ClientOptions, ClientSession, RemoraClient, type SessionOptions } from './client.ts';
+export { Barrier, type BarrierOptions, BarrierStay, DoubleBarrier } from './barrier.ts';
+export {
+  type ClientOptions,
+  ClientSession,
+  type DoubleBarrierOptions,
+  RemoraClient,
+  type SessionOptions,
+} from './client.ts';
 export type { Duration } from './duration.ts';
 export {
   type CampaignOptions,

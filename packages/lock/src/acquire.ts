@@ -1,5 +1,6 @@
 /** Acquires: the rules are in `procedures.ts`. */
 import { assert } from '@remora/base';
+import { enter as enterBarrier, pass } from './barrier.ts';
 import { handOver, tooManyPermits } from './hand-over.ts';
 import { WAITERS_MAX } from './limits.ts';
 import type { GrantRequest, LockRows } from './lock-rows.ts';
@@ -34,6 +35,8 @@ export function acquire(procedure: Procedure, command: Acquire): LockResult {
   if (mismatch !== undefined) return mismatch;
   const hold = rows.holdOf(owner);
   if (command.as?.type === 'upgrade') return upgrade(procedure, command, hold);
+  if (command.as?.type === 'pass') return pass(procedure, command, hold);
+  if (command.as?.type === 'enter') return enterBarrier(procedure, command, command.as.parties, hold);
   if (hold !== undefined) return reenter(procedure, hold, command);
   if (command.wait && waitIsOver(view, command.waitUntilMs)) {
     if (record.sequence !== 0) leaveQueue(procedure, command, record, 'LOCK_TIMEOUT');

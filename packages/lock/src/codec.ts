@@ -241,9 +241,9 @@ export function decodeRevocation(raw: unknown): Revocation {
 
 function isStateV1(state: LockState | undefined): boolean {
   if (state === undefined) return true;
-  const { kind, holders, waiters, keptData, forced, revocation } = state;
+  const { kind, holders, waiters, keptData, forced, revocation, passing } = state;
   if (kind !== 'exclusive' || keptData !== undefined || forced !== undefined || revocation !== undefined) return false;
-  if (holders.some(isMoreThanHolding)) return false;
+  if (passing > 0 || holders.some(isMoreThanHolding)) return false;
   return waiters.every(({ mode }) => mode === 'exclusive');
 }
 

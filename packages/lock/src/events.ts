@@ -42,7 +42,9 @@ export type LockEvent =
   /** Which data are kept with the lock from now on; undefined: none. */
   | { readonly type: 'kept'; readonly data: Uint8Array | undefined }
   /** Who has taken it by force last, as it is on record from now on; undefined: nothing is. */
-  | { readonly type: 'recorded'; readonly forced: ForcedRelease | undefined };
+  | { readonly type: 'recorded'; readonly forced: ForcedRelease | undefined }
+  /** How many wait until it is free, or until enough share it. */
+  | { readonly type: 'passing'; readonly count: number };
 
 /** What a listener is told. */
 export type LockNews =
@@ -74,7 +76,7 @@ export function stateAfter(lock: LockId, before: LockState | undefined, event: L
 function freeLock(lock: LockId): LockState {
   return {
     ...{ lock, kind: 'exclusive', holders: [], holderCount: 0 },
-    ...{ waiters: [], waiterCount: 0, permits: 0, capacity: 0, keptData: undefined, forced: undefined },
+    ...{ waiters: [], waiterCount: 0, permits: 0, capacity: 0, keptData: undefined, forced: undefined, passing: 0 },
   };
 }
 
@@ -108,6 +110,8 @@ function changed(state: LockState, event: LockEvent): LockState {
       return { ...state, keptData: event.data };
     case 'recorded':
       return { ...state, forced: event.forced };
+    case 'passing':
+      return { ...state, passing: event.count };
     default:
       return unreachable(event);
   }

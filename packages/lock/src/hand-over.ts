@@ -1,5 +1,6 @@
 /** Who is granted a lock when there is room in it: L2 and L3 of `procedures.ts`. */
 import { assert } from '@remora/base';
+import { letThrough } from './let-through.ts';
 import { granted, notify, type Procedure, type Refused, refused, SESSION_MESSAGE, waitIsOver } from './procedure.ts';
 import type { WaiterRecord } from './row-records.ts';
 
@@ -9,6 +10,7 @@ import type { WaiterRecord } from './row-records.ts';
  */
 export function handOver(procedure: Procedure): void {
   const { rows } = procedure;
+  letThrough(procedure);
   if (rows.full) return; // Nobody needs to be looked at.
   handOverToUpgrader(procedure);
   if (rows.head.upgrading || rows.full) return;

@@ -11,6 +11,7 @@
  *     06                                        the data that a holder left
  *     07                                        who has taken it by force last
  *     08                                        what is asked of those who hold it
+ *     09 | lease | incarnation | token          one who waits until it is free, or has been told so
  *
  * K1. All records of a lock share its prefix, and no lock's prefix begins another's: a 00 in a name is written
  *     00 FF, and the name ends with 00 01 (the ordered tuple encoding of FoundationDB). Prefixes order as names do.
@@ -35,6 +36,7 @@ const UPGRADE = 0x05;
 const KEPT = 0x06;
 const FORCED = 0x07;
 const REVOCATION = 0x08;
+const PASSER = 0x09;
 const SESSION_BYTES = 16;
 
 /** Everything that is kept of one lock, and nothing else, lies in this span. A range is never split inside it. */
@@ -184,6 +186,28 @@ export class LockKeys {
 
   forced(): Buffer {
     return this.#key(FORCED, 0);
+  }
+
+  passer(owner: Owner): Buffer {
+    const tokenBytes = Buffer.byteLength(owner.token);
+    const key = this.#key(PASSER, SESSION_BYTES + tokenBytes);
+    const at = writeSession(key, owner.session, this.#prefixLength + 1);
+    writeText(key, owner.token, at, tokenBytes);
+    return key;
+  }
+
+  passers(): Span {
+    return { start: this.#key(PASSER, 0), end: this.#key(PASSER + 1, 0) };
+  }
+
+  passersOf(session: SessionRef): Span {
+    const start = this.#key(PASSER, SESSION_BYTES);
+    writeSession(start, session, this.#prefixLength + 1);
+    return { start, end: prefixEnd(start) };
+  }
+
+  passerOf(passerKey: Bytes): Owner {
+    return readOwner(passerKey, this.#prefixLength + 1);
   }
 
   marks(): Span {

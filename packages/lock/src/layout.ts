@@ -115,7 +115,7 @@ const stateV1 = completed<Pick<LockState, 'lock' | 'holders' | 'waiters' | 'wait
   }),
   ({ lock, holders, waiters, waiterCount }) => ({
     ...{ lock, kind: 'exclusive', holders, holderCount: holders.length, waiters, waiterCount },
-    ...{ permits: 0, capacity: 0, keptData: undefined, forced: undefined },
+    ...{ permits: 0, capacity: 0, keptData: undefined, forced: undefined, passing: 0 },
   }),
 );
 const holderState = struct<HolderState>({
@@ -147,6 +147,7 @@ const state = struct<LockState>({
   keptData: added(optional(bytes), undefined),
   forced: added(optional(forced), undefined),
   revocation: added(optional(revocation), undefined),
+  passing: added(int, 0),
 });
 
 const resultV1 = union<ResultV1>({
@@ -171,6 +172,7 @@ const event = union<LockEvent>({
   kept: struct({ data: optional(bytes) }),
   recorded: struct({ forced: optional(forced) }),
   revoking: struct({ revocation: optional(revocation) }),
+  passing: struct({ count: int }),
 });
 
 /** One codec for every message of version 1, and for those of version 2. */
@@ -211,6 +213,8 @@ export const layout = {
           upgrade: struct({}),
           permits: struct({ permits: int, capacity: int }),
           alone: struct({}),
+          pass: struct({}),
+          enter: struct({ parties: int }),
         }),
         keepData: added(bool, false),
         delayMs: added(int, 0),

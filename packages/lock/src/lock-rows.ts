@@ -6,7 +6,7 @@
  *     head and nothing else.
  * W2. Only a lock that is held has a queue: whoever vacates it hands over before `save`. Only who shares it upgrades.
  * W3. An owner row exists exactly while its owner has a place in the queue, a mark or a share.
- * W4. A session is attached exactly while it holds the lock alone or has an owner row in it, until its end is told.
+ * W4. A session is attached exactly while it holds the lock alone or has a row in it, until its end is told.
  * W5. No step reads the whole queue: the first waiter is found by the head's sequence, an owner's place by its row.
  * W6. One owner has the lock alone (the head says who), or any number share it (a row for each): never both. Of a
  *     semaphore the permits of all who share it are counted in the head.
@@ -21,6 +21,7 @@ import { keepData, keptData, recordForced } from './left-behind.ts';
 import { SHARERS_MAX } from './limits.ts';
 import { Marks } from './marks.ts';
 import type { GrantEnd } from './meter.ts';
+import { Passers } from './passers.ts';
 import { decodeHead, emptyHead, encodeHead, type Head, type Hold, positionOf, stateOfHolder } from './records.ts';
 import { readRevocation, writeRevocation } from './revocation-row.ts';
 import {
@@ -45,6 +46,15 @@ export type GrantRequest = Pick<
   WaiterRecord,
   'owner' | 'mode' | 'permits' | 'attempt' | 'data' | 'keepData' | 'delayMs'
 >;
+
+/** What a session had in the lock that is to be told. */
+export interface RemovedSession {
+  /** In the order of their tokens. */
+  readonly waiters: readonly Owner[];
+  /** The same of those who waited without queueing. */
+  readonly passing: readonly Owner[];
+  readonly delayed: readonly Hold[];
+}
 
 export interface Conversion {
   readonly mode: 'exclusive' | 'shared';
@@ -408,6 +418,18 @@ export class LockRows {
     if (this.#head.marks > 0 && this.#view.timeMs > this.#head.marksDueMs) this.#marks.clearEnded();
   }
 
+  /** Those who wait without queueing, or have. */
+  get passers(): Passers {
+    return new Passers({
+      ...{ view: this.#view, keys: this.#keys, head: this.#head },
+      attach: (session) => this.#view.attach(session, this.#lock),
+      loosen: (session) => this.#loose.push(session),
+      changed: () => {
+        this.#changed = true;
+      },
+    });
+  }
+
   get #marks(): Marks {
     return new Marks({
       ...{ view: this.#view, keys: this.#keys, head: this.#head },
@@ -422,16 +444,16 @@ export class LockRows {
   // ------------------------------------------------------------------------------------------------ ends
 
   /**
-   * Removes all that a session has in the lock but for holds that are delayed from now on; answers with those, and with
-   * its waiters, in the order of their tokens.
+   * Removes all that a session has in the lock but for holds that are delayed from now on.
    */
-  removeSession(session: SessionRef): { readonly waiters: readonly Owner[]; readonly delayed: readonly Hold[] } {
+  removeSession(session: SessionRef): RemovedSession {
     const { hold } = this.#head;
     const waiters: Owner[] = [];
     const delayed: Hold[] = [];
+    const passing = this.#removePassers(session);
     this.#view.detach(session, this.#lock);
     if (hold !== undefined && sameSession(hold.holder.owner.session, session)) this.#vacateOrDelay(hold, delayed);
-    if (this.#hasNoOwners) return { waiters, delayed };
+    if (this.#hasNoOwners) return { waiters, passing, delayed };
     const upgrader = this.upgrader();
     if (upgrader !== undefined && sameSession(upgrader.owner.session, session)) {
       this.removeUpgrader();
@@ -449,7 +471,15 @@ export class LockRows {
       if (sequence !== 0 || mark !== undefined) this.#putOwner(owner, { sequence: 0, mark: undefined, shareVersion });
       if (shareVersion !== 0) this.#vacateOrDelay(this.#share(owner, shareVersion), delayed);
     }
-    return { waiters, delayed };
+    return { waiters, passing, delayed };
+  }
+
+  /** Gives those who waited. */
+  #removePassers(session: SessionRef): readonly Owner[] {
+    const { passers } = this;
+    const gone = passers.ofSession(session, 0);
+    for (const { owner } of gone) passers.remove(owner);
+    return gone.filter(({ passedVersion }) => passedVersion === 0).map(({ owner }) => owner);
   }
 
   /** Of a session that has ended. */
@@ -465,7 +495,7 @@ export class LockRows {
   /** Writes the head, or removes it with the last record (K3), and detaches sessions that have nothing left (W4). */
   save(): void {
     const head = this.#head;
-    assert(this.held || head.waiters === 0, 'W2: only a lock that is held has a queue');
+    assert(this.held || (head.waiters === 0 && head.passing === 0), 'W2: only a lock that is held has a queue');
     assert(head.sharers === 0 ? !head.upgrading : head.hold === undefined, 'W6: a lock is held alone or shared');
     if (head.waiters === 0) {
       head.firstSequence = 1;
@@ -474,7 +504,7 @@ export class LockRows {
     if (!this.held && !head.capacityIsSet && head.capacity > 0) this.setCapacity(0, false);
     if (head.revoking) this.#endRevocation();
     if (this.#changed) {
-      const isLeft = head.marks > 0 || head.capacity > 0 || head.keepsData || head.forcedOnRecord;
+      const isLeft = head.marks > 0 || head.passed > 0 || head.capacity > 0 || head.keepsData || head.forcedOnRecord;
       if (this.held || isLeft) this.#view.put(this.#keys.head, encodeHead(head));
       else if (this.#existed) this.#view.delete(this.#keys.head);
     }
@@ -492,6 +522,7 @@ export class LockRows {
   #sessionInUse(session: SessionRef): boolean {
     const { hold } = this.#head;
     if (hold !== undefined && !hold.delayed && sameSession(hold.holder.owner.session, session)) return true;
+    if (this.passers.ofSession(session, 1).length > 0) return true;
     if (this.#hasNoOwners) return false;
     const span = this.#keys.session(session);
     return this.#view.scan(span.start, span.end, 1).length > 0;

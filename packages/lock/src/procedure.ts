@@ -65,7 +65,7 @@ export function isMarked(view: LockView, record: OwnerRecord, command: CommandOf
 /** A mark is of use only while an acquire may still be applied, and for a session that could be granted one (M3). */
 export function leaveMark(
   { view, rows }: Procedure,
-  { owner, deadlineMs }: CommandOf<'release'> | CommandOf<'cancel'>,
+  { owner, deadlineMs }: Pick<CommandOf<'release'>, 'owner' | 'deadlineMs'>,
   attempt: number,
 ): void {
   if (deadlineMs === 0 || deadlineMs < view.timeMs || !view.sessionAlive(owner.session)) return;

@@ -39,6 +39,18 @@
  * F1. Who takes a lock by force, and why, stays on record if either is said, until that happens again or is forgotten. It
  *     names the newest grant that was ended.
  *
+ * Barriers. Who only waits for a lock to be free takes nothing from anybody, and stands in no queue.
+ *
+ * B1. All who wait so pass together, in the entry after which nobody holds the lock, or at once if nobody does; whoever is
+ *     next in the queue has it after that. Who holds it and wants to pass gives it back in the same step: the last of those
+ *     who leave lets all of them go, and none of them can come in again before the others have left.
+ * B2. Who enters shares the lock at once, and waits until as many share it as it waits for; all who wait for that many, or
+ *     fewer, are let in together. It is counted from the moment that it waits, and stays until it leaves.
+ * B3. Whoever's session is dead or whose wait is over is not counted: it is taken out, with its share, before anybody passes.
+ * B4. That somebody has passed is kept until it says that it knows (release, cancel), enters again, or its session ends: who
+ *     did not hear the answer is told so again, though the lock may be held again by then.
+ * B5. Both are numbered, and end by cancel and release as an acquire does.
+ *
  * Lock-delay. Who works under a lock may go on for a while after its session has ended, or be ended, without knowing. A
  * hold may ask that others wait for that.
  *
@@ -76,6 +88,7 @@ import { acquire } from './acquire.ts';
 import { forget, setData } from './data.ts';
 import { delayedHold, endDelay } from './delay.ts';
 import { handOver } from './hand-over.ts';
+import { tellPasser } from './let-through.ts';
 import { LockRows } from './lock-rows.ts';
 import { notify, type Procedure, refused, SESSION_MESSAGE } from './procedure.ts';
 import { cancel, forceRelease, release } from './release.ts';
@@ -101,7 +114,8 @@ export function applyLockCommand(view: LockView, command: LockCommand): LockOutc
 export function sessionEnded(view: LockView, session: SessionRef, lock: LockId): SessionEnd {
   const procedure = begin(view, lock);
   const { rows, notices } = procedure;
-  const { waiters, delayed } = rows.removeSession(session);
+  const { waiters, passing, delayed } = rows.removeSession(session);
+  for (const owner of passing) tellPasser(procedure, { owner }, refused('SESSION_EXPIRED', SESSION_MESSAGE));
   for (const owner of waiters) {
     notify(procedure, owner, refused('SESSION_EXPIRED', SESSION_MESSAGE));
   }

@@ -9,6 +9,7 @@ import { sameOwner } from './identity.ts';
 import { headKey, LockKeys, lockOfKey, lockSpan, namespaceSpan } from './keys.ts';
 import { forcedRelease, keptData } from './left-behind.ts';
 import { LIST_LIMIT_MAX, LIST_OWNERS_MAX, SHOW_OWNERS_MAX } from './limits.ts';
+import { decodePasser } from './passer-record.ts';
 import { decodeHead, type Head, type Hold, positionOf, stateOfHolder } from './records.ts';
 import { liveRevocation } from './revocation-row.ts';
 import { decodeOwner, decodeWaiter, shareAt, type WaiterRecord } from './row-records.ts';
@@ -104,6 +105,13 @@ function statusIn(
   owner: Owner,
 ): Extract<LockResult, { readonly type: 'granted' | 'queued' }> | undefined {
   const { hold } = head;
+  const passer = head.passing + head.passed === 0 ? undefined : view.get(keys.passer(owner));
+  if (passer !== undefined) {
+    const { passedVersion: version } = decodePasser(passer);
+    return version > 0
+      ? { type: 'granted', version, depth: 0, lockTimeMs: 0 }
+      : { type: 'queued', position: head.passing };
+  }
   const grantedTo = (current: Hold) => grantOf(current, keptData(view, keys, head));
   if (hold !== undefined && sameOwner(hold.holder.owner, owner)) return hold.delayed ? undefined : grantedTo(hold);
   const row = head.waiters === 0 && head.sharers === 0 ? undefined : view.get(keys.owner(owner));
@@ -192,6 +200,7 @@ function stateOf(view: LockReadView, source: Source): LockState | undefined {
     keptData: head.keepsData ? keptData(view, keys, head) : undefined,
     forced: forcedRelease(view, keys, head),
     ...(revocation === undefined ? {} : { revocation }),
+    passing: head.passing,
   };
   return query.allKinds ? state : asExclusive(state);
 }
@@ -209,6 +218,7 @@ function asExclusive({ revocation: _, ...state }: LockState): LockState {
     capacity: 0,
     keptData: undefined,
     forced: undefined,
+    passing: 0,
   };
 }
 

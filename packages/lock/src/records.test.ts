@@ -2,6 +2,7 @@ import { InvariantError, utf8 } from '@remora/base';
 import { describe, expect, it, test } from 'vitest';
 import { LockKeys } from './keys.ts';
 import { decodeForced, decodeKept, encodeForced, encodeKept } from './left-records.ts';
+import { decodePasser, encodePasser } from './passer-record.ts';
 import { decodeHead, emptyHead, encodeHead, type Head, type Hold, RECORD_VERSION } from './records.ts';
 import {
   decodeOwner,
@@ -145,12 +146,13 @@ const records = [
     name: 'a head whose holder has upgraded',
     bytes: encodeHead(upgraded),
     hex:
-      '030100300000000500000000' +
+      '0301003c0000000500000000' +
       '4024000000000000' +
       '4310000000000000' +
       '0000000000000000' +
       '000000000000000000000000' +
       '00000000' +
+      '000000000000000000000000' +
       '0041' +
       '7ffffffffffffffe' +
       '4270000000001000' +
@@ -170,12 +172,13 @@ const records = [
     name: 'the head of a semaphore',
     bytes: encodeHead(semaphore),
     hex:
-      '030200300000000100000000' +
+      '0302003c0000000100000000' +
       '3ff0000000000000' +
       '4000000000000000' +
       '0000000000000000' +
       '000000020000000300000004' +
-      '00000000',
+      '00000000' +
+      '000000000000000000000000',
     decoded: () => decodeHead(encodeHead(semaphore)),
     value: semaphore,
   },
@@ -183,12 +186,13 @@ const records = [
     name: 'a head where one upgrades',
     bytes: encodeHead(upgrading),
     hex:
-      '030400300000000000000000' +
+      '0304003c0000000000000000' +
       '3ff0000000000000' +
       '3ff0000000000000' +
       '0000000000000000' +
       '000000020000000000000000' +
-      '00000000',
+      '00000000' +
+      '000000000000000000000000',
     decoded: () => decodeHead(encodeHead(upgrading)),
     value: upgrading,
   },
@@ -234,12 +238,13 @@ const records = [
     name: 'a head whose holder keeps its data, where data was kept',
     bytes: encodeHead(keeping),
     hex:
-      '030900300000000000000000' +
+      '0309003c0000000000000000' +
       '3ff0000000000000' +
       '3ff0000000000000' +
       '0000000000000000' +
       '000000000000000000000000' +
       '00000000' +
+      '000000000000000000000000' +
       '0041' +
       '7ffffffffffffffe' +
       '4270000000001000' +
@@ -290,12 +295,13 @@ const records = [
     name: 'a head whose holder is delayed',
     bytes: encodeHead({ ...emptyHead(), hold: delayed, delayed: 1 }),
     hex:
-      '030100300000000000000000' +
+      '0301003c0000000000000000' +
       '3ff0000000000000' +
       '3ff0000000000000' +
       '0000000000000000' +
       '000000000000000000000000' +
       '00000001' +
+      '000000000000000000000000' +
       '0041' +
       '7ffffffffffffffe' +
       '4270000000001000' +
@@ -312,6 +318,27 @@ const records = [
     value: { ...emptyHead(), hold: delayed, delayed: 1 },
   },
   {
+    name: 'a head of a lock at which some wait, and some have passed',
+    bytes: encodeHead({ ...emptyHead(), sharers: 2, passing: 3, passed: 1, parties: 4 }),
+    hex:
+      '0300003c0000000000000000' +
+      '3ff0000000000000' +
+      '3ff0000000000000' +
+      '0000000000000000' +
+      '000000020000000000000000' +
+      '00000000' +
+      '000000030000000100000004',
+    decoded: () => decodeHead(encodeHead({ ...emptyHead(), sharers: 2, passing: 3, passed: 1, parties: 4 })),
+    value: { ...emptyHead(), sharers: 2, passing: 3, passed: 1, parties: 4 },
+  },
+  {
+    name: 'one who waits at a lock',
+    bytes: encodePasser({ attempt: 4, waitUntilMs: 12.5, passedVersion: 2 ** 41, parties: 3 }),
+    hex: '01001c' + '4010000000000000' + '4029000000000000' + '4280000000000000' + '00000003',
+    decoded: () => decodePasser(encodePasser({ attempt: 4, waitUntilMs: 12.5, passedVersion: 2 ** 41, parties: 3 })),
+    value: { attempt: 4, waitUntilMs: 12.5, passedVersion: 2 ** 41, parties: 3 },
+  },
+  {
     name: 'a forced release',
     bytes: encodeForced(forced),
     hex: '010010' + '426d1a94a2000000' + '4280000000000000' + '00076d6540686f7374' + '68c3b6737420697320676f6e65',
@@ -322,12 +349,13 @@ const records = [
     name: 'a head that only says who took the lock by force',
     bytes: encodeHead({ ...emptyHead(), forcedOnRecord: true }),
     hex:
-      '031000300000000000000000' +
+      '0310003c0000000000000000' +
       '3ff0000000000000' +
       '3ff0000000000000' +
       '0000000000000000' +
       '000000000000000000000000' +
-      '00000000',
+      '00000000' +
+      '000000000000000000000000',
     decoded: () => decodeHead(encodeHead({ ...emptyHead(), forcedOnRecord: true })),
     value: { ...emptyHead(), forcedOnRecord: true },
   },
@@ -402,8 +430,8 @@ describe('records', () => {
 
   it('blocks that lack what was added at their ends are read as they were meant', () => {
     const before = [
-      { bytes: encodeHead(upgraded), at: 52, lacks: 5, decode: decodeHead, value: upgraded },
-      { bytes: encodeHead(semaphore), at: 2, lacks: 4, decode: decodeHead, value: semaphore },
+      { bytes: encodeHead(upgraded), at: 64, lacks: 5, decode: decodeHead, value: upgraded },
+      { bytes: encodeHead(semaphore), at: 2, lacks: 16, decode: decodeHead, value: semaphore },
       { bytes: encodeWaiter(forPermits), at: 1, lacks: 5, decode: decodeWaiter, value: forPermits },
       { bytes: encodeShare(reader), at: 1, lacks: 5, decode: (b: Uint8Array) => share(b, reader), value: reader },
     ];

@@ -39,6 +39,11 @@ export interface Head {
   sharers: number;
   /** Of all who hold it, those whose session has ended, and who keep others off for a while yet. */
   delayed: number;
+  /** Rows of those who wait without queueing (`passers.ts`), and of those who have passed and not said that they know. */
+  passing: number;
+  passed: number;
+  /** The fewest that must share the lock for any of those who wait for that; 0: nobody does. */
+  parties: number;
   /** Of a semaphore: the permits held, and how many there are; 0 says that it is none. */
   permits: number;
   capacity: number;
@@ -84,6 +89,9 @@ export function emptyHead(): Head {
     hold: undefined,
     sharers: 0,
     delayed: 0,
+    passing: 0,
+    passed: 0,
+    parties: 0,
     permits: 0,
     capacity: 0,
     capacityIsSet: false,
@@ -110,7 +118,7 @@ const HOLD_BYTES = 46;
 const FIRST_ATTEMPT_BYTES = 8;
 /** Version 3: version and flags, then the blocks. */
 const PREFIX_BYTES = 2;
-const HEAD_BLOCK = { bytes: 48, bytesMin: 44 };
+const HEAD_BLOCK = { bytes: 60, bytesMin: 44 };
 const HOLD_BLOCK = { bytes: 60 + HOLD_TERMS_BYTES, bytesMin: 60 };
 
 const HELD = 1;
@@ -153,9 +161,11 @@ export function encodeHead(head: Head): Buffer {
 
 /** R4. Whether versions 1 and 2 can say it. */
 function isPlain(head: Head): boolean {
-  const { hold, sharers, permits, capacity, capacityIsSet, upgrading, keepsData, forcedOnRecord, revoking } = head;
+  const { hold, sharers, permits, capacity, capacityIsSet, upgrading } = head;
+  const { keepsData, forcedOnRecord, revoking, passing, passed } = head;
   const isShared = sharers !== 0 || permits !== 0 || capacity !== 0 || capacityIsSet || upgrading;
-  return !isShared && !keepsData && !forcedOnRecord && !revoking && (hold === undefined || isPlainHold(hold));
+  const isMore = keepsData || forcedOnRecord || revoking || passing > 0 || passed > 0;
+  return !isShared && !isMore && (hold === undefined || isPlainHold(hold));
 }
 
 function isPlainHold({ upgradeAttempt, keepData, delayMs }: Hold): boolean {
@@ -176,6 +186,9 @@ export function decodeHead(bytes: Bytes): Head {
     hold: bytes[1] === HELD ? decodeHold(bytes) : undefined,
     sharers: 0,
     delayed: 0,
+    passing: 0,
+    passed: 0,
+    parties: 0,
     permits: 0,
     capacity: 0,
     capacityIsSet: false,
@@ -241,6 +254,9 @@ function encodeBlocks(head: Head): Buffer {
   view.setUint32(at + 40, head.permits);
   view.setUint32(at + 44, head.capacity);
   view.setUint32(at + 48, head.delayed);
+  view.setUint32(at + 52, head.passing);
+  view.setUint32(at + 56, head.passed);
+  view.setUint32(at + 60, head.parties);
   if (hold === undefined) return out;
   const { owner, version, depth, lockTimeMs, data } = hold.holder;
   view.setUint16(at + holdAt, HOLD_BLOCK.bytes);
@@ -268,6 +284,9 @@ function decodeBlocks(bytes: Bytes): Head {
     hold: (flags & HELD) === 0 ? undefined : decodeHoldBlock(bytes, holdAt),
     sharers: view.getUint32(at + 36),
     delayed: holdAt < 52 ? 0 : view.getUint32(at + 48),
+    passing: holdAt < 64 ? 0 : view.getUint32(at + 52),
+    passed: holdAt < 64 ? 0 : view.getUint32(at + 56),
+    parties: holdAt < 64 ? 0 : view.getUint32(at + 60),
     permits: view.getUint32(at + 40),
     capacity: view.getUint32(at + 44),
     capacityIsSet: (flags & CAPACITY_IS_SET) !== 0,

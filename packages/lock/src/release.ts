@@ -1,6 +1,7 @@
 /** What ends a grant or a wait: the rules are in `procedures.ts`. */
 import { handOver } from './hand-over.ts';
 import { sameOwner } from './identity.ts';
+import { tellPasser } from './let-through.ts';
 import {
   type CommandOf,
   isOfEarlierGrant,
@@ -37,10 +38,15 @@ function releaseOfNothing(procedure: Procedure, command: CommandOf<'release'>, l
   const { view, rows } = procedure;
   const { owner } = command;
   if (!view.sessionAlive(owner.session)) return refused('SESSION_EXPIRED', SESSION_MESSAGE);
-  if (rows.owner(owner).sequence !== 0) {
+  const passer = rows.passers.get(owner);
+  if (rows.owner(owner).sequence !== 0 || passer?.passedVersion === 0) {
     return refused('LOCK_NOT_HELD', 'the owner waits for the lock and does not hold it; cancel leaves the queue');
   }
   leaveMark(procedure, command, command.attempt ?? 0);
+  if (passer !== undefined) {
+    rows.passers.remove(owner);
+    return { type: 'released', depth: 0, version: passer.passedVersion }; // B4
+  }
   if (later !== undefined) {
     const { version } = later.holder;
     return refused('LOCK_NOT_HELD', `what this releases has ended; the owner holds a later grant, ${version}`);
@@ -62,11 +68,27 @@ export function cancel(procedure: Procedure, command: CommandOf<'cancel'>): Lock
     notify(procedure, owner, refused('LOCK_CANCELED', 'the acquire was canceled'));
   }
   const hold = rows.holdOf(owner);
-  const undone = hold === undefined ? false : undo(procedure, command, hold);
+  const undone = cancelPassing(procedure, command, hold) || (hold !== undefined && undo(procedure, command, hold));
   const ended = undone && rows.holdOf(owner) === undefined;
   leaveMark(procedure, command, hold !== undefined && ended ? Math.max(attempt, hold.attempt) : attempt);
   handOver(procedure);
   return { type: 'canceled', released: undone };
+}
+
+/** B5. Whether it gave back a share. */
+function cancelPassing(procedure: Procedure, command: CommandOf<'cancel'>, hold: Hold | undefined): boolean {
+  const { rows } = procedure;
+  const { owner, attempt = 0 } = command;
+  const passer = rows.passers.get(owner);
+  if (passer === undefined || (attempt > 0 && attempt < passer.attempt)) return false;
+  const entering = hold !== undefined && passer.parties > 0;
+  if (entering) end(procedure, hold);
+  else {
+    rows.passers.remove(owner);
+    if (passer.passedVersion === 0)
+      tellPasser(procedure, { owner }, refused('LOCK_CANCELED', 'the acquire was canceled'));
+  }
+  return entering;
 }
 
 /** What a cancel undoes of a hold: the upgrade of that number, or a level. */
@@ -94,6 +116,11 @@ export function forceRelease(procedure: Procedure, command: CommandOf<'forceRele
     rows.removeUpgrader();
     notify(procedure, upgrader.owner, refused('LOCK_NOT_HELD', 'the lock was taken away'));
   }
+  for (const passer of rows.head.parties > 0 ? rows.passers.waiting() : []) {
+    if (passer.parties === 0) continue;
+    rows.passers.remove(passer.owner);
+    tellPasser(procedure, passer, refused('LOCK_NOT_HELD', 'the lock was taken away'));
+  }
   for (const hold of holds) {
     const { owner, version } = hold.holder;
     notify(procedure, owner, { type: 'released', depth: 0, version });
@@ -107,9 +134,14 @@ export function forceRelease(procedure: Procedure, command: CommandOf<'forceRele
   return { type: 'released', depth: 0, version };
 }
 
-/** Who holds the lock no longer does not upgrade it either. */
-function end(procedure: Procedure, hold: Hold): void {
+/** Who holds the lock no longer does not upgrade it either, nor enter. */
+export function end(procedure: Procedure, hold: Hold): void {
+  const { owner } = hold.holder;
   stopWaiting(procedure, hold, 0);
+  if ((procedure.rows.passers.get(owner)?.parties ?? 0) > 0) {
+    procedure.rows.passers.remove(owner);
+    tellPasser(procedure, { owner }, refused('LOCK_CANCELED', 'the owner has left'));
+  }
   procedure.rows.vacate(hold, 'released');
 }
 

@@ -30,11 +30,16 @@ export interface Owner {
  *    an acquire is numbered.
  *  - `permits`: some of a semaphore's permits. `capacity` is how many there are in all when nobody uses it yet and
  *    nobody has set them; otherwise what is known of the semaphore counts.
+ *  - `pass`: nothing, but to wait until nobody holds the lock; a holder gives back what it has first. Numbered. The answer
+ *    is a grant of depth 0.
+ *  - `enter`: shared, and to wait until as many share it as there are parties. Numbered.
  */
 export type AcquireAs =
   | { readonly type: 'shared' }
   | { readonly type: 'upgrade' }
-  | { readonly type: 'permits'; readonly permits: number; readonly capacity: number };
+  | { readonly type: 'permits'; readonly permits: number; readonly capacity: number }
+  | { readonly type: 'pass' }
+  | { readonly type: 'enter'; readonly parties: number };
 
 /** Commands change a lock and go through the log. Times are range time in ms (see `LockView.timeMs`). */
 export type LockCommand =
@@ -215,6 +220,8 @@ export interface LockState {
   readonly capacity: number;
   /** What a holder left with the lock; undefined: nothing. */
   readonly keptData: Bytes | undefined;
+  /** How many wait until it is free, or until enough share it, without queueing for it. */
+  readonly passing: number;
   /** The last time that it was taken by force, if that was put on record. */
   readonly forced: ForcedRelease | undefined;
   /** What is asked of those who hold it; absent: nothing. */

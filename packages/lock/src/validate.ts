@@ -18,6 +18,7 @@ import {
   REASON_BYTES_MAX,
   REVOKE_MAX_MS,
   REVOKER_BYTES_MAX,
+  SHARERS_MAX,
   TOKEN_BYTES_MAX,
 } from './limits.ts';
 import type { AcquireAs, LockCommand, LockId, LockQuery, LockResult, Owner } from './types.ts';
@@ -86,6 +87,12 @@ function dataProblem(data: Bytes): string | undefined {
 
 function asProblem(as: AcquireAs | undefined, attempt: number): string | undefined {
   if (as?.type === 'upgrade') return attempt > 0 ? undefined : 'an upgrade has a number above 0: attempt';
+  if (as?.type === 'pass' || as?.type === 'enter') {
+    if (attempt === 0) return 'who waits at a barrier numbers that from 1: attempt';
+    return as.type === 'pass'
+      ? undefined
+      : integerProblem('the number of parties', as.parties, { min: 1, max: SHARERS_MAX });
+  }
   if (as?.type !== 'permits') return undefined;
   return (
     integerProblem('the number of permits', as.permits, { min: 1, max: PERMITS_MAX }) ??

@@ -26,6 +26,15 @@ interface Holding {
   delayed: boolean;
 }
 
+interface Passing {
+  readonly owner: Owner;
+  readonly attempt: number;
+  readonly waitUntilMs: number;
+  readonly parties: number;
+  /** 0: it waits. */
+  passed: number;
+}
+
 type CommandOf<T extends LockCommand['type']> = Extract<LockCommand, { readonly type: T }>;
 
 /** What an outcome says apart from texts and times for display. */
@@ -47,6 +56,7 @@ export class NaiveLock {
   forced = '';
   /** Grants up to which version are asked for, and until when. */
   asked: { readonly version: number; readonly untilMs: number } | undefined;
+  passers: Passing[] = [];
   #capacityIsSet = false;
   readonly #marks = new Map<string, { attempt: number; deadlineMs: number }>();
   #now: Now = { revision: 0, timeMs: 0, alive: () => false };
@@ -70,6 +80,9 @@ export class NaiveLock {
       this.#notices.push(`${name(this.upgrader.owner)} SESSION_EXPIRED`);
       this.upgrader = undefined;
     }
+    const passing = this.passers.filter((p) => mine(p) && p.passed === 0);
+    this.#notices.push(...passing.map((p) => `${name(p.owner)} SESSION_EXPIRED`).sort());
+    this.passers = this.passers.filter((p) => !mine(p));
     const gone = this.queue.filter(mine).map((w) => `${name(w.owner)} SESSION_EXPIRED`);
     this.#notices.push(...gone.sort());
     this.queue = this.queue.filter((w) => !mine(w));
@@ -169,6 +182,8 @@ export class NaiveLock {
     if (as?.type === 'permits' ? isLock : this.capacity > 0) return 'LOCK_KIND_MISMATCH';
     const held = this.#heldBy(owner);
     if (as?.type === 'upgrade') return this.#upgrade(command, held);
+    if (as?.type === 'pass') return this.#pass(command, held);
+    if (as?.type === 'enter') return this.#enterBarrier(command, as.parties, held);
     if (held !== undefined) return this.#reenter(command, held);
     const late = command.wait && waitUntilMs > 0 && waitUntilMs < this.#now.timeMs;
     if (late) {
@@ -176,6 +191,95 @@ export class NaiveLock {
       return 'LOCK_TIMEOUT';
     }
     return this.#enter(command);
+  }
+
+  // ------------------------------------------------------------------------------------------------ barriers
+
+  #pass(command: CommandOf<'acquire'>, held: Holding | undefined): Gist {
+    const { owner, attempt = 0, wait, waitUntilMs } = command;
+    const before = this.#passer(owner);
+    if (before !== undefined && before.passed > 0 && attempt <= before.attempt) return `granted ${before.passed} 0`;
+    if (held !== undefined && attempt < held.first) return 'LOCK_CANCELED';
+    if (held !== undefined) {
+      this.#vacate(held);
+      if (attempt > 1) this.#leaveMark(command, attempt - 1);
+      this.#handOver();
+    }
+    if (wait && waitUntilMs > 0 && waitUntilMs < this.#now.timeMs) {
+      this.#dropPasser(owner);
+      return 'LOCK_TIMEOUT';
+    }
+    if (this.holders.length > 0 && !wait) return this.#busy();
+    const passed = this.holders.length === 0 ? this.#now.revision : 0;
+    this.#putPasser({ owner, attempt, waitUntilMs, parties: 0, passed });
+    return passed > 0 ? `granted ${passed} 0` : 'queued';
+  }
+
+  #enterBarrier(command: CommandOf<'acquire'>, parties: number, held: Holding | undefined): Gist {
+    const { owner, attempt = 0, wait } = command;
+    const waitUntilMs = wait ? command.waitUntilMs : 0;
+    const before = this.#passer(owner);
+    if (held !== undefined && (before?.parties ?? 0) === 0) {
+      return attempt <= held.attempt ? this.#granted(held) : 'LOCK_KIND_MISMATCH';
+    }
+    if (before !== undefined && attempt < before.attempt) return 'LOCK_CANCELED';
+    const entered = this.holders.filter(({ mode }) => mode === 'shared').length + (held === undefined ? 1 : 0);
+    if (wait ? waitUntilMs > 0 && waitUntilMs < this.#now.timeMs : entered < parties) {
+      if (held !== undefined) this.#vacate(held);
+      else this.#dropPasser(owner);
+      this.#handOver();
+      return 'LOCK_TIMEOUT';
+    }
+    if (held === undefined) {
+      const alone = this.holders.some(({ mode }) => mode === 'exclusive');
+      if (this.queue.length > 0 || this.upgrader !== undefined || alone) return 'LOCK_KIND_MISMATCH';
+      const wanted = { data: text(command.data), keepData: false, delayMs: 0, permits: 0 };
+      this.#grant({ owner, mode: 'shared', attempt, waitUntilMs, ...wanted });
+    } else held.attempt = Math.max(attempt, held.attempt);
+    this.#putPasser({ owner, attempt, waitUntilMs, parties, passed: 0 });
+    this.#letThrough();
+    const inside = this.#heldBy(owner);
+    return this.#passer(owner) === undefined && inside !== undefined ? this.#granted(inside) : 'queued';
+  }
+
+  #letThrough(): void {
+    const sharers = () => this.holders.filter(({ mode }) => mode !== 'exclusive').length;
+    const waiting = () => this.passers.filter(({ passed }) => passed === 0).sort(byOwner);
+    const may = (p: Passing) => (p.parties === 0 ? this.holders.length === 0 : sharers() >= p.parties);
+    // Nobody is looked at unless somebody may pass, or the lock is free.
+    if (!waiting().some(may)) return;
+    for (const passer of waiting()) {
+      const alive = this.#now.alive(passer.owner);
+      const late = passer.waitUntilMs > 0 && passer.waitUntilMs < this.#now.timeMs;
+      if (alive && !late) continue;
+      this.#dropPasser(passer.owner);
+      const held = passer.parties > 0 ? this.#heldBy(passer.owner) : undefined;
+      if (held !== undefined) this.#remove(held);
+      this.#notices.push(`${name(passer.owner)} ${alive ? 'LOCK_TIMEOUT' : 'SESSION_EXPIRED'}`);
+    }
+    for (const passer of waiting().filter(may)) {
+      if (passer.parties === 0) {
+        passer.passed = this.#now.revision;
+        this.#notices.push(`${name(passer.owner)} granted ${passer.passed} 0`);
+      } else {
+        this.#dropPasser(passer.owner);
+        const held = this.#heldBy(passer.owner);
+        if (held !== undefined) this.#notices.push(`${name(passer.owner)} ${this.#granted(held)}`);
+      }
+    }
+  }
+
+  #passer(owner: Owner): Passing | undefined {
+    return this.passers.find((p) => name(p.owner) === name(owner));
+  }
+
+  #dropPasser(owner: Owner): void {
+    this.passers = this.passers.filter((p) => name(p.owner) !== name(owner));
+  }
+
+  #putPasser(passer: Passing): void {
+    this.#dropPasser(passer.owner);
+    this.passers.push(passer);
   }
 
   #enter(command: CommandOf<'acquire'>): Gist {
@@ -320,8 +424,13 @@ export class NaiveLock {
       return `released 0 ${held.version}`;
     }
     if (!this.#now.alive(owner)) return 'SESSION_EXPIRED';
-    if (this.queue.some((w) => name(w.owner) === name(owner))) return 'LOCK_NOT_HELD';
+    const passer = this.#passer(owner);
+    if (passer?.passed === 0 || this.queue.some((w) => name(w.owner) === name(owner))) return 'LOCK_NOT_HELD';
     this.#leaveMark(command, attempt);
+    if (passer !== undefined) {
+      this.#dropPasser(owner);
+      return `released 0 ${passer.passed}`;
+    }
     return this.holders.length === 0 || held !== undefined ? 'LOCK_NOT_HELD' : 'LOCK_WRONG_OWNER';
   }
 
@@ -335,11 +444,23 @@ export class NaiveLock {
       this.#notices.push(`${name(owner)} LOCK_CANCELED`);
     }
     const held = this.#heldBy(owner);
-    const undone = held !== undefined && this.#undo(held, attempt);
+    const undone = this.#cancelPassing(owner, attempt, held) || (held !== undefined && this.#undo(held, attempt));
     const ended = held !== undefined && !this.holders.includes(held);
     this.#leaveMark(command, ended ? Math.max(attempt, held.attempt) : attempt);
     this.#handOver();
     return `canceled ${undone}`;
+  }
+
+  #cancelPassing(owner: Owner, attempt: number, held: Holding | undefined): boolean {
+    const passer = this.#passer(owner);
+    if (passer === undefined || (attempt > 0 && attempt < passer.attempt)) return false;
+    if (held !== undefined && passer.parties > 0) {
+      this.#vacate(held);
+      return true;
+    }
+    this.#dropPasser(owner);
+    if (passer.passed === 0) this.#notices.push(`${name(owner)} LOCK_CANCELED`);
+    return false;
   }
 
   #undo(held: Holding, attempt: number): boolean {
@@ -359,6 +480,11 @@ export class NaiveLock {
   #forceRelease({ by = '', reason = '' }: CommandOf<'forceRelease'>): Gist {
     if (this.upgrader !== undefined) this.#notices.push(`${name(this.upgrader.owner)} LOCK_NOT_HELD`);
     this.upgrader = undefined;
+    const entering = this.passers.filter(({ parties }) => parties > 0).sort(byOwner);
+    for (const { owner } of entering) {
+      this.#dropPasser(owner);
+      this.#notices.push(`${name(owner)} LOCK_NOT_HELD`);
+    }
     const { holders } = this;
     this.#notices.push(...holders.map(({ owner, version }) => `${name(owner)} released 0 ${version}`));
     for (const held of holders) this.#vacate(held);
@@ -370,6 +496,14 @@ export class NaiveLock {
 
   #vacate(held: Holding): void {
     this.#stopUpgrading(held.owner, 0);
+    if ((this.#passer(held.owner)?.parties ?? 0) > 0) {
+      this.#dropPasser(held.owner);
+      this.#notices.push(`${name(held.owner)} LOCK_CANCELED`);
+    }
+    this.#remove(held);
+  }
+
+  #remove(held: Holding): void {
     this.holders = this.holders.filter((h) => h !== held);
     if (held.keepData) this.kept = held.data;
   }
@@ -377,6 +511,7 @@ export class NaiveLock {
   // ------------------------------------------------------------------------------------------------ hand-over
 
   #handOver(): void {
+    this.#letThrough();
     if (this.#full()) return;
     const { upgrader } = this;
     if (upgrader !== undefined) {
@@ -454,6 +589,10 @@ export class NaiveLock {
 
 export function name(owner: Owner): string {
   return `${owner.session.lease}/${owner.token}`;
+}
+
+function byOwner(a: { readonly owner: Owner }, b: { readonly owner: Owner }): number {
+  return name(a.owner) < name(b.owner) ? -1 : 1;
 }
 
 function text(data: Uint8Array): string {

@@ -257,7 +257,7 @@ function forgetCommand(shell: Shell): Command {
 }
 
 export function lockText(state: LockState): string {
-  const { lock, kind, holders, holderCount, waiters, waiterCount, keptData, forced } = state;
+  const { lock, kind, holders, holderCount, waiters, waiterCount, keptData, forced, passing } = state;
   const rows = holders.map((holder) => [holder.owner.token, holderText(holder), holder.depth, ...holderCells(holder)]);
   const sections = [`${printable(lock.name)} in ${lock.namespace}: ${kind}, ${heldText(state)} held`];
   if (holderCount > 0) sections.push(table(['HOLDER', 'MODE', 'DEPTH', 'VERSION', 'SINCE', 'SESSION', 'DATA'], rows));
@@ -265,6 +265,7 @@ export function lockText(state: LockState): string {
   if (keptData !== undefined) sections.push(`left by an earlier holder: ${printable(keptData)}`);
   if (forced !== undefined) sections.push(forcedText(forced));
   if (state.revocation !== undefined) sections.push(`asked for${askedText(state.revocation)}`);
+  if (passing > 0) sections.push(`${passing} waiting to pass`);
   if (waiterCount > 0) {
     const queue = waiters.map((waiter) => [
       waiter.position,
@@ -301,7 +302,8 @@ function holderCells(holder: Holder | undefined): (string | number)[] {
 }
 
 function jsonLock(state: LockState) {
-  const { lock, kind, holders, holderCount, waiters, waiterCount, permits, capacity, keptData, forced } = state;
+  const { lock, kind, holders, holderCount, waiters, waiterCount, permits, capacity, keptData, forced, passing } =
+    state;
   return {
     namespace: lock.namespace,
     name: jsonBytes(lock.name),
@@ -309,6 +311,7 @@ function jsonLock(state: LockState) {
     ...(kind === 'semaphore' ? { permits, capacity } : {}),
     ...(keptData === undefined ? {} : { keptData: jsonBytes(keptData) }),
     ...(forced === undefined ? {} : { forced: jsonForced(forced) }),
+    ...(passing === 0 ? {} : { passing }),
     holders: holders.map(({ owner, version, depth, lockTimeMs, data, mode, permits: held, ...terms }) => ({
       token: owner.token,
       session: owner.session.lease.toString(16),

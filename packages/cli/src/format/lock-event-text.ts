@@ -36,6 +36,8 @@ function whatText(event: LockWatchEvent): string {
       return event.data === undefined ? 'no data kept any more' : `keeps ${printable(event.data)}`;
     case 'recorded':
       return event.forced === undefined ? 'no forced release on record any more' : forcedText(event.forced);
+    case 'passing':
+      return `${event.count} waiting to pass`;
     default:
       return unreachable(event);
   }
@@ -106,6 +108,8 @@ function jsonWhat(event: Exclude<LockWatchEvent, { readonly type: 'state' }>): o
       return { keptData: event.data === undefined ? null : jsonBytes(event.data) };
     case 'recorded':
       return { forced: event.forced === undefined ? null : jsonForced(event.forced) };
+    case 'passing':
+      return { passing: event.count };
     default:
       return unreachable(event);
   }

@@ -76,6 +76,8 @@ function eventJson(event: LockEvent): unknown {
       return { type, revocation: event.revocation === undefined ? null : revocationJson(event.revocation) };
     case 'recorded':
       return { type, forced: event.forced ?? null };
+    case 'passing':
+      return { type, count: event.count };
     default:
       return unreachable(event);
   }

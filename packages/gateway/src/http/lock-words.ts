@@ -47,6 +47,7 @@ export interface LockJson {
   readonly capacity?: number;
   readonly keptData?: JsonBytes;
   readonly forced?: ForcedRelease;
+  readonly passing?: number;
 }
 
 interface OwnerJson {
@@ -74,7 +75,8 @@ interface WaiterJson extends OwnerJson {
 }
 
 export function lockJson(state: LockState): LockJson {
-  const { lock, kind, holders, holderCount, waiters, waiterCount, permits, capacity, keptData, forced } = state;
+  const { lock, kind, holders, holderCount, waiters, waiterCount, permits, capacity, keptData, forced, passing } =
+    state;
   return {
     namespace: lock.namespace,
     name: jsonBytes(lock.name),
@@ -86,6 +88,7 @@ export function lockJson(state: LockState): LockJson {
     ...(kind === 'semaphore' ? { permits, capacity } : {}),
     ...(keptData === undefined ? {} : { keptData: jsonBytes(keptData) }),
     ...(forced === undefined ? {} : { forced }),
+    ...(passing === 0 ? {} : { passing }),
   };
 }
 

@@ -37,7 +37,10 @@ function toAs({ as }: pb.AcquireRequest): AcquireAs | undefined {
   switch (as?.$case) {
     case 'shared':
     case 'upgrade':
+    case 'pass':
       return { type: as.$case };
+    case 'enter':
+      return { type: 'enter', ...as.value };
     case 'permits':
       return { type: 'permits', ...as.value };
     case undefined:

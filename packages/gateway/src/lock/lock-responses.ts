@@ -106,7 +106,7 @@ export function fromNews(news: LockNews): pb.WatchResponse {
 function fromEvent(event: LockEvent): pb.LockEvent {
   return {
     ...{ type: event.type, holder: undefined, waited: false, owner: undefined, version: 0, permits: 0 },
-    ...{ waiter: undefined, code: '', capacity: 0, data: asBuffer(EMPTY_BYTES), forced: undefined },
+    ...{ waiter: undefined, code: '', capacity: 0, data: asBuffer(EMPTY_BYTES), forced: undefined, passing: 0 },
     revocation: undefined,
     ...eventFields(event),
   };
@@ -136,6 +136,8 @@ function eventFields(event: LockEvent): Partial<pb.LockEvent> {
       return { data: asBuffer(event.data ?? EMPTY_BYTES) };
     case 'recorded':
       return { forced: event.forced };
+    case 'passing':
+      return { passing: event.count };
     default:
       return unreachable(event);
   }
@@ -158,9 +160,9 @@ function fromRevocation({ revision, version, by, reason, sinceMs }: Revocation):
 }
 
 function fromState(state: LockState): pb.LockState {
-  const { kind, holderCount, waiterCount, permits, capacity, keptData, forced, revocation } = state;
+  const { kind, holderCount, waiterCount, permits, capacity, keptData, forced, passing, revocation } = state;
   return {
-    forced,
+    ...{ forced, passing },
     revocation: revocation && fromRevocation(revocation),
     ...{ kind, holderCount, waiterCount, permits, capacity, keptData: asBuffer(keptData ?? EMPTY_BYTES) },
     lock: fromLockId(state.lock),

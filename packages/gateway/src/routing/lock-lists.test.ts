@@ -25,6 +25,7 @@ const lockNamed = (name: string): LockState => ({
     capacity: 0,
     keptData: undefined,
     forced: undefined,
+    passing: 0,
   },
 });
 

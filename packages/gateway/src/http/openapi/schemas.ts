@@ -114,6 +114,7 @@ const revocation = answer({
 const keepData = { type: 'boolean', description: 'The data stay with the lock when it is held no longer.' };
 const capacity = count('How many permits a semaphore has in all.', { maximum: PERMITS_MAX });
 /** Of what was answered, and may be sent back as it is. */
+const passing = count('How many wait until it is free, or until enough share it, without queueing for it.');
 const echoed = { ttlMs, validMs, lockTimeMs, keptData };
 const owner = { session, token };
 const holder = {
@@ -236,8 +237,9 @@ export const SCHEMAS = {
       capacity,
       keptData,
       forced: { ...forced, description: 'Who has taken it by force last, where that was said.' },
+      passing,
     },
-    ['permits', 'capacity', 'keptData', 'forced'],
+    ['permits', 'capacity', 'keptData', 'forced', 'passing'],
   ),
   Locks: answer(
     {
@@ -273,6 +275,7 @@ export const SCHEMAS = {
       event('capacity', { capacity }),
       event('kept', { data: { oneOf: [keptData, { type: 'null' }] } }),
       event('revoking', { revocation: { oneOf: [revocation, { type: 'null' }] } }),
+      event('passing', { count: passing }),
       event('recorded', { forced: { oneOf: [forced, { type: 'null' }] } }),
     ],
   },

@@ -1,0 +1,150 @@
+import { ServiceError } from '@remora/base';
+import type { LockId } from '@remora/lock';
+import type { HeldLock, HeldLockState } from './held-lock.ts';
+import { type AcquireOptions, acquireLock, type LockDeps, lockBusy } from './lock.ts';
+import type { ForceReleaseOptions, Locks } from './locks.ts';
+
+/** How long to wait, and when to give up. */
+export type BarrierOptions = Pick<AcquireOptions, 'wait' | 'signal'>;
+
+const PASS = { type: 'pass' } as const;
+
+/**
+ * Holds up all who wait at it while somebody holds it, and lets all of them go at once when nobody does any more. It is the
+ * lock of that name: whoever holds it has it as by `client.lock(name)`, and it is lifted when its session ends, too.
+ */
+export class Barrier {
+  readonly id: LockId;
+  readonly #deps: LockDeps;
+  readonly #locks: Locks;
+
+  constructor(deps: LockDeps, id: LockId, locks: Locks) {
+    this.#deps = deps;
+    this.id = id;
+    this.#locks = locks;
+  }
+
+  /**
+   * Puts the barrier up; it is lifted by the release of what this returns. Without `wait` it does not wait for another one
+   * who holds it, but throws LOCK_BUSY; other errors are those of `Lock.acquire`.
+   */
+  async hold(options: AcquireOptions = {}): Promise<HeldLock> {
+    const held = await acquireLock(this.#deps, this.id, { ...options, wait: options.wait ?? 0 });
+    if (held === undefined) throw lockBusy();
+    return held;
+  }
+
+  /**
+   * Waits until nobody holds the barrier; not at all if nobody does. Whoever waits goes on even if it is put up again before
+   * it hears of that.
+   *
+   * @throws ServiceError LOCK_TIMEOUT after `wait`, LOCK_BUSY with `wait: 0`; CANCELED when `signal` aborted; SESSION_EXPIRED
+   *   when the session was lost; others when the cluster did not answer.
+   */
+  async wait(options: BarrierOptions = {}): Promise<void> {
+    const passed = await acquireLock(this.#deps, this.id, { ...options, as: PASS });
+    if (passed === undefined) throw lockBusy();
+    await forgetPassage(passed);
+  }
+
+  /** Lifts it, whoever holds it, who is not asked (`Locks.forceRelease`). False when nobody did. */
+  async lift(options: Pick<ForceReleaseOptions, 'by' | 'reason'> = {}): Promise<boolean> {
+    const { namespace, name } = this.id;
+    try {
+      await this.#locks.forceRelease(name, { namespace, ...options });
+      return true;
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'LOCK_NOT_HELD') return false;
+      throw error;
+    }
+  }
+}
+
+/** Lets parties begin together, once so many are there, and end together, once all have left. */
+export class DoubleBarrier {
+  readonly id: LockId;
+  readonly #deps: LockDeps;
+  readonly #parties: number;
+
+  constructor(deps: LockDeps, id: LockId, parties: number) {
+    this.#deps = deps;
+    this.id = id;
+    this.#parties = parties;
+  }
+
+  /**
+   * Waits until so many have entered, and goes on together with them. More than that may enter, and go on at once.
+   *
+   * Whoever waits is counted while it does; when it gives up, or its session ends, it is not any more.
+   *
+   * @throws ServiceError LOCK_TIMEOUT after `wait`; CANCELED when `signal` aborted; INVALID_ARGUMENT for less than one party;
+   *   LOCK_KIND_MISMATCH when the name is in use as a lock or semaphore; others as `Lock.acquire`.
+   */
+  async enter(options: BarrierOptions & Pick<AcquireOptions, 'data'> = {}): Promise<BarrierStay> {
+    const as = { type: 'enter', parties: this.#parties } as const;
+    const held = await acquireLock(this.#deps, this.id, { ...options, as });
+    if (held === undefined) throw lockBusy();
+    return new BarrierStay(this.#deps, held);
+  }
+}
+
+/** From entering a double barrier to leaving it. */
+export class BarrierStay implements AsyncDisposable {
+  readonly #deps: LockDeps;
+  readonly #held: HeldLock;
+  #leaving: Promise<void> | undefined;
+
+  constructor(deps: LockDeps, held: HeldLock) {
+    this.#deps = deps;
+    this.#held = held;
+  }
+
+  /** Grows with each entry; a number for those who work side by side, and no fence. */
+  get version(): number {
+    return this.#held.version;
+  }
+
+  get state(): HeldLockState {
+    return this.#leaving === undefined ? this.#held.state : 'released';
+  }
+
+  /** Aborts when this party is not counted any more: its session was lost, it was taken out by force, or it has left. */
+  get signal(): AbortSignal {
+    return this.#held.signal;
+  }
+
+  /**
+   * Leaves, and waits until all have left. It has left in any case, also when it does not wait for the others any more.
+   *
+   * @throws ServiceError LOCK_TIMEOUT after `wait`, LOCK_BUSY with `wait: 0`: others are still there; CANCELED when `signal`
+   *   aborted; the reason when it was lost; others when the cluster did not answer: it leaves with its session at the latest.
+   */
+  leave(options: BarrierOptions = {}): Promise<void> {
+    this.#leaving ??= this.#leave(options);
+    return this.#leaving;
+  }
+
+  async #leave(options: BarrierOptions): Promise<void> {
+    const held = this.#held;
+    held.throwIfLost();
+    try {
+      const passed = await acquireLock(this.#deps, held.id, { ...options, token: held.token, as: PASS });
+      if (passed === undefined) throw lockBusy();
+      await forgetPassage(passed);
+    } finally {
+      await held[Symbol.asyncDispose]().catch(() => {});
+    }
+  }
+
+  /** Leaves, and waits for nobody. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#leaving !== undefined || this.#held.state === 'lost') return;
+    this.#leaving = this.#held.release();
+    await this.#leaving;
+  }
+}
+
+/** The cluster remembers that somebody has passed until it says that it knows; if that fails, until its session ends. */
+async function forgetPassage(passed: HeldLock): Promise<void> {
+  await passed.release().catch(() => {});
+}

@@ -1,0 +1,84 @@
+/** Waiting at a lock without queueing for it: B1–B5 of `procedures.ts`. */
+import { assert } from '@remora/base';
+import { handOver } from './hand-over.ts';
+import { letThrough, passed } from './let-through.ts';
+import {
+  type CommandOf,
+  granted,
+  isOfEarlierGrant,
+  leaveMark,
+  type Procedure,
+  refused,
+  tooLate,
+  waitIsOver,
+} from './procedure.ts';
+import type { Hold } from './records.ts';
+import { end } from './release.ts';
+import type { LockResult } from './types.ts';
+
+type Acquire = CommandOf<'acquire'>;
+
+/** B1, B4. */
+export function pass(procedure: Procedure, command: Acquire, hold: Hold | undefined): LockResult {
+  const { view, rows } = procedure;
+  const { owner, attempt = 0, waitUntilMs, wait } = command;
+  const before = rows.passers.get(owner);
+  if (before !== undefined && before.passedVersion > 0 && attempt <= before.attempt)
+    return passed(before.passedVersion);
+  if (hold !== undefined && isOfEarlierGrant(command, hold)) {
+    return refused('LOCK_CANCELED', 'the owner has entered again since');
+  }
+  if (hold !== undefined) {
+    end(procedure, hold);
+    // An asking by which it entered may still be under way (M1).
+    if (attempt > 1) leaveMark(procedure, command, attempt - 1);
+    handOver(procedure);
+  }
+  if (wait && waitIsOver(view, waitUntilMs)) {
+    rows.passers.remove(owner);
+    return tooLate(view, waitUntilMs);
+  }
+  const other = rows.anyHold()?.holder;
+  if (other !== undefined && !wait) return { type: 'busy', holder: other };
+  const passedVersion = other === undefined ? view.revision : 0;
+  rows.passers.put({ owner, attempt, waitUntilMs, parties: 0, passedVersion });
+  return passedVersion > 0 ? passed(passedVersion) : { type: 'queued', position: rows.head.passing };
+}
+
+/** B2. */
+export function enter(procedure: Procedure, command: Acquire, parties: number, hold: Hold | undefined): LockResult {
+  const { view, rows } = procedure;
+  const { owner, attempt = 0, wait, data } = command;
+  const waitUntilMs = wait ? command.waitUntilMs : 0;
+  const before = rows.passers.get(owner);
+  if (hold !== undefined && (before?.parties ?? 0) === 0) {
+    if (attempt <= hold.attempt) return granted(procedure, hold.holder); // Asked again (M1).
+    return refused('LOCK_KIND_MISMATCH', 'the owner holds the lock already; it leaves before it enters again');
+  }
+  if (before !== undefined && attempt < before.attempt) {
+    return refused('LOCK_CANCELED', 'the owner has left, or entered again, since');
+  }
+  const entered = rows.head.sharers + (hold === undefined ? 1 : 0);
+  if (wait ? waitIsOver(view, waitUntilMs) : entered < parties) {
+    if (hold !== undefined) end(procedure, hold);
+    else rows.passers.remove(owner);
+    handOver(procedure);
+    return wait ? tooLate(view, waitUntilMs) : refused('LOCK_TIMEOUT', `${entered} of ${parties} parties are here`);
+  }
+  if (hold === undefined) {
+    const wanted = { owner, mode: 'shared', permits: 0, attempt, data, keepData: false, delayMs: 0 } as const;
+    if (rows.head.waiters > 0 || rows.head.upgrading || !rows.fits(wanted)) {
+      return refused(
+        'LOCK_KIND_MISMATCH',
+        'the name is in use as a lock: nobody enters while it is held or waited for',
+      );
+    }
+    rows.grant(wanted);
+  } else if (attempt > hold.attempt) rows.setHold({ ...hold, attempt });
+  rows.passers.put({ owner, attempt, waitUntilMs, parties, passedVersion: 0 });
+  letThrough(procedure);
+  if (rows.passers.get(owner) !== undefined) return { type: 'queued', position: rows.head.passing };
+  const inside = rows.holdOf(owner);
+  assert(inside !== undefined, 'B2: who enters has its share');
+  return granted(procedure, inside.holder);
+}

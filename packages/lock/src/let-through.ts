@@ -1,0 +1,50 @@
+/** Who waits at a lock passes: B1–B3 of `procedures.ts`. */
+import { assert } from '@remora/base';
+import type { Passer } from './passers.ts';
+import { granted, type Procedure, refused, SESSION_MESSAGE, tooLate, waitIsOver } from './procedure.ts';
+import type { LockResult } from './types.ts';
+
+/** Lets all pass who can now. Costs nothing while nobody waits, or none of those who wait can. */
+export function letThrough(procedure: Procedure): void {
+  const { view, rows } = procedure;
+  const { passing, parties, sharers } = rows.head;
+  if (passing === 0 || (rows.held && (parties === 0 || sharers < parties))) return;
+  const here = rows.passers.waiting().filter((passer) => !isGone(procedure, passer));
+  const still: number[] = [];
+  for (const passer of here) {
+    const { owner } = passer;
+    if (passer.parties === 0 && !rows.held) {
+      rows.passers.put({ ...passer, passedVersion: view.revision });
+      tellPasser(procedure, passer, passed(view.revision));
+    } else if (passer.parties > 0 && rows.head.sharers >= passer.parties) {
+      const hold = rows.holdOf(owner);
+      assert(hold !== undefined, 'B2: who enters has its share while it waits');
+      rows.passers.remove(owner);
+      tellPasser(procedure, passer, granted(procedure, hold.holder));
+    } else if (passer.parties > 0) still.push(passer.parties);
+  }
+  rows.passers.setParties(still.length === 0 ? 0 : Math.min(...still));
+}
+
+/** It holds nothing by that: the depth is 0. */
+export function passed(version: number): LockResult {
+  return { type: 'granted', version, depth: 0, lockTimeMs: 0 };
+}
+
+/** Who waits here is in no queue, so nobody who listens hears of it as of one who leaves a queue. */
+export function tellPasser({ lock, notices }: Procedure, { owner }: Pick<Passer, 'owner'>, result: LockResult): void {
+  notices.push({ lock, owner, result });
+}
+
+/** B3. Takes out one that waits no longer, with its share. */
+function isGone(procedure: Procedure, passer: Passer): boolean {
+  const { view, rows } = procedure;
+  const { owner, waitUntilMs, parties } = passer;
+  const alive = view.sessionAlive(owner.session);
+  if (alive && !waitIsOver(view, waitUntilMs)) return false;
+  rows.passers.remove(owner);
+  const hold = parties > 0 ? rows.holdOf(owner) : undefined;
+  if (hold !== undefined) rows.vacate(hold, alive ? 'released' : 'expired');
+  tellPasser(procedure, passer, alive ? tooLate(view, waitUntilMs) : refused('SESSION_EXPIRED', SESSION_MESSAGE));
+  return true;
+}
