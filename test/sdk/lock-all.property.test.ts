@@ -26,6 +26,12 @@ const turn = fc.record({
 });
 type Turn = typeof turn extends fc.Arbitrary<infer T> ? T : never;
 
+/** Of two that cross, each would have what the other one needs, if they acquired in the order of asking. */
+function crossing(...names: readonly string[]): Turn {
+  const locks = names.map((name) => ({ name, how: 'alone' as const }));
+  return { locks, permits: 0, startMs: 0, holdMs: 20, waitMs: undefined, abortMs: undefined };
+}
+
 /** Who holds what at the moment, by what the clients believe. */
 class Believed {
   readonly #alone = new Map<string, number>();
@@ -82,6 +88,6 @@ test('sets of locks taken by many clients at once never wait for one another for
         expect((await world.until(client.locks.list())).locks).toEqual([]);
       },
     ),
-    { numRuns: 30 },
+    { numRuns: 15, examples: [[[[crossing('a', 'b')], [crossing('b', 'a')]]]] },
   );
 });
