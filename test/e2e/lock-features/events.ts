@@ -1,8 +1,8 @@
-/** Being told what happens to locks. */
+/** Being told what happens to locks, and being asked to let go. */
 import { LockStates, type LocksWatchEvent } from 'remora';
 import { expect } from 'vitest';
 import { eventually } from '../eventually.ts';
-import { type Courses, waiters } from './course.ts';
+import { type Courses, shown, waiters } from './course.ts';
 
 export const EVENTS: Courses = {
   async *'what happens to locks is told in order, and their states anew after a change of leader'(world) {
@@ -38,5 +38,24 @@ export const EVENTS: Courses = {
     await eventually('the release is told', () => known() === undefined);
     events.close();
     await reading;
+  },
+
+  async *'a holder is asked to let go, may decline, and agrees by its release'(world) {
+    const { client, other, name } = world;
+    const asked: string[] = [];
+    const held = await client.lock(name).acquire({ onRevoke: ({ by, reason }) => void asked.push(`${by}: ${reason}`) });
+    expect(await other.lock(name).revoke({ by: 'first', reason: 'may I?', wait: '500ms' })).toBe('declined');
+    const revoking = other.lock(name).revoke({ by: 'second', reason: 'please', wait: '60s' });
+    await eventually('it is on record', async () => (await shown(world, name))?.revocation?.by === 'second');
+    yield 'held';
+    await eventually('it is asked', () => asked.includes('second: please'));
+    const waiting = other.lock(name).acquire();
+    await waiters(world, name, 1);
+    yield 'waiting';
+    expect(await held.check()).toBe(true);
+    await held.release();
+    expect(await revoking).toBe('released');
+    await (await waiting).release();
+    expect(await other.lock(name).revoke()).toBe('free');
   },
 };
