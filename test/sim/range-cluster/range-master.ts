@@ -76,13 +76,22 @@ export class RangeMaster {
     const { splits } = this.#plan;
     const at = borderAt(splits[this.#bed.laterRandom.int(splits.length)] ?? '');
     const parent = this.#leading.find(({ state }) => spanContains(state.bounds, at));
-    // One that has ended elsewhere may be led by somebody who has not heard of it.
-    if (parent === undefined || this.#registry.mergedInto(parent.rangeId) !== undefined) return;
+    const ids = parent && this.#idsFor(parent.state.descriptor);
+    if (parent === undefined || ids === undefined) return;
     const { descriptor, transactions } = parent.state;
-    const ids = this.desk.idsOf(descriptor);
     parent.split({ type: 'split', at, epoch: descriptor.epoch, ...ids, keys: 1, bytes: 1 }, (_error, result) => {
       if (result !== undefined && transactions.size > 0) this.splitsAmidTransactions++;
     });
+  }
+
+  /** Undefined when the leader has not heard yet what became of the range. */
+  #idsFor(descriptor: RangeDescriptor): ReturnType<SplitDesk['idsOf']> | undefined {
+    try {
+      return this.desk.idsOf(descriptor);
+    } catch (error) {
+      if (error instanceof ServiceError) return undefined;
+      throw error;
+    }
   }
 
   /** Splits at once, when a transaction is prepared in some range, or after so many looks. */

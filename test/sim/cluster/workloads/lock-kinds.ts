@@ -1,24 +1,29 @@
 /**
- * Locks of all kinds, by the SDK: readers and writers, who become one another while they hold, and permits of a semaphore
- * whose number is changed meanwhile. What is promised to holders and waiters is judged by `LockCheck`.
+ * Locks of all kinds, by the SDK: readers and writers, who become one another while they hold, several at once, and permits
+ * of a semaphore whose number is changed meanwhile. What is promised to holders and waiters is judged by `LockCheck`.
  *
  * LK1. Who holds is told so: whatever it does with the lock, it is not told that it does not hold it while its session is
  *      certain to live.
  * LK2. What is shown of a lock is consistent: as it was at one moment.
  */
 import { sleep } from '@remora/base';
-import type { AcquireOptions, ClientSession, HeldLock, Semaphore } from 'remora';
+import type { AcquireOptions, ClientSession, HeldLock, HeldLocks, Semaphore } from 'remora';
 import type { LockMode } from '../../../checkers/index.ts';
 import { inconsistencies } from '../../common/lock-state.ts';
 import { Violation } from '../../common/violation.ts';
 import { type ClientLife, lifeOf } from '../sdk-client.ts';
 import type { World } from '../world.ts';
 import { type Answer, ask, think, withHands } from './ask.ts';
-import { LockUses, staysAlive, type Use } from './lock-uses.ts';
+import { type Holding, LockUses, staysAlive, type Use } from './lock-uses.ts';
 import type { MakeWorkload, Workload } from './workload.ts';
 
 const SEMAPHORE = 'sem';
 const LOCKS: readonly string[] = ['rw0', 'rw0', 'rw1', SEMAPHORE, SEMAPHORE];
+/** Several at once: the one to write, the other to read. */
+const SEVERAL = [
+  { lock: 'rw0', mode: 'exclusive' },
+  { lock: 'rw1', mode: 'shared' },
+] as const;
 const CAPACITY = 3;
 const CAPACITY_MAX = 4;
 const PERMITS_MAX = 2;
@@ -35,6 +40,7 @@ const RESIZES_SELDOM = 40;
 const LOST = ['SESSION_EXPIRED', 'LEASE_NOT_FOUND'] as const;
 const NOT_ACQUIRED = [...LOST, 'LOCK_TIMEOUT', 'LOCK_BUSY', 'CANCELED'] as const;
 const NOT_GIVEN = [...NOT_ACQUIRED, 'LOCK_PERMITS_EXCEEDED'] as const;
+const NOT_ALL = [...NOT_ACQUIRED, 'LOCK_NOT_HELD'] as const;
 const NOT_CONVERTED = [...NOT_ACQUIRED, 'LOCK_UPGRADE_CONFLICT', 'LOCK_NOT_HELD'] as const;
 
 interface Hand {
@@ -52,7 +58,7 @@ class LockKinds implements Workload {
   readonly #uses: LockUses;
   /** Somebody changes the number of permits, or it is not known what became of that. */
   #resizing = false;
-  readonly #figures = { granted: 0, together: 0, upgraded: 0, conflicts: 0, downgraded: 0, resized: 0 };
+  readonly #figures = { granted: 0, together: 0, upgraded: 0, conflicts: 0, downgraded: 0, resized: 0, several: 0 };
 
   constructor(world: World) {
     this.#world = world;
@@ -94,7 +100,7 @@ class LockKinds implements Workload {
   }
 
   figures(): Readonly<Record<string, number>> {
-    const { granted, together, upgraded, conflicts, downgraded, resized } = this.#figures;
+    const { granted, together, upgraded, conflicts, downgraded, resized, several } = this.#figures;
     return {
       'locks of kinds granted': granted,
       'held together': together,
@@ -102,6 +108,7 @@ class LockKinds implements Workload {
       'upgrades refused': conflicts,
       downgraded,
       'semaphores resized': resized,
+      'several held at once': several,
     };
   }
 
@@ -110,6 +117,7 @@ class LockKinds implements Workload {
   async #one(hand: Hand): Promise<void> {
     const { random } = hand.life;
     const session = random.int(4) === 0 ? undefined : await this.#session(hand);
+    if (random.int(5) === 0) return this.#several(hand, session);
     const lock = LOCKS[random.int(LOCKS.length)] ?? SEMAPHORE;
     const use: Use = {
       ...{ lock, life: hand.life, session, owner: `${hand.name}:${hand.asked++}`, patient: random.int(2) === 0 },
@@ -127,6 +135,37 @@ class LockKinds implements Workload {
     // Its end releases all that belongs to it.
     hand.session = undefined;
     await this.#ask(hand.life, 'end of session', () => session.close(), LOST);
+  }
+
+  /** All or none. */
+  async #several(hand: Hand, session: ClientSession | undefined): Promise<void> {
+    const { life, name } = hand;
+    const { random, clock } = life;
+    const { elections } = this.#world;
+    const uses = SEVERAL.map(
+      (one): Use => ({
+        ...one,
+        life,
+        session,
+        patient: false,
+        electionsBefore: elections,
+        owner: `${name}:${hand.asked++}`,
+      }),
+    );
+    for (const use of uses) this.#uses.asked(use);
+    const set = (session ?? life.remora).lockAll(
+      SEVERAL.map(({ lock, mode }) => ({ lock, shared: mode === 'shared' })),
+    );
+    const wait = 1 + random.int(WAIT_MS_MAX);
+    const asked = await this.#ask(life, 'acquire several', () => set.acquire({ wait }), NOT_ALL);
+    const all = asked.type === 'answer' ? asked.value : undefined;
+    if (all?.state === 'active') {
+      for (const [i, use] of uses.entries()) this.#uses.granted(use, oneOf(all, i, use));
+      this.#figures.several++;
+      await sleep(clock, random.int(this.#world.options.thinkMs));
+    }
+    for (const use of uses) this.#uses.over(use);
+    if (all !== undefined) await this.#ask(life, 'release several', () => all.release(), [...LOST, 'LOCK_NOT_HELD']);
   }
 
   /** Of short life now and then, so that it is lost by a pause or a partition. */
@@ -251,6 +290,20 @@ class LockKinds implements Workload {
   #ask<T>(life: ClientLife, what: string, question: () => Promise<T>, answers: Parameters<typeof ask>[2] = []) {
     return ask({ world: this.#world, life, what }, question, answers);
   }
+}
+
+/** One lock of those that are held at once. */
+function oneOf(all: HeldLocks, i: number, { mode }: Use): Holding {
+  const version = all.versions[i] ?? 0;
+  return {
+    ...{ version, mode, depth: 1 },
+    get state() {
+      return all.state;
+    },
+    get remainingMs() {
+      return all.remainingMs;
+    },
+  };
 }
 
 function modeFor(lock: string, drawn: number): LockMode {

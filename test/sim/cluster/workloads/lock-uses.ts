@@ -15,6 +15,9 @@ import type { ClientLife } from '../sdk-client.ts';
 import type { World } from '../world.ts';
 import type { Answer } from './ask.ts';
 
+/** What its holder knows of a lock, at any time. */
+export type Holding = Pick<HeldLock, 'version' | 'mode' | 'state' | 'remainingMs' | 'depth'>;
+
 /** One acquire, and what follows from it. */
 export interface Use {
   /** The token of the owner. */
@@ -36,7 +39,7 @@ export interface Use {
 interface State {
   /** `waits`: it may stand in the queue. `queued`: it was seen there (U2). `gone`: it may be out of it. */
   place: 'waits' | 'queued' | 'gone';
-  held: HeldLock | undefined;
+  held: Holding | undefined;
   /** Forced releases of the lock that had begun when it asked; undefined if one was under way. */
   readonly forcedBefore: number | undefined;
 }
@@ -88,7 +91,7 @@ export class LockUses {
   }
 
   /** False: the grant is over already (U3). */
-  granted(use: Use, held: HeldLock): boolean {
+  granted(use: Use, held: Holding): boolean {
     const { lock } = use;
     const { begun } = this.#forcedOf(lock);
     if (begun > 0 && held.version < this.newestVersion(lock)) {
@@ -113,12 +116,12 @@ export class LockUses {
   }
 
   /** It holds the lock, in whatever way that is. */
-  converted(use: Use, held: HeldLock): void {
+  converted(use: Use, held: Holding): void {
     this.#forgetLosers(use);
     this.#seeGrant(use, held);
   }
 
-  #seeGrant({ lock, owner, permits = 0 }: Use, { mode, version }: HeldLock): void {
+  #seeGrant({ lock, owner, permits = 0 }: Use, { mode, version }: Holding): void {
     this.#see({ type: 'granted', lock, owner, mode, version, ...(permits > 0 && { permits }) });
   }
 
