@@ -593,6 +593,8 @@ describe('over HTTP', () => {
     const next = await waiting;
     expect(next.body.version).toBeGreaterThan(held.body.version);
     await told.until(`"version":${next.body.version}`);
+    const shown = await fetch(`http://${holder.http}/v1/sessions/${next.body.session}`);
+    expect(await shown.json()).toMatchObject({ locks: [{ name, version: next.body.version }], more: false });
     // To others it is a lock as any.
     expect(await client.lock(name).tryAcquire()).toBeUndefined();
     expect((await askLock(cluster.node(leader), name, 'release', next.body)).body).toEqual({ released: true });

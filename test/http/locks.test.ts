@@ -169,6 +169,32 @@ describe('a session of the client', () => {
     expect(await bed.refused({ target: path('a', 'acquire'), body: { session } })).toBe('410 SESSION_EXPIRED');
   });
 
+  test('is shown with what it holds and waits for, and listed with all others', async () => {
+    const { session } = await bed.done({ target: '/v1/sessions', body: { ttl: '10s' } });
+    const held = await bed.acquire('a', { session, capacity: 3 });
+    const other = await bed.acquire('b');
+    void bed.ask({ target: path('b', 'acquire'), body: { session, token: 'w', wait: '1m' } });
+    await bed.world.run(100);
+    const shown = await bed.done({ method: 'GET', target: `/v1/sessions/${session}` });
+    expect(shown).toMatchObject({
+      ...{ session, ttlMs: 10_000, more: false },
+      locks: [
+        { namespace: 'default', name: 'a', token: held.token, mode: 'permits', permits: 1, version: held.version },
+        { namespace: 'default', name: 'b', token: 'w', mode: 'exclusive', position: 1 },
+      ],
+    });
+    const page = (query: string) =>
+      bed.done<{ readonly sessions: readonly Grant[]; readonly next?: string }>({
+        ...{ method: 'GET', target: `/v1/sessions${query}` },
+      });
+    const first = await page('?limit=1');
+    const rest = await page(`?limit=5&after=${first.next}`);
+    const listed = [...first.sessions, ...rest.sessions].map((each) => each.session);
+    expect([listed.sort(), rest.next]).toEqual([[session, other.session].sort(), undefined]);
+    await bed.done({ method: 'DELETE', target: `/v1/sessions/${session}` });
+    expect(await bed.refused({ method: 'GET', target: `/v1/sessions/${session}` })).toBe('410 SESSION_EXPIRED');
+  });
+
   test('stays when a client that waits in it hangs up', async () => {
     await bed.acquire('l');
     const { session } = await bed.done({ target: '/v1/sessions', body: {} });
@@ -359,6 +385,8 @@ describe('what is wrong is refused', () => {
     { method: 'GET', target: `${LOCKS}/l?all`, is: '400 INVALID_ARGUMENT' },
     { method: 'GET', target: '/openapi.json', body: { x: 1 }, is: '400 INVALID_ARGUMENT' },
     { target: '/v1/sessions', body: { ttl: '2d' }, is: '400 INVALID_ARGUMENT' },
+    { method: 'GET', target: '/v1/sessions?limit=0', is: '400 INVALID_ARGUMENT' },
+    { method: 'GET', target: '/v1/sessions/x', is: '400 INVALID_ARGUMENT' },
     { target: '/v1/sessions/1/renew', is: '400 INVALID_ARGUMENT' },
     { method: 'DELETE', target: '/v1/sessions/1.0', is: '400 INVALID_ARGUMENT' },
   ];

@@ -20,11 +20,13 @@ import {
   type LockResult,
   type LockState,
   type LockView,
+  type Owner,
   queryLocks,
+  type SessionLock,
   type SessionRef,
   sessionEnded,
 } from '@remora/lock';
-import type { ClusterView, Command, CommandResult, Query, QueryResult } from '@remora/protocol';
+import type { ClusterView, Command, CommandResult, Query, QueryResult, SessionInfo } from '@remora/protocol';
 import { MemoryBackend } from '../e2e/memory-backend.ts';
 
 /** A command as it arrived, before anything was done about it. */
@@ -169,9 +171,38 @@ export class SdkBackend implements Backend {
         return this.#reply(done, { type: 'lock', result: queryLocks(this.#view(), query.query) });
       case 'grantEnd':
         return this.#grantEnd(query, options, done);
+      case 'sessions': {
+        const behind = [...this.#sessions.keys()].filter((id) => id > query.after).sort((a, b) => (a < b ? -1 : 1));
+        const page = behind.slice(0, query.limit);
+        const next = behind.length > page.length ? (page.at(-1) ?? 0n) : 0n;
+        return this.#reply(done, { type: 'sessions', sessions: page.map((id) => this.#sessionInfo(id)), next });
+      }
+      case 'session': {
+        const known = this.#sessions.has(query.id);
+        const session = known ? this.#sessionInfo(query.id) : undefined;
+        return this.#reply(done, { type: 'session', session, locks: this.#locksOf(query.id), more: false });
+      }
       default:
         return this.#keys.query(query, options, done);
     }
+  }
+
+  #sessionInfo(id: bigint): SessionInfo {
+    const ttlMs = this.#sessions.get(id)?.ttlMs ?? 0;
+    return { id, incarnation: 1, ttlMs, remainingMs: ttlMs, attributes: {} };
+  }
+
+  #locksOf(id: bigint): SessionLock[] {
+    const isOfIt = ({ owner }: { readonly owner: Owner }): boolean => owner.session.lease === id;
+    return [...(this.#sessions.get(id)?.locks.values() ?? [])].flatMap((lock) => {
+      const { holders = [], waiters = [] } = this.#show(lock) ?? {};
+      return [
+        ...holders.filter(isOfIt).map(({ owner, ...hold }) => ({ ...hold, lock, token: owner.token, position: 0 })),
+        ...waiters
+          .filter(isOfIt)
+          .map(({ owner, ...at }) => ({ ...at, lock, token: owner.token, version: 0, depth: 0 })),
+      ];
+    });
   }
 
   /** Answered when the grant is not the current one, or is asked for; DEADLINE_EXCEEDED when it still is in the end. */

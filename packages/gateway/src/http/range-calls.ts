@@ -3,6 +3,7 @@ import type { LockCommand, LockQuery, LockQueryResult, LockResult, SessionRef } 
 import type { Command, CommandResult, Query, QueryResult } from '@remora/protocol';
 import type { Backend, BackendDone, RequestOptions } from '../backend.ts';
 import { TIMEOUT_LIMITS } from '../calls.ts';
+import { checkSessions } from '../pipe/validate.ts';
 
 const TIMEOUT_MS = TIMEOUT_LIMITS.defaultMs;
 
@@ -57,6 +58,16 @@ export class RangeCalls {
     } catch (error) {
       throw isSessionOver(error) ? sessionOver(error) : error;
     }
+  }
+
+  sessions(after: bigint, limit: number): Promise<Extract<QueryResult, { readonly type: 'sessions' }>> {
+    const query = { type: 'sessions', after, limit, attributes: {} } as const;
+    checkSessions(query);
+    return this.#query(query, 'sessions');
+  }
+
+  session(id: bigint): Promise<Extract<QueryResult, { readonly type: 'session' }>> {
+    return this.#query({ type: 'session', id, incarnation: 0 }, 'session');
   }
 
   /** False: it is over. Releases all that belongs to it. */
@@ -129,6 +140,6 @@ function isSessionOver(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'LEASE_NOT_FOUND';
 }
 
-function sessionOver(cause?: unknown): ServiceError {
+export function sessionOver(cause?: unknown): ServiceError {
   return new ServiceError('SESSION_EXPIRED', 'the session has ended, and its locks were released', { cause });
 }

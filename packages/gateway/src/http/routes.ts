@@ -71,6 +71,11 @@ export const ROUTES: readonly Route[] = [
   }),
   reading('/v1/locks/{namespace}', ({ locks }, call) => locks.list(param(call, 'namespace'), call.target)),
   changing('POST', '/v1/sessions', ({ sessions }, call) => sessions.open(call.fields)),
+  reading('/v1/sessions', ({ sessions }, call) => sessions.list(call.target)),
+  reading(SESSION, ({ sessions }, call) => {
+    onlyThese(call.target.query, []);
+    return sessions.show(param(call, 'session'));
+  }),
   changing('POST', `${SESSION}/renew`, ({ sessions }, call) => sessions.renew(param(call, 'session'), call.fields)),
   changing('DELETE', SESSION, ({ sessions }, call) => {
     call.fields.end();

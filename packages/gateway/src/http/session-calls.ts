@@ -1,10 +1,41 @@
-import { type Random, ServiceError } from '@remora/base';
+import { type JsonBytes, jsonBytes, type Random, ServiceError } from '@remora/base';
+import type { SessionLock } from '@remora/lock';
+import type { SessionInfo } from '@remora/protocol';
 import { randomLeaseId } from '../etcd/lease-service.ts';
 import { toAttributes } from '../lock/lock-requests.ts';
 import { readTtlMs } from './claims.ts';
 import type { Fields } from './fields.ts';
 import { parseSession, type SessionJson, sessionText, validMs } from './lock-words.ts';
-import type { RangeCalls } from './range-calls.ts';
+import { type RangeCalls, sessionOver } from './range-calls.ts';
+import { onlyThese, type Target, text, wholeNumber } from './targets.ts';
+
+/** A session as it is; not only of HTTP. */
+interface SessionInfoJson {
+  readonly session: string;
+  readonly ttlMs: number;
+  readonly remainingMs: number;
+  readonly attributes: Readonly<Record<string, string>>;
+}
+
+interface SessionsPage {
+  readonly sessions: readonly SessionInfoJson[];
+  readonly more: boolean;
+  /** To be asked for next. */
+  readonly next?: string;
+}
+
+interface SessionLockJson {
+  readonly namespace: string;
+  readonly name: JsonBytes;
+  readonly token: string;
+  readonly mode: string;
+  readonly permits?: number;
+  /** Of the grant; or the place in the queue. */
+  readonly version?: number;
+  readonly position?: number;
+}
+
+const LIST_LIMIT_DEFAULT = 100;
 
 /** Sessions that several locks share. */
 export class SessionCalls {
@@ -32,10 +63,50 @@ export class SessionCalls {
     return { session: sessionText(ref), ttlMs, validMs: validMs(ttlMs) };
   }
 
+  async list({ query }: Target): Promise<SessionsPage> {
+    onlyThese(query, ['after', 'limit']);
+    const after = query.get('after');
+    const { sessions, next } = await this.#calls.sessions(
+      after === undefined ? 0n : parseSession(text(after, 'after')).lease,
+      wholeNumber(query, 'limit', LIST_LIMIT_DEFAULT),
+    );
+    const more = next !== 0n;
+    return {
+      sessions: sessions.map(infoJson),
+      more,
+      ...(more ? { next: sessionText({ lease: next, incarnation: 0 }) } : {}),
+    };
+  }
+
+  /** @throws ServiceError SESSION_EXPIRED */
+  async show(
+    session: string,
+  ): Promise<SessionInfoJson & { readonly locks: readonly SessionLockJson[]; readonly more: boolean }> {
+    const { lease, incarnation } = parseSession(session);
+    const { session: info, locks, more } = await this.#calls.session(lease);
+    if (info === undefined || (incarnation !== 0 && info.incarnation !== incarnation)) throw sessionOver();
+    return { ...infoJson(info), locks: locks.map(lockJson), more };
+  }
+
   /** Releases all that belongs to it. One that is over is closed, so that the call can be repeated. */
   async close(session: string): Promise<{ readonly closed: boolean }> {
     const ref = parseSession(session);
     if (ref.incarnation === 0) throw new ServiceError('INVALID_ARGUMENT', 'which session it is says its whole text');
     return { closed: await this.#calls.close(ref) };
   }
+}
+
+function infoJson({ id, incarnation, ttlMs, remainingMs, attributes }: SessionInfo): SessionInfoJson {
+  return {
+    session: sessionText({ lease: id, incarnation }),
+    ...{ ttlMs, remainingMs: Math.max(0, Math.round(remainingMs)), attributes },
+  };
+}
+
+function lockJson({ lock, token, mode, permits, version, position }: SessionLock): SessionLockJson {
+  return {
+    ...{ namespace: lock.namespace, name: jsonBytes(lock.name), token, mode },
+    ...(mode === 'permits' ? { permits } : {}),
+    ...(position === 0 ? { version } : { position }),
+  };
 }

@@ -144,6 +144,15 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
     },
   },
   '/v1/sessions': {
+    get: {
+      id: 'listSessions',
+      summary: 'All sessions of the cluster, whichever client they are of; leases of etcd clients are sessions, too.',
+      query: [
+        queryParameter('after', 'The next of the page before.', { type: 'string' }),
+        queryParameter('limit', 'At most so many; 100 unless given.', { type: 'integer', minimum: 1, maximum: 1000 }),
+      ],
+      answer: 'Sessions',
+    },
     post: {
       id: 'openSession',
       summary: 'Opens a session that several locks can share.',
@@ -161,6 +170,12 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
     },
   },
   [SESSION]: {
+    get: {
+      id: 'showSession',
+      summary: 'A session, with what it holds and waits for.',
+      answer: 'SessionState',
+      errors: GONE,
+    },
     delete: {
       id: 'closeSession',
       summary: 'Ends a session and releases all that belongs to it. Repeated, it changes nothing.',

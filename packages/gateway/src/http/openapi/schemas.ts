@@ -139,6 +139,21 @@ const waiter = answer(
   },
   ['permits'],
 );
+const sessionState = {
+  ...{ session, ttlMs },
+  remainingMs: count('Left before it ends unless it is renewed.'),
+  attributes,
+};
+const sessionLock = answer(
+  {
+    ...{ namespace, name, token, mode: { type: 'string', enum: ['exclusive', 'shared', 'permits', 'upgrade'] } },
+    ...{ permits: holder.permits, version },
+    position: count('Of one that waits, in place of the version.', { minimum: 1 }),
+  },
+  ['permits', 'version', 'position'],
+);
+const more = { type: 'boolean', description: 'There are more.' };
+const next = text('Ask again with after=… this, as it is.');
 const revision = count('Grows with each change of the lock.');
 const HOLDER: Schema = { $ref: '#/components/schemas/Holder' };
 
@@ -200,6 +215,15 @@ export const SCHEMAS = {
   OpenSession: object({ ttl, attributes }),
   RenewSession: object({ session, ttlMs, validMs }),
   Session: answer({ session, ttlMs, validMs }),
+  SessionState: answer({ ...sessionState, locks: { type: 'array', items: sessionLock }, more }),
+  Sessions: answer(
+    {
+      sessions: { type: 'array', items: answer(sessionState) },
+      more,
+      next,
+    },
+    ['next'],
+  ),
   Closed: answer({ closed: { type: 'boolean', description: 'False: it was over.' } }),
   Check: object(
     {
@@ -244,8 +268,8 @@ export const SCHEMAS = {
   Locks: answer(
     {
       locks: { type: 'array', items: { $ref: '#/components/schemas/Lock' } },
-      more: { type: 'boolean', description: 'More may follow.' },
-      next: text('Ask again with after=… this, as it is.'),
+      more,
+      next,
     },
     ['next'],
   ),
