@@ -47,6 +47,10 @@ const entries: Target = {
     encodeEntry(samples.BATCH),
     encodeEntry(samples.BLOCK_BATCH),
     ...samples.BATCH.commands.map((command) => encodeEntry({ ...samples.BATCH, commands: [command] })),
+    encodeEntry({
+      ...samples.BATCH,
+      commands: samples.TERMS_COMMANDS.map((command) => ({ command, requestId: 'r', deadlineMs: 5 })),
+    }),
   ],
   decode(bytes) {
     sameAgain<CommandBatch>(decodeEntry(bytes), (batch) => decodeEntry(encodeEntry(batch)));
@@ -114,13 +118,19 @@ const METHODS: readonly Target[] = [
   ...method(rangeTransferLeader, [{ rangeId: 2, toNode: 3 }], [undefined]),
   ...method(
     pipeCommand,
-    COMMANDS.map((command) => ({ command, requestId: 'r', timeoutMs: 5, deadlineMs: 77.5, waitMs: 0 })),
-    COMMAND_RESULTS.map((result) => ({ ...header, result })),
+    [...COMMANDS, ...samples.TERMS_COMMANDS].map((command) => ({
+      command,
+      requestId: 'r',
+      timeoutMs: 5,
+      deadlineMs: 77.5,
+      waitMs: 0,
+    })),
+    [...COMMAND_RESULTS, ...samples.TERMS_RESULTS].map((result) => ({ ...header, result })),
   ),
   ...method(
     pipeQuery,
-    QUERIES.map((query) => ({ query, timeoutMs: 5 })),
-    QUERY_RESULTS.map((result) => ({ ...header, rangeTimeMs: undefined, result })),
+    [...QUERIES, ...samples.SESSION_QUERIES].map((query) => ({ query, timeoutMs: 5 })),
+    [...QUERY_RESULTS, ...samples.SESSION_RESULTS].map((result) => ({ ...header, rangeTimeMs: undefined, result })),
   ),
   ...method<PipeWatchRequest, PipeWatchMessage>(
     pipeWatch,

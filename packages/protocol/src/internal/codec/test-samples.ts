@@ -7,6 +7,7 @@ import type { Compare, KeyValue, KvEvent, KvOp, RangeOp, Txn } from '../kv-types
 import type { ClusterView, NodeHeartbeat, NodeTask, RangeInstruction, SplitPolicy } from '../master-api.ts';
 import type { RangeReply, RangeRequest, WatchMessage, WatchRequest } from '../range-api.ts';
 import type { DrawRevisionsReply, DrawRevisionsRequest } from '../revision-api.ts';
+import type { SessionQuery, SessionQueryResult } from '../session-api.ts';
 import type { CommandBatch } from './entry.ts';
 
 /** One fixed message of every kind, for the tests: their encoding is the schema that is pinned. */
@@ -393,3 +394,31 @@ export const STATUS: RangeStatus = {
   watches: 2,
   replicas: [{ replicaId: 1, nodeId: 1, match: 9, commit: 9, state: 'leader' }],
 };
+
+const SESSION_INFO = { id: -7n, incarnation: 17, ttlMs: 2_000, remainingMs: 12.5, attributes: { host: 'a', '': 'b' } };
+const SESSION_LOCK = {
+  lock: { namespace: 'n', name: Buffer.from([0, 255]) },
+  token: 't',
+  permits: 2,
+  depth: 1,
+  position: 0,
+};
+const CONDITION = { heartbeatMs: 500, serverMisses: 4, holderMisses: 3 };
+export const SESSION_QUERIES: readonly SessionQuery[] = [
+  { type: 'sessions', after: 0x1234_5678_9abc_def0n, limit: 10, attributes: { host: 'a' } },
+  { type: 'session', id: -7n, incarnation: 17 },
+];
+export const SESSION_RESULTS: readonly SessionQueryResult[] = [
+  { type: 'sessions', sessions: [SESSION_INFO, { ...SESSION_INFO, condition: CONDITION }], next: -1n },
+  { type: 'session', session: undefined, locks: [], more: false },
+  { type: 'session', session: SESSION_INFO, locks: [{ ...SESSION_LOCK, mode: 'permits', version: 5 }], more: true },
+  { type: 'session', session: SESSION_INFO, locks: [{ ...SESSION_LOCK, mode: 'upgrade', version: 0 }], more: false },
+];
+
+/** They give their entry a format of its own. */
+export const TERMS_COMMANDS: readonly Command[] = [
+  { type: 'leaseChange', id: 5n, incarnation: 17, number: 3, ttlMs: 2_000, condition: CONDITION },
+  { type: 'leaseChange', id: 5n, incarnation: 17, number: 4, ttlMs: 9_000_000_000_000 },
+  { type: 'leaseGrant', id: -1n, ttlMs: 2_000, attributes: { host: 'a' }, condition: CONDITION },
+];
+export const TERMS_RESULTS: readonly CommandResult[] = [{ type: 'leaseChange', ttlMs: 2_000 }];
