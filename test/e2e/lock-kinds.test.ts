@@ -454,6 +454,14 @@ test('readers are asked to let go by the command line, and it waits until all of
   expect((await client.locks.show(name))?.revocation).toBeUndefined();
   expect(await command.run('lock', 'revoke', '--wait', '100ms', name)).toMatchObject({ code: 75 });
   await late.release();
+  const running = command.begin(['lock', 'run', '--stop-on-revoke', name, '--', 'sleep', '60']);
+  await eventually('it runs', async () => (await client.locks.show(name))?.holderCount === 1);
+  expect(await client.locks.revoke(name, { by: 'ops', reason: 'mine' })).toBe('released');
+  expect(await running.ended).toEqual({
+    code: 143,
+    out: '',
+    err: `remora: ${name} is asked for by ops: mine; stopping the command\n`,
+  });
 });
 
 test('the command line stands in an election and observes it; the leader can be followed by the SDK as well', async () => {

@@ -11,7 +11,9 @@ interface ElectionFlags extends ConnectionFlags {
   readonly namespace: string;
 }
 
-interface CampaignFlags extends Pick<RunFlags, 'wait' | 'ttl' | 'killAfter' | 'journal'>, ElectionFlags {
+interface CampaignFlags
+  extends Pick<RunFlags, 'wait' | 'ttl' | 'killAfter' | 'stopOnRevoke' | 'journal'>,
+    ElectionFlags {
   readonly value?: string;
 }
 
@@ -51,6 +53,7 @@ function runCommand(shell: Shell): Command {
       'from SIGTERM to SIGKILL when the leadership is lost (default 1s)',
       flagReader(durationMs()),
     )
+    .option('--stop-on-revoke', 'as of "remora lock run"')
     .option('--journal <directory>', 'as of "remora lock run"')
     .option('--no-journal', 'as of "remora lock run"')
     .addHelpText('after', examples('remora election run --value "$HOSTNAME" scheduler -- ./scheduler'));

@@ -6,6 +6,7 @@ import { EMPTY_BYTES, formatDurationMs, ServiceError } from '@remora/base';
 import type { HeldLock, RemoraClient } from 'remora';
 import { CommandError, exitCode } from '../exit-codes.ts';
 import { printable } from '../format/bytes-text.ts';
+import { askedText } from '../format/lock-event-text.ts';
 import type { Shell } from '../shell.ts';
 import type { ConnectionFlags } from './connection.ts';
 import { type HealthFlags, healthOf } from './health-command.ts';
@@ -16,6 +17,7 @@ export interface RunFlags extends ConnectionFlags, HealthFlags {
   readonly ttl?: number;
   readonly maxHold?: number;
   readonly killAfter?: number;
+  readonly stopOnRevoke?: true;
   readonly data?: string;
   readonly keepData?: true;
   readonly lockDelay?: number;
@@ -57,6 +59,7 @@ export async function runUnderLock(client: RemoraClient, request: RunRequest): P
     const lock = await acquire(scope, request, giveUp.signal);
     try {
       child = start(lock, request);
+      hearRequests(child, lock, request);
       return await watchOver(child, lock, flags.killAfter ?? 1000, shell);
     } finally {
       await lock[Symbol.asyncDispose]().catch((error: unknown) => {
@@ -104,6 +107,15 @@ function start(lock: HeldLock, { name, argv, flags }: RunRequest): ChildProcess 
       REMORA_LOCK_VERSION: String(lock.version),
       REMORA_LOCK_PREVIOUS_DATA: printable(lock.previousData ?? EMPTY_BYTES),
     },
+  });
+}
+
+/** Somebody asks for the lock: the command is told to end, if that is how it agrees; otherwise only people are told. */
+function hearRequests(child: ChildProcess, lock: HeldLock, { name, flags, shell }: RunRequest): void {
+  lock.onRevoke((asked) => {
+    const agrees = flags.stopOnRevoke === true;
+    shell.err(`remora: ${name} is asked for${askedText(asked)}${agrees ? '; stopping the command' : ''}`);
+    if (agrees) child.kill('SIGTERM');
   });
 }
 

@@ -99,6 +99,10 @@ function runCommand(shell: Shell): Command {
       'from SIGTERM to SIGKILL when the lock is lost (default 1s)',
       flagReader(durationMs()),
     )
+    .option(
+      '--stop-on-revoke',
+      'when somebody asks for the lock ("lock revoke"), the command is told to end, by SIGTERM',
+    )
     .option('--data <text>', 'shown with the lock to whoever looks at it')
     .option('--keep-data', 'the data stay with the lock afterwards; without --data, those that were kept before')
     .option(

@@ -122,7 +122,7 @@ function jsonHolder({ owner, version, depth, lockTimeMs, data, mode, permits, de
 }
 
 /** By whom, and why. */
-export function askedText({ by, reason }: Revocation): string {
+export function askedText({ by, reason }: Pick<Revocation, 'by' | 'reason'>): string {
   return `${by === '' ? '' : ` by ${printable(Buffer.from(by))}`}${reason === '' ? '' : `: ${printable(Buffer.from(reason))}`}`;
 }
 
