@@ -446,12 +446,16 @@ describe('requests to let go', () => {
     const asking = codeOf(asker.lock('l').revoke({ wait: '1m', signal: controller.signal }));
     await world.run(200);
     let heard = 0;
+    expect(held.signal.aborted).toBe(false);
     const forget = held.onRevoke(() => {
       heard++;
       throw new Error('of the listener');
     });
+    await world.run(1_000);
+    held.onRevoke(() => {});
     await world.run(20_000);
     expect(heard).toBe(1);
+    expect(world.backend.grantQuestions).toBeLessThan(10);
     controller.abort();
     expect(await world.until(asking)).toBe('CANCELED');
     forget();

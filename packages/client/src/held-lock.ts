@@ -50,7 +50,8 @@ export class HeldLock implements AsyncDisposable {
   #released = false;
   #lossReason: ServiceError | undefined;
   #controller: AbortController | undefined;
-  readonly #onRevoke = new Set<RevokeListener>();
+  /** With the latest request that each was told of. */
+  readonly #onRevoke = new Map<RevokeListener, number>();
 
   /** `own`: the session is of this lock alone. */
   constructor(
@@ -134,8 +135,7 @@ export class HeldLock implements AsyncDisposable {
    * allows; to do nothing is to decline. Returns a function that takes the listener off.
    */
   onRevoke(listener: RevokeListener): () => void {
-    this.#onRevoke.add(listener);
-    this.#forgetGrant?.();
+    this.#onRevoke.set(listener, 0);
     this.#watchGrant();
     return () => this.#onRevoke.delete(listener);
   }
@@ -402,6 +402,7 @@ export class HeldLock implements AsyncDisposable {
 
   /** Only for those who look at the signal: the others need not know at once. */
   #watchGrant(): void {
+    this.#forgetGrant?.();
     if (this.#released || this.#lossReason !== undefined) return;
     const { version } = this;
     const grant = { lock: this.id, version, session: this.#session.ref };
@@ -415,9 +416,12 @@ export class HeldLock implements AsyncDisposable {
     });
   }
 
-  #asked({ by, reason, sinceMs }: Revocation): void {
+  #asked({ revision, by, reason, sinceMs }: Revocation): void {
     const tell = async (listener: RevokeListener): Promise<void> => listener({ by, reason, sinceMs });
-    for (const listener of [...this.#onRevoke]) {
+    for (const [listener, told] of [...this.#onRevoke]) {
+      // A watch that began anew brings what is known.
+      if (told >= revision) continue;
+      this.#onRevoke.set(listener, revision);
       // What goes wrong in a listener is nobody's to catch; and it has not agreed.
       tell(listener).catch((error: unknown) => {
         this.#deps.requester.ports.logger.warn({ error: String(error) }, 'a listener to requests to let go failed');
