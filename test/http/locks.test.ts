@@ -5,6 +5,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { describedAnswers, seenAnswers } from './described.ts';
 import { type Grant, HttpBed, LOCKS, type Shown } from './http-bed.ts';
+import { REFUSED } from './refusals.ts';
 
 let bed: HttpBed;
 beforeEach(() => {
@@ -343,54 +344,7 @@ describe('what is asked about locks', () => {
 
 describe('what is wrong is refused', () => {
   const acquire = path('l', 'acquire');
-  const rows: readonly { readonly body?: unknown; readonly target?: string; readonly method?: string; is: string }[] = [
-    { target: '/v1/lock/x', is: '404 UNIMPLEMENTED' },
-    { target: path('a/b', 'acquire'), is: '404 UNIMPLEMENTED' },
-    { method: 'GET', target: acquire, is: '405 UNIMPLEMENTED' },
-    { target: path('%G0', 'acquire'), is: '400 INVALID_ARGUMENT' },
-    { target: path('', 'acquire'), is: '400 INVALID_ARGUMENT' },
-    { target: path('x'.repeat(1_025), 'acquire'), is: '400 INVALID_ARGUMENT' },
-    { target: `${acquire}?wait=5s`, is: '400 INVALID_ARGUMENT' },
-    { method: 'GET', target: `${LOCKS}?limit=0`, is: '400 INVALID_ARGUMENT' },
-    { method: 'GET', target: `${LOCKS}?limit=1&limit=2`, is: '400 INVALID_ARGUMENT' },
-    { method: 'GET', target: '/v1/locks/%FF', is: '400 INVALID_ARGUMENT' },
-    { body: [], is: '400 INVALID_ARGUMENT' },
-    { body: { waits: '5s' }, is: '400 INVALID_ARGUMENT' },
-    { body: { wait: '5 s' }, is: '400 INVALID_ARGUMENT' },
-    { body: { wait: '2h' }, is: '400 INVALID_ARGUMENT' },
-    { body: { wait: -1 }, is: '400 INVALID_ARGUMENT' },
-    { body: { ttl: 10 }, is: '400 INVALID_ARGUMENT' },
-    { body: { ttl: '1s', session: '1.1' }, is: '400 INVALID_ARGUMENT' },
-    { body: { session: 'x' }, is: '400 INVALID_ARGUMENT' },
-    { body: { token: '' }, is: '400 INVALID_ARGUMENT' },
-    { body: { token: '\ud800' }, is: '400 INVALID_ARGUMENT' },
-    { body: { permits: 1 }, is: '400 INVALID_ARGUMENT' },
-    { body: { permits: 0, capacity: 1 }, is: '400 INVALID_ARGUMENT' },
-    { body: { shared: true, capacity: 1 }, is: '400 INVALID_ARGUMENT' },
-    { body: { shared: 'yes' }, is: '400 INVALID_ARGUMENT' },
-    { body: { data: 'x'.repeat(4_097) }, is: '400 INVALID_ARGUMENT' },
-    { body: { data: { base64: '?' } }, is: '400 INVALID_ARGUMENT' },
-    { body: { attributes: ['x'] }, is: '400 INVALID_ARGUMENT' },
-    { target: path('l', 'renew'), body: { session: '1.1' }, is: '400 INVALID_ARGUMENT' },
-    { target: path('l', 'release'), body: { session: '1.1' }, is: '400 INVALID_ARGUMENT' },
-    { target: '/v1/check', body: { checks: [{ name: 'a', version: 1.5 }] }, is: '400 INVALID_ARGUMENT' },
-    { target: path('l', 'acquire'), body: { lockDelay: '2m' }, is: '400 INVALID_ARGUMENT' },
-    { method: 'PUT', target: path('l', 'data'), body: { data: 'x' }, is: '400 INVALID_ARGUMENT' },
-    { method: 'DELETE', target: path('', 'data'), is: '400 INVALID_ARGUMENT' },
-    { method: 'GET', target: '/v1/events/default/', is: '400 INVALID_ARGUMENT' },
-    { method: 'GET', target: '/v1/events/default?from=1', is: '400 INVALID_ARGUMENT' },
-    { target: '/v1/check', body: { checks: [] }, is: '400 INVALID_ARGUMENT' },
-    { target: path('l', 'force-release'), body: { force: true }, is: '400 INVALID_ARGUMENT' },
-    { method: 'PUT', target: path('l', 'capacity'), body: {}, is: '400 INVALID_ARGUMENT' },
-    { method: 'GET', target: `${LOCKS}/l?all`, is: '400 INVALID_ARGUMENT' },
-    { method: 'GET', target: '/openapi.json', body: { x: 1 }, is: '400 INVALID_ARGUMENT' },
-    { target: '/v1/sessions', body: { ttl: '2d' }, is: '400 INVALID_ARGUMENT' },
-    { method: 'GET', target: '/v1/sessions?limit=0', is: '400 INVALID_ARGUMENT' },
-    { method: 'GET', target: '/v1/sessions/x', is: '400 INVALID_ARGUMENT' },
-    { target: '/v1/sessions/1/renew', is: '400 INVALID_ARGUMENT' },
-    { method: 'DELETE', target: '/v1/sessions/1.0', is: '400 INVALID_ARGUMENT' },
-  ];
-  test.each(rows)('$#: $method $target $body: $is', async ({ is, ...call }) => {
+  test.each(REFUSED)('$#: $method $target $body: $is', async ({ is, ...call }) => {
     expect(await bed.refused({ target: acquire, ...call })).toBe(is);
     await bed.settled();
     expect(bed.world.backend.seen).toEqual([]);
