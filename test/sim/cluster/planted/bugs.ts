@@ -397,4 +397,15 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     caughtBy: 'packages/master/test/cases/cases.test.ts',
     properties: ['balance is reached'],
   },
+  {
+    layer: 'client',
+    name: 'conversion-keeps-the-old-version',
+    rule: 'an upgrade and a downgrade are grants with versions of their own (procedures.ts U3)',
+    file: 'packages/client/src/owner.ts',
+    find: 'this.grant.version = version;',
+    replace: 'this.grant.version ||= version;',
+    seed: 17,
+    runMs: 20_000,
+    properties: ['lock: a holder holds', 'lock: versions grow'],
+  },
 ];
