@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import { connect } from 'remora';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from './harness.ts';
+import { BARRIERS } from './lock-features/barriers.ts';
 import { type Course, type Courses, unique } from './lock-features/course.ts';
 import { ELECTIONS } from './lock-features/elections.ts';
 import { ENDS } from './lock-features/ends.ts';
@@ -31,6 +32,7 @@ const COURSES: Courses = {
   ...LEAVES,
   ...EVENTS,
   ...ELECTIONS,
+  ...BARRIERS,
   ...TOGETHER,
   ...WAYS,
 };
