@@ -476,6 +476,7 @@ export class LockRows {
 
   /** Gives those who waited. */
   #removePassers(session: SessionRef): readonly Owner[] {
+    if (!this.#hasPassers) return [];
     const { passers } = this;
     const gone = passers.ofSession(session, 0);
     for (const { owner } of gone) passers.remove(owner);
@@ -513,6 +514,10 @@ export class LockRows {
     }
   }
 
+  get #hasPassers(): boolean {
+    return this.#head.passing > 0 || this.#head.passed > 0;
+  }
+
   /** W1. No owner has a row. */
   get #hasNoOwners(): boolean {
     const { waiters, marks, sharers } = this.#head;
@@ -522,7 +527,7 @@ export class LockRows {
   #sessionInUse(session: SessionRef): boolean {
     const { hold } = this.#head;
     if (hold !== undefined && !hold.delayed && sameSession(hold.holder.owner.session, session)) return true;
-    if (this.passers.ofSession(session, 1).length > 0) return true;
+    if (this.#hasPassers && this.passers.ofSession(session, 1).length > 0) return true;
     if (this.#hasNoOwners) return false;
     const span = this.#keys.session(session);
     return this.#view.scan(span.start, span.end, 1).length > 0;

@@ -138,11 +138,12 @@ export function forceRelease(procedure: Procedure, command: CommandOf<'forceRele
 export function end(procedure: Procedure, hold: Hold): void {
   const { owner } = hold.holder;
   stopWaiting(procedure, hold, 0);
-  if ((procedure.rows.passers.get(owner)?.parties ?? 0) > 0) {
-    procedure.rows.passers.remove(owner);
+  const { rows } = procedure;
+  if (rows.head.parties > 0 && (rows.passers.get(owner)?.parties ?? 0) > 0) {
+    rows.passers.remove(owner);
     tellPasser(procedure, { owner }, refused('LOCK_CANCELED', 'the owner has left'));
   }
-  procedure.rows.vacate(hold, 'released');
+  rows.vacate(hold, 'released');
 }
 
 /** Whether a cancel of `attempt` (0: of whatever there is) means this waiter, not a later acquire of its owner. */
