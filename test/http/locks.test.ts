@@ -305,6 +305,17 @@ describe('what happens to locks is told', () => {
   });
 });
 
+test('those who hold a lock are asked to let go of it, and whoever listens hears that', async () => {
+  const held = await bed.acquire('l');
+  const told = await bed.listen('/v1/events/default/l');
+  const asking = { target: path('l', 'revoke'), body: { for: '1m', by: 'me@host', reason: 'maintenance' } };
+  expect((await bed.done<Grant>(asking)).version).toBeGreaterThanOrEqual(held.version);
+  await bed.world.run(100);
+  expect(told.happened()).toEqual(['revoking']);
+  expect(await bed.done({ target: path('l', 'renew'), body: held })).toMatchObject({ session: held.session });
+  expect(await bed.refused({ target: path('free', 'revoke') })).toBe('409 LOCK_NOT_HELD');
+});
+
 describe('what is asked about locks', () => {
   test('names are any bytes, in paths, in queries and in answers', async () => {
     for (const name of ['%00%FF', 'a%2Fb', 'a%2Fc', '%E2%82%AC', '%2E%2E']) await bed.acquire(name);

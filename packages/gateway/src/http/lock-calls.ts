@@ -1,6 +1,13 @@
 import { EMPTY_BYTES, jsonBytes, ServiceError } from '@remora/base';
-import { type LockId, type LockResult, type Owner, validateLockCommand, validateLockQuery } from '@remora/lock';
-import { DEFAULT_NAMESPACE } from '../lock/lock-requests.ts';
+import {
+  type LockId,
+  type LockResult,
+  type Owner,
+  REVOKE_MAX_MS,
+  validateLockCommand,
+  validateLockQuery,
+} from '@remora/lock';
+import { DEFAULT_NAMESPACE, REVOKE_DEFAULT_MS } from '../lock/lock-requests.ts';
 import { LEAVE_MARK } from './acquire-calls.ts';
 import { ATTEMPT, isOwnSession, ownLease } from './claims.ts';
 import type { Fields } from './fields.ts';
@@ -89,6 +96,16 @@ export class LockCalls {
     refuse(validateLockCommand(command));
     const { version } = unlessRefused(await this.#calls.lock(command), 'released');
     return { version };
+  }
+
+  /** Asks those who hold it to let go of it; they are told, and are free to agree. */
+  async revoke(lock: LockId, fields: Fields): Promise<{ readonly version: number }> {
+    const forMs = fields.durationMs('for', { min: 1, max: REVOKE_MAX_MS }) ?? REVOKE_DEFAULT_MS;
+    const said = { by: fields.text('by') ?? '', reason: fields.text('reason') ?? '' };
+    fields.end();
+    const command = { type: 'revoke', lock, ...said, forMs } as const;
+    refuse(validateLockCommand(command));
+    return { version: unlessRefused(await this.#calls.lock(command), 'revoking').version };
   }
 
   async setCapacity(lock: LockId, fields: Fields): Promise<{ readonly permits: number; readonly capacity: number }> {

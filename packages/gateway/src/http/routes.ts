@@ -49,6 +49,7 @@ export const ROUTES: readonly Route[] = [
   changing('POST', `${LOCK}/renew`, ({ locks }, call) => locks.renew(lockOf(call), call.fields)),
   changing('POST', `${LOCK}/release`, ({ locks }, call) => locks.release(lockOf(call), call.fields)),
   changing('POST', `${LOCK}/force-release`, ({ locks }, call) => locks.forceRelease(lockOf(call), call.fields)),
+  changing('POST', `${LOCK}/revoke`, ({ locks }, call) => locks.revoke(lockOf(call), call.fields)),
   changing('PUT', `${LOCK}/capacity`, ({ locks }, call) => locks.setCapacity(lockOf(call), call.fields)),
   changing('PUT', `${LOCK}/data`, ({ locks }, call) => locks.setData(lockOf(call), call.fields)),
   changing('DELETE', `${LOCK}/data`, ({ locks }, call) => {

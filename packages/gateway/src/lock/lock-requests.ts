@@ -10,7 +10,7 @@ import type { LockWatchOptions } from '../backend.ts';
  */
 export const DEFAULT_NAMESPACE = 'default';
 const LIST_LIMIT_DEFAULT = 100;
-const REVOKE_DEFAULT_MS = 30_000;
+export const REVOKE_DEFAULT_MS = 30_000;
 const ATTRIBUTES_MAX = 16;
 const ATTRIBUTES_BYTES_MAX = 4_096;
 const REQUEST_ID_MAX = 64;

@@ -76,6 +76,16 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
       errors: { 409: 'Nobody holds it (LOCK_NOT_HELD).' },
     },
   },
+  [`${LOCK}/revoke`]: {
+    post: {
+      id: 'revokeLock',
+      summary:
+        'Asks those who hold a lock to let go of it. They are told, by the SDK and by events, and are free to agree.',
+      body: 'Revoke',
+      answer: 'Revoking',
+      errors: { 409: 'Nobody holds it (LOCK_NOT_HELD).' },
+    },
+  },
   [`${LOCK}/capacity`]: {
     put: {
       id: 'setCapacity',

@@ -11,6 +11,9 @@ import {
   NAME_BYTES_MAX,
   NAMESPACE_BYTES_MAX,
   PERMITS_MAX,
+  REASON_BYTES_MAX,
+  REVOKE_MAX_MS,
+  REVOKER_BYTES_MAX,
   TOKEN_BYTES_MAX,
 } from '@remora/lock';
 import { TTL_MAX_MS, TTL_MIN_MS, WAIT_MAX_MS } from '../claims.ts';
@@ -206,6 +209,12 @@ export const SCHEMAS = {
     by: text('Who does it; stays on record with the lock, if either is said.', { maxLength: FORCED_BY_BYTES_MAX }),
     reason: text('Why.', { maxLength: FORCED_REASON_BYTES_MAX }),
   }),
+  Revoke: object({
+    for: duration('For how long it is asked; then the request is void.', { min: 1, max: REVOKE_MAX_MS }),
+    by: text('Who asks, for people.', { maxLength: REVOKER_BYTES_MAX }),
+    reason: text('Why.', { maxLength: REASON_BYTES_MAX }),
+  }),
+  Revoking: answer({ version: { ...version, description: 'Grants up to this version are asked for.' } }),
   SetData: object({ ...owner, version, ...echoed, data }, ['session', 'token', 'version', 'data']),
   DataSet: answer({ version }),
   Forgotten: answer({ forgotten: { type: 'boolean', description: 'False: there was nothing.' } }),
