@@ -391,4 +391,54 @@ const OF_LOCKS: readonly RuleMutation[] = [
   },
 ];
 
-export const RANGE_RULES: readonly RuleMutation[] = [...OF_LOCKS, ...OF_RANGES, ...OF_CLIENTS, ...OF_COORDINATORS];
+const ALL_COMMANDS = {
+  file: 'packages/lock/src/procedures.property.test.ts',
+  test: 'lock: what commands do is what the rules say, and nothing is left in the end',
+};
+
+/** Being told what happens to locks, and asking for them: packages/lock/src/events.ts and revocation.ts. */
+const OF_LISTENERS: readonly RuleMutation[] = [
+  {
+    name: 'an-end-nobody-hears-of',
+    rule: 'what a lock shows changes, and who listens is not told (E2)',
+    file: 'packages/lock/src/lock-rows.ts',
+    find: 'this.#view.onEvent?.({ type: how, owner, version, permits: hold.permits });',
+    replace: '',
+    killedBy: ALL_COMMANDS,
+  },
+  {
+    name: 'left-out-for-good',
+    rule: 'what is left out for a listener that is behind is never made good (LL1)',
+    file: 'packages/dataserver/src/lock-watch/lock-listener.ts',
+    find: 'this.#miss(start, news.lock);',
+    replace: '',
+    killedBy: {
+      file: 'packages/dataserver/src/lock-watch/lock-listener.property.test.ts',
+      test: 'whoever listens knows in the end what is, however far behind it was',
+    },
+  },
+  {
+    name: 'later-holders-are-asked-too',
+    rule: 'a request to let go is of later grants as well (V1, V2)',
+    file: 'packages/lock/src/lock-rows.ts',
+    find: 'return holds.some((one) => !one.delayed && one.holder.version <= version);',
+    replace: 'return holds.some((one) => !one.delayed);',
+    killedBy: ALL_COMMANDS,
+  },
+  {
+    name: 'converted-holders-are-asked-no-more',
+    rule: 'who is asked to let go gets rid of that by a downgrade (V3)',
+    file: 'packages/lock/src/lock-rows.ts',
+    find: 'if (this.#head.revoking) this.#askOn(hold.holder.version);',
+    replace: '',
+    killedBy: ALL_COMMANDS,
+  },
+];
+
+export const RANGE_RULES: readonly RuleMutation[] = [
+  ...OF_LISTENERS,
+  ...OF_LOCKS,
+  ...OF_RANGES,
+  ...OF_CLIENTS,
+  ...OF_COORDINATORS,
+];
