@@ -423,7 +423,10 @@ const OF_LISTENERS: readonly RuleMutation[] = [
     file: 'packages/lock/src/lock-rows.ts',
     find: 'return holds.some((one) => !one.delayed && one.holder.version <= version);',
     replace: 'return holds.some((one) => !one.delayed);',
-    killedBy: ALL_COMMANDS,
+    killedBy: {
+      file: 'packages/lock/src/revocation.test.ts',
+      test: 'a request to let go goes with the holder who was asked, and is not of the next one (V1)',
+    },
   },
   {
     name: 'converted-holders-are-asked-no-more',
@@ -431,7 +434,10 @@ const OF_LISTENERS: readonly RuleMutation[] = [
     file: 'packages/lock/src/lock-rows.ts',
     find: 'if (this.#head.revoking) this.#askOn(hold.holder.version);',
     replace: '',
-    killedBy: ALL_COMMANDS,
+    killedBy: {
+      file: 'packages/lock/src/revocation.test.ts',
+      test: 'a request to let go is of those who hold the lock in another way by now, as before (V3)',
+    },
   },
 ];
 
