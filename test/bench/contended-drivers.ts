@@ -1,6 +1,7 @@
 /** Many who want one lock: an operation is a turn at it, that is a wait, a grant and a release. */
 import type { v3lockpb } from '@remora/protocol/etcd';
 import { connect } from 'remora';
+import { eventually } from '../e2e/eventually.ts';
 import { answer, type Driver } from './drivers.ts';
 import { leaseClient, lockClient } from './etcd-clients.ts';
 import type { LoadArguments } from './load-spec.ts';
@@ -8,6 +9,9 @@ import type { LoadArguments } from './load-spec.ts';
 const NAME = 'bench/contended';
 /** Longer than any run, in seconds. */
 const LEASE_TTL = 600n;
+/** The others are on their way into the queue, or out of it. */
+const IN_QUEUE = 0.5;
+const QUEUED = { timeoutMs: 60_000, pollMs: 100 };
 
 export function openContended(load: LoadArguments): Promise<Driver> {
   if (load.api === 'etcd') return openEtcd(load);
@@ -23,11 +27,20 @@ async function openSessions({ endpoints, inflight }: LoadArguments): Promise<Dri
 }
 
 /** A gateway lets 8,192 acquires wait, and the SDK would take all of them to the leader's. */
-async function openQueue({ endpoints }: LoadArguments): Promise<Driver> {
+async function openQueue({ endpoints, inflight }: LoadArguments): Promise<Driver> {
   const clients = await Promise.all(endpoints.map((endpoint) => connect({ endpoints: endpoint, sessionTtl: '60s' })));
   const locks = clients.map((client) => client.lock(NAME));
   return {
     operation: (worker) => turn(locks[worker % locks.length]),
+    settled: () =>
+      eventually(
+        'all are in the queue',
+        async () => {
+          const state = await clients[0]?.locks.show(NAME);
+          return (state?.waiterCount ?? 0) >= IN_QUEUE * inflight;
+        },
+        QUEUED,
+      ),
     async close() {
       await Promise.all(clients.map((client) => client.close()));
     },

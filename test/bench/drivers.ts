@@ -8,6 +8,8 @@ import type { LoadArguments } from './load-spec.ts';
 export interface Driver {
   /** The nth operation of a worker. */
   operation(worker: number, n: number): Promise<unknown>;
+  /** Resolves when the load is what it is to be, where that takes a while: the warm-up begins then. */
+  settled?(): Promise<unknown>;
   close(): Promise<void>;
 }
 

@@ -16,6 +16,7 @@ async function throughput(spec: LoadArguments): Promise<LoadResult> {
   const driver = await (await opener(spec))(spec);
   const run = new Run(driver);
   for (let worker = 0; worker < spec.inflight; worker++) void run.work(worker);
+  await driver.settled?.();
   await pause(WARM_UP_MS);
   run.begin();
   process.send?.({ type: 'measuring' });
