@@ -425,7 +425,7 @@ const OF_LISTENERS: readonly RuleMutation[] = [
     replace: 'return holds.some((one) => !one.delayed);',
     killedBy: {
       file: 'packages/lock/src/revocation.test.ts',
-      test: 'a request to let go goes with the holder who was asked, and is not of the next one (V1)',
+      test: 'goes with the holder who was asked, and is not of the next one (V1)',
     },
   },
   {
@@ -436,7 +436,7 @@ const OF_LISTENERS: readonly RuleMutation[] = [
     replace: '',
     killedBy: {
       file: 'packages/lock/src/revocation.test.ts',
-      test: 'a request to let go is of those who hold the lock in another way by now, as before (V3)',
+      test: 'is of those who hold the lock in another way by now, as before (V3)',
     },
   },
 ];
