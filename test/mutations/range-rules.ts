@@ -348,7 +348,7 @@ const OF_LOCKS: readonly RuleMutation[] = [
   {
     name: 'delayed-hold-is-still-its-owners',
     rule: 'who has lost its session does what it likes with a lock that is kept from others (T1)',
-    file: 'packages/lock/src/lock-rows.ts',
+    file: 'packages/lock/src/lock-holds.ts',
     find: 'return hold?.delayed ? undefined : hold;',
     replace: 'return hold;',
     killedBy: {
@@ -359,7 +359,7 @@ const OF_LOCKS: readonly RuleMutation[] = [
   {
     name: 'kept-data-lost-by-who-says-nothing',
     rule: 'a holder that dies before it has said anything loses what was kept (D1)',
-    file: 'packages/lock/src/lock-rows.ts',
+    file: 'packages/lock/src/lock-holds.ts',
     find: 'const data = keepData && request.data.length === 0 ? this.keptData : request.data; // D1',
     replace: 'const data = request.data;',
     killedBy: {
@@ -401,8 +401,8 @@ const OF_LISTENERS: readonly RuleMutation[] = [
   {
     name: 'an-end-nobody-hears-of',
     rule: 'what a lock shows changes, and who listens is not told (E2)',
-    file: 'packages/lock/src/lock-rows.ts',
-    find: 'this.#view.onEvent?.({ type: how, owner, version, permits: hold.permits });',
+    file: 'packages/lock/src/lock-holds.ts',
+    find: 'this.view.onEvent?.({ type: how, owner, version, permits: hold.permits });',
     replace: '',
     killedBy: ALL_COMMANDS,
   },
@@ -420,7 +420,7 @@ const OF_LISTENERS: readonly RuleMutation[] = [
   {
     name: 'later-holders-are-asked-too',
     rule: 'a request to let go is of later grants as well (V1, V2)',
-    file: 'packages/lock/src/lock-rows.ts',
+    file: 'packages/lock/src/lock-holds.ts',
     find: 'return holds.some((one) => !one.delayed && one.holder.version <= version);',
     replace: 'return holds.some((one) => !one.delayed);',
     killedBy: {
@@ -431,8 +431,8 @@ const OF_LISTENERS: readonly RuleMutation[] = [
   {
     name: 'converted-holders-are-asked-no-more',
     rule: 'who is asked to let go gets rid of that by a downgrade (V3)',
-    file: 'packages/lock/src/lock-rows.ts',
-    find: 'if (this.#head.revoking) this.#askOn(hold.holder.version);',
+    file: 'packages/lock/src/lock-holds.ts',
+    find: 'if (this.headRecord.revoking) this.#askOn(hold.holder.version);',
     replace: '',
     killedBy: {
       file: 'packages/lock/src/revocation.test.ts',

@@ -1,6 +1,7 @@
 import { ServiceError } from '@remora/base';
 import type { LockId } from '@remora/lock';
-import type { HeldLock, HeldLockState } from './held-lock.ts';
+import type { HeldLock } from './held-lock.ts';
+import type { HeldLockState } from './hold-life.ts';
 import { type AcquireOptions, acquireLock, type LockDeps, lockBusy } from './lock.ts';
 import type { ForceReleaseOptions, Locks } from './locks.ts';
 

@@ -1,7 +1,8 @@
 import { equalBytes, ServiceError } from '@remora/base';
 import type { HolderState, LockId, LockNews, LockState, Owner } from '@remora/lock';
 import type { Duration } from './duration.ts';
-import type { HeldLock, HeldLockState } from './held-lock.ts';
+import type { HeldLock } from './held-lock.ts';
+import type { HeldLockState } from './hold-life.ts';
 import { type BytesLike, toBytes } from './keys.ts';
 import { acquireLock, type LockDeps, lockBusy } from './lock.ts';
 import { LockEvents, type LockEventsOptions, LockStates, lockWatchEvents } from './lock-events.ts';

@@ -1,9 +1,10 @@
 import { copyBytes, ServiceError } from '@remora/base';
-import type { HoldMode, LockId, LockResult, Owner, Revocation } from '@remora/lock';
+import type { HoldMode, LockId, LockResult, Owner } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { AcquireOperation, type AcquireRequest, type AcquireStats, type Grant, lockResult } from './acquire.ts';
 import { type Convertible, downgradeHold, type UpgradeOptions, upgradeHold } from './conversion.ts';
 import type { Duration } from './duration.ts';
+import { type HeldLockState, HoldLife } from './hold-life.ts';
 import { type BytesLike, toBytes } from './keys.ts';
 import type { LockDeps } from './lock.ts';
 import { noOwnLease, refusalOf, takenAway } from './lock-errors.ts';
@@ -11,12 +12,6 @@ import type { LockCondition, OwnLease } from './own-lease.ts';
 import type { HeldGrant, Owner as OwnerTurns } from './owner.ts';
 import type { RevokeListener } from './revoke.ts';
 import type { Session } from './session.ts';
-
-/**
- * `active`: held. `suspended`: held, but heartbeats are not answered at the moment; it will be lost unless they are
- * again. `lost`: no longer held, or no longer certain to be. `released`: given back by its holder.
- */
-export type HeldLockState = 'active' | 'suspended' | 'lost' | 'released';
 
 /** A release that was not answered is tried for this much longer, in the background. */
 const RELEASE_AGAIN_MS = 30_000;
@@ -33,25 +28,17 @@ export class HeldLock implements AsyncDisposable {
   readonly lockTimeMs: number;
   /** How the acquire went. */
   readonly stats: AcquireStats;
-  readonly #endSpan: (lost?: ServiceError) => void;
   /** What an earlier holder left with the lock (`keepData`), as it was at the grant; undefined: nothing. */
   readonly previousData: Uint8Array | undefined;
   readonly #deps: LockDeps;
   readonly #session: Session;
   readonly #owner: Owner;
   readonly #request: AcquireRequest;
-  readonly #forgetSession: () => void;
-  readonly #forgetClose: (() => void) | undefined;
-  #forgetGrant: (() => void) | undefined;
   readonly #turns: OwnerTurns;
   readonly #grant: HeldGrant;
   readonly #own: OwnLease | undefined;
+  readonly #life: HoldLife;
   #depth = 1;
-  #released = false;
-  #lossReason: ServiceError | undefined;
-  #controller: AbortController | undefined;
-  /** With the latest request that each was told of. */
-  readonly #onRevoke = new Map<RevokeListener, number>();
 
   /** `own`: the session is of this lock alone. */
   constructor(
@@ -67,15 +54,14 @@ export class HeldLock implements AsyncDisposable {
     this.token = request.token;
     this.lockTimeMs = grant.lockTimeMs;
     this.stats = grant.stats;
-    this.#endSpan = deps.tracing.hold(this.id, grant.held.mode, grant.version);
     this.previousData = grant.keptData && copyBytes(grant.keptData);
     this.#owner = { session: session.ref, token: request.token };
     this.#turns = grant.turns;
     this.#grant = grant.held;
     this.#own = grant.own;
-    this.#forgetSession = session.onLoss((reason) => this.#lose(reason));
+    this.#life = new HoldLife(deps, session, grant);
     // Others would wait for the lock-delay if it ended with its session.
-    if (request.delayMs > 0) this.#forgetClose = session.beforeClose(() => this.#releaseLevels());
+    if (request.delayMs > 0) this.#life.beforeClose(() => this.#releaseLevels());
   }
 
   /**
@@ -92,10 +78,7 @@ export class HeldLock implements AsyncDisposable {
   }
 
   get state(): HeldLockState {
-    if (this.#released) return 'released';
-    const session = this.#session.state;
-    if (this.#lossReason !== undefined) return 'lost';
-    return session === 'suspended' ? 'suspended' : 'active';
+    return this.#life.state;
   }
 
   /** How often it was acquired through this handle and not released yet. */
@@ -105,8 +88,7 @@ export class HeldLock implements AsyncDisposable {
 
   /** How long the lock is certain to be held, in ms, if no further heartbeat is answered; `Infinity` if it never expires. */
   get remainingMs(): number {
-    if (this.state === 'lost' || this.#released) return 0;
-    return this.#session.remainingMs;
+    return this.#life.remainingMs;
   }
 
   /**
@@ -115,13 +97,7 @@ export class HeldLock implements AsyncDisposable {
    * deadline too, so that a process that was frozen sees the loss at once.
    */
   get signal(): AbortSignal {
-    this.#session.check();
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController();
-      this.#watchGrant();
-    }
-    if (this.#lossReason !== undefined) this.#controller.abort(this.#lossReason);
-    return this.#controller.signal;
+    return this.#life.signal;
   }
 
   /** What another process needs to go on with it, in the same session, when this one has died. */
@@ -135,14 +111,12 @@ export class HeldLock implements AsyncDisposable {
    * allows; to do nothing is to decline. Returns a function that takes the listener off.
    */
   onRevoke(listener: RevokeListener): () => void {
-    this.#onRevoke.set(listener, 0);
-    this.#watchGrant();
-    return () => this.#onRevoke.delete(listener);
+    return this.#life.onRevoke(listener);
   }
 
   /** Throws the reason when the lock is lost, or LOCK_NOT_HELD after its release. Asks nobody. */
   throwIfLost(): void {
-    const refusal = this.#refusal();
+    const refusal = this.#life.refusal();
     if (refusal !== undefined) throw refusal;
   }
 
@@ -151,7 +125,7 @@ export class HeldLock implements AsyncDisposable {
    * happen only under the lock needs the version checked where it happens.
    */
   async check(): Promise<boolean> {
-    if (this.#released || this.state === 'lost') return false;
+    if (this.#life.released || this.state === 'lost') return false;
     const { version } = this;
     const query = { type: 'check', checks: [{ lock: this.id, version }] } as const;
     const { requester, requestTimeoutMs } = this.#deps;
@@ -161,9 +135,9 @@ export class HeldLock implements AsyncDisposable {
     }
     const current = result.result.current[0] === true;
     // What was asked about may have been held in another way by then.
-    if (!current && this.#isConverted(version)) return this.check();
-    if (!current) this.#lose(takenAway());
-    return current && this.#refusal() === undefined;
+    if (!current && this.#life.isConverted(version)) return this.check();
+    if (!current) this.#life.lose(takenAway());
+    return current && this.#life.refusal() === undefined;
   }
 
   /**
@@ -203,9 +177,8 @@ export class HeldLock implements AsyncDisposable {
   async orphan(): Promise<void> {
     this.throwIfLost();
     if (this.#own === undefined) throw noOwnLease('a ttl to be left to');
-    this.#released = true;
     this.#depth = 0;
-    this.#forget();
+    this.#life.release();
     await this.#own.leave();
   }
 
@@ -219,7 +192,7 @@ export class HeldLock implements AsyncDisposable {
   setData(data: BytesLike): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#turns.enter(() => {
-        const refusal = this.#refusal();
+        const refusal = this.#life.refusal();
         if (refusal !== undefined) {
           reject(refusal);
           return false;
@@ -238,7 +211,7 @@ export class HeldLock implements AsyncDisposable {
     const result = lockResult(await requester.command({ type: 'lock', command }, { timeoutMs: requestTimeoutMs }));
     if (result.type === 'granted') return;
     const error = refusalOf(result);
-    if (error.code === 'LOCK_NOT_HELD') this.#lose(error);
+    if (error.code === 'LOCK_NOT_HELD') this.#life.lose(error);
     throw error;
   }
 
@@ -255,7 +228,7 @@ export class HeldLock implements AsyncDisposable {
       ...(this.mode === 'shared' ? { as: { type: 'shared' } } : {}),
       reentry: {
         grant: this.#grant,
-        refusal: () => this.#refusal(),
+        refusal: () => this.#life.refusal(),
         onGrant: () => {
           this.#depth++;
         },
@@ -266,7 +239,8 @@ export class HeldLock implements AsyncDisposable {
       const grant = await new AcquireOperation(this.#deps.requester, this.#session, request).run();
       if (grant === undefined) throw taken;
     } catch (error) {
-      if (error instanceof ServiceError && error.code === 'LOCK_NOT_HELD' && !this.#released) this.#lose(error);
+      if (error instanceof ServiceError && error.code === 'LOCK_NOT_HELD' && !this.#life.released)
+        this.#life.lose(error);
       throw error;
     }
     return this;
@@ -301,9 +275,9 @@ export class HeldLock implements AsyncDisposable {
   #convertible(): Convertible {
     return {
       ...{ deps: this.#deps, session: this.#session, owner: this.#owner, lock: this.id, turns: this.#turns },
-      refusal: () => this.#refusal(),
+      refusal: () => this.#life.refusal(),
       lose: (reason) => {
-        if (!this.#released) this.#lose(reason);
+        if (!this.#life.released) this.#life.lose(reason);
       },
       abandon: () => this.#abandon(),
     };
@@ -312,7 +286,7 @@ export class HeldLock implements AsyncDisposable {
   /** How it is held cannot be told any more: it is used no longer, and given back. */
   #abandon(): void {
     const { requester } = this.#deps;
-    this.#lose(new ServiceError('UNKNOWN_OUTCOME', 'how the lock is held is not known, so it is used no longer'));
+    this.#life.lose(new ServiceError('UNKNOWN_OUTCOME', 'how the lock is held is not known, so it is used no longer'));
     if (this.#own !== undefined) return this.#own.end();
     if (!requester.closed) requester.sendCommand(this.#releaseAll(), { timeoutMs: RELEASE_AGAIN_MS }, () => {});
   }
@@ -334,15 +308,15 @@ export class HeldLock implements AsyncDisposable {
   release(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#turns.enter(() => {
-        if (this.#released || this.state === 'lost') {
+        if (this.#life.released || this.state === 'lost') {
           // It may be lost here, and nobody else's yet.
           this.#own?.end();
           resolve();
           return false;
         }
         if (this.#turns.grant !== this.#grant) {
-          this.#lose(takenAway());
-          reject(this.#lossReason);
+          this.#life.lose(takenAway());
+          reject(this.#life.lossReason);
           return false;
         }
         this.#leaveLevel().then(resolve, reject);
@@ -372,10 +346,7 @@ export class HeldLock implements AsyncDisposable {
     const turns = this.#turns;
     this.#depth--;
     turns.levels--;
-    if (this.#depth === 0) {
-      this.#released = true;
-      this.#forget();
-    }
+    if (this.#depth === 0) this.#life.release();
     const all = turns.levels <= 0;
     const deadlineMs = turns.askedAgain ? LEAVE_MARK : 0;
     const release = { lock: this.id, owner: this.#owner, all, deadlineMs, attempt: turns.attempt };
@@ -396,63 +367,7 @@ export class HeldLock implements AsyncDisposable {
     if (result.type !== 'refused') return;
     // That another owner has it by now says the same of this grant.
     const error = result.code === 'LOCK_WRONG_OWNER' ? takenAway() : refusalOf(result);
-    this.#lose(error);
+    this.#life.lose(error);
     throw error;
-  }
-
-  /** Only for those who look at the signal: the others need not know at once. */
-  #watchGrant(): void {
-    this.#forgetGrant?.();
-    if (this.#released || this.#lossReason !== undefined) return;
-    const { version } = this;
-    const grant = { lock: this.id, version, session: this.#session.ref };
-    this.#forgetGrant = this.#deps.grants.watch(grant, {
-      onEnd: (sessionAlive) => {
-        if (!sessionAlive) this.#session.expired();
-        else if (this.#isConverted(version)) this.#watchGrant();
-        else this.#lose(takenAway());
-      },
-      onAsked: this.#onRevoke.size === 0 ? undefined : (revocation) => this.#asked(revocation),
-    });
-  }
-
-  #asked({ revision, by, reason, sinceMs }: Revocation): void {
-    const tell = async (listener: RevokeListener): Promise<void> => listener({ by, reason, sinceMs });
-    for (const [listener, told] of [...this.#onRevoke]) {
-      // A watch that began anew brings what is known.
-      if (told >= revision) continue;
-      this.#onRevoke.set(listener, revision);
-      // What goes wrong in a listener is nobody's to catch; and it has not agreed.
-      tell(listener).catch((error: unknown) => {
-        this.#deps.requester.ports.logger.warn({ error: String(error) }, 'a listener to requests to let go failed');
-      });
-    }
-  }
-
-  /** Whether the version may be another one because the same grant is held in another way. */
-  #isConverted(version: number): boolean {
-    return this.#turns.grant === this.#grant && (this.#turns.converting || this.version !== version);
-  }
-
-  #forget(lost?: ServiceError): void {
-    this.#endSpan(lost);
-    this.#forgetSession();
-    this.#forgetClose?.();
-    this.#forgetGrant?.();
-  }
-
-  #refusal(): ServiceError | undefined {
-    this.#session.check();
-    if (this.#lossReason !== undefined) return this.#lossReason;
-    return this.#released ? new ServiceError('LOCK_NOT_HELD', 'the lock was released') : undefined;
-  }
-
-  #lose(reason: ServiceError): void {
-    if (this.#lossReason !== undefined || (this.#released && reason.code !== 'LOCK_NOT_HELD')) return;
-    this.#lossReason = reason;
-    if (this.#turns.grant === this.#grant) this.#turns.levels = 0;
-    if (!this.#released) this.#forget(reason);
-    if (reason.code === 'LOCK_NOT_HELD') this.#own?.end();
-    this.#controller?.abort(reason);
   }
 }

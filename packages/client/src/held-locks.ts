@@ -1,6 +1,7 @@
 import { ServiceError } from '@remora/base';
 import { onAbort } from './abort.ts';
-import type { HeldLock, HeldLockState } from './held-lock.ts';
+import type { HeldLock } from './held-lock.ts';
+import type { HeldLockState } from './hold-life.ts';
 import type { Locks } from './locks.ts';
 
 /** Several locks that this client holds together. Give them back by `release`, or by `await using`. */

@@ -33,8 +33,9 @@ export {
 } from './election.ts';
 export { type CheckVersions, Fence, FenceGuard, type FenceGuardOptions } from './fence.ts';
 export type { HealthCheck } from './health.ts';
-export { HeldLock, type HeldLockState } from './held-lock.ts';
+export { HeldLock } from './held-lock.ts';
 export { HeldLocks } from './held-locks.ts';
+export type { HeldLockState } from './hold-life.ts';
 export type { RunArguments, Work } from './holding.ts';
 export type { BytesLike, KeySelector, KvPair } from './keys.ts';
 export {

@@ -3,7 +3,8 @@ import { assert } from '@remora/base';
 import { enter as enterBarrier, pass } from './barrier.ts';
 import { handOver, tooManyPermits } from './hand-over.ts';
 import { WAITERS_MAX } from './limits.ts';
-import type { GrantRequest, LockRows } from './lock-rows.ts';
+import type { GrantRequest } from './lock-holds.ts';
+import type { LockRows } from './lock-rows.ts';
 import {
   type CommandOf,
   granted,

@@ -19,7 +19,7 @@ export const KINDS_BUGS: readonly PlantedBug[] = [
   {
     name: 'permits-beyond-the-capacity',
     rule: 'permits are given as long as there are enough (procedures.ts L1)',
-    file: `${LOCK}/lock-rows.ts`,
+    file: `${LOCK}/lock-holds.ts`,
     find: 'head.permits + permits <= head.capacity',
     replace: 'head.permits < head.capacity',
     seed: 1,
@@ -29,7 +29,7 @@ export const KINDS_BUGS: readonly PlantedBug[] = [
     name: 'shares-outlive-their-session',
     rule: 'the end of a session takes all that it has in a lock (design §9)',
     file: `${LOCK}/lock-rows.ts`,
-    find: 'if (shareVersion !== 0) this.#vacateOrDelay(this.#share(owner, shareVersion), delayed);',
+    find: 'if (shareVersion !== 0) this.#vacateOrDelay(this.share(owner, shareVersion), delayed);',
     replace: '',
     seed: 1,
     properties: ['KL4', 'KL1', 'InvariantError: W'],

@@ -1,0 +1,161 @@
+/**
+ * Whether a lock that was granted is still held, and who hears of it when it is not, or when somebody asks for it. What its
+ * holder does with it is in `held-lock.ts`.
+ */
+import { ServiceError } from '@remora/base';
+import type { LockId, Revocation } from '@remora/lock';
+import type { Grant } from './acquire.ts';
+import type { LockDeps } from './lock.ts';
+import { takenAway } from './lock-errors.ts';
+import type { OwnLease } from './own-lease.ts';
+import type { HeldGrant, Owner as OwnerTurns } from './owner.ts';
+import type { RevokeListener } from './revoke.ts';
+import type { Session } from './session.ts';
+
+/**
+ * `active`: held. `suspended`: held, but heartbeats are not answered at the moment; it will be lost unless they are
+ * again. `lost`: no longer held, or no longer certain to be. `released`: given back by its holder.
+ */
+export type HeldLockState = 'active' | 'suspended' | 'lost' | 'released';
+
+export class HoldLife {
+  readonly #deps: LockDeps;
+  readonly #session: Session;
+  readonly #lock: LockId;
+  readonly #turns: OwnerTurns;
+  readonly #grant: HeldGrant;
+  readonly #own: OwnLease | undefined;
+  readonly #endSpan: (lost?: ServiceError) => void;
+  readonly #forgetSession: () => void;
+  #forgetClose: (() => void) | undefined;
+  #forgetGrant: (() => void) | undefined;
+  #released = false;
+  #lossReason: ServiceError | undefined;
+  #controller: AbortController | undefined;
+  /** With the latest request that each was told of. */
+  #onRevoke: Map<RevokeListener, number> | undefined;
+
+  /** `own`: the session is of this lock alone. */
+  constructor(
+    deps: LockDeps,
+    session: Session,
+    grant: Grant & { readonly request: { readonly lock: LockId }; readonly own?: OwnLease | undefined },
+  ) {
+    this.#deps = deps;
+    this.#session = session;
+    this.#lock = grant.request.lock;
+    this.#turns = grant.turns;
+    this.#grant = grant.held;
+    this.#own = grant.own;
+    this.#endSpan = deps.tracing.hold(this.#lock, grant.held.mode, grant.version);
+    this.#forgetSession = session.onLoss((reason) => this.lose(reason));
+  }
+
+  get released(): boolean {
+    return this.#released;
+  }
+
+  get lossReason(): ServiceError | undefined {
+    return this.#lossReason;
+  }
+
+  get state(): HeldLockState {
+    if (this.#released) return 'released';
+    const session = this.#session.state;
+    if (this.#lossReason !== undefined) return 'lost';
+    return session === 'suspended' ? 'suspended' : 'active';
+  }
+
+  get remainingMs(): number {
+    if (this.state === 'lost' || this.#released) return 0;
+    return this.#session.remainingMs;
+  }
+
+  get signal(): AbortSignal {
+    this.#session.check();
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      this.#watchGrant();
+    }
+    if (this.#lossReason !== undefined) this.#controller.abort(this.#lossReason);
+    return this.#controller.signal;
+  }
+
+  /** Why nothing can be done with it; undefined while it is held. */
+  refusal(): ServiceError | undefined {
+    this.#session.check();
+    if (this.#lossReason !== undefined) return this.#lossReason;
+    return this.#released ? new ServiceError('LOCK_NOT_HELD', 'the lock was released') : undefined;
+  }
+
+  /** Whether the version may be another one because the same grant is held in another way. */
+  isConverted(version: number): boolean {
+    return this.#turns.grant === this.#grant && (this.#turns.converting || this.#grant.version !== version);
+  }
+
+  /** Calls `release` before the session is closed by its client, unless the lock is held no longer by then. */
+  beforeClose(release: () => Promise<void>): void {
+    this.#forgetClose = this.#session.beforeClose(release);
+  }
+
+  onRevoke(listener: RevokeListener): () => void {
+    this.#onRevoke ??= new Map();
+    this.#onRevoke.set(listener, 0);
+    this.#watchGrant();
+    return () => this.#onRevoke?.delete(listener);
+  }
+
+  /** Its holder has no use for it any more. */
+  release(): void {
+    this.#released = true;
+    this.#forget();
+  }
+
+  lose(reason: ServiceError): void {
+    if (this.#lossReason !== undefined || (this.#released && reason.code !== 'LOCK_NOT_HELD')) return;
+    this.#lossReason = reason;
+    if (this.#turns.grant === this.#grant) this.#turns.levels = 0;
+    if (!this.#released) this.#forget(reason);
+    if (reason.code === 'LOCK_NOT_HELD') this.#own?.end();
+    this.#controller?.abort(reason);
+  }
+
+  #forget(lost?: ServiceError): void {
+    this.#endSpan(lost);
+    this.#forgetSession();
+    this.#forgetClose?.();
+    this.#forgetGrant?.();
+  }
+
+  /** Only for those who look at the signal: the others need not know at once. */
+  #watchGrant(): void {
+    this.#forgetGrant?.();
+    if (this.#released || this.#lossReason !== undefined) return;
+    const { version } = this.#grant;
+    const grant = { lock: this.#lock, version, session: this.#session.ref };
+    const listens = this.#onRevoke !== undefined && this.#onRevoke.size > 0;
+    this.#forgetGrant = this.#deps.grants.watch(grant, {
+      onEnd: (sessionAlive) => {
+        if (!sessionAlive) this.#session.expired();
+        else if (this.isConverted(version)) this.#watchGrant();
+        else this.lose(takenAway());
+      },
+      onAsked: listens ? (revocation) => this.#asked(revocation) : undefined,
+    });
+  }
+
+  #asked({ revision, by, reason, sinceMs }: Revocation): void {
+    const listeners = this.#onRevoke;
+    if (listeners === undefined) return;
+    const tell = async (listener: RevokeListener): Promise<void> => listener({ by, reason, sinceMs });
+    for (const [listener, told] of [...listeners]) {
+      // A watch that began anew brings what is known.
+      if (told >= revision) continue;
+      listeners.set(listener, revision);
+      // What goes wrong in a listener is nobody's to catch; and it has not agreed.
+      tell(listener).catch((error: unknown) => {
+        this.#deps.requester.ports.logger.warn({ error: String(error) }, 'a listener to requests to let go failed');
+      });
+    }
+  }
+}
