@@ -35,6 +35,15 @@ const ROWS: readonly Row[] = [
     'equals a naive map under changes, scans, views, clears, checkpoints and a crash at any step',
   ],
   [
+    'rebuild-keeps-what-waits',
+    'what waits for a checkpoint in rows that are replaced stays beside the new ones',
+    'engine/overlay-engine.ts',
+    '        for (const range of ranges) this.#active.removeRange(range);\n',
+    '',
+    'engine/engine.test.ts',
+    'a rebuilt span holds the new rows and nothing else, at once and after a crash; the rest is untouched',
+  ],
+  [
     'half-installed-replica-runs',
     'a replica runs whose rows a snapshot was replacing when the process ended',
     'store.ts',

@@ -4,6 +4,8 @@ import type { Lease, Leases } from '../state/leases.ts';
 
 interface Kept {
   readonly incarnation: number;
+  /** Of the lease, as the deadline counts it (LK5). */
+  change: number;
   deadlineMs: number;
   /** An expiry was proposed: no keep-alive is answered until its outcome (LK3). */
   expiring: boolean;
@@ -22,8 +24,9 @@ const SWEEP_MS = 100;
  * LK3. After proposing the expiry of a lease, no keep-alive of it is acknowledged until the outcome (design §9 ▸).
  * LK4. A lease is said not to exist only when the state says so. A replica that does not keep its time any more, as
  *      leadership was lost between the confirmation of a keep-alive and its answer, only says that it does not lead.
- * LK5. What is left of a lease is never cut short: a change of its TTL counts from the next heartbeat on, whose
- *      acknowledgement names the TTL that it was given.
+ * LK5. A change of a lease's TTL counts from the next heartbeat on, whose acknowledgement names the TTL that it was given: also
+ *      one that cuts short what is left. Who asks for a shorter one counts on no more from asking on (session.ts S5 of the
+ *      client).
  */
 export class LeaseKeeper {
   readonly #clock: Clock;
@@ -89,7 +92,10 @@ export class LeaseKeeper {
     if (kept === undefined) throw new ServiceError('NOT_LEADER', 'this replica does not lead the range any more');
     if (kept.expiring)
       throw new ServiceError('UNAVAILABLE', 'the lease is about to expire; its outcome is being decided');
-    kept.deadlineMs = Math.max(kept.deadlineMs, receivedMs + lease.ttlMs);
+    const deadlineMs = receivedMs + lease.ttlMs;
+    // Heartbeats may be answered in another order than they came in.
+    kept.deadlineMs = kept.change === lease.change ? Math.max(kept.deadlineMs, deadlineMs) : deadlineMs;
+    kept.change = lease.change;
     return lease;
   }
 
@@ -102,6 +108,7 @@ export class LeaseKeeper {
   #keep(lease: Lease): void {
     this.#kept.set(lease.id, {
       incarnation: lease.incarnation,
+      change: lease.change,
       deadlineMs: this.#clock.monotonicMs() + lease.ttlMs,
       expiring: false,
     });

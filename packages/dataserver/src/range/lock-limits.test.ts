@@ -84,6 +84,19 @@ describe('limits of a range', () => {
     expect(await bed.ask(acquire(session, 'more', { wait: false, attempt: 1 }), TERM + 1)).toMatch(/20 locks/);
   });
 
+  test('are not counted for each refusal of a session that has many', async () => {
+    const bed = new LimitsBed({ sessionLocksMax: 2_000 });
+    const session = await bed.session(1n);
+    for (let i = 0; i < 2_200; i++) if ((await bed.acquire(session, `l${i}`, { wait: false })) !== 'ok') break;
+    const more = () => bed.acquire(session, 'more', { wait: false });
+    const locks = bed.state.belongings.locksOf(1n, bed.state.bounds.routed, 10_000);
+    for (const lock of locks.slice(0, 1_000)) {
+      const owner = { session, token: 't' };
+      await bed.ok({ type: 'lock', command: { type: 'release', lock, owner, all: true, deadlineMs: 0 } });
+    }
+    expect([await more(), await more(), await more()].map((answer) => answer === 'ok')).toEqual([false, false, true]);
+  });
+
   test('are for those who wait for one lock, and not for those who wait already or do not', async () => {
     const bed = new LimitsBed({ waitersMax: 1 });
     const [a, b, c] = [await bed.session(1n), await bed.session(2n), await bed.session(3n)];

@@ -5,7 +5,8 @@
  *      apply knows nothing of them (docs/decisions/0034). What is under way at a time may come to a little more.
  * LL2. Whoever holds a lock or waits for it already may ask again, enter again, and upgrade.
  * LL3. The locks of a session are counted only when those that were let in since the last count may have brought it to the
- *      limit, and not for each of the last ones: a tenth more may come in, where that is one lock or more.
+ *      limit, and not for each of the last ones: a tenth more may come in, where that is one lock or more. To count costs
+ *      as much as there are: one that is full is refused some times, if it has many, before its locks are counted again.
  */
 import { ServiceError } from '@remora/base';
 import { type LockCommand, type LockView, ownerStatus, WAITERS_MAX, waitersOf } from '@remora/lock';
@@ -31,12 +32,14 @@ type Acquire = Extract<LockCommand, { readonly type: 'acquire' }>;
 
 /** Sessions whose locks were counted; then all are counted anew. */
 const COUNTED_MAX = 100_000;
+/** Locks to be counted for each acquire that is refused. */
+const COUNTED_PER_REFUSAL = 1_000;
 
 export class LockLimits {
   readonly #options: LockLimitOptions;
   readonly #state: RangeState;
   readonly #view: Pick<LockView, 'get'>;
-  /** By lease: acquires that may come before its locks are counted again (LL3). */
+  /** By lease: acquires that may come before its locks are counted again; below 0, those that are refused before (LL3). */
   readonly #left = new Map<bigint, number>();
   #term = 0;
 
@@ -67,14 +70,19 @@ export class LockLimits {
       return undefined;
     }
     const { sessionLocksMax } = this.#options;
-    const { belongings, bounds } = this.#state;
-    const locks = belongings.locksOf(lease, bounds.routed, sessionLocksMax).length;
-    const room = sessionLocksMax - locks;
-    if (room > 0) this.#left.set(lease, Math.max(room, Math.floor(sessionLocksMax / 10)) - 1);
+    const room = left < 0 ? 0 : sessionLocksMax - this.#locksOf(lease);
+    if (left < 0) this.#left.set(lease, left + 1);
+    else if (room > 0) this.#left.set(lease, Math.max(room, Math.floor(sessionLocksMax / 10)) - 1);
+    else this.#left.set(lease, -Math.floor(sessionLocksMax / COUNTED_PER_REFUSAL));
     if (room > 0 || this.#isKnown(acquire)) return undefined;
     return exhausted(
       `the session has ${sessionLocksMax} locks in this range, which is the limit (--session-locks-max)`,
     );
+  }
+
+  #locksOf(lease: bigint): number {
+    const { belongings, bounds } = this.#state;
+    return belongings.locksOf(lease, bounds.routed, this.#options.sessionLocksMax).length;
   }
 
   /** At the most that there may be at all, apply refuses. */

@@ -39,7 +39,8 @@ const LOOKS_SELDOM = 3;
 const RESIZES_SELDOM = 40;
 const LOST = ['SESSION_EXPIRED', 'LEASE_NOT_FOUND'] as const;
 const NOT_ACQUIRED = [...LOST, 'LOCK_TIMEOUT', 'LOCK_BUSY', 'CANCELED'] as const;
-const NOT_GIVEN = [...NOT_ACQUIRED, 'LOCK_PERMITS_EXCEEDED'] as const;
+/** The last one: there were not so many any more, and the answer that said so was lost. */
+const NOT_GIVEN = [...NOT_ACQUIRED, 'LOCK_PERMITS_EXCEEDED', 'LOCK_CANCELED'] as const;
 const NOT_ALL = [...NOT_ACQUIRED, 'LOCK_NOT_HELD'] as const;
 const NOT_CONVERTED = [...NOT_ACQUIRED, 'LOCK_UPGRADE_CONFLICT', 'LOCK_NOT_HELD'] as const;
 
@@ -192,7 +193,8 @@ class LockKinds implements Workload {
             this.#uses.waitsNoMore(use);
             controller.abort();
           });
-    const asked = await this.#ask(life, 'acquire', () => acquire(use, { ...options, wait }), NOT_GIVEN);
+    const errors = use.lock === SEMAPHORE ? NOT_GIVEN : NOT_ACQUIRED;
+    const asked = await this.#ask(life, 'acquire', () => acquire(use, { ...options, wait }), errors);
     giveUp?.cancel();
     const held = asked.type === 'answer' ? asked.value : undefined;
     if (held?.state === 'active' && this.#uses.granted(use, held)) return held;
