@@ -388,6 +388,17 @@ const OF_LOCKS: readonly RuleMutation[] = [
     },
   },
   {
+    name: 'who-enters-upgrades-meanwhile',
+    rule: 'one who waits at a barrier asks for the lock alone, by a share that ends with its wait (B6)',
+    file: 'packages/lock/src/acquire.ts',
+    find: 'if (aside !== undefined) return aside;',
+    replace: '',
+    killedBy: {
+      file: 'packages/lock/src/barrier.test.ts',
+      test: 'a double barrier gives one who waits to enter nothing else meanwhile: no upgrade by a share that ends with its wait (B6)',
+    },
+  },
+  {
     name: 'passage-not-remembered',
     rule: 'who did not hear that it passed waits again (B4)',
     file: 'packages/lock/src/let-through.ts',

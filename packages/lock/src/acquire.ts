@@ -12,6 +12,7 @@ import {
   leaves,
   type Procedure,
   type Refused,
+  refusalOfPasser,
   refused,
   SESSION_MESSAGE,
   tooLate,
@@ -34,6 +35,8 @@ export function acquire(procedure: Procedure, command: Acquire): LockResult {
   }
   const mismatch = kindMismatch(rows, command);
   if (mismatch !== undefined) return mismatch;
+  const aside = otherThanPassing(rows, command);
+  if (aside !== undefined) return aside;
   const hold = rows.holdOf(owner);
   if (command.as?.type === 'upgrade') return upgrade(procedure, command, hold);
   if (command.as?.type === 'pass') return pass(procedure, command, hold);
@@ -111,6 +114,15 @@ function kindMismatch({ head, held }: LockRows, { as }: Acquire): Refused | unde
   }
   if (head.capacity === 0) return undefined;
   return refused('LOCK_KIND_MISMATCH', `this is a semaphore with ${head.capacity} permits, and no lock`);
+}
+
+/** B4, B6. Who asks for anything else than to pass or enter knows that it has passed, and does not wait to. */
+function otherThanPassing(rows: LockRows, { owner, as }: Acquire): Refused | undefined {
+  if (as?.type === 'pass' || as?.type === 'enter') return undefined;
+  if (rows.head.passing + rows.head.passed === 0) return undefined;
+  const refusal = refusalOfPasser(rows, owner);
+  if (refusal === undefined) rows.passers.remove(owner);
+  return refusal;
 }
 
 function reenter(procedure: Procedure, hold: Hold, command: Acquire): LockResult {

@@ -9,6 +9,8 @@ import {
   type LockId,
   type LockState,
   type Owner,
+  ownerStatus,
+  PASSERS_MAX,
   queryLocks,
   sessionEnded,
 } from './index.ts';
@@ -156,4 +158,72 @@ describe('a double barrier', () => {
     expect(told).toEqual(['1/t LOCK_CANCELED', '2/t granted 5 1']);
     expect(enter(C, 2)).toBe('LOCK_KIND_MISMATCH');
   });
+
+  it('gives one who waits to enter nothing else meanwhile: no upgrade by a share that ends with its wait (B6)', () => {
+    enter(C, 4, { waitUntilMs: view.timeMs + 10 });
+    view.timeMs += 20;
+    for (const as of [{ type: 'upgrade' }, { type: 'shared' }, undefined] as const) {
+      expect(acquire(C, as, { attempt: 2 })).toBe('LOCK_KIND_MISMATCH');
+    }
+    expect(apply({ type: 'downgrade', lock: LOCK, owner: C, attempt: 2 })).toBe('LOCK_KIND_MISMATCH');
+    expect(state()).toMatchObject({ holderCount: 1, waiterCount: 0, passing: 1 });
+  });
+
+  it('makes nobody alone by a share that was taken out in the same step (B3, B6)', () => {
+    enter(A, 2, { waitUntilMs: view.timeMs + 10 });
+    view.timeMs += 20;
+    // Enough share it now, but its wait was over before that: its share ends with the next step that lets anybody in.
+    acquire(B, { type: 'shared' });
+    expect(acquire(A, { type: 'upgrade' }, { attempt: 2 })).toBe('LOCK_KIND_MISMATCH');
+    acquire(C, { type: 'shared' });
+    expect(acquire(A, { type: 'upgrade' }, { attempt: 3 })).toBe('LOCK_KIND_MISMATCH');
+    expect(state()?.holders.every(({ mode }) => mode === 'shared')).toBe(true);
+    expect([release(B), release(C)].every((each) => each.startsWith('released'))).toBe(true);
+  });
+
+  it('has no upgrade wait for one that is taken out as its wait is over (B3, B6)', () => {
+    enter(A, 3, { waitUntilMs: view.timeMs + 10 });
+    enter(B, 4);
+    expect(acquire(A, { type: 'upgrade' }, { attempt: 2 })).toBe('LOCK_KIND_MISMATCH');
+    view.timeMs += 20;
+    expect(enter(B, 2, { attempt: 2 })).toBe('queued');
+    expect(told).toEqual(['1/t LOCK_TIMEOUT']);
+    expect(state()).toMatchObject({ holderCount: 1, waiterCount: 0 });
+  });
+});
+
+describe('one who has passed and goes on to something else', () => {
+  it('is not told that it passed when it waits for the lock (B4)', () => {
+    expect(pass(A)).toBe('granted 2 0');
+    acquire(B);
+    expect(acquire(A, undefined, { attempt: 2 })).toBe('queued');
+    expect(ownerStatus(view, LOCK, A)).toMatchObject({ type: 'queued', position: 1 });
+    release(B);
+    expect(ownerStatus(view, LOCK, A)).toMatchObject({ type: 'granted', version: 5, depth: 1 });
+    expect(release(A)).toBe('released 0 5');
+    expect(ownerStatus(view, LOCK, A)).toMatchObject({ type: 'refused' });
+    expect(view.rows).toEqual([]);
+  });
+
+  it('is told of the lock that it holds, also if it waited in both ways', () => {
+    acquire(B);
+    acquire(A);
+    pass(A, { attempt: 2 });
+    release(B);
+    expect(ownerStatus(view, LOCK, A)).toMatchObject({ type: 'granted', depth: 1 });
+  });
+});
+
+it('takes no more who wait to pass than are let through in one step', () => {
+  acquire(A);
+  const waiter = (i: number): Owner => ({ ...B, token: `${i}` });
+  for (let i = 0; i < PASSERS_MAX; i += 1) pass(waiter(i));
+  expect(pass(C)).toBe('RESOURCE_EXHAUSTED');
+  expect(pass(waiter(0), { attempt: 2 })).toBe('queued');
+  expect(state()).toMatchObject({ passing: PASSERS_MAX });
+  release(A);
+  expect(told.length).toBe(PASSERS_MAX);
+  expect(pass(C)).toBe('RESOURCE_EXHAUSTED');
+  release(waiter(0));
+  expect(pass(C)).toMatch(/^granted/);
 });

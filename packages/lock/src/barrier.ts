@@ -2,6 +2,7 @@
 import { assert } from '@remora/base';
 import { handOver } from './hand-over.ts';
 import { letThrough, passed } from './let-through.ts';
+import { PASSERS_MAX, SHARERS_MAX } from './limits.ts';
 import {
   type CommandOf,
   granted,
@@ -27,6 +28,10 @@ export function pass(procedure: Procedure, command: Acquire, hold: Hold | undefi
     return passed(before.passedVersion);
   if (hold !== undefined && isOfEarlierGrant(command, hold)) {
     return refused('LOCK_CANCELED', 'the owner has entered again since');
+  }
+  const most = hold === undefined ? PASSERS_MAX : SHARERS_MAX;
+  if (before === undefined && rows.head.passing + rows.head.passed >= most) {
+    return refused('RESOURCE_EXHAUSTED', `${most} wait to pass, or have and have not said that they know: no more do`);
   }
   if (hold !== undefined) {
     end(procedure, hold);

@@ -1,7 +1,7 @@
 /** Who waits at a lock passes: B1–B3 of `procedures.ts`. */
 import { assert } from '@remora/base';
 import type { Passer } from './passers.ts';
-import { granted, type Procedure, refused, SESSION_MESSAGE, tooLate, waitIsOver } from './procedure.ts';
+import { granted, type Procedure, refused, SESSION_MESSAGE, stopWaiting, tooLate, waitIsOver } from './procedure.ts';
 import type { LockResult } from './types.ts';
 
 /** Lets all pass who can now. Costs nothing while nobody waits, or none of those who wait can. */
@@ -44,7 +44,10 @@ function isGone(procedure: Procedure, passer: Passer): boolean {
   if (alive && !waitIsOver(view, waitUntilMs)) return false;
   rows.passers.remove(owner);
   const hold = parties > 0 ? rows.holdOf(owner) : undefined;
-  if (hold !== undefined) rows.vacate(hold, alive ? 'released' : 'expired');
+  if (hold !== undefined) {
+    stopWaiting(procedure, hold, 0);
+    rows.vacate(hold, alive ? 'released' : 'expired');
+  }
   tellPasser(procedure, passer, alive ? tooLate(view, waitUntilMs) : refused('SESSION_EXPIRED', SESSION_MESSAGE));
   return true;
 }

@@ -13,6 +13,12 @@ export const DEPTH_MAX = 1_000_000;
 export const WAITERS_MAX = 100_000;
 /** Who may share one lock; one more waits. */
 export const SHARERS_MAX = 100_000;
+/**
+ * Who waits for one lock to be free without queueing for it, and who has passed and has not said that it knows; one more is
+ * refused with RESOURCE_EXHAUSTED. All are let through in one step. Who shares the lock and gives it back to wait so has
+ * room for it up to SHARERS_MAX.
+ */
+export const PASSERS_MAX = 10_000;
 /** Of a request to let go of a lock: who asks, why, and for how long. */
 export const REVOKER_BYTES_MAX = 128;
 export const REASON_BYTES_MAX = 256;

@@ -1,4 +1,5 @@
 /** What the procedures have in common; their rules are in `procedures.ts`. */
+import { sameOwner } from './identity.ts';
 import type { LockRows } from './lock-rows.ts';
 import type { Hold } from './records.ts';
 import type { Mark, OwnerRecord } from './row-records.ts';
@@ -75,4 +76,20 @@ export function leaveMark(
 /** M1. Whether a release, cancel or downgrade by the holder was meant for a grant that it had before. */
 export function isOfEarlierGrant({ attempt = 0 }: { readonly attempt?: number }, hold: Hold): boolean {
   return attempt > 0 && attempt < hold.firstAttempt;
+}
+
+/** Takes out an upgrade of this holder that waits, up to `attempt` (0: any), and answers it. */
+export function stopWaiting(procedure: Procedure, { holder: { owner } }: Hold, attempt: number): void {
+  const { rows } = procedure;
+  const upgrader = rows.upgrader();
+  if (upgrader === undefined || !sameOwner(upgrader.owner, owner)) return;
+  if (attempt > 0 && upgrader.attempt > attempt) return;
+  rows.removeUpgrader();
+  notify(procedure, owner, refused('LOCK_CANCELED', 'the upgrade was given up'));
+}
+
+/** B6. Why one who waits to pass or to enter does nothing else. */
+export function refusalOfPasser(rows: LockRows, owner: Owner): Refused | undefined {
+  if (rows.head.passing === 0 || rows.passers.get(owner)?.passedVersion !== 0) return undefined;
+  return refused('LOCK_KIND_MISMATCH', 'the owner waits at a barrier: it enters, leaves, or gives up first');
 }

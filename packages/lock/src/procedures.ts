@@ -47,9 +47,11 @@
  * B2. Who enters shares the lock at once, and waits until as many share it as it waits for; all who wait for that many, or
  *     fewer, are let in together. It is counted from the moment that it waits, and stays until it leaves.
  * B3. Whoever's session is dead or whose wait is over is not counted: it is taken out, with its share, before anybody passes.
- * B4. That somebody has passed is kept until it says that it knows (release, cancel), enters again, or its session ends: who
+ * B4. That somebody has passed is kept until it says that it knows (release, cancel), acquires or enters, or its session ends: who
  *     did not hear the answer is told so again, though the lock may be held again by then.
  * B5. Both are numbered, and end by cancel and release as an acquire does.
+ * B6. Who waits to pass or to enter does nothing else with the lock until that has ended: it neither acquires nor upgrades
+ *     nor downgrades, as its share may be taken out by any step that lets others in (B3).
  *
  * Lock-delay. Who works under a lock may go on for a while after its session has ended, or be ended, without knowing. A
  * hold may ask that others wait for that.

@@ -104,14 +104,23 @@ function statusIn(
   { keys, head }: { readonly keys: LockKeys; readonly head: Head },
   owner: Owner,
 ): Extract<LockResult, { readonly type: 'granted' | 'queued' }> | undefined {
+  const row = head.passing + head.passed === 0 ? undefined : view.get(keys.passer(owner));
+  const passer = row && decodePasser(row);
+  const waiting = { type: 'queued', position: head.passing } as const;
+  if (passer !== undefined && passer.parties > 0) return waiting; // B2: it has its share, and is not in yet.
+  const holding = holdingIn(view, { keys, head }, owner);
+  if (holding !== undefined || passer === undefined) return holding;
+  const { passedVersion: version } = passer;
+  return version > 0 ? { type: 'granted', version, depth: 0, lockTimeMs: 0 } : waiting;
+}
+
+/** The same, of one who does not wait at a barrier. */
+function holdingIn(
+  view: Pick<LockView, 'get'>,
+  { keys, head }: { readonly keys: LockKeys; readonly head: Head },
+  owner: Owner,
+): Extract<LockResult, { readonly type: 'granted' | 'queued' }> | undefined {
   const { hold } = head;
-  const passer = head.passing + head.passed === 0 ? undefined : view.get(keys.passer(owner));
-  if (passer !== undefined) {
-    const { passedVersion: version } = decodePasser(passer);
-    return version > 0
-      ? { type: 'granted', version, depth: 0, lockTimeMs: 0 }
-      : { type: 'queued', position: head.passing };
-  }
   const grantedTo = (current: Hold) => grantOf(current, keptData(view, keys, head));
   if (hold !== undefined && sameOwner(hold.holder.owner, owner)) return hold.delayed ? undefined : grantedTo(hold);
   const row = head.waiters === 0 && head.sharers === 0 ? undefined : view.get(keys.owner(owner));

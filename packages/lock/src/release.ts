@@ -11,11 +11,12 @@ import {
   type Procedure,
   refused,
   SESSION_MESSAGE,
+  stopWaiting,
 } from './procedure.ts';
 import type { Hold } from './records.ts';
 import type { WaiterRecord } from './row-records.ts';
 import type { LockResult } from './types.ts';
-import { endUpgrade, stopWaiting } from './upgrade.ts';
+import { endUpgrade } from './upgrade.ts';
 
 export function release(procedure: Procedure, command: CommandOf<'release'>): LockResult {
   const { rows } = procedure;

@@ -6,10 +6,11 @@ import {
   granted,
   isOfEarlierGrant,
   leaves,
-  notify,
   type Procedure,
+  refusalOfPasser,
   refused,
   SESSION_MESSAGE,
+  stopWaiting,
   tooLate,
   waitIsOver,
 } from './procedure.ts';
@@ -34,16 +35,18 @@ export function upgrade(procedure: Procedure, command: CommandOf<'acquire'>, hol
     return tooLate(view, waitUntilMs);
   }
   handOver(procedure); // Past one whose wait is over, or whose turn it is.
-  if (rows.head.hold !== undefined) return granted(procedure, rows.head.hold.holder);
+  const still = rows.holdOf(owner);
+  if (still === undefined) return refused('LOCK_NOT_HELD', 'the owner has lost the lock meanwhile'); // B3
+  if (still.mode === 'exclusive') return granted(procedure, still.holder);
   if (rows.head.upgrading && !mine) {
     return refused('LOCK_UPGRADE_CONFLICT', 'another reader waits to upgrade: each would wait for the other for ever');
   }
   if (rows.head.sharers === 1) {
-    const alone = rows.convert(hold, { mode: 'exclusive', upgradeAttempt: attempt });
+    const alone = rows.convert(still, { mode: 'exclusive', upgradeAttempt: attempt });
     return granted(procedure, alone.holder);
   }
-  if (!wait) return { type: 'busy', holder: (rows.anyHold(owner) ?? hold).holder };
-  const { data } = hold.holder;
+  if (!wait) return { type: 'busy', holder: (rows.anyHold(owner) ?? still).holder };
+  const { data } = still.holder;
   const sinceMs = mine ? upgrader.sinceMs : view.wallMs;
   rows.setUpgrader({
     owner,
@@ -68,10 +71,14 @@ export function downgrade(procedure: Procedure, command: CommandOf<'downgrade'>)
     return refused('LOCK_NOT_HELD', 'only who holds the lock can have it shared from now on');
   }
   if (hold.mode === 'permits') return refused('LOCK_KIND_MISMATCH', 'this is a semaphore: it has no modes');
+  const entering = refusalOfPasser(rows, owner);
+  if (entering !== undefined) return entering;
   if (attempt > 0 && attempt < hold.upgradeAttempt) return granted(procedure, hold.holder); // It comes late (U4).
-  const shared = endUpgrade(procedure, hold, attempt);
+  endUpgrade(procedure, hold, attempt);
   handOver(procedure);
-  return granted(procedure, shared.holder);
+  const still = rows.holdOf(owner);
+  if (still === undefined) return refused('LOCK_NOT_HELD', 'the owner has lost the lock meanwhile'); // B3
+  return granted(procedure, still.holder);
 }
 
 /** The holder has the lock shared, and waits for no upgrade. `attempt`: the latest one that this ends; 0: any. */
@@ -83,14 +90,4 @@ export function endUpgrade(procedure: Procedure, hold: Hold, attempt: number): H
   const ended = { ...hold, attempt: Math.max(attempt, hold.attempt), upgradeAttempt };
   rows.setHold(ended);
   return ended;
-}
-
-/** Takes out an upgrade of this holder that waits, up to `attempt` (0: any), and answers it. */
-export function stopWaiting(procedure: Procedure, { holder: { owner } }: Hold, attempt: number): void {
-  const { rows } = procedure;
-  const upgrader = rows.upgrader();
-  if (upgrader === undefined || !sameOwner(upgrader.owner, owner)) return;
-  if (attempt > 0 && upgrader.attempt > attempt) return;
-  rows.removeUpgrader();
-  notify(procedure, owner, refused('LOCK_CANCELED', 'the upgrade was given up'));
 }

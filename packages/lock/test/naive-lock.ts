@@ -180,6 +180,10 @@ export class NaiveLock {
     }
     const isLock = this.capacity === 0 && this.holders.length > 0;
     if (as?.type === 'permits' ? isLock : this.capacity > 0) return 'LOCK_KIND_MISMATCH';
+    if (as?.type !== 'pass' && as?.type !== 'enter') {
+      if (this.#passer(owner)?.passed === 0) return 'LOCK_KIND_MISMATCH';
+      this.#dropPasser(owner);
+    }
     const held = this.#heldBy(owner);
     if (as?.type === 'upgrade') return this.#upgrade(command, held);
     if (as?.type === 'pass') return this.#pass(command, held);
@@ -355,6 +359,7 @@ export class NaiveLock {
       return 'LOCK_TIMEOUT';
     }
     this.#handOver();
+    if (!this.holders.includes(held)) return 'LOCK_NOT_HELD';
     if (this.upgrader !== undefined && !mine) return 'LOCK_UPGRADE_CONFLICT';
     if (this.holders.length === 1) {
       this.#toExclusive(held, attempt);
@@ -369,7 +374,7 @@ export class NaiveLock {
     if (!this.#now.alive(owner)) return 'SESSION_EXPIRED';
     const held = this.#heldBy(owner);
     if (held === undefined || (attempt > 0 && attempt < held.first)) return 'LOCK_NOT_HELD';
-    if (held.mode === 'permits') return 'LOCK_KIND_MISMATCH';
+    if (held.mode === 'permits' || this.#passer(owner)?.passed === 0) return 'LOCK_KIND_MISMATCH';
     if (attempt > 0 && attempt < held.upgrade) return this.#granted(held);
     this.#endUpgrade(held, attempt);
     this.#handOver();
