@@ -59,7 +59,7 @@ export class HttpBed {
         const problem = undescribedEvent(target, type, data);
         if (problem !== undefined) throw new Error(problem);
         events.push({ type, data });
-        return !listening.full;
+        return listening.full ? Number.POSITIVE_INFINITY : 0;
       },
     });
     const listening: Listening = {

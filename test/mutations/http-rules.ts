@@ -96,9 +96,9 @@ const ROWS: readonly Row[] = [
   [
     'http-reader-that-does-not-read',
     'who does not read is told on and on (HE4)',
-    'http/lock-events.ts',
-    'if (paused) control.pause();',
-    '',
+    'lock/unread-news.ts',
+    'this.#control()?.pause();',
+    'this.#paused = false;',
     'of all with a prefix; who does not read for a while is told again from the beginning',
   ],
 ];

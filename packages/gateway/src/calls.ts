@@ -31,6 +31,8 @@ export type UnaryHandler<Request, Response> = (
 export interface StreamSink<Response> {
   /** False when the client is behind: send nothing that can wait until `onDrain` of the handler. */
   write(response: Response): boolean;
+  /** How many responses were written that the client has not taken yet. */
+  unread(): number;
   /** Ends the stream; with an error its status says so. Nothing may be written afterwards. */
   end(error?: ServiceError): void;
 }

@@ -72,6 +72,7 @@ class Bed {
           this.sent.push(message);
           return this.writable;
         },
+        unread: () => 0,
         end: (error) => {
           this.ended = error ?? 'ok';
         },

@@ -23,8 +23,8 @@ export interface ApiAnswer {
 export type EventStream = (sink: EventSink) => EventSource;
 
 export interface EventSink {
-  /** False: that is more than the client takes at the moment. */
-  write(event: string, data: unknown): boolean;
+  /** Gives how many bytes the client has not taken yet; 0 when it keeps up, and otherwise `onDrain` follows. */
+  write(event: string, data: unknown): number;
 }
 
 export interface EventSource {

@@ -1,6 +1,7 @@
 import { jsonBytes, unreachable } from '@remora/base';
 import { type LockEvent, type LockId, type LockNews, type Revocation, validateLockQuery } from '@remora/lock';
 import type { Backend, LockWatchOptions } from '../backend.ts';
+import { UnreadNews } from '../lock/unread-news.ts';
 import type { EventStream } from './api-types.ts';
 import { holderJson, lockJson, ownerJson, waiterJson } from './lock-words.ts';
 import { refuse } from './range-calls.ts';
@@ -14,17 +15,12 @@ export function lockEvents(backend: Backend, options: LockWatchOptions): EventSt
       : validateLockQuery({ type: 'list', namespace, prefix: name, after: new Uint8Array(), limit: 1 }),
   );
   return (sink) => {
-    let paused = false;
-    const control = backend.watchLocks(options, (news) => {
-      for (const one of news) if (!sink.write(one.type, newsJson(one))) paused = true;
-      // Nothing is listened to then: afterwards it begins anew.
-      if (paused) control.pause();
-    });
-    const onDrain = (): void => {
-      if (paused) control.resume();
-      paused = false;
-    };
-    return { onDrain, onClose: () => control.cancel() };
+    const unread = new UnreadNews(
+      (one) => sink.write(one.type, newsJson(one)),
+      () => control,
+    );
+    const control = backend.watchLocks(options, (news) => unread.tell(news));
+    return { onDrain: () => unread.onDrain(), onClose: () => control.cancel() };
   };
 }
 

@@ -1,16 +1,22 @@
-import type { LockNews } from '@remora/lock';
-import type * as pb from '@remora/protocol/remora';
+import * as pb from '@remora/protocol/remora';
 import type { Backend, WatchControl } from '../backend.ts';
 import type { StreamHandler, StreamSink } from '../calls.ts';
 import { toLockWatch } from './lock-requests.ts';
 import { fromNews } from './lock-responses.ts';
+import { UnreadNews } from './unread-news.ts';
 
-/** `Lock.Watch`. While the client does not read, nothing is listened to: afterwards it begins anew. */
+/** `Lock.Watch`. */
 export class LockWatchStream implements StreamHandler<pb.WatchRequest> {
   readonly #backend: Backend;
   readonly #sink: StreamSink<pb.WatchResponse>;
+  readonly #news = new UnreadNews(
+    (one) => this.#write(fromNews(one)),
+    () => this.#control,
+  );
   #control: Omit<WatchControl, 'progress'> | undefined;
-  #blocked = false;
+  /** Of the last messages, as many as are unread; of those before the client fell behind nothing is known. */
+  #unread: number[] = [];
+  #unreadBytes = 0;
 
   constructor(backend: Backend, sink: StreamSink<pb.WatchResponse>) {
     this.#backend = backend;
@@ -18,18 +24,24 @@ export class LockWatchStream implements StreamHandler<pb.WatchRequest> {
   }
 
   onRequest(request: pb.WatchRequest): boolean {
-    this.#control ??= this.#backend.watchLocks(toLockWatch(request), (news) => this.#tell(news));
+    this.#control ??= this.#backend.watchLocks(toLockWatch(request), (news) => this.#news.tell(news));
     return true;
   }
 
-  #tell(news: readonly LockNews[]): void {
-    for (const one of news) if (!this.#sink.write(fromNews(one))) this.#blocked = true;
-    if (this.#blocked) this.#control?.pause();
+  #write(response: pb.WatchResponse): number {
+    if (this.#sink.write(response)) return 0;
+    const bytes = pb.WatchResponse.encode(response).finish().length;
+    this.#unread.push(bytes);
+    this.#unreadBytes += bytes;
+    const taken = this.#unread.splice(0, Math.max(0, this.#unread.length - this.#sink.unread()));
+    for (const one of taken) this.#unreadBytes -= one;
+    return this.#unreadBytes;
   }
 
   onDrain(): void {
-    this.#blocked = false;
-    this.#control?.resume();
+    this.#unread = [];
+    this.#unreadBytes = 0;
+    this.#news.onDrain();
   }
 
   onHalfClose(): void {}

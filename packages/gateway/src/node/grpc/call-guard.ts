@@ -152,6 +152,7 @@ export class CallGuard {
     this.#streams.add(fail);
     const sink = {
       write: (response: Response): boolean => over || call.write(response),
+      unread: (): number => call.writableLength,
       end: (error?: ServiceError): void => {
         if (error !== undefined) return fail(error);
         if (over) return;

@@ -142,7 +142,8 @@ function tell(
   response.writeHead(200, { 'content-type': 'text/event-stream', ...ALWAYS });
   response.flushHeaders();
   const source = events({
-    write: (event, data) => response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`),
+    write: (event, data) =>
+      response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`) ? 0 : response.writableLength,
   });
   let beat: Timer;
   const scheduleBeat = (): void => {

@@ -1,0 +1,130 @@
+import { utf8 } from '@remora/base';
+import type { LockNews } from '@remora/lock';
+import { expect, test } from 'vitest';
+import type { Backend, LockWatchListener } from '../backend.ts';
+import { lockEvents } from '../http/lock-events.ts';
+import { LockWatchStream } from './lock-watch-stream.ts';
+import { UNREAD_BYTES_MAX } from './unread-news.ts';
+
+const OPTIONS = { namespace: 'n', name: utf8('p/'), single: false };
+
+/** A backend with states of locks, each of which has so many bytes; begins on the stack when it is resumed. */
+class Locks {
+  begun = 0;
+  paused = 0;
+  #listener: LockWatchListener = () => {};
+  readonly #states: readonly LockNews[];
+
+  constructor(count: number, bytes: number) {
+    this.#states = Array.from({ length: count }, (_, i) => ({
+      type: 'state',
+      lock: { namespace: 'n', name: utf8(`p/${i}`.padEnd(bytes, '.')) },
+      revision: i,
+      state: undefined,
+    }));
+  }
+
+  readonly backend = {
+    watchLocks: (_options: unknown, listener: LockWatchListener) => {
+      this.#listener = listener;
+      return { cancel() {}, pause: () => this.paused++, resume: () => this.begin() };
+    },
+  } as unknown as Backend;
+
+  begin(): void {
+    this.begun++;
+    this.#listener([{ type: 'begin', from: utf8('p/'), to: utf8('p0') }, ...this.#states, { type: 'live' }]);
+  }
+}
+
+/** What was written to a client, which takes it when the test says so; it is behind from `full` messages on. */
+class Client {
+  readonly told: string[] = [];
+  readonly #unread: number[] = [];
+  readonly #full: number;
+
+  constructor(full: number) {
+    this.#full = full;
+  }
+
+  write(type: string, bytes: number): boolean {
+    this.told.push(type);
+    this.#unread.push(bytes);
+    return this.#unread.length < this.#full;
+  }
+
+  get messages(): number {
+    return this.#unread.length;
+  }
+
+  get bytes(): number {
+    return this.#unread.reduce((sum, one) => sum + one, 0);
+  }
+
+  takeAll(): void {
+    this.#unread.length = 0;
+  }
+
+  count(type: string): number {
+    return this.told.filter((one) => one === type).length;
+  }
+}
+
+interface Watching {
+  onDrain(): void;
+}
+
+const WAYS: readonly { name: string; watch: (locks: Locks, client: Client) => Watching }[] = [
+  {
+    name: 'gRPC',
+    watch: ({ backend }, client) => {
+      const stream = new LockWatchStream(backend, {
+        write: ({ news }) => client.write(news?.$case ?? '', 1_000),
+        unread: () => client.messages,
+        end() {},
+      });
+      stream.onRequest({ namespace: 'n', target: { $case: 'prefix', value: Buffer.from('p/') } });
+      return stream;
+    },
+  },
+  {
+    name: 'HTTP',
+    watch: ({ backend }, client) =>
+      lockEvents(
+        backend,
+        OPTIONS,
+      )({
+        write: (type, data) => (client.write(type, JSON.stringify(data).length) ? 0 : client.bytes),
+      }),
+  },
+];
+
+test.each(WAYS)('$name: more locks than a stream takes at once are told, and live once', ({ watch }) => {
+  const [locks, client] = [new Locks(300, 20), new Client(16)];
+  const watching = watch(locks, client);
+  locks.begin();
+  for (let i = 0; i < 10; i++) {
+    client.takeAll();
+    watching.onDrain();
+  }
+  expect([client.count('state'), client.count('live')]).toEqual([300, 1]);
+  expect([locks.begun, locks.paused]).toEqual([1, 0]);
+});
+
+test.each(WAYS)('$name: who leaves more unread than is kept is paused, and told anew', ({ watch }) => {
+  const [locks, client] = [new Locks(900, 1_000), new Client(16)];
+  const watching = watch(locks, client);
+  locks.begin();
+  expect([client.count('live'), locks.paused]).toEqual([1, 0]);
+  // Not read either.
+  locks.begin();
+  expect([client.count('live'), locks.paused]).toEqual([1, 1]);
+  const { length } = client.told;
+  expect(length).toBeGreaterThan(UNREAD_BYTES_MAX / 1_100);
+  locks.begin();
+  expect(client.told.length).toBe(length);
+  client.takeAll();
+  watching.onDrain();
+  expect(client.told.slice(length).filter((type) => type !== 'state')).toEqual(['begin', 'live']);
+  expect([client.count('live'), locks.paused]).toEqual([2, 1]);
+});
