@@ -181,7 +181,7 @@ export const nodeSchema = defineOptions({
     },
     checkpointBytes: {
       type: bytes({ min: 2 ** 16, max: 2 ** 32 }),
-      default: 32 * 2 ** 20,
+      default: 16 * 2 ** 20,
       desc: 'How many bytes of changes bring that forward. On their way to the disk they take up to four times this much memory.',
       group: 'Storage',
     },
