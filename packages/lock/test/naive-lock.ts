@@ -76,13 +76,13 @@ export class NaiveLock {
   sessionEnded(now: Now, lease: bigint): Gist[] {
     this.#begin(now);
     const mine = ({ owner }: { readonly owner: Owner }) => owner.session.lease === lease;
+    const passing = this.passers.filter((p) => mine(p) && p.passed === 0);
+    this.#notices.push(...passing.map((p) => `${name(p.owner)} SESSION_EXPIRED`).sort());
+    this.passers = this.passers.filter((p) => !mine(p));
     if (this.upgrader !== undefined && mine(this.upgrader)) {
       this.#notices.push(`${name(this.upgrader.owner)} SESSION_EXPIRED`);
       this.upgrader = undefined;
     }
-    const passing = this.passers.filter((p) => mine(p) && p.passed === 0);
-    this.#notices.push(...passing.map((p) => `${name(p.owner)} SESSION_EXPIRED`).sort());
-    this.passers = this.passers.filter((p) => !mine(p));
     const gone = this.queue.filter(mine).map((w) => `${name(w.owner)} SESSION_EXPIRED`);
     this.#notices.push(...gone.sort());
     this.queue = this.queue.filter((w) => !mine(w));
@@ -309,7 +309,7 @@ export class NaiveLock {
         this.queue[at] = { ...before, ...said, attempt, waitUntilMs };
       }
     }
-    this.#handOver();
+    if (before !== undefined || this.queue.length > 0 || this.upgrader !== undefined) this.#handOver();
     const granted = this.#heldBy(owner);
     if (granted !== undefined) return this.#granted(granted);
     const stays = this.queue.some((w) => name(w.owner) === name(owner));
