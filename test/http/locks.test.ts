@@ -157,7 +157,10 @@ describe('a session of the client', () => {
   test('has several locks, is renewed with any of them, and releases all when it is closed', async () => {
     const opened = await bed.done({ target: '/v1/sessions', body: { ttl: '10s', attributes: { client: 'nightly' } } });
     const { session } = opened;
-    const [a] = [await bed.acquire('a', { session }), await bed.acquire('b', { session, wait: '1s' })];
+    const [a] = [
+      await bed.acquire('a', { session, token: 'a' }),
+      await bed.acquire('b', { session, token: 'b', wait: '1s' }),
+    ];
     await bed.done({ target: path('a', 'release'), body: a });
     expect([await bed.users('a'), await bed.users('b')]).toEqual(['0/0', '1/0']);
     await bed.world.run(8_000);
@@ -167,12 +170,14 @@ describe('a session of the client', () => {
     expect(await bed.done({ method: 'DELETE', target: `/v1/sessions/${session}` })).toEqual({ closed: true });
     expect(await bed.users('b')).toBe('0/0');
     expect(await bed.refused({ target: `/v1/sessions/${session}/renew` })).toBe('410 SESSION_EXPIRED');
-    expect(await bed.refused({ target: path('a', 'acquire'), body: { session } })).toBe('410 SESSION_EXPIRED');
+    expect(await bed.refused({ target: path('a', 'acquire'), body: { session, token: 'c' } })).toBe(
+      '410 SESSION_EXPIRED',
+    );
   });
 
   test('is shown with what it holds and waits for, and listed with all others', async () => {
     const { session } = await bed.done({ target: '/v1/sessions', body: { ttl: '10s' } });
-    const held = await bed.acquire('a', { session, capacity: 3 });
+    const held = await bed.acquire('a', { session, token: 'h', capacity: 3 });
     const other = await bed.acquire('b');
     void bed.ask({ target: path('b', 'acquire'), body: { session, token: 'w', wait: '1m' } });
     await bed.world.run(100);
@@ -196,15 +201,25 @@ describe('a session of the client', () => {
     expect(await bed.refused({ method: 'GET', target: `/v1/sessions/${session}` })).toBe('410 SESSION_EXPIRED');
   });
 
-  test('stays when a client that waits in it hangs up', async () => {
+  test('wants a token with each acquire, so that no grant stays in it that nobody knows of', async () => {
+    const { session } = await bed.done({ target: '/v1/sessions', body: {} });
+    const { status, body } = await bed.world.until(bed.ask({ target: path('l', 'acquire'), body: { session } }));
+    expect([status, JSON.stringify(body)]).toEqual([400, expect.stringContaining('name a token of your own')]);
+    expect(await bed.users('l')).toBe('0/0');
+  });
+
+  test('stays when a client that waits in it hangs up, and so does its place until it is released', async () => {
     await bed.acquire('l');
     const { session } = await bed.done({ target: '/v1/sessions', body: {} });
     const caller = new AbortController();
-    const lost = bed.ask({ target: path('l', 'acquire'), body: { session, wait: '1m' }, signal: caller.signal });
+    const body = { session, token: 't', wait: '1m' };
+    const lost = bed.ask({ target: path('l', 'acquire'), body, signal: caller.signal });
     await bed.world.run(100);
     caller.abort();
     await bed.world.until(lost);
     await bed.settled();
+    expect(await bed.users('l')).toBe('1/1');
+    await bed.done({ target: path('l', 'release'), body: { session, token: 't' } });
     expect(await bed.users('l')).toBe('1/0');
     expect(await bed.done({ target: `/v1/sessions/${session}/renew` })).toMatchObject({ session });
   });

@@ -139,8 +139,8 @@ export class AcquireCalls {
     } as const;
     const leaving = calls
       .lock(cancel, { timeoutMs: LEAVE_TIMEOUT_MS })
-      .then(() => (claim.session === undefined ? calls.close(session) : false))
-      // What cannot be taken back now goes with the session, which nobody renews.
+      .then(() => calls.close(session))
+      // What cannot be taken back now goes with the session: without a token it is the call's own, and nobody renews it.
       .catch(() => {})
       .finally(() => this.#leaving.delete(leaving));
     this.#leaving.add(leaving);

@@ -49,6 +49,10 @@ export function readClaim(lock: LockId, fields: Fields, random: Random): Claim {
   if (session !== undefined && (ttlMs !== undefined || attributes !== undefined)) {
     throw invalid('ttl and attributes are those of a session that is opened for the lock: leave them out, or session');
   }
+  // Otherwise a grant that could be neither answered nor taken back would stay as long as the session does.
+  if (session !== undefined && token === undefined) {
+    throw invalid('token: with a session, name a token of your own, so that the call can be repeated');
+  }
   const claim: Claim = {
     lock,
     token: token ?? randomGuid(random),

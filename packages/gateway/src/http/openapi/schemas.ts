@@ -173,7 +173,11 @@ export const SCHEMAS = {
         'Unique for each acquire, a GUID for instance. With one of your own the call can be repeated after a lost answer, at ' +
         'any node: it keeps its place in the queue, and its grant. Without, the call ends with its connection.',
     },
-    session: { ...session, description: 'A session of yours that it belongs to. Unless given, it has one of its own.' },
+    session: {
+      ...session,
+      description:
+        'A session of yours that it belongs to; token is required then. Unless given, it has one of its own.',
+    },
     shared: { type: 'boolean', description: 'Together with others who share it; otherwise alone.' },
     permits: count('So many permits of a semaphore, at once; 1 if only capacity is given.', {
       minimum: 1,
