@@ -285,6 +285,9 @@ describe('remora lock', () => {
     expect(alone).toMatchObject({ code: 2, err: expect.stringContaining('--capacity') });
     await remora('lock', 'release', '--force', 'k/sem');
     expect((await remora('lock', 'capacity', 'k/sem', '0')).out).toBe('forgot the capacity of k/sem\n');
+    // That it was taken by force is all that is left of it.
+    expect(await json('lock', 'show', 'k/sem')).toMatchObject({ kind: 'exclusive', holderCount: 0, forced: {} });
+    await remora('lock', 'forget', 'k/sem');
     expect(await json('lock', 'show', 'k/sem')).toBeNull();
   });
 });

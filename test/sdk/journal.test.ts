@@ -72,6 +72,20 @@ describe('nothing is taken', () => {
     expect([held.state, await world.until(held.check()), (await files()).length]).toEqual(['active', true, 2]);
   });
 
+  test('that another process has taken over since', async () => {
+    const first = await world.until((await client(1)).election('e').campaign());
+    const standby = await client(2);
+    gone.add(1);
+    const resumed = await world.until(standby.election('e').resume(first.handle));
+    await client(3);
+    await world.run(1_000);
+    expect([resumed.state, resumed.version, world.backend.sessions]).toEqual(['active', first.version, 1]);
+    expect(await files()).toHaveLength(1);
+    await world.until(resumed.resign());
+    await world.run(100);
+    expect([await files(), world.backend.sessions]).toEqual([[], 0]);
+  });
+
   test.each([
     { name: 'of another cluster', contents: { format: 1, cluster: 'other', leases: ['1'] } },
     { name: 'of a later format', contents: { format: 2, cluster: 'test-cluster', leases: ['1'] } },

@@ -15,6 +15,8 @@ import { LockEvents, type LockEventsOptions, LockStates, lockWatchEvents } from 
  *      whoever has seen a higher one.
  * EL2. Whoever observes is told of the present leader first, and then of each change, in order. What came and went while
  *      it could not be told (a lost connection, another gateway) may be missing.
+ * EL3. A leadership, or a candidacy, has a lease of its own, which ends with it: who resumes it keeps nothing else alive that an
+ *      earlier process left.
  */
 export interface CampaignOptions {
   /** What to proclaim from the first moment on, at most 4 KiB. */
@@ -23,10 +25,7 @@ export interface CampaignOptions {
   readonly wait?: Duration;
   /** Gives up when aborted. */
   readonly signal?: AbortSignal;
-  /**
-   * How long the leadership outlives its process; it has a lease of its own then. By default it belongs to the client's
-   * session, with its TTL.
-   */
+  /** How long the leadership outlives its process; by default as long as the client's session would. */
   readonly ttl?: Duration;
 }
 
@@ -68,7 +67,7 @@ export class Election {
    * @throws ServiceError as `Lock.acquire`: LOCK_TIMEOUT when it was not elected within `wait`.
    */
   async campaign({ value, ...options }: CampaignOptions = {}): Promise<Leadership> {
-    const held = await acquireLock(this.#deps, this.id, { ...options, data: toBytes(value ?? '') });
+    const held = await acquireLock(this.#deps, this.id, { ...options, data: toBytes(value ?? ''), apart: true });
     if (held === undefined) throw lockBusy();
     return new Leadership(held);
   }
@@ -87,8 +86,8 @@ export class Election {
       incarnation: handle.incarnation,
     });
     // The same number asks about the same acquire: a holder, or a candidate, is what it was.
-    const deps = { ...this.#deps, session: async () => session, nextAttempt: () => attempt };
-    const held = await acquireLock(deps, this.id, { ...options, token });
+    const deps = { ...this.#deps, openLease: async () => session, nextAttempt: () => attempt };
+    const held = await acquireLock(deps, this.id, { ...options, token, apart: true });
     if (held === undefined) throw lockBusy();
     return new Leadership(held);
   }

@@ -3,7 +3,8 @@
 // J2. A file is replaced as a whole: a reader finds the old one or the new one, never a part.
 // J3. Each client has a file of its own, which names its process. Only what a process left that is certainly gone is ended.
 //     Where that cannot be told (another machine's, another container's) it is left to the leases' TTL.
-// J4. A file of another client is removed only when the cluster that it belongs to has said of each lease that it is gone.
+// J4. A file of another client is removed only when the cluster that it belongs to has said of each lease that it is gone, but
+//     for those that a process has taken over that may still be there (election.ts): its own file names them.
 import { type Disk, type DiskFile, type Logger, type Random, randomGuid, ServiceError, sleep } from '@remora/base';
 import type { JournalPorts, ProcessIdentity } from './ports.ts';
 import type { Requester } from './requester.ts';
@@ -108,17 +109,19 @@ export async function endLeftovers(ports: JournalPorts, cluster: string, options
   }
 }
 
-/** J3. */
+/** J3, J4. */
 async function findLeftovers({ disk, isGone }: JournalPorts, cluster: string, logger: Logger): Promise<Leftover[]> {
-  const found: Leftover[] = [];
+  const left: Leftover[] = [];
+  const kept = new Set<bigint>();
   for (const path of (await disk.list('')).filter((name) => name.endsWith(EXTENSION))) {
     const file = await readJournal(disk, path);
     if (file === undefined) logger.warn({ path }, 'a file in the journal directory is no journal');
-    else if (file.cluster === cluster && isGone(file.process)) {
-      found.push({ path, leases: file.leases.map((lease) => BigInt(`0x${lease}`)) });
-    }
+    if (file?.cluster !== cluster) continue;
+    const leases = file.leases.map((lease) => BigInt(`0x${lease}`));
+    if (isGone(file.process)) left.push({ path, leases });
+    else for (const lease of leases) kept.add(lease);
   }
-  return found;
+  return left.map(({ path, leases }) => ({ path, leases: leases.filter((lease) => !kept.has(lease)) }));
 }
 
 /** J4. Whether nothing is left of it. */

@@ -7,7 +7,7 @@ import { HeldLock } from './held-lock.ts';
 import { type RunArguments, runHolding } from './holding.ts';
 import { type BytesLike, toBytes } from './keys.ts';
 import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEvent } from './lock-events.ts';
-import { type LeaseOptions, OwnLease, ownLeaseRequest } from './own-lease.ts';
+import { AS_SESSIONS, type LeaseOptions, OwnLease, ownLeaseRequest } from './own-lease.ts';
 import { clientClosed, type Requester } from './requester.ts';
 import { type RevocationOutcome, type RevokeListener, type RevokeOptions, revokeLock } from './revoke.ts';
 import type { Session } from './session.ts';
@@ -129,7 +129,11 @@ export class Lock {
 export async function acquireLock(
   deps: LockDeps,
   id: LockId,
-  options: AcquireOptions & { readonly as?: AcquireAs },
+  options: AcquireOptions & {
+    readonly as?: AcquireAs;
+    /** It has a lease of its own, also where nothing is asked for that needs one. */
+    readonly apart?: boolean;
+  },
 ): Promise<HeldLock | undefined> {
   const { requester, nextAttempt, requestTimeoutMs } = deps;
   const waitMs = options.wait === undefined ? undefined : durationMs(options.wait, 'wait');
@@ -137,7 +141,7 @@ export async function acquireLock(
   const traced = deps.tracing.acquire(id, options.as);
   requester.ports.liveness.hold();
   try {
-    const wanted = ownLeaseRequest(options);
+    const wanted = ownLeaseRequest(options) ?? (options.apart ? AS_SESSIONS : undefined);
     const session = wanted === undefined ? await deps.session() : await deps.openLease(wanted.terms, id);
     const spentMs = requester.ports.clock.monotonicMs() - startedMs;
     const request: AcquireRequest = {

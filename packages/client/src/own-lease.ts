@@ -47,6 +47,9 @@ export interface OwnLeaseRequest extends Plan {
   readonly terms: SessionTerms | undefined;
 }
 
+/** One that is as the leases of sessions are. */
+export const AS_SESSIONS: OwnLeaseRequest = { terms: undefined, renew: true, never: false, maxHoldMs: undefined };
+
 /** A part of the TTL: less than that is not worth a renewal when the lock is granted. */
 const SPENT_FRACTION = 0.02;
 /** A lease that could not be ended at once is tried for this much longer, in the background; then its TTL ends it. */

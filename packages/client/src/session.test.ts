@@ -1,5 +1,6 @@
 import { ManualClock, SeededRandom, silentLogger } from '@remora/base';
 import { validityMs } from '@remora/lock';
+import type { Command } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import type { Requester } from './requester.ts';
 import { Session } from './session.ts';
@@ -10,16 +11,20 @@ const TTL_MS = 3_000;
 async function opened() {
   const clock = new ManualClock();
   const beats: ((ttlMs?: number) => void)[] = [];
+  const commands: string[] = [];
   const requester: Pick<Requester, 'ports' | 'command' | 'attempt'> = {
     ports: { clock, random: new SeededRandom(1), logger: silentLogger } as unknown as Requester['ports'],
-    command: (async () => ({ result: { type: 'leaseGrant', id: 5n, incarnation: 1, ttlMs: TTL_MS } })) as never,
+    command: (async ({ type }: Command) => {
+      commands.push(type);
+      return { result: { type: 'leaseGrant', id: 5n, incarnation: 1, ttlMs: TTL_MS } };
+    }) as never,
     attempt: ((...[, , , done]: Parameters<Requester['attempt']>) => {
       beats.push((ttlMs = TTL_MS) => done(undefined, { result: { type: 'leaseKeepAlive', ttlMs } } as never));
       return { cancel() {} };
     }) as never,
   };
   const session = await Session.open(requester as Requester, { ttlMs: TTL_MS, timeoutMs: 1_000, attributes: {} });
-  return { clock, beats, session };
+  return { clock, beats, commands, session };
 }
 
 test('an acknowledgement counts from when its heartbeat was sent, however late it comes', async () => {
@@ -40,4 +45,16 @@ test('an acknowledgement counts for the TTL that it names, if that is shorter th
   clock.advance(1_000);
   beats[0]?.(2_000);
   expect(session.deadlineMs).toBe(openedMs + 1_000 + validityMs(2_000));
+});
+
+test('is closed in time, whatever its locks wait for before they can be released', async () => {
+  const { clock, commands, session } = await opened();
+  session.beforeClose(() => new Promise(() => {}));
+  const closed = session.close(900);
+  clock.advance(299);
+  for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+  expect([session.state, commands]).toEqual(['active', ['leaseGrant']]);
+  clock.advance(1);
+  await closed;
+  expect([session.state, commands, clock.pendingTimers]).toEqual(['closed', ['leaseGrant', 'leaseRevoke'], 0]);
 });

@@ -27,6 +27,8 @@ export type SessionState = 'active' | 'suspended' | 'lost' | 'closed';
 
 const RETRY_MIN_MS = 50;
 const TIMER_MIN_MS = 1;
+/** Of the time to close a session, for what is released before. */
+const BEFORE_CLOSE_FRACTION = 1 / 3;
 /** Of a renewal that somebody waits for: so long is one gateway waited for. */
 const RENEW_ATTEMPT_MS = 1_000;
 /** Then its TTL ends it. */
@@ -280,11 +282,23 @@ export class Session {
 
   /** Ends the session at the server, which releases all that belongs to it at once. */
   async close(timeoutMs: number): Promise<void> {
-    if (this.#beforeClose.size > 0) await Promise.allSettled([...this.#beforeClose].map((fn) => fn()));
+    if (this.#beforeClose.size > 0) await this.#prepareClose(timeoutMs * BEFORE_CLOSE_FRACTION);
     if (this.#lossReason !== undefined) return;
     const children = [...this.#children];
     this.#end('closed', clientClosed());
     await Promise.all([this.#revoke(timeoutMs), ...children.map((child) => child.close(timeoutMs))]);
+  }
+
+  /** As far as that is done in time: whatever a lock waits for, the session ends, and the lock with it. */
+  async #prepareClose(timeoutMs: number): Promise<void> {
+    const prepared = Promise.allSettled([...this.#beforeClose].map((fn) => fn()));
+    await new Promise<void>((resolve) => {
+      const timer = this.#clock.setTimer(timeoutMs, resolve);
+      void prepared.then(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
   }
 
   /** The same of one that is lost here, and may not have ended there yet. */
