@@ -146,7 +146,7 @@ export const nodeSchema = defineOptions({
     electionTimeout: {
       type: durationMs({ min: 50, max: 60_000 }),
       default: 400,
-      desc: 'How long followers wait for a leader, up to twice as long, before they elect another. Five heartbeats at least; more on slow disks and networks.',
+      desc: 'How long followers wait for a leader, up to half as long again, before they elect another. Five heartbeats at least; more on slow disks and networks.',
       group: 'Raft',
     },
     snapshotBytesPerSecondMax: {

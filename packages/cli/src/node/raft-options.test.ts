@@ -15,7 +15,7 @@ test('what an operator says of heartbeats, elections and snapshots is what the R
     ...{ snapshotSendsMax: '1', snapshotReceivesMax: '2' },
   };
   expect(optionsFor(given)).toMatchObject({
-    ...{ tickMs: 25, heartbeatTicks: 8, electionTicks: 80 },
+    ...{ tickMs: 25, heartbeatTicks: 8, electionTicks: 80, electionSpreadPercent: 50 },
     ...{ snapshotBytesPerSecondMax: 8 * 2 ** 20, snapshotBytesPerSecondBusy: 2 * 2 ** 20 },
     ...{ snapshotSendsMax: 1, snapshotReceivesMax: 2 },
   });

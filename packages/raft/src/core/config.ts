@@ -5,8 +5,14 @@ import type { ConfState, Entry, HardState, LogOutline, LogPosition, ReplicaId, R
 /** What a core is told once. Times are in ticks of the caller, sizes in bytes of entry data plus a small overhead. */
 export interface RaftConfig {
   readonly id: ReplicaId;
-  /** Silence after which a follower may campaign; each wait is drawn from [electionTicks, 2 * electionTicks). */
+  /** Silence after which a follower may campaign. */
   readonly electionTicks: number;
+  /**
+   * Each wait is drawn from [electionTicks, electionTicks + electionSpreadTicks), so that followers rarely campaign
+   * together (dissertation §3.4). Default `electionTicks`. The first to campaign waits for part of the spread, so a
+   * narrow one elects sooner, and costs a further wait where two campaign within the time of one election.
+   */
+  readonly electionSpreadTicks?: number;
   /** A leader's heartbeat interval; below `electionTicks`. */
   readonly heartbeatTicks: number;
   /** Ask before raising the term (dissertation §9.6). Default true. */

@@ -62,7 +62,7 @@ export class CoreState {
   transferSince = 0;
   /** The next tick at which there may be something to do (S4). */
   dueTick = 0;
-  /** This wait's length, in [electionTicks, 2 * electionTicks). */
+  /** This wait's length (`RaftConfig.electionSpreadTicks`). */
   electionTimeout = 0;
   readonly firstRetryTicks: number | undefined;
   readonly firstTerm: number;
@@ -152,7 +152,8 @@ export class CoreState {
 
   resetElectionTimer(): void {
     this.electionSince = this.time.ticks;
-    this.electionTimeout = this.config.electionTicks + this.config.random.int(this.config.electionTicks);
+    const { electionTicks, electionSpreadTicks = electionTicks, random } = this.config;
+    this.electionTimeout = electionTicks + random.int(electionSpreadTicks);
   }
 
   /** Nobody can have led yet: the others are about to come, and are asked again soon. */

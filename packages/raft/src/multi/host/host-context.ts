@@ -45,6 +45,7 @@ export function coreConfig(host: HostContext, runner: GroupRunner): RaftConfig {
   return {
     id: runner.replicaId,
     electionTicks: options.electionTicks,
+    electionSpreadTicks: Math.ceil((options.electionTicks * options.electionSpreadPercent) / 100),
     heartbeatTicks: options.heartbeatTicks,
     preVote: options.preVote,
     checkQuorum: options.checkQuorum,

@@ -11,6 +11,7 @@ describe('options', () => {
   test.each([
     { tickMs: 0 },
     { electionTicks: 2, heartbeatTicks: 2 },
+    { electionSpreadPercent: 0 },
     { catchUpTicksMax: 20 },
     { tailEntries: -1 },
     { turnBudgetMs: Number.NaN },

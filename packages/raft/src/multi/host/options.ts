@@ -5,8 +5,10 @@ import { leaseLengthMs } from '../../core/lease.ts';
 export interface HostOptions {
   /** Length of one Raft tick, in milliseconds: one timer per node ticks all its groups. */
   readonly tickMs: number;
-  /** A follower that hears nothing campaigns after a time drawn from [electionTicks, 2 * electionTicks). */
+  /** A follower that hears nothing for so long campaigns, after a further wait that is drawn. */
   readonly electionTicks: number;
+  /** The longest that this further wait may be, in percent of `electionTicks` (`RaftConfig.electionSpreadTicks`). */
+  readonly electionSpreadPercent: number;
   /** Interval of a leader's heartbeats; well below `electionTicks`. */
   readonly heartbeatTicks: number;
   /** Ticks made up for after a stall of the event loop. More are forgotten: a stalled node knows nothing of that time. */
@@ -87,6 +89,7 @@ export interface HostOptions {
 export const HOST_DEFAULTS: HostOptions = Object.freeze({
   tickMs: 25,
   electionTicks: 18,
+  electionSpreadPercent: 100,
   heartbeatTicks: 4,
   catchUpTicksMax: 4,
   silenceTicks: 1200,
