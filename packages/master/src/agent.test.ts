@@ -45,6 +45,7 @@ class AgentBed {
     this.agent = new NodeAgent(
       {
         finder: new MasterFinder({
+          clock: this.clock,
           dialer,
           seeds: ['7', '8'],
           masters,

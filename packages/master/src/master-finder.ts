@@ -1,10 +1,14 @@
-import { ServiceError } from '@remora/base';
+import { type Clock, ServiceError } from '@remora/base';
 import type { CallHandle, ClusterView, Done, Method, RpcChannel, RpcDialer } from '@remora/protocol';
 
-/** Named more often than this, a master that gave no answer is asked again. */
-const SILENT_NAMED_MAX = 16;
+/**
+ * A master that gave no answer is asked again after so long, if others go on naming it. About as long as an election
+ * takes: until then they name one that is gone, and longer than that writes should not wait for one that is back.
+ */
+const SILENT_MS = 500;
 
 export interface MasterFinderDeps {
+  readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly dialer: RpcDialer;
   /** Addresses at which a master may be found before any view is known. */
   readonly seeds: readonly string[];
@@ -28,9 +32,9 @@ export class MasterFinder {
   #leaderAddress = '';
   /** Failed calls in a row. */
   #failures = 0;
-  /** A master that gave no answer, and how often others have named it as the leader since. */
+  /** A master that gave no answer, and until when it is left alone. */
   #silent: number | string = 0;
-  #silentNamed = 0;
+  #silentUntilMs = 0;
 
   constructor(deps: MasterFinderDeps) {
     this.#deps = deps;
@@ -94,19 +98,21 @@ export class MasterFinder {
 
   /**
    * Where the leader may be, by what the last answer said. Those who follow name a leader that is gone for as long as they
-   * wait for it, and to ask it again takes longer than to ask them until one of them leads.
+   * wait for it, and to ask it again takes longer than to ask them until one of them leads: up to the whole time of an
+   * attempt, where a machine is gone and nothing refuses a connection.
    */
   #failed(error: ServiceError, to: number | string): void {
     this.#failures++;
     if (error.code !== 'NOT_LEADER' && error.code !== 'UNIMPLEMENTED') this.#isSilent(to);
     const { leaderNode, leaderAddress } = error.code === 'NOT_LEADER' ? (error.details ?? {}) : {};
-    const ignored = leaderNode === this.#silent && this.#silent !== 0 && ++this.#silentNamed <= SILENT_NAMED_MAX;
+    if (this.#deps.clock.monotonicMs() >= this.#silentUntilMs) this.#silent = 0;
+    const ignored = leaderNode === this.#silent && this.#silent !== 0;
     this.#leader = typeof leaderNode === 'number' && !ignored && this.#deps.reachable(leaderNode) ? leaderNode : 0;
     this.#leaderAddress = typeof leaderAddress === 'string' && !ignored ? leaderAddress : '';
   }
 
   #isSilent(whom: number | string): void {
     this.#silent = whom;
-    this.#silentNamed = 0;
+    this.#silentUntilMs = this.#deps.clock.monotonicMs() + SILENT_MS;
   }
 }

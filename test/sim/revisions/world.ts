@@ -121,7 +121,7 @@ export class World {
   #node(id: number, given: { readonly onApplied: OnApplied; readonly transactionPeers?: TransactionPeers }): SimNode {
     const { clock, random } = this;
     const dialer = { channel: (to: number) => this.#channel(to), channelTo: () => this.#channel(1) };
-    const finder = new MasterFinder({ dialer, seeds: [], masters: NODES, reachable: () => true });
+    const finder = new MasterFinder({ clock, dialer, seeds: [], masters: NODES, reachable: () => true });
     const drawer = new RevisionDrawer({
       ...{ clock, random, logger: silentLogger },
       call: (request, done) => finder.call(masterDrawRevisions, request, { timeoutMs: CALL_TIMEOUT_MS }, done),

@@ -400,11 +400,11 @@ class Node implements AssembledNode {
   }
 
   #finder(dialer: ClosableDialer, seat: MasterSeat): MasterFinder {
-    const { options, founders, platform } = this.#parts;
+    const { options, founders, platform, clock } = this.#parts;
     const members = founders?.members.map((_member, i) => i + 1) ?? [];
     const known = platform.records.knownNodes.map(({ nodeId }) => nodeId);
     return new MasterFinder({
-      dialer,
+      ...{ clock, dialer },
       seeds: options.join.map(formatAddress),
       masters: [...new Set([...members, ...known])],
       reachable: (nodeId) => this.#address(nodeId) !== undefined,

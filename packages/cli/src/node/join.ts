@@ -29,7 +29,7 @@ export async function joinCluster(
   const agent = new NodeAgent(
     {
       ...ports,
-      finder: new MasterFinder({ dialer, seeds, masters: [], reachable: () => false }),
+      finder: new MasterFinder({ clock: ports.clock, dialer, seeds, masters: [], reachable: () => false }),
       report: () => ({
         space: { capacityBytes: 0, availableBytes: 0 },
         labels: {},

@@ -55,7 +55,8 @@ const NO_RANGE = 0;
 /** In one request, with room for what is drawn for no range. */
 const RANGE_DRAWS_MAX = DRAWS_MAX - 1;
 const RETRY_MIN_MS = 5;
-const RETRY_MAX_MS = 25;
+/** Short beside an election of the masters: it adds to the time in which nobody can write. */
+const RETRY_MAX_MS = 10;
 /** While the master gives nothing, it is said at this interval. */
 const SILENCE_LOG_MS = 10_000;
 

@@ -8,7 +8,8 @@ export interface AttemptPorts {
 
 const ATTEMPT_MS = 1_500;
 const PAUSE_MIN_MS = 10;
-const PAUSE_MAX_MS = 50;
+/** Short beside an election, which most of these attempts wait for. */
+const PAUSE_MAX_MS = 20;
 /** After these another node may answer, or this one later. */
 const WORTH_REPEATING: ReadonlySet<ErrorCode> = new Set([
   'NOT_LEADER',
