@@ -1,6 +1,6 @@
-import { utf8 } from '@remora/base';
+import { type ScanOptions, utf8 } from '@remora/base';
 import { type LockCommand, type LockId, lockSpan, type Owner } from '@remora/lock';
-import type { Command } from '@remora/protocol';
+import { type Command, LOCK_SPACE } from '@remora/protocol';
 import { beforeEach, expect, test } from 'vitest';
 import { DESCRIPTOR, StateBed } from './test-bed.ts';
 
@@ -51,6 +51,27 @@ async function split(): Promise<StateBed> {
   return child;
 }
 
+async function merge(child: StateBed): Promise<void> {
+  const into = { targetId: bed.state.rangeId, round: bed.state.merging.round };
+  const sealed = await child.ok({ type: 'seal', epoch: child.state.descriptor.epoch, into });
+  if (sealed.type !== 'seal') throw new Error('a seal is answered so');
+  const { epoch } = bed.state.descriptor;
+  await bed.ok({ type: 'merge', epoch, round: bed.state.merging.round, source: sealed.sealed });
+}
+
+/** Counts the rows of locks that are read from now on. */
+function lockReads(): { rows: number } {
+  const { engine } = bed;
+  const reads = { rows: 0 };
+  const scan = engine.scanResident.bind(engine);
+  engine.scanResident = (options: ScanOptions) => {
+    const rows = scan(options);
+    reads.rows += rows.filter(({ key }) => key[0] === LOCK_SPACE).length;
+    return rows;
+  };
+  return reads;
+}
+
 test('a session that has ended leaves what is delayed to the range, and nothing to the lease', async () => {
   expect(bed.delayed.map(({ delayMs }) => delayMs)).toEqual([500, 500]);
   expect(namesOf(bed)).toEqual(['plant', 'seed']);
@@ -69,12 +90,18 @@ test('what is delayed is found again after a crash', async () => {
 test('a split leaves to each range what is delayed in its own locks, and a merge brings it together', async () => {
   const child = await split();
   expect([namesOf(bed), namesOf(child)]).toEqual([['plant'], ['seed']]);
-  const into = { targetId: bed.state.rangeId, round: bed.state.merging.round };
-  const sealed = await child.ok({ type: 'seal', epoch: child.state.descriptor.epoch, into });
-  if (sealed.type !== 'seal') throw new Error('a seal is answered so');
   bed.delayed.length = 0;
-  const { epoch } = bed.state.descriptor;
-  await bed.ok({ type: 'merge', epoch, round: bed.state.merging.round, source: sealed.sealed });
+  await merge(child);
   expect([namesOf(bed), bed.delayed.length]).toEqual([['plant', 'seed'], 1]);
   await endAll(bed);
+});
+
+test('neither a split nor a merge reads locks to find what is delayed', async () => {
+  const reads = lockReads();
+  const child = await split();
+  await merge(child);
+  expect([namesOf(bed), reads.rows]).toEqual([['plant', 'seed'], 0]);
+  await bed.checkpoint();
+  bed.crash();
+  expect(reads.rows).toBeGreaterThan(0);
 });

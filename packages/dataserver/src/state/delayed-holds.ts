@@ -11,6 +11,8 @@ const LOCKS: Span = { start: Buffer.from([LOCK_SPACE]), end: Buffer.from([LOCK_S
  *
  * DH1. Whatever the records say is in here. One that was taken away by force stays until its delay is over: it is no
  *      secret to who ends it that there is nothing to end.
+ * DH2. A split and a merge hand over what is in here. To find it in the records all locks of the range would be read, for
+ *      which everybody waits, as both are applied in one step.
  */
 export class DelayedHolds {
   readonly #engine: Engine;
@@ -35,26 +37,24 @@ export class DelayedHolds {
   /** Reads those of a span of routing keys, when the replica starts or has installed a snapshot. */
   load(routed: Span): void {
     this.#holds.clear();
-    this.take(routed);
-  }
-
-  /** Reads those of a further span, which the range has now too, and gives them. */
-  take(routed: Span): readonly DelayedHold[] {
     const span = intersection(routed, LOCKS);
-    if (span === undefined) return [];
+    if (span === undefined) return;
     const scan = (start: Uint8Array, end: Uint8Array, limit: number) =>
       this.#engine.scanResident({ start, end, limit });
-    const holds = delayedHolds({ scan }, span);
-    for (const hold of holds) this.add(hold);
-    return holds;
+    this.takeOver(delayedHolds({ scan }, span));
   }
 
-  /** Forgets those outside of a span of routing keys, which have gone to another range. */
-  cut(routed: Span): void {
-    if (spanCovers(routed, LOCKS)) return;
-    for (const [name, { lock }] of this.#holds) {
-      if (!spanContains(routed, lockSpan(lock).start)) this.#holds.delete(name);
-    }
+  /** Those of another range, whose locks are this one's now: what is in memory there is not read again (DH2). */
+  takeOver(holds: Iterable<DelayedHold>): void {
+    for (const hold of holds) this.add(hold);
+  }
+
+  /** Forgets those outside of a span of routing keys, which go to another range, and gives them. */
+  cut(routed: Span): readonly DelayedHold[] {
+    if (spanCovers(routed, LOCKS)) return [];
+    const gone = [...this.#holds.values()].filter(({ lock }) => !spanContains(routed, lockSpan(lock).start));
+    for (const hold of gone) this.remove(hold);
+    return gone;
   }
 
   add(hold: DelayedHold): void {

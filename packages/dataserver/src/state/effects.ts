@@ -63,4 +63,6 @@ export interface RangeStart {
   readonly transactions: HandedTransactions;
   /** Its references to leases (lease-split.ts). */
   readonly references: readonly Row[];
+  /** The holds of its locks that are delayed (delayed-holds.ts DH2). */
+  readonly delays: readonly DelayedHold[];
 }

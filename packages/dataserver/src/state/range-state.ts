@@ -131,12 +131,12 @@ export class RangeState implements TransactionHost {
   }
 
   /** Takes up what the range begins with, for which the engine holds no state yet. */
-  begin({ meta, outcomes, transactions, references }: RangeStart): void {
+  begin({ meta, outcomes, transactions, references, delays }: RangeStart): void {
     Object.assign(this, meta);
     this.outcomes = outcomes;
     for (const { key, value } of references) this.#engine.put(key, value);
     this.leases.load(this.#bounds.routed);
-    this.delays.load(this.#bounds.routed);
+    this.delays.takeOver(delays);
     this.references.load();
     this.transactions.takeOver(transactions);
   }
@@ -391,7 +391,8 @@ export class RangeState implements TransactionHost {
     if (refused !== undefined) throw refused;
     const source = this.#effects.source(command.source.descriptor.rangeId);
     const leases = unite(this, source, command);
-    const delayed = this.delays.take(source.bounds.routed);
+    const delayed = [...source.delays.all()];
+    this.delays.takeOver(delayed);
     this.#effects.onMerged(source.rangeId);
     for (const lease of leases) this.#effects.onLeaseGranted(lease);
     for (const hold of delayed) this.#effects.onHoldDelayed(hold);

@@ -91,12 +91,11 @@ export function split(
   const references = cutLeases({ ...parts, span: descriptor }, command.at, command.childId);
   range.descriptor = left;
   const transactions = range.transactions.cut(boundsOf(right));
-  const child = { meta, outcomes: range.outcomes.fork(rangeId), transactions, references };
   range.keys -= meta.keys;
   range.bytes -= meta.bytes;
   for (const id of leases.cut(range.bounds.routed)) effects.onLeaseEnded(id);
-  range.delays.cut(range.bounds.routed);
-  effects.onSplit(child, term);
+  const delays = range.delays.cut(range.bounds.routed);
+  effects.onSplit({ meta, outcomes: range.outcomes.fork(rangeId), transactions, references, delays }, term);
   return { type: 'split', left, right };
 }
 
