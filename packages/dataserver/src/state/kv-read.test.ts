@@ -43,3 +43,26 @@ test('what an operation may cover at an earlier revision does not depend on what
     ['a=10', 'b=10'],
   ]);
 });
+
+test.each([
+  { name: 'a read with a limit', wanted: { limit: 2 }, kept: 3 },
+  { name: 'a read that only counts', wanted: { countOnly: true }, kept: 0 },
+])('$name holds no more pairs than it answers with, now as at an earlier revision', async ({ wanted, kept }) => {
+  const bed = new StateBed();
+  for (const key of ['a', 'b', 'c', 'd', 'e']) await bed.ok({ type: 'kv', op: put(key, key) });
+  const past = bed.state.revision;
+  for (const key of ['b', 'f']) await bed.ok({ type: 'kv', op: put(key, 'later') });
+  const found: unknown[] = [];
+  for (const revision of [past, bed.state.revision]) {
+    const op = range('a', 'z', { ...wanted, revision });
+    const view = bed.engine.view();
+    const limits = { rowsMax: 3, bytesMax: 300 };
+    const pairs = await fetchAll(view, [{ range: op, revision }], { bounds: bed.state, changing: false, limits });
+    view.release();
+    found.push([pairs.get(op)?.count, pairs.get(op)?.kvs.length]);
+  }
+  expect(found).toEqual([
+    [5, kept],
+    [6, kept],
+  ]);
+});

@@ -30,8 +30,9 @@ export interface OperationLimits {
 /** Every replica has the same: whether a command is applied depends on them. */
 const OPERATION_LIMITS: OperationLimits = { rowsMax: 1_000_000, bytesMax: 512 * 1024 * 1024 };
 
-interface ReadAt {
-  readonly revision: number;
+interface Kept {
+  /** How many of the first pairs are kept; all are counted. */
+  readonly keep: number;
   readonly limits: OperationLimits;
 }
 
@@ -139,15 +140,12 @@ export async function fetchAll(
 ): Promise<Prefetched> {
   const out = new Map<KeyRange, FoundPairs>();
   for (const { range, revision } of wanted) {
+    const kept: Kept = { keep: changing ? Number.POSITIVE_INFINITY : rowsNeeded(range), limits };
     if (isEmptyRange(range)) out.set(range, NOTHING);
     else if (revision > 0 && revision !== bounds.revision) {
       if (revision < bounds.compactRevision || revision > bounds.revision) continue; // Evaluation says so.
-      out.set(range, await readAt(view, range, { revision, limits }));
-    } else
-      out.set(
-        range,
-        await readCurrent(view, range, { keep: changing ? Number.POSITIVE_INFINITY : rowsNeeded(range), limits }),
-      );
+      out.set(range, await readAt(view, range, revision, kept));
+    } else out.set(range, await readCurrent(view, range, kept));
   }
   return out;
 }
@@ -165,12 +163,7 @@ function rowsNeeded(range: KeyRange): number {
   return inKeyOrder && op.limit > 0 ? op.limit + 1 : Number.POSITIVE_INFINITY;
 }
 
-/** Counts all rows, and keeps the first `keep` of them. */
-async function readCurrent(
-  view: EngineView,
-  range: KeyRange,
-  { keep, limits }: { readonly keep: number; readonly limits: OperationLimits },
-): Promise<FoundPairs> {
+async function readCurrent(view: EngineView, range: KeyRange, { keep, limits }: Kept): Promise<FoundPairs> {
   const kvs: KeyValue[] = [];
   let count = 0;
   let bytes = 0;
@@ -197,23 +190,31 @@ function withinBounds(found: number, bytes: number, { rowsMax, bytesMax }: Opera
  * K2. What is counted is what is found: which older versions are there besides differs between replicas, as each of them
  * removes for itself what a compaction has made unreadable.
  */
-async function readAt(view: EngineView, range: KeyRange, at: ReadAt): Promise<FoundPairs> {
+async function readAt(
+  view: EngineView,
+  range: KeyRange,
+  revision: number,
+  { keep, limits }: Kept,
+): Promise<FoundPairs> {
   const reader = new VersionReader(view, range, { older: true });
   const kvs: KeyValue[] = [];
+  let count = 0;
   let bytes = 0;
   try {
     for (let key = await reader.nextKey(); key !== undefined; key = await reader.nextKey()) {
       const versions = await reader.versionsOf(key);
-      const newest = versions.findLast(({ revision }) => revision <= at.revision);
+      const newest = versions.findLast((version) => version.revision <= revision);
       if (newest === undefined || isDeletion(newest.row)) continue;
+      count++;
+      if (kvs.length >= keep) continue;
       const kv = toKeyValue(newest.key, decodeVersion(newest.row));
-      bytes = withinBounds(kvs.length, bytes + kv.key.length + kv.value.length, at.limits);
+      bytes = withinBounds(kvs.length, bytes + kv.key.length + kv.value.length, limits);
       kvs.push(kv);
     }
   } finally {
     await reader.close();
   }
-  return { kvs, count: kvs.length };
+  return { kvs, count };
 }
 
 /** The newest version of a key in an engine or a view of it. */
