@@ -6,7 +6,7 @@ import { bytesOf, EventRing, type RevisionEvents } from './event-ring.ts';
 import { HeldEvents } from './held-events.ts';
 import { scanHistory } from './history-scan.ts';
 import { covers, SpanIndex } from './span-index.ts';
-import { type Watcher, type WatchSink, WatchStream } from './watch-stream.ts';
+import { type Watcher, type WatchSink, WatchStream, watchEnded } from './watch-stream.ts';
 
 export interface WatchHubOptions {
   /** Memory for recent events, as it is now. */
@@ -326,13 +326,7 @@ export class WatchHub {
 
   #end(watcher: Watcher, error: ServiceError, compactRevision: number): void {
     this.remove(watcher);
-    watcher.stream.send({
-      kind: 'ended',
-      watchId: watcher.create.watchId,
-      code: error.code,
-      message: error.message,
-      compactRevision,
-    });
+    watcher.stream.send(watchEnded(watcher.create.watchId, error, compactRevision));
   }
 
   /** The stream has drained: what fell behind is caught up, in turn (W3). */

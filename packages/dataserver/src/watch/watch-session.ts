@@ -1,7 +1,7 @@
 import { ServiceError } from '@remora/base';
 import type { StreamContext, WatchMessage, WatchRequest } from '@remora/protocol';
 import type { RangeReplica } from '../range/range-replica.ts';
-import type { WatchStream } from './watch-stream.ts';
+import { type WatchStream, watchEnded } from './watch-stream.ts';
 
 /**
  * One gateway's stream of watches on this node; they may be on several ranges.
@@ -72,7 +72,7 @@ export class WatchSession {
   }
 
   #refuse(watchId: number, error: ServiceError): void {
-    this.#context.send({ kind: 'ended', watchId, code: error.code, message: error.message, compactRevision: 0 });
+    this.#context.send(watchEnded(watchId, error));
   }
 
   onClose(): void {

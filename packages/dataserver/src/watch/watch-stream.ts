@@ -1,5 +1,5 @@
 import { type Bytes, ServiceError } from '@remora/base';
-import type { KvEvent, WatchCreate, WatchMessage } from '@remora/protocol';
+import { currentRanges, type KvEvent, type WatchCreate, type WatchMessage } from '@remora/protocol';
 import type { WatchHub } from './watch-hub.ts';
 
 /** Where a stream of watch messages goes; `send` is false when the other side is behind (stop until it drains). */
@@ -92,7 +92,7 @@ export class WatchStream {
   }
 
   ended(watchId: number, error: ServiceError): void {
-    this.send({ kind: 'ended', watchId, code: error.code, message: error.message, compactRevision: 0 });
+    this.send(watchEnded(watchId, error));
   }
 
   close(): void {
@@ -100,4 +100,11 @@ export class WatchStream {
     this.#waiting.clear();
     for (const watcher of [...this.watchers.values()]) this.#hub.remove(watcher);
   }
+}
+
+/** The last message of a watch. Who is sent elsewhere is told where, as with an answer that refuses a request. */
+export function watchEnded(watchId: number, error: ServiceError, compactRevision = 0): WatchMessage {
+  const { code, message } = error;
+  const ranges = currentRanges(error);
+  return { kind: 'ended', watchId, code, message, compactRevision, ...(ranges.length > 0 && { ranges }) };
 }

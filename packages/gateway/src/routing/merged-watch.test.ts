@@ -55,13 +55,21 @@ class WatchBed {
   /** Streams cannot even be begun. */
   refusing = false;
   readonly routes: Routes;
+  /** Questions to the master. */
+  doubts = 0;
   readonly askedNow: ((revision: number) => void)[] = [];
 
   /** `end`: it watches a span; ranges are those of the view, and each is led by the node that `leader` says. */
   constructor(startRevision: number, { ranges = [WHOLE], end = '' }: Partial<Several> = {}) {
     const dialer: RpcDialer = { channel: (node) => this.#channel(node), channelTo: () => this.#channel(0) };
     const view: ClusterView = { clusterId: 'c', nodes: [], ranges, leaders: [], masterLeader: 0 };
-    const routes = new Routes(this.clock, () => view);
+    const routes = new Routes(
+      this.clock,
+      () => view,
+      () => {
+        this.doubts++;
+      },
+    );
     this.routes = routes;
     const span = end === '' ? {} : { end: Buffer.from(end) };
     const { clock } = this;
@@ -365,12 +373,36 @@ describe('a watch over several ranges', () => {
     expect(bed.seen).toEqual(['created 20', '8 to 8', '9 9 to 9']);
   });
 
+  test('goes on at once in the ranges that it is told of when its range is split, and asks nobody for them', () => {
+    const bed = new WatchBed(5, { end: 'z' });
+    bed.created(20);
+    const { watchId } = bed.latest(2);
+    const ended = { kind: 'ended', watchId, code: 'STALE_EPOCH', message: '', compactRevision: 0 } as const;
+    bed.stream.send({ ...ended, ranges: PARTS });
+    bed.clock.advance(25);
+    expect(PARTS.map(({ rangeId }) => bed.latest(rangeId).startRevision)).toEqual([5, 5]);
+    expect(bed.doubts).toBe(0);
+  });
+
+  test('asks the master when it is told again of ranges that it knew, and they led nowhere', () => {
+    const bed = new WatchBed(5);
+    bed.created(20);
+    for (const doubts of [0, 1]) {
+      const { watchId } = bed.latest(2);
+      const ended = { kind: 'ended', watchId, code: 'STALE_EPOCH', message: '', compactRevision: 0 } as const;
+      bed.stream.send({ ...ended, ranges: [WHOLE] });
+      expect(bed.doubts).toBe(doubts);
+      bed.clock.advance(60);
+    }
+  });
+
   test('goes on when its range is split: each part begins behind what was received of all keys', () => {
     const bed = new WatchBed(5, { end: 'z' });
     bed.created(20);
     bed.tell(21, 20, 21);
     const { watchId } = bed.latest(2);
     bed.stream.send({ kind: 'ended', watchId, code: 'STALE_EPOCH', message: '', compactRevision: 0 });
+    expect(bed.doubts).toBe(1);
     bed.routes.learnRanges(PARTS);
     bed.clock.advance(500);
     expect(PARTS.map(({ rangeId }) => bed.latest(rangeId).startRevision)).toEqual([22, 22]);

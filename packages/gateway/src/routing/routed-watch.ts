@@ -155,12 +155,21 @@ export class RoutedWatch {
     const code = isErrorCode(message.code) ? message.code : 'INTERNAL';
     if (code === 'NOT_LEADER') return this.interrupted();
     if (code === 'UNAVAILABLE') return this.#later(); // its range is being merged
-    if (code === 'STALE_EPOCH' || code === 'RANGE_NOT_FOUND') {
-      this.#deps.routes.doubt();
-      return this.interrupted();
-    }
+    if (code === 'STALE_EPOCH' || code === 'RANGE_NOT_FOUND') return this.#moved(message.ranges);
     this.#over = true;
     this.#listener.onEnd(new ServiceError(code, message.message), message.compactRevision);
+  }
+
+  /** Its keys, or some of them, are another range's now; who leads this one is not in doubt if it could say that. */
+  #moved(ranges: readonly RangeDescriptor[] = []): void {
+    const { routes } = this.#deps;
+    if (ranges.length === 0) {
+      routes.doubt();
+      return this.interrupted();
+    }
+    // Another watch may have learned it from the same range; if it led nowhere there, the master knows more.
+    if (!routes.learnRanges(ranges) && this.#attempts > 0) routes.doubt();
+    this.#later();
   }
 
   /** The leader or the way to it is gone: begin again where it stopped. */

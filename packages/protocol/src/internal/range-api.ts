@@ -1,6 +1,6 @@
 import type { Bytes, Span } from '@remora/base';
 import type { Command, CommandResult, Query, QueryResult } from './command.ts';
-import type { Epoch } from './descriptor.ts';
+import type { Epoch, RangeDescriptor } from './descriptor.ts';
 import type { KvEvent } from './kv-types.ts';
 
 /** Where a request goes and what identifies it. */
@@ -64,6 +64,8 @@ export type WatchMessage =
       readonly code: string;
       readonly message: string;
       readonly compactRevision: number;
+      /** Of STALE_EPOCH: ranges as they are now, as with an answer that refuses a request (stale-epoch.ts). */
+      readonly ranges?: readonly RangeDescriptor[];
     };
 
 /** To be told what happens to locks of a range, for as long as its leader is the same and it has all of them. */

@@ -14,6 +14,7 @@ import type {
 } from '../range-api.ts';
 import { asBool, asBytes, asCount, asFields, asList, asMs, asText, invalid } from './check.ts';
 import { decodeCommand, decodeCommandResult, encodeCommand, encodeCommandResult } from './command.ts';
+import { decodeRangeDescriptor, encodeRangeDescriptor } from './descriptor.ts';
 import { decodeKvEvent, encodeKvEvent } from './kv.ts';
 import { decodeQuery, decodeQueryResult, encodeQuery, encodeQueryResult } from './query.ts';
 
@@ -175,7 +176,7 @@ export function encodeWatchMessage(message: WatchMessage): unknown[] {
     case 'created':
       return [WATCH_MESSAGE.created, message.watchId, message.revision];
     case 'ended':
-      return [WATCH_MESSAGE.ended, message.watchId, message.code, message.message, message.compactRevision];
+      return encodeWatchEnded(message);
     default:
       return unreachable(message);
   }
@@ -197,19 +198,31 @@ export function decodeWatchMessage(raw: unknown): WatchMessage {
       const f = asFields(raw, 3, 'watch created');
       return { kind: 'created', watchId: asCount(f[1], 'watchId'), revision: asCount(f[2], 'revision') };
     }
-    case WATCH_MESSAGE.ended: {
-      const f = asFields(raw, 5, 'watch ended');
-      return {
-        kind: 'ended',
-        watchId: asCount(f[1], 'watchId'),
-        code: asText(f[2], 'code'),
-        message: asText(f[3], 'message'),
-        compactRevision: asCount(f[4], 'compactRevision'),
-      };
-    }
+    case WATCH_MESSAGE.ended:
+      return decodeWatchEnded(raw);
     default:
       throw invalid('watch message tag');
   }
+}
+
+type WatchEnded = Extract<WatchMessage, { kind: 'ended' }>;
+
+function encodeWatchEnded({ watchId, code, message, compactRevision, ranges }: WatchEnded): unknown[] {
+  const ended = [WATCH_MESSAGE.ended, watchId, code, message, compactRevision];
+  return ranges === undefined ? ended : [...ended, ranges.map(encodeRangeDescriptor)];
+}
+
+function decodeWatchEnded(raw: readonly unknown[]): WatchEnded {
+  const brings = raw.length > 5;
+  const f = asFields(raw, brings ? 6 : 5, 'watch ended');
+  return {
+    kind: 'ended',
+    watchId: asCount(f[1], 'watchId'),
+    code: asText(f[2], 'code'),
+    message: asText(f[3], 'message'),
+    compactRevision: asCount(f[4], 'compactRevision'),
+    ...(brings && { ranges: asList(f[5], 'current ranges', decodeRangeDescriptor) }),
+  };
 }
 
 export function encodeLockWatch({ rangeId, epoch, namespace, name, single, span }: LockWatchRequest): unknown[] {

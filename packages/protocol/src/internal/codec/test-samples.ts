@@ -309,6 +309,7 @@ export const WATCH_MESSAGES: readonly WatchMessage[] = [
   { kind: 'created', watchId: 1, revision: 4 },
   { kind: 'events', watchId: 1, revision: 9, events: EVENTS },
   { kind: 'ended', watchId: 1, code: 'COMPACTED', message: 'gone', compactRevision: 3 },
+  { kind: 'ended', watchId: 1, code: 'STALE_EPOCH', message: 'split', compactRevision: 0, ranges: [RANGE] },
 ];
 
 export const BATCH: CommandBatch = {
