@@ -1,10 +1,8 @@
-import { binaryString, compareBytes, type ServiceError } from '@remora/base';
+import { binaryString, compareBytes } from '@remora/base';
 import { type LockEvent, type LockId, type LockNews, type LockState, stateAfter } from '@remora/lock';
 import { type PipeLockWatchRequest, pipeLockWatch } from '@remora/protocol';
-import { onAbort } from './abort.ts';
-import { Pushed } from './pushed.ts';
 import type { Requester } from './requester.ts';
-import { ResumedStream } from './resumed-stream.ts';
+import { Subscription } from './subscription.ts';
 
 export interface LockEventsOptions {
   /** Ends the watch. */
@@ -33,22 +31,16 @@ export type LocksWatchEvent =
   /** All states were told; from now on, what happens. */
   | { readonly type: 'live' };
 
-/** A consumer that is this far behind has its watch taken off the server, and begun anew afterwards. */
-const BUFFER_MAX = 10_000;
-
 /**
  * What happens to a lock, or to several, as an async iterator.
  *
  * LE1. Each lock's state comes first, and then its events, in order and with nothing left out, until its state comes
  *      again: after a broken connection, another leader, a split, or when the consumer was too far behind. What happened
  *      in between is not told.
- * LE2. At most BUFFER_MAX events, and one message more, wait for the consumer.
- * LE3. It ends by `close` or its signal, or with the client.
  */
-export class LockEvents<Event> implements AsyncIterableIterator<Event> {
-  readonly #events: Pushed<Event>;
-  readonly #stream: ResumedStream<PipeLockWatchRequest, readonly LockNews[]>;
-  readonly #forgetSignal: (() => void) | undefined;
+export class LockEvents<Event> extends Subscription<Event, PipeLockWatchRequest, readonly LockNews[]> {
+  readonly #request: PipeLockWatchRequest;
+  readonly #toEvents: (news: LockNews) => readonly Event[];
 
   /** `toEvents`: what of the news is told to the consumer. */
   constructor(
@@ -56,47 +48,18 @@ export class LockEvents<Event> implements AsyncIterableIterator<Event> {
     request: PipeLockWatchRequest,
     { signal, toEvents }: LockEventsOptions & { readonly toEvents: (news: LockNews) => readonly Event[] },
   ) {
-    this.#events = new Pushed(requester.ports.liveness, () => this.#stream.open());
-    this.#stream = new ResumedStream(requester, pipeLockWatch, {
-      request: () => request,
-      onMessage: (news) => {
-        for (const one of news) for (const event of toEvents(one)) this.#events.push(event);
-        if (this.#events.size >= BUFFER_MAX) this.#stream.pause(); // LE2
-      },
-      onEnd: (error) => this.#end(error),
-    });
-    if (signal !== undefined) this.#forgetSignal = onAbort(signal, () => this.close());
-    if (signal?.aborted) this.close();
-    else this.#stream.open();
+    super(requester, pipeLockWatch);
+    this.#request = request;
+    this.#toEvents = toEvents;
+    this.begin(signal);
   }
 
-  [Symbol.asyncIterator](): this {
-    return this;
+  protected request(): PipeLockWatchRequest {
+    return this.#request;
   }
 
-  next(): Promise<IteratorResult<Event>> {
-    return this.#events.next();
-  }
-
-  return(): Promise<IteratorResult<Event>> {
-    this.#events.clear();
-    this.close();
-    return Promise.resolve({ done: true, value: undefined });
-  }
-
-  /** Ends the watch; events that were received can still be read. */
-  close(): void {
-    this.#end(undefined);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.return();
-  }
-
-  #end(error: ServiceError | undefined): void {
-    this.#stream.close();
-    this.#forgetSignal?.();
-    this.#events.end(error);
+  protected eventsOf(news: readonly LockNews[]): readonly Event[] {
+    return news.flatMap(this.#toEvents);
   }
 }
 
