@@ -1,7 +1,8 @@
 import { type Bytes, type Clock, ServiceError, TransientMap, toServiceError } from '@remora/base';
 import { ANSWER, ASK, decodeError, decodeFrame, roughSize } from './frame.ts';
 import type { FrameLink } from './link.ts';
-import { Outbox, type Sender } from './outbox.ts';
+import { Outbox } from './outbox.ts';
+import { muteError, noAnswer, PendingCall, unavailable } from './pending-call.ts';
 import type { CallHandle, CallOptions, Done, Method, RpcChannel, StreamHandle } from './rpc.ts';
 import { Silence } from './silence.ts';
 import { Sweep } from './sweep.ts';
@@ -66,6 +67,11 @@ export class LinkCaller implements RpcChannel {
   readonly #methods = new Map<string, number>();
   readonly #sweep: Sweep;
   readonly #silence: Silence;
+  /** One function for all calls, each of which would otherwise bring its own. */
+  readonly #cancel = (id: number): void => {
+    const call = this.#take(id);
+    if (call !== undefined) this.#abandon(call);
+  };
   #opened = false;
   #nextId = 1;
   #closed: ServiceError | undefined;
@@ -112,15 +118,10 @@ export class LinkCaller implements RpcChannel {
       done(refusal, undefined);
       return { cancel() {} };
     }
-    const deadlineMs = this.#clock.monotonicMs() + options.timeoutMs;
-    const { movable = false } = options;
-    const call = new PendingCall(method as unknown as Method<unknown, unknown>, done as Done<unknown>, {
-      deadlineMs,
-      movable,
-    });
-    const id = this.#put(call, body, size);
+    const call = this.#newCall(method as unknown as Method<unknown, unknown>, options, done as Done<unknown>);
+    this.#put(call, body, size);
     this.#silence.watch();
-    return { cancel: () => this.#cancel(id) };
+    return call;
   }
 
   openStream<Request, Message>(
@@ -170,18 +171,17 @@ export class LinkCaller implements RpcChannel {
     this.#fail(reason);
   }
 
-  #put(call: PendingCall, body: unknown, size: number): number {
-    const id = this.#nextId++;
-    const number = this.#methodNumber(call.method.name);
-    this.#calls.add(id, call);
-    this.#outbox.put([ASK.call, id, number, body], size, call);
-    this.#sweep.arm();
-    return id;
+  #newCall(method: Method<unknown, unknown>, options: CallOptions, done: Done<unknown>): PendingCall {
+    const deadlineMs = this.#clock.monotonicMs() + options.timeoutMs;
+    const terms = { deadlineMs, movable: options.movable ?? false, done, onCancel: this.#cancel };
+    return new PendingCall(this.#nextId++, method, terms);
   }
 
-  #cancel(id: number): void {
-    const call = this.#take(id);
-    if (call !== undefined) this.#abandon(id, call);
+  #put(call: PendingCall, body: unknown, size: number): void {
+    const number = this.#methodNumber(call.method.name);
+    this.#calls.add(call.id, call);
+    this.#outbox.put([ASK.call, call.id, number, body], size, call);
+    this.#sweep.arm();
   }
 
   #refusal(requestBytes: number): ServiceError | undefined {
@@ -212,8 +212,8 @@ export class LinkCaller implements RpcChannel {
   }
 
   /** C3; a call that has not left yet simply never does. */
-  #abandon(id: number, call: PendingCall): void {
-    if (call.sent) this.#outbox.put([ASK.cancel, id], 2);
+  #abandon(call: PendingCall): void {
+    if (call.sent) this.#outbox.put([ASK.cancel, call.id], 2);
     else call.canceled = true;
   }
 
@@ -221,7 +221,7 @@ export class LinkCaller implements RpcChannel {
     this.#calls.forEach((call, id) => {
       if (call.deadlineMs > nowMs) return;
       this.#calls.delete(id);
-      this.#abandon(id, call);
+      this.#abandon(call);
       call.done(noAnswer(call, 'timed out'), undefined);
     });
     return this.#calls.size > 0;
@@ -234,10 +234,12 @@ export class LinkCaller implements RpcChannel {
       awaitingMovable: () => this.#hasMovable(),
       isOpen: () => this.#opened,
       // Past the limits: it is asked for when they are reached, too.
-      ask: (timeoutMs) => {
-        const deadlineMs = this.#clock.monotonicMs() + timeoutMs;
-        this.#put(new PendingCall(PING, () => {}, { deadlineMs, movable: false }), null, 1);
-      },
+      ask: (timeoutMs) =>
+        this.#put(
+          this.#newCall(PING, { timeoutMs }, () => {}),
+          null,
+          1,
+        ),
       onMute: () => this.#moveOn(),
       onGone: () => this.close(new ServiceError('UNAVAILABLE', 'the peer gives no sign of life')),
     });
@@ -256,8 +258,8 @@ export class LinkCaller implements RpcChannel {
     this.#calls.forEach((call, id) => {
       if (!call.movable) return;
       this.#calls.delete(id);
-      this.#abandon(id, call);
-      call.done(mute(call), undefined);
+      this.#abandon(call);
+      call.done(muteError(call), undefined);
     });
   }
 
@@ -339,63 +341,6 @@ interface OpenStream {
   readonly onMessage: (raw: unknown) => void;
   readonly onEnd: (error: ServiceError | undefined) => void;
   consumed: number;
-}
-
-class PendingCall implements Sender {
-  readonly method: Method<unknown, unknown>;
-  readonly done: Done<unknown>;
-  readonly deadlineMs: number;
-  readonly movable: boolean;
-  sent = false;
-  canceled = false;
-
-  constructor(
-    method: Method<unknown, unknown>,
-    done: Done<unknown>,
-    options: { readonly deadlineMs: number; readonly movable: boolean },
-  ) {
-    this.method = method;
-    this.done = done;
-    this.deadlineMs = options.deadlineMs;
-    this.movable = options.movable;
-  }
-
-  sending(): boolean {
-    if (this.canceled) return false;
-    this.sent = true;
-    return true;
-  }
-
-  answer(raw: unknown): void {
-    let reply: unknown;
-    try {
-      reply = this.method.decodeReply(raw);
-    } catch (cause) {
-      // It was executed; an answer that cannot be read is an answer that is lost.
-      this.done(new ServiceError('UNKNOWN_OUTCOME', `${this.method.name}: malformed reply`, { cause }), undefined);
-      return;
-    }
-    this.done(undefined, reply);
-  }
-}
-
-/** C1. */
-function noAnswer(call: PendingCall, what: string, cause?: ServiceError): ServiceError {
-  if (!call.sent && cause !== undefined) return unavailable(cause);
-  const code = call.sent ? 'UNKNOWN_OUTCOME' : 'UNAVAILABLE';
-  return new ServiceError(code, `${call.method.name} ${what}`, cause === undefined ? {} : { cause });
-}
-
-/** C1, C5. */
-function mute({ method, sent }: PendingCall): ServiceError {
-  const code = sent ? 'UNKNOWN_OUTCOME' : 'UNAVAILABLE';
-  return new ServiceError(code, `${method.name} got no sign of life`, { details: { mute: true } });
-}
-
-/** What ended a link, as an answer to those who never got through. Refusals keep their code. */
-function unavailable(reason: ServiceError): ServiceError {
-  if (reason.code === 'WRONG_CLUSTER' || reason.code === 'NODE_CONFLICT') return reason;
-  return new ServiceError('UNAVAILABLE', reason.message, { cause: reason });
 }
 
 function decodeErrorSafely(raw: unknown): ServiceError {

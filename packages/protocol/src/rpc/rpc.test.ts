@@ -270,11 +270,11 @@ describe('calls over a link', () => {
     const big = 'x'.repeat(300_000);
     const ask = (): { outcome: Outcome; cancel: () => void } => {
       const outcome: Outcome = { error: undefined, reply: undefined, calls: 0 };
-      const { cancel } = caller.call(silent, big, { timeoutMs: 1_000 }, (error) => {
+      const call = caller.call(silent, big, { timeoutMs: 1_000 }, (error) => {
         outcome.error = error?.code;
       });
       clock.advance(1);
-      return { outcome, cancel };
+      return { outcome, cancel: () => call.cancel() };
     };
     const first = Array.from({ length: 4 }, ask);
     expect(first.map(({ outcome }) => outcome.error)).toEqual([undefined, undefined, undefined, 'RESOURCE_EXHAUSTED']);
