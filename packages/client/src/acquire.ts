@@ -1,9 +1,10 @@
 import { type Bytes, ServiceError, type Timer } from '@remora/base';
-import type { AcquireAs, HoldMode, LockId, LockResult, Owner } from '@remora/lock';
+import type { AcquireAs, HoldMode, LockCommand, LockId, LockResult, Owner } from '@remora/lock';
 import type { Command, CommandResult, PipeReply } from '@remora/protocol';
 import { onAbort } from './abort.ts';
+import { clientClosed, type SentCommand } from './operation.ts';
 import type { HeldGrant, Owner as OwnerTurns } from './owner.ts';
-import { clientClosed, type Requester, type SentCommand } from './requester.ts';
+import type { Requester } from './requester.ts';
 import type { Session } from './session.ts';
 
 export interface AcquireRequest {
@@ -21,7 +22,7 @@ export interface AcquireRequest {
   readonly signal: AbortSignal | undefined;
   readonly requestTimeoutMs: number;
   /** Absent: the lock for the owner alone. */
-  readonly as?: AcquireAs;
+  readonly as?: AcquireAs | undefined;
   /** A re-entry: of this grant and no other, if `refusal` has nothing against it when its turn comes. */
   readonly reentry?: {
     readonly grant: HeldGrant;
@@ -92,10 +93,11 @@ export class AcquireOperation {
   #queuePosition = 0;
   #waitTimer: Timer | undefined;
   #pauseTimer: Timer | undefined;
-  readonly #forget: (() => void)[] = [];
+  #forgetSignal: (() => void) | undefined;
+  #forgetSession: (() => void) | undefined;
   #over = false;
-  #resolve: (grant: Grant | undefined) => void = () => {};
-  #reject: (error: ServiceError) => void = () => {};
+  #resolve: ((grant: Grant | undefined) => void) | undefined;
+  #reject: ((error: ServiceError) => void) | undefined;
 
   constructor(requester: Requester, session: Session, request: AcquireRequest) {
     this.#requester = requester;
@@ -104,7 +106,7 @@ export class AcquireOperation {
     this.#owner = { session: session.ref, token: request.token };
     this.#turns = session.owners.of(request.lock, request.token);
     const { waitMs } = request;
-    this.#endsMs = requester.ports.clock.monotonicMs() + (waitMs === undefined ? Number.POSITIVE_INFINITY : waitMs);
+    this.#endsMs = waitMs === undefined ? Number.POSITIVE_INFINITY : requester.ports.clock.monotonicMs() + waitMs;
   }
 
   /** Undefined: the lock is taken, and the request does not wait. */
@@ -119,12 +121,10 @@ export class AcquireOperation {
   #start(): void {
     const { signal, waitMs } = this.#request;
     if (signal?.aborted) return this.#end(aborted(signal));
-    if (signal !== undefined) {
-      this.#forget.push(onAbort(signal, () => this.#giveUp(aborted(signal))));
-    }
+    if (signal !== undefined) this.#forgetSignal = onAbort(signal, () => this.#giveUp(aborted(signal)));
     if (!this.#session.alive) return this.#end(this.#session.lossReason ?? clientClosed());
     // The server ends what belongs to a lost session: there is nothing to cancel.
-    this.#forget.push(this.#session.onLoss((reason) => this.#end(reason)));
+    this.#forgetSession = this.#session.onLoss((reason) => this.#end(reason));
     if (waitMs !== undefined && waitMs > 0) {
       const timedOut = (): void => {
         const details = { ...this.#stats() };
@@ -158,34 +158,37 @@ export class AcquireOperation {
     this.#earlierAttempts += this.#call?.attempts ?? 0;
     this.#askings++;
     if (this.#askings > 1) this.#turns.askedAgain = true;
-    const { requestTimeoutMs, waitMs, lock, attempt, depthMax, data, keepData, delayMs, as } = this.#request;
-    const waiting = waitMs !== 0;
-    const remainingMs = this.#endsMs - this.#requester.ports.clock.monotonicMs();
-    const command: Command = {
-      type: 'lock',
-      // Both times are reckoned by the gateway, which knows the range's time.
-      command: {
-        type: 'acquire',
-        lock,
-        owner: this.#owner,
-        wait: waiting,
-        waitUntilMs: 0,
-        deadlineMs: 0,
-        attempt,
-        depthMax,
-        data,
-        ...(as === undefined ? {} : { as }),
-        ...(keepData ? { keepData } : {}),
-        ...(delayMs > 0 ? { delayMs } : {}),
-      },
-    };
-    const queue = { waitMs: Number.isFinite(remainingMs) ? Math.max(1, remainingMs) : 0, answerMs: ASK_MS };
-    const options = { timeoutMs: requestTimeoutMs, ...(waiting ? { queue } : {}) };
+    const { requestTimeoutMs: timeoutMs, waitMs } = this.#request;
+    const command: Command = { type: 'lock', command: this.#command() };
+    const options = waitMs === 0 ? { timeoutMs } : { timeoutMs, queue: { waitMs: this.#queueMs(), answerMs: ASK_MS } };
     this.#call = this.#requester.sendCommand(command, options, (error, reply) => {
       if (this.#over) return;
       if (error !== undefined) this.#failed(error);
       else this.#answered(reply);
     });
+  }
+
+  /** What is left of the wait, as a command says it: 0 is without end. */
+  #queueMs(): number {
+    if (this.#endsMs === Number.POSITIVE_INFINITY) return 0;
+    return Math.max(1, this.#endsMs - this.#requester.ports.clock.monotonicMs());
+  }
+
+  #command(): LockCommand {
+    const { waitMs, lock, attempt, depthMax, data, keepData, delayMs, as } = this.#request;
+    const owner = this.#owner;
+    const wait = waitMs !== 0;
+    // Both times are reckoned by the gateway, which knows the range's time.
+    const [waitUntilMs, deadlineMs] = [0, 0];
+    const usual = { type: 'acquire', lock, owner, wait, waitUntilMs, deadlineMs, attempt, depthMax, data } as const;
+    // An object put together of others costs much more, and nearly all need no more than this.
+    if (as === undefined && !keepData && delayMs === 0) return usual;
+    return {
+      ...usual,
+      ...(as === undefined ? {} : { as }),
+      ...(keepData ? { keepData } : {}),
+      ...(delayMs > 0 ? { delayMs } : {}),
+    };
   }
 
   #answered(reply: PipeReply<CommandResult> | undefined): void {
@@ -199,7 +202,7 @@ export class AcquireOperation {
       case 'granted':
         return this.#granted(result);
       case 'busy':
-        return this.#finish(() => this.#resolve(undefined));
+        return this.#finish(() => this.#resolve?.(undefined));
       case 'queued':
         return this.#askLater();
       case 'refused':
@@ -223,7 +226,7 @@ export class AcquireOperation {
     const { version, depth, lockTimeMs, keptData } = grant;
     const turns = this.#turns;
     const stats = this.#stats();
-    this.#finish(() => this.#resolve({ version, depth, lockTimeMs, keptData, turns, held: turns.grant, stats }));
+    this.#finish(() => this.#resolve?.({ version, depth, lockTimeMs, keptData, turns, held: turns.grant, stats }));
   }
 
   #stats(): AcquireStats {
@@ -283,12 +286,12 @@ export class AcquireOperation {
       else upgrade?.onUnknown();
       this.#turns.converting = false;
       this.#turns.leave();
-      this.#reject(error);
+      this.#reject?.(error);
     });
   }
 
   #end(error: ServiceError): void {
-    this.#finish(() => this.#reject(error));
+    this.#finish(() => this.#reject?.(error));
   }
 
   #finish(settle: () => void): void {
@@ -297,7 +300,8 @@ export class AcquireOperation {
     this.#call?.cancel();
     this.#waitTimer?.cancel();
     this.#pauseTimer?.cancel();
-    for (const forget of this.#forget) forget();
+    this.#forgetSignal?.();
+    this.#forgetSession?.();
     settle();
     if (!this.#hasTurn) return;
     this.#hasTurn = false;
@@ -311,9 +315,16 @@ function modeOf(as: AcquireAs | undefined): HoldMode {
 }
 
 export function lockResult(reply: PipeReply<CommandResult> | undefined): LockResult {
+  const answer = lockAnswer(reply);
+  if (answer instanceof ServiceError) throw answer;
+  return answer;
+}
+
+/** The same for those who do not throw. */
+export function lockAnswer(reply: PipeReply<CommandResult> | undefined): LockResult | ServiceError {
   const result = reply?.result;
   if (result?.type === 'lock') return result.result;
-  throw new ServiceError('INTERNAL', `a lock command was answered by ${String(result?.type)}`);
+  return new ServiceError('INTERNAL', `a lock command was answered by ${String(result?.type)}`);
 }
 
 function aborted(signal: AbortSignal): ServiceError {

@@ -1,8 +1,9 @@
 import { ServiceError } from '@remora/base';
 import type { LockId } from '@remora/lock';
+import { acquireLock } from './acquire-lock.ts';
 import type { HeldLock } from './held-lock.ts';
 import type { HeldLockState } from './hold-life.ts';
-import { type AcquireOptions, acquireLock, type LockDeps, lockBusy } from './lock.ts';
+import type { AcquireOptions, LockDeps } from './lock.ts';
 import type { ForceReleaseOptions, Locks } from './locks.ts';
 
 /** How long to wait, and when to give up. */
@@ -29,10 +30,8 @@ export class Barrier {
    * Puts the barrier up; it is lifted by the release of what this returns. Without `wait` it does not wait for another one
    * who holds it, but throws LOCK_BUSY; other errors are those of `Lock.acquire`.
    */
-  async hold(options: AcquireOptions = {}): Promise<HeldLock> {
-    const held = await acquireLock(this.#deps, this.id, { ...options, wait: options.wait ?? 0 });
-    if (held === undefined) throw lockBusy();
-    return held;
+  hold(options: AcquireOptions = {}): Promise<HeldLock> {
+    return acquireLock(this.#deps, this.id, { ...options, wait: options.wait ?? 0 });
   }
 
   /**
@@ -44,7 +43,6 @@ export class Barrier {
    */
   async wait(options: BarrierOptions = {}): Promise<void> {
     const passed = await acquireLock(this.#deps, this.id, { ...options, as: PASS });
-    if (passed === undefined) throw lockBusy();
     await forgetPassage(passed);
   }
 
@@ -84,7 +82,6 @@ export class DoubleBarrier {
   async enter(options: BarrierOptions & Pick<AcquireOptions, 'data'> = {}): Promise<BarrierStay> {
     const as = { type: 'enter', parties: this.#parties } as const;
     const held = await acquireLock(this.#deps, this.id, { ...options, as });
-    if (held === undefined) throw lockBusy();
     return new BarrierStay(this.#deps, held);
   }
 }
@@ -130,7 +127,6 @@ export class BarrierStay implements AsyncDisposable {
     held.throwIfLost();
     try {
       const passed = await acquireLock(this.#deps, held.id, { ...options, token: held.token, as: PASS });
-      if (passed === undefined) throw lockBusy();
       await forgetPassage(passed);
     } finally {
       await held[Symbol.asyncDispose]().catch(() => {});

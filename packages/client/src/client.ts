@@ -15,8 +15,9 @@ import { Lock, type LockDeps } from './lock.ts';
 import type { LockChoice } from './lock-choice.ts';
 import { LockSet } from './lock-set.ts';
 import { Locks, lockId } from './locks.ts';
+import { clientClosed } from './operation.ts';
 import type { ClientPorts } from './ports.ts';
-import { clientClosed, Requester } from './requester.ts';
+import { Requester } from './requester.ts';
 import { type RetryOptions, retryPolicy } from './retry.ts';
 import { RwLock } from './rw-lock.ts';
 import { Semaphore, type SemaphoreOptions } from './semaphore.ts';
@@ -198,7 +199,7 @@ export class RemoraClient implements AsyncDisposable {
     const session = await this.#openSession({ ttlMs: this.#ttlMs(options.ttl) }, options.attributes);
     if (health !== undefined) watchHealth(session, health, this.#requester.ports.clock);
     const deps = this.#lockDeps(
-      async () => session,
+      () => session,
       (own) => session.adopt(own),
     );
     return new ClientSession(session, deps, this.#timeoutMs);
@@ -254,7 +255,7 @@ export class RemoraClient implements AsyncDisposable {
     await Promise.allSettled([...opening, ...[...this.#sessions].map(close)]);
   }
 
-  #lockDeps(session: () => Promise<Session>, adopt = (own: Session): Session => own): LockDeps {
+  #lockDeps(session: () => Session | Promise<Session>, adopt = (own: Session): Session => own): LockDeps {
     return {
       requester: this.#requester,
       session,
@@ -268,12 +269,16 @@ export class RemoraClient implements AsyncDisposable {
   }
 
   /** Lost means lost: what is acquired afterwards belongs to a new session. */
-  async #ownSession(): Promise<Session> {
+  #ownSession(): Session | Promise<Session> {
     if (this.#session?.alive) return this.#session;
-    this.#opening ??= this.#openSession({ ttlMs: this.#ttlMs() }).finally(() => {
+    this.#opening ??= this.#openOwnSession().finally(() => {
       this.#opening = undefined;
     });
-    this.#session = await this.#opening;
+    return this.#opening;
+  }
+
+  async #openOwnSession(): Promise<Session> {
+    this.#session = await this.#openSession({ ttlMs: this.#ttlMs() });
     return this.#session;
   }
 

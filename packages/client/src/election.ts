@@ -1,10 +1,11 @@
 import { equalBytes, ServiceError } from '@remora/base';
 import type { HolderState, LockId, LockNews, LockState, Owner } from '@remora/lock';
+import { acquireLock } from './acquire-lock.ts';
 import type { Duration } from './duration.ts';
 import type { HeldLock } from './held-lock.ts';
 import type { HeldLockState } from './hold-life.ts';
 import { type BytesLike, toBytes } from './keys.ts';
-import { acquireLock, type LockDeps, lockBusy } from './lock.ts';
+import type { LockDeps } from './lock.ts';
 import { LockEvents, type LockEventsOptions, LockStates, lockWatchEvents } from './lock-events.ts';
 
 /**
@@ -68,7 +69,6 @@ export class Election {
    */
   async campaign({ value, ...options }: CampaignOptions = {}): Promise<Leadership> {
     const held = await acquireLock(this.#deps, this.id, { ...options, data: toBytes(value ?? ''), apart: true });
-    if (held === undefined) throw lockBusy();
     return new Leadership(held);
   }
 
@@ -88,7 +88,6 @@ export class Election {
     // The same number asks about the same acquire: a holder, or a candidate, is what it was.
     const deps = { ...this.#deps, openLease: async () => session, nextAttempt: () => attempt };
     const held = await acquireLock(deps, this.id, { ...options, token, apart: true });
-    if (held === undefined) throw lockBusy();
     return new Leadership(held);
   }
 

@@ -1,10 +1,10 @@
 import { copyBytes, ServiceError } from '@remora/base';
 import type { HoldMode, LockId, LockResult, Owner } from '@remora/lock';
 import type { Command } from '@remora/protocol';
-import { AcquireOperation, type AcquireRequest, type AcquireStats, type Grant, lockResult } from './acquire.ts';
+import { AcquireOperation, type AcquireRequest, type AcquireStats, lockAnswer, lockResult } from './acquire.ts';
 import { type Convertible, downgradeHold, type UpgradeOptions, upgradeHold } from './conversion.ts';
 import type { Duration } from './duration.ts';
-import { type HeldLockState, HoldLife } from './hold-life.ts';
+import { type HeldLockState, type Hold, HoldLife } from './hold-life.ts';
 import { type BytesLike, toBytes } from './keys.ts';
 import type { LockDeps } from './lock.ts';
 import { noOwnLease, refusalOf, takenAway } from './lock-errors.ts';
@@ -41,12 +41,8 @@ export class HeldLock implements AsyncDisposable {
   #depth = 1;
 
   /** `own`: the session is of this lock alone. */
-  constructor(
-    deps: LockDeps,
-    session: Session,
-    grant: Grant & { request: AcquireRequest; own?: OwnLease | undefined },
-  ) {
-    const { request } = grant;
+  constructor(deps: LockDeps, session: Session, hold: Hold) {
+    const { request, grant, own } = hold;
     this.#deps = deps;
     this.#session = session;
     this.#request = request;
@@ -58,8 +54,8 @@ export class HeldLock implements AsyncDisposable {
     this.#owner = { session: session.ref, token: request.token };
     this.#turns = grant.turns;
     this.#grant = grant.held;
-    this.#own = grant.own;
-    this.#life = new HoldLife(deps, session, grant);
+    this.#own = own;
+    this.#life = new HoldLife(deps, session, hold);
     // Others would wait for the lock-delay if it ended with its session.
     if (request.delayMs > 0) this.#life.beforeClose(() => this.#releaseLevels());
   }
@@ -319,7 +315,7 @@ export class HeldLock implements AsyncDisposable {
           reject(this.#life.lossReason);
           return false;
         }
-        this.#leaveLevel().then(resolve, reject);
+        this.#leaveLevel((error) => (error === undefined ? resolve() : reject(error)));
         return true;
       });
     });
@@ -341,33 +337,36 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /** Keeps the owner's turn until the release is answered or can no longer be applied (owner.ts, W1). */
-  async #leaveLevel(): Promise<void> {
-    const { requester, requestTimeoutMs } = this.#deps;
+  #leaveLevel(done: (error: ServiceError | undefined) => void): void {
+    const { requester, requestTimeoutMs: timeoutMs } = this.#deps;
+    const { liveness } = requester.ports;
     const turns = this.#turns;
     this.#depth--;
     turns.levels--;
     if (this.#depth === 0) this.#life.release();
     const all = turns.levels <= 0;
     const deadlineMs = turns.askedAgain ? LEAVE_MARK : 0;
-    const release = { lock: this.id, owner: this.#owner, all, deadlineMs, attempt: turns.attempt };
-    const command: Command = { type: 'lock', command: { type: 'release', ...release } };
-    let result: LockResult;
-    try {
-      result = lockResult(await requester.command(command, { timeoutMs: requestTimeoutMs }));
-    } catch (error) {
+    const { id: lock } = this;
+    const release = { type: 'release', lock, owner: this.#owner, all, deadlineMs, attempt: turns.attempt } as const;
+    const command: Command = { type: 'lock', command: release };
+    liveness.hold();
+    requester.sendCommand(command, { timeoutMs }, (error, reply) => {
+      liveness.release();
+      const answer = error ?? lockAnswer(reply);
       // All levels may be released again without harm; so that others need not wait for the session's end.
-      if (all && this.#own === undefined && !requester.closed) {
+      if (answer instanceof ServiceError && all && this.#own === undefined && !requester.closed) {
         requester.sendCommand(command, { timeoutMs: RELEASE_AGAIN_MS }, () => turns.leave());
       } else turns.leave();
       if (all) this.#own?.end();
-      throw error;
-    }
-    turns.leave();
-    if (all) this.#own?.end();
-    if (result.type !== 'refused') return;
+      done(answer instanceof ServiceError ? answer : this.#refusedRelease(answer));
+    });
+  }
+
+  #refusedRelease(result: LockResult): ServiceError | undefined {
+    if (result.type !== 'refused') return undefined;
     // That another owner has it by now says the same of this grant.
     const error = result.code === 'LOCK_WRONG_OWNER' ? takenAway() : refusalOf(result);
     this.#life.lose(error);
-    throw error;
+    return error;
   }
 }

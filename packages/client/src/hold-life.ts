@@ -4,7 +4,7 @@
  */
 import { ServiceError } from '@remora/base';
 import type { LockId, Revocation } from '@remora/lock';
-import type { Grant } from './acquire.ts';
+import type { AcquireRequest, Grant } from './acquire.ts';
 import type { LockDeps } from './lock.ts';
 import { takenAway } from './lock-errors.ts';
 import type { OwnLease } from './own-lease.ts';
@@ -17,6 +17,14 @@ import type { Session } from './session.ts';
  * again. `lost`: no longer held, or no longer certain to be. `released`: given back by its holder.
  */
 export type HeldLockState = 'active' | 'suspended' | 'lost' | 'released';
+
+/** What was asked for, and what was granted. */
+export interface Hold {
+  readonly request: AcquireRequest;
+  readonly grant: Grant;
+  /** Absent: the lock belongs to a session together with others. */
+  readonly own: OwnLease | undefined;
+}
 
 export class HoldLife {
   readonly #deps: LockDeps;
@@ -36,17 +44,13 @@ export class HoldLife {
   #onRevoke: Map<RevokeListener, number> | undefined;
 
   /** `own`: the session is of this lock alone. */
-  constructor(
-    deps: LockDeps,
-    session: Session,
-    grant: Grant & { readonly request: { readonly lock: LockId }; readonly own?: OwnLease | undefined },
-  ) {
+  constructor(deps: LockDeps, session: Session, { request, grant, own }: Hold) {
     this.#deps = deps;
     this.#session = session;
-    this.#lock = grant.request.lock;
+    this.#lock = request.lock;
     this.#turns = grant.turns;
     this.#grant = grant.held;
-    this.#own = grant.own;
+    this.#own = own;
     this.#endSpan = deps.tracing.hold(this.#lock, grant.held.mode, grant.version);
     this.#forgetSession = session.onLoss((reason) => this.lose(reason));
   }

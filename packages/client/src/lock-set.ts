@@ -1,9 +1,10 @@
 import { ServiceError } from '@remora/base';
+import { acquireLock } from './acquire-lock.ts';
 import { durationMs } from './duration.ts';
 import type { HeldLock } from './held-lock.ts';
 import { HeldLocks, inReverse, ofLock } from './held-locks.ts';
 import { type RunArguments, runHolding } from './holding.ts';
-import { type AcquireOptions, acquireLock, type LockDeps, lockBusy } from './lock.ts';
+import type { AcquireOptions, LockDeps } from './lock.ts';
 import { type LockChoice, type LockPlan, planLocks, type WantedLock } from './lock-choice.ts';
 import { Locks } from './locks.ts';
 
@@ -82,9 +83,7 @@ export class LockSet {
 
   async #acquireOne({ id, as }: WantedLock, options: AcquireOptions): Promise<HeldLock> {
     try {
-      const lock = await acquireLock(this.#deps, id, { ...options, ...(as === undefined ? {} : { as }) });
-      if (lock === undefined) throw lockBusy();
-      return lock;
+      return await acquireLock(this.#deps, id, { ...options, ...(as === undefined ? {} : { as }) });
     } catch (error) {
       throw ofLock(error, id.name);
     }

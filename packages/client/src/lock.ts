@@ -1,14 +1,13 @@
-import { EMPTY_BYTES, randomGuid, ServiceError } from '@remora/base';
-import type { AcquireAs, LockId, SessionRef } from '@remora/lock';
-import { AcquireOperation, type AcquireRequest } from './acquire.ts';
-import { type Duration, durationMs } from './duration.ts';
+import type { LockId, SessionRef } from '@remora/lock';
+import { acquireLock, tryAcquireLock } from './acquire-lock.ts';
+import type { Duration } from './duration.ts';
 import type { GrantWatches } from './grant-watch.ts';
-import { HeldLock } from './held-lock.ts';
+import type { HeldLock } from './held-lock.ts';
 import { type RunArguments, runHolding } from './holding.ts';
-import { type BytesLike, toBytes } from './keys.ts';
+import type { BytesLike } from './keys.ts';
 import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEvent } from './lock-events.ts';
-import { AS_SESSIONS, type LeaseOptions, OwnLease, ownLeaseRequest } from './own-lease.ts';
-import { clientClosed, type Requester } from './requester.ts';
+import type { LeaseOptions } from './own-lease.ts';
+import type { Requester } from './requester.ts';
 import { type RevocationOutcome, type RevokeListener, type RevokeOptions, revokeLock } from './revoke.ts';
 import type { Session } from './session.ts';
 import type { SessionTerms } from './session-pace.ts';
@@ -48,7 +47,7 @@ export interface AcquireOptions extends LeaseOptions {
 export interface LockDeps {
   readonly requester: Requester;
   /** The session that locks belong to; opened when first asked for, and anew after a loss. */
-  readonly session: () => Promise<Session>;
+  readonly session: () => Session | Promise<Session>;
   /** Opens a session for one lock alone; without terms, with the TTL of the client's sessions. */
   readonly openLease: (terms: SessionTerms | undefined, lock: LockId) => Promise<Session>;
   /** Goes on with a session of an earlier process. */
@@ -59,8 +58,6 @@ export interface LockDeps {
   readonly grants: GrantWatches;
   readonly tracing: Tracing;
 }
-
-export const DEPTH_MAX = 1_000;
 
 /** A lock by name. Making one costs nothing and asks nobody. */
 export class Lock {
@@ -83,15 +80,13 @@ export class Lock {
    *   force before the grant could arrive; UNAVAILABLE, DEADLINE_EXCEEDED or UNKNOWN_OUTCOME when the
    *   cluster did not answer. In each case nothing is left behind: a grant that comes too late is given back.
    */
-  async acquire(options: AcquireOptions = {}): Promise<HeldLock> {
-    const held = await acquireLock(this.#deps, this.id, options);
-    if (held === undefined) throw lockBusy();
-    return held;
+  acquire(options: AcquireOptions = {}): Promise<HeldLock> {
+    return acquireLock(this.#deps, this.id, options);
   }
 
   /** Acquires the lock if it is free; undefined when it is taken. */
-  async tryAcquire(options: Omit<AcquireOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
-    return acquireLock(this.#deps, this.id, { ...options, wait: 0 });
+  tryAcquire(options: Omit<AcquireOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
+    return tryAcquireLock(this.#deps, this.id, options);
   }
 
   /**
@@ -123,77 +118,4 @@ export class Lock {
   events(options: LockEventsOptions = {}): LockEvents<LockWatchEvent> {
     return eventsOfLock(this.#deps.requester, this.id, options);
   }
-}
-
-/** Undefined: it is taken, and `wait` is 0. */
-export async function acquireLock(
-  deps: LockDeps,
-  id: LockId,
-  options: AcquireOptions & {
-    readonly as?: AcquireAs;
-    /** It has a lease of its own, also where nothing is asked for that needs one. */
-    readonly apart?: boolean;
-  },
-): Promise<HeldLock | undefined> {
-  const { requester, nextAttempt, requestTimeoutMs } = deps;
-  const waitMs = options.wait === undefined ? undefined : durationMs(options.wait, 'wait');
-  const startedMs = requester.ports.clock.monotonicMs();
-  const traced = deps.tracing.acquire(id, options.as);
-  requester.ports.liveness.hold();
-  try {
-    const wanted = ownLeaseRequest(options) ?? (options.apart ? AS_SESSIONS : undefined);
-    const session = wanted === undefined ? await deps.session() : await deps.openLease(wanted.terms, id);
-    const spentMs = requester.ports.clock.monotonicMs() - startedMs;
-    const request: AcquireRequest = {
-      lock: id,
-      token: options.token ?? randomGuid(requester.ports.random),
-      attempt: nextAttempt(),
-      startedMs,
-      depthMax: options.depthMax ?? (options.token === undefined ? 1 : DEPTH_MAX),
-      data: toBytes(options.data ?? EMPTY_BYTES),
-      keepData: options.keepData ?? false,
-      delayMs: durationMs(options.lockDelay ?? 0, 'lockDelay'),
-      // A wait that was used up by opening the session still gets its one try.
-      waitMs: waitMs === undefined || waitMs === 0 ? waitMs : Math.max(1, waitMs - spentMs),
-      signal: options.signal,
-      requestTimeoutMs,
-      ...(options.as === undefined ? {} : { as: options.as }),
-    };
-    const own = wanted && new OwnLease(session, wanted, requestTimeoutMs);
-    const held = await holding(deps, { session, request, own });
-    if (options.onRevoke !== undefined) held?.onRevoke(options.onRevoke);
-    if (held === undefined) traced.failed(lockBusy());
-    else traced.granted(held.version, held.stats);
-    return held;
-  } catch (error) {
-    traced.failed(error);
-    throw error;
-  } finally {
-    requester.ports.liveness.release();
-  }
-}
-
-/** `own`: the session is for this lock alone, and ends if it is not granted. */
-async function holding(
-  deps: LockDeps,
-  asked: { readonly session: Session; readonly request: AcquireRequest; readonly own: OwnLease | undefined },
-): Promise<HeldLock | undefined> {
-  const { session, request, own } = asked;
-  try {
-    const grant = await new AcquireOperation(deps.requester, session, request).run();
-    if (grant === undefined) own?.end();
-    if (grant === undefined) return undefined;
-    await own?.begin();
-    // The session may have been lost since the grant came, by what came in the same frame.
-    if (!session.alive) throw session.lossReason ?? clientClosed();
-    return new HeldLock(deps, session, { request, own, ...grant });
-  } catch (error) {
-    own?.end();
-    throw error;
-  }
-}
-
-/** Of a lock or permits that were not given at once. */
-export function lockBusy(): ServiceError {
-  return new ServiceError('LOCK_BUSY', 'the lock is taken');
 }

@@ -27,7 +27,8 @@ export class Owner {
   askedAgain = false;
   readonly #onIdle: () => void;
   #busy = false;
-  readonly #queue: (() => boolean)[] = [];
+  /** Made when somebody has to wait: nearly always nobody does. */
+  #queue: (() => boolean)[] | undefined;
 
   constructor(onIdle: () => void) {
     this.#onIdle = onIdle;
@@ -38,13 +39,17 @@ export class Owner {
    * until `leave`.
    */
   enter(fn: () => boolean): void {
-    this.#queue.push(fn);
-    if (!this.#busy) this.leave();
+    if (this.#busy) {
+      this.#queue ??= [];
+      this.#queue.push(fn);
+      return;
+    }
+    this.#busy = true;
+    if (!fn()) this.leave();
   }
 
   leave(): void {
-    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
-      this.#busy = true;
+    for (let next = this.#queue?.shift(); next !== undefined; next = this.#queue?.shift()) {
       if (next()) return;
     }
     this.#busy = false;

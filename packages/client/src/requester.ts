@@ -1,52 +1,36 @@
-import { randomGuid, ServiceError } from '@remora/base';
+import type { ServiceError } from '@remora/base';
 import {
   type CallHandle,
   type Command,
   type CommandResult,
   type Done,
   type Method,
-  type PipeCommand,
   type PipeReply,
-  pipeCommand,
   pipeQuery,
   pipeView,
   type Query,
   type QueryResult,
-  type ReconnectingChannel,
 } from '@remora/protocol';
-import { onAbort } from './abort.ts';
 import { type GatewayOptions, Gateways } from './gateways.ts';
 import type { LeaseJournal } from './journal.ts';
+import {
+  ANSWER_GRACE_MS,
+  CommandOperation,
+  type CommandOptions,
+  isNoAnswer,
+  PlainOperation,
+  QueryOperation,
+  type SendOptions,
+  type SentCommand,
+} from './operation.ts';
 import type { ClientPorts } from './ports.ts';
-import { pauseCeilingMs, type RetryPolicy } from './retry.ts';
+import type { RetryPolicy } from './retry.ts';
 
-/** Longest time that a gateway takes for one request. */
-const REQUEST_TIMEOUT_MAX_MS = 60_000;
-/** The gateway answers by the time-out; this is how much later its answer may arrive. */
-const ANSWER_GRACE_MS = 250;
 /** A request for the ranges' time; several are made when need be. */
 const TIME_REQUEST_MS = 1_000;
 /** After a change of leader the master hears of the new one within about a second. */
 const FOLLOW_LEADER_MS = 2_000;
 const VIEW_TIMEOUT_MS = 1_000;
-
-/** A command under way, and how that goes. */
-export interface SentCommand extends CallHandle {
-  /** How often it was sent. */
-  readonly attempts: number;
-  /** The gateway to which it was sent last; empty before. */
-  readonly gateway: string;
-}
-
-export interface SendOptions {
-  readonly timeoutMs: number;
-  readonly signal?: AbortSignal | undefined;
-}
-
-export interface CommandOptions extends SendOptions {
-  /** For a blocking acquire: its wait in the queue (0: unlimited), and how long to wait for the answer to this try. */
-  readonly queue?: { readonly waitMs: number; readonly answerMs: number };
-}
 
 /**
  * Sends requests to gateways until they are answered.
@@ -75,8 +59,8 @@ export class Requester {
     this.ports = ports;
     this.retry = options.retry;
     this.gateways = new Gateways(ports, options);
-    // 122 random bits name this client's life; a counter its requests.
-    this.#idPrefix = `${randomGuid(ports.random)}.`;
+    // 128 random bits name this client's life; a counter its requests. Short, as each entry of a log carries one.
+    this.#idPrefix = `${ports.random.bytes(16).toString('base64url')}.`;
   }
 
   get closed(): boolean {
@@ -93,38 +77,33 @@ export class Requester {
 
   request<Request, Reply>(method: Method<Request, Reply>, request: Request, options: SendOptions): Promise<Reply> {
     return this.#promise((done) => {
-      new Operation(this, method, () => request, { ...options, command: false }, done).start();
+      new PlainOperation(this, method, request, { options, done }).start();
     });
   }
 
   sendQuery(query: Query, options: SendOptions, done: Done<PipeReply<QueryResult>>): CallHandle {
-    const build = (timeoutMs: number) => ({ query, timeoutMs });
-    const operation = new Operation(this, pipeQuery, build, { ...options, command: false }, this.#learning(done));
+    const operation = new QueryOperation(this, query, options, done);
     operation.start();
     return operation;
   }
 
   sendCommand(command: Command, options: CommandOptions, done: Done<PipeReply<CommandResult>>): SentCommand {
-    const requestId = this.#idPrefix + (this.#nextId++).toString(36);
-    const endsMs = this.ports.clock.monotonicMs() + options.timeoutMs;
-    let deadlineMs: number | undefined;
-    const build = (timeoutMs: number): PipeCommand => {
-      if (deadlineMs === undefined && this.#rangeTimeOffsetMs !== undefined) {
-        deadlineMs = endsMs + this.#rangeTimeOffsetMs;
-      }
-      return {
-        command,
-        requestId,
-        timeoutMs,
-        ...(deadlineMs === undefined ? {} : { deadlineMs }),
-        ...(options.queue === undefined ? {} : { waitMs: options.queue.waitMs }),
-      };
-    };
-    const settings = { ...options, command: true, answerMs: options.queue?.answerMs };
-    const operation = new Operation(this, pipeCommand, build, settings, this.#learning(done));
+    const requestId = this.#idPrefix + this.#nextId++;
+    const operation = new CommandOperation(this, command, { requestId, options }, done);
     if (this.#rangeTimeOffsetMs !== undefined) operation.start();
-    else this.#startOnceTimeIsKnown(operation, endsMs);
+    else this.#startOnceTimeIsKnown(operation);
     return operation;
+  }
+
+  /** The ranges' time at a moment of the monotonic clock; undefined before any of them has told it. */
+  rangeTimeAt(monotonicMs: number): number | undefined {
+    return this.#rangeTimeOffsetMs === undefined ? undefined : monotonicMs + this.#rangeTimeOffsetMs;
+  }
+
+  /** What each reply of a range tells besides its result. */
+  learn({ rangeTimeMs, raftTerm }: PipeReply<unknown>): void {
+    if (rangeTimeMs !== undefined) this.#rangeTimeOffsetMs = rangeTimeMs - this.ports.clock.monotonicMs();
+    if (raftTerm > this.#raftTerm) this.#termBegan(raftTerm);
   }
 
   /** One attempt at the present gateway, for those who count time from each attempt of their own. */
@@ -161,13 +140,13 @@ export class Requester {
   }
 
   /** R1 needs the ranges' time before the first command; any reply brings it. */
-  #startOnceTimeIsKnown<Request, Reply>(operation: Operation<Request, Reply>, endsMs: number): void {
-    const remainingMs = endsMs - this.ports.clock.monotonicMs();
+  #startOnceTimeIsKnown(operation: CommandOperation): void {
+    const remainingMs = operation.endsMs - this.ports.clock.monotonicMs();
     this.#askTime(Math.min(remainingMs, TIME_REQUEST_MS), (error) => {
       if (error === undefined) return operation.start();
       const lasting = error.retry === 'no' && error.code !== 'DEADLINE_EXCEEDED';
-      if (lasting || endsMs <= this.ports.clock.monotonicMs()) return operation.fail(error);
-      this.#startOnceTimeIsKnown(operation, endsMs);
+      if (lasting || operation.endsMs <= this.ports.clock.monotonicMs()) return operation.fail(error);
+      this.#startOnceTimeIsKnown(operation);
     });
   }
 
@@ -183,16 +162,6 @@ export class Requester {
       this.#waitingForTime = undefined;
       for (const next of waiting) next(error);
     });
-  }
-
-  #learning<Result>(done: Done<PipeReply<Result>>): Done<PipeReply<Result>> {
-    return (error, reply) => {
-      if (reply?.rangeTimeMs !== undefined) {
-        this.#rangeTimeOffsetMs = reply.rangeTimeMs - this.ports.clock.monotonicMs();
-      }
-      if (reply !== undefined && reply.raftTerm > this.#raftTerm) this.#termBegan(reply.raftTerm);
-      done(error, reply);
-    };
   }
 
   #termBegan(term: number): void {
@@ -231,160 +200,4 @@ export class Requester {
       });
     });
   }
-}
-
-interface OperationSettings extends SendOptions {
-  readonly command: boolean;
-  readonly answerMs?: number | undefined;
-}
-
-class Operation<Request, Reply> implements SentCommand {
-  readonly #requester: Requester;
-  readonly #method: Method<Request, Reply>;
-  readonly #build: (timeoutMs: number) => Request;
-  readonly #settings: OperationSettings;
-  readonly #done: Done<Reply>;
-  readonly #endsMs: number;
-  #call: CallHandle | undefined;
-  #channel: ReconnectingChannel | undefined;
-  #attempts = 0;
-  #failures = 0;
-  #maybeApplied = false;
-  /** That the server is over a limit, if that is how the last attempt failed: it says more than "no answer". */
-  #overLimit: ServiceError | undefined;
-  #over = false;
-  readonly #forgetSignal: (() => void) | undefined;
-
-  constructor(
-    requester: Requester,
-    method: Method<Request, Reply>,
-    build: (timeoutMs: number) => Request,
-    settings: OperationSettings,
-    done: Done<Reply>,
-  ) {
-    this.#requester = requester;
-    this.#method = method;
-    this.#build = build;
-    this.#settings = settings;
-    this.#done = done;
-    this.#endsMs = requester.ports.clock.monotonicMs() + settings.timeoutMs;
-    const { signal } = settings;
-    if (signal === undefined) return;
-    this.#forgetSignal = onAbort(signal, () => this.#aborted(signal));
-  }
-
-  get attempts(): number {
-    return this.#attempts;
-  }
-
-  get gateway(): string {
-    return this.#channel === undefined ? '' : this.#requester.gateways.addressOf(this.#channel);
-  }
-
-  start(): void {
-    const { signal } = this.#settings;
-    if (signal?.aborted) this.#aborted(signal);
-    else this.#attempt();
-  }
-
-  fail(error: ServiceError): void {
-    this.#finish(error, undefined);
-  }
-
-  cancel(): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#forgetSignal?.();
-    this.#call?.cancel();
-  }
-
-  #attempt(): void {
-    if (this.#over) return;
-    if (this.#requester.closed) return this.#finish(clientClosed(), undefined);
-    const remainingMs = this.#endsMs - this.#requester.ports.clock.monotonicMs();
-    if (remainingMs <= 0) return this.#timedOut(this.#overLimit);
-    const { channel } = this.#requester.gateways;
-    this.#channel = channel;
-    this.#attempts++;
-    const timeoutMs = Math.min(remainingMs, REQUEST_TIMEOUT_MAX_MS);
-    const { answerMs } = this.#settings;
-    const options = { timeoutMs: answerMs ?? timeoutMs + ANSWER_GRACE_MS, movable: answerMs === undefined };
-    this.#call = channel.call(this.#method, this.#build(timeoutMs), options, (error, reply) => {
-      if (this.#over) return;
-      if (error !== undefined) return this.#failed(channel, error);
-      this.#requester.gateways.served(channel);
-      this.#finish(undefined, reply);
-    });
-  }
-
-  #failed(channel: ReconnectingChannel, error: ServiceError): void {
-    this.#failures++;
-    const { gateways } = this.#requester;
-    // A blocking acquire is asked again now and then without anybody's fault.
-    if (error.details?.mute === true) gateways.failed(channel, true);
-    else if (isNoAnswer(error) && this.#settings.answerMs === undefined) gateways.doubt(channel);
-    else gateways.failed(channel);
-    if (error.code === 'UNKNOWN_OUTCOME') this.#maybeApplied = true;
-    this.#overLimit = error.retry === 'later' ? error : undefined;
-    if (error.code === 'DEADLINE_EXCEEDED') return this.#timedOut(error);
-    // `applied`: the range remembers the id but not the answer; asking again brings nothing.
-    if (error.retry === 'no' || error.details?.applied === true) return this.#finish(error, undefined);
-    const { clock } = this.#requester.ports;
-    const remainingMs = this.#endsMs - clock.monotonicMs();
-    if (remainingMs <= 0 || this.#attempts >= this.#requester.retry.attemptsMax) return this.#timedOut(error);
-    clock.setTimer(Math.min(remainingMs, this.#pauseMs(channel, error)), () => this.#attempt());
-  }
-
-  /**
-   * Another gateway is asked at once, one round of them; then with growing pauses. A server that is over a limit is
-   * always given a pause, from the first time on no shorter than it asks for.
-   */
-  #pauseMs(failed: ReconnectingChannel, error: ServiceError): number {
-    const { gateways, ports, retry } = this.#requester;
-    const overLimit = error.retry === 'later';
-    if (!overLimit && gateways.channel !== failed && this.#failures < gateways.count) return 0;
-    const askedMs = overLimit ? Math.min(retry.maxMs, retryAfterMs(error)) : 0;
-    const ceilingMs = Math.max(pauseCeilingMs(retry, this.#failures), 2 * askedMs);
-    return ceilingMs / 2 + ports.random.int(Math.ceil(ceilingMs / 2));
-  }
-
-  /** R2. */
-  #timedOut(cause: ServiceError | undefined): void {
-    if (this.#maybeApplied && this.#settings.command) {
-      const message = 'the answer was lost: the command may or may not have been applied';
-      return this.#finish(new ServiceError('UNKNOWN_OUTCOME', message, { cause }), undefined);
-    }
-    if (cause !== undefined && cause.code !== 'UNKNOWN_OUTCOME') return this.#finish(cause, undefined);
-    const message = `no answer within ${Math.round(this.#settings.timeoutMs)} ms`;
-    this.#finish(new ServiceError('DEADLINE_EXCEEDED', message, { cause }), undefined);
-  }
-
-  #aborted(signal: AbortSignal): void {
-    if (this.#over) return;
-    this.#call?.cancel();
-    const message = 'the caller aborted';
-    this.#finish(new ServiceError('CANCELED', message, { cause: signal.reason }), undefined);
-  }
-
-  #finish(error: ServiceError | undefined, reply: Reply | undefined): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#forgetSignal?.();
-    this.#done(error, reply);
-  }
-}
-
-/** The range, or the gateway itself, did not answer. */
-function isNoAnswer({ code }: ServiceError): boolean {
-  return code === 'UNAVAILABLE' || code === 'DEADLINE_EXCEEDED' || code === 'UNKNOWN_OUTCOME';
-}
-
-/** How long the server asks to be left alone. */
-function retryAfterMs({ details }: ServiceError): number {
-  const asked = details?.retryAfterMs;
-  return typeof asked === 'number' && asked > 0 ? asked : 0;
-}
-
-export function clientClosed(): ServiceError {
-  return new ServiceError('CANCELED', 'the client is closed');
 }

@@ -1,7 +1,8 @@
 import type { LockId } from '@remora/lock';
+import { acquireLock, tryAcquireLock } from './acquire-lock.ts';
 import type { HeldLock } from './held-lock.ts';
 import { type RunArguments, runHolding } from './holding.ts';
-import { type AcquireOptions, acquireLock, type LockDeps, lockBusy } from './lock.ts';
+import type { AcquireOptions, LockDeps } from './lock.ts';
 import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEvent } from './lock-events.ts';
 
 const SHARED = { type: 'shared' } as const;
@@ -20,27 +21,23 @@ export class RwLock {
   }
 
   /** Acquires it together with others who read. Errors are those of `Lock.acquire`. */
-  async read(options: AcquireOptions = {}): Promise<HeldLock> {
-    const held = await acquireLock(this.#deps, this.id, { ...options, as: SHARED });
-    if (held === undefined) throw lockBusy();
-    return held;
+  read(options: AcquireOptions = {}): Promise<HeldLock> {
+    return acquireLock(this.#deps, this.id, { ...options, as: SHARED });
   }
 
   /** Acquires it alone. Errors are those of `Lock.acquire`. */
-  async write(options: AcquireOptions = {}): Promise<HeldLock> {
-    const held = await acquireLock(this.#deps, this.id, options);
-    if (held === undefined) throw lockBusy();
-    return held;
+  write(options: AcquireOptions = {}): Promise<HeldLock> {
+    return acquireLock(this.#deps, this.id, options);
   }
 
   /** Undefined when somebody writes, or waits to. */
-  async tryRead(options: Omit<AcquireOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
-    return acquireLock(this.#deps, this.id, { ...options, wait: 0, as: SHARED });
+  tryRead(options: Omit<AcquireOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
+    return tryAcquireLock(this.#deps, this.id, { ...options, as: SHARED });
   }
 
   /** Undefined when somebody reads or writes. */
-  async tryWrite(options: Omit<AcquireOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
-    return acquireLock(this.#deps, this.id, { ...options, wait: 0 });
+  tryWrite(options: Omit<AcquireOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
+    return tryAcquireLock(this.#deps, this.id, options);
   }
 
   /** Runs `work` while reading, as `Lock.run` does. */

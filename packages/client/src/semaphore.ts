@@ -1,9 +1,10 @@
 import { ServiceError } from '@remora/base';
 import type { LockId } from '@remora/lock';
 import { lockResult } from './acquire.ts';
+import { type AnyAcquireOptions, acquireLock, tryAcquireLock } from './acquire-lock.ts';
 import type { HeldLock } from './held-lock.ts';
 import { type RunArguments, runHolding } from './holding.ts';
-import { type AcquireOptions, acquireLock, type LockDeps, lockBusy } from './lock.ts';
+import type { AcquireOptions, LockDeps } from './lock.ts';
 import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEvent } from './lock-events.ts';
 
 export interface SemaphoreOptions {
@@ -42,15 +43,13 @@ export class Semaphore {
    *   if the answer that said so was lost; INVALID_ARGUMENT for less than one;
    *   LOCK_KIND_MISMATCH when the name is in use as a lock; others as `Lock.acquire`.
    */
-  async acquire(options: PermitOptions = {}): Promise<HeldLock> {
-    const held = await this.#acquire(options);
-    if (held === undefined) throw lockBusy();
-    return held;
+  acquire(options: PermitOptions = {}): Promise<HeldLock> {
+    return acquireLock(this.#deps, this.id, this.#wanted(options));
   }
 
   /** Acquires permits if they are free and nobody waits; otherwise undefined. */
-  async tryAcquire(options: Omit<PermitOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
-    return this.#acquire({ ...options, wait: 0 });
+  tryAcquire(options: Omit<PermitOptions, 'wait'> = {}): Promise<HeldLock | undefined> {
+    return tryAcquireLock(this.#deps, this.id, this.#wanted(options));
   }
 
   /** Runs `work` while holding permits, as `Lock.run` does. */
@@ -77,9 +76,8 @@ export class Semaphore {
     return eventsOfLock(this.#deps.requester, this.id, options);
   }
 
-  #acquire({ permits = 1, ...options }: PermitOptions): Promise<HeldLock | undefined> {
-    const as = { type: 'permits', permits, capacity: this.#capacity } as const;
-    return acquireLock(this.#deps, this.id, { ...options, as });
+  #wanted({ permits = 1, ...options }: PermitOptions): AnyAcquireOptions {
+    return { ...options, as: { type: 'permits', permits, capacity: this.#capacity } };
   }
 
   async #setCapacity(capacity: number): Promise<void> {

@@ -1,9 +1,10 @@
 import { type Clock, ServiceError, type Timer, TransientMap } from '@remora/base';
 import { type SessionRef, TTL_NEVER_MS } from '@remora/lock';
 import { pipeQuery } from '@remora/protocol';
+import { clientClosed } from './operation.ts';
 import { Owners } from './owner.ts';
 import type { RenewedByStandIn } from './ports.ts';
-import { clientClosed, type Requester } from './requester.ts';
+import type { Requester } from './requester.ts';
 import { aliveMs, Limit, type Pace, paceOf, type SessionTerms, shorterOf } from './session-pace.ts';
 
 /**

@@ -25,9 +25,9 @@ export interface RequestOptions {
    * Range time after which the command is refused, fixed by a client that retries by itself when it made the request
    * id, from `Backend.rangeTimeMs`; the same in each of its attempts.
    */
-  readonly deadlineMs?: number;
+  readonly deadlineMs?: number | undefined;
   /** For a blocking lock acquire: how long to wait in the queue, in ms; 0 waits as long as the session lives. */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
 }
 
 export interface WatchOptions {

@@ -26,9 +26,9 @@ export interface PipeCommand {
    * Range time after which the command is refused; the client fixes it together with the request id, from the
    * `rangeTimeMs` of earlier replies, and repeats it in each retry. Absent: the gateway reckons it.
    */
-  readonly deadlineMs?: number;
+  readonly deadlineMs?: number | undefined;
   /** For a blocking lock acquire: how long to wait in the queue; 0 as long as the session lives. */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
 }
 
 export interface PipeQuery {
@@ -43,7 +43,7 @@ export interface PipeReply<Result> {
   /** The ranges' time when the gateway answered; undefined when it does not know it. */
   readonly rangeTimeMs: number | undefined;
   /** Of an acquire that had to wait: the place in the queue at which it joined, 1 for the next. */
-  readonly queuedAt?: number;
+  readonly queuedAt?: number | undefined;
 }
 
 export type PipeWatchRequest =
@@ -81,8 +81,8 @@ export const pipeCommand: Method<PipeCommand, PipeReply<CommandResult>> = {
     return {
       requestId: asRequestId(f[0]),
       timeoutMs: asMs(f[1], 'timeoutMs'),
-      ...(f[2] === null ? {} : { deadlineMs: asMs(f[2], 'deadlineMs') }),
-      ...(f[3] === null ? {} : { waitMs: asMs(f[3], 'waitMs') }),
+      deadlineMs: f[2] === null ? undefined : asMs(f[2], 'deadlineMs'),
+      waitMs: f[3] === null ? undefined : asMs(f[3], 'waitMs'),
       command: decodeCommand(f[4]),
     };
   },
@@ -173,6 +173,6 @@ function decodeReply<Result>(raw: unknown, decode: (raw: unknown) => Result): Pi
     raftTerm: asCount(f[1], 'raftTerm'),
     rangeTimeMs: f[2] === null ? undefined : asMs(f[2], 'rangeTimeMs'),
     result: decode(f[3]),
-    ...(isQueued ? { queuedAt: asCount(f[4], 'queuedAt') } : {}),
+    queuedAt: isQueued ? asCount(f[4], 'queuedAt') : undefined,
   };
 }

@@ -1,0 +1,98 @@
+import { EMPTY_BYTES, randomGuid, ServiceError } from '@remora/base';
+import type { AcquireAs, LockId } from '@remora/lock';
+import { AcquireOperation, type AcquireRequest } from './acquire.ts';
+import { durationMs } from './duration.ts';
+import { HeldLock } from './held-lock.ts';
+import { toBytes } from './keys.ts';
+import type { AcquireOptions, LockDeps } from './lock.ts';
+import { clientClosed } from './operation.ts';
+import { AS_SESSIONS, OwnLease, ownLeaseRequest } from './own-lease.ts';
+
+/** Of whatever is acquired: a lock, permits, a place at a barrier. */
+export interface AnyAcquireOptions extends AcquireOptions {
+  readonly as?: AcquireAs;
+  /** It has a lease of its own, also where nothing is asked for that needs one. */
+  readonly apart?: boolean;
+}
+
+/** How deep an owner whose token the caller chose may re-enter, unless it says otherwise. */
+const DEPTH_MAX = 1_000;
+
+/** @throws ServiceError LOCK_BUSY when it is taken and `wait` is 0; others as `Lock.acquire`. */
+export async function acquireLock(deps: LockDeps, id: LockId, options: AnyAcquireOptions): Promise<HeldLock> {
+  const { clock, liveness } = deps.requester.ports;
+  const waitMs = options.wait === undefined ? undefined : durationMs(options.wait, 'wait');
+  const startedMs = clock.monotonicMs();
+  const traced = deps.tracing.acquire(id, options.as);
+  let own: OwnLease | undefined;
+  liveness.hold();
+  try {
+    const wanted = ownLeaseRequest(options) ?? (options.apart ? AS_SESSIONS : undefined);
+    const opened = wanted === undefined ? deps.session() : deps.openLease(wanted.terms, id);
+    // Nearly always the session is there: whoever awaits it all the same pays for a turn of the loop.
+    const session = opened instanceof Promise ? await opened : opened;
+    own = wanted && new OwnLease(session, wanted, deps.requestTimeoutMs);
+    const request = requestOf(deps, id, { options, startedMs, waitMs });
+    const grant = await new AcquireOperation(deps.requester, session, request).run();
+    if (grant === undefined) throw lockBusy();
+    if (own !== undefined) await own.begin();
+    // The session may have been lost since the grant came, by what came in the same frame.
+    if (!session.alive) throw session.lossReason ?? clientClosed();
+    const held = new HeldLock(deps, session, { request, grant, own });
+    if (options.onRevoke !== undefined) held.onRevoke(options.onRevoke);
+    traced.granted(grant.version, grant.stats);
+    return held;
+  } catch (error) {
+    own?.end();
+    traced.failed(error);
+    throw error;
+  } finally {
+    liveness.release();
+  }
+}
+
+/** Undefined when it is taken; does not wait. */
+export async function tryAcquireLock(
+  deps: LockDeps,
+  id: LockId,
+  options: Omit<AnyAcquireOptions, 'wait'>,
+): Promise<HeldLock | undefined> {
+  try {
+    return await acquireLock(deps, id, { ...options, wait: 0 });
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'LOCK_BUSY') return undefined;
+    throw error;
+  }
+}
+
+/** The session is there: what is left of the wait begins now. */
+function requestOf(
+  { requester, nextAttempt, requestTimeoutMs }: LockDeps,
+  lock: LockId,
+  asked: { readonly options: AnyAcquireOptions; readonly startedMs: number; readonly waitMs: number | undefined },
+): AcquireRequest {
+  const { clock, random } = requester.ports;
+  const { options, startedMs, waitMs } = asked;
+  const { token, depthMax, data, as, signal } = options;
+  // Field by field: an object put together of others costs several times as much.
+  return {
+    lock,
+    token: token ?? randomGuid(random),
+    attempt: nextAttempt(),
+    startedMs,
+    depthMax: depthMax ?? (token === undefined ? 1 : DEPTH_MAX),
+    data: data === undefined ? EMPTY_BYTES : toBytes(data),
+    keepData: options.keepData ?? false,
+    delayMs: options.lockDelay === undefined ? 0 : durationMs(options.lockDelay, 'lockDelay'),
+    // A wait that was used up by opening the session still gets its one try.
+    waitMs: waitMs === undefined || waitMs === 0 ? waitMs : Math.max(1, waitMs - (clock.monotonicMs() - startedMs)),
+    signal,
+    requestTimeoutMs,
+    as,
+  };
+}
+
+/** Of a lock or permits that were not given at once. */
+function lockBusy(): ServiceError {
+  return new ServiceError('LOCK_BUSY', 'the lock is taken');
+}
