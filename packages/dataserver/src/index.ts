@@ -10,5 +10,6 @@ export { HeldReplicas } from './replicas/held-replicas.ts';
 export { RevisionDrawer, type RevisionDrawerDeps, type RevisionSource } from './revisions/revision-drawer.ts';
 export { masterStateKey, RESIDENT_SPANS } from './state/keys.ts';
 export { encodeKnownEpoch } from './state/membership.ts';
+export { RangeState } from './state/range-state.ts';
 export { type SplittingPorts, Store, type StoreDeps } from './store.ts';
 export type { TransactionPeers } from './transactions/settler.ts';
