@@ -29,15 +29,15 @@ export class Generation {
 
   /** Puts into `rows`, the resident table, and notes the change. */
   putResident(name: Name, value: Bytes, rows: OrderedTable): void {
+    const existed = rows.set(name, value);
     const change = this.#resident.get(name);
     if (change === undefined) {
-      this.#resident.set(name, { value, existsBelow: rows.has(name) });
+      this.#resident.set(name, { value, existsBelow: existed });
       this.#residentBytes += name.length + value.length;
     } else {
       this.#residentBytes += value.length - (change.value?.length ?? 0);
       change.value = value;
     }
-    rows.set(name, value);
   }
 
   /** Deletes from `rows`, the resident table, and notes the change unless the store never needs to know (O3). */

@@ -5,6 +5,9 @@
  * T2. A picture is a lazy clone of the tree: O(1) to take, after which the tree copies a node when it first changes it.
  * T3. A cell is overwritten in place only when it was made after the last picture (`epoch`); otherwise a fresh cell
  *     takes its place, so that pictures never change.
+ * T4. A new name gets its place in the tree when the order is asked for, or many wait for theirs: what is set and soon
+ *     removed again, as the rows of a lock that is held for a moment, costs no more than in a hash map. Those that wait
+ *     were set after the last picture.
  */
 import type { Bytes } from '@remora/base';
 import { BTree } from './b-tree.ts';
@@ -17,12 +20,16 @@ export interface Cell {
   readonly epoch: number;
 }
 
+const UNPLACED_MAX = 4_096;
+
 /** A table as it was at one moment; read only. */
 export type Picture = BTree<Name, Cell>;
 
 export class OrderedTable {
   readonly #cells = new Map<Name, Cell>();
   readonly #tree: Picture = new BTree<Name, Cell>(undefined, compareNames);
+  /** In the hash map, and not in the tree yet (T4). */
+  readonly #unplaced = new Map<Name, Cell>();
   #epoch = 0;
   #bytes = 0;
 
@@ -39,26 +46,26 @@ export class OrderedTable {
     return this.#cells.get(name);
   }
 
-  has(name: Name): boolean {
-    return this.#cells.has(name);
-  }
-
-  /** Sets a value or, with `undefined`, a tombstone. */
-  set(name: Name, value: Bytes | undefined): void {
+  /** Sets a value or, with `undefined`, a tombstone; false when the name is new. */
+  set(name: Name, value: Bytes | undefined): boolean {
     const old = this.#cells.get(name);
     this.#bytes += value === undefined ? 0 : value.length;
     if (old === undefined) {
       this.#bytes += name.length;
-    } else {
-      this.#bytes -= old.value === undefined ? 0 : old.value.length;
-      if (old.epoch === this.#epoch) {
-        old.value = value;
-        return;
-      }
+      const cell: Cell = { value, epoch: this.#epoch };
+      this.#cells.set(name, cell);
+      this.#unplaced.set(name, cell);
+      if (this.#unplaced.size >= UNPLACED_MAX) this.#place();
+      return false;
     }
-    const cell: Cell = { value, epoch: this.#epoch };
-    this.#cells.set(name, cell);
-    this.#tree.set(name, cell);
+    this.#bytes -= old.value === undefined ? 0 : old.value.length;
+    if (old.epoch === this.#epoch) old.value = value;
+    else {
+      const cell: Cell = { value, epoch: this.#epoch };
+      this.#cells.set(name, cell);
+      this.#tree.set(name, cell); // T4: it has a place, as it is older than the last picture.
+    }
+    return true;
   }
 
   /** Forgets a name altogether. */
@@ -67,7 +74,7 @@ export class OrderedTable {
     if (old === undefined) return false;
     this.#bytes -= name.length + (old.value === undefined ? 0 : old.value.length);
     this.#cells.delete(name);
-    this.#tree.delete(name);
+    if (!this.#unplaced.delete(name)) this.#tree.delete(name);
     return true;
   }
 
@@ -79,7 +86,7 @@ export class OrderedTable {
   /** Forgets up to `max` names of a range; true when there may be more. */
   removeSome(range: NameRange, max: number): boolean {
     const names: Name[] = [];
-    for (const name of this.#tree.keys(range.start)) {
+    for (const name of this.live().keys(range.start)) {
       if (names.length >= max || (range.end !== '' && name >= range.end)) break;
       names.push(name);
     }
@@ -94,11 +101,17 @@ export class OrderedTable {
   /** The table as it is now, unaffected by what changes later. */
   picture(): Picture {
     this.#epoch++;
-    return this.#tree.clone();
+    return this.live().clone();
   }
 
   /** The live tree, for reads that end before the next change. */
   live(): Picture {
+    this.#place();
     return this.#tree;
+  }
+
+  #place(): void {
+    for (const [name, cell] of this.#unplaced) this.#tree.set(name, cell);
+    this.#unplaced.clear();
   }
 }
