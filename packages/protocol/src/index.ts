@@ -15,6 +15,7 @@ export * from './internal/codec/range.ts';
 export * from './internal/codec/revisions.ts';
 export * from './internal/codec/steering.ts';
 export * from './internal/codec/stored.ts';
+export { StoredList } from './internal/codec/stored-list.ts';
 export * from './internal/codec/transaction.ts';
 export { UnpackError, unpack } from './internal/codec/unpack.ts';
 export * from './internal/codec/wire.ts';

@@ -13,7 +13,6 @@ import {
   invalid,
   type StoredFormat,
 } from '@remora/protocol';
-import type { Remembered } from './outcomes.ts';
 
 /** What a command came to: the same on every replica, and what a retry is answered with. */
 export type Outcome =
@@ -26,9 +25,16 @@ export type Outcome =
       readonly details?: Readonly<Record<string, unknown>>;
     };
 
+/** An outcome, under the id by which it is asked for, until at least this range time. */
+export interface Remembered {
+  readonly requestId: string;
+  readonly deadlineMs: number;
+  readonly outcome: Outcome;
+}
+
 /** Results above this are not kept: a retry learns that the command was applied, but not what it returned. */
 export const OUTCOME_BYTES_MAX = 16_384;
-const PAGE: StoredFormat = { what: 'a page of outcomes', version: 1, fields: 1 };
+export const PAGE: StoredFormat = { what: 'a page of outcomes', version: 1, fields: 1 };
 
 export function failed(revision: number, error: ServiceError): Outcome {
   const outcome = { ok: false as const, revision, code: error.code, message: error.message };
@@ -84,21 +90,26 @@ export function rememberable(outcome: Outcome): Outcome {
 }
 
 export function encodeOutcomePage(entries: readonly Remembered[]): Buffer {
-  return encodeStored(PAGE, [entries.map((e) => [e.requestId, e.deadlineMs, encodeOutcome(e.outcome)])]);
+  return encodeStored(PAGE, [entries.map(encodeRemembered)]);
+}
+
+/** One of a page. */
+export function encodeRemembered({ requestId, deadlineMs, outcome }: Remembered): unknown[] {
+  return [requestId, deadlineMs, encodeOutcome(outcome)];
 }
 
 /** Throws an `InvariantError` for anything else. */
 export function decodeOutcomePage(bytes: Bytes): readonly Remembered[] {
-  return decodeStored(PAGE, bytes, ([entries]) =>
-    asList(entries, 'outcomes', (raw) => {
-      const f = asFields(raw, 3, 'remembered outcome');
-      return {
-        requestId: asText(f[0], 'request id'),
-        deadlineMs: asMs(f[1], 'deadline'),
-        outcome: decodeOutcome(f[2]),
-      };
-    }),
-  );
+  return decodeStored(PAGE, bytes, ([entries]) => asList(entries, 'outcomes', decodeRemembered));
+}
+
+export function decodeRemembered(raw: unknown): Remembered {
+  const f = asFields(raw, 3, 'remembered outcome');
+  return {
+    requestId: asText(f[0], 'request id'),
+    deadlineMs: asMs(f[1], 'deadline'),
+    outcome: decodeOutcome(f[2]),
+  };
 }
 
 function encodeOutcome(outcome: Outcome): unknown[] {

@@ -1,5 +1,7 @@
 import { isPartial, joinedOutcome } from '../transactions/answers.ts';
-import { decodeOutcomePage, encodeOutcomePage, type Outcome } from './outcome-codec.ts';
+import { decodeOutcomePage, type Outcome, type Remembered } from './outcome-codec.ts';
+import { hashOfId, OutcomeEntries, PAGE_ENTRIES_MAX } from './outcome-entries.ts';
+import { OutcomeIndex, type OutcomePlace } from './outcome-index.ts';
 
 /**
  * The memory of what commands returned: a retried command is answered from it instead of being applied again.
@@ -18,21 +20,13 @@ import { decodeOutcomePage, encodeOutcomePage, type Outcome } from './outcome-co
  *     of its own in place of that. The parent deletes none of its pages until the child takes part in checkpoints
  *     (`settled`), and whatever else takes them away waits for a checkpoint from then on (range/splits.ts S8).
  */
-export interface Remembered {
-  readonly requestId: string;
-  readonly deadlineMs: number;
-  readonly outcome: Outcome;
-}
-
 interface Page {
   readonly number: number;
-  /** Of a page that is shared: the same array in all ranges that share it. */
-  readonly entries: Remembered[];
+  /** Of a page that is shared: the same in all ranges that share it. */
+  readonly entries: OutcomeEntries;
   minDeadlineMs: number;
   maxDeadlineMs: number;
   bytes: number;
-  /** Once it is full, until it is stored: so the step in which a checkpoint begins has one page at most to encode. */
-  encoded: Uint8Array | undefined;
   stored: boolean;
   /** Shared by several ranges (O4): nothing is added. */
   shared: boolean;
@@ -61,7 +55,7 @@ export interface Loan {
 
 /** What was remembered before a split (O4). */
 interface Elder {
-  readonly byId: ReadonlyMap<string, Remembered>;
+  readonly index: Pick<OutcomeIndex, 'find'>;
   readonly maxDeadlineMs: number;
 }
 
@@ -71,14 +65,10 @@ export interface RangeTimes {
   readonly otherMs: number;
 }
 
-/** A page is closed when it holds this many outcomes. */
-const PAGE_ENTRIES_MAX = 1_024;
-
 const NEW_PAGE = {
   minDeadlineMs: Number.POSITIVE_INFINITY,
   maxDeadlineMs: 0,
   bytes: 0,
-  encoded: undefined,
   stored: false,
   shared: false,
   copyOf: undefined,
@@ -95,7 +85,7 @@ export interface PageWrites {
 
 export class Outcomes {
   /** Of what was remembered since the last split. */
-  #byId = new Map<string, Remembered>();
+  #index = new OutcomeIndex();
   /** The latest first. */
   #elders: readonly Elder[] = [];
   readonly #pages: Page[] = [];
@@ -113,7 +103,7 @@ export class Outcomes {
   }
 
   get count(): number {
-    return this.#pages.reduce((sum, { entries }) => sum + entries.length, 0);
+    return this.#pages.reduce((sum, { entries }) => sum + entries.count, 0);
   }
 
   /** What an earlier attempt came to, alike on every replica: nothing once its deadline has passed (O3). */
@@ -123,19 +113,23 @@ export class Outcomes {
 
   /** The same, also behind its deadline if it happens to be there yet: for answers, never for apply (O3). */
   recall(requestId: string): Outcome | undefined {
-    return this.#entry(requestId)?.outcome;
+    const place = this.#placeOf(requestId);
+    return place?.entries.at(place.at).outcome;
   }
 
   #live(requestId: string, rangeTimeMs: number): Remembered | undefined {
-    const entry = this.#entry(requestId);
+    const place = this.#placeOf(requestId);
+    const entry = place?.entries.at(place.at);
     return entry !== undefined && entry.deadlineMs >= rangeTimeMs ? entry : undefined;
   }
 
-  #entry(requestId: string): Remembered | undefined {
-    const entry = this.#byId.get(requestId);
-    if (entry !== undefined) return entry;
-    for (const { byId } of this.#elders) {
-      const earlier = byId.get(requestId);
+  /** Of the last outcome under an id. */
+  #placeOf(requestId: string): OutcomePlace | undefined {
+    const hash = hashOfId(requestId);
+    const place = this.#index.find(requestId, hash);
+    if (place !== undefined) return place;
+    for (const { index } of this.#elders) {
+      const earlier = index.find(requestId, hash);
       if (earlier !== undefined) return earlier;
     }
     return undefined;
@@ -150,14 +144,17 @@ export class Outcomes {
 
   remember(entry: Remembered, bytes: number): void {
     let page = this.#pages[this.#pages.length - 1];
-    if (page === undefined || page.stored || page.shared || page.entries.length >= PAGE_ENTRIES_MAX)
-      page = this.#open();
-    page.entries.push(entry);
-    widen(page, entry);
+    if (page === undefined || page.stored || page.shared || page.entries.count >= PAGE_ENTRIES_MAX) page = this.#open();
+    this.#add(page, entry);
     page.bytes += bytes;
     this.#bytes += bytes;
-    this.#byId.set(entry.requestId, entry);
-    if (page.entries.length >= PAGE_ENTRIES_MAX) page.encoded = encodeOutcomePage(page.entries);
+  }
+
+  #add(page: Page, entry: Remembered): void {
+    const { entries } = page;
+    entries.add(entry);
+    widen(page, entry);
+    this.#index.set(entry.requestId, { entries, at: entries.count - 1 });
   }
 
   /** The same memory for a child of this range, which has stored none of it (O4). `settled` is to follow (O6). */
@@ -170,10 +167,10 @@ export class Outcomes {
       copy.#pages.push({ ...page, number: copy.#nextPage++, stored: false, copyOf });
       if (copyOf !== undefined) copy.#loan = 'new';
     }
-    if (this.#byId.size > 0) {
+    if (this.#index.size > 0) {
       const maxDeadlineMs = this.#pages.reduce((max, page) => Math.max(max, page.maxDeadlineMs), 0);
-      this.#elders = [{ byId: this.#byId, maxDeadlineMs }, ...this.#elders];
-      this.#byId = new Map();
+      this.#elders = [{ index: this.#index, maxDeadlineMs }, ...this.#elders];
+      this.#index = new OutcomeIndex();
     }
     copy.#elders = this.#elders;
     copy.#bytes = this.#bytes;
@@ -196,19 +193,25 @@ export class Outcomes {
     for (const page of other.#pages) {
       const known = shared.has(page.entries) && Math.max(page.minDeadlineMs, times.otherMs) >= times.ownMs; // O5
       if (known && renewed.size === 0) continue;
-      const news = known ? page.entries.filter(({ requestId }) => renewed.has(requestId)) : page.entries;
-      const live = news.filter((entry) => other.#live(entry.requestId, times.otherMs) === entry); // O3
-      const entries = live.flatMap((entry) => this.#united(entry, times) ?? []);
-      if (entries.length === 0) continue;
-      const bytes = Math.ceil((page.bytes * entries.length) / page.entries.length);
-      const united: Page = { ...NEW_PAGE, number: this.#nextPage++, entries, bytes };
-      for (const entry of entries) {
-        widen(united, entry);
-        this.#byId.set(entry.requestId, entry);
+      const united: Page = { ...NEW_PAGE, number: this.#nextPage++, entries: new OutcomeEntries() };
+      for (const [at, entry] of [...page.entries].entries()) {
+        if (known && !renewed.has(entry.requestId)) continue;
+        if (entry.deadlineMs < times.otherMs || !other.#isLast(entry, { entries: page.entries, at })) continue; // O3
+        const both = this.#united(entry, times);
+        if (both !== undefined) this.#add(united, both);
       }
+      const { count } = united.entries;
+      if (count === 0) continue;
+      united.bytes = Math.ceil((page.bytes * count) / page.entries.count);
       this.#pages.push(united);
-      this.#bytes += bytes;
+      this.#bytes += united.bytes;
     }
+  }
+
+  /** Whether what is there is the last under its id. */
+  #isLast({ requestId }: Remembered, { entries, at }: OutcomePlace): boolean {
+    const last = this.#placeOf(requestId);
+    return last?.entries === entries && last.at === at;
   }
 
   /** Ids of which there is something later here than in pages that both share, and not all that there is to know (O5). */
@@ -239,10 +242,7 @@ export class Outcomes {
       const page = this.#pages[0];
       if (page === undefined || page.maxDeadlineMs >= rangeTimeMs) return;
       this.#pages.shift();
-      for (const entry of page.entries) {
-        // Another one may have taken its place since.
-        if (this.#byId.get(entry.requestId) === entry) this.#byId.delete(entry.requestId);
-      }
+      this.#index.forget(page.entries);
       this.#elders = this.#elders.filter(({ maxDeadlineMs }) => maxDeadlineMs >= rangeTimeMs);
       this.#bytes -= page.bytes;
       if (page.stored) this.#dropped.push(page.number);
@@ -256,8 +256,7 @@ export class Outcomes {
     for (const page of this.#pages) {
       if (page.stored || (this.#loan === 'new' && page.copyOf !== undefined)) continue; // O6
       const copied = page.copyOf !== undefined && writes.copy(page.number, page.copyOf);
-      if (!copied) writes.put(page.number, page.encoded ?? encodeOutcomePage(page.entries));
-      page.encoded = undefined;
+      if (!copied) writes.put(page.number, page.entries.row());
       page.stored = true;
     }
     this.#loan = this.#loan === 'new' ? 'stored' : 'none';
@@ -275,15 +274,11 @@ export class Outcomes {
   /** Reads the pages that `flush` wrote or named, oldest first. */
   load(pages: readonly LoadedPage[]): void {
     for (const { number, bytes, copyOf } of pages) {
-      const entries = decodeOutcomePage(bytes);
       const stored = copyOf === undefined;
       const kept = { stored, shared: !stored, copyOf };
-      const page: Page = { ...NEW_PAGE, number, entries: [...entries], bytes: bytes.length, ...kept };
+      const page: Page = { ...NEW_PAGE, number, entries: new OutcomeEntries(), bytes: bytes.length, ...kept };
       if (!stored) this.#loan = 'stored';
-      for (const entry of entries) {
-        widen(page, entry);
-        this.#byId.set(entry.requestId, entry);
-      }
+      for (const entry of decodeOutcomePage(bytes)) this.#add(page, entry);
       this.#pages.push(page);
       this.#bytes += bytes.length;
       this.#nextPage = number + 1;
@@ -291,7 +286,7 @@ export class Outcomes {
   }
 
   #open(): Page {
-    const page: Page = { ...NEW_PAGE, number: this.#nextPage++, entries: [] };
+    const page: Page = { ...NEW_PAGE, number: this.#nextPage++, entries: new OutcomeEntries() };
     this.#pages.push(page);
     return page;
   }

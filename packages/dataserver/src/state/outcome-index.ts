@@ -1,0 +1,143 @@
+/**
+ * Finds outcomes by the ids of their requests. Nearly every command is new, so most of what it is asked is whether it has
+ * an id that it does not have: that takes one look at one line of the processor's cache, and what it keeps is nothing to the
+ * garbage collector. A `Map` of strings looks at several objects all over the memory for the same.
+ *
+ * X1. An id is in the bucket that its hash names, in any slot; or, when that was full, in `#overflow`. A hash of 0 is a free
+ *     slot.
+ * X2. A hash that is found says little: only the page tells whether the id is the one that is asked for.
+ * X3. Buckets are half full at most, on average, so few overflow. Ids that were made up to have one hash do, and are no
+ *     slower to find there than in any map.
+ */
+import { assert } from '@remora/base';
+import { hashOfId, type OutcomeEntries, PAGE_ENTRIES_MAX } from './outcome-entries.ts';
+
+/** Where an outcome is. */
+export interface OutcomePlace {
+  readonly entries: OutcomeEntries;
+  readonly at: number;
+}
+
+/** The hashes of one bucket are 64 bytes: a line of the processor's cache. */
+const BUCKET_SLOTS = 16;
+const SLOTS_MIN = 2 * BUCKET_SLOTS;
+const SLOTS_PER_ID = 2;
+/** It is made smaller when there are this many, so that it does not go back and forth. */
+const SLOTS_PER_ID_MAX = 16;
+
+export class OutcomeIndex {
+  #hashes = new Int32Array(SLOTS_MIN);
+  /** Of each slot: the number of the page times `PAGE_ENTRIES_MAX`, plus the place in it. */
+  #places = new Float64Array(SLOTS_MIN);
+  readonly #overflow = new Map<string, number>();
+  /** Pages have numbers of their own here, as the same one may have others in other ranges. */
+  readonly #pages = new Map<number, OutcomeEntries>();
+  readonly #numbers = new Map<OutcomeEntries, number>();
+  #nextPage = 0;
+  #used = 0;
+
+  get size(): number {
+    return this.#used + this.#overflow.size;
+  }
+
+  find(requestId: string, hash: number): OutcomePlace | undefined {
+    const slot = this.#slotOf(requestId, hash);
+    if (slot !== undefined) return this.#at(this.#places[slot] ?? 0);
+    const place = this.#overflow.size === 0 ? undefined : this.#overflow.get(requestId);
+    return place === undefined ? undefined : this.#at(place);
+  }
+
+  /** The id is that of the outcome which is there; it is no longer that of another one. */
+  set(requestId: string, { entries, at }: OutcomePlace): void {
+    assert(at < PAGE_ENTRIES_MAX, 'a page has room for the outcome');
+    const place = this.#numberOf(entries) * PAGE_ENTRIES_MAX + at;
+    const hash = entries.hashes[at] ?? 0;
+    const slot = this.#slotOf(requestId, hash);
+    if (slot !== undefined) this.#places[slot] = place;
+    else if (this.#overflow.size > 0 && this.#overflow.has(requestId)) this.#overflow.set(requestId, place);
+    else {
+      if ((this.size + 1) * SLOTS_PER_ID > this.#hashes.length) this.#resize(2 * this.#hashes.length);
+      this.#insert(hash, place);
+    }
+  }
+
+  /** Forgets a page: what was set since to other pages stays. */
+  forget(entries: OutcomeEntries): void {
+    const page = this.#numbers.get(entries);
+    if (page === undefined) return;
+    for (const [at, hash] of entries.hashes.entries()) this.#remove(hash, page * PAGE_ENTRIES_MAX + at);
+    for (const [id, place] of this.#overflow) if (pageOf(place) === page) this.#overflow.delete(id);
+    this.#pages.delete(page);
+    this.#numbers.delete(entries);
+    const { length } = this.#hashes;
+    if (length > SLOTS_MIN && this.size * SLOTS_PER_ID_MAX < length) this.#resize(length / 2);
+  }
+
+  #slotOf(requestId: string, hash: number): number | undefined {
+    const first = this.#bucketOf(hash);
+    for (let slot = first; slot < first + BUCKET_SLOTS; slot++) {
+      if (this.#hashes[slot] !== hash) continue;
+      const { entries, at } = this.#at(this.#places[slot] ?? 0);
+      if (entries.at(at).requestId === requestId) return slot; // X2
+    }
+    return undefined;
+  }
+
+  /** `length` is a power of two. */
+  #bucketOf(hash: number): number {
+    return Math.imul(hash, BUCKET_SLOTS) & (this.#hashes.length - 1);
+  }
+
+  #insert(hash: number, place: number): void {
+    const first = this.#bucketOf(hash);
+    for (let slot = first; slot < first + BUCKET_SLOTS; slot++) {
+      if (this.#hashes[slot] !== 0) continue;
+      this.#hashes[slot] = hash;
+      this.#places[slot] = place;
+      this.#used++;
+      return;
+    }
+    const { entries, at } = this.#at(place);
+    this.#overflow.set(entries.at(at).requestId, place); // X1
+  }
+
+  #remove(hash: number, place: number): void {
+    const first = this.#bucketOf(hash);
+    for (let slot = first; slot < first + BUCKET_SLOTS; slot++) {
+      if (this.#hashes[slot] !== hash || this.#places[slot] !== place) continue;
+      this.#hashes[slot] = 0;
+      this.#used--;
+      return;
+    }
+  }
+
+  #resize(length: number): void {
+    const [hashes, places, overflow] = [this.#hashes, this.#places, [...this.#overflow]];
+    this.#hashes = new Int32Array(length);
+    this.#places = new Float64Array(length);
+    this.#overflow.clear();
+    this.#used = 0;
+    for (const [slot, hash] of hashes.entries()) if (hash !== 0) this.#insert(hash, places[slot] ?? 0);
+    for (const [id, place] of overflow) this.#insert(hashOfId(id), place);
+  }
+
+  #at(place: number): OutcomePlace {
+    const entries = this.#pages.get(pageOf(place));
+    assert(entries !== undefined, 'X1: a place is in a page that was not forgotten');
+    return { entries, at: place % PAGE_ENTRIES_MAX };
+  }
+
+  #numberOf(entries: OutcomeEntries): number {
+    let page = this.#numbers.get(entries);
+    if (page === undefined) {
+      page = this.#nextPage++;
+      this.#pages.set(page, entries);
+      this.#numbers.set(entries, page);
+    }
+    return page;
+  }
+}
+
+function pageOf(place: number): number {
+  return Math.floor(place / PAGE_ENTRIES_MAX);
+}

@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { encodeStored, type StoredFormat } from './stored.ts';
+import { StoredList } from './stored-list.ts';
+
+const FORMAT: StoredFormat = { what: 'a list', version: 3, fields: 1 };
+
+test('at any time the row is that of all items at once, and each of them is read by itself', () => {
+  const list = new StoredList(FORMAT);
+  const items: unknown[] = [];
+  expect(list.row()).toEqual(encodeStored(FORMAT, [[]]));
+  for (let i = 0; i < 300; i++) {
+    const item = [`item ${i}`, i * 1_000.5, Buffer.alloc(i % 40, i), null];
+    items.push(item);
+    list.add(item);
+    if (i < 20 || i % 60 === 0) expect(list.row().toString('hex')).toBe(encodeStored(FORMAT, [items]).toString('hex'));
+  }
+  expect(list.count).toBe(300);
+  expect(items.map((_, i) => list.item(i))).toEqual(items);
+  expect(() => list.item(300)).toThrow('an item of the list');
+});
+
+test('a format with other fields beside the list is none of these', () => {
+  expect(() => new StoredList({ ...FORMAT, fields: 2 })).toThrow('only field');
+});

@@ -1,0 +1,65 @@
+/**
+ * A row of which the only field is a list, put together item by item: at any time its bytes are those that `encodeStored`
+ * gives for all of its items, and none of them is an object in memory meanwhile.
+ *
+ * SL1. In front of the items there is room for the longest header: the format's version and the count. A shorter one
+ *      stands right before the first item.
+ */
+import { assert } from '@remora/base';
+import { packPlain } from './pack.ts';
+import type { StoredFormat } from './stored.ts';
+import { unpack } from './unpack.ts';
+
+/** As many as the header has room for. */
+export const STORED_ITEMS_MAX = 0xffff;
+const HEADER_BYTES_MAX = 5;
+const START_BYTES = 256;
+
+export class StoredList {
+  readonly #version: number;
+  #bytes = Buffer.allocUnsafeSlow(START_BYTES);
+  /** Where each item ends. */
+  readonly #ends: number[] = [];
+  #end = HEADER_BYTES_MAX;
+
+  constructor({ version, fields }: StoredFormat) {
+    assert(fields === 1 && version < 0x80, 'a list is the only field of its format, whose version is one byte');
+    this.#version = version;
+  }
+
+  get count(): number {
+    return this.#ends.length;
+  }
+
+  add(item: unknown): void {
+    assert(this.count < STORED_ITEMS_MAX, 'the header has room for the count');
+    const packed = packPlain(item);
+    const end = this.#end + packed.length;
+    if (end > this.#bytes.length) this.#grow(end);
+    packed.copy(this.#bytes, this.#end);
+    this.#ends.push(end);
+    this.#end = end;
+  }
+
+  /** As it was packed; bytes in it are slices of the list. */
+  item(at: number): unknown {
+    const end = this.#ends[at];
+    assert(end !== undefined, 'an item of the list');
+    return unpack(this.#bytes.subarray(0, end), at === 0 ? HEADER_BYTES_MAX : (this.#ends[at - 1] ?? 0));
+  }
+
+  /** The row. It stays as it is as long as nothing is added. */
+  row(): Buffer {
+    const { count } = this;
+    const header = count < 16 ? [0x90 | count] : [0xdc, count >> 8, count & 0xff];
+    const start = HEADER_BYTES_MAX - 2 - header.length; // SL1
+    this.#bytes.set([0x92, this.#version, ...header], start);
+    return this.#bytes.subarray(start, this.#end);
+  }
+
+  #grow(length: number): void {
+    const larger = Buffer.allocUnsafeSlow(Math.max(2 * this.#bytes.length, length));
+    this.#bytes.copy(larger, 0, 0, this.#end);
+    this.#bytes = larger;
+  }
+}
