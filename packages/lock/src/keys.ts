@@ -41,8 +41,13 @@ const SESSION_BYTES = 16;
 
 /** Everything that is kept of one lock, and nothing else, lies in this span. A range is never split inside it. */
 export function lockSpan(lock: LockId): Span {
-  const start = headKey(lock).subarray(0, -1);
+  const start = lockPrefix(lock);
   return { start, end: prefixEnd(start) };
+}
+
+/** What all records of a lock begin with, and no others: where it lies among all keys. */
+export function lockPrefix(lock: LockId): Buffer {
+  return headKey(lock).subarray(0, -1);
 }
 
 /** The span of all locks of a namespace whose names begin with `prefix`, in the order of their names. */

@@ -9,7 +9,7 @@ import {
   type ServiceError,
   type Span,
 } from '@remora/base';
-import { type LockId, type LockNews, type LockQuery, lockSpan, nameAt, queryLocks } from '@remora/lock';
+import { type LockId, type LockNews, type LockQuery, lockPrefix, lockSpan, nameAt, queryLocks } from '@remora/lock';
 import { intersection } from '../state/bounds.ts';
 import type { Spanned } from '../watch/span-index.ts';
 
@@ -102,7 +102,7 @@ export class LockListener implements Spanned {
 
   /** Whether there is something to flush. */
   take(news: Events): boolean {
-    const { start } = lockSpan(news.lock);
+    const start = lockPrefix(news.lock);
     if (this.#listing && compareBytes(start, this.#upTo) >= 0) return false; // LL2
     if (this.#blocked) {
       this.#miss(start, news.lock);
@@ -117,7 +117,7 @@ export class LockListener implements Spanned {
     if (pending.length === 0 || this.#closed) return;
     this.#pending = [];
     if (!this.#blocked) this.#send(pending);
-    else for (const { lock } of pending) this.#miss(lockSpan(lock).start, lock);
+    else for (const { lock } of pending) this.#miss(lockPrefix(lock), lock);
   }
 
   /** LL4. */

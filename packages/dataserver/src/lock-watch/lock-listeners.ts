@@ -1,5 +1,5 @@
 import type { ServiceError, Span } from '@remora/base';
-import { type LockEvent, type LockId, type LockNews, lockSpan } from '@remora/lock';
+import { type LockEvent, type LockId, type LockNews, lockPrefix } from '@remora/lock';
 import type { LockAudience } from '../state/effects.ts';
 import { SpanIndex } from '../watch/span-index.ts';
 import { type Listened, type ListenerDeps, type ListenerSink, LockListener } from './lock-listener.ts';
@@ -51,7 +51,7 @@ export class LockListeners implements LockAudience {
   wants(lock: LockId): boolean {
     if (this.#all.size === 0) return false;
     let wanted = false;
-    this.#index.forEach(lockSpan(lock).start, () => {
+    this.#index.forEach(lockPrefix(lock), () => {
       wanted = true;
     });
     return wanted;
@@ -59,7 +59,7 @@ export class LockListeners implements LockAudience {
 
   publish(lock: LockId, revision: number, events: readonly LockEvent[]): void {
     const news: LockNews = { type: 'events', lock, revision, events };
-    this.#index.forEach(lockSpan(lock).start, (listener) => {
+    this.#index.forEach(lockPrefix(lock), (listener) => {
       if (listener.take(news)) this.#touched.add(listener);
     });
   }

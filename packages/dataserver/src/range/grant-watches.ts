@@ -1,5 +1,5 @@
 import { binaryString } from '@remora/base';
-import { type GrantNews, type LockId, type LockNotice, lockSpan } from '@remora/lock';
+import { type GrantNews, type LockId, type LockNotice, lockPrefix } from '@remora/lock';
 
 /** What a holder wants to know of its grant. */
 export interface GrantQuestion {
@@ -62,5 +62,5 @@ export class GrantWatches {
 }
 
 function nameOf(lock: LockId): string {
-  return binaryString(lockSpan(lock).start);
+  return binaryString(lockPrefix(lock));
 }

@@ -1,5 +1,5 @@
 import { binaryString } from '@remora/base';
-import { type LockId, type LockNotice, type LockResult, lockSpan, type Owner } from '@remora/lock';
+import { type LockId, type LockNotice, type LockResult, lockPrefix, type Owner } from '@remora/lock';
 
 type Answer = (result: LockResult) => void;
 
@@ -42,5 +42,5 @@ export class LockWaits {
 
 function nameOf(lock: LockId, owner: Owner): string {
   const { lease, incarnation } = owner.session;
-  return `${lease}/${incarnation}/${owner.token}/${binaryString(lockSpan(lock).start)}`;
+  return `${lease}/${incarnation}/${owner.token}/${binaryString(lockPrefix(lock))}`;
 }

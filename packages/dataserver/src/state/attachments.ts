@@ -1,5 +1,5 @@
 import type { Bytes, Engine, Row, Span } from '@remora/base';
-import { type LockId, lockSpan } from '@remora/lock';
+import { type LockId, lockPrefix } from '@remora/lock';
 import { LOCK_SPACE } from '@remora/protocol';
 import { boundsOf, intersection } from './bounds.ts';
 import { attachedKeyRow, attachedKeysSpan, attachedLockRow, attachedLocksSpan, attachedTarget } from './keys.ts';
@@ -36,11 +36,11 @@ export class Attachments {
   }
 
   attachLock(id: bigint, lock: LockId): void {
-    this.#engine.put(attachedLockRow(this.#prefixOf(id), lockSpan(lock).start), encodeLockId(lock));
+    this.#engine.put(attachedLockRow(this.#prefixOf(id), lockPrefix(lock)), encodeLockId(lock));
   }
 
   detachLock(id: bigint, lock: LockId): void {
-    this.#engine.delete(attachedLockRow(this.#prefixOf(id), lockSpan(lock).start));
+    this.#engine.delete(attachedLockRow(this.#prefixOf(id), lockPrefix(lock)));
   }
 
   keys(id: bigint): readonly Bytes[] {
@@ -68,8 +68,12 @@ export class Attachments {
 }
 
 function encodeLockId(lock: LockId): Buffer {
-  const namespace = Buffer.from(lock.namespace, 'utf8');
-  return Buffer.concat([Buffer.from([namespace.length]), namespace, lock.name]);
+  const namespaceBytes = Buffer.byteLength(lock.namespace);
+  const value = Buffer.allocUnsafe(1 + namespaceBytes + lock.name.length);
+  value[0] = namespaceBytes;
+  value.write(lock.namespace, 1);
+  value.set(lock.name, 1 + namespaceBytes);
+  return value;
 }
 
 function decodeLockId(value: Bytes): LockId {

@@ -5,7 +5,7 @@
  *      reference. After a merge, a range may have both of one lease; what goes is taken from either.
  */
 import { type Bytes, EMPTY_BYTES, type Span } from '@remora/base';
-import { type LockId, lockSpan, type SessionRef } from '@remora/lock';
+import { type LockId, lockPrefix, type SessionRef } from '@remora/lock';
 import { kvRoutingKey } from '@remora/protocol';
 import { type Attached, type Attachments, LOCKS } from './attachments.ts';
 import { intersection } from './bounds.ts';
@@ -51,7 +51,7 @@ export class Belongings implements KeyOwners {
   alive(session: SessionRef, lock: LockId): boolean {
     if (this.#home.alive(session)) return true;
     if (this.#references.size === 0) return false;
-    return this.#references.covers(session.lease, session.incarnation, lockSpan(lock).start);
+    return this.#references.covers(session.lease, session.incarnation, lockPrefix(lock));
   }
 
   attachLock({ lease }: SessionRef, lock: LockId): void {

@@ -1,5 +1,5 @@
 import { binaryString, type Engine, type Span, spanContains, spanCovers } from '@remora/base';
-import { type DelayedHold, delayedHolds, type LockId, lockSpan, type Owner } from '@remora/lock';
+import { type DelayedHold, delayedHolds, type LockId, lockPrefix, type Owner } from '@remora/lock';
 import { LOCK_SPACE } from '@remora/protocol';
 import { intersection } from './bounds.ts';
 
@@ -52,7 +52,7 @@ export class DelayedHolds {
   /** Forgets those outside of a span of routing keys, which go to another range, and gives them. */
   cut(routed: Span): readonly DelayedHold[] {
     if (spanCovers(routed, LOCKS)) return [];
-    const gone = [...this.#holds.values()].filter(({ lock }) => !spanContains(routed, lockSpan(lock).start));
+    const gone = [...this.#holds.values()].filter(({ lock }) => !spanContains(routed, lockPrefix(lock)));
     for (const hold of gone) this.remove(hold);
     return gone;
   }
@@ -67,5 +67,5 @@ export class DelayedHolds {
 }
 
 function nameOf({ lock, owner, version }: { lock: LockId; owner: Owner; version: number }): string {
-  return `${version}/${owner.session.lease}/${owner.token}/${binaryString(lockSpan(lock).start)}`;
+  return `${version}/${owner.session.lease}/${owner.token}/${binaryString(lockPrefix(lock))}`;
 }

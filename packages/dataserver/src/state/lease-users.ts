@@ -1,5 +1,5 @@
 /** Which leases a command needs, to decide what it does: those that keys or locks are to belong to. */
-import { lockSpan } from '@remora/lock';
+import { lockPrefix } from '@remora/lock';
 import { type Command, type KvOp, kvRoutingKey, type Txn } from '@remora/protocol';
 
 export interface LeaseUse {
@@ -25,7 +25,7 @@ export function leaseUses(command: Command): readonly LeaseUse[] {
       if (!('owner' in command.command) || command.command.type === 'endDelay') return NONE;
       const { lock, owner } = command.command;
       const { lease, incarnation } = owner.session;
-      return [{ id: lease, incarnation, at: lockSpan(lock).start }];
+      return [{ id: lease, incarnation, at: lockPrefix(lock) }];
     }
     default:
       return NONE;

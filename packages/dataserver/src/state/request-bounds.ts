@@ -1,6 +1,6 @@
 /** Whether a request concerns only keys within a range's bounds: checked when it comes, and again when it is applied. */
 import { type Bytes, compareBytes, type Span, spanContains, spanCovers, unreachable } from '@remora/base';
-import { type LockId, type LockQuery, lockSpan, namespaceSpan } from '@remora/lock';
+import { type LockId, type LockQuery, lockPrefix, namespaceSpan } from '@remora/lock';
 import {
   type Command,
   type Compare,
@@ -117,7 +117,7 @@ export function keySpanWithin(bounds: RangeBounds, { start, end }: Span): boolea
 }
 
 export function lockWithin({ routed }: RangeBounds, lock: LockId): boolean {
-  return spanContains(routed, lockSpan(lock).start);
+  return spanContains(routed, lockPrefix(lock));
 }
 
 function lockQueryWithin(bounds: RangeBounds, query: LockQuery): boolean {

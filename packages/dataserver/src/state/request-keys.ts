@@ -1,6 +1,6 @@
 /** Which key a request is about: for those who count what is asked where, not for what decides anything. */
 import type { Bytes } from '@remora/base';
-import { lockSpan, namespaceSpan } from '@remora/lock';
+import { lockPrefix, namespaceSpan } from '@remora/lock';
 import { type Command, kvRoutingKey, type Query, type RangeRequest, type Txn } from '@remora/protocol';
 import { leaseKey } from './keys.ts';
 
@@ -16,7 +16,7 @@ function keyOfCommand(command: Command): Bytes | undefined {
     case 'txn':
       return keyOfTxn(command.txn);
     case 'lock':
-      return lockSpan(command.command.lock).start;
+      return lockPrefix(command.command.lock);
     case 'leaseGrant':
     case 'leaseChange':
     case 'leaseRevoke':
@@ -42,7 +42,7 @@ function keyOfQuery(query: Query): Bytes | undefined {
       return keyOfLocks(query.query);
     case 'lockAwait':
     case 'grantEnd':
-      return lockSpan(query.lock).start;
+      return lockPrefix(query.lock);
     default:
       return undefined;
   }
@@ -51,7 +51,7 @@ function keyOfQuery(query: Query): Bytes | undefined {
 function keyOfTxn({ compare, success, failure }: Txn): Bytes | undefined {
   const [first] = [...compare, ...success, ...failure];
   if (first === undefined) return undefined;
-  if ('lock' in first) return lockSpan(first.lock).start;
+  if ('lock' in first) return lockPrefix(first.lock);
   if ('key' in first) return kvRoutingKey(first.key);
   return first.type === 'txn' ? keyOfTxn(first.txn) : undefined;
 }
@@ -59,12 +59,12 @@ function keyOfTxn({ compare, success, failure }: Txn): Bytes | undefined {
 function keyOfLocks(query: Extract<Query, { type: 'lock' }>['query']): Bytes | undefined {
   switch (query.type) {
     case 'show':
-      return lockSpan(query.lock).start;
+      return lockPrefix(query.lock);
     case 'list':
       return namespaceSpan(query.namespace, query.prefix).start;
     case 'check': {
       const [first] = query.checks;
-      return first && lockSpan(first.lock).start;
+      return first && lockPrefix(first.lock);
     }
   }
 }

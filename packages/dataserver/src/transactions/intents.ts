@@ -1,5 +1,5 @@
 import { type Bytes, binaryString, compareBytes } from '@remora/base';
-import { type LockId, lockSpan } from '@remora/lock';
+import { type LockId, lockPrefix } from '@remora/lock';
 import { isLockCompare, type KeyRange } from '@remora/protocol';
 import { SpanIndex } from '../watch/span-index.ts';
 import { isEmptyRange, type PreparedPart } from './prepared-part.ts';
@@ -99,7 +99,7 @@ function locksOf({ compares }: PreparedPart): ReadonlySet<string> {
 
 /** Tells locks apart. */
 export function lockName(lock: LockId): string {
-  return binaryString(lockSpan(lock).start);
+  return binaryString(lockPrefix(lock));
 }
 
 /** Whether a part may write anything: what it commits then has its revision. */

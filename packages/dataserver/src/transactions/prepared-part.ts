@@ -1,5 +1,5 @@
 import { type Bytes, compareBytes, copyBytes, keyAfter, type Span, spanContains } from '@remora/base';
-import { lockSpan } from '@remora/lock';
+import { lockPrefix, lockSpan } from '@remora/lock';
 import {
   asBytes,
   asCount,
@@ -102,7 +102,7 @@ export function cutPart(part: PreparedPart, bounds: PartBounds): PreparedPart | 
 
 function cutCompare(compare: Compare, bounds: PartBounds): Compare | undefined {
   if (!isLockCompare(compare)) return cutRange(compare, bounds);
-  return spanContains(bounds.routed, lockSpan(compare.lock).start) ? compare : undefined;
+  return spanContains(bounds.routed, lockPrefix(compare.lock)) ? compare : undefined;
 }
 
 /** An empty range stays with its first key. */
