@@ -11,7 +11,7 @@ const ROWS: readonly Row[] = [
     'deletes-of-new-keys-only',
     'the delete of a key that LevelDB holds is dropped',
     'engine/generation.ts',
-    'existsBelow: rows.has(name) });',
+    'existsBelow: existed });',
     'existsBelow: false });',
     'engine/overlay-engine.property.test.ts',
     'equals a naive map under changes, scans, views, clears, checkpoints and a crash at any step',
