@@ -8,6 +8,7 @@ export * from './errors.ts';
 export * from './json-bytes.ts';
 export * from './logger.ts';
 export * from './metrics.ts';
+export * from './node/frames/index.ts';
 export * from './node/node-clock.ts';
 export * from './node/node-disk.ts';
 export * from './node/node-random.ts';

@@ -1,8 +1,14 @@
 // A counter on three nodes. Run `node counter.mjs 1`, `... 2` and `... 3` in three terminals and type numbers.
 import { createInterface } from 'node:readline';
-import { Server, ServerCredentials } from '@grpc/grpc-js';
-import { nodeClock, nodeDisk, nodeRandom, silentLogger } from '@remora/base';
-import { confOf, createGrpcTransport, createRaftHost, grpcServerOptions, openGroupLog } from '@remora/raft';
+import { nodeClock, nodeDisk, nodeRandom, openFramePort, silentLogger } from '@remora/base';
+import {
+  confOf,
+  createRaftHost,
+  createSocketTransport,
+  openGroupLog,
+  streamOptions,
+  transportOptions,
+} from '@remora/raft';
 
 const me = Number(process.argv[2]);
 const addresses = (process.env.ADDRESSES ?? '127.0.0.1:7101,127.0.0.1:7102,127.0.0.1:7103').split(',');
@@ -27,7 +33,7 @@ const counter = {
 };
 
 const local = { clusterId: 'counter', nodeId: me, incarnation: `node-${me}` };
-const { transport, service } = createGrpcTransport({
+const { transport, services } = createSocketTransport({
   ...{ local, clock, random, resolveAddress: address },
   verifyPeer: ({ nodeId, incarnation }) => (incarnation === `node-${nodeId}` ? undefined : 'it is an impostor'),
 });
@@ -40,9 +46,9 @@ const group = host.createGroup({
   recovered: log.recovered().get(1),
   locate: (replica) => replica, // replica 2 lives on node 2
 });
-const server = new Server(grpcServerOptions());
-server.addService(service.definition, service.implementation);
-server.bindAsync(address(me), ServerCredentials.createInsecure(), (error) => (error ? stop(error) : host.start()));
+const [ownHost, port] = address(me).split(':');
+await openFramePort({ ...streamOptions(transportOptions(), clock), host: ownHost, port: Number(port), services });
+host.start();
 
 for await (const line of createInterface({ input: process.stdin })) {
   const result = Number.isFinite(Number(line)) ? group.propose(Buffer.from(line)) : { refused: 'not a number' };

@@ -15,19 +15,19 @@ export * from './multi/ports.ts';
 export { type LinkFaults, LocalNetwork } from './multi/transport/local-network.ts';
 export type { SnapshotTap, TappedSnapshotMessage } from './multi/transport/local-snapshots.ts';
 export type { FrameTraffic } from './multi/transport/node/frame-peer.ts';
-export {
-  type GivenGrpcTransportOptions,
-  GRPC_TRANSPORT_DEFAULTS,
-  type GrpcTransportOptions,
-  grpcServerOptions,
-  grpcTransportOptions,
-} from './multi/transport/node/grpc-options.ts';
-export {
-  createGrpcTransport,
-  type GrpcTransport,
-  type GrpcTransportConfig,
-} from './multi/transport/node/grpc-transport.ts';
 export type { PeerIdentity, PeerRefusal } from './multi/transport/node/handshake.ts';
+export {
+  createSocketTransport,
+  type SocketTransport,
+  type SocketTransportConfig,
+} from './multi/transport/node/socket-transport.ts';
+export {
+  type GivenTransportOptions,
+  streamOptions,
+  TRANSPORT_DEFAULTS,
+  type TransportOptions,
+  transportOptions,
+} from './multi/transport/node/transport-options.ts';
 export {
   isSnapshotBusy,
   SNAPSHOT_TRANSFER_DEFAULTS,

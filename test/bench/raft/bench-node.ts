@@ -1,21 +1,20 @@
 /** One node of the Raft benchmark: host, log and transport as in production, groups that count, and a port for the load. */
 import { join } from 'node:path';
-import { Server, ServerCredentials } from '@grpc/grpc-js';
-import { nodeClock, nodeDisk, nodeRandom, silentLogger } from '@remora/base';
+import { type FramePort, nodeClock, nodeDisk, nodeRandom, openFramePort, silentLogger } from '@remora/base';
 import {
-  createGrpcTransport,
   createRaftHost,
+  createSocketTransport,
   type FrameTraffic,
   type GroupId,
   type GroupLog,
   type GroupOptions,
-  grpcServerOptions,
   MemoryGroupLog,
   type NodeRaftHost,
   openGroupLog,
 } from '@remora/raft';
 import { CountingMachine } from './counting-machine.ts';
-import { type LoadedGroup, loadDefinition, loadImplementation } from './load-server.ts';
+import { type LoadedGroup, loadService } from './load-server.ts';
+import { loadStreamOptions } from './load-wire.ts';
 import { FIRST_GROUP, type NodeArguments, type NodeStatus } from './messages.ts';
 
 const HOST = '127.0.0.1';
@@ -24,7 +23,7 @@ const REPLICAS_PER_GROUP = 100;
 export class BenchNode {
   readonly #args: NodeArguments;
   readonly #groups = new Map<GroupId, LoadedGroup>();
-  readonly #server = new Server(grpcServerOptions());
+  #port: FramePort | undefined;
   readonly #onFatal: (error: unknown) => void;
   readonly #clock = nodeClock();
   #ports: readonly number[] = [];
@@ -44,7 +43,7 @@ export class BenchNode {
     const log = await this.#openLog();
     const recoveryMs = performance.now() - begunMs;
     const random = nodeRandom();
-    const { transport, service, frameTraffic } = createGrpcTransport({
+    const { transport, services, frameTraffic } = createSocketTransport({
       local: { clusterId: 'bench', nodeId, incarnation: `node ${nodeId}` },
       resolveAddress: (node) => `${HOST}:${this.#ports[node - 1]}`,
       clock: this.#clock,
@@ -62,9 +61,11 @@ export class BenchNode {
       options: this.#args.hostOptions,
       onFatal: this.#onFatal,
     });
-    this.#server.addService(service.definition, service.implementation);
-    this.#server.addService(loadDefinition, loadImplementation(this.#groups));
-    return { port: await this.#listen(port), recoveryMs };
+    this.#port = await openFramePort({
+      ...loadStreamOptions(this.#clock),
+      ...{ host: HOST, port, services: [...services, loadService(this.#groups)] },
+    });
+    return { port: this.#port.port, recoveryMs };
   }
 
   /** All nodes listen: makes the groups. */
@@ -98,7 +99,7 @@ export class BenchNode {
   }
 
   async stop(): Promise<void> {
-    this.#server.forceShutdown();
+    this.#port?.close();
     await this.#host?.stop();
     await this.#log?.close();
   }
@@ -112,14 +113,6 @@ export class BenchNode {
       dir: 'log',
       logger: silentLogger,
       onFailure: (error) => (this.#host === undefined ? this.#onFatal(error) : this.#host.logFailed(error)),
-    });
-  }
-
-  #listen(port: number): Promise<number> {
-    return new Promise((resolve, reject) => {
-      this.#server.bindAsync(`${HOST}:${port}`, ServerCredentials.createInsecure(), (error, bound) =>
-        error === null ? resolve(bound) : reject(error),
-      );
     });
   }
 

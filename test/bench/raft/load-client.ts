@@ -1,6 +1,6 @@
 /** Keeps a fixed number of operations in flight per group, or begins so many per second, and takes the time of each. */
-import { Client, type ClientDuplexStream, credentials } from '@grpc/grpc-js';
-import { APPLIED, decodeReplies, encodeRequest, LOAD_SERVICE } from './load-wire.ts';
+import { dialFrames, type FrameStream, nodeClock, SERVICE } from '@remora/base';
+import { APPLIED, decodeReplies, encodeRequest, LOAD_SERVICE, loadStreamOptions } from './load-wire.ts';
 import type { RaftLoadArguments } from './messages.ts';
 
 /** After a refusal, so that a node that does not lead is not asked in a tight loop. */
@@ -9,7 +9,7 @@ const REFUSED_PAUSE_MS = 2;
 const PAYLOAD_BYTE = 0x5a;
 
 interface Connection {
-  readonly call: ClientDuplexStream<Buffer, Buffer>;
+  readonly stream: FrameStream;
   queued: number[];
 }
 
@@ -70,14 +70,16 @@ export class LoadClient {
   }
 
   #connect(port: number): Connection {
-    const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
-    const { path, requestSerialize, responseDeserialize } = LOAD_SERVICE.load;
-    const call = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize);
-    call.on('data', (frame: Buffer) => this.#replies(frame));
-    call.on('error', (error: Error) => {
-      throw error;
+    const hello = { [SERVICE]: LOAD_SERVICE };
+    const stream = dialFrames(`127.0.0.1:${port}`, hello, loadStreamOptions(nodeClock()), {
+      onHello() {},
+      onFrame: (frame) => this.#replies(frame),
+      onDrain() {},
+      onEnd({ message }) {
+        throw new Error(message);
+      },
     });
-    return { call, queued: [] };
+    return { stream, queued: [] };
   }
 
   /** Open load: begins what is due by now, as far as there are free slots. What must wait is due still. */
@@ -109,7 +111,7 @@ export class LoadClient {
       const slots = connection.queued;
       if (slots.length === 0) continue;
       connection.queued = [];
-      connection.call.write(encodeRequest(slots, request));
+      connection.stream.send(encodeRequest(slots, request));
     }
   }
 

@@ -1,5 +1,5 @@
 /** A node's side of the load: requests become proposals, what is applied is answered, all of a turn in one frame. */
-import type { ServerDuplexStream, UntypedServiceImplementation } from '@grpc/grpc-js';
+import { type FrameService, type FrameStream, SERVICE } from '@remora/base';
 import type { Group, GroupId } from '@remora/raft';
 import { type CountingMachine, packOperations } from './counting-machine.ts';
 import { APPLIED, decodeRequest, encodeReplies, LOAD_SERVICE, modeOf, REFUSED, type Reply } from './load-wire.ts';
@@ -9,27 +9,25 @@ export interface LoadedGroup {
   readonly machine: CountingMachine;
 }
 
-export const loadDefinition = LOAD_SERVICE;
-
-export function loadImplementation(groups: ReadonlyMap<GroupId, LoadedGroup>): UntypedServiceImplementation {
+export function loadService(groups: ReadonlyMap<GroupId, LoadedGroup>): FrameService {
   return {
-    load: (call: ServerDuplexStream<Buffer, Buffer>) => {
-      const client = new LoadedClient(groups, call);
-      call.on('data', (request: Buffer) => client.request(request));
-      call.on('error', () => {});
-      call.on('end', () => call.end());
+    name: LOAD_SERVICE,
+    open(_hello, stream) {
+      stream.sayHello({ [SERVICE]: LOAD_SERVICE });
+      const client = new LoadedClient(groups, stream);
+      stream.handle({ onFrame: (request) => client.request(request), onDrain() {}, onEnd() {} });
     },
   };
 }
 
 class LoadedClient {
   readonly #groups: ReadonlyMap<GroupId, LoadedGroup>;
-  readonly #call: ServerDuplexStream<Buffer, Buffer>;
+  readonly #stream: FrameStream;
   #replies: Reply[] = [];
 
-  constructor(groups: ReadonlyMap<GroupId, LoadedGroup>, call: ServerDuplexStream<Buffer, Buffer>) {
+  constructor(groups: ReadonlyMap<GroupId, LoadedGroup>, stream: FrameStream) {
     this.#groups = groups;
-    this.#call = call;
+    this.#stream = stream;
   }
 
   request(request: Buffer): void {
@@ -73,6 +71,6 @@ class LoadedClient {
   #flush(): void {
     const replies = this.#replies;
     this.#replies = [];
-    if (!this.#call.destroyed) this.#call.write(encodeReplies(replies));
+    this.#stream.send(encodeReplies(replies));
   }
 }

@@ -4,6 +4,8 @@
  *   request  mode (8 bits), then per operation: group (32), slot (32), length (16), payload
  *   reply    per operation: slot (32), outcome (8)
  */
+import type { Clock, FrameStreamOptions } from '@remora/base';
+import { streamOptions, transportOptions } from '@remora/raft';
 import { ENTRY_MODES, type EntryMode } from './messages.ts';
 
 const OPERATION_HEAD_BYTES = 10;
@@ -13,19 +15,12 @@ export const APPLIED = 0;
 /** Not proposed, or overtaken by another leader. */
 export const REFUSED = 1;
 
-const asIs = (bytes: Buffer): Buffer => bytes;
+/** What the streams of the load are called at a node's port. */
+export const LOAD_SERVICE = 'load';
 
-export const LOAD_SERVICE = {
-  load: {
-    path: '/bench/Load',
-    requestStream: true,
-    responseStream: true,
-    requestSerialize: asIs,
-    requestDeserialize: asIs,
-    responseSerialize: asIs,
-    responseDeserialize: asIs,
-  },
-} as const;
+export function loadStreamOptions(clock: Clock): FrameStreamOptions {
+  return streamOptions(transportOptions(), clock);
+}
 
 /** One request for all of `slots`; a slot is one operation in flight. */
 export function encodeRequest(

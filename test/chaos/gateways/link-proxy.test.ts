@@ -1,5 +1,4 @@
-import { Server, ServerCredentials } from '@grpc/grpc-js';
-import { nodeClock, type ServiceError } from '@remora/base';
+import { nodeClock, openFramePort, type ServiceError } from '@remora/base';
 import {
   createRpcRegistry,
   createRpcService,
@@ -9,6 +8,7 @@ import {
   masterDrawRevisions,
   type RangeReply,
   rangeExecute,
+  rpcStreamOptions,
   type TxnCommand,
 } from '@remora/protocol';
 import { afterEach, expect, test } from 'vitest';
@@ -39,17 +39,17 @@ async function linked(listen: () => FrameEar) {
     done(undefined, { newest: 1, blocks: [] });
   });
   const service = createRpcService({ identity: () => NODE, registry, clock: nodeClock() });
-  const server = new Server();
-  server.addService(service.definition, service.implementation);
   const [nodePort = 0, port = 0] = await freePorts(HOST, 2);
   const target = `${HOST}:${nodePort}`;
-  await new Promise((resolve) => server.bindAsync(target, ServerCredentials.createInsecure(), resolve));
+  const options = { ...rpcStreamOptions(nodeClock()), host: HOST, port: nodePort };
+  const listening = await openFramePort({ ...options, services: [service] });
   const proxy = new LinkProxy({ target, host: HOST, port, listen });
   await proxy.open();
-  const caller = new LinkCaller({ link: dialRpc({ address: proxy.address, nodeId: 2 }, GATEWAY), clock: nodeClock() });
+  const link = dialRpc({ address: proxy.address, nodeId: 2 }, GATEWAY, nodeClock());
+  const caller = new LinkCaller({ link, clock: nodeClock() });
   cleanups.push(() => {
     service.close();
-    server.forceShutdown();
+    listening.close();
     proxy.close();
   });
   const call = <Q, A>(method: Method<Q, A>, request: Q): Promise<string> =>

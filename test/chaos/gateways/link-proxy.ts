@@ -5,18 +5,15 @@
  * LP2. What was passed on before the gateway ended reaches the node, as it would have without the proxy.
  */
 import {
-  Client,
-  credentials,
-  type handleBidiStreamingCall,
-  type Metadata,
-  Metadata as MetadataOf,
-  Server,
-  ServerCredentials,
-  type ServerDuplexStream,
-  type StatusObject,
-} from '@grpc/grpc-js';
-import type { Bytes } from '@remora/base';
-import { CHANNEL_OPTIONS, RPC_PATH, rawBytes } from '@remora/protocol';
+  type Bytes,
+  dialFrames,
+  type FramePort,
+  type FrameStream,
+  type Hello,
+  nodeClock,
+  openFramePort,
+} from '@remora/base';
+import { RPC_SERVICE, rpcStreamOptions } from '@remora/protocol';
 
 /** Told of each frame before it is passed on. Whether it may be. */
 export interface FrameEar {
@@ -34,75 +31,56 @@ export interface LinkProxyOptions {
   readonly listen: () => FrameEar;
 }
 
-type Stream = ServerDuplexStream<Bytes, Bytes>;
-
-const OPTIONS = { ...CHANNEL_OPTIONS, 'grpc.use_local_subchannel_pool': 1 } as const;
-const IDENTITY = /^remora-/;
+const STREAM_OPTIONS = rpcStreamOptions(nodeClock());
 
 export class LinkProxy {
   readonly address: string;
-  readonly #server = new Server(CHANNEL_OPTIONS);
   readonly #options: LinkProxyOptions;
+  #port: FramePort | undefined;
 
   constructor(options: LinkProxyOptions) {
     this.#options = options;
     this.address = `${options.host}:${options.port}`;
-    const open: handleBidiStreamingCall<Bytes, Bytes> = (stream) => this.#pass(stream);
-    const method = {
-      ...{ path: RPC_PATH, requestStream: true, responseStream: true },
-      ...{ requestSerialize: rawBytes.serialize, requestDeserialize: rawBytes.deserialize },
-      ...{ responseSerialize: rawBytes.serialize, responseDeserialize: rawBytes.deserialize },
-    };
-    this.#server.addService({ open: method }, { open });
   }
 
-  open(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#server.bindAsync(this.address, ServerCredentials.createInsecure(), (error) => {
-        if (error === null) resolve();
-        else reject(error);
-      });
-    });
+  async open(): Promise<void> {
+    const { host, port } = this.#options;
+    const service = { name: RPC_SERVICE, open: (hello: Hello, stream: FrameStream) => this.#pass(hello, stream) };
+    this.#port = await openFramePort({ ...STREAM_OPTIONS, host, port, services: [service] });
   }
 
   close(): void {
-    this.#server.forceShutdown();
+    this.#port?.close();
   }
 
-  #pass(fromGateway: Stream): void {
-    const client = new Client(this.#options.target, credentials.createInsecure(), OPTIONS);
-    const identity = identityOf(fromGateway.metadata);
-    const toNode = client.makeBidiStreamRequest(RPC_PATH, rawBytes.serialize, rawBytes.deserialize, identity);
+  #pass(hello: Hello, fromGateway: FrameStream): void {
     const ear = this.#options.listen();
+    const toNode = dialFrames(this.#options.target, hello, STREAM_OPTIONS, {
+      onHello: (answer) => fromGateway.sayHello(answer),
+      onFrame(frame) {
+        if (over) return;
+        if (ear.toGateway(frame)) fromGateway.send(frame);
+        else end();
+      },
+      onDrain() {},
+      onEnd(reason) {
+        if (!over) fromGateway.end(reason);
+      },
+    });
     let over = false;
     const end = (): void => {
       over = true;
-      toNode.end(); // LP2: not canceled, which would overtake what is on its way.
+      toNode.end(); // LP2: what is on its way still arrives.
+      fromGateway.end();
     };
-    fromGateway.on('data', (frame: Bytes) => {
-      if (over) return;
-      if (ear.toNode(frame)) toNode.write(frame);
-      else end(); // LP1.
+    fromGateway.handle({
+      onFrame(frame) {
+        if (over) return;
+        if (ear.toNode(frame)) toNode.send(frame);
+        else end(); // LP1.
+      },
+      onDrain() {},
+      onEnd: end,
     });
-    for (const event of ['end', 'cancelled', 'error']) fromGateway.on(event, end);
-    toNode.on('metadata', (metadata: Metadata) => fromGateway.sendMetadata(identityOf(metadata)));
-    toNode.on('data', (frame: Bytes) => {
-      if (over) return;
-      if (ear.toGateway(frame)) fromGateway.write(frame);
-      else end();
-    });
-    toNode.on('end', () => fromGateway.end());
-    toNode.on('error', (error: Error & Partial<StatusObject>) => {
-      const { code, details, metadata } = error;
-      if (!over) fromGateway.emit('error', Object.assign(new Error(error.message), { code, details, metadata }));
-    });
-    toNode.on('status', () => client.close());
   }
-}
-
-/** Who somebody says to be; what gRPC says beside that is its own. */
-function identityOf(metadata: Metadata): Metadata {
-  const identity = new MetadataOf();
-  for (const [key, value] of Object.entries(metadata.getMap())) if (IDENTITY.test(key)) identity.set(key, value);
-  return identity;
 }

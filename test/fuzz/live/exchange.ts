@@ -1,6 +1,8 @@
 /** Bytes to a port and back, as badly as one likes: raw TCP, and requests of HTTP/2 with any body. */
 import { connect as connectHttp2 } from 'node:http2';
 import { connect as connectTcp } from 'node:net';
+import { OPENING } from '@remora/base';
+import { frameBytes } from '../../../packages/base/src/node/frames/frame-parser.ts';
 import { FuzzViolation } from '../target.ts';
 
 const HOST = '127.0.0.1';
@@ -61,6 +63,11 @@ export function grpcExchange(port: number, request: Http2Request): Promise<Reado
     stream.on('data', () => {});
     stream.end(request.body);
   });
+}
+
+/** All that a peer sends on a connection: the opening, and these as frames, the first being its hello. */
+export function framedBytes(frames: readonly (Uint8Array | string)[]): Buffer {
+  return Buffer.concat([OPENING, ...frames.flatMap((frame) => frameBytes('data', Buffer.from(frame)))]);
 }
 
 /** A message as gRPC frames it. */

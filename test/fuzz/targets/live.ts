@@ -1,3 +1,4 @@
+import { OPENING } from '@remora/base';
 import {
   encodePipeFrame,
   masterHeartbeat,
@@ -10,6 +11,7 @@ import {
   pipeQuery,
   pipeWatch,
   RPC_PROTOCOL_VERSION,
+  RPC_SERVICE,
   rangeExecute,
   rangeWatch,
 } from '@remora/protocol';
@@ -18,8 +20,12 @@ import * as remora from '@remora/protocol/remora';
 import * as samples from '../../../packages/protocol/src/internal/codec/test-samples.ts';
 import { encodeFrame } from '../../../packages/protocol/src/rpc/frame.ts';
 import { decodeFrame as decodeRaftFrame } from '../../../packages/raft/src/multi/transport/codec.ts';
-import { identityMetadata, RAFT_SERVICE } from '../../../packages/raft/src/multi/transport/node/handshake.ts';
-import { grpcExchange, grpcMessage, http2Bytes, rawExchange } from '../live/exchange.ts';
+import {
+  FRAMES_SERVICE,
+  helloOf,
+  SNAPSHOT_SERVICE,
+} from '../../../packages/raft/src/multi/transport/node/handshake.ts';
+import { framedBytes, grpcExchange, grpcMessage, http2Bytes, rawExchange } from '../live/exchange.ts';
 import { ALIVE_MS, LIVE_MEMORY_BASE_BYTES, type LiveNode, liveNode } from '../live/live-node.ts';
 import { FuzzViolation, type Target } from '../target.ts';
 import { nestedTxn } from './nested-txn.ts';
@@ -75,8 +81,15 @@ const CONNECTIONS: readonly Target[] = [
   live('client-bytes', connections('/etcdserverpb.KV/Put'), ({ options }, bytes) =>
     rawExchange(options.clientPort, bytes),
   ),
-  live('peer-bytes', connections('/remora.internal.Rpc/Open'), ({ options }, bytes) =>
-    rawExchange(options.peerPort, bytes),
+  live(
+    'peer-bytes',
+    () => [
+      framedBytes([JSON.stringify({ service: RPC_SERVICE }), Buffer.alloc(9)]),
+      framedBytes(['{"service":"', '{}', '[]']),
+      Buffer.concat([OPENING, Buffer.from('ffffffff', 'hex')]),
+      ...connections('/remora.internal.Rpc/Open')(),
+    ],
+    ({ options }, bytes) => rawExchange(options.peerPort, bytes),
   ),
 ];
 
@@ -156,101 +169,93 @@ const calls = live(
 
 // -------------------------------------------------------------------------------------------------- peers
 
-/** A peer that nobody has heard of, with the right cluster. */
-function stranger({ clusterId }: LiveNode): Record<string, string> {
-  return {
-    'remora-protocol': RPC_PROTOCOL_VERSION,
-    ...Object.fromEntries(
-      Object.entries(identityMetadata({ clusterId, nodeId: 9, incarnation: 'fuzz' }).getMap()).map(([name, value]) => [
-        name,
-        String(value),
-      ]),
-    ),
-  };
+/** The hello of a peer that nobody has heard of, with the right cluster. */
+function strangerHello({ clusterId }: LiveNode, service: string): string {
+  const hello = helloOf({ clusterId, nodeId: 9, incarnation: 'fuzz' }, service);
+  return JSON.stringify({ ...hello, protocol: RPC_PROTOCOL_VERSION });
 }
 
 const { nodeId: _, ...descriptor } = samples.NODE;
 
 const peerFrames: Target = live(
   'peer-calls',
-  () =>
-    [
-      encodeFrame([
-        [0, 1, rangeExecute.name],
-        ...samples.REQUESTS.map((request, i) => [1, 10 + i, 1, rangeExecute.encodeRequest(request)]),
-      ]),
-      encodeFrame([
-        [0, 1, rangeWatch.name],
-        ...samples.WATCH_REQUESTS.map((request, i) => [3, 10 + i, 1, rangeWatch.encodeRequest(request)]),
-        [4, 10, rangeWatch.encodeRequest({ kind: 'progress' })],
-        [5, 10, 2 ** 53 - 1],
-      ]),
-      encodeFrame([
-        [0, 1, masterJoin.name],
-        [0, 2, masterHeartbeat.name],
-        [0, 3, masterView.name],
-        [1, 10, 1, masterJoin.encodeRequest({ nodeId: 0, descriptor })],
-        [1, 11, 2, masterHeartbeat.encodeRequest(samples.HEARTBEAT)],
-        [1, 12, 3, null],
-      ]),
-    ].map(grpcMessage),
-  (node, body) => {
-    const { peerPort } = node.options;
-    return grpcExchange(peerPort, { path: '/remora.internal.Rpc/Open', headers: stranger(node), body });
-  },
+  () => [
+    encodeFrame([
+      [0, 1, rangeExecute.name],
+      ...samples.REQUESTS.map((request, i) => [1, 10 + i, 1, rangeExecute.encodeRequest(request)]),
+    ]),
+    encodeFrame([
+      [0, 1, rangeWatch.name],
+      ...samples.WATCH_REQUESTS.map((request, i) => [3, 10 + i, 1, rangeWatch.encodeRequest(request)]),
+      [4, 10, rangeWatch.encodeRequest({ kind: 'progress' })],
+      [5, 10, 2 ** 53 - 1],
+    ]),
+    encodeFrame([
+      [0, 1, masterJoin.name],
+      [0, 2, masterHeartbeat.name],
+      [0, 3, masterView.name],
+      [1, 10, 1, masterJoin.encodeRequest({ nodeId: 0, descriptor })],
+      [1, 11, 2, masterHeartbeat.encodeRequest(samples.HEARTBEAT)],
+      [1, 12, 3, null],
+    ]),
+  ],
+  (node, body) => rawExchange(node.options.peerPort, framedBytes([strangerHello(node, RPC_SERVICE), body])),
 );
 
 /** A well-formed frame for a group of this node would be believed: the peer might lead it. */
 function concernsUs(body: Uint8Array): boolean {
   try {
-    return decodeRaftFrame(body.subarray(5)).some(({ groupId }) => groupId <= 2);
+    return decodeRaftFrame(body).some(({ groupId }) => groupId <= 2);
   } catch {
     return false;
   }
 }
 
-const raftStreams = ['frames', 'snapshot'].map(
-  (stream): Target =>
+const raftStreams = [FRAMES_SERVICE, SNAPSHOT_SERVICE].map(
+  (service): Target =>
     live(
-      `peer-raft-${stream}`,
+      `peer-${service.replace('.', '-')}`,
       () =>
         RAFT_TARGETS.filter(({ name }) => /frame|heartbeat|sender/.test(name))
           .flatMap((target) => target.corpus())
-          .map(grpcMessage)
           .filter((body) => !concernsUs(body)),
       (node, body) => {
         if (concernsUs(body)) return Promise.resolve();
-        const { path } = stream === 'frames' ? RAFT_SERVICE.frames : RAFT_SERVICE.snapshot;
-        return grpcExchange(node.options.peerPort, { path, headers: stranger(node), body });
+        return rawExchange(node.options.peerPort, framedBytes([strangerHello(node, service), body]));
       },
     ),
 );
 
 // -------------------------------------------------------------------------------------------------- handshakes
 
-const HANDSHAKES = [pipeDefinition.open.path, '/remora.internal.Rpc/Open', RAFT_SERVICE.frames.path] as const;
-
-/** The number of a stream and the lines of its metadata. */
-const handshakes = live(
+/** The lines of a call's metadata. */
+const pipeHandshake = live(
   'handshake',
   () =>
-    [
-      '0\nremora-pipe: 1',
-      '1\nremora-protocol: 1\nremora-cluster: c\nremora-node: 9\nremora-incarnation: i',
-      '1\nremora-protocol: 1\nremora-cluster:\nremora-node: 1e15\nremora-incarnation:',
-      `1\nremora-protocol: 1\nremora-node: 8\nremora-incarnation: ${'i'.repeat(5_000)}`,
-      '2\nremora-raft-version: 3\nremora-cluster: %63\nremora-node: 9\nremora-incarnation: %E0%A4%A',
-      '2\ngrpc-timeout: 99999999H\ngrpc-encoding: gzip\nremora-node-bin: AAAA=',
-    ].map((text) => Buffer.from(text)),
+    ['remora-pipe: 1', 'remora-pipe: 99', 'grpc-timeout: 99999999H\ngrpc-encoding: gzip\nremora-pipe-bin: AAAA='].map(
+      (text) => Buffer.from(text),
+    ),
   async ({ options }, bytes) => {
-    const [number = '', ...lines] = Buffer.from(bytes).toString('latin1').split('\n');
-    const path = HANDSHAKES[Number.parseInt(number, 10) % HANDSHAKES.length] ?? HANDSHAKES[0];
+    const lines = Buffer.from(bytes).toString('latin1').split('\n');
     const headers = Object.fromEntries(
       lines.map((line) => [line.split(':', 1)[0] ?? '', line.slice(line.indexOf(':') + 1).trim()]),
     );
-    const port = path === HANDSHAKES[0] ? options.clientPort : options.peerPort;
-    await grpcExchange(port, { path, headers, body: Buffer.alloc(0) });
+    await grpcExchange(options.clientPort, { path: pipeDefinition.open.path, headers, body: Buffer.alloc(0) });
   },
+);
+
+/** The hello of a peer. */
+const peerHandshake = live(
+  'peer-handshake',
+  () =>
+    [
+      `{"service":"${RPC_SERVICE}","protocol":"1","cluster":"c","node":"9","incarnation":"i"}`,
+      `{"service":"${RPC_SERVICE}","protocol":"${RPC_PROTOCOL_VERSION}","cluster":"","node":"1e15","incarnation":""}`,
+      JSON.stringify({ service: RPC_SERVICE, protocol: '1', node: '8', incarnation: 'i'.repeat(5_000) }),
+      `{"service":"${FRAMES_SERVICE}","version":"3","cluster":"c","node":"9","incarnation":null}`,
+      `{"service":"${SNAPSHOT_SERVICE}","version":3}`,
+    ].map((text) => Buffer.from(text)),
+  ({ options }, bytes) => rawExchange(options.peerPort, framedBytes([bytes])),
 );
 
 // -------------------------------------------------------------------------------------------------- HTTP
@@ -275,4 +280,12 @@ const http = live(
   },
 );
 
-export const LIVE_TARGETS: readonly Target[] = [...CONNECTIONS, calls, peerFrames, ...raftStreams, handshakes, http];
+export const LIVE_TARGETS: readonly Target[] = [
+  ...CONNECTIONS,
+  calls,
+  peerFrames,
+  ...raftStreams,
+  pipeHandshake,
+  peerHandshake,
+  http,
+];

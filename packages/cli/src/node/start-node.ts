@@ -8,19 +8,19 @@ import {
   nodeClock,
   nodeDisk,
   nodeRandom,
+  openFramePort,
   type Random,
   saysFull,
 } from '@remora/base';
 import { createMetrics, createPinoLogger } from '@remora/base/node';
 import { openLevelEngine, StoreDamagedError, StoreOpenError } from '@remora/dataserver';
-import { createRpcService, dialRpc, type RpcService, startPeerServer } from '@remora/protocol';
+import { createRpcService, dialRpc, type RpcService, rpcStreamOptions } from '@remora/protocol';
 import {
-  createGrpcTransport,
   createRaftHost,
-  type GrpcTransport,
-  grpcServerOptions,
+  createSocketTransport,
   LogDamagedError,
   LogVersionError,
+  type SocketTransport,
   StateLostError,
 } from '@remora/raft';
 import { CommandError } from '../exit-codes.ts';
@@ -99,7 +99,7 @@ function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatfor
     stagingDisk: nodeDisk(dataDir.path, { syncInPlace: false }),
     openEngine: (deps) => openLevelEngine({ ...deps, dir: join(dataDir.path, 'engine') }),
     createHost: createRaftHost,
-    connect: dialRpc,
+    connect: (target, self) => dialRpc(target, self, clock),
     openPeers: (deps) => new ProcessPeers(options, parts, deps),
     metrics,
     openEntry: (deps) => new Entry(deps, metrics),
@@ -111,14 +111,14 @@ class ProcessPeers implements Peers {
   readonly #options: NodeOptions;
   readonly #parts: ProcessParts;
   readonly #deps: PeersDeps;
-  readonly #raft: GrpcTransport;
+  readonly #raft: SocketTransport;
   #stop: () => void = () => {};
 
   constructor(options: NodeOptions, parts: ProcessParts, deps: PeersDeps) {
     this.#options = options;
     this.#parts = parts;
     this.#deps = deps;
-    this.#raft = createGrpcTransport({
+    this.#raft = createSocketTransport({
       local: deps.self,
       resolveAddress: deps.resolveAddress,
       clock: parts.clock,
@@ -142,14 +142,14 @@ class ProcessPeers implements Peers {
     const server = await this.#bind(rpc);
     this.#stop = () => {
       rpc.close();
-      server.stop();
+      server.close();
     };
   }
 
   #bind(rpc: RpcService) {
     const { listenHost: host, peerPort: port } = this.#options;
-    const services = [this.#raft.service, rpc];
-    return startPeerServer({ host, port, services, options: grpcServerOptions() }).catch((cause: unknown) => {
+    const services = [...this.#raft.services, rpc];
+    return openFramePort({ ...rpcStreamOptions(this.#parts.clock), host, port, services }).catch((cause: unknown) => {
       const message = `cannot listen on ${host}:${port}; is it taken? Choose another --peer-port`;
       throw new CommandError('portTaken', message, { cause });
     });

@@ -1,8 +1,11 @@
 import type { Bytes, ServiceError } from '@remora/base';
 
+/** Frames are at most about 1 MiB of small items or one large item; this bounds what a peer may make us buffer. */
+export const FRAME_BYTES_MAX = 64 << 20;
+
 /**
- * An ordered, reliable stream of frames between two processes, as a port: gRPC in production, memory in tests and in
- * the simulator. It may break at any moment; what was sent before may or may not have arrived.
+ * An ordered, reliable stream of frames between two processes, as a port: between nodes a socket, from clients gRPC,
+ * memory in tests and in the simulator. It may break at any moment; what was sent before may or may not have arrived.
  */
 export interface FrameLink {
   /** Attaches the receiver, once, before anything is delivered. `onOpen` follows when the handshake is done. */

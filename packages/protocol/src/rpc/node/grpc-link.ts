@@ -1,6 +1,6 @@
 import { type ClientDuplexStream, Metadata, type ServerDuplexStream, type StatusObject } from '@grpc/grpc-js';
 import { type Bytes, ERROR_TABLE, isErrorCode, ServiceError } from '@remora/base';
-import type { FrameLink, FrameReceiver } from '../link.ts';
+import { FRAME_BYTES_MAX, type FrameLink, type FrameReceiver } from '../link.ts';
 
 /**
  * Frames over one gRPC bidirectional stream. A frame is one gRPC message, its bytes as they are (`rawBytes`) or in a
@@ -9,9 +9,6 @@ import type { FrameLink, FrameReceiver } from '../link.ts';
 
 /** Trailer that carries our error code when a stream is refused or ended. */
 export const CODE_KEY = 'remora-code';
-
-/** Frames are at most about 1 MiB of small items or one large item; this bounds what a peer may make us buffer. */
-export const FRAME_BYTES_MAX = 64 << 20;
 
 export const rawBytes = {
   serialize: (frame: Bytes): Buffer => Buffer.from(frame.buffer, frame.byteOffset, frame.byteLength),

@@ -7,25 +7,20 @@
  * P3. Whenever frames may have been lost after the peer was thought reachable, `lost` is called, once per occasion.
  */
 import {
-  type ChannelCredentials,
-  Client,
-  type ClientDuplexStream,
-  type Metadata,
-  type StatusObject,
-} from '@grpc/grpc-js';
-import type { Clock, Logger, Random, Timer } from '@remora/base';
+  type Clock,
+  dialFrames,
+  type FrameStream,
+  type Hello,
+  type Logger,
+  type Random,
+  type StreamEnd,
+  type Timer,
+} from '@remora/base';
 import type { GroupMessage, HeartbeatFrame, NodeId } from '../../ports.ts';
 import { encodedBytesMax, encodeFrame } from '../codec.ts';
 import { HeartbeatEncoder } from '../heartbeat-codec.ts';
-import { channelOptions, type GrpcTransportOptions } from './grpc-options.ts';
-import {
-  checkPeer,
-  identityMetadata,
-  type PeerIdentity,
-  type PeerRefusal,
-  RAFT_SERVICE,
-  refusalOf,
-} from './handshake.ts';
+import { checkPeer, FRAMES_SERVICE, helloOf, type PeerIdentity, type PeerRefusal, refusalOf } from './handshake.ts';
+import { streamOptions, type TransportOptions } from './transport-options.ts';
 
 /** What was given to streams, over all peers. */
 export interface FrameTraffic {
@@ -47,20 +42,17 @@ export interface PeerContext {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  readonly options: GrpcTransportOptions;
-  readonly credentials: ChannelCredentials;
+  readonly options: TransportOptions;
   readonly resolveAddress: (node: NodeId) => string | undefined;
   readonly verifyPeer: (peer: PeerIdentity) => string | undefined;
   readonly onRefused: (node: NodeId, refusal: PeerRefusal) => void;
   readonly traffic: FrameTraffic;
 }
 
-type Call = ClientDuplexStream<Buffer, Buffer>;
-
 type State =
   | { readonly at: 'idle' | 'closed' }
   | { readonly at: 'waiting'; readonly timer: Timer }
-  | { readonly at: 'dialling' | 'open'; readonly client: Client; readonly call: Call; readonly timer: Timer };
+  | { readonly at: 'dialling' | 'open'; readonly stream: FrameStream; readonly timer: Timer };
 
 export class FramePeer {
   readonly #context: PeerContext;
@@ -68,9 +60,9 @@ export class FramePeer {
   readonly #lost: () => void;
   readonly #heartbeats = new HeartbeatEncoder();
   #state: State = { at: 'idle' };
-  /** Bytes queued or written, and not yet taken by the socket. */
-  #pendingBytes = 0;
+  /** Frames for a peer that has not answered yet, and their bytes. */
   #queue: Buffer[] = [];
+  #queuedBytes = 0;
   #failures = 0;
   /** The queue has overflowed and has not drained since. */
   #overflowing = false;
@@ -126,55 +118,48 @@ export class FramePeer {
   // ---------------------------------------------------------------------------------------------- connection
 
   #dial(): void {
-    const { clock, options, credentials, resolveAddress, local } = this.#context;
+    const { clock, options, resolveAddress, local } = this.#context;
     const address = resolveAddress(this.#node);
     if (address === undefined) return this.#pause(this.#backoffMs());
-    const client = new Client(address, credentials, channelOptions(options));
-    const { path, requestSerialize, responseDeserialize } = RAFT_SERVICE.frames;
-    const call: Call = client.makeBidiStreamRequest(
-      path,
-      requestSerialize,
-      responseDeserialize,
-      identityMetadata(local),
-    );
-    const timer = clock.setTimer(options.connectTimeoutMs, () => this.#broken(call, 'the handshake took too long'));
-    this.#state = { at: 'dialling', client, call, timer };
-    call.on('metadata', (metadata: Metadata) => this.#answered(call, metadata));
-    call.on('status', (ended: StatusObject) => this.#ended(call, ended));
-    call.on('error', () => undefined); // `status` tells the same
-    call.on('data', () => undefined); // nothing is sent this way
+    const stream = dialFrames(address, helloOf(local, FRAMES_SERVICE), streamOptions(options, clock), {
+      onHello: (hello) => this.#answered(stream, hello),
+      onFrame: () => undefined, // nothing is sent this way
+      onDrain: () => undefined,
+      onEnd: (end) => this.#ended(stream, end),
+    });
+    const timer = clock.setTimer(options.connectTimeoutMs, () => this.#broken(stream, 'the handshake took too long'));
+    this.#state = { at: 'dialling', stream, timer };
   }
 
-  #answered(call: Call, metadata: Metadata): void {
+  #answered(stream: FrameStream, hello: Hello): void {
     const state = this.#state;
-    if (state.at !== 'dialling' || state.call !== call) return;
+    if (state.at !== 'dialling' || state.stream !== stream) return;
     const { local, verifyPeer, logger } = this.#context;
-    const checked = checkPeer(metadata, local, verifyPeer);
+    const checked = checkPeer(hello, local, verifyPeer);
     if ('refusal' in checked || checked.peer.nodeId !== this.#node) {
       const reason = 'refusal' in checked ? checked.refusal.message : `node ${checked.peer.nodeId} answers there`;
-      return this.#broken(call, reason, this.#context.options.refusedBackoffMs);
+      return this.#broken(stream, reason, this.#context.options.refusedBackoffMs);
     }
     state.timer.cancel();
     this.#state = { ...state, at: 'open' };
     this.#failures = 0;
     logger.info({ peer: this.#node }, 'connected to a peer');
-    const queue = this.#queue;
-    this.#queue = [];
-    for (const frame of queue) this.#write(call, frame);
+    for (const frame of this.#queue) stream.send(frame);
+    this.#forgetQueue();
   }
 
-  #ended(call: Call, ended: StatusObject): void {
-    const refusal = refusalOf(ended);
+  #ended(stream: FrameStream, end: StreamEnd): void {
+    const refusal = refusalOf(end);
     // A peer that is stopping, or has a newer stream of ours, does not refuse us.
-    if (refusal === undefined || refusal.code === 'UNAVAILABLE') return this.#broken(call, ended.details);
-    if (!this.#isCurrent(call)) return;
-    this.#broken(call, refusal.message, this.#context.options.refusedBackoffMs);
+    if (refusal === undefined || refusal.code === 'UNAVAILABLE') return this.#broken(stream, end.message);
+    if (!this.#isCurrent(stream)) return;
+    this.#broken(stream, refusal.message, this.#context.options.refusedBackoffMs);
     this.#context.onRefused(this.#node, refusal);
   }
 
-  #broken(call: Call, reason: string, pauseMs?: number): void {
+  #broken(stream: FrameStream, reason: string, pauseMs?: number): void {
     const state = this.#state;
-    if ((state.at !== 'dialling' && state.at !== 'open') || state.call !== call) return;
+    if ((state.at !== 'dialling' && state.at !== 'open') || state.stream !== stream) return;
     const firstFailure = this.#failures === 0;
     const hadFrames = state.at === 'open' || this.#queue.length > 0;
     release(state);
@@ -185,8 +170,8 @@ export class FramePeer {
     if (hadFrames) this.#lost(); // P3
   }
 
-  #isCurrent(call: Call): boolean {
-    return (this.#state.at === 'dialling' || this.#state.at === 'open') && this.#state.call === call;
+  #isCurrent(stream: FrameStream): boolean {
+    return (this.#state.at === 'dialling' || this.#state.at === 'open') && this.#state.stream === stream;
   }
 
   #pause(delayMs: number): void {
@@ -209,56 +194,42 @@ export class FramePeer {
   /** The frame's size; 0 when it was dropped. */
   #sendFrame(encode: () => Buffer): number {
     const { options, traffic } = this.#context;
-    if (this.#pendingBytes > options.queueBytesMax) {
+    const state = this.#state;
+    const pendingBytes = state.at === 'open' ? state.stream.pendingBytes : this.#queuedBytes;
+    if (pendingBytes > options.queueBytesMax) {
       traffic.dropped++;
-      this.#overflow();
+      this.#overflow(pendingBytes);
       return 0;
     }
     this.#overflowing = false;
     const frame = encode();
-    this.#pendingBytes += frame.length;
-    if (this.#state.at === 'open') this.#write(this.#state.call, frame);
-    else this.#queue.push(frame);
+    if (state.at === 'open') state.stream.send(frame);
+    else {
+      this.#queue.push(frame);
+      this.#queuedBytes += frame.length;
+    }
     traffic.frames++;
     traffic.bytes += frame.length;
     return frame.length;
   }
 
-  #write(call: Call, frame: Buffer): void {
-    call.write(frame, () => {
-      if (this.#isCurrent(call)) this.#pendingBytes -= frame.length;
-    });
-  }
-
-  #overflow(): void {
+  #overflow(bytes: number): void {
     if (this.#overflowing) return;
     this.#overflowing = true;
-    this.#context.logger.warn(
-      { peer: this.#node, bytes: this.#pendingBytes },
-      'a peer is too slow: frames are dropped',
-    );
+    this.#context.logger.warn({ peer: this.#node, bytes }, 'a peer is too slow: frames are dropped');
     this.#lost(); // P3
   }
 
   #forgetQueue(): void {
     this.#queue = [];
-    this.#pendingBytes = 0;
+    this.#queuedBytes = 0;
     this.#overflowing = false;
   }
 }
 
-function release({
-  client,
-  call,
-  timer,
-}: {
-  readonly client: Client;
-  readonly call: Call;
-  readonly timer: Timer;
-}): void {
+function release({ stream, timer }: { readonly stream: FrameStream; readonly timer: Timer }): void {
   timer.cancel();
-  call.cancel();
-  client.close();
+  stream.destroy();
 }
 
 /** Cuts what one turn sends into frames of bounded size; nearly always it is one. */

@@ -1,6 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import { Server, ServerCredentials } from '@grpc/grpc-js';
-import { nodeClock, SeededRandom, sleep } from '@remora/base';
+import { nodeClock, openFramePort, SeededRandom, sleep } from '@remora/base';
 import { expect, test } from 'vitest';
 import type { Entry, LogPosition, SnapshotMeta } from '../../../core/types.ts';
 import { createRaftHost, type NodeRaftHost } from '../../host/host.ts';
@@ -9,8 +8,9 @@ import { MemoryGroupLog } from '../../log/index.ts';
 import type { GroupId, NodeId, SnapshotReceiver, StateMachine, StateMachineSnapshot } from '../../ports.ts';
 import { SNAPSHOT_TRANSFER_DEFAULTS } from '../snapshot-transfer.ts';
 import { until } from '../test-contract.ts';
-import { createGrpcTransport, type GrpcTransport } from './grpc-transport.ts';
+import { createSocketTransport, type SocketTransport } from './socket-transport.ts';
 import { BreakingProxy } from './test-proxy.ts';
+import { streamOptions, transportOptions } from './transport-options.ts';
 
 const MIB = 1024 * 1024;
 const SNAPSHOT_BYTES = 256 * MIB;
@@ -85,27 +85,22 @@ function confOf(groupId: GroupId) {
 
 interface RunningNode {
   readonly host: NodeRaftHost;
-  readonly raft: GrpcTransport;
+  readonly raft: SocketTransport;
   readonly port: number;
   readonly stop: () => Promise<void>;
 }
 
 async function startNode(id: NodeId, addressOf: (node: NodeId) => number, fatal: unknown[]): Promise<RunningNode> {
   const random = new SeededRandom(id);
-  const raft = createGrpcTransport({
+  const raft = createSocketTransport({
     local: { clusterId: 'test', nodeId: id, incarnation: `i${id}` },
     resolveAddress: (node) => `127.0.0.1:${addressOf(node)}`,
     clock,
     random,
     verifyPeer: () => undefined,
   });
-  const server = new Server();
-  server.addService(raft.service.definition, raft.service.implementation);
-  const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
-      error === null ? resolve(bound) : reject(error),
-    );
-  });
+  const options = streamOptions(transportOptions(), clock);
+  const listening = await openFramePort({ ...options, host: '127.0.0.1', port: 0, services: raft.services });
   const host = createRaftHost({
     nodeId: id,
     clock,
@@ -118,9 +113,9 @@ async function startNode(id: NodeId, addressOf: (node: NodeId) => number, fatal:
   host.start();
   const stop = async () => {
     await host.stop();
-    server.forceShutdown();
+    listening.close();
   };
-  return { host, raft, port, stop };
+  return { host, raft, port: listening.port, stop };
 }
 
 function addGroup(node: RunningNode, id: NodeId, groupId: GroupId, stateMachine: StateMachine): void {

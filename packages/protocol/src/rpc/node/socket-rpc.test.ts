@@ -1,11 +1,10 @@
-import { Server, ServerCredentials } from '@grpc/grpc-js';
-import { nodeClock, nodeRandom, type ServiceError } from '@remora/base';
+import { nodeClock, nodeRandom, openFramePort, type ServiceError } from '@remora/base';
 import { afterEach, expect, test } from 'vitest';
 import { createDialer } from '../dialer.ts';
 import { createRpcRegistry } from '../registry.ts';
 import type { RpcChannel } from '../rpc.ts';
 import { countTo, echo } from '../test-methods.ts';
-import { createRpcService, dialRpc, type LinkIdentity } from './grpc-rpc.ts';
+import { createRpcService, dialRpc, type LinkIdentity, rpcStreamOptions } from './socket-rpc.ts';
 
 const cleanups: (() => void)[] = [];
 afterEach(() => {
@@ -39,25 +38,20 @@ async function startServer(
   });
   const acceptPeer = (peer: LinkIdentity): undefined => void asked.push(peer);
   const service = createRpcService({ identity: () => self, registry, clock: nodeClock(), acceptPeer });
-  const server = new Server();
-  server.addService(service.definition, service.implementation);
-  const bound = await new Promise<number>((resolve, reject) =>
-    server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), (error, actual) =>
-      error === null ? resolve(actual) : reject(error),
-    ),
-  );
+  const options = rpcStreamOptions(nodeClock());
+  const listening = await openFramePort({ ...options, host: '127.0.0.1', port, services: [service] });
   const stop = (): void => {
     service.close();
-    server.forceShutdown();
+    listening.close();
   };
   cleanups.push(stop);
-  return { port: bound, peers, asked, stop };
+  return { port: listening.port, peers, asked, stop };
 }
 
 function startDialer(port: number, self: LinkIdentity) {
   const dialer = createDialer({
     localNodeId: self.nodeId,
-    connect: (target) => dialRpc(target, self),
+    connect: (target) => dialRpc(target, self, nodeClock()),
     registry: createRpcRegistry(),
     resolveAddress: () => `127.0.0.1:${port}`,
     clock: nodeClock(),
@@ -83,7 +77,7 @@ async function codeOf(promise: Promise<unknown>): Promise<string> {
   );
 }
 
-test('calls and streams work over gRPC, and the handler knows its peer', async () => {
+test('calls and streams work over sockets, and the handler knows its peer', async () => {
   const server = await startServer(identity({ nodeId: 2 }));
   const dialer = startDialer(server.port, identity());
   const texts = Array.from({ length: 500 }, (_, i) => `t${i}`);

@@ -1,17 +1,20 @@
 /**
- * `Transport` over gRPC: for each pair of nodes and direction one stream of Raft frames, and one stream per snapshot.
- * A node dials the peers it has something to say to; its own server takes what they say.
+ * `Transport` over sockets: for each pair of nodes and direction one stream of Raft frames, and one stream per snapshot.
+ * A node dials the peers it has something to say to; its own port takes what they say.
  *
  * X1. What a peer sends is given on only after the handshake (handshake.ts K1), and only from its newest stream.
- * X2. Bytes that are no valid frame end the stream they came on, with a status that says so, and nothing else.
+ * X2. Bytes that are no valid frame end the stream they came on, with a reason that says so, and nothing else.
  */
 import {
-  ChannelCredentials,
-  type handleBidiStreamingCall,
-  type ServerDuplexStream,
-  type UntypedServiceImplementation,
-} from '@grpc/grpc-js';
-import { assert, type Clock, type Logger, type Random, silentLogger } from '@remora/base';
+  assert,
+  type Clock,
+  type FrameService,
+  type FrameStream,
+  type Hello,
+  type Logger,
+  type Random,
+  silentLogger,
+} from '@remora/base';
 import type {
   GroupMessage,
   HeartbeatFrame,
@@ -26,27 +29,25 @@ import { type SnapshotLinkEvents, sendOverLinks } from '../snapshot-outgoing.ts'
 import { newTraffic, type SnapshotTraffic } from '../snapshot-transfer.ts';
 import { WireError } from '../wire-bytes.ts';
 import { FramePeer, type FrameTraffic, newFrameTraffic, type PeerContext } from './frame-peer.ts';
-import { type GivenGrpcTransportOptions, grpcTransportOptions } from './grpc-options.ts';
 import {
   checkPeer,
-  identityMetadata,
+  FRAMES_SERVICE,
+  helloOf,
   type PeerIdentity,
   type PeerRefusal,
-  RAFT_SERVICE,
-  refusalStatus,
+  SNAPSHOT_SERVICE,
 } from './handshake.ts';
 import { dialSnapshot, receiveSnapshotStream } from './snapshot-stream.ts';
+import { type GivenTransportOptions, transportOptions } from './transport-options.ts';
 
-export interface GrpcTransportConfig {
+export interface SocketTransportConfig {
   readonly local: PeerIdentity;
   /** `host:port` of a node as known now; undefined when it is not. Asked anew for each attempt to connect. */
   readonly resolveAddress: (node: NodeId) => string | undefined;
   readonly clock: Clock;
   readonly random: Random;
-  readonly options?: GivenGrpcTransportOptions;
+  readonly options?: GivenTransportOptions;
   readonly logger?: Logger;
-  /** How peers are dialled; without encryption unless given. */
-  readonly credentials?: ChannelCredentials;
   /** What this node knows about its peers: a reason when `peer` is not the node it claims to be. */
   readonly verifyPeer: (peer: PeerIdentity) => string | undefined;
   readonly onPeerVerified?: (peer: PeerIdentity) => void;
@@ -54,30 +55,25 @@ export interface GrpcTransportConfig {
   readonly onRefused?: (node: NodeId, refusal: PeerRefusal) => void;
 }
 
-export interface GrpcTransport {
+export interface SocketTransport {
   readonly transport: Transport;
   /** Counters of the frames sent. */
   readonly frameTraffic: Readonly<FrameTraffic>;
   /** Counters of the snapshots sent and received. */
   readonly snapshotTraffic: Readonly<SnapshotTraffic>;
-  /** To be added to the node's server: `server.addService(service.definition, service.implementation)`. */
-  readonly service: {
-    readonly definition: typeof RAFT_SERVICE;
-    readonly implementation: UntypedServiceImplementation;
-  };
+  /** For the node's port (`openFramePort`). */
+  readonly services: readonly FrameService[];
 }
 
-export function createGrpcTransport(config: GrpcTransportConfig): GrpcTransport {
-  const node = new GrpcNode(config);
+export function createSocketTransport(config: SocketTransportConfig): SocketTransport {
+  const node = new SocketNode(config);
   return {
     transport: node,
     frameTraffic: node.frameTraffic,
     snapshotTraffic: node.snapshotTraffic,
-    service: { definition: RAFT_SERVICE, implementation: node.implementation },
+    services: node.services,
   };
 }
-
-type Call = ServerDuplexStream<Buffer, Buffer>;
 
 /** A verified caller, and who takes what it says. */
 interface Welcome {
@@ -86,22 +82,22 @@ interface Welcome {
   readonly transfers: IncomingSnapshots;
 }
 
-class GrpcNode implements Transport {
-  readonly implementation: UntypedServiceImplementation;
+class SocketNode implements Transport {
+  readonly services: readonly FrameService[];
   readonly frameTraffic = newFrameTraffic();
   readonly snapshotTraffic = newTraffic();
-  readonly #config: GrpcTransportConfig;
+  readonly #config: SocketTransportConfig;
   readonly #context: PeerContext;
   readonly #logger: Logger;
   readonly #peers = new Map<NodeId, FramePeer>();
   /** The newest stream of frames from each peer (X1). */
-  readonly #incoming = new Map<NodeId, Call>();
-  readonly #snapshotsIn = new Set<Call>();
+  readonly #incoming = new Map<NodeId, FrameStream>();
+  readonly #snapshotsIn = new Set<FrameStream>();
   readonly #stopped = new AbortController();
   #handlers: TransportHandlers | undefined;
   #transfers: IncomingSnapshots | undefined;
 
-  constructor(config: GrpcTransportConfig) {
+  constructor(config: SocketTransportConfig) {
     const { local, clock, random, resolveAddress, verifyPeer, logger = silentLogger } = config;
     this.#config = config;
     this.#logger = logger;
@@ -113,16 +109,16 @@ class GrpcNode implements Transport {
       resolveAddress,
       verifyPeer,
       traffic: this.frameTraffic,
-      options: grpcTransportOptions(config.options),
-      credentials: config.credentials ?? ChannelCredentials.createInsecure(),
+      options: transportOptions(config.options),
       onRefused: (node, refusal) => {
         logger.error({ peer: node, ...refusal }, 'a peer refused this node');
         config.onRefused?.(node, refusal);
       },
     };
-    const frames: handleBidiStreamingCall<Buffer, Buffer> = (call) => this.#framesFrom(call);
-    const snapshot: handleBidiStreamingCall<Buffer, Buffer> = (call) => void this.#snapshotFrom(call);
-    this.implementation = { frames, snapshot };
+    this.services = [
+      { name: FRAMES_SERVICE, open: (hello, stream) => this.#framesFrom(hello, stream) },
+      { name: SNAPSHOT_SERVICE, open: (hello, stream) => this.#snapshotFrom(hello, stream) },
+    ];
   }
 
   start(handlers: TransportHandlers): void {
@@ -181,8 +177,8 @@ class GrpcNode implements Transport {
     this.#stopped.abort(new Error('the transport is stopped'));
     this.#transfers?.stop('the node is stopping');
     for (const peer of this.#peers.values()) peer.close();
-    for (const call of [...this.#incoming.values(), ...this.#snapshotsIn]) {
-      end(call, { code: 'UNAVAILABLE', message: 'the node is stopping' });
+    for (const stream of [...this.#incoming.values(), ...this.#snapshotsIn]) {
+      stream.end({ code: 'UNAVAILABLE', message: 'the node is stopping' });
     }
     this.#peers.clear();
     this.#incoming.clear();
@@ -190,70 +186,61 @@ class GrpcNode implements Transport {
 
   // ---------------------------------------------------------------------------------------------- from peers
 
-  #framesFrom(call: Call): void {
-    const welcome = this.#welcome(call);
+  #framesFrom(hello: Hello, stream: FrameStream): void {
+    const welcome = this.#welcome(hello, stream, FRAMES_SERVICE);
     if (welcome === undefined) return;
     const { peer, handlers } = welcome;
     const older = this.#incoming.get(peer.nodeId);
-    this.#incoming.set(peer.nodeId, call);
-    if (older !== undefined) end(older, { code: 'UNAVAILABLE', message: 'a newer stream took its place' });
+    this.#incoming.set(peer.nodeId, stream);
+    older?.end({ code: 'UNAVAILABLE', message: 'a newer stream took its place' });
     // A stream from it shows that it is up: do not wait before dialling it.
     this.#peers.get(peer.nodeId)?.nudge();
     const frames = new IncomingFrames(peer.nodeId, handlers);
-    call.on('data', (frame: Buffer) => this.#frame(call, peer.nodeId, frame, frames));
-    const over = () => {
-      if (this.#incoming.get(peer.nodeId) === call) this.#incoming.delete(peer.nodeId);
-    };
-    call.on('cancelled', over);
-    call.on('end', () => {
-      over();
-      call.end();
+    stream.handle({
+      onFrame: (frame) => this.#frame(stream, peer.nodeId, frame, frames),
+      onDrain: () => undefined,
+      onEnd: () => {
+        if (this.#incoming.get(peer.nodeId) === stream) this.#incoming.delete(peer.nodeId);
+      },
     });
   }
 
-  #frame(call: Call, from: NodeId, frame: Buffer, frames: IncomingFrames): void {
-    if (this.#incoming.get(from) !== call) return; // X1
+  #frame(stream: FrameStream, from: NodeId, frame: Buffer, frames: IncomingFrames): void {
+    if (this.#incoming.get(from) !== stream) return; // X1
     try {
       frames.take(frame);
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
       this.#logger.error({ peer: from, error: error.message }, 'a peer sent a malformed frame'); // X2
       this.#incoming.delete(from);
-      end(call, { code: 'INVALID_ARGUMENT', message: `malformed frame: ${error.message}` });
+      stream.end({ code: 'INVALID_ARGUMENT', message: `malformed frame: ${error.message}` });
     }
   }
 
-  async #snapshotFrom(call: Call): Promise<void> {
-    const welcome = this.#welcome(call);
+  #snapshotFrom(hello: Hello, stream: FrameStream): void {
+    const welcome = this.#welcome(hello, stream, SNAPSHOT_SERVICE);
     if (welcome === undefined) return;
-    this.#snapshotsIn.add(call);
-    await receiveSnapshotStream(call, welcome.peer.nodeId, welcome.transfers);
-    this.#snapshotsIn.delete(call);
+    this.#snapshotsIn.add(stream);
+    receiveSnapshotStream(stream, welcome.peer.nodeId, welcome.transfers, () => this.#snapshotsIn.delete(stream));
   }
 
   /** Checks who calls, and answers with our own name; undefined when the caller was sent away. */
-  #welcome(call: Call): Welcome | undefined {
+  #welcome(hello: Hello, stream: FrameStream, service: string): Welcome | undefined {
     const handlers = this.#handlers;
     const transfers = this.#transfers;
-    call.on('error', () => undefined); // a broken stream is no news: the peer dials again
     if (handlers === undefined || transfers === undefined || this.#stopped.signal.aborted) {
-      end(call, { code: 'UNAVAILABLE', message: 'the node is not running' });
+      stream.end({ code: 'UNAVAILABLE', message: 'the node is not running' });
       return undefined;
     }
     const { local, verifyPeer, onPeerVerified } = this.#config;
-    const checked = checkPeer(call.metadata, local, verifyPeer);
+    const checked = checkPeer(hello, local, verifyPeer);
     if ('refusal' in checked) {
       this.#logger.warn({ ...checked.refusal }, 'a peer was refused');
-      end(call, checked.refusal);
+      stream.end(checked.refusal);
       return undefined;
     }
-    call.sendMetadata(identityMetadata(local));
+    stream.sayHello(helloOf(local, service));
     onPeerVerified?.(checked.peer);
     return { peer: checked.peer, handlers, transfers };
   }
-}
-
-/** Ends a stream with a status that says why. */
-function end(call: Call, refusal: PeerRefusal): void {
-  call.emit('error', refusalStatus(refusal));
 }

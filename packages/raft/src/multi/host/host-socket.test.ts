@@ -1,9 +1,9 @@
-import { Server, ServerCredentials } from '@grpc/grpc-js';
-import { nodeClock, SeededRandom } from '@remora/base';
+import { nodeClock, openFramePort, SeededRandom } from '@remora/base';
 import { expect, test } from 'vitest';
 import type { Group } from '../host-api.ts';
 import { MemoryGroupLog } from '../log/index.ts';
-import { createGrpcTransport } from '../transport/node/grpc-transport.ts';
+import { createSocketTransport } from '../transport/node/socket-transport.ts';
+import { streamOptions, transportOptions } from '../transport/node/transport-options.ts';
 import { until } from '../transport/test-contract.ts';
 import { createRaftHost } from './host.ts';
 import { Counter } from './test-bed.ts';
@@ -19,21 +19,16 @@ interface RunningNode {
 
 async function startNode(id: number, ports: Map<number, number>, fatal: unknown[]): Promise<RunningNode> {
   const random = new SeededRandom(id);
-  const { transport, service } = createGrpcTransport({
+  const { transport, services } = createSocketTransport({
     local: { clusterId: 'test', nodeId: id, incarnation: `i${id}` },
     resolveAddress: (node) => `127.0.0.1:${ports.get(node)}`,
     clock,
     random,
     verifyPeer: () => undefined,
   });
-  const server = new Server();
-  server.addService(service.definition, service.implementation);
-  const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
-      error === null ? resolve(bound) : reject(error),
-    );
-  });
-  ports.set(id, port);
+  const options = streamOptions(transportOptions(), clock);
+  const listening = await openFramePort({ ...options, host: '127.0.0.1', port: 0, services });
+  ports.set(id, listening.port);
   const log = new MemoryGroupLog();
   const onFatal = (error: unknown) => fatal.push(error);
   const host = createRaftHost({ nodeId: id, clock, random, log, transport, onFatal });
@@ -49,12 +44,12 @@ async function startNode(id: number, ports: Map<number, number>, fatal: unknown[
   });
   const stop = async () => {
     await host.stop();
-    server.forceShutdown();
+    listening.close();
   };
   return { group, counter, stop };
 }
 
-test('three hosts over gRPC replicate, and go on without the one that led', async () => {
+test('three hosts over sockets replicate, and go on without the one that led', async () => {
   const ports = new Map<number, number>();
   const fatal: unknown[] = [];
   const nodes = await Promise.all([1, 2, 3].map((id) => startNode(id, ports, fatal)));

@@ -1,27 +1,35 @@
 import { connect } from 'node:net';
-import { Client, credentials, Metadata, Server, ServerCredentials, type StatusObject } from '@grpc/grpc-js';
-import { nodeClock, SeededRandom } from '@remora/base';
+import {
+  dialFrames,
+  type FramePort,
+  type Hello,
+  nodeClock,
+  openFramePort,
+  SeededRandom,
+  type StreamEnd,
+} from '@remora/base';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { NodeId, Transport, TransportHandlers } from '../../ports.ts';
 import { encodeFrame } from '../codec.ts';
 import { heartbeat, Recorder, transportContract, until } from '../test-contract.ts';
-import { grpcServerOptions } from './grpc-options.ts';
-import { createGrpcTransport, type GrpcTransportConfig } from './grpc-transport.ts';
-import { identityMetadata, type PeerIdentity, type PeerRefusal, RAFT_SERVICE } from './handshake.ts';
+import { FRAMES_SERVICE, helloOf, type PeerIdentity, type PeerRefusal } from './handshake.ts';
+import { createSocketTransport, type SocketTransportConfig } from './socket-transport.ts';
+import { streamOptions, transportOptions } from './transport-options.ts';
 
 const clock = nodeClock();
+const STREAM_OPTIONS = streamOptions(transportOptions(), clock);
 
 /** Nodes on loopback. A node that is started again takes its old port. */
-class GrpcBed {
+class SocketBed {
   readonly ports = new Map<NodeId, number>();
-  readonly #running = new Map<NodeId, { readonly transport: Transport; readonly server: Server }>();
+  readonly #running = new Map<NodeId, { readonly transport: Transport; readonly port: FramePort }>();
 
   async start(
     node: NodeId,
     handlers: TransportHandlers,
-    config: Partial<GrpcTransportConfig> = {},
+    config: Partial<SocketTransportConfig> = {},
   ): Promise<Transport> {
-    const { transport, service } = createGrpcTransport({
+    const { transport, services } = createSocketTransport({
       local: identity(node),
       resolveAddress: (to) => (this.ports.has(to) ? `127.0.0.1:${this.ports.get(to)}` : undefined),
       clock,
@@ -29,11 +37,11 @@ class GrpcBed {
       verifyPeer: () => undefined,
       ...config,
     });
-    const server = new Server(grpcServerOptions());
-    server.addService(service.definition, service.implementation);
-    this.ports.set(node, await bind(server, this.ports.get(node) ?? 0));
+    const wanted = { host: '127.0.0.1', port: this.ports.get(node) ?? 0 };
+    const port = await openFramePort({ ...STREAM_OPTIONS, ...wanted, services });
+    this.ports.set(node, port.port);
     transport.start(handlers);
-    this.#running.set(node, { transport, server });
+    this.#running.set(node, { transport, port });
     return transport;
   }
 
@@ -41,7 +49,7 @@ class GrpcBed {
     const running = this.#running.get(node);
     this.#running.delete(node);
     await running?.transport.stop();
-    running?.server.forceShutdown();
+    running?.port.close();
   }
 
   async close(): Promise<void> {
@@ -53,18 +61,10 @@ function identity(nodeId: NodeId, change: Partial<PeerIdentity> = {}): PeerIdent
   return { clusterId: 'test cluster', nodeId, incarnation: `first-${nodeId}`, ...change };
 }
 
-function bind(server: Server, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), (error, bound) =>
-      error === null ? resolve(bound) : reject(error),
-    );
-  });
-}
+transportContract('sockets on loopback', async () => new SocketBed());
 
-transportContract('gRPC on loopback', async () => new GrpcBed());
-
-describe('gRPC transport', () => {
-  const bed = new GrpcBed();
+describe('socket transport', () => {
+  const bed = new SocketBed();
   afterEach(() => bed.close());
 
   test('a restarted peer is reached soon, without waiting for a long back-off', async () => {
@@ -140,26 +140,31 @@ describe('gRPC transport', () => {
     await until('frames still arrive', () => two.messages.length === 1);
   });
 
-  test('a malformed frame ends its stream with a clear status, and the next stream works', async () => {
+  test('a malformed frame ends its stream with a clear reason, and the next stream works', async () => {
     const two = new Recorder();
     await bed.start(2, two);
-    const client = new Client(`127.0.0.1:${bed.ports.get(2)}`, credentials.createInsecure());
-    const open = (metadata: Metadata) => {
-      const { path, requestSerialize, responseDeserialize } = RAFT_SERVICE.frames;
-      const call = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, metadata);
-      const ended = new Promise<StatusObject>((resolve) => call.on('status', resolve));
-      call.on('error', () => undefined).on('data', () => undefined);
-      return { call, ended };
+    const open = (hello: Hello) => {
+      const ends: StreamEnd[] = [];
+      const stream = dialFrames(`127.0.0.1:${bed.ports.get(2)}`, hello, STREAM_OPTIONS, {
+        onHello: () => undefined,
+        onFrame: () => undefined,
+        onDrain: () => undefined,
+        onEnd: (end) => ends.push(end),
+      });
+      return { stream, ends };
     };
-    const bad = open(identityMetadata(identity(1)));
-    bad.call.write(Buffer.from('garbage'));
-    expect((await bad.ended).details).toContain('malformed frame');
-    expect((await open(new Metadata()).ended).details).toContain('does not name its node');
-    const good = open(identityMetadata(identity(1)));
-    good.call.write(encodeFrame([heartbeat(4)]));
+    const hello = helloOf(identity(1), FRAMES_SERVICE);
+    const bad = open(hello);
+    bad.stream.send(Buffer.from('garbage'));
+    await until('it is told what was wrong', () => bad.ends.length === 1);
+    expect(bad.ends[0]?.message).toContain('malformed frame');
+    const nameless = open({ service: FRAMES_SERVICE });
+    await until('it is told to name itself', () => nameless.ends.length === 1);
+    expect(nameless.ends[0]?.message).toContain('does not name its node');
+    const good = open(hello);
+    good.stream.send(encodeFrame([heartbeat(4)]));
     await until('the good frame is there', () => two.messages.length === 1);
-    good.call.cancel();
-    client.close();
+    good.stream.destroy();
   });
 
   test('frames beyond the bound are dropped while a peer does not read, and the loss is reported', async () => {

@@ -1,0 +1,84 @@
+/**
+ * How frames lie in a stream of bytes: `head payload head payload …`, a head being 4 bytes, little-endian, with the
+ * kind in its two lowest bits and the payload's length above them.
+ *
+ * FP1. A payload shares its memory with at most as many bytes as it has itself: whoever keeps it keeps no more.
+ * FP2. What a head announces is bounded before a byte of it is kept.
+ */
+
+const HEAD_BYTES = 4;
+const KIND_BITS = 2;
+
+/** The place of a kind in this list is its code in a head: append only, four at most. */
+const KINDS = ['data', 'probe', 'answer', 'end'] as const;
+export type FrameKind = (typeof KINDS)[number];
+
+/** The peer sends what is no frame of ours. The stream is ended. */
+export class FrameError extends Error {
+  override readonly name = 'FrameError';
+}
+
+/** Below this, one piece of memory for head and payload costs less than two writes. */
+const COPY_BYTES_MAX = 16 * 1024;
+
+/** A frame as it is sent, in one piece or two. */
+export function frameBytes(kind: FrameKind, payload: Uint8Array): readonly Uint8Array[] {
+  const whole = payload.length <= COPY_BYTES_MAX;
+  const bytes = Buffer.allocUnsafe(whole ? HEAD_BYTES + payload.length : HEAD_BYTES);
+  bytes.writeUInt32LE(payload.length * 2 ** KIND_BITS + KINDS.indexOf(kind), 0);
+  if (!whole) return [bytes, payload];
+  bytes.set(payload, HEAD_BYTES);
+  return [bytes];
+}
+
+/** Cuts what arrives into frames. */
+export class FrameParser {
+  /** FP2. May be changed between frames. */
+  payloadBytesMax: number;
+  readonly #onFrame: (kind: FrameKind, payload: Buffer) => void;
+  /** The beginning of a frame, in the pieces in which it came. */
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+  /** How many bytes the pieces must have before another frame can be cut. */
+  #wanted = HEAD_BYTES;
+
+  constructor(payloadBytesMax: number, onFrame: (kind: FrameKind, payload: Buffer) => void) {
+    this.payloadBytesMax = payloadBytesMax;
+    this.#onFrame = onFrame;
+  }
+
+  /** Throws `FrameError` when a frame is larger than allowed. */
+  push(chunk: Buffer): void {
+    this.#pieces.push(chunk);
+    this.#bytes += chunk.length;
+    if (this.#bytes < this.#wanted) return;
+    const bytes = this.#pieces.length === 1 ? chunk : Buffer.concat(this.#pieces, this.#bytes);
+    const rest = bytes.subarray(this.#cut(bytes));
+    this.#pieces = rest.length === 0 ? [] : [owned(rest, bytes)];
+    this.#bytes = rest.length;
+  }
+
+  /** Gives out all whole frames; returns where they end. */
+  #cut(bytes: Buffer): number {
+    let at = 0;
+    for (;;) {
+      this.#wanted = HEAD_BYTES;
+      if (bytes.length - at < HEAD_BYTES) return at;
+      const head = bytes.readUInt32LE(at);
+      const length = head >>> KIND_BITS;
+      if (length > this.payloadBytesMax) {
+        throw new FrameError(`a frame of ${length} bytes, which may have ${this.payloadBytesMax}`); // FP2
+      }
+      const from = at + HEAD_BYTES;
+      this.#wanted = HEAD_BYTES + length;
+      if (bytes.length - from < length) return at;
+      at = from + length;
+      this.#onFrame(KINDS[head & (KINDS.length - 1)] ?? 'data', owned(bytes.subarray(from, at), bytes));
+    }
+  }
+}
+
+/** FP1. */
+function owned(part: Buffer, whole: Buffer): Buffer {
+  return 2 * part.length + HEAD_BYTES >= whole.length ? part : Buffer.from(part);
+}

@@ -1,0 +1,206 @@
+/**
+ * One end of a stream of frames between two processes, over a socket: the carrier of everything that nodes say to each
+ * other. It does what HTTP/2 would be there for, in a write and a read per frame.
+ *
+ * FS1. Both ends name themselves first: the first frame each way is a *hello*. Nothing else is given on before it.
+ * FS2. An end says why it ends, if it can: the other side gets that reason. `onEnd` is called once, unless this side
+ *      ended the stream.
+ * FS3. A peer that is silent is probed, and taken for dead if it does not answer. What has arrived counts before the
+ *      clock does: a process that was stopped for a while reads first.
+ * FS4. What a peer announces is bounded before a byte of it is kept; what is not taken by the peer yet is counted
+ *      (`pendingBytes`), and bounded by whoever sends.
+ */
+import type { Socket } from 'node:net';
+import type { Clock, Timer } from '../../clock.ts';
+import { type ErrorCode, isErrorCode } from '../../errors.ts';
+import { FrameError, type FrameKind, FrameParser, frameBytes } from './frame-parser.ts';
+
+/** How an end names itself: `service` says what the stream is for, the rest is the service's. */
+export type Hello = Readonly<Record<string, string>>;
+
+/** Why a stream is over. The code is there only when the other end gave it: a connection that broke has none. */
+export interface StreamEnd {
+  readonly code?: ErrorCode;
+  readonly message: string;
+}
+
+export interface FrameHandlers {
+  /** `frame` belongs to the receiver. */
+  onFrame(frame: Buffer): void;
+  /** Everything was taken by the socket, after `send` had said that much waits. */
+  onDrain(): void;
+  onEnd(end: StreamEnd): void;
+}
+
+export interface GreetedHandlers extends FrameHandlers {
+  /** How the other end names itself; comes before any frame. */
+  onHello(hello: Hello): void;
+}
+
+export interface FrameStreamOptions {
+  readonly clock: Clock;
+  /** Largest frame that is taken. */
+  readonly frameBytesMax: number;
+  /** A peer that was silent for so long is probed, and the stream is over if it does not answer in the other time. */
+  readonly probeMs: number;
+  readonly probeTimeoutMs: number;
+}
+
+const NOTHING = Buffer.alloc(0);
+/** A hello and the reason of an end are a few words. */
+const WORDS_BYTES_MAX = 64 * 1024;
+/** So much may wait to be sent before `send` says that it is much. */
+const PENDING_BYTES_SOFT = 1 << 20;
+/** How long what was sent last may take to leave. */
+const FAREWELL_MS = 1_000;
+
+export class FrameStream {
+  readonly #socket: Socket;
+  readonly #options: FrameStreamOptions;
+  readonly #parser: FrameParser;
+  readonly #onHello: (hello: Hello) => void;
+  #handlers: FrameHandlers;
+  #timer: Timer;
+  #greeted = false;
+  #over = false;
+  /** Something came since the last look (FS3). */
+  #heard = true;
+  #probed = false;
+
+  constructor(socket: Socket, options: FrameStreamOptions, handlers: GreetedHandlers) {
+    this.#socket = socket;
+    this.#options = options;
+    this.#onHello = (hello) => handlers.onHello(hello);
+    this.#handlers = handlers;
+    this.#parser = new FrameParser(WORDS_BYTES_MAX, (kind, payload) => this.#frame(kind, payload));
+    this.#timer = options.clock.setTimer(options.probeMs, () => this.#look());
+    socket.setNoDelay(true);
+    socket.on('data', (chunk: Buffer) => this.#arrived(chunk));
+    socket.on('drain', () => {
+      if (!this.#over) this.#handlers.onDrain();
+    });
+    socket.on('end', () => this.#ended({ message: 'the peer ended the connection' }));
+    socket.on('error', (error) => this.#ended({ message: error.message }));
+    socket.on('close', () => {
+      this.#ended({ message: 'the connection was closed' });
+      this.#timer.cancel();
+    });
+  }
+
+  /** Bytes that were sent and not taken by the socket. */
+  get pendingBytes(): number {
+    return this.#socket.writableLength;
+  }
+
+  /** Who hears what comes next: it may be the hello that tells. */
+  handle(handlers: FrameHandlers): void {
+    this.#handlers = handlers;
+  }
+
+  sayHello(hello: Hello): void {
+    this.#write('data', Buffer.from(JSON.stringify(hello)));
+  }
+
+  /** False when much waits to be taken by the socket: the frame is sent, but better hold further ones until `onDrain`. */
+  send(frame: Uint8Array): boolean {
+    this.#write('data', frame);
+    return this.#socket.writableLength < PENDING_BYTES_SOFT;
+  }
+
+  /** Ends the stream when all that was sent has left, with a reason (FS2) or without. */
+  end(reason?: StreamEnd): void {
+    if (this.#over) return;
+    if (reason !== undefined) {
+      const { code, message } = reason;
+      this.#write('end', Buffer.from(JSON.stringify({ code, message })));
+    }
+    this.#over = true;
+    this.#timer.cancel();
+    this.#timer = this.#options.clock.setTimer(FAREWELL_MS, () => this.#socket.destroy());
+    this.#socket.end();
+    this.#socket.resume();
+  }
+
+  /** Ends the stream at once. */
+  destroy(): void {
+    this.#over = true;
+    this.#timer.cancel();
+    this.#socket.destroy();
+  }
+
+  #write(kind: FrameKind, payload: Uint8Array): void {
+    if (this.#over) return;
+    this.#socket.cork();
+    for (const bytes of frameBytes(kind, payload)) this.#socket.write(bytes);
+    this.#socket.uncork();
+  }
+
+  #arrived(chunk: Buffer): void {
+    this.#heard = true;
+    try {
+      if (!this.#over) this.#parser.push(chunk);
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      this.#refuse(error.message);
+    }
+  }
+
+  #frame(kind: FrameKind, payload: Buffer): void {
+    if (this.#over) return;
+    if (kind === 'probe') return this.#write('answer', NOTHING);
+    if (kind === 'answer') return;
+    if (kind === 'end') return this.#ended(parseEnd(payload));
+    if (this.#greeted) return this.#handlers.onFrame(payload);
+    const hello = parseHello(payload);
+    if (hello === undefined) return this.#refuse('the stream does not begin with a hello'); // FS1
+    this.#greeted = true;
+    this.#parser.payloadBytesMax = this.#options.frameBytesMax;
+    this.#onHello(hello);
+  }
+
+  #refuse(message: string): void {
+    this.end({ code: 'INVALID_ARGUMENT', message });
+    this.#handlers.onEnd({ message });
+  }
+
+  #ended(end: StreamEnd): void {
+    if (this.#over) return;
+    this.destroy();
+    this.#handlers.onEnd(end);
+  }
+
+  /** FS3. */
+  #look(): void {
+    const { clock, probeMs, probeTimeoutMs } = this.#options;
+    clock.setImmediate(() => {
+      if (this.#over) return;
+      if (!this.#heard && this.#probed) return this.#ended({ message: 'the peer does not answer' });
+      this.#probed = !this.#heard;
+      if (this.#probed) this.#write('probe', NOTHING);
+      this.#heard = false;
+      this.#timer = clock.setTimer(this.#probed ? probeTimeoutMs : probeMs, () => this.#look());
+    });
+  }
+}
+
+function parseHello(bytes: Buffer): Hello | undefined {
+  const words = parseWords(bytes);
+  return words !== undefined && Object.values(words).every((value) => typeof value === 'string')
+    ? (words as Hello)
+    : undefined;
+}
+
+function parseEnd(bytes: Buffer): StreamEnd {
+  const { code, message } = parseWords(bytes) ?? {};
+  const text = typeof message === 'string' ? message : 'the peer ended the stream';
+  return typeof code === 'string' && isErrorCode(code) ? { code, message: text } : { message: text };
+}
+
+function parseWords(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const words: unknown = JSON.parse(bytes.toString());
+    return typeof words === 'object' && words !== null ? { ...words } : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,2 @@
+export * from './frame-port.ts';
+export * from './frame-stream.ts';

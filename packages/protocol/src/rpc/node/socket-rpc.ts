@@ -1,0 +1,182 @@
+/**
+ * RPC between nodes over sockets: one stream of frames per pair of nodes and direction of calls.
+ *
+ * G1. Both ends name cluster, node, incarnation and protocol version in their hello; either refuses the other with a
+ *     clear reason. Nothing is sent before the dialling end has checked the answer: an address that now belongs to
+ *     another node gets no calls.
+ * G2. A node that is not a member yet (cluster id empty, node 0) may only ask to join and for the view.
+ */
+import {
+  type Clock,
+  dialFrames,
+  type FrameService,
+  type FrameStream,
+  type FrameStreamOptions,
+  type Hello,
+  type Logger,
+  SERVICE,
+  ServiceError,
+  type StreamEnd,
+  silentLogger,
+} from '@remora/base';
+import { FRAME_BYTES_MAX, type FrameLink, type FrameReceiver } from '../link.ts';
+import type { RpcDispatcher } from '../registry.ts';
+import { type ServedLink, type ServerLimits, serveLink } from '../server.ts';
+
+/** 2: heartbeats tell the epochs of replicas and what leaders know, and their answers carry orders. */
+export const RPC_PROTOCOL_VERSION = '2';
+
+/** What the streams of calls are called at a node's port. */
+export const RPC_SERVICE = 'rpc';
+
+const JOINING_METHODS: ReadonlySet<string> = new Set(['master.join', 'master.view']);
+
+/** A peer that was silent for `probeMs` is asked for a sign of life. */
+export function rpcStreamOptions(clock: Clock): FrameStreamOptions {
+  return { clock, frameBytesMax: FRAME_BYTES_MAX, probeMs: 3_000, probeTimeoutMs: 3_000 };
+}
+
+/** Who a node is. Empty cluster and node 0: it has not joined yet. */
+export interface LinkIdentity {
+  readonly clusterId: string;
+  readonly nodeId: number;
+  readonly incarnation: string;
+}
+
+export interface RpcServiceOptions {
+  /** Asked at each connection, as a node learns its cluster and id when it joins. */
+  readonly identity: () => LinkIdentity;
+  readonly registry: RpcDispatcher;
+  readonly clock: Clock;
+  readonly limits?: ServerLimits;
+  /** A further check of who calls: NODE_CONFLICT for a node that is known under another incarnation. */
+  readonly acceptPeer?: (peer: LinkIdentity) => ServiceError | undefined;
+  readonly logger?: Logger;
+}
+
+/** The service for the node's port. */
+export interface RpcService extends FrameService {
+  /** Ends all links that peers have opened. */
+  close(): void;
+}
+
+export function createRpcService(options: RpcServiceOptions): RpcService {
+  const logger = options.logger ?? silentLogger;
+  const links = new Set<ServedLink>();
+  return {
+    name: RPC_SERVICE,
+    open(hello, stream) {
+      const local = options.identity();
+      const peer = readIdentity(hello);
+      const refusal = checkPeer(hello, peer, local) ?? options.acceptPeer?.(peer);
+      if (refusal !== undefined) {
+        logger.warn({ peer: peer.nodeId, code: refusal.code, reason: refusal.message }, 'refused a peer');
+        stream.end(refusal);
+        return;
+      }
+      stream.sayHello(rpcHello(local));
+      const joined = peer.clusterId !== '';
+      const link = serveLink({
+        link: acceptedLink(stream),
+        registry: options.registry,
+        clock: options.clock,
+        peer: joined ? peer.nodeId : 0,
+        allows: (method) => joined || JOINING_METHODS.has(method),
+        onClose: () => links.delete(link),
+        ...(options.limits === undefined ? {} : { limits: options.limits }),
+      });
+      links.add(link);
+    },
+    close() {
+      const reason = new ServiceError('UNAVAILABLE', 'the node is stopping');
+      for (const link of [...links]) link.close(reason);
+    },
+  };
+}
+
+/** Begins a link to a peer in the name of `local` (G1). */
+export function dialRpc(
+  target: { readonly address: string; readonly nodeId: number },
+  local: LinkIdentity,
+  clock: Clock,
+): FrameLink {
+  let receiver: FrameReceiver | undefined;
+  const stream = dialFrames(target.address, rpcHello(local), rpcStreamOptions(clock), {
+    onHello(hello) {
+      const refusal = checkAnswer(hello, target, local);
+      if (refusal === undefined) return receiver?.onOpen();
+      stream.destroy();
+      receiver?.onClose(refusal);
+    },
+    onFrame: (frame) => receiver?.onFrame(frame),
+    onDrain: () => receiver?.onDrain(),
+    onEnd: (end) => receiver?.onClose(errorOf(end)),
+  });
+  return {
+    start(attached) {
+      receiver = attached;
+    },
+    send: (frame) => stream.send(frame),
+    close: () => stream.destroy(),
+  };
+}
+
+function acceptedLink(stream: FrameStream): FrameLink {
+  return {
+    start(receiver) {
+      stream.handle({
+        onFrame: (frame) => receiver.onFrame(frame),
+        onDrain: () => receiver.onDrain(),
+        onEnd: (end) => receiver.onClose(errorOf(end)),
+      });
+      receiver.onOpen();
+    },
+    send: (frame) => stream.send(frame),
+    close: (reason) => stream.end(reason ?? new ServiceError('UNAVAILABLE', 'the server is stopping')),
+  };
+}
+
+function errorOf({ code, message }: StreamEnd): ServiceError {
+  return new ServiceError(code ?? 'UNAVAILABLE', message);
+}
+
+function rpcHello({ clusterId, nodeId, incarnation }: LinkIdentity): Hello {
+  const node = String(nodeId);
+  return { [SERVICE]: RPC_SERVICE, protocol: RPC_PROTOCOL_VERSION, cluster: clusterId, node, incarnation };
+}
+
+/** Whoever names no cluster has no id in it either (G2). */
+function readIdentity({ cluster = '', node, incarnation = '' }: Hello): LinkIdentity {
+  const nodeId = cluster === '' ? 0 : Number(node);
+  return { clusterId: cluster, nodeId: Number.isSafeInteger(nodeId) && nodeId > 0 ? nodeId : 0, incarnation };
+}
+
+function checkAnswer(
+  hello: Hello,
+  target: { readonly address: string; readonly nodeId: number },
+  local: LinkIdentity,
+): ServiceError | undefined {
+  const peer = readIdentity(hello);
+  const refusal = checkPeer(hello, peer, local);
+  if (refusal !== undefined) return refusal;
+  if (target.nodeId === 0 || peer.nodeId === target.nodeId) return undefined;
+  // The node that is looked for is not there. Nobody has refused this one, which is what NODE_CONFLICT would say.
+  return new ServiceError(
+    'UNAVAILABLE',
+    `${target.address} was to be node ${target.nodeId} but is node ${peer.nodeId}`,
+  );
+}
+
+/** G1. A node without a cluster is welcome for what G2 allows, and may itself talk to anybody. */
+function checkPeer({ protocol = '' }: Hello, peer: LinkIdentity, local: LinkIdentity): ServiceError | undefined {
+  if (protocol !== RPC_PROTOCOL_VERSION) {
+    return new ServiceError(
+      'UNIMPLEMENTED',
+      `the peer speaks RPC protocol '${protocol}', this node '${RPC_PROTOCOL_VERSION}'`,
+    );
+  }
+  if (peer.clusterId !== '' && local.clusterId !== '' && peer.clusterId !== local.clusterId) {
+    return new ServiceError('WRONG_CLUSTER', `cluster '${peer.clusterId}' is not cluster '${local.clusterId}'`);
+  }
+  return undefined;
+}
