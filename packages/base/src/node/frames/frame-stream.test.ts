@@ -1,0 +1,196 @@
+import { connect } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { ManualClock } from '../../sim/manual-clock.ts';
+import { nodeClock } from '../node-clock.ts';
+import { frameBytes } from './frame-parser.ts';
+import { dialFrames, type FramePort, OPENING, openFramePort } from './frame-port.ts';
+import type { FrameHandlers, FrameStream, FrameStreamOptions, Hello, StreamEnd } from './frame-stream.ts';
+
+const OPTIONS: FrameStreamOptions = {
+  clock: nodeClock(),
+  frameBytesMax: 8 << 20,
+  probeMs: 60_000,
+  probeTimeoutMs: 60_000,
+};
+
+const cleanups: (() => void)[] = [];
+afterEach(() => {
+  for (const clean of cleanups.splice(0).reverse()) clean();
+});
+
+/** What one end was told. */
+class Heard implements FrameHandlers {
+  readonly hellos: Hello[] = [];
+  readonly frames: Buffer[] = [];
+  readonly ends: StreamEnd[] = [];
+  drains = 0;
+
+  onHello(hello: Hello): void {
+    this.hellos.push(hello);
+  }
+
+  onFrame(frame: Buffer): void {
+    this.frames.push(frame);
+  }
+
+  onDrain(): void {
+    this.drains++;
+  }
+
+  onEnd(end: StreamEnd): void {
+    this.ends.push(end);
+  }
+}
+
+/** A port with a service that lets everybody in but those of cluster `other`. */
+async function openPort(options: Partial<FrameStreamOptions> = {}) {
+  const heard = new Heard();
+  const streams: FrameStream[] = [];
+  const port: FramePort = await openFramePort({
+    ...OPTIONS,
+    ...options,
+    ...{ host: '127.0.0.1', port: 0 },
+    services: [
+      {
+        name: 'test',
+        open(hello, stream) {
+          heard.onHello(hello);
+          if (hello.cluster === 'other') return stream.end({ code: 'WRONG_CLUSTER', message: 'not here' });
+          stream.sayHello({ service: 'test', who: 'the port' });
+          stream.handle(heard);
+          streams.push(stream);
+        },
+      },
+    ],
+  });
+  cleanups.push(() => port.close());
+  return { heard, streams, port, address: `127.0.0.1:${port.port}` };
+}
+
+function dial(address: string, hello: Hello = { service: 'test' }, options: Partial<FrameStreamOptions> = {}) {
+  const heard = new Heard();
+  const stream = dialFrames(address, hello, { ...OPTIONS, ...options }, heard);
+  cleanups.push(() => stream.destroy());
+  return { heard, stream };
+}
+
+const eventually = (what: () => unknown) => expect.poll(what, { timeout: 5_000, interval: 2 });
+
+test('both ends name themselves, then frames of any size go both ways in order', async () => {
+  const { heard, streams, address } = await openPort();
+  const caller = dial(address, { service: 'test', who: 'a caller' });
+  await eventually(() => caller.heard.hellos).toEqual([{ service: 'test', who: 'the port' }]);
+  expect(heard.hellos).toEqual([{ service: 'test', who: 'a caller' }]);
+  const sizes = [0, 1, 20_000, 5 << 20, 3];
+  for (const size of sizes) caller.stream.send(Buffer.alloc(size, size));
+  await eventually(() => heard.frames.map(({ length }) => length)).toEqual(sizes);
+  expect(heard.frames.every((frame, i) => frame.every((byte) => byte === ((sizes[i] ?? 0) & 255)))).toBe(true);
+  streams[0]?.send(Buffer.from('back'));
+  await eventually(() => caller.heard.frames.map(String)).toEqual(['back']);
+});
+
+test('a frame of which much waits says so, and tells when it has left', async () => {
+  const { address } = await openPort();
+  const caller = dial(address);
+  await eventually(() => caller.heard.hellos.length).toBe(1);
+  let full = false;
+  for (let i = 0; i < 16 && !full; i++) full = !caller.stream.send(Buffer.alloc(4 << 20));
+  expect(full).toBe(true);
+  expect(caller.stream.pendingBytes).toBeGreaterThan(1 << 20);
+  await eventually(() => caller.heard.drains).toBeGreaterThan(0);
+  expect(caller.stream.pendingBytes).toBe(0);
+});
+
+test.each<{ name: string; hello: Hello; end: StreamEnd }>([
+  {
+    name: 'the service does not want',
+    hello: { service: 'test', cluster: 'other' },
+    end: { code: 'WRONG_CLUSTER', message: 'not here' },
+  },
+  {
+    name: 'asks for a service that is not there',
+    hello: { service: 'other' },
+    end: { code: 'UNIMPLEMENTED', message: "there is no service 'other' at this port" },
+  },
+])('a caller that $name is told why', async ({ hello, end }) => {
+  const { address } = await openPort();
+  const caller = dial(address, hello);
+  await eventually(() => caller.heard.ends).toEqual([end]);
+  expect(caller.heard.hellos).toEqual([]);
+});
+
+test('what was sent before an end still arrives, then the reason, once', async () => {
+  const { heard, address, streams } = await openPort();
+  const caller = dial(address);
+  await eventually(() => streams.length).toBe(1);
+  caller.stream.send(Buffer.from('last'));
+  caller.stream.end({ message: 'done' });
+  caller.stream.send(Buffer.from('too late'));
+  await eventually(() => heard.ends).toEqual([{ message: 'done' }]);
+  expect(heard.frames.map(String)).toEqual(['last']);
+  expect(caller.heard.ends).toEqual([]);
+});
+
+test('a connection that breaks ends the stream without a code', async () => {
+  const { port, address } = await openPort();
+  const caller = dial(address);
+  await eventually(() => caller.heard.hellos.length).toBe(1);
+  port.close();
+  await eventually(() => caller.heard.ends.length).toBe(1);
+  expect(caller.heard.ends[0]?.code).toBeUndefined();
+  const nobody = dial(address);
+  await eventually(() => nobody.heard.ends[0]?.message).toContain('ECONNREFUSED');
+});
+
+/** All that comes back for these bytes until the port closes the connection. */
+function answerTo(port: number, bytes: Uint8Array): Promise<string> {
+  return new Promise((resolve) => {
+    let answer = '';
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+    socket.on('data', (chunk: Buffer) => {
+      answer += chunk.toString('latin1');
+    });
+    socket.on('error', () => undefined);
+    socket.on('close', () => resolve(answer));
+  });
+}
+
+test('who speaks another protocol, or begins without a hello, is told so and sent away', async () => {
+  const { heard, port } = await openPort();
+  const http = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n';
+  expect(await answerTo(port.port, Buffer.from(http))).toContain('Clients use the client port');
+  for (const first of ['no words', '[1]', '{"service":1}']) {
+    const bytes = Buffer.concat([OPENING, ...frameBytes('data', Buffer.from(first))]);
+    expect(await answerTo(port.port, bytes)).toContain('does not begin with a hello');
+  }
+  const large = frameBytes('data', Buffer.alloc(1 << 20))[0] ?? Buffer.alloc(0);
+  expect(await answerTo(port.port, Buffer.concat([OPENING, large]))).toContain('a frame of 1048576 bytes');
+  expect(heard.hellos).toEqual([]);
+});
+
+test('a probe is answered', async () => {
+  const { port } = await openPort();
+  const hello = frameBytes('data', Buffer.from('{"service":"test"}'));
+  const [probe, answer, end] = (['probe', 'answer', 'end'] as const).map((kind) =>
+    Buffer.concat(frameBytes(kind, Buffer.alloc(0))),
+  );
+  const bytes = Buffer.concat([OPENING, ...hello, probe ?? '', end ?? ''].map((part) => Buffer.from(part)));
+  expect(await answerTo(port.port, bytes)).toMatch(new RegExp(`${answer?.toString('latin1')}$`));
+});
+
+test('a peer that says something lives; one that is silent is probed, and gone if it does not answer', async () => {
+  const clock = new ManualClock();
+  const { heard, streams, address } = await openPort();
+  const caller = dial(address, { service: 'test' }, { clock, probeMs: 100, probeTimeoutMs: 50 });
+  await eventually(() => caller.heard.hellos.length).toBe(1);
+  for (let i = 1; i <= 10; i++) {
+    clock.advance(100);
+    streams[0]?.send(Buffer.of(i));
+    await eventually(() => caller.heard.frames.length).toBe(i);
+  }
+  clock.advance(200);
+  expect(caller.heard.ends).toEqual([]);
+  clock.advance(50); // nothing is read meanwhile: the answer does not get through
+  expect(caller.heard.ends).toEqual([{ message: 'the peer does not answer' }]);
+  await eventually(() => heard.ends.length).toBe(1);
+});
