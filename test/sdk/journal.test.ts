@@ -147,6 +147,21 @@ describe('a client with a journal', () => {
     expect([session.state, await files()]).toEqual(['lost', []]);
   });
 
+  test('keeps what no time ends until the cluster has said that it has ended, be it lost or released', async () => {
+    const cut = await client(1);
+    const released = await world.until(cut.lock('a').acquire({ ttl: 'never' }));
+    world.backend.onApplied = ({ type }) => {
+      if (type === 'leaseChange') for (const address of GATEWAYS) world.isolated.add(address);
+    };
+    await world.until(codeOf(cut.lock('b').acquire({ ttl: 'never' })));
+    await world.until(codeOf(released.release()));
+    await world.run(200_000);
+    expect([(await leasesOnDisk()).size, world.backend.sessions]).toEqual([2, 2]);
+    world.isolated.clear();
+    await world.run(31_000);
+    expect([await files(), world.backend.sessions]).toEqual([[], 0]);
+  });
+
   test.each(['write', 'sync'] as const)(
     'asks for nothing when a %s fails, and goes on afterwards',
     async (operation) => {

@@ -117,6 +117,53 @@ describe('a lock that never expires', () => {
     expect(await world.until(other.lock('l').tryAcquire())).toBeDefined();
   });
 
+  test('is released in the background when an outage was longer than anybody waits', async () => {
+    const world = new World();
+    const { client, held } = await holding(world, { ttl: 'never' });
+    cutOff(world);
+    expect(await world.until(codeOf(held.release()))).toMatch(/DEADLINE_EXCEEDED|UNKNOWN_OUTCOME/);
+    await world.run(120_000);
+    world.isolated.clear();
+    await world.run(31_000);
+    expect([world.backend.sessions, world.held]).toEqual([0, 0]);
+    await world.until(client.close());
+    expect(world.clock.pendingTimers).toBe(0);
+  });
+
+  test.each(['leaseChange', 'leaseKeepAlive'] as const)(
+    'is released in the background when the acquire failed before its %s was answered',
+    async (last) => {
+      const world = new World();
+      world.backend.onApplied = ({ type }) => {
+        if (type === (last === 'leaseChange' ? 'leaseChange' : 'lock')) cutOff(world);
+      };
+      const client = await world.client({ requestTimeout: '2s', sessionTtl: '60s' });
+      const code = await world.until(codeOf(client.lock('l').acquire({ ttl: 'never' })));
+      expect(code).toMatch(/DEADLINE_EXCEEDED|UNKNOWN_OUTCOME/);
+      await world.run(50_000);
+      expect(world.backend.sessions).toBe(1);
+      world.isolated.clear();
+      world.backend.onApplied = () => {};
+      await world.run(31_000);
+      expect([world.backend.sessions, world.backend.expired]).toEqual([0, []]);
+    },
+  );
+
+  test('is released by closing the client, which asks once more, and no further when that fails', async () => {
+    const world = new World();
+    const [{ client, held }, other] = [await holding(world, { ttl: 'never' }), await world.client()];
+    const second = await world.until(other.lock('m').acquire({ ttl: 'never' }));
+    cutOff(world);
+    await Promise.all([held, second].map((lock) => world.until(codeOf(lock.release()))));
+    await world.run(60_000);
+    await world.until(other.close());
+    world.isolated.clear();
+    await world.until(client.close());
+    const asked = world.backend.seen.length;
+    await world.run(60_000);
+    expect([world.backend.ttlsMs(), world.backend.seen.length]).toEqual([[TTL_NEVER_MS], asked]);
+  });
+
   test('is a waiter like any until it is granted: one that dies is gone', async () => {
     const world = new World();
     const { client } = await holding(world, {});

@@ -252,7 +252,7 @@ export class RemoraClient implements AsyncDisposable {
     const close = (session: Session): Promise<void> => session.close(CLOSE_TIMEOUT_MS);
     // One that is just being opened would otherwise outlive the client by its TTL.
     const opening = [...this.#beingOpened].map((session) => session.then(close));
-    await Promise.allSettled([...opening, ...[...this.#sessions].map(close)]);
+    await Promise.allSettled([...opening, ...[...this.#sessions].map(close), this.#requester.endings.close()]);
   }
 
   #lockDeps(session: () => Session | Promise<Session>, adopt = (own: Session): Session => own): LockDeps {
@@ -303,7 +303,8 @@ export class RemoraClient implements AsyncDisposable {
   /** What it opens belongs to the client, and ends with it. */
   async #begin(open: () => Promise<Session>): Promise<Session> {
     if (this.#closing !== undefined) throw clientClosed();
-    if (this.#sessions.size + this.#beingOpened.size >= SESSIONS_MAX) throw tooManySessions();
+    const sessions = this.#sessions.size + this.#beingOpened.size + this.#requester.endings.size;
+    if (sessions >= SESSIONS_MAX) throw tooManySessions();
     this.#hookExit();
     const opening = open();
     this.#beingOpened.add(opening);

@@ -13,6 +13,7 @@ import {
 } from '@remora/protocol';
 import { type GatewayOptions, Gateways } from './gateways.ts';
 import type { LeaseJournal } from './journal.ts';
+import { LeaseEndings } from './lease-endings.ts';
 import {
   ANSWER_GRACE_MS,
   CommandOperation,
@@ -45,6 +46,8 @@ export class Requester {
   readonly gateways: Gateways;
   /** Where leases that hold something are named, if anywhere; set before the first of them. */
   journal: LeaseJournal | undefined;
+  /** Of leases without expiry. */
+  readonly endings = new LeaseEndings(this);
   readonly retry: RetryPolicy;
   readonly #idPrefix: string;
   #nextId = 1;

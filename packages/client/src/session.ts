@@ -1,6 +1,7 @@
 import { type Clock, ServiceError, type Timer, TransientMap } from '@remora/base';
 import { type SessionRef, TTL_NEVER_MS } from '@remora/lock';
 import { pipeQuery } from '@remora/protocol';
+import { isLeaseGone } from './lease-endings.ts';
 import { clientClosed } from './operation.ts';
 import { Owners } from './owner.ts';
 import type { RenewedByStandIn } from './ports.ts';
@@ -23,6 +24,8 @@ import { aliveMs, Limit, type Pace, paceOf, type SessionTerms, shorterOf } from 
  *     that one whose outcome is not known cannot take effect after the next.
  * S6. A heartbeat of the stand-in, sent while this thread was busy, counts like one of its own: from its sending, which is
  *     told in time that both threads share. It is asked for whenever an own one is overdue, before the session is given up.
+ * S7. From asking for no expiry on, until another TTL is known to be set, no time ends the session at the server: when it is
+ *     over here, its client ends it there, however long that takes (`lease-endings.ts`).
  */
 export type SessionState = 'active' | 'suspended' | 'lost' | 'closed';
 
@@ -54,6 +57,8 @@ export class Session {
   /** Of the last acknowledged heartbeat (S4, S5). */
   #validityMs: number;
   #limit: Limit | undefined;
+  /** S7. */
+  #endless: boolean;
   #renews = true;
   readonly #standIn: RenewedByStandIn | undefined;
   #beatTimer: Timer | undefined;
@@ -68,6 +73,7 @@ export class Session {
     this.ref = lease.ref;
     this.#pace = paceOf(lease);
     this.#validityMs = aliveMs(this.#pace, lease.ttlMs);
+    this.#endless = lease.ttlMs >= TTL_NEVER_MS;
     this.#ackedMs = lease.sentMs;
     this.#ackedWallMs = lease.sentWallMs;
     const { intervalMs } = this.#pace;
@@ -196,6 +202,7 @@ export class Session {
 
   /** The server said so. */
   expired(): void {
+    this.#endless = false;
     this.#lose('the server has ended the session');
   }
 
@@ -257,15 +264,17 @@ export class Session {
     this.check();
     if (this.#lossReason !== undefined) throw this.#lossReason;
     this.#keepTo(shorter);
+    if (terms.ttlMs >= TTL_NEVER_MS) this.#endless = true;
     const { lease: id, incarnation } = this.ref;
     const command = { type: 'leaseChange', id, incarnation, number: ++this.#changes, ...terms } as const;
     try {
       const { result } = await this.#requester.command(command, { timeoutMs });
       if (result.type !== 'leaseChange')
         throw new ServiceError('INTERNAL', `a lease change was answered by ${result.type}`);
+      this.#endless = result.ttlMs >= TTL_NEVER_MS;
       this.#keepTo(paceOf({ ...terms, ttlMs: result.ttlMs }));
     } catch (error) {
-      if (!(error instanceof ServiceError) || error.code !== 'LEASE_NOT_FOUND') throw error;
+      if (!isLeaseGone(error)) throw error;
       this.expired();
       throw this.#lossReason ?? error;
     }
@@ -302,9 +311,12 @@ export class Session {
     });
   }
 
-  /** The same of one that is lost here, and may not have ended there yet. */
+  /** The same of one that may be lost here, and may not have ended there yet. Nobody waits for one without expiry (S7). */
   async end(timeoutMs: number): Promise<void> {
-    if (this.#state === 'lost') await this.#revoke(timeoutMs);
+    if (this.#endless) {
+      this.#end('closed', clientClosed());
+      this.#requester.endings.add(this.ref);
+    } else if (this.#state === 'lost') await this.#revoke(timeoutMs);
     else await this.close(timeoutMs);
   }
 
@@ -320,7 +332,10 @@ export class Session {
     try {
       await this.#requester.command({ type: 'leaseRevoke', id, incarnation }, { timeoutMs });
     } catch (error) {
-      if (!(error instanceof ServiceError) || error.code !== 'LEASE_NOT_FOUND') throw error;
+      if (!isLeaseGone(error)) {
+        if (this.#endless) this.#requester.endings.add(this.ref);
+        throw error;
+      }
     }
     await this.#requester.journal?.remove(id);
   }
@@ -335,7 +350,8 @@ export class Session {
   #lose(why: string): void {
     if (this.#lossReason !== undefined) return;
     this.#end('lost', new ServiceError('SESSION_EXPIRED', `the session is lost: ${why}`));
-    void this.#requester.journal?.remove(this.ref.lease);
+    if (this.#endless) this.#requester.endings.add(this.ref);
+    else void this.#requester.journal?.remove(this.ref.lease);
     this.#requester.ports.logger.warn({ lease: this.ref.lease.toString(16), why }, 'session lost');
   }
 
