@@ -15,6 +15,7 @@ const ORDER: Readonly<Record<LockEvent['type'], number>> = {
   queued: 3,
   converting: 3,
   granted: 4,
+  resumed: 4,
   accepted: 5,
 };
 

@@ -7,6 +7,7 @@ const asked = (owner: string, mode: LockMode = 'exclusive'): LockEvent => ({ typ
 const queued = (owner: string): LockEvent => ({ type: 'queued', lock, owner });
 const gone = (owner: string): LockEvent => ({ type: 'gone', lock, owner });
 const left = (owner: string): LockEvent => ({ type: 'left', lock, owner });
+const resumed = (owner: string, version: number): LockEvent => ({ type: 'resumed', lock, owner, version });
 const accepted = (owner: string, version: number): LockEvent => ({ type: 'accepted', lock, owner, version });
 const converting = (owner: string): LockEvent => ({ type: 'converting', lock, owner });
 const capacity = (count: number, settled = false): LockEvent => ({ type: 'capacity', lock, capacity: count, settled });
@@ -58,6 +59,16 @@ const rows: readonly Row[] = [
     name: 'a waiter that gave up may be passed',
     events: [asked('h'), granted('h', 1), asked('a'), queued('a'), asked('b'), gone('a'), left('h'), granted('b', 2)],
     expect: ['lock: who asks is answered'].slice(1),
+  },
+  {
+    name: 'one that goes on with what it had',
+    events: [asked('a'), granted('a', 1), left('a'), resumed('a', 1), left('a'), asked('b'), granted('b', 2)],
+    expect: [],
+  },
+  {
+    name: 'one that goes on with what another one has',
+    events: [asked('a'), granted('a', 1), left('a'), asked('b'), granted('b', 2), resumed('a', 1)],
+    expect: ['lock: one holder', 'lock: versions grow'],
   },
   {
     name: 'a reader that becomes a writer and a reader again, which lets others in who hear of it first',

@@ -10,6 +10,7 @@
  * K4. Fencing: of the writes that a resource accepts, none has a lower version than one before.
  * K5. Whoever asks is answered: at the end nobody waits.
  * K6. Permits: when a holder was granted its permits, those of all holders together were no more than the semaphore had.
+ * K7. Who goes on with a grant that was its own before has the same version, and nobody was granted the lock since.
  *
  * An owner is one acquire: who asks again after it left is another owner. `granted` again without `left` between is a
  * re-entry, or a change of the mode, before which it says that it is `converting`.
@@ -35,6 +36,8 @@ export type LockEvent =
       /** Of a semaphore. */
       readonly permits?: number;
     }
+  /** An owner that has left relies on its grant again: another process goes on with what it held. */
+  | { readonly type: 'resumed'; readonly lock: string; readonly owner: string; readonly version: number }
   /** It asks for the lock in another way: it relies on a share of it only, until it is granted again. */
   | { readonly type: 'converting'; readonly lock: string; readonly owner: string }
   /** A semaphore may have this many permits from now on; once that is `settled` it has no other number. */
@@ -116,6 +119,8 @@ export class LockCheck implements Check<LockEvent> {
         return NOTHING;
       case 'granted':
         return this.#grant(lock, event);
+      case 'resumed':
+        return this.#resume(lock, event);
       case 'left':
         lock.holders.delete(event.owner);
         return NOTHING;
@@ -167,6 +172,18 @@ export class LockCheck implements Check<LockEvent> {
     if (mode === 'permits') found.push(...this.#tooManyPermits(lock, what));
     if (held === undefined && waiter !== undefined) found.push(...this.#overtakes(lock, { what, version, waiter }));
     lock.version = Math.max(lock.version, version);
+    return found;
+  }
+
+  /** K1, K7. Of a lock that is held alone. */
+  #resume(lock: Lock, { owner, version }: Extract<LockEvent, { type: 'resumed' }>): readonly Finding[] {
+    const what = `${owner} goes on with ${lock.name} (version ${version})`;
+    const found = [...lock.holders.keys()].map((other) =>
+      violation('lock: one holder', `${what} while ${other} held it`),
+    );
+    lock.holders.set(owner, { mode: 'exclusive', version, permits: 0, askedAt: this.#now, versionAtAsk: undefined });
+    if (version !== lock.version)
+      found.push(violation('lock: versions grow', `${what}, after ${lock.version} was granted`));
     return found;
   }
 

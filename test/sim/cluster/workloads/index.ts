@@ -1,16 +1,33 @@
+import { BARRIER, barriers } from './barriers.ts';
+import { ELECTIONS, elections } from './elections.ts';
 import { history } from './history.ts';
 import { leases } from './leases.ts';
 import { lists } from './lists.ts';
-import { lockKinds } from './lock-kinds.ts';
+import { KIND_LOCKS, lockKinds } from './lock-kinds.ts';
+import { lockListeners } from './lock-listeners.ts';
+import { lockTerms, TERM_LOCKS } from './lock-terms.ts';
 import { locks } from './locks.ts';
 import { registers } from './registers.ts';
 import { watches } from './watches.ts';
 import type { MakeWorkload } from './workload.ts';
 
 /**
- * All kinds of load of a run. In one of nine, locks are of all kinds. The others have those that they had before there were
- * such: what their seeds have found they find again.
+ * What is done with locks. In one of nine runs they are of all kinds, and in one what is made of locks: elections, barriers,
+ * locks with terms of their own. The others have those that they had before there were such: what their seeds have found
+ * they find again.
  */
+function lockWorkloads(seed: number): readonly MakeWorkload[] {
+  switch (seed % 9) {
+    case 7:
+      return [lockTerms, elections, barriers, lockListeners([...TERM_LOCKS, ...ELECTIONS, BARRIER])];
+    case 8:
+      return [lockKinds, lockListeners(KIND_LOCKS)];
+    default:
+      return [locks];
+  }
+}
+
+/** All kinds of load of a run. */
 export function workloadsOf(seed: number): readonly MakeWorkload[] {
-  return [registers, lists, seed % 9 === 8 ? lockKinds : locks, leases, history, watches];
+  return [registers, lists, ...lockWorkloads(seed), leases, history, watches];
 }

@@ -14,11 +14,12 @@ import { Violation } from '../../common/violation.ts';
 import { type ClientLife, lifeOf } from '../sdk-client.ts';
 import type { World } from '../world.ts';
 import { type Answer, ask, think, withHands } from './ask.ts';
+import { type Hand, LOST, LockHands, WAIT_MS_MAX } from './lock-hands.ts';
 import { type Holding, LockUses, staysAlive, type Use } from './lock-uses.ts';
 import type { MakeWorkload, Workload } from './workload.ts';
 
 const SEMAPHORE = 'sem';
-const LOCKS: readonly string[] = ['rw0', 'rw0', 'rw1', SEMAPHORE, SEMAPHORE];
+export const KIND_LOCKS: readonly string[] = ['rw0', 'rw0', 'rw1', SEMAPHORE, SEMAPHORE];
 /** Several at once: the one to write, the other to read. */
 const SEVERAL = [
   { lock: 'rw0', mode: 'exclusive' },
@@ -28,28 +29,17 @@ const CAPACITY = 3;
 const CAPACITY_MAX = 4;
 const PERMITS_MAX = 2;
 const DEPTH_MAX = 2;
-const WAIT_MS_MAX = 6_000;
 const UPGRADE_MS_MAX = 1_500;
-const SESSION_TTL_MS_MIN = 1_000;
-const SESSION_TTL_MS_SPREAD = 4_000;
 const WORKS_MAX = 4;
 /** How much more seldom than others this workload acquires, looks at locks, and changes the number of permits. */
 const ACQUIRES_SELDOM = 2;
 const LOOKS_SELDOM = 3;
 const RESIZES_SELDOM = 40;
-const LOST = ['SESSION_EXPIRED', 'LEASE_NOT_FOUND'] as const;
 const NOT_ACQUIRED = [...LOST, 'LOCK_TIMEOUT', 'LOCK_BUSY', 'CANCELED'] as const;
 /** The last one: there were not so many any more, and the answer that said so was lost. */
 const NOT_GIVEN = [...NOT_ACQUIRED, 'LOCK_PERMITS_EXCEEDED', 'LOCK_CANCELED'] as const;
 const NOT_ALL = [...NOT_ACQUIRED, 'LOCK_NOT_HELD'] as const;
 const NOT_CONVERTED = [...NOT_ACQUIRED, 'LOCK_UPGRADE_CONFLICT', 'LOCK_NOT_HELD'] as const;
-
-interface Hand {
-  readonly life: ClientLife;
-  readonly name: string;
-  asked: number;
-  session: ClientSession | undefined;
-}
 
 export const lockKinds: MakeWorkload = (world) => new LockKinds(world);
 
@@ -57,6 +47,7 @@ class LockKinds implements Workload {
   readonly name = 'locks of all kinds';
   readonly #world: World;
   readonly #uses: LockUses;
+  readonly #hands: LockHands;
   /** Somebody changes the number of permits, or it is not known what became of that. */
   #resizing = false;
   readonly #figures = { granted: 0, together: 0, upgraded: 0, conflicts: 0, downgraded: 0, resized: 0, several: 0 };
@@ -64,16 +55,12 @@ class LockKinds implements Workload {
   constructor(world: World) {
     this.#world = world;
     this.#uses = new LockUses(world);
+    this.#hands = new LockHands(world, this.#uses);
     this.#uses.capacity(SEMAPHORE, CAPACITY, false);
   }
 
   async run(life: ClientLife): Promise<void> {
-    const hands: Hand[] = [];
-    const acquiring = withHands(this.#world, this.#world.options.hands, async (i) => {
-      hands[i] ??= { life, name: `${life.name}/${i}`, asked: 0, session: undefined };
-      await think(this.#world, life, ACQUIRES_SELDOM);
-      await this.#one(hands[i]);
-    });
+    const acquiring = this.#hands.work(life, ACQUIRES_SELDOM, (hand) => this.#one(hand));
     const looking = withHands(this.#world, 1, async () => {
       await think(this.#world, life, LOOKS_SELDOM);
       await this.#show(life);
@@ -117,14 +104,13 @@ class LockKinds implements Workload {
 
   async #one(hand: Hand): Promise<void> {
     const { random } = hand.life;
-    const session = random.int(4) === 0 ? undefined : await this.#session(hand);
+    const session = random.int(4) === 0 ? undefined : await this.#hands.session(hand);
     if (random.int(5) === 0) return this.#several(hand, session);
-    const lock = LOCKS[random.int(LOCKS.length)] ?? SEMAPHORE;
+    const lock = KIND_LOCKS[random.int(KIND_LOCKS.length)] ?? SEMAPHORE;
     const use: Use = {
-      ...{ lock, life: hand.life, session, owner: `${hand.name}:${hand.asked++}`, patient: random.int(2) === 0 },
+      ...this.#hands.newUse(hand, session, lock),
       mode: modeFor(lock, random.int(3)),
       permits: lock === SEMAPHORE ? 1 + random.int(PERMITS_MAX) : 0,
-      electionsBefore: this.#world.elections,
     };
     const held = await this.#acquire(use);
     if (held === undefined) return;
@@ -132,10 +118,9 @@ class LockKinds implements Workload {
     if (this.#uses.holdersBeside(use) > 0) this.#figures.together++;
     await this.#hold(use, held);
     this.#uses.over(use);
-    if (session === undefined || random.int(8) > 0) return void (await this.#release(use, held));
-    // Its end releases all that belongs to it.
-    hand.session = undefined;
-    await this.#ask(hand.life, 'end of session', () => session.close(), LOST);
+    const ended = this.#hands.endsWith(hand, use);
+    if (ended === undefined) return this.#release(use, held);
+    await this.#ask(hand.life, 'end of session', () => ended.close(), LOST);
   }
 
   /** All or none. */
@@ -169,36 +154,20 @@ class LockKinds implements Workload {
     if (all !== undefined) await this.#ask(life, 'release several', () => all.release(), [...LOST, 'LOCK_NOT_HELD']);
   }
 
-  /** Of short life now and then, so that it is lost by a pause or a partition. */
-  async #session(hand: Hand): Promise<ClientSession | undefined> {
-    const { life, session } = hand;
-    if (session !== undefined && session.state !== 'lost') return session;
-    const ttl = SESSION_TTL_MS_MIN + life.random.int(SESSION_TTL_MS_SPREAD);
-    const asked = await this.#ask(life, 'session', () => life.remora.session({ ttl }));
-    hand.session = asked.type === 'answer' ? asked.value : undefined;
-    return hand.session;
-  }
-
   async #acquire(use: Use): Promise<HeldLock | undefined> {
     const { life, owner: token, patient } = use;
-    const { random, clock } = life;
+    const { random } = life;
     const controller = new AbortController();
     const options: AcquireOptions = { token, depthMax: DEPTH_MAX, signal: controller.signal };
     const wait = patient ? undefined : random.int(3) === 0 ? 0 : 1 + random.int(WAIT_MS_MAX);
     this.#uses.asked(use);
-    const giveUp =
-      random.int(3) > 0
-        ? undefined
-        : clock.setTimer(random.int(WAIT_MS_MAX), () => {
-            this.#uses.waitsNoMore(use);
-            controller.abort();
-          });
+    const giveUp = this.#hands.givesUp(use, controller);
     const errors = use.lock === SEMAPHORE ? NOT_GIVEN : NOT_ACQUIRED;
     const asked = await this.#ask(life, 'acquire', () => acquire(use, { ...options, wait }), errors);
     giveUp?.cancel();
     const held = asked.type === 'answer' ? asked.value : undefined;
-    if (held?.state === 'active' && this.#uses.granted(use, held)) return held;
-    this.#uses.over(use);
+    if (this.#hands.relies(use, held)) return held;
+    // Others wait for it.
     if (held !== undefined) await this.#release(use, held);
     return undefined;
   }
@@ -268,7 +237,7 @@ class LockKinds implements Workload {
 
   /** LK2. */
   async #show(life: ClientLife): Promise<void> {
-    const lock = LOCKS[life.random.int(LOCKS.length)] ?? SEMAPHORE;
+    const lock = KIND_LOCKS[life.random.int(KIND_LOCKS.length)] ?? SEMAPHORE;
     const asked = await this.#ask(life, 'show', () => life.remora.locks.show(lock));
     if (asked.type !== 'answer' || asked.value === undefined) return;
     for (const what of inconsistencies(asked.value)) throw new Violation('lock: shown as it is', `${lock}: ${what}`);

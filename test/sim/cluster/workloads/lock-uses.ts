@@ -110,6 +110,14 @@ export class LockUses {
     return true;
   }
 
+  /** It goes on with what an earlier process held, and did not give back. */
+  resumed(use: Use, held: Holding): void {
+    this.#forgetLosers(use);
+    const state: State = { place: 'gone', held, forcedBefore: this.#forcedOf(use.lock).begun };
+    this.#open.set(use, state);
+    this.#see({ type: 'resumed', lock: use.lock, owner: use.owner, version: held.version });
+  }
+
   /** It asks to hold the lock in another way, and relies on no more than a share of it meanwhile. */
   converting({ lock, owner }: Use): void {
     this.#see({ type: 'converting', lock, owner });

@@ -7,12 +7,13 @@
  *     one older than a grant that was known; and always of one that its holder relies on.
  */
 import { sleep, type Timer } from '@remora/base';
-import type { ClientSession, HeldLock } from 'remora';
+import type { HeldLock } from 'remora';
 import type { HistoryRecord } from '../../../checkers/index.ts';
 import { Violation } from '../../common/violation.ts';
 import type { ClientLife } from '../sdk-client.ts';
 import type { World } from '../world.ts';
 import { type Answer, ask, think, withHands } from './ask.ts';
+import { type Hand, LOST, LockHands, WAIT_MS_MAX } from './lock-hands.ts';
 import { LockHistory } from './lock-history.ts';
 import { LockUses, type Use } from './lock-uses.ts';
 import type { MakeWorkload, Workload } from './workload.ts';
@@ -22,19 +23,15 @@ export const LOCKS: readonly string[] = ['L0', 'L1'];
 const FORCED = 'F';
 /** Most want the same one. */
 const LOCKS_BY_WEIGHT: readonly string[] = ['L0', 'L0', 'L0', 'L1', FORCED, FORCED];
-const WAIT_MS_MAX = 6_000;
 /** Longer than any session lives unheard. */
 const RELY_MS = 10_000;
 const DEPTH_MAX = 3;
-const SESSION_TTL_MS_MIN = 1_000;
-const SESSION_TTL_MS_SPREAD = 4_000;
 /** How long a write is on its way, at most: as a rule, and when its sender stood still. */
 const WRITE_MS_MAX = 50;
 const LATE_WRITE_MS_MAX = 8_000;
 /** Versions that are over, to ask about. */
 const OVER_MAX = 20;
-const LOCK_ERRORS = ['SESSION_EXPIRED', 'LEASE_NOT_FOUND'] as const;
-const ACQUIRE_ERRORS = [...LOCK_ERRORS, 'LOCK_TIMEOUT', 'CANCELED'] as const;
+const ACQUIRE_ERRORS = [...LOST, 'LOCK_TIMEOUT', 'CANCELED'] as const;
 /** Where locks are taken from their holders, one that has not heard of its grant yet is told so. Nobody else is. */
 const FORCED_ERRORS = [...ACQUIRE_ERRORS, 'LOCK_CANCELED'] as const;
 /** How much more seldom than others this workload acquires, and looks at locks. */
@@ -43,19 +40,13 @@ const LOOKS_SELDOM = 6;
 /** When who waits is looked for in the queue, at the latest. */
 const LOOK_MS_MAX = 150;
 
-interface Hand {
-  readonly life: ClientLife;
-  readonly name: string;
-  asked: number;
-  session: ClientSession | undefined;
-}
-
 export const locks: MakeWorkload = (world) => new LockLoad(world);
 
 class LockLoad implements Workload {
   readonly name = 'locks';
   readonly #world: World;
   readonly #uses: LockUses;
+  readonly #hands: LockHands;
   readonly #history: LockHistory;
   /** The newest version under which each lock's resource was written. */
   readonly #written = new Map<string, number>();
@@ -66,16 +57,12 @@ class LockLoad implements Workload {
   constructor(world: World) {
     this.#world = world;
     this.#uses = new LockUses(world);
+    this.#hands = new LockHands(world, this.#uses);
     this.#history = new LockHistory(() => world.nowNs());
   }
 
   async run(life: ClientLife): Promise<void> {
-    const hands: Hand[] = [];
-    const acquiring = withHands(this.#world, this.#world.options.hands, async (i) => {
-      hands[i] ??= { life, name: `${life.name}/${i}`, asked: 0, session: undefined };
-      await think(this.#world, life, ACQUIRES_SELDOM);
-      await this.#one(hands[i]);
-    });
+    const acquiring = this.#hands.work(life, ACQUIRES_SELDOM, (hand) => this.#one(hand));
     const looking = withHands(this.#world, 1, async () => {
       await think(this.#world, life, LOOKS_SELDOM);
       await this.#look(life);
@@ -116,35 +103,16 @@ class LockLoad implements Workload {
 
   async #one(hand: Hand): Promise<void> {
     const { random } = hand.life;
-    // Some under the client's own session, most under one of their own.
-    const session = random.int(4) === 0 ? undefined : await this.#session(hand);
-    const use: Use = {
-      owner: `${hand.name}:${hand.asked++}`,
-      lock: LOCKS_BY_WEIGHT[random.int(LOCKS_BY_WEIGHT.length)] ?? FORCED,
-      mode: 'exclusive',
-      life: hand.life,
-      session,
-      patient: random.int(2) === 0,
-      electionsBefore: this.#world.elections,
-    };
+    const session = random.int(4) === 0 ? undefined : await this.#hands.session(hand);
+    const lock = LOCKS_BY_WEIGHT[random.int(LOCKS_BY_WEIGHT.length)] ?? FORCED;
+    const use = this.#hands.newUse(hand, session, lock);
     const held = await this.#acquire(use);
     if (held === undefined) return;
     await this.#hold(use, held);
     this.#uses.over(use);
-    if (session === undefined || random.int(8) > 0) return this.#leave(use, held);
-    // Its end releases all that belongs to it.
-    hand.session = undefined;
-    await ask({ world: this.#world, life: hand.life, what: 'end of session' }, () => session.close(), LOCK_ERRORS);
-  }
-
-  /** Of short life now and then, so that it is lost by a pause or a partition. */
-  async #session(hand: Hand): Promise<ClientSession | undefined> {
-    const { life, session } = hand;
-    if (session !== undefined && session.state !== 'lost') return session;
-    const ttl = SESSION_TTL_MS_MIN + life.random.int(SESSION_TTL_MS_SPREAD);
-    const asked = await ask({ world: this.#world, life, what: 'session' }, () => life.remora.session({ ttl }));
-    hand.session = asked.type === 'answer' ? asked.value : undefined;
-    return hand.session;
+    const ended = this.#hands.endsWith(hand, use);
+    if (ended === undefined) return this.#leave(use, held);
+    await ask({ world: this.#world, life: hand.life, what: 'end of session' }, () => ended.close(), LOST);
   }
 
   async #acquire(use: Use): Promise<HeldLock | undefined> {
@@ -168,9 +136,8 @@ class LockLoad implements Workload {
     );
     for (const timer of timers) timer.cancel();
     const held = asked.type === 'answer' ? asked.value : undefined;
-    if (held?.state === 'active' && this.#uses.granted(use, held)) return held;
-    this.#uses.over(use);
-    // Of no use to whoever does not hear from the cluster, or was told too late; others wait for it.
+    if (this.#hands.relies(use, held)) return held;
+    // Others wait for it.
     if (held !== undefined) await this.#release(use, held);
     return undefined;
   }
@@ -182,12 +149,8 @@ class LockLoad implements Workload {
     const look = clock.setTimer(random.int(LOOK_MS_MAX), () => {
       void this.#show(life, lock).catch((error: unknown) => this.#world.fail(error));
     });
-    if (random.int(3) > 0) return [look];
-    const giveUp = clock.setTimer(random.int(WAIT_MS_MAX), () => {
-      this.#uses.waitsNoMore(use);
-      controller.abort();
-    });
-    return [look, giveUp];
+    const giveUp = this.#hands.givesUp(use, controller);
+    return giveUp === undefined ? [look] : [look, giveUp];
   }
 
   // ------------------------------------------------------------------------------------------ who holds
@@ -226,7 +189,7 @@ class LockLoad implements Workload {
 
   async #release(use: Use, held: HeldLock): Promise<boolean> {
     const { life, lock } = use;
-    const answers = lock === FORCED ? [...LOCK_ERRORS, 'LOCK_NOT_HELD' as const] : LOCK_ERRORS;
+    const answers = lock === FORCED ? [...LOST, 'LOCK_NOT_HELD' as const] : LOST;
     const question = () => ask({ world: this.#world, life, what: 'release' }, () => held.release(), answers);
     const asked = await (held.depth > 1 ? question() : this.#history.release(use, { held, ask: question }));
     return asked.type === 'answer' && held.state === 'released';
@@ -234,7 +197,7 @@ class LockLoad implements Workload {
 
   async #reenter(use: Use, held: HeldLock): Promise<void> {
     const { life, lock } = use;
-    const answers = [...LOCK_ERRORS, 'LOCK_NOT_HELD', 'LOCK_DEPTH_EXCEEDED'] as const;
+    const answers = [...LOST, 'LOCK_NOT_HELD', 'LOCK_DEPTH_EXCEEDED'] as const;
     const { depth } = held;
     // It is taken away while the next level is entered, or from who is deep inside.
     const force = lock === FORCED ? life.random.int(4) : 0;
