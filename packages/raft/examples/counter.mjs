@@ -1,14 +1,7 @@
 // A counter on three nodes. Run `node counter.mjs 1`, `... 2` and `... 3` in three terminals and type numbers.
 import { createInterface } from 'node:readline';
 import { nodeClock, nodeDisk, nodeRandom, openFramePort, silentLogger } from '@remora/base';
-import {
-  confOf,
-  createRaftHost,
-  createSocketTransport,
-  openGroupLog,
-  streamOptions,
-  transportOptions,
-} from '@remora/raft';
+import { confOf, createRaftHost, createSocketTransport, openGroupLog } from '@remora/raft';
 
 const me = Number(process.argv[2]);
 const addresses = (process.env.ADDRESSES ?? '127.0.0.1:7101,127.0.0.1:7102,127.0.0.1:7103').split(',');
@@ -47,7 +40,7 @@ const group = host.createGroup({
   locate: (replica) => replica, // replica 2 lives on node 2
 });
 const [ownHost, port] = address(me).split(':');
-await openFramePort({ ...streamOptions(transportOptions(), clock), host: ownHost, port: Number(port), services });
+await openFramePort({ clock, host: ownHost, port: Number(port), services });
 host.start();
 
 for await (const line of createInterface({ input: process.stdin })) {

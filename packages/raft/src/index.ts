@@ -23,7 +23,6 @@ export {
 } from './multi/transport/node/socket-transport.ts';
 export {
   type GivenTransportOptions,
-  streamOptions,
   TRANSPORT_DEFAULTS,
   type TransportOptions,
   transportOptions,

@@ -14,7 +14,6 @@ import {
 } from '@remora/raft';
 import { CountingMachine } from './counting-machine.ts';
 import { type LoadedGroup, loadService } from './load-server.ts';
-import { loadStreamOptions } from './load-wire.ts';
 import { FIRST_GROUP, type NodeArguments, type NodeStatus } from './messages.ts';
 
 const HOST = '127.0.0.1';
@@ -62,7 +61,7 @@ export class BenchNode {
       onFatal: this.#onFatal,
     });
     this.#port = await openFramePort({
-      ...loadStreamOptions(this.#clock),
+      clock: this.#clock,
       ...{ host: HOST, port, services: [...services, loadService(this.#groups)] },
     });
     return { port: this.#port.port, recoveryMs };

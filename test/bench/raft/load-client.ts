@@ -1,6 +1,6 @@
 /** Keeps a fixed number of operations in flight per group, or begins so many per second, and takes the time of each. */
 import { dialFrames, type FrameStream, nodeClock, SERVICE } from '@remora/base';
-import { APPLIED, decodeReplies, encodeRequest, LOAD_SERVICE, loadStreamOptions } from './load-wire.ts';
+import { APPLIED, decodeReplies, encodeRequest, LOAD_SERVICE } from './load-wire.ts';
 import type { RaftLoadArguments } from './messages.ts';
 
 /** After a refusal, so that a node that does not lead is not asked in a tight loop. */
@@ -71,14 +71,19 @@ export class LoadClient {
 
   #connect(port: number): Connection {
     const hello = { [SERVICE]: LOAD_SERVICE };
-    const stream = dialFrames(`127.0.0.1:${port}`, hello, loadStreamOptions(nodeClock()), {
-      onHello() {},
-      onFrame: (frame) => this.#replies(frame),
-      onDrain() {},
-      onEnd({ message }) {
-        throw new Error(message);
+    const stream = dialFrames(
+      `127.0.0.1:${port}`,
+      hello,
+      { clock: nodeClock() },
+      {
+        onHello() {},
+        onFrame: (frame) => this.#replies(frame),
+        onDrain() {},
+        onEnd({ message }) {
+          throw new Error(message);
+        },
       },
-    });
+    );
     return { stream, queued: [] };
   }
 

@@ -4,8 +4,6 @@
  *   request  mode (8 bits), then per operation: group (32), slot (32), length (16), payload
  *   reply    per operation: slot (32), outcome (8)
  */
-import type { Clock, FrameStreamOptions } from '@remora/base';
-import { streamOptions, transportOptions } from '@remora/raft';
 import { ENTRY_MODES, type EntryMode } from './messages.ts';
 
 const OPERATION_HEAD_BYTES = 10;
@@ -17,10 +15,6 @@ export const REFUSED = 1;
 
 /** What the streams of the load are called at a node's port. */
 export const LOAD_SERVICE = 'load';
-
-export function loadStreamOptions(clock: Clock): FrameStreamOptions {
-  return streamOptions(transportOptions(), clock);
-}
 
 /** One request for all of `slots`; a slot is one operation in flight. */
 export function encodeRequest(

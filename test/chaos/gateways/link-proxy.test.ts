@@ -8,7 +8,6 @@ import {
   masterDrawRevisions,
   type RangeReply,
   rangeExecute,
-  rpcStreamOptions,
   type TxnCommand,
 } from '@remora/protocol';
 import { afterEach, expect, test } from 'vitest';
@@ -41,7 +40,7 @@ async function linked(listen: () => FrameEar) {
   const service = createRpcService({ identity: () => NODE, registry, clock: nodeClock() });
   const [nodePort = 0, port = 0] = await freePorts(HOST, 2);
   const target = `${HOST}:${nodePort}`;
-  const options = { ...rpcStreamOptions(nodeClock()), host: HOST, port: nodePort };
+  const options = { clock: nodeClock(), host: HOST, port: nodePort };
   const listening = await openFramePort({ ...options, services: [service] });
   const proxy = new LinkProxy({ target, host: HOST, port, listen });
   await proxy.open();

@@ -13,7 +13,7 @@ import {
   nodeClock,
   openFramePort,
 } from '@remora/base';
-import { RPC_SERVICE, rpcStreamOptions } from '@remora/protocol';
+import { RPC_SERVICE } from '@remora/protocol';
 
 /** Told of each frame before it is passed on. Whether it may be. */
 export interface FrameEar {
@@ -31,7 +31,7 @@ export interface LinkProxyOptions {
   readonly listen: () => FrameEar;
 }
 
-const STREAM_OPTIONS = rpcStreamOptions(nodeClock());
+const STREAM_OPTIONS = { clock: nodeClock() };
 
 export class LinkProxy {
   readonly address: string;

@@ -14,7 +14,7 @@ import {
 } from '@remora/base';
 import { createMetrics, createPinoLogger } from '@remora/base/node';
 import { openLevelEngine, StoreDamagedError, StoreOpenError } from '@remora/dataserver';
-import { createRpcService, dialRpc, type RpcService, rpcStreamOptions } from '@remora/protocol';
+import { createRpcService, dialRpc, type RpcService } from '@remora/protocol';
 import {
   createRaftHost,
   createSocketTransport,
@@ -149,7 +149,7 @@ class ProcessPeers implements Peers {
   #bind(rpc: RpcService) {
     const { listenHost: host, peerPort: port } = this.#options;
     const services = [...this.#raft.services, rpc];
-    return openFramePort({ ...rpcStreamOptions(this.#parts.clock), host, port, services }).catch((cause: unknown) => {
+    return openFramePort({ clock: this.#parts.clock, host, port, services }).catch((cause: unknown) => {
       const message = `cannot listen on ${host}:${port}; is it taken? Choose another --peer-port`;
       throw new CommandError('portTaken', message, { cause });
     });

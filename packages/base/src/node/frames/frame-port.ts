@@ -4,7 +4,13 @@
  * A connection begins with `OPENING`, so that whoever speaks another protocol is recognised by its first bytes.
  */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { FrameStream, type FrameStreamOptions, type GreetedHandlers, type Hello } from './frame-stream.ts';
+import {
+  FRAME_STREAM_DEFAULTS,
+  FrameStream,
+  type FrameStreamOptions,
+  type GreetedHandlers,
+  type Hello,
+} from './frame-stream.ts';
 
 /** What every connection begins with. The last byte but one is the version of what frame-parser.ts and frame-stream.ts describe. */
 export const OPENING = Buffer.from('REMORA\x01\n', 'latin1');
@@ -40,7 +46,7 @@ export function openFramePort(options: FramePortOptions): Promise<FramePort> {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
     socket.on('error', () => undefined); // a broken connection is no news: it is closed
-    const { clock, probeMs, probeTimeoutMs } = options;
+    const { clock, probeMs, probeTimeoutMs } = { ...FRAME_STREAM_DEFAULTS, ...options };
     const patience = clock.setTimer(probeMs + probeTimeoutMs, () => socket.destroy());
     onOpening(socket, (ours) => {
       patience.cancel();

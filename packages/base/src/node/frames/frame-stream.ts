@@ -39,12 +39,15 @@ export interface GreetedHandlers extends FrameHandlers {
 
 export interface FrameStreamOptions {
   readonly clock: Clock;
-  /** Largest frame that is taken. */
-  readonly frameBytesMax: number;
-  /** A peer that was silent for so long is probed, and the stream is over if it does not answer in the other time. */
-  readonly probeMs: number;
-  readonly probeTimeoutMs: number;
+  /** Largest frame that is taken; 64 MiB. */
+  readonly frameBytesMax?: number;
+  /** A peer that was silent for so long is probed; 1 s. */
+  readonly probeMs?: number;
+  /** The stream is over if a probe is not answered in this time; 2 s. */
+  readonly probeTimeoutMs?: number;
 }
+
+export const FRAME_STREAM_DEFAULTS = { frameBytesMax: 64 << 20, probeMs: 1_000, probeTimeoutMs: 2_000 } as const;
 
 const NOTHING = Buffer.alloc(0);
 /** A hello and the reason of an end are a few words. */
@@ -56,7 +59,7 @@ const FAREWELL_MS = 1_000;
 
 export class FrameStream {
   readonly #socket: Socket;
-  readonly #options: FrameStreamOptions;
+  readonly #options: Required<FrameStreamOptions>;
   readonly #parser: FrameParser;
   readonly #onHello: (hello: Hello) => void;
   #handlers: FrameHandlers;
@@ -69,11 +72,11 @@ export class FrameStream {
 
   constructor(socket: Socket, options: FrameStreamOptions, handlers: GreetedHandlers) {
     this.#socket = socket;
-    this.#options = options;
+    this.#options = { ...FRAME_STREAM_DEFAULTS, ...options };
     this.#onHello = (hello) => handlers.onHello(hello);
     this.#handlers = handlers;
     this.#parser = new FrameParser(WORDS_BYTES_MAX, (kind, payload) => this.#frame(kind, payload));
-    this.#timer = options.clock.setTimer(options.probeMs, () => this.#look());
+    this.#timer = options.clock.setTimer(this.#options.probeMs, () => this.#look());
     socket.setNoDelay(true);
     socket.on('data', (chunk: Buffer) => this.#arrived(chunk));
     socket.on('drain', () => {

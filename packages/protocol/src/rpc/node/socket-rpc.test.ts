@@ -4,7 +4,7 @@ import { createDialer } from '../dialer.ts';
 import { createRpcRegistry } from '../registry.ts';
 import type { RpcChannel } from '../rpc.ts';
 import { countTo, echo } from '../test-methods.ts';
-import { createRpcService, dialRpc, type LinkIdentity, rpcStreamOptions } from './socket-rpc.ts';
+import { createRpcService, dialRpc, type LinkIdentity } from './socket-rpc.ts';
 
 const cleanups: (() => void)[] = [];
 afterEach(() => {
@@ -38,8 +38,7 @@ async function startServer(
   });
   const acceptPeer = (peer: LinkIdentity): undefined => void asked.push(peer);
   const service = createRpcService({ identity: () => self, registry, clock: nodeClock(), acceptPeer });
-  const options = rpcStreamOptions(nodeClock());
-  const listening = await openFramePort({ ...options, host: '127.0.0.1', port, services: [service] });
+  const listening = await openFramePort({ clock: nodeClock(), host: '127.0.0.1', port, services: [service] });
   const stop = (): void => {
     service.close();
     listening.close();

@@ -11,7 +11,6 @@ import {
   dialFrames,
   type FrameService,
   type FrameStream,
-  type FrameStreamOptions,
   type Hello,
   type Logger,
   SERVICE,
@@ -30,11 +29,6 @@ export const RPC_PROTOCOL_VERSION = '2';
 export const RPC_SERVICE = 'rpc';
 
 const JOINING_METHODS: ReadonlySet<string> = new Set(['master.join', 'master.view']);
-
-/** A peer that was silent for `probeMs` is asked for a sign of life. */
-export function rpcStreamOptions(clock: Clock): FrameStreamOptions {
-  return { clock, frameBytesMax: FRAME_BYTES_MAX, probeMs: 3_000, probeTimeoutMs: 3_000 };
-}
 
 /** Who a node is. Empty cluster and node 0: it has not joined yet. */
 export interface LinkIdentity {
@@ -101,17 +95,22 @@ export function dialRpc(
   clock: Clock,
 ): FrameLink {
   let receiver: FrameReceiver | undefined;
-  const stream = dialFrames(target.address, rpcHello(local), rpcStreamOptions(clock), {
-    onHello(hello) {
-      const refusal = checkAnswer(hello, target, local);
-      if (refusal === undefined) return receiver?.onOpen();
-      stream.destroy();
-      receiver?.onClose(refusal);
+  const stream = dialFrames(
+    target.address,
+    rpcHello(local),
+    { clock, frameBytesMax: FRAME_BYTES_MAX },
+    {
+      onHello(hello) {
+        const refusal = checkAnswer(hello, target, local);
+        if (refusal === undefined) return receiver?.onOpen();
+        stream.destroy();
+        receiver?.onClose(refusal);
+      },
+      onFrame: (frame) => receiver?.onFrame(frame),
+      onDrain: () => receiver?.onDrain(),
+      onEnd: (end) => receiver?.onClose(errorOf(end)),
     },
-    onFrame: (frame) => receiver?.onFrame(frame),
-    onDrain: () => receiver?.onDrain(),
-    onEnd: (end) => receiver?.onClose(errorOf(end)),
-  });
+  );
   return {
     start(attached) {
       receiver = attached;

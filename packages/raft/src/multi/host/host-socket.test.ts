@@ -3,7 +3,6 @@ import { expect, test } from 'vitest';
 import type { Group } from '../host-api.ts';
 import { MemoryGroupLog } from '../log/index.ts';
 import { createSocketTransport } from '../transport/node/socket-transport.ts';
-import { streamOptions, transportOptions } from '../transport/node/transport-options.ts';
 import { until } from '../transport/test-contract.ts';
 import { createRaftHost } from './host.ts';
 import { Counter } from './test-bed.ts';
@@ -26,8 +25,7 @@ async function startNode(id: number, ports: Map<number, number>, fatal: unknown[
     random,
     verifyPeer: () => undefined,
   });
-  const options = streamOptions(transportOptions(), clock);
-  const listening = await openFramePort({ ...options, host: '127.0.0.1', port: 0, services });
+  const listening = await openFramePort({ clock, host: '127.0.0.1', port: 0, services });
   ports.set(id, listening.port);
   const log = new MemoryGroupLog();
   const onFatal = (error: unknown) => fatal.push(error);

@@ -10,7 +10,6 @@ import { SNAPSHOT_TRANSFER_DEFAULTS } from '../snapshot-transfer.ts';
 import { until } from '../test-contract.ts';
 import { createSocketTransport, type SocketTransport } from './socket-transport.ts';
 import { BreakingProxy } from './test-proxy.ts';
-import { streamOptions, transportOptions } from './transport-options.ts';
 
 const MIB = 1024 * 1024;
 const SNAPSHOT_BYTES = 256 * MIB;
@@ -99,8 +98,7 @@ async function startNode(id: NodeId, addressOf: (node: NodeId) => number, fatal:
     random,
     verifyPeer: () => undefined,
   });
-  const options = streamOptions(transportOptions(), clock);
-  const listening = await openFramePort({ ...options, host: '127.0.0.1', port: 0, services: raft.services });
+  const listening = await openFramePort({ clock, host: '127.0.0.1', port: 0, services: raft.services });
   const host = createRaftHost({
     nodeId: id,
     clock,

@@ -14,10 +14,8 @@ import { encodeFrame } from '../codec.ts';
 import { heartbeat, Recorder, transportContract, until } from '../test-contract.ts';
 import { FRAMES_SERVICE, helloOf, type PeerIdentity, type PeerRefusal } from './handshake.ts';
 import { createSocketTransport, type SocketTransportConfig } from './socket-transport.ts';
-import { streamOptions, transportOptions } from './transport-options.ts';
 
 const clock = nodeClock();
-const STREAM_OPTIONS = streamOptions(transportOptions(), clock);
 
 /** Nodes on loopback. A node that is started again takes its old port. */
 class SocketBed {
@@ -38,7 +36,7 @@ class SocketBed {
       ...config,
     });
     const wanted = { host: '127.0.0.1', port: this.ports.get(node) ?? 0 };
-    const port = await openFramePort({ ...STREAM_OPTIONS, ...wanted, services });
+    const port = await openFramePort({ clock, ...wanted, services });
     this.ports.set(node, port.port);
     transport.start(handlers);
     this.#running.set(node, { transport, port });
@@ -145,12 +143,17 @@ describe('socket transport', () => {
     await bed.start(2, two);
     const open = (hello: Hello) => {
       const ends: StreamEnd[] = [];
-      const stream = dialFrames(`127.0.0.1:${bed.ports.get(2)}`, hello, STREAM_OPTIONS, {
-        onHello: () => undefined,
-        onFrame: () => undefined,
-        onDrain: () => undefined,
-        onEnd: (end) => ends.push(end),
-      });
+      const stream = dialFrames(
+        `127.0.0.1:${bed.ports.get(2)}`,
+        hello,
+        { clock },
+        {
+          onHello: () => undefined,
+          onFrame: () => undefined,
+          onDrain: () => undefined,
+          onEnd: (end) => ends.push(end),
+        },
+      );
       return { stream, ends };
     };
     const hello = helloOf(identity(1), FRAMES_SERVICE);
