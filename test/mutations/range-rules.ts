@@ -399,6 +399,17 @@ const OF_LOCKS: readonly RuleMutation[] = [
     },
   },
   {
+    name: 'parties-wait-for-the-next-step',
+    rule: 'a share that was asked for without entering completes parties, and lets nobody in until a later step (B2)',
+    file: 'packages/lock/src/hand-over.ts',
+    find: 'if (procedure.rows.head.parties > 0) letThrough(procedure);',
+    replace: '',
+    killedBy: {
+      file: 'packages/lock/src/barrier.test.ts',
+      test: 'parties are complete by shares that are granted from the queue, at once (B2)',
+    },
+  },
+  {
     name: 'passage-not-remembered',
     rule: 'who did not hear that it passed waits again (B4)',
     file: 'packages/lock/src/let-through.ts',

@@ -1,7 +1,7 @@
 /** Acquires: the rules are in `procedures.ts`. */
 import { assert } from '@remora/base';
 import { enter as enterBarrier, pass } from './barrier.ts';
-import { handOver, tooManyPermits } from './hand-over.ts';
+import { handOver, letInAfterGrant, tooManyPermits } from './hand-over.ts';
 import { WAITERS_MAX } from './limits.ts';
 import type { GrantRequest } from './lock-holds.ts';
 import type { LockRows } from './lock-rows.ts';
@@ -67,7 +67,11 @@ function enter(procedure: Procedure, command: Acquire, record: OwnerRecord): Loc
   if (inQueue && stayInQueue(rows, record, command)) return stay(procedure, command, record);
   if (inQueue) leaveQueue(procedure, command, record, 'LOCK_CANCELED');
   else if (someoneWaits(rows)) handOver(procedure); // Past those whose wait is over (L2).
-  if (!someoneWaits(rows) && rows.fits(wanted)) return granted(procedure, rows.grant(wanted).holder);
+  if (!someoneWaits(rows) && rows.fits(wanted)) {
+    const { holder } = rows.grant(wanted);
+    letInAfterGrant(procedure);
+    return granted(procedure, holder);
+  }
   if (!command.wait) return busy(rows);
   if (rows.head.waiters >= WAITERS_MAX) {
     return refused('RESOURCE_EXHAUSTED', `the lock has ${WAITERS_MAX} waiters, and takes no more`);

@@ -172,11 +172,12 @@ describe('a double barrier', () => {
   it('makes nobody alone by a share that was taken out in the same step (B3, B6)', () => {
     enter(A, 2, { waitUntilMs: view.timeMs + 10 });
     view.timeMs += 20;
-    // Enough share it now, but its wait was over before that: its share ends with the next step that lets anybody in.
-    acquire(B, { type: 'shared' });
     expect(acquire(A, { type: 'upgrade' }, { attempt: 2 })).toBe('LOCK_KIND_MISMATCH');
+    // Enough would share it now, but its wait was over before that.
+    acquire(B, { type: 'shared' });
+    expect(told).toEqual(['1/t LOCK_TIMEOUT']);
     acquire(C, { type: 'shared' });
-    expect(acquire(A, { type: 'upgrade' }, { attempt: 3 })).toBe('LOCK_KIND_MISMATCH');
+    expect(acquire(A, { type: 'upgrade' }, { attempt: 3 })).toBe('LOCK_NOT_HELD');
     expect(state()?.holders.every(({ mode }) => mode === 'shared')).toBe(true);
     expect([release(B), release(C)].every((each) => each.startsWith('released'))).toBe(true);
   });
@@ -189,6 +190,25 @@ describe('a double barrier', () => {
     expect(enter(B, 2, { attempt: 2 })).toBe('queued');
     expect(told).toEqual(['1/t LOCK_TIMEOUT']);
     expect(state()).toMatchObject({ holderCount: 1, waiterCount: 0 });
+  });
+});
+
+describe('parties are complete', () => {
+  it('by a share that was asked for without entering, at once (B2)', () => {
+    enter(A, 3);
+    enter(B, 2);
+    expect(told).toEqual(['2/t granted 3 1']);
+    expect(acquire(C, { type: 'shared' })).toBe('granted 4 1');
+    expect(told).toEqual(['1/t granted 2 1']);
+    expect(state()).toMatchObject({ holderCount: 3, passing: 0 });
+  });
+
+  it('by shares that are granted from the queue, at once (B2)', () => {
+    enter(A, 2);
+    acquire(B);
+    expect(acquire(C, { type: 'shared' })).toBe('queued');
+    cancel(B, 1);
+    expect(told).toEqual(['2/t LOCK_CANCELED', '3/t granted 5 1', '1/t granted 2 1']);
   });
 });
 

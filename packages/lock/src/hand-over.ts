@@ -14,6 +14,17 @@ export function handOver(procedure: Procedure): void {
   if (rows.full) return; // Nobody needs to be looked at.
   handOverToUpgrader(procedure);
   if (rows.head.upgrading || rows.full) return;
+  handOverToQueue(procedure);
+  letInAfterGrant(procedure);
+}
+
+/** B2. Who was granted a share is one of those whom parties wait for, whether it waits for any itself or not. */
+export function letInAfterGrant(procedure: Procedure): void {
+  if (procedure.rows.head.parties > 0) letThrough(procedure);
+}
+
+function handOverToQueue(procedure: Procedure): void {
+  const { rows } = procedure;
   for (const waiter of rows.front()) {
     const { owner } = waiter;
     const refusal = refusalOf(procedure, waiter);

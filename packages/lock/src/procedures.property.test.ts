@@ -66,8 +66,10 @@ function as(about: About): fc.Arbitrary<AcquireAs | undefined> {
   ];
   if (about === 'lock') return fc.oneof(...ofLock);
   if (about === 'barrier') {
-    const rare = [fc.constant(undefined), shared, upgrade].map((arbitrary) => ({ weight: 2, arbitrary }));
-    return fc.oneof({ weight: 3, arbitrary: pass }, { weight: 5, arbitrary: enter }, ...rare);
+    const rare = [fc.constant(undefined), upgrade].map((arbitrary) => ({ weight: 2, arbitrary }));
+    // Shares that are asked for without entering make parties complete, too.
+    const often = [pass, shared].map((arbitrary) => ({ weight: 3, arbitrary }));
+    return fc.oneof(...often, { weight: 5, arbitrary: enter }, ...rare);
   }
   return about === 'semaphore'
     ? permits

@@ -45,7 +45,7 @@
  *     next in the queue has it after that. Who holds it and wants to pass gives it back in the same step: the last of those
  *     who leave lets all of them go, and none of them can come in again before the others have left.
  * B2. Who enters shares the lock at once, and waits until as many share it as it waits for; all who wait for that many, or
- *     fewer, are let in together. It is counted from the moment that it waits, and stays until it leaves.
+ *     fewer, are let in together, in the entry that grants the last share, whatever that was asked for. It is counted from the moment that it waits, and stays until it leaves.
  * B3. Whoever's session is dead or whose wait is over is not counted: it is taken out, with its share, before anybody passes.
  * B4. That somebody has passed is kept until it says that it knows (release, cancel), acquires or enters, or its session ends: who
  *     did not hear the answer is told so again, though the lock may be held again by then.

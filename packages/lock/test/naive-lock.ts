@@ -317,6 +317,7 @@ export class NaiveLock {
     if (before !== undefined && !stays && this.#refusedNow(owner)) return 'LOCK_TIMEOUT';
     if (this.queue.length === 0 && this.upgrader === undefined && this.#fits(wanted)) {
       this.#grant(wanted);
+      this.#letThrough();
       return this.#granted({ version: this.#now.revision, depth: 1 });
     }
     if (!wait) return this.#busy();
@@ -533,12 +534,13 @@ export class NaiveLock {
     }
     for (let next = this.queue[0]; next !== undefined && !this.#full(); next = this.queue[0]) {
       const refusal = this.#refusal(next);
-      if (refusal === undefined && !this.#fits(next)) return;
+      if (refusal === undefined && !this.#fits(next)) break;
       this.queue.shift();
       if (refusal === undefined) this.#grant(next);
       const told = refusal ?? this.#granted({ version: this.#now.revision, depth: 1 });
       this.#notices.push(`${name(next.owner)} ${told}`);
     }
+    this.#letThrough();
   }
 
   /** Nobody is looked at where there is no room for anybody. */
