@@ -8,7 +8,7 @@ export interface BackendReply<Result> {
   readonly revision: number;
   readonly raftTerm: number;
   /** Of an acquire that had to wait: the place in the queue at which it joined, 1 for the next. */
-  readonly queuedAt?: number;
+  readonly queuedAt?: number | undefined;
 }
 
 export type BackendDone<Result> = (error: ServiceError | undefined, reply: BackendReply<Result> | undefined) => void;

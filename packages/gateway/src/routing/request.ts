@@ -81,6 +81,8 @@ export class RoutedCall implements Awaited {
   /** The latest call, for `cancel`; a call that was answered before it returned leaves none. */
   #call: CallHandle | undefined;
   #calls = 0;
+  /** The number of the latest that is over; they are over in their order, but for those that were canceled. */
+  #endedCall = 0;
   /** Whom the latest attempt asks, and which range. */
   #node = 0;
   #range: RangeDescriptor | undefined;
@@ -161,24 +163,23 @@ export class RoutedCall implements Awaited {
   /** Waits until somebody leads the range, or the time is over. */
   #search(range: RangeDescriptor): void {
     const { search, clock } = this.#deps;
-    this.#track((ended) => {
-      const timer = clock.setTimer(this.#remainingMs(), () => {
-        stop();
-        ended();
-        if (!this.#finished) this.#timedOut();
-      });
-      const stop = search.wait(range, this.#request.key, () => {
+    const number = ++this.#calls;
+    const timer = clock.setTimer(this.#remainingMs(), () => {
+      stop();
+      this.#ended(number);
+      if (!this.#finished) this.#timedOut();
+    });
+    const stop = search.wait(range, this.#request.key, () => {
+      timer.cancel();
+      this.#ended(number);
+      this.#attempts++;
+      this.#attempt();
+    });
+    this.#began(number, {
+      cancel() {
         timer.cancel();
-        ended();
-        this.#attempts++;
-        this.#attempt();
-      });
-      return {
-        cancel() {
-          timer.cancel();
-          stop();
-        },
-      };
+        stop();
+      },
     });
   }
 
@@ -187,20 +188,20 @@ export class RoutedCall implements Awaited {
     const { routes, dialer } = this.#deps;
     const { rangeId } = range;
     const timeoutMs = Math.min(INFO_TIMEOUT_MS, this.#remainingMs());
-    this.#track((ended) =>
-      dialer.channel(node).call(rangeInfo, { rangeId }, { timeoutMs }, (error, info) => {
-        ended();
-        if (this.#finished) return;
-        this.#attempts++;
-        if (info?.leaderNode === node) {
-          routes.learnInfo(info, node);
-          return this.#attempt();
-        }
-        if (error !== undefined) routes.learnMoved(error);
-        routes.distrust(rangeId, node);
-        this.#again(error);
-      }),
-    );
+    const number = ++this.#calls;
+    const call = dialer.channel(node).call(rangeInfo, { rangeId }, { timeoutMs }, (error, info) => {
+      this.#ended(number);
+      if (this.#finished) return;
+      this.#attempts++;
+      if (info?.leaderNode === node) {
+        routes.learnInfo(info, node);
+        return this.#attempt();
+      }
+      if (error !== undefined) routes.learnMoved(error);
+      routes.distrust(rangeId, node);
+      this.#again(error);
+    });
+    this.#began(number, call);
   }
 
   #wantsTime(): boolean {
@@ -215,19 +216,20 @@ export class RoutedCall implements Awaited {
     this.#node = node;
     // Before the call, which may be answered within.
     if (!this.#request.awaits) this.#slowId = this.#deps.slow.watch(this);
-    this.#track((answered) =>
-      this.#deps.dialer.channel(node).call(rangeExecute, request, { timeoutMs }, (error, reply) => {
-        answered();
-        if (this.#finished) return;
-        this.#awaitsNothing();
-        this.#attempts++;
-        if (reply !== undefined) {
-          this.#deps.routes.learnReply(rangeId, node, reply);
-          this.#finish(undefined, reply);
-        } else if (error?.code === 'STALE_EPOCH') this.#rerouted(range, node, error);
-        else if (error !== undefined) this.#failed(rangeId, node, error);
-      }),
-    );
+    const number = ++this.#calls;
+    const channel = this.#deps.dialer.channel(node);
+    const call = channel.call(rangeExecute, request, { timeoutMs }, (error, reply) => {
+      this.#ended(number);
+      if (this.#finished) return;
+      this.#awaitsNothing();
+      this.#attempts++;
+      if (reply !== undefined) {
+        this.#deps.routes.learnReply(rangeId, node, reply);
+        this.#finish(undefined, reply);
+      } else if (error?.code === 'STALE_EPOCH') this.#rerouted(range, node, error);
+      else if (error !== undefined) this.#failed(rangeId, node, error);
+    });
+    this.#began(number, call);
   }
 
   #awaitsNothing(): void {
@@ -236,14 +238,13 @@ export class RoutedCall implements Awaited {
   }
 
   /** A call of this process may be answered before it returns, and another one begun by then. */
-  #track(begin: (ended: () => void) => CallHandle): void {
-    const number = ++this.#calls;
-    let over = false;
-    const call = begin(() => {
-      over = true;
-      if (number === this.#calls) this.#call = undefined;
-    });
-    if (!over) this.#call = call;
+  #began(number: number, call: CallHandle): void {
+    if (this.#endedCall < number) this.#call = call;
+  }
+
+  #ended(number: number): void {
+    this.#endedCall = Math.max(this.#endedCall, number);
+    if (number === this.#calls) this.#call = undefined;
   }
 
   /** Each attempt may take longer than the one before: a slow leader is not asked faster than it can answer. */

@@ -3,11 +3,6 @@ import type { RpcDispatcher } from './registry.ts';
 import type { CallContext, CallHandle, CallOptions, Done, Method, RpcChannel, StreamHandle } from './rpc.ts';
 import { Sweep } from './sweep.ts';
 
-interface LocalCall {
-  readonly deadlineMs: number;
-  readonly timedOut: () => void;
-}
-
 /**
  * Calls inside one process: the handler runs at once, on the caller's stack, and its `done` is the caller's. No codec
  * and no queue; so both `done` and a stream's messages may come before `call` or `openStream` has returned.
@@ -28,7 +23,7 @@ class LocalChannel implements RpcChannel {
     this.#clock = clock;
     this.#sweep = new Sweep(clock, (nowMs) => {
       this.#open.forEach((call) => {
-        if (call.deadlineMs <= nowMs) call.timedOut();
+        if (call.deadlineMs <= nowMs) call.timeOut();
       });
       return this.#open.size > 0;
     });
@@ -45,39 +40,14 @@ class LocalChannel implements RpcChannel {
       done(notServed(method.name), undefined);
       return { cancel() {} };
     }
-    const { handler } = entry;
-    const id = this.#nextId++;
-    let over = false;
-    const cancelHooks: (() => void)[] = [];
-    const finish = (): boolean => {
-      if (over) return false;
-      over = true;
-      this.#open.delete(id);
-      return true;
-    };
-    const abandon = (): boolean => {
-      if (!finish()) return false;
-      for (const hook of cancelHooks) hook();
-      return true;
-    };
-    const call: LocalCall = {
+    const call = new LocalCall(this.#open, this.#nextId++, {
+      method: method.name,
       deadlineMs: this.#clock.monotonicMs() + options.timeoutMs,
-      timedOut: () => {
-        if (abandon()) done(new ServiceError('UNKNOWN_OUTCOME', `${method.name} timed out`), undefined);
-      },
-    };
-    const context: CallContext = {
-      peer: 0,
-      onCancel(fn) {
-        if (!over) cancelHooks.push(fn);
-      },
-    };
-    this.#open.add(id, call);
-    handler(request, context, (error, reply) => {
-      if (finish()) done(error, reply as Reply | undefined);
+      done: done as Done<unknown>,
     });
-    if (!over) this.#sweep.arm();
-    return { cancel: abandon };
+    entry.handler(request, call, (error, reply) => call.answer(error, reply));
+    if (!call.over) this.#sweep.arm();
+    return call;
   }
 
   openStream<Request, Message>(
@@ -116,6 +86,66 @@ class LocalChannel implements RpcChannel {
         sink.onClose();
       },
     };
+  }
+}
+
+/** One call that is under way; what its handler sees of it, and its caller. */
+class LocalCall implements CallContext, CallHandle {
+  readonly peer = 0;
+  readonly deadlineMs: number;
+  readonly #open: TransientMap<LocalCall>;
+  readonly #id: number;
+  readonly #method: string;
+  readonly #done: Done<unknown>;
+  #hooks: (() => void)[] | undefined;
+  #over = false;
+
+  constructor(
+    open: TransientMap<LocalCall>,
+    id: number,
+    call: { readonly method: string; readonly deadlineMs: number; readonly done: Done<unknown> },
+  ) {
+    this.#open = open;
+    this.#id = id;
+    this.#method = call.method;
+    this.deadlineMs = call.deadlineMs;
+    this.#done = call.done;
+    open.add(id, this);
+  }
+
+  get over(): boolean {
+    return this.#over;
+  }
+
+  onCancel(fn: () => void): void {
+    if (this.#over) return;
+    this.#hooks ??= [];
+    this.#hooks.push(fn);
+  }
+
+  answer(error: ServiceError | undefined, reply: unknown): void {
+    if (this.#finish()) this.#done(error, reply);
+  }
+
+  timeOut(): void {
+    if (this.#abandon()) this.#done(new ServiceError('UNKNOWN_OUTCOME', `${this.#method} timed out`), undefined);
+  }
+
+  cancel(): void {
+    this.#abandon();
+  }
+
+  #abandon(): boolean {
+    if (!this.#finish()) return false;
+    for (const hook of this.#hooks ?? []) hook();
+    return true;
+  }
+
+  #finish(): boolean {
+    if (this.#over) return false;
+    this.#over = true;
+    this.#open.delete(this.#id);
+    return true;
   }
 }
 
