@@ -9,22 +9,24 @@ export interface PrepareSplitDeps {
 }
 
 /** A node that takes longer, or does not answer, is not waited for: the split is longer there, that is all. */
-const PREPARE_TIMEOUT_MS = 10_000;
+const PREPARE_TIMEOUT_MS = 5_000;
 
-/** Has every node of a range write what waits in its memory (SL3 of the splitter). */
+/**
+ * Has every node of a range write what waits in its memory (SL3 of the splitter), one after the other: while one does, the
+ * others commit what comes. This one is the last, as no write of the range can do without it.
+ */
 async function prepareSplit(
   { nodeId, dialer, checkpointer }: PrepareSplitDeps,
   { rangeId, replicas }: RangeDescriptor,
 ): Promise<void> {
-  const others = replicas.filter((replica) => replica.nodeId !== nodeId);
-  const prepared = others.map(
-    (replica) =>
-      new Promise<void>((resolve) => {
-        const options = { timeoutMs: PREPARE_TIMEOUT_MS };
-        dialer.channel(replica.nodeId).call(rangeCheckpoint, { rangeId }, options, () => resolve());
-      }),
-  );
-  await Promise.all([checkpointer.run(), ...prepared]);
+  const options = { timeoutMs: PREPARE_TIMEOUT_MS };
+  for (const replica of replicas) {
+    if (replica.nodeId === nodeId) continue;
+    await new Promise<void>((resolve) => {
+      dialer.channel(replica.nodeId).call(rangeCheckpoint, { rangeId }, options, () => resolve());
+    });
+  }
+  await checkpointer.run();
 }
 
 /** A splitter that prepares its splits so. */

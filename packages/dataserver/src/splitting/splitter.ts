@@ -49,7 +49,7 @@ const GONE = 'the range has changed, or another replica leads it';
  * SL2. What was found, asked for or measured counts for the term and the epoch in which it was. With any other it is given
  *      up, so nothing is proposed that is not about the range as it is; apply would refuse it (splits.ts, state/split.ts).
  * SL3. Before a split is proposed its nodes write what waits in memory: the keys that leave are not served until the
- *      checkpoint behind the split is durable (splits.ts S2), and that one has little left to write.
+ *      checkpoint behind the split is durable (splits.ts S2), and that one has little left to write. They do so in turn.
  * SL4. A range whose split came to nothing waits before the next try, longer each time.
  * SL5. What people asked for goes first, and fails for good: whoever asks again is told why.
  */
