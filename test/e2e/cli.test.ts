@@ -207,6 +207,7 @@ describe('remora lock', () => {
     const text = (await remora('lock', 'show', 's/1')).out;
     for (const part of ['s/1 in default: exclusive, 1 held', 'HOLDER', 'batch 7', 'POSITION', 'WAITER'])
       expect(text).toContain(part);
+    expect(text).toMatch(/DEPTH +TTL +REMAINING .+\n.+ 1 +10s +\d/);
     expect(await json('lock', 'show', 'nothing')).toBeNull();
     const version = Number(rows[0]?.split(/ {2,}/)[3]);
     expect(await remora('lock', 'check', 's/1', String(version))).toMatchObject({

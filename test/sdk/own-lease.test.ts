@@ -261,6 +261,23 @@ describe('a condition', () => {
   });
 });
 
+test('what each holder has agreed on, and how long it would have the lock, is told of a lock', async () => {
+  const world = new World();
+  const { client, held } = await holding(world, { condition: FAST });
+  await world.run(300);
+  const details = await world.until(client.locks.details('l'));
+  const condition = { heartbeatMs: 200, serverMisses: 5, holderMisses: 3 };
+  expect(details?.holders).toMatchObject([{ version: held.version, terms: { ttlMs: 1_000, condition } }]);
+  expect(details?.holders[0]?.terms?.remainingMs).toBeLessThan(1_000);
+  await world.until(held.release());
+  const keeper = await world.until(client.lock('l').acquire({ lockDelay: '1m', ttl: '1s' }));
+  await keeper.orphan();
+  await world.run(2_000);
+  const [delayed] = (await world.until(client.locks.details('l')))?.holders ?? [];
+  expect([delayed?.delayed, delayed?.terms]).toEqual([true, undefined]);
+  expect(await world.until(client.locks.details('free'))).toBeUndefined();
+});
+
 test('a lock is held no longer than maxHold, though it is renewed, and is free at once when it is let go then', async () => {
   const world = new World();
   const { client, held } = await holding(world, { ttl: '10s', maxHold: '25s' });

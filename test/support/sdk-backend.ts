@@ -36,6 +36,15 @@ export interface SeenCommand {
   readonly command: Command;
 }
 
+interface FakeSession {
+  ttlMs: number;
+  condition: SessionInfo['condition'];
+  /** When it was renewed last. */
+  renewedMs: number;
+  timer: Timer;
+  readonly locks: Map<string, LockId>;
+}
+
 const WAIT_POLL_MS = 5;
 const MARK_MS = 120_000;
 
@@ -55,7 +64,7 @@ export class SdkBackend implements Backend {
   readonly #clock: Clock;
   readonly #keys: MemoryBackend;
   readonly #rows = new Map<string, Bytes>();
-  readonly #sessions = new Map<bigint, { ttlMs: number; timer: Timer; readonly locks: Map<string, LockId> }>();
+  readonly #sessions = new Map<bigint, FakeSession>();
   readonly #outcomes = new Map<string, { readonly error?: ServiceError; readonly result?: CommandResult }>();
   readonly #listeners = new Map<LockWatchListener, LockWatchOptions>();
   #events: LockEvent[] = [];
@@ -188,8 +197,10 @@ export class SdkBackend implements Backend {
   }
 
   #sessionInfo(id: bigint): SessionInfo {
-    const ttlMs = this.#sessions.get(id)?.ttlMs ?? 0;
-    return { id, incarnation: 1, ttlMs, remainingMs: ttlMs, attributes: {} };
+    const { ttlMs = 0, condition, renewedMs = 0 } = this.#sessions.get(id) ?? {};
+    const remainingMs = renewedMs + ttlMs - this.#clock.monotonicMs();
+    const agreed = condition === undefined ? {} : { condition };
+    return { id, incarnation: 1, ttlMs, remainingMs, attributes: {}, ...agreed };
   }
 
   #locksOf(id: bigint): SessionLock[] {
@@ -260,13 +271,17 @@ export class SdkBackend implements Backend {
     switch (command.type) {
       case 'leaseGrant':
         if (this.#sessions.has(command.id)) return finish({ error: new ServiceError('LEASE_EXISTS', 'it exists') });
-        this.#sessions.set(command.id, { ttlMs: command.ttlMs, timer: { cancel() {} }, locks: new Map() });
+        this.#sessions.set(command.id, {
+          ...{ ttlMs: command.ttlMs, condition: command.condition },
+          ...{ renewedMs: 0, timer: { cancel() {} }, locks: new Map() },
+        });
         this.#renew(command.id);
         return finish({ result: { type: 'leaseGrant', id: command.id, incarnation: 1, ttlMs: command.ttlMs } });
       case 'leaseChange': {
         const session = this.#sessions.get(command.id);
         if (session === undefined) return finish({ error: new ServiceError('LEASE_NOT_FOUND', 'no such lease') });
         session.ttlMs = command.ttlMs;
+        session.condition = command.condition;
         return finish({ result: { type: 'leaseChange', ttlMs: command.ttlMs } });
       }
       case 'leaseRevoke':
@@ -321,6 +336,7 @@ export class SdkBackend implements Backend {
     const session = this.#sessions.get(id);
     if (session === undefined) return false;
     session.timer.cancel();
+    session.renewedMs = this.#clock.monotonicMs();
     session.timer = this.#clock.setTimer(session.ttlMs, () => {
       this.expired.push({ lease: id, atMs: this.#clock.monotonicMs() });
       this.#endSession(id);

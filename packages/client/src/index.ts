@@ -56,6 +56,7 @@ export {
 export { type GrantedLease, Leases } from './leases.ts';
 export { type AcquireOptions, Lock } from './lock.ts';
 export type { LockChoice } from './lock-choice.ts';
+export type { HolderDetails, HolderTerms, LockDetails } from './lock-details.ts';
 export {
   LockEvents,
   type LockEventsOptions,

@@ -2,6 +2,7 @@ import { EMPTY_BYTES, ServiceError } from '@remora/base';
 import type { LockCommand, LockId, LockQuery, LockQueryResult, LockResult, LockState } from '@remora/lock';
 import { lockResult } from './acquire.ts';
 import { type BytesLike, toBytes } from './keys.ts';
+import { detailsOf, type LockDetails } from './lock-details.ts';
 import { eventsOfLocks, type LockEvents, type LockEventsOptions, type LocksWatchEvent } from './lock-events.ts';
 import type { Requester } from './requester.ts';
 import { type RevocationOutcome, type RevokeOptions, revokeLock } from './revoke.ts';
@@ -38,6 +39,12 @@ export class Locks {
     const result = await this.#query({ type: 'show', lock: lockId({ name, ...options }), allKinds: true });
     if (result.type !== 'show') throw unexpected(result.type);
     return result.state;
+  }
+
+  /** As `show`, with how long each of the first 16 holders would still have it if no more were heard of it. */
+  async details(name: BytesLike, options: { readonly namespace?: string } = {}): Promise<LockDetails | undefined> {
+    const state = await this.show(name, options);
+    return state && detailsOf(this.#requester, state, this.#timeoutMs);
   }
 
   /** Locks in order of their names, at most 1,000 at once; go on with `after` while there are `more`. */

@@ -77,6 +77,11 @@ export const LEASES: Courses = {
       await client.lock(changed).acquire({ condition }),
     ];
     yield 'held';
+    const agreed = { heartbeatMs: TTL_MS / 6, serverMisses: 6 };
+    const shown = await other.locks.details(name);
+    expect(shown?.holders).toMatchObject([{ version: held.version, terms: { ttlMs: TTL_MS, condition: agreed } }]);
+    const { remainingMs = 0 } = shown?.holders[0]?.terms ?? {};
+    expect(remainingMs > 0 && remainingMs <= TTL_MS).toBe(true);
     await expect(patient.setCondition({ ...condition, holderMisses: 6 })).rejects.toThrow(code('INVALID_ARGUMENT'));
     await patient.setCondition({ heartbeat: '10s', serverMisses: 6 });
     const waiting = [name, changed].map((each) => other.lock(each).acquire());

@@ -1,10 +1,10 @@
 import { hostname, userInfo } from 'node:os';
-import { durationMs, formatDurationMs, int, jsonBytes } from '@remora/base';
+import { durationMs, int } from '@remora/base';
 import { Command } from 'commander';
-import type { Holder, HolderState, LockState, RemoraClient } from 'remora';
+import type { LockState, RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
 import { printable } from '../format/bytes-text.ts';
-import { askedText, forcedText, jsonForced } from '../format/lock-event-text.ts';
+import { heldText, holderCells, jsonLock, lockText } from '../format/lock-text.ts';
 import { table } from '../format/table.ts';
 import type { Shell } from '../shell.ts';
 import { addConnectionFlags, type ConnectionFlags, examples, flagReader, withClient } from './connection.ts';
@@ -195,12 +195,14 @@ async function listLocks(client: RemoraClient, flags: ListFlags) {
 
 function showCommand(shell: Shell): Command {
   const command = new Command('show')
-    .description('Shows who holds a lock and who waits for it.')
+    .description(
+      'Shows who holds a lock, how long each would keep it if no more were heard of it, and who waits for it.',
+    )
     .argument('<name>')
     .addHelpText('after', examples('remora lock show orders/42', 'remora lock show orders/42 --json'));
   return namespaced(command, shell).action((name: string, flags: NamespaceFlags) =>
     withClient(flags, async (client) => {
-      const state = await client.locks.show(name, { namespace: flags.namespace });
+      const state = await client.locks.details(name, { namespace: flags.namespace });
       if (flags.json) return shell.out(JSON.stringify(state === undefined ? null : jsonLock(state)));
       shell.out(state === undefined ? `${name} is free` : lockText(state));
     }),
@@ -258,85 +260,4 @@ function forgetCommand(shell: Shell): Command {
       shell.out(forgotten ? `forgot what was left with ${name}` : `nothing was left with ${name}`);
     }),
   );
-}
-
-export function lockText(state: LockState): string {
-  const { lock, kind, holders, holderCount, waiters, waiterCount, keptData, forced, passing } = state;
-  const rows = holders.map((holder) => [holder.owner.token, holderText(holder), holder.depth, ...holderCells(holder)]);
-  const sections = [`${printable(lock.name)} in ${lock.namespace}: ${kind}, ${heldText(state)} held`];
-  if (holderCount > 0) sections.push(table(['HOLDER', 'MODE', 'DEPTH', 'VERSION', 'SINCE', 'SESSION', 'DATA'], rows));
-  if (holders.length < holderCount) sections.push(`and ${holderCount - holders.length} more`);
-  if (keptData !== undefined) sections.push(`left by an earlier holder: ${printable(keptData)}`);
-  if (forced !== undefined) sections.push(forcedText(forced));
-  if (state.revocation !== undefined) sections.push(`asked for${askedText(state.revocation)}`);
-  if (passing > 0) sections.push(`${passing} waiting to pass`);
-  if (waiterCount > 0) {
-    const queue = waiters.map((waiter) => [
-      waiter.position,
-      waiter.owner.token,
-      modeText(waiter),
-      waiter.owner.session.lease.toString(16),
-      new Date(waiter.sinceMs).toISOString(),
-    ]);
-    sections.push(table(['POSITION', 'WAITER', 'MODE', 'SESSION', 'SINCE'], queue));
-    if (waiters.length < waiterCount) sections.push(`and ${waiterCount - waiters.length} more`);
-  }
-  return sections.join('\n\n');
-}
-
-/** Holders, or permits of how many. */
-function heldText({ kind, holderCount, permits, capacity }: LockState): string {
-  return kind === 'semaphore' ? `${permits} of ${capacity}` : String(holderCount);
-}
-
-function modeText({ mode, permits }: { readonly mode: string; readonly permits: number }): string {
-  if (mode !== 'permits') return mode;
-  return permits === 1 ? '1 permit' : `${permits} permits`;
-}
-
-function holderText(holder: HolderState): string {
-  const mode = modeText(holder);
-  return holder.delayed ? `${mode}, delayed for up to ${formatDurationMs(holder.delayMs)}` : mode;
-}
-
-function holderCells(holder: Holder | undefined): (string | number)[] {
-  if (holder === undefined) return ['', '', '', ''];
-  const { version, lockTimeMs, owner, data } = holder;
-  return [version, new Date(lockTimeMs).toISOString(), owner.session.lease.toString(16), printable(data)];
-}
-
-function jsonLock(state: LockState) {
-  const { lock, kind, holders, holderCount, waiters, waiterCount, permits, capacity, keptData, forced, passing } =
-    state;
-  return {
-    namespace: lock.namespace,
-    name: jsonBytes(lock.name),
-    kind,
-    ...(kind === 'semaphore' ? { permits, capacity } : {}),
-    ...(keptData === undefined ? {} : { keptData: jsonBytes(keptData) }),
-    ...(forced === undefined ? {} : { forced: jsonForced(forced) }),
-    ...(passing === 0 ? {} : { passing }),
-    holders: holders.map(({ owner, version, depth, lockTimeMs, data, mode, permits: held, ...terms }) => ({
-      token: owner.token,
-      session: owner.session.lease.toString(16),
-      mode,
-      ...(mode === 'permits' ? { permits: held } : {}),
-      version,
-      depth,
-      lockTime: new Date(lockTimeMs).toISOString(),
-      data: jsonBytes(data),
-      ...(terms.keepsData ? { keepsData: true } : {}),
-      ...(terms.delayMs > 0 ? { lockDelayMs: terms.delayMs, delayed: terms.delayed } : {}),
-    })),
-    holderCount,
-    waiters: waiters.map(({ owner, position, sinceMs, mode, permits: wanted }) => ({
-      token: owner.token,
-      session: owner.session.lease.toString(16),
-      mode,
-      ...(mode === 'permits' ? { permits: wanted } : {}),
-      position,
-      since: new Date(sinceMs).toISOString(),
-    })),
-    waiterCount,
-  };
 }

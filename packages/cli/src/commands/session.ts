@@ -1,15 +1,14 @@
-import { formatDurationMs, int, jsonBytes } from '@remora/base';
+import { int, jsonBytes } from '@remora/base';
 import { Command } from 'commander';
 import type { RemoraClient, SessionDetails, SessionInfo, SessionLock } from 'remora';
 import { CommandError } from '../exit-codes.ts';
 import { printable } from '../format/bytes-text.ts';
 import { table } from '../format/table.ts';
+import { conditionText, timeText } from '../format/terms-text.ts';
 import type { Shell } from '../shell.ts';
 import { addConnectionFlags, type ConnectionFlags, examples, flagReader, withClient } from './connection.ts';
 
 const PAGE = 1_000;
-/** A session that would last for a century is one of those that end only when somebody ends them. */
-const CENTURY_MS = 100 * 365 * 24 * 3_600_000;
 
 interface ListFlags extends ConnectionFlags {
   readonly limit: number;
@@ -128,11 +127,7 @@ function sessionText(session: SessionDetails): string {
   const { ttlMs, remainingMs, condition, locks, more } = session;
   const left = `TTL ${timeText(ttlMs)}, ${timeText(remainingMs)} left`;
   const sections = [`session ${session.id.toString(16)}: ${left}`];
-  if (condition !== undefined) {
-    const { heartbeatMs, serverMisses, holderMisses } = condition;
-    const every = `a heartbeat every ${formatDurationMs(heartbeatMs)}`;
-    sections.push(`${every}; ended when ${serverMisses} are missed, its client stops after ${holderMisses}`);
-  }
+  if (condition !== undefined) sections.push(conditionText(condition));
   sections.push(attributesText(session));
   const rows = locks.map((lock) => [
     lock.lock.namespace,
@@ -147,10 +142,6 @@ function sessionText(session: SessionDetails): string {
   );
   if (more) sections.push('and more');
   return sections.join('\n\n');
-}
-
-function timeText(ms: number): string {
-  return ms > CENTURY_MS ? 'never ends' : formatDurationMs(Math.round(ms));
 }
 
 function attributesText({ attributes }: SessionInfo): string {

@@ -11,7 +11,15 @@ import { DEFAULT_NAMESPACE, REVOKE_DEFAULT_MS } from '../lock/lock-requests.ts';
 import { LEAVE_MARK } from './acquire-calls.ts';
 import { ATTEMPT, isOwnSession, ownLease } from './claims.ts';
 import type { Fields } from './fields.ts';
-import { type LockJson, lockJson, parseSession, type SessionJson, sessionText, validMs } from './lock-words.ts';
+import {
+  type LockJson,
+  lockJson,
+  parseSession,
+  type SessionJson,
+  sessionText,
+  termsJson,
+  validMs,
+} from './lock-words.ts';
 import { type RangeCalls, refuse, unlessRefused } from './range-calls.ts';
 import { onlyThese, percentEncoded, type Target, wholeNumber } from './targets.ts';
 
@@ -22,6 +30,8 @@ export interface ReleasedJson {
 }
 
 const LIST_LIMIT_DEFAULT = 100;
+/** Of so many holders it is shown how long they keep the lock: each is a question of its own. */
+const TERMS_MAX = 16;
 const NOT_HELD: readonly string[] = ['LOCK_NOT_HELD', 'LOCK_WRONG_OWNER', 'SESSION_EXPIRED'];
 
 /**
@@ -141,7 +151,16 @@ export class LockCalls {
     const query = { type: 'show', lock, allKinds: true } as const;
     refuse(validateLockQuery(query));
     const { state } = await this.#calls.ask(query);
-    return state === undefined ? free(lock) : lockJson(state);
+    if (state === undefined) return free(lock);
+    const sessions = await Promise.all(
+      state.holders.slice(0, TERMS_MAX).map(({ owner }) => this.#calls.sessionInfo(owner.session)),
+    );
+    const shown = lockJson(state);
+    const holders = shown.holders.map((holder, at) => {
+      const session = sessions[at];
+      return session === undefined ? holder : { ...holder, ...termsJson(session) };
+    });
+    return { ...shown, holders };
   }
 
   async list(

@@ -1,6 +1,7 @@
 /** Locks and sessions as JSON has them. */
 import { type JsonBytes, jsonBytes, safeSpanMs } from '@remora/base';
-import type { ForcedRelease, Holder, HolderState, LockState, Owner, SessionRef, Waiter } from '@remora/lock';
+import type { Condition, ForcedRelease, Holder, HolderState, LockState, Owner, SessionRef, Waiter } from '@remora/lock';
+import type { SessionInfo } from '@remora/protocol';
 import { invalid } from './fields.ts';
 
 /** `lease.incarnation`, the lease in hexadecimal as everywhere; opaque to clients. */
@@ -55,7 +56,14 @@ interface OwnerJson {
   readonly token: string;
 }
 
-export interface HolderJson extends OwnerJson {
+/** How long a session outlives its last heartbeat, and what was agreed about those. */
+export interface TermsJson {
+  readonly ttlMs: number;
+  readonly remainingMs: number;
+  readonly condition?: Condition;
+}
+
+export interface HolderJson extends OwnerJson, Partial<TermsJson> {
   readonly version: number;
   readonly lockTimeMs: number;
   readonly data: JsonBytes;
@@ -102,6 +110,13 @@ export function holderJson(holder: Holder | HolderState): HolderJson {
     lockTimeMs,
     data: jsonBytes(data),
     ...('keepsData' in holder ? leftBehind(holder) : {}),
+  };
+}
+
+export function termsJson({ ttlMs, remainingMs, condition }: SessionInfo): TermsJson {
+  return {
+    ...{ ttlMs, remainingMs: Math.max(0, Math.round(remainingMs)) },
+    ...(condition === undefined ? {} : { condition }),
   };
 }
 

@@ -1,6 +1,6 @@
 import { type Clock, type ErrorCode, ServiceError } from '@remora/base';
 import type { LockCommand, LockQuery, LockQueryResult, LockResult, SessionRef } from '@remora/lock';
-import type { Command, CommandResult, Query, QueryResult } from '@remora/protocol';
+import type { Command, CommandResult, Query, QueryResult, SessionInfo } from '@remora/protocol';
 import type { Backend, BackendDone, RequestOptions } from '../backend.ts';
 import { TIMEOUT_LIMITS } from '../calls.ts';
 import { checkSessions } from '../pipe/validate.ts';
@@ -68,6 +68,13 @@ export class RangeCalls {
 
   session(id: bigint): Promise<Extract<QueryResult, { readonly type: 'session' }>> {
     return this.#query({ type: 'session', id, incarnation: 0 }, 'session');
+  }
+
+  /** Undefined: it has ended. */
+  async sessionInfo({ lease, incarnation }: SessionRef): Promise<SessionInfo | undefined> {
+    // A page of one, which begins with it: what it holds besides is not asked for.
+    const [info] = (await this.sessions(lease - 1n, 1)).sessions;
+    return info?.id === lease && info.incarnation === incarnation ? info : undefined;
   }
 
   /** False: it is over. Releases all that belongs to it. */

@@ -5,15 +5,13 @@ import { randomLeaseId } from '../etcd/lease-service.ts';
 import { toAttributes } from '../lock/lock-requests.ts';
 import { readTtlMs } from './claims.ts';
 import type { Fields } from './fields.ts';
-import { parseSession, type SessionJson, sessionText, validMs } from './lock-words.ts';
+import { parseSession, type SessionJson, sessionText, type TermsJson, termsJson, validMs } from './lock-words.ts';
 import { type RangeCalls, sessionOver } from './range-calls.ts';
 import { onlyThese, type Target, text, wholeNumber } from './targets.ts';
 
 /** A session as it is; not only of HTTP. */
-interface SessionInfoJson {
+interface SessionInfoJson extends TermsJson {
   readonly session: string;
-  readonly ttlMs: number;
-  readonly remainingMs: number;
   readonly attributes: Readonly<Record<string, string>>;
 }
 
@@ -96,11 +94,9 @@ export class SessionCalls {
   }
 }
 
-function infoJson({ id, incarnation, ttlMs, remainingMs, attributes }: SessionInfo): SessionInfoJson {
-  return {
-    session: sessionText({ lease: id, incarnation }),
-    ...{ ttlMs, remainingMs: Math.max(0, Math.round(remainingMs)), attributes },
-  };
+function infoJson(session: SessionInfo): SessionInfoJson {
+  const { id, incarnation, attributes } = session;
+  return { session: sessionText({ lease: id, incarnation }), ...termsJson(session), attributes };
 }
 
 function lockJson({ lock, token, mode, permits, version, position }: SessionLock): SessionLockJson {

@@ -120,6 +120,19 @@ const capacity = count('How many permits a semaphore has in all.', { maximum: PE
 const passing = count('How many wait until it is free, or until enough share it, without queueing for it.');
 const echoed = { ttlMs, validMs, lockTimeMs, keptData };
 const owner = { session, token };
+/** Of a session; with a holder, where one lock is shown, for the first 16 of them. */
+const terms = {
+  ttlMs,
+  remainingMs: count('Left before it ends unless it is renewed.'),
+  condition: {
+    ...answer({
+      heartbeatMs: count('How often its client lets the cluster know that it is there.'),
+      serverMisses: count('The cluster ends it when it has missed so many.'),
+      holderMisses: count('Its client stops when so many were not answered.'),
+    }),
+    description: 'What was agreed about heartbeats, where anything was.',
+  },
+};
 const holder = {
   ...owner,
   mode: { type: 'string', enum: ['exclusive', 'shared', 'permits'] },
@@ -142,11 +155,7 @@ const waiter = answer(
   },
   ['permits'],
 );
-const sessionState = {
-  ...{ session, ttlMs },
-  remainingMs: count('Left before it ends unless it is renewed.'),
-  attributes,
-};
+const sessionState = { session, ...terms, attributes };
 const sessionLock = answer(
   {
     ...{ namespace, name, token, mode: { type: 'string', enum: ['exclusive', 'shared', 'permits', 'upgrade'] } },
@@ -228,10 +237,10 @@ export const SCHEMAS = {
   OpenSession: object({ ttl, attributes }),
   RenewSession: object({ session, ttlMs, validMs }),
   Session: answer({ session, ttlMs, validMs }),
-  SessionState: answer({ ...sessionState, locks: { type: 'array', items: sessionLock }, more }),
+  SessionState: answer({ ...sessionState, locks: { type: 'array', items: sessionLock }, more }, ['condition']),
   Sessions: answer(
     {
-      sessions: { type: 'array', items: answer(sessionState) },
+      sessions: { type: 'array', items: answer(sessionState, ['condition']) },
       more,
       next,
     },
@@ -256,7 +265,16 @@ export const SCHEMAS = {
       description: 'In the order asked, as of one moment after the call began for each range.',
     },
   }),
-  Holder: answer(holder, ['mode', 'permits', 'keepData', 'lockDelayMs', 'delayed']),
+  Holder: answer({ ...holder, ...terms }, [
+    'mode',
+    'permits',
+    'keepData',
+    'lockDelayMs',
+    'delayed',
+    'ttlMs',
+    'remainingMs',
+    'condition',
+  ]),
   Lock: answer(
     {
       namespace,

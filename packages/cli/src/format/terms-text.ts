@@ -1,0 +1,20 @@
+/** How long sessions, and what belongs to them, outlive their clients. */
+import { formatDurationMs } from '@remora/base';
+import type { SessionInfo } from 'remora';
+
+/** A session that would last for a century is one of those that end only when somebody ends them. */
+const CENTURY_MS = 100 * 365 * 24 * 3_600_000;
+
+/** Of a time in which something ends. */
+export function timeText(ms: number): string {
+  return ms > CENTURY_MS ? 'never ends' : formatDurationMs(Math.round(ms));
+}
+
+export function conditionText({
+  heartbeatMs,
+  serverMisses,
+  holderMisses,
+}: NonNullable<SessionInfo['condition']>): string {
+  const every = `a heartbeat every ${formatDurationMs(heartbeatMs)}`;
+  return `${every}; ended when ${serverMisses} are missed, its client stops after ${holderMisses}`;
+}
