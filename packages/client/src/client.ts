@@ -14,7 +14,7 @@ import { Leases } from './leases.ts';
 import { Lock, type LockDeps } from './lock.ts';
 import type { LockChoice } from './lock-choice.ts';
 import { LockSet } from './lock-set.ts';
-import { Locks, lockId } from './locks.ts';
+import { Locks, lockIdOf } from './locks.ts';
 import { clientClosed } from './operation.ts';
 import type { ClientPorts } from './ports.ts';
 import { Requester } from './requester.ts';
@@ -90,6 +90,8 @@ export class RemoraClient implements AsyncDisposable {
   readonly #sessions = new Set<Session>();
   readonly #grants: GrantWatches;
   readonly #tracing: Tracing;
+  /** Of locks that belong to the client's own session. */
+  readonly #deps: LockDeps;
   #session: Session | undefined;
   #opening: Promise<Session> | undefined;
   #attempts = 0;
@@ -109,6 +111,7 @@ export class RemoraClient implements AsyncDisposable {
     this.#timeoutMs = durationMs(options.requestTimeout ?? 10_000, 'requestTimeout');
     this.#grants = new GrantWatches(this.#requester);
     this.#tracing = new Tracing(options.tracer);
+    this.#deps = this.#lockDeps(() => this.#ownSession());
     this.kv = new Kv(this.#requester, this.#timeoutMs);
     this.lease = new Leases(this.#requester, this.#timeoutMs);
     this.locks = new Locks(this.#requester, this.#timeoutMs);
@@ -134,47 +137,32 @@ export class RemoraClient implements AsyncDisposable {
 
   /** A lock that belongs to the client's own session, which begins with the first acquire. */
   lock(name: BytesLike, options: { readonly namespace?: string } = {}): Lock {
-    return new Lock(
-      this.#lockDeps(() => this.#ownSession()),
-      lockId({ name, ...options }),
-    );
+    return new Lock(this.#deps, lockIdOf(name, options));
   }
 
   /** The same lock for readers who share it and writers who do not. */
   rwLock(name: BytesLike, options: { readonly namespace?: string } = {}): RwLock {
-    return new RwLock(
-      this.#lockDeps(() => this.#ownSession()),
-      lockId({ name, ...options }),
-    );
+    return new RwLock(this.#deps, lockIdOf(name, options));
   }
 
   /** Holds up all who wait at it while somebody holds it: the lock of that name, of which others wait to be free. */
   barrier(name: BytesLike, options: { readonly namespace?: string } = {}): Barrier {
-    const deps = this.#lockDeps(() => this.#ownSession());
-    return new Barrier(deps, lockId({ name, ...options }), this.locks);
+    return new Barrier(this.#deps, lockIdOf(name, options), this.locks);
   }
 
   /** Lets `parties` begin and end together. A name that is in use as a lock is no such barrier. */
   doubleBarrier(name: BytesLike, { parties, ...options }: DoubleBarrierOptions): DoubleBarrier {
-    const deps = this.#lockDeps(() => this.#ownSession());
-    return new DoubleBarrier(deps, lockId({ name, ...options }), parties);
+    return new DoubleBarrier(this.#deps, lockIdOf(name, options), parties);
   }
 
   /** Permits that belong to the client's own session. A name that is in use as a lock is no semaphore. */
   semaphore(name: BytesLike, { permits, ...options }: SemaphoreOptions): Semaphore {
-    return new Semaphore(
-      this.#lockDeps(() => this.#ownSession()),
-      lockId({ name, ...options }),
-      permits,
-    );
+    return new Semaphore(this.#deps, lockIdOf(name, options), permits);
   }
 
   /** An election; leaderships belong to the client's own session unless they have a TTL of their own. */
   election(name: BytesLike, options: { readonly namespace?: string } = {}): Election {
-    return new Election(
-      this.#lockDeps(() => this.#ownSession()),
-      lockId({ name, ...options }),
-    );
+    return new Election(this.#deps, lockIdOf(name, options));
   }
 
   /**
@@ -187,10 +175,7 @@ export class RemoraClient implements AsyncDisposable {
    * A `Lock` among them stands for its name. @throws ServiceError INVALID_ARGUMENT when the choices contradict.
    */
   lockAll(choices: readonly LockChoice[]): LockSet {
-    return new LockSet(
-      this.#lockDeps(() => this.#ownSession()),
-      choices,
-    );
+    return new LockSet(this.#deps, choices);
   }
 
   /** Opens a further session: locks that live and die together, apart from the client's others. */
@@ -365,19 +350,19 @@ export class ClientSession implements AsyncDisposable {
   }
 
   lock(name: BytesLike, options: { readonly namespace?: string } = {}): Lock {
-    return new Lock(this.#deps, lockId({ name, ...options }));
+    return new Lock(this.#deps, lockIdOf(name, options));
   }
 
   rwLock(name: BytesLike, options: { readonly namespace?: string } = {}): RwLock {
-    return new RwLock(this.#deps, lockId({ name, ...options }));
+    return new RwLock(this.#deps, lockIdOf(name, options));
   }
 
   semaphore(name: BytesLike, { permits, ...options }: SemaphoreOptions): Semaphore {
-    return new Semaphore(this.#deps, lockId({ name, ...options }), permits);
+    return new Semaphore(this.#deps, lockIdOf(name, options), permits);
   }
 
   election(name: BytesLike, options: { readonly namespace?: string } = {}): Election {
-    return new Election(this.#deps, lockId({ name, ...options }));
+    return new Election(this.#deps, lockIdOf(name, options));
   }
 
   /** As `RemoraClient.lockAll`; they belong to this session. */

@@ -126,7 +126,11 @@ export class Locks {
 }
 
 export function lockId(lock: LockName): LockId {
-  return { namespace: lock.namespace ?? DEFAULT_NAMESPACE, name: toBytes(lock.name) };
+  return lockIdOf(lock.name, lock);
+}
+
+export function lockIdOf(name: BytesLike, { namespace = DEFAULT_NAMESPACE }: { readonly namespace?: string }): LockId {
+  return { namespace, name: toBytes(name) };
 }
 
 function unexpected(type: string): ServiceError {
