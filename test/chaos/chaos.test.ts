@@ -46,7 +46,10 @@ describe(`chaos (again: pnpm chaos --minutes 0.75 --seed ${SEED})`, () => {
   test('each kind of load did something', () => {
     const done = new Set(rounds.flatMap(({ operations }) => operations.filter(isDone).map(({ w }) => w)));
     expect([...done]).toEqual(
-      expect.arrayContaining(['fences', 'kinds', 'leases', 'lists', 'locks', 'registers', 'txns', 'watches']),
+      expect.arrayContaining([
+        ...['barriers', 'elections', 'fences', 'kinds', 'leases', 'listeners', 'lists'],
+        ...['locks', 'registers', 'terms', 'txns', 'watches'],
+      ]),
     );
   });
 

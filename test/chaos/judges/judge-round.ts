@@ -1,11 +1,15 @@
 import type { Finding } from '../../checkers/index.ts';
+import { judgeBarriers } from './barriers.ts';
+import { judgeElections } from './elections.ts';
 import type { Round } from './evidence.ts';
 import { judgeFences } from './fences.ts';
 import { judgeKinds } from './kinds.ts';
 import { judgeLeases } from './leases.ts';
+import { judgeListeners } from './listeners.ts';
 import { judgeLists } from './lists.ts';
 import { judgeLocks } from './locks.ts';
 import { judgeRegisters } from './registers.ts';
+import { judgeTerms } from './terms.ts';
 import { judgeTxns } from './txns.ts';
 import { judgeWatches } from './watches.ts';
 import { judgeWrites } from './writes.ts';
@@ -20,6 +24,10 @@ export function judgeRound(round: Round, context: { readonly compacted: number }
     ...judgeLocks(round),
     ...judgeFences(round),
     ...judgeKinds(round),
+    ...judgeTerms(round),
+    ...judgeElections(round),
+    ...judgeBarriers(round),
+    ...judgeListeners(round),
     ...judgeLeases(round),
     ...judgeWatches(round, context.compacted),
   ];

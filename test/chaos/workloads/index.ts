@@ -1,20 +1,26 @@
+import { barriers } from './barriers.ts';
+import { elections } from './elections.ts';
 import { kinds } from './kinds.ts';
 import { leases } from './leases.ts';
+import { listeners } from './listeners.ts';
 import { lists } from './lists.ts';
 import { locks, lockUsers } from './locks.ts';
 import { registers } from './registers.ts';
+import { terms } from './terms.ts';
 import { txns } from './txns.ts';
 import { watches } from './watches.ts';
 import type { MakeWorkers } from './workload.ts';
 
-const ALL: readonly MakeWorkers[] = [registers, lists, txns, locks, kinds, leases, watches];
+/** Locks of all kinds, and what is made of locks. */
+const KINDS: readonly MakeWorkers[] = [kinds, terms, elections, barriers, listeners];
+const ALL: readonly MakeWorkers[] = [registers, lists, txns, locks, ...KINDS, leases, watches];
 
 /**
  * What a client process does: everything, as one client; or it uses locks, as several clients with sessions of their own.
  */
 export const LOADS = {
   all: { workloads: ALL, clients: 1 },
-  locks: { workloads: [lockUsers({ locks: 10, users: 1, holdMsMax: 100 })], clients: 5 },
+  locks: { workloads: [lockUsers({ locks: 10, users: 1, holdMsMax: 100 }), ...KINDS], clients: 5 },
 } as const;
 
 export type LoadName = keyof typeof LOADS;

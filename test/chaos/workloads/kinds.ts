@@ -22,6 +22,11 @@ interface Use {
   readonly permits: number;
 }
 
+/** The lock that readers and writers use, and the semaphore. */
+export function kindLocksOf(r: number): readonly [lock: string, semaphore: string] {
+  return [`kinds/${r}/rw`, `kinds/${r}/sem`];
+}
+
 export const kinds: MakeWorkers = (client) => {
   const owner = namesFor(client, 'k');
   return Array.from(
@@ -39,10 +44,11 @@ export const kinds: MakeWorkers = (client) => {
 
 function drawUse(client: Client, r: number, c: string): Use {
   const { random } = client;
+  const [lock, semaphore] = kindLocksOf(r);
   if (random.int(3) === 0) {
-    return { client, r, c, k: `kinds/${r}/sem`, mode: 'permits', permits: 1 + random.int(PERMITS_MAX) };
+    return { client, r, c, k: semaphore, mode: 'permits', permits: 1 + random.int(PERMITS_MAX) };
   }
-  return { client, r, c, k: `kinds/${r}/rw`, mode: random.int(3) === 0 ? 'exclusive' : 'shared', permits: 0 };
+  return { client, r, c, k: lock, mode: random.int(3) === 0 ? 'exclusive' : 'shared', permits: 0 };
 }
 
 async function acquire(use: Use): Promise<HeldLock | undefined> {
