@@ -472,7 +472,35 @@ const OF_LISTENERS: readonly RuleMutation[] = [
   },
 ];
 
+const LEFT_SEAL = 'test/sim/range-cluster/left-seal.test.ts';
+
+const OF_MERGES: readonly RuleMutation[] = [
+  {
+    name: 'left-seal-is-not-asked-about',
+    rule: 'a sealed source whose target has left its nodes asks what became of the merge (left-seals.ts LS1)',
+    file: 'packages/dataserver/src/range/left-seals.ts',
+    find: 'if (seal !== undefined && source.serving && !here.some((by) => hasWordOn(seal, source, by))) {',
+    replace: 'if (seal !== undefined && source.serving && here.some((by) => hasWordOn(seal, source, by))) {',
+    killedBy: {
+      file: LEFT_SEAL,
+      test: 'so is one that the target has left all nodes of, before the round was decided',
+    },
+  },
+  {
+    name: 'open-round-is-left-open',
+    rule: 'an open round that nobody drives is refused before the source hears of it (merges.ts MR4)',
+    file: 'packages/dataserver/src/range/merge-service.ts',
+    find: "if (verdict === 'merged' || verdict === 'refused') return done(undefined, verdict);",
+    replace: "if (verdict !== undefined) return done(undefined, verdict === 'open' ? 'merged' : verdict);",
+    killedBy: {
+      file: LEFT_SEAL,
+      test: 'so is one that the target has left all nodes of, before the round was decided',
+    },
+  },
+];
+
 export const RANGE_RULES: readonly RuleMutation[] = [
+  ...OF_MERGES,
   ...OF_LISTENERS,
   ...OF_LOCKS,
   ...OF_RANGES,

@@ -70,6 +70,8 @@ export interface StoreDeps {
   readonly drawer: RevisionSource;
   /** The way to the ranges of all nodes, for what they have to tell each other. */
   readonly others: OtherRanges;
+  /** All ranges, as the masters told last. */
+  readonly knownRanges: () => readonly RangeDescriptor[];
   /** What it takes to split ranges; without it none of them is. */
   readonly splitting?: SplittingPorts;
   /** The way to other ranges, for what coordinators leave of transactions over several. */

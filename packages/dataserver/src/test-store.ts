@@ -101,7 +101,7 @@ export async function boot(
   const failures: unknown[] = [];
   const store = new Store({
     ...{ nodeId: 1, engine, disk, checkpointer, host, clock, logger, recovered, drawer: NOBODY_NUMBERS },
-    ...{ dialer: NOBODY_ANSWERS, others: NO_OTHER_RANGES },
+    ...{ dialer: NOBODY_ANSWERS, others: NO_OTHER_RANGES, knownRanges: () => [] },
     options: { watchRingBytesMax: 1_000, compactionRetentionMs: 0, outcomeBytesMax: 1_000_000, timeCarryMs: 30_000 },
     onFailure: (error) => void failures.push(error),
   });

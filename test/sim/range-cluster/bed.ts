@@ -214,6 +214,7 @@ export class RangeCluster {
         ...{ drawer, dialer },
         splitting: { askIds: (request) => this.ranges.desk.askIds(clock, request) },
         onApplied: (command) => this.ranges.desk.applied(command),
+        knownRanges: () => this.view.ranges,
         others: { command: (...call) => backend.command(...call) },
         transactionPeers: {
           push: (...call) => backend.peers.push(...call),

@@ -43,6 +43,17 @@ async function moveTarget(bed: RangeCluster): Promise<void> {
   expect(bed.leaders(TARGET)).toEqual([NEW_NODE]);
 }
 
+/** No node has replicas of both any more. */
+async function leaveSourceNodes(bed: RangeCluster): Promise<void> {
+  const others = leaderOf(bed, TARGET).state.descriptor.replicas.filter(({ nodeId }) => nodeId !== NEW_NODE);
+  await order(bed, { type: 'changeVoters', promote: [], remove: others.map(({ replicaId }) => replicaId) });
+  for (let tries = 0; tries < 20 && DATA_NODES.some((id) => replicaAt(bed, id, TARGET) !== undefined); tries++) {
+    bed.ranges.removeEnded();
+    await bed.run(500);
+  }
+  for (const id of DATA_NODES) expect(replicaAt(bed, id, TARGET)).toBeUndefined();
+}
+
 /** As by a driver that compared the two before the target moved, and died when the source was sealed. */
 async function seal(bed: RangeCluster): Promise<void> {
   const { merges, state } = leaderOf(bed, SOURCE);
@@ -52,12 +63,7 @@ async function seal(bed: RangeCluster): Promise<void> {
   expect(state.merging.seal).toMatchObject(into);
 }
 
-test('a source that the leader of the target has no replica of is unsealed, and serves again', async () => {
-  const bed = new RangeCluster(1, { borders: ['m'], splits: [], merges: 0, moves: 0 });
-  await bed.start();
-  const load = new TwoSides(bed);
-  await moveTarget(bed);
-  await seal(bed);
+async function expectServedAgain(bed: RangeCluster, load: TwoSides): Promise<void> {
   const before = load.acknowledged.get('z') ?? 0;
   await bed.run(4_000);
   for (const id of DATA_NODES) expect(replicaAt(bed, id, SOURCE)?.state.merging.seal).toBeUndefined();
@@ -67,4 +73,23 @@ test('a source that the leader of the target has no replica of is unsealed, and 
   expect(load.faults).toEqual([]);
   expect(load.seen).toEqual(load.seen.map((_, i) => String(i + 1)));
   expect(load.seen.length).toBe(load.acknowledged.get('z'));
+}
+
+test('a source that the leader of the target has no replica of is unsealed, and serves again', async () => {
+  const bed = new RangeCluster(1, { borders: ['m'], splits: [], merges: 0, moves: 0 });
+  await bed.start();
+  const load = new TwoSides(bed);
+  await moveTarget(bed);
+  await seal(bed);
+  await expectServedAgain(bed, load);
+});
+
+test('so is one that the target has left all nodes of, before the round was decided', async () => {
+  const bed = new RangeCluster(2, { borders: ['m'], splits: [], merges: 0, moves: 0 });
+  await bed.start();
+  const load = new TwoSides(bed);
+  await moveTarget(bed);
+  await leaveSourceNodes(bed);
+  await seal(bed);
+  await expectServedAgain(bed, load);
 });

@@ -155,7 +155,8 @@ class Node implements AssembledNode {
       ...platform.tuning?.gateway,
     });
     const splitting = splittingPorts(finder);
-    const ports = { drawer, dialer, splitting, others: ranges, transactionPeers: ranges.peers };
+    const knownRanges = () => this.#currentView().ranges;
+    const ports = { drawer, dialer, splitting, others: ranges, transactionPeers: ranges.peers, knownRanges };
     const store = this.#store({ host, engine, checkpointer, recovered }, ports);
     store?.register(registry);
     const { electionTicks } = { ...HOST_DEFAULTS, ...this.#hostOptions() };

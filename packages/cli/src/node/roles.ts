@@ -10,7 +10,13 @@ import {
   type TransactionPeers,
 } from '@remora/dataserver';
 import { Master, type MasterFinder, splitPolicyOf } from '@remora/master';
-import { masterAskSplit, masterDrawRevisions, type RpcDialer, type RpcRegistry } from '@remora/protocol';
+import {
+  masterAskSplit,
+  masterDrawRevisions,
+  type RangeDescriptor,
+  type RpcDialer,
+  type RpcRegistry,
+} from '@remora/protocol';
 import {
   type ConfState,
   type Group,
@@ -49,6 +55,7 @@ export interface StoreParts {
   readonly splitting: SplittingPorts;
   readonly others: OtherRanges;
   readonly transactionPeers: TransactionPeers;
+  readonly knownRanges: () => readonly RangeDescriptor[];
   readonly onFailure: (error: unknown) => void;
 }
 

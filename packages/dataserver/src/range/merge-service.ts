@@ -1,12 +1,17 @@
 import { ServiceError } from '@remora/base';
 import {
+  type DecideMergeRequest,
+  type Done,
+  type MergeVerdict,
   type RpcRegistry,
+  rangeDecideMerge,
   rangeRefuseMerge,
   rangeSeal,
   rangeSettle,
   rangeUnseal,
   type SettleRequest,
 } from '@remora/protocol';
+import { verdictOn } from '../state/merging.ts';
 import type { RangeReplica } from './range-replica.ts';
 
 export interface MergeServiceDeps {
@@ -33,6 +38,11 @@ export function serveMerges(registry: RpcRegistry, { find, checkpoint }: MergeSe
     if (replica instanceof ServiceError) return done(replica, undefined);
     replica.merges.refuse(round, (error) => done(error, undefined));
   });
+  registry.handle(rangeDecideMerge, (request, _context, done) => {
+    const replica = find(request.rangeId);
+    if (replica instanceof ServiceError) return done(replica, undefined);
+    decide(replica, request, done);
+  });
   registry.handle(rangeSettle, (request, _context, done) => {
     const late = unsettled(find(request.rangeId), request);
     if (late !== undefined) return done(late, undefined);
@@ -41,6 +51,20 @@ export function serveMerges(registry: RpcRegistry, { find, checkpoint }: MergeSe
       // The engine stops the node, or the node is stopping.
       (cause: unknown) => done(new ServiceError('UNAVAILABLE', 'no checkpoint could be made', { cause }), undefined),
     );
+  });
+}
+
+/** The word of a range on a round, which is refused if it is open (merges.ts MR4). */
+function decide(replica: RangeReplica, { sourceId, seal }: DecideMergeRequest, done: Done<MergeVerdict>): void {
+  const verdict = verdictOn(seal, sourceId, replica.state);
+  if (verdict === 'merged' || verdict === 'refused') return done(undefined, verdict);
+  if (verdict === undefined) {
+    const message = `range ${replica.rangeId} has not taken over range ${seal.targetId}`;
+    return done(new ServiceError('UNAVAILABLE', message), undefined);
+  }
+  replica.merges.refuse(seal.round, (error) => {
+    if (error === undefined) decide(replica, { rangeId: replica.rangeId, sourceId, seal }, done);
+    else done(error, undefined);
   });
 }
 

@@ -1,6 +1,7 @@
 import type { ServiceError, Span } from '@remora/base';
 import type { RpcRegistry } from '@remora/protocol';
 import { type Endings, NO_ENDINGS } from '../install/installer.ts';
+import { LeftSeals, type LeftSealsDeps } from '../range/left-seals.ts';
 import type { Carried } from '../range/member-orders.ts';
 import { MergeDriver, type MergeDriverDeps, type WantedMerge } from '../range/merge-driver.ts';
 import { serveMerges } from '../range/merge-service.ts';
@@ -9,7 +10,10 @@ import type { RangeReplica } from '../range/range-replica.ts';
 import type { RangeState } from '../state/range-state.ts';
 import { MergedReplicas, type MergedReplicasDeps } from './merged-replicas.ts';
 
-export interface StoreMergesDeps extends MergedReplicasDeps, Omit<MergeDriverDeps, 'replica' | 'replicas'> {
+export interface StoreMergesDeps
+  extends MergedReplicasDeps,
+    Omit<MergeDriverDeps, 'replica' | 'replicas'>,
+    Pick<LeftSealsDeps, 'knownRanges'> {
   readonly checkpointer: { run(): Promise<void> };
 }
 
@@ -18,6 +22,7 @@ export class StoreMerges {
   readonly #deps: StoreMergesDeps;
   readonly #merged: MergedReplicas;
   readonly #driver: MergeDriver;
+  readonly #leftSeals: LeftSeals;
 
   constructor(deps: StoreMergesDeps) {
     this.#deps = deps;
@@ -25,6 +30,7 @@ export class StoreMerges {
     this.#merged = new MergedReplicas(deps);
     const replica = (rangeId: number): RangeReplica | undefined => replicas.get(rangeId)?.replica;
     this.#driver = new MergeDriver({ ...deps, replica, replicas: () => replicas.all() });
+    this.#leftSeals = new LeftSeals({ ...deps, replicas: () => replicas.all() });
   }
 
   /** Merges a neighbour into a range that is led here; told again, it says how far that is. */
@@ -75,6 +81,7 @@ export class StoreMerges {
   /** Called about every second. */
   housekeep(): void {
     this.#driver.housekeep();
+    this.#leftSeals.housekeep();
   }
 
   stop(): void {

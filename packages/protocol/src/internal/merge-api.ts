@@ -54,6 +54,19 @@ export interface UnsealRequest {
   readonly from: MergeRound;
 }
 
+/**
+ * Asks a range for the word on a round that a source is sealed for, whose other drivers are gone: the target's leader, or
+ * that of a range that has taken the target over. A round that is open is refused first.
+ */
+export interface DecideMergeRequest {
+  readonly rangeId: number;
+  readonly sourceId: number;
+  readonly seal: MergeRound;
+}
+
+/** What has become of a round, for good: its source is a part of the target now, or goes on by itself. */
+export type MergeVerdict = 'merged' | 'refused';
+
 /** Asks a node whether a replica has applied its log up to `index`, so that no crash takes that back. */
 export interface SettleRequest {
   readonly rangeId: number;

@@ -1,17 +1,29 @@
 import type { Method } from '../rpc/rpc.ts';
 import {
+  decodeDecideMergeRequest,
   decodeMergeRound,
+  decodeMergeVerdict,
   decodeSealedRange,
   decodeSealRequest,
   decodeSettleRequest,
   decodeUnsealRequest,
+  encodeDecideMergeRequest,
   encodeMergeRound,
+  encodeMergeVerdict,
   encodeSealedRange,
   encodeSealRequest,
   encodeSettleRequest,
   encodeUnsealRequest,
 } from './codec/merge.ts';
-import type { MergeRound, SealedRange, SealRequest, SettleRequest, UnsealRequest } from './merge-api.ts';
+import type {
+  DecideMergeRequest,
+  MergeRound,
+  MergeVerdict,
+  SealedRange,
+  SealRequest,
+  SettleRequest,
+  UnsealRequest,
+} from './merge-api.ts';
 
 /** Answered by the leader of the source of a merge, asked by that of the target. */
 export const rangeSeal: Method<SealRequest, SealedRange> = {
@@ -50,4 +62,13 @@ export const rangeRefuseMerge: Method<MergeRound, undefined> = {
   decodeRequest: decodeMergeRound,
   encodeReply: () => null,
   decodeReply: () => undefined,
+};
+
+/** Answered by any replica whose state says it; an open round only by the target's leader, asked by that of the source. */
+export const rangeDecideMerge: Method<DecideMergeRequest, MergeVerdict> = {
+  name: 'range.decideMerge',
+  encodeRequest: encodeDecideMergeRequest,
+  decodeRequest: decodeDecideMergeRequest,
+  encodeReply: encodeMergeVerdict,
+  decodeReply: decodeMergeVerdict,
 };

@@ -3,7 +3,7 @@ import { ServiceError } from '@remora/base';
 import { describe, expect, test } from 'vitest';
 import type { Command, CommandResult } from '../command.ts';
 import type { SealedRange } from '../merge-api.ts';
-import { rangeRefuseMerge, rangeSeal, rangeSettle, rangeUnseal } from '../merge-methods.ts';
+import { rangeDecideMerge, rangeRefuseMerge, rangeSeal, rangeSettle, rangeUnseal } from '../merge-methods.ts';
 import { decodeCommand, decodeCommandResult, encodeCommand, encodeCommandResult } from './command.ts';
 import { type CommandBatch, decodeEntry, encodeEntry } from './entry.ts';
 import { RANGE } from './test-samples.ts';
@@ -69,6 +69,12 @@ test('what drivers of merges ask survives the wire', () => {
   const unseal = { rangeId: 9, from: ROUND };
   expect(rangeUnseal.decodeRequest(rangeUnseal.encodeRequest(unseal))).toEqual(unseal);
   expect(rangeRefuseMerge.decodeRequest(rangeRefuseMerge.encodeRequest(ROUND))).toEqual(ROUND);
+  const decide = { rangeId: 12, sourceId: 9, seal: ROUND };
+  expect(rangeDecideMerge.decodeRequest(rangeDecideMerge.encodeRequest(decide))).toEqual(decide);
+  for (const verdict of ['merged', 'refused'] as const) {
+    expect(rangeDecideMerge.decodeReply(rangeDecideMerge.encodeReply(verdict))).toBe(verdict);
+  }
+  expect(() => rangeDecideMerge.decodeReply(2)).toThrow(ServiceError);
   const settle = { rangeId: 9, replicaId: 31, index: 2 ** 40 };
   expect(rangeSettle.decodeRequest(rangeSettle.encodeRequest(settle))).toEqual(settle);
   expect(() => rangeSettle.decodeRequest([9, 31])).toThrow(ServiceError);

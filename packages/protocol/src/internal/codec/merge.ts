@@ -1,7 +1,9 @@
 import type {
+  DecideMergeRequest,
   MergeCommand,
   MergeCommandResult,
   MergeRound,
+  MergeVerdict,
   SealedRange,
   SealRequest,
   SettleRequest,
@@ -134,4 +136,29 @@ export function decodeSettleRequest(raw: unknown): SettleRequest {
     replicaId: asCount(f[1], 'replicaId'),
     index: asCount(f[2], 'index'),
   };
+}
+
+export function encodeDecideMergeRequest({ rangeId, sourceId, seal }: DecideMergeRequest): unknown[] {
+  return [rangeId, sourceId, encodeMergeRound(seal)];
+}
+
+export function decodeDecideMergeRequest(raw: unknown): DecideMergeRequest {
+  const f = asFields(raw, 3, 'question what became of a merge');
+  return {
+    rangeId: asCount(f[0], 'rangeId'),
+    sourceId: asCount(f[1], 'sourceId'),
+    seal: decodeMergeRound(f[2]),
+  };
+}
+
+const VERDICTS: readonly MergeVerdict[] = ['merged', 'refused'];
+
+export function encodeMergeVerdict(verdict: MergeVerdict): number {
+  return VERDICTS.indexOf(verdict);
+}
+
+export function decodeMergeVerdict(raw: unknown): MergeVerdict {
+  const verdict = VERDICTS[asCount(raw, 'verdict')];
+  if (verdict === undefined) throw invalid('verdict on a merge');
+  return verdict;
 }
