@@ -289,6 +289,8 @@ class Host implements NodeRaftHost {
       this.#durable++;
       this.#guard(() => {
         for (const { owner, mark } of marks) owner.persisted(mark); // H2
+        // The acknowledgements of this are what a leader waits for; with more under way they go together.
+        if (this.#durable === this.#appended) this.#turns.hurry();
       });
       this.#resolveDurable();
     });

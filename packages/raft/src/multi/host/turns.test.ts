@@ -4,6 +4,14 @@ import { TurnLoop, type TurnMember } from './turns.ts';
 
 const BUDGET_MS = 10;
 
+interface Work {
+  readonly collectMs?: number;
+  readonly slices?: number;
+  readonly applyMs?: number;
+  readonly marks?: TurnMember;
+  readonly follows?: boolean;
+}
+
 /** A loop whose groups take time on the manual clock, and the order of what it did; `|` begins a turn. */
 function loop() {
   const clock = new ManualClock();
@@ -21,11 +29,12 @@ function loop() {
     flush: () => log.push('|'),
   });
   /** A group that takes `collectMs` and has `slices` to apply, of `applyMs` each. */
-  const group = (name: string, work: { collectMs?: number; slices?: number; applyMs?: number; marks?: TurnMember }) => {
+  const group = (name: string, work: Work) => {
     let slices = work.slices ?? 0;
     const member: TurnMember & { closed: boolean } = {
       dirty: false,
       closed: false,
+      leads: work.follows !== true,
       collect: () => {
         log.push(name);
         spentMs += work.collectMs ?? 0;
@@ -113,6 +122,32 @@ describe('a turn', () => {
     gone.closed = true;
     bed.turns.markDirty(bed.group('b', { slices: 1 }));
     expect(run(bed)).toEqual(['b|B']);
+  });
+
+  test('leaves applying of followers until what it has begun to write had its turn of the loop (H7)', () => {
+    const bed = loop();
+    bed.turns.start();
+    bed.turns.markDirty(bed.group('a', { slices: 1 }));
+    const follower = bed.group('f', { slices: 2, follows: true });
+    bed.turns.markDirty(follower);
+    oneTurn(bed.clock);
+    expect(bed.take()).toBe('af|A');
+    expect(run(bed)).toEqual(['FF']);
+    bed.turns.markDirty(bed.group('g', { slices: 6, applyMs: 2, follows: true }));
+    expect(run(bed)).toEqual(['g|', 'GGG', 'g|', 'GGG']); // H4
+  });
+
+  test('is at once for who is in a hurry, and none is begun for nothing', () => {
+    const bed = loop();
+    bed.turns.hurry();
+    const member = bed.group('a', { slices: 1 });
+    bed.turns.markDirty(member);
+    bed.turns.hurry();
+    expect(bed.take()).toBe('');
+    bed.turns.start();
+    bed.turns.hurry();
+    expect(bed.take()).toBe('a|A');
+    expect(run(bed)).toEqual(['']);
   });
 
   test('waits for the start, and takes each group once however often it is marked', () => {

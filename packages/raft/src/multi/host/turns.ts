@@ -8,8 +8,10 @@
  * H4. A turn is bounded by time: collecting ends after half of its budget and applying when all of it is spent, each
  *     after one group at least. Who was not reached goes first in the next turn, who had its share goes last: nobody
  *     starves. Timers, ticks, heartbeats and input run between turns.
+ * H7. Who leads applies within the turn, as clients wait for that. Who follows applies after it, behind the write that the
+ *     turn has begun: it is the acknowledgement of that write that somebody waits for.
  */
-import type { Clock } from '@remora/base';
+import { assert, type Clock } from '@remora/base';
 import { Outbox } from './outbox.ts';
 
 /** A group, as a turn sees it. */
@@ -18,6 +20,8 @@ export interface TurnMember {
   dirty: boolean;
   /** Gone: nothing is to be done for it any more. */
   readonly closed: boolean;
+  /** Somebody waits for what it applies (H7). */
+  readonly leads: boolean;
   /** Takes what it has to send and to write. */
   collect(outbox: Outbox): void;
   /** Applies one slice of what is committed. True when there is more that can go on at once. */
@@ -38,6 +42,9 @@ export class TurnLoop {
   #waiting: TurnMember[] = [];
   #scheduled = false;
   #started = false;
+  #turning = false;
+  /** Followers that may have something to apply (H7). */
+  readonly #followers = new Set<TurnMember>();
 
   constructor(options: TurnLoopOptions) {
     this.#options = options;
@@ -56,21 +63,51 @@ export class TurnLoop {
     this.#schedule();
   }
 
+  /** A turn now, for what was marked by a call-back that has the loop to itself; at the usual time when there is none. */
+  hurry(): void {
+    if (this.#started && !this.#turning) this.#turn();
+  }
+
   #schedule(): void {
     if (this.#scheduled || !this.#started || this.#waiting.length === 0) return;
     this.#scheduled = true;
-    this.#options.clock.setImmediate(() => this.#options.guard(() => this.#turn()));
+    this.#options.clock.setImmediate(() => {
+      this.#scheduled = false;
+      this.#options.guard(() => this.#turn());
+    });
   }
 
   #turn(): void {
-    this.#scheduled = false;
+    if (this.#waiting.length === 0) return;
+    assert(!this.#turning, 'a turn does not begin within another');
+    this.#turning = true;
     const { clock, turnBudgetMs, flush } = this.#options;
     const startedMs = clock.monotonicMs();
     const outbox = new Outbox();
     const members = this.#collect(outbox, startedMs + turnBudgetMs / 2);
     flush(outbox);
-    this.#apply(members, startedMs + turnBudgetMs);
+    this.#applyLater(members.filter(({ leads }) => !leads));
+    this.#apply(
+      members.filter(({ leads }) => leads),
+      startedMs + turnBudgetMs,
+    );
+    this.#turning = false;
     this.#schedule();
+  }
+
+  /** H7. */
+  #applyLater(members: readonly TurnMember[]): void {
+    const { clock, turnBudgetMs, guard } = this.#options;
+    const scheduled = this.#followers.size > 0;
+    for (const member of members) this.#followers.add(member);
+    if (scheduled || members.length === 0) return;
+    clock.setImmediate(() =>
+      guard(() => {
+        const followers = [...this.#followers];
+        this.#followers.clear();
+        this.#apply(followers, clock.monotonicMs() + turnBudgetMs / 2);
+      }),
+    );
   }
 
   #collect(outbox: Outbox, deadlineMs: number): readonly TurnMember[] {

@@ -141,6 +141,10 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     return this.#core.role;
   }
 
+  get leads(): boolean {
+    return this.#core.role === 'leader';
+  }
+
   get term(): number {
     return this.#core.term;
   }
