@@ -115,8 +115,7 @@ export class RangeBackend implements Backend {
     const rangeCalls: RangeCallsDeps = {
       ...{ routes: this.#routes, clock: deps.clock },
       ask: (query, span, timeoutMs, done) => this.#ask({ query, key: span.start, span: () => span }, timeoutMs, done),
-      execute: (build, span, options, done) =>
-        this.#execute(build, { key: span.start, span: () => span, needsTime: true }, options, done),
+      execute: (build, span, options, done) => this.#execute(build, span, options, done),
     };
     const { random, master } = deps;
     this.#many = new ManyRanges({ ...rangeCalls, random, newest: master.newest });
@@ -174,35 +173,43 @@ export class RangeBackend implements Backend {
     done: BackendDone<CommandResult>,
     build = withDeadline,
   ): () => void {
-    const { clock } = this.#deps;
     const requestId = options.requestId ?? this.#newRequestId();
-    const timeoutMs = Math.min(options.timeoutMs, REQUEST_TIMEOUT_MAX_MS);
     const { deadlineMs } = options;
-    const endsMs = clock.monotonicMs() + timeoutMs;
     let giveUpMany: (() => void) | undefined;
-    const place = { key: routingKey(command), span: () => routingSpan(command), needsTime: false };
-    const built: BuildCommand = (deadlineMs) => build(command, deadlineMs);
-    const giveUpOne = this.#execute(built, place, { requestId, deadlineMs, timeoutMs }, (error, reply) => {
+    // Field by field, here and below: objects put together of others cost a tenth of a command.
+    const request: RoutedRequest = {
+      key: routingKey(command),
+      span: () => routingSpan(command),
+      needsTime: false,
+      build: (atMs) => ({ kind: 'command', command: build(command, atMs) }),
+      command: true,
+      requestId,
+      timeoutMs: Math.min(options.timeoutMs, REQUEST_TIMEOUT_MAX_MS),
+      deadlineMs,
+      attemptMs: ATTEMPT_MS,
+      awaits: false,
+    };
+    const one = new RoutedCall(this.#callDeps, request, (error, reply) => {
       const earlier = reply?.result.type === 'txnPart' ? reply.result : undefined;
       if (error?.code !== 'STALE_EPOCH' && earlier === undefined) return answer(error, reply, done);
-      const leftMs = endsMs - clock.monotonicMs();
-      giveUpMany = this.#overRanges(command, { requestId, deadlineMs, timeoutMs: leftMs }, done, earlier);
+      const timeoutMs = one.remainingMs;
+      giveUpMany = this.#overRanges(command, { requestId, deadlineMs, timeoutMs }, done, earlier);
     });
-    return () => (giveUpMany ?? giveUpOne)();
+    one.start();
+    return () => (giveUpMany === undefined ? one.cancel() : giveUpMany());
   }
 
-  /** By one range; ends with STALE_EPOCH when the keys are in several. */
+  /** By the one range that has a span; ends with STALE_EPOCH when there is none. */
   #execute(
     build: BuildCommand,
-    { key, span, needsTime }: Required<Pick<RoutedRequest, 'key' | 'span' | 'needsTime'>>,
+    span: Span,
     { requestId, deadlineMs, timeoutMs }: CommandIdentity & { readonly timeoutMs: number },
     done: RequestDone,
   ): () => void {
-    // Field by field: objects put together of others cost a tenth of a command here.
     const request: RoutedRequest = {
-      key,
-      span,
-      needsTime,
+      key: span.start,
+      span: () => span,
+      needsTime: true,
       build: (atMs, nowMs) => ({ kind: 'command', command: build(atMs, nowMs) }),
       command: true,
       requestId,
@@ -347,7 +354,7 @@ function answer<Result extends CommandResult | QueryResult>(
   done: BackendDone<Result>,
 ): void {
   if (reply === undefined) done(error ?? new ServiceError('INTERNAL', 'neither an answer nor an error'), undefined);
-  else done(undefined, { result: reply.result as Result, revision: reply.revision, raftTerm: reply.raftTerm });
+  else done(undefined, reply as RangeReply & { readonly result: Result });
 }
 
 /** Whether the range that is asked has only a part to say. */

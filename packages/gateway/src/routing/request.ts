@@ -138,13 +138,15 @@ export class RoutedCall implements Awaited {
     this.#finished = true;
   }
 
-  #remainingMs(): number {
+  /** Of its time-out, in ms. */
+  get remainingMs(): number {
     return this.#endsMs - this.#deps.clock.monotonicMs();
   }
 
   #attempt(): void {
     if (this.#finished) return;
-    if (this.#remainingMs() <= 0) return this.#timedOut();
+    const { remainingMs } = this;
+    if (remainingMs <= 0) return this.#timedOut();
     const range = this.#deps.routes.find(this.#request.key);
     if (range === undefined) {
       this.#deps.routes.doubt();
@@ -155,7 +157,7 @@ export class RoutedCall implements Awaited {
     const timeMs = this.#deps.routes.timeMs(range.rangeId);
     if (node === 0) return this.#search(range);
     if (timeMs === undefined && this.#wantsTime()) return this.#askTime(range, node);
-    this.#deadlineMs ??= (timeMs ?? 0) + Math.ceil(this.#remainingMs());
+    this.#deadlineMs ??= (timeMs ?? 0) + Math.ceil(remainingMs);
     this.#body ??= this.#request.build(this.#deadlineMs, timeMs ?? 0);
     this.#send(range, node, this.#deadlineMs, this.#body);
   }
@@ -164,7 +166,7 @@ export class RoutedCall implements Awaited {
   #search(range: RangeDescriptor): void {
     const { search, clock } = this.#deps;
     const number = ++this.#calls;
-    const timer = clock.setTimer(this.#remainingMs(), () => {
+    const timer = clock.setTimer(this.remainingMs, () => {
       stop();
       this.#ended(number);
       if (!this.#finished) this.#timedOut();
@@ -187,7 +189,7 @@ export class RoutedCall implements Awaited {
   #askTime(range: RangeDescriptor, node: number): void {
     const { routes, dialer } = this.#deps;
     const { rangeId } = range;
-    const timeoutMs = Math.min(INFO_TIMEOUT_MS, this.#remainingMs());
+    const timeoutMs = Math.min(INFO_TIMEOUT_MS, this.remainingMs);
     const number = ++this.#calls;
     const call = dialer.channel(node).call(rangeInfo, { rangeId }, { timeoutMs }, (error, info) => {
       this.#ended(number);
@@ -211,7 +213,7 @@ export class RoutedCall implements Awaited {
   #send(range: RangeDescriptor, node: number, deadlineMs: number, body: RangeRequest['body']): void {
     const { rangeId, epoch } = range;
     const request: RangeRequest = { rangeId, epoch, requestId: this.#request.requestId, deadlineMs, body };
-    const timeoutMs = Math.min(this.#attemptMs(), Math.max(1, this.#remainingMs()));
+    const timeoutMs = Math.min(this.#attemptMs(), Math.max(1, this.remainingMs));
     this.#range = range;
     this.#node = node;
     // Before the call, which may be answered within.
@@ -335,7 +337,7 @@ export class RoutedCall implements Awaited {
     if (typeof timeMs !== 'number' || this.#deadlineMs === undefined) return false;
     this.#deps.routes.learnTime(rangeId, timeMs);
     const early =
-      this.#deadlineMs - timeMs < this.#remainingMs() / 2 || this.#deadlineMs - timeMs > COMMAND_DEADLINE_MAX_MS;
+      this.#deadlineMs - timeMs < this.remainingMs / 2 || this.#deadlineMs - timeMs > COMMAND_DEADLINE_MAX_MS;
     if (!early || this.#maybeApplied || this.#request.deadlineMs !== undefined || this.#attempts > 5) return false;
     this.#deadlineMs = undefined;
     this.#body = undefined;
@@ -344,7 +346,7 @@ export class RoutedCall implements Awaited {
   }
 
   #again(error: ServiceError | undefined): void {
-    const remainingMs = this.#remainingMs();
+    const remainingMs = this.remainingMs;
     if (remainingMs <= 0) return this.#timedOut(error);
     if (this.#attempts <= PROMPT_ATTEMPTS && this.#leaderless()) return this.#attempt();
     const ceiling = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(this.#attempts, 8));
