@@ -80,6 +80,24 @@ describe('a transaction over two ranges', () => {
     expect([left, right].map(({ state }) => state.transactions.size)).toEqual([0, 0]);
   });
 
+  test('reads at a revision that it names in a range whose changes have come so far, and is refused in one that lags', async () => {
+    const [left, right] = neighbours();
+    await write(left, 3, put('b', 'old'));
+    await write(right, 5, put('x', 'old'));
+    const codes: unknown[] = [];
+    for (const [i, revision] of [3, 5].entries()) {
+      const answer = await prepared(left, prepare(`t${i}`, 0, [range('b', undefined, { revision })]));
+      codes.push(answer.answer === 'prepared' ? answer.failures.map(({ code }) => code) : answer);
+    }
+    await write(left, 6, put('c', 'new'));
+    await prepared(left, prepare('later', 0, [range('b', undefined, { revision: 5 }), put('d', '1')]));
+    const { results } = await txnResult(left, decide('later', commitAt(7)), 'txnDecide');
+    expect([codes, results?.map(({ result }) => show(result))]).toEqual([
+      [[], ['FUTURE_REVISION']],
+      ['b=old@3/3/1', 'put'],
+    ]);
+  });
+
   test('operations that cannot be executed are told at prepare, with what single-range requests would fail with', async () => {
     const [left] = neighbours();
     await left.ok({ type: 'noop' });

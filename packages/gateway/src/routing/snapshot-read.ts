@@ -53,7 +53,7 @@ type Group = readonly ReadPart[];
  * SR4. Ranges that were split or merged between any two steps are asked again for the parts as they are now: as the
  *      revision stays the same, it does not matter what was read when.
  * SR5. Calls at a time and the bytes of the answer are bounded. Of what is limited, ranges behind those that fill the
- *      limit are only asked how much they have.
+ *      limit are only asked how much they have: `count` is of all there is, as in etcd.
  */
 export class SnapshotRead {
   readonly #deps: SnapshotReadDeps;
