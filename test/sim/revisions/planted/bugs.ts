@@ -24,7 +24,7 @@ export const REVISION_BUGS: readonly PlantedBug[] = [
     file: ISSUER,
     find: '    this.#lift(last);\n    return false;',
     replace: '    this.#lift(last);\n    return true;',
-    seed: 8,
+    seed: 4,
     properties: ['T1', 'T3', 'T4', 'T5'],
   },
   {
@@ -33,7 +33,7 @@ export const REVISION_BUGS: readonly PlantedBug[] = [
     file: ISSUER,
     find: 'Math.max(this.#next - 1, floor) + wanted',
     replace: 'this.#next - 1 + wanted',
-    seed: 8,
+    seed: 44,
     properties: ['T1', 'T3', 'T4', 'T5'],
   },
   {
@@ -42,7 +42,7 @@ export const REVISION_BUGS: readonly PlantedBug[] = [
     file: ISSUER,
     find: '    group.leaseRead((refused) => {',
     replace: '    ((tell: (refused: undefined) => void) => tell(undefined))((refused) => {',
-    seed: 2,
+    seed: 19,
     properties: ['T3', 'T4', 'T5'],
   },
   {
@@ -60,7 +60,7 @@ export const REVISION_BUGS: readonly PlantedBug[] = [
     file: 'packages/master/src/state.ts',
     find: 'this.#revisionBound = image.revisionBound;',
     replace: 'this.#revisionBound = 0;',
-    seed: 23,
+    seed: 3,
     properties: ['T1', 'T3', 'T4', 'T5'],
   },
   {
@@ -69,7 +69,7 @@ export const REVISION_BUGS: readonly PlantedBug[] = [
     file: CLOSED,
     find: 'if (round?.confirmed && round.settledAt',
     replace: 'if (round && round.settledAt',
-    seed: 20,
+    seed: 24,
     properties: ['T4', 'T5'],
   },
   {
