@@ -262,6 +262,26 @@ describe('remora lock', () => {
     expect((await remora('lock', 'run', '--shared', '--wait', '0', 'k/rw', '--', 'echo', 'never')).code).toBe(75);
   });
 
+  test('barrier wait goes on when nobody holds the lock, or when all parties are there', async () => {
+    const migration = hold('gate');
+    await held('gate');
+    expect((await remora('barrier', 'wait', '--wait', '0', 'gate')).code).toBe(75);
+    const waiting = begin(['barrier', 'wait', 'gate']);
+    await eventually('one waits', async () => ((await json('lock', 'show', 'gate')) as State).passing === 1);
+    expect((await remora('barrier', 'lift', 'gate')).out).toBe('lifted gate\n');
+    expect(await waiting.ended).toMatchObject({ code: 0, out: 'passed gate\n' });
+    expect((await migration.ended).code).toBe(76);
+    const parties = ['--parties', '2', '--wait', '20s', 'round'];
+    const round = [
+      begin(['barrier', 'wait', ...parties]),
+      begin(['barrier', 'run', ...parties, '--', 'sh', '-c', 'exit 7']),
+    ];
+    expect((await Promise.all(round.map((run) => run.ended))).map(({ code }) => code)).toEqual([0, 7]);
+    expect(await json('lock', 'show', 'round')).toBeNull();
+    const alone = await remora('barrier', 'run', '--parties', '2', '--wait', '100ms', 'round', '--', 'echo', 'never');
+    expect(alone).toMatchObject({ code: 75, out: '' });
+  });
+
   test('run --keep-data leaves its data with the lock, for the next run and for show, until they are forgotten', async () => {
     const show = ['sh', '-c', 'echo "[$REMORA_LOCK_PREVIOUS_DATA]"'];
     expect((await remora('lock', 'run', '--keep-data', '--data', 'row 7', 'kept', '--', ...show)).out).toBe('[]\n');
@@ -296,6 +316,7 @@ describe('remora lock', () => {
 interface State {
   readonly name: string;
   readonly waiterCount: number;
+  readonly passing?: number;
   readonly holders: readonly { readonly session: string }[];
 }
 

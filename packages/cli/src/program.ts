@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { adminCommand } from './commands/admin/admin.ts';
+import { barrierCommand } from './commands/barrier.ts';
 import { devCommand } from './commands/dev.ts';
 import { electionCommand } from './commands/election.ts';
 import { kvCommand } from './commands/kv.ts';
@@ -28,6 +29,7 @@ export function createProgram(shell: Shell, loadStartNode: () => Promise<StartNo
     .addCommand(kvCommand(shell))
     .addCommand(lockCommand(shell))
     .addCommand(electionCommand(shell))
+    .addCommand(barrierCommand(shell))
     .addCommand(sessionCommand(shell))
     .addCommand(statusCommand(shell))
     .addCommand(adminCommand(shell));

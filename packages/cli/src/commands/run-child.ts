@@ -1,0 +1,97 @@
+// K1. The command starts only under what is held, and that is given back only when the command has ended.
+// K2. When it is lost the command is told to stop, and ended shortly after when it does not; what it still does in between
+//     is what the fencing version is for.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { CommandError, exitCode } from '../exit-codes.ts';
+import type { Shell } from '../shell.ts';
+
+/** Something under which a command runs: `signal` aborts when it is lost. */
+export interface Holding {
+  readonly signal: AbortSignal;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface ChildRequest<Held> {
+  /** What is held, and what is said when it is lost: for people. */
+  readonly what: string;
+  readonly lost: string;
+  readonly argv: readonly string[];
+  /** From SIGTERM to SIGKILL. */
+  readonly killAfterMs: number | undefined;
+  readonly shell: Shell;
+  /** What the command sees besides. */
+  env(held: Held): Readonly<Record<string, string>>;
+  onStart?(child: ChildProcess, held: Held): void;
+}
+
+const FORWARDED = ['SIGTERM', 'SIGHUP', 'SIGINT'] as const;
+const SIGNAL_NUMBERS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 };
+const KILL_AFTER_MS = 1_000;
+
+/** Runs a command under what `acquire` gives, and gives the exit code of this process. `acquire` is aborted by a signal. */
+export async function runChild<Held extends Holding>(
+  acquire: (signal: AbortSignal) => Promise<Held>,
+  request: ChildRequest<Held>,
+): Promise<number> {
+  const { what, lost, killAfterMs = KILL_AFTER_MS, shell } = request;
+  // Until the command runs, a signal gives up the wait; afterwards it is the command's.
+  const giveUp = new AbortController();
+  let child: ChildProcess | undefined;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (child === undefined) giveUp.abort(signal);
+    // A terminal has sent Ctrl-C to the command as well; everything else reached this process alone.
+    else if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
+  };
+  for (const signal of FORWARDED) process.on(signal, onSignal);
+  try {
+    const held = await acquire(giveUp.signal);
+    try {
+      child = start(held, request);
+      request.onStart?.(child, held);
+      return await watchOver(child, { signal: held.signal, lost, killAfterMs, shell });
+    } finally {
+      await held[Symbol.asyncDispose]().catch((error: unknown) => {
+        shell.err(`remora: ${what} could not be released and ends with its session: ${String(error)}`);
+      });
+    }
+  } catch (error) {
+    if (giveUp.signal.aborted) return 128 + (SIGNAL_NUMBERS[String(giveUp.signal.reason)] ?? 15);
+    throw error;
+  } finally {
+    for (const signal of FORWARDED) process.off(signal, onSignal);
+  }
+}
+
+function start<Held>(held: Held, { argv, env }: ChildRequest<Held>): ChildProcess {
+  const [program = '', ...args] = argv;
+  return spawn(program, args, { stdio: 'inherit', env: { ...process.env, ...env(held) } });
+}
+
+interface Watch extends Pick<Holding, 'signal'>, Pick<ChildRequest<never>, 'lost' | 'shell'> {
+  readonly killAfterMs: number;
+}
+
+/** Waits for the command, and ends it when what it runs under is lost (K2). */
+function watchOver(child: ChildProcess, { signal, lost, killAfterMs, shell }: Watch): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let deadline: NodeJS.Timeout | undefined;
+    const onLost = (): void => {
+      const reason = signal.reason instanceof Error ? signal.reason.message : String(signal.reason);
+      shell.err(`remora: ${lost} (${reason}); stopping the command`);
+      child.kill('SIGTERM');
+      deadline = setTimeout(() => child.kill('SIGKILL'), killAfterMs);
+    };
+    if (signal.aborted) onLost();
+    else signal.addEventListener('abort', onLost, { once: true });
+    child.once('error', (cause) => {
+      signal.removeEventListener('abort', onLost);
+      reject(new CommandError('failed', `cannot run the command: ${cause.message}`, { cause }));
+    });
+    child.once('exit', (code, killedBy) => {
+      signal.removeEventListener('abort', onLost);
+      clearTimeout(deadline);
+      if (signal.aborted) resolve(exitCode('lockLost'));
+      else resolve(code ?? 128 + (SIGNAL_NUMBERS[killedBy ?? ''] ?? 0));
+    });
+  });
+}
