@@ -47,7 +47,10 @@ export function lockSpan(lock: LockId): Span {
 
 /** What all records of a lock begin with, and no others: where it lies among all keys. */
 export function lockPrefix(lock: LockId): Buffer {
-  return headKey(lock).subarray(0, -1);
+  const key = spaceKey(lock.namespace, lock.name, 2);
+  key[key.length - 2] = 0;
+  key[key.length - 1] = 1;
+  return key;
 }
 
 /** The span of all locks of a namespace whose names begin with `prefix`, in the order of their names. */

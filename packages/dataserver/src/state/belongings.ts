@@ -59,7 +59,8 @@ export class Belongings implements KeyOwners {
   }
 
   detachLock({ lease }: SessionRef, lock: LockId): void {
-    for (const attached of this.#both(lease)) attached.detachLock(lease, lock);
+    if (this.#home.has(lease)) this.#home.attached.detachLock(lease, lock);
+    if (this.#references.get(lease) !== undefined) this.#references.attached.detachLock(lease, lock);
   }
 
   /** All that belongs to a lease here. */

@@ -65,7 +65,8 @@ export class OutcomeIndex {
   forget(entries: OutcomeEntries): void {
     const page = this.#numbers.get(entries);
     if (page === undefined) return;
-    for (const [at, hash] of entries.hashes.entries()) this.#remove(hash, page * PAGE_ENTRIES_MAX + at);
+    const { hashes } = entries;
+    for (let at = 0; at < hashes.length; at++) this.#remove(hashes[at] ?? 0, page * PAGE_ENTRIES_MAX + at);
     for (const [id, place] of this.#overflow) if (pageOf(place) === page) this.#overflow.delete(id);
     this.#pages.delete(page);
     this.#numbers.delete(entries);
@@ -117,7 +118,10 @@ export class OutcomeIndex {
     this.#places = new Float64Array(length);
     this.#overflow.clear();
     this.#used = 0;
-    for (const [slot, hash] of hashes.entries()) if (hash !== 0) this.#insert(hash, places[slot] ?? 0);
+    for (let slot = 0; slot < hashes.length; slot++) {
+      const hash = hashes[slot] ?? 0;
+      if (hash !== 0) this.#insert(hash, places[slot] ?? 0);
+    }
     for (const [id, place] of overflow) this.#insert(hashOfId(id), place);
   }
 

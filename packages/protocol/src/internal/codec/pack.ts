@@ -33,16 +33,32 @@ export function packPlain(value: unknown): Buffer {
   return written(value);
 }
 
+/**
+ * Puts the value into `out`, from `from` on, and gives where it ends. If that is behind the end of `out`, nothing is put
+ * there.
+ */
+export function packInto(out: Buffer, from: number, value: unknown): number {
+  at = 0;
+  packValue(value);
+  const end = from + at;
+  if (end <= out.length) target.copy(out, from, 0, at);
+  release();
+  return end;
+}
+
 /** Adds `value` to what was begun, and gives all of it. */
 function written(value: unknown): Buffer {
   packValue(value);
   const out = Buffer.allocUnsafe(at);
   target.copy(out, 0, 0, at);
-  if (target.length > KEEP_BYTES) {
-    target = Buffer.allocUnsafeSlow(START_BYTES);
-    view = viewOf(target);
-  }
+  release();
   return out;
+}
+
+function release(): void {
+  if (target.length <= KEEP_BYTES) return;
+  target = Buffer.allocUnsafeSlow(START_BYTES);
+  view = viewOf(target);
 }
 
 function reserve(bytes: number): void {

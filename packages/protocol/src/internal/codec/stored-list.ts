@@ -6,7 +6,7 @@
  *      stands right before the first item.
  */
 import { assert } from '@remora/base';
-import { packPlain } from './pack.ts';
+import { packInto } from './pack.ts';
 import type { StoredFormat } from './stored.ts';
 import { unpack } from './unpack.ts';
 
@@ -33,10 +33,11 @@ export class StoredList {
 
   add(item: unknown): void {
     assert(this.count < STORED_ITEMS_MAX, 'the header has room for the count');
-    const packed = packPlain(item);
-    const end = this.#end + packed.length;
-    if (end > this.#bytes.length) this.#grow(end);
-    packed.copy(this.#bytes, this.#end);
+    const end = packInto(this.#bytes, this.#end, item);
+    if (end > this.#bytes.length) {
+      this.#grow(end);
+      packInto(this.#bytes, this.#end, item);
+    }
     this.#ends.push(end);
     this.#end = end;
   }
