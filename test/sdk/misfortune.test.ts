@@ -73,6 +73,20 @@ describe('locks of the SDK', () => {
     expect(await world.until(second.lock('l').tryAcquire())).toBeDefined();
   });
 
+  test('a handle that is released twice takes nothing from one that came after it', async () => {
+    world = new World();
+    const [first, second] = [await world.client(), await world.client()];
+    const lock = first.lock('l');
+    const earlier = await world.until(lock.acquire({ token: 't' }));
+    await world.until(earlier.release());
+    const outer = await world.until(lock.acquire({ token: 't' }));
+    await world.until(earlier.release());
+    const inner = await world.until(lock.acquire({ token: 't' }));
+    await world.until(inner.release());
+    expect(await world.until(second.lock('l').tryAcquire())).toBeUndefined();
+    expect(await world.until(outer.check())).toBe(true);
+  });
+
   test('handles of one token hold until each of them has let go, in whatever order', async () => {
     world = new World();
     const [first, second] = [await world.client(), await world.client()];

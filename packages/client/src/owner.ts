@@ -1,4 +1,4 @@
-import { asBuffer } from '@remora/base';
+import { binaryString, equalBytes } from '@remora/base';
 import type { HoldMode, LockId } from '@remora/lock';
 
 /** A grant, as all handles of its owner see it; another object is another grant. */
@@ -15,6 +15,8 @@ export interface HeldGrant {
  * W2. The server counts at least as many levels as `levels`, so that leaving an inner level never frees the lock.
  */
 export class Owner {
+  readonly lock: LockId;
+  readonly token: string;
   /** What `levels` belongs to. */
   grant: HeldGrant = { version: 0, mode: 'exclusive' };
   /** An upgrade or downgrade is under way: the version may be another one already. */
@@ -25,12 +27,15 @@ export class Owner {
   attempt = 0;
   /** An asking may still be under way somewhere, though another one was answered or it was given up. */
   askedAgain = false;
-  readonly #onIdle: () => void;
+  readonly #onIdle: (owner: Owner) => void;
   #busy = false;
   /** Made when somebody has to wait: nearly always nobody does. */
   #queue: (() => boolean)[] | undefined;
 
-  constructor(onIdle: () => void) {
+  /** `onIdle`: nothing is under way in its name, and nothing held. */
+  constructor(lock: LockId, token: string, onIdle: (owner: Owner) => void) {
+    this.lock = lock;
+    this.token = token;
     this.#onIdle = onIdle;
   }
 
@@ -53,7 +58,7 @@ export class Owner {
       if (next()) return;
     }
     this.#busy = false;
-    if (this.levels <= 0) this.#onIdle();
+    if (this.levels <= 0) this.#onIdle(this);
   }
 
   /** A grant, or a further level of it. */
@@ -74,15 +79,34 @@ export class Owner {
 
 /** The owners of one session that hold something or are about to. */
 export class Owners {
-  readonly #byKey = new Map<string, Owner>();
+  /** Nearly every token stands for one lock, or for one at a time. */
+  readonly #byToken = new Map<string, Owner>();
+  /** The further locks of tokens that stand for several. */
+  readonly #further = new Map<string, Owner>();
 
   of(lock: LockId, token: string): Owner {
-    const key = `${token}\0${lock.namespace}\0${asBuffer(lock.name).toString('latin1')}`;
-    let owner = this.#byKey.get(key);
-    if (owner === undefined) {
-      owner = new Owner(() => this.#byKey.delete(key));
-      this.#byKey.set(key, owner);
-    }
+    const first = this.#byToken.get(token);
+    if (first !== undefined && isSameLock(first.lock, lock)) return first;
+    const further = this.#further.size === 0 ? undefined : this.#further.get(keyOf(lock, token));
+    if (further !== undefined) return further;
+    const owner = new Owner(lock, token, this.#forget);
+    if (first === undefined) this.#byToken.set(token, owner);
+    else this.#further.set(keyOf(lock, token), owner);
     return owner;
   }
+
+  /** A handle that is done with may be released once more: an owner that has come after its own one stays. */
+  readonly #forget = (owner: Owner): void => {
+    const { lock, token } = owner;
+    if (this.#byToken.get(token) === owner) this.#byToken.delete(token);
+    else if (this.#further.get(keyOf(lock, token)) === owner) this.#further.delete(keyOf(lock, token));
+  };
+}
+
+function isSameLock(a: LockId, b: LockId): boolean {
+  return a.namespace === b.namespace && equalBytes(a.name, b.name);
+}
+
+function keyOf(lock: LockId, token: string): string {
+  return `${token}\0${lock.namespace}\0${binaryString(lock.name)}`;
 }
