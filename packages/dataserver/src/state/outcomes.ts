@@ -27,6 +27,8 @@ interface Page {
   minDeadlineMs: number;
   maxDeadlineMs: number;
   bytes: number;
+  /** Some of it is what a range had of a transaction over several. */
+  partial: boolean;
   stored: boolean;
   /** Shared by several ranges (O4): nothing is added. */
   shared: boolean;
@@ -69,6 +71,7 @@ const NEW_PAGE = {
   minDeadlineMs: Number.POSITIVE_INFINITY,
   maxDeadlineMs: 0,
   bytes: 0,
+  partial: false,
   stored: false,
   shared: false,
   copyOf: undefined,
@@ -154,6 +157,7 @@ export class Outcomes {
     const { entries } = page;
     entries.add(entry);
     widen(page, entry);
+    page.partial ||= isPartial(entry.outcome);
     this.#index.set(entry.requestId, { entries, at: entries.count - 1 });
   }
 
@@ -218,8 +222,8 @@ export class Outcomes {
   #rememberedAgain(other: Outcomes, { ownMs }: RangeTimes): ReadonlySet<string> {
     const theirs = new Set(other.#pages.map(({ entries }) => entries));
     const ids = new Set<string>();
-    for (const { entries } of this.#pages) {
-      if (theirs.has(entries)) continue;
+    for (const { entries, minDeadlineMs, partial } of this.#pages) {
+      if (theirs.has(entries) || (minDeadlineMs >= ownMs && !partial)) continue;
       for (const { requestId, deadlineMs, outcome } of entries) {
         if (deadlineMs < ownMs || isPartial(outcome)) ids.add(requestId);
       }
