@@ -3,7 +3,7 @@
  *
  * A connection begins with `OPENING`, so that whoever speaks another protocol is recognised by its first bytes.
  */
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, Socket } from 'node:net';
 import {
   FRAME_STREAM_DEFAULTS,
   FrameStream,
@@ -55,7 +55,8 @@ export function openFramePort(options: FramePortOptions): Promise<FramePort> {
     });
   });
   return new Promise((resolve, reject) => {
-    server.once('error', reject);
+    // Once the port is open: a connection that could not be taken, which its dialler finds out by itself.
+    server.on('error', reject);
     server.listen({ host: options.host, port: options.port, exclusive: true }, () => {
       const { port } = server.address() as AddressInfo;
       resolve({
@@ -76,13 +77,19 @@ export function dialFrames(
   options: FrameStreamOptions,
   handlers: GreetedHandlers,
 ): FrameStream {
-  const colon = address.lastIndexOf(':');
-  const host = address.slice(0, colon).replace(/^\[|\]$/g, '');
-  const socket = connect({ host, port: Number(address.slice(colon + 1)) });
+  const socket = connectTo(address);
   socket.write(OPENING);
   const stream = new FrameStream(socket, options, handlers);
   stream.sayHello(hello);
   return stream;
+}
+
+function connectTo(address: string): Socket {
+  const colon = address.lastIndexOf(':');
+  const host = address.slice(0, colon).replace(/^\[|\]$/g, '');
+  const port = Number(address.slice(colon + 1));
+  if (colon > 0 && Number.isInteger(port) && port > 0 && port < 65_536) return connect({ host, port });
+  return new Socket().destroy(new Error(`'${address}' is no address`)); // told like any connection that fails
 }
 
 /** Calls `decided` once the first bytes tell whether the connection is one of ours; the opening is taken off it then. */

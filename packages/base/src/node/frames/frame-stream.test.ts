@@ -140,6 +140,9 @@ test('a connection that breaks ends the stream without a code', async () => {
   expect(caller.heard.ends[0]?.code).toBeUndefined();
   const nobody = dial(address);
   await eventually(() => nobody.heard.ends[0]?.message).toContain('ECONNREFUSED');
+  const nowhere = dial('127.0.0.1:undefined');
+  expect(nowhere.heard.ends).toEqual([]);
+  await eventually(() => nowhere.heard.ends).toEqual([{ message: "'127.0.0.1:undefined' is no address" }]);
 });
 
 /** All that comes back for these bytes until the port closes the connection. */
