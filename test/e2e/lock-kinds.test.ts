@@ -415,6 +415,7 @@ test('a queue that is full refuses one more at once, though it would wait, and g
   await waiters(name, WAITERS_MAX);
   await expect(other.lock(name).acquire()).rejects.toThrow(code('RESOURCE_EXHAUSTED'));
   giveUp.abort();
+  expect(await total('remora_lock_limits_total{limit="waiters"}')).toBeGreaterThan(0);
   await Promise.all(waiting);
   await waiters(name, 0);
   const last = other.lock(name).acquire();

@@ -1,6 +1,6 @@
 import { type Counter, type Histogram, LATENCY_BUCKETS_SECONDS, type Metrics } from '@remora/base';
 import type { GrantEnd, HoldMode, LockResult, RefusalCode, Waiter } from '@remora/lock';
-import type { RangeMeter, SessionEnd } from './state/effects.ts';
+import type { LockLimit, RangeMeter, SessionEnd } from './state/effects.ts';
 
 /** Grants are held from moments to days. */
 const HOLD_BUCKETS_SECONDS: readonly number[] = [
@@ -34,6 +34,7 @@ export class RangeMetrics implements RangeMeter {
   readonly #refused: Counter;
   readonly #refusals = new Map<string, Counter>();
   readonly #leaves = new Map<string, Counter>();
+  readonly #limits: Readonly<Record<LockLimit, Counter>>;
   readonly #opened: Counter;
   readonly #ended: Readonly<Record<SessionEnd, Counter>>;
 
@@ -47,6 +48,15 @@ export class RangeMetrics implements RangeMeter {
       ...{ name: 'remora_lock_refused_total', labels: ['code'] },
       help: 'Commands about locks that were refused, by why; LOCK_BUSY: taken, and it was not to be waited for.',
     });
+    const limits = metrics.counter({
+      ...{ name: 'remora_lock_limits_total', labels: ['limit'] },
+      help: 'Sessions and acquires that were refused as a limit was reached, by limit.',
+    });
+    this.#limits = {
+      sessions: limits.labels('sessions'),
+      session_locks: limits.labels('session_locks'),
+      waiters: limits.labels('waiters'),
+    };
     const sessions = metrics.counter({
       ...{ name: 'remora_sessions_total', labels: ['event'] },
       help: 'Sessions and leases: opened, closed by their client, expired.',
@@ -79,6 +89,10 @@ export class RangeMetrics implements RangeMeter {
   answered(result: LockResult): void {
     if (result.type === 'refused') bound(this.#refused, this.#refusals, result.code).inc();
     else if (result.type === 'busy') bound(this.#refused, this.#refusals, 'LOCK_BUSY').inc();
+  }
+
+  overLimit(limit: LockLimit): void {
+    this.#limits[limit].inc();
   }
 
   sessionOpened(): void {

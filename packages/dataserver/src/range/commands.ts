@@ -8,10 +8,11 @@ import {
   type TxnPart,
 } from '@remora/protocol';
 import type { RevisionSource } from '../revisions/revision-drawer.ts';
+import type { RangeMeter } from '../state/effects.ts';
 import { errorOf, type Outcome, outcomeBytes, rememberable } from '../state/outcome-codec.ts';
 import { heldBy, inTheWay, isPartial } from '../transactions/answers.ts';
 import type { IntentWaits } from '../transactions/intent-waits.ts';
-import type { LockLimits } from './lock-limits.ts';
+import type { LockLimits, OverLimit } from './lock-limits.ts';
 import { commandBytes, type OutcomeDone, Proposals, type QueuedCommand } from './proposals.ts';
 import type { RangeClock } from './range-clock.ts';
 import type { RangeReplica } from './range-replica.ts';
@@ -29,6 +30,7 @@ export interface CommandDeps {
   readonly time: RangeClock;
   readonly drawer: Pick<RevisionSource, 'want'>;
   readonly limits: Pick<LockLimits, 'refusal'>;
+  readonly meter: Pick<RangeMeter, 'overLimit'> | undefined;
   /** Memory for remembered outcomes; beyond it new commands are refused. */
   readonly outcomeBytesMax: number;
 }
@@ -84,9 +86,9 @@ export class Commands {
   }
 
   /** Whoever waits for a lock goes on asking after an error that may pass; this one is an answer. */
-  #tooMuch({ type }: Command, excess: ServiceError, done: RangeDone): void {
-    if (type !== 'lock') return done(excess, undefined);
-    const { message } = excess;
+  #tooMuch({ type }: Command, { limit, message }: OverLimit, done: RangeDone): void {
+    this.#deps.meter?.overLimit(limit);
+    if (type !== 'lock') return done(new ServiceError('RESOURCE_EXHAUSTED', message), undefined);
     const result = { type: 'refused', code: 'RESOURCE_EXHAUSTED', message } as const;
     done(undefined, this.#replica.reply({ type: 'lock', result }));
   }

@@ -8,9 +8,9 @@
  *      limit, and not for each of the last ones: a tenth more may come in, where that is one lock or more. To count costs
  *      as much as there are: one that is full is refused some times, if it has many, before its locks are counted again.
  */
-import { ServiceError } from '@remora/base';
 import { type LockCommand, type LockView, ownerStatus, WAITERS_MAX, waitersOf } from '@remora/lock';
 import type { Command } from '@remora/protocol';
+import type { LockLimit } from '../state/effects.ts';
 import type { RangeState } from '../state/range-state.ts';
 
 export interface LockLimitOptions {
@@ -20,6 +20,12 @@ export interface LockLimitOptions {
   readonly sessionLocksMax: number;
   /** Who waits for one lock; at most `WAITERS_MAX`, which is refused by apply. */
   readonly waitersMax: number;
+}
+
+/** A limit that was reached, and what whoever is refused is told. */
+export interface OverLimit {
+  readonly limit: LockLimit;
+  readonly message: string;
 }
 
 export const LOCK_LIMITS: LockLimitOptions = {
@@ -51,16 +57,17 @@ export class LockLimits {
   }
 
   /** `term`: of the leader, who knows nothing of what an earlier one let in. */
-  refusal(command: Command, term: number): ServiceError | undefined {
+  refusal(command: Command, term: number): OverLimit | undefined {
     if (command.type === 'leaseGrant') {
       if (this.#state.leases.size < this.#options.sessionsMax) return undefined;
-      return exhausted(`the range has ${this.#options.sessionsMax} sessions, which is its limit (--sessions-max)`);
+      const message = `the range has ${this.#options.sessionsMax} sessions, which is its limit (--sessions-max)`;
+      return { limit: 'sessions', message };
     }
     if (command.type !== 'lock' || command.command.type !== 'acquire') return undefined;
     return this.#ofSession(command.command, term) ?? this.#ofQueue(command.command);
   }
 
-  #ofSession(acquire: Acquire, term: number): ServiceError | undefined {
+  #ofSession(acquire: Acquire, term: number): OverLimit | undefined {
     const { lease } = acquire.owner.session;
     if (term !== this.#term || this.#left.size > COUNTED_MAX) this.#left.clear();
     this.#term = term;
@@ -75,9 +82,8 @@ export class LockLimits {
     else if (room > 0) this.#left.set(lease, Math.max(room, Math.floor(sessionLocksMax / 10)) - 1);
     else this.#left.set(lease, -Math.floor(sessionLocksMax / COUNTED_PER_REFUSAL));
     if (room > 0 || this.#isKnown(acquire)) return undefined;
-    return exhausted(
-      `the session has ${sessionLocksMax} locks in this range, which is the limit (--session-locks-max)`,
-    );
+    const message = `the session has ${sessionLocksMax} locks in this range, which is the limit (--session-locks-max)`;
+    return { limit: 'session_locks', message };
   }
 
   #locksOf(lease: bigint): number {
@@ -86,11 +92,11 @@ export class LockLimits {
   }
 
   /** At the most that there may be at all, apply refuses. */
-  #ofQueue(acquire: Acquire): ServiceError | undefined {
+  #ofQueue(acquire: Acquire): OverLimit | undefined {
     const { waitersMax } = this.#options;
     if (!acquire.wait || waitersMax >= WAITERS_MAX) return undefined;
     if (waitersOf(this.#view, acquire.lock) < waitersMax || this.#isKnown(acquire)) return undefined;
-    return exhausted(`${waitersMax} wait for the lock, which is the limit (--lock-waiters-max)`);
+    return { limit: 'waiters', message: `${waitersMax} wait for the lock, which is the limit (--lock-waiters-max)` };
   }
 
   /** LL2. */
@@ -98,8 +104,4 @@ export class LockLimits {
     const view = { get: (key: Uint8Array) => this.#view.get(key), sessionAlive: () => true };
     return ownerStatus(view, lock, owner).type !== 'refused';
   }
-}
-
-function exhausted(message: string): ServiceError {
-  return new ServiceError('RESOURCE_EXHAUSTED', message);
 }

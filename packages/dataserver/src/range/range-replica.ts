@@ -186,6 +186,7 @@ export class RangeReplica implements StateMachine {
       drawer: deps.drawer,
       intentWaits: this.#transactions.waits,
       limits: new LockLimits(deps.options.lockLimits ?? LOCK_LIMITS, this.state, engine),
+      meter: deps.meter,
       outcomeBytesMax: deps.options.outcomeBytesMax,
     });
     this.#applier = new EntryApplier(this.state, {

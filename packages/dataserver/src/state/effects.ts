@@ -49,9 +49,14 @@ export interface LockAudience {
 export interface RangeMeter extends LockMeter {
   /** A command about a lock. */
   answered(result: LockResult): void;
+  /** A session, or an acquire, that was refused before it was proposed. */
+  overLimit(limit: LockLimit): void;
   sessionOpened(): void;
   sessionEnded(how: SessionEnd): void;
 }
+
+/** What a range lets in no more of. */
+export type LockLimit = 'sessions' | 'session_locks' | 'waiters';
 
 /** Ended by its client, or by its time. */
 export type SessionEnd = 'closed' | 'expired';
