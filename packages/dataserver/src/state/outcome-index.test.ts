@@ -25,7 +25,8 @@ test.each([
   const pages: OutcomeEntries[] = [new OutcomeEntries()];
   const isAsIn = (id: string): boolean => {
     const [found, expected] = [index.find(id, hashOfId(id)), model.get(id)];
-    return found?.entries === expected?.entries && found?.at === expected?.at;
+    const held = expected === undefined || index.holds(expected);
+    return held && found?.entries === expected?.entries && found?.at === expected?.at;
   };
   for (let step = 0; step < 6_000; step++) {
     if (pages.length > 1 && random.int(2 * PAGE_ENTRIES) === 0) {
@@ -39,8 +40,10 @@ test.each([
     const requestId = known[random.int(known.length)] ?? '';
     entries.add({ requestId, deadlineMs: 1, outcome: { ok: true, revision: step, result: { type: 'noop' } } });
     const place = { entries, at: entries.count - 1 };
+    const before = model.get(requestId);
     index.set(requestId, place);
     model.set(requestId, place);
+    if (before !== undefined && index.holds(before)) throw new Error('an earlier place is not held');
     if (step % 500 !== 0) continue;
     expect([...known, ...strangers].filter((id) => !isAsIn(id))).toEqual([]);
     expect(index.size).toBe(model.size);

@@ -47,6 +47,15 @@ export class OutcomeIndex {
     return place === undefined ? undefined : this.#at(place);
   }
 
+  /** Whether an id is that of the outcome which is there, and of no later one: told without a look at the page. */
+  holds({ entries, at }: OutcomePlace): boolean {
+    const page = this.#numbers.get(entries);
+    if (page === undefined) return false;
+    const place = page * PAGE_ENTRIES_MAX + at;
+    if (this.#slotAt(entries.hashes[at] ?? 0, place) !== undefined) return true;
+    return this.#overflow.size > 0 && [...this.#overflow.values()].includes(place);
+  }
+
   /** The id is that of the outcome which is there; it is no longer that of another one. */
   set(requestId: string, { entries, at }: OutcomePlace): void {
     assert(at < PAGE_ENTRIES_MAX, 'a page has room for the outcome');
@@ -103,13 +112,18 @@ export class OutcomeIndex {
   }
 
   #remove(hash: number, place: number): void {
+    const slot = this.#slotAt(hash, place);
+    if (slot === undefined) return;
+    this.#hashes[slot] = 0;
+    this.#used--;
+  }
+
+  #slotAt(hash: number, place: number): number | undefined {
     const first = this.#bucketOf(hash);
     for (let slot = first; slot < first + BUCKET_SLOTS; slot++) {
-      if (this.#hashes[slot] !== hash || this.#places[slot] !== place) continue;
-      this.#hashes[slot] = 0;
-      this.#used--;
-      return;
+      if (this.#hashes[slot] === hash && this.#places[slot] === place) return slot;
     }
+    return undefined;
   }
 
   #resize(length: number): void {

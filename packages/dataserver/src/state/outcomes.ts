@@ -57,7 +57,7 @@ export interface Loan {
 
 /** What was remembered before a split (O4). */
 interface Elder {
-  readonly index: Pick<OutcomeIndex, 'find'>;
+  readonly index: Pick<OutcomeIndex, 'find' | 'holds'>;
   readonly maxDeadlineMs: number;
 }
 
@@ -213,9 +213,13 @@ export class Outcomes {
   }
 
   /** Whether what is there is the last under its id. */
-  #isLast({ requestId }: Remembered, { entries, at }: OutcomePlace): boolean {
-    const last = this.#placeOf(requestId);
-    return last?.entries === entries && last.at === at;
+  #isLast({ requestId }: Remembered, place: OutcomePlace): boolean {
+    const hash = hashOfId(requestId);
+    for (const index of [this.#index, ...this.#elders.map((elder) => elder.index)]) {
+      if (index.holds(place)) return true;
+      if (index.find(requestId, hash) !== undefined) return false;
+    }
+    return false;
   }
 
   /** Ids of which there is something later here than in pages that both share, and not all that there is to know (O5). */
