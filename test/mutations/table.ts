@@ -3,6 +3,7 @@ import { RULE_MUTATIONS } from '../../packages/raft/test/mutations/rule-mutation
 import { CLUSTER_BUGS } from '../sim/cluster/planted/bugs.ts';
 import { COORDINATOR_BUGS } from '../sim/coordinators/planted/bugs.ts';
 import { LEASE_BUGS } from '../sim/leases/planted/bugs.ts';
+import { LOST_MAJORITY_BUGS } from '../sim/lost-majority/planted/bugs.ts';
 import { RAFT_BUGS } from '../sim/raft/planted/bugs.ts';
 import { MERGE_BUGS } from '../sim/range-cluster/planted/bugs.ts';
 import { FENCE_BUGS } from '../sim/range-cluster/planted/fence-bugs.ts';
@@ -19,6 +20,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...HTTP_RULES,
   ...RAFT_BUGS,
   ...CLUSTER_BUGS,
+  ...LOST_MAJORITY_BUGS,
   ...LEASE_BUGS,
   ...REVISION_BUGS,
   ...MERGE_BUGS,

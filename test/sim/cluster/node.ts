@@ -27,7 +27,7 @@ import type { Observer } from '../common/raft/observer.ts';
 import type { Trace } from '../common/trace.ts';
 import { Violation } from '../common/violation.ts';
 import type { Answers } from './checks/answers.ts';
-import type { AppliedCommands } from './checks/applied-commands.ts';
+import { AppliedCommands } from './checks/applied-commands.ts';
 import { RaftWatch } from './checks/raft-watch.ts';
 import type { LinkNetwork, Party } from './env/link-network.ts';
 import { LogDamage } from './env/log-damage.ts';
@@ -369,7 +369,7 @@ export class SimNode implements ObservedNode {
       logger: tracingLogger(trace, this.id),
       trace,
       watch: this.#watch,
-      applied,
+      applied: this.expelled ? new AppliedCommands() : applied, // of what it held before, nothing counts any more
       answers,
       onTransaction: () => this.#deps.onTransaction(this),
       fail,

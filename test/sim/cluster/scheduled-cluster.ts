@@ -19,6 +19,7 @@ import {
   type RangeDescriptor,
 } from '@remora/protocol';
 import { ROLES } from '../../../packages/cli/src/node-options.ts';
+import { Violation } from '../common/violation.ts';
 import type { SimNode } from './node.ts';
 import { optionsOf } from './options.ts';
 import { heldBy, Placement } from './placement.ts';
@@ -26,6 +27,14 @@ import type { MachineOptions } from './topology.ts';
 import { World } from './world.ts';
 
 const LOOK_MS = 100;
+
+export interface ScheduledOptions {
+  readonly nodes: number;
+  readonly later: number;
+  readonly mayBecomeMasters?: boolean;
+  /** Machines for clients; what they do, a test says. */
+  readonly clients?: number;
+}
 
 export class ScheduledCluster {
   readonly world: World;
@@ -36,21 +45,14 @@ export class ScheduledCluster {
    * The first three machines are the masters, and all store data; the last `later` of them start when they are told. The
    * others may become masters when they are `mayBecomeMasters`.
    */
-  constructor(
-    seed: number,
-    {
-      nodes,
-      later,
-      mayBecomeMasters = false,
-    }: { readonly nodes: number; readonly later: number; readonly mayBecomeMasters?: boolean },
-  ) {
+  constructor(seed: number, { nodes, later, mayBecomeMasters = false, clients = 1 }: ScheduledOptions) {
     const drawn = optionsOf(seed);
     const machines: readonly MachineOptions[] = Array.from({ length: nodes + later }, (_, i) => ({
       ...{ id: i + 1, founder: i < 3, fromStart: i < nodes, mayBecomeMaster: mayBecomeMasters },
       roles: i < 3 || mayBecomeMasters ? ROLES : (['data'] as const),
     }));
     const { master: _directedByTheRun, ...tuning } = drawn.tuning;
-    this.world = new World(seed, { ...drawn, machines, clients: 1, driftPerMille: 0, tuning });
+    this.world = new World(seed, { ...drawn, machines, clients, driftPerMille: 0, tuning });
     this.#placement = new Placement(this.world);
   }
 
@@ -74,7 +76,7 @@ export class ScheduledCluster {
       lacking = missing();
       return lacking !== '' && this.nowMs - beganMs < boundMs;
     });
-    if (lacking !== '') throw new Error(`${what}: after ${boundMs} ms ${lacking}`);
+    if (lacking !== '') throw new Violation('liveness', `${what}: after ${boundMs} ms ${lacking}`);
     return this.nowMs - beganMs;
   }
 
@@ -234,9 +236,9 @@ export class ScheduledCluster {
     return new Set(ids.filter((id) => !this.#gone.has(id) && !without.includes(id)));
   }
 
-  /** What keeps ranges from having three voters on living nodes, and nothing besides. */
-  unrepaired(): string {
-    return this.#placement.unrepaired(3, this.#present());
+  /** What keeps ranges from having so many voters on living nodes, and nothing besides. */
+  unrepaired(voters = 3): string {
+    return this.#placement.unrepaired(voters, this.#present());
   }
 
   /** What keeps replicas and leaders from being spread as evenly as they can be. */

@@ -24,6 +24,8 @@ export type Property =
   | 'revisions grow'
   | 'revisions in real-time order'
   | 'liveness'
+  | 'alone without a majority'
+  | 'the best goes on'
   | 'nothing leaks';
 
 /** A promise that was broken, in words. */

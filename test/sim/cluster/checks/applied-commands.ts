@@ -74,6 +74,16 @@ export class AppliedCommands {
     this.#count++;
   }
 
+  /** What a range has done behind this entry of its log is lost, with those that knew of it. */
+  lost(rangeId: number, afterIndex: number): void {
+    const isLost = (known: KnownCommand): boolean => known.rangeId === rangeId && known.index > afterIndex;
+    const { byPosition, byRevision } = this.#range(rangeId);
+    for (const commands of [byPosition, byRevision]) {
+      for (const [at, known] of commands) if (isLost(known)) commands.delete(at);
+    }
+    for (const [requestId, known] of this.#executed) if (isLost(known)) this.#executed.delete(requestId);
+  }
+
   /** Commands that were applied, each counted once. */
   get count(): number {
     return this.#count;

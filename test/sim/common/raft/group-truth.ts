@@ -30,6 +30,7 @@ interface Election {
 }
 
 const keyOf = (index: number, term: number): number => term * 2 ** 32 + index;
+const termOf = (key: number): number => Math.floor(key / 2 ** 32);
 
 export class GroupTruth {
   readonly groupId: number;
@@ -44,6 +45,10 @@ export class GroupTruth {
   readonly views = new Map<number, ReplicaView>();
   /** The memberships so far, and the index of the entry that made each. */
   readonly confs: { readonly index: number; readonly conf: ConfState }[];
+  /** Replicas that were left out when one went on alone: what they hold is of no account any more. */
+  readonly past = new Set<number>();
+  /** The entry by which one replica went on alone last. */
+  #alone: (LogPosition & { readonly replicaId: number }) | undefined;
 
   /** `begins`: what all its replicas have applied before there is a log, because it was made of another group. */
   constructor(groupId: number, conf: ConfState, begins: LogPosition = { index: 0, term: 0 }) {
@@ -134,6 +139,41 @@ export class GroupTruth {
     require(election.terms[index - election.startIndex - 1] === term, 'leader completeness', () =>
       `group ${this.groupId}: replica ${election.replicaId} was elected for term ${election.term} without ` +
       `(index ${index}, term ${term}), which is committed`);
+  }
+
+  // ------------------------------------------------------------------------------------------ a majority is lost
+
+  /** Whether the entry has been in any log. */
+  knows({ index, term, type, data }: Entry): boolean {
+    const known = this.#known.get(keyOf(index, term));
+    return known?.type === type && known.content === hashOfBytes(data);
+  }
+
+  /**
+   * A replica makes itself the only member by this entry (raft/core/forced.ts). What it lacks of what was committed is
+   * lost; from here on the truth is what it holds. Gives the last index of what stays committed.
+   */
+  goesOnAlone(view: ReplicaView, { index, term }: LogPosition): number {
+    const lacking = this.#committed.findIndex((entry, at) => !view.holds(at, entry.term));
+    const kept = lacking === -1 ? this.#committed.length : lacking;
+    this.#committed.length = kept;
+    this.#checksums.length = kept;
+    this.confs.splice(0, this.confs.length, ...this.confs.filter((one) => one.index < kept));
+    this.#elections.length = 0;
+    // Those that are lost may have had a leader in that term: nobody that is left has an entry of it (plan.ts RP1).
+    for (const led of this.#leaders.keys()) if (led >= term) this.#leaders.delete(led);
+    for (const key of this.#known.keys()) if (termOf(key) >= term) this.#known.delete(key);
+    this.#alone = { index, term, replicaId: view.replicaId };
+    for (const replicaId of this.views.keys()) if (replicaId !== view.replicaId) this.past.add(replicaId);
+    for (const replicaId of this.past) this.views.delete(replicaId);
+    return kept - 1;
+  }
+
+  /** Which replica alone decides that entries up to here are committed; undefined when it takes a quorum. */
+  decidesAlone(commit: number, from: number): number | undefined {
+    const alone = this.#alone;
+    if (alone === undefined || from > alone.index || commit < alone.index) return undefined;
+    return this.#committed[alone.index]?.term === alone.term ? alone.replicaId : undefined;
   }
 
   // ------------------------------------------------------------------------------------------ commit and apply

@@ -5,18 +5,21 @@
  *     and the bytes on the medium of its disk.
  * O2. A promise (a vote, a vote request, an acknowledgement) is checked when it leaves, against the medium (design §4).
  * O3. What it finds goes to `fail`, never into the code that it watches.
+ * O4. A replica goes on alone only where so many are lost that no quorum is left, and only if it holds whatever any other
+ *     that is left knows to be committed (raft/core/forced.ts). What it lacks is lost with the others.
  */
 
 import { assert } from '@remora/base';
-import type {
-  ConfState,
-  Entry,
-  Group,
-  GroupAppend,
-  GroupMessage,
-  LogPosition,
-  Message,
-  SnapshotMeta,
+import {
+  type ConfState,
+  decodeConfChange,
+  type Entry,
+  type Group,
+  type GroupAppend,
+  type GroupMessage,
+  type LogPosition,
+  type Message,
+  type SnapshotMeta,
 } from '@remora/raft';
 import type { Trace } from '../trace.ts';
 import { require } from '../violation.ts';
@@ -43,6 +46,8 @@ export interface ObserverDeps {
   readonly node: (nodeId: number) => ObservedNode | undefined;
   /** Whether a replica's disk is lost: what it had acknowledged before still counts. */
   readonly isLost: (view: ReplicaView) => boolean;
+  /** A group goes on alone: what it had behind this index is lost. */
+  readonly onAlone?: (groupId: number, index: number) => void;
   readonly fail: (error: unknown) => void;
 }
 
@@ -82,8 +87,10 @@ export class Observer {
     return this.#groups.get(groupId)?.views.get(replicaId);
   }
 
+  /** One that was left out when another one went on alone is not looked at any more. (O4) */
   addView(view: ReplicaView): void {
-    this.group(view.groupId).views.set(view.replicaId, view);
+    const { views, past } = this.group(view.groupId);
+    if (!past.has(view.replicaId)) views.set(view.replicaId, view);
   }
 
   /** Does what may find something. (O3) */
@@ -151,11 +158,33 @@ export class Observer {
   }
 
   #appended(view: ReplicaView, append: GroupAppend, group: Group): void {
+    this.#goesOnAlone(view, append);
     this.group(append.groupId).appended(view, append, group);
     view.follow(append);
     const last = append.entries.at(-1);
     this.#deps.trace.add('append', view.nodeId, append.groupId, last?.index ?? 0, last?.term ?? 0);
     this.#confRules(view, append, group);
+  }
+
+  /** O4. */
+  #goesOnAlone(view: ReplicaView, { entries }: GroupAppend): void {
+    const truth = this.group(view.groupId);
+    const forced = entries.find((entry) => isForced(entry) && !truth.knows(entry));
+    if (forced === undefined) return;
+    const isLost = (id: number): boolean => {
+      const other = truth.views.get(id);
+      return other === undefined ? truth.past.has(id) : this.#deps.isLost(other);
+    };
+    require(!isQuorumOf(view.conf, (id) => !isLost(id)), 'alone without a majority', () =>
+      `${placeOf(view)} goes on alone, and a quorum of ${JSON.stringify(view.conf)} is left`);
+    for (const other of truth.views.values()) {
+      if (isLost(other.replicaId)) continue;
+      const term = other.termAt(other.commit);
+      require(term === undefined || view.holds(other.commit, term), 'the best goes on', () =>
+        `${placeOf(view)} goes on alone without (index ${other.commit}, term ${term}), which ${placeOf(other)} has committed`);
+    }
+    const kept = truth.goesOnAlone(view, forced);
+    this.#deps.onAlone?.(view.groupId, kept);
   }
 
   /** Of a leader's own membership changes: one at a time, and only after an entry of its own term (traps 1, 2). */
@@ -201,12 +230,15 @@ export class Observer {
     view.applied = applied;
     if (newLeader) truth.elected(view);
     if (commit === view.commit) return;
+    const commitBefore = truth.committedIndex;
     view.commit = commit;
     this.#deps.trace.add('commit', view.nodeId, view.groupId, commit, term);
     if (!truth.committed(view, commit, term)) return;
     const committedTerm = truth.committedTerm(commit) ?? 0;
     const holds = (id: number) => this.#durablyHolds(truth.views.get(id), commit, committedTerm);
-    require(isQuorumOf(confBefore, holds) || isQuorumOf(conf, holds), 'commit durable on a quorum', () =>
+    const alone = truth.decidesAlone(commit, commitBefore);
+    const enough = alone === undefined ? isQuorumOf(confBefore, holds) || isQuorumOf(conf, holds) : holds(alone);
+    require(enough, 'commit durable on a quorum', () =>
       `${placeOf(view)} committed (index ${commit}, term ${committedTerm}), which is on the disks of ` +
       `${conf.voters.filter(holds).join(', ')} of ${JSON.stringify(conf)}`);
   }
@@ -263,4 +295,8 @@ export class Observer {
     const replicaId = node.stored(groupId)?.replicaId;
     return replicaId === undefined ? undefined : this.view(groupId, replicaId);
   }
+}
+
+function isForced({ type, data }: Entry): boolean {
+  return type === 'conf' && decodeConfChange(data).transition === 'forced';
 }

@@ -60,6 +60,7 @@ export class RecoveryApi {
   ): Promise<admin.RecoverMajorityResponse> {
     const dead = this.#resolve(request.dead);
     const seen = await this.#look(dead);
+    if (!seen.some(({ groups }) => groups.some(({ groupId }) => groupId === MASTERS))) throw wrong(NO_MASTER_LEFT);
     const masterless = planRecovery({ dead, seen, known: [] });
     const known = masterless.masters === undefined ? await this.#known(timeoutMs) : [];
     const plan = planRecovery({ dead, seen, known });
@@ -133,6 +134,10 @@ export class RecoveryApi {
 const NOTHING_LOST =
   'nothing has lost its majority with these nodes, so nothing need be lost: remove them (nodes remove), and their ' +
   'replicas are replaced; or wait, if ranges have just lost their leaders';
+
+const NO_MASTER_LEFT =
+  'none of the masters is left, and what they knew of the cluster is gone: read what is left with kv get --serializable ' +
+  'or from a backup, and write it into a new cluster';
 
 function isNothingLost({ masters, ranges, unrecoverable }: RecoveryPlan): boolean {
   return masters === undefined && ranges.length === 0 && unrecoverable.length === 0;

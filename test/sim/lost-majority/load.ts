@@ -1,0 +1,45 @@
+/** Clients of a cluster that loses majorities: they put keys, one at a time or one in each of two ranges at once. */
+import type { Random } from '@remora/base';
+import type { ScheduledCluster } from '../cluster/scheduled-cluster.ts';
+import type { ClientLife } from '../cluster/sdk-client.ts';
+import { ask, withHands } from '../cluster/workloads/ask.ts';
+import type { Written } from './written.ts';
+
+/** Where ranges begin, other than the first. */
+export const BORDERS: readonly string[] = ['g', 'p'];
+/** Some in each range; a range that is split is cut between two of them. */
+export const KEYS: readonly string[] = ['a', 'd', 'h', 'm', 'q', 'w'];
+const HANDS = 2;
+
+export function startLoad({ world }: ScheduledCluster, written: Written): void {
+  for (const client of world.clients) {
+    client.start((life) =>
+      withHands(world, HANDS, async () => {
+        const keys = drawKeys(life.random);
+        const value = written.newValue();
+        const acknowledged = written.begin(keys, value);
+        const answer = await ask({ world, life, what: `put ${keys.join(' ')}` }, () => put(life, keys, value));
+        if (answer.type === 'answer') acknowledged(answer.value.revision);
+        await pause(life, 20 + life.random.int(120));
+      }),
+    );
+  }
+}
+
+/** Of any keys but the first another one in half of the cases, so that most pairs are in two ranges. */
+function drawKeys(random: Random): readonly string[] {
+  const first = random.int(KEYS.length);
+  const second = (first + 2 + random.int(3)) % KEYS.length;
+  const places = random.int(2) === 0 ? [first] : [first, second];
+  return places.map((place) => KEYS[place] ?? '');
+}
+
+function put({ remora }: ClientLife, keys: readonly string[], value: string): Promise<{ readonly revision: number }> {
+  const [key = ''] = keys;
+  if (keys.length === 1) return remora.kv.put(key, value);
+  return remora.kv.txn({ success: keys.map((each) => ({ put: each, value })) });
+}
+
+function pause({ clock }: ClientLife, ms: number): Promise<void> {
+  return new Promise((resolve) => clock.setTimer(ms, resolve));
+}

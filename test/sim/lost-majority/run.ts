@@ -1,0 +1,236 @@
+/**
+ * Majorities are lost for good, and whoever operates the cluster has what is left go on (`unsafe-recover`), all from one
+ * seed: three or five nodes with three ranges, of three or five replicas each; two or three nodes die with their disks,
+ * together or one after the other, amid writes, transactions over ranges and splits, while another one lags; one of them
+ * comes back when it is too late.
+ *
+ * LM1. A replica goes on alone only where no quorum is left, only if it holds what any other that is left knows to be
+ *      committed, and only once its disk has the entry that says so (common/raft/observer.ts O4).
+ * LM2. What clients were told holds as far as anything can be promised (written.ts W1–W5).
+ * LM3. Of two ranges that share keys one is older, by its version, whatever had been split when majorities were lost
+ *      (cluster/checks/range-changes.ts D1, D2).
+ * LM4. All that was left works: in the end every key takes a write, but those of ranges that the order says are beyond help.
+ * LM5. Every range has three replicas on nodes that are there, all equal; of transactions nothing is left; three masters.
+ * LM6. Who comes back is refused with what is on its disk, and joins as a new node.
+ * LM7. Whoever gives the order may give it again at any time, through any gateway; nodes may restart meanwhile.
+ */
+import { assert, SeededRandom, ServiceError } from '@remora/base';
+import { kvRoutingKey } from '@remora/protocol';
+import type { admin } from '@remora/protocol/remora';
+import { differences } from '../cluster/checks/replicas.ts';
+import { sumsOf } from '../cluster/checks/state-watch.ts';
+import { ScheduledCluster } from '../cluster/scheduled-cluster.ts';
+import { lifeOf } from '../cluster/sdk-client.ts';
+import type { SimResult } from '../common/cli/simulation.ts';
+import { failureOf } from '../common/failure.ts';
+import { Violation } from '../common/violation.ts';
+import { BORDERS, KEYS, startLoad } from './load.ts';
+import { Loss } from './loss.ts';
+import { Written } from './written.ts';
+
+const DOWN_AFTER_MS = 8_000;
+const BEGIN_MS = 60_000;
+const ORDER_MS = 60_000;
+const REST_MS = 180_000;
+const AGAIN_MS = 500;
+/** Answers to be asked again for. */
+const MISFORTUNES: readonly string[] = ['UNAVAILABLE', 'DEADLINE_EXCEEDED'];
+/** How the order is refused where a change of membership had saved the range from losing its majority. */
+const NOTHING_LOST = 'nothing has lost its majority';
+
+export async function runSeed(seed: number): Promise<SimResult> {
+  const random = new SeededRandom(seed);
+  const nodes = random.int(3) === 0 ? 3 : 5;
+  // Only in every fourth seed of whole clusters there are several ranges, and revisions are those of all of them.
+  const cluster = new ScheduledCluster(4 * seed, { nodes, later: 5 - nodes, mayBecomeMasters: true, clients: 2 });
+  const { world } = cluster;
+  const course: Course = { written: new Written(), loss: new Loss(cluster, random), random };
+  try {
+    await live(cluster, course);
+  } catch (error) {
+    world.fail(error);
+  }
+  const { acknowledged, notRequired } = course.written;
+  return {
+    ...{ seed, schedule: [], hash: world.trace.hash, counts: { ...world.counts }, fired: course.loss.fired },
+    ...{ simulatedMs: world.loop.monotonicMs(), steps: world.loop.steps },
+    figures: { 'writes acknowledged': acknowledged, 'of these lost or not known to be there': notRequired },
+    ...(world.failure !== undefined && { failure: failureOf(world.trace, world.failure) }),
+  };
+}
+
+interface Course {
+  readonly written: Written;
+  readonly loss: Loss;
+  readonly random: SeededRandom;
+}
+
+async function live(cluster: ScheduledCluster, { written, loss, random }: Course): Promise<void> {
+  await found(cluster, loss.copies);
+  startLoad(cluster, written);
+  await cluster.run(1_000 + random.int(3_000));
+  await loss.befall();
+  await cluster.run(3_000 + random.int(5_000));
+  await loss.misfortune();
+  const beyondHelp = await order(cluster, loss);
+  if (beyondHelp === undefined) return;
+  written.recovered = true;
+  await loss.aftermath();
+  const lost = KEYS.filter((key) => beyondHelp.some((range) => holds(range, key)));
+  await writable(
+    cluster,
+    KEYS.filter((key) => !lost.includes(key)),
+    written,
+  );
+  cluster.world.resting = true;
+  await cluster.until(REST_MS, 'rest', () => {
+    return loss.notRefused() || (lost.length > 0 ? mastersMissing(cluster) : unrested(cluster));
+  });
+  await checkKeys(
+    cluster,
+    KEYS.filter((key) => !lost.includes(key)),
+    { written, loss },
+  );
+  if (lost.length === 0) await agree(cluster);
+}
+
+/** Three ranges, with their replicas and leaders everywhere. */
+async function found(cluster: ScheduledCluster, copies: number): Promise<void> {
+  await cluster.start();
+  await cluster.set('replicas', String(copies));
+  await cluster.set('down-after', `${DOWN_AFTER_MS}ms`);
+  await cluster.set('node-settle', '2s');
+  await cluster.set('move-cooldown', '2s');
+  await cluster.splitAt(BORDERS.map((border) => kvRoutingKey(Buffer.from(border))));
+  await cluster.until(BEGIN_MS, 'a cluster', () => cluster.unrepaired(copies));
+  cluster.world.changes.run();
+}
+
+/** LM7. Gives back the ranges that are beyond help; undefined when no majority was lost after all. */
+async function order(cluster: ScheduledCluster, loss: Loss): Promise<readonly admin.UnrecoverableRange[] | undefined> {
+  const { world } = cluster;
+  const dead = loss.deadIds.map(String);
+  let begun = false;
+  let needless = false;
+  let answer: admin.RecoverMajorityResponse | undefined;
+  let last = 'nobody could be asked';
+  let nextMs = 0;
+  const told = (error: ServiceError | undefined): void => {
+    if (error !== undefined) last = error.message;
+    if (!begun && last.startsWith(NOTHING_LOST)) needless = true;
+  };
+  await cluster.until(ORDER_MS, 'an order that is carried out', () => {
+    if (answer?.done === true || needless) return '';
+    if (cluster.nowMs < nextMs) return last;
+    nextMs = cluster.nowMs + AGAIN_MS;
+    world.admin.ask(
+      'recover',
+      async (api, call) => {
+        const step = await api.recovery.recoverMajority({ dead, dryRun: false, begun }, call);
+        begun = true;
+        loss.told(step);
+        answer = step;
+      },
+      told,
+    );
+    return last;
+  });
+  return answer?.unrecoverable;
+}
+
+function holds({ start, end }: { readonly start: Uint8Array; readonly end: Uint8Array }, key: string): boolean {
+  const at = kvRoutingKey(Buffer.from(key));
+  return Buffer.compare(at, start) >= 0 && (end.length === 0 || Buffer.compare(at, end) < 0);
+}
+
+/** LM4. */
+async function writable(cluster: ScheduledCluster, keys: readonly string[], written: Written): Promise<void> {
+  const missing = new Set(keys);
+  const write = (key: string): void => {
+    const value = written.newValue();
+    const acknowledged = written.begin([key], value);
+    lifeOf(cluster.world.clientAt(0))
+      .remora.kv.put(key, value)
+      .then(
+        ({ revision }) => {
+          acknowledged(revision);
+          missing.delete(key);
+        },
+        () => write(key),
+      );
+  };
+  for (const key of keys) write(key);
+  await cluster.until(REST_MS, 'every key takes a write', () => [...missing].join(', '));
+}
+
+/** LM5. */
+function unrested(cluster: ScheduledCluster): string {
+  const busy = cluster.world.clients.find(({ working }) => working);
+  if (busy !== undefined) return `client ${busy.id} does not come to an end`;
+  return mastersMissing(cluster) || cluster.unrepaired() || cluster.misplaced() || leftOver(cluster);
+}
+
+function mastersMissing({ masterIds }: ScheduledCluster): string {
+  return masterIds.length === 3 ? '' : `the masters are ${masterIds.join(', ')}`;
+}
+
+function leftOver({ world }: ScheduledCluster): string {
+  for (const { id, roles } of world.nodes) {
+    for (const { rangeId, state } of roles?.store?.replicas() ?? []) {
+      if ([...state.transactions.parts].length > 0) return `node ${id} has parts of transactions in range ${rangeId}`;
+    }
+  }
+  return '';
+}
+
+/** LM2. */
+async function checkKeys(
+  cluster: ScheduledCluster,
+  keys: readonly string[],
+  { written, loss }: Omit<Course, 'random'>,
+) {
+  const { remora } = lifeOf(cluster.world.clientAt(0));
+  for (const key of keys) {
+    const found = await settled(
+      cluster,
+      `an answer for ${key}`,
+      answered(() => remora.kv.get(key)),
+    );
+    const left = found && { value: found.value.toString(), modRevision: found.modRevision };
+    written.check(key, left, loss.heldOf(key));
+  }
+}
+
+async function agree(cluster: ScheduledCluster): Promise<void> {
+  let found = 'nothing was compared';
+  for (let tries = 0; tries < 100 && found !== ''; tries++) {
+    await cluster.run(100);
+    found = differences(await settled(cluster, 'sums', sumsOf(cluster.world.nodes)));
+  }
+  if (found !== '') throw new Violation('replicas agree', found);
+}
+
+/** Asks until there is an answer: what is known of leaders may be old. */
+async function answered<T>(ask: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof ServiceError && MISFORTUNES.includes(error.code))) throw error;
+    }
+  }
+}
+
+/** Lets time pass until a promise has settled. */
+async function settled<T>(cluster: ScheduledCluster, what: string, promise: Promise<T>): Promise<T> {
+  const settlement: { given?: { readonly value: T } } = {};
+  promise.then(
+    (value) => {
+      settlement.given = { value };
+    },
+    (error: unknown) => cluster.world.fail(error),
+  );
+  await cluster.until(REST_MS, what, () => (settlement.given ? '' : 'it does not come'));
+  assert(settlement.given !== undefined, 'it has come');
+  return settlement.given.value;
+}
