@@ -1,5 +1,6 @@
 /** Rules of ranges whose break a unit test notices: for each of them the code that upholds it, broken. */
 import type { RuleMutation } from './mutation.ts';
+import { STEERING_RULES } from './steering-rules.ts';
 
 const DATA = 'packages/dataserver/src/';
 
@@ -506,4 +507,5 @@ export const RANGE_RULES: readonly RuleMutation[] = [
   ...OF_RANGES,
   ...OF_CLIENTS,
   ...OF_COORDINATORS,
+  ...STEERING_RULES,
 ];

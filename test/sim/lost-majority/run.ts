@@ -31,6 +31,7 @@ import { Written } from './written.ts';
 const DOWN_AFTER_MS = 8_000;
 const BEGIN_MS = 60_000;
 const ORDER_MS = 60_000;
+const REFUSED_MS = 20_000;
 const REST_MS = 180_000;
 const AGAIN_MS = 500;
 /** Answers to be asked again for. */
@@ -76,6 +77,7 @@ async function live(cluster: ScheduledCluster, { written, loss, random }: Course
   if (beyondHelp === undefined) return;
   written.recovered = true;
   await loss.aftermath();
+  await cluster.until(REFUSED_MS, 'who comes back is refused', () => loss.notRefused());
   const lost = KEYS.filter((key) => beyondHelp.some((range) => holds(range, key)));
   await writable(
     cluster,
@@ -84,7 +86,7 @@ async function live(cluster: ScheduledCluster, { written, loss, random }: Course
   );
   cluster.world.resting = true;
   await cluster.until(REST_MS, 'rest', () => {
-    return loss.notRefused() || (lost.length > 0 ? mastersMissing(cluster) : unrested(cluster));
+    return lost.length > 0 ? mastersMissing(cluster) : unrested(cluster);
   });
   await checkKeys(
     cluster,
@@ -97,11 +99,11 @@ async function live(cluster: ScheduledCluster, { written, loss, random }: Course
 /** Three ranges, with their replicas and leaders everywhere. */
 async function found(cluster: ScheduledCluster, copies: number): Promise<void> {
   await cluster.start();
-  await cluster.set('replicas', String(copies));
   await cluster.set('down-after', `${DOWN_AFTER_MS}ms`);
   await cluster.set('node-settle', '2s');
   await cluster.set('move-cooldown', '2s');
   await cluster.splitAt(BORDERS.map((border) => kvRoutingKey(Buffer.from(border))));
+  await cluster.set('replicas', String(copies));
   await cluster.until(BEGIN_MS, 'a cluster', () => cluster.unrepaired(copies));
   cluster.world.changes.run();
 }

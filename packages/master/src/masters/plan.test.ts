@@ -5,6 +5,7 @@ import { type MasterNode, type MastersView, nextMastersStep, staysBecause } from
 
 const up = (nodeId: number): MasterNode => ({ nodeId, liveness: 'up', serving: true, leaving: false });
 const down = (nodeId: number): MasterNode => ({ ...up(nodeId), liveness: 'down' });
+const silent = (nodeId: number): MasterNode => ({ ...up(nodeId), liveness: 'suspect' });
 const leaving = (nodeId: number): MasterNode => ({ ...up(nodeId), serving: false, leaving: true });
 
 function progress(replica: number, heard: boolean, caughtUp = heard): ProgressStatus {
@@ -74,9 +75,14 @@ describe('the next step of the masters', () => {
       expect: 'addLearner 5',
     },
     {
-      name: 'not when too few would be heard (MS2)',
+      name: 'three that nobody can replace stay',
       of: view(confOf([1, 2, 3, 4, 5]), [up(1), up(2), leaving(3), down(4), down(5)], { wanted: 5 }),
       expect: 'no other node can take the place of node 3 and node 4 and node 5 among the masters',
+    },
+    {
+      name: 'not when too few would be heard (MS2)',
+      of: view(confOf([1, 2, 3, 4, 5]), [up(1), up(2), silent(3), silent(4), leaving(5)], { wanted: 5 }),
+      expect: 'too few of the masters are heard for: node 5 leaves the masters, and nobody takes its place',
     },
     {
       name: 'a master that is alone gets two more, not one (MS5)',

@@ -1,11 +1,10 @@
 /** The command line that looks for the seeds of planted bugs. */
 import { CLUSTER_PLANTING } from '../../cluster/planted/planting.ts';
-import { LOST_MAJORITY_PLANTING } from '../../lost-majority/planted/planting.ts';
 import { RAFT_PLANTING } from '../../raft/planted/planting.ts';
 import { findPlanted } from './find.ts';
 import type { Loader } from './planter.ts';
 
-const PLANTINGS = [RAFT_PLANTING, CLUSTER_PLANTING, LOST_MAJORITY_PLANTING];
+const PLANTINGS = [RAFT_PLANTING, CLUSTER_PLANTING];
 
 export function main(simulation: string, args: readonly string[], loader: Loader): Promise<number> {
   const planting = PLANTINGS.find((one) => one.simulation === simulation);

@@ -20,7 +20,7 @@ export interface PlantedBug extends Mutation {
 export interface Planting {
   /** The simulation's folder below test/sim. */
   readonly simulation: string;
-  /** Looks for seeds: `pnpm planted:raft`. */
+  /** Looks for the seed of the bug that is named behind it: `pnpm planted:raft`. */
   readonly command: string;
   readonly bugs: readonly PlantedBug[];
   /** How short replays may be, shortest first; absent: they are as long as any run. */

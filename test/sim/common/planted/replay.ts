@@ -4,7 +4,7 @@
  * P1. Of each bug only the seed that its row names is run, no longer than it takes. Unless other tests run that seed as
  *     long without the bug, it is run here without it too, and must pass.
  * P2. A change anywhere makes other runs of the same seeds. A bug that its seed does not find any more is looked for in
- *     others, few over all bugs; `command` with `--stale --write` finds the seeds anew.
+ *     others, few over all bugs; `command` finds the seeds anew.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { SimResult } from '../cli/simulation.ts';
@@ -64,7 +64,7 @@ export function replayPlanted({ planting, half, seedsInTest, spareSeeds, timeout
       found = replayed;
       break;
     }
-    expect(found, `no seed finds it any more: ${planting.command} ${bug.name} --write`).toBeDefined();
+    expect(found, `no seed finds it any more: ${planting.command} ${bug.name}`).toBeDefined();
     if (found === undefined) return;
     const runElsewhere = found.seed <= seedsInTest && found.runMs === undefined && found.faults === undefined;
     if (!runElsewhere) expect(await failureWithoutBug(found)).toBe(''); // P1
