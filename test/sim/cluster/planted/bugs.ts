@@ -4,6 +4,7 @@
  * changed, `pnpm planted --stale --write` looks for the seeds anew.
  */
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';
+import { LOCK_BUGS } from './lock-bugs.ts';
 
 export const CLUSTER_BUGS: readonly PlantedBug[] = [
   {
@@ -385,15 +386,5 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     caughtBy: 'packages/master/test/cases/cases.test.ts',
     properties: ['balance is reached'],
   },
-  {
-    layer: 'client',
-    name: 'conversion-keeps-the-old-version',
-    rule: 'an upgrade and a downgrade are grants with versions of their own (procedures.ts U3)',
-    file: 'packages/client/src/owner.ts',
-    find: 'this.grant.version = version;',
-    replace: 'this.grant.version ||= version;',
-    seed: 17,
-    runMs: 20_000,
-    properties: ['lock: a holder holds', 'lock: versions grow'],
-  },
+  ...LOCK_BUGS,
 ];

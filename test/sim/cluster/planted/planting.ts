@@ -6,5 +6,5 @@ export const CLUSTER_PLANTING: Planting = {
   command: 'pnpm planted',
   bugs: CLUSTER_BUGS,
   shortRunsMs: [5_000, 10_000, 20_000],
-  files: ['test/sim/cluster/planted/bugs.ts'],
+  files: ['test/sim/cluster/planted/bugs.ts', 'test/sim/cluster/planted/lock-bugs.ts'],
 };
