@@ -15,7 +15,7 @@ export const COORDINATOR_BUGS: readonly PlantedBug[] = [
     find: '    const prepared: Prepared[] = [];\n    prepared[0] = await this.#prepare(0); // AT1',
     replace:
       '    const early = await this.#deps.revisions.draw(0, this.#deps.calls.signal);\n    this.#deps = { ...this.#deps, revisions: { draw: async () => early } as never };\n    const prepared: Prepared[] = [];\n    prepared[0] = await this.#prepare(0);',
-    seed: 1,
+    seed: 2,
     properties: ['W1', 'W2'],
   },
   {
@@ -33,7 +33,7 @@ export const COORDINATOR_BUGS: readonly PlantedBug[] = [
     file: ATTEMPT,
     find: 'if (this.#mayBeCommitted(error)) throw unknownOutcome(error);',
     replace: "if (this.#mayBeCommitted(error)) throw new ServiceError('DEADLINE_EXCEEDED', 'late');",
-    seed: 1,
+    seed: 3,
     properties: ['W2'],
   },
   {

@@ -15,7 +15,7 @@ export const TRANSACTION_BUGS: readonly PlantedBug[] = [
     file: `${FOLDER}/intents.ts`,
     find: 'for (const compare of part.compares) if (!isLockCompare(compare)) take(compare, false);',
     replace: '',
-    seed: 9,
+    seed: 2,
     properties: ['X1'],
   },
   {
@@ -42,7 +42,7 @@ export const TRANSACTION_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/range/queries.ts',
     find: 'if (holder !== undefined) return this.#awaitEnd',
     replace: 'if (holder === null) return this.#awaitEnd',
-    seed: 20,
+    seed: 2,
     properties: ['X1'],
   },
   {
@@ -78,7 +78,7 @@ export const TRANSACTION_BUGS: readonly PlantedBug[] = [
     file: RANGE_TRANSACTIONS,
     find: "const before = command.requestId === '' ? undefined : this.#remembered(command.requestId);",
     replace: 'const before = this.#remembered(prepareRequestId(txnId, part));',
-    seed: 7,
+    seed: 3,
     properties: ['X1'],
   },
 ];
