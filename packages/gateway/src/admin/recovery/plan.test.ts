@@ -59,6 +59,12 @@ describe('what is done where majorities are lost', () => {
       expect: ['2 on 2, not on 1'],
     },
     {
+      name: 'of equal ones the lowest id counts, whoever was asked first (RP1)',
+      dead: [3, 4, 5],
+      seen: [node(2, held(R5, 2)), node(1, held(R5, 1))],
+      expect: ['2 on 1, not on 2'],
+    },
+    {
       name: 'half of the voters are no majority',
       dead: [3, 4],
       seen: [node(1, held(range(2, [1, 2, 3, 4]), 1)), node(2, held(range(2, [1, 2, 3, 4]), 2))],

@@ -2,7 +2,8 @@
  * Who goes on where a majority is lost, from what all nodes say that are left.
  *
  * RP1. Of a group, the replica with the best log counts: the later last term, then the higher last index. It holds whatever
- *      any of the others has applied (raft/core/forced.test.ts). Exactly that one goes on.
+ *      any of the others has applied (raft/core/forced.test.ts). Exactly that one goes on; of equal ones that of the lowest
+ *      id, so that orders which are given at once through several gateways choose the same.
  * RP2. A group has lost its majority when its best replica hears no leader, and of the voters that it knows, in one of both
  *      sets if the configuration is joint, no more than half live on nodes that are left.
  * RP3. No replica goes on with keys that another range has by a later version, living or dead: it has not come to a split or
@@ -126,7 +127,9 @@ function lostGroup(replicas: readonly Replica[], dead: readonly number[], epoch:
 }
 
 function isBetter(a: Replica, b: Replica): boolean {
-  return a.lastTerm > b.lastTerm || (a.lastTerm === b.lastTerm && a.lastIndex > b.lastIndex);
+  if (a.lastTerm !== b.lastTerm) return a.lastTerm > b.lastTerm;
+  if (a.lastIndex !== b.lastIndex) return a.lastIndex > b.lastIndex;
+  return a.replicaId < b.replicaId; // RP1: in whatever order they were asked
 }
 
 /** Whether more than half of the voters are left. */
