@@ -1,6 +1,6 @@
 /** Where the keys of requests lie: what they are routed by. */
 import { type Bytes, compareBytes, keyAfter, prefixEnd, type Span } from '@remora/base';
-import { lockSpan, namespaceSpan } from '@remora/lock';
+import { lockPrefix, lockSpan, namespaceSpan } from '@remora/lock';
 import {
   type Command,
   type Compare,
@@ -43,9 +43,9 @@ export function routingKey(request: Command | Query): Bytes {
       return leaseKey(request.id);
     case 'lockAwait':
     case 'grantEnd':
-      return lockSpan(request.lock).start;
+      return lockPrefix(request.lock);
     case 'lock':
-      return 'command' in request ? lockSpan(request.command.lock).start : lockQuerySpan(request.query).start;
+      return 'command' in request ? lockPrefix(request.command.lock) : lockQuerySpan(request.query).start;
     case 'leaseEnd':
       return request.span.start;
     case 'sessions':
