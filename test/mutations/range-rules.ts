@@ -229,7 +229,7 @@ const OF_CLIENTS: readonly RuleMutation[] = [
   {
     name: 'lease-counted-from-the-answer',
     rule: 'a client counts its lease from when the answer came, not from when that heartbeat was sent',
-    file: 'packages/client/src/session.ts',
+    file: 'packages/client/src/session-validity.ts',
     find: 'this.#ackedMs = sentMs;\n    this.#ackedWallMs',
     replace: 'this.#ackedMs = this.#clock.monotonicMs();\n    this.#ackedWallMs',
     killedBy: {
@@ -240,7 +240,7 @@ const OF_CLIENTS: readonly RuleMutation[] = [
   {
     name: 'longer-ttl-counted-before-a-heartbeat',
     rule: 'a client counts on a longer TTL before a heartbeat was acknowledged with it',
-    file: 'packages/client/src/session.ts',
+    file: 'packages/client/src/session-validity.ts',
     find: 'Math.min(this.#validityMs, aliveMs(pace, pace.ttlMs))',
     replace: 'aliveMs(pace, pace.ttlMs)',
     killedBy: {
@@ -274,8 +274,8 @@ const OF_CLIENTS: readonly RuleMutation[] = [
     name: 'beat-of-the-stand-in-counted-from-now',
     rule: 'a heartbeat that the stand-in sent counts from when the client hears of it',
     file: 'packages/client/src/session.ts',
-    find: 'this.#count(beat.sentMs, beat.sentWallMs, beat.ttlMs)',
-    replace: 'this.#count(this.#clock.monotonicMs(), this.#clock.wallMs(), beat.ttlMs)',
+    find: 'this.#count(beat, beat.ttlMs)',
+    replace: 'this.#count({ sentMs: this.#clock.monotonicMs(), sentWallMs: this.#clock.wallMs() }, beat.ttlMs)',
     killedBy: {
       file: 'test/sdk/stand-in.property.test.ts',
       test: 'never takes for its own what the cluster has given away, whoever was cut off meanwhile',

@@ -6,7 +6,8 @@ import { clientClosed } from './operation.ts';
 import { Owners } from './owner.ts';
 import type { RenewedByStandIn } from './ports.ts';
 import type { Requester } from './requester.ts';
-import { aliveMs, Limit, type Pace, paceOf, type SessionTerms, shorterOf } from './session-pace.ts';
+import { type Pace, paceOf, type SessionTerms, shorterOf } from './session-pace.ts';
+import { type SentAt, SessionValidity } from './session-validity.ts';
 
 /**
  * A session: a lease that the client keeps alive, to which its locks belong. A lock may have one of its own.
@@ -49,14 +50,9 @@ export class Session {
   #nextListener = 1;
   #state: SessionState = 'active';
   #lossReason: ServiceError | undefined;
-  #pace: Pace;
+  readonly #validity: SessionValidity;
   #changes = 0;
   #changing: Promise<void> = Promise.resolve();
-  #ackedMs: number;
-  #ackedWallMs: number;
-  /** Of the last acknowledged heartbeat (S4, S5). */
-  #validityMs: number;
-  #limit: Limit | undefined;
   /** S7. */
   #endless: boolean;
   #renews = true;
@@ -64,19 +60,13 @@ export class Session {
   #beatTimer: Timer | undefined;
   #deadlineTimer: Timer | undefined;
 
-  private constructor(
-    requester: Requester,
-    lease: { readonly ref: SessionRef; readonly sentMs: number; readonly sentWallMs: number } & SessionTerms,
-  ) {
+  private constructor(requester: Requester, lease: { readonly ref: SessionRef } & SentAt & SessionTerms) {
     this.#requester = requester;
     this.#clock = requester.ports.clock;
     this.ref = lease.ref;
-    this.#pace = paceOf(lease);
-    this.#validityMs = aliveMs(this.#pace, lease.ttlMs);
+    this.#validity = new SessionValidity(this.#clock, lease, lease);
     this.#endless = lease.ttlMs >= TTL_NEVER_MS;
-    this.#ackedMs = lease.sentMs;
-    this.#ackedWallMs = lease.sentWallMs;
-    const { intervalMs } = this.#pace;
+    const { intervalMs } = this.#validity.pace;
     this.#standIn = requester.ports.standIn?.renew(lease.ref, { intervalMs, sentMs: lease.sentMs });
     this.#watchDeadline();
     this.#scheduleBeat();
@@ -130,7 +120,7 @@ export class Session {
   }
 
   get ttlMs(): number {
-    return this.#pace.ttlMs;
+    return this.#validity.pace.ttlMs;
   }
 
   /** `suspended`: heartbeats are not answered at the moment; what the session holds is still its own. */
@@ -150,19 +140,17 @@ export class Session {
 
   /** Until when, on the monotonic clock, the session is certainly alive unless its deadline is moved on (S1). */
   get deadlineMs(): number {
-    const deadlineMs = this.#ackedMs + this.#validityMs;
-    return this.#limit === undefined ? deadlineMs : Math.min(deadlineMs, this.#limit.endMs);
+    return this.#validity.deadlineMs;
   }
 
   /** How long it is certainly alive, if it is; without end when nothing has to be renewed. */
   get remainingMs(): number {
-    if (this.#pace.ttlMs >= TTL_NEVER_MS && this.#limit === undefined) return Number.POSITIVE_INFINITY;
-    return Math.max(0, this.deadlineMs - this.#clock.monotonicMs());
+    return this.#validity.remainingMs;
   }
 
   /** Since the last heartbeat that was acknowledged was sent. */
   get spentMs(): number {
-    return this.#clock.monotonicMs() - this.#ackedMs;
+    return this.#validity.spentMs;
   }
 
   /** Runs `fn` when the session is lost or closed, at once if it is; returns a function that forgets it. */
@@ -187,17 +175,15 @@ export class Session {
     if (this.#lossReason !== undefined) return;
     const nowMs = this.#clock.monotonicMs();
     const wallMs = this.#clock.wallMs();
-    if (nowMs - this.#ackedMs > this.#pace.intervalMs) this.#hearStandIn();
-    if (nowMs - this.#ackedMs >= this.#validityMs) this.#lose('no heartbeat was acknowledged in time');
-    else if (wallMs - this.#ackedWallMs >= this.#validityMs)
-      this.#lose('the machine was suspended, or its clock was set');
-    else if (this.#limit?.isOver(nowMs, wallMs)) this.#lose('it has lasted as long as it may');
+    if (nowMs > this.#validity.dueMs) this.#hearStandIn();
+    const why = this.#validity.whyOver(nowMs, wallMs);
+    if (why !== undefined) this.#lose(why);
   }
 
   /** S6. */
   #hearStandIn(): void {
     const beat = this.#renews ? this.#standIn?.take() : undefined;
-    if (beat !== undefined) this.#count(beat.sentMs, beat.sentWallMs, beat.ttlMs);
+    if (beat !== undefined) this.#count(beat, beat.ttlMs);
   }
 
   /** The server said so. */
@@ -222,7 +208,7 @@ export class Session {
 
   /** From now on it lasts for so long at most, whatever is renewed. */
   limitTo(spanMs: number): void {
-    this.#limit = new Limit(this.#clock, spanMs);
+    this.#validity.limitTo(spanMs);
     this.#watchDeadline();
   }
 
@@ -258,9 +244,9 @@ export class Session {
   }
 
   async #change(terms: SessionTerms, timeoutMs: number): Promise<void> {
-    const shorter = shorterOf(this.#pace, paceOf(terms));
+    const shorter = shorterOf(this.#validity.pace, paceOf(terms));
     // What is left by the present terms may be more than the whole of the new ones.
-    if (aliveMs(shorter, shorter.ttlMs) < this.#validityMs) await this.renew(timeoutMs);
+    if (this.#validity.isCutBy(shorter)) await this.renew(timeoutMs);
     this.check();
     if (this.#lossReason !== undefined) throw this.#lossReason;
     this.#keepTo(shorter);
@@ -281,8 +267,7 @@ export class Session {
   }
 
   #keepTo(pace: Pace): void {
-    this.#pace = pace;
-    this.#validityMs = Math.min(this.#validityMs, aliveMs(pace, pace.ttlMs));
+    this.#validity.keepTo(pace);
     this.check();
     if (this.#lossReason !== undefined) return;
     this.#standIn?.pace(pace.intervalMs);
@@ -380,14 +365,14 @@ export class Session {
   #scheduleBeat(): void {
     this.#beatTimer?.cancel();
     if (!this.#renews) return;
-    const dueMs = this.#ackedMs + this.#pace.intervalMs;
-    this.#beatTimer = this.#clock.setTimer(Math.max(0, dueMs - this.#clock.monotonicMs()), () => this.#beat());
+    const leftMs = Math.max(0, this.#validity.dueMs - this.#clock.monotonicMs());
+    this.#beatTimer = this.#clock.setTimer(leftMs, () => this.#beat());
   }
 
   #beat(): void {
     this.check();
     if (this.#lossReason !== undefined) return;
-    this.#send(this.#pace.intervalMs, (error) => {
+    this.#send(this.#validity.pace.intervalMs, (error) => {
       if (error === undefined || this.#lossReason !== undefined || !this.#renews) return;
       this.#state = 'suspended';
       this.#beatTimer?.cancel();
@@ -396,7 +381,7 @@ export class Session {
   }
 
   #pauseMs(): number {
-    return Math.min(RETRY_MIN_MS, this.#pace.intervalMs / 4) + this.#requester.ports.random.int(RETRY_MIN_MS);
+    return Math.min(RETRY_MIN_MS, this.#validity.pace.intervalMs / 4) + this.#requester.ports.random.int(RETRY_MIN_MS);
   }
 
   /**
@@ -404,8 +389,7 @@ export class Session {
    * acknowledged, unless the session is over by then and `done` is not about that.
    */
   #send(timeoutMs: number, done: (error: ServiceError | undefined) => void): void {
-    const sentMs = this.#clock.monotonicMs();
-    const sentWallMs = this.#clock.wallMs();
+    const sent = { sentMs: this.#clock.monotonicMs(), sentWallMs: this.#clock.wallMs() };
     const { lease: id, incarnation } = this.ref;
     const request = { query: { type: 'leaseKeepAlive', id, incarnation }, timeoutMs } as const;
     this.#requester.attempt(pipeQuery, request, timeoutMs, (error, reply) => {
@@ -416,19 +400,15 @@ export class Session {
       if (gone || (error === undefined && !renewed)) this.expired();
       if (this.#lossReason !== undefined) return done(this.#lossReason);
       if (renewed) {
-        this.#count(sentMs, sentWallMs, result.ttlMs);
-        this.#standIn?.acknowledged(sentMs);
+        this.#count(sent, result.ttlMs);
+        this.#standIn?.acknowledged(sent.sentMs);
       }
       done(error);
     });
   }
 
-  /** S1, S4, S5. */
-  #count(sentMs: number, sentWallMs: number, ttlMs: number): void {
-    if (sentMs < this.#ackedMs) return;
-    this.#ackedMs = sentMs;
-    this.#ackedWallMs = sentWallMs;
-    this.#validityMs = aliveMs(this.#pace, ttlMs);
+  #count(sent: SentAt, ttlMs: number): void {
+    if (!this.#validity.count(sent, ttlMs)) return;
     this.#state = 'active';
     this.#scheduleBeat();
   }

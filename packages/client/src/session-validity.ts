@@ -1,0 +1,90 @@
+import type { Clock } from '@remora/base';
+import { TTL_NEVER_MS } from '@remora/lock';
+import { aliveMs, Limit, type Pace, paceOf, type SessionTerms } from './session-pace.ts';
+
+/** When a heartbeat was sent, by both clocks of the client. */
+export interface SentAt {
+  readonly sentMs: number;
+  readonly sentWallMs: number;
+}
+
+/**
+ * Until when a client counts on its session: what follows from the heartbeats that were acknowledged, from the terms that
+ * were agreed on, and from a limit of its own. The rules are those of the session (`session.ts`, S1, S2, S4, S5).
+ */
+export class SessionValidity {
+  readonly #clock: Clock;
+  #pace: Pace;
+  #ackedMs: number;
+  #ackedWallMs: number;
+  /** Of the last acknowledged heartbeat (S4, S5). */
+  #validityMs: number;
+  #limit: Limit | undefined;
+
+  /** `began`: what asked for the session, or for its going on, counts as its first heartbeat. */
+  constructor(clock: Clock, terms: SessionTerms, began: SentAt) {
+    this.#clock = clock;
+    this.#pace = paceOf(terms);
+    this.#validityMs = aliveMs(this.#pace, terms.ttlMs);
+    this.#ackedMs = began.sentMs;
+    this.#ackedWallMs = began.sentWallMs;
+  }
+
+  get pace(): Pace {
+    return this.#pace;
+  }
+
+  /** On the monotonic clock (S1). */
+  get deadlineMs(): number {
+    const deadlineMs = this.#ackedMs + this.#validityMs;
+    return this.#limit === undefined ? deadlineMs : Math.min(deadlineMs, this.#limit.endMs);
+  }
+
+  /** Without end when nothing has to be renewed. */
+  get remainingMs(): number {
+    if (this.#pace.ttlMs >= TTL_NEVER_MS && this.#limit === undefined) return Number.POSITIVE_INFINITY;
+    return Math.max(0, this.deadlineMs - this.#clock.monotonicMs());
+  }
+
+  /** Since the last heartbeat that was acknowledged was sent. */
+  get spentMs(): number {
+    return this.#clock.monotonicMs() - this.#ackedMs;
+  }
+
+  /** When the next heartbeat is due, on the monotonic clock. */
+  get dueMs(): number {
+    return this.#ackedMs + this.#pace.intervalMs;
+  }
+
+  /** Why it is over at a moment, as both clocks show it; undefined: it is not (S1, S2). */
+  whyOver(nowMs: number, wallMs: number): string | undefined {
+    if (nowMs - this.#ackedMs >= this.#validityMs) return 'no heartbeat was acknowledged in time';
+    if (wallMs - this.#ackedWallMs >= this.#validityMs) return 'the machine was suspended, or its clock was set';
+    return this.#limit?.isOver(nowMs, wallMs) ? 'it has lasted as long as it may' : undefined;
+  }
+
+  /** A heartbeat was acknowledged (S1, S4, S5). Returns whether it counts: not if one that was sent later was before. */
+  count({ sentMs, sentWallMs }: SentAt, ttlMs: number): boolean {
+    if (sentMs < this.#ackedMs) return false;
+    this.#ackedMs = sentMs;
+    this.#ackedWallMs = sentWallMs;
+    this.#validityMs = aliveMs(this.#pace, ttlMs);
+    return true;
+  }
+
+  /** Whether a whole TTL by other terms is less than what the last heartbeat counts for. */
+  isCutBy(pace: Pace): boolean {
+    return aliveMs(pace, pace.ttlMs) < this.#validityMs;
+  }
+
+  /** S5. */
+  keepTo(pace: Pace): void {
+    this.#pace = pace;
+    this.#validityMs = Math.min(this.#validityMs, aliveMs(pace, pace.ttlMs));
+  }
+
+  /** From now on it lasts for so long at most, whatever is renewed. */
+  limitTo(spanMs: number): void {
+    this.#limit = new Limit(this.#clock, spanMs);
+  }
+}
