@@ -295,7 +295,7 @@ const OF_CLIENTS: readonly RuleMutation[] = [
   {
     name: 'lease-asked-for-before-it-is-named',
     rule: 'a session is asked for before the journal names it durably',
-    file: 'packages/client/src/session.ts',
+    file: 'packages/client/src/session-start.ts',
     find: 'await requester.journal?.add(id);',
     replace: 'void requester.journal?.add(id);',
     killedBy: {

@@ -7,6 +7,7 @@ import { Owners } from './owner.ts';
 import type { RenewedByStandIn } from './ports.ts';
 import type { Requester } from './requester.ts';
 import { type Pace, paceOf, type SessionTerms, shorterOf } from './session-pace.ts';
+import { type BegunSession, grantSession, type NewSession, takeUpSession } from './session-start.ts';
 import { type SentAt, SessionValidity } from './session-validity.ts';
 
 /**
@@ -60,7 +61,7 @@ export class Session {
   #beatTimer: Timer | undefined;
   #deadlineTimer: Timer | undefined;
 
-  private constructor(requester: Requester, lease: { readonly ref: SessionRef } & SentAt & SessionTerms) {
+  private constructor(requester: Requester, lease: BegunSession) {
     this.#requester = requester;
     this.#clock = requester.ports.clock;
     this.ref = lease.ref;
@@ -72,51 +73,13 @@ export class Session {
     this.#scheduleBeat();
   }
 
-  static async open(
-    requester: Requester,
-    options: SessionTerms & {
-      readonly timeoutMs: number;
-      readonly attributes: Readonly<Record<string, string>>;
-    },
-  ): Promise<Session> {
-    const { clock, random } = requester.ports;
-    const id = BigInt.asUintN(63, random.bytes(8).readBigUInt64BE()) | 1n;
-    const { timeoutMs, ttlMs, attributes } = options;
-    const condition = options.condition === undefined ? {} : { condition: options.condition };
-    await requester.journal?.add(id);
-    // The lease cannot begin before the first attempt is sent.
-    const sentMs = clock.monotonicMs();
-    const sentWallMs = clock.wallMs();
-    const command = { type: 'leaseGrant', id, ttlMs, attributes, ...condition } as const;
-    const { result } = await requester.command(command, { timeoutMs }).catch(async (error) => {
-      // If it was granted after all, it ends by its TTL, with nothing that belongs to it.
-      await requester.journal?.remove(id);
-      throw error;
-    });
-    if (result.type !== 'leaseGrant')
-      throw new ServiceError('INTERNAL', `a lease grant was answered by ${result.type}`);
-    const ref = { lease: result.id, incarnation: result.incarnation };
-    return new Session(requester, { ref, ttlMs: result.ttlMs, ...condition, sentMs, sentWallMs });
+  static async open(requester: Requester, options: NewSession): Promise<Session> {
+    return new Session(requester, await grantSession(requester, options));
   }
 
   /** Goes on with a session that another process has left. @throws ServiceError SESSION_EXPIRED when it has ended. */
   static async resume(requester: Requester, ref: SessionRef, timeoutMs: number): Promise<Session> {
-    const { clock } = requester.ports;
-    const sentMs = clock.monotonicMs();
-    const sentWallMs = clock.wallMs();
-    const { lease: id, incarnation } = ref;
-    await requester.journal?.add(ref.lease);
-    try {
-      const { result } = await requester.query({ type: 'leaseKeepAlive', id, incarnation }, { timeoutMs });
-      if (result.type === 'leaseKeepAlive' && result.ttlMs > 0) {
-        return new Session(requester, { ref, ttlMs: result.ttlMs, sentMs, sentWallMs });
-      }
-      throw new ServiceError('LEASE_NOT_FOUND', 'the session has ended');
-    } catch (error) {
-      await requester.journal?.remove(id);
-      if (!(error instanceof ServiceError) || error.code !== 'LEASE_NOT_FOUND') throw error;
-      throw new ServiceError('SESSION_EXPIRED', 'the session that was to be gone on with has ended', { cause: error });
-    }
+    return new Session(requester, await takeUpSession(requester, ref, timeoutMs));
   }
 
   get ttlMs(): number {
