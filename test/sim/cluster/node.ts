@@ -258,6 +258,7 @@ export class SimNode implements ObservedNode {
     this.diskFault = this.diskFull;
     this.repair(); // a failure that was asked for and did not come up must not befall the next life unannounced
     this.#deps.trace.add('start', this.id, 0, number);
+    this.clock.begin();
     const party: Party = { id: this.id, door: this.clock.door() };
     if (this.#damage?.stands !== true) this.#damage = undefined; // that segment is gone
     if (this.#storeDamage?.stands !== true) this.#storeDamage = undefined; // the row has been written again

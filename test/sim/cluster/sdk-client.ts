@@ -88,6 +88,7 @@ export class SimClient {
   start(work: (life: ClientLife) => Promise<void>): void {
     const { seed, trace } = this.#deps;
     this.lives++;
+    this.clock.begin();
     const party: Party = { id: this.id, door: this.clock.door() };
     this.#party = party;
     this.#working = true;

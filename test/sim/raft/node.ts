@@ -135,6 +135,7 @@ export class SimNode implements ObservedNode {
     assert(this.#state === 'down', 'a node runs once at a time');
     this.#state = 'starting';
     const life = ++this.lives;
+    this.clock.begin();
     this.diskFault = this.diskFull;
     this.#deps.trace.add('start', this.id, 0, life);
     const disk = new ProcessDisk({

@@ -2,7 +2,8 @@
  * Time and life of one simulated process.
  *
  * P1. While it is paused (SIGSTOP) or its machine is suspended nothing of it runs; what came due runs when it goes on.
- * P2. What a killed process had set never runs; its successor begins with nothing set.
+ * P2. What a killed process had set never runs, nor what it sets as it dies, amid whatever it was about; its successor
+ *     begins with nothing set.
  * P3. Monotonic time of a process runs at its own rate, and stands still while the machine is suspended. Wall time runs
  *     on, and jumps. No two clocks may be compared.
  * P4. Everything that happens to a process goes through `enter`, so that the checks look at it after each time.
@@ -24,6 +25,7 @@ export class ProcessClock implements Clock {
   #suspended = false;
   #suspendedAtMs = 0;
   #life = 0;
+  #alive = false;
   #paused = false;
   #waiting: (() => void)[] = [];
   /** Timers of this life that are set. */
@@ -49,6 +51,7 @@ export class ProcessClock implements Clock {
   }
 
   setTimer(delayMs: number, fn: () => void): Timer {
+    if (!this.#alive) return { cancel: () => {} };
     const dueMs = this.monotonicMs() + Math.max(0, delayMs);
     const life = this.#life;
     let open = true;
@@ -100,7 +103,7 @@ export class ProcessClock implements Clock {
   door(): (fn: () => void) => void {
     const life = this.#life;
     const enter = (fn: () => void): void => {
-      if (life !== this.#life) return;
+      if (!this.#alive || life !== this.#life) return;
       if (this.#paused) {
         this.#waiting.push(fn);
         return;
@@ -151,7 +154,15 @@ export class ProcessClock implements Clock {
     this.#wallOffsetMs += ms;
   }
 
+  /** A life begins. */
+  begin(): void {
+    this.#life++;
+    this.#timers = 0;
+    this.#alive = true;
+  }
+
   kill(): void {
+    this.#alive = false;
     this.#life++;
     this.#timers = 0;
     this.#waiting = [];
