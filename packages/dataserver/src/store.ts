@@ -10,7 +10,6 @@ import {
 } from '@remora/base';
 import {
   type Epoch,
-  FIRST_EPOCH,
   type RangeDescriptor,
   type RangeInfo,
   type RemovedReplica,
@@ -21,9 +20,7 @@ import {
 } from '@remora/protocol';
 import {
   type ConfState,
-  confOf,
   type GroupId,
-  type GroupOptions,
   MASTER_GROUP,
   NO_REPLICA,
   type RaftHost,
@@ -41,6 +38,7 @@ import type { RangeOptions } from './range/range-options.ts';
 import { RangeReplica } from './range/range-replica.ts';
 import { serveRanges } from './range/range-service.ts';
 import { SPLIT_OFF_MAX, type SplitOff } from './range/splits.ts';
+import { type Beginning, createdBeginning, firstConf, splitOffBeginning } from './replicas/beginnings.ts';
 import { type HeldReplica, HeldReplicas } from './replicas/held-replicas.ts';
 import { type Removal, ReplicaRemover } from './replicas/replica-remover.ts';
 import { ReplicaTable, type Running } from './replicas/replica-table.ts';
@@ -92,12 +90,7 @@ const NO_SPLITS: OrderedSplit = { outcome: 'refused', reason: 'this node splits 
 const HOUSEKEEPING_MS = 1_000;
 /** Recent events of a range keep at least so much memory, however many ranges there are. */
 const WATCH_RING_MIN = 64 * 1024;
-/** The voters of a new range campaign this far apart: the first that finds a quorum created leads. */
-const FIRST_WAIT_TICKS_APART = 4;
 type Removing = () => Promise<void>;
-type Beginning = Pick<GroupOptions, 'firstWaitTicks' | 'firstRetryTicks' | 'firstLeader'>;
-/** Of a child that begins without a leader, where the parent's is: the others write their checkpoints, and come any moment. */
-const FIRST_OF_SPLIT: Beginning = { firstWaitTicks: 0, firstRetryTicks: 1 };
 
 /**
  * The ranges of one node.
@@ -243,8 +236,7 @@ export class Store {
     this.#held.begins(rangeId, replicaId);
     await checkpointer.run();
     if (this.#stopped) return;
-    const position = conf.voters.indexOf(replicaId);
-    this.#run(replica, replicaId, position < 0 ? {} : { firstWaitTicks: position * FIRST_WAIT_TICKS_APART });
+    this.#run(replica, replicaId, createdBeginning(conf, replicaId));
     logger.info({ range: rangeId, replica: replicaId }, 'created a replica');
   }
 
@@ -252,7 +244,8 @@ export class Store {
    * The replica of a range that a split has just made, on this node: durable together with its parent's split, then
    * running (range/splits.ts S1, S2, S7).
    */
-  #adopt({ start, leaderNode }: SplitOff, parent: RangeReplica): Promise<void> {
+  #adopt(child: SplitOff, parent: RangeReplica): Promise<void> {
+    const { start } = child;
     const { descriptor, conf } = start.meta;
     const { rangeId } = descriptor;
     const { nodeId, checkpointer, logger, onFailure } = this.#deps;
@@ -264,9 +257,7 @@ export class Store {
     const replica = this.#replica(descriptor, conf, start);
     replica.stage();
     this.#held.begins(rangeId, own.replicaId);
-    const leader = descriptor.replicas.find(({ nodeId: node }) => node === leaderNode);
-    const beginning =
-      leader === undefined ? leaderless(conf, own.replicaId, parent) : { firstLeader: leader.replicaId };
+    const beginning = splitOffBeginning(child, own.replicaId, parent);
     const done = this.#replicas.create({ rangeId, span: descriptor }, async () => {
       await durable;
       if (this.#stopped) return;
@@ -463,19 +454,4 @@ export class Store {
     this.merges.stop();
     for (const replica of this.replicas()) replica.close();
   }
-}
-
-/** A child of whose leader nothing is known here: who leads its parent by now campaigns first. */
-function leaderless({ voters }: ConfState, replicaId: number, parent: RangeReplica): Beginning {
-  const position = voters.indexOf(replicaId);
-  if (position < 0) return {};
-  return parent.leading ? FIRST_OF_SPLIT : { firstWaitTicks: (position + 1) * FIRST_WAIT_TICKS_APART };
-}
-
-/** The membership of a replica that has applied nothing: the range's first, or none (T4). */
-function firstConf({ epoch, replicas }: RangeDescriptor): ConfState {
-  const isFirst = epoch.confVersion === FIRST_EPOCH.confVersion && epoch.version === FIRST_EPOCH.version;
-  if (!isFirst) return confOf([]);
-  const idsOf = (type: 'voter' | 'learner') => replicas.filter((r) => r.type === type).map((r) => r.replicaId);
-  return confOf(idsOf('voter'), idsOf('learner'));
 }
