@@ -8,16 +8,7 @@ import {
   type Span,
   type Timer,
 } from '@remora/base';
-import {
-  type Epoch,
-  type RangeDescriptor,
-  type RangeInfo,
-  type RemovedReplica,
-  type RpcDialer,
-  type RpcRegistry,
-  rangeRemoved,
-  type SplitPolicy,
-} from '@remora/protocol';
+import type { Epoch, RangeDescriptor, RemovedReplica, RpcDialer, RpcRegistry, SplitPolicy } from '@remora/protocol';
 import {
   type ConfState,
   type GroupId,
@@ -32,17 +23,17 @@ import { Installer } from './install/installer.ts';
 import type { InstallMarker } from './install/marker.ts';
 import { MasterTalk } from './master-talk.ts';
 import type { OnApplied } from './range/applied-command.ts';
-import { LeaderWaits } from './range/leader-waits.ts';
 import type { OtherRanges } from './range/other-ranges.ts';
 import type { RangeOptions } from './range/range-options.ts';
 import { RangeReplica } from './range/range-replica.ts';
-import { serveRanges } from './range/range-service.ts';
 import { SPLIT_OFF_MAX, type SplitOff } from './range/splits.ts';
 import { type Beginning, createdBeginning, firstConf, splitOffBeginning } from './replicas/beginnings.ts';
 import { type HeldReplica, HeldReplicas } from './replicas/held-replicas.ts';
-import { type Removal, ReplicaRemover } from './replicas/replica-remover.ts';
-import { ReplicaTable, type Running } from './replicas/replica-table.ts';
+import { ReplicaEnds } from './replicas/replica-ends.ts';
+import { ReplicaRemover } from './replicas/replica-remover.ts';
+import { ReplicaTable } from './replicas/replica-table.ts';
 import { StoreMerges } from './replicas/store-merges.ts';
+import { StoreService } from './replicas/store-service.ts';
 import { Strangers } from './replicas/strangers.ts';
 import type { RevisionSource } from './revisions/revision-drawer.ts';
 import { splitterOf } from './splitting/prepare-split.ts';
@@ -50,6 +41,7 @@ import type { OrderedSplit, Splitter, SplitterDeps } from './splitting/splitter.
 import type { RangeMeter, RangeStart } from './state/effects.ts';
 import { allLocalSpan, isStateKey, rangeIdOfLocalKey, stateKey } from './state/keys.ts';
 import { decodeRangeMeta } from './state/meta-codec.ts';
+import type { RangeState } from './state/range-state.ts';
 import type { TransactionPeers } from './transactions/settler.ts';
 
 export type SplittingPorts = Pick<SplitterDeps, 'askIds'>;
@@ -103,9 +95,9 @@ type Removing = () => Promise<void>;
  *     descriptor that it is created by has the membership of the day, the log the changes that led there. So does one of
  *     a range that a split made or cut: its log does not begin with nothing.
  * T5. A replica that was removed from its range ends for good: it is taken away, with its log, its rows and its place in
- *     memory, and no other of that range is created here before. It knows that it was removed when it applies that, or
- *     by the master's word or that of a member (replicas/strangers.ts), which counts from a `confVersion` above its own
- *     (design §5 ▸).
+ *     memory, and no other of that range is created here before (replicas/replica-ends.ts). It knows that it was removed
+ *     when it applies that, or by the master's word or that of a member (replicas/strangers.ts), which counts from a
+ *     `confVersion` above its own (design §5 ▸).
  * T6. A replica's state row is durable before its group writes to the log (T1), and goes after it does. So if the log has
  *     a range of which the engine holds nothing, the engine has lost it (docs/decisions/0012).
  * T7. No two replicas share keys, so none reads or changes what another has. A replica whose keys another has here yet,
@@ -122,8 +114,9 @@ export class Store {
   readonly #installer: Installer;
   readonly #held: HeldReplicas;
   readonly #remover: ReplicaRemover;
+  readonly #ends: ReplicaEnds;
   readonly #splitter: Splitter | undefined;
-  readonly #leaderWaits: LeaderWaits;
+  readonly #service: StoreService;
   readonly #strangers: Strangers;
   readonly merges: StoreMerges;
   #splitPolicy: SplitPolicy | undefined;
@@ -137,10 +130,17 @@ export class Store {
     this.#held = new HeldReplicas(deps.engine);
     this.#strangers = new Strangers(deps);
     this.#remover = new ReplicaRemover(deps, this.#held);
-    this.#leaderWaits = new LeaderWaits({ ...deps, look: (rangeId) => this.#look(rangeId) });
-    const onMoved = (rangeId: number): void => this.#leaderWaits.changed(rangeId);
-    const parts = { replicas: this.#replicas, held: this.#held, remover: this.#remover, onMoved };
-    this.merges = new StoreMerges({ ...deps, ...parts });
+    const replicas = this.#replicas;
+    this.#service = new StoreService({
+      ...deps,
+      replicas,
+      moved: (rangeId) => this.merges.moved(rangeId),
+      removed: (removed) => this.removeReplica(removed),
+    });
+    const onMoved = (rangeId: number): void => this.#service.changed(rangeId);
+    this.merges = new StoreMerges({ ...deps, replicas, held: this.#held, remover: this.#remover, onMoved });
+    const isAwaited = (state: RangeState): boolean => this.merges.isAwaited(state);
+    this.#ends = new ReplicaEnds({ ...deps, replicas, remover: this.#remover, isAwaited });
     const replica = (rangeId: number): RangeReplica | undefined => this.#replicas.get(rangeId)?.replica;
     this.#splitter = deps.splitting && splitterOf({ ...deps, ...deps.splitting, replicas: () => this.replicas() });
     this.talk = new MasterTalk({
@@ -204,7 +204,7 @@ export class Store {
       const message = `replica ${replicaId} of range ${rangeId} was here before, or a later one`;
       throw new ServiceError('INVALID_ARGUMENT', message);
     }
-    if (running !== undefined) this.#makeWay(running, descriptor);
+    if (running !== undefined) this.#ends.makeWay(running, descriptor);
     await this.#replicas.create({ rangeId, span: descriptor }, () => this.#create(descriptor, replicaId));
   }
 
@@ -212,11 +212,8 @@ export class Store {
    * The master, or a member, says that a replica is none of its range any more, as of this `confVersion`. Nothing happens when it
    * is not here, or when what it knows itself is not older (T5).
    */
-  removeReplica({ rangeId, replicaId, confVersion }: RemovedReplica): void {
-    const running = this.#replicas.get(rangeId);
-    if (running?.replica.group.replicaId !== replicaId) return;
-    if (this.merges.isAwaited(running.replica.state)) return;
-    if (running.replica.state.descriptor.epoch.confVersion < confVersion) this.#end(running);
+  removeReplica(removed: RemovedReplica): void {
+    this.#ends.removed(removed);
   }
 
   /** A replica on another node asks for votes in a range, and is no member of it as far as is known here. */
@@ -288,36 +285,6 @@ export class Store {
     return removing === rangeId ? undefined : removing;
   }
 
-  // -------------------------------------------------------------------------------------------- end
-
-  /** The range has another replica here now: the one that runs was removed (T5). */
-  #makeWay({ rangeId, group }: RangeReplica, { epoch }: RangeDescriptor): void {
-    this.removeReplica({ rangeId, replicaId: group.replicaId, confVersion: epoch.confVersion });
-    if (!this.#replicas.has(rangeId)) return;
-    throw new ServiceError('UNAVAILABLE', `the replica of range ${rangeId} here knows of a later membership`);
-  }
-
-  /** T5. */
-  #end({ replica, leaveCheckpoints }: Running): void {
-    this.#replicas.remove(replica.rangeId);
-    replica.close();
-    const stageLast = (): Span => {
-      replica.stage();
-      leaveCheckpoints();
-      return replica.state.descriptor;
-    };
-    const { settled, group } = replica;
-    const ending = { replicaId: group.replicaId, last: { settled, stage: stageLast } };
-    this.#removal(replica.state.descriptor, ending).catch(this.#deps.onFailure);
-  }
-
-  #removal(descriptor: RangeDescriptor, ending: Pick<Removal, 'replicaId' | 'last'>): Promise<void> {
-    const { rangeId } = descriptor;
-    const { replicaId } = ending;
-    this.#deps.logger.info({ range: rangeId, replica: replicaId }, 'this replica was removed: it is cleared away');
-    return this.#remover.remove({ rangeId, span: descriptor, ...ending });
-  }
-
   /**
    * The ranges here that are not known by this epoch, or a later one: their membership has changed, or they were cut, or
    * a split made them. A follower's word is as good as the leader's, and may be the only one: a range that waits for a
@@ -332,7 +299,7 @@ export class Store {
     const { descriptor, conf } = decodeRangeMeta(state);
     const held = this.#held.of(descriptor.rangeId) ?? this.#heldBefore(descriptor);
     const isMember = descriptor.replicas.some(({ replicaId }) => replicaId === held.replicaId);
-    if (held.ended || !isMember) return [() => this.#removal(descriptor, { replicaId: held.replicaId })];
+    if (held.ended || !isMember) return [() => this.#ends.clear(descriptor, { replicaId: held.replicaId })];
     this.#run(this.#replica(descriptor, conf), held.replicaId);
     return [];
   }
@@ -345,10 +312,7 @@ export class Store {
   }
 
   #replica(descriptor: RangeDescriptor, conf: ConfState, start?: RangeStart): RangeReplica {
-    const onLeft = ({ rangeId }: RangeReplica): void => {
-      const running = this.#replicas.get(rangeId);
-      if (running !== undefined) this.#end(running);
-    };
+    const onLeft = ({ rangeId }: RangeReplica): void => this.#ends.left(rangeId);
     const onSplit = (child: SplitOff, parent: RangeReplica): Promise<void> => this.#adopt(child, parent);
     const following = (range: RangeDescriptor) => this.#replicas.following(range, SPLIT_OFF_MAX);
     const sharing = (span: Span, rangeId: number): number | undefined =>
@@ -363,7 +327,7 @@ export class Store {
       onSplit,
       following,
       onSplitWish,
-      onServing: (id: number) => this.#leaderWaits.changed(id),
+      onServing: (id: number) => this.#service.changed(id),
       splitPolicy: () => this.#splitPolicy,
       watchRingShare: () => this.#watchRingShare,
     };
@@ -420,29 +384,7 @@ export class Store {
 
   /** Serves the range calls of gateways, local and remote. */
   register(registry: RpcRegistry): void {
-    const find = (rangeId: number) => this.#find(rangeId);
-    const { nodeId, checkpointer } = this.#deps;
-    serveRanges(registry, { nodeId, find, checkpoint: () => checkpointer.run(), leaderWaits: this.#leaderWaits });
-    this.merges.register(registry, find);
-    registry.handle(rangeRemoved, (removed, _context, done) => {
-      this.removeReplica(removed);
-      done(undefined, undefined);
-    });
-  }
-
-  #look(rangeId: number): RangeInfo | ServiceError {
-    const found = this.#find(rangeId);
-    return found instanceof ServiceError ? found : found.info();
-  }
-
-  #find(rangeId: number): RangeReplica | ServiceError {
-    const running = this.#replicas.get(rangeId);
-    if (running !== undefined) return running.replica;
-    const moved = this.merges.moved(rangeId);
-    if (moved !== undefined) return moved;
-    return new ServiceError('RANGE_NOT_FOUND', `this node holds no replica of range ${rangeId}`, {
-      details: { rangeId },
-    });
+    this.#service.register(registry);
   }
 
   stop(): void {

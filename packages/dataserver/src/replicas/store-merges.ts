@@ -1,10 +1,8 @@
 import type { ServiceError, Span } from '@remora/base';
-import type { RpcRegistry } from '@remora/protocol';
 import { type Endings, NO_ENDINGS } from '../install/installer.ts';
 import { LeftSeals, type LeftSealsDeps } from '../range/left-seals.ts';
 import type { Carried } from '../range/member-orders.ts';
 import { MergeDriver, type MergeDriverDeps, type WantedMerge } from '../range/merge-driver.ts';
-import { serveMerges } from '../range/merge-service.ts';
 import type { MergeNeighbours } from '../range/merges.ts';
 import type { RangeReplica } from '../range/range-replica.ts';
 import type { RangeState } from '../state/range-state.ts';
@@ -13,9 +11,7 @@ import { MergedReplicas, type MergedReplicasDeps } from './merged-replicas.ts';
 export interface StoreMergesDeps
   extends MergedReplicasDeps,
     Omit<MergeDriverDeps, 'replica' | 'replicas'>,
-    Pick<LeftSealsDeps, 'knownRanges'> {
-  readonly checkpointer: { run(): Promise<void> };
-}
+    Pick<LeftSealsDeps, 'knownRanges'> {}
 
 /** All that a store has to do with merges: those that its leaders drive, and what becomes of the replicas here. */
 export class StoreMerges {
@@ -72,10 +68,6 @@ export class StoreMerges {
   /** For those who ask for a range that ended here: where its keys are. */
   moved(rangeId: number): ServiceError | undefined {
     return this.#merged.moved(rangeId);
-  }
-
-  register(registry: RpcRegistry, find: (rangeId: number) => RangeReplica | ServiceError): void {
-    serveMerges(registry, { find, checkpoint: () => this.#deps.checkpointer.run() });
   }
 
   /** Called about every second. */

@@ -1,0 +1,61 @@
+import { type Clock, ServiceError } from '@remora/base';
+import { type RangeInfo, type RemovedReplica, type RpcRegistry, rangeRemoved } from '@remora/protocol';
+import { LeaderWaits } from '../range/leader-waits.ts';
+import { serveMerges } from '../range/merge-service.ts';
+import type { RangeReplica } from '../range/range-replica.ts';
+import { serveRanges } from '../range/range-service.ts';
+import type { ReplicaTable } from './replica-table.ts';
+
+export interface StoreServiceDeps {
+  readonly nodeId: number;
+  readonly clock: Clock;
+  readonly replicas: ReplicaTable;
+  readonly checkpointer: { run(): Promise<void> };
+  /** Where the keys of a range are that was merged into another one here. */
+  readonly moved: (rangeId: number) => ServiceError | undefined;
+  /** A member of a range says that a replica is none of it any more. */
+  readonly removed: (removed: RemovedReplica) => void;
+}
+
+/** What gateways and other stores, local and remote, ask of the ranges of a node. */
+export class StoreService {
+  readonly #deps: StoreServiceDeps;
+  readonly #leaderWaits: LeaderWaits;
+
+  constructor(deps: StoreServiceDeps) {
+    this.#deps = deps;
+    this.#leaderWaits = new LeaderWaits({ ...deps, look: (rangeId) => this.#look(rangeId) });
+  }
+
+  register(registry: RpcRegistry): void {
+    const { nodeId, checkpointer, removed } = this.#deps;
+    const find = (rangeId: number) => this.#find(rangeId);
+    const checkpoint = () => checkpointer.run();
+    serveRanges(registry, { nodeId, find, checkpoint, leaderWaits: this.#leaderWaits });
+    serveMerges(registry, { find, checkpoint });
+    registry.handle(rangeRemoved, (replica, _context, done) => {
+      removed(replica);
+      done(undefined, undefined);
+    });
+  }
+
+  /** The range is led here now, or has ended here. */
+  changed(rangeId: number): void {
+    this.#leaderWaits.changed(rangeId);
+  }
+
+  #look(rangeId: number): RangeInfo | ServiceError {
+    const found = this.#find(rangeId);
+    return found instanceof ServiceError ? found : found.info();
+  }
+
+  #find(rangeId: number): RangeReplica | ServiceError {
+    const running = this.#deps.replicas.get(rangeId);
+    if (running !== undefined) return running.replica;
+    const moved = this.#deps.moved(rangeId);
+    if (moved !== undefined) return moved;
+    return new ServiceError('RANGE_NOT_FOUND', `this node holds no replica of range ${rangeId}`, {
+      details: { rangeId },
+    });
+  }
+}
