@@ -491,8 +491,8 @@ const OF_MERGES: readonly RuleMutation[] = [
     name: 'open-round-is-left-open',
     rule: 'an open round that nobody drives is refused before the source hears of it (merges.ts MR4)',
     file: 'packages/dataserver/src/range/merge-service.ts',
-    find: "if (verdict === 'merged' || verdict === 'refused') return done(undefined, verdict);",
-    replace: "if (verdict !== undefined) return done(undefined, verdict === 'open' ? 'merged' : verdict);",
+    find: "if (wordOf(replica, request) !== 'open') return tell(replica, request, done);",
+    replace: 'if (replica !== undefined) return tell(replica, request, done);',
     killedBy: {
       file: LEFT_SEAL,
       test: 'so is one that the target has left all nodes of, before the round was decided',

@@ -1,4 +1,4 @@
-import { type Clock, equalBytes, type Logger } from '@remora/base';
+import { type Clock, compareBytes, type Logger } from '@remora/base';
 import {
   type DecideMergeRequest,
   type MergeRound,
@@ -32,6 +32,7 @@ const TIMEOUT_MS = 1_000;
  */
 export class LeftSeals {
   readonly #deps: LeftSealsDeps;
+  #looks = 0;
 
   constructor(deps: LeftSealsDeps) {
     this.#deps = deps;
@@ -40,6 +41,7 @@ export class LeftSeals {
   /** Called about every second. */
   housekeep(): void {
     const here = [...this.#deps.replicas()];
+    this.#looks++;
     for (const source of here) {
       const { seal } = source.state.merging;
       if (seal !== undefined && source.serving && !here.some((by) => hasWordOn(seal, source, by))) {
@@ -50,7 +52,8 @@ export class LeftSeals {
 
   /** LS1. */
   #ask(source: RangeReplica, { targetId, round }: Seal): void {
-    const asked = this.#whoKnows(targetId, source);
+    const { start } = source.state.descriptor;
+    const asked = whoMayKnow(this.#deps.knownRanges(), { targetId, start, looks: this.#looks });
     if (asked === undefined) return;
     const seal: MergeRound = { targetId, round };
     const request: DecideMergeRequest = { rangeId: asked.rangeId, sourceId: source.rangeId, seal };
@@ -60,16 +63,6 @@ export class LeftSeals {
         if (verdict === 'refused') this.#unseal(source, seal);
       });
     }
-  }
-
-  /** The target, or whoever has the keys before the source's. */
-  #whoKnows(targetId: number, { state }: RangeReplica): RangeDescriptor | undefined {
-    const ranges = this.#deps.knownRanges();
-    const { start } = state.descriptor;
-    return (
-      ranges.find(({ rangeId }) => rangeId === targetId) ??
-      ranges.find(({ end }) => end.length > 0 && equalBytes(end, start))
-    );
   }
 
   /** LS2. Asked of several nodes it may be said several times. */
@@ -83,4 +76,19 @@ export class LeftSeals {
 
 function hasWordOn(seal: Seal, source: RangeReplica, by: RangeReplica): boolean {
   return verdictOn(seal, source.rangeId, by.state) !== undefined;
+}
+
+/**
+ * The target; if it is gone, at every other look the range before `start`, the source's, and at the others all that begin
+ * before it by turns: the target was taken over by one of them, which may have been split since.
+ */
+export function whoMayKnow(
+  ranges: readonly RangeDescriptor[],
+  { targetId, start, looks }: { readonly targetId: number; readonly start: Uint8Array; readonly looks: number },
+): RangeDescriptor | undefined {
+  const target = ranges.find(({ rangeId }) => rangeId === targetId);
+  if (target !== undefined) return target;
+  const before = ranges.filter((range) => compareBytes(range.start, start) < 0);
+  const nearestFirst = before.sort((a, b) => compareBytes(b.start, a.start));
+  return nearestFirst[looks % 2 === 0 ? 0 : ((looks - 1) / 2) % Math.max(1, nearestFirst.length)];
 }

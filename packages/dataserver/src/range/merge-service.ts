@@ -55,17 +55,28 @@ export function serveMerges(registry: RpcRegistry, { find, checkpoint }: MergeSe
 }
 
 /** The word of a range on a round, which is refused if it is open (merges.ts MR4). */
-function decide(replica: RangeReplica, { sourceId, seal }: DecideMergeRequest, done: Done<MergeVerdict>): void {
-  const verdict = verdictOn(seal, sourceId, replica.state);
-  if (verdict === 'merged' || verdict === 'refused') return done(undefined, verdict);
-  if (verdict === undefined) {
-    const message = `range ${replica.rangeId} has not taken over range ${seal.targetId}`;
-    return done(new ServiceError('UNAVAILABLE', message), undefined);
-  }
-  replica.merges.refuse(seal.round, (error) => {
-    if (error === undefined) decide(replica, { rangeId: replica.rangeId, sourceId, seal }, done);
+function decide(replica: RangeReplica, request: DecideMergeRequest, done: Done<MergeVerdict>): void {
+  if (wordOf(replica, request) !== 'open') return tell(replica, request, done);
+  replica.merges.refuse(request.seal.round, (error) => {
+    if (error === undefined) tell(replica, request, done);
     else done(error, undefined);
   });
+}
+
+function wordOf(replica: RangeReplica, { sourceId, seal }: DecideMergeRequest) {
+  return verdictOn(seal, sourceId, replica.state);
+}
+
+function tell(replica: RangeReplica, request: DecideMergeRequest, done: Done<MergeVerdict>): void {
+  const word = wordOf(replica, request);
+  if (word === 'merged' || word === 'refused') return done(undefined, word);
+  const { targetId, round } = request.seal;
+  // Still open: a round that is yet to come is none that can be refused.
+  const message =
+    word === undefined
+      ? `range ${replica.rangeId} has not taken over range ${targetId}`
+      : `range ${replica.rangeId} knows nothing of round ${round} yet`;
+  done(new ServiceError('UNAVAILABLE', message), undefined);
 }
 
 /** Why a replica is not, or not any more, where it is asked to be; undefined when it is. */

@@ -4,6 +4,7 @@
  * A connection begins with `OPENING`, so that whoever speaks another protocol is recognised by its first bytes.
  */
 import { type AddressInfo, connect, createServer, Socket } from 'node:net';
+import type { Timer } from '../../clock.ts';
 import {
   FRAME_STREAM_DEFAULTS,
   FrameStream,
@@ -47,10 +48,11 @@ export function openFramePort(options: FramePortOptions): Promise<FramePort> {
     socket.on('close', () => sockets.delete(socket));
     socket.on('error', () => undefined); // a broken connection is no news: it is closed
     const { clock, probeMs, probeTimeoutMs } = { ...FRAME_STREAM_DEFAULTS, ...options };
+    // Until its hello is there: who has none to say holds a descriptor for no longer.
     const patience = clock.setTimer(probeMs + probeTimeoutMs, () => socket.destroy());
+    socket.on('close', () => patience.cancel());
     onOpening(socket, (ours) => {
-      patience.cancel();
-      if (ours) serve(socket, options, services);
+      if (ours) serve(socket, options, services, patience);
       else sendAway(socket);
     });
   });
@@ -109,9 +111,15 @@ function onOpening(socket: Socket, decided: (ours: boolean) => void): void {
   socket.on('data', onData);
 }
 
-function serve(socket: Socket, options: FramePortOptions, services: ReadonlyMap<string, FrameService>): void {
+function serve(
+  socket: Socket,
+  options: FramePortOptions,
+  services: ReadonlyMap<string, FrameService>,
+  patience: Timer,
+): void {
   const stream = new FrameStream(socket, options, {
     onHello(hello) {
+      patience.cancel();
       const name = hello[SERVICE] ?? '';
       const service = services.get(name);
       if (service !== undefined) return service.open(hello, stream);

@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { ManualClock } from '../../sim/manual-clock.ts';
 import { nodeClock } from '../node-clock.ts';
-import { frameBytes } from './frame-parser.ts';
+import { FrameParser, frameBytes } from './frame-parser.ts';
 import { dialFrames, type FramePort, OPENING, openFramePort } from './frame-port.ts';
 import type { FrameHandlers, FrameStream, FrameStreamOptions, Hello, StreamEnd } from './frame-stream.ts';
 
@@ -196,4 +196,47 @@ test('a peer that says something lives; one that is silent is probed, and gone i
   clock.advance(50); // nothing is read meanwhile: the answer does not get through
   expect(caller.heard.ends).toEqual([{ message: 'the peer does not answer' }]);
   await eventually(() => heard.ends.length).toBe(1);
+});
+
+test('who hears and has nothing to say gives signs of life unasked: a probe may stand behind what is on its way', async () => {
+  const clock = new ManualClock();
+  const { heard, port } = await openPort({ clock, probeMs: 100, probeTimeoutMs: 50 });
+  const opening = Buffer.concat([OPENING, ...frameBytes('data', Buffer.from('{"service":"test"}'))]);
+  const socket = connect(port.port, '127.0.0.1', () => socket.write(opening));
+  cleanups.push(() => socket.destroy());
+  const answers: string[] = [];
+  const parser = new FrameParser(1 << 20, (kind) => answers.push(kind));
+  socket.on('data', (chunk: Buffer) => parser.push(chunk));
+  await eventually(() => answers).toContain('data'); // its hello
+  for (let signs = 1; signs <= 3; signs++) {
+    socket.write(Buffer.concat(frameBytes('data', Buffer.of(signs)))); // never a probe
+    await eventually(() => heard.frames.length).toBe(signs);
+    clock.advance(100);
+    await eventually(() => answers.filter((kind) => kind === 'answer').length).toBe(signs - 1); // the first look hears a hello
+  }
+});
+
+test.each([
+  { name: 'says nothing', says: Buffer.of() },
+  { name: 'speaks another protocol, and does not close its end', says: Buffer.from('GET / HTTP/1.1\r\n\r\n') },
+  { name: 'gives signs of life and no hello', says: Buffer.concat([OPENING, ...frameBytes('answer', Buffer.of())]) },
+])('a connection that $name is closed after the time in which a peer must answer', async ({ says }) => {
+  const clock = new ManualClock();
+  const { port, address } = await openPort({ clock, probeMs: 100, probeTimeoutMs: 50 });
+  const socket = connect({ port: port.port, host: '127.0.0.1', allowHalfOpen: true }, () => socket.write(says));
+  cleanups.push(() => socket.destroy());
+  socket.on('error', () => undefined);
+  socket.resume();
+  let closed = false;
+  socket.on('close', () => {
+    closed = true;
+  });
+  const dialled = dial(address);
+  await eventually(() => dialled.heard.hellos.length).toBe(1); // and so the port has taken the one before
+  expect(closed).toBe(false);
+  clock.advance(150);
+  await eventually(() => {
+    socket.write('more'); // nobody is there to read it
+    return closed;
+  }).toBe(true);
 });

@@ -6,7 +6,8 @@
  * FS2. An end says why it ends, if it can: the other side gets that reason. `onEnd` is called once, unless this side
  *      ended the stream.
  * FS3. A peer that is silent is probed, and taken for dead if it does not answer. What has arrived counts before the
- *      clock does: a process that was stopped for a while reads first.
+ *      clock does: a process that was stopped for a while reads first. Who hears and has nothing to say gives a sign of
+ *      life by itself: the other's probe may stand behind megabytes that are on their way.
  * FS4. What a peer announces is bounded before a byte of it is kept; what is not taken by the peer yet is counted
  *      (`pendingBytes`), and bounded by whoever sends.
  */
@@ -66,8 +67,9 @@ export class FrameStream {
   #timer: Timer;
   #greeted = false;
   #over = false;
-  /** Something came since the last look (FS3). */
+  /** Something came since the last look (FS3), and something was said. */
   #heard = true;
+  #said = false;
   #probed = false;
 
   constructor(socket: Socket, options: FrameStreamOptions, handlers: GreetedHandlers) {
@@ -133,6 +135,7 @@ export class FrameStream {
 
   #write(kind: FrameKind, payload: Uint8Array): void {
     if (this.#over) return;
+    this.#said = true;
     this.#socket.cork();
     for (const bytes of frameBytes(kind, payload)) this.#socket.write(bytes);
     this.#socket.uncork();
@@ -180,7 +183,9 @@ export class FrameStream {
       if (!this.#heard && this.#probed) return this.#ended({ message: 'the peer does not answer' });
       this.#probed = !this.#heard;
       if (this.#probed) this.#write('probe', NOTHING);
+      else if (!this.#said) this.#write('answer', NOTHING);
       this.#heard = false;
+      this.#said = false;
       this.#timer = clock.setTimer(this.#probed ? probeTimeoutMs : probeMs, () => this.#look());
     });
   }
