@@ -70,7 +70,7 @@ test('wait for its split, and go on when it is done', async () => {
   await bed.run(1_200);
   expect(writers.refused.length).toBeGreaterThan(0);
   expect(bed.ranges.splits).toBe(0);
-  expect(leading(bed).map(({ sizeRemark }) => sizeRemark)).toEqual([expect.stringContaining('writes are')]);
+  expect(leading(bed).map(({ splitReasons }) => splitReasons.remark)).toEqual([expect.stringContaining('writes are')]);
   const { written } = writers;
   bed.ranges.desk.mood = 'answering';
   await bed.run(2_000);
@@ -89,7 +89,7 @@ test('do not wait for a split that is refused', async () => {
   await bed.run(1_000);
   expect([writers.refused, writers.failed, bed.ranges.splits]).toEqual([[], [], 0]);
   expect(largest(bed)).toBeGreaterThan(2 * SIZES.maxBytes);
-  const [remark] = leading(bed).map(({ sizeRemark }) => sizeRemark);
+  const [remark] = leading(bed).map(({ splitReasons }) => splitReasons.remark);
   expect(remark).toBe('it is to be split, which was refused: splits are paused');
 });
 
@@ -98,6 +98,6 @@ test('do not wait where one key has all of it', async () => {
   await bed.run(1_000);
   expect([writers.refused, writers.failed, bed.ranges.splits]).toEqual([[], [], 0]);
   expect(writers.written * VALUE.length).toBeGreaterThan(2 * SIZES.maxBytes);
-  const [remark] = leading(bed).map(({ sizeRemark }) => sizeRemark);
+  const [remark] = leading(bed).map(({ splitReasons }) => splitReasons.remark);
   expect(remark).toContain('one key, lock or lease has all of it');
 });

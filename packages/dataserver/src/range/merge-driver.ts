@@ -120,7 +120,7 @@ export class MergeDriver {
     for (const target of this.#deps.replicas()) {
       if (this.isMerging(target.rangeId)) continue;
       for (const source of sealed) {
-        if (target.serving || !isOn(source, target.leaderNode())) this.#goOn({ target, source });
+        if (target.serving || !isOn(source, target.leadership.node)) this.#goOn({ target, source });
       }
     }
   }
@@ -140,7 +140,7 @@ export class MergeDriver {
 
   /** What the leader decided is seen in the target's log. */
   #haveRefused(target: RangeReplica, { targetId, round }: MergeRound): void {
-    const node = target.leaderNode();
+    const node = target.leadership.node;
     if (node !== 0) void this.#call(node, rangeRefuseMerge, { targetId, round }).catch(() => {});
   }
 
@@ -248,7 +248,7 @@ export class MergeDriver {
     requestOf: (state: RangeState) => Q,
   ): Promise<R> {
     return this.#insist(untilMs, () => {
-      const node = source.leaderNode();
+      const node = source.leadership.node;
       if (node === 0) throw new ServiceError('UNAVAILABLE', `range ${source.rangeId} has no leader now`);
       return this.#call(node, method, requestOf(source.state));
     });

@@ -1,4 +1,4 @@
-import { asBuffer, assert, ServiceError } from '@remora/base';
+import { assert, ServiceError } from '@remora/base';
 import { grantNews } from '@remora/lock';
 import type {
   CommandResult,
@@ -8,77 +8,48 @@ import type {
   RangeInfo,
   RangeReply,
   RangeRequest,
-  SplitPolicy,
 } from '@remora/protocol';
 import type {
   ConfChange,
   ConfState,
   Entry,
   Group,
-  Role,
   SnapshotMeta,
   SnapshotReceiver,
   StateMachine,
   StateMachineSnapshot,
 } from '@remora/raft';
-import type { Checkpointer } from '../checkpointer.ts';
 import { LockListeners } from '../lock-watch/lock-listeners.ts';
-import type { RevisionSource } from '../revisions/revision-drawer.ts';
 import { SplitReasons } from '../splitting/split-reasons.ts';
-import type { SplitWish } from '../splitting/split-wish.ts';
-import type { RangeMeter, RangeStart } from '../state/effects.ts';
+import type { RangeStart } from '../state/effects.ts';
 import { lockReader } from '../state/engine-lock-view.ts';
 import { admitsChange } from '../state/membership.ts';
 import { RangeState } from '../state/range-state.ts';
 import type { SplitCommand } from '../state/split.ts';
-import { TransactionService, type TransactionServiceDeps } from '../transactions/transaction-service.ts';
+import { TransactionService } from '../transactions/transaction-service.ts';
 import { WatchHub } from '../watch/watch-hub.ts';
-import type { OnApplied } from './applied-command.ts';
 import { AutoCompactor } from './auto-compactor.ts';
 import { ClosedRevisions } from './closed-revisions.ts';
 import { Commands, type RangeDone } from './commands.ts';
 import { EntryApplier } from './entry-applier.ts';
 import { GrantWatches } from './grant-watches.ts';
+import { Leadership, type RoleChange } from './leadership.ts';
 import { LeaseDuties } from './lease-duties.ts';
 import { LOCK_LIMITS, LockLimits } from './lock-limits.ts';
 import { LockWaits } from './lock-waits.ts';
-import { type MergeNeighbours, Merges } from './merges.ts';
-import type { OtherRanges } from './other-ranges.ts';
+import { Merges } from './merges.ts';
 import { Queries } from './queries.ts';
 import { RangeClock } from './range-clock.ts';
+import type { RangeDeps } from './range-deps.ts';
+import { rangeEffects } from './range-effects.ts';
 import { RangeLoad } from './range-load.ts';
 import { RangeMembers } from './range-members.ts';
-import type { OnCancel, RangeOptions, RangeUnderWay } from './range-options.ts';
+import type { OnCancel, RangeUnderWay } from './range-options.ts';
 import { RangeRequests } from './range-requests.ts';
 import { RangeWatches } from './range-watches.ts';
-import { ReplicaRows, type ReplicaRowsDeps } from './replica-rows.ts';
-import { type SplitDone, Splits, type SplitsDeps } from './splits.ts';
+import { ReplicaRows } from './replica-rows.ts';
+import { type SplitDone, Splits } from './splits.ts';
 import { WriteBrake } from './write-brake.ts';
-
-export interface RangeDeps
-  extends ReplicaRowsDeps,
-    Pick<SplitsDeps, 'onSplit' | 'following'>,
-    Pick<TransactionServiceDeps, 'transactionPeers'> {
-  readonly nodeId: number;
-  readonly options: RangeOptions;
-  readonly drawer: RevisionSource;
-  readonly others: OtherRanges;
-  readonly checkpointer: Pick<Checkpointer, 'run'>;
-  /** The replica has applied that it is no member of its range any more. Called once, from within `apply`. */
-  readonly onLeft: (replica: RangeReplica) => void;
-  readonly onApplied?: OnApplied;
-  readonly neighbours: MergeNeighbours;
-  /** It leads, and serves from now on. */
-  readonly onServing?: (rangeId: number) => void;
-  /** Its part of the node's memory for recent events, as it is now. */
-  readonly watchRingShare: () => number;
-  /** When ranges are split by themselves, as it is now; undefined: never. */
-  readonly splitPolicy: () => SplitPolicy | undefined;
-  /** Counts what it applies while it leads. */
-  readonly meter?: RangeMeter;
-  /** There is a reason to split it. */
-  readonly onSplitWish?: () => void;
-}
 
 /**
  * One local replica of a range: the state machine that its Raft group drives, and the service that requests reach.
@@ -101,7 +72,8 @@ export class RangeReplica implements StateMachine {
   /** Up to which revision this range is complete. */
   readonly closing: ClosedRevisions;
   readonly #splits: Splits;
-  readonly #reasons: SplitReasons;
+  /** Why it is to be split, as its leader sees it. */
+  readonly splitReasons: SplitReasons;
   readonly #brake: WriteBrake;
   readonly merges: Merges;
   readonly #leases: LeaseDuties;
@@ -117,55 +89,21 @@ export class RangeReplica implements StateMachine {
   /** Of what is asked of the leader here, for reports. */
   readonly load: RangeLoad;
   readonly members: RangeMembers;
+  readonly leadership = new Leadership(() => this.state.descriptor);
   #group: Group | undefined;
-  #leaderTerm = 0;
-  #leaderReplica = 0;
-  #term = 0;
-  #serving = false;
 
   /** `start` is what the range begins with, when the engine holds no state of it and it comes from another one. */
   constructor(deps: RangeDeps, descriptor: RangeDescriptor, conf: ConfState, start?: RangeStart) {
     this.#deps = deps;
     const { engine, clock, logger } = deps;
     this.lockListeners = new LockListeners({ engine, clock, revision: () => this.state.revision });
-    const meterOfLeader = () => (this.leading ? deps.meter : undefined);
-    this.state = new RangeState(engine, {
-      descriptor,
-      conf,
-      effects: {
-        onEvents: (revision, events) => {
-          this.#rows.written(revision);
-          this.hub.publish(revision, events);
-        },
-        onNotice: (notice) => {
-          this.#waits.notify(notice);
-          this.#grants.notify(notice);
-        },
-        onForcedRelease: ({ lock, by = '', reason = '' }, version) => {
-          if (!this.#serving) return;
-          const { namespace, name } = lock;
-          const details = { range: this.rangeId, namespace, lock: asBuffer(name).toString(), version, by, reason };
-          logger.warn(details, 'a lock was taken from its holder by force');
-        },
-        listeners: this.lockListeners,
-        onHoldDelayed: (hold) => this.#leases.holdDelayed(hold),
-        get meter() {
-          return meterOfLeader();
-        },
-        onLeaseGranted: (lease) => this.#leases.granted(lease),
-        onLeaseEnded: (id) => this.#leases.ended(id),
-        onSplit: (child, term) => {
-          this.#keysChanged();
-          this.#splits.applied(child, term);
-        },
-        onSealed: () => {
-          this.group.tellCommits(); // the merge waits for all replicas (merges.ts MR2)
-          this.merges.sealChanged();
-        },
-        source: (rangeId) => deps.neighbours.source(rangeId),
-        onMerged: (sourceId) => this.merges.merged(sourceId),
-      },
+    const effects = rangeEffects(this, {
+      ...{ ...deps, waits: this.#waits, grants: this.#grants, keysChanged: () => this.#keysChanged() },
+      rows: () => this.#rows,
+      leases: () => this.#leases,
+      splits: () => this.#splits,
     });
+    this.state = new RangeState(engine, { descriptor, conf, effects });
     if (start === undefined) this.state.load();
     else this.state.begin(start);
     this.hub = new WatchHub(engine, this.state, {
@@ -208,7 +146,7 @@ export class RangeReplica implements StateMachine {
     });
     this.#leases = new LeaseDuties({
       ...{ clock, state: this.state, others: deps.others, commands: this.#commands },
-      term: () => (this.#serving && this.merges.refusal === undefined ? this.#leaderTerm : 0),
+      term: () => (this.serving && this.merges.refusal === undefined ? this.leadership.ownTerm : 0),
       staleEpoch: () => this.staleEpoch(),
     });
     this.#rows = new ReplicaRows(deps, this.state);
@@ -224,8 +162,8 @@ export class RangeReplica implements StateMachine {
       nodeId: deps.nodeId,
     });
     const onCandidate = (): void => deps.onSplitWish?.();
-    this.#reasons = new SplitReasons({ ...deps, state: this.state, load: this.load, onCandidate });
-    this.#brake = new WriteBrake({ clock, pressure: () => this.#reasons.pressure });
+    this.splitReasons = new SplitReasons({ ...deps, state: this.state, load: this.load, onCandidate });
+    this.#brake = new WriteBrake({ clock, pressure: () => this.splitReasons.pressure });
     this.#splits = new Splits(this, {
       ...deps,
       commands: this.#commands,
@@ -238,7 +176,7 @@ export class RangeReplica implements StateMachine {
       keysChanged: () => this.#keysChanged(),
     });
     this.#requests = new RangeRequests(this, {
-      ...{ commands: this.#commands, queries: this.#queries, leases: this.#leases, reasons: this.#reasons },
+      ...{ commands: this.#commands, queries: this.#queries, leases: this.#leases, reasons: this.splitReasons },
       brake: this.#brake,
     });
   }
@@ -259,12 +197,12 @@ export class RangeReplica implements StateMachine {
   }
 
   get leading(): boolean {
-    return this.#leaderTerm !== 0;
+    return this.leadership.leading;
   }
 
   /** Whether it leads and has applied an entry of its own term: its state is current, and its time runs. */
   get serving(): boolean {
-    return this.#serving;
+    return this.leadership.serving;
   }
 
   // -------------------------------------------------------------------------------------------- state machine
@@ -282,54 +220,53 @@ export class RangeReplica implements StateMachine {
   }
 
   #applied(entry: Entry): void {
-    this.#reasons.written(entry.data.length, this.#serving);
+    this.splitReasons.written(entry.data.length, this.serving);
     this.hub.flush();
     this.lockListeners.flush();
     this.closing.applied();
     this.#rows.collect();
-    if (this.#leaderTerm !== 0 && entry.term === this.#leaderTerm && !this.#serving) this.#startServing();
+    if (this.leading && entry.term === this.leadership.ownTerm && !this.serving) this.#startServing();
     this.#transactions.applied();
   }
 
   /** What was worked out for the keys that it had holds no longer. */
   #keysChanged(): void {
     this.#rows.collectAnew();
-    this.#reasons.reset();
+    this.splitReasons.reset();
     this.closing.keysChanged();
     this.#leases.keysChanged();
     this.group.tellCommits(); // clients wait for those who have the keys now, on whatever node they are to be led
-    if (this.#serving) this.#time.rebase(this.state.rangeTimeMs);
+    if (this.serving) this.#time.rebase(this.state.rangeTimeMs);
   }
 
-  roleChanged(change: { readonly role: Role; readonly term: number; readonly leader: number }): void {
-    this.#leaderReplica = change.leader;
-    this.#term = change.term;
+  roleChanged(change: RoleChange): void {
+    this.leadership.told(change);
     const term = change.role === 'leader' ? change.term : 0;
-    if (term === this.#leaderTerm) return;
-    if (this.#leaderTerm !== 0) this.#stopServing();
-    this.#leaderTerm = term;
+    if (term === this.leadership.ownTerm) return;
+    if (this.leading) this.#stopServing();
     this.members.termBegan();
-    if (term !== 0) this.#time.reset(this.state.rangeTimeMs);
+    if (term === 0) return;
+    this.leadership.begin(term);
+    this.#time.reset(this.state.rangeTimeMs);
   }
 
   /** An entry of the own term is applied: the state is current, and time may run. */
   #startServing(): void {
-    this.#serving = true;
-    this.#reasons.reset();
+    this.leadership.serve();
+    this.splitReasons.reset();
     this.#time.rebase(this.state.rangeTimeMs);
-    if (this.merges.refusal === undefined) this.#leases.start(this.#leaderTerm);
+    if (this.merges.refusal === undefined) this.#leases.start(this.leadership.ownTerm);
     this.#compactor.reset();
     this.#deps.logger.info(
-      { range: this.rangeId, term: this.#leaderTerm, revision: this.state.revision },
+      { range: this.rangeId, term: this.leadership.ownTerm, revision: this.state.revision },
       'leads the range',
     );
     this.#deps.onServing?.(this.rangeId);
   }
 
   #stopServing(): void {
-    this.#serving = false;
-    this.#reasons.reset();
-    this.#leaderTerm = 0;
+    this.leadership.end();
+    this.splitReasons.reset();
     this.#leases.stop(this.notLeader());
     this.#commands.proposals.abandon();
     this.closing.abandon();
@@ -346,7 +283,7 @@ export class RangeReplica implements StateMachine {
 
   install(meta: SnapshotMeta): SnapshotReceiver {
     // Whoever is sent a snapshot follows; it may not have been told yet, as nothing is applied meanwhile.
-    if (this.#leaderTerm !== 0) this.#stopServing();
+    if (this.leading) this.#stopServing();
     const { replicaId } = this.group;
     return this.#rows.install(meta, {
       replicaId,
@@ -376,10 +313,10 @@ export class RangeReplica implements StateMachine {
   /** Called about every second: what a leader does by the clock. `latestMs`: the latest time of any range of the node. */
   housekeep(latestMs: number): void {
     this.hub.trim();
-    if (!this.#serving || this.merges.refusal !== undefined) return;
+    if (!this.serving || this.merges.refusal !== undefined) return;
     this.#time.catchUp(latestMs);
     this.members.look();
-    this.#reasons.tick();
+    this.splitReasons.tick();
     if (this.#time.nowMs() - this.state.rangeTimeMs > this.#deps.options.timeCarryMs)
       this.#commands.propose({ type: 'noop' });
     const compactTo = this.#compactor.tick(this.#deps.clock.monotonicMs(), this.state);
@@ -387,7 +324,7 @@ export class RangeReplica implements StateMachine {
   }
 
   close(): void {
-    if (this.#leaderTerm !== 0) this.#stopServing();
+    if (this.leading) this.#stopServing();
     this.#rows.close();
     this.watches.close();
   }
@@ -400,7 +337,7 @@ export class RangeReplica implements StateMachine {
 
   reply(result: CommandResult | QueryResult, revision = this.state.revision): RangeReply {
     // What this node counted when it led last, or never, is no time of the range.
-    const rangeTimeMs = this.#serving ? this.#time.nowMs() : 0;
+    const rangeTimeMs = this.serving ? this.#time.nowMs() : 0;
     return { revision, raftTerm: this.group.term, rangeTimeMs, result };
   }
 
@@ -417,14 +354,14 @@ export class RangeReplica implements StateMachine {
 
   /** A leader that has not caught up with its log does not know the range's time; one that hands over takes nothing. */
   get #answers(): boolean {
-    return this.#serving && !this.group.transferring;
+    return this.serving && !this.group.transferring;
   }
 
   info(): RangeInfo {
     return {
       rangeId: this.rangeId,
-      leaderNode: this.leading && !this.#answers ? 0 : this.leaderNode(),
-      rangeTimeMs: this.#serving ? this.#time.nowMs() : this.state.rangeTimeMs,
+      leaderNode: this.leading && !this.#answers ? 0 : this.leadership.node,
+      rangeTimeMs: this.serving ? this.#time.nowMs() : this.state.rangeTimeMs,
       revision: this.state.revision,
       term: this.#group?.term ?? 0,
     };
@@ -440,15 +377,6 @@ export class RangeReplica implements StateMachine {
     return this.#splits.staleEpoch();
   }
 
-  leaderNode(): number {
-    return this.state.descriptor.replicas.find((r) => r.replicaId === this.#leaderReplica)?.nodeId ?? 0;
-  }
-
-  /** The node that leads in a term, as it was told of together with what is applied; 0: unknown, or of another term. */
-  leaderNodeOf(term: number): number {
-    return term === this.#term ? this.leaderNode() : 0;
-  }
-
   /** Why nothing can be read here now; undefined when it can (R3). */
   unreadable(): ServiceError | undefined {
     if (!this.replacing) return this.merges.refusal;
@@ -458,24 +386,7 @@ export class RangeReplica implements StateMachine {
   }
 
   notLeader(): ServiceError {
-    return new ServiceError('NOT_LEADER', 'this replica does not lead the range', {
-      details: { rangeId: this.rangeId, leaderNode: this.leading ? 0 : this.leaderNode() },
-    });
-  }
-
-  /** Why it is to be split, as its leader sees it; undefined while it is not. */
-  get splitWish(): SplitWish | undefined {
-    return this.#reasons.wish;
-  }
-
-  /** What is the matter with its size, as its leader sees it, for people; empty: nothing. */
-  get sizeRemark(): string {
-    return this.#reasons.remark;
-  }
-
-  /** The split that it wishes was tried, and refused. */
-  splitRefused(reason: string): void {
-    this.#reasons.refused(reason);
+    return this.leadership.notLeader();
   }
 
   /** Splits the range, on its leader; answers once that is applied here. */

@@ -17,7 +17,7 @@ export function rangeReport(replica: RangeReplica, silent: boolean, nowMs: numbe
   };
 }
 
-function leaderReport({ group, state, load, members, sizeRemark }: RangeReplica, nowMs: number): LeaderReport {
+function leaderReport({ group, state, load, members, splitReasons }: RangeReplica, nowMs: number): LeaderReport {
   const { conf, changePending, firstIndex, lastIndex, progress } = group.status();
   const { silence } = members;
   silence.look(progress, nowMs);
@@ -28,7 +28,7 @@ function leaderReport({ group, state, load, members, sizeRemark }: RangeReplica,
     changePending,
     ...load.rates(),
     peers: progress.map((peer) => peerReport(peer, silence.silentMs(peer, nowMs))),
-    sizeRemark,
+    sizeRemark: splitReasons.remark,
   };
 }
 

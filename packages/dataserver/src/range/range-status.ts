@@ -8,7 +8,7 @@ export function rangeStatusOf(replica: RangeReplica, nodeId: number): RangeStatu
   const matches = new Map(raft.progress.map((p) => [p.replica, p]));
   return {
     rangeId: state.rangeId,
-    leaderNode: replica.leading ? nodeId : replica.leaderNode(),
+    leaderNode: replica.leading ? nodeId : replica.leadership.node,
     term: raft.term,
     commit: raft.commit,
     applied: raft.applied,

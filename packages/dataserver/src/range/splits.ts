@@ -108,7 +108,7 @@ export class Splits {
     const stale = this.staleEpoch();
     this.#deps.watches.endOutside(bounds, stale);
     this.#deps.queries.interrupt(stale, (lock) => !lockWithin(bounds, lock));
-    const leaderNode = this.#replica.leaderNodeOf(term); // S7
+    const leaderNode = this.#replica.leadership.nodeOf(term); // S7
     const { outcomes } = state;
     this.#durable = this.#deps.onSplit({ start, leaderNode }, this.#replica).then(() => outcomes.settled());
   }

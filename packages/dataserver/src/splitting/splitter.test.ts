@@ -19,7 +19,7 @@ const turns = async (): Promise<void> => {
 class Led implements SplitReplica {
   readonly rangeId: number;
   serving = true;
-  splitWish: SplitWish | undefined;
+  readonly splitReasons: { wish: SplitWish | undefined; readonly refused: (reason: string) => void };
   readonly group = { term: 3 };
   readonly proposed: SplitCommand[] = [];
   refusal: ServiceError | undefined;
@@ -28,17 +28,13 @@ class Led implements SplitReplica {
 
   constructor(rangeId = 2, splitWish?: SplitWish) {
     this.rangeId = rangeId;
-    this.splitWish = splitWish;
+    this.splitReasons = { wish: splitWish, refused: (reason: string) => this.refused.push(reason) };
     this.descriptor = { ...DESCRIPTOR, rangeId };
   }
 
   get state() {
     const { descriptor } = this;
     return { descriptor, bounds: boundsOf(descriptor), placeRefusal: () => this.refusal };
-  }
-
-  splitRefused(reason: string): void {
-    this.refused.push(reason);
   }
 
   split(command: SplitCommand, done: Parameters<SplitReplica['split']>[1]): void {
@@ -48,7 +44,7 @@ class Led implements SplitReplica {
     const left = { ...this.descriptor, epoch, end: command.at };
     const right = { ...left, rangeId: command.childId, start: command.at, end: this.descriptor.end };
     this.descriptor = left;
-    this.splitWish = undefined;
+    this.splitReasons.wish = undefined;
     done(undefined, { type: 'split', left, right });
   }
 }
@@ -183,7 +179,7 @@ describe('a range that has a reason to be split', () => {
     expect(refused.refused).toEqual(Array(4).fill('splits are paused'));
     expect(await triesIn(600)).toBeLessThan(15);
     bed.answer = async () => ({ childId: 9, replicas: [] });
-    other.splitWish = bySize('p');
+    other.splitReasons.wish = bySize('p');
     await bed.tick();
     expect(other.proposed).toHaveLength(1);
     bed.clock.advance(60_000);

@@ -7,9 +7,10 @@ import { Pauses } from './pauses.ts';
 import type { SplitPlace, SplitWish } from './split-wish.ts';
 
 /** What it needs to know of a replica. */
-export type SplitReplica = Pick<RangeReplica, 'rangeId' | 'serving' | 'splitWish' | 'split' | 'splitRefused'> & {
+export type SplitReplica = Pick<RangeReplica, 'rangeId' | 'serving' | 'split'> & {
   readonly group: Pick<RangeReplica['group'], 'term'>;
   readonly state: Pick<RangeReplica['state'], 'descriptor' | 'bounds' | 'placeRefusal'>;
+  readonly splitReasons: Pick<RangeReplica['splitReasons'], 'wish' | 'refused'>;
 };
 
 export interface SplitterDeps {
@@ -115,7 +116,7 @@ export class Splitter {
       return { replica, wish: { cause: 'admin', ...(at === undefined ? {} : { at }) } };
     }
     for (const replica of led.values()) {
-      const wish = replica.splitWish;
+      const wish = replica.splitReasons.wish;
       if (wish !== undefined && !this.#pauses.paused(replica.rangeId)) return { replica, wish };
     }
     return undefined;
@@ -132,7 +133,7 @@ export class Splitter {
     } catch (error) {
       const { message } = toServiceError(error);
       logger.info({ range: rangeId, cause, error: message }, 'a range was not split');
-      if (cause !== 'admin') replica.splitRefused(message);
+      if (cause !== 'admin') replica.splitReasons.refused(message);
       this.#ended(rangeId, cause, { outcome: 'refused', reason: message });
     }
   }

@@ -1,0 +1,74 @@
+import { ServiceError } from '@remora/base';
+import type { RangeDescriptor } from '@remora/protocol';
+import { NO_REPLICA, type Role } from '@remora/raft';
+
+export interface RoleChange {
+  readonly role: Role;
+  readonly term: number;
+  /** The replica that leads; NO_REPLICA: unknown. */
+  readonly leader: number;
+}
+
+/** Who leads a range, as one of its replicas was told last: itself, from its election on, or another one. */
+export class Leadership {
+  readonly #descriptor: () => RangeDescriptor;
+  #ownTerm = 0;
+  #told: RoleChange = { role: 'follower', term: 0, leader: NO_REPLICA };
+  #serving = false;
+
+  /** `descriptor`: of the range as it is now, which says where its replicas are. */
+  constructor(descriptor: () => RangeDescriptor) {
+    this.#descriptor = descriptor;
+  }
+
+  /** The term in which this replica leads; 0: it does not. */
+  get ownTerm(): number {
+    return this.#ownTerm;
+  }
+
+  get leading(): boolean {
+    return this.#ownTerm !== 0;
+  }
+
+  /** Whether it leads and has applied an entry of its own term. */
+  get serving(): boolean {
+    return this.#serving;
+  }
+
+  /** By the group of this replica, which does not lead by that yet (`begin`). */
+  told(change: RoleChange): void {
+    this.#told = change;
+  }
+
+  /** This replica leads in that term from now on, and serves once an entry of it is applied. */
+  begin(term: number): void {
+    this.#ownTerm = term;
+  }
+
+  serve(): void {
+    this.#serving = true;
+  }
+
+  end(): void {
+    this.#ownTerm = 0;
+    this.#serving = false;
+  }
+
+  /** The node that leads; 0: unknown. */
+  get node(): number {
+    const { leader } = this.#told;
+    return this.#descriptor().replicas.find(({ replicaId }) => replicaId === leader)?.nodeId ?? 0;
+  }
+
+  /** The node that leads in a term, as it was told of together with what is applied; 0: unknown, or of another term. */
+  nodeOf(term: number): number {
+    return term === this.#told.term ? this.node : 0;
+  }
+
+  notLeader(): ServiceError {
+    const { rangeId } = this.#descriptor();
+    return new ServiceError('NOT_LEADER', 'this replica does not lead the range', {
+      details: { rangeId, leaderNode: this.leading ? 0 : this.node },
+    });
+  }
+}
