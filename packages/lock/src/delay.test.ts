@@ -1,7 +1,7 @@
 import { utf8 } from '@remora/base';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { gist, noticeGist } from '../test/gist.ts';
 import { MemoryView } from '../test/memory-view.ts';
-import { gist, noticeGist } from '../test/naive-lock.ts';
 import {
   type AcquireAs,
   applyLockCommand,

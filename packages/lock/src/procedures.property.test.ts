@@ -2,8 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { equalBytes, utf8 } from '@remora/base';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { gist, name, noticeGist } from '../test/gist.ts';
 import { MemoryView } from '../test/memory-view.ts';
-import { gist, NaiveLock, type Now, name, noticeGist } from '../test/naive-lock.ts';
+import { NaiveLock } from '../test/naive-lock.ts';
+import type { Now } from '../test/naive-state.ts';
 import {
   type AcquireAs,
   applyLockCommand,

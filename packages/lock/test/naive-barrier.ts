@@ -1,0 +1,69 @@
+/** Barriers: those who wait until nobody holds the lock, and those who enter it together. */
+import type { Owner } from '../src/index.ts';
+import { type Gist, name, text } from './gist.ts';
+import { handOver, letThrough } from './naive-hand-over.ts';
+import type { CommandOf, Holding, NaiveState } from './naive-state.ts';
+
+export function pass(lock: NaiveState, command: CommandOf<'acquire'>, held: Holding | undefined): Gist {
+  const { owner, attempt = 0, wait, waitUntilMs } = command;
+  const before = lock.passer(owner);
+  if (before !== undefined && before.passed > 0 && attempt <= before.attempt) return `granted ${before.passed} 0`;
+  if (held !== undefined && attempt < held.first) return 'LOCK_CANCELED';
+  if (held !== undefined) {
+    lock.vacate(held);
+    if (attempt > 1) lock.leaveMark(command, attempt - 1);
+    handOver(lock);
+  }
+  if (wait && waitUntilMs > 0 && waitUntilMs < lock.now.timeMs) {
+    lock.dropPasser(owner);
+    return 'LOCK_TIMEOUT';
+  }
+  if (lock.holders.length > 0 && !wait) return lock.busy();
+  const passed = lock.holders.length === 0 ? lock.now.revision : 0;
+  lock.putPasser({ owner, attempt, waitUntilMs, parties: 0, passed });
+  return passed > 0 ? `granted ${passed} 0` : 'queued';
+}
+
+export function enterBarrier(
+  lock: NaiveState,
+  command: CommandOf<'acquire'>,
+  parties: number,
+  held: Holding | undefined,
+): Gist {
+  const { owner, attempt = 0, wait } = command;
+  const waitUntilMs = wait ? command.waitUntilMs : 0;
+  const before = lock.passer(owner);
+  if (held !== undefined && (before?.parties ?? 0) === 0) {
+    return attempt <= held.attempt ? lock.granted(held) : 'LOCK_KIND_MISMATCH';
+  }
+  if (before !== undefined && attempt < before.attempt) return 'LOCK_CANCELED';
+  const entered = lock.holders.filter(({ mode }) => mode === 'shared').length + (held === undefined ? 1 : 0);
+  if (wait ? waitUntilMs > 0 && waitUntilMs < lock.now.timeMs : entered < parties) {
+    if (held !== undefined) lock.vacate(held);
+    else lock.dropPasser(owner);
+    handOver(lock);
+    return 'LOCK_TIMEOUT';
+  }
+  if (held === undefined) {
+    const alone = lock.holders.some(({ mode }) => mode === 'exclusive');
+    if (lock.queue.length > 0 || lock.upgrader !== undefined || alone) return 'LOCK_KIND_MISMATCH';
+    const wanted = { data: text(command.data), keepData: false, delayMs: 0, permits: 0 };
+    lock.grant({ owner, mode: 'shared', attempt, waitUntilMs, ...wanted });
+  } else held.attempt = Math.max(attempt, held.attempt);
+  lock.putPasser({ owner, attempt, waitUntilMs, parties, passed: 0 });
+  letThrough(lock);
+  const inside = lock.heldBy(owner);
+  return lock.passer(owner) === undefined && inside !== undefined ? lock.granted(inside) : 'queued';
+}
+
+export function cancelPassing(lock: NaiveState, owner: Owner, attempt: number, held: Holding | undefined): boolean {
+  const passer = lock.passer(owner);
+  if (passer === undefined || (attempt > 0 && attempt < passer.attempt)) return false;
+  if (held !== undefined && passer.parties > 0) {
+    lock.vacate(held);
+    return true;
+  }
+  lock.dropPasser(owner);
+  if (passer.passed === 0) lock.notices.push(`${name(owner)} LOCK_CANCELED`);
+  return false;
+}

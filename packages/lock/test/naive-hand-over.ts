@@ -1,0 +1,58 @@
+import { byOwner, name } from './gist.ts';
+import type { NaiveState, Passing } from './naive-state.ts';
+
+/** Who comes next, whatever has changed: those at the barrier, then who upgrades, then the queue. */
+export function handOver(lock: NaiveState): void {
+  letThrough(lock);
+  if (lock.full()) return;
+  const { upgrader } = lock;
+  if (upgrader !== undefined) {
+    const refusal = lock.refusal({ ...upgrader, permits: 0 });
+    if (refusal === undefined && lock.holders.length > 1) return;
+    lock.upgrader = undefined;
+    const held = lock.heldBy(upgrader.owner);
+    if (refusal !== undefined) lock.notices.push(`${name(upgrader.owner)} ${refusal}`);
+    else if (held !== undefined) {
+      lock.toExclusive(held, upgrader.attempt);
+      lock.notices.push(`${name(upgrader.owner)} ${lock.granted(held)}`);
+      return;
+    }
+  }
+  for (let next = lock.queue[0]; next !== undefined && !lock.full(); next = lock.queue[0]) {
+    const refusal = lock.refusal(next);
+    if (refusal === undefined && !lock.fits(next)) break;
+    lock.queue.shift();
+    if (refusal === undefined) lock.grant(next);
+    const told = refusal ?? lock.granted({ version: lock.now.revision, depth: 1 });
+    lock.notices.push(`${name(next.owner)} ${told}`);
+  }
+  letThrough(lock);
+}
+
+/** Those at the barrier who may pass or enter. */
+export function letThrough(lock: NaiveState): void {
+  const sharers = () => lock.holders.filter(({ mode }) => mode !== 'exclusive').length;
+  const waiting = () => lock.passers.filter(({ passed }) => passed === 0).sort(byOwner);
+  const may = (p: Passing) => (p.parties === 0 ? lock.holders.length === 0 : sharers() >= p.parties);
+  // Nobody is looked at unless somebody may pass, or the lock is free.
+  if (!waiting().some(may)) return;
+  for (const passer of waiting()) {
+    const alive = lock.now.alive(passer.owner);
+    const late = passer.waitUntilMs > 0 && passer.waitUntilMs < lock.now.timeMs;
+    if (alive && !late) continue;
+    lock.dropPasser(passer.owner);
+    const held = passer.parties > 0 ? lock.heldBy(passer.owner) : undefined;
+    if (held !== undefined) lock.remove(held);
+    lock.notices.push(`${name(passer.owner)} ${alive ? 'LOCK_TIMEOUT' : 'SESSION_EXPIRED'}`);
+  }
+  for (const passer of waiting().filter(may)) {
+    if (passer.parties === 0) {
+      passer.passed = lock.now.revision;
+      lock.notices.push(`${name(passer.owner)} granted ${passer.passed} 0`);
+    } else {
+      lock.dropPasser(passer.owner);
+      const held = lock.heldBy(passer.owner);
+      if (held !== undefined) lock.notices.push(`${name(passer.owner)} ${lock.granted(held)}`);
+    }
+  }
+}
