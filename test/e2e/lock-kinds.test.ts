@@ -610,6 +610,38 @@ describe('over HTTP', () => {
     expect(await client.locks.show(name)).toBeUndefined();
   });
 
+  test('a lock is upgraded and downgraded, and parties meet, together with clients of the SDK', async () => {
+    const [name, start] = [unique('http-upgrade'), unique('http-round')];
+    const [node, last] = [cluster.node(1), cluster.node(3)];
+    const reader = await client.rwLock(name).read().acquire();
+    const shared = await askLock(node, name, 'acquire', { shared: true });
+    expect((await askLock(last, name, 'upgrade', shared.body)).status).toBe(423);
+    const upgrading = askLock(last, name, 'upgrade', { ...shared.body, wait: '1m' });
+    await waiters(name, 1);
+    await reader.release();
+    const alone = await upgrading;
+    expect(alone.body.version).toBeGreaterThan(shared.body.version);
+    // As when its answer was lost.
+    expect((await askLock(node, name, 'upgrade', shared.body)).body.version).toBe(alone.body.version);
+    expect(await client.rwLock(name).read().tryAcquire()).toBeUndefined();
+    const again = await askLock(node, name, 'downgrade', alone.body);
+    await (await client.rwLock(name).read().acquire()).release();
+    expect((await askLock(last, name, 'release', again.body)).body).toEqual({ released: true });
+
+    const entering = askLock(node, start, 'acquire', { parties: 2, wait: '1m' });
+    await passing(start, 1);
+    const stay = await client.doubleBarrier(start, { parties: 2 }).enter();
+    const inside = await entering;
+    const gone = askLock(last, start, 'acquire', { pass: true, wait: '1m' });
+    const leaving = stay.leave();
+    await passing(start, 2);
+    expect((await askLock(last, start, 'leave', { ...inside.body, wait: '1m' })).status).toBe(200);
+    await leaving;
+    expect((await gone).status).toBe(200);
+    expect((await askLock(node, start, 'release', inside.body)).body).toEqual({ released: true });
+    expect(await client.locks.show(start)).toBeUndefined();
+  });
+
   test('the script of the documentation runs a command under a lock, and stops it when the lock is lost', async () => {
     const name = unique('script');
     const held = await client.lock(name).acquire();

@@ -89,6 +89,10 @@ export class HttpBed {
 
 export const LOCKS = '/v1/locks/default';
 
+export function lockPath(name: string, action: string): string {
+  return `${LOCKS}/${name}/${action}`;
+}
+
 export interface Grant {
   readonly session: string;
   readonly token: string;

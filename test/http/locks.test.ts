@@ -3,16 +3,14 @@ import { fileURLToPath } from 'node:url';
 import { OPENAPI } from '@remora/gateway';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { describedAnswers, seenAnswers } from './described.ts';
-import { type Grant, HttpBed, LOCKS, type Shown } from './http-bed.ts';
+import { OF_KINDS, unseenAnswers } from './described.ts';
+import { type Grant, HttpBed, LOCKS, lockPath as path, type Shown } from './http-bed.ts';
 import { REFUSED } from './refusals.ts';
 
 let bed: HttpBed;
 beforeEach(() => {
   bed = new HttpBed();
 });
-
-const path = (name: string, action: string) => `${LOCKS}/${name}/${action}`;
 
 describe('a lock with a session of its own', () => {
   test('is acquired, renewed and released by three calls, each taking what the first one answered', async () => {
@@ -234,24 +232,6 @@ describe('a session of the client', () => {
   });
 });
 
-describe('other kinds', () => {
-  test('readers share, and a semaphore has permits, as many as it was told', async () => {
-    await bed.acquire('config', { shared: true });
-    await bed.acquire('config', { shared: true });
-    expect(await bed.refused({ target: path('config', 'acquire') })).toBe('423 LOCK_BUSY');
-    await bed.acquire('builds', { capacity: 2 });
-    const tooMany = { permits: 3, capacity: 2 };
-    expect(await bed.refused({ target: path('builds', 'acquire'), body: tooMany })).toBe('409 LOCK_PERMITS_EXCEEDED');
-    const set = await bed.done({ method: 'PUT', target: path('builds', 'capacity'), body: { capacity: 4 } });
-    expect(set).toEqual({ permits: 1, capacity: 4 });
-    await bed.acquire('builds', tooMany);
-    const shown = await bed.done<Shown>({ method: 'GET', target: `${LOCKS}/builds` });
-    expect(shown).toMatchObject({ kind: 'semaphore', permits: 4, capacity: 4, holderCount: 2 });
-    const asLock = { method: 'PUT', target: path('config', 'capacity'), body: { capacity: 1 } };
-    expect(await bed.refused(asLock)).toBe('409 LOCK_KIND_MISMATCH');
-  });
-});
-
 describe('what is left with a lock', () => {
   test('data are changed by the holder alone, stay for the next one, and are forgotten', async () => {
     const held = await bed.acquire('l', { data: 'one', keepData: true });
@@ -402,11 +382,7 @@ describe('the document', () => {
     expect(readFileSync(file, 'utf8')).toBe(written);
   });
 
-  // Those that come of the transport or of a cluster in trouble are tested with these.
-  const ELSEWHERE = /(403|413|415|429|500|503|504)$/;
-
-  test('names nothing that was not seen in these tests', () => {
-    const seen = seenAnswers();
-    expect(describedAnswers().filter((answer) => !ELSEWHERE.test(answer) && !seen.has(answer))).toEqual([]);
+  test('names nothing that was not seen in these tests, or in those of kinds', () => {
+    expect(unseenAnswers((answer) => !OF_KINDS.test(answer))).toEqual([]);
   });
 });

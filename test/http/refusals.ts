@@ -1,4 +1,4 @@
-import { LOCKS } from './http-bed.ts';
+import { LOCKS, lockPath as path } from './http-bed.ts';
 
 /** A request that is refused before anything is asked of the cluster. Unless it says otherwise it is an acquire of `l`. */
 export interface Refused {
@@ -9,7 +9,6 @@ export interface Refused {
   readonly is: string;
 }
 
-const path = (name: string, action: string) => `${LOCKS}/${name}/${action}`;
 const acquire = path('l', 'acquire');
 
 export const REFUSED: readonly Refused[] = [
@@ -37,6 +36,22 @@ export const REFUSED: readonly Refused[] = [
   { body: { permits: 1 }, is: '400 INVALID_ARGUMENT' },
   { body: { permits: 0, capacity: 1 }, is: '400 INVALID_ARGUMENT' },
   { body: { shared: true, capacity: 1 }, is: '400 INVALID_ARGUMENT' },
+  { body: { pass: true, shared: true }, is: '400 INVALID_ARGUMENT' },
+  { body: { pass: true, parties: 2 }, is: '400 INVALID_ARGUMENT' },
+  { body: { parties: 2, capacity: 2 }, is: '400 INVALID_ARGUMENT' },
+  { body: { parties: 0 }, is: '400 INVALID_ARGUMENT' },
+  { body: { parties: 2, keepData: true }, is: '400 INVALID_ARGUMENT' },
+  { body: { parties: 2, lockDelay: '1s' }, is: '400 INVALID_ARGUMENT' },
+  { body: { pass: true, data: 'x' }, is: '400 INVALID_ARGUMENT' },
+  { target: path('l', 'upgrade'), body: { session: '1.1', token: 't' }, is: '400 INVALID_ARGUMENT' },
+  {
+    target: path('l', 'upgrade'),
+    body: { session: '1.1', token: 't', version: Number.MAX_SAFE_INTEGER },
+    is: '400 INVALID_ARGUMENT',
+  },
+  { target: path('l', 'downgrade'), body: { session: '1.1', token: 't', version: 0 }, is: '400 INVALID_ARGUMENT' },
+  { target: path('l', 'downgrade'), body: { session: '1.1', token: '', version: 1 }, is: '400 INVALID_ARGUMENT' },
+  { target: path('l', 'leave'), body: { session: '1.1', token: 't', version: 1, for: 1 }, is: '400 INVALID_ARGUMENT' },
   { body: { shared: 'yes' }, is: '400 INVALID_ARGUMENT' },
   { body: { data: 'x'.repeat(4_097) }, is: '400 INVALID_ARGUMENT' },
   { body: { data: { base64: '?' } }, is: '400 INVALID_ARGUMENT' },

@@ -17,15 +17,15 @@ const ROWS: readonly Row[] = [
     'http-hung-up-waiter-stays',
     'who hangs up keeps its place (HA2)',
     'http/acquire-calls.ts',
-    'await this.#leave(claim, renewal.ref);',
-    '',
+    '    } catch (error) {\n      await this.#takeBack(claim, renewal.ref);',
+    '    } catch (error) {',
     "'is given up by whoever hangs up', and leaves nothing",
   ],
   [
     'http-undelivered-grant-stays',
     'a grant that nobody took stays (HA2, HE2)',
     'http/acquire-calls.ts',
-    'takeBack: () => void this.#leave(claim, renewal.ref)',
+    'takeBack: () => void this.#takeBack(claim, renewal.ref)',
     'takeBack: () => {}',
     'is given back when nobody took the answer',
   ],
@@ -103,7 +103,58 @@ const ROWS: readonly Row[] = [
   ],
 ];
 
-export const HTTP_RULES: readonly RuleMutation[] = ROWS.map(([name, rule, file, find, replace, test]) => ({
-  ...{ name, rule, find, replace, file: `packages/gateway/src/${file}` },
-  killedBy: { file: file.startsWith('node/') ? 'test/http/endpoint.test.ts' : 'test/http/locks.test.ts', test },
-}));
+/** Of kinds of locks, and barriers. */
+const KINDS: readonly Row[] = [
+  [
+    'http-conversions-not-numbered',
+    'a repetition of an upgrade or a downgrade that comes late undoes what was done since',
+    'http/claims.ts',
+    'return version + ATTEMPT;',
+    'return version * 0 + Number.MAX_SAFE_INTEGER;',
+    'a repetition that comes late undoes nothing',
+  ],
+  [
+    'http-leave-numbered-as-the-entry',
+    'who gives up while it leaves a barrier waits on',
+    'http/claims.ts',
+    'LEAVE_ATTEMPT = ATTEMPT + 1;',
+    'LEAVE_ATTEMPT = ATTEMPT;',
+    'is not waited for any more by whoever releases while it leaves, in a session that goes on',
+  ],
+  [
+    'http-release-while-it-leaves',
+    'a release does not end the wait of one who leaves a barrier',
+    'http/lock-calls.ts',
+    '      await this.#cancel({ ...how, attempt: LEAVE_ATTEMPT }),\n',
+    '',
+    'is not waited for any more by whoever releases while it leaves, in a session that goes on',
+  ],
+  [
+    'http-passage-stays',
+    'of a passage that nobody can ask for again the session stays (HA5)',
+    'http/acquire-calls.ts',
+    "if (claim.as?.type === 'pass') await this.#takeBack(claim, renewal.ref); // HA5",
+    '',
+    'lets all go who wait when it is lifted, and nothing of them stays',
+  ],
+  [
+    'http-upgrade-taken-back',
+    'an upgrade that may be under way elsewhere is given up with its connection (HA6)',
+    'http/claims.ts',
+    '...{ lock, token, session, mayRepeat: true, waitMs, ...asked },',
+    '...{ lock, token, session, mayRepeat: false, waitMs, ...asked },',
+    'who hangs up still waits to upgrade, until the call is repeated or a downgrade gives it up',
+  ],
+];
+
+export const HTTP_RULES: readonly RuleMutation[] = [
+  ...ROWS.map((row) => mutation(row, row[2].startsWith('node/') ? 'endpoint' : 'locks')),
+  ...KINDS.map((row) => mutation(row, 'kinds')),
+];
+
+function mutation([name, rule, file, find, replace, test]: Row, tests: 'endpoint' | 'kinds' | 'locks'): RuleMutation {
+  return {
+    ...{ name, rule, find, replace, file: `packages/gateway/src/${file}` },
+    killedBy: { file: `test/http/${tests}.test.ts`, test },
+  };
+}

@@ -315,16 +315,19 @@ export class SdkBackend implements Backend {
   #await(command: LockCommand, options: RequestOptions, done: BackendDone<CommandResult>, wanted: () => boolean): void {
     const waitMs = options.waitMs ?? 0;
     const endsMs = waitMs === 0 ? Number.POSITIVE_INFINITY : this.#clock.monotonicMs() + waitMs;
+    const asked =
+      command.type === 'acquire' && waitMs > 0 ? { ...command, waitUntilMs: this.rangeTimeMs() + waitMs } : command;
     const poll = (): void => {
       if (!wanted()) return;
-      let result: LockResult = this.#apply(command).result;
+      let result: LockResult = this.#apply(asked).result;
       if (result.type === 'queued' && this.#clock.monotonicMs() < endsMs) {
         this.#clock.setTimer(WAIT_POLL_MS, poll);
         return;
       }
       if (result.type === 'queued' && command.type === 'acquire') {
         const { lock, owner, attempt = 0 } = command;
-        this.#apply({ type: 'cancel', lock, owner, attempt, deadlineMs: 0 });
+        // Whoever numbers its acquires may have asked again elsewhere: its time is over, and it is granted no more.
+        if (attempt === 0) this.#apply({ type: 'cancel', lock, owner, deadlineMs: 0 });
         result = { type: 'refused', code: 'LOCK_TIMEOUT', message: 'too late' };
       }
       done(undefined, { result: { type: 'lock', result }, revision: this.#revision, raftTerm: 1 });

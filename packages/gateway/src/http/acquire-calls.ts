@@ -1,25 +1,9 @@
-import {
-  type Clock,
-  type JsonBytes,
-  jsonBytes,
-  type Random,
-  ServiceError,
-  type Timer,
-  toServiceError,
-} from '@remora/base';
+import { type Clock, type Random, ServiceError, type Timer, toServiceError } from '@remora/base';
 import type { LockId, SessionRef } from '@remora/lock';
-import { ATTEMPT, acquireCommand, type Claim, ownLease, ownRequestId, readClaim } from './claims.ts';
+import { acquireCommand, type Claim, ownLease, ownRequestId, readClaim, readLeave, readUpgrade } from './claims.ts';
 import type { Fields } from './fields.ts';
-import { holderJson, type SessionJson, sessionText, validMs } from './lock-words.ts';
+import { type GrantJson, grantJson, holderJson } from './lock-words.ts';
 import { type RangeCalls, type Renewal, unlessRefused } from './range-calls.ts';
-
-export interface GrantJson extends SessionJson {
-  readonly token: string;
-  readonly version: number;
-  readonly lockTimeMs: number;
-  /** What an earlier holder left with the lock. */
-  readonly keptData?: JsonBytes;
-}
 
 export interface AcquireCallsDeps {
   readonly calls: RangeCalls;
@@ -33,6 +17,11 @@ export interface Acquired {
   readonly takeBack: () => void;
 }
 
+export interface LeftJson {
+  /** Of the round: the same one for all who left together. */
+  readonly version: number;
+}
+
 const BEATS_PER_TTL = 3;
 const BEAT_PAUSE_MIN_MS = 200;
 /** A session that was renewed this much of its TTL ago need not be renewed again for the answer. */
@@ -43,7 +32,7 @@ const LEAVE_TIMEOUT_MS = 10_000;
 export const LEAVE_MARK = 1;
 
 /**
- * Acquires over HTTP.
+ * What is waited for over HTTP: acquires, upgrades, and barriers.
  *
  * HA1. While the client waits, its session is renewed for it; nobody does so before or afterwards.
  * HA2. A call without a token of the client's own ends with its connection: what is not answered to it is taken back, its
@@ -52,6 +41,9 @@ export const LEAVE_MARK = 1;
  *      the place and the grant stay until the client comes for them, releases, or the session ends.
  * HA4. A grant is answered only if the session is known to have been alive after it; what is answered about its time
  *      counts from the sending of the renewal that showed it.
+ * HA5. The cluster remembers that somebody has passed a barrier until it says that it knows. Of a call without a token
+ *      nobody can ask again, so it is forgotten before the answer.
+ * HA6. Upgrades, and leaving a barrier, name the token: HA3 holds for them.
  */
 export class AcquireCalls {
   readonly #deps: AcquireCallsDeps;
@@ -63,21 +55,36 @@ export class AcquireCalls {
 
   /** @throws ServiceError LOCK_BUSY or LOCK_TIMEOUT when others have it; LOCK_BUSY says who. */
   async acquire(lock: LockId, fields: Fields, signal: AbortSignal): Promise<Acquired> {
-    const claim = readClaim(lock, fields, this.#deps.random);
-    signal.throwIfAborted();
-    const renewal = await this.#session(claim);
-    try {
-      const grant = await this.#granted(claim, renewal, signal);
-      return { grant, takeBack: () => void this.#leave(claim, renewal.ref) };
-    } catch (error) {
-      await this.#leave(claim, renewal.ref);
-      throw error;
-    }
+    return this.#asked(readClaim(lock, fields, this.#deps.random), signal);
+  }
+
+  /** From shared to alone, without letting go. @throws ServiceError as `acquire`, and LOCK_UPGRADE_CONFLICT. */
+  async upgrade(lock: LockId, fields: Fields, signal: AbortSignal): Promise<GrantJson> {
+    return (await this.#asked(readUpgrade(lock, fields), signal)).grant;
+  }
+
+  /** @throws ServiceError LOCK_BUSY or LOCK_TIMEOUT when it has left, and others have not. */
+  async leave(lock: LockId, fields: Fields, signal: AbortSignal): Promise<LeftJson> {
+    const { version } = (await this.#asked(readLeave(lock, fields), signal)).grant;
+    return { version };
   }
 
   /** Resolves when what is being taken back has been. */
   async left(): Promise<void> {
     await Promise.all(this.#leaving);
+  }
+
+  async #asked(claim: Claim, signal: AbortSignal): Promise<Acquired> {
+    signal.throwIfAborted();
+    const renewal = await this.#session(claim);
+    try {
+      const grant = await this.#granted(claim, renewal, signal);
+      if (claim.as?.type === 'pass') await this.#takeBack(claim, renewal.ref); // HA5
+      return { grant, takeBack: () => void this.#takeBack(claim, renewal.ref) };
+    } catch (error) {
+      await this.#takeBack(claim, renewal.ref);
+      throw error;
+    }
   }
 
   async #granted(claim: Claim, renewal: Renewal, signal: AbortSignal): Promise<GrantJson> {
@@ -94,15 +101,10 @@ export class AcquireCalls {
       if (result.type === 'queued') {
         throw new ServiceError('UNAVAILABLE', 'the wait was interrupted; ask again');
       }
-      const { version, lockTimeMs, keptData } = unlessRefused(result, 'granted');
+      const granted = unlessRefused(result, 'granted');
       const { ref, ttlMs, atMs } = await heart.fresh(); // HA4
       signal.throwIfAborted();
-      const { token } = claim;
-      const valid = validMs(ttlMs, clock.monotonicMs() - atMs);
-      return {
-        ...{ session: sessionText(ref), token, version, ttlMs, validMs: valid, lockTimeMs },
-        ...(keptData === undefined ? {} : { keptData: jsonBytes(keptData) }),
-      };
+      return grantJson(claim.token, granted, { ref, ttlMs, ageMs: clock.monotonicMs() - atMs });
     } finally {
       heart.stop();
     }
@@ -126,15 +128,15 @@ export class AcquireCalls {
   }
 
   /** HA2, HA3. Never rejects. */
-  async #leave(claim: Claim, session: SessionRef): Promise<void> {
+  async #takeBack(claim: Claim, session: SessionRef): Promise<void> {
     if (claim.mayRepeat) return;
     const { calls } = this.#deps;
-    const { lock, token } = claim;
+    const { lock, token, attempt } = claim;
     const cancel = {
       type: 'cancel',
       lock,
       owner: { session, token },
-      attempt: ATTEMPT,
+      attempt,
       deadlineMs: LEAVE_MARK,
     } as const;
     const leaving = calls

@@ -21,6 +21,8 @@ export interface Claim {
   /** 0: not at all. */
   readonly waitMs: number;
   readonly as: AcquireAs | undefined;
+  /** Numbers what one owner asks for; repeated, it has the same number. */
+  readonly attempt: number;
   readonly data: Uint8Array;
   readonly keepData: boolean;
   readonly delayMs: number;
@@ -35,6 +37,10 @@ export const TTL_MAX_MS = 86_400_000;
 export const WAIT_MAX_MS = 600_000;
 /** A token is for one acquire: the first of its owner. */
 export const ATTEMPT = 1;
+/** Who leaves a barrier has entered it by that. */
+export const LEAVE_ATTEMPT = ATTEMPT + 1;
+/** Of what acquire and renew answer, what says nothing that is not known. */
+export const OF_THE_GRANT = ['ttlMs', 'validMs', 'lockTimeMs', 'keptData'] as const;
 
 export function readTtlMs(fields: Fields): number {
   return fields.durationMs('ttl', { min: TTL_MIN_MS, max: TTL_MAX_MS }) ?? TTL_DEFAULT_MS;
@@ -60,18 +66,98 @@ export function readClaim(lock: LockId, fields: Fields, random: Random): Claim {
     session: session === undefined ? undefined : parseSession(session),
     ttlMs: ttlMs ?? TTL_DEFAULT_MS,
     attributes: toAttributes(attributes ?? {}),
-    waitMs: fields.durationMs('wait', { min: 0, max: WAIT_MAX_MS }) ?? 0,
+    waitMs: readWaitMs(fields),
     as: readAs(fields),
+    attempt: ATTEMPT,
     data: fields.bytes('data') ?? EMPTY_BYTES,
     keepData: fields.flag('keepData'),
     delayMs: fields.durationMs('lockDelay', { min: 0, max: LOCK_DELAY_MAX_MS }) ?? 0,
   };
   fields.end();
+  refuseUnused(claim);
   refuse(validateLockCommand(acquireCommand(claim, claim.session ?? { lease: ownLease(claim), incarnation: 0 })));
   return claim;
 }
 
+/** Who has acquired, as all calls that say so take what acquire answered. */
+export interface Grantee {
+  readonly session: SessionRef;
+  readonly token: string;
+  readonly version: number;
+}
+
+export function readGrantee(fields: Fields): Grantee {
+  return {
+    session: parseSession(fields.required('session', fields.text('session'))),
+    token: fields.required('token', fields.text('token')),
+    version: fields.required('version', fields.integer('version', { min: 1, max: Number.MAX_SAFE_INTEGER - ATTEMPT })),
+  };
+}
+
+/**
+ * The number of an upgrade or a downgrade of the grant that the client knows of. Each gives a new version, so numbers grow
+ * as well: repeated it is the same one, and one that comes late is below what was done since.
+ */
+export function conversionAttempt({ version }: Grantee): number {
+  return version + ATTEMPT;
+}
+
+/** @throws ServiceError INVALID_ARGUMENT */
+export function readUpgrade(lock: LockId, fields: Fields): Claim {
+  const grantee = readGrantee(fields);
+  return readAsking(lock, fields, grantee, { as: { type: 'upgrade' }, attempt: conversionAttempt(grantee) });
+}
+
+/** Of a barrier; waits until all have left. @throws ServiceError INVALID_ARGUMENT */
+export function readLeave(lock: LockId, fields: Fields): Claim {
+  return readAsking(lock, fields, readGrantee(fields), { as: { type: 'pass' }, attempt: LEAVE_ATTEMPT });
+}
+
+/** What an owner asks for that has acquired. */
+function readAsking(
+  lock: LockId,
+  fields: Fields,
+  { session, token }: Grantee,
+  asked: Pick<Claim, 'as' | 'attempt'>,
+): Claim {
+  const waitMs = readWaitMs(fields);
+  fields.ignored(...OF_THE_GRANT).end();
+  const claim: Claim = {
+    ...{ lock, token, session, mayRepeat: true, waitMs, ...asked },
+    ...{ ttlMs: TTL_DEFAULT_MS, attributes: {}, data: EMPTY_BYTES, keepData: false, delayMs: 0 },
+  };
+  refuse(validateLockCommand(acquireCommand(claim, session)));
+  return claim;
+}
+
+function readWaitMs(fields: Fields): number {
+  return fields.durationMs('wait', { min: 0, max: WAIT_MAX_MS }) ?? 0;
+}
+
 function readAs(fields: Fields): AcquireAs | undefined {
+  const asked = [readHeld(fields), readAtBarrier(fields)].filter((as) => as !== undefined);
+  if (asked.length > 1) throw invalid('pass and parties are of barriers: leave out shared, permits and capacity');
+  return asked[0];
+}
+
+function readAtBarrier(fields: Fields): AcquireAs | undefined {
+  const pass = fields.flag('pass');
+  const parties = fields.integer('parties');
+  if (parties === undefined) return pass ? { type: 'pass' } : undefined;
+  if (pass)
+    throw invalid('pass waits until a barrier is lifted, and parties until so many are there: it is one of them');
+  return { type: 'enter', parties };
+}
+
+/** Nothing is ignored in silence. */
+function refuseUnused({ as, data, keepData, delayMs }: Claim): void {
+  if (as?.type !== 'pass' && as?.type !== 'enter') return;
+  if (keepData || delayMs > 0) throw invalid('nothing stays at a barrier: leave out keepData and lockDelay');
+  if (as.type === 'pass' && data.length > 0)
+    throw invalid('who passes holds nothing that could have data: leave out data');
+}
+
+function readHeld(fields: Fields): AcquireAs | undefined {
   const shared = fields.flag('shared');
   const permits = fields.integer('permits');
   const capacity = fields.integer('capacity');
@@ -82,7 +168,7 @@ function readAs(fields: Fields): AcquireAs | undefined {
 }
 
 export function acquireCommand(
-  { lock, token, waitMs, as, data, keepData, delayMs }: Claim,
+  { lock, token, waitMs, as, attempt, data, keepData, delayMs }: Claim,
   session: SessionRef,
 ): LockCommand {
   return {
@@ -92,7 +178,7 @@ export function acquireCommand(
     wait: waitMs > 0,
     waitUntilMs: 0,
     deadlineMs: 0,
-    attempt: ATTEMPT,
+    attempt,
     depthMax: 1,
     ...{ data, keepData, delayMs },
     ...(as === undefined ? {} : { as }),

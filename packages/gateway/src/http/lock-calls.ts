@@ -1,17 +1,29 @@
 import { EMPTY_BYTES, jsonBytes, ServiceError } from '@remora/base';
 import {
+  type LockCommand,
   type LockId,
   type LockResult,
   type Owner,
   REVOKE_MAX_MS,
+  type SessionRef,
   validateLockCommand,
   validateLockQuery,
 } from '@remora/lock';
 import { DEFAULT_NAMESPACE, REVOKE_DEFAULT_MS } from '../lock/lock-requests.ts';
 import { LEAVE_MARK } from './acquire-calls.ts';
-import { ATTEMPT, isOwnSession, ownLease } from './claims.ts';
+import {
+  ATTEMPT,
+  conversionAttempt,
+  isOwnSession,
+  LEAVE_ATTEMPT,
+  OF_THE_GRANT,
+  ownLease,
+  readGrantee,
+} from './claims.ts';
 import type { Fields } from './fields.ts';
 import {
+  type GrantJson,
+  grantJson,
   type LockJson,
   lockJson,
   parseSession,
@@ -60,7 +72,24 @@ export class LockCalls {
     return { session: sessionText(ref), ttlMs, validMs: validMs(ttlMs) };
   }
 
-  /** Gives the lock back, or leaves its queue. What is not held any more is no error, so that the call can be repeated. */
+  /**
+   * The lock stays held, shared from now on; an upgrade that waits is given up.
+   *
+   * @throws ServiceError LOCK_NOT_HELD or SESSION_EXPIRED when the lock is lost.
+   */
+  async downgrade(lock: LockId, fields: Fields): Promise<GrantJson> {
+    const grantee = readGrantee(fields);
+    fields.ignored(...OF_THE_GRANT).end();
+    const { session, token } = grantee;
+    const command = (ref: SessionRef) =>
+      ({ type: 'downgrade', lock, owner: { session: ref, token }, attempt: conversionAttempt(grantee) }) as const;
+    refuse(validateLockCommand(command(session)));
+    const { ref, ttlMs } = await this.#calls.renew(session);
+    const granted = unlessRefused(await this.#calls.lock(command(ref)), 'granted');
+    return grantJson(token, granted, { ref, ttlMs, ageMs: 0 });
+  }
+
+  /** Gives the lock back, or leaves its queue or barrier. What is not held any more is no error, so that the call can be repeated. */
   async release(lock: LockId, fields: Fields): Promise<ReleasedJson> {
     const token = fields.required('token', fields.text('token'));
     const session = fields.text('session');
@@ -87,14 +116,24 @@ export class LockCalls {
   }
 
   async #leave(lock: LockId, owner: Owner): Promise<LockResult> {
-    const how = { lock, owner, attempt: ATTEMPT, deadlineMs: LEAVE_MARK };
-    const release = { type: 'release', all: true, ...how } as const;
+    const how = { lock, owner, deadlineMs: LEAVE_MARK };
+    // Nothing that was asked for with this token may be done after it.
+    const release = { type: 'release', all: true, ...how, attempt: LEAVE_ATTEMPT } as const;
     refuse(validateLockCommand(release));
     const released = await this.#calls.lock(release);
     if (released.type !== 'refused' || released.code !== 'LOCK_NOT_HELD') return released;
-    // It may wait, and have been granted since.
-    const canceled = unlessRefused(await this.#calls.lock({ type: 'cancel', ...how }), 'canceled');
-    return canceled.released ? canceled : released;
+    // It may wait, and have been granted since; or have left a barrier, and wait for the others.
+    const canceled = [
+      await this.#cancel({ ...how, attempt: ATTEMPT }),
+      await this.#cancel({ ...how, attempt: LEAVE_ATTEMPT }),
+    ];
+    return canceled.find(({ released: any }) => any) ?? released;
+  }
+
+  async #cancel(
+    what: Pick<Extract<LockCommand, { readonly type: 'cancel' }>, 'lock' | 'owner' | 'deadlineMs' | 'attempt'>,
+  ): Promise<Extract<LockResult, { readonly type: 'canceled' }>> {
+    return unlessRefused(await this.#calls.lock({ type: 'cancel', ...what }), 'canceled');
   }
 
   async forceRelease(lock: LockId, fields: Fields): Promise<{ readonly version: number }> {
@@ -129,9 +168,7 @@ export class LockCalls {
 
   /** @throws ServiceError LOCK_NOT_HELD when the grant has ended. */
   async setData(lock: LockId, fields: Fields): Promise<{ readonly version: number }> {
-    const session = parseSession(fields.required('session', fields.text('session')));
-    const token = fields.required('token', fields.text('token'));
-    const version = fields.required('version', fields.integer('version'));
+    const { session, token, version } = readGrantee(fields);
     const data = fields.required('data', fields.bytes('data'));
     fields.ignored(...OF_THE_GRANT).end();
     const command = { type: 'setData', lock, owner: { session, token }, version, data } as const;
@@ -197,9 +234,6 @@ export class LockCalls {
     return { current: (await this.#calls.ask(query)).current };
   }
 }
-
-/** Of what acquire and renew answer, what says nothing that is not known. */
-const OF_THE_GRANT = ['ttlMs', 'validMs', 'lockTimeMs', 'keptData'] as const;
 
 function free({ namespace, name }: LockId): LockJson {
   return {

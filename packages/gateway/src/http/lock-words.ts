@@ -1,6 +1,16 @@
 /** Locks and sessions as JSON has them. */
 import { type JsonBytes, jsonBytes, safeSpanMs } from '@remora/base';
-import type { Condition, ForcedRelease, Holder, HolderState, LockState, Owner, SessionRef, Waiter } from '@remora/lock';
+import type {
+  Condition,
+  ForcedRelease,
+  Holder,
+  HolderState,
+  LockResult,
+  LockState,
+  Owner,
+  SessionRef,
+  Waiter,
+} from '@remora/lock';
 import type { SessionInfo } from '@remora/protocol';
 import { invalid } from './fields.ts';
 
@@ -34,6 +44,27 @@ export interface SessionJson {
   readonly session: string;
   readonly ttlMs: number;
   readonly validMs: number;
+}
+
+export interface GrantJson extends SessionJson {
+  readonly token: string;
+  readonly version: number;
+  readonly lockTimeMs: number;
+  /** What an earlier holder left with the lock. */
+  readonly keptData?: JsonBytes;
+}
+
+/** `renewed`: the session, known to be alive, by a renewal that was sent so long ago. */
+export function grantJson(
+  token: string,
+  { version, lockTimeMs, keptData }: Extract<LockResult, { readonly type: 'granted' }>,
+  renewed: { readonly ref: SessionRef; readonly ttlMs: number; readonly ageMs: number },
+): GrantJson {
+  const { ref, ttlMs, ageMs } = renewed;
+  return {
+    ...{ session: sessionText(ref), token, version, ttlMs, validMs: validMs(ttlMs, ageMs), lockTimeMs },
+    ...(keptData === undefined ? {} : { keptData: jsonBytes(keptData) }),
+  };
 }
 
 export interface LockJson {

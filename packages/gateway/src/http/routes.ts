@@ -46,6 +46,9 @@ export const ROUTES: readonly Route[] = [
       return { status: 200, body: grant, undelivered: takeBack };
     },
   },
+  changing('POST', `${LOCK}/upgrade`, ({ acquires }, call) => acquires.upgrade(lockOf(call), call.fields, call.signal)),
+  changing('POST', `${LOCK}/downgrade`, ({ locks }, call) => locks.downgrade(lockOf(call), call.fields)),
+  changing('POST', `${LOCK}/leave`, ({ acquires }, call) => acquires.leave(lockOf(call), call.fields, call.signal)),
   changing('POST', `${LOCK}/renew`, ({ locks }, call) => locks.renew(lockOf(call), call.fields)),
   changing('POST', `${LOCK}/release`, ({ locks }, call) => locks.release(lockOf(call), call.fields)),
   changing('POST', `${LOCK}/force-release`, ({ locks }, call) => locks.forceRelease(lockOf(call), call.fields)),

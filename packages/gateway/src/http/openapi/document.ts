@@ -37,7 +37,7 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
   [`${LOCK}/acquire`]: {
     post: {
       id: 'acquireLock',
-      summary: 'Acquires a lock, shares it, or takes permits of a semaphore; waits for it if asked to.',
+      summary: 'Acquires a lock, shares it, takes permits of a semaphore, or waits at a barrier.',
       description:
         'What it answers is what renew and release want to have. A lock that is not renewed is free again after its ttl.',
       body: 'Acquire',
@@ -46,6 +46,49 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
         ...TAKEN,
         ...GONE,
         409: 'Not like this: LOCK_KIND_MISMATCH, LOCK_PERMITS_EXCEEDED, LOCK_CANCELED (the token was used).',
+      },
+    },
+  },
+  [`${LOCK}/upgrade`]: {
+    post: {
+      id: 'upgradeLock',
+      summary: "Makes a lock that is shared its holder's alone, without letting go of it in between.",
+      description:
+        'Answers a new grant, with a higher version: use that one from now on. While it waits nobody else joins those who ' +
+        'share the lock. After 423 it is shared as before, or was granted at the last moment: repeated, it tells; and a ' +
+        'downgrade gives it up. One that was given up so is not asked for again with the same version.',
+      body: 'Upgrade',
+      answer: 'Grant',
+      errors: {
+        423: 'Others share it (LOCK_BUSY), or did all the time that was given (LOCK_TIMEOUT).',
+        ...GONE,
+        409: 'Another holder waits for the same (LOCK_UPGRADE_CONFLICT); it is lost (LOCK_NOT_HELD); given up (LOCK_CANCELED).',
+      },
+    },
+  },
+  [`${LOCK}/downgrade`]: {
+    post: {
+      id: 'downgradeLock',
+      summary: 'Keeps a lock, shared from now on, and lets others in; gives up an upgrade that waits.',
+      description: 'Answers a new grant: use that one from now on. Repeated, it changes nothing.',
+      body: 'Downgrade',
+      answer: 'Grant',
+      errors: { ...GONE, 409: 'It is lost (LOCK_NOT_HELD), or is a semaphore (LOCK_KIND_MISMATCH).' },
+    },
+  },
+  [`${LOCK}/leave`]: {
+    post: {
+      id: 'leaveBarrier',
+      summary: 'Leaves a double barrier, and waits until all have left.',
+      description:
+        'It has left in any case, also when it does not wait for the others any more. That all have left is remembered until ' +
+        'release says that the answer has come, or the session ends.',
+      body: 'Leave',
+      answer: 'Left',
+      errors: {
+        423: 'It has left, and others have not (LOCK_BUSY), all the time that was given (LOCK_TIMEOUT).',
+        ...GONE,
+        409: 'The name is a semaphore (LOCK_KIND_MISMATCH), or it was released (LOCK_CANCELED).',
       },
     },
   },
@@ -62,7 +105,7 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
   [`${LOCK}/release`]: {
     post: {
       id: 'releaseLock',
-      summary: 'Gives a lock back, or leaves its queue. Repeated, it changes nothing.',
+      summary: 'Gives a lock back, or leaves its queue or barrier. Repeated, it changes nothing.',
       body: 'Release',
       answer: 'Released',
     },

@@ -14,6 +14,7 @@ import {
   REASON_BYTES_MAX,
   REVOKE_MAX_MS,
   REVOKER_BYTES_MAX,
+  SHARERS_MAX,
   TOKEN_BYTES_MAX,
 } from '@remora/lock';
 import { TTL_MAX_MS, TTL_MIN_MS, WAIT_MAX_MS } from '../claims.ts';
@@ -96,7 +97,9 @@ const validMs = count(
 const version = count('The fencing version. Grows with each grant of the lock; pass it to what the lock protects.', {
   maximum: VERSION_MAX,
 });
-const lockTimeMs = count('Wall time of the grant at the server, in ms since 1970; for display.');
+const lockTimeMs = count(
+  'Wall time of the grant at the server, in ms since 1970; for display. 0: a barrier was passed.',
+);
 const namespace = text('Separates users of one cluster.', { minLength: 1, maxLength: NAMESPACE_BYTES_MAX });
 const name = bytes(`1 to ${NAME_BYTES_MAX} bytes.`);
 const data = bytes(`Shown with the lock. At most ${DATA_BYTES_MAX} bytes.`);
@@ -167,6 +170,10 @@ const sessionLock = answer(
 const more = { type: 'boolean', description: 'There are more.' };
 const next = text('Ask again with after=… this, as it is.');
 const revision = count('Grows with each change of the lock.');
+const waitForOthers = duration('How long to wait for others to let go; not at all unless given.', {
+  min: 0,
+  max: WAIT_MAX_MS,
+});
 const HOLDER: Schema = { $ref: '#/components/schemas/Holder' };
 
 export const SCHEMAS = {
@@ -197,6 +204,16 @@ export const SCHEMAS = {
       minimum: 1,
       description: 'How many permits the semaphore has, if nobody uses it and nobody has set its capacity.',
     },
+    pass: {
+      type: 'boolean',
+      description:
+        'Only waits until nobody holds it: a barrier. Nothing is held then; with a token of your own, release says that the ' +
+        'answer has come, or the end of the session does.',
+    },
+    parties: count('Enters a double barrier: shares the lock, and waits until so many do. leave ends that.', {
+      minimum: 1,
+      maximum: SHARERS_MAX,
+    }),
     data,
     keepData,
     lockDelay: duration(
@@ -209,6 +226,10 @@ export const SCHEMAS = {
     attributes,
   }),
   Grant: answer({ ...owner, version, ...echoed }, ['keptData']),
+  Upgrade: object({ ...owner, version, ...echoed, wait: waitForOthers }, ['session', 'token', 'version']),
+  Downgrade: object({ ...owner, version, ...echoed }, ['session', 'token', 'version']),
+  Leave: object({ ...owner, version, ...echoed, wait: waitForOthers }, ['session', 'token', 'version']),
+  Left: answer({ version: count('Of the round: the same one for all who left together.', { maximum: VERSION_MAX }) }),
   Renew: object({ ...owner, version, ...echoed }, ['session', 'version']),
   Release: object({ ...owner, version, ...echoed }, ['token']),
   Released: answer(
