@@ -613,7 +613,7 @@ describe('over HTTP', () => {
   test('a lock is upgraded and downgraded, and parties meet, together with clients of the SDK', async () => {
     const [name, start] = [unique('http-upgrade'), unique('http-round')];
     const [node, last] = [cluster.node(1), cluster.node(3)];
-    const reader = await client.rwLock(name).read().acquire();
+    const reader = await client.rwLock(name).read();
     const shared = await askLock(node, name, 'acquire', { shared: true });
     expect((await askLock(last, name, 'upgrade', shared.body)).status).toBe(423);
     const upgrading = askLock(last, name, 'upgrade', { ...shared.body, wait: '1m' });
@@ -623,9 +623,9 @@ describe('over HTTP', () => {
     expect(alone.body.version).toBeGreaterThan(shared.body.version);
     // As when its answer was lost.
     expect((await askLock(node, name, 'upgrade', shared.body)).body.version).toBe(alone.body.version);
-    expect(await client.rwLock(name).read().tryAcquire()).toBeUndefined();
+    await expect(client.rwLock(name).read({ wait: 0 })).rejects.toThrow(code('LOCK_BUSY'));
     const again = await askLock(node, name, 'downgrade', alone.body);
-    await (await client.rwLock(name).read().acquire()).release();
+    await (await client.rwLock(name).read()).release();
     expect((await askLock(last, name, 'release', again.body)).body).toEqual({ released: true });
 
     const entering = askLock(node, start, 'acquire', { parties: 2, wait: '1m' });

@@ -185,6 +185,17 @@ describe('a barrier', () => {
     expect([await bed.users('l'), bed.world.backend.sessions]).toEqual(['0/0', 0]);
   });
 
+  test('does not count again who has left, however late a repetition of the entry comes', async () => {
+    const body = { token: 'one', parties: 1, wait: '1m' };
+    const one = await bed.acquire('l', body);
+    await bed.acquire('l', { parties: 1 });
+    const leaving = bed.ask(leave({ ...one, wait: '1s' }));
+    await bed.world.run(100);
+    expect(await bed.refused({ target: path('l', 'acquire'), body })).toBe('409 LOCK_CANCELED');
+    expect(await bed.users('l')).toBe('1/0');
+    expect((await bed.world.until(leaving)).status).toBe(423);
+  });
+
   test('is not waited for any more by whoever releases while it leaves, in a session that goes on', async () => {
     const { session } = await bed.done({ target: '/v1/sessions', body: {} });
     const other = bed.ask({ target: path('l', 'acquire'), body: { parties: 2, wait: '1m' } });

@@ -115,11 +115,11 @@ const KINDS: readonly Row[] = [
   ],
   [
     'http-leave-numbered-as-the-entry',
-    'who gives up while it leaves a barrier waits on',
+    'who has left a barrier comes in again by a late repetition of the entry',
     'http/claims.ts',
     'LEAVE_ATTEMPT = ATTEMPT + 1;',
     'LEAVE_ATTEMPT = ATTEMPT;',
-    'is not waited for any more by whoever releases while it leaves, in a session that goes on',
+    'does not count again who has left, however late a repetition of the entry comes',
   ],
   [
     'http-release-while-it-leaves',
