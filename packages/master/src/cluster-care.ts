@@ -22,12 +22,13 @@ import type {
 } from '@remora/protocol';
 import { schedulingProblems } from './admin/scheduling-check.ts';
 import { type ClusterSettings, schedulingSettings } from './admin/settings.ts';
+import type { MasterCommand } from './master-commands.ts';
 import type { NodeReports } from './node-reports.ts';
 import type { RangeDirector, ReportedRange } from './range-orders.ts';
 import type { Liveness } from './scheduling/cluster-model.ts';
 import { SchedulingDirector } from './scheduling/range-director.ts';
 import { Scheduling } from './scheduling/scheduling.ts';
-import type { MasterCommand, MasterState } from './state.ts';
+import type { MasterState } from './state.ts';
 
 export interface CareDeps {
   readonly term: number;

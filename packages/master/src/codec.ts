@@ -23,16 +23,9 @@ import {
   type StoredFormat,
   textMapToWire,
 } from '@remora/protocol';
+import type { FirstRangePlan, MasterCommand } from './master-commands.ts';
 import type { AskedSplit, EndedRange } from './range-registry.ts';
-import type {
-  DutyRecord,
-  FirstRangePlan,
-  IdGap,
-  MasterCommand,
-  MasterImage,
-  PauseRecord,
-  SettingsImage,
-} from './state.ts';
+import type { DutyRecord, IdGap, MasterImage, PauseRecord, SettingsImage } from './state.ts';
 
 /**
  * Log entries and checkpoints of the master, each with a format number in front. A program stops at a command of a type

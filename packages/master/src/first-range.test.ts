@@ -1,7 +1,8 @@
 import { ManualClock, silentLogger } from '@remora/base';
 import { describe, expect, test } from 'vitest';
 import { FirstRange } from './first-range.ts';
-import { type MasterCommand, MasterState } from './state.ts';
+import type { MasterCommand } from './master-commands.ts';
+import { MasterState } from './state.ts';
 import { CONF, descriptor } from './test-kit.ts';
 
 /** Founders 1, 2 and 3, of which those are up that a test says. */

@@ -1,7 +1,8 @@
 import { type Bytes, type Clock, EMPTY_BYTES, type Logger } from '@remora/base';
 import type { NodeDescriptor } from '@remora/protocol';
+import type { MasterCommand } from './master-commands.ts';
 import type { CommandDone } from './proposals.ts';
-import type { MasterCommand, MasterState } from './state.ts';
+import type { MasterState } from './state.ts';
 
 export interface FirstRangeDeps {
   readonly clock: Clock;

@@ -26,6 +26,7 @@ import { splitPolicyOf } from './admin/range-settings.ts';
 import type { ClusterSettings } from './admin/settings.ts';
 import type { ClusterCare } from './cluster-care.ts';
 import type { FirstRange } from './first-range.ts';
+import type { MasterCommand } from './master-commands.ts';
 import { masterTask } from './masters/masters-care.ts';
 import type { NodeReports } from './node-reports.ts';
 import type { CommandDone } from './proposals.ts';
@@ -33,7 +34,7 @@ import type { RangeOrders } from './range-orders.ts';
 import { replicaTasks } from './replica-tasks.ts';
 import type { RevisionIssuer } from './revision-issuer.ts';
 import type { Liveness } from './scheduling/cluster-model.ts';
-import type { MasterCommand, MasterState } from './state.ts';
+import type { MasterState } from './state.ts';
 import { strikeOff } from './strike-off.ts';
 
 export interface MasterServiceDeps {

@@ -23,6 +23,7 @@ import type { ClusterCare } from './cluster-care.ts';
 import { decodeMasterCommand, decodeMasterImage, encodeMasterImage } from './codec.ts';
 import { FirstRange } from './first-range.ts';
 import { beginTerm, type LeaderTerm } from './leader-term.ts';
+import type { MasterCommand } from './master-commands.ts';
 import { MasterService } from './master-service.ts';
 import { MastersCare } from './masters/masters-care.ts';
 import { NodeReports } from './node-reports.ts';
@@ -32,7 +33,7 @@ import { ReplicaIds } from './replica-ids.ts';
 import { RevisionIssuer } from './revision-issuer.ts';
 import type { Liveness } from './scheduling/cluster-model.ts';
 import { encodeMasterSnapshot, receiveMasterSnapshot } from './snapshot.ts';
-import { type MasterCommand, MasterState } from './state.ts';
+import { MasterState } from './state.ts';
 
 export interface MasterDeps {
   readonly nodeId: number;

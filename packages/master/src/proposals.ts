@@ -1,7 +1,7 @@
 import { ServiceError, unreachable } from '@remora/base';
 import type { Entry, Group, Refusal } from '@remora/raft';
 import { encodeMasterCommand } from './codec.ts';
-import type { MasterCommand, MasterResult } from './state.ts';
+import type { MasterCommand, MasterResult } from './master-commands.ts';
 
 export type CommandDone = (error: ServiceError | undefined, result: MasterResult | undefined) => void;
 

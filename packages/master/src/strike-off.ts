@@ -1,8 +1,9 @@
 import { ServiceError } from '@remora/base';
 import type { Done } from '@remora/protocol';
+import type { MasterCommand } from './master-commands.ts';
 import type { CommandDone } from './proposals.ts';
 import type { Liveness } from './scheduling/cluster-model.ts';
-import type { MasterCommand, MasterState } from './state.ts';
+import type { MasterState } from './state.ts';
 
 export interface StrikeOffDeps {
   readonly state: MasterState;

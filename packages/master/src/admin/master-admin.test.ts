@@ -19,7 +19,8 @@ import {
   type SettingInfo,
 } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
-import { type MasterCommand, MasterState } from '../state.ts';
+import type { MasterCommand } from '../master-commands.ts';
+import { MasterState } from '../state.ts';
 import { CONF, descriptor } from '../test-kit.ts';
 import { MasterAdmin } from './master-admin.ts';
 import type { LastHeard } from './overview.ts';

@@ -13,7 +13,8 @@ import {
   type SetSettingRequest,
   type SettingInfo,
 } from '@remora/protocol';
-import type { MasterCommand, MasterState } from '../state.ts';
+import type { MasterCommand } from '../master-commands.ts';
+import type { MasterState } from '../state.ts';
 import { findProblems } from './check.ts';
 import { hotRanges, type Knowledge, nodeOverviews, rangeOverviews, rangesPage } from './overview.ts';
 import type { SettingsSchema } from './settings.ts';
