@@ -1,6 +1,6 @@
 import { SeededRandom, SimDisk } from '@remora/base';
 import fc from 'fast-check';
-import type { JournalPorts, ProcessIdentity, RemoraClient } from 'remora';
+import type { JournalPorts, Leadership, ProcessIdentity, RemoraClient } from 'remora';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { codeOf, GATEWAYS, World } from '../support/sdk-world.ts';
 
@@ -86,6 +86,23 @@ describe('nothing is taken', () => {
     expect([await files(), world.backend.sessions]).toEqual([[], 0]);
   });
 
+  test('that another process takes over while this one is still giving back what came before it', async () => {
+    const first = await client(1);
+    for (let i = 0; i < 20; i++) await world.until(first.lock(`a${i}`).acquire({ ttl: '5m' }));
+    const led = await world.until(first.election('e').campaign());
+    const standby = await client(3);
+    gone.add(1);
+    let resumed: Promise<Leadership> | undefined;
+    world.backend.onApplied = ({ type }) => {
+      if (type === 'leaseRevoke') resumed ??= standby.election('e').resume(led.handle);
+    };
+    await client(2);
+    await world.run(1_000);
+    const leads = resumed && (await world.until(resumed));
+    expect([leads?.state, leads?.version, world.backend.sessions]).toEqual(['active', led.version, 1]);
+    expect(await files()).toHaveLength(1);
+  });
+
   test.each([
     { name: 'of another cluster', contents: { format: 1, cluster: 'other', leases: ['1'] } },
     { name: 'of a later format', contents: { format: 2, cluster: 'test-cluster', leases: ['1'] } },
@@ -137,6 +154,17 @@ describe('a client with a journal', () => {
     for (const address of GATEWAYS) world.isolated.add(address);
     await world.until(cut.close());
     expect(await files()).toHaveLength(1);
+  });
+
+  test('keeps what it asked to go on with and heard nothing of', async () => {
+    const led = await world.until((await client(1)).election('e').campaign());
+    gone.add(1);
+    for (const address of GATEWAYS) world.isolated.add(address);
+    const second = await client(2);
+    expect(await codeOf(world.until(second.election('e').resume(led.handle)))).toBe('DEADLINE_EXCEEDED');
+    expect(await files()).toHaveLength(2);
+    await world.until(second.close());
+    expect(await files()).toHaveLength(2);
   });
 
   test('does not keep what is lost, as the cluster ends it', async () => {

@@ -1,6 +1,6 @@
 import { EMPTY_BYTES, randomGuid, ServiceError } from '@remora/base';
 import type { AcquireAs, LockId } from '@remora/lock';
-import { AcquireOperation, type AcquireRequest } from './acquire.ts';
+import { AcquireOperation, type AcquireRequest, aborted } from './acquire.ts';
 import { durationMs } from './duration.ts';
 import { HeldLock } from './held-lock.ts';
 import { toBytes } from './keys.ts';
@@ -32,6 +32,8 @@ export async function acquireLock(deps: LockDeps, id: LockId, options: AnyAcquir
     // Nearly always the session is there: whoever awaits it all the same pays for a turn of the loop.
     const session = opened instanceof Promise ? await opened : opened;
     own = wanted && new OwnLease(session, wanted, deps.requestTimeoutMs);
+    // Here and not in the operation: it would leave an owner behind that nobody uses.
+    if (options.signal?.aborted) throw aborted(options.signal);
     const request = requestOf(deps, id, { options, startedMs, waitMs });
     const grant = await new AcquireOperation(deps.requester, session, request).run();
     if (grant === undefined) throw lockBusy();

@@ -327,6 +327,6 @@ export function lockAnswer(reply: PipeReply<CommandResult> | undefined): LockRes
   return new ServiceError('INTERNAL', `a lock command was answered by ${String(result?.type)}`);
 }
 
-function aborted(signal: AbortSignal): ServiceError {
+export function aborted(signal: AbortSignal): ServiceError {
   return new ServiceError('CANCELED', 'the acquire was aborted', { cause: signal.reason });
 }

@@ -99,8 +99,9 @@ export async function endLeftovers(ports: JournalPorts, cluster: string, options
   const { clock, logger } = requester.ports;
   for (let pauseMs = PAUSE_MIN_MS; !signal.aborted; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
     try {
-      const leftovers = await findLeftovers(ports, cluster, logger);
-      const ended = await Promise.all(leftovers.map((leftover) => endLeftover(leftover, ports.disk, options)));
+      const journals = () => readJournals(ports, cluster, logger);
+      const { left } = await journals();
+      const ended = await Promise.all(left.map((one) => endLeftover(one, journals, { ...options, disk: ports.disk })));
       if (ended.every((done) => done)) return;
     } catch (error) {
       logger.warn({ error: String(error) }, 'the journal directory could not be read');
@@ -109,30 +110,39 @@ export async function endLeftovers(ports: JournalPorts, cluster: string, options
   }
 }
 
-/** J3, J4. */
-async function findLeftovers({ disk, isGone }: JournalPorts, cluster: string, logger: Logger): Promise<Leftover[]> {
+interface Journals {
+  /** Of processes that are gone. */
+  readonly left: readonly Leftover[];
+  /** What the others name. */
+  readonly inUse: ReadonlySet<bigint>;
+}
+
+/** J3. */
+async function readJournals({ disk, isGone }: JournalPorts, cluster: string, logger: Logger): Promise<Journals> {
   const left: Leftover[] = [];
-  const kept = new Set<bigint>();
+  const inUse = new Set<bigint>();
   for (const path of (await disk.list('')).filter((name) => name.endsWith(EXTENSION))) {
     const file = await readJournal(disk, path);
     if (file === undefined) logger.warn({ path }, 'a file in the journal directory is no journal');
     if (file?.cluster !== cluster) continue;
     const leases = file.leases.map((lease) => BigInt(`0x${lease}`));
     if (isGone(file.process)) left.push({ path, leases });
-    else for (const lease of leases) kept.add(lease);
+    else for (const lease of leases) inUse.add(lease);
   }
-  return left.map(({ path, leases }) => ({ path, leases: leases.filter((lease) => !kept.has(lease)) }));
+  return { left, inUse };
 }
 
 /** J4. Whether nothing is left of it. */
 async function endLeftover(
   { path, leases }: Leftover,
-  disk: Disk,
-  { requester, signal }: RecoveryOptions,
+  journals: () => Promise<Journals>,
+  { disk, requester, signal }: RecoveryOptions & { readonly disk: Disk },
 ): Promise<boolean> {
   const { logger } = requester.ports;
   try {
     for (const id of leases) {
+      // Read anew for each: another process may take one up while this one is still busy with those before it.
+      if ((await journals()).inUse.has(id)) continue;
       const revoke = { type: 'leaseRevoke', id, incarnation: 0 } as const;
       await requester.command(revoke, { timeoutMs: END_TIMEOUT_MS, signal }).catch(ignoreEnded);
     }

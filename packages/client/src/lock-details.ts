@@ -1,3 +1,4 @@
+import { ServiceError } from '@remora/base';
 import type { Condition, HolderState, LockState, SessionRef } from '@remora/lock';
 import type { SessionInfo } from '@remora/protocol';
 import type { Requester } from './requester.ts';
@@ -13,7 +14,7 @@ export interface HolderTerms {
 }
 
 export interface HolderDetails extends HolderState {
-  /** Undefined: its session has ended since, or it is not one of the first `TERMS_MAX` holders. */
+  /** Undefined: its session has ended since or cannot be asked about, or it is not one of the first `TERMS_MAX` holders. */
   readonly terms: HolderTerms | undefined;
 }
 
@@ -23,12 +24,23 @@ export interface LockDetails extends LockState {
 
 /** Each is a question of its own: the session may be in another range than the lock. */
 export const TERMS_MAX = 16;
+/** What is known of the lock does not wait for long: that other range may be away. */
+const TERMS_TIMEOUT_MS = 1_000;
 
 export async function detailsOf(requester: Requester, state: LockState, timeoutMs: number): Promise<LockDetails> {
   const terms = await Promise.all(
-    state.holders.slice(0, TERMS_MAX).map(({ owner }) => termsOf(requester, owner.session, timeoutMs)),
+    state.holders.slice(0, TERMS_MAX).map(({ owner }) => termsIfKnown(requester, owner.session, timeoutMs)),
   );
   return { ...state, holders: state.holders.map((holder, at) => ({ ...holder, terms: terms[at] })) };
+}
+
+async function termsIfKnown(requester: Requester, session: SessionRef, timeoutMs: number) {
+  try {
+    return await termsOf(requester, session, Math.min(timeoutMs, TERMS_TIMEOUT_MS));
+  } catch (error) {
+    if (error instanceof ServiceError) return undefined;
+    throw error;
+  }
 }
 
 async function termsOf(

@@ -34,7 +34,7 @@ export async function grantSession(requester: Requester, options: NewSession): P
   return { ref, ttlMs: result.ttlMs, ...condition, ...sent };
 }
 
-/** @throws ServiceError SESSION_EXPIRED when it has ended. */
+/** @throws ServiceError SESSION_EXPIRED when it has ended. Without an answer it stays in the journal: it may live. */
 export async function takeUpSession(requester: Requester, ref: SessionRef, timeoutMs: number): Promise<BegunSession> {
   const { clock } = requester.ports;
   const sent = { sentMs: clock.monotonicMs(), sentWallMs: clock.wallMs() };
@@ -45,8 +45,8 @@ export async function takeUpSession(requester: Requester, ref: SessionRef, timeo
     if (result.type === 'leaseKeepAlive' && result.ttlMs > 0) return { ref, ttlMs: result.ttlMs, ...sent };
     throw new ServiceError('LEASE_NOT_FOUND', 'the session has ended');
   } catch (error) {
-    await requester.journal?.remove(id);
     if (!(error instanceof ServiceError) || error.code !== 'LEASE_NOT_FOUND') throw error;
+    await requester.journal?.remove(id);
     throw new ServiceError('SESSION_EXPIRED', 'the session that was to be gone on with has ended', { cause: error });
   }
 }

@@ -190,7 +190,10 @@ export class LockCalls {
     const { state } = await this.#calls.ask(query);
     if (state === undefined) return free(lock);
     const sessions = await Promise.all(
-      state.holders.slice(0, TERMS_MAX).map(({ owner }) => this.#calls.sessionInfo(owner.session)),
+      // The session may be in another range, which may be away: what is known of the lock is shown without it.
+      state.holders
+        .slice(0, TERMS_MAX)
+        .map(({ owner }) => this.#calls.sessionInfo(owner.session).catch(() => undefined)),
     );
     const shown = lockJson(state);
     const holders = shown.holders.map((holder, at) => {
