@@ -271,6 +271,8 @@ test('what each holder has agreed on, and how long it would have the lock, is to
   expect(details?.holders[0]?.terms?.remainingMs).toBeLessThan(1_000);
   await world.until(held.release());
   const keeper = await world.until(client.lock('l').acquire({ lockDelay: '1m', ttl: '1s' }));
+  // Sessions that go on, before and after it by their numbers: nobody takes their terms for its own.
+  for (const name of ['a', 'b', 'c', 'd']) await world.until(client.lock(name).acquire({ ttl: '1h' }));
   await keeper.orphan();
   await world.run(2_000);
   const [delayed] = (await world.until(client.locks.details('l')))?.holders ?? [];

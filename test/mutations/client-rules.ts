@@ -1,0 +1,148 @@
+/** What clients conclude from the answers of the cluster, and owe it: each broken, and the test that notices. */
+import type { RuleMutation } from './mutation.ts';
+
+export const CLIENT_RULES: readonly RuleMutation[] = [
+  {
+    name: 'lasting-lease-given-up',
+    rule: 'a lease without expiry is asked for until the cluster has answered (lease-endings.ts E1)',
+    file: 'packages/client/src/lease-endings.ts',
+    find: 'last = signal.aborted;',
+    replace: 'last = pauseMs > 0;',
+    killedBy: {
+      file: 'test/sdk/own-lease.test.ts',
+      test: 'is released in the background when an outage was longer than anybody waits',
+    },
+  },
+  {
+    name: 'lasting-lease-forgotten-by-the-journal',
+    rule: 'the journal names a lease without expiry until the cluster has answered (lease-endings.ts E1)',
+    file: 'packages/client/src/lease-endings.ts',
+    find: 'if (await this.#isEnded(ref)) return this.#requester.journal?.remove(ref.lease);',
+    replace: 'this.#requester.journal?.remove(ref.lease);\n      if (await this.#isEnded(ref)) return;',
+    killedBy: {
+      file: 'test/sdk/journal.test.ts',
+      test: 'keeps what no time ends until the cluster has said that it has ended, be it lost or released',
+    },
+  },
+  {
+    name: 'lasting-lease-left-at-close',
+    rule: 'closing a client asks for its leases without expiry once more (lease-endings.ts E2)',
+    file: 'packages/client/src/lease-endings.ts',
+    find: 'last = signal.aborted;',
+    replace: 'if (signal.aborted) return;',
+    killedBy: {
+      file: 'test/sdk/own-lease.test.ts',
+      test: 'is released by closing the client, which asks once more, and no further when that fails',
+    },
+  },
+  {
+    name: 'terms-of-the-next-session',
+    rule: 'of a holder whose session has ended no terms are shown',
+    file: 'packages/client/src/lock-details.ts',
+    find: 'if (info?.id !== lease || info.incarnation !== incarnation) return undefined;',
+    replace: 'if (info === undefined) return undefined;',
+    killedBy: {
+      file: 'test/sdk/own-lease.test.ts',
+      test: 'what each holder has agreed on, and how long it would have the lock, is told of a lock',
+    },
+  },
+  {
+    name: 'lease-counted-from-the-answer',
+    rule: 'a client counts its lease from when the answer came, not from when that heartbeat was sent',
+    file: 'packages/client/src/session-validity.ts',
+    find: 'this.#ackedMs = sentMs;\n    this.#ackedWallMs',
+    replace: 'this.#ackedMs = this.#clock.monotonicMs();\n    this.#ackedWallMs',
+    killedBy: {
+      file: 'packages/client/src/session.test.ts',
+      test: 'an acknowledgement counts from when its heartbeat was sent, however late it comes',
+    },
+  },
+  {
+    name: 'longer-ttl-counted-before-a-heartbeat',
+    rule: 'a client counts on a longer TTL before a heartbeat was acknowledged with it',
+    file: 'packages/client/src/session-validity.ts',
+    find: 'Math.min(this.#validityMs, aliveMs(pace, pace.ttlMs))',
+    replace: 'aliveMs(pace, pace.ttlMs)',
+    killedBy: {
+      file: 'test/sdk/own-lease.test.ts',
+      test: 'that is made longer counts from the first heartbeat that was answered with it (S5)',
+    },
+  },
+  {
+    name: 'acknowledged-ttl-ignored',
+    rule: 'a heartbeat counts for the TTL that was agreed on, whatever its acknowledgement names',
+    file: 'packages/client/src/session-pace.ts',
+    find: 'validityMs(Math.min(pace.ttlMs, ttlMs))',
+    replace: 'validityMs(Math.max(pace.ttlMs, ttlMs))',
+    killedBy: {
+      file: 'packages/client/src/session.test.ts',
+      test: 'an acknowledgement counts for the TTL that it names, if that is shorter than the one that was agreed on (S4)',
+    },
+  },
+  {
+    name: 'shorter-ttl-counted-when-answered',
+    rule: 'a client counts on the longer TTL until it has heard that a shorter one is in force',
+    file: 'packages/client/src/session.ts',
+    find: '    this.#keepTo(shorter);\n',
+    replace: '    void shorter;\n',
+    killedBy: {
+      file: 'test/sdk/own-lease.test.ts',
+      test: 'that is made shorter counts from then on, though nobody knows whether the cluster has heard of it (S5)',
+    },
+  },
+  {
+    name: 'beat-of-the-stand-in-counted-from-now',
+    rule: 'a heartbeat that the stand-in sent counts from when the client hears of it',
+    file: 'packages/client/src/session.ts',
+    find: 'this.#count(beat, beat.ttlMs)',
+    replace: 'this.#count({ sentMs: this.#clock.monotonicMs(), sentWallMs: this.#clock.wallMs() }, beat.ttlMs)',
+    killedBy: {
+      file: 'test/sdk/stand-in.property.test.ts',
+      test: 'never takes for its own what the cluster has given away, whoever was cut off meanwhile',
+    },
+  },
+  {
+    name: 'stand-in-without-end',
+    rule: 'the stand-in renews what a client holds that hangs for good',
+    file: 'packages/client/src/stand-in.ts',
+    find: 'nowMs - this.#aliveMs > this.#options.blockMaxMs',
+    replace: 'nowMs < this.#aliveMs',
+    killedBy: {
+      file: 'test/sdk/stand-in.property.test.ts',
+      test: 'that hangs for good holds up others for so long as it may be busy and a TTL, and knows it is lost',
+    },
+  },
+  {
+    name: 'lease-asked-for-before-it-is-named',
+    rule: 'a session is asked for before the journal names it durably',
+    file: 'packages/client/src/session-start.ts',
+    find: 'await requester.journal?.add(id);',
+    replace: 'void requester.journal?.add(id);',
+    killedBy: {
+      file: 'test/sdk/journal.test.ts',
+      test: 'names each lease durably before it asks for it, so that no crash leaves one that is not named',
+    },
+  },
+  {
+    name: 'sets-in-the-order-of-asking',
+    rule: 'several locks are acquired in the order in which they are asked for',
+    file: 'packages/client/src/lock-choice.ts',
+    find: 'compareIds(a.lock.id, b.lock.id));',
+    replace: 'a.at - b.at);',
+    killedBy: {
+      file: 'test/sdk/lock-all.property.test.ts',
+      test: 'sets of locks taken by many clients at once never wait for one another for ever, and leave nothing',
+    },
+  },
+  {
+    name: 'set-not-checked-once-it-is-granted',
+    rule: 'several locks count as held although one was taken away while others were waited for',
+    file: 'packages/client/src/lock-set.ts',
+    find: 'if (await all.check()) return;',
+    replace: 'if (all.locks.length > 0) return;',
+    killedBy: {
+      file: 'test/sdk/lock-all.test.ts',
+      test: 'are not held if one was taken away while others were waited for',
+    },
+  },
+];
