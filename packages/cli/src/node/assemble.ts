@@ -1,6 +1,6 @@
-import { type Engine, formatAddress, type ServiceError } from '@remora/base';
-import { Checkpointer, RESIDENT_SPANS, type RevisionDrawer, type Store } from '@remora/dataserver';
-import { Admission, AdmittedBackend, type BackendUnderWay, type ClusterNode, RangeBackend } from '@remora/gateway';
+import { type Engine, formatAddress } from '@remora/base';
+import { type Checkpointer, RESIDENT_SPANS, type RevisionDrawer, type Store } from '@remora/dataserver';
+import { Admission, AdmittedBackend, type BackendUnderWay, RangeBackend } from '@remora/gateway';
 import { type Master, MasterFinder, NodeAgent } from '@remora/master';
 import {
   type ClosableDialer,
@@ -23,14 +23,16 @@ import {
 } from '@remora/raft';
 import { CommandError } from '../exit-codes.ts';
 import { advertised, labelsOf, type NodeOptions } from '../node-options.ts';
+import { Closers } from './closers.ts';
 import { type Founders, foundersOf } from './cluster-identity.ts';
 import { joinCluster } from './join.ts';
-import { clusterNodes, knownNodesOf } from './known-nodes.ts';
+import { KnownCluster } from './known-cluster.ts';
 import type { MasterSeat } from './master-seat.ts';
-import type { KnownNode, NodePlatform, Peers } from './platform.ts';
+import type { NodePlatform, Peers } from './platform.ts';
 import { raftOptions } from './raft-options.ts';
 import { serveRecovery } from './recovery-service.ts';
 import {
+  createCheckpointer,
   createDrawer,
   createSeat,
   createStore,
@@ -99,28 +101,24 @@ class Node implements AssembledNode {
   #fail: (error: unknown) => void = () => {};
   #nodeId = 0;
   #clusterId = '';
-  #view: ClusterView | undefined;
+  readonly #cluster: KnownCluster;
   #roles: NodeRoles | undefined;
-  /** What was started, in order; stopped from the end. */
-  readonly #closers: { readonly name: string; readonly close: () => unknown }[] = [];
+  readonly #closers = new Closers();
   #stopping: Promise<void> | undefined;
 
   constructor(parts: NodeParts) {
     this.#parts = parts;
+    this.#cluster = new KnownCluster(parts);
     this.failed = new Promise((_resolve, reject) => {
       this.#fail = reject;
     });
     // Whoever runs the node watches `failed`; a failure before that is reported by `start`.
     this.failed.catch(() => {});
-    this.#onStop('data directory', () => parts.platform.records.close());
+    this.#closers.add('data directory', () => parts.platform.records.close());
   }
 
   get roles(): NodeRoles | undefined {
     return this.#roles;
-  }
-
-  #onStop(name: string, close: () => unknown): void {
-    this.#closers.push({ name, close });
   }
 
   async start(): Promise<void> {
@@ -132,7 +130,7 @@ class Node implements AssembledNode {
       host?.logFailed(error);
     });
     const engine = await this.#openEngine(() => host?.logDurable() ?? Promise.resolve());
-    const checkpointer = this.#checkpointer(engine);
+    const checkpointer = createCheckpointer(engine, this.#parts);
     const registry = createRpcRegistry();
     const peers = this.#peers(descriptor);
     host = this.#host(log, peers);
@@ -171,25 +169,25 @@ class Node implements AssembledNode {
     };
     const backend = new AdmittedBackend(ranges, admission);
     await peers.listen(registry);
-    this.#onStop('peer port', () => peers.close());
+    this.#closers.add('peer port', () => peers.close());
     const handOverAll = (): Promise<void> => {
       const groups = [...(store?.replicas() ?? [])].map((replica) => replica.group);
       return handOver(seat.master === undefined ? groups : [seat.master.group, ...groups], clock);
     };
-    this.#onStop('leaderships that came back', handOverAll);
+    this.#closers.add('leaderships that came back', handOverAll);
     this.#agent(descriptor, finder, { store, seat });
-    this.#onStop('transactions', () => ranges.transactionsEnded(TRANSACTIONS_GRACE_MS));
+    this.#closers.add('transactions', () => ranges.transactionsEnded(TRANSACTIONS_GRACE_MS));
     const entry = platform.openEntry({
       ...{ options, clock, random, logger, backend, admission, underWay, host, log, engine, store },
       ...{ dialer, master: finder, lookups: ranges.lookups },
       nodeId: this.#nodeId,
       clusterId: this.#clusterId,
-      view: () => this.#view,
-      nodes: () => this.#knownNodes(),
+      view: () => this.#cluster.view,
+      nodes: () => this.#cluster.nodes,
     });
-    this.#onStop('entry', () => entry.stop());
+    this.#closers.add('entry', () => entry.stop());
     // While clients are served: each of the two costs them a moment, and not both of them at once.
-    this.#onStop('leaderships', handOverAll);
+    this.#closers.add('leaderships', handOverAll);
     await entry.start();
     logger.info({ nodeId: this.#nodeId, cluster: this.#clusterId, roles: descriptor.roles }, 'node is running');
   }
@@ -201,13 +199,7 @@ class Node implements AssembledNode {
 
   async #stop(): Promise<void> {
     const { logger } = this.#parts;
-    for (const { name, close } of this.#closers.reverse()) {
-      try {
-        await close();
-      } catch (error) {
-        logger.warn({ part: name, error: String(error) }, 'could not stop a part');
-      }
-    }
+    await this.#closers.close(logger);
     logger.info({}, 'node has stopped');
   }
 
@@ -241,39 +233,8 @@ class Node implements AssembledNode {
     return { clusterId: this.#clusterId, nodeId: this.#nodeId, incarnation };
   }
 
-  /** Where the peer port of a node is reached, as known now. */
-  #address(nodeId: number): string | undefined {
-    const { founders, options, platform } = this.#parts;
-    const isIt = (node: KnownNode): boolean => node.nodeId === nodeId;
-    const known =
-      this.#view?.nodes.map(({ descriptor }) => descriptor).find(isIt) ?? platform.records.knownNodes.find(isIt);
-    const founder = founders?.members[nodeId - 1];
-    const name = known?.name ?? founder?.name;
-    const proxy = options.peerProxies.find((member) => member.name === name);
-    if (proxy !== undefined) return formatAddress(proxy.peer);
-    return known?.peerAddress ?? (founder === undefined ? undefined : formatAddress(founder.peer));
-  }
-
   #currentView(): ClusterView {
-    return this.#view ?? { clusterId: this.#clusterId, nodes: [], ranges: [], leaders: [], masterLeader: 0 };
-  }
-
-  #knownNodes(): readonly ClusterNode[] {
-    const { founders, platform } = this.#parts;
-    return clusterNodes({ view: this.#view, records: platform.records.knownNodes, founders });
-  }
-
-  /** KN2: a disk that does not take it has worse to tell, elsewhere. */
-  #remember({ nodes }: ClusterView): void {
-    const { platform, logger } = this.#parts;
-    platform.records.rememberNodes(knownNodesOf(nodes)).catch((error: unknown) => {
-      logger.warn({ error: String(error) }, 'could not write down where the nodes of the cluster are');
-    });
-  }
-
-  /** The cluster will not have this node: going on could only do harm. */
-  #refused(error: ServiceError): void {
-    this.#fail(new CommandError('dataDir', `the cluster refuses this node: ${error.message}`, { cause: error }));
+    return this.#cluster.view ?? { clusterId: this.#clusterId, nodes: [], ranges: [], leaders: [], masterLeader: 0 };
   }
 
   // -------------------------------------------------------------------------------------------- disk
@@ -289,7 +250,7 @@ class Node implements AssembledNode {
       onFailure,
       ...(platform.tuning?.log === undefined ? {} : { options: platform.tuning.log }),
     });
-    this.#onStop('log', () => log.close());
+    this.#closers.add('log', () => log.close());
     return { log, recovered: new Map(log.recovered()) };
   }
 
@@ -302,17 +263,8 @@ class Node implements AssembledNode {
       logDurable,
       onFailure: (error) => this.#fail(error),
     });
-    this.#onStop('engine', () => engine.close());
+    this.#closers.add('engine', () => engine.close());
     return engine;
-  }
-
-  #checkpointer(engine: Engine): Checkpointer {
-    const { options, clock, logger } = this.#parts;
-    return new Checkpointer(engine, {
-      clock,
-      logger,
-      options: { intervalMs: options.checkpointInterval, bytes: options.checkpointBytes },
-    });
   }
 
   // -------------------------------------------------------------------------------------------- between nodes
@@ -321,7 +273,7 @@ class Node implements AssembledNode {
     const { platform, records } = this.#parts;
     return platform.openPeers({
       self: this.#identity(descriptor),
-      resolveAddress: (nodeId) => this.#address(nodeId),
+      resolveAddress: (nodeId) => this.#cluster.address(nodeId),
       checkPeer: (peer) => (peer.nodeId === 0 ? undefined : records.checkPeer(peer)),
       onRefused: (by, reason) => this.#fail(new CommandError('dataDir', `node ${by} refuses this node: ${reason}`)),
     });
@@ -342,7 +294,7 @@ class Node implements AssembledNode {
       onStranger: ({ groupId }, stranger) => this.#roles?.store?.strangerHeard(groupId, stranger),
     });
     host.start();
-    this.#onStop('raft', () => host.stop());
+    this.#closers.add('raft', () => host.stop());
     return host;
   }
 
@@ -357,13 +309,13 @@ class Node implements AssembledNode {
     const dialer = createDialer({
       localNodeId: this.#nodeId,
       registry,
-      resolveAddress: (nodeId) => this.#address(nodeId),
+      resolveAddress: (nodeId) => this.#cluster.address(nodeId),
       connect: (target) => platform.connect(target, self),
       clock,
       random,
       logger,
     });
-    this.#onStop('calls to peers', () => dialer.close());
+    this.#closers.add('calls to peers', () => dialer.close());
     return dialer;
   }
 
@@ -376,18 +328,18 @@ class Node implements AssembledNode {
       clusterId: this.#clusterId,
       onFailure: (error) => this.#fail(error),
     });
-    this.#onStop('master', () => seat.stop());
+    this.#closers.add('master', () => seat.stop());
     return seat;
   }
 
   #drawer(finder: MasterFinder): RevisionDrawer {
     const drawer = createDrawer(finder, this.#parts);
-    this.#onStop('revisions', () => drawer.stop());
+    this.#closers.add('revisions', () => drawer.stop());
     return drawer;
   }
 
   #store(deps: StateDeps, ports: Omit<StoreParts, 'platform' | 'onFailure'>): Store | undefined {
-    this.#onStop('last checkpoint', () => deps.checkpointer.stop());
+    this.#closers.add('last checkpoint', () => deps.checkpointer.stop());
     if (!this.#parts.options.roles.includes('data')) return undefined;
     const store = createStore({
       ...this.#parts,
@@ -396,19 +348,17 @@ class Node implements AssembledNode {
       nodeId: this.#nodeId,
       onFailure: (error) => this.#fail(error),
     });
-    this.#onStop('ranges', () => store.stop());
+    this.#closers.add('ranges', () => store.stop());
     return store;
   }
 
   #finder(dialer: ClosableDialer, seat: MasterSeat): MasterFinder {
-    const { options, founders, platform, clock } = this.#parts;
-    const members = founders?.members.map((_member, i) => i + 1) ?? [];
-    const known = platform.records.knownNodes.map(({ nodeId }) => nodeId);
+    const { options, clock } = this.#parts;
     return new MasterFinder({
       ...{ clock, dialer },
       seeds: options.join.map(formatAddress),
-      masters: [...new Set([...members, ...known])],
-      reachable: (nodeId) => this.#address(nodeId) !== undefined,
+      masters: this.#cluster.firstIds,
+      reachable: (nodeId) => this.#cluster.address(nodeId) !== undefined,
       leaderHere: () => seat.master?.leader ?? 0,
     });
   }
@@ -436,16 +386,15 @@ class Node implements AssembledNode {
           return store?.changedSince((rangeId) => known.get(rangeId)) ?? [];
         },
         onTask: (task) => performTask(task, { store, seat }, { logger, onFailure: (error) => this.#fail(error) }),
-        onView: (view) => {
-          this.#view = view;
-          this.#remember(view);
-        },
+        onView: (view) => this.#cluster.learn(view),
         onSplitPolicy: (policy) => store?.splitBy(policy),
-        onRefused: (error) => this.#refused(error),
+        // The cluster will not have this node: going on could only do harm.
+        onRefused: (cause) =>
+          this.#fail(new CommandError('dataDir', `the cluster refuses this node: ${cause.message}`, { cause })),
       },
       descriptor,
     );
     agent.start();
-    this.#onStop('agent', () => agent.stop());
+    this.#closers.add('agent', () => agent.stop());
   }
 }

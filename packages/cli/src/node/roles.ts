@@ -1,6 +1,6 @@
 import type { Clock, Engine, Logger, Random } from '@remora/base';
 import {
-  type Checkpointer,
+  Checkpointer,
   masterStateKey,
   type OtherRanges,
   RangeMetrics,
@@ -115,6 +115,16 @@ export function createSeat(deps: RoleDeps & SeatParts): MasterSeat {
   });
   seat.start();
   return seat;
+}
+
+/** Writes what is applied to the engine's disk, as often as the options say. */
+export function createCheckpointer(
+  engine: Engine,
+  parts: { readonly clock: Clock; readonly logger: Logger; readonly options: NodeOptions },
+): Checkpointer {
+  const { clock, logger, options } = parts;
+  const { checkpointInterval: intervalMs, checkpointBytes: bytes } = options;
+  return new Checkpointer(engine, { clock, logger, options: { intervalMs, bytes } });
 }
 
 /** Draws revisions for the ranges of this node, once the master numbers any. */
