@@ -225,7 +225,7 @@ const OF_RANGES = ROWS.map(
   }),
 );
 
-/** What coordinators conclude from them. */
+/** What coordinators conclude from the answers of ranges. */
 const OF_COORDINATORS: readonly RuleMutation[] = [
   {
     name: 'stale-version-counts-as-held',
