@@ -117,7 +117,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: '  load(routed: Span): void {\n    this.#alive.clear();',
     replace: '  load(routed: Span): void {',
     seed: 2,
-    runMs: 5_000,
+    runMs: 10_000,
     properties: ['nodes do not stop', 'applied alike', 'replicas agree', 'nothing leaks'],
   },
   {
@@ -171,7 +171,8 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/client/src/operation.ts',
     find: 'requestId: this.#requestId,',
     replace: 'requestId: this.#requestId + timeoutMs,',
-    seed: 1,
+    seed: 2,
+    runMs: 20_000,
     properties: ['errors are explained', 'applied once', 'answers are true'],
   },
   {
@@ -316,7 +317,8 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/range/range-replica.ts',
     find: 'replaced: () => {\n        this.hub.reset();',
     replace: 'replaced: () => {',
-    seed: 2,
+    seed: 4,
+    runMs: 20_000,
     properties: ['watch: complete', 'liveness'],
   },
   {
@@ -326,7 +328,8 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/range/proposals.ts',
     find: "const unknown = new ServiceError('UNKNOWN_OUTCOME', 'leadership",
     replace: "const unknown = new ServiceError('NOT_LEADER', 'leadership",
-    seed: 10,
+    seed: 7,
+    runMs: 20_000,
     properties: ['answers are true', 'linearizable registers', 'strictly serializable transactions'],
   },
   {
@@ -358,8 +361,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/client/src/operation.ts',
     find: "    if (error.code === 'UNKNOWN_OUTCOME') this.#maybeApplied = true;\n",
     replace: '',
-    seed: 1,
-    runMs: 20_000,
+    seed: 2,
     caughtBy: 'test/sdk/overload.test.ts',
     properties: ['linearizable registers', 'strictly serializable transactions'],
   },
