@@ -100,13 +100,13 @@ export function found(measured: readonly Measured[], system: string, inflight: n
   return measured.find((each) => each.system === system && each.inflight === inflight);
 }
 
-/** A bar about operations per second in proportion to a peer's; none when one of the two was not measured. */
+/** A bar about operations per second in proportion to a peer's; none when one of the two was not measured, or did nothing. */
 export function throughputBar(
   measured: readonly Measured[],
   { peer, inflight, least, what }: { peer: string; inflight: number; least: number; what: string },
 ): readonly CaseBar[] {
   const [own, theirs] = [found(measured, 'remora', inflight), found(measured, peer, inflight)];
-  if (own === undefined || theirs === undefined) return [];
+  if (own === undefined || theirs === undefined || theirs.summary.opsPerSecond === 0) return [];
   const value = own.summary.opsPerSecond / theirs.summary.opsPerSecond;
   const text = `${what}, ${inflight} in flight: at least ${least} of ${peer}`;
   return [{ text, value, unit: '×', met: value >= least }];
