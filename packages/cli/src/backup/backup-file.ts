@@ -33,8 +33,20 @@ export async function writeBackupFile(
   }
 }
 
-/** Goes through a backup from its beginning. @throws CommandError that says what is wrong with the file. */
-export async function* readBackupFile(path: string): AsyncGenerator<BackupPart> {
+/** A backup that can be gone through, more than once. */
+export interface BackupSource {
+  /** For messages. */
+  readonly name: string;
+  /** From its beginning. */
+  parts(): AsyncGenerator<BackupPart>;
+}
+
+/** What `parts` throws is a CommandError that says what is wrong with the file. */
+export function backupFile(path: string): BackupSource {
+  return { name: path, parts: () => readParts(path) };
+}
+
+async function* readParts(path: string): AsyncGenerator<BackupPart> {
   const file = await open(path, 'r').catch((cause: unknown) => {
     throw cannot('read', path, cause);
   });
@@ -48,14 +60,14 @@ export async function* readBackupFile(path: string): AsyncGenerator<BackupPart> 
   }
 }
 
-/** Checks all of a backup. @throws CommandError as `readBackupFile`. */
-export async function verifyBackupFile(path: string, onPairs: (pairs: number) => void): Promise<BackupHeader> {
+/** Checks all of a backup. @throws CommandError when it is not complete, and what `parts` throws. */
+export async function verifyBackup(backup: BackupSource, onPairs: (pairs: number) => void): Promise<BackupHeader> {
   let header: BackupHeader | undefined;
-  for await (const part of readBackupFile(path)) {
+  for await (const part of backup.parts()) {
     if (part.type === 'header') header = part.header;
     else onPairs(part.pairs.length);
   }
-  if (header === undefined) throw new CommandError('failed', `${path} is not complete`);
+  if (header === undefined) throw new CommandError('failed', `${backup.name} is not complete`);
   return header;
 }
 

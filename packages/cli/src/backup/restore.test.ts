@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { KvPair, TxnRequest } from 'remora';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Shell } from '../shell.ts';
+import { backupFile } from './backup-file.ts';
 import { BackupEncoder } from './backup-format.ts';
 import { REVISIONS_AHEAD, restoreBackup } from './restore.ts';
 
@@ -92,7 +93,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-const restore = () => restoreBackup(cluster, file, shell);
+const restore = () => restoreBackup(cluster, backupFile(file), shell);
 const WHOLE = KEPT.map(({ key, value }) => `${key}=${value}`);
 
 describe('a restore', () => {

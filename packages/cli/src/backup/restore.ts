@@ -3,7 +3,7 @@ import type { AdminClient, Kv, KvPair } from 'remora';
 import { CommandError } from '../exit-codes.ts';
 import { printable } from '../format/bytes-text.ts';
 import type { Shell } from '../shell.ts';
-import { readBackupFile, verifyBackupFile } from './backup-file.ts';
+import { type BackupSource, verifyBackup } from './backup-file.ts';
 import { Progress } from './progress.ts';
 import { bytesOf, countKeys, EVERYTHING } from './take.ts';
 
@@ -43,15 +43,19 @@ export interface Restored {
  *      anything that clients of the old cluster remember, and whoever asks for what they saw gets COMPACTED.
  * RS4. Leases are not restored: all sessions have ended, and what belonged to them is gone, as if they had expired.
  */
-export async function restoreBackup({ client, admin }: RestoreTarget, path: string, shell: Shell): Promise<Restored> {
+export async function restoreBackup(
+  { client, admin }: RestoreTarget,
+  backup: BackupSource,
+  shell: Shell,
+): Promise<Restored> {
   const verifying = new Progress(shell, 'verified', 0);
-  const header = await verifyBackupFile(path, (pairs) => verifying.add(pairs, 0)); // RS1
+  const header = await verifyBackup(backup, (pairs) => verifying.add(pairs, 0)); // RS1
   const { count: present } = await countKeys(client);
   const above = header.revision + REVISIONS_AHEAD;
   if (present === 0) await admin.beginRestore(above); // RS3
   const counts = { leftOut: 0 };
-  const pairs = withoutLeases(path, () => counts.leftOut++);
-  if (present > 0) await skipPresent(client, pairs, { path, present, above });
+  const pairs = withoutLeases(backup, () => counts.leftOut++);
+  if (present > 0) await skipPresent(client, pairs, { name: backup.name, present, above });
   const progress = new Progress(shell, 'restored', header.pairs - present);
   for await (const batch of batches(pairs)) {
     await writeBatch(client, batch);
@@ -67,8 +71,8 @@ export async function restoreBackup({ client, admin }: RestoreTarget, path: stri
 }
 
 /** RS4. */
-async function* withoutLeases(path: string, leaveOut: () => void): AsyncGenerator<KvPair, undefined> {
-  for await (const part of readBackupFile(path)) {
+async function* withoutLeases(backup: BackupSource, leaveOut: () => void): AsyncGenerator<KvPair, undefined> {
+  for await (const part of backup.parts()) {
     if (part.type === 'header') continue;
     for (const pair of part.pairs) {
       if (pair.lease === 0n) yield pair;
@@ -81,7 +85,7 @@ async function* withoutLeases(path: string, leaveOut: () => void): AsyncGenerato
 async function skipPresent(
   client: RestoreTarget['client'],
   pairs: AsyncGenerator<KvPair, undefined>,
-  { path, present, above }: { readonly path: string; readonly present: number; readonly above: number },
+  { name, present, above }: { readonly name: string; readonly present: number; readonly above: number },
 ): Promise<void> {
   for await (const { kvs } of client.kv.pages(EVERYTHING)) {
     for (const { key, value, createRevision, version } of kvs) {
@@ -89,7 +93,7 @@ async function skipPresent(
       const same = expected !== undefined && equalBytes(key, expected.key) && equalBytes(value, expected.value);
       if (same && version === 1 && createRevision > above) continue;
       const message =
-        `the cluster has ${present} keys, which are not the beginning of ${path}: ${printable(key)} is not from it. ` +
+        `the cluster has ${present} keys, which are not the beginning of ${name}: ${printable(key)} is not from it. ` +
         'A backup is restored into an empty cluster; a new one has a new --cluster-token and empty data directories';
       throw new CommandError('failed', message);
     }

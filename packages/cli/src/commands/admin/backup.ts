@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { Command } from 'commander';
+import { backupFile } from '../../backup/backup-file.ts';
 import { restoreBackup } from '../../backup/restore.ts';
 import { takeBackup } from '../../backup/take.ts';
 import type { Shell } from '../../shell.ts';
@@ -43,7 +44,7 @@ export function restoreCommand(shell: Shell): Command {
   return addConnectionFlags(command, shell).action((file: string, flags: ConnectionFlags) =>
     withAdmin(flags, (admin) =>
       withClient(flags, async (client) => {
-        const { pairs, leftOut, before, above } = await restoreBackup({ client, admin }, file, shell);
+        const { pairs, leftOut, before, above } = await restoreBackup({ client, admin }, backupFile(file), shell);
         const notes = [
           ...(before > 0 ? [`${before} were there from an earlier attempt`] : []),
           ...(leftOut > 0 ? [`${leftOut} that belonged to leases were left out`] : []),
