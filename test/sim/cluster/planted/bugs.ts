@@ -328,8 +328,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/range/proposals.ts',
     find: "const unknown = new ServiceError('UNKNOWN_OUTCOME', 'leadership",
     replace: "const unknown = new ServiceError('NOT_LEADER', 'leadership",
-    seed: 7,
-    runMs: 20_000,
+    seed: 14,
     properties: ['answers are true', 'linearizable registers', 'strictly serializable transactions'],
   },
   {
