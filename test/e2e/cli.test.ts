@@ -389,6 +389,12 @@ describe('help', () => {
     'node',
   ];
 
+  test('whoever stops reading is no fault', async () => {
+    const run = begin(['--help']);
+    run.child.stdout?.destroy();
+    expect((await run.ended).err).toBe('');
+  });
+
   test('every command has help with examples', async () => {
     const pages = await Promise.all(paths.map((path) => remora(...path.split(' '), '--help')));
     for (const [i, { code, out }] of pages.entries()) {

@@ -1,6 +1,7 @@
 // The entry point of the `remora` command.
 import { runCommandLine } from './program.ts';
-import { processShell } from './shell.ts';
+import { endWhenNobodyReads, processShell } from './shell.ts';
 
 const loadStartNode = async () => (await import('./node/start-node.ts')).startNode;
+endWhenNobodyReads(process.stdout);
 process.exitCode = await runCommandLine(process.argv.slice(2), processShell, loadStartNode);

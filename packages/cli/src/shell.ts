@@ -27,6 +27,17 @@ export const processShell: Shell = {
   ask: askPerson,
 };
 
+/**
+ * Whoever read what is printed has gone, as in `remora … | head -1`: the process ends, in good order where it has something
+ * to give back.
+ */
+export function endWhenNobodyReads(out: NodeJS.WriteStream): void {
+  out.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    process.kill(process.pid, 'SIGTERM');
+  });
+}
+
 async function askPerson(question: string): Promise<string | undefined> {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   const over = new Promise<undefined>((resolve) => {
