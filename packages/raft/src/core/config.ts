@@ -53,7 +53,7 @@ export interface RaftConfig {
   readonly trace?: TraceSink;
 }
 
-/** What a replica knows at start, all of it durable. */
+/** What a replica knows at start, all of it durable unless it is `unpersisted`. */
 export interface RaftInitial {
   readonly hardState: HardState;
   /** The configuration as of `applied`. */
@@ -71,6 +71,11 @@ export interface RaftInitial {
    * full election timeout (design §4).
    */
   readonly restarted: boolean;
+  /**
+   * The log has no record yet of `hardState` and `start`, though both would be found again after a crash: they go out with
+   * the first mark, and nothing is promised in that term before it is persisted (persist-gate.ts H1).
+   */
+  readonly unpersisted?: boolean | undefined;
   /**
    * The first wait for a leader, in place of one that is drawn: short where there can be none yet, and apart for each
    * member of a new group, so that they do not split their votes. Later waits are drawn.

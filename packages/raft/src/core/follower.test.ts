@@ -34,6 +34,16 @@ describe('a follower', () => {
     expect(ofType(take(core).messages, 'appendResponse').map((m) => m.index)).toEqual([3]);
   });
 
+  test('of which the disk has no record yet promises nothing in its term before it has', () => {
+    const begins = { start: { index: 1, term: 1 }, applied: 1, hardState: { term: 1, vote: 0, commit: 1 } };
+    const core = makeCore({ ...begins, unpersisted: true });
+    append(core, { term: 1, prev: [1, 1] });
+    const { messages, marks } = take(core);
+    expect([messages, marks.length]).toEqual([[], 1]);
+    for (const mark of marks) core.persisted(mark);
+    expect(take(core).messages).toMatchObject([{ type: 'appendResponse', reject: false, index: 1, term: 1 }]);
+  });
+
   test('an acknowledgement of an older term is not released', () => {
     const core = makeCore();
     append(core, { term: 1, prev: [0, 0], entries: entries(1, 1) });

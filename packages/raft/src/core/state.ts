@@ -134,7 +134,7 @@ export class CoreState {
     // A snapshot may have become durable before the term it came with.
     this.term = Math.max(hardState.term, this.log.lastTerm);
     this.vote = this.term === hardState.term ? hardState.vote : NO_REPLICA;
-    this.hardDirty = this.term !== hardState.term;
+    this.hardDirty = this.term !== hardState.term || initial.unpersisted === true;
     this.commit = Math.min(Math.max(hardState.commit, applied), this.log.lastIndex);
     this.persistedCommit = hardState.commit;
     this.conf = initial.conf;

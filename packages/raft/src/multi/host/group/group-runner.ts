@@ -93,6 +93,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
       entries,
       applied: applied.index,
       restarted: recovered !== undefined,
+      unpersisted: restartAt !== undefined,
       ...{ firstWaitTicks, firstRetryTicks, firstLeader },
     });
     this.#merged = new MergedFollowers({
