@@ -3,7 +3,7 @@ import type { BarrierStay, HeldLock } from 'remora';
 import { NS_PER_MS } from '../journal/lines.ts';
 import { ask } from './ask.ts';
 import { trustedUntilNs } from './fences.ts';
-import { type Client, type MakeWorkers, namesFor, type Turn } from './workload.ts';
+import { type Client, inRounds, type MakeWorkers, namesFor } from './workload.ts';
 
 const WAIT_MS_MAX = 3_000;
 const HOLD_MS_MAX = 200;
@@ -20,17 +20,13 @@ export function barrierOf(r: number): string {
 
 export const barriers: MakeWorkers = (client) => {
   const name = namesFor(client, 'b');
-  return Array.from(
-    { length: USERS },
-    (): Turn => async () => {
-      const r = client.journal.round;
-      const over = client.journal.hold(r);
+  return Array.from({ length: USERS }, () =>
+    inRounds(client, async (r) => {
       const kind = client.random.int(6);
       if (kind === 0) await hold(client, r, name());
       else if (kind < 3) await pass(client, r, name());
       else await meet(client, r, name());
-      over();
-    },
+    }),
   );
 };
 

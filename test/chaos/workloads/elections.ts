@@ -2,7 +2,7 @@
 import type { Leader, Leadership } from 'remora';
 import type { Told } from '../../checkers/index.ts';
 import { ask } from './ask.ts';
-import { type Client, type MakeWorkers, namesFor, type Turn } from './workload.ts';
+import { type Client, inRounds, type MakeWorkers, namesFor } from './workload.ts';
 
 const WAIT_MS_MAX = 4_000;
 const PROCLAMATIONS_MAX = 4;
@@ -16,15 +16,7 @@ export function electionOf(r: number): string {
 
 export const elections: MakeWorkers = (client) => {
   const name = namesFor(client, 'e');
-  const inRound = (turn: (r: number) => Promise<void>): Turn => {
-    return async () => {
-      const r = client.journal.round;
-      const over = client.journal.hold(r);
-      await turn(r);
-      over();
-    };
-  };
-  return [inRound((r) => campaign(client, r, name())), inRound((r) => observe(client, r, name()))];
+  return [inRounds(client, (r) => campaign(client, r, name())), inRounds(client, (r) => observe(client, r, name()))];
 };
 
 async function campaign(client: Client, r: number, c: string): Promise<void> {

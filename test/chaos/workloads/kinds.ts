@@ -2,7 +2,7 @@
 import { ServiceError } from '@remora/base';
 import type { HeldLock } from 'remora';
 import { trustedUntilNs } from './fences.ts';
-import { type Client, type MakeWorkers, namesFor, type Turn } from './workload.ts';
+import { type Client, inRounds, type MakeWorkers, namesFor } from './workload.ts';
 
 /** Of each semaphore. */
 export const CAPACITY = 3;
@@ -29,16 +29,12 @@ export function kindLocksOf(r: number): readonly [lock: string, semaphore: strin
 
 export const kinds: MakeWorkers = (client) => {
   const owner = namesFor(client, 'k');
-  return Array.from(
-    { length: USERS },
-    (): Turn => async () => {
-      const r = client.journal.round;
-      const over = client.journal.hold(r);
+  return Array.from({ length: USERS }, () =>
+    inRounds(client, async (r) => {
       const use = drawUse(client, r, owner());
       const held = await acquire(use);
       if (held !== undefined) await work(use, held);
-      over();
-    },
+    }),
   );
 };
 

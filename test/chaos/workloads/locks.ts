@@ -5,7 +5,7 @@
 import { ServiceError } from '@remora/base';
 import type { HeldLock } from 'remora';
 import { trustedUntilNs, writeFenced } from './fences.ts';
-import { type Client, type MakeWorkers, namesFor, type Turn } from './workload.ts';
+import { type Client, inRounds, type MakeWorkers, namesFor } from './workload.ts';
 
 /** One in so many holders writes on after it has let go. */
 const WRITES_LATE = 3;
@@ -25,17 +25,13 @@ export const locks = lockUsers({ locks: 2, users: 3, holdMsMax: 20 });
 export function lockUsers({ locks, users, holdMsMax }: LockUsers): MakeWorkers {
   return (client) => {
     const owner = namesFor(client, 'o');
-    return Array.from(
-      { length: users },
-      (): Turn => async () => {
-        const r = client.journal.round;
-        const release = client.journal.hold(r);
+    return Array.from({ length: users }, () =>
+      inRounds(client, async (r) => {
         // Every acquire is by an owner of its own, as each has a token of its own.
         const use: Use = { client, r, k: `lock/${r}/${client.random.int(locks)}`, c: owner() };
         const held = await acquire(use);
         if (held !== undefined) await work(use, held, holdMsMax);
-        release();
-      },
+      }),
     );
   };
 }

@@ -2,22 +2,28 @@
  * Locks that live by terms of their own: leases that are renewed, fixed, capped or by a condition, which are changed while they
  * are held, lock-delays, and holders that leave them to their time.
  */
-import type { AcquireOptions, HeldLock } from 'remora';
+import type { HeldLock } from 'remora';
+import {
+  drawCondition,
+  drawTerms,
+  drawTtlMs,
+  isLimited,
+  optionsOf,
+  type TermBounds,
+  type Terms,
+} from '../../support/lock-terms.ts';
 import { NS_PER_MS } from '../journal/lines.ts';
 import { ask } from './ask.ts';
 import { trustedUntilNs } from './fences.ts';
-import { type Client, type MakeWorkers, namesFor, type Turn } from './workload.ts';
+import { type Client, inRounds, type MakeWorkers, namesFor } from './workload.ts';
 
 const LOCKS = 2;
 const USERS = 2;
 const WAIT_MS_MAX = 4_000;
-const TTL_MS_MIN = 500;
-const TTL_MS_SPREAD = 1_500;
-const DELAY_MS_MAX = 1_000;
-const HEARTBEAT_MS_MIN = 100;
-const HEARTBEAT_MS_SPREAD = 200;
-const MISSES_MIN = 5;
-const MISSES_SPREAD = 5;
+const BOUNDS: TermBounds = {
+  ...{ ttlMsMin: 500, ttlMsSpread: 1_500, delayMsMax: 1_000 },
+  ...{ heartbeatMsMin: 100, heartbeatMsSpread: 200 },
+};
 const CHANGES_MAX = 3;
 const HOLD_MS_MAX = 30;
 /** Whoever relies on a lock until it is lost looks so often whether it is. */
@@ -25,17 +31,11 @@ const LOOK_MS = 50;
 /** One in so many leaves its lock to its time, and as many rely on it for as long as they may. */
 const LEAVES = 12;
 
-const KINDS = ['session', 'renewed', 'fixed', 'capped', 'condition'] as const;
-type Kind = (typeof KINDS)[number];
-
-interface Use {
+interface Use extends Terms {
   readonly client: Client;
   readonly r: number;
   readonly k: string;
   readonly c: string;
-  readonly kind: Kind;
-  readonly ttlMs: number;
-  readonly delayMs: number;
 }
 
 export function termLocksOf(r: number): readonly string[] {
@@ -44,27 +44,18 @@ export function termLocksOf(r: number): readonly string[] {
 
 export const terms: MakeWorkers = (client) => {
   const owner = namesFor(client, 't');
-  return Array.from(
-    { length: USERS },
-    (): Turn => async () => {
-      const r = client.journal.round;
-      const over = client.journal.hold(r);
+  return Array.from({ length: USERS }, () =>
+    inRounds(client, async (r) => {
       const use = drawUse(client, r, owner());
       const held = await acquire(use);
       if (held !== undefined) await work(use, held);
-      over();
-    },
+    }),
   );
 };
 
 function drawUse(client: Client, r: number, c: string): Use {
   const { random } = client;
-  return {
-    ...{ client, r, c, k: termLocksOf(r)[random.int(LOCKS)] ?? '' },
-    kind: KINDS[random.int(KINDS.length)] ?? 'renewed',
-    ttlMs: TTL_MS_MIN + random.int(TTL_MS_SPREAD),
-    delayMs: random.int(2) === 0 ? 0 : 1 + random.int(DELAY_MS_MAX),
-  };
+  return { client, r, c, k: termLocksOf(r)[random.int(LOCKS)] ?? '', ...drawTerms(random, BOUNDS) };
 }
 
 function acquire(use: Use): Promise<HeldLock | undefined> {
@@ -73,34 +64,12 @@ function acquire(use: Use): Promise<HeldLock | undefined> {
   return ask(
     client,
     { w: 'terms', r, q: { c, k, op: 'acquire', kind, delayMs } },
-    () => client.remora.lock(k).acquire({ ...optionsOf(use), wait }),
+    () => client.remora.lock(k).acquire({ ...optionsOf(use, client.random, BOUNDS), wait }),
     (held) => {
-      const limit = kind === 'fixed' || kind === 'capped' ? { limit: limitNs(client, ttlMs) } : {};
+      const limit = isLimited(kind) ? { limit: limitNs(client, ttlMs) } : {};
       return { version: held.version, until: trustedUntilNs(client, held), ...limit };
     },
   );
-}
-
-function optionsOf({ client, kind, ttlMs: ttl, delayMs: lockDelay }: Use): AcquireOptions {
-  switch (kind) {
-    case 'session':
-      return { lockDelay };
-    case 'renewed':
-      return { lockDelay, ttl };
-    case 'fixed':
-      return { lockDelay, ttl, renew: false };
-    case 'capped':
-      return { lockDelay, ttl: TTL_MS_MIN, maxHold: ttl };
-    case 'condition':
-      return { lockDelay, condition: conditionOf(client) };
-  }
-}
-
-function conditionOf({ random }: Client): { readonly heartbeat: number; readonly serverMisses: number } {
-  return {
-    heartbeat: HEARTBEAT_MS_MIN + random.int(HEARTBEAT_MS_SPREAD),
-    serverMisses: MISSES_MIN + random.int(MISSES_SPREAD),
-  };
 }
 
 async function work(use: Use, held: HeldLock): Promise<void> {
@@ -111,7 +80,7 @@ async function work(use: Use, held: HeldLock): Promise<void> {
     await change(use, held);
   }
   const how = random.int(LEAVES);
-  if (how === 0 && (kind === 'fixed' || kind === 'capped')) {
+  if (how === 0 && isLimited(kind)) {
     for (let until = 1; until > 0; await client.pause(LOOK_MS)) {
       until = trustedUntilNs(client, held);
       journal.note('terms', r, { c, k, looked: until });
@@ -125,10 +94,10 @@ async function work(use: Use, held: HeldLock): Promise<void> {
 }
 
 async function change({ client, r, c, k, kind }: Use, held: HeldLock): Promise<void> {
-  const ttl = TTL_MS_MIN + client.random.int(TTL_MS_SPREAD);
+  const ttl = drawTtlMs(client.random, BOUNDS);
   const question = (): Promise<void> => {
     if (kind === 'session') return held.extend();
-    return kind === 'condition' ? held.setCondition(conditionOf(client)) : held.extend(ttl);
+    return kind === 'condition' ? held.setCondition(drawCondition(client.random, BOUNDS)) : held.extend(ttl);
   };
   await ask(client, { w: 'terms', r, q: { c, k, op: 'change' } }, question);
   // Whatever came of it, the SDK knows until when it is certain.

@@ -42,3 +42,13 @@ export function namesFor(client: Client, what: string): () => string {
   let next = 1;
   return () => `${client.name}${what}${next++}`;
 }
+
+/** A worker each of whose turns belongs to the round in which it begins: that is judged no sooner than the turn has ended. */
+export function inRounds(client: Client, turn: (r: number) => Promise<void>): Turn {
+  return async () => {
+    const r = client.journal.round;
+    const over = client.journal.hold(r);
+    await turn(r);
+    over();
+  };
+}

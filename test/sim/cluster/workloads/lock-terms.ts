@@ -8,8 +8,17 @@
  * LT3. Who holds is told so, as of locks of other kinds.
  */
 import { sleep } from '@remora/base';
-import type { AcquireOptions, HeldLock } from 'remora';
+import type { HeldLock } from 'remora';
 import { LapseCheck, type LapseEvent } from '../../../checkers/index.ts';
+import {
+  drawCondition,
+  drawTerms,
+  drawTtlMs,
+  isLimited,
+  optionsOf,
+  type TermBounds,
+  type Terms,
+} from '../../../support/lock-terms.ts';
 import { Violation } from '../../common/violation.ts';
 import type { ClientLife } from '../sdk-client.ts';
 import type { World } from '../world.ts';
@@ -22,13 +31,10 @@ export const TERM_LOCKS: readonly string[] = ['term0', 'term1', 'term2'];
 /** How much more seldom than others this workload acquires. */
 const ACQUIRES_SELDOM = 3;
 const WORKS_MAX = 4;
-const TTL_MS_MIN = 1_000;
-const TTL_MS_SPREAD = 3_000;
-const DELAY_MS_MAX = 3_000;
-const HEARTBEAT_MS_MIN = 200;
-const HEARTBEAT_MS_SPREAD = 400;
-const MISSES_MIN = 5;
-const MISSES_SPREAD = 5;
+const BOUNDS: TermBounds = {
+  ...{ ttlMsMin: 1_000, ttlMsSpread: 3_000, delayMsMax: 3_000 },
+  ...{ heartbeatMsMin: 200, heartbeatMsSpread: 400 },
+};
 /** Nobody relies on a limited lock for longer than this: so many look every so often whether it is lost. */
 const LOOK_MS = 100;
 const LAPSES_WITHIN_MS = 12_000;
@@ -38,15 +44,6 @@ const DRIFT = 0.12;
 const NOTICED_MS = 200;
 const NOT_ACQUIRED = [...LOST, 'LOCK_TIMEOUT', 'LOCK_BUSY', 'CANCELED'] as const;
 const NOT_CHANGED = [...LOST, 'LOCK_NOT_HELD'] as const;
-
-const KINDS = ['of its session', 'renewed', 'fixed', 'capped', 'by a condition'] as const;
-type Kind = (typeof KINDS)[number];
-
-interface Terms {
-  readonly kind: Kind;
-  readonly ttlMs: number;
-  readonly delayMs: number;
-}
 
 /** A hold, and until when it may last at most, on the world's clock. */
 interface Held {
@@ -103,12 +100,8 @@ class LockTerms implements Workload {
 
   async #one(hand: Hand): Promise<void> {
     const { random } = hand.life;
-    const terms: Terms = {
-      kind: KINDS[random.int(KINDS.length)] ?? 'renewed',
-      ttlMs: TTL_MS_MIN + random.int(TTL_MS_SPREAD),
-      delayMs: random.int(2) === 0 ? 0 : 1 + random.int(DELAY_MS_MAX),
-    };
-    const session = terms.kind === 'of its session' ? await this.#hands.session(hand) : undefined;
+    const terms = drawTerms(random, BOUNDS);
+    const session = terms.kind === 'session' ? await this.#hands.session(hand) : undefined;
     const use = this.#hands.newUse(hand, session, TERM_LOCKS[random.int(TERM_LOCKS.length)] ?? 'term0');
     const lock = await this.#acquire(use, terms);
     if (lock === undefined) return;
@@ -125,7 +118,7 @@ class LockTerms implements Workload {
     const { random } = life;
     const controller = new AbortController();
     const wait = patient ? undefined : random.int(3) === 0 ? 0 : 1 + random.int(WAIT_MS_MAX);
-    const options = { ...optionsOf(terms, life), token, wait, signal: controller.signal };
+    const options = { ...optionsOf(terms, life.random, BOUNDS), token, wait, signal: controller.signal };
     this.#uses.asked(use);
     const giveUp = this.#hands.givesUp(use, controller);
     const from = use.session ?? life.remora;
@@ -175,14 +168,14 @@ class LockTerms implements Workload {
   async #change(held: Held): Promise<void> {
     const { use, lock, terms } = held;
     const { random } = use.life;
-    const ttl = TTL_MS_MIN + random.int(TTL_MS_SPREAD);
+    const ttl = drawTtlMs(random, BOUNDS);
     this.#vouch(held, 0);
     const question = (): Promise<void> => {
       switch (terms.kind) {
-        case 'of its session':
+        case 'session':
           return lock.extend();
-        case 'by a condition':
-          return lock.setCondition(drawCondition(use.life));
+        case 'condition':
+          return lock.setCondition(drawCondition(use.life.random, BOUNDS));
         default:
           return lock.extend(ttl);
       }
@@ -203,7 +196,7 @@ class LockTerms implements Workload {
     const { use, lock, terms } = held;
     const { random, clock } = use.life;
     const how = random.int(4);
-    if (how === 0 && (isLimited(terms.kind) || terms.kind === 'of its session')) {
+    if (how === 0 && (isLimited(terms.kind) || terms.kind === 'session')) {
       const endMs = this.#world.loop.monotonicMs() + LAPSES_WITHIN_MS;
       while (lock.remainingMs > 0 && this.#world.loop.monotonicMs() < endMs && !this.#world.resting) {
         this.#vouch(held);
@@ -212,7 +205,7 @@ class LockTerms implements Workload {
     }
     this.#uses.over(use);
     if (lock.state === 'lost') return;
-    if (how === 1 && terms.kind !== 'of its session') {
+    if (how === 1 && terms.kind !== 'session') {
       this.#vouch(held);
       const asked = await this.#ask(use, 'leave to its time', () => lock.orphan(), NOT_CHANGED);
       if (asked.type === 'answer') this.#figures.orphaned++;
@@ -251,31 +244,4 @@ class LockTerms implements Workload {
   #ask<T>({ life }: Use, what: string, question: () => Promise<T>, answers: Parameters<typeof ask>[2] = []) {
     return ask({ world: this.#world, life, what }, question, answers);
   }
-}
-
-function isLimited(kind: Kind): boolean {
-  return kind === 'fixed' || kind === 'capped';
-}
-
-function optionsOf({ kind, ttlMs: ttl, delayMs }: Terms, life: ClientLife): AcquireOptions {
-  const lockDelay = delayMs;
-  switch (kind) {
-    case 'of its session':
-      return { lockDelay };
-    case 'renewed':
-      return { lockDelay, ttl };
-    case 'fixed':
-      return { lockDelay, ttl, renew: false };
-    case 'capped':
-      return { lockDelay, ttl: TTL_MS_MIN, maxHold: ttl };
-    case 'by a condition':
-      return { lockDelay, condition: drawCondition(life) };
-  }
-}
-
-function drawCondition({ random }: ClientLife): { readonly heartbeat: number; readonly serverMisses: number } {
-  return {
-    heartbeat: HEARTBEAT_MS_MIN + random.int(HEARTBEAT_MS_SPREAD),
-    serverMisses: MISSES_MIN + random.int(MISSES_SPREAD),
-  };
 }
