@@ -14,10 +14,10 @@ beforeEach(() => {
 });
 
 /** A client of the process with that id; its sessions would last for minutes after its death. */
-function client(pid: number, on: JournalPorts['disk'] = disk.mount()): Promise<RemoraClient> {
+function client(pid: number, on: JournalPorts['disk'] = disk.mount(), endpoints = GATEWAYS): Promise<RemoraClient> {
   const self: ProcessIdentity = { host: 'h', boot: 'b', space: 's', pid, start: '1' };
   const journal: JournalPorts = { disk: on, self, isGone: (process) => gone.has(process.pid) };
-  return world.client({ sessionTtl: '5m', requestTimeout: '1s' }, 1, { journal });
+  return world.client({ sessionTtl: '5m', requestTimeout: '1s', endpoints }, 1, { journal });
 }
 
 const files = () => disk.list('');
@@ -101,6 +101,40 @@ describe('nothing is taken', () => {
     const leads = resumed && (await world.until(resumed));
     expect([leads?.state, leads?.version, world.backend.sessions]).toEqual(['active', led.version, 1]);
     expect(await files()).toHaveLength(1);
+  });
+
+  test('that another process takes over while the gateway of this one takes no requests', async () => {
+    const led = await world.until((await client(1)).election('e').campaign());
+    const standby = await client(3, disk.mount(), ['a:1']);
+    gone.add(1);
+    world.overLimit.add('b:1');
+    await client(2, disk.mount(), ['b:1']);
+    await world.run(100);
+    const refused = world.refused;
+    const resumed = await world.until(standby.election('e').resume(led.handle));
+    await world.run(1_500);
+    world.overLimit.clear();
+    await world.run(40_000);
+    expect([refused > 0, resumed.state, resumed.version, world.backend.sessions]).toEqual([true, 'active', led.version, 1]);
+  });
+
+  test('while a journal cannot be read that may name it', async () => {
+    const led = await world.until((await client(1)).election('e').campaign());
+    const resumed = await world.until((await client(2)).election('e').resume(led.handle));
+    gone.add(1);
+    const full = disk.mount();
+    const open = full.open.bind(full);
+    let refuses = true;
+    full.open = async (path, options) => {
+      if (refuses) throw Object.assign(new Error('too many open files'), { code: 'EMFILE' });
+      return open(path, options);
+    };
+    await client(3, full);
+    await world.run(5_000);
+    expect([resumed.state, world.backend.sessions]).toEqual(['active', 1]);
+    refuses = false;
+    await world.run(40_000);
+    expect([resumed.state, world.backend.sessions, (await files()).length]).toEqual(['active', 1, 1]);
   });
 
   test.each([

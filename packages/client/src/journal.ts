@@ -4,7 +4,8 @@
 // J3. Each client has a file of its own, which names its process. Only what a process left that is certainly gone is ended.
 //     Where that cannot be told (another machine's, another container's) it is left to the leases' TTL.
 // J4. A file of another client is removed only when the cluster that it belongs to has said of each lease that it is gone, but
-//     for those that a process has taken over that may still be there (election.ts): its own file names them.
+//     for those that a process has taken over that may still be there (election.ts): its own file names them. What others have
+//     is looked up before each request, which is given up soon: who takes over a lease while it is under way may lose it.
 import { type Disk, type DiskFile, type Logger, type Random, randomGuid, ServiceError, sleep } from '@remora/base';
 import type { JournalPorts, ProcessIdentity } from './ports.ts';
 import type { Requester } from './requester.ts';
@@ -83,7 +84,8 @@ interface Leftover {
   readonly leases: readonly bigint[];
 }
 
-const END_TIMEOUT_MS = 10_000;
+/** Short, as a lease may be taken over meanwhile (J4). */
+const END_TIMEOUT_MS = 1_000;
 const PAUSE_MIN_MS = 1_000;
 const PAUSE_MAX_MS = 30_000;
 
@@ -160,9 +162,9 @@ function ignoreEnded(error: unknown): void {
   if (!(error instanceof ServiceError) || error.code !== 'LEASE_NOT_FOUND') throw error;
 }
 
-/** Undefined when it is none, or none any more. */
+/** Undefined when it is none, or none any more. What cannot be read may be that of a process which is there: it throws. */
 async function readJournal(disk: Disk, path: string): Promise<JournalFile | undefined> {
-  const file = await disk.open(path, { create: false }).catch(() => undefined);
+  const file = await unlessGone(disk.open(path, { create: false }));
   if (file === undefined) return undefined;
   try {
     const size = await file.size();
@@ -215,9 +217,14 @@ function finished(start: (done: Parameters<DiskFile['sync']>[0]) => void): Promi
 }
 
 async function removeFile(disk: Disk, path: string): Promise<void> {
+  await unlessGone(disk.remove(path));
+}
+
+async function unlessGone<T>(done: Promise<T>): Promise<T | undefined> {
   try {
-    await disk.remove(path);
+    return await done;
   } catch (error) {
     if (!(error instanceof Error) || !('code' in error) || error.code !== 'ENOENT') throw error;
+    return undefined;
   }
 }
