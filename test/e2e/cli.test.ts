@@ -278,6 +278,15 @@ describe('remora lock', () => {
     ];
     expect((await Promise.all(round.map((run) => run.ended))).map(({ code }) => code)).toEqual([0, 7]);
     expect(await json('lock', 'show', 'round')).toBeNull();
+    // One whose command has ended waits for the others until it is told not to; one whose command cannot run does not.
+    const stays = begin(['barrier', 'run', ...parties, '--', 'sleep', '60']);
+    const leaves = begin(['barrier', 'run', ...parties, '--', 'sh', '-c', 'exit 3']);
+    await eventually('one waits to leave', async () => ((await json('lock', 'show', 'round')) as State).passing === 1);
+    leaves.child.kill('SIGTERM');
+    expect(await leaves.ended).toMatchObject({ code: 3, err: expect.stringContaining('did not end together') });
+    expect((await remora('barrier', 'run', '--parties', '1', 'round', '--', '/no/such/program')).code).toBe(1);
+    stays.child.kill('SIGTERM');
+    expect((await stays.ended).code).toBe(143);
     const alone = await remora('barrier', 'run', '--parties', '2', '--wait', '100ms', 'round', '--', 'echo', 'never');
     expect(alone).toMatchObject({ code: 75, out: '' });
   });

@@ -115,7 +115,12 @@ describe('nothing is taken', () => {
     await world.run(1_500);
     world.overLimit.clear();
     await world.run(40_000);
-    expect([refused > 0, resumed.state, resumed.version, world.backend.sessions]).toEqual([true, 'active', led.version, 1]);
+    expect([refused > 0, resumed.state, resumed.version, world.backend.sessions]).toEqual([
+      true,
+      'active',
+      led.version,
+      1,
+    ]);
   });
 
   test('while a journal cannot be read that may name it', async () => {

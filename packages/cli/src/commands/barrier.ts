@@ -114,7 +114,8 @@ async function enter(barrier: DoubleBarrier, options: Parameters<DoubleBarrier['
   const stay: BarrierStay = await barrier.enter(options);
   return {
     signal: stay.signal,
-    [Symbol.asyncDispose]: () => (stay.state === 'lost' ? Promise.resolve() : stay.leave()),
+    part: (signal) => (stay.state === 'lost' ? Promise.resolve() : stay.leave({ signal })),
+    [Symbol.asyncDispose]: () => stay[Symbol.asyncDispose](),
   };
 }
 

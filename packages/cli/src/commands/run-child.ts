@@ -1,6 +1,8 @@
 // K1. The command starts only under what is held, and that is given back only when the command has ended.
 // K2. When it is lost the command is told to stop, and ended shortly after when it does not; what it still does in between
 //     is what the fencing version is for.
+// K3. A signal always has an effect: it gives up the wait for what is to be held, ends the command, or, when that has ended,
+//     gives up the wait for others who hold the same.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { CommandError, exitCode } from '../exit-codes.ts';
 import type { Shell } from '../shell.ts';
@@ -8,6 +10,9 @@ import type { Shell } from '../shell.ts';
 /** Something under which a command runs: `signal` aborts when it is lost. */
 export interface Holding {
   readonly signal: AbortSignal;
+  /** Gives it back, and waits for others to do so: for nobody any more once `signal` is aborted. */
+  part?(signal: AbortSignal): Promise<void>;
+  /** Gives it back, and waits for nobody. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -36,9 +41,11 @@ export async function runChild<Held extends Holding>(
   const { what, lost, killAfterMs = KILL_AFTER_MS, shell } = request;
   // Until the command runs, a signal gives up the wait; afterwards it is the command's.
   const giveUp = new AbortController();
+  const part = new AbortController();
   let child: ChildProcess | undefined;
   const onSignal = (signal: NodeJS.Signals): void => {
     if (child === undefined) giveUp.abort(signal);
+    else if (hasEnded(child)) part.abort(signal);
     // A terminal has sent Ctrl-C to the command as well; everything else reached this process alone.
     else if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
   };
@@ -48,7 +55,11 @@ export async function runChild<Held extends Holding>(
     try {
       child = start(held, request);
       request.onStart?.(child, held);
-      return await watchOver(child, { signal: held.signal, lost, killAfterMs, shell });
+      const code = await watchOver(child, { signal: held.signal, lost, killAfterMs, shell });
+      await held.part?.(part.signal).catch((error: unknown) => {
+        shell.err(`remora: ${what} did not end together with all others: ${String(error)}`);
+      });
+      return code;
     } finally {
       await held[Symbol.asyncDispose]().catch((error: unknown) => {
         shell.err(`remora: ${what} could not be released and ends with its session: ${String(error)}`);
@@ -60,6 +71,10 @@ export async function runChild<Held extends Holding>(
   } finally {
     for (const signal of FORWARDED) process.off(signal, onSignal);
   }
+}
+
+function hasEnded({ exitCode: code, signalCode }: ChildProcess): boolean {
+  return code !== null || signalCode !== null;
 }
 
 function start<Held>(held: Held, { argv, env }: ChildRequest<Held>): ChildProcess {
