@@ -336,6 +336,10 @@ const ROW_TARGETS: readonly Target[] = [
         ...{ id: 9n, incarnation: 3, ttlMs: 1500, attributes: { host: 'a' }, spans: [], ending: false, change: 2 },
         condition: { heartbeatMs: 500, serverMisses: 3, holderMisses: 2 },
       },
+      {
+        ...{ id: 9n, incarnation: 3, ttlMs: 1500, attributes: {}, spans: [], ending: false, change: 0 },
+        remainingMs: 700,
+      },
     ],
     encodeLease,
     (bytes) => decodeLease(9n, bytes),

@@ -51,12 +51,14 @@ export interface RangePlan {
   readonly transactions?: boolean;
   /** At what sizes leaders split their ranges; absent: they do not by themselves. */
   readonly sizes?: SplitSizes;
-  /** Clients put keys with leases besides what they always do. */
+  /** Clients put keys with leases besides what they always do, and are silent so long that the log has what is left of them. */
   readonly leases?: boolean;
 }
 
 const ONE_RANGE: RangePlan = { borders: [], splits: [] };
 const NO_KEY = new Uint8Array(0);
+/** Shorter than the pause between two heartbeats. */
+const LEASE_CHECKPOINT_MS = 200;
 /** No range is split for its load. */
 const NO_LOADS: SplitLoads = { requestsPerS: 0, bytesPerS: 0, holdMs: 1_000 };
 
@@ -209,6 +211,7 @@ export class RangeCluster {
           compactionRetentionMs: 0,
           outcomeBytesMax: 1_000_000,
           timeCarryMs: 30_000,
+          ...(this.#plan.leases && { leaseCheckpointMs: LEASE_CHECKPOINT_MS }),
           ...(this.#plan.sizes && { splits: { automatic: true, sizes: this.#plan.sizes, loads: NO_LOADS } }),
         },
         ...{ drawer, dialer },

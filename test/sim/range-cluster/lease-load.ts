@@ -23,6 +23,8 @@ interface OwnedLease {
 type Told<Result> = (result: Result | undefined, code: string | undefined) => void;
 
 const TTL_MS = 1_500;
+/** Some are so long that little is left by the last checkpoint when the next heartbeat comes. */
+const HEARTBEAT_PAUSES_MS = [300, 300, 300, 1_100];
 /** On either side of what others write, and delete: in the first range with plain keys, and in the last. */
 const PLACES = ['j', 'm'];
 /** The first id, above those of other clients. */
@@ -102,7 +104,8 @@ export class LeaseLoad {
       if (result?.type !== 'leaseKeepAlive' || lease.over) return;
       lease.validUntilMs = Math.max(lease.validUntilMs, sentMs + TTL_MS);
     });
-    this.#later(300, () => this.#keepAlive(lease));
+    const pauseMs = HEARTBEAT_PAUSES_MS[this.#random.int(HEARTBEAT_PAUSES_MS.length)] ?? 0;
+    this.#later(pauseMs, () => this.#keepAlive(lease));
   }
 
   #work(lease: OwnedLease, untilMs: number): void {

@@ -17,6 +17,8 @@ export interface LeaseDutiesDeps {
   readonly state: RangeState;
   readonly others: OtherRanges;
   readonly commands: Pick<Commands, 'propose' | 'proposeAlone'>;
+  /** LK6 of the keeper. */
+  readonly checkpointMs?: number | undefined;
   /** Of the leader that serves here; 0 while there is none. */
   readonly term: () => number;
   /** Says which ranges have what this one had. */
@@ -35,11 +37,12 @@ export class LeaseDuties {
   readonly #delays: LockDelays;
 
   constructor(deps: LeaseDutiesDeps) {
-    const { clock, state, others, commands, term, staleEpoch } = deps;
+    const { clock, state, others, commands, term, staleEpoch, checkpointMs } = deps;
     this.#deps = deps;
-    this.keeper = new LeaseKeeper(clock, state.leases, (command, done) =>
-      commands.propose(command, (outcome) => done(outcome?.ok === true)),
-    );
+    this.keeper = new LeaseKeeper({
+      ...{ clock, leases: state.leases, checkpointMs },
+      propose: (command, done) => commands.propose(command, (outcome) => done(outcome?.ok === true)),
+    });
     this.#delays = new LockDelays(clock, state.delays, (command, done) =>
       commands.propose(command, (outcome) => done(outcome?.ok === true)),
     );

@@ -1,18 +1,24 @@
 import { ManualClock, type ServiceError } from '@remora/base';
+import { TTL_NEVER_MS } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { Leases } from '../state/leases.ts';
 import { memoryEngine } from '../state/test-bed.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 
-type Expire = Extract<Command, { type: 'leaseExpire' }>;
+type Proposed = Extract<Command, { type: 'leaseExpire' | 'leaseCheckpoint' }>;
+
+const MINUTE_MS = 60_000;
 
 /** A keeper whose proposals wait until the test decides them. */
 class KeeperBed {
   readonly clock = new ManualClock({ monotonicMs: 50_000 });
   readonly leases = new Leases(memoryEngine());
-  readonly proposed: { readonly command: Expire; readonly done: (ended: boolean) => void }[] = [];
-  readonly keeper = new LeaseKeeper(this.clock, this.leases, (command, done) => this.proposed.push({ command, done }));
+  readonly proposed: { readonly command: Proposed; readonly done: (applied: boolean) => void }[] = [];
+  readonly keeper = new LeaseKeeper({
+    ...{ clock: this.clock, leases: this.leases },
+    propose: (command, done) => this.proposed.push({ command, done }),
+  });
 
   grant(id: bigint, ttlMs: number, incarnation = 5): void {
     const lease = { id, ttlMs, incarnation, attributes: {}, spans: [], change: 0 };
@@ -21,11 +27,32 @@ class KeeperBed {
   }
 
   renewal(id: bigint, incarnation = 0): string {
+    let answer = 'none yet';
+    const receivedMs = this.clock.monotonicMs();
     try {
-      return String(this.keeper.renew(id, incarnation, this.clock.monotonicMs()).ttlMs);
+      this.keeper.renew({ id, incarnation, receivedMs }, (error, lease) => {
+        answer = error?.code ?? String(lease?.ttlMs);
+      });
     } catch (error) {
       return (error as ServiceError).code;
     }
+    return answer;
+  }
+
+  /** Applies what was proposed, in order; gives what it was. */
+  apply(): readonly Proposed[] {
+    const proposed = this.proposed.splice(0);
+    for (const { command, done } of proposed) {
+      if (command.type === 'leaseExpire') this.leases.beginEnd(command.id);
+      else this.leases.checkpoint(command.id, command.remainingMs);
+      done(true);
+    }
+    return proposed.map(({ command }) => command);
+  }
+
+  lead(term: number): void {
+    this.keeper.stop();
+    this.keeper.start(term);
   }
 }
 
@@ -108,6 +135,77 @@ describe('a lease keeper', () => {
     }
     bed.clock.advance(100);
     expect(bed.proposed.length).toBe(1_000);
+  });
+
+  test('logs what is left of a long lease whose client is silent, and nothing of others (LK6)', () => {
+    const bed = new KeeperBed();
+    bed.keeper.start(3);
+    bed.grant(1n, 5 * MINUTE_MS);
+    bed.grant(2n, 60 * MINUTE_MS);
+    bed.grant(3n, TTL_NEVER_MS);
+    bed.clock.advance(4 * MINUTE_MS);
+    for (const id of [1n, 2n]) bed.renewal(id);
+    bed.clock.advance(5 * MINUTE_MS - 1_000);
+    expect(bed.proposed).toEqual([]);
+    bed.clock.advance(1_100);
+    const about = { id: 2n, incarnation: 5, term: 3 };
+    const ended = { type: 'leaseExpire', id: 1n, incarnation: 5, term: 3 };
+    expect(bed.apply()).toEqual([ended, { type: 'leaseCheckpoint', ...about, remainingMs: 55 * MINUTE_MS }]);
+    bed.clock.advance(5 * MINUTE_MS + 100);
+    expect(bed.apply()).toMatchObject([{ id: 2n, remainingMs: expect.closeTo(50 * MINUTE_MS, -3) }]);
+  });
+
+  test('ends a long lease that nobody renews in its time, however often the leader changes (LK6, traps 17)', () => {
+    const bed = new KeeperBed();
+    bed.keeper.start(3);
+    bed.grant(1n, 30 * MINUTE_MS);
+    let term = 3;
+    for (let passedMs = 0; bed.leases.get(1n) !== undefined; passedMs += 7 * MINUTE_MS) {
+      expect(passedMs).toBeLessThan(50 * MINUTE_MS);
+      bed.lead(++term);
+      for (let i = 0; i < 7; i++) {
+        bed.clock.advance(MINUTE_MS);
+        bed.apply();
+      }
+    }
+    // Of each leader's seven minutes at least five are counted.
+    expect(term).toBeGreaterThan(3 + 4);
+  });
+
+  test('acknowledges a keep-alive after a checkpoint only when that is taken back (LK6)', () => {
+    const bed = new KeeperBed();
+    bed.keeper.start(3);
+    bed.grant(1n, 10 * MINUTE_MS);
+    bed.clock.advance(5 * MINUTE_MS + 100);
+    // One that is on its way to the log counts as well.
+    expect(bed.renewal(1n)).toBe('none yet');
+    const taken = { type: 'leaseCheckpoint', id: 1n, incarnation: 5, term: 3, remainingMs: undefined };
+    expect(bed.apply()).toMatchObject([{ remainingMs: 5 * MINUTE_MS }, taken]);
+    expect(bed.renewal(1n)).toBe(String(10 * MINUTE_MS));
+    bed.lead(4);
+    bed.clock.advance(10 * MINUTE_MS - 1_000);
+    expect(bed.proposed.map(({ command }) => command.type)).toEqual(['leaseCheckpoint']);
+  });
+
+  test('answers with what became of it when a checkpoint could not be taken back', () => {
+    const bed = new KeeperBed();
+    bed.keeper.start(3);
+    bed.grant(1n, 10 * MINUTE_MS);
+    bed.leases.checkpoint(1n, 1_000);
+    const told: (string | undefined)[] = [];
+    bed.keeper.renew({ id: 1n, incarnation: 5, receivedMs: 0 }, (error) => told.push(error?.code));
+    bed.proposed[0]?.done(false);
+    expect(told).toEqual(['UNAVAILABLE']);
+  });
+
+  test('proposes a bounded number of checkpoints at a time, and the others as those are decided', () => {
+    const bed = new KeeperBed();
+    bed.keeper.start(3);
+    for (let id = 1n; id <= 1_500n; id++) bed.grant(id, 10 * MINUTE_MS);
+    bed.clock.advance(5 * MINUTE_MS + 100);
+    expect(bed.apply().length).toBe(1_000);
+    bed.clock.advance(100);
+    expect(bed.apply().length).toBe(500);
   });
 
   test('sets no timer while there is no lease', () => {

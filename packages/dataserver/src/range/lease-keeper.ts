@@ -1,4 +1,5 @@
 import { type Clock, ServiceError, type Timer } from '@remora/base';
+import { TTL_NEVER_MS } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import type { Lease, Leases } from '../state/leases.ts';
 
@@ -9,17 +10,46 @@ interface Kept {
   deadlineMs: number;
   /** An expiry was proposed: no keep-alive is answered until its outcome (LK3). */
   expiring: boolean;
+  /** When a checkpoint is due, unless its client is heard of before (LK6). */
+  checkpointAtMs: number;
+  /** A checkpoint was proposed, and is not decided. */
+  checkpointing: boolean;
 }
 
+export interface LeaseKeeperDeps {
+  readonly clock: Clock;
+  readonly leases: Leases;
+  /** `done` is told whether it was applied. */
+  readonly propose: (
+    command: Extract<Command, { readonly type: 'leaseExpire' | 'leaseCheckpoint' }>,
+    done: (applied: boolean) => void,
+  ) => void;
+  /** LK6; absent: LEASE_CHECKPOINT_MS. */
+  readonly checkpointMs?: number | undefined;
+}
+
+interface KeepAlive {
+  readonly id: bigint;
+  /** 0: whichever is there. */
+  readonly incarnation: number;
+  /** Monotonic, when it arrived. */
+  readonly receivedMs: number;
+}
+
+/** How long a client is silent before it is logged what is left of its lease: as in etcd. */
+const LEASE_CHECKPOINT_MS = 300_000;
 /** Expiries proposed and not decided at a time: more wait for the next sweep, so that they never crowd out requests. */
 const EXPIRING_MAX = 1_000;
+/** The same of checkpoints. */
+const CHECKPOINTING_MAX = 1_000;
 /** How often deadlines are looked at: the precision of expiry. */
 const SWEEP_MS = 100;
 
 /**
  * A leader's watch over the time of leases.
  *
- * LK1. Deadlines run on this leader's monotonic clock and start again in full when it becomes leader (traps 17).
+ * LK1. Deadlines run on this leader's monotonic clock. They start again when it becomes leader: in full, or, where there is
+ *      a checkpoint, with what was left then (traps 17).
  * LK2. Nothing ends here: expiry is proposed, and names the term and the incarnation.
  * LK3. After proposing the expiry of a lease, no keep-alive of it is acknowledged until the outcome (design §9 ▸).
  * LK4. A lease is said not to exist only when the state says so. A replica that does not keep its time any more, as
@@ -27,32 +57,32 @@ const SWEEP_MS = 100;
  * LK5. A change of a lease's TTL counts from the next heartbeat on, whose acknowledgement names the TTL that it was given: also
  *      one that cuts short what is left. Who asks for a shorter one counts on no more from asking on (session.ts S5 of the
  *      client).
+ * LK6. What is left of a lease whose TTL is longer than `checkpointMs` is logged whenever its client has been silent for
+ *      another `checkpointMs`, so that it ends however often leaders change (docs/decisions/0059). From the proposal of a
+ *      checkpoint on, a keep-alive is acknowledged only after a command that takes it back: no leader to come gives a
+ *      lease less than was acknowledged.
  */
 export class LeaseKeeper {
-  readonly #clock: Clock;
-  readonly #leases: Leases;
-  readonly #expire: (command: Extract<Command, { type: 'leaseExpire' }>, done: (ended: boolean) => void) => void;
+  readonly #deps: LeaseKeeperDeps;
+  readonly #checkpointMs: number;
   readonly #kept = new Map<bigint, Kept>();
   #term = 0;
   #expiring = 0;
+  #checkpointing = 0;
   #timer: Timer | undefined;
 
-  constructor(
-    clock: Clock,
-    leases: Leases,
-    expire: (command: Extract<Command, { type: 'leaseExpire' }>, done: (ended: boolean) => void) => void,
-  ) {
-    this.#clock = clock;
-    this.#leases = leases;
-    this.#expire = expire;
+  constructor(deps: LeaseKeeperDeps) {
+    this.#deps = deps;
+    this.#checkpointMs = deps.checkpointMs ?? LEASE_CHECKPOINT_MS;
   }
 
   /** LK1. Called once this replica leads and has applied an entry of its own term. */
   start(term: number): void {
     this.#term = term;
     this.#expiring = 0;
+    this.#checkpointing = 0;
     this.#kept.clear();
-    for (const lease of this.#leases.all()) this.#keep(lease);
+    for (const lease of this.#deps.leases.all()) this.#keep(lease);
     this.#arm();
   }
 
@@ -79,12 +109,16 @@ export class LeaseKeeper {
   }
 
   /**
-   * Renews from `receivedMs` (monotonic, when the keep-alive arrived); called when leadership at or after that moment
-   * is confirmed. Returns the lease; throws LEASE_NOT_FOUND, UNAVAILABLE while its expiry is being decided, or
-   * NOT_LEADER (LK4).
+   * Renews a lease from when its keep-alive arrived; called when leadership at or after that moment is confirmed. `done` is
+   * given the lease when it may be acknowledged (LK6).
+   *
+   * @throws ServiceError LEASE_NOT_FOUND, UNAVAILABLE while its expiry is being decided, or NOT_LEADER (LK4)
    */
-  renew(id: bigint, incarnation: number, receivedMs: number): Lease {
-    const lease = this.#leases.get(id);
+  renew(
+    { id, incarnation, receivedMs }: KeepAlive,
+    done: (error: ServiceError | undefined, lease: Lease | undefined) => void,
+  ): void {
+    const lease = this.#deps.leases.get(id);
     if (lease === undefined || (incarnation !== 0 && incarnation !== lease.incarnation)) {
       throw new ServiceError('LEASE_NOT_FOUND', `lease ${id} does not exist or has expired`);
     }
@@ -96,27 +130,43 @@ export class LeaseKeeper {
     // Heartbeats may be answered in another order than they came in.
     kept.deadlineMs = kept.change === lease.change ? Math.max(kept.deadlineMs, deadlineMs) : deadlineMs;
     kept.change = lease.change;
-    return lease;
+    kept.checkpointAtMs = this.#nextCheckpointMs(lease);
+    if (lease.remainingMs === undefined && !kept.checkpointing) done(undefined, lease);
+    else this.#takeBack(lease, done);
+  }
+
+  /** LK6 */
+  #takeBack(lease: Lease, done: (error: ServiceError | undefined, lease: Lease | undefined) => void): void {
+    const { id, incarnation } = lease;
+    const command = { type: 'leaseCheckpoint', id, incarnation, term: this.#term, remainingMs: undefined } as const;
+    this.#deps.propose(command, (applied) => {
+      if (applied) done(undefined, lease);
+      else done(new ServiceError('UNAVAILABLE', 'the keep-alive could not be logged; try again'), undefined);
+    });
   }
 
   /** What is left of a lease, at least 0; undefined when it is not kept here. */
   remainingMs(id: bigint): number | undefined {
     const kept = this.#kept.get(id);
-    return kept === undefined ? undefined : Math.max(0, kept.deadlineMs - this.#clock.monotonicMs());
+    return kept === undefined ? undefined : Math.max(0, kept.deadlineMs - this.#deps.clock.monotonicMs());
   }
 
   #keep(lease: Lease): void {
-    this.#kept.set(lease.id, {
-      incarnation: lease.incarnation,
-      change: lease.change,
-      deadlineMs: this.#clock.monotonicMs() + lease.ttlMs,
-      expiring: false,
-    });
+    const { id, incarnation, change, ttlMs, remainingMs = ttlMs } = lease;
+    const deadlineMs = this.#deps.clock.monotonicMs() + Math.min(ttlMs, remainingMs);
+    const checkpointAtMs = this.#nextCheckpointMs(lease);
+    this.#kept.set(id, { incarnation, change, deadlineMs, expiring: false, checkpointAtMs, checkpointing: false });
+  }
+
+  /** Of a lease that never ends nothing is worth being logged. */
+  #nextCheckpointMs({ ttlMs }: Lease): number {
+    if (ttlMs <= this.#checkpointMs || ttlMs >= TTL_NEVER_MS) return Number.POSITIVE_INFINITY;
+    return this.#deps.clock.monotonicMs() + this.#checkpointMs;
   }
 
   #arm(): void {
     if (this.#timer !== undefined || this.#kept.size === 0) return;
-    this.#timer = this.#clock.setTimer(SWEEP_MS, () => {
+    this.#timer = this.#deps.clock.setTimer(SWEEP_MS, () => {
       this.#timer = undefined;
       this.#sweep();
       this.#arm();
@@ -124,17 +174,37 @@ export class LeaseKeeper {
   }
 
   #sweep(): void {
-    const now = this.#clock.monotonicMs();
-    const term = this.#term;
+    const nowMs = this.#deps.clock.monotonicMs();
     for (const [id, kept] of this.#kept) {
-      if (kept.expiring || kept.deadlineMs > now) continue;
-      if (this.#expiring >= EXPIRING_MAX) return;
-      kept.expiring = true;
-      this.#expiring++;
-      this.#expire({ type: 'leaseExpire', id, incarnation: kept.incarnation, term }, (ended) => {
-        if (term === this.#term) this.#expiring--;
-        if (!ended) kept.expiring = false;
-      });
+      if (kept.expiring) continue;
+      if (kept.deadlineMs <= nowMs) this.#expire(id, kept);
+      else if (kept.checkpointAtMs <= nowMs) this.#checkpoint(id, kept, nowMs);
     }
+  }
+
+  #expire(id: bigint, kept: Kept): void {
+    if (this.#expiring >= EXPIRING_MAX) return;
+    const term = this.#term;
+    kept.expiring = true;
+    this.#expiring++;
+    this.#deps.propose({ type: 'leaseExpire', id, incarnation: kept.incarnation, term }, (ended) => {
+      if (term === this.#term) this.#expiring--;
+      if (!ended) kept.expiring = false;
+    });
+  }
+
+  /** LK6 */
+  #checkpoint(id: bigint, kept: Kept, nowMs: number): void {
+    if (kept.checkpointing || this.#checkpointing >= CHECKPOINTING_MAX) return;
+    const { incarnation, deadlineMs } = kept;
+    const term = this.#term;
+    const remainingMs = Math.ceil(deadlineMs - nowMs);
+    kept.checkpointing = true;
+    kept.checkpointAtMs = nowMs + this.#checkpointMs;
+    this.#checkpointing++;
+    this.#deps.propose({ type: 'leaseCheckpoint', id, incarnation, term, remainingMs }, () => {
+      if (term === this.#term) this.#checkpointing--;
+      kept.checkpointing = false;
+    });
   }
 }

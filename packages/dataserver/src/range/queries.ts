@@ -162,12 +162,10 @@ export class Queries {
       case 'scan':
         return this.#scan(query, done);
       case 'leaseKeepAlive': {
-        const lease = this.#deps.keeper.renew(query.id, query.incarnation, receivedMs);
-        return done(undefined, {
-          type: 'leaseKeepAlive',
-          id: lease.id,
-          incarnation: lease.incarnation,
-          ttlMs: lease.ttlMs,
+        const { id, incarnation } = query;
+        return this.#deps.keeper.renew({ id, incarnation, receivedMs }, (error, lease) => {
+          if (lease === undefined) return done(error, undefined);
+          done(undefined, { type: 'leaseKeepAlive', id, incarnation: lease.incarnation, ttlMs: lease.ttlMs });
         });
       }
       case 'leaseTimeToLive':

@@ -146,6 +146,7 @@ export class RangeReplica implements StateMachine {
     });
     this.#leases = new LeaseDuties({
       ...{ clock, state: this.state, others: deps.others, commands: this.#commands },
+      checkpointMs: deps.options.leaseCheckpointMs,
       term: () => (this.serving && this.merges.refusal === undefined ? this.leadership.ownTerm : 0),
       staleEpoch: () => this.staleEpoch(),
     });

@@ -153,6 +153,35 @@ describe('a change of a lease', () => {
   });
 });
 
+describe('what is left of a lease', () => {
+  test('is there after a restart, beside its terms, until its client is heard of', async () => {
+    const home = new StateBed();
+    const condition = { heartbeatMs: 1_000, serverMisses: 3, holderMisses: 2 };
+    await home.ok({ type: 'leaseGrant', id: LEASE, ttlMs: 5_000, attributes: {}, condition });
+    const before = home.state.leases.get(LEASE);
+    const about = { type: 'leaseCheckpoint', id: LEASE, incarnation: incarnationOf(home), term: 1 } as const;
+    expect(await home.ok({ ...about, remainingMs: 700 })).toEqual({ type: 'leaseCheckpoint' });
+    await home.ok({ ...about, type: 'leaseChange', number: 1, ttlMs: 9_000, condition });
+    await home.checkpoint();
+    home.crash();
+    const changed = { ...before, ttlMs: 9_000, change: 1 };
+    expect(home.state.leases.get(LEASE)).toEqual({ ...changed, remainingMs: 700 });
+    await home.ok({ ...about, remainingMs: undefined });
+    expect(home.state.leases.get(LEASE)).toEqual(changed);
+  });
+
+  test.each([
+    { what: 'an earlier term', wrong: { term: 0 }, code: 'NOT_LEADER' },
+    { what: 'another incarnation', wrong: { incarnation: 1 }, code: 'LEASE_NOT_FOUND' },
+  ])('by $what says nothing', async ({ wrong, code }) => {
+    const home = new StateBed();
+    await home.ok({ type: 'leaseGrant', id: LEASE, ttlMs: 5_000, attributes: {} });
+    const about = { type: 'leaseCheckpoint', id: LEASE, incarnation: incarnationOf(home), term: 1 } as const;
+    expect(await home.run({ ...about, remainingMs: 700, ...wrong })).toMatchObject({ ok: false, code });
+    expect(home.state.leases.get(LEASE)).not.toHaveProperty('remainingMs');
+  });
+});
+
 describe('a registration', () => {
   test('is taken of a lease that is alive, under its incarnation, once', async () => {
     const { home } = await parted(at('m'), []);

@@ -22,7 +22,9 @@ import type { Lease, Leases } from './leases.ts';
 import type { LockCommands } from './lock-commands.ts';
 
 type CommandOf<T extends Command['type']> = Extract<Command, { readonly type: T }>;
-export type AnyLeaseCommand = CommandOf<'leaseGrant' | 'leaseChange' | 'leaseRevoke' | 'leaseExpire'> | LeaseCommand;
+export type AnyLeaseCommand =
+  | CommandOf<'leaseGrant' | 'leaseChange' | 'leaseRevoke' | 'leaseExpire' | 'leaseCheckpoint'>
+  | LeaseCommand;
 
 /** A range's state, as these commands see it. */
 export interface LeaseHolder {
@@ -51,9 +53,14 @@ export function applyLeaseCommand(range: LeaseHolder, command: AnyLeaseCommand, 
     case 'leaseRevoke':
       return revoke(range, command, 'closed');
     case 'leaseExpire':
-      // Another term has begun since: its leader has given the lease a full TTL again (traps 17, 18).
+      // Another term has begun since: its leader has given the lease more time (traps 17, 18).
       if (command.term !== term) throw new ServiceError('NOT_LEADER', 'the expiry was proposed in an earlier term');
       return revoke(range, command, 'expired');
+    case 'leaseCheckpoint':
+      // The same: its leader may have acknowledged heartbeats.
+      if (command.term !== term) throw new ServiceError('NOT_LEADER', 'this is what was left in an earlier term');
+      range.leases.checkpoint(living(range, command.id, command.incarnation).id, command.remainingMs);
+      return { type: 'leaseCheckpoint' };
     case 'leaseRegister':
       return register(range, command);
     case 'leaseRefer':

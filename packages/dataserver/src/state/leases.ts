@@ -39,6 +39,8 @@ import { minusSpan, NO_SPANS, plusSpan, type SpanSet } from './span-set.ts';
  *     (docs/decisions/0025).
  * S4. A lease that has ended while it had spans stays as one that is *ending*, until each of them has been seen to. It is
  *     alive for nobody, and its id is not granted meanwhile, so that no two incarnations are ever about at a time.
+ * S5. Of one whose client is silent, how much was left of it may be here. A leader that begins gives it no more, so it is
+ *     taken back before a heartbeat is acknowledged (docs/decisions/0059).
  */
 export interface Lease extends LeaseTerms {
   readonly id: bigint;
@@ -46,6 +48,8 @@ export interface Lease extends LeaseTerms {
   readonly attributes: Readonly<Record<string, string>>;
   /** S3. Routing keys. */
   readonly spans: SpanSet;
+  /** S5. What was left of it when its client had been silent for a while; absent: nothing is known of that. */
+  readonly remainingMs?: number;
 }
 
 /** What may be changed of a lease. */
@@ -66,6 +70,8 @@ const LEASE: StoredFormat = { what: 'a lease', version: 1, fields: 3 };
 const LEASE_WITH_SPANS: StoredFormat = { what: 'a lease', version: 2, fields: 5 };
 /** Of one with a condition, or that was changed. */
 const LEASE_WITH_TERMS: StoredFormat = { what: 'a lease', version: 3, fields: 7 };
+/** S5 */
+const LEASE_WITH_REMAINING: StoredFormat = { what: 'a lease', version: 4, fields: 8 };
 
 export class Leases {
   readonly #engine: Engine;
@@ -186,6 +192,16 @@ export class Leases {
     this.#store(changed, false);
   }
 
+  /** S5. Of one that is alive. */
+  checkpoint(id: bigint, remainingMs: number | undefined): void {
+    const lease = this.#alive.get(id);
+    if (lease === undefined) return;
+    const { remainingMs: _, ...rest } = lease;
+    const changed = remainingMs === undefined ? rest : { ...rest, remainingMs };
+    this.#alive.set(id, changed);
+    this.#store(changed, false);
+  }
+
   /** S3. Of one that is alive or ending. */
   addSpan(id: bigint, span: Span): void {
     const [leases, lease] = this.#find(id);
@@ -233,10 +249,12 @@ export interface LeaseRecord extends Lease {
 }
 
 export function encodeLease(lease: LeaseRecord): Buffer {
-  const { incarnation, ttlMs, attributes, spans, ending, change, condition } = lease;
-  if (change > 0 || condition !== undefined) {
+  const { incarnation, ttlMs, attributes, spans, ending, change, condition, remainingMs } = lease;
+  if (change > 0 || condition !== undefined || remainingMs !== undefined) {
     const placed = [incarnation, ttlMs, attributes, spans.map(encodeSpan), ending];
-    return encodeStored(LEASE_WITH_TERMS, [...placed, change, encodeCondition(condition)]);
+    const withTerms = [...placed, change, encodeCondition(condition)];
+    if (remainingMs === undefined) return encodeStored(LEASE_WITH_TERMS, withTerms);
+    return encodeStored(LEASE_WITH_REMAINING, [...withTerms, remainingMs]);
   }
   if (spans.length === 0 && !ending) return encodeStored(LEASE, [incarnation, ttlMs, attributes]);
   return encodeStored(LEASE_WITH_SPANS, [incarnation, ttlMs, attributes, spans.map(encodeSpan), ending]);
@@ -244,8 +262,8 @@ export function encodeLease(lease: LeaseRecord): Buffer {
 
 /** Throws an `InvariantError` for anything else. */
 export function decodeLease(id: bigint, value: Bytes): LeaseRecord {
-  return decodeStored([LEASE, LEASE_WITH_SPANS, LEASE_WITH_TERMS], value, (fields) => {
-    const [incarnation, ttlMs, attributes, spans, ending, change, condition] = fields;
+  return decodeStored([LEASE, LEASE_WITH_SPANS, LEASE_WITH_TERMS, LEASE_WITH_REMAINING], value, (fields) => {
+    const [incarnation, ttlMs, attributes, spans, ending, change, condition, remainingMs] = fields;
     return {
       id,
       incarnation: asCount(incarnation, 'lease incarnation'),
@@ -255,6 +273,7 @@ export function decodeLease(id: bigint, value: Bytes): LeaseRecord {
       ending: ending !== undefined && asBool(ending, 'lease ending'),
       change: change === undefined ? 0 : asCount(change, 'lease change'),
       ...(condition === undefined ? {} : decodeCondition(condition)),
+      ...(remainingMs === undefined ? {} : { remainingMs: asMs(remainingMs, 'what is left of a lease') }),
     };
   });
 }

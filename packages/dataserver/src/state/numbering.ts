@@ -50,6 +50,7 @@ export function needsRevision(command: Command): boolean {
     case 'refuseMerge':
     case 'unseal':
     case 'leaseChange':
+    case 'leaseCheckpoint':
     case 'leaseRegister':
     case 'leaseRefer':
     case 'leaseSettle':

@@ -291,6 +291,7 @@ export class RangeState implements TransactionHost {
         return raiseRevision(this, command.to);
       case 'leaseGrant':
       case 'leaseChange':
+      case 'leaseCheckpoint':
       case 'leaseRevoke':
       case 'leaseExpire':
       case 'leaseRegister':

@@ -25,6 +25,7 @@ export function commandWithin(bounds: RangeBounds, command: Command): boolean {
       return lockWithin(bounds, command.command.lock);
     case 'leaseGrant':
     case 'leaseChange':
+    case 'leaseCheckpoint':
     case 'leaseRevoke':
     case 'leaseExpire':
     case 'leaseRegister':

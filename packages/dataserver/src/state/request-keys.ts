@@ -19,6 +19,7 @@ function keyOfCommand(command: Command): Bytes | undefined {
       return lockPrefix(command.command.lock);
     case 'leaseGrant':
     case 'leaseChange':
+    case 'leaseCheckpoint':
     case 'leaseRevoke':
     case 'leaseExpire':
       return leaseKey(command.id);

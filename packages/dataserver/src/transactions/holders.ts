@@ -36,6 +36,7 @@ export function holderOf(
       return parts.all().next().value;
     case 'leaseGrant':
     case 'leaseChange':
+    case 'leaseCheckpoint':
     case 'leaseRegister':
     case 'leaseRefer':
     case 'leaseSettle':

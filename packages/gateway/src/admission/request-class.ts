@@ -28,6 +28,7 @@ export function classOfCommand(command: Command): RequestClass {
     case 'lock':
       return REFUSABLE_OF_LOCKS.includes(command.command.type) ? 'ordinary' : 'charged';
     case 'leaseExpire':
+    case 'leaseCheckpoint':
     case 'leaseRegister':
     case 'leaseRefer':
     case 'leaseEnd':

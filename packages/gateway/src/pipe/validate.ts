@@ -77,6 +77,7 @@ function validateCommand(command: Command, limits: RequestLimits): void {
     case 'compact':
       return;
     case 'leaseExpire':
+    case 'leaseCheckpoint':
     case 'leaseRegister':
     case 'leaseRefer':
     case 'leaseEnd':

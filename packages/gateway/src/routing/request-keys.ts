@@ -34,6 +34,7 @@ export function routingKey(request: Command | Query): Bytes {
     case 'leaseChange':
     case 'leaseRevoke':
     case 'leaseExpire':
+    case 'leaseCheckpoint':
     case 'leaseRegister':
     case 'leaseRefer':
     case 'leaseSettle':

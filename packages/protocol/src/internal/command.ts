@@ -55,6 +55,17 @@ export type Command =
   /** `incarnation` 0 means whichever is there (etcd's revoke). */
   | { readonly type: 'leaseRevoke'; readonly id: bigint; readonly incarnation: number }
   | { readonly type: 'leaseExpire'; readonly id: bigint; readonly incarnation: number; readonly term: number }
+  /**
+   * How much is left of a lease whose client has been silent for a while: whoever leads after this `term` gives it no
+   * more. Undefined: its client was heard of since. Internal, as `leaseExpire`.
+   */
+  | {
+      readonly type: 'leaseCheckpoint';
+      readonly id: bigint;
+      readonly incarnation: number;
+      readonly term: number;
+      readonly remainingMs: number | undefined;
+    }
   | LeaseCommand
   | { readonly type: 'lock'; readonly command: LockCommand }
   /**
@@ -149,6 +160,7 @@ export type CommandResult =
   | { readonly type: 'leaseGrant'; readonly id: bigint; readonly incarnation: number; readonly ttlMs: number }
   | { readonly type: 'leaseChange'; readonly ttlMs: number }
   | { readonly type: 'leaseRevoke' }
+  | { readonly type: 'leaseCheckpoint' }
   | LeaseCommandResult
   | { readonly type: 'lock'; readonly result: LockResult }
   | { readonly type: 'split'; readonly left: RangeDescriptor; readonly right: RangeDescriptor }

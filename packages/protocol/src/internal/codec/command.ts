@@ -7,15 +7,18 @@ import {
   decodeCondition,
   decodeLeaseChange,
   decodeLeaseChangeResult,
+  decodeLeaseCheckpoint,
   decodeLeaseCommand,
   decodeLeaseCommandResult,
   encodeCondition,
   encodeLeaseChange,
   encodeLeaseChangeResult,
+  encodeLeaseCheckpoint,
   encodeLeaseCommand,
   encodeLeaseCommandResult,
   isLeaseCommandTag,
   LEASE_CHANGE,
+  LEASE_CHECKPOINT,
 } from './lease.ts';
 import {
   decodeMergeCommand,
@@ -70,6 +73,8 @@ export function encodeCommand(command: Command): unknown[] {
       return [COMMAND.leaseRevoke, command.id, command.incarnation];
     case 'leaseExpire':
       return [COMMAND.leaseExpire, command.id, command.incarnation, command.term];
+    case 'leaseCheckpoint':
+      return encodeLeaseCheckpoint(command);
     case 'leaseRegister':
     case 'leaseRefer':
     case 'leaseEnd':
@@ -116,6 +121,8 @@ export function decodeCommand(raw: unknown): Command {
       return decodeOwnLeaseCommand(raw);
     case LEASE_CHANGE:
       return decodeLeaseChange(raw);
+    case LEASE_CHECKPOINT:
+      return decodeLeaseCheckpoint(raw);
     case COMMAND.split:
       return decodeSplit(asFields(raw, 2, 'split command')[1]);
     case COMMAND.noop:
@@ -169,6 +176,8 @@ export function encodeCommandResult(result: CommandResult): unknown[] {
       return [COMMAND.leaseGrant, result.id, result.incarnation, result.ttlMs];
     case 'leaseChange':
       return encodeLeaseChangeResult(result);
+    case 'leaseCheckpoint':
+      return [LEASE_CHECKPOINT];
     case 'compact':
       return [COMMAND.compact];
     case 'raiseRevision':
@@ -218,6 +227,9 @@ export function decodeCommandResult(raw: unknown): CommandResult {
     }
     case LEASE_CHANGE:
       return decodeLeaseChangeResult(raw);
+    case LEASE_CHECKPOINT:
+      asFields(raw, 1, 'lease checkpoint result');
+      return { type: 'leaseCheckpoint' };
     case COMMAND.compact:
       asFields(raw, 1, 'compact result');
       return { type: 'compact' };

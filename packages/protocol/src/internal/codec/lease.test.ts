@@ -119,6 +119,40 @@ describe('the terms of a lease', () => {
   });
 });
 
+describe('checkpoints of a lease', () => {
+  const about = { type: 'leaseCheckpoint', ...lease, term: 4 } as const;
+  const checkpoints: readonly Command[] = [
+    { ...about, remainingMs: 7_000 },
+    { ...about, remainingMs: undefined },
+  ];
+  const commands = checkpoints.map((command) => ({ requestId: '', deadlineMs: 0, command }));
+
+  test('survive the wire, in an entry of the format of leases, with their result', () => {
+    expect(decodeEntry(encodeEntry({ ...BATCH, commands }))).toEqual({ ...BATCH, commands });
+    expect(encodeEntry({ ...BATCH, commands })[0]).toBe(7);
+    const result = { type: 'leaseCheckpoint' } as const;
+    expect(decodeCommandResult(overTheWire(encodeCommandResult(result)))).toEqual(result);
+  });
+
+  test('are what they were: change them only together with their version', () => {
+    const entry = encodeEntry({ ...BATCH, commands });
+    expect(createHash('sha256').update(entry).digest('hex')).toBe(
+      'ecbecf31a98ad00396c71c7c31c86f0067d6796cacd8a5dd927297ff3775662a',
+    );
+  });
+
+  test('damaged are INVALID_ARGUMENT', () => {
+    for (const command of checkpoints) {
+      const encoded = encodeCommand(command);
+      for (let i = 1; i < encoded.length; i++) {
+        expect(() => decodeCommand(encoded.with(i, 'x'))).toThrow(ServiceError);
+      }
+      expect(() => decodeCommand([...encoded, 0])).toThrow(ServiceError);
+    }
+    expect(() => decodeCommandResult([25, 'x'])).toThrow(ServiceError);
+  });
+});
+
 test('the question for the keys of a lease, and its answer, survive the wire', () => {
   const query: Query = { type: 'leaseKeys', ...lease };
   const result: QueryResult = { type: 'leaseKeys', keys: [Buffer.from('k')] };

@@ -7,6 +7,7 @@ import type { LeaseCommand, LeaseCommandResult } from '../lease-api.ts';
 import { asBool, asBytes, asCount, asFields, asLease, asMs, invalid, leaseToWire } from './check.ts';
 
 type LeaseChange = Extract<Command, { readonly type: 'leaseChange' }>;
+type LeaseCheckpoint = Extract<Command, { readonly type: 'leaseCheckpoint' }>;
 type LeaseChangeResult = Extract<CommandResult, { readonly type: 'leaseChange' }>;
 
 /** Tags among those of commands and their results (command.ts). Part of the log format: append only. */
@@ -14,6 +15,8 @@ export const LEASE_COMMAND = { leaseRegister: 20, leaseRefer: 21, leaseEnd: 22, 
 
 /** The same of a change. */
 export const LEASE_CHANGE = 24;
+/** The same of a checkpoint. */
+export const LEASE_CHECKPOINT = 25;
 
 /** Of an entry with such a command: it has a format of its own (entry.ts). */
 export function needsLeaseFormat(command: Command): boolean {
@@ -21,6 +24,7 @@ export function needsLeaseFormat(command: Command): boolean {
     case 'leaseGrant':
       return command.condition !== undefined;
     case 'leaseChange':
+    case 'leaseCheckpoint':
       return true;
     default:
       return Object.hasOwn(LEASE_COMMAND, command.type);
@@ -62,6 +66,21 @@ export function encodeLeaseChangeResult({ ttlMs }: LeaseChangeResult): unknown[]
 
 export function decodeLeaseChangeResult(raw: readonly unknown[]): LeaseChangeResult {
   return { type: 'leaseChange', ttlMs: asMs(asFields(raw, 2, 'lease change result')[1], 'lease ttl') };
+}
+
+export function encodeLeaseCheckpoint({ id, incarnation, term, remainingMs }: LeaseCheckpoint): unknown[] {
+  return [LEASE_CHECKPOINT, leaseToWire(id), incarnation, term, remainingMs ?? null];
+}
+
+export function decodeLeaseCheckpoint(raw: readonly unknown[]): LeaseCheckpoint {
+  const f = asFields(raw, 5, 'lease checkpoint');
+  return {
+    type: 'leaseCheckpoint',
+    id: asLease(f[1], 'lease id'),
+    incarnation: asCount(f[2], 'lease incarnation'),
+    term: asCount(f[3], 'lease checkpoint term'),
+    remainingMs: f[4] === null ? undefined : asMs(f[4], 'lease checkpoint remaining'),
+  };
 }
 
 export function encodeCondition(condition: Condition | undefined): unknown {
