@@ -13,6 +13,7 @@ export * from './node/node-clock.ts';
 export * from './node/node-disk.ts';
 export * from './node/node-random.ts';
 export * from './options/index.ts';
+export * from './packer.ts';
 export * from './random.ts';
 export * from './sim/manual-clock.ts';
 export * from './sim/sim-disk.ts';

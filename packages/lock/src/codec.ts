@@ -1,24 +1,17 @@
 /**
- * The lock layer's messages as plain data for msgpackr: on the internal wire, in the log, and in the replicated
+ * The lock layer's messages as plain data for MessagePack: on the internal wire, in the log, and in the replicated
  * memory of outcomes. Commands and results, of which every acquire and release has several, are coded by hand to the
- * layout that `layout.ts` describes (C1); a test compares the two.
+ * layout that `layout.ts` describes (C1), and write themselves; a test compares the two.
  *
  * C2. Decoded bytes are slices of the frame; the records of a lock copy what they keep.
  * C3. Every field is checked when it is decoded: `ServiceError` INVALID_ARGUMENT for anything that cannot have been
  *     encoded here.
  */
-import { type Bytes, unreachable } from '@remora/base';
+import type { Bytes } from '@remora/base';
 import type { LockNews } from './events.ts';
-import {
-  type CommandV1,
-  layout,
-  REFUSAL_CODES,
-  type RefusalV1,
-  type ResultV1,
-  VERSION,
-  VERSION_OF_KINDS,
-} from './layout.ts';
+import { layout, REFUSAL_CODES, type RefusalV1, VERSION, VERSION_OF_KINDS } from './layout.ts';
 import { LEASE_MAX } from './limits.ts';
+import { COMMAND, PackableCommand, PackableResult, RESULT } from './packable.ts';
 import { malformed } from './schema.ts';
 import type {
   Holder,
@@ -33,11 +26,7 @@ import type {
   Revocation,
 } from './types.ts';
 
-/** Variants of version 1 by number, in the order of the layout. */
-const COMMAND = { acquire: 0, release: 1, cancel: 2, forceRelease: 3 } as const;
-const RESULT = { granted: 0, queued: 1, busy: 2, released: 3, canceled: 4, refused: 5 } as const;
-
-export function encodeLockCommand(command: LockCommand): unknown[] {
+export function encodeLockCommand(command: LockCommand): unknown {
   switch (command.type) {
     case 'acquire':
       if (command.as === undefined && !command.keepData && !command.delayMs) break;
@@ -55,7 +44,7 @@ export function encodeLockCommand(command: LockCommand): unknown[] {
     case 'revoke':
       return layout.commandOfKinds.encode(command);
   }
-  return [VERSION, [COMMAND[command.type], commandFields(command)]];
+  return new PackableCommand(command);
 }
 
 function decodeCommandOfKinds(raw: unknown): LockCommand {
@@ -63,30 +52,6 @@ function decodeCommandOfKinds(raw: unknown): LockCommand {
   if (command.type !== 'acquire') return command;
   const { as, ...acquire } = command;
   return as.type === 'alone' ? acquire : { ...acquire, as };
-}
-
-function commandFields(c: CommandV1): unknown[] {
-  switch (c.type) {
-    case 'acquire':
-      return [
-        encodeLock(c.lock),
-        encodeOwner(c.owner),
-        c.wait,
-        c.waitUntilMs,
-        c.deadlineMs,
-        c.depthMax,
-        c.data,
-        c.attempt ?? 0,
-      ];
-    case 'release':
-      return [encodeLock(c.lock), encodeOwner(c.owner), c.all, c.deadlineMs, c.attempt ?? 0];
-    case 'cancel':
-      return [encodeLock(c.lock), encodeOwner(c.owner), c.deadlineMs, c.attempt ?? 0];
-    case 'forceRelease':
-      return [encodeLock(c.lock)];
-    default:
-      return unreachable(c);
-  }
 }
 
 /** An absent `attempt` comes back as 0, which means the same. */
@@ -136,7 +101,7 @@ export function decodeLockCommand(raw: unknown): LockCommand {
   }
 }
 
-export function encodeLockResult(result: LockResult): unknown[] {
+export function encodeLockResult(result: LockResult): unknown {
   switch (result.type) {
     case 'granted': {
       const { keptData } = result;
@@ -149,32 +114,13 @@ export function encodeLockResult(result: LockResult): unknown[] {
       return layout.resultOfKinds.encode(result);
     case 'refused':
       if (!isRefusalV1(result)) return layout.resultOfKinds.encode(result);
-      return [VERSION, [RESULT.refused, resultFields(result)]];
+      return new PackableResult(result);
   }
-  return [VERSION, [RESULT[result.type], resultFields(result)]];
+  return new PackableResult(result);
 }
 
 function isRefusalV1(refusal: Extract<LockResult, { readonly type: 'refused' }>): refusal is RefusalV1 {
   return REFUSAL_CODES.some((code) => code === refusal.code);
-}
-
-function resultFields(r: ResultV1): unknown[] {
-  switch (r.type) {
-    case 'granted':
-      return [r.version, r.depth, r.lockTimeMs];
-    case 'queued':
-      return [r.position];
-    case 'busy':
-      return [encodeHolder(r.holder)];
-    case 'released':
-      return [r.depth, r.version];
-    case 'canceled':
-      return [r.released];
-    case 'refused':
-      return [REFUSAL_CODES.indexOf(r.code), r.message];
-    default:
-      return unreachable(r);
-  }
 }
 
 export function decodeLockResult(raw: unknown): LockResult {
@@ -253,27 +199,15 @@ function isMoreThanHolding({ keepsData, delayMs }: HolderState): boolean {
 
 // ------------------------------------------------------------------------------------------------ parts
 
-function encodeLock(lock: LockId): unknown[] {
-  return [lock.namespace, lock.name];
-}
-
 function decodeLock(raw: unknown): LockId {
   const f = fields(raw, 2);
   return { namespace: asText(f[0]), name: asBytes(f[1]) };
-}
-
-function encodeOwner({ session, token }: Owner): unknown[] {
-  return [[session.lease, session.incarnation], token];
 }
 
 function decodeOwner(raw: unknown): Owner {
   const f = fields(raw, 2);
   const session = fields(f[0], 2);
   return { session: { lease: asLease(session[0]), incarnation: asInt(session[1]) }, token: asText(f[1]) };
-}
-
-function encodeHolder(holder: Holder): unknown[] {
-  return [encodeOwner(holder.owner), holder.version, holder.depth, holder.lockTimeMs, holder.data];
 }
 
 function decodeHolder(raw: unknown): Holder {

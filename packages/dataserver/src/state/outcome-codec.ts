@@ -1,4 +1,4 @@
-import { type Bytes, type ErrorCode, isErrorCode, ServiceError } from '@remora/base';
+import { type Bytes, type ErrorCode, isErrorCode, type Packer, ServiceError } from '@remora/base';
 import {
   asCount,
   asFields,
@@ -9,9 +9,9 @@ import {
   decodeCommandResult,
   decodeStored,
   encodeCommandResult,
-  encodeStored,
   invalid,
   type StoredFormat,
+  StoredList,
 } from '@remora/protocol';
 
 /** What a command came to: the same on every replica, and what a retry is answered with. */
@@ -90,12 +90,17 @@ export function rememberable(outcome: Outcome): Outcome {
 }
 
 export function encodeOutcomePage(entries: readonly Remembered[]): Buffer {
-  return encodeStored(PAGE, [entries.map(encodeRemembered)]);
+  const page = new StoredList(PAGE);
+  for (const entry of entries) page.add(entry, packRemembered);
+  return page.row();
 }
 
 /** One of a page. */
-export function encodeRemembered({ requestId, deadlineMs, outcome }: Remembered): unknown[] {
-  return [requestId, deadlineMs, encodeOutcome(outcome)];
+export function packRemembered(out: Packer, { requestId, deadlineMs, outcome }: Remembered): void {
+  out.list(3);
+  out.text(requestId);
+  out.number(deadlineMs);
+  packOutcome(out, outcome);
 }
 
 /** Throws an `InvariantError` for anything else. */
@@ -112,9 +117,12 @@ export function decodeRemembered(raw: unknown): Remembered {
   };
 }
 
-function encodeOutcome(outcome: Outcome): unknown[] {
-  if (outcome.ok) return [outcome.revision, encodeCommandResult(outcome.result)];
-  return [outcome.revision, null, outcome.code, outcome.message, outcome.details ?? null];
+function packOutcome(out: Packer, outcome: Outcome): void {
+  if (outcome.ok) {
+    out.list(2);
+    out.number(outcome.revision);
+    out.value(encodeCommandResult(outcome.result));
+  } else out.value([outcome.revision, null, outcome.code, outcome.message, outcome.details ?? null]);
 }
 
 function decodeOutcome(raw: unknown): Outcome {

@@ -1,6 +1,6 @@
 import { assert, type Bytes } from '@remora/base';
 import { StoredList } from '@remora/protocol';
-import { decodeRemembered, encodeRemembered, PAGE, type Remembered } from './outcome-codec.ts';
+import { decodeRemembered, PAGE, packRemembered, type Remembered } from './outcome-codec.ts';
 
 /** A page is closed when it holds this many outcomes. */
 export const PAGE_ENTRIES_MAX = 1_024;
@@ -23,9 +23,10 @@ export class OutcomeEntries {
     return this.#hashes;
   }
 
-  add(entry: Remembered): void {
-    this.#list.add(encodeRemembered(entry));
-    this.#hashes.push(hashOfId(entry.requestId));
+  /** `hash`: of its id. */
+  add(entry: Remembered, hash: number): void {
+    this.#list.add(entry, packRemembered);
+    this.#hashes.push(hash);
   }
 
   at(i: number): Remembered {

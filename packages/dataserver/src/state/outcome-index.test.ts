@@ -38,7 +38,10 @@ test.each([
     if ((pages.at(-1)?.count ?? 0) >= PAGE_ENTRIES) pages.push(new OutcomeEntries());
     const entries = pages.at(-1) ?? new OutcomeEntries();
     const requestId = known[random.int(known.length)] ?? '';
-    entries.add({ requestId, deadlineMs: 1, outcome: { ok: true, revision: step, result: { type: 'noop' } } });
+    entries.add(
+      { requestId, deadlineMs: 1, outcome: { ok: true, revision: step, result: { type: 'noop' } } },
+      hashOfId(requestId),
+    );
     const place = { entries, at: entries.count - 1 };
     const before = model.get(requestId);
     index.set(requestId, place);
@@ -56,7 +59,10 @@ test('an id that only has the hash of another is another', () => {
   const pair = ['7yzx', 'e6ad'];
   expect(new Set(pair.map(hashOfId)).size).toBe(1);
   for (const [at, requestId] of pair.entries()) {
-    entries.add({ requestId, deadlineMs: 1, outcome: { ok: true, revision: at, result: { type: 'noop' } } });
+    entries.add(
+      { requestId, deadlineMs: 1, outcome: { ok: true, revision: at, result: { type: 'noop' } } },
+      hashOfId(requestId),
+    );
     expect(index.find(requestId, hashOfId(requestId))).toBeUndefined();
     index.set(requestId, { entries, at });
   }

@@ -94,6 +94,9 @@ export class Outcomes {
   readonly #pages: Page[] = [];
   #nextPage = 1;
   #bytes = 0;
+  /** The id of which the hash was asked for last, and its hash. */
+  #lastId = '';
+  #lastHash = hashOfId('');
   /** Stored pages that were dropped since the last flush. */
   #dropped: number[] = [];
   /** A child's own: what was lent to it is to be put down, or is (O6). */
@@ -126,9 +129,18 @@ export class Outcomes {
     return entry !== undefined && entry.deadlineMs >= rangeTimeMs ? entry : undefined;
   }
 
+  /** What is remembered is mostly what was looked for just before. */
+  #hashOf(requestId: string): number {
+    if (requestId !== this.#lastId) {
+      this.#lastId = requestId;
+      this.#lastHash = hashOfId(requestId);
+    }
+    return this.#lastHash;
+  }
+
   /** Of the last outcome under an id. */
   #placeOf(requestId: string): OutcomePlace | undefined {
-    const hash = hashOfId(requestId);
+    const hash = this.#hashOf(requestId);
     const place = this.#index.find(requestId, hash);
     if (place !== undefined) return place;
     for (const { index } of this.#elders) {
@@ -155,7 +167,7 @@ export class Outcomes {
 
   #add(page: Page, entry: Remembered): void {
     const { entries } = page;
-    entries.add(entry);
+    entries.add(entry, this.#hashOf(entry.requestId));
     widen(page, entry);
     page.partial ||= isPartial(entry.outcome);
     this.#index.set(entry.requestId, { entries, at: entries.count - 1 });

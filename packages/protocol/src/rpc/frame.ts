@@ -1,4 +1,4 @@
-import { type Bytes, isErrorCode, ServiceError } from '@remora/base';
+import { type Bytes, isErrorCode, Packable, ServiceError } from '@remora/base';
 import { asCount, asFields, asText, invalid } from '../internal/codec/check.ts';
 import { packVersioned, unpackVersioned } from '../internal/codec/wire.ts';
 
@@ -81,6 +81,7 @@ export function roughSize(value: unknown): number {
     case 'object': {
       if (value === null) return 1;
       if (value instanceof Uint8Array) return value.length + 5;
+      if (value instanceof Packable) return value.size;
       let size = 3;
       if (Array.isArray(value)) {
         for (let i = 0; i < value.length; i++) size += roughSize(value[i]);

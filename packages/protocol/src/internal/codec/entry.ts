@@ -1,4 +1,4 @@
-import type { Bytes } from '@remora/base';
+import type { Bytes, Packer } from '@remora/base';
 import type { Command } from '../command.ts';
 import type { Epoch } from '../descriptor.ts';
 import type { RevisionBlock } from '../revision-api.ts';
@@ -6,9 +6,10 @@ import { isTxnCommand } from '../transaction-api.ts';
 import { asCount, asFields, asMs, invalid } from './check.ts';
 import { decodeCommand, encodeCommand } from './command.ts';
 import { needsLeaseFormat } from './lease.ts';
+import { packWith } from './pack.ts';
 import { asRequestId } from './range.ts';
 import { asBlock } from './revisions.ts';
-import { packVersioned, unpackVersioned } from './wire.ts';
+import { unpackVersioned } from './wire.ts';
 
 /** The version of the log-entry format; the first byte of every entry. */
 export const ENTRY_FORMAT_VERSION = 1;
@@ -77,24 +78,25 @@ const COMMAND_FIELDS = 3;
 
 /** Flat: a header of four fields, two more for a block, then three per command. */
 export function encodeEntry(batch: CommandBatch): Buffer {
-  const { commands, block } = batch;
+  return packWith(formatOf(batch), batch, packBatch);
+}
+
+function packBatch(out: Packer, { rangeTimeMs, wallMs, epoch, block, commands }: CommandBatch): void {
   const headerFields = block === undefined ? HEADER_FIELDS : HEADER_FIELDS + BLOCK_FIELDS;
-  const out = new Array<unknown>(headerFields + commands.length * COMMAND_FIELDS);
-  out[0] = batch.rangeTimeMs;
-  out[1] = batch.wallMs;
-  out[2] = batch.epoch.confVersion;
-  out[3] = batch.epoch.version;
+  out.list(headerFields + commands.length * COMMAND_FIELDS);
+  out.number(rangeTimeMs);
+  out.number(wallMs);
+  out.number(epoch.confVersion);
+  out.number(epoch.version);
   if (block !== undefined) {
-    out[4] = block.first;
-    out[5] = block.count;
+    out.number(block.first);
+    out.number(block.count);
   }
-  let at = headerFields;
   for (const { requestId, deadlineMs, command } of commands) {
-    out[at++] = requestId;
-    out[at++] = deadlineMs;
-    out[at++] = encodeCommand(command);
+    out.text(requestId);
+    out.number(deadlineMs);
+    out.value(encodeCommand(command));
   }
-  return packVersioned(formatOf(batch), out);
 }
 
 function formatOf({ block, commands }: CommandBatch): number {

@@ -39,7 +39,7 @@ describe('the encoder', () => {
     );
   });
 
-  const sizes = [0, 15, 16, 31, 32, 63, 64, 65, 255, 256, 65_535, 65_536, 200_000];
+  const sizes = [0, 15, 16, 31, 32, 63, 64, 65, 85, 86, 255, 256, 65_535, 65_536, 200_000];
   test.each(sizes)('text, bytes and lists of %i survive', (size) => {
     const given = [
       'x'.repeat(size),

@@ -5,48 +5,42 @@
  * SL1. In front of the items there is room for the longest header: the format's version and the count. A shorter one
  *      stands right before the first item.
  */
-import { assert } from '@remora/base';
-import { packInto } from './pack.ts';
+import { assert, Packer } from '@remora/base';
 import type { StoredFormat } from './stored.ts';
 import { unpack } from './unpack.ts';
 
 /** As many as the header has room for. */
 export const STORED_ITEMS_MAX = 0xffff;
 const HEADER_BYTES_MAX = 5;
-const START_BYTES = 256;
 
 export class StoredList {
   readonly #version: number;
-  #bytes = Buffer.allocUnsafeSlow(START_BYTES);
+  readonly #out = new Packer();
   /** Where each item ends. */
   readonly #ends: number[] = [];
-  #end = HEADER_BYTES_MAX;
 
   constructor({ version, fields }: StoredFormat) {
     assert(fields === 1 && version < 0x80, 'a list is the only field of its format, whose version is one byte');
     this.#version = version;
+    this.#out.begin(HEADER_BYTES_MAX);
   }
 
   get count(): number {
     return this.#ends.length;
   }
 
-  add(item: unknown): void {
+  /** Adds the one item that `write` writes. */
+  add<T>(item: T, write: (out: Packer, item: T) => void): void {
     assert(this.count < STORED_ITEMS_MAX, 'the header has room for the count');
-    const end = packInto(this.#bytes, this.#end, item);
-    if (end > this.#bytes.length) {
-      this.#grow(end);
-      packInto(this.#bytes, this.#end, item);
-    }
-    this.#ends.push(end);
-    this.#end = end;
+    write(this.#out, item);
+    this.#ends.push(this.#out.length);
   }
 
   /** As it was packed; bytes in it are slices of the list. */
   item(at: number): unknown {
     const end = this.#ends[at];
     assert(end !== undefined, 'an item of the list');
-    return unpack(this.#bytes.subarray(0, end), at === 0 ? HEADER_BYTES_MAX : (this.#ends[at - 1] ?? 0));
+    return unpack(this.#out.view().subarray(0, end), at === 0 ? HEADER_BYTES_MAX : (this.#ends[at - 1] ?? 0));
   }
 
   /** The row. It stays as it is as long as nothing is added. */
@@ -54,13 +48,8 @@ export class StoredList {
     const { count } = this;
     const header = count < 16 ? [0x90 | count] : [0xdc, count >> 8, count & 0xff];
     const start = HEADER_BYTES_MAX - 2 - header.length; // SL1
-    this.#bytes.set([0x92, this.#version, ...header], start);
-    return this.#bytes.subarray(start, this.#end);
-  }
-
-  #grow(length: number): void {
-    const larger = Buffer.allocUnsafeSlow(Math.max(2 * this.#bytes.length, length));
-    this.#bytes.copy(larger, 0, 0, this.#end);
-    this.#bytes = larger;
+    const bytes = this.#out.view();
+    bytes.set([0x92, this.#version, ...header], start);
+    return bytes.subarray(start);
   }
 }
