@@ -1,6 +1,7 @@
 import { connect as connectSocket, type Socket } from 'node:net';
 import { Client, credentials, type ServiceError as GrpcError, Metadata } from '@grpc/grpc-js';
-import { SeededRandom } from '@remora/base';
+import { dialFrames, nodeClock, OPENING, SeededRandom, type StreamEnd } from '@remora/base';
+import { PIPE_HELLO, RPC_PROTOCOL_VERSION, RPC_SERVICE } from '@remora/protocol';
 import { KVClient, PutRequest } from '@remora/protocol/etcd';
 import { LockClient } from '@remora/protocol/remora';
 import { connect, type RemoraClient } from 'remora';
@@ -200,34 +201,62 @@ describe('over gRPC', () => {
       }
     },
   );
+});
+
+describe('in frames', () => {
+  test.each([
+    { port: 'client', hello: PIPE_HELLO },
+    {
+      port: 'peer',
+      hello: { service: RPC_SERVICE, protocol: RPC_PROTOCOL_VERSION, cluster: '', node: '0', incarnation: 'i' },
+    },
+  ] as const)('frames that are no calls end a stream at the $port port, with the reason', async ({ port, hello }) => {
+    const random = new SeededRandom(2);
+    const ended = new Promise<StreamEnd>((resolve) => {
+      const stream = dialFrames(
+        cluster.node(1)[port],
+        hello,
+        { clock: nodeClock() },
+        {
+          onHello() {
+            for (let i = 0; i < 20; i++) stream.send(random.bytes(1 + random.int(2_000)));
+          },
+          onFrame() {},
+          onDrain() {},
+          onEnd: resolve,
+        },
+      );
+    });
+    expect((await ended).code).toBe('INVALID_ARGUMENT');
+  });
 
   test.each([
-    ['client', '/remora.v1.Pipe/Open'],
-    ['peer', '/remora.internal.Rpc/Open'],
-    ['peer', '/remora.internal.Raft/Frames'],
-  ] as const)('frames that are no frames end a stream at the %s port (%s)', async (port, path) => {
-    const raw = new Client(cluster.node(1)[port], noCredentials);
-    try {
-      const metadata = new Metadata();
-      metadata.set('remora-pipe', '1');
-      const stream = raw.makeBidiStreamRequest(
-        path,
-        (bytes: Buffer) => bytes,
-        (bytes: Buffer) => bytes,
-        metadata,
-      );
-      const ended = new Promise<number>((resolve) => {
-        stream.on('status', ({ code }) => resolve(code));
-        stream.on('error', () => {});
-        stream.on('data', () => {});
-      });
-      const random = new SeededRandom(2);
-      for (let i = 0; i < 20; i++) stream.write(random.bytes(1 + random.int(2_000)));
-      expect(await ended).toBeGreaterThan(0);
-    } finally {
-      raw.close();
-    }
+    {
+      name: 'another version of the Pipe',
+      port: 'client',
+      hello: { ...PIPE_HELLO, protocol: '1' },
+      says: "version '1'",
+    },
+    { name: 'a service of nodes', port: 'client', hello: { service: RPC_SERVICE }, says: "no service 'rpc'" },
+    { name: 'the Pipe, at the port of nodes', port: 'peer', hello: PIPE_HELLO, says: "no service 'pipe'" },
+  ] as const)('who asks for $name is told what is wrong', async ({ port, hello, says }) => {
+    const ended = new Promise<StreamEnd>((resolve) => {
+      const handlers = { onHello() {}, onFrame() {}, onDrain() {}, onEnd: resolve };
+      dialFrames(cluster.node(1)[port], hello, { clock: nodeClock() }, handlers);
+    });
+    expect(await ended).toEqual({ code: 'UNIMPLEMENTED', message: expect.stringContaining(says) });
   });
+
+  test.each([
+    { port: 'http', says: /does not speak in frames/ },
+    { port: 'peer', says: /no service 'pipe' at this port/ },
+  ] as const)(
+    'a client that was given the $port port is told why it finds no gateway there',
+    async ({ port, says }) => {
+      const refused = connect({ endpoints: cluster.node(1)[port], connectTimeout: '150ms' });
+      await expect(refused).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED', message: expect.stringMatching(says) });
+    },
+  );
 });
 
 describe('garbage on a port', () => {
@@ -238,6 +267,8 @@ describe('garbage on a port', () => {
     ['zeros', Buffer.alloc(65_536)],
     ['an endless HTTP header', Buffer.from(`GET / HTTP/1.1\r\nx: ${'y'.repeat(100_000)}`)],
     ['an HTTP/2 preface and random bytes', Buffer.concat([Buffer.from(PREFACE), random.bytes(65_536)])],
+    ['an opening and random bytes', Buffer.concat([OPENING, random.bytes(65_536)])],
+    ['a frame that is announced as 1 GiB', Buffer.concat([OPENING, Buffer.from('ffffffff', 'hex')])],
     ['a TLS hello', Buffer.from('160301020001000001fc0303', 'hex')],
   ];
 

@@ -39,7 +39,7 @@ class FalteringBackend extends MemoryBackend {
 const clock = nodeClock();
 
 async function served(backend: Backend): Promise<{ readonly server: ClientServer; readonly address: string }> {
-  const server = new ClientServer({ logger: silentLogger });
+  const server = new ClientServer({ clock, logger: silentLogger });
   server.add(...etcdServices({ backend, clock, random: nodeRandom(), scheme: 'http' }, server.guard));
   return { server, address: `127.0.0.1:${await server.start('127.0.0.1', 0)}` };
 }

@@ -5,11 +5,11 @@ import { etcd3Scenarios } from './etcd3-scenarios.ts';
 import { MemoryBackend } from './memory-backend.ts';
 
 describe('the npm client etcd3 against the gateway alone', () => {
-  const server = new ClientServer({ logger: silentLogger });
+  const clock = nodeClock();
+  const server = new ClientServer({ clock, logger: silentLogger });
   let endpoint = '';
 
   beforeAll(async () => {
-    const clock = nodeClock();
     const backend = new MemoryBackend(clock);
     server.add(...etcdServices({ backend, clock, random: nodeRandom(), scheme: 'http' }, server.guard));
     endpoint = `127.0.0.1:${await server.start('127.0.0.1', 0)}`;

@@ -135,7 +135,7 @@ class Sender {
     const plain = credentials.createInsecure();
     this.#channel = new ReconnectingChannel(
       {
-        connect: ({ address }) => dialPipe({ address }, plain),
+        connect: ({ address }) => dialPipe(address, { clock: nodeClock() }),
         clock: nodeClock(),
         random: nodeRandom(),
         logger: silentLogger,

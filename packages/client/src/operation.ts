@@ -60,6 +60,8 @@ export abstract class Operation<Request, Reply> implements SentCommand {
   #maybeApplied = false;
   /** That the server is over a limit, if that is how the last attempt failed: it says more than "no answer". */
   #overLimit: ServiceError | undefined;
+  /** How the last attempt failed. */
+  #lastFailure: ServiceError | undefined;
   #over = false;
   readonly #forgetSignal: (() => void) | undefined;
 
@@ -129,6 +131,7 @@ export abstract class Operation<Request, Reply> implements SentCommand {
 
   #failed(channel: ReconnectingChannel, error: ServiceError): void {
     this.#failures++;
+    this.#lastFailure = error;
     const { gateways } = this.requester;
     // A blocking acquire is asked again now and then without anybody's fault.
     if (error.details?.mute === true) gateways.failed(channel, true);
@@ -165,8 +168,9 @@ export abstract class Operation<Request, Reply> implements SentCommand {
       return this.#finish(new ServiceError('UNKNOWN_OUTCOME', message, { cause }), undefined);
     }
     if (cause !== undefined && cause.code !== 'UNKNOWN_OUTCOME') return this.#finish(cause, undefined);
-    const message = `no answer within ${Math.round(this.options.timeoutMs)} ms`;
-    this.#finish(new ServiceError('DEADLINE_EXCEEDED', message, { cause }), undefined);
+    const why = this.#lastFailure === undefined ? '' : `: ${this.#lastFailure.message}`;
+    const message = `no answer within ${Math.round(this.options.timeoutMs)} ms${why}`;
+    this.#finish(new ServiceError('DEADLINE_EXCEEDED', message, { cause: cause ?? this.#lastFailure }), undefined);
   }
 
   #aborted(signal: AbortSignal): void {

@@ -17,13 +17,12 @@ export {
   type ClientServerDeps,
   type ClientServerLimits,
   ListenError,
-  type TlsFiles,
 } from './node/grpc/client-server.ts';
 export { type EtcdServicesDeps, etcdServices } from './node/grpc/etcd-services.ts';
 export { type LockServiceDeps, lockService } from './node/grpc/lock-services.ts';
 export { type GrpcService, grpcService } from './node/grpc/service.ts';
 export { createHttpEndpoint, type HttpEndpoint } from './node/http/http-endpoint.ts';
-export { createPipeService, type PipeService, type PipeServiceOptions } from './pipe/node/grpc-pipe.ts';
+export { createPipeService, type PipeService, type PipeServiceOptions } from './pipe/node/pipe-service.ts';
 export { createPipeRegistry, PIPE_LIMITS, servePipe } from './pipe/pipe-server.ts';
 export { REQUEST_LIMITS, type RequestLimits } from './request-limits.ts';
 export type { Lookups } from './routing/lookups.ts';

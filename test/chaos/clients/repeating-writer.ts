@@ -1,4 +1,3 @@
-import { credentials } from '@grpc/grpc-js';
 import { nodeClock, nodeRandom, randomGuid, type ServiceError } from '@remora/base';
 import {
   type Command,
@@ -34,7 +33,7 @@ export class RepeatingWriter {
     const ports = {
       clock: nodeClock(),
       random: this.#random,
-      connect: (target: { readonly address: string }) => dialPipe(target, credentials.createInsecure()),
+      connect: ({ address }: { readonly address: string }) => dialPipe(address, { clock: nodeClock() }),
       options: { connectTimeoutMs: 500, backoffMaxMs: 200 },
     };
     this.#gateways = endpoints.map((endpoint) => new ReconnectingChannel(ports, 0, () => endpoint));

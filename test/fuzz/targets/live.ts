@@ -1,13 +1,11 @@
 import { OPENING } from '@remora/base';
 import {
-  encodePipeFrame,
   masterHeartbeat,
   masterJoin,
   masterView,
-  PIPE_PROTOCOL_VERSION,
-  PIPE_VERSION_KEY,
+  PIPE_HELLO,
+  PIPE_SERVICE,
   pipeCommand,
-  pipeDefinition,
   pipeQuery,
   pipeWatch,
   RPC_PROTOCOL_VERSION,
@@ -70,7 +68,10 @@ const REQUEST_HEADERS = [
 
 const put = etcd.PutRequest.encode(etcd.PutRequest.fromPartial({ key: Buffer.from('k'), value: Buffer.from('v') }));
 
-const connections = (path: string) => (): readonly Uint8Array[] => [
+const connections = (path: string, service: string) => (): readonly Uint8Array[] => [
+  framedBytes([JSON.stringify({ service }), Buffer.alloc(9)]),
+  framedBytes(['{"service":"', '{}', '[]']),
+  Buffer.concat([OPENING, Buffer.from('ffffffff', 'hex')]),
   http2Bytes([...REQUEST_HEADERS, [':path', path]], grpcMessage(put.finish())),
   Buffer.from('GET /health HTTP/1.1\r\nhost: a\r\n\r\n'),
   // A ClientHello of TLS, as far as its lengths.
@@ -78,18 +79,11 @@ const connections = (path: string) => (): readonly Uint8Array[] => [
 ];
 
 const CONNECTIONS: readonly Target[] = [
-  live('client-bytes', connections('/etcdserverpb.KV/Put'), ({ options }, bytes) =>
+  live('client-bytes', connections('/etcdserverpb.KV/Put', PIPE_SERVICE), ({ options }, bytes) =>
     rawExchange(options.clientPort, bytes),
   ),
-  live(
-    'peer-bytes',
-    () => [
-      framedBytes([JSON.stringify({ service: RPC_SERVICE }), Buffer.alloc(9)]),
-      framedBytes(['{"service":"', '{}', '[]']),
-      Buffer.concat([OPENING, Buffer.from('ffffffff', 'hex')]),
-      ...connections('/remora.internal.Rpc/Open')(),
-    ],
-    ({ options }, bytes) => rawExchange(options.peerPort, bytes),
+  live('peer-bytes', connections('/remora.internal.Rpc/Open', RPC_SERVICE), ({ options }, bytes) =>
+    rawExchange(options.peerPort, bytes),
   ),
 ];
 
@@ -131,29 +125,7 @@ const CALLS: readonly { readonly path: string; readonly messages: readonly Uint8
     path: '/remora.v1.Lock/KeepAlive',
     messages: [remora.KeepAliveRequest.encode({ session, sequence: 3n }).finish()],
   },
-  {
-    path: pipeDefinition.open.path,
-    messages: [
-      encodePipeFrame(
-        encodeFrame([
-          [0, 1, pipeCommand.name],
-          [0, 2, pipeQuery.name],
-          [0, 3, pipeWatch.name],
-          ...samples.COMMANDS.map((command, i) => [
-            ...[1, 10 + i, 1],
-            pipeCommand.encodeRequest({ command, requestId: `r${i}`, timeoutMs: 5 }),
-          ]),
-          ...samples.QUERIES.map((query, i) => [...[1, 100 + i, 2], pipeQuery.encodeRequest({ query, timeoutMs: 5 })]),
-          [3, 200, 3, [0, key, null, 0, 7]],
-          [5, 200, 100],
-          [2, 200],
-        ]),
-      ),
-    ],
-  },
 ];
-
-const PIPE_HEADERS = { [PIPE_VERSION_KEY]: PIPE_PROTOCOL_VERSION };
 
 const calls = live(
   'client-calls',
@@ -163,8 +135,29 @@ const calls = live(
     ),
   ({ options }, bytes) => {
     const { path } = CALLS[(bytes[0] ?? 0) % CALLS.length] ?? { path: '/' };
-    return grpcExchange(options.clientPort, { path, headers: PIPE_HEADERS, body: bytes.subarray(1) });
+    return grpcExchange(options.clientPort, { path, body: bytes.subarray(1) });
   },
+);
+
+/** The calls of the SDK. */
+const pipeCalls = live(
+  'pipe-calls',
+  () => [
+    encodeFrame([
+      [0, 1, pipeCommand.name],
+      [0, 2, pipeQuery.name],
+      [0, 3, pipeWatch.name],
+      ...samples.COMMANDS.map((command, i) => [
+        ...[1, 10 + i, 1],
+        pipeCommand.encodeRequest({ command, requestId: `r${i}`, timeoutMs: 5 }),
+      ]),
+      ...samples.QUERIES.map((query, i) => [...[1, 100 + i, 2], pipeQuery.encodeRequest({ query, timeoutMs: 5 })]),
+      [3, 200, 3, [0, key, null, 0, 7]],
+      [5, 200, 100],
+      [2, 200],
+    ]),
+  ],
+  ({ options }, body) => rawExchange(options.clientPort, framedBytes([JSON.stringify(PIPE_HELLO), body])),
 );
 
 // -------------------------------------------------------------------------------------------------- peers
@@ -228,20 +221,17 @@ const raftStreams = [FRAMES_SERVICE, SNAPSHOT_SERVICE].map(
 
 // -------------------------------------------------------------------------------------------------- handshakes
 
-/** The lines of a call's metadata. */
+/** The hello of a client. */
 const pipeHandshake = live(
-  'handshake',
+  'pipe-handshake',
   () =>
-    ['remora-pipe: 1', 'remora-pipe: 99', 'grpc-timeout: 99999999H\ngrpc-encoding: gzip\nremora-pipe-bin: AAAA='].map(
-      (text) => Buffer.from(text),
-    ),
-  async ({ options }, bytes) => {
-    const lines = Buffer.from(bytes).toString('latin1').split('\n');
-    const headers = Object.fromEntries(
-      lines.map((line) => [line.split(':', 1)[0] ?? '', line.slice(line.indexOf(':') + 1).trim()]),
-    );
-    await grpcExchange(options.clientPort, { path: pipeDefinition.open.path, headers, body: Buffer.alloc(0) });
-  },
+    [
+      JSON.stringify(PIPE_HELLO),
+      `{"service":"${PIPE_SERVICE}","protocol":"1"}`,
+      `{"service":"${PIPE_SERVICE}"}`,
+      `{"service":"${RPC_SERVICE}","protocol":2}`,
+    ].map((text) => Buffer.from(text)),
+  ({ options }, bytes) => rawExchange(options.clientPort, framedBytes([bytes])),
 );
 
 /** The hello of a peer. */
@@ -283,6 +273,7 @@ const http = live(
 export const LIVE_TARGETS: readonly Target[] = [
   ...CONNECTIONS,
   calls,
+  pipeCalls,
   peerFrames,
   ...raftStreams,
   pipeHandshake,

@@ -1,9 +1,7 @@
 import {
   type CommandBatch,
   decodeEntry,
-  decodePipeFrame,
   encodeEntry,
-  encodePipeFrame,
   type HeldGroup,
   type Method,
   masterCheck,
@@ -177,18 +175,4 @@ function fail(): never {
   throw new Error('there are no samples');
 }
 
-const pipeFrames: Target = {
-  name: 'pipe-frame',
-  corpus: () => [
-    encodePipeFrame(Buffer.alloc(0)),
-    encodePipeFrame(Buffer.alloc(300, 1)),
-    Buffer.from('10ff010a0161', 'hex'),
-    Buffer.from(`0a016119${'00'.repeat(8)}1202ffff`, 'hex'),
-  ],
-  decode(bytes) {
-    sameAgain(decodePipeFrame(bytes), (body) => decodePipeFrame(encodePipeFrame(body)));
-  },
-  expected: isInvalidArgument,
-};
-
-export const PROTOCOL_TARGETS: readonly Target[] = [entries, ...METHODS, frames, pipeFrames];
+export const PROTOCOL_TARGETS: readonly Target[] = [entries, ...METHODS, frames];

@@ -45,12 +45,12 @@ export class Entry implements NodeEntry {
     const etcdLimits = { ...ETCD_LIMITS, ...requestLimits };
     const limits = { ...CLIENT_SERVER_LIMITS, messageBytesMax: pipeFrameBytesMax(requestBytesMax) };
     const onBusy = admission.countBusy;
-    const server = new ClientServer({ logger, limits, onBusy });
+    const server = new ClientServer({ logger, clock, limits, onBusy });
     this.#pipe = createPipeService({ backend, clock, logger, requestLimits, onBusy });
     server.add(...etcdServices({ backend, clock, random, scheme: 'http', limits: etcdLimits }, server.guard));
     server.add(lockService({ backend, random }, server.guard));
     server.add(adminService({ backend, clock, random, master, dialer, nodes }, server.guard));
-    server.add(this.#pipe);
+    server.addFrames(this.#pipe);
     this.#server = server;
     try {
       await server.start(options.listenHost, options.clientPort);

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
-import { type ChannelCredentials, credentials as grpcCredentials } from '@grpc/grpc-js';
+import type { ConnectionOptions } from 'node:tls';
 import { type Logger, nodeClock, nodeDisk, nodeRandom, ServiceError, silentLogger } from '@remora/base';
 import { dialPipe, PIPE_REQUEST_BYTES_MAX } from '@remora/protocol';
 import { type ClientOptions, endpointsOf, RemoraClient } from '../client.ts';
@@ -12,8 +12,8 @@ import { identityOf, isGone, systemProcessTable } from './process-identity.ts';
 import { startRenewalThread } from './renewal-thread.ts';
 
 export interface ConnectOptions extends ClientOptions {
-  /** TLS: `credentials.createSsl(...)` of `@grpc/grpc-js`. Plain text without it. */
-  readonly credentials?: ChannelCredentials;
+  /** For gateways behind something that ends TLS: options of `node:tls`. Plain text without it. */
+  readonly tls?: ConnectionOptions;
   readonly logger?: Logger;
   /**
    * A directory on this machine, for any number of processes of one user. Clients name in it, durably and before it is
@@ -23,7 +23,7 @@ export interface ConnectOptions extends ClientOptions {
   readonly journal?: string;
   /**
    * Renew sessions by a thread of their own as well, over a connection of its own, so that they outlast work that keeps
-   * the main thread busy. Not together with `credentials`. Default false.
+   * the main thread busy. Not together with `tls`. Default false.
    */
   readonly renewInWorker?: boolean;
   /**
@@ -43,12 +43,12 @@ export interface ConnectOptions extends ClientOptions {
  * ```
  */
 export async function connect(options: ConnectOptions): Promise<RemoraClient> {
-  const credentials = options.credentials ?? grpcCredentials.createInsecure();
+  const clock = nodeClock();
   const ports: ClientPorts = {
-    clock: nodeClock(),
+    clock,
     random: nodeRandom(),
     logger: options.logger ?? silentLogger,
-    connectLink: (target) => dialPipe(target, credentials),
+    connectLink: ({ address }) => dialPipe(address, { clock, tls: options.tls }),
     liveness: processLiveness(),
     exit: processExitHooks(),
     ...(options.journal === undefined ? {} : { journal: journalIn(options.journal) }),
@@ -61,8 +61,8 @@ export async function connect(options: ConnectOptions): Promise<RemoraClient> {
 }
 
 function renewalThread(options: ConnectOptions, ports: ClientPorts): StandInClient {
-  if (options.credentials !== undefined) {
-    throw new ServiceError('INVALID_ARGUMENT', 'renewInWorker: another thread cannot use the credentials of this one');
+  if (options.tls !== undefined) {
+    throw new ServiceError('INVALID_ARGUMENT', 'renewInWorker: another thread cannot use the TLS options of this one');
   }
   const settings = {
     endpoints: endpointsOf(options),

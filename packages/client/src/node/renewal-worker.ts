@@ -1,6 +1,5 @@
 // The program of the thread that renews sessions while the main one is busy; renewal-thread.ts starts it.
 import { type MessagePort, workerData } from 'node:worker_threads';
-import { credentials } from '@grpc/grpc-js';
 import { type Clock, nodeClock, nodeRandom, silentLogger } from '@remora/base';
 import { dialPipe } from '@remora/protocol';
 import { Requester } from '../requester.ts';
@@ -22,13 +21,13 @@ function sharedClock(offsetMs: number): Clock {
 }
 
 function standIn({ endpoints, requestBytesMax, blockMaxMs, monotonicOffsetMs, line }: RenewalSettings): void {
-  const insecure = credentials.createInsecure();
+  const clock = sharedClock(monotonicOffsetMs);
   const requester = new Requester(
     {
-      clock: sharedClock(monotonicOffsetMs),
+      clock,
       random: nodeRandom(),
       logger: silentLogger,
-      connectLink: (target) => dialPipe(target, insecure),
+      connectLink: ({ address }) => dialPipe(address, { clock }),
       // The thread lives as long as the line to the one that started it.
       liveness: { hold() {}, release() {} },
     },

@@ -4,4 +4,3 @@
  */
 export * as admin from '../gen/remora/v1/admin.ts';
 export * from '../gen/remora/v1/lock.ts';
-export { PipeClient, PipeFrame, type PipeServer, PipeService } from '../gen/remora/v1/pipe.ts';

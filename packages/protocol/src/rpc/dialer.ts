@@ -155,7 +155,8 @@ export class ReconnectingChannel implements RpcChannel {
     const cause = this.#lastError;
     if (cause?.code === 'WRONG_CLUSTER' || cause?.code === 'NODE_CONFLICT') return cause;
     const name = this.#nodeId === 0 ? (this.#address() ?? '') : `node ${this.#nodeId}`;
-    return new ServiceError('UNAVAILABLE', `${name} cannot be reached`, { cause });
+    const why = cause === undefined ? '' : `: ${cause.message}`;
+    return new ServiceError('UNAVAILABLE', `${name} cannot be reached${why}`, { cause });
   }
 
   #connect(address: string): LinkCaller | ServiceError {

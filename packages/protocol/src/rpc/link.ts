@@ -4,7 +4,7 @@ import type { Bytes, ServiceError } from '@remora/base';
 export const FRAME_BYTES_MAX = 64 << 20;
 
 /**
- * An ordered, reliable stream of frames between two processes, as a port: between nodes a socket, from clients gRPC,
+ * An ordered, reliable stream of frames between two processes, as a port: a socket, or
  * memory in tests and in the simulator. It may break at any moment; what was sent before may or may not have arrived.
  */
 export interface FrameLink {

@@ -4,6 +4,7 @@
  * A connection begins with `OPENING`, so that whoever speaks another protocol is recognised by its first bytes.
  */
 import { type AddressInfo, connect, createServer, Socket } from 'node:net';
+import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import type { Timer } from '../../clock.ts';
 import {
   FRAME_STREAM_DEFAULTS,
@@ -28,6 +29,8 @@ export interface FrameService {
 
 export interface FramePort {
   readonly port: number;
+  /** Takes no more connections, nor those that have not begun to speak; the others go on. */
+  refuse(): void;
   /** Closes the port and all that came in through it. */
   close(): void;
 }
@@ -36,26 +39,47 @@ export interface FramePortOptions extends FrameStreamOptions {
   readonly host: string;
   /** 0: any. */
   readonly port: number;
+  /** So long may a connection take until its hello is there; `probeMs` and `probeTimeoutMs` together. */
+  readonly helloMs?: number;
   readonly services: readonly FrameService[];
+  /**
+   * Takes the connections that begin with anything but `OPENING`, from their first byte on, which is there by then.
+   * Without it they are sent away.
+   */
+  readonly others?: (socket: Socket) => void;
+}
+
+export interface DialOptions extends FrameStreamOptions {
+  /** The stream goes through TLS. Plain text without it. */
+  readonly tls?: ConnectionOptions | undefined;
 }
 
 /** Resolves when the port is open; rejects when it cannot be had. */
 export function openFramePort(options: FramePortOptions): Promise<FramePort> {
   const services = new Map(options.services.map((service) => [service.name, service]));
   const sockets = new Set<Socket>();
+  const undecided = new Set<Socket>();
+  const others = options.others ?? sendAway;
   const server = createServer((socket) => {
     sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
+    undecided.add(socket);
+    socket.on('close', () => {
+      sockets.delete(socket);
+      undecided.delete(socket);
+    });
     socket.on('error', () => undefined); // a broken connection is no news: it is closed
-    const { clock, probeMs, probeTimeoutMs } = { ...FRAME_STREAM_DEFAULTS, ...options };
-    // Until its hello is there: who has none to say holds a descriptor for no longer.
-    const patience = clock.setTimer(probeMs + probeTimeoutMs, () => socket.destroy());
-    socket.on('close', () => patience.cancel());
+    const patience = new Patience(socket, options);
     onOpening(socket, (ours) => {
-      if (ours) serve(socket, options, services, patience);
-      else sendAway(socket);
+      undecided.delete(socket);
+      if (ours) return serve(socket, options, services, patience);
+      if (options.others !== undefined) patience.end();
+      others(socket);
     });
   });
+  const refuse = (): void => {
+    server.close();
+    for (const socket of undecided) socket.destroy();
+  };
   return new Promise((resolve, reject) => {
     // Once the port is open: a connection that could not be taken, which its dialler finds out by itself.
     server.on('error', reject);
@@ -63,8 +87,9 @@ export function openFramePort(options: FramePortOptions): Promise<FramePort> {
       const { port } = server.address() as AddressInfo;
       resolve({
         port,
+        refuse,
         close() {
-          server.close();
+          refuse();
           for (const socket of sockets) socket.destroy();
         },
       });
@@ -76,22 +101,39 @@ export function openFramePort(options: FramePortOptions): Promise<FramePort> {
 export function dialFrames(
   address: string,
   hello: Hello,
-  options: FrameStreamOptions,
+  options: DialOptions,
   handlers: GreetedHandlers,
 ): FrameStream {
-  const socket = connectTo(address);
+  const socket = connectTo(address, options.tls);
   socket.write(OPENING);
   const stream = new FrameStream(socket, options, handlers);
   stream.sayHello(hello);
   return stream;
 }
 
-function connectTo(address: string): Socket {
+function connectTo(address: string, tls: ConnectionOptions | undefined): Socket {
   const colon = address.lastIndexOf(':');
   const host = address.slice(0, colon).replace(/^\[|\]$/g, '');
   const port = Number(address.slice(colon + 1));
-  if (colon > 0 && Number.isInteger(port) && port > 0 && port < 65_536) return connect({ host, port });
+  if (colon > 0 && Number.isInteger(port) && port > 0 && port < 65_536) {
+    return tls === undefined ? connect({ host, port }) : connectTls({ ...tls, host, port });
+  }
   return new Socket().destroy(new Error(`'${address}' is no address`)); // told like any connection that fails
+}
+
+/** How long a connection may say nothing, or nothing of use: it holds a descriptor for no longer. */
+class Patience {
+  readonly #timer: Timer;
+
+  constructor(socket: Socket, options: FramePortOptions) {
+    const { clock, probeMs, probeTimeoutMs } = { ...FRAME_STREAM_DEFAULTS, ...options };
+    this.#timer = clock.setTimer(options.helloMs ?? probeMs + probeTimeoutMs, () => socket.destroy());
+    socket.on('close', () => this.end());
+  }
+
+  end(): void {
+    this.#timer.cancel();
+  }
 }
 
 /** Calls `decided` once the first bytes tell whether the connection is one of ours; the opening is taken off it then. */
@@ -115,11 +157,11 @@ function serve(
   socket: Socket,
   options: FramePortOptions,
   services: ReadonlyMap<string, FrameService>,
-  patience: Timer,
+  patience: Patience,
 ): void {
   const stream = new FrameStream(socket, options, {
     onHello(hello) {
-      patience.cancel();
+      patience.end();
       const name = hello[SERVICE] ?? '';
       const service = services.get(name);
       if (service !== undefined) return service.open(hello, stream);

@@ -3,7 +3,7 @@ import { afterEach, expect, test } from 'vitest';
 import { ManualClock } from '../../sim/manual-clock.ts';
 import { nodeClock } from '../node-clock.ts';
 import { FrameParser, frameBytes } from './frame-parser.ts';
-import { dialFrames, type FramePort, OPENING, openFramePort } from './frame-port.ts';
+import { dialFrames, type FramePort, type FramePortOptions, OPENING, openFramePort } from './frame-port.ts';
 import type { FrameHandlers, FrameStream, FrameStreamOptions, Hello, StreamEnd } from './frame-stream.ts';
 
 const OPTIONS: FrameStreamOptions = {
@@ -43,7 +43,7 @@ class Heard implements FrameHandlers {
 }
 
 /** A port with a service that lets everybody in but those of cluster `other`. */
-async function openPort(options: Partial<FrameStreamOptions> = {}) {
+async function openPort(options: Partial<FramePortOptions> = {}) {
   const heard = new Heard();
   const streams: FrameStream[] = [];
   const port: FramePort = await openFramePort({
@@ -171,6 +171,67 @@ test('who speaks another protocol, or begins without a hello, is told so and sen
   expect(heard.hellos).toEqual([]);
 });
 
+test('what does not begin as a stream of frames is given on from its first byte, and may take its time from then on', async () => {
+  const clock = new ManualClock();
+  let given = 0;
+  const { heard, port, address } = await openPort({
+    ...{ clock, probeMs: 100, probeTimeoutMs: 50 },
+    others(socket) {
+      given++;
+      socket.on('data', (chunk: Buffer) => socket.write(chunk));
+      socket.resume();
+    },
+  });
+  const socket = connect(port.port, '127.0.0.1', () => socket.write('REMOTE'));
+  cleanups.push(() => socket.destroy());
+  socket.on('error', () => undefined);
+  let echoed = '';
+  socket.on('data', (chunk: Buffer) => {
+    echoed += String(chunk);
+  });
+  await eventually(() => echoed).toBe('REMOTE');
+  clock.advance(1_000);
+  socket.write(' CALL');
+  await eventually(() => echoed).toBe('REMOTE CALL');
+  dial(address);
+  await eventually(() => heard.hellos.length).toBe(1);
+  expect(given).toBe(1);
+});
+
+test('a port that refuses ends what has not begun to speak, takes nothing new, and leaves the others', async () => {
+  const { heard, port, address } = await openPort();
+  let closed = false;
+  const silent = connect(port.port, '127.0.0.1', () => silent.write(OPENING.subarray(0, 3)));
+  cleanups.push(() => silent.destroy());
+  silent.on('error', () => undefined);
+  silent.on('close', () => {
+    closed = true;
+  });
+  silent.resume();
+  const caller = dial(address);
+  await eventually(() => caller.heard.hellos.length).toBe(1);
+  port.refuse();
+  await eventually(() => closed).toBe(true);
+  const late = dial(address);
+  await eventually(() => late.heard.ends[0]?.message).toContain('ECONNREFUSED');
+  caller.stream.send(Buffer.from('still here'));
+  await eventually(() => heard.frames.map(String)).toEqual(['still here']);
+});
+
+test('who probes and does not read makes nothing wait: what it has not read yet will tell it as much', async () => {
+  const { heard, streams, port } = await openPort();
+  const opening = Buffer.concat([OPENING, ...frameBytes('data', Buffer.from('{"service":"test"}'))]);
+  const socket = connect(port.port, '127.0.0.1', () => socket.write(opening));
+  cleanups.push(() => socket.destroy());
+  await eventually(() => streams.length).toBe(1);
+  while (streams[0]?.send(Buffer.alloc(1 << 20)));
+  const waits = streams[0]?.pendingBytes ?? 0;
+  const probe = Buffer.concat(frameBytes('probe', Buffer.alloc(0)));
+  socket.write(Buffer.concat([...new Array<Buffer>(10_000).fill(probe), ...frameBytes('data', Buffer.of(1))]));
+  await eventually(() => heard.frames.length).toBe(1); // and so it has seen the probes
+  expect(streams[0]?.pendingBytes).toBeLessThanOrEqual(waits);
+});
+
 test('a probe is answered', async () => {
   const { port } = await openPort();
   const hello = frameBytes('data', Buffer.from('{"service":"test"}'));
@@ -216,13 +277,15 @@ test('who hears and has nothing to say gives signs of life unasked: a probe may 
   }
 });
 
-test.each([
+test.each<{ name: string; says: Buffer; helloMs?: number }>([
   { name: 'says nothing', says: Buffer.of() },
+  { name: 'says nothing to a port that waits for a hello', says: Buffer.of(), helloMs: 20 },
   { name: 'speaks another protocol, and does not close its end', says: Buffer.from('GET / HTTP/1.1\r\n\r\n') },
   { name: 'gives signs of life and no hello', says: Buffer.concat([OPENING, ...frameBytes('answer', Buffer.of())]) },
-])('a connection that $name is closed after the time in which a peer must answer', async ({ says }) => {
+])('a connection that $name is closed after the time in which a peer must answer', async ({ says, helloMs = 150 }) => {
   const clock = new ManualClock();
-  const { port, address } = await openPort({ clock, probeMs: 100, probeTimeoutMs: 50 });
+  const asked = helloMs === 150 ? {} : { helloMs };
+  const { port, address } = await openPort({ clock, probeMs: 100, probeTimeoutMs: 50, ...asked });
   const socket = connect({ port: port.port, host: '127.0.0.1', allowHalfOpen: true }, () => socket.write(says));
   cleanups.push(() => socket.destroy());
   socket.on('error', () => undefined);
@@ -234,7 +297,7 @@ test.each([
   const dialled = dial(address);
   await eventually(() => dialled.heard.hellos.length).toBe(1); // and so the port has taken the one before
   expect(closed).toBe(false);
-  clock.advance(150);
+  clock.advance(helloMs);
   await eventually(() => {
     socket.write('more'); // nobody is there to read it
     return closed;

@@ -1,6 +1,6 @@
 /**
  * One end of a stream of frames between two processes, over a socket: the carrier of everything that nodes say to each
- * other. It does what HTTP/2 would be there for, in a write and a read per frame.
+ * other, and the SDK and gateways. It does what HTTP/2 would be there for, in a write and a read per frame.
  *
  * FS1. Both ends name themselves first: the first frame each way is a *hello*. Nothing else is given on before it.
  * FS2. An end says why it ends, if it can: the other side gets that reason. `onEnd` is called once, unless this side
@@ -97,6 +97,11 @@ export class FrameStream {
     return this.#socket.writableLength;
   }
 
+  /** Where the other end is. */
+  get peerAddress(): string {
+    return `${this.#socket.remoteAddress}:${this.#socket.remotePort}`;
+  }
+
   /** Who hears what comes next: it may be the hello that tells. */
   handle(handlers: FrameHandlers): void {
     this.#handlers = handlers;
@@ -147,13 +152,13 @@ export class FrameStream {
       if (!this.#over) this.#parser.push(chunk);
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
-      this.#refuse(error.message);
+      this.#refuse(this.#greeted ? error.message : `the peer does not speak in frames: ${error.message}`);
     }
   }
 
   #frame(kind: FrameKind, payload: Buffer): void {
     if (this.#over) return;
-    if (kind === 'probe') return this.#write('answer', NOTHING);
+    if (kind === 'probe') return this.#answer();
     if (kind === 'answer') return;
     if (kind === 'end') return this.#ended(parseEnd(payload));
     if (this.#greeted) return this.#handlers.onFrame(payload);
@@ -162,6 +167,11 @@ export class FrameStream {
     this.#greeted = true;
     this.#parser.payloadBytesMax = this.#options.frameBytesMax;
     this.#onHello(hello);
+  }
+
+  /** What waits to be taken is a sign of life as well (FS3): who probes and does not read is no reason to keep more (FS4). */
+  #answer(): void {
+    if (this.#socket.writableLength === 0) this.#write('answer', NOTHING);
   }
 
   #refuse(message: string): void {

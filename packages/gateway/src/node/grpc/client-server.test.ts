@@ -1,5 +1,5 @@
 import { credentials, type ServiceError as GrpcError, Metadata } from '@grpc/grpc-js';
-import { nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import { dialFrames, type FrameStream, nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
 import type { ClusterView, Command, CommandResult, Query, QueryResult } from '@remora/protocol';
 import * as etcd from '@remora/protocol/etcd';
 import { LockClient } from '@remora/protocol/remora';
@@ -70,7 +70,12 @@ describe('the server for clients', () => {
     const onBusy = (): void => {
       busy++;
     };
-    server = new ClientServer({ logger: silentLogger, limits: { ...CLIENT_SERVER_LIMITS, unaryCallsMax: 2 }, onBusy });
+    server = new ClientServer({
+      clock: nodeClock(),
+      logger: silentLogger,
+      limits: { ...CLIENT_SERVER_LIMITS, unaryCallsMax: 2 },
+      onBusy,
+    });
     const random = new SeededRandom(1);
     server.add(...etcdServices({ backend, clock: nodeClock(), random, scheme: 'http' }, server.guard));
     server.add(lockService({ backend, random }, server.guard));
@@ -96,11 +101,37 @@ describe('the server for clients', () => {
     });
 
   it('says clearly that a port is taken', async () => {
-    const second = new ClientServer({ logger: silentLogger });
+    const second = new ClientServer({ clock: nodeClock(), logger: silentLogger });
     await expect(second.start('127.0.0.1', port)).rejects.toThrow(ListenError);
     await expect(second.start('127.0.0.1', port)).rejects.toThrow(
       `cannot listen on 127.0.0.1:${port} for clients: the port is taken by another process`,
     );
+  });
+
+  it('takes streams of frames at the same port, which go on while it stops', async () => {
+    const frames = new ClientServer({ clock: nodeClock(), logger: silentLogger });
+    const heard: string[] = [];
+    const streams: FrameStream[] = [];
+    frames.addFrames({
+      name: 'test',
+      open(_hello, stream) {
+        stream.sayHello({});
+        stream.handle({ onFrame: (frame) => heard.push(String(frame)), onDrain() {}, onEnd() {} });
+        streams.push(stream);
+      },
+    });
+    const address = `127.0.0.1:${await frames.start('127.0.0.1', 0)}`;
+    const stream = dialFrames(
+      address,
+      { service: 'test' },
+      { clock: nodeClock() },
+      { onHello() {}, onFrame() {}, onDrain() {}, onEnd() {} },
+    );
+    await expect.poll(() => streams.length).toBe(1);
+    await frames.stop(50);
+    stream.send(Buffer.from('still here'));
+    await expect.poll(() => heard).toEqual(['still here']);
+    stream.destroy();
   });
 
   it('answers with the header that etcd clients expect', async () => {

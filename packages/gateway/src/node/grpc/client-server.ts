@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { type ChannelOptions, Server, ServerCredentials } from '@grpc/grpc-js';
-import type { Logger } from '@remora/base';
+import { type Clock, type FramePort, type FrameService, type Logger, openFramePort } from '@remora/base';
 import { PIPE_FRAME_BYTES_MAX } from '@remora/protocol';
 import { TIMEOUT_LIMITS } from '../../calls.ts';
 import { CallGuard, type CallLimits } from './call-guard.ts';
@@ -8,8 +8,8 @@ import type { GrpcService } from './service.ts';
 
 export interface ClientServerLimits extends CallLimits {
   /**
-   * Largest message from a client, in bytes: `pipeFrameBytesMax` of the largest request, so that a frame of the Pipe
-   * fits, and services can refuse what is too large with a better message.
+   * Largest message or frame from a client, in bytes: `pipeFrameBytesMax` of the largest request, so that a frame of the
+   * Pipe fits, and services can refuse what is too large with a better message.
    */
   readonly messageBytesMax: number;
   /** Calls and streams of one connection at a time; further ones wait at the client. */
@@ -18,6 +18,8 @@ export interface ClientServerLimits extends CallLimits {
   readonly keepAliveMs: number;
   /** … and closed when none comes within this time. */
   readonly keepAliveTimeoutMs: number;
+  /** So long may a connection take to show what it speaks. */
+  readonly helloMs: number;
 }
 
 export const CLIENT_SERVER_LIMITS: ClientServerLimits = {
@@ -28,19 +30,13 @@ export const CLIENT_SERVER_LIMITS: ClientServerLimits = {
   callsPerConnectionMax: 8_192,
   keepAliveMs: 30_000,
   keepAliveTimeoutMs: 20_000,
+  helloMs: 5_000,
 };
-
-/** Certificates as PEM files. With `caFile`, clients must present a certificate that it signed. */
-export interface TlsFiles {
-  readonly certFile: string;
-  readonly keyFile: string;
-  readonly caFile?: string;
-}
 
 export interface ClientServerDeps {
   readonly logger: Logger;
+  readonly clock: Clock;
   readonly limits?: ClientServerLimits;
-  readonly tls?: TlsFiles;
   /** Told of each call that is refused because too many are under way. */
   readonly onBusy?: () => void;
 }
@@ -51,54 +47,67 @@ export class ListenError extends Error {
 }
 
 /**
- * The gRPC server on the port for clients. Add services first, then `start`. Each may use `guard`, so that limits
- * count for all of them together.
+ * The port for clients, which takes connections of two kinds and tells them apart by their first bytes: streams of frames,
+ * as the Pipe is one, and gRPC, which is whatever does not begin like a stream of frames. Add services first, then
+ * `start`. Those of gRPC may use `guard`, so that limits count for all of them together.
  */
 export class ClientServer {
   readonly guard: CallGuard;
-  readonly #server: Server;
-  readonly #credentials: ServerCredentials;
-  readonly #logger: Logger;
+  readonly #deps: ClientServerDeps;
+  readonly #limits: ClientServerLimits;
+  readonly #grpc: Server;
+  readonly #frames: FrameService[] = [];
+  #port: FramePort | undefined;
 
   constructor(deps: ClientServerDeps) {
-    const limits = deps.limits ?? CLIENT_SERVER_LIMITS;
-    this.#logger = deps.logger;
-    this.guard = new CallGuard(limits, deps.logger, deps.onBusy);
-    this.#server = new Server(channelOptions(limits));
-    this.#credentials = credentials(deps.tls);
+    this.#deps = deps;
+    this.#limits = deps.limits ?? CLIENT_SERVER_LIMITS;
+    this.guard = new CallGuard(this.#limits, deps.logger, deps.onBusy);
+    this.#grpc = new Server(channelOptions(this.#limits));
   }
 
   add(...services: readonly GrpcService[]): void {
-    for (const { definition, implementation } of services) this.#server.addService(definition, implementation);
+    for (const { definition, implementation } of services) this.#grpc.addService(definition, implementation);
+  }
+
+  addFrames(service: FrameService): void {
+    this.#frames.push(service);
   }
 
   /** Listens; resolves to the port, which the system chooses for 0. Rejects with a `ListenError`. */
-  start(host: string, port: number): Promise<number> {
-    const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
-    return new Promise((resolve, reject) => {
-      this.#server.bindAsync(address, this.#credentials, (error, boundPort) => {
-        if (error === null) {
-          this.#logger.info({ address: `${host}:${boundPort}` }, 'listening for clients');
-          resolve(boundPort);
-        } else reject(listenError(address, error));
+  async start(host: string, port: number): Promise<number> {
+    const { clock, logger } = this.#deps;
+    const { messageBytesMax, keepAliveMs, keepAliveTimeoutMs, helloMs } = this.#limits;
+    const injector = this.#grpc.createConnectionInjector(ServerCredentials.createInsecure());
+    try {
+      this.#port = await openFramePort({
+        ...{ clock, host, port, helloMs, services: this.#frames },
+        frameBytesMax: messageBytesMax,
+        probeMs: keepAliveMs,
+        probeTimeoutMs: keepAliveTimeoutMs,
+        others: (socket: Socket) => injector.injectConnection(socket),
       });
-    });
+    } catch (cause) {
+      throw listenError(`${host.includes(':') ? `[${host}]` : host}:${port}`, cause);
+    }
+    logger.info({ address: `${host}:${this.#port.port}` }, 'listening for clients');
+    return this.#port.port;
   }
 
   /**
-   * Takes no new calls, ends streams that use the guard, lets unary calls finish within `graceMs`, then answers them
-   * as unknown. Streams that do not use the guard are for their owners to end before. Connections that clients still
-   * keep open then are left to the end of the process.
+   * Takes no new connections and calls, ends streams that use the guard, lets unary calls finish within `graceMs`, then
+   * answers them as unknown. Streams of frames, and those that do not use the guard, are for their owners to end before.
    */
   stop(graceMs: number): Promise<void> {
     this.guard.drain();
+    this.#port?.refuse();
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
         this.guard.abandon();
-        this.#server.forceShutdown();
+        this.#grpc.forceShutdown();
         resolve();
       }, graceMs);
-      this.#server.tryShutdown(() => {
+      this.#grpc.tryShutdown(() => {
         clearTimeout(timer);
         resolve();
       });
@@ -114,21 +123,12 @@ function channelOptions(limits: ClientServerLimits): ChannelOptions {
     'grpc.keepalive_time_ms': limits.keepAliveMs,
     'grpc.keepalive_timeout_ms': limits.keepAliveTimeoutMs,
     'grpc.keepalive_permit_without_calls': 1,
-    // Two servers on one port would each get some of the connections; a taken port is an error.
-    'grpc.so_reuseport': 0,
     'grpc.enable_channelz': 0,
   };
 }
 
-function credentials(tls: TlsFiles | undefined): ServerCredentials {
-  if (tls === undefined) return ServerCredentials.createInsecure();
-  const ca = tls.caFile === undefined ? null : readFileSync(tls.caFile);
-  const pair = { cert_chain: readFileSync(tls.certFile), private_key: readFileSync(tls.keyFile) };
-  return ServerCredentials.createSsl(ca, [pair], ca !== null);
-}
-
-function listenError(address: string, cause: Error): ListenError {
-  const text = cause.message;
+function listenError(address: string, cause: unknown): ListenError {
+  const text = String(cause);
   const why = text.includes('EADDRINUSE')
     ? 'the port is taken by another process'
     : text.includes('EACCES')

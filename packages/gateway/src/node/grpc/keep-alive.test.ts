@@ -1,6 +1,6 @@
 // `remora.v1.Lock/KeepAlive` over real gRPC: what each heartbeat is answered, and when the stream ends.
 import { type ClientDuplexStream, credentials, status } from '@grpc/grpc-js';
-import { SeededRandom, ServiceError, silentLogger } from '@remora/base';
+import { nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
 import type { ClusterView, Query, QueryResult } from '@remora/protocol';
 import { type KeepAliveRequest, type KeepAliveResponse, LockClient } from '@remora/protocol/remora';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -56,7 +56,7 @@ let ended: Promise<{ readonly code: number }>;
 
 beforeEach(async () => {
   backend = new HeartbeatBackend();
-  server = new ClientServer({ logger: silentLogger });
+  server = new ClientServer({ clock: nodeClock(), logger: silentLogger });
   server.add(lockService({ backend, random: new SeededRandom(1) }, server.guard));
   const port = await server.start('127.0.0.1', 0);
   locks = new LockClient(`127.0.0.1:${port}`, credentials.createInsecure());

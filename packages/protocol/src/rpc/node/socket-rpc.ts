@@ -8,19 +8,17 @@
  */
 import {
   type Clock,
-  dialFrames,
   type FrameService,
-  type FrameStream,
   type Hello,
   type Logger,
   SERVICE,
   ServiceError,
-  type StreamEnd,
   silentLogger,
 } from '@remora/base';
-import { FRAME_BYTES_MAX, type FrameLink, type FrameReceiver } from '../link.ts';
+import { FRAME_BYTES_MAX, type FrameLink } from '../link.ts';
 import type { RpcDispatcher } from '../registry.ts';
 import { type ServedLink, type ServerLimits, serveLink } from '../server.ts';
+import { acceptedLink, dialLink } from './frame-link.ts';
 
 /** 2: heartbeats tell the epochs of replicas and what leaders know, and their answers carry orders. */
 export const RPC_PROTOCOL_VERSION = '2';
@@ -94,49 +92,11 @@ export function dialRpc(
   local: LinkIdentity,
   clock: Clock,
 ): FrameLink {
-  let receiver: FrameReceiver | undefined;
-  const stream = dialFrames(
-    target.address,
-    rpcHello(local),
+  const check = (hello: Hello) => checkAnswer(hello, target, local);
+  return dialLink(
+    { address: target.address, hello: rpcHello(local), check },
     { clock, frameBytesMax: FRAME_BYTES_MAX },
-    {
-      onHello(hello) {
-        const refusal = checkAnswer(hello, target, local);
-        if (refusal === undefined) return receiver?.onOpen();
-        stream.destroy();
-        receiver?.onClose(refusal);
-      },
-      onFrame: (frame) => receiver?.onFrame(frame),
-      onDrain: () => receiver?.onDrain(),
-      onEnd: (end) => receiver?.onClose(errorOf(end)),
-    },
   );
-  return {
-    start(attached) {
-      receiver = attached;
-    },
-    send: (frame) => stream.send(frame),
-    close: () => stream.destroy(),
-  };
-}
-
-function acceptedLink(stream: FrameStream): FrameLink {
-  return {
-    start(receiver) {
-      stream.handle({
-        onFrame: (frame) => receiver.onFrame(frame),
-        onDrain: () => receiver.onDrain(),
-        onEnd: (end) => receiver.onClose(errorOf(end)),
-      });
-      receiver.onOpen();
-    },
-    send: (frame) => stream.send(frame),
-    close: (reason) => stream.end(reason ?? new ServiceError('UNAVAILABLE', 'the server is stopping')),
-  };
-}
-
-function errorOf({ code, message }: StreamEnd): ServiceError {
-  return new ServiceError(code ?? 'UNAVAILABLE', message);
 }
 
 function rpcHello({ clusterId, nodeId, incarnation }: LinkIdentity): Hello {

@@ -10,6 +10,7 @@ import { connect, type RemoraClient } from 'remora';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { SdkBackend } from '../support/sdk-backend.ts';
 import { type SdkGateway, startSdkGateway } from '../support/sdk-gateway.ts';
+import { tlsFront } from '../support/tls-front.ts';
 
 let gateways: SdkGateway[];
 let backend: SdkBackend;
@@ -26,7 +27,7 @@ afterEach(async () => {
   for (const gateway of gateways) gateway.stop();
 });
 
-test('many operations at once over real gRPC, all answered', async () => {
+test('many operations at once over a real socket, all answered', async () => {
   await Promise.all(Array.from({ length: 1_000 }, (_, i) => client.kv.put(`k/${i}`, `v${i}`)));
   const { kvs, count } = await client.kv.range({ prefix: 'k/' });
   expect([kvs.length, count]).toEqual([1_000, 1_000]);
@@ -85,6 +86,21 @@ test('a client and a gateway that allow larger requests exchange them, many in o
   await Promise.all([...puts, large.kv.put('l/1', value), large.kv.put('l/2', value)]);
   expect((await large.kv.get('l/2'))?.value.equals(value)).toBe(true);
   await large.close();
+});
+
+test('gateways behind something that ends TLS are reached with the options of node:tls, and not without', async () => {
+  const front = await tlsFront(gateways[0]?.address ?? '');
+  try {
+    const { ca, address: endpoints } = front;
+    await using trusting = await connect({ endpoints, tls: { ca } });
+    await trusting.kv.put('k', 'v');
+    expect((await client.kv.get('k'))?.value.toString()).toBe('v');
+    const refused = { endpoints, connectTimeout: '150ms' } as const;
+    await expect(connect({ ...refused, tls: {} })).rejects.toThrow(/self-signed certificate/);
+    await expect(connect(refused)).rejects.toThrow(/no answer/);
+  } finally {
+    front.close();
+  }
 });
 
 /** Another process that holds a lock, in a session that would outlive it for a minute. */

@@ -1,0 +1,79 @@
+import { type Clock, type FrameService, type Logger, ServiceError, silentLogger } from '@remora/base';
+import {
+  acceptedLink,
+  HeldBytes,
+  PIPE_HELLO,
+  PIPE_SERVICE,
+  pipeRefusal,
+  type ServedLink,
+  type ServerLimits,
+} from '@remora/protocol';
+import type { Backend } from '../../backend.ts';
+import type { RequestLimits } from '../../request-limits.ts';
+import { createPipeRegistry, PIPE_HELD_BYTES_MAX, servePipe } from '../pipe-server.ts';
+
+export interface PipeServiceOptions {
+  readonly backend: Backend;
+  readonly clock: Clock;
+  readonly limits?: ServerLimits;
+  /** What one request may hold; the port takes frames of `pipeFrameBytesMax(requestBytesMax)`. */
+  readonly requestLimits?: RequestLimits;
+  /** Connections open at once; one more is refused with RESOURCE_EXHAUSTED. */
+  readonly connectionsMax?: number;
+  readonly logger?: Logger;
+  /** Told of each call that is refused because too much is under way. */
+  readonly onBusy?: () => void;
+}
+
+export interface PipeService extends FrameService {
+  /** Open connections. */
+  readonly connections: number;
+  /** Ends all connections, and takes no more: clients go on at another gateway. */
+  close(): void;
+}
+
+const CONNECTIONS_MAX = 10_000;
+
+/** The Pipe for the gateway's port. */
+export function createPipeService(options: PipeServiceOptions): PipeService {
+  const registry = createPipeRegistry(options.backend, options.requestLimits);
+  const logger = options.logger ?? silentLogger;
+  const links = new Set<ServedLink>();
+  const held = new HeldBytes(PIPE_HELD_BYTES_MAX);
+  const connectionsMax = options.connectionsMax ?? CONNECTIONS_MAX;
+  let closed: ServiceError | undefined;
+
+  function fullness(): ServiceError | undefined {
+    if (links.size < connectionsMax) return undefined;
+    return new ServiceError('RESOURCE_EXHAUSTED', `${connectionsMax} clients are connected`);
+  }
+
+  return {
+    name: PIPE_SERVICE,
+    open(hello, stream) {
+      const refusal = closed ?? pipeRefusal(hello) ?? fullness();
+      if (refusal !== undefined) {
+        logger.warn({ peer: stream.peerAddress, code: refusal.code, reason: refusal.message }, 'refused a client');
+        return stream.end(refusal);
+      }
+      stream.sayHello(PIPE_HELLO);
+      const link = servePipe({
+        link: acceptedLink(stream),
+        registry,
+        clock: options.clock,
+        held,
+        onClose: () => links.delete(link),
+        ...(options.limits === undefined ? {} : { limits: options.limits }),
+        ...(options.onBusy === undefined ? {} : { onBusy: options.onBusy }),
+      });
+      links.add(link);
+    },
+    get connections() {
+      return links.size;
+    },
+    close() {
+      closed = new ServiceError('UNAVAILABLE', 'the gateway is stopping');
+      for (const link of [...links]) link.close(closed);
+    },
+  };
+}

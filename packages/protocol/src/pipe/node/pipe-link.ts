@@ -1,0 +1,56 @@
+/**
+ * The *Pipe*: the stream of frames between the SDK and a gateway, by which all operations of a turn go in one frame.
+ *
+ * PL1. Both ends name the Pipe's version in their hello, and nothing else is said when it is not the same.
+ */
+import type { ConnectionOptions } from 'node:tls';
+import { type Clock, type Hello, SERVICE, ServiceError } from '@remora/base';
+import { FRAME_BYTES_MAX, type FrameLink } from '../../rpc/link.ts';
+import { dialLink } from '../../rpc/node/frame-link.ts';
+import { FRAME_BYTES_SOFT } from '../../rpc/outbox.ts';
+
+/** What the stream is called at a gateway's port. */
+export const PIPE_SERVICE = 'pipe';
+/** 2: frames over a socket; 1 was a stream of gRPC. */
+export const PIPE_PROTOCOL_VERSION = '2';
+/** How either end names itself. */
+export const PIPE_HELLO: Hello = { [SERVICE]: PIPE_SERVICE, protocol: PIPE_PROTOCOL_VERSION };
+/** A gateway takes frames of this size, at least; it ends a stream that brings a larger one. */
+export const PIPE_FRAME_BYTES_MAX = 4 << 20;
+/** Room in a frame for what is around keys and values. */
+const FRAME_OVERHEAD_BYTES = 1 << 20;
+/** The largest request that fits into a frame at any gateway, whatever came into the frame before it. */
+export const PIPE_REQUEST_BYTES_MAX = PIPE_FRAME_BYTES_MAX - FRAME_BYTES_SOFT - FRAME_OVERHEAD_BYTES;
+
+/** A gateway that is silent for so long is probed … */
+const PROBE_MS = 5_000;
+/** … and given up when it does not answer in this time. Who awaits something finds out sooner (rpc/silence.ts). */
+const PROBE_TIMEOUT_MS = 3_000;
+
+/** The frames that a gateway takes whose requests hold at most this: many small requests, or a large one after them. */
+export function pipeFrameBytesMax(requestBytesMax: number): number {
+  return Math.max(PIPE_FRAME_BYTES_MAX, FRAME_BYTES_SOFT + requestBytesMax + FRAME_OVERHEAD_BYTES);
+}
+
+export interface PipeDialOptions {
+  readonly clock: Clock;
+  /** Plain text without it. */
+  readonly tls?: ConnectionOptions | undefined;
+}
+
+/** Begins a Pipe to the gateway at `address` (`host:port`). */
+export function dialPipe(address: string, { clock, tls }: PipeDialOptions): FrameLink {
+  return dialLink(
+    { address, hello: PIPE_HELLO, check: pipeRefusal },
+    { clock, tls, frameBytesMax: FRAME_BYTES_MAX, probeMs: PROBE_MS, probeTimeoutMs: PROBE_TIMEOUT_MS },
+  );
+}
+
+/** PL1. What is to be said of the other end's hello, if anything. */
+export function pipeRefusal({ protocol = '' }: Hello): ServiceError | undefined {
+  if (protocol === PIPE_PROTOCOL_VERSION) return undefined;
+  return new ServiceError(
+    'UNIMPLEMENTED',
+    `the peer speaks version '${protocol}' of the Pipe, this end '${PIPE_PROTOCOL_VERSION}'`,
+  );
+}

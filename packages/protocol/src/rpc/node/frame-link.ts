@@ -1,0 +1,55 @@
+import { type DialOptions, dialFrames, type FrameStream, type Hello, ServiceError, type StreamEnd } from '@remora/base';
+import type { FrameLink, FrameReceiver } from '../link.ts';
+
+/** Links over streams of frames between two processes. */
+
+export interface DialledLink {
+  /** `host:port` */
+  readonly address: string;
+  readonly hello: Hello;
+  /** Looks at how the other end names itself: the link opens only when it returns nothing. */
+  readonly check: (hello: Hello) => ServiceError | undefined;
+}
+
+/** The dialling end. Nothing but the hello is sent before the other side's is checked. */
+export function dialLink({ address, hello, check }: DialledLink, options: DialOptions): FrameLink {
+  let receiver: FrameReceiver | undefined;
+  const stream = dialFrames(address, hello, options, {
+    onHello(answer) {
+      const refusal = check(answer);
+      if (refusal === undefined) return receiver?.onOpen();
+      stream.destroy();
+      receiver?.onClose(refusal);
+    },
+    onFrame: (frame) => receiver?.onFrame(frame),
+    onDrain: () => receiver?.onDrain(),
+    onEnd: (end) => receiver?.onClose(errorOf(end)),
+  });
+  return {
+    start(attached) {
+      receiver = attached;
+    },
+    send: (frame) => stream.send(frame),
+    close: () => stream.destroy(),
+  };
+}
+
+/** The accepting end; the hellos have been exchanged before. */
+export function acceptedLink(stream: FrameStream): FrameLink {
+  return {
+    start(receiver) {
+      stream.handle({
+        onFrame: (frame) => receiver.onFrame(frame),
+        onDrain: () => receiver.onDrain(),
+        onEnd: (end) => receiver.onClose(errorOf(end)),
+      });
+      receiver.onOpen();
+    },
+    send: (frame) => stream.send(frame),
+    close: (reason) => stream.end(reason ?? new ServiceError('UNAVAILABLE', 'the server is stopping')),
+  };
+}
+
+function errorOf({ code, message }: StreamEnd): ServiceError {
+  return new ServiceError(code ?? 'UNAVAILABLE', message);
+}

@@ -1,0 +1,41 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect } from 'node:net';
+import { createServer } from 'node:tls';
+
+/** Made for tests, for 127.0.0.1, until the year 2126; guards nothing. */
+const KEY = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg5u+h1nVFkq1K4Gyz
+fb7gv+W1UIPXusy0FTWT0y8wMmahRANCAARmeIcnKaTuJkBtOPJ5xfGtWrvxOLRF
+TXk66BZyvehOO0rz8mKdflRUe8g5ZIcBeDJexBi7WAdPB08JWHRdplzF
+-----END PRIVATE KEY-----
+`;
+const CERT = `-----BEGIN CERTIFICATE-----
+MIIBmjCCAUGgAwIBAgIUHElVAxvebIvknEDMD8bSQbb5+n0wCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMjIwNTAzOFoYDzIxMjYxMDI5
+MjA1MDM4WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAARmeIcnKaTuJkBtOPJ5xfGtWrvxOLRFTXk66BZyvehOO0rz8mKdflRU
+e8g5ZIcBeDJexBi7WAdPB08JWHRdplzFo28wbTAdBgNVHQ4EFgQUT89Of7I0zuao
+bnYSFbTzGrF9SbAwHwYDVR0jBBgwFoAUT89Of7I0zuaobnYSFbTzGrF9SbAwDwYD
+VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
+zj0EAwIDRwAwRAIgHHnA4bp3ejiwQUf2vscJSV2gMEmUsIZ9YGGqwrFH61gCIA7g
+5tEKJD53kkuj2WzpQZHRZ7wSEF7jM6GoAfNG6no0
+-----END CERTIFICATE-----
+`;
+
+/** Something that ends TLS and passes on what is inside, as many put before their services. */
+export async function tlsFront(target: string): Promise<{ address: string; ca: string; close(): void }> {
+  const [host = '', port = ''] = target.split(':');
+  const server = createServer({ key: KEY, cert: CERT }, (outside) => {
+    const inside = connect(Number(port), host);
+    outside.pipe(inside).pipe(outside);
+    outside.on('error', () => inside.destroy());
+    inside.on('error', () => outside.destroy());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ca: CERT,
+    close: () => void server.close(),
+  };
+}
