@@ -39,9 +39,8 @@ export class Semaphore {
    * Versions tell holders apart (`check`), and say who came later. They are no fence: holders work side by side, and the
    * version of one may be below that of another.
    *
-   * @throws ServiceError LOCK_PERMITS_EXCEEDED when there are not that many in all, or not any more, which is LOCK_CANCELED
-   *   if the answer that said so was lost; INVALID_ARGUMENT for less than one;
-   *   LOCK_KIND_MISMATCH when the name is in use as a lock; others as `Lock.acquire`.
+   * @throws ServiceError LOCK_PERMITS_EXCEEDED when there are not that many in all, or not any more; INVALID_ARGUMENT for
+   *   less than one; LOCK_KIND_MISMATCH when the name is in use as a lock; others as `Lock.acquire`.
    */
   acquire(options: PermitOptions = {}): Promise<HeldLock> {
     return acquireLock(this.#deps, this.id, this.#wanted(options));

@@ -1,5 +1,6 @@
 import { binaryString, compareBytes, ManualClock, type Span, utf8 } from '@remora/base';
 import {
+  type AcquireAs,
   type LockCommand,
   type LockNews,
   type LockState,
@@ -162,6 +163,34 @@ it('whoever listens knows in the end what is, however far behind it was', async 
     }),
     { numRuns: 40 },
   );
+});
+
+it('when those who were named have left, the next ones are named, holders as well as waiters (LL5)', async () => {
+  const bed = new ListenerBed();
+  await bed.begin(7n);
+  const session = { lease: 7n, incarnation: bed.incarnations.get(7n) ?? 0 };
+  const at = { lock: lockId(12), deadlineMs: 0 };
+  const acquire = (token: string, as?: AcquireAs): Promise<void> =>
+    bed.run({
+      ...{ type: 'acquire', ...at, owner: { session, token }, wait: true, waitUntilMs: 0, depthMax: 1 },
+      ...{ data: utf8(''), ...(as === undefined ? {} : { as }) },
+    });
+  const token = (kind: string, i: number) => `${kind}${String(i).padStart(2, '0')}`;
+  for (let i = 0; i < 25; i++) await acquire(token('h', i), { type: 'shared' });
+  for (let i = 0; i < 25; i++) await acquire(token('w', i));
+  bed.listen();
+  const told = () => bed.told.get(binaryString(at.lock.name));
+  const names = () => [told()?.holders[0]?.owner.token, told()?.waiters[0]?.owner.token];
+  expect([told()?.holders.length, told()?.waiters.length, names()]).toEqual([10, 10, ['h00', 'w00']]);
+  for (let i = 0; i < 10; i++) {
+    await bed.run({ type: 'cancel', ...at, owner: { session, token: token('w', i) }, attempt: 0 });
+  }
+  expect([told()?.waiters.length, names()]).toEqual([15, ['h00', 'w10']]);
+  for (let i = 0; i < 25; i++) {
+    expect(names()).toEqual([token('h', i), 'w10']);
+    await bed.run({ type: 'release', ...at, owner: { session, token: token('h', i) }, all: true });
+  }
+  expect([told()?.waiterCount, names()]).toEqual([14, ['w10', 'w11']]);
 });
 
 it('with more locks than are remembered for one who is behind, it begins anew', async () => {

@@ -9,7 +9,17 @@ import {
   type ServiceError,
   type Span,
 } from '@remora/base';
-import { type LockId, type LockNews, type LockQuery, lockPrefix, lockSpan, nameAt, queryLocks } from '@remora/lock';
+import {
+  type LockEvent,
+  type LockId,
+  type LockNews,
+  type LockQuery,
+  type LockState,
+  lockPrefix,
+  lockSpan,
+  nameAt,
+  queryLocks,
+} from '@remora/lock';
 import { intersection } from '../state/bounds.ts';
 import type { Spanned } from '../watch/span-index.ts';
 
@@ -38,10 +48,18 @@ export interface ListenerDeps {
   readonly revision: () => number;
 }
 
+/** How many of those who were named are still there, at least; infinite where all were named. */
+interface Named {
+  readonly holders: number;
+  readonly waiters: number;
+}
+
 /** Locks whose state is told at a time: others are served in between. */
 const PAGE_LOCKS = 100;
 /** Locks that are remembered while the other side is behind; with more of them it begins anew. */
 const MISSED_MAX = 1_000;
+/** Locks of which it is known that not all were named (LL5); of others nobody is named when those have left. */
+const PARTIAL_MAX = MISSED_MAX;
 
 /**
  * One who listens to locks of a range.
@@ -52,6 +70,8 @@ const MISSED_MAX = 1_000;
  * LL3. Of locks that are free nothing is said, unless it is the only one or something was said before; `begin` says so of
  *      all at once.
  * LL4. Nothing is queued for one who is behind, but the names of at most MISSED_MAX locks.
+ * LL5. A state names the first holders and waiters only, and events add no names where some are missing. When those who were
+ *      named have left, it is told how the lock is once more: the next ones are named then.
  */
 export class LockListener implements Spanned {
   readonly key: Bytes;
@@ -70,6 +90,8 @@ export class LockListener implements Spanned {
   #pending: Events[] = [];
   /** LL1. Locks of which something was left out; undefined when they are too many. */
   #missed: Map<string, LockId> | undefined = new Map();
+  /** LL5. Locks of which not all holders or waiters were named. */
+  readonly #partial = new Map<string, Named>();
 
   constructor(deps: ListenerDeps, listened: Listened, sink: ListenerSink) {
     this.#deps = deps;
@@ -91,6 +113,7 @@ export class LockListener implements Spanned {
     this.#listing = !single;
     this.#missed = new Map();
     this.#pending = [];
+    this.#partial.clear();
     if (single) this.#miss(span.start, { namespace, name });
     this.#send([{ type: 'begin', from: nameAt(namespace, span.start), to: nameAt(namespace, span.end) }]);
     this.#goOn();
@@ -109,6 +132,7 @@ export class LockListener implements Spanned {
       return false;
     }
     this.#pending.push(news);
+    if (this.#partial.size > 0) this.#leave(start, news);
     return true;
   }
 
@@ -116,8 +140,36 @@ export class LockListener implements Spanned {
     const pending = this.#pending;
     if (pending.length === 0 || this.#closed) return;
     this.#pending = [];
-    if (!this.#blocked) this.#send(pending);
-    else for (const { lock } of pending) this.#miss(lockPrefix(lock), lock);
+    if (this.#blocked) {
+      for (const { lock } of pending) this.#miss(lockPrefix(lock), lock);
+      return;
+    }
+    this.#send(pending);
+    this.#tellMissed(); // LL5
+  }
+
+  /** LL5. */
+  #leave(start: Bytes, { lock, events }: Events): void {
+    const key = binaryString(start);
+    const named = this.#partial.get(key);
+    if (named === undefined) return;
+    const holders = named.holders - events.filter(endsHold).length;
+    const waiters = named.waiters - events.filter(endsWait).length;
+    if (holders > 0 && waiters > 0) this.#partial.set(key, { holders, waiters });
+    else this.#miss(start, lock);
+  }
+
+  /** LL5. */
+  #named(lock: LockId, state: LockState | undefined): void {
+    const key = binaryString(lockPrefix(lock));
+    this.#partial.delete(key);
+    if (state === undefined || this.#partial.size >= PARTIAL_MAX) return;
+    const { holders, holderCount, waiters, waiterCount } = state;
+    if (holders.length === holderCount && waiters.length === waiterCount) return;
+    this.#partial.set(key, {
+      holders: holders.length < holderCount ? holders.length : Number.POSITIVE_INFINITY,
+      waiters: waiters.length < waiterCount ? waiters.length : Number.POSITIVE_INFINITY,
+    });
   }
 
   /** LL4. */
@@ -147,7 +199,9 @@ export class LockListener implements Spanned {
       if (this.#blocked) return;
       this.#missed?.delete(name);
       const shown = this.#query({ type: 'show', lock, allKinds: true });
-      if (shown.type === 'show') this.#send([{ type: 'state', lock, revision, state: shown.state }]);
+      if (shown.type !== 'show') continue;
+      this.#named(lock, shown.state);
+      this.#send([{ type: 'state', lock, revision, state: shown.state }]);
     }
   }
 
@@ -158,6 +212,7 @@ export class LockListener implements Spanned {
     const page = this.#query({ type: 'list', namespace, prefix, after, limit: PAGE_LOCKS, allKinds: true });
     if (page.type !== 'list') return;
     const last = page.locks.at(-1)?.lock;
+    for (const state of page.locks) this.#named(state.lock, state);
     const news = page.locks.map((state): LockNews => ({ type: 'state', lock: state.lock, revision, state }));
     if (last !== undefined && page.more) {
       this.#after = last.name;
@@ -196,4 +251,12 @@ export class LockListener implements Spanned {
     if (!this.sink.send(news)) this.#blocked = true;
     return !this.#blocked;
   }
+}
+
+function endsHold({ type }: LockEvent): boolean {
+  return type === 'released' || type === 'expired' || type === 'forced';
+}
+
+function endsWait(event: LockEvent): boolean {
+  return event.type === 'left' || ((event.type === 'acquired' || event.type === 'upgraded') && event.waited);
 }

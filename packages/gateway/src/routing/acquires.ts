@@ -36,17 +36,61 @@ export class Acquires {
 
   /** Acquires; when that joins the queue, waits for its end: granted, refused, or the time to wait is over. */
   acquire(command: Acquire, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
-    let stopWaiting: (() => void) | undefined;
+    let stopWaiting: GiveUp | undefined;
     const stopAsking = this.#deps.command({ type: 'lock', command }, options, (error, reply) => {
       const result = reply?.result;
       if (result === undefined || result.type !== 'lock' || result.result.type !== 'queued') return done(error, reply);
       const { position } = result.result;
       const queued: BackendDone<CommandResult> = (failure, ended) =>
         done(failure, ended === undefined ? undefined : { ...ended, queuedAt: position });
-      const isUpgrade = command.as?.type === 'upgrade';
-      stopWaiting = this.#await(command, options, isUpgrade ? this.#upgraded(command, options, queued) : queued);
+      const again = (stop: GiveUp): void => {
+        stopWaiting = stop;
+      };
+      stopWaiting = this.#await(command, options, this.#ended(command, options, queued, again));
     });
     return () => (stopWaiting ?? stopAsking)();
+  }
+
+  /** What is made of the end of the wait, where it does not say by itself how it ended. */
+  #ended(
+    command: Acquire,
+    options: RequestOptions,
+    done: BackendDone<CommandResult>,
+    again: (stop: GiveUp) => void,
+  ): BackendDone<CommandResult> {
+    switch (command.as?.type) {
+      case 'upgrade':
+        return this.#upgraded(command, options, done);
+      case 'permits':
+        return this.#turnedAway(command, options, done, again);
+      default:
+        return done;
+    }
+  }
+
+  /**
+   * Who waits for more permits than there are by now is turned away, and that is told once. Where it was lost, all that is
+   * known is that the owner waits no longer. Asked again, the lock tells why, or lets it wait if there are so many again: an
+   * acquire with a number can be repeated, and is refused if it was canceled.
+   */
+  #turnedAway(
+    command: Acquire,
+    { requestId: _, ...options }: RequestOptions,
+    done: BackendDone<CommandResult>,
+    again: (stop: GiveUp) => void,
+  ): BackendDone<CommandResult> {
+    const { clock } = this.#deps;
+    const { waitMs = 0 } = options;
+    const beganMs = clock.monotonicMs();
+    return (error, reply) => {
+      const result = reply?.result.type === 'lock' ? reply.result.result : undefined;
+      const isKnown = result?.type !== 'refused' || result.code !== 'LOCK_CANCELED';
+      if (isKnown || (command.attempt ?? 0) === 0) return done(error, reply);
+      if (waitMs === 0) return again(this.acquire(command, options, done));
+      const remainingMs = waitMs - (clock.monotonicMs() - beganMs);
+      if (remainingMs <= 0) return done(TOO_LATE, undefined);
+      again(this.acquire(command, { ...options, waitMs: remainingMs }, done));
+    };
   }
 
   /** Who upgrades holds the lock all the time: that it waits no longer does not say how. Asked again, the lock tells. */

@@ -1,6 +1,6 @@
 // Acquires that wait: how a gateway keeps them, and how many.
 import { ManualClock, SeededRandom, ServiceError, silentLogger, utf8 } from '@remora/base';
-import type { LockCommand, LockResult } from '@remora/lock';
+import type { AcquireAs, LockCommand, LockResult } from '@remora/lock';
 import type {
   ClusterView,
   CommandResult,
@@ -43,6 +43,8 @@ class QueueBed {
   readonly commands: LockCommand[] = [];
   readonly waiting: Done[] = [];
   readonly outcomes: string[] = [];
+  /** What an acquire is answered. */
+  asked: LockResult = { type: 'queued', position: 1 };
   waitsRefused = 0;
   readonly backend = new RangeBackend({
     nodeId: 1,
@@ -64,9 +66,8 @@ class QueueBed {
       } else if (request.body.kind === 'command' && request.body.command.type === 'lock') {
         const { command } = request.body.command;
         this.commands.push(command);
-        const queued: LockResult = { type: 'queued', position: 1 };
         const canceled: LockResult = { type: 'canceled', released: false };
-        done(undefined, reply({ type: 'lock', result: command.type === 'acquire' ? queued : canceled }));
+        done(undefined, reply({ type: 'lock', result: command.type === 'acquire' ? this.asked : canceled }));
       } else return this.#wait(options.timeoutMs, done);
       return { cancel() {} };
     };
@@ -87,10 +88,10 @@ class QueueBed {
     return { cancel };
   }
 
-  acquire(token: string, waitMs = 0, attempt = 1): () => void {
+  acquire(token: string, waitMs = 0, attempt = 1, as: AcquireAs = { type: 'shared' }): () => void {
     const owner = { session: { lease: 1n, incarnation: 1 }, token };
     const times = { waitUntilMs: 0, deadlineMs: 0, depthMax: 1, attempt };
-    const command = { type: 'acquire', lock, owner, wait: true, data: utf8(''), ...times } as const;
+    const command = { type: 'acquire', lock, owner, wait: true, data: utf8(''), as, ...times } as const;
     const giveUp = this.backend.command({ type: 'lock', command }, { timeoutMs: 1_000, waitMs }, (error, answer) => {
       const result = answer?.result.type === 'lock' ? answer.result.result : undefined;
       const said = result?.type === 'refused' ? result.code : result?.type;
@@ -102,10 +103,57 @@ class QueueBed {
   }
 
   grant(): void {
-    const result: LockResult = { type: 'granted', version: 9, depth: 1, lockTimeMs: 0 };
+    this.answer({ type: 'granted', version: 9, depth: 1, lockTimeMs: 0 });
+  }
+
+  /** Whoever has waited for longest. */
+  answer(result: LockResult): void {
     this.waiting.shift()?.(undefined, reply({ type: 'lockAwait', result }));
+    this.clock.advance(100);
   }
 }
+
+function refusal(code: Extract<LockResult, { type: 'refused' }>['code']): LockResult {
+  return { type: 'refused', code, message: code };
+}
+
+const PERMITS: AcquireAs = { type: 'permits', permits: 2, capacity: 3 };
+
+test('who waited for permits, and is said to wait no longer, is told why: the lock is asked again, once', () => {
+  const bed = new QueueBed();
+  bed.acquire('a', 5_000, 1, PERMITS);
+  bed.asked = refusal('LOCK_PERMITS_EXCEEDED');
+  bed.answer(refusal('LOCK_CANCELED'));
+  expect([bed.outcomes, bed.commands.length]).toEqual([['a LOCK_PERMITS_EXCEEDED'], 2]);
+  bed.asked = refusal('LOCK_CANCELED');
+  bed.acquire('b', 0, 1, PERMITS);
+  expect([bed.outcomes.at(-1), bed.commands.length]).toEqual(['b LOCK_CANCELED', 3]);
+});
+
+test('who waited for permits, and finds that there are enough again, waits on for what is left of its time', () => {
+  const bed = new QueueBed();
+  bed.acquire('a', 1_000, 1, PERMITS);
+  bed.clock.advance(500);
+  bed.answer(refusal('LOCK_CANCELED'));
+  expect([bed.outcomes, bed.waiting.length, bed.commands.length]).toEqual([[], 1, 2]);
+  bed.clock.advance(450);
+  expect(bed.outcomes).toEqual(['a LOCK_TIMEOUT']);
+  const giveUp = bed.acquire('b', 0, 1, PERMITS);
+  bed.answer(refusal('LOCK_CANCELED'));
+  expect(bed.waiting.length).toBe(1);
+  giveUp();
+  expect([bed.waiting.length, bed.outcomes.length]).toEqual([0, 1]);
+});
+
+test.each([
+  { what: 'a lock', attempt: 1, as: undefined },
+  { what: 'permits, without a number', attempt: 0, as: PERMITS },
+])('who waited for $what is told what the queue says', ({ attempt, as }) => {
+  const bed = new QueueBed();
+  bed.acquire('a', 0, attempt, as);
+  bed.answer(refusal('LOCK_CANCELED'));
+  expect([bed.outcomes, bed.commands.length]).toEqual([['a LOCK_CANCELED'], 1]);
+});
 
 const tooMuch: readonly { readonly name: string; readonly attempt: number; readonly last: string }[] = [
   { name: 'keeps its place if it has a number', attempt: 1, last: 'acquire' },

@@ -36,8 +36,8 @@ const ACQUIRES_SELDOM = 2;
 const LOOKS_SELDOM = 3;
 const RESIZES_SELDOM = 40;
 const NOT_ACQUIRED = [...LOST, 'LOCK_TIMEOUT', 'LOCK_BUSY', 'CANCELED'] as const;
-/** The last one: there were not so many any more, and the answer that said so was lost. */
-const NOT_GIVEN = [...NOT_ACQUIRED, 'LOCK_PERMITS_EXCEEDED', 'LOCK_CANCELED'] as const;
+/** The last one: there were not so many any more. */
+const NOT_GIVEN = [...NOT_ACQUIRED, 'LOCK_PERMITS_EXCEEDED'] as const;
 const NOT_ALL = [...NOT_ACQUIRED, 'LOCK_NOT_HELD'] as const;
 const NOT_CONVERTED = [...NOT_ACQUIRED, 'LOCK_UPGRADE_CONFLICT', 'LOCK_NOT_HELD'] as const;
 
