@@ -20,6 +20,7 @@ import {
   type LockResult,
   type LockState,
   type LockView,
+  lockOfName,
   type Owner,
   queryLocks,
   type SessionLock,
@@ -363,7 +364,6 @@ export class SdkBackend implements Backend {
     const rows = this.#rows;
     const nameOf = (key: Bytes): string => Buffer.from(key).toString('latin1');
     const locksOf = (session: SessionRef) => this.#sessions.get(session.lease)?.locks;
-    const lockName = (lock: LockId): string => `${lock.namespace}/${nameOf(lock.name)}`;
     return {
       revision: this.#revision,
       timeMs: this.rangeTimeMs(),
@@ -379,8 +379,11 @@ export class SdkBackend implements Backend {
         return limit === 0 ? found : found.slice(0, limit);
       },
       sessionAlive: (session) => this.#sessions.has(session.lease),
-      attach: (session, lock) => locksOf(session)?.set(lockName(lock), lock),
-      detach: (session, lock) => locksOf(session)?.delete(lockName(lock)),
+      getNamed: (name) => rows.get(name),
+      putNamed: (name, value) => rows.set(name, value instanceof Uint8Array ? value : value.encode()),
+      deleteNamed: (name) => rows.delete(name),
+      attach: (session, lock) => locksOf(session)?.set(lock, lockOfName(lock)),
+      detach: (session, lock) => locksOf(session)?.delete(lock),
       onEvent: (event) => this.#events.push(event),
     };
   }

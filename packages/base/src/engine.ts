@@ -5,6 +5,16 @@ export interface Row {
   readonly value: Bytes;
 }
 
+/**
+ * What a row holds, in the form in which it is worked with: its bytes are made when they are wanted, if they ever are. It
+ * never changes, and `encode` gives the same bytes each time.
+ */
+export interface Unencoded {
+  encode(): Bytes;
+}
+
+export type ResidentValue = Bytes | Unencoded;
+
 export interface ScanOptions extends Span {
   /** Most rows to return; 0 or absent is unlimited. */
   readonly limit?: number;
@@ -46,11 +56,17 @@ export interface Rebuild {
  *     changes up to one moment together or not at all. The write-ahead log covers what is not checkpointed yet.
  * E2. `get`, `scanResident` and the mutations are synchronous: apply is one pass without an await on the hot path.
  * E3. Keys and values handed in are owned by the engine afterwards; rows handed out must not be changed.
+ * E4. Rows of resident key spaces can be read and changed by name too: the key as a `binaryString`. A value that was put
+ *     unencoded may be given back so, or as its bytes, to whoever asks by name; everywhere else it is its bytes.
  */
 export interface Engine {
   get(key: Bytes): Bytes | undefined;
   put(key: Bytes, value: Bytes): void;
   delete(key: Bytes): void;
+
+  getResident(name: string): ResidentValue | undefined;
+  putResident(name: string, value: ResidentValue): void;
+  deleteResident(name: string): void;
 
   /** Rows of a span in key order, synchronously. The span must lie in a resident key space (see `EngineOptions.resident`). */
   scanResident(options: ScanOptions): readonly Row[];

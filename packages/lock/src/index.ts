@@ -16,7 +16,18 @@ export * from './condition.ts';
 export { delayedHolds } from './delay.ts';
 export { type LockEvent, type LockNews, stateAfter } from './events.ts';
 export { sameOwner, sameSession } from './identity.ts';
-export { LOCK_SPACE, lockOfKey, lockPrefix, lockSpan, lockStart, nameAt, namespaceSpan } from './keys.ts';
+export {
+  LOCK_SPACE,
+  type LockName,
+  lockName,
+  lockOfKey,
+  lockOfName,
+  lockPrefix,
+  lockSpan,
+  lockStart,
+  nameAt,
+  namespaceSpan,
+} from './keys.ts';
 export { lockSchema } from './layout.ts';
 export * from './limits.ts';
 export type { GrantEnd, LockMeter } from './meter.ts';

@@ -1,4 +1,4 @@
-import { compareBytes, equalBytes, spanContains, utf8 } from '@remora/base';
+import { binaryString, compareBytes, equalBytes, spanContains, utf8 } from '@remora/base';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MemoryView } from '../test/memory-view.ts';
@@ -7,7 +7,10 @@ import {
   LOCK_SPACE,
   type LockId,
   type LockQueryResult,
+  lockName,
   lockOfKey,
+  lockOfName,
+  lockPrefix,
   lockSpan,
   lockStart,
   nameAt,
@@ -30,6 +33,8 @@ describe('keys', () => {
         const inner = Buffer.concat([spanA.start, Buffer.from([2, 0, 1, 255])]);
         expect(spanContains(spanA, inner)).toBe(true);
         expect(lockStart(inner)).toEqual(spanA.start);
+        for (const lock of [a, b]) expect(lockName(lock)).toBe(binaryString(lockPrefix(lock))); // K4
+        expect(lockOfName(lockName(a))).toEqual(lockOfKey(spanA.start));
         if (a.namespace !== b.namespace) return;
         const order = Math.sign(compareBytes(a.name, b.name));
         expect(Math.sign(compareBytes(spanA.start, spanB.start))).toBe(order);

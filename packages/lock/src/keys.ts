@@ -18,8 +18,19 @@
  * K2. Numbers in keys are non-negative doubles, big-endian: IEEE 754 orders those as their bytes. Times may have
  *     fractions, sequences and incarnations are safe integers.
  * K3. Whatever exists of a lock, its head exists and is its first row.
+ * K4. A lock's name is its prefix as a `binaryString`, made without a detour over bytes: what nearly every command needs
+ *     of a key.
  */
-import { asBuffer, assert, type Bytes, compareBytes, EMPTY_BYTES, prefixEnd, type Span } from '@remora/base';
+import {
+  asBuffer,
+  assert,
+  type Bytes,
+  binaryString,
+  compareBytes,
+  EMPTY_BYTES,
+  prefixEnd,
+  type Span,
+} from '@remora/base';
 import { viewAround, writeText } from './binary.ts';
 import { NAMESPACE_BYTES_MAX } from './limits.ts';
 import type { LockId, Owner, SessionRef } from './types.ts';
@@ -51,6 +62,38 @@ export function lockPrefix(lock: LockId): Buffer {
   key[key.length - 2] = 0;
   key[key.length - 1] = 1;
   return key;
+}
+
+/** K4. */
+export type LockName = string;
+
+/** The same as `lockPrefix`, as a name. */
+export function lockName({ namespace, name }: LockId): LockName {
+  const text = binaryString(name);
+  const escaped = text.includes('\0') ? text.replaceAll('\0', '\0\xff') : text;
+  return `${namespaceName(namespace)}${escaped}\0\x01`;
+}
+
+/** The key of the head of a lock, as a name. */
+export function headName(lock: LockName): string {
+  return `${lock}\0`;
+}
+
+/** The lock of a name that `lockName` made. */
+export function lockOfName(name: LockName): LockId {
+  return lockOfKey(Buffer.from(name, 'latin1'));
+}
+
+let lastNamespace = '';
+let lastNamespaceName = '';
+
+/** What the names of all its locks begin with. Made once for many commands in a row. */
+function namespaceName(namespace: string): string {
+  if (namespace !== lastNamespace || lastNamespaceName === '') {
+    lastNamespace = namespace;
+    lastNamespaceName = binaryString(spaceKey(namespace, EMPTY_BYTES, 0));
+  }
+  return lastNamespaceName;
 }
 
 /** The span of all locks of a namespace whose names begin with `prefix`, in the order of their names. */

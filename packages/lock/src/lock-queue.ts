@@ -51,7 +51,7 @@ export class LockQueue extends LockHolds {
     assert(Number.isSafeInteger(sequence), 'sequences of a queue are safe integers');
     this.view.put(this.keys.waiter(sequence), encodeWaiter(waiter));
     this.putOwner(waiter.owner, { sequence, mark: record.mark, shareVersion: record.shareVersion });
-    this.view.attach(waiter.owner.session, this.lock);
+    this.view.attach(waiter.owner.session, this.name);
     head.nextSequence = sequence + 1;
     head.waiters += 1;
     this.changed = true;

@@ -13,32 +13,42 @@
  */
 import { type Bytes, equalBytes } from '@remora/base';
 import { sameSession } from './identity.ts';
-import { LockKeys } from './keys.ts';
+import { headName, LockKeys, type LockName, lockName } from './keys.ts';
 import { keepData, keptData, recordForced } from './left-behind.ts';
 import { Marks } from './marks.ts';
 import { Passers } from './passers.ts';
-import { decodeHead, emptyHead, encodeHead, type Head } from './records.ts';
+import { emptyHead, type Head } from './records.ts';
 import { decodeOwner, encodeOwner, type Mark, NOTHING_OWNED, type OwnerRecord } from './row-records.ts';
+import { headOf, storedHead } from './stored-head.ts';
 import type { ForcedRelease, LockId, LockView, Owner, SessionRef } from './types.ts';
 
 export class LockRecords {
   protected readonly view: LockView;
-  protected readonly lock: LockId;
-  protected readonly keys: LockKeys;
+  protected readonly name: LockName;
   protected readonly headRecord: Head;
   /** The head is to be written. */
   protected changed = false;
+  readonly #lock: LockId;
+  #keys: LockKeys | undefined;
+  readonly #headName: string;
   readonly #existed: boolean;
   /** Sessions that may have nothing left in this lock (W4). */
-  readonly #loose: SessionRef[] = [];
+  #loose: SessionRef[] | undefined;
 
   constructor(view: LockView, lock: LockId) {
     this.view = view;
-    this.lock = lock;
-    this.keys = new LockKeys(lock);
-    const bytes = view.get(this.keys.head);
-    this.#existed = bytes !== undefined;
-    this.headRecord = bytes === undefined ? emptyHead() : decodeHead(bytes);
+    this.name = lockName(lock);
+    this.#lock = lock;
+    this.#headName = headName(this.name);
+    const stored = view.getNamed(this.#headName);
+    this.#existed = stored !== undefined;
+    this.headRecord = stored === undefined ? emptyHead() : headOf(stored);
+  }
+
+  /** Of the other rows: most commands need none. */
+  protected get keys(): LockKeys {
+    this.#keys ??= new LockKeys(this.#lock);
+    return this.#keys;
   }
 
   /** Counters of the lock, and who has it alone. */
@@ -80,6 +90,7 @@ export class LockRecords {
 
   /** W4. To be looked at when the command has been applied. */
   protected loosen(session: SessionRef): void {
+    this.#loose ??= [];
     this.#loose.push(session);
   }
 
@@ -96,7 +107,7 @@ export class LockRecords {
 
   mark(owner: Owner, mark: Mark): void {
     this.marks.leave(owner, mark);
-    this.view.attach(owner.session, this.lock);
+    this.view.attach(owner.session, this.name);
   }
 
   /** Clears some of the marks whose end has passed; costs nothing while none has. */
@@ -121,7 +132,7 @@ export class LockRecords {
   get passers(): Passers {
     return new Passers({
       ...{ view: this.view, keys: this.keys, head: this.headRecord },
-      attach: (session) => this.view.attach(session, this.lock),
+      attach: (session) => this.view.attach(session, this.name),
       loosen: (session) => this.loosen(session),
       changed: () => {
         this.changed = true;
@@ -162,11 +173,12 @@ export class LockRecords {
     const head = this.headRecord;
     if (this.changed) {
       const isLeft = head.marks > 0 || head.passed > 0 || head.capacity > 0 || head.keepsData || head.forcedOnRecord;
-      if (this.held || isLeft) this.view.put(this.keys.head, encodeHead(head));
-      else if (this.#existed) this.view.delete(this.keys.head);
+      if (this.held || isLeft) this.view.putNamed(this.#headName, storedHead(head));
+      else if (this.#existed) this.view.deleteNamed(this.#headName);
     }
+    if (this.#loose === undefined) return;
     for (const session of this.#loose) {
-      if (!this.#sessionInUse(session)) this.view.detach(session, this.lock);
+      if (!this.#sessionInUse(session)) this.view.detach(session, this.name);
     }
   }
 }

@@ -129,7 +129,7 @@ const FORCED_ON_RECORD = 16;
 const REVOKING = 32;
 const FLAGS_MAX = 63;
 
-export function encodeHead(head: Head): Buffer {
+export function encodeHead(head: Readonly<Head>): Buffer {
   const hold = head.hold;
   if (!isPlain(head)) return encodeBlocks(head);
   const tokenBytes = hold === undefined ? 0 : Buffer.byteLength(hold.holder.owner.token);
@@ -160,7 +160,7 @@ export function encodeHead(head: Head): Buffer {
 }
 
 /** R4. Whether versions 1 and 2 can say it. */
-function isPlain(head: Head): boolean {
+function isPlain(head: Readonly<Head>): boolean {
   const { hold, sharers, permits, capacity, capacityIsSet, upgrading } = head;
   const { keepsData, forcedOnRecord, revoking, passing, passed } = head;
   const isShared = sharers !== 0 || permits !== 0 || capacity !== 0 || capacityIsSet || upgrading;
@@ -227,7 +227,7 @@ function decodeHold(bytes: Bytes): Hold {
 
 // ------------------------------------------------------------------------------------------------ version 3
 
-function encodeBlocks(head: Head): Buffer {
+function encodeBlocks(head: Readonly<Head>): Buffer {
   const hold = head.hold;
   const holdAt = PREFIX_BYTES + BLOCK_LENGTH_BYTES + HEAD_BLOCK.bytes;
   const tailAt = holdAt + BLOCK_LENGTH_BYTES + HOLD_BLOCK.bytes;

@@ -1,5 +1,6 @@
-import type { Bytes } from '@remora/base';
+import type { Bytes, ResidentValue } from '@remora/base';
 import type { LockEvent } from './events.ts';
+import type { LockName } from './keys.ts';
 import type { LockMeter } from './meter.ts';
 
 /** Names one lock. Every record of a lock shares a key prefix, and thus a range. */
@@ -344,13 +345,17 @@ export interface LockView {
   get(key: Bytes): Bytes | undefined;
   put(key: Bytes, value: Bytes): void;
   delete(key: Bytes): void;
+  /** The same for a row by its name (`headName`); what was put so may be given back as it is, not as bytes. */
+  getNamed(name: string): ResidentValue | undefined;
+  putNamed(name: string, value: ResidentValue): void;
+  deleteNamed(name: string): void;
   /** Rows in key order, at most `limit` (0: all). */
   scan(start: Bytes, end: Bytes, limit: number): readonly { readonly key: Bytes; readonly value: Bytes }[];
   /** Whether this very session is alive (traps 19: re-checked by the apply that grants). */
   sessionAlive(session: SessionRef): boolean;
   /** Makes the session's end call `sessionEnded` for this lock (idempotent), and undoes that. */
-  attach(session: SessionRef, lock: LockId): void;
-  detach(session: SessionRef, lock: LockId): void;
+  attach(session: SessionRef, lock: LockName): void;
+  detach(session: SessionRef, lock: LockName): void;
   /** Is told what happens to the lock; absent when nobody listens. It changes nothing. */
   readonly onEvent?: ((event: LockEvent) => void) | undefined;
   /** Counts what happens; absent where nobody counts. It changes nothing. */

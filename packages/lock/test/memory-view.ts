@@ -1,17 +1,31 @@
-import { assert, type Bytes, compareBytes, type Row } from '@remora/base';
-import { type LockEvent, type LockId, type LockMeter, type LockView, lockSpan, type SessionRef } from '../src/index.ts';
+import { assert, type Bytes, compareBytes, type ResidentValue, type Row } from '@remora/base';
+import {
+  type LockEvent,
+  type LockId,
+  type LockMeter,
+  type LockName,
+  type LockView,
+  lockOfName,
+  type SessionRef,
+} from '../src/index.ts';
+
+/** A row as it was put. */
+interface PutRow {
+  readonly key: Bytes;
+  readonly value: ResidentValue;
+}
 
 /** A range's view in memory: rows in order, sessions that end when told to, and a count of what was asked of it. */
 export class MemoryView implements LockView {
   revision = 1;
   timeMs = 1_000;
   wallMs = 50_000;
-  readonly #rows: Row[] = [];
+  readonly #rows: PutRow[] = [];
   readonly #alive = new Set<string>();
   /** Since they were last taken. */
   #events: LockEvent[] = [];
   /** Attached locks by session. */
-  readonly #attached = new Map<string, Map<string, LockId>>();
+  readonly #attached = new Map<string, Set<LockName>>();
   readonly calls = { get: 0, put: 0, delete: 0, scan: 0, rowsScanned: 0, attach: 0, detach: 0 };
 
   readonly onEvent = (event: LockEvent): void => {
@@ -43,7 +57,7 @@ export class MemoryView implements LockView {
   }
 
   get rows(): readonly Row[] {
-    return this.#rows;
+    return this.#rows.map(encodedRow);
   }
 
   resetCalls(): void {
@@ -59,7 +73,7 @@ export class MemoryView implements LockView {
   }
 
   attachedLocks(session: SessionRef): readonly LockId[] {
-    return [...(this.#attached.get(sessionKey(session))?.values() ?? [])];
+    return [...(this.#attached.get(sessionKey(session)) ?? [])].map(lockOfName);
   }
 
   get attachments(): number {
@@ -69,13 +83,29 @@ export class MemoryView implements LockView {
   }
 
   get(key: Bytes): Bytes | undefined {
+    const value = this.#get(key);
+    return value === undefined ? undefined : encoded(value);
+  }
+
+  getNamed(name: string): ResidentValue | undefined {
+    return this.#get(keyOf(name));
+  }
+
+  putNamed(name: string, value: ResidentValue): void {
+    this.put(keyOf(name), value);
+  }
+
+  deleteNamed(name: string): void {
+    this.delete(keyOf(name));
+  }
+
+  #get(key: Bytes): ResidentValue | undefined {
     this.calls.get += 1;
-    const at = this.#find(key);
-    const row = this.#rows[at];
+    const row = this.#rows[this.#find(key)];
     return row !== undefined && compareBytes(row.key, key) === 0 ? row.value : undefined;
   }
 
-  put(key: Bytes, value: Bytes): void {
+  put(key: Bytes, value: ResidentValue): void {
     this.calls.put += 1;
     const at = this.#find(key);
     const row = this.#rows[at];
@@ -96,7 +126,7 @@ export class MemoryView implements LockView {
     const from = this.#find(start);
     let to = end.length === 0 ? this.#rows.length : this.#find(end);
     if (limit > 0) to = Math.min(to, from + limit);
-    const rows = this.#rows.slice(from, to);
+    const rows = this.#rows.slice(from, to).map(encodedRow);
     this.calls.rowsScanned += rows.length;
     return rows;
   }
@@ -105,18 +135,18 @@ export class MemoryView implements LockView {
     return this.#alive.has(sessionKey(session));
   }
 
-  attach(session: SessionRef, lock: LockId): void {
+  attach(session: SessionRef, lock: LockName): void {
     this.calls.attach += 1;
     assert(this.sessionAlive(session), 'only a living session is attached');
     const key = sessionKey(session);
-    const locks = this.#attached.get(key) ?? new Map<string, LockId>();
-    locks.set(lockKey(lock), lock);
+    const locks = this.#attached.get(key) ?? new Set<LockName>();
+    locks.add(lock);
     this.#attached.set(key, locks);
   }
 
-  detach(session: SessionRef, lock: LockId): void {
+  detach(session: SessionRef, lock: LockName): void {
     this.calls.detach += 1;
-    this.#attached.get(sessionKey(session))?.delete(lockKey(lock));
+    this.#attached.get(sessionKey(session))?.delete(lock);
   }
 
   #find(key: Bytes): number {
@@ -136,6 +166,14 @@ function sessionKey(session: SessionRef): string {
   return `${session.lease}/${session.incarnation}`;
 }
 
-function lockKey(lock: LockId): string {
-  return Buffer.from(lockSpan(lock).start).toString('hex');
+function keyOf(name: string): Buffer {
+  return Buffer.from(name, 'latin1');
+}
+
+function encoded(value: ResidentValue): Bytes {
+  return value instanceof Uint8Array ? value : value.encode();
+}
+
+function encodedRow({ key, value }: PutRow): Row {
+  return { key, value: encoded(value) };
 }

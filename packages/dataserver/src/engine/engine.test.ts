@@ -5,11 +5,12 @@ import { join } from 'node:path';
 import { type Engine, silentLogger, utf8 } from '@remora/base';
 import { Level } from 'level';
 import { describe, expect, it } from 'vitest';
+import type { EngineDeps } from './engine-deps.ts';
 import { ENGINE_FORMAT_VERSION } from './format.ts';
 import { MemoryEngine } from './memory-engine.ts';
 import { MemoryMedium, MemoryStore } from './memory-store.ts';
 import { openLevelEngine } from './node/level-engine.ts';
-import { type EngineDeps, OverlayEngine } from './overlay-engine.ts';
+import { OverlayEngine } from './overlay-engine.ts';
 import { StoreDamagedError } from './store-errors.ts';
 import { CONTRACT_RESIDENT, describeEngine, span, textRows, turningClock } from './test-contract.ts';
 

@@ -1,74 +1,49 @@
-import type { Bytes } from '@remora/base';
-import { type Name, type NameRange, rangeHolds } from './latin1.ts';
+import type { Bytes, Clock } from '@remora/base';
+import { keyOf, type Name } from './latin1.ts';
+import { nextTurn } from './merge.ts';
 import { OrderedTable } from './ordered-table.ts';
+import { ResidentChanges } from './resident-changes.ts';
+import type { PersistentStore } from './store.ts';
 
-interface ResidentChange {
-  value: Bytes | undefined;
-  /** Whether the layers below this generation hold the key (O3). */
-  readonly existsBelow: boolean;
-}
+/** What is made ready for a checkpoint in one go, about half a millisecond's work: requests wait for it. */
+const CHANGES_PER_TURN_MAX = 250;
 
 /** The changes made between two checkpoints (O1). Frozen by not being changed any more. */
 export class Generation {
   /** Keys outside the resident spaces, ordered, tombstones included. */
   readonly changes = new OrderedTable();
-  readonly #resident = new Map<Name, ResidentChange>();
-  #residentBytes = 0;
+  /** Noted by the table of resident rows. */
+  readonly resident = new ResidentChanges();
 
   get keys(): number {
-    return this.changes.keys + this.#resident.size;
+    return this.changes.keys + this.resident.keys;
   }
 
   get bytes(): number {
-    return this.changes.bytes + this.#residentBytes;
+    return this.changes.bytes + this.resident.bytes;
   }
 
   get empty(): boolean {
     return this.keys === 0;
   }
 
-  /** Puts into `rows`, the resident table, and notes the change. */
-  putResident(name: Name, value: Bytes, rows: OrderedTable): void {
-    const existed = rows.set(name, value);
-    const change = this.#resident.get(name);
-    if (change === undefined) {
-      this.#resident.set(name, { value, existsBelow: existed });
-      this.#residentBytes += name.length + value.length;
-    } else {
-      this.#residentBytes += value.length - (change.value?.length ?? 0);
-      change.value = value;
-    }
-  }
-
-  /** Deletes from `rows`, the resident table, and notes the change unless the store never needs to know (O3). */
-  deleteResident(name: Name, rows: OrderedTable): void {
-    const existed = rows.remove(name);
-    const change = this.#resident.get(name);
-    if (change === undefined) {
-      if (!existed) return;
-      this.#resident.set(name, { value: undefined, existsBelow: true });
-      this.#residentBytes += name.length;
-    } else if (change.existsBelow) {
-      this.#residentBytes -= change.value?.length ?? 0;
-      change.value = undefined;
-    } else {
-      this.#forget(name, change);
-    }
-  }
-
-  /** Forgets every change within a range. */
-  removeRange(range: NameRange): void {
-    this.changes.removeRange(range);
-    for (const [name, change] of this.#resident) if (rangeHolds(range, name)) this.#forget(name, change);
-  }
-
   *allChanges(): Generator<readonly [Name, Bytes | undefined]> {
     for (const [name, cell] of this.changes.entries()) yield [name, cell.value];
-    for (const [name, change] of this.#resident) yield [name, change.value];
+    yield* this.resident.all();
   }
+}
 
-  #forget(name: Name, change: ResidentChange): void {
-    this.#resident.delete(name);
-    this.#residentBytes -= name.length + (change.value?.length ?? 0);
+/** Writes a frozen generation in one batch. */
+export async function writeGeneration(store: PersistentStore, generation: Generation, clock: Clock): Promise<void> {
+  const batch = store.batch();
+  let sinceTurn = 0;
+  for (const [name, value] of generation.allChanges()) {
+    if (value === undefined) batch.delete(keyOf(name));
+    else batch.put(keyOf(name), value);
+    if (++sinceTurn >= CHANGES_PER_TURN_MAX) {
+      sinceTurn = 0;
+      await nextTurn(clock);
+    }
   }
+  await batch.write();
 }

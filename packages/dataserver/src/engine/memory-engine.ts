@@ -1,6 +1,18 @@
-import type { Bytes, Clock, Engine, EngineView, Logger, Rebuild, Row, ScanOptions, Span } from '@remora/base';
+import type {
+  Bytes,
+  Clock,
+  Engine,
+  EngineView,
+  Logger,
+  Rebuild,
+  ResidentValue,
+  Row,
+  ScanOptions,
+  Span,
+} from '@remora/base';
+import type { EngineDeps, EngineOptions } from './engine-deps.ts';
 import { MemoryMedium, MemoryStore } from './memory-store.ts';
-import { type EngineDeps, type EngineOptions, OverlayEngine } from './overlay-engine.ts';
+import { OverlayEngine } from './overlay-engine.ts';
 
 export interface MemoryEngineDeps {
   readonly options: EngineOptions;
@@ -47,6 +59,18 @@ export class MemoryEngine implements Engine {
 
   delete(key: Bytes): void {
     this.#engine.delete(key);
+  }
+
+  getResident(name: string): ResidentValue | undefined {
+    return this.#engine.getResident(name);
+  }
+
+  putResident(name: string, value: ResidentValue): void {
+    this.#engine.putResident(name, value);
+  }
+
+  deleteResident(name: string): void {
+    this.#engine.deleteResident(name);
   }
 
   scanResident(options: ScanOptions): readonly Row[] {

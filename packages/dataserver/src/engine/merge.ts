@@ -7,7 +7,7 @@
  */
 import { assert, type Clock, type Row, type ScanOptions } from '@remora/base';
 import { anyRangeHolds, keyOf, type Name, type NameRange, nameOf, rangeOf } from './latin1.ts';
-import type { Cell, Picture } from './ordered-table.ts';
+import type { Picture, PicturedCell } from './ordered-table.ts';
 import type { StoreCursor, StoreRange } from './store.ts';
 
 const BATCH_ROWS_MAX = 512;
@@ -104,7 +104,7 @@ function takeNext(sources: readonly Source[], reverse: boolean): Row | 'deleted'
 }
 
 class LayerReader implements Source {
-  readonly #pairs: Iterator<[Name, Cell]>;
+  readonly #pairs: Iterator<[Name, PicturedCell]>;
   readonly #range: NameRange;
   readonly #reverse: boolean;
   readonly #hidden: readonly NameRange[];
@@ -112,7 +112,7 @@ class LayerReader implements Source {
   value: Row['value'] | undefined;
 
   constructor(layer: PinnedLayer, range: NameRange, reverse: boolean) {
-    const pair: [Name, Cell] | [] = [];
+    const pair: [Name, PicturedCell] | [] = [];
     this.#pairs = reverse
       ? layer.picture.entriesReversed(range.end === '' ? undefined : range.end, pair, true)
       : layer.picture.entries(range.start, pair);

@@ -22,12 +22,15 @@ export interface Cell {
 
 const UNPLACED_MAX = 4_096;
 
+/** What a picture shows of a key. */
+export type PicturedCell = Pick<Readonly<Cell>, 'value'>;
+
 /** A table as it was at one moment; read only. */
-export type Picture = BTree<Name, Cell>;
+export type Picture = BTree<Name, PicturedCell>;
 
 export class OrderedTable {
   readonly #cells = new Map<Name, Cell>();
-  readonly #tree: Picture = new BTree<Name, Cell>(undefined, compareNames);
+  readonly #tree: BTree<Name, Cell> = new BTree<Name, Cell>(undefined, compareNames);
   /** In the hash map, and not in the tree yet (T4). */
   readonly #unplaced = new Map<Name, Cell>();
   #epoch = 0;
@@ -80,18 +83,12 @@ export class OrderedTable {
 
   /** Forgets every name of a range. */
   removeRange(range: NameRange): void {
-    this.removeSome(range, Number.POSITIVE_INFINITY);
-  }
-
-  /** Forgets up to `max` names of a range; true when there may be more. */
-  removeSome(range: NameRange, max: number): boolean {
     const names: Name[] = [];
     for (const name of this.live().keys(range.start)) {
-      if (names.length >= max || (range.end !== '' && name >= range.end)) break;
+      if (range.end !== '' && name >= range.end) break;
       names.push(name);
     }
     for (const name of names) this.remove(name);
-    return names.length >= max;
   }
 
   entries(): IterableIterator<[Name, Cell]> {

@@ -1,4 +1,12 @@
-import { type Engine, type EngineView, type Row, type ScanOptions, SeededRandom, silentLogger } from '@remora/base';
+import {
+  type Engine,
+  type EngineView,
+  type Row,
+  type ScanOptions,
+  SeededRandom,
+  silentLogger,
+  spanContains,
+} from '@remora/base';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { nameOf } from './latin1.ts';
@@ -142,6 +150,8 @@ async function checkAll(world: World): Promise<void> {
   for (const key of KEYS) {
     const value = world.engine.get(key);
     expect(value === undefined ? undefined : nameOf(value)).toBe(world.live.get(nameOf(key)));
+    if (spanContains(RESIDENT, key))
+      expect(world.engine.getResident(nameOf(key)) !== undefined).toBe(world.live.has(nameOf(key)));
   }
   const resident = { ...RESIDENT, reverse: world.random.int(2) === 0, limit: world.random.int(4) };
   expect(show(world.engine.scanResident(resident))).toEqual(modelRows(world.live, resident));
@@ -171,16 +181,23 @@ function clear(world: World): void {
   void world.engine.clearSpan({ start, end });
 }
 
+/** Whether a resident row is to be changed by its name. */
+function isNamed(world: World, key: Uint8Array): boolean {
+  return spanContains(RESIDENT, key) && world.random.int(2) === 0;
+}
+
 async function step(world: World): Promise<void> {
   const { random } = world;
   const what = random.int(100);
   if (what < 32) {
     const [key, value] = [world.key(), String(random.int(1000))];
-    world.engine.put(key, Buffer.from(value));
+    if (isNamed(world, key)) world.engine.putResident(nameOf(key), { encode: () => Buffer.from(value) });
+    else world.engine.put(key, Buffer.from(value));
     world.live.set(nameOf(key), value);
   } else if (what < 52) {
     const key = world.key();
-    world.engine.delete(key);
+    if (isNamed(world, key)) world.engine.deleteResident(nameOf(key));
+    else world.engine.delete(key);
     world.live.delete(nameOf(key));
   } else if (what < 58) {
     const options = world.options();

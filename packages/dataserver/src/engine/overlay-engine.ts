@@ -3,7 +3,7 @@
  *
  * O1. State = active generation over frozen generation (the one being checkpointed, if any) over the store.
  * O2. Every row of a resident key space is in `#resident`, so reads there never reach the store. What must still be
- *     written for them is in the generations' `resident` maps, which need no order.
+ *     written of them is in the generations' `resident` changes, which need no order among names.
  * O3. A delete leaves no trace only when nothing lies below it: the first change to a resident key in a generation
  *     notes whether the key existed then, which is exactly whether the layers below hold it. Elsewhere the delete
  *     stays as a tombstone until it is checkpointed.
@@ -21,51 +21,25 @@
 import {
   assert,
   type Bytes,
-  type Clock,
   type Engine,
   type EngineView,
-  type Logger,
   type Rebuild,
+  type ResidentValue,
   type Row,
   type ScanOptions,
   type Span,
 } from '@remora/base';
-import { Generation } from './generation.ts';
-import {
-  anyRangeHolds,
-  keyOf,
-  type Name,
-  type NameRange,
-  nameOf,
-  rangeCovers,
-  rangeOf,
-  rangesOverlap,
-} from './latin1.ts';
-import { nextTurn, type PinnedLayer, type PinnedSpan, readMerged, readPicture, storeRange } from './merge.ts';
-import { OrderedTable } from './ordered-table.ts';
+import type { EngineDeps } from './engine-deps.ts';
+import { Generation, writeGeneration } from './generation.ts';
+import { anyRangeHolds, type Name, type NameRange, nameOf, rangeCovers, rangeOf, rangesOverlap } from './latin1.ts';
+import { type PinnedLayer, type PinnedSpan, readMerged, readPicture, storeRange } from './merge.ts';
 import { clearStore, type RebuildHost, rebuildSpans } from './rebuild.ts';
+import { ResidentTable } from './resident-table.ts';
 import type { PersistentStore } from './store.ts';
 import { newTask, type Task } from './task.ts';
 import { View } from './view.ts';
 
-/** What is made ready for a checkpoint in one go, about half a millisecond's work: requests wait for it. */
-const CHANGES_PER_TURN_MAX = 250;
 const LOAD_ROWS_PER_PAGE_MAX = 1000;
-
-export interface EngineOptions {
-  /** Key spaces whose rows are all kept in memory. They do not overlap. */
-  readonly resident: readonly Span[];
-}
-
-export interface EngineDeps {
-  readonly options: EngineOptions;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** Resolves when everything applied before the call is durable in the log; a checkpoint waits for it (O4). */
-  readonly logDurable?: () => Promise<void>;
-  /** Called once, with the error after which the engine is of no use: the process should stop (O7). */
-  readonly onFailure: (error: Error) => void;
-}
 
 class EngineClosedError extends Error {
   override readonly name = 'EngineClosedError';
@@ -75,9 +49,9 @@ export class OverlayEngine implements Engine {
   readonly #store: PersistentStore;
   readonly #deps: EngineDeps;
   readonly #residentRanges: readonly NameRange[];
-  readonly #resident = new OrderedTable();
   readonly #hooks = new Set<() => void>();
   #active = new Generation();
+  readonly #resident = new ResidentTable(this.#active.resident);
   #frozen: Generation | undefined;
   /** Replaced, never changed, so that views may keep it. */
   #clearing: readonly NameRange[] = [];
@@ -124,7 +98,7 @@ export class OverlayEngine implements Engine {
   #load(rows: Iterable<Row>): void {
     for (const row of rows) {
       const name = nameOf(row.key);
-      if (anyRangeHolds(this.#residentRanges, name)) this.#resident.set(name, row.value);
+      if (anyRangeHolds(this.#residentRanges, name)) this.#resident.load(name, row.value);
     }
   }
 
@@ -133,7 +107,7 @@ export class OverlayEngine implements Engine {
   get(key: Bytes): Bytes | undefined {
     const name = nameOf(key);
     if (this.#rebuilding.length > 0 && anyRangeHolds(this.#rebuilding, name)) return undefined; // O8
-    if (anyRangeHolds(this.#residentRanges, name)) return this.#resident.get(name)?.value; // O2
+    if (anyRangeHolds(this.#residentRanges, name)) return this.#resident.bytes(name); // O2
     const changed = this.#active.changes.get(name);
     if (changed !== undefined) return changed.value;
     if (this.#clearing.length > 0 && anyRangeHolds(this.#clearing, name)) return undefined; // O6
@@ -143,22 +117,42 @@ export class OverlayEngine implements Engine {
 
   put(key: Bytes, value: Bytes): void {
     const name = this.#nameToChange(key);
-    if (anyRangeHolds(this.#residentRanges, name)) this.#active.putResident(name, value, this.#resident);
+    if (anyRangeHolds(this.#residentRanges, name)) this.#resident.put(name, value);
     else this.#active.changes.set(name, value);
   }
 
   delete(key: Bytes): void {
     const name = this.#nameToChange(key);
-    if (anyRangeHolds(this.#residentRanges, name)) this.#active.deleteResident(name, this.#resident);
+    if (anyRangeHolds(this.#residentRanges, name)) this.#resident.delete(name);
     else this.#active.changes.set(name, undefined);
   }
 
+  getResident(name: Name): ResidentValue | undefined {
+    if (this.#rebuilding.length > 0 && anyRangeHolds(this.#rebuilding, name)) return undefined; // O8
+    return this.#resident.get(name);
+  }
+
+  putResident(name: Name, value: ResidentValue): void {
+    this.#checkToChange(name);
+    assert(anyRangeHolds(this.#residentRanges, name), 'O2: the row lies in a resident key space');
+    this.#resident.put(name, value);
+  }
+
+  deleteResident(name: Name): void {
+    this.#checkToChange(name);
+    this.#resident.delete(name);
+  }
+
   #nameToChange(key: Bytes): Name {
-    assert(key.length > 0, 'P3: an engine key is not empty');
-    assert(this.#closing === undefined || this.#staging, 'the engine is not changed after close');
     const name = nameOf(key);
-    if (this.#rebuilding.length > 0) assert(!anyRangeHolds(this.#rebuilding, name), 'O8: a span is being rebuilt');
+    this.#checkToChange(name);
     return name;
+  }
+
+  #checkToChange(name: Name): void {
+    assert(name !== '', 'P3: an engine key is not empty');
+    assert(this.#closing === undefined || this.#staging, 'the engine is not changed after close');
+    if (this.#rebuilding.length > 0) assert(!anyRangeHolds(this.#rebuilding, name), 'O8: a span is being rebuilt');
   }
 
   #readStore(key: Bytes): Bytes | undefined {
@@ -235,8 +229,8 @@ export class OverlayEngine implements Engine {
     const refused = this.#refusal();
     if (refused !== undefined) return Promise.reject(refused);
     this.#checkNotRebuilt([range]);
-    this.#resident.removeRange(range);
-    this.#active.removeRange(range);
+    this.#forgetChanges(range);
+    this.#resident.forgetRange(range);
     this.#clearing = [...this.#clearing, range];
     return this.#first(async () => {
       await clearStore(this.#store, span);
@@ -268,7 +262,7 @@ export class OverlayEngine implements Engine {
         ),
       hide: (ranges) => {
         this.#checkNotRebuilt(ranges);
-        for (const range of ranges) this.#active.removeRange(range);
+        for (const range of ranges) this.#forgetChanges(range);
         this.#rebuilding = [...this.#rebuilding, ...ranges];
       },
       show: (ranges) => {
@@ -276,6 +270,12 @@ export class OverlayEngine implements Engine {
       },
       checkUsable: () => this.#checkUsable(),
     };
+  }
+
+  /** Those since the last checkpoint. */
+  #forgetChanges(range: NameRange): void {
+    this.#active.changes.removeRange(range);
+    this.#resident.forgetChanges(range);
   }
 
   #checkNotRebuilt(ranges: readonly NameRange[]): void {
@@ -307,18 +307,9 @@ export class OverlayEngine implements Engine {
     const generation = this.#active;
     this.#frozen = generation;
     this.#active = new Generation();
+    this.#resident.begin(this.#active.resident);
     await this.#deps.logDurable?.();
-    const batch = this.#store.batch();
-    let sinceTurn = 0;
-    for (const [name, value] of generation.allChanges()) {
-      if (value === undefined) batch.delete(keyOf(name));
-      else batch.put(keyOf(name), value);
-      if (++sinceTurn >= CHANGES_PER_TURN_MAX) {
-        sinceTurn = 0;
-        await nextTurn(this.#deps.clock);
-      }
-    }
-    await batch.write();
+    await writeGeneration(this.#store, generation, this.#deps.clock);
     this.#frozen = undefined; // O4
   }
 

@@ -15,7 +15,7 @@
 import { assert, type Clock, copyBytes, type Rebuild, type Row, type Span } from '@remora/base';
 import { anyRangeHolds, type Name, type NameRange, nameOf, rangeOf } from './latin1.ts';
 import { nextTurn, storeRange } from './merge.ts';
-import type { OrderedTable } from './ordered-table.ts';
+import type { ResidentTable } from './resident-table.ts';
 import type { PersistentStore } from './store.ts';
 
 const ROWS_PER_BATCH_MAX = 2_000;
@@ -25,7 +25,7 @@ const BYTES_PER_BATCH_MAX = 1024 * 1024;
 export interface RebuildHost {
   readonly store: PersistentStore;
   readonly clock: Clock;
-  readonly resident: OrderedTable;
+  readonly resident: ResidentTable;
   isResident(name: Name): boolean;
   put(row: Row): void;
   /** Runs when no checkpoint is under way, and before one that waits. */
@@ -44,7 +44,7 @@ export async function rebuildSpans(host: RebuildHost, plan: Rebuild): Promise<vo
   assert(host.isResident(marker) && !anyRangeHolds(ranges, marker), 'a marker is resident and outside its spans');
   await host.betweenCheckpoints(async () => {
     host.hide(ranges); // RB2
-    resident.set(marker, plan.marker.value);
+    resident.load(marker, plan.marker.value);
     const batch = store.batch();
     batch.put(plan.marker.key, plan.marker.value);
     for (const row of plan.withMarker?.rows ?? []) {
@@ -60,11 +60,11 @@ export async function rebuildSpans(host: RebuildHost, plan: Rebuild): Promise<vo
   };
   goOn();
   for (const range of ranges) {
-    while (resident.removeSome(range, ROWS_PER_BATCH_MAX)) await nextTurn(host.clock);
+    while (resident.forgetRange(range, ROWS_PER_BATCH_MAX)) await nextTurn(host.clock);
   }
   for (const span of plan.spans) await clearStore(store, span, goOn);
   await writeRows(host, ranges, { ...plan, goOn });
-  resident.remove(marker);
+  resident.forget(marker);
   host.show(ranges);
   plan.replaced(); // RB3
 }
@@ -100,7 +100,7 @@ async function writeRows(
 function takeRow({ resident, isResident }: RebuildHost, ranges: readonly NameRange[], row: Row): void {
   const name = nameOf(row.key);
   assert(anyRangeHolds(ranges, name), 'a rebuild puts rows into its own spans only');
-  if (isResident(name)) resident.set(name, copyBytes(row.value));
+  if (isResident(name)) resident.load(name, copyBytes(row.value));
 }
 
 /** Removes the rows of a span from the store, a bounded number at a time. `goOn` throws when it is to end early. */

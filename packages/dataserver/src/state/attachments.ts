@@ -1,10 +1,12 @@
-import type { Bytes, Engine, Row, Span } from '@remora/base';
-import { type LockId, lockPrefix } from '@remora/lock';
+import { type Bytes, binaryString, type Engine, type Row, type Span } from '@remora/base';
+import { type LockId, type LockName, lockOfKey } from '@remora/lock';
 import { LOCK_SPACE } from '@remora/protocol';
 import { boundsOf, intersection } from './bounds.ts';
-import { attachedKeyRow, attachedKeysSpan, attachedLockRow, attachedLocksSpan, attachedTarget } from './keys.ts';
+import { attachedKeyRow, attachedKeysSpan, attachedLocksSpan, attachedTarget } from './keys.ts';
 
 const NOTHING = Buffer.alloc(0);
+/** Leases whose rows' names are at hand; beyond that all are made anew. */
+const NAMES_MAX = 10_000;
 /** Where the locks lie. */
 export const LOCKS: Span = { start: Buffer.from([LOCK_SPACE]), end: Buffer.from([LOCK_SPACE + 1]) };
 
@@ -16,11 +18,13 @@ export interface Attached {
 
 /**
  * What belongs to leases: a row per plain key and per lock behind a prefix of the lease (keys.ts). Apply keeps these rows
- * in step with what they name.
+ * in step with what they name. A row's key says it all; programs before this one put the lock's name into its value too.
  */
 export class Attachments {
   readonly #engine: Engine;
   readonly #prefixOf: (id: bigint) => Buffer;
+  /** By lease: what the names of the rows of its locks begin with. */
+  readonly #locksNames = new Map<bigint, string>();
 
   constructor(engine: Engine, prefixOf: (id: bigint) => Buffer) {
     this.#engine = engine;
@@ -35,12 +39,21 @@ export class Attachments {
     this.#engine.delete(attachedKeyRow(this.#prefixOf(id), key));
   }
 
-  attachLock(id: bigint, lock: LockId): void {
-    this.#engine.put(attachedLockRow(this.#prefixOf(id), lockPrefix(lock)), encodeLockId(lock));
+  attachLock(id: bigint, lock: LockName): void {
+    this.#engine.putResident(this.#locksName(id) + lock, NOTHING);
   }
 
-  detachLock(id: bigint, lock: LockId): void {
-    this.#engine.delete(attachedLockRow(this.#prefixOf(id), lockPrefix(lock)));
+  detachLock(id: bigint, lock: LockName): void {
+    this.#engine.deleteResident(this.#locksName(id) + lock);
+  }
+
+  #locksName(id: bigint): string {
+    const known = this.#locksNames.get(id);
+    if (known !== undefined) return known;
+    if (this.#locksNames.size >= NAMES_MAX) this.#locksNames.clear();
+    const name = binaryString(attachedLocksSpan(this.#prefixOf(id)).start);
+    this.#locksNames.set(id, name);
+    return name;
   }
 
   keys(id: bigint): readonly Bytes[] {
@@ -57,7 +70,8 @@ export class Attachments {
     const locks = scan(locksHere && attachedLocksSpan(prefix, locksHere), limit);
     const left = limit === 0 ? 0 : limit - locks.length;
     const keys = scan(keysHere && attachedKeysSpan(prefix, keysHere), limit > 0 && left === 0 ? -1 : left);
-    return { keys: keys.map(({ key }) => attachedTarget(key)), locks: locks.map(({ value }) => decodeLockId(value)) };
+    const targets = (rows: readonly Row[]) => rows.map(({ key }) => attachedTarget(key));
+    return { keys: targets(keys), locks: targets(locks).map(lockOfKey) };
   }
 
   any(id: bigint): boolean {
@@ -65,21 +79,4 @@ export class Attachments {
     const isThere = (rows: Span): boolean => this.#engine.scanResident({ ...rows, limit: 1 }).length > 0;
     return isThere(attachedKeysSpan(prefix)) || isThere(attachedLocksSpan(prefix));
   }
-}
-
-function encodeLockId(lock: LockId): Buffer {
-  const namespaceBytes = Buffer.byteLength(lock.namespace);
-  const value = Buffer.allocUnsafe(1 + namespaceBytes + lock.name.length);
-  value[0] = namespaceBytes;
-  value.write(lock.namespace, 1);
-  value.set(lock.name, 1 + namespaceBytes);
-  return value;
-}
-
-function decodeLockId(value: Bytes): LockId {
-  const split = 1 + (value[0] ?? 0);
-  return {
-    namespace: Buffer.from(value.subarray(1, split)).toString('utf8'),
-    name: Buffer.from(value.subarray(split)),
-  };
 }

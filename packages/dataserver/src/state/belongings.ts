@@ -5,7 +5,7 @@
  *      reference. After a merge, a range may have both of one lease; what goes is taken from either.
  */
 import { type Bytes, EMPTY_BYTES, type Span } from '@remora/base';
-import { type LockId, lockPrefix, type SessionRef } from '@remora/lock';
+import { type LockId, type LockName, lockPrefix, type SessionRef } from '@remora/lock';
 import { kvRoutingKey } from '@remora/protocol';
 import { type Attached, type Attachments, LOCKS } from './attachments.ts';
 import { intersection } from './bounds.ts';
@@ -54,11 +54,11 @@ export class Belongings implements KeyOwners {
     return this.#references.covers(session.lease, session.incarnation, lockPrefix(lock));
   }
 
-  attachLock({ lease }: SessionRef, lock: LockId): void {
+  attachLock({ lease }: SessionRef, lock: LockName): void {
     this.#of(lease).attachLock(lease, lock);
   }
 
-  detachLock({ lease }: SessionRef, lock: LockId): void {
+  detachLock({ lease }: SessionRef, lock: LockName): void {
     if (this.#home.has(lease)) this.#home.attached.detachLock(lease, lock);
     if (this.#references.get(lease) !== undefined) this.#references.attached.detachLock(lease, lock);
   }

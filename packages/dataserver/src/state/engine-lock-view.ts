@@ -1,5 +1,5 @@
-import type { Bytes, Engine } from '@remora/base';
-import type { LockEvent, LockId, LockMeter, LockView } from '@remora/lock';
+import type { Bytes, Engine, ResidentValue } from '@remora/base';
+import type { LockEvent, LockId, LockMeter, LockName, LockView, SessionRef } from '@remora/lock';
 import type { Belongings } from './belongings.ts';
 
 /** Reads of locks as they are at the moment. */
@@ -61,19 +61,33 @@ export class EngineLockView implements LockView {
     this.#engine.delete(key);
   }
 
+  getNamed(name: string): ResidentValue | undefined {
+    return this.#engine.getResident(name);
+  }
+
+  putNamed(name: string, value: ResidentValue): void {
+    this.changed = true;
+    this.#engine.putResident(name, value);
+  }
+
+  deleteNamed(name: string): void {
+    this.changed = true;
+    this.#engine.deleteResident(name);
+  }
+
   scan(start: Bytes, end: Bytes, limit: number) {
     return this.#engine.scanResident({ start, end, limit });
   }
 
-  sessionAlive(session: Parameters<LockView['sessionAlive']>[0]): boolean {
+  sessionAlive(session: SessionRef): boolean {
     return this.#belongings.alive(session, this.lock);
   }
 
-  attach(...[session, lock]: Parameters<LockView['attach']>): void {
+  attach(session: SessionRef, lock: LockName): void {
     this.#belongings.attachLock(session, lock);
   }
 
-  detach(...[session, lock]: Parameters<LockView['detach']>): void {
+  detach(session: SessionRef, lock: LockName): void {
     this.#belongings.detachLock(session, lock);
   }
 }

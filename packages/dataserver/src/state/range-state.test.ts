@@ -1,5 +1,7 @@
+import { lockPrefix } from '@remora/lock';
 import type { KvOp, Txn } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
+import { attachedLockRow, leaseKey } from './keys.ts';
 import { CONF, del, put, range, StateBed, show } from './test-bed.ts';
 
 const kv = (op: ReturnType<typeof put> | ReturnType<typeof del> | ReturnType<typeof range>) => {
@@ -292,5 +294,9 @@ describe('leases', () => {
     await bed.ok({ type: 'leaseRevoke', id: 7n, incarnation: 0 });
     expect(bed.notices).toMatchObject([{ owner: owners[1], result: { type: 'granted', version: bed.state.revision } }]);
     expect(bed.state.leases.attached.within(8n, bed.state.bounds).locks).toEqual([lock]);
+    const other = { namespace: 'default', name: Buffer.from('other\0lock') };
+    const row = attachedLockRow(leaseKey(8n), lockPrefix(other));
+    bed.engine.put(row, Buffer.from('\x07defaultother\0lock')); // As earlier programs wrote it.
+    expect(bed.state.leases.attached.within(8n, bed.state.bounds).locks).toEqual([lock, other]);
   });
 });

@@ -1,5 +1,5 @@
 /** A node's engine, with a digest of what apply writes into it. */
-import type { Bytes, Engine, Rebuild, ScanOptions, Span } from '@remora/base';
+import type { Bytes, Engine, Rebuild, ResidentValue, ScanOptions, Span } from '@remora/base';
 import { hashOfBytes, hashOfText } from '../../common/hash.ts';
 
 /** Rows of a replica's own, which are written when a checkpoint begins, not by apply. */
@@ -30,6 +30,22 @@ export class WatchedEngine implements Engine {
   delete(key: Bytes): void {
     if (key[0] !== LOCAL_SPACE && key[0] !== HISTORY_SPACE) this.#add(hashOfBytes(key), hashOfText('deleted'));
     this.#inner.delete(key);
+  }
+
+  getResident(name: string): ResidentValue | undefined {
+    return this.#inner.getResident(name);
+  }
+
+  putResident(name: string, value: ResidentValue): void {
+    if (name.charCodeAt(0) !== LOCAL_SPACE) {
+      this.#add(hashOfText(name), hashOfBytes(value instanceof Uint8Array ? value : value.encode()));
+    }
+    this.#inner.putResident(name, value);
+  }
+
+  deleteResident(name: string): void {
+    if (name.charCodeAt(0) !== LOCAL_SPACE) this.#add(hashOfText(name), hashOfText('deleted'));
+    this.#inner.deleteResident(name);
   }
 
   #add(key: number, value: number): void {

@@ -1,6 +1,7 @@
 import type { Engine } from '@remora/base';
+import type { EngineDeps, EngineOptions } from '../engine-deps.ts';
 import { openStore } from '../open-store.ts';
-import { type EngineDeps, type EngineOptions, OverlayEngine } from '../overlay-engine.ts';
+import { OverlayEngine } from '../overlay-engine.ts';
 import { LevelStore } from './level-store.ts';
 
 export interface LevelEngineOptions extends EngineOptions {

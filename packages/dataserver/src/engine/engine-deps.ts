@@ -1,0 +1,16 @@
+import type { Clock, Logger, Span } from '@remora/base';
+
+export interface EngineOptions {
+  /** Key spaces whose rows are all kept in memory. They do not overlap. */
+  readonly resident: readonly Span[];
+}
+
+export interface EngineDeps {
+  readonly options: EngineOptions;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Resolves when everything applied before the call is durable in the log; a checkpoint waits for it (O4). */
+  readonly logDurable?: () => Promise<void>;
+  /** Called once, with the error after which the engine is of no use: the process should stop (O7). */
+  readonly onFailure: (error: Error) => void;
+}

@@ -1,0 +1,168 @@
+/**
+ * The rows of the resident key spaces, all of them in memory, ordered, with what of them must still be written.
+ *
+ * RT1. A hash map answers point reads and finds the cell to change; a B+ tree of the same cells keeps the order. A cell
+ *      carries all that is known of its row, so a change looks it up once.
+ * RT2. A picture is a lazy clone of the tree: O(1) to take, after which the tree copies a node when it first changes it.
+ * RT3. A cell is changed in place only when it was made after the last picture and in the present generation (`epoch`);
+ *      otherwise another takes its place, so that neither pictures nor what is being written ever change.
+ * RT4. A new cell gets its place in the tree when the order is asked for, or many wait for theirs. One that is emptied
+ *      meanwhile stays in the hash map until then: a row that comes and goes, as those of a lock that is held for a
+ *      moment, costs a look-up each time. Those that wait were made in the present epoch.
+ * RT5. Only a cell that waits for its place holds a value that is not encoded. So there are few of these at any time, and
+ *      who reads the tree finds bytes.
+ */
+import type { Bytes, ResidentValue } from '@remora/base';
+import { BTree } from './b-tree.ts';
+import { compareNames, type Name, type NameRange } from './latin1.ts';
+import type { Picture } from './ordered-table.ts';
+import { encoded, type ResidentChanges } from './resident-changes.ts';
+
+/** One resident row. Without a value: it does not exist, or not any more. */
+export interface ResidentCell {
+  readonly name: Name;
+  value: ResidentValue | undefined;
+  /** How many pictures and generations had been begun when it was made (RT3); 0: it is as the store has it. */
+  readonly epoch: number;
+  /** It waits for no place in the tree (RT4). */
+  placed: boolean;
+  /** What it says to the store while it has no value (RC1). */
+  below: 'nothing' | 'row' | 'replaced';
+}
+
+const UNPLACED_MAX = 4_096;
+
+export class ResidentTable {
+  readonly #cells = new Map<Name, ResidentCell>();
+  readonly #tree: BTree<Name, ResidentCell> = new BTree<Name, ResidentCell>(undefined, compareNames);
+  /** In the hash map, and not in the tree yet (RT4). */
+  #unplaced: ResidentCell[] = [];
+  #epoch = 1;
+  /** The first epoch of the present generation. */
+  #since = 1;
+  #changes: ResidentChanges;
+
+  /** `changes` takes what must be written, until the next generation begins. */
+  constructor(changes: ResidentChanges) {
+    this.#changes = changes;
+  }
+
+  get(name: Name): ResidentValue | undefined {
+    return this.#cells.get(name)?.value;
+  }
+
+  bytes(name: Name): Bytes | undefined {
+    const cell = this.#cells.get(name);
+    if (cell?.value === undefined) return undefined;
+    const bytes = encoded(cell.value);
+    if (bytes !== cell.value) this.#changes.set(cell, bytes);
+    return bytes;
+  }
+
+  put(name: Name, value: ResidentValue): void {
+    const cell = this.#cells.get(name);
+    if (cell === undefined) this.#make(name, value);
+    else if (cell.epoch !== this.#epoch) this.#replace(cell, encoded(value));
+    else this.#changes.set(cell, cell.placed ? encoded(value) : value); // RT5
+  }
+
+  delete(name: Name): void {
+    const cell = this.#cells.get(name);
+    if (cell?.value === undefined) return;
+    if (cell.epoch === this.#epoch) this.#changes.set(cell, undefined);
+    else this.#replace(cell, undefined);
+    if (cell.placed) this.#remove(name);
+  }
+
+  /** Another generation begins: what must be written of its changes is noted there. */
+  begin(changes: ResidentChanges): void {
+    this.#place();
+    this.#epoch += 1;
+    this.#since = this.#epoch;
+    this.#changes = changes;
+  }
+
+  /** What was changed in a range need not be written: the store will be told otherwise what lies there. */
+  forgetChanges(range: NameRange): void {
+    this.#place();
+    this.#changes.removeRange(range);
+  }
+
+  // ---------------------------------------------------------------------------------- rows as the store has them
+
+  /** Takes a row that the store holds, or is about to. */
+  load(name: Name, value: Bytes): void {
+    this.#place();
+    const cell: ResidentCell = { name, value, epoch: 0, placed: true, below: 'row' };
+    this.#cells.set(name, cell);
+    this.#tree.set(name, cell);
+  }
+
+  /** Forgets a row that the store holds no longer, or is about to lose. */
+  forget(name: Name): void {
+    this.#place();
+    this.#remove(name);
+  }
+
+  /** Forgets up to `max` names of a range; true when there may be more. */
+  forgetRange(range: NameRange, max = Number.POSITIVE_INFINITY): boolean {
+    const names: Name[] = [];
+    for (const name of this.live().keys(range.start)) {
+      if (names.length >= max || (range.end !== '' && name >= range.end)) break;
+      names.push(name);
+    }
+    for (const name of names) this.#remove(name);
+    return names.length >= max;
+  }
+
+  // ---------------------------------------------------------------------------------------------------- order
+
+  /** The table as it is now, unaffected by what changes later. */
+  picture(): Picture {
+    const picture = this.live().clone();
+    this.#epoch += 1;
+    return picture;
+  }
+
+  /** The live tree, for reads that end before the next change. */
+  live(): Picture {
+    this.#place();
+    return this.#tree as Picture; // RT5
+  }
+
+  #place(): void {
+    if (this.#unplaced.length === 0) return;
+    for (const cell of this.#unplaced) {
+      cell.placed = true;
+      if (cell.value === undefined) this.#cells.delete(cell.name);
+      else {
+        this.#changes.set(cell, encoded(cell.value));
+        this.#tree.set(cell.name, cell);
+      }
+    }
+    this.#unplaced = [];
+    this.#changes.tidy();
+  }
+
+  #make(name: Name, value: ResidentValue): void {
+    if (this.#unplaced.length >= UNPLACED_MAX) this.#place();
+    const cell: ResidentCell = { name, value, epoch: this.#epoch, placed: false, below: 'nothing' };
+    this.#cells.set(name, cell);
+    this.#unplaced.push(cell);
+    this.#changes.add(cell);
+  }
+
+  /** RT3. The old one has its place, as it is older than the last picture or generation (RT4). */
+  #replace(old: ResidentCell, value: Bytes | undefined): void {
+    const below = old.epoch < this.#since ? 'row' : this.#changes.supersede(old);
+    const cell: ResidentCell = { name: old.name, value, epoch: this.#epoch, placed: true, below };
+    this.#changes.add(cell);
+    if (value === undefined) return;
+    this.#cells.set(old.name, cell);
+    this.#tree.set(old.name, cell);
+  }
+
+  #remove(name: Name): void {
+    if (this.#cells.delete(name)) this.#tree.delete(name);
+  }
+}
