@@ -2,6 +2,7 @@ import { ServiceError, toServiceError } from '@remora/base';
 import {
   decodeRangeRequest,
   encodeRangeRequest,
+  packPlain,
   type RangeRequest,
   type RpcRegistry,
   rangeAwaitLeader,
@@ -12,6 +13,7 @@ import {
   rangeStatus,
   rangeTransferLeader,
   rangeWatch,
+  unpack,
 } from '@remora/protocol';
 import { LockWatchSession } from '../lock-watch/lock-watch-session.ts';
 import { WatchSession } from '../watch/watch-session.ts';
@@ -75,7 +77,7 @@ export function serveRanges(registry: RpcRegistry, deps: RangeServiceDeps): void
 /** RS1. */
 function malformation(request: RangeRequest): ServiceError | undefined {
   try {
-    decodeRangeRequest(encodeRangeRequest(request));
+    decodeRangeRequest(unpack(packPlain(encodeRangeRequest(request)), 0));
     return undefined;
   } catch (error) {
     return toServiceError(error);
