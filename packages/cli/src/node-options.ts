@@ -222,6 +222,12 @@ export const nodeSchema = defineOptions({
       desc: 'How many wait for one lock.',
       group: 'Limits',
     },
+    lockDataBytesMax: {
+      type: bytes({ min: 0, max: LOCK_LIMITS.dataBytesMax }),
+      default: LOCK_LIMITS.dataBytesMax,
+      desc: 'How much data the holder of a lock says with it; more is refused with INVALID_ARGUMENT. The same on all nodes.',
+      group: 'Limits',
+    },
     requestsPerSecondMax: {
       type: int({ min: 0, max: 10_000_000 }),
       default: 0,

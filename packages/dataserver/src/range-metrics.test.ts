@@ -107,11 +107,20 @@ test('without a meter nothing is counted, and everything happens as it does', as
 test('what is refused as a limit was reached is counted by limit', async () => {
   const metrics = createMetrics();
   const meter = new RangeMetrics(metrics);
-  for (const limit of ['sessions', 'session_locks', 'session_locks', 'waiters', 'waiters', 'waiters'] as const) {
+  for (const limit of [
+    'sessions',
+    'session_locks',
+    'session_locks',
+    'waiters',
+    'waiters',
+    'waiters',
+    'data',
+  ] as const) {
     meter.overLimit(limit);
   }
   const counted = (await metrics.render()).split('\n').filter((line) => line.startsWith('remora_lock_limits_total{'));
   expect(counted.sort()).toEqual([
+    'remora_lock_limits_total{limit="data"} 1',
     'remora_lock_limits_total{limit="session_locks"} 2',
     'remora_lock_limits_total{limit="sessions"} 1',
     'remora_lock_limits_total{limit="waiters"} 3',

@@ -50,12 +50,13 @@ export class RangeMetrics implements RangeMeter {
     });
     const limits = metrics.counter({
       ...{ name: 'remora_lock_limits_total', labels: ['limit'] },
-      help: 'Sessions and acquires that were refused as a limit was reached, by limit.',
+      help: 'Sessions, acquires and data of locks that were refused as a limit was reached, by limit.',
     });
     this.#limits = {
       sessions: limits.labels('sessions'),
       session_locks: limits.labels('session_locks'),
       waiters: limits.labels('waiters'),
+      data: limits.labels('data'),
     };
     const sessions = metrics.counter({
       ...{ name: 'remora_sessions_total', labels: ['event'] },

@@ -173,6 +173,7 @@ export function createStore(deps: RoleDeps & StoreParts): Store {
         sessionsMax: deps.options.sessionsMax,
         sessionLocksMax: deps.options.sessionLocksMax,
         waitersMax: deps.options.lockWaitersMax,
+        dataBytesMax: deps.options.lockDataBytesMax,
       },
       ...deps.platform.tuning?.ranges,
     },

@@ -86,10 +86,10 @@ export class Commands {
   }
 
   /** Whoever waits for a lock goes on asking after an error that may pass; this one is an answer. */
-  #tooMuch({ type }: Command, { limit, message }: OverLimit, done: RangeDone): void {
+  #tooMuch({ type }: Command, { limit, code, message }: OverLimit, done: RangeDone): void {
     this.#deps.meter?.overLimit(limit);
-    if (type !== 'lock') return done(new ServiceError('RESOURCE_EXHAUSTED', message), undefined);
-    const result = { type: 'refused', code: 'RESOURCE_EXHAUSTED', message } as const;
+    if (type !== 'lock') return done(new ServiceError(code, message), undefined);
+    const result = { type: 'refused', code, message } as const;
     done(undefined, this.#replica.reply({ type: 'lock', result }));
   }
 

@@ -97,6 +97,25 @@ describe('limits of a range', () => {
     expect([await more(), await more(), await more()].map((answer) => answer === 'ok')).toEqual([false, false, true]);
   });
 
+  test('are for the data of a lock, and not for one who has it and asks again', async () => {
+    const bed = new LimitsBed({ dataBytesMax: 3 });
+    const session = await bed.session(1n);
+    const about = { lock: { namespace: 'n', name: Buffer.from('l') }, owner: { session, token: 't' } };
+    const times = { wait: true, waitUntilMs: 0, deadlineMs: 0, depthMax: 1, attempt: 1 };
+    const acquireWith = (data: string): Command => {
+      return { type: 'lock', command: { type: 'acquire', ...about, data: Buffer.from(data), ...times } };
+    };
+    const setData = (data: string): Command => {
+      const version = bed.state.revision;
+      return { type: 'lock', command: { type: 'setData', ...about, version, data: Buffer.from(data) } };
+    };
+    const refusal = { limit: 'data', code: 'INVALID_ARGUMENT', message: expect.stringMatching(/3 bytes.*--lock-data/) };
+    expect(bed.limits.refusal(acquireWith('abcd'), TERM)).toEqual(refusal);
+    expect([await bed.ask(acquireWith('abc')), await bed.ask(acquireWith('abcd'))]).toEqual(['ok', 'ok']);
+    expect(bed.limits.refusal(setData('abcd'), TERM)).toEqual(refusal);
+    expect(await bed.ask(setData('abc'))).toBe('ok');
+  });
+
   test('are for those who wait for one lock, and not for those who wait already or do not', async () => {
     const bed = new LimitsBed({ waitersMax: 1 });
     const [a, b, c] = [await bed.session(1n), await bed.session(2n), await bed.session(3n)];

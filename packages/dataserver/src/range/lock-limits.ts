@@ -1,5 +1,5 @@
 /**
- * How many sessions and locks a leader lets into its range.
+ * How many sessions and locks a leader lets into its range, and how much is said with them.
  *
  * LL1. What is too much is refused before it is proposed, and nothing is changed: limits need not be the same on all nodes, and
  *      apply knows nothing of them (docs/decisions/0034). What is under way at a time may come to a little more.
@@ -8,7 +8,7 @@
  *      limit, and not for each of the last ones: a tenth more may come in, where that is one lock or more. To count costs
  *      as much as there are: one that is full is refused some times, if it has many, before its locks are counted again.
  */
-import { type LockCommand, type LockView, ownerStatus, WAITERS_MAX, waitersOf } from '@remora/lock';
+import { DATA_BYTES_MAX, type LockCommand, type LockView, ownerStatus, WAITERS_MAX, waitersOf } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import type { LockLimit } from '../state/effects.ts';
 import type { RangeState } from '../state/range-state.ts';
@@ -20,11 +20,15 @@ export interface LockLimitOptions {
   readonly sessionLocksMax: number;
   /** Who waits for one lock; at most `WAITERS_MAX`, which is refused by apply. */
   readonly waitersMax: number;
+  /** Data of one hold; at most `DATA_BYTES_MAX`, beyond which gateways let nothing in. */
+  readonly dataBytesMax: number;
 }
 
 /** A limit that was reached, and what whoever is refused is told. */
 export interface OverLimit {
   readonly limit: LockLimit;
+  /** The latter when waiting does not help. */
+  readonly code: 'RESOURCE_EXHAUSTED' | 'INVALID_ARGUMENT';
   readonly message: string;
 }
 
@@ -32,6 +36,7 @@ export const LOCK_LIMITS: LockLimitOptions = {
   sessionsMax: 200_000,
   sessionLocksMax: 200_000,
   waitersMax: WAITERS_MAX,
+  dataBytesMax: DATA_BYTES_MAX,
 };
 
 type Acquire = Extract<LockCommand, { readonly type: 'acquire' }>;
@@ -61,10 +66,21 @@ export class LockLimits {
     if (command.type === 'leaseGrant') {
       if (this.#state.leases.size < this.#options.sessionsMax) return undefined;
       const message = `the range has ${this.#options.sessionsMax} sessions, which is its limit (--sessions-max)`;
-      return { limit: 'sessions', message };
+      return { limit: 'sessions', code: 'RESOURCE_EXHAUSTED', message };
     }
-    if (command.type !== 'lock' || command.command.type !== 'acquire') return undefined;
+    if (command.type !== 'lock') return undefined;
+    const tooLarge = this.#ofData(command.command);
+    if (tooLarge !== undefined || command.command.type !== 'acquire') return tooLarge;
     return this.#ofSession(command.command, term) ?? this.#ofQueue(command.command);
+  }
+
+  #ofData(command: LockCommand): OverLimit | undefined {
+    if (command.type !== 'acquire' && command.type !== 'setData') return undefined;
+    const { dataBytesMax } = this.#options;
+    if (command.data.length <= dataBytesMax) return undefined;
+    if (command.type === 'acquire' && this.#isKnown(command)) return undefined;
+    const message = `the data of a lock has at most ${dataBytesMax} bytes (--lock-data-bytes-max)`;
+    return { limit: 'data', code: 'INVALID_ARGUMENT', message };
   }
 
   #ofSession(acquire: Acquire, term: number): OverLimit | undefined {
@@ -83,7 +99,7 @@ export class LockLimits {
     else this.#left.set(lease, -Math.floor(sessionLocksMax / COUNTED_PER_REFUSAL));
     if (room > 0 || this.#isKnown(acquire)) return undefined;
     const message = `the session has ${sessionLocksMax} locks in this range, which is the limit (--session-locks-max)`;
-    return { limit: 'session_locks', message };
+    return { limit: 'session_locks', code: 'RESOURCE_EXHAUSTED', message };
   }
 
   #locksOf(lease: bigint): number {
@@ -96,7 +112,8 @@ export class LockLimits {
     const { waitersMax } = this.#options;
     if (!acquire.wait || waitersMax >= WAITERS_MAX) return undefined;
     if (waitersOf(this.#view, acquire.lock) < waitersMax || this.#isKnown(acquire)) return undefined;
-    return { limit: 'waiters', message: `${waitersMax} wait for the lock, which is the limit (--lock-waiters-max)` };
+    const message = `${waitersMax} wait for the lock, which is the limit (--lock-waiters-max)`;
+    return { limit: 'waiters', code: 'RESOURCE_EXHAUSTED', message };
   }
 
   /** LL2. */

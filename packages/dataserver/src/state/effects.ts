@@ -56,7 +56,7 @@ export interface RangeMeter extends LockMeter {
 }
 
 /** What a range lets in no more of. */
-export type LockLimit = 'sessions' | 'session_locks' | 'waiters';
+export type LockLimit = 'sessions' | 'session_locks' | 'waiters' | 'data';
 
 /** Ended by its client, or by its time. */
 export type SessionEnd = 'closed' | 'expired';
