@@ -18,6 +18,7 @@ import { EVENTS } from './lock-features/events.ts';
 import { KINDS } from './lock-features/kinds.ts';
 import { LEASES } from './lock-features/leases.ts';
 import { LEAVES } from './lock-features/leaves.ts';
+import { OVER_HTTP } from './lock-features/over-http.ts';
 import { SESSIONS } from './lock-features/sessions.ts';
 import { TOGETHER } from './lock-features/together.ts';
 import { WAITING } from './lock-features/waiting.ts';
@@ -34,6 +35,7 @@ const COURSES: Courses = {
   ...ELECTIONS,
   ...BARRIERS,
   ...TOGETHER,
+  ...OVER_HTTP,
   ...WAYS,
 };
 const EXAMPLES_DIR = fileURLToPath(new URL('../../examples', import.meta.url));

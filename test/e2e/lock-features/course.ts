@@ -22,6 +22,9 @@ export type Course = (world: World) => AsyncGenerator<'held' | 'waiting', void, 
 /** By the name of the feature. */
 export type Courses = Readonly<Record<string, Course>>;
 
+/** Longer than two changes of leader on a busy machine, as some of what is asked is waited for. */
+export const WHILE = { timeoutMs: 60_000 };
+
 export const code = (expected: string) => expect.objectContaining({ code: expected });
 
 export function unique(name: string): string {

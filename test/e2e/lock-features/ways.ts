@@ -1,4 +1,4 @@
-/** The same locks over HTTP and by the command line; and etcd's own lock and election services. */
+/** The same locks by the command line; and etcd's own lock and election services. */
 import type { ServiceError } from '@grpc/grpc-js';
 import {
   type LeaseClient,
@@ -11,28 +11,11 @@ import { expect } from 'vitest';
 import { electionClient, leaseClient, lockClient } from '../../bench/etcd-clients.ts';
 import { Run } from '../command.ts';
 import { eventually, FinalError } from '../eventually.ts';
-import { type Courses, shown, type World, waiters } from './course.ts';
+import { type Courses, shown, WHILE, type World, waiters } from './course.ts';
 
 const LEASE_SECONDS = 60n;
 
 export const WAYS: Courses = {
-  async *'locks are acquired, waited for, renewed and released over HTTP'(world) {
-    const { client, name } = world;
-    const lock = `/v1/locks/default/${encodeURIComponent(name)}`;
-    const held = await post(world, `${lock}/acquire`, { ttl: '30s', token: 'first' });
-    yield 'held';
-    expect(await post(world, `${lock}/renew`, held)).toMatchObject({ ttlMs: 30_000 });
-    const waiting = post(world, `${lock}/acquire`, { ttl: '30s', wait: '60s', token: 'second' });
-    await waiters(world, name, 1);
-    yield 'waiting';
-    expect(await client.locks.check([{ name, version: Number(held.version) }])).toEqual([true]);
-    expect(await post(world, `${lock}/release`, held)).toMatchObject({ released: true });
-    const next = await waiting;
-    expect(next.version).toBeGreaterThan(Number(held.version));
-    await post(world, `${lock}/release`, next);
-    expect(await shown(world, name)).toBeUndefined();
-  },
-
   async *'a command runs under a lock'(world) {
     const { client, endpoints, name } = world;
     const held = await client.lock(name).acquire();
@@ -129,31 +112,7 @@ export const WAYS: Courses = {
   },
 };
 
-type Answer = Readonly<Record<string, unknown>>;
-
-/** Repeats a call at one node after the other while it is not answered, as docs/http.md advises. */
-function post({ http }: World, path: string, body: object): Promise<Answer> {
-  let turn = 0;
-  return eventually(
-    `an answer to ${path}`,
-    async () => {
-      const response = await fetch(`http://${http[turn++ % http.length]}${path}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      });
-      if (response.ok) return (await response.json()) as Answer;
-      if ([503, 504].includes(response.status)) return undefined;
-      throw new FinalError(`${response.status}: ${await response.text()}`);
-    },
-    WHILE,
-  );
-}
-
 const UNAVAILABLE = 14;
-/** Longer than two changes of leader on a busy machine, as some of what is asked is waited for. */
-const WHILE = { timeoutMs: 60_000 };
-
 /** Asks one node after the other while those that are asked are not there. */
 function anywhere<At extends { close(): void }, Reply>(
   { endpoints }: World,
