@@ -3,6 +3,7 @@ import { Packer, ServiceError, utf8 } from '@remora/base';
 import { Packr } from 'msgpackr';
 import { describe, expect, it } from 'vitest';
 import {
+  checkLockCommand,
   decodeLockCommand,
   decodeLockNews,
   decodeLockQuery,
@@ -267,6 +268,32 @@ describe('codecs', () => {
     expect(refused).toBeGreaterThan(500);
   });
 
+  it('a command that was never coded passes if it would be decoded again, whatever its numbers are', () => {
+    const numbers = [0, -0, 1, 1.5, -1, 2 ** 53, Number.MAX_SAFE_INTEGER, Number.NaN, Number.POSITIVE_INFINITY];
+    const leases = [0n, 1n, 2n ** 63n - 1n, -1n];
+    const given: LockCommand[] = [
+      ...commands,
+      ...commandsOfKinds,
+      ...commands.flatMap((command) => [...altered(command, { numbers, leases })]),
+      { ...acquire, as: { type: 'enter', parties: -1 } },
+      { type: 'setCapacity', lock, capacity: 1.5 },
+    ];
+    const passes = (attempt: () => void) => {
+      try {
+        attempt();
+        return true;
+      } catch (error) {
+        return !(error instanceof ServiceError);
+      }
+    };
+    const passed = given.filter((command) => passes(() => checkLockCommand(command)));
+    expect(passed).toEqual(
+      given.filter((command) => passes(() => decodeLockCommand(overTheWire(encodeLockCommand(command))))),
+    );
+    expect(passed.length).toBeGreaterThan(40);
+    expect(given.length - passed.length).toBeGreaterThan(40);
+  });
+
   it('an absent number of an acquire is 0', () => {
     const { attempt: _, ...unnumbered } = acquire;
     expect(decodeLockCommand(overTheWire(encodeLockCommand(unnumbered)))).toEqual({ ...acquire, attempt: 0 });
@@ -295,6 +322,16 @@ describe('codecs', () => {
     }
   });
 });
+
+/** Copies of a command with one of its numbers, at any depth, replaced. */
+function* altered<T>(part: T, by: { numbers: readonly number[]; leases: readonly bigint[] }): Generator<T> {
+  if (typeof part === 'number') yield* by.numbers as readonly T[];
+  if (typeof part === 'bigint') yield* by.leases as readonly T[];
+  if (typeof part !== 'object' || part === null || part instanceof Uint8Array) return;
+  for (const [name, field] of Object.entries(part)) {
+    for (const other of altered<unknown>(field, by)) yield { ...part, [name]: other };
+  }
+}
 
 /** Copies of a message with one part of it, at any depth, replaced. */
 function* damaged(raw: unknown, bad: readonly unknown[]): Generator<unknown> {

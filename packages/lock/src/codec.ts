@@ -9,7 +9,7 @@
  */
 import type { Bytes } from '@remora/base';
 import type { LockNews } from './events.ts';
-import { layout, REFUSAL_CODES, type RefusalV1, VERSION, VERSION_OF_KINDS } from './layout.ts';
+import { type CommandV1, layout, REFUSAL_CODES, type RefusalV1, VERSION, VERSION_OF_KINDS } from './layout.ts';
 import { LEASE_MAX } from './limits.ts';
 import { COMMAND, PackableCommand, PackableResult, RESULT } from './packable.ts';
 import { malformed } from './schema.ts';
@@ -45,6 +45,27 @@ export function encodeLockCommand(command: LockCommand): unknown {
       return layout.commandOfKinds.encode(command);
   }
   return new PackableCommand(command);
+}
+
+/**
+ * Throws for a command that would not be decoded again (C3). The types see to everything but the values of numbers, so of
+ * the commands that are many nothing else is looked at.
+ */
+export function checkLockCommand(command: LockCommand): void {
+  const encoded = encodeLockCommand(command);
+  if (encoded instanceof PackableCommand) checkNumbers(encoded.command);
+  else decodeLockCommand(encoded);
+}
+
+function checkNumbers(c: CommandV1): void {
+  if (c.type === 'forceRelease') return;
+  asLease(c.owner.session.lease);
+  asInt(c.owner.session.incarnation);
+  asTime(c.deadlineMs);
+  asInt(c.attempt ?? 0);
+  if (c.type !== 'acquire') return;
+  asTime(c.waitUntilMs);
+  asInt(c.depthMax);
 }
 
 function decodeCommandOfKinds(raw: unknown): LockCommand {

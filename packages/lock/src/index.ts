@@ -1,4 +1,5 @@
 export {
+  checkLockCommand,
   decodeLockCommand,
   decodeLockNews,
   decodeLockQuery,

@@ -16,15 +16,15 @@ const COMMAND_BYTES = 60;
 const RESULT_BYTES = 30;
 
 export class PackableCommand extends Packable {
-  readonly #command: CommandV1;
+  readonly command: CommandV1;
 
   constructor(command: CommandV1) {
     super();
-    this.#command = command;
+    this.command = command;
   }
 
   get size(): number {
-    const command = this.#command;
+    const { command } = this;
     const { namespace, name } = command.lock;
     const token = command.type === 'forceRelease' ? 0 : command.owner.token.length;
     const data = command.type === 'acquire' ? command.data.length : 0;
@@ -32,7 +32,7 @@ export class PackableCommand extends Packable {
   }
 
   pack(out: Packer): void {
-    const command = this.#command;
+    const { command } = this;
     beginVariant(out, COMMAND[command.type]);
     packCommandFields(out, command);
   }

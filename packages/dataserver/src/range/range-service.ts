@@ -1,8 +1,9 @@
 import { ServiceError, toServiceError } from '@remora/base';
 import {
-  decodeRangeRequest,
-  encodeRangeRequest,
-  packPlain,
+  asMs,
+  asRequestId,
+  type Command,
+  checkCommand,
   type RangeRequest,
   type RpcRegistry,
   rangeAwaitLeader,
@@ -13,7 +14,6 @@ import {
   rangeStatus,
   rangeTransferLeader,
   rangeWatch,
-  unpack,
 } from '@remora/protocol';
 import { LockWatchSession } from '../lock-watch/lock-watch-session.ts';
 import { WatchSession } from '../watch/watch-session.ts';
@@ -41,7 +41,8 @@ export function serveRanges(registry: RpcRegistry, deps: RangeServiceDeps): void
   registry.handle(rangeExecute, (request, context, done) => {
     const replica = find(request.rangeId);
     if (replica instanceof ServiceError) return done(replica, undefined);
-    const malformed = context.peer === 0 && request.body.kind === 'command' ? malformation(request) : undefined;
+    const { body } = request;
+    const malformed = context.peer === 0 && body.kind === 'command' ? malformation(request, body.command) : undefined;
     if (malformed !== undefined) return done(malformed, undefined);
     replica.execute(request, (fn) => context.onCancel(fn), done);
   });
@@ -75,9 +76,11 @@ export function serveRanges(registry: RpcRegistry, deps: RangeServiceDeps): void
 }
 
 /** RS1. */
-function malformation(request: RangeRequest): ServiceError | undefined {
+function malformation({ requestId, deadlineMs }: RangeRequest, command: Command): ServiceError | undefined {
   try {
-    decodeRangeRequest(unpack(packPlain(encodeRangeRequest(request)), 0));
+    asRequestId(requestId);
+    asMs(deadlineMs, 'deadlineMs');
+    checkCommand(command);
     return undefined;
   } catch (error) {
     return toServiceError(error);

@@ -1,5 +1,11 @@
 import { unreachable } from '@remora/base';
-import { decodeLockCommand, decodeLockResult, encodeLockCommand, encodeLockResult } from '@remora/lock';
+import {
+  checkLockCommand,
+  decodeLockCommand,
+  decodeLockResult,
+  encodeLockCommand,
+  encodeLockResult,
+} from '@remora/lock';
 import type { Command, CommandResult } from '../command.ts';
 import { asCount, asFields, asLease, asMs, asTextMap, invalid, leaseToWire, textMapToWire } from './check.ts';
 import { decodeKvOp, decodeKvResult, decodeTxn, encodeKvOp, encodeKvResult, encodeTxn } from './kv.ts';
@@ -97,6 +103,12 @@ export function encodeCommand(command: Command): unknown[] {
     default:
       return unreachable(command);
   }
+}
+
+/** Throws for a command that would not be decoded again: for those that have not been through the codec. */
+export function checkCommand(command: Command): void {
+  if (command.type === 'lock') checkLockCommand(command.command);
+  else decodeCommand(encodeCommand(command));
 }
 
 export function decodeCommand(raw: unknown): Command {
