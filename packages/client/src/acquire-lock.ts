@@ -5,7 +5,6 @@ import { durationMs } from './duration.ts';
 import { HeldLock } from './held-lock.ts';
 import { toBytes } from './keys.ts';
 import type { AcquireOptions, LockDeps } from './lock.ts';
-import { clientClosed } from './operation.ts';
 import { AS_SESSIONS, OwnLease, ownLeaseRequest } from './own-lease.ts';
 
 /** Of whatever is acquired: a lock, permits, a place at a barrier. */
@@ -39,7 +38,7 @@ export async function acquireLock(deps: LockDeps, id: LockId, options: AnyAcquir
     if (grant === undefined) throw lockBusy();
     if (own !== undefined) await own.begin();
     // The session may have been lost since the grant came, by what came in the same frame.
-    if (!session.alive) throw session.lossReason ?? clientClosed();
+    if (session.lossReason !== undefined) throw session.lossReason;
     const held = new HeldLock(deps, session, { request, grant, own });
     if (options.onRevoke !== undefined) held.onRevoke(options.onRevoke);
     traced.granted(grant.version, grant.stats);

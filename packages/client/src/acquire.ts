@@ -2,7 +2,7 @@ import { type Bytes, ServiceError, type Timer } from '@remora/base';
 import type { AcquireAs, HoldMode, LockCommand, LockId, LockResult, Owner } from '@remora/lock';
 import type { Command, CommandResult, PipeReply } from '@remora/protocol';
 import { onAbort } from './abort.ts';
-import { clientClosed, type SentCommand } from './operation.ts';
+import type { SentCommand } from './operation.ts';
 import type { HeldGrant, Owner as OwnerTurns } from './owner.ts';
 import type { Requester } from './requester.ts';
 import type { Session } from './session.ts';
@@ -122,7 +122,9 @@ export class AcquireOperation {
     const { signal, waitMs } = this.#request;
     if (signal?.aborted) return this.#end(aborted(signal));
     if (signal !== undefined) this.#forgetSignal = onAbort(signal, () => this.#giveUp(aborted(signal)));
-    if (!this.#session.alive) return this.#end(this.#session.lossReason ?? clientClosed());
+    // Whether its deadline has passed is looked at when the grant comes (A3).
+    const { lossReason } = this.#session;
+    if (lossReason !== undefined) return this.#end(lossReason);
     // The server ends what belongs to a lost session: there is nothing to cancel.
     this.#forgetSession = this.#session.onLoss((reason) => this.#end(reason));
     if (waitMs !== undefined && waitMs > 0) {

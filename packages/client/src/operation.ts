@@ -92,10 +92,11 @@ export abstract class Operation<Request, Reply> implements SentCommand {
     return this.#channel === undefined ? '' : this.requester.gateways.addressOf(this.#channel);
   }
 
-  start(): void {
+  /** `remainingMs`: of its time-out; all of it when it begins as soon as it is made. */
+  start(remainingMs = this.options.timeoutMs): void {
     const { signal } = this.options;
     if (signal?.aborted) this.#aborted(signal);
-    else this.#attempt();
+    else this.#attempt(remainingMs);
   }
 
   fail(error: ServiceError): void {
@@ -109,10 +110,13 @@ export abstract class Operation<Request, Reply> implements SentCommand {
     this.#call?.cancel();
   }
 
-  #attempt(): void {
+  get remainingMs(): number {
+    return this.endsMs - this.requester.ports.clock.monotonicMs();
+  }
+
+  #attempt(remainingMs: number): void {
     if (this.#over) return;
     if (this.requester.closed) return this.#finish(clientClosed(), undefined);
-    const remainingMs = this.endsMs - this.requester.ports.clock.monotonicMs();
     if (remainingMs <= 0) return this.#timedOut(this.#overLimit);
     const { channel } = this.requester.gateways;
     this.#channel = channel;
@@ -142,10 +146,10 @@ export abstract class Operation<Request, Reply> implements SentCommand {
     if (error.code === 'DEADLINE_EXCEEDED') return this.#timedOut(error);
     // `applied`: the range remembers the id but not the answer; asking again brings nothing.
     if (error.retry === 'no' || error.details?.applied === true) return this.#finish(error, undefined);
-    const { clock } = this.requester.ports;
-    const remainingMs = this.endsMs - clock.monotonicMs();
+    const { remainingMs } = this;
     if (remainingMs <= 0 || this.#attempts >= this.requester.retry.attemptsMax) return this.#timedOut(error);
-    clock.setTimer(Math.min(remainingMs, this.#pauseMs(channel, error)), () => this.#attempt());
+    const pauseMs = Math.min(remainingMs, this.#pauseMs(channel, error));
+    this.requester.ports.clock.setTimer(pauseMs, () => this.#attempt(this.remainingMs));
   }
 
   /**

@@ -51,6 +51,8 @@ export class Requester {
   readonly retry: RetryPolicy;
   readonly #idPrefix: string;
   #nextId = 1;
+  /** The latest that a reply has told. */
+  #rangeTimeMs: number | undefined;
   /** Range time minus monotonic time, once known. */
   #rangeTimeOffsetMs: number | undefined;
   /** Of the last answer: it grows when the leader changes. */
@@ -105,7 +107,11 @@ export class Requester {
 
   /** What each reply of a range tells besides its result. */
   learn({ rangeTimeMs, raftTerm }: PipeReply<unknown>): void {
-    if (rangeTimeMs !== undefined) this.#rangeTimeOffsetMs = rangeTimeMs - this.ports.clock.monotonicMs();
+    // Of the replies of one millisecond the first counts: it was the quickest, and they come by the dozen.
+    if (rangeTimeMs !== undefined && rangeTimeMs !== this.#rangeTimeMs) {
+      this.#rangeTimeMs = rangeTimeMs;
+      this.#rangeTimeOffsetMs = rangeTimeMs - this.ports.clock.monotonicMs();
+    }
     if (raftTerm > this.#raftTerm) this.#termBegan(raftTerm);
   }
 
@@ -144,11 +150,11 @@ export class Requester {
 
   /** R1 needs the ranges' time before the first command; any reply brings it. */
   #startOnceTimeIsKnown(operation: CommandOperation): void {
-    const remainingMs = operation.endsMs - this.ports.clock.monotonicMs();
-    this.#askTime(Math.min(remainingMs, TIME_REQUEST_MS), (error) => {
-      if (error === undefined) return operation.start();
+    this.#askTime(Math.min(operation.remainingMs, TIME_REQUEST_MS), (error) => {
+      const { remainingMs } = operation;
+      if (error === undefined) return operation.start(remainingMs);
       const lasting = error.retry === 'no' && error.code !== 'DEADLINE_EXCEEDED';
-      if (lasting || operation.endsMs <= this.ports.clock.monotonicMs()) return operation.fail(error);
+      if (lasting || remainingMs <= 0) return operation.fail(error);
       this.#startOnceTimeIsKnown(operation);
     });
   }
