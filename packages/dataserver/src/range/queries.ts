@@ -1,13 +1,5 @@
 import { type Clock, type Engine, ServiceError, toServiceError } from '@remora/base';
-import {
-  type GrantNews,
-  grantNews,
-  type LockId,
-  type LockResult,
-  type Owner,
-  ownerStatus,
-  queryLocks,
-} from '@remora/lock';
+import { type GrantNews, grantNews, type LockId, type Owner, ownerStatus, queryLocks } from '@remora/lock';
 import type { Epoch, LeaseInfo, Query, QueryResult, RangeOp, Txn } from '@remora/protocol';
 import { NO_OWNERS } from '../state/belongings.ts';
 import { intersection } from '../state/bounds.ts';
@@ -35,7 +27,6 @@ import { querySessions } from './session-queries.ts';
 
 /** `revision`: of the state that the result shows, where that is not the present one. */
 type QueryDone = (error: ServiceError | undefined, result: QueryResult | undefined, revision?: number) => void;
-type AwaitDone = (error: ServiceError | undefined, result: LockResult | undefined) => void;
 type Interrupt = (error: ServiceError) => void;
 
 interface Awaiting {
@@ -46,6 +37,8 @@ interface Awaiting {
 
 /** What is answered by a state, once that is known to be current. */
 type AtOnce = Exclude<Query, { type: 'closedRevision' }>;
+
+type LockAwait = Extract<Query, { type: 'lockAwait' }>;
 
 /** A query, and the epoch by which it came here. */
 export interface AskedQuery<Asked extends Query = Query> {
@@ -74,6 +67,9 @@ export interface QueryDeps {
  *     nothing up to there.
  * Q4. What may be changed by a transaction over several ranges that is prepared, and perhaps committed already, is read
  *     when that is resolved, unless it is read as of a revision that is closed.
+ * Q5. Who is in a lock's queue, as far as this leader has applied, waits from then on without a round (Q1): nothing is
+ *     answered by that state, and whatever happened since is told when it is applied here, or asked for elsewhere when
+ *     this replica finds out that it leads no more.
  */
 export class Queries {
   readonly #replica: RangeReplica;
@@ -99,6 +95,7 @@ export class Queries {
     if (this.#isMisrouted(asked)) return done(this.#replica.staleEpoch(), undefined);
     if (!this.#replica.leading) return done(this.#replica.notLeader(), undefined);
     if (query.type === 'closedRevision') return this.#closedRevision(query.revision, epoch, onCancel, done);
+    if (query.type === 'lockAwait' && this.#awaitsAtOnce(query, onCancel, done)) return;
     const receivedMs = this.#deps.clock.monotonicMs();
     this.#replica.group.readIndex((refused) => {
       if (refused === undefined) this.#evaluate({ query, epoch }, receivedMs, onCancel, done);
@@ -111,6 +108,15 @@ export class Queries {
   /** Q2. */
   #isMisrouted({ query, epoch }: AskedQuery): boolean {
     return this.#replica.isStale(epoch) || !queryWithin(this.#replica.state.bounds, query);
+  }
+
+  /** Q5. False: it takes a round to say what is to be answered. */
+  #awaitsAtOnce(query: LockAwait, onCancel: OnCancel, done: QueryDone): boolean {
+    if (!this.#replica.serving || this.#replica.unreadable() !== undefined || this.#holder(query) !== undefined)
+      return false;
+    const queued = this.#standing(query).type === 'queued';
+    if (queued) this.#awaitTurn(query, onCancel, done);
+    return queued;
   }
 
   #evaluate(asked: AskedQuery<AtOnce>, receivedMs: number, onCancel: OnCancel, done: QueryDone): void {
@@ -186,9 +192,7 @@ export class Queries {
       case 'lock':
         return done(undefined, { type: 'lock', result: queryLocks(this.#lockReader(), query.query) });
       case 'lockAwait':
-        return this.lockAwait(query.lock, query.owner, onCancel, (error, result) =>
-          result === undefined ? done(error, undefined) : done(undefined, { type: 'lockAwait', result }),
-        );
+        return this.#lockAwait(query, onCancel, done);
       case 'grantEnd':
         return this.#grantEnd(query, onCancel, done);
       case 'txnStatus':
@@ -263,18 +267,24 @@ export class Queries {
   }
 
   /** Answers when the owner is no longer waiting: at once if it is not in the queue, otherwise by the queue's news. */
-  lockAwait(lock: LockId, owner: Owner, onCancel: OnCancel, done: AwaitDone): void {
+  #lockAwait(query: LockAwait, onCancel: OnCancel, done: QueryDone): void {
     if (!this.#replica.leading) return done(this.#replica.notLeader(), undefined);
-    const status = ownerStatus(
-      { ...this.#lockReader(), sessionAlive: (session) => this.#isAlive(session, lock) },
-      lock,
-      owner,
-    );
-    if (status.type !== 'queued') return done(undefined, status);
+    const result = this.#standing(query);
+    if (result.type !== 'queued') return done(undefined, { type: 'lockAwait', result });
+    this.#awaitTurn(query, onCancel, done);
+  }
+
+  #standing({ lock, owner }: LockAwait): ReturnType<typeof ownerStatus> {
+    const sessionAlive = (session: Owner['session']) => this.#isAlive(session, lock);
+    return ownerStatus({ ...this.#lockReader(), sessionAlive }, lock, owner);
+  }
+
+  #awaitTurn({ lock, owner }: LockAwait, onCancel: OnCancel, done: QueryDone): void {
     this.#await(
       { lock, onCancel },
       (error) => done(error, undefined),
-      (happened) => this.#deps.waits.add(lock, owner, (result) => happened(() => done(undefined, result))),
+      (happened) =>
+        this.#deps.waits.add(lock, owner, (result) => happened(() => done(undefined, { type: 'lockAwait', result }))),
     );
   }
 
