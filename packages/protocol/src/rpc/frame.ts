@@ -1,6 +1,6 @@
 import { type Bytes, isErrorCode, Packable, ServiceError } from '@remora/base';
 import { asCount, asFields, asText, invalid } from '../internal/codec/check.ts';
-import { packVersioned, unpackVersioned } from '../internal/codec/wire.ts';
+import { packVersioned, unpackMeasuredVersioned, unpackVersioned } from '../internal/codec/wire.ts';
 
 /**
  * A frame is a version byte and a MessagePack array of items, each an array `[kind, id, ...]`. All that one side has
@@ -43,9 +43,23 @@ export function encodeFrame(items: readonly Item[]): Buffer {
   return packVersioned(FRAME_FORMAT_VERSION, items);
 }
 
+export type DecodedItem = readonly [kind: unknown, id: number, ...rest: unknown[]];
+
 /** Throws `INVALID_ARGUMENT` for anything that is not a frame. */
-export function decodeFrame(frame: Bytes): readonly (readonly [kind: unknown, id: number, ...rest: unknown[]])[] {
-  const items = unpackVersioned(FRAME_FORMAT_VERSION, frame, 'frame');
+export function decodeFrame(frame: Bytes): readonly DecodedItem[] {
+  return asItems(unpackVersioned(FRAME_FORMAT_VERSION, frame, 'frame'));
+}
+
+/** The same, and how many bytes each item takes. */
+export function decodeMeasuredFrame(frame: Bytes): {
+  readonly items: readonly DecodedItem[];
+  readonly sizes: readonly number[];
+} {
+  const { value, sizes } = unpackMeasuredVersioned(FRAME_FORMAT_VERSION, frame, 'frame');
+  return { items: asItems(value), sizes };
+}
+
+function asItems(items: unknown): readonly DecodedItem[] {
   if (!Array.isArray(items)) throw invalid('frame');
   for (const item of items) {
     if (!Array.isArray(item) || item.length < 2 || item.length > 4) throw invalid('frame item');

@@ -1,6 +1,6 @@
 import { type Bytes, type Clock, InvariantError, ServiceError, TransientMap, toServiceError } from '@remora/base';
 import { asCount, asText } from '../internal/codec/check.ts';
-import { ANSWER, ASK, decodeFrame, encodeError, roughSize } from './frame.ts';
+import { ANSWER, ASK, type DecodedItem, decodeMeasuredFrame, encodeError, roughSize } from './frame.ts';
 import type { FrameLink } from './link.ts';
 import { Outbox } from './outbox.ts';
 import type { Registered, RpcDispatcher } from './registry.ts';
@@ -23,9 +23,6 @@ export const DEFAULT_SERVER_LIMITS: ServerLimits = {
   heldBytesMax: 256 << 20,
   replyBytesMax: 48 << 20,
 };
-
-/** Requests in frames up to this size are not measured: `callsMax` of them are few bytes. */
-const SMALL_FRAME_BYTES = 16 << 10;
 
 /** What the requests of all links together may hold. */
 export class HeldBytes {
@@ -90,7 +87,6 @@ class LinkServer implements ServedLink {
   readonly #streams = new Map<number, ServedStream>();
   readonly #methods = new Map<number, Registered | string>();
   readonly #held: HeldBytes;
-  #measured = false;
   #closed = false;
 
   constructor(options: ServeOptions) {
@@ -118,11 +114,11 @@ class LinkServer implements ServedLink {
 
   #onFrame(frame: Bytes): void {
     if (this.#closed) return;
-    this.#measured = frame.length > SMALL_FRAME_BYTES;
     try {
-      for (const [kind, id, a, b] of decodeFrame(frame)) {
+      const { items, sizes } = decodeMeasuredFrame(frame);
+      for (const [i, item] of items.entries()) {
         if (this.#closed) return;
-        this.#onItem(kind, id, a, b);
+        this.#onItem(item, sizes[i] ?? 0);
       }
     } catch (error) {
       // Handlers' errors are caught where they are called: what arrives here is a malformed frame.
@@ -131,10 +127,10 @@ class LinkServer implements ServedLink {
     }
   }
 
-  #onItem(kind: unknown, id: number, a: unknown, b: unknown): void {
+  #onItem([kind, id, a, b]: DecodedItem, bytes: number): void {
     switch (kind) {
       case ASK.call:
-        this.#onCall(id, a, b);
+        this.#onCall(id, a, { raw: b, bytes });
         return;
       case ASK.cancel:
         this.#onCancel(id);
@@ -181,7 +177,7 @@ class LinkServer implements ServedLink {
     return new ServiceError('RESOURCE_EXHAUSTED', message);
   }
 
-  #onCall(id: number, rawNumber: unknown, rawRequest: unknown): void {
+  #onCall(id: number, rawNumber: unknown, { raw, bytes }: { readonly raw: unknown; readonly bytes: number }): void {
     const entry = this.#admit(id, rawNumber);
     if (entry instanceof ServiceError) {
       this.#putError(id, entry);
@@ -191,7 +187,6 @@ class LinkServer implements ServedLink {
       this.#putError(id, wrongKind(entry.method.name));
       return;
     }
-    const bytes = this.#measured ? roughSize(rawRequest) : 0;
     if (!this.#hold(bytes)) {
       this.#putError(id, this.#busy('the requests under way hold too many bytes'));
       return;
@@ -207,7 +202,7 @@ class LinkServer implements ServedLink {
       else this.#putReply(id, entry.method.encodeReply(reply));
     };
     try {
-      entry.handler(entry.method.decodeRequest(rawRequest), call, done);
+      entry.handler(entry.method.decodeRequest(raw), call, done);
     } catch (error) {
       if (error instanceof InvariantError) throw error;
       done(toServiceError(error), undefined);
@@ -316,7 +311,7 @@ class LinkServer implements ServedLink {
 
 class ServedCall {
   readonly peer: number;
-  /** What its request was measured to hold. */
+  /** What its request holds. */
   readonly bytes: number;
   over = false;
   #hooks: (() => void)[] | undefined;

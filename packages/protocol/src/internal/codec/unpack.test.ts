@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Packr } from 'msgpackr';
 import { describe, expect, test } from 'vitest';
 import { packPlain } from './pack.ts';
-import { UnpackError, unpack } from './unpack.ts';
+import { UnpackError, unpack, unpackMeasured } from './unpack.ts';
 
 const general = new Packr({ useRecords: false, moreTypes: true, structuredClone: true });
 
@@ -87,6 +87,17 @@ describe('the decoder', () => {
   test('what one input left behind does not reach the next', () => {
     expect(() => unpack(hex('92 d47240 91a161 01'), 0)).toThrow(UnpackError);
     expect(unpack(hex('91 40'), 0)).toEqual([0x40]);
+  });
+
+  test('of a list it is told how many bytes each item takes, and of nothing else, nor when that is not asked for', () => {
+    const items = [5, 'text', [1, [2, 3]], Buffer.alloc(300), null];
+    const sizes = items.map((item) => packPlain(item).length);
+    expect(unpackMeasured(packPlain(items), 0)).toEqual({ value: items, sizes });
+    expect(() => unpackMeasured(hex('92 01'), 0)).toThrow(UnpackError);
+    expect(unpackMeasured(packPlain({ of: items }), 0).sizes).toEqual([]);
+    const { sizes: before } = unpackMeasured(packPlain([1]), 0);
+    unpack(packPlain(items), 0);
+    expect(before).toEqual([1]);
   });
 
   test('bytes are slices of the input', () => {

@@ -35,6 +35,8 @@ let view: DataView = NO_VIEW;
 let at = 0;
 /** Items that lists and maps may still announce (U2). */
 let room = 0;
+/** Of the items of the outermost list, where that is asked for. */
+let sizes: number[] | undefined;
 
 /** Decodes `bytes` from `from` on; throws `UnpackError`. */
 export function unpack(bytes: Bytes, from: number): unknown {
@@ -48,6 +50,20 @@ export function unpack(bytes: Bytes, from: number): unknown {
   } finally {
     input = NOTHING;
     view = NO_VIEW;
+  }
+}
+
+/** The same, and how many bytes each item takes if it is a list. */
+export function unpackMeasured(
+  bytes: Bytes,
+  from: number,
+): { readonly value: unknown; readonly sizes: readonly number[] } {
+  const measured: number[] = [];
+  sizes = measured;
+  try {
+    return { value: unpack(bytes, from), sizes: measured };
+  } finally {
+    sizes = undefined;
   }
 }
 
@@ -121,7 +137,11 @@ function readNumber(token: number): number | bigint {
 function readList(count: number, depth: number): unknown[] {
   announce(count, depth);
   const list = new Array<unknown>(count);
-  for (let i = 0; i < count; i++) list[i] = read(depth + 1);
+  for (let i = 0; i < count; i++) {
+    const from = at;
+    list[i] = read(depth + 1);
+    if (depth === 0) sizes?.push(at - from);
+  }
   return list;
 }
 

@@ -1,6 +1,6 @@
 import { type Bytes, ServiceError } from '@remora/base';
 import { pack } from './pack.ts';
-import { unpack } from './unpack.ts';
+import { unpack, unpackMeasured } from './unpack.ts';
 
 /**
  * MessagePack as all our formats use it: nested arrays of null, booleans, numbers, strings, bytes and 64-bit integers,
@@ -17,6 +17,24 @@ export function packVersioned(version: number, value: unknown): Buffer {
 
 /** The inverse; throws `INVALID_ARGUMENT` for another version or anything malformed. */
 export function unpackVersioned(version: number, bytes: Bytes, what: string): unknown {
+  return read(version, bytes, { what, unpack });
+}
+
+/** The same, and how many bytes each item takes if the value is a list. */
+export function unpackMeasuredVersioned(
+  version: number,
+  bytes: Bytes,
+  what: string,
+): ReturnType<typeof unpackMeasured> {
+  return read(version, bytes, { what, unpack: unpackMeasured });
+}
+
+interface Reading<T> {
+  readonly what: string;
+  readonly unpack: (bytes: Bytes, from: number) => T;
+}
+
+function read<T>(version: number, bytes: Bytes, { what, unpack }: Reading<T>): T {
   if (bytes[0] !== version) {
     throw new ServiceError('INVALID_ARGUMENT', `${what}: format version ${String(bytes[0])} is not ${version}`);
   }
