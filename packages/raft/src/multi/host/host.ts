@@ -161,10 +161,10 @@ class Host implements NodeRaftHost {
       clock,
       turnBudgetMs: options.turnBudgetMs,
       guard: (work) => this.#guard(work),
-      flush: (outbox) => {
+      flush: (outbox, durable) => {
         this.#stats.turns++;
         this.#send(outbox);
-        this.#append(outbox);
+        this.#append(outbox, durable);
       },
     });
     this.#ticker = new Ticker({
@@ -277,13 +277,13 @@ class Host implements NodeRaftHost {
     }
   }
 
-  #append({ appends, marks }: Outbox): void {
-    if (appends.length === 0) return;
+  #append({ appends, marks }: Outbox, durable: () => void): void {
+    if (appends.length === 0) return durable();
     this.#stats.appends++;
-    this.#write(appends, marks);
+    this.#write(appends, marks, durable);
   }
 
-  #write(appends: Outbox['appends'], marks: Outbox['marks']): void {
+  #write(appends: Outbox['appends'], marks: Outbox['marks'], durable?: () => void): void {
     this.#appended++;
     this.#given.log.append(appends, () => {
       this.#durable++;
@@ -291,6 +291,7 @@ class Host implements NodeRaftHost {
         for (const { owner, mark } of marks) owner.persisted(mark); // H2
         // The acknowledgements of this are what a leader waits for; with more under way they go together.
         if (this.#durable === this.#appended) this.#turns.hurry();
+        durable?.();
       });
       this.#resolveDurable();
     });

@@ -17,6 +17,8 @@ function loop() {
   const clock = new ManualClock();
   let spentMs = 0;
   const log: string[] = [];
+  const disk = { slow: false };
+  const writes: (() => void)[] = [];
   const turns = new TurnLoop({
     clock: {
       wallMs: () => clock.wallMs(),
@@ -26,8 +28,14 @@ function loop() {
     },
     turnBudgetMs: BUDGET_MS,
     guard: (work) => work(),
-    flush: () => log.push('|'),
+    flush: (_outbox, durable) => {
+      log.push('|');
+      if (disk.slow) writes.push(durable);
+      else durable();
+    },
   });
+  /** Calls back what was written while the disk was slow, the oldest. */
+  const durable = (): void => writes.shift()?.();
   /** A group that takes `collectMs` and has `slices` to apply, of `applyMs` each. */
   const group = (name: string, work: Work) => {
     let slices = work.slices ?? 0;
@@ -49,7 +57,7 @@ function loop() {
     };
     return member;
   };
-  return { clock, turns, group, take: () => log.splice(0).join('') };
+  return { clock, turns, group, disk, durable, take: () => log.splice(0).join('') };
 }
 
 /** Everything that is to be done, with what is done in each turn on its own. */
@@ -124,7 +132,22 @@ describe('a turn', () => {
     expect(run(bed)).toEqual(['b|B']);
   });
 
-  test('leaves applying of followers until what it has begun to write had its turn of the loop (H7)', () => {
+  test('leaves applying of followers until what it writes is durable, whatever later turns write (H7)', () => {
+    const bed = loop();
+    bed.turns.start();
+    bed.disk.slow = true;
+    bed.turns.markDirty(bed.group('a', { slices: 1 }));
+    bed.turns.markDirty(bed.group('f', { slices: 1, follows: true }));
+    expect(run(bed)).toEqual(['af|A']);
+    bed.turns.markDirty(bed.group('g', { slices: 1, follows: true }));
+    expect(run(bed)).toEqual(['g|']);
+    bed.durable();
+    expect(run(bed)).toEqual(['F']);
+    bed.durable();
+    expect(run(bed)).toEqual(['G']);
+  });
+
+  test('leaves applying of followers to a turn of the loop of its own (H7)', () => {
     const bed = loop();
     bed.turns.start();
     bed.turns.markDirty(bed.group('a', { slices: 1 }));

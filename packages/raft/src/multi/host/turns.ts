@@ -8,8 +8,9 @@
  * H4. A turn is bounded by time: collecting ends after half of its budget and applying when all of it is spent, each
  *     after one group at least. Who was not reached goes first in the next turn, who had its share goes last: nobody
  *     starves. Timers, ticks, heartbeats and input run between turns.
- * H7. Who leads applies within the turn, as clients wait for that. Who follows applies after it, behind the write that the
- *     turn has begun: it is the acknowledgement of that write that somebody waits for.
+ * H7. Who leads applies within the turn, as clients wait for that. Nobody waits for what a follower applies, but for the
+ *     acknowledgement of what its turn writes: it applies once that is durable, and the acknowledgement on its way. A later
+ *     turn's write does not hold it up any further, so it gets on however many follow.
  */
 import { assert, type Clock } from '@remora/base';
 import { Outbox } from './outbox.ts';
@@ -33,8 +34,8 @@ export interface TurnLoopOptions {
   readonly turnBudgetMs: number;
   /** Runs `work` unless the host has stopped, and stops it when that fails. */
   readonly guard: (work: () => void) => void;
-  /** Sends and writes what a turn has collected. */
-  readonly flush: (outbox: Outbox) => void;
+  /** Sends and writes what a turn has collected. Calls `durable` once that is on the disk; at once if there was nothing. */
+  readonly flush: (outbox: Outbox, durable: () => void) => void;
 }
 
 export class TurnLoop {
@@ -85,8 +86,8 @@ export class TurnLoop {
     const startedMs = clock.monotonicMs();
     const outbox = new Outbox();
     const members = this.#collect(outbox, startedMs + turnBudgetMs / 2);
-    flush(outbox);
-    this.#applyLater(members.filter(({ leads }) => !leads));
+    const followers = members.filter(({ leads }) => !leads);
+    flush(outbox, () => this.#applyLater(followers)); // H7
     this.#apply(
       members.filter(({ leads }) => leads),
       startedMs + turnBudgetMs,
