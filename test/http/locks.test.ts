@@ -232,6 +232,36 @@ describe('a session of the client', () => {
   });
 });
 
+describe('entering again', () => {
+  const depthOf = (body: object) => ({ method: 'PUT', target: path('l', 'depth'), body });
+
+  test('is a number that the holder says, at any node and as often as it likes; a release is of all levels', async () => {
+    const held = await bed.acquire('l');
+    const waiting = bed.ask({ target: path('l', 'acquire'), body: { wait: '1m' } });
+    const deeper = { ...held, depth: 2 };
+    for (const node of [0, 1]) {
+      expect(await bed.done(depthOf(deeper), node)).toEqual({ version: held.version, depth: 2 });
+    }
+    expect(await bed.done<Shown>({ method: 'GET', target: `${LOCKS}/l` })).toMatchObject({ holders: [{ depth: 2 }] });
+    for (let i = 0; i < 2; i++) await bed.done(depthOf({ ...held, depth: 1 }));
+    expect([await bed.refused(depthOf({ ...held, depth: 0 })), await bed.users('l')]).toEqual([
+      '400 INVALID_ARGUMENT',
+      '1/1',
+    ]);
+    await bed.done(depthOf(deeper));
+    expect(await bed.done({ target: path('l', 'release'), body: held })).toEqual({ released: true });
+    expect((await bed.world.until(waiting)).status).toBe(200);
+    expect(await bed.refused(depthOf(deeper))).toBe('410 SESSION_EXPIRED');
+  });
+
+  test('is for who holds the lock by that grant, and changes nothing for anybody else', async () => {
+    const held = await bed.acquire('l');
+    expect(await bed.refused(depthOf({ ...held, version: held.version - 1, depth: 2 }))).toBe('409 LOCK_NOT_HELD');
+    expect(await bed.refused(depthOf({ ...held, token: 'other', depth: 2 }))).toBe('409 LOCK_NOT_HELD');
+    expect(await bed.done<Shown>({ method: 'GET', target: `${LOCKS}/l` })).toMatchObject({ holders: [{ depth: 1 }] });
+  });
+});
+
 describe('what is left with a lock', () => {
   test('data are changed by the holder alone, stay for the next one, and are forgotten', async () => {
     const held = await bed.acquire('l', { data: 'one', keepData: true });

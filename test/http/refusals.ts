@@ -61,6 +61,12 @@ export const REFUSED: readonly Refused[] = [
   { target: '/v1/check', body: { checks: [{ name: 'a', version: 1.5 }] }, is: '400 INVALID_ARGUMENT' },
   { target: path('l', 'acquire'), body: { lockDelay: '2m' }, is: '400 INVALID_ARGUMENT' },
   { method: 'PUT', target: path('l', 'data'), body: { data: 'x' }, is: '400 INVALID_ARGUMENT' },
+  {
+    method: 'PUT',
+    target: path('l', 'depth'),
+    body: { session: '1.1', token: 't', version: 1 },
+    is: '400 INVALID_ARGUMENT',
+  },
   { method: 'DELETE', target: path('', 'data'), is: '400 INVALID_ARGUMENT' },
   { method: 'GET', target: '/v1/events/default/', is: '400 INVALID_ARGUMENT' },
   { method: 'GET', target: '/v1/events/default?from=1', is: '400 INVALID_ARGUMENT' },

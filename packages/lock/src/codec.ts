@@ -39,6 +39,7 @@ export function encodeLockCommand(command: LockCommand): unknown {
     case 'downgrade':
     case 'setCapacity':
     case 'setData':
+    case 'setDepth':
     case 'forget':
     case 'endDelay':
     case 'revoke':

@@ -61,6 +61,25 @@ function state(): LockState | undefined {
 const shown = () => state()?.holders.map(({ data }) => Buffer.from(data).toString());
 const kept = () => Buffer.from(state()?.keptData ?? utf8('')).toString();
 
+it('how deep a hold is can be said by its owner, under the version of the grant, as often as it likes (D2)', () => {
+  const setDepth = (owner: Owner, version: number, depth: number) =>
+    apply({ type: 'setDepth', lock: LOCK, owner, version, depth });
+  acquire(A, 'a');
+  acquire(B, 'b');
+  expect([setDepth(A, 2, 3), setDepth(A, 2, 3), setDepth(A, 2, 2)]).toEqual([
+    'granted 2 3',
+    'granted 2 3',
+    'granted 2 2',
+  ]);
+  expect([setDepth(A, 1, 3), setDepth(B, 2, 3)]).toEqual(['LOCK_NOT_HELD', 'LOCK_NOT_HELD']);
+  expect(state()).toMatchObject({ holders: [{ depth: 2, data: utf8('a') }], waiterCount: 1 });
+  release(A);
+  expect(told).toEqual(['2/t granted 9 1']);
+  expect(setDepth(A, 2, 2)).toBe('LOCK_NOT_HELD');
+  end(A);
+  expect(setDepth(A, 2, 2)).toBe('SESSION_EXPIRED');
+});
+
 describe('data of a hold', () => {
   it('are changed by their owner, and by nobody else, under the version of the grant', () => {
     acquire(A, 'at first');

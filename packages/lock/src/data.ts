@@ -1,18 +1,32 @@
-/** What is shown with a lock, and stays with it: D1–D3 of `procedures.ts`. */
+/** What is shown with a hold, and stays with the lock: D1–D3 of `procedures.ts`. */
 import { EMPTY_BYTES } from '@remora/base';
 import { type CommandOf, granted, type Procedure, refused, SESSION_MESSAGE } from './procedure.ts';
-import type { LockResult } from './types.ts';
+import type { Holder, LockResult } from './types.ts';
+
+export function setData(procedure: Procedure, command: CommandOf<'setData'>): LockResult {
+  return changeHolder(procedure, command, { data: command.data });
+}
+
+/** It can be said again, also late: a hold ends by a release only, however deep it is. */
+export function setDepth(procedure: Procedure, command: CommandOf<'setDepth'>): LockResult {
+  return changeHolder(procedure, command, { depth: command.depth });
+}
 
 /** D2. */
-export function setData(procedure: Procedure, { owner, version, data }: CommandOf<'setData'>): LockResult {
+function changeHolder(
+  procedure: Procedure,
+  { owner, version }: CommandOf<'setData' | 'setDepth'>,
+  change: Partial<Pick<Holder, 'data' | 'depth'>>,
+): LockResult {
   const { view, rows } = procedure;
   if (!view.sessionAlive(owner.session)) return refused('SESSION_EXPIRED', SESSION_MESSAGE);
   const hold = rows.holdOf(owner);
   if (hold === undefined || hold.holder.version !== version) {
     return refused('LOCK_NOT_HELD', `the owner does not hold the lock by the grant of version ${version}`);
   }
-  rows.setHold({ ...hold, holder: { ...hold.holder, data } });
-  return granted(procedure, hold.holder);
+  const holder = { ...hold.holder, ...change };
+  rows.setHold({ ...hold, holder });
+  return granted(procedure, holder);
 }
 
 /** D3, F1. */

@@ -82,7 +82,10 @@ export type ResultV1 =
 type CommandOfKinds =
   | (Omit<Acquire, 'as'> & { readonly as: AcquireAs | { readonly type: 'alone' } })
   | Required<ForceRelease>
-  | Extract<LockCommand, { readonly type: 'downgrade' | 'setCapacity' | 'setData' | 'forget' | 'endDelay' | 'revoke' }>;
+  | Extract<
+      LockCommand,
+      { readonly type: 'downgrade' | 'setCapacity' | 'setData' | 'forget' | 'endDelay' | 'revoke' | 'setDepth' }
+    >;
 type ResultOfKinds =
   | Extract<LockResult, { readonly type: 'refused' | 'capacity' | 'forgotten' | 'revoking' }>
   | (Granted & { readonly keptData: Uint8Array });
@@ -226,6 +229,7 @@ export const layout = {
       endDelay: struct({ lock, owner, version: int }),
       forceRelease: struct({ lock, by: text, reason: text }),
       revoke: struct({ lock, by: text, reason: text, forMs: int }),
+      setDepth: struct({ lock, owner, version: int, depth: int }),
     }),
   ),
   queryOfKinds: message<QueryOfKinds>(

@@ -151,6 +151,16 @@ function commands(about: About): fc.Arbitrary<LockCommand> {
     {
       weight: 2,
       arbitrary: fc.record({
+        type: fc.constant('setDepth' as const),
+        lock,
+        owner,
+        version: fc.constantFrom(PRESENT_VERSION, PRESENT_VERSION, 3),
+        depth: fc.constantFrom(1, 2, 4),
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({
         type: fc.constant('endDelay' as const),
         lock,
         owner,
@@ -185,7 +195,7 @@ function step(about: About): fc.Arbitrary<Step> {
 }
 
 function sent(command: LockCommand, naive: NaiveLock): LockCommand {
-  if (command.type !== 'setData' && command.type !== 'endDelay') return command;
+  if (command.type !== 'setData' && command.type !== 'setDepth' && command.type !== 'endDelay') return command;
   if (command.version !== PRESENT_VERSION) return command;
   const hold = naive.holders.find((held) => name(held.owner) === name(command.owner));
   return hold === undefined ? command : { ...command, version: hold.version };

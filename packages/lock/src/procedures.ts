@@ -31,8 +31,8 @@
  * D1. A hold that keeps its data starts with what was kept with the lock, unless it brings data itself. When it ends, in
  *     whatever way, what it says is kept in the place of what was; if it says nothing, nothing is kept. A holder that
  *     dies before it has said anything thus loses nothing of what those before it left.
- * D2. Only the owner of a hold changes its data, and names the grant: what comes late does not change those of a later
- *     one, and a version below that of an upgrade is one of those.
+ * D2. Only the owner of a hold changes its data, or says how deep it is, and names the grant: what comes late does not
+ *     change a later one, and a version below that of an upgrade is one of those.
  * D3. Other holds leave kept data as they are, and are told of them when they are granted. They stay, with nobody
  *     holding the lock too, until they are replaced or forgotten.
  *
@@ -87,7 +87,7 @@
  */
 import { unreachable } from '@remora/base';
 import { acquire } from './acquire.ts';
-import { forget, setData } from './data.ts';
+import { forget, setData, setDepth } from './data.ts';
 import { delayedHold, endDelay } from './delay.ts';
 import { handOver } from './hand-over.ts';
 import { tellPasser } from './let-through.ts';
@@ -146,6 +146,8 @@ function apply(procedure: Procedure, command: LockCommand): LockResult {
       return setCapacity(procedure, command.capacity);
     case 'setData':
       return setData(procedure, command);
+    case 'setDepth':
+      return setDepth(procedure, command);
     case 'forget':
       return forget(procedure);
     case 'revoke':

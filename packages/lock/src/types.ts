@@ -121,6 +121,18 @@ export type LockCommand =
       readonly version: number;
       readonly data: Bytes;
     }
+  /**
+   * How many levels the holder has entered, for those who count them themselves: as it is no step but says how many
+   * there are, it can be repeated. At least 1, as the last level ends by a release.
+   */
+  | {
+      readonly type: 'setDepth';
+      readonly lock: LockId;
+      readonly owner: Owner;
+      /** Of the grant that it is about. */
+      readonly version: number;
+      readonly depth: number;
+    }
   /** Forgets what earlier holders left with the lock, and who took it by force. */
   | { readonly type: 'forget'; readonly lock: LockId }
   /** Asks all who hold the lock to let go of it within `forMs`, 1 to `REVOKE_MAX_MS` (V1 of `revocation.ts`). */

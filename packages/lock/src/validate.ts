@@ -59,11 +59,12 @@ function commandProblem(command: LockCommand): string | undefined {
       integerProblem('forMs', command.forMs, { min: 1, max: REVOKE_MAX_MS })
     );
   }
-  if (command.type === 'setData' || command.type === 'endDelay') {
+  if (command.type === 'setData' || command.type === 'setDepth' || command.type === 'endDelay') {
     return (
       ownerProblem(command.owner) ??
       integerProblem('version', command.version, { min: 1, max: Number.MAX_SAFE_INTEGER }) ??
-      (command.type === 'setData' ? dataProblem(command.data) : undefined)
+      (command.type === 'setData' ? dataProblem(command.data) : undefined) ??
+      (command.type === 'setDepth' ? integerProblem('depth', command.depth, { min: 1, max: DEPTH_MAX }) : undefined)
     );
   }
   const problem =

@@ -78,7 +78,13 @@ export class NaiveLock extends NaiveState {
         return `revoking ${this.now.revision}`;
       }
       case 'setData':
-        return this.#setData(command);
+        return this.#changed(command, (held) => {
+          held.data = text(command.data);
+        });
+      case 'setDepth':
+        return this.#changed(command, (held) => {
+          held.depth = command.depth;
+        });
       case 'endDelay': {
         const { owner, version } = command;
         const same = (h: Holding) => h.delayed && h.version === version && name(h.owner) === name(owner);
@@ -97,11 +103,11 @@ export class NaiveLock extends NaiveState {
     }
   }
 
-  #setData({ owner, version, data }: CommandOf<'setData'>): Gist {
+  #changed({ owner, version }: CommandOf<'setData' | 'setDepth'>, change: (held: Holding) => void): Gist {
     if (!this.now.alive(owner)) return 'SESSION_EXPIRED';
     const held = this.heldBy(owner);
     if (held?.version !== version) return 'LOCK_NOT_HELD';
-    held.data = text(data);
+    change(held);
     return this.granted(held);
   }
 

@@ -12,7 +12,7 @@ import type { Command, Query } from '@remora/protocol';
 export type RequestClass = 'ordinary' | 'charged' | 'free';
 
 /** The others end something. */
-const REFUSABLE_OF_LOCKS: readonly LockCommand['type'][] = ['acquire', 'setCapacity', 'setData', 'forget'];
+const REFUSABLE_OF_LOCKS: readonly LockCommand['type'][] = ['acquire', 'setCapacity', 'setData', 'setDepth', 'forget'];
 
 export function classOfCommand(command: Command): RequestClass {
   switch (command.type) {

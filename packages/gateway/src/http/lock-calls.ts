@@ -177,6 +177,17 @@ export class LockCalls {
     return { version };
   }
 
+  /** For who holds it and counts how often it has entered. @throws ServiceError LOCK_NOT_HELD when the grant has ended. */
+  async setDepth(lock: LockId, fields: Fields): Promise<{ readonly version: number; readonly depth: number }> {
+    const { session, token, version } = readGrantee(fields);
+    const depth = fields.required('depth', fields.integer('depth'));
+    fields.ignored(...OF_THE_GRANT).end();
+    const command = { type: 'setDepth', lock, owner: { session, token }, version, depth } as const;
+    refuse(validateLockCommand(command));
+    unlessRefused(await this.#calls.lock(command), 'granted');
+    return { version, depth };
+  }
+
   /** What earlier holders have left with the lock. */
   async forget(lock: LockId): Promise<{ readonly forgotten: boolean }> {
     const command = { type: 'forget', lock } as const;

@@ -55,6 +55,7 @@ export const ROUTES: readonly Route[] = [
   changing('POST', `${LOCK}/revoke`, ({ locks }, call) => locks.revoke(lockOf(call), call.fields)),
   changing('PUT', `${LOCK}/capacity`, ({ locks }, call) => locks.setCapacity(lockOf(call), call.fields)),
   changing('PUT', `${LOCK}/data`, ({ locks }, call) => locks.setData(lockOf(call), call.fields)),
+  changing('PUT', `${LOCK}/depth`, ({ locks }, call) => locks.setDepth(lockOf(call), call.fields)),
   changing('DELETE', `${LOCK}/data`, ({ locks }, call) => {
     call.fields.end();
     return locks.forget(lockOf(call));

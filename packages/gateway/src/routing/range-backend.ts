@@ -342,6 +342,7 @@ function withDeadline(command: Command, deadlineMs: number): Command {
     case 'setCapacity':
     case 'revoke':
     case 'setData':
+    case 'setDepth':
     case 'forget':
     case 'endDelay':
       return command;

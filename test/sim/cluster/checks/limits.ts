@@ -11,7 +11,13 @@ import type { Command, Query } from '@remora/protocol';
 import { Violation } from '../../common/violation.ts';
 
 /** The commands about locks that end nothing. */
-const REFUSABLE: ReadonlySet<LockCommand['type']> = new Set(['acquire', 'setCapacity', 'setData', 'forget']);
+const REFUSABLE: ReadonlySet<LockCommand['type']> = new Set([
+  'acquire',
+  'setCapacity',
+  'setData',
+  'setDepth',
+  'forget',
+]);
 const ALWAYS_LET_IN: ReadonlySet<(Command | Query)['type']> = new Set(['leaseKeepAlive', 'leaseRevoke', 'status']);
 
 /** M1. Why a request may not be refused so; empty when it may. */

@@ -152,6 +152,18 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
       answer: 'Forgotten',
     },
   },
+  [`${LOCK}/depth`]: {
+    put: {
+      id: 'setDepth',
+      summary: 'Says how often the holder of a lock has entered it, given what acquire answered and the depth.',
+      description:
+        'For a holder that enters again and leaves, and counts that itself; others see it. Repeated, it changes nothing. ' +
+        'Only release gives the lock back, all levels of it.',
+      body: 'SetDepth',
+      answer: 'DepthSet',
+      errors: { ...GONE, 409: 'The grant has ended (LOCK_NOT_HELD).' },
+    },
+  },
   '/v1/events/{namespace}/{name}': {
     get: {
       id: 'watchLock',

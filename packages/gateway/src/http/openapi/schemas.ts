@@ -5,6 +5,7 @@
 import {
   CHECKS_MAX,
   DATA_BYTES_MAX,
+  DEPTH_MAX,
   FORCED_BY_BYTES_MAX,
   FORCED_REASON_BYTES_MAX,
   LOCK_DELAY_MAX_MS,
@@ -103,6 +104,7 @@ const lockTimeMs = count(
 const namespace = text('Separates users of one cluster.', { minLength: 1, maxLength: NAMESPACE_BYTES_MAX });
 const name = bytes(`1 to ${NAME_BYTES_MAX} bytes.`);
 const data = bytes(`Shown with the lock. At most ${DATA_BYTES_MAX} bytes.`);
+const depth = count('How often its owner has entered it.', { minimum: 1, maximum: DEPTH_MAX });
 const keptData = bytes('What an earlier holder left with the lock.');
 const forced = answer({
   atMs: count('Wall time of the server, in ms since 1970.'),
@@ -141,7 +143,7 @@ const holder = {
   mode: { type: 'string', enum: ['exclusive', 'shared', 'permits'] },
   permits: count('How many of them it has.', { minimum: 1 }),
   version,
-  depth: count('How often its owner has entered it.', { minimum: 1 }),
+  depth,
   lockTimeMs,
   data,
   keepData,
@@ -251,6 +253,8 @@ export const SCHEMAS = {
   Revoking: answer({ version: { ...version, description: 'Grants up to this version are asked for.' } }),
   SetData: object({ ...owner, version, ...echoed, data }, ['session', 'token', 'version', 'data']),
   DataSet: answer({ version }),
+  SetDepth: object({ ...owner, version, ...echoed, depth }, ['session', 'token', 'version', 'depth']),
+  DepthSet: answer({ version, depth }),
   Forgotten: answer({ forgotten: { type: 'boolean', description: 'False: there was nothing.' } }),
   ForceReleased: answer({ version: { ...version, description: 'Of the grant that was ended.' } }),
   SetCapacity: object({ capacity: { ...capacity, description: '0 forgets what was set.' } }, ['capacity']),
