@@ -1,4 +1,4 @@
-import { EMPTY_BYTES, randomGuid, ServiceError } from '@remora/base';
+import { EMPTY_BYTES, ServiceError } from '@remora/base';
 import type { AcquireAs, LockId } from '@remora/lock';
 import { AcquireOperation, type AcquireRequest, aborted } from './acquire.ts';
 import { durationMs } from './duration.ts';
@@ -68,17 +68,16 @@ export async function tryAcquireLock(
 
 /** The session is there: what is left of the wait begins now. */
 function requestOf(
-  { requester, nextAttempt, requestTimeoutMs }: LockDeps,
+  { requester, nextAttempt, newToken, requestTimeoutMs }: LockDeps,
   lock: LockId,
   asked: { readonly options: AnyAcquireOptions; readonly startedMs: number; readonly waitMs: number | undefined },
 ): AcquireRequest {
-  const { clock, random } = requester.ports;
   const { options, startedMs, waitMs } = asked;
   const { token, depthMax, data, as, signal } = options;
   // Field by field: an object put together of others costs several times as much.
   return {
     lock,
-    token: token ?? randomGuid(random),
+    token: token ?? newToken(),
     attempt: nextAttempt(),
     startedMs,
     depthMax: depthMax ?? (token === undefined ? 1 : DEPTH_MAX),
@@ -86,7 +85,7 @@ function requestOf(
     keepData: options.keepData ?? false,
     delayMs: options.lockDelay === undefined ? 0 : durationMs(options.lockDelay, 'lockDelay'),
     // A wait that was used up by opening the session still gets its one try.
-    waitMs: waitMs === undefined || waitMs === 0 ? waitMs : Math.max(1, waitMs - (clock.monotonicMs() - startedMs)),
+    waitMs: waitMs && Math.max(1, waitMs - (requester.ports.clock.monotonicMs() - startedMs)),
     signal,
     requestTimeoutMs,
     as,

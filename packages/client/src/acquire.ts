@@ -5,7 +5,7 @@ import { onAbort } from './abort.ts';
 import type { SentCommand } from './operation.ts';
 import type { HeldGrant, Owner as OwnerTurns } from './owner.ts';
 import type { Requester } from './requester.ts';
-import type { Session } from './session.ts';
+import type { LossListener, Session } from './session.ts';
 
 export interface AcquireRequest {
   readonly lock: LockId;
@@ -78,7 +78,7 @@ const PAUSE_MAX_MS = 2_000;
  *     held shared.
  * A3. A grant counts only if the session is alive when it arrives, by the client's own reckoning.
  */
-export class AcquireOperation {
+export class AcquireOperation implements LossListener {
   readonly #requester: Requester;
   readonly #session: Session;
   readonly #request: AcquireRequest;
@@ -94,7 +94,7 @@ export class AcquireOperation {
   #waitTimer: Timer | undefined;
   #pauseTimer: Timer | undefined;
   #forgetSignal: (() => void) | undefined;
-  #forgetSession: (() => void) | undefined;
+  #lossListener: number | undefined;
   #over = false;
   #resolve: ((grant: Grant | undefined) => void) | undefined;
   #reject: ((error: ServiceError) => void) | undefined;
@@ -125,8 +125,7 @@ export class AcquireOperation {
     // Whether its deadline has passed is looked at when the grant comes (A3).
     const { lossReason } = this.#session;
     if (lossReason !== undefined) return this.#end(lossReason);
-    // The server ends what belongs to a lost session: there is nothing to cancel.
-    this.#forgetSession = this.#session.onLoss((reason) => this.#end(reason));
+    this.#lossListener = this.#session.addLossListener(this);
     if (waitMs !== undefined && waitMs > 0) {
       const timedOut = (): void => {
         const details = { ...this.#stats() };
@@ -204,7 +203,7 @@ export class AcquireOperation {
       case 'granted':
         return this.#granted(result);
       case 'busy':
-        return this.#finish(() => this.#resolve?.(undefined));
+        return this.#finish(undefined);
       case 'queued':
         return this.#askLater();
       case 'refused':
@@ -228,7 +227,7 @@ export class AcquireOperation {
     const { version, depth, lockTimeMs, keptData } = grant;
     const turns = this.#turns;
     const stats = this.#stats();
-    this.#finish(() => this.#resolve?.({ version, depth, lockTimeMs, keptData, turns, held: turns.grant, stats }));
+    this.#finish({ version, depth, lockTimeMs, keptData, turns, held: turns.grant, stats });
   }
 
   #stats(): AcquireStats {
@@ -279,7 +278,7 @@ export class AcquireOperation {
 
   /** A2. */
   #takeBackUpgrade(error: ServiceError): void {
-    this.#finish(() => {});
+    this.#stop();
     const { lock, attempt, requestTimeoutMs, upgrade } = this.#request;
     const command: Command = { type: 'lock', command: { type: 'downgrade', lock, owner: this.#owner, attempt } };
     this.#requester.sendCommand(command, { timeoutMs: requestTimeoutMs }, (_failure, reply) => {
@@ -292,19 +291,35 @@ export class AcquireOperation {
     });
   }
 
-  #end(error: ServiceError): void {
-    this.#finish(() => this.#reject?.(error));
+  /** The server ends what belongs to a lost session: there is nothing to cancel. */
+  onSessionLost(reason: ServiceError): void {
+    this.#end(reason);
   }
 
-  #finish(settle: () => void): void {
+  #end(error: ServiceError): void {
     if (this.#over) return;
+    this.#stop();
+    this.#reject?.(error);
+    this.#passTurn();
+  }
+
+  /** Undefined: the lock is taken. */
+  #finish(grant: Grant | undefined): void {
+    this.#stop();
+    this.#resolve?.(grant);
+    this.#passTurn();
+  }
+
+  #stop(): void {
     this.#over = true;
     this.#call?.cancel();
     this.#waitTimer?.cancel();
     this.#pauseTimer?.cancel();
     this.#forgetSignal?.();
-    this.#forgetSession?.();
-    settle();
+    if (this.#lossListener !== undefined) this.#session.removeLossListener(this.#lossListener);
+  }
+
+  #passTurn(): void {
     if (!this.#hasTurn) return;
     this.#hasTurn = false;
     this.#turns.converting = false;

@@ -1,4 +1,4 @@
-import { asBuffer, ServiceError, type Timer } from '@remora/base';
+import { asBuffer, GuidSeries, ServiceError, type Timer } from '@remora/base';
 import type { LockId } from '@remora/lock';
 import { type ClusterView, PIPE_REQUEST_BYTES_MAX, pipeView, type RangeStatus } from '@remora/protocol';
 import { Barrier, DoubleBarrier } from './barrier.ts';
@@ -95,6 +95,7 @@ export class RemoraClient implements AsyncDisposable {
   #session: Session | undefined;
   #opening: Promise<Session> | undefined;
   #attempts = 0;
+  readonly #tokens: GuidSeries;
   #closing: Promise<void> | undefined;
   readonly #beingOpened = new Set<Promise<Session>>();
   #forgetExit: (() => void) | undefined;
@@ -109,6 +110,7 @@ export class RemoraClient implements AsyncDisposable {
       retry: retryPolicy(options.retry),
     });
     this.#timeoutMs = durationMs(options.requestTimeout ?? 10_000, 'requestTimeout');
+    this.#tokens = new GuidSeries(ports.random);
     this.#grants = new GrantWatches(this.#requester);
     this.#tracing = new Tracing(options.tracer);
     this.#deps = this.#lockDeps(() => this.#ownSession());
@@ -247,6 +249,7 @@ export class RemoraClient implements AsyncDisposable {
       openLease: async (terms, lock) => adopt(await this.#openLease(terms, lock)),
       resumeSession: (ref) => this.#begin(() => Session.resume(this.#requester, ref, this.#timeoutMs)),
       nextAttempt: () => ++this.#attempts,
+      newToken: () => this.#tokens.next(),
       requestTimeoutMs: this.#timeoutMs,
       grants: this.#grants,
       tracing: this.#tracing,

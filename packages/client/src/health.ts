@@ -21,7 +21,7 @@ export interface HealthCheck {
 
 /** The session that is ended. */
 export interface Checked {
-  onLoss(fn: () => void): () => void;
+  onLoss(fn: () => void): void;
   /** Loses it here, then ends it at the server. */
   giveUp(why: string): void;
 }

@@ -10,7 +10,7 @@ import { takenAway } from './lock-errors.ts';
 import type { OwnLease } from './own-lease.ts';
 import type { HeldGrant, Owner as OwnerTurns } from './owner.ts';
 import type { RevokeListener } from './revoke.ts';
-import type { Session } from './session.ts';
+import type { LossListener, Session } from './session.ts';
 
 /**
  * `active`: held. `suspended`: held, but heartbeats are not answered at the moment; it will be lost unless they are
@@ -26,7 +26,7 @@ export interface Hold {
   readonly own: OwnLease | undefined;
 }
 
-export class HoldLife {
+export class HoldLife implements LossListener {
   readonly #deps: LockDeps;
   readonly #session: Session;
   readonly #lock: LockId;
@@ -34,7 +34,7 @@ export class HoldLife {
   readonly #grant: HeldGrant;
   readonly #own: OwnLease | undefined;
   readonly #endSpan: (lost?: ServiceError) => void;
-  readonly #forgetSession: () => void;
+  readonly #lossListener: number;
   #forgetClose: (() => void) | undefined;
   #forgetGrant: (() => void) | undefined;
   #released = false;
@@ -52,7 +52,7 @@ export class HoldLife {
     this.#grant = grant.held;
     this.#own = own;
     this.#endSpan = deps.tracing.hold(this.#lock, grant.held.mode, grant.version);
-    this.#forgetSession = session.onLoss((reason) => this.lose(reason));
+    this.#lossListener = session.addLossListener(this);
   }
 
   get released(): boolean {
@@ -115,6 +115,10 @@ export class HoldLife {
     this.#forget();
   }
 
+  onSessionLost(reason: ServiceError): void {
+    this.lose(reason);
+  }
+
   lose(reason: ServiceError): void {
     if (this.#lossReason !== undefined || (this.#released && reason.code !== 'LOCK_NOT_HELD')) return;
     this.#lossReason = reason;
@@ -126,7 +130,7 @@ export class HoldLife {
 
   #forget(lost?: ServiceError): void {
     this.#endSpan(lost);
-    this.#forgetSession();
+    this.#session.removeLossListener(this.#lossListener);
     this.#forgetClose?.();
     this.#forgetGrant?.();
   }

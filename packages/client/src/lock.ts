@@ -54,6 +54,8 @@ export interface LockDeps {
   readonly resumeSession: (ref: SessionRef) => Promise<Session>;
   /** Numbers the acquires of this client. */
   readonly nextAttempt: () => number;
+  /** Of an owner that no other acquire shares unless its caller says so. */
+  readonly newToken: () => string;
   readonly requestTimeoutMs: number;
   readonly grants: GrantWatches;
   readonly tracing: Tracing;

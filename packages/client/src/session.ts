@@ -31,6 +31,10 @@ import { type SentAt, SessionValidity } from './session-validity.ts';
  */
 export type SessionState = 'active' | 'suspended' | 'lost' | 'closed';
 
+export interface LossListener {
+  onSessionLost(reason: ServiceError): void;
+}
+
 const RETRY_MIN_MS = 50;
 const TIMER_MIN_MS = 1;
 /** Of the time to close a session, for what is released before. */
@@ -45,7 +49,7 @@ export class Session {
   readonly owners = new Owners();
   readonly #requester: Requester;
   readonly #clock: Clock;
-  readonly #onLoss = new TransientMap<(reason: ServiceError) => void>();
+  readonly #onLoss = new TransientMap<LossListener>();
   readonly #children = new Set<Session>();
   readonly #beforeClose = new Set<() => Promise<void>>();
   #nextListener = 1;
@@ -116,15 +120,25 @@ export class Session {
     return this.#validity.spentMs;
   }
 
-  /** Runs `fn` when the session is lost or closed, at once if it is; returns a function that forgets it. */
-  onLoss(fn: (reason: ServiceError) => void): () => void {
-    if (this.#lossReason !== undefined) {
-      fn(this.#lossReason);
-      return () => {};
-    }
+  /** Runs `fn` when the session is lost or closed, at once if it is. */
+  onLoss(fn: (reason: ServiceError) => void): void {
+    this.addLossListener({ onSessionLost: fn });
+  }
+
+  /**
+   * The same for those that may be done with the session before; returns what `removeLossListener` needs. Every lock has
+   * two of them, one after the other: an object that is there anyway costs less than functions.
+   */
+  addLossListener(listener: LossListener): number {
     const id = this.#nextListener++;
-    this.#onLoss.add(id, fn);
-    return () => this.#onLoss.delete(id);
+    if (this.#lossReason !== undefined) listener.onSessionLost(this.#lossReason);
+    else this.#onLoss.add(id, listener);
+    return id;
+  }
+
+  /** Of one that was told already, or removed, it does nothing. */
+  removeLossListener(id: number): void {
+    this.#onLoss.delete(id);
   }
 
   /** Runs `fn`, and waits for it, before the session is closed by its client; returns a function that forgets it. */
@@ -312,7 +326,7 @@ export class Session {
     this.#standIn?.end();
     const listeners = this.#onLoss.values();
     this.#onLoss.clear();
-    for (const listener of listeners) listener(reason);
+    for (const listener of listeners) listener.onSessionLost(reason);
   }
 
   #watchDeadline(): void {
