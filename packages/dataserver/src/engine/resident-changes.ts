@@ -13,7 +13,7 @@ import type { ResidentCell } from './resident-table.ts';
 /** What a value that is not encoded counts for. */
 const UNENCODED_BYTES = 128;
 /** Cells that say nothing are dropped when there are so many, and they are the most. */
-const SILENT_MAX = 8_192;
+const SILENT_MAX = 2_048;
 
 export class ResidentChanges {
   #cells: ResidentCell[] = [];
@@ -63,7 +63,7 @@ export class ResidentChanges {
     });
   }
 
-  /** Lets go of cells that say nothing. No cell that was emptied gets a value again after that. */
+  /** Lets go of cells that say nothing. None of those that are empty now may get a value again. */
   tidy(): void {
     const silent = this.#cells.length - this.#keys;
     if (silent > SILENT_MAX && silent > this.#keys) this.#cells = this.#cells.filter(says);

@@ -149,6 +149,23 @@ it('what comes and goes is neither encoded nor written, however much of it there
   world.check();
 });
 
+it('rows that stay for a moment get no place while others come and go', () => {
+  const world = new World(10, 1);
+  const stay = 1_000;
+  for (let i = 1; i <= 20_000; i++) {
+    world.put(nameOf(i));
+    if (i <= stay) continue;
+    world.table.delete(nameOf(i - stay));
+    world.model.delete(nameOf(i - stay));
+  }
+  expect(world.encoded).toBe(0);
+  expect(world.changes.keys).toBe(stay);
+  world.check();
+  expect(world.encoded).toBeGreaterThan(0);
+  world.begin();
+  world.begin();
+});
+
 it('values that are not encoded are few at any time', () => {
   const world = new World(8, 1);
   let unencoded = 0;

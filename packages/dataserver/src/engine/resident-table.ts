@@ -7,8 +7,8 @@
  * RT3. A cell is changed in place only when it was made after the last picture and in the present generation (`epoch`);
  *      otherwise another takes its place, so that neither pictures nor what is being written ever change.
  * RT4. A new cell gets its place in the tree when the order is asked for, or many wait for theirs. One that is emptied
- *      meanwhile stays in the hash map until then: a row that comes and goes, as those of a lock that is held for a
- *      moment, costs a look-up each time. Those that wait were made in the present epoch.
+ *      meanwhile stays in the hash map until room is wanted: a row that comes and goes, as those of a lock that is held
+ *      for a moment, costs a look-up each time. Those that wait were made in the present epoch.
  * RT5. Only a cell that waits for its place holds a value that is not encoded. So there are few of these at any time, and
  *      who reads the tree finds bytes.
  */
@@ -130,6 +130,16 @@ export class ResidentTable {
     return this.#tree as Picture; // RT5
   }
 
+  /** As many wait as may. Those without a value go; the others go on waiting, unless they are the most. */
+  #makeRoom(): void {
+    this.#unplaced = this.#unplaced.filter((cell) => {
+      if (cell.value === undefined) this.#cells.delete(cell.name);
+      return cell.value !== undefined;
+    });
+    if (this.#unplaced.length > UNPLACED_MAX / 2) this.#place();
+    else this.#changes.tidy();
+  }
+
   #place(): void {
     if (this.#unplaced.length === 0) return;
     for (const cell of this.#unplaced) {
@@ -145,7 +155,7 @@ export class ResidentTable {
   }
 
   #make(name: Name, value: ResidentValue): void {
-    if (this.#unplaced.length >= UNPLACED_MAX) this.#place();
+    if (this.#unplaced.length >= UNPLACED_MAX) this.#makeRoom();
     const cell: ResidentCell = { name, value, epoch: this.#epoch, placed: false, below: 'nothing' };
     this.#cells.set(name, cell);
     this.#unplaced.push(cell);
