@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { FrameError, type FrameKind, FrameParser, frameBytes } from './frame-parser.ts';
@@ -42,3 +44,24 @@ test('a frame that is announced as larger than allowed is refused before it come
   const [head] = frameBytes('data', new Uint8Array(11));
   expect(() => parser.push(Buffer.from(head?.subarray(0, 4) ?? []))).toThrow(FrameError);
 });
+
+test('a frame that comes byte by byte comes out whole, and takes little more than its bytes meanwhile (FP3)', () => {
+  const size = 100_000;
+  const received: Buffer[] = [];
+  const parser = new FrameParser(size, (_kind, payload) => received.push(payload));
+  const bytes = Buffer.concat(frameBytes('data', new Uint8Array(size).fill(7)));
+  const before = memoryKept();
+  for (let at = 0; at < bytes.length - 1; at++) parser.push(Buffer.from(new Uint8Array([bytes[at] ?? 0]).buffer));
+  expect(memoryKept() - before).toBeLessThan(20 * size);
+  expect(received).toEqual([]);
+  parser.push(bytes.subarray(-1));
+  expect(received.map((payload) => payload.equals(Buffer.alloc(size, 7)))).toEqual([true]);
+});
+
+/** After a collection of what nobody holds. */
+function memoryKept(): number {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}

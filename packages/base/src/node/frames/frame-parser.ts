@@ -4,6 +4,7 @@
  *
  * FP1. A payload shares its memory with at most as many bytes as it has itself: whoever keeps it keeps no more.
  * FP2. What a head announces is bounded before a byte of it is kept.
+ * FP3. What is kept of a frame that is not whole takes little more memory than its bytes, in however small pieces it comes.
  */
 
 const HEAD_BYTES = 4;
@@ -31,6 +32,9 @@ export function frameBytes(kind: FrameKind, payload: Uint8Array): readonly Uint8
   return [bytes];
 }
 
+/** FP3. A piece costs some hundred bytes beside its own. */
+const PIECES_MAX = 1024;
+
 /** Cuts what arrives into frames. */
 export class FrameParser {
   /** FP2. May be changed between frames. */
@@ -51,11 +55,16 @@ export class FrameParser {
   push(chunk: Buffer): void {
     this.#pieces.push(chunk);
     this.#bytes += chunk.length;
-    if (this.#bytes < this.#wanted) return;
+    if (this.#bytes < this.#wanted) return this.#gather();
     const bytes = this.#pieces.length === 1 ? chunk : Buffer.concat(this.#pieces, this.#bytes);
     const rest = bytes.subarray(this.#cut(bytes));
     this.#pieces = rest.length === 0 ? [] : [owned(rest, bytes)];
     this.#bytes = rest.length;
+  }
+
+  /** FP3. */
+  #gather(): void {
+    if (this.#pieces.length >= PIECES_MAX) this.#pieces = [Buffer.concat(this.#pieces, this.#bytes)];
   }
 
   /** Gives out all whole frames; returns where they end. */
