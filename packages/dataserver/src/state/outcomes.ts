@@ -94,9 +94,8 @@ export class Outcomes {
   readonly #pages: Page[] = [];
   #nextPage = 1;
   #bytes = 0;
-  /** The id of which the hash was asked for last, and its hash. */
-  #lastId = '';
-  #lastHash = hashOfId('');
+  /** The id that was looked for last, and its hash: mostly it is what is remembered next. */
+  #lookedFor = { requestId: '', hash: hashOfId('') };
   /** Stored pages that were dropped since the last flush. */
   #dropped: number[] = [];
   /** A child's own: what was lent to it is to be put down, or is (O6). */
@@ -129,18 +128,10 @@ export class Outcomes {
     return entry !== undefined && entry.deadlineMs >= rangeTimeMs ? entry : undefined;
   }
 
-  /** What is remembered is mostly what was looked for just before. */
-  #hashOf(requestId: string): number {
-    if (requestId !== this.#lastId) {
-      this.#lastId = requestId;
-      this.#lastHash = hashOfId(requestId);
-    }
-    return this.#lastHash;
-  }
-
   /** Of the last outcome under an id. */
   #placeOf(requestId: string): OutcomePlace | undefined {
-    const hash = this.#hashOf(requestId);
+    const hash = hashOfId(requestId);
+    this.#lookedFor = { requestId, hash };
     const place = this.#index.find(requestId, hash);
     if (place !== undefined) return place;
     for (const { index } of this.#elders) {
@@ -167,7 +158,8 @@ export class Outcomes {
 
   #add(page: Page, entry: Remembered): void {
     const { entries } = page;
-    entries.add(entry, this.#hashOf(entry.requestId));
+    const { requestId, hash } = this.#lookedFor;
+    entries.add(entry, entry.requestId === requestId ? hash : hashOfId(entry.requestId));
     widen(page, entry);
     page.partial ||= isPartial(entry.outcome);
     this.#index.set(entry.requestId, { entries, at: entries.count - 1 });

@@ -136,11 +136,18 @@ function readNumber(token: number): number | bigint {
 
 function readList(count: number, depth: number): unknown[] {
   announce(count, depth);
+  if (depth === 0 && sizes !== undefined) return readMeasuredList(count, sizes);
+  const list = new Array<unknown>(count);
+  for (let i = 0; i < count; i++) list[i] = read(depth + 1);
+  return list;
+}
+
+function readMeasuredList(count: number, measured: number[]): unknown[] {
   const list = new Array<unknown>(count);
   for (let i = 0; i < count; i++) {
     const from = at;
-    list[i] = read(depth + 1);
-    if (depth === 0) sizes?.push(at - from);
+    list[i] = read(1);
+    measured.push(at - from);
   }
   return list;
 }
