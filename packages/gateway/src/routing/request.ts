@@ -99,7 +99,8 @@ export class RoutedCall implements Awaited {
 
   start(): void {
     this.#deps.underWay.calls++;
-    this.#attempt();
+    // As soon as it is made: its whole time is left.
+    this.#attempt(this.#request.timeoutMs);
   }
 
   /** Nobody waits any more. */
@@ -143,9 +144,8 @@ export class RoutedCall implements Awaited {
     return this.#endsMs - this.#deps.clock.monotonicMs();
   }
 
-  #attempt(): void {
+  #attempt(remainingMs = this.remainingMs): void {
     if (this.#finished) return;
-    const { remainingMs } = this;
     if (remainingMs <= 0) return this.#timedOut();
     const range = this.#deps.routes.find(this.#request.key);
     if (range === undefined) {
@@ -154,12 +154,15 @@ export class RoutedCall implements Awaited {
     }
     if (!this.#maybeApplied && this.#isApart(range)) return this.#apart();
     const node = this.#deps.routes.leader(range.rangeId);
-    const timeMs = this.#deps.routes.timeMs(range.rangeId);
     if (node === 0) return this.#search(range);
-    if (timeMs === undefined && this.#wantsTime()) return this.#askTime(range, node);
-    this.#deadlineMs ??= (timeMs ?? 0) + Math.ceil(remainingMs);
-    this.#body ??= this.#request.build(this.#deadlineMs, timeMs ?? 0);
-    this.#send(range, node, this.#deadlineMs, this.#body);
+    const timeMs = this.#wantsTime() ? this.#deps.routes.timeMs(range.rangeId) : 0;
+    if (timeMs === undefined) return this.#askTime(range, node);
+    this.#deadlineMs ??= timeMs + Math.ceil(remainingMs);
+    this.#body ??= this.#request.build(this.#deadlineMs, timeMs);
+    const { rangeId, epoch } = range;
+    const { requestId } = this.#request;
+    const request = { rangeId, epoch, requestId, deadlineMs: this.#deadlineMs, body: this.#body };
+    this.#send(range, node, request, Math.min(this.#attemptMs(), Math.max(1, remainingMs)));
   }
 
   /** Waits until somebody leads the range, or the time is over. */
@@ -210,10 +213,8 @@ export class RoutedCall implements Awaited {
     return this.#deadlineMs === undefined || (this.#request.needsTime === true && this.#body === undefined);
   }
 
-  #send(range: RangeDescriptor, node: number, deadlineMs: number, body: RangeRequest['body']): void {
-    const { rangeId, epoch } = range;
-    const request: RangeRequest = { rangeId, epoch, requestId: this.#request.requestId, deadlineMs, body };
-    const timeoutMs = Math.min(this.#attemptMs(), Math.max(1, this.remainingMs));
+  #send(range: RangeDescriptor, node: number, request: RangeRequest, timeoutMs: number): void {
+    const { rangeId } = range;
     this.#range = range;
     this.#node = node;
     // Before the call, which may be answered within.

@@ -108,6 +108,8 @@ export class Routes {
     if (reply.raftTerm < known.term) return;
     if (reply.rangeTimeMs === 0) return this.distrust(rangeId, node);
     known.leaderNode = node;
+    // Of the answers of one millisecond the first counts: it was the quickest, and they come by the dozen.
+    if (reply.rangeTimeMs === known.timeMs && reply.raftTerm === known.term) return;
     this.#learnTime(known, reply.raftTerm, reply.rangeTimeMs);
   }
 
@@ -133,9 +135,10 @@ export class Routes {
   /** The latest time of any range, however old the answer. */
   anyTimeMs(): number | undefined {
     let latest: number | undefined;
+    const nowMs = this.#clock.monotonicMs();
     for (const known of this.#known.values()) {
       if (known.timeAtMs < 0) continue;
-      const timeMs = Math.floor(known.timeMs + this.#clock.monotonicMs() - known.timeAtMs);
+      const timeMs = Math.floor(known.timeMs + nowMs - known.timeAtMs);
       latest = Math.max(latest ?? 0, timeMs);
     }
     return latest;
