@@ -13,7 +13,7 @@ import type { Method } from '../rpc/rpc.ts';
 
 /**
  * What clients may call over the Pipe: the SDK's protocol. It is RPC as between nodes (frames that carry all calls of
- * a loop turn), with these methods, behind the gRPC service `remora.v1.Pipe`. Public: a change that an older peer
+ * a loop turn), with these methods, over the stream of frames of `node/pipe-link.ts`. Public: a change that an older peer
  * would misread gets a new method name.
  */
 export interface PipeCommand {

@@ -1,12 +1,12 @@
 /**
- * Streams between the processes of a world, as TCP and gRPC's keep-alive make them.
+ * Streams between the processes of a world, as TCP and the probes of frame streams make them.
  *
  * S1. While a link stands it keeps order and loses nothing: a lost segment shows as a delay of all that comes after.
  * S2. What a cut holds up arrives late if the cut ends soon. Both ends give the link up by themselves when nothing has
- *     come from the other for the keep-alive's time; what was under way then is lost, and nobody knows how much.
+ *     come from the other for the time of a probe; what was under way then is lost, and nobody knows how much.
  * S3. A process that is killed has its links closed by its machine; one that loses power says nothing, ever (S2).
  * S4. What arrives enters a process through its door: not while it is paused, never after its end.
- * S5. Both ends are told who the other is, and refuse whom they do not know, as the handshake of gRPC links does.
+ * S5. Both ends are told who the other is, and refuse whom they do not know, as the hellos of frame streams do.
  */
 import { type Bytes, copyBytes, type Random, ServiceError } from '@remora/base';
 import type { FrameLink, FrameReceiver, LinkIdentity } from '@remora/protocol';
@@ -35,7 +35,7 @@ export interface LinkNetworkDeps {
   readonly onFrame: (from: number, to: number, frame: Uint8Array) => void;
 }
 
-/** gRPC's settings between nodes: a ping every 5 s, 3 s for its answer. */
+/** The Pipe's settings: a probe after 5 s, 3 s for its answer. Nodes probe each other sooner. */
 const KEEP_ALIVE_MS = 8_000;
 const KEEP_ALIVE_LOOK_MS = 1_000;
 /** How long TCP waits before it sends again; twice as long each time. */
