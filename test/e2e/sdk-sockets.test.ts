@@ -95,6 +95,9 @@ test('gateways behind something that ends TLS are reached with the options of no
     await using trusting = await connect({ endpoints, tls: { ca } });
     await trusting.kv.put('k', 'v');
     expect((await client.kv.get('k'))?.value.toString()).toBe('v');
+    await using byName = await connect({ endpoints: endpoints.replace('127.0.0.1', 'localhost'), tls: { ca } });
+    expect((await byName.kv.get('k'))?.value.toString()).toBe('v');
+    expect(new Set(front.names)).toEqual(new Set(['none', 'localhost']));
     const refused = { endpoints, connectTimeout: '150ms' } as const;
     await expect(connect({ ...refused, tls: {} })).rejects.toThrow(/self-signed certificate/);
     await expect(connect(refused)).rejects.toThrow(/no answer/);

@@ -22,10 +22,20 @@ zj0EAwIDRwAwRAIgHHnA4bp3ejiwQUf2vscJSV2gMEmUsIZ9YGGqwrFH61gCIA7g
 -----END CERTIFICATE-----
 `;
 
+interface TlsFront {
+  readonly address: string;
+  readonly ca: string;
+  /** By which it was asked for, one for each connection. */
+  readonly names: readonly string[];
+  close(): void;
+}
+
 /** Something that ends TLS and passes on what is inside, as many put before their services. */
-export async function tlsFront(target: string): Promise<{ address: string; ca: string; close(): void }> {
+export async function tlsFront(target: string): Promise<TlsFront> {
   const [host = '', port = ''] = target.split(':');
+  const names: string[] = [];
   const server = createServer({ key: KEY, cert: CERT }, (outside) => {
+    names.push(outside.servername || 'none');
     const inside = connect(Number(port), host);
     outside.pipe(inside).pipe(outside);
     outside.on('error', () => inside.destroy());
@@ -36,6 +46,7 @@ export async function tlsFront(target: string): Promise<{ address: string; ca: s
   return {
     address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
     ca: CERT,
+    names,
     close: () => void server.close(),
   };
 }

@@ -91,6 +91,7 @@ export class LinkCaller implements RpcChannel {
         this.#outbox.open();
         ports.onOpen?.();
       },
+      onHeard: () => this.#silence.heard(),
       onFrame: (frame) => this.#onFrame(frame),
       onDrain: () => {
         this.#silence.heard();

@@ -18,6 +18,8 @@ export interface FrameLink {
 
 export interface FrameReceiver {
   onOpen(): void;
+  /** Something came, if only a part of a frame: a sign of life. Not of every link. */
+  onHeard?(): void;
   /** `frame` belongs to the receiver. */
   onFrame(frame: Bytes): void;
   onDrain(): void;

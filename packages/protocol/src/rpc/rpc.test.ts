@@ -2,7 +2,7 @@ import { type Bytes, ManualClock, ServiceError } from '@remora/base';
 import { describe, expect, test } from 'vitest';
 import { LinkCaller } from './caller.ts';
 import { encodeFrame } from './frame.ts';
-import type { FrameLink } from './link.ts';
+import type { FrameLink, FrameReceiver } from './link.ts';
 import { createLocalChannel } from './local-channel.ts';
 import { createMemoryLink } from './memory-link.ts';
 import { createRpcRegistry } from './registry.ts';
@@ -216,6 +216,31 @@ describe('calls over a link', () => {
     clock.advance(9_000);
     expect(sent).toBeGreaterThan(5);
     expect(outcomes.every(({ calls }) => calls === 0)).toBe(true);
+  });
+
+  test('a peer of whose large answer a part comes every now and then is alive (C4, C5)', () => {
+    const clock = new ManualClock();
+    let receiver: FrameReceiver | undefined;
+    const link: FrameLink = {
+      start(attached) {
+        receiver = attached;
+        clock.setImmediate(() => attached.onOpen());
+      },
+      send: () => true,
+      close() {},
+    };
+    const caller = new LinkCaller({ link, clock });
+    const errors: (ServiceError | undefined)[] = [];
+    for (const movable of [true, false]) {
+      caller.call(silent, 'q', { timeoutMs: 60_000, movable }, (error) => errors.push(error));
+    }
+    for (let i = 0; i < 100; i++) {
+      clock.advance(100);
+      receiver?.onHeard?.();
+    }
+    expect(errors).toEqual([]);
+    for (let i = 0; i < 100; i++) clock.advance(100);
+    expect(errors.length).toBe(2);
   });
 
   test('a peer that is only quiet is not given up while it answers when asked (C4)', () => {

@@ -39,6 +39,16 @@ test('however the bytes are cut on the way, the frames come out whole, in order,
   );
 });
 
+test('frames of any number of small pieces come out whole, and those behind them', () => {
+  const sent = [1_000, 255, 256, 257, 3].map((size) => Buffer.from(Array.from({ length: size }, (_, i) => i % 251)));
+  const received: Buffer[] = [];
+  const parser = new FrameParser(40_000, (_, payload) => received.push(payload));
+  for (const byte of Buffer.concat(sent.flatMap((payload) => frameBytes('data', payload)))) {
+    parser.push(Buffer.of(byte));
+  }
+  expect([received, parser.unfinished]).toEqual([sent, false]);
+});
+
 test('a frame that is announced as larger than allowed is refused before it comes', () => {
   const parser = new FrameParser(10, () => expect.unreachable());
   const [head] = frameBytes('data', new Uint8Array(11));

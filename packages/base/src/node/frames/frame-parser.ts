@@ -4,7 +4,7 @@
  *
  * FP1. A payload shares its memory with at most as many bytes as it has itself: whoever keeps it keeps no more.
  * FP2. What a head announces is bounded before a byte of it is kept.
- * FP3. What is kept of a frame that is not whole takes little more memory than its bytes, in however small pieces it comes.
+ * FP3. What is kept of a frame that is not whole takes little more memory than it has bytes, however small the pieces.
  */
 
 const HEAD_BYTES = 4;
@@ -19,6 +19,9 @@ export class FrameError extends Error {
   override readonly name = 'FrameError';
 }
 
+/** FP3. So many pieces are put together: each costs some hundred bytes beside its own. */
+const PIECES_MAX = 256;
+
 /** Below this, one piece of memory for head and payload costs less than two writes. */
 const COPY_BYTES_MAX = 16 * 1024;
 
@@ -32,9 +35,6 @@ export function frameBytes(kind: FrameKind, payload: Uint8Array): readonly Uint8
   return [bytes];
 }
 
-/** FP3. A piece costs some hundred bytes beside its own. */
-const PIECES_MAX = 1024;
-
 /** Cuts what arrives into frames. */
 export class FrameParser {
   /** FP2. May be changed between frames. */
@@ -42,6 +42,8 @@ export class FrameParser {
   readonly #onFrame: (kind: FrameKind, payload: Buffer) => void;
   /** The beginning of a frame, in the pieces in which it came. */
   #pieces: Buffer[] = [];
+  /** The last so many came by themselves, and were not put together yet (FP3). */
+  #crumbs = 0;
   #bytes = 0;
   /** How many bytes the pieces must have before another frame can be cut. */
   #wanted = HEAD_BYTES;
@@ -51,20 +53,28 @@ export class FrameParser {
     this.#onFrame = onFrame;
   }
 
+  /** Whether a frame has begun and is not whole. */
+  get unfinished(): boolean {
+    return this.#bytes > 0;
+  }
+
   /** Throws `FrameError` when a frame is larger than allowed. */
   push(chunk: Buffer): void {
     this.#pieces.push(chunk);
     this.#bytes += chunk.length;
     if (this.#bytes < this.#wanted) return this.#gather();
+    this.#crumbs = 0;
     const bytes = this.#pieces.length === 1 ? chunk : Buffer.concat(this.#pieces, this.#bytes);
     const rest = bytes.subarray(this.#cut(bytes));
     this.#pieces = rest.length === 0 ? [] : [owned(rest, bytes)];
     this.#bytes = rest.length;
   }
 
-  /** FP3. */
+  /** FP3. Each byte is copied once by this. */
   #gather(): void {
-    if (this.#pieces.length >= PIECES_MAX) this.#pieces = [Buffer.concat(this.#pieces, this.#bytes)];
+    if (++this.#crumbs < PIECES_MAX) return;
+    this.#crumbs = 0;
+    this.#pieces.push(Buffer.concat(this.#pieces.splice(-PIECES_MAX)));
   }
 
   /** Gives out all whole frames; returns where they end. */

@@ -3,7 +3,7 @@
  *
  * A connection begins with `OPENING`, so that whoever speaks another protocol is recognised by its first bytes.
  */
-import { type AddressInfo, connect, createServer, Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, isIP, Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import type { Timer } from '../../clock.ts';
 import {
@@ -70,8 +70,13 @@ export function openFramePort(options: FramePortOptions): Promise<FramePort> {
     socket.on('error', () => undefined); // a broken connection is no news: it is closed
     const patience = new Patience(socket, options);
     onOpening(socket, (ours) => {
+      if (ours) {
+        return serve(socket, options, services, () => {
+          undecided.delete(socket);
+          patience.end();
+        });
+      }
       undecided.delete(socket);
-      if (ours) return serve(socket, options, services, patience);
       if (options.others !== undefined) patience.end();
       others(socket);
     });
@@ -116,7 +121,9 @@ function connectTo(address: string, tls: ConnectionOptions | undefined): Socket 
   const host = address.slice(0, colon).replace(/^\[|\]$/g, '');
   const port = Number(address.slice(colon + 1));
   if (colon > 0 && Number.isInteger(port) && port > 0 && port < 65_536) {
-    return tls === undefined ? connect({ host, port }) : connectTls({ ...tls, host, port });
+    if (tls === undefined) return connect({ host, port });
+    // What stands before the gateways may choose the certificate by the name that is asked for; an address is none.
+    return connectTls({ ...(isIP(host) === 0 ? { servername: host } : {}), ...tls, host, port });
   }
   return new Socket().destroy(new Error(`'${address}' is no address`)); // told like any connection that fails
 }
@@ -157,11 +164,11 @@ function serve(
   socket: Socket,
   options: FramePortOptions,
   services: ReadonlyMap<string, FrameService>,
-  patience: Patience,
+  greeted: () => void,
 ): void {
   const stream = new FrameStream(socket, options, {
     onHello(hello) {
-      patience.end();
+      greeted();
       const name = hello[SERVICE] ?? '';
       const service = services.get(name);
       if (service !== undefined) return service.open(hello, stream);

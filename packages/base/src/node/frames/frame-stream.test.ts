@@ -24,6 +24,12 @@ class Heard implements FrameHandlers {
   readonly frames: Buffer[] = [];
   readonly ends: StreamEnd[] = [];
   drains = 0;
+  /** How often it was told that something came. */
+  signs = 0;
+
+  onHeard(): void {
+    this.signs++;
+  }
 
   onHello(hello: Hello): void {
     this.hellos.push(hello);
@@ -87,6 +93,51 @@ test('both ends name themselves, then frames of any size go both ways in order',
   expect(heard.frames.every((frame) => frame.equals(Buffer.alloc(frame.length, frame.length)))).toBe(true);
   streams[0]?.send(Buffer.from('back'));
   await eventually(() => caller.heard.frames.map(String)).toEqual(['back']);
+});
+
+test('a large frame that comes slowly is a sign of life at both ends, long before it is whole', async () => {
+  const clock = new ManualClock({ monotonicMs: 1_000 });
+  const { heard, address } = await openPort({ clock });
+  const socket = connect(Number(address.split(':')[1]), '127.0.0.1');
+  cleanups.push(() => socket.destroy());
+  const back: string[] = [];
+  const parser = new FrameParser(1_000, (kind) => back.push(kind));
+  socket.on('data', (chunk) => parser.push(chunk));
+  socket.write(Buffer.concat([OPENING, ...frameBytes('data', Buffer.from('{"service":"test"}'))]));
+  await eventually(() => back).toEqual(['data']);
+  const [bytes = Buffer.of()] = frameBytes('data', new Uint8Array(1_000));
+  for (let i = 0; i < 4; i++) {
+    clock.advance(i === 3 ? 10 : 100);
+    const before = heard.signs;
+    socket.write(bytes.subarray(i * 200, (i + 1) * 200));
+    await eventually(() => heard.signs).toBe(before + 1);
+  }
+  // So often, and no more often.
+  await eventually(() => back).toEqual(['data', 'answer', 'answer', 'answer']);
+  expect(heard.frames).toEqual([]);
+  socket.write(bytes.subarray(800));
+  await eventually(() => heard.frames.length).toBe(1);
+});
+
+test('a port that takes no more closes who has begun to speak and not named itself, and nobody else', async () => {
+  const { port, address } = await openPort();
+  const caller = dial(address);
+  await eventually(() => caller.heard.hellos.length).toBe(1);
+  const socket = connect(port.port, '127.0.0.1');
+  cleanups.push(() => socket.destroy());
+  let closed = false;
+  socket.on('close', () => {
+    closed = true;
+  });
+  socket.on('error', () => undefined);
+  // The port has read the opening once it has answered what another one said later.
+  socket.write(OPENING);
+  await new Promise((resolve) => socket.once('connect', resolve));
+  const later = dial(address);
+  await eventually(() => later.heard.hellos.length).toBe(1);
+  port.refuse();
+  await eventually(() => closed).toBe(true);
+  expect([caller.heard.ends, later.heard.ends]).toEqual([[], []]);
 });
 
 test('a frame of which much waits says so, and tells when it has left', async () => {

@@ -7,7 +7,8 @@
  *      ended the stream.
  * FS3. A peer that is silent is probed, and taken for dead if it does not answer. What has arrived counts before the
  *      clock does: a process that was stopped for a while reads first. Who hears and has nothing to say gives a sign of
- *      life by itself: the other's probe may stand behind megabytes that are on their way.
+ *      life by itself: the other's probe may stand behind megabytes that are on their way. A large frame over a slow line
+ *      is a sign of life at either end long before it is whole.
  * FS4. What a peer announces is bounded before a byte of it is kept; what is not taken by the peer yet is counted
  *      (`pendingBytes`), and bounded by whoever sends.
  */
@@ -26,6 +27,8 @@ export interface StreamEnd {
 }
 
 export interface FrameHandlers {
+  /** Something came, be it a part of a frame only or nothing that is given on: a sign of life (FS3). */
+  onHeard?(): void;
   /** `frame` belongs to the receiver. */
   onFrame(frame: Buffer): void;
   /** Everything was taken by the socket, after `send` had said that much waits. */
@@ -51,6 +54,8 @@ export interface FrameStreamOptions {
 export const FRAME_STREAM_DEFAULTS = { frameBytesMax: 64 << 20, probeMs: 1_000, probeTimeoutMs: 2_000 } as const;
 
 const NOTHING = Buffer.alloc(0);
+/** Who receives a large frame says so as often: its sender may have given it to the kernel long ago, and waits. */
+const RECEIVING_MS = 100;
 /** A hello and the reason of an end are a few words. */
 const WORDS_BYTES_MAX = 64 * 1024;
 /** So much may wait to be sent before `send` says that it is much. */
@@ -71,6 +76,8 @@ export class FrameStream {
   #heard = true;
   #said = false;
   #probed = false;
+  /** When it said last that a frame is coming in. */
+  #saidReceivingMs = 0;
 
   constructor(socket: Socket, options: FrameStreamOptions, handlers: GreetedHandlers) {
     this.#socket = socket;
@@ -148,12 +155,22 @@ export class FrameStream {
 
   #arrived(chunk: Buffer): void {
     this.#heard = true;
+    if (this.#over) return;
+    if (this.#greeted) this.#handlers.onHeard?.();
     try {
-      if (!this.#over) this.#parser.push(chunk);
+      this.#parser.push(chunk);
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
-      this.#refuse(this.#greeted ? error.message : `the peer does not speak in frames: ${error.message}`);
+      return this.#refuse(this.#greeted ? error.message : `the peer does not speak in frames: ${error.message}`);
     }
+    if (this.#greeted && this.#parser.unfinished) this.#sayReceiving();
+  }
+
+  #sayReceiving(): void {
+    const nowMs = this.#options.clock.monotonicMs();
+    if (nowMs - this.#saidReceivingMs < RECEIVING_MS) return;
+    this.#saidReceivingMs = nowMs;
+    this.#answer();
   }
 
   #frame(kind: FrameKind, payload: Buffer): void {

@@ -21,6 +21,7 @@ export function dialLink({ address, hello, check }: DialledLink, options: DialOp
       stream.destroy();
       receiver?.onClose(refusal);
     },
+    onHeard: () => receiver?.onHeard?.(),
     onFrame: (frame) => receiver?.onFrame(frame),
     onDrain: () => receiver?.onDrain(),
     onEnd: (end) => receiver?.onClose(errorOf(end)),
@@ -39,6 +40,7 @@ export function acceptedLink(stream: FrameStream): FrameLink {
   return {
     start(receiver) {
       stream.handle({
+        onHeard: () => receiver.onHeard?.(),
         onFrame: (frame) => receiver.onFrame(frame),
         onDrain: () => receiver.onDrain(),
         onEnd: (end) => receiver.onClose(errorOf(end)),
