@@ -182,6 +182,18 @@ it('values that are not encoded are few at any time', () => {
   }
 });
 
+it('a row that is changed again and again between pictures is not remembered each time', () => {
+  const world = new World(11, 1);
+  world.begin();
+  for (let i = 0; i < 30_000; i++) {
+    world.put('00000');
+    world.table.picture();
+  }
+  expect([world.changes.keys, world.changes.remembered < 5_000]).toEqual([1, true]);
+  world.begin();
+  world.begin();
+});
+
 it('a row that is deleted and put again by turns is not remembered each time', () => {
   const world = new World(9, 1);
   world.begin();

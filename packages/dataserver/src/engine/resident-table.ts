@@ -141,7 +141,6 @@ export class ResidentTable {
   }
 
   #place(): void {
-    if (this.#unplaced.length === 0) return;
     for (const cell of this.#unplaced) {
       cell.placed = true;
       if (cell.value === undefined) this.#cells.delete(cell.name);
@@ -150,7 +149,8 @@ export class ResidentTable {
         this.#tree.set(cell.name, cell);
       }
     }
-    this.#unplaced = [];
+    if (this.#unplaced.length > 0) this.#unplaced = [];
+    // Also when none waited: each picture makes rows that are changed again and again leave another cell behind (RT3).
     this.#changes.tidy();
   }
 

@@ -104,4 +104,10 @@ describe('the decoder', () => {
     const input = hex('c403 010203');
     expect((unpack(input, 0) as Buffer).buffer).toBe(input.buffer);
   });
+
+  test('no bytes are no slice of it: whoever keeps them does not keep it', () => {
+    const input = hex('92 c400 c402 0102');
+    const [none, some] = unpack(input, 0) as [Buffer, Buffer];
+    expect([none.length, none.buffer === input.buffer, some.buffer === input.buffer]).toEqual([0, false, true]);
+  });
 });

@@ -174,8 +174,12 @@ function announce(items: number, depth: number): void {
   if (depth >= DEPTH_MAX) throw new UnpackError('nested too deep');
 }
 
+/** Of no bytes it is one for all: whoever keeps those keeps nothing of the message that they came in. */
+const NO_BYTES = Buffer.alloc(0);
+
 function readBytes(length: number): Buffer {
   const from = take(length);
+  if (length === 0) return NO_BYTES;
   return input.subarray(from, at);
 }
 
