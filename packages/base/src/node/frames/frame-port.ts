@@ -42,11 +42,17 @@ export interface FramePortOptions extends FrameStreamOptions {
   /** So long may a connection take until its hello is there; `probeMs` and `probeTimeoutMs` together. */
   readonly helloMs?: number;
   readonly services: readonly FrameService[];
-  /**
-   * Takes the connections that begin with anything but `OPENING`, from their first byte on, which is there by then.
-   * Without it they are sent away.
-   */
-  readonly others?: (socket: Socket) => void;
+  /** Connections of another kind; all that are neither are sent away. */
+  readonly others?: OtherConnections;
+  /** Whom the port is for, which those are told who are sent away. */
+  readonly purpose?: string;
+}
+
+export interface OtherConnections {
+  /** What they begin with. */
+  readonly begin: Uint8Array;
+  /** Takes one from its first byte on, which is there by then. */
+  take(socket: Socket): void;
 }
 
 export interface DialOptions extends FrameStreamOptions {
@@ -59,7 +65,6 @@ export function openFramePort(options: FramePortOptions): Promise<FramePort> {
   const services = new Map(options.services.map((service) => [service.name, service]));
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
-  const others = options.others ?? sendAway;
   const server = createServer((socket) => {
     sockets.add(socket);
     undecided.add(socket);
@@ -69,7 +74,7 @@ export function openFramePort(options: FramePortOptions): Promise<FramePort> {
     });
     socket.on('error', () => undefined); // a broken connection is no news: it is closed
     const patience = new Patience(socket, options);
-    onOpening(socket, (ours) => {
+    onOpening(socket, (ours, begun) => {
       if (ours) {
         return serve(socket, options, services, () => {
           undecided.delete(socket);
@@ -77,8 +82,9 @@ export function openFramePort(options: FramePortOptions): Promise<FramePort> {
         });
       }
       undecided.delete(socket);
-      if (options.others !== undefined) patience.end();
-      others(socket);
+      if (options.others === undefined || !agree(begun, options.others.begin)) return sendAway(socket, options.purpose);
+      patience.end();
+      options.others.take(socket);
     });
   });
   const refuse = (): void => {
@@ -143,21 +149,29 @@ class Patience {
   }
 }
 
-/** Calls `decided` once the first bytes tell whether the connection is one of ours; the opening is taken off it then. */
-function onOpening(socket: Socket, decided: (ours: boolean) => void): void {
+/**
+ * Calls `decided` with the first bytes once they tell whether the connection is one of ours; the opening is taken off it
+ * then.
+ */
+function onOpening(socket: Socket, decided: (ours: boolean, begun: Buffer) => void): void {
   let begun: Buffer = Buffer.alloc(0);
   const onData = (chunk: Buffer): void => {
     begun = Buffer.concat([begun, chunk]);
-    const compared = Math.min(begun.length, OPENING.length);
-    const same = begun.subarray(0, compared).equals(OPENING.subarray(0, compared));
-    if (same && compared < OPENING.length) return;
+    const same = agree(begun, OPENING);
+    if (same && begun.length < OPENING.length) return;
     socket.off('data', onData);
     socket.pause();
     const rest = same ? begun.subarray(OPENING.length) : begun;
     if (rest.length > 0) socket.unshift(rest);
-    decided(same);
+    decided(same, begun);
   };
   socket.on('data', onData);
+}
+
+/** As far as both go. */
+function agree(bytes: Buffer, other: Uint8Array): boolean {
+  const compared = Math.min(bytes.length, other.length);
+  return bytes.subarray(0, compared).equals(other.subarray(0, compared));
 }
 
 function serve(
@@ -182,8 +196,11 @@ function serve(
 }
 
 /** A person with a browser or a client that was given the wrong port reads this, or finds it in a trace. */
-function sendAway(socket: Socket): void {
-  const text = 'This port is for the nodes of a Remora cluster. Clients use the client port.\n';
+function sendAway(
+  socket: Socket,
+  purpose = 'This port is for the nodes of a Remora cluster. Clients use the client port.',
+): void {
+  const text = `${purpose}\n`;
   const head = ['HTTP/1.1 400 Bad Request', 'Content-Type: text/plain', `Content-Length: ${text.length}`];
   socket.end([...head, 'Connection: close', '', text].join('\r\n'));
   socket.resume();

@@ -222,16 +222,20 @@ test('who speaks another protocol, or begins without a hello, is told so and sen
   expect(heard.hellos).toEqual([]);
 });
 
-test('what does not begin as a stream of frames is given on from its first byte, and may take its time from then on', async () => {
+test('what begins as another kind of connection is given on from its first byte, and may take its time from then on', async () => {
   const clock = new ManualClock();
   let given = 0;
   const { heard, port, address } = await openPort({
     ...{ clock, probeMs: 100, probeTimeoutMs: 50 },
-    others(socket) {
-      given++;
-      socket.on('data', (chunk: Buffer) => socket.write(chunk));
-      socket.resume();
+    others: {
+      begin: Buffer.from('REMOTE CONTROL'),
+      take(socket) {
+        given++;
+        socket.on('data', (chunk: Buffer) => socket.write(chunk));
+        socket.resume();
+      },
     },
+    purpose: 'Not for you.',
   });
   const socket = connect(port.port, '127.0.0.1', () => socket.write('REMOTE'));
   cleanups.push(() => socket.destroy());
@@ -246,6 +250,7 @@ test('what does not begin as a stream of frames is given on from its first byte,
   await eventually(() => echoed).toBe('REMOTE CALL');
   dial(address);
   await eventually(() => heard.hellos.length).toBe(1);
+  expect(await answerTo(port.port, Buffer.from('REMIND ME\r\n'))).toContain('Not for you.');
   expect(given).toBe(1);
 });
 

@@ -1,3 +1,5 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { credentials, type ServiceError as GrpcError, Metadata } from '@grpc/grpc-js';
 import { dialFrames, type FrameStream, nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
 import type { ClusterView, Command, CommandResult, Query, QueryResult } from '@remora/protocol';
@@ -132,6 +134,14 @@ describe('the server for clients', () => {
     stream.send(Buffer.from('still here'));
     await expect.poll(() => heard).toEqual(['still here']);
     stream.destroy();
+  });
+
+  it('tells who speaks HTTP/1.1 to it where that is spoken', async () => {
+    const socket = connect(port, '127.0.0.1', () =>
+      socket.write('PUT /v1/locks/default/a HTTP/1.1\r\nhost: a\r\n\r\n'),
+    );
+    const said = await text(socket);
+    expect(said).toMatch(/^HTTP\/1.1 400 .*--http-port/s);
   });
 
   it('answers with the header that etcd clients expect', async () => {

@@ -33,6 +33,9 @@ export const CLIENT_SERVER_LIMITS: ClientServerLimits = {
   helloMs: 5_000,
 };
 
+/** gRPC is spoken over HTTP/2 (RFC 9113, section 3.4). */
+const HTTP2_BEGINS = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
+
 export interface ClientServerDeps {
   readonly logger: Logger;
   readonly clock: Clock;
@@ -85,7 +88,9 @@ export class ClientServer {
         frameBytesMax: messageBytesMax,
         probeMs: keepAliveMs,
         probeTimeoutMs: keepAliveTimeoutMs,
-        others: (socket: Socket) => injector.injectConnection(socket),
+        others: { begin: HTTP2_BEGINS, take: (socket: Socket) => injector.injectConnection(socket) },
+        purpose:
+          'This port is for clients of Remora and etcd (gRPC). HTTP and JSON have a port of their own: --http-port.',
       });
     } catch (cause) {
       throw listenError(`${host.includes(':') ? `[${host}]` : host}:${port}`, cause);
