@@ -280,7 +280,8 @@ describe('remora lock', () => {
     expect(await json('lock', 'show', 'round')).toBeNull();
     // One whose command has ended waits for the others until it is told not to; one whose command cannot run does not.
     const stays = begin(['barrier', 'run', ...parties, '--', 'sleep', '60']);
-    const leaves = begin(['barrier', 'run', ...parties, '--', 'sh', '-c', 'exit 3']);
+    const leaves = begin(['barrier', 'run', ...parties, '--', 'sh', '-c', 'echo ran; exit 3']);
+    await eventually('both are there', async () => leaves.out === 'ran\n');
     await eventually('one waits to leave', async () => ((await json('lock', 'show', 'round')) as State).passing === 1);
     leaves.child.kill('SIGTERM');
     expect(await leaves.ended).toMatchObject({ code: 3, err: expect.stringContaining('did not end together') });
