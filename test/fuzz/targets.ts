@@ -4,6 +4,7 @@ import { BACKUP_TARGETS } from './targets/backup.ts';
 import { COMMAND_LINE_TARGETS } from './targets/command-line.ts';
 import { GATEWAY_TARGETS } from './targets/gateway.ts';
 import { LIVE_TARGETS } from './targets/live.ts';
+import { LOG_TARGETS } from './targets/log.ts';
 import { PROCESS_TARGETS } from './targets/process.ts';
 import { PROTOCOL_TARGETS } from './targets/protocol.ts';
 import { RAFT_TARGETS } from './targets/raft.ts';
@@ -12,6 +13,7 @@ import { STORAGE_TARGETS } from './targets/storage.ts';
 export const TARGETS: readonly Target[] = [
   ...RAFT_TARGETS,
   ...PROTOCOL_TARGETS,
+  ...LOG_TARGETS,
   ...STORAGE_TARGETS,
   ...GATEWAY_TARGETS,
   ...PROCESS_TARGETS,
