@@ -25,6 +25,11 @@ export interface RaftConfig {
   readonly maxInflightMessages: number;
   /** Entry bytes under way to one follower. */
   readonly maxInflightBytes: number;
+  /**
+   * Entries may wait for followers whose acknowledgement is not awaited (thrift.ts), until the next tick at the latest.
+   * The host calls `RaftCore.reviewAppends` meanwhile. Default false.
+   */
+  readonly entriesMayWait?: boolean;
   /** Proposed and not committed bytes of a leader; above it proposals are refused `queueFull`. */
   readonly maxUncommittedBytes: number;
   /**

@@ -22,6 +22,7 @@ import type { Progress } from './progress.ts';
 import { isQuorum, quorumIndex } from './quorum.ts';
 import { appendOwn, becomeFollower } from './roles.ts';
 import type { CoreState } from './state.ts';
+import { concludeTrial, decideWhoWaits, releaseWaiting, waits } from './thrift.ts';
 import {
   type AppendResponse,
   type Entry,
@@ -37,6 +38,7 @@ const NO_ENTRIES: readonly Entry[] = [];
 
 /** One tick of a leader. */
 export function tickLeader(s: CoreState): void {
+  releaseWaiting(s); // T3
   const { electionTicks, heartbeatTicks } = s.config;
   if (s.transferee !== NO_REPLICA && s.time.ticks - s.transferSince >= electionTicks) s.transferee = NO_REPLICA;
   if (s.time.ticks - s.electionSince >= electionTicks) {
@@ -134,10 +136,14 @@ export function confirmReads(s: CoreState): void {
   if (s.reads.active) s.reads.confirm(quorumIndex(s.conf, s.roundOf), s.readStates);
 }
 
-/** Sends every follower what it lacks, as far as the limits allow. Called once per `Ready`: a turn's entries batch. */
+/**
+ * Sends every follower what it lacks, as far as the limits allow, but for those whose entries wait (thrift.ts). Called once
+ * per `Ready`: a turn's entries batch.
+ */
 export function sendAppends(s: CoreState): void {
   s.sendDirty = false;
-  for (const pr of s.peers) while (sendEntries(s, pr));
+  decideWhoWaits(s);
+  for (const pr of s.peers) if (!waits(s, pr)) while (sendEntries(s, pr));
 }
 
 /** Sends one message of entries; false when there is nothing to send now. */
@@ -283,6 +289,7 @@ export function maybeCommit(s: CoreState): void {
   if (index <= s.commit || s.log.term(index) !== s.term) return; // L2
   s.uncommitted.freeTo(index);
   s.commitTo(index);
+  concludeTrial(s);
   s.leaderReady = true;
   if (s.reads.hasWaiting) startReads(s);
 }
@@ -290,6 +297,7 @@ export function maybeCommit(s: CoreState): void {
 /** L7. */
 export function tellCommits(s: CoreState): void {
   if (s.role !== 'leader') return;
+  releaseWaiting(s);
   for (const pr of s.peers) if (pr.state === 'replicate' && pr.commit < s.commit) tellCommit(s, pr);
 }
 
@@ -307,6 +315,7 @@ export function transferLeader(s: CoreState, to: ReplicaId): Refused | undefined
   if (pr === undefined || !s.conf.voters.includes(to)) return { refused: 'notVoter' };
   s.transferee = to;
   s.transferSince = s.time.ticks;
+  releaseWaiting(s);
   if (pr.match === s.log.lastIndex) sendTimeoutNow(s, to);
   else s.sendDirty = true;
   return undefined;

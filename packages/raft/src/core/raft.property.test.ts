@@ -87,6 +87,7 @@ describe('Raft holds its promises over lossy networks, late fsyncs and crashes, 
   for (const shape of SHAPES) {
     test(shape.name, () => {
       let reads = 0;
+      let waits = 0;
       const changes = new Set<string>();
       fc.assert(
         fc.property(fc.nat(), schedule, (seed, steps) => {
@@ -95,11 +96,13 @@ describe('Raft holds its promises over lossy networks, late fsyncs and crashes, 
           if (shape.firstLeader === undefined) expect(cluster.heals(100)).toBe(true);
           for (const step of steps) perform(cluster, step, shape.changes === true);
           reads += cluster.readsAnswered;
+          waits += cluster.waits;
           for (const kind of cluster.changes) changes.add(kind);
           expect(cluster.heals(200)).toBe(true);
         }),
         { numRuns: shape.runs, interruptAfterTimeLimit: 20_000, markInterruptAsFailure: false },
       );
+      if (shape.voters > 1) expect(waits).toBeGreaterThan(0);
       if (shape.changes === true && shape.evict !== true) expect(changes).toEqual(new Set(CHANGE_KINDS));
       if (shape.evict === true && shape.changes !== true) expect(reads).toBeGreaterThan(1000);
     });

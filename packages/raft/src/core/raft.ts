@@ -7,8 +7,8 @@
  *   log.append(ready.persist, () => core.persisted(mark));
  *   apply(ready.committed); core.appliedTo(last);
  *
- * Where things are: `step.ts` messages, `roles.ts` transitions, `election.ts` votes, `leader.ts` and `follower.ts`
- * replication, `reconfigure.ts` membership, `forced.ts` life after a majority is lost, `log.ts` entries and their durability, `entry-reads.ts` those that left
+ * Where things are: `step.ts` messages, `roles.ts` transitions, `election.ts` votes, `leader.ts`, `thrift.ts` and
+ * `follower.ts` replication, `reconfigure.ts` membership, `forced.ts` life after a majority is lost, `log.ts` entries and their durability, `entry-reads.ts` those that left
  * memory, `persist-gate.ts` what waits for an fsync, `read-index.ts` and `lease.ts` reads, `quorum.ts` majorities,
  * `ready.ts` what comes out.
  */
@@ -41,6 +41,7 @@ import { becomeFollower, beginUnder } from './roles.ts';
 import { CoreState } from './state.ts';
 import { statusOf } from './status.ts';
 import { stepMessage } from './step.ts';
+import { reviewWaiting } from './thrift.ts';
 import { trace } from './trace.ts';
 import {
   type ConfState,
@@ -211,6 +212,19 @@ export class RaftCore {
   tellCommits(): void {
     this.#s.dueTick = 0;
     tellCommits(this.#s);
+  }
+
+  /** Entries wait for some followers (`RaftConfig.entriesMayWait`). */
+  get appendsWait(): boolean {
+    return this.#s.thrift.waiting;
+  }
+
+  /**
+   * To be called at an interval while `appendsWait`: what waits goes out with the next `Ready` if nothing has come behind it
+   * since the last call, or if what was there then is not committed. False if nothing waits any more.
+   */
+  reviewAppends(): boolean {
+    return reviewWaiting(this.#s);
   }
 
   /** A transfer is under way: nothing can be proposed. */

@@ -47,6 +47,7 @@ export function applyConf(s: CoreState, conf: ConfState): void {
   }
   syncProgress(s, true);
   if (!conf.voters.includes(s.transferee)) s.transferee = NO_REPLICA;
+  s.thrift.forget(); // T1
   maybeCommit(s); // the quorum may be smaller now
   confirmReads(s);
   s.sendDirty = true;

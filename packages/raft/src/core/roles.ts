@@ -18,6 +18,7 @@ import { assert } from '@remora/base';
 import { membersOf } from './membership.ts';
 import { Progress } from './progress.ts';
 import type { CoreState } from './state.ts';
+import { Thrift } from './thrift.ts';
 import { trace } from './trace.ts';
 import { type Entry, NO_REPLICA, type ReplicaId } from './types.ts';
 
@@ -122,6 +123,7 @@ function reset(s: CoreState, term: number): void {
   s.leaderReady = false;
   s.uncommitted.clear();
   s.sendDirty = false;
+  s.thrift = new Thrift();
   s.transferee = NO_REPLICA;
   s.handedOver = false;
   s.reads.drop(s.readsDropped);

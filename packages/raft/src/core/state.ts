@@ -19,6 +19,7 @@ import { isVoter } from './membership.ts';
 import { PersistGate } from './persist-gate.ts';
 import type { Progress } from './progress.ts';
 import { ReadQueue } from './read-index.ts';
+import { Thrift } from './thrift.ts';
 import { trace } from './trace.ts';
 import {
   type ConfState,
@@ -87,6 +88,8 @@ export class CoreState {
   readonly uncommitted = new ByteMarks();
   /** Leader only: there may be entries to send; `ready` looks. */
   sendDirty = false;
+  /** Leader only: who gets entries at once. */
+  thrift = new Thrift();
   transferee: ReplicaId = NO_REPLICA;
   /** Leader only: TimeoutNow was sent in this term (lease.ts E5). */
   handedOver = false;

@@ -6,7 +6,7 @@ import { RaftCore } from './raft.ts';
 import { changesAfter, type Disk, mend } from './test-disk.ts';
 import type { ReplicaId } from './types.ts';
 
-/** Limits so small that all of them are met. */
+/** Limits so small that all of them are met; otherwise as a node has it. */
 const LIMITS = {
   electionTicks: 10,
   heartbeatTicks: 2,
@@ -15,6 +15,7 @@ const LIMITS = {
   maxInflightBytes: 200,
   maxUncommittedBytes: 2000,
   maxApplyingBytes: 200,
+  entriesMayWait: true,
 };
 
 export function bootCore(boot: {

@@ -68,6 +68,8 @@ export class TestCluster {
   readonly #firstLeader: ReplicaId | undefined;
   /** Answers to reads that the cores could use, and that they could not. */
   readsAnswered = 0;
+  /** Turns with which entries waited for some followers. */
+  waits = 0;
   #nextContext = 1;
   #nextValue = 1;
 
@@ -135,6 +137,13 @@ export class TestCluster {
     if (!node.up) return;
     node.core.tick();
     if (this.#mergedHeartbeats) this.#sendMerged(node);
+    this.#turn(node);
+  }
+
+  /** The host's part with entries that wait for some followers. */
+  review(node: TestNode): void {
+    if (!node.up || !node.core.appendsWait) return;
+    node.core.reviewAppends();
     this.#turn(node);
   }
 
@@ -370,6 +379,7 @@ export class TestCluster {
       this.#invariants.check(node);
       if (this.#evict) node.core.evictTo(Number.POSITIVE_INFINITY);
     }
+    if (node.core.appendsWait) this.waits++;
     this.#invariants.check(node); // not all that changes is handed out at once
     while (this.#network.length > IN_FLIGHT_MAX) this.#network.shift();
   }

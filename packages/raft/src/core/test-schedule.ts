@@ -17,7 +17,8 @@ export function perform(cluster: TestCluster, number: number, changes: boolean):
   else if (roll < 48) for (const each of some) cluster.sync(each);
   else if (roll < 50) for (const each of cluster.nodes) cluster.answerRead(each, pick);
   else if (roll < 58) for (const each of some) for (let i = 0; i < 3; i++) cluster.apply(each);
-  else if (roll < 70) for (const each of cluster.nodes) cluster.tick(each);
+  else if (roll < 69) for (const each of cluster.nodes) cluster.tick(each);
+  else if (roll < 70) for (const each of cluster.nodes) cluster.review(each);
   else if (roll < 78) for (const each of cluster.nodes) cluster.propose(each);
   else if (roll < 80) {
     if (changes) for (const each of cluster.nodes) cluster.change(each, pick);

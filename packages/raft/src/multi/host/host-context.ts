@@ -30,6 +30,8 @@ export interface HostContext {
   admitsCampaign(runner: GroupRunner): boolean;
   /** The group has something for the next turn. */
   markDirty(runner: GroupRunner): void;
+  /** Entries of the group wait for some of its followers (core/thrift.ts). */
+  appendsWait(runner: GroupRunner): void;
   /** Its next due tick may have come nearer. */
   schedule(runner: GroupRunner): void;
   wantSnapshot(runner: GroupRunner, to: ReplicaId): void;
@@ -53,6 +55,7 @@ export function coreConfig(host: HostContext, runner: GroupRunner): RaftConfig {
     maxEntryBytesPerMessage: options.maxEntryBytesPerMessage,
     maxInflightMessages: options.maxInflightMessages,
     maxInflightBytes: options.maxInflightBytes,
+    entriesMayWait: options.appendReviewMs > 0,
     maxUncommittedBytes: options.maxUncommittedBytes,
     maxApplyingBytes: options.maxApplyingBytes,
     caughtUpEntries: options.caughtUpEntries,

@@ -62,7 +62,7 @@ describe('replication', () => {
   test('all proposals of one turn share one frame per peer and one log append', async () => {
     const b = three();
     const leader = await b.leader(GROUP);
-    await b.run(50);
+    await b.run(150); // after a heartbeat interval the next entries go to all
     const before = { ...b.node(leader).host.stats() };
     for (let i = 0; i < 50; i++) b.group(leader, GROUP).propose(Buffer.from(`p${i}`));
     await b.flush();

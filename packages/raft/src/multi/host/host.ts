@@ -32,6 +32,7 @@ import { snapshotRates } from './snapshots/snapshot-rates.ts';
 import { SnapshotSender } from './snapshots/snapshot-sender.ts';
 import { type HostStats, type HostUnderWay, newStats } from './stats.ts';
 import { TurnLoop } from './turns.ts';
+import { WaitingAppends } from './waiting-appends.ts';
 
 export interface RaftHostOptions {
   readonly nodeId: NodeId;
@@ -91,6 +92,7 @@ class Host implements NodeRaftHost {
   readonly #entryCache: EntryCache;
   readonly #intake: SnapshotIntake;
   readonly #heartbeats: Heartbeats;
+  readonly #waitingAppends: WaitingAppends;
   readonly #leaseClock: LeaseClock;
   #ticksSinceBeat = 0;
   /** The first tick reaches for the others. */
@@ -131,6 +133,7 @@ class Host implements NodeRaftHost {
       send: (node, frame) => this.#sendHeartbeat(node, frame),
       receiver: (groupId) => this.#groups.get(groupId),
     });
+    this.#waitingAppends = new WaitingAppends({ clock, intervalMs: options.appendReviewMs, guard });
     this.#leaseClock = new LeaseClock({
       clock,
       stallMs: (options.catchUpTicksMax + 0.5) * options.tickMs,
@@ -151,6 +154,7 @@ class Host implements NodeRaftHost {
       time: this.#time,
       admitsCampaign: (runner) => campaigns.admit(runner, this.#time.ticks),
       markDirty: (runner) => this.#turns.markDirty(runner),
+      appendsWait: (runner) => this.#waitingAppends.add(runner),
       schedule: (runner) => this.#wheel.schedule(runner),
       wantSnapshot: (runner: GroupRunner, to: ReplicaId) => this.#sender.want(runner, to),
       stranger: (runner, stranger) => this.#given.onStranger?.(runner, stranger),
@@ -412,6 +416,7 @@ class Host implements NodeRaftHost {
   #halt(): void {
     this.#state = 'stopped';
     this.#ticker.stop();
+    this.#waitingAppends.stop();
     this.#stalls.stop();
   }
 }

@@ -35,6 +35,11 @@ export interface HostOptions {
   readonly maxInflightMessages: number;
   /** Bytes of entries under way to one follower. */
   readonly maxInflightBytes: number;
+  /**
+   * Interval at which it is looked whether entries still need not be sent to followers whose acknowledgement is not
+   * awaited (core/thrift.ts T3), in milliseconds. 0: entries go to all followers at once.
+   */
+  readonly appendReviewMs: number;
   /** Proposed and not yet committed bytes of a group; above it proposals are refused `queueFull`. */
   readonly maxUncommittedBytes: number;
   /** Committed and not yet applied bytes that a group keeps at hand for its state machine. */
@@ -101,6 +106,7 @@ export const HOST_DEFAULTS: HostOptions = Object.freeze({
   maxEntryBytesPerMessage: 1024 * 1024,
   maxInflightMessages: 256,
   maxInflightBytes: 16 * 1024 * 1024,
+  appendReviewMs: 2,
   maxUncommittedBytes: 64 * 1024 * 1024,
   maxApplyingBytes: 16 * 1024 * 1024,
   entryCacheBytes: 16 * 1024 * 1024,
@@ -134,6 +140,7 @@ export function leaseLengthOf(options: HostOptions): number {
 export function hostOptions(given: Partial<HostOptions> = {}): HostOptions {
   const options: HostOptions = { ...HOST_DEFAULTS, ...given };
   const mayBeZero = new Set<string>([
+    'appendReviewMs',
     'caughtUpEntries',
     'caughtUpPercent',
     'snapshotBytesPerSecondMax',

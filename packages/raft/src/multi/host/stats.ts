@@ -21,6 +21,8 @@ export interface HostStats {
   /** Messages whose sender's replica lives on another node. */
   messagesMisplaced: number;
   appends: number;
+  /** Turns of a group whose entries did not go to all of its followers at once. */
+  appendsDelayed: number;
   entriesProposed: number;
   entriesApplied: number;
   /** Bytes that the entries in memory take now, of all groups. */
@@ -81,6 +83,7 @@ export function newStats(): HostStats {
     messagesUnknown: 0,
     messagesMisplaced: 0,
     appends: 0,
+    appendsDelayed: 0,
     entriesProposed: 0,
     entriesApplied: 0,
     entryCacheBytes: 0,

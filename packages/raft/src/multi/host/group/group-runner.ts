@@ -339,6 +339,13 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     this.#host.markDirty(this);
   }
 
+  reviewAppends(): boolean {
+    if (this.#closed) return false;
+    const wait = this.#core.reviewAppends();
+    if (!wait) this.#host.markDirty(this);
+    return wait;
+  }
+
   // ---------------------------------------------------------------------------------------------- turn
 
   /** Takes what the core has to send and to write (G1). */
@@ -352,6 +359,7 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     }
     if (ready?.persist !== undefined || this.#restart !== undefined) this.#collectAppend(outbox, ready?.persist);
     this.#merged.sync();
+    if (this.#core.appendsWait) this.#appendsWait(ready?.persist);
     this.#host.schedule(this);
     if (ready === undefined) return;
     this.#apply.push(ready.committed);
@@ -383,6 +391,11 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
       ...(restartAt !== undefined && { restartAt: { index: restartAt.index, term: restartAt.term } }),
     });
     if (persist !== undefined) outbox.mark(this, persist.mark);
+  }
+
+  #appendsWait(persist: Ready['persist']): void {
+    this.#host.appendsWait(this);
+    if (persist !== undefined && persist.entries.length > 0) this.#host.stats.appendsDelayed++;
   }
 
   #roleChanged(change: { readonly role: Role; readonly term: number; readonly leader: ReplicaId }): void {
