@@ -6,12 +6,14 @@ import { answer, type Driver } from './drivers.ts';
 import { leaseClient, lockClient } from './etcd-clients.ts';
 import type { LoadArguments } from './load-spec.ts';
 
-const NAME = 'bench/contended';
+/** Of this load alone: what an earlier one has left behind at a peer would keep all of its waiters waiting. */
+const NAME = `bench/contended/${process.pid}`;
 /** Longer than any run, in seconds. */
 const LEASE_TTL = 600n;
 /** The others are on their way into the queue, or out of it. */
 const IN_QUEUE = 0.5;
 const QUEUED = { timeoutMs: 60_000, pollMs: 100 };
+const DRAINED = { timeoutMs: 10_000, pollMs: 20 };
 
 export function openContended(load: LoadArguments): Promise<Driver> {
   if (load.api === 'etcd') return openEtcd(load);
@@ -62,13 +64,21 @@ async function openEtcd({ endpoints, inflight }: LoadArguments): Promise<Driver>
     ),
   );
   const name = Buffer.from(NAME);
+  let underWay = 0;
   return {
     async operation(worker) {
       const lease = ids[worker]?.ID ?? 0n;
-      const { key } = await answer<v3lockpb.LockResponse>((done) => client.lock({ name, lease }, done));
-      await answer((done) => client.unlock({ key }, done));
+      underWay++;
+      try {
+        const { key } = await answer<v3lockpb.LockResponse>((done) => client.lock({ name, lease }, done));
+        await answer((done) => client.unlock({ key }, done));
+      } finally {
+        underWay--;
+      }
     },
+    // etcd 3.4 whose leases are revoked amid calls of its lock service never grants a lock again.
     async close() {
+      await eventually('all had their turn', async () => underWay === 0, DRAINED);
       await Promise.all(ids.map(({ ID }) => answer((done) => leases.leaseRevoke({ ID }, done))));
       leases.close();
       client.close();

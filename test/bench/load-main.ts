@@ -56,8 +56,7 @@ class Run {
         await this.#driver.operation(worker, n);
       } catch (error) {
         if (this.#over) return;
-        this.#errors++;
-        this.#firstError ??= error instanceof Error ? error.message : String(error);
+        this.#fail(error instanceof Error ? error.message : String(error));
         await pause(ERROR_PAUSE_MS);
         continue;
       }
@@ -67,6 +66,11 @@ class Run {
       this.#longestGapMs = Math.max(this.#longestGapMs, nowMs - this.#lastMs);
       this.#lastMs = nowMs;
     }
+  }
+
+  #fail(message: string): void {
+    this.#errors++;
+    this.#firstError ??= message;
   }
 
   begin(): void {
@@ -84,6 +88,8 @@ class Run {
 
   result(): LoadResult {
     const ops = this.#latencies.length;
+    // It would count as a slow run otherwise, and halve a median.
+    if (ops === 0) this.#fail('no operation ended');
     return {
       ops,
       opsPerSecond: (ops * 1_000) / (this.#endedMs - this.#begunMs),
