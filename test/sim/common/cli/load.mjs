@@ -1,25 +1,36 @@
 // Builds the simulation and what it runs into one file each for the program and its workers: bundled code runs faster
 // than code whose imports are looked up one by one. With a mutation, the fault is in the build.
-import { mkdirSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { join, parse } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
-import { build, runnerImport } from 'vite';
+import { build } from 'esbuild';
+import { runnerImport } from 'vite';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
-const CONDITIONS = ['source', 'node'];
+
+/** What `main.mjs` of a simulation runs. */
+const PROGRAM = ['cli/main.ts', 'cli/worker.ts', 'run.ts'];
 
 /** What the adapters of a real process are built on: no simulated one uses it. By the package that has it. */
 const ADAPTED = { '@grpc/grpc-js': 'protocol', level: 'dataserver', pino: 'base', 'prom-client': 'base' };
 
-/** Where the build, which lies elsewhere, finds it. */
-function placeOf(id) {
-  const owner = ADAPTED[id];
-  if (owner === undefined) return id;
-  return pathToFileURL(createRequire(join(ROOT, 'packages', owner, 'package.json')).resolve(id)).href;
-}
+/** Leaves that where it is, by its place: the build lies elsewhere. */
+const adaptedOutside = {
+  name: 'adapted-outside',
+  setup({ onResolve }) {
+    onResolve({ filter: /^[^./]/ }, ({ path: id }) => {
+      const owner = ADAPTED[id];
+      if (owner === undefined) return undefined;
+      const { href } = pathToFileURL(createRequire(join(ROOT, 'packages', owner, 'package.json')).resolve(id));
+      return { path: href, external: true, sideEffects: false };
+    });
+  },
+};
+
+let builds = 0;
 
 /** Where runs keep their state. */
 export function stateDir(name) {
@@ -27,42 +38,46 @@ export function stateDir(name) {
 }
 
 /**
- * Builds a simulation: the folder below `test/sim` with `cli/main.ts`, `cli/worker.ts` and `run.ts`. Resolves to the
- * folder with what was built of each, and how to take it away.
+ * Builds `files` of a simulation, the folder below `test/sim`, each with all that it imports. Resolves to the folder with
+ * what was built, and how to take it away. `changed` is a source file that has another text in this build.
  */
-export async function bundle(simulation, mutation) {
-  const dir = join(stateDir(`sim-${simulation}`), `build-${process.pid}-${mutation ?? 'none'}`);
-  const source = (file) => join(ROOT, 'test/sim', simulation, file);
-  const plugins = mutation === undefined ? [] : await mutationPlugins(mutation);
-  mkdirSync(dir, { recursive: true });
-  await build({
-    configFile: false,
-    root: ROOT,
-    logLevel: 'error',
-    plugins,
-    // Each file is compiled by itself and the whole is not compiled again: names stay what they are in the sources.
-    esbuild: { target: 'node20' },
-    resolve: { conditions: CONDITIONS },
-    ssr: { noExternal: true, resolve: { conditions: CONDITIONS } },
-    build: {
-      ssr: true,
-      outDir: dir,
-      target: 'esnext',
-      minify: false,
+export async function bundle(simulation, { files = PROGRAM, changed } = {}) {
+  builds++;
+  const dir = join(stateDir(`sim-${simulation}`), `build-${process.pid}-${builds}`);
+  const remove = () => rmSync(dir, { recursive: true, force: true });
+  try {
+    await build({
+      absWorkingDir: ROOT,
+      entryPoints: Object.fromEntries(
+        files.map((file) => [parse(file).name, join(ROOT, 'test/sim', simulation, file)]),
+      ),
+      outdir: dir,
+      outExtension: { '.js': '.mjs' },
+      bundle: true,
+      splitting: files.length > 1,
+      format: 'esm',
+      platform: 'node',
+      target: 'node20',
+      conditions: ['source'],
       sourcemap: 'inline',
-      rollupOptions: {
-        external: Object.keys(ADAPTED),
-        treeshake: { moduleSideEffects: (id) => !(id in ADAPTED) },
-        input: {
-          main: source('cli/main.ts'),
-          worker: source('cli/worker.ts'),
-          run: source('run.ts'),
-        },
-        output: { entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs', paths: placeOf },
-      },
+      logLevel: 'silent',
+      plugins: changed === undefined ? [adaptedOutside] : [adaptedOutside, withChanged(changed)],
+    });
+  } catch (error) {
+    remove();
+    throw error;
+  }
+  return { dir, remove };
+}
+
+function withChanged({ file, text }) {
+  const path = join(ROOT, file);
+  return {
+    name: 'changed',
+    setup({ onLoad }) {
+      onLoad({ filter: /\.ts$/ }, (loaded) => (loaded.path === path ? { contents: text, loader: 'ts' } : undefined));
     },
-  });
-  return { dir, remove: () => rmSync(dir, { recursive: true, force: true }) };
+  };
 }
 
 export async function importFrom(dir, name) {
@@ -72,10 +87,17 @@ export async function importFrom(dir, name) {
   return import(pathToFileURL(join(dir, `${name}.mjs`)).href);
 }
 
-async function mutationPlugins(name) {
-  const file = join(ROOT, 'test/mutations/plugin.ts');
-  const { module } = await runnerImport(file, { configFile: false, logLevel: 'error' });
-  return module.mutationPlugins(name);
+/** The file of the mutation, as it reads with it. */
+async function mutated(name) {
+  const load = async (file) => {
+    const path = join(ROOT, 'test/mutations', file);
+    return (await runnerImport(path, { configFile: false, logLevel: 'error' })).module;
+  };
+  const { mutationNamed } = await load('table.ts');
+  const { mutate } = await load('mutation.ts');
+  const mutation = mutationNamed(name);
+  const { file } = mutation;
+  return { file, text: mutate(mutation, readFileSync(join(ROOT, file), 'utf8')) };
 }
 
 /** Runs the command line of a simulation; resolves to the exit code. */
@@ -84,7 +106,7 @@ export async function runMain(simulation, args) {
   const { mutation } = parseArgs({ args, strict: false, options: { mutation: { type: 'string' } } }).values;
   let built;
   try {
-    built = await bundle(simulation, typeof mutation === 'string' ? mutation : undefined);
+    built = await bundle(simulation, typeof mutation === 'string' ? { changed: await mutated(mutation) } : {});
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
     return 2;

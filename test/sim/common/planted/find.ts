@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { PlantedBug, Planting } from './planted-bug.ts';
 import { withPlantedTable } from './planted-table.ts';
-import { finds, inFull, type Loader, openPlanter, type Replayed, type RunSeed } from './planter.ts';
+import { finds, inFull, type Loader, planted, type Replayed, type RunSeed } from './planter.ts';
 import { failingUnitTest } from './unit-tests.ts';
 
 const usage = ({ command, files }: Planting): string => `${command} [NAME…] [options]
@@ -104,17 +104,12 @@ async function unitTests(bugs: readonly PlantedBug[]): Promise<Found> {
 
 async function seeds({ simulation, shortRunsMs = [] }: Planting, choice: Choice, loader: Loader): Promise<Found> {
   const found = new Map<string, Learned>();
-  const planter = await openPlanter(loader, simulation);
-  try {
-    for (const bug of choice.bugs) {
-      const run = await planter.plant(bug);
-      const held = choice.stale && (await finds(run, bug, bug));
-      const replayed = held ? bug : await firstSeed(run, bug, { count: choice.seeds, shortRunsMs });
-      if (replayed !== undefined) found.set(bug.name, { seed: replayed.seed, runMs: replayed.runMs });
-      console.log(`${bug.name.padEnd(48)} ${replayed === undefined ? 'not found' : runText(replayed)}`);
-    }
-  } finally {
-    planter.close();
+  for (const bug of choice.bugs) {
+    const run = await planted(loader, { simulation, name: 'run' }, bug);
+    const held = choice.stale && (await finds(run, bug, bug));
+    const replayed = held ? bug : await firstSeed(run, bug, { count: choice.seeds, shortRunsMs });
+    if (replayed !== undefined) found.set(bug.name, { seed: replayed.seed, runMs: replayed.runMs });
+    console.log(`${bug.name.padEnd(48)} ${replayed === undefined ? 'not found' : runText(replayed)}`);
   }
   return found;
 }

@@ -1,11 +1,8 @@
-/**
- * A simulation with a planted bug in it. It is built once; bugs are put into the built program, and only where that is
- * not possible (patch.ts B2) it is built anew with the bug.
- */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+/** A simulation with a planted bug in it: it is built anew with the bug, which takes a part of a second. */
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { patchBuilt } from '../../../mutations/patch.ts';
+import { type Mutation, mutate } from '../../../mutations/mutation.ts';
 import type { SimResult } from '../cli/simulation.ts';
 import type { PlantedBug } from './planted-bug.ts';
 
@@ -14,8 +11,43 @@ export type RunSeed = (seed: number, change?: Pick<PlantedBug, 'runMs' | 'faults
 
 /** What `test/sim/common/cli/load.mjs` has. */
 export interface Loader {
-  bundle(simulation: string, mutation?: string): Promise<Built>;
-  importFrom(dir: string, name: string): Promise<{ readonly runSeed: RunSeed }>;
+  bundle(simulation: string, what: Build): Promise<Built>;
+  importFrom(dir: string, name: string): Promise<unknown>;
+}
+
+interface Build {
+  /** From the folder of the simulation. */
+  readonly files: readonly string[];
+  /** A source file, from the root of the repository, that has another text in this build. */
+  readonly changed?: { readonly file: string; readonly text: string };
+}
+
+interface Built {
+  readonly dir: string;
+  readonly remove: () => void;
+}
+
+/** A file that exports `runSeed`. */
+export interface RunFile {
+  /** The folder below test/sim. */
+  readonly simulation: string;
+  /** In that folder. */
+  readonly name: string;
+}
+
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+
+/** The `runSeed` of a simulation, with that bug in it or without any. */
+export async function planted<Run = RunSeed>(loader: Loader, run: RunFile, bug?: Mutation): Promise<Run> {
+  const { simulation, name } = run;
+  const changed = bug && { file: bug.file, text: mutate(bug, readFileSync(join(ROOT, bug.file), 'utf8')) };
+  const { dir, remove } = await loader.bundle(simulation, { files: [`${name}.ts`], ...(changed && { changed }) });
+  try {
+    const module = (await loader.importFrom(dir, name)) as { readonly runSeed: Run };
+    return module.runSeed;
+  } finally {
+    remove(); // all of it is loaded
+  }
 }
 
 /** One run of a seed. */
@@ -31,43 +63,6 @@ export function changeOf({ runMs, faults }: Replayed): Pick<PlantedBug, 'runMs' 
   return { ...(runMs !== undefined && { runMs }), ...(faults !== undefined && { faults }) };
 }
 
-interface Built {
-  readonly dir: string;
-  readonly remove: () => void;
-}
-
-export interface Planter {
-  /** The simulation without any bug. */
-  readonly plain: RunSeed;
-  /** The simulation with that bug. */
-  plant(bug: PlantedBug): Promise<RunSeed>;
-  /** Takes away what was built. */
-  close(): void;
-}
-
-const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
-
-export async function openPlanter(loader: Loader, simulation: string): Promise<Planter> {
-  const plain = await loader.bundle(simulation);
-  const others: Built[] = [];
-  return {
-    plain: (await loader.importFrom(plain.dir, 'run')).runSeed,
-    async plant(bug) {
-      const dir = (await patched(plain.dir, bug)) ?? (await built(bug.name));
-      return (await loader.importFrom(dir, 'run')).runSeed;
-    },
-    close() {
-      for (const { remove } of [plain, ...others]) remove();
-    },
-  };
-
-  async function built(name: string): Promise<string> {
-    const other = await loader.bundle(simulation, name);
-    others.push(other);
-    return other.dir;
-  }
-}
-
 /** Whether this run breaks what the bug may break; `otherwise` is told of a run that breaks something else. */
 export async function finds(
   run: RunSeed,
@@ -80,23 +75,4 @@ export async function finds(
   if (properties.includes(failure.property)) return true;
   otherwise(failure.property);
   return false;
-}
-
-/** A copy of what was built, with the bug in the one file that has its place; undefined when it cannot be put there. */
-async function patched(dir: string, bug: PlantedBug): Promise<string | undefined> {
-  const source = readFileSync(join(ROOT, bug.file), 'utf8');
-  const files = new Map<string, string>();
-  let places = 0;
-  for (const file of readdirSync(dir)) {
-    if (!file.endsWith('.mjs')) continue;
-    const text = readFileSync(join(dir, file), 'utf8').replace(/^\/\/# sourceMappingURL=.*$/m, '');
-    const mutated = await patchBuilt(bug, source, text);
-    if (mutated !== undefined) places++;
-    files.set(file, mutated ?? text);
-  }
-  if (places !== 1) return undefined;
-  const target = join(dir, bug.name);
-  mkdirSync(target);
-  for (const [file, text] of files) writeFileSync(join(target, file), text);
-  return target;
 }

@@ -6,10 +6,10 @@
  * P2. A change anywhere makes other runs of the same seeds. A bug that its seed does not find any more is looked for in
  *     others, few over all bugs; `command` finds the seeds anew.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { SimResult } from '../cli/simulation.ts';
 import type { PlantedBug, Planting } from './planted-bug.ts';
-import { changeOf, finds, inFull, type Loader, openPlanter, type Planter, type Replayed } from './planter.ts';
+import { changeOf, finds, inFull, type Loader, planted, type Replayed, type RunSeed } from './planter.ts';
 
 const LOADER = new URL('../cli/load.mjs', import.meta.url).href;
 
@@ -26,14 +26,14 @@ export interface Replay {
 
 /** Declares a test for each bug. */
 export function replayPlanted({ planting, half, seedsInTest, spareSeeds, timeoutMs }: Replay): void {
-  let planter: Planter;
+  const run = { simulation: planting.simulation, name: 'run' };
+  let loader: Loader;
+  let withoutBug: Promise<RunSeed> | undefined;
   let spare = spareSeeds;
 
   beforeAll(async () => {
-    const loader: Loader = await import(LOADER);
-    planter = await openPlanter(loader, planting.simulation);
-  }, 60_000);
-  afterAll(() => planter.close());
+    loader = await import(LOADER);
+  });
 
   /** The row's seed first, then others while there are any left. (P2) */
   function* runsFor(bug: PlantedBug): Generator<Replayed> {
@@ -50,17 +50,21 @@ export function replayPlanted({ planting, half, seedsInTest, spareSeeds, timeout
   function failureWithoutBug(replayed: Replayed): Promise<string> {
     const { seed, runMs, faults } = replayed;
     const name = `${seed}, ${runMs}, ${faults}`;
-    const known = harmless.get(name) ?? planter.plain(seed, changeOf(replayed)).then(failureOf);
+    const known = harmless.get(name) ?? runHarmless(seed, changeOf(replayed));
     harmless.set(name, known);
     return known;
+  }
+  async function runHarmless(...args: Parameters<RunSeed>): Promise<string> {
+    withoutBug ??= planted(loader, run);
+    return failureOf(await (await withoutBug)(...args));
   }
 
   const bugs = planting.bugs.filter((_, place) => half === undefined || place % 2 === half);
   test.each(bugs)('$name', { timeout: timeoutMs }, async (bug) => {
-    const run = await planter.plant(bug);
+    const runSeed = await planted(loader, run, bug);
     let found: Replayed | undefined;
     for (const replayed of runsFor(bug)) {
-      if (!(await finds(run, replayed, bug))) continue;
+      if (!(await finds(runSeed, replayed, bug))) continue;
       found = replayed;
       break;
     }

@@ -1,39 +1,9 @@
-import { fileURLToPath } from 'node:url';
-import { runnerImport } from 'vite';
-import { expect, test } from 'vitest';
-import { mutationPlugins } from '../../../mutations/plugin.ts';
-import type { PlantedBug } from '../../common/planted/planted-bug.ts';
-import type { RunResult } from '../run.ts';
+import { replayShort } from '../../common/planted/replay-short.ts';
 import { LEASE_BUGS } from './bugs.ts';
 
-const RUN = fileURLToPath(new URL('../run.ts', import.meta.url));
-/** A change anywhere makes other runs of the same seeds: where the row's does not find the bug any more, others may. */
-const OTHER_SEEDS = 400;
-
-type RunSeed = (seed: number) => RunResult;
-
-/** The simulation with the bug in it, in a module graph of its own. */
-async function planted({ name }: PlantedBug): Promise<RunSeed> {
-  const { module } = await runnerImport<{ readonly runSeed: RunSeed }>(RUN, {
-    configFile: false,
-    logLevel: 'error',
-    plugins: mutationPlugins(name),
-    environments: { inline: { resolve: { conditions: ['source'], noExternal: [/^@remora\//] } } },
-  });
-  return module.runSeed;
-}
-
-async function firstSeed(run: RunSeed, { seed, properties }: PlantedBug): Promise<number | undefined> {
-  const others = Array.from({ length: OTHER_SEEDS }, (_, i) => i + 1).filter((other) => other !== seed);
-  for (const one of [seed, ...others]) {
-    const { faults } = run(one);
-    if (faults.some((fault) => properties.some((property) => fault.startsWith(property)))) return one;
-  }
-  return undefined;
-}
-
-test.each(LEASE_BUGS)('the simulation of leases over ranges finds $name', { timeout: 120_000 }, async (bug) => {
-  const seed = await firstSeed(await planted(bug), bug);
-  expect(seed, 'no seed finds it any more').toBeDefined();
-  if (seed !== bug.seed) console.warn(`${bug.name} is found by seed ${seed}: write that into its row`);
+replayShort({
+  simulation: 'the simulation of leases over ranges',
+  run: { simulation: 'leases', name: 'run' },
+  bugs: LEASE_BUGS,
+  otherSeeds: 400,
 });

@@ -41,7 +41,7 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
     file: MERGED,
     find: 'running.replica.state.descriptor = withoutKeys(running.replica.state.descriptor);',
     replace: '',
-    seed: 15,
+    seed: 16,
     properties: ['saw', 'happened', 'replicas'],
   },
   {

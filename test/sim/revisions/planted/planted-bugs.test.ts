@@ -1,12 +1,9 @@
-import { fileURLToPath } from 'node:url';
-import { expect, test } from 'vitest';
-import { firstSeed, plantedRun } from '../../common/planted/inline-runs.ts';
+import { replayShort } from '../../common/planted/replay-short.ts';
 import { REVISION_BUGS } from './bugs.ts';
 
-const RUN = fileURLToPath(new URL('../run.ts', import.meta.url));
-
-test.each(REVISION_BUGS)('the simulation of revisions finds $name', { timeout: 120_000 }, async (bug) => {
-  const seed = await firstSeed(await plantedRun(bug, RUN), bug);
-  expect(seed, 'no seed finds it any more').toBeDefined();
-  if (seed !== bug.seed) console.warn(`${bug.name} is found by seed ${seed}: write that into its row`);
+replayShort({
+  simulation: 'the simulation of revisions',
+  run: { simulation: 'revisions', name: 'run' },
+  bugs: REVISION_BUGS,
+  otherSeeds: 60,
 });

@@ -1,0 +1,55 @@
+/**
+ * Tests that a simulation whose runs are short finds its planted bugs. Each is built with the bug in it, and runs the seed
+ * that the bug's row names; other tests run the simulation without bugs.
+ */
+import { beforeAll, expect, test } from 'vitest';
+import type { PlantedBug } from './planted-bug.ts';
+import { type Loader, planted, type RunFile } from './planter.ts';
+
+const LOADER = new URL('../cli/load.mjs', import.meta.url).href;
+const TIMEOUT_MS = 240_000;
+
+interface ShortResult {
+  readonly faults: readonly string[];
+}
+type RunSeed = (seed: number) => ShortResult | Promise<ShortResult>;
+
+export interface ShortReplay {
+  /** What the names of the tests call it. */
+  readonly simulation: string;
+  readonly run: RunFile;
+  readonly bugs: readonly PlantedBug[];
+  /** A change anywhere makes other runs of the same seeds: where the row's does not find the bug any more, one of these may. */
+  readonly otherSeeds: number;
+  /** Whether a fault is a break of this property; absent: its text begins with it. */
+  readonly breaks?: (fault: string, property: string) => boolean;
+}
+
+/** Declares a test for each bug. */
+export function replayShort(replay: ShortReplay): void {
+  let loader: Loader;
+  beforeAll(async () => {
+    loader = await import(LOADER);
+  });
+
+  test.each(replay.bugs)(`${replay.simulation} finds $name`, { timeout: TIMEOUT_MS }, async (bug) => {
+    const seed = await firstSeed(await planted<RunSeed>(loader, replay.run, bug), bug, replay);
+    expect(seed, 'no seed finds it any more').toBeDefined();
+    if (seed !== bug.seed) console.warn(`${bug.name} is found by seed ${seed}: write that into its row`);
+  });
+}
+
+/** The first seed that breaks one of the bug's properties, its row's before all others. */
+async function firstSeed(
+  run: RunSeed,
+  { seed, properties }: PlantedBug,
+  replay: ShortReplay,
+): Promise<number | undefined> {
+  const { otherSeeds, breaks = (fault, property) => fault.startsWith(property) } = replay;
+  const others = Array.from({ length: otherSeeds }, (_, i) => i + 1).filter((other) => other !== seed);
+  for (const one of [seed, ...others]) {
+    const { faults } = await run(one);
+    if (faults.some((fault) => properties.some((property) => breaks(fault, property)))) return one;
+  }
+  return undefined;
+}
