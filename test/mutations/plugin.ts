@@ -1,7 +1,6 @@
 /**
- * Loads a mutation of the table in place of the product's source. For vitest.config.ts, and for programs that are
- * loaded by Vite: `runnerImport(file, { plugins: mutationPlugins(name), … })` gives a module graph of its own with the
- * fault in it, also beside an unchanged one in the same process.
+ * Loads a mutation of the table in place of the product's source: for vitest.config.ts. Simulations are built with theirs
+ * (test/sim/common/planted/planter.ts).
  */
 import { fileURLToPath } from 'node:url';
 import type { Plugin } from 'vite';
