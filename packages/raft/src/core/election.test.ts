@@ -1,4 +1,4 @@
-import { SeededRandom } from '@remora/base';
+import { type Random, SeededRandom } from '@remora/base';
 import { describe, expect, test } from 'vitest';
 import type { RaftCore } from './raft.ts';
 import {
@@ -20,6 +20,7 @@ import {
 import type { Message } from './types.ts';
 
 const PLAIN = { config: { preVote: false } };
+const LONGEST: Random = { int: (bound) => bound - 1, bytes: (length) => Buffer.alloc(length) };
 
 function askVote(
   core: RaftCore,
@@ -51,6 +52,26 @@ describe('campaigning', () => {
     }
     expect(Math.min(...waits)).toBe(ELECTION_TICKS);
     expect(Math.max(...waits)).toBe(longest);
+  });
+
+  test('who refuses a pre-vote since it holds more campaigns soon itself, unless it hears a leader (E7)', () => {
+    const spread = 40;
+    const leftOf = (pause: number, lastIndex: number): number => {
+      const core = makeCore({ config: { electionSpreadTicks: spread, random: LONGEST } });
+      append(core, { from: 3, term: 1, prev: [0, 0], entries: entries(1, 1) });
+      run(core);
+      tick(core, pause);
+      core.step({ type: 'preVote', from: 2, to: core.id, term: 2, lastIndex, lastTerm: lastIndex });
+      let ticks = 0;
+      while (core.role === 'follower') {
+        core.tick();
+        ticks++;
+      }
+      return ticks;
+    };
+    expect(leftOf(ELECTION_TICKS, 1)).toBe(spread - 1);
+    expect(leftOf(ELECTION_TICKS, 0)).toBe(Math.floor((spread - 1) / 4));
+    expect(leftOf(ELECTION_TICKS - 1, 0)).toBe(spread);
   });
 
   test('a pre-vote changes nothing durable and needs no fsync', () => {

@@ -12,6 +12,9 @@
  *     side does not know would keep the group from electing for ever. One has the longer log and would be refused by
  *     the new configuration, the other would win in it and does not know that it is in force (etcd #12359, raft-rs
  *     #411). What is committed stays so, so this may be late, and holds for every role and term.
+ * E7. Who hears no leader either, and refuses a pre-vote only since it holds more, is the better candidate: it waits for a
+ *     quarter of the rest of its own wait. Else a follower that trails (thrift.ts) would delay the election by campaigning
+ *     first. It is a part of a wait that was drawn, so that several who refuse the same one rarely campaign together.
  */
 import { votersOf } from './membership.ts';
 import { voteResult } from './quorum.ts';
@@ -64,10 +67,12 @@ function campaign(s: CoreState, force: boolean): void {
 }
 
 export function handlePreVote(s: CoreState, m: PreVoteRequest): void {
-  const grant = m.term > s.term && !s.inLease && s.log.isUpToDate(m.lastIndex, m.lastTerm);
+  const free = m.term > s.term && !s.inLease;
+  const grant = free && s.log.isUpToDate(m.lastIndex, m.lastTerm);
   // A grant names the term asked for, a refusal the own term, so that who is behind learns of it (E4).
   if (grant) s.send({ type: 'preVoteResponse', from: s.id, to: m.from, term: m.term, reject: false });
   else refuse(s, m);
+  if (free && !grant) s.shortenElectionTimer(); // E7
 }
 
 /** Refuses a (pre-)vote under the own term. (E4, E6) */
