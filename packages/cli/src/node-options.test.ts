@@ -1,7 +1,8 @@
 import { OptionsError, parseOptions } from '@remora/base';
 import { describe, expect, test } from 'vitest';
 import { parseConfig } from './config-file.ts';
-import { advertised, localPorts, nodeSchema } from './node-options.ts';
+import { localPorts } from './local-ports.ts';
+import { advertised, nodeSchema } from './node-options.ts';
 import { createProgram } from './program.ts';
 import type { Shell } from './shell.ts';
 
@@ -128,7 +129,8 @@ describe('the command line', () => {
     const lines: string[] = [];
     const say = (text: string | Uint8Array): unknown => lines.push(String(text));
     const shell = { ...QUIET, env, out: say, raw: say, err: say };
-    const program = createProgram(shell, () => Promise.reject(new Error('no node is started here')));
+    const loadStartNode = () => Promise.reject(new Error('no node is started here'));
+    const program = await createProgram({ shell, loadStartNode });
     await program.parseAsync([...args], { from: 'user' });
     return lines.join('\n');
   }
@@ -146,8 +148,18 @@ describe('the command line', () => {
     await expect(run(['node', '--log-level', 'loud'])).rejects.toThrow('expected one of debug, info, warn, error');
   });
 
-  test('every option stands in the help text with its variable', () => {
-    const program = createProgram(QUIET, () => Promise.reject(new Error('unused')));
+  test('has the command that is named, and all of them where none is', async () => {
+    const loadStartNode = () => Promise.reject(new Error('unused'));
+    const commandsWith = async (name: string) =>
+      (await createProgram({ shell: QUIET, loadStartNode }, name)).commands.map((command) => command.name());
+    expect(await commandsWith('lock')).toEqual(['lock']);
+    expect(await commandsWith('--help')).toContain('admin');
+    expect(await commandsWith('constructor')).toEqual(await commandsWith('--help'));
+  });
+
+  test('every option stands in the help text with its variable', async () => {
+    const loadStartNode = () => Promise.reject(new Error('unused'));
+    const program = await createProgram({ shell: QUIET, loadStartNode });
     const help = program.commands.find((command) => command.name() === 'node')?.helpInformation() ?? '';
     for (const option of ['--data-dir <path>', 'REMORA_ELECTION_TIMEOUT', '--roles <master|data|gateway>,...']) {
       expect(help).toContain(option);

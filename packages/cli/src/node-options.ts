@@ -18,6 +18,7 @@ import { LOG_LEVELS } from '@remora/base/node';
 import { LOCK_LIMITS } from '@remora/dataserver';
 import { RANGE_RELATIONS } from '@remora/master';
 import { HOST_DEFAULTS } from '@remora/raft';
+import { DEFAULT_BASE_PORT } from './local-ports.ts';
 import { rangeOptions } from './range-options.ts';
 
 export const ROLES = ['master', 'data', 'gateway'] as const;
@@ -41,9 +42,6 @@ const port = () => int({ min: 1, max: 65_535 });
 
 /** Below this, parts of a snapshot would come later than a receiver waits for them. */
 const SNAPSHOT_RATE_MIN = 2 ** 20;
-
-/** The usual client port, and the first one of a local cluster. */
-export const DEFAULT_BASE_PORT = 7480;
 
 /** Every option of a node: flags, `REMORA_*` variables, keys of the configuration file and `--help` come from here. */
 export const nodeSchema = defineOptions({
@@ -348,12 +346,6 @@ export function advertised(options: NodeOptions): {
     peer: options.advertisePeer ?? { host, port: options.peerPort },
     http: options.advertiseHttp ?? { host, port: options.httpPort },
   };
-}
-
-/** Ports of the nth node (from 1) of a local cluster: ten apart, clear of etcd's 2379 and of Redis' 6379. */
-export function localPorts(basePort: number, n: number): { client: number; peer: number; http: number } {
-  const client = basePort + 10 * (n - 1);
-  return { client, peer: client + 1, http: client + 2 };
 }
 
 export function isLoopback(host: string): boolean {

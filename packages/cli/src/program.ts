@@ -1,20 +1,29 @@
 import { Command } from 'commander';
-import { adminCommand } from './commands/admin/admin.ts';
-import { barrierCommand } from './commands/barrier.ts';
-import { devCommand } from './commands/dev.ts';
-import { electionCommand } from './commands/election.ts';
-import { kvCommand } from './commands/kv.ts';
-import { lockCommand } from './commands/lock.ts';
-import { nodeCommand } from './commands/node.ts';
-import { sessionCommand } from './commands/session.ts';
-import { statusCommand } from './commands/status.ts';
+import type { NodeCommandDeps } from './commands/node.ts';
 import { EXIT_CODES } from './exit-codes.ts';
 import type { StartNode } from './node/running-node.ts';
 import { reportFailure, type Shell } from './shell.ts';
 import { VERSION } from './version.ts';
 
-/** The whole command line. */
-export function createProgram(shell: Shell, loadStartNode: () => Promise<StartNode>): Command {
+/**
+ * The commands by their names, as help lists them. A command line that names one loads that one and what it needs, as
+ * loading all of them takes as long as most commands do.
+ */
+const COMMANDS: Readonly<Record<string, (deps: NodeCommandDeps) => Promise<Command>>> = {
+  dev: async ({ shell }) => (await import('./commands/dev.ts')).devCommand(shell),
+  node: async (deps) => (await import('./commands/node.ts')).nodeCommand(deps),
+  kv: async ({ shell }) => (await import('./commands/kv.ts')).kvCommand(shell),
+  lock: async ({ shell }) => (await import('./commands/lock.ts')).lockCommand(shell),
+  election: async ({ shell }) => (await import('./commands/election.ts')).electionCommand(shell),
+  barrier: async ({ shell }) => (await import('./commands/barrier.ts')).barrierCommand(shell),
+  session: async ({ shell }) => (await import('./commands/session.ts')).sessionCommand(shell),
+  status: async ({ shell }) => (await import('./commands/status.ts')).statusCommand(shell),
+  admin: async ({ shell }) => (await import('./commands/admin/admin.ts')).adminCommand(shell),
+};
+
+/** The command line with the command of that name; with all of them when there is none of it, as in `remora --help`. */
+export async function createProgram(deps: NodeCommandDeps, name = ''): Promise<Command> {
+  const { shell } = deps;
   const program = new Command('remora')
     .description('A strongly consistent key-value store with distributed locks.')
     .version(VERSION, '-V, --version')
@@ -23,16 +32,10 @@ export function createProgram(shell: Shell, loadStartNode: () => Promise<StartNo
       writeErr: (text) => shell.err(text.trimEnd()),
     })
     .showSuggestionAfterError()
-    .addHelpText('after', `\nExit codes:\n${exitCodeTable()}`)
-    .addCommand(devCommand(shell))
-    .addCommand(nodeCommand({ shell, loadStartNode }))
-    .addCommand(kvCommand(shell))
-    .addCommand(lockCommand(shell))
-    .addCommand(electionCommand(shell))
-    .addCommand(barrierCommand(shell))
-    .addCommand(sessionCommand(shell))
-    .addCommand(statusCommand(shell))
-    .addCommand(adminCommand(shell));
+    .addHelpText('after', `\nExit codes:\n${exitCodeTable()}`);
+  const only = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  const makers = only === undefined ? Object.values(COMMANDS) : [only];
+  for (const command of await Promise.all(makers.map((make) => make(deps)))) program.addCommand(command);
   for (const command of withSubcommands(program)) {
     // Errors come back to the caller, and each command says how to see its help.
     if (command !== program) command.copyInheritedSettings(program);
@@ -48,7 +51,8 @@ export async function runCommandLine(
   loadStartNode: () => Promise<StartNode>,
 ): Promise<number> {
   try {
-    await createProgram(shell, loadStartNode).parseAsync([...argv], { from: 'user' });
+    const program = await createProgram({ shell, loadStartNode }, argv[0]);
+    await program.parseAsync([...argv], { from: 'user' });
     return Number(process.exitCode ?? 0);
   } catch (error) {
     return reportFailure(error, shell);

@@ -6,11 +6,11 @@ import type { Target } from '../target.ts';
 
 // Command lines, one argument a line: how they are read, and what the commands do with it at a node that runs.
 
-type Program = ReturnType<typeof createProgram>;
+type Program = Awaited<ReturnType<typeof createProgram>>;
 
 const quiet = { out: () => {}, raw: () => {}, err: () => {}, terminal: false, ask: async () => undefined };
 const shell: Shell = { ...quiet, env: {} };
-const noNode = () => Promise.reject(new CommandError('usage', 'not here'));
+const loadStartNode = () => Promise.reject(new CommandError('usage', 'not here'));
 
 /** Keeps these commands, and all if none are named, from doing anything. */
 function idle(command: Program, names?: ReadonlySet<string>): Program {
@@ -46,7 +46,7 @@ const reading: Target = {
       '--help',
     ),
   async decode(bytes) {
-    await idle(createProgram(shell, noNode)).parseAsync(argvOf(bytes), { from: 'user' });
+    await idle(await createProgram({ shell, loadStartNode })).parseAsync(argvOf(bytes), { from: 'user' });
   },
   expected,
 };
@@ -93,7 +93,7 @@ const doing: Target = {
   async decode(bytes) {
     const node = await liveNode();
     const env = { REMORA_ENDPOINTS: `127.0.0.1:${node.options.clientPort}` };
-    const program = idle(createProgram({ ...quiet, env }, noNode), NOT_DONE);
+    const program = idle(await createProgram({ shell: { ...quiet, env }, loadStartNode }), NOT_DONE);
     try {
       await program.parseAsync(argvOf(bytes).map(harmless), { from: 'user' });
     } finally {

@@ -3,8 +3,9 @@
  * peers. When a disk is lost everything is; the node that runs on the next one is another node.
  */
 import { parseOptions, SeededRandom, SimDisk } from '@remora/base';
+import { localPorts } from '../../../packages/cli/src/local-ports.ts';
 import { foundersOf } from '../../../packages/cli/src/node/cluster-identity.ts';
-import { localPorts, type NodeOptions, nodeSchema } from '../../../packages/cli/src/node-options.ts';
+import { type NodeOptions, nodeSchema } from '../../../packages/cli/src/node-options.ts';
 import type { MemoryMedium } from '../../../packages/dataserver/src/engine/memory-store.ts';
 import type { SimLoop } from '../common/env/loop.ts';
 import { seedOf } from '../common/hash.ts';

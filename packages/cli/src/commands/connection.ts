@@ -10,7 +10,7 @@ import {
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type ConnectOptions, connect, type RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
-import { DEFAULT_BASE_PORT, localPorts } from '../node-options.ts';
+import { DEFAULT_BASE_PORT, localPorts } from '../local-ports.ts';
 import type { Shell } from '../shell.ts';
 
 /** What every command that talks to a cluster takes. */

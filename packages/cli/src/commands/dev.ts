@@ -3,7 +3,7 @@ import { defineOptions, durationMs, int, nodeRandom, type Options, parseOptions,
 import { Command } from 'commander';
 import { DevCluster } from '../dev/cluster.ts';
 import { DEFAULT_NODES } from '../dev/settings.ts';
-import { DEFAULT_BASE_PORT } from '../node-options.ts';
+import { DEFAULT_BASE_PORT } from '../local-ports.ts';
 import { addSchemaFlags, schemaFlags } from '../schema-flags.ts';
 import { aborted, type Shell, stopSignal } from '../shell.ts';
 
