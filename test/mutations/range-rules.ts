@@ -265,6 +265,17 @@ const OF_LOCKS: readonly RuleMutation[] = [
     },
   },
   {
+    name: 'twice-in-the-queue-once-attached',
+    rule: 'who has more than one thing in a lock is looked for before its session is let go of (W8)',
+    file: 'packages/lock/src/lock-records.ts',
+    find: 'this.#apart = this.#unattached || !this.view.isAttached(session, this.name); // W8',
+    replace: '',
+    killedBy: {
+      file: 'packages/lock/src/procedures.test.ts',
+      test: 'a session that waits twice keeps its place when one of the two has had its turn (W8)',
+    },
+  },
+  {
     name: 'delayed-hold-is-still-its-owners',
     rule: 'who has lost its session does what it likes with a lock that is kept from others (T1)',
     file: 'packages/lock/src/lock-holds.ts',

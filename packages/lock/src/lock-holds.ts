@@ -95,7 +95,7 @@ export class LockHolds extends LockRecords {
       delayMs,
       delayed: false,
     };
-    this.view.attach(owner.session, this.name);
+    this.attach(owner.session);
     this.#add(hold);
     this.view.onEvent?.({ type: 'acquired', holder: stateOfHolder(hold), waited: sinceMs !== undefined });
     this.view.meter?.granted(hold.mode, this.#msSince(sinceMs));

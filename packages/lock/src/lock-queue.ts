@@ -2,7 +2,8 @@
  * Who waits for a lock: the queue, and the one who shares the lock and waits to have it alone.
  *
  * W2. Only a lock that is held has a queue: whoever vacates it hands over before `save`. Only who shares it upgrades.
- * W5. No step reads the whole queue: the first waiter is found by the head's sequence, an owner's place by its row.
+ * W5. No step reads the whole queue: the first waiter is found by the head's sequence, an owner's place by its row. Only
+ *     where some have left from the front is the next one looked for.
  */
 import { assert } from '@remora/base';
 import { LockHolds } from './lock-holds.ts';
@@ -51,7 +52,7 @@ export class LockQueue extends LockHolds {
     assert(Number.isSafeInteger(sequence), 'sequences of a queue are safe integers');
     this.view.put(this.keys.waiter(sequence), encodeWaiter(waiter));
     this.putOwner(waiter.owner, { sequence, mark: record.mark, shareVersion: record.shareVersion });
-    this.view.attach(waiter.owner.session, this.name);
+    this.attach(waiter.owner.session);
     head.nextSequence = sequence + 1;
     head.waiters += 1;
     this.changed = true;
@@ -82,6 +83,11 @@ export class LockQueue extends LockHolds {
   *front(): Generator<WaiterRecord> {
     let limit = 1;
     while (this.headRecord.waiters > 0) {
+      const first = this.view.get(this.keys.waiter(this.headRecord.firstSequence));
+      if (first !== undefined) {
+        yield decodeWaiter(first);
+        continue;
+      }
       const rows = this.view.scan(this.keys.waiter(this.headRecord.firstSequence), this.keys.queueEnd(), limit);
       assert(rows.length > 0, 'W1: the head counts the rows of the queue');
       for (const row of rows) yield decodeWaiter(row.value);

@@ -10,6 +10,9 @@
  *     head and nothing else.
  * W3. An owner row exists exactly while its owner has a place in the queue, a mark or a share.
  * W4. A session is attached exactly while it holds the lock alone or has a row in it, until its end is told.
+ * W8. While its sessions are *apart*, each that is attached has one thing in the lock: it has it alone, or one owner row. So
+ *     whoever loses that has nothing left, and nobody needs to look for more. They are when no owner has a row, and from
+ *     then on until one that is attached gets another thing, or anybody shares the lock, passes it or is delayed.
  */
 import { type Bytes, equalBytes } from '@remora/base';
 import { sameSession } from './identity.ts';
@@ -32,6 +35,10 @@ export class LockRecords {
   #keys: LockKeys | undefined;
   readonly #headName: string;
   readonly #existed: boolean;
+  /** Certainly no session is attached: nothing existed of the lock (K3, W4), and nobody was attached since. */
+  #unattached: boolean;
+  /** They were apart when the command began, and no session that was attached has got another thing since (W8). */
+  #apart: boolean;
   /** Sessions that may have nothing left in this lock (W4). */
   #loose: SessionRef[] | undefined;
 
@@ -42,7 +49,9 @@ export class LockRecords {
     this.#headName = headName(this.name);
     const stored = view.getNamed(this.#headName);
     this.#existed = stored !== undefined;
+    this.#unattached = !this.#existed;
     this.headRecord = stored === undefined ? emptyHead() : headOf(stored);
+    this.#apart = this.headRecord.apart || (this.hasNoOwners && this.#hasPlainHolds);
   }
 
   /** Of the other rows: most commands need none. */
@@ -88,6 +97,34 @@ export class LockRecords {
 
   // ------------------------------------------------------------------------------------------------ sessions
 
+  /** The session has got something in the lock (W4). */
+  protected attach(session: SessionRef): void {
+    if (this.#apart) {
+      if (this.#tighten(session)) return;
+      this.#apart = this.#unattached || !this.view.isAttached(session, this.name); // W8
+    }
+    this.view.attach(session, this.name);
+    this.#unattached = false;
+  }
+
+  /** Whether the session had lost the only thing that it had, and stays attached for what it got instead. */
+  #tighten(session: SessionRef): boolean {
+    const left = this.#loose?.filter((loose) => !sameSession(loose, session));
+    if (left === undefined || left.length === this.#loose?.length) return false;
+    this.#loose = left;
+    return true;
+  }
+
+  /** W8. */
+  get #areApart(): boolean {
+    return this.#apart && this.#hasPlainHolds;
+  }
+
+  /** Nobody shares the lock, passes it or keeps it by a delay. */
+  get #hasPlainHolds(): boolean {
+    return this.headRecord.sharers === 0 && this.headRecord.delayed === 0 && !this.hasPassers;
+  }
+
   /** W4. To be looked at when the command has been applied. */
   protected loosen(session: SessionRef): void {
     this.#loose ??= [];
@@ -107,7 +144,7 @@ export class LockRecords {
 
   mark(owner: Owner, mark: Mark): void {
     this.marks.leave(owner, mark);
-    this.view.attach(owner.session, this.name);
+    this.attach(owner.session);
   }
 
   /** Clears some of the marks whose end has passed; costs nothing while none has. */
@@ -132,7 +169,7 @@ export class LockRecords {
   get passers(): Passers {
     return new Passers({
       ...{ view: this.view, keys: this.keys, head: this.headRecord },
-      attach: (session) => this.view.attach(session, this.name),
+      attach: (session) => this.attach(session),
       loosen: (session) => this.loosen(session),
       changed: () => {
         this.changed = true;
@@ -171,14 +208,16 @@ export class LockRecords {
   /** Writes the head, or removes it with the last record (K3), and detaches sessions that have nothing left (W4). */
   protected write(): void {
     const head = this.headRecord;
+    const apart = this.#areApart;
     if (this.changed) {
+      head.apart = apart && !this.hasNoOwners;
       const isLeft = head.marks > 0 || head.passed > 0 || head.capacity > 0 || head.keepsData || head.forcedOnRecord;
       if (this.held || isLeft) this.view.putNamed(this.#headName, storedHead(head));
       else if (this.#existed) this.view.deleteNamed(this.#headName);
     }
     if (this.#loose === undefined) return;
     for (const session of this.#loose) {
-      if (!this.#sessionInUse(session)) this.view.detach(session, this.name);
+      if (apart || !this.#sessionInUse(session)) this.view.detach(session, this.name);
     }
   }
 }

@@ -173,7 +173,30 @@ describe('acquire and release', () => {
       return { ...view.calls };
     };
     expect(cost(5_000)).toEqual(cost(10));
-    expect(cost(10)).toEqual({ get: 2, put: 1, delete: 2, scan: 2, rowsScanned: 1, attach: 1, detach: 1 });
+    expect(cost(10)).toEqual({ get: 3, put: 1, delete: 2, scan: 1, rowsScanned: 0, attach: 1, detach: 1 });
+  });
+
+  it('among sessions that want the lock once each nothing is looked for (W5, W8)', () => {
+    const sessions = [S1, S2, S3];
+    for (const session of sessions) acquire({ session, token: 't' });
+    view.resetCalls();
+    for (const session of [...sessions, ...sessions]) {
+      release({ session, token: 't' });
+      acquire({ session, token: 't' });
+      expect(view.attachments).toBe(sessions.length);
+    }
+    expect(view.calls).toMatchObject({ scan: 0, attach: 6, detach: 6 });
+  });
+
+  it('a session that waits twice keeps its place when one of the two has had its turn (W8)', () => {
+    for (const owner of [A, B, C, { ...B, token: 'again' }]) acquire(owner);
+    release(A);
+    release(B);
+    expect(view.attachedLocks(B.session)).toEqual([LOCK]);
+    release(C);
+    expect(view.attachedLocks(B.session)).toEqual([LOCK]);
+    release({ ...B, token: 'again' });
+    expect(view.attachments).toBe(0);
   });
 });
 

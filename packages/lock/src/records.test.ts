@@ -76,6 +76,13 @@ const records = [
     value: free,
   },
   {
+    name: 'a head that nobody holds, of which owners are apart',
+    bytes: encodeHead({ ...free, apart: true }),
+    hex: '01400000000000000002' + '3ff0000000000000' + '3ff0000000000000' + '3ff8000000000000',
+    decoded: () => decodeHead(encodeHead({ ...free, apart: true })),
+    value: { ...free, apart: true },
+  },
+  {
     name: 'a head with its holder',
     bytes: encodeHead(held('tökén', 'data')),
     hex:
@@ -424,8 +431,8 @@ describe('records', () => {
     longer[2] = 40;
     expect(() => decodeOwner(longer)).toThrow('R5');
     const flags = encodeHead(upgrading);
-    flags[1] = 64;
-    expect(() => decodeHead(flags)).toThrow('flags 64');
+    flags[1] = 128;
+    expect(() => decodeHead(flags)).toThrow('flags 128');
   });
 
   it('blocks that lack what was added at their ends are read as they were meant', () => {

@@ -65,6 +65,8 @@ export interface Head {
   marks: number;
   /** No mark ends before; 0 when there are none. */
   marksDueMs: number;
+  /** Owners have rows, and every session that is attached has one thing here (W8 of `lock-records.ts`). */
+  apart: boolean;
 }
 
 /** A grant, and the numbers of the acquires that it answers: the one that was granted, and the latest. */
@@ -104,6 +106,7 @@ export function emptyHead(): Head {
     firstSequence: 1,
     nextSequence: 1,
     marksDueMs: 0,
+    apart: false,
   };
 }
 
@@ -127,7 +130,8 @@ const UPGRADING = 4;
 const KEEPS_DATA = 8;
 const FORCED_ON_RECORD = 16;
 const REVOKING = 32;
-const FLAGS_MAX = 63;
+const APART = 64;
+const FLAGS_MAX = 127;
 
 export function encodeHead(head: Readonly<Head>): Buffer {
   const hold = head.hold;
@@ -140,7 +144,7 @@ export function encodeHead(head: Readonly<Head>): Buffer {
   const view = viewAround(out);
   const at = out.byteOffset;
   out[0] = reentered ? REENTERED_VERSION : RECORD_VERSION;
-  out[1] = hold === undefined ? 0 : HELD;
+  out[1] = (hold === undefined ? 0 : HELD) | (head.apart ? APART : 0);
   view.setUint32(at + 2, head.waiters);
   view.setUint32(at + 6, head.marks);
   view.setFloat64(at + 10, head.firstSequence);
@@ -180,10 +184,11 @@ export function mayBeDelayed(bytes: Bytes): boolean {
 export function decodeHead(bytes: Bytes): Head {
   if (bytes[0] === BLOCKS_VERSION) return decodeBlocks(bytes);
   checkRecord(bytes, HEAD_BYTES, bytes[0] === REENTERED_VERSION ? REENTERED_VERSION : RECORD_VERSION);
+  const flags = flagsOf(bytes);
   const view = viewAround(bytes);
   const at = bytes.byteOffset;
   return {
-    hold: bytes[1] === HELD ? decodeHold(bytes) : undefined,
+    hold: (flags & HELD) === 0 ? undefined : decodeHold(bytes),
     sharers: 0,
     delayed: 0,
     passing: 0,
@@ -201,7 +206,14 @@ export function decodeHead(bytes: Bytes): Head {
     firstSequence: view.getFloat64(at + 10),
     nextSequence: view.getFloat64(at + 18),
     marksDueMs: view.getFloat64(at + 26),
+    apart: (flags & APART) !== 0,
   };
+}
+
+function flagsOf(bytes: Bytes): number {
+  const flags = bytes[1] ?? 0;
+  assert(flags <= FLAGS_MAX, `R1: flags ${flags} of a lock's head are known`);
+  return flags;
 }
 
 function decodeHold(bytes: Bytes): Hold {
@@ -243,7 +255,8 @@ function encodeBlocks(head: Readonly<Head>): Buffer {
     (head.upgrading ? UPGRADING : 0) |
     (head.keepsData ? KEEPS_DATA : 0) |
     (head.forcedOnRecord ? FORCED_ON_RECORD : 0) |
-    (head.revoking ? REVOKING : 0);
+    (head.revoking ? REVOKING : 0) |
+    (head.apart ? APART : 0);
   view.setUint16(at + 2, HEAD_BLOCK.bytes);
   view.setUint32(at + 4, head.waiters);
   view.setUint32(at + 8, head.marks);
@@ -276,8 +289,7 @@ function encodeBlocks(head: Readonly<Head>): Buffer {
 
 function decodeBlocks(bytes: Bytes): Head {
   const holdAt = checkBlock(bytes, PREFIX_BYTES, HEAD_BLOCK);
-  const flags = bytes[1] ?? 0;
-  assert(flags <= FLAGS_MAX, `R1: flags ${flags} of a lock's head are known`);
+  const flags = flagsOf(bytes);
   const view = viewAround(bytes);
   const at = bytes.byteOffset;
   return {
@@ -299,6 +311,7 @@ function decodeBlocks(bytes: Bytes): Head {
     firstSequence: view.getFloat64(at + 12),
     nextSequence: view.getFloat64(at + 20),
     marksDueMs: view.getFloat64(at + 28),
+    apart: (flags & APART) !== 0,
   };
 }
 

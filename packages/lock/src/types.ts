@@ -368,6 +368,8 @@ export interface LockView {
   /** Makes the session's end call `sessionEnded` for this lock (idempotent), and undoes that. */
   attach(session: SessionRef, lock: LockName): void;
   detach(session: SessionRef, lock: LockName): void;
+  /** It may say so as well of a lock that another session of the same lease is attached to. */
+  isAttached(session: SessionRef, lock: LockName): boolean;
   /** Is told what happens to the lock; absent when nobody listens. It changes nothing. */
   readonly onEvent?: ((event: LockEvent) => void) | undefined;
   /** Counts what happens; absent where nobody counts. It changes nothing. */

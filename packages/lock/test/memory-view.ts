@@ -144,6 +144,10 @@ export class MemoryView implements LockView {
     this.#attached.set(key, locks);
   }
 
+  isAttached(session: SessionRef, lock: LockName): boolean {
+    return this.#attached.get(sessionKey(session))?.has(lock) === true;
+  }
+
   detach(session: SessionRef, lock: LockName): void {
     this.calls.detach += 1;
     this.#attached.get(sessionKey(session))?.delete(lock);

@@ -43,6 +43,10 @@ export class Attachments {
     this.#engine.putResident(this.#locksName(id) + lock, NOTHING);
   }
 
+  hasLock(id: bigint, lock: LockName): boolean {
+    return this.#engine.getResident(this.#locksName(id) + lock) !== undefined;
+  }
+
   detachLock(id: bigint, lock: LockName): void {
     this.#engine.deleteResident(this.#locksName(id) + lock);
   }

@@ -58,6 +58,10 @@ export class Belongings implements KeyOwners {
     this.#of(lease).attachLock(lease, lock);
   }
 
+  hasLock({ lease }: SessionRef, lock: LockName): boolean {
+    return this.#both(lease).some((attached) => attached.hasLock(lease, lock));
+  }
+
   detachLock({ lease }: SessionRef, lock: LockName): void {
     if (this.#home.has(lease)) this.#home.attached.detachLock(lease, lock);
     if (this.#references.get(lease) !== undefined) this.#references.attached.detachLock(lease, lock);

@@ -87,6 +87,10 @@ export class EngineLockView implements LockView {
     this.#belongings.attachLock(session, lock);
   }
 
+  isAttached(session: SessionRef, lock: LockName): boolean {
+    return this.#belongings.hasLock(session, lock);
+  }
+
   detach(session: SessionRef, lock: LockName): void {
     this.#belongings.detachLock(session, lock);
   }
