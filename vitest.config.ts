@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config';
 import { mutationPlugins } from './test/mutations/plugin.ts';
+import { LongestFirst } from './test/support/longest-first.ts';
 
 const SYSTEM = [
   'test/e2e/**/*.test.ts',
@@ -10,6 +11,9 @@ const SYSTEM = [
   'test/soak/nodes/nodes.test.ts',
 ];
 
+/** Whole simulations. What they share is tested with the units. */
+const SIMULATIONS = ['test/sim/!(common)/**/*.test.ts'];
+
 // Workspace packages are tested from their sources (export condition "source"), never from a stale build.
 export default defineConfig({
   plugins: mutationPlugins(process.env.MUTATION),
@@ -19,6 +23,7 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'forks',
+    sequence: { sequencer: LongestFirst },
     // Simulations that tests have built are programs as they are: looking at each of them again takes seconds.
     server: { deps: { external: [/\/\.remora\//] } },
     projects: [
@@ -27,21 +32,31 @@ export default defineConfig({
         test: {
           name: 'unit',
           maxWorkers: '100%',
-          // Simulations drop most of what they make: with a larger nursery they take a tenth less time.
-          execArgv: ['--max-semi-space-size=64'],
+          // Nothing here changes what modules share: they are loaded once for all files that a process runs.
+          isolate: false,
           include: ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: ['**/node_modules/**', ...SYSTEM],
+          exclude: ['**/node_modules/**', ...SYSTEM, ...SIMULATIONS],
         },
       },
       {
-        // Real clusters: one at a time, and after everything else, as they need the machine for themselves.
+        extends: true,
+        test: {
+          name: 'sim',
+          maxWorkers: '100%',
+          // Simulations drop most of what they make: with a larger nursery they take a tenth less time.
+          execArgv: ['--max-semi-space-size=64'],
+          include: SIMULATIONS,
+        },
+      },
+      {
+        // Real clusters, which wait more than they compute: two at a time, and after everything else.
         extends: true,
         test: {
           name: 'system',
           include: SYSTEM,
           globalSetup: ['test/e2e/global-setup.ts'],
           testTimeout: 120_000,
-          maxWorkers: 1,
+          maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },
       },
