@@ -6,11 +6,12 @@
  * X1. An id is in the bucket that its hash names, in any slot; or, when that was full, in `#overflow`. A hash of 0 is a free
  *     slot.
  * X2. A hash that is found says little: only the page tells whether the id is the one that is asked for.
- * X3. Buckets are half full at most, on average, so few overflow. Ids that were made up to have one hash do, and are no
- *     slower to find there than in any map.
+ * X3. Buckets are half full at most, on average, so few overflow: of what is looked for, hardly anything has the hash of one
+ *     that did, and its own is all that is looked at. Ids that were made up to have one hash overflow, and are no slower to
+ *     find there than in any map.
  */
 import { assert } from '@remora/base';
-import { hashOfId, type OutcomeEntries, PAGE_ENTRIES_MAX } from './outcome-entries.ts';
+import { type OutcomeEntries, PAGE_ENTRIES_MAX } from './outcome-entries.ts';
 
 /** Where an outcome is. */
 export interface OutcomePlace {
@@ -29,21 +30,25 @@ export class OutcomeIndex {
   #hashes = new Int32Array(SLOTS_MIN);
   /** Of each slot: the number of the page times `PAGE_ENTRIES_MAX`, plus the place in it. */
   #places = new Float64Array(SLOTS_MIN);
-  readonly #overflow = new Map<string, number>();
+  /** X1, X3. Places by hash, and then by id. */
+  readonly #overflow = new Map<number, Map<string, number>>();
+  #overflowed = 0;
   /** Pages have numbers of their own here, as the same one may have others in other ranges. */
   readonly #pages = new Map<number, OutcomeEntries>();
   readonly #numbers = new Map<OutcomeEntries, number>();
   #nextPage = 0;
+  /** The page that was numbered last: nearly all that is set is in it. */
+  #latest: OutcomeEntries | undefined;
   #used = 0;
 
   get size(): number {
-    return this.#used + this.#overflow.size;
+    return this.#used + this.#overflowed;
   }
 
   find(requestId: string, hash: number): OutcomePlace | undefined {
     const slot = this.#slotOf(requestId, hash);
     if (slot !== undefined) return this.#at(this.#places[slot] ?? 0);
-    const place = this.#overflow.size === 0 ? undefined : this.#overflow.get(requestId);
+    const place = this.#overflow.get(hash)?.get(requestId);
     return place === undefined ? undefined : this.#at(place);
   }
 
@@ -52,8 +57,9 @@ export class OutcomeIndex {
     const page = this.#numbers.get(entries);
     if (page === undefined) return false;
     const place = page * PAGE_ENTRIES_MAX + at;
-    if (this.#slotAt(entries.hashes[at] ?? 0, place) !== undefined) return true;
-    return this.#overflow.size > 0 && [...this.#overflow.values()].includes(place);
+    const hash = entries.hashes[at] ?? 0;
+    if (this.#slotAt(hash, place) !== undefined) return true;
+    return [...(this.#overflow.get(hash)?.values() ?? [])].includes(place);
   }
 
   /** The id is that of the outcome which is there; it is no longer that of another one. */
@@ -62,8 +68,9 @@ export class OutcomeIndex {
     const place = this.#numberOf(entries) * PAGE_ENTRIES_MAX + at;
     const hash = entries.hashes[at] ?? 0;
     const slot = this.#slotOf(requestId, hash);
+    const overflowed = this.#overflow.get(hash);
     if (slot !== undefined) this.#places[slot] = place;
-    else if (this.#overflow.size > 0 && this.#overflow.has(requestId)) this.#overflow.set(requestId, place);
+    else if (overflowed?.has(requestId)) overflowed.set(requestId, place);
     else {
       if ((this.size + 1) * SLOTS_PER_ID > this.#hashes.length) this.#resize(2 * this.#hashes.length);
       this.#insert(hash, place);
@@ -76,9 +83,10 @@ export class OutcomeIndex {
     if (page === undefined) return;
     const { hashes } = entries;
     for (let at = 0; at < hashes.length; at++) this.#remove(hashes[at] ?? 0, page * PAGE_ENTRIES_MAX + at);
-    for (const [id, place] of this.#overflow) if (pageOf(place) === page) this.#overflow.delete(id);
+    for (const [hash, ids] of this.#overflow) this.#forgetOverflowed(page, hash, ids);
     this.#pages.delete(page);
     this.#numbers.delete(entries);
+    if (entries === this.#latest) this.#latest = undefined;
     const { length } = this.#hashes;
     if (length > SLOTS_MIN && this.size * SLOTS_PER_ID_MAX < length) this.#resize(length / 2);
   }
@@ -108,7 +116,13 @@ export class OutcomeIndex {
       return;
     }
     const { entries, at } = this.#at(place);
-    this.#overflow.set(entries.at(at).requestId, place); // X1
+    this.#overflow.set(hash, (this.#overflow.get(hash) ?? new Map()).set(entries.at(at).requestId, place)); // X1
+    this.#overflowed++;
+  }
+
+  #forgetOverflowed(page: number, hash: number, ids: Map<string, number>): void {
+    for (const [id, place] of ids) if (pageOf(place) === page && ids.delete(id)) this.#overflowed--;
+    if (ids.size === 0) this.#overflow.delete(hash);
   }
 
   #remove(hash: number, place: number): void {
@@ -131,12 +145,13 @@ export class OutcomeIndex {
     this.#hashes = new Int32Array(length);
     this.#places = new Float64Array(length);
     this.#overflow.clear();
+    this.#overflowed = 0;
     this.#used = 0;
     for (let slot = 0; slot < hashes.length; slot++) {
       const hash = hashes[slot] ?? 0;
       if (hash !== 0) this.#insert(hash, places[slot] ?? 0);
     }
-    for (const [id, place] of overflow) this.#insert(hashOfId(id), place);
+    for (const [hash, ids] of overflow) for (const place of ids.values()) this.#insert(hash, place);
   }
 
   #at(place: number): OutcomePlace {
@@ -146,11 +161,13 @@ export class OutcomeIndex {
   }
 
   #numberOf(entries: OutcomeEntries): number {
+    if (entries === this.#latest) return this.#nextPage - 1;
     let page = this.#numbers.get(entries);
     if (page === undefined) {
       page = this.#nextPage++;
       this.#pages.set(page, entries);
       this.#numbers.set(entries, page);
+      this.#latest = entries;
     }
     return page;
   }
