@@ -268,7 +268,7 @@ const OF_LOCKS: readonly RuleMutation[] = [
     name: 'twice-in-the-queue-once-attached',
     rule: 'who has more than one thing in a lock is looked for before its session is let go of (W8)',
     file: 'packages/lock/src/lock-records.ts',
-    find: 'this.#apart = this.#unattached || !this.view.isAttached(session, this.name); // W8',
+    find: 'this.#apart = this.#unattached || !this.view.isAttached(session, this.names); // W8',
     replace: '',
     killedBy: {
       file: 'packages/lock/src/procedures.test.ts',

@@ -382,9 +382,9 @@ export class SdkBackend implements Backend {
       getNamed: (name) => rows.get(name),
       putNamed: (name, value) => rows.set(name, value instanceof Uint8Array ? value : value.encode()),
       deleteNamed: (name) => rows.delete(name),
-      attach: (session, lock) => locksOf(session)?.set(lock, lockOfName(lock)),
-      isAttached: (session, lock) => locksOf(session)?.has(lock) === true,
-      detach: (session, lock) => locksOf(session)?.delete(lock),
+      attach: (session, { lock }) => locksOf(session)?.set(lock, lockOfName(lock)),
+      isAttached: (session, { lock }) => locksOf(session)?.has(lock) === true,
+      detach: (session, { lock }) => locksOf(session)?.delete(lock),
       onEvent: (event) => this.#events.push(event),
     };
   }

@@ -49,6 +49,14 @@ export interface Rebuild {
   readonly failure: (cause: unknown) => Error;
 }
 
+/** E5. Its name is `from`, and `to` behind it. */
+export interface Link {
+  readonly from: string;
+  readonly to: string;
+  /** What it is found by as long as it waits for its key: a name that whoever links `to` has looked up already. */
+  readonly under: string;
+}
+
 /**
  * An ordered key-value store under the ranges of one node.
  *
@@ -58,6 +66,8 @@ export interface Rebuild {
  * E3. Keys and values handed in are owned by the engine afterwards; rows handed out must not be changed.
  * E4. Rows of resident key spaces can be read and changed by name too: the key as a `binaryString`. A value that was put
  *     unencoded may be given back so, or as its bytes, to whoever asks by name; everywhere else it is its bytes.
+ * E5. A link is a resident row without a value that says that `to` belongs to `from`. Scans and views have it as any other
+ *     row; it is changed as a link only, and asked for by neither key nor name.
  */
 export interface Engine {
   get(key: Bytes): Bytes | undefined;
@@ -67,6 +77,10 @@ export interface Engine {
   getResident(name: string): ResidentValue | undefined;
   putResident(name: string, value: ResidentValue): void;
   deleteResident(name: string): void;
+  /** Puts a link. `isNew`: the caller knows that there is none. */
+  link(link: Link, isNew: boolean): void;
+  unlink(link: Link): void;
+  isLinked(link: Link): boolean;
 
   /** Rows of a span in key order, synchronously. The span must lie in a resident key space (see `EngineOptions.resident`). */
   scanResident(options: ScanOptions): readonly Row[];

@@ -20,7 +20,8 @@ export { sameOwner, sameSession } from './identity.ts';
 export {
   LOCK_SPACE,
   type LockName,
-  lockName,
+  type LockNames,
+  lockNames,
   lockOfKey,
   lockOfName,
   lockPrefix,

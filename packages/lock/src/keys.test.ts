@@ -7,7 +7,7 @@ import {
   LOCK_SPACE,
   type LockId,
   type LockQueryResult,
-  lockName,
+  lockNames,
   lockOfKey,
   lockOfName,
   lockPrefix,
@@ -33,8 +33,11 @@ describe('keys', () => {
         const inner = Buffer.concat([spanA.start, Buffer.from([2, 0, 1, 255])]);
         expect(spanContains(spanA, inner)).toBe(true);
         expect(lockStart(inner)).toEqual(spanA.start);
-        for (const lock of [a, b]) expect(lockName(lock)).toBe(binaryString(lockPrefix(lock))); // K4
-        expect(lockOfName(lockName(a))).toEqual(lockOfKey(spanA.start));
+        for (const lock of [a, b]) {
+          const prefix = binaryString(lockPrefix(lock));
+          expect(lockNames(lock)).toEqual({ lock: prefix, head: `${prefix}\0` }); // K4
+        }
+        expect(lockOfName(lockNames(a).lock)).toEqual(lockOfKey(spanA.start));
         if (a.namespace !== b.namespace) return;
         const order = Math.sign(compareBytes(a.name, b.name));
         expect(Math.sign(compareBytes(spanA.start, spanB.start))).toBe(order);

@@ -74,9 +74,16 @@ export function lockName({ namespace, name }: LockId): LockName {
   return `${namespaceName(namespace)}${escaped}\0\x01`;
 }
 
-/** The key of the head of a lock, as a name. */
-export function headName(lock: LockName): string {
-  return `${lock}\0`;
+/** What a lock is known by while a command is applied to it. */
+export interface LockNames {
+  readonly lock: LockName;
+  /** The key of its head. */
+  readonly head: string;
+}
+
+export function lockNames(lock: LockId): LockNames {
+  const name = lockName(lock);
+  return { lock: name, head: `${name}\0` };
 }
 
 /** The lock of a name that `lockName` made. */

@@ -16,7 +16,7 @@
  */
 import { type Bytes, equalBytes } from '@remora/base';
 import { sameSession } from './identity.ts';
-import { headName, LockKeys, type LockName, lockName } from './keys.ts';
+import { LockKeys, type LockNames, lockNames } from './keys.ts';
 import { keepData, keptData, recordForced } from './left-behind.ts';
 import { Marks } from './marks.ts';
 import { Passers } from './passers.ts';
@@ -27,13 +27,12 @@ import type { ForcedRelease, LockId, LockView, Owner, SessionRef } from './types
 
 export class LockRecords {
   protected readonly view: LockView;
-  protected readonly name: LockName;
+  protected readonly names: LockNames;
   protected readonly headRecord: Head;
   /** The head is to be written. */
   protected changed = false;
   readonly #lock: LockId;
   #keys: LockKeys | undefined;
-  readonly #headName: string;
   readonly #existed: boolean;
   /** Certainly no session is attached: nothing existed of the lock (K3, W4), and nobody was attached since. */
   #unattached: boolean;
@@ -44,10 +43,9 @@ export class LockRecords {
 
   constructor(view: LockView, lock: LockId) {
     this.view = view;
-    this.name = lockName(lock);
+    this.names = lockNames(lock);
     this.#lock = lock;
-    this.#headName = headName(this.name);
-    const stored = view.getNamed(this.#headName);
+    const stored = view.getNamed(this.names.head);
     this.#existed = stored !== undefined;
     this.#unattached = !this.#existed;
     this.headRecord = stored === undefined ? emptyHead() : headOf(stored);
@@ -101,9 +99,9 @@ export class LockRecords {
   protected attach(session: SessionRef): void {
     if (this.#apart) {
       if (this.#tighten(session)) return;
-      this.#apart = this.#unattached || !this.view.isAttached(session, this.name); // W8
+      this.#apart = this.#unattached || !this.view.isAttached(session, this.names); // W8
     }
-    this.view.attach(session, this.name);
+    this.view.attach(session, this.names, this.#unattached);
     this.#unattached = false;
   }
 
@@ -212,12 +210,12 @@ export class LockRecords {
     if (this.changed) {
       head.apart = apart && !this.hasNoOwners;
       const isLeft = head.marks > 0 || head.passed > 0 || head.capacity > 0 || head.keepsData || head.forcedOnRecord;
-      if (this.held || isLeft) this.view.putNamed(this.#headName, storedHead(head));
-      else if (this.#existed) this.view.deleteNamed(this.#headName);
+      if (this.held || isLeft) this.view.putNamed(this.names.head, storedHead(head));
+      else if (this.#existed) this.view.deleteNamed(this.names.head);
     }
     if (this.#loose === undefined) return;
     for (const session of this.#loose) {
-      if (apart || !this.#sessionInUse(session)) this.view.detach(session, this.name);
+      if (apart || !this.#sessionInUse(session)) this.view.detach(session, this.names);
     }
   }
 }

@@ -28,7 +28,7 @@ export class LockRows extends LockQueue {
     const waiters: Owner[] = [];
     const delayed: Hold[] = [];
     const passing = this.#removePassers(session);
-    this.view.detach(session, this.name);
+    this.view.detach(session, this.names);
     if (hold !== undefined && sameSession(hold.holder.owner.session, session)) this.#vacateOrDelay(hold, delayed);
     if (this.hasNoOwners) return { waiters, passing, delayed };
     const upgrader = this.upgrader();

@@ -1,6 +1,6 @@
 import type { Bytes, ResidentValue } from '@remora/base';
 import type { LockEvent } from './events.ts';
-import type { LockName } from './keys.ts';
+import type { LockNames } from './keys.ts';
 import type { LockMeter } from './meter.ts';
 
 /** Names one lock. Every record of a lock shares a key prefix, and thus a range. */
@@ -357,7 +357,7 @@ export interface LockView {
   get(key: Bytes): Bytes | undefined;
   put(key: Bytes, value: Bytes): void;
   delete(key: Bytes): void;
-  /** The same for a row by its name (`headName`); what was put so may be given back as it is, not as bytes. */
+  /** The same for a row by its name (`lockNames`); what was put so may be given back as it is, not as bytes. */
   getNamed(name: string): ResidentValue | undefined;
   putNamed(name: string, value: ResidentValue): void;
   deleteNamed(name: string): void;
@@ -365,11 +365,14 @@ export interface LockView {
   scan(start: Bytes, end: Bytes, limit: number): readonly { readonly key: Bytes; readonly value: Bytes }[];
   /** Whether this very session is alive (traps 19: re-checked by the apply that grants). */
   sessionAlive(session: SessionRef): boolean;
-  /** Makes the session's end call `sessionEnded` for this lock (idempotent), and undoes that. */
-  attach(session: SessionRef, lock: LockName): void;
-  detach(session: SessionRef, lock: LockName): void;
+  /**
+   * Makes the session's end call `sessionEnded` for this lock (idempotent), and undoes that. `isFirst`: no session is
+   * attached to it.
+   */
+  attach(session: SessionRef, names: LockNames, isFirst: boolean): void;
+  detach(session: SessionRef, names: LockNames): void;
   /** It may say so as well of a lock that another session of the same lease is attached to. */
-  isAttached(session: SessionRef, lock: LockName): boolean;
+  isAttached(session: SessionRef, names: LockNames): boolean;
   /** Is told what happens to the lock; absent when nobody listens. It changes nothing. */
   readonly onEvent?: ((event: LockEvent) => void) | undefined;
   /** Counts what happens; absent where nobody counts. It changes nothing. */

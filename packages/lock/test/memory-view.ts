@@ -4,6 +4,7 @@ import {
   type LockId,
   type LockMeter,
   type LockName,
+  type LockNames,
   type LockView,
   lockOfName,
   type SessionRef,
@@ -135,8 +136,9 @@ export class MemoryView implements LockView {
     return this.#alive.has(sessionKey(session));
   }
 
-  attach(session: SessionRef, lock: LockName): void {
+  attach(session: SessionRef, { lock }: LockNames, isFirst: boolean): void {
     this.calls.attach += 1;
+    assert(!isFirst || this.#isUnattached(lock), 'W4: nobody is attached to a lock of which nothing exists');
     assert(this.sessionAlive(session), 'only a living session is attached');
     const key = sessionKey(session);
     const locks = this.#attached.get(key) ?? new Set<LockName>();
@@ -144,11 +146,15 @@ export class MemoryView implements LockView {
     this.#attached.set(key, locks);
   }
 
-  isAttached(session: SessionRef, lock: LockName): boolean {
+  isAttached(session: SessionRef, { lock }: LockNames): boolean {
     return this.#attached.get(sessionKey(session))?.has(lock) === true;
   }
 
-  detach(session: SessionRef, lock: LockName): void {
+  #isUnattached(lock: LockName): boolean {
+    return [...this.#attached.values()].every((locks) => !locks.has(lock));
+  }
+
+  detach(session: SessionRef, { lock }: LockNames): void {
     this.calls.detach += 1;
     this.#attached.get(sessionKey(session))?.delete(lock);
   }

@@ -3,6 +3,7 @@ import type {
   Clock,
   Engine,
   EngineView,
+  Link,
   Logger,
   Rebuild,
   ResidentValue,
@@ -71,6 +72,18 @@ export class MemoryEngine implements Engine {
 
   deleteResident(name: string): void {
     this.#engine.deleteResident(name);
+  }
+
+  link(link: Link, isNew: boolean): void {
+    this.#engine.link(link, isNew);
+  }
+
+  unlink(link: Link): void {
+    this.#engine.unlink(link);
+  }
+
+  isLinked(link: Link): boolean {
+    return this.#engine.isLinked(link);
   }
 
   scanResident(options: ScanOptions): readonly Row[] {

@@ -23,6 +23,7 @@ import {
   type Bytes,
   type Engine,
   type EngineView,
+  type Link,
   type Rebuild,
   type ResidentValue,
   type Row,
@@ -141,6 +142,22 @@ export class OverlayEngine implements Engine {
   deleteResident(name: Name): void {
     this.#checkToChange(name);
     this.#resident.delete(name);
+  }
+
+  link(link: Link, isNew: boolean): void {
+    this.#checkToChange(link.from);
+    assert(anyRangeHolds(this.#residentRanges, link.from), 'O2: the row lies in a resident key space');
+    this.#resident.link(link, isNew);
+  }
+
+  unlink(link: Link): void {
+    this.#checkToChange(link.from);
+    this.#resident.unlink(link);
+  }
+
+  isLinked(link: Link): boolean {
+    if (this.#rebuilding.length > 0 && anyRangeHolds(this.#rebuilding, link.from)) return false; // O8
+    return this.#resident.isLinked(link);
   }
 
   #nameToChange(key: Bytes): Name {

@@ -1,5 +1,6 @@
 /**
- * What one generation has to write of resident rows: the cells that it made, in the order in which they were.
+ * What one generation has to write of resident rows: the cells that it made, in the order in which they were, and the links
+ * that wait, which have cells before it is written.
  *
  * RC1. A cell with a value says that the row has it. Without one it says that the row is deleted, if it lay below the
  *      generation (`below` is `row`), and nothing if it did not. One in whose place came another of the same generation
@@ -9,6 +10,7 @@
 import type { Bytes, ResidentValue } from '@remora/base';
 import { type Name, type NameRange, rangeHolds } from './latin1.ts';
 import type { ResidentCell } from './resident-table.ts';
+import { WaitingLinks } from './waiting-links.ts';
 
 /** What a value that is not encoded counts for. */
 const UNENCODED_BYTES = 128;
@@ -16,20 +18,21 @@ const UNENCODED_BYTES = 128;
 const SILENT_MAX = 2_048;
 
 export class ResidentChanges {
+  readonly links = new WaitingLinks();
   #cells: ResidentCell[] = [];
   #keys = 0;
   #bytes = 0;
 
-  /** Those that say something. */
+  /** Those cells that say something, and the links. */
   get keys(): number {
-    return this.#keys;
+    return this.#keys + this.links.count;
   }
 
   get bytes(): number {
-    return this.#bytes;
+    return this.#bytes + this.links.bytes;
   }
 
-  /** Those, and those that say nothing and were not dropped yet. */
+  /** All cells, also those that say nothing and were not dropped yet. */
   get remembered(): number {
     return this.#cells.length;
   }

@@ -1,10 +1,13 @@
-import { type Bytes, type ResidentValue, SeededRandom } from '@remora/base';
+import { type Bytes, type Link, type ResidentValue, SeededRandom } from '@remora/base';
 import { expect, it } from 'vitest';
 import type { Picture } from './ordered-table.ts';
 import { encoded, ResidentChanges } from './resident-changes.ts';
 import { ResidentTable } from './resident-table.ts';
 
 type Model = Map<string, number>;
+
+/** The value of a link. */
+const EMPTY = -1;
 
 /** A table, what it should hold, what the store below holds, and what was frozen and is not written yet. */
 class World {
@@ -37,6 +40,27 @@ class World {
     const byte = this.random.int(256);
     this.table.put(name, this.#value(byte));
     this.model.set(name, byte);
+  }
+
+  /** Of two owners: so one under a name may come while another waits there. */
+  link(): void {
+    const link = this.#link();
+    const name = `${link.from}${link.to}`;
+    const isNew = !this.model.has(name) && this.random.int(4) > 0;
+    expect(this.table.isLinked(link)).toBe(this.model.has(name));
+    this.table.link(link, isNew);
+    this.model.set(name, EMPTY);
+  }
+
+  unlink(): void {
+    const link = this.#link();
+    this.table.unlink(link);
+    this.model.delete(`${link.from}${link.to}`);
+  }
+
+  #link(): Link {
+    const to = String(this.random.int(30));
+    return { from: this.random.int(2) === 0 ? 'a/' : 'b/', to, under: `under ${to}` };
   }
 
   #value(byte: number): ResidentValue {
@@ -76,7 +100,7 @@ class World {
     expect(changes.keys).toBe(written.length);
     expect(changes.bytes).toBe(written.reduce((sum, [name, value]) => sum + name.length + (value?.length ?? 0), 0));
     for (const [name, value] of written) {
-      if (value !== undefined) this.#store.set(name, value[0] ?? -1);
+      if (value !== undefined) this.#store.set(name, value[0] ?? EMPTY);
       else expect(this.#store.delete(name), 'only rows that lie below are deleted').toBe(true);
     }
     expect(shown(this.#store)).toEqual(expected);
@@ -97,7 +121,7 @@ function shown(model: Model): string[] {
 }
 
 function picture(of: Picture): string[] {
-  return [...of.entries()].map(([name, { value }]) => `${name}=${value?.[0]}`);
+  return [...of.entries()].map(([name, { value }]) => `${name}=${value?.[0] ?? EMPTY}`);
 }
 
 function first(value: ResidentValue | undefined): number | undefined {
@@ -108,7 +132,9 @@ function step(world: World): void {
   const { random, table, model } = world;
   const what = random.int(1000);
   const name = world.name();
-  if (what < 500) world.put(name);
+  if (what < 100) world.link();
+  else if (what < 190) world.unlink();
+  else if (what < 550) world.put(name);
   else if (what < 940) {
     table.delete(name);
     model.delete(name);

@@ -11,12 +11,14 @@
  *      for a moment, costs a look-up each time. Those that wait were made in the present epoch.
  * RT5. Only a cell that waits for its place holds a value that is not encoded. So there are few of these at any time, and
  *      who reads the tree finds bytes.
+ * RT6. A link waits for its name until the order is asked for, or has a cell, never both.
  */
-import type { Bytes, ResidentValue } from '@remora/base';
+import type { Bytes, Link, ResidentValue } from '@remora/base';
 import { BTree } from './b-tree.ts';
 import { compareNames, type Name, type NameRange } from './latin1.ts';
 import type { Picture } from './ordered-table.ts';
 import { encoded, type ResidentChanges } from './resident-changes.ts';
+import { nameOfLink } from './waiting-links.ts';
 
 /** One resident row. Without a value: it does not exist, or not any more. */
 export interface ResidentCell {
@@ -31,6 +33,8 @@ export interface ResidentCell {
 }
 
 const UNPLACED_MAX = 4_096;
+const WAITING_LINKS_MAX = 4_096;
+const NO_VALUE = new Uint8Array(0);
 
 export class ResidentTable {
   readonly #cells = new Map<Name, ResidentCell>();
@@ -72,6 +76,23 @@ export class ResidentTable {
     if (cell.epoch === this.#epoch) this.#changes.set(cell, undefined);
     else this.#replace(cell, undefined);
     if (cell.placed) this.#remove(name);
+  }
+
+  /** `isNew`: there is no such row, whether it waits or not. */
+  link(link: Link, isNew: boolean): void {
+    const { links } = this.#changes;
+    if (!isNew && links.has(link)) return;
+    if (!isNew || links.isTaken(link)) return this.put(nameOfLink(link), NO_VALUE);
+    if (links.count >= WAITING_LINKS_MAX) this.#place();
+    links.add(link);
+  }
+
+  unlink(link: Link): void {
+    if (!this.#changes.links.delete(link)) this.delete(nameOfLink(link));
+  }
+
+  isLinked(link: Link): boolean {
+    return this.#changes.links.has(link) || this.get(nameOfLink(link)) !== undefined;
   }
 
   /** Another generation begins: what must be written of its changes is noted there. */
@@ -150,8 +171,18 @@ export class ResidentTable {
       }
     }
     if (this.#unplaced.length > 0) this.#unplaced = [];
+    if (this.#changes.links.count > 0) this.#placeLinks();
     // Also when none waited: each picture makes rows that are changed again and again leave another cell behind (RT3).
     this.#changes.tidy();
+  }
+
+  #placeLinks(): void {
+    for (const name of this.#changes.links.take()) {
+      const cell: ResidentCell = { name, value: NO_VALUE, epoch: this.#epoch, placed: true, below: 'nothing' };
+      this.#cells.set(name, cell);
+      this.#tree.set(name, cell);
+      this.#changes.add(cell);
+    }
   }
 
   #make(name: Name, value: ResidentValue): void {

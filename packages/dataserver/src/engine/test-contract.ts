@@ -234,6 +234,30 @@ export function describeEngine(name: string, start: () => Promise<EngineUnderTes
       expect(engine.pending()).toEqual({ bytes: 0, keys: 0 });
     });
 
+    it('a link is a row without a value, counts as one, and is gone without a trace, written or not', async () => {
+      const link = (to: string) => ({ from: 'r1/', to, under: `head of ${to}` });
+      engine.link(link('a'), true);
+      engine.link(link('b'), true);
+      engine.link(link('b'), false);
+      engine.link({ ...link('b'), from: 'r2/' }, false);
+      engine.link(link('c'), true);
+      engine.unlink(link('c'));
+      expect(['a', 'b', 'c'].map((to) => engine.isLinked(link(to)))).toEqual([true, true, false]);
+      expect(engine.pending()).toEqual({ bytes: 12, keys: 3 });
+      expect(textRows(engine.scanResident(span('r', 's')))).toEqual(['r1/a=', 'r1/b=', 'r2/b=']);
+      expect(engine.pending()).toEqual({ bytes: 12, keys: 3 });
+      engine.link(link('c'), true);
+      await engine.checkpoint();
+      expect(await all()).toEqual(['r1/a=', 'r1/b=', 'r1/c=', 'r2/b=']);
+      expect(['a', 'b', 'd'].map((to) => engine.isLinked(link(to)))).toEqual([true, true, false]);
+      engine.unlink(link('b'));
+      engine.link(link('d'), true);
+      engine.unlink(link('d'));
+      await engine.checkpoint();
+      engine = await test.crash();
+      expect(await all()).toEqual(['r1/a=', 'r1/c=', 'r2/b=']);
+    });
+
     it('a cleared span is empty at once and after a crash; rows put meanwhile survive', async () => {
       for (const key of ['k1', 'k2', 'k3', 'r1', 'r2']) put(key, 'a');
       const running = engine.checkpoint();

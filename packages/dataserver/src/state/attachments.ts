@@ -1,5 +1,5 @@
 import { type Bytes, binaryString, type Engine, type Row, type Span } from '@remora/base';
-import { type LockId, type LockName, lockOfKey } from '@remora/lock';
+import { type LockId, type LockNames, lockOfKey } from '@remora/lock';
 import { LOCK_SPACE } from '@remora/protocol';
 import { boundsOf, intersection } from './bounds.ts';
 import { attachedKeyRow, attachedKeysSpan, attachedLocksSpan, attachedTarget } from './keys.ts';
@@ -39,16 +39,17 @@ export class Attachments {
     this.#engine.delete(attachedKeyRow(this.#prefixOf(id), key));
   }
 
-  attachLock(id: bigint, lock: LockName): void {
-    this.#engine.putResident(this.#locksName(id) + lock, NOTHING);
+  /** `isFirst`: the lock belongs to no lease yet. */
+  attachLock(id: bigint, { lock, head }: LockNames, isFirst: boolean): void {
+    this.#engine.link({ from: this.#locksName(id), to: lock, under: head }, isFirst);
   }
 
-  hasLock(id: bigint, lock: LockName): boolean {
-    return this.#engine.getResident(this.#locksName(id) + lock) !== undefined;
+  hasLock(id: bigint, { lock, head }: LockNames): boolean {
+    return this.#engine.isLinked({ from: this.#locksName(id), to: lock, under: head });
   }
 
-  detachLock(id: bigint, lock: LockName): void {
-    this.#engine.deleteResident(this.#locksName(id) + lock);
+  detachLock(id: bigint, { lock, head }: LockNames): void {
+    this.#engine.unlink({ from: this.#locksName(id), to: lock, under: head });
   }
 
   #locksName(id: bigint): string {

@@ -5,7 +5,7 @@
  *      reference. After a merge, a range may have both of one lease; what goes is taken from either.
  */
 import { type Bytes, EMPTY_BYTES, type Span } from '@remora/base';
-import { type LockId, type LockName, lockPrefix, type SessionRef } from '@remora/lock';
+import { type LockId, type LockNames, lockPrefix, type SessionRef } from '@remora/lock';
 import { kvRoutingKey } from '@remora/protocol';
 import { type Attached, type Attachments, LOCKS } from './attachments.ts';
 import { intersection } from './bounds.ts';
@@ -54,17 +54,19 @@ export class Belongings implements KeyOwners {
     return this.#references.covers(session.lease, session.incarnation, lockPrefix(lock));
   }
 
-  attachLock({ lease }: SessionRef, lock: LockName): void {
-    this.#of(lease).attachLock(lease, lock);
+  /** `isFirst`: the lock belongs to no lease yet. */
+  attachLock({ lease }: SessionRef, names: LockNames, isFirst: boolean): void {
+    this.#of(lease).attachLock(lease, names, isFirst);
   }
 
-  hasLock({ lease }: SessionRef, lock: LockName): boolean {
-    return this.#both(lease).some((attached) => attached.hasLock(lease, lock));
+  hasLock({ lease }: SessionRef, names: LockNames): boolean {
+    return this.#both(lease).some((attached) => attached.hasLock(lease, names));
   }
 
-  detachLock({ lease }: SessionRef, lock: LockName): void {
-    if (this.#home.has(lease)) this.#home.attached.detachLock(lease, lock);
-    if (this.#references.get(lease) !== undefined) this.#references.attached.detachLock(lease, lock);
+  detachLock({ lease }: SessionRef, names: LockNames): void {
+    if (this.#home.has(lease)) this.#home.attached.detachLock(lease, names);
+    if (this.#references.size > 0 && this.#references.get(lease) !== undefined)
+      this.#references.attached.detachLock(lease, names);
   }
 
   /** All that belongs to a lease here. */

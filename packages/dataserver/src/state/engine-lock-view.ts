@@ -1,5 +1,5 @@
 import type { Bytes, Engine, ResidentValue } from '@remora/base';
-import type { LockEvent, LockId, LockMeter, LockName, LockView, SessionRef } from '@remora/lock';
+import type { LockEvent, LockId, LockMeter, LockNames, LockView, SessionRef } from '@remora/lock';
 import type { Belongings } from './belongings.ts';
 
 /** Reads of locks as they are at the moment. */
@@ -83,15 +83,15 @@ export class EngineLockView implements LockView {
     return this.#belongings.alive(session, this.lock);
   }
 
-  attach(session: SessionRef, lock: LockName): void {
-    this.#belongings.attachLock(session, lock);
+  attach(session: SessionRef, names: LockNames, isFirst: boolean): void {
+    this.#belongings.attachLock(session, names, isFirst);
   }
 
-  isAttached(session: SessionRef, lock: LockName): boolean {
-    return this.#belongings.hasLock(session, lock);
+  isAttached(session: SessionRef, names: LockNames): boolean {
+    return this.#belongings.hasLock(session, names);
   }
 
-  detach(session: SessionRef, lock: LockName): void {
-    this.#belongings.detachLock(session, lock);
+  detach(session: SessionRef, names: LockNames): void {
+    this.#belongings.detachLock(session, names);
   }
 }

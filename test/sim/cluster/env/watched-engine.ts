@@ -1,5 +1,5 @@
 /** A node's engine, with a digest of what apply writes into it. */
-import type { Bytes, Engine, Rebuild, ResidentValue, ScanOptions, Span } from '@remora/base';
+import type { Bytes, Engine, Link, Rebuild, ResidentValue, ScanOptions, Span } from '@remora/base';
 import { hashOfBytes, hashOfText } from '../../common/hash.ts';
 
 /** Rows of a replica's own, which are written when a checkpoint begins, not by apply. */
@@ -46,6 +46,24 @@ export class WatchedEngine implements Engine {
   deleteResident(name: string): void {
     if (name.charCodeAt(0) !== LOCAL_SPACE) this.#add(hashOfText(name), hashOfText('deleted'));
     this.#inner.deleteResident(name);
+  }
+
+  link(link: Link, isNew: boolean): void {
+    this.#addLink(link, 'linked');
+    this.#inner.link(link, isNew);
+  }
+
+  unlink(link: Link): void {
+    this.#addLink(link, 'deleted');
+    this.#inner.unlink(link);
+  }
+
+  isLinked(link: Link): boolean {
+    return this.#inner.isLinked(link);
+  }
+
+  #addLink({ from, to }: Link, how: string): void {
+    if (from.charCodeAt(0) !== LOCAL_SPACE) this.#add(hashOfText(from + to), hashOfText(how));
   }
 
   #add(key: number, value: number): void {
