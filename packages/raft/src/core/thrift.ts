@@ -15,7 +15,8 @@
  * T3. Waiting entries leave when the next ones must not wait, and at the next tick at the latest. Sooner when the host,
  *     which looks at them at an interval of its own, finds that since it last looked nothing has come behind them, or
  *     that what was there then is not committed: they are the last for now, or somebody is counted on in vain.
- * T4. Only few entries wait: who lacks more than that, perhaps as it is catching up, gets what there is.
+ * T4. Only few and small entries wait: who lacks more than that gets what there is. Large ones hold what many clients want at
+ *     once, or large values; they cost what they cost, however few frames they come in.
  *
  * What waits has simply not been sent: it is in the log, and goes out as any entry that a follower lacks. So nothing
  * that a follower holds, acknowledges or votes for is different from what a slower network would bring about.
@@ -26,7 +27,7 @@ import { NO_REPLICA, type ReplicaId } from './types.ts';
 
 /** T4. */
 const WAITING_ENTRIES_MAX = 64;
-const WAITING_BYTES_MAX = 256 * 1024;
+const WAITING_BYTES_MAX = 4 * 1024;
 
 const NOBODY: readonly ReplicaId[] = [];
 const NO_TRIAL = Number.MAX_SAFE_INTEGER;
