@@ -1,4 +1,3 @@
-import type { Clock } from '@remora/base';
 import { encodeFrame, type Item } from './frame.ts';
 import type { FrameLink } from './link.ts';
 
@@ -26,17 +25,20 @@ export interface Sender {
  */
 export class Outbox {
   readonly #link: FrameLink;
-  readonly #clock: Clock;
+  readonly #soon: (flush: () => void) => void;
   readonly #onWritable: () => void;
   #queue: Queued[] = [];
   #bytes = 0;
   #state: 'closed' | 'writable' | 'full' = 'closed';
   #scheduled = false;
 
-  /** `onWritable` is called when everything has been sent after a time in which the link was full. */
-  constructor(link: FrameLink, clock: Clock, onWritable: () => void) {
+  /**
+   * `soon` says when what is put is sent: all that is put until it calls back leaves together. `onWritable` is called when
+   * everything has been sent after a time in which the link was full.
+   */
+  constructor(link: FrameLink, soon: (flush: () => void) => void, onWritable: () => void) {
     this.#link = link;
-    this.#clock = clock;
+    this.#soon = soon;
     this.#onWritable = onWritable;
   }
 
@@ -81,7 +83,7 @@ export class Outbox {
   #schedule(): void {
     if (this.#scheduled || this.#state !== 'writable' || this.#queue.length === 0) return;
     this.#scheduled = true;
-    this.#clock.setImmediate(() => {
+    this.#soon(() => {
       this.#scheduled = false;
       this.#flush();
     });
