@@ -139,7 +139,8 @@ describe('remora lock', () => {
 
   test('what a run held that was killed is given back by the next one, unless it is named nowhere', async () => {
     const killed = async (name: string, ...flags: string[]): Promise<void> => {
-      const run = begin(['lock', 'run', '--ttl', '10m', ...flags, name, '--', 'sleep', '2']);
+      // The command outlives it, but not for long; to be seen as held takes some time.
+      const run = begin(['lock', 'run', '--ttl', '10m', ...flags, name, '--', 'sleep', '10']);
       await held(name);
       run.child.kill('SIGKILL');
       await once(run.child, 'exit');
