@@ -173,12 +173,13 @@ export class Commands {
     if (!replica.serving) return new ServiceError('UNAVAILABLE', 'the new leader of the range is catching up');
     const rangeTimeMs = this.#deps.time.nowMs();
     const aheadMs = request.deadlineMs - rangeTimeMs;
-    const details = { details: { rangeTimeMs } };
     if (aheadMs < 0) {
-      return new ServiceError('DEADLINE_EXCEEDED', 'the request reached the range after its deadline', details);
+      const message = 'the request reached the range after its deadline';
+      return new ServiceError('DEADLINE_EXCEEDED', message, { details: { rangeTimeMs } });
     }
     if (aheadMs > COMMAND_DEADLINE_MAX_MS) {
-      return new ServiceError('UNAVAILABLE', 'the deadline is too far ahead of the time of the range', details);
+      const message = 'the deadline is too far ahead of the time of the range';
+      return new ServiceError('UNAVAILABLE', message, { details: { rangeTimeMs } });
     }
     if (replica.state.outcomes.bytes > this.#deps.outcomeBytesMax && !endsTransaction(request)) {
       return new ServiceError(

@@ -1,4 +1,3 @@
-import type { ServiceError } from '@remora/base';
 import type { Command, RangeRequest } from '@remora/protocol';
 import type { SplitReasons } from '../splitting/split-reasons.ts';
 import { commandWithin } from '../state/request-bounds.ts';
@@ -30,9 +29,10 @@ export class RangeRequests {
   }
 
   execute(request: RangeRequest, onCancel: OnCancel, done: RangeDone): void {
-    const { merges } = this.#replica;
-    const again = (): void => this.execute(request, onCancel, done);
-    if (this.#replica.serving && merges.holds({ again, refuse: (error) => done(error, undefined) })) return;
+    if (this.#replica.serving && this.#replica.merges.refusal !== undefined) {
+      const again = (): void => this.execute(request, onCancel, done);
+      if (this.#replica.merges.holds({ again, refuse: (error) => done(error, undefined) })) return;
+    }
     const { body, epoch } = request;
     if (body.kind === 'query') this.#query(request, { query: body.query, epoch }, onCancel, done);
     else this.#brake(request, body.command, done);
@@ -51,10 +51,13 @@ export class RangeRequests {
 
   /** A write to a range that is too large waits until it is split. */
   #brake(request: RangeRequest, command: Command, done: RangeDone): void {
-    const go = (): void => this.#command(request, command, done);
-    const refuse = (error: ServiceError): void => done(error, undefined);
-    const here = this.#replica.serving && !this.#isMisrouted(request, command);
-    if (!here || !this.#deps.brake.holds(command, { go, refuse })) go();
+    const { brake } = this.#deps;
+    const slowed = this.#replica.serving && brake.slows(command) && !this.#isMisrouted(request, command);
+    if (!slowed) return this.#command(request, command, done);
+    brake.hold({
+      go: () => this.#command(request, command, done),
+      refuse: (error) => done(error, undefined),
+    });
   }
 
   /** A command that needs a lease of another range waits for it first. */

@@ -15,7 +15,8 @@ function bed(pressure: number) {
   const refused: ServiceError[] = [];
   const write = (name: string, command = PUT): void => {
     const go = (): void => void went.push(name);
-    if (!brake.holds(command, { go, refuse: (error) => refused.push(error) })) go();
+    if (brake.slows(command)) brake.hold({ go, refuse: (error) => refused.push(error) });
+    else go();
   };
   return { clock, now, brake, went, refused, write };
 }

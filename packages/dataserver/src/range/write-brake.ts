@@ -43,20 +43,20 @@ export class WriteBrake {
     return this.#waiting;
   }
 
-  /** Whether the command is held back now: then it goes on, or is refused, by itself. */
-  holds(command: Command, { go, refuse }: HeldWrite): boolean {
+  /** Whether the command is to be held back now. */
+  slows(command: Command): boolean {
+    return this.#deps.pressure() > 0 && puts(command); // WB1
+  }
+
+  /** Holds a command back that it `slows`: it goes on, or is refused, by itself. */
+  hold({ go, refuse }: HeldWrite): void {
     const pressure = this.#deps.pressure();
-    if (pressure <= 0 || !puts(command)) return false; // WB1
-    if (pressure >= 1 || this.#waiting >= WAITING_MAX) {
-      refuse(tooLarge());
-      return true;
-    }
+    if (pressure >= 1 || this.#waiting >= WAITING_MAX) return refuse(tooLarge());
     this.#waiting++;
     this.#deps.clock.setTimer(Math.ceil(pressure * WAIT_MAX_MS), () => {
       this.#waiting--;
       go();
     });
-    return true;
   }
 }
 

@@ -119,8 +119,8 @@ class LocalCall implements CallContext, CallHandle {
 
   onCancel(fn: () => void): void {
     if (this.#over) return;
-    this.#hooks ??= [];
-    this.#hooks.push(fn);
+    if (this.#hooks === undefined) this.#hooks = [fn];
+    else this.#hooks.push(fn);
   }
 
   answer(error: ServiceError | undefined, reply: unknown): void {

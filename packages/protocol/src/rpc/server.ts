@@ -122,8 +122,10 @@ class LinkServer implements ServedLink {
     if (this.#closed) return;
     try {
       const { items, sizes } = decodeMeasuredFrame(frame);
-      for (const [i, item] of items.entries()) {
-        if (this.#closed) return;
+      // By index: iterators are objects, and items come by the hundred thousand.
+      for (let i = 0; i < items.length; i++) {
+        const item = items[i];
+        if (item === undefined || this.#closed) return;
         this.#onItem(item, sizes[i] ?? 0);
       }
     } catch (error) {
@@ -133,10 +135,12 @@ class LinkServer implements ServedLink {
     }
   }
 
-  #onItem([kind, id, a, b]: DecodedItem, bytes: number): void {
-    switch (kind) {
+  #onItem(item: DecodedItem, bytes: number): void {
+    const id = item[1];
+    const a = item[2];
+    switch (item[0]) {
       case ASK.call:
-        this.#onCall(id, a, { raw: b, bytes });
+        this.#onCall(item, bytes);
         return;
       case ASK.cancel:
         this.#onCancel(id);
@@ -148,7 +152,7 @@ class LinkServer implements ServedLink {
         this.#streams.get(id)?.credit(asCount(a, 'credit'));
         return;
       case ASK.open:
-        this.#onOpen(id, a, b);
+        this.#onOpen(id, a, item[3]);
         return;
       case ASK.method:
         this.#onMethod(id, asText(a, 'method name'));
@@ -183,8 +187,9 @@ class LinkServer implements ServedLink {
     return new ServiceError('RESOURCE_EXHAUSTED', message);
   }
 
-  #onCall(id: number, rawNumber: unknown, { raw, bytes }: { readonly raw: unknown; readonly bytes: number }): void {
-    const entry = this.#admit(id, rawNumber);
+  #onCall(item: DecodedItem, bytes: number): void {
+    const id = item[1];
+    const entry = this.#admit(id, item[2]);
     if (entry instanceof ServiceError) {
       this.#putError(id, entry);
       return;
@@ -208,7 +213,7 @@ class LinkServer implements ServedLink {
       else this.#putReply(id, entry.method.encodeReply(reply));
     };
     try {
-      entry.handler(entry.method.decodeRequest(raw), call, done);
+      entry.handler(entry.method.decodeRequest(item[3]), call, done);
     } catch (error) {
       if (error instanceof InvariantError) throw error;
       done(toServiceError(error), undefined);
@@ -329,8 +334,9 @@ class ServedCall {
 
   onCancel(fn: () => void): void {
     if (this.over) return;
-    this.#hooks ??= [];
-    this.#hooks.push(fn);
+    // Made with its one hook: an array that grows makes room for more than a dozen.
+    if (this.#hooks === undefined) this.#hooks = [fn];
+    else this.#hooks.push(fn);
   }
 
   cancel(): void {
