@@ -29,6 +29,7 @@ import { Violation } from '../common/violation.ts';
 import type { Answers } from './checks/answers.ts';
 import { AppliedCommands } from './checks/applied-commands.ts';
 import { RaftWatch } from './checks/raft-watch.ts';
+import { StoredReplica } from './checks/stored-positions.ts';
 import type { LinkNetwork, Party } from './env/link-network.ts';
 import { LogDamage } from './env/log-damage.ts';
 import type { PeerNetwork } from './env/peer-network.ts';
@@ -185,17 +186,9 @@ export class SimNode implements ObservedNode {
     return this.#watch.replicas.keys();
   }
 
-  stored(groupId: number) {
+  stored(groupId: number): StoredReplica | undefined {
     const replicaId = this.#watch.replicas.get(groupId);
-    if (replicaId === undefined) return undefined;
-    const { positions } = this.#storage;
-    return {
-      replicaId,
-      // Read from the medium, and rarely asked for.
-      get applied() {
-        return positions.of(groupId);
-      },
-    };
+    return replicaId === undefined ? undefined : new StoredReplica(groupId, replicaId, this.#storage.positions);
   }
 
   /** Does `work` within the process, when it can; not at all when it ends before. */

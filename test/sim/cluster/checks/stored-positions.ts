@@ -68,3 +68,21 @@ export class StoredPositions {
     return position;
   }
 }
+
+/** A group's replica on a node. */
+export class StoredReplica {
+  readonly replicaId: number;
+  readonly #groupId: number;
+  readonly #positions: StoredPositions;
+
+  constructor(groupId: number, replicaId: number, positions: StoredPositions) {
+    this.replicaId = replicaId;
+    this.#groupId = groupId;
+    this.#positions = positions;
+  }
+
+  /** Read from the medium, and asked for far more rarely than who the replica is. */
+  get applied(): LogPosition {
+    return this.#positions.of(this.#groupId);
+  }
+}

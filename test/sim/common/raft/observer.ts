@@ -208,7 +208,12 @@ export class Observer {
     for (const groupId of node.groupIds) {
       const view = this.#viewOn(node, groupId);
       const group = node.group(groupId);
-      if (view !== undefined && group !== undefined) this.checked(() => this.#look(view, group));
+      if (view === undefined || group === undefined) continue;
+      try {
+        this.#look(view, group);
+      } catch (error) {
+        this.#deps.fail(error); // O3
+      }
     }
   }
 
