@@ -3,8 +3,9 @@
  * above, range by range, with `after`.
  *
  * Q1. Work is bounded by the answer: a list reads one head per lock and the first few waiters of each, never a queue.
+ *     Those whose wait is over are passed by, up to QUEUE_PAGES_MAX times as many as are asked for.
  */
-import { type Bytes, compareBytes, prefixEnd, unreachable } from '@remora/base';
+import { type Bytes, compareBytes, keyAfter, prefixEnd, unreachable } from '@remora/base';
 import { sameOwner } from './identity.ts';
 import { headKey, LockKeys, lockOfKey, lockSpan, namespaceSpan } from './keys.ts';
 import { forcedRelease, keptData } from './left-behind.ts';
@@ -28,6 +29,9 @@ import type {
 
 /** The part of a view that queries use. */
 export type LockReadView = Pick<LockView, 'get' | 'scan' | 'timeMs'>;
+
+/** Q1. */
+const QUEUE_PAGES_MAX = 10;
 
 /** Answers one query. The caller has made sure that the view is current (ReadIndex). */
 export function queryLocks(view: LockReadView, query: LockQuery): LockQueryResult {
@@ -250,7 +254,13 @@ function firstWaiters(view: LockReadView, keys: LockKeys, { head, ownersMax }: S
   const upgrade = head.upgrading ? view.get(keys.upgrade()) : undefined;
   if (upgrade !== undefined) add(decodeWaiter(upgrade));
   if (head.waiters === 0) return waiters;
-  const rows = view.scan(keys.waiter(head.firstSequence), keys.queueEnd(), ownersMax - waiters.length);
-  for (const row of rows) add(decodeWaiter(row.value));
+  let start: Bytes = keys.waiter(head.firstSequence);
+  for (let page = 0; page < QUEUE_PAGES_MAX && waiters.length < ownersMax; page++) {
+    const rows = view.scan(start, keys.queueEnd(), ownersMax);
+    for (const row of rows) if (waiters.length < ownersMax) add(decodeWaiter(row.value));
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < ownersMax) break;
+    start = keyAfter(last.key);
+  }
   return waiters;
 }
