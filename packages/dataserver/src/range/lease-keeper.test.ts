@@ -15,10 +15,14 @@ class KeeperBed {
   readonly clock = new ManualClock({ monotonicMs: 50_000 });
   readonly leases = new Leases(memoryEngine());
   readonly proposed: { readonly command: Proposed; readonly done: (applied: boolean) => void }[] = [];
-  readonly keeper = new LeaseKeeper({
-    ...{ clock: this.clock, leases: this.leases },
-    propose: (command, done) => this.proposed.push({ command, done }),
-  });
+  readonly keeper: LeaseKeeper;
+
+  constructor(checkpointMs?: number) {
+    this.keeper = new LeaseKeeper({
+      ...{ clock: this.clock, leases: this.leases, checkpointMs },
+      propose: (command, done) => this.proposed.push({ command, done }),
+    });
+  }
 
   grant(id: bigint, ttlMs: number, incarnation = 5): void {
     const lease = { id, ttlMs, incarnation, attributes: {}, spans: [], change: 0 };
@@ -199,13 +203,35 @@ describe('a lease keeper', () => {
   });
 
   test('proposes a bounded number of checkpoints at a time, and the others as those are decided', () => {
-    const bed = new KeeperBed();
+    const bed = new KeeperBed(1_000);
     bed.keeper.start(3);
-    for (let id = 1n; id <= 1_500n; id++) bed.grant(id, 10 * MINUTE_MS);
-    bed.clock.advance(5 * MINUTE_MS + 100);
+    for (let id = 1n; id <= 1_500n; id++) bed.grant(id, MINUTE_MS);
+    bed.clock.advance(1_100);
     expect(bed.apply().length).toBe(1_000);
     bed.clock.advance(100);
     expect(bed.apply().length).toBe(500);
+  });
+
+  test('tries a checkpoint that could not be logged again soon, and later each time, until its client is heard of', () => {
+    const bed = new KeeperBed();
+    bed.keeper.start(3);
+    bed.grant(1n, 60 * MINUTE_MS);
+    const refuse = (): readonly string[] =>
+      bed.proposed.splice(0).map(({ command, done }) => {
+        done(false);
+        return command.type;
+      });
+    bed.clock.advance(5 * MINUTE_MS + 100);
+    expect(refuse()).toEqual(['leaseCheckpoint']);
+    for (const waitMs of [1_000, 2_000, 4_000]) {
+      bed.clock.advance(waitMs - 200);
+      expect(refuse()).toEqual([]);
+      bed.clock.advance(300);
+      expect(refuse()).toEqual(['leaseCheckpoint']);
+    }
+    expect(bed.renewal(1n)).toBe(String(60 * MINUTE_MS));
+    bed.clock.advance(5 * MINUTE_MS - 1_000);
+    expect(refuse()).toEqual([]);
   });
 
   test('sets no timer while there is no lease', () => {

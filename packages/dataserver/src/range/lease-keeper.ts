@@ -14,6 +14,8 @@ interface Kept {
   checkpointAtMs: number;
   /** A checkpoint was proposed, and is not decided. */
   checkpointing: boolean;
+  /** How long the next checkpoint waits that cannot be logged. */
+  checkpointRetryMs: number;
 }
 
 export interface LeaseKeeperDeps {
@@ -42,6 +44,8 @@ const LEASE_CHECKPOINT_MS = 300_000;
 const EXPIRING_MAX = 1_000;
 /** The same of checkpoints. */
 const CHECKPOINTING_MAX = 1_000;
+/** How soon a checkpoint that could not be logged, as where a queue is full, is tried again; doubled with each in a row. */
+const CHECKPOINT_RETRY_MS = 1_000;
 /** How often deadlines are looked at: the precision of expiry. */
 const SWEEP_MS = 100;
 
@@ -155,7 +159,10 @@ export class LeaseKeeper {
     const { id, incarnation, change, ttlMs, remainingMs = ttlMs } = lease;
     const deadlineMs = this.#deps.clock.monotonicMs() + Math.min(ttlMs, remainingMs);
     const checkpointAtMs = this.#nextCheckpointMs(lease);
-    this.#kept.set(id, { incarnation, change, deadlineMs, expiring: false, checkpointAtMs, checkpointing: false });
+    this.#kept.set(id, {
+      ...{ incarnation, change, deadlineMs, expiring: false },
+      ...{ checkpointAtMs, checkpointing: false, checkpointRetryMs: CHECKPOINT_RETRY_MS },
+    });
   }
 
   /** Of a lease that never ends nothing is worth being logged. */
@@ -200,11 +207,19 @@ export class LeaseKeeper {
     const term = this.#term;
     const remainingMs = Math.ceil(deadlineMs - nowMs);
     kept.checkpointing = true;
-    kept.checkpointAtMs = nowMs + this.#checkpointMs;
+    const nextMs = nowMs + this.#checkpointMs;
+    kept.checkpointAtMs = nextMs;
     this.#checkpointing++;
-    this.#deps.propose({ type: 'leaseCheckpoint', id, incarnation, term, remainingMs }, () => {
+    this.#deps.propose({ type: 'leaseCheckpoint', id, incarnation, term, remainingMs }, (applied) => {
       if (term === this.#term) this.#checkpointing--;
       kept.checkpointing = false;
+      if (applied) kept.checkpointRetryMs = CHECKPOINT_RETRY_MS;
+      else if (kept.checkpointAtMs === nextMs) this.#checkpointSoon(kept); // Its client was not heard of meanwhile.
     });
+  }
+
+  #checkpointSoon(kept: Kept): void {
+    kept.checkpointAtMs = this.#deps.clock.monotonicMs() + kept.checkpointRetryMs;
+    kept.checkpointRetryMs = Math.min(2 * kept.checkpointRetryMs, this.#checkpointMs);
   }
 }
