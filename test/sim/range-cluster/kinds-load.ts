@@ -35,7 +35,7 @@ const DEPTH_MAX = 2;
 /** As often a downgrade is sent until it is answered. */
 const TRIES = 3;
 /** With these a client may be answered that waits; nobody is to blame. */
-const ANSWERS: readonly (string | undefined)[] = ['LOCK_TIMEOUT', 'LOCK_CANCELED', 'LOCK_PERMITS_EXCEEDED'];
+const ANSWERS: readonly (string | undefined)[] = ['LOCK_TIMEOUT', 'LOCK_PERMITS_EXCEEDED'];
 
 export class KindsLoad {
   readonly #random: Random;
