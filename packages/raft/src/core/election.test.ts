@@ -74,6 +74,23 @@ describe('campaigning', () => {
     expect(leftOf(ELECTION_TICKS - 1, 0)).toBe(spread);
   });
 
+  test('who then hears the leader after all waits for it as long as it promises to (E7)', () => {
+    const core = makeCore({ config: { electionSpreadTicks: 1 } });
+    append(core, { from: 3, term: 1, prev: [0, 0], entries: entries(1, 1) });
+    run(core);
+    tick(core, ELECTION_TICKS);
+    expect(core.role).toBe('preCandidate');
+    for (const from of [2, 3]) core.step({ type: 'preVoteResponse', from, to: core.id, term: 1, reject: true });
+    for (let i = 0; i < 3; i++)
+      core.step({ type: 'preVote', from: 2, to: core.id, term: 2, lastIndex: 0, lastTerm: 0 });
+    heartbeat(core, 3, 1);
+    run(core);
+    tick(core, ELECTION_TICKS - 1);
+    expect(core.role).toBe('follower');
+    tick(core, 1);
+    expect(core.role).toBe('preCandidate');
+  });
+
   test('a pre-vote changes nothing durable and needs no fsync', () => {
     const core = makeCore();
     tick(core, 2 * ELECTION_TICKS);

@@ -72,7 +72,7 @@ export function handlePreVote(s: CoreState, m: PreVoteRequest): void {
   // A grant names the term asked for, a refusal the own term, so that who is behind learns of it (E4).
   if (grant) s.send({ type: 'preVoteResponse', from: s.id, to: m.from, term: m.term, reject: false });
   else refuse(s, m);
-  if (free && !grant) s.shortenElectionTimer(); // E7
+  if (free && !grant) s.shortenElectionWait(); // E7
 }
 
 /** Refuses a (pre-)vote under the own term. (E4, E6) */

@@ -159,10 +159,10 @@ export class CoreState {
     this.electionTimeout = electionTicks + random.int(electionSpreadTicks);
   }
 
-  /** What is left of a follower's wait becomes a quarter of that. */
-  shortenElectionTimer(): void {
+  /** What is left of a follower's wait becomes a quarter of that. A wait that begins anew, as a leader is heard, is whole. */
+  shortenElectionWait(): void {
     const left = this.electionSince + this.electionTimeout - this.time.ticks;
-    if (this.role === 'follower' && left > 0) this.electionTimeout -= Math.ceil((3 * left) / 4);
+    if (this.role === 'follower' && left > 0) this.electionSince -= Math.ceil((3 * left) / 4);
   }
 
   /** Nobody can have led yet: the others are about to come, and are asked again soon. */

@@ -121,6 +121,17 @@ describe('who gets entries at once', () => {
     expect(sentTo(run(core))).toEqual({ 3: 3 });
   });
 
+  test('whoever leadership is handed over to, as soon as it takes entries', () => {
+    const core = leaderAfterTrial();
+    core.reportUnreachable(3);
+    run(core);
+    expect(put(core)).toEqual({ 2: 3 });
+    core.transferLeader(3);
+    run(core);
+    ack(core, 3, 2);
+    expect(sentTo(run(core))).toEqual({ 3: 3 });
+  });
+
   test('whoever lacks more than a few', () => {
     const core = leaderAfterTrial([2], {
       config: { maxUncommittedBytes: 1_000_000, maxEntryBytesPerMessage: 1_000_000 },
@@ -160,6 +171,18 @@ describe('entries that wait leave', () => {
     const [append] = ofType(run(core), 'append');
     expect(append).toMatchObject({ to: 3, prevIndex: 2, entries: [{ index: 3 }, { index: 4 }] });
     expect(core.appendsWait).toBe(false);
+  });
+
+  test.each([
+    { name: 'the next tick', release: (core: RaftCore) => tick(core, 1) },
+    { name: 'who waits for what is committed', release: (core: RaftCore) => core.tellCommits() },
+  ])('with $name, also when more has come behind them in the same turn', ({ release }) => {
+    const core = waiting();
+    run(core);
+    release(core);
+    expect(put(core)).toEqual({ 2: 4, 3: 4 });
+    ack(core, 2);
+    expect(put(core)).toEqual({ 2: 5 });
   });
 
   test('when nothing has come behind them from one review to the next', () => {

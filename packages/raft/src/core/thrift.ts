@@ -45,6 +45,8 @@ export class Thrift {
   mayWait = false;
   /** Entries wait for some follower. */
   waiting = false;
+  /** What waited is about to leave, with whatever comes behind it meanwhile (T3). */
+  released = false;
   /** The end of the log at the last review (T3). */
   reviewedTo = 0;
 
@@ -60,10 +62,12 @@ export class Thrift {
 export function decideWhoWaits(s: CoreState): void {
   const { thrift } = s;
   const { lastIndex } = s.log;
+  const { released } = thrift;
+  thrift.released = false;
   thrift.waiting = false;
   if (s.config.entriesMayWait !== true || lastIndex === thrift.decidedTo) return;
   if (s.time.ticks - thrift.trialTick >= s.config.heartbeatTicks) beginTrial(s);
-  thrift.mayWait = s.transferee === NO_REPLICA && isIdle(s); // T2
+  thrift.mayWait = !released && s.transferee === NO_REPLICA && isIdle(s); // T2
   thrift.decidedTo = lastIndex;
 }
 
@@ -90,9 +94,10 @@ export function concludeTrial(s: CoreState): void {
 /** What waits goes out with the next `Ready`. */
 export function releaseWaiting(s: CoreState): void {
   const { thrift } = s;
+  thrift.mayWait = false;
   if (!thrift.waiting) return;
   thrift.waiting = false;
-  thrift.mayWait = false;
+  thrift.released = true;
   s.sendDirty = true;
 }
 
