@@ -313,7 +313,6 @@ export class RangeBackend implements Backend {
 
 /** A command that a client asked for: they come by the hundred thousand, so what it takes to send one is one object. */
 class RoutedCommand implements RoutedRequest {
-  readonly key: Bytes;
   readonly command = true;
   readonly requestId: string;
   readonly timeoutMs: number;
@@ -324,12 +323,15 @@ class RoutedCommand implements RoutedRequest {
   readonly #build: typeof withDeadline;
 
   constructor(command: Command, requestId: string, options: RequestOptions, build: typeof withDeadline) {
-    this.key = routingKey(command);
     this.requestId = requestId;
     this.timeoutMs = Math.min(options.timeoutMs, REQUEST_TIMEOUT_MAX_MS);
     this.deadlineMs = options.deadlineMs;
     this.#command = command;
     this.#build = build;
+  }
+
+  get key(): Bytes {
+    return routingKey(this.#command);
   }
 
   span(): Span | undefined {

@@ -27,7 +27,7 @@ export interface RequestDeps {
 }
 
 export interface RoutedRequest {
-  /** One of its keys: the request goes to the range that has it. */
+  /** One of its keys: the request goes to the range that has it. Hardly looked at where one range has all of them. */
   readonly key: Bytes;
   /** The smallest span with all of its keys, when it has more than one. Asked for only where there are several ranges. */
   readonly span?: () => Span | undefined;
@@ -147,7 +147,7 @@ export class RoutedCall implements Awaited {
   #attempt(remainingMs = this.remainingMs): void {
     if (this.#finished) return;
     if (remainingMs <= 0) return this.#timedOut();
-    const range = this.#deps.routes.find(this.#request.key);
+    const range = this.#deps.routes.whole ?? this.#deps.routes.find(this.#request.key);
     if (range === undefined) {
       this.#deps.routes.doubt();
       return this.#again(undefined);

@@ -116,6 +116,9 @@ describe('a map of routes', () => {
             if (shown !== undefined || !hasLost(learned, wanted, n)) expect([n, shown]).toEqual([n, name(wanted)]);
           }
           expect(wellFormed(map)).toBe(true);
+          const everywhere = map.routes.length === 1 ? seen(map) : [];
+          const [whole] = everywhere.includes(undefined) ? [] : everywhere;
+          expect(name(map.whole)).toBe(whole);
           if (!changed) expect(seen(map)).toEqual(before);
           expect(map.learn(answer)).toBe(false);
         }

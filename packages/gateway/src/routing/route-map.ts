@@ -26,6 +26,12 @@ export class RouteMap {
     return this.#routes;
   }
 
+  /** The range that has all keys there are, if one has: by RM3 it is the only one. */
+  get whole(): RangeDescriptor | undefined {
+    const first = this.#routes[0];
+    return first?.start.length === 0 && first.end.length === 0 ? first.range : undefined;
+  }
+
   find(key: Bytes): RangeDescriptor | undefined {
     const route = this.#routes[this.#firstEndingAbove(key)];
     return route !== undefined && compareBytes(route.start, key) <= 0 ? route.range : undefined;

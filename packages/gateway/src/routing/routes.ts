@@ -44,6 +44,12 @@ export class Routes {
     this.#refresh();
   }
 
+  /** The range that has all keys there are, if one has. */
+  get whole(): RangeDescriptor | undefined {
+    this.#takeView();
+    return this.#map.whole;
+  }
+
   find(key: Bytes): RangeDescriptor | undefined {
     this.#takeView();
     return this.#map.find(key);

@@ -78,12 +78,12 @@ export class SlowAnswers {
   #check(nowMs: number): void {
     const slowBefore = this.#next.shift() ?? 0;
     this.#next.push(this.#nextId);
-    this.#watched.forEach(({ range, key }, id) => {
+    this.#watched.forEach((awaited, id) => {
       if (id >= slowBefore) return;
       const slow = this.#slow.get(id) ?? { dueMs: nowMs, pauseMs: SLOW_MS, stopSearch: undefined };
       if (slow.dueMs > nowMs || slow.stopSearch !== undefined) return;
       this.#slow.set(id, slow);
-      slow.stopSearch = this.#search.wait(range, key, () => this.#found(id, slow));
+      slow.stopSearch = this.#search.wait(awaited.range, awaited.key, () => this.#found(id, slow));
     });
   }
 
