@@ -6,7 +6,7 @@
  * N2. When a node says that it cannot go on, its process ends at once. That is right after a fault of the disk;
  *     otherwise it is a bug.
  */
-import { assert, formatAddress, SeededRandom, type SimDisk } from '@remora/base';
+import { assert, formatAddress, InvariantError, SeededRandom, type SimDisk } from '@remora/base';
 import type { Group } from '@remora/raft';
 import { CommandError } from '../../../packages/cli/src/exit-codes.ts';
 import { type AssembledNode, assembleNode, type NodeRoles } from '../../../packages/cli/src/node/assemble.ts';
@@ -341,7 +341,9 @@ export class SimNode implements ObservedNode {
   #died(life: Life, error: unknown): void {
     if (this.#life !== life) return;
     const refused = (this.impostor || this.expelled) && error instanceof CommandError;
-    const unusable = refused || (life.damaged && isDamage(error));
+    // A leader's word may reach one sooner than a refusal does: that it lacks what its member had acknowledged.
+    const exposed = this.impostor && error instanceof InvariantError;
+    const unusable = refused || exposed || (life.damaged && isDamage(error));
     if (!unusable && !this.diskFault) {
       const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
       this.#deps.fail(new Violation('nodes do not stop', `node ${this.id}: ${text}`));
