@@ -39,6 +39,11 @@ test.each<{ readonly name: string; readonly events: readonly LapseEvent[]; reado
   },
   { name: 'lost in time', events: [granted(1, 0), vouched(1, 5, 90, 95), vouched(1, 96, 96, 95)], expect: [] },
   {
+    name: 'its delay follows its time, however late its holder notices',
+    events: [granted(1, 0, 50), vouched(1, 0, 90), vouched(1, 130, 130), granted(2, 140)],
+    expect: [],
+  },
+  {
     name: 'relied upon for too long',
     events: [granted(1, 0), vouched(1, 96, 99, 95)],
     expect: ['lapse: bounded'],

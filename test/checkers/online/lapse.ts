@@ -58,7 +58,8 @@ export class LapseCheck implements Check<LapseEvent> {
         const { lock, version, atMs, untilMs, limitMs } = event;
         const hold = holds.get(version);
         // What was certain once stays so, unless its holder agrees to less: then it says so before it asks.
-        if (hold !== undefined) hold.untilMs = untilMs;
+        // Who says that nothing is certain any more, may say it long after it ended.
+        if (hold !== undefined) hold.untilMs = untilMs > atMs ? untilMs : Math.min(hold.untilMs, atMs);
         if (untilMs <= atMs || atMs <= limitMs) return NOTHING;
         return [
           violation(
