@@ -59,7 +59,8 @@ async function seal(bed: RangeCluster): Promise<void> {
   const { merges, state } = leaderOf(bed, SOURCE);
   const into = { targetId: TARGET, round: leaderOf(bed, TARGET).state.merging.round };
   merges.seal({ type: 'seal', epoch: state.descriptor.epoch, into }, () => {});
-  await bed.run(100);
+  // It may be looked at, and unsealed, a moment later.
+  for (let tries = 0; tries < 50 && state.merging.seal === undefined; tries++) await bed.run(2);
   expect(state.merging.seal).toMatchObject(into);
 }
 
