@@ -47,7 +47,7 @@ function systemsOf({ root, dir, peers, baseline, profileDir }: CaseContext, able
   return systems;
 }
 
-/** Loads all systems by turns, as often as asked for. */
+/** Loads all systems by turns, as often as asked for and once more: the first run of each, while V8 compiles, does not count. */
 export async function measureByTurns(
   context: CaseContext,
   systems: readonly System[],
@@ -55,8 +55,11 @@ export async function measureByTurns(
 ): Promise<readonly Measured[]> {
   const { runs, seconds, dir } = context;
   const results = new Map(systems.map((system) => [system, [] as RunResult[]]));
-  for (let run = 0; run < runs; run++) {
-    for (const [system, done] of results) done.push(await measureRun(system, { ...load, seconds }, dir));
+  for (let run = 0; run <= runs; run++) {
+    for (const [system, done] of results) {
+      const result = await measureRun(system, { ...load, seconds }, dir);
+      if (run > 0) done.push(result);
+    }
   }
   return [...results].map(([{ name }, done]) => {
     const measured = described(name, load.inflight, done);
