@@ -2,7 +2,7 @@
  * A client's session with a data server's locks, and its requests through whichever gateway is up.
  *
  * LS1. A session is relied on until (send time of the last acknowledged keep-alive) + TTL; until then nobody may say
- *      that it is gone.
+ *      that it is gone. One that has lapsed is not relied on again, though an answer that came late says that it lives.
  */
 import type { RangeBackend, RequestOptions } from '@remora/gateway';
 import type { LockCommand, LockQuery, LockQueryResult, LockResult } from '@remora/lock';
@@ -128,7 +128,9 @@ export class LockSession {
     const { lease: id, incarnation } = this.ref;
     void this.#sessions.ask({ type: 'leaseKeepAlive', id, incarnation }).then(({ result, code }) => {
       if (code === 'LEASE_NOT_FOUND') this.gone('a keep-alive');
-      else if (result !== undefined && !this.over) this.#validUntilMs = Math.max(this.#validUntilMs, sentMs + TTL_MS);
+      else if (result !== undefined && !this.over && this.valid) {
+        this.#validUntilMs = Math.max(this.#validUntilMs, sentMs + TTL_MS);
+      }
     });
     this.#sessions.bed.clock.setTimer(KEEP_ALIVE_MS, () => this.#keepAlive());
   }
