@@ -307,7 +307,6 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: '        for (const one of interrupted) one.interrupted();',
     replace: '        interrupted[0]?.interrupted();',
     seed: 1,
-    runMs: 20_000,
     properties: ['liveness', 'watch: complete'],
   },
   {
@@ -329,7 +328,6 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: "const unknown = new ServiceError('UNKNOWN_OUTCOME', 'leadership",
     replace: "const unknown = new ServiceError('NOT_LEADER', 'leadership",
     seed: 5,
-    runMs: 20_000,
     properties: ['answers are true', 'linearizable registers', 'strictly serializable transactions'],
   },
   {

@@ -9,8 +9,8 @@ export const LOCK_BUGS: readonly PlantedBug[] = [
     file: 'packages/client/src/owner.ts',
     find: 'this.grant.version = version;',
     replace: 'this.grant.version ||= version;',
-    seed: 17,
-    runMs: 20_000,
+    seed: 8,
+    runMs: 5_000,
     properties: ['lock: a holder holds', 'lock: versions grow'],
   },
   {
@@ -54,8 +54,7 @@ export const LOCK_BUGS: readonly PlantedBug[] = [
     file: 'packages/client/src/own-lease.ts',
     find: 'session.limitTo(maxHoldMs);',
     replace: 'session.limitTo(2 * maxHoldMs);',
-    seed: 34,
-    runMs: 10_000,
+    seed: 7,
     properties: ['lapse: bounded'],
   },
 ];
