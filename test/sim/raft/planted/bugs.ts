@@ -62,7 +62,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
     file: 'packages/raft/src/core/reconfigure.ts',
     find: "  if (!s.leaderReady) return { refused: 'noOwnTermCommit' };\n",
     replace: '',
-    seed: 91,
+    seed: 166,
     caughtBy: 'packages/raft/src/core/reconfigure.test.ts',
     properties: ['one pending membership change'],
   },
@@ -72,7 +72,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
     file: 'packages/raft/src/core/reconfigure.ts',
     find: "  if (s.confIndex > s.applied) return { refused: 'confPending' };\n",
     replace: '',
-    seed: 14,
+    seed: 21,
     caughtBy: 'packages/raft/src/core/reconfigure.test.ts',
     properties: ['one pending membership change'],
   },
@@ -279,7 +279,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
     file: 'packages/raft/src/core/election.ts',
     find: '  else refuse(s, m);\n  if (free',
     replace: '  if (free',
-    seed: 56,
+    seed: 89,
     caughtBy: 'packages/raft/src/core/election.test.ts',
     properties: ['liveness'],
   },
@@ -308,7 +308,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
     file: 'packages/raft/src/multi/host/group/group-runner.ts',
     find: '      ...(hardState !== undefined && { hardState }),',
     replace: '      ...(hardState !== undefined && (persist?.entries.length ?? 0) < 2 && { hardState }),',
-    seed: 13,
+    seed: 53,
     properties: ['promise durable'],
   },
   {
@@ -365,7 +365,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
     file: 'packages/raft/src/multi/host/group/group-snapshots.ts',
     find: '    core.installFailed();\n    apply.unpause(applied());',
     replace: '    core.installFailed();',
-    seed: 93,
+    seed: 897,
     properties: ['liveness'],
   },
   {
@@ -395,7 +395,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
     find: 'return { hardState: { ...recovered.hardState, commit }, start,',
     replace:
       'return { hardState: { ...recovered.hardState, ...(entries.length < outline.lastIndex - start.index && { vote: 0 }), commit }, start,',
-    seed: 13,
+    seed: 1,
     properties: ['durable is kept', 'one vote per term'],
   },
   {
