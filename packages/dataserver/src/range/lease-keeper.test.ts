@@ -232,6 +232,10 @@ describe('a lease keeper', () => {
     expect(bed.renewal(1n)).toBe(String(60 * MINUTE_MS));
     bed.clock.advance(5 * MINUTE_MS - 1_000);
     expect(refuse()).toEqual([]);
+    bed.clock.advance(1_100);
+    expect(refuse()).toEqual(['leaseCheckpoint']);
+    bed.clock.advance(1_100);
+    expect(refuse()).toEqual(['leaseCheckpoint']);
   });
 
   test('sets no timer while there is no lease', () => {

@@ -135,6 +135,7 @@ export class LeaseKeeper {
     kept.deadlineMs = kept.change === lease.change ? Math.max(kept.deadlineMs, deadlineMs) : deadlineMs;
     kept.change = lease.change;
     kept.checkpointAtMs = this.#nextCheckpointMs(lease);
+    kept.checkpointRetryMs = CHECKPOINT_RETRY_MS;
     if (lease.remainingMs === undefined && !kept.checkpointing) done(undefined, lease);
     else this.#takeBack(lease, done);
   }

@@ -374,6 +374,8 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     if (ready?.persist !== undefined || this.#restart !== undefined) this.#collectAppend(outbox, ready?.persist);
     this.#merged.sync();
     if (this.#core.appendsWait) this.#appendsWait(ready?.persist);
+    // What was asked for by work at the beginning of this turn runs at the beginning of the next one.
+    if (this.#beforeTurn.length > 0) this.#host.markDirty(this);
     this.#host.schedule(this);
     if (ready === undefined) return;
     this.#apply.push(ready.committed);
