@@ -24,11 +24,17 @@ export function compact(
   return { type: 'compact' };
 }
 
-/** What restored keys get is above all that the cluster they come from can have used (design §8). */
+/**
+ * What restored keys get is above all that the cluster they come from can have used (design §8). The gateway that asks for
+ * it may not have heard yet that the only range was split: raised alone, this one would be ahead of the others for good.
+ */
 export function raiseRevision(
-  state: Pick<RangeState, 'revision' | 'compactRevision' | 'keys' | 'leases'>,
+  state: Pick<RangeState, 'revision' | 'compactRevision' | 'keys' | 'leases' | 'bounds'>,
   to: number,
 ): CommandResult {
+  if (!state.bounds.whole) {
+    throw new ServiceError('INVALID_ARGUMENT', 'revisions are raised in a cluster of one range; this one has several');
+  }
   if (state.keys > 0 || state.leases.size > 0) {
     const message = `revisions are raised in an empty cluster; this one has ${state.keys} keys and ${state.leases.size} leases`;
     throw new ServiceError('INVALID_ARGUMENT', message);

@@ -1,3 +1,4 @@
+import { kvRoutingKey } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { DESCRIPTOR, put, StateBed } from './test-bed.ts';
 
@@ -28,6 +29,15 @@ describe('raising revisions before a restore', () => {
     bed.block = { first: 2_000, count: 50 };
     await bed.ok(write('a'));
     expect(bed.state.revision).toBe(2_000);
+  });
+
+  test('is refused by one of several ranges, though it is empty', async () => {
+    const start = kvRoutingKey(Buffer.from('n'));
+    for (const part of [{ end: start }, { start }]) {
+      const bed = new StateBed({ descriptor: { ...DESCRIPTOR, ...part } });
+      expect(await bed.run(raise(1_000))).toMatchObject({ ok: false, code: 'INVALID_ARGUMENT' });
+      expect(bed.state.revision).toBeLessThan(1_000);
+    }
   });
 
   test('is refused where there are keys or leases', async () => {
