@@ -1,31 +1,45 @@
 import { randomInt } from 'node:crypto';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 /** Below the range that systems take outgoing ports from, so that a port stays free while its node is down. */
-const LOWEST = 11_000;
-/** Each process that runs tests at the same time has ports of its own: one whose node is down is not another's. */
-const PORTS_EACH = 5_000;
-const SHARES = 4;
-const share = Number(process.env.VITEST_POOL_ID ?? 0) % SHARES;
-const first = LOWEST + share * PORTS_EACH;
+const [LOWEST, HIGHEST] = [11_000, 31_000];
+/** A file for each port that a process has taken, with its id: a port whose node is down is not another test's. */
+const TAKEN_DIR = join(tmpdir(), 'remora-test-ports');
 
-/** Nobody may listen yet where somebody is going to. */
-const drawn = new Set<number>();
-
-/**
- * Ports that are free now, each given once in the life of this process. Drawn at random, so that test runs side by side
- * seldom draw the same.
- */
+/** Ports that are free now, each given once in the life of this process, and to no other one that lives. */
 export async function freePorts(host: string, count: number): Promise<readonly number[]> {
-  const found = new Set<number>();
-  for (let tries = 0; found.size < count; tries++) {
+  const found: number[] = [];
+  for (let tries = 0; found.length < count; tries++) {
     if (tries > 1_000) throw new Error('found no free ports');
-    const port = randomInt(first, first + PORTS_EACH);
-    if (drawn.has(port)) continue;
-    drawn.add(port);
-    if (await isFree(host, port)) found.add(port);
+    const port = randomInt(LOWEST, HIGHEST);
+    if (take(port) && (await isFree(host, port))) found.push(port);
   }
-  return [...found];
+  return found;
+}
+
+/** False if another process, or this one, has taken it. */
+function take(port: number): boolean {
+  const path = join(TAKEN_DIR, String(port));
+  mkdirSync(TAKEN_DIR, { recursive: true });
+  try {
+    writeFileSync(path, String(process.pid), { flag: 'wx' });
+    return true;
+  } catch {
+    if (!isHeld(path)) rmSync(path, { force: true }); // for whoever draws it next
+    return false;
+  }
+}
+
+function isHeld(path: string): boolean {
+  try {
+    process.kill(Number(readFileSync(path, 'utf8')), 0);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function isFree(host: string, port: number): Promise<boolean> {

@@ -98,9 +98,9 @@ test('gateways behind something that ends TLS are reached with the options of no
     await using byName = await connect({ endpoints: endpoints.replace('127.0.0.1', 'localhost'), tls: { ca } });
     expect((await byName.kv.get('k'))?.value.toString()).toBe('v');
     expect(new Set(front.names)).toEqual(new Set(['none', 'localhost']));
-    const refused = { endpoints, connectTimeout: '150ms' } as const;
+    const refused = { endpoints, connectTimeout: '500ms' } as const;
     await expect(connect({ ...refused, tls: {} })).rejects.toThrow(/self-signed certificate/);
-    await expect(connect(refused)).rejects.toThrow(/no answer/);
+    await expect(connect(refused)).rejects.toThrow(/no answer|ended the connection/);
   } finally {
     front.close();
   }
