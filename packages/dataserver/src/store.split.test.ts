@@ -372,7 +372,6 @@ describe('those whom the leader of a range serves at a split', () => {
         proposed = data;
         return { index: 7, term: 2 };
       },
-      beforeTurn: (work: () => void) => setImmediate(work),
     });
     const answers: string[] = [];
     const request = { rangeId: 2, epoch: PARENT.epoch, requestId: '', deadlineMs: 0 };

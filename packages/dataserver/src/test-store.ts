@@ -34,7 +34,6 @@ export class QuietHost implements RaftHost {
       leader: 0,
       ready: false,
       propose: () => refused,
-      beforeTurn: (work) => work(),
       proposeConf: () => refused,
       readIndex: (done) => done('notLeader'),
       leaseRead: (done) => done('notLeader'),

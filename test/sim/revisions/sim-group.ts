@@ -173,10 +173,6 @@ export class Member implements Group {
     return { index: entry.index, term: entry.term };
   }
 
-  beforeTurn(work: () => void): void {
-    this.#group.clock.setImmediate(work);
-  }
-
   /** SG4. */
   readIndex(done: (refused: Refusal | undefined) => void): void {
     if (this.role !== 'leader') return done('notLeader');

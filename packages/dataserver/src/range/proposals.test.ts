@@ -14,11 +14,6 @@ function proposalsOf(descriptor: RangeDescriptor, clock: ManualClock, drawer = N
   return new Proposals({ clock, drawer, state, rangeTimeMs: () => 1, staleEpoch: () => MOVED });
 }
 
-/** Turns of a host that come with the immediates. */
-function turnsOf(clock: ManualClock): Group['beforeTurn'] {
-  return (work) => clock.setImmediate(work);
-}
-
 test.each<{ refused: Refusal; code: string; retry: string }>([
   { refused: 'notLeader', code: 'NOT_LEADER', retry: 'refreshRoute' },
   { refused: 'queueFull', code: 'RESOURCE_EXHAUSTED', retry: 'later' },
@@ -35,8 +30,7 @@ test('commands are under way until they are answered, by apply or because leader
   const clock = new ManualClock();
   const proposals = proposalsOf(DESCRIPTOR, clock);
   let index = 0;
-  const propose = () => ({ index: ++index, term: 1 });
-  proposals.attach({ propose, beforeTurn: turnsOf(clock) } as unknown as Group);
+  proposals.attach({ propose: () => ({ index: ++index, term: 1 }) } as unknown as Group);
   const add = (): void =>
     proposals.add({ requestId: '', deadlineMs: 0, command: { type: 'noop' } }, 1, () => undefined);
   add();
@@ -70,8 +64,7 @@ class ProposalsBed {
       this.entries.push(decodeEntry(data));
       return { index: this.entries.length, term: 7 };
     };
-    const beforeTurn = turnsOf(this.clock);
-    this.proposals.attach({ propose, beforeTurn, role: 'leader', term: 7 } as unknown as Group);
+    this.proposals.attach({ propose, role: 'leader', term: 7 } as unknown as Group);
   }
 
   add(command: Command = write('k')): void {
@@ -111,7 +104,7 @@ describe('commands of a range', () => {
     const state = { rangeId: 2, descriptor: { ...DESCRIPTOR, revisionSource: 'master' as const }, revision: 40 };
     const clock = new ManualClock();
     const proposals = new Proposals({ clock, drawer, state, rangeTimeMs: () => 1, staleEpoch: () => MOVED });
-    proposals.attach({ beforeTurn: turnsOf(clock), role: 'leader', term: 7 } as unknown as Group);
+    proposals.attach({ role: 'leader', term: 7 } as unknown as Group);
     const answers: unknown[] = [];
     proposals.add({ requestId: '', deadlineMs: 0, command: write('k') }, 1, (error) => void answers.push(error));
     clock.runImmediates();

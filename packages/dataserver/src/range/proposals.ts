@@ -43,7 +43,7 @@ const ENTRY_BYTES_MAX = 1024 * 1024;
 /**
  * The leader's commands on their way into the log.
  *
- * P1. All commands that arrive before a turn of the host share an entry, which leaves with that turn (design §2).
+ * P1. All commands that arrive in one loop turn share an entry (design §2).
  * P2. Each command is answered exactly once: with its outcome, or with an error that says whether it may still be
  *     applied. Refused before it was proposed: certain. Proposed, and leadership was lost: unknown.
  * P3. While the range counts its revisions by itself, nobody else is asked on the way (design §8). Once the master does,
@@ -98,8 +98,7 @@ export class Proposals {
     this.#queuedBytes += bytes;
     if (this.#scheduled) return;
     this.#scheduled = true;
-    if (this.#group === undefined) this.#flush();
-    else this.#group.beforeTurn(() => this.#flush());
+    this.#deps.clock.setImmediate(() => this.#flush());
   }
 
   /** Proposes a command in an entry of its own, behind all that is queued. */

@@ -66,10 +66,8 @@ export function servePipe(ports: {
   readonly onClose?: () => void;
   /** Told of each call that is refused because too much is under way. */
   readonly onBusy?: () => void;
-  /** See `ServeOptions`. */
-  readonly afterThis?: (work: () => void) => void;
 }): ServedLink {
-  const { onClose, onBusy, afterThis } = ports;
+  const { onClose, onBusy } = ports;
   return serveLink({
     link: ports.link,
     registry: ports.registry,
@@ -79,7 +77,6 @@ export function servePipe(ports: {
     ...(ports.held === undefined ? {} : { held: ports.held }),
     ...(onClose === undefined ? {} : { onClose: () => onClose() }),
     ...(onBusy === undefined ? {} : { onBusy }),
-    ...(afterThis === undefined ? {} : { afterThis }),
   });
 }
 

@@ -81,11 +81,7 @@ export class LinkCaller implements RpcChannel {
     this.#link = ports.link;
     this.#clock = ports.clock;
     this.#limits = ports.limits ?? DEFAULT_CALLER_LIMITS;
-    this.#outbox = new Outbox(
-      ports.link,
-      (flush) => ports.clock.setImmediate(flush),
-      () => {},
-    );
+    this.#outbox = new Outbox(ports.link, ports.clock, () => {});
     this.#sweep = new Sweep(ports.clock, (nowMs) => this.#expire(nowMs));
     this.#silence = this.#newSilence();
     ports.link.start({

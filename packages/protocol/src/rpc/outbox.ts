@@ -1,3 +1,4 @@
+import type { Clock } from '@remora/base';
 import { encodeFrame, type Item } from './frame.ts';
 import type { FrameLink } from './link.ts';
 
@@ -25,20 +26,17 @@ export interface Sender {
  */
 export class Outbox {
   readonly #link: FrameLink;
-  readonly #soon: (flush: () => void) => void;
+  readonly #clock: Clock;
   readonly #onWritable: () => void;
   #queue: Queued[] = [];
   #bytes = 0;
   #state: 'closed' | 'writable' | 'full' = 'closed';
   #scheduled = false;
 
-  /**
-   * `soon` says when what is put is sent: all that is put until it calls back leaves together. `onWritable` is called when
-   * everything has been sent after a time in which the link was full.
-   */
-  constructor(link: FrameLink, soon: (flush: () => void) => void, onWritable: () => void) {
+  /** `onWritable` is called when everything has been sent after a time in which the link was full. */
+  constructor(link: FrameLink, clock: Clock, onWritable: () => void) {
     this.#link = link;
-    this.#soon = soon;
+    this.#clock = clock;
     this.#onWritable = onWritable;
   }
 
@@ -83,7 +81,7 @@ export class Outbox {
   #schedule(): void {
     if (this.#scheduled || this.#state !== 'writable' || this.#queue.length === 0) return;
     this.#scheduled = true;
-    this.#soon(() => {
+    this.#clock.setImmediate(() => {
       this.#scheduled = false;
       this.#flush();
     });

@@ -65,11 +65,6 @@ export interface ServeOptions {
   readonly allows?: (method: string) => boolean;
   /** Told of each call or stream that is refused because too much is under way. */
   readonly onBusy?: () => void;
-  /**
-   * Runs `work` when the call-back that is running has ended, such as a turn that answers many: the answers leave then, in one
-   * frame. Absent: they leave with the clock's immediates.
-   */
-  readonly afterThis?: (work: () => void) => void;
   readonly onClose?: (reason: ServiceError) => void;
 }
 
@@ -98,8 +93,7 @@ class LinkServer implements ServedLink {
     this.#options = options;
     this.#limits = options.limits ?? DEFAULT_SERVER_LIMITS;
     this.#held = new HeldBytes(this.#limits.heldBytesMax);
-    const soon = options.afterThis ?? ((flush) => options.clock.setImmediate(flush));
-    this.#outbox = new Outbox(options.link, soon, () => this.#drainStreams());
+    this.#outbox = new Outbox(options.link, options.clock, () => this.#drainStreams());
     options.link.start({
       onOpen: () => this.#outbox.open(),
       onFrame: (frame) => this.#onFrame(frame),

@@ -66,11 +66,6 @@ export interface Group {
   /** Appends one entry and returns its position, or says why not. Persistence and sending happen at the end of the turn. */
   propose(data: Uint8Array): LogPosition | Refused;
   /**
-   * Runs `work` as the next turn begins: what it proposes goes with that turn, and may be of all that came in until then.
-   * At once when the group is gone, and by then at the latest: it is refused.
-   */
-  beforeTurn(work: () => void): void;
-  /**
    * Calls `done` once this replica, as the leader, is known to have led after the call, and all that was committed
    * by then is applied; with a refusal when it is not. Calls of one turn share a round (dissertation §6.4).
    */

@@ -62,7 +62,6 @@ export function createPipeService(options: PipeServiceOptions): PipeService {
         registry,
         clock: options.clock,
         held,
-        afterThis: (work) => process.nextTick(work),
         onClose: () => links.delete(link),
         ...(options.limits === undefined ? {} : { limits: options.limits }),
         ...(options.onBusy === undefined ? {} : { onBusy: options.onBusy }),

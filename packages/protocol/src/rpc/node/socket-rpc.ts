@@ -74,7 +74,6 @@ export function createRpcService(options: RpcServiceOptions): RpcService {
         clock: options.clock,
         peer: joined ? peer.nodeId : 0,
         allows: (method) => joined || JOINING_METHODS.has(method),
-        afterThis: (work) => process.nextTick(work),
         onClose: () => links.delete(link),
         ...(options.limits === undefined ? {} : { limits: options.limits }),
       });

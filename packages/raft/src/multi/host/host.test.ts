@@ -414,20 +414,6 @@ describe('groups', () => {
     expect(b.node(follower).log.durable.has(GROUP)).toBe(false);
   });
 
-  test('what asks at the beginning of a turn for work at the beginning of one gets it, though nothing else happens', async () => {
-    const b = three();
-    await b.write(GROUP, 'a');
-    const group = b.group(await b.leader(GROUP), GROUP);
-    await b.run(1_000);
-    const ran: string[] = [];
-    group.beforeTurn(() => {
-      ran.push('outer');
-      group.beforeTurn(() => ran.push('inner'));
-    });
-    await b.run(10);
-    expect(ran).toEqual(['outer', 'inner']);
-  });
-
   test('reads under way are refused when their group is removed', async () => {
     const b = three();
     const leader = await b.leader(GROUP);

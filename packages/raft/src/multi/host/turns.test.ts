@@ -9,8 +9,6 @@ interface Work {
   readonly slices?: number;
   readonly applyMs?: number;
   readonly marks?: TurnMember;
-  /** Has something of its own to do as a turn begins. */
-  readonly begins?: boolean;
   readonly follows?: boolean;
 }
 
@@ -45,9 +43,6 @@ function loop() {
       dirty: false,
       closed: false,
       leads: work.follows !== true,
-      begin: () => {
-        if (work.begins === true) turns.markDirty(member);
-      },
       collect: () => {
         log.push(name);
         spentMs += work.collectMs ?? 0;
@@ -93,13 +88,6 @@ describe('a turn', () => {
     bed.turns.start();
     for (const name of ['a', 'b', 'c']) bed.turns.markDirty(bed.group(name, { slices: 1 }));
     expect(run(bed)).toEqual(['abc|ABC']);
-  });
-
-  test('takes along what a group does as it begins: there is no other turn for that', () => {
-    const bed = loop();
-    bed.turns.start();
-    bed.turns.markDirty(bed.group('a', { begins: true }));
-    expect(run(bed)).toEqual(['a|']);
   });
 
   test('ends collecting after half of its budget; who was not reached goes first in the next one', () => {

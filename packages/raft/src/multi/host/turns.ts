@@ -23,8 +23,6 @@ export interface TurnMember {
   readonly closed: boolean;
   /** Somebody waits for what it applies (H7). */
   readonly leads: boolean;
-  /** Does what was kept for the beginning of the turn; marked as it is, it need not wait for another with what comes of that. */
-  begin(): void;
   /** Takes what it has to send and to write. */
   collect(outbox: Outbox): void;
   /** Applies one slice of what is committed. True when there is more that can go on at once. */
@@ -119,7 +117,6 @@ export class TurnLoop {
     let reached = 0;
     for (const member of members) {
       reached++;
-      if (!member.closed) member.begin();
       member.dirty = false;
       if (!member.closed) member.collect(outbox);
       if (this.#options.clock.monotonicMs() >= deadlineMs) break;

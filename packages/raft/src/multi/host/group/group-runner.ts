@@ -69,7 +69,6 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
   /** The first record of a log that restarts; due with the next turn. */
   #restart: GroupAppend | undefined;
   readonly #merged: MergedFollowers;
-  #beforeTurn: (() => void)[] = [];
   #closed = false;
 
   constructor(host: HostContext, options: GroupOptions) {
@@ -168,12 +167,6 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
 
   propose(data: Uint8Array): LogPosition | Refused {
     return this.#proposed(this.#refused() ?? this.#core.propose(data));
-  }
-
-  beforeTurn(work: () => void): void {
-    if (this.#closed) return work();
-    this.#beforeTurn.push(work);
-    this.#host.markDirty(this);
   }
 
   proposeConf(change: ConfChange): LogPosition | Refused {
@@ -355,13 +348,6 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
 
   // ---------------------------------------------------------------------------------------------- turn
 
-  begin(): void {
-    if (this.#beforeTurn.length === 0) return;
-    const works = this.#beforeTurn;
-    this.#beforeTurn = [];
-    for (const work of works) work();
-  }
-
   /** Takes what the core has to send and to write (G1). */
   collect(outbox: Outbox): void {
     this.#reads.startRound((context) => this.#core.readIndex(context));
@@ -374,8 +360,6 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
     if (ready?.persist !== undefined || this.#restart !== undefined) this.#collectAppend(outbox, ready?.persist);
     this.#merged.sync();
     if (this.#core.appendsWait) this.#appendsWait(ready?.persist);
-    // What was asked for by work at the beginning of this turn runs at the beginning of the next one.
-    if (this.#beforeTurn.length > 0) this.#host.markDirty(this);
     this.#host.schedule(this);
     if (ready === undefined) return;
     this.#apply.push(ready.committed);
@@ -456,7 +440,6 @@ export class GroupRunner implements Group, EntryOwner, HeartbeatSender, Heartbea
   /** Lets go of everything. Resolves when the state machine is no longer being called, nor a snapshot installed in it. */
   async close(reason: string): Promise<void> {
     this.#closed = true;
-    this.begin();
     this.#cached.leave();
     const snapshotsEnded = this.snapshots.close(reason);
     this.#reads.dropAll();
