@@ -145,4 +145,15 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
       test: 'are not held if one was taken away while others were waited for',
     },
   },
+  {
+    name: 'watch-goes-back-before-its-beginning',
+    rule: 'a watch that begins at a revision to come never begins before it (watch.ts W1)',
+    file: 'packages/client/src/watch.ts',
+    find: 'this.#nextRevision = Math.max(this.#nextRevision, message.revision + 1);',
+    replace: 'this.#nextRevision = message.revision + 1;',
+    killedBy: {
+      file: 'packages/client/src/watch.test.ts',
+      test: 'a watch that begins at a revision to come never begins before it, whatever it is told meanwhile',
+    },
+  },
 ];

@@ -172,6 +172,15 @@ const ROWS: readonly Row[] = [
     'acknowledges nothing between the proposal of an expiry and its outcome (LK3)',
   ],
   [
+    'ended-lease-told-as-stale',
+    'who has ended a lease is told what says that nothing was applied, when its record goes to another range',
+    'range/lease-endings.ts',
+    "new ServiceError('UNKNOWN_OUTCOME', 'the lease",
+    "new ServiceError('STALE_EPOCH', 'the lease",
+    'range/lease-endings.test.ts',
+    'is never told that it did not end, though its record goes to another range (LE4)',
+  ],
+  [
     'late-change-of-a-lease',
     'a change of a lease that comes late takes a later one back',
     'state/lease-commands.ts',

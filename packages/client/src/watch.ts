@@ -51,8 +51,11 @@ export class KvWatch extends Subscription<WatchEvent, PipeWatchRequest, PipeWatc
   }
 
   protected eventsOf(message: PipeWatchMessage): readonly WatchEvent[] {
-    // W1. Where it began is complete before that, unless it was asked to begin earlier.
-    if (message.kind === 'events' || this.#nextRevision === 0) this.#nextRevision = message.revision + 1;
+    // W1. Where it began is complete before that, unless it was asked to begin earlier. A watch that was asked to begin at
+    // a revision that is still to come is told meanwhile how far its keys are: that is no place to go back to.
+    if (message.kind === 'events' || this.#nextRevision === 0) {
+      this.#nextRevision = Math.max(this.#nextRevision, message.revision + 1);
+    }
     return message.kind === 'events' ? message.events.map(toWatchEvent) : [];
   }
 }

@@ -88,7 +88,6 @@ export class SimRange {
       clock,
       state,
       others: this.#world.others,
-      staleEpoch: () => staleEpoch([state.descriptor]),
       term: () => (this.serving && this.term === term && !this.gone ? term : 0),
       commands: {
         propose: (command, done) => this.#propose(command, '', (_error, outcome) => done?.(outcome)),

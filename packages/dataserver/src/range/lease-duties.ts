@@ -21,8 +21,6 @@ export interface LeaseDutiesDeps {
   readonly checkpointMs?: number | undefined;
   /** Of the leader that serves here; 0 while there is none. */
   readonly term: () => number;
-  /** Says which ranges have what this one had. */
-  readonly staleEpoch: () => ServiceError;
 }
 
 /**
@@ -37,7 +35,7 @@ export class LeaseDuties {
   readonly #delays: LockDelays;
 
   constructor(deps: LeaseDutiesDeps) {
-    const { clock, state, others, commands, term, staleEpoch, checkpointMs } = deps;
+    const { clock, state, others, commands, term, checkpointMs } = deps;
     this.#deps = deps;
     this.keeper = new LeaseKeeper({
       ...{ clock, leases: state.leases, checkpointMs },
@@ -55,7 +53,7 @@ export class LeaseDuties {
       propose: (command, done) => commands.proposeAlone(command, (_error, outcome) => soon(done, outcome)),
     });
     this.#endings = new LeaseEndings({
-      ...{ clock, others, staleEpoch, leases: state.leases },
+      ...{ clock, others, leases: state.leases },
       isHome: (id) => spanContains(state.bounds.routed, leaseKey(id)),
       propose: (command, done) => commands.propose(command, (outcome) => soon(done, outcome)),
     });

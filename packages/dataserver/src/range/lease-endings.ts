@@ -7,6 +7,9 @@
  * LE2. A span is settled by the answer of the range that has its keys, after it has applied the end and has nothing left;
  *      only for the part that it names: the rest is told to whoever has it.
  * LE3. One range that does not answer holds no other up: each span is seen to by itself.
+ * LE4. Who waits for a lease to be gone has ended it: that is applied. So nobody is told anything that says that it was not,
+ *      such as STALE_EPOCH when its record goes to another range by a split or a merge (CM3 of commands.ts). Whoever asks
+ *      again, under the same request id, finds the way there.
  */
 import { type Clock, ServiceError, type Span } from '@remora/base';
 import type { LeaseCommand } from '@remora/protocol';
@@ -21,8 +24,6 @@ export interface LeaseEndingsDeps {
   readonly leases: Pick<Leases, 'ending' | 'allEnding'>;
   /** Whether this range is the home of a lease, if there is such a lease. */
   readonly isHome: (id: bigint) => boolean;
-  /** Says which ranges have what this one had. */
-  readonly staleEpoch: () => ServiceError;
   readonly others: OtherRanges;
   /** Told whether it was applied. */
   readonly propose: (command: Settle, done: (applied: boolean) => void) => void;
@@ -120,16 +121,16 @@ export class LeaseEndings {
 
   /** Calls `done` once nothing is left of a lease that has ended, anywhere; with an error when that is not known. */
   whenGone(id: bigint, done: GoneDone): void {
-    if (!this.#deps.isHome(id)) return done(this.#deps.staleEpoch());
+    if (!this.#deps.isHome(id)) return done(notKnown()); // LE4
     if (this.#deps.leases.ending(id) === undefined) return done(undefined);
     if (!this.#serving || this.#waits >= WAITING_MAX) return done(notKnown());
     this.#waits++;
     this.#waiting.set(id, [...(this.#waiting.get(id) ?? []), done]);
   }
 
-  /** Either nothing is left of it, or its record has gone to another range. */
+  /** Either nothing is left of it, or its record has gone to another range (LE4). */
   #gone(id: bigint): void {
-    this.#answer(id, this.#deps.isHome(id) ? undefined : this.#deps.staleEpoch());
+    this.#answer(id, this.#deps.isHome(id) ? undefined : notKnown());
   }
 
   #answer(id: bigint, error: ServiceError | undefined): void {

@@ -148,7 +148,6 @@ export class RangeReplica implements StateMachine {
       ...{ clock, state: this.state, others: deps.others, commands: this.#commands },
       checkpointMs: deps.options.leaseCheckpointMs,
       term: () => (this.serving && this.merges.refusal === undefined ? this.leadership.ownTerm : 0),
-      staleEpoch: () => this.staleEpoch(),
     });
     this.#rows = new ReplicaRows(deps, this.state);
     this.#compactor = new AutoCompactor(deps.options.compactionRetentionMs);

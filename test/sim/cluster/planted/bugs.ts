@@ -238,7 +238,6 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: '(result) => done(undefined, result, revision),',
     replace: '(result) => done(undefined, result),',
     seed: 1,
-    runMs: 20_000,
     properties: ['history stays', 'strictly serializable transactions'],
   },
   {
@@ -283,7 +282,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     replace:
       "this.#deps.commandAsItIs(\n      { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0, ...(attempt > 0 && { attempt }) } },",
     seed: 4,
-    runMs: 10_000,
+    runMs: 20_000,
     caughtBy: 'packages/gateway/src/routing/range-backend.test.ts',
     properties: ['errors are explained', 'lock: one holder', 'lock: a holder holds', 'linearizable locks'],
   },
@@ -306,7 +305,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/gateway/src/routing/watch-streams.ts',
     find: '        for (const one of interrupted) one.interrupted();',
     replace: '        interrupted[0]?.interrupted();',
-    seed: 1,
+    seed: 10,
     properties: ['liveness', 'watch: complete'],
   },
   {
@@ -317,7 +316,6 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: 'replaced: () => {\n        this.hub.reset();',
     replace: 'replaced: () => {',
     seed: 7,
-    runMs: 20_000,
     properties: ['watch: complete', 'liveness'],
   },
   {
@@ -346,8 +344,8 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     name: 'client-watch-skips-to-created',
     rule: 'a watch resumes behind the last revision known to be complete (watch.ts W1)',
     file: 'packages/client/src/watch.ts',
-    find: "if (message.kind === 'events' || this.#nextRevision === 0) this.#nextRevision",
-    replace: 'this.#nextRevision',
+    find: "if (message.kind === 'events' || this.#nextRevision === 0) {",
+    replace: 'if (message.revision > 0) {',
     seed: 1,
     faults: ['gateway killed'],
     properties: ['watch: complete'],

@@ -54,7 +54,7 @@ export const LOCK_BUGS: readonly PlantedBug[] = [
     file: 'packages/client/src/own-lease.ts',
     find: 'session.limitTo(maxHoldMs);',
     replace: 'session.limitTo(2 * maxHoldMs);',
-    seed: 7,
+    seed: 34,
     properties: ['lapse: bounded'],
   },
 ];
