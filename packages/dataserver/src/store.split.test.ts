@@ -210,6 +210,24 @@ describe('a split', () => {
     },
   );
 
+  // Found by the simulation of whole clusters (70100): the process ended in the middle of its orderly stop.
+  test('whose checkpoint fails stops the node in order, and leaves no rejection that nobody handles', async () => {
+    const { store, checkpointer, failures } = await boot(new CrashWorld(1));
+    await store.createReplica(PARENT, 11);
+    const parent = parentOf(store);
+    for (let i = 0; i < 4; i++) await applyNext(parent);
+    const unhandled: unknown[] = [];
+    const listener = (reason: unknown): void => void unhandled.push(reason);
+    process.on('unhandledRejection', listener);
+    const failure = new Error('EIO: write failed');
+    checkpointer.run = () => Promise.reject(failure);
+    await applyNext(parent);
+    for (let i = 0; i < 10; i++) await turn();
+    process.off('unhandledRejection', listener);
+    expect({ failures, unhandled }).toEqual({ failures: [failure], unhandled: [] });
+    await expect(parent.settled).rejects.toBe(failure);
+  });
+
   test('leaves no leader to the child that is found after a crash', async () => {
     const [world, logged] = [new CrashWorld(1), new Set<GroupId>()];
     const { store, host } = await boot(world, { logged });

@@ -111,6 +111,7 @@ export class Splits {
     const leaderNode = this.#replica.leadership.nodeOf(term); // S7
     const { outcomes } = state;
     this.#durable = this.#deps.onSplit({ start, leaderNode }, this.#replica).then(() => outcomes.settled());
+    this.#durable.catch(() => {}); // its failure stops the node (`onFailure`); whoever waits for it is told too
   }
 
   /** For those who ask by an old epoch, or for keys that are not the range's. */
