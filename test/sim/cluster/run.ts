@@ -7,6 +7,7 @@
  * E4. Then nodes stop, and nothing is left: no timer, no link.
  * E6. Where masters schedule, each range then has its replicas on nodes that serve, replicas and leaders are spread
  *     evenly, nodes that were decommissioned have nothing, and all that stays so (checks/settled.ts).
+ * E7. Nothing is rejected that nobody handles: it would end the process that it happens in.
  * E5. Of the operations outside total outages, enough were answered (checks/outages.ts): in every run that has many of
  *     them, and over many runs.
  */
@@ -89,10 +90,14 @@ export async function runSeed(seed: number, change: RunChange = {}): Promise<Run
   const { faults } = change;
   const schedule = change.schedule ?? (faults ? drawOnly(faults, seed, options) : drawSchedule(seed, options));
   const world = new World(seed, options);
+  const onUnhandled = (reason: unknown): void => world.fail(new Violation('nothing unhandled', String(reason))); // E7
+  process.on('unhandledRejection', onUnhandled);
   try {
     await live(world, schedule);
   } catch (error) {
     world.fail(error);
+  } finally {
+    process.off('unhandledRejection', onUnhandled);
   }
   return { ...resultOf(world, schedule), ...(change.histories && { histories: historiesOf(world) }) };
 }
