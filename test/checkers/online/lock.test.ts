@@ -61,6 +61,20 @@ const rows: readonly Row[] = [
     expect: ['lock: who asks is answered'].slice(1),
   },
   {
+    name: 'one that may have lost its place, and hears later that it was granted the lock before',
+    events: [
+      ...[granted('h', 1, 'permits'), asked('a', 'permits'), queued('a'), asked('b', 'permits')],
+      ...[granted('b', 2, 'permits'), left('b'), gone('a'), asked('c', 'permits'), granted('c', 3, 'permits')],
+      granted('a', 2, 'permits'),
+    ],
+    expect: [],
+  },
+  {
+    name: 'one that lost its place, and was granted the lock before it asked',
+    events: [granted('h', 5), left('h'), asked('a'), gone('a'), granted('a', 4)],
+    expect: ['lock: versions grow'],
+  },
+  {
     name: 'one that goes on with what it had',
     events: [asked('a'), granted('a', 1), left('a'), resumed('a', 1), left('a'), asked('b'), granted('b', 2)],
     expect: [],

@@ -25,7 +25,10 @@ export type LockEvent =
   | { readonly type: 'asked'; readonly lock: string; readonly owner: string; readonly mode: LockMode }
   /** It is known to wait in the lock's queue. */
   | { readonly type: 'queued'; readonly lock: string; readonly owner: string }
-  /** It will wait no longer, or may be taken out of the queue from now on: canceled, timed out, session at its end. */
+  /**
+   * It will wait no longer, or may be taken out of the queue from now on: canceled, timed out, session at its end. It may have
+   * been granted the lock before that, and hear of it later.
+   */
   | { readonly type: 'gone'; readonly lock: string; readonly owner: string }
   | {
       readonly type: 'granted';
@@ -77,6 +80,8 @@ interface Capacity {
 interface Lock {
   readonly name: string;
   readonly waiters: Map<string, Waiter>;
+  /** Who is gone, and was not granted the lock as far as is known. */
+  readonly gone: Map<string, Waiter>;
   readonly holders: Map<string, Holder>;
   /** By version: how it was granted. */
   readonly modes: Map<number, LockMode>;
@@ -114,9 +119,12 @@ export class LockCheck implements Check<LockEvent> {
         if (waiter !== undefined) waiter.queuedAt = Math.min(waiter.queuedAt, this.#now);
         return NOTHING;
       }
-      case 'gone':
+      case 'gone': {
+        const waiter = lock.waiters.get(event.owner);
+        if (waiter !== undefined) lock.gone.set(event.owner, waiter);
         lock.waiters.delete(event.owner);
         return NOTHING;
+      }
       case 'granted':
         return this.#grant(lock, event);
       case 'resumed':
@@ -164,10 +172,12 @@ export class LockCheck implements Check<LockEvent> {
       found.push(violation('lock: one holder', `${what} while ${other} held it (${holder.mode}, ${holder.version})`));
     }
     const held = lock.holders.get(owner);
-    const askedAt = waiter?.askedAt ?? held?.askedAt ?? this.#now;
+    const asked = waiter ?? lock.gone.get(owner);
+    const askedAt = asked?.askedAt ?? held?.askedAt ?? this.#now;
     lock.holders.set(owner, { mode, version, permits, askedAt, versionAtAsk: undefined });
     lock.waiters.delete(owner);
-    const floor = waiter?.versionAtAsk ?? held?.versionAtAsk ?? lock.version;
+    lock.gone.delete(owner);
+    const floor = asked?.versionAtAsk ?? held?.versionAtAsk ?? lock.version;
     if (held === undefined || held.version !== version) found.push(...newVersion(lock, { what, mode, version, floor }));
     if (mode === 'permits') found.push(...this.#tooManyPermits(lock, what));
     if (held === undefined && waiter !== undefined) found.push(...this.#overtakes(lock, { what, version, waiter }));
@@ -226,6 +236,7 @@ export class LockCheck implements Check<LockEvent> {
       lock = {
         name,
         waiters: new Map(),
+        gone: new Map(),
         holders: new Map(),
         modes: new Map(),
         capacities: [],
