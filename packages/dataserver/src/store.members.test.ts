@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { CrashWorld } from './install/test-crash-world.ts';
 import { metaAt, stateAt, streamOf } from './install/test-data.ts';
 import type { RangeReplica } from './range/range-replica.ts';
+import { ENDED_MAX, HeldReplicas } from './replicas/held-replicas.ts';
 import { rangeSpans } from './state/bounds.ts';
 import { allLocalSpan, currentKey, heldKey, removalKey, stateKey } from './state/keys.ts';
 import { DESCRIPTOR } from './state/test-bed.ts';
@@ -149,6 +150,28 @@ describe('a replica that was removed from its range', () => {
     await booted.checkpointer.run();
     world.crash();
     const again = await boot(world, { logged: booted.host.logged });
+    await again.store.start();
+    expect(again.host.created).toEqual([]);
+    await gone(again);
+    await expect(again.store.createReplica(FIRST, 11)).rejects.toThrow('replica 11 of range 2 was here before');
+  });
+
+  test('is taken away after a crash amid that, however many ended here that came to be after it', async () => {
+    const world = new CrashWorld(1);
+    const { store, engine, host, checkpointer } = await holding(world);
+    const held = new HeldReplicas(engine);
+    for (let i = 0; i < ENDED_MAX; i++) held.ends(100 + i, 1_000 + i);
+    await checkpointer.run();
+    let recorded = false;
+    host.removeGroup = async (_groupId, record) => {
+      await record?.();
+      recorded = true;
+      await new Promise(() => {}); // the crash comes first
+    };
+    store.removeReplica({ rangeId: RANGE, replicaId: 11, confVersion: 9 });
+    await until(() => recorded);
+    world.crash();
+    const again = await boot(world, { logged: host.logged });
     await again.store.start();
     expect(again.host.created).toEqual([]);
     await gone(again);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { CrashWorld } from '../install/test-crash-world.ts';
-import { allHeldSpan } from '../state/keys.ts';
+import { allHeldSpan, stateKey } from '../state/keys.ts';
 import { HeldReplicas } from './held-replicas.ts';
 
 async function bed() {
@@ -37,4 +37,16 @@ test('the floor never falls, and the place among the masters is never forgotten'
   held.ends(21, 50);
   held.forget(0);
   expect([held.accepts(1, 3), held.accepts(22, 100), held.accepts(22, 101)]).toEqual([false, false, true]);
+});
+
+test('of one whose rows are not all gone it is remembered that it has ended, however old it is (HR4)', async () => {
+  const { engine, held } = await bed();
+  held.ends(2, 10);
+  held.ends(20, 100);
+  engine.put(stateKey(2), Buffer.from('what is left'));
+  held.forget(0);
+  expect([held.of(2), held.of(20)]).toEqual([{ replicaId: 10, ended: true }, undefined]);
+  engine.delete(stateKey(2));
+  held.forget(0);
+  expect([held.of(2), held.accepts(2, 10)]).toEqual([undefined, false]);
 });

@@ -1,7 +1,7 @@
 import type { Bytes, Engine, Row } from '@remora/base';
 import { asBool, asCount, decodeStored, encodeStored, type StoredFormat } from '@remora/protocol';
 import { MASTER_GROUP } from '@remora/raft';
-import { allHeldSpan, heldFloorKey, heldKey, rangeIdOfOwnKey } from '../state/keys.ts';
+import { allHeldSpan, heldFloorKey, heldKey, rangeIdOfOwnKey, stateKey } from '../state/keys.ts';
 
 /** The replica of a range that a node holds, or held last. */
 export interface HeldReplica {
@@ -12,7 +12,7 @@ export interface HeldReplica {
 
 const HELD: StoredFormat = { what: 'which replica of a range is held', version: 1, fields: 2 };
 
-const ENDED_MAX = 10_000;
+export const ENDED_MAX = 10_000;
 
 /**
  * Which replica a node holds of each range that it ever held: a row each, which outlives the replica.
@@ -51,7 +51,7 @@ export class HeldReplicas {
     const ended: { readonly key: Bytes; readonly replicaId: number }[] = [];
     for (const { key, value } of this.#engine.scanResident(allHeldSpan())) {
       const held = decodeHeld(value);
-      if (held.ended && rangeIdOfOwnKey(key) > MASTER_GROUP) ended.push({ key, replicaId: held.replicaId });
+      if (held.ended && !this.#isKept(rangeIdOfOwnKey(key))) ended.push({ key, replicaId: held.replicaId });
     }
     ended.sort((a, b) => a.replicaId - b.replicaId);
     const gone = ended.slice(0, Math.max(0, ended.length - keep));
@@ -60,6 +60,11 @@ export class HeldReplicas {
     for (const { key } of gone) this.#engine.delete(key);
     const replicaId = Math.max(last.replicaId, this.#floor);
     this.#engine.put(heldFloorKey(), encodeStored(HELD, [replicaId, true]));
+  }
+
+  /** The state row is the last that goes (HR4). The rows of the masters' group and of the floor stay for good. */
+  #isKept(rangeId: number): boolean {
+    return rangeId <= MASTER_GROUP || this.#engine.get(stateKey(rangeId)) !== undefined;
   }
 
   get #floor(): number {
