@@ -75,6 +75,15 @@ describe('who waits for a lock to be free', () => {
     expect(state()).toMatchObject({ holders: [{ owner: D }], passing: 0 });
   });
 
+  it('passes as the last of those who leave, though the next in the queue has it then (B1)', () => {
+    for (const owner of [A, B]) enter(owner, 2);
+    expect(acquire(D)).toBe('queued');
+    expect(leave(A)).toBe('queued');
+    expect(leave(B)).toBe('granted 6 0');
+    expect(told).toHaveLength(2); // A passes, and D has it.
+    expect(state()).toMatchObject({ holders: [{ owner: D }], holderCount: 1, passing: 0 });
+  });
+
   it('passes when the last of those who share it lets go, by the end of a session too', () => {
     acquire(A, { type: 'shared' });
     acquire(B, { type: 'shared' });

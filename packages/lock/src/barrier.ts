@@ -33,17 +33,19 @@ export function pass(procedure: Procedure, command: Acquire, hold: Hold | undefi
   if (before === undefined && rows.head.passing + rows.head.passed >= most) {
     return refused('RESOURCE_EXHAUSTED', `${most} wait to pass, or have and have not said that they know: no more do`);
   }
+  let free = !rows.held;
   if (hold !== undefined) {
     end(procedure, hold);
     // An asking by which it entered may still be under way (M1).
     if (attempt > 1) leaveMark(procedure, command, attempt - 1);
+    free = !rows.held; // Whoever is next in the queue has it after those who pass (B1), of whom this is one.
     handOver(procedure);
   }
   if (wait && waitIsOver(view, waitUntilMs)) {
     rows.passers.remove(owner);
     return tooLate(view, waitUntilMs);
   }
-  const other = rows.anyHold()?.holder;
+  const other = free ? undefined : rows.anyHold()?.holder;
   if (other !== undefined && !wait) return { type: 'busy', holder: other };
   const passedVersion = other === undefined ? view.revision : 0;
   rows.passers.put({ owner, attempt, waitUntilMs, parties: 0, passedVersion });

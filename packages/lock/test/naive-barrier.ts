@@ -9,8 +9,9 @@ export function pass(lock: NaiveState, command: CommandOf<'acquire'>, held: Hold
   const before = lock.passer(owner);
   if (before !== undefined && before.passed > 0 && attempt <= before.attempt) return `granted ${before.passed} 0`;
   if (held !== undefined && attempt < held.first) return 'LOCK_CANCELED';
+  if (held !== undefined) lock.vacate(held);
+  const free = lock.holders.length === 0;
   if (held !== undefined) {
-    lock.vacate(held);
     if (attempt > 1) lock.leaveMark(command, attempt - 1);
     handOver(lock);
   }
@@ -18,8 +19,9 @@ export function pass(lock: NaiveState, command: CommandOf<'acquire'>, held: Hold
     lock.dropPasser(owner);
     return 'LOCK_TIMEOUT';
   }
-  if (lock.holders.length > 0 && !wait) return lock.busy();
-  const passed = lock.holders.length === 0 ? lock.now.revision : 0;
+  const passes = free || lock.holders.length === 0;
+  if (!passes && !wait) return lock.busy();
+  const passed = passes ? lock.now.revision : 0;
   lock.putPasser({ owner, attempt, waitUntilMs, parties: 0, passed });
   return passed > 0 ? `granted ${passed} 0` : 'queued';
 }
