@@ -4,6 +4,7 @@ import type { RpcDialer } from '@remora/protocol';
 import type { Group, GroupId, GroupOptions, LogPosition, RaftHost, RecoveredGroup } from '@remora/raft';
 import { Checkpointer } from './checkpointer.ts';
 import type { CrashWorld } from './install/test-crash-world.ts';
+import type { LockLimitOptions } from './range/lock-limits.ts';
 import type { RangeReplica } from './range/range-replica.ts';
 import { NO_OTHER_RANGES } from './range/test-others.ts';
 import { NOBODY_NUMBERS } from './revisions/test-source.ts';
@@ -91,6 +92,7 @@ export async function boot(
     readonly recovered?: Map<GroupId, RecoveredGroup>;
     readonly logged?: Set<GroupId>;
     readonly crashAtStep?: number;
+    readonly lockLimits?: LockLimitOptions;
   } = {},
 ) {
   const { engine, disk, crashed } = await world.boot(given.crashAtStep);
@@ -102,7 +104,10 @@ export async function boot(
   const store = new Store({
     ...{ nodeId: 1, engine, disk, checkpointer, host, clock, logger, recovered, drawer: NOBODY_NUMBERS },
     ...{ dialer: NOBODY_ANSWERS, others: NO_OTHER_RANGES, knownRanges: () => [] },
-    options: { watchRingBytesMax: 1_000, compactionRetentionMs: 0, outcomeBytesMax: 1_000_000, timeCarryMs: 30_000 },
+    options: {
+      ...{ watchRingBytesMax: 1_000, compactionRetentionMs: 0, outcomeBytesMax: 1_000_000, timeCarryMs: 30_000 },
+      ...(given.lockLimits && { lockLimits: given.lockLimits }),
+    },
     onFailure: (error) => void failures.push(error),
   });
   return { engine, checkpointer, host, store, recovered, crashed, failures };

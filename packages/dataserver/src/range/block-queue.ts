@@ -57,6 +57,10 @@ export class BlockQueue implements Drawing {
     return this.#bytes;
   }
 
+  some(which: (item: QueuedCommand['item']) => boolean): boolean {
+    return [this.#covered, this.#waiting].some((queued) => queued.some(({ item }) => which(item)));
+  }
+
   add(queued: readonly QueuedCommand[]): void {
     this.#checkEpoch();
     for (const command of queued) {

@@ -47,6 +47,8 @@ export interface CommandDeps {
  *      ranges it has only a part: that is for who prepares it anew.
  * CM4. A command that needs what a transaction over several ranges holds waits for its end (intent-waits.ts). It may come
  *      to light only when it is applied, which then changes nothing.
+ * CM5. What is refused for a limit, which may be reached at one attempt and not at another, is no attempt of a request of which
+ *      one is under way here: whoever is told so holds nothing, and waits for nothing.
  */
 export class Commands {
   readonly proposals: Proposals;
@@ -65,8 +67,8 @@ export class Commands {
     const refused = this.#refusal(request);
     if (refused !== undefined) return this.#refuse(request, refused, done);
     const excess = this.#deps.limits.refusal(command, this.#replica.group.term);
-    // An earlier attempt may have been within the limit: apply answers with what came of it.
-    if (excess !== undefined && this.#remembered(request) === undefined) return this.#tooMuch(command, excess, done);
+    // CM5. An earlier attempt may have been within the limit: apply answers with what came of it, or comes of it yet.
+    if (excess !== undefined && !this.#isKnown(request)) return this.#tooMuch(command, excess, done);
     const item = { requestId: request.requestId, deadlineMs: request.deadlineMs, command };
     const bytes = commandBytes(command);
     this.#replica.load.wrote(bytes);
@@ -83,6 +85,14 @@ export class Commands {
     // The format of its entry says what it is.
     if (command.type === 'raiseRevision') this.proposals.addAlone(item, bytes, settled);
     else this.#enter({ item, bytes, done: settled });
+  }
+
+  /** Whether an earlier attempt of a request has been applied, or may be yet. */
+  #isKnown(request: RangeRequest): boolean {
+    const { requestId } = request;
+    if (requestId === '') return false;
+    if (this.#remembered(request) !== undefined) return true;
+    return this.proposals.isUnderWay(requestId) || this.#deps.intentWaits.isWaiting(requestId);
   }
 
   /** Whoever waits for a lock goes on asking after an error that may pass; this one is an answer. */
@@ -108,10 +118,10 @@ export class Commands {
 
   /** CM4. */
   #await(txnId: string, queued: QueuedCommand): void {
-    const { command, deadlineMs } = queued.item;
+    const { command, deadlineMs, requestId } = queued.item;
     const { intentWaits } = this.#deps;
     intentWaits.add({
-      ...{ txnId, deadlineMs, command },
+      ...{ txnId, deadlineMs, command, requestId },
       retry: () => this.#enter(queued),
       fail: (error) => {
         intentWaits.done(command);

@@ -85,6 +85,24 @@ describe('commands of a range', () => {
     expect(bed.entries[0]).not.toHaveProperty('block');
   });
 
+  test.each(['range', 'master'] as const)('are known by their ids wherever they are, if the %s numbers them', (by) => {
+    const bed = new ProposalsBed(by);
+    const isUnderWay = (): boolean => bed.proposals.isUnderWay('r');
+    bed.proposals.add({ requestId: 'r', deadlineMs: 0, command: write('k') }, 1, () => undefined);
+    const seen = [isUnderWay()];
+    bed.clock.runImmediates();
+    seen.push(isUnderWay());
+    bed.drawing?.sending();
+    seen.push(isUnderWay());
+    bed.drawing?.answered({ first: 90, count: 1 });
+    seen.push(isUnderWay());
+    bed.proposals.take({ index: 1, term: 7 }); // and is being applied
+    seen.push(isUnderWay(), bed.proposals.isUnderWay('s'));
+    expect(seen).toEqual([true, true, true, true, true, false]);
+    bed.proposals.take({ index: 2, term: 7 });
+    expect(isUnderWay()).toBe(false);
+  });
+
   test('that the master numbers wait for a block, which their entry carries', () => {
     const bed = new ProposalsBed('master');
     bed.add();

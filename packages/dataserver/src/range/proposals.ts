@@ -56,6 +56,8 @@ export class Proposals {
   #queuedBytes = 0;
   #scheduled = false;
   readonly #inFlight = new Map<number, InFlight>();
+  /** Taken last by apply, which may wait for cold data yet. */
+  #taken: InFlight | undefined;
   /** P3. */
   readonly #blocks: BlockQueue;
 
@@ -83,6 +85,15 @@ export class Proposals {
     let proposed = 0;
     for (const { done } of this.#inFlight.values()) proposed += done.length;
     return this.#queue.length + this.#blocks.length + proposed;
+  }
+
+  /** Whether an attempt of a request may be applied yet. Looks at all commands that are under way. */
+  isUnderWay(requestId: string): boolean {
+    const isIt = ({ requestId: other }: QueuedCommand['item']): boolean => other === requestId;
+    if (this.#queue.some(({ item }) => isIt(item)) || this.#blocks.some(isIt)) return true;
+    if (this.#taken?.batch.commands.some(isIt)) return true;
+    for (const { batch } of this.#inFlight.values()) if (batch.commands.some(isIt)) return true;
+    return false;
   }
 
   add(item: CommandBatch['commands'][number], bytes: number, done: OutcomeDone): void {
@@ -164,6 +175,7 @@ export class Proposals {
   /** What this leader proposed at a position that is now being applied; another entry there means that ours is lost. */
   take(position: LogPosition): { readonly batch: CommandBatch; readonly done: readonly OutcomeDone[] } | undefined {
     const mine = this.#inFlight.get(position.index);
+    this.#taken = mine?.term === position.term ? mine : undefined;
     if (mine === undefined) return undefined;
     this.#inFlight.delete(position.index);
     if (mine.term === position.term) return mine;

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { CrashWorld } from '../install/test-crash-world.ts';
 import { DESCRIPTOR, range } from '../state/test-bed.ts';
 import { boot, replicaOf } from '../test-store.ts';
+import { LOCK_LIMITS } from './lock-limits.ts';
 
 const RANGE = {
   ...DESCRIPTOR,
@@ -89,5 +90,52 @@ test('who is in the queue waits for its turn without a round of reads; who is no
   expect(told).toEqual([]);
   await apply(4, commands[3] ?? expect.fail());
   expect(told).toEqual(['waits granted']);
+  store.stop();
+});
+
+test('a limit refuses no attempt of an acquire of which an earlier one is under way yet (CM5)', async () => {
+  const { store } = await boot(new CrashWorld(1), { lockLimits: { ...LOCK_LIMITS, waitersMax: 1 } });
+  await store.createReplica(RANGE, 11);
+  const replica = replicaOf({ store });
+  const proposed: Uint8Array[] = [];
+  const propose = (data: Uint8Array) => ({ index: proposed.push(data), term: 2 });
+  Object.assign(replica.group, { propose, term: 2 });
+  const told: string[] = [];
+  const send = async (requestId: string, command: Command): Promise<void> => {
+    const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId, deadlineMs: 50_000 };
+    replica.execute(
+      { ...request, body: { kind: 'command', command } },
+      () => {},
+      (error, reply) => {
+        const result = reply?.result.type === 'lock' ? reply.result.result : undefined;
+        told.push(`${requestId} ${error?.code ?? (result?.type === 'refused' ? result.code : result?.type)}`);
+      },
+    );
+    await new Promise((resolve) => setImmediate(resolve)); // then it is proposed
+  };
+  const acquire = (token: string): Promise<void> => {
+    const owner = { session: { lease: 7n, incarnation: 2 }, token };
+    const command = { lock: { namespace: 'n', name: Buffer.from('l') }, owner, wait: true, depthMax: 1 } as const;
+    const more = { waitUntilMs: 0, deadlineMs: 50_000, data: Buffer.alloc(0) };
+    return send(token, { type: 'lock', command: { type: 'acquire', ...command, ...more } });
+  };
+  const applyNext = (data: Uint8Array): void | Promise<void> => {
+    const index = replica.state.applied.index + 1;
+    return replica.apply([{ index, term: 2, type: 'normal', data }], replica.state.conf);
+  };
+  const applyProposed = (index: number) => applyNext(proposed[index - 1] ?? expect.fail());
+  replica.roleChanged({ role: 'leader', term: 2, leader: 11 });
+  proposed.push(encodeEntry({ rangeTimeMs: 1, wallMs: 0, epoch: RANGE.epoch, commands: [] }));
+  await applyProposed(1);
+  await send('lease', { type: 'leaseGrant', id: 7n, ttlMs: 60_000, attributes: {} });
+  await acquire('holds');
+  for (const index of [2, 3]) await applyProposed(index);
+  for (const token of ['first', 'second']) await acquire(token);
+  await applyProposed(4);
+  expect(told.splice(0)).toEqual(['lease undefined', 'holds granted', 'first queued']);
+  for (const token of ['second', 'third']) await acquire(token);
+  expect(told.splice(0)).toEqual(['third RESOURCE_EXHAUSTED']);
+  for (const index of [5, 6]) await applyProposed(index);
+  expect(told).toEqual(['second queued', 'second queued']);
   store.stop();
 });

@@ -62,6 +62,15 @@ describe('those who wait for transactions', () => {
     expect(bed.log).toEqual(['a DEADLINE_EXCEEDED', 'b NOT_LEADER']);
   });
 
+  test('are known by the ids of their requests for as long as they wait', () => {
+    const { waits } = new Waiting();
+    const nothing = { retry() {}, fail() {} };
+    waits.add({ ...{ txnId: 't', deadlineMs: 0, command: kv('k'), requestId: 'r' }, ...nothing });
+    expect(['r', 's'].map((id) => waits.isWaiting(id))).toEqual([true, false]);
+    waits.applied(() => false);
+    expect(waits.isWaiting('r')).toBe(false);
+  });
+
   test('are forgotten when they are taken back', () => {
     const bed = new Waiting();
     bed.add('a', 't')();

@@ -10,6 +10,8 @@ export interface IntentWaiter {
   readonly deadlineMs: number;
   /** Absent for a read. */
   readonly command?: Command;
+  /** Of the command. */
+  readonly requestId?: string;
   /** Nothing of the transaction is left: asks again, and may wait for another one. */
   readonly retry: () => void;
   readonly fail: (error: ServiceError) => void;
@@ -68,6 +70,12 @@ export class IntentWaits {
     this.#waiters.add(waiter);
     if (waiter.command !== undefined) this.#awaiting.add(waiter.command);
     return () => this.#waiters.delete(waiter);
+  }
+
+  /** Whether a command waits that came by this id. */
+  isWaiting(requestId: string): boolean {
+    for (const waiter of this.#waiters) if (waiter.requestId === requestId) return true;
+    return false;
   }
 
   /** A command that has waited is applied, or refused. */
