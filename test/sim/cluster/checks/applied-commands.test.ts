@@ -54,6 +54,28 @@ const resolve = (txnId: string, revision: number): AppliedCommand => ({
   },
   outcome: { ok: true, revision, result: { type: 'txnResolve', results: [] } },
 });
+const ABORT: AppliedCommand = {
+  ...{ ...resolve('t', 4), revisionBefore: 4, index: 8 },
+  command: {
+    ...{
+      type: 'txnResolve',
+      txnId: 't',
+      part: 1,
+      requestId: 'a',
+      span: { start: Buffer.alloc(0), end: Buffer.alloc(0) },
+    },
+    resolution: { type: 'abort' },
+  },
+};
+/** It comes behind the abort of its transaction. */
+const PREPARED_LATE: AppliedCommand = {
+  ...{ rangeId: 3, index: 9, place: 0, requestId: 't/1', how: 'remembered', revisionBefore: 4, revision: 4 },
+  command: {
+    ...{ type: 'txnPrepare', txnId: 't', part: 1, requestId: 'a', primaryKey: Buffer.from('k') },
+    ...{ expiresMs: 1_000, compares: [], ops: [] },
+  },
+  outcome: { ok: true, revision: 4, result: { type: 'txnPrepare', answer: 'aborted' } },
+};
 const COMPACT: AppliedCommand = { ...PUT, command: { type: 'compact', revision: 4 }, revision: 4, outcome: OK(4) };
 
 const FIRST: Step = [1, PUT, ROWS];
@@ -74,7 +96,11 @@ describe('what apply makes of commands', () => {
       [1, COMPACT, 0],
       [1, { ...COMPACT, rangeId: 3 }, 0],
     ];
-    for (const steps of [remembered, committed, compacted]) expect(() => run(steps)).not.toThrow();
+    const aborted: Step[] = [
+      [1, ABORT, 0],
+      [1, PREPARED_LATE, 0],
+    ];
+    for (const steps of [remembered, committed, compacted, aborted]) expect(() => run(steps)).not.toThrow();
   });
 
   const bad: readonly { readonly name: string; readonly steps: readonly Step[]; readonly found: string }[] = [
@@ -83,6 +109,11 @@ describe('what apply makes of commands', () => {
       steps: [FIRST, [1, { ...OTHER, requestId: 'a' }, 1]],
       found:
         'applied once: request a was executed as command 0 of entry 8 of range 2, and before as command 0 of entry 7',
+    },
+    {
+      name: 'a part is told that its transaction is aborted, which it is not',
+      steps: [[1, PREPARED_LATE, 0]],
+      found: 'applied once: command 0 of entry 9 of range 3 was answered as request t/1 was before',
     },
     {
       name: 'it is, by another range',

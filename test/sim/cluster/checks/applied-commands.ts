@@ -3,13 +3,14 @@
  * range's log: the index of an entry and a place in it.
  *
  * A1. Applied once: a request is executed at one position only, of one range or as one transaction over several, however
- *     often it was sent. Whoever asks again is answered as the first one was.
+ *     often it was sent. Whoever asks again is answered as the first one was. A part of a transaction that is prepared too
+ *     late is answered as its abort has left it.
  * A2. Every replica makes the same of a command, whenever it applies it, to the last row that it writes.
  * A3. What is refused, and what fails, changes nothing.
  * A4. A revision is given to one command, and they grow with the log.
  */
 import type { AppliedCommand } from '@remora/dataserver';
-import type { Command } from '@remora/protocol';
+import { type Command, prepareRequestId } from '@remora/protocol';
 import { require } from '../../common/violation.ts';
 
 /** As it was first seen on any replica. */
@@ -45,6 +46,8 @@ export class AppliedCommands {
   /** Over all ranges: what was executed before a split is remembered on both sides of it. */
   readonly #executed = new Map<string, KnownCommand>();
   readonly #committed = new Map<string, Committed>();
+  /** Parts of transactions whose abort was applied, by the requests that prepare them. */
+  readonly #aborted = new Set<string>();
   #count = 0;
 
   /** What a request became, where it was executed. */
@@ -100,6 +103,10 @@ export class AppliedCommands {
 
   /** A1. */
   #executedOnce(now: KnownCommand): void {
+    const { command, outcome } = now;
+    if (command.type === 'txnResolve' && command.resolution.type === 'abort' && outcome.ok) {
+      this.#aborted.add(prepareRequestId(command.txnId, command.part));
+    }
     const committed = committedBy(now);
     if (committed !== undefined) this.#committedOnce(committed, now);
     if (now.requestId === '') return;
@@ -132,7 +139,7 @@ export class AppliedCommands {
 
   /** A1. */
   #answeredAsBefore(now: KnownCommand): void {
-    if (this.#committed.has(now.requestId)) return;
+    if (this.#committed.has(now.requestId) || (isAborted(now) && this.#aborted.has(now.requestId))) return;
     const before = this.#executed.get(now.requestId);
     const right = before !== undefined && (isForEach(now.command) || before.outcome.revision === now.outcome.revision);
     require(right, 'applied once', () =>
@@ -144,6 +151,11 @@ export class AppliedCommands {
 /** Whether each range that it concerns executes it under one request id. */
 function isForEach({ type }: Command): boolean {
   return type === 'compact';
+}
+
+/** Whether it tells who prepares a part that its transaction is aborted. */
+function isAborted({ outcome }: KnownCommand): boolean {
+  return outcome.ok && outcome.result.type === 'txnPrepare' && outcome.result.answer === 'aborted';
 }
 
 /** What a decision or its execution tells of a client's request. */
