@@ -93,7 +93,10 @@ export class Acquires {
     };
   }
 
-  /** Who upgrades holds the lock all the time: that it waits no longer does not say how. Asked again, the lock tells. */
+  /**
+   * Who upgrades holds the lock all the time: that it waits no longer does not say how. Asked again, the lock tells. What
+   * becomes of that question says nothing against the upgrade, which was applied.
+   */
   #upgraded(
     command: Acquire,
     { requestId: _, ...options }: RequestOptions,
@@ -102,7 +105,9 @@ export class Acquires {
     return (error, reply) => {
       const isGranted = reply?.result.type === 'lock' && reply.result.result.type === 'granted';
       if (!isGranted) return done(error, reply);
-      this.#deps.command({ type: 'lock', command }, options, done);
+      this.#deps.command({ type: 'lock', command }, options, (failure, answer) =>
+        done(failure && notKnown(failure), answer),
+      );
     };
   }
 
@@ -154,7 +159,8 @@ export class Acquires {
    * Answers an acquire that joined the queue with `refusal`. Its place is given up first, by a command that also gives
    * back a grant that came at the last moment, but only for callers who do not number their acquires: others may have
    * asked about this one again elsewhere, and hold the lock by now (acquire.ts A1). They keep the place, to which they
-   * come back, or which they cancel themselves; once its time is over it is granted no more.
+   * come back, or which they cancel themselves. Where it is not known that the place was given up, neither is it that the
+   * lock was not granted, whatever became of the command that gives it up.
    */
   #waitNoMore(command: Acquire, refusal: ServiceError, done: BackendDone<CommandResult>): void {
     const { lock, owner, attempt = 0 } = command;
@@ -163,7 +169,13 @@ export class Acquires {
     this.#deps.commandAsItIs(
       { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0 } },
       { timeoutMs: GIVE_UP_TIMEOUT_MS },
-      (error) => done(error ?? refusal, undefined),
+      (error) => done(error === undefined ? refusal : notKnown(error), undefined),
     );
   }
+}
+
+/** The acquire was applied, and may have come to a grant. */
+function notKnown(cause: ServiceError): ServiceError {
+  const message = 'the acquire was applied, and how it ended is not known: the lock may be held, or waited for';
+  return new ServiceError('UNKNOWN_OUTCOME', message, { cause });
 }

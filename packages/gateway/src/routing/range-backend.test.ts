@@ -45,6 +45,8 @@ class QueueBed {
   readonly outcomes: string[] = [];
   /** What an acquire is answered. */
   asked: LockResult = { type: 'queued', position: 1 };
+  /** Which commands are not answered by anybody: the leader is away. */
+  isLost = (_command: LockCommand): boolean => false;
   waitsRefused = 0;
   readonly backend = new RangeBackend({
     nodeId: 1,
@@ -66,6 +68,10 @@ class QueueBed {
       } else if (request.body.kind === 'command' && request.body.command.type === 'lock') {
         const { command } = request.body.command;
         this.commands.push(command);
+        if (this.isLost(command)) {
+          done(new ServiceError('UNAVAILABLE', 'it is away'), undefined);
+          return { cancel() {} };
+        }
         const canceled: LockResult = { type: 'canceled', released: false };
         done(undefined, reply({ type: 'lock', result: command.type === 'acquire' ? this.asked : canceled }));
       } else return this.#wait(options.timeoutMs, done);
@@ -175,6 +181,37 @@ test('a wait that is over takes nothing back from a caller who may hold the lock
   expect(bed.outcomes).toEqual(['numbered LOCK_TIMEOUT', 'not LOCK_TIMEOUT']);
   const cancels = bed.commands.flatMap((command) => (command.type === 'cancel' ? [command.owner.token] : []));
   expect(cancels).toEqual(['not']);
+});
+
+const givenUp: readonly { readonly name: string; readonly give: (bed: QueueBed) => void }[] = [
+  {
+    name: 'whose wait is over',
+    give: (bed) => bed.acquire('c', 500, 0),
+  },
+  {
+    name: 'that may not wait',
+    give: (bed) => {
+      for (const token of ['a', 'b']) bed.acquire(token);
+      bed.acquire('c', 0, 0);
+    },
+  },
+];
+test.each(givenUp)('an acquire $name is not refused while its place may be there, and may be granted', ({ give }) => {
+  const bed = new QueueBed();
+  bed.isLost = ({ type }) => type === 'cancel';
+  give(bed);
+  bed.clock.advance(20_000);
+  expect(bed.commands.some(({ type }) => type === 'cancel')).toBe(true);
+  expect(bed.outcomes).toEqual(['c UNKNOWN_OUTCOME']);
+});
+
+test('an upgrade that was granted has not failed because the lock could not be asked again', () => {
+  const bed = new QueueBed();
+  bed.acquire('a', 0, 1, { type: 'upgrade' });
+  bed.isLost = () => true;
+  bed.grant();
+  bed.clock.advance(20_000);
+  expect(bed.outcomes).toEqual(['a UNKNOWN_OUTCOME']);
 });
 
 const ends: readonly { readonly name: string; readonly end: (bed: QueueBed, giveUp: () => void) => void }[] = [
