@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { type Random, ServiceError, toServiceError } from '@remora/base';
 import type { LockCommand, LockQuery, LockQueryResult, LockResult } from '@remora/lock';
 import type { CommandResult, QueryResult } from '@remora/protocol';
@@ -39,7 +40,12 @@ import {
 } from './lock-responses.ts';
 import { toTerms } from './session-messages.ts';
 
-/** The unary calls of `remora.v1.Lock` over a backend. */
+/**
+ * The unary calls of `remora.v1.Lock` over a backend.
+ *
+ * LA1. A request that is repeated under its id is the same command, whichever gateway gets it: also the lease that is made
+ *      up for a session is the same. Another one may have its home in another range, which does not remember the request.
+ */
 export class LockApi {
   readonly #backend: Backend;
   readonly #random: Random;
@@ -53,13 +59,19 @@ export class LockApi {
     const terms = toTerms(request);
     const attributes = toAttributes(request.attributes);
     return this.#backend.command(
-      { type: 'leaseGrant', id: randomLeaseId(this.#random), attributes, ...terms },
+      { type: 'leaseGrant', id: this.#leaseOf(request.requestId), attributes, ...terms },
       options(call, request.requestId),
       answering(done, (result: CommandResult) => {
         if (result.type !== 'leaseGrant') throw unexpected(result.type);
         return { session: { id: result.id, incarnation: BigInt(result.incarnation) }, ttlMs: result.ttlMs };
       }),
     );
+  }
+
+  /** LA1. */
+  #leaseOf(requestId: string): bigint {
+    if (requestId === '') return randomLeaseId(this.#random);
+    return (createHash('sha256').update(requestId).digest().readBigUInt64BE() >> 1n) | 1n;
   }
 
   /** Closing a session that is over succeeds, so that the call can be repeated. */

@@ -1,0 +1,31 @@
+import { SeededRandom } from '@remora/base';
+import type { Command } from '@remora/protocol';
+import { expect, test } from 'vitest';
+import type { Backend } from '../backend.ts';
+import { LockApi } from './lock-service.ts';
+
+/** The lease of the session that a gateway asks for. */
+function leaseAsked(requestId: string, seed: number): bigint {
+  const asked: Command[] = [];
+  const backend = { command: (command: Command) => asked.push(command) } as unknown as Backend;
+  const request = { ttlMs: 5_000n, attributes: {}, requestId, condition: undefined };
+  new LockApi(backend, new SeededRandom(seed)).openSession(
+    request,
+    { timeoutMs: 1_000, callerMs: undefined },
+    () => {},
+  );
+  const [command] = asked;
+  if (command?.type !== 'leaseGrant') throw new Error('a session is opened by a lease');
+  return command.id;
+}
+
+test('a session that is asked for again under its request id is of the same lease, at whichever gateway (LA1)', () => {
+  expect(leaseAsked('r1', 1)).toBe(leaseAsked('r1', 2));
+  expect(leaseAsked('r1', 1)).not.toBe(leaseAsked('r2', 1));
+  expect(leaseAsked('r1', 1)).toBeGreaterThan(0n);
+  expect(BigInt.asIntN(64, leaseAsked('r1', 1))).toBe(leaseAsked('r1', 1));
+});
+
+test('without a request id each is another one', () => {
+  expect(leaseAsked('', 1)).not.toBe(leaseAsked('', 2));
+});
