@@ -1,4 +1,4 @@
-import { ServiceError } from '@remora/base';
+import { type ErrorCode, ServiceError } from '@remora/base';
 import {
   type CallHandle,
   type Command,
@@ -22,6 +22,16 @@ import { pauseCeilingMs } from './retry.ts';
 const REQUEST_TIMEOUT_MAX_MS = 60_000;
 /** The gateway answers by the time-out; this is how much later its answer may arrive. */
 export const ANSWER_GRACE_MS = 250;
+
+/** What a gateway, or the way there, says of an attempt: nothing of those before it. */
+const SAID_AT_THE_DOOR: ReadonlySet<ErrorCode> = new Set([
+  'WRONG_CLUSTER',
+  'NODE_CONFLICT',
+  'UNIMPLEMENTED',
+  'REQUEST_TOO_LARGE',
+  'TOO_MANY_OPERATIONS',
+  'INTERNAL',
+]);
 
 /** A command under way, and how that goes. */
 export interface SentCommand extends CallHandle {
@@ -116,7 +126,7 @@ export abstract class Operation<Request, Reply> implements SentCommand {
 
   #attempt(remainingMs: number): void {
     if (this.#over) return;
-    if (this.requester.closed) return this.#finish(clientClosed(), undefined);
+    if (this.requester.closed) return this.#timedOut(clientClosed());
     if (remainingMs <= 0) return this.#timedOut(this.#overLimit);
     const { channel } = this.requester.gateways;
     this.#channel = channel;
@@ -144,8 +154,9 @@ export abstract class Operation<Request, Reply> implements SentCommand {
     if (error.code === 'UNKNOWN_OUTCOME') this.#maybeApplied = true;
     this.#overLimit = error.retry === 'later' ? error : undefined;
     if (error.code === 'DEADLINE_EXCEEDED') return this.#timedOut(error);
+    const isAnswer = error.retry === 'no' && !(this.#isUnknown && SAID_AT_THE_DOOR.has(error.code)); // R2
     // `applied`: the range remembers the id but not the answer; asking again brings nothing.
-    if (error.retry === 'no' || error.details?.applied === true) return this.#finish(error, undefined);
+    if (isAnswer || error.details?.applied === true) return this.#finish(error, undefined);
     const { remainingMs } = this;
     if (remainingMs <= 0 || this.#attempts >= this.requester.retry.attemptsMax) return this.#timedOut(error);
     const pauseMs = Math.min(remainingMs, this.#pauseMs(channel, error));
@@ -166,8 +177,12 @@ export abstract class Operation<Request, Reply> implements SentCommand {
   }
 
   /** R2. */
+  get #isUnknown(): boolean {
+    return this.#maybeApplied && this.changes;
+  }
+
   #timedOut(cause: ServiceError | undefined): void {
-    if (this.#maybeApplied && this.changes) {
+    if (this.#isUnknown) {
       const message = 'the answer was lost: the command may or may not have been applied';
       return this.#finish(new ServiceError('UNKNOWN_OUTCOME', message, { cause }), undefined);
     }

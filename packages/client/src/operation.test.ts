@@ -1,0 +1,96 @@
+import { type ErrorCode, ManualClock, SeededRandom, ServiceError } from '@remora/base';
+import { expect, test } from 'vitest';
+import { CommandOperation } from './operation.ts';
+import type { Requester } from './requester.ts';
+import { retryPolicy } from './retry.ts';
+
+type Answer = ErrorCode | 'ok';
+
+/** Gateways that answer one attempt after the other; the last answer is that of all further ones. */
+class GatewayBed {
+  readonly clock = new ManualClock();
+  readonly ids = new Set<string>();
+  readonly outcomes: string[] = [];
+  attempts = 0;
+  closed = false;
+  readonly #answers: readonly Answer[];
+
+  constructor(answers: readonly Answer[]) {
+    this.#answers = answers;
+  }
+
+  /** Asks, and gives what came of it within its time. */
+  outcome(): string | undefined {
+    const options = { requestId: 'r1', options: { timeoutMs: 2_000 } };
+    const operation = new CommandOperation(this.#requester(), { type: 'noop' }, options, (error) => {
+      this.outcomes.push(error?.code ?? 'ok');
+    });
+    operation.start();
+    this.clock.advance(5_000);
+    expect(this.outcomes.length, 'it is answered once').toBe(1);
+    return this.outcomes[0];
+  }
+
+  #requester(): Requester {
+    const channel = {
+      call: (
+        _method: unknown,
+        request: { requestId: string },
+        _options: unknown,
+        done: (error?: ServiceError) => void,
+      ) => {
+        this.ids.add(request.requestId);
+        const answer = this.#answers[Math.min(this.attempts++, this.#answers.length - 1)] ?? 'ok';
+        this.clock.setTimer(1, () => done(answer === 'ok' ? undefined : new ServiceError(answer, answer)));
+        return { cancel() {} };
+      },
+    };
+    const ignored = (): void => {};
+    const bed = this;
+    return {
+      ports: { clock: this.clock, random: new SeededRandom(1) },
+      gateways: { channel, count: 2, failed: ignored, doubt: ignored, served: ignored, addressOf: () => '' },
+      retry: retryPolicy(),
+      rangeTimeAt: (ms: number) => ms,
+      learn: ignored,
+      get closed() {
+        return bed.closed;
+      },
+    } as unknown as Requester;
+  }
+}
+
+const DOORS: readonly ErrorCode[] = [
+  'WRONG_CLUSTER',
+  'NODE_CONFLICT',
+  'UNIMPLEMENTED',
+  'REQUEST_TOO_LARGE',
+  'TOO_MANY_OPERATIONS',
+  'INTERNAL',
+];
+
+test.each(DOORS)('%s of one gateway says nothing of an attempt that another one may have brought through', (code) => {
+  expect(new GatewayBed(['UNKNOWN_OUTCOME', code]).outcome()).toBe('UNKNOWN_OUTCOME');
+  const bed = new GatewayBed(['UNKNOWN_OUTCOME', code, 'ok']);
+  expect([bed.outcome(), bed.attempts, bed.ids.size]).toEqual(['ok', 3, 1]);
+});
+
+test.each(DOORS)('%s is the answer while nothing can have been applied', (code) => {
+  const bed = new GatewayBed(['UNAVAILABLE', code]);
+  expect([bed.outcome(), bed.attempts]).toEqual([code, 2]);
+});
+
+test('what a range says of the request id is the answer, whatever was lost before', () => {
+  expect(new GatewayBed(['UNKNOWN_OUTCOME', 'LEASE_NOT_FOUND']).outcome()).toBe('LEASE_NOT_FOUND');
+});
+
+test('a command whose answer was lost has not failed because its client is closed', () => {
+  const told = (first: Answer): string | undefined => {
+    const bed = new GatewayBed([first]);
+    bed.clock.setTimer(1, () => {
+      bed.closed = true;
+    });
+    return bed.outcome();
+  };
+  expect([told('UNKNOWN_OUTCOME'), told('UNAVAILABLE')]).toEqual(['UNKNOWN_OUTCOME', 'CANCELED']);
+});
