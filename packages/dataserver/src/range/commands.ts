@@ -46,7 +46,8 @@ export interface CommandDeps {
  *      came of it. So STALE_EPOCH says that this range did not apply it, and never will. Of a transaction over several
  *      ranges it has only a part: that is for who prepares it anew.
  * CM4. A command that needs what a transaction over several ranges holds waits for its end (intent-waits.ts). It may come
- *      to light only when it is applied, which then changes nothing.
+ *      to light only when it is applied, which then changes nothing. If the range is split or merged meanwhile, a client's
+ *      command is not proposed any more: attempts that came later may have been told so by then (CM3).
  * CM5. What is refused for a limit, which may be reached at one attempt and not at another, is no attempt of a request of which
  *      one is under way here: whoever is told so holds nothing, and waits for nothing.
  */
@@ -120,13 +121,16 @@ export class Commands {
   #await(txnId: string, queued: QueuedCommand): void {
     const { command, deadlineMs, requestId } = queued.item;
     const { intentWaits } = this.#deps;
+    const { version } = this.#replica.state.descriptor.epoch;
+    const refuse = (error: ServiceError): void => {
+      intentWaits.done(command);
+      queued.done(error, undefined);
+    };
+    const isStale = (): boolean => requestId !== '' && this.#replica.state.descriptor.epoch.version !== version;
     intentWaits.add({
       ...{ txnId, deadlineMs, command, requestId },
-      retry: () => this.#enter(queued),
-      fail: (error) => {
-        intentWaits.done(command);
-        queued.done(error, undefined);
-      },
+      retry: () => (isStale() ? refuse(this.#replica.staleEpoch()) : this.#enter(queued)),
+      fail: refuse,
     });
   }
 

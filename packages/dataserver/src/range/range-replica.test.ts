@@ -1,8 +1,10 @@
+import type { ServiceError } from '@remora/base';
 import { type Command, encodeEntry, type RangeReply } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import { CrashWorld } from '../install/test-crash-world.ts';
-import { DESCRIPTOR, range } from '../state/test-bed.ts';
+import { DESCRIPTOR, put, range } from '../state/test-bed.ts';
 import { boot, replicaOf } from '../test-store.ts';
+import { BORDER, decide, prepare } from '../transactions/test-txn-bed.ts';
 import { LOCK_LIMITS } from './lock-limits.ts';
 
 const RANGE = {
@@ -90,6 +92,42 @@ test('who is in the queue waits for its turn without a round of reads; who is no
   expect(told).toEqual([]);
   await apply(4, commands[3] ?? expect.fail());
   expect(told).toEqual(['waits granted']);
+  store.stop();
+});
+
+test('a command that waits for a transaction while its range is split is told so, and never proposed (CM4)', async () => {
+  const { store } = await boot(new CrashWorld(1));
+  const whole = { ...RANGE, revisionSource: 'master' } as const;
+  await store.createReplica(whole, 11);
+  const replica = replicaOf({ store });
+  const proposed: Uint8Array[] = [];
+  const propose = (data: Uint8Array) => ({ index: proposed.push(data), term: 2 });
+  Object.assign(replica.group, { propose, role: 'leader', term: 2 });
+  const apply = (command: Command): void | Promise<void> => {
+    const { epoch } = replica.state.descriptor;
+    const commands = [{ requestId: '', deadlineMs: 0, command }];
+    const data = encodeEntry({ rangeTimeMs: 1, wallMs: 0, epoch, commands });
+    const index = replica.state.applied.index + 1;
+    return replica.apply([{ index, term: 2, type: 'normal', data }], replica.state.conf);
+  };
+  replica.roleChanged({ role: 'leader', term: 2, leader: 11 });
+  await apply({ type: 'noop' });
+  await apply(prepare('t', 0, [put('a', '1')]));
+  const told: string[] = [];
+  const ask = (attempt: string): void => {
+    const body = { kind: 'command', command: { type: 'kv', op: put('a', '2') } } as const;
+    const tell = (error?: ServiceError) => void told.push(`${attempt} ${error?.code ?? 'ok'}`);
+    const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: 'r', deadlineMs: 50_000 };
+    replica.execute({ ...request, body }, () => {}, tell);
+  };
+  ask('first');
+  const replicas = [1, 2, 3].map((nodeId) => ({ nodeId, replicaId: 30 + nodeId }));
+  await apply({ type: 'split', at: BORDER, epoch: RANGE.epoch, childId: 9, replicas, keys: 0, bytes: 0 });
+  ask('second');
+  expect([told, replica.underWay().transactionWaits]).toEqual([['second STALE_EPOCH'], 1]); // so it never will be (CM3)
+  await apply(decide('t', { type: 'abort' }));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([told, replica.underWay().proposals, proposed]).toEqual([['second STALE_EPOCH', 'first STALE_EPOCH'], 0, []]);
   store.stop();
 });
 
