@@ -49,6 +49,23 @@ describe('the SDK and gateways that are over their limit', () => {
     expect((await world.until(waiting)).state).toBe('active');
   });
 
+  // Cluster seed 71118: who was queued asked on under the same request id, and was told so for as long as a request may take.
+  test('whoever waits where too many do finds out by itself that its turn has come', async () => {
+    const [first, second] = [await world.client(), await world.client({ requestTimeout: '60s' })];
+    const held = await world.until(first.lock('l').acquire());
+    world.backend.waitsFull = true;
+    let state = 'waits';
+    const waiting = second.lock('l').acquire();
+    waiting.then((lock) => {
+      state = lock.state;
+    }, String);
+    await world.run(3_000);
+    expect(state).toBe('waits');
+    await world.until(held.release());
+    await world.run(3_000);
+    expect(state).toBe('active');
+  });
+
   test('a write of unknown outcome that is refused afterwards stays of unknown outcome', async () => {
     const client = await world.client({ requestTimeout: '4s' });
     await world.until(client.kv.put('k', 'before'));

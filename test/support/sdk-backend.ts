@@ -60,6 +60,8 @@ export class SdkBackend implements Backend {
   readonly expired: { readonly lease: bigint; readonly atMs: number }[] = [];
   /** How often somebody asked for the end of a grant. */
   grantQuestions = 0;
+  /** As many wait already as may: whoever is queued keeps its place and is told nothing. */
+  waitsFull = false;
   /** Runs when a command has been applied, before its answer is sent. */
   onApplied: (command: Command) => void = () => {};
   readonly #clock: Clock;
@@ -314,6 +316,10 @@ export class SdkBackend implements Backend {
 
   /** Asks again until the waiter is granted, or its time is over; as a gateway does, without the leader's open calls. */
   #await(command: LockCommand, options: RequestOptions, done: BackendDone<CommandResult>, wanted: () => boolean): void {
+    if (this.waitsFull) {
+      const details = { queued: true };
+      return done(new ServiceError('RESOURCE_EXHAUSTED', 'too many wait', { details }), undefined);
+    }
     const waitMs = options.waitMs ?? 0;
     const endsMs = waitMs === 0 ? Number.POSITIVE_INFINITY : this.#clock.monotonicMs() + waitMs;
     const asked =

@@ -77,6 +77,8 @@ const PAUSE_MAX_MS = 2_000;
  *     An upgrade is given up by a downgrade, whose answer it waits for: that tells the version under which the lock is
  *     held shared.
  * A3. A grant counts only if the session is alive when it arrives, by the client's own reckoning.
+ * A4. Where nobody can tell it of its turn, as too many wait already, it looks for itself now and then, each time by an
+ *     asking of its own: one that is repeated is told what it was told first.
  */
 export class AcquireOperation implements LossListener {
   readonly #requester: Requester;

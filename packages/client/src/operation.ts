@@ -153,7 +153,8 @@ export abstract class Operation<Request, Reply> implements SentCommand {
     else gateways.failed(channel);
     if (error.code === 'UNKNOWN_OUTCOME') this.#maybeApplied = true;
     this.#overLimit = error.retry === 'later' ? error : undefined;
-    if (error.code === 'DEADLINE_EXCEEDED') return this.#timedOut(error);
+    // Of an acquire that is queued: under this id it would be told so for ever, also when its turn has come (acquire.ts A4).
+    if (error.code === 'DEADLINE_EXCEEDED' || error.details?.queued === true) return this.#timedOut(error);
     const isAnswer = error.retry === 'no' && !(this.#isUnknown && SAID_AT_THE_DOOR.has(error.code)); // R2
     // `applied`: the range remembers the id but not the answer; asking again brings nothing.
     if (isAnswer || error.details?.applied === true) return this.#finish(error, undefined);

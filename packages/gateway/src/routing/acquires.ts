@@ -123,7 +123,7 @@ export class Acquires {
     const endsMs = waitMs === 0 ? Number.POSITIVE_INFINITY : clock.monotonicMs() + waitMs;
     const giveSlot = this.#deps.waits.take();
     if (giveSlot === undefined) {
-      this.#waitNoMore(command, this.#deps.waits.refusal, done);
+      this.#waitNoMore(command, this.#deps.waits.refusal((command.attempt ?? 0) > 0), done);
       return () => {};
     }
     let over = false;

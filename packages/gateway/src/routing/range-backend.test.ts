@@ -101,7 +101,8 @@ class QueueBed {
     const giveUp = this.backend.command({ type: 'lock', command }, { timeoutMs: 1_000, waitMs }, (error, answer) => {
       const result = answer?.result.type === 'lock' ? answer.result.result : undefined;
       const said = result?.type === 'refused' ? result.code : result?.type;
-      this.outcomes.push(`${token} ${error?.code ?? String(said)}`);
+      const queued = error?.details?.queued === true ? ', queued' : '';
+      this.outcomes.push(`${token} ${error?.code ?? String(said)}${queued}`);
     });
     // The first one finds out who leads.
     this.clock.advance(100);
@@ -161,17 +162,20 @@ test.each([
   expect([bed.outcomes, bed.commands.length]).toEqual([['a LOCK_CANCELED'], 1]);
 });
 
-const tooMuch: readonly { readonly name: string; readonly attempt: number; readonly last: string }[] = [
-  { name: 'keeps its place if it has a number', attempt: 1, last: 'acquire' },
-  { name: 'leaves the queue if it has none', attempt: 0, last: 'cancel' },
-];
-test.each(tooMuch)('an acquire beyond those that may wait is RESOURCE_EXHAUSTED, and $name', ({ attempt, last }) => {
-  const bed = new QueueBed();
-  for (const token of ['a', 'b', 'c']) bed.acquire(token, 0, attempt);
-  expect([bed.outcomes, bed.waitsRefused]).toEqual([['c RESOURCE_EXHAUSTED'], 1]);
-  expect(bed.commands.at(-1)).toMatchObject({ type: last, owner: { token: 'c' } });
-  expect(bed.waiting.length).toBe(2);
-});
+const tooMuch = [
+  { name: 'keeps its place if it has a number, and is told so', attempt: 1, last: 'acquire', told: ', queued' },
+  { name: 'leaves the queue if it has none', attempt: 0, last: 'cancel', told: '' },
+] as const;
+test.each(tooMuch)(
+  'an acquire beyond those that may wait is RESOURCE_EXHAUSTED, and $name',
+  ({ attempt, last, told }) => {
+    const bed = new QueueBed();
+    for (const token of ['a', 'b', 'c']) bed.acquire(token, 0, attempt);
+    expect([bed.outcomes, bed.waitsRefused]).toEqual([[`c RESOURCE_EXHAUSTED${told}`], 1]);
+    expect(bed.commands.at(-1)).toMatchObject({ type: last, owner: { token: 'c' } });
+    expect(bed.waiting.length).toBe(2);
+  },
+);
 
 test('a wait that is over takes nothing back from a caller who may hold the lock by another gateway', () => {
   const bed = new QueueBed();
@@ -233,7 +237,7 @@ test.each(ends)('a wait that $name makes room for one other', ({ end }) => {
   bed.outcomes.splice(0);
   bed.acquire('c');
   bed.acquire('d');
-  expect([bed.outcomes, bed.waiting.length]).toEqual([['d RESOURCE_EXHAUSTED'], 2]);
+  expect([bed.outcomes, bed.waiting.length]).toEqual([['d RESOURCE_EXHAUSTED, queued'], 2]);
 });
 
 test('a wait outlives the questions by which it is asked for', () => {

@@ -237,7 +237,7 @@ export class RangeBackend implements Backend {
     const slots = query.type === 'grantEnd' ? this.#grantEnds : this.#waits;
     const giveSlot = slots.take();
     if (giveSlot === undefined) {
-      done(slots.refusal, undefined);
+      done(slots.refusal(), undefined);
       return () => {};
     }
     const cancel = this.#query(query, options, (error, reply) => {

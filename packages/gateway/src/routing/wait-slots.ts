@@ -35,8 +35,9 @@ export class WaitSlots {
     };
   }
 
-  get refusal(): ServiceError {
+  /** `queued`: who is refused keeps its place in a queue, and has only nobody who tells it of its turn. */
+  refusal(queued = false): ServiceError {
     const message = `this gateway has ${this.#max} requests waiting for locks, and takes no more; ask another, or later`;
-    return new ServiceError('RESOURCE_EXHAUSTED', message);
+    return new ServiceError('RESOURCE_EXHAUSTED', message, queued ? { details: { queued } } : {});
   }
 }
