@@ -210,10 +210,19 @@ export class AcquireOperation implements LossListener {
         return this.#askLater();
       case 'refused':
         if (result.code === 'SESSION_EXPIRED') return this.#session.expired();
-        return this.#end(new ServiceError(result.code, result.message, { details: { ...this.#stats() } }));
+        return this.#refused(new ServiceError(result.code, result.message, { details: { ...this.#stats() } }));
       default:
         return this.#giveUp(new ServiceError('INTERNAL', `an acquire was answered by ${result.type}`));
     }
+  }
+
+  /**
+   * A2. It was this asking that was refused: an earlier one, of another request id, may still arrive and be granted. Not to
+   * who has lost the lock that it wanted to upgrade.
+   */
+  #refused(error: ServiceError): void {
+    if (this.#askings > 1 && error.code !== 'LOCK_NOT_HELD') this.#giveUp(error);
+    else this.#end(error);
   }
 
   #granted(grant: Extract<LockResult, { readonly type: 'granted' }>): void {
