@@ -1,5 +1,5 @@
 import { ServiceError } from '@remora/base';
-import type { LockId } from '@remora/lock';
+import type { LockId, LockState } from '@remora/lock';
 import { onAbort } from './abort.ts';
 import { lockResult } from './acquire.ts';
 import { type Duration, durationMs } from './duration.ts';
@@ -46,18 +46,25 @@ export async function revokeLock(
   const forMs = waitMs === 0 ? WAIT_DEFAULT_MS : Math.ceil(waitMs);
   const command = { type: 'revoke', lock, by, reason, forMs } as const;
   const result = lockResult(await requester.command({ type: 'lock', command }, { timeoutMs, signal }));
-  if (result.type === 'revoking') return awaitRelease(requester, lock, { waitMs, signal });
+  if (result.type === 'revoking') {
+    return awaitRelease(requester, lock, { version: result.version, waitMs, signal });
+  }
   const refusal = refusalOf(result);
   if (refusal.code === 'LOCK_NOT_HELD') return 'free';
   throw refusal;
 }
 
-/** The request is over when the lock says so: events tell when to look. */
+/**
+ * The request is over when the lock says so: events tell when to look. Its time at the lock is over before this client's,
+ * so that alone does not say that those who were asked (up to `version`) have let go.
+ */
 async function awaitRelease(
   requester: Requester,
   lock: LockId,
-  { waitMs, signal }: { readonly waitMs: number; readonly signal: AbortSignal | undefined },
+  asked: { readonly version: number; readonly waitMs: number; readonly signal: AbortSignal | undefined },
 ): Promise<RevocationOutcome> {
+  const { waitMs, signal } = asked;
+  let { version } = asked;
   const over = new AbortController();
   const timer = requester.ports.clock.setTimer(waitMs, () => over.abort());
   const forget = signal && onAbort(signal, () => over.abort());
@@ -65,7 +72,10 @@ async function awaitRelease(
     const states = new LockStates();
     for await (const event of eventsOfLock(requester, lock, { signal: over.signal })) {
       states.apply(event);
-      if (states.get(lock)?.revocation === undefined) return 'released';
+      const state = states.get(lock);
+      if (state?.revocation === undefined) return isHeldByAsked(state, version) ? 'declined' : 'released';
+      // Who holds it in another way since is asked as before, under the new version.
+      version = state.revocation.version;
     }
     if (signal?.aborted) throw new ServiceError('CANCELED', 'the caller aborted', { cause: signal.reason });
     if (requester.closed) throw new ServiceError('CANCELED', 'the client is closed');
@@ -74,4 +84,8 @@ async function awaitRelease(
     timer.cancel();
     forget?.();
   }
+}
+
+function isHeldByAsked(state: LockState | undefined, version: number): boolean {
+  return state?.holders.some((holder) => !holder.delayed && holder.version <= version) ?? false;
 }
