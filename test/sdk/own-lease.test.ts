@@ -55,6 +55,18 @@ describe('a lock with a ttl of its own', () => {
     expect(world.clock.pendingTimers).toBe(0);
   });
 
+  test('is not acquired in a session that was closed, also meanwhile', async () => {
+    const world = new World();
+    const client = await world.client();
+    const session = await world.until(client.session());
+    const acquiring = codeOf(session.lock('l').acquire({ ttl: '1s' }));
+    await world.until(session.close());
+    expect(await world.until(acquiring)).toBe('CANCELED');
+    expect(await world.until(codeOf(session.election('l').campaign()))).toBe('CANCELED');
+    await world.run(100);
+    expect(world.backend.sessions).toBe(0);
+  });
+
   test('ends with the session that it was acquired in when that is closed, and not when that is lost', async () => {
     const world = new World();
     const client = await world.client();

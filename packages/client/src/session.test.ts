@@ -58,3 +58,10 @@ test('is closed in time, whatever its locks wait for before they can be released
   await closed;
   expect([session.state, commands, clock.pendingTimers]).toEqual(['closed', ['leaseGrant', 'leaseRevoke'], 0]);
 });
+
+test('a session that is closed takes no other one in: what was just being opened for it ends', async () => {
+  const [parent, child] = [await opened(), await opened()];
+  await parent.session.close(1_000);
+  expect(() => parent.session.adopt(child.session)).toThrow(expect.objectContaining({ code: 'CANCELED' }));
+  expect([child.session.state, child.commands]).toEqual(['closed', ['leaseGrant', 'leaseRevoke']]);
+});

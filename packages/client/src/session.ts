@@ -169,8 +169,15 @@ export class Session {
     this.#lose('the server has ended the session');
   }
 
-  /** Ends another one together with this one when this one is closed; not when it is lost, as they live apart. */
+  /**
+   * Ends another one together with this one when this one is closed; not when it is lost, as they live apart. One that was
+   * just being opened ends at once: nobody would close it any more. @throws ServiceError when this one was closed, or left.
+   */
   adopt(child: Session): Session {
+    if (this.#state === 'closed' && this.#lossReason !== undefined) {
+      child.end(GIVE_UP_TIMEOUT_MS).catch(() => {});
+      throw this.#lossReason;
+    }
     this.#children.add(child);
     child.onLoss(() => this.#children.delete(child));
     return child;
