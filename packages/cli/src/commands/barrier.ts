@@ -113,7 +113,9 @@ function runCommand(shell: Shell): Command {
 async function enter(barrier: DoubleBarrier, options: Parameters<DoubleBarrier['enter']>[0]): Promise<Holding> {
   const stay: BarrierStay = await barrier.enter(options);
   return {
-    signal: stay.signal,
+    get signal() {
+      return stay.signal;
+    },
     part: (signal) => (stay.state === 'lost' ? Promise.resolve() : stay.leave({ signal })),
     [Symbol.asyncDispose]: () => stay[Symbol.asyncDispose](),
   };

@@ -9,6 +9,7 @@ import type { Shell } from '../shell.ts';
 
 /** Something under which a command runs: `signal` aborts when it is lost. */
 export interface Holding {
+  /** Looking at it finds out whether it is lost, also when this process was frozen meanwhile. */
   readonly signal: AbortSignal;
   /** Gives it back, and waits for others to do so: for nobody any more once `signal` is aborted. */
   part?(signal: AbortSignal): Promise<void>;
@@ -55,7 +56,7 @@ export async function runChild<Held extends Holding>(
     try {
       child = start(held, request);
       request.onStart?.(child, held);
-      const code = await watchOver(child, { signal: held.signal, lost, killAfterMs, shell });
+      const code = await watchOver(child, held, { lost, killAfterMs, shell });
       await held.part?.(part.signal).catch((error: unknown) => {
         shell.err(`remora: ${what} did not end together with all others: ${String(error)}`);
       });
@@ -82,12 +83,17 @@ function start<Held>(held: Held, { argv, env }: ChildRequest<Held>): ChildProces
   return spawn(program, args, { stdio: 'inherit', env: { ...process.env, ...env(held) } });
 }
 
-interface Watch extends Pick<Holding, 'signal'>, Pick<ChildRequest<never>, 'lost' | 'shell'> {
+interface Watch extends Pick<ChildRequest<never>, 'lost' | 'shell'> {
   readonly killAfterMs: number;
 }
 
 /** Waits for the command, and ends it when what it runs under is lost (K2). */
-function watchOver(child: ChildProcess, { signal, lost, killAfterMs, shell }: Watch): Promise<number> {
+function watchOver(
+  child: ChildProcess,
+  held: Pick<Holding, 'signal'>,
+  { lost, killAfterMs, shell }: Watch,
+): Promise<number> {
+  const { signal } = held;
   return new Promise((resolve, reject) => {
     let deadline: NodeJS.Timeout | undefined;
     const onLost = (): void => {
@@ -105,7 +111,8 @@ function watchOver(child: ChildProcess, { signal, lost, killAfterMs, shell }: Wa
     child.once('exit', (code, killedBy) => {
       signal.removeEventListener('abort', onLost);
       clearTimeout(deadline);
-      if (signal.aborted) resolve(exitCode('lockLost'));
+      // Looked at anew: of a process that was frozen the end of the command may be the first that it hears.
+      if (held.signal.aborted) resolve(exitCode('lockLost'));
       else resolve(code ?? 128 + (SIGNAL_NUMBERS[killedBy ?? ''] ?? 0));
     });
   });
