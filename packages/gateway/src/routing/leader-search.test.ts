@@ -83,6 +83,31 @@ test('the search ends when nobody waits any more', () => {
   expect(clock.pendingTimers).toBe(0);
 });
 
+// Cluster seed 80215: an observer of an election was told nothing any more, as its range was led by a new member.
+test('a leader that became a member after the search began is found (LS2)', () => {
+  const says = new Map([1, 2, 3].map((node) => [node, { leader: 0, term: 1 }]));
+  const { clock, routes, search } = setUp(says);
+  let found = 0;
+  search.wait(RANGE, KEY, () => found++);
+  clock.advance(100);
+  says.set(4, { leader: 4, term: 2 });
+  says.set(2, { leader: 4, term: 2 });
+  clock.advance(60);
+  expect([found, routes.leader(2)]).toEqual([1, 4]);
+});
+
+test('those are asked that are members by now, as the routes know (LS2)', () => {
+  const says = new Map([[5, { leader: 5, term: 2 }]]);
+  const { clock, routes, search } = setUp(says);
+  let found = 0;
+  search.wait(RANGE, KEY, () => found++);
+  clock.advance(100);
+  const replicas = [4, 5, 6].map((nodeId) => ({ replicaId: nodeId, nodeId, type: 'voter' as const }));
+  routes.learnRanges([{ ...RANGE, epoch: { confVersion: 4, version: 1 }, replicas }]);
+  clock.advance(60);
+  expect([found, routes.leader(2)]).toEqual([1, 5]);
+});
+
 test('who waits for the leader of a range that was merged away is let go, to ask where its key is now (LS3)', () => {
   const says = new Map<number, { leader: number; term: number } | 'unreachable' | 'merged away'>([
     [1, 'unreachable'],

@@ -28,6 +28,7 @@ interface Search {
  * LS1. Only a replica that says "I lead" is believed: followers may still name a leader that is gone.
  * LS2. While anybody waits, each replica has at most one question under way, which it answers when it leads, and gets a
  *      new one soon after it has answered.
+ *      Its members may be others by now: those are asked that the routes know of, and whoever is said to lead.
  * LS3. A range that was merged away has no leader any more. Who waits for one is let go as soon as its key is known to be
  *      another range's.
  */
@@ -74,13 +75,16 @@ export class LeaderSearch {
   }
 
   #round(search: Search): void {
-    const { rangeId, replicas } = search.range;
+    const { rangeId } = search.range;
     if (this.#searches.get(rangeId) !== search) return;
-    if (search.waiting.size === 0) {
+    const [first] = search.waiting;
+    if (first === undefined) {
       this.#searches.delete(rangeId);
       return;
     }
-    for (const { nodeId } of replicas) if (!search.asked.has(nodeId)) this.#ask(search, nodeId);
+    const now = this.#routes.find(first.key);
+    if (now?.rangeId === rangeId) search.range = now;
+    for (const { nodeId } of search.range.replicas) if (!search.asked.has(nodeId)) this.#ask(search, nodeId);
     this.#clock.setTimer(ROUND_MS, () => this.#round(search));
   }
 
@@ -92,10 +96,18 @@ export class LeaderSearch {
       search.asked.delete(nodeId);
       if (error !== undefined) this.#routes.learnMoved(error);
       this.#letGo(search);
-      if (info === undefined || info.leaderNode !== nodeId) return;
+      if (info === undefined) return;
+      if (info.leaderNode !== nodeId) return this.#askNewcomer(search, info.leaderNode);
       this.#routes.learnInfo(info, nodeId);
       if (this.#routes.leader(rangeId) !== 0) this.#found(search);
     });
+  }
+
+  /** LS2. One that is a member as far as is known is asked anyway. */
+  #askNewcomer(search: Search, nodeId: number): void {
+    const { range, waiting, asked } = search;
+    if (nodeId === 0 || waiting.size === 0 || asked.has(nodeId)) return;
+    if (!range.replicas.some((replica) => replica.nodeId === nodeId)) this.#ask(search, nodeId);
   }
 
   /** LS3. */
