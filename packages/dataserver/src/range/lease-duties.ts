@@ -110,9 +110,10 @@ export class LeaseDuties {
     if (command.type === 'leaseEnd') this.#registrar.void(command.id);
     if (command.type !== 'leaseRevoke') return done;
     return (error, reply) => {
-      if (reply === undefined) return done(error, undefined);
+      // Who asks under another id is told that there is no such lease: that, too, only when it is gone everywhere.
+      if (reply === undefined && error?.code !== 'LEASE_NOT_FOUND') return done(error, undefined);
       this.#endings.whenGone(command.id, (unknown) =>
-        unknown === undefined ? done(undefined, reply) : done(unknown, undefined),
+        unknown === undefined ? done(error, reply) : done(unknown, undefined),
       );
     };
   }
