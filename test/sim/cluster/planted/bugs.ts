@@ -281,8 +281,8 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: "if (attempt > 0) return done(refusal, undefined);\n    // No mark: the acquire was answered, so its request id keeps it from being applied again.\n    this.#deps.commandAsItIs(\n      { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0 } },",
     replace:
       "this.#deps.commandAsItIs(\n      { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0, ...(attempt > 0 && { attempt }) } },",
-    seed: 4,
-    runMs: 20_000,
+    seed: 8,
+    runMs: 10_000,
     caughtBy: 'packages/gateway/src/routing/range-backend.test.ts',
     properties: ['errors are explained', 'lock: one holder', 'lock: a holder holds', 'linearizable locks'],
   },
