@@ -221,7 +221,8 @@ export class LinkCaller implements RpcChannel {
   #expire(nowMs: number): boolean {
     this.#calls.forEach((call, id) => {
       if (call.deadlineMs > nowMs) return;
-      this.#calls.delete(id);
+      // C1. A `done` may have ended others meanwhile, and even the link.
+      if (!this.#calls.delete(id)) return;
       this.#abandon(call);
       call.done(noAnswer(call, 'timed out'), undefined);
     });
@@ -257,8 +258,7 @@ export class LinkCaller implements RpcChannel {
   /** C5. */
   #moveOn(): void {
     this.#calls.forEach((call, id) => {
-      if (!call.movable) return;
-      this.#calls.delete(id);
+      if (!call.movable || !this.#calls.delete(id)) return; // C1
       this.#abandon(call);
       call.done(muteError(call), undefined);
     });
@@ -332,13 +332,16 @@ export class LinkCaller implements RpcChannel {
     this.#closed = reason;
     this.#outbox.close();
     const calls = this.#calls.values();
-    const streams = [...this.#streams.values()];
-    this.#calls.clear();
-    this.#streams.clear();
+    const streams = [...this.#streams];
     // First, so that whoever asks again from its callback finds this link gone.
     this.#ports.onClose?.(reason);
-    for (const call of calls) call.done(noAnswer(call, 'lost its connection', reason), undefined);
-    for (const stream of streams) stream.onEnd(unavailable(reason));
+    // C1. Who is told may cancel others, which are told nothing then.
+    for (const call of calls) {
+      if (this.#calls.delete(call.id)) call.done(noAnswer(call, 'lost its connection', reason), undefined);
+    }
+    for (const [id, stream] of streams) {
+      if (this.#streams.delete(id)) stream.onEnd(unavailable(reason));
+    }
   }
 }
 

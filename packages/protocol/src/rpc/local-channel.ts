@@ -99,6 +99,7 @@ class LocalCall implements CallContext, CallHandle {
   readonly #done: Done<unknown>;
   #hooks: (() => void)[] | undefined;
   #over = false;
+  #abandoned = false;
 
   constructor(
     open: TransientMap<LocalCall>,
@@ -118,6 +119,7 @@ class LocalCall implements CallContext, CallHandle {
   }
 
   onCancel(fn: () => void): void {
+    if (this.#abandoned) return fn();
     if (this.#over) return;
     if (this.#hooks === undefined) this.#hooks = [fn];
     else this.#hooks.push(fn);
@@ -137,6 +139,7 @@ class LocalCall implements CallContext, CallHandle {
 
   #abandon(): boolean {
     if (!this.#finish()) return false;
+    this.#abandoned = true;
     for (const hook of this.#hooks ?? []) hook();
     return true;
   }

@@ -60,7 +60,10 @@ export interface RpcChannel {
 export interface CallContext {
   /** The calling node; 0 for a local call. */
   readonly peer: number;
-  /** Runs when the caller cancelled or its link broke, if that is before `done`. */
+  /**
+   * Runs when the caller cancelled or its link broke, if that is before `done`; at once when that was before this call: a
+   * handler that had to wait first has something to take back all the same.
+   */
   onCancel(fn: () => void): void;
 }
 

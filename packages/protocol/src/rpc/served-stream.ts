@@ -30,7 +30,8 @@ export class ServedStream implements StreamContext<unknown> {
   #underWay = 0;
   #waiting = false;
   #over = false;
-  #peerClosed = false;
+  /** It ended, and not by the handler: which hears of it, once it has returned. */
+  #closed = false;
 
   constructor(method: Method<unknown, unknown>, ports: StreamPorts) {
     this.peer = ports.peer;
@@ -42,7 +43,7 @@ export class ServedStream implements StreamContext<unknown> {
     this.#guard(() => {
       this.#sink = handler(this.#method.decodeRequest(rawRequest), this);
     });
-    if (this.#peerClosed) this.#sink?.onClose();
+    if (this.#closed) this.#sink?.onClose();
   }
 
   receive(rawRequest: unknown): void {
@@ -54,8 +55,7 @@ export class ServedStream implements StreamContext<unknown> {
   close(): void {
     if (this.#over) return;
     this.#over = true;
-    this.#peerClosed = true;
-    this.#sink?.onClose();
+    this.#close();
   }
 
   credit(count: number): void {
@@ -100,6 +100,11 @@ export class ServedStream implements StreamContext<unknown> {
   #fail(error: ServiceError): void {
     if (this.#over) return;
     this.end(error);
+    this.#close();
+  }
+
+  #close(): void {
+    this.#closed = true;
     this.#sink?.onClose();
   }
 

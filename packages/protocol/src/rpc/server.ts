@@ -305,10 +305,12 @@ class LinkServer implements ServedLink {
     const streams = [...this.#streams.values()];
     this.#calls.clear();
     this.#streams.clear();
+    // All are over before any handler hears of it: one that answers others then gives nothing back a second time.
     for (const call of calls) {
+      call.over = true;
       this.#letGo(call.bytes);
-      call.cancel();
     }
+    for (const call of calls) call.cancel();
     for (const stream of streams) stream.close();
     this.#options.onClose?.(reason);
   }
@@ -319,6 +321,7 @@ class ServedCall {
   /** What its request holds. */
   readonly bytes: number;
   over = false;
+  #canceled = false;
   #hooks: (() => void)[] | undefined;
 
   constructor(peer: number, bytes: number) {
@@ -327,6 +330,7 @@ class ServedCall {
   }
 
   onCancel(fn: () => void): void {
+    if (this.#canceled) return fn();
     if (this.over) return;
     // Made with its one hook: an array that grows makes room for more than a dozen.
     if (this.#hooks === undefined) this.#hooks = [fn];
@@ -335,6 +339,7 @@ class ServedCall {
 
   cancel(): void {
     this.over = true;
+    this.#canceled = true;
     for (const hook of this.#hooks ?? []) hook();
   }
 }
