@@ -61,6 +61,8 @@ export class RangeCalls {
   /** Waits for something that goes on by itself, as long as the request does. */
   async during<Result>(work: Promise<Result>): Promise<Result> {
     const { signal } = this;
+    // It goes on, and may fail when nobody waits any more: a rejection that nobody takes would end the process.
+    work.catch(() => undefined);
     signal.throwIfAborted();
     let onAbort = (): void => {};
     const over = new Promise<never>((_, reject) => {
