@@ -23,6 +23,7 @@ export interface Sender {
  * O1. Items leave in the order in which they were put.
  * O2. Until the link is open, and while it is full, items stay here unencoded; `bytes` tells how much, and whoever
  *     puts them bounds it.
+ * O3. Whoever was told that there is no room hears of it when there is, also when the link was never full.
  */
 export class Outbox {
   readonly #link: FrameLink;
@@ -32,8 +33,10 @@ export class Outbox {
   #bytes = 0;
   #state: 'closed' | 'writable' | 'full' = 'closed';
   #scheduled = false;
+  /** Somebody was told that there is no room (O3). */
+  #awaited = false;
 
-  /** `onWritable` is called when everything has been sent after a time in which the link was full. */
+  /** `onWritable` is called when everything has been sent after a time in which somebody found no room. */
   constructor(link: FrameLink, clock: Clock, onWritable: () => void) {
     this.#link = link;
     this.#clock = clock;
@@ -45,8 +48,11 @@ export class Outbox {
     return this.#bytes;
   }
 
-  get full(): boolean {
-    return this.#state === 'full';
+  /** Whether more may be put without a pause: the link takes it, and no more than `bytesMax` waits. */
+  hasRoom(bytesMax: number): boolean {
+    if (this.#state !== 'full' && this.#bytes <= bytesMax) return true;
+    this.#awaited = true;
+    return false;
   }
 
   put(item: Item, size: number, sender?: Sender): void {
@@ -64,7 +70,6 @@ export class Outbox {
     if (this.#state !== 'full') return;
     this.#state = 'writable';
     this.#flush();
-    if (this.#writable()) this.#onWritable();
   }
 
   /** Drops what waits; nothing is sent any more. */
@@ -105,5 +110,8 @@ export class Outbox {
     }
     // A link may close itself inside send; close() has then replaced the queue already.
     if (queue === this.#queue) this.#queue = at === queue.length ? [] : queue.slice(at);
+    if (!this.#awaited || !this.#writable()) return;
+    this.#awaited = false;
+    this.#onWritable(); // O3
   }
 }

@@ -102,6 +102,17 @@ describe('calls over a link', () => {
     expect(outcome.error).toBe('UNIMPLEMENTED');
   });
 
+  test('a method that is registered after it was asked for is served on the same link', () => {
+    const { clock, caller, registry } = setUp();
+    const later = { ...echo, name: 'test.later' };
+    const early = callEcho(caller, 'x', later);
+    clock.advance(1);
+    registry.handle(later, (text, _context, done) => done(undefined, text));
+    const late = callEcho(caller, 'y', later);
+    clock.advance(1);
+    expect([early.error, late.reply]).toEqual(['UNIMPLEMENTED', 'y']);
+  });
+
   test('a request that does not decode is INVALID_ARGUMENT and leaves the link alone', () => {
     const { clock, caller } = setUp();
     const bad = callEcho(caller, 'x', { ...echo, encodeRequest: () => 42 });
@@ -601,6 +612,40 @@ describe('streams over a link', () => {
     clock.advance(1);
     // It was still beginning when it lost it.
     expect([code, heard]).toEqual(['RESOURCE_EXHAUSTED', 1]);
+  });
+
+  test('goes on after much has waited, also over a link that takes all of it at once', () => {
+    const clock = new ManualClock();
+    const registry = createRpcRegistry();
+    registry.handleStream(countTo, (limit, context) => {
+      let next = 0;
+      const pump = (): void => {
+        while (next < limit) if (!context.send(next++)) return;
+      };
+      context.onDrain(pump);
+      pump();
+      return { onMessage() {}, onClose() {} };
+    });
+    const pair = createMemoryLink(clock);
+    const link: FrameLink = {
+      start: (receiver) => pair.server.start(receiver),
+      send(frame) {
+        pair.server.send(frame);
+        return true;
+      },
+      close: (reason) => pair.server.close(reason),
+    };
+    serveLink({ link, registry, clock, peer: 1, limits: { ...DEFAULT_SERVER_LIMITS, queueBytesMax: 50 } });
+    const caller = new LinkCaller({ link: pair.client, clock });
+    const got: number[] = [];
+    caller.openStream(
+      countTo,
+      100,
+      (n) => got.push(n),
+      () => {},
+    );
+    clock.advance(1);
+    expect(got).toEqual(Array.from({ length: 100 }, (_, i) => i));
   });
 
   test('a broken link ends both sides', () => {

@@ -158,8 +158,12 @@ class LinkServer implements ServedLink {
 
   #onMethod(number: number, name: string): void {
     if (this.#methods.size >= METHODS_MAX) throw new ServiceError('RESOURCE_EXHAUSTED', 'too many method names');
+    this.#methods.set(number, this.#lookup(name) ?? name);
+  }
+
+  #lookup(name: string): Registered | undefined {
     const allowed = this.#options.allows?.(name) ?? true;
-    this.#methods.set(number, (allowed ? this.#options.registry.lookup(name) : undefined) ?? name);
+    return allowed ? this.#options.registry.lookup(name) : undefined;
   }
 
   /** The method to serve, or the reason why not. */
@@ -173,7 +177,9 @@ class LinkServer implements ServedLink {
     if (this.#outbox.bytes > this.#limits.queueBytesMax) return this.#busy('the connection does not take its answers');
     const entry = this.#methods.get(asCount(rawNumber, 'method number'));
     if (entry === undefined) throw new ServiceError('INVALID_ARGUMENT', 'a method number was never bound');
-    return typeof entry === 'string' ? new ServiceError('UNIMPLEMENTED', `${entry} is not served here`) : entry;
+    if (typeof entry !== 'string') return entry;
+    // What was not served when it was named may be by now: a node becomes a master while its links stand.
+    return this.#lookup(entry) ?? new ServiceError('UNIMPLEMENTED', `${entry} is not served here`);
   }
 
   #busy(message: string): ServiceError {
@@ -227,7 +233,7 @@ class LinkServer implements ServedLink {
     const { method, handler } = entry;
     const stream = new ServedStream(method, {
       peer: this.#options.peer,
-      roomFor: () => !this.#outbox.full && this.#outbox.bytes <= this.#limits.queueBytesMax,
+      roomFor: () => this.#outbox.hasRoom(this.#limits.queueBytesMax),
       put: (raw) => this.#put([ANSWER.message, id, raw], roughSize(raw)),
       end: (error) => {
         if (this.#streams.delete(id)) this.#putEnd(id, error);
