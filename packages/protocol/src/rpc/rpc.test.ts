@@ -460,6 +460,18 @@ describe('calls over a link', () => {
     expect(outcome.error).toBe('RESOURCE_EXHAUSTED');
   });
 
+  test('an answer above the limit that tells what was changed is lost, and no refusal', () => {
+    const { clock, registry, caller } = setUp({ serverLimits: { replyBytesMax: 100 } });
+    const change = { ...echo, name: 'test.change', changes: true };
+    registry.handle(change, (text, _context, done) => done(undefined, text));
+    let seen: ServiceError | undefined;
+    caller.call(change, 'x'.repeat(200), { timeoutMs: 100 }, (error) => {
+      seen = error;
+    });
+    clock.advance(1);
+    expect(seen).toMatchObject({ code: 'UNKNOWN_OUTCOME', details: { applied: true } });
+  });
+
   test('garbage from the peer ends the link, not the process', () => {
     const clock = new ManualClock();
     const pair = createMemoryLink(clock);

@@ -14,6 +14,8 @@ export interface Method<Request, Reply> {
   readonly decodeRequest: (raw: unknown) => Request;
   readonly encodeReply: (reply: Reply) => unknown;
   readonly decodeReply: (raw: unknown) => Reply;
+  /** Its replies tell what was changed. Default false. One that is too large to be sent is lost then, and no refusal. */
+  readonly changes?: boolean;
 }
 
 export interface CallOptions {

@@ -4,6 +4,7 @@ import { ANSWER, ASK, type DecodedItem, decodeMeasuredFrame, encodeError, roughS
 import type { FrameLink } from './link.ts';
 import { Outbox } from './outbox.ts';
 import type { Registered, RpcDispatcher } from './registry.ts';
+import type { Method } from './rpc.ts';
 import { ServedStream } from './served-stream.ts';
 
 export interface ServerLimits {
@@ -13,7 +14,7 @@ export interface ServerLimits {
   readonly queueBytesMax: number;
   /** Bytes of requests of one link that are being worked on; beyond it calls are refused with RESOURCE_EXHAUSTED. */
   readonly heldBytesMax: number;
-  /** A larger answer is replaced by a RESOURCE_EXHAUSTED error. */
+  /** A larger answer is replaced by a RESOURCE_EXHAUSTED error; by UNKNOWN_OUTCOME where it would tell what was changed. */
   readonly replyBytesMax: number;
 }
 
@@ -210,7 +211,7 @@ class LinkServer implements ServedLink {
       this.#calls.delete(id);
       this.#letGo(call.bytes);
       if (error !== undefined) this.#putError(id, error);
-      else this.#putReply(id, entry.method.encodeReply(reply));
+      else this.#putReply(id, entry.method, reply);
     };
     try {
       entry.handler(entry.method.decodeRequest(item[3]), call, done);
@@ -271,13 +272,11 @@ class LinkServer implements ServedLink {
     this.#options.held?.give(bytes);
   }
 
-  #putReply(id: number, raw: unknown): void {
+  #putReply(id: number, method: Method<unknown, unknown>, reply: unknown): void {
+    const raw = method.encodeReply(reply);
     const size = roughSize(raw);
-    if (size > this.#limits.replyBytesMax) {
-      this.#putError(id, new ServiceError('RESOURCE_EXHAUSTED', 'the answer is too large: ask for less at once'));
-      return;
-    }
-    this.#put([ANSWER.reply, id, raw], size);
+    if (size > this.#limits.replyBytesMax) this.#putError(id, tooLarge(method));
+    else this.#put([ANSWER.reply, id, raw], size);
   }
 
   #putError(id: number, error: ServiceError): void {
@@ -348,6 +347,14 @@ class ServedCall {
     this.#canceled = true;
     for (const hook of this.#hooks ?? []) hook();
   }
+}
+
+/** Who is refused takes it that nothing was changed, and asks again. */
+function tooLarge({ changes }: Method<unknown, unknown>): ServiceError {
+  if (changes !== true) return new ServiceError('RESOURCE_EXHAUSTED', 'the answer is too large: ask for less at once');
+  return new ServiceError('UNKNOWN_OUTCOME', 'it was applied, but the answer is too large', {
+    details: { applied: true },
+  });
 }
 
 function wrongKind(name: string): ServiceError {

@@ -1,0 +1,34 @@
+import { ManualClock, type ServiceError } from '@remora/base';
+import { createMemoryLink, LinkCaller, type PipeCommand, pipeCommand } from '@remora/protocol';
+import { expect, test } from 'vitest';
+import type { Backend } from '../backend.ts';
+import { createPipeRegistry, PIPE_LIMITS, servePipe } from './pipe-server.ts';
+
+test('a client is not told that its command was refused when only the answer is too large', () => {
+  const clock = new ManualClock();
+  const bytes = Buffer.alloc(100, 1);
+  const kv = { key: bytes, value: bytes, createRevision: 1, modRevision: 1, version: 1, lease: 0n };
+  const backend: Pick<Backend, 'command' | 'rangeTimeMs'> = {
+    command(_command, _options, done) {
+      const result = { type: 'delete', deleted: 1, prev: [kv] } as const;
+      done(undefined, { result, revision: 7, raftTerm: 1 });
+      return () => {};
+    },
+    rangeTimeMs: () => 5,
+  };
+  const pair = createMemoryLink(clock);
+  const limits = { ...PIPE_LIMITS, replyBytesMax: 100 };
+  servePipe({ link: pair.server, registry: createPipeRegistry(backend as Backend), clock, limits });
+  const caller = new LinkCaller({ link: pair.client, clock });
+  const request: PipeCommand = {
+    command: { type: 'kv', op: { type: 'delete', key: bytes, prevKv: true } },
+    requestId: 'r1',
+    timeoutMs: 1_000,
+  };
+  let seen: ServiceError | undefined;
+  caller.call(pipeCommand, request, { timeoutMs: 1_000 }, (error) => {
+    seen = error;
+  });
+  clock.advance(1);
+  expect(seen).toMatchObject({ code: 'UNKNOWN_OUTCOME', details: { applied: true } });
+});
