@@ -135,6 +135,16 @@ describe('an acquire with a token of its own', () => {
     expect(await bed.refused({ target: path('l', 'acquire'), body })).toBe('410 SESSION_EXPIRED');
   });
 
+  test('that a release has overtaken is not granted', async () => {
+    const release = { target: path('l', 'release'), body: { token: 'a-guid' } };
+    const unknown = { released: false, code: 'SESSION_EXPIRED' };
+    expect([await bed.done(release, 1), bed.world.backend.sessions]).toEqual([unknown, 0]);
+    expect(await bed.refused({ target: path('l', 'acquire'), body })).toBe('410 SESSION_EXPIRED');
+    expect(await bed.users('l')).toBe('0/0');
+    expect(await bed.done(release)).toEqual(unknown);
+    expect(bed.world.backend.sessions).toBe(0);
+  });
+
   test('leaves the queue by a release', async () => {
     await bed.acquire('l');
     const waiting = bed.ask({ target: path('l', 'acquire'), body });

@@ -29,7 +29,7 @@ export interface Claim {
 }
 
 /** No one renews in the background: longer than the SDK's. */
-const TTL_DEFAULT_MS = 30_000;
+export const TTL_DEFAULT_MS = 30_000;
 export const TTL_MIN_MS = 1_000;
 /** A day; for longer, a session is renewed. */
 export const TTL_MAX_MS = 86_400_000;

@@ -18,7 +18,9 @@ import {
   LEAVE_ATTEMPT,
   OF_THE_GRANT,
   ownLease,
+  ownRequestId,
   readGrantee,
+  TTL_DEFAULT_MS,
 } from './claims.ts';
 import type { Fields } from './fields.ts';
 import {
@@ -50,6 +52,7 @@ const NOT_HELD: readonly string[] = ['LOCK_NOT_HELD', 'LOCK_WRONG_OWNER', 'SESSI
  * What is done over HTTP with a lock that is held, and what is asked about locks.
  *
  * HL1. Renewing and releasing take what acquire answered, and can be repeated.
+ * HL2. Nothing is acquired with a token by a call that a release of it overtook: also where the release finds no session.
  */
 export class LockCalls {
   readonly #calls: RangeCalls;
@@ -103,16 +106,27 @@ export class LockCalls {
     return { released: false, code: result.code };
   }
 
-  /** Who has forgotten the session, or never heard of it, is found by its token. */
+  /** Who has forgotten the session, or never heard of it, is found by its token. Undefined: it has ended. */
   async #owner(lock: LockId, token: string, session: string | undefined): Promise<Owner | undefined> {
     if (session !== undefined) return { session: parseSession(session), token };
-    const lease = ownLease({ lock, token });
+    const own = { lock, token };
     try {
-      return { session: (await this.#calls.renew({ lease, incarnation: 0 })).ref, token };
+      return { session: (await this.#calls.renew({ lease: ownLease(own), incarnation: 0 })).ref, token };
     } catch (error) {
-      if (error instanceof ServiceError && error.code === 'SESSION_EXPIRED') return undefined;
-      throw error;
+      if (!(error instanceof ServiceError) || error.code !== 'SESSION_EXPIRED') throw error;
     }
+    await this.#spend(own);
+    return undefined;
+  }
+
+  /**
+   * HL2. The acquire may be on its way, and its session not opened yet. It is opened here, by the command that the acquire
+   * would do it with, and ended: who comes with that command, as long as it is remembered, finds that it has ended.
+   */
+  async #spend(own: Pick<Owner, 'token'> & { readonly lock: LockId }): Promise<void> {
+    const session = { id: ownLease(own), ttlMs: TTL_DEFAULT_MS, attributes: {} };
+    const { ref } = await this.#calls.open(session, ownRequestId(own));
+    await this.#calls.close(ref);
   }
 
   async #leave(lock: LockId, owner: Owner): Promise<LockResult> {
