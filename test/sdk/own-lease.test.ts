@@ -80,6 +80,35 @@ describe('a lock with a ttl of its own', () => {
   });
 });
 
+describe('a leadership that is resumed', () => {
+  test('ends with the session that it was resumed in, and is not taken up in one that was closed', async () => {
+    const world = new World();
+    const [first, second] = [await world.client(), await world.client()];
+    const led = await world.until(first.election('l').campaign());
+    const [open, closed] = [await world.until(second.session()), await world.until(second.session())];
+    await world.until(closed.close());
+    expect(await world.until(codeOf(closed.election('l').resume(led.handle)))).toBe('CANCELED');
+    expect(await world.until(led.check())).toBe(true);
+    const resumed = await world.until(open.election('l').resume(led.handle));
+    expect([resumed.state, resumed.version]).toEqual(['active', led.version]);
+    await world.until(open.close());
+    expect([resumed.state, await world.until(second.election('l').leader())]).toEqual(['lost', undefined]);
+  });
+
+  test('is kept alive by nobody when what was asked for is refused', async () => {
+    const world = new World();
+    const [one = '', other = ''] = GATEWAYS;
+    const first = await world.client({ endpoints: [one] });
+    const second = await world.client({ endpoints: [other] });
+    const { handle } = await world.until(first.election('l').campaign());
+    world.isolated.add(one);
+    const resumed = second.election('l').resume(handle, { wait: -1 });
+    expect(await world.until(codeOf(resumed))).toBe('INVALID_ARGUMENT');
+    await world.run(20_000);
+    expect(await world.until(second.election('l').leader())).toBeUndefined();
+  });
+});
+
 describe('a lock that is not renewed', () => {
   test('counts down, from its grant, and is lost before anybody else can have it', async () => {
     const world = new World();

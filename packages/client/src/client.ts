@@ -185,10 +185,7 @@ export class RemoraClient implements AsyncDisposable {
     const health = options.health && healthPlan(options.health);
     const session = await this.#openSession({ ttlMs: this.#ttlMs(options.ttl) }, options.attributes);
     if (health !== undefined) watchHealth(session, health, this.#requester.ports.clock);
-    const deps = this.#lockDeps(
-      () => session,
-      (own) => session.adopt(own),
-    );
+    const deps = this.#lockDeps(() => session, session);
     return new ClientSession(session, deps, this.#timeoutMs);
   }
 
@@ -242,12 +239,18 @@ export class RemoraClient implements AsyncDisposable {
     await Promise.allSettled([...opening, ...[...this.#sessions].map(close), this.#requester.endings.close()]);
   }
 
-  #lockDeps(session: () => Session | Promise<Session>, adopt = (own: Session): Session => own): LockDeps {
+  /** `parent`: leases of locks end with it when it is closed; absent: with the client alone. */
+  #lockDeps(session: () => Session | Promise<Session>, parent?: Session): LockDeps {
+    const adopt = (own: Session): Session => parent?.adopt(own) ?? own;
     return {
       requester: this.#requester,
       session,
       openLease: async (terms, lock) => adopt(await this.#openLease(terms, lock)),
-      resumeSession: (ref) => this.#begin(() => Session.resume(this.#requester, ref, this.#timeoutMs)),
+      resumeSession: async (ref) => {
+        // Before it is taken up: nobody else is to lose it for that.
+        if (parent?.state === 'closed') throw parent.lossReason ?? clientClosed();
+        return adopt(await this.#begin(() => Session.resume(this.#requester, ref, this.#timeoutMs)));
+      },
       nextAttempt: () => ++this.#attempts,
       newToken: () => this.#tokens.next(),
       requestTimeoutMs: this.#timeoutMs,

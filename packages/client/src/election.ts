@@ -7,6 +7,7 @@ import type { HeldLockState } from './hold-life.ts';
 import { type BytesLike, toBytes } from './keys.ts';
 import type { LockDeps } from './lock.ts';
 import { LockEvents, type LockEventsOptions, LockStates, lockWatchEvents } from './lock-events.ts';
+import type { Session } from './session.ts';
 
 /**
  * An election is a lock that is held alone: its holder leads, the candidates are its queue, in their order, and what the
@@ -81,12 +82,11 @@ export class Election {
    */
   async resume(handle: LeadershipHandle, options: ResumeOptions = {}): Promise<Leadership> {
     const { token, attempt } = handle;
-    const session = await this.#deps.resumeSession({
-      lease: BigInt(`0x${handle.lease}`),
-      incarnation: handle.incarnation,
-    });
-    // The same number asks about the same acquire: a holder, or a candidate, is what it was.
-    const deps = { ...this.#deps, openLease: async () => session, nextAttempt: () => attempt };
+    const ref = { lease: BigInt(`0x${handle.lease}`), incarnation: handle.incarnation };
+    // The same number asks about the same acquire: a holder, or a candidate, is what it was. The session is taken up within
+    // the acquire: it ends with that, if what was asked for is refused, rather than being renewed for nobody.
+    const openLease = (): Promise<Session> => this.#deps.resumeSession(ref);
+    const deps = { ...this.#deps, openLease, nextAttempt: () => attempt };
     const held = await acquireLock(deps, this.id, { ...options, token, apart: true });
     return new Leadership(held);
   }
