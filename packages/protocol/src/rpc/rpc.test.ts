@@ -453,6 +453,14 @@ describe('calls over a link', () => {
     expect([small.reply, large.error, ended]).toEqual(['small', 'REQUEST_TOO_LARGE', 'REQUEST_TOO_LARGE']);
   });
 
+  test('a request is measured in bytes, not in characters', () => {
+    const { clock, caller } = setUp();
+    const small = callEcho(caller, 'small');
+    const large = callEcho(caller, '語'.repeat(300_000));
+    clock.advance(1);
+    expect([small.reply, large.error]).toEqual(['small', 'REQUEST_TOO_LARGE']);
+  });
+
   test('an answer above the limit becomes RESOURCE_EXHAUSTED', () => {
     const { clock, caller } = setUp({ serverLimits: { replyBytesMax: 100 } });
     const outcome = callEcho(caller, 'x'.repeat(200));
