@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { ServiceError } from '@remora/base';
 import { OPENAPI } from '@remora/gateway';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -82,6 +83,28 @@ describe('a lock with a session of its own', () => {
     expect([await bed.users('l'), bed.world.backend.sessions]).toEqual(['0/0', 0]);
   });
 
+  test('is not told as taken by others when its place could not be given up', async () => {
+    await bed.acquire('l');
+    const { backend, clock } = bed.world;
+    const command = backend.command.bind(backend);
+    const lost = new ServiceError('UNKNOWN_OUTCOME', 'the answer was lost');
+    backend.command = (asked, options, done) => {
+      if (asked.type === 'lock' && asked.command.type === 'acquire') {
+        // As a gateway does: who numbers its acquires keeps its place.
+        const giveUp = command(asked, { ...options, waitMs: 0 }, () => {});
+        clock.setTimer(options.waitMs ?? 0, () => done(new ServiceError('LOCK_TIMEOUT', 'not in time'), undefined));
+        return giveUp;
+      }
+      if (asked.type === 'leaseGrant') return command(asked, options, done);
+      done(lost, undefined);
+      return () => {};
+    };
+    const waiting = bed.ask({ target: path('l', 'acquire'), body: { wait: '2s' } });
+    const { status, body } = await bed.world.until(waiting);
+    expect([status, await bed.users('l')]).toEqual([504, '1/1']);
+    expect(body).toMatchObject({ error: { code: 'UNKNOWN_OUTCOME', retry: 'same' } });
+  });
+
   test('is not acquired for a client that hung up while its session was opened', async () => {
     const caller = new AbortController();
     bed.world.backend.onApplied = ({ type }) => {
@@ -134,6 +157,32 @@ describe('an acquire with a token of its own', () => {
     // However late it is repeated.
     expect(await bed.refused({ target: path('l', 'acquire'), body })).toBe('410 SESSION_EXPIRED');
   });
+
+  test.each(['waits for the lock', 'was granted it'])(
+    'that %s when its call cannot go on is not told that nothing was changed',
+    async (how) => {
+      const first = await bed.acquire('l');
+      const stop = new AbortController();
+      const waiting = bed.ask({ target: path('l', 'acquire'), body, signal: stop.signal });
+      await bed.world.run(2_000);
+      const stopping = new ServiceError('UNAVAILABLE', 'this node is shutting down');
+      if (how === 'waits for the lock') stop.abort(stopping);
+      else {
+        // While it is found out whether the session is alive.
+        const { backend } = bed.world;
+        const query = backend.query.bind(backend);
+        backend.query = (asked, options, done) => {
+          if (asked.type !== 'leaseKeepAlive') return query(asked, options, done);
+          done(new ServiceError('RESOURCE_EXHAUSTED', 'the gateway is busy'), undefined);
+          return () => {};
+        };
+        await bed.done({ target: path('l', 'release'), body: first });
+      }
+      const { status, body: told } = await bed.world.until(waiting);
+      expect([status, told]).toMatchObject([504, { error: { code: 'UNKNOWN_OUTCOME', retry: 'same' } }]);
+      expect(await bed.users('l')).toBe(how === 'waits for the lock' ? '1/1' : '1/0');
+    },
+  );
 
   test('that a release has overtaken is not granted', async () => {
     const release = { target: path('l', 'release'), body: { token: 'a-guid' } };

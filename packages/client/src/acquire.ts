@@ -181,7 +181,8 @@ export class AcquireOperation implements LossListener {
     const { waitMs, lock, attempt, depthMax, data, keepData, delayMs, as } = this.#request;
     const owner = this.#owner;
     const wait = waitMs !== 0;
-    // Both times are reckoned by the gateway, which knows the range's time.
+    // The deadline is reckoned by the gateway, which knows the range's time; it also sees to it that the wait ends. The lock
+    // is told of none: a place that is come back to stays as long as the session.
     const [waitUntilMs, deadlineMs] = [0, 0];
     const usual = { type: 'acquire', lock, owner, wait, waitUntilMs, deadlineMs, attempt, depthMax, data } as const;
     // An object put together of others costs much more, and nearly all need no more than this.

@@ -1,5 +1,5 @@
 import { type Clock, type Random, ServiceError, type Timer, toServiceError } from '@remora/base';
-import type { LockId, SessionRef } from '@remora/lock';
+import type { LockId, LockResult, SessionRef } from '@remora/lock';
 import { acquireCommand, type Claim, ownLease, ownRequestId, readClaim, readLeave, readUpgrade } from './claims.ts';
 import type { Fields } from './fields.ts';
 import { type GrantJson, grantJson, holderJson } from './lock-words.ts';
@@ -44,6 +44,8 @@ export const LEAVE_MARK = 1;
  * HA5. The cluster remembers that somebody has passed a barrier until it says that it knows. Of a call without a token
  *      nobody can ask again, so it is forgotten before the answer.
  * HA6. Upgrades, and leaving a barrier, name the token: HA3 holds for them.
+ * HA7. What may stay (a grant, a place in the queue) is not told as refused: its client would not come for it. Only that the
+ *      time to wait is over is said by its name to who has a token, and may come back.
  */
 export class AcquireCalls {
   readonly #deps: AcquireCallsDeps;
@@ -82,31 +84,44 @@ export class AcquireCalls {
       if (claim.as?.type === 'pass') await this.#takeBack(claim, renewal.ref); // HA5
       return { grant, takeBack: () => void this.#takeBack(claim, renewal.ref) };
     } catch (error) {
-      await this.#takeBack(claim, renewal.ref);
-      throw error;
+      const isTakenBack = await this.#takeBack(claim, renewal.ref);
+      if (!(error instanceof Unsettled)) throw error;
+      const { cause } = error;
+      throw isTakenBack || (claim.mayRepeat && cause.code === 'LOCK_TIMEOUT') ? cause : notKnown(cause); // HA7
     }
   }
 
   async #granted(claim: Claim, renewal: Renewal, signal: AbortSignal): Promise<GrantJson> {
-    const { calls, clock } = this.#deps;
+    const { clock } = this.#deps;
     const heart = new Heart(this.#deps, renewal);
     try {
-      const waiting = claim.waitMs > 0 ? { waitMs: claim.waitMs } : {};
-      const result = await calls.lock(acquireCommand(claim, renewal.ref), waiting, signal);
+      const result = await this.#result(claim, renewal.ref, signal);
       if (result.type === 'busy') {
         throw new ServiceError('LOCK_BUSY', 'somebody else has the lock', {
           details: { shown: { holder: holderJson(result.holder) } },
         });
       }
       if (result.type === 'queued') {
-        throw new ServiceError('UNAVAILABLE', 'the wait was interrupted; ask again');
+        throw new Unsettled(new ServiceError('UNAVAILABLE', 'the wait was interrupted; ask again'));
       }
       const granted = unlessRefused(result, 'granted');
-      const { ref, ttlMs, atMs } = await heart.fresh(); // HA4
-      signal.throwIfAborted();
+      const { ref, ttlMs, atMs } = await heart.fresh().catch(unsettled); // HA4
+      if (signal.aborted) unsettled(signal.reason);
       return grantJson(claim.token, granted, { ref, ttlMs, ageMs: clock.monotonicMs() - atMs });
     } finally {
       heart.stop();
+    }
+  }
+
+  /** HA7. Whoever is not told how it ended, as the wait did, may have been granted the lock, or wait for it. */
+  async #result(claim: Claim, session: SessionRef, signal: AbortSignal): Promise<LockResult> {
+    const waiting = claim.waitMs > 0 ? { waitMs: claim.waitMs } : {};
+    try {
+      return await this.#deps.calls.lock(acquireCommand(claim, session), waiting, signal);
+    } catch (thrown) {
+      const error = toServiceError(thrown);
+      const waits = error.code === 'LOCK_TIMEOUT' || error.details?.queued === true;
+      throw waits || signal.aborted ? new Unsettled(error) : error;
     }
   }
 
@@ -127,27 +142,47 @@ export class AcquireCalls {
     }
   }
 
-  /** HA2, HA3. Never rejects. */
-  async #takeBack(claim: Claim, session: SessionRef): Promise<void> {
-    if (claim.mayRepeat) return;
-    const { calls } = this.#deps;
-    const { lock, token, attempt } = claim;
-    const cancel = {
-      type: 'cancel',
-      lock,
-      owner: { session, token },
-      attempt,
-      deadlineMs: LEAVE_MARK,
-    } as const;
-    const leaving = calls
-      .lock(cancel, { timeoutMs: LEAVE_TIMEOUT_MS })
-      .then(() => calls.close(session))
-      // What cannot be taken back now goes with the session: without a token it is the call's own, and nobody renews it.
-      .catch(() => {})
-      .finally(() => this.#leaving.delete(leaving));
+  /** HA2, HA3. Whether nothing stays that was acquired. Never rejects. */
+  async #takeBack(claim: Claim, session: SessionRef): Promise<boolean> {
+    if (claim.mayRepeat) return false;
+    const leaving = this.#withdraw(claim, session).finally(() => this.#leaving.delete(leaving));
     this.#leaving.add(leaving);
-    await leaving;
+    return leaving;
   }
+
+  async #withdraw({ lock, token, attempt }: Claim, session: SessionRef): Promise<boolean> {
+    const { calls } = this.#deps;
+    const owner = { session, token };
+    const cancel = { type: 'cancel', lock, owner, attempt, deadlineMs: LEAVE_MARK } as const;
+    const done = (): boolean => true;
+    // What cannot be taken back now goes with the session: without a token it is the call's own, and nobody renews it.
+    const failed = (): boolean => false;
+    const isCanceled = await calls.lock(cancel, { timeoutMs: LEAVE_TIMEOUT_MS }).then(done, failed);
+    const isClosed = await calls.close(session).then(done, failed);
+    return isCanceled || isClosed;
+  }
+}
+
+/** The acquire was asked for, and may hold the lock or wait for it (HA7). */
+class Unsettled extends Error {
+  override readonly name = 'Unsettled';
+  override readonly cause: ServiceError;
+
+  constructor(cause: ServiceError) {
+    super(cause.message);
+    this.cause = cause;
+  }
+}
+
+/** That the session is over is known to be the end of it. */
+function unsettled(thrown: unknown): never {
+  const error = toServiceError(thrown);
+  throw error.code === 'SESSION_EXPIRED' ? error : new Unsettled(error);
+}
+
+function notKnown(cause: ServiceError): ServiceError {
+  const message = 'it was asked for, and how that ended is not known: the lock may be held, or waited for';
+  return new ServiceError('UNKNOWN_OUTCOME', message, { cause });
 }
 
 /** Renews a session while somebody waits in it (HA1). */
