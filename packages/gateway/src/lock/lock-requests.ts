@@ -14,6 +14,8 @@ export const REVOKE_DEFAULT_MS = 30_000;
 const ATTRIBUTES_MAX = 16;
 const ATTRIBUTES_BYTES_MAX = 4_096;
 const REQUEST_ID_MAX = 64;
+/** Any time but 0: the backend leaves a mark that outlives what is on its way. */
+const LEAVE_MARK = 1;
 
 export function toAcquire(request: pb.AcquireRequest): LockCommand {
   const as = toAs(request);
@@ -59,6 +61,10 @@ export function toCancel(request: pb.CancelRequest): LockCommand {
   });
 }
 
+/**
+ * An asking for an acquire that was asked for again may be on its way, and only its number says that it ended with this. Of
+ * acquires without numbers none that comes later could be told from it.
+ */
 export function toRelease(request: pb.ReleaseRequest): LockCommand {
   const { all, attempt } = request;
   return checked({
@@ -66,7 +72,7 @@ export function toRelease(request: pb.ReleaseRequest): LockCommand {
     lock: toLockId(request.lock),
     owner: toOwner(request.owner),
     all,
-    deadlineMs: 0,
+    deadlineMs: attempt > 0 ? LEAVE_MARK : 0,
     attempt,
   });
 }

@@ -29,3 +29,22 @@ test('a session that is asked for again under its request id is of the same leas
 test('without a request id each is another one', () => {
   expect(leaseAsked('', 1)).not.toBe(leaseAsked('', 2));
 });
+
+/** Whether a release leaves a mark that stops an acquire of its owner which is still on its way. */
+function leavesMark(attempt: number): boolean {
+  const asked: Command[] = [];
+  const backend = { command: (command: Command) => asked.push(command) } as unknown as Backend;
+  const lock = { namespace: '', name: Buffer.from('l') };
+  const owner = { session: { id: 7n, incarnation: 1n }, token: 't' };
+  const request = { lock, owner, all: true, attempt, requestId: '' };
+  new LockApi(backend, new SeededRandom(1)).release(request, { timeoutMs: 1_000, callerMs: undefined }, () => {});
+  const [command] = asked;
+  if (command?.type !== 'lock' || command.command.type !== 'release') throw new Error('a release is one');
+  return command.command.deadlineMs > 0;
+}
+
+test('a release stops an earlier asking for the acquire that it ends, where that has a number', () => {
+  expect(leavesMark(3)).toBe(true);
+  // What is acquired later could not be told from it.
+  expect(leavesMark(0)).toBe(false);
+});
