@@ -4,6 +4,7 @@
  * K1. Nothing from a peer is used before its cluster, protocol version and identity were checked; that goes for the
  *     answering side too, as an address can have passed to another node.
  * K2. A refusal carries a code from the table of errors and a sentence for people, and reaches the refused side.
+ * K3. A node that finds itself at the address of another, which it has by now, is refused by nobody: it looks on.
  */
 import { type ErrorCode, type Hello, SERVICE, type StreamEnd } from '@remora/base';
 import type { NodeId } from '../../ports.ts';
@@ -50,6 +51,9 @@ export function checkPeer(
     return { refusal: { code: 'WRONG_CLUSTER', message } };
   }
   const peer = { clusterId, nodeId, incarnation };
+  if (nodeId === local.nodeId && incarnation === local.incarnation) {
+    return { refusal: { code: 'UNAVAILABLE', message: `node ${nodeId} has reached itself` } }; // K3
+  }
   const reason = nodeId === local.nodeId ? 'it claims the id of the node it talks to' : verify(peer);
   if (reason === undefined) return { peer };
   return { refusal: { code: 'NODE_CONFLICT', message: `node ${nodeId} (${incarnation}): ${reason}` } };

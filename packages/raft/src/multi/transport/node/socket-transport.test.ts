@@ -124,6 +124,26 @@ describe('socket transport', () => {
     expect(two.sequence()).toEqual([2]);
   });
 
+  test('a node that has the address that another had is refused by nobody, and reaches that one where it is now (K3)', async () => {
+    const refusals: PeerRefusal[] = [];
+    const onRefused = (_node: NodeId, refusal: PeerRefusal) => void refusals.push(refusal);
+    const one = new Recorder();
+    const a = await bed.start(1, one, { onRefused });
+    bed.ports.set(2, bed.ports.get(1) ?? 0);
+    await until('the stream to itself has ended', () => {
+      a.send(2, [heartbeat(1)]);
+      return one.unreachable.length > 0;
+    });
+    bed.ports.delete(2);
+    const two = new Recorder();
+    await bed.start(2, two);
+    await until('the other one gets its frame', () => {
+      a.send(2, [heartbeat(2)]);
+      return two.messages.length > 0;
+    });
+    expect([refusals, one.messages]).toEqual([[], []]);
+  });
+
   test('garbage on the port disturbs nobody', async () => {
     const two = new Recorder();
     const a = await bed.start(1, new Recorder());
