@@ -10,6 +10,7 @@ import { undescribed } from './described.ts';
 let server: RunningHttpServer;
 let endpoint: HttpEndpoint;
 let backend: SdkBackend;
+let malformed: number;
 
 beforeEach(async () => {
   backend = new SdkBackend(nodeClock());
@@ -19,7 +20,11 @@ afterEach(() => server.stop());
 
 async function serve(over: Backend, limits?: { readonly callsMax: number }): Promise<void> {
   const ports = { clock: nodeClock(), random: new SeededRandom(1), logger: silentLogger };
-  endpoint = createHttpEndpoint({ backend: over, ...ports }, limits);
+  malformed = 0;
+  const onMalformed = (): void => {
+    malformed++;
+  };
+  endpoint = createHttpEndpoint({ backend: over, ...ports, onMalformed }, limits);
   server = await startHttpServer({
     listen: { host: '127.0.0.1', port: 0 },
     logger: silentLogger,
@@ -81,13 +86,13 @@ describe('over real connections', () => {
     expect([status, headers.get('access-control-allow-origin')]).toEqual([200, null]);
   });
 
-  test('a body that is no JSON, or too long, is refused', async () => {
+  test('a body that is no JSON, or too long, is refused, and counted', async () => {
     const invalid = await fetch(`http://127.0.0.1:${server.port}${ACQUIRE}`, {
       ...{ method: 'POST', headers: JSON_TYPE, body: '{"wait":' },
     });
     expect(invalid.status).toBe(400);
     expect((await call(ACQUIRE, { body: JSON.stringify({ data: 'x'.repeat(300_000) }) })).status).toBe(413);
-    expect(backend.seen).toEqual([]);
+    expect([backend.seen, malformed]).toEqual([[], 2]);
   });
 
   test('a client that hangs up while it waits leaves the queue', async () => {

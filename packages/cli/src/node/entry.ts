@@ -45,8 +45,12 @@ export class Entry implements NodeEntry {
     const etcdLimits = { ...ETCD_LIMITS, ...requestLimits };
     const limits = { ...CLIENT_SERVER_LIMITS, messageBytesMax: pipeFrameBytesMax(requestBytesMax) };
     const onBusy = admission.countBusy;
-    const server = new ClientServer({ logger, clock, limits, onBusy });
-    this.#pipe = createPipeService({ backend, clock, logger, requestLimits, onBusy });
+    const onMalformed = (): void => admission.countMalformed('grpc');
+    const server = new ClientServer({ logger, clock, limits, onBusy, onMalformed });
+    this.#pipe = createPipeService({
+      ...{ backend, clock, logger, requestLimits, onBusy },
+      onMalformed: () => admission.countMalformed('pipe'),
+    });
     server.add(...etcdServices({ backend, clock, random, scheme: 'http', limits: etcdLimits }, server.guard));
     server.add(lockService({ backend, random }, server.guard));
     server.add(adminService({ backend, clock, random, master, dialer, nodes }, server.guard));
@@ -61,8 +65,9 @@ export class Entry implements NodeEntry {
   }
 
   async #startHttp(): Promise<void> {
-    const { options, logger } = this.#deps;
-    if (options.roles.includes('gateway')) this.#endpoint = createHttpEndpoint(this.#deps);
+    const { options, logger, admission } = this.#deps;
+    const onMalformed = (): void => admission.countMalformed('http');
+    if (options.roles.includes('gateway')) this.#endpoint = createHttpEndpoint({ ...this.#deps, onMalformed });
     const metrics = this.#metrics;
     nodeMetrics(metrics, this.#deps);
     this.#http = await startHttpServer({

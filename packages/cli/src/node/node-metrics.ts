@@ -29,6 +29,9 @@ export function nodeMetrics(
   const host = gauge('raft', 'Counters of the Raft host since the start, by name.', ['counter']);
   const requests = gauge('gateway_requests_total', 'Requests of clients let in since the start, by class.', ['class']);
   const refused = gauge('gateway_refused_total', 'Requests refused with RESOURCE_EXHAUSTED, by reason.', ['reason']);
+  const malformed = gauge('gateway_malformed_total', 'Requests refused for what they say, by how they came in.', [
+    'door',
+  ]);
   const lookups = gauge('gateway_lookups_total', 'Questions of this gateway for the way to ranges since the start.', [
     'of',
   ]);
@@ -40,6 +43,7 @@ export function nodeMetrics(
     for (const [of, count] of Object.entries(deps.lookups)) lookups.labels(of).set(count);
     for (const [name, count] of Object.entries(stats.admitted)) requests.labels(name).set(count);
     for (const [reason, count] of Object.entries(stats.refused)) refused.labels(reason).set(count);
+    for (const [door, count] of Object.entries(stats.malformed)) malformed.labels(door).set(count);
     for (const replica of deps.store?.replicas() ?? []) {
       const id = String(replica.rangeId);
       const { state } = replica;

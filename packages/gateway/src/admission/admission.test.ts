@@ -172,6 +172,7 @@ test('a limit of 0 is none', () => {
   expect(admission.stats).toEqual({
     admitted: { ordinary: 10_000, charged: 0, free: 0 },
     refused: { rate: 0, calls: 0, waits: 0 },
+    malformed: { pipe: 0, grpc: 0, http: 0 },
   });
 });
 
@@ -182,9 +183,11 @@ test('what was let in and refused is counted, and said in the log now and then',
   ask({ query: { type: 'status' } });
   admission.countBusy();
   for (let i = 0; i < 2; i++) admission.countWait();
+  for (const door of ['pipe', 'http', 'http'] as const) admission.countMalformed(door);
   expect(admission.stats).toEqual({
     admitted: { ordinary: 1, charged: 1, free: 1 },
     refused: { rate: 4, calls: 1, waits: 2 },
+    malformed: { pipe: 1, grpc: 0, http: 2 },
   });
   expect(logged).toEqual([{ limitPerSecond: 2, refused: 1 }]);
   clock.advance(10_000);

@@ -20,10 +20,15 @@ export interface AdmissionOptions {
  */
 export type Refusal = 'rate' | 'calls' | 'waits';
 
+/** Which way requests come in. */
+export type Door = 'pipe' | 'grpc' | 'http';
+
 export interface AdmissionStats {
   /** Requests that were let in, by class. */
   readonly admitted: Readonly<Record<RequestClass, number>>;
   readonly refused: Readonly<Record<Refusal, number>>;
+  /** Requests that were refused for what they say, by the way they came in: no range has seen them. */
+  readonly malformed: Readonly<Record<Door, number>>;
 }
 
 /**
@@ -41,6 +46,7 @@ export class Admission {
   readonly #refusal: ServiceError;
   readonly #admitted = { ordinary: 0, charged: 0, free: 0 };
   readonly #refused = { rate: 0, calls: 0, waits: 0 };
+  readonly #malformed = { pipe: 0, grpc: 0, http: 0 };
   #loggedMs = Number.NEGATIVE_INFINITY;
   #refusedAtLog = 0;
 
@@ -60,7 +66,7 @@ export class Admission {
   }
 
   get stats(): AdmissionStats {
-    return { admitted: this.#admitted, refused: this.#refused };
+    return { admitted: this.#admitted, refused: this.#refused, malformed: this.#malformed };
   }
 
   /** The refusal, or undefined when the request may go on. */
@@ -83,6 +89,11 @@ export class Admission {
   readonly countWait = (): void => {
     this.#refused.waits++;
   };
+
+  /** Counts a request that was refused elsewhere in the gateway as malformed, or too large. */
+  countMalformed(door: Door): void {
+    this.#malformed[door]++;
+  }
 
   #refuse(nowMs: number): ServiceError {
     this.#refused.rate++;

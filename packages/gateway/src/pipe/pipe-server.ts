@@ -66,8 +66,10 @@ export function servePipe(ports: {
   readonly onClose?: () => void;
   /** Told of each call that is refused because too much is under way. */
   readonly onBusy?: () => void;
+  /** Told of each call that is refused for what it says. */
+  readonly onMalformed?: () => void;
 }): ServedLink {
-  const { onClose, onBusy } = ports;
+  const { onClose, onBusy, onMalformed } = ports;
   return serveLink({
     link: ports.link,
     registry: ports.registry,
@@ -77,6 +79,7 @@ export function servePipe(ports: {
     ...(ports.held === undefined ? {} : { held: ports.held }),
     ...(onClose === undefined ? {} : { onClose: () => onClose() }),
     ...(onBusy === undefined ? {} : { onBusy }),
+    ...(onMalformed === undefined ? {} : { onMalformed }),
   });
 }
 

@@ -28,6 +28,7 @@ function setUp(options: { callsMax?: number; serverLimits?: Partial<ServerLimits
   const pair = createMemoryLink(clock);
   const frames: number[] = [];
   const busy: string[] = [];
+  const malformed: string[] = [];
   const counted = countFrames(pair.client, frames);
   const caller = new LinkCaller({
     link: counted,
@@ -42,9 +43,10 @@ function setUp(options: { callsMax?: number; serverLimits?: Partial<ServerLimits
       peer: 3,
       limits: { ...DEFAULT_SERVER_LIMITS, ...options.serverLimits },
       onBusy: () => busy.push('refused'),
+      onMalformed: () => malformed.push('refused'),
     });
   }
-  return { clock, registry, pair, caller, canceled, frames, busy };
+  return { clock, registry, pair, caller, canceled, frames, busy, malformed };
 }
 
 function countFrames(link: FrameLink, frames: number[]): FrameLink {
@@ -113,12 +115,12 @@ describe('calls over a link', () => {
     expect([early.error, late.reply]).toEqual(['UNIMPLEMENTED', 'y']);
   });
 
-  test('a request that does not decode is INVALID_ARGUMENT and leaves the link alone', () => {
-    const { clock, caller } = setUp();
+  test('a request that does not decode is INVALID_ARGUMENT, is counted, and leaves the link alone', () => {
+    const { clock, caller, malformed } = setUp();
     const bad = callEcho(caller, 'x', { ...echo, encodeRequest: () => 42 });
     const good = callEcho(caller, 'y');
     clock.advance(1);
-    expect([bad.error, good.reply]).toEqual(['INVALID_ARGUMENT', 'y']);
+    expect([bad.error, good.reply, malformed]).toEqual(['INVALID_ARGUMENT', 'y', ['refused']]);
   });
 
   test('a call that was sent and never answered times out as UNKNOWN_OUTCOME and is cancelled at the server', () => {

@@ -66,6 +66,8 @@ export interface ServeOptions {
   readonly allows?: (method: string) => boolean;
   /** Told of each call or stream that is refused because too much is under way. */
   readonly onBusy?: () => void;
+  /** Told of each call that is refused for what it says, before anything is done about it. */
+  readonly onMalformed?: () => void;
   readonly onClose?: (reason: ServiceError) => void;
 }
 
@@ -126,6 +128,7 @@ class LinkServer implements ServedLink {
     } catch (error) {
       // Handlers' errors are caught where they are called: what arrives here is a malformed frame.
       if (!(error instanceof ServiceError)) throw error;
+      this.#options.onMalformed?.();
       this.close(error);
     }
   }
@@ -217,7 +220,9 @@ class LinkServer implements ServedLink {
       entry.handler(entry.method.decodeRequest(item[3]), call, done);
     } catch (error) {
       if (error instanceof InvariantError) throw error;
-      done(toServiceError(error), undefined);
+      const refusal = toServiceError(error);
+      if (refusal.code !== 'INTERNAL') this.#options.onMalformed?.();
+      done(refusal, undefined);
     }
   }
 

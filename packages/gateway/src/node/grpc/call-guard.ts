@@ -26,6 +26,14 @@ export interface CallLimits {
   readonly timeouts: TimeoutLimits;
 }
 
+/** Who counts what is refused. */
+export interface RefusalListener {
+  /** Told of each call that is refused because too many are under way. */
+  readonly onBusy?: () => void;
+  /** Told of each unary call that is refused for what it says, before anything is done about it. */
+  readonly onMalformed?: () => void;
+}
+
 /**
  * Fits services into gRPC: limits, deadlines, cancellation, back-pressure and error statuses, for every call alike.
  *
@@ -38,14 +46,13 @@ export class CallGuard {
   /** How to end each call that is open. */
   readonly #unaryCalls = new Set<(error: ServiceError) => void>();
   readonly #streams = new Set<(error: ServiceError) => void>();
-  readonly #onBusy: () => void;
+  readonly #refusals: RefusalListener;
   #draining = false;
 
-  /** `onBusy` is told of each call that is refused because too many are under way. */
-  constructor(limits: CallLimits, logger: Logger, onBusy: () => void = () => {}) {
+  constructor(limits: CallLimits, logger: Logger, refusals: RefusalListener = {}) {
     this.#limits = limits;
     this.#logger = logger;
-    this.#onBusy = onBusy;
+    this.#refusals = refusals;
   }
 
   get load(): { readonly unaryCalls: number; readonly streams: number } {
@@ -104,7 +111,9 @@ export class CallGuard {
     try {
       giveUp = handler(call.request, callInfo(untilDeadline(call.getDeadline()), this.#limits.timeouts), settle);
     } catch (error) {
-      settle(toServiceError(error), undefined);
+      const refusal = toServiceError(error);
+      if (refusal.code !== 'INTERNAL' && refusal.code !== 'UNIMPLEMENTED') this.#refusals.onMalformed?.();
+      settle(refusal, undefined);
     }
   }
 
@@ -183,7 +192,7 @@ export class CallGuard {
   #refusal(current: number, max: number): ServiceError | undefined {
     if (this.#draining) return new ServiceError('UNAVAILABLE', 'this node is shutting down');
     if (current < max) return undefined;
-    this.#onBusy();
+    this.#refusals.onBusy?.();
     return new ServiceError('RESOURCE_EXHAUSTED', 'the server has too many calls under way; try again later');
   }
 

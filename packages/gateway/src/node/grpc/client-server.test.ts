@@ -63,12 +63,14 @@ describe('the server for clients', () => {
   let server: ClientServer;
   let port: number;
   let busy: number;
+  let malformed: number;
   let kv: etcd.KVClient;
   let locks: InstanceType<typeof LockClient>;
 
   beforeEach(async () => {
     backend = new HeldBackend();
     busy = 0;
+    malformed = 0;
     const onBusy = (): void => {
       busy++;
     };
@@ -77,6 +79,9 @@ describe('the server for clients', () => {
       logger: silentLogger,
       limits: { ...CLIENT_SERVER_LIMITS, unaryCallsMax: 2 },
       onBusy,
+      onMalformed: () => {
+        malformed++;
+      },
     });
     const random = new SeededRandom(1);
     server.add(...etcdServices({ backend, clock: nodeClock(), random, scheme: 'http' }, server.guard));
@@ -101,6 +106,12 @@ describe('the server for clients', () => {
         (error, response) => resolve(error ?? response),
       );
     });
+
+  it('counts what is refused for what it says', async () => {
+    await put({ key: Buffer.alloc(0) });
+    await put({ value: Buffer.from('v'), ignoreValue: true });
+    expect(malformed).toBe(2);
+  });
 
   it('says clearly that a port is taken', async () => {
     const second = new ClientServer({ clock: nodeClock(), logger: silentLogger });

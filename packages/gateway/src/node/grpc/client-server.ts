@@ -42,6 +42,8 @@ export interface ClientServerDeps {
   readonly limits?: ClientServerLimits;
   /** Told of each call that is refused because too many are under way. */
   readonly onBusy?: () => void;
+  /** Told of each unary call that is refused for what it says. */
+  readonly onMalformed?: () => void;
 }
 
 /** The address is taken by another process, may not be bound, or does not exist on this machine. */
@@ -65,7 +67,7 @@ export class ClientServer {
   constructor(deps: ClientServerDeps) {
     this.#deps = deps;
     this.#limits = deps.limits ?? CLIENT_SERVER_LIMITS;
-    this.guard = new CallGuard(this.#limits, deps.logger, deps.onBusy);
+    this.guard = new CallGuard(this.#limits, deps.logger, deps);
     this.#grpc = new Server(channelOptions(this.#limits));
   }
 

@@ -9,6 +9,8 @@ const BODY_BYTES_MAX = 256 * 1024;
 /** Calls and streams at a time: fewer than the connections that a server takes, so that there is room for health checks. */
 const CALLS_MAX = 800;
 const STOP_GRACE_MS = 1_000;
+/** What says that a request is malformed, or too large. */
+const MALFORMED: readonly number[] = [400, 413, 415];
 /** A stream on which nothing happens says so: what is between may close a silent connection. */
 const BEAT_MS = 15_000;
 const STOPPING = new ServiceError('UNAVAILABLE', 'this node is shutting down; ask another');
@@ -20,6 +22,11 @@ const BUSY = new ServiceError(
     details: { retryAfterMs: 1_000 },
   },
 );
+
+export interface HttpEndpointDeps extends HttpApiDeps {
+  /** Told of each call that is refused for what it says. */
+  readonly onMalformed?: () => void;
+}
 
 /** Serves some paths of an HTTP server. */
 export interface HttpEndpoint {
@@ -39,7 +46,7 @@ export interface HttpEndpoint {
  * HE3. Calls and streams are bounded; one more is refused at once.
  * HE4. A client that does not read what it is told holds up no memory: the source stops until it does.
  */
-export function createHttpEndpoint(deps: HttpApiDeps, { callsMax } = { callsMax: CALLS_MAX }): HttpEndpoint {
+export function createHttpEndpoint(deps: HttpEndpointDeps, { callsMax } = { callsMax: CALLS_MAX }): HttpEndpoint {
   const api = new HttpApi(deps);
   const open = new Set<AbortController>();
   const streams = new Set<ServerResponse>();
@@ -54,6 +61,7 @@ export function createHttpEndpoint(deps: HttpApiDeps, { callsMax } = { callsMax:
       open.add(caller);
       const answer = isBusy ? errorAnswer(BUSY) : await answerOf(api, request, caller.signal);
       open.delete(caller);
+      if (MALFORMED.includes(answer.status)) deps.onMalformed?.();
       if (response.closed) return answer.undelivered?.();
       if (answer.events !== undefined) return tell(response, answer.events, { clock: deps.clock, streams });
       response.once('close', () => {

@@ -23,6 +23,8 @@ export interface PipeServiceOptions {
   readonly logger?: Logger;
   /** Told of each call that is refused because too much is under way. */
   readonly onBusy?: () => void;
+  /** Told of each call that is refused for what it says. */
+  readonly onMalformed?: () => void;
 }
 
 export interface PipeService extends FrameService {
@@ -65,6 +67,7 @@ export function createPipeService(options: PipeServiceOptions): PipeService {
         onClose: () => links.delete(link),
         ...(options.limits === undefined ? {} : { limits: options.limits }),
         ...(options.onBusy === undefined ? {} : { onBusy: options.onBusy }),
+        ...(options.onMalformed === undefined ? {} : { onMalformed: options.onMalformed }),
       });
       links.add(link);
     },
