@@ -48,7 +48,7 @@ export interface HttpEndpoint {
  */
 export function createHttpEndpoint(deps: HttpEndpointDeps, { callsMax } = { callsMax: CALLS_MAX }): HttpEndpoint {
   const api = new HttpApi(deps);
-  const open = new Set<AbortController>();
+  const open = new Map<AbortController, Promise<ApiAnswer>>();
   const streams = new Set<ServerResponse>();
   let stopping = false;
   return {
@@ -58,8 +58,9 @@ export function createHttpEndpoint(deps: HttpEndpointDeps, { callsMax } = { call
       response.once('close', () => caller.abort(new ServiceError('CANCELED', 'the client has hung up')));
       if (stopping) caller.abort(STOPPING);
       const isBusy = open.size + streams.size >= callsMax;
-      open.add(caller);
-      const answer = isBusy ? errorAnswer(BUSY) : await answerOf(api, request, caller.signal);
+      const answering = isBusy ? Promise.resolve(errorAnswer(BUSY)) : answerOf(api, request, caller.signal);
+      open.set(caller, answering);
+      const answer = await answering;
       open.delete(caller);
       if (MALFORMED.includes(answer.status)) deps.onMalformed?.();
       if (response.closed) return answer.undelivered?.();
@@ -71,9 +72,12 @@ export function createHttpEndpoint(deps: HttpEndpointDeps, { callsMax } = { call
     },
     async stop() {
       stopping = true;
-      for (const caller of open) caller.abort(STOPPING);
+      const answers = [...open.values()];
+      for (const caller of open.keys()) caller.abort(STOPPING);
       for (const stream of streams) stream.end();
-      await Promise.race([api.settled(), sleep(deps.clock, STOP_GRACE_MS)]);
+      // What a call that waits takes back is known only as it ends.
+      const settled = Promise.all(answers).then(() => api.settled());
+      await Promise.race([settled, sleep(deps.clock, STOP_GRACE_MS)]);
     },
   };
 }
