@@ -42,6 +42,8 @@ class Bed {
   ended: ServiceError | 'ok' | undefined;
   writable = true;
   resumedReading = 0;
+  /** What the store's revision is asked with waits for the test; undefined: it is answered at once. */
+  asked: (() => void)[] | undefined;
   readonly stream: WatchStream;
 
   constructor(limits: Partial<typeof ETCD_LIMITS> = {}) {
@@ -54,7 +56,13 @@ class Bed {
       query: (_query, _options, done) => {
         const status = { rangeId: 1, leaderNode: 1, term: 1, commit: 1, applied: 1, compactRevision: 0 };
         const rest = { revision: 77, bytes: 0, keys: 0, leases: 0, watches: 0, replicas: [] };
-        done(undefined, { result: { type: 'status', status: { ...status, ...rest } }, revision: 77, raftTerm: 1 });
+        const reply = {
+          result: { type: 'status', status: { ...status, ...rest } },
+          revision: 77,
+          raftTerm: 1,
+        } as const;
+        if (this.asked === undefined) done(undefined, reply);
+        else this.asked.push(() => done(undefined, reply));
         return () => {};
       },
       watch: (options, listener) => {
@@ -253,6 +261,18 @@ describe('a watch stream', () => {
   it('answers a progress request without watches with the store’s revision', () => {
     bed.progress();
     expect(bed.told).toEqual(['-1@77']);
+  });
+
+  it('does not name the store’s revision to the stream when a watch in the past began meanwhile (W5)', () => {
+    bed.asked = [];
+    bed.create({ startRevision: 3n });
+    bed.progress();
+    bed.watch(0).listener.onCreated(50);
+    for (const answer of bed.asked) answer();
+    expect(bed.told).toEqual(['0@50 created']);
+    expect(bed.watch(0).done).toEqual(['progress']);
+    bed.watch(0).listener.onEvents([event(6)], 40);
+    expect(bed.told.slice(1)).toEqual(['0@40 events:6', '-1@40']);
   });
 
   it('tells an idle watch of progress at intervals, if it asked for that', () => {

@@ -284,10 +284,14 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
   #progress(): void {
     if (this.#progressAsked) return;
     this.#progressAsked = true;
-    const live = [...this.#watches.values()].filter((watch) => watch.state === 'live');
+    const live = this.#live();
     if (live.length === 0) return this.#askRevision();
     for (const watch of live) watch.owesProgress = true;
     for (const watch of live) watch.control?.progress();
+  }
+
+  #live(): readonly Watch[] {
+    return [...this.#watches.values()].filter((watch) => watch.state === 'live');
   }
 
   #settleProgress(): void {
@@ -302,7 +306,7 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
     this.#write(this.#message(NO_WATCH, reached));
   }
 
-  /** A stream without watches has reached whatever the store has. */
+  /** A stream without watches has reached whatever the store has; one that has some by then asks them (W5). */
   #askRevision(): void {
     this.#giveUpRevision = () => {};
     const giveUp = this.#services.backend.query(
@@ -316,6 +320,7 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
           this.onClose();
           return this.#sink.end(error);
         }
+        if (this.#live().length > 0) return this.#progress();
         this.#write(this.#message(NO_WATCH, expectType(reply.result, 'status').status.revision));
       },
     );
