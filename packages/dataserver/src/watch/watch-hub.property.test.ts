@@ -50,10 +50,16 @@ class SlowStream {
     this.stream.create(create);
   }
 
-  drain(): void {
-    this.#room = this.#random.int(4);
+  drain(room = this.#random.int(4)): void {
+    this.#room = room;
     this.#refused = 0;
     this.stream.drained();
+  }
+
+  /** Takes one more message, and says stop: by a watch that is created for that. */
+  fill(): void {
+    this.#room = 0;
+    this.stream.create({ ...createOfD(0), watchId: 99 });
   }
 
   #take(message: WatchMessage): boolean {
@@ -242,6 +248,14 @@ class HubBed {
   }
 }
 
+/** A watch of keys that nobody changes. */
+function createOfD(startRevision: number): WatchCreate {
+  return {
+    ...{ kind: 'create', watchId: 1, rangeId: 2, epoch: DESCRIPTOR.epoch, startRevision },
+    ...{ span: { start: Buffer.from('d'), end: Buffer.from('e') }, noPut: false, noDelete: false, prevKv: false },
+  };
+}
+
 async function play(bed: HubBed, transactions: boolean): Promise<void> {
   for (let i = 0; i < 3; i++) bed.streams.push(new SlowStream(bed.hub, bed.random));
   for (let step = 0; step < 150; step++) {
@@ -273,19 +287,51 @@ describe('watches', () => {
   test('of keys that rest are told at a compaction how far they are, and go on behind that', async () => {
     const bed = new HubBed(1, 1_000_000);
     const stream = new SlowStream(bed.hub, bed.random);
-    const from = (startRevision: number): WatchCreate => ({
-      ...{ kind: 'create', watchId: 1, rangeId: 2, epoch: DESCRIPTOR.epoch, startRevision },
-      ...{ span: { start: Buffer.from('d'), end: Buffer.from('e') }, noPut: false, noDelete: false, prevKv: false },
-    });
     stream.drain();
-    stream.create(from(0));
+    stream.create(createOfD(0));
     for (let i = 0; i < 5; i++) await bed.write([{ type: 'kv', op: put('a', `${i}`) } as never]);
     await bed.write([{ type: 'compact', revision: bed.state.revision }]);
     const told = stream.watching.get(1)?.upTo ?? 0;
     expect(told).toBe(bed.state.revision);
     const elsewhere = new SlowStream(bed.hub, bed.random);
-    elsewhere.create(from(told + 1));
+    elsewhere.create(createOfD(told + 1));
     expect(elsewhere.watching.get(1)).toMatchObject({ created: true, ended: undefined });
+  });
+
+  describe('that rest, and cannot say at once how far they are, say it when they can (W6):', () => {
+    const cases: readonly { name: string; ask: (bed: HubBed, stream: SlowStream) => unknown }[] = [
+      { name: 'when they are asked', ask: (_, { stream }) => stream.progress() },
+      {
+        name: 'at a compaction',
+        ask: (bed) => bed.write([{ type: 'compact', revision: bed.state.revision }]),
+      },
+    ];
+
+    test.each(cases)('$name while history is read for them', async ({ ask }) => {
+      const bed = new HubBed(1, 0);
+      for (let i = 0; i < 5; i++) await bed.write([{ type: 'kv', op: put('a', `${i}`) } as never]);
+      const stream = new SlowStream(bed.hub, bed.random);
+      stream.drain(10);
+      stream.create(createOfD(2));
+      await ask(bed, stream);
+      for (let i = 0; i < 20; i++) {
+        await turn();
+        stream.drain();
+      }
+      expect(stream.watching.get(1)?.upTo).toBe(bed.state.revision);
+    });
+
+    test.each(cases)('$name while their stream is behind', async ({ ask }) => {
+      const bed = new HubBed(1, 1_000_000);
+      const stream = new SlowStream(bed.hub, bed.random);
+      stream.drain();
+      stream.create(createOfD(0));
+      await bed.write([{ type: 'kv', op: put('a', 'x') } as never]);
+      stream.fill();
+      await ask(bed, stream);
+      stream.drain();
+      expect(stream.watching.get(1)?.upTo).toBe(bed.state.revision);
+    });
   });
 
   test.each(Array.from({ length: 60 }, (_, i) => i + 1))(

@@ -38,6 +38,8 @@ const SCANS_MAX = 4;
  *     restart or when there were more, is `stalled`: it goes on from history when there is more to tell.
  * W5. Whoever is synced is told at each compaction how far it is, and so can go on behind that at another leader. What it
  *     was told last may be compacted by then: its keys may not have changed for long.
+ * W6. Who cannot be told now how far it is, as it is not synced or its stream is behind, is in its stream's `asked`, and is
+ *     told as soon as it can be: it may have nothing else to hear, and whoever asked waits.
  */
 export class WatchHub {
   readonly #engine: Engine;
@@ -159,9 +161,8 @@ export class WatchHub {
   #tellHowFar(): void {
     this.#toldAt = this.#state.compactRevision;
     for (const watcher of this.#watchers) {
-      if (watcher.synced && watcher.pending.length === 0 && !watcher.stream.blocked) {
-        this.#send(watcher, [], this.#upTo);
-      }
+      if (this.#canSay(watcher)) this.#send(watcher, [], this.#upTo);
+      else watcher.stream.asked.add(watcher); // W6
     }
   }
 
@@ -218,6 +219,7 @@ export class WatchHub {
     this.#stalled.delete(watcher);
     watcher.stream.watchers.delete(watcher.create.watchId);
     watcher.stream.behind.delete(watcher);
+    watcher.stream.asked.delete(watcher);
     this.#index.remove(watcher);
   }
 
@@ -273,6 +275,7 @@ export class WatchHub {
     if (!this.#sendGroups(watcher, this.#ring.since(watcher.next), this.#upTo)) return;
     watcher.synced = !watcher.stream.blocked;
     if (!watcher.synced) this.#fallBehind(watcher);
+    else if (watcher.stream.asked.has(watcher)) this.#sayHowFar(watcher); // W6
   }
 
   async #fromHistory(watcher: Watcher): Promise<void> {
@@ -321,6 +324,7 @@ export class WatchHub {
   #send(watcher: Watcher, events: readonly KvEvent[], revision: number): void {
     const shown = watcher.create.prevKv ? events : events.map(withoutPrev);
     watcher.next = Math.max(watcher.next, revision + 1);
+    watcher.stream.asked.delete(watcher);
     watcher.stream.send({ kind: 'events', watchId: watcher.create.watchId, revision, events: shown });
   }
 
@@ -336,15 +340,27 @@ export class WatchHub {
       stream.behind.delete(watcher);
       this.#catchUp(watcher);
     }
+    for (const watcher of stream.asked) {
+      if (stream.blocked) return;
+      if (this.#canSay(watcher)) this.#sayHowFar(watcher);
+    }
   }
 
-  /** Tells each synced watch of the stream how far it is; one that is not synced is told by its events. */
+  /** Tells each watch of the stream how far it is (W6). */
   progress(stream: WatchStream): void {
     for (const watcher of stream.watchers.values()) {
-      if (stream.blocked) return;
-      if (!watcher.synced || watcher.pending.length > 0) continue;
-      this.#send(watcher, [], Math.min(this.#closed(), this.#held.first - 1));
+      if (this.#canSay(watcher)) this.#sayHowFar(watcher);
+      else stream.asked.add(watcher);
     }
+  }
+
+  /** Its events speak for one of which some are still to be sent. */
+  #canSay({ synced, pending, stream }: Watcher): boolean {
+    return synced && pending.length === 0 && !stream.blocked;
+  }
+
+  #sayHowFar(watcher: Watcher): void {
+    this.#send(watcher, [], Math.min(this.#closed(), this.#held.first - 1));
   }
 }
 

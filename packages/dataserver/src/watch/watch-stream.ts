@@ -32,6 +32,8 @@ export class WatchStream {
   readonly watchers = new Map<number, Watcher>();
   /** Not synced, and to be caught up when the stream drains; oldest first. */
   readonly behind = new Set<Watcher>();
+  /** To be told how far they are, when they can be (W6 of the hub). */
+  readonly asked = new Set<Watcher>();
   /** Asked for while the stream was blocked: each is answered at least once, so they wait too. */
   readonly #waiting = new Map<number, WatchCreate>();
   #blocked = false;
