@@ -16,6 +16,7 @@ export interface RunResult {
   readonly merges: number;
   readonly elections: number;
   readonly lost: number;
+  readonly forgotten: number;
   readonly revoked: number;
 }
 
@@ -23,7 +24,7 @@ const CLIENTS = 4;
 const ROUGH_MS = 4_000;
 /** The longest TTL, a change of leader that starts it again, and the telling. */
 const END_MS = 12_000;
-const IDS = [1n, 2n, 3n, 4n];
+const IDS = 4n;
 const KEYS = ['a', 'b', 'c', 'd', 'e', 'f'];
 const LOCKS = ['a', 'c'];
 const TIMEOUT_MS = 2_000;
@@ -44,6 +45,8 @@ class Run {
   readonly #world: World;
   /** The latest incarnation that a client was told of. */
   readonly #incarnations = new Map<bigint, number>();
+  readonly #ids = [1n, 2n, 3n, IDS];
+  #nextId = IDS + 1n;
   #revoked = 0;
   #open = 0;
 
@@ -63,8 +66,9 @@ class Run {
     if (this.#open > 0) truth.refused(`${this.#open} requests are never answered`);
     truth.atTheEnd(engine, world.rangeIds);
     const { faults, taken, ends, apart } = truth;
-    const { splits, merges, elections, lost } = world;
-    return { faults, taken, ends, apart, splits, merges, elections, lost, revoked: this.#revoked };
+    const { splits, merges, elections, lost, forgotten } = world;
+    const figures = { splits, merges, elections, lost, forgotten: forgotten.size };
+    return { faults, taken, ends, apart, ...figures, revoked: this.#revoked };
   }
 
   #live(): void {
@@ -84,12 +88,19 @@ class Run {
     const world = this.#world;
     world.later(120, () => {
       if (!this.#rough) return;
-      const what = world.random.int(6);
+      const what = world.random.int(world.mayForget ? 7 : 6);
       if (what < 3) world.split(PLACES[world.random.int(PLACES.length)] ?? PLACES[0] ?? new Uint8Array());
       else if (what === 3) world.mergeSomewhere();
+      else if (what === 6) this.#forget();
       else world.electSomewhere();
       this.#misfortune();
     });
+  }
+
+  #forget(): void {
+    const id = this.#world.forgetSomewhere();
+    const at = id === undefined ? -1 : this.#ids.indexOf(id);
+    if (at >= 0) this.#ids[at] = this.#nextId++;
   }
 
   // ------------------------------------------------------------------------------------------------ clients
@@ -102,7 +113,7 @@ class Run {
 
   #act(): void {
     const { random } = this.#world;
-    const id = IDS[random.int(IDS.length)] ?? 1n;
+    const id = this.#ids[random.int(this.#ids.length)] ?? 1n;
     const incarnation = this.#incarnations.get(id);
     const what = random.int(12);
     if (incarnation === undefined || what === 0) return this.#grant(id);

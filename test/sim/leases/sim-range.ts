@@ -3,10 +3,18 @@
  * leader at a time. What a change of leader loses is what was proposed and not applied, and all that leaders keep in memory.
  */
 import { InvariantError, ServiceError } from '@remora/base';
-import { type Command, type CommandResult, type Epoch, staleEpoch } from '@remora/protocol';
+import {
+  type Command,
+  type CommandResult,
+  type Epoch,
+  type Query,
+  type QueryResult,
+  staleEpoch,
+} from '@remora/protocol';
 import { LeaseDuties } from '../../../packages/dataserver/src/range/lease-duties.ts';
 import type { RangeStart } from '../../../packages/dataserver/src/state/effects.ts';
-import type { Lease } from '../../../packages/dataserver/src/state/leases.ts';
+import { leaseKey } from '../../../packages/dataserver/src/state/keys.ts';
+import { encodeLease, type Lease } from '../../../packages/dataserver/src/state/leases.ts';
 import { needsRevision } from '../../../packages/dataserver/src/state/numbering.ts';
 import { errorOf, type Outcome } from '../../../packages/dataserver/src/state/outcome-codec.ts';
 import { RangeState } from '../../../packages/dataserver/src/state/range-state.ts';
@@ -32,6 +40,7 @@ interface Proposed {
 
 /** What is remembered of a request is kept for this long: longer than a message is under way. */
 const DEADLINE_MS = 100_000;
+const AUDIT_MS = 150;
 
 export class SimRange {
   readonly #world: World;
@@ -88,6 +97,7 @@ export class SimRange {
       clock,
       state,
       others: this.#world.others,
+      ...(this.#world.mayForget && { auditMs: AUDIT_MS }),
       term: () => (this.serving && this.term === term && !this.gone ? term : 0),
       commands: {
         propose: (command, done) => this.#propose(command, '', (_error, outcome) => done?.(outcome)),
@@ -102,6 +112,8 @@ export class SimRange {
   execute(request: Request, answer: Answer): void {
     if (!this.serving || this.gone) return answer(notLeader(), undefined);
     const { command } = request;
+    // LR4 of lease-references.ts: of the next lease of that id some would go with what is left of this one.
+    if (command.type === 'leaseGrant' && this.#world.forgotten.has(command.id)) return answer(notLeader(), undefined);
     if (this.#isMisrouted(request) || !this.duties.mustHold(command)) return this.#execute(request, answer);
     this.duties.hold(command, (error) => {
       if (error !== undefined) answer(error, undefined);
@@ -127,6 +139,36 @@ export class SimRange {
 
   #isMisrouted({ version, command }: Request): boolean {
     return version !== this.state.descriptor.epoch.version || !commandWithin(this.state.bounds, command);
+  }
+
+  /** What a leader says, as of all that is applied; undefined: nobody leads. */
+  answer(query: Query): QueryResult | undefined {
+    if (query.type !== 'leaseTimeToLive') throw new InvariantError(`nobody asks for ${query.type}`);
+    if (!this.serving || this.gone) return undefined;
+    const { id } = query;
+    const { incarnation = 0, ttlMs = -1 } = this.state.leases.get(id) ?? {};
+    const lease = { id, incarnation, grantedTtlMs: ttlMs, remainingMs: ttlMs, keys: [], attributes: {} };
+    return { type: 'leaseTimeToLive', lease };
+  }
+
+  /**
+   * Goes on with one lease less, or without knowing which ranges have something of it, as one may that lost its majority.
+   * Gives its id, if there was such a lease.
+   */
+  forget(): bigint | undefined {
+    const { engine, random, truth } = this.#world;
+    const { leases, bounds } = this.state;
+    this.#silence();
+    this.applyAll();
+    const known = [...leases.all(), ...leases.allEnding()].filter(({ spans }) => spans.length > 0);
+    const lease = known[random.int(Math.max(1, known.length))];
+    const isGone = lease !== undefined && (leases.ending(lease.id) !== undefined || !leases.attached.any(lease.id));
+    if (isGone) engine.delete(leaseKey(lease.id));
+    else if (lease !== undefined) engine.put(leaseKey(lease.id), encodeLease({ ...lease, spans: [], ending: false }));
+    if (lease !== undefined) truth.forgotten(lease, isGone);
+    leases.load(bounds.routed);
+    this.#leadLater();
+    return lease?.id;
   }
 
   // ------------------------------------------------------------------------------------------------ log

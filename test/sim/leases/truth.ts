@@ -3,7 +3,8 @@
  *
  * L0. No invariant breaks that the product itself asserts.
  * L1. No key of a lease that is alive is taken away by the end of a lease.
- * L2. When a revocation has been answered, nothing is left of the lease, anywhere.
+ * L2. When a revocation has been answered, nothing is left of the lease, anywhere; except of one that its home forgot
+ *     something of, which is found later.
  * L3. In the end, when all leases have ended, nothing is left of any: no key or lock, no reference, no record.
  * L4. What is asked is answered.
  */
@@ -26,6 +27,7 @@ export class Truth {
   /** Of keys that are there: whose they are. */
   readonly #owners = new Map<string, Name>();
   readonly #ended = new Set<Name>();
+  readonly #forgotten = new Set<Name>();
   #applying: Command | undefined;
   /** What happened, for those who want to know whether a run was worth anything. */
   taken = 0;
@@ -74,9 +76,16 @@ export class Truth {
     this.#owners.set(Buffer.from(op.key).toString(), nameOf(op.lease, incarnation ?? 0));
   }
 
+  /** Its home lost its majority. */
+  forgotten({ id, incarnation }: { readonly id: bigint; readonly incarnation: number }, isGone: boolean): void {
+    this.#forgotten.add(nameOf(id, incarnation));
+    if (isGone) this.#ended.add(nameOf(id, incarnation));
+  }
+
   /** L2. */
   revoked(id: bigint, incarnation: number): void {
     const name = nameOf(id, incarnation);
+    if (this.#forgotten.has(name)) return;
     for (const [key, owner] of this.#owners) {
       if (owner === name) this.faults.push(`L2: ${key} belongs to ${name}, whose revocation was answered`);
     }

@@ -3,7 +3,7 @@
  * One seed, one run. Their replicas are not simulated: a range is what its log makes it.
  */
 import { assert, ManualClock, SeededRandom, type ServiceError, spanContains } from '@remora/base';
-import type { Command, CommandResult, RangeDescriptor, RevisionBlock } from '@remora/protocol';
+import type { Command, CommandResult, Query, QueryResult, RangeDescriptor, RevisionBlock } from '@remora/protocol';
 import type { OtherRanges } from '../../../packages/dataserver/src/range/other-ranges.ts';
 import { isBorder } from '../../../packages/dataserver/src/state/bounds.ts';
 import type { RangeStart } from '../../../packages/dataserver/src/state/effects.ts';
@@ -15,6 +15,8 @@ import { Truth } from './truth.ts';
 const RETRYABLE: ReadonlySet<string> = new Set(['NOT_LEADER', 'STALE_EPOCH', 'UNAVAILABLE', 'UNKNOWN_OUTCOME']);
 /** A copy of a message comes so late at most. */
 const LATE_MS = 1_500;
+/** One in so many runs has homes that lose their majority. */
+const FORGETFUL_EVERY = 3;
 
 export class World {
   readonly clock = new ManualClock();
@@ -25,6 +27,7 @@ export class World {
   readonly others: OtherRanges = {
     command: (command, { timeoutMs }, done) =>
       this.command(command, timeoutMs, (error, result) => done(error, result && { result })),
+    query: (query, { timeoutMs }, done) => this.#query(query, timeoutMs, done),
   };
   readonly #ranges: SimRange[];
   #newest = 1;
@@ -35,9 +38,14 @@ export class World {
   merges = 0;
   elections = 0;
   lost = 0;
+  /** Leases of which a home has forgotten something. */
+  readonly forgotten = new Set<bigint>();
+  /** Only then there are audits: elsewhere they would hide what is left behind. */
+  readonly mayForget: boolean;
 
   constructor(seed: number) {
     this.random = new SeededRandom(seed);
+    this.mayForget = seed % FORGETFUL_EVERY === 0;
     this.#ranges = [new SimRange(this, undefined)];
   }
 
@@ -119,7 +127,39 @@ export class World {
     range.elect();
   }
 
+  /** Some range goes on without what it has acknowledged about a lease; gives the id, which is not granted again. */
+  forgetSomewhere(): bigint | undefined {
+    const range = this.#ranges[this.random.int(this.#ranges.length)];
+    if (range?.serving !== true) return undefined;
+    const id = range.forget();
+    if (id !== undefined) this.forgotten.add(id);
+    return id;
+  }
+
   // ------------------------------------------------------------------------------------------------ calls
+
+  /** One attempt: whoever asks in vain does so again some time. */
+  #query(
+    query: Query,
+    timeoutMs: number,
+    done: (error: ServiceError | undefined, reply: { readonly result: QueryResult } | undefined) => void,
+  ): () => void {
+    let over = false;
+    const once = (error: ServiceError | undefined, result?: QueryResult): void => {
+      if (!over) done(error, result && { result });
+      over = true;
+    };
+    this.clock.setTimer(timeoutMs, () => once(unknown()));
+    if (!this.#happens(12)) {
+      this.later(10, () => {
+        const answer = this.rangeOf(routingKey(query)).answer(query);
+        if (!this.#happens(12)) this.later(LATE_MS, () => once(answer === undefined ? unknown() : undefined, answer));
+      });
+    }
+    return () => {
+      over = true;
+    };
+  }
 
   /** As a gateway does: the same request again until it is answered, or the time is over. */
   command(command: Command, timeoutMs: number, answer: Answer): () => void {

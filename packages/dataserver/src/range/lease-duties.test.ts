@@ -22,6 +22,7 @@ test('who ends a lease again is told that there is none only when every range ha
         settled = () => done(undefined, { result: { type: 'leaseEnd', more: false, covered: SPAN } });
         return () => {};
       },
+      query: () => () => {},
     },
     commands: {
       propose: (_command: unknown, done: (outcome: unknown) => void) => {

@@ -1,11 +1,13 @@
 import { type Clock, type ServiceError, spanContains } from '@remora/base';
 import type { DelayedHold } from '@remora/lock';
 import type { Command } from '@remora/protocol';
+import { attachableSpan } from '../state/bounds.ts';
 import { leaseKey } from '../state/keys.ts';
 import type { Lease } from '../state/leases.ts';
 import type { Outcome } from '../state/outcome-codec.ts';
 import type { RangeState } from '../state/range-state.ts';
 import type { Commands, RangeDone } from './commands.ts';
+import { LeaseAudit } from './lease-audit.ts';
 import { LeaseEndings } from './lease-endings.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { type Go, LeaseRegistrar } from './lease-registrar.ts';
@@ -19,6 +21,8 @@ export interface LeaseDutiesDeps {
   readonly commands: Pick<Commands, 'propose' | 'proposeAlone'>;
   /** LK6 of the keeper. */
   readonly checkpointMs?: number | undefined;
+  /** From one round of the audit to the next. */
+  readonly auditMs?: number | undefined;
   /** Of the leader that serves here; 0 while there is none. */
   readonly term: () => number;
 }
@@ -32,10 +36,11 @@ export class LeaseDuties {
   readonly #deps: LeaseDutiesDeps;
   readonly #registrar: LeaseRegistrar;
   readonly #endings: LeaseEndings;
+  readonly #audit: LeaseAudit;
   readonly #delays: LockDelays;
 
   constructor(deps: LeaseDutiesDeps) {
-    const { clock, state, others, commands, term, checkpointMs } = deps;
+    const { clock, state, others, commands, term, checkpointMs, auditMs } = deps;
     this.#deps = deps;
     this.keeper = new LeaseKeeper({
       ...{ clock, leases: state.leases, checkpointMs },
@@ -57,6 +62,17 @@ export class LeaseDuties {
       isHome: (id) => spanContains(state.bounds.routed, leaseKey(id)),
       propose: (command, done) => commands.propose(command, (outcome) => soon(done, outcome)),
     });
+    this.#audit = new LeaseAudit({
+      ...{ clock, others, references: state.references, intervalMs: auditMs },
+      span: () => attachableSpan(state.bounds),
+      propose: (command, done) => {
+        this.#registrar.void(command.id); // RG3
+        commands.propose(command, (outcome) => {
+          const result = outcome?.ok === true ? outcome.result : undefined;
+          clock.setImmediate(() => done(result?.type === 'leaseEnd' ? result.more : undefined));
+        });
+      },
+    });
   }
 
   /** Commands that wait for a lease of another range, or for one to be gone everywhere. */
@@ -69,12 +85,14 @@ export class LeaseDuties {
     this.keeper.start(term);
     this.#endings.start();
     this.#delays.start();
+    this.#audit.start();
   }
 
   stop(error: ServiceError): void {
     this.keeper.stop();
     this.#endings.stop();
     this.#delays.stop();
+    this.#audit.stop();
     this.#registrar.abandon(error);
   }
 

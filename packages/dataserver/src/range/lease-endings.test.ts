@@ -25,6 +25,7 @@ class EndingsBed {
         this.asked.push({ command, answer: (result) => done(undefined, { result }) });
         return () => {};
       },
+      query: () => () => {},
     },
     propose: ({ id, span }, done) => {
       this.leases.settle(id, span);

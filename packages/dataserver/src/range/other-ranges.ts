@@ -1,5 +1,5 @@
 import type { ServiceError } from '@remora/base';
-import type { Command, CommandResult } from '@remora/protocol';
+import type { Command, CommandResult, Query, QueryResult } from '@remora/protocol';
 
 /**
  * How the leader of a range has other ranges do something: commands find the range that has their key, are sent again
@@ -14,5 +14,12 @@ export interface OtherRanges {
     command: Command,
     options: { readonly timeoutMs: number },
     done: (error: ServiceError | undefined, reply: { readonly result: CommandResult } | undefined) => void,
+  ): () => void;
+
+  /** Reads what was acknowledged there when it is asked, or later. Otherwise as for commands. */
+  query(
+    query: Query,
+    options: { readonly timeoutMs: number },
+    done: (error: ServiceError | undefined, reply: { readonly result: QueryResult } | undefined) => void,
   ): () => void;
 }

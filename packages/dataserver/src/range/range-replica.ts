@@ -147,6 +147,7 @@ export class RangeReplica implements StateMachine {
     this.#leases = new LeaseDuties({
       ...{ clock, state: this.state, others: deps.others, commands: this.#commands },
       checkpointMs: deps.options.leaseCheckpointMs,
+      auditMs: deps.options.leaseAuditMs,
       term: () => (this.serving && this.merges.refusal === undefined ? this.leadership.ownTerm : 0),
     });
     this.#rows = new ReplicaRows(deps, this.state);

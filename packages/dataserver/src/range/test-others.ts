@@ -6,4 +6,7 @@ export const NO_OTHER_RANGES: OtherRanges = {
   command({ type }): never {
     throw new InvariantError(`${type}: there is no other range`);
   },
+  query({ type }): never {
+    throw new InvariantError(`${type}: there is no other range`);
+  },
 };

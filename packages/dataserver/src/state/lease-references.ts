@@ -8,8 +8,10 @@
  * LR3. Once the lease has ended in a span, the reference does not cover it any more. It stays, without that span, for as
  *      long as there are keys and locks left to be taken away, so that the rows of one incarnation are never taken for
  *      those of another.
+ * LR4. Only a home that went on alone, without its majority, may grant an id of which another range has an earlier
+ *      incarnation yet (range/lease-audit.ts). What two ranges have of both belongs to the later one when they are merged.
  */
-import { assert, type Engine, equalBytes, type Row, type Span } from '@remora/base';
+import { type Engine, equalBytes, type Row, type Span } from '@remora/base';
 import {
   asCount,
   asList,
@@ -112,8 +114,8 @@ export class LeaseReferences {
 
   #unite(other: LeaseReference): void {
     const known = this.#byId.get(other.id) ?? { ...other, spans: [] };
-    assert(known.incarnation === other.incarnation, 'S4 of leases: one incarnation of a lease is about at a time');
-    this.#set({ ...known, spans: other.spans.reduce(plusSpan, known.spans) });
+    const incarnation = Math.max(known.incarnation, other.incarnation); // LR4
+    this.#set({ id: other.id, incarnation, spans: other.spans.reduce(plusSpan, known.spans) });
   }
 
   #take({ key, value }: Row): void {

@@ -89,4 +89,22 @@ export const LEASE_BUGS: readonly PlantedBug[] = [
     seed: 2,
     properties: ['L2'],
   },
+  {
+    name: 'lost-leases-are-not-looked-for',
+    rule: 'what a range has of a lease that its home lost is taken away (lease-audit.ts LA2)',
+    file: `${RANGE}lease-audit.ts`,
+    find: 'return result.lease.incarnation !== incarnation;',
+    replace: 'return false;',
+    seed: 3,
+    properties: ['L3'],
+  },
+  {
+    name: 'no-answer-is-taken-for-the-end-of-a-lease',
+    rule: 'an audit that has no answer says nothing (lease-audit.ts LA3)',
+    file: `${RANGE}lease-audit.ts`,
+    find: "if (error !== undefined || result?.type !== 'leaseTimeToLive') return false;",
+    replace: "if (error !== undefined || result?.type !== 'leaseTimeToLive') return true;",
+    seed: 36,
+    properties: ['L1'],
+  },
 ];
