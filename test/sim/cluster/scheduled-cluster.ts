@@ -34,6 +34,8 @@ export interface ScheduledOptions {
   readonly mayBecomeMasters?: boolean;
   /** Machines for clients; what they do, a test says. */
   readonly clients?: number;
+  /** How often homes are asked whether they still know leases; absent: as the product does. */
+  readonly leaseAuditMs?: number;
 }
 
 export class ScheduledCluster {
@@ -45,13 +47,15 @@ export class ScheduledCluster {
    * The first three machines are the masters, and all store data; the last `later` of them start when they are told. The
    * others may become masters when they are `mayBecomeMasters`.
    */
-  constructor(seed: number, { nodes, later, mayBecomeMasters = false, clients = 1 }: ScheduledOptions) {
+  constructor(seed: number, { nodes, later, mayBecomeMasters = false, clients = 1, leaseAuditMs }: ScheduledOptions) {
     const drawn = optionsOf(seed);
     const machines: readonly MachineOptions[] = Array.from({ length: nodes + later }, (_, i) => ({
       ...{ id: i + 1, founder: i < 3, fromStart: i < nodes, mayBecomeMaster: mayBecomeMasters },
       roles: i < 3 || mayBecomeMasters ? ROLES : (['data'] as const),
     }));
-    const { master: _directedByTheRun, ...tuning } = drawn.tuning;
+    const { master: _directedByTheRun, ...drawnTuning } = drawn.tuning;
+    const ranges = { ...drawnTuning.ranges, ...(leaseAuditMs !== undefined && { leaseAuditMs }) };
+    const tuning = { ...drawnTuning, ranges };
     this.world = new World(seed, { ...drawn, machines, clients, driftPerMille: 0, tuning });
     this.#placement = new Placement(this.world);
   }

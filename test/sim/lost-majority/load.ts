@@ -1,8 +1,9 @@
-/** Clients of a cluster that loses majorities: they put keys, one at a time or one in each of two ranges at once. */
+/** Clients of a cluster that loses majorities: they put keys, one at a time or one in each of two ranges at once, and take locks. */
 import type { Random } from '@remora/base';
 import type { ScheduledCluster } from '../cluster/scheduled-cluster.ts';
 import type { ClientLife } from '../cluster/sdk-client.ts';
 import { ask, withHands } from '../cluster/workloads/ask.ts';
+import type { Locks } from './locks.ts';
 import type { Written } from './written.ts';
 
 /** Where ranges begin, other than the first. */
@@ -11,18 +12,20 @@ export const BORDERS: readonly string[] = ['g', 'p'];
 export const KEYS: readonly string[] = ['a', 'd', 'h', 'm', 'q', 'w'];
 const HANDS = 2;
 
-export function startLoad({ world }: ScheduledCluster, written: Written): void {
+export function startLoad({ world }: ScheduledCluster, written: Written, locks: Locks): void {
   for (const client of world.clients) {
-    client.start((life) =>
-      withHands(world, HANDS, async () => {
+    client.start(async (life) => {
+      const locking = locks.work(life);
+      await withHands(world, HANDS, async () => {
         const keys = drawKeys(life.random);
         const value = written.newValue();
         const acknowledged = written.begin(keys, value);
         const answer = await ask({ world, life, what: `put ${keys.join(' ')}` }, () => put(life, keys, value));
         if (answer.type === 'answer') acknowledged(answer.value.revision);
         await pause(life, 20 + life.random.int(120));
-      }),
-    );
+      });
+      await locking;
+    });
   }
 }
 

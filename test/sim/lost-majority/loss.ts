@@ -1,5 +1,5 @@
 /** What befalls the cluster: nodes that are lost for good, and what comes before and after it. */
-import type { SeededRandom } from '@remora/base';
+import type { SeededRandom, Span } from '@remora/base';
 import { spanContains } from '@remora/base';
 import { kvRoutingKey } from '@remora/protocol';
 import type { admin } from '@remora/protocol/remora';
@@ -32,6 +32,8 @@ export class Loss {
   readonly #held = new Map<string, number>();
   /** Keys whose ranges had lost their majority, as the order said. */
   readonly #lost = new Set<string>();
+  /** The same ranges. */
+  readonly #lostSpans: Span[] = [];
   /** How often each of the events happened. */
   readonly fired = new Map<Event, number>();
   /** A machine that came back, and how often it had started. */
@@ -125,10 +127,16 @@ export class Loss {
   told({ lost, unrecoverable }: admin.RecoverMajorityResponse): void {
     for (const { rangeId, start, end } of lost) {
       this.#count(rangeId === 0 ? 'masters went on alone' : 'ranges went on alone');
+      if (rangeId !== 0) this.#lostSpans.push({ start, end });
       const keys = KEYS.filter((key) => spanContains({ start, end }, kvRoutingKey(Buffer.from(key))));
       if (rangeId !== 0) for (const key of keys) this.#lost.add(key);
     }
     for (const _ of unrecoverable) this.#count('ranges beyond help');
+  }
+
+  /** Whether the range of a key had lost its majority, as the order said. */
+  isLost(key: Uint8Array): boolean {
+    return this.#lostSpans.some((span) => spanContains(span, key));
   }
 
   /** The last revision of a key's range that is required to be there of what was before. */

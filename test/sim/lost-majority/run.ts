@@ -1,20 +1,22 @@
 /**
  * Majorities are lost for good, and whoever operates the cluster has what is left go on (`unsafe-recover`), all from one
- * seed: three or five nodes with three ranges, of three or five replicas each; two or three nodes die with their disks,
- * together or one after the other, amid writes, transactions over ranges and splits, while another one lags; one of them
+ * seed: three or five nodes with four ranges, of three or five replicas each; two or three nodes die with their disks,
+ * together or one after the other, amid writes, transactions over ranges, locks and splits, while another one lags; one of them
  * comes back when it is too late.
  *
  * LM1. A replica goes on alone only where no quorum is left, only if it holds what any other that is left knows to be
  *      committed, and only once its disk has the entry that says so (common/raft/observer.ts O4).
- * LM2. What clients were told holds as far as anything can be promised (written.ts W1–W5).
+ * LM2. What clients were told holds as far as anything can be promised (written.ts W1–W5, locks.ts LV1, LV2).
  * LM3. Of two ranges that share keys one is older, by its version, whatever had been split when majorities were lost
  *      (cluster/checks/range-changes.ts D1, D2).
- * LM4. All that was left works: in the end every key takes a write, but those of ranges that the order says are beyond help.
- * LM5. Every range has three replicas on nodes that are there, all equal; of transactions nothing is left; three masters.
+ * LM4. All that was left works: in the end every key takes a write, and every lock is granted (locks.ts LV3), but those of
+ *      ranges that the order says are beyond help.
+ * LM5. Every range has three replicas on nodes that are there, all equal; of transactions and leases nothing is left; three
+ *      masters.
  * LM6. Who comes back is refused with what is on its disk, and joins as a new node.
  * LM7. Whoever gives the order may give it again at any time, through any gateway; nodes may restart meanwhile.
  */
-import { assert, SeededRandom, ServiceError } from '@remora/base';
+import { assert, SeededRandom, ServiceError, spanContains } from '@remora/base';
 import { kvRoutingKey } from '@remora/protocol';
 import type { admin } from '@remora/protocol/remora';
 import { differences } from '../cluster/checks/replicas.ts';
@@ -25,6 +27,7 @@ import type { SimResult } from '../common/cli/simulation.ts';
 import { failureOf } from '../common/failure.ts';
 import { Violation } from '../common/violation.ts';
 import { BORDERS, KEYS, startLoad } from './load.ts';
+import { LOCK_BORDER, Locks } from './locks.ts';
 import { Loss } from './loss.ts';
 import { Written } from './written.ts';
 
@@ -34,6 +37,7 @@ const ORDER_MS = 60_000;
 const REFUSED_MS = 20_000;
 const REST_MS = 180_000;
 const AGAIN_MS = 500;
+const AUDIT_MS = 2_000;
 /** Answers to be asked again for. */
 const MISFORTUNES: readonly string[] = ['UNAVAILABLE', 'DEADLINE_EXCEEDED'];
 /** How the order is refused where a change of membership had saved the range from losing its majority. */
@@ -43,32 +47,45 @@ export async function runSeed(seed: number): Promise<SimResult> {
   const random = new SeededRandom(seed);
   const nodes = random.int(3) === 0 ? 3 : 5;
   // Only in every fourth seed of whole clusters there are several ranges, and revisions are those of all of them.
-  const cluster = new ScheduledCluster(4 * seed, { nodes, later: 5 - nodes, mayBecomeMasters: true, clients: 2 });
+  const cluster = new ScheduledCluster(4 * seed, {
+    nodes,
+    later: 5 - nodes,
+    mayBecomeMasters: true,
+    clients: 2,
+    leaseAuditMs: AUDIT_MS,
+  });
   const { world } = cluster;
-  const course: Course = { written: new Written(), loss: new Loss(cluster, random), random };
+  const written = new Written();
+  const locks = new Locks(cluster, () => written.recovered);
+  const course: Course = { written, locks, loss: new Loss(cluster, random), random };
   try {
     await live(cluster, course);
   } catch (error) {
     world.fail(error);
   }
-  const { acknowledged, notRequired } = course.written;
+  const { acknowledged, notRequired } = written;
   return {
     ...{ seed, schedule: [], hash: world.trace.hash, counts: { ...world.counts }, fired: course.loss.fired },
     ...{ simulatedMs: world.loop.monotonicMs(), steps: world.loop.steps },
-    figures: { 'writes acknowledged': acknowledged, 'of these lost or not known to be there': notRequired },
+    figures: {
+      'writes acknowledged': acknowledged,
+      'of these lost or not known to be there': notRequired,
+      'locks granted': locks.granted,
+    },
     ...(world.failure !== undefined && { failure: failureOf(world.trace, world.failure) }),
   };
 }
 
 interface Course {
   readonly written: Written;
+  readonly locks: Locks;
   readonly loss: Loss;
   readonly random: SeededRandom;
 }
 
-async function live(cluster: ScheduledCluster, { written, loss, random }: Course): Promise<void> {
+async function live(cluster: ScheduledCluster, { written, locks, loss, random }: Course): Promise<void> {
   await found(cluster, loss.copies);
-  startLoad(cluster, written);
+  startLoad(cluster, written, locks);
   await cluster.run(1_000 + random.int(3_000));
   await loss.befall();
   await cluster.run(3_000 + random.int(5_000));
@@ -78,12 +95,14 @@ async function live(cluster: ScheduledCluster, { written, loss, random }: Course
   written.recovered = true;
   await loss.aftermath();
   await cluster.until(REFUSED_MS, 'who comes back is refused', () => loss.notRefused());
-  const lost = KEYS.filter((key) => beyondHelp.some((range) => holds(range, key)));
+  const lost = KEYS.filter((key) => beyondHelp.some((range) => spanContains(range, kvRoutingKey(Buffer.from(key)))));
   await writable(
     cluster,
     KEYS.filter((key) => !lost.includes(key)),
     written,
   );
+  await locks.usable(REST_MS, (key) => beyondHelp.some((range) => spanContains(range, key)));
+  locks.check((key) => loss.isLost(key));
   cluster.world.resting = true;
   await cluster.until(REST_MS, 'rest', () => {
     return lost.length > 0 ? mastersMissing(cluster) : unrested(cluster);
@@ -96,13 +115,13 @@ async function live(cluster: ScheduledCluster, { written, loss, random }: Course
   if (lost.length === 0) await agree(cluster);
 }
 
-/** Three ranges, with their replicas and leaders everywhere. */
+/** Four ranges, with their replicas and leaders everywhere. */
 async function found(cluster: ScheduledCluster, copies: number): Promise<void> {
   await cluster.start();
   await cluster.set('down-after', `${DOWN_AFTER_MS}ms`);
   await cluster.set('node-settle', '2s');
   await cluster.set('move-cooldown', '2s');
-  await cluster.splitAt(BORDERS.map((border) => kvRoutingKey(Buffer.from(border))));
+  await cluster.splitAt([LOCK_BORDER, ...BORDERS.map((border) => kvRoutingKey(Buffer.from(border)))]);
   await cluster.set('replicas', String(copies));
   await cluster.until(BEGIN_MS, 'a cluster', () => cluster.unrepaired(copies));
   cluster.world.changes.run();
@@ -140,11 +159,6 @@ async function order(cluster: ScheduledCluster, loss: Loss): Promise<readonly ad
   return answer?.unrecoverable;
 }
 
-function holds({ start, end }: { readonly start: Uint8Array; readonly end: Uint8Array }, key: string): boolean {
-  const at = kvRoutingKey(Buffer.from(key));
-  return Buffer.compare(at, start) >= 0 && (end.length === 0 || Buffer.compare(at, end) < 0);
-}
-
 /** LM4. */
 async function writable(cluster: ScheduledCluster, keys: readonly string[], written: Written): Promise<void> {
   const missing = new Set(keys);
@@ -180,6 +194,8 @@ function leftOver({ world }: ScheduledCluster): string {
   for (const { id, roles } of world.nodes) {
     for (const { rangeId, state } of roles?.store?.replicas() ?? []) {
       if ([...state.transactions.parts].length > 0) return `node ${id} has parts of transactions in range ${rangeId}`;
+      if (state.leases.size + state.references.size > 0)
+        return `node ${id} has something of leases in range ${rangeId}`;
     }
   }
   return '';
@@ -189,7 +205,7 @@ function leftOver({ world }: ScheduledCluster): string {
 async function checkKeys(
   cluster: ScheduledCluster,
   keys: readonly string[],
-  { written, loss }: Omit<Course, 'random'>,
+  { written, loss }: Pick<Course, 'written' | 'loss'>,
 ) {
   const { remora } = lifeOf(cluster.world.clientAt(0));
   for (const key of keys) {
