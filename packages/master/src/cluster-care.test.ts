@@ -19,6 +19,10 @@ class CareBed {
   readonly reports = new NodeReports();
   readonly #schema = new SettingsSchema({ replicas: 3 });
   #replicaIds = 5_000;
+  /** Proposed and not applied. */
+  readonly #log: (() => void)[] = [];
+  /** Whether what is proposed is applied at once; otherwise with `commit`. */
+  commits = true;
   care = this.newTerm(1);
   /** Nodes that say nothing. */
   silent: readonly number[] = [];
@@ -42,11 +46,18 @@ class CareBed {
       },
       nextReplicaId: () => this.#replicaIds++,
       propose: (command, done) => {
-        this.state.apply(command);
-        done(undefined);
+        this.#log.push(() => {
+          this.state.apply(command);
+          done(undefined);
+        });
+        if (this.commits) this.commit();
       },
     });
     return this.care;
+  }
+
+  commit(): void {
+    for (const apply of this.#log.splice(0)) apply();
   }
 
   set(name: string, text: string): void {
@@ -169,6 +180,28 @@ describe('what nodes are there for', () => {
     expect(bed.setDuty(3, 'decommissioning')).toBeUndefined();
     bed.newTerm(2);
     expect(bed.seconds(3)).toMatchObject({ type: 'addLearner', nodeId: 4 });
+  });
+
+  test('what people decide stays when a maintenance window ends while it is being replicated', () => {
+    const bed = new CareBed();
+    bed.seconds(2);
+    bed.setDuty(3, 'maintenance', 60_000);
+    bed.seconds(59);
+    bed.commits = false;
+    bed.setDuty(3, 'decommissioning');
+    bed.seconds(3); // the window is over meanwhile
+    bed.commit();
+    expect(bed.state.dutyOf(3).duty).toBe('decommissioning');
+  });
+
+  test('what people take back while it is being replicated is taken back', () => {
+    const bed = new CareBed();
+    bed.seconds(2);
+    bed.commits = false;
+    bed.setDuty(3, 'decommissioning');
+    bed.setDuty(3, 'serving');
+    bed.commit();
+    expect(bed.state.dutyOf(3).duty).toBe('serving');
   });
 
   test('a maintenance window ends by itself; until then silence within it is planned', () => {

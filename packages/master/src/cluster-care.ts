@@ -8,6 +8,8 @@
  * CC2. Nothing of it is replicated but what people decide. What a leader left half done, the next one finds by the ranges'
  *      own reports (scheduling/range-check.ts).
  * CC3. Ranges that were merged away are forgotten before the range that took them over is looked at.
+ * CC4. What people decide of a node's duty is not undone by what was decided on the state before: while such a change is
+ *      not applied, no window is ended, and nothing is taken for done already.
  */
 import { type Clock, formatDurationMs, type Logger, ServiceError } from '@remora/base';
 import type {
@@ -60,6 +62,8 @@ export class ClusterCare implements RangeDirector {
   readonly #splitting = new Map<number, { readonly version: number; readonly atMs: number }>();
   #settings: ClusterSettings | undefined;
   #informed = false;
+  /** Changes of duties that are not answered (CC4). */
+  #dutiesUnderWay = 0;
 
   constructor(deps: CareDeps) {
     this.#deps = deps;
@@ -117,13 +121,18 @@ export class ClusterCare implements RangeDirector {
         undefined,
       );
     }
-    if (duty === before.duty && duty !== 'maintenance') return done(undefined, undefined);
+    const stays = duty === before.duty && duty !== 'maintenance';
+    if (stays && this.#dutiesUnderWay === 0) return done(undefined, undefined); // CC4
     // CC1: whoever is missed cannot be told yet.
     if ((duty === 'decommissioning' || duty === 'removed') && !this.#informed) {
       return done(new ServiceError('UNAVAILABLE', `not now: ${NOT_INFORMED}`), undefined);
     }
     const untilMs = duty === 'maintenance' ? Math.ceil(this.#deps.clock.wallMs() + forMs) : 0;
-    this.#change({ type: 'setDuty', nodeId, duty, untilMs }, done);
+    this.#dutiesUnderWay += 1;
+    this.#change({ type: 'setDuty', nodeId, duty, untilMs }, (error) => {
+      this.#dutiesUnderWay -= 1;
+      done(error, undefined);
+    });
   }
 
   pauseScheduler({ name, forMs }: PauseSchedulerRequest, done: Done<undefined>): void {
@@ -214,6 +223,7 @@ export class ClusterCare implements RangeDirector {
 
   /** A window that is over ends by itself. */
   #endMaintenance(): void {
+    if (this.#dutiesUnderWay > 0) return; // CC4
     const wallMs = this.#deps.clock.wallMs();
     for (const { nodeId } of this.#deps.state.nodes()) {
       const { duty, untilMs } = this.#deps.state.dutyOf(nodeId);
