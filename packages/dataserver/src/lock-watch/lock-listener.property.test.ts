@@ -193,6 +193,30 @@ it('when those who were named have left, the next ones are named, holders as wel
   expect([told()?.waiterCount, names()]).toEqual([14, ['w10', 'w11']]);
 });
 
+it('what happened while an entry is applied is told before a state that knows of it (LL1)', async () => {
+  const bed = new ListenerBed();
+  await bed.begin(7n);
+  for (let i = 0; i < LOCKS; i++) await bed.take({ type: 'acquire', lock: i, lease: 7n }, 1);
+  const session = { lease: 7n, incarnation: bed.incarnations.get(7n) ?? 0 };
+  const at = { lock: lockId(12), deadlineMs: 0, attempt: 2 };
+  const owner = (i: number) => ({ session, token: `t${String(i).padStart(2, '0')}` });
+  for (let i = 0; i < 25; i++) {
+    await bed.run({
+      ...{ type: 'acquire', ...at, owner: owner(i), wait: false, waitUntilMs: 0, depthMax: 1 },
+      ...{ data: utf8(''), as: { type: 'shared' } },
+    });
+  }
+  bed.listen();
+  await bed.take({ type: 'release', lock: 12, lease: 7n }, 2);
+  for (let i = 0; i < 8; i++) await bed.run({ type: 'release', ...at, owner: owner(i), all: true });
+  // The entry of this one is still being applied as the next page of states is told.
+  await bed.bed.run({ type: 'lock', command: { type: 'release', ...at, owner: owner(8), all: true } });
+  bed.clock.advance(0);
+  bed.listeners.flush();
+  const told = bed.told.get(binaryString(at.lock.name));
+  expect([told?.holderCount, told?.holders[0]?.owner.token]).toEqual([16, 't09']);
+});
+
 it('with more locks than are remembered for one who is behind, it begins anew', async () => {
   const bed = new ListenerBed();
   await bed.begin(7n);

@@ -229,6 +229,7 @@ export class LockListener implements Spanned {
     this.#scheduled = true;
     this.#deps.clock.setImmediate(() => {
       this.#scheduled = false;
+      this.flush(); // what came before, in an entry that is not applied whole yet, is not told behind a later state
       this.#goOn();
     });
   }
