@@ -26,7 +26,10 @@ export class HeldEvents {
   add(revision: number, events: readonly KvEvent[]): void {
     let at = this.#groups.length;
     while (at > 0 && (this.#groups[at - 1]?.revision ?? 0) > revision) at--;
-    this.#groups.splice(at, 0, { revision, events });
+    const before = this.#groups[at - 1];
+    // Two parts of one transaction, whose ranges were merged: a revision is told as a whole, or a watch goes on behind half of it.
+    if (before?.revision === revision) this.#groups[at - 1] = { revision, events: [...before.events, ...events] };
+    else this.#groups.splice(at, 0, { revision, events });
     this.#bytes += bytesOf(events);
   }
 
