@@ -332,6 +332,23 @@ describe('a watch over several ranges', () => {
     expect(bed.seen.slice(1)).toEqual([' to 30']);
   });
 
+  test('of the future tells progress as far as ranges are, and none of what is yet to come', () => {
+    const bed = begun(100);
+    bed.watch.progress();
+    bed.tellOf(2, 60);
+    bed.tellOf(3, 70);
+    expect(bed.seen.slice(1)).toEqual([' to 60']);
+    bed.tellOf(2, 101, 100);
+    bed.tellOf(3, 99);
+    expect(bed.seen.slice(2)).toEqual([]);
+    bed.tellOf(3, 102);
+    expect(bed.seen.slice(2)).toEqual(['100 to 101']);
+    bed.watch.progress();
+    bed.tellOf(2, 101);
+    bed.tellOf(3, 90);
+    expect(bed.seen.slice(3)).toEqual([' to 101']);
+  });
+
   test('from now on begins behind one revision, and is created when all of them watch', () => {
     const bed = new WatchBed(0, several);
     expect([bed.askedNow.length, bed.creates().length]).toEqual([1, 0]);

@@ -22,6 +22,8 @@ interface Part {
   readonly watch: RoutedWatch;
   /** Nothing below is still to come from here. Above what the whole watch has delivered, it is held. */
   next: number;
+  /** How far its range said that it is: below `next` while the watch is one of the future. */
+  told: number;
   held: KvEvent[];
   heldBytes: number;
   created: boolean;
@@ -50,6 +52,8 @@ export class MergedWatch implements WatchControl {
   readonly #span: Span;
   /** The first revision not yet delivered; 0: from now on, and not begun yet. */
   #next: number;
+  /** The highest revision that was told. */
+  #told = 0;
   #parts: readonly Part[] = [];
   #created = false;
   #createdRevision = 0;
@@ -104,7 +108,7 @@ export class MergedWatch implements WatchControl {
       },
     );
     const owes = this.#progressAsked;
-    const part: Part = { span, watch, next: from, held: [], heldBytes: 0, created: false, owes };
+    const part: Part = { span, watch, next: from, told: 0, held: [], heldBytes: 0, created: false, owes };
     return part;
   }
 
@@ -127,6 +131,7 @@ export class MergedWatch implements WatchControl {
   #onEvents(part: Part, events: readonly KvEvent[], revision: number): void {
     part.owes = false;
     part.next = Math.max(part.next, revision + 1);
+    part.told = Math.max(part.told, revision);
     if (this.#parts.length === 1) return this.#deliver(events, revision, true); // MW5
     for (const event of events) {
       part.held.push(event);
@@ -141,13 +146,23 @@ export class MergedWatch implements WatchControl {
     const events = this.#parts.flatMap((part) => taken(part, upTo));
     events.sort((a, b) => a.kv.modRevision - b.kv.modRevision);
     const answers = this.#progressAsked && !this.#parts.some(({ owes }) => owes);
-    if (answers || events.length > 0) this.#deliver(events, upTo, answers);
+    if (events.length > 0) this.#deliver(events, upTo, answers);
+    else if (answers) this.#deliver(events, this.#reached(upTo), true);
     else this.#next = Math.max(this.#next, upTo + 1);
     this.#fitParts();
   }
 
+  /** A watch of the future has nothing to come below its first revision, but that is not reached yet. */
+  #reached(upTo: number): number {
+    return Math.max(
+      this.#told,
+      this.#parts.reduce((lowest, { told }) => Math.min(lowest, told), upTo),
+    );
+  }
+
   #deliver(events: readonly KvEvent[], revision: number, answersProgress: boolean): void {
     if (answersProgress) this.#progressAsked = false;
+    this.#told = Math.max(this.#told, revision);
     this.#next = Math.max(this.#next, revision + 1);
     this.#listener.onEvents(events, revision);
   }
