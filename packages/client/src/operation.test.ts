@@ -4,7 +4,7 @@ import { CommandOperation } from './operation.ts';
 import type { Requester } from './requester.ts';
 import { retryPolicy } from './retry.ts';
 
-type Answer = ErrorCode | 'ok';
+type Answer = ErrorCode | ServiceError | 'ok';
 
 /** Gateways that answer one attempt after the other; the last answer is that of all further ones. */
 class GatewayBed {
@@ -41,7 +41,8 @@ class GatewayBed {
       ) => {
         this.ids.add(request.requestId);
         const answer = this.#answers[Math.min(this.attempts++, this.#answers.length - 1)] ?? 'ok';
-        this.clock.setTimer(1, () => done(answer === 'ok' ? undefined : new ServiceError(answer, answer)));
+        const error = typeof answer !== 'string' ? answer : new ServiceError(answer as ErrorCode, answer);
+        this.clock.setTimer(1, () => done(answer === 'ok' ? undefined : error));
         return { cancel() {} };
       },
     };
@@ -82,6 +83,13 @@ test.each(DOORS)('%s is the answer while nothing can have been applied', (code) 
 
 test('what a range says of the request id is the answer, whatever was lost before', () => {
   expect(new GatewayBed(['UNKNOWN_OUTCOME', 'LEASE_NOT_FOUND']).outcome()).toBe('LEASE_NOT_FOUND');
+});
+
+test('what a transaction over ranges failed for is no answer behind one that was lost: it is not remembered', () => {
+  const failed = new ServiceError('LEASE_NOT_FOUND', 'there is no such lease', { details: { unremembered: true } });
+  expect(new GatewayBed([failed]).outcome()).toBe('LEASE_NOT_FOUND');
+  expect(new GatewayBed(['UNKNOWN_OUTCOME', failed]).outcome()).toBe('UNKNOWN_OUTCOME');
+  expect(new GatewayBed(['UNKNOWN_OUTCOME', failed, 'ok']).outcome()).toBe('ok');
 });
 
 test('a command whose answer was lost has not failed because its client is closed', () => {

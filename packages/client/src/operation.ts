@@ -155,7 +155,7 @@ export abstract class Operation<Request, Reply> implements SentCommand {
     this.#overLimit = error.retry === 'later' ? error : undefined;
     // Of an acquire that is queued: under this id it would be told so for ever, also when its turn has come (acquire.ts A4).
     if (error.code === 'DEADLINE_EXCEEDED' || error.details?.queued === true) return this.#timedOut(error);
-    const isAnswer = error.retry === 'no' && !(this.#isUnknown && SAID_AT_THE_DOOR.has(error.code)); // R2
+    const isAnswer = error.retry === 'no' && !(this.#isUnknown && isOfThisAttempt(error)); // R2
     // `applied`: the range remembers the id but not the answer; asking again brings nothing.
     if (isAnswer || error.details?.applied === true) return this.#finish(error, undefined);
     const { remainingMs } = this;
@@ -296,4 +296,9 @@ function retryAfterMs({ details }: ServiceError): number {
 
 export function clientClosed(): ServiceError {
   return new ServiceError('CANCELED', 'the client is closed');
+}
+
+/** It says nothing of earlier attempts: nobody remembers it under the id of the request. */
+function isOfThisAttempt({ code, details }: ServiceError): boolean {
+  return SAID_AT_THE_DOOR.has(code) || details?.unremembered === true;
 }

@@ -62,6 +62,8 @@ const PARTS_AT_A_TIME = 8;
  *      of a branch that would be executed cannot be, the transaction fails with that.
  * AT3. An attempt that does not commit is aborted before another begins: in its record, and wherever a prepare was sent.
  * AT4. From when the decision is sent on it has not failed unless the range said so: its outcome is unknown.
+ * AT5. That it failed is remembered nowhere, so it says nothing of other attempts at the request: one that another gateway
+ *      makes for the same client may be late, and commit yet. The error says so (`unremembered`).
  */
 export class Attempt {
   readonly #deps: AttemptDeps;
@@ -102,7 +104,7 @@ export class Attempt {
       }
       const code = error instanceof ServiceError ? error.code : undefined;
       // Too late for this attempt, which may have been delayed; the request itself ends by its time-out.
-      if (code !== 'STALE_EPOCH' && code !== 'DEADLINE_EXCEEDED') throw notApplied(error);
+      if (code !== 'STALE_EPOCH' && code !== 'DEADLINE_EXCEEDED') throw unremembered(notApplied(error));
       await this.#deps.calls.during(aborted);
       return { type: code === 'STALE_EPOCH' ? 'rerouted' : 'conflict' };
     }
@@ -202,7 +204,7 @@ export class Attempt {
     } catch (error) {
       if (this.#mayBeCommitted(error)) throw unknownOutcome(error);
       void this.#abort();
-      throw error;
+      throw unremembered(error);
     }
     const { result } = reply;
     if (result.type !== 'txnDecide') throw unexpected(reply);
@@ -254,6 +256,13 @@ function notApplied(error: unknown): unknown {
     return error;
   const message = 'not all ranges could prepare the transaction in time; nothing was changed';
   return new ServiceError('DEADLINE_EXCEEDED', message, { cause: error });
+}
+
+/** AT5. */
+export function unremembered(error: unknown): unknown {
+  if (!(error instanceof ServiceError) || error.details?.applied === true) return error;
+  const { code, message, details, cause } = error;
+  return new ServiceError(code, message, { details: { ...details, unremembered: true }, cause });
 }
 
 export function unknownOutcome(cause: unknown): ServiceError {

@@ -1,4 +1,4 @@
-import { ManualClock, SeededRandom } from '@remora/base';
+import { ManualClock, SeededRandom, type ServiceError } from '@remora/base';
 import { kvRoutingKey } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import { Coordinator } from './coordinator.ts';
@@ -30,4 +30,28 @@ test('a transaction counts as under way until ranges have nothing of it any more
   }
   expect(ranges.commits).toMatchObject([{ requestId: 'r' }]);
   expect(ranges.ranges.flatMap(({ prepared, records }) => [...prepared, ...records])).toEqual([]);
+});
+
+test('what it fails for says that it is not remembered (AT5)', async () => {
+  const clock = new ManualClock({ monotonicMs: 1_000 });
+  const ranges = new FakeRanges(clock, new SeededRandom(1), [kvRoutingKey(Buffer.from('m'))]);
+  const code = 'LEASE_NOT_FOUND' as const;
+  ranges.failures.push({ branch: 0, number: 0, code, message: 'there is no such lease' });
+  const coordinator = new Coordinator({ ...ranges.calls(), newTxnId: () => 't1' });
+  let failure: ServiceError | undefined;
+  const identity = { requestId: 'r', deadlineMs: 5_000, timeoutMs: 1_000 };
+  coordinator.command(
+    BOTH,
+    identity,
+    (error) => {
+      failure = error;
+    },
+    undefined,
+  );
+  for (let steps = 0; failure === undefined && steps < 1_000; steps++) {
+    for (let turn = 0; turn < 25; turn++) await Promise.resolve();
+    clock.fireNext();
+  }
+  expect(failure).toMatchObject({ code, details: { unremembered: true } });
+  expect(ranges.commits).toEqual([]);
 });

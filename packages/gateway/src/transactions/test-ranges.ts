@@ -3,6 +3,7 @@ import {
   type Command,
   type CommandResult,
   isLockCompare,
+  type OpFailure,
   type PartOp,
   type PartResult,
   type RangeDescriptor,
@@ -47,6 +48,8 @@ export class FakeRanges {
   /** What was committed, in the order in which it was. */
   readonly commits: { readonly requestId: string; readonly revision: number }[] = [];
   readonly ranges: readonly FakeRange[];
+  /** What operations of every part cannot be executed for. */
+  readonly failures: OpFailure[] = [];
   /** Per mille of calls that are lost, or whose answers are. */
   lossPerMille = 0;
   revision = 100;
@@ -182,7 +185,7 @@ export class FakeRanges {
       const held = holds(one, this);
       return held === undefined ? 'nothing' : held ? 'holds' : 'fails';
     });
-    return { type: 'txnPrepare', answer: 'prepared', floor: this.revision, compares, failures: [] };
+    return { type: 'txnPrepare', answer: 'prepared', floor: this.revision, compares, failures: this.failures };
   }
 
   #decide(range: FakeRange, { txnId, requestId, decision }: TxnDecide): CommandResult {

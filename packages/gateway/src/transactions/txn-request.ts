@@ -9,7 +9,7 @@ import {
 import type { BackendReply } from '../backend.ts';
 import type { NewestRevision } from '../routing/newest-revision.ts';
 import type { CommandIdentity, RangeCalls } from '../routing/range-calls.ts';
-import { Attempt, type Attempted, unknownOutcome } from './attempt.ts';
+import { Attempt, type Attempted, unknownOutcome, unremembered } from './attempt.ts';
 import { type Part, partsOf } from './parts.ts';
 import { type KvCommand, TxnPlan } from './plan.ts';
 import { Results, saysNothing } from './results.ts';
@@ -82,7 +82,7 @@ export class TxnRequest {
     const parts = await partsOf(this.#plan, (span) => this.#means.calls.routesOf(span));
     if (parts.length <= TXN_PARTS_MAX) return parts;
     const message = `the keys are in ${parts.length} ranges; one transaction may change ${TXN_PARTS_MAX}: do it in parts`;
-    throw new ServiceError('RESOURCE_EXHAUSTED', message);
+    throw unremembered(new ServiceError('RESOURCE_EXHAUSTED', message));
   }
 
   #name(txnId: string): TxnName {
