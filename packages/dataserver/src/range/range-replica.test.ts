@@ -40,6 +40,18 @@ test('only a leader that serves tells the time of its range; others answer witho
   expect(told()).toBe(0);
 });
 
+// Found by the simulation of whole clusters (110044): elected as its node stopped, it left a timer.
+test('a replica that is closed does not serve, though its group is elected yet', async () => {
+  const { store } = await boot(new CrashWorld(1));
+  await store.createReplica(RANGE, 11);
+  const replica = replicaOf({ store });
+  replica.close();
+  replica.roleChanged({ role: 'leader', term: 2, leader: 11 });
+  const batch = { rangeTimeMs: 50_000, wallMs: 0, epoch: RANGE.epoch, commands: [] };
+  await replica.apply([{ index: 1, term: 2, type: 'normal', data: encodeEntry(batch) }], replica.state.conf);
+  expect([replica.leading, replica.serving]).toEqual([false, false]);
+});
+
 test('who is in the queue waits for its turn without a round of reads; who is not there is told so after one (Q5)', async () => {
   const { store } = await boot(new CrashWorld(1));
   await store.createReplica(RANGE, 11);

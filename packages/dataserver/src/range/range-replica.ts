@@ -86,6 +86,7 @@ export class RangeReplica implements StateMachine {
   readonly #rows: ReplicaRows;
   readonly #compactor: AutoCompactor;
   readonly #time: RangeClock;
+  #closed = false;
   /** Of what is asked of the leader here, for reports. */
   readonly load: RangeLoad;
   readonly members: RangeMembers;
@@ -242,7 +243,7 @@ export class RangeReplica implements StateMachine {
 
   roleChanged(change: RoleChange): void {
     this.leadership.told(change);
-    const term = change.role === 'leader' ? change.term : 0;
+    const term = change.role === 'leader' && !this.#closed ? change.term : 0;
     if (term === this.leadership.ownTerm) return;
     if (this.leading) this.#stopServing();
     this.members.termBegan();
@@ -324,7 +325,9 @@ export class RangeReplica implements StateMachine {
     if (compactTo !== undefined) this.#commands.propose({ type: 'compact', revision: compactTo });
   }
 
+  /** Its group may be elected yet, as long as the host runs: it does not serve any more. */
   close(): void {
+    this.#closed = true;
     if (this.leading) this.#stopServing();
     this.#rows.close();
     this.watches.close();
