@@ -54,6 +54,8 @@ export async function runChild<Held extends Holding>(
   try {
     const held = await acquire(giveUp.signal);
     try {
+      // K3. It may have been given although the wait for it was given up.
+      giveUp.signal.throwIfAborted();
       child = start(held, request);
       request.onStart?.(child, held);
       const code = await watchOver(child, held, { lost, killAfterMs, shell });
@@ -104,7 +106,11 @@ function watchOver(
     };
     if (signal.aborted) onLost();
     else signal.addEventListener('abort', onLost, { once: true });
-    child.once('error', (cause) => {
+    child.on('error', (cause) => {
+      // K1. It runs, and may not be sent signals, as with sudo: it has not ended.
+      if (child.pid !== undefined) {
+        return shell.err(`remora: the command could not be told to stop, and runs on: ${cause.message}`);
+      }
       signal.removeEventListener('abort', onLost);
       reject(new CommandError('failed', `cannot run the command: ${cause.message}`, { cause }));
     });
