@@ -40,6 +40,10 @@ describe('remora kv', () => {
       out: '',
       err: 'remora: there is no key nowhere\n',
     });
+    expect(await remora('kv', 'get', 'nowhere', '--json')).toMatchObject({
+      code: 1,
+      out: expect.stringContaining('"kvs":[]'),
+    });
     expect(await remora('kv', 'del', 'nowhere')).toMatchObject({ code: 0, out: 'deleted 0\n' });
   });
 

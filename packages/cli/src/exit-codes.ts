@@ -13,6 +13,7 @@ export const EXIT_CODES = {
     code: 76,
     means: 'the lock was lost while the command ran, which was stopped; or a version is not current',
   },
+  unknown: { code: 77, means: 'the answer was lost: it may have been done, or may be yet; look before you repeat it' },
 } as const;
 
 export type ExitName = keyof typeof EXIT_CODES;

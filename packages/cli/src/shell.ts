@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
-import { OptionsError, ServiceError } from '@remora/base';
+import { type ErrorCode, OptionsError, ServiceError } from '@remora/base';
 import { CommanderError } from 'commander';
-import { CommandError, exitCode } from './exit-codes.ts';
+import { CommandError, type ExitName, exitCode } from './exit-codes.ts';
 
 /** What a command sees of the process that it runs in. */
 export interface Shell {
@@ -50,6 +50,9 @@ async function askPerson(question: string): Promise<string | undefined> {
   }
 }
 
+/** Of those that are told apart from a refusal. */
+const EXIT_OF: Partial<Record<ErrorCode, ExitName>> = { UNAVAILABLE: 'unavailable', UNKNOWN_OUTCOME: 'unknown' };
+
 /** Says what went wrong, briefly when it was expected, and gives the exit code. */
 export function reportFailure(error: unknown, shell: Shell): number {
   // Commander has written its own message by now.
@@ -64,7 +67,7 @@ export function reportFailure(error: unknown, shell: Shell): number {
   }
   if (error instanceof ServiceError) {
     shell.err(`remora: ${error.message} (${error.code})`);
-    return exitCode(error.code === 'UNAVAILABLE' ? 'unavailable' : 'failed');
+    return exitCode(EXIT_OF[error.code] ?? 'failed');
   }
   shell.err(`remora: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
   return exitCode('internal');

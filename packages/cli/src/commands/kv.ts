@@ -63,18 +63,22 @@ function getCommand(shell: Shell): Command {
         ...(limit === undefined ? {} : { limit }),
         ...(revision === undefined ? {} : { revision }),
       });
-      if (flags.json) {
-        return shell.out(
-          JSON.stringify({ revision: answer.revision, more: answer.more, kvs: answer.kvs.map(jsonPair) }),
-        );
-      }
       const [first] = answer.kvs;
+      if (flags.json) {
+        shell.out(JSON.stringify({ revision: answer.revision, more: answer.more, kvs: answer.kvs.map(jsonPair) }));
+        if (!flags.prefix && first === undefined) throw noKey(key);
+        return;
+      }
       if (flags.prefix) for (const pair of answer.kvs) shell.out(pairLine(pair, flags.keysOnly === true));
-      else if (first === undefined) throw new CommandError('failed', `there is no key ${key}`);
+      else if (first === undefined) throw noKey(key);
       // The very bytes, so that what was put from a file can be got into one.
       else shell.raw(flags.keysOnly ? `${key}\n` : withNewline(first.value));
     }),
   );
+}
+
+function noKey(key: string): CommandError {
+  return new CommandError('failed', `there is no key ${key}`);
 }
 
 function putCommand(shell: Shell): Command {
