@@ -8,12 +8,14 @@ import { type WatchStream, watchEnded } from './watch-stream.ts';
  *
  * WS1. A watch begins only while this replica leads: a watch on a replica that does not would fall silent unnoticed.
  * WS2. What is cancelled or closed while it waits for its ReadIndex never begins.
+ * WS3. It knows the replicas that its watches are on, and no other: the stream of one outlives many of them.
  */
 export class WatchSession {
   readonly #find: (rangeId: number) => RangeReplica | ServiceError;
   readonly #context: StreamContext<WatchMessage>;
   readonly #streams = new Map<RangeReplica, WatchStream>();
-  readonly #owners = new Map<number, WatchStream>();
+  /** Where each watch is. */
+  readonly #replicas = new Map<number, RangeReplica>();
   readonly #beginning = new Set<number>();
 
   constructor(
@@ -32,8 +34,7 @@ export class WatchSession {
   onMessage(request: WatchRequest): void {
     if (request.kind === 'cancel') {
       this.#beginning.delete(request.watchId);
-      this.#owners.get(request.watchId)?.cancel(request.watchId);
-      this.#owners.delete(request.watchId);
+      this.#cancel(request.watchId);
     } else if (request.kind === 'progress') {
       for (const [replica, stream] of this.#streams) replica.closing.closeNewest(() => stream.progress());
     } else this.#create(request);
@@ -51,23 +52,38 @@ export class WatchSession {
       if (!this.#beginning.delete(watchId)) return;
       const late = refused === undefined ? replica.watches.refusal(create) : replica.notLeader();
       if (late !== undefined) return this.#refuse(watchId, late);
-      const stream = this.#stream(replica);
-      this.#owners.set(watchId, stream);
-      stream.create(create);
+      this.#replicas.set(watchId, replica);
+      this.#stream(replica).create(create);
     });
+  }
+
+  #cancel(watchId: number): void {
+    const replica = this.#replicas.get(watchId);
+    if (replica === undefined) return;
+    this.#streams.get(replica)?.cancel(watchId);
+    this.#left(watchId, replica);
+  }
+
+  /** WS3. */
+  #left(watchId: number, replica: RangeReplica): void {
+    if (this.#replicas.get(watchId) === replica) this.#replicas.delete(watchId);
+    const stream = this.#streams.get(replica);
+    if (stream === undefined || !stream.empty) return;
+    replica.watches.closeStream(stream);
+    this.#streams.delete(replica);
   }
 
   #stream(replica: RangeReplica): WatchStream {
     let stream = this.#streams.get(replica);
     if (stream === undefined) {
-      stream = replica.watches.openStream({ send: (message) => this.#send(message) });
+      stream = replica.watches.openStream({ send: (message) => this.#send(message, replica) });
       this.#streams.set(replica, stream);
     }
     return stream;
   }
 
-  #send(message: WatchMessage): boolean {
-    if (message.kind === 'ended') this.#owners.delete(message.watchId);
+  #send(message: WatchMessage, replica: RangeReplica): boolean {
+    if (message.kind === 'ended') this.#left(message.watchId, replica);
     return this.#context.send(message);
   }
 
@@ -78,7 +94,7 @@ export class WatchSession {
   onClose(): void {
     for (const [replica, stream] of this.#streams) replica.watches.closeStream(stream);
     this.#streams.clear();
-    this.#owners.clear();
+    this.#replicas.clear();
     this.#beginning.clear();
   }
 }

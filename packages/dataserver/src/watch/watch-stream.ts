@@ -48,6 +48,11 @@ export class WatchStream {
     return this.#blocked;
   }
 
+  /** Whether it carries no watch, and none waits to be carried. */
+  get empty(): boolean {
+    return this.watchers.size + this.#waiting.size === 0;
+  }
+
   send(message: WatchMessage): void {
     if (!this.#closed && !this.#sink.send(message)) this.#blocked = true;
   }
