@@ -104,7 +104,7 @@ function faultLogger(faults: unknown[]): Logger {
   return logger;
 }
 
-const OTHERS_FAULTS: ReadonlySet<string> = new Set(['a peer sent a malformed frame', 'a peer refused this node']);
+const OTHERS_FAULTS: ReadonlySet<string> = new Set(['a peer sent a malformed frame']);
 
 function text(fault: unknown): string {
   if (fault instanceof Error) return fault.stack ?? fault.message;

@@ -42,6 +42,7 @@ import {
   splittingPorts,
 } from './roles.ts';
 import type { RunningNode } from './running-node.ts';
+import { Standing } from './standing.ts';
 import { performTask } from './tasks.ts';
 
 /** How long transactions over ranges may take to end once no client is served any more. */
@@ -102,6 +103,7 @@ class Node implements AssembledNode {
   #nodeId = 0;
   #clusterId = '';
   readonly #cluster: KnownCluster;
+  readonly #standing: Standing;
   #roles: NodeRoles | undefined;
   readonly #closers = new Closers();
   #stopping: Promise<void> | undefined;
@@ -109,6 +111,11 @@ class Node implements AssembledNode {
   constructor(parts: NodeParts) {
     this.#parts = parts;
     this.#cluster = new KnownCluster(parts);
+    this.#standing = new Standing({
+      ...parts,
+      isMember: () => this.#cluster.hasTaken(this.#nodeId),
+      onFinal: (error) => this.#fail(error),
+    });
     this.failed = new Promise((_resolve, reject) => {
       this.#fail = reject;
     });
@@ -222,6 +229,7 @@ class Node implements AssembledNode {
     if (clusterId === undefined || nodeId === undefined) {
       if (founders !== undefined) throw new CommandError('internal', 'a founder knows its id from its options');
       ({ clusterId, nodeId } = await joinCluster(options, { ...base, nodeId: 0 }, this.#parts));
+      this.#standing.joined();
       await records.assign({ clusterId, nodeId });
     }
     this.#clusterId = clusterId;
@@ -275,7 +283,8 @@ class Node implements AssembledNode {
       self: this.#identity(descriptor),
       resolveAddress: (nodeId) => this.#cluster.address(nodeId),
       checkPeer: (peer) => (peer.nodeId === 0 ? undefined : records.checkPeer(peer)),
-      onRefused: (by, reason) => this.#fail(new CommandError('dataDir', `node ${by} refuses this node: ${reason}`)),
+      onRefused: (by, refusal) => this.#standing.refused(`node ${by}`, refusal),
+      onMet: () => this.#standing.met(),
     });
   }
 
@@ -310,7 +319,10 @@ class Node implements AssembledNode {
       localNodeId: this.#nodeId,
       registry,
       resolveAddress: (nodeId) => this.#cluster.address(nodeId),
-      connect: (target) => platform.connect(target, self),
+      connect: (target) => {
+        const by = target.nodeId === 0 ? `the node at ${target.address}` : `node ${target.nodeId}`;
+        return this.#standing.over(platform.connect(target, self), by);
+      },
       clock,
       random,
       logger,

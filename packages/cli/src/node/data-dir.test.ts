@@ -136,6 +136,12 @@ describe('peers', () => {
     expect(read('peers.json').peers).toEqual({ 2: 'a', 3: 'c' });
   });
 
+  test('whoever has the id of this node is refused, and not remembered, unless it is this node (I2)', async () => {
+    const dataDir = await open({ clusterId: 'c1', nodeId: 1 });
+    expect(dataDir.checkPeer({ nodeId: 1, incarnation: 'another' })).toMatchObject({ code: 'NODE_CONFLICT' });
+    expect(dataDir.checkPeer({ nodeId: 1, incarnation: dataDir.identity.incarnation })).toBeUndefined();
+  });
+
   test.each(['', 'i'.repeat(65)])(
     'a peer whose incarnation is %j is refused, and not remembered (I4)',
     async (incarnation) => {

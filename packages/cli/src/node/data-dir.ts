@@ -114,7 +114,8 @@ export class DataDir {
    * returns (I3); that happens once per peer, and so it may block.
    */
   checkPeer(peer: { readonly nodeId: number; readonly incarnation: string }): ServiceError | undefined {
-    const known = this.#peers.get(peer.nodeId);
+    const { nodeId, incarnation } = this.#identity;
+    const known = peer.nodeId === nodeId ? incarnation : this.#peers.get(peer.nodeId);
     if (known === peer.incarnation) return undefined;
     if (known !== undefined) {
       return new ServiceError(

@@ -39,6 +39,12 @@ export class KnownCluster {
     return [...new Set([...members, ...records.knownNodes.map(({ nodeId }) => nodeId)])];
   }
 
+  /** Whether the masters have ever told of a cluster with that node: it is written down with what they told. */
+  hasTaken(nodeId: number): boolean {
+    if (this.#view !== undefined) return true; // They tell none that they do not have.
+    return this.#deps.records.knownNodes.some((node) => node.nodeId === nodeId);
+  }
+
   /** Where the peer port of a node is reached, as known now. */
   address(nodeId: number): string | undefined {
     const { founders, options, records } = this.#deps;

@@ -9,7 +9,7 @@ import type { KnownNode } from './platform.ts';
  * KN1. A node that restarts while no master can be reached finds its peers by it: after a failure of power the ranges
  *      elect their leaders whether masters have one yet or not.
  * KN2. It is a hint. What the masters say goes before it, links check who they lead to, and a file that is lost or
- *      damaged costs no more than the wait for a master.
+ *      damaged costs no more than the wait for a master, before which a refusal ends the node (standing.ts ST1).
  */
 export function knownNodesOf(nodes: readonly NodeEntry[]): KnownNode[] {
   const there = nodes.filter(({ state }) => state !== 'removed');

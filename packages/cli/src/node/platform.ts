@@ -2,7 +2,7 @@
  * What a node stands on: everything in which a real process differs from a simulated one. `assemble.ts` puts the roles
  * together on top of it and knows neither sockets nor files, so that the simulator runs the same node.
  */
-import type { Clock, Disk, Engine, Logger, Metrics, Random, ServiceError } from '@remora/base';
+import type { Clock, Disk, Engine, ErrorCode, Logger, Metrics, Random, ServiceError } from '@remora/base';
 import type { EngineDeps, OnApplied, RangeOptions, Store } from '@remora/dataserver';
 import type {
   Admission,
@@ -95,8 +95,15 @@ export interface PeersDeps {
   readonly resolveAddress: (nodeId: NodeId) => string | undefined;
   /** Why a peer is not welcome. */
   readonly checkPeer: (peer: LinkIdentity) => ServiceError | undefined;
-  /** The cluster will not have this node. */
-  readonly onRefused: (by: NodeId, reason: string) => void;
+  /** A peer will not have this node. */
+  readonly onRefused: (by: NodeId, refusal: PeerRefusal) => void;
+  /** A peer of the same cluster has reached this node, and may. */
+  readonly onMet: () => void;
+}
+
+export interface PeerRefusal {
+  readonly code: ErrorCode;
+  readonly message: string;
 }
 
 export interface Peers {

@@ -99,7 +99,7 @@ function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatfor
     stagingDisk: nodeDisk(dataDir.path, { syncInPlace: false }),
     openEngine: (deps) => openLevelEngine({ ...deps, dir: join(dataDir.path, 'engine') }),
     createHost: createRaftHost,
-    connect: (target, self) => dialRpc(target, self, clock),
+    connect: (target, self) => dialRpc(target, self, clock, (peer) => dataDir.checkPeer(peer)),
     openPeers: (deps) => new ProcessPeers(options, parts, deps),
     metrics,
     openEntry: (deps) => new Entry(deps, metrics),
@@ -125,9 +125,8 @@ class ProcessPeers implements Peers {
       random: parts.random,
       logger: parts.logger,
       verifyPeer: (peer) => deps.checkPeer(peer)?.message,
-      onRefused: (node, { code, message }) => {
-        if (code === 'NODE_CONFLICT' || code === 'WRONG_CLUSTER') deps.onRefused(node, message);
-      },
+      onPeerVerified: deps.onMet,
+      onRefused: deps.onRefused,
     });
   }
 

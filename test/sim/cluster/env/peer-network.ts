@@ -77,6 +77,8 @@ export class PeerNetwork {
     if (!this.#open(node, peer) || !this.#open(peer, node)) return undefined;
     if (refuses(peer, node) || refuses(node, peer)) return undefined;
     met?.add(peer);
+    node.onMet();
+    peer.door(() => peer.onMet());
     return peer;
   }
 
@@ -90,6 +92,6 @@ export class PeerNetwork {
 function refuses(one: PeerNode, other: PeerNode): boolean {
   const refusal = one.checkPeer(other.self);
   if (refusal === undefined) return false;
-  other.door(() => other.onRefused(one.self.nodeId, refusal.message));
+  other.door(() => other.onRefused(one.self.nodeId, refusal));
   return true;
 }

@@ -1,4 +1,4 @@
-import { nodeClock, nodeRandom, openFramePort, type ServiceError } from '@remora/base';
+import { nodeClock, nodeRandom, openFramePort, ServiceError } from '@remora/base';
 import { afterEach, expect, test } from 'vitest';
 import { createDialer } from '../dialer.ts';
 import { createRpcRegistry } from '../registry.ts';
@@ -47,10 +47,14 @@ async function startServer(
   return { port: listening.port, peers, asked, stop };
 }
 
-function startDialer(port: number, self: LinkIdentity) {
+function startDialer(
+  port: number,
+  self: LinkIdentity,
+  verify: (peer: LinkIdentity) => ServiceError | undefined = () => undefined,
+) {
   const dialer = createDialer({
     localNodeId: self.nodeId,
-    connect: (target) => dialRpc(target, self, nodeClock()),
+    connect: (target) => dialRpc(target, self, nodeClock(), verify),
     registry: createRpcRegistry(),
     resolveAddress: () => `127.0.0.1:${port}`,
     clock: nodeClock(),
@@ -104,6 +108,16 @@ test('an address that belongs to another node now gets no calls, and nobody take
   const server = await startServer(identity({ nodeId: 5 }));
   expect(await codeOf(ask(startDialer(server.port, identity()).channel(2), 'x'))).toBe('UNAVAILABLE');
   expect(server.peers).toEqual([]);
+});
+
+test('a node with other data under the id that is looked for gets no calls, and nobody takes that for a refusal (G1)', async () => {
+  const server = await startServer(identity({ nodeId: 2, incarnation: 'wiped' }));
+  const known = ({ nodeId, incarnation }: LinkIdentity) =>
+    nodeId === 2 && incarnation === 'i2' ? undefined : new ServiceError('NODE_CONFLICT', 'known as i2');
+  expect(await codeOf(ask(startDialer(server.port, identity(), known).channel(2), 'x'))).toBe('UNAVAILABLE');
+  expect(server.peers).toEqual([]);
+  const right = await startServer(identity({ nodeId: 2, incarnation: 'i2' }));
+  expect(await codeOf(ask(startDialer(right.port, identity(), known).channel(2), 'x'))).toBe('ok');
 });
 
 test('a node that has not joined may ask for nothing but joining', async () => {

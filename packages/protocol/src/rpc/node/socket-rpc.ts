@@ -3,7 +3,7 @@
  *
  * G1. Both ends name cluster, node, incarnation and protocol version in their hello; either refuses the other with a
  *     clear reason. Nothing is sent before the dialling end has checked the answer: an address that now belongs to
- *     another node gets no calls.
+ *     another node gets no calls, whether under its own id or, with other data, under that of the node that was there.
  * G2. A node that is not a member yet (cluster id empty, node 0) may only ask to join and for the view.
  */
 import {
@@ -86,13 +86,14 @@ export function createRpcService(options: RpcServiceOptions): RpcService {
   };
 }
 
-/** Begins a link to a peer in the name of `local` (G1). */
+/** Begins a link to a peer in the name of `local` (G1). `verify` is the node's own knowledge of its peers. */
 export function dialRpc(
   target: { readonly address: string; readonly nodeId: number },
   local: LinkIdentity,
   clock: Clock,
+  verify: (peer: LinkIdentity) => ServiceError | undefined = () => undefined,
 ): FrameLink {
-  const check = (hello: Hello) => checkAnswer(hello, target, local);
+  const check = (hello: Hello) => checkAnswer(hello, target, local) ?? checkKnown(hello, target, local, verify);
   return dialLink(
     { address: target.address, hello: rpcHello(local), check },
     { clock, frameBytesMax: FRAME_BYTES_MAX },
@@ -124,6 +125,23 @@ function checkAnswer(
     'UNAVAILABLE',
     `${target.address} was to be node ${target.nodeId} but is node ${peer.nodeId}`,
   );
+}
+
+/**
+ * G1. Whoever has no cluster yet knows nobody in it, and does not begin to by an address that may be another cluster's.
+ * As above, that one is not who it should be refuses nobody.
+ */
+function checkKnown(
+  hello: Hello,
+  { address }: { readonly address: string },
+  local: LinkIdentity,
+  verify: (peer: LinkIdentity) => ServiceError | undefined,
+): ServiceError | undefined {
+  const peer = readIdentity(hello);
+  if (local.clusterId === '' || peer.nodeId === 0) return undefined;
+  const cause = verify(peer);
+  if (cause === undefined) return undefined;
+  return new ServiceError('UNAVAILABLE', `${address}: ${cause.message}`, { cause });
 }
 
 /** G1. A node without a cluster is welcome for what G2 allows, and may itself talk to anybody. */

@@ -50,8 +50,9 @@ export interface SocketTransportConfig {
   readonly logger?: Logger;
   /** What this node knows about its peers: a reason when `peer` is not the node it claims to be. */
   readonly verifyPeer: (peer: PeerIdentity) => string | undefined;
+  /** A peer that has reached this node is welcome. */
   readonly onPeerVerified?: (peer: PeerIdentity) => void;
-  /** A peer refused this node. `NODE_CONFLICT` means that this node must not go on. */
+  /** A peer refused this node; it goes on refusing it, at every attempt. */
   readonly onRefused?: (node: NodeId, refusal: PeerRefusal) => void;
 }
 
@@ -111,7 +112,7 @@ class SocketNode implements Transport {
       traffic: this.frameTraffic,
       options: transportOptions(config.options),
       onRefused: (node, refusal) => {
-        logger.error({ peer: node, ...refusal }, 'a peer refused this node');
+        logger.debug({ peer: node, ...refusal }, 'a peer refused this node');
         config.onRefused?.(node, refusal);
       },
     };
