@@ -92,6 +92,7 @@ export class MasterSeat {
     const master = this.#master;
     if (master === undefined) return;
     this.#master = undefined;
+    this.#changing = true; // until it is recorded, nothing but this says that it has ended (SE2)
     master.stop();
     const recorded = (): Promise<void> => {
       master.stage();
@@ -102,6 +103,7 @@ export class MasterSeat {
     host
       .removeGroup(MASTER_GROUP, recorded)
       .then(() => {
+        this.#changing = false;
         this.#deps.engine.delete(KEY);
         logger.info({}, 'is no master any more');
       })

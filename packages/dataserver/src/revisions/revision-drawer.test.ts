@@ -174,6 +174,15 @@ describe('the drawer of a node', () => {
     bed.clock.advance(1_000);
     expect([code, bed.requests]).toEqual(['UNAVAILABLE', []]);
   });
+
+  test('answers who asks after it was stopped', () => {
+    const bed = new DrawerBed();
+    bed.drawer.stop();
+    const codes: (string | undefined)[] = [];
+    bed.drawer.newest(0, (error) => codes.push(error?.code));
+    bed.drawer.one(0, (error) => codes.push(error?.code));
+    expect(codes).toEqual(['UNAVAILABLE', 'UNAVAILABLE']);
+  });
 });
 
 describe('a revision for no range', () => {

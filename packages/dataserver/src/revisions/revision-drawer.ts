@@ -93,13 +93,17 @@ export class RevisionDrawer implements RevisionSource {
   }
 
   newest(floor: number, done: NewestDone): void {
-    this.#asking.push({ floor, done });
-    this.#schedule();
+    this.#ask(this.#asking, { floor, done });
   }
 
   /** D4. */
   one(floor: number, done: NewestDone): void {
-    this.#singles.push({ floor, done });
+    this.#ask(this.#singles, { floor, done });
+  }
+
+  #ask(queue: Asking[], asking: Asking): void {
+    if (this.#stopped) return asking.done(stopping(), undefined);
+    queue.push(asking);
     this.#schedule();
   }
 
@@ -109,7 +113,7 @@ export class RevisionDrawer implements RevisionSource {
     const asking = [...this.#asking, ...this.#singles];
     this.#asking = [];
     this.#singles = [];
-    for (const { done } of asking) done(new ServiceError('UNAVAILABLE', 'this node is stopping'), undefined);
+    for (const { done } of asking) done(stopping(), undefined);
   }
 
   #schedule(): void {
@@ -197,6 +201,10 @@ export class RevisionDrawer implements RevisionSource {
     this.#saidMs = nowMs;
     logger.warn({ error: error?.message }, 'the master gives out no revisions: writes wait; trying on');
   }
+}
+
+function stopping(): ServiceError {
+  return new ServiceError('UNAVAILABLE', 'this node is stopping');
 }
 
 /** D4. */
