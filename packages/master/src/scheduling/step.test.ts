@@ -203,10 +203,28 @@ describe('splitting', () => {
       expected: tell({ type: 'split', at: undefined }),
     },
     {
-      name: 'is finished when the range has a new version',
-      step: at('d'),
+      name: 'in the middle is finished when the range has a new version',
+      step: { type: 'split', at: undefined, version: 1 },
       range: { ...range, version: 2 },
       expected: FINISHED,
+    },
+    {
+      name: 'is finished when the range ends there',
+      step: at('d'),
+      range: { ...range, end: 'd', version: 2 },
+      expected: FINISHED,
+    },
+    {
+      name: 'is told again when the range was split behind its key (S5)',
+      step: at('d'),
+      range: { ...range, end: 'f', version: 2 },
+      expected: tell({ type: 'split', at: Buffer.from('d') }),
+    },
+    {
+      name: 'is impossible when its key has gone to another range (S5)',
+      step: at('f'),
+      range: { ...range, end: 'd', version: 2 },
+      expected: because('impossible', /another one now/),
     },
     { name: 'is impossible at the start', step: at('c'), range, expected: because('impossible', /border/) },
     { name: 'is impossible at the end', step: at('m'), range, expected: because('impossible', /border/) },
@@ -218,6 +236,12 @@ describe('splitting', () => {
       expected: tell({ type: 'split', at: Buffer.from('x') }),
     },
   ])('$name', (row) => expect(status(row)).toEqual(row.expected));
+
+  test('is finished when its key begins a range that has left since', () => {
+    const info = rangeInfo(1, { ...range, end: 'd', version: 3 });
+    const child = rangeInfo(2, { voters: [1], start: 'f', end: 'm' });
+    expect(stepStatus(at('f'), info, viewOf({ nodes: upNodes(1), ranges: [info, child] }), 0)).toEqual(FINISHED);
+  });
 });
 
 describe('merging', () => {

@@ -8,6 +8,7 @@
  *     makes a range lose its quorum.
  * S3. A learner is promoted only when the leader reports that it has caught up (traps 3).
  * S4. A leader goes only to a live voter that has caught up, on a node that is up and takes leaders.
+ * S5. A split at a key is finished when a range begins there, whoever split it; no other split finishes it.
  */
 import { type Bytes, compareBytes, unreachable } from '@remora/base';
 import type { RangeInstruction } from '@remora/protocol';
@@ -65,7 +66,7 @@ export function stepStatus(step: Step, range: RangeInfo, context: StepContext, r
     case 'transferLeader':
       return transferStatus(step.nodeId, range, context);
     case 'split':
-      return splitStatus(step, range);
+      return splitStatus(step, range, context);
     case 'merge':
       return mergeStatus(step, range, context);
     default:
@@ -155,12 +156,22 @@ export function notServing(model: ClusterView, nodeId: number): string | undefin
   return info.liveness === 'up' ? undefined : `is ${info.liveness}`;
 }
 
-function splitStatus(step: Extract<Step, { type: 'split' }>, range: RangeInfo): StepStatus {
+/** A new version may come of another split than this one, by size or load: a key is looked for among the borders (S5). */
+function splitStatus(
+  step: Extract<Step, { type: 'split' }>,
+  range: RangeInfo,
+  { model }: Pick<StepContext, 'model'>,
+): StepStatus {
   const { start, end, epoch } = range.descriptor;
-  if (epoch.version > step.version) return FINISHED;
+  const changed = epoch.version > step.version;
   const { at } = step;
-  const inside = at === undefined || (compareBytes(start, at) < 0 && (end.length === 0 || compareBytes(at, end) < 0));
-  return inside ? tell({ type: 'split', at }) : impossible('the split key lies outside of the range or on its border');
+  if (at === undefined) return changed ? FINISHED : tell({ type: 'split', at });
+  if (compareBytes(start, at) < 0 && (end.length === 0 || compareBytes(at, end) < 0))
+    return tell({ type: 'split', at });
+  if (!changed) return impossible('the split key lies outside of the range or on its border');
+  const begins = [...model.ranges()].some(({ descriptor }) => compareBytes(descriptor.start, at) === 0);
+  if (begins || compareBytes(end, at) === 0) return FINISHED;
+  return impossible('the range was split or merged meanwhile, and the split key is in another one now: ask again');
 }
 
 function mergeStatus(
