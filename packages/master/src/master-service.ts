@@ -55,6 +55,7 @@ export interface MasterServiceDeps {
   /** While it leads. */
   readonly care: () => ClusterCare | undefined;
   readonly stateOf: (nodeId: number) => Liveness;
+  readonly isSilent: (nodeId: number) => boolean;
   readonly notLeader: () => ServiceError;
   readonly propose: (command: MasterCommand, done: CommandDone) => void;
 }

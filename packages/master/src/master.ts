@@ -251,6 +251,7 @@ export class Master implements StateMachine {
       leader: () => this.leader,
       care: () => this.care,
       stateOf: (id) => this.#stateOf(id),
+      isSilent: (id) => this.#reports.isSilent(id, this.#nowMs, this.settings),
       notLeader: () => this.#notLeader(),
       propose: (command, done) => this.#propose(command, done),
     });

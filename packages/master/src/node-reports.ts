@@ -49,6 +49,11 @@ export class NodeReports {
     return heard === undefined || silentMs > suspectAfter ? 'suspect' : 'up';
   }
 
+  /** Whether nothing was heard of it for long enough to say so: a new leader cannot say it of anybody. */
+  isSilent(nodeId: number, nowMs: number, { suspectAfter }: SilenceLimits): boolean {
+    return nowMs - (this.#heard.get(nodeId)?.atMs ?? this.#sinceMs) > suspectAfter;
+  }
+
   /** Who leads each range, as far as known: of several that say so, the one of the newest term. */
   leaders(): readonly (readonly [rangeId: number, nodeId: number])[] {
     const leaders = new Map<number, { readonly node: number; readonly term: number }>();

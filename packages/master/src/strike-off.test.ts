@@ -1,7 +1,9 @@
 import type { ServiceError } from '@remora/base';
 import { expect, test } from 'vitest';
+import type { MasterCommand } from './master-commands.ts';
+import type { CommandDone } from './proposals.ts';
 import { MasterState } from './state.ts';
-import { strikeOff } from './strike-off.ts';
+import { type StrikeOffDeps, strikeOff } from './strike-off.ts';
 import { CONF, descriptor } from './test-kit.ts';
 
 /** What comes of it for three nodes, of which some are heard. */
@@ -13,7 +15,7 @@ function struckOff(nodeIds: readonly number[], up: readonly number[]): { error: 
     nodeIds,
     {
       state,
-      stateOf: (nodeId) => (up.includes(nodeId) ? 'up' : 'suspect'),
+      isSilent: (nodeId) => !up.includes(nodeId),
       propose: (command, done) => done(undefined, state.apply(command)),
     },
     (error) => answers.push(error),
@@ -35,3 +37,28 @@ test.each([
 ])('$name', ({ nodeIds, up, expect: expected }) => {
   expect(struckOff(nodeIds, up)).toEqual(expected);
 });
+
+test('two who strike off the same node at the same time both succeed', () => {
+  const state = new MasterState(CONF);
+  state.apply({ type: 'registerNode', descriptor: descriptor(2) });
+  const committed: (() => void)[] = [];
+  const deps: StrikeOffDeps = {
+    state,
+    isSilent: () => true,
+    propose: (command, done) => committed.push(() => applied(state, command, done)),
+  };
+  const answers: (ServiceError | undefined)[] = [];
+  for (const _ of [1, 2]) strikeOff([2], deps, (error) => answers.push(error));
+  for (const commit of committed) commit();
+  expect(answers).toEqual([undefined, undefined]);
+  expect(state.isRemoved(2)).toBe(true);
+});
+
+/** As the state machine does it: what a command throws is its answer. */
+function applied(state: MasterState, command: MasterCommand, done: CommandDone): void {
+  try {
+    done(undefined, state.apply(command));
+  } catch (error) {
+    done(error as ServiceError, undefined);
+  }
+}
