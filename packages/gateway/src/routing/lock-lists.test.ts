@@ -86,6 +86,30 @@ test('a range that is not what it was is looked for again', async () => {
   expect(await list(['c'], {}, [0, 2])).toEqual({ names: 'abcde', more: false, asked: ['ab', 'cde'] });
 });
 
+test('a range that others were merged into meanwhile is asked in their place, and lists each lock once', async () => {
+  const asked: string[] = [];
+  const { locks, more } = await listLocks(QUERY, {
+    routesOf: async ({ start, end }) => {
+      const middle = placeOf('c');
+      if (middle.compare(start) <= 0) return [{ start, end, range: RANGE }];
+      return [
+        { start, end: middle, range: RANGE },
+        { start: middle, end, range: RANGE },
+      ];
+    },
+    ask: async (part) => {
+      if (part.type !== 'lock' || part.query.type !== 'list') throw new Error('locks are listed');
+      const after = Buffer.from(part.query.after).toString();
+      asked.push(after);
+      const result = { type: 'list', locks: NAMES.filter((name) => name > after).map(lockNamed), more: false } as const;
+      return { revision: 5, raftTerm: 1, rangeTimeMs: 0, result: { type: 'lock', result } };
+    },
+    pause: async () => {},
+  });
+  expect(locks.map(({ lock }) => Buffer.from(lock.name).toString())).toEqual(NAMES);
+  expect([more, asked]).toEqual([false, ['', 'e']]);
+});
+
 test('any other error ends it', async () => {
   const failing = listLocks(QUERY, {
     routesOf: async (span) => [{ ...span, range: RANGE }],

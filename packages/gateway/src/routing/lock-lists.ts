@@ -20,8 +20,9 @@ export interface ListedLocks {
 }
 
 /**
- * Each range lists what it has, as of its own moment. There may be more without there being any: the limit was reached at
- * the end of a range.
+ * Each range lists what it has, as of its own moment, from behind what was listed before: one that others were merged into
+ * since is asked in the place of each of them, and has all that they had. There may be more without there being any: the
+ * limit was reached at the end of a range.
  */
 export async function listLocks(query: ListQuery, deps: LockListDeps): Promise<ListedLocks> {
   const { end } = namespaceSpan(query.namespace, query.prefix);
@@ -33,7 +34,8 @@ export async function listLocks(query: ListQuery, deps: LockListDeps): Promise<L
     if (limit <= 0) return { locks, more: true, replies };
     const [part] = await deps.routesOf({ start, end });
     if (part === undefined) break;
-    const reply = await listPart({ ...query, limit }, part, deps);
+    const after = locks.at(-1)?.lock.name ?? query.after;
+    const reply = await listPart({ ...query, after, limit }, part, deps);
     if (reply === undefined) continue;
     const { result } = reply;
     if (result.type !== 'lock' || result.result.type !== 'list') {

@@ -203,6 +203,18 @@ describe('sessions', () => {
     expect([behind.result, behind.asked]).toMatchObject([{ sessions: [info(-1n)], next: 0n }, ['sessions 3']]);
   });
 
+  test('are listed once each by a range that others were merged into meanwhile, which is asked in their place', async () => {
+    const bed = new ManyBed();
+    bed.answer = (query) => {
+      if (query.type !== 'sessions') throw new Error('sessions are listed');
+      const { after } = query;
+      const found = after === 0n ? [1n, -1n] : after === 1n ? [-1n] : [];
+      return { type: 'sessions', sessions: found.map(info), next: 0n };
+    };
+    await bed.query(list);
+    expect(bed.result).toEqual({ type: 'sessions', sessions: [1n, -1n].map(info), next: 0n });
+  });
+
   test('are shown with the locks that all ranges have of them, each once', async () => {
     const bed = new ManyBed();
     const at = (name: string) => ({

@@ -14,8 +14,9 @@ export interface SessionAnswer<Result> {
 }
 
 /**
- * Each range lists what it has, as of its own moment. There may be more without there being any: the limit was reached at
- * the end of a range.
+ * Each range lists what it has, as of its own moment, from behind what was listed before: one that others were merged into
+ * since is asked in the place of each of them, and has all that they had. There may be more without there being any: the
+ * limit was reached at the end of a range.
  */
 export async function listSessions(query: ListQuery, deps: LockListDeps): Promise<SessionAnswer<SessionQueryResult>> {
   const { start, end } = sessionsSpan(query.after);
@@ -25,7 +26,8 @@ export async function listSessions(query: ListQuery, deps: LockListDeps): Promis
   while (compareBytes(from, end) < 0) {
     const [part] = await deps.routesOf({ start: from, end });
     if (part === undefined) break;
-    const reply = await again(deps, () => deps.ask({ ...query, limit: query.limit - sessions.length }, part));
+    const rest = { after: sessions.at(-1)?.id ?? query.after, limit: query.limit - sessions.length };
+    const reply = await again(deps, () => deps.ask({ ...query, ...rest }, part));
     if (reply === undefined) continue;
     const { result } = reply;
     if (result.type !== 'sessions') throw unexpected(result.type);
