@@ -126,9 +126,10 @@ class Ranges {
     }));
   }
 
-  read(): SnapshotRead {
+  /** `recent`: what was drawn a moment before. */
+  read(recent?: number): SnapshotRead {
     const newest: Pick<NewestRevision, 'recent' | 'draw'> = {
-      recent: () => undefined,
+      recent: (floor) => (recent !== undefined && recent >= floor ? recent : undefined),
       draw: async (floor) => {
         this.#draws++;
         return Math.max(this.#world.newest, floor);
@@ -226,6 +227,21 @@ describe('a read over several ranges, split while it is under way', () => {
     const txn = { compare: [], success: [del], failure: [] };
     expect(await codeOf({ type: 'readTxn', txn, serializable: false })).toBe('INVALID_ARGUMENT');
   });
+});
+
+test('a serializable read of a revision that was given a moment ago finds it, behind what was drawn before (SR3)', async () => {
+  const world: World = { borders: ['c'], later: [], kvs: [], newest: 10, floor: 0 };
+  const op = rangeOp({ key: bytes('a'), end: bytes('z') });
+  const read = async (revision: number) => {
+    const ranges = new Ranges(world);
+    const reply = await ranges.read(6).run({ type: 'range', op: { ...op, revision }, serializable: true });
+    return [reply.revision, ranges.draws];
+  };
+  expect([await read(6), await read(9)]).toEqual([
+    [6, 0],
+    [10, 1],
+  ]);
+  await expect(read(11)).rejects.toMatchObject({ code: 'FUTURE_REVISION' });
 });
 
 function evaluated(op: KvOp, kvs: readonly KeyValue[]): unknown {

@@ -49,7 +49,8 @@ type Group = readonly ReadPart[];
  *      read came is there, and nothing of it comes later.
  * SR2. What a range counted by itself before the master did may be above what the master knows. A range that says so
  *      (its floor) makes the read begin again at a revision above that.
- * SR3. Whoever names a revision reads at that one instead, if it is not above the drawn one.
+ * SR3. Whoever names a revision reads at that one instead, if it is not above the drawn one. Above one that was drawn a
+ *      moment before, it may have been given since: that says only one that is drawn now.
  * SR4. Ranges that were split or merged between any two steps are asked again for the parts as they are now: as the
  *      revision stays the same, it does not matter what was read when.
  * SR5. Calls at a time and the bytes of the answer are bounded. Of what is limited, ranges behind those that fill the
@@ -59,6 +60,8 @@ export class SnapshotRead {
   readonly #deps: SnapshotReadDeps;
   /** SR1. */
   #at = 0;
+  /** It was drawn before the read came. */
+  #isRecent = false;
   #bytes = 0;
   #raftTerm = 0;
 
@@ -68,14 +71,20 @@ export class SnapshotRead {
 
   async run(query: Extract<Query, { type: 'range' | 'readTxn' }>): Promise<SnapshotReply> {
     const { newest, signal } = this.#deps;
+    let { serializable } = query;
     for (let floor = 0; ; ) {
-      const recent = query.serializable ? newest.recent(Math.max(1, floor)) : undefined;
+      const recent = serializable ? newest.recent(Math.max(1, floor)) : undefined;
+      this.#isRecent = recent !== undefined;
       this.#at = recent ?? (await newest.draw(floor, signal));
       this.#bytes = 0;
       try {
         const result = await (query.type === 'range' ? this.#range(query.op) : this.#txn(query.txn));
         return { revision: this.#at, raftTerm: this.#raftTerm, result };
       } catch (error) {
+        if (error instanceof TooOld) {
+          serializable = false;
+          continue;
+        }
         const higher = this.#higherFloor(error);
         if (higher === undefined) throw error;
         floor = higher;
@@ -148,6 +157,7 @@ export class SnapshotRead {
 
   /** A revision above the drawn one is in the future, unless ranges counted so far by themselves (SR2). */
   async #checkFloor(op: RangeOp): Promise<never> {
+    if (this.#isRecent) throw new TooOld(); // SR3
     const [route] = await this.#deps.routesOf(keysSpan(op));
     if (route !== undefined) await this.#close(0, route);
     const message = `revision ${op.revision} is in the future; the newest is ${this.#at}`;
@@ -236,6 +246,11 @@ class TooLow extends Error {
     super(`the revision that was drawn is below ${floor}`);
     this.floor = floor;
   }
+}
+
+/** SR3. */
+class TooOld extends Error {
+  override readonly name = 'TooOld';
 }
 
 const NOTHING: RangeResult = { type: 'range', kvs: [], more: false, count: 0 };
