@@ -419,6 +419,21 @@ describe('what is asked about locks', () => {
     expect(await bed.users('%00%FF')).toBe('1/0');
   });
 
+  test('a lock is taken by force once for each request id, however often it is asked', async () => {
+    const first = await bed.acquire('l');
+    const forced = { target: path('l', 'force-release'), body: { requestId: 'r1' } };
+    expect(await bed.done(forced)).toEqual({ version: first.version });
+    await bed.acquire('l2', { ttl: '1m' });
+    const next = await bed.acquire('l', { ttl: '1m' });
+    await bed.world.run(30_000);
+    expect(await bed.done(forced)).toEqual({ version: first.version });
+    expect(await bed.users('l')).toBe('1/0');
+    await bed.done({ target: path('l2', 'force-release'), body: forced.body });
+    expect(await bed.users('l2')).toBe('0/0');
+    const again = { ...forced, body: { requestId: 'r2' } };
+    expect(await bed.done(again)).toEqual({ version: next.version });
+  });
+
   test('versions are checked together; taking a lock by force ends them', async () => {
     const held = await bed.acquire('l');
     const checks = [

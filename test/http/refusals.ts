@@ -72,6 +72,7 @@ export const REFUSED: readonly Refused[] = [
   { method: 'GET', target: '/v1/events/default?from=1', is: '400 INVALID_ARGUMENT' },
   { target: '/v1/check', body: { checks: [] }, is: '400 INVALID_ARGUMENT' },
   { target: path('l', 'revoke'), body: { for: 0 }, is: '400 INVALID_ARGUMENT' },
+  { target: path('l', 'force-release'), body: { requestId: '' }, is: '400 INVALID_ARGUMENT' },
   { target: path('l', 'force-release'), body: { force: true }, is: '400 INVALID_ARGUMENT' },
   { method: 'PUT', target: path('l', 'capacity'), body: {}, is: '400 INVALID_ARGUMENT' },
   { method: 'GET', target: `${LOCKS}/l?all`, is: '400 INVALID_ARGUMENT' },

@@ -198,13 +198,19 @@ export function ownRequestId(owner: Pick<Claim, 'lock' | 'token'>): string {
   return `http.${digest(owner).toString('base64url')}`;
 }
 
+/** Of a command to a lock whose caller chose an id for it. */
+export function chosenRequestId(lock: LockId, chosen: string): string {
+  return `http.${digest({ lock, token: chosen }, 'chosen').toString('base64url')}`;
+}
+
 export function isOwnSession({ session, token }: Owner, lock: LockId): boolean {
   return session.lease === ownLease({ lock, token });
 }
 
-function digest({ lock, token }: Pick<Claim, 'lock' | 'token'>): Buffer {
+function digest({ lock, token }: Pick<Claim, 'lock' | 'token'>, what = ''): Buffer {
   // Lengths keep parts apart.
   const parts = [Buffer.from(lock.namespace), asBuffer(lock.name), Buffer.from(token)];
+  if (what !== '') parts.push(Buffer.from(what));
   const hash = createHash('sha256');
   for (const part of parts) hash.update(`${part.length}:`).update(part);
   return hash.digest();

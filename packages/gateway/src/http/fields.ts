@@ -23,6 +23,12 @@ export class Fields {
     return this.#read(name, 'text', (value) => (typeof value === 'string' ? value : undefined));
   }
 
+  shortText(name: string, lengthMax: number): string | undefined {
+    return this.#read(name, `text of 1 to ${lengthMax} characters`, (value) =>
+      typeof value === 'string' && value.length > 0 && value.length <= lengthMax ? value : undefined,
+    );
+  }
+
   flag(name: string): boolean {
     return this.#read(name, 'true or false', (value) => (typeof value === 'boolean' ? value : undefined)) ?? false;
   }

@@ -9,10 +9,11 @@ import {
   validateLockCommand,
   validateLockQuery,
 } from '@remora/lock';
-import { DEFAULT_NAMESPACE, REVOKE_DEFAULT_MS } from '../lock/lock-requests.ts';
+import { DEFAULT_NAMESPACE, REQUEST_ID_MAX, REVOKE_DEFAULT_MS } from '../lock/lock-requests.ts';
 import { LEAVE_MARK } from './acquire-calls.ts';
 import {
   ATTEMPT,
+  chosenRequestId,
   conversionAttempt,
   isOwnSession,
   LEAVE_ATTEMPT,
@@ -150,14 +151,17 @@ export class LockCalls {
     return unlessRefused(await this.#calls.lock({ type: 'cancel', ...what }), 'canceled');
   }
 
+  /** Repeated without its request id, it would take the lock from whoever has come since. */
   async forceRelease(lock: LockId, fields: Fields): Promise<{ readonly version: number }> {
     const by = fields.text('by');
     const reason = fields.text('reason');
+    const chosen = fields.shortText('requestId', REQUEST_ID_MAX);
     fields.end();
+    const options = chosen === undefined ? {} : this.#calls.once(chosenRequestId(lock, chosen));
     const said = { ...(by === undefined ? {} : { by }), ...(reason === undefined ? {} : { reason }) };
     const command = { type: 'forceRelease', lock, ...said } as const;
     refuse(validateLockCommand(command));
-    const { version } = unlessRefused(await this.#calls.lock(command), 'released');
+    const { version } = unlessRefused(await this.#calls.lock(command, options), 'released');
     return { version };
   }
 

@@ -6,6 +6,8 @@ import { TIMEOUT_LIMITS } from '../calls.ts';
 import { checkSessions } from '../pipe/validate.ts';
 
 const TIMEOUT_MS = TIMEOUT_LIMITS.defaultMs;
+/** For so long a command is done once that has a request id of its caller's; below the most that a range takes. */
+const ONCE_MS = 45_000;
 
 /** When a session was last known to be alive: the sending of what the range acknowledged. */
 export interface Renewal {
@@ -27,6 +29,13 @@ export class RangeCalls {
   async lock(command: LockCommand, options: Partial<RequestOptions> = {}, signal?: AbortSignal): Promise<LockResult> {
     const { result } = await this.#command({ type: 'lock', command }, 'lock', options, signal);
     return result;
+  }
+
+  /** For a command that its caller may repeat under the same id, which is remembered for longer than a call takes. */
+  once(requestId: string): Partial<RequestOptions> {
+    const nowMs = this.#backend.rangeTimeMs();
+    // Without a time the command's deadline follows from how long it may take.
+    return nowMs === undefined ? { requestId, timeoutMs: ONCE_MS } : { requestId, deadlineMs: nowMs + ONCE_MS };
   }
 
   async ask<Type extends LockQuery['type']>(

@@ -13,7 +13,7 @@ const LIST_LIMIT_DEFAULT = 100;
 export const REVOKE_DEFAULT_MS = 30_000;
 const ATTRIBUTES_MAX = 16;
 const ATTRIBUTES_BYTES_MAX = 4_096;
-const REQUEST_ID_MAX = 64;
+export const REQUEST_ID_MAX = 64;
 /** Any time but 0: the backend leaves a mark that outlives what is on its way. */
 const LEAVE_MARK = 1;
 

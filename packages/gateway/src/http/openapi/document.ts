@@ -114,6 +114,8 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
     post: {
       id: 'forceReleaseLock',
       summary: 'Takes a lock from all who hold it. They may not know: only the fencing version protects then.',
+      description:
+        'Say a `requestId` to repeat it after a lost answer; without one, look first who holds the lock now.',
       body: 'ForceRelease',
       answer: 'ForceReleased',
       errors: { 409: 'Nobody holds it (LOCK_NOT_HELD).' },
@@ -266,7 +268,7 @@ export const OPENAPI = {
     version: '1.0.0',
     description:
       'For what has no SDK: shell scripts, and other languages. Times in answers are in ms. Bodies are application/json. ' +
-      'Every call can be repeated after a lost answer.',
+      'Every call can be repeated after a lost answer; a force-release only with a `requestId`.',
     license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
   },
   paths: Object.fromEntries(

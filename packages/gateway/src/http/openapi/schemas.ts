@@ -18,6 +18,7 @@ import {
   SHARERS_MAX,
   TOKEN_BYTES_MAX,
 } from '@remora/lock';
+import { REQUEST_ID_MAX } from '../../lock/lock-requests.ts';
 import { TTL_MAX_MS, TTL_MIN_MS, WAIT_MAX_MS } from '../claims.ts';
 
 /** As much of JSON Schema as is used here. */
@@ -242,6 +243,11 @@ export const SCHEMAS = {
     ['code'],
   ),
   ForceRelease: object({
+    requestId: text(
+      'A new GUID, so that this can be repeated after a lost answer: within half a minute it is done once, however often it ' +
+        'is sent. Without it a repetition takes the lock from whoever has come since.',
+      { minLength: 1, maxLength: REQUEST_ID_MAX },
+    ),
     by: text('Who does it; stays on record with the lock, if either is said.', { maxLength: FORCED_BY_BYTES_MAX }),
     reason: text('Why.', { maxLength: FORCED_REASON_BYTES_MAX }),
   }),
