@@ -67,7 +67,7 @@ describe('an admin client', () => {
     const endpoints = [first.address, second.address];
     const hasty = new AdminClient({ endpoints, timeoutMs: 300, connectTimeoutMs: 2_000 });
     clients.push(hasty);
-    await expect(hasty.compact(0)).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' });
+    await expect(hasty.compact(0)).rejects.toMatchObject({ code: 'UNKNOWN_OUTCOME' });
     expect(await hasty.compact(0)).toEqual({ revision: 2 });
   });
 
@@ -91,11 +91,23 @@ describe('an admin client', () => {
     await expect(client(address).compact(0)).rejects.toMatchObject({ code });
   });
 
+  test('does not say that nothing was changed when the node that was asked went away, and there is no other', async () => {
+    const only = await gateway([undefined]);
+    const changed = client(only.address).compact(0);
+    changed.catch(() => undefined);
+    await expect.poll(() => only.asked.length).toBe(1);
+    only.server.forceShutdown();
+    await expect(changed).rejects.toMatchObject({ code: 'UNKNOWN_OUTCOME' });
+  });
+
   test('ends when a node does not answer, and when there is none', async () => {
     const { address } = await gateway([undefined]);
     const hasty = new AdminClient({ endpoints: [address], timeoutMs: 50, connectTimeoutMs: 2_000 });
     clients.push(hasty);
-    await expect(hasty.compact(0)).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' });
+    await expect(hasty.compact(0)).rejects.toMatchObject({
+      code: 'UNKNOWN_OUTCOME',
+      message: expect.stringContaining('no answer within 50ms'),
+    });
     const lost = new AdminClient({ endpoints: [NOBODY, NOBODY], timeoutMs: 50, connectTimeoutMs: 100 });
     clients.push(lost);
     await expect(lost.compact(0)).rejects.toMatchObject({ code: 'UNAVAILABLE', details: { unreached: true } });

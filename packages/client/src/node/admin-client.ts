@@ -26,8 +26,9 @@ export interface AdminClientOptions {
 
 /**
  * The calls of `remora.v1.Admin`. Each is asked of one node, and of the next one when that is gone: all of them may be
- * repeated; after one that nobody answered in time, the next call goes to the next node. They throw the `ServiceError` that the node answered, or UNAVAILABLE with the detail `unreached` when there is
- * none to be found.
+ * repeated; after one that nobody answered in time, the next call goes to the next node. They throw the `ServiceError` that
+ * the node answered, or UNAVAILABLE with the detail `unreached` when there is none to be found; those that change something,
+ * UNKNOWN_OUTCOME when a node was asked and its answer was lost.
  */
 export class AdminClient {
   readonly #options: AdminClientOptions;
@@ -70,18 +71,18 @@ export class AdminClient {
 
   /** An empty value: back to the default. Gives all settings as they are then. */
   async setSetting(name: string, value: string): Promise<readonly admin.Setting[]> {
-    const { settings } = await this.#call(admin.AdminService.setSetting, { name, value });
+    const { settings } = await this.#change(admin.AdminService.setSetting, { name, value });
     return settings;
   }
 
   transferLeader(rangeId: number, toNode: number): Promise<admin.TransferLeaderResponse> {
     const request = { rangeId: BigInt(rangeId), toNode: BigInt(toNode) };
-    return this.#call(admin.AdminService.transferLeader, request);
+    return this.#change(admin.AdminService.transferLeader, request);
   }
 
   /** 0: up to the newest revision. */
   compact(revision: number): Promise<admin.CompactResponse> {
-    return this.#call(admin.AdminService.compact, { revision: BigInt(revision) });
+    return this.#change(admin.AdminService.compact, { revision: BigInt(revision) });
   }
 
   /**
@@ -89,7 +90,7 @@ export class AdminClient {
    * @throws ServiceError INVALID_ARGUMENT when it has keys or leases.
    */
   beginRestore(revision: number): Promise<admin.BeginRestoreResponse> {
-    return this.#call(admin.AdminService.beginRestore, { revision: BigInt(revision) });
+    return this.#change(admin.AdminService.beginRestore, { revision: BigInt(revision) });
   }
 
   /**
@@ -98,17 +99,18 @@ export class AdminClient {
    */
   changeRange(seen: SeenRange, change: RangeChangeRequest): Promise<admin.Operator> {
     const epoch = { confVersion: BigInt(seen.confVersion), version: BigInt(seen.version) };
-    return this.#call(admin.AdminService.changeRange, { rangeId: BigInt(seen.id), ...epoch, change });
+    return this.#change(admin.AdminService.changeRange, { rangeId: BigInt(seen.id), ...epoch, change });
   }
 
   /** Spreads the ranges that have routing keys from `start` to before `end`, as one group. */
   scatter(span: { readonly start: Uint8Array; readonly end: Uint8Array }): Promise<admin.ScatterResponse> {
     const [start, end] = [Buffer.from(span.start), Buffer.from(span.end)];
-    return this.#call(admin.AdminService.scatter, { start, end });
+    return this.#change(admin.AdminService.scatter, { start, end });
   }
 
   rebalance(options: { readonly dryRun: boolean }): Promise<admin.RebalanceResponse> {
-    return this.#call(admin.AdminService.rebalance, options);
+    const { rebalance } = admin.AdminService;
+    return options.dryRun ? this.#call(rebalance, options) : this.#change(rebalance, options);
   }
 
   /** Those under way, oldest first; or those that ended, newest first. Of all ranges unless `rangeId` names one. */
@@ -124,7 +126,7 @@ export class AdminClient {
 
   /** Gives the operator as it ended. */
   cancelOperator(id: number): Promise<admin.Operator> {
-    return this.#call(admin.AdminService.cancelOperator, { id: BigInt(id) });
+    return this.#change(admin.AdminService.cancelOperator, { id: BigInt(id) });
   }
 
   async schedulers(): Promise<readonly admin.Scheduler[]> {
@@ -134,13 +136,13 @@ export class AdminClient {
 
   /** 0 ms: it runs again. Gives all of them as they are then. */
   async pauseScheduler(name: string, forMs: number): Promise<readonly admin.Scheduler[]> {
-    const { schedulers } = await this.#call(admin.AdminService.pauseScheduler, { name, forMs: BigInt(forMs) });
+    const { schedulers } = await this.#change(admin.AdminService.pauseScheduler, { name, forMs: BigInt(forMs) });
     return schedulers;
   }
 
   /** `forMs`: of maintenance only. */
   async setNodeDuty(nodeId: number, duty: string, forMs = 0): Promise<void> {
-    await this.#call(admin.AdminService.setNodeDuty, { nodeId: BigInt(nodeId), duty, forMs: BigInt(forMs) });
+    await this.#change(admin.AdminService.setNodeDuty, { nodeId: BigInt(nodeId), duty, forMs: BigInt(forMs) });
   }
 
   /** Why nothing happens to a range or a node, or what does: one statement each. */
@@ -155,7 +157,8 @@ export class AdminClient {
 
   /** One step of getting over lost majorities, to be repeated until it is done: loses data. */
   recoverMajority(request: admin.RecoverMajorityRequest): Promise<admin.RecoverMajorityResponse> {
-    return this.#call(admin.AdminService.recoverMajority, request);
+    const { recoverMajority } = admin.AdminService;
+    return request.dryRun ? this.#call(recoverMajority, request) : this.#change(recoverMajority, request);
   }
 
   close(): void {
@@ -163,12 +166,31 @@ export class AdminClient {
     this.#client = undefined;
   }
 
-  async #call<Request, Response>(method: UnaryMethod<Request, Response>, request: Request): Promise<Response> {
+  /** Whoever was asked may have done it, if its answer was lost; that another one is not there does not say more. */
+  async #change<Request, Response>(method: UnaryMethod<Request, Response>, request: Request): Promise<Response> {
+    let lost = false;
+    try {
+      return await this.#call(method, request, () => {
+        lost = true;
+      });
+    } catch (error) {
+      if (!lost || !(error instanceof ServiceError)) throw error;
+      throw new ServiceError('UNKNOWN_OUTCOME', `it may have been done: ${error.message}`, { cause: error });
+    }
+  }
+
+  /** `onLost` is told of each answer that does not come. */
+  async #call<Request, Response>(
+    method: UnaryMethod<Request, Response>,
+    request: Request,
+    onLost: () => void = () => {},
+  ): Promise<Response> {
     for (let tries = 1; ; tries++) {
       const client = await this.#connected();
       try {
         return await this.#once(client, method, request);
       } catch (error) {
+        if (isLost(error)) onLost();
         const last = !isGone(error) || tries >= this.#options.endpoints.length;
         if (!last || isSilent(error)) this.close();
         if (last) throw this.#toServiceError(error);
@@ -244,6 +266,12 @@ function isGrpcError(error: unknown): error is GrpcError {
 function codeOf({ metadata }: GrpcError) {
   const [code] = metadata.get('remora-code');
   return typeof code === 'string' && isErrorCode(code) ? code : undefined;
+}
+
+/** Something between here and the node answered, and none of them: it may have been asked, or not. */
+function isLost(error: unknown): boolean {
+  if (!isGrpcError(error) || error.code === status.UNIMPLEMENTED) return false;
+  return error.metadata.get('remora-code').length === 0;
 }
 
 /** Perhaps it is frozen, with its connections open: what is asked next is asked of another one. */

@@ -85,7 +85,7 @@ export class AdminApi {
   /** Setting a value twice is as good as once. */
   async setSetting(request: admin.SetSettingRequest, call: CallInfo): Promise<admin.ListSettingsResponse> {
     const { name, value } = request;
-    return fromSettings(await this.#calls.master(masterSetSetting, { name, value }, call.timeoutMs));
+    return fromSettings(await this.#calls.change(masterSetSetting, { name, value }, call.timeoutMs));
   }
 
   async transferLeader(request: admin.TransferLeaderRequest, call: CallInfo): Promise<admin.TransferLeaderResponse> {

@@ -21,27 +21,43 @@ const WORTH_REPEATING: ReadonlySet<ErrorCode> = new Set([
 /** One attempt, to be answered within its time. */
 export type Attempt<Reply> = (timeoutMs: number, done: Done<Reply>) => CallHandle;
 
+/** What is asked for again and again. */
+export interface Attempts<Reply> {
+  readonly whom: string;
+  readonly timeoutMs: number;
+  readonly attempt: Attempt<Reply>;
+  /** It is a change: where an answer to one was lost, a refusal of a later one does not say that nothing was done. */
+  readonly changes: boolean;
+}
+
 /**
  * Repeats an attempt, with growing pauses, until it is answered or refused for good, or the time is over: then it rejects
- * with `UNAVAILABLE`, which names `whom` and has the last error as its cause. Only for what may take effect twice.
+ * with `UNAVAILABLE`, which names `whom` and has the last error as its cause; with `UNKNOWN_OUTCOME` after a change of which
+ * an answer was lost. Only for what may take effect twice.
  */
-export async function untilAnswered<Reply>(
-  ports: AttemptPorts,
-  { whom, timeoutMs, attempt }: { readonly whom: string; readonly timeoutMs: number; readonly attempt: Attempt<Reply> },
-): Promise<Reply> {
+export async function untilAnswered<Reply>(ports: AttemptPorts, attempts: Attempts<Reply>): Promise<Reply> {
+  const { whom, timeoutMs, attempt, changes } = attempts;
   const endsMs = ports.clock.monotonicMs() + timeoutMs;
+  let lost = false;
   for (let tries = 0; ; tries++) {
     const remainingMs = endsMs - ports.clock.monotonicMs();
     const answer = await one(attempt, Math.max(1, Math.min(ATTEMPT_MS, remainingMs)));
     if (!(answer instanceof ServiceError)) return answer.reply;
-    if (!WORTH_REPEATING.has(answer.code)) throw answer;
+    lost ||= changes && answer.code === 'UNKNOWN_OUTCOME';
+    if (!WORTH_REPEATING.has(answer.code)) throw lost ? mayBeDone(whom, answer) : answer;
     const ceilingMs = Math.min(PAUSE_MAX_MS, PAUSE_MIN_MS * 2 ** Math.min(tries, 4));
     const pauseMs = ceilingMs / 2 + ports.random.int(Math.ceil(ceilingMs / 2));
     if (ports.clock.monotonicMs() + pauseMs >= endsMs) {
+      if (lost) throw mayBeDone(whom, answer);
       throw new ServiceError('UNAVAILABLE', `${whom} did not answer in time: ${answer.message}`, { cause: answer });
     }
     await pause(ports.clock, pauseMs);
   }
+}
+
+function mayBeDone(whom: string, cause: ServiceError): ServiceError {
+  const message = `an answer of ${whom} was lost, so it may have been done; asked again: ${cause.message}`;
+  return new ServiceError('UNKNOWN_OUTCOME', message, { cause });
 }
 
 function one<Reply>(attempt: Attempt<Reply>, timeoutMs: number): Promise<ServiceError | { readonly reply: Reply }> {

@@ -36,11 +36,26 @@ export class ClusterCalls {
     this.#deps = deps;
   }
 
+  /** Asks what it knows. */
   master<Request, Reply>(method: Method<Request, Reply>, request: Request, timeoutMs: number): Promise<Reply> {
+    return this.#master(method, request, timeoutMs, false);
+  }
+
+  /** Asks for a change, which may be made twice. */
+  change<Request, Reply>(method: Method<Request, Reply>, request: Request, timeoutMs: number): Promise<Reply> {
+    return this.#master(method, request, timeoutMs, true);
+  }
+
+  #master<Request, Reply>(
+    method: Method<Request, Reply>,
+    request: Request,
+    timeoutMs: number,
+    changes: boolean,
+  ): Promise<Reply> {
     const { master } = this.#deps;
     return untilAnswered(this.#deps, {
       whom: "the master's leader",
-      timeoutMs,
+      ...{ timeoutMs, changes },
       attempt: (attemptMs, done) => master.call(method, request, { timeoutMs: attemptMs }, done),
     });
   }
@@ -53,7 +68,7 @@ export class ClusterCalls {
     return range;
   }
 
-  /** Asks the leader of a range, first the node that is thought to lead it; for what may be asked twice. */
+  /** Asks the leader of a range for a change, first the node that is thought to lead it; for what may be done twice. */
   leader<Request, Reply>(
     { descriptor, leaderNode }: RangeOverview,
     method: Method<Request, Reply>,
@@ -65,7 +80,7 @@ export class ClusterCalls {
     let next = leaderNode;
     return untilAnswered(this.#deps, {
       whom: `the leader of range ${descriptor.rangeId}`,
-      timeoutMs,
+      ...{ timeoutMs, changes: true },
       attempt(attemptMs, done) {
         const asked = next === 0 ? (nodes[0] ?? 0) : next;
         return dialer.channel(asked).call(method, request, { timeoutMs: attemptMs }, (error, reply) => {

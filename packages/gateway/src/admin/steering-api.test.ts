@@ -16,10 +16,11 @@ const RANGES = { ranges: [{ descriptor: { rangeId: 2, epoch: EPOCH }, leaderNode
 let asked: (readonly [method: string, request: unknown])[];
 let answers: unknown[];
 let api: SteeringApi;
+let clock: ManualClock;
 beforeEach(() => {
   asked = [];
   answers = [];
-  const clock = new ManualClock();
+  clock = new ManualClock();
   const nobody = createLocalChannel({ registry: createRpcRegistry(), clock });
   const master = {
     call<Request, Reply>(method: Method<Request, Reply>, request: Request, _: unknown, done: Done<Reply>) {
@@ -33,6 +34,25 @@ beforeEach(() => {
   const dialer = { channel: () => nobody, channelTo: () => nobody };
   api = new SteeringApi(new ClusterCalls({ clock, random: new SeededRandom(1), dialer, master }));
 });
+
+/** What comes of it as time passes. */
+async function settled(work: Promise<unknown>): Promise<unknown> {
+  let result: unknown;
+  const ended = work.then(
+    (value) => {
+      result = value;
+    },
+    (error: unknown) => {
+      result = error;
+    },
+  );
+  for (let passed = 0; passed < 2 * CALL.timeoutMs && result === undefined; passed++) {
+    for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+    clock.advance(1);
+  }
+  await ended;
+  return result;
+}
 
 const wish = (change: admin.ChangeRangeRequest['change'], seen = { confVersion: 0n, version: 0n }) =>
   api.changeRange({ rangeId: 2n, ...seen, change }, CALL);
@@ -89,6 +109,33 @@ describe('a change of a range', () => {
     answers = [new ServiceError('INVALID_ARGUMENT', 'node 4 is down; nodes 5, 6 can take it')];
     await expect(wish(move, { confVersion: 1n, version: 1n })).rejects.toThrow('nodes 5, 6 can take it');
     expect(asked).toHaveLength(1);
+  });
+});
+
+describe('a change of which an answer was lost', () => {
+  const lost = new ServiceError('UNKNOWN_OUTCOME', 'no answer');
+  const drain = () => api.setNodeDuty({ nodeId: 4n, duty: 'draining', forMs: 0n }, CALL);
+
+  test('is asked for again, and told as done once that is known', async () => {
+    answers = [lost, undefined];
+    expect(await settled(drain())).toEqual({});
+    expect(asked).toHaveLength(2);
+  });
+
+  test('may have been done, whatever refuses it afterwards', async () => {
+    answers = [lost, new ServiceError('INVALID_ARGUMENT', 'node 4 was removed')];
+    const error = { code: 'UNKNOWN_OUTCOME', message: expect.stringContaining('node 4 was removed') };
+    expect(await settled(drain())).toMatchObject(error);
+  });
+
+  test('may have been done when nobody answers in time', async () => {
+    answers = [lost, ...Array.from({ length: 1_000 }, () => new ServiceError('NOT_LEADER', 'not here'))];
+    expect(await settled(drain())).toMatchObject({ code: 'UNKNOWN_OUTCOME' });
+  });
+
+  test('is no matter of what only asks', async () => {
+    answers = [lost, new ServiceError('INVALID_ARGUMENT', 'no')];
+    expect(await settled(api.why({ rangeId: 2n, nodeId: 0n }, CALL))).toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 });
 

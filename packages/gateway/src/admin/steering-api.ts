@@ -39,16 +39,16 @@ export class SteeringApi {
     const rangeId = toId(request.rangeId, 'range_id');
     const change = toChange(request);
     const epoch = toEpoch(request) ?? (await this.#calls.range(rangeId, timeoutMs)).descriptor.epoch;
-    return fromOperator(await this.#calls.master(masterSteerRange, { rangeId, epoch, change }, timeoutMs));
+    return fromOperator(await this.#calls.change(masterSteerRange, { rangeId, epoch, change }, timeoutMs));
   }
 
   async scatter({ start, end }: admin.ScatterRequest, { timeoutMs }: CallInfo): Promise<admin.ScatterResponse> {
     requireOrder(start, end);
-    return this.#calls.master(masterScatter, { start, end }, timeoutMs);
+    return this.#calls.change(masterScatter, { start, end }, timeoutMs);
   }
 
   async rebalance({ dryRun }: admin.RebalanceRequest, { timeoutMs }: CallInfo): Promise<admin.RebalanceResponse> {
-    return fromRebalance(await this.#calls.master(masterRebalance, { dryRun }, timeoutMs));
+    return fromRebalance(await this.#calls.change(masterRebalance, { dryRun }, timeoutMs));
   }
 
   async listOperators(
@@ -61,7 +61,7 @@ export class SteeringApi {
 
   async cancelOperator({ id }: admin.CancelOperatorRequest, { timeoutMs }: CallInfo): Promise<admin.Operator> {
     const request = { operatorId: toId(id, 'id') };
-    return fromOperator(await this.#calls.master(masterCancelOperator, request, timeoutMs));
+    return fromOperator(await this.#calls.change(masterCancelOperator, request, timeoutMs));
   }
 
   async listSchedulers(
@@ -75,11 +75,11 @@ export class SteeringApi {
     request: admin.PauseSchedulerRequest,
     { timeoutMs }: CallInfo,
   ): Promise<admin.ListSchedulersResponse> {
-    return { schedulers: fromSchedulers(await this.#calls.master(masterPauseScheduler, toPause(request), timeoutMs)) };
+    return { schedulers: fromSchedulers(await this.#calls.change(masterPauseScheduler, toPause(request), timeoutMs)) };
   }
 
   async setNodeDuty(request: admin.SetNodeDutyRequest, { timeoutMs }: CallInfo): Promise<admin.SetNodeDutyResponse> {
-    await this.#calls.master(masterSetNodeDuty, toNodeDuty(request), timeoutMs);
+    await this.#calls.change(masterSetNodeDuty, toNodeDuty(request), timeoutMs);
     return {};
   }
 

@@ -104,7 +104,7 @@ export class RecoveryApi {
 
   async #step(plan: RecoveryPlan, dead: readonly number[], timeoutMs: number): Promise<Step> {
     if (plan.masters !== undefined) return { done: false, did: [await this.#goOn(plan.masters)] };
-    await this.#calls.master(masterStrikeOff, { nodeIds: dead }, timeoutMs);
+    await this.#calls.change(masterStrikeOff, { nodeIds: dead }, timeoutMs);
     const did = await Promise.all(plan.ranges.map((lost) => this.#goOn(lost)));
     return { done: did.length === 0, did };
   }
