@@ -275,6 +275,18 @@ export const recipeScenarios: readonly RecipeScenario[] = [
     await expect(recipes.resign(undefined)).rejects.toMatchObject(missing);
   }),
 
+  scenario('what is too large is refused, and leaves nothing behind', async (recipes, name) => {
+    const tooLarge = { code: 3, details: 'etcdserver: request is too large' };
+    const large = 'x'.repeat(2 ** 21);
+    await expect(recipes.campaign(name, await recipes.grant(60), large)).rejects.toMatchObject(tooLarge);
+    expect(await recipes.keys(name)).toEqual([]);
+    await expect(recipes.lock(large, NO_LEASE)).rejects.toMatchObject(tooLarge);
+    const leader = await recipes.campaign(name, await recipes.grant(60), 'small');
+    await expect(recipes.proclaim(leader, large)).rejects.toMatchObject(tooLarge);
+    expect(await recipes.leader(name)).toBe('small');
+    await expect(recipes.leader(large)).rejects.toMatchObject(tooLarge);
+  }),
+
   scenario('who observes is told each leader and all that it proclaims', async (recipes, name) => {
     const seen: string[] = [];
     const observed = recipes.election.observe({ name: Buffer.from(name) });

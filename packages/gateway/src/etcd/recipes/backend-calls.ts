@@ -2,6 +2,7 @@ import { assert, type ServiceError } from '@remora/base';
 import type { Command, CommandResult, Query, QueryResult } from '@remora/protocol';
 import type * as pb from '@remora/protocol/etcd';
 import type { Backend, BackendDone } from '../../backend.ts';
+import { checkSize, opBytes, type RequestLimits, txnBytes } from '../../request-limits.ts';
 import type { Headers } from '../headers.ts';
 import { expectType } from '../kv-responses.ts';
 
@@ -20,10 +21,12 @@ const STEP_TIMEOUT_MS = 10_000;
 export class BackendCalls {
   readonly backend: Backend;
   readonly #headers: Headers;
+  readonly #limits: RequestLimits;
 
-  constructor(backend: Backend, headers: Headers) {
+  constructor(backend: Backend, headers: Headers, limits: RequestLimits) {
     this.backend = backend;
     this.#headers = headers;
+    this.#limits = limits;
   }
 
   /** For what a watch told; watches do not know the term. */
@@ -31,12 +34,20 @@ export class BackendCalls {
     return this.#headers.make(revision, 0);
   }
 
-  /** Answers even if nobody waits any longer: a recipe must know what became of its commands. */
-  command<Type extends CommandResult['type']>(command: Command, type: Type): Promise<Step<Type>> {
+  /**
+   * Answers even if nobody waits any longer: a recipe must know what became of its commands.
+   *
+   * @throws ServiceError REQUEST_TOO_LARGE before anything is sent: names and values are the caller's.
+   */
+  async command<Type extends CommandResult['type']>(command: Command, type: Type): Promise<Step<Type>> {
+    if (command.type === 'kv') checkSize(opBytes(command.op), this.#limits);
+    if (command.type === 'txn') checkSize(txnBytes(command.txn), this.#limits);
     return this.#step(type, (done) => void this.backend.command(command, { timeoutMs: STEP_TIMEOUT_MS }, done));
   }
 
-  query<Type extends QueryResult['type']>(query: Query, type: Type): Promise<Step<Type>> {
+  /** @throws ServiceError REQUEST_TOO_LARGE */
+  async query<Type extends QueryResult['type']>(query: Query, type: Type): Promise<Step<Type>> {
+    if (query.type === 'range') checkSize(opBytes(query.op), this.#limits);
     return this.#step(type, (done) => void this.backend.query(query, { timeoutMs: STEP_TIMEOUT_MS }, done));
   }
 

@@ -111,7 +111,7 @@ function maintenanceService(deps: EtcdServicesDeps, headers: Headers, guard: Cal
 
 /** etcd's lock and election recipes, run by the server. */
 function recipeServices(deps: EtcdServicesDeps, headers: Headers, guard: CallGuard): readonly GrpcService[] {
-  const calls = new BackendCalls(deps.backend, headers);
+  const calls = new BackendCalls(deps.backend, headers, deps.limits ?? ETCD_LIMITS);
   const line = new KeyLine(calls, deps.clock);
   const lock = new EtcdLock(calls, line, deps.random);
   const election = new EtcdElection(calls, line, deps.random);
