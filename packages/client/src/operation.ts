@@ -98,6 +98,11 @@ export abstract class Operation<Request, Reply> implements SentCommand {
     return this.#attempts;
   }
 
+  /** It has ended, or nobody waits for it any more. */
+  get over(): boolean {
+    return this.#over;
+  }
+
   get gateway(): string {
     return this.#channel === undefined ? '' : this.requester.gateways.addressOf(this.#channel);
   }

@@ -148,14 +148,18 @@ export class Requester {
     this.gateways.close();
   }
 
-  /** R1 needs the ranges' time before the first command; any reply brings it. */
-  #startOnceTimeIsKnown(operation: CommandOperation): void {
+  /**
+   * R1 needs the ranges' time before the first command; any reply brings it. It is asked for no more often than the command
+   * may be sent: where that is once, a gateway that is away refuses the question at once, again and again.
+   */
+  #startOnceTimeIsKnown(operation: CommandOperation, asks = 1): void {
     this.#askTime(Math.min(operation.remainingMs, TIME_REQUEST_MS), (error) => {
+      if (operation.over) return;
       const { remainingMs } = operation;
       if (error === undefined) return operation.start(remainingMs);
       const lasting = error.retry === 'no' && error.code !== 'DEADLINE_EXCEEDED';
-      if (lasting || remainingMs <= 0) return operation.fail(error);
-      this.#startOnceTimeIsKnown(operation);
+      if (lasting || remainingMs <= 0 || asks >= this.retry.attemptsMax) return operation.fail(error);
+      this.#startOnceTimeIsKnown(operation, asks + 1);
     });
   }
 
