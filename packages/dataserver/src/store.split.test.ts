@@ -517,6 +517,25 @@ describe('a child whose parent is taken away right behind the split', () => {
     },
   );
 
+  test('remembers it as well when the node stops in order before the child runs', async () => {
+    const [world, logged] = [new CrashWorld(1), new Set<GroupId>()];
+    await founded(world, logged);
+    const booted = await boot(world, { logged });
+    await booted.store.start();
+    await toSplit(booted);
+    booted.store.removeReplica({ rangeId: PARENT.rangeId, replicaId: 11, confVersion: 9 });
+    booted.store.stop();
+    await booted.checkpointer.stop();
+    for (let i = 0; i < 100; i++) await turn();
+    expect(booted.host.runs(CHILD_ID)).toBe(false);
+    world.crash();
+    const again = await boot(world, { logged });
+    await again.store.start();
+    const child = told(again).find(({ rangeId }) => rangeId === CHILD_ID);
+    expect(child?.outcomes).toEqual(['1.0', '1.1', '1.2', '1.3']);
+    expect([booted.failures, again.failures]).toEqual([[], []]);
+  });
+
   test('died before the split was durable, and behind that', () => {
     expect([...new Set(deaths)].sort()).toEqual(['before', 'behind']);
   });

@@ -257,11 +257,14 @@ export class Store {
     const beginning = splitOffBeginning(child, own.replicaId, parent);
     const done = this.#replicas.create({ rangeId, span: descriptor }, async () => {
       await durable;
-      if (this.#stopped) return;
+      // Not resolved: it takes no part in checkpoints, so the parent's rows have to stay (range/splits.ts S8).
+      if (this.#stopped) throw new ServiceError('UNAVAILABLE', 'the node is stopping');
       this.#run(replica, own.replicaId, beginning);
       logger.info({ range: rangeId, replica: own.replicaId, of: parent.rangeId }, 'split off a range');
     });
-    done.catch(onFailure);
+    done.catch((error: unknown) => {
+      if (!this.#stopped) onFailure(error); // a failed checkpoint is told by the engine as well
+    });
     return done;
   }
 
