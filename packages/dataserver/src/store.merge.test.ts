@@ -288,6 +288,35 @@ describe('a snapshot of the target from behind the merge', () => {
     await expect(receiver.chunk(bytes)).rejects.toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
     expect(replicaIn(booted, SOURCE.rangeId)).toBeDefined();
   });
+
+  // The source would have lost its rows to a replica that is being taken away, and would have run on without them.
+  test('is not installed any more once the target has ended here: the source stays as it is', async () => {
+    const { meta, bytes } = await stream();
+    const booted = await startedNode(1);
+    const source = must(replicaIn(booted, SOURCE.rangeId));
+    const rows = (): Promise<readonly Row[]> => booted.engine.scan(source.state.bounds.routed);
+    const before = await rows();
+    const receiver = must(replicaIn(booted, TARGET.rangeId)).install(meta);
+    await receiver.chunk(bytes);
+    const finished = receiver.finish().then(
+      () => 'installed',
+      (error: { readonly code?: string }) => error.code,
+    );
+    // As a host does: it ends the group once nothing is being installed in it.
+    const { host } = booted;
+    const remove = host.removeGroup.bind(host);
+    host.removeGroup = async (groupId, recorded) => {
+      await finished;
+      await remove(groupId, recorded);
+    };
+    booted.store.removeReplica({ rangeId: TARGET.rangeId, replicaId: 11, confVersion: 9 });
+    expect(await finished).toBe('RESOURCE_EXHAUSTED');
+    for (let i = 0; i < 300; i++) await turn();
+    expect(replicaIn(booted, SOURCE.rangeId)).toBe(source);
+    expect(before.length).toBeGreaterThan(0);
+    expect(await rows()).toEqual(before);
+    expect(booted.failures).toEqual([]);
+  });
 });
 
 describe('a sealed source', () => {

@@ -55,7 +55,9 @@ export class StoreMerges {
   keepsOut(span: Span, rangeId: number): number | undefined {
     const { replicas } = this.#deps;
     const running = replicas.get(rangeId)?.replica;
-    const awaiting = running && this.#merged.awaitedBy(running.state);
+    // One that has ended here, while the snapshot was on its way, takes over nobody (merged-replicas.ts MP1).
+    if (running === undefined) return replicas.sharing(span, rangeId);
+    const awaiting = this.#merged.awaitedBy(running.state);
     const swallowed = (state: RangeState): boolean => this.#merged.isSwallowed(state, rangeId, span);
     return awaiting ?? replicas.sharing(span, rangeId, swallowed);
   }
