@@ -501,6 +501,26 @@ describe('the first wait', () => {
     expect(asked).toEqual([1, 3]);
   });
 
+  // It would campaign between two heartbeats of a leader that has counted its promise for its lease (lease.ts E2).
+  test('is over once a leader is heard that leads in the term in which the members began', () => {
+    for (const hear of [
+      (core: RaftCore) => heartbeat(core, 1, 1),
+      (core: RaftCore) => append(core, { from: 1, term: 1, prev: [1, 1], entries: entries(2, 1) }),
+    ]) {
+      const core = makeCore({
+        ...{ start: { index: 1, term: 1 }, applied: 1, hardState: { term: 1, vote: 0, commit: 1 } },
+        ...{ id: 2, firstWaitTicks: 3 },
+      });
+      tick(core, 2);
+      hear(core);
+      run(core);
+      tick(core, ELECTION_TICKS - 1);
+      expect(run(core).filter(({ type }) => type === 'preVote')).toEqual([]);
+      tick(core, ELECTION_TICKS);
+      expect(run(core).filter(({ type }) => type === 'preVote')).not.toEqual([]);
+    }
+  });
+
   test('is over once a leader is heard', () => {
     const core = makeCore({ id: 2, firstWaitTicks: 3 });
     tick(core, 2);

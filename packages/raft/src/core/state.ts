@@ -205,6 +205,8 @@ export class CoreState {
   /** The leader was heard: wait for it, and refuse to replace it, for a full election timeout. */
   heardLeader(): void {
     this.electionSince = this.time.ticks;
+    // A first wait may be shorter, and would break what is promised to the leader (lease.ts E2).
+    if (this.electionTimeout < this.config.electionTicks) this.resetElectionTimer();
     this.heardTick = this.time.ticks;
     this.guardUntil = this.time.ticks + this.config.electionTicks;
   }
