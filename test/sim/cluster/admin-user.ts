@@ -4,8 +4,11 @@
  *
  * AU1. What is asked once may be lost with the gateway that was asked; what is insisted on is asked until it is answered.
  * AU2. A refusal is an answer. One that says that the program is at fault is a failure of the run.
+ * AU3. Of one node another duty is asked for when what was asked before is answered: of two that are insisted on at a time
+ *      either may come last.
  */
 import { type Random, ServiceError } from '@remora/base';
+import type { NodeDuty } from '@remora/protocol';
 import type { AdminApi } from '../../../packages/gateway/src/admin/admin-api.ts';
 import type { SimLoop } from '../common/env/loop.ts';
 import { Violation } from '../common/violation.ts';
@@ -23,6 +26,13 @@ export interface AdminUserDeps {
   readonly fail: (error: unknown) => void;
 }
 
+export interface DutyAsked {
+  readonly nodeId: number;
+  readonly duty: NodeDuty;
+  /** Of a maintenance window. */
+  readonly forMs?: number;
+}
+
 const TIMEOUT_MS = 4_000;
 const AGAIN_MS = 400;
 
@@ -32,6 +42,8 @@ export class AdminUser {
   refused = 0;
   readonly #deps: AdminUserDeps;
   #insisting = 0;
+  /** AU3. By node; the first of each is being asked. */
+  readonly #duties = new Map<number, (() => void)[]>();
 
   constructor(deps: AdminUserDeps) {
     this.#deps = deps;
@@ -85,6 +97,25 @@ export class AdminUser {
       });
     };
     again();
+  }
+
+  /** AU3. Insists; `done` is told what became of it. */
+  setDuty({ nodeId, duty, forMs = 0 }: DutyAsked, done: (error: ServiceError | undefined) => void = () => {}): void {
+    const request = { nodeId: BigInt(nodeId), duty, forMs: BigInt(forMs) };
+    const asked = this.#duties.get(nodeId) ?? [];
+    this.#duties.set(nodeId, asked);
+    asked.push(() => {
+      this.insist(
+        duty,
+        (api, call) => api.steering.setNodeDuty(request, call),
+        (error) => {
+          asked.shift();
+          asked[0]?.();
+          done(error);
+        },
+      );
+    });
+    if (asked.length === 1) asked[0]?.();
   }
 
   /** AU2. */

@@ -327,24 +327,18 @@ export class World {
    */
   remove(node: SimNode): void {
     const { nodeId = 0 } = node;
-    const request = { nodeId: BigInt(nodeId), duty: 'removed', forMs: 0n };
     node.expelled = true;
-    this.admin.insist(
-      'removed',
-      (api, call) => api.steering.setNodeDuty(request, call),
-      (error) => {
-        this.leaving.delete(nodeId);
-        if (node.nodeId !== nodeId) return;
-        if (error === undefined) {
-          node.end(false);
-          this.startAgain(node);
-        } else {
-          node.expelled = false;
-          const serving = { ...request, duty: 'serving' };
-          this.admin.insist('serving', (api, call) => api.steering.setNodeDuty(serving, call));
-        }
-      },
-    );
+    this.admin.setDuty({ nodeId, duty: 'removed' }, (error) => {
+      this.leaving.delete(nodeId);
+      if (node.nodeId !== nodeId) return;
+      if (error === undefined) {
+        node.end(false);
+        this.startAgain(node);
+      } else {
+        node.expelled = false;
+        this.admin.setDuty({ nodeId, duty: 'serving' });
+      }
+    });
   }
 
   /** A machine gets an empty disk, and the node on it joins as a new one. */

@@ -8,8 +8,7 @@ export function asIntended({ admin, nodes, leaving }: World): void {
   for (const { nodeId, roles } of nodes) {
     if (nodeId === undefined || roles?.store === undefined) continue;
     const duty = leaving.has(nodeId) ? 'decommissioning' : 'serving';
-    const request = { nodeId: BigInt(nodeId), duty, forMs: 0n };
-    admin.insist(duty, (api, call) => api.steering.setNodeDuty(request, call));
+    admin.setDuty({ nodeId, duty });
   }
 }
 

@@ -6,7 +6,7 @@
  */
 import { type Bytes, equalBytes, type Random } from '@remora/base';
 import { lockSpan } from '@remora/lock';
-import { kvRoutingKey, type NodeDuty, type RangeDescriptor } from '@remora/protocol';
+import { kvRoutingKey, type RangeDescriptor } from '@remora/protocol';
 import type { admin } from '@remora/protocol/remora';
 import { MASTER_GROUP } from '@remora/raft';
 import { leaseKey } from '../../../../packages/dataserver/src/state/keys.ts';
@@ -160,11 +160,6 @@ function dataNodes({ nodes }: World): readonly SimNode[] {
   return nodes.filter(({ up, nodeId, roles }) => up && nodeId !== undefined && roles?.store !== undefined);
 }
 
-function setDuty({ admin }: World, node: number, duty: NodeDuty, forMs = 0): void {
-  const request = { nodeId: BigInt(node), duty, forMs: BigInt(forMs) };
-  admin.insist(duty, (api, call) => api.steering.setNodeDuty(request, call));
-}
-
 /** For a while; then it serves again. */
 function onDuty(kind: string, duty: 'draining' | 'maintenance'): Fault<World> {
   return {
@@ -173,9 +168,9 @@ function onDuty(kind: string, duty: 'draining' | 'maintenance'): Fault<World> {
     begin: (world, { a, lastsMs }) => {
       const id = oneOf(dataNodes(world), a)?.nodeId;
       if (id === undefined || world.leaving.has(id)) return undefined;
-      setDuty(world, id, duty, duty === 'maintenance' ? Math.ceil(lastsMs) : 0);
+      world.admin.setDuty({ nodeId: id, duty, forMs: duty === 'maintenance' ? Math.ceil(lastsMs) : 0 });
       return () => {
-        if (!world.leaving.has(id)) setDuty(world, id, 'serving');
+        if (!world.leaving.has(id)) world.admin.setDuty({ nodeId: id, duty: 'serving' });
       };
     },
   };
@@ -197,12 +192,12 @@ const decommissioned: Fault<World> = {
     const id = node?.nodeId;
     if (node === undefined || id === undefined || serving.length <= STAYING_MIN) return undefined;
     world.leaving.add(id);
-    setDuty(world, id, 'decommissioning');
+    world.admin.setDuty({ nodeId: id, duty: 'decommissioning' });
     return () => {
       if (c % 3 === 0 && !world.faults.healed) return;
       if (node.nodeId !== id || !world.isEmpty(id)) {
         world.leaving.delete(id);
-        setDuty(world, id, 'serving');
+        world.admin.setDuty({ nodeId: id, duty: 'serving' });
       } else if (!world.faults.healed) world.remove(node);
     };
   },
