@@ -83,6 +83,41 @@ describe('a lease keeper', () => {
     expect(bed.renewal(1n)).toBe('1000');
   });
 
+  test('acknowledges nothing of a lease whose expiry waits yet, also behind a seal of the range in the same term (LK3)', () => {
+    const bed = new KeeperBed();
+    bed.keeper.start(3);
+    bed.grant(1n, 1_000);
+    bed.clock.advance(1_200);
+    const [expiry] = bed.proposed;
+    bed.lead(3);
+    expect(bed.renewal(1n)).toBe('UNAVAILABLE');
+    bed.clock.advance(2_000);
+    bed.lead(3);
+    expect([bed.renewal(1n), bed.proposed.length]).toEqual(['UNAVAILABLE', 1]);
+    expiry?.done(false);
+    expect(bed.renewal(1n)).toBe('1000');
+  });
+
+  test('takes back a checkpoint that waits yet behind a seal of the range in the same term (LK6)', () => {
+    const bed = new KeeperBed();
+    bed.keeper.start(3);
+    bed.grant(1n, 10 * MINUTE_MS);
+    bed.clock.advance(5 * MINUTE_MS + 100);
+    bed.lead(3);
+    expect(bed.renewal(1n)).toBe('none yet');
+    expect(bed.apply()).toMatchObject([{ remainingMs: 5 * MINUTE_MS }, { remainingMs: undefined }]);
+    expect(bed.renewal(1n)).toBe(String(10 * MINUTE_MS));
+  });
+
+  test('does not hold a lease up for what an earlier term proposed, which is not applied any more', () => {
+    const bed = new KeeperBed();
+    bed.keeper.start(3);
+    bed.grant(1n, 1_000);
+    bed.clock.advance(1_200);
+    bed.lead(4);
+    expect(bed.renewal(1n)).toBe('1000');
+  });
+
   test('gives a changed TTL with the next heartbeat, and not before (LK5)', () => {
     const bed = new KeeperBed();
     bed.keeper.start(3);

@@ -55,7 +55,9 @@ const SWEEP_MS = 100;
  * LK1. Deadlines run on this leader's monotonic clock. They start again when it becomes leader: in full, or, where there is
  *      a checkpoint, with what was left then (traps 17).
  * LK2. Nothing ends here: expiry is proposed, and names the term and the incarnation.
- * LK3. After proposing the expiry of a lease, no keep-alive of it is acknowledged until the outcome (design §9 ▸).
+ * LK3. After proposing the expiry of a lease, no keep-alive of it is acknowledged until the outcome (design §9 ▸). That holds
+ *      also when the range was sealed meanwhile, and unsealed in the same term: what waits for a revision outlasts that, and
+ *      is applied behind it.
  * LK4. A lease is said not to exist only when the state says so. A replica that does not keep its time any more, as
  *      leadership was lost between the confirmation of a keep-alive and its answer, only says that it does not lead.
  * LK5. A change of a lease's TTL counts from the next heartbeat on, whose acknowledgement names the TTL that it was given: also
@@ -70,7 +72,11 @@ export class LeaseKeeper {
   readonly #deps: LeaseKeeperDeps;
   readonly #checkpointMs: number;
   readonly #kept = new Map<bigint, Kept>();
+  /** LK3, LK6. Those of whom something is proposed, and not decided, since the times of the term were stopped. */
+  readonly #undecided = new Map<bigint, Kept>();
   #term = 0;
+  /** In which the proposals were made that are counted. */
+  #countedTerm = 0;
   #expiring = 0;
   #checkpointing = 0;
   #timer: Timer | undefined;
@@ -83,15 +89,24 @@ export class LeaseKeeper {
   /** LK1. Called once this replica leads and has applied an entry of its own term. */
   start(term: number): void {
     this.#term = term;
-    this.#expiring = 0;
-    this.#checkpointing = 0;
+    if (term !== this.#countedTerm) this.#forgetProposals(term);
     this.#kept.clear();
     for (const lease of this.#deps.leases.all()) this.#keep(lease);
+    this.#undecided.clear();
     this.#arm();
+  }
+
+  /** What was proposed in another term is not applied in this one. */
+  #forgetProposals(term: number): void {
+    this.#countedTerm = term;
+    this.#expiring = 0;
+    this.#checkpointing = 0;
+    this.#undecided.clear();
   }
 
   stop(): void {
     this.#term = 0;
+    for (const [id, kept] of this.#kept) if (kept.expiring || kept.checkpointing) this.#undecided.set(id, kept);
     this.#kept.clear();
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -159,11 +174,11 @@ export class LeaseKeeper {
   #keep(lease: Lease): void {
     const { id, incarnation, change, ttlMs, remainingMs = ttlMs } = lease;
     const deadlineMs = this.#deps.clock.monotonicMs() + Math.min(ttlMs, remainingMs);
-    const checkpointAtMs = this.#nextCheckpointMs(lease);
-    this.#kept.set(id, {
-      ...{ incarnation, change, deadlineMs, expiring: false },
-      ...{ checkpointAtMs, checkpointing: false, checkpointRetryMs: CHECKPOINT_RETRY_MS },
-    });
+    const times = { change, deadlineMs, checkpointAtMs: this.#nextCheckpointMs(lease) };
+    const undecided = this.#undecided.get(id);
+    const proposed = { incarnation, expiring: false, checkpointing: false, checkpointRetryMs: CHECKPOINT_RETRY_MS };
+    // The same object: its proposals tell it what came of them.
+    this.#kept.set(id, Object.assign(undecided?.incarnation === incarnation ? undecided : proposed, times));
   }
 
   /** Of a lease that never ends nothing is worth being logged. */
@@ -196,7 +211,7 @@ export class LeaseKeeper {
     kept.expiring = true;
     this.#expiring++;
     this.#deps.propose({ type: 'leaseExpire', id, incarnation: kept.incarnation, term }, (ended) => {
-      if (term === this.#term) this.#expiring--;
+      if (term === this.#countedTerm) this.#expiring--;
       if (!ended) kept.expiring = false;
     });
   }
@@ -212,7 +227,7 @@ export class LeaseKeeper {
     kept.checkpointAtMs = nextMs;
     this.#checkpointing++;
     this.#deps.propose({ type: 'leaseCheckpoint', id, incarnation, term, remainingMs }, (applied) => {
-      if (term === this.#term) this.#checkpointing--;
+      if (term === this.#countedTerm) this.#checkpointing--;
       kept.checkpointing = false;
       if (applied) kept.checkpointRetryMs = CHECKPOINT_RETRY_MS;
       else if (kept.checkpointAtMs === nextMs) this.#checkpointSoon(kept); // Its client was not heard of meanwhile.
